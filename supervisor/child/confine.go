@@ -82,6 +82,51 @@ func (c *Confinement) MayReadAll(folder string) bool {
 	return slices.ContainsFunc(slices.Concat(c.Read, c.Write), func(path string) bool { return within(folder, resolve(path)) })
 }
 
+// MayRead reports whether a child may read a file, or something in a folder.
+func (c *Confinement) MayRead(path string) bool {
+	return c == nil || opens(slices.Concat(c.Read, c.Write), exceptions(c.Hide), resolve(path))
+}
+
+// MayChange reports whether a child may change a file, or something in a folder.
+func (c *Confinement) MayChange(path string) bool {
+	return c == nil || opens(c.Write, c.kept(), resolve(path))
+}
+
+// opens reports whether something at path is allowed and is not an exception.
+func opens(allowed, except []string, path string) bool {
+	return slices.ContainsFunc(allowed, func(a string) bool {
+		inner := resolve(a)
+		if within(path, inner) {
+			inner = path
+		}
+		return within(inner, path) && !slices.ContainsFunc(except, func(e string) bool { return within(inner, e) })
+	})
+}
+
+// kept returns all exceptions from Write.
+func (c *Confinement) kept() []string {
+	return slices.Concat(exceptions(c.Hide), exceptions(c.Keep), exceptions(c.repositories()))
+}
+
+// gitParts are the files of a git repository that name programs, which git would run for the user.
+var gitParts = []string{"hooks", "config", "config.worktree"}
+
+// repositories returns the parts of git repositories at the top of Write that are kept.
+func (c *Confinement) repositories() []string {
+	var parts []string
+	for _, path := range c.Write {
+		for _, dir := range []string{filepath.Join(path, ".git"), path} {
+			if _, err := os.Stat(filepath.Join(dir, "objects")); err != nil {
+				continue
+			}
+			for _, name := range gitParts {
+				parts = append(parts, filepath.Join(dir, name))
+			}
+		}
+	}
+	return parts
+}
+
 // temporaryDir is the folder of the home that has the $TMPDIR of confined children.
 const temporaryDir = "tmp"
 

@@ -270,6 +270,14 @@ func outcome(err error) string {
 	return err.Error()
 }
 
+// confinement returns what the attacker is confined to.
+func (s *scene) confinement() *Confinement {
+	return &Confinement{
+		Write: []string{s.at("work"), s.at("work2")}, Read: []string{"/"}, Keep: []string{s.at("work2/orchestrator.hcl")},
+		Hide: []string{s.at("home/.ssh"), s.at("work2/secret"), s.at("work2/keys")},
+	}
+}
+
 // confine makes a scene below a folder, and starts the attacker in it. It prints the attacker's
 // output.
 func confine(dir string) {
@@ -318,10 +326,8 @@ func confine(dir string) {
 	s.Victim = victim.PID()
 	text, err := json.Marshal(s)
 	must(err)
-	c := &Confinement{
-		Write: []string{s.at("work"), s.at("work2")}, Read: []string{"/"}, Keep: []string{s.at("work2/orchestrator.hcl")},
-		Hide: []string{s.at("home/.ssh"), s.at("work2/secret"), s.at("work2/keys")}, Limited: true, Ports: ports,
-	}
+	c := s.confinement()
+	c.Limited, c.Ports = true, ports
 	if free {
 		c = nil
 	}
@@ -409,7 +415,32 @@ func TestConfinement(t *testing.T) {
 			}
 			require.Contains(t, []string{"EACCES", "EPERM", "EXDEV"}, outcomes[name], name)
 		}
+		foretold(t, dir, outcomes)
 	})
+}
+
+// foretold compares what the kernel did with MayRead and MayChange.
+func foretold(t *testing.T, dir string, outcomes map[string]string) {
+	s := &scene{Dir: dir}
+	c := s.confinement()
+	c.Hide = append(c.Hide, s.at("state")) // as the Host does
+	for attack, path := range map[string]string{
+		"read outside": "outside/file", "state: read": "state/jwt.key", "hidden: read": "home/.ssh/id", "hidden: read in work": "work2/secret",
+		"hidden: by symlink": "work/link/id", "kept: read": "work2/orchestrator.hcl",
+	} {
+		require.Equal(t, outcomes[attack] == "done", c.MayRead(s.at(path)), attack)
+	}
+	for attack, path := range map[string]string{
+		"work: create": "work/new", "work: replace": "work/plain", "state: write": "state/jwt.key", "state: create": "state/new",
+		"outside: write": "outside/file", "outside: create": "outside/new", "outside: by symlink": "work/out", "kept: write": "work2/orchestrator.hcl",
+		"kept: replace": "work2/orchestrator.hcl", "beside kept: write": "work2/beside", "hidden: replaced link": "work2/keys",
+	} {
+		require.Equal(t, outcomes[attack] == "done", c.MayChange(s.at(path)), attack)
+	}
+	require.True(t, c.MayRead(dir) && c.MayChange(dir), "something in it")
+	require.False(t, c.MayChange(s.at("outside")) || c.MayChange(s.at("home")))
+	c = nil
+	require.True(t, c.MayRead(dir) && c.MayChange(dir))
 }
 
 // The attacks would succeed without a confinement, as far as they need no privileges.

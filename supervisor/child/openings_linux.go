@@ -15,9 +15,6 @@ import (
 // any child what the user types.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// gitParts are the files of a git repository that name programs, which git would run for the user.
-var gitParts = []string{"hooks", "config", "config.worktree"}
-
 // rules makes the ruleset of c.
 func (c *Confinement) rules(version int) (*ruleset, error) {
 	r, err := newRuleset(version, c.Limited)
@@ -28,7 +25,7 @@ func (c *Confinement) rules(version int) (*ruleset, error) {
 		return nil, err
 	}
 	hidden := exceptions(c.Hide)
-	kept := slices.Concat(hidden, exceptions(c.Keep), exceptions(c.repositories()))
+	kept := c.kept()
 	grants := []struct {
 		paths    []string
 		rights   uint64
@@ -87,22 +84,6 @@ func (c *Confinement) checkWrite() error {
 		}
 	}
 	return nil
-}
-
-// repositories returns the parts of git repositories at the top of Write that are kept.
-func (c *Confinement) repositories() []string {
-	var parts []string
-	for _, path := range c.Write {
-		for _, dir := range []string{filepath.Join(path, ".git"), path} {
-			if _, err := os.Stat(filepath.Join(dir, "objects")); err != nil {
-				continue
-			}
-			for _, name := range gitParts {
-				parts = append(parts, filepath.Join(dir, name))
-			}
-		}
-	}
-	return parts
 }
 
 // open gives rights to a path and everything below it but the exceptions.

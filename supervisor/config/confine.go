@@ -90,20 +90,26 @@ func settleConfine(r *reader, b *hcl.Block, a *Agent) {
 	if x.Read == nil {
 		x.Read = []string{"/"}
 	}
-	hide := append([]string{c.Orchestrator.StateDir, c.Store.Path}, x.Hide...)
-	for _, name := range slices.Sorted(maps.Keys(c.secrets)) {
-		if file := c.secrets[name].file; file != "" {
-			hide = append(hide, file)
-		}
-	}
-	if c.HTTP.Key != "" {
-		hide = append(hide, c.HTTP.Key)
-	}
+	hide := slices.Concat([]string{c.Orchestrator.StateDir, c.Store.Path}, x.Hide, c.SecretFiles())
 	if !strings.HasPrefix(a.Output.Dir, c.Orchestrator.StateDir+"/") {
 		hide = append(hide, a.Output.Dir)
 	}
 	x.Hide, x.Keep = hide, r.files
 	warnOfHoles(r, b, a)
+}
+
+// SecretFiles returns the files of secrets and the key of the HTTP listener.
+func (c *Config) SecretFiles() []string {
+	var files []string
+	for _, name := range slices.Sorted(maps.Keys(c.secrets)) {
+		if file := c.secrets[name].file; file != "" {
+			files = append(files, file)
+		}
+	}
+	if c.HTTP.Key != "" {
+		files = append(files, c.HTTP.Key)
+	}
+	return files
 }
 
 // warnOfHoles warns if a folder that an agent may change holds something that it may not. The

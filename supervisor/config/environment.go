@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -156,11 +157,7 @@ func (r *reader) fingerprint(e environment) [sha256.Size]byte {
 // name the agent, the variable and the cause, but no value.
 func (c *Config) Environ(ctx context.Context, a *Agent, base []string) ([]string, error) {
 	e := &envBuilder{values: map[string]string{}}
-	for _, pair := range base {
-		if name, value, ok := strings.Cut(pair, "="); ok && name != "" && a.InheritEnv.passes(name) && !c.withheld[name] {
-			e.set(name, value)
-		}
-	}
+	c.inherit(e, a, base)
 	for _, file := range a.EnvFile {
 		settings, err := readEnvFile(ctx, file)
 		if err != nil {
@@ -174,6 +171,53 @@ func (c *Config) Environ(ctx context.Context, a *Agent, base []string) ([]string
 	}
 	e.apply(settings)
 	return e.list(), nil
+}
+
+// inherit sets the variables of base that an agent inherits.
+func (c *Config) inherit(e *envBuilder, a *Agent, base []string) {
+	for _, pair := range base {
+		if name, value, ok := strings.Cut(pair, "="); ok && name != "" && a.InheritEnv.passes(name) && !c.withheld[name] {
+			e.set(name, value)
+		}
+	}
+}
+
+// Inherited returns the variables of base that reach an agent unchanged: those that it inherits and
+// that its env does not set or remove. It reads no secrets and no env files.
+func (c *Config) Inherited(a *Agent, base []string) []string {
+	e := &envBuilder{values: map[string]string{}}
+	c.inherit(e, a, base)
+	var own []envSetting
+	for _, pair := range a.env.pairs {
+		if key, diags := work(pair.Key, a.env.scope); !diags.HasErrors() {
+			if name, err := envKey(key); err == nil {
+				own = append(own, envSetting{name: name})
+			}
+		}
+	}
+	if a.env.whole != nil && a.env.pairs == nil {
+		if v, diags := work(a.env.whole, a.env.scope); !diags.HasErrors() && v.IsKnown() {
+			own, _ = settingsOf(v)
+		}
+	}
+	for i := range own {
+		own[i].value = nil
+	}
+	e.apply(own)
+	return e.list()
+}
+
+// Secrets returns the names of the secrets that the env of an agent mentions.
+func (c *Config) Secrets(a *Agent) []string {
+	if a.env.whole == nil {
+		return nil
+	}
+	names, all := mentioned(a.env.whole, "secret")
+	if all {
+		return slices.Sorted(maps.Keys(c.secrets))
+	}
+	slices.Sort(names)
+	return names
 }
 
 func (i InheritEnv) passes(name string) bool {

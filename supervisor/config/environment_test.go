@@ -208,3 +208,35 @@ agent "b" {
 		require.Equal(t, want, env)
 	}
 }
+
+// Inherited and Secrets read no secret: there is no file of one.
+func TestInherited(t *testing.T) {
+	t.Parallel()
+	c := load(t, write(t, "orchestrator.hcl", `
+secret "k" {
+  env = "KEY"
+}
+secret "gone" {
+  file = "gone"
+}
+agent "a" {
+  command = ["x"]
+  env     = { LANG = "de", HOME = null, A = secret.k }
+}
+agent "b" {
+  command     = ["x"]
+  inherit_env = ["PATH", "KEY", "HOME"]
+  env         = merge({ HOME = "/b" }, { B = secret.gone, "${"C"}" = values(secret)[0] })
+}
+agent "c" {
+  command = ["x"]
+}
+`), Options{})
+	for i, want := range [][]string{{"PATH=/bin", "ORC_VAR_x=1"}, {"PATH=/bin"}, {"PATH=/bin", "HOME=/home/ann", "ORC_VAR_x=1", "LANG=C"}} {
+		require.Equal(t, want, c.Inherited(&c.Agents[i], base))
+	}
+	for i, want := range [][]string{{"k"}, {"gone", "k"}, nil} {
+		require.Equal(t, want, c.Secrets(&c.Agents[i]))
+	}
+	require.Equal(t, []string{filepath.Join(c.Dir, "gone")}, c.SecretFiles())
+}
