@@ -163,8 +163,8 @@ assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.c_char_p(pro
 os.execvp(sys.argv[1], sys.argv[1:])
 `
 
-// On a kernel without Landlock, a confined agent is refused at its start, and doctor finds it out
-// before.
+// On a kernel without Landlock, a confined agent is refused at its start. Doctor finds it out
+// before, and check --security counts one with best_effort as not confined.
 func TestConfinementOnOldKernel(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, strings.Replace(quick, "defaults {", "defaults {\n  confine {}", 1)+`
@@ -187,6 +187,12 @@ agent "lenient" {
 	text, err := doctor.CombinedOutput()
 	require.ErrorContains(t, err, "exit status 1", "%s", text)
 	require.Equal(t, 1, strings.Count(string(text), "it cannot be confined: "+why), string(text))
+
+	security := exec.Command("python3", "-c", onOldKernel, s.program, "check", "--security", "lenient", "strict")
+	security.Dir, security.Env = s.dir, s.environ()
+	text, err = security.Output()
+	require.NoError(t, err)
+	require.Regexp(t, `(?s)^strict .*confinement +no .*lenient .*confinement +yes +18  is not confined: this system cannot do all of it`, string(text))
 
 	s.start(exec.Command("python3", "-c", onOldKernel, s.program, "up", "--state-dir", s.state(), "--timeout", "3m", "--json"))
 	failed := s.waitForEvents(1, events.AgentGaveUp, "strict")[0]

@@ -1,5 +1,6 @@
 // Package check holds the commands that judge programs: check runs a program as an agent and
-// reports its mistakes, and doctor reports whether the programs of a file can be used.
+// reports its mistakes, check --security reports what the agents of a file may do and reach, and
+// doctor reports whether the programs of a file can be used.
 //
 // A trial runs the program under a real supervisor, gives it tasks and sends it notifications. A
 // run records what the program does then: its lines, the events about it, and the audit of its
@@ -30,6 +31,9 @@ type checkFlags struct {
 	full  bool
 	wait  cli.Duration
 	grace cli.Duration
+
+	security  bool
+	threshold float64
 }
 
 // Command returns the check command.
@@ -49,13 +53,37 @@ really runs, with all its effects on files and other systems.
 
 Each line is a finding: ok, FAIL, warn or note, followed by a cure. Not doing tasks is a
 fault only with --as. The exit code is 0 if nothing failed and 1 if something did, or
-126 or 127 if the program could not be started.`,
+126 or 127 if the program could not be started.
+
+--security starts nothing. It reports what the agents of the file may do and reach, with a
+score from 0.0 (safe) to 10.0 (exposed). An agent that is named is shown in detail. With
+--threshold the exit code is 1 if a score is above it.`,
 		Example: `  orchestrator check -- python3 agents/hello.py
   orchestrator check --as worker --full -- ./agent
-  orchestrator check --json -- node agent.ts`,
-		Args:              cli.ArgCount(1, -1),
-		ValidArgsFunction: nil,
-		RunE:              func(_ *cobra.Command, args []string) error { return check(a, args, &f) },
+  orchestrator check --json -- node agent.ts
+  orchestrator check --security
+  orchestrator check --security --threshold 5 coder`,
+		Args: func(verb *cobra.Command, args []string) error {
+			if f.security {
+				return nil
+			}
+			return cli.ArgCount(1, -1)(verb, args)
+		},
+		ValidArgsFunction: func(verb *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if f.security {
+				return a.CompleteAgents(verb, args, word)
+			}
+			return nil, cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(verb *cobra.Command, args []string) error {
+			switch {
+			case f.security:
+				return checkSecurity(a, verb, args, f.threshold)
+			case verb.Flags().Changed("threshold"):
+				return cli.UsageError("--threshold is for --security", "Write: orchestrator check --security --threshold 5")
+			}
+			return check(a, args, &f)
+		},
 	}
 	set := verb.Flags()
 	set.SetInterspersed(false)
@@ -63,6 +91,8 @@ fault only with --as. The exit code is 0 if nothing failed and 1 if something di
 	set.BoolVar(&f.full, "full", false, "make longer checks, too: run it again, kill it, give it ten tasks")
 	set.Var(&f.wait, "wait", "maximum time without progress on a task: `DUR`")
 	set.Var(&f.grace, "grace", "maximum time to exit after the end of its stdin: `DUR`")
+	set.BoolVar(&f.security, "security", false, "report what the agents of the file may do and reach: check --security [AGENT…]")
+	set.Float64Var(&f.threshold, "threshold", maxScore, "fail if a score of --security is above this `SCORE`")
 	_ = verb.RegisterFlagCompletionFunc("as", f.as.Complete)
 	return verb
 }

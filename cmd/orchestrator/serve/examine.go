@@ -27,21 +27,9 @@ type Examined struct {
 // time, so that one that hangs does not hold up the others. In the order of the file, tell is called
 // when a program and those before it have ended. It gets all agents, and the index of this one.
 func Examine(ctx context.Context, a *cli.App, names []string, patience time.Duration, tell func(all []Examined, i int) error) error {
-	file, err := a.FindConfig(a.Flags.Config)
-	if err != nil {
-		return err
-	}
 	t := NewTeam()
-	options := a.Options()
-	options.Run = t.runCommand
-	c, problems := config.Load(file, options)
-	if problems.Errors() > 0 {
-		return a.Invalid(problems, "No program was started.")
-	}
-	if len(problems) > 0 {
-		_ = a.ShowProblems(problems, "", cli.ExitOK)
-	}
-	if err := knowAgents(c, names, "doctor"); err != nil {
+	c, err := ReadTeam(a, t.runCommand, names, "doctor")
+	if err != nil {
 		return err
 	}
 	state, err := os.MkdirTemp("", "orchestrator-doctor-")
@@ -55,6 +43,26 @@ func Examine(ctx context.Context, a *cli.App, names []string, patience time.Dura
 	defer t.Release()
 	t.Base = AgentBase(a.Environ)
 	return t.examine(ctx, c, names, patience, tell)
+}
+
+// ReadTeam reads the file for a command that starts no team. It shows the warnings, and returns an error
+// if the file has a mistake or does not have one of the named agents. The function run runs the
+// commands of secrets.
+func ReadTeam(a *cli.App, run func(ctx context.Context, command []string, dir string, env []string) ([]byte, error), names []string, verb string) (*config.Config, error) {
+	file, err := a.FindConfig(a.Flags.Config)
+	if err != nil {
+		return nil, err
+	}
+	options := a.Options()
+	options.Run = run
+	c, problems := config.Load(file, options)
+	if problems.Errors() > 0 {
+		return nil, a.Invalid(problems, "No program was started.")
+	}
+	if len(problems) > 0 {
+		_ = a.ShowProblems(problems, "", cli.ExitOK)
+	}
+	return c, knowAgents(c, names, verb)
 }
 
 func (t *Instance) examine(ctx context.Context, c *config.Config, names []string, patience time.Duration, tell func(all []Examined, i int) error) error {

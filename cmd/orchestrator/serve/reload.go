@@ -265,7 +265,7 @@ func (t *Instance) specs(c *config.Config) []supervisor.Agent {
 			Health:  supervisor.Health{Silence: a.Health.Silence, WriteTimeout: a.Health.WriteTimeout, Restart: a.Health.OnStalled == "restart"},
 			Mailbox: stdin.Limits{Messages: a.Limits.Mailbox, Bytes: a.Limits.MailboxBytes},
 			Limits:  child.Limits{OpenFiles: a.Limits.OpenFiles, Memory: a.Limits.Memory, Processes: a.Limits.Processes, CPU: a.Limits.CPU},
-			Confine: confinement(&a.Confine),
+			Confine: Confinement(&a.Confine),
 			Output:  output.Limits{Dir: a.Output.Dir, MaxSize: a.Output.MaxSize, Keep: a.Output.Keep, Tail: a.Output.Tail},
 		})
 	}
@@ -293,8 +293,8 @@ func codingAgent(a *config.Agent) *supervisor.Client {
 	return &supervisor.Client{Protocol: a.Protocol, Resume: a.Client.Resume, WireLog: a.Client.WireLog, Opening: o}
 }
 
-// confinement returns what an agent is confined to, or nil.
-func confinement(x *config.Confine) *child.Confinement {
+// Confinement returns what an agent is confined to, or nil.
+func Confinement(x *config.Confine) *child.Confinement {
 	if !x.On {
 		return nil
 	}

@@ -1,0 +1,336 @@
+package check
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/serve"
+	"orchestrator/supervisor/adapter"
+	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/config"
+)
+
+// An exposureRow is one thing that an agent may do or reach.
+type exposureRow struct {
+	What     string   `json:"what"`
+	Exposure float64  `json:"exposure"` // 0: no, 1: yes, between them: partly
+	Weight   float64  `json:"weight"`
+	Text     string   `json:"text"`
+	Names    []string `json:"names"` // what Text is about: paths, agents, variables
+}
+
+// An exposed is an agent with all that it may do or reach.
+type exposed struct {
+	Agent string        `json:"agent"` // its block: replicas are equal
+	Score float64       `json:"score"` // 0 to 10
+	Grade string        `json:"grade"`
+	Rows  []exposureRow `json:"rows"`
+}
+
+// score sets the score: the exposed part of all weights, in tenths.
+func (e *exposed) score() {
+	var sum, all float64
+	for _, r := range e.Rows {
+		sum += r.Exposure * r.Weight
+		all += r.Weight
+	}
+	e.Score = math.Round(100*sum/all) / 10
+	switch {
+	case e.Score < 2:
+		e.Grade = "safe"
+	case e.Score < 5:
+		e.Grade = "ok"
+	case e.Score < 7:
+		e.Grade = "medium"
+	default:
+		e.Grade = "exposed"
+	}
+}
+
+// surroundings are what agents have in common.
+type surroundings struct {
+	config  *config.Config
+	user    string
+	root    bool
+	home    string
+	environ []string // what agents could inherit
+}
+
+func (s *surroundings) find(a *cli.App) {
+	s.root, s.home, s.environ = os.Geteuid() == 0, a.Getenv("HOME"), serve.AgentBase(a.Environ)
+	s.user = "user " + strconv.Itoa(os.Geteuid())
+	if u, err := user.Current(); err == nil {
+		s.user = u.Username
+	}
+}
+
+// An examiner judges one agent.
+type examiner struct {
+	*surroundings
+	agent   *config.Agent
+	confine *child.Confinement // nil if the agent may do what its user may
+	exposed
+}
+
+// expose judges an agent.
+func (s *surroundings) expose(a *config.Agent) exposed {
+	e := &examiner{surroundings: s, agent: a, confine: serve.Confinement(&a.Confine), exposed: exposed{Agent: a.Block}}
+	e.identity()
+	e.changes()
+	e.reads()
+	e.environment()
+	e.rights()
+	e.score()
+	return e.exposed
+}
+
+// row adds a row.
+func (e *examiner) row(what string, weight, exposure float64, text string, names ...string) {
+	e.Rows = append(e.Rows, exposureRow{What: what, Weight: weight, Exposure: exposure, Text: text, Names: append([]string{}, names...)})
+}
+
+// either adds a row that holds or does not hold.
+func (e *examiner) either(what string, weight float64, is bool, yes, no string, names ...string) {
+	if is {
+		e.row(what, weight, 1, yes, names...)
+		return
+	}
+	e.row(what, weight, 0, no)
+}
+
+// any adds a row that holds if there are names.
+func (e *examiner) any(what string, weight float64, yes, no string, names []string) {
+	e.either(what, weight, len(names) > 0, yes, no, names...)
+}
+
+// identity judges as which user the agent runs, and how it is confined.
+func (e *examiner) identity() {
+	e.either("user", 12, e.root, "runs as root", "runs as "+e.user+", not as root")
+	switch {
+	case e.confine == nil:
+		e.row("confinement", 18, 1, "is not confined: it may do what its user may")
+	case e.confine.BestEffort && impossible(e.confine):
+		e.confine = nil
+		e.row("confinement", 18, 1, "is not confined: this system cannot do all of it")
+	default:
+		e.row("confinement", 18, 0, "is confined: the kernel refuses other access")
+	}
+}
+
+// impossible reports whether this system cannot confine as c asks for.
+func impossible(c *child.Confinement) bool {
+	strict := *c
+	strict.BestEffort = false
+	return strict.Possible() != nil
+}
+
+// changes judges what the agent may change.
+func (e *examiner) changes() {
+	project := e.config.Dir
+	switch {
+	case e.mayChange(unnamedIn(project)):
+		e.row("project", 8, 1, "may change the project", project)
+	case e.confine != nil && e.mayChange(project):
+		e.row("project", 8, 0.3, "may change a part of the project", e.confine.Write...)
+	default:
+		e.row("project", 8, 0, "may change nothing in the project")
+	}
+	e.either("configuration", 8, e.mayChange(e.config.File), "may change the file that says what is run", "may not change the configuration", e.config.File)
+	e.any("git hooks", 8, "may change programs that git runs for you", "may change no git hooks", slices.DeleteFunc(e.hooks(), func(hooks string) bool { return !e.mayChange(hooks) }))
+	state := e.config.Orchestrator.StateDir
+	e.either("state", 10, e.mayRead(state) || e.mayChange(state), "may read keys and the record, and change them", "may not use the state directory", state)
+	profile := filepath.Join(e.home, ".profile")
+	e.either("home", 8, e.home != "" && e.mayChange(profile), "may change what your sessions start with", "may not change what your sessions start with", profile)
+}
+
+// unnamedIn returns a file in a folder that no rule of a confinement names.
+func unnamedIn(dir string) string { return filepath.Join(dir, "orchestrator.check") }
+
+// hooks returns the folders of git hooks of the project and of the agent.
+func (e *examiner) hooks() []string {
+	var found []string
+	for _, dir := range []string{e.config.Dir, e.agent.Dir} {
+		for ; ; dir = filepath.Dir(dir) {
+			if _, err := os.Stat(filepath.Join(dir, ".git", "objects")); err == nil {
+				found = append(found, filepath.Join(dir, ".git", "hooks"))
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// credentialPlaces are files and folders of a home with credentials. Those that a coding agent needs
+// for itself are not among them.
+var credentialPlaces = []string{
+	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".docker/config.json", ".netrc", ".git-credentials",
+	".npmrc", ".pypirc", ".password-store",
+}
+
+// reads judges what the agent may read.
+func (e *examiner) reads() {
+	readable := func(paths []string) []string {
+		return slices.DeleteFunc(paths, func(path string) bool { return !e.mayRead(path) })
+	}
+	e.any("secret files", 8, "may read the files of secrets", "may read no file of a secret", readable(e.config.SecretFiles()))
+	var places []string
+	for _, place := range credentialPlaces {
+		if path := filepath.Join(e.home, place); e.home != "" && exists(path) {
+			places = append(places, path)
+		}
+	}
+	e.any("keys", 10, "may read keys of yours", "may read no keys of yours", readable(places))
+	var others []string
+	for i := range e.config.Agents {
+		if other := &e.config.Agents[i]; other.Block != e.agent.Block && !slices.Contains(others, other.Block) && e.mayRead(unnamedIn(other.Dir)) {
+			others = append(others, other.Block)
+		}
+	}
+	e.any("folders", 3, "may read the folders of other agents", "may read no folder of another agent", others)
+}
+
+// environment judges which credentials reach the agent.
+func (e *examiner) environment() {
+	given := e.config.Secrets(e.agent)
+	for i, name := range given {
+		given[i] = "secret." + name
+	}
+	e.any("secrets", 3, "is given secrets", "is given no secrets", append(given, e.agent.EnvFile...))
+	var names []string
+	for _, pair := range e.config.Inherited(e.agent, e.surroundings.environ) {
+		name, value, _ := strings.Cut(pair, "=")
+		if value != "" && credentialName(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	e.any("environment", 8, "inherits variables that look like credentials", "inherits nothing that looks like a credential", names)
+}
+
+// credentialWords are the words in names of variables with credentials.
+var credentialWords = []string{
+	"KEY", "KEYS", "APIKEY", "TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "PASS", "PASSPHRASE", "PGPASSWORD", "CREDENTIAL", "CREDENTIALS",
+	"AUTH", "PAT", "DSN", "JWT", "COOKIE", "PRIVATE",
+}
+
+// credentialName reports whether a variable looks like a credential.
+func credentialName(name string) bool {
+	return slices.ContainsFunc(strings.Split(strings.ToUpper(name), "_"), func(word string) bool { return slices.Contains(credentialWords, word) })
+}
+
+// rights judges the network, the rights at the orchestrator, the limits and the permission mode.
+func (e *examiner) rights() {
+	x := &e.agent.Confine
+	switch {
+	case e.confine == nil || !x.Limited:
+		e.row("network", 10, 1, "may use the whole network")
+	case len(x.Ports) > 0:
+		e.row("network", 10, 0.5, fmt.Sprintf("may use UDP, and TCP to the ports %s", strings.Trim(fmt.Sprint(x.Ports), "[]")))
+	default:
+		e.row("network", 10, 0, "may not use the network")
+	}
+	e.either("operator", 10, e.agent.Operator, "may do what an operator may (operator = true)", "is not an operator")
+	e.row("capabilities", 2, 1, "may report other capabilities to get more tasks")
+	e.limits()
+	if e.agent.IsClient() {
+		e.permission()
+	} else if word := skips(e.agent.Command); word != "" {
+		e.row("permission", 12, 1, "has a flag that skips permissions", word)
+	}
+}
+
+// limits judges the limits of the agent's resources.
+func (e *examiner) limits() {
+	l := &e.agent.Limits
+	var missing []string
+	for _, limit := range []struct {
+		name string
+		set  bool
+	}{{"memory", l.Memory > 0}, {"processes", l.Processes > 0}, {"cpu", l.CPU > 0}} {
+		if !limit.set {
+			missing = append(missing, limit.name)
+		}
+	}
+	if len(missing) == 0 {
+		e.row("limits", 5, 0, "has limits on memory, processes and cpu")
+		return
+	}
+	e.row("limits", 5, math.Round(100*float64(len(missing))/3)/100, "has no limit on "+strings.Join(missing, ", "))
+}
+
+// permissionWeights are how far a coding agent decides by itself what it does.
+var permissionWeights = map[string]float64{
+	adapter.PermissionFull: 1, adapter.PermissionAuto: 0.6, adapter.PermissionEdits: 0.3, adapter.PermissionAsk: 0, adapter.PermissionPlan: 0,
+}
+
+// permission judges the permission mode of a coding agent, with what it need not ask for.
+func (e *examiner) permission() {
+	c := &e.agent.Client
+	if word := skips(e.agent.Command); word != "" {
+		e.row("permission", 12, 1, "has a flag that skips permissions", word)
+		return
+	}
+	exposure, text := permissionWeights[c.Permission], "permission = "+strconv.Quote(c.Permission)
+	for _, rule := range c.Allow {
+		if slices.Contains([]string{"*", "Bash", "Bash(*)", "Bash(:*)"}, rule) {
+			exposure, text = 1, text+", and may run anything"
+			break
+		}
+	}
+	e.row("permission", 12, exposure, text, c.Allow...)
+}
+
+// skippingFlags are flags of coding agents that skip permissions.
+var skippingFlags = []string{
+	"--dangerously-skip-permissions", "--allow-dangerously-skip-permissions", "--dangerously-bypass-approvals-and-sandbox",
+	"--yolo", "--trust-all-tools", "--allow-all-tools", "bypassPermissions", "danger-full-access",
+}
+
+// skips returns a word of a command that skips permissions, or "".
+func skips(command []string) string {
+	for _, word := range command {
+		_, value, _ := strings.Cut(word, "=")
+		if slices.Contains(skippingFlags, word) || slices.Contains(skippingFlags, strings.Trim(value, `"'`)) {
+			return word
+		}
+	}
+	return ""
+}
+
+const (
+	toRead  = 4
+	toWrite = 2
+)
+
+// mayRead reports whether the agent may read a file, or something in a folder.
+func (e *examiner) mayRead(path string) bool {
+	return e.confine.MayRead(path) && (syscall.Access(path, toRead) == nil || !exists(path))
+}
+
+// mayChange reports whether the agent may change or replace a file, or change something in a folder.
+func (e *examiner) mayChange(path string) bool {
+	if !e.confine.MayChange(path) {
+		return false
+	}
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if exists(dir) {
+			return syscall.Access(path, toWrite) == nil || syscall.Access(dir, toWrite) == nil
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

@@ -1,0 +1,196 @@
+package check
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor/config"
+)
+
+// exposing judges the agents of a file in a project with a repository, a home and other agents.
+func exposing(t *testing.T, text string, root bool, environ ...string) (map[string]map[string]exposureRow, map[string]exposed, string) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	for _, folder := range []string{"home/.ssh", "project/.git/objects", "project/.git/hooks", "project/work"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, folder), 0o700))
+	}
+	for name, text := range map[string]string{"project/model.key": "m", "project/orchestrator.hcl": text, "project/more.env": "A=1\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	environ = append(environ, "HOME="+dir+"/home", "PATH=/usr/bin")
+	c, problems := config.Load(filepath.Join(dir, "project/orchestrator.hcl"), config.Options{Environ: environ})
+	require.Zero(t, problems.Errors(), "%v", problems)
+	s := &surroundings{config: c, user: "ann", root: root, home: dir + "/home", environ: environ}
+	rows, agents := make(map[string]map[string]exposureRow), make(map[string]exposed)
+	for _, e := range s.exposeAll(nil) {
+		agents[e.Agent], rows[e.Agent] = e, make(map[string]exposureRow)
+		for _, r := range e.Rows {
+			require.NotContains(t, rows[e.Agent], r.What)
+			rows[e.Agent][r.What] = r
+		}
+	}
+	return rows, agents, dir
+}
+
+const exposedTeam = `
+secret "model" { file = "model.key" }
+secret "other" { env = "OTHER_KEY" }
+agent "open" {
+  command  = ["cat"]
+  env      = { MODEL = secret.model, SET_TOKEN = "x", NO_TOKEN = null }
+  env_file = ["more.env"]
+  operator = true
+  replicas = 2
+}
+agent "closed" {
+  command     = ["cat"]
+  dir         = "work"
+  inherit_env = ["PATH", "GITHUB_TOKEN"]
+  confine {
+    hide    = ["~/.ssh"]
+    read    = ["/usr"]
+    network = "none"
+  }
+  limits {
+    memory    = "1GiB"
+    processes = 10
+    cpu       = 1
+  }
+}
+agent "ports" {
+  command = ["cat"]
+  confine {
+    network = [443]
+  }
+  limits { memory = "1GiB" }
+}
+`
+
+func TestExposure(t *testing.T) {
+	t.Parallel()
+	rows, agents, dir := exposing(t, exposedTeam, false, "GITHUB_TOKEN=t", "OTHER_KEY=o", "SET_TOKEN=s", "NO_TOKEN=n", "EMPTY_TOKEN=", "KEYBOARD=us", "SSH_AUTH_SOCK=/s")
+	at := func(name string) []string { return []string{filepath.Join(dir, name)} }
+
+	open := rows["open"]
+	require.Zero(t, open["user"].Exposure)
+	require.Contains(t, open["user"].Text, "ann")
+	for what, names := range map[string][]string{
+		"confinement": {}, "network": {}, "operator": {}, "capabilities": {}, "limits": {},
+		"project": at("project"), "configuration": at("project/orchestrator.hcl"), "git hooks": at("project/.git/hooks"),
+		"state": at("project/.orchestrator"), "home": at("home/.profile"), "secret files": at("project/model.key"), "keys": at("home/.ssh"),
+		"folders": {"closed", "ports"}, "secrets": {"secret.model", filepath.Join(dir, "project/more.env")},
+		"environment": {"GITHUB_TOKEN", "SSH_AUTH_SOCK"},
+	} {
+		require.Equal(t, 1.0, open[what].Exposure, what)
+		require.Equal(t, names, open[what].Names, what)
+	}
+	require.NotContains(t, open, "permission")
+
+	closed := rows["closed"]
+	for _, what := range []string{
+		"user", "confinement", "configuration", "git hooks", "state", "home", "secret files", "keys", "folders", "secrets", "network", "operator", "limits",
+	} {
+		require.Zero(t, closed[what].Exposure, what)
+		require.Empty(t, closed[what].Names, what)
+	}
+	require.Equal(t, exposureRow{What: "project", Exposure: 0.3, Weight: 8, Text: "may change a part of the project", Names: at("project/work")}, closed["project"])
+	require.Equal(t, []string{"GITHUB_TOKEN"}, closed["environment"].Names)
+
+	ports := rows["ports"]
+	require.Equal(t, 1.0, ports["project"].Exposure)
+	require.Zero(t, ports["configuration"].Exposure, "it is kept")
+	require.Zero(t, ports["git hooks"].Exposure, "those of the repository at write are kept")
+	require.Equal(t, 0.5, ports["network"].Exposure)
+	require.Contains(t, ports["network"].Text, "443")
+	require.Equal(t, 0.67, ports["limits"].Exposure)
+	require.Equal(t, "has no limit on processes, cpu", ports["limits"].Text)
+	require.Equal(t, at("home/.ssh"), ports["keys"].Names)
+	require.Zero(t, ports["state"].Exposure)
+
+	require.Equal(t, "exposed", agents["open"].Grade)
+	require.Equal(t, "safe", agents["closed"].Grade)
+	require.Equal(t, "ok", agents["ports"].Grade)
+	require.Equal(t, 9.1, agents["open"].Score) // all but user: 12 of 131
+}
+
+// A repository that is not at the top of a folder that the agent may change is not kept from it.
+func TestExposureOfInnerRepository(t *testing.T) {
+	t.Parallel()
+	rows, _, dir := exposing(t, `
+agent "a" {
+  command = ["cat"]
+  dir     = "work"
+  confine { write = [".."] }
+}
+`, true)
+	require.Equal(t, []string{filepath.Join(dir, "project/.git/hooks")}, rows["a"]["git hooks"].Names)
+	require.Equal(t, 1.0, rows["a"]["user"].Exposure)
+}
+
+func TestExposureByPermission(t *testing.T) {
+	t.Parallel()
+	rows, _, _ := exposing(t, `
+agent "full" {
+  command    = ["claude"]
+  protocol   = "claude"
+  permission = "full"
+}
+agent "auto" {
+  command    = ["claude"]
+  protocol   = "claude"
+  permission = "auto"
+}
+agent "plan" {
+  command    = ["codex"]
+  protocol   = "codex"
+  permission = "plan"
+}
+agent "allowed" {
+  command  = ["claude"]
+  protocol = "claude"
+  allow    = ["Edit", "Bash"]
+}
+agent "narrow" {
+  command  = ["claude"]
+  protocol = "claude"
+  allow    = ["Bash(go test:*)"]
+}
+agent "flag" {
+  command  = ["claude", "--dangerously-skip-permissions"]
+  protocol = "claude"
+}
+agent "text" {
+  command = ["codex", "-c", "sandbox_mode=\"danger-full-access\""]
+}
+`, false)
+	for name, exposure := range map[string]float64{"full": 1, "auto": 0.6, "plan": 0, "allowed": 1, "narrow": 0, "flag": 1, "text": 1} {
+		require.Equal(t, exposure, rows[name]["permission"].Exposure, name)
+	}
+	require.Equal(t, []string{"--dangerously-skip-permissions"}, rows["flag"]["permission"].Names)
+}
+
+// Every line fits, whatever names there are.
+func TestExposureFits(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("agent-with-a-long-name-", 2)
+	_, agents, _ := exposing(t, `
+agent "`+long+`" {
+  command = ["claude"]
+  protocol = "claude"
+  permission = "full"
+  allow = ["Bash"]
+}`, true, strings.Repeat("VERY_", 30)+"TOKEN=x")
+	all := []exposed{agents[long]}
+	for line := range strings.Lines(scores(false, all) + details(cli.New(cli.Env{Stdout: io.Discard, Dir: "/"}), all)) {
+		require.LessOrEqual(t, term.Width(strings.TrimSuffix(line, "\n")), rowWidth, line)
+	}
+	require.Regexp(t, `^agent-with-a-long-name-…  8\.3  exposed  confinement, user, permission, `, scores(false, all))
+}
