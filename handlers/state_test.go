@@ -143,6 +143,23 @@ func TestKeys(t *testing.T) {
 	require.True(t, ok)
 }
 
+// TestTokensAreRevoked checks that a person's token that was revoked stays revoked in another life.
+func TestTokensAreRevoked(t *testing.T) {
+	p := atWork(t)
+	p.play(`> operator a issue-token {"sub":"ann","role":"viewer"}`)
+	issued, ok := p.last.Letters[0].Payload.(*wire.IssuedToken)
+	require.True(t, ok)
+	require.False(t, p.state.TokenRevoked(issued.ID))
+	p.play(`> operator b issue-token {"sub":"bob"}`)
+	other, ok := p.last.Letters[0].Payload.(*wire.IssuedToken)
+	require.True(t, ok)
+	p.play(`> operator c revoke-token {"id":"` + issued.ID + `"}`)
+	for _, s := range []*State{p.state, p.replayed()} {
+		require.True(t, s.TokenRevoked(issued.ID))
+		require.False(t, s.TokenRevoked(other.ID))
+	}
+}
+
 // TestTellBroken checks that a record that cannot be decoded is still shown.
 func TestTellBroken(t *testing.T) {
 	e := Tell(wire.Record{Seq: 7, At: beginning, Kind: "task.danced", Payload: []byte(`{"with":"x"}`)})

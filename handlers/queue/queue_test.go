@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,4 +117,23 @@ func TestTimeline(t *testing.T) {
 	l.Drop(early)
 	l.Drop(early)
 	require.Equal(t, Timeline[moment]{late, later}, l)
+}
+
+// Different lists of texts have different keys, although they are the same when they are joined.
+func TestKeysOfTexts(t *testing.T) {
+	keyOf := func(texts ...string) string {
+		var key []byte
+		for _, text := range texts {
+			key = AppendKey(key, text)
+		}
+		return string(key)
+	}
+	seen := make(map[string][]string)
+	for _, texts := range [][]string{
+		nil, {""}, {"", ""}, {"a"}, {"a", ""}, {"", "a"}, {"ab"}, {"a", "b"}, {"\x01a"}, {"\x01", "a"}, {"a\x01b"}, {strings.Repeat("a", 300)},
+		{strings.Repeat("a", 299), "a"},
+	} {
+		require.Nil(t, seen[keyOf(texts...)], "%q", texts)
+		seen[keyOf(texts...)] = append([]string{}, texts...)
+	}
 }

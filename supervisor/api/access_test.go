@@ -250,6 +250,7 @@ func TestGrantsAreForAdministrators(t *testing.T) {
 	for _, name := range append([]string{"get-task"}, granting...) {
 		d.Operations[name] = func(context.Context, []byte) (any, error) { return &issued, nil }
 	}
+	require.ElementsMatch(t, []string{"issue-key", "rotate-key", "revoke-key", "issue-registration", "issue-token", "revoke-token"}, granting)
 	for role, may := range map[string]bool{"": true, wire.PersonAdmin: true, wire.PersonOperator: false, wire.PersonViewer: false} {
 		for name := range d.Operations {
 			err := mayAsk(Caller{Kind: Operator, Role: role}, name)

@@ -53,6 +53,25 @@ agent "c" {
 	}, []Confine{c.Agents[0].Confine, c.Agents[1].Confine, c.Agents[2].Confine})
 }
 
+// Logs outside of the state directory are hidden from their agent, too.
+func TestConfinedLogs(t *testing.T) {
+	t.Parallel()
+	file := write(t, "orchestrator.hcl", `
+agent "a" {
+  command = ["x"]
+  confine { write = ["work"] }
+  output { dir = "/var/log/team" }
+}
+agent "b" {
+  command = ["x"]
+  confine { write = ["work"] }
+}
+`)
+	c := load(t, file, Options{})
+	require.Contains(t, c.Agents[0].Confine.Hide, "/var/log/team")
+	require.Len(t, c.Agents[1].Confine.Hide, 2, "the state directory and the record")
+}
+
 // A folder with something that its agent may not change gets a warning.
 func TestConfineHoles(t *testing.T) {
 	t.Parallel()

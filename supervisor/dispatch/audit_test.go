@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -179,4 +180,50 @@ func TestAuditOnAFullDisk(t *testing.T) {
 		require.Equal(t, "3", got[1]["id"])
 		require.Equal(t, 1, strings.Count(said.String(), "the audit cannot be written"))
 	})
+}
+
+// TestAuditIsBounded checks that lines are counted and not kept while no line can be written.
+//
+// Rows: B-81.
+func TestAuditIsBounded(t *testing.T) {
+	a := &audit{wake: make(chan struct{}, 1)} // nothing writes
+	text := bytes.Repeat([]byte("x"), 1<<20)
+	for range 20 {
+		a.add(text, 3)
+	}
+	require.LessOrEqual(t, len(a.text), maxAuditBytes+len(text))
+	require.EqualValues(t, 3*(len(a.text)>>20), a.lines)
+	require.EqualValues(t, 20*3, a.lines+a.lost)
+}
+
+// TestAuditOfSeveralCallers checks that requests that are decided together keep their callers, times and
+// operations.
+//
+// Rows: B-81.
+func TestAuditOfSeveralCallers(t *testing.T) {
+	dir := t.TempDir()
+	a := newAudit(fileIn(dir), hclog.NewNullLogger())
+	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	ann, bob := handlers.Actor{Kind: handlers.Agent, Name: "ann"}, handlers.Actor{Kind: handlers.Agent, Name: "bob"}
+	var inputs []handlers.Input
+	for _, in := range []struct {
+		at        time.Time
+		from      handlers.Actor
+		operation string
+	}{{noon, ann, "get-task"}, {noon, bob, "get-task"}, {noon, bob, "get-task"}, {noon.Add(time.Second), bob, "get-task"}, {noon.Add(time.Second), bob, "query-agents"}} {
+		inputs = append(inputs, handlers.Input{At: in.at, From: in.from, Message: &wire.Request{ID: "1", Operation: in.operation}})
+	}
+	a.requests(inputs, &work{verdicts: make([]*wire.Error, len(inputs))})
+	a.close()
+	var got []string
+	for _, line := range trail(t, dir) {
+		got = append(got, fmt.Sprintf("%s %s %s", line["at"], line["actor"], line["type"]))
+	}
+	require.Equal(t, []string{
+		"2026-11-21T12:00:00.000Z agent:ann request:get-task",
+		"2026-11-21T12:00:00.000Z agent:bob request:get-task",
+		"2026-11-21T12:00:00.000Z agent:bob request:get-task",
+		"2026-11-21T12:00:01.000Z agent:bob request:get-task",
+		"2026-11-21T12:00:01.000Z agent:bob request:query-agents",
+	}, got)
 }

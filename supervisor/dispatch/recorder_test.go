@@ -136,6 +136,30 @@ func TestStateWaitsForItsFacts(t *testing.T) {
 	})
 }
 
+// TestNothingIsRecordedAfterAFailure checks that an event that waited behind a failed commit is shown,
+// and not recorded.
+func TestNothingIsRecordedAfterAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := newLedger()
+		d := begin(t, Options{Record: record})
+		appends, release := 0, make(chan struct{})
+		record.meddle(func() error {
+			appends++
+			<-release
+			return errors.New("broken")
+		})
+		d.Note(&wire.Event{Kind: events.OrchestratorIdle})
+		synctest.Wait()
+		d.Note(&wire.Event{Kind: events.OrchestratorIdle})
+		close(release)
+		require.Error(t, <-d.broke)
+		require.Len(t, d.taken(), 2)
+		d.Close()
+		require.Equal(t, 1, appends)
+		require.Zero(t, record.Last())
+	})
+}
+
 // TestRecordThatIsLost checks that a log that was moved or deleted is noticed within a second,
 // even without commits, and before a batch after a pause.
 func TestRecordThatIsLost(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,4 +89,12 @@ func TestWhen(t *testing.T) {
 	}
 	_, err := ParseTime("since", "soon", now)
 	require.Equal(t, ExitUsage, FailureOf(err).Exit)
+}
+
+// A failure escapes what comes from the file or from agents, and indents further lines.
+func TestFailuresAreSafeToShow(t *testing.T) {
+	var b strings.Builder
+	f := &Failure{Message: "no \x1b[2J\nsecond", Because: []string{"it \u202e is"}, Hint: "try\x07"}
+	f.Print(&b, false)
+	require.Equal(t, "Error: no \\x1b[2J\n    second\n  = it \\u202e is\n  = try\\x07\n", b.String())
 }

@@ -65,3 +65,13 @@ func TestUnwrapped(t *testing.T) {
 		require.Equal(t, string(out), got+".", "%s", command)
 	}
 }
+
+// TestOperatorsAreNotUnwrapped checks that a command with anything that a shell would act on stays as
+// it is.
+func TestOperatorsAreNotUnwrapped(t *testing.T) {
+	require.Equal(t, "ab", unwrapped("/bin/sh -c ab"))
+	for _, special := range "\n\r|&;<>()$`*?[]{}!#~=%^" {
+		command := "/bin/sh -c a" + string(special) + "b"
+		require.Equal(t, command, unwrapped(command))
+	}
+}

@@ -1,0 +1,72 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// A process from below an agent is that agent at the socket of its run, and nothing at any other
+// one. A process of the user is the caller of the socket.
+func TestDescent(t *testing.T) {
+	runOf := func(agent, run string) *runSocket {
+		return &runSocket{caller: Caller{Kind: Agent, Name: agent, Run: run}}
+	}
+	mine, other := runOf("mine", "r1"), runOf("other", "r2")
+	runs := &Runs{visits: map[[sha256.Size]byte]*runSocket{{1}: mine, {2}: other, {3}: runOf("boss", "r3")}}
+	var trespasses []string
+	a := &API{
+		Runs: runs, MayOperate: func(agent string) bool { return agent == "boss" },
+		Trespass: func(agent, run, text string) { trespasses = append(trespasses, agent+" "+run+": "+text) },
+	}
+	operators := &listenerInfo{caller: Caller{Kind: Operator}}
+	at := func(v *runSocket) *listenerInfo { return &listenerInfo{caller: v.caller, visit: v} }
+	below := func(run string) *peer {
+		return &peer{Origin: Origin{PID: 7, Program: "curl\x1b", Below: true, Run: run}}
+	}
+	for name, test := range map[string]struct {
+		at      *listenerInfo
+		peer    *peer
+		want    Caller
+		refusal string
+	}{
+		"the user":                {at: operators, peer: &peer{Origin: Origin{PID: 7}}, want: operators.caller},
+		"root":                    {at: operators, want: operators.caller},
+		"the user at a run":       {at: at(mine), peer: &peer{Origin: Origin{PID: 7}}, want: mine.caller},
+		"its own socket":          {at: at(mine), peer: below("r1"), want: mine.caller},
+		"an agent that operates":  {at: operators, peer: below("r3"), want: Caller{Kind: Operator, Name: "agent:boss"}},
+		"an agent":                {at: operators, peer: below("r1"), refusal: `curl\x1b (process 7) was started by agent mine, and this is the operators' socket`},
+		"an orphan of no run":     {at: operators, peer: below(""), refusal: `curl\x1b (process 7) was started by an agent, and this is the operators' socket`},
+		"another run":             {at: at(other), peer: below("r1"), refusal: `curl\x1b (process 7) was started by agent mine, and this is the socket of agent other`},
+		"an operator at a run":    {at: at(other), peer: below("r3"), refusal: `curl\x1b (process 7) was started by agent boss, and this is the socket of agent other`},
+		"an unknown origin":       {at: operators, peer: &peer{Origin: Origin{PID: 7}, err: errors.New("it has ended")}, refusal: "it is not known from where process 7 comes: it has ended"},
+		"an unknown one at a run": {at: at(mine), peer: &peer{Origin: Origin{PID: 7, Below: true, Run: "r1"}, err: errors.New("x")}, refusal: "it is not known from where process 7 comes: x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequest("GET", "/tasks", nil)
+			if test.peer != nil {
+				r = r.WithContext(context.WithValue(r.Context(), peerKey{}, test.peer))
+			}
+			trespasses = nil
+			got, err := a.descends(test.at, r)
+			if test.refusal == "" {
+				require.NoError(t, err)
+				require.Equal(t, test.want, got)
+				require.Empty(t, trespasses)
+				return
+			}
+			refused, ok := errors.AsType[*wire.Error](err)
+			require.True(t, ok)
+			require.Equal(t, wire.CodeDenied, refused.Code)
+			require.Equal(t, test.refusal, refused.Message)
+			require.NotEqual(t, Operator, got.Kind)
+			require.Equal(t, test.peer.err == nil, len(trespasses) == 1, "the user is told: %q", trespasses)
+		})
+	}
+}
