@@ -95,7 +95,7 @@ var onlyIn = map[string][]string{
 	"google.golang.org/protobuf":             {"supervisor/telemetry"},
 	"net/http":                               {"supervisor/api", "supervisor/telemetry", "agents/...", "cmd/...", "fixtures/real"}, // telemetry is only a client, of a collector; real serves a model
 	"database/sql":                           {"supervisor/eventlog"},
-	"os/exec":                                {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/real", "fixtures/screen", "fixtures/picture"}, // bench measures it; real, screen and picture run commands
+	"os/exec":                                {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/real", "fixtures/screen", "fixtures/picture", "fixtures/faults"}, // bench measures it; the others run commands
 }
 
 // pure packages get time and randomness as values and have no side effects.
