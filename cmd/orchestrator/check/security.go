@@ -46,9 +46,9 @@ func (e *exposed) score() {
 	switch {
 	case e.Score < 2:
 		e.Grade = "safe"
-	case e.Score < 5:
+	case e.Score < 4:
 		e.Grade = "ok"
-	case e.Score < 7:
+	case e.Score < 6:
 		e.Grade = "medium"
 	default:
 		e.Grade = "exposed"
