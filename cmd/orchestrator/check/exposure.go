@@ -56,7 +56,7 @@ func checkSecurity(a *cli.App, verb *cobra.Command, names []string, threshold fl
 	case a.Flags.Quiet:
 		err = a.Print("%s", scores(a.Paint(a.Stdout), over))
 	case len(names) == 0:
-		err = a.Print("%s\nDetails: orchestrator check --security AGENT\n", scores(a.Paint(a.Stdout), answer.Agents))
+		err = a.Print("%s\n%sDetails: orchestrator check --security AGENT\n", scores(a.Paint(a.Stdout), answer.Agents), unfixed(answer.Agents))
 	default:
 		err = a.Print("%s", details(a, answer.Agents))
 	}
@@ -104,6 +104,20 @@ func scores(p term.Paint, all []exposed) string {
 		rows[i][3].Text = term.Clip(all[i].worst(), rowWidth-used-len("  "))
 	}
 	return term.Table(rows)
+}
+
+// unfixed returns a line with the agents that may report other capabilities, or "".
+func unfixed(all []exposed) string {
+	var names []string
+	for i := range all {
+		if slices.ContainsFunc(all[i].Rows, func(r exposureRow) bool { return r.What == "capabilities" && r.Exposure > 0 }) {
+			names = append(names, all[i].Agent)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return term.Clip("Capabilities are not fixed: "+strings.Join(names, ", "), rowWidth) + "\n"
 }
 
 // worst returns what is exposed, in the order of what it adds to the score.

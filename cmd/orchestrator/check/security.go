@@ -241,7 +241,7 @@ func (e *examiner) rights() {
 		e.row("network", 10, 0, "may not use the network")
 	}
 	e.either("operator", 10, e.agent.Operator, "may do what an operator may (operator = true)", "is not an operator")
-	e.row("capabilities", 2, 1, "may report other capabilities to get more tasks")
+	e.either("capabilities", 2, !e.agent.Capabilities.Fixed, "may report other capabilities to get more tasks", "may not report more capabilities than the file")
 	e.limits()
 	if e.agent.IsClient() {
 		e.permission()

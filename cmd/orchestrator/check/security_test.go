@@ -59,6 +59,7 @@ agent "closed" {
     read    = ["/usr"]
     network = "none"
   }
+  capabilities { fixed = true }
   limits {
     memory    = "1GiB"
     processes = 10
@@ -96,7 +97,7 @@ func TestExposure(t *testing.T) {
 
 	closed := rows["closed"]
 	for _, what := range []string{
-		"user", "confinement", "configuration", "git hooks", "state", "home", "secret files", "keys", "folders", "secrets", "network", "operator", "limits",
+		"user", "confinement", "configuration", "git hooks", "state", "home", "secret files", "keys", "folders", "secrets", "network", "operator", "capabilities", "limits",
 	} {
 		require.Zero(t, closed[what].Exposure, what)
 		require.Empty(t, closed[what].Names, what)
@@ -174,6 +175,7 @@ agent "text" {
 	for name, exposure := range map[string]float64{"full": 1, "auto": 0.6, "plan": 0, "allowed": 1, "narrow": 0, "flag": 1, "text": 1} {
 		require.Equal(t, exposure, rows[name]["permission"].Exposure, name)
 	}
+	require.Zero(t, rows["plan"]["capabilities"].Exposure, "those of a coding agent are fixed")
 	require.Equal(t, []string{"--dangerously-skip-permissions"}, rows["flag"]["permission"].Names)
 }
 
@@ -192,5 +194,5 @@ agent "`+long+`" {
 	for line := range strings.Lines(scores(false, all) + details(cli.New(cli.Env{Stdout: io.Discard, Dir: "/"}), all)) {
 		require.LessOrEqual(t, term.Width(strings.TrimSuffix(line, "\n")), rowWidth, line)
 	}
-	require.Regexp(t, `^agent-with-a-long-name-…  8\.3  exposed  confinement, user, permission, `, scores(false, all))
+	require.Regexp(t, `^agent-with-a-long-name-…  8\.2  exposed  confinement, user, permission, `, scores(false, all))
 }
