@@ -77,51 +77,14 @@ func meantType(kind string) string {
 	if !strings.Contains(kind, ":") {
 		kind = "request:" + kind
 	}
-	kind = dashed(kind)
+	kind = object.Dashed(kind)
 	best, fewest := "", slips+1
 	for _, name := range spoken {
-		if n := slipsBetween(kind, name); n < fewest {
+		if n := object.EditDistance(kind, name); n < fewest {
 			best, fewest = name, n
 		}
 	}
 	return best
-}
-
-// dashed rewrites complete_task and completeTask as complete-task.
-func dashed(kind string) string {
-	var b strings.Builder
-	for i, r := range kind {
-		switch {
-		case r == '_' || r == ' ':
-			r = '-'
-		case r >= 'A' && r <= 'Z':
-			if r += 'a' - 'A'; i > 0 && kind[i-1] >= 'a' && kind[i-1] <= 'z' {
-				b.WriteByte('-')
-			}
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
-// slipsBetween returns the edit distance of two texts.
-func slipsBetween(a, b string) int {
-	last, row := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := range len(a) {
-		row[0] = i + 1
-		for j := range len(b) {
-			wrong := 1
-			if a[i] == b[j] {
-				wrong = 0
-			}
-			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+wrong)
-		}
-		last, row = row, last
-	}
-	return last[len(b)]
 }
 
 // nearly returns why a line that is not a JSON object was probably meant as a message, or "".

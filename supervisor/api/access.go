@@ -208,6 +208,9 @@ func CallerOf(ctx context.Context) Caller {
 func (api *API) behind(what string, may admission, do http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		caller, v, err := api.examine(may, w, r)
+		if caller.Kind == Unknown {
+			brief(w, r)
+		}
 		if err != nil {
 			if refusal, ok := errors.AsType[*wire.Error](err); ok {
 				api.noteRefused(caller, what, refusal)
@@ -230,6 +233,17 @@ func (api *API) behind(what string, may admission, do http.HandlerFunc) http.Han
 			defer leave()
 		}
 		do(w, r.WithContext(ctx))
+	}
+}
+
+// strangersTime is how long the body of a request of an unknown caller may take.
+const strangersTime = 10 * time.Second
+
+// brief ends the connection of an unknown caller over the network after its request.
+func brief(w http.ResponseWriter, r *http.Request) {
+	if entranceOf(r.Context()).caller.Kind == Unknown {
+		w.Header().Set("Connection", "close")
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(strangersTime))
 	}
 }
 

@@ -123,7 +123,7 @@ func (s *Socket) Accept() (net.Conn, error) {
 		case s.strangers <- struct{}{}:
 			go func() {
 				defer func() { <-s.strangers }()
-				turnAway(linger(conn))
+				turnAway(linger(conn), "403 Forbidden", "UNAUTHORIZED", "this socket is for another user")
 			}()
 		default:
 			_ = conn.Close()
@@ -134,11 +134,11 @@ func (s *Socket) Accept() (net.Conn, error) {
 // maxStrangers bounds the other users that get an answer at once; more are cut off.
 const maxStrangers = 16
 
-// turnAway sends a refusal to another user and closes the connection.
-func turnAway(conn net.Conn) {
-	const text = `{"format_version":"1.0","error":{"code":"UNAUTHORIZED","message":"this socket is for another user"}}` + "\n"
+// turnAway sends a refusal and closes the connection. The message needs no escapes.
+func turnAway(conn net.Conn, status, code, message string) {
+	text := `{"format_version":"1.0","error":{"code":"` + code + `","message":"` + message + `"}}` + "\n"
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
-	_, _ = fmt.Fprintf(conn, "HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
+	_, _ = fmt.Fprintf(conn, "HTTP/1.1 "+status+"\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
 	_ = conn.Close()
 }
 
@@ -318,6 +318,7 @@ type TCP struct {
 // Unknown.
 type TCPListener struct {
 	net.Listener
+	*crowd
 	url   string
 	hosts map[string]bool // the names by which it may be asked for
 }
@@ -382,13 +383,15 @@ func (t *TCP) guard(listener *net.TCPListener, secure *tls.Config, host string) 
 	} else {
 		names = append(names[:len(names):len(names)], host)
 	}
+	c := &crowd{each: mostOfSource, all: mostOfAll, what: listener.Addr().String(), encrypted: secure != nil}
 	l := &TCPListener{
-		Listener: lingerListener{listener},
+		Listener: lingerListener{listener, c},
+		crowd:    c,
 		url:      "http://" + net.JoinHostPort(host, fmt.Sprint(at.Port)),
 		hosts:    hostNames(names),
 	}
 	if secure != nil {
-		l.Listener = tls.NewListener(lingerListener{listener}, secure)
+		l.Listener = tls.NewListener(l.Listener, secure)
 		l.url = "https://" + net.JoinHostPort(host, fmt.Sprint(at.Port))
 	}
 	return l

@@ -104,7 +104,10 @@ func (r *Runs) listen(path string, v *runSocket) error {
 		_ = listener.Close()
 		return net.ErrClosed
 	}
-	socket := &ownSocket{Socket: *newSocket(listener, nil), visit: v}
+	socket := &ownSocket{
+		Socket: *newSocket(listener, nil), visit: v,
+		crowd: &crowd{each: mostOfRun, all: mostOfRun, what: "the socket of " + v.caller.String()},
+	}
 	socket.Trace = r.Trace
 	r.Answer(socket)
 	return nil
@@ -214,6 +217,7 @@ func (r *runSocket) end() {
 // ownSocket is the socket of one run. Its callers are that run.
 type ownSocket struct {
 	Socket
+	*crowd
 	visit *runSocket
 }
 
@@ -229,6 +233,9 @@ func (s *ownSocket) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if socket, ok := conn.(*lingering); ok {
+			if socket.leave = s.crowd.enter("", socket.stream); socket.leave == nil {
+				continue
+			}
 			c := &ownConn{lingering: socket, visit: s.visit}
 			if c.opened, ok = s.visit.keep(func() { _ = socket.stream.Close() }); ok {
 				return c, nil

@@ -63,6 +63,9 @@ func (s *Server) Answer(l net.Listener) {
 		_ = l.Close()
 		return
 	}
+	if c, ok := l.(interface{ logTo(hclog.Logger) }); ok {
+		c.logTo(s.log)
+	}
 	s.answering.Go(func() { // Serve waits for it
 		err := s.http.Serve(l)
 		if !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
@@ -188,6 +191,8 @@ type lingering struct {
 	stream
 	peer *peer       // nil: not known, or not needed
 	calm atomic.Bool // no answer since it was idle, so nothing can be lost
+	// leave is called when it is closed; nil if it is not counted.
+	leave func()
 }
 
 // linger makes a connection one that is closed in order, if it can be.
@@ -199,6 +204,9 @@ func linger(conn net.Conn) net.Conn {
 }
 
 func (l *lingering) Close() error {
+	if l.leave != nil {
+		defer l.leave()
+	}
 	if !l.calm.Swap(true) && l.CloseWrite() == nil {
 		_ = l.SetReadDeadline(time.Now().Add(restTime))
 		_, _ = io.CopyN(io.Discard, l.stream, restBytes)
@@ -245,13 +253,24 @@ func (s *Server) hurry() {
 	}
 }
 
-// lingerListener accepts connections that are closed in order.
-type lingerListener struct{ net.Listener }
+// lingerListener accepts connections that are closed in order, and not too many.
+type lingerListener struct {
+	net.Listener
+	crowd *crowd
+}
 
 func (l lingerListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if leave := l.crowd.enter(bucketName(Caller{}, conn.RemoteAddr().String()), conn); leave != nil {
+			lingers := linger(conn)
+			if c, ok := lingers.(*lingering); ok {
+				c.leave = leave
+			}
+			return lingers, nil
+		}
 	}
-	return linger(conn), nil
 }

@@ -1,0 +1,94 @@
+package api
+
+import (
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// Limits of open connections. The operators' socket has none, so that an operator can always see and
+// end what others do. A stream holds a connection, so these are limits of streams, too.
+const (
+	mostOfRun    = 64  // at the socket of a run
+	mostOfSource = 64  // from one address, at a TCP listener
+	mostOfAll    = 512 // at a TCP listener
+)
+
+// A crowd counts the open connections of a listener, by source.
+type crowd struct {
+	each, all int
+	what      string // the listener, for the log
+	encrypted bool   // a connection that is refused cannot be told so
+
+	mu      sync.Mutex
+	open    map[string]int
+	total   int
+	log     hclog.Logger // nil until the listener is served
+	told    time.Time
+	refused int // since told
+	turning int // connections that are being told
+}
+
+// enter counts a connection of a source until leave is called. If there are too many, it answers and
+// closes the connection, and leave is nil.
+func (c *crowd) enter(source string, conn net.Conn) (leave func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.open[source] >= c.each:
+		c.refuse(conn, fmt.Sprintf("%d connections from here are open, which is the limit", c.each))
+		return nil
+	case c.total >= c.all:
+		c.refuse(conn, fmt.Sprintf("%d connections are open, which is the limit", c.all))
+		return nil
+	}
+	if c.open == nil {
+		c.open = make(map[string]int)
+	}
+	c.open[source]++
+	c.total++
+	return sync.OnceFunc(func() { c.leave(source) })
+}
+
+func (c *crowd) leave(source string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.total--
+	if c.open[source]--; c.open[source] == 0 {
+		delete(c.open, source)
+	}
+}
+
+// refuse closes a connection, and tells why if not too many are being told. It logs at most one line
+// in tellEvery. The lock must be held.
+func (c *crowd) refuse(conn net.Conn, why string) {
+	c.refused++
+	if now := time.Now(); c.log != nil && now.Sub(c.told) >= tellEvery {
+		c.log.Warn("connections were refused", "at", c.what, "because", why, "connections", c.refused)
+		c.told, c.refused = now, 0
+	}
+	if c.encrypted || c.turning >= maxStrangers {
+		_ = conn.Close()
+		return
+	}
+	c.turning++
+	go func() {
+		turnAway(linger(conn), "429 Too Many Requests", "LIMITED", why)
+		c.mu.Lock()
+		c.turning--
+		c.mu.Unlock()
+	}()
+}
+
+// tellEvery is how often refused connections of a listener are logged.
+const tellEvery = 10 * time.Second
+
+// logTo sets the log of refused connections.
+func (c *crowd) logTo(log hclog.Logger) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.log = log
+}

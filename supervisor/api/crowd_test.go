@@ -1,0 +1,98 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/stretchr/testify/require"
+)
+
+// TestHog checks that connections that do nothing, as many as one source may have, hinder neither
+// operators nor other sources. The next one is told so.
+func TestHog(t *testing.T) {
+	var told bytes.Buffer
+	server := NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "fine") }), hclog.New(&hclog.LoggerOptions{Output: &told}))
+	operators, err := Listen(filepath.Join(t.TempDir(), "api.sock"))
+	require.NoError(t, err)
+	runs := NewRuns(operators)
+	runs.Answer = server.Answer
+	listener, err := ListenTCP("127.0.0.1:0", TCP{})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		server.Serve(ctx, operators, listener)
+	}()
+	socketOf := func(agent string) string {
+		env, shut, err := runs.Open(agent, agent+"-run")
+		require.NoError(t, err)
+		t.Cleanup(shut)
+		return strings.TrimPrefix(env[len(env)-1], EnvSocket+"=")
+	}
+	one, two := socketOf("one"), socketOf("two")
+	for _, hog := range []struct {
+		network, address string
+		most             int
+	}{{"unix", one, mostOfRun}, {"tcp", listener.Addr().String(), mostOfSource}} {
+		var held []net.Conn
+		for range hog.most {
+			conn, err := net.Dial(hog.network, hog.address)
+			require.NoError(t, err)
+			held = append(held, conn)
+		}
+		require.Equal(t, "fine", answerAt(t, "unix", operators.Addr().String()), "the operator")
+		require.Equal(t, "fine", answerAt(t, "unix", two), "another agent")
+		require.Equal(t, `429 {"format_version":"1.0","error":{"code":"LIMITED","message":"64 connections from here are open, which is the limit"}}`,
+			answerAt(t, hog.network, hog.address))
+		require.NoError(t, held[0].Close())
+		for answerAt(t, hog.network, hog.address) != "fine" { // it takes a moment until the end of a connection is known
+		}
+		for _, conn := range held[1:] {
+			_ = conn.Close()
+		}
+	}
+	stop()
+	<-served
+	require.Contains(t, told.String(), "connections were refused")
+}
+
+// answerAt asks at an address over a new connection. It returns the body, after the status if that is not 200.
+func answerAt(t *testing.T, network, address string) string {
+	conn, err := net.Dial(network, address)
+	require.NoError(t, err)
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n") // the answer may be there before
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(t, err)
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	if response.StatusCode != http.StatusOK {
+		return response.Status[:4] + strings.TrimSpace(string(body))
+	}
+	return string(body)
+}
+
+// TestCrowdInAll checks the limit of all sources together.
+func TestCrowdInAll(t *testing.T) {
+	c := &crowd{each: 2, all: 3, encrypted: true}
+	here, there := net.Pipe()
+	defer here.Close()
+	leave := c.enter("a", there)
+	require.NotNil(t, leave)
+	require.NotNil(t, c.enter("b", there))
+	require.NotNil(t, c.enter("c", there))
+	require.Nil(t, c.enter("d", there))
+	leave()
+	leave()
+	require.NotNil(t, c.enter("d", there), "one has left")
+	require.Nil(t, c.enter("e", there))
+}
