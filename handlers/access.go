@@ -37,10 +37,10 @@ func listTokens(ad accessDecision, _ *wire.Nothing) (*wire.CredentialList, *wire
 	return ad.state.access.List(ad.at, access.Token, access.Actor), nil
 }
 
-// TokenRevoked reports whether a person's token was revoked before it expires.
-func (s *State) TokenRevoked(id string) bool {
+// TokenIssued reports whether a person's token was issued, and was not revoked since.
+func (s *State) TokenIssued(id string) bool {
 	c := s.access.ByID(id)
-	return c != nil && c.Revoked
+	return c != nil && c.Kind == access.Token && !c.Revoked
 }
 
 func revokeKey(ad accessDecision, r *wire.Revoke) (*wire.Credential, *wire.Error) {

@@ -69,16 +69,19 @@ func TestDoorOverTCP(t *testing.T) {
 	require.Contains(t, body, `"code":"unauthenticated"`)
 
 	signer := &api.Signer{Path: filepath.Join(s.state(), "jwt.key")}
+	forged, err := signer.Sign(api.Claims{ID: "t", Subject: "ann", Role: wire.PersonAdmin, ExpiresAt: time.Now().Add(time.Hour)})
+	require.NoError(t, err)
+	status, body = knock(t, url, "status", forged)
+	require.Equal(t, http.StatusUnauthorized, status, "a token that was signed with the key, but not issued: %s", body)
 	for role, want := range map[string]int{wire.PersonOperator: http.StatusOK, wire.PersonViewer: http.StatusForbidden} {
-		token, err := signer.Sign(api.Claims{ID: "t", Subject: "ann", Role: role, ExpiresAt: time.Now().Add(time.Hour)})
-		require.NoError(t, err)
+		token := strings.TrimSpace(s.ask("token", "issue", "--sub", "ann", "--role", role))
 		status, body = knock(t, url, "status", token)
 		require.Equal(t, http.StatusOK, status, body)
 		status, body = knock(t, url, "start-agent", token)
 		require.Equal(t, want, status, body)
 	}
 	s.stop()
-	_, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	_, err = net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	require.Error(t, err)
 }
 

@@ -6,7 +6,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/supervisor/api"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
@@ -181,9 +180,7 @@ func TestMetricsAreNotForStrangers(t *testing.T) {
 	s := newStage(t, "http {\n  listen = [\"127.0.0.1:0\"]\n}\nagent \"a\" {\n  command = [\"cat\"]\n}\n").up()
 	url := s.listening()
 	waitForThat(t, "the agent", func() bool { return s.agent("a").State == control.StateRunning })
-	signer := &api.Signer{Path: filepath.Join(s.state(), "jwt.key")}
-	viewer, err := signer.Sign(api.Claims{ID: "t", Subject: "ann", Role: wire.PersonViewer, ExpiresAt: time.Now().Add(time.Hour)})
-	require.NoError(t, err)
+	viewer := strings.TrimSpace(s.ask("token", "issue", "--sub", "ann", "--role", wire.PersonViewer))
 	var key wire.IssuedKey
 	s.operated(&key, "issue-key", `{"agent":"a"}`)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}

@@ -108,7 +108,7 @@ var errLapsed = unauthenticated("the credential does not hold any more", "")
 func (api *API) lapsed(c Caller) bool {
 	switch {
 	case c.token != "":
-		return api.Signer.Revoked != nil && api.Signer.Revoked(c.token)
+		return api.Signer.Issued != nil && !api.Signer.Issued(c.token)
 	case c.key != nil:
 		now, ok := api.holder(*c.key)
 		return !ok || now.Kind != c.Kind || now.Name != c.Name || now.Run != c.Run

@@ -146,7 +146,7 @@ func buildHub(t *testing.T, change func(*API)) *hubHouse {
 			name, ok = strings.CutPrefix(key, "orc_a_")
 			return name, "", ok
 		}
-		d.Signer.Revoked = func(id string) bool { return id == "t-gone" }
+		d.Signer.Issued = func(id string) bool { return id != "t-gone" }
 		if change != nil {
 			change(d)
 		}

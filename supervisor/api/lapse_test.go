@@ -33,7 +33,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 			var revoked atomic.Bool
 			next := make(chan string)
 			h := build(t, func(d *API) {
-				d.Signer.Revoked = func(string) bool { return revoked.Load() }
+				d.Signer.Issued = func(string) bool { return !revoked.Load() }
 				d.Lists = map[string]List{"events": func(ctx context.Context, _ url.Values, send func(any) error) error {
 					for {
 						select {
@@ -118,7 +118,7 @@ func TestMailEndsWithItsCredential(t *testing.T) {
 				return "HO:far", token == "orc_moved" || token == "orc_turned" || token == "orc_actor" && !void.Load()
 			}
 			d.Signer = signer(t)
-			d.Signer.Revoked = func(string) bool { return void.Load() && !test.over }
+			d.Signer.Issued = func(string) bool { return !void.Load() || test.over }
 			visitAs(t, Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
 				credential := test.credential
 				if credential == "" {

@@ -363,6 +363,9 @@ func (t *TCP) config() (*tls.Config, error) {
 	if t.Certificate == "" && t.Key == "" {
 		return nil, nil
 	}
+	if info, err := os.Stat(t.Key); err == nil && info.Mode().Perm()&0o007 != 0 {
+		return nil, fmt.Errorf("http.key (%s) is open to every user (chmod o= closes it)", t.Key)
+	}
 	pair, err := tls.LoadX509KeyPair(t.Certificate, t.Key)
 	if err != nil {
 		return nil, fmt.Errorf("reading http.certificate (%s) and http.key (%s): %w", t.Certificate, t.Key, err)

@@ -99,6 +99,9 @@ func TestListenTCPRefuses(t *testing.T) {
 		_, err := ListenTCP("127.0.0.1:0", guard)
 		require.ErrorContains(t, err, says)
 	}
+	require.NoError(t, os.Chmod(good.Key, 0o644))
+	_, err := ListenTCP("127.0.0.1:0", good)
+	require.ErrorContains(t, err, "is open to every user")
 }
 
 func TestListenTCP(t *testing.T) {

@@ -40,14 +40,15 @@ type Claims struct {
 }
 
 // A Signer creates and verifies tokens of operators. A token is a JWT, signed with the Ed25519
-// key in the file Path, which is created when first needed. Removing the file invalidates all
-// tokens.
+// key in the file Path, which is created when first needed. Removing or replacing the file invalidates
+// all tokens at once.
 type Signer struct {
-	Path    string
-	Revoked func(id string) bool // nil: no token is revoked
+	Path   string
+	Issued func(id string) bool // whether a token was issued, and was not revoked; nil: all are
 
-	mu  sync.Mutex
-	key ed25519.PrivateKey
+	mu   sync.Mutex
+	key  ed25519.PrivateKey
+	file os.FileInfo // from which key was read
 }
 
 // spelled is the JSON form of Claims.
@@ -100,8 +101,8 @@ func (s *Signer) Verify(text string, now time.Time) (Claims, error) {
 		return Claims{}, unauthenticated("the token is not valid yet", "Look at the clocks")
 	case err != nil, !c.whole():
 		return Claims{}, unauthenticated("the token is none of this orchestrator's", showToken)
-	case s.Revoked != nil && s.Revoked(c.ID):
-		return Claims{}, unauthenticated("the token has been revoked", showToken)
+	case s.Issued != nil && !s.Issued(c.ID):
+		return Claims{}, unauthenticated("the token was not issued here, or was revoked", showToken)
 	}
 	return c, nil
 }
@@ -112,17 +113,20 @@ func (s *Signer) Ready() error {
 	return err
 }
 
-// open returns the key. It tries again after an error, because the file may have been fixed.
+// open returns the key. It reads the file again after an error, and when the file is another one.
 func (s *Signer) open() (ed25519.PrivateKey, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.key == nil {
-		key, err := openKey(s.Path)
-		if err != nil {
-			return nil, err
-		}
-		s.key = key
+	now, err := os.Stat(s.Path)
+	if err == nil && s.key != nil && os.SameFile(now, s.file) && now.ModTime().Equal(s.file.ModTime()) {
+		return s.key, nil
 	}
+	s.key = nil
+	key, file, err := openKey(s.Path)
+	if err != nil {
+		return nil, err
+	}
+	s.key, s.file = key, file
 	return s.key, nil
 }
 
@@ -158,13 +162,13 @@ func day(d *jwt.NumericDate) time.Time {
 
 // openKey reads the key or creates it if there is none. If two processes create it at once,
 // both use the one that was first.
-func openKey(path string) (ed25519.PrivateKey, error) {
-	key, err := readKey(path)
+func openKey(path string) (ed25519.PrivateKey, os.FileInfo, error) {
+	key, file, err := readKey(path)
 	if !errors.Is(err, fs.ErrNotExist) {
-		return key, err
+		return key, file, err
 	}
 	if err := makeKey(path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("making the key of the tokens: %w", err)
+		return nil, nil, fmt.Errorf("making the key of the tokens: %w", err)
 	}
 	return readKey(path)
 }
@@ -172,35 +176,35 @@ func openKey(path string) (ed25519.PrivateKey, error) {
 // keySize bounds the size of a key file.
 const keySize = 16 << 10
 
-func readKey(path string) (ed25519.PrivateKey, error) {
+func readKey(path string) (ed25519.PrivateKey, os.FileInfo, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading the key of the tokens: %w", err)
+		return nil, nil, fmt.Errorf("reading the key of the tokens: %w", err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("reading the key of the tokens: %w", err)
+		return nil, nil, fmt.Errorf("reading the key of the tokens: %w", err)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no file", path)
+		return nil, nil, fmt.Errorf("%s is no file", path)
 	case info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("%s can be read by others, who could make tokens with it (chmod 600 closes it to them)", path)
+		return nil, nil, fmt.Errorf("%s can be read by others, who could make tokens with it (chmod 600 closes it to them)", path)
 	}
 	text, err := io.ReadAll(io.LimitReader(file, keySize))
 	if err != nil {
-		return nil, fmt.Errorf("reading the key of the tokens: %w", err)
+		return nil, nil, fmt.Errorf("reading the key of the tokens: %w", err)
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return nil, fmt.Errorf("%s is no key in PEM; without it a new one is made", path)
+		return nil, nil, fmt.Errorf("%s is no key in PEM; without it a new one is made", path)
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	key, ok := parsed.(ed25519.PrivateKey)
 	if err != nil || !ok {
-		return nil, fmt.Errorf("%s is no Ed25519 key; without it a new one is made", path)
+		return nil, nil, fmt.Errorf("%s is no Ed25519 key; without it a new one is made", path)
 	}
-	return key, nil
+	return key, info, nil
 }
 
 // makeKey creates a key file atomically. It returns fs.ErrExist if there is one.

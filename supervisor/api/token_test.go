@@ -39,7 +39,7 @@ func TestTokenIsKnownAgain(t *testing.T) {
 	require.True(t, got.ExpiresAt.Equal(want.ExpiresAt) && got.IssuedAt.Equal(noon) && got.NotBefore.Equal(noon))
 	require.Equal(t, [3]string{"t1", "ann", "operator"}, [3]string{got.ID, got.Subject, got.Role})
 
-	s.Revoked = func(id string) bool { return id == "t1" }
+	s.Issued = func(id string) bool { return id != "t1" }
 	_, err = s.Verify(text, noon)
 	require.ErrorContains(t, err, "revoked")
 }

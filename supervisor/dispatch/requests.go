@@ -102,10 +102,10 @@ func Await[T any](ctx context.Context, over <-chan struct{}, answer <-chan T) (T
 	}
 }
 
-// TokenRevoked reports whether a person's token was revoked.
-func (r Requests) TokenRevoked(id string) (revoked bool) {
-	r.dispatcher.Look(func(state *handlers.State) { revoked = state.TokenRevoked(id) })
-	return revoked
+// TokenIssued reports whether a person's token was issued, and was not revoked since.
+func (r Requests) TokenIssued(id string) (issued bool) {
+	r.dispatcher.Look(func(state *handlers.State) { issued = state.TokenIssued(id) })
+	return issued
 }
 
 // AgentOf returns the agent that a key belongs to.

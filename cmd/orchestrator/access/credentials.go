@@ -88,15 +88,41 @@ func revoke(a *cli.App, word string, of credentials, ask bool) error {
 				return err
 			}
 		}
-		return cli.Query[struct{}]{
-			Operation: of.revoke, Request: wire.Revoke{ID: c.ID},
-			Explain: func(err error) error { return cli.WithHint(err, wire.CodeNotFound, "See which there are: "+of.where) },
-			Quiet:   func(*struct{}) error { return a.Print("%s\n", wire.Visible(c.ID)) },
-			Text: func(*struct{}) error {
-				return a.Print("%s holds no more\n", a.Paint(a.Stdout).Strong(wire.Visible(c.ID)))
-			},
-		}.Send(ctx, a, d)
+		return of.end(ctx, a, d, c)
 	})
+}
+
+// revokeAll revokes all credentials of a list.
+func revokeAll(a *cli.App, of credentials, ask bool) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
+		list, err := listCredentials(ctx, a, d, of.list)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		if ask {
+			if err := a.Confirm(fmt.Sprintf("Take %s away?", term.Count(len(list), of.noun))); err != nil {
+				return err
+			}
+		}
+		for i := range list {
+			if err := of.end(ctx, a, d, &list[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// end revokes one credential.
+func (c *credentials) end(ctx context.Context, a *cli.App, d *client.Client, one *wire.Credential) error {
+	return cli.Query[struct{}]{
+		Operation: c.revoke, Request: wire.Revoke{ID: one.ID},
+		Explain: func(err error) error { return cli.WithHint(err, wire.CodeNotFound, "See which there are: "+c.where) },
+		Quiet:   func(*struct{}) error { return a.Print("%s\n", wire.Visible(one.ID)) },
+		Text: func(*struct{}) error {
+			return a.Print("%s holds no more\n", a.Paint(a.Stdout).Strong(wire.Visible(one.ID)))
+		},
+	}.Send(ctx, a, d)
 }
 
 // named returns the credential whose id is word, or the only one whose id begins with it.

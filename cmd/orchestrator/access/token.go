@@ -153,21 +153,29 @@ func tokenListCommand(a *cli.App) *cobra.Command {
 }
 
 func tokenRevokeCommand(a *cli.App) *cobra.Command {
-	var yes bool
+	var yes, all bool
 	verb := &cobra.Command{
-		Use:   "revoke ID",
+		Use:   "revoke ID | --all",
 		Short: "Revoke the token of a person or of an actor",
 		Long: `Revokes a token: requests that use it are refused from now on. Any unique prefix of the
-id is accepted.
+id is accepted. With --all it revokes every token of people and of actors.
 
 The command asks for confirmation. Without a terminal it requires --yes.`,
-		Example:           "  orchestrator token revoke t5be1d7c0 --yes",
-		Args:              cli.ArgCount(1, 1),
+		Example:           "  orchestrator token revoke t5be1d7c0 --yes\n  orchestrator token revoke --all",
+		Args:              cli.ArgCount(0, 1),
 		ValidArgsFunction: completeCredentials(a, "list-tokens"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return revoke(a, args[0], credentials{list: "list-tokens", revoke: "revoke-token", noun: "token", where: "orchestrator token ls"}, !yes)
+			of := credentials{list: "list-tokens", revoke: "revoke-token", noun: "token", where: "orchestrator token ls"}
+			switch {
+			case all != (len(args) == 0):
+				return cli.UsageError("name one token, or all of them", "orchestrator token revoke ID     Or: orchestrator token revoke --all")
+			case all:
+				return revokeAll(a, of, !yes)
+			}
+			return revoke(a, args[0], of, !yes)
 		},
 	}
 	verb.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	verb.Flags().BoolVar(&all, "all", false, "revoke all tokens")
 	return verb
 }

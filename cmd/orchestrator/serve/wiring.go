@@ -203,7 +203,7 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	o.Sessions, o.Tasks = sessions(c), tasks(c)
 	o.Watch = t.observe()
 	t.Super = supervisor.New(o, t.specs(c))
-	t.signer.Revoked = t.Super.Requests.TokenRevoked
+	t.signer.Issued = t.Super.Requests.TokenIssued
 	if err := t.Super.Restore(ctx); err != nil {
 		return cannotRecord(err, c.Store)
 	}
