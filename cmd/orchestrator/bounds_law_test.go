@@ -180,8 +180,9 @@ var bounds = map[string][]string{
 	"callers over HTTP": {
 		"supervisor/dispatch.recipients.waiters", "supervisor/dispatch.notifier.waiters", "supervisor.callers.waiting", "supervisor.Supervisor.inbox.turns",
 	},
-	"audit lines in memory": {"supervisor/dispatch.audit.text"},
-	"recent events":         {"supervisor/output.RecentEvents.events"},
+	"audit lines in memory":      {"supervisor/dispatch.audit.text"},
+	"refusals in one audit line": {"supervisor/dispatch.audit.folds", "supervisor/dispatch.fold.line"},
+	"recent events":              {"supervisor/output.RecentEvents.events"},
 	"lines for a reader of logs": {
 		"supervisor/output.Feed.all", "supervisor/output.Agent.followers", "supervisor/output.Follower.queues", "supervisor/output.Follower.ready",
 		"supervisor/output.page.lines", "supervisor/output.page.text",

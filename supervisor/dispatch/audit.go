@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -25,8 +27,27 @@ type audit struct {
 	text    []byte
 	lines   int64
 	lost    int64 // lines dropped because text was full
+	folds   map[string]*fold
 	closing bool
 }
+
+// A fold counts the refusals of one kind to one actor within foldTime. The first foldAfter have a line
+// each, and the others one together, so that they do not push everything else out of the files.
+type fold struct {
+	began, last time.Time
+	seen        int
+	folded      int64  // those without a line
+	line        []byte // of the last one, without its end
+	end         *time.Timer
+}
+
+const (
+	foldAfter = 10
+	foldTime  = 10 * time.Second
+	maxFolds  = 256 // of further kinds all have a line
+
+	maxFoldKind = 200 // bytes of a type of message, which its sender chooses
+)
 
 const (
 	auditPause    = 200 * time.Millisecond // how long lines are gathered
@@ -86,7 +107,65 @@ func (a *audit) note(at time.Time, from handlers.Actor, kind string, id []byte, 
 	if id == nil {
 		id = []byte("null")
 	}
-	a.add(appendOutcome(append(appendWho(nil, at, from, kind), id...), verdict), 1)
+	line := appendOutcome(append(appendWho(nil, at, from, kind), id...), verdict)
+	if verdict == nil || len(kind) > maxFoldKind || !a.fold(from.String()+"\x00"+kind+"\x00"+string(verdict.Code), at, line) {
+		a.add(line, 1)
+	}
+}
+
+// fold reports whether a refusal only counts.
+func (a *audit) fold(kind string, at time.Time, line []byte) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f := a.folds[kind]
+	switch {
+	case a.closing:
+		return false
+	case f == nil:
+		if len(a.folds) >= maxFolds {
+			a.forget(at)
+		}
+		if len(a.folds) >= maxFolds {
+			return false
+		}
+		if a.folds == nil {
+			a.folds = make(map[string]*fold)
+		}
+		f = &fold{began: at}
+		a.folds[kind] = f
+	case f.folded == 0 && at.Sub(f.began) >= foldTime:
+		f.began, f.seen = at, 0
+	}
+	if f.seen++; f.seen <= foldAfter {
+		return false
+	}
+	f.last, f.line = at, append(f.line[:0], line[:len(line)-len("}\n")]...)
+	if f.folded++; f.folded == 1 {
+		f.end = time.AfterFunc(foldTime-at.Sub(f.began), func() { a.unfold(f) })
+	}
+	return true
+}
+
+// forget removes the folds whose time is over and that count nothing. The lock must be held.
+func (a *audit) forget(now time.Time) {
+	for kind, f := range a.folds {
+		if f.folded == 0 && now.Sub(f.began) >= foldTime {
+			delete(a.folds, kind)
+		}
+	}
+}
+
+// unfold adds the line of the refusals that were only counted.
+func (a *audit) unfold(f *fold) {
+	a.mu.Lock()
+	if f.folded == 0 {
+		a.mu.Unlock()
+		return
+	}
+	line := append(strconv.AppendInt(append(f.line, `,"folded":`...), f.folded, 10), '}', '\n')
+	f.began, f.seen, f.folded, f.line = f.last, 0, 0, nil
+	a.mu.Unlock()
+	a.add(line, 1)
 }
 
 // appendWho appends the beginning of a line, up to the id.
@@ -176,6 +255,15 @@ func (a *audit) write(spare []byte) (text []byte, closing bool) {
 func (a *audit) close() {
 	if a == nil {
 		return
+	}
+	a.mu.Lock()
+	folds := slices.Collect(maps.Values(a.folds))
+	a.mu.Unlock()
+	for _, f := range folds {
+		if f.end != nil {
+			f.end.Stop()
+		}
+		a.unfold(f)
 	}
 	a.mu.Lock()
 	a.closing = true

@@ -227,3 +227,40 @@ func TestAuditOfSeveralCallers(t *testing.T) {
 		"2026-11-21T12:00:01.000Z agent:bob request:query-agents",
 	}, got)
 }
+
+// TestAuditFolds checks that refusals of one kind share a line after the first ones, with their number,
+// also when the orchestrator ends.
+func TestAuditFolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		a := newAudit(fileIn(dir), hclog.NewNullLogger())
+		agent := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: "r"}
+		refuse := func(kind string, times int) {
+			for range times {
+				a.note(time.Now(), agent, kind, nil, &wire.Error{Code: wire.CodeDenied, Message: "no"})
+			}
+		}
+		refuse("request:x", 1000)
+		refuse("request:y", 3)
+		refuse("request:"+strings.Repeat("z", 1000), 20)
+		a.note(time.Now(), agent, "request:x", nil, nil)
+		<-time.After(foldTime + time.Second)
+		refuse("request:x", foldAfter+5)
+		for n := range 2 * maxFolds { // the folds are bounded
+			refuse(fmt.Sprint("request:", n), 1)
+		}
+		require.LessOrEqual(t, len(a.folds), maxFolds)
+		a.close()
+		counts, sum := make(map[string]int), 0.0
+		for _, line := range trail(t, dir) {
+			counts[line["type"].(string)]++
+			if folded, ok := line["folded"].(float64); ok {
+				sum += folded
+			}
+		}
+		require.Equal(t, 1+foldAfter+1+foldAfter+1, counts["request:x"], "the granted one, and twice the first ones and the rest")
+		require.Equal(t, 3, counts["request:y"])
+		require.Equal(t, 20, counts["request:"+strings.Repeat("z", 1000)])
+		require.EqualValues(t, 1000-foldAfter+5, sum)
+	})
+}
