@@ -323,8 +323,13 @@ func TestBucket(t *testing.T) {
 // TestBucketAndClocks checks that a clock set back does not block the caller, and that one set
 // ahead gives at most a full bucket.
 //
-// Rows: B-79.
+// Rows: B-79, S-05.
 func TestBucketAndClocks(t *testing.T) {
+	large := Bucket{Rate: 10, Burst: 2}
+	require.True(t, large.Take(beginning))
+	large.TakeMore(20)
+	require.False(t, large.Take(beginning.Add(1900*time.Millisecond)), "a large message is followed by a wait")
+	require.True(t, large.Take(beginning.Add(2*time.Second)))
 	b := Bucket{Rate: 10, Burst: 2}
 	require.True(t, b.Take(beginning))
 	require.True(t, b.Take(beginning.Add(-time.Hour)))

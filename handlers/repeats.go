@@ -186,3 +186,6 @@ func (b *Bucket) Take(now time.Time) bool {
 	b.spent++
 	return true
 }
+
+// TakeMore takes n more messages out, also beyond the limit, so that later ones have to wait.
+func (b *Bucket) TakeMore(n int) { b.spent += float64(n) }

@@ -105,6 +105,8 @@ func indexOfPaths(paths ...string) []byte {
 
 // TestTracked checks that a folder is tracked if a path begins with its name, and not if the
 // name only occurs within a path. A truncated index does not panic.
+//
+// Rows: S-08.
 func TestTracked(t *testing.T) {
 	t.Parallel()
 	text := indexOfPaths("a", "src/state/a.go", "state.go", "state/jwt.key", "states/b")
@@ -119,6 +121,8 @@ func TestTracked(t *testing.T) {
 
 // TestHomeOfAStranger checks that a file in the way of a state directory, or in it, is not
 // touched if no orchestrator made it.
+//
+// Rows: S-08.
 func TestHomeOfAStranger(t *testing.T) {
 	index := indexOfPaths("a/state/jwt.key", "states/jwt.key")
 	for name, test := range map[string]struct {

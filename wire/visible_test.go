@@ -12,7 +12,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Rows: B-80.
+// Rows: B-80, S-11.
 func TestVisible(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain":                 "plain",
@@ -41,6 +41,7 @@ func TestVisible(t *testing.T) {
 	}
 }
 
+// Rows: S-11.
 func FuzzVisible(f *testing.F) {
 	f.Add("a\x1b[31mb\u202e\xff")
 	f.Fuzz(func(t *testing.T, in string) {
@@ -55,6 +56,8 @@ func FuzzVisible(f *testing.F) {
 }
 
 // FuzzVisibleJSON checks that JSON for a terminal shows every character, and says the same.
+//
+// Rows: S-12.
 func FuzzVisibleJSON(f *testing.F) {
 	f.Add("a\x7f\u009b\u202e\u2028\U000e0041\ufffd\u200d\\u202e")
 	f.Fuzz(func(t *testing.T, in string) {

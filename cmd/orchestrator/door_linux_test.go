@@ -59,7 +59,7 @@ func (s *stage) listening() string {
 	return url
 }
 
-// Rows, K-18.
+// Rows, K-18, S-10.
 func TestDoorOverTCP(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "http {\n  listen = [\"127.0.0.1:0\"]\n}\nagent \"a\" {\n  command = [\"cat\"]\n}\n").up()

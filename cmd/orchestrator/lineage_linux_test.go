@@ -12,6 +12,8 @@ import (
 
 // A process that an agent has started is neither the operator nor another agent, however it was
 // started. People are told. An agent with operator = true may be the operator, by its name.
+//
+// Rows: S-01.
 func TestLineage(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`

@@ -106,6 +106,8 @@ func noticesOf(t *testing.T) map[string][]string {
 }
 
 // The program has the notices of all modules that are linked in it, as they are in their modules.
+//
+// Rows: S-16.
 func TestNotices(t *testing.T) {
 	all := noticesOf(t)
 	for _, what := range all {

@@ -11,7 +11,7 @@ type row struct {
 
 // rows has all rows, those that a test must show and others. Rows of new protocols are added
 // here.
-var rows = slices.Concat(taskRows, busRows, teamRows, delegationRows)
+var rows = slices.Concat(taskRows, busRows, teamRows, delegationRows, attackRows)
 
 // taskRows are the rows of tasks and of the messages between agents and the orchestrator.
 var taskRows = []row{
@@ -377,4 +377,24 @@ var delegationRows = []row{
 	{id: "T-32", what: "what is said about a task is no second task"},
 	{id: "T-33", what: "keys of two kinds, and results too early"},
 	{id: "T-50", what: "a task that goes on to somebody else"},
+}
+
+// attackRows are the attacks of a review of the program's security.
+var attackRows = []row{
+	{id: "S-01", what: "an agent asks as its operator, or as another agent"},
+	{id: "S-02", what: "an agent inherits a secret that is for another"},
+	{id: "S-03", what: "a configuration of another user in a folder above is run"},
+	{id: "S-04", what: "an agent or a stranger takes all connections"},
+	{id: "S-05", what: "an agent sends as many bytes as it can"},
+	{id: "S-06", what: "an agent claims capabilities, to be given work"},
+	{id: "S-07", what: "refused requests push all else out of the audit, or it does not tell where they came from"},
+	{id: "S-08", what: "a state directory comes with links, a key or a record of another author"},
+	{id: "S-09", what: "an error in the configuration shows a secret"},
+	{id: "S-10", what: "a token is signed with a stolen key, or used after the key was taken away"},
+	{id: "S-11", what: "text for people has characters that they do not see"},
+	{id: "S-12", what: "JSON for people has characters that a terminal obeys"},
+	{id: "S-13", what: "one credential opens any number of streams"},
+	{id: "S-14", what: "a value with a key twice is passed on, and readers see different values"},
+	{id: "S-15", what: "the key of TLS is open to others, or a stranger's body is waited for"},
+	{id: "S-16", what: "a part of the program has a licence or an author that is not named"},
 }

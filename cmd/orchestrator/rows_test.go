@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A row is a numbered requirement of a protocol. A test declares the rows that it shows in a
+// A row is a numbered requirement of a protocol, or, if it begins with S, an attack that must fail. A test declares the rows that it shows in a
 // comment that ends with a full stop:
 //
 //	// Rows: B-21, B-26, B-45..B-50.     directly above a test function
@@ -27,7 +27,7 @@ import (
 // testdata/rows.md has the table. Every required row must be shown.
 
 // highest is the last number of each kind of row, to detect typing errors.
-var highest = map[string]int{"A": 165, "B": 86, "C": 103, "D": 44, "E": 86, "K": 23, "T": 64, "X": 7}
+var highest = map[string]int{"A": 165, "B": 86, "C": 103, "D": 44, "E": 86, "K": 23, "T": 64, "X": 7, "S": 16}
 
 // A showing lists where a row is shown: test names by file.
 type showing map[string][]string

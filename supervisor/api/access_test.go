@@ -222,6 +222,8 @@ func TestBodyThatIsTooLarge(t *testing.T) {
 }
 
 // TestStrangersBodyIsNotRead checks that the body of an unauthenticated caller is not read.
+//
+// Rows: S-15.
 func TestStrangersBodyIsNotRead(t *testing.T) {
 	h := build(t, nil, TCP{})
 	request, err := http.NewRequest(http.MethodPost, h.tcp.URL()+"/api/v1/tasks", neverRead{t})

@@ -17,6 +17,8 @@ import (
 
 // TestHog checks that connections that do nothing, as many as one source may have, hinder neither
 // operators nor other sources. The next one is told so.
+//
+// Rows: S-04, S-13.
 func TestHog(t *testing.T) {
 	var told bytes.Buffer
 	server := NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "fine") }), hclog.New(&hclog.LoggerOptions{Output: &told}))
@@ -82,6 +84,8 @@ func answerAt(t *testing.T, network, address string) string {
 }
 
 // TestCrowdInAll checks the limit of all sources together.
+//
+// Rows: S-04.
 func TestCrowdInAll(t *testing.T) {
 	c := &crowd{each: 2, all: 3, encrypted: true}
 	here, there := net.Pipe()

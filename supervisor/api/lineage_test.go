@@ -14,6 +14,8 @@ import (
 
 // A process from below an agent is that agent at the socket of its run, and nothing at any other
 // one. A process of the user is the caller of the socket.
+//
+// Rows: S-01.
 func TestDescent(t *testing.T) {
 	runOf := func(agent, run string) *runSocket {
 		return &runSocket{caller: Caller{Kind: Agent, Name: agent, Run: run}}

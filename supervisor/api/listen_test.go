@@ -77,6 +77,8 @@ func TestTLS(t *testing.T) {
 
 // TestListenTCPRefuses checks that an address that other machines can reach needs a certificate,
 // however it is spelled.
+//
+// Rows: S-15.
 func TestListenTCPRefuses(t *testing.T) {
 	good, _ := certified(t)
 	for address, says := range map[string]string{

@@ -11,6 +11,8 @@ import (
 )
 
 // The line of a request in the audit names the process or the address, and the id of a credential.
+//
+// Rows: S-07.
 func TestVia(t *testing.T) {
 	key, keyID, _ := access.NewKey([16]byte{1})
 	token, tokenID, _ := access.NewToken([16]byte{2})

@@ -11,6 +11,8 @@ import (
 
 // TestOrigin checks that every process of a tree has the origin of its run, however it was started,
 // and that this process, its parent and a foreign process have none.
+//
+// Rows: S-01.
 func TestOrigin(t *testing.T) {
 	trees := map[string]string{
 		"leader":      `echo $$; cat`,

@@ -59,6 +59,8 @@ bus {
 }
 
 // TestCodingAgents checks what a coding agent has by default, and which settings it cannot have.
+//
+// Rows: S-06.
 func TestCodingAgents(t *testing.T) {
 	c := load(t, write(t, "orchestrator.hcl", `
 agent "a" {

@@ -25,6 +25,7 @@ var canaries = []string{
 	`name = lookup({}, %s)`,
 }
 
+// Rows: S-09.
 func TestNoProblemShowsASensitiveValue(t *testing.T) {
 	const canary = "canary-7f3a91"
 	sources := map[string]string{

@@ -180,6 +180,8 @@ agent "a" {
 
 // TestSecretsAreNotInherited checks that the source of a secret or a sensitive variable reaches
 // only agents whose env names it, whatever they inherit.
+//
+// Rows: S-02.
 func TestSecretsAreNotInherited(t *testing.T) {
 	file := write(t, "orchestrator.hcl", `
 variable "x" {

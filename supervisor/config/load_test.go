@@ -374,6 +374,8 @@ func TestFindFromARelativeFolder(t *testing.T) {
 
 // TestFindTrustsOnlyItsUser checks that a file that another user could have written is not used
 // if it was only found. A named file is used.
+//
+// Rows: S-03.
 func TestFindTrustsOnlyItsUser(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T, dir, file string){
 		"an open file":    func(t *testing.T, _, file string) { require.NoError(t, os.Chmod(file, 0o666)) },

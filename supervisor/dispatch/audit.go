@@ -31,8 +31,9 @@ type audit struct {
 	closing bool
 }
 
-// A fold counts the refusals of one kind to one actor within foldTime. The first foldAfter have a line
-// each, and the others one together, so that they do not push everything else out of the files.
+// A fold counts the refusals of one kind to one actor within foldTime. The first ones have a line each:
+// foldAfter, or foldStdout if they came on the stdout of an agent, whose protocol wants each request
+// audited. The others have one line together, so that they do not push all else out of the files.
 type fold struct {
 	began, last time.Time
 	seen        int
@@ -42,9 +43,10 @@ type fold struct {
 }
 
 const (
-	foldAfter = 10
-	foldTime  = 10 * time.Second
-	maxFolds  = 256 // of further kinds all have a line
+	foldAfter  = 10
+	foldStdout = 1000
+	foldTime   = 10 * time.Second
+	maxFolds   = 256 // of further kinds all have a line
 
 	maxFoldKind = 200 // bytes of a type of message, which its sender chooses
 )
@@ -108,13 +110,17 @@ func (a *audit) note(at time.Time, from handlers.Actor, kind string, id []byte, 
 		id = []byte("null")
 	}
 	line := appendOutcome(append(appendWho(nil, at, from, kind), id...), verdict)
-	if verdict == nil || len(kind) > maxFoldKind || !a.fold(from.String()+"\x00"+kind+"\x00"+string(verdict.Code), at, line) {
+	first := foldAfter
+	if from.Via == "" {
+		first = foldStdout
+	}
+	if verdict == nil || len(kind) > maxFoldKind || !a.fold(from.String()+"\x00"+kind+"\x00"+string(verdict.Code), first, at, line) {
 		a.add(line, 1)
 	}
 }
 
-// fold reports whether a refusal only counts.
-func (a *audit) fold(kind string, at time.Time, line []byte) bool {
+// fold reports whether a refusal only counts, because it is not one of the first.
+func (a *audit) fold(kind string, first int, at time.Time, line []byte) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f := a.folds[kind]
@@ -136,7 +142,7 @@ func (a *audit) fold(kind string, at time.Time, line []byte) bool {
 	case f.folded == 0 && at.Sub(f.began) >= foldTime:
 		f.began, f.seen = at, 0
 	}
-	if f.seen++; f.seen <= foldAfter {
+	if f.seen++; f.seen <= first {
 		return false
 	}
 	f.last, f.line = at, append(f.line[:0], line[:len(line)-len("}\n")]...)

@@ -230,11 +230,13 @@ func TestAuditOfSeveralCallers(t *testing.T) {
 
 // TestAuditFolds checks that refusals of one kind share a line after the first ones, with their number,
 // also when the orchestrator ends.
+//
+// Rows: S-07.
 func TestAuditFolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		a := newAudit(fileIn(dir), hclog.NewNullLogger())
-		agent := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: "r"}
+		agent := handlers.Actor{Kind: handlers.Agent, Name: "a", Run: "r", Via: `,"pid":7`}
 		refuse := func(kind string, times int) {
 			for range times {
 				a.note(time.Now(), agent, kind, nil, &wire.Error{Code: wire.CodeDenied, Message: "no"})

@@ -26,6 +26,7 @@ type Channel struct {
 	reader     wire.Reader
 	payloads   wire.Payloads
 	bucket     handlers.Bucket
+	size       int // of the present line
 	complain   func(kind string, text string, count int64)
 
 	inputs   []handlers.Input // since the last send
@@ -102,6 +103,7 @@ func (c *Channel) BringMail() {
 // Take handles a line if it is a message. It returns false if the line is to be logged.
 func (c *Channel) Take(line line.Line, now time.Time) bool {
 	var message wire.Message
+	c.size = len(line.Text)
 	if line.Cut {
 		message = c.reader.ParseHead(line.Text, fmt.Sprintf("its line is %s long, which is over the limit", line.FormatSize()))
 	} else {
@@ -218,9 +220,13 @@ func (c *Channel) event(r *wire.AgentEvent, now time.Time) bool {
 // Turn returns what the agent does at the moment, or nil if it does not report that.
 func (c *Channel) Turn() *activity.Turn { return c.turn.Load() }
 
+// messageBytes is how many bytes of a line count as one message, so that the rate also limits bytes.
+const messageBytes = 64 << 10
+
 // admit counts a message against the rate limit and returns an error if it is exceeded.
 func (c *Channel) admit(now time.Time) *wire.Error {
 	if c.bucket.Take(now) {
+		c.bucket.TakeMore(c.size / messageBytes)
 		return nil
 	}
 	return &wire.Error{

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Rows: S-14.
 func TestRefuseDuplicate(t *testing.T) {
 	for value, want := range map[string]string{
 		`{}`: "", `[]`: "", `1`: "", `"a"`: "", ` { "a" : { "a" : [ { "a" : 1 } , { "a" : 2 } ] } } `: "",
@@ -28,6 +29,8 @@ func TestRefuseDuplicate(t *testing.T) {
 }
 
 // FuzzRefuseDuplicate compares with a decoder that refuses duplicate keys.
+//
+// Rows: S-14.
 func FuzzRefuseDuplicate(f *testing.F) {
 	f.Add([]byte(`{"a":[{"b":1,"b":2}],"a":null}`))
 	f.Fuzz(func(t *testing.T, value []byte) {
