@@ -13,7 +13,7 @@ import (
 // end what others do. A stream holds a connection, so these are limits of streams, too.
 const (
 	mostOfRun    = 64  // at the socket of a run
-	mostOfSource = 64  // from one address, at a TCP listener
+	mostOfSource = 256 // from one address, at a TCP listener: a program may ask a hundred times at once
 	mostOfAll    = 512 // at a TCP listener
 )
 
