@@ -28,6 +28,7 @@ type audit struct {
 	lines   int64
 	lost    int64 // lines dropped because text was full
 	folds   map[string]*fold
+	whole   bool // nothing is folded any more
 	closing bool
 }
 
@@ -125,7 +126,7 @@ func (a *audit) fold(kind string, first int, at time.Time, line []byte) bool {
 	defer a.mu.Unlock()
 	f := a.folds[kind]
 	switch {
-	case a.closing:
+	case a.whole:
 		return false
 	case f == nil:
 		if len(a.folds) >= maxFolds {
@@ -263,12 +264,15 @@ func (a *audit) close() {
 		return
 	}
 	a.mu.Lock()
+	a.whole = true
 	folds := slices.Collect(maps.Values(a.folds))
-	a.mu.Unlock()
 	for _, f := range folds {
 		if f.end != nil {
 			f.end.Stop()
 		}
+	}
+	a.mu.Unlock()
+	for _, f := range folds {
 		a.unfold(f)
 	}
 	a.mu.Lock()
