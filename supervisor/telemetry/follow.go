@@ -21,12 +21,13 @@ const (
 	maxBytes = 16 << 20
 )
 
-// An item is a batch, the beginning of a request, or the end of a request. An empty item means
-// that the record is ahead of the queue.
+// An item is a batch, the beginning of a request, the end of a request, or a mark. An empty item
+// means that the record is ahead of the queue.
 type item struct {
 	batch    *batch
 	asked    *Asked
 	answered *Answered
+	mark     chan<- struct{} // closed when all earlier items were handled
 }
 
 // A batch describes facts that were committed together.
@@ -134,7 +135,6 @@ func (t *Telemetry) lookBack(ctx context.Context) {
 	t.work.begin(behind, sessions)
 	t.readOn(ctx, 0)
 	t.work.goLive()
-	close(t.caught)
 }
 
 // take handles one item.
@@ -152,6 +152,13 @@ func (t *Telemetry) take(ctx context.Context, i item) {
 		t.work.asked(i.asked)
 	case i.answered != nil:
 		t.work.answered(i.answered)
+	case i.mark != nil:
+		select {
+		case <-t.missed: // a batch before the mark may have been missed
+			t.readOn(ctx, 0)
+		default:
+		}
+		close(i.mark)
 	default:
 		t.readOn(ctx, 0)
 	}

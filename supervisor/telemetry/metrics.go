@@ -45,13 +45,20 @@ func (t *Telemetry) Metrics(ctx context.Context, to io.Writer) error {
 	return nil
 }
 
-// seen returns the open work, or nil if it is not known within patience.
+// seen returns the open work according to all facts recorded so far, or nil if it is not known
+// within patience.
 func (t *Telemetry) seen(ctx context.Context) *summary {
 	t.follow()
 	soon, enough := context.WithTimeout(ctx, patience)
 	defer enough()
+	mark := make(chan struct{})
 	select {
-	case <-t.caught:
+	case t.queue <- item{mark: mark}:
+	case <-soon.Done():
+		return nil
+	}
+	select {
+	case <-mark:
 		return t.work.summary()
 	case <-soon.Done():
 		return nil

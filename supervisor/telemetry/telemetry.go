@@ -44,7 +44,6 @@ type Telemetry struct {
 	held    atomic.Int64  // bytes in the queue
 	missed  chan struct{} // signals that a batch did not fit
 	work    openWork
-	caught  chan struct{} // closed when the work is known
 	enough  chan struct{} // closed when no more items will be queued
 	ended   chan struct{}
 	giveUp  context.CancelFunc
@@ -55,7 +54,7 @@ type Telemetry struct {
 func New(o Options) *Telemetry {
 	t := &Telemetry{
 		options: o, registry: prometheus.NewRegistry(), queue: make(chan item, maxItems), missed: make(chan struct{}, 1),
-		caught: make(chan struct{}), enough: make(chan struct{}), ended: make(chan struct{}), giveUp: func() {},
+		enough: make(chan struct{}), ended: make(chan struct{}), giveUp: func() {},
 	}
 	t.counters.register(t.registry, o)
 	t.usage.agents = make(map[string]*agentUsage)

@@ -205,7 +205,6 @@ func TestTheFirstReadingLooksBack(t *testing.T) {
 		require.Equal(t, "1", w.figure("sessions"))
 		w.happen(events.TaskDone, `{"task":"a"}`)
 		w.happen(events.SessionClosed, `{"session_id":"kitchen"}`)
-		synctest.Wait()
 		require.Equal(t, "0", w.figure("queue_age_seconds"))
 		require.Equal(t, "0", w.figure("sessions"))
 		w.Close()

@@ -390,17 +390,25 @@ func (t *trial) cancelled(ctx context.Context) error {
 	return err
 }
 
+// takenAway is the number of tasks that takeAway gives at most.
+const takenAway = 5
+
 // takeAway cancels a task while the program is stopped. The program cannot have done the
-// task by then, and its later messages about it are rejected.
+// task by then, and its later messages about it are rejected. A thread that is not stopped
+// yet may do a task; then takeAway gives another one.
 func (t *trial) takeAway(ctx context.Context) error {
 	t.signal(syscall.SIGSTOP)
-	task, err := t.give(ctx, "Say hello, or rather not")
-	if err != nil {
-		return err
+	for try := 1; ; try++ {
+		task, err := t.give(ctx, "Say hello, or rather not")
+		if err != nil {
+			return err
+		}
+		t.await(ctx, func() bool { return t.run.Begun(task) || t.run.Over(task) })
+		_, err = t.ask.Ask(ctx, "cancel-task", wire.CancelTask{TaskID: task, Reason: "the check wants to see this"})
+		if err == nil || try == takenAway || !t.await(ctx, func() bool { return t.run.Over(task) }) {
+			return err
+		}
 	}
-	t.await(ctx, func() bool { return t.run.Begun(task) })
-	_, err = t.ask.Ask(ctx, "cancel-task", wire.CancelTask{TaskID: task, Reason: "the check wants to see this"})
-	return err
 }
 
 // signal sends a signal to the process group of the program.
