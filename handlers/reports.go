@@ -213,11 +213,7 @@ func (ad agentDecision) activity(body any) bool {
 			ad.fact("", "", &agentConversation{Agent: a.ID, Conversation: *body})
 		}
 	case *activity.Limited:
-		until := body.Until
-		if at, _ := object.ParseTime(until); at.Sub(ad.at) > activity.MaxLimit {
-			until = object.Timestamp(ad.at.Add(activity.MaxLimit))
-		}
-		ad.fact("", "", &agentLimited{Agent: a.ID, Until: until, Scope: body.Scope})
+		ad.limit(a, body)
 	case *activity.Receipt:
 		if a.mail != nil {
 			ad.fact("", "", &mailReceipt{Agent: a.ID, Actor: a.mail.ID, Seq: body.Seq, State: body.State})
@@ -226,6 +222,21 @@ func (ad agentDecision) activity(body any) bool {
 		return false
 	}
 	return true
+}
+
+// limit records until when an agent is limited. A time in the past ends its limit.
+func (ad agentDecision) limit(a *agent, l *activity.Limited) {
+	until := l.Until
+	switch at, _ := object.ParseTime(until); {
+	case !at.After(ad.at):
+		if !a.limited.IsZero() {
+			ad.fact(a.actor, "", &agentLimited{Agent: a.ID})
+		}
+		return
+	case at.Sub(ad.at) > activity.MaxLimit:
+		until = object.Timestamp(ad.at.Add(activity.MaxLimit))
+	}
+	ad.fact("", "", &agentLimited{Agent: a.ID, Until: until, Scope: l.Scope})
 }
 
 // lift ends the limit of an agent that was stopped or restarted by hand, or that has given up and
