@@ -51,6 +51,7 @@ func runLighthouse(t *testing.T, state string, flags ...string) *lighthouse {
 			cmd.Env = append(cmd.Env, entry)
 		}
 	}
+	cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+state)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 20 * time.Second
 	var out, complaints bytes.Buffer

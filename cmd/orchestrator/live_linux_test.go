@@ -52,7 +52,7 @@ func inTerminal(t *testing.T, hcl, script string, columns, rows int, environ ...
 	cmd := exec.CommandContext(ctx, "sh", "-c", script)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGKILL) }
 	cmd.Dir = s.dir
-	cmd.Env = append(append(s.environ(), "TERM=xterm-256color", "NO_COLOR=", "UP="+s.program+" up --timeout 2m --state-dir "+s.state()), environ...)
+	cmd.Env = append(append(s.environ(), "TERM=xterm-256color", "NO_COLOR=", "UP="+s.program+" up --yes --timeout 2m --state-dir "+s.state()), environ...)
 	terminal, err := screen.Start(cmd, columns, rows)
 	require.NoError(t, err)
 	t.Cleanup(func() {

@@ -125,7 +125,7 @@ func (r *reader) command(ctx context.Context, dir, line string) *exec.Cmd {
 			cmd.Env = append(cmd.Env, entry)
 		}
 	}
-	cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(r.program)+":"+os.Getenv("PATH"))
+	cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(r.program)+":"+os.Getenv("PATH"), "XDG_STATE_HOME="+r.dir)
 	cmd.WaitDelay = 10 * time.Second
 	return cmd
 }
@@ -154,8 +154,11 @@ func (r *reader) do(line string) string {
 	defer cancel()
 	text, err := r.command(ctx, r.dir, line).CombinedOutput()
 	require.NoError(r.t, err, "$ %s\n%s", line, text)
-	return string(text)
+	return noted.ReplaceAllString(string(text), "")
 }
+
+// noted is what up notes about a file that is new. On a terminal it asks instead, as the pages say.
+var noted = regexp.MustCompile(`(?m)^\d+ commands? of .*: first run by you\. .*\n`)
 
 // typed is a command and its expected output.
 type typed struct {

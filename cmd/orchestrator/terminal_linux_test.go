@@ -187,7 +187,7 @@ agent "tidy" {
 			defer enough()
 			up := exec.CommandContext(ctx, "sh", "-c", "exec $UP --state-dir $STATE "+test.streams)
 			up.Dir = s.dir
-			up.Env = append(s.environ(), "TERM="+test.terminal, "UP="+s.program+" up", "STATE="+s.state())
+			up.Env = append(s.environ(), "TERM="+test.terminal, "UP="+s.program+" up --yes", "STATE="+s.state())
 			terminal, err := pty.Start(up)
 			require.NoError(t, err)
 			waitForThat(t, "the agent runs", func() bool {
@@ -212,7 +212,7 @@ agent "chatty" {
 `).ship()
 	ctx, enough := context.WithTimeout(t.Context(), time.Minute)
 	defer enough()
-	up := exec.CommandContext(ctx, s.program, "up", "--state-dir", s.state())
+	up := exec.CommandContext(ctx, s.program, "up", "--yes", "--state-dir", s.state())
 	up.Dir, up.Env = s.dir, append(s.environ(), "TERM=xterm")
 	terminal, err := pty.StartWithSize(up, &pty.Winsize{Cols: 80, Rows: 24})
 	require.NoError(t, err)
@@ -224,4 +224,41 @@ agent "chatty" {
 	require.NoError(t, up.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, up.Wait())
 	require.FileExists(t, s.path("tidied"), "the agent was told to end")
+}
+
+// On a terminal, up asks before it runs commands of a file for the first time, and reload before it
+// runs changed ones.
+func TestAsksBeforeNewCommands(t *testing.T) {
+	t.Parallel()
+	agent := func(command string) string {
+		return fmt.Sprintf("agent \"a\" {\n  command = [%s]\n}\n", command)
+	}
+	sleeps := `"sh", "-c", "touch started; read x"`
+	ask := `up="${UP% --yes *} ${UP#* --yes }"; ` // $UP without --yes
+	w := inTerminal(t, agent(sleeps), ask+`$up; echo "exit $?"; $up -d; echo "exit $?"; read next; ${UP%% *} reload --state-dir state; echo "exit $?"; read next; ${UP%% *} reload --state-dir state; echo "exit $?"; ${UP%% *} down --state-dir state; echo "exit $?"`, 100, 50)
+	w.until("/orchestrator.hcl runs commands that you have not run from it before:", `agent a  sh -c 'touch started; read x'  orchestrator.hcl:`, "Run them? [y/N]")
+	require.NoFileExists(t, w.path("started"))
+	w.types("\r")
+	w.until("exit 1")
+	require.NoFileExists(t, w.path("started"))
+	require.NoFileExists(t, w.path(".orchestrator/lock"))
+	w.types("y\r")
+	w.until("exit 0")
+	w.write("orchestrator.hcl", agent(`"sh", "-c", "touch again; read x"`))
+	w.types("\r")
+	w.until(`- agent a  sh -c 'touch started; read x'`, `+ agent a  sh -c 'touch again; read x'`, "Run the changed commands? [y/N]")
+	require.NoFileExists(t, w.path("again"))
+	w.write("orchestrator.hcl", agent(`"sh", "-c", "touch swapped; read x"`))
+	w.types("y\r")
+	w.until("the commands of the file have changed again since they were shown")
+	require.NoFileExists(t, w.path("swapped"))
+	w.types("\r")
+	w.until(`+ agent a  sh -c 'touch swapped; read x'`)
+	w.types("yes\r")
+	w.until("reload: 1 restarted.")
+	waitForThat(t, "the new command runs", func() bool {
+		_, err := os.Stat(w.path("swapped"))
+		return err == nil
+	})
+	w.ends(0)
 }

@@ -111,7 +111,7 @@ func (s *stage) environ() []string {
 		name, _, _ := strings.Cut(entry, "=")
 		return strings.HasPrefix(name, "ORC_") || name == "NOTIFY_SOCKET"
 	})
-	return append(env, "HOME="+s.dir, "TMPDIR="+s.dir, "XDG_RUNTIME_DIR="+s.dir,
+	return append(env, "HOME="+s.dir, "TMPDIR="+s.dir, "XDG_RUNTIME_DIR="+s.dir, "XDG_STATE_HOME=",
 		"GORACE="+raceOptions())
 }
 

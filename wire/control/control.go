@@ -191,16 +191,28 @@ type AgentOutcome struct {
 
 // ReloadRequest is the payload of reload.
 type ReloadRequest struct {
-	DryRun bool `json:"dry_run,omitzero"`
+	DryRun bool   `json:"dry_run,omitzero"`
+	Expect string `json:"expect,omitzero"` // a digest; the reload is refused if the file has another one now
 }
 
 // ReloadReply describes what a reload would do, or did.
 type ReloadReply struct {
-	FormatVersion string         `json:"format_version"`
-	DryRun        bool           `json:"dry_run"`
-	Changes       []ReloadChange `json:"changes"`
-	Errors        int            `json:"errors"`
-	Problems      string         `json:"problems,omitzero"` // the errors in the file, formatted for people
+	FormatVersion string          `json:"format_version"`
+	DryRun        bool            `json:"dry_run"`
+	Changes       []ReloadChange  `json:"changes"`
+	Commands      []CommandChange `json:"commands,omitzero"`
+	Digest        string          `json:"digest,omitzero"` // of the file's commands
+	Errors        int             `json:"errors"`
+	Problems      string          `json:"problems,omitzero"` // the errors in the file, formatted for people
+}
+
+// A CommandChange is a command that is added, removed or changed by a reload. If Before equals
+// After, its environment, folder or rights have changed.
+type CommandChange struct {
+	Of     string   `json:"of"` // such as "agent coder" or "secret token"
+	Place  string   `json:"place"`
+	Before []string `json:"before,omitzero"`
+	After  []string `json:"after,omitzero"`
 }
 
 // A ReloadChange is one change in the configuration and the action that it needs.

@@ -17,6 +17,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor/config"
 	"orchestrator/wire"
 )
 
@@ -136,7 +137,17 @@ func initialize(a *cli.App, dir string, p project, force bool) error {
 			return f
 		}
 	}
+	trust(a, root)
 	return showCreated(a, dir, p, files)
+}
+
+// trust remembers the commands of the file that was written, so that up does not ask about them.
+func trust(a *cli.App, root string) {
+	o := a.Options()
+	o.StateDir, o.Vars, o.VarFiles = "", nil, nil
+	if c, problems := config.Load(filepath.Join(root, "orchestrator.hcl"), o); problems.Errors() == 0 {
+		_ = a.Trust(c) // otherwise up asks
+	}
 }
 
 // alreadyThere returns the failure for a file that exists. Its hint runs an existing team.

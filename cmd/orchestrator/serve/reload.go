@@ -3,6 +3,8 @@ package serve
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/adapter"
@@ -27,7 +30,7 @@ import (
 
 // ReloadCommand returns the reload command.
 func ReloadCommand(a *cli.App) *cobra.Command {
-	var dry bool
+	var dry, yes bool
 	verb := &cobra.Command{
 		Use:   "reload",
 		Short: "Apply the changed file to the running team",
@@ -35,20 +38,80 @@ func ReloadCommand(a *cli.App) *cobra.Command {
 without changes keep running. New task blocks are given out. A file with a mistake changes
 nothing.
 
-SIGHUP does the same, but reload also shows the changes.`,
+On a terminal, reload shows the commands that have changed, and asks before it runs them.
+SIGHUP does the same without asking.`,
 		Example: `  orchestrator reload --dry-run   what would happen
   orchestrator reload`,
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(*cobra.Command, []string) error { return reload(a, dry) },
+		RunE: func(*cobra.Command, []string) error {
+			if dry || yes {
+				return reload(a, control.ReloadRequest{DryRun: dry})
+			}
+			return reloadAsking(a)
+		},
 	}
+	verb.Flags().BoolVar(&yes, "yes", false, "do not ask before commands that have changed")
 	verb.Flags().BoolVar(&dry, "dry-run", false, "show what would happen without changes")
 	return verb
 }
 
-func reload(a *cli.App, dry bool) error {
+// reloadAsking applies the file. On a terminal it shows the commands that have changed, and asks.
+func reloadAsking(a *cli.App) error {
+	if !term.IsTerminal(a.Stdin) || !term.IsTerminal(a.Stderr) || a.JSON() {
+		return reload(a, control.ReloadRequest{})
+	}
+	ctx, stop := a.Context()
+	defer stop()
+	door, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	text, err := door.Ask(ctx, "reload", control.ReloadRequest{DryRun: true})
+	if err != nil {
+		return door.Failed(ctx, err)
+	}
+	plan, err := client.Decode[control.ReloadReply](text)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(plan.Commands, func(c control.CommandChange) bool { return c.After != nil }) {
+		return reload(a, control.ReloadRequest{Expect: plan.Digest})
+	}
+	_, _ = fmt.Fprint(a.Stderr, commandDiff(plan.Commands, a.Paint(a.Stderr)))
+	if err := a.Confirm("Run the changed commands?"); err != nil {
+		return err
+	}
+	return reload(a, control.ReloadRequest{Expect: plan.Digest})
+}
+
+// commandDiff shows changed commands as a diff.
+func commandDiff(changes []control.CommandChange, p term.Paint) string {
+	var rows [][]term.Cell
+	row := func(mark string, c *control.CommandChange, words []string, place string, ink func(string) string) {
+		if words == nil {
+			return
+		}
+		line := wire.Visible(strings.Join(cli.Quoted(words), " "))
+		rows = append(rows, []term.Cell{
+			{Text: mark + " " + wire.Visible(c.Of), Ink: ink}, {Text: line, Ink: ink}, {Text: wire.Visible(place), Ink: p.Dim},
+		})
+	}
+	for i := range changes {
+		c := &changes[i]
+		if slices.Equal(c.Before, c.After) {
+			row("~", c, c.After, "its rights, folder or environment: "+c.Place, nil)
+			continue
+		}
+		row("-", c, c.Before, "", p.Bad)
+		row("+", c, c.After, c.Place, p.Good)
+	}
+	return term.Table(rows)
+}
+
+func reload(a *cli.App, request control.ReloadRequest) error {
 	return cli.Query[control.ReloadReply]{
-		Operation: "reload", Request: control.ReloadRequest{DryRun: dry}, Awaits: "the changes to be made",
+		Operation: "reload", Request: request, Awaits: "the changes to be made",
 		Text: func(reply *control.ReloadReply) error { return showReload(a, reply) }, Judge: reloaded,
 	}.Run(a)
 }
@@ -78,7 +141,7 @@ func showReload(a *cli.App, reply *control.ReloadReply) error {
 	for _, change := range reply.Changes {
 		rows = append(rows, changeRow(change, p))
 	}
-	if err := a.Print("%s%s\n", term.Table(rows), reloadTally(reply)); err != nil {
+	if err := a.Print("%s%s%s\n", commandDiff(reply.Commands, p), term.Table(rows), reloadTally(reply)); err != nil {
 		return err
 	}
 	if reply.DryRun {
@@ -139,7 +202,7 @@ func (t *Instance) reload(ctx context.Context, r control.ReloadRequest) (control
 	if t.load == nil {
 		return reply, &wire.Error{Code: wire.CodeConflict, Message: "this orchestrator runs one command and has no file to reload"}
 	}
-	wait, err := t.change(ctx, &reply)
+	wait, err := t.change(ctx, r, &reply)
 	if err != nil || wait == nil {
 		return reply, err
 	}
@@ -156,7 +219,7 @@ func (t *Instance) reload(ctx context.Context, r control.ReloadRequest) (control
 
 // change compares the file with the running configuration and makes the changes, for one
 // caller at a time. It returns nil if there is nothing to wait for.
-func (t *Instance) change(ctx context.Context, reply *control.ReloadReply) (waitOutcomes, error) {
+func (t *Instance) change(ctx context.Context, r control.ReloadRequest, reply *control.ReloadReply) (waitOutcomes, error) {
 	select {
 	case t.turn <- struct{}{}:
 		defer func() { <-t.turn }()
@@ -171,6 +234,12 @@ func (t *Instance) change(ctx context.Context, reply *control.ReloadReply) (wait
 		t.log.Error("the changed configuration is not valid, nothing was changed", "problems", reply.Problems)
 		return nil, nil
 	}
+	commands := next.Commands()
+	reply.Digest = digestOf(commands)
+	if r.Expect != "" && r.Expect != reply.Digest {
+		return nil, &wire.Error{Code: wire.CodeConflict, Message: "the commands of the file have changed again since they were shown"}
+	}
+	reply.Commands = compareCommands(t.config.Commands(), commands)
 	changes := config.Compare(t.config, next)
 	for _, c := range changes {
 		detail := c.Detail
@@ -184,7 +253,41 @@ func (t *Instance) change(ctx context.Context, reply *control.ReloadReply) (wait
 	if reply.DryRun {
 		return nil, nil
 	}
+	for _, c := range reply.Commands {
+		t.log.Info("a command has changed", "of", c.Of, "before", c.Before, "after", c.After)
+	}
 	return t.apply(ctx, next, changes)
+}
+
+// digestOf identifies a list of commands.
+func digestOf(commands []config.Command) string {
+	h := sha256.New()
+	for i := range commands {
+		h.Write([]byte(commands[i].Print))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// compareCommands returns the commands that were added, removed or changed.
+func compareCommands(before, after []config.Command) []control.CommandChange {
+	var changes []control.CommandChange
+	old := make(map[string]config.Command)
+	for _, c := range before {
+		old[c.Of] = c
+	}
+	for _, c := range after {
+		was := old[c.Of]
+		delete(old, c.Of)
+		if was.Print != c.Print {
+			changes = append(changes, control.CommandChange{Of: c.Of, Place: c.Place, Before: was.Argv, After: c.Argv})
+		}
+	}
+	for _, c := range before {
+		if _, gone := old[c.Of]; gone {
+			changes = append(changes, control.CommandChange{Of: c.Of, Place: c.Place, Before: c.Argv})
+		}
+	}
+	return changes
 }
 
 // apply makes the changes that do not need a restart. Later reloads compare with the new

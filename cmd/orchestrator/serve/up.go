@@ -27,6 +27,7 @@ import (
 type upFlags struct {
 	detach         bool
 	noDeps         bool
+	yes            bool // run new commands without asking
 	exitWhenIdle   bool
 	abortOnFailure bool
 	logFormat      cli.Choice
@@ -45,6 +46,7 @@ func UpCommand(a *cli.App) *cobra.Command {
 		Long: `Starts the agents of the configuration in the order of their dependencies, and shows
 their output until you stop it. If agents are named, only these and their dependencies
 start. Nothing is started if the file has a mistake. Task blocks are given out once.
+On a terminal, up asks before it runs commands of a file that you have not run before.
 
 Ctrl-C (or SIGTERM) stops everything in order; a second one kills. Closing the terminal
 counts as the first Ctrl-C. Any other SIGHUP reloads the file, as "orchestrator reload"
@@ -67,6 +69,7 @@ prints a summary of completed and lost work.`,
 	}
 	set := verb.Flags()
 	set.BoolVarP(&f.detach, "detach", "d", false, "run in the background; returns when every agent has started")
+	set.BoolVar(&f.yes, "yes", false, "do not ask before commands that you have not run from the file before")
 	set.BoolVar(&f.noDeps, "no-deps", false, "start the named agents without those they depend on")
 	set.BoolVar(&f.exitWhenIdle, "exit-when-idle", false, "stop when every agent has ended, or every task; exit 1 if one failed")
 	set.BoolVar(&f.abortOnFailure, "abort-on-failure", false, "stop everything when one agent fails for good; exit 1")
@@ -103,19 +106,13 @@ func up(a *cli.App, f upFlags, names []string) error {
 	}
 	t := NewTeam()
 	t.chosen, t.noDeps = names, f.noDeps
-	load := func() (*config.Config, config.Problems) {
+	t.load = func() (*config.Config, config.Problems) {
 		options := a.Options()
 		options.Run = t.runCommand
 		return config.Load(file, options)
 	}
-	c, problems := load()
-	if problems.Errors() > 0 {
-		return a.Invalid(problems, "Nothing was started.")
-	}
-	if len(problems) > 0 {
-		_ = a.ShowProblems(problems, "", cli.ExitOK)
-	}
-	if err := knowAgents(c, names, "up"); err != nil {
+	c, err := t.firstConfig(a, f.yes)
+	if err != nil {
 		return err
 	}
 	if f.detach && !isDetached(a) {
@@ -135,7 +132,7 @@ func up(a *cli.App, f upFlags, names []string) error {
 	if err != nil {
 		return err
 	}
-	t.config, t.load, t.Base = c, load, AgentBase(a.Environ)
+	t.config, t.Base = c, AgentBase(a.Environ)
 	err = t.Supervise(c, supervisor.Options{
 		Name: c.Orchestrator.Name, Config: file, ExitWhenIdle: f.exitWhenIdle, AbortOnFailure: f.abortOnFailure,
 	})
@@ -150,6 +147,22 @@ func up(a *cli.App, f upFlags, names []string) error {
 		a.Note("Ctrl-C stops everything in order, twice kills.")
 	}
 	return work(a, t, f)
+}
+
+// firstConfig loads the configuration of a team that is about to start, and checks whether its
+// commands may run.
+func (t *Instance) firstConfig(a *cli.App, yes bool) (*config.Config, error) {
+	c, problems := t.load()
+	if problems.Errors() > 0 {
+		return nil, a.Invalid(problems, "Nothing was started.")
+	}
+	if len(problems) > 0 {
+		_ = a.ShowProblems(problems, "", cli.ExitOK)
+	}
+	if err := knowAgents(c, t.chosen, "up"); err != nil || isDetached(a) {
+		return c, err
+	}
+	return c, a.CheckTrust(c, yes)
 }
 
 // work runs a team until its end, with its API open and its output shown.

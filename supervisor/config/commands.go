@@ -1,0 +1,63 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// A Command is a command that a team runs.
+type Command struct {
+	Of    string // what runs it, such as "agent coder" or "secret token"
+	Place string // of its block, such as "orchestrator.hcl:31"
+	Argv  []string
+	// Notes name what the command may do beyond others.
+	Notes []string
+	// Print is a digest of the command and of what decides which program it is and what that may
+	// do: its folder, its environment, and the rights of its agent. It does not depend on the values
+	// of secrets.
+	Print string
+}
+
+// Commands returns the commands that the team may run: those of agents, once for all replicas, of
+// the MCP servers of coding agents, and of secrets.
+func (c *Config) Commands() []Command {
+	var all []Command
+	add := func(of, place string, argv, notes []string, rest ...any) {
+		digest := sha256.Sum256(fmt.Appendf(nil, "%q %q %#v", of, argv, rest))
+		all = append(all, Command{Of: of, Place: place, Argv: argv, Notes: notes, Print: hex.EncodeToString(digest[:])})
+	}
+	seen := make(map[string]bool)
+	for i := range c.Agents {
+		a := &c.Agents[i]
+		if seen[a.Block] {
+			continue
+		}
+		seen[a.Block] = true
+		add("agent "+a.Block, a.Place, a.Command, a.notes(),
+			a.Dir, a.EnvFile, a.InheritEnv, a.env.print, a.Protocol, a.Operator, a.Client.Permission, a.Client.Allow, a.Confine)
+		for _, s := range a.Client.Servers {
+			add("mcp "+s.Name+" of "+a.Block, a.Place, s.Command, nil)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.secrets)) {
+		if s := c.secrets[name]; s.command != nil {
+			add("secret "+name, c.Place("secret."+name), s.command, nil)
+		}
+	}
+	return all
+}
+
+// notes names the rights of an agent that others do not have.
+func (a *Agent) notes() []string {
+	var notes []string
+	if a.Operator {
+		notes = append(notes, "operator = true")
+	}
+	if a.Client.Permission == "full" || a.Client.Permission == "auto" {
+		notes = append(notes, fmt.Sprintf("permission = %q", a.Client.Permission))
+	}
+	return notes
+}
