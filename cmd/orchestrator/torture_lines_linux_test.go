@@ -301,7 +301,7 @@ while :; do
   i=$((i+1)); echo "line $i of a text that is long enough to fill the little that there is room for"; sleep 0.1
 done
 `)
-	s.start(exec.Command("sh", "-c", `ulimit -S -f 16; exec "$0" "$@"`, s.program, "up", "--state-dir", s.state(), "--timeout", "3m"))
+	s.start(exec.Command("sh", "-c", `ulimit -S -f 16; exec "$0" "$@"`, s.program, "up", "--yes", "--state-dir", s.state(), "--timeout", "3m"))
 	waitForThat(t, "line of the other agent", func() bool { return strings.Contains(s.said.all(), "| fine") })
 	require.Equal(t, []string{"fine"}, s.logged("other", ".out"))
 	full := s.agent("writer")
