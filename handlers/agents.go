@@ -42,6 +42,7 @@ type agent struct {
 	deaf       bool             // it cannot receive messages now
 	returns    bool             // it runs, or will run without a request
 	handsOn    int              // open tasks that it has delegated
+	submitted  int              // open tasks that it has submitted, with those
 	owed       []*delegatedWork // delegations whose latest response it has not received
 	holds      []*task
 	number     int64 // in the order in which agents became known
@@ -290,7 +291,11 @@ func (s *State) meet(a *agent) {
 	s.agents.byID[a.ID] = a
 	s.agents.order = append(s.agents.order, a)
 	for _, k := range s.tasks.owned[a.actor] { // an agent of that name was here before
-		if k.delegation() != nil && k.view.SubmittedBy == a.actor && !k.view.State.Final() {
+		if k.view.SubmittedBy != a.actor || k.view.State.Final() {
+			continue
+		}
+		a.submitted++
+		if k.delegation() != nil {
 			s.agents.handsOn(k, +1)
 		}
 	}
@@ -363,7 +368,7 @@ func (td taskDecision) strip(a *agent, why string) {
 }
 
 func same(a, b wire.Member) bool {
-	return a.Role == b.Role && a.Capacity == b.Capacity && a.OnExit == b.OnExit && a.Deaf == b.Deaf && a.Actor == b.Actor &&
+	return a.Role == b.Role && a.Capacity == b.Capacity && a.OpenTasks == b.OpenTasks && a.OnExit == b.OnExit && a.Deaf == b.Deaf && a.Actor == b.Actor &&
 		slices.Equal(a.Capabilities, b.Capabilities) && slices.Equal(a.Names, b.Names) && string(a.Abilities) == string(b.Abilities) && a.Fixed == b.Fixed
 }
 

@@ -42,6 +42,9 @@ func submitTaskRequest(dd delegationDecision, r *delegation.Request) (*wire.Task
 	if err != nil {
 		return nil, err
 	}
+	if err := dd.state.agents.tooManyOpen(dd.from); err != nil {
+		return nil, err
+	}
 	if err := to.checkBacklog(); err != nil {
 		return nil, err
 	}

@@ -119,6 +119,13 @@ func (as *agents) handsOn(k *task, by int) {
 	}
 }
 
+// opened counts a task as one more or less open one of its submitter.
+func (as *agents) opened(k *task, by int) {
+	if a := as.byID[agentOf(k.view.SubmittedBy)]; a != nil {
+		a.submitted += by
+	}
+}
+
 // directed records that a delegated task is assigned to an agent.
 func (ds *delegations) directed(d *delegatedWork, a *agent) {
 	direct(&d.task.view)

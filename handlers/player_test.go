@@ -236,6 +236,8 @@ func (p *player) enlist(rest string) {
 				m.Deaf = true
 			case field == "fixed":
 				m.Fixed = true
+			case field == "two open":
+				m.OpenTasks = 2
 			default:
 				m.OnExit = field
 			}

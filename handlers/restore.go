@@ -36,6 +36,9 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 	}
 	for _, k := range s.tasks.list {
 		s.count(k, +1)
+		if !k.view.State.Final() {
+			s.agents.opened(k, +1)
+		}
 		s.tasks.enqueue(k)
 		d := k.delegation()
 		if d == nil {

@@ -28,6 +28,9 @@ func (wd workDecision) considerAssignment(x *messageContext, a *session.Assignme
 	if k := wd.state.tasks.find(id); k != nil {
 		return wd.considerRevision(x, a, k)
 	}
+	if err := wd.state.agents.tooManyOpen(wd.from); err != nil {
+		return err
+	}
 	needs, err := assignmentNeeds(a)
 	if err != nil {
 		return err

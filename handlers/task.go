@@ -309,6 +309,12 @@ func (t *tasks) disowns(actor string, k *task) {
 // move changes the state of a task and updates the counts.
 func (s *State) move(k *task, to wire.TaskState) {
 	s.count(k, -1)
+	switch was, is := k.view.State.Final(), to.Final(); {
+	case is && !was:
+		s.agents.opened(k, -1)
+	case was && !is:
+		s.agents.opened(k, +1)
+	}
 	k.view.State, k.view.Status = to, to.Status()
 	s.count(k, +1)
 	s.delegations.recheckCapacity(s.agents.byID[k.view.AssignedTo])

@@ -74,6 +74,7 @@ func (t *taskCreated) apply(s *State, r *wire.Record) {
 	}
 	s.tasks.owns(r.From, k)
 	s.count(k, +1)
+	s.agents.opened(k, +1)
 	if t.request != nil {
 		t.handOn(s, k, r.Seq)
 	}

@@ -45,6 +45,9 @@ func submitTask(td taskDecision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Err
 			return nil, noAgent(r.AssignTo)
 		}
 	}
+	if err := td.state.agents.tooManyOpen(td.from); err != nil {
+		return nil, err
+	}
 	of := r.Details
 	of.ParentTaskID = td.parent()
 	vain, err := td.links().dependencies(r.Dependencies, &of, r.Patient)
@@ -80,6 +83,19 @@ func submitTask(td taskDecision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Err
 		td.place(k, match.Conditions{Online: td.state.rules.OnlineOnly})
 	}
 	return answer, nil
+}
+
+// tooManyOpen refuses another task of an agent that has as many open ones as it may.
+func (as *agents) tooManyOpen(from Actor) *wire.Error {
+	if from.Kind != Agent {
+		return nil
+	}
+	a := as.byID[from.Name]
+	if a == nil || a.OpenTasks == 0 || a.submitted < a.OpenTasks {
+		return nil
+	}
+	return errorf(wire.CodeLimited, details{"reason": "too_many_tasks", "open": a.submitted, "limit": a.OpenTasks},
+		"%s that you submitted are open, which is the limit: submit more when some have ended", counted(a.submitted, "task"))
 }
 
 // parent returns the task that a submitting agent works on. The new task is a part of it.

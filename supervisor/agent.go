@@ -40,6 +40,7 @@ type Agent struct {
 	Abilities wire.Raw // a capabilities document, nil for none
 	Fixed     bool     // it can report less than Abilities and Capacity, but not more
 	Capacity  int      // tasks at a time; 0: it gets no tasks
+	OpenTasks int      // how many tasks that it submitted may be open; 0: any number
 	OnExit    string   // what happens to its task when it exits: auto | fail | requeue
 	Command   []string
 	Dir       string

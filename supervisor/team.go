@@ -88,7 +88,7 @@ func (l *lifecycle) enlist() {
 	roster := &wire.AgentSet{Sessions: l.sessions}
 	for _, a := range l.order {
 		roster.Agents = append(roster.Agents, wire.Member{
-			ID: a.Name, Role: a.Role, Capabilities: a.Offers, Capacity: a.Capacity, OnExit: a.OnExit, Deaf: a.Raw || a.NoStdin,
+			ID: a.Name, Role: a.Role, Capabilities: a.Offers, Capacity: a.Capacity, OpenTasks: a.OpenTasks, OnExit: a.OnExit, Deaf: a.Raw || a.NoStdin,
 			Names: a.Names, Abilities: a.Abilities, Fixed: a.Fixed, Actor: a.Actor,
 		})
 	}

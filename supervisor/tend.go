@@ -26,7 +26,7 @@ func (s *Supervisor) tend() (end func()) {
 		var told string
 		for {
 			s.trim(ctx, &told)
-			disk.check(s, usedShare)
+			disk.check(s, roomOf)
 			select {
 			case <-ctx.Done():
 				return
@@ -91,31 +91,58 @@ func (s *Supervisor) recordBegan(ctx context.Context) (began time.Time, err erro
 	return began, nil
 }
 
-// A diskWatch logs a warning when the disk of the state directory becomes full.
-type diskWatch struct{ warned bool }
+// A diskWatch logs a warning when the disk of the state directory becomes full. When little room is
+// left, it makes the dispatcher refuse what agents add.
+type diskWatch struct{ warned, shut bool }
 
 // nearlyFull is the share of a disk from which there is a warning.
 const nearlyFull = 0.8
 
-// check warns once until there is room again.
-func (w *diskWatch) check(s *Supervisor, used func(dir string) (float64, error)) {
+// A room is the free and the total space of a disk in bytes, of what this user may use.
+type room struct{ free, total float64 }
+
+// reserve returns the free space that agents do not get: 1 GiB, and on a small disk a twentieth of it.
+func (r room) reserve() float64 { return min(1<<30, r.total/20) }
+
+// check warns once, and refuses once, until there is room again. Agents are heard again when a tenth
+// more than the reserve is free. If the disk cannot be read, nothing is refused.
+func (w *diskWatch) check(s *Supervisor, look func(dir string) (room, error)) {
 	if s.options.StateDir == "" {
 		return
 	}
-	share, err := used(s.options.StateDir)
-	if full := err == nil && share >= nearlyFull; full && !w.warned {
+	r, err := look(s.options.StateDir)
+	known := err == nil && r.total > 0
+	full := known && r.free <= (1-nearlyFull)*r.total
+	if full && !w.warned {
 		s.options.Log.Warn("the disk of the state directory is nearly full",
-			"used", fmt.Sprintf("%.0f%%", share*100), "see", "orchestrator help limits", "bound", `store { keep = "30d" }`)
+			"used", fmt.Sprintf("%.0f%%", 100*(1-r.free/r.total)), "see", "orchestrator help limits", "bound", `store { keep = "30d" }`)
 	}
-	w.warned = err == nil && share >= nearlyFull
+	w.warned = full
+	switch little := r.reserve(); {
+	case known && r.free < little && !w.shut:
+		w.shut = true
+		free := mib(r.free)
+		s.options.Log.Error("agents cannot add tasks, messages or questions: the disk of the state directory is full but for a reserve",
+			"free", free, "reserve", mib(little), "see", "orchestrator help limits")
+		s.dispatcher.SetFull(&wire.Error{
+			Code: wire.CodeLimited, Message: "the disk of the orchestrator is full but for " + free + ": try again when there is room",
+			Details: map[string]any{"reason": "disk_full", "free": int64(r.free), "reserve": int64(little)},
+		})
+	case w.shut && (!known || r.free > 1.1*little):
+		w.shut = false
+		s.options.Log.Info("agents can add tasks, messages and questions again: the disk of the state directory has room")
+		s.dispatcher.SetFull(nil)
+	}
 }
 
-// usedShare returns which share of the disk of a folder is used, of what this user may use.
-func usedShare(dir string) (float64, error) {
+func mib(bytes float64) string { return fmt.Sprintf("%.0f MiB", bytes/(1<<20)) }
+
+// roomOf returns the room of the disk of a folder.
+func roomOf(dir string) (room, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
-		return 0, err
+		return room{}, err
 	}
-	used := float64(s.Blocks) - float64(s.Bfree)
-	return used / max(used+float64(s.Bavail), 1), nil
+	size, used := float64(s.Bsize), float64(s.Blocks)-float64(s.Bfree)
+	return room{free: size * float64(s.Bavail), total: size * max(used+float64(s.Bavail), 1)}, nil
 }

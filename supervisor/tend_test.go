@@ -135,15 +135,61 @@ func TestNearlyFullDisk(t *testing.T) {
 	var said strings.Builder
 	s := &Supervisor{options: Options{StateDir: t.TempDir(), Log: hclog.New(&hclog.LoggerOptions{Output: &said})}}
 	var w diskWatch
-	for _, share := range []float64{0.5, 0.79, 0.8, 0.9, 1, 0.7, 0.85} {
-		w.check(s, func(string) (float64, error) { return share, nil })
+	for _, share := range []float64{0.5, 0.79, 0.8, 0.9, 0.94, 0.7, 0.85} {
+		w.check(s, func(string) (room, error) { return room{free: 1000 - 1000*share, total: 1000}, nil })
 	}
 	require.Equal(t, 2, strings.Count(said.String(), "nearly full"))
-	w.check(s, func(string) (float64, error) { return 1, errors.New("no answer") })
-	share, err := usedShare(s.options.StateDir)
+	w.check(s, func(string) (room, error) { return room{}, errors.New("no answer") })
+	r, err := roomOf(s.options.StateDir)
 	require.NoError(t, err)
-	require.True(t, share > 0 && share <= 1, share)
+	require.True(t, r.free > 0 && r.free <= r.total, r)
 	require.NoError(t, os.Remove(s.options.StateDir))
-	_, err = usedShare(s.options.StateDir)
+	_, err = roomOf(s.options.StateDir)
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// TestDiskReserve checks from which free space agents are refused, and from which not any more.
+func TestDiskReserve(t *testing.T) {
+	const gib = 1 << 30
+	s := New(Options{Log: hclog.NewNullLogger()}, nil)
+	s.options.StateDir = t.TempDir()
+	s.dispatcher.Note(&wire.AgentSet{Agents: []wire.Member{{ID: "a", Role: wire.RolePlanner}}})
+	submit := func(from handlers.ActorKind) error {
+		_, err := s.dispatcher.Requests().Ask(t.Context(), handlers.Actor{Kind: from, Name: "a"}, "submit-task", []byte(`{"type":"t","name":"n"}`))
+		return err
+	}
+	var w diskWatch
+	for _, step := range []struct {
+		free, total float64
+		broken      bool
+		refused     bool
+	}{
+		{free: 40 * gib, total: 2000 * gib},   // 2 % of a large disk
+		{free: 1.01 * gib, total: 2000 * gib}, // just enough
+		{free: 0.99 * gib, total: 2000 * gib, refused: true},
+		{free: 1.05 * gib, total: 2000 * gib, refused: true}, // not yet
+		{free: 1.2 * gib, total: 2000 * gib},
+		{free: 0.6 * gib, total: 10 * gib}, // 6 % of a small disk
+		{free: 0.4 * gib, total: 10 * gib, refused: true},
+		{broken: true}, // it cannot be read
+		{free: 0, total: 0},
+	} {
+		w.check(s, func(string) (room, error) {
+			if step.broken {
+				return room{}, errors.New("no answer")
+			}
+			return room{step.free, step.total}, nil
+		})
+		require.NoError(t, submit(handlers.Operator))
+		_, err := s.dispatcher.Requests().Ask(t.Context(), handlers.Actor{Kind: handlers.Agent, Name: "a"}, "query-tasks", nil)
+		require.NoError(t, err, "it can read")
+		if err = submit(handlers.Agent); !step.refused {
+			require.NoError(t, err, "%+v", step)
+			continue
+		}
+		var refusal *wire.Error
+		require.ErrorAs(t, err, &refusal, "%+v", step)
+		require.Equal(t, "disk_full", refusal.Details["reason"])
+		require.Equal(t, wire.CodeLimited, refusal.Code)
+	}
 }

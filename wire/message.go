@@ -90,13 +90,14 @@ type Member struct {
 	ID           string   `json:"id"`
 	Role         string   `json:"role"`
 	Capabilities []string `json:"capabilities"`
-	Capacity     int      `json:"capacity"`           // tasks at a time
-	OnExit       string   `json:"on_exit"`            // auto | fail | requeue
-	Deaf         bool     `json:"deaf,omitzero"`      // it receives no messages
-	Actor        string   `json:"actor,omitzero"`     // the actor as which it has mail; see ActorOfRun
-	Names        []string `json:"names,omitzero"`     // those of the capabilities that are only names
-	Abilities    Raw      `json:"abilities,omitzero"` // a capabilities document
-	Fixed        bool     `json:"fixed,omitzero"`     // it can report less than Abilities and Capacity, but not more
+	Capacity     int      `json:"capacity"`            // tasks at a time
+	OpenTasks    int      `json:"open_tasks,omitzero"` // how many tasks that it submitted may be open; 0: any number
+	OnExit       string   `json:"on_exit"`             // auto | fail | requeue
+	Deaf         bool     `json:"deaf,omitzero"`       // it receives no messages
+	Actor        string   `json:"actor,omitzero"`      // the actor as which it has mail; see ActorOfRun
+	Names        []string `json:"names,omitzero"`      // those of the capabilities that are only names
+	Abilities    Raw      `json:"abilities,omitzero"`  // a capabilities document
+	Fixed        bool     `json:"fixed,omitzero"`      // it can report less than Abilities and Capacity, but not more
 }
 
 // Tick reports that a deadline has passed.

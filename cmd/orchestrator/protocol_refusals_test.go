@@ -84,6 +84,8 @@ var reasons = []struct{ reason, meaning string }{
 	{"blocked", "the task waits for others; `details.waitsFor` has their ids"},
 	{"unassigned", "no agent has the task, and an operator cannot work on it: agents take their own, or are given them"},
 	{"too_many_questions", "a thousand of your questions wait for an answer; `details.open` says how many"},
+	{"too_many_tasks", "as many tasks that you submitted are open as may be; `details.limit` says how many"},
+	{"disk_full", "the disk of the orchestrator has no room; `details.free` says how many bytes are left"},
 	{"at_capacity", "you have as many tasks as you may have at a time; `details.taskIds` says which"},
 	{"dependency_failed", "a task that this one was to depend on came to nothing, so it would never run"},
 	{"contract_taken", "another task delivers under this contract already; `details.taskId` says which"},

@@ -272,6 +272,7 @@ type Limits struct {
 	Memory       int64
 	Processes    int
 	CPU          float64 // cores
+	OpenTasks    int     // submitted by the agent
 }
 
 // Output determines how the lines of an agent are stored.

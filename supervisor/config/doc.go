@@ -35,6 +35,7 @@
 //	wire_log             restart   the same
 //	resume               restart   the same
 //	mcp                  restart   the same
+//	limits.open_tasks    live      it is looked at with each task
 //	limits.*             restart   they are set before the program runs
 //	confine              restart   the same
 //	output.dir           restart   a run has one file

@@ -46,6 +46,7 @@ type Dispatcher struct {
 	taken     chan struct{} // closed when the filling batch is taken; nil while no goroutine waits
 	recording bool          // a batch is being committed or delivered
 	broken    *wire.Error
+	full      atomic.Pointer[wire.Error] // why nothing may be added; nil if it may
 	closing   bool
 	timer     *time.Timer // for the next deadline
 	due       time.Time
@@ -159,7 +160,8 @@ type work struct {
 // decide handles one input. It returns false when the data that was looked up for the input is
 // too old; the caller then looks it up again. d.mu must be held.
 func (d *Dispatcher) decide(in *handlers.Input, w *work) bool {
-	if d.broken != nil && d.refuse(in, w) {
+	if err := shut(in, d.broken, d.full.Load()); err != nil {
+		w.refuse(in, err)
 		return true
 	}
 	if saying(in) {
@@ -243,18 +245,12 @@ func (d *Dispatcher) yield() {
 	<-taken
 }
 
-// refuse refuses an input that comes after the record has failed, because no decision can be
-// recorded. It returns false for an input of the supervisor, which is still decided and shown
-// as an event, but not recorded.
-func (d *Dispatcher) refuse(in *handlers.Input, w *work) bool {
-	if in.From.Kind == handlers.Orchestrator {
-		return false
-	}
-	w.verdicts = append(w.verdicts, d.broken)
+// refuse refuses an input without a decision.
+func (w *work) refuse(in *handlers.Input, err *wire.Error) {
+	w.verdicts = append(w.verdicts, err)
 	if r, ok := in.Message.(*wire.Request); ok {
-		w.letters = append(w.letters, handlers.Letter{To: in.From, Request: r.ID, Form: r.Form, Refusal: d.broken})
+		w.letters = append(w.letters, handlers.Letter{To: in.From, Request: r.ID, Form: r.Form, Refusal: err})
 	}
-	return true
 }
 
 func (d *Dispatcher) rouse() {

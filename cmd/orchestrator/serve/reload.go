@@ -348,6 +348,7 @@ func (t *Instance) specs(c *config.Config) []supervisor.Agent {
 			Abilities: abilities(&a.Capabilities),
 			Fixed:     a.Capabilities.Fixed,
 			Capacity:  a.Capabilities.MaxConcurrentTasks,
+			OpenTasks: a.Limits.OpenTasks,
 			OnExit:    a.OnExit,
 			Command:   a.Command,
 			Dir:       a.Dir,

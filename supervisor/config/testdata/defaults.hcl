@@ -85,6 +85,7 @@ defaults {
     memory        = "0"
     processes     = 0
     cpu           = 0
+    open_tasks    = 1000
   }
 
   output {

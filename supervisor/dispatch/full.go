@@ -1,0 +1,46 @@
+package dispatch
+
+import (
+	"orchestrator/handlers"
+	"orchestrator/wire"
+	"orchestrator/wire/activity"
+	"orchestrator/wire/delegation"
+)
+
+// SetFull makes the Dispatcher refuse, with err, what agents and other programs add while the disk is
+// nearly full. If err is nil, it refuses nothing any more. Operators are never refused.
+func (d *Dispatcher) SetFull(err *wire.Error) { d.full.Store(err) }
+
+// shut returns why an input cannot be taken now, or nil. If broken is not nil, nothing can be recorded;
+// inputs of the supervisor are still decided and shown as events. If full is not nil, only operators
+// can add something.
+func shut(in *handlers.Input, broken, full *wire.Error) *wire.Error {
+	if broken != nil && in.From.Kind != handlers.Orchestrator {
+		return broken
+	}
+	if full == nil || in.From.Kind == handlers.Orchestrator || in.From.Kind == handlers.Operator || !adds(in.Message) {
+		return nil
+	}
+	return full
+}
+
+// adds reports whether a message adds something to the record that is more than a change of what is
+// there. Agents can always read, and end what they have begun.
+func adds(m wire.Message) bool {
+	switch m := m.(type) {
+	case *wire.Request:
+		switch m.Operation {
+		case "submit-task", "submit-task-request", "update-task", "update-task-request", "submit-plan", "add-note", "add-dependency",
+			"report-progress", "request-help", "ask-user", "ask-permission", "send-message", "create-session", "send-session-message",
+			"register-agent", "update-capabilities":
+			return true
+		}
+	case *wire.AgentEvent:
+		switch m.Body.(type) {
+		case *delegation.Response, *activity.Usage, *activity.Conversation, *activity.Limited, *activity.Receipt:
+			return false
+		}
+		return true
+	}
+	return false
+}
