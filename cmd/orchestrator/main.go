@@ -7,6 +7,7 @@ package main
 
 import (
 	"os"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -27,20 +28,31 @@ import (
 	"orchestrator/supervisor/child"
 )
 
+// The main goroutine stays on the main thread: see child.LendMainThread. Only what runs before main
+// can guarantee this.
+var _ = keepThread()
+
+func keepThread() bool {
+	runtime.LockOSThread()
+	return true
+}
+
 func main() {
 	child.Shim()
-	dir, _ := os.Getwd()
-	a := cli.New(cli.Env{
-		Stdin:      os.Stdin,
-		Stdout:     os.Stdout,
-		Stderr:     os.Stderr,
-		Environ:    os.Environ(),
-		Dir:        dir,
-		SocketPath: supervisor.SocketPath,
-		Root:       rootCommand,
-		OpenRecord: serve.OpenRecord,
+	child.LendMainThread(func() {
+		dir, _ := os.Getwd()
+		a := cli.New(cli.Env{
+			Stdin:      os.Stdin,
+			Stdout:     os.Stdout,
+			Stderr:     os.Stderr,
+			Environ:    os.Environ(),
+			Dir:        dir,
+			SocketPath: supervisor.SocketPath,
+			Root:       rootCommand,
+			OpenRecord: serve.OpenRecord,
+		})
+		os.Exit(a.Run(os.Args[1:]))
 	})
-	os.Exit(a.Run(os.Args[1:]))
 }
 
 // rootCommand returns the whole command line.

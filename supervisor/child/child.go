@@ -40,12 +40,13 @@ type Child struct {
 	sight sight // how the leader is watched
 
 	mu      sync.Mutex
-	ordered bool      // Signal was called: left-overs have until Kill
-	forced  bool      // Kill was called: processes get no SIGTERM any more
-	dead    bool      // the leader is a zombie
-	asked   bool      // the group got a signal to end, from Signal or clear
-	gone    bool      // the leader was reaped: its pid may be reused
-	below   []Process // descendants of the leader, as last seen by trace
+	ordered bool          // Signal was called: left-overs have until Kill
+	forced  bool          // Kill was called: processes get no SIGTERM any more
+	dead    bool          // the leader is a zombie
+	asked   bool          // the group got a signal to end, from Signal or clear
+	gone    bool          // the leader was reaped: its pid may be reused
+	below   []Process     // descendants of the leader, as last seen by trace
+	handed  chan struct{} // closed by Resume; nil unless Hold was called
 }
 
 // Start starts a child. If it returns an error, which is always a *StartError, no process runs
@@ -181,9 +182,7 @@ func (c *Child) watch() error {
 // the tree is empty, because signals to the group need its process id.
 func (c *Child) attend() {
 	exit := c.sight.await(c.pid)
-	c.mu.Lock()
-	c.dead = true
-	c.mu.Unlock()
+	c.awaitResume()
 	c.spec.Exited(c.hearOut(exit))
 	ending := c.clear()
 	c.reap()
@@ -201,6 +200,21 @@ func (c *Child) attend() {
 		c.host.watchdog.ended(c.spec.Run)
 	}
 	c.spec.Ended(ending)
+}
+
+// awaitResume marks the leader as dead. While the child is held, it waits: another program
+// attends to the end of the child, or Resume is called.
+func (c *Child) awaitResume() {
+	for {
+		c.mu.Lock()
+		handed := c.handed
+		c.dead = handed == nil
+		c.mu.Unlock()
+		if handed == nil {
+			return
+		}
+		<-handed
+	}
 }
 
 // hearOut waits a moment for the last output.

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/google/uuid"
@@ -23,6 +24,9 @@ type Options struct {
 	NoCgroup bool
 	// Watchdog starts a process that ends the remaining children if this process is killed.
 	Watchdog bool
+	// Upgraded is what the host of the program before this one has left; nil if this program was
+	// started in the usual way.
+	Upgraded *Handover
 }
 
 // A Host starts children and owns what they share: the threads that fork, the list of leaders
@@ -52,16 +56,18 @@ type Host struct {
 	lookMu   sync.Mutex
 	nextLook *look // the next look, which has not begun; nil if not requested
 
-	mu      sync.Mutex
-	leaders map[int]*Child // by pid, until reaped
-	closed  bool
+	mu        sync.Mutex
+	leaders   map[int]*Child // by pid, until reaped
+	unclaimed map[int]string // runs of handed children for which Adopt was not called yet, by pid
+	closed    bool
 }
 
-// fork is a request to a spawner.
+// fork is a request to the spawner.
 type fork struct {
 	path string
 	argv []string
 	attr *syscall.ProcAttr
+	exec bool // become the program instead of starting a child
 	done chan<- forked
 }
 
@@ -70,13 +76,9 @@ type forked struct {
 	err error
 }
 
-// spawners is the number of threads that fork. A second one is a third faster on two cores;
-// more would only wait for each other in the kernel.
-const spawners = 2
-
 // making is the number of children that may be started at the same time. Each holds both ends
 // of its pipes meanwhile, so thousands of them would use up the file descriptors.
-const making = 2 * spawners
+const making = 4
 
 // NewHost returns a Host and makes this process the parent of all orphans of its children.
 func NewHost(o Options) (*Host, error) {
@@ -93,7 +95,9 @@ func NewHost(o Options) (*Host, error) {
 		closing: make(chan struct{}),
 		leaders: make(map[int]*Child),
 	}
-	if err := h.meetForeign(); err != nil {
+	if o.Upgraded != nil {
+		h.inherit(o.Upgraded)
+	} else if err := h.meetForeign(); err != nil {
 		return nil, fmt.Errorf("looking at what this process has below it already: %w", err)
 	}
 	if !o.NoCgroup {
@@ -105,20 +109,51 @@ func NewHost(o Options) (*Host, error) {
 			return nil, fmt.Errorf("starting the watchdog: %w", err)
 		}
 	}
-	for range spawners {
-		h.group.Go(h.spawn)
-	}
+	h.group.Go(h.spawn)
 	h.group.Go(h.tend)
 	return h, nil
 }
 
-// spawn serves fork requests on one thread. The thread must outlive the children, because the
-// kernel sends the parent-death signal when the forking thread ends, not the process.
+// spawn serves fork requests on one thread, the main thread if it is lent. The thread must
+// outlive the children, because the kernel sends the parent-death signal when the forking thread
+// ends, not the process. It must also be the one that executes another program at an upgrade, which
+// ends all other threads. A second thread would start a thousand children a third faster, and could
+// not keep its own at an upgrade.
 func (h *Host) spawn() {
-	runtime.LockOSThread()
-	for f := range h.forks {
-		pid, _, err := syscall.StartProcess(f.path, f.argv, f.attr)
-		f.done <- forked{pid, err}
+	served := make(chan struct{})
+	serve := func() {
+		defer close(served)
+		for f := range h.forks {
+			if f.exec {
+				f.done <- forked{err: syscall.Exec(f.path, f.argv, f.attr.Env)}
+				continue
+			}
+			pid, _, err := syscall.StartProcess(f.path, f.argv, f.attr)
+			f.done <- forked{pid, err}
+		}
+	}
+	if !mainLent.Load() { // tests and other programs do without upgrades
+		runtime.LockOSThread()
+		serve()
+		return
+	}
+	mainThread <- serve
+	<-served
+}
+
+var (
+	mainLent   atomic.Bool         // LendMainThread was called
+	mainThread = make(chan func()) // passes functions to the main thread
+)
+
+// LendMainThread calls work on another thread, and lends the main thread to the hosts that work
+// creates. It does not return: work ends the program. The main goroutine must call it, and must
+// have stayed on the main thread.
+func LendMainThread(work func()) {
+	mainLent.Store(true)
+	go work()
+	for serve := range mainThread {
+		serve()
 	}
 }
 
@@ -144,7 +179,7 @@ func (h *Host) Close() []Process {
 func (h *Host) hasChildren() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.leaders) > 0
+	return len(h.leaders)+len(h.unclaimed) > 0
 }
 
 // notLeaders returns pids without the unreaped children of this host.
@@ -153,7 +188,8 @@ func (h *Host) notLeaders(pids []int) []int {
 	defer h.mu.Unlock()
 	return slices.DeleteFunc(pids, func(pid int) bool {
 		_, leader := h.leaders[pid]
-		return leader
+		_, unclaimed := h.unclaimed[pid]
+		return leader || unclaimed
 	})
 }
 

@@ -74,9 +74,13 @@ func (h *Host) runOf(pid int) (run string, ours bool) {
 	defer h.census.Unlock()
 	h.mu.Lock()
 	leader := h.leaders[pid]
+	run, unclaimed := h.unclaimed[pid]
 	h.mu.Unlock()
 	if leader != nil {
 		return leader.spec.Run, true
+	}
+	if unclaimed {
+		return run, true
 	}
 	run, foreign := h.runOfOrphan(pid)
 	return run, !foreign

@@ -33,6 +33,11 @@ type pump struct {
 	cut    bool          // closed by finish while a process still held the other end
 	held   []Process     // the processes that held it, as far as they are known
 	wide   bool
+
+	mu       sync.Mutex
+	finished bool // finish cuts the stream
+	holding  bool // hold was called
+	resting  bool // run has returned because of hold
 }
 
 // newPump returns a pump that owns file, which must be non-blocking.
@@ -47,6 +52,13 @@ func newPump(stream Stream, file *os.File, output func(Stream, []byte)) (*pump, 
 // run passes output on until the end of the stream, or until finish cuts it.
 func (p *pump) run() {
 	defer close(p.done)
+	if p.pass() {
+		_ = p.file.Close()
+	}
+}
+
+// pass passes output on until the stream is over. It returns false if hold interrupts it.
+func (p *pump) pass() (over bool) {
 	var chunk *[chunkSize]byte
 	var n int
 	var readErr error
@@ -60,23 +72,69 @@ func (p *pump) run() {
 		return true
 	}
 	for {
-		if err := p.raw.Read(read); err != nil {
-			p.cut = errors.Is(err, os.ErrDeadlineExceeded) && p.rest()
-			break
+		if err := p.raw.Read(read); errors.Is(err, os.ErrDeadlineExceeded) {
+			switch rest, held := p.interrupted(); {
+			case held:
+				return false
+			case rest:
+				p.cut = p.rest()
+				return true
+			}
+			continue
+		} else if err != nil {
+			return true
 		}
 		if n > 0 {
 			p.output(p.stream, chunk[:n])
 		}
 		chunks.Put(chunk)
 		if n <= 0 || readErr != nil {
-			break // EOF; a terminal returns EIO instead
+			return true // EOF; a terminal returns EIO instead
 		}
 		if n == chunkSize && !p.wide {
 			p.wide = true
 			_ = p.raw.Control(func(fd uintptr) { widen(int(fd), widePipe) })
 		}
 	}
-	_ = p.file.Close()
+}
+
+// hold stops the reading when the Output func has returned. The stream stays open, and nothing in
+// it is lost. hold returns false if that takes longer than patience; the caller then calls resume.
+func (p *pump) hold(patience time.Duration) bool {
+	p.mu.Lock()
+	p.holding = true
+	_ = p.file.SetReadDeadline(time.Unix(1, 0)) // an error means that the stream is over
+	done := p.done
+	p.mu.Unlock()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// resume undoes hold.
+func (p *pump) resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.holding = false
+	_ = p.file.SetReadDeadline(time.Time{})
+	if p.resting {
+		p.resting, p.done = false, make(chan struct{})
+		go p.run()
+	}
+}
+
+// interrupted returns why a read has reached its deadline: finish cuts the stream, or hold stops
+// the reading. It is neither if hold was undone meanwhile.
+func (p *pump) interrupted() (finished, held bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.resting = p.holding
+	return p.finished, p.holding
 }
 
 // rest passes on what is in the pipe already, without waiting. It reports whether the other end
@@ -108,7 +166,10 @@ func (p *pump) finish(patience time.Duration) {
 	case <-p.done:
 	case <-timer.C:
 		p.held = holders(p.pipeName())
+		p.mu.Lock()
+		p.finished = true
 		_ = p.file.SetReadDeadline(time.Unix(1, 0))
+		p.mu.Unlock()
 		<-p.done
 	}
 }

@@ -1,0 +1,264 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// At an upgrade this process executes another program. It keeps its process id, so its children
+// stay its children, and their pipes stay open. Host.Exec does this on the thread that has forked
+// all of them. The new program adopts them by what Host.Handover has returned.
+
+// A Handed is a child that goes over to the next program. The file descriptors are -1 where there
+// is no stream any more.
+type Handed struct {
+	Run       string    `json:"run"`
+	PID       int       `json:"pid"`
+	StartedAt time.Time `json:"started_at"`
+	Stdin     int       `json:"stdin"`
+	Stdout    int       `json:"stdout"` // for a terminal, the same as Stdin
+	Stderr    int       `json:"stderr"`
+	Temporary string    `json:"temporary,omitzero"` // the $TMPDIR of a confined child
+}
+
+// A Handover is what a host hands over to the host of the next program.
+type Handover struct {
+	Children []Handed  `json:"children"`
+	Foreign  []Foreign `json:"foreign"`
+}
+
+// A Foreign is a process that the host did not start and must not signal.
+type Foreign struct {
+	PID     int    `json:"pid"`
+	Born    uint64 `json:"born"`
+	Group   int    `json:"group"`
+	Program string `json:"program"`
+}
+
+var errEnding = errors.New("it is ending")
+
+// Hold stops the reading of the child's output and the handling of its end, until Resume is called.
+// It returns an error if the child has ended, or if its Output func needs longer than patience;
+// then the child goes on.
+func (c *Child) Hold(patience time.Duration) error {
+	c.mu.Lock()
+	if c.dead || c.asked {
+		c.mu.Unlock()
+		return errEnding
+	}
+	c.handed = make(chan struct{})
+	c.mu.Unlock()
+	end := time.Now().Add(patience)
+	for _, p := range []*pump{c.out, c.err} {
+		if !p.hold(time.Until(end)) {
+			c.Resume()
+			return errors.New("its output is not taken, because it does not read its stdin, or because the disk is slow")
+		}
+	}
+	return nil
+}
+
+// Resume undoes Hold.
+func (c *Child) Resume() {
+	c.out.resume()
+	c.err.resume()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.handed)
+	c.handed = nil
+}
+
+// handover returns what goes over of a held child.
+func (c *Child) handover() Handed {
+	h := Handed{Run: c.spec.Run, PID: c.pid, StartedAt: c.began, Stdin: -1, Stdout: numberOf(c.out.raw), Stderr: numberOf(c.err.raw)}
+	if c.stdin != nil {
+		h.Stdin = numberOf(c.stdin.conn)
+	}
+	if c.spec.Confine != nil {
+		h.Temporary = c.spec.Confine.temporary
+	}
+	return h
+}
+
+// numberOf returns the file descriptor of an open file, or -1.
+func numberOf(conn syscall.RawConn) int {
+	number := -1
+	_ = conn.Control(func(fd uintptr) { number = int(fd) })
+	return number
+}
+
+// Handover returns what goes over to the next program. It returns an error unless all children are
+// held.
+func (h *Host) Handover() (Handover, error) {
+	h.census.RLock()
+	defer h.census.RUnlock()
+	var o Handover
+	for _, p := range h.foreign {
+		o.Foreign = append(o.Foreign, Foreign{PID: p.PID, Born: p.born, Group: p.group, Program: p.Program})
+	}
+	h.mu.Lock()
+	children := slices.Collect(maps.Values(h.leaders))
+	h.mu.Unlock()
+	for _, c := range children {
+		c.mu.Lock()
+		held := c.handed != nil
+		c.mu.Unlock()
+		if !held {
+			return o, fmt.Errorf("process %d does not go over", c.pid)
+		}
+		o.Children = append(o.Children, c.handover())
+	}
+	return o, nil
+}
+
+// Files returns the file descriptors that must stay open.
+func (o *Handover) Files() []int {
+	var files []int
+	for _, c := range o.Children {
+		for _, fd := range []int{c.Stdin, c.Stdout, c.Stderr} {
+			if fd >= 0 {
+				files = append(files, fd)
+			}
+		}
+	}
+	return files
+}
+
+// Exec replaces the program of this process. The files stay open. It returns only with an error,
+// and then the host goes on.
+func (h *Host) Exec(path string, argv, env []string, files []int) error {
+	h.census.Lock() // nothing is started or reaped any more
+	defer h.census.Unlock()
+	h.watchdog.dismiss()
+	defer h.watchdog.recall()
+	for _, fd := range files {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
+			return fmt.Errorf("keeping file %d open: %w", fd, err)
+		}
+		defer unix.CloseOnExec(fd)
+	}
+	done := make(chan forked, 1)
+	h.forks <- fork{path: path, argv: argv, attr: &syscall.ProcAttr{Env: env}, exec: true, done: done}
+	return (<-done).err
+}
+
+// recall starts a watchdog again after dismiss.
+func (w *watchdog) recall() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over, w.started = false, time.Now()
+	_ = w.start() // again is called with the next look
+}
+
+// inherit takes what the program before has handed over. The children wait for Adopt.
+func (h *Host) inherit(o *Handover) {
+	h.foreign, h.unclaimed = make(map[int]Process), make(map[int]string)
+	for _, f := range o.Foreign {
+		h.foreign[f.PID] = Process{PID: f.PID, Program: f.Program, born: f.Born, group: f.Group}
+	}
+	for _, c := range o.Children {
+		h.unclaimed[c.PID] = c.Run
+		for _, fd := range []int{c.Stdin, c.Stdout, c.Stderr} {
+			if fd >= 0 {
+				unix.CloseOnExec(fd)
+			}
+		}
+	}
+}
+
+// Adopt goes on with a child that was handed over. The command of spec is not executed.
+func (h *Host) Adopt(spec Spec, from Handed) (*Child, error) {
+	c := &Child{host: h, spec: spec, pid: from.PID, began: from.StartedAt}
+	if spec.Confine != nil {
+		own := *spec.Confine
+		own.temporary = from.Temporary
+		c.spec.Confine = &own
+	}
+	if err := c.takeStreams(&from); err != nil {
+		return nil, err
+	}
+	fd, err := unix.PidfdOpen(from.PID, 0) // the leader was not reaped, so the pid is its own
+	if err != nil {
+		return nil, os.NewSyscallError("pidfd_open", err)
+	}
+	c.sight.fd = fd
+	if c.leaf, err = h.leafs.find(spec.Run); err != nil {
+		return nil, err
+	}
+	h.watchdog.begins(spec.Run)
+	h.census.RLock()
+	h.mu.Lock()
+	h.leaders[c.pid] = c
+	delete(h.unclaimed, c.pid)
+	h.mu.Unlock()
+	h.census.RUnlock()
+	return c, c.watch()
+}
+
+// takeStreams opens the streams of a handed child.
+func (c *Child) takeStreams(from *Handed) (err error) {
+	var terminal *os.File
+	if from.Stdin >= 0 {
+		terminal = os.NewFile(uintptr(from.Stdin), "stdin")
+		if c.stdin, err = newStdin(terminal); err != nil {
+			return err
+		}
+	}
+	if c.spec.Pty && from.Stdout >= 0 {
+		c.out, err = newPump(Stdout, terminal, c.spec.Output)
+	} else {
+		c.out, err = takePump(Stdout, from.Stdout, c.spec.Output)
+	}
+	if err == nil {
+		c.err, err = takePump(Stderr, from.Stderr, c.spec.Output)
+	}
+	return err
+}
+
+// takePump returns a pump for a file descriptor. If that is -1, the stream is over.
+func takePump(stream Stream, fd int, output func(Stream, []byte)) (*pump, error) {
+	if fd >= 0 {
+		return newPump(stream, os.NewFile(uintptr(fd), "output"), output)
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	_ = write.Close() // run meets the end at once
+	return newPump(stream, read, output)
+}
+
+// Unclaimed kills the handed children for which Adopt was not called. They end like orphans.
+func (h *Host) Unclaimed() (ended int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for pid := range h.unclaimed {
+		signalGroup(pid, unix.SIGKILL)
+		ended++
+	}
+	clear(h.unclaimed)
+	return ended
+}
+
+// find opens the cgroup of a running child.
+func (d *delegation) find(run string) (*leaf, error) {
+	if d == nil {
+		return nil, nil
+	}
+	l := &leaf{dir: d.dir + "/" + d.prefix + run}
+	var err error
+	if l.fd, err = unix.Open(l.dir, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+		return nil, os.NewSyscallError("open", err)
+	}
+	return l, nil
+}
