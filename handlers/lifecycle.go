@@ -16,7 +16,7 @@ import (
 // happenings are the kinds of record for events of the supervisor. Most do not change the State
 // and are recorded for operators.
 var happenings = map[string]bool{
-	events.OrchestratorStarted: true, events.OrchestratorReloaded: true, events.OrchestratorStopping: true, events.OrchestratorStopped: true, events.OrchestratorIdle: true,
+	events.OrchestratorStarted: true, events.OrchestratorUpgraded: true, events.OrchestratorRemained: true, events.OrchestratorReloaded: true, events.OrchestratorStopping: true, events.OrchestratorStopped: true, events.OrchestratorIdle: true,
 	events.OrchestratorCleared: true, events.OrchestratorStorm: true, events.AgentWaiting: true, events.AgentStarting: true, events.AgentStarted: true,
 	events.AgentExited: true, events.AgentEnded: true, events.AgentRestarting: true, events.AgentGaveUp: true, events.AgentStopping: true,
 	events.AgentStopped: true, events.AgentLeftOver: true, events.AgentHeldOpen: true, events.AgentStalled: true, events.AgentRecovered: true,
@@ -39,6 +39,9 @@ func (l *lifecycleEvent) apply(s *State, r *wire.Record) {
 	switch l.what {
 	case events.OrchestratorStarted:
 		s.awake(r.At)
+		return
+	case events.OrchestratorUpgraded:
+		s.hangUp()
 		return
 	case events.OrchestratorStopping:
 		s.stopping = true
@@ -72,6 +75,11 @@ func (s *State) awake(at time.Time) {
 		s.sessions.waitAgain(a, at)
 		s.updateStanding(a)
 	}
+	s.hangUp()
+}
+
+// hangUp forgets the HTTP requests that wait, because their connections are gone.
+func (s *State) hangUp() {
 	for _, q := range s.questions.open {
 		q.door = false
 	}

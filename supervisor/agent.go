@@ -145,6 +145,7 @@ type agent struct {
 	run       string
 	child     Process
 	channel   *dispatch.Channel // of its run; nil if all its output is log
+	speech    *output.Run       // the output of its run
 	mail      *stdin.Mailbox
 	exit      *child.Exit // exit of the current run, once the leader is dead
 	lastExit  string

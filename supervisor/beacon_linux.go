@@ -39,9 +39,7 @@ func lightBeacon(dir string) (io.Closer, error) {
 	name := fmt.Sprintf("@orchestrator-%d-%s", os.Geteuid(), hex.EncodeToString(sum[:16]))
 	l, err := net.Listen("unix", name)
 	if err == nil {
-		b := &beacon{Listener: l, done: make(chan struct{})}
-		go b.refuseAll()
-		return b, nil
+		return newBeacon(l), nil
 	}
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		return nil, nil // no abstract sockets here: the lock file has to do
@@ -51,6 +49,27 @@ func lightBeacon(dir string) (io.Closer, error) {
 		return nil, nil // another program has the name: the lock file has to do
 	}
 	return nil, &BusyError{Dir: dir, PID: pid}
+}
+
+func newBeacon(l net.Listener) *beacon {
+	b := &beacon{Listener: l, done: make(chan struct{})}
+	go b.refuseAll()
+	return b
+}
+
+// takeBeacon returns the second lock of the program before this one.
+func takeBeacon(file *os.File) (io.Closer, error) {
+	defer file.Close() // the listener has a duplicate
+	l, err := net.FileListener(file)
+	if err != nil {
+		return nil, err
+	}
+	return newBeacon(l), nil
+}
+
+// SyscallConn implements syscall.Conn.
+func (b *beacon) SyscallConn() (syscall.RawConn, error) {
+	return b.Listener.(syscall.Conn).SyscallConn()
 }
 
 // beacon is the second lock of a state directory.

@@ -67,6 +67,43 @@ func OpenHome(dir string) (*Home, error) {
 	return h, nil
 }
 
+// TakeOverHome returns the home of the program before this one in this process, by the file
+// descriptors that Files has returned. The locks were never released.
+func TakeOverHome(dir string, files []int) (*Home, error) {
+	h := &Home{Dir: filepath.Clean(dir)}
+	for i, fd := range files {
+		syscall.CloseOnExec(fd)
+		file := os.NewFile(uintptr(fd), "lock")
+		if i > 0 {
+			beacon, err := takeBeacon(file)
+			if err != nil {
+				return nil, err
+			}
+			h.beacon = beacon
+			continue
+		}
+		var err error
+		if h.lock = file; file == nil {
+			return nil, errors.New("the lock was not handed over")
+		}
+		if h.inode, err = file.Stat(); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// Files returns the file descriptors of the locks.
+func (h *Home) Files() []int {
+	files := []int{int(h.lock.Fd())}
+	if b, ok := h.beacon.(syscall.Conn); ok {
+		if conn, err := b.SyscallConn(); err == nil {
+			_ = conn.Control(func(fd uintptr) { files = append(files, int(fd)) })
+		}
+	}
+	return files
+}
+
 // makeStateDir creates the directory and makes its name durable. Otherwise a crash could lose
 // the record together with the directory.
 func makeStateDir(dir string) error {

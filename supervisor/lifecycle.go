@@ -125,8 +125,9 @@ func (l *lifecycle) launch(a *agent) {
 type startRequest struct {
 	spec    Agent
 	run     string
-	session []string    // environment variables that describe its session
-	joined  *connection // nil for a child process
+	session []string     // environment variables that describe its session
+	joined  *connection  // nil for a child process
+	handed  *handedAgent // the run so far in an earlier program; nil if it begins
 
 	conversation string // of the program of the agent; "" if there is none
 	speech       *output.Run
@@ -135,12 +136,15 @@ type startRequest struct {
 }
 
 func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Process, error) {
-	env, err := sr.spec.Environ(ctx)
-	if err == nil {
-		err = ctx.Err() // the start was cancelled meanwhile
-	}
-	if err != nil {
-		return nil, err
+	var env []string
+	if sr.handed == nil {
+		var err error
+		if env, err = sr.spec.Environ(ctx); err == nil {
+			err = ctx.Err() // the start was cancelled meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	folder := sr.spec.Dir
 	if sr.joined != nil || !sr.spec.Confine.MayReadAll(folder) {
@@ -148,6 +152,9 @@ func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Proce
 	}
 	l.dispatcher.House(sr.spec.Name, sr.run, folder)
 	sr.speech = a.voice.Begin(sr.run, sr.spec.MaxLine)
+	if sr.handed != nil {
+		a.voice.TakeOver(&sr.handed.Output, sr.speech)
+	}
 	if sr.spec.Pty {
 		sr.speech.Echoes = output.NewEchoFilter()
 	}
@@ -203,7 +210,7 @@ func (l *lifecycle) started(a *agent, m *startRequest, c Process, err error) {
 	a.deaf, a.silent, a.stopped = "", "", ""
 	a.starts++
 	a.mail = l.mailbox(a, m, c)
-	a.channel = m.channel
+	a.channel, a.speech = m.channel, m.speech
 	if m.channel != nil {
 		m.channel.Open(a.mail)
 	}
@@ -215,7 +222,7 @@ func (l *lifecycle) started(a *agent, m *startRequest, c Process, err error) {
 	}
 	l.event(a, wire.Event{Kind: events.AgentStarted, Text: text, Figures: wire.Figures{PID: c.PID(), Attempt: a.starts}})
 	if m.channel != nil && !a.NoStdin {
-		m.channel.BringMail()
+		m.channel.BringMail(0)
 	}
 	l.watchSilence(a)
 	a.proof = l.deadlines.add(c.StartedAt().Add(good), func() {}) // wakes settle, which checks the start
@@ -372,6 +379,11 @@ func (l *lifecycle) restartIn(a *agent, delay time.Duration, why string, attempt
 		Text:    text,
 		Figures: wire.Figures{Attempt: attempt, Burst: a.Restart.Burst, DelayMS: delay.Milliseconds()},
 	})
+	l.startLater(a, delay)
+}
+
+// startLater starts an agent in the state backoff after a delay.
+func (l *lifecycle) startLater(a *agent, delay time.Duration) {
 	a.due = l.deadlines.add(time.Now().Add(delay), func() {
 		a.set(control.StateStopped, "")
 		a.restarts++

@@ -44,6 +44,11 @@ type Options struct {
 	Doorway func(agent, run string) (env []string, shut func(), err error)
 	// Watch observes requests and records.
 	Watch dispatch.Hooks
+	// Upgraded is the state of the team in the program before this one, which Start goes on with: its
+	// runs keep their ids. It is nil if the team starts.
+	Upgraded *Handover
+	// TakenOver is called when the agents of Upgraded go on.
+	TakenOver func()
 	// ExitWhenIdle ends Run when every agent has ended for good.
 	ExitWhenIdle bool
 	// AbortOnFailure ends Run when the first agent fails for good.
@@ -84,6 +89,9 @@ func New(o Options, agents []Agent) *Supervisor {
 		options: o,
 		began:   time.Now(),
 		done:    make(chan struct{}),
+	}
+	if o.Upgraded != nil {
+		s.began = o.Upgraded.Began
 	}
 	s.audience = output.NewFeed(output.NewRecentEvents(o.Record == nil), s.heard)
 	s.life = s.newLifecycle()
@@ -133,18 +141,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		go s.dispatcher.Run() // end waits for it
 		untend = s.tend()
 	}
-	s.life.event(nil, wire.Event{
-		Kind:    events.OrchestratorStarted,
-		Text:    fmt.Sprintf("%s is up, %s", s.options.Name, count(len(s.life.order), "agent")),
-		Figures: wire.Figures{PID: os.Getpid(), Count: int64(len(s.life.order))},
-	})
-	s.life.enlist() // after EventUp, which ends earlier runs: they get no tasks
-	s.life.giveOut(ctx, s.options.Tasks)
-	for _, a := range s.life.order {
-		if a.Autostart {
-			s.life.want(a, a.freely)
-		}
-	}
+	s.begin(ctx)
 	s.life.idle.check()
 	s.life.callers.settle()
 	timer := time.NewTimer(time.Hour)
@@ -172,6 +169,31 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		s.life.callers.settle()
 	}
 	return s.end(untend)
+}
+
+// begin starts the agents, or goes on with those of the program before this one.
+func (s *Supervisor) begin(ctx context.Context) {
+	e := wire.Event{
+		Kind:    events.OrchestratorStarted,
+		Text:    fmt.Sprintf("%s is up, %s", s.options.Name, count(len(s.life.order), "agent")),
+		Figures: wire.Figures{PID: os.Getpid(), Count: int64(len(s.life.order))},
+	}
+	if s.options.Upgraded != nil {
+		e.Kind, e.Text = events.OrchestratorUpgraded, fmt.Sprintf("%s goes on with version %s", s.options.Name, s.options.Version)
+	}
+	s.life.event(nil, e)
+	s.life.enlist() // after the event, which ends earlier runs: they get no tasks
+	if s.options.Upgraded != nil {
+		s.life.takeOver(s.options.Upgraded)
+		s.options.TakenOver()
+		return
+	}
+	s.life.giveOut(ctx, s.options.Tasks)
+	for _, a := range s.life.order {
+		if a.Autostart {
+			s.life.want(a, a.freely)
+		}
+	}
 }
 
 // reasonOf describes why ctx ended.

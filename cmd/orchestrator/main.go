@@ -59,7 +59,7 @@ func main() {
 func rootCommand(a *cli.App) *cobra.Command {
 	return cli.Root(a,
 		project.InitCommand(a), project.ValidateCommand(a), project.FmtCommand(a), project.SchemaCommand(a),
-		serve.UpCommand(a), serve.RunCommand(a), serve.PipeCommand(a), join.MCPCommand(a), join.ACPCommand(a), join.LeadCommand(a), serve.ReloadCommand(a), serve.DownCommand(a),
+		serve.UpCommand(a), serve.RunCommand(a), serve.PipeCommand(a), join.MCPCommand(a), join.ACPCommand(a), join.LeadCommand(a), serve.ReloadCommand(a), serve.UpgradeCommand(a), serve.DownCommand(a),
 		agent.StatusCommand(a), watch.Command(a),
 		cli.OnRecord(agent.LogsCommand(a)), cli.OnRecord(agent.EventsCommand(a)), cli.OnRecord(why.Command(a)), cli.OnRecord(task.GraphCommand(a, "orchestrator graph")),
 		task.Command(a), inbox.Command(a), bus.Command(a), session.Command(a), session.ReviewCommand(a),

@@ -319,6 +319,7 @@ type TCP struct {
 type TCPListener struct {
 	net.Listener
 	*crowd
+	raw   *net.TCPListener
 	url   string
 	hosts map[string]bool // the names by which it may be asked for
 }
@@ -390,6 +391,7 @@ func (t *TCP) guard(listener *net.TCPListener, secure *tls.Config, host string) 
 	l := &TCPListener{
 		Listener: lingerListener{listener, c},
 		crowd:    c,
+		raw:      listener,
 		url:      "http://" + net.JoinHostPort(host, fmt.Sprint(at.Port)),
 		hosts:    hostNames(names),
 	}

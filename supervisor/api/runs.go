@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 )
@@ -37,17 +38,21 @@ type Runs struct {
 	mu     sync.Mutex
 	last   int64
 	visits map[[sha256.Size]byte]*runSocket
+	handed map[string]HandedRun // by run: what runs of the program before this one have
 }
 
 // NewRuns creates the sockets of runs in the folder of the operators' socket, which must be
-// open. It removes sockets that a killed orchestrator has left there.
-func NewRuns(operators net.Listener) *Runs {
+// open. It removes sockets that a killed orchestrator has left there, but none of the handed runs.
+func NewRuns(operators net.Listener, handed ...HandedRun) *Runs {
 	r := &Runs{dir: filepath.Dir(operators.Addr().String()), visits: make(map[[sha256.Size]byte]*runSocket)}
+	r.TakeOver(handed)
 	leftBehind := regexp.MustCompile(`^r[0-9a-z]+\.sock$`)
 	entries, _ := os.ReadDir(r.dir) // unreadable leftovers do no harm
 	for _, entry := range entries {
-		if entry.Type()&fs.ModeSocket != 0 && leftBehind.MatchString(entry.Name()) {
-			_ = os.Remove(filepath.Join(r.dir, entry.Name()))
+		path := filepath.Join(r.dir, entry.Name())
+		kept := slices.ContainsFunc(handed, func(h HandedRun) bool { return h.Path == path })
+		if entry.Type()&fs.ModeSocket != 0 && leftBehind.MatchString(entry.Name()) && !kept {
+			_ = os.Remove(path)
 		}
 	}
 	return r
@@ -64,6 +69,9 @@ func (r *Runs) path() string {
 // error means that the run has no socket; its token works all the same.
 func (r *Runs) Open(agent, run string) (env []string, shut func(), err error) {
 	v := &runSocket{caller: Caller{Kind: Agent, Name: agent, Run: run}}
+	if h, ok := r.handed[run]; ok {
+		return r.goOn(h, v)
+	}
 	token := newKey()
 	hash := sha256.Sum256([]byte(token))
 	r.mu.Lock()
@@ -77,12 +85,25 @@ func (r *Runs) Open(agent, run string) (env []string, shut func(), err error) {
 	if err = r.listen(path, v); err == nil {
 		env = append(env, EnvSocket+"="+path)
 	}
-	return env, func() {
-		r.mu.Lock()
-		delete(r.visits, hash)
-		r.mu.Unlock()
-		v.end()
-	}, err
+	return env, func() { r.leave(hash, v) }, err
+}
+
+// goOn admits a run of the program before this one. Its environment has all variables already.
+func (r *Runs) goOn(h HandedRun, v *runSocket) (env []string, shut func(), err error) {
+	hash, err := r.reopen(h, v)
+	r.mu.Lock()
+	delete(r.handed, h.Run)
+	r.visits[hash] = v
+	r.mu.Unlock()
+	return nil, func() { r.leave(hash, v) }, err
+}
+
+// leave ends the access of a run.
+func (r *Runs) leave(hash [sha256.Size]byte, v *runSocket) {
+	r.mu.Lock()
+	delete(r.visits, hash)
+	r.mu.Unlock()
+	v.end()
 }
 
 var errNobodyAnswers = errors.New("sockets are not served here")
@@ -100,6 +121,11 @@ func (r *Runs) listen(path string, v *runSocket) error {
 		_ = listener.Close()
 		return fmt.Errorf("closing its socket to others: %w", err)
 	}
+	return r.answer(listener, path, v)
+}
+
+// answer serves the socket of a run.
+func (r *Runs) answer(listener net.Listener, path string, v *runSocket) error {
 	if _, ok := v.keep(func() { _ = listener.Close() }); !ok {
 		_ = listener.Close()
 		return net.ErrClosed
@@ -109,6 +135,7 @@ func (r *Runs) listen(path string, v *runSocket) error {
 		crowd: &crowd{each: mostOfRun, all: mostOfRun, what: "the socket of " + v.caller.String()},
 	}
 	socket.Trace = r.Trace
+	v.path, v.listener = path, socket
 	r.Answer(socket)
 	return nil
 }
@@ -149,7 +176,9 @@ func newKey() string {
 // runSocket is the identity of a run with all its open connections and requests. They end with
 // the run, so that no leftover process can act as its agent.
 type runSocket struct {
-	caller Caller
+	caller   Caller
+	path     string       // of its socket
+	listener net.Listener // nil without a socket
 
 	mu   sync.Mutex
 	over bool

@@ -23,34 +23,55 @@ type Server struct {
 	mu        sync.Mutex
 	over      bool
 	open      map[*lingering]bool
+	listeners map[*pausable]bool
+	paused    chan struct{} // closed by the end of a pause; nil if there is none
 	answering sync.WaitGroup
+	streams   atomic.Pointer[streams]
+}
+
+// streams is the context of requests that may last for ever.
+type streams struct {
+	ctx context.Context
+	end context.CancelFunc
+}
+
+func newStreams() *streams {
+	s := new(streams)
+	s.ctx, s.end = context.WithCancel(context.Background())
+	return s
 }
 
 // NewServer returns a Server for the handler of an API.
 func NewServer(handler http.Handler, logger hclog.Logger) *Server {
-	open, shut := context.WithCancel(context.Background())
-	s := &Server{log: logger, open: make(map[*lingering]bool), http: &http.Server{
-		Handler:           handler,
-		BaseContext:       func(l net.Listener) context.Context { return context.WithValue(enterBy(l), closingKey{}, open) },
+	s := &Server{log: logger, open: make(map[*lingering]bool), listeners: make(map[*pausable]bool)}
+	s.streams.Store(newStreams())
+	s.http = &http.Server{
+		Handler: handler,
+		BaseContext: func(l net.Listener) context.Context {
+			if p, ok := l.(*pausable); ok {
+				l = p.Listener
+			}
+			return context.WithValue(enterBy(l), closingKey{}, s)
+		},
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       time.Minute,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          log.New(logger.StandardWriter(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}), "", 0),
-	}}
+	}
 	s.http.ConnState, s.http.ConnContext = s.follow, withPeer
-	s.http.RegisterOnShutdown(shut)
+	s.http.RegisterOnShutdown(func() { s.streams.Load().end() })
 	return s
 }
 
 // closingKey is the context key of the closing context.
 type closingKey struct{}
 
-// closing returns a context that ends when the server begins to shut down. Requests that may
+// closing returns a context that ends when the server begins to shut down or pauses. Requests that may
 // last for ever end with it; others may go on until their own context ends.
 func closing(ctx context.Context) context.Context {
-	if open, ok := ctx.Value(closingKey{}).(context.Context); ok {
-		return open
+	if s, ok := ctx.Value(closingKey{}).(*Server); ok {
+		return s.streams.Load().ctx
 	}
 	return context.Background()
 }
@@ -66,8 +87,16 @@ func (s *Server) Answer(l net.Listener) {
 	if c, ok := l.(interface{ logTo(hclog.Logger) }); ok {
 		c.logTo(s.log)
 	}
+	p := &pausable{Listener: l, server: s}
+	s.listeners[p] = true
+	if s.paused != nil {
+		p.pause()
+	}
 	s.answering.Go(func() { // Serve waits for it
-		err := s.http.Serve(l)
+		err := s.http.Serve(p)
+		s.mu.Lock()
+		delete(s.listeners, p)
+		s.mu.Unlock()
 		if !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			s.log.Error("a listener has failed", "address", l.Addr(), "error", err)
 		}

@@ -43,6 +43,18 @@ func (c *Child) Usage() (cpuMS, rss int64)                 { return 0, 0 }
 func (c *Child) Unread() int64                             { return 0 }
 func signalGroup(pid int, sig syscall.Signal)              { _ = unix.Kill(-pid, sig) }
 
+// Upgrades need the semantics of Linux: a child belongs to a process, and not to a thread, but its
+// orphans are found only there.
+var errNoUpgrade = errors.New("a running orchestrator can be upgraded only on Linux")
+
+func (h *Host) inherit(*Handover)                                       {}
+func (h *Host) Handover() (Handover, error)                             { return Handover{}, errNoUpgrade }
+func (h *Host) Exec(path string, argv, env []string, files []int) error { return errNoUpgrade }
+func (h *Host) Adopt(spec Spec, from Handed) (*Child, error)            { return nil, errNoUpgrade }
+func (h *Host) Unclaimed() int                                          { return 0 }
+func (c *Child) Hold(time.Duration) error                               { return errNoUpgrade }
+func (c *Child) Resume()                                                {}
+
 func (p *pump) pipeName() string { return "" }
 func holders(string) []Process   { return nil }
 

@@ -87,14 +87,15 @@ func (c *Channel) Open(mail *stdin.Mailbox) {
 }
 
 // BringMail starts the delivery of mail to the run, from the first message that the agent has
-// not acked.
-func (c *Channel) BringMail() {
+// not acked, and that comes after the given one.
+func (c *Channel) BringMail(after int64) {
 	d := c.dispatcher
 	if d.record == nil {
 		return
 	}
 	r := &round{to: c.actor, mail: c.mail}
 	d.Look(func(state *handlers.State) { r.actor, r.after = state.Reads(c.actor.Name) })
+	r.after = max(r.after, after)
 	if r.actor != "" {
 		d.mail.begin(r)
 	}

@@ -56,6 +56,10 @@ type Mailbox struct {
 	onDrained []func()       // called once, when it is less than half full without reserved
 	notifies  bool           // NotifyRoom waits
 	missed    map[int64]bool // refused session messages that were not put since
+
+	held   chan struct{} // closed by Resume; nil unless Hold was called
+	rest   []byte        // what a held writer has still to write
+	parked bool          // a writer waits for Resume
 }
 
 // Options configure a Mailbox.
@@ -164,7 +168,7 @@ func (m *Mailbox) Put(e Entry) (moved <-chan struct{}, err error) {
 	if !e.Retriable {
 		m.pressing += e.Lines
 	}
-	if m.writing {
+	if m.writing || m.held != nil {
 		e.Text = bytes.Clone(e.Text)
 		m.queue = append(m.queue, e)
 		m.lines += e.Lines
@@ -196,7 +200,7 @@ func (m *Mailbox) hold(e *Entry) {
 // CloseWhenEmpty closes stdin when everything in the mailbox is written.
 func (m *Mailbox) CloseWhenEmpty() {
 	m.mu.Lock()
-	idle := !m.ending && !m.over && !m.writing
+	idle := !m.ending && !m.over && !m.writing && m.held == nil
 	m.ending = true
 	m.makeRoom() // no caller needs to wait, because no answers will follow
 	m.writing = m.writing || idle
@@ -292,6 +296,10 @@ func (m *Mailbox) run(rest []byte) {
 func (m *Mailbox) take(text []byte) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.held != nil {
+		m.writing = false
+		return text[:0]
+	}
 	for len(m.queue) > 0 && (len(text) == 0 || len(text)+len(m.queue[0].Text) <= BatchBytes) {
 		e := &m.queue[0]
 		m.hold(e)
@@ -341,8 +349,11 @@ func (m *Mailbox) writeAll(text []byte) error {
 		return err
 	}
 	n, err := m.to.Write(text)
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
+	switch {
+	case !errors.Is(err, os.ErrDeadlineExceeded):
 		return err
+	case m.park(text[n:]):
+		return m.writeAll(text[n:])
 	}
 	return m.writeLate(text[n:])
 }
@@ -380,7 +391,11 @@ func (m *Mailbox) writeLate(text []byte) error {
 	if err := m.to.SetWriteDeadline(time.Time{}); err != nil {
 		return err
 	}
-	if _, err := m.to.Write(text); err != nil {
+	n, err := m.to.Write(text)
+	if errors.Is(err, os.ErrDeadlineExceeded) && m.park(text[n:]) {
+		return m.writeLate(text[n:])
+	}
+	if err != nil {
 		return err
 	}
 	m.onStall(false)

@@ -41,9 +41,28 @@ type Status struct {
 	UpMS          int64          `json:"up_ms"`
 	Agents        []AgentView    `json:"agents"`
 	Tasks         TaskCounts     `json:"tasks"`
-	Questions     int            `json:"questions"`     // that wait for a person
-	Used          *activity.Used `json:"used,omitzero"` // by the coding agents, in all their runs
-	Seq           int64          `json:"seq"`           // of the latest event
+	Questions     int            `json:"questions"`        // that wait for a person
+	Used          *activity.Used `json:"used,omitzero"`    // by the coding agents, in all their runs
+	Seq           int64          `json:"seq"`              // of the latest event
+	Upgrade       *Upgrade       `json:"upgrade,omitzero"` // the latest, if there was one
+}
+
+// UpgradeRequest is the payload of upgrade.
+type UpgradeRequest struct {
+	Program string `json:"program,omitzero"` // a path; "": the file of the running program
+}
+
+// Upgrade is the replacement of the running program by another one.
+type Upgrade struct {
+	FormatVersion string `json:"format_version"`
+	ID            string `json:"id"`
+	Program       string `json:"program"`
+	From          string `json:"from"`           // version
+	To            string `json:"to"`             // version
+	State         string `json:"state"`          // running | done | failed
+	Error         string `json:"error,omitzero"` // why it has failed: then the program before it goes on
+	Agents        int    `json:"agents"`         // that went over
+	TookMS        int64  `json:"took_ms"`        // for which nothing was decided
 }
 
 // TaskCounts has the number of tasks in each state. Blocked tasks are pending tasks that wait

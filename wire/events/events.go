@@ -3,6 +3,8 @@ package events
 // The kinds of Event.
 const (
 	OrchestratorStarted  = "orchestrator.started"
+	OrchestratorUpgraded = "orchestrator.upgraded" // another program goes on with the agents
+	OrchestratorRemained = "orchestrator.remained" // an upgrade has failed
 	OrchestratorReloaded = "orchestrator.reloaded"
 	OrchestratorStopping = "orchestrator.stopping"
 	OrchestratorStopped  = "orchestrator.stopped"

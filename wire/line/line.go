@@ -63,6 +63,21 @@ type Splitter struct {
 // NewSplitter returns a Splitter for lines of at most limit bytes.
 func NewSplitter(limit int) *Splitter { return &Splitter{max: limit} }
 
+// A Partial is the unfinished line of a Splitter, for another Splitter of the same stream.
+type Partial struct {
+	Text    []byte `json:"text,omitzero"`
+	Skipped int64  `json:"skipped,omitzero"`
+	Begun   bool   `json:"begun,omitzero"`
+}
+
+// Partial returns the unfinished line. It must be called between Next and Feed.
+func (s *Splitter) Partial() Partial {
+	return Partial{Text: bytes.Clone(s.carry), Skipped: s.skipped, Begun: s.begun}
+}
+
+// Continue begins with the unfinished line of another Splitter.
+func (s *Splitter) Continue(p Partial) { s.carry, s.skipped, s.begun = p.Text, p.Skipped, p.Begun }
+
 // Feed passes the next chunk. The one before it must be used up.
 func (s *Splitter) Feed(chunk []byte) { s.chunk = chunk }
 

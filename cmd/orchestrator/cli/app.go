@@ -244,7 +244,7 @@ func Overview(root *cobra.Command, p term.Paint) string {
 		verbs []string
 	}{
 		{"Start", []string{"init", "validate", "doctor", "fmt", "schema"}},
-		{"Run", []string{"up", "run", "pipe", "mcp", "acp", "lead", "reload", "down"}},
+		{"Run", []string{"up", "run", "pipe", "mcp", "acp", "lead", "reload", "upgrade", "down"}},
 		{"Look", []string{"status", "watch", "logs", "events", "why", "graph"}},
 		{"Work", []string{"task", "inbox", "bus", "session", "review"}},
 		{"Agents", []string{"agent", "ps", "check"}},

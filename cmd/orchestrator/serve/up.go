@@ -115,6 +115,12 @@ func up(a *cli.App, f upFlags, names []string) error {
 	if err != nil {
 		return err
 	}
+	if a.Getenv(upgradeEnv) == checkUpgrade {
+		return readsRecord(a, c)
+	}
+	if t.before, err = handedOver(a); err != nil {
+		return err
+	}
 	if f.detach && !isDetached(a) {
 		return detach(a, c)
 	}
@@ -159,7 +165,7 @@ func (t *Instance) firstConfig(a *cli.App, yes bool) (*config.Config, error) {
 	if len(problems) > 0 {
 		_ = a.ShowProblems(problems, "", cli.ExitOK)
 	}
-	if err := knowAgents(c, t.chosen, "up"); err != nil || isDetached(a) {
+	if err := knowAgents(c, t.chosen, "up"); err != nil || isDetached(a) || a.Getenv(upgradeEnv) != "" {
 		return c, err
 	}
 	return c, a.CheckTrust(c, yes)
@@ -171,6 +177,7 @@ func work(a *cli.App, t *Instance, f upFlags) error {
 	signals := heed(a, t) // before a client can see that it runs
 	show := console.New(a, t.shown(a, f, signals.hurry))
 	defer show.Close()
+	t.erase = show.Close
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)
@@ -242,7 +249,7 @@ func (t *Instance) writeReport(file string, began time.Time) error {
 func (t *Instance) listen(c *config.Config) (urls []string, err error) {
 	h := &c.HTTP
 	for _, address := range h.Listen {
-		l, err := api.ListenTCP(address, api.TCP{Hosts: h.Hosts, Certificate: h.Certificate, Key: h.Key})
+		l, err := t.before.listen(address, api.TCP{Hosts: h.Hosts, Certificate: h.Certificate, Key: h.Key})
 		if err != nil {
 			return nil, cannotListen(err, address, c.Place("http.listen"))
 		}
@@ -349,7 +356,7 @@ func AgentBase(environ []string) []string {
 		name, _, _ := strings.Cut(entry, "=")
 		switch name {
 		case "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES",
-			"ORC_SESSION", "ORC_SESSION_TYPE":
+			"ORC_SESSION", "ORC_SESSION_TYPE", upgradeEnv:
 		default:
 			base = append(base, entry)
 		}

@@ -69,6 +69,11 @@ type Instance struct {
 	Base   []string // environment that agents inherit
 	chosen []string // agents named to start; if empty, the file decides
 	noDeps bool     // do not start their dependencies
+
+	server   *api.Server
+	upgraded atomic.Pointer[control.Upgrade] // the latest
+	before   *handover                       // what the program before this one has left; nil if there was none
+	erase    func()                          // erases the rows of the terminal; may be nil
 }
 
 // NewTeam returns an instance that holds nothing yet.
@@ -77,7 +82,13 @@ func NewTeam() *Instance { return &Instance{turn: make(chan struct{}, 1)} }
 // Hold acquires the state directory, the socket and the process tree. It also ends agents
 // that an earlier orchestrator left running.
 func (t *Instance) Hold(stateDir, socket string, log hclog.Logger) error {
-	home, err := openHome(stateDir, socket)
+	var home *supervisor.Home
+	var err error
+	if t.before != nil {
+		home, err = supervisor.TakeOverHome(stateDir, t.before.Locks)
+	} else {
+		home, err = openHome(stateDir, socket)
+	}
 	if err != nil {
 		return err
 	}
@@ -111,14 +122,36 @@ func (t *Instance) open(socket string) error {
 	}
 	// The socket is opened first: if another orchestrator answers there, its agents must
 	// not be ended.
-	t.listener, err = api.Listen(socket)
+	options := child.Options{Home: t.Home.Dir, Watchdog: true}
+	var runs []api.HandedRun
+	if t.before != nil {
+		t.listener, err = api.Inherit(t.before.Socket)
+		options.Upgraded, runs = &t.before.Children, t.before.Runs
+	} else {
+		t.listener, err = api.Listen(socket)
+	}
 	if err != nil {
 		return fmt.Errorf("opening the socket: %w", err)
 	}
-	t.host, err = child.NewHost(child.Options{Home: t.Home.Dir, Watchdog: true})
+	t.host, err = child.NewHost(options)
 	if err != nil {
 		return err
 	}
+	if t.before == nil {
+		t.clearEarlier()
+	}
+	trace := func(pid int) (api.Origin, error) {
+		o, err := t.host.Origin(pid)
+		return api.Origin(o), err
+	}
+	t.runs = api.NewRuns(t.listener, runs...)
+	t.listener.Trace, t.runs.Trace = trace, trace
+	t.signer = &api.Signer{Path: filepath.Join(t.Home.Dir, "jwt.key")}
+	return nil
+}
+
+// clearEarlier ends the agents that a killed orchestrator left running.
+func (t *Instance) clearEarlier() {
 	ended, survivors := t.host.ClearEarlier()
 	ended = append(t.host.Swept(), ended...)
 	if len(ended) > 0 {
@@ -127,14 +160,6 @@ func (t *Instance) open(socket string) error {
 	if len(survivors) > 0 {
 		t.log.Error("processes of an earlier orchestrator do not die", "processes", programs(survivors))
 	}
-	trace := func(pid int) (api.Origin, error) {
-		o, err := t.host.Origin(pid)
-		return api.Origin(o), err
-	}
-	t.runs = api.NewRuns(t.listener)
-	t.listener.Trace, t.runs.Trace = trace, trace
-	t.signer = &api.Signer{Path: filepath.Join(t.Home.Dir, "jwt.key")}
-	return nil
 }
 
 // Release releases everything. The instance cannot be used afterwards.
@@ -202,6 +227,9 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	o.Rules, o.Protocol = rules(c)
 	o.Sessions, o.Tasks = sessions(c), tasks(c)
 	o.Watch = t.observe()
+	if t.before != nil {
+		o.Upgraded, o.TakenOver = &t.before.Team, t.settled
+	}
 	t.Super = supervisor.New(o, t.specs(c))
 	t.signer.Issued = t.Super.Requests.TokenIssued
 	if err := t.Super.Restore(ctx); err != nil {
@@ -263,7 +291,10 @@ func (t *Instance) lookOver() (end func()) {
 
 // start starts a process for the supervisor.
 func (t *Instance) start(spec child.Spec) (supervisor.Process, error) {
-	c, err := t.host.Start(spec)
+	c, err := t.before.adopt(t.host, spec)
+	if c == nil && err == nil {
+		c, err = t.host.Start(spec)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -283,13 +314,14 @@ func (t *Instance) door() *api.API {
 	maps.Copy(operations, map[string]api.Operation{
 		"status": api.Do(func(ctx context.Context, _ struct{}) (control.Status, error) {
 			status, err := s.Status(ctx)
-			status.URLs = t.urls
+			status.URLs, status.Upgrade = t.urls, t.upgraded.Load()
 			return status, err
 		}),
 		"start-agent":   agents(s.StartAgents),
 		"stop-agent":    agents(s.StopAgents),
 		"restart-agent": agents(s.RestartAgents),
 		"reload":        api.Do(t.reload),
+		"upgrade":       api.Do(t.upgrade),
 	})
 	d := &api.API{
 		MaxBody:    t.http.MaxBody,
@@ -323,7 +355,7 @@ func (t *Instance) door() *api.API {
 func (t *Instance) Serve() (shut func()) {
 	open, cancel := context.WithCancel(context.Background())
 	server := api.NewServer(t.door().Handler(), t.log)
-	t.runs.Answer = server.Answer
+	t.runs.Answer, t.server = server.Answer, server
 	served := make(chan struct{})
 	go func() {
 		defer close(served)

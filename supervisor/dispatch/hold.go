@@ -1,0 +1,61 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Hold stops all decisions, commits and deliveries until release is called. Everything that was
+// decided before is durable then, and its letters are in the mailboxes. Requests that come meanwhile
+// wait. The callers have stopped the output of agents. Hold returns an error if the postman does
+// not come to rest within patience.
+func Hold(d *Dispatcher, patience time.Duration) (release func(), err error) {
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		d.Settle()
+		d.mu.Lock()
+		switch {
+		case d.broken != nil:
+			d.mu.Unlock()
+			return nil, errors.New(d.broken.Message)
+		case !d.recording && d.filling.empty() && d.mail.rests():
+			keepNow(d)
+			return d.mu.Unlock, nil
+		}
+		d.mu.Unlock()
+		if time.Now().After(end) {
+			return nil, errors.New("lines for an agent wait in the record, because it does not read its stdin")
+		}
+	}
+}
+
+// keepNow stores a snapshot, so that the next program need not read many facts. The recorder
+// rests. d.mu must be held.
+func keepNow(d *Dispatcher) {
+	d.takeSnapshot(true)
+	if s := d.snapshots; s.text != nil {
+		if err := d.record.Keep(context.Background(), s.seq, s.text); err != nil {
+			d.log.Error("the state cannot be kept; the next start reads more facts", "error", err)
+		}
+		s.text = nil
+	}
+	d.keeping.Store(0)
+}
+
+// rests reports whether the postman has nothing to do.
+func (p *postman) rests() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.walking && len(p.due) == 0 && len(p.loads) == 0
+}
+
+// MailAfter returns the number of the last message that was put into the mailbox of the run.
+func (c *Channel) MailAfter() int64 {
+	p := &c.dispatcher.mail
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r := p.agents[c.actor.Name]; r != nil {
+		return r.after
+	}
+	return 0
+}
