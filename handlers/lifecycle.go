@@ -41,7 +41,7 @@ func (l *lifecycleEvent) apply(s *State, r *wire.Record) {
 		s.awake(r.At)
 		return
 	case events.OrchestratorUpgraded:
-		s.hangUp()
+		hangUp(s)
 		return
 	case events.OrchestratorStopping:
 		s.stopping = true
@@ -75,11 +75,11 @@ func (s *State) awake(at time.Time) {
 		s.sessions.waitAgain(a, at)
 		s.updateStanding(a)
 	}
-	s.hangUp()
+	hangUp(s)
 }
 
 // hangUp forgets the HTTP requests that wait, because their connections are gone.
-func (s *State) hangUp() {
+func hangUp(s *State) {
 	for _, q := range s.questions.open {
 		q.door = false
 	}

@@ -94,8 +94,8 @@ func (s *Supervisor) HandOver(ctx context.Context, replace func(Handover) error)
 	}
 	_, err := ask(ctx, s, func() (any, error) {
 		var err error
-		if err = s.life.mayGoOver(); err == nil {
-			held, err = s.life.hold()
+		if err = mayGoOver(s.life); err == nil {
+			held, err = holdAll(s.life)
 		}
 		return nil, err
 	})
@@ -105,7 +105,7 @@ func (s *Supervisor) HandOver(ctx context.Context, replace func(Handover) error)
 	// What the output has caused meanwhile is done before this turn.
 	_, err = ask(context.WithoutCancel(ctx), s, func() (any, error) {
 		defer resume()
-		if err := s.life.mayGoOver(); err != nil {
+		if err := mayGoOver(s.life); err != nil {
 			return nil, err
 		}
 		release, err := dispatch.Hold(s.dispatcher, heldTime)
@@ -119,7 +119,7 @@ func (s *Supervisor) HandOver(ctx context.Context, replace func(Handover) error)
 }
 
 // mayGoOver returns an error if an agent cannot go over now.
-func (l *lifecycle) mayGoOver() error {
+func mayGoOver(l *lifecycle) error {
 	refused := func(a *agent, why, hint string) error {
 		return &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("agent %s %s, and so cannot go over to another program", a.Name, why), Hint: hint,
@@ -143,8 +143,8 @@ func (l *lifecycle) mayGoOver() error {
 	return nil
 }
 
-// hold stops the reading and writing of all running agents. If it returns an error, they go on.
-func (l *lifecycle) hold() (held []*agent, err error) {
+// holdAll stops the reading and writing of all running agents. If it returns an error, they go on.
+func holdAll(l *lifecycle) (held []*agent, err error) {
 	for _, a := range l.order {
 		if a.child == nil {
 			continue

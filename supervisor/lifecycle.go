@@ -135,22 +135,8 @@ type startRequest struct {
 	told         chan struct{}
 }
 
-func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Process, error) {
-	var env []string
-	if sr.handed == nil {
-		var err error
-		if env, err = sr.spec.Environ(ctx); err == nil {
-			err = ctx.Err() // the start was cancelled meanwhile
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	folder := sr.spec.Dir
-	if sr.joined != nil || !sr.spec.Confine.MayReadAll(folder) {
-		folder = "" // of another program, or with files that are read for the agent but not by it
-	}
-	l.dispatcher.House(sr.spec.Name, sr.run, folder)
+// listen begins the output of the run.
+func (sr *startRequest) listen(a *agent) {
 	sr.speech = a.voice.Begin(sr.run, sr.spec.MaxLine)
 	if sr.handed != nil {
 		a.voice.TakeOver(&sr.handed.Output, sr.speech)
@@ -158,6 +144,31 @@ func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Proce
 	if sr.spec.Pty {
 		sr.speech.Echoes = output.NewEchoFilter()
 	}
+}
+
+// environ returns the environment of the run. A run that goes on has its environment already.
+func (sr *startRequest) environ(ctx context.Context) ([]string, error) {
+	if sr.handed != nil {
+		return nil, nil
+	}
+	env, err := sr.spec.Environ(ctx)
+	if err == nil {
+		err = ctx.Err() // the start was cancelled meanwhile
+	}
+	return env, err
+}
+
+func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Process, error) {
+	env, err := sr.environ(ctx)
+	if err != nil {
+		return nil, err
+	}
+	folder := sr.spec.Dir
+	if sr.joined != nil || !sr.spec.Confine.MayReadAll(folder) {
+		folder = "" // of another program, or with files that are read for the agent but not by it
+	}
+	l.dispatcher.House(sr.spec.Name, sr.run, folder)
+	sr.listen(a)
 	if !sr.spec.Raw {
 		sr.channel = l.dispatcher.Channel(sr.spec.Name, sr.run, func(kind, text string, count int64) {
 			a.voice.Tell(wire.Event{Kind: kind, Run: sr.run, Text: text, Figures: wire.Figures{Count: count}})

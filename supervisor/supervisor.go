@@ -185,6 +185,7 @@ func (s *Supervisor) begin(ctx context.Context) {
 	s.life.enlist() // after the event, which ends earlier runs: they get no tasks
 	if s.options.Upgraded != nil {
 		s.life.takeOver(s.options.Upgraded)
+		s.options.Upgraded = nil
 		s.options.TakenOver()
 		return
 	}

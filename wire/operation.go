@@ -77,6 +77,7 @@ var ControlOperations = []*Operation{
 	{Name: "start-agent", Audience: ForOperators, Writes: true, Summary: "Start agents, and the agents that they depend on"},
 	{Name: "stop-agent", Audience: ForOperators, Writes: true, Summary: "Stop agents"},
 	{Name: "restart-agent", Audience: ForOperators, Writes: true, Summary: "Stop agents and start them again"},
+	{Name: "upgrade", Audience: ForOperators, Writes: true, Summary: "Replace the running program by another version, and keep the agents running"},
 	{Name: "reload", Audience: ForOperators, Writes: true, Summary: "Read the configuration again and apply what has changed"},
 	{Name: "down", Audience: ForOperators, Writes: true, Summary: "Stop everything and report until the end"},
 }

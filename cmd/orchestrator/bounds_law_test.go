@@ -187,6 +187,11 @@ var bounds = map[string][]string{
 		"supervisor/output.Feed.all", "supervisor/output.Agent.followers", "supervisor/output.Follower.queues", "supervisor/output.Follower.ready",
 		"supervisor/output.page.lines", "supervisor/output.page.text",
 	},
+	"an upgrade": {
+		"supervisor.Handover.Agents", "supervisor.handedAgent.Ages", "supervisor.handedAgent.Endings", "supervisor.handedTally.Submitters",
+		"supervisor.handedTally.Workers", "supervisor/output.EchoFilter.written", "supervisor/stdin.Handover.Entries", "supervisor/stdin.Handover.Missed",
+		"supervisor/stdin.Mailbox.rest", "supervisor/stdin.Waiting.Receipts", "supervisor/stdin.Waiting.Text",
+	},
 	"restarts": {"supervisor.restartHistory.endings", "supervisor.restartHistory.restarts"},
 	"the configuration": {
 		"handlers.Rules.Topics", "handlers.tasks.blocks", "supervisor.Agent.Command", "supervisor.Agent.DependsOn", "supervisor.Agent.Names",

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
@@ -216,7 +216,10 @@ func programOf(program string) (string, error) {
 	if !filepath.IsAbs(program) {
 		return "", fmt.Errorf("%q is not an absolute path", program)
 	}
-	return exec.LookPath(program)
+	if err := unix.Access(program, unix.X_OK); err != nil {
+		return "", fmt.Errorf("%s cannot be executed: %w", program, err)
+	}
+	return program, nil
 }
 
 // checkTime is how long another program may take to read the record.
@@ -376,6 +379,7 @@ func (t *Instance) settled() {
 	u := t.before.Upgrade
 	u.State, u.To, u.TookMS = upgradeDone, cli.Version, time.Since(t.before.Held).Milliseconds()
 	t.upgraded.Store(&u)
+	t.before.Team, t.before.Runs = supervisor.Handover{}, nil // they may be large
 	t.log.Info("upgraded", "from", u.From, "to", u.To, "agents", u.Agents, "took", time.Since(t.before.Held).Round(time.Millisecond))
 }
 

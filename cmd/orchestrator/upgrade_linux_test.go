@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/wire/events"
+)
+
+// upgrading is a team that works while its orchestrator is upgraded.
+const upgrading = quick + crowded + `
+agent "boss0" {
+  command = ["puppet", "boss0"]
+  limits {
+    open_tasks = 0
+  }
+}
+
+agent "boss1" {
+  command = ["puppet", "boss1"]
+  limits {
+    open_tasks = 0
+  }
+}
+
+agent "asker" {
+  command = ["puppet", "asker"]
+}
+
+agent "auto" {
+  command = ["puppet", "auto"]
+  capabilities {
+    names                = ["auto"]
+    max_concurrent_tasks = 5
+  }
+}
+
+agent "reader" {
+  command = ["puppet", "reader"]
+  actor   = "PO:reader"
+}
+
+agent "tty" {
+  command = ["sh", "-c", "while read -r line; do echo $line; done"]
+  pty     = true
+}
+
+agent "done" {
+  command = ["true"]
+  restart {
+    policy = "never"
+  }
+}
+`
+
+// A relay is a team of which everything that it was told is counted, over upgrades.
+type relay struct {
+	*theatre
+	actors map[string]*actor
+	over   atomic.Bool
+	asked  [2]atomic.Int64 // requests of each boss
+	mailed atomic.Int64
+	posted atomic.Int64
+}
+
+// TestUpgradeUnderLoad upgrades the orchestrator while agents submit and complete tasks, send mail
+// and ask, and while a program submits over HTTP. Each request has one answer, each message arrives
+// once, and no agent is started again. ORC_TEST_ROUNDS=100 upgrades a hundred times.
+func TestUpgradeUnderLoad(t *testing.T) {
+	t.Parallel()
+	r := &relay{theatre: troupe(t, upgrading, "boss0", "boss1", "asker", "auto", "reader"), actors: make(map[string]*actor)}
+	r.up("--json")
+	for _, name := range []string{"boss0", "boss1", "asker", "auto", "reader"} {
+		r.actors[name] = r.enter(name)
+	}
+	r.waitForEvents(1, events.AgentEnded, "done")
+	before := r.runs()
+	r.actors["asker"].say(question(0))
+	id := r.waitForQuestions(1)[0].ID
+	group := r.work()
+	for range rounds(t, 8) {
+		answered := len(r.actors["boss0"].heardSoFar())
+		r.ask("upgrade", "--quiet")
+		waitForThat(t, "talk after an upgrade", func() bool { return len(r.actors["boss0"].heardSoFar()) > answered+20 })
+	}
+	r.over.Store(true)
+	group.Wait()
+	r.requireAnswers()
+	r.ask("inbox", "answer", id, "because")
+	require.Contains(t, string(r.actors["asker"].answer("why-0").Payload), "because")
+	require.Equal(t, before, r.runs())
+	requireNoHolesAfter(t, r.stage, 0)
+	r.stop()
+}
+
+// runs returns the state, the process and the number of starts of each agent.
+func (r *relay) runs() map[string]string {
+	r.t.Helper()
+	runs := make(map[string]string)
+	for _, view := range r.status().Agents {
+		runs[view.Name] = fmt.Sprint(view.State, view.PID, view.Starts, view.Restarts)
+	}
+	return runs
+}
+
+// work starts everything that goes on until over.
+func (r *relay) work() *sync.WaitGroup {
+	group := new(sync.WaitGroup)
+	for i, name := range []string{"boss0", "boss1"} {
+		group.Go(func() { r.submit(i, r.actors[name]) })
+	}
+	go completeAll(r.actors["auto"]) // ends with the agent
+	group.Go(r.post)
+	return group
+}
+
+// submit makes a boss submit tasks and send mail, at most a few ahead of the answers.
+func (r *relay) submit(i int, boss *actor) {
+	for n := 0; !r.over.Load(); n++ {
+		name := fmt.Sprintf("%s-%d", boss.name, n)
+		lines := asking(name, "submit-task", fmt.Sprintf(`{"type":"t","name":%q,"requiredCapabilities":["auto"],"payload":%s}`, name, payloadOf(name))) + "\n" +
+			asking("mail-"+name, "send-message", mailLine("W:"+boss.run, "PO:reader", direct, fmt.Sprintf(`{"name":%q}`, name))) + "\n"
+		if _, err := io.WriteString(boss.conn, lines); err != nil {
+			return
+		}
+		r.asked[i].Add(2)
+		r.mailed.Add(1)
+		for int64(len(boss.heardSoFar())) < r.asked[i].Load()-20 && !r.over.Load() {
+			boss.mu.Lock()
+			changed := boss.changed
+			boss.mu.Unlock()
+			select {
+			case <-changed:
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}
+}
+
+// completeAll completes every task that is assigned to an agent.
+func completeAll(a *actor) {
+	for seen := 0; ; {
+		a.mu.Lock()
+		lines, changed, ended := a.heard[seen:len(a.heard):len(a.heard)], a.changed, a.ended
+		a.mu.Unlock()
+		for _, line := range lines {
+			var m message
+			var notice struct{ TaskID string }
+			if json.Unmarshal([]byte(line), &m) == nil && m.Type == "notify:task-assigned" && json.Unmarshal(m.Payload, &notice) == nil {
+				_, _ = io.WriteString(a.conn, asking("done-"+notice.TaskID, "complete-task", fmt.Sprintf(`{"taskId":%q,"result":{}}`, notice.TaskID))+"\n")
+			}
+		}
+		if seen += len(lines); ended {
+			return
+		}
+		<-changed
+	}
+}
+
+// post sends mail over HTTP. A request whose connection is cut off is sent again with its key.
+func (r *relay) post() {
+	for n := 0; !r.over.Load(); n++ {
+		name := fmt.Sprintf("http-%d", n)
+		body := mailLine("GO", "PO:reader", direct, fmt.Sprintf(`{"name":%q}`, name), fmt.Sprintf(`"idempotency_key":%q`, name))
+		waitForThat(r.t, "answer to "+name, func() bool {
+			answer, err := r.door().Post("http://orchestrator/api/v1/operations/send-message", "application/json", strings.NewReader(body))
+			if err != nil {
+				return false
+			}
+			defer answer.Body.Close()
+			text, err := io.ReadAll(answer.Body)
+			return err == nil && answer.StatusCode == http.StatusOK && bytes.Contains(text, []byte(name))
+		})
+		r.posted.Add(1)
+	}
+}
+
+// requireAnswers waits until everything is answered, and checks that it is answered once.
+func (r *relay) requireAnswers() {
+	r.t.Helper()
+	for i, name := range []string{"boss0", "boss1"} {
+		boss, want := r.actors[name], int(r.asked[i].Load())
+		answers := func() map[string]int {
+			found := make(map[string]int)
+			for _, m := range boss.all() {
+				var id string
+				if json.Unmarshal(m.CorrelationID, &id) == nil && id != "" {
+					require.Nil(r.t, m.Error, m.line)
+					found[id]++
+				}
+			}
+			return found
+		}
+		waitForThat(r.t, "all answers for "+name, func() bool { return len(answers()) >= want })
+		for id, n := range answers() {
+			require.Equal(r.t, 1, n, "%s is answered more than once", id)
+		}
+	}
+	mailed := int(r.mailed.Load() + r.posted.Load())
+	names := make(map[string]int)
+	for _, l := range r.actors["reader"].hears(mailed) {
+		names[string(l.Payload)]++
+	}
+	require.Len(r.t, names, mailed, "messages were delivered twice")
+	var list struct{ Tasks []aTask }
+	want := int(r.asked[0].Load()+r.asked[1].Load())/2
+	waitForThat(r.t, "all tasks done", func() bool {
+		r.operated(&list, "query-tasks", `{"limit":1000000,"status":"completed"}`)
+		return len(list.Tasks) == want
+	})
+}
+
+// TestUpgradeRefused shows the upgrades that are refused before anything is changed, and one that
+// fails later.
+func TestUpgradeRefused(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+"\nagent \"a\" {\n  command = [\"sh\", \"-c\", \"while read -r line; do echo $line; done\"]\n}\n")
+	s.up("--json")
+	s.waitForEvents(1, events.AgentStarted, "a")
+	before := s.pids()
+	refused := func(why string, args ...string) {
+		t.Helper()
+		stdout, stderr, code := s.call(append([]string{"upgrade"}, args...)...)
+		require.Equal(t, cli.ExitConflict, code, stdout+stderr)
+		require.Contains(t, stderr, why)
+	}
+	refused("it is no orchestrator that can be upgraded to", "/bin/true")
+	refused("no such file or directory", "/no/such/program")
+	refused("cannot be executed", s.path("orchestrator.hcl"))
+	liar := filepath.Join(t.TempDir(), "liar")
+	require.NoError(t, os.WriteFile(liar, []byte("#!/bin/sh\necho '{\"format\":99,\"version\":\"9.9\"}'\n"), 0o755))
+	refused("reads other handovers", liar)
+	require.NoError(t, os.WriteFile(liar, []byte("#!/no/such/shell\n"), 0o755))
+	refused("cannot go on", liar)
+	vanishing := "#!/bin/sh\necho '{\"format\":1,\"version\":\"9.9\"}'\nrm \"$0\"\n"
+	require.NoError(t, os.WriteFile(liar, []byte(vanishing), 0o755))
+	refused("the upgrade has failed: no such file or directory", liar)
+	s.waitForEvents(1, events.OrchestratorRemained, "")
+	require.Equal(t, before, s.pids())
+	s.ask("upgrade")
+	require.Equal(t, before, s.pids())
+	s.ask("agent", "restart", "a")
+	require.NotEqual(t, before, s.pids())
+	s.ask("upgrade")
+	text, err := os.ReadFile(s.path("orchestrator.hcl"))
+	require.NoError(t, err)
+	s.write("orchestrator.hcl", strings.Replace(string(text), "echo $line", "echo", 1))
+	refused("the configuration has changed")
+	s.stop()
+}
