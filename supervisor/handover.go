@@ -113,7 +113,12 @@ func (s *Supervisor) HandOver(ctx context.Context, replace func(Handover) error)
 			return nil, err
 		}
 		defer release()
-		return nil, replace(s.life.handover(s.began))
+		select {
+		case <-s.cancelled: // a signal
+			return nil, errStopping
+		default:
+			return nil, replace(s.life.handover(s.began))
+		}
 	})
 	return err
 }

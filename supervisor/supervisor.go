@@ -70,7 +70,8 @@ type Supervisor struct {
 	artifacts  *artifacts // nil without a state directory
 	audience   *output.Feed
 	began      time.Time
-	done       chan struct{} // closed when Run has ended
+	done       chan struct{}   // closed when Run has ended
+	cancelled  <-chan struct{} // closed when Run is to end; used only by the goroutine of Run
 
 	inbox struct {
 		mu    sync.Mutex
@@ -146,7 +147,8 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	s.life.callers.settle()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	cancelled := ctx.Done()
+	s.cancelled = ctx.Done()
+	cancelled := s.cancelled
 	for s.life.stopping == nil || !s.life.stopping.over {
 		if at, ok := s.life.deadlines.next(); ok {
 			timer.Reset(time.Until(at))

@@ -127,7 +127,7 @@ func (r *relay) work() *sync.WaitGroup {
 	return group
 }
 
-// submit makes a boss submit tasks and send mail, at most a few ahead of the answers.
+// submit makes a boss submit tasks and send mail, without waiting for answers.
 func (r *relay) submit(i int, boss *actor) {
 	for n := 0; !r.over.Load(); n++ {
 		name := fmt.Sprintf("%s-%d", boss.name, n)
@@ -138,17 +138,12 @@ func (r *relay) submit(i int, boss *actor) {
 		}
 		r.asked[i].Add(2)
 		r.mailed.Add(1)
-		for int64(len(boss.heardSoFar())) < r.asked[i].Load()-20 && !r.over.Load() {
-			boss.mu.Lock()
-			changed := boss.changed
-			boss.mu.Unlock()
-			select {
-			case <-changed:
-			case <-time.After(10 * time.Millisecond):
-			}
-		}
+		<-time.After(pace)
 	}
 }
+
+// pace is the time between two requests, so that the record stays small over a hundred upgrades.
+const pace = 4 * time.Millisecond
 
 // completeAll completes every task that is assigned to an agent.
 func completeAll(a *actor) {
@@ -185,6 +180,7 @@ func (r *relay) post() {
 			return err == nil && answer.StatusCode == http.StatusOK && bytes.Contains(text, []byte(name))
 		})
 		r.posted.Add(1)
+		<-time.After(pace)
 	}
 }
 
@@ -227,9 +223,22 @@ func (r *relay) requireAnswers() {
 // fails later.
 func TestUpgradeRefused(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, quick+"\nagent \"a\" {\n  command = [\"sh\", \"-c\", \"while read -r line; do echo $line; done\"]\n}\n")
+	s := newStage(t, quick+`
+agent "a" {
+  command = ["sh", "-c", "while read -r line; do echo $line; done"]
+}
+
+agent "operator" {
+  command  = ["sh", "-c", "env -u ORC_SOCKET -u ORC_TOKEN -u ORC_URL orchestrator --host state/api.sock upgrade >refused 2>&1; echo $? >>refused; exec sleep 1000"]
+  operator = true
+}
+`)
 	s.up("--json")
-	s.waitForEvents(1, events.AgentStarted, "a")
+	s.waitForEvents(1, events.AgentStarted, "operator")
+	waitForThat(t, "refusal", func() bool {
+		text, _ := os.ReadFile(s.path("refused"))
+		return bytes.Contains(text, []byte("only for the user")) && bytes.HasSuffix(text, []byte("\n4\n"))
+	})
 	before := s.pids()
 	refused := func(why string, args ...string) {
 		t.Helper()
@@ -259,5 +268,57 @@ func TestUpgradeRefused(t *testing.T) {
 	require.NoError(t, err)
 	s.write("orchestrator.hcl", strings.Replace(string(text), "echo $line", "echo", 1))
 	refused("the configuration has changed")
+	s.stop()
+}
+
+// deaf reads its stdin only when a file is there. The lines that come before it are half written.
+const deaf = quick + crowded + `
+agent "deaf" {
+  command = ["sh", "-c", "until [ -e go ]; do sleep 0.05; done; exec cat >heard"]
+  actor   = "PO:deaf"
+}
+`
+
+// TestUpgradeOfTheDeaf upgrades twice while much waits for an agent that does not read. The agent
+// gets each message once, in order and whole.
+func TestUpgradeOfTheDeaf(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, deaf)
+	s.up("--json")
+	s.waitForEvents(1, events.AgentStarted, "deaf")
+	const letters = 20
+	send := func(n int) {
+		s.operated(nil, "send-message", mailLine("GO", "PO:deaf", direct, fmt.Sprintf(`{"n":%d,"filler":%q}`, n, strings.Repeat("x", 30_000))))
+	}
+	for n := range letters / 2 {
+		send(n)
+	}
+	s.ask("upgrade")
+	for n := range letters / 2 {
+		send(letters/2 + n)
+	}
+	s.ask("upgrade")
+	s.write("go", "")
+	var heard []int
+	waitForThat(t, "all messages", func() bool {
+		text, _ := os.ReadFile(s.path("heard"))
+		heard = nil
+		for line := range strings.Lines(string(text)) {
+			var m message
+			var l struct{ Payload struct{ N int } }
+			if !strings.HasSuffix(line, "\n") {
+				break
+			}
+			require.NoError(t, json.Unmarshal([]byte(line), &m), "half a line")
+			if m.Type == "notify:message" && json.Unmarshal(m.Payload, &l) == nil && strings.Contains(line, "filler") {
+				heard = append(heard, l.Payload.N)
+			}
+		}
+		return len(heard) >= letters
+	})
+	for n := range letters {
+		require.Equal(t, n, heard[n])
+	}
+	require.Len(t, heard, letters)
 	s.stop()
 }

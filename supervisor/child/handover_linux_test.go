@@ -23,7 +23,15 @@ import (
 const generations = 4
 
 // mainThreadKept keeps the main goroutine on the main thread, as in the real program.
-var mainThreadKept = func() bool { runtime.LockOSThread(); return true }()
+var mainThreadKept = keepMainThread()
+
+func keepMainThread() bool {
+	kept := strings.HasPrefix(os.Getenv(modeEnv), "upgraded ")
+	if kept {
+		runtime.LockOSThread()
+	}
+	return kept
+}
 
 // echoer answers each line, and ends its process with code 7 at the end of its input. In a
 // terminal it ends at the word "end".

@@ -21,7 +21,8 @@ type audit struct {
 	file AuditFile
 	done chan struct{}
 	wake chan struct{}
-	quit chan struct{} // closed by close
+	quit chan struct{}      // closed by close
+	now  chan chan struct{} // closed by run when all lines are written
 
 	mu      sync.Mutex
 	text    []byte
@@ -59,7 +60,7 @@ const (
 )
 
 func newAudit(file AuditFile, log hclog.Logger) *audit {
-	a := &audit{log: log, file: file, done: make(chan struct{}), wake: make(chan struct{}, 1), quit: make(chan struct{})}
+	a := &audit{log: log, file: file, done: make(chan struct{}), wake: make(chan struct{}, 1), quit: make(chan struct{}), now: make(chan chan struct{})}
 	go a.run()
 	return a
 }
@@ -228,6 +229,10 @@ func (a *audit) run() {
 	for closing := false; !closing; {
 		select {
 		case <-a.wake:
+		case written := <-a.now:
+			text, closing = a.write(text)
+			close(written)
+			continue
 		case <-a.quit:
 		}
 		pause.Reset(auditPause)
@@ -256,6 +261,25 @@ func (a *audit) write(spare []byte) (text []byte, closing bool) {
 		a.log.Warn("the audit cannot be written: lines are counted until it works again", "error", err)
 	}
 	return text, closing
+}
+
+// flush writes all lines so far.
+func (a *audit) flush() {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	folds := slices.Collect(maps.Values(a.folds))
+	a.mu.Unlock()
+	for _, f := range folds {
+		a.unfold(f)
+	}
+	written := make(chan struct{})
+	select {
+	case a.now <- written:
+		<-written
+	case <-a.done:
+	}
 }
 
 // close writes the remaining lines at once and stops the audit.

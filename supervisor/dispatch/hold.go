@@ -20,6 +20,7 @@ func Hold(d *Dispatcher, patience time.Duration) (release func(), err error) {
 			return nil, errors.New(d.broken.Message)
 		case !d.recording && d.filling.empty() && d.mail.rests():
 			keepNow(d)
+			d.audit.flush()
 			return d.mu.Unlock, nil
 		}
 		d.mu.Unlock()

@@ -38,7 +38,8 @@ type Follower struct {
 	moved  chan struct{} // closed when a page was taken
 	stuck  bool
 	closed bool
-	voices int // number of outputs that it follows
+	idle   bool // Next waits
+	voices int  // number of outputs that it follows
 }
 
 // A queue is the backlog of one agent.
@@ -185,10 +186,7 @@ func (f *Follower) Next(ctx context.Context, spare *Backlog, see func(Line)) boo
 			}
 			return true
 		}
-		f.mu.Lock()
-		closed := f.closed
-		f.mu.Unlock()
-		if closed {
+		if f.setIdle(true) {
 			return false
 		}
 		select {
@@ -196,7 +194,22 @@ func (f *Follower) Next(ctx context.Context, spare *Backlog, see func(Line)) boo
 		case <-ctx.Done():
 			return false
 		}
+		f.setIdle(false)
 	}
+}
+
+func (f *Follower) setIdle(idle bool) (closed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.idle = idle
+	return f.closed
+}
+
+// IsDrained reports whether Next waits, and all lines so far were taken.
+func (f *Follower) IsDrained() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.idle && len(f.ready) == 0
 }
 
 // heard returns line i of a page as a follower receives it.

@@ -115,6 +115,14 @@ func (c *Console) Typed() <-chan string {
 // Close erases the rows and restores the terminal.
 func (c *Console) Close() { c.rows.close() }
 
+// Drain waits until all lines so far are printed, at most patience, and erases the rows. Another
+// program goes on with the terminal.
+func (c *Console) Drain(patience time.Duration) {
+	for end := time.Now().Add(patience); !c.follower.IsDrained() && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	}
+	c.rows.close()
+}
+
 // gathering is how long lines are collected before they are written above the rows. Each
 // write redraws the rows.
 const gathering = 20 * time.Millisecond

@@ -177,7 +177,7 @@ func work(a *cli.App, t *Instance, f upFlags) error {
 	signals := heed(a, t) // before a client can see that it runs
 	show := console.New(a, t.shown(a, f, signals.hurry))
 	defer show.Close()
-	t.erase = show.Close
+	t.drain = func() { show.Drain(pauseTime) }
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)

@@ -153,6 +153,9 @@ func showUpgrade(a *cli.App, u *control.Upgrade) error {
 
 // upgrade checks whether another program can go on, and starts the upgrade. Status tells its end.
 func (t *Instance) upgrade(ctx context.Context, r control.UpgradeRequest) (control.Upgrade, error) {
+	if c := api.CallerOf(ctx); !c.Wide || c.Name != "" { // it may execute any program, outside of any confinement
+		return control.Upgrade{}, &wire.Error{Code: wire.CodeDenied, Message: "an upgrade is only for the user, at the operators' socket"}
+	}
 	u := control.Upgrade{FormatVersion: wire.FormatVersion, ID: uuid.NewString(), From: cli.Version, State: upgradeRuns}
 	select {
 	case t.turn <- struct{}{}:
@@ -249,13 +252,14 @@ func upgradeEnviron(value string) []string {
 	return append(env, upgradeEnv+"="+value)
 }
 
-// pauseTime is how long HTTP requests may take to end before an upgrade cuts them off.
-const pauseTime = time.Second
+// pauseTime is how long HTTP requests may take to end before an upgrade cuts them off. Streams do not end
+// by themselves.
+const pauseTime = 200 * time.Millisecond
 
 // replace executes another program. It returns only if that fails.
 func (t *Instance) replace(u control.Upgrade) {
-	held := time.Now()
 	t.server.Pause(pauseTime)
+	held := time.Now()
 	err := t.Super.HandOver(context.Background(), func(team supervisor.Handover) error {
 		h := &handover{Format: handoverFormat, Upgrade: u, Held: held, Team: team}
 		return t.become(u.Program, h)
@@ -298,8 +302,8 @@ func (t *Instance) become(program string, h *handover) error {
 		return err
 	}
 	defer state.Close()
-	if t.erase != nil {
-		t.erase()
+	if t.drain != nil {
+		t.drain()
 	}
 	fd := int(state.Fd())
 	return t.host.Exec(program, os.Args, upgradeEnviron(strconv.Itoa(fd)), append(files, fd))

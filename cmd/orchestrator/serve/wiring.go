@@ -73,7 +73,7 @@ type Instance struct {
 	server   *api.Server
 	upgraded atomic.Pointer[control.Upgrade] // the latest
 	before   *handover                       // what the program before this one has left; nil if there was none
-	erase    func()                          // erases the rows of the terminal; may be nil
+	drain    func()                          // prints what waits, and erases the rows of the terminal; may be nil
 }
 
 // NewTeam returns an instance that holds nothing yet.
