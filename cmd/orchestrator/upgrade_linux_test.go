@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -212,7 +213,7 @@ func (r *relay) requireAnswers() {
 	}
 	require.Len(r.t, names, mailed, "messages were delivered twice")
 	var list struct{ Tasks []aTask }
-	want := int(r.asked[0].Load()+r.asked[1].Load())/2
+	want := int(r.asked[0].Load()+r.asked[1].Load()) / 2
 	waitForThat(r.t, "all tasks done", func() bool {
 		r.operated(&list, "query-tasks", `{"limit":1000000,"status":"completed"}`)
 		return len(list.Tasks) == want
@@ -320,5 +321,67 @@ func TestUpgradeOfTheDeaf(t *testing.T) {
 		require.Equal(t, n, heard[n])
 	}
 	require.Len(t, heard, letters)
+	s.stop()
+}
+
+// TestUpgradeThenKilled kills the orchestrator after an upgrade. All agents die with it, those that
+// were started before the upgrade and after it, and all that comes from them.
+func TestUpgradeThenKilled(t *testing.T) {
+	t.Parallel()
+	const stubborn = `command = ["sh", "-c", "trap '' TERM HUP; (trap '' TERM HUP; setsid sleep 1000) & while :; do sleep 1; done"]`
+	s := newStage(t, quick+"agent \"before\" {\n  "+stubborn+"\n}\nagent \"after\" {\n  autostart = false\n  "+stubborn+"\n}\n")
+	s.up("--json")
+	s.waitForEvents(1, events.AgentStarted, "before")
+	s.ask("upgrade")
+	s.ask("agent", "start", "after")
+	s.ask("upgrade")
+	waitForThat(t, "all processes", func() bool { return len(s.processes()) >= 6 })
+	s.signal(syscall.SIGKILL)
+	<-s.ended
+	waitForThat(t, "end of all processes", func() bool { return len(s.processes()) == 0 })
+}
+
+// TestUpgradeWhileAgentsEnd upgrades while agents crash, are restarted by hand and leave processes
+// behind. An upgrade may be refused for that. Nothing is left at the end.
+func TestUpgradeWhileAgentsEnd(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+`
+agent "crasher" {
+  command  = ["sh", "-c", "sleep 0.05; (setsid sleep 1000) & exit 1"]
+  replicas = 3
+  restart {
+    delay     = "50ms"
+    max_delay = "50ms"
+    burst     = 100000
+  }
+}
+
+agent "steady" {
+  command = ["sh", "-c", "while read -r line; do echo $line; done"]
+}
+`)
+	s.up("--json")
+	s.waitForEvents(1, events.AgentStarted, "steady")
+	before := s.agent("steady").PID
+	var over atomic.Bool
+	var group sync.WaitGroup
+	group.Go(func() {
+		for !over.Load() {
+			_, _, _ = s.call("agent", "restart", "crasher-1")
+		}
+	})
+	upgraded := 0
+	waitForThat(t, "three upgrades", func() bool {
+		_, stderr, code := s.call("upgrade")
+		if code == cli.ExitOK {
+			upgraded++
+		} else {
+			require.Equal(t, cli.ExitConflict, code, stderr)
+		}
+		return upgraded == 3
+	})
+	over.Store(true)
+	group.Wait()
+	require.Equal(t, before, s.agent("steady").PID)
 	s.stop()
 }

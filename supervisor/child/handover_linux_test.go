@@ -22,9 +22,9 @@ import (
 // generations is how many programs follow each other.
 const generations = 4
 
-// mainThreadKept keeps the main goroutine on the main thread, as in the real program.
-var mainThreadKept = keepMainThread()
+var _ = keepMainThread()
 
+// keepMainThread keeps the main goroutine on the main thread, as in the real program.
 func keepMainThread() bool {
 	kept := strings.HasPrefix(os.Getenv(modeEnv), "upgraded ")
 	if kept {
@@ -39,14 +39,13 @@ const echoer = `while read -r line; do echo "heard $line"; [ "$line" = end ] && 
 
 // A generation is one of the programs.
 type generation struct {
-	Number  int      `json:"number"`
-	From    Handover `json:"from"`
-	Pty     map[string]bool
-	host    *Host
-	said    map[string]chan string
-	ended   chan string
-	kids    map[string]*Child
-	refused bool
+	Number int      `json:"number"`
+	From   Handover `json:"from"`
+	Pty    map[string]bool
+	host   *Host
+	said   map[string]chan string
+	ended  chan string
+	kids   map[string]*Child
 }
 
 // upgraded is the part of a generation. home is that of the host.
