@@ -92,7 +92,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	r.actors["asker"].say(question(0))
 	id := r.waitForQuestions(1)[0].ID
 	group := r.work()
-	for range rounds(t, 8) {
+	for range rounds(t, 3) {
 		answered := len(r.actors["boss0"].heardSoFar())
 		r.ask("upgrade", "--quiet")
 		waitForThat(t, "talk after an upgrade", func() bool { return len(r.actors["boss0"].heardSoFar()) > answered+20 })
