@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -265,12 +264,11 @@ func (l *lifecycle) goOn(a *agent, x *handedAgent) {
 		}
 	}
 	l.watchSilence(a)
-}
-
-// DecodeHandover reads what a program has handed over.
-func DecodeHandover(text []byte) (h Handover, err error) {
-	err = json.Unmarshal(text, &h)
-	return h, err
+	for _, cause := range []*string{&a.deaf, &a.silent} { // its end could no longer be noticed
+		if *cause != "" {
+			l.recovered(a, cause, "is watched anew after an upgrade")
+		}
+	}
 }
 
 var _ heldProcess = (*child.Child)(nil)

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -383,5 +384,37 @@ agent "steady" {
 	over.Store(true)
 	group.Wait()
 	require.Equal(t, before, s.agent("steady").PID)
+	s.stop()
+}
+
+// TestUpgradeOfTheStalled upgrades while an agent is stalled, because it does not read its stdin. When
+// it reads again, it is not stalled any more.
+func TestUpgradeOfTheStalled(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+crowded+`
+agent "late" {
+  command = ["sh", "-c", "until [ -e go ]; do sleep 0.05; done; exec cat >heard"]
+  capabilities {
+    names                = ["late"]
+    max_concurrent_tasks = 1000
+  }
+  health {
+    write_timeout = "100ms"
+  }
+}
+`)
+	s.up("--json")
+	s.waitForEvents(1, events.AgentStarted, "late")
+	const tasks = 500 // their notices are more than a pipe holds
+	for n := range tasks {
+		s.operated(nil, "submit-task", fmt.Sprintf(`{"type":"t","name":"t%d","requiredCapabilities":["late"]}`, n))
+	}
+	s.waitForEvents(1, events.AgentStalled, "late")
+	s.ask("upgrade")
+	s.write("go", "")
+	waitForThat(t, "end of the stall", func() bool {
+		text, _ := os.ReadFile(s.path("heard"))
+		return bytes.Count(text, []byte("notify:task-assigned")) == tasks && s.agent("late").State == control.StateRunning
+	})
 	s.stop()
 }
