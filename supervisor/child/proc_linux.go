@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adoptOrphans makes the kernel reparent the orphans among the descendants to this process.
 // How the settings of a terminal are read and written, and the code of a character that it does
 // not have.
 const (
@@ -19,6 +18,7 @@ const (
 	noChar     = 0
 )
 
+// adoptOrphans makes the kernel reparent the orphans among the descendants to this process.
 func adoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 func cloexecPipe(ends *[2]int) error { return unix.Pipe2(ends[:], unix.O_CLOEXEC) }
