@@ -80,7 +80,7 @@ func assignTask(td taskDecision, r *wire.AssignTask) (*wire.TaskReply, *wire.Err
 		return nil, wrongState(k, "assigned")
 	}
 	td.assignBy(k, a, &taskAssigned{Way: byHand, Plan: r.RequirePlan, Request: td.mark()})
-	return td.state.tasks.reply(k), nil
+	return td.replyWith(k), nil
 }
 
 // assignedInSession refuses to assign a task that belongs to a session or was delegated.

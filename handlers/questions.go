@@ -394,7 +394,7 @@ func requestHelp(qd questionDecision, r *wire.RequestHelp) (*wire.TaskReply, *wi
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, QuestionID: qd.state.questions.questionID(),
 		Question: r.Question, Context: r.Context, Request: qd.mark(),
 	})
-	return qd.state.tasks.reply(k), nil
+	return qd.tasks().replyWith(k), nil
 }
 
 // questionWithdrawn records that a question needs no answer any more.

@@ -324,7 +324,7 @@ func reportProgress(td taskDecision, r *wire.ReportProgress) (*wire.TaskReply, *
 	td.fact("", k.view.ID, &taskProgress{
 		ID: k.view.ID, Name: k.view.Name, Agent: td.from.Name, Progress: progress, Message: r.Message, Kind: r.Kind, Output: r.Output, Request: td.mark(),
 	})
-	return td.state.tasks.reply(k), nil
+	return td.replyWith(k), nil
 }
 
 func returnTask(td taskDecision, r *wire.ReturnTask) (*wire.TaskReply, *wire.Error) {
@@ -343,7 +343,7 @@ func returnTask(td taskDecision, r *wire.ReturnTask) (*wire.TaskReply, *wire.Err
 	}
 	td.questions().endPermissions(k)
 	td.requeue(k, f)
-	return td.state.tasks.reply(k), nil
+	return td.replyWith(k), nil
 }
 
 // session returns for how long a permission for the session holds: as long as the conversation

@@ -194,6 +194,20 @@ func wrongState(k *task, verb string) *wire.Error {
 // reply returns an answer with the current state of a task.
 func (t *tasks) reply(k *task) *wire.TaskReply { return &wire.TaskReply{Task: t.shown(k)} }
 
+// replyWith returns an answer with the current state of a task. If the last fact has saved that
+// answer, it is not made again.
+func (td taskDecision) replyWith(k *task) *wire.TaskReply {
+	a := td.state.agents.byID[td.from.Name]
+	if td.from.Kind == Agent && a != nil {
+		if kept := a.memories.byID[td.request.ID]; kept != nil && kept.seq == td.state.seq {
+			if reply, ok := kept.answer.(*wire.TaskReply); ok && reply.Task.ID == k.view.ID {
+				return reply
+			}
+		}
+	}
+	return td.state.tasks.reply(k)
+}
+
 // shown returns a task as callers see it, with its dependencies.
 func (t *tasks) shown(k *task) wire.Task {
 	v := k.view

@@ -206,7 +206,7 @@ func cancelTask(td taskDecision, r *wire.CancelTask) (*wire.TaskReply, *wire.Err
 	if td.request.Form == wire.DialectTaskAct {
 		return nil, nil // the response notifies the caller
 	}
-	return td.state.tasks.reply(k), nil
+	return td.replyWith(k), nil
 }
 
 // cancel cancels a task and notifies its agent. abandon handles its dependents.

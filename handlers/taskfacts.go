@@ -154,7 +154,10 @@ func (t *taskCreated) details() *wire.Details {
 		}
 		d.Routing, d.Observability = &q.Routing, &q.Observability
 	}
-	return d.Filled()
+	if d.Filled() == nil { // as of most tasks, and then d stays on the stack
+		return nil
+	}
+	return d.Copy()
 }
 
 // readDocuments decodes the parts of a task's documents that decisions need.

@@ -31,7 +31,7 @@ func submitTask(td taskDecision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Err
 	}
 	if r.Block != nil {
 		if k := td.state.tasks.blocks[r.Block.Name]; k != nil {
-			return td.state.tasks.reply(k), nil
+			return td.replyWith(k), nil
 		}
 		for _, need := range r.Block.Needs {
 			if up := td.state.tasks.blocks[need]; up != nil {
@@ -74,10 +74,10 @@ func submitTask(td taskDecision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Err
 		td.fact("", id, &taskBlocked{ID: id, Name: r.Name, Upstream: d})
 	}
 	td.links().missLate(k, r.Dependencies)
-	answer := td.state.tasks.reply(k) // with the state pending, as a repeat gets it
+	answer := td.replyWith(k) // with the state pending, as a repeat gets it
 	if to != nil {
 		td.assignBy(k, to, &taskAssigned{Way: byHand, Plan: r.RequirePlan})
-		return td.state.tasks.reply(k), nil
+		return td.replyWith(k), nil
 	}
 	if td.state.rules.MatchOnCreate && td.free(k) {
 		td.place(k, match.Conditions{Online: td.state.rules.OnlineOnly})
@@ -171,7 +171,7 @@ func startTask(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	waits := td.state.tasks.graph.Open(k.node) > 0
 	switch state := k.view.State; {
 	case state == wire.TaskRunning && held && k.way == dispatched: // it started when its agent was notified
-		return td.state.tasks.reply(k), nil
+		return td.replyWith(k), nil
 	case td.state.agents.unbrought(k):
 		return nil, notForwarded(k)
 	case waits && (state == wire.TaskPending || state == wire.TaskAssigned || state == wire.TaskNeedsHuman) && td.mayStart(k):
@@ -196,7 +196,7 @@ func startTask(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	}
 	td.questions().cancelQuestions(k)
 	td.start(k, td.mark())
-	return td.state.tasks.reply(k), nil
+	return td.replyWith(k), nil
 }
 
 // ownWay returns the way of a task that an agent takes itself. It is byHand for tasks that must
@@ -316,7 +316,7 @@ func completeTask(td taskDecision, r *wire.CompleteTask) (*wire.TaskReply, *wire
 		td.odd(k, hub.Oddity{Kind: events.DocumentOdd, Pointer: fmt.Sprint(result.Breach.Details["pointer"]), Text: result.Breach.Message})
 	}
 	td.relieve(k, "Completed by ")
-	return td.state.tasks.reply(k), nil
+	return td.replyWith(k), nil
 }
 
 // wrapped returns a result as it is stored. A text becomes a document with its author.
@@ -340,13 +340,13 @@ func failTask(td taskDecision, r *wire.FailTask) (*wire.TaskReply, *wire.Error) 
 		if k.view.Attempts < td.state.rules.MaxAttempts {
 			td.questions().endPermissions(k)
 			td.requeue(k, &taskRequeued{Why: "failed" + classWords(r.Class) + ": " + r.Error, Class: r.Class, Request: f.request})
-			return td.state.tasks.reply(k), nil
+			return td.replyWith(k), nil
 		}
 		f.why = fmt.Sprintf("given up after %d attempts: %s", k.view.Attempts, r.Error)
 	}
 	td.fail(k, f)
 	td.relieve(k, "Failed by ")
-	return td.state.tasks.reply(k), nil
+	return td.replyWith(k), nil
 }
 
 // classWords returns the class of a failure in parentheses, or "".

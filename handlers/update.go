@@ -265,7 +265,7 @@ func submitPlan(td taskDecision, r *wire.SubmitPlan) (*wire.TaskReply, *wire.Err
 		return nil, err
 	}
 	td.fact("", k.view.ID, &taskPlanned{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Plan: r.Plan, Request: td.mark()})
-	return td.state.tasks.reply(k), nil
+	return td.replyWith(k), nil
 }
 
 // review returns a task whose plan the caller may approve or return.
@@ -292,7 +292,7 @@ func approvePlan(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error)
 	}
 	td.start(k, td.mark())
 	td.tell(td.state.agents.byID[k.view.AssignedTo], k, wire.NoticeUpdated, "Plan approved. The task is yours to do.")
-	return td.state.tasks.reply(k), nil
+	return td.replyWith(k), nil
 }
 
 func revisePlan(td taskDecision, r *wire.RevisePlan) (*wire.TaskReply, *wire.Error) {
@@ -304,5 +304,5 @@ func revisePlan(td taskDecision, r *wire.RevisePlan) (*wire.TaskReply, *wire.Err
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Feedback: r.Feedback, Request: td.mark(),
 	})
 	td.tell(td.state.agents.byID[k.view.AssignedTo], k, wire.NoticeUpdated, fmt.Sprintf("Plan to be revised: %s", r.Feedback))
-	return td.state.tasks.reply(k), nil
+	return td.replyWith(k), nil
 }

@@ -49,8 +49,8 @@ func (r *Reader) event(kind string, members []object.Member) Message {
 	}
 	var e *AgentEvent
 	if kind == "event:log" { // it is not kept
-		e = r.reads.logs.next()
-		e.ID, e.Timestamp = r.reads.text(k.id), r.reads.text(k.timestamp)
+		e = &r.reads.log
+		*e = AgentEvent{ID: r.reads.text(k.id), Timestamp: r.reads.text(k.timestamp)}
 	} else {
 		e = new(AgentEvent)
 		e.ID, _ = object.Text(k.id)

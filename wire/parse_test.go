@@ -294,7 +294,7 @@ func TestReadingALineAllocatesLittle(t *testing.T) {
 func TestMessagesThatShareAnAllocation(t *testing.T) {
 	r := reader()
 	var requests []*Request
-	for i := range 2 * slabValues {
+	for i := range 2 * fewValues {
 		id := strings.Repeat("x", i*i)
 		m := r.Parse(fmt.Appendf(nil, `{"type":"request:query-agents","id":"%d%s","timestamp":"2026-01-01T00:00:00Z"}`, i, id))
 		requests = append(requests, m.(*Request))
@@ -303,6 +303,14 @@ func TestMessagesThatShareAnAllocation(t *testing.T) {
 		require.Equal(t, strconv.Itoa(i)+strings.Repeat("x", i*i), q.ID)
 		require.Equal(t, "2026-01-01T00:00:00Z", q.Timestamp)
 	}
+
+	last := requests[len(requests)-1]
+	r.Answered()
+	m := r.Parse([]byte(`{"type":"request:get-task","id":"next","timestamp":"2026-01-01T00:00:01Z","payload":{"taskId":"t"}}`))
+	require.Equal(t, "next", m.(*Request).ID)
+	require.Empty(t, last.ID, "it is ready for the next one")
+	require.Equal(t, &Request{ID: "own", Operation: "cancel-task", Timestamp: "2026-01-01T00:00:02Z", Payload: []byte(`{}`), declared: OperationNamed("cancel-task"), members: []object.Member{}},
+		r.Parse([]byte(`{"type":"request:cancel-task","id":"own","timestamp":"2026-01-01T00:00:02Z","payload":{}}`)), "a request that writes is allocated by itself")
 }
 
 func BenchmarkParse(b *testing.B) {

@@ -11,25 +11,38 @@ import (
 // is allocated by itself, because it would keep the others.
 type reads struct {
 	requests slab[Request]
-	logs     slab[AgentEvent]
+	log      AgentEvent // the latest line of log
 	texts    strings.Builder
 }
 
-// A slab hands out values that were allocated together. None is used twice.
-type slab[T any] struct{ rest []T }
+// Answered tells the Reader that no request that only reads is in use any more: their memory is
+// used for the next ones.
+func (r *Reader) Answered() { r.reads.requests.again() }
+
+// A slab hands out values that were allocated together.
+type slab[T any] struct {
+	values []T
+	used   int
+}
 
 const (
-	slabValues = 32      // values in a slab
+	fewValues  = 16      // values in the first slab
+	manyValues = 256     // and in the largest one
 	slabBytes  = 2 << 10 // of text
 )
 
 func (s *slab[T]) next() *T {
-	if len(s.rest) == 0 {
-		s.rest = make([]T, slabValues)
+	if s.used == len(s.values) {
+		s.values, s.used = make([]T, min(max(fewValues, 2*len(s.values)), manyValues)), 0
 	}
-	value := &s.rest[0]
-	s.rest = s.rest[1:]
-	return value
+	s.used++
+	return &s.values[s.used-1]
+}
+
+// again hands out the values again. None of them may be in use.
+func (s *slab[T]) again() {
+	clear(s.values[:s.used])
+	s.used = 0
 }
 
 // text returns the value of a JSON string, and "" for any other value.

@@ -302,6 +302,9 @@ func (c *Channel) submit() {
 	c.note()
 	clear(c.inputs)
 	c.inputs = c.inputs[:0]
+	if c.work.waiting == 0 {
+		c.reader.Answered()
+	}
 	c.dispatcher.yield()
 }
 

@@ -177,7 +177,7 @@ func (d *Dispatcher) deliver(letters []handlers.Letter, room *[]byte) {
 	if len(letters) == 0 {
 		return
 	}
-	letters = slices.DeleteFunc(letters, tacit)
+	letters = slices.DeleteFunc(letters, tacit) // most often there is none, and nothing is moved
 	d.watch.answered(letters)
 	seal := newSealer(time.Now(), len(letters))
 	for len(letters) > 0 {
@@ -212,7 +212,7 @@ func (d *Dispatcher) toAgent(letters []handlers.Letter, room *[]byte, s *sealer)
 	for e.Lines < len(letters) {
 		l := &letters[e.Lines]
 		reads := d.isPart(l)
-		if l.To != to || isLine(l) || e.Lines > 0 && (l.Task != "" || reads) {
+		if l.To.Run != to.Run || l.To.Name != to.Name || isLine(l) || e.Lines > 0 && (l.Task != "" || reads) {
 			break
 		}
 		if reads {
@@ -417,11 +417,13 @@ type sealer struct {
 const idLength = len("01234567-0123-4567-8901-234567890123")
 
 func newSealer(at time.Time, messages int) sealer {
-	ids := make([]byte, 0, idLength*messages)
+	var ids strings.Builder
+	ids.Grow(idLength * messages)
+	var room [idLength]byte
 	for range messages {
-		ids = appendMessageID(ids)
+		_, _ = ids.Write(appendMessageID(room[:0]))
 	}
-	return sealer{at: at, ids: string(ids)}
+	return sealer{at: at, ids: ids.String()}
 }
 
 // seal returns the next envelope. It has an id of its own also if there are more messages than

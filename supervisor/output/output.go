@@ -21,6 +21,7 @@ import (
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/line"
+	"orchestrator/wire/object"
 )
 
 // An Agent is the output of an agent over all its runs: in files, in the last lines in memory,
@@ -128,19 +129,15 @@ func (r *Run) Write(stream child.Stream, chunk []byte) {
 	p := pages.Get().(*page)
 	defer pages.Put(p)
 	p.clear()
-	front := front(now)
 	t.lines.Feed(chunk)
 	for line, ok := t.lines.Next(); ok; line, ok = t.lines.Next() {
-		r.line(p, t, line, now, front)
+		r.line(p, t, line, now)
 	}
 	if r.Messages != nil && stream == child.Stdout {
 		r.Messages.Send(now)
 	}
 	r.pass(p, t, now)
 }
-
-// front returns the beginning of a line in a log file.
-func front(now time.Time) []byte { return append([]byte(Stamp(now)), ' ') }
 
 // End handles the unfinished last lines of the streams and closes the files. Write must not be
 // called during it or after it.
@@ -150,7 +147,7 @@ func (r *Run) End() {
 		t := &r.streams[i]
 		var p page
 		if line, ok := t.lines.Rest(); ok {
-			r.line(&p, t, line, now, front(now))
+			r.line(&p, t, line, now)
 		}
 		if r.Messages != nil && i == 0 {
 			r.Messages.End(now)
@@ -162,7 +159,7 @@ func (r *Run) End() {
 
 // line handles one line. A line of log is added to the page in the format of the log file, so
 // that file, tail and followers share one copy. An oversized line is cut.
-func (r *Run) line(p *page, t *speechStream, line line.Line, now time.Time, front []byte) {
+func (r *Run) line(p *page, t *speechStream, line line.Line, now time.Time) {
 	if r.Echoes.drop(line.Text, now) {
 		return
 	}
@@ -170,7 +167,10 @@ func (r *Run) line(p *page, t *speechStream, line line.Line, now time.Time, fron
 		r.spoke.Store(true)
 		return
 	}
-	p.text = append(p.text, front...)
+	if len(p.front) == 0 {
+		p.front = append(object.AppendTimestamp(p.front, now), ' ')
+	}
+	p.text = append(p.text, p.front...)
 	if line.Cut {
 		r.lineCut(t, line, now)
 		p.add(mark{at: now, stream: t.name}, line.Text, fmt.Appendf(nil, "… [cut: the line was %s]", line.FormatSize()))

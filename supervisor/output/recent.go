@@ -131,7 +131,8 @@ func (q *EventQuery) Wants(e *wire.Event) bool {
 type page struct {
 	text  []byte
 	lines []mark
-	borne int // bytes that its notices keep in memory
+	borne int    // bytes that its notices keep in memory
+	front []byte // the beginning of its lines in a log file; empty until there is a line
 }
 
 // A mark is one line of a page.
@@ -167,5 +168,5 @@ func (p *page) line(i int) []byte { return p.text[p.lines[i].start:p.lines[i].en
 
 func (p *page) clear() {
 	clear(p.lines) // release events
-	p.text, p.lines, p.borne = p.text[:0], p.lines[:0], 0
+	p.text, p.lines, p.borne, p.front = p.text[:0], p.lines[:0], 0, p.front[:0]
 }

@@ -10,6 +10,9 @@ import (
 
 // RequirementsIn reads an optional requirements document.
 func RequirementsIn(o *object.Reader, key string) *Requirements {
+	if o.Find(key) == nil {
+		return nil // before room, which escapes to the heap
+	}
 	var room [8]object.Member
 	kept, in, ok := readDocument(o, key, room[:0])
 	if !ok {

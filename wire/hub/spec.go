@@ -16,6 +16,9 @@ var (
 
 // SpecIn reads an optional task spec.
 func SpecIn(o *object.Reader, key string) *Spec {
+	if o.Find(key) == nil {
+		return nil // before room, which escapes to the heap
+	}
 	var room [8]object.Member
 	kept, in, ok := readDocument(o, key, room[:0])
 	if !ok {
