@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/identity"
 	"orchestrator/wire/object"
 )
 
@@ -37,15 +38,14 @@ func build(t *testing.T, change func(*API), guard TCP) *house {
 	require.NoError(t, err)
 	h.door = &API{
 		MaxBody: 1 << 10, Log: hclog.NewNullLogger(), Runs: NewRuns(operators), Signer: signer(t),
-		Operations: map[string]Operation{"look": whoAsks, "do": whoAsks, "watch": whoAsks, "rule": whoAsks},
 		Lists: map[string]List{"events": func(ctx context.Context, _ url.Values, send func(any) error) error {
 			return send(spell(CallerOf(ctx)))
 		}},
-		WithKey:   func(operation string) bool { return operation == "look" || operation == "do" },
-		Writes:    func(operation string) bool { return operation == "do" || operation == "rule" },
-		Agent:     func(key string) (name, run string, ok bool) { return "coder", "", key == "orc_coder" },
-		Actor:     func(token string) (id string, ok bool) { return "HO:far", token == "orc_far" },
-		WithActor: func(operation string) bool { return operation == "look" || operation == "rule" },
+		Ask: func(_ context.Context, from identity.Caller, _ string, _ []byte) (any, error) {
+			return spell(from), nil
+		},
+		Agent: func(key string) (name, run string, ok bool) { return "coder", "", key == "orc_coder" },
+		Actor: func(token string) (id string, ok bool) { return "HO:far", token == "orc_far" },
 		Routes: []Route{
 			{Pattern: "GET /api/v1/tasks", Access: Operators, Do: sayWho},
 			{Pattern: "POST /api/v1/tasks", Access: Operators, Do: sayWho},
@@ -72,7 +72,7 @@ func sayWho(w http.ResponseWriter, r *http.Request) error {
 }
 
 // spell returns a caller as one word.
-func spell(c Caller) string {
+func spell(c identity.Caller) string {
 	return fmt.Sprintf("%d/%s/%s/%s/%v", c.Kind, c.Name, c.Run, c.Role, c.Wide)
 }
 

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/identity"
 	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
@@ -29,12 +29,12 @@ type hearsay struct {
 }
 
 type question struct {
-	from      Caller
+	from      identity.Caller
 	operation string
 	body      any // of a refusal: why
 }
 
-func (h *hearsay) do(_ context.Context, from Caller, operation string, body any) (any, error) {
+func (h *hearsay) do(_ context.Context, from identity.Caller, operation string, body any) (any, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	q := question{from: lasting(from), operation: operation, body: body}
@@ -45,15 +45,15 @@ func (h *hearsay) do(_ context.Context, from Caller, operation string, body any)
 	return answers[operation], nil
 }
 
-func (h *hearsay) refuse(from Caller, operation string, err *wire.Error) {
+func (h *hearsay) refuse(from identity.Caller, operation string, err *wire.Error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.refused = append(h.refused, question{from: lasting(from), operation: operation, body: err})
 }
 
-// lasting returns a caller without the contents of its token and without its connection.
-func lasting(c Caller) Caller {
-	c.until, c.token, c.key, c.via = time.Time{}, "", nil, ""
+// lasting returns a caller without its connection.
+func lasting(c identity.Caller) identity.Caller {
+	c.Via = ""
 	return c
 }
 

@@ -166,7 +166,7 @@ func TestNamesOfTheHost(t *testing.T) {
 
 func TestNoPreflight(t *testing.T) {
 	h := build(t, nil, TCP{})
-	for _, path := range []string{"/api/v1/tasks", "/api/v1/operations/look", "/api/v1/servers/register", "/"} {
+	for _, path := range []string{"/api/v1/tasks", "/api/v1/operations/poll-messages", "/api/v1/servers/register", "/"} {
 		a := asks{client: over(""), url: h.tcp.URL(), header: http.Header{
 			"Origin": {"https://evil.example"}, "Access-Control-Request-Method": {"POST"},
 		}}

@@ -17,16 +17,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/identity"
 	"orchestrator/wire/schema"
 )
 
 // everything returns an API with one of every kind of route.
 func everything() *API {
-	agents := map[string]bool{"get-task": true, "poll-tasks": true, "submit-task": true}
 	operation := Do(func(context.Context, struct{}) (any, error) { return nil, nil })
 	return &API{
-		Log: hclog.NewNullLogger(), Version: "1.2.3", WithKey: func(name string) bool { return agents[name] },
-		Operations: map[string]Operation{"get-task": operation, "poll-tasks": operation, "submit-task": operation, "submit-task-request": operation, "status": operation, "register-agent": operation, "new": operation},
+		Log: hclog.NewNullLogger(), Version: "1.2.3",
+		Ask:        func(context.Context, identity.Caller, string, []byte) (any, error) { return nil, nil },
+		Operations: map[string]Operation{"status": operation, "new": operation},
 		Streams:    map[string]Stream{"down": nil},
 		Lists:      map[string]List{"events": nil, "logs": nil, "others": nil},
 		Pipes:      map[string]Pipe{"pipe": nil},
@@ -35,7 +36,7 @@ func everything() *API {
 			{Pattern: "GET /api/v1/mail", Access: Operators}, {Pattern: "PUT /api/v1/mail", Access: Public},
 		},
 		Metrics: func(context.Context, io.Writer) error { return nil },
-		Do:      new(hearsay).do, OpenMail: newPost().open, WithActor: func(name string) bool { return name == "status" || name == "poll-tasks" },
+		Do:      new(hearsay).do, OpenMail: newPost().open,
 	}
 }
 
@@ -156,8 +157,9 @@ func TestOpenAPISaysWhoMay(t *testing.T) {
 		"POST /api/v1/servers/register":          `[]`,
 		"GET /openapi.json":                      `[]`,
 		"POST /api/v1/operations/get-task":       `[{"operatorToken":[]},{"agentKey":[]}]`,
-		"POST /api/v1/operations/poll-tasks":     `[{"agentKey":[]},{"actorToken":[]}]`,
-		"POST /api/v1/operations/status":         `[{"operatorToken":[]},{"actorToken":[]}]`,
+		"POST /api/v1/operations/poll-tasks":     `[{"agentKey":[]}]`,
+		"POST /api/v1/operations/poll-messages":  `[{"operatorToken":[]},{"agentKey":[]},{"actorToken":[]}]`,
+		"POST /api/v1/operations/status":         `[{"operatorToken":[]}]`,
 		"POST /api/v1/operations/register-agent": `[{"operatorToken":[]}]`,
 		"POST /api/v1/operations/new":            `[{"operatorToken":[]}]`,
 		"POST /api/v1/operations/down":           `[{"operatorToken":[]}]`,

@@ -29,11 +29,11 @@ func (api *API) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
 	found := map[string]*endpoint{"GET " + openAPIPath: {
 		ID: "openapi", Summary: "This document", Tags: []string{tagDoor}, Responses: responses(inSchema("This document.", anyObject)),
 	}}
-	for name := range api.Operations {
-		found["POST "+operationsPath+name] = api.operationEndpoint(declared(name), schemas)
+	for _, name := range api.operations() {
+		found["POST "+operationsPath+name] = operationEndpoint(declared(name), schemas)
 	}
 	for name := range api.Streams {
-		e := api.operationEndpoint(declared(name), schemas)
+		e := operationEndpoint(declared(name), schemas)
 		e.Responses["200"] = asLines("event")
 		found["POST "+operationsPath+name] = e
 	}
@@ -55,21 +55,8 @@ func (api *API) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
 	return found
 }
 
-// declared returns the declaration of an operation. An undeclared one has only its name.
-func declared(name string) *wire.Operation {
-	if o := wire.OperationNamed(name); o != nil {
-		return o
-	}
-	for _, o := range wire.ControlOperations {
-		if o.Name == name {
-			return o
-		}
-	}
-	return &wire.Operation{Name: name}
-}
-
 // operationEndpoint describes an operation.
-func (api *API) operationEndpoint(o *wire.Operation, schemas map[string]wire.Raw) *endpoint {
+func operationEndpoint(o *wire.Operation, schemas map[string]wire.Raw) *endpoint {
 	name := o.Name
 	payload, answer := anyObject, anyObject
 	if message := component("request:" + name); schemas[message] != nil {
@@ -81,7 +68,7 @@ func (api *API) operationEndpoint(o *wire.Operation, schemas map[string]wire.Raw
 	}
 	e := &endpoint{
 		ID: name, Summary: cmp.Or(o.Summary, "The operation "+name), Description: operationWords(o), Tags: []string{tagOperations},
-		Security:  api.operationSecurity(o),
+		Security:  operationSecurity(o),
 		Body:      &openBody{Content: map[string]openContent{inJSON: {Schema: payload}}},
 		Responses: responses(done, 400, 401, 403, 404, 409, 413, 415),
 	}
@@ -109,15 +96,15 @@ func operationWords(o *wire.Operation) string {
 	return strings.Join(words, " ")
 }
 
-func (api *API) operationSecurity(o *wire.Operation) []map[string][]string {
+func operationSecurity(o *wire.Operation) []map[string][]string {
 	var schemes []string
 	if o.Audience != wire.ForAgents {
 		schemes = append(schemes, byToken)
 	}
-	if o.Audience == wire.ForAgents || api.WithKey != nil && api.WithKey(o.Name) {
+	if o.OpenToAgents() {
 		schemes = append(schemes, byKey)
 	}
-	if api.WithActor != nil && api.WithActor(o.Name) {
+	if o.OpenToActors() {
 		schemes = append(schemes, byActor)
 	}
 	return security(schemes...)
