@@ -22,7 +22,6 @@ type Access uint8
 const (
 	Operators Access = iota // an operator's token, or the operators' socket
 	Agents                  // an agent's key, token or socket, or the operators' socket
-	Known                   // operators and agents
 	Public                  // every caller; credentials are ignored
 	Actors                  // operators, agents and external actors
 )
@@ -41,13 +40,11 @@ func (a Access) allows(c identity.Caller) *wire.Error {
 	case a == Public:
 		return nil
 	case c.Kind == identity.Unknown:
-		return unauthenticated("this needs a credential, and none came with the request", a.hint())
+		return noCredential(a.hint())
 	case a == Operators && c.Kind != identity.Operator:
 		return unauthenticated("this needs an operator's token, and the caller is "+displayName(c), a.hint())
 	case a == Agents && c.Kind != identity.Agent && !c.Wide:
 		return unauthenticated("this needs an agent's key, and the caller is "+displayName(c), a.hint())
-	case a == Known && c.Kind == identity.Outsider:
-		return unauthenticated("this needs the credential of an operator or an agent, and the caller is "+displayName(c), a.hint())
 	}
 	return nil
 }
@@ -59,10 +56,12 @@ func (a Access) hint() string {
 		return showToken
 	case Agents:
 		return showKey
-	case Actors:
-		return showAny
 	}
-	return showOne
+	return showAny
+}
+
+func noCredential(hint string) *wire.Error {
+	return unauthenticated("this needs a credential, and none came with the request", hint)
 }
 
 func unauthenticated(message, hint string) *wire.Error {
@@ -76,13 +75,14 @@ func denied(message string) *wire.Error {
 // admission returns an error if a caller may not make a request.
 type admission func(identity.Caller, *http.Request) *wire.Error
 
-// admission returns nil for a public route. Viewers may only use routes that read.
-func (t *Route) admission() admission {
-	if t.Access == Public {
+// admission returns the check of a route. It is nil for a public route. Viewers may only use routes
+// that read.
+func (a Access) admission() admission {
+	if a == Public {
 		return nil
 	}
 	return func(c identity.Caller, r *http.Request) *wire.Error {
-		if err := t.Access.allows(c); err != nil {
+		if err := a.allows(c); err != nil {
 			return err
 		}
 		return looks(c, r.Method == http.MethodGet || r.Method == http.MethodHead)
@@ -92,7 +92,7 @@ func (t *Route) admission() admission {
 // known refuses only callers of kind Unknown.
 func known(c identity.Caller) *wire.Error {
 	if c.Kind == identity.Unknown {
-		return Known.allows(c)
+		return noCredential(showOne)
 	}
 	return nil
 }

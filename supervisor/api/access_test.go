@@ -14,14 +14,15 @@ import (
 	"orchestrator/wire/identity"
 )
 
-// ways lists the paths that callers try; a row of the test has a status for each of them.
+// ways lists the paths that callers try; a row of the test has a status for each of them. 200 also
+// means 201.
 var ways = []struct{ method, path string }{
-	{"GET", "/api/v1/tasks"},
+	{"GET", "/api/v1/tasks/t-1"},
 	{"POST", "/api/v1/tasks"},
 	{"GET", "/api/v1/server/tasks"},
 	{"POST", "/api/v1/server/tasks"},
-	{"GET", "/api/v1/all"},
-	{"POST", "/api/v1/all"},
+	{"GET", "/api/bus/poll"},
+	{"POST", "/api/bus/heartbeat"},
 	{"POST", "/api/v1/servers/register"},
 	{"POST", "/api/v1/operations/poll-messages"},  // for operators, agents and actors; reads
 	{"POST", "/api/v1/operations/send-message"},   // for operators, agents and actors; writes
@@ -33,6 +34,12 @@ var ways = []struct{ method, path string }{
 	{"POST", "/api/v1/operations/reload"},         // for operators; writes, and Ask does not perform it
 	{"POST", "/api/v1/operations/invented"},       // not declared, so for operators; writes
 	{"GET", "/api/v1/events"},
+}
+
+// wayBodies has the bodies of the paths that require one.
+var wayBodies = map[string]string{
+	"/api/v1/tasks": bodies["hub.new-task"], "/api/v1/server/tasks": bodies["hub.new-task"],
+	"/api/v1/servers/register": bodies["hub.registration"],
 }
 
 // TestCallers checks, for each listener and credential, which paths are allowed and as which
@@ -65,7 +72,7 @@ func TestCallers(t *testing.T) {
 	person := []int{200, 200, 401, 401, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200}
 	looker := []int{200, 403, 401, 401, 200, 403, 200, 200, 403, 200, 403, 200, 403, 200, 403, 403, 200}
 	owner := []int{200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200}
-	actor := []int{401, 401, 401, 401, 401, 401, 200, 200, 200, 403, 403, 403, 403, 403, 403, 403, 403}
+	actor := []int{401, 401, 401, 401, 200, 200, 200, 200, 200, 403, 403, 403, 403, 403, 403, 403, 403}
 	not := []int{403, 403, 403, 403, 403, 403, 200, 403, 403, 403, 403, 403, 403, 403, 403, 403, 403}
 	for _, test := range []struct {
 		name, socket string
@@ -132,15 +139,29 @@ func TestCallers(t *testing.T) {
 			a.url = h.tcp.URL()
 		}
 		for i, way := range ways {
-			response, text := a.do(t, way.method, way.path, "")
-			require.Equal(t, test.want[i], response.StatusCode, "%s: %s %s: %s", test.name, way.method, way.path, text)
-			switch {
-			case response.StatusCode != http.StatusOK:
-			case way.path == "/api/v1/servers/register":
-				require.Equal(t, `"0////false"`, text, "no caller: no question was asked")
-			default:
-				require.Equal(t, fmt.Sprintf("%q", test.as), text, "%s: %s %s", test.name, way.method, way.path)
+			response, text := a.do(t, way.method, way.path, wayBodies[way.path])
+			status := response.StatusCode
+			if status == http.StatusCreated {
+				status = http.StatusOK
 			}
+			require.Equal(t, test.want[i], status, "%s: %s %s: %s", test.name, way.method, way.path, text)
+			asked, _ := h.taken()
+			if status != http.StatusOK {
+				require.Empty(t, asked, "%s: %s %s", test.name, way.method, way.path)
+				continue
+			}
+			if ofPassages(way.path) {
+				require.Len(t, asked, 1, "%s: %s %s", test.name, way.method, way.path)
+				text = fmt.Sprintf("%q", spell(asked[0].from))
+			}
+			as := test.as
+			switch way.path {
+			case "/api/v1/servers/register":
+				as = "0////false" // no caller: no question was asked
+			case "/api/v1/server/tasks":
+				as = strings.Replace(as, "false", "true", 1) // agents manage the tasks of others there
+			}
+			require.Equal(t, fmt.Sprintf("%q", as), text, "%s: %s %s", test.name, way.method, way.path)
 		}
 	}
 }
@@ -192,17 +213,24 @@ func TestContentTypes(t *testing.T) {
 		"":                                  false,
 	} {
 		for _, way := range []asks{{client: over(""), url: h.tcp.URL()}, {client: over(h.socket)}} {
-			for _, path := range []string{"operations/poll-messages", "server/tasks", "servers/register"} {
+			for path, test := range map[string]struct {
+				body          string
+				status, empty int
+			}{
+				"operations/poll-messages": {"{}", http.StatusOK, http.StatusOK},
+				"servers/tasks/t-1/fail":   {"{}", http.StatusOK, http.StatusOK},
+				"servers/register":         {bodies["hub.registration"], http.StatusCreated, http.StatusUnprocessableEntity},
+			} {
 				way.header = http.Header{"X-Api-Key": {"orc_coder"}, "Content-Type": {value}}
-				status, text := way.post(t, path, "{}")
-				want := http.StatusOK
+				status, text := way.post(t, path, test.body)
+				want := test.status
 				if !good {
 					want = http.StatusUnsupportedMediaType
 					require.Contains(t, text, `"code":"media_type"`)
 				}
 				require.Equal(t, want, status, "%q at %s: %s", value, path, text)
 				status, _ = way.post(t, path, "")
-				require.Equal(t, http.StatusOK, status, "without a body there is nothing to read")
+				require.Equal(t, test.empty, status, "without a body there is nothing to read")
 			}
 		}
 	}

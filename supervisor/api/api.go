@@ -63,15 +63,6 @@ func decode[T any](text []byte) (T, error) {
 // List answers a query with lines.
 type List func(ctx context.Context, query url.Values, send func(any) error) error
 
-// Route is a published route with its own path and format.
-type Route struct {
-	Pattern string // a method and a path, as http.ServeMux reads them
-	Access  Access
-	// Do answers a request. If it returns an error, it must not have written anything; the API
-	// then answers with the error.
-	Do func(w http.ResponseWriter, r *http.Request) error
-}
-
 const (
 	apiPath        = "/api/v1/"
 	operationsPath = apiPath + "operations/"
@@ -91,7 +82,6 @@ type API struct {
 	Streams    map[string]Stream    // operations answered with lines
 	Lists      map[string]List
 	Pipes      map[string]Pipe
-	Routes     []Route
 	MaxBody    int64 // bytes
 	Rate       int   // requests a second for each caller; 0: no limit
 	Log        hclog.Logger
@@ -174,13 +164,6 @@ func (api *API) mount(at func(pattern string, do func(http.ResponseWriter, *http
 	for name, pipe := range api.Pipes {
 		at("POST "+apiPath+name, api.behind(name, toJoin, func(w http.ResponseWriter, r *http.Request) { api.pipe(w, r, pipe) }))
 	}
-	for _, route := range api.Routes {
-		at(route.Pattern, api.behind(route.Pattern, route.admission(), func(w http.ResponseWriter, r *http.Request) {
-			if err := route.Do(w, r); err != nil {
-				api.refuse(w, r, err)
-			}
-		}))
-	}
 	for _, t := range api.passages() {
 		at(t.pattern, api.pass(t))
 	}
@@ -188,7 +171,7 @@ func (api *API) mount(at func(pattern string, do func(http.ResponseWriter, *http
 		at("GET "+metricsPath, api.behind("metrics", toLook, api.metrics))
 	}
 	if api.MCP != nil {
-		at("POST "+mcpPath, api.behind("mcp", (&Route{Access: Agents}).admission(), api.mcp))
+		at("POST "+mcpPath, api.behind("mcp", Agents.admission(), api.mcp))
 	}
 	at("GET "+openAPIPath, api.openAPI())
 }

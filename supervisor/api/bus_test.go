@@ -281,8 +281,7 @@ func TestBusWhereNothingIs(t *testing.T) {
 // Rows: E-04, E-05, K-19.
 func TestBusIsEncrypted(t *testing.T) {
 	guard, pool := certified(t)
-	heard := new(hearsay)
-	h := build(t, func(d *API) { d.Routes, d.Do = nil, heard.do }, guard)
+	h := build(t, nil, guard)
 	by := func(most uint16) asks {
 		secure := &tls.Config{RootCAs: pool, MaxVersion: most}
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: secure, DisableKeepAlives: true}}
@@ -367,11 +366,6 @@ func TestCorrespondents(t *testing.T) {
 			"down":        DoLines(func(_ context.Context, _ struct{}, send func(any) error) error { return send(1) }),
 		}
 		d.Pipes = map[string]Pipe{"pipe": nil}
-		d.Routes = []Route{
-			{Pattern: "GET /api/v1/people", Access: Operators, Do: sayWho}, {Pattern: "GET /api/v1/agents", Access: Agents, Do: sayWho},
-			{Pattern: "GET /api/v1/all", Access: Known, Do: sayWho}, {Pattern: "GET /api/v1/open", Access: Public, Do: sayWho},
-			{Pattern: "POST /api/v1/actors", Access: Actors, Do: sayWho},
-		}
 	})
 	for _, socket := range []string{"", h.socket} {
 		by := asks{client: over(socket), header: withToken("far")}
@@ -379,11 +373,10 @@ func TestCorrespondents(t *testing.T) {
 			by.url = h.tcp.URL()
 		}
 		for pattern, want := range map[string]int{
-			"GET /api/v1/people": 401, "GET /api/v1/agents": 401, "GET /api/v1/all": 401, "GET /api/v1/open": 200, "POST /api/v1/actors": 200,
 			"POST /api/v1/operations/poll-messages": 200, "POST /api/v1/operations/send-message": 200, "POST /api/v1/operations/add-note": 403,
 			"POST /api/v1/operations/list-keys": 403, "POST /api/v1/operations/create-session": 403, "POST /api/v1/operations/list-actors": 200, "POST /api/v1/operations/down": 403,
 			"POST /api/v1/operations/nope": 404, "GET /api/v1/events": 403, "POST /api/v1/pipe": 403, "GET /openapi.json": 200,
-			"GET /api/v1/tasks/t-1": 401, "GET /api/v1/server/tasks": 401, "GET /api/v1/servers/tasks/poll": 401,
+			"GET /api/v1/tasks/t-1": 401, "POST /api/v1/tasks": 401, "GET /api/v1/server/tasks": 401, "POST /api/v1/server/tasks": 401, "GET /api/v1/servers/tasks/poll": 401,
 			"POST /api/v1/servers/heartbeat": 401, "GET /health": 200, "GET /api/bus/poll": 200, "POST /api/bus/heartbeat": 200,
 		} {
 			method, path, _ := strings.Cut(pattern, " ")

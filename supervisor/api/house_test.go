@@ -20,18 +20,19 @@ import (
 	"orchestrator/wire/object"
 )
 
-// house is a small API with one of everything, and all its listeners: TCP, the operators'
+// house is an API with all operations and routes, and all its listeners: TCP, the operators'
 // socket, and a socket for each run.
 type house struct {
-	door   *API
-	tcp    *TCPListener
-	socket string
+	*hearsay // what the routes ask
+	door     *API
+	tcp      *TCPListener
+	socket   string
 }
 
 // build serves a house. change may change its API before.
 func build(t *testing.T, change func(*API), guard TCP) *house {
 	t.Helper()
-	h := &house{socket: filepath.Join(t.TempDir(), "api.sock")}
+	h := &house{hearsay: new(hearsay), socket: filepath.Join(t.TempDir(), "api.sock")}
 	operators, err := Listen(h.socket)
 	require.NoError(t, err)
 	h.tcp, err = ListenTCP("127.0.0.1:0", guard)
@@ -46,15 +47,7 @@ func build(t *testing.T, change func(*API), guard TCP) *house {
 		},
 		Agent: func(key string) (name, run string, ok bool) { return "coder", "", key == "orc_coder" },
 		Actor: func(token string) (id string, ok bool) { return "HO:far", token == "orc_far" },
-		Routes: []Route{
-			{Pattern: "GET /api/v1/tasks", Access: Operators, Do: sayWho},
-			{Pattern: "POST /api/v1/tasks", Access: Operators, Do: sayWho},
-			{Pattern: "GET /api/v1/server/tasks", Access: Agents, Do: sayWho},
-			{Pattern: "POST /api/v1/server/tasks", Access: Agents, Do: sayWho},
-			{Pattern: "GET /api/v1/all", Access: Known, Do: sayWho},
-			{Pattern: "POST /api/v1/all", Access: Known, Do: sayWho},
-			{Pattern: "POST /api/v1/servers/register", Access: Public, Do: sayWho},
-		},
+		Do:    h.do, Refused: h.refuse,
 	}
 	h.door.Runs.URL = h.tcp.URL()
 	if change != nil {
@@ -65,11 +58,6 @@ func build(t *testing.T, change func(*API), guard TCP) *house {
 }
 
 var whoAsks = Do(func(ctx context.Context, _ struct{}) (any, error) { return spell(CallerOf(ctx)), nil })
-
-func sayWho(w http.ResponseWriter, r *http.Request) error {
-	_, err := fmt.Fprintf(w, "%q\n", spell(CallerOf(r.Context())))
-	return err
-}
 
 // spell returns a caller as one word.
 func spell(c identity.Caller) string {

@@ -123,21 +123,18 @@ var answers = func() map[string]any {
 	return found
 }()
 
-// hubHouse is a house with a hub and a bus. Every response is compared with the OpenAPI
-// document.
+// hubHouse is a house with mail. Every response is compared with the OpenAPI document.
 type hubHouse struct {
 	*house
-	*hearsay
 	post     *post
 	document *document
 }
 
 func buildHub(t *testing.T, change func(*API)) *hubHouse {
 	t.Helper()
-	h := &hubHouse{hearsay: new(hearsay), post: newPost()}
+	h := &hubHouse{post: newPost()}
 	h.house = build(t, func(d *API) {
-		d.Routes, d.MaxBody, d.Depth = nil, 1<<16, 8
-		d.Do, d.Refused, d.OpenMail = h.do, h.refuse, h.post.open
+		d.MaxBody, d.Depth, d.OpenMail = 1<<16, 8, h.post.open
 		d.Actor = func(token string) (id string, ok bool) {
 			name, ok := strings.CutPrefix(token, "orc_c_")
 			return "HO:" + name, ok

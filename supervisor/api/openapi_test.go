@@ -31,12 +31,8 @@ func everything() *API {
 		Streams:    map[string]Stream{"down": nil},
 		Lists:      map[string]List{"events": nil, "logs": nil, "others": nil},
 		Pipes:      map[string]Pipe{"pipe": nil},
-		Routes: []Route{
-			{Pattern: "GET /api/v1/mail/{box}", Access: Known}, {Pattern: "POST /api/v1/mail", Access: Agents},
-			{Pattern: "GET /api/v1/mail", Access: Operators}, {Pattern: "PUT /api/v1/mail", Access: Public},
-		},
-		Metrics: func(context.Context, io.Writer) error { return nil },
-		Do:      new(hearsay).do, OpenMail: newPost().open,
+		Metrics:    func(context.Context, io.Writer) error { return nil },
+		Do:         new(hearsay).do, OpenMail: newPost().open,
 	}
 }
 
@@ -169,10 +165,6 @@ func TestOpenAPISaysWhoMay(t *testing.T) {
 		"GET /health":                            `[]`,
 		"GET /api/v1/events":                     `[{"operatorToken":[]}]`,
 		"GET /metrics":                           `[{"operatorToken":[]}]`,
-		"GET /api/v1/mail/{box}":                 `[{"operatorToken":[]},{"agentKey":[]}]`,
-		"POST /api/v1/mail":                      `[{"agentKey":[]}]`,
-		"GET /api/v1/mail":                       `[{"operatorToken":[]}]`,
-		"PUT /api/v1/mail":                       `[]`,
 	} {
 		method, path, _ := strings.Cut(pattern, " ")
 		e := doc.value["paths"].(map[string]any)[path].(map[string]any)[strings.ToLower(method)].(map[string]any)

@@ -46,9 +46,6 @@ func (api *API) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
 	for name := range api.Pipes {
 		found["POST "+apiPath+name] = pipeEndpoint(name)
 	}
-	for _, route := range api.Routes {
-		found[route.Pattern] = routeEndpoint(&route)
-	}
 	for _, t := range api.passages() {
 		found[t.pattern] = passageEndpoint(t)
 	}
@@ -124,8 +121,6 @@ func (a Access) security() []map[string][]string {
 		return security(byToken)
 	case Agents:
 		return security(byKey)
-	case Known:
-		return security(byToken, byKey)
 	case Actors:
 		return security(byToken, byKey, byActor)
 	}
@@ -180,16 +175,6 @@ func pipeEndpoint(name string) *endpoint {
 	}
 }
 
-// routeEndpoint describes a published route.
-func routeEndpoint(t *Route) *endpoint {
-	method, path, _ := strings.Cut(t.Pattern, " ")
-	return &endpoint{
-		ID: strings.ToLower(method) + strings.NewReplacer("/", "-", "{", "", "}", "").Replace(path), Summary: t.Pattern,
-		Tags: []string{tagDoor}, Security: t.Access.security(), Parameters: inPath(path),
-		Responses: responses(openResponse{Description: "What came of it."}, 400, 401, 403, 404, 409, 413, 415),
-	}
-}
-
 // inPath returns the parameters of a path.
 func inPath(path string) (parameters []openParameter) {
 	for _, part := range strings.Split(path, "/") {
@@ -197,7 +182,7 @@ func inPath(path string) (parameters []openParameter) {
 			words := map[string]string{"id": "The id of a task.", "dep_id": "The id of a dependency, or of the task that is depended on."}
 			name = strings.TrimSuffix(name, "}")
 			parameters = append(parameters, openParameter{
-				Name: name, In: "path", Required: true, Description: cmp.Or(words[name], "A part of the path."), Schema: wire.Raw(`{"type":"string"}`),
+				Name: name, In: "path", Required: true, Description: words[name], Schema: wire.Raw(`{"type":"string"}`),
 			})
 		}
 	}

@@ -41,9 +41,6 @@ func (r *route) path() string   { _, path, _ := strings.Cut(r.pattern, " "); ret
 // takesBody reports whether the body of a request is read.
 func (r *route) takesBody() bool { return r.method() != http.MethodGet }
 
-// admission returns the check of the route's Access.
-func (r *route) admission() admission { return (&Route{Access: r.access}).admission() }
-
 // passages returns all routes of the hub and the bus.
 func (api *API) passages() (there []*route) {
 	if api.Do == nil {
@@ -83,7 +80,7 @@ func (api *API) noteRefused(from identity.Caller, operation string, err *wire.Er
 
 // pass returns the handler of a route.
 func (api *API) pass(t *route) http.HandlerFunc {
-	return api.behind(t.operation, t.admission(), func(w http.ResponseWriter, r *http.Request) {
+	return api.behind(t.operation, t.access.admission(), func(w http.ResponseWriter, r *http.Request) {
 		c := callerOf(r.Context())
 		if c.who.Kind == identity.Agent {
 			c.who.Wide = t.wide
