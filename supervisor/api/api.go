@@ -88,8 +88,8 @@ type API struct {
 
 	// Runs admits running agents, each with its own credential.
 	Runs *Runs
-	// Agent returns the agent of a key, and the run if the key is limited to one.
-	Agent func(key string) (name, run string, ok bool)
+	// Agent returns the agent of a key.
+	Agent func(key string) (name string, ok bool)
 	// Actor returns the external actor of a token. It is called for keys that Agent does not
 	// know.
 	Actor func(token string) (id string, ok bool)

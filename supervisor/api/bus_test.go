@@ -399,10 +399,10 @@ func TestCorrespondents(t *testing.T) {
 // TestAgentsComeBeforeActors checks that a key of an agent stays one, even if an actor has the
 // same.
 func TestAgentsComeBeforeActors(t *testing.T) {
-	d := &API{Agent: func(key string) (name, run string, ok bool) { return "coder", "run-1", key == "orc_a" }, Actor: func(string) (id string, ok bool) { return "GO", true }}
+	d := &API{Agent: func(key string) (name string, ok bool) { return "coder", key == "orc_a" }, Actor: func(string) (id string, ok bool) { return "GO", true }}
 	c, _, err := d.bearer("orc_a")
 	require.NoError(t, err)
-	require.Equal(t, identity.Caller{Kind: identity.Agent, Name: "coder", Run: "run-1"}, c.who)
+	require.Equal(t, identity.Caller{Kind: identity.Agent, Name: "coder"}, c.who)
 	c, _, err = d.bearer("orc_b")
 	require.NoError(t, err)
 	require.Equal(t, identity.Caller{Kind: identity.Outsider, Name: "GO"}, c.who)

@@ -89,8 +89,8 @@ func (api *API) bearer(credential string) (caller, *runSocket, error) {
 // holder returns the agent or external actor that has a key.
 func (api *API) holder(key string) (caller, bool) {
 	if api.Agent != nil {
-		if name, run, ok := api.Agent(key); ok {
-			return caller{who: identity.Caller{Kind: identity.Agent, Name: name, Run: run}, key: &key}, true
+		if name, ok := api.Agent(key); ok {
+			return caller{who: identity.Caller{Kind: identity.Agent, Name: name}, key: &key}, true
 		}
 	}
 	if api.Actor != nil {
@@ -111,7 +111,7 @@ func (api *API) lapsed(c caller) bool {
 		return api.Signer.Issued != nil && !api.Signer.Issued(c.token)
 	case c.key != nil:
 		now, ok := api.holder(*c.key)
-		return !ok || now.who.Kind != c.who.Kind || now.who.Name != c.who.Name || now.who.Run != c.who.Run
+		return !ok || now.who.Kind != c.who.Kind || now.who.Name != c.who.Name
 	}
 	return false
 }

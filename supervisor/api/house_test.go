@@ -45,7 +45,7 @@ func build(t *testing.T, change func(*API), guard TCP) *house {
 		Ask: func(_ context.Context, from identity.Caller, _ string, _ []byte) (any, error) {
 			return spell(from), nil
 		},
-		Agent: func(key string) (name, run string, ok bool) { return "coder", "", key == "orc_coder" },
+		Agent: func(key string) (name string, ok bool) { return "coder", key == "orc_coder" },
 		Actor: func(token string) (id string, ok bool) { return "HO:far", token == "orc_far" },
 		Do:    h.do, Refused: h.refuse,
 	}

@@ -139,10 +139,7 @@ func buildHub(t *testing.T, change func(*API)) *hubHouse {
 			name, ok := strings.CutPrefix(token, "orc_c_")
 			return "HO:" + name, ok
 		}
-		d.Agent = func(key string) (name, run string, ok bool) {
-			name, ok = strings.CutPrefix(key, "orc_a_")
-			return name, "", ok
-		}
+		d.Agent = func(key string) (name string, ok bool) { return strings.CutPrefix(key, "orc_a_") }
 		d.Signer.Issued = func(id string) bool { return id != "t-gone" }
 		if change != nil {
 			change(d)

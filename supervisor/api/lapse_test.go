@@ -93,7 +93,7 @@ func TestMailEndsWithItsCredential(t *testing.T) {
 		"an actor's token is another's":         {credential: "orc_moved"},
 		"an actor's token is an agent's":        {credential: "orc_turned"},
 		"an agent's key is void":                {credential: "orc_agent"},
-		"an agent's key is for another run":     {credential: "orc_run"},
+		"an agent's key is another's":           {credential: "orc_given"},
 		"an operator's token is revoked":        {ttl: time.Hour},
 		"the time of an operator's token comes": {ttl: 50*time.Second - leeway, over: true},
 	} {
@@ -101,16 +101,16 @@ func TestMailEndsWithItsCredential(t *testing.T) {
 			var void atomic.Bool
 			p := newPost()
 			d := mailDoor(p)
-			d.Agent = func(key string) (agent, run string, ok bool) {
+			d.Agent = func(key string) (agent string, ok bool) {
 				switch {
-				case key == "orc_run" && void.Load():
-					return "coder", "run-2", true
-				case key == "orc_run":
-					return "coder", "run-1", true
+				case key == "orc_given" && void.Load():
+					return "reviewer", true
+				case key == "orc_given":
+					return "coder", true
 				case key == "orc_turned":
-					return "HO:far", "", void.Load()
+					return "HO:far", void.Load()
 				}
-				return "coder", "", key == "orc_agent" && !void.Load()
+				return "coder", key == "orc_agent" && !void.Load()
 			}
 			d.Actor = func(token string) (id string, ok bool) {
 				if token == "orc_moved" && void.Load() {
@@ -161,7 +161,7 @@ func TestLinesEndWithTheirKey(t *testing.T) {
 	var void atomic.Bool
 	lines := make(chan string, 1)
 	h := build(t, func(d *API) {
-		d.Agent = func(key string) (name, run string, ok bool) { return "coder", "", key == "orc_coder" && !void.Load() }
+		d.Agent = func(key string) (name string, ok bool) { return "coder", key == "orc_coder" && !void.Load() }
 		d.Ask, d.Streams = nil, map[string]Stream{"query-tasks": func(_ context.Context, _ []byte, send func(any) error) error {
 			for line := range lines {
 				if err := send(line); err != nil {

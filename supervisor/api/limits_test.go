@@ -61,7 +61,7 @@ func TestTooManyRequests(t *testing.T) {
 		return &API{
 			Rate:       1,
 			Operations: map[string]Operation{"poll-messages": Do(func(context.Context, struct{}) (any, error) { return "seen", nil })},
-			Agent:      func(key string) (name, run string, ok bool) { return key, "", key != "orc_wrong" },
+			Agent:      func(key string) (name string, ok bool) { return key, key != "orc_wrong" },
 		}
 	}
 	ask := func(t *testing.T, c *http.Client, key string) (int, string) {

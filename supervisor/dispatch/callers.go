@@ -2,15 +2,17 @@ package dispatch
 
 import (
 	"context"
+	"time"
 
 	"orchestrator/handlers"
+	"orchestrator/handlers/access"
 	"orchestrator/wire"
 	"orchestrator/wire/identity"
 	"orchestrator/wire/mail"
 )
 
-// Callers performs operations for the callers of the HTTP API. It is like Requests, whose callers
-// are actors already.
+// Callers performs operations for the callers of the HTTP API, and knows their credentials. It is
+// like Requests, whose callers are actors already.
 type Callers struct{ requests Requests }
 
 // Callers returns the Callers whose operations r performs.
@@ -44,6 +46,26 @@ func (c Callers) OpenMail(ctx context.Context, from identity.Caller, actor strin
 		return nil, err
 	}
 	return reader.Next, nil
+}
+
+// TokenIssued reports whether a person's token was issued, and was not revoked since.
+func (c Callers) TokenIssued(id string) (issued bool) {
+	c.requests.dispatcher.Look(func(state *handlers.State) { issued = state.TokenIssued(id) })
+	return issued
+}
+
+// AgentOf returns the agent that a key belongs to. The key is valid for all runs of the agent.
+func (c Callers) AgentOf(key string) (name string, known bool) {
+	hash, now := access.Hash(key), time.Now()
+	c.requests.dispatcher.Look(func(state *handlers.State) { name, known = state.AgentOf(hash, now) })
+	return name, known
+}
+
+// ActorOf returns the actor that a token belongs to.
+func (c Callers) ActorOf(token string) (actor string, known bool) {
+	hash, now := access.Hash(token), time.Now()
+	c.requests.dispatcher.Look(func(state *handlers.State) { actor, known = state.ActorOf(hash, now) })
+	return actor, known
 }
 
 // actorOf returns the actor for a caller.

@@ -102,7 +102,6 @@ func servePast(a *cli.App, c *config.Config) (dial func(context.Context) (net.Co
 		cancel()
 		return nil, seen, unreadable(errors.Join(err, record.Close()), c.Store)
 	}
-	t.runs = new(api.Runs)
 	inside := api.NewInside()
 	looked := make(chan struct{})
 	go func() {
@@ -162,7 +161,8 @@ func addLogged(c *config.Config) {
 	}
 }
 
-// pastDoor returns the API of a stopped team, which has only reading operations.
+// pastDoor returns the API of a stopped team, which has only reading operations. Only this program
+// uses it, without a credential.
 func (t *Instance) pastDoor() *api.API {
 	ended := func(list api.List) api.List {
 		return func(ctx context.Context, query url.Values, send func(any) error) error {
@@ -170,18 +170,14 @@ func (t *Instance) pastDoor() *api.API {
 			return list(ctx, query, send)
 		}
 	}
-	callers := t.Super.Requests.Callers()
 	return &api.API{
-		MaxBody: t.http.MaxBody, Log: t.log, Runs: t.runs, Depth: t.depth, Version: cli.Version,
-		Agent:    t.keyHolder,
-		Actor:    t.Super.Requests.ActorOf,
-		Ask:      callers.Ask,
+		MaxBody: t.http.MaxBody, Log: t.log, Depth: t.depth, Version: cli.Version,
+		Ask:      t.Super.Requests.Callers().Ask,
 		ReadOnly: true,
 		Operations: map[string]api.Operation{
 			"status": api.Do(func(ctx context.Context, _ struct{}) (control.Status, error) { return t.Super.Status(ctx) }),
 		},
-		Lists:   map[string]api.List{"events": ended(t.events), "logs": ended(t.logs)},
-		Refused: callers.Refused,
+		Lists: map[string]api.List{"events": ended(t.events), "logs": ended(t.logs)},
 	}
 }
 

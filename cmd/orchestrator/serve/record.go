@@ -189,9 +189,3 @@ func abilities(c *config.Capabilities) wire.Raw {
 	}
 	return all.Spell()
 }
-
-// keyHolder returns the agent of a key. The key is valid for all runs of the agent.
-func (t *Instance) keyHolder(key string) (name, run string, ok bool) {
-	name, err := t.Super.Requests.AgentOf(key)
-	return name, "", err == nil
-}

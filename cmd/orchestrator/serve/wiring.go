@@ -231,7 +231,7 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 		o.Upgraded, o.TakenOver = &t.before.Team, t.settled
 	}
 	t.Super = supervisor.New(o, t.specs(c))
-	t.signer.Issued = t.Super.Requests.TokenIssued
+	t.signer.Issued = t.Super.Requests.Callers().TokenIssued
 	if err := t.Super.Restore(ctx); err != nil {
 		return cannotRecord(err, c.Store)
 	}
@@ -327,8 +327,8 @@ func (t *Instance) door() *api.API {
 		Rate:       t.http.Rate,
 		Log:        t.log,
 		Runs:       t.runs,
-		Agent:      t.keyHolder,
-		Actor:      s.Requests.ActorOf,
+		Agent:      callers.AgentOf,
+		Actor:      callers.ActorOf,
 		Signer:     t.signer,
 		Operations: operations,
 		Streams:    map[string]api.Stream{"down": api.DoLines(t.down)},
