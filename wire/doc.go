@@ -23,7 +23,8 @@
 //	trace       ids of traces and spans
 //	activity    what coding agents report
 //
-// The package control is above it: status, and requests that start and stop agents.
+// The package control is above it: status, and requests that start and stop agents. The package
+// identity is beside it: the callers of the HTTP API.
 //
 // Documents are stored unchanged, digit for digit. All these packages are pure: they open
 // nothing, wait for nothing, and have no clock and no randomness. Callers pass streams, times

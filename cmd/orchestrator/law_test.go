@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"wire/session":             {"wire/object"},
 	"wire/delegation":          {"wire/object"},
 	"wire/events":              {},
+	"wire/identity":            {},
 	"wire/hub":                 {"wire/object", "wire/events"},
 	"wire/mail":                {"wire/object"},
 	"wire/schema":              {},
@@ -41,14 +42,14 @@ var mayImport = map[string][]string{
 	"handlers/...":             {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace", "handlers/..."},
 	"supervisor/eventlog":      {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},
 	"supervisor/telemetry":     {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace"}, // cmd connects it to the other packages
-	"supervisor/api":           {"wire/schema", "wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace"},
+	"supervisor/api":           {"wire/schema", "wire", "wire/identity", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace"},
 	"agents/...":               {"wire", "wire/tools", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "agents/..."},
 	"supervisor/adapter/...":   {"wire", "wire/activity", "wire/mail", "wire/session", "wire/object", "wire/line", "wire/tools", "supervisor/adapter/...", "supervisor/child"}, // one file starts the child
 	"wire/activity":            {"wire/object"},
 	"wire/tools":               {"wire", "wire/mail", "wire/object", "wire/session"},
 	"supervisor/stdin":         {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},
 	"supervisor/output":        {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "supervisor/child"}, // handlers formats facts as text
-	"supervisor/dispatch":      {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "handlers/access", "handlers/history", "supervisor/stdin"},
+	"supervisor/dispatch":      {"wire", "wire/identity", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "handlers/access", "handlers/history", "supervisor/stdin"},
 	"supervisor":               {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "handlers/history", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output"},
 	"cmd/orchestrator/live":    {"cmd/orchestrator/term"},
 	"cmd/orchestrator/term":    {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},

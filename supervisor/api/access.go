@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/identity"
 )
 
 // Access is the kind of callers that may use a route.
@@ -21,7 +22,6 @@ type Access uint8
 const (
 	Operators Access = iota // an operator's token, or the operators' socket
 	Agents                  // an agent's key, token or socket, or the operators' socket
-	Known                   // operators and agents
 	Public                  // every caller; credentials are ignored
 	Actors                  // operators, agents and external actors
 )
@@ -35,18 +35,16 @@ const (
 )
 
 // allows returns an error if a caller may not use a route.
-func (a Access) allows(c Caller) *wire.Error {
+func (a Access) allows(c identity.Caller) *wire.Error {
 	switch {
 	case a == Public:
 		return nil
-	case c.Kind == Unknown:
-		return unauthenticated("this needs a credential, and none came with the request", a.hint())
-	case a == Operators && c.Kind != Operator:
-		return unauthenticated("this needs an operator's token, and the caller is "+c.String(), a.hint())
-	case a == Agents && c.Kind != Agent && !c.Wide:
-		return unauthenticated("this needs an agent's key, and the caller is "+c.String(), a.hint())
-	case a == Known && c.Kind == Outsider:
-		return unauthenticated("this needs the credential of an operator or an agent, and the caller is "+c.String(), a.hint())
+	case c.Kind == identity.Unknown:
+		return noCredential(a.hint())
+	case a == Operators && c.Kind != identity.Operator:
+		return unauthenticated("this needs an operator's token, and the caller is "+displayName(c), a.hint())
+	case a == Agents && c.Kind != identity.Agent && !c.Wide:
+		return unauthenticated("this needs an agent's key, and the caller is "+displayName(c), a.hint())
 	}
 	return nil
 }
@@ -58,10 +56,12 @@ func (a Access) hint() string {
 		return showToken
 	case Agents:
 		return showKey
-	case Actors:
-		return showAny
 	}
-	return showOne
+	return showAny
+}
+
+func noCredential(hint string) *wire.Error {
+	return unauthenticated("this needs a credential, and none came with the request", hint)
 }
 
 func unauthenticated(message, hint string) *wire.Error {
@@ -73,15 +73,16 @@ func denied(message string) *wire.Error {
 }
 
 // admission returns an error if a caller may not make a request.
-type admission func(Caller, *http.Request) *wire.Error
+type admission func(identity.Caller, *http.Request) *wire.Error
 
-// admission returns nil for a public route. Viewers may only use routes that read.
-func (t *Route) admission() admission {
-	if t.Access == Public {
+// admission returns the check of a route. It is nil for a public route. Viewers may only use routes
+// that read.
+func (a Access) admission() admission {
+	if a == Public {
 		return nil
 	}
-	return func(c Caller, r *http.Request) *wire.Error {
-		if err := t.Access.allows(c); err != nil {
+	return func(c identity.Caller, r *http.Request) *wire.Error {
+		if err := a.allows(c); err != nil {
 			return err
 		}
 		return looks(c, r.Method == http.MethodGet || r.Method == http.MethodHead)
@@ -89,139 +90,93 @@ func (t *Route) admission() admission {
 }
 
 // known refuses only callers of kind Unknown.
-func known(c Caller) *wire.Error {
-	if c.Kind == Unknown {
-		return Known.allows(c)
+func known(c identity.Caller) *wire.Error {
+	if c.Kind == identity.Unknown {
+		return noCredential(showOne)
 	}
 	return nil
 }
 
 // toOperation admits agents and external actors only to the operations open to them.
-func (api *API) toOperation(name string) admission {
-	return func(c Caller, _ *http.Request) *wire.Error {
+func toOperation(name string) admission {
+	o := declared(name)
+	return func(c identity.Caller, _ *http.Request) *wire.Error {
 		if err := known(c); err != nil {
 			return err
 		}
-		if c.Kind == Agent && (api.WithKey == nil || !api.WithKey(name)) {
-			return denied(name + " is for operators, and this is " + c.String())
+		if c.Kind == identity.Agent && !o.OpenToAgents() {
+			return denied(name + " is for operators, and this is " + displayName(c))
 		}
-		if c.Kind == Outsider && (api.WithActor == nil || !api.WithActor(name)) {
-			return denied(name + " is not for actors from elsewhere, and this is " + c.String())
+		if c.Kind == identity.Outsider && !o.OpenToActors() {
+			return denied(name + " is not for actors from elsewhere, and this is " + displayName(c))
 		}
-		return looks(c, api.Writes != nil && !api.Writes(name))
+		return looks(c, !o.IsWrite())
 	}
 }
 
+// declared returns the declaration of an operation. An undeclared one is for operators, and counts
+// as one that writes.
+func declared(name string) *wire.Operation {
+	if o := wire.OperationNamed(name); o != nil {
+		return o
+	}
+	for _, o := range wire.ControlOperations {
+		if o.Name == name {
+			return o
+		}
+	}
+	return &wire.Operation{Name: name, Audience: wire.ForOperators, Writes: true}
+}
+
 // toLook admits operators to lists, toJoin to pipes.
-func toLook(c Caller, r *http.Request) *wire.Error { return operatorsOnly(c, r, true) }
-func toJoin(c Caller, r *http.Request) *wire.Error {
-	if c.Kind == Operator && !c.Wide {
+func toLook(c identity.Caller, r *http.Request) *wire.Error { return operatorsOnly(c, r, true) }
+func toJoin(c identity.Caller, r *http.Request) *wire.Error {
+	if c.Kind == identity.Operator && !c.Wide {
 		return denied("a pipe is for the machine that the orchestrator runs on: what comes through one is never asked for its token again")
 	}
 	return operatorsOnly(c, r, false)
 }
 
-func operatorsOnly(c Caller, r *http.Request, reads bool) *wire.Error {
+func operatorsOnly(c identity.Caller, r *http.Request, reads bool) *wire.Error {
 	if err := known(c); err != nil {
 		return err
 	}
-	if c.Kind != Operator {
-		return denied(r.URL.Path + " is for operators, and this is " + c.String())
+	if c.Kind != identity.Operator {
+		return denied(r.URL.Path + " is for operators, and this is " + displayName(c))
 	}
 	return looks(c, reads)
 }
 
 // looks refuses everything but reads to viewers, and everything to an unknown role.
-func looks(c Caller, reads bool) *wire.Error {
+func looks(c identity.Caller, reads bool) *wire.Error {
 	switch {
-	case c.Kind != Operator, c.Wide, c.Role == wire.PersonAdmin, c.Role == wire.PersonOperator:
+	case c.Kind != identity.Operator, c.Wide, c.Role == wire.PersonAdmin, c.Role == wire.PersonOperator:
 		return nil
 	case c.Role == wire.PersonViewer && reads:
 		return nil
 	}
-	return denied("the token of " + c.String() + " has the role " + wire.Visible(c.Role) + ", and that is not enough for this")
-}
-
-// CallerKind tells callers apart.
-type CallerKind uint8
-
-// The kinds of Caller.
-const (
-	Unknown  CallerKind = iota // unidentified and therefore untrusted
-	Operator                   // a person who runs the orchestrator, or such a person's program
-	Agent
-	Outsider // an external actor with its own token
-)
-
-// Caller is the sender of a request, as identified by the listener and the credential. It never
-// depends on what a request claims.
-type Caller struct {
-	Kind CallerKind
-	Name string // an agent's name, an actor's id, or the subject of an operator's token; "" at the operators' socket
-	Run  string // of an agent: the only run of the credential; "": any
-	Role string // of an operator with a token: wire.PersonAdmin and so on
-	// Wide marks an operator at the operators' socket, who may use routes of agents and act for
-	// them. For an agent, it marks a route on which agents manage the tasks of others.
-	Wide bool
-
-	// until is the expiry of an operator's token. Streams end with it.
-	until time.Time
-	token string // the id of an operator's token
-	via   string // see Via
-	// key is the key or actor's token of the caller. Streams end when it is revoked. It is a
-	// pointer so that printing a Caller does not show it.
-	key *string
-}
-
-// String returns a description of the caller for people.
-func (c Caller) String() string {
-	switch c.Kind {
-	case Operator:
-		if c.Name == "" {
-			return "an operator"
-		}
-		return "operator " + wire.Visible(c.Name)
-	case Agent:
-		return "agent " + wire.Visible(c.Name)
-	case Outsider:
-		return "actor " + wire.Visible(c.Name)
-	}
-	return "unknown"
-}
-
-// callerKey is the context key of a Caller.
-type callerKey struct{}
-
-func withCaller(ctx context.Context, c Caller) context.Context {
-	return context.WithValue(ctx, callerKey{}, c)
-}
-
-// CallerOf returns the caller of the request in a context. On a Public route it is Unknown,
-// because credentials are ignored there.
-func CallerOf(ctx context.Context) Caller {
-	c, _ := ctx.Value(callerKey{}).(Caller)
-	return c
+	return denied("the token of " + displayName(c) + " has the role " + wire.Visible(c.Role) + ", and that is not enough for this")
 }
 
 // behind wraps a handler in the checks for all callers. Of a refused request only the headers
 // have been read. The refusal is recorded.
 func (api *API) behind(what string, may admission, do http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		caller, v, err := api.examine(may, w, r)
-		if caller.Kind == Unknown {
+		c, v, err := api.examine(may, w, r)
+		if c.who.Kind == identity.Unknown {
 			brief(w, r)
 		}
 		if err != nil {
 			if refusal, ok := errors.AsType[*wire.Error](err); ok {
-				api.noteRefused(caller, what, refusal)
+				api.noteRefused(c.who, what, refusal)
 			}
 			api.refuse(w, r, err)
 			return
 		}
-		ctx := withCaller(r.Context(), caller)
-		if !caller.until.IsZero() {
+		ctx := withCaller(r.Context(), c)
+		if !c.until.IsZero() {
 			var end context.CancelFunc
-			ctx, end = context.WithDeadline(ctx, caller.until.Add(leeway))
+			ctx, end = context.WithDeadline(ctx, c.until.Add(leeway))
 			defer end()
 		}
 		if v != nil {
@@ -241,7 +196,7 @@ const strangersTime = 10 * time.Second
 
 // brief ends the connection of an unknown caller over the network after its request.
 func brief(w http.ResponseWriter, r *http.Request) {
-	if entranceOf(r.Context()).caller.Kind == Unknown {
+	if entranceOf(r.Context()).caller.Kind == identity.Unknown {
 		w.Header().Set("Connection", "close")
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(strangersTime))
 	}
@@ -249,32 +204,32 @@ func brief(w http.ResponseWriter, r *http.Request) {
 
 // examine identifies the caller and checks the rate limit, the right and the content type. On a
 // Public route may is nil, and the caller is not identified.
-func (api *API) examine(may admission, w http.ResponseWriter, r *http.Request) (caller Caller, v *runSocket, err error) {
+func (api *API) examine(may admission, w http.ResponseWriter, r *http.Request) (c caller, v *runSocket, err error) {
 	e := entranceOf(r.Context())
 	if may != nil {
-		caller, v, err = api.identify(e, r)
+		c, v, err = api.identify(e, r)
 	}
-	caller.via = via(r, caller)
-	if late := api.tooOften(e, caller, r); late > 0 {
+	c.who.Via = via(r, c)
+	if late := api.tooOften(e, c.who, r); late > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(late.Seconds()))))
-		return caller, nil, &wire.Error{
+		return c, nil, &wire.Error{
 			Code:    wire.CodeLimited,
 			Message: fmt.Sprintf("more than %d requests a second", api.Rate),
 			Hint:    "Try again when the header Retry-After says",
 		}
 	}
 	if err != nil {
-		return caller, nil, err
+		return c, nil, err
 	}
 	if may != nil {
-		if refusal := may(caller, r); refusal != nil {
-			return caller, nil, refusal
+		if refusal := may(c.who, r); refusal != nil {
+			return c, nil, refusal
 		}
 	}
 	if refusal := readable(r); refusal != nil {
-		return caller, nil, refusal
+		return c, nil, refusal
 	}
-	return caller, v, nil
+	return c, v, nil
 }
 
 var errRunEnded = unauthenticated("the run that this credential was for has ended", "")
@@ -306,12 +261,12 @@ func mediaType(format, value string) *wire.Error {
 // tooOften returns how long a caller has to wait because of the rate limit, or 0. Unknown
 // callers and those with invalid credentials are counted by address. Operators at their own
 // socket have no limit.
-func (api *API) tooOften(e *listenerInfo, c Caller, r *http.Request) time.Duration {
-	if c.Kind == Unknown {
+func (api *API) tooOften(e *listenerInfo, c identity.Caller, r *http.Request) time.Duration {
+	if c.Kind == identity.Unknown {
 		c = e.caller
 	}
-	local := e.caller.Kind != Unknown
-	if api.Rate <= 0 || local && c.Kind == Operator {
+	local := e.caller.Kind != identity.Unknown
+	if api.Rate <= 0 || local && c.Kind == identity.Operator {
 		return 0
 	}
 	return api.limits.take(api.Rate, bucketName(c, r.RemoteAddr), time.Now())

@@ -11,22 +11,35 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/identity"
 )
 
-// ways lists the paths that callers try; a row of the test has a status for each of them.
+// ways lists the paths that callers try; a row of the test has a status for each of them. 200 also
+// means 201.
 var ways = []struct{ method, path string }{
-	{"GET", "/api/v1/tasks"},
+	{"GET", "/api/v1/tasks/t-1"},
 	{"POST", "/api/v1/tasks"},
 	{"GET", "/api/v1/server/tasks"},
 	{"POST", "/api/v1/server/tasks"},
-	{"GET", "/api/v1/all"},
-	{"POST", "/api/v1/all"},
+	{"GET", "/api/bus/poll"},
+	{"POST", "/api/bus/heartbeat"},
 	{"POST", "/api/v1/servers/register"},
-	{"POST", "/api/v1/operations/look"},  // for operators, agents and actors; reads
-	{"POST", "/api/v1/operations/do"},    // for operators and agents; writes
-	{"POST", "/api/v1/operations/watch"}, // for operators; reads
-	{"POST", "/api/v1/operations/rule"},  // for operators and actors; writes
+	{"POST", "/api/v1/operations/poll-messages"},  // for operators, agents and actors; reads
+	{"POST", "/api/v1/operations/send-message"},   // for operators, agents and actors; writes
+	{"POST", "/api/v1/operations/query-tasks"},    // for operators and agents; reads
+	{"POST", "/api/v1/operations/add-note"},       // for operators and agents; writes
+	{"POST", "/api/v1/operations/list-keys"},      // for operators; reads
+	{"POST", "/api/v1/operations/create-session"}, // for operators; writes
+	{"POST", "/api/v1/operations/status"},         // for operators; reads, and Ask does not perform it
+	{"POST", "/api/v1/operations/reload"},         // for operators; writes, and Ask does not perform it
+	{"POST", "/api/v1/operations/invented"},       // not declared, so for operators; writes
 	{"GET", "/api/v1/events"},
+}
+
+// wayBodies has the bodies of the paths that require one.
+var wayBodies = map[string]string{
+	"/api/v1/tasks": bodies["hub.new-task"], "/api/v1/server/tasks": bodies["hub.new-task"],
+	"/api/v1/servers/register": bodies["hub.registration"],
 }
 
 // TestCallers checks, for each listener and credential, which paths are allowed and as which
@@ -34,7 +47,9 @@ var ways = []struct{ method, path string }{
 //
 // Rows: A-33, A-45, A-114, A-160, A-161, A-162, A-164, K-06, K-18.
 func TestCallers(t *testing.T) {
-	h := build(t, nil, TCP{})
+	h := build(t, func(d *API) {
+		d.Operations = map[string]Operation{"status": whoAsks, "reload": whoAsks, "invented": whoAsks}
+	}, TCP{})
 	env, _ := h.run(t, "run-1")
 	other, _ := h.run(t, "run-2")
 	stranger, shut, err := h.door.Runs.Open("reviewer", "run-3")
@@ -52,13 +67,13 @@ func TestCallers(t *testing.T) {
 	operator, viewer := h.token(t, wire.PersonOperator), h.token(t, wire.PersonViewer)
 
 	const tcp = ""
-	nobody := []int{401, 401, 401, 401, 401, 401, 200, 401, 401, 401, 401, 401}
-	agent := []int{401, 401, 200, 200, 200, 200, 200, 200, 200, 403, 403, 403}
-	person := []int{200, 200, 401, 401, 200, 200, 200, 200, 200, 200, 200, 200}
-	looker := []int{200, 403, 401, 401, 200, 403, 200, 200, 403, 200, 403, 200}
-	owner := []int{200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200}
-	actor := []int{401, 401, 401, 401, 401, 401, 200, 200, 403, 403, 200, 403}
-	not := []int{403, 403, 403, 403, 403, 403, 200, 403, 403, 403, 403, 403}
+	nobody := []int{401, 401, 401, 401, 401, 401, 200, 401, 401, 401, 401, 401, 401, 401, 401, 401, 401}
+	agent := []int{401, 401, 200, 200, 200, 200, 200, 200, 200, 200, 200, 403, 403, 403, 403, 403, 403}
+	person := []int{200, 200, 401, 401, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200}
+	looker := []int{200, 403, 401, 401, 200, 403, 200, 200, 403, 200, 403, 200, 403, 200, 403, 403, 200}
+	owner := []int{200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200}
+	actor := []int{401, 401, 401, 401, 200, 200, 200, 200, 200, 403, 403, 403, 403, 403, 403, 403, 403}
+	not := []int{403, 403, 403, 403, 403, 403, 200, 403, 403, 403, 403, 403, 403, 403, 403, 403, 403}
 	for _, test := range []struct {
 		name, socket string
 		header       http.Header
@@ -124,43 +139,57 @@ func TestCallers(t *testing.T) {
 			a.url = h.tcp.URL()
 		}
 		for i, way := range ways {
-			response, text := a.do(t, way.method, way.path, "")
-			require.Equal(t, test.want[i], response.StatusCode, "%s: %s %s: %s", test.name, way.method, way.path, text)
-			switch {
-			case response.StatusCode != http.StatusOK:
-			case way.path == "/api/v1/servers/register":
-				require.Equal(t, `"0////false"`, text, "no caller: no question was asked")
-			default:
-				require.Equal(t, fmt.Sprintf("%q", test.as), text, "%s: %s %s", test.name, way.method, way.path)
+			response, text := a.do(t, way.method, way.path, wayBodies[way.path])
+			status := response.StatusCode
+			if status == http.StatusCreated {
+				status = http.StatusOK
 			}
+			require.Equal(t, test.want[i], status, "%s: %s %s: %s", test.name, way.method, way.path, text)
+			asked, _ := h.taken()
+			if status != http.StatusOK {
+				require.Empty(t, asked, "%s: %s %s", test.name, way.method, way.path)
+				continue
+			}
+			if ofPassages(way.path) {
+				require.Len(t, asked, 1, "%s: %s %s", test.name, way.method, way.path)
+				text = fmt.Sprintf("%q", spell(asked[0].from))
+			}
+			as := test.as
+			switch way.path {
+			case "/api/v1/servers/register":
+				as = "0////false" // no caller: no question was asked
+			case "/api/v1/server/tasks":
+				as = strings.Replace(as, "false", "true", 1) // agents manage the tasks of others there
+			}
+			require.Equal(t, fmt.Sprintf("%q", as), text, "%s: %s %s", test.name, way.method, way.path)
 		}
 	}
 }
 
 // TestUnknownListener checks that a request on an unknown listener has no identity.
 func TestUnknownListener(t *testing.T) {
-	d := &API{Operations: map[string]Operation{"look": whoAsks}}
-	visitAs(t, Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
-		status, _ := asks{client: c}.post(t, "operations/look", "")
+	d := &API{Operations: map[string]Operation{"poll-messages": whoAsks}}
+	visitAs(t, identity.Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
+		status, _ := asks{client: c}.post(t, "operations/poll-messages", "")
 		require.Equal(t, http.StatusUnauthorized, status)
-		status, text := asks{client: c, header: http.Header{"Authorization": {"Bearer x.y.z"}}}.post(t, "operations/look", "")
+		status, text := asks{client: c, header: http.Header{"Authorization": {"Bearer x.y.z"}}}.post(t, "operations/poll-messages", "")
 		require.Equal(t, http.StatusUnauthorized, status)
 		require.Contains(t, text, "not taken here")
-		status, _ = asks{client: c, header: http.Header{"X-Api-Key": {"orc_x"}}}.post(t, "operations/look", "")
+		status, _ = asks{client: c, header: http.Header{"X-Api-Key": {"orc_x"}}}.post(t, "operations/poll-messages", "")
 		require.Equal(t, http.StatusUnauthorized, status)
 	})
-	require.Equal(t, Caller{}, entranceOf(t.Context()).caller)
+	require.Equal(t, identity.Caller{}, entranceOf(t.Context()).caller)
 }
 
 func TestCallersInWords(t *testing.T) {
-	for want, c := range map[string]Caller{
+	for want, c := range map[string]identity.Caller{
 		"unknown":      {},
-		"an operator":  {Kind: Operator},
-		"operator ann": {Kind: Operator, Name: "ann"},
-		"agent coder":  {Kind: Agent, Name: "coder", Run: "r"},
-		"actor HO:far": {Kind: Outsider, Name: "HO:far"},
+		"an operator":  {Kind: identity.Operator},
+		"operator ann": {Kind: identity.Operator, Name: "ann"},
+		"agent coder":  {Kind: identity.Agent, Name: "coder", Run: "r"},
+		"actor HO:far": {Kind: identity.Outsider, Name: "HO:far"},
 	} {
-		require.Equal(t, want, c.String())
+		require.Equal(t, want, displayName(c))
 	}
 }
 
@@ -184,29 +213,36 @@ func TestContentTypes(t *testing.T) {
 		"":                                  false,
 	} {
 		for _, way := range []asks{{client: over(""), url: h.tcp.URL()}, {client: over(h.socket)}} {
-			for _, path := range []string{"operations/look", "server/tasks", "servers/register"} {
+			for path, test := range map[string]struct {
+				body          string
+				status, empty int
+			}{
+				"operations/poll-messages": {"{}", http.StatusOK, http.StatusOK},
+				"servers/tasks/t-1/fail":   {"{}", http.StatusOK, http.StatusOK},
+				"servers/register":         {bodies["hub.registration"], http.StatusCreated, http.StatusUnprocessableEntity},
+			} {
 				way.header = http.Header{"X-Api-Key": {"orc_coder"}, "Content-Type": {value}}
-				status, text := way.post(t, path, "{}")
-				want := http.StatusOK
+				status, text := way.post(t, path, test.body)
+				want := test.status
 				if !good {
 					want = http.StatusUnsupportedMediaType
 					require.Contains(t, text, `"code":"media_type"`)
 				}
 				require.Equal(t, want, status, "%q at %s: %s", value, path, text)
 				status, _ = way.post(t, path, "")
-				require.Equal(t, http.StatusOK, status, "without a body there is nothing to read")
+				require.Equal(t, test.empty, status, "without a body there is nothing to read")
 			}
 		}
 	}
 	a := asks{client: over(""), url: h.tcp.URL(), header: http.Header{"X-Api-Key": {"orc_coder"}}}
-	status, _ := a.post(t, "operations/look", "{}")
+	status, _ := a.post(t, "operations/poll-messages", "{}")
 	require.Equal(t, http.StatusOK, status, "who says nothing says JSON")
 	a.header["Content-Type"] = []string{"application/json", "text/plain"}
-	status, _ = a.post(t, "operations/look", "{}")
+	status, _ = a.post(t, "operations/poll-messages", "{}")
 	require.Equal(t, http.StatusUnsupportedMediaType, status)
 	delete(a.header, "Content-Type")
 	a.header["Content-Encoding"] = []string{"gzip"}
-	status, _ = a.post(t, "operations/look", "{}")
+	status, _ = a.post(t, "operations/poll-messages", "{}")
 	require.Equal(t, http.StatusUnsupportedMediaType, status)
 }
 
@@ -214,9 +250,9 @@ func TestContentTypes(t *testing.T) {
 func TestBodyThatIsTooLarge(t *testing.T) {
 	h := build(t, nil, TCP{})
 	a := asks{client: over(""), url: h.tcp.URL(), header: http.Header{"X-Api-Key": {"orc_coder"}}}
-	status, _ := a.post(t, "operations/look", "{}"+strings.Repeat(" ", 1<<10-2))
+	status, _ := a.post(t, "operations/poll-messages", "{}"+strings.Repeat(" ", 1<<10-2))
 	require.Equal(t, http.StatusOK, status)
-	status, text := a.post(t, "operations/look", "{}"+strings.Repeat(" ", 1<<10-1))
+	status, text := a.post(t, "operations/poll-messages", "{}"+strings.Repeat(" ", 1<<10-1))
 	require.Equal(t, http.StatusRequestEntityTooLarge, status)
 	require.Contains(t, text, `"code":"too_large"`)
 }
@@ -248,14 +284,11 @@ func (n neverRead) Read([]byte) (int, error) {
 // operations that grant access. The token of a person is signed; that of an actor is not.
 func TestGrantsAreForAdministrators(t *testing.T) {
 	issued := wire.IssuedToken{ID: "t", Subject: "ann", Role: wire.PersonViewer, IssuedAt: "2026-11-21T14:00:00Z", ExpiresAt: "2126-11-21T14:00:00Z"}
-	d := &API{Signer: signer(t), Operations: make(map[string]Operation)}
-	for _, name := range append([]string{"get-task"}, granting...) {
-		d.Operations[name] = func(context.Context, []byte) (any, error) { return &issued, nil }
-	}
+	d := &API{Signer: signer(t), Ask: func(context.Context, identity.Caller, string, []byte) (any, error) { return &issued, nil }}
 	require.ElementsMatch(t, []string{"issue-key", "rotate-key", "revoke-key", "issue-registration", "issue-token", "revoke-token"}, granting)
 	for role, may := range map[string]bool{"": true, wire.PersonAdmin: true, wire.PersonOperator: false, wire.PersonViewer: false} {
-		for name := range d.Operations {
-			err := mayAsk(Caller{Kind: Operator, Role: role}, name)
+		for _, name := range append([]string{"get-task"}, granting...) {
+			err := mayAsk(identity.Caller{Kind: identity.Operator, Role: role}, name)
 			require.Equal(t, may || name == "get-task", err == nil, "%s %s", role, name)
 		}
 	}

@@ -6,14 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"orchestrator/wire"
+	"orchestrator/wire/identity"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -59,15 +63,6 @@ func decode[T any](text []byte) (T, error) {
 // List answers a query with lines.
 type List func(ctx context.Context, query url.Values, send func(any) error) error
 
-// Route is a published route with its own path and format.
-type Route struct {
-	Pattern string // a method and a path, as http.ServeMux reads them
-	Access  Access
-	// Do answers a request. If it returns an error, it must not have written anything; the API
-	// then answers with the error.
-	Do func(w http.ResponseWriter, r *http.Request) error
-}
-
 const (
 	apiPath        = "/api/v1/"
 	operationsPath = apiPath + "operations/"
@@ -79,40 +74,37 @@ const (
 	inLines = "application/jsonl"
 )
 
-// An API serves operations, streams and routes over HTTP and checks which callers may use them.
-// If Agent, Actor and Signer are not set, it accepts no credentials.
+// An API serves operations, streams and routes over HTTP and checks which callers may use them. The
+// declaration of an operation in package wire names its callers. If Agent, Actor and Signer are not
+// set, the API accepts no credentials.
 type API struct {
-	Operations map[string]Operation // answered with a document
+	Operations map[string]Operation // those that Ask does not perform; answered with a document
 	Streams    map[string]Stream    // operations answered with lines
 	Lists      map[string]List
 	Pipes      map[string]Pipe
-	Routes     []Route
 	MaxBody    int64 // bytes
 	Rate       int   // requests a second for each caller; 0: no limit
 	Log        hclog.Logger
 
 	// Runs admits running agents, each with its own credential.
 	Runs *Runs
-	// Agent returns the agent of a key, and the run if the key is limited to one.
-	Agent func(key string) (name, run string, ok bool)
+	// Agent returns the agent of a key.
+	Agent func(key string) (name string, ok bool)
 	// Actor returns the external actor of a token. It is called for keys that Agent does not
 	// know.
 	Actor func(token string) (id string, ok bool)
 	// Signer signs and verifies the tokens of operators.
 	Signer *Signer
-	// WithKey reports whether agents may ask for an operation. They may also use the routes for
-	// agents.
-	WithKey func(operation string) bool
-	// WithActor reports whether external actors may ask for an operation. They may also use the
-	// routes of the bus.
-	WithActor func(operation string) bool
-	// Writes reports whether an operation changes anything; nil means that all do.
-	Writes func(operation string) bool
+
+	// Ask performs an operation of wire.Operations for a known caller. They are served only if it is
+	// set, and only those that read if ReadOnly is set.
+	Ask      func(ctx context.Context, from identity.Caller, operation string, request []byte) (any, error)
+	ReadOnly bool
 
 	// Do performs an operation with a decoded body. The routes of the hub and the bus are
 	// served only if it is set. A caller without credentials is Anonymous, so that it can
 	// register.
-	Do func(ctx context.Context, from Caller, operation string, body any) (any, error)
+	Do func(ctx context.Context, from identity.Caller, operation string, body any) (any, error)
 	// MayOperate reports whether an agent may be an operator, by its configuration.
 	MayOperate func(agent string) bool
 
@@ -121,12 +113,15 @@ type API struct {
 	Trespass func(agent, run, what string)
 
 	// Refused records requests that these routes refuse before a decision.
-	Refused func(from Caller, operation string, err *wire.Error)
+	Refused func(from identity.Caller, operation string, err *wire.Error)
 	Depth   int // maximal nesting of their bodies; 0: 64
 
-	// OpenMail opens the mail of an actor after a number. A nil cursor means the last
-	// acknowledged message, and "" the caller's own actor. The reader is valid until ctx ends.
-	OpenMail  func(ctx context.Context, from Caller, actor string, cursor *int64) (MailReader, error)
+	// OpenMail opens the mail of an actor after a number, until ctx ends. A nil cursor means the last
+	// acknowledged message, and "" the caller's own actor. next returns the next messages, in order.
+	// It waits until there are some, or returns the error of its context. No message is lost if it is
+	// called again after that.
+	OpenMail func(ctx context.Context, from identity.Caller, actor string, cursor *int64) (
+		next func(context.Context) ([]mail.Message, error), err error)
 	KeepAlive time.Duration // longest silence of a mail stream; 0: 15 seconds
 
 	// MCP serves clients of the Model Context Protocol. It performs operations by calling AskAs.
@@ -151,13 +146,13 @@ func (api *API) Handler() http.Handler {
 
 // mount registers all handlers.
 func (api *API) mount(at func(pattern string, do func(http.ResponseWriter, *http.Request))) {
-	for name := range api.Operations {
-		at("POST "+operationsPath+name, api.behind(name, api.toOperation(name), func(w http.ResponseWriter, r *http.Request) {
+	for _, name := range api.operations() {
+		at("POST "+operationsPath+name, api.behind(name, toOperation(name), func(w http.ResponseWriter, r *http.Request) {
 			api.document(w, r, name)
 		}))
 	}
 	for name, stream := range api.Streams {
-		at("POST "+operationsPath+name, api.behind(name, api.toOperation(name), func(w http.ResponseWriter, r *http.Request) {
+		at("POST "+operationsPath+name, api.behind(name, toOperation(name), func(w http.ResponseWriter, r *http.Request) {
 			api.stream(w, r, stream)
 		}))
 	}
@@ -169,13 +164,6 @@ func (api *API) mount(at func(pattern string, do func(http.ResponseWriter, *http
 	for name, pipe := range api.Pipes {
 		at("POST "+apiPath+name, api.behind(name, toJoin, func(w http.ResponseWriter, r *http.Request) { api.pipe(w, r, pipe) }))
 	}
-	for _, route := range api.Routes {
-		at(route.Pattern, api.behind(route.Pattern, route.admission(), func(w http.ResponseWriter, r *http.Request) {
-			if err := route.Do(w, r); err != nil {
-				api.refuse(w, r, err)
-			}
-		}))
-	}
 	for _, t := range api.passages() {
 		at(t.pattern, api.pass(t))
 	}
@@ -183,9 +171,20 @@ func (api *API) mount(at func(pattern string, do func(http.ResponseWriter, *http
 		at("GET "+metricsPath, api.behind("metrics", toLook, api.metrics))
 	}
 	if api.MCP != nil {
-		at("POST "+mcpPath, api.behind("mcp", (&Route{Access: Agents}).admission(), api.mcp))
+		at("POST "+mcpPath, api.behind("mcp", Agents.admission(), api.mcp))
 	}
 	at("GET "+openAPIPath, api.openAPI())
+}
+
+// operations returns the names of the operations that are answered with a document.
+func (api *API) operations() []string {
+	names := slices.Collect(maps.Keys(api.Operations))
+	for _, o := range wire.Operations {
+		if api.Ask != nil && !(api.ReadOnly && o.IsWrite()) {
+			names = append(names, o.Name)
+		}
+	}
+	return names
 }
 
 // stream answers an operation with lines.
@@ -230,7 +229,7 @@ func (api *API) document(w http.ResponseWriter, r *http.Request, name string) {
 // body reads the body of a request, up to a limit.
 func (api *API) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	most := api.MaxBody
-	if CallerOf(r.Context()).Kind == Unknown {
+	if CallerOf(r.Context()).Kind == identity.Unknown {
 		most = min(most, maxOfStrangers)
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
@@ -283,7 +282,7 @@ func (api *API) lines(w http.ResponseWriter, r *http.Request, run func(func(any)
 		}
 	}
 	send := func(document any) error {
-		if api.lapsed(CallerOf(r.Context())) {
+		if api.lapsed(callerOf(r.Context())) {
 			return errLapsed
 		}
 		text, err := object.Encode(document)

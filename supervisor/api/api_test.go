@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -240,4 +241,19 @@ func TestPeer(t *testing.T) {
 	defer far.Close()
 	_, err = userOf(near)
 	require.Error(t, err)
+}
+
+// TestReadOnly checks that a read-only API serves exactly the declared operations that read, and its
+// own.
+func TestReadOnly(t *testing.T) {
+	d := everything()
+	all := patterns(d)
+	d.ReadOnly = true
+	reading := patterns(d)
+	require.Less(t, len(reading), len(all))
+	for _, o := range wire.Operations {
+		require.Contains(t, all, "POST "+operationsPath+o.Name)
+		require.Equal(t, !o.Writes, slices.Contains(reading, "POST "+operationsPath+o.Name), o.Name)
+	}
+	require.Contains(t, reading, "POST "+operationsPath+"status")
 }

@@ -139,13 +139,6 @@ func (api *API) health(w http.ResponseWriter, _ *http.Request, _ any) error {
 	return nil
 }
 
-// A MailReader reads the mail of an actor.
-type MailReader interface {
-	// Next returns the next messages, in order. It waits until there are some, or returns the
-	// error of ctx. No message is lost if it is called again after that.
-	Next(ctx context.Context) ([]mail.Message, error)
-}
-
 // Mail is streamed as server-sent events (text/event-stream), one for each message:
 // one a message:
 //
@@ -177,17 +170,17 @@ func (api *API) mail(w http.ResponseWriter, r *http.Request, body any) error {
 	if !ok {
 		return fmt.Errorf("a reader of mail asked with a %T", body)
 	}
-	from := CallerOf(r.Context())
-	leave, refusal := api.readers.enter(from)
+	from := callerOf(r.Context())
+	leave, refusal := api.readers.enter(from.who)
 	if refusal != nil {
-		api.noteRefused(from, "follow-messages", refusal)
+		api.noteRefused(from.who, "follow-messages", refusal)
 		return refusal
 	}
 	defer leave()
 	ctx, end := context.WithCancel(r.Context())
 	defer end()
 	defer context.AfterFunc(closing(ctx), end)()
-	reader, err := api.OpenMail(ctx, from, asked.actor, asked.cursor)
+	next, err := api.OpenMail(ctx, from.who, asked.actor, asked.cursor)
 	if err != nil {
 		return err
 	}
@@ -197,7 +190,7 @@ func (api *API) mail(w http.ResponseWriter, r *http.Request, body any) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	s := &mailStream{door: api, w: w, control: http.NewResponseController(w), caller: from, actor: asked.actor, reader: reader}
+	s := &mailStream{door: api, w: w, control: http.NewResponseController(w), caller: from, actor: asked.actor, next: next}
 	if asked.cursor != nil {
 		s.last = *asked.cursor
 	}
@@ -210,9 +203,9 @@ type mailStream struct {
 	door    *API
 	w       http.ResponseWriter
 	control *http.ResponseController
-	caller  Caller
+	caller  caller
 	actor   string
-	reader  MailReader
+	next    func(context.Context) ([]mail.Message, error)
 	last    int64     // the number of the last message sent
 	due     time.Time // when a comment is due
 	limit   time.Time // the deadline of writes
@@ -246,7 +239,7 @@ func (s *mailStream) until(ctx context.Context, end time.Time) error {
 	wait, stop := context.WithDeadline(ctx, end)
 	defer stop()
 	for {
-		mail, err := s.reader.Next(wait)
+		mail, err := s.next(wait)
 		if err == nil {
 			err = s.send(mail)
 		} else if wait.Err() != nil && ctx.Err() == nil {
@@ -335,11 +328,11 @@ func (s *mailStream) hurry() error {
 func (s *mailStream) finish(ctx context.Context, err error) {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		s.door.Log.Warn("a reader of mail took nothing for too long, and was left", "reader", s.caller.String(),
+		s.door.Log.Warn("a reader of mail took nothing for too long, and was left", "reader", displayName(s.caller.who),
 			"actor", wire.Visible(s.actor), "patience", patience, "hint", fmt.Sprintf("it can resume behind %d, if it has read that far", s.last))
 		panic(http.ErrAbortHandler)
 	case ctx.Err() == nil && !errors.Is(err, errLapsed):
-		s.door.Log.Warn("a stream of mail ended early", "reader", s.caller.String(), "actor", wire.Visible(s.actor), "error", err)
+		s.door.Log.Warn("a stream of mail ended early", "reader", displayName(s.caller.who), "actor", wire.Visible(s.actor), "error", err)
 		panic(http.ErrAbortHandler)
 	}
 	_ = hurry(s.control) // the end of the stream is written when its handler returns

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/identity"
 	"orchestrator/wire/mail"
 )
 
@@ -95,7 +97,7 @@ func TestBusRoutes(t *testing.T) {
 		require.Empty(t, response.Header.Values("Bus-More"))
 		asked, refused := h.taken()
 		require.Empty(t, refused)
-		require.Equal(t, []question{{from: Caller{Kind: Outsider, Name: "HO:far"}, operation: route.operation, body: test.said}}, asked, test.route)
+		require.Equal(t, []question{{from: identity.Caller{Kind: identity.Outsider, Name: "HO:far"}, operation: route.operation, body: test.said}}, asked, test.route)
 		if strings.TrimSpace(test.body) != "" {
 			require.True(t, h.document.mayBeSaid(t, route, test.body), "%s: %s", test.route, test.body)
 		}
@@ -279,8 +281,7 @@ func TestBusWhereNothingIs(t *testing.T) {
 // Rows: E-04, E-05, K-19.
 func TestBusIsEncrypted(t *testing.T) {
 	guard, pool := certified(t)
-	heard := new(hearsay)
-	h := build(t, func(d *API) { d.Routes, d.Do = nil, heard.do }, guard)
+	h := build(t, nil, guard)
 	by := func(most uint16) asks {
 		secure := &tls.Config{RootCAs: pool, MaxVersion: most}
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: secure, DisableKeepAlives: true}}
@@ -310,7 +311,7 @@ func TestBusAccess(t *testing.T) {
 			want, grants := route.write.status, false
 			switch {
 			case route.access == Public:
-			case c.from.Kind == Unknown:
+			case c.from.Kind == identity.Unknown:
 				want = http.StatusUnauthorized
 			case c.from.Role == wire.PersonViewer && route.takesBody():
 				want = http.StatusForbidden
@@ -357,17 +358,14 @@ func TestBusAccess(t *testing.T) {
 // Rows: E-05, E-19, K-18.
 func TestCorrespondents(t *testing.T) {
 	h := buildHub(t, func(d *API) {
+		d.Ask, d.Operations = nil, map[string]Operation{
+			"poll-messages": whoAsks, "send-message": whoAsks, "add-note": whoAsks, "list-keys": whoAsks, "create-session": whoAsks,
+		}
 		d.Streams = map[string]Stream{
-			"stream": DoLines(func(_ context.Context, _ struct{}, send func(any) error) error { return send(1) }),
-			"down":   DoLines(func(_ context.Context, _ struct{}, send func(any) error) error { return send(1) }),
+			"list-actors": DoLines(func(_ context.Context, _ struct{}, send func(any) error) error { return send(1) }),
+			"down":        DoLines(func(_ context.Context, _ struct{}, send func(any) error) error { return send(1) }),
 		}
 		d.Pipes = map[string]Pipe{"pipe": nil}
-		d.WithActor = func(operation string) bool { return operation == "look" || operation == "stream" }
-		d.Routes = []Route{
-			{Pattern: "GET /api/v1/people", Access: Operators, Do: sayWho}, {Pattern: "GET /api/v1/agents", Access: Agents, Do: sayWho},
-			{Pattern: "GET /api/v1/all", Access: Known, Do: sayWho}, {Pattern: "GET /api/v1/open", Access: Public, Do: sayWho},
-			{Pattern: "POST /api/v1/actors", Access: Actors, Do: sayWho},
-		}
 	})
 	for _, socket := range []string{"", h.socket} {
 		by := asks{client: over(socket), header: withToken("far")}
@@ -375,11 +373,10 @@ func TestCorrespondents(t *testing.T) {
 			by.url = h.tcp.URL()
 		}
 		for pattern, want := range map[string]int{
-			"GET /api/v1/people": 401, "GET /api/v1/agents": 401, "GET /api/v1/all": 401, "GET /api/v1/open": 200, "POST /api/v1/actors": 200,
-			"POST /api/v1/operations/look": 200, "POST /api/v1/operations/do": 403, "POST /api/v1/operations/watch": 403,
-			"POST /api/v1/operations/rule": 403, "POST /api/v1/operations/stream": 200, "POST /api/v1/operations/down": 403,
+			"POST /api/v1/operations/poll-messages": 200, "POST /api/v1/operations/send-message": 200, "POST /api/v1/operations/add-note": 403,
+			"POST /api/v1/operations/list-keys": 403, "POST /api/v1/operations/create-session": 403, "POST /api/v1/operations/list-actors": 200, "POST /api/v1/operations/down": 403,
 			"POST /api/v1/operations/nope": 404, "GET /api/v1/events": 403, "POST /api/v1/pipe": 403, "GET /openapi.json": 200,
-			"GET /api/v1/tasks/t-1": 401, "GET /api/v1/server/tasks": 401, "GET /api/v1/servers/tasks/poll": 401,
+			"GET /api/v1/tasks/t-1": 401, "POST /api/v1/tasks": 401, "GET /api/v1/server/tasks": 401, "POST /api/v1/server/tasks": 401, "GET /api/v1/servers/tasks/poll": 401,
 			"POST /api/v1/servers/heartbeat": 401, "GET /health": 200, "GET /api/bus/poll": 200, "POST /api/bus/heartbeat": 200,
 		} {
 			method, path, _ := strings.Cut(pattern, " ")
@@ -391,9 +388,9 @@ func TestCorrespondents(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"orc_c_far", "orc_nobody"} { // actors and operations are not disclosed
-		d := &API{Operations: map[string]Operation{"look": whoAsks}, Actor: h.door.Actor}
-		visitAs(t, Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
-			status, _ := asks{client: c, header: http.Header{"X-Api-Key": {key}}}.post(t, "operations/look", "")
+		d := &API{Operations: map[string]Operation{"list-keys": whoAsks}, Actor: h.door.Actor}
+		visitAs(t, identity.Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
+			status, _ := asks{client: c, header: http.Header{"X-Api-Key": {key}}}.post(t, "operations/list-keys", "")
 			require.Equal(t, map[string]int{"orc_c_far": 403, "orc_nobody": 401}[key], status)
 		})
 	}
@@ -402,14 +399,14 @@ func TestCorrespondents(t *testing.T) {
 // TestAgentsComeBeforeActors checks that a key of an agent stays one, even if an actor has the
 // same.
 func TestAgentsComeBeforeActors(t *testing.T) {
-	d := &API{Agent: func(key string) (name, run string, ok bool) { return "coder", "run-1", key == "orc_a" }, Actor: func(string) (id string, ok bool) { return "GO", true }}
+	d := &API{Agent: func(key string) (name string, ok bool) { return "coder", key == "orc_a" }, Actor: func(string) (id string, ok bool) { return "GO", true }}
 	c, _, err := d.bearer("orc_a")
 	require.NoError(t, err)
-	require.Equal(t, Caller{Kind: Agent, Name: "coder", Run: "run-1"}, lasting(c))
+	require.Equal(t, identity.Caller{Kind: identity.Agent, Name: "coder"}, c.who)
 	c, _, err = d.bearer("orc_b")
 	require.NoError(t, err)
-	require.Equal(t, Caller{Kind: Outsider, Name: "GO"}, lasting(c))
-	require.NotContains(t, c.String(), "orc_b")
+	require.Equal(t, identity.Caller{Kind: identity.Outsider, Name: "GO"}, c.who)
+	require.NotContains(t, fmt.Sprintf("%+v", c), "orc_b")
 }
 
 // TestBusTooOften checks that each actor has its own rate limit, and is told when to retry.
@@ -417,7 +414,7 @@ func TestAgentsComeBeforeActors(t *testing.T) {
 // Rows: E-57, K-06.
 func TestBusTooOften(t *testing.T) {
 	d := &API{Rate: 1, Do: new(hearsay).do, Actor: func(token string) (id string, ok bool) { return token, true }}
-	visitAs(t, Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
+	visitAs(t, identity.Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
 		ask := func(token string) (*http.Response, string) {
 			return asks{client: c, header: http.Header{"X-Api-Key": {token}}}.do(t, http.MethodGet, "/api/bus/poll", "")
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/identity"
 	"orchestrator/wire/object"
 )
 
@@ -63,80 +64,79 @@ var errNoTokens = unauthenticated("operators' tokens are not taken here", "")
 
 // bearer returns the caller of a credential. For a run it also returns the runSocket, because
 // its requests end with the run.
-func (api *API) bearer(credential string) (Caller, *runSocket, error) {
+func (api *API) bearer(credential string) (caller, *runSocket, error) {
 	if strings.HasPrefix(credential, KeyPrefix) {
 		if v := api.Runs.visit(credential); v != nil {
-			return v.caller, v, nil
+			return caller{who: v.caller}, v, nil
 		}
 		c, ok := api.holder(credential)
 		if !ok {
-			return Caller{}, nil, unauthenticated("the key or token is not known, or holds no more", showOne)
+			return caller{}, nil, unauthenticated("the key or token is not known, or holds no more", showOne)
 		}
 		return c, nil, nil
 	}
 	if api.Signer == nil {
-		return Caller{}, nil, errNoTokens
+		return caller{}, nil, errNoTokens
 	}
 	claims, err := api.Signer.Verify(credential, time.Now())
 	if err != nil {
-		return Caller{}, nil, err
+		return caller{}, nil, err
 	}
-	return Caller{
-		Kind: Operator, Name: claims.Subject, Role: claims.Role, until: claims.ExpiresAt, token: claims.ID,
-	}, nil, nil
+	who := identity.Caller{Kind: identity.Operator, Name: claims.Subject, Role: claims.Role}
+	return caller{who: who, until: claims.ExpiresAt, token: claims.ID}, nil, nil
 }
 
 // holder returns the agent or external actor that has a key.
-func (api *API) holder(key string) (Caller, bool) {
+func (api *API) holder(key string) (caller, bool) {
 	if api.Agent != nil {
-		if name, run, ok := api.Agent(key); ok {
-			return Caller{Kind: Agent, Name: name, Run: run, key: &key}, true
+		if name, ok := api.Agent(key); ok {
+			return caller{who: identity.Caller{Kind: identity.Agent, Name: name}, key: &key}, true
 		}
 	}
 	if api.Actor != nil {
 		if id, ok := api.Actor(key); ok {
-			return Caller{Kind: Outsider, Name: id, key: &key}, true
+			return caller{who: identity.Caller{Kind: identity.Outsider, Name: id}, key: &key}, true
 		}
 	}
-	return Caller{}, false
+	return caller{}, false
 }
 
 var errLapsed = unauthenticated("the credential does not hold any more", "")
 
 // lapsed reports whether a caller's credential was revoked. Other ends need no check: runs end
 // with their socket, and expired tokens with the context of the request.
-func (api *API) lapsed(c Caller) bool {
+func (api *API) lapsed(c caller) bool {
 	switch {
 	case c.token != "":
 		return api.Signer.Issued != nil && !api.Signer.Issued(c.token)
 	case c.key != nil:
 		now, ok := api.holder(*c.key)
-		return !ok || now.Kind != c.Kind || now.Name != c.Name || now.Run != c.Run
+		return !ok || now.who.Kind != c.who.Kind || now.who.Name != c.who.Name
 	}
 	return false
 }
 
 // identify returns the caller of a request, by its credential or else by its listener. A
 // credential replaces the listener's caller; rights are not combined.
-func (api *API) identify(e *listenerInfo, r *http.Request) (Caller, *runSocket, error) {
+func (api *API) identify(e *listenerInfo, r *http.Request) (caller, *runSocket, error) {
 	credential, refusal := credentialOf(r.Header)
 	if refusal != nil {
-		return Caller{}, nil, refusal
+		return caller{}, nil, refusal
 	}
 	if credential == "" || e.visit != nil {
 		own, err := api.descends(e, r)
 		if err != nil || credential == "" {
-			return own, e.visit, err
+			return caller{who: own}, e.visit, err
 		}
 	}
-	caller, v, err := api.bearer(credential)
+	c, v, err := api.bearer(credential)
 	if err != nil || e.visit == nil {
-		return caller, v, err
+		return c, v, err
 	}
-	if !e.visit.is(caller) {
-		return Caller{}, nil, denied("this is the socket of " + e.caller.String() + ", and the credential is that of another")
+	if !e.visit.is(c.who) {
+		return caller{}, nil, denied("this is the socket of " + displayName(e.caller) + ", and the credential is that of another")
 	}
-	return e.caller, e.visit, nil
+	return caller{who: e.caller}, e.visit, nil
 }
 
 // granting are the operations that grant or revoke access. Over the network they require an
@@ -145,7 +145,7 @@ var granting = []string{"issue-key", "rotate-key", "revoke-key", "issue-registra
 
 // mayAsk returns an error if an operation grants access and the caller may not do that. Only
 // administrators and the owner of the socket may.
-func mayAsk(c Caller, operation string) error {
+func mayAsk(c identity.Caller, operation string) error {
 	if c.Role == "" || c.Role == wire.PersonAdmin || !slices.Contains(granting, operation) {
 		return nil
 	}
@@ -157,10 +157,15 @@ func mayAsk(c Caller, operation string) error {
 
 // ask performs an operation for a caller that may use it.
 func (api *API) ask(ctx context.Context, name string, request []byte) (any, error) {
-	if err := mayAsk(CallerOf(ctx), name); err != nil {
+	from := CallerOf(ctx)
+	if err := mayAsk(from, name); err != nil {
 		return nil, err
 	}
-	answer, err := api.Operations[name](ctx, request)
+	do := api.Operations[name]
+	if do == nil {
+		do = func(ctx context.Context, request []byte) (any, error) { return api.Ask(ctx, from, name, request) }
+	}
+	answer, err := do(ctx, request)
 	if err != nil || name != "issue-token" {
 		return answer, err
 	}
@@ -168,7 +173,7 @@ func (api *API) ask(ctx context.Context, name string, request []byte) (any, erro
 }
 
 // do performs an operation with a decoded body for a caller that may use it.
-func (api *API) do(ctx context.Context, from Caller, operation string, body any) (any, error) {
+func (api *API) do(ctx context.Context, from identity.Caller, operation string, body any) (any, error) {
 	if err := mayAsk(from, operation); err != nil {
 		return nil, err
 	}

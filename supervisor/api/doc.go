@@ -13,7 +13,7 @@
 //
 // # Callers
 //
-// A Caller is known by its listener and its credential:
+// A caller is known by its listener and its credential:
 //
 //	listener                 without a credential   with a credential
 //	the operators' socket    an operator, of all    who it says

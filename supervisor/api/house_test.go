@@ -16,45 +16,38 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/identity"
 	"orchestrator/wire/object"
 )
 
-// house is a small API with one of everything, and all its listeners: TCP, the operators'
+// house is an API with all operations and routes, and all its listeners: TCP, the operators'
 // socket, and a socket for each run.
 type house struct {
-	door   *API
-	tcp    *TCPListener
-	socket string
+	*hearsay // what the routes ask
+	door     *API
+	tcp      *TCPListener
+	socket   string
 }
 
 // build serves a house. change may change its API before.
 func build(t *testing.T, change func(*API), guard TCP) *house {
 	t.Helper()
-	h := &house{socket: filepath.Join(t.TempDir(), "api.sock")}
+	h := &house{hearsay: new(hearsay), socket: filepath.Join(t.TempDir(), "api.sock")}
 	operators, err := Listen(h.socket)
 	require.NoError(t, err)
 	h.tcp, err = ListenTCP("127.0.0.1:0", guard)
 	require.NoError(t, err)
 	h.door = &API{
 		MaxBody: 1 << 10, Log: hclog.NewNullLogger(), Runs: NewRuns(operators), Signer: signer(t),
-		Operations: map[string]Operation{"look": whoAsks, "do": whoAsks, "watch": whoAsks, "rule": whoAsks},
 		Lists: map[string]List{"events": func(ctx context.Context, _ url.Values, send func(any) error) error {
 			return send(spell(CallerOf(ctx)))
 		}},
-		WithKey:   func(operation string) bool { return operation == "look" || operation == "do" },
-		Writes:    func(operation string) bool { return operation == "do" || operation == "rule" },
-		Agent:     func(key string) (name, run string, ok bool) { return "coder", "", key == "orc_coder" },
-		Actor:     func(token string) (id string, ok bool) { return "HO:far", token == "orc_far" },
-		WithActor: func(operation string) bool { return operation == "look" || operation == "rule" },
-		Routes: []Route{
-			{Pattern: "GET /api/v1/tasks", Access: Operators, Do: sayWho},
-			{Pattern: "POST /api/v1/tasks", Access: Operators, Do: sayWho},
-			{Pattern: "GET /api/v1/server/tasks", Access: Agents, Do: sayWho},
-			{Pattern: "POST /api/v1/server/tasks", Access: Agents, Do: sayWho},
-			{Pattern: "GET /api/v1/all", Access: Known, Do: sayWho},
-			{Pattern: "POST /api/v1/all", Access: Known, Do: sayWho},
-			{Pattern: "POST /api/v1/servers/register", Access: Public, Do: sayWho},
+		Ask: func(_ context.Context, from identity.Caller, _ string, _ []byte) (any, error) {
+			return spell(from), nil
 		},
+		Agent: func(key string) (name string, ok bool) { return "coder", key == "orc_coder" },
+		Actor: func(token string) (id string, ok bool) { return "HO:far", token == "orc_far" },
+		Do:    h.do, Refused: h.refuse,
 	}
 	h.door.Runs.URL = h.tcp.URL()
 	if change != nil {
@@ -66,13 +59,8 @@ func build(t *testing.T, change func(*API), guard TCP) *house {
 
 var whoAsks = Do(func(ctx context.Context, _ struct{}) (any, error) { return spell(CallerOf(ctx)), nil })
 
-func sayWho(w http.ResponseWriter, r *http.Request) error {
-	_, err := fmt.Fprintf(w, "%q\n", spell(CallerOf(r.Context())))
-	return err
-}
-
 // spell returns a caller as one word.
-func spell(c Caller) string {
+func spell(c identity.Caller) string {
 	return fmt.Sprintf("%d/%s/%s/%s/%v", c.Kind, c.Name, c.Run, c.Role, c.Wide)
 }
 

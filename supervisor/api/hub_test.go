@@ -12,6 +12,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/identity"
 )
 
 const (
@@ -129,12 +130,12 @@ func TestHubRoutes(t *testing.T) {
 	} {
 		route := routeOf(t, test.route)
 		by := h.as(token)
-		want := Caller{Kind: Operator, Name: "ann", Role: wire.PersonOperator}
+		want := identity.Caller{Kind: identity.Operator, Name: "ann", Role: wire.PersonOperator}
 		switch route.access {
 		case Agents:
-			by, want = h.as(withKey("coder")), Caller{Kind: Agent, Name: "coder", Wide: strings.HasPrefix(test.path, "/api/v1/server/")}
+			by, want = h.as(withKey("coder")), identity.Caller{Kind: identity.Agent, Name: "coder", Wide: strings.HasPrefix(test.path, "/api/v1/server/")}
 		case Public:
-			by, want = h.as(nil), Caller{}
+			by, want = h.as(nil), identity.Caller{}
 		}
 		response, answer := h.ask(t, by, route.method(), test.path, test.body)
 		require.Equal(t, test.status, response.StatusCode, "%s: %s", test.route, answer)
@@ -241,7 +242,7 @@ type comer struct {
 	by                      asks
 	looks, writes, asAgents bool
 	denied                  bool // a forbidden call has status 403
-	from                    Caller
+	from                    identity.Caller
 }
 
 func (h *hubHouse) comers(t *testing.T) []comer {
@@ -253,7 +254,9 @@ func (h *hubHouse) comers(t *testing.T) []comer {
 	}
 	later := time.Now().Add(time.Hour)
 	env, _ := h.run(t, "run-1")
-	ann := func(role string) Caller { return Caller{Kind: Operator, Name: "ann", Role: role} }
+	ann := func(role string) identity.Caller {
+		return identity.Caller{Kind: identity.Operator, Name: "ann", Role: role}
+	}
 	return []comer{
 		{name: "nobody", by: h.as(nil)},
 		{name: "garbage", by: h.as(http.Header{"Authorization": {"Bearer x.y.z"}})},
@@ -264,19 +267,19 @@ func (h *hubHouse) comers(t *testing.T) []comer {
 		{name: "a viewer", by: h.as(signed("t-1", wire.PersonViewer, later)), looks: true, from: ann(wire.PersonViewer)},
 		{name: "an operator", by: h.as(signed("t-1", wire.PersonOperator, later)), looks: true, writes: true, from: ann(wire.PersonOperator)},
 		{name: "an admin", by: h.as(signed("t-1", wire.PersonAdmin, later)), looks: true, writes: true, from: ann(wire.PersonAdmin)},
-		{name: "an agent", by: h.as(withKey("coder")), asAgents: true, from: Caller{Kind: Agent, Name: "coder"}},
-		{name: "another agent", by: h.as(withKey("other")), asAgents: true, denied: true, from: Caller{Kind: Agent, Name: "other"}},
-		{name: "a run", by: asks{client: over(env[EnvSocket])}, asAgents: true, from: Caller{Kind: Agent, Name: "coder", Run: "run-1"}},
-		{name: "a run by its token", by: h.as(http.Header{"X-Api-Key": {env[EnvToken]}}), asAgents: true, from: Caller{Kind: Agent, Name: "coder", Run: "run-1"}},
-		{name: "an actor from elsewhere", by: h.as(withToken("far")), from: Caller{Kind: Outsider, Name: "HO:far"}},
-		{name: "the operators' socket", by: h.at(), looks: true, writes: true, asAgents: true, from: Caller{Kind: Operator, Wide: true}},
+		{name: "an agent", by: h.as(withKey("coder")), asAgents: true, from: identity.Caller{Kind: identity.Agent, Name: "coder"}},
+		{name: "another agent", by: h.as(withKey("other")), asAgents: true, denied: true, from: identity.Caller{Kind: identity.Agent, Name: "other"}},
+		{name: "a run", by: asks{client: over(env[EnvSocket])}, asAgents: true, from: identity.Caller{Kind: identity.Agent, Name: "coder", Run: "run-1"}},
+		{name: "a run by its token", by: h.as(http.Header{"X-Api-Key": {env[EnvToken]}}), asAgents: true, from: identity.Caller{Kind: identity.Agent, Name: "coder", Run: "run-1"}},
+		{name: "an actor from elsewhere", by: h.as(withToken("far")), from: identity.Caller{Kind: identity.Outsider, Name: "HO:far"}},
+		{name: "the operators' socket", by: h.at(), looks: true, writes: true, asAgents: true, from: identity.Caller{Kind: identity.Operator, Wide: true}},
 	}
 }
 
 // decides answers an operation, but denies what belongs to another agent, and to people what is
 // for agents.
 func decides(q question) (any, error) {
-	if q.from.Name == "other" || q.from.Kind == Operator && (q.operation == "poll-tasks" || q.operation == "update-capabilities") {
+	if q.from.Name == "other" || q.from.Kind == identity.Operator && (q.operation == "poll-tasks" || q.operation == "update-capabilities") {
 		return nil, &wire.Error{Code: wire.CodeDenied, Message: "not for you"}
 	}
 	return answers[q.operation], nil
@@ -291,29 +294,29 @@ var bodies = map[string]string{
 }
 
 // want returns the expected status of a route, and the caller that the operation gets.
-func (c *comer) want(route *route) (status int, from Caller) {
+func (c *comer) want(route *route) (status int, from identity.Caller) {
 	reads := route.method() == http.MethodGet
 	from = c.from
-	if from.Kind == Agent {
+	if from.Kind == identity.Agent {
 		from.Wide = strings.HasPrefix(route.path(), "/api/v1/server/")
 	}
 	switch route.access {
 	case Public:
-		return route.write.status, Caller{}
+		return route.write.status, identity.Caller{}
 	case Agents:
 		switch {
 		case !c.asAgents:
-			return http.StatusUnauthorized, Caller{}
-		case c.denied, from.Kind == Operator && (route.operation == "poll-tasks" || route.operation == "update-capabilities"):
+			return http.StatusUnauthorized, identity.Caller{}
+		case c.denied, from.Kind == identity.Operator && (route.operation == "poll-tasks" || route.operation == "update-capabilities"):
 			return http.StatusForbidden, from
 		}
 		return route.write.status, from
 	}
 	switch {
 	case !c.looks:
-		return http.StatusUnauthorized, Caller{}
+		return http.StatusUnauthorized, identity.Caller{}
 	case !reads && !c.writes:
-		return http.StatusForbidden, Caller{}
+		return http.StatusForbidden, identity.Caller{}
 	}
 	return route.write.status, from
 }
@@ -332,11 +335,11 @@ func TestHubAccess(t *testing.T) {
 			response, text := h.ask(t, c.by, route.method(), filled(route), bodies[route.read.schema])
 			require.Equal(t, status, response.StatusCode, "%s: %s: %s", c.name, route.pattern, text)
 			asked, refused := h.taken()
-			if from == (Caller{}) && route.access != Public {
+			if from == (identity.Caller{}) && route.access != Public {
 				code := map[int]wire.Code{401: wire.CodeUnauthenticated, 403: wire.CodeDenied}[status]
 				requireRefused(t, response, text, status, code)
 				require.Empty(t, asked, "%s: %s", c.name, route.pattern)
-				if c.from.Kind != Unknown { // a denied call of a known caller is noted
+				if c.from.Kind != identity.Unknown { // a denied call of a known caller is noted
 					require.Len(t, refused, 1, "%s: %s", c.name, route.pattern)
 					require.Equal(t, question{from: c.from, operation: route.operation, body: refused[0].body}, refused[0])
 				}

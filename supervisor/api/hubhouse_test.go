@@ -9,13 +9,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/identity"
 	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
@@ -29,12 +29,12 @@ type hearsay struct {
 }
 
 type question struct {
-	from      Caller
+	from      identity.Caller
 	operation string
 	body      any // of a refusal: why
 }
 
-func (h *hearsay) do(_ context.Context, from Caller, operation string, body any) (any, error) {
+func (h *hearsay) do(_ context.Context, from identity.Caller, operation string, body any) (any, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	q := question{from: lasting(from), operation: operation, body: body}
@@ -45,15 +45,15 @@ func (h *hearsay) do(_ context.Context, from Caller, operation string, body any)
 	return answers[operation], nil
 }
 
-func (h *hearsay) refuse(from Caller, operation string, err *wire.Error) {
+func (h *hearsay) refuse(from identity.Caller, operation string, err *wire.Error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.refused = append(h.refused, question{from: lasting(from), operation: operation, body: err})
 }
 
-// lasting returns a caller without the contents of its token and without its connection.
-func lasting(c Caller) Caller {
-	c.until, c.token, c.key, c.via = time.Time{}, "", nil, ""
+// lasting returns a caller without its connection.
+func lasting(c identity.Caller) identity.Caller {
+	c.Via = ""
 	return c
 }
 
@@ -123,29 +123,23 @@ var answers = func() map[string]any {
 	return found
 }()
 
-// hubHouse is a house with a hub and a bus. Every response is compared with the OpenAPI
-// document.
+// hubHouse is a house with mail. Every response is compared with the OpenAPI document.
 type hubHouse struct {
 	*house
-	*hearsay
 	post     *post
 	document *document
 }
 
 func buildHub(t *testing.T, change func(*API)) *hubHouse {
 	t.Helper()
-	h := &hubHouse{hearsay: new(hearsay), post: newPost()}
+	h := &hubHouse{post: newPost()}
 	h.house = build(t, func(d *API) {
-		d.Routes, d.MaxBody, d.Depth = nil, 1<<16, 8
-		d.Do, d.Refused, d.OpenMail = h.do, h.refuse, h.post.open
+		d.MaxBody, d.Depth, d.OpenMail = 1<<16, 8, h.post.open
 		d.Actor = func(token string) (id string, ok bool) {
 			name, ok := strings.CutPrefix(token, "orc_c_")
 			return "HO:" + name, ok
 		}
-		d.Agent = func(key string) (name, run string, ok bool) {
-			name, ok = strings.CutPrefix(key, "orc_a_")
-			return name, "", ok
-		}
+		d.Agent = func(key string) (name string, ok bool) { return strings.CutPrefix(key, "orc_a_") }
 		d.Signer.Issued = func(id string) bool { return id != "t-gone" }
 		if change != nil {
 			change(d)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/identity"
 )
 
 // TestStreamsEndWithTheirToken checks that a stream sends nothing after its token was revoked,
@@ -92,7 +93,7 @@ func TestMailEndsWithItsCredential(t *testing.T) {
 		"an actor's token is another's":         {credential: "orc_moved"},
 		"an actor's token is an agent's":        {credential: "orc_turned"},
 		"an agent's key is void":                {credential: "orc_agent"},
-		"an agent's key is for another run":     {credential: "orc_run"},
+		"an agent's key is another's":           {credential: "orc_given"},
 		"an operator's token is revoked":        {ttl: time.Hour},
 		"the time of an operator's token comes": {ttl: 50*time.Second - leeway, over: true},
 	} {
@@ -100,16 +101,16 @@ func TestMailEndsWithItsCredential(t *testing.T) {
 			var void atomic.Bool
 			p := newPost()
 			d := mailDoor(p)
-			d.Agent = func(key string) (agent, run string, ok bool) {
+			d.Agent = func(key string) (agent string, ok bool) {
 				switch {
-				case key == "orc_run" && void.Load():
-					return "coder", "run-2", true
-				case key == "orc_run":
-					return "coder", "run-1", true
+				case key == "orc_given" && void.Load():
+					return "reviewer", true
+				case key == "orc_given":
+					return "coder", true
 				case key == "orc_turned":
-					return "HO:far", "", void.Load()
+					return "HO:far", void.Load()
 				}
-				return "coder", "", key == "orc_agent" && !void.Load()
+				return "coder", key == "orc_agent" && !void.Load()
 			}
 			d.Actor = func(token string) (id string, ok bool) {
 				if token == "orc_moved" && void.Load() {
@@ -119,7 +120,7 @@ func TestMailEndsWithItsCredential(t *testing.T) {
 			}
 			d.Signer = signer(t)
 			d.Signer.Issued = func(string) bool { return !void.Load() || test.over }
-			visitAs(t, Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
+			visitAs(t, identity.Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
 				credential := test.credential
 				if credential == "" {
 					var err error
@@ -160,8 +161,8 @@ func TestLinesEndWithTheirKey(t *testing.T) {
 	var void atomic.Bool
 	lines := make(chan string, 1)
 	h := build(t, func(d *API) {
-		d.Agent = func(key string) (name, run string, ok bool) { return "coder", "", key == "orc_coder" && !void.Load() }
-		d.Streams = map[string]Stream{"follow": func(_ context.Context, _ []byte, send func(any) error) error {
+		d.Agent = func(key string) (name string, ok bool) { return "coder", key == "orc_coder" && !void.Load() }
+		d.Ask, d.Streams = nil, map[string]Stream{"query-tasks": func(_ context.Context, _ []byte, send func(any) error) error {
 			for line := range lines {
 				if err := send(line); err != nil {
 					return err
@@ -169,10 +170,9 @@ func TestLinesEndWithTheirKey(t *testing.T) {
 			}
 			return nil
 		}}
-		d.WithKey = func(string) bool { return true }
 	}, TCP{})
 	lines <- "first"
-	request, err := http.NewRequest(http.MethodPost, h.tcp.URL()+"/api/v1/operations/follow", nil)
+	request, err := http.NewRequest(http.MethodPost, h.tcp.URL()+"/api/v1/operations/query-tasks", nil)
 	require.NoError(t, err)
 	request.Header.Set("X-API-Key", "orc_coder")
 	response, err := over("").Do(request)
@@ -199,7 +199,7 @@ func TestMailEndsWithItsRun(t *testing.T) {
 			by = h.as(http.Header{"X-Api-Key": {env[EnvToken]}})
 		}
 		stream := by.listen(t, "").begins(t)
-		require.Equal(t, []opening{{from: Caller{Kind: Agent, Name: "coder", Run: "run-" + way}}}, h.post.taken())
+		require.Equal(t, []opening{{from: identity.Caller{Kind: identity.Agent, Name: "coder", Run: "run-" + way}}}, h.post.taken())
 		end()
 		text, _ := stream.rest()
 		require.Empty(t, text)
@@ -215,11 +215,11 @@ func TestMailForTooManyReaders(t *testing.T) {
 	p := newPost()
 	d := mailDoor(p)
 	var noted []string
-	d.Refused = func(from Caller, operation string, err *wire.Error) {
-		noted = append(noted, from.String()+" "+operation+" "+string(err.Code))
+	d.Refused = func(from identity.Caller, operation string, err *wire.Error) {
+		noted = append(noted, displayName(from)+" "+operation+" "+string(err.Code))
 	}
 	d.Actor = func(token string) (id string, ok bool) { return token[len(KeyPrefix):], true }
-	visitAs(t, Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
+	visitAs(t, identity.Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
 		by := func(actor string) asks {
 			return asks{client: c, header: http.Header{"X-Api-Key": {KeyPrefix + actor}}}
 		}
@@ -253,7 +253,7 @@ func TestMailForTooManyReaders(t *testing.T) {
 
 func TestReadersAreCounted(t *testing.T) {
 	var s readers
-	full := func(c Caller) (leave func()) {
+	full := func(c identity.Caller) (leave func()) {
 		for range maxReaders {
 			var refusal *wire.Error
 			leave, refusal = s.enter(c)
@@ -263,12 +263,11 @@ func TestReadersAreCounted(t *testing.T) {
 		require.NotNil(t, refusal)
 		return leave
 	}
-	leave := full(Caller{Kind: Agent, Name: "a", Run: "1"})
-	full(Caller{Kind: Agent, Name: "a", Run: "2"})
-	full(Caller{Kind: Agent, Name: "a"})
-	full(Caller{Kind: Operator, Name: "a"})
-	key := "orc_x"
+	leave := full(identity.Caller{Kind: identity.Agent, Name: "a", Run: "1"})
+	full(identity.Caller{Kind: identity.Agent, Name: "a", Run: "2"})
+	full(identity.Caller{Kind: identity.Agent, Name: "a"})
+	full(identity.Caller{Kind: identity.Operator, Name: "a"})
 	leave()
-	_, refusal := s.enter(Caller{Kind: Agent, Name: "a", Run: "1", key: &key})
+	_, refusal := s.enter(identity.Caller{Kind: identity.Agent, Name: "a", Run: "1", Via: `,"credential":"k1"`})
 	require.Nil(t, refusal, "whichever of its credentials it shows")
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"orchestrator/wire"
+	"orchestrator/wire/identity"
 )
 
 // maxBuckets bounds the callers that are counted separately. Further callers share one limit,
@@ -69,8 +70,8 @@ func (l *limits) sweep(now time.Time) {
 // bucketName returns the name under which a caller is counted: its own name for any of its
 // credentials, otherwise its address. Of an IPv6 address only the network part counts, because
 // the host can choose the rest.
-func bucketName(c Caller, address string) string {
-	if c.Kind != Unknown {
+func bucketName(c identity.Caller, address string) string {
+	if c.Kind != identity.Unknown {
 		return fmt.Sprintf("%d %s", c.Kind, c.Name)
 	}
 	host, _, err := net.SplitHostPort(address)
@@ -101,18 +102,18 @@ type readers struct {
 // holder identifies a caller whose streams are counted together. Each run of an agent has its
 // own count.
 type holder struct {
-	kind      CallerKind
+	kind      identity.Kind
 	name, run string
 }
 
 // enter counts a stream until leave is called.
-func (r *readers) enter(c Caller) (leave func(), refusal *wire.Error) {
+func (r *readers) enter(c identity.Caller) (leave func(), refusal *wire.Error) {
 	h := holder{kind: c.Kind, name: c.Name, run: c.Run}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.open[h] >= maxReaders {
 		return nil, &wire.Error{
-			Code: wire.CodeLimited, Message: fmt.Sprintf("%s has %d streams open", c, maxReaders),
+			Code: wire.CodeLimited, Message: fmt.Sprintf("%s has %d streams open", displayName(c), maxReaders),
 			Hint: "Close those that are not read",
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/identity"
 )
 
 func TestLimits(t *testing.T) {
@@ -47,11 +48,11 @@ func TestBucketNames(t *testing.T) {
 		"@":                    "@",
 		"pipe:1":               "pipe",
 	} {
-		require.Equal(t, want, bucketName(Caller{}, address))
+		require.Equal(t, want, bucketName(identity.Caller{}, address))
 	}
-	one := bucketName(Caller{Kind: Agent, Name: "a", Run: "1"}, "192.0.2.1:80")
-	require.Equal(t, one, bucketName(Caller{Kind: Agent, Name: "a"}, "@"), "whichever of its credentials it shows")
-	require.NotEqual(t, one, bucketName(Caller{Kind: Operator, Name: "a"}, "@"))
+	one := bucketName(identity.Caller{Kind: identity.Agent, Name: "a", Run: "1"}, "192.0.2.1:80")
+	require.Equal(t, one, bucketName(identity.Caller{Kind: identity.Agent, Name: "a"}, "@"), "whichever of its credentials it shows")
+	require.NotEqual(t, one, bucketName(identity.Caller{Kind: identity.Operator, Name: "a"}, "@"))
 }
 
 // Rows: A-164, K-06.
@@ -59,16 +60,15 @@ func TestTooManyRequests(t *testing.T) {
 	door := func() *API {
 		return &API{
 			Rate:       1,
-			Operations: map[string]Operation{"look": Do(func(context.Context, struct{}) (any, error) { return "seen", nil })},
-			Agent:      func(key string) (name, run string, ok bool) { return key, "", key != "orc_wrong" },
-			WithKey:    func(string) bool { return true },
+			Operations: map[string]Operation{"poll-messages": Do(func(context.Context, struct{}) (any, error) { return "seen", nil })},
+			Agent:      func(key string) (name string, ok bool) { return key, key != "orc_wrong" },
 		}
 	}
 	ask := func(t *testing.T, c *http.Client, key string) (int, string) {
 		t.Helper()
-		return asks{client: c, header: http.Header{"X-Api-Key": {key}}}.post(t, "operations/look", "{}")
+		return asks{client: c, header: http.Header{"X-Api-Key": {key}}}.post(t, "operations/poll-messages", "{}")
 	}
-	visitAs(t, Caller{}, door(), func(t *testing.T, c *http.Client, _ *pipes) {
+	visitAs(t, identity.Caller{}, door(), func(t *testing.T, c *http.Client, _ *pipes) {
 		for _, want := range []struct {
 			key    string
 			status int
@@ -82,42 +82,42 @@ func TestTooManyRequests(t *testing.T) {
 		status, _ := ask(t, c, "orc_a")
 		require.Equal(t, http.StatusOK, status, "after what Retry-After says")
 	})
-	visitAs(t, Caller{Kind: Agent, Name: "a", Run: "1"}, door(), func(t *testing.T, c *http.Client, _ *pipes) {
+	visitAs(t, identity.Caller{Kind: identity.Agent, Name: "a", Run: "1"}, door(), func(t *testing.T, c *http.Client, _ *pipes) {
 		for _, want := range []int{200, 429} {
-			status, _ := asks{client: c}.post(t, "operations/look", "{}")
+			status, _ := asks{client: c}.post(t, "operations/poll-messages", "{}")
 			require.Equal(t, want, status, "an agent has its measure at every door")
 		}
 	})
 	known := door()
 	known.Signer = signer(t)
-	visitAs(t, Caller{}, known, func(t *testing.T, c *http.Client, _ *pipes) {
+	visitAs(t, identity.Caller{}, known, func(t *testing.T, c *http.Client, _ *pipes) {
 		token, err := known.Signer.Sign(Claims{ID: "t", Subject: "ann", Role: wire.PersonAdmin, ExpiresAt: time.Now().Add(time.Hour)})
 		require.NoError(t, err)
 		for _, want := range []int{200, 429} {
-			status, _ := asks{client: c, header: http.Header{"Authorization": {"Bearer " + token}}}.post(t, "operations/look", "{}")
+			status, _ := asks{client: c, header: http.Header{"Authorization": {"Bearer " + token}}}.post(t, "operations/poll-messages", "{}")
 			require.Equal(t, want, status, "so has an operator from elsewhere")
 		}
 	})
-	visitAs(t, Caller{}, door(), func(t *testing.T, c *http.Client, _ *pipes) {
+	visitAs(t, identity.Caller{}, door(), func(t *testing.T, c *http.Client, _ *pipes) {
 		for _, want := range []int{401, 429} {
-			status, _ := asks{client: c}.post(t, "operations/look", "{}")
+			status, _ := asks{client: c}.post(t, "operations/poll-messages", "{}")
 			require.Equal(t, want, status, "who is not known has it by the address")
 		}
 	})
-	visitAs(t, Caller{Kind: Operator, Wide: true}, door(), func(t *testing.T, c *http.Client, _ *pipes) {
+	visitAs(t, identity.Caller{Kind: identity.Operator, Wide: true}, door(), func(t *testing.T, c *http.Client, _ *pipes) {
 		for range 20 {
-			status, _ := asks{client: c}.post(t, "operations/look", "{}")
+			status, _ := asks{client: c}.post(t, "operations/poll-messages", "{}")
 			require.Equal(t, http.StatusOK, status, "an operator at its own socket waits for nothing")
 		}
 	})
 }
 
 func TestRetryAfter(t *testing.T) {
-	d := &API{Rate: 1, Routes: []Route{{Pattern: "GET /api/v1/open", Access: Public, Do: func(http.ResponseWriter, *http.Request) error { return nil }}}}
-	visitAs(t, Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
+	d := &API{Rate: 1, Do: new(hearsay).do}
+	visitAs(t, identity.Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
 		limited := 0
 		for range 20 {
-			response, err := c.Get("http://x/api/v1/open")
+			response, err := c.Get("http://x/health")
 			require.NoError(t, err)
 			require.NoError(t, response.Body.Close())
 			if response.StatusCode == http.StatusTooManyRequests {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"orchestrator/wire"
+	"orchestrator/wire/identity"
 )
 
 // A process that descends from this one was started by an agent. At the operators' socket it would
@@ -81,13 +82,13 @@ func withPeer(ctx context.Context, conn net.Conn) context.Context {
 
 // descends returns the caller at the socket of an operator or a run, or an error if the process at
 // the other end may not be that caller. An agent that may operate is the operator of its name.
-func (api *API) descends(e *listenerInfo, r *http.Request) (Caller, error) {
+func (api *API) descends(e *listenerInfo, r *http.Request) (identity.Caller, error) {
 	p, _ := r.Context().Value(peerKey{}).(*peer)
 	if p == nil || p.err == nil && (!p.Below || e.visit != nil && p.Run == e.visit.caller.Run) {
 		return e.caller, nil
 	}
 	if p.err != nil {
-		return Caller{}, denied(fmt.Sprintf("it is not known from where process %d comes: %v", p.PID, p.err))
+		return identity.Caller{}, denied(fmt.Sprintf("it is not known from where process %d comes: %v", p.PID, p.err))
 	}
 	agent := api.Runs.agentOf(p.Run)
 	if e.visit == nil && agent != "" && api.MayOperate != nil && api.MayOperate(agent) {
@@ -101,13 +102,13 @@ func (api *API) descends(e *listenerInfo, r *http.Request) (Caller, error) {
 	}
 	whom, place := "the operator", "the operators' socket"
 	if e.visit != nil {
-		whom, place = e.visit.caller.String(), "the socket of "+e.visit.caller.String()
+		whom, place = displayName(e.visit.caller), "the socket of "+displayName(e.visit.caller)
 	}
 	program := fmt.Sprintf("%s (process %d)", wire.Visible(p.Program), p.PID)
 	if api.Trespass != nil {
 		api.Trespass(agent, p.Run, fmt.Sprintf("tried to be %s: %s asked for %s %s at %s", whom, program, r.Method, wire.Visible(r.URL.Path), place))
 	}
-	return Caller{Kind: Agent, Name: agent, Run: p.Run}, &wire.Error{
+	return identity.Caller{Kind: identity.Agent, Name: agent, Run: p.Run}, &wire.Error{
 		Code: wire.CodeDenied, Message: program + " was started by " + who + ", and this is " + place,
 		Hint: "An agent asks at $ORC_SOCKET, and speaks for itself there",
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/identity"
 )
 
 // A process from below an agent is that agent at the socket of its run, and nothing at any other
@@ -18,7 +19,7 @@ import (
 // Rows: S-01.
 func TestDescent(t *testing.T) {
 	runOf := func(agent, run string) *runSocket {
-		return &runSocket{caller: Caller{Kind: Agent, Name: agent, Run: run}}
+		return &runSocket{caller: identity.Caller{Kind: identity.Agent, Name: agent, Run: run}}
 	}
 	mine, other := runOf("mine", "r1"), runOf("other", "r2")
 	runs := &Runs{visits: map[[sha256.Size]byte]*runSocket{{1}: mine, {2}: other, {3}: runOf("boss", "r3")}}
@@ -27,7 +28,7 @@ func TestDescent(t *testing.T) {
 		Runs: runs, MayOperate: func(agent string) bool { return agent == "boss" },
 		Trespass: func(agent, run, text string) { trespasses = append(trespasses, agent+" "+run+": "+text) },
 	}
-	operators := &listenerInfo{caller: Caller{Kind: Operator}}
+	operators := &listenerInfo{caller: identity.Caller{Kind: identity.Operator}}
 	at := func(v *runSocket) *listenerInfo { return &listenerInfo{caller: v.caller, visit: v} }
 	below := func(run string) *peer {
 		return &peer{Origin: Origin{PID: 7, Program: "curl\x1b", Below: true, Run: run}}
@@ -35,14 +36,14 @@ func TestDescent(t *testing.T) {
 	for name, test := range map[string]struct {
 		at      *listenerInfo
 		peer    *peer
-		want    Caller
+		want    identity.Caller
 		refusal string
 	}{
 		"the user":                {at: operators, peer: &peer{Origin: Origin{PID: 7}}, want: operators.caller},
 		"root":                    {at: operators, want: operators.caller},
 		"the user at a run":       {at: at(mine), peer: &peer{Origin: Origin{PID: 7}}, want: mine.caller},
 		"its own socket":          {at: at(mine), peer: below("r1"), want: mine.caller},
-		"an agent that operates":  {at: operators, peer: below("r3"), want: Caller{Kind: Operator, Name: "agent:boss"}},
+		"an agent that operates":  {at: operators, peer: below("r3"), want: identity.Caller{Kind: identity.Operator, Name: "agent:boss"}},
 		"an agent":                {at: operators, peer: below("r1"), refusal: `curl\x1b (process 7) was started by agent mine, and this is the operators' socket`},
 		"an orphan of no run":     {at: operators, peer: below(""), refusal: `curl\x1b (process 7) was started by an agent, and this is the operators' socket`},
 		"another run":             {at: at(other), peer: below("r1"), refusal: `curl\x1b (process 7) was started by agent mine, and this is the socket of agent other`},
@@ -67,7 +68,7 @@ func TestDescent(t *testing.T) {
 			require.True(t, ok)
 			require.Equal(t, wire.CodeDenied, refused.Code)
 			require.Equal(t, test.refusal, refused.Message)
-			require.NotEqual(t, Operator, got.Kind)
+			require.NotEqual(t, identity.Operator, got.Kind)
 			require.Equal(t, test.peer.err == nil, len(trespasses) == 1, "the user is told: %q", trespasses)
 		})
 	}

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"orchestrator/wire/identity"
 )
 
 // Listen opens a unix socket that only this user can use. It replaces a socket at which no
@@ -102,7 +104,7 @@ func (s *Socket) Remove() {
 }
 
 func (s *Socket) entrance() *listenerInfo {
-	return &listenerInfo{caller: Caller{Kind: Operator, Wide: true}}
+	return &listenerInfo{caller: identity.Caller{Kind: identity.Operator, Wide: true}}
 }
 
 // Accept waits for a connection of this user or root.
@@ -196,7 +198,7 @@ func Dial(ctx context.Context, path string) (net.Conn, error) {
 
 // listenerInfo holds what a listener determines about its callers.
 type listenerInfo struct {
-	caller Caller          // the caller if a request has no credential
+	caller identity.Caller // the caller if a request has no credential
 	visit  *runSocket      // the run whose socket it is, or nil
 	hosts  map[string]bool // accepted host names; nil: all
 }
@@ -304,7 +306,7 @@ func (i *Inside) Close() error {
 func (i *Inside) Addr() net.Addr { return &net.UnixAddr{Name: "inside", Net: "unix"} }
 
 func (i *Inside) entrance() *listenerInfo {
-	return &listenerInfo{caller: Caller{Kind: Operator, Wide: true}}
+	return &listenerInfo{caller: identity.Caller{Kind: identity.Operator, Wide: true}}
 }
 
 // TCP configures a TCP listener.

@@ -56,7 +56,7 @@ func TestTLS(t *testing.T) {
 		return &http.Client{Transport: &http.Transport{TLSClientConfig: c, DisableKeepAlives: true, ForceAttemptHTTP2: true}}
 	}
 	a := asks{client: encrypted(&tls.Config{}), url: h.tcp.URL(), header: http.Header{"X-Api-Key": {"orc_coder"}}}
-	response, text := a.do(t, http.MethodGet, "/api/v1/server/tasks", "")
+	response, text := a.do(t, http.MethodPost, "/api/v1/operations/poll-messages", "")
 	require.Equal(t, http.StatusOK, response.StatusCode)
 	require.Equal(t, `"2/coder///false"`, text)
 	require.EqualValues(t, tls.VersionTLS13, response.TLS.Version)
@@ -69,7 +69,7 @@ func TestTLS(t *testing.T) {
 
 	_, err := encrypted(&tls.Config{MaxVersion: tls.VersionTLS12}).Get(h.tcp.URL())
 	require.ErrorContains(t, err, "protocol version")
-	plain, err := http.Get(strings.Replace(h.tcp.URL(), "https:", "http:", 1) + "/api/v1/all")
+	plain, err := http.Get(strings.Replace(h.tcp.URL(), "https:", "http:", 1) + "/api/bus/poll")
 	require.NoError(t, err)
 	require.NoError(t, plain.Body.Close())
 	require.Equal(t, http.StatusBadRequest, plain.StatusCode, "nothing is served in the open")
@@ -147,7 +147,7 @@ func TestNamesOfTheHost(t *testing.T) {
 		"shop.example@evil.example":  403,
 		"[":                          403,
 	} {
-		for _, path := range []string{"/api/v1/all", "/nothing"} {
+		for _, path := range []string{"/api/bus/poll", "/nothing"} {
 			a := asks{client: over(""), url: h.tcp.URL(), header: http.Header{"Host": {host}, "X-Api-Key": {"orc_coder"}}}
 			response, text := a.do(t, http.MethodGet, path, "")
 			want := status
@@ -160,13 +160,13 @@ func TestNamesOfTheHost(t *testing.T) {
 		}
 	}
 	a := asks{client: over(h.socket), header: http.Header{"Host": {"evil.example"}}}
-	status, _ := a.post(t, "all", "")
+	status, _ := a.post(t, "operations/poll-messages", "")
 	require.Equal(t, http.StatusOK, status, "no page has a socket")
 }
 
 func TestNoPreflight(t *testing.T) {
 	h := build(t, nil, TCP{})
-	for _, path := range []string{"/api/v1/tasks", "/api/v1/operations/look", "/api/v1/servers/register", "/"} {
+	for _, path := range []string{"/api/v1/tasks", "/api/v1/operations/poll-messages", "/api/v1/servers/register", "/"} {
 		a := asks{client: over(""), url: h.tcp.URL(), header: http.Header{
 			"Origin": {"https://evil.example"}, "Access-Control-Request-Method": {"POST"},
 		}}

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/identity"
 	"orchestrator/wire/mail"
 )
 
@@ -35,7 +36,7 @@ func TestMailAsEvents(t *testing.T) {
 		require.Equal(t, []string{want}, stream.response.Header.Values(name))
 	}
 	require.Empty(t, stream.response.Header.Get("Content-Length"))
-	require.Equal(t, []opening{{from: Caller{Kind: Outsider, Name: "HO:far"}, actor: "HO:far"}}, h.post.taken())
+	require.Equal(t, []opening{{from: identity.Caller{Kind: identity.Outsider, Name: "HO:far"}, actor: "HO:far"}}, h.post.taken())
 
 	h.post.send(someMail(7))
 	stream.hears(t, "id: 7\nevent: task.assigned\ndata: "+mailText+"\n\n")
@@ -148,7 +149,7 @@ func TestMailForOneWhoTakesNothing(t *testing.T) {
 		var said bytes.Buffer
 		p := newPost()
 		d := mailDoor(p)
-		visitAs(t, Caller{Kind: Agent, Name: "coder", Run: "run-1"}, d, func(t *testing.T, c *http.Client, ways *pipes) {
+		visitAs(t, identity.Caller{Kind: identity.Agent, Name: "coder", Run: "run-1"}, d, func(t *testing.T, c *http.Client, ways *pipes) {
 			d.Log = hclog.New(&hclog.LoggerOptions{Output: &said})
 			conn, err := ways.dial(t.Context(), "", "")
 			require.NoError(t, err)
@@ -256,7 +257,7 @@ func TestMailEndsWithTheServer(t *testing.T) {
 		p := newPost()
 		d := mailDoor(p)
 		d.Log = hclog.NewNullLogger()
-		way := newPipes(Caller{Kind: Operator, Wide: true})
+		way := newPipes(identity.Caller{Kind: identity.Operator, Wide: true})
 		shut := serve(d, way)
 		transport := &http.Transport{DialContext: way.dial}
 		stream := asks{client: &http.Client{Transport: transport}}.listen(t, "").begins(t)
@@ -296,7 +297,7 @@ type post struct {
 
 // opening is a call that opened the mail.
 type opening struct {
-	from   Caller
+	from   identity.Caller
 	actor  string
 	cursor any // nil or a number
 }
@@ -322,7 +323,7 @@ func (p *post) breaks(err error) {
 	p.send()
 }
 
-func (p *post) open(ctx context.Context, from Caller, actor string, cursor *int64) (MailReader, error) {
+func (p *post) open(ctx context.Context, from identity.Caller, actor string, cursor *int64) (func(context.Context) ([]mail.Message, error), error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o := opening{from: lasting(from), actor: actor}
@@ -335,7 +336,7 @@ func (p *post) open(ctx context.Context, from Caller, actor string, cursor *int6
 		return nil, p.refuse
 	}
 	context.AfterFunc(ctx, func() { p.left <- struct{}{} })
-	return reader, nil
+	return reader.Next, nil
 }
 
 // taken returns the openings since its last call.

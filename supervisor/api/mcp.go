@@ -16,12 +16,12 @@ const mcpPath = "/mcp"
 // request of the operation and its answer are JSON. A handler that serves another protocol
 // uses it, so that its callers have the rights that they have everywhere.
 func (api *API) AskAs(ctx context.Context, r *http.Request, operation string, request []byte) ([]byte, error) {
-	caller := CallerOf(r.Context())
-	if refusal := api.toOperation(operation)(caller, r); refusal != nil {
-		api.noteRefused(caller, operation, refusal)
+	c := callerOf(r.Context())
+	if refusal := toOperation(operation)(c.who, r); refusal != nil {
+		api.noteRefused(c.who, operation, refusal)
 		return nil, refusal
 	}
-	answer, err := api.ask(withCaller(ctx, caller), operation, request)
+	answer, err := api.ask(withCaller(ctx, c), operation, request)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/identity"
 	"orchestrator/wire/trace"
 )
 
@@ -136,9 +137,11 @@ func TestTraceOfNewTasks(t *testing.T) {
 // Rows: D-13.
 func TestTraceComesWithRequests(t *testing.T) {
 	var sent string
-	note := func(_ context.Context, text []byte) (any, error) { sent = string(text); return &wire.TaskReply{}, nil }
 	h := buildHub(t, func(d *API) {
-		d.Operations = map[string]Operation{"submit-task": note, "submit-task-request": note, "update-task": note}
+		d.Ask = func(_ context.Context, _ identity.Caller, _ string, text []byte) (any, error) {
+			sent = string(text)
+			return &wire.TaskReply{}, nil
+		}
 	})
 	const block = `"observability":{"traceId":"` + theTrace + `","spanId":"` + theSpan + `"}`
 	for operation, want := range map[string]string{
@@ -200,10 +203,10 @@ func TestTraceGoesWithAnswers(t *testing.T) {
 		"a response of none":   {answer: response(nil)},
 	} {
 		h := buildHub(t, func(d *API) {
-			d.Operations = map[string]Operation{"get": func(context.Context, []byte) (any, error) { return test.answer, nil }}
+			d.Ask = func(context.Context, identity.Caller, string, []byte) (any, error) { return test.answer, nil }
 		})
 		h.answer = func(question) (any, error) { return test.answer, nil }
-		response, text := h.at().do(t, http.MethodPost, operationsPath+"get", `{}`)
+		response, text := h.at().do(t, http.MethodPost, operationsPath+"get-task", `{}`)
 		require.Equal(t, http.StatusOK, response.StatusCode, text)
 		require.Equal(t, test.want, response.Header.Get(traceparent), name)
 		asked, _ := h.taken()

@@ -17,25 +17,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/identity"
 	"orchestrator/wire/schema"
 )
 
 // everything returns an API with one of every kind of route.
 func everything() *API {
-	agents := map[string]bool{"get-task": true, "poll-tasks": true, "submit-task": true}
 	operation := Do(func(context.Context, struct{}) (any, error) { return nil, nil })
 	return &API{
-		Log: hclog.NewNullLogger(), Version: "1.2.3", WithKey: func(name string) bool { return agents[name] },
-		Operations: map[string]Operation{"get-task": operation, "poll-tasks": operation, "submit-task": operation, "submit-task-request": operation, "status": operation, "register-agent": operation, "new": operation},
+		Log: hclog.NewNullLogger(), Version: "1.2.3",
+		Ask:        func(context.Context, identity.Caller, string, []byte) (any, error) { return nil, nil },
+		Operations: map[string]Operation{"status": operation, "new": operation},
 		Streams:    map[string]Stream{"down": nil},
 		Lists:      map[string]List{"events": nil, "logs": nil, "others": nil},
 		Pipes:      map[string]Pipe{"pipe": nil},
-		Routes: []Route{
-			{Pattern: "GET /api/v1/mail/{box}", Access: Known}, {Pattern: "POST /api/v1/mail", Access: Agents},
-			{Pattern: "GET /api/v1/mail", Access: Operators}, {Pattern: "PUT /api/v1/mail", Access: Public},
-		},
-		Metrics: func(context.Context, io.Writer) error { return nil },
-		Do:      new(hearsay).do, OpenMail: newPost().open, WithActor: func(name string) bool { return name == "status" || name == "poll-tasks" },
+		Metrics:    func(context.Context, io.Writer) error { return nil },
+		Do:         new(hearsay).do, OpenMail: newPost().open,
 	}
 }
 
@@ -156,8 +153,9 @@ func TestOpenAPISaysWhoMay(t *testing.T) {
 		"POST /api/v1/servers/register":          `[]`,
 		"GET /openapi.json":                      `[]`,
 		"POST /api/v1/operations/get-task":       `[{"operatorToken":[]},{"agentKey":[]}]`,
-		"POST /api/v1/operations/poll-tasks":     `[{"agentKey":[]},{"actorToken":[]}]`,
-		"POST /api/v1/operations/status":         `[{"operatorToken":[]},{"actorToken":[]}]`,
+		"POST /api/v1/operations/poll-tasks":     `[{"agentKey":[]}]`,
+		"POST /api/v1/operations/poll-messages":  `[{"operatorToken":[]},{"agentKey":[]},{"actorToken":[]}]`,
+		"POST /api/v1/operations/status":         `[{"operatorToken":[]}]`,
 		"POST /api/v1/operations/register-agent": `[{"operatorToken":[]}]`,
 		"POST /api/v1/operations/new":            `[{"operatorToken":[]}]`,
 		"POST /api/v1/operations/down":           `[{"operatorToken":[]}]`,
@@ -167,10 +165,6 @@ func TestOpenAPISaysWhoMay(t *testing.T) {
 		"GET /health":                            `[]`,
 		"GET /api/v1/events":                     `[{"operatorToken":[]}]`,
 		"GET /metrics":                           `[{"operatorToken":[]}]`,
-		"GET /api/v1/mail/{box}":                 `[{"operatorToken":[]},{"agentKey":[]}]`,
-		"POST /api/v1/mail":                      `[{"agentKey":[]}]`,
-		"GET /api/v1/mail":                       `[{"operatorToken":[]}]`,
-		"PUT /api/v1/mail":                       `[]`,
 	} {
 		method, path, _ := strings.Cut(pattern, " ")
 		e := doc.value["paths"].(map[string]any)[path].(map[string]any)[strings.ToLower(method)].(map[string]any)

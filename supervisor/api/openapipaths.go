@@ -29,11 +29,11 @@ func (api *API) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
 	found := map[string]*endpoint{"GET " + openAPIPath: {
 		ID: "openapi", Summary: "This document", Tags: []string{tagDoor}, Responses: responses(inSchema("This document.", anyObject)),
 	}}
-	for name := range api.Operations {
-		found["POST "+operationsPath+name] = api.operationEndpoint(declared(name), schemas)
+	for _, name := range api.operations() {
+		found["POST "+operationsPath+name] = operationEndpoint(declared(name), schemas)
 	}
 	for name := range api.Streams {
-		e := api.operationEndpoint(declared(name), schemas)
+		e := operationEndpoint(declared(name), schemas)
 		e.Responses["200"] = asLines("event")
 		found["POST "+operationsPath+name] = e
 	}
@@ -46,30 +46,14 @@ func (api *API) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
 	for name := range api.Pipes {
 		found["POST "+apiPath+name] = pipeEndpoint(name)
 	}
-	for _, route := range api.Routes {
-		found[route.Pattern] = routeEndpoint(&route)
-	}
 	for _, t := range api.passages() {
 		found[t.pattern] = passageEndpoint(t)
 	}
 	return found
 }
 
-// declared returns the declaration of an operation. An undeclared one has only its name.
-func declared(name string) *wire.Operation {
-	if o := wire.OperationNamed(name); o != nil {
-		return o
-	}
-	for _, o := range wire.ControlOperations {
-		if o.Name == name {
-			return o
-		}
-	}
-	return &wire.Operation{Name: name}
-}
-
 // operationEndpoint describes an operation.
-func (api *API) operationEndpoint(o *wire.Operation, schemas map[string]wire.Raw) *endpoint {
+func operationEndpoint(o *wire.Operation, schemas map[string]wire.Raw) *endpoint {
 	name := o.Name
 	payload, answer := anyObject, anyObject
 	if message := component("request:" + name); schemas[message] != nil {
@@ -81,7 +65,7 @@ func (api *API) operationEndpoint(o *wire.Operation, schemas map[string]wire.Raw
 	}
 	e := &endpoint{
 		ID: name, Summary: cmp.Or(o.Summary, "The operation "+name), Description: operationWords(o), Tags: []string{tagOperations},
-		Security:  api.operationSecurity(o),
+		Security:  operationSecurity(o),
 		Body:      &openBody{Content: map[string]openContent{inJSON: {Schema: payload}}},
 		Responses: responses(done, 400, 401, 403, 404, 409, 413, 415),
 	}
@@ -109,15 +93,15 @@ func operationWords(o *wire.Operation) string {
 	return strings.Join(words, " ")
 }
 
-func (api *API) operationSecurity(o *wire.Operation) []map[string][]string {
+func operationSecurity(o *wire.Operation) []map[string][]string {
 	var schemes []string
 	if o.Audience != wire.ForAgents {
 		schemes = append(schemes, byToken)
 	}
-	if o.Audience == wire.ForAgents || api.WithKey != nil && api.WithKey(o.Name) {
+	if o.OpenToAgents() {
 		schemes = append(schemes, byKey)
 	}
-	if api.WithActor != nil && api.WithActor(o.Name) {
+	if o.OpenToActors() {
 		schemes = append(schemes, byActor)
 	}
 	return security(schemes...)
@@ -137,8 +121,6 @@ func (a Access) security() []map[string][]string {
 		return security(byToken)
 	case Agents:
 		return security(byKey)
-	case Known:
-		return security(byToken, byKey)
 	case Actors:
 		return security(byToken, byKey, byActor)
 	}
@@ -193,16 +175,6 @@ func pipeEndpoint(name string) *endpoint {
 	}
 }
 
-// routeEndpoint describes a published route.
-func routeEndpoint(t *Route) *endpoint {
-	method, path, _ := strings.Cut(t.Pattern, " ")
-	return &endpoint{
-		ID: strings.ToLower(method) + strings.NewReplacer("/", "-", "{", "", "}", "").Replace(path), Summary: t.Pattern,
-		Tags: []string{tagDoor}, Security: t.Access.security(), Parameters: inPath(path),
-		Responses: responses(openResponse{Description: "What came of it."}, 400, 401, 403, 404, 409, 413, 415),
-	}
-}
-
 // inPath returns the parameters of a path.
 func inPath(path string) (parameters []openParameter) {
 	for _, part := range strings.Split(path, "/") {
@@ -210,7 +182,7 @@ func inPath(path string) (parameters []openParameter) {
 			words := map[string]string{"id": "The id of a task.", "dep_id": "The id of a dependency, or of the task that is depended on."}
 			name = strings.TrimSuffix(name, "}")
 			parameters = append(parameters, openParameter{
-				Name: name, In: "path", Required: true, Description: cmp.Or(words[name], "A part of the path."), Schema: wire.Raw(`{"type":"string"}`),
+				Name: name, In: "path", Required: true, Description: words[name], Schema: wire.Raw(`{"type":"string"}`),
 			})
 		}
 	}

@@ -26,7 +26,7 @@ const upgrade = "Connection: keep-alive, Upgrade\r\nUpgrade: orchestrator-pipe\r
 func piped(t *testing.T, pipe Pipe) func(query, headers, behind string) (*net.UnixConn, *http.Response, *bufio.Reader) {
 	listener, err := Listen(filepath.Join(t.TempDir(), "s"))
 	require.NoError(t, err)
-	known := func(key string) (name, run string, ok bool) { return "a", "", key == "orc_a" }
+	known := func(key string) (name string, ok bool) { return "a", key == "orc_a" }
 	t.Cleanup(serve(&API{MaxBody: 1 << 20, Log: hclog.NewNullLogger(), Pipes: map[string]Pipe{"pipe": pipe}, Agent: known}, listener))
 	return func(query, headers, behind string) (*net.UnixConn, *http.Response, *bufio.Reader) {
 		conn, err := Dial(t.Context(), listener.Addr().String())

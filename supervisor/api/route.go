@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"orchestrator/wire"
+	"orchestrator/wire/identity"
 	"orchestrator/wire/object"
 )
 
@@ -39,9 +40,6 @@ func (r *route) path() string   { _, path, _ := strings.Cut(r.pattern, " "); ret
 
 // takesBody reports whether the body of a request is read.
 func (r *route) takesBody() bool { return r.method() != http.MethodGet }
-
-// admission returns the check of the route's Access.
-func (r *route) admission() admission { return (&Route{Access: r.access}).admission() }
 
 // passages returns all routes of the hub and the bus.
 func (api *API) passages() (there []*route) {
@@ -74,7 +72,7 @@ func below(path string, trees []string) bool {
 }
 
 // noteRefused records a refusal that the handlers do not see.
-func (api *API) noteRefused(from Caller, operation string, err *wire.Error) {
+func (api *API) noteRefused(from identity.Caller, operation string, err *wire.Error) {
 	if api.Refused != nil {
 		api.Refused(from, operation, err)
 	}
@@ -82,20 +80,20 @@ func (api *API) noteRefused(from Caller, operation string, err *wire.Error) {
 
 // pass returns the handler of a route.
 func (api *API) pass(t *route) http.HandlerFunc {
-	return api.behind(t.operation, t.admission(), func(w http.ResponseWriter, r *http.Request) {
-		from := CallerOf(r.Context())
-		if from.Kind == Agent {
-			from.Wide = t.wide
-			r = r.WithContext(withCaller(r.Context(), from))
+	return api.behind(t.operation, t.access.admission(), func(w http.ResponseWriter, r *http.Request) {
+		c := callerOf(r.Context())
+		if c.who.Kind == identity.Agent {
+			c.who.Wide = t.wide
+			r = r.WithContext(withCaller(r.Context(), c))
 		}
-		if err := api.through(w, r, t, from); err != nil {
+		if err := api.through(w, r, t, c.who); err != nil {
 			api.refuse(w, r, err)
 		}
 	})
 }
 
 // through reads a request, performs its operation and writes the answer.
-func (api *API) through(w http.ResponseWriter, r *http.Request, t *route, from Caller) error {
+func (api *API) through(w http.ResponseWriter, r *http.Request, t *route, from identity.Caller) error {
 	a, body, err := api.request(w, r, t)
 	if refusal, ok := errors.AsType[*wire.Error](err); ok {
 		api.noteRefused(from, t.operation, refusal)

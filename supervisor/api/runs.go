@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"orchestrator/wire/identity"
 )
 
 // Environment variables of a run.
@@ -68,7 +70,7 @@ func (r *Runs) path() string {
 // Open admits a run until shut is called, and returns the variables for its environment. An
 // error means that the run has no socket; its token works all the same.
 func (r *Runs) Open(agent, run string) (env []string, shut func(), err error) {
-	v := &runSocket{caller: Caller{Kind: Agent, Name: agent, Run: run}}
+	v := &runSocket{caller: identity.Caller{Kind: identity.Agent, Name: agent, Run: run}}
 	if h, ok := r.handed[run]; ok {
 		return r.goOn(h, v)
 	}
@@ -132,7 +134,7 @@ func (r *Runs) answer(listener net.Listener, path string, v *runSocket) error {
 	}
 	socket := &ownSocket{
 		Socket: *newSocket(listener, nil), visit: v,
-		crowd: &crowd{each: mostOfRun, all: mostOfRun, what: "the socket of " + v.caller.String()},
+		crowd: &crowd{each: mostOfRun, all: mostOfRun, what: "the socket of " + displayName(v.caller)},
 	}
 	socket.Trace = r.Trace
 	v.path, v.listener = path, socket
@@ -176,7 +178,7 @@ func newKey() string {
 // runSocket is the identity of a run with all its open connections and requests. They end with
 // the run, so that no leftover process can act as its agent.
 type runSocket struct {
-	caller   Caller
+	caller   identity.Caller
 	path     string       // of its socket
 	listener net.Listener // nil without a socket
 
@@ -189,7 +191,7 @@ type runSocket struct {
 type opened struct{ close func() }
 
 // is reports whether a caller is this run, or its agent with a key for any run.
-func (r *runSocket) is(c Caller) bool {
+func (r *runSocket) is(c identity.Caller) bool {
 	return c.Kind == r.caller.Kind && c.Name == r.caller.Name && (c.Run == "" || c.Run == r.caller.Run)
 }
 

@@ -34,7 +34,7 @@ func TestRunThatHasEnded(t *testing.T) {
 	defer idle.Close()
 	in := bufio.NewReader(idle)
 	ask := func() {
-		_, err := io.WriteString(idle, "POST /api/v1/operations/look HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+		_, err := io.WriteString(idle, "POST /api/v1/operations/poll-messages HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
 		require.NoError(t, err)
 	}
 	ask()
@@ -53,11 +53,11 @@ func TestRunThatHasEnded(t *testing.T) {
 		{client: over(h.socket)}, {client: over(second[EnvSocket])}, {client: over(""), url: h.tcp.URL()},
 	} {
 		a.header = http.Header{"X-Api-Key": {first[EnvToken]}}
-		status, _ := a.post(t, "operations/look", "")
+		status, _ := a.post(t, "operations/poll-messages", "")
 		require.Equal(t, http.StatusUnauthorized, status)
 	}
 	for range 2 {
-		_, text := asks{client: over(second[EnvSocket])}.post(t, "operations/look", "")
+		_, text := asks{client: over(second[EnvSocket])}.post(t, "operations/poll-messages", "")
 		require.Equal(t, `"2/coder/run-2//false"`, text)
 		endFirst() // a second call has no effect
 	}
@@ -67,20 +67,19 @@ func TestRunThatHasEnded(t *testing.T) {
 func TestRequestsEndWithTheirRun(t *testing.T) {
 	asked := make(chan struct{})
 	h := build(t, func(d *API) {
-		d.Operations["look"] = Do(func(ctx context.Context, _ struct{}) (any, error) {
+		d.Ask, d.Operations = nil, map[string]Operation{"poll-messages": Do(func(ctx context.Context, _ struct{}) (any, error) {
 			asked <- struct{}{}
 			<-ctx.Done()
 			return nil, context.Cause(ctx)
-		})
-		d.Streams = map[string]Stream{"do": DoLines(func(ctx context.Context, _ struct{}, send func(any) error) error {
+		})}
+		d.Streams = map[string]Stream{"add-note": DoLines(func(ctx context.Context, _ struct{}, send func(any) error) error {
 			_ = send("one")
 			asked <- struct{}{}
 			<-ctx.Done()
 			return context.Cause(ctx)
 		})}
-		delete(d.Operations, "do")
 	}, TCP{})
-	for _, operation := range []string{"look", "do"} {
+	for _, operation := range []string{"poll-messages", "add-note"} {
 		for _, way := range []string{"socket", "token"} {
 			env, end := h.run(t, "run-"+way)
 			a := asks{client: over(env[EnvSocket])}
@@ -146,10 +145,10 @@ func TestRunWithoutASocket(t *testing.T) {
 	token, ok := strings.CutPrefix(env[0], EnvToken+"=")
 	require.True(t, ok)
 	a := asks{client: over(""), url: h.tcp.URL(), header: http.Header{"X-Api-Key": {token}}}
-	status, _ := a.post(t, "operations/look", "")
+	status, _ := a.post(t, "operations/poll-messages", "")
 	require.Equal(t, http.StatusOK, status)
 	end()
-	status, _ = a.post(t, "operations/look", "")
+	status, _ = a.post(t, "operations/poll-messages", "")
 	require.Equal(t, http.StatusUnauthorized, status)
 
 	_, end, err = (&Runs{visits: h.door.Runs.visits}).Open("coder", "run-2")
@@ -207,7 +206,7 @@ func TestServerThatIsOver(t *testing.T) {
 func TestListenerThatFails(t *testing.T) {
 	h := build(t, nil, TCP{})
 	require.NoError(t, h.tcp.Close())
-	status, _ := asks{client: over(h.socket)}.post(t, "operations/look", "")
+	status, _ := asks{client: over(h.socket)}.post(t, "operations/poll-messages", "")
 	require.Equal(t, http.StatusOK, status)
 	response, _ := asks{client: over(h.socket)}.do(t, http.MethodGet, "/api/v1/events", "")
 	require.Equal(t, http.StatusOK, response.StatusCode)

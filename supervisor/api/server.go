@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"orchestrator/wire/identity"
 )
 
 // A Server serves many listeners, perhaps thousands; each costs one waiting goroutine.
@@ -294,7 +296,7 @@ func (l lingerListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if leave := l.crowd.enter(bucketName(Caller{}, conn.RemoteAddr().String()), conn); leave != nil {
+		if leave := l.crowd.enter(bucketName(identity.Caller{}, conn.RemoteAddr().String()), conn); leave != nil {
 			lingers := linger(conn)
 			if c, ok := lingers.(*lingering); ok {
 				c.leave = leave

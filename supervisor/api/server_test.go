@@ -17,6 +17,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/identity"
 )
 
 // knock sends the head of a request and, after a pause, its body. It requires that both are
@@ -55,16 +57,16 @@ func TestRefusalsArriveWhole(t *testing.T) {
 		network, first, more string
 		status               int
 	}{
-		"who are you":    {"tcp", "POST /api/v1/operations/look", "", http.StatusUnauthorized},
-		"wrong host":     {"tcp", "POST /api/v1/operations/look", "Host: evil.example\r\n", http.StatusForbidden},
+		"who are you":    {"tcp", "POST /api/v1/operations/poll-messages", "", http.StatusUnauthorized},
+		"wrong host":     {"tcp", "POST /api/v1/operations/poll-messages", "Host: evil.example\r\n", http.StatusForbidden},
 		"no such route":  {"unix", "POST /api/v1/nothing", "", http.StatusNotFound},
 		"wrong method":   {"unix", "DELETE /api/v1/tasks", "", http.StatusMethodNotAllowed},
-		"too large":      {"unix", "POST /api/v1/operations/look", "Content-Type: application/json\r\n", http.StatusRequestEntityTooLarge},
-		"no JSON":        {"unix", "POST /api/v1/operations/look", "Content-Type: text/plain\r\n", http.StatusUnsupportedMediaType},
-		"two hosts":      {"tcp", "POST /api/v1/operations/look", "Host: a\r\nHost: b\r\n", http.StatusBadRequest},
-		"an expectation": {"unix", "POST /api/v1/operations/look", "Expect: the-best\r\n", http.StatusExpectationFailed},
-		"an encoding":    {"unix", "POST /api/v1/operations/look", "Transfer-Encoding: gzip\r\n", http.StatusNotImplemented},
-		"a large head":   {"unix", "POST /api/v1/operations/look", "X: " + strings.Repeat("x", 80<<10) + "\r\n", http.StatusRequestHeaderFieldsTooLarge},
+		"too large":      {"unix", "POST /api/v1/operations/poll-messages", "Content-Type: application/json\r\n", http.StatusRequestEntityTooLarge},
+		"no JSON":        {"unix", "POST /api/v1/operations/poll-messages", "Content-Type: text/plain\r\n", http.StatusUnsupportedMediaType},
+		"two hosts":      {"tcp", "POST /api/v1/operations/poll-messages", "Host: a\r\nHost: b\r\n", http.StatusBadRequest},
+		"an expectation": {"unix", "POST /api/v1/operations/poll-messages", "Expect: the-best\r\n", http.StatusExpectationFailed},
+		"an encoding":    {"unix", "POST /api/v1/operations/poll-messages", "Transfer-Encoding: gzip\r\n", http.StatusNotImplemented},
+		"a large head":   {"unix", "POST /api/v1/operations/poll-messages", "X: " + strings.Repeat("x", 80<<10) + "\r\n", http.StatusRequestHeaderFieldsTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			address := h.socket
@@ -95,7 +97,7 @@ func TestRefusalDoesNotWait(t *testing.T) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(h.tcp.URL(), "http://"))
 	require.NoError(t, err)
 	defer conn.Close()
-	_, err = fmt.Fprintf(conn, "POST /api/v1/operations/look HTTP/1.1\r\nHost: %s\r\nContent-Length: 100\r\n\r\n", conn.RemoteAddr())
+	_, err = fmt.Fprintf(conn, "POST /api/v1/operations/poll-messages HTTP/1.1\r\nHost: %s\r\nContent-Length: 100\r\n\r\n", conn.RemoteAddr())
 	require.NoError(t, err)
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(20*time.Second))) // net/http would wait for a minute
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -129,14 +131,16 @@ type pipes struct {
 	door listenerInfo
 }
 
-func newPipes(c Caller) *pipes { return &pipes{Inside: NewInside(), door: listenerInfo{caller: c}} }
+func newPipes(c identity.Caller) *pipes {
+	return &pipes{Inside: NewInside(), door: listenerInfo{caller: c}}
+}
 
 func (p *pipes) entrance() *listenerInfo { return &p.door }
 
 func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) { return p.Dial(ctx) }
 
 // visitAs serves an API to a client in a synctest bubble. The client is the given caller.
-func visitAs(t *testing.T, c Caller, d *API, do func(*testing.T, *http.Client, *pipes)) {
+func visitAs(t *testing.T, c identity.Caller, d *API, do func(*testing.T, *http.Client, *pipes)) {
 	synctest.Test(t, func(t *testing.T) {
 		d.MaxBody, d.Log = 1<<20, hclog.NewNullLogger()
 		p := newPipes(c)
@@ -149,7 +153,7 @@ func visitAs(t *testing.T, c Caller, d *API, do func(*testing.T, *http.Client, *
 }
 
 func visitAsOperator(t *testing.T, d *API, do func(*testing.T, *http.Client, *pipes)) {
-	visitAs(t, Caller{Kind: Operator, Wide: true}, d, do)
+	visitAs(t, identity.Caller{Kind: identity.Operator, Wide: true}, d, do)
 }
 
 // TestStreamIsSilentForLong checks that a stream that was silent for long ends normally, and so

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers/access"
+
+	"orchestrator/wire/identity"
 )
 
 // The line of a request in the audit names the process or the address, and the id of a credential.
@@ -19,14 +21,14 @@ func TestVia(t *testing.T) {
 	for _, test := range []struct {
 		peer   *peer
 		remote string
-		caller Caller
+		caller caller
 		want   string
 	}{
 		{remote: "@"},
 		{remote: "[::1]:80", want: `,"address":"[::1]:80"`},
-		{remote: "10.0.0.1:5", caller: Caller{Kind: Agent, key: &key}, want: `,"address":"10.0.0.1:5","credential":"` + keyID + `"`},
-		{remote: "10.0.0.1:5", caller: Caller{Kind: Outsider, key: &token}, want: `,"address":"10.0.0.1:5","credential":"` + tokenID + `"`},
-		{remote: "10.0.0.1:5", caller: Caller{Kind: Operator, token: "t1"}, want: `,"address":"10.0.0.1:5","credential":"t1"`},
+		{remote: "10.0.0.1:5", caller: caller{who: identity.Caller{Kind: identity.Agent}, key: &key}, want: `,"address":"10.0.0.1:5","credential":"` + keyID + `"`},
+		{remote: "10.0.0.1:5", caller: caller{who: identity.Caller{Kind: identity.Outsider}, key: &token}, want: `,"address":"10.0.0.1:5","credential":"` + tokenID + `"`},
+		{remote: "10.0.0.1:5", caller: caller{who: identity.Caller{Kind: identity.Operator}, token: "t1"}, want: `,"address":"10.0.0.1:5","credential":"t1"`},
 		{peer: &peer{Origin: Origin{PID: 7, Program: "a\"\x1b"}}, remote: "@", want: `,"pid":7,"program":"a\"\u001b"`},
 		{peer: &peer{}, remote: "@"},
 	} {

@@ -8,10 +8,10 @@
 // recorded the next one is decided, so one sync of the disk serves many requests. Letters leave
 // in the order of the decisions. A decision without facts still waits for the batches before it.
 //
-// A [Channel] brings the messages of one run of an agent, and [Requests] those of all other
-// callers. A letter goes to the mailbox of a run, or to the caller that waits for it. The
-// postman, one goroutine, brings what must first be read: mail, long answers, and lines that are
-// in the record. If the record fails, nothing is granted or told any more.
+// A [Channel] brings the messages of one run of an agent, [Callers] those of the HTTP API, and
+// [Requests] those of all other callers. A letter goes to the mailbox of a run, or to the caller
+// that waits for it. The postman, one goroutine, brings what must first be read: mail, long answers,
+// and lines that are in the record. If the record fails, nothing is granted or told any more.
 //
 // The package starts no process and opens no file.
 package dispatch

@@ -13,7 +13,6 @@ import (
 	"github.com/google/uuid"
 
 	"orchestrator/handlers"
-	"orchestrator/handlers/access"
 	"orchestrator/handlers/history"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
@@ -100,29 +99,6 @@ func Await[T any](ctx context.Context, over <-chan struct{}, answer <-chan T) (T
 			return none, ErrOver
 		}
 	}
-}
-
-// TokenIssued reports whether a person's token was issued, and was not revoked since.
-func (r Requests) TokenIssued(id string) (issued bool) {
-	r.dispatcher.Look(func(state *handlers.State) { issued = state.TokenIssued(id) })
-	return issued
-}
-
-// AgentOf returns the agent that a key belongs to.
-func (r Requests) AgentOf(key string) (name string, err error) {
-	known, hash, now := false, access.Hash(key), time.Now()
-	r.dispatcher.Look(func(state *handlers.State) { name, known = state.AgentOf(hash, now) })
-	if !known {
-		return "", &wire.Error{Code: wire.CodeDenied, Message: "the key is not known"}
-	}
-	return name, nil
-}
-
-// ActorOf returns the actor that a token belongs to.
-func (r Requests) ActorOf(token string) (actor string, known bool) {
-	hash, now := access.Hash(token), time.Now()
-	r.dispatcher.Look(func(state *handlers.State) { actor, known = state.ActorOf(hash, now) })
-	return actor, known
 }
 
 // A MailReader reads the mail of an actor: the recorded messages first, then new ones. It holds

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -103,7 +102,6 @@ func servePast(a *cli.App, c *config.Config) (dial func(context.Context) (net.Co
 		cancel()
 		return nil, seen, unreadable(errors.Join(err, record.Close()), c.Store)
 	}
-	t.runs = new(api.Runs)
 	inside := api.NewInside()
 	looked := make(chan struct{})
 	go func() {
@@ -163,11 +161,9 @@ func addLogged(c *config.Config) {
 	}
 }
 
-// pastDoor returns the API of a stopped team, which has only reading operations.
+// pastDoor returns the API of a stopped team, which has only reading operations. Only this program
+// uses it, without a credential.
 func (t *Instance) pastDoor() *api.API {
-	operations := t.decided()
-	maps.DeleteFunc(operations, func(name string, _ api.Operation) bool { return writes(name) })
-	operations["status"] = api.Do(func(ctx context.Context, _ struct{}) (control.Status, error) { return t.Super.Status(ctx) })
 	ended := func(list api.List) api.List {
 		return func(ctx context.Context, query url.Values, send func(any) error) error {
 			query.Del("follow") // nothing is appended
@@ -175,12 +171,13 @@ func (t *Instance) pastDoor() *api.API {
 		}
 	}
 	return &api.API{
-		MaxBody: t.http.MaxBody, Log: t.log, Runs: t.runs, Writes: writes, Depth: t.depth, Version: cli.Version,
-		Agent:      t.keyHolder,
-		Actor:      t.Super.Requests.ActorOf,
-		Operations: operations,
-		Lists:      map[string]api.List{"events": ended(t.events), "logs": ended(t.logs)},
-		Refused:    t.refused,
+		MaxBody: t.http.MaxBody, Log: t.log, Depth: t.depth, Version: cli.Version,
+		Ask:      t.Super.Requests.Callers().Ask,
+		ReadOnly: true,
+		Operations: map[string]api.Operation{
+			"status": api.Do(func(ctx context.Context, _ struct{}) (control.Status, error) { return t.Super.Status(ctx) }),
+		},
+		Lists: map[string]api.List{"events": ended(t.events), "logs": ended(t.logs)},
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/handlers"
-	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/eventlog"
@@ -189,40 +188,4 @@ func abilities(c *config.Capabilities) wire.Raw {
 		all.Repos = append(all.Repos, hub.Repo{Name: r.Name, Path: r.Path, Languages: r.Languages, Tools: r.Tools})
 	}
 	return all.Spell()
-}
-
-// decided returns the operations of package handlers in the form of the API.
-func (t *Instance) decided() map[string]api.Operation {
-	found := make(map[string]api.Operation)
-	for _, o := range wire.Operations {
-		found[o.Name] = func(ctx context.Context, request []byte) (any, error) {
-			from, err := actorOf(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return t.Super.Requests.Ask(ctx, from, o.Name, request)
-		}
-	}
-	return found
-}
-
-// actorOf returns the actor of a request to the API.
-func actorOf(ctx context.Context) (handlers.Actor, error) {
-	c := api.CallerOf(ctx)
-	if c.Kind == api.Unknown {
-		return handlers.Actor{}, &wire.Error{Code: wire.CodeUnauthenticated, Message: "the caller is unknown: a credential is missing"}
-	}
-	return speaker(c), nil
-}
-
-// keyHolder returns the agent of a key. The key is valid for all runs of the agent.
-func (t *Instance) keyHolder(key string) (name, run string, ok bool) {
-	name, err := t.Super.Requests.AgentOf(key)
-	return name, "", err == nil
-}
-
-// writes reports whether an operation of the API changes anything.
-func writes(operation string) bool {
-	known := slices.ContainsFunc(wire.Operations, func(o *wire.Operation) bool { return o.Name == operation })
-	return operation != "status" && (!known || wire.OperationNamed(operation).IsWrite())
 }

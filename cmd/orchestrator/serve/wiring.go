@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -35,6 +34,7 @@ import (
 	"orchestrator/supervisor/telemetry"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
+	"orchestrator/wire/mail"
 )
 
 // An Instance is an orchestrator in this process.
@@ -231,7 +231,7 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 		o.Upgraded, o.TakenOver = &t.before.Team, t.settled
 	}
 	t.Super = supervisor.New(o, t.specs(c))
-	t.signer.Issued = t.Super.Requests.TokenIssued
+	t.signer.Issued = t.Super.Requests.Callers().TokenIssued
 	if err := t.Super.Restore(ctx); err != nil {
 		return cannotRecord(err, c.Store)
 	}
@@ -303,15 +303,14 @@ func (t *Instance) start(spec child.Spec) (supervisor.Process, error) {
 
 // door returns the API of the instance.
 func (t *Instance) door() *api.API {
-	s := t.Super
+	s, callers := t.Super, t.Super.Requests.Callers()
 	agents := func(do func(context.Context, control.AgentsRequest) ([]control.AgentOutcome, error)) api.Operation {
 		return api.Do(func(ctx context.Context, r control.AgentsRequest) (control.AgentsReply, error) {
 			outcomes, err := do(ctx, r)
 			return control.AgentsReply{FormatVersion: wire.FormatVersion, Agents: outcomes}, err
 		})
 	}
-	operations := t.decided()
-	maps.Copy(operations, map[string]api.Operation{
+	operations := map[string]api.Operation{
 		"status": api.Do(func(ctx context.Context, _ struct{}) (control.Status, error) {
 			status, err := s.Status(ctx)
 			status.URLs, status.Upgrade = t.urls, t.upgraded.Load()
@@ -322,25 +321,23 @@ func (t *Instance) door() *api.API {
 		"restart-agent": agents(s.RestartAgents),
 		"reload":        api.Do(t.reload),
 		"upgrade":       api.Do(t.upgrade),
-	})
+	}
 	d := &api.API{
 		MaxBody:    t.http.MaxBody,
 		Rate:       t.http.Rate,
 		Log:        t.log,
 		Runs:       t.runs,
-		Agent:      t.keyHolder,
-		Actor:      t.Super.Requests.ActorOf,
+		Agent:      callers.AgentOf,
+		Actor:      callers.ActorOf,
 		Signer:     t.signer,
-		WithKey:    func(name string) bool { return wire.OperationNamed(name).OpenToAgents() },
-		WithActor:  func(name string) bool { return wire.OperationNamed(name).OpenToActors() },
-		Writes:     writes,
 		Operations: operations,
 		Streams:    map[string]api.Stream{"down": api.DoLines(t.down)},
 		Lists:      map[string]api.List{"events": t.events, "logs": t.logs, "messages": t.messages},
 		Pipes:      map[string]api.Pipe{"pipe": t.pipe},
-		Do:         t.decide,
-		OpenMail:   t.openMail,
-		Refused:    t.refused,
+		Ask:        callers.Ask,
+		Do:         callers.Do,
+		OpenMail:   callers.OpenMail,
+		Refused:    callers.Refused,
 		MayOperate: t.mayOperate,
 		Trespass:   t.trespassed,
 		Depth:      t.depth,
@@ -409,6 +406,25 @@ func (t *Instance) logs(ctx context.Context, query url.Values, send func(any) er
 	}
 	return t.Super.Logs(ctx, q, func(l control.LogLine) error { return send(l) })
 }
+
+// messages lists the messages of all actors.
+func (t *Instance) messages(ctx context.Context, query url.Values, send func(any) error) error {
+	q := dispatch.MailQuery{Topic: query.Get("topic"), Actor: query.Get("actor"), Follow: query.Get("follow") == "true"}
+	var err error
+	if q.Since, err = number(query, "since", 0); err != nil {
+		return err
+	}
+	last, err := number(query, "n", 0)
+	if err != nil {
+		return err
+	}
+	q.Last = int(min(last, maxMessages))
+	return t.Super.Requests.Messages(ctx, q, func(m mail.Message) error { return send(m) })
+}
+
+// maxMessages is the limit of n. The last messages are found from the end and are all kept
+// in memory until the first one is found.
+const maxMessages = 100_000
 
 // number returns a number of a query, or otherwise if it is missing.
 func number(query url.Values, name string, otherwise int64) (int64, error) {
