@@ -30,7 +30,7 @@ type delegation struct {
 // A leaf is the cgroup of one child. A nil leaf stands for a child without one.
 type leaf struct {
 	dir  string
-	fd   int
+	fd   int  // for the start of a process in it; -1: none
 	gone bool // left has removed it
 }
 
@@ -247,13 +247,21 @@ func (l *leaf) kill() {
 	}
 }
 
+// close closes the descriptor with which a process is started in the leaf. Each program that is
+// executed closes the descriptors of all others, so few should be open.
+func (l *leaf) close() {
+	if l != nil {
+		closeAll(l.fd)
+		l.fd = -1
+	}
+}
+
 // remove removes the leaf. The kernel refuses while a process in it is dying, so remove tries
 // several times. A leaf that remains is empty, and the next host of this home removes it.
 func (l *leaf) remove() {
 	if l == nil {
 		return
 	}
-	closeAll(l.fd)
 	for try := 0; !l.gone && l.rmdir() == unix.EBUSY && try < 10; try++ {
 		time.Sleep(time.Millisecond << try)
 	}

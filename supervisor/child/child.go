@@ -149,6 +149,7 @@ func (c *Child) begin(path string) error {
 	c.began = time.Now()
 	err = h.start(c, program, argv, attr)
 	closeAll(ends.theirs...)
+	c.leaf.close()
 	if err != nil {
 		ends.closeOurs(c)
 		c.leaf.remove()
@@ -164,8 +165,8 @@ func (c *Child) begin(path string) error {
 	return nil
 }
 
-// watch starts the child's three goroutines. They end by themselves, the last
-// one by calling Ended.
+// watch begins to read the output of the child, and to wait for its end. That ends by itself, with
+// a call of Ended.
 func (c *Child) watch() error {
 	if err := c.sight.open(c.pid); err != nil {
 		c.Kill()
@@ -174,7 +175,7 @@ func (c *Child) watch() error {
 	}
 	go c.out.run()
 	go c.err.run()
-	go c.attend()
+	c.host.exits.add(c)
 	return nil
 }
 

@@ -38,6 +38,7 @@ type Host struct {
 	leafs *delegation // nil if no cgroup is delegated
 
 	watchdog *watchdog // nil unless requested
+	exits    *exitWatch
 
 	forks chan fork
 	room  chan struct{} // limits the number of children being started
@@ -95,6 +96,10 @@ func NewHost(o Options) (*Host, error) {
 		closing: make(chan struct{}),
 		leaders: make(map[int]*Child),
 	}
+	var err error
+	if h.exits, err = newExitWatch(); err != nil {
+		return nil, err
+	}
 	if o.Upgraded != nil {
 		h.inherit(o.Upgraded)
 	} else if err := h.meetForeign(); err != nil {
@@ -104,13 +109,13 @@ func NewHost(o Options) (*Host, error) {
 		h.leafs = findDelegation(o.Home)
 	}
 	if o.Watchdog {
-		var err error
 		if h.watchdog, err = startWatchdog(o.Home, h.leafs); err != nil {
 			return nil, fmt.Errorf("starting the watchdog: %w", err)
 		}
 	}
 	h.group.Go(h.spawn)
 	h.group.Go(h.tend)
+	h.group.Go(h.exits.run)
 	return h, nil
 }
 
@@ -170,6 +175,7 @@ func (h *Host) Close() []Process {
 	met := h.clearStrays()
 	close(h.forks)
 	close(h.closing)
+	h.exits.close()
 	h.group.Wait()
 	h.watchdog.dismiss()
 	return met

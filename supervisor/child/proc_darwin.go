@@ -34,6 +34,7 @@ func (d *delegation) leaf(string, Limits) (*leaf, error)   { return nil, nil }
 func (d *delegation) has(string) bool                      { return false }
 func (l *leaf) boundsMemory() bool                         { return false }
 func (l *leaf) kill()                                      {}
+func (l *leaf) close()                                     {}
 func (l *leaf) remove()                                    {}
 func adoptOrphans() error                                  { return nil }
 func widen(int, int)                                       {}
@@ -124,6 +125,15 @@ func (s *sight) await(pid int) Exit {
 func (s *sight) signal(pid int, sig syscall.Signal) { _ = unix.Kill(pid, sig) }
 
 func (s *sight) close() { closeAll(s.fd) }
+
+// An exitWatch waits for the end of each leader in a goroutine of its own.
+type exitWatch struct{}
+
+func newExitWatch() (*exitWatch, error) { return new(exitWatch), nil }
+
+func (*exitWatch) add(c *Child) { go c.attend() }
+func (*exitWatch) run()         {}
+func (*exitWatch) close()       {}
 
 // clear ends the group. The leader is still a zombie, so its pid cannot be reused. When only
 // zombies are left, the group cannot be signalled any more, and clear returns.

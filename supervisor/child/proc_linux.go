@@ -1,8 +1,10 @@
 package child
 
 import (
+	"cmp"
 	"errors"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 	"unsafe"
@@ -41,41 +43,96 @@ func (c *Child) attributes() *syscall.SysProcAttr {
 	return attr
 }
 
-// A sight watches a leader through a pidfd on the runtime's poller. Each one needs a goroutine,
-// but no thread.
-type sight struct {
-	fd   int
-	file *os.File
-}
+// A sight watches a leader through a pidfd.
+type sight struct{ fd int }
 
-func (s *sight) open(int) error {
-	if err := unix.SetNonblock(s.fd, true); err != nil {
-		return os.NewSyscallError("fcntl", err)
-	}
-	s.file = os.NewFile(uintptr(s.fd), "pidfd")
-	return nil
-}
+func (s *sight) open(int) error { return nil } // the process was started with its pidfd
 
-// await returns how the leader ended. The leader stays a zombie.
-func (s *sight) await(pid int) Exit {
+// await returns how the leader ended, and waits for that. The leader stays a zombie.
+func (s *sight) await(int) Exit {
 	var info unix.Siginfo
-	look := func(fd uintptr) bool {
+	err := unix.EINTR
+	for errors.Is(err, unix.EINTR) {
 		info = unix.Siginfo{}
-		err := unix.EINTR
-		for errors.Is(err, unix.EINTR) {
-			err = errno(unix.Waitid(unix.P_PIDFD, int(fd), &info, unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil))
-		}
-		return err != 0 || info.Signo != 0
-	}
-	conn, err := s.file.SyscallConn()
-	if err == nil {
-		err = conn.Read(look)
-	}
-	if err != nil { // the poller does not support pidfds here: use a thread
-		_ = unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT, nil)
+		err = errno(unix.Waitid(unix.P_PIDFD, s.fd, &info, unix.WEXITED|unix.WNOWAIT, nil))
 	}
 	return exitOf(&info)
 }
+
+// An exitWatch waits for the ends of all leaders, with one goroutine and no thread.
+type exitWatch struct {
+	pidfds *os.File // an epoll of pidfds, which is on the runtime's poller itself
+
+	mu       sync.Mutex
+	children map[int32]*Child // by pidfd
+}
+
+func newExitWatch() (*exitWatch, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err == nil {
+		err = unix.SetNonblock(fd, true)
+	}
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create", err)
+	}
+	return &exitWatch{pidfds: os.NewFile(uintptr(fd), "pidfds"), children: make(map[int32]*Child)}, nil
+}
+
+// add calls c.attend in a goroutine when the leader of c has ended.
+func (w *exitWatch) add(c *Child) {
+	fd := int32(c.sight.fd)
+	w.mu.Lock()
+	w.children[fd] = c
+	w.mu.Unlock()
+	err := w.control(func(pidfds int) error {
+		return unix.EpollCtl(pidfds, unix.EPOLL_CTL_ADD, int(fd), &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: fd})
+	})
+	if err != nil && w.remove(fd) != nil { // the kernel cannot wait for pidfds: use a thread
+		go c.attend()
+	}
+}
+
+func (w *exitWatch) control(do func(pidfds int) error) error {
+	conn, err := w.pidfds.SyscallConn()
+	if err != nil {
+		return err
+	}
+	done := conn.Control(func(fd uintptr) { err = do(int(fd)) })
+	return cmp.Or(done, err)
+}
+
+func (w *exitWatch) remove(fd int32) *Child {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.children[fd]
+	delete(w.children, fd)
+	return c
+}
+
+// run attends to the children that end, until close is called. The remaining ones get a thread each.
+func (w *exitWatch) run() {
+	conn, err := w.pidfds.SyscallConn()
+	for ended := make([]unix.EpollEvent, 64); err == nil; {
+		n := 0
+		err = conn.Read(func(fd uintptr) bool {
+			n, _ = unix.EpollWait(int(fd), ended, 0)
+			return n > 0
+		})
+		for i := range max(n, 0) {
+			if c := w.remove(ended[i].Fd); c != nil {
+				go c.attend()
+			}
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for fd, c := range w.children {
+		delete(w.children, fd)
+		go c.attend()
+	}
+}
+
+func (w *exitWatch) close() { _ = w.pidfds.Close() }
 
 func errno(err error) syscall.Errno {
 	var e syscall.Errno
@@ -118,11 +175,7 @@ func (s *sight) signal(_ int, sig syscall.Signal) {
 	_ = unix.PidfdSendSignal(s.fd, sig, nil, 0)
 }
 
-func (s *sight) close() {
-	if s.file != nil {
-		_ = s.file.Close()
-	}
-}
+func (s *sight) close() { closeAll(s.fd) }
 
 // signalGroup signals the group of an unreaped leader.
 func signalGroup(pid int, sig syscall.Signal) { _ = unix.Kill(-pid, sig) }

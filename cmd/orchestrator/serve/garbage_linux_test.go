@@ -11,12 +11,12 @@ import (
 
 func TestGarbageFor(t *testing.T) {
 	last := muchGarbage
-	for live := uint64(0); live <= 200<<20; live += 1 << 20 {
+	for live := uint64(0); live <= 600<<20; live += 1 << 20 {
 		percent := garbageFor(live)
 		require.LessOrEqual(t, percent, last)
 		last = percent
 	}
-	for live, want := range map[uint64]int{0: 400, 16 << 20: 400, 72 << 20: 250, 128 << 20: 100, 4 << 30: 100} {
+	for live, want := range map[uint64]int{0: 400, 6 << 20: 400, 12 << 20: 200, 24 << 20: 100, 255 << 20: 100, 256 << 20: 50, 4 << 30: 50} {
 		require.Equal(t, want, garbageFor(live), live)
 	}
 }

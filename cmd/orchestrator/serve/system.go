@@ -46,27 +46,29 @@ func monotonic() int64 {
 	return now.Nano() / 1000
 }
 
-// Percentages for debug.SetGCPercent, and the sizes of the live heap between them.
+// Percentages for debug.SetGCPercent, and the size of the live heap from which there is the least
+// garbage.
 const (
-	muchGarbage = 400
-	someGarbage = 100
+	muchGarbage  = 400
+	someGarbage  = 100
+	leastGarbage = 50
 
-	smallHeap = 16 << 20
-	largeHeap = 128 << 20
+	hugeHeap = 256 << 20
 )
 
-// garbageFor returns the percentage for a live heap of so many bytes. At 100 percent a
-// heap of a few megabytes is collected hundreds of times a second while agents talk. At
-// 400 percent a large State would need gigabytes.
+// usualGarbage is how many bytes of garbage there may be before a collection.
+const usualGarbage = 24 << 20
+
+// garbageFor returns the percentage for a live heap of so many bytes. At 100 percent a heap of a few
+// megabytes is collected hundreds of times a second while agents talk. A large State, at
+// 400 percent, would need gigabytes.
 func garbageFor(live uint64) int {
-	switch {
-	case live <= smallHeap:
-		return muchGarbage
-	case live >= largeHeap:
-		return someGarbage
+	if live >= hugeHeap {
+		return leastGarbage
 	}
 	const step = 25 // each change stops the world for a moment
-	return muchGarbage - int((muchGarbage-someGarbage)*(live-smallHeap)/(largeHeap-smallHeap))/step*step
+	percent := usualGarbage * 100 / max(live, 1) / step * step
+	return int(min(max(percent, someGarbage), muchGarbage))
 }
 
 // A tender adjusts the percentage after each garbage collection, which runs its finalizer.
