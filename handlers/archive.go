@@ -393,8 +393,8 @@ func (f *taskFilter) ended() bool {
 }
 
 // takes reports whether a task is selected.
-func (f *taskFilter) takes(v *wire.Task, conversation string) bool {
-	if (f.Status != "" && v.Status != f.Status && string(v.State) != f.Status && v.State.Hub() != f.State) || f.State != "" && v.State.Hub() != f.State {
+func (f *taskFilter) takes(v *storedTask, conversation string) bool {
+	if (f.Status != "" && v.State.Status() != f.Status && string(v.State) != f.Status && v.State.Hub() != f.State) || f.State != "" && v.State.Hub() != f.State {
 		return false
 	}
 	if f.ProjectID != "" && (v.Details == nil || v.ProjectID != f.ProjectID) || f.ConversationID != "" && conversation != f.ConversationID {

@@ -128,20 +128,21 @@ func (as *agents) opened(k *task, by int) {
 
 // directed records that a delegated task is assigned to an agent.
 func (ds *delegations) directed(d *delegatedWork, a *agent) {
-	direct(&d.task.view)
+	v := &d.task.view
+	v.Details = directed(v.Details, v.AssignedTo)
 	ds.when(d, time.Time{}, d.asked)
 	ds.recheckCapacity(a)
 }
 
-// direct sets the target in the routing of a task to its agent.
-func direct(v *wire.Task) {
-	if v.AssignedTo == "" || v.Details == nil || v.Details.Routing == nil {
-		return
+// directed returns the details of a task with its agent as the target of its routing.
+func directed(d *wire.Details, agent string) *wire.Details {
+	if agent == "" || d == nil || d.Routing == nil {
+		return d
 	}
-	d, routing := v.Details.Copy(), *v.Details.Routing
-	routing.Target = v.AssignedTo
-	d.Routing = &routing
-	v.Details = d
+	changed, routing := d.Copy(), *d.Routing
+	routing.Target = agent
+	changed.Routing = &routing
+	return changed
 }
 
 // awaitEnd marks a delegated task as a part of its agent's own task. While that task waits, it

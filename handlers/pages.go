@@ -103,7 +103,7 @@ func (q *questionAnswered) FillIn(v *wire.Task, r *wire.Record) {
 
 func (t *taskDone) FillIn(v *wire.Task, _ *wire.Record) {
 	v.Result = t.Result
-	t.list(v)
+	v.Details = t.listed(v.Details)
 }
 
 func (f *taskFailed) FillIn(v *wire.Task, _ *wire.Record) { v.Error = f.Error }
@@ -120,8 +120,7 @@ func restoreDocuments(t *wire.Task, f *taskCreated) {
 	d := t.Details.Copy()
 	d.StructuredSpec, d.Requirements = before.StructuredSpec, before.Requirements
 	d.Context, d.Routing, d.Observability = before.Context, before.Routing, before.Observability
-	t.Details = d
-	direct(t)
+	t.Details = directed(d, t.AssignedTo)
 }
 
 // Since returns the tasks that had not ended at a time, in the order of their creation and
@@ -133,7 +132,7 @@ func (s *State) Since(at time.Time) (*wire.TaskList, []history.Page) {
 		if ended, ok := object.ParseTime(k.view.EndedAt); ok && ended.Before(at) {
 			continue
 		}
-		v := k.view
+		v := k.view.shown()
 		v.Description, v.Payload, v.Result, v.Details = "", nil, nil, v.Details.Brief()
 		v.WaitsFor = s.tasks.waitsFor(k)
 		list.Tasks = append(list.Tasks, v)

@@ -129,10 +129,9 @@ func (r *restoring) restoreTask(kept *snapshotTask) {
 // restore returns a task without its place in the State.
 func (s *snapshotTask) restore() *task {
 	k := &task{
-		view: s.View, urgency: hub.Urgency(s.View.Priority), run: s.Run, deaths: s.Deaths,
+		view: stored(&s.View), urgency: hub.Urgency(s.View.Priority), run: s.Run, deaths: s.Deaths,
 		created: s.Created, ended: s.Ended, result: s.Result, stub: s.Stub, way: s.Way,
 	}
-	k.view.Dependencies, k.view.Links, k.view.ResolvedInputs = nil, nil, nil
 	k.view.Details = k.view.Details.Filled()
 	if string(k.view.Result) == "null" {
 		k.view.Result = nil // the encoding of a missing result

@@ -272,7 +272,7 @@ func ids(tasks []*task) []string {
 }
 
 func (t *task) snapshot() snapshotTask {
-	kept := snapshotTask{View: t.view, Run: t.run, Deaths: t.deaths, Created: t.created, Ended: t.ended, Stub: t.stub, Way: t.way, Result: t.result}
+	kept := snapshotTask{View: t.view.shown(), Run: t.run, Deaths: t.deaths, Created: t.created, Ended: t.ended, Stub: t.stub, Way: t.way, Result: t.result}
 	m := t.more
 	if m == nil {
 		return kept

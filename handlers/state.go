@@ -396,7 +396,7 @@ func (s *State) OpenTasks(most int) []wire.Task {
 	for _, k := range found[:min(most, len(found))] {
 		v := &k.view
 		tasks = append(tasks, wire.Task{
-			ID: v.ID, Name: v.Name, State: v.State, Status: v.Status, RequiredRole: v.RequiredRole, AssignedTo: v.AssignedTo,
+			ID: v.ID, Name: v.Name, State: v.State, Status: v.State.Status(), RequiredRole: v.RequiredRole, AssignedTo: v.AssignedTo,
 			Progress: v.Progress, WaitsFor: s.tasks.waitsFor(k), Details: k.afterOnly(),
 		})
 	}

@@ -20,7 +20,7 @@ import (
 // are in the graph. Texts and lists in the view are never modified in place, so that copies can
 // be read elsewhere.
 type task struct {
-	view    wire.Task
+	view    storedTask
 	urgency uint8      // 0 is first
 	node    graph.Node // in the graph
 	run     string     // of the agent that holds it
@@ -38,6 +38,51 @@ type task struct {
 
 	parent   *task // nil for most
 	children int   // tasks of the State that have this one as their parent
+}
+
+// A storedTask is a wire.Task without what is derived when it is shown: its status, its
+// dependencies and its inputs. There may be many, so they must be small.
+type storedTask struct {
+	ID, Name, Type       string
+	State                wire.TaskState
+	Description          string
+	Payload              wire.Raw
+	RequiredRole         string
+	RequiredCapabilities []string
+	*wire.Details
+	Priority    wire.Raw
+	SubmittedBy string
+	AssignedTo  string
+	Progress    float64
+	Message     string
+	Attempts    int
+	Result      wire.Raw
+	Error       string
+	Reason      string
+
+	CreatedAt, AssignedAt, StartedAt, EndedAt string
+}
+
+// shown returns the task without its dependencies.
+func (t *storedTask) shown() wire.Task {
+	return wire.Task{
+		ID: t.ID, Name: t.Name, Type: t.Type, Status: t.State.Status(), State: t.State, Description: t.Description, Payload: t.Payload,
+		RequiredRole: t.RequiredRole, RequiredCapabilities: t.RequiredCapabilities, Details: t.Details, Priority: t.Priority,
+		SubmittedBy: t.SubmittedBy, AssignedTo: t.AssignedTo, Progress: t.Progress, Message: t.Message, Attempts: t.Attempts,
+		Result: t.Result, Error: t.Error, Reason: t.Reason,
+		CreatedAt: t.CreatedAt, AssignedAt: t.AssignedAt, StartedAt: t.StartedAt, EndedAt: t.EndedAt,
+	}
+}
+
+// stored is the opposite of shown.
+func stored(t *wire.Task) storedTask {
+	return storedTask{
+		ID: t.ID, Name: t.Name, Type: t.Type, State: t.State, Description: t.Description, Payload: t.Payload,
+		RequiredRole: t.RequiredRole, RequiredCapabilities: t.RequiredCapabilities, Details: t.Details, Priority: t.Priority,
+		SubmittedBy: t.SubmittedBy, AssignedTo: t.AssignedTo, Progress: t.Progress, Message: t.Message, Attempts: t.Attempts,
+		Result: t.Result, Error: t.Error, Reason: t.Reason,
+		CreatedAt: t.CreatedAt, AssignedAt: t.AssignedAt, StartedAt: t.StartedAt, EndedAt: t.EndedAt,
+	}
 }
 
 // A taskExtra holds the parts of a task that few tasks have.
@@ -187,7 +232,7 @@ func (td taskDecision) dependsOn(up *task) bool {
 
 // wrongState returns the refusal of an operation that the state of a task does not allow.
 func wrongState(k *task, verb string) *wire.Error {
-	return errorf(wire.CodeConflict, details{"taskId": k.view.ID, "state": string(k.view.State), "status": k.view.Status, "reason": "wrong_state"},
+	return errorf(wire.CodeConflict, details{"taskId": k.view.ID, "state": string(k.view.State), "status": k.view.State.Status(), "reason": "wrong_state"},
 		"task %s is %s and cannot be %s", k.label(), k.view.State, verb)
 }
 
@@ -210,7 +255,7 @@ func (td taskDecision) replyWith(k *task) *wire.TaskReply {
 
 // shown returns a task as callers see it, with its dependencies.
 func (t *tasks) shown(k *task) wire.Task {
-	v := k.view
+	v := k.view.shown()
 	t.showLinks(k, &v)
 	return v
 }
@@ -297,7 +342,10 @@ func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Erro
 	}
 	if td.state.tasks.archive.size() > 0 && filter.ended() {
 		kept := filter // the page outlives the decision
-		page, _ := td.state.tasks.archivedPage(after, td.state.seq, kept.takes)
+		page, _ := td.state.tasks.archivedPage(after, td.state.seq, func(v *wire.Task, conversation string) bool {
+			archived := stored(v)
+			return kept.takes(&archived, conversation)
+		})
 		page.Archived.Limit, page.Archived.Most = limit, most
 		for _, k := range found {
 			page.Archived.Created = append(page.Archived.Created, k.created)
@@ -329,7 +377,7 @@ func (s *State) move(k *task, to wire.TaskState) {
 	case was && !is:
 		s.agents.opened(k, +1)
 	}
-	k.view.State, k.view.Status = to, to.Status()
+	k.view.State = to
 	s.count(k, +1)
 	s.delegations.recheckCapacity(s.agents.byID[k.view.AssignedTo])
 }

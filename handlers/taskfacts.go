@@ -50,11 +50,11 @@ func (t *taskCreated) apply(s *State, r *wire.Record) {
 	s.agents.settleGiven(agentOf(r.From), r.At)
 	t.read()
 	k := &task{
-		view: wire.Task{
+		view: storedTask{
 			ID: t.ID, Name: t.Name, Type: t.Type, Description: t.Description, Payload: t.payload(),
 			RequiredRole: t.RequiredRole, RequiredCapabilities: t.RequiredCapabilities,
 			Priority: t.Priority, SubmittedBy: r.From, CreatedAt: object.Timestamp(r.At), Details: t.details(),
-			State: wire.TaskPending, Status: wire.TaskPending.Status(),
+			State: wire.TaskPending,
 		},
 		urgency: hub.Urgency(t.Priority),
 		created: r.Seq,
@@ -393,7 +393,7 @@ func (t *taskDone) apply(s *State, r *wire.Record) {
 	if t.read != nil && t.read.Structured && len(t.read.Contracts) > 0 {
 		k.needsMore().delivered = delivered(t.read)
 	}
-	t.list(&k.view)
+	k.view.Details = t.listed(k.view.Details)
 	if k.more != nil {
 		k.more.output = 0 // the result replaces it
 	}
@@ -406,12 +406,12 @@ func (t *taskDone) apply(s *State, r *wire.Record) {
 	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
 }
 
-// list adds the artifacts to the task, without their content.
-func (t *taskDone) list(v *wire.Task) {
+// listed returns the details of the task with the artifacts, without their content.
+func (t *taskDone) listed(before *wire.Details) *wire.Details {
 	if len(t.Artifacts) == 0 {
-		return
+		return before
 	}
-	d := v.Details.Copy()
+	d := before.Copy()
 	d.Artifacts = nil
 	for _, a := range t.Artifacts {
 		if a.Content = ""; delegation.IsArtifactRef(a.Ref) {
@@ -419,7 +419,7 @@ func (t *taskDone) list(v *wire.Task) {
 		}
 		d.Artifacts = append(d.Artifacts, a)
 	}
-	v.Details = d
+	return d
 }
 
 // Made implements history.Success.

@@ -43,7 +43,9 @@ func (t *taskUpdated) apply(s *State, r *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	s.tasks.unqueue(k)
 	s.rewrite(k, r, func() {
-		t.change(&k.view)
+		v := k.view.shown()
+		t.change(&v)
+		k.view = stored(&v)
 		if t.StructuredSpec != nil || t.Requirements != nil || len(t.Without) > 0 {
 			t.reread(k)
 		}

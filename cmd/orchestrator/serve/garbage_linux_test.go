@@ -3,6 +3,7 @@ package serve
 import (
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"testing"
 	"time"
 
@@ -39,6 +40,24 @@ func TestGarbageFollowsTheHeap(t *testing.T) {
 		runtime.GC()
 		return percent() > someGarbage
 	})
+}
+
+// When nothing is allocated any more, free memory is returned to the system.
+func TestMemoryIsReturnedAtRest(t *testing.T) {
+	tendGarbage()
+	released := func() uint64 {
+		sample := []metrics.Sample{{Name: "/memory/classes/heap/released:bytes"}}
+		metrics.Read(sample)
+		return sample[0].Value.Uint64()
+	}
+	hold := make([]byte, 100<<20)
+	for i := range hold {
+		hold[i] = 1
+	}
+	before := released()
+	runtime.KeepAlive(hold)
+	runtime.GC() // the last one that is not due to the rest
+	waitFor(t, "memory returned", func() bool { return released() >= before+90<<20 })
 }
 
 func waitFor(t *testing.T, what string, holds func() bool) {

@@ -12,6 +12,7 @@ import (
 	"runtime/metrics"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -71,14 +72,26 @@ func garbageFor(live uint64) int {
 	return int(min(max(percent, someGarbage), muchGarbage))
 }
 
-// A tender adjusts the percentage after each garbage collection, which runs its finalizer.
+// restAfter is how long no collection must have run until memory is returned to the system.
+const restAfter = 3 * time.Second
+
+// A tender adjusts the percentage after each garbage collection, which runs its finalizer. When no
+// further collection follows, the program is idle. The tender then collects once more and returns
+// the free memory to the system, which the runtime alone would keep.
 type tender struct {
 	percent int
 	sample  []metrics.Sample
+	rest    *time.Timer  // fires when no collection has run for a while
+	own     *atomic.Bool // the next collection is that of rest
 }
 
 func tendGarbage() {
-	c := &tender{percent: muchGarbage, sample: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}}
+	own := new(atomic.Bool)
+	rest := time.AfterFunc(restAfter, func() { // without the tender, which must be garbage
+		own.Store(true)
+		debug.FreeOSMemory()
+	})
+	c := &tender{percent: muchGarbage, sample: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}, rest: rest, own: own}
 	debug.SetGCPercent(c.percent)
 	runtime.SetFinalizer(c, (*tender).look)
 }
@@ -88,6 +101,9 @@ func (t *tender) look() {
 	if percent := garbageFor(t.sample[0].Value.Uint64()); percent != t.percent {
 		debug.SetGCPercent(percent)
 		t.percent = percent
+	}
+	if !t.own.Swap(false) {
+		t.rest.Reset(restAfter)
 	}
 	runtime.SetFinalizer(t, (*tender).look)
 }
