@@ -15,20 +15,22 @@ import (
 // instance because another version wrote it.
 func Restore(rules Rules, text []byte) (*State, bool) {
 	var kept snapshot
+	s := restoring{State: New(rules)}
+	kept.Tasks.each = func(t *snapshotTask) {
+		if kept.Version == snapshotVersion {
+			s.restoreTask(t)
+		}
+	}
 	if err := object.DecodeOwn(text, &kept); err != nil || kept.Version != snapshotVersion {
 		return nil, false
 	}
-	s := restoring{State: New(rules)}
 	s.seq, s.stopping, s.questions.numbered = kept.Seq, kept.Stopping, kept.Numbered
 	s.since, _ = object.ParseTime(kept.Since)
 	for i := range kept.Access {
 		s.access.Add(&access.Credential{Credential: kept.Access[i].Credential, Hash: kept.Access[i].Hash, Revoked: kept.Access[i].Revoked})
 	}
-	for i := range kept.Tasks {
-		s.restoreTask(&kept.Tasks[i])
-	}
-	for i := range kept.Tasks {
-		s.restoreAwaited(&kept.Tasks[i])
+	for _, d := range s.awaiting {
+		s.restoreAwaited(d.task, d.on)
 	}
 	s.restoreLinks(&kept)
 	for i := range kept.Agents {
@@ -93,8 +95,12 @@ func (r *restoring) restoreArchive(kept *snapshot) {
 // A restoring is a State that is being built from a snapshot.
 type restoring struct {
 	*State
-	broken bool // the snapshot is inconsistent
+	broken   bool       // the snapshot is inconsistent
+	awaiting []awaiting // tasks that others wait for
 }
+
+// An awaiting is a delegated task, and the task that waits for it.
+type awaiting struct{ task, on string }
 
 // task returns a task that the snapshot names. If it does not exist, task returns an empty one
 // and sets broken.
@@ -123,6 +129,9 @@ func (r *restoring) restoreTask(kept *snapshotTask) {
 	}
 	if d := k.delegation(); d != nil {
 		r.delegations.when(d, d.next, d.asked)
+		if kept.Handed.Awaited != "" {
+			r.awaiting = append(r.awaiting, awaiting{task: k.view.ID, on: kept.Handed.Awaited})
+		}
 	}
 }
 
@@ -176,11 +185,8 @@ func (s *snapshotHandedOn) restore(k *task) *delegatedWork {
 }
 
 // restoreAwaited links a delegated task to the task that waits for it.
-func (r *restoring) restoreAwaited(kept *snapshotTask) {
-	if kept.Handed == nil || kept.Handed.Awaited == "" {
-		return
-	}
-	d, parent := r.task(kept.View.ID).delegation(), r.task(kept.Handed.Awaited)
+func (r *restoring) restoreAwaited(task, on string) {
+	d, parent := r.task(task).delegation(), r.task(on)
 	if r.broken || d == nil {
 		r.broken = true
 		return

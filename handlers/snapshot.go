@@ -33,7 +33,7 @@ type snapshot struct {
 	Numbered  int64              `json:"numbered,omitzero"`
 	Since     string             `json:"since,omitzero"`
 	Agents    []snapshotAgent    `json:"agents"`
-	Tasks     []snapshotTask     `json:"tasks"`    // oldest first
+	Tasks     snapshotTasks      `json:"tasks"`    // oldest first; behind the version
 	Finished  []string           `json:"finished"` // kept whole, in the order in which they ended
 	Owned     []snapshotOwner    `json:"owned"`
 	Questions []snapshotQuestion `json:"questions"`
@@ -220,8 +220,8 @@ func (s *State) Snapshot() ([]byte, error) {
 		kept.Agents = append(kept.Agents, a.snapshot())
 	}
 	places := make([]graph.Node, len(s.tasks.nodes)) // of the nodes, in the list
+	kept.Tasks.of = s.tasks.list
 	for i, k := range s.tasks.list {
-		kept.Tasks = append(kept.Tasks, k.snapshot())
 		places[k.node] = graph.Node(i)
 	}
 	for e := range s.tasks.graph.All() {
@@ -256,7 +256,7 @@ func (s *State) Snapshot() ([]byte, error) {
 		}
 		kept.Questions = append(kept.Questions, k)
 	}
-	text, err := object.Encode(kept)
+	text, err := object.Encode(&kept)
 	if err != nil {
 		return nil, fmt.Errorf("spelling the state: %w", err)
 	}

@@ -39,6 +39,7 @@ type State struct {
 
 	turn    turn // the current one, reused
 	outcome Outcome
+	room    []object.Member // for reading
 }
 
 // agents holds all known agents.
@@ -209,6 +210,16 @@ var facts = map[string]func() fact{
 	events.ReviewExtended:      func() fact { return new(reviewExtended) },
 }
 
+// decode makes the fact of a record. It reuses the memory of earlier calls.
+func (s *State) decode(r *wire.Record) (fact, error) {
+	if r.Kind == events.TaskCreated {
+		if f := new(taskCreated); f.readPlain(r.Payload, &s.room) {
+			return f, nil
+		}
+	}
+	return decode(r)
+}
+
 // decode makes the fact of a record.
 func decode(r *wire.Record) (fact, error) {
 	if r.Kind == events.MessageSent {
@@ -247,7 +258,7 @@ func (s *State) Apply(r wire.Record) error {
 	if r.Seq != s.seq+1 {
 		return fmt.Errorf("record %d follows record %d", r.Seq, s.seq)
 	}
-	f, err := decode(&r)
+	f, err := s.decode(&r)
 	if err != nil {
 		return err
 	}
