@@ -43,6 +43,7 @@ type Agent struct {
 	OpenTasks int      // how many tasks that it submitted may be open; 0: any number
 	OnExit    string   // what happens to its task when it exits: auto | fail | requeue
 	Command   []string
+	Wrap      []string // see child.Spec
 	Dir       string
 	// Environ returns the environment of one start. It runs outside the supervisor's goroutine,
 	// so it may read files and block until ctx is done.

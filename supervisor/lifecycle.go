@@ -182,6 +182,7 @@ func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Proce
 	env, shut := l.doorway(sr, append(env, "ORC_AGENT_ID="+sr.spec.Name, "ORC_ACTOR="+sr.spec.actor(sr.run)))
 	c, err := sr.start(l, a, child.Spec{
 		Command: sr.spec.Command,
+		Wrap:    sr.spec.Wrap,
 		Dir:     sr.spec.Dir,
 		Env:     env,
 		Run:     sr.run,

@@ -55,6 +55,7 @@ func (h *Host) Start(spec Spec) (*Child, error) {
 	if e := checkDir(spec.Dir); e != nil {
 		return nil, e
 	}
+	spec.Command, spec.Wrap = slices.Concat(spec.Wrap, spec.Command), nil
 	path, e := find(spec.Command[0], spec.Dir, spec.Env)
 	if e != nil {
 		return nil, e

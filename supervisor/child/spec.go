@@ -31,6 +31,7 @@ const (
 // A Spec specifies a child and its callbacks.
 type Spec struct {
 	Command []string // argv; a first word without a slash is looked up in PATH
+	Wrap    []string // words before Command: a program that executes the others, such as a sandbox
 	Dir     string
 	Env     []string // the complete environment; Start adds the marks
 	Run     string   // a unique name for this run

@@ -179,6 +179,7 @@ func (r *reader) agent(b *hcl.Block, a Agent, name string, index int) (Agent, []
 func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope) []attribute {
 	return []attribute{
 		attr("command", argv(&a.Command)),
+		attr("wrap", prefix(&a.Wrap)),
 		attr("description", text(&a.Description)),
 		attr("dir", folder(&a.Dir)),
 		{name: "env", raw: func(found *hcl.Attribute) { a.env = r.environment(found.Expr, sc) }},

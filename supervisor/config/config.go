@@ -169,6 +169,7 @@ type Agent struct {
 
 	Profile
 	Command      []string
+	Wrap         []string // words before those of the command, such as those of a sandbox
 	Dir          string   // absolute
 	EnvFile      []string // absolute
 	InheritEnv   InheritEnv

@@ -19,6 +19,7 @@
 //
 //	agent attribute      needs     because
 //	command              restart   it is another program
+//	wrap                 restart   the same
 //	dir                  restart   a process has its folder from its start
 //	env                  restart   the same
 //	env_file             restart   the same

@@ -105,6 +105,17 @@ func argv(into *[]string) func(value) {
 	}
 }
 
+// prefix reads the words before a command. There may be none, which ends those of the defaults.
+func prefix(into *[]string) func(value) {
+	return func(v value) {
+		if v.cty.CanIterateElements() && v.cty.LengthInt() == 0 {
+			*into = nil
+			return
+		}
+		argv(into)(v)
+	}
+}
+
 // secretCommandLimit is how long the command of a secret may take.
 const secretCommandLimit = 10 * time.Second
 

@@ -351,6 +351,7 @@ func (t *Instance) specs(c *config.Config) []supervisor.Agent {
 			OpenTasks: a.Limits.OpenTasks,
 			OnExit:    a.OnExit,
 			Command:   a.Command,
+			Wrap:      a.Wrap,
 			Dir:       a.Dir,
 			Environ:   func(ctx context.Context) ([]string, error) { return c.Environ(ctx, a, t.Base) },
 			Client:    codingAgent(a),

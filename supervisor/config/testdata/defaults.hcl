@@ -53,6 +53,7 @@ bus {
 
 defaults {
   inherit_env = true
+  wrap        = []
 
   restart {
     policy      = "on-failure"
@@ -98,6 +99,7 @@ defaults {
 
 agent "worker" {
   command     = ["./worker"]
+  wrap        = []
   description = ""
   dir         = "."
   env         = {}
