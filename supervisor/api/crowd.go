@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -44,6 +45,9 @@ func (c *crowd) enter(source string, conn net.Conn) (leave func()) {
 	case c.total >= c.all:
 		c.refuse(conn, fmt.Sprintf("%d connections are open, which is the limit", c.all))
 		return nil
+	case usesReserve(conn):
+		c.refuse(conn, fmt.Sprintf("the last %d file descriptors of the orchestrator are for its operators and agents that start", reservedFiles))
+		return nil
 	}
 	if c.open == nil {
 		c.open = make(map[string]int)
@@ -51,6 +55,28 @@ func (c *crowd) enter(source string, conn net.Conn) (leave func()) {
 	c.open[source]++
 	c.total++
 	return sync.OnceFunc(func() { c.leave(source) })
+}
+
+// reservedFiles is how many file descriptors connections cannot take. Many runs together could take all
+// of them, and then no operator could connect and no agent start. A process that may open few files
+// reserves a quarter.
+const reservedFiles = 64
+
+// usesReserve reports whether a connection has one of the last file descriptors. The kernel gives each
+// new one the lowest number that is free.
+func usesReserve(conn net.Conn) (yes bool) {
+	var limit syscall.Rlimit
+	socket, ok := conn.(syscall.Conn)
+	if !ok || syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
+		return false
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return false
+	}
+	last := limit.Cur - min(reservedFiles, limit.Cur/4)
+	_ = raw.Control(func(fd uintptr) { yes = uint64(fd) >= last })
+	return yes
 }
 
 func (c *crowd) leave(source string) {

@@ -8,8 +8,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
@@ -100,4 +102,49 @@ func TestCrowdInAll(t *testing.T) {
 	leave()
 	require.NotNil(t, c.enter("d", there), "one has left")
 	require.Nil(t, c.enter("e", there))
+}
+
+// TestReservedFiles checks that connections of agents cannot take the last file descriptors, and those of
+// operators can.
+//
+// Rows: S-04.
+func TestReservedFiles(t *testing.T) {
+	server := NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "fine") }), hclog.NewNullLogger())
+	operators, err := Listen(filepath.Join(t.TempDir(), "api.sock"))
+	require.NoError(t, err)
+	runs := NewRuns(operators)
+	runs.Answer = server.Answer
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		server.Serve(ctx, operators)
+	}()
+	env, shut, err := runs.Open("one", "one-run")
+	require.NoError(t, err)
+	t.Cleanup(shut)
+	own := strings.TrimPrefix(env[len(env)-1], EnvSocket+"=")
+	require.Equal(t, "fine", answerAt(t, "unix", own))
+
+	var before syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before))
+	few := before
+	few.Cur = 4 * reservedFiles
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few))
+	defer func() { require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before)) }()
+	var held []*os.File
+	for last := uint64(0); last < few.Cur-reservedFiles; {
+		file, err := os.Open(os.DevNull)
+		require.NoError(t, err)
+		held, last = append(held, file), uint64(file.Fd())
+	}
+	require.Equal(t, `429 {"format_version":"1.0","error":{"code":"LIMITED","message":"the last 64 file descriptors of the orchestrator are for its operators and agents that start"}}`,
+		answerAt(t, "unix", own))
+	require.Equal(t, "fine", answerAt(t, "unix", operators.Addr().String()), "the operator")
+	for _, f := range held {
+		require.NoError(t, f.Close())
+	}
+	require.Equal(t, "fine", answerAt(t, "unix", own), "there is room again")
+	stop()
+	<-served
 }
