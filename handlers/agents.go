@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/handlers/access"
 	"orchestrator/handlers/match"
+	"orchestrator/handlers/queue"
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/events"
@@ -154,22 +155,22 @@ func (ak *agentKnown) apply(s *State, r *wire.Record) {
 
 // indexCapabilities adds the capabilities of an agent to the index.
 func (s *State) indexCapabilities(a *agent, c *hub.Capabilities) {
-	var under orderedSet
+	var under queue.Set
 	if c == nil {
 		c = new(hub.Capabilities)
 	}
 	offer := match.Offer{Languages: c.Languages, Environments: c.Environments, Tools: c.Tools, Tags: c.Tags}
 	for _, r := range c.Repos {
 		offer.Repos = append(offer.Repos, match.Repo{Name: r.Name, Languages: r.Languages, Tools: r.Tools})
-		under.add(underRepo + r.Name)
+		under.Add(underRepo + r.Name)
 		for _, l := range r.Languages {
-			under.add(underLanguage + l)
+			under.Add(underLanguage + l)
 		}
 	}
 	for _, l := range c.Languages {
-		under.add(underLanguage + l)
+		under.Add(underLanguage + l)
 	}
-	a.under = under.texts
+	a.under = under.Texts
 	s.agents.index.Put(a.ID, offer, match.Standing{})
 	s.updateStanding(a)
 }
@@ -204,13 +205,13 @@ func (ac *agentCapable) apply(s *State, r *wire.Record) {
 // The Names are kept, since a report does not contain them.
 func (a *agent) setCapabilities(c *hub.Capabilities) {
 	a.said, a.Capacity = c, c.Capacity
-	var all orderedSet
+	var all queue.Set
 	for _, texts := range [][]string{a.Names, c.Languages, c.Tools, c.Tags} {
 		for _, text := range texts {
-			all.add(text)
+			all.Add(text)
 		}
 	}
-	a.Capabilities = all.texts
+	a.Capabilities = all.Texts
 }
 
 func updateCapabilities(ad agentDecision, r *wire.UpdateCapabilities) (*hub.Server, *wire.Error) {

@@ -178,7 +178,7 @@ func (t *tasks) readmit(text wire.Raw) (*task, error) {
 
 // visit makes an archived task a guest of the turn.
 func (t *tasks) visit(r *wire.Record) error {
-	f, err := decode(r)
+	f, err := decode(r, new([]object.Member))
 	if err != nil {
 		return err
 	}

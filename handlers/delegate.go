@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"orchestrator/handlers/queue"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
@@ -152,15 +153,15 @@ func chainOf(parent *task, said []string, source string) []string {
 	if parent != nil && parent.delegation() != nil {
 		before = parent.delegation().chain
 	}
-	var chain orderedSet
+	var chain queue.Set
 	for _, names := range [][]string{before, said} {
 		for _, name := range names {
 			if name != source {
-				chain.add(name)
+				chain.Add(name)
 			}
 		}
 	}
-	return append(chain.texts, source)
+	return append(chain.Texts, source)
 }
 
 // chooseTarget returns the agent for a task: the named one, or the capable one that is likely to

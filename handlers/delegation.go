@@ -128,8 +128,7 @@ func (as *agents) opened(k *task, by int) {
 
 // directed records that a delegated task is assigned to an agent.
 func (ds *delegations) directed(d *delegatedWork, a *agent) {
-	v := &d.task.view
-	v.Details = directed(v.Details, v.AssignedTo)
+	d.task.view.Details = directed(d.task.view.Details, d.task.view.AssignedTo)
 	ds.when(d, time.Time{}, d.asked)
 	ds.recheckCapacity(a)
 }

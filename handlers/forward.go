@@ -155,7 +155,7 @@ func (s *State) Does(kind string) bool {
 
 // LineOf returns the line in a record, as it is sent to its recipient.
 func LineOf(r wire.Record) (wire.Raw, error) {
-	f, err := decode(&r)
+	f, err := decode(&r, new([]object.Member))
 	if err != nil {
 		return nil, err
 	}

@@ -92,7 +92,7 @@ var afterHandovers = []string{events.TaskResponded, events.TaskAnswered, events.
 // was written to it.
 func (h *handovers) settle(r *wire.Record) {
 	var from string
-	f, err := decode(r)
+	f, err := decode(r, new([]object.Member))
 	h.w.must(err == nil, "%v", err)
 	switch f := f.(type) {
 	case *taskCreated:
@@ -135,7 +135,7 @@ func (h *handovers) hear(r *wire.Record) bool {
 		return false
 	}
 	h.w.must(e.final == 0 || slices.Contains(afterwards, r.Kind) || slices.Contains(afterHandovers, r.Kind) || ofSessions(r.Kind), "%s after %+v", r.Kind, e)
-	f, err := decode(r)
+	f, err := decode(r, new([]object.Member))
 	h.w.must(err == nil, "%v", err)
 	switch f := f.(type) {
 	case *taskForwarded:
@@ -177,7 +177,7 @@ func (h *handovers) hearCreated(r *wire.Record) bool {
 	if !bytes.Contains(r.Payload, []byte(`"delegated":`)) {
 		return false
 	}
-	f, err := decode(r)
+	f, err := decode(r, new([]object.Member))
 	h.w.must(err == nil, "%v", err)
 	made := f.(*taskCreated)
 	h.w.must(h.byID[made.ID] == nil && h.w.states[made.ID] == "", "%s is created twice", made.ID)
@@ -211,7 +211,7 @@ func (h *handovers) losePart(r *wire.Record) {
 
 // hearLife follows the runs. Letters on their way to a run are lost when it ends.
 func (h *handovers) hearLife(r *wire.Record) {
-	f, err := decode(r)
+	f, err := decode(r, new([]object.Member))
 	h.w.must(err == nil, "%v", err)
 	switch f := f.(type) {
 	case *lifecycleEvent:

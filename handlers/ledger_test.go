@@ -82,7 +82,7 @@ func (l *ledger) hear(r *wire.Record) {
 	default:
 		return
 	}
-	f, err := decode(r)
+	f, err := decode(r, new([]object.Member))
 	l.w.must(err == nil, "%v", err)
 	switch f := f.(type) {
 	case *mailAcked:

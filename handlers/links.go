@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/handlers/graph"
 	"orchestrator/handlers/history"
+	"orchestrator/handlers/queue"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
@@ -71,15 +72,15 @@ func linkID(number int64) string { return "d" + strconv.FormatInt(number, 10) }
 func (t *tasks) showLinks(k *task, v *wire.Task) { showLinks(t.needs(k), v) }
 
 func showLinks(of iter.Seq[need], v *wire.Task) {
-	var needs orderedSet
+	var needs queue.Set
 	for n := range of {
 		l := n.shown()
 		if l.Type != hub.DependsRelated {
-			needs.add(l.On)
+			needs.Add(l.On)
 		}
 		v.Links = append(v.Links, l)
 	}
-	v.Dependencies = needs.texts
+	v.Dependencies = needs.Texts
 }
 
 // showInputs adds the delivered inputs to the view of a task. Data that are only in the log are

@@ -258,7 +258,7 @@ func (w *world) hearKey(r *wire.Record) {
 	default:
 		return
 	}
-	f, err := decode(r)
+	f, err := decode(r, new([]object.Member))
 	w.must(err == nil, "%v", err)
 	switch f := f.(type) {
 	case *keyIssued:

@@ -66,7 +66,7 @@ func (t *task) page(shown wire.TaskState, until int64) (history.Page, bool) {
 // Complete returns an answer completed from the log. The given answer is not modified, since
 // others may share it.
 func Complete(answer any, pages []history.Page, record history.Archive) (any, error) {
-	log := history.Log{Archive: record, Decode: func(r *wire.Record) (any, error) { return decode(r) }}
+	log := history.Log{Archive: record, Decode: func(r *wire.Record) (any, error) { return decode(r, new([]object.Member)) }}
 	return log.Complete(answer, pages)
 }
 

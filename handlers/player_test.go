@@ -166,7 +166,7 @@ func (p *player) task(name string) *task {
 func (p *player) archived() []*task {
 	var tasks []*task
 	for r := range shelf(p.records).Find(wire.Search{Archived: true}) {
-		f, err := decode(&r)
+		f, err := decode(&r, new([]object.Member))
 		require.NoError(p.t, err)
 		var kept snapshotTask
 		require.NoError(p.t, object.DecodeOwn(f.(*taskArchived).Task, &kept))

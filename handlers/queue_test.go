@@ -352,20 +352,3 @@ func TestManyAbilities(t *testing.T) {
 	c.state.indexCapabilities(c.state.agents.byID["a"], able)
 	require.Len(t, c.state.agents.byID["a"].under, multitude)
 }
-
-// TestDistinct checks that each text is kept once, at its first place, for few texts and for
-// many.
-func TestDistinct(t *testing.T) {
-	for _, size := range []int{0, 1, few - 1, few, few + 1, 10 * few} {
-		var d orderedSet
-		var expected []string
-		for i := range size {
-			expected = append(expected, fmt.Sprint(i))
-			for range 3 {
-				d.add(fmt.Sprint(i))
-				d.add(fmt.Sprint(i / 2))
-			}
-		}
-		require.Equal(t, expected, d.texts)
-	}
-}

@@ -6,6 +6,7 @@ import (
 	"orchestrator/handlers/access"
 	"orchestrator/handlers/bus"
 	"orchestrator/handlers/graph"
+	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
@@ -16,11 +17,7 @@ import (
 func Restore(rules Rules, text []byte) (*State, bool) {
 	var kept snapshot
 	s := restoring{State: New(rules)}
-	kept.Tasks.each = func(t *snapshotTask) {
-		if kept.Version == snapshotVersion {
-			s.restoreTask(t)
-		}
-	}
+	kept.Tasks.Read = func(text wire.Raw) error { return s.readTask(text, kept.Version) }
 	if err := object.DecodeOwn(text, &kept); err != nil || kept.Version != snapshotVersion {
 		return nil, false
 	}
@@ -30,7 +27,7 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 		s.access.Add(&access.Credential{Credential: kept.Access[i].Credential, Hash: kept.Access[i].Hash, Revoked: kept.Access[i].Revoked})
 	}
 	for _, d := range s.awaiting {
-		s.restoreAwaited(d.task, d.on)
+		s.restoreAwaited(d[0], d[1])
 	}
 	s.restoreLinks(&kept)
 	for i := range kept.Agents {
@@ -95,12 +92,9 @@ func (r *restoring) restoreArchive(kept *snapshot) {
 // A restoring is a State that is being built from a snapshot.
 type restoring struct {
 	*State
-	broken   bool       // the snapshot is inconsistent
-	awaiting []awaiting // tasks that others wait for
+	broken   bool        // the snapshot is inconsistent
+	awaiting [][2]string // a delegated task, and the task that waits for it
 }
-
-// An awaiting is a delegated task, and the task that waits for it.
-type awaiting struct{ task, on string }
 
 // task returns a task that the snapshot names. If it does not exist, task returns an empty one
 // and sets broken.
@@ -120,6 +114,18 @@ func (r *restoring) named(ids []string) []*task {
 	return tasks
 }
 
+func (r *restoring) readTask(text wire.Raw, version int) (err error) {
+	var t snapshotTask
+	if !t.readPlain(text, &r.room) {
+		t = snapshotTask{}
+		err = object.DecodeOwn(text, &t)
+	}
+	if err == nil && version == snapshotVersion {
+		r.restoreTask(&t)
+	}
+	return err
+}
+
 func (r *restoring) restoreTask(kept *snapshotTask) {
 	k := kept.restore()
 	r.broken = r.broken || r.tasks.byID[k.view.ID] != nil
@@ -130,7 +136,7 @@ func (r *restoring) restoreTask(kept *snapshotTask) {
 	if d := k.delegation(); d != nil {
 		r.delegations.when(d, d.next, d.asked)
 		if kept.Handed.Awaited != "" {
-			r.awaiting = append(r.awaiting, awaiting{task: k.view.ID, on: kept.Handed.Awaited})
+			r.awaiting = append(r.awaiting, [2]string{k.view.ID, kept.Handed.Awaited})
 		}
 	}
 }

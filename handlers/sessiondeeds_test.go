@@ -111,7 +111,7 @@ func (w *world) confer() {
 	}
 	out := w.say(name, w.spell(d))
 	for i := range out.Records {
-		if f, _ := decode(&out.Records[i]); out.Records[i].Kind == events.SessionClosed {
+		if f, _ := decode(&out.Records[i], new([]object.Member)); out.Records[i].Kind == events.SessionClosed {
 			w.part(f.(*sessionClosed).Stop)
 			return
 		}

@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
 
@@ -110,7 +111,7 @@ func (m *minutes) hear(r *wire.Record) {
 			return
 		}
 	}
-	f, err := decode(r)
+	f, err := decode(r, new([]object.Member))
 	m.w.must(err == nil, "%v", err)
 	switch f := f.(type) {
 	case *sessionOpened:

@@ -33,7 +33,7 @@ type snapshot struct {
 	Numbered  int64              `json:"numbered,omitzero"`
 	Since     string             `json:"since,omitzero"`
 	Agents    []snapshotAgent    `json:"agents"`
-	Tasks     snapshotTasks      `json:"tasks"`    // oldest first; behind the version
+	Tasks     object.Stream      `json:"tasks"`    // oldest first; behind the version
 	Finished  []string           `json:"finished"` // kept whole, in the order in which they ended
 	Owned     []snapshotOwner    `json:"owned"`
 	Questions []snapshotQuestion `json:"questions"`
@@ -220,7 +220,13 @@ func (s *State) Snapshot() ([]byte, error) {
 		kept.Agents = append(kept.Agents, a.snapshot())
 	}
 	places := make([]graph.Node, len(s.tasks.nodes)) // of the nodes, in the list
-	kept.Tasks.of = s.tasks.list
+	kept.Tasks.Elements = func(yield func(any) bool) {
+		for _, k := range s.tasks.list {
+			if t := k.snapshot(); !yield(&t) {
+				return
+			}
+		}
+	}
 	for i, k := range s.tasks.list {
 		places[k.node] = graph.Node(i)
 	}

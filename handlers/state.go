@@ -210,18 +210,8 @@ var facts = map[string]func() fact{
 	events.ReviewExtended:      func() fact { return new(reviewExtended) },
 }
 
-// decode makes the fact of a record. It reuses the memory of earlier calls.
-func (s *State) decode(r *wire.Record) (fact, error) {
-	if r.Kind == events.TaskCreated {
-		if f := new(taskCreated); f.readPlain(r.Payload, &s.room) {
-			return f, nil
-		}
-	}
-	return decode(r)
-}
-
 // decode makes the fact of a record.
-func decode(r *wire.Record) (fact, error) {
+func decode(r *wire.Record, room *[]object.Member) (fact, error) {
 	if r.Kind == events.MessageSent {
 		f := new(mailed)
 		if err := f.read(r); err != nil {
@@ -236,6 +226,12 @@ func decode(r *wire.Record) (fact, error) {
 		f = &lifecycleEvent{what: r.Kind}
 	} else {
 		return nil, &UnknownKindError{Seq: r.Seq, Kind: r.Kind}
+	}
+	if made, ok := f.(*taskCreated); ok {
+		if made.readPlain(r.Payload, room) {
+			return made, nil
+		}
+		*made = taskCreated{}
 	}
 	if err := object.DecodeOwn(r.Payload, f); err != nil {
 		return nil, fmt.Errorf("record %d, a %s, cannot be read: %w", r.Seq, r.Kind, err)
@@ -258,7 +254,7 @@ func (s *State) Apply(r wire.Record) error {
 	if r.Seq != s.seq+1 {
 		return fmt.Errorf("record %d follows record %d", r.Seq, s.seq)
 	}
-	f, err := s.decode(&r)
+	f, err := decode(&r, &s.room)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/handlers/graph"
 	"orchestrator/handlers/history"
+	"orchestrator/handlers/queue"
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
@@ -43,24 +44,16 @@ type task struct {
 // A storedTask is a wire.Task without what is derived when it is shown: its status, its
 // dependencies and its inputs. There may be many, so they must be small.
 type storedTask struct {
-	ID, Name, Type       string
-	State                wire.TaskState
-	Description          string
-	Payload              wire.Raw
-	RequiredRole         string
-	RequiredCapabilities []string
+	ID, Name, Type, Description string
+	State                       wire.TaskState
+	Payload, Priority, Result   wire.Raw
+	RequiredRole                string
+	RequiredCapabilities        []string
 	*wire.Details
-	Priority    wire.Raw
-	SubmittedBy string
-	AssignedTo  string
-	Progress    float64
-	Message     string
-	Attempts    int
-	Result      wire.Raw
-	Error       string
-	Reason      string
-
-	CreatedAt, AssignedAt, StartedAt, EndedAt string
+	SubmittedBy, AssignedTo, Message, Error, Reason string
+	Progress                                        float64
+	Attempts                                        int
+	CreatedAt, AssignedAt, StartedAt, EndedAt       string
 }
 
 // shown returns the task without its dependencies.
@@ -242,8 +235,7 @@ func (t *tasks) reply(k *task) *wire.TaskReply { return &wire.TaskReply{Task: t.
 // replyWith returns an answer with the current state of a task. If the last fact has saved that
 // answer, it is not made again.
 func (td taskDecision) replyWith(k *task) *wire.TaskReply {
-	a := td.state.agents.byID[td.from.Name]
-	if td.from.Kind == Agent && a != nil {
+	if a := td.state.agents.byID[td.from.Name]; td.from.Kind == Agent && a != nil {
 		if kept := a.memories.byID[td.request.ID]; kept != nil && kept.seq == td.state.seq {
 			if reply, ok := kept.answer.(*wire.TaskReply); ok && reply.Task.ID == k.view.ID {
 				return reply
@@ -285,13 +277,13 @@ func (t *tasks) waitsFor(k *task) []string {
 	if t.graph.Open(k.node) == 0 || k.view.State.Final() {
 		return nil
 	}
-	var ids orderedSet
+	var ids queue.Set
 	for e := range t.graph.Needs(k.node) {
 		if v := t.graph.Edge(e); !v.Resolved && gates(v.Kind) {
-			ids.add(t.nodes[v.Up].view.ID)
+			ids.Add(t.nodes[v.Up].view.ID)
 		}
 	}
-	return ids.texts
+	return ids.Texts
 }
 
 // defaultLimit is the default number of listed tasks.

@@ -16,7 +16,7 @@ import (
 // shown with the error.
 func Tell(r wire.Record) wire.Event {
 	e := wire.Event{Seq: r.Seq, At: object.Timestamp(r.At), Kind: r.Kind, Payload: r.Payload}
-	f, err := decode(&r)
+	f, err := decode(&r, new([]object.Member))
 	if err != nil {
 		e.Text = err.Error()
 		return e

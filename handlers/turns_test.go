@@ -53,7 +53,7 @@ func (w *world) lookAtPostponed(id string, r *wire.Record) {
 
 // moved returns the state in which a record leaves its task, if it changes it.
 func moved(r *wire.Record) (to wire.TaskState, moves bool) {
-	f, err := decode(r)
+	f, err := decode(r, new([]object.Member))
 	if err != nil {
 		return "", false
 	}
@@ -192,7 +192,7 @@ func (c *cascade) comes(step int) {
 
 // contract checks that a contract is reported as missing once.
 func (c *cascade) contract(r *wire.Record) {
-	f, err := decode(r)
+	f, err := decode(r, new([]object.Member))
 	c.w.must(err == nil, "%v", err)
 	seen, _ := f.(*contractSeen)
 	key := c.id + " " + seen.Key
@@ -202,7 +202,7 @@ func (c *cascade) contract(r *wire.Record) {
 
 // late reports whether a contract is missing for a task that needed it only later.
 func (w *world) late(r *wire.Record) bool {
-	f, err := decode(r)
+	f, err := decode(r, new([]object.Member))
 	w.must(err == nil, "%v", err)
 	seen, _ := f.(*contractSeen)
 	if seen.NeededBy != "" {

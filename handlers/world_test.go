@@ -226,7 +226,7 @@ func (w *world) task(id string) *task {
 	if k := w.state.tasks.byID[id]; k != nil || !archived {
 		return k
 	}
-	f, err := decode(&r)
+	f, err := decode(&r, new([]object.Member))
 	w.must(err == nil, "%v", err)
 	var kept snapshotTask
 	err = object.DecodeOwn(f.(*taskArchived).Task, &kept)

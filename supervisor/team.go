@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -86,12 +87,15 @@ func (l *lifecycle) open() (tasks int) {
 // enlist submits the present agents and sessions to the dispatcher.
 func (l *lifecycle) enlist() {
 	roster := &wire.AgentSet{Sessions: l.sessions}
+	stored := make(map[string]int64)
 	for _, a := range l.order {
+		stored[a.Name] = a.Stored
 		roster.Agents = append(roster.Agents, wire.Member{
 			ID: a.Name, Role: a.Role, Capabilities: a.Offers, Capacity: a.Capacity, OpenTasks: a.OpenTasks, OnExit: a.OnExit, Deaf: a.Raw || a.NoStdin,
 			Names: a.Names, Abilities: a.Abilities, Fixed: a.Fixed, Actor: a.Actor,
 		})
 	}
+	dispatch.SetStored(l.dispatcher, stored)
 	l.dispatcher.Note(roster)
 }
 

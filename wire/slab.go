@@ -25,11 +25,8 @@ type slab[T any] struct {
 	used   int
 }
 
-const (
-	fewValues  = 16      // values in the first slab
-	manyValues = 256     // and in the largest one
-	slabBytes  = 2 << 10 // of text
-)
+// The values in the first slab and in the largest one, and the bytes of a block of texts.
+const fewValues, manyValues, slabBytes = 16, 256, 2 << 10
 
 func (s *slab[T]) next() *T {
 	if s.used == len(s.values) {

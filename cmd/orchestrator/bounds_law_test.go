@@ -126,8 +126,9 @@ func (g *growth) follow(f *goFile, path string, expr ast.Expr) bool {
 // bounds has the fields that growingFields finds, by the rows of help/limits.md that state their
 // bounds.
 var bounds = map[string][]string{
+	"what an agent, or a program with a token, adds to the record and the artifacts": {"supervisor/dispatch.quotas.limits", "supervisor/dispatch.quotas.used"},
 	"open tasks": {
-		"handlers.tasks.byID", "handlers.tasks.list", "handlers.tasks.owned", "handlers.tasks.later", "handlers.tasks.counts",
+		"handlers.storedTask.RequiredCapabilities", "handlers.tasks.byID", "handlers.tasks.list", "handlers.tasks.owned", "handlers.tasks.later", "handlers.tasks.counts",
 		"handlers.demand.capabilities", "handlers.requirements.key", "handlers.requirements.under", "handlers.work.scope", "handlers.reviewOf.wanted",
 		"handlers.taskExtra.promises", "handlers.taskExtra.delivered", "handlers.taskExtra.history", "handlers.agent.holds",
 		"handlers/queue.Bucket.under", "handlers/queue.Bucket.waiting", "handlers/queue.Queue.byKey", "handlers/queue.Queue.under",
@@ -185,7 +186,7 @@ var bounds = map[string][]string{
 	"recent events":              {"supervisor/output.RecentEvents.events"},
 	"lines for a reader of logs": {
 		"supervisor/output.Feed.all", "supervisor/output.Agent.followers", "supervisor/output.Follower.queues", "supervisor/output.Follower.ready",
-		"supervisor/output.page.lines", "supervisor/output.page.text",
+		"supervisor/output.page.front", "supervisor/output.page.lines", "supervisor/output.page.text",
 	},
 	"an upgrade": {
 		"supervisor.Handover.Agents", "supervisor.handedAgent.Ages", "supervisor.handedAgent.Endings", "supervisor.handedTally.Submitters",
@@ -195,12 +196,12 @@ var bounds = map[string][]string{
 	"restarts": {"supervisor.restartHistory.endings", "supervisor.restartHistory.restarts"},
 	"the configuration": {
 		"handlers.Rules.Topics", "handlers.tasks.blocks", "supervisor.Agent.Command", "supervisor.Agent.DependsOn", "supervisor.Agent.Names",
-		"supervisor.Agent.Offers", "supervisor.Options.Sessions", "supervisor.Options.Tasks", "supervisor.Restart.Permanent",
+		"supervisor.Agent.Offers", "supervisor.Agent.Wrap", "supervisor.Options.Sessions", "supervisor.Options.Tasks", "supervisor.Restart.Permanent",
 	},
 	"`artifacts`": {"supervisor.artifacts.firm", "supervisor.artifacts.claims", "supervisor.artifacts.recent"}, // 256 folders, and content of open requests
 	"one message": {
 		"handlers.Input.Absent", "handlers.Input.Archived", "handlers.Letter.Pages", "handlers.Outcome.Letters", "handlers.Outcome.Missing", "handlers.Outcome.Records",
-		"handlers.archive.absent", "handlers.archive.guests", "handlers.archive.missing", "handlers.delegations.fresh", "handlers.delegations.look",
+		"handlers.State.room", "handlers.archive.absent", "handlers.archive.guests", "handlers.archive.missing", "handlers.delegations.fresh", "handlers.delegations.look",
 		"handlers.requirementQueue.order", "handlers.sessionSaid.Notes", "handlers.sessions.fresh", "handlers.taskQueue.fresh", "handlers.taskQueue.key",
 		"handlers.turn.announcements", "handlers.turn.closed", "handlers.turn.departed", "handlers.turn.lostTasks", "handlers.turn.pages",
 		"handlers/history.ArchivedPage.Created", "handlers/history.Page.Inputs", "handlers/history.Page.Notes", "handlers/history.Page.Parts",

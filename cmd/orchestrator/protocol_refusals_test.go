@@ -85,6 +85,8 @@ var reasons = []struct{ reason, meaning string }{
 	{"unassigned", "no agent has the task, and an operator cannot work on it: agents take their own, or are given them"},
 	{"too_many_questions", "a thousand of your questions wait for an answer; `details.open` says how many"},
 	{"too_many_tasks", "as many tasks that you submitted are open as may be; `details.limit` says how many"},
+	{"stored", "you have stored as many bytes as you may within a day; `details.limit` says how many. You can read, and complete what you have"},
+	{"removed", "the record of it was removed, as `store.keep` says; `details.base` is the last one that is gone"},
 	{"disk_full", "the disk of the orchestrator has no room; `details.free` says how many bytes are left"},
 	{"at_capacity", "you have as many tasks as you may have at a time; `details.taskIds` says which"},
 	{"dependency_failed", "a task that this one was to depend on came to nothing, so it would never run"},
@@ -148,7 +150,7 @@ func reasonsOfTheCode(t *testing.T) (found []string) {
 		add(reason)
 	}
 	files := slices.DeleteFunc(goFiles(t), func(f goFile) bool {
-		return f.test || !matches([]string{"wire/...", "handlers/...", "supervisor", "supervisor/api"}, f.folder)
+		return f.test || !matches([]string{"wire/...", "handlers/...", "supervisor", "supervisor/api", "supervisor/dispatch"}, f.folder)
 	})
 	named := namedTexts(files)
 	for _, f := range files {

@@ -294,3 +294,32 @@ func (t Timeline[T]) First(since time.Time) time.Time {
 	}
 	return at
 }
+
+// A Set is a list of texts without duplicates, in the order of insertion. It may be as
+// long as a line, so a long one has a map.
+type Set struct {
+	Texts []string
+	known map[string]struct{} // nil while they are few
+}
+
+const few = 16
+
+// Add adds a text, unless it is there already.
+func (o *Set) Add(text string) {
+	if o.known == nil && len(o.Texts) < few {
+		if !slices.Contains(o.Texts, text) {
+			o.Texts = append(o.Texts, text)
+		}
+		return
+	}
+	if o.known == nil {
+		o.known = make(map[string]struct{})
+		for _, t := range o.Texts {
+			o.known[t] = struct{}{}
+		}
+	}
+	if _, known := o.known[text]; !known {
+		o.known[text] = struct{}{}
+		o.Texts = append(o.Texts, text)
+	}
+}

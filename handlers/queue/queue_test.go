@@ -137,3 +137,20 @@ func TestKeysOfTexts(t *testing.T) {
 		seen[keyOf(texts...)] = append([]string{}, texts...)
 	}
 }
+
+// TestDistinct checks that each text is kept once, at its first place, for few texts and for
+// many.
+func TestDistinct(t *testing.T) {
+	for _, size := range []int{0, 1, few - 1, few, few + 1, 10 * few} {
+		var d Set
+		var expected []string
+		for i := range size {
+			expected = append(expected, fmt.Sprint(i))
+			for range 3 {
+				d.Add(fmt.Sprint(i))
+				d.Add(fmt.Sprint(i / 2))
+			}
+		}
+		require.Equal(t, expected, d.Texts)
+	}
+}

@@ -274,6 +274,7 @@ type Limits struct {
 	Processes    int
 	CPU          float64 // cores
 	OpenTasks    int     // submitted by the agent
+	Stored       int64   // bytes that the agent adds to the record within a day
 }
 
 // Output determines how the lines of an agent are stored.

@@ -37,6 +37,7 @@
 //	resume               restart   the same
 //	mcp                  restart   the same
 //	limits.open_tasks    live      it is looked at with each task
+//	limits.stored        live      it is looked at with each message
 //	limits.*             restart   they are set before the program runs
 //	confine              restart   the same
 //	output.dir           restart   a run has one file

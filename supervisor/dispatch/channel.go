@@ -25,7 +25,7 @@ type Channel struct {
 	mail       *stdin.Mailbox
 	reader     wire.Reader
 	payloads   wire.Payloads
-	bucket     handlers.Bucket
+	bucket     bucket
 	size       int // of the present line
 	complain   func(kind string, text string, count int64)
 
@@ -226,14 +226,14 @@ const messageBytes = 64 << 10
 
 // admit counts a message against the rate limit and returns an error if it is exceeded.
 func (c *Channel) admit(now time.Time) *wire.Error {
-	if c.bucket.Take(now) {
-		c.bucket.TakeMore(c.size / messageBytes)
+	if c.bucket.take(now) {
+		c.bucket.takeMore(c.size / messageBytes)
 		return nil
 	}
 	return &wire.Error{
 		Code:    wire.CodeLimited,
-		Message: fmt.Sprintf("more than %.0f messages a second", c.bucket.Rate),
-		Details: map[string]any{"rate": c.bucket.Rate, "burst": c.bucket.Burst},
+		Message: fmt.Sprintf("more than %.0f messages a second", c.bucket.rate),
+		Details: map[string]any{"rate": c.bucket.rate, "burst": c.bucket.burst},
 	}
 }
 

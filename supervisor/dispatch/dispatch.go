@@ -42,6 +42,7 @@ type Dispatcher struct {
 
 	mu        sync.Mutex // guards what follows
 	state     *handlers.State
+	quotas    quotas
 	filling   batch         // decided, but not yet being committed
 	taken     chan struct{} // closed when the filling batch is taken; nil while no goroutine waits
 	recording bool          // a batch is being committed or delivered
@@ -160,7 +161,11 @@ type work struct {
 // decide handles one input. It returns false when the data that was looked up for the input is
 // too old; the caller then looks it up again. d.mu must be held.
 func (d *Dispatcher) decide(in *handlers.Input, w *work) bool {
-	if err := shut(in, d.broken, d.full.Load()); err != nil {
+	err := shut(in, d.broken, d.full.Load())
+	if err == nil {
+		err = d.quotas.exceeded(in)
+	}
+	if err != nil {
 		w.refuse(in, err)
 		return true
 	}
@@ -173,6 +178,9 @@ func (d *Dispatcher) decide(in *handlers.Input, w *work) bool {
 		return false
 	}
 	explainRemoved(d, in, out.Refused)
+	if len(out.Records) > 0 {
+		d.quotas.add(&in.From, storedBy(in, &out), in.At)
+	}
 	if r, ok := in.Message.(*wire.Request); ok && quiet(r.Form) && out.Refused == nil {
 		out.Waits = true // no answer follows a granted one
 		if len(out.Records) > 0 {
@@ -442,6 +450,6 @@ func (p Protocol) orDefault() Protocol {
 	return Protocol{Depth: cmp.Or(p.Depth, 64), Rate: cmp.Or(p.Rate, 100), Burst: cmp.Or(p.Burst, 100)}
 }
 
-func (p Protocol) bucket() handlers.Bucket {
-	return handlers.Bucket{Rate: float64(p.Rate), Burst: float64(p.Burst)}
+func (p Protocol) bucket() bucket {
+	return bucket{rate: float64(p.Rate), burst: float64(p.Burst)}
 }

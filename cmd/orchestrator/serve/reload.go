@@ -349,6 +349,7 @@ func (t *Instance) specs(c *config.Config) []supervisor.Agent {
 			Fixed:     a.Capabilities.Fixed,
 			Capacity:  a.Capabilities.MaxConcurrentTasks,
 			OpenTasks: a.Limits.OpenTasks,
+			Stored:    a.Limits.Stored,
 			OnExit:    a.OnExit,
 			Command:   a.Command,
 			Wrap:      a.Wrap,

@@ -87,6 +87,7 @@ defaults {
     processes     = 0
     cpu           = 0
     open_tasks    = 1000
+    stored        = "1GiB"
   }
 
   output {

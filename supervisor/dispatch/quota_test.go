@@ -1,0 +1,116 @@
+package dispatch
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/handlers"
+	"orchestrator/wire"
+)
+
+// TestStored checks that an agent that has stored as much as it may can add nothing for a while, but can
+// read, and that others and operators are not concerned.
+//
+// Rows: S-05.
+func TestStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := begin(t, Options{Record: newLedger()})
+		defer d.Close()
+		d.Note(&wire.AgentSet{Agents: []wire.Member{{ID: "hog"}, {ID: "free"}}})
+		SetStored(d.Dispatcher, map[string]int64{"hog": 10_000, "free": 0})
+		submit := func(from handlers.Actor) error {
+			_, err := d.Requests().Ask(t.Context(), from, "submit-task", fmt.Appendf(nil, `{"type":"t","name":"n","description":%q}`, strings.Repeat("x", 4000)))
+			return err
+		}
+		hog := handlers.Actor{Kind: handlers.Agent, Name: "hog"}
+		for range 3 { // the last one goes beyond the limit
+			require.NoError(t, submit(hog))
+		}
+		refused := &wire.Error{
+			Code: wire.CodeLimited, Message: "hog has stored 10000 bytes within a day, which is the limit: more is taken little by little",
+			Details: map[string]any{"reason": "stored", "limit": int64(10_000)},
+		}
+		require.Equal(t, refused, submit(hog))
+		_, err := d.Requests().Ask(t.Context(), hog, "query-tasks", nil)
+		require.NoError(t, err)
+		for range 5 {
+			require.NoError(t, submit(handlers.Actor{Kind: handlers.Agent, Name: "free"}))
+			require.NoError(t, submit(handlers.Actor{Kind: handlers.Operator}))
+		}
+		<-time.After(8 * time.Hour)
+		require.NoError(t, submit(hog))
+		require.Equal(t, refused, submit(hog))
+		SetStored(d.Dispatcher, map[string]int64{"hog": 1 << 20})
+		require.NoError(t, submit(hog), "the limit was raised")
+	})
+}
+
+var noonToday = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// TestUsagesAreBounded checks that actors that come and go are forgotten.
+func TestUsagesAreBounded(t *testing.T) {
+	var q quotas
+	now := time.Now()
+	for i := range maxUsages + 10 {
+		q.add(&handlers.Actor{Kind: handlers.External, Name: fmt.Sprint(i)}, 1, now)
+	}
+	require.Len(t, q.used, maxUsages)
+	q.add(&handlers.Actor{Kind: handlers.Operator}, 1<<40, now)
+	require.Len(t, q.used, maxUsages)
+}
+
+// Rows: B-79, T-24.
+func TestBucket(t *testing.T) {
+	for _, test := range []struct {
+		name        string
+		rate, burst float64
+		gap         time.Duration // between two messages
+		messages    int
+		taken       int
+	}{
+		{"a flood", 100, 100, 0, 300, 100},
+		{"a flood over a second", 100, 100, time.Second / 300, 300, 199},
+		{"just at the rate", 100, 100, 10 * time.Millisecond, 10_000, 10_000},
+		{"just above the rate", 100, 10, 5 * time.Millisecond, 2000, 1009},
+		{"one at a time", 1, 1, time.Second, 5, 5},
+		{"half a second apart", 1, 1, time.Second / 2, 6, 3},
+		{"nothing is allowed", 1, 0, time.Second, 5, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := bucket{rate: test.rate, burst: test.burst}
+			taken, now := 0, time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+			for range test.messages {
+				if b.take(now) {
+					taken++
+				}
+				now = now.Add(test.gap)
+			}
+			require.Equal(t, test.taken, taken)
+		})
+	}
+}
+
+// TestBucketAndClocks checks that a clock set back does not block the caller, and that one set
+// ahead gives at most a full bucket.
+//
+// Rows: B-79, S-05.
+func TestBucketAndClocks(t *testing.T) {
+	large := bucket{rate: 10, burst: 2}
+	require.True(t, large.take(noonToday))
+	large.takeMore(20)
+	require.False(t, large.take(noonToday.Add(1900*time.Millisecond)), "a large message is followed by a wait")
+	require.True(t, large.take(noonToday.Add(2*time.Second)))
+	b := bucket{rate: 10, burst: 2}
+	require.True(t, b.take(noonToday))
+	require.True(t, b.take(noonToday.Add(-time.Hour)))
+	require.False(t, b.take(noonToday.Add(-time.Hour)))
+	require.True(t, b.take(noonToday.Add(-time.Hour+100*time.Millisecond)))
+	require.True(t, b.take(noonToday.Add(time.Hour)))
+	require.True(t, b.take(noonToday.Add(time.Hour)))
+	require.False(t, b.take(noonToday.Add(time.Hour)))
+}
