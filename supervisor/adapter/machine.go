@@ -13,6 +13,7 @@ type Opening struct {
 	Dir          string // absolute
 	Protocol     string
 	Permission   string // PermissionAsk and its like
+	Confined     bool   // by the kernel, so that the client cannot begin a sandbox of its own
 	Allow        []string
 	Model        string
 	Instructions string

@@ -70,6 +70,9 @@ func (c *Confinement) Possible() error {
 	return nil
 }
 
+// Complete reports whether there is a confinement, and this system can do all of it.
+func (c *Confinement) Complete() bool { return c != nil && c.impossible() == "" }
+
 // MayReadAll reports whether a child may read all files below a folder.
 func (c *Confinement) MayReadAll(folder string) bool {
 	if c == nil {

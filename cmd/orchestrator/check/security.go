@@ -117,19 +117,12 @@ func (e *examiner) identity() {
 	switch {
 	case e.confine == nil:
 		e.row("confinement", 18, 1, "is not confined: it may do what its user may")
-	case e.confine.BestEffort && impossible(e.confine):
+	case e.confine.BestEffort && !e.confine.Complete():
 		e.confine = nil
 		e.row("confinement", 18, 1, "is not confined: this system cannot do all of it")
 	default:
 		e.row("confinement", 18, 0, "is confined: the kernel refuses other access")
 	}
-}
-
-// impossible reports whether this system cannot confine as c asks for.
-func impossible(c *child.Confinement) bool {
-	strict := *c
-	strict.BestEffort = false
-	return strict.Possible() != nil
 }
 
 // changes judges what the agent may change.

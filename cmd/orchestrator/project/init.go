@@ -41,18 +41,13 @@ type createdFile struct {
 	Text []byte `json:"-"`
 }
 
-// InitCommand returns the init command.
-func InitCommand(a *cli.App) *cobra.Command {
-	lang := cli.Choice{Value: "sh", Of: languageNames()}
-	team := cli.Choice{Of: teamNames()}
-	var force, list, unit bool
-	verb := &cobra.Command{
-		Use:   "init [DIR]",
-		Short: "Write a first orchestrator.hcl and its agents",
-		Long: `Writes a minimal orchestrator.hcl and one small agent. Existing files are not
+// aboutInit is the help of init.
+const aboutInit = `Writes a minimal orchestrator.hcl and one small agent. Existing files are not
 overwritten without --force. The agent works on tasks and requires only its language.
 
-With --team it writes a team instead. These have Claude Code and Codex as agents:
+With --team it writes a team instead. These have Claude Code and Codex as agents, which
+work in the folder work. Where the kernel can confine them, they may change nothing else but
+the folders of their programs:
 
   review   Claude writes, Codex reviews each task
   pair     Claude and Codex share the tasks and write mail to each other
@@ -62,7 +57,17 @@ The team shell needs only a shell: a planner asks you a question and submits two
 and a reviewer gets the result of a writer.
 
 With --systemd it writes no files and prints a unit that runs the team as a user
-service.`,
+service.`
+
+// InitCommand returns the init command.
+func InitCommand(a *cli.App) *cobra.Command {
+	lang := cli.Choice{Value: "sh", Of: languageNames()}
+	team := cli.Choice{Of: teamNames()}
+	var force, list, unit bool
+	verb := &cobra.Command{
+		Use:     "init [DIR]",
+		Short:   "Write a first orchestrator.hcl and its agents",
+		Long:    aboutInit,
 		Example: "  orchestrator init\n  orchestrator init --lang py shop\n  orchestrator init --team review shop\n  orchestrator init --systemd >~/.config/systemd/user/shop.service",
 		Args:    cli.ArgCount(0, 1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -108,6 +113,15 @@ type project struct {
 	flags  string   // flags that select it
 	needs  []needed // programs that run its agents
 	next   []string // commands to run
+	work   string   // folder that its agents work in; empty if there is none
+}
+
+// steps returns the commands to run. In a git repository, the agents get a worktree first.
+func (p project) steps(root string) []string {
+	if p.work == "" || !exists(filepath.Join(root, ".git")) || exists(filepath.Join(root, p.work, ".git")) {
+		return p.next
+	}
+	return append([]string{"git worktree add " + p.work}, p.next...)
 }
 
 func initialize(a *cli.App, dir string, p project, force bool) error {
@@ -124,7 +138,10 @@ func initialize(a *cli.App, dir string, p project, force bool) error {
 	if _, err := os.Lstat(filepath.Join(root, "orchestrator.hcl.json")); err == nil && !force {
 		return wouldShadow(dir, p)
 	}
-	var made []string
+	made, err := makeFolder(root, p.work)
+	if err != nil {
+		return fmt.Errorf("making the folder of the agents: %w", err)
+	}
 	for _, file := range files {
 		more, err := writeNew(filepath.Join(root, file.File), file.Text)
 		made = append(made, more...)
@@ -139,6 +156,16 @@ func initialize(a *cli.App, dir string, p project, force bool) error {
 	}
 	trust(a, root)
 	return showCreated(a, dir, p, files)
+}
+
+// makeFolder makes a folder below root. It returns what it has created.
+func makeFolder(root, folder string) (made []string, err error) {
+	if folder == "" {
+		return nil, nil
+	}
+	dir := filepath.Join(root, folder)
+	made = missing(dir)
+	return made, os.MkdirAll(dir, 0o777)
 }
 
 // trust remembers the commands of the file that was written, so that up does not ask about them.
@@ -216,10 +243,7 @@ func Starter(folder string) ([]createdFile, error) {
 // writeNew writes a file and its folders. It returns what it has created, even after an
 // error.
 func writeNew(file string, text []byte) (made []string, err error) {
-	for dir := filepath.Dir(file); !exists(dir) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		made = append(made, dir)
-	}
-	slices.Reverse(made)
+	made = missing(filepath.Dir(file))
 	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 		return made, err
 	}
@@ -227,6 +251,15 @@ func writeNew(file string, text []byte) (made []string, err error) {
 		made = append(made, file)
 	}
 	return made, os.WriteFile(file, text, 0o666)
+}
+
+// missing returns the folders on the way to a folder that do not exist, and the folder.
+func missing(dir string) (folders []string) {
+	for ; !exists(dir) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		folders = append(folders, dir)
+	}
+	slices.Reverse(folders)
+	return folders
 }
 
 func exists(file string) bool {
@@ -243,7 +276,7 @@ func unmake(made []string) {
 }
 
 func showCreated(a *cli.App, dir string, p project, files []createdFile) error {
-	next := nextSteps(dir, p.next...)
+	next := nextSteps(dir, p.steps(a.Path(dir))...)
 	if a.Flags.JSON {
 		return a.Document(created{FormatVersion: wire.FormatVersion, Files: files, Next: next})
 	}

@@ -10,12 +10,13 @@ type team struct {
 	name  string
 	needs []needed
 	next  []string // commands to run
+	work  string   // folder that its agents work in
 }
 
 var teams = []team{
-	{name: "review", needs: coding("coder", "reviewer"), next: tried(`orchestrator task add "Describe this folder in NOTES.md" --review`)},
-	{name: "pair", needs: coding("ann", "ben"), next: tried(`orchestrator task add "Describe this folder in NOTES.md"`)},
-	{name: "fan-out", needs: coding("planner", "worker"), next: tried(`orchestrator task add "Describe each folder in a NOTES.md of its own" --role planner`)},
+	{name: "review", needs: coding("coder", "reviewer"), next: tried(`orchestrator task add "Describe this folder in NOTES.md" --review`), work: "work"},
+	{name: "pair", needs: coding("ann", "ben"), next: tried(`orchestrator task add "Describe this folder in NOTES.md"`), work: "work"},
+	{name: "fan-out", needs: coding("planner", "worker"), next: tried(`orchestrator task add "Describe each folder in a NOTES.md of its own" --role planner`), work: "work"},
 	{name: "shell", needs: Languages[0].needs(), next: []string{"orchestrator up"}},
 }
 
@@ -41,7 +42,7 @@ func tried(task string) []string {
 }
 
 func (t *team) project() project {
-	return project{folder: "team/" + t.name, flags: "--team " + t.name, needs: t.needs, next: t.next}
+	return project{folder: "team/" + t.name, flags: "--team " + t.name, needs: t.needs, next: t.next, work: t.work}
 }
 
 // A Client is a coding agent with a known program.

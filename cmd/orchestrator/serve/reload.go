@@ -387,7 +387,7 @@ func codingAgent(a *config.Agent) *supervisor.Client {
 		return nil
 	}
 	o := adapter.Opening{
-		Permission: a.Client.Permission, Allow: a.Client.Allow, Model: a.Client.Model, Instructions: a.Client.Instructions,
+		Permission: a.Client.Permission, Confined: Confinement(&a.Confine).Complete(), Allow: a.Client.Allow, Model: a.Client.Model, Instructions: a.Client.Instructions,
 		OnTurnEnd: a.Client.OnTurnEnd, Patience: patience,
 	}
 	if self, err := os.Executable(); err == nil { // or the agent has no tools, and says so

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -59,7 +60,8 @@ func (c *Client) fileChange(id string, params wire.Raw) *adapter.Permission {
 	}
 	_ = object.Decode(params, &r) // an empty one is asked as it is
 	var changes []struct {
-		Path string `json:"path"`
+		Path string   `json:"path"`
+		Kind wire.Raw `json:"kind"`
 	}
 	known := c.changes.Get(r.ItemID)
 	p := &adapter.Permission{
@@ -70,6 +72,9 @@ func (c *Client) fileChange(id string, params wire.Raw) *adapter.Permission {
 	}
 	for _, change := range changes {
 		p.Paths = append(p.Paths, change.Path)
+		if to, _ := object.TextOf(change.Kind, "move_path"); to != "" {
+			p.Paths = append(p.Paths, to)
+		}
 	}
 	if r.GrantRoot != "" {
 		p.Paths = append(p.Paths, r.GrantRoot)
@@ -78,4 +83,23 @@ func (c *Client) fileChange(id string, params wire.Raw) *adapter.Permission {
 		p.Title = "edit " + strings.Join(p.Paths, ", ")
 	}
 	return p
+}
+
+// permission asks for a permission. A confined client asks about edits in its folder, too, where the
+// sandbox would allow them.
+func (c *Client) permission(p *adapter.Permission) []adapter.Effect {
+	edits := c.o.Permission == adapter.PermissionEdits && !c.planned && !c.plans
+	if c.o.Confined && edits && !p.Beyond && c.inside(p.Paths) {
+		return c.Decide(p, adapter.Decision{Allow: true})
+	}
+	return []adapter.Effect{p}
+}
+
+// inside reports whether there are paths, and all are in the folder of the client. Hidden files, such as
+// those of git and of the client itself, do not count: its sandbox excepts them, too.
+func (c *Client) inside(paths []string) bool {
+	return len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool {
+		rest, within := strings.CutPrefix(path.Clean(p), strings.TrimSuffix(c.o.Dir, "/")+"/")
+		return !within || strings.HasPrefix(rest, ".") || strings.Contains(rest, "/.")
+	})
 }

@@ -28,7 +28,22 @@ var modes = map[string]mode{
 	adapter.PermissionFull:  {"danger-full-access", "never", "user"},
 }
 
-// Launch returns the command line of the client.
+// modeOf returns the mode of a permission in a conversation. A client that is confined cannot begin its
+// sandbox, which would mount, and the confinement takes its place. Without a sandbox, the client runs
+// on request what its model wants, so a person or the reviewing model is asked about all commands.
+func modeOf(permission string, o *adapter.Opening) mode {
+	m := modes[permission]
+	if o.Confined {
+		m.sandbox = modes[adapter.PermissionFull].sandbox
+		if permission != adapter.PermissionFull {
+			m.policy = "untrusted"
+		}
+	}
+	return m
+}
+
+// Launch returns the command line of the client. Its settings are those of a client that is not
+// confined: a thread that the client begins by itself then has a sandbox, or runs no command.
 func Launch(command []string, o *adapter.Opening) (argv []string) {
 	if len(command) == 0 {
 		command = []string{"codex"}
@@ -209,6 +224,7 @@ func (c *Client) examined(result wire.Raw) []adapter.Effect {
 	var mode []string
 	for _, key := range []string{"sandbox_mode", "approval_policy", "approvals_reviewer"} {
 		word, _ := object.TextOf(object.MemberOf(result, "config"), key)
+		word = c.conversing(key, word)
 		if word != "" && word != "user" {
 			mode = append(mode, word)
 		}
@@ -218,9 +234,22 @@ func (c *Client) examined(result wire.Raw) []adapter.Effect {
 	}}}
 }
 
+// conversing returns the value of a setting in a conversation.
+func (c *Client) conversing(key, configured string) string {
+	m := modeOf(c.o.Permission, c.o)
+	switch {
+	case !c.o.Confined:
+	case key == "sandbox_mode":
+		return m.sandbox
+	case key == "approval_policy":
+		return m.policy
+	}
+	return configured
+}
+
 // open begins or resumes the conversation.
 func (c *Client) open() adapter.Effect {
-	m := modes[c.o.Permission]
+	m := modeOf(c.o.Permission, c.o)
 	params := map[string]any{
 		"cwd": c.o.Dir, "developerInstructions": c.o.Briefing(),
 		"approvalPolicy": m.policy, "approvalsReviewer": m.reviewer, "sandbox": m.sandbox,
@@ -469,9 +498,9 @@ func (c *Client) requested(m *adapter.RPC) []adapter.Effect {
 	id := string(m.ID)
 	switch m.Method {
 	case "item/commandExecution/requestApproval":
-		return []adapter.Effect{command(id, m.Params)}
+		return c.permission(command(id, m.Params))
 	case "item/fileChange/requestApproval":
-		return []adapter.Effect{c.fileChange(id, m.Params)}
+		return c.permission(c.fileChange(id, m.Params))
 	case "item/tool/call":
 		tool, _ := object.TextOf(m.Params, "tool")
 		return []adapter.Effect{&adapter.Call{ID: id, Tool: tool, Arguments: object.MemberOf(m.Params, "arguments")}}
@@ -520,10 +549,12 @@ func (c *Client) start(id, text string) []adapter.Effect {
 	params := map[string]any{"threadId": c.thread, "input": input(text), "clientUserMessageId": id}
 	switch {
 	case c.plans == c.planned:
+	case c.plans && c.o.Confined:
+		params["approvalPolicy"] = modeOf(adapter.PermissionPlan, c.o).policy
 	case c.plans:
 		params["sandboxPolicy"], params["approvalPolicy"] = map[string]string{"type": "readOnly"}, modes[adapter.PermissionPlan].policy
 	default:
-		params["sandboxPolicy"], params["approvalPolicy"] = c.sandbox, modes[c.o.Permission].policy
+		params["sandboxPolicy"], params["approvalPolicy"] = c.sandbox, modeOf(c.o.Permission, c.o).policy
 	}
 	return []adapter.Effect{c.call("turn/start", params)}
 }

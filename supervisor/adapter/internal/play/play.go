@@ -119,6 +119,8 @@ func (p *player) open(setting string) {
 		p.opening.Conversation = value
 	case "door":
 		p.opening.Door = strings.Fields(value)
+	case "confined":
+		p.opening.Confined = value == "true"
 	case "protocol":
 		p.opening.Protocol = value
 	case "model":

@@ -1,14 +1,32 @@
 # Claude splits a task into parts, and three times Codex does the parts.
+# The agents work in the folder work: a git worktree, or any other folder.
 # What each setting means: orchestrator help real-agents
+
+# The kernel refuses the agents all changes but those at write, and the files at hide.
+defaults {
+  confine {
+    hide        = ["~/.ssh", "~/.gnupg", "~/.aws", "~/.kube", "~/.config/gh", "~/.netrc", "~/.git-credentials"]
+    best_effort = true # they start unconfined where the kernel cannot do this
+  }
+}
 agent "planner" {
   protocol     = "claude"
+  dir          = "work"
   role         = "planner" # it gets the tasks that are added with --role planner
   permission   = "ask"     # you are asked before it changes anything
   instructions = "Do not do your task yourself. Split it into parts that change different files. Add each part with task_add and the role worker; say in needs which parts must be done before. Then complete your task with a list of the parts."
+  confine {
+    write = ["work", "~/.claude"]
+  }
 }
 
 agent "worker" {
   protocol   = "codex"
-  permission = "edits" # you are asked about what the sandbox does not allow
-  replicas   = 3       # worker-0, worker-1 and worker-2, all in this folder
+  dir        = "work"
+  permission = "edits" # you are asked before it runs a command
+  allow      = ["Bash(git diff:*)", "Bash(git status)", "Bash(ls:*)", "Bash(cat:*)", "Bash(grep:*)"]
+  replicas   = 3 # worker-0, worker-1 and worker-2, all in this folder
+  confine {
+    write = ["work", "~/.codex"]
+  }
 }

@@ -1,5 +1,15 @@
 # Claude writes, Codex reviews, you decide.
+# The agents work in the folder work: a git worktree, or any other folder.
 # What each setting means: orchestrator help real-agents
+
+# The kernel refuses the agents all changes but those at write, and the files at hide.
+defaults {
+  confine {
+    hide        = ["~/.ssh", "~/.gnupg", "~/.aws", "~/.kube", "~/.config/gh", "~/.netrc", "~/.git-credentials"]
+    best_effort = true # they start unconfined where the kernel cannot do this
+  }
+}
+
 session "change" {
   require_review = true # a task is done when a review approves it
   max_iterations = 3    # reviews of a task; after the last one, you decide
@@ -11,18 +21,31 @@ session "change" {
 # It takes each task, has it done and reviewed, and then completes it.
 agent "lead" {
   command = ["orchestrator", "lead"]
+  dir     = "work"
+  confine {
+    write = []
+  }
 }
 
 agent "coder" {
   protocol   = "claude"
+  dir        = "work"
   permission = "edits"                                  # you are asked before it runs a command
   allow      = ["Bash(git diff:*)", "Bash(git status)"] # but not before these
   capabilities { max_concurrent_tasks = 0 }             # only the lead gives it tasks
+  confine {
+    write = ["work", "~/.claude"]
+  }
 }
 
 agent "reviewer" {
   protocol     = "codex"
+  dir          = "work"
   permission   = "plan" # it reads, and changes nothing
+  allow        = ["Bash(git diff:*)", "Bash(git log:*)", "Bash(git show:*)", "Bash(git status)", "Bash(ls:*)", "Bash(cat:*)", "Bash(grep:*)"]
   instructions = "Find what is wrong, with file and line."
   capabilities { max_concurrent_tasks = 0 }
+  confine {
+    write = ["~/.codex"]
+  }
 }
