@@ -124,7 +124,7 @@ func (a *Architect) told(said *Said) {
 	case *session.Completion:
 		var what Completion
 		if said.Read(&what) == nil {
-			a.Task(body.TaskID).put(update{completion: &what})
+			a.Task(body.TaskID).put(update{completion: &what, id: said.MessageID})
 		}
 	case *session.ReviewResult:
 		var what ReviewResult
@@ -245,7 +245,7 @@ func (t *SessionTask) follow(ctx context.Context, o *Order, d *Delivery, result 
 // Resume is like Deliver for a task that an earlier run of the architect has assigned. It goes on
 // from the phase in which the session has the task. The Developer of the order is not used.
 func (t *SessionTask) Resume(ctx context.Context, o Order) (Delivery, error) {
-	view, err := t.architect.view(ctx, t.ID())
+	view, err := t.recall(ctx)
 	switch {
 	case err != nil:
 		return Delivery{TaskID: t.ID()}, err

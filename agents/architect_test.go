@@ -3,11 +3,13 @@ package agents_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/agents"
@@ -133,6 +135,40 @@ func TestDeliverUnderNewNames(t *testing.T) {
 		t.judges(t.hears(session.TypeReviewRequest, nil), approval)
 		require.NoError(t, <-done)
 		require.Equal(t, "kettle-2", delivery.TaskID)
+	})
+}
+
+// TestResume checks that an architect that goes on with a revision waits for the completion of that
+// revision. The completion before the review is delivered to it again, before and after it asks.
+func TestResume(t *testing.T) {
+	converse(t, func(t *talk) {
+		order := agents.Order{Developer: "coder", Reviewer: "judge", Assignment: boil("kettle")}
+		done := t.leading(func(ctx context.Context, a *agents.Architect) error {
+			_, err := a.Task("kettle").Resume(ctx, order)
+			return err
+		})
+		again := func(id string) spoken {
+			return spoken{id: id, from: coder, to: lead, kind: session.TypeTaskCompletion, payload: agents.Completion{TaskID: "kettle", Status: session.OutcomeCompleted}}
+		}
+		first, second := uuid.NewString(), uuid.NewString()
+		t.deliver(again(first))
+		for page, id := range []string{first, second} {
+			request := t.request("get-session")
+			require.JSONEq(t, fmt.Sprintf(`{"session_id":"kitchen","task_id":"kettle","to":"lead","limit":10000%s}`, []string{"", `,"after":7`}[page]), string(request.Payload))
+			t.answer(request, map[string]any{
+				"tasks":    []wire.SessionTask{{TaskID: "kettle", Phase: session.PhaseRevise, Developer: "coder", CorrelationID: "boiling"}},
+				"messages": []any{map[string]any{"message_id": id, "message_type": session.TypeTaskCompletion}},
+				"more":     page == 0, "next": 7,
+			})
+		}
+		assignment := t.hears(session.TypeTaskAssignment, nil)
+		t.deliver(again(second))
+		t.completes(assignment, agents.Completion{Changes: agents.FileChanges{Deleted: []string{"kettle/lid"}}})
+		var asked agents.ReviewRequest
+		request := t.hears(session.TypeReviewRequest, &asked)
+		require.Equal(t, []string{"kettle/lid"}, asked.Scope.Files, "it was the completion of an earlier attempt")
+		t.judges(request, approval)
+		require.NoError(t, <-done)
 	})
 }
 

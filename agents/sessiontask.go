@@ -26,7 +26,8 @@ type SessionTask struct {
 	first   string // the first description of the task
 	done    Completion
 	reviews []ReviewSummary
-	sent    *Sent // the last assignment
+	sent    *Sent           // the last assignment
+	past    map[string]bool // message_ids of completions that an earlier run of the architect had
 
 	mu        sync.Mutex
 	id        string
@@ -39,6 +40,7 @@ type SessionTask struct {
 // update is something new about a task: one of these.
 type update struct {
 	completion *Completion
+	id         string // the message_id of the completion
 	result     *ReviewResult
 	feedback   *session.Feedback
 	answers    string // the message that the feedback answers
@@ -165,7 +167,7 @@ func (t *SessionTask) session() *Session {
 // Completion waits for the completion of the task. The error is an *Undelivered if the
 // assignment is refused, and an *Ended if the task has ended without a completion.
 func (t *SessionTask) Completion(ctx context.Context) (Completion, error) {
-	m, err := t.wait(ctx, t.sent, func(m update) bool { return m.completion != nil }, true)
+	m, err := t.wait(ctx, t.sent, func(m update) bool { return m.completion != nil && !t.past[m.id] }, true)
 	if err != nil {
 		return Completion{}, err
 	}
@@ -302,6 +304,39 @@ func (a *Architect) view(ctx context.Context, task string) (*wire.SessionTask, e
 		}
 	}
 	return nil, nil
+}
+
+// recall asks for the task as the session has it, and remembers its completions so far. They may be
+// delivered again, and belong to attempts before the next one.
+func (t *SessionTask) recall(ctx context.Context) (view *wire.SessionTask, err error) {
+	a := t.architect
+	page := wire.GetSession{SessionID: a.me.Session, TaskID: t.ID(), To: a.me.Agent, Limit: session.MaxPage}
+	t.past = make(map[string]bool)
+	for more := true; more; {
+		var document struct {
+			Tasks    []wire.SessionTask `json:"tasks"`
+			Messages []struct {
+				ID   string `json:"message_id"`
+				Type string `json:"message_type"`
+			} `json:"messages"`
+			More bool  `json:"more"`
+			Next int64 `json:"next"`
+		}
+		if err := a.conn.askPatiently(ctx, "get-session", page, &document); err != nil {
+			return nil, err
+		}
+		for _, m := range document.Messages {
+			if m.Type == session.TypeTaskCompletion {
+				t.past[m.ID] = true
+			}
+		}
+		i := slices.IndexFunc(document.Tasks, func(v wire.SessionTask) bool { return v.TaskID == t.ID() })
+		if i < 0 {
+			return nil, nil
+		}
+		view, more, page.After = &document.Tasks[i], document.More, document.Next
+	}
+	return view, nil
 }
 
 // endedAs returns how a task has ended, or that it waits for a person. It returns nil if the task
