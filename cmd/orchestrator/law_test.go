@@ -286,8 +286,17 @@ func TestLawNoSleepInTests(t *testing.T) {
 // ofPlatform matches files that may be small.
 var ofPlatform = regexp.MustCompile(`(^fixtures/|/doc\.go$|/main\.go$|_(linux|darwin|other|unix|windows)\.go$)`)
 
-// Sizes: a file is one idea, a function fits on a screen.
+// Sizes: a file is one idea, a function fits on a screen. It prints the size of the whole, which has no
+// limit: five protocols, adapters, confinement and upgrades are more than the 76,000 lines that were
+// once the goal, and lines that are squeezed are no shorter to read.
 func TestLawSizes(t *testing.T) {
+	files, lines := 0, 0
+	for _, f := range goFiles(t) {
+		if !f.test {
+			files, lines = files+1, lines+f.lines
+		}
+	}
+	t.Logf("%d files, %d lines of Go without tests", files, lines)
 	judge(t, func(f *goFile, guilty func(ast.Node, string)) {
 		if f.test {
 			return
@@ -307,6 +316,11 @@ func TestLawSizes(t *testing.T) {
 	})
 }
 
+// The package wire has the lines and their dialects, too. A line is an operation with a payload, and an
+// answer is spelled in the dialect of its question, so a package for them and this one would need each
+// other. The package handlers has tasks, delegations and sessions: they use 21 to 78 names of each
+// other, and a border is drawn where 15 suffice.
+//
 // largePackages are larger than the law allows. A number leaves some room; lower it when the
 // package has shrunk, and do not raise it.
 var largePackages = map[string]packageSize{
@@ -344,7 +358,7 @@ func TestLawSurface(t *testing.T) {
 			most = large
 			t.Logf("%s: %d lines, %d exported names", folder, size.lines, size.exported)
 		}
-		require.LessOrEqual(t, size.lines, most.lines, "%s is too large: split it", folder)
+		require.LessOrEqual(t, size.lines, most.lines, "%s is too large: move types into the package of their topic, and do not raise the number", folder)
 		require.LessOrEqual(t, size.exported, most.exported,
 			"%s exports too much: move names into the package of their topic, as answers of wire into wire/hub, wire/mail, wire/session or wire/activity", folder)
 	}

@@ -58,6 +58,9 @@ func (l Log) Complete(answer any, pages []Page) (any, error) {
 	case *mail.List, *mail.Sent:
 		return completeMail(answer, pages, l)
 	}
+	if len(pages) > 0 {
+		return nil, fmt.Errorf("a %T needs pages of the log, and has no case in Log.Complete", answer)
+	}
 	return answer, nil
 }
 
