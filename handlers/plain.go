@@ -18,8 +18,8 @@ type plainMember struct {
 	to  any
 }
 
-// nothing is for a member that must be null or an empty list.
-type nothing struct{}
+// A fixed is for a member that must have this value.
+type fixed string
 
 // readPlain reads an object. It reports false if that has other members, or if reflection might read
 // the text differently.
@@ -52,8 +52,8 @@ func (p *plainMember) read(value []byte) bool {
 		*to = bytes.Clone(value)
 	case *[]byte:
 		*to, ok = value, *to == nil // reflection would merge two of them
-	case nothing:
-		ok = string(value) == "null" || string(value) == "[]"
+	case fixed:
+		ok = string(value) == string(to)
 	}
 	return ok && err == nil
 }
@@ -68,7 +68,7 @@ func (s *snapshotTask) readPlain(text []byte, room *[]object.Member) bool {
 	}) && view != nil && readPlain(view, room, []plainMember{
 		{"id", &v.ID}, {"name", &v.Name}, {"type", &v.Type}, {"status", &v.Status}, {"state", &state}, {"description", &v.Description},
 		{"payload", &v.Payload}, {"priority", &v.Priority}, {"submittedBy", &v.SubmittedBy}, {"createdAt", &v.CreatedAt},
-		{"requiredRole", nothing{}}, {"requiredCapabilities", nothing{}}, {"dependencies", nothing{}}, {"assignedTo", nothing{}}, {"result", nothing{}},
+		{"requiredRole", fixed("null")}, {"requiredCapabilities", fixed("[]")}, {"dependencies", fixed("[]")}, {"assignedTo", fixed("null")}, {"result", fixed("null")},
 	})
 	s.Way, v.State = way(method), wire.TaskPending
 	return ok && v.ID != "" && state == string(v.State) && v.Status == v.State.Status()

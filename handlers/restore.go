@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"errors"
 	"time"
 
 	"orchestrator/handlers/access"
@@ -116,13 +117,14 @@ func (r *restoring) named(ids []string) []*task {
 
 func (r *restoring) readTask(text wire.Raw, version int) (err error) {
 	var t snapshotTask
+	if version != snapshotVersion { // it stands before the tasks
+		return errors.New("the snapshot is of another version")
+	}
 	if !t.readPlain(text, &r.room) {
 		t = snapshotTask{}
 		err = object.DecodeOwn(text, &t)
 	}
-	if err == nil && version == snapshotVersion {
-		r.restoreTask(&t)
-	}
+	r.restoreTask(&t)
 	return err
 }
 

@@ -42,6 +42,7 @@ type Agent struct {
 	Capacity  int      // tasks at a time; 0: it gets no tasks
 	OpenTasks int      // how many tasks that it submitted may be open; 0: any number
 	Stored    int64    // bytes that it may store within a day; 0: any number
+	RateBytes int64    // of messages a second; 0: any number
 	OnExit    string   // what happens to its task when it exits: auto | fail | requeue
 	Command   []string
 	Wrap      []string // see child.Spec

@@ -173,6 +173,7 @@ func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Proce
 		sr.channel = l.dispatcher.Channel(sr.spec.Name, sr.run, func(kind, text string, count int64) {
 			a.voice.Tell(wire.Event{Kind: kind, Run: sr.run, Text: text, Figures: wire.Figures{Count: count}})
 		})
+		sr.channel.LimitBytes(sr.spec.RateBytes, sr.spec.MaxLine)
 		sr.speech.Messages = sr.channel
 	}
 	env = append(without(env, sr.session), sr.session...)

@@ -15,8 +15,8 @@ type reads struct {
 	texts    strings.Builder
 }
 
-// Answered tells the Reader that no request that only reads is in use any more: their memory is
-// used for the next ones.
+// Answered makes the memory of all requests that only read available for the next ones. The caller must
+// not use them any more.
 func (r *Reader) Answered() { r.reads.requests.again() }
 
 // A slab hands out values that were allocated together.

@@ -13,16 +13,18 @@ import (
 // Limits of open connections. The operators' socket has none, so that an operator can always see and
 // end what others do. A stream holds a connection, so these are limits of streams, too.
 const (
-	mostOfRun    = 64  // at the socket of a run
 	mostOfSource = 256 // from one address, at a TCP listener: a program may ask a hundred times at once
 	mostOfAll    = 512 // at a TCP listener
 )
 
+// MostOfRun is the default limit at the socket of a run.
+const MostOfRun = 64
+
 // A crowd counts the open connections of a listener, by source.
 type crowd struct {
-	each, all int
-	what      string // the listener, for the log
-	encrypted bool   // a connection that is refused cannot be told so
+	most      func() (each, all int) // of a source, and in all
+	what      string                 // the listener, for the log
+	encrypted bool                   // a connection that is refused cannot be told so
 
 	mu      sync.Mutex
 	open    map[string]int
@@ -38,15 +40,17 @@ type crowd struct {
 func (c *crowd) enter(source string, conn net.Conn) (leave func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	each, all := c.most()
 	switch {
-	case c.open[source] >= c.each:
-		c.refuse(conn, fmt.Sprintf("%d connections from here are open, which is the limit", c.each))
+	case c.open[source] >= each:
+		c.refuse(conn, fmt.Sprintf("%d connections from here are open, which is the limit", each))
 		return nil
-	case c.total >= c.all:
-		c.refuse(conn, fmt.Sprintf("%d connections are open, which is the limit", c.all))
+	case c.total >= all:
+		c.refuse(conn, fmt.Sprintf("%d connections are open, which is the limit", all))
 		return nil
 	case usesReserve(conn):
-		c.refuse(conn, fmt.Sprintf("the last %d file descriptors of the orchestrator are for its operators and agents that start", reservedFiles))
+		c.note("the last file descriptors are for operators and agents that start")
+		_ = conn.Close() // an answer would hold the descriptor for a moment
 		return nil
 	}
 	if c.open == nil {
@@ -88,14 +92,9 @@ func (c *crowd) leave(source string) {
 	}
 }
 
-// refuse closes a connection, and tells why if not too many are being told. It logs at most one line
-// in tellEvery. The lock must be held.
+// refuse closes a connection, and tells why if not too many are being told. The lock must be held.
 func (c *crowd) refuse(conn net.Conn, why string) {
-	c.refused++
-	if now := time.Now(); c.log != nil && now.Sub(c.told) >= tellEvery {
-		c.log.Warn("connections were refused", "at", c.what, "because", why, "connections", c.refused)
-		c.told, c.refused = now, 0
-	}
+	c.note(why)
 	if c.encrypted || c.turning >= maxStrangers {
 		_ = conn.Close()
 		return
@@ -107,6 +106,15 @@ func (c *crowd) refuse(conn net.Conn, why string) {
 		c.turning--
 		c.mu.Unlock()
 	}()
+}
+
+// note counts a refused connection, and logs at most one line in tellEvery. The lock must be held.
+func (c *crowd) note(why string) {
+	c.refused++
+	if now := time.Now(); c.log != nil && now.Sub(c.told) >= tellEvery {
+		c.log.Warn("connections were refused", "at", c.what, "because", why, "connections", c.refused)
+		c.told, c.refused = now, 0
+	}
 }
 
 // tellEvery is how often refused connections of a listener are logged.

@@ -16,6 +16,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/identity"
 )
 
 // TestHog checks that connections that do nothing, as many as one source may have, hinder neither
@@ -47,7 +49,7 @@ func TestHog(t *testing.T) {
 	for _, hog := range []struct {
 		network, address string
 		most             int
-	}{{"unix", one, mostOfRun}, {"tcp", listener.Addr().String(), mostOfSource}} {
+	}{{"unix", one, MostOfRun}, {"tcp", listener.Addr().String(), mostOfSource}} {
 		var held []net.Conn
 		for range hog.most {
 			conn, err := net.Dial(hog.network, hog.address)
@@ -90,7 +92,7 @@ func answerAt(t *testing.T, network, address string) string {
 //
 // Rows: S-04.
 func TestCrowdInAll(t *testing.T) {
-	c := &crowd{each: 2, all: 3, encrypted: true}
+	c := &crowd{most: func() (each, all int) { return 2, 3 }, encrypted: true}
 	here, there := net.Pipe()
 	defer here.Close()
 	leave := c.enter("a", there)
@@ -138,8 +140,13 @@ func TestReservedFiles(t *testing.T) {
 		require.NoError(t, err)
 		held, last = append(held, file), uint64(file.Fd())
 	}
-	require.Equal(t, `429 {"format_version":"1.0","error":{"code":"LIMITED","message":"the last 64 file descriptors of the orchestrator are for its operators and agents that start"}}`,
-		answerAt(t, "unix", own))
+	for range 40 { // more than would be answered at once
+		conn, err := net.Dial("unix", own)
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = conn.Read(make([]byte, 1))
+		require.Error(t, err, "it is closed without an answer, which would hold a descriptor")
+	}
 	require.Equal(t, "fine", answerAt(t, "unix", operators.Addr().String()), "the operator")
 	for _, f := range held {
 		require.NoError(t, f.Close())
@@ -147,4 +154,24 @@ func TestReservedFiles(t *testing.T) {
 	require.Equal(t, "fine", answerAt(t, "unix", own), "there is room again")
 	stop()
 	<-served
+}
+
+// TestConnectionsOfAgents checks that the limit of an agent is that of its configuration.
+func TestConnectionsOfAgents(t *testing.T) {
+	most := 1
+	r := &Runs{Connections: func(agent string) int {
+		require.Equal(t, "one", agent)
+		return most
+	}, Answer: func(net.Listener) {}}
+	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "r1.sock"))
+	require.NoError(t, err)
+	defer listener.Close()
+	v := &runSocket{caller: identity.Caller{Kind: identity.Agent, Name: "one"}}
+	require.NoError(t, r.answer(listener, "r1.sock", v))
+	crowd := v.listener.(*ownSocket).crowd
+	_, there := net.Pipe()
+	require.NotNil(t, crowd.enter("", there))
+	require.Nil(t, crowd.enter("", there))
+	most = 2
+	require.NotNil(t, crowd.enter("", there), "it was changed while the run is there")
 }

@@ -389,7 +389,7 @@ func (t *TCP) guard(listener *net.TCPListener, secure *tls.Config, host string) 
 	} else {
 		names = append(names[:len(names):len(names)], host)
 	}
-	c := &crowd{each: mostOfSource, all: mostOfAll, what: listener.Addr().String(), encrypted: secure != nil}
+	c := &crowd{most: func() (each, all int) { return mostOfSource, mostOfAll }, what: listener.Addr().String(), encrypted: secure != nil}
 	l := &TCPListener{
 		Listener: lingerListener{listener, c},
 		crowd:    c,

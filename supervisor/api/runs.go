@@ -35,6 +35,8 @@ type Runs struct {
 	Answer func(net.Listener)
 	URL    string
 	Trace  Trace // see Socket
+	// Connections returns how many connections the socket of a run of an agent takes; nil: MostOfRun.
+	Connections func(agent string) int
 
 	dir    string
 	mu     sync.Mutex
@@ -134,7 +136,13 @@ func (r *Runs) answer(listener net.Listener, path string, v *runSocket) error {
 	}
 	socket := &ownSocket{
 		Socket: *newSocket(listener, nil), visit: v,
-		crowd: &crowd{each: mostOfRun, all: mostOfRun, what: "the socket of " + displayName(v.caller)},
+		crowd: &crowd{what: "the socket of " + displayName(v.caller), most: func() (each, all int) {
+			most := MostOfRun
+			if r.Connections != nil {
+				most = r.Connections(v.caller.Name)
+			}
+			return most, most
+		}},
 	}
 	socket.Trace = r.Trace
 	v.path, v.listener = path, socket

@@ -166,8 +166,8 @@ func (c *Child) begin(path string) error {
 	return nil
 }
 
-// watch begins to read the output of the child, and to wait for its end. That ends by itself, with
-// a call of Ended.
+// watch starts the goroutines that read the output of the child. The exit watch attends to its end,
+// and then calls Ended.
 func (c *Child) watch() error {
 	if err := c.sight.open(c.pid); err != nil {
 		c.Kill()

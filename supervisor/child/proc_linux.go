@@ -65,6 +65,7 @@ type exitWatch struct {
 
 	mu       sync.Mutex
 	children map[int32]*Child // by pidfd
+	over     bool             // run has ended
 }
 
 func newExitWatch() (*exitWatch, error) {
@@ -83,10 +84,14 @@ func (w *exitWatch) add(c *Child) {
 	fd := int32(c.sight.fd)
 	w.mu.Lock()
 	w.children[fd] = c
+	over := w.over
 	w.mu.Unlock()
-	err := w.control(func(pidfds int) error {
-		return unix.EpollCtl(pidfds, unix.EPOLL_CTL_ADD, int(fd), &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: fd})
-	})
+	err := os.ErrClosed
+	if !over {
+		err = w.control(func(pidfds int) error {
+			return unix.EpollCtl(pidfds, unix.EPOLL_CTL_ADD, int(fd), &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: fd})
+		})
+	}
 	if err != nil && w.remove(fd) != nil { // the kernel cannot wait for pidfds: use a thread
 		go c.attend()
 	}
@@ -126,6 +131,7 @@ func (w *exitWatch) run() {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.over = true
 	for fd, c := range w.children {
 		delete(w.children, fd)
 		go c.attend()

@@ -235,6 +235,8 @@ var agentTable = []struct {
 	{name: "limits.processes", needs: ActionRestart, of: func(a *Agent) any { return a.Limits.Processes }},
 	{name: "limits.cpu", needs: ActionRestart, of: func(a *Agent) any { return a.Limits.CPU }},
 	{name: "limits.stored", needs: ActionLive, of: func(a *Agent) any { return a.Limits.Stored }},
+	{name: "limits.rate_bytes", needs: ActionRestart, of: func(a *Agent) any { return a.Limits.RateBytes }},
+	{name: "limits.connections", needs: ActionLive, of: func(a *Agent) any { return a.Limits.Connections }},
 	{name: "limits.open_tasks", needs: ActionLive, of: func(a *Agent) any { return a.Limits.OpenTasks }},
 	{name: "confine", needs: ActionRestart, of: func(a *Agent) any { return a.Confine }},
 	{name: "output.dir", needs: ActionRestart, of: func(a *Agent) any { return a.Output.Dir }},

@@ -274,7 +274,9 @@ type Limits struct {
 	Processes    int
 	CPU          float64 // cores
 	OpenTasks    int     // submitted by the agent
-	Stored       int64   // bytes that the agent adds to the record within a day
+	Stored       int64   // bytes that the agent adds to the record at once, and in each day
+	RateBytes    int64   // of messages a second
+	Connections  int     // to the socket of a run
 }
 
 // Output determines how the lines of an agent are stored.

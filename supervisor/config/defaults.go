@@ -80,7 +80,7 @@ func standardAgent() Agent {
 			Grace:      5 * time.Second,
 		},
 		Health:       Health{WriteTimeout: 10 * time.Second, OnStalled: "mark"},
-		Limits:       Limits{Mailbox: 1024, MailboxBytes: 32 * mib, OpenTasks: 1000, Stored: 1 << 30},
+		Limits:       Limits{Mailbox: 1024, MailboxBytes: 32 * mib, OpenTasks: 1000, Stored: gib, RateBytes: 8 * mib, Connections: 64},
 		Output:       Output{Dir: "logs", MaxSize: 16 * mib, Keep: 8, Tail: 200},
 		Capabilities: Capabilities{MaxConcurrentTasks: 1},
 	}
@@ -192,6 +192,8 @@ func limitsAttributes(x *Limits) []attribute {
 		attr("cpu", ratio(&x.CPU, 0, 1<<16)),
 		attr("open_tasks", whole(&x.OpenTasks, 0, math.MaxInt32)),
 		attr("stored", size(&x.Stored, 0)),
+		attr("rate_bytes", size(&x.RateBytes, 0)),
+		attr("connections", whole(&x.Connections, 1, math.MaxInt32)),
 	}
 }
 

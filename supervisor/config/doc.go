@@ -37,6 +37,8 @@
 //	resume               restart   the same
 //	mcp                  restart   the same
 //	limits.open_tasks    live      it is looked at with each task
+//	limits.rate_bytes    restart   the bytes of a run are counted from its start
+//	limits.connections   live      it is looked at with each connection
 //	limits.stored        live      it is looked at with each message
 //	limits.*             restart   they are set before the program runs
 //	confine              restart   the same

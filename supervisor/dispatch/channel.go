@@ -26,6 +26,7 @@ type Channel struct {
 	reader     wire.Reader
 	payloads   wire.Payloads
 	bucket     bucket
+	bytes      bucket
 	size       int // of the present line
 	complain   func(kind string, text string, count int64)
 
@@ -192,7 +193,7 @@ func (c *Channel) event(r *wire.AgentEvent, now time.Time) bool {
 	switch {
 	case err != nil:
 	case responds:
-		err = c.dispatcher.options.Artifacts.Detach(response)
+		err = detach(c.dispatcher, &c.actor, response, now)
 	case r.Name == "log":
 		err = c.payloads.CheckLog(r)
 	default:
@@ -221,20 +222,30 @@ func (c *Channel) event(r *wire.AgentEvent, now time.Time) bool {
 // Turn returns what the agent does at the moment, or nil if it does not report that.
 func (c *Channel) Turn() *activity.Turn { return c.turn.Load() }
 
-// messageBytes is how many bytes of a line count as one message, so that the rate also limits bytes.
-const messageBytes = 64 << 10
+// LimitBytes sets how many bytes of messages the run may send a second, and at once. 0 means any number.
+func (c *Channel) LimitBytes(rate int64, once int) {
+	c.bytes = bucket{rate: float64(rate), burst: float64(once)}
+}
 
-// admit counts a message against the rate limit and returns an error if it is exceeded.
+// admit counts a message against the limits and returns an error if one is exceeded. A message that
+// begins within the limit of bytes is taken, however long it is.
 func (c *Channel) admit(now time.Time) *wire.Error {
-	if c.bucket.take(now) {
-		c.bucket.takeMore(c.size / messageBytes)
-		return nil
+	if !c.bucket.take(now) {
+		return &wire.Error{
+			Code:    wire.CodeLimited,
+			Message: fmt.Sprintf("more than %.0f messages a second", c.bucket.rate),
+			Details: map[string]any{"rate": c.bucket.rate, "burst": c.bucket.burst},
+		}
 	}
-	return &wire.Error{
-		Code:    wire.CodeLimited,
-		Message: fmt.Sprintf("more than %.0f messages a second", c.bucket.rate),
-		Details: map[string]any{"rate": c.bucket.rate, "burst": c.bucket.burst},
+	if c.bytes.rate > 0 && !c.bytes.has(now, 0) {
+		return &wire.Error{
+			Code:    wire.CodeLimited,
+			Message: fmt.Sprintf("more than %.0f bytes of messages a second", c.bytes.rate),
+			Details: map[string]any{"rate_bytes": c.bytes.rate},
+		}
 	}
+	c.bytes.takeMore(c.size)
+	return nil
 }
 
 // refuse answers a malformed request, and reports it in the log and in the audit.

@@ -161,13 +161,18 @@ type work struct {
 // decide handles one input. It returns false when the data that was looked up for the input is
 // too old; the caller then looks it up again. d.mu must be held.
 func (d *Dispatcher) decide(in *handlers.Input, w *work) bool {
-	err := shut(in, d.broken, d.full.Load())
-	if err == nil {
-		err = d.quotas.exceeded(in)
-	}
-	if err != nil {
-		w.refuse(in, err)
+	if d.broken != nil && in.From.Kind != handlers.Orchestrator { // its inputs are still shown as events
+		w.refuse(in, d.broken)
 		return true
+	}
+	if err := tooMuch(d, in); err != nil {
+		if _, isRequest := in.Message.(*wire.Request); !isRequest {
+			w.refuse(in, err)
+			return true
+		}
+		if in.Refusal == nil {
+			in.Refusal = err // unless it repeats one that was granted
+		}
 	}
 	if saying(in) {
 		in.Took = time.Since(in.At)

@@ -11,17 +11,16 @@ import (
 // nearly full. If err is nil, it refuses nothing any more. Operators are never refused.
 func (d *Dispatcher) SetFull(err *wire.Error) { d.full.Store(err) }
 
-// shut returns why an input cannot be taken now, or nil. If broken is not nil, nothing can be recorded;
-// inputs of the supervisor are still decided and shown as events. If full is not nil, only operators
-// can add something.
-func shut(in *handlers.Input, broken, full *wire.Error) *wire.Error {
-	if broken != nil && in.From.Kind != handlers.Orchestrator {
-		return broken
-	}
-	if full == nil || in.From.Kind == handlers.Orchestrator || in.From.Kind == handlers.Operator || !adds(in.Message) {
+// tooMuch returns why an input cannot be taken now because it adds something, or nil. Operators are never
+// refused. d.mu must be held.
+func tooMuch(d *Dispatcher, in *handlers.Input) *wire.Error {
+	if in.From.Kind == handlers.Orchestrator || in.From.Kind == handlers.Operator || !adds(in.Message) {
 		return nil
 	}
-	return full
+	if full := d.full.Load(); full != nil {
+		return full
+	}
+	return d.quotas.exceeded(in)
 }
 
 // adds reports whether a message adds something to the record that is more than a change of what is

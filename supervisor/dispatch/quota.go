@@ -2,19 +2,20 @@ package dispatch
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 )
 
-// DefaultStored is how many bytes an agent without a setting may store within storedTime, and an
-// external actor.
-const DefaultStored = 1 << 30
+// defaultStored is the limit of an external actor, and of an agent without a setting, in bytes.
+const defaultStored = 1 << 30
 
-// storedTime is the time within which what an agent stores is limited. Without an end of that time, a
-// team that runs for weeks would come to a halt.
-const storedTime = 24 * time.Hour
+// drainTime is how long a full usage takes to drain. Without it, a team that runs for weeks would reach
+// its limit for good.
+const drainTime = 24 * time.Hour
 
 // quotas limit what agents and external actors add to the record. d.mu guards them.
 type quotas struct {
@@ -29,7 +30,7 @@ type storer struct {
 }
 
 func storerOf(from *handlers.Actor) (s storer, limited bool) {
-	return storer{from.Kind, from.Name}, from.Kind == handlers.Agent || from.Kind == handlers.External
+	return storer{kind: from.Kind, name: from.Name}, from.Kind == handlers.Agent || from.Kind == handlers.External
 }
 
 // A usage is what an actor has stored, less what it may have stored again since. It is lost at a
@@ -55,14 +56,14 @@ func (q *quotas) limit(of storer) int64 {
 	if limit, set := q.limits[of.name]; set && of.kind == handlers.Agent {
 		return limit
 	}
-	return DefaultStored
+	return defaultStored
 }
 
 // exceeded returns an error if the sender of an input has stored as much as it may, and the input adds
 // more. What it has begun it can always end.
 func (q *quotas) exceeded(in *handlers.Input) *wire.Error {
 	actor, limited := storerOf(&in.From)
-	if len(q.used) == 0 || !limited || !adds(in.Message) {
+	if !limited {
 		return nil
 	}
 	u, limit := q.used[actor], q.limit(actor)
@@ -75,7 +76,7 @@ func (q *quotas) exceeded(in *handlers.Input) *wire.Error {
 	}
 	return &wire.Error{
 		Code:    wire.CodeLimited,
-		Message: fmt.Sprintf("%s has stored %d bytes within a day, which is the limit: more is taken little by little", wire.Visible(in.From.Name), limit),
+		Message: fmt.Sprintf("%s has stored its %d bytes: the room comes back within a day", wire.Visible(in.From.Name), limit),
 		Details: map[string]any{"reason": "stored", "limit": limit},
 	}
 }
@@ -97,37 +98,34 @@ func (q *quotas) add(from *handlers.Actor, bytes int64, now time.Time) {
 	u.bytes += float64(bytes)
 }
 
-// forget makes room for one more usage.
+// forget makes room for one more usage: the smallest goes.
 func (q *quotas) forget(now time.Time) {
 	if q.used == nil {
 		q.used = make(map[storer]*usage)
 	}
+	if len(q.used) < maxUsages {
+		return
+	}
+	var smallest storer
+	least := math.MaxFloat64
 	for actor, u := range q.used {
-		if len(q.used) < maxUsages {
-			return
-		}
-		if u.pass(now, q.limit(actor)); u.bytes == 0 {
-			delete(q.used, actor)
+		if u.pass(now, q.limit(actor)); u.bytes < least {
+			smallest, least = actor, u.bytes
 		}
 	}
-	for actor := range q.used {
-		if len(q.used) < maxUsages {
-			return
-		}
-		delete(q.used, actor)
-	}
+	delete(q.used, smallest)
 }
 
 // pass takes off what may be stored again.
 func (u *usage) pass(now time.Time, limit int64) {
 	if past := now.Sub(u.at); past > 0 {
-		u.bytes = max(0, u.bytes-float64(limit)*past.Seconds()/storedTime.Seconds())
+		u.bytes = max(0, u.bytes-float64(limit)*past.Seconds()/drainTime.Seconds())
 		u.at = now
 	}
 }
 
-// storedBy returns how many bytes of an outcome are stored for its input, with the artifacts that it
-// refers to.
+// storedBy returns how many bytes of an outcome are stored for its input, with those of artifacts that
+// are in files. Those of a response are counted when it comes.
 func storedBy(in *handlers.Input, out *handlers.Outcome) (bytes int64) {
 	for i := range out.Records {
 		bytes += int64(len(out.Records[i].Payload))
@@ -135,9 +133,30 @@ func storedBy(in *handlers.Input, out *handlers.Outcome) (bytes int64) {
 	if r, ok := in.Message.(*wire.Request); ok && bytes > 0 {
 		if c, ok := r.Body.(*wire.CompleteTask); ok {
 			for i := range c.Artifacts {
-				bytes += c.Artifacts[i].Size
+				if delegation.IsArtifactRef(c.Artifacts[i].Ref) {
+					bytes += c.Artifacts[i].Size
+				}
 			}
 		}
+	}
+	return bytes
+}
+
+// detach takes the large artifacts of a response into files, and counts their bytes.
+func detach(d *Dispatcher, from *handlers.Actor, r *delegation.Response, now time.Time) *wire.Error {
+	before := contents(r)
+	if err := d.options.Artifacts.Detach(r); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.quotas.add(from, before-contents(r), now)
+	return nil
+}
+
+func contents(r *delegation.Response) (bytes int64) {
+	for i := range r.Artifacts {
+		bytes += int64(len(r.Artifacts[i].Content))
 	}
 	return bytes
 }
@@ -153,15 +172,20 @@ type bucket struct {
 
 // take takes one message out. It reports false if the limit is reached.
 func (b *bucket) take(now time.Time) bool {
-	if past := now.Sub(b.at); past > 0 && !b.at.IsZero() { // clocks may be set back
-		b.spent = max(0, b.spent-past.Seconds()*b.rate)
-	}
-	b.at = now
-	if b.spent+1 > b.burst {
+	if !b.has(now, 1) {
 		return false
 	}
 	b.spent++
 	return true
+}
+
+// has reports whether n more can be taken out.
+func (b *bucket) has(now time.Time, n float64) bool {
+	if past := now.Sub(b.at); past > 0 && !b.at.IsZero() { // clocks may be set back
+		b.spent = max(0, b.spent-past.Seconds()*b.rate)
+	}
+	b.at = now
+	return b.spent+n <= b.burst
 }
 
 // takeMore takes n more messages out, also beyond the limit, so that later ones have to wait.

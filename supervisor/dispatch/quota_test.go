@@ -32,7 +32,7 @@ func TestStored(t *testing.T) {
 			require.NoError(t, submit(hog))
 		}
 		refused := &wire.Error{
-			Code: wire.CodeLimited, Message: "hog has stored 10000 bytes within a day, which is the limit: more is taken little by little",
+			Code: wire.CodeLimited, Message: "hog has stored its 10000 bytes: the room comes back within a day",
 			Details: map[string]any{"reason": "stored", "limit": int64(10_000)},
 		}
 		require.Equal(t, refused, submit(hog))
@@ -56,10 +56,13 @@ var noonToday = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func TestUsagesAreBounded(t *testing.T) {
 	var q quotas
 	now := time.Now()
+	hog := handlers.Actor{Kind: handlers.External, Name: "hog"}
+	q.add(&hog, 2, now)
 	for i := range maxUsages + 10 {
 		q.add(&handlers.Actor{Kind: handlers.External, Name: fmt.Sprint(i)}, 1, now)
 	}
 	require.Len(t, q.used, maxUsages)
+	require.Contains(t, q.used, storer{kind: hog.Kind, name: hog.Name}, "who has stored the most is remembered")
 	q.add(&handlers.Actor{Kind: handlers.Operator}, 1<<40, now)
 	require.Len(t, q.used, maxUsages)
 }
@@ -101,10 +104,10 @@ func TestBucket(t *testing.T) {
 // Rows: B-79, S-05.
 func TestBucketAndClocks(t *testing.T) {
 	large := bucket{rate: 10, burst: 2}
-	require.True(t, large.take(noonToday))
+	require.True(t, large.has(noonToday, 0))
 	large.takeMore(20)
-	require.False(t, large.take(noonToday.Add(1900*time.Millisecond)), "a large message is followed by a wait")
-	require.True(t, large.take(noonToday.Add(2*time.Second)))
+	require.False(t, large.has(noonToday.Add(1700*time.Millisecond), 0), "a large message is followed by a wait")
+	require.True(t, large.has(noonToday.Add(1800*time.Millisecond), 0))
 	b := bucket{rate: 10, burst: 2}
 	require.True(t, b.take(noonToday))
 	require.True(t, b.take(noonToday.Add(-time.Hour)))

@@ -1,6 +1,8 @@
 package object
 
 import (
+	"cmp"
+	"errors"
 	"iter"
 
 	"github.com/go-json-experiment/json"
@@ -8,7 +10,7 @@ import (
 )
 
 // A Stream is a list in a document of our own. Its elements are written and read one at a time, so that
-// a long list needs no memory for all of them.
+// a long list needs no memory for all of them. To write a Stream, set Elements; to read one, set Read.
 type Stream struct {
 	Elements iter.Seq[any]   // while it is written; pointers
 	Read     func(Raw) error // while it is read; the element is valid until Read returns
@@ -29,8 +31,8 @@ func (s *Stream) MarshalJSONTo(e *jsontext.Encoder) error {
 
 // UnmarshalJSONFrom implements the decoder's interface.
 func (s *Stream) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	if _, err := d.ReadToken(); err != nil {
-		return err
+	if begin, err := d.ReadToken(); err != nil || begin.Kind() != jsontext.KindBeginArray {
+		return cmp.Or(err, errors.New("a list is expected"))
 	}
 	for d.PeekKind() != jsontext.KindEndArray {
 		element, err := d.ReadValue()

@@ -321,13 +321,13 @@ func (t *Instance) apply(ctx context.Context, next *config.Config, changes []con
 	return wait, nil
 }
 
-// allow notes the agents that may be operators.
+// allow notes the agents of a configuration, for what their processes may do at the sockets.
 func (t *Instance) allow(c *config.Config) {
-	operators := make(map[string]bool)
+	agents := make(map[string]*config.Agent)
 	for i := range c.Agents {
-		operators[c.Agents[i].Name] = c.Agents[i].Operator
+		agents[c.Agents[i].Name] = &c.Agents[i]
 	}
-	t.operators.Store(&operators)
+	t.agents.Store(&agents)
 }
 
 // specs returns the agents of a configuration for the supervisor. It starts the agents that
@@ -350,6 +350,7 @@ func (t *Instance) specs(c *config.Config) []supervisor.Agent {
 			Capacity:  a.Capabilities.MaxConcurrentTasks,
 			OpenTasks: a.Limits.OpenTasks,
 			Stored:    a.Limits.Stored,
+			RateBytes: a.Limits.RateBytes,
 			OnExit:    a.OnExit,
 			Command:   a.Command,
 			Wrap:      a.Wrap,

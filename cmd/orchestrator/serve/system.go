@@ -75,9 +75,13 @@ func garbageFor(live uint64) int {
 // restAfter is how long no collection must have run until memory is returned to the system.
 const restAfter = 3 * time.Second
 
+// restBytes is how many bytes a program at rest may allocate meanwhile. A large heap is collected
+// seldom, so that no collection does not mean rest.
+const restBytes = 1 << 20
+
 // A tender adjusts the percentage after each garbage collection, which runs its finalizer. When no
 // further collection follows, the program is idle. The tender then collects once more and returns
-// the free memory to the system, which the runtime alone would keep.
+// the free memory to the system. The runtime would keep that memory.
 type tender struct {
 	percent int
 	sample  []metrics.Sample
@@ -87,7 +91,16 @@ type tender struct {
 
 func tendGarbage() {
 	own := new(atomic.Bool)
-	rest := time.AfterFunc(restAfter, func() { // without the tender, which must be garbage
+	allocated := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	last := uint64(0)
+	var rest *time.Timer
+	rest = time.AfterFunc(restAfter, func() { // without the tender, which must be garbage
+		metrics.Read(allocated)
+		if now := allocated[0].Value.Uint64(); now-last > restBytes {
+			last = now
+			rest.Reset(restAfter)
+			return
+		}
 		own.Store(true)
 		debug.FreeOSMemory()
 	})

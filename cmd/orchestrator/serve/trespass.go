@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"orchestrator/supervisor/api"
+	"orchestrator/supervisor/config"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 )
@@ -21,8 +23,24 @@ const trespassPause = 10 * time.Second
 
 // mayOperate reports whether an agent may be an operator.
 func (t *Instance) mayOperate(agent string) bool {
-	operators := t.operators.Load()
-	return operators != nil && (*operators)[agent]
+	a := t.agentNamed(agent)
+	return a != nil && a.Operator
+}
+
+// connections returns how many connections the socket of a run of an agent takes.
+func (t *Instance) connections(agent string) int {
+	if a := t.agentNamed(agent); a != nil {
+		return a.Limits.Connections
+	}
+	return api.MostOfRun
+}
+
+// agentNamed returns an agent of the configuration, or nil.
+func (t *Instance) agentNamed(name string) *config.Agent {
+	if agents := t.agents.Load(); agents != nil {
+		return (*agents)[name]
+	}
+	return nil
 }
 
 // trespassed tells people that a process of an agent tried to be an operator, or another agent.

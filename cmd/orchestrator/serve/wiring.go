@@ -57,8 +57,8 @@ type Instance struct {
 	http     config.HTTP
 	depth    int // maximum nesting of messages
 
-	operators atomic.Pointer[map[string]bool] // agents that may be operators
-	trespass  trespass
+	agents   atomic.Pointer[map[string]*config.Agent] // of the configuration, by their names
+	trespass trespass
 
 	heard, refusals atomic.Int64 // number of agents' messages, and of rejected ones
 
@@ -146,6 +146,7 @@ func (t *Instance) open(socket string) error {
 	}
 	t.runs = api.NewRuns(t.listener, runs...)
 	t.listener.Trace, t.runs.Trace = trace, trace
+	t.runs.Connections = t.connections
 	t.signer = &api.Signer{Path: filepath.Join(t.Home.Dir, "jwt.key")}
 	return nil
 }

@@ -88,6 +88,8 @@ defaults {
     cpu           = 0
     open_tasks    = 1000
     stored        = "1GiB"
+    rate_bytes    = "8MiB"
+    connections   = 64
   }
 
   output {
