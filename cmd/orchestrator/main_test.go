@@ -157,7 +157,7 @@ func document(ts *testscript.TestScript, neg bool, _ []string) {
 }
 
 // patience is how long a test waits before it fails. It is far more than a busy machine needs.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // waitFor repeats a command until its output matches. Scripts wait only in this way: wait-for
 // PATTERN COMMAND…
