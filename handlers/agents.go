@@ -7,6 +7,7 @@ import (
 	"orchestrator/handlers/access"
 	"orchestrator/handlers/match"
 	"orchestrator/handlers/queue"
+	"orchestrator/handlers/replies"
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/events"
@@ -49,7 +50,7 @@ type agent struct {
 	number     int64 // in the order in which agents became known
 	given      int64 // number of the record that gave it its latest task
 	offered    bool  // it is in the list of free agents
-	memories   replyCache
+	memories   replies.Cache
 
 	conversation *conversation // of its program; nil if it reports none
 	grants       access.Grants
@@ -150,7 +151,7 @@ func (ak *agentKnown) apply(s *State, r *wire.Record) {
 	s.addIdle(a)
 	s.tasks.required.gain(a)
 	s.delegations.recheckCapacity(a)
-	s.delegations.sendKeptResponses(a) // it may be able to receive messages now
+	sendKeptResponses(s, a) // it may be able to receive messages now
 }
 
 // indexCapabilities adds the capabilities of an agent to the index.
@@ -312,7 +313,7 @@ func (*agentForgotten) kind() string { return events.AgentForgotten }
 func (f *agentForgotten) apply(s *State, _ *wire.Record) {
 	a := s.agents.byID[f.ID]
 	for _, d := range slices.Clone(a.owed) {
-		s.agents.dropKeptResponse(d) // no agent is left to receive it
+		dropKeptResponse(s, d) // no agent is left to receive it
 	}
 	s.tasks.queue.removeIdle(a)
 	s.agents.limited.Drop(parked{a})

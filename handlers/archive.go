@@ -172,6 +172,7 @@ func (t *tasks) readmit(text wire.Raw) (*task, error) {
 		return nil, fmt.Errorf("an archived task cannot be read: %w", err)
 	}
 	k := kept.restore()
+	k.saved = t.saved // it is not in the snapshot that is being spelled
 	t.admit(k)
 	return k, nil
 }

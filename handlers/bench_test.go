@@ -282,13 +282,27 @@ func BenchmarkSnapshot(b *testing.B) {
 	for range 100_000 {
 		z.cycle(r)
 	}
-	text, err := z.state.Snapshot()
+	text, err := z.state.Snapshot().Text()
 	require.NoError(b, err)
 	b.Run("spell", func(b *testing.B) {
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
-			_, _ = z.state.Snapshot()
+			_, _ = z.state.Snapshot().Text()
 		}
+	})
+	b.Run("piece", func(b *testing.B) { // for each, the State is held once
+		longest := time.Duration(0)
+		for b.Loop() {
+			began := time.Now()
+			s := z.state.Snapshot()
+			longest = max(longest, time.Since(began))
+			for done := false; !done; {
+				began = time.Now()
+				_, done, _ = s.Next(32 << 10)
+				longest = max(longest, time.Since(began))
+			}
+		}
+		b.ReportMetric(float64(longest.Microseconds()), "us/longest")
 	})
 	b.Run("restore", func(b *testing.B) {
 		b.SetBytes(int64(len(text)))

@@ -81,7 +81,7 @@ func (w *world) lookAtAsked(in *Input, r *wire.Request, out *Outcome, received [
 		}
 	}
 	if acked, ok := answer.(*mail.Acked); ok && len(out.Records) == 0 {
-		if a := w.state.agents.byID[in.From.Name]; a != nil && a.memories.byID[r.ID] != nil && a.memories.byID[r.ID].answer == any(acked) {
+		if a := w.state.agents.byID[in.From.Name]; a != nil && a.memories.Find(r.ID) != nil && a.memories.Find(r.ID).Answer == any(acked) {
 			return received // the answer of the first time
 		}
 	}

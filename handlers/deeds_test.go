@@ -259,9 +259,9 @@ func (w *world) repeat() {
 		w.do(from, s.request)
 		return
 	}
-	kept := a.memories.byID[s.request.ID]
+	kept := a.memories.Find(s.request.ID)
 	remembered := kept != nil && kept.Run == s.from.Run && kept.Sum == s.request.Sum && kept.Timestamp == s.request.Timestamp
-	answered := remembered && (kept.answer != nil || kept.err != nil)
+	answered := remembered && (kept.Answer != nil || kept.Err != nil)
 	if !remembered { // decided anew; the new answer counts from now on
 		w.sent = slices.Delete(w.sent, i, i+1)
 	}

@@ -168,14 +168,15 @@ func (d *delegatedWork) close(s *State) {
 }
 
 // detachParts unlinks delegated parts from a task that was taken away. The parts keep running.
-func (t *task) detachParts() {
-	if t.more == nil {
+func detachParts(s *State, k *task) {
+	if k.more == nil {
 		return
 	}
-	for _, d := range t.more.handedOn {
+	for _, d := range k.more.handedOn {
+		s.tasks.touch(d.task)
 		d.awaited = nil
 	}
-	t.more.handedOn = nil
+	k.more.handedOn = nil
 }
 
 // keepResponse sends the latest response to its source, if that is an agent with a stdin: now,
@@ -190,7 +191,7 @@ func (s *State) keepResponse(d *delegatedWork, line wire.Raw) {
 		a.owed = append(a.owed, d)
 	}
 	if a.reachable() && !a.deaf {
-		s.delegations.bringTo(a, d, line)
+		bringTo(s, a, d, line)
 	}
 }
 
@@ -206,46 +207,48 @@ func (as *agents) sourceAgent(d *delegatedWork) *agent {
 
 // bringTo queues the latest response for its source. line is nil if it must be read from the
 // record.
-func (ds *delegations) bringTo(a *agent, d *delegatedWork, line wire.Raw) {
+func bringTo(s *State, a *agent, d *delegatedWork, line wire.Raw) {
+	s.tasks.touch(d.task)
 	d.sent, d.given = a.run, time.Time{}
-	ds.fresh = append(ds.fresh, reply{of: d, said: d.latest, line: line})
+	s.delegations.fresh = append(s.delegations.fresh, reply{of: d, said: d.latest, line: line})
 }
 
 // sendKeptResponses queues the responses that an agent has not received, when it reads again.
-func (ds *delegations) sendKeptResponses(a *agent) {
+func sendKeptResponses(s *State, a *agent) {
 	if !a.listens() {
 		return
 	}
 	slices.SortFunc(a.owed, func(d, o *delegatedWork) int { return cmp.Compare(d.latest, o.latest) })
 	for _, d := range a.owed {
 		if d.sent != a.run {
-			ds.bringTo(a, d, nil)
+			bringTo(s, a, d, nil)
 		}
 	}
 }
 
 // settleGiven drops responses that an agent must have read: it has written something well after
 // they were written to it.
-func (as *agents) settleGiven(agent string, at time.Time) {
-	a := as.byID[agent]
+func settleGiven(s *State, agent string, at time.Time) {
+	a := s.agents.byID[agent]
 	if a == nil {
 		return
 	}
 	for _, d := range slices.Clone(a.owed) {
 		if !d.given.IsZero() && !d.given.Add(readWithin).After(at) {
-			as.dropKeptResponse(d)
+			dropKeptResponse(s, d)
 		}
 	}
 }
 
 // dropKeptResponse records that the source needs no response any more.
-func (as *agents) dropKeptResponse(d *delegatedWork) {
+func dropKeptResponse(s *State, d *delegatedWork) {
 	if !d.owed {
 		return
 	}
+	s.tasks.touch(d.task)
 	d.owed, d.sent, d.given = false, "", time.Time{}
-	as.released = append(as.released, d.task)
-	if a := as.byID[agentOf(d.task.view.SubmittedBy)]; a != nil {
+	s.agents.released = append(s.agents.released, d.task)
+	if a := s.agents.byID[agentOf(d.task.view.SubmittedBy)]; a != nil {
 		a.owed = slices.DeleteFunc(a.owed, func(o *delegatedWork) bool { return o == d })
 	}
 }
@@ -330,7 +333,7 @@ func (t *taskResponded) Line() wire.Raw { return t.Document }
 
 func (t *taskResponded) apply(s *State, r *wire.Record) {
 	if !t.Own {
-		s.agents.settleGiven(t.Agent, r.At)
+		settleGiven(s, t.Agent, r.At)
 	}
 	d := s.tasks.byID[t.ID].delegation()
 	if !t.Again {
@@ -359,7 +362,7 @@ func (t *taskAnswered) apply(s *State, r *wire.Record) {
 				oldest = o
 			}
 		}
-		s.agents.dropKeptResponse(oldest)
+		dropKeptResponse(s, oldest)
 	}
 }
 

@@ -270,7 +270,7 @@ func FuzzApply(f *testing.F) {
 				applied++
 			}
 		}
-		kept, err := s.Snapshot()
+		kept, err := s.Snapshot().Text()
 		require.NoError(t, err)
 		again := restored(t, s.rules, string(kept))
 		for _, state := range []*State{s, again} {
@@ -353,7 +353,7 @@ func FuzzRestore(f *testing.F) {
 		if !ok {
 			return
 		}
-		_, _ = s.Snapshot()
+		_, _ = s.Snapshot().Text()
 		_ = s.Counts()
 		s.Handle(Input{At: beginning, Message: &wire.Event{Kind: events.OrchestratorStarted}})
 		s.Handle(Input{At: beginning.Add(time.Hour), Message: wire.Tick{}})

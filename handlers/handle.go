@@ -369,8 +369,7 @@ func (d *decision) factOf(from, to, correlation string, f fact) {
 		r.ReplyTo = a.Created
 	}
 	d.out.Records = append(d.out.Records, r)
-	d.state.bus.Arrived(&r)
-	f.apply(d.state, &r)
+	take(d.state, f, &r)
 }
 
 // Due returns the earliest deadline, if there is one. At that time the caller handles a

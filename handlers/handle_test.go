@@ -234,7 +234,7 @@ func TestHeavyTasksAreNotKept(t *testing.T) {
 	done := &wire.Request{ID: "3", Operation: "complete-task", Payload: []byte(`{"taskId":"` + first.ID + `","result":` + payload + `}`)}
 	require.Equal(t, payload, string(whole(handle(a, done).Letters[0]).Result))
 	require.Equal(t, first, whole(handle(a, submit).Letters[0]), "a repeat is answered as the first was")
-	state, err := s.Snapshot()
+	state, err := s.Snapshot().Text()
 	require.NoError(t, err)
 	require.Less(t, len(state), 8<<10)
 }

@@ -50,6 +50,9 @@ func (l *lifecycleEvent) apply(s *State, r *wire.Record) {
 	if a := s.agents.byID[l.Agent]; a != nil && a.remote == nil { // otherwise it was of an agent before the server took its name
 		s.tasks.queue.removeIdle(a)
 		came := a.takes()
+		for _, k := range a.holds {
+			s.tasks.touch(k)
+		}
 		l.change(a)
 		l.follow(s, a, r)
 		l.carry(s, a, r)
@@ -153,7 +156,7 @@ func (l *lifecycleEvent) carry(s *State, a *agent, r *wire.Record) {
 	case events.AgentStarted, events.AgentRecovered:
 		if a.runs(l.Run) && a.reachable() {
 			s.meetRun(a, r.At)
-			s.delegations.sendKeptResponses(a)
+			sendKeptResponses(s, a)
 			s.delegations.recheckCapacity(a)
 		}
 		for _, m := range s.sessions.seats[a.ID] {

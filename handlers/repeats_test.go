@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers/access"
+	"orchestrator/handlers/replies"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
@@ -16,7 +17,7 @@ import (
 )
 
 // TestMemoryIsLimited checks that only the latest requests are remembered. A State restored from
-// a snapshot remembers the same, even if ids were used again.
+// a snapshot replies.Kept the same, even if ids were used again.
 //
 // Rows: B-30, T-23.
 func TestMemoryIsLimited(t *testing.T) {
@@ -25,7 +26,7 @@ func TestMemoryIsLimited(t *testing.T) {
 		p.play(fmt.Sprintf(`> planner %d submit-task {"type":"t","name":"n%d"}`, id, id))
 		require.Len(t, p.last.Records, 1)
 	}
-	for id := range remembers {
+	for id := range replies.Kept {
 		submit(id)
 	}
 	p.play("resend planner 0")
@@ -40,7 +41,7 @@ func TestMemoryIsLimited(t *testing.T) {
 	}
 	other := p.saved()
 	for _, player := range []*player{p, &other} {
-		for id := range remembers - 5 {
+		for id := range replies.Kept - 5 {
 			player.play(fmt.Sprintf(`> planner x%d submit-task {"type":"t","name":"m%d"}`, id, id))
 		}
 		player.play("resend planner 0")
@@ -61,7 +62,7 @@ func TestMemoryIsLimited(t *testing.T) {
 func TestQuestionOutlivesMemory(t *testing.T) {
 	p := atWork(t)
 	p.play(`> planner q ask-user {"question":"?","timeout":60000}`)
-	for id := range remembers {
+	for id := range replies.Kept {
 		p.play(fmt.Sprintf(`> planner %d submit-task {"type":"t","name":"n%d"}`, id, id))
 	}
 	p.play("resend planner q")

@@ -1,7 +1,9 @@
 package handlers
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"time"
 
 	"orchestrator/handlers/access"
@@ -19,7 +21,7 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 	var kept snapshot
 	s := restoring{State: New(rules)}
 	kept.Tasks.Read = func(text wire.Raw) error { return s.readTask(text, kept.Version) }
-	if err := object.DecodeOwn(text, &kept); err != nil || kept.Version != snapshotVersion {
+	if err := object.DecodeOwn(text, &kept); err != nil || !kept.known() {
 		return nil, false
 	}
 	s.seq, s.stopping, s.questions.numbered = kept.Seq, kept.Stopping, kept.Numbered
@@ -27,6 +29,7 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 	for i := range kept.Access {
 		s.access.Add(&access.Credential{Credential: kept.Access[i].Credential, Hash: kept.Access[i].Hash, Revoked: kept.Access[i].Revoked})
 	}
+	slices.SortFunc(s.tasks.list, func(a, b *task) int { return cmp.Compare(a.created, b.created) })
 	for _, d := range s.awaiting {
 		s.restoreAwaited(d[0], d[1])
 	}
@@ -35,6 +38,9 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 		s.restoreAgent(&kept.Agents[i])
 	}
 	for _, k := range s.tasks.list {
+		for _, actor := range k.owners() {
+			s.tasks.owns(actor, k)
+		}
 		s.count(k, +1)
 		if !k.view.State.Final() {
 			s.agents.opened(k, +1)
@@ -56,9 +62,6 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 	}
 	s.tasks.finished = s.named(kept.Finished)
 	s.restoreArchive(&kept)
-	for _, owner := range kept.Owned {
-		s.tasks.owned[owner.Actor] = s.named(owner.Tasks)
-	}
 	s.restoreBus(&kept)
 	for i := range kept.Sessions {
 		s.restoreSession(&kept.Sessions[i])
@@ -95,7 +98,16 @@ type restoring struct {
 	*State
 	broken   bool        // the snapshot is inconsistent
 	awaiting [][2]string // a delegated task, and the task that waits for it
+	links    []link
 }
+
+// A link is a dependency of a task that was read.
+type link struct {
+	down graph.Node
+	need
+}
+
+func (s *snapshot) known() bool { return s.Version >= oldestVersion && s.Version <= snapshotVersion }
 
 // task returns a task that the snapshot names. If it does not exist, task returns an empty one
 // and sets broken.
@@ -117,7 +129,7 @@ func (r *restoring) named(ids []string) []*task {
 
 func (r *restoring) readTask(text wire.Raw, version int) (err error) {
 	var t snapshotTask
-	if version != snapshotVersion { // it stands before the tasks
+	if of := (snapshot{Version: version}); !of.known() { // it stands before the tasks
 		return errors.New("the snapshot is of another version")
 	}
 	if !t.readPlain(text, &r.room) {
@@ -132,6 +144,9 @@ func (r *restoring) restoreTask(kept *snapshotTask) {
 	k := kept.restore()
 	r.broken = r.broken || r.tasks.byID[k.view.ID] != nil
 	r.tasks.include(k)
+	for _, n := range kept.Links {
+		r.links = append(r.links, link{down: k.node, need: n})
+	}
 	if k.postponed() {
 		r.tasks.later.Add(k)
 	}
@@ -212,13 +227,19 @@ func (t *taskExtra) empty() bool {
 
 // restoreLinks makes the graph.
 func (r *restoring) restoreLinks(kept *snapshot) {
+	for _, l := range r.links {
+		kept.Links = append(kept.Links, graph.View{
+			Down: l.down, Up: r.task(l.On).node, Kind: l.Kind, Key: l.Key, Resolved: l.Resolved, At: l.At, Number: l.Number, Private: l.Private,
+		})
+	}
+	slices.SortFunc(kept.Links, func(a, b graph.View) int { return cmp.Compare(a.Number, b.Number) })
 	for _, l := range kept.Links {
 		n := graph.Node(len(r.tasks.list))
 		if l.Down < 0 || l.Up < 0 || l.Down >= n || l.Up >= n || l.Kind > graph.Related || l.Number <= r.tasks.graph.Last() || l.Number > kept.LastLink {
 			r.broken = true
 			return
 		}
-		r.tasks.graph.Put(graph.View(l))
+		r.tasks.graph.Put(l)
 	}
 	r.tasks.graph.Skip(kept.LastLink)
 }
@@ -237,8 +258,8 @@ func (r *restoring) restoreAgent(kept *snapshotAgent) {
 	}
 	for i := range kept.Memories {
 		m := &kept.Memories[i]
-		memory := a.memories.keep(m.requestKey)
-		memory.err, memory.answer, memory.seq = m.Err, m.reply(), m.Seq
+		memory := a.memories.Keep(m.Key)
+		memory.Err, memory.Answer, memory.Seq = m.Err, m.Reply(), m.Seq
 	}
 	r.broken = r.broken || r.agents.byID[a.ID] != nil
 	r.meet(a)

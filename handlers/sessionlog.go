@@ -65,7 +65,7 @@ func (ss *sessionSaid) apply(st *State, r *wire.Record) {
 	}
 	if ss.By == "" {
 		st.sessions.settleItems(ss.From, s, ss.ReplyTo, r.At)
-		st.agents.settleGiven(ss.From, r.At)
+		settleGiven(st, ss.From, r.At)
 	}
 	to := s.member(ss.To)
 	if to == nil || ss.Fate == fateKept || ss.Fate == fatePulled {

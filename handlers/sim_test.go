@@ -88,9 +88,13 @@ func rulesOf(seed uint64) Rules {
 func live(t *testing.T, seed uint64, steps int, restores bool) *world {
 	w := newWorld(t, seed)
 	when := rand.New(rand.NewPCG(seed, 2))
+	var slow slowSnapshot
 	for range steps {
 		w.step()
 		w.handOn()
+		if restores {
+			slow.look(w, when.IntN(2000))
+		}
 		if restores && when.IntN(steps/5) == 0 {
 			w.state = restored(t, w.rules, spelled(t, w.state))
 			requireSound(t, w.state)
@@ -109,6 +113,29 @@ func live(t *testing.T, seed uint64, steps int, restores bool) *world {
 	w.end()
 	t.Log(w.summary())
 	return w
+}
+
+// A slowSnapshot is spelled while the world goes on, and must be of the State as it was at first.
+type slowSnapshot struct {
+	snapshot *Snapshot // nil: none is being spelled
+	want     string
+	text     []byte
+}
+
+func (s *slowSnapshot) look(w *world, size int) {
+	if s.snapshot == nil || w.state.tasks.saving != s.snapshot { // or the world was restored
+		want := spelled(w.t, w.state)
+		*s = slowSnapshot{snapshot: w.state.Snapshot(), want: want}
+	}
+	part, done, err := s.snapshot.Next(size)
+	require.NoError(w.t, err)
+	if s.text = append(s.text, part...); done {
+		again, ok := Restore(w.rules, s.text)
+		require.True(w.t, ok)
+		requireSameText(w.t, s.want, spelled(w.t, again))
+		w.saw["a snapshot that took a while"]++
+		s.snapshot = nil
+	}
 }
 
 func (w *world) said() string { return hex.EncodeToString(w.voice.Sum(nil)) }

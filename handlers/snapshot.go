@@ -1,51 +1,52 @@
 package handlers
 
 import (
-	"cmp"
-	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"orchestrator/handlers/access"
 	"orchestrator/handlers/graph"
 	"orchestrator/handlers/match"
+	"orchestrator/handlers/replies"
 	"orchestrator/handlers/review"
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/hub"
-	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
 
-// snapshotVersion is the version of the snapshot format. A snapshot of another version is
-// ignored; the State is then rebuilt from all records.
-const snapshotVersion = 13
+// snapshotVersion is the version of the snapshot format, and oldestVersion the oldest that is read. A
+// snapshot of another version is ignored; the State is then rebuilt from all records. Version 13
+// has the dependencies of all tasks in a list of their own.
+const (
+	oldestVersion   = 13
+	snapshotVersion = 14
+)
 
 // A snapshot is a stored State, with which a restart need not read all records. Parts that can
 // be derived are left out.
 type snapshot struct {
-	Version   int                `json:"version"`
-	Seq       int64              `json:"seq"`
-	Stopping  bool               `json:"stopping,omitzero"`
-	Numbered  int64              `json:"numbered,omitzero"`
-	Since     string             `json:"since,omitzero"`
-	Agents    []snapshotAgent    `json:"agents"`
-	Tasks     object.Stream      `json:"tasks"`    // oldest first; behind the version
-	Finished  []string           `json:"finished"` // kept whole, in the order in which they ended
-	Owned     []snapshotOwner    `json:"owned"`
-	Questions []snapshotQuestion `json:"questions"`
-	Access    []snapshotAccess   `json:"access"`
-	Links     []snapshotLink     `json:"links"`
-	LastLink  int64              `json:"last_link"`
-	Actors    []snapshotActor    `json:"actors"`
-	Met       int64              `json:"actors_met"`
-	Sessions  []snapshotSession  `json:"sessions"`
+	Version  int              `json:"version"`
+	Seq      int64            `json:"seq"`
+	Stopping bool             `json:"stopping,omitzero"`
+	Numbered int64            `json:"numbered,omitzero"`
+	Since    string           `json:"since,omitzero"`
+	Finished []string         `json:"finished"` // kept whole, in the order in which they ended
+	Access   []snapshotAccess `json:"access"`
+	Links    []graph.View     `json:"links,omitzero"` // of version 13, with the indexes of tasks
+	LastLink int64            `json:"last_link"`
+	Met      int64            `json:"actors_met"`
 
 	Archived map[wire.TaskState]int `json:"archived,omitzero"`
 	Recalled []string               `json:"recalled,omitzero"`
+
+	// The lists that may be long come last. The tasks are in any order.
+	Agents    []snapshotAgent    `json:"agents,omitzero"`
+	Actors    []snapshotActor    `json:"actors,omitzero"`
+	Sessions  []snapshotSession  `json:"sessions,omitzero"`
+	Questions []snapshotQuestion `json:"questions,omitzero"`
+	Tasks     object.Stream      `json:"tasks"`
 }
 
 // A snapshotActor is an actor of the bus. The keys of its mail are in the log.
@@ -62,18 +63,6 @@ type snapshotActor struct {
 	Beats  bool   `json:"beats,omitzero"`
 	Due    bool   `json:"due,omitzero"`
 	Stale  bool   `json:"stale,omitzero"`
-}
-
-// A snapshotLink is a dependency between two tasks, given by their indexes.
-type snapshotLink struct {
-	Down     graph.Node `json:"down"`
-	Up       graph.Node `json:"up"`
-	Kind     graph.Kind `json:"kind,omitzero"`
-	Key      string     `json:"key,omitzero"`
-	Resolved bool       `json:"resolved,omitzero"`
-	At       int64      `json:"at,omitzero"`
-	Number   int64      `json:"number"`
-	Private  bool       `json:"private,omitzero"`
 }
 
 type snapshotAccess struct {
@@ -99,7 +88,8 @@ type snapshotAgent struct {
 	Returns  bool             `json:"returns,omitzero"`
 	Given    int64            `json:"given,omitzero"`
 	Holds    []string         `json:"holds,omitzero"`
-	Memories []snapshotMemory `json:"memories,omitzero"` // oldest first
+	Memories []replies.Stored `json:"memories,omitzero"` // oldest first
+	saved    []replies.Reply  // that become Memories when the agent is spelled
 
 	Conversation *activity.Conversation `json:"conversation,omitzero"`
 	Grants       access.Grants          `json:"grants,omitzero"`
@@ -116,22 +106,6 @@ type snapshotRemote struct {
 	Repos    wire.Raw `json:"repos,omitzero"`
 	Seen     string   `json:"seen"`
 	Keyless  int64    `json:"keyless,omitzero"`
-}
-
-type snapshotMemory struct {
-	requestKey
-	Task   *wire.TaskReply  `json:"task,omitzero"`
-	Answer *wire.UserAnswer `json:"answer,omitzero"`
-	Link   *wire.LinkReply  `json:"link,omitzero"`
-	Acked  *mail.Acked      `json:"acked,omitzero"`
-	Note   *wire.NoteReply  `json:"note,omitzero"`
-	Given  *wire.Assignment `json:"given,omitzero"`
-	Server *hub.Server      `json:"server,omitzero"`
-	Sent   *mail.Sent       `json:"sent,omitzero"`
-	Said   *session.Said    `json:"said,omitzero"`
-	Stands *wire.TaskAnswer `json:"stands,omitzero"`
-	Err    *wire.Error      `json:"error,omitzero"`
-	Seq    int64            `json:"seq,omitzero"`
 }
 
 type snapshotTask struct {
@@ -158,6 +132,7 @@ type snapshotTask struct {
 	History   []string           `json:"history,omitzero"`
 	Used      activity.Used      `json:"used,omitzero"`
 	Needs     []need             `json:"needs,omitzero"`
+	Links     []need             `json:"links,omitzero"` // its dependencies in the graph
 
 	Trace  *delegation.Trace `json:"trace,omitzero"`
 	Handed *snapshotHandedOn `json:"handed,omitzero"`
@@ -192,13 +167,6 @@ type snapshotDelivery struct {
 	Logged bool   `json:"logged,omitzero"`
 }
 
-// A snapshotOwner lists the tasks that an actor sees. They cannot be derived, since an agent
-// still sees the tasks that it has finished.
-type snapshotOwner struct {
-	Actor string   `json:"actor"`
-	Tasks []string `json:"tasks"`
-}
-
 type snapshotQuestion struct {
 	View    wire.Question `json:"view"`
 	Number  int64         `json:"number"`
@@ -208,65 +176,6 @@ type snapshotQuestion struct {
 	Aside   bool          `json:"aside,omitzero"`
 	Until   string        `json:"until,omitzero"`
 	Mailed  bool          `json:"mailed,omitzero"`
-}
-
-// Snapshot returns the State as a snapshot.
-func (s *State) Snapshot() ([]byte, error) {
-	kept := snapshot{Version: snapshotVersion, Seq: s.seq, Stopping: s.stopping, Numbered: s.questions.numbered}
-	if !s.since.IsZero() {
-		kept.Since = object.Timestamp(s.since)
-	}
-	for _, a := range s.agents.order {
-		kept.Agents = append(kept.Agents, a.snapshot())
-	}
-	places := make([]graph.Node, len(s.tasks.nodes)) // of the nodes, in the list
-	kept.Tasks.Elements = func(yield func(any) bool) {
-		for _, k := range s.tasks.list {
-			if t := k.snapshot(); !yield(&t) {
-				return
-			}
-		}
-	}
-	for i, k := range s.tasks.list {
-		places[k.node] = graph.Node(i)
-	}
-	for e := range s.tasks.graph.All() {
-		v := s.tasks.graph.Edge(e)
-		v.Down, v.Up = places[v.Down], places[v.Up]
-		kept.Links = append(kept.Links, snapshotLink(v))
-	}
-	if s.tasks.archive.size() > 0 {
-		kept.Archived = s.tasks.archive.counts
-	}
-	kept.Recalled = slices.Sorted(maps.Keys(s.tasks.archive.recalled))
-	kept.LastLink = s.tasks.graph.Last()
-	for c := range s.access.All() {
-		kept.Access = append(kept.Access, snapshotAccess{Credential: c.Credential, Hash: c.Hash, Revoked: c.Revoked})
-	}
-	kept.Finished = ids(s.tasks.finished)
-	for actor, mine := range s.tasks.owned {
-		kept.Owned = append(kept.Owned, snapshotOwner{Actor: actor, Tasks: ids(mine)})
-	}
-	slices.SortFunc(kept.Owned, func(a, b snapshotOwner) int { return cmp.Compare(a.Actor, b.Actor) })
-	kept.Met = s.bus.Met()
-	for _, c := range s.bus.All() {
-		kept.Actors = append(kept.Actors, snapshotOf(c))
-	}
-	for _, x := range s.sessions.order {
-		kept.Sessions = append(kept.Sessions, x.snapshot())
-	}
-	for _, q := range s.questions.open {
-		k := snapshotQuestion{View: q.view, Number: q.number, Run: q.run, Door: q.door, Request: q.request, Aside: q.aside, Mailed: q.mailed}
-		if !q.until.IsZero() {
-			k.Until = object.Timestamp(q.until)
-		}
-		kept.Questions = append(kept.Questions, k)
-	}
-	text, err := object.Encode(&kept)
-	if err != nil {
-		return nil, fmt.Errorf("spelling the state: %w", err)
-	}
-	return text, nil
 }
 
 func ids(tasks []*task) []string {
@@ -318,8 +227,8 @@ func (d *delegatedWork) snapshot() *snapshotHandedOn {
 	return kept
 }
 
-func (a *agent) snapshot() snapshotAgent {
-	kept := snapshotAgent{
+func (a *agent) snapshot() *snapshotAgent {
+	kept := &snapshotAgent{
 		Member: a.Member, File: a.configured, State: a.state, Run: a.run, Stale: a.stale, Deaf: a.deaf, Given: a.given,
 		Farewell: a.farewell, Ended: a.ended, Past: a.past, Wrecked: a.wrecked, Returns: a.returns,
 		Holds: ids(a.holds), System: a.system, Grants: a.grants, Usage: a.usage, Late: a.late,
@@ -336,15 +245,12 @@ func (a *agent) snapshot() snapshotAgent {
 	if m := a.remote; m != nil {
 		kept.Remote = &snapshotRemote{Hostname: m.hostname, IP: m.ip, OS: m.os, Repos: m.repos, Seen: object.Timestamp(m.seen), Keyless: m.keyless}
 	}
-	for i := range a.memories.ring {
-		m := a.memories.ring[(a.memories.next+i)%len(a.memories.ring)]
-		kept.Memories = append(kept.Memories, m.snapshot())
-	}
+	kept.saved = a.memories.All()
 	return kept
 }
 
-func snapshotOf(c *busActor) snapshotActor {
-	kept := snapshotActor{
+func snapshotOf(c *busActor) *snapshotActor {
+	kept := &snapshotActor{
 		ID: c.ID, Number: c.Number, Since: c.Since, OfRun: c.OfRun, Cursor: c.Cursor, Latest: c.Latest, Beats: c.Beats, Due: c.Due, Stale: c.Stale,
 	}
 	if c.Agent != nil {
@@ -359,59 +265,10 @@ func snapshotOf(c *busActor) snapshotActor {
 	return kept
 }
 
-func (s *savedReply) snapshot() snapshotMemory {
-	kept := snapshotMemory{requestKey: s.requestKey, Err: s.err, Seq: s.seq}
-	switch answer := s.answer.(type) {
-	case *wire.TaskReply:
-		kept.Task = answer
-	case *wire.UserAnswer:
-		kept.Answer = answer
-	case *mail.Acked:
-		kept.Acked = answer
-	case *wire.LinkReply:
-		kept.Link = answer
-	case *wire.NoteReply:
-		kept.Note = answer
-	case *wire.Assignment:
-		kept.Given = answer
-	case *hub.Server:
-		kept.Server = answer
-	case *mail.Sent:
-		kept.Sent = answer
-	case *session.Said:
-		kept.Said = answer
-	case *wire.TaskAnswer:
-		kept.Stands = answer
+func (q *question) snapshot() *snapshotQuestion {
+	return &snapshotQuestion{
+		View: q.view, Number: q.number, Run: q.run, Door: q.door, Request: q.request, Aside: q.aside, Mailed: q.mailed, Until: stamped(q.until),
 	}
-	return kept
-}
-
-// reply returns the stored answer, or nil if there is none.
-func (m *snapshotMemory) reply() any {
-	switch {
-	case m.Task != nil:
-		return m.Task
-	case m.Answer != nil:
-		return m.Answer
-	case m.Link != nil:
-		return m.Link
-	case m.Note != nil:
-		return m.Note
-	case m.Given != nil:
-		return m.Given
-	case m.Server != nil:
-		return m.Server
-	case m.Said != nil:
-		return m.Said
-	case m.Stands != nil:
-		return m.Stands
-	case m.Acked != nil:
-		return m.Acked
-	case m.Sent != nil:
-		m.Sent.Payload = nil // the encoding has null
-		return m.Sent
-	}
-	return nil
 }
 
 // A snapshotSession is a session in a snapshot.
@@ -481,8 +338,8 @@ type snapshotParcel struct {
 	Next    string   `json:"next,omitzero"`
 }
 
-func (s *sessionState) snapshot() snapshotSession {
-	kept := snapshotSession{
+func (s *sessionState) snapshot() *snapshotSession {
+	kept := &snapshotSession{
 		Spec: s.spec, File: s.file, ClosedAt: s.closedAt, Aborted: s.aborted, Reason: s.reason, Messages: s.messages, Refused: s.refused, Last: s.last,
 	}
 	for _, m := range s.members {

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"orchestrator/handlers/replies"
 	"slices"
 	"testing"
 	"time"
@@ -50,6 +51,19 @@ func requireSoundTasks(t testing.TB, s *State) {
 	require.Len(t, s.tasks.byID, len(s.tasks.list))
 	require.Equal(t, len(s.tasks.list), s.tasks.graph.Len())
 	require.LessOrEqual(t, len(s.tasks.finished), s.rules.KeepFinished)
+	owned := make(map[string]map[*task]bool)
+	for _, k := range s.tasks.list {
+		requirePlain(t, k)
+		for _, actor := range k.owners() {
+			if owned[actor] == nil {
+				owned[actor] = make(map[*task]bool)
+			}
+			owned[actor][k] = true
+		}
+	}
+	for actor, all := range owned {
+		require.Len(t, s.tasks.owned[actor], len(all))
+	}
 	for actor, mine := range s.tasks.owned {
 		require.True(t, slices.IsSortedFunc(mine, func(a, b *task) int { return int(a.created - b.created) }))
 		for _, k := range mine {
@@ -57,6 +71,19 @@ func requireSoundTasks(t testing.TB, s *State) {
 				require.Fail(t, "an actor sees another's task", "%s sees %s", actor, k.view.ID)
 			}
 		}
+	}
+}
+
+// requirePlain requires that a plain task is spelled by hand as it is by reflection.
+func requirePlain(t testing.TB, k *task) {
+	if k.more != nil {
+		return
+	}
+	kept := k.snapshot()
+	text, err := object.Encode(&kept)
+	require.NoError(t, err)
+	if plain := k.appendPlain(nil); string(plain) != string(text) {
+		require.Equal(t, string(text), string(plain))
 	}
 }
 
@@ -72,7 +99,7 @@ func requireSoundAgents(t testing.TB, s *State) {
 			require.Equal(t, a.ID, k.view.AssignedTo)
 			require.Contains(t, s.tasks.owned[a.actor], k)
 		}
-		require.LessOrEqual(t, len(a.memories.ring), remembers)
+		require.LessOrEqual(t, len(a.memories.All()), replies.Kept)
 	}
 	for _, k := range s.tasks.list {
 		if held := k.view.State != wire.TaskPending && !k.view.State.Final(); held != (holders[k] != nil) {

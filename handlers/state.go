@@ -68,6 +68,8 @@ type tasks struct {
 	graph    *graph.Graph           // dependencies
 	nodes    []*task                // the tasks of its nodes
 	archive  archive
+	saving   *Snapshot // that is being spelled, or nil
+	saved    uint32    // snapshots so far
 }
 
 // questions holds the open questions.
@@ -264,13 +266,21 @@ func (s *State) Apply(r wire.Record) error {
 		}
 	}
 	s.seq = r.Seq
-	s.bus.Arrived(&r)
-	f.apply(s, &r)
+	take(s, f, &r)
 	s.tasks.archive.missing = s.tasks.archive.missing[:0]
 	s.tasks.required.looked() // the consequences are in later records
 	s.sessions.looked()
 	s.delegations.looked()
 	return nil
+}
+
+// take applies a fact. Most facts are about one task.
+func take(s *State, f fact, r *wire.Record) {
+	s.bus.Arrived(r)
+	if k := s.tasks.byID[r.Correlation]; k != nil {
+		s.tasks.touch(k)
+	}
+	f.apply(s, r)
 }
 
 // Counts returns the number of tasks in each state.

@@ -151,7 +151,7 @@ func (p *player) play(line string) string {
 
 // spelled returns the snapshot of a State.
 func spelled(t testing.TB, s *State) string {
-	text, err := s.Snapshot()
+	text, err := s.Snapshot().Text()
 	require.NoError(t, err)
 	return string(text)
 }

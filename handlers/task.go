@@ -35,6 +35,7 @@ type task struct {
 	freed   bool       // it is being unblocked
 	left    bool       // it has ended, and is not among those that are kept whole
 	leaving bool       // it is in archive.leaving
+	saved   uint32     // the latest snapshot in which it is spelled
 	more    *taskExtra // nil for most
 
 	parent   *task // nil for most
@@ -236,8 +237,8 @@ func (t *tasks) reply(k *task) *wire.TaskReply { return &wire.TaskReply{Task: t.
 // answer, it is not made again.
 func (td taskDecision) replyWith(k *task) *wire.TaskReply {
 	if a := td.state.agents.byID[td.from.Name]; td.from.Kind == Agent && a != nil {
-		if kept := a.memories.byID[td.request.ID]; kept != nil && kept.seq == td.state.seq {
-			if reply, ok := kept.answer.(*wire.TaskReply); ok && reply.Task.ID == k.view.ID {
+		if kept := a.memories.Find(td.request.ID); kept != nil && kept.Seq == td.state.seq {
+			if reply, ok := kept.Answer.(*wire.TaskReply); ok && reply.Task.ID == k.view.ID {
 				return reply
 			}
 		}
@@ -300,7 +301,7 @@ func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Erro
 		if last == nil {
 			return nil, errorf(wire.CodeInvalid, details{"pointer": "/payload/cursor"}, "cursor names a task that does not exist: %.80q", q.Cursor)
 		}
-		from, after = from.After(last), last.created
+		from, after = from.After(last.created), last.created
 	}
 	most := int64(wire.MaxCounted)
 	if q.Uncounted {
@@ -362,6 +363,7 @@ func (t *tasks) disowns(actor string, k *task) {
 
 // move changes the state of a task and updates the counts.
 func (s *State) move(k *task, to wire.TaskState) {
+	s.tasks.touch(k)
 	s.count(k, -1)
 	switch was, is := k.view.State.Final(), to.Final(); {
 	case is && !was:
@@ -401,7 +403,7 @@ func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
 	if d := k.delegation(); d != nil {
 		d.close(s)
 	}
-	k.detachParts()
+	detachParts(s, k)
 	k.view.EndedAt, k.ended = object.Timestamp(r.At), r.Seq
 	if w := k.work(); w != nil {
 		s.endOf(w, to, r.At)
@@ -414,6 +416,7 @@ func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
 		last := s.tasks.finished[0]
 		s.tasks.finished[0] = nil
 		s.tasks.finished = s.tasks.finished[1:]
+		s.tasks.touch(last)
 		last.shrink()
 		s.tasks.leave(last)
 	}

@@ -47,7 +47,7 @@ type taskCreated struct {
 func (*taskCreated) kind() string { return events.TaskCreated }
 
 func (t *taskCreated) apply(s *State, r *wire.Record) {
-	s.agents.settleGiven(agentOf(r.From), r.At)
+	settleGiven(s, agentOf(r.From), r.At)
 	t.read()
 	k := &task{
 		view: storedTask{
@@ -208,7 +208,7 @@ func (t *taskAssigned) apply(s *State, r *wire.Record) {
 		defer s.tasks.disowns(agentPrefix+before, k)
 	}
 	s.release(k)
-	k.detachParts()
+	detachParts(s, k)
 	to := wire.TaskAssigned
 	if t.Plan {
 		to = wire.TaskPlanning
@@ -343,7 +343,7 @@ func (s *State) unassign(k *task, agent, why string, after time.Time) {
 	s.release(k)
 	s.tasks.disowns(agentPrefix+agent, k)
 	if a := s.agents.byID[agent]; a != nil {
-		a.memories.forget(k.view.ID)
+		a.memories.Forget(k.view.ID)
 		s.addIdle(a)
 	}
 	if k.way != dispatched {
@@ -353,9 +353,9 @@ func (s *State) unassign(k *task, agent, why string, after time.Time) {
 	}
 	if d := k.delegation(); d != nil {
 		d.out, d.forwarded, d.said, d.returned = "", "", "", nil
-		s.agents.dropKeptResponse(d) // its last response is outdated
+		dropKeptResponse(s, d) // its last response is outdated
 	}
-	k.detachParts()
+	detachParts(s, k)
 	k.view.AssignedTo, k.run, k.way = "", "", dispatched
 	k.view.AssignedAt, k.view.StartedAt = "", ""
 	k.view.Progress, k.view.Message = 0, ""
@@ -384,7 +384,7 @@ func (*taskDone) kind() string { return events.TaskDone }
 
 func (t *taskDone) apply(s *State, r *wire.Record) {
 	if t.Request != nil {
-		s.agents.settleGiven(agentOf(r.From), r.At)
+		settleGiven(s, agentOf(r.From), r.At)
 	}
 	k := s.tasks.byID[t.ID]
 	if t.read == nil && !t.Plain {

@@ -377,7 +377,7 @@ func (w *world) remembers(from Actor, r *wire.Request) bool {
 	if from.Kind != Agent || a == nil {
 		return false
 	}
-	kept := a.memories.byID[r.ID]
+	kept := a.memories.Find(r.ID)
 	return kept != nil && kept.Run == from.Run && kept.Sum == r.Sum && kept.Timestamp == r.Timestamp && wire.OperationNamed(r.Operation).IsWrite()
 }
 

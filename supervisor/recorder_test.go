@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -125,7 +126,7 @@ func TestRestartFromUnreadableSnapshot(t *testing.T) {
 		require.NoError(t, p.stop())
 		facts := record.facts(t)
 		for _, text := range []string{"", "{}", `{"version":99}`, "no JSON"} {
-			require.NoError(t, record.Memory.Keep(t.Context(), int64(len(facts)), []byte(text)))
+			require.NoError(t, record.Memory.Keep(t.Context(), int64(len(facts)), bytes.NewReader([]byte(text))))
 			s := New(Options{Record: record}, nil)
 			require.NoError(t, s.Restore(t.Context()))
 			s.dispatcher.Look(func(state *handlers.State) {

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -120,7 +121,7 @@ func TestStateThatIsNeeded(t *testing.T) {
 		p.busyHours(12)
 		require.NoError(t, p.stop())
 		for seq := record.Last() - 1; seq <= record.Last(); seq++ {
-			require.NoError(t, record.Keep(t.Context(), seq, []byte(`{"version":"another"}`)))
+			require.NoError(t, record.Keep(t.Context(), seq, bytes.NewReader([]byte(`{"version":"another"}`))))
 		}
 		o.StateDir = "" // no audit, which only Run ends
 		err := New(o, nil).Restore(t.Context())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"strings"
 	"sync"
@@ -50,7 +51,7 @@ func (l *ledger) Append(ctx context.Context, last int64, batch []wire.Record) er
 }
 
 // Keep implements Record.
-func (l *ledger) Keep(ctx context.Context, seq int64, state []byte) error {
+func (l *ledger) Keep(ctx context.Context, seq int64, state io.Reader) error {
 	l.mu.Lock()
 	forgets, before := l.forgets, l.beforeKeep
 	l.mu.Unlock()
@@ -319,7 +320,7 @@ func worker(name string, capacity int) Agent {
 // spelledState returns the snapshot of a State.
 func spelledState(t *testing.T, s *handlers.State) string {
 	t.Helper()
-	text, err := s.Snapshot()
+	text, err := s.Snapshot().Text()
 	require.NoError(t, err)
 	return string(text)
 }

@@ -96,14 +96,14 @@ func AppendPayload(b []byte, payload any) ([]byte, error) {
 	switch p := payload.(type) {
 	case *TaskReply:
 		b = append(b, `{"task":`...)
-		return append(p.Task.append(b), '}'), nil
+		return append(p.Task.Append(b), '}'), nil
 	case *TaskList:
 		b = append(b, `{"tasks":[`...)
 		for i := range p.Tasks {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = p.Tasks[i].append(b)
+			b = p.Tasks[i].Append(b)
 		}
 		b = append(b, ']')
 		if p.More > 0 {

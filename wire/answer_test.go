@@ -170,11 +170,11 @@ func TestTasksHaveOneSpelling(t *testing.T) {
 	for _, task := range append(each(bareTask, fullTask), detailed()...) {
 		text, err := object.Encode(&task)
 		require.NoError(t, err)
-		require.Equal(t, string(task.append(nil)), string(text))
+		require.Equal(t, string(task.Append(nil)), string(text))
 		require.NoError(t, schema.Validate(decoded(t, text)), "%s", text)
 		var back Task
 		require.NoError(t, object.Decode(text, &back))
-		require.Equal(t, string(text), string(back.append(nil)), "it can be read again")
+		require.Equal(t, string(text), string(back.Append(nil)), "it can be read again")
 	}
 }
 

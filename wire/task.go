@@ -112,11 +112,11 @@ type Task struct {
 }
 
 // MarshalJSONTo implements the encoder's interface.
-func (t *Task) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(t.append(nil)) }
+func (t *Task) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(t.Append(nil)) }
 
-// append appends a task as JSON. It is written by hand because tasks are the most frequent
+// Append appends a task as JSON. It is written by hand because tasks are the most frequent
 // answer.
-func (t *Task) append(b []byte) []byte {
+func (t *Task) Append(b []byte) []byte {
 	b = append(b, `{"id":`...)
 	b = object.AppendText(b, t.ID)
 	b = object.AppendMember(b, "name", t.Name)

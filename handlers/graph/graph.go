@@ -29,13 +29,14 @@ func (k Kind) blocks() bool { return k <= Input }
 
 // View is the current state of a dependency.
 type View struct {
-	Down, Up Node
-	Kind     Kind
-	Key      string
-	Resolved bool
-	At       int64 // the stamp it was resolved with
-	Number   int64 // in the order of creation, from 1, never given twice
-	Private  bool  // the result of Up is not shown in Down
+	Down     Node   `json:"down"`
+	Up       Node   `json:"up"`
+	Kind     Kind   `json:"kind,omitzero"`
+	Key      string `json:"key,omitzero"`
+	Resolved bool   `json:"resolved,omitzero"`
+	At       int64  `json:"at,omitzero"`      // the stamp it was resolved with
+	Number   int64  `json:"number"`           // in the order of creation, from 1, never given twice
+	Private  bool   `json:"private,omitzero"` // the result of Up is not shown in Down
 }
 
 // A Graph holds nodes and their dependencies. Only one goroutine may use it at a time, even for

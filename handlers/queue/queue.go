@@ -203,9 +203,9 @@ func Compare[T Item](a, b T) int {
 // A List is a list of items in the order of their creation.
 type List[T Item] []T
 
-// find returns the index of an item in the list, or where it would be inserted.
-func (l List[T]) find(x T) (at int, there bool) {
-	return slices.BinarySearchFunc(l, x.Created(), func(o T, created int64) int { return cmp.Compare(o.Created(), created) })
+// find returns the index of the item with a number, or where it would be inserted.
+func (l List[T]) find(number int64) (at int, there bool) {
+	return slices.BinarySearchFunc(l, number, func(o T, created int64) int { return cmp.Compare(o.Created(), created) })
 }
 
 // With returns the list with an item added. Usually the item is added at the end.
@@ -213,16 +213,16 @@ func (l List[T]) With(x T) List[T] {
 	if n := len(l); n == 0 || l[n-1].Created() < x.Created() {
 		return append(l, x)
 	}
-	at, there := l.find(x)
+	at, there := l.find(x.Created())
 	if there {
 		return l
 	}
 	return slices.Insert(l, at, x)
 }
 
-// After returns the items after one.
-func (l List[T]) After(x T) List[T] {
-	at, there := l.find(x)
+// After returns the items after a number.
+func (l List[T]) After(number int64) List[T] {
+	at, there := l.find(number)
 	if there {
 		at++
 	}
@@ -232,7 +232,7 @@ func (l List[T]) After(x T) List[T] {
 // Without returns the list without an item. Usually the item is the first.
 func (l List[T]) Without(x T) List[T] {
 	var none T
-	switch at, there := l.find(x); {
+	switch at, there := l.find(x.Created()); {
 	case !there:
 		return l
 	case len(l) == 1:

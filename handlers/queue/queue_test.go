@@ -88,7 +88,7 @@ func TestList(t *testing.T) {
 	one, two, three := &item{created: 1}, &item{created: 2}, &item{created: 3}
 	l := List[*item]{}.With(one).With(three).With(two).With(two)
 	require.Equal(t, List[*item]{one, two, three}, l)
-	require.Equal(t, List[*item]{three}, l.After(two))
+	require.Equal(t, List[*item]{three}, l.After(two.Created()))
 	require.Equal(t, List[*item]{one, three}, l.Without(two))
 	require.True(t, Before(&item{created: 9}, &item{urgency: 1}))
 	require.Empty(t, List[*item]{one}.Without(one))

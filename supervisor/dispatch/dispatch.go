@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io"
 	"iter"
 	"sync"
 	"sync/atomic"
@@ -387,7 +388,7 @@ type Record interface {
 	Append(ctx context.Context, last int64, batch []wire.Record) error
 	Records(ctx context.Context, after int64) iter.Seq2[wire.Record, error]
 	Snapshot(ctx context.Context) (seq int64, state []byte, err error)
-	Keep(ctx context.Context, seq int64, state []byte) error
+	Keep(ctx context.Context, seq int64, state io.Reader) error
 	Find(ctx context.Context, s wire.Search) iter.Seq2[wire.Record, error]
 	Base(ctx context.Context) (wire.Base, error)
 	Trim(ctx context.Context, upTo int64, at time.Time) (wire.Base, error)

@@ -34,11 +34,11 @@ func Hold(d *Dispatcher, patience time.Duration) (release func(), err error) {
 // rests. d.mu must be held.
 func keepNow(d *Dispatcher) {
 	d.takeSnapshot(true)
-	if s := d.snapshots; s.text != nil {
-		if err := d.record.Keep(context.Background(), s.seq, s.text); err != nil {
+	if s := d.snapshots.begun; s != nil && s.done {
+		if err := d.record.Keep(context.Background(), s.seq, s); err != nil {
 			d.log.Error("the state cannot be kept; the next start reads more facts", "error", err)
 		}
-		s.text = nil
+		d.snapshots.begun = nil
 	}
 	d.keeping.Store(0)
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"sync"
 	"sync/atomic"
 
 	"orchestrator/handlers"
@@ -15,28 +17,27 @@ import (
 // less often, because that takes longer.
 const snapshotEvery = 100_000
 
-// A State with at most smallState tasks is spelled while the lock is held, which takes a few
-// milliseconds. At the end, when nothing else is to be done, largest is the bound.
+// pieceBytes is about how much text is spelled while the lock is held once, which takes well under a
+// millisecond. At the end, when nothing else is to be done, a State with at most largest tasks is
+// spelled at once.
 const (
-	smallState = 500
+	pieceBytes = 32 << 10
 	largest    = 10_000
 )
 
 // snapshots keeps a snapshot of the State in the record now and then. Only the recorder uses it.
 //
-// A small State is spelled in place. Of a large one, a goroutine builds a copy: it reads the
-// newest snapshot and the facts after it, as a restart does. So the lock is never held for long,
-// at the price of the memory of a second State for as long as that takes.
+// A State that needs more than pieceBytes is spelled piece by piece by a goroutine, which stores what
+// it has. So the lock is never held for long, and no more than a part of the text is in memory.
 type snapshots struct {
 	every  int         // snapshotEvery
 	wanted atomic.Bool // facts wait for a snapshot to be removed
 	last   result      // the newest snapshot, or the newest attempt
-	seq    int64       // of text
-	text   []byte      // was spelled, and is to be stored after its facts; nil: there is none
+	begun  *spelling   // is to be stored after its facts; nil: there is none
 
-	copied chan result // receives the result of the copy that is being made; nil: there is none
+	stored chan struct{} // is closed when the goroutine has ended; nil: there is none
 	ctx    context.Context
-	cancel context.CancelFunc // ends the copy
+	cancel context.CancelFunc // ends it
 }
 
 // A result describes a stored snapshot. An attempt that failed counts, so that the next one comes
@@ -51,13 +52,44 @@ func newSnapshots() *snapshots {
 	return &snapshots{every: snapshotEvery, ctx: ctx, cancel: cancel}
 }
 
+// A spelling is a snapshot that is being spelled. It is the reader of its text.
+type spelling struct {
+	*handlers.Snapshot
+	seq  int64
+	mu   *sync.Mutex // of the Dispatcher
+	text []byte      // spelled, and not yet read
+	done bool
+	err  error
+}
+
+// next spells a piece. s.mu must be held.
+func (s *spelling) next(size int) { s.text, s.done, s.err = s.Next(size) }
+
+// Read implements io.Reader.
+func (s *spelling) Read(p []byte) (int, error) {
+	for len(s.text) == 0 && s.err == nil {
+		if s.done {
+			return 0, io.EOF
+		}
+		s.mu.Lock()
+		s.next(pieceBytes)
+		s.mu.Unlock()
+	}
+	if s.err != nil {
+		return 0, s.err
+	}
+	n := copy(p, s.text)
+	s.text = s.text[n:]
+	return n, nil
+}
+
 // Restore builds the State from the newest snapshot and the facts after it. It must be called
 // before Run.
 func (d *Dispatcher) Restore(ctx context.Context) error {
 	if d.record == nil {
 		return nil
 	}
-	state, from, err := replay(ctx, d.record, d.options.Rules, math.MaxInt64)
+	state, from, err := replay(ctx, d.record, d.options.Rules)
 	if err != nil {
 		return err
 	}
@@ -66,9 +98,8 @@ func (d *Dispatcher) Restore(ctx context.Context) error {
 	return nil
 }
 
-// replay returns the State of a record after a fact, or after the last one. It also describes the
-// snapshot from which it was built.
-func replay(ctx context.Context, record Record, rules handlers.Rules, until int64) (*handlers.State, result, error) {
+// replay returns the State of a record. It also describes the snapshot from which it was built.
+func replay(ctx context.Context, record Record, rules handlers.Rules) (*handlers.State, result, error) {
 	var from result
 	seq, text, err := record.Snapshot(ctx)
 	if err != nil {
@@ -82,9 +113,6 @@ func replay(ctx context.Context, record Record, rules handlers.Rules, until int6
 		if removed, ok := errors.AsType[*wire.RemovedError](err); ok {
 			return nil, from, fmt.Errorf("the kept state cannot be read, and it was made of facts that are gone: %w", removed)
 		}
-		if err == nil && r.Seq > until {
-			break
-		}
 		if err == nil {
 			err = state.Apply(r)
 		}
@@ -95,28 +123,25 @@ func replay(ctx context.Context, record Record, rules handlers.Rules, until int6
 	return state, from, ctx.Err()
 }
 
-// takeSnapshot spells a small State when a snapshot is due, or at the end. The snapshot includes
-// the batch that is about to be committed, and is stored after it. d.mu must be held.
+// takeSnapshot begins a snapshot when one is due, or at the end. It includes the batch that is about
+// to be committed, and is stored after it. d.mu must be held.
 func (d *Dispatcher) takeSnapshot(end bool) {
 	s, seq, tasks := d.snapshots, d.state.Seq(), d.state.Tasks()
-	if d.options.ReadOnly || d.broken != nil || s.text != nil || seq == s.last.seq {
+	if d.options.ReadOnly || d.broken != nil || s.begun != nil || seq == s.last.seq && s.stored == nil {
 		return
 	}
-	if end && tasks > largest || !end && (tasks > smallState || !s.due(seq)) {
+	if end && tasks > largest || !end && (s.stored != nil || !s.due(seq)) {
 		return
 	}
+	size := pieceBytes
 	if end {
 		d.keeping.Store(seq - s.last.seq)
-	}
-	text, err := d.state.Snapshot()
-	if err != nil {
-		d.log.Error("the state cannot be spelled; the next start reads all facts", "error", err)
+		size = math.MaxInt
 	}
 	s.last = result{seq: seq, tasks: tasks}
 	s.wanted.Store(false)
-	if err == nil {
-		s.seq, s.text = seq, text
-	}
+	s.begun = &spelling{Snapshot: d.state.Snapshot(), seq: seq, mu: &d.mu}
+	s.begun.next(size)
 }
 
 // due reports whether enough facts came since the last snapshot. How many are enough depends on
@@ -130,50 +155,40 @@ func (s *snapshots) due(seq int64) bool {
 	return seq-s.last.seq >= int64(max(enough, 2*s.last.tasks))
 }
 
-// keepSnapshot stores the snapshot that was spelled, once its facts are committed. If one of a
-// large State is due, it starts to copy it.
+// keepSnapshot stores the snapshot that was begun, once its facts are committed.
 func (d *Dispatcher) keepSnapshot() {
-	s, last := d.snapshots, d.last.Load()
-	if s.text != nil && s.seq <= last {
-		if err := d.record.Keep(context.Background(), s.seq, s.text); err != nil {
-			d.log.Error("the state cannot be kept; the next start reads more facts", "error", err)
-		}
-		s.text = nil
-	}
+	s := d.snapshots
 	select {
-	case s.last = <-s.copied:
-		s.copied = nil
+	case <-s.stored:
+		s.stored = nil
 	default:
 	}
-	if s.copied != nil || s.text != nil || !s.due(last) || s.ctx.Err() != nil || d.options.ReadOnly {
+	begun := s.begun
+	if begun == nil || begun.seq > d.last.Load() {
 		return
 	}
-	d.mu.Lock()
-	small, broken := d.state.Tasks() <= smallState, d.broken != nil
-	d.mu.Unlock()
-	if small || broken {
+	s.begun = nil
+	if begun.done {
+		d.keep(context.Background(), begun)
 		return
 	}
-	s.wanted.Store(false)
-	s.copied = make(chan result, 1)
-	go func(done chan<- result) { done <- d.copyState(s.ctx, last) }(s.copied)
+	s.stored = make(chan struct{})
+	go func(stored chan struct{}) {
+		defer close(stored)
+		d.keep(s.ctx, begun)
+	}(s.stored)
 }
 
-// copyState stores a snapshot of the State after a fact. The State itself is not used.
-func (d *Dispatcher) copyState(ctx context.Context, until int64) result {
-	state, _, err := replay(ctx, d.record, d.options.Rules, until)
-	var text []byte
+// keep stores a snapshot.
+func (d *Dispatcher) keep(ctx context.Context, s *spelling) {
+	err := d.record.Keep(ctx, s.seq, s)
 	if err == nil {
-		text, err = state.Snapshot()
+		return
 	}
-	if err == nil {
-		err = d.record.Keep(ctx, state.Seq(), text)
+	if !errors.Is(err, io.ErrClosedPipe) && ctx.Err() == nil {
+		d.log.Error("the state cannot be kept; the next start reads more facts", "error", err)
 	}
-	if err != nil {
-		if ctx.Err() == nil {
-			d.log.Error("the state cannot be copied; the next start reads more facts", "error", err)
-		}
-		return result{seq: until}
-	}
-	return result{seq: state.Seq(), tasks: state.Tasks()}
+	d.mu.Lock()
+	s.End()
+	d.mu.Unlock()
 }

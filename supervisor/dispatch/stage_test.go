@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -143,7 +144,7 @@ type ledger struct {
 	before func() error // called before an append, which fails with its error
 	keeps  []int64      // numbers of the states to keep
 
-	onSnapshot func() // called before a state is read
+	onKeep func() // called before a state is kept
 }
 
 func newLedger() *ledger { return &ledger{Memory: eventlog.NewMemory()} }
@@ -161,23 +162,24 @@ func (l *ledger) Append(ctx context.Context, last int64, batch []wire.Record) er
 	return l.Memory.Append(ctx, last, batch)
 }
 
-// Snapshot implements Record.
-func (l *ledger) Snapshot(ctx context.Context) (int64, []byte, error) {
-	if l.onSnapshot != nil {
-		l.onSnapshot()
-	}
-	return l.Memory.Snapshot(ctx)
-}
-
 // Keep implements Record.
-func (l *ledger) Keep(ctx context.Context, seq int64, state []byte) error {
+func (l *ledger) Keep(ctx context.Context, seq int64, state io.Reader) error {
 	if last := l.Last(); seq > last {
 		panic(fmt.Sprintf("a state of fact %d is to be kept, and %d are recorded", seq, last))
 	}
 	l.mu.Lock()
-	l.keeps = append(l.keeps, seq)
+	onKeep := l.onKeep
 	l.mu.Unlock()
-	return l.Memory.Keep(ctx, seq, state)
+	if onKeep != nil {
+		onKeep()
+	}
+	err := l.Memory.Keep(ctx, seq, state)
+	if err == nil {
+		l.mu.Lock()
+		l.keeps = append(l.keeps, seq)
+		l.mu.Unlock()
+	}
+	return err
 }
 
 // meddle sets a function that is called before each append.

@@ -321,7 +321,7 @@ func conformFindNested(t *testing.T, e engine) {
 			require.LessOrEqual(t, r.Seq, end)
 			n++
 			send(1)
-			require.NoError(t, l.Keep(t.Context(), r.Seq, []byte("x")))
+			require.NoError(t, l.Keep(t.Context(), r.Seq, bytes.NewReader([]byte("x"))))
 			require.Len(t, found(t, l, wire.Search{After: r.Seq}), int(l.Last()-r.Seq))
 		}
 		require.Equal(t, 20, n)

@@ -345,7 +345,7 @@ func conformNested(t *testing.T, e engine) {
 	for r, err := range l.Records(t.Context(), 0) {
 		require.NoError(t, err)
 		require.NoError(t, l.Append(t.Context(), l.Last(), facts(l.Last(), 1)))
-		require.NoError(t, l.Keep(t.Context(), r.Seq, []byte("x")))
+		require.NoError(t, l.Keep(t.Context(), r.Seq, bytes.NewReader([]byte("x"))))
 		require.Len(t, all(t, l, r.Seq), int(l.Last()-r.Seq))
 	}
 	require.Equal(t, int64(6), l.Last(), "a range ends where the log ended when it began")
@@ -365,7 +365,7 @@ func conformStop(t *testing.T, e engine) {
 
 func conformStates(t *testing.T, e engine) {
 	l := e.open(t)
-	require.Error(t, l.Keep(t.Context(), 1, []byte("too early")))
+	require.Error(t, l.Keep(t.Context(), 1, bytes.NewReader([]byte("too early"))))
 	require.NoError(t, l.Append(t.Context(), 0, facts(0, 10)))
 	newest := func(seq int64, state string) {
 		t.Helper()
@@ -375,21 +375,21 @@ func conformStates(t *testing.T, e engine) {
 		require.Equal(t, state, string(got))
 	}
 	for _, seq := range []int64{-1, 0, 11} {
-		require.Error(t, l.Keep(t.Context(), seq, []byte("of nothing")))
+		require.Error(t, l.Keep(t.Context(), seq, bytes.NewReader([]byte("of nothing"))))
 	}
 	newest(0, "")
-	require.NoError(t, l.Keep(t.Context(), 3, []byte("three")))
+	require.NoError(t, l.Keep(t.Context(), 3, bytes.NewReader([]byte("three"))))
 	newest(3, "three")
-	require.NoError(t, l.Keep(t.Context(), 5, []byte("five")))
-	require.NoError(t, l.Keep(t.Context(), 5, []byte("five again \x00\xff")))
+	require.NoError(t, l.Keep(t.Context(), 5, bytes.NewReader([]byte("five"))))
+	require.NoError(t, l.Keep(t.Context(), 5, bytes.NewReader([]byte("five again \x00\xff"))))
 	newest(5, "five again \x00\xff")
-	require.NoError(t, l.Keep(t.Context(), 4, []byte("four")))
+	require.NoError(t, l.Keep(t.Context(), 4, bytes.NewReader([]byte("four"))))
 	newest(5, "five again \x00\xff")
-	require.NoError(t, l.Keep(t.Context(), 9, []byte{}))
+	require.NoError(t, l.Keep(t.Context(), 9, bytes.NewReader([]byte{})))
 	newest(9, "")
 	for _, size := range []int{partBytes - 1, partBytes, partBytes + 1, 2 * partBytes, 5*partBytes + 7} {
 		big := strings.Repeat("state", size/5+1)[:size]
-		require.NoError(t, l.Keep(t.Context(), 10, []byte(big)))
+		require.NoError(t, l.Keep(t.Context(), 10, bytes.NewReader([]byte(big))))
 		newest(10, big)
 	}
 	require.NoError(t, l.Append(t.Context(), 10, facts(10, 1)))
@@ -402,7 +402,7 @@ func conformContext(t *testing.T, e engine) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, l.Append(over, 2, facts(2, 1)), context.Canceled)
-	require.ErrorIs(t, l.Keep(over, 2, nil), context.Canceled)
+	require.ErrorIs(t, l.Keep(over, 2, bytes.NewReader(nil)), context.Canceled)
 	_, _, err := l.Snapshot(over)
 	require.ErrorIs(t, err, context.Canceled)
 	errs := 0
@@ -435,7 +435,7 @@ func conformClosed(t *testing.T, e engine) {
 	require.NoError(t, l.Append(t.Context(), 0, facts(0, 1)))
 	require.NoError(t, l.Close())
 	require.ErrorIs(t, l.Append(t.Context(), 1, facts(1, 1)), fs.ErrClosed)
-	require.ErrorIs(t, l.Keep(t.Context(), 1, nil), fs.ErrClosed)
+	require.ErrorIs(t, l.Keep(t.Context(), 1, bytes.NewReader(nil)), fs.ErrClosed)
 	_, _, err := l.Snapshot(t.Context())
 	require.ErrorIs(t, err, fs.ErrClosed)
 	for _, err := range l.Records(t.Context(), 0) {
@@ -464,7 +464,7 @@ func conformReopen(t *testing.T, e engine) {
 		batch[0].Key = fmt.Sprint("round-", round)
 		require.NoError(t, l.Append(t.Context(), last, batch))
 		want = append(want, numbered(last, batch)...)
-		require.NoError(t, l.Keep(t.Context(), last+700, []byte(fmt.Sprint(round+1))))
+		require.NoError(t, l.Keep(t.Context(), last+700, bytes.NewReader([]byte(fmt.Sprint(round+1)))))
 		require.NoError(t, l.Close())
 	}
 	l := e.open(t)

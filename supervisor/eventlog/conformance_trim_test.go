@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,7 +47,7 @@ func trimmable(t testing.TB, l Log, n int) []wire.Record {
 	}
 	require.NoError(t, l.Append(t.Context(), 0, batch))
 	for seq := int64(n - 2); seq < int64(n); seq++ {
-		require.NoError(t, l.Keep(t.Context(), seq, fmt.Append(nil, "state of ", seq)))
+		require.NoError(t, l.Keep(t.Context(), seq, bytes.NewReader(fmt.Append(nil, "state of ", seq))))
 	}
 	return numbered(0, batch)
 }

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ func appendForEver(path string) error {
 			fmt.Println(l.Last())
 		}
 		if round%20 == 19 {
-			err = errors.Join(err, l.Keep(context.Background(), l.Last(), fmt.Append(nil, "state of ", l.Last())))
+			err = errors.Join(err, l.Keep(context.Background(), l.Last(), bytes.NewReader(fmt.Append(nil, "state of ", l.Last()))))
 		}
 	}
 	return err

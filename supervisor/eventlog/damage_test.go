@@ -172,7 +172,7 @@ func TestDamagedState(t *testing.T) {
 	path := closedLog(t, 10)
 	l := mustOpen(t, Options{Path: path})
 	for seq := int64(1); seq <= 4; seq++ {
-		require.NoError(t, l.Keep(t.Context(), seq, fmt.Append(nil, seq)))
+		require.NoError(t, l.Keep(t.Context(), seq, bytes.NewReader(fmt.Append(nil, seq))))
 	}
 	for _, step := range []struct {
 		sql string
@@ -202,15 +202,15 @@ func TestDamagedState(t *testing.T) {
 func TestUnfinishedState(t *testing.T) {
 	path := closedLog(t, 10)
 	l := mustOpen(t, Options{Path: path})
-	require.NoError(t, l.Keep(t.Context(), 1, []byte("one")))
-	require.NoError(t, l.Keep(t.Context(), 2, []byte("two")))
+	require.NoError(t, l.Keep(t.Context(), 1, bytes.NewReader([]byte("one"))))
+	require.NoError(t, l.Keep(t.Context(), 2, bytes.NewReader([]byte("two"))))
 	large := bytes.Repeat([]byte("x"), 3*partBytes)
-	require.ErrorIs(t, l.Keep(&endsAfter{Context: t.Context(), parts: 2}, 5, large), context.Canceled)
+	require.ErrorIs(t, l.Keep(&endsAfter{Context: t.Context(), parts: 2}, 5, bytes.NewReader(large)), context.Canceled)
 	seq, state, err := l.Snapshot(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "2 two", fmt.Sprint(seq, " ", string(state)))
 
-	require.NoError(t, l.Keep(t.Context(), 6, large))
+	require.NoError(t, l.Keep(t.Context(), 6, bytes.NewReader(large)))
 	seq, state, err = l.Snapshot(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, int64(6), seq)
@@ -267,7 +267,7 @@ func TestReadOnly(t *testing.T) {
 	path := closedLog(t, 3)
 	reader := mustOpen(t, Options{Path: path, ReadOnly: true})
 	require.ErrorIs(t, reader.Append(t.Context(), 3, facts(3, 1)), ErrReadOnly)
-	require.ErrorIs(t, reader.Keep(t.Context(), 3, nil), ErrReadOnly)
+	require.ErrorIs(t, reader.Keep(t.Context(), 3, bytes.NewReader(nil)), ErrReadOnly)
 	writer := mustOpen(t, Options{Path: path})
 	require.NoError(t, writer.Append(t.Context(), 3, facts(3, 4)))
 	require.Len(t, all(t, reader, 0), 7)

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -143,7 +144,7 @@ func appendUnderFault(t *testing.T, l *SQLite) (acked, tried int64, broken bool)
 			acked = tried
 		}
 		if err == nil && round%4 == 3 {
-			err = l.Keep(t.Context(), acked, []byte("state"))
+			err = l.Keep(t.Context(), acked, bytes.NewReader([]byte("state")))
 		}
 	}
 	if err == nil {
@@ -152,7 +153,7 @@ func appendUnderFault(t *testing.T, l *SQLite) (acked, tried int64, broken bool)
 	require.ErrorIs(t, err, ErrBroken)
 	for range 3 {
 		require.Equal(t, err, l.Append(t.Context(), acked, facts(acked, 1)), "for ever")
-		require.Equal(t, err, l.Keep(t.Context(), acked, nil))
+		require.Equal(t, err, l.Keep(t.Context(), acked, bytes.NewReader(nil)))
 	}
 	require.Equal(t, acked, l.Last())
 	for r, err := range l.Records(t.Context(), 0) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"iter"
 	"strings"
 	"time"
@@ -49,8 +50,8 @@ type Log interface {
 
 	// Keep stores a state that includes every fact up to number seq. It replaces a state with
 	// the same number and removes all but the newest two. The older one is used if the newest
-	// is damaged.
-	Keep(ctx context.Context, seq int64, state []byte) error
+	// is damaged. If reading the state fails, it is not stored. No append waits while it is read.
+	Keep(ctx context.Context, seq int64, state io.Reader) error
 
 	// Base returns what was removed from the front of the log. Records that begins before it, and
 	// is asked for facts that were removed, yields a *wire.RemovedError. Find does not find them.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"io"
 	"io/fs"
 	"iter"
 	"maps"
@@ -211,7 +212,11 @@ func (m *Memory) Snapshot(ctx context.Context) (int64, []byte, error) {
 }
 
 // Keep implements Log.
-func (m *Memory) Keep(ctx context.Context, seq int64, body []byte) error {
+func (m *Memory) Keep(ctx context.Context, seq int64, text io.Reader) error {
+	body, err := io.ReadAll(text)
+	if err != nil {
+		return err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.usable(ctx); err != nil {
@@ -225,7 +230,7 @@ func (m *Memory) Keep(ctx context.Context, seq int64, body []byte) error {
 	if known {
 		rest = rest[1:]
 	}
-	m.kept = append(append(m.kept[:at:at], state{seq: seq, body: append([]byte{}, body...)}), rest...)
+	m.kept = append(append(m.kept[:at:at], state{seq: seq, body: body}), rest...)
 	m.kept = m.kept[max(len(m.kept)-2, 0):]
 	return nil
 }

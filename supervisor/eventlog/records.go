@@ -3,6 +3,7 @@ package eventlog
 import (
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"math"
@@ -209,14 +210,20 @@ func (l *SQLite) load(seq int64) (state []byte, intact bool, err error) {
 
 // Keep implements Log. Each part is a transaction, so a large state delays a batch by one part
 // only. A state whose last part is missing is not used; the next Keep removes it.
-func (l *SQLite) Keep(ctx context.Context, seq int64, state []byte) error {
+func (l *SQLite) Keep(ctx context.Context, seq int64, state io.Reader) error {
 	l.keeping.Lock()
 	defer l.keeping.Unlock()
 	var sum uint32
+	body := make([]byte, partBytes)
 	for part := int64(0); ; part++ {
-		body := state[:min(len(state), partBytes)]
-		state = state[len(body):]
-		if err := l.keepPart(ctx, seq, part, &sum, body); err != nil || len(body) < partBytes {
+		n, err := io.ReadFull(state, body)
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			err = nil
+		}
+		if err == nil {
+			err = l.keepPart(ctx, seq, part, &sum, body[:n])
+		}
+		if err != nil || n < partBytes {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -82,7 +83,7 @@ func Salvage(ctx context.Context, from, to string) (last int64, lost, err error)
 	if failed == nil && ctx.Err() == nil {
 		seq, state, kept := old.Snapshot(ctx)
 		if kept == nil && seq > 0 && seq <= made.Last() {
-			failed = made.Keep(ctx, seq, state)
+			failed = made.Keep(ctx, seq, bytes.NewReader(state))
 		}
 	}
 	err = errors.Join(ctx.Err(), failed, made.Close())

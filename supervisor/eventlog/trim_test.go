@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ func trimForEver(path string) error {
 		}
 		if err = l.Append(context.Background(), last, batch); err == nil {
 			fmt.Println(l.Last())
-			err = l.Keep(context.Background(), l.Last(), fmt.Append(nil, "state of ", l.Last()))
+			err = l.Keep(context.Background(), l.Last(), bytes.NewReader(fmt.Append(nil, "state of ", l.Last())))
 		}
 		if err == nil {
 			_, err = l.Trim(context.Background(), l.Last()-100, later)
@@ -138,7 +139,7 @@ func trimUnderFault(t *testing.T, l *SQLite) (acked int64, err error) {
 		}
 		if err = l.Append(t.Context(), acked, batch); err == nil {
 			acked += 6
-			err = l.Keep(t.Context(), acked, fmt.Append(nil, "state of ", acked))
+			err = l.Keep(t.Context(), acked, bytes.NewReader(fmt.Append(nil, "state of ", acked)))
 		}
 		if err == nil {
 			_, err = l.Trim(t.Context(), acked-8, later)

@@ -1,0 +1,163 @@
+package handlers
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+
+	"orchestrator/wire/object"
+)
+
+// A Snapshot is a snapshot of a State as it was at one time, spelled piece by piece while the State
+// goes on. A task that changes before its turn comes is spelled as it was.
+type Snapshot struct {
+	state  *State
+	number uint32 // tasks with it are spelled
+	seq    int64
+	rest   []any  // to be spelled before the tasks: a string is a text, anything else an element of a list
+	after  int64  // the task that was the last whose turn came
+	early  []byte // tasks that were spelled before their turn, each after a comma
+	text   []byte // spelled, and not yet returned
+	listed bool   // the present list has an element
+	err    error
+}
+
+// Snapshot begins a snapshot of the State as it is now. It ends one that was begun before.
+func (s *State) Snapshot() *Snapshot {
+	kept := snapshot{
+		Version: snapshotVersion, Seq: s.seq, Stopping: s.stopping, Numbered: s.questions.numbered, Since: stamped(s.since), Met: s.bus.Met(),
+		Finished: ids(s.tasks.finished), LastLink: s.tasks.graph.Last(), Recalled: slices.Sorted(maps.Keys(s.tasks.archive.recalled)),
+	}
+	if s.tasks.archive.size() > 0 {
+		kept.Archived = s.tasks.archive.counts
+	}
+	for c := range s.access.All() {
+		kept.Access = append(kept.Access, snapshotAccess{Credential: c.Credential, Hash: c.Hash, Revoked: c.Revoked})
+	}
+	s.tasks.saved++
+	sn := &Snapshot{state: s, number: s.tasks.saved, seq: s.seq}
+	s.tasks.saving = sn
+	head := sn.element(nil, &kept)
+	sn.text = bytes.TrimSuffix(head[1:], []byte(`"tasks":[]}`))
+	sn.rest = append(sn.rest, `"agents":[`)
+	for _, a := range s.agents.order {
+		sn.rest = append(sn.rest, a.snapshot())
+	}
+	sn.rest = append(sn.rest, `],"actors":[`)
+	for _, c := range s.bus.All() {
+		sn.rest = append(sn.rest, snapshotOf(c))
+	}
+	sn.rest = append(sn.rest, `],"sessions":[`)
+	for _, x := range s.sessions.order {
+		sn.rest = append(sn.rest, x.snapshot())
+	}
+	sn.rest = append(sn.rest, `],"questions":[`)
+	for _, q := range s.questions.open {
+		sn.rest = append(sn.rest, q.snapshot())
+	}
+	sn.rest = append(sn.rest, `],"tasks":[`)
+	return sn
+}
+
+// Text returns the whole text at once.
+func (s *Snapshot) Text() ([]byte, error) {
+	text, _, err := s.Next(math.MaxInt)
+	return text, err
+}
+
+// Next returns the next part of the text, and whether that was the last. It has about size bytes, and
+// the tasks that have changed meanwhile. After an end it returns io.ErrClosedPipe. The State must not
+// be used at the same time.
+func (s *Snapshot) Next(size int) (text []byte, done bool, err error) {
+	if s.state.tasks.saving != s {
+		return nil, false, io.ErrClosedPipe
+	}
+	for ; len(s.rest) > 0 && len(s.text) < size; s.rest = s.rest[1:] {
+		if literal, ok := s.rest[0].(string); ok {
+			s.text, s.listed = append(s.text, literal...), false
+		} else {
+			s.list(s.element(nil, s.rest[0]))
+		}
+	}
+	if len(s.rest) == 0 && s.spellTasks(size) {
+		s.text, done = append(s.text, "]}"...), true
+		s.End()
+	}
+	text, s.text = s.text, nil
+	return text, done, s.err
+}
+
+// spellTasks spells tasks, and reports whether these were the last.
+func (s *Snapshot) spellTasks(size int) bool {
+	s.list(s.early)
+	s.early = nil
+	tasks, looked := &s.state.tasks, 0
+	for _, k := range tasks.list.After(s.after) {
+		if k.created > s.seq {
+			break
+		}
+		if looked++; len(s.text)+16*looked > size { // one that is spelled costs time too
+			return false
+		}
+		s.after = k.created
+		tasks.touch(k)
+		s.list(s.early)
+		s.early = s.early[:0]
+	}
+	return true
+}
+
+// list adds elements, each after a comma, to the present list.
+func (s *Snapshot) list(elements []byte) {
+	if !s.listed && len(elements) > 0 {
+		s.listed, elements = true, elements[1:]
+	}
+	s.text = append(s.text, elements...)
+}
+
+// element appends a comma and an element of a list.
+func (s *Snapshot) element(b []byte, v any) []byte {
+	if a, ok := v.(*snapshotAgent); ok {
+		for i := range a.saved {
+			a.Memories = append(a.Memories, a.saved[i].Stored())
+		}
+	}
+	text, err := object.Encode(v)
+	if err != nil {
+		s.err = fmt.Errorf("spelling a part of the state: %w", err)
+	}
+	return append(append(b, ','), text...)
+}
+
+// End ends a snapshot before it is complete.
+func (s *Snapshot) End() {
+	if s.state.tasks.saving == s {
+		s.state.tasks.saving = nil
+	}
+}
+
+// touch must be called before a task changes.
+func (t *tasks) touch(k *task) {
+	sn := t.saving
+	if sn == nil || k.saved == sn.number || k.created > sn.seq {
+		return
+	}
+	k.saved = sn.number
+	var links []need
+	for e := range t.graph.Needs(k.node) {
+		v := t.graph.Edge(e)
+		links = append(links, need{
+			On: t.nodes[v.Up].view.ID, Kind: v.Kind, Key: v.Key, Resolved: v.Resolved, At: v.At, Number: v.Number, Private: v.Private,
+		})
+	}
+	if k.more == nil && links == nil {
+		sn.early = k.appendPlain(append(sn.early, ','))
+		return
+	}
+	kept := k.snapshot()
+	kept.Links = links
+	sn.early = sn.element(sn.early, &kept)
+}
