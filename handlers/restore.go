@@ -9,6 +9,7 @@ import (
 	"orchestrator/handlers/access"
 	"orchestrator/handlers/bus"
 	"orchestrator/handlers/graph"
+	"orchestrator/handlers/queue"
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/hub"
@@ -20,7 +21,12 @@ import (
 func Restore(rules Rules, text []byte) (*State, bool) {
 	var kept snapshot
 	s := restoring{State: New(rules)}
-	kept.Tasks.Read = func(text wire.Raw) error { return s.readTask(text, kept.Version) }
+	kept.Tasks.Read = func(task wire.Raw) error {
+		if len(s.tasks.list) == 0 {
+			s.tasks.reserve(min(kept.Count, len(text)/len(task)))
+		}
+		return s.readTask(task, kept.Version)
+	}
 	if err := object.DecodeOwn(text, &kept); err != nil || !kept.known() {
 		return nil, false
 	}
@@ -90,6 +96,13 @@ func (r *restoring) restoreArchive(kept *snapshot) {
 			k.left = true
 			r.tasks.leave(k)
 		}
+	}
+}
+
+// reserve makes room for n tasks at once.
+func (t *tasks) reserve(n int) {
+	if n > 0 {
+		t.byID, t.list, t.nodes = make(map[string]*task, n), make(queue.List[*task], 0, n), make([]*task, 0, n)
 	}
 }
 

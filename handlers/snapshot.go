@@ -36,6 +36,7 @@ type snapshot struct {
 	Access   []snapshotAccess `json:"access"`
 	Links    []graph.View     `json:"links,omitzero"` // of version 13, with the indexes of tasks
 	LastLink int64            `json:"last_link"`
+	Count    int              `json:"count"` // of tasks
 	Met      int64            `json:"actors_met"`
 
 	Archived map[wire.TaskState]int `json:"archived,omitzero"`

@@ -29,7 +29,7 @@ type Snapshot struct {
 func (s *State) Snapshot() *Snapshot {
 	kept := snapshot{
 		Version: snapshotVersion, Seq: s.seq, Stopping: s.stopping, Numbered: s.questions.numbered, Since: stamped(s.since), Met: s.bus.Met(),
-		Finished: ids(s.tasks.finished), LastLink: s.tasks.graph.Last(), Recalled: slices.Sorted(maps.Keys(s.tasks.archive.recalled)),
+		Finished: ids(s.tasks.finished), LastLink: s.tasks.graph.Last(), Count: len(s.tasks.list), Recalled: slices.Sorted(maps.Keys(s.tasks.archive.recalled)),
 	}
 	if s.tasks.archive.size() > 0 {
 		kept.Archived = s.tasks.archive.counts

@@ -152,7 +152,7 @@ func (s *snapshots) due(seq int64) bool {
 	if s.wanted.Load() {
 		enough = min(enough, trimSnapshot)
 	}
-	return seq-s.last.seq >= int64(max(enough, 2*s.last.tasks))
+	return seq-s.last.seq >= int64(max(enough, s.last.tasks))
 }
 
 // keepSnapshot stores the snapshot that was begun, once its facts are committed.
