@@ -17,12 +17,13 @@ import (
 // another agent, nor at secrets and files that are not its own.
 func TestConfinedAgent(t *testing.T) {
 	t.Parallel()
+	// The file victim is there from the start: beside a hidden file, a later one cannot be read.
 	s := newStage(t, quick+`
 secret "model" {
   file = "model.key"
 }
 agent "victim" {
-  command = ["sh", "-c", "echo $$ $ORC_SOCKET >victim.part; mv victim.part victim; exec cat"]
+  command = ["sh", "-c", "echo $$ $ORC_SOCKET >victim; exec cat"]
   env     = { MODEL = secret.model }
 }
 agent "evil" {
@@ -36,7 +37,7 @@ agent "evil" {
     policy = "never"
   }
 }
-`, "model.key", "secret", "private", "secret", "plain", "plain", "evil.sh", `
+`, "victim", "", "model.key", "secret", "private", "secret", "plain", "plain", "evil.sh", `
 while [ ! -s ../victim ]; do sleep 0.05; done
 read pid socket <../victim
 tries() {
