@@ -173,7 +173,7 @@ func detachParts(s *State, k *task) {
 		return
 	}
 	for _, d := range k.more.handedOn {
-		s.tasks.touch(d.task)
+		s.tasks.beforeChange(d.task)
 		d.awaited = nil
 	}
 	k.more.handedOn = nil
@@ -208,7 +208,7 @@ func (as *agents) sourceAgent(d *delegatedWork) *agent {
 // bringTo queues the latest response for its source. line is nil if it must be read from the
 // record.
 func bringTo(s *State, a *agent, d *delegatedWork, line wire.Raw) {
-	s.tasks.touch(d.task)
+	s.tasks.beforeChange(d.task)
 	d.sent, d.given = a.run, time.Time{}
 	s.delegations.fresh = append(s.delegations.fresh, reply{of: d, said: d.latest, line: line})
 }
@@ -245,7 +245,7 @@ func dropKeptResponse(s *State, d *delegatedWork) {
 	if !d.owed {
 		return
 	}
-	s.tasks.touch(d.task)
+	s.tasks.beforeChange(d.task)
 	d.owed, d.sent, d.given = false, "", time.Time{}
 	s.agents.released = append(s.agents.released, d.task)
 	if a := s.agents.byID[agentOf(d.task.view.SubmittedBy)]; a != nil {

@@ -51,7 +51,7 @@ func (l *lifecycleEvent) apply(s *State, r *wire.Record) {
 		s.tasks.queue.removeIdle(a)
 		came := a.takes()
 		for _, k := range a.holds {
-			s.tasks.touch(k)
+			s.tasks.beforeChange(k)
 		}
 		l.change(a)
 		l.follow(s, a, r)

@@ -302,7 +302,7 @@ func (d *dependencyResolved) apply(s *State, r *wire.Record) {
 		if !there {
 			continue
 		}
-		s.tasks.touch(k)
+		s.tasks.beforeChange(k)
 		s.count(k, -1)
 		s.tasks.graph.Resolve(e, r.At.UnixMilli())
 		s.count(k, +1)

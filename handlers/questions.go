@@ -308,7 +308,7 @@ func (t *tasks) help(q *question, answer string, r *wire.Record) {
 		return
 	}
 	k := t.byID[q.view.Task]
-	t.touch(k)
+	t.beforeChange(k)
 	k.more.question = ""
 	if r.Correlation == k.view.ID { // records of an earlier version have no task
 		k.more.parts = append(k.more.parts, r.Seq)
@@ -415,7 +415,7 @@ func (q *questionWithdrawn) apply(s *State, _ *wire.Record) {
 		return
 	}
 	if k := s.tasks.byID[q.Task]; k != nil && k.more != nil {
-		s.tasks.touch(k)
+		s.tasks.beforeChange(k)
 		k.more.question = ""
 	}
 }

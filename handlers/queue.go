@@ -78,7 +78,7 @@ func (t *tasks) postpone(k *task, after time.Time) {
 	} else if after.IsZero() {
 		return
 	}
-	t.touch(k)
+	t.beforeChange(k)
 	d := k.view.Details.Copy()
 	k.needsMore().after, d.After = after, stamped(after)
 	k.view.Details = d.Filled()

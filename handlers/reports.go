@@ -133,7 +133,7 @@ func (*agentUsage) kind() string { return events.AgentUsage }
 func (u *agentUsage) apply(s *State, _ *wire.Record) {
 	s.agents.byID[u.Agent].usage.Add(u.Sum())
 	if k := s.tasks.byID[u.TaskID]; k != nil {
-		s.tasks.touch(k)
+		s.tasks.beforeChange(k)
 		k.needsMore().used.Add(u.Sum())
 	}
 }

@@ -103,7 +103,7 @@ func (s *Snapshot) spellTasks(size int) bool {
 			return false
 		}
 		s.after = k.created
-		tasks.touch(k)
+		tasks.beforeChange(k)
 		s.list(s.early)
 		s.early = s.early[:0]
 	}
@@ -139,8 +139,8 @@ func (s *Snapshot) End() {
 	}
 }
 
-// touch must be called before a task changes.
-func (t *tasks) touch(k *task) {
+// beforeChange must be called before a task changes.
+func (t *tasks) beforeChange(k *task) {
 	sn := t.saving
 	if sn == nil || k.saved == sn.number || k.created > sn.seq {
 		return

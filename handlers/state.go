@@ -278,7 +278,7 @@ func (s *State) Apply(r wire.Record) error {
 func take(s *State, f fact, r *wire.Record) {
 	s.bus.Arrived(r)
 	if k := s.tasks.byID[r.Correlation]; k != nil {
-		s.tasks.touch(k)
+		s.tasks.beforeChange(k)
 	}
 	f.apply(s, r)
 }

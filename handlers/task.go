@@ -363,7 +363,7 @@ func (t *tasks) disowns(actor string, k *task) {
 
 // move changes the state of a task and updates the counts.
 func (s *State) move(k *task, to wire.TaskState) {
-	s.tasks.touch(k)
+	s.tasks.beforeChange(k)
 	s.count(k, -1)
 	switch was, is := k.view.State.Final(), to.Final(); {
 	case is && !was:
@@ -416,7 +416,7 @@ func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
 		last := s.tasks.finished[0]
 		s.tasks.finished[0] = nil
 		s.tasks.finished = s.tasks.finished[1:]
-		s.tasks.touch(last)
+		s.tasks.beforeChange(last)
 		last.shrink()
 		s.tasks.leave(last)
 	}
