@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,6 +64,7 @@ type Agent struct {
 	Mailbox   stdin.Limits
 	Limits    child.Limits
 	Confine   *child.Confinement // nil: it may do what its user may
+	User      string             // the name of the user whom it runs as; "": that of this process
 	Output    output.Limits
 }
 
@@ -230,6 +232,12 @@ func (a *Agent) startClient(start func(child.Spec) (Process, error), spec child.
 	for _, entry := range spec.Env {
 		if name, _, _ := strings.Cut(entry, "="); name == "ORC_SOCKET" || name == "ORC_AGENT_ID" {
 			o.DoorEnv = append(o.DoorEnv, entry)
+		}
+	}
+	if o.Door != nil && !spec.User.MayExecute(o.Door[0]) {
+		return nil, &child.StartError{
+			Reason: fmt.Sprintf("user %q cannot execute %s, which gives the agent its tools", spec.User.Name, o.Door[0]),
+			Hint:   "install orchestrator where all users can execute it, such as /usr/local/bin", Err: os.ErrPermission,
 		}
 	}
 	if c.Protocol == "acp" {

@@ -30,7 +30,11 @@ func Examine(ctx context.Context, start func(child.Spec) (Process, error), a *Ag
 	if err != nil {
 		return x, err
 	}
-	if x.Path, err = child.Find(slices.Concat(a.Wrap, a.Command)[0], a.Dir, env); err == nil {
+	user, err := child.FindUser(a.User)
+	if err != nil {
+		return x, err
+	}
+	if x.Path, err = user.Find(slices.Concat(a.Wrap, a.Command)[0], a.Dir, env); err == nil {
 		err = a.Confine.Possible()
 	}
 	if err != nil || a.Client == nil {
@@ -41,7 +45,7 @@ func Examine(ctx context.Context, start func(child.Spec) (Process, error), a *Ag
 	examined.Client = &c
 	e := &examiner{done: make(chan struct{}), exited: make(chan child.Exit, 1), ended: make(chan struct{})}
 	p, err := examined.startClient(start, child.Spec{
-		Command: a.Command, Wrap: a.Wrap, Dir: a.Dir, Env: env, Run: uuid.NewString(), Limits: a.Limits, Confine: a.Confine,
+		Command: a.Command, Wrap: a.Wrap, Dir: a.Dir, Env: env, Run: uuid.NewString(), Limits: a.Limits, Confine: a.Confine, User: user,
 		Output: e.output, Exited: func(exit child.Exit) { e.exited <- exit }, Ended: func(child.Ending) { close(e.ended) },
 	}, "", func(c adapter.Client) adapter.Client {
 		e.Client = c

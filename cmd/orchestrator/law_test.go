@@ -97,7 +97,7 @@ var onlyIn = map[string][]string{
 	"google.golang.org/protobuf":             {"supervisor/telemetry"},
 	"net/http":                               {"supervisor/api", "supervisor/telemetry", "agents/...", "cmd/...", "fixtures/real", "fixtures/crashes"}, // telemetry is only a client, of a collector; real serves a model
 	"database/sql":                           {"supervisor/eventlog"},
-	"os/exec":                                {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/crashes", "fixtures/real", "fixtures/screen", "fixtures/picture", "fixtures/faults"}, // bench measures it; the others run commands
+	"os/exec":                                {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/crashes", "fixtures/real", "fixtures/screen", "fixtures/picture", "fixtures/faults", "fixtures/privileged"}, // bench measures it; the others run commands
 }
 
 // pure packages get time and randomness as values and have no side effects.

@@ -39,6 +39,8 @@ type Child struct {
 	leaf  *leaf // nil without cgroup
 	sight sight // how the leader is watched
 
+	temporary string // its $TMPDIR; "": that of Spec.Env
+
 	mu      sync.Mutex
 	ordered bool          // Signal was called: left-overs have until Kill
 	forced  bool          // Kill was called: processes get no SIGTERM any more
@@ -52,29 +54,22 @@ type Child struct {
 // Start starts a child. If it returns an error, which is always a *StartError, no process runs
 // and no callback is called.
 func (h *Host) Start(spec Spec) (*Child, error) {
-	if e := checkDir(spec.Dir); e != nil {
-		return nil, e
-	}
 	spec.Command, spec.Wrap = slices.Concat(spec.Wrap, spec.Command), nil
-	path, e := find(spec.Command[0], spec.Dir, spec.Env)
-	if e != nil {
-		return nil, e
+	path, err := spec.User.Find(spec.Command[0], spec.Dir, spec.Env)
+	if err != nil {
+		return nil, err
 	}
-	// The kernel reads the beginning as well. If a mount hangs, the wait is here, where no lock is
-	// held. A thread that hangs in fork or exec would hold the census, and block the garbage
-	// collector. A file that cannot be read may be executable.
-	_, _ = readBeginning(path)
 	if err := h.canLimit(spec.Limits); err != nil {
 		return nil, err
 	}
 	h.room <- struct{}{}
 	defer func() { <-h.room }()
 	c := &Child{host: h, spec: spec}
-	if err := c.confine(); err != nil {
+	if err := c.enclose(); err != nil {
 		return nil, err
 	}
 	if err := c.begin(path); err != nil {
-		c.spec.Confine.removeTemporary()
+		c.removeTemporary()
 		return nil, err
 	}
 	return c, nil
@@ -97,30 +92,30 @@ func (h *Host) canLimit(l Limits) error {
 	return nil
 }
 
-// confine prepares the confinement of the child.
-func (c *Child) confine() error {
-	if c.spec.Confine == nil {
+// enclose prepares the confinement of the child, and its folder for temporary files if it is confined
+// or runs as another user.
+func (c *Child) enclose() (err error) {
+	if c.spec.Confine == nil && c.spec.User == nil {
 		return nil
 	}
 	if err := c.spec.Confine.Possible(); err != nil {
 		return err
 	}
-	own, err := c.host.confined(c.spec.Confine)
-	if err != nil {
+	if c.temporary, err = c.host.makeTemporary(c.spec.User); err != nil {
 		return lacking("making its folder for temporary files", err)
 	}
-	c.spec.Confine = own
+	c.spec.Confine = c.host.confined(c.spec.Confine, c.temporary)
 	return nil
 }
 
 // environ returns the environment of the child.
 func (c *Child) environ() []string {
 	env := append(c.spec.Env[:len(c.spec.Env):len(c.spec.Env)], EnvHome+"="+c.host.home, EnvRun+"="+c.spec.Run)
-	if c.spec.Confine == nil {
+	if c.temporary == "" {
 		return env
 	}
 	env = slices.DeleteFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "TMPDIR=") })
-	return append(env, "TMPDIR="+c.spec.Confine.temporary)
+	return append(env, "TMPDIR="+c.temporary)
 }
 
 // begin starts the process of the child. The error is a *StartError.
@@ -196,7 +191,7 @@ func (c *Child) attend() {
 		}
 	}
 	c.leaf.remove()
-	c.spec.Confine.removeTemporary()
+	c.removeTemporary()
 	c.closeStdin()
 	if len(ending.Survivors) == 0 && !ending.Unverified {
 		c.host.watchdog.ended(c.spec.Run)
@@ -370,11 +365,26 @@ func (c *Child) open() (*ends, error) {
 			c.err, err = newPump(Stderr, file, c.spec.Output)
 		}
 	}
+	if err == nil {
+		err = e.give(c.spec.User, c.spec.NoStdin)
+	}
 	if err != nil {
 		e.closeAll(c)
 		return nil, err
 	}
 	return e, nil
+}
+
+// give makes the streams the user's, so that a program can open them again by their names, such as
+// /dev/stderr. /dev/null stays root's.
+func (e *ends) give(u *User, noStdin bool) error {
+	var err error
+	for _, fd := range e.files() {
+		if !noStdin || int(fd) != e.stdin {
+			err = errors.Join(err, u.own(int(fd)))
+		}
+	}
+	return err
 }
 
 func (c *Child) openStdin(e *ends) error {

@@ -44,11 +44,12 @@ type shimOrder struct {
 	Confine   *Confinement
 	Temporary string // of Confine
 	Pty       bool   // of Confine
+	User      *User
 }
 
 // encode returns the order as an argument of the shim, or "" if there is nothing to do.
 func (o *shimOrder) encode() string {
-	if o.Files == 0 && o.Memory == 0 && o.Confine == nil {
+	if o.Files == 0 && o.Memory == 0 && o.Confine == nil && o.User == nil {
 		return ""
 	}
 	text, _ := json.Marshal(o) // numbers and texts always have a form
@@ -135,24 +136,41 @@ const temporaryDir = "tmp"
 
 // confined returns the confinement of a child with its own folder for temporary files. Its home
 // is hidden.
-func (h *Host) confined(c *Confinement) (*Confinement, error) {
-	top := filepath.Join(h.home, temporaryDir)
-	if err := os.Mkdir(top, 0o700); err != nil && !os.IsExist(err) {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp(top, "")
-	if err != nil {
-		return nil, err
+func (h *Host) confined(c *Confinement, temporary string) *Confinement {
+	if c == nil {
+		return nil
 	}
 	own := *c
-	own.Hide = append(slices.Clone(c.Hide), h.home)
-	own.temporary = dir
-	return &own, nil
+	own.Hide = slices.Concat(c.Hide, []string{h.home}, h.hidden)
+	own.temporary = temporary
+	return &own
+}
+
+// makeTemporary makes the $TMPDIR of a child.
+func (h *Host) makeTemporary(u *User) (dir string, err error) {
+	top := filepath.Join(h.home, temporaryDir)
+	if u == nil {
+		err = os.Mkdir(top, 0o700)
+	} else if h.userDir == nil {
+		err = os.ErrInvalid
+	} else {
+		top, err = h.userDir() // the home is closed to the user
+	}
+	if err != nil && !os.IsExist(err) {
+		return "", err
+	}
+	if dir, err = os.MkdirTemp(top, "tmp-"); err != nil || u == nil {
+		return dir, err
+	}
+	if err = os.Lchown(dir, u.UID, u.GID); err != nil {
+		_ = os.Remove(dir)
+	}
+	return dir, err
 }
 
 // removeTemporary removes the child's $TMPDIR.
-func (c *Confinement) removeTemporary() {
-	if c != nil && c.temporary != "" {
+func (c *Child) removeTemporary() {
+	if c.temporary != "" {
 		_ = os.RemoveAll(c.temporary) // it follows no links
 	}
 }

@@ -11,16 +11,6 @@ import (
 	"strings"
 )
 
-// Find returns the file that command names for a process that starts in dir with env. The error is
-// a *StartError.
-func Find(command, dir string, env []string) (string, error) {
-	path, err := find(command, dir, env)
-	if err != nil {
-		return "", err
-	}
-	return path, nil
-}
-
 // find returns the file that command names for a process that starts in dir with env. It uses
 // the PATH in env, not that of this process.
 func find(command, dir string, env []string) (string, *StartError) {

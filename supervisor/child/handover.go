@@ -11,7 +11,7 @@ type Handed struct {
 	Stdin     int       `json:"stdin"`
 	Stdout    int       `json:"stdout"` // for a terminal, the same as Stdin
 	Stderr    int       `json:"stderr"`
-	Temporary string    `json:"temporary,omitzero"` // the $TMPDIR of a confined child
+	Temporary string    `json:"temporary,omitzero"` // its own $TMPDIR
 }
 
 // A Handover is what a host hands over to the host of the next program.

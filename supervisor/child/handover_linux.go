@@ -51,12 +51,9 @@ func (c *Child) Resume() {
 
 // handover returns what goes over of a held child.
 func (c *Child) handover() Handed {
-	h := Handed{Run: c.spec.Run, PID: c.pid, StartedAt: c.began, Stdin: -1, Stdout: numberOf(c.out.raw), Stderr: numberOf(c.err.raw)}
+	h := Handed{Run: c.spec.Run, PID: c.pid, StartedAt: c.began, Stdin: -1, Stdout: numberOf(c.out.raw), Stderr: numberOf(c.err.raw), Temporary: c.temporary}
 	if c.stdin != nil {
 		h.Stdin = numberOf(c.stdin.conn)
-	}
-	if c.spec.Confine != nil {
-		h.Temporary = c.spec.Confine.temporary
 	}
 	return h
 }
@@ -139,12 +136,7 @@ func (h *Host) inherit(o *Handover) {
 
 // Adopt goes on with a child that was handed over. The command of spec is not executed.
 func (h *Host) Adopt(spec Spec, from Handed) (*Child, error) {
-	c := &Child{host: h, spec: spec, pid: from.PID, began: from.StartedAt}
-	if spec.Confine != nil {
-		own := *spec.Confine
-		own.temporary = from.Temporary
-		c.spec.Confine = &own
-	}
+	c := &Child{host: h, spec: spec, pid: from.PID, began: from.StartedAt, temporary: from.Temporary}
 	if err := c.takeStreams(&from); err != nil {
 		return nil, err
 	}

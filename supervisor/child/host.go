@@ -20,6 +20,10 @@ type Options struct {
 	// Home is an absolute path that marks every process of this host. A later host with the
 	// same Home finds by it the processes that this one left behind.
 	Home string
+	// UserDir returns a folder that other users can enter and only this one can change. It is for the
+	// $TMPDIR of children of other users. nil: there are no such children.
+	UserDir func() (string, error)
+	Hidden  []string // folders that are hidden from confined children, besides Home
 	// NoCgroup disables the use of a delegated cgroup; groups and marks are used instead.
 	NoCgroup bool
 	// Watchdog starts a process that ends the remaining children if this process is killed.
@@ -34,8 +38,10 @@ type Options struct {
 // Any other new descendant counts as an orphan. Descendants from before NewHost are not
 // touched.
 type Host struct {
-	home  string
-	leafs *delegation // nil if no cgroup is delegated
+	home    string
+	userDir func() (string, error)
+	hidden  []string
+	leafs   *delegation // nil if no cgroup is delegated
 
 	watchdog *watchdog // nil unless requested
 	exits    *exitWatch
@@ -91,6 +97,8 @@ func NewHost(o Options) (*Host, error) {
 	}
 	h := &Host{
 		home:    o.Home,
+		userDir: o.UserDir,
+		hidden:  o.Hidden,
 		forks:   make(chan fork),
 		room:    make(chan struct{}, making),
 		closing: make(chan struct{}),

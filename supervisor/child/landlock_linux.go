@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -134,19 +133,15 @@ func (r *ruleset) allowPort(port int) error {
 // landlockNetPort is LANDLOCK_RULE_NET_PORT, which package unix does not have.
 const landlockNetPort = 2
 
-// apply confines this thread for good. The caller must not leave the thread before it executes the
-// program: the restrictions belong to the thread.
-func (c *Confinement) apply() error {
-	runtime.LockOSThread()
+// apply confines this thread for good, and makes it run as a user. The caller must not leave the
+// thread before it executes the program: the restrictions belong to the thread. The rules are made
+// with the rights of root. They only restrict, so the user can reach no more by them.
+func (c *Confinement) apply(u *User) error {
 	if why := c.impossible(); why != "" {
 		if !c.BestEffort {
 			return errors.New(why)
 		}
 		fmt.Fprintf(os.Stderr, "orchestrator: this agent is confined only in part, or not at all: %s\n", why)
-	}
-	// The signal at the death of the parent belongs to a thread, too.
-	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0); err != nil {
-		return os.NewSyscallError("prctl", err)
 	}
 	if err := dropCapabilities(); err != nil {
 		return err
@@ -159,8 +154,8 @@ func (c *Confinement) apply() error {
 			return err
 		}
 	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return os.NewSyscallError("prctl", err)
+	if err := u.giveUp(); err != nil {
+		return err
 	}
 	if rules != nil {
 		if _, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(rules.fd), 0, 0); errno != 0 {

@@ -28,13 +28,17 @@ func cloexecPipe(ends *[2]int) error { return unix.Pipe2(ends[:], unix.O_CLOEXEC
 // widen enlarges a pipe if the user's limit on pipe memory allows it.
 func widen(fd, size int) { _, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, size) }
 
-// attributes returns how the child is started: in its own group or, with a terminal, session,
-// in its leaf, and with a pidfd. It gets SIGKILL when this process dies.
+// attributes returns how the child is started: in its own group or, with a terminal or as another
+// user, session, in its leaf, and with a pidfd. It gets SIGKILL when this process dies. In a session of
+// its own, another user cannot type into the terminal of this process.
 func (c *Child) attributes() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, PidFD: &c.sight.fd}
-	if c.spec.Pty {
+	switch {
+	case c.spec.Pty:
 		attr.Setsid, attr.Setctty, attr.Ctty = true, true, 0
-	} else {
+	case c.spec.User != nil:
+		attr.Setsid = true
+	default:
 		attr.Setpgid = true
 	}
 	if c.leaf != nil {

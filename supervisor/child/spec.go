@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"slices"
 	"syscall"
 	"time"
@@ -39,6 +40,7 @@ type Spec struct {
 	Pty     bool     // stdin and stdout are one raw terminal; stderr stays a pipe
 	Limits  Limits
 	Confine *Confinement // nil: the child may do what its user may
+	User    *User        // whom it runs as; nil: the user of this process
 
 	// Output is called with the child's output as it arrives, by one goroutine for each stream.
 	// The chunk is valid until Output returns. Until then that stream is not read; other
@@ -160,13 +162,15 @@ func startError(path string, err error) *StartError {
 	return e
 }
 
-// shimName is the name under which this binary sets limits on itself, confines itself, and then
-// becomes the child. What is set from outside would come too late: the child could fork before.
+// shimName is the name under which this binary sets limits on itself, confines itself, gives up the
+// rights of root, and then becomes the child. What is set from outside would come too late: the child
+// could fork before. The shim begins as root, so that the user of the child need not be able to
+// execute this binary, and so that exceptions of a confinement are found in folders closed to the user.
 const shimName = "orchestrator-limits"
 
 // forShim returns what the shim must do.
 func (s *Spec) forShim(leaf *leaf) *shimOrder {
-	o := &shimOrder{Confine: s.Confine, Pty: s.Pty}
+	o := &shimOrder{Confine: s.Confine, Pty: s.Pty, User: s.User}
 	if s.Confine != nil {
 		o.Temporary = s.Confine.temporary
 	}
@@ -216,12 +220,20 @@ func Shim() {
 	os.Exit(126)
 }
 
-// obey sets the limits, and confines this thread.
+// obey sets the limits, and confines this thread. It takes the rights of root from it.
 func (o *shimOrder) obey() error {
+	runtime.LockOSThread()
+	if o.User != nil {
+		o.allowFiles()
+	}
 	if c := o.Confine; c != nil {
 		c.temporary, c.pty = o.Temporary, o.Pty
-		if err := c.apply(); err != nil {
+		if err := c.apply(o.User); err != nil {
 			return fmt.Errorf("it cannot be confined: %w", err)
+		}
+	} else if o.User != nil {
+		if err := o.User.giveUp(); err != nil {
+			return err
 		}
 	}
 	limits := []struct {
@@ -238,4 +250,14 @@ func (o *shimOrder) obey() error {
 		}
 	}
 	return nil
+}
+
+// allowFiles raises the highest number of open files that may be set, which only root can do. Without
+// the right to do so, setting the limit fails later.
+func (o *shimOrder) allowFiles() {
+	var now syscall.Rlimit
+	if syscall.Getrlimit(unix.RLIMIT_NOFILE, &now) == nil && o.Files > now.Max {
+		now.Max = o.Files
+		_ = syscall.Setrlimit(unix.RLIMIT_NOFILE, &now)
+	}
 }
