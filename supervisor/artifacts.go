@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/hub"
@@ -99,13 +100,13 @@ func (a *artifacts) Detach(r *delegation.Response) *wire.Error {
 
 // Collect reads the files that artifacts name and stores large content. The artifacts then have
 // their content, or a reference to it, and their size.
-func (a *artifacts) Collect(folder string, all []hub.Artifact) *wire.Error {
+func (a *artifacts) Collect(folder dispatch.Folder, all []hub.Artifact) *wire.Error {
 	room := int64(hub.MaxArtifactBytes)
 	var r delegation.Response
 	for i := range all {
 		made := &all[i]
 		if made.Path != "" {
-			content, err := readWithin(folder, made.Path, room)
+			content, err := readFor(folder, made.Path, room)
 			if err != nil {
 				in := object.Reader{Pointer: made.Pointer}
 				in.Refuse("path", fmt.Sprintf("names a file that cannot be taken: %v", err))
@@ -125,6 +126,19 @@ func (a *artifacts) Collect(folder string, all []hub.Artifact) *wire.Error {
 		all[i].Content, all[i].Ref = r.Artifacts[i].Content, r.Artifacts[i].Ref
 	}
 	return nil
+}
+
+// readFor returns the text of a file in the folder of an agent, read with the rights of the agent. Root
+// could read any file in a folder such as /.
+func readFor(folder dispatch.Folder, path string, most int64) (text string, err error) {
+	if folder.Do == nil {
+		return readWithin(folder.Path, path, most)
+	}
+	err = folder.Do(func() error {
+		text, err = readWithin(folder.Path, path, most)
+		return err
+	})
+	return text, err
 }
 
 // readWithin returns the text of a file in a folder. The path may not lead out of the folder, also
@@ -159,6 +173,8 @@ func readWithin(folder, path string, most int64) (string, error) {
 		return "", err
 	case !info.Mode().IsRegular():
 		return "", fmt.Errorf("%q is not a regular file", path)
+	case sameDevice(info, "/proc"): // /proc/self would be that of this process
+		return "", fmt.Errorf("%q is a file of the kernel", path)
 	}
 	text, err := io.ReadAll(io.LimitReader(file, most+1))
 	switch {
@@ -170,6 +186,17 @@ func readWithin(folder, path string, most int64) (string, error) {
 		return "", fmt.Errorf("%q is not text in UTF-8: keep it elsewhere, and give its place as ref", path)
 	}
 	return string(text), nil
+}
+
+// sameDevice reports whether an open file is in the file system of a folder.
+func sameDevice(info os.FileInfo, folder string) bool {
+	there, err := os.Stat(folder)
+	if err != nil {
+		return false
+	}
+	one, known := info.Sys().(*syscall.Stat_t)
+	other, also := there.Sys().(*syscall.Stat_t)
+	return known && also && one.Dev == other.Dev
 }
 
 // Attach puts stored content back into a document. A reference whose content cannot be read

@@ -379,3 +379,16 @@ func TestSweepOfArtifacts(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrClosed)
 	require.FileExists(t, file("recorded"), "nothing is removed without all references")
 }
+
+// The files of the kernel in the folder of an agent are those of the orchestrator, if they are of a
+// process.
+func TestArtifactOfTheKernel(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"proc/self/environ", "proc/self/maps", "/proc/self/status"} {
+		if _, err := os.Stat(filepath.Join("/", path)); err != nil {
+			continue // not on macOS
+		}
+		_, err := readWithin("/", path, 1<<20)
+		require.ErrorContains(t, err, "is a file of the kernel", path)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -21,6 +22,9 @@ type Home struct {
 	lock   *os.File
 	inode  os.FileInfo // the lock file's identity
 	beacon io.Closer   // nil where there is none
+
+	making sync.Mutex // held while the folder for other users is made
+	users  *os.File   // that folder; nil if it was not made
 }
 
 // A BusyError reports that another orchestrator holds the state directory.
@@ -89,6 +93,9 @@ func TakeOverHome(dir string, files []int) (*Home, error) {
 		if h.inode, err = file.Stat(); err != nil {
 			return nil, err
 		}
+	}
+	if ours(UserDir(h.Dir)) == nil {
+		_, _ = h.UserDir() // a start that needs it returns the error
 	}
 	return h, nil
 }
@@ -191,6 +198,7 @@ func busy(dir string, lock *os.File) error {
 
 // Close releases the locks.
 func (h *Home) Close() {
+	h.closeUserDir()
 	if h.lock != nil {
 		_ = h.lock.Close()
 	}
@@ -241,6 +249,58 @@ func MakeSocketDir(socket, stateDir string) error {
 func RemoveSocketDir(socket, stateDir string) {
 	if levels := socketDirs(socket, stateDir); len(levels) > 1 {
 		_ = os.Remove(levels[len(levels)-1]) // a remaining folder is used again
+	}
+}
+
+// UserDir returns the path of the folder in /tmp with what agents of other users must reach: the sockets
+// of their runs, and their $TMPDIR. The state directory is closed to these users.
+func UserDir(stateDir string) string {
+	sum := sha256.Sum256([]byte(stateDir))
+	return filepath.Join("/tmp", fmt.Sprintf("orchestrator-%d", os.Getuid()), hex.EncodeToString(sum[:8])+"-users")
+}
+
+// UserDir makes the folder for agents of other users, and returns its path. Others can enter it and
+// change nothing in it. It returns an error if another user owns or may write an existing one.
+func (h *Home) UserDir() (string, error) {
+	h.making.Lock()
+	defer h.making.Unlock()
+	path := UserDir(h.Dir)
+	if h.users != nil {
+		return path, nil
+	}
+	for _, dir := range []string{filepath.Dir(path), path} {
+		if err := os.Mkdir(dir, 0o711); err != nil && !errors.Is(err, os.ErrExist) {
+			return "", err
+		}
+		if err := ours(dir); err != nil {
+			return "", err
+		}
+		if err := os.Chmod(dir, 0o711); err != nil {
+			return "", err
+		}
+	}
+	open, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	// A program that removes old files from /tmp leaves a locked folder alone.
+	_ = syscall.Flock(int(open.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	h.users = open
+	return path, nil
+}
+
+// ClearUserDir removes what an earlier orchestrator has left in the folder for agents of other users.
+func (h *Home) ClearUserDir() {
+	if path := UserDir(h.Dir); ours(filepath.Dir(path)) == nil && ours(path) == nil {
+		_ = os.RemoveAll(path) // it follows no links
+	}
+}
+
+// closeUserDir removes the folder for agents of other users if it is empty.
+func (h *Home) closeUserDir() {
+	if h.users != nil {
+		_ = h.users.Close()
+		_ = os.Remove(UserDir(h.Dir)) // ClearUserDir of the next orchestrator removes a remaining one
 	}
 }
 

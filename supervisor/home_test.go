@@ -229,3 +229,41 @@ func TestHomeThatVanishes(t *testing.T) {
 	require.NoError(t, err)
 	h.Close()
 }
+
+// Other users can enter the folder for their agents, and change nothing in it.
+func TestUserDir(t *testing.T) {
+	t.Parallel()
+	h, err := OpenHome(t.TempDir())
+	require.NoError(t, err)
+	defer h.Close()
+	dir, err := h.UserDir()
+	require.NoError(t, err)
+	require.Equal(t, UserDir(h.Dir), dir)
+	require.NotEqual(t, dir, UserDir(h.Dir+"x"))
+	again, err := h.UserDir()
+	require.NoError(t, err)
+	require.Equal(t, dir, again)
+	for _, path := range []string{dir, filepath.Dir(dir)} {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o711), info.Mode().Perm(), path)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "left"), nil, 0o600))
+	h.Close()
+	require.DirExists(t, dir, "a folder in use stays")
+	require.NoError(t, os.Chmod(dir, 0o777))
+	h, err = OpenHome(h.Dir)
+	require.NoError(t, err)
+	defer h.Close()
+	_, err = h.UserDir()
+	require.ErrorContains(t, err, "may be written by others")
+	h.ClearUserDir()
+	require.DirExists(t, dir, "it may be of another user")
+	require.NoError(t, os.Chmod(dir, 0o711))
+	h.ClearUserDir()
+	require.NoDirExists(t, dir)
+	_, err = h.UserDir()
+	require.NoError(t, err)
+	h.Close()
+	require.NoDirExists(t, dir)
+}

@@ -149,7 +149,7 @@ type doors struct {
 	runs []string
 }
 
-func (d *doors) open(agent, run string) ([]string, func(), error) {
+func (d *doors) open(agent, run string, _ int) ([]string, func(), error) {
 	d.tell("+" + agent)
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -163,9 +163,13 @@ func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Proce
 	if err != nil {
 		return nil, err
 	}
-	folder := sr.spec.Dir
-	if sr.joined != nil || !sr.spec.Confine.MayReadAll(folder) {
-		folder = "" // of another program, or with files that are read for the agent but not by it
+	user, err := child.FindUser(sr.spec.User)
+	if err != nil {
+		return nil, err
+	}
+	folder := dispatch.Folder{Path: sr.spec.Dir, Do: user.Do}
+	if sr.joined != nil || !sr.spec.Confine.MayReadAll(folder.Path) {
+		folder = dispatch.Folder{} // of another program, or with files that are read for the agent but not by it
 	}
 	l.dispatcher.House(sr.spec.Name, sr.run, folder)
 	sr.listen(a)
@@ -180,7 +184,7 @@ func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Proce
 	if sr.conversation = l.conversation(&sr.spec); sr.conversation != "" {
 		env = append(env, "ORC_CONVERSATION="+sr.conversation)
 	}
-	env, shut := l.doorway(sr, append(env, "ORC_AGENT_ID="+sr.spec.Name, "ORC_ACTOR="+sr.spec.actor(sr.run)))
+	env, shut := l.doorway(sr, user, append(env, "ORC_AGENT_ID="+sr.spec.Name, "ORC_ACTOR="+sr.spec.actor(sr.run)))
 	c, err := sr.start(l, a, child.Spec{
 		Command: sr.spec.Command,
 		Wrap:    sr.spec.Wrap,
@@ -191,6 +195,7 @@ func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Proce
 		Pty:     sr.spec.Pty,
 		Limits:  sr.spec.Limits,
 		Confine: sr.spec.Confine,
+		User:    user,
 		Output: func(stream child.Stream, chunk []byte) {
 			<-sr.told
 			sr.speech.Write(stream, chunk)

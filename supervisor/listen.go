@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -186,11 +187,15 @@ func (s *Supervisor) older(ctx context.Context, seq, last int64, send func(*wire
 // doorway opens the agent's own way to the HTTP interface, and adds the variables for it to
 // env. The caller calls shut when the run has ended or could not begin. If Options.Doorway
 // fails, the run starts anyway, because it has its pipe.
-func (l *lifecycle) doorway(m *startRequest, env []string) (with []string, shut func()) {
+func (l *lifecycle) doorway(m *startRequest, user *child.User, env []string) (with []string, shut func()) {
 	if l.options.Doorway == nil || m.joined != nil {
 		return env, func() {}
 	}
-	ways, shut, err := l.options.Doorway(m.spec.Name, m.run)
+	uid := 0
+	if user != nil {
+		uid = user.UID
+	}
+	ways, shut, err := l.options.Doorway(m.spec.Name, m.run, uid)
 	if err != nil {
 		l.options.Log.Warn("an agent has no way to the door of its own", "agent", m.spec.Name, "error", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/hub"
@@ -157,7 +158,7 @@ func TestFilesOfOthers(t *testing.T) {
 		for _, from := range []handlers.Actor{{Kind: handlers.Agent, Name: "w"}, {Kind: handlers.Operator}, {Kind: handlers.Operator, Name: "w"}} {
 			require.ErrorContains(t, complete(from), "only a program that the orchestrator has started has a folder here")
 		}
-		s.dispatcher.House("w", "other", "")
+		s.dispatcher.House("w", "other", dispatch.Folder{})
 		require.ErrorContains(t, complete(handlers.Actor{Kind: handlers.Agent, Name: "w", Only: run}), "has a folder here")
 	})
 }

@@ -40,8 +40,9 @@ type Options struct {
 	Tasks    []wire.SubmitTask // the task blocks of the configuration, for GiveOut
 	// Doorway gives a run of an agent access over HTTP, besides its pipe. env holds variables
 	// for the run, even if err is not nil. shut is called once, when the run's processes have
-	// ended. A nil Doorway gives no access.
-	Doorway func(agent, run string) (env []string, shut func(), err error)
+	// ended. uid is the user of the run's processes, and 0 if that is the user of this process. A nil
+	// Doorway gives no access.
+	Doorway func(agent, run string, uid int) (env []string, shut func(), err error)
 	// Watch observes requests and records.
 	Watch dispatch.Hooks
 	// Upgraded is the state of the team in the program before this one, which Start goes on with: its

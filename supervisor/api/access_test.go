@@ -52,7 +52,7 @@ func TestCallers(t *testing.T) {
 	}, TCP{})
 	env, _ := h.run(t, "run-1")
 	other, _ := h.run(t, "run-2")
-	stranger, shut, err := h.door.Runs.Open("reviewer", "run-3")
+	stranger, shut, err := h.door.Runs.Open("reviewer", "run-3", 0)
 	require.NoError(t, err)
 	defer shut()
 	past, err := h.door.Signer.Sign(Claims{ID: "t", Subject: "ann", Role: wire.PersonAdmin, ExpiresAt: time.Unix(1, 0)})

@@ -40,7 +40,7 @@ func TestHog(t *testing.T) {
 		server.Serve(ctx, operators, listener)
 	}()
 	socketOf := func(agent string) string {
-		env, shut, err := runs.Open(agent, agent+"-run")
+		env, shut, err := runs.Open(agent, agent+"-run", 0)
 		require.NoError(t, err)
 		t.Cleanup(shut)
 		return strings.TrimPrefix(env[len(env)-1], EnvSocket+"=")
@@ -122,7 +122,7 @@ func TestReservedFiles(t *testing.T) {
 		defer close(served)
 		server.Serve(ctx, operators)
 	}()
-	env, shut, err := runs.Open("one", "one-run")
+	env, shut, err := runs.Open("one", "one-run", 0)
 	require.NoError(t, err)
 	t.Cleanup(shut)
 	own := strings.TrimPrefix(env[len(env)-1], EnvSocket+"=")

@@ -67,7 +67,7 @@ func spell(c identity.Caller) string {
 // run opens the API for a run of coder and returns the environment of the run.
 func (h *house) run(t *testing.T, run string) (env map[string]string, shut func()) {
 	t.Helper()
-	list, shut, err := h.door.Runs.Open("coder", run)
+	list, shut, err := h.door.Runs.Open("coder", run, 0)
 	require.NoError(t, err)
 	t.Cleanup(shut)
 	env = make(map[string]string)

@@ -31,13 +31,15 @@ type Trace func(pid int) (Origin, error)
 // A peer is the process at the other end of a unix socket.
 type peer struct {
 	Origin
-	err error // why the origin is not known
+	guest bool  // it is another user's, who is admitted for one run
+	err   error // why the origin is not known
 }
 
 // peerOf returns the process at the other end of a socket, or nil if it is root's and this process
-// is not, or if processes are not traced. Root can do everything anyway.
-func peerOf(conn syscall.Conn, trace Trace) *peer {
-	if trace == nil {
+// is not, or if processes are not traced. Root can do everything anyway. The guest is the user that
+// Socket.guest names; a process of the guest must be traced.
+func peerOf(conn syscall.Conn, trace Trace, guest int) *peer {
+	if trace == nil && guest == 0 {
 		return nil
 	}
 	raw, err := conn.SyscallConn()
@@ -47,10 +49,14 @@ func peerOf(conn syscall.Conn, trace Trace) *peer {
 	var p *peer
 	err = raw.Control(func(fd uintptr) {
 		uid, pid, err := credOf(fd)
-		if err == nil && (uid != os.Geteuid() || pid == 0) { // 0: outside of this container
+		theirs := guest != 0 && uid == guest
+		switch {
+		case err == nil && !theirs && (trace == nil || uid != os.Geteuid() || pid == 0): // 0: outside of this container
 			return
+		case err == nil && theirs && (trace == nil || pid == 0):
+			err = errUntraced
 		}
-		p = &peer{err: err}
+		p = &peer{guest: theirs, err: err}
 		if err != nil {
 			return
 		}
@@ -69,6 +75,23 @@ func peerOf(conn syscall.Conn, trace Trace) *peer {
 	return p
 }
 
+var errUntraced = errors.New("it is not in the reach of this process")
+
+// mayBe reports whether a process may be the caller at a socket: that of an operator, or of a run, which
+// is then visit. The user of this process may also start a program for a run. A guest may not, because
+// other programs may run as the same user.
+func (p *peer) mayBe(visit *runSocket) bool {
+	switch {
+	case p == nil:
+		return true
+	case p.err != nil:
+		return false
+	case !p.Below:
+		return !p.guest
+	}
+	return visit != nil && p.Run == visit.caller.Run
+}
+
 // peerKey is the context key of a peer.
 type peerKey struct{}
 
@@ -84,11 +107,13 @@ func withPeer(ctx context.Context, conn net.Conn) context.Context {
 // the other end may not be that caller. An agent that may operate is the operator of its name.
 func (api *API) descends(e *listenerInfo, r *http.Request) (identity.Caller, error) {
 	p, _ := r.Context().Value(peerKey{}).(*peer)
-	if p == nil || p.err == nil && (!p.Below || e.visit != nil && p.Run == e.visit.caller.Run) {
+	switch {
+	case p.mayBe(e.visit):
 		return e.caller, nil
-	}
-	if p.err != nil {
+	case p.err != nil:
 		return identity.Caller{}, denied(fmt.Sprintf("it is not known from where process %d comes: %v", p.PID, p.err))
+	case !p.Below:
+		return identity.Caller{}, denied(fmt.Sprintf("process %d of another user does not belong to %s", p.PID, displayName(e.visit.caller)))
 	}
 	agent := api.Runs.agentOf(p.Run)
 	if e.visit == nil && agent != "" && api.MayOperate != nil && api.MayOperate(agent) {

@@ -4,7 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"net"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,4 +76,55 @@ func TestDescent(t *testing.T) {
 			require.Equal(t, test.peer.err == nil, len(trespasses) == 1, "the user is told: %q", trespasses)
 		})
 	}
+}
+
+// A process of another user may be only the run that it belongs to.
+func TestGuestOfRun(t *testing.T) {
+	t.Parallel()
+	visit := &runSocket{caller: identity.Caller{Kind: identity.Agent, Name: "coder", Run: "run-1"}}
+	for name, c := range map[string]struct {
+		peer *peer
+		run  bool // it may be the run
+	}{
+		"its own process":            {&peer{guest: true, Origin: Origin{Below: true, Run: "run-1"}}, true},
+		"of another run":             {&peer{guest: true, Origin: Origin{Below: true, Run: "run-2"}}, false},
+		"from elsewhere":             {&peer{guest: true}, false},
+		"not known":                  {&peer{guest: true, err: errUntraced}, false},
+		"ours from elsewhere":        {&peer{}, true},
+		"ours, of another run":       {&peer{Origin: Origin{Below: true, Run: "run-2"}}, false},
+		"not traced, such as root's": {nil, true},
+	} {
+		require.Equal(t, c.run, c.peer.mayBe(visit), name)
+		operator := c.peer == nil || c.peer.err == nil && !c.peer.Below && !c.peer.guest
+		require.Equal(t, operator, c.peer.mayBe(nil), name)
+	}
+}
+
+// The socket of a run of another user admits that user, and the processes there must be traced. The
+// socket of an operator does not.
+func TestSocketAdmitsGuest(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := Listen(path)
+	require.NoError(t, err)
+	defer listener.Close()
+	client, err := net.Dial("unix", path)
+	require.NoError(t, err)
+	defer client.Close()
+	conn, err := listener.Listener.Accept()
+	require.NoError(t, err)
+	defer conn.Close()
+	stream, ok := conn.(syscall.Conn)
+	require.True(t, ok)
+	require.Nil(t, peerOf(stream, nil, 0))
+	p := peerOf(stream, nil, os.Geteuid()) // as if this user were another
+	if os.Geteuid() != 0 {
+		require.True(t, p.guest)
+		require.ErrorIs(t, p.err, errUntraced)
+	}
+	trace := func(pid int) (Origin, error) { return Origin{PID: pid, Below: true, Run: "run-1"}, nil }
+	p = peerOf(stream, trace, 0)
+	require.False(t, p.guest)
+	require.Equal(t, os.Getpid(), p.PID)
+	require.True(t, listener.admits(conn))
 }

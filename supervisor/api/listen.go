@@ -88,6 +88,7 @@ func Answers(path string, wait time.Duration) (bool, error) {
 type Socket struct {
 	net.Listener
 	Trace     Trace // of the processes at the other end; nil: they are not traced
+	guest     int   // another user whose processes may connect, if they belong to the run; 0: none
 	made      os.FileInfo
 	strangers chan struct{} // holds one for each that is being answered
 }
@@ -107,17 +108,17 @@ func (s *Socket) entrance() *listenerInfo {
 	return &listenerInfo{caller: identity.Caller{Kind: identity.Operator, Wide: true}}
 }
 
-// Accept waits for a connection of this user or root.
+// Accept waits for a connection of this user, root or the guest.
 func (s *Socket) Accept() (net.Conn, error) {
 	for {
 		conn, err := s.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		if trusted(conn) == nil {
+		if s.admits(conn) {
 			l := linger(conn)
 			if c, ok := l.(*lingering); ok {
-				c.peer = peerOf(c.stream, s.Trace)
+				c.peer = peerOf(c.stream, s.Trace, s.guest)
 			}
 			return l, nil
 		}
@@ -131,6 +132,13 @@ func (s *Socket) Accept() (net.Conn, error) {
 			_ = conn.Close()
 		}
 	}
+}
+
+// admits reports whether the other end of a connection is this user, root or the guest.
+func (s *Socket) admits(conn net.Conn) bool {
+	err := trusted(conn)
+	other, known := errors.AsType[*StrangerError](err)
+	return err == nil || known && s.guest != 0 && other.UID == s.guest
 }
 
 // maxStrangers bounds the other users that get an answer at once; more are cut off.

@@ -37,6 +37,8 @@ type Runs struct {
 	Trace  Trace // see Socket
 	// Connections returns how many connections the socket of a run of an agent takes; nil: MostOfRun.
 	Connections func(agent string) int
+	// UserDir returns the folder for the sockets of runs of other users, which they can enter.
+	UserDir func() (string, error)
 
 	dir    string
 	mu     sync.Mutex
@@ -62,17 +64,29 @@ func NewRuns(operators net.Listener, handed ...HandedRun) *Runs {
 	return r
 }
 
-// path returns the path of the next socket. Its name is not longer than that of the operators'
+// path returns the path of the next socket of a user. Its name is not longer than that of the operators'
 // socket, whose path is known to fit.
-func (r *Runs) path() string {
+func (r *Runs) path(uid int) (path string, err error) {
+	dir := r.dir
+	if uid != 0 {
+		if r.UserDir == nil {
+			return "", errNobodyAnswers
+		}
+		if dir, err = r.UserDir(); err != nil {
+			return "", fmt.Errorf("making the folder of its socket: %w", err)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.last++
-	return filepath.Join(r.dir, "r"+strconv.FormatInt(r.last, 36)+".sock")
+	return filepath.Join(dir, "r"+strconv.FormatInt(r.last, 36)+".sock"), nil
 }
 
 // Open admits a run until shut is called, and returns the variables for its environment. An
-// error means that the run has no socket; its token works all the same.
-func (r *Runs) Open(agent, run string) (env []string, shut func(), err error) {
-	v := &runSocket{caller: identity.Caller{Kind: identity.Agent, Name: agent, Run: run}}
+// error means that the run has no socket; its token works all the same. The processes of the run are
+// those of the user uid, or, if that is 0, of the user of this process.
+func (r *Runs) Open(agent, run string, uid int) (env []string, shut func(), err error) {
+	v := &runSocket{caller: identity.Caller{Kind: identity.Agent, Name: agent, Run: run}, uid: uid}
 	if h, ok := r.handed[run]; ok {
 		return r.goOn(h, v)
 	}
@@ -80,14 +94,13 @@ func (r *Runs) Open(agent, run string) (env []string, shut func(), err error) {
 	hash := sha256.Sum256([]byte(token))
 	r.mu.Lock()
 	r.visits[hash] = v
-	path := r.path()
 	r.mu.Unlock()
 	env = []string{EnvToken + "=" + token}
 	if r.URL != "" {
 		env = append(env, EnvURL+"="+r.URL)
 	}
-	if err = r.listen(path, v); err == nil {
-		env = append(env, EnvSocket+"="+path)
+	if err = r.listen(v); err == nil {
+		env = append(env, EnvSocket+"="+v.path)
 	}
 	return env, func() { r.leave(hash, v) }, err
 }
@@ -113,15 +126,22 @@ func (r *Runs) leave(hash [sha256.Size]byte, v *runSocket) {
 var errNobodyAnswers = errors.New("sockets are not served here")
 
 // listen opens the socket of a run. The socket is removed when it is closed.
-func (r *Runs) listen(path string, v *runSocket) error {
+func (r *Runs) listen(v *runSocket) error {
 	if r.Answer == nil {
 		return errNobodyAnswers
+	}
+	path, err := r.path(v.uid)
+	if err != nil {
+		return err
 	}
 	listener, err := net.Listen("unix", path)
 	if err != nil {
 		return fmt.Errorf("opening its socket: %w", err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
+	if err = os.Chmod(path, 0o600); err == nil && v.uid != 0 {
+		err = os.Lchown(path, v.uid, -1) // only this user can change the folder
+	}
+	if err != nil {
 		_ = listener.Close()
 		return fmt.Errorf("closing its socket to others: %w", err)
 	}
@@ -144,7 +164,7 @@ func (r *Runs) answer(listener net.Listener, path string, v *runSocket) error {
 			return most, most
 		}},
 	}
-	socket.Trace = r.Trace
+	socket.Trace, socket.guest = r.Trace, v.uid
 	v.path, v.listener = path, socket
 	r.Answer(socket)
 	return nil
@@ -187,6 +207,7 @@ func newKey() string {
 // the run, so that no leftover process can act as its agent.
 type runSocket struct {
 	caller   identity.Caller
+	uid      int          // the user of its processes; 0: that of this process
 	path     string       // of its socket
 	listener net.Listener // nil without a socket
 

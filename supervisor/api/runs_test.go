@@ -139,7 +139,7 @@ func TestEnvironmentOfARun(t *testing.T) {
 func TestRunWithoutASocket(t *testing.T) {
 	h := build(t, nil, TCP{})
 	h.door.Runs.dir = filepath.Join(h.door.Runs.dir, strings.Repeat("long", 30))
-	env, end, err := h.door.Runs.Open("coder", "run-1")
+	env, end, err := h.door.Runs.Open("coder", "run-1", 0)
 	require.ErrorContains(t, err, "opening its socket")
 	require.Len(t, env, 2)
 	token, ok := strings.CutPrefix(env[0], EnvToken+"=")
@@ -151,7 +151,7 @@ func TestRunWithoutASocket(t *testing.T) {
 	status, _ = a.post(t, "operations/poll-messages", "")
 	require.Equal(t, http.StatusUnauthorized, status)
 
-	_, end, err = (&Runs{visits: h.door.Runs.visits}).Open("coder", "run-2")
+	_, end, err = (&Runs{visits: h.door.Runs.visits}).Open("coder", "run-2", 0)
 	require.ErrorIs(t, err, errNobodyAnswers)
 	end()
 }
@@ -190,11 +190,11 @@ func TestServerThatIsOver(t *testing.T) {
 	d := &API{MaxBody: 1 << 10, Log: hclog.NewNullLogger(), Runs: NewRuns(operators)}
 	shut := serve(d, operators)
 	for i := range 100 {
-		_, _, err := d.Runs.Open(fmt.Sprint("agent-", i), "run")
+		_, _, err := d.Runs.Open(fmt.Sprint("agent-", i), "run", 0)
 		require.NoError(t, err)
 	}
 	shut()
-	_, end, err := d.Runs.Open("late", "run")
+	_, end, err := d.Runs.Open("late", "run", 0)
 	require.NoError(t, err)
 	end()
 	left, err := filepath.Glob(filepath.Join(dir, "r*.sock"))

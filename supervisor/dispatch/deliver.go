@@ -46,11 +46,21 @@ func (r *recipients) open(agent, run string, mail *stdin.Mailbox) {
 	r.agents[agent] = recipient{run: run, mail: mail, lost: new(complaints)}
 }
 
+// A Folder is where a run of an agent works, and how its files are read for the agent.
+type Folder struct {
+	Path string // "" if it is not known
+	// Do calls a function with the rights that the agent has to files; nil: with those of this process.
+	Do func(func() error) error
+}
+
 // A house is the folder in which a run of an agent works.
-type house struct{ run, folder string }
+type house struct {
+	run    string
+	folder Folder
+}
 
 // House sets the folder in which a run of an agent works, before it begins.
-func (d *Dispatcher) House(agent, run, folder string) {
+func (d *Dispatcher) House(agent, run string, folder Folder) {
 	r := &d.recipients
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,15 +70,15 @@ func (d *Dispatcher) House(agent, run, folder string) {
 	r.houses[agent] = house{run: run, folder: folder}
 }
 
-// folder returns the folder of the run that sends a message, or "" if the orchestrator did not
+// folder returns the folder of the run that sends a message, without a path if the orchestrator did not
 // start it. A caller with a key of the agent may be on another machine.
-func (r *recipients) folder(from handlers.Actor) string {
+func (r *recipients) folder(from handlers.Actor) Folder {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if h := r.houses[from.Name]; from.Kind == handlers.Agent && (h.run == from.Run || h.run == from.Only) {
 		return h.folder
 	}
-	return ""
+	return Folder{}
 }
 
 // collect takes the artifacts of a request into the store. It runs on the goroutine of the caller,

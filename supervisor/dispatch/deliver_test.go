@@ -253,7 +253,7 @@ func (s shelf) Detach(r *delegation.Response) *wire.Error {
 
 func (shelf) Release([]string, bool) {}
 
-func (shelf) Collect(string, []hub.Artifact) *wire.Error { return nil }
+func (shelf) Collect(Folder, []hub.Artifact) *wire.Error { return nil }
 
 func (s shelf) Attach(document wire.Raw) wire.Raw {
 	whole, _ := delegation.Attach(document, func(ref string) (string, error) { return s[ref], nil })

@@ -401,8 +401,8 @@ type Artifacts interface {
 	// when Detach returns without an error. It is protected until Release is called.
 	Detach(r *delegation.Response) *wire.Error
 	// Collect reads the files that artifacts name, in the folder of the agent that hands them in, and
-	// detaches large content. The folder is "" if it is not known; then no artifact may name a file.
-	Collect(folder string, artifacts []hub.Artifact) *wire.Error
+	// detaches large content. If the folder is not known, no artifact may name a file.
+	Collect(folder Folder, artifacts []hub.Artifact) *wire.Error
 	// Release reports that the request that refers to content was decided. Content that was stored
 	// only for refused requests is removed.
 	Release(refs []string, granted bool)
@@ -418,7 +418,7 @@ func (noArtifacts) Detach(*delegation.Response) *wire.Error { return nil }
 
 func (noArtifacts) Release([]string, bool) {}
 
-func (noArtifacts) Collect(_ string, all []hub.Artifact) *wire.Error {
+func (noArtifacts) Collect(_ Folder, all []hub.Artifact) *wire.Error {
 	for i := range all {
 		if all[i].Path != "" {
 			return object.Invalid(all[i].Pointer+"/path", "a path cannot be taken: there is no state directory")

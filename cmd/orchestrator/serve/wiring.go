@@ -122,7 +122,7 @@ func (t *Instance) open(socket string) error {
 	}
 	// The socket is opened first: if another orchestrator answers there, its agents must
 	// not be ended.
-	options := child.Options{Home: t.Home.Dir, Watchdog: true}
+	options := child.Options{Home: t.Home.Dir, UserDir: t.Home.UserDir, Hidden: []string{supervisor.UserDir(t.Home.Dir)}, Watchdog: true}
 	var runs []api.HandedRun
 	if t.before != nil {
 		t.listener, err = api.Inherit(t.before.Socket)
@@ -146,7 +146,7 @@ func (t *Instance) open(socket string) error {
 	}
 	t.runs = api.NewRuns(t.listener, runs...)
 	t.listener.Trace, t.runs.Trace = trace, trace
-	t.runs.Connections = t.connections
+	t.runs.Connections, t.runs.UserDir = t.connections, t.Home.UserDir
 	t.signer = &api.Signer{Path: filepath.Join(t.Home.Dir, "jwt.key")}
 	return nil
 }
@@ -155,6 +155,7 @@ func (t *Instance) open(socket string) error {
 func (t *Instance) clearEarlier() {
 	ended, survivors := t.host.ClearEarlier()
 	ended = append(t.host.Swept(), ended...)
+	t.Home.ClearUserDir()
 	if len(ended) > 0 {
 		t.log.Warn("ended what an earlier orchestrator had left running", "processes", programs(ended))
 	}
