@@ -173,6 +173,7 @@ func (r *reader) agent(b *hcl.Block, a Agent, name string, index int) (Agent, []
 	})
 	r.checkAgent(b, &a, set)
 	settleConfine(r, b, &a)
+	r.checkUser(b, &a, set)
 	return a, waits
 }
 
@@ -180,6 +181,7 @@ func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope) []att
 	return []attribute{
 		attr("command", argv(&a.Command)),
 		attr("wrap", prefix(&a.Wrap)),
+		attr("user", account(&a.User)),
 		attr("description", text(&a.Description)),
 		attr("dir", folder(&a.Dir)),
 		{name: "env", raw: func(found *hcl.Attribute) { a.env = r.environment(found.Expr, sc) }},

@@ -36,8 +36,11 @@ func (c *Config) Commands() []Command {
 			continue
 		}
 		seen[a.Block] = true
-		add("agent "+a.Block, a.Place, slices.Concat(a.Wrap, a.Command), a.notes(),
-			a.Dir, a.EnvFile, a.InheritEnv, a.env.print, a.Protocol, a.Operator, a.Client.Permission, a.Client.Allow, a.Confine)
+		rest := []any{a.Dir, a.EnvFile, a.InheritEnv, a.env.print, a.Protocol, a.Operator, a.Client.Permission, a.Client.Allow, a.Confine}
+		if a.User != "" {
+			rest = append(rest, a.User)
+		}
+		add("agent "+a.Block, a.Place, slices.Concat(a.Wrap, a.Command), a.notes(), rest...)
 		for _, s := range a.Client.Servers {
 			add("mcp "+s.Name+" of "+a.Block, a.Place, s.Command, nil)
 		}

@@ -191,6 +191,7 @@ var agentTable = []struct {
 }{
 	{name: "command", needs: ActionRestart, of: func(a *Agent) any { return a.Command }},
 	{name: "wrap", needs: ActionRestart, of: func(a *Agent) any { return a.Wrap }},
+	{name: "user", needs: ActionRestart, of: func(a *Agent) any { return a.User }},
 	{name: "description", needs: ActionLive, of: func(a *Agent) any { return a.Description }},
 	{name: "dir", needs: ActionRestart, of: func(a *Agent) any { return a.Dir }},
 	{name: "env", needs: ActionRestart, of: func(a *Agent) any { return a.env.print }},

@@ -170,6 +170,7 @@ type Agent struct {
 	Profile
 	Command      []string
 	Wrap         []string // words before those of the command, such as those of a sandbox
+	User         string   // whom it runs as; "": the user of the orchestrator
 	Dir          string   // absolute
 	EnvFile      []string // absolute
 	InheritEnv   InheritEnv

@@ -109,7 +109,7 @@ func (r *reader) defaults(blocks hcl.Blocks) Agent {
 		r.read(b.Body, r.scope, section{
 			title:      "Block defaults",
 			path:       "defaults",
-			attributes: []attribute{attr("inherit_env", inheritEnv(&a.InheritEnv)), attr("wrap", prefix(&a.Wrap))},
+			attributes: []attribute{attr("inherit_env", inheritEnv(&a.InheritEnv)), attr("wrap", prefix(&a.Wrap)), attr("user", account(&a.User))},
 			children:   r.behaviour("defaults", &a, r.scope),
 		})
 	}

@@ -20,6 +20,7 @@
 //	agent attribute      needs     because
 //	command              restart   it is another program
 //	wrap                 restart   the same
+//	user                 restart   a process keeps its user
 //	dir                  restart   a process has its folder from its start
 //	env                  restart   the same
 //	env_file             restart   the same

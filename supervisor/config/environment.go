@@ -151,13 +151,16 @@ func (r *reader) fingerprint(e environment) [sha256.Size]byte {
 }
 
 // Environ returns the environment for one start of an agent: the inherited variables of base,
-// then its env files, then its env, where null removes a variable. Files and secrets are read
+// then those that name its user, its env files, then its env, where null removes a variable. Files and secrets are read
 // again at each call. Variables named ORC_* are not inherited, except ORC_VAR_*. The sources of
 // secrets and of sensitive variables are not inherited either; only env passes them on. Errors
 // name the agent, the variable and the cause, but no value.
 func (c *Config) Environ(ctx context.Context, a *Agent, base []string) ([]string, error) {
 	e := &envBuilder{values: map[string]string{}}
 	c.inherit(e, a, base)
+	if err := e.applyUser(a); err != nil {
+		return nil, err
+	}
 	for _, file := range a.EnvFile {
 		settings, err := readEnvFile(ctx, file)
 		if err != nil {
@@ -176,7 +179,7 @@ func (c *Config) Environ(ctx context.Context, a *Agent, base []string) ([]string
 // inherit sets the variables of base that an agent inherits.
 func (c *Config) inherit(e *envBuilder, a *Agent, base []string) {
 	for _, pair := range base {
-		if name, value, ok := strings.Cut(pair, "="); ok && name != "" && a.InheritEnv.passes(name) && !c.withheld[name] {
+		if name, value, ok := strings.Cut(pair, "="); ok && name != "" && a.InheritEnv.passes(name) && !c.withheld[name] && !a.withholds(name) {
 			e.set(name, value)
 		}
 	}

@@ -25,6 +25,8 @@ type Options struct {
 	// Run runs the command of a secret and returns its output. This package starts no process
 	// itself.
 	Run func(ctx context.Context, command []string, dir string, env []string) ([]byte, error)
+	// Rights returns what the user of an agent may do to a file; nil: it is not checked.
+	Rights func(user, path string) Rights
 }
 
 // Load reads a configuration file and everything that it mentions, except secrets. The Config

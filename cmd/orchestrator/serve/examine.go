@@ -12,6 +12,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor"
+	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
 )
 
@@ -54,7 +55,7 @@ func ReadTeam(a *cli.App, run func(ctx context.Context, command []string, dir st
 		return nil, err
 	}
 	options := a.Options()
-	options.Run = run
+	options.Run, options.Rights = run, rights
 	c, problems := config.Load(file, options)
 	if problems.Errors() > 0 {
 		return nil, a.Invalid(problems, "No program was started.")
@@ -63,6 +64,15 @@ func ReadTeam(a *cli.App, run func(ctx context.Context, command []string, dir st
 		_ = a.ShowProblems(problems, "", cli.ExitOK)
 	}
 	return c, knowAgents(c, names, verb)
+}
+
+// rights returns what the user of an agent may do to a file.
+func rights(user, path string) config.Rights {
+	u, err := child.FindUser(user)
+	if err != nil || u == nil { // the file has this mistake, or the agent has the rights of this process
+		return config.Rights{}
+	}
+	return config.Rights{Read: u.MayRead(path), Replace: u.MayReplace(path)}
 }
 
 func (t *Instance) examine(ctx context.Context, c *config.Config, names []string, patience time.Duration, tell func(all []Examined, i int) error) error {

@@ -354,6 +354,7 @@ func (t *Instance) specs(c *config.Config) []supervisor.Agent {
 			OnExit:    a.OnExit,
 			Command:   a.Command,
 			Wrap:      a.Wrap,
+			User:      a.User,
 			Dir:       a.Dir,
 			Environ:   func(ctx context.Context) ([]string, error) { return c.Environ(ctx, a, t.Base) },
 			Client:    codingAgent(a),

@@ -108,7 +108,7 @@ func up(a *cli.App, f upFlags, names []string) error {
 	t.chosen, t.noDeps = names, f.noDeps
 	t.load = func() (*config.Config, config.Problems) {
 		options := a.Options()
-		options.Run = t.runCommand
+		options.Run, options.Rights = t.runCommand, rights
 		return config.Load(file, options)
 	}
 	c, err := t.firstConfig(a, f.yes)

@@ -54,6 +54,7 @@ bus {
 defaults {
   inherit_env = true
   wrap        = []
+  user        = ""
 
   restart {
     policy      = "on-failure"
@@ -103,6 +104,7 @@ defaults {
 agent "worker" {
   command     = ["./worker"]
   wrap        = []
+  user        = ""
   description = ""
   dir         = "."
   env         = {}
