@@ -77,12 +77,21 @@ type examiner struct {
 	*surroundings
 	agent   *config.Agent
 	confine *child.Confinement // nil if the agent may do what its user may
+	as      *child.User        // whom it runs as; nil: the user of the orchestrator
+	homes   []string           // of the user of the orchestrator and of the agent's
 	exposed
 }
 
 // expose judges an agent.
 func (s *surroundings) expose(a *config.Agent) exposed {
 	e := &examiner{surroundings: s, agent: a, confine: serve.Confinement(&a.Confine), exposed: exposed{Agent: a.Block}}
+	e.homes = []string{s.home}
+	if as, err := child.FindUser(a.User); err == nil && as != nil {
+		e.as = as
+		if u, err := user.Lookup(a.User); err == nil {
+			e.homes = append(e.homes, u.HomeDir)
+		}
+	}
 	e.identity()
 	e.changes()
 	e.reads()
@@ -113,7 +122,11 @@ func (e *examiner) any(what string, weight float64, yes, no string, names []stri
 
 // identity judges as which user the agent runs, and how it is confined.
 func (e *examiner) identity() {
-	e.either("user", 12, e.root, "runs as root", "runs as "+e.user+", not as root")
+	if e.as != nil {
+		e.row("user", 12, 0, fmt.Sprintf("runs as %s, not as root (user = %q)", e.as.Name, e.as.Name))
+	} else {
+		e.either("user", 12, e.root, "runs as root", "runs as "+e.user+", not as root")
+	}
 	switch {
 	case e.confine == nil:
 		e.row("confinement", 18, 1, "is not confined: it may do what its user may")
@@ -178,9 +191,11 @@ func (e *examiner) reads() {
 	}
 	e.any("secret files", 8, "may read the files of secrets", "may read no file of a secret", readable(e.config.SecretFiles()))
 	var places []string
-	for _, place := range credentialPlaces {
-		if path := filepath.Join(e.home, place); e.home != "" && exists(path) {
-			places = append(places, path)
+	for _, home := range e.homes {
+		for _, place := range credentialPlaces {
+			if path := filepath.Join(home, place); home != "" && exists(path) {
+				places = append(places, path)
+			}
 		}
 	}
 	e.any("keys", 10, "may read keys of yours", "may read no keys of yours", readable(places))
@@ -308,13 +323,25 @@ const (
 
 // mayRead reports whether the agent may read a file, or something in a folder.
 func (e *examiner) mayRead(path string) bool {
-	return e.confine.MayRead(path) && (syscall.Access(path, toRead) == nil || !exists(path))
+	switch {
+	case !e.confine.MayRead(path):
+		return false
+	case e.as == nil:
+		return syscall.Access(path, toRead) == nil || !exists(path)
+	case exists(path):
+		return e.as.MayRead(path)
+	}
+	// The orchestrator makes its state directory, and closes it.
+	return path != e.config.Orchestrator.StateDir && e.as.MayExecute(filepath.Dir(path))
 }
 
 // mayChange reports whether the agent may change or replace a file, or change something in a folder.
 func (e *examiner) mayChange(path string) bool {
 	if !e.confine.MayChange(path) {
 		return false
+	}
+	if e.as != nil {
+		return e.as.MayReplace(path)
 	}
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		if exists(dir) {

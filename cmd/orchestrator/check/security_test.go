@@ -11,6 +11,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/fixtures/privileged"
 	"orchestrator/supervisor/config"
 )
 
@@ -195,4 +196,46 @@ agent "`+long+`" {
 		require.LessOrEqual(t, term.Width(strings.TrimSuffix(line, "\n")), rowWidth, line)
 	}
 	require.Regexp(t, `^agent-with-a-long-name-…  8\.2  exposed  confinement, user, permission, `, scores(false, all))
+}
+
+// An agent of another user is judged with the rights of that user.
+func TestExposureOfOtherUser(t *testing.T) {
+	privileged.Test(t)
+	rows, agents, dir := exposing(t, `
+secret "model" { file = "model.key" }
+agent "other" {
+  command = ["cat"]
+  user    = "nobody"
+}
+agent "roots" {
+  command = ["cat"]
+}
+`, true)
+	for _, what := range []string{"user", "project", "configuration", "git hooks", "state", "home", "secret files", "keys", "folders"} {
+		require.Zero(t, rows["other"][what].Exposure, what)
+		if what != "folders" {
+			require.Equal(t, 1.0, rows["roots"][what].Exposure, what)
+		}
+	}
+	require.Equal(t, `runs as nobody, not as root (user = "nobody")`, rows["other"]["user"].Text)
+	require.Equal(t, 1.0, rows["other"]["confinement"].Exposure)
+	require.Less(t, agents["other"].Score, agents["roots"].Score-4)
+
+	for folder := filepath.Join(dir, "project"); folder != "/tmp" && folder != "/"; folder = filepath.Dir(folder) { // open it to the user
+		require.NoError(t, os.Chmod(folder, 0o755))
+	}
+	open := (&surroundings{config: configOf(t, filepath.Join(dir, "project/orchestrator.hcl")), root: true, home: dir + "/home"}).exposeAll([]string{"other"})[0]
+	for _, r := range open.Rows {
+		switch r.What {
+		case "secret files", "configuration", "state", "project":
+			require.Zero(t, r.Exposure, r.What)
+		}
+	}
+}
+
+func configOf(t *testing.T, file string) *config.Config {
+	t.Helper()
+	c, problems := config.Load(file, config.Options{})
+	require.Zero(t, problems.Errors(), "%v", problems)
+	return c
 }
