@@ -141,6 +141,9 @@ func (c *Child) begin(path string) error {
 		Files: ends.files(),
 		Sys:   c.attributes(),
 	}
+	if spec.User != nil {
+		attr.Dir = "/" // the shim enters the folder, with the rights of the user
+	}
 	h.watchdog.begins(spec.Run) // before the process exists
 	c.began = time.Now()
 	err = h.start(c, program, argv, attr)

@@ -45,6 +45,7 @@ type shimOrder struct {
 	Temporary string // of Confine
 	Pty       bool   // of Confine
 	User      *User
+	Dir       string `json:",omitempty"` // of a child of User
 }
 
 // encode returns the order as an argument of the shim, or "" if there is nothing to do.

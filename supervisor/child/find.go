@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // find returns the file that command names for a process that starts in dir with env. It uses
@@ -109,11 +110,17 @@ const beginning = 256
 
 // readBeginning returns the first bytes of a file, and whether it could be read.
 func readBeginning(path string) ([]byte, bool) {
-	file, err := os.Open(path)
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would wait for its writer
+	if errors.Is(err, syscall.EAGAIN) {                               // another process holds a lease on the file
+		file, err = os.Open(path)
+	}
 	if err != nil {
 		return nil, false
 	}
 	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, false
+	}
 	text := make([]byte, beginning)
 	n, _ := file.Read(text)
 	return text[:n], true

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -92,6 +93,7 @@ func NewHost(o Options) (*Host, error) {
 	if !filepath.IsAbs(o.Home) {
 		return nil, fmt.Errorf("home %q is not an absolute path", o.Home)
 	}
+	closeInherited()
 	if err := adoptOrphans(); err != nil {
 		return nil, fmt.Errorf("becoming the parent of orphans: %w", err)
 	}
@@ -275,4 +277,16 @@ func (h *Host) Run(ctx context.Context, command []string, dir string, env []stri
 		return nil, fmt.Errorf("it printed more than %d bytes", maxAnswer)
 	}
 	return out.Bytes(), nil
+}
+
+// closeInherited keeps children from what the program that started this one has left open, such as a
+// file that only root can read. What another version of this program has handed over is used here, and
+// is not for children either.
+func closeInherited() {
+	open, _ := os.ReadDir("/dev/fd")
+	for _, entry := range open {
+		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
+			syscall.CloseOnExec(fd)
+		}
+	}
 }

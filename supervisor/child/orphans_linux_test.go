@@ -2,6 +2,7 @@ package child
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -179,4 +180,16 @@ func TestLeavesOfEarlierLifeAreCleared(t *testing.T) {
 	require.Equal(t, 1, before)
 	require.Empty(t, h.leafs.leaves(), "an empty leaf stayed")
 	require.DirExists(t, theirs.dir)
+}
+
+// TestInheritedDescriptors checks that a child does not get what this program has inherited.
+func TestInheritedDescriptors(t *testing.T) {
+	fd, err := syscall.Open("/etc/passwd", syscall.O_RDONLY, 0) // without O_CLOEXEC, as an inherited one
+	require.NoError(t, err)
+	defer syscall.Close(fd)
+	h, err := NewHost(Options{Home: t.TempDir()})
+	require.NoError(t, err)
+	defer h.Close()
+	exit, _ := start(t, h, sh(fmt.Sprintf("[ ! -e /proc/self/fd/%d ]", fd))).end(t)
+	require.Zero(t, exit.Code)
 }

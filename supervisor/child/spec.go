@@ -171,6 +171,9 @@ const shimName = "orchestrator-limits"
 // forShim returns what the shim must do.
 func (s *Spec) forShim(leaf *leaf) *shimOrder {
 	o := &shimOrder{Confine: s.Confine, Pty: s.Pty, User: s.User}
+	if s.User != nil {
+		o.Dir = s.Dir // root would follow a link that the user has put there meanwhile
+	}
 	if s.Confine != nil {
 		o.Temporary = s.Confine.temporary
 	}
@@ -234,6 +237,11 @@ func (o *shimOrder) obey() error {
 	} else if o.User != nil {
 		if err := o.User.giveUp(); err != nil {
 			return err
+		}
+	}
+	if o.Dir != "" {
+		if err := os.Chdir(o.Dir); err != nil {
+			return fmt.Errorf("its folder cannot be entered: %w", err)
 		}
 	}
 	limits := []struct {

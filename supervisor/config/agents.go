@@ -173,7 +173,7 @@ func (r *reader) agent(b *hcl.Block, a Agent, name string, index int) (Agent, []
 	})
 	r.checkAgent(b, &a, set)
 	settleConfine(r, b, &a)
-	r.checkUser(b, &a, set)
+	r.users = append(r.users, func() { r.checkUser(b, &a, set) })
 	return a, waits
 }
 

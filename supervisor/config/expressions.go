@@ -256,6 +256,7 @@ func (r *reader) envFunction() function.Function {
 }
 
 func (r *reader) readFile(file string) (cty.Value, error) {
+	r.values = append(r.values, file)
 	text, err := readAll(context.Background(), file)
 	if err != nil {
 		return cty.NilVal, function.NewArgErrorf(0, "%s cannot be read: %v", file, cause(err))

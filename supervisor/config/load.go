@@ -83,6 +83,9 @@ func (r *reader) file(body hcl.Body) {
 	}
 	r.sessionMembers()
 	r.tasks(p.tasks)
+	for _, check := range r.users {
+		check()
+	}
 }
 
 // parts sorts the blocks of a file. settings are the blocks that may occur only once.

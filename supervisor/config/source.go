@@ -27,6 +27,8 @@ type reader struct {
 	config    *Config
 	sources   sources
 	files     []string // absolute paths of all files that were opened
+	values    []string // paths of files whose text is a value
+	users     []func() // checks of the users of agents, when all agents are read
 	problems  Problems
 	sensitive []string // values no problem may show
 	functions map[string]function.Function

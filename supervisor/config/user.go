@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"os/user"
 	"runtime"
 	"slices"
@@ -58,7 +59,13 @@ func (r *reader) checkUser(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 	}
 	c := r.config
 	secrets := append(c.SecretFiles(), c.Store.Path)
-	trusted := slices.Concat(r.files, []string{c.Orchestrator.StateDir, a.Output.Dir}, a.EnvFile, secrets)
+	trusted := slices.Concat(r.files, r.values, []string{c.Orchestrator.StateDir}, secrets, c.secretPrograms())
+	if c.HTTP.Certificate != "" {
+		trusted = append(trusted, c.HTTP.Certificate)
+	}
+	for _, other := range c.Agents {
+		trusted = append(append(trusted, other.Output.Dir), other.EnvFile...)
+	}
 	if self, err := os.Executable(); err == nil { // root executes it for each start
 		trusted = append(trusted, self)
 	}
@@ -86,6 +93,28 @@ func (r *reader) checkUser(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 			})
 		}
 	}
+}
+
+// secretPrograms returns the files that root executes, or passes to a program, to get secrets.
+func (c *Config) secretPrograms() []string {
+	var files []string
+	for _, s := range c.secrets {
+		for i, word := range s.command {
+			path := word
+			if found, err := exec.LookPath(word); i == 0 && err == nil {
+				path = found
+			}
+			if path = c.absolute(path); i == 0 || exists(path) {
+				files = append(files, path)
+			}
+		}
+	}
+	return files
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // personal are variables that name the user of the orchestrator, or places of that user. So do those

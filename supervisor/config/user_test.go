@@ -80,6 +80,7 @@ func TestReachOfUser(t *testing.T) {
 	name := own(t).Username
 	file := write(t, "orchestrator.hcl", `
 secret "model" { file = "model.key" }
+secret "other" { command = ["./getkey", "more.env", "--flag"] }
 agent "a" {
   command  = ["x"]
   user     = "`+name+`"
@@ -87,8 +88,12 @@ agent "a" {
   replicas = 2
   output { dir = "/var/log/team" }
 }
-agent "b" { command = ["x"] }
-`, "more.env", "")
+agent "b" {
+  command  = ["x"]
+  env_file = ["b.env"]
+  env      = { NOTES = file("notes.txt") }
+}
+`, "more.env", "", "b.env", "", "notes.txt", "")
 	dir := filepath.Dir(file)
 	at := func(name string) string { return filepath.Join(dir, name) }
 	asked := make(map[string]bool)
@@ -106,15 +111,15 @@ agent "b" { command = ["x"] }
 	require.Empty(t, check("", Rights{}))
 	self, err := os.Executable()
 	require.NoError(t, err)
-	for _, path := range []string{self, file, at("more.env"), at("model.key"), at(".orchestrator"), at(".orchestrator/events.db"), "/var/log/team"} {
+	for _, path := range []string{self, file, at("more.env"), at("b.env"), at("notes.txt"), at("getkey"), at("model.key"), at(".orchestrator"), at(".orchestrator/events.db"), "/var/log/team"} {
 		require.True(t, asked[path], path)
 		problems := check(path, Rights{Read: true, Replace: true})
 		require.Len(t, problems, 1)
 		require.Equal(t, "config/user-may-change", problems[0].Code)
 		require.Contains(t, problems[0].Detail, path)
-		require.Equal(t, 5, problems[0].Range.Start.Line)
+		require.Equal(t, 6, problems[0].Range.Start.Line)
 	}
-	require.Len(t, asked, 7)
+	require.Len(t, asked, 11) // with the folder of logs
 	for path, severity := range map[string]string{at("model.key"): SeverityError, file: SeverityWarning} {
 		problems := check(path, Rights{Read: true})
 		require.Len(t, problems, 1)

@@ -31,8 +31,17 @@ func Hold(d *Dispatcher, patience time.Duration) (release func(), err error) {
 }
 
 // keepNow stores a snapshot, so that the next program need not read many facts. The recorder
-// rests. d.mu must be held.
+// rests. If another snapshot is being stored, that one must do: its goroutine may wait for d.mu while it
+// keeps the record from taking a second one. d.mu must be held.
 func keepNow(d *Dispatcher) {
+	select {
+	case <-d.snapshots.stored:
+		d.snapshots.stored = nil
+	default:
+	}
+	if d.snapshots.stored != nil {
+		return
+	}
 	d.takeSnapshot(true)
 	if s := d.snapshots.begun; s != nil && s.done {
 		if err := d.record.Keep(context.Background(), s.seq, s); err != nil {

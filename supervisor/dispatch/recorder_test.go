@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -106,6 +107,40 @@ func TestSnapshotEnds(t *testing.T) {
 		synctest.Wait()
 		require.Len(t, record.keeps, kept, "a snapshot that was ended is not kept")
 		require.Equal(t, record.Last(), record.keeps[kept-1])
+	})
+}
+
+// TestHoldDuringASnapshot checks that Hold does not wait for a snapshot that is being stored, which may
+// wait for Hold.
+func TestHoldDuringASnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := newLedger()
+		d := begin(t, Options{Record: record})
+		reading, release := make(chan struct{}), make(chan struct{})
+		var once atomic.Bool
+		var storing sync.Mutex
+		record.onKeep = func() {
+			if once.CompareAndSwap(false, true) {
+				close(reading)
+			}
+			storing.Lock() // as the record does
+			defer storing.Unlock()
+			<-release
+		}
+		for n := range 1000 {
+			_, err := d.Requests().Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "submit-task", fmt.Appendf(nil, `{"type":"t","name":"task %d"}`, n))
+			require.NoError(t, err)
+		}
+		d.keepEvery(100)
+		_, err := d.Requests().Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "submit-task", []byte(`{"type":"t","name":"last"}`))
+		require.NoError(t, err)
+		<-reading
+		resume, err := Hold(d.Dispatcher, time.Second)
+		require.NoError(t, err)
+		resume()
+		close(release)
+		d.Close()
+		require.Equal(t, record.Last(), record.keeps[len(record.keeps)-1])
 	})
 }
 
