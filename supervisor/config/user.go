@@ -3,8 +3,8 @@ package config
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"os/user"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -100,11 +100,13 @@ func (c *Config) secretPrograms() []string {
 	var files []string
 	for _, s := range c.secrets {
 		for i, word := range s.command {
-			path := word
-			if found, err := exec.LookPath(word); i == 0 && err == nil {
-				path = found
-			}
-			if path = c.absolute(path); i == 0 || exists(path) {
+			if i == 0 && !strings.Contains(word, "/") {
+				for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+					if path := filepath.Join(c.absolute(dir), word); exists(path) {
+						files = append(files, path)
+					}
+				}
+			} else if path := c.absolute(word); i == 0 || exists(path) {
 				files = append(files, path)
 			}
 		}

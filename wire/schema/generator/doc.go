@@ -10,20 +10,20 @@
 //
 // A schema tag has words with commas between them:
 //
-//   - the member is not part of the document
-//     null           the value may be null
-//     required       the member is required, in spite of omitzero; optional is the reverse
-//     strict         null is not allowed, in spite of a lenient document
-//     any            any value
-//     type=a|b       the types of a value without a Go type of its own
-//     FORMAT         one of schema.Formats, such as stamp
-//     min=N max=N    limits of a number; minlen, maxlen, minitems and maxitems likewise
-//     whole=N        a whole number from N, which every program can represent
-//     enum=LIST      the words of a list; enum=a|b for words that stand nowhere else
-//     const=WORD     this word only
-//     example=a|b    examples
-//     ref=NAME       the schema of a document, instead of the Go type
-//     each:WORD      a limit of the items of a list, or of the values of a map
-//     keys=FORMAT    the form of the keys of a map; a value of another key is null
-//     in:WORD        a limit that only a lenient document has
+//	"-"            the member is not part of the document
+//	null           the value may be null
+//	required       the member is required, in spite of omitzero; optional is the reverse
+//	strict         null is not allowed, in spite of a lenient document
+//	any            any value
+//	type=a|b       the types of a value without a Go type of its own
+//	FORMAT         one of schema.Formats, such as stamp
+//	min=N max=N    limits of a number; minlen, maxlen, minitems and maxitems likewise
+//	whole=N        a whole number from N, which every program can represent
+//	enum=LIST      the words of a list; enum=a|b for words that stand nowhere else
+//	const=WORD     this word only
+//	example=a|b    examples
+//	ref=NAME       the schema of a document, instead of the Go type
+//	each:WORD      a limit of the items of a list, or of the values of a map
+//	keys=FORMAT    the form of the keys of a map; a value of another key is null
+//	in:WORD        a limit that only a lenient document has
 package generator
