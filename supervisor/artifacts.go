@@ -132,10 +132,10 @@ func (a *artifacts) Collect(folder dispatch.Folder, all []hub.Artifact) *wire.Er
 // could read any file in a folder such as /.
 func readFor(folder dispatch.Folder, path string, most int64) (text string, err error) {
 	if folder.Do == nil {
-		return readWithin(folder.Path, path, most)
+		return readWithin(folder, path, most)
 	}
 	err = folder.Do(func() error {
-		text, err = readWithin(folder.Path, path, most)
+		text, err = readWithin(folder, path, most)
 		return err
 	})
 	return text, err
@@ -143,22 +143,25 @@ func readFor(folder dispatch.Folder, path string, most int64) (text string, err 
 
 // readWithin returns the text of a file in a folder. The path may not lead out of the folder, also
 // not by a symbolic link.
-func readWithin(folder, path string, most int64) (string, error) {
-	if folder == "" {
+func readWithin(folder dispatch.Folder, path string, most int64) (string, error) {
+	if folder.Path == "" {
 		return "", errors.New("only a program that the orchestrator has started has a folder here, and a confined one if all of it is open to it")
 	}
 	if filepath.IsAbs(path) {
-		below, err := filepath.Rel(folder, path)
+		below, err := filepath.Rel(folder.Path, path)
 		if err != nil {
 			return "", err
 		}
 		path = below
 	}
-	root, err := os.OpenRoot(folder)
+	root, err := os.OpenRoot(folder.Path)
 	if err != nil {
 		return "", err
 	}
 	defer root.Close()
+	if now, err := root.Stat("."); err != nil || folder.Is == nil || !os.SameFile(now, folder.Is) {
+		return "", errors.New("the folder of the agent is not the one in which it was started")
+	}
 	file, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if wrong, ok := errors.AsType[*os.PathError](err); ok {
 		return "", fmt.Errorf("%q: %w", wrong.Path, wrong.Err)

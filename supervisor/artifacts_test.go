@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 )
@@ -380,6 +381,22 @@ func TestSweepOfArtifacts(t *testing.T) {
 	require.FileExists(t, file("recorded"), "nothing is removed without all references")
 }
 
+// An agent may put a link in the place of its folder.
+func TestArtifactsOfAnotherFolder(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	work, closed := filepath.Join(top, "work"), filepath.Join(top, "closed")
+	require.NoError(t, os.Mkdir(work, 0o700))
+	require.NoError(t, os.Mkdir(closed, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(closed, "key"), []byte("secret"), 0o600))
+	is, err := os.Stat(work)
+	require.NoError(t, err)
+	require.NoError(t, os.Rename(work, work+".old"))
+	require.NoError(t, os.Symlink(closed, work))
+	_, err = readWithin(dispatch.Folder{Path: work, Is: is}, "key", 1<<20)
+	require.ErrorContains(t, err, "not the one in which it was started")
+}
+
 // The files of the kernel in the folder of an agent are those of the orchestrator, if they are of a
 // process.
 func TestArtifactOfTheKernel(t *testing.T) {
@@ -388,7 +405,9 @@ func TestArtifactOfTheKernel(t *testing.T) {
 		if _, err := os.Stat(filepath.Join("/", path)); err != nil {
 			continue // not on macOS
 		}
-		_, err := readWithin("/", path, 1<<20)
+		top, err := os.Stat("/")
+		require.NoError(t, err)
+		_, err = readWithin(dispatch.Folder{Path: "/", Is: top}, path, 1<<20)
 		require.ErrorContains(t, err, "is a file of the kernel", path)
 	}
 }

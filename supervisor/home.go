@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"orchestrator/supervisor/child"
 )
 
 // A Home is the locked state directory of one orchestrator. The kernel releases the lock when
@@ -292,7 +294,7 @@ func (h *Home) UserDir() (string, error) {
 // ClearUserDir removes what an earlier orchestrator has left in the folder for agents of other users.
 func (h *Home) ClearUserDir() {
 	if path := UserDir(h.Dir); ours(filepath.Dir(path)) == nil && ours(path) == nil {
-		_ = os.RemoveAll(path) // it follows no links
+		_ = child.RemoveAll(path)
 	}
 }
 

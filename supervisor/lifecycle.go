@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"time"
 
@@ -158,6 +159,21 @@ func (sr *startRequest) environ(ctx context.Context) ([]string, error) {
 	return env, err
 }
 
+// folder returns the folder from which files are read for the run. There is none for another program,
+// or if it has files that are read for the agent but not by it. An agent that was confined by an earlier
+// program may have put another folder in its place since then.
+func (sr *startRequest) folder(user *child.User) dispatch.Folder {
+	f := dispatch.Folder{Path: sr.spec.Dir, Do: user.Do}
+	if sr.joined != nil || !sr.spec.Confine.MayReadAll(f.Path) || sr.handed != nil && sr.spec.Confine != nil {
+		return dispatch.Folder{}
+	}
+	_ = user.Do(func() (err error) { // a folder that is not there ends the start
+		f.Is, err = os.Stat(f.Path)
+		return err
+	})
+	return f
+}
+
 func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Process, error) {
 	env, err := sr.environ(ctx)
 	if err != nil {
@@ -167,11 +183,7 @@ func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Proce
 	if err != nil {
 		return nil, err
 	}
-	folder := dispatch.Folder{Path: sr.spec.Dir, Do: user.Do}
-	if sr.joined != nil || !sr.spec.Confine.MayReadAll(folder.Path) {
-		folder = dispatch.Folder{} // of another program, or with files that are read for the agent but not by it
-	}
-	l.dispatcher.House(sr.spec.Name, sr.run, folder)
+	l.dispatcher.House(sr.spec.Name, sr.run, sr.folder(user))
 	sr.listen(a)
 	if !sr.spec.Raw {
 		sr.channel = l.dispatcher.Channel(sr.spec.Name, sr.run, func(kind, text string, count int64) {

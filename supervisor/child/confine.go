@@ -172,7 +172,7 @@ func (h *Host) makeTemporary(u *User) (dir string, err error) {
 // removeTemporary removes the child's $TMPDIR.
 func (c *Child) removeTemporary() {
 	if c.temporary != "" {
-		_ = os.RemoveAll(c.temporary) // it follows no links
+		_ = RemoveAll(c.temporary)
 	}
 }
 

@@ -202,7 +202,7 @@ func (h *Host) ClearEarlier() (ended, survivors []Process) {
 	e := earlier{home: h.home, spare: ancestors(), met: make(map[identity]Process)}
 	inLeaves := e.clearLeaves(h.leafs)
 	survivors = e.clearMarked()
-	_ = os.RemoveAll(filepath.Join(h.home, temporaryDir))
+	_ = RemoveAll(filepath.Join(h.home, temporaryDir))
 	for _, p := range inLeaves {
 		if !slices.ContainsFunc(survivors, p.same) {
 			survivors = append(survivors, p)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -76,12 +77,40 @@ func (u *User) access(path string, mode uint32) error {
 // MayReplace reports whether the user may change a file or a folder, or put another in its place. The
 // user may do the latter if one of the folders around it can be changed.
 func (u *User) MayReplace(path string) bool {
-	may := true
-	_ = u.Do(func() error { // without an answer the user may
-		may = u.mayReplace(path) || u.mayReplace(resolve(path))
+	ways, linked := []string{path}, true // with the links on them followed one by one, by root
+	for linked && len(ways) <= maxLinks {
+		if path, linked = followLink(path); linked {
+			ways = append(ways, path)
+		}
+	}
+	may := linked // a circle of links has no place
+	err := u.Do(func() error {
+		may = may || slices.ContainsFunc(ways, u.mayReplace)
 		return nil
 	})
-	return may
+	return may || err != nil
+}
+
+// maxLinks is how many links the kernel follows on the way to a file.
+const maxLinks = 40
+
+// followLink returns a path with the first link on it replaced by its target, and whether there is one.
+func followLink(path string) (string, bool) {
+	path = filepath.Clean(path)
+	for at := 1; at <= len(path); at++ {
+		if at < len(path) && path[at] != '/' {
+			continue
+		}
+		target, err := os.Readlink(path[:at])
+		if err != nil {
+			continue
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path[:at]), target)
+		}
+		return filepath.Join(target, path[at:]), true
+	}
+	return path, false
 }
 
 // mayReplace is MayReplace for a path whose links are only looked at themselves.

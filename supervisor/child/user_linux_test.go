@@ -246,7 +246,12 @@ func TestMayReplace(t *testing.T) {
 	put("closed/file", 0o666, 0)
 	require.NoError(t, os.Symlink(at("roots/file"), at("theirs/link")))
 	require.NoError(t, os.Symlink(at("theirs/file"), at("roots/link")))
+	require.NoError(t, os.Symlink("../theirs/way", at("roots/detour"))) // over a link of the user
+	require.NoError(t, os.Symlink(at("roots"), at("theirs/way")))
+	require.NoError(t, os.Symlink(at("theirs/file"), at("closed/link")))
+	require.NoError(t, os.Symlink("circle", at("closed/circle")))
 	for name, want := range map[string]bool{
+		"roots/detour/file": true, "closed/link": true, "closed/circle": true,
 		"roots": false, "roots/file": false, "roots/absent": false, "roots/open": true, "roots/theirs": true, "roots/link": true,
 		"sticky/file": false, "sticky/absent": true, "sticky": true,
 		"open/inner/file": true, "theirs": true, "theirs/file": true, "theirs/link": true,

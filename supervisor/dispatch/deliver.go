@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -48,7 +49,8 @@ func (r *recipients) open(agent, run string, mail *stdin.Mailbox) {
 
 // A Folder is where a run of an agent works, and how its files are read for the agent.
 type Folder struct {
-	Path string // "" if it is not known
+	Path string      // "" if it is not known
+	Is   os.FileInfo // the folder when the run was started: the agent may have put another in its place
 	// Do calls a function with the rights that the agent has to files; nil: with those of this process.
 	Do func(func() error) error
 }
