@@ -305,8 +305,8 @@ agent "victim" {
 	l.up("--json")
 	pids := l.waitForPIDs(2, "work/pids")
 	waitForThat(t, "the socket", func() bool {
-		_, err := os.Stat(l.path("work/victim"))
-		return err == nil && len(l.socketOf("victim")) > 0
+		text, err := os.ReadFile(l.path("work/victim"))
+		return err == nil && strings.HasSuffix(string(text), "\n") // the shell makes the file before it writes
 	})
 	folder := filepath.Dir(l.socketOf("victim"))
 	l.signal(syscall.SIGKILL)
