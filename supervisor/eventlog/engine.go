@@ -1,0 +1,175 @@
+package eventlog
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"orchestrator/wire"
+)
+
+// An Engine keeps the entries of a log that several hubs share. They are numbered from 1 without a
+// hole, and never change. Its methods may be called concurrently.
+type Engine interface {
+	// Put adds an entry after entry at, and returns its number when it is durable. It asks until the
+	// outcome is known, however long that takes. It fails with ErrBehind if another entry is there,
+	// and with fs.ErrClosed after Close; then the entry may or may not be there.
+	Put(at int64, e Entry) (int64, error)
+
+	// Get calls see for the entries after entry at, in order, up to one that was the last when Get
+	// began or a later one. It ends with the first error of see.
+	Get(ctx context.Context, at int64, see func(n int64, e Entry) error) error
+
+	// End returns the number of the last entry, or 0. It is never less than one that Put returned to
+	// any hub before.
+	End(ctx context.Context) (int64, error)
+
+	// First returns the First of an entry.
+	First(ctx context.Context, n int64) (int64, error)
+
+	// Most returns how many bytes an entry may have in the form of Entry.Append.
+	Most() int
+
+	// Vacant reports whether no hub says that it is at work. The answer may be wrong. If a hub says
+	// nothing for a while, Vacant returns ErrSilent.
+	Vacant(ctx context.Context) (bool, error)
+
+	// Serve says that this hub is at work, until Close or until the returned function is called.
+	Serve() (end func(), err error)
+
+	// Close ends all calls.
+	Close() error
+}
+
+var (
+	// ErrBehind reports that another entry is where Put should add one.
+	ErrBehind = errors.New("another hub has written to the log")
+
+	// ErrSilent reports that a hub should be at work and does not say so.
+	ErrSilent = errors.New("the hub at work does not answer")
+)
+
+// An Entry is a batch of facts in a shared log, or a part of one. The batch counts with its last part.
+type Entry struct {
+	First    int64  // the number of the batch's first fact
+	Count    int    // how many facts the batch has
+	Part, Of int    // this is part Part of Of, from 1
+	Before   uint32 // the sum of the chain before the batch
+	Body     []byte // a part of the text of the batch
+}
+
+// An entry begins with its format and a checksum of the rest.
+const (
+	entryFormat = 1
+	entryHead   = 1 + 4
+	entryRoom   = entryHead + 5*binary.MaxVarintLen64 // for what is not the body
+)
+
+// Append appends the entry in the form that engines store.
+func (e *Entry) Append(b []byte) []byte {
+	begin := len(b)
+	b = append(b, entryFormat, 0, 0, 0, 0)
+	for _, n := range []uint64{uint64(e.First), uint64(e.Count), uint64(e.Part), uint64(e.Of), uint64(e.Before)} {
+		b = binary.AppendUvarint(b, n)
+	}
+	b = append(b, e.Body...)
+	binary.LittleEndian.PutUint32(b[begin+1:], crc32.Checksum(b[begin+entryHead:], castagnoli()))
+	return b
+}
+
+// ReadEntry is the inverse of Append. The entry refers to the text.
+func ReadEntry(text []byte) (Entry, error) {
+	switch {
+	case len(text) < entryHead:
+		return Entry{}, errors.New("an entry is cut off")
+	case text[0] != entryFormat:
+		return Entry{}, fmt.Errorf("an entry has the format %d, and this program knows %d: was it written by a newer version?", text[0], entryFormat)
+	case crc32.Checksum(text[entryHead:], castagnoli()) != binary.LittleEndian.Uint32(text[1:]):
+		return Entry{}, errors.New("the checksum of an entry is wrong")
+	}
+	r := reader{text: text[entryHead:]}
+	e := Entry{First: r.number(), Count: int(r.number()), Part: int(r.number()), Of: int(r.number()), Before: uint32(r.number())}
+	e.Body = r.text
+	if r.short || e.First < 1 || e.Count < 1 || e.Part < 1 || e.Part > e.Of {
+		return Entry{}, errors.New("an entry makes no sense")
+	}
+	return e, nil
+}
+
+// appendBatch appends the text of a batch.
+func appendBatch(b []byte, batch []wire.Record) []byte {
+	for i := range batch {
+		r := &batch[i]
+		b = binary.AppendVarint(b, r.At.UnixMilli())
+		for _, s := range []string{r.From, r.To, r.Topic, r.Kind, r.Key, r.Correlation} {
+			b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
+		}
+		b = binary.AppendVarint(b, r.ReplyTo)
+		b = append(binary.AppendUvarint(b, uint64(len(r.Payload))), r.Payload...)
+	}
+	return b
+}
+
+// readBatch is the inverse of appendBatch, for n facts after number last.
+func readBatch(text []byte, last int64, n int) ([]wire.Record, error) {
+	const least = 9 // bytes of a fact
+	r := reader{text: text}
+	if n > len(text)/least {
+		return nil, errors.New("a batch is shorter than its entry says")
+	}
+	batch := make([]wire.Record, n)
+	for i := range batch {
+		b := &batch[i]
+		b.Seq, b.At = last+int64(i)+1, time.UnixMilli(r.signed()).UTC()
+		for _, s := range []*string{&b.From, &b.To, &b.Topic, &b.Kind, &b.Key, &b.Correlation} {
+			*s = string(r.bytes())
+		}
+		b.ReplyTo = r.signed()
+		if payload := r.bytes(); len(payload) > 0 {
+			b.Payload = payload
+		}
+	}
+	if r.short || len(r.text) > 0 {
+		return nil, errors.New("a batch does not have the facts that its entry says")
+	}
+	return batch, nil
+}
+
+// A reader reads values from the front of a text.
+type reader struct {
+	text  []byte
+	short bool // the text ended too early
+}
+
+func (r *reader) number() int64 {
+	n, size := binary.Uvarint(r.text)
+	return r.took(int64(n), size)
+}
+
+func (r *reader) signed() int64 {
+	n, size := binary.Varint(r.text)
+	return r.took(n, size)
+}
+
+func (r *reader) took(n int64, size int) int64 {
+	if size <= 0 {
+		r.short, r.text = true, nil
+		return 0
+	}
+	r.text = r.text[size:]
+	return n
+}
+
+func (r *reader) bytes() []byte {
+	n := r.number()
+	if n < 0 || n > int64(len(r.text)) {
+		r.short, r.text = true, nil
+		return nil
+	}
+	b := r.text[:n:n]
+	r.text = r.text[n:]
+	return b
+}
