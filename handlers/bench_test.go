@@ -307,7 +307,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	b.Run("restore", func(b *testing.B) {
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
-			_, _ = Restore(Rules{}, text)
+			_, _ = Restore(Rules{}, text, nil)
 		}
 	})
 }

@@ -349,7 +349,7 @@ func FuzzRestore(f *testing.F) {
 		p.play(line)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, ok := Restore(Rules{}, text)
+		s, ok := Restore(Rules{}, text, nil)
 		if !ok {
 			return
 		}

@@ -92,7 +92,7 @@ func TestForeignSnapshots(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NotEqual(t, whole, text)
-			_, ok := Restore(Rules{}, []byte(text))
+			_, ok := Restore(Rules{}, []byte(text), nil)
 			require.False(t, ok)
 		})
 	}
