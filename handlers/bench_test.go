@@ -267,7 +267,7 @@ func BenchmarkApply(b *testing.B) {
 	for b.Loop() {
 		s := New(Rules{})
 		for i := range records {
-			if err := s.Apply(records[i]); err != nil {
+			if err := s.Apply(nil, records[i]); err != nil {
 				b.Fatal(err)
 			}
 		}

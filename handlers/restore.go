@@ -16,11 +16,11 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A Spread calls do for parts of the numbers below n, until each was in one part. It may make these
-// calls at the same time. A nil Spread makes one call.
-type Spread func(n int, do func(from, to int))
+// A spread calls do for parts of the numbers below n, until each was in one part. It may make these
+// calls at the same time. A nil spread makes one call.
+type spread func(n int, do func(from, to int))
 
-func (s Spread) over(n int, do func(from, to int)) {
+func (s spread) over(n int, do func(from, to int)) {
 	if s == nil {
 		do(0, n)
 		return
@@ -33,7 +33,7 @@ const together = 2048
 
 // Restore returns the State in a snapshot. It reports false if the snapshot cannot be used, for
 // instance because another version wrote it.
-func Restore(rules Rules, text []byte, spread Spread) (*State, bool) {
+func Restore(rules Rules, text []byte, spread spread) (*State, bool) {
 	var kept snapshot
 	s := restoring{State: New(rules)}
 	var waiting []wire.Raw
@@ -63,26 +63,7 @@ func Restore(rules Rules, text []byte, spread Spread) (*State, bool) {
 	for i := range kept.Agents {
 		s.restoreAgent(&kept.Agents[i])
 	}
-	for _, k := range s.tasks.list {
-		for _, actor := range k.owners() {
-			s.tasks.owns(actor, k)
-		}
-		s.count(k, +1)
-		if !k.view.State.Final() {
-			s.agents.opened(k, +1)
-		}
-		s.tasks.enqueue(k)
-		d := k.delegation()
-		if d == nil {
-			continue
-		}
-		if !k.view.State.Final() {
-			s.agents.handsOn(k, +1)
-		}
-		if a := s.agents.byID[agentOf(k.view.SubmittedBy)]; a != nil && d.owed {
-			a.owed = append(a.owed, d)
-		}
-	}
+	s.restoreDuties()
 	for _, a := range s.agents.order {
 		s.addIdle(a)
 	}
@@ -96,6 +77,30 @@ func Restore(rules Rules, text []byte, spread Spread) (*State, bool) {
 		s.restoreQuestion(&kept.Questions[i])
 	}
 	return s.State, !s.broken
+}
+
+// restoreDuties restores what is derived from tasks: who owns, holds and awaits them.
+func (r *restoring) restoreDuties() {
+	for _, k := range r.tasks.list {
+		for _, actor := range k.owners() {
+			r.tasks.owns(actor, k)
+		}
+		r.count(k, +1)
+		if !k.view.State.Final() {
+			r.agents.opened(k, +1)
+		}
+		r.tasks.enqueue(k)
+		d := k.delegation()
+		if d == nil {
+			continue
+		}
+		if !k.view.State.Final() {
+			r.agents.handsOn(k, +1)
+		}
+		if a := r.agents.byID[agentOf(k.view.SubmittedBy)]; a != nil && d.owed {
+			a.owed = append(a.owed, d)
+		}
+	}
 }
 
 // restoreArchive restores what is known of archived tasks, and which are to be archived next.
@@ -161,7 +166,7 @@ func (r *restoring) named(ids []string) []*task {
 }
 
 // readTasks reads tasks and adds them to the State.
-func (r *restoring) readTasks(texts []wire.Raw, spread Spread) error {
+func (r *restoring) readTasks(texts []wire.Raw, spread spread) error {
 	read, failed := make([]snapshotTask, len(texts)), make([]error, len(texts))
 	spread.over(len(texts), func(from, to int) {
 		var room []object.Member

@@ -250,11 +250,9 @@ func (e *UnknownKindError) Error() string {
 	return fmt.Sprintf("record %d is of the kind %q, which this version does not know", e.Seq, e.Kind)
 }
 
-// Apply applies a record of an earlier run. Records must come in order, without gaps.
-func (s *State) Apply(r wire.Record) error { return ApplyAll(s, []wire.Record{r}, nil) }
-
-// ApplyAll applies records like Apply. It uses spread to read them.
-func ApplyAll(s *State, records []wire.Record, spread Spread) error {
+// Apply applies records of an earlier run, which it reads with spread. They must come in order,
+// without gaps.
+func (s *State) Apply(spread spread, records ...wire.Record) error {
 	for all := range slices.Chunk(records, together) {
 		read, failed := make([]fact, len(all)), make([]error, len(all))
 		spread.over(len(all), func(from, to int) {

@@ -181,11 +181,11 @@ func (p *player) requireReplay() {
 
 func (p *player) replayed() *State {
 	s := New(p.rules)
-	require.NoError(p.t, ApplyAll(s, p.records, backwards))
+	require.NoError(p.t, s.Apply(backwards, p.records...))
 	return s
 }
 
-// backwards is a Spread that makes the last call first.
+// backwards is a spread that makes the last call first.
 func backwards(n int, do func(from, to int)) {
 	do(n/2, n)
 	do(0, n/2)

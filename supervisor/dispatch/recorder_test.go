@@ -66,7 +66,7 @@ func TestStateIsKeptWithManyTasks(t *testing.T) {
 		require.True(t, ok)
 		for r, err := range record.Records(t.Context(), seq) {
 			require.NoError(t, err)
-			require.NoError(t, copied.Apply(r))
+			require.NoError(t, copied.Apply(nil, r))
 		}
 		want, err := d.state.Snapshot().Text()
 		require.NoError(t, err)

@@ -125,19 +125,19 @@ func replay(ctx context.Context, record Record, rules handlers.Rules) (*handlers
 			return nil, from, err
 		}
 		if facts, size = append(facts, r), size+len(r.Payload); len(facts) == cap(facts) || size > factBytes {
-			if err := handlers.ApplyAll(state, facts, onAllCores); err != nil {
+			if err := state.Apply(onAllCores, facts...); err != nil {
 				return nil, from, err
 			}
 			facts, size = facts[:0], 0
 		}
 	}
-	if err := handlers.ApplyAll(state, facts, onAllCores); err != nil {
+	if err := state.Apply(onAllCores, facts...); err != nil {
 		return nil, from, err
 	}
 	return state, from, ctx.Err()
 }
 
-// onAllCores is a handlers.Spread.
+// onAllCores calls do for parts of the numbers below n, one for each core.
 func onAllCores(n int, do func(from, to int)) {
 	var parts sync.WaitGroup
 	cores := runtime.GOMAXPROCS(0)
