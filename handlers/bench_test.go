@@ -267,7 +267,7 @@ func BenchmarkApply(b *testing.B) {
 	for b.Loop() {
 		s := New(Rules{})
 		for i := range records {
-			if err := s.Apply(records[i]); err != nil {
+			if err := s.Apply(nil, records[i]); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -307,7 +307,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	b.Run("restore", func(b *testing.B) {
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
-			_, _ = Restore(Rules{}, text)
+			_, _ = Restore(Rules{}, text, nil)
 		}
 	})
 }

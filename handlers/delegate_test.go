@@ -185,7 +185,7 @@ func TestForeignDelegation(t *testing.T) {
 		{events.TaskRetried, `{"task":"t-1"}`, "it does not say why"},
 		{events.TaskRetried, `{"task":"` + plain + `","error":{}}`, "was not handed on"},
 	} {
-		err := p.state.Apply(wire.Record{Seq: p.state.Seq() + 1, At: beginning, Kind: test.kind, Payload: []byte(test.payload)})
+		err := p.state.Apply(nil, wire.Record{Seq: p.state.Seq() + 1, At: beginning, Kind: test.kind, Payload: []byte(test.payload)})
 		require.ErrorContains(t, err, test.why, "%s %s", test.kind, test.payload)
 		require.Equal(t, before, spelled(t, p.state))
 	}

@@ -42,7 +42,7 @@ func FuzzHandle(f *testing.F) {
 		}
 		shadow := New(Rules{KeepFinished: 2, KeepClosed: 1, Archive: true})
 		for _, r := range z.records {
-			require.NoError(t, shadow.Apply(r))
+			require.NoError(t, shadow.Apply(nil, r))
 			_ = Tell(r)
 		}
 		text := spelled(t, z.state)
@@ -266,7 +266,7 @@ func FuzzApply(f *testing.F) {
 				z.address(&r)
 			}
 			_ = Tell(r)
-			if s.Apply(r) == nil {
+			if s.Apply(nil, r) == nil {
 				applied++
 			}
 		}
@@ -349,7 +349,7 @@ func FuzzRestore(f *testing.F) {
 		p.play(line)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, ok := Restore(Rules{}, text)
+		s, ok := Restore(Rules{}, text, nil)
 		if !ok {
 			return
 		}

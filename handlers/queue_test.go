@@ -216,7 +216,7 @@ func (c *crowded) finish(id string) Outcome {
 func (c *crowded) requireReplay() {
 	again := New(c.state.rules)
 	for _, r := range c.records {
-		require.NoError(c.t, again.Apply(r))
+		require.NoError(c.t, again.Apply(nil, r))
 	}
 	require.Equal(c.t, c.state.Counts(), again.Counts())
 	last := c.state.tasks.list[len(c.state.tasks.list)-1].snapshot()

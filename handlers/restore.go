@@ -16,18 +16,38 @@ import (
 	"orchestrator/wire/object"
 )
 
+// A spread calls do for parts of the numbers below n, until each was in one part. It may make these
+// calls at the same time. A nil spread makes one call.
+type spread func(n int, do func(from, to int))
+
+func (s spread) over(n int, do func(from, to int)) {
+	if s == nil {
+		do(0, n)
+		return
+	}
+	s(n, do)
+}
+
+// together is how many tasks or facts are read before they are applied.
+const together = 2048
+
 // Restore returns the State in a snapshot. It reports false if the snapshot cannot be used, for
 // instance because another version wrote it.
-func Restore(rules Rules, text []byte) (*State, bool) {
+func Restore(rules Rules, text []byte, spread spread) (*State, bool) {
 	var kept snapshot
 	s := restoring{State: New(rules)}
-	kept.Tasks.Read = func(task wire.Raw) error {
-		if len(s.tasks.list) == 0 {
-			s.tasks.reserve(min(kept.Count, len(text)/len(task)))
+	var waiting []wire.Raw
+	kept.Tasks.Read = func(task wire.Raw) (err error) {
+		if !kept.known() { // the version stands before the tasks
+			return errors.New("the snapshot is of another version")
 		}
-		return s.readTask(task, kept.Version)
+		if waiting = append(waiting, task); len(waiting) == together {
+			s.tasks.reserve(min(kept.Count, len(text)/len(task)))
+			err, waiting = s.readTasks(waiting, spread), waiting[:0]
+		}
+		return err
 	}
-	if err := object.DecodeOwn(text, &kept); err != nil || !kept.known() {
+	if err := object.DecodeOwn(text, &kept); err != nil || !kept.known() || s.readTasks(waiting, spread) != nil {
 		return nil, false
 	}
 	s.seq, s.stopping, s.questions.numbered = kept.Seq, kept.Stopping, kept.Numbered
@@ -43,26 +63,7 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 	for i := range kept.Agents {
 		s.restoreAgent(&kept.Agents[i])
 	}
-	for _, k := range s.tasks.list {
-		for _, actor := range k.owners() {
-			s.tasks.owns(actor, k)
-		}
-		s.count(k, +1)
-		if !k.view.State.Final() {
-			s.agents.opened(k, +1)
-		}
-		s.tasks.enqueue(k)
-		d := k.delegation()
-		if d == nil {
-			continue
-		}
-		if !k.view.State.Final() {
-			s.agents.handsOn(k, +1)
-		}
-		if a := s.agents.byID[agentOf(k.view.SubmittedBy)]; a != nil && d.owed {
-			a.owed = append(a.owed, d)
-		}
-	}
+	s.restoreDuties()
 	for _, a := range s.agents.order {
 		s.addIdle(a)
 	}
@@ -76,6 +77,30 @@ func Restore(rules Rules, text []byte) (*State, bool) {
 		s.restoreQuestion(&kept.Questions[i])
 	}
 	return s.State, !s.broken
+}
+
+// restoreDuties restores what is derived from tasks: who owns, holds and awaits them.
+func (r *restoring) restoreDuties() {
+	for _, k := range r.tasks.list {
+		for _, actor := range k.owners() {
+			r.tasks.owns(actor, k)
+		}
+		r.count(k, +1)
+		if !k.view.State.Final() {
+			r.agents.opened(k, +1)
+		}
+		r.tasks.enqueue(k)
+		d := k.delegation()
+		if d == nil {
+			continue
+		}
+		if !k.view.State.Final() {
+			r.agents.handsOn(k, +1)
+		}
+		if a := r.agents.byID[agentOf(k.view.SubmittedBy)]; a != nil && d.owed {
+			a.owed = append(a.owed, d)
+		}
+	}
 }
 
 // restoreArchive restores what is known of archived tasks, and which are to be archived next.
@@ -99,9 +124,9 @@ func (r *restoring) restoreArchive(kept *snapshot) {
 	}
 }
 
-// reserve makes room for n tasks at once.
+// reserve makes room for n tasks at once, before the first of them.
 func (t *tasks) reserve(n int) {
-	if n > 0 {
+	if n > 0 && len(t.list) == 0 {
 		t.byID, t.list, t.nodes = make(map[string]*task, n), make(queue.List[*task], 0, n), make([]*task, 0, n)
 	}
 }
@@ -140,17 +165,22 @@ func (r *restoring) named(ids []string) []*task {
 	return tasks
 }
 
-func (r *restoring) readTask(text wire.Raw, version int) (err error) {
-	var t snapshotTask
-	if of := (snapshot{Version: version}); !of.known() { // it stands before the tasks
-		return errors.New("the snapshot is of another version")
+// readTasks reads tasks and adds them to the State.
+func (r *restoring) readTasks(texts []wire.Raw, spread spread) error {
+	read, failed := make([]snapshotTask, len(texts)), make([]error, len(texts))
+	spread.over(len(texts), func(from, to int) {
+		var room []object.Member
+		for i := from; i < to; i++ {
+			if !read[i].readPlain(texts[i], &room) {
+				read[i] = snapshotTask{}
+				failed[i] = object.DecodeOwn(texts[i], &read[i])
+			}
+		}
+	})
+	for i := range read {
+		r.restoreTask(&read[i])
 	}
-	if !t.readPlain(text, &r.room) {
-		t = snapshotTask{}
-		err = object.DecodeOwn(text, &t)
-	}
-	r.restoreTask(&t)
-	return err
+	return errors.Join(failed...)
 }
 
 func (r *restoring) restoreTask(kept *snapshotTask) {

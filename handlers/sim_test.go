@@ -130,7 +130,7 @@ func (s *slowSnapshot) look(w *world, size int) {
 	part, done, err := s.snapshot.Next(size)
 	require.NoError(w.t, err)
 	if s.text = append(s.text, part...); done {
-		again, ok := Restore(w.rules, s.text)
+		again, ok := Restore(w.rules, s.text, backwards)
 		require.True(w.t, ok)
 		requireSameText(w.t, s.want, spelled(w.t, again))
 		w.saw["a snapshot that took a while"]++

@@ -39,7 +39,6 @@ type State struct {
 
 	turn    turn // the current one, reused
 	outcome Outcome
-	room    []object.Member // for reading
 }
 
 // agents holds all known agents.
@@ -251,14 +250,33 @@ func (e *UnknownKindError) Error() string {
 	return fmt.Sprintf("record %d is of the kind %q, which this version does not know", e.Seq, e.Kind)
 }
 
-// Apply applies a record of an earlier run. Records must come in order, without gaps.
-func (s *State) Apply(r wire.Record) error {
+// Apply applies records of an earlier run, which it reads with spread. They must come in order,
+// without gaps.
+func (s *State) Apply(spread spread, records ...wire.Record) error {
+	for all := range slices.Chunk(records, together) {
+		read, failed := make([]fact, len(all)), make([]error, len(all))
+		spread.over(len(all), func(from, to int) {
+			var room []object.Member
+			for i := from; i < to; i++ {
+				read[i], failed[i] = decode(&all[i], &room)
+			}
+		})
+		for i := range all {
+			if failed[i] != nil {
+				return failed[i]
+			}
+			if err := follow(s, read[i], &all[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// follow applies a fact of an earlier run.
+func follow(s *State, f fact, r *wire.Record) error {
 	if r.Seq != s.seq+1 {
 		return fmt.Errorf("record %d follows record %d", r.Seq, s.seq)
-	}
-	f, err := decode(&r, &s.room)
-	if err != nil {
-		return err
 	}
 	if c, ok := f.(checked); ok {
 		if err := c.check(s); err != nil {
@@ -266,7 +284,7 @@ func (s *State) Apply(r wire.Record) error {
 		}
 	}
 	s.seq = r.Seq
-	take(s, f, &r)
+	take(s, f, r)
 	s.tasks.archive.missing = s.tasks.archive.missing[:0]
 	s.tasks.required.looked() // the consequences are in later records
 	s.sessions.looked()

@@ -48,7 +48,7 @@ func TestForeignRecords(t *testing.T) {
 			require.Equal(t, task, p.task("one").view.ID)
 			before := spelled(t, p.state)
 			seq := p.state.Seq()
-			err := p.state.Apply(wire.Record{Seq: seq + 1, At: beginning, Kind: test.kind, Payload: []byte(test.payload)})
+			err := p.state.Apply(nil, wire.Record{Seq: seq + 1, At: beginning, Kind: test.kind, Payload: []byte(test.payload)})
 			require.ErrorContains(t, err, test.why)
 			require.ErrorContains(t, err, fmt.Sprintf("record %d", seq+1))
 			require.Equal(t, before, spelled(t, p.state))
@@ -60,7 +60,7 @@ func TestForeignRecords(t *testing.T) {
 func TestGap(t *testing.T) {
 	p := atWork(t)
 	for _, seq := range []int64{0, p.state.Seq(), p.state.Seq() + 2} {
-		err := p.state.Apply(wire.Record{Seq: seq, Kind: events.OrchestratorStarted, Payload: []byte(`{"text":""}`)})
+		err := p.state.Apply(nil, wire.Record{Seq: seq, Kind: events.OrchestratorStarted, Payload: []byte(`{"text":""}`)})
 		require.ErrorContains(t, err, "follows record")
 	}
 }
@@ -92,7 +92,7 @@ func TestForeignSnapshots(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NotEqual(t, whole, text)
-			_, ok := Restore(Rules{}, []byte(text))
+			_, ok := Restore(Rules{}, []byte(text), nil)
 			require.False(t, ok)
 		})
 	}

@@ -157,7 +157,7 @@ func spelled(t testing.TB, s *State) string {
 }
 
 func restored(t testing.TB, rules Rules, text string) *State {
-	s, ok := Restore(rules, []byte(text))
+	s, ok := Restore(rules, []byte(text), nil)
 	require.True(t, ok, "%s", text)
 	requireSameText(t, text, spelled(t, s))
 	return s
@@ -181,10 +181,14 @@ func (p *player) requireReplay() {
 
 func (p *player) replayed() *State {
 	s := New(p.rules)
-	for _, r := range p.records {
-		require.NoError(p.t, s.Apply(r))
-	}
+	require.NoError(p.t, s.Apply(backwards, p.records...))
 	return s
+}
+
+// backwards is a spread that makes the last call first.
+func backwards(n int, do func(from, to int)) {
+	do(n/2, n)
+	do(0, n/2)
 }
 
 // show writes an outcome.

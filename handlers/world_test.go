@@ -263,7 +263,7 @@ func (w *world) hearQuestion(r *wire.Record) {
 func (w *world) hearRecord(r *wire.Record) {
 	fmt.Fprintln(w.voice, r.Seq, r.At, r.From, r.To, r.Kind, r.Correlation, r.Topic, r.ReplyTo, r.Key)
 	w.voice.Write(r.Payload)
-	err := w.shadow.Apply(*r)
+	err := w.shadow.Apply(nil, *r)
 	w.must(err == nil, "%v", err)
 	w.saw[r.Kind]++
 	if r.Kind == events.TaskArchived {

@@ -45,7 +45,7 @@ func replayed(t *testing.T, facts []wire.Record) *handlers.State {
 	t.Helper()
 	s := handlers.New(handlers.Rules{})
 	for _, r := range facts {
-		require.NoError(t, s.Apply(r))
+		require.NoError(t, s.Apply(nil, r))
 	}
 	return s
 }

@@ -202,7 +202,7 @@ var bounds = map[string][]string{
 	"`artifacts`": {"supervisor.artifacts.firm", "supervisor.artifacts.claims", "supervisor.artifacts.recent"}, // 256 folders, and content of open requests
 	"one message": {
 		"handlers.Input.Absent", "handlers.Input.Archived", "handlers.Letter.Pages", "handlers.Outcome.Letters", "handlers.Outcome.Missing", "handlers.Outcome.Records",
-		"handlers.State.room", "handlers.archive.absent", "handlers.archive.guests", "handlers.archive.missing", "handlers.delegations.fresh", "handlers.delegations.look",
+		"handlers.archive.absent", "handlers.archive.guests", "handlers.archive.missing", "handlers.delegations.fresh", "handlers.delegations.look",
 		"handlers.requirementQueue.order", "handlers.sessionSaid.Notes", "handlers.sessions.fresh", "handlers.taskQueue.fresh", "handlers.taskQueue.key",
 		"handlers.turn.announcements", "handlers.turn.closed", "handlers.turn.departed", "handlers.turn.lostTasks", "handlers.turn.pages",
 		"handlers/history.ArchivedPage.Created", "handlers/history.Page.Inputs", "handlers/history.Page.Notes", "handlers/history.Page.Parts",

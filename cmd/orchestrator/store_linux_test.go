@@ -25,6 +25,16 @@ agent "only" {
 }
 `
 
+// lastsUntilTold has an agent that keeps an orchestrator from ending until the file "go" is there.
+const lastsUntilTold = `
+agent "only" {
+  command = ["sh", "-c", "trap '' TERM; cat >/dev/null; until [ -e go ]; do sleep 0.05; done"]
+  stop {
+    grace = "5m"
+  }
+}
+`
+
 // An orchestrator whose state directory, record or lock is deleted stops in order and reports
 // why. Meanwhile a second one can neither start nor kill its agents.
 func TestStateDirectoryDeleted(t *testing.T) {
@@ -32,10 +42,11 @@ func TestStateDirectoryDeleted(t *testing.T) {
 	for _, name := range []string{"", "lock", "events.db", "events.db-wal"} {
 		t.Run("state/"+name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t, onlyCat).up("--json")
+			s := newStage(t, lastsUntilTold).up("--json")
 			s.waitForEvents(1, events.AgentStarted, "only")
 			require.NoError(t, os.RemoveAll(filepath.Join(s.state(), name)))
 			_, stderr, code := s.call("up", "-d") // at once
+			s.write("go", "")
 			require.Equal(t, cli.ExitConflict, code, stderr)
 			require.NotContains(t, stderr, "had left running")
 			require.Equal(t, cli.ExitNo, s.await())

@@ -98,7 +98,8 @@ func noDescriptors(t *testing.T) (lift func()) {
 // count as empty.
 func TestTreeIsNotEmptyForWantOfDescriptors(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *Host) {
-		c := start(t, h, sh("setsid sleep 1000 & echo $!; read end"))
+		// It prints once it has left the group, which gets a signal without a look.
+		c := start(t, h, sh("setsid sh -c 'echo $$; exec sleep 1000' & read end"))
 		pid := c.firstPID(t)
 		lift := noDescriptors(t)
 		c.CloseStdin()

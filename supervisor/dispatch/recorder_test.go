@@ -62,11 +62,11 @@ func TestStateIsKeptWithManyTasks(t *testing.T) {
 		seq, text, err := record.Snapshot(t.Context())
 		require.NoError(t, err)
 		require.Less(t, seq, record.Last())
-		copied, ok := handlers.Restore(handlers.Rules{}, text)
+		copied, ok := handlers.Restore(handlers.Rules{}, text, nil)
 		require.True(t, ok)
 		for r, err := range record.Records(t.Context(), seq) {
 			require.NoError(t, err)
-			require.NoError(t, copied.Apply(r))
+			require.NoError(t, copied.Apply(nil, r))
 		}
 		want, err := d.state.Snapshot().Text()
 		require.NoError(t, err)

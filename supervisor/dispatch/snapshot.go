@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -98,6 +99,12 @@ func (d *Dispatcher) Restore(ctx context.Context) error {
 	return nil
 }
 
+// A restart applies facts when it has read so many of them, or so many bytes.
+const (
+	factsTogether = 2048
+	factBytes     = 4 << 20
+)
+
 // replay returns the State of a record. It also describes the snapshot from which it was built.
 func replay(ctx context.Context, record Record, rules handlers.Rules) (*handlers.State, result, error) {
 	var from result
@@ -106,21 +113,38 @@ func replay(ctx context.Context, record Record, rules handlers.Rules) (*handlers
 		return nil, from, fmt.Errorf("reading the kept state: %w", err)
 	}
 	state := handlers.New(rules)
-	if kept, ok := handlers.Restore(rules, text); seq > 0 && ok && kept.Seq() == seq {
+	if kept, ok := handlers.Restore(rules, text, onAllCores); seq > 0 && ok && kept.Seq() == seq {
 		state, from = kept, result{seq: seq, tasks: kept.Tasks()}
 	}
+	facts, size := make([]wire.Record, 0, factsTogether), 0
 	for r, err := range record.Records(ctx, state.Seq()) {
 		if removed, ok := errors.AsType[*wire.RemovedError](err); ok {
 			return nil, from, fmt.Errorf("the kept state cannot be read, and it was made of facts that are gone: %w", removed)
 		}
-		if err == nil {
-			err = state.Apply(r)
-		}
 		if err != nil {
 			return nil, from, err
 		}
+		if facts, size = append(facts, r), size+len(r.Payload); len(facts) == cap(facts) || size > factBytes {
+			if err := state.Apply(onAllCores, facts...); err != nil {
+				return nil, from, err
+			}
+			facts, size = facts[:0], 0
+		}
+	}
+	if err := state.Apply(onAllCores, facts...); err != nil {
+		return nil, from, err
 	}
 	return state, from, ctx.Err()
+}
+
+// onAllCores calls do for parts of the numbers below n, one for each core.
+func onAllCores(n int, do func(from, to int)) {
+	var parts sync.WaitGroup
+	cores := runtime.GOMAXPROCS(0)
+	for i := range cores {
+		parts.Go(func() { do(n*i/cores, n*(i+1)/cores) })
+	}
+	parts.Wait()
 }
 
 // takeSnapshot begins a snapshot when one is due, or at the end. It includes the batch that is about

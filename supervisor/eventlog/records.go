@@ -184,6 +184,10 @@ func (l *SQLite) load(seq int64) (state []byte, intact bool, err error) {
 	if err != nil || !found {
 		return nil, false, err
 	}
+	count, err := ask(l.reader, countParts, ofInt(seq))
+	if err != nil {
+		return nil, false, err
+	}
 	parts, err := l.reader.prepare(selectParts)
 	if err != nil {
 		return nil, false, err
@@ -192,7 +196,7 @@ func (l *SQLite) load(seq int64) (state []byte, intact bool, err error) {
 	if err := parts.query([]value{ofInt(seq)}); err != nil {
 		return nil, false, err
 	}
-	state, size, sum := []byte{}, partBytes, start
+	state, size, sum := make([]byte, 0, count*partBytes), partBytes, start // growing copies, and touches fresh memory again
 	for part := int64(0); ; part++ {
 		more, err := parts.next()
 		if err != nil || !more {

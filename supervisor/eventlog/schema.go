@@ -124,6 +124,7 @@ const (
 	selectEnd     = `SELECT seq FROM events ORDER BY seq DESC LIMIT 1`
 	selectTaker   = `SELECT seq FROM events WHERE actor_from = ?1 AND idempotency_key = ?2`
 	insertPart    = `INSERT INTO snapshots (seq, part, state, crc) VALUES (?1, ?2, ?3, ?4)`
+	countParts    = `SELECT count(*) FROM snapshots WHERE seq = ?1`
 	selectParts   = `SELECT part, state, crc FROM snapshots WHERE seq = ?1 ORDER BY part`
 	forgetState   = `DELETE FROM snapshots WHERE seq = ?1`
 	forgetStates  = `DELETE FROM snapshots WHERE seq NOT IN (SELECT DISTINCT seq FROM snapshots ORDER BY seq DESC LIMIT 2)`
