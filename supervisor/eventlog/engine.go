@@ -33,12 +33,15 @@ type Engine interface {
 	// Most returns how many bytes an entry may have in the form of Entry.Append.
 	Most() int
 
-	// Vacant reports whether no hub says that it is at work. The answer may be wrong. If a hub says
-	// nothing for a while, Vacant returns ErrSilent.
-	Vacant(ctx context.Context) (bool, error)
+	// Ask returns what the hub at work says of itself. It fails with ErrVacant if no hub is at work,
+	// and with ErrSilent if the one that should be does not answer. Each may be wrong.
+	Ask(ctx context.Context) (who []byte, err error)
 
 	// Serve says that this hub is at work, until Close or until the returned function is called.
-	Serve() (end func(), err error)
+	Serve(who []byte) (end func(), err error)
+
+	// Missing returns the hubs that this one cannot reach.
+	Missing() []string
 
 	// Close ends all calls.
 	Close() error
@@ -47,6 +50,9 @@ type Engine interface {
 var (
 	// ErrBehind reports that another entry is where Put should add one.
 	ErrBehind = errors.New("another hub has written to the log")
+
+	// ErrVacant reports that no hub says that it is at work.
+	ErrVacant = errors.New("no hub is at work")
 
 	// ErrSilent reports that a hub should be at work and does not say so.
 	ErrSilent = errors.New("the hub at work does not answer")

@@ -1,0 +1,27 @@
+// Package jetstream keeps the entries of a shared event log in a stream of NATS JetStream.
+//
+// Each hub has a NATS server in its process. The servers of all hubs are one cluster, which needs most
+// of them: two of three. The stream has a copy on each of up to three hubs, and a message is confirmed
+// when most copies are on the disk. That needs sync_interval always, which the server has only because
+// it is set here; with the default a power failure of all machines loses minutes.
+//
+// A server opens one port, for the other hubs. They prove that they know the team's credentials, and
+// use TLS between machines. Nobody else can connect: this process uses no port.
+//
+// # Writing
+//
+// An entry is a message that is only accepted after message N, which JetStream calls the expected last
+// sequence. An answer can be lost. So the same message, with the same id, is sent until its outcome is
+// known. A refusal proves nothing before the message at that place has been read from the stream's
+// leader: it may be our own, or it may not be there yet.
+//
+// # Reading
+//
+// Entries never change, so any server may be asked for them, in batches. Only the leader of the stream
+// is asked where it ends.
+//
+// # Elections
+//
+// The servers elect a new leader when they have not heard from it for 4 to 9 seconds. There is no
+// option for that, so elections.go sets the server's variables.
+package jetstream

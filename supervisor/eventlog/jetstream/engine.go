@@ -1,0 +1,255 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+
+	"orchestrator/supervisor/eventlog"
+)
+
+// Engine is an engine of a shared log. The server is in this process.
+type Engine struct {
+	options Options
+	server  *server.Server
+	conn    *nats.Conn
+	js      jetstream.JetStream
+	stream  jetstream.Stream
+
+	once   sync.Once
+	closed chan struct{}
+}
+
+var _ eventlog.Engine = (*Engine)(nil)
+
+// Times of questions. A server that does not answer within patience may be in an election; the
+// question is then asked again.
+const (
+	patience    = 500 * time.Millisecond
+	putPatience = time.Second
+	pause       = 50 * time.Millisecond
+	longestWait = 250 * time.Millisecond
+)
+
+func (e *Engine) name() string    { return "orchestrator-" + e.options.Log }
+func (e *Engine) subject() string { return "orchestrator." + e.options.Log + ".log" }
+func (e *Engine) seat() string    { return "orchestrator." + e.options.Log + ".hub" }
+
+// openStream opens the stream, and makes it if no hub has done so.
+func (e *Engine) openStream(ctx context.Context) error {
+	var err error
+	if e.js, err = jetstream.New(e.conn); err != nil {
+		return err
+	}
+	want := jetstream.StreamConfig{
+		Name: e.name(), Subjects: []string{e.subject()}, Storage: jetstream.FileStorage, Replicas: min(len(e.options.Peers), 3),
+		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, DenyDelete: true, DenyPurge: true, AllowDirect: true,
+		MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: maxEntry + 4<<10, Duplicates: 2 * time.Minute,
+	}
+	told := time.Now()
+	for wait := pause; ; wait = min(2*wait, longestWait) {
+		e.stream, err = within(ctx, 2*time.Second, func(ctx context.Context) (jetstream.Stream, error) {
+			found, err := e.js.Stream(ctx, want.Name)
+			if errors.Is(err, jetstream.ErrStreamNotFound) {
+				found, err = e.js.CreateStream(ctx, want)
+			}
+			return found, err
+		})
+		if err == nil {
+			return sameStream(e.stream.CachedInfo().Config, want)
+		}
+		if missing := e.Missing(); len(missing) > 0 && time.Since(told) > 2*time.Second {
+			told = time.Now()
+			e.options.Logger.Info("waiting for other hubs", "missing", strings.Join(missing, ", "))
+		}
+		if err := e.rest(ctx, wait); err != nil {
+			if missing := e.Missing(); len(missing) > 0 {
+				return fmt.Errorf("the hubs %s cannot be reached: %w", strings.Join(missing, ", "), err)
+			}
+			return err
+		}
+	}
+}
+
+// sameStream returns an error if a stream could lose entries.
+func sameStream(is, want jetstream.StreamConfig) error {
+	switch {
+	case is.Storage != want.Storage:
+		return errors.New("the stream of the shared log is not in files")
+	case is.Replicas < want.Replicas:
+		return fmt.Errorf("the stream of the shared log is on %d hubs, not on %d", is.Replicas, want.Replicas)
+	case !is.DenyDelete || !is.DenyPurge || is.Retention != want.Retention || is.MaxMsgs > 0 || is.MaxBytes > 0 || is.MaxAge > 0:
+		return errors.New("messages may be removed from the stream of the shared log")
+	}
+	return nil
+}
+
+// within calls do with a time limit.
+func within[T any](ctx context.Context, limit time.Duration, do func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return do(ctx)
+}
+
+// rest waits, and returns an error if there is nothing to wait for any more.
+func (e *Engine) rest(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-e.closed:
+		return fs.ErrClosed
+	}
+}
+
+// Put implements eventlog.Engine.
+func (e *Engine) Put(at int64, entry eventlog.Entry) (int64, error) {
+	ctx := context.Background()
+	m := &nats.Msg{Subject: e.subject(), Header: nats.Header{}, Data: entry.Append(nil)}
+	id := nuid.Next()
+	m.Header.Set(jetstream.MsgIDHeader, id)
+	m.Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatInt(at, 10))
+	for wait := pause; ; wait = min(2*wait, longestWait) {
+		ack, err := within(ctx, putPatience, func(ctx context.Context) (*jetstream.PubAck, error) {
+			return e.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
+		})
+		if err == nil {
+			if ack.Sequence != uint64(at)+1 {
+				return 0, fmt.Errorf("the shared log has put entry %d at %d", at+1, ack.Sequence)
+			}
+			return at + 1, nil
+		}
+		refused, isRefused := errors.AsType[*jetstream.APIError](err)
+		switch {
+		case isRefused && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence:
+			if holder, err := e.idAt(ctx, at+1); err == nil && holder == id {
+				return at + 1, nil
+			} else if err == nil && holder != "" {
+				return 0, eventlog.ErrBehind
+			}
+		case errors.Is(err, nats.ErrMaxPayload), isRefused && refused.Code >= 400 && refused.Code < 500 && refused.Code != 408 && refused.Code != 404:
+			return 0, fmt.Errorf("the shared log does not take an entry of %d bytes: %w", len(m.Data), err)
+		}
+		if err := e.rest(ctx, wait); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// idAt asks the leader of the stream for the id of an entry. It returns "" if there is none yet.
+func (e *Engine) idAt(ctx context.Context, n int64) (string, error) {
+	var answer struct {
+		Error   *jetstream.APIError `json:"error"`
+		Message *struct {
+			Header string `json:"hdrs"`
+		} `json:"message"`
+	}
+	reply, err := within(ctx, patience, func(ctx context.Context) (*nats.Msg, error) {
+		return e.conn.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+e.name(), fmt.Appendf(nil, `{"seq":%d}`, n))
+	})
+	if err == nil {
+		err = json.Unmarshal(reply.Data, &answer)
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case answer.Error != nil && answer.Error.Code == 404:
+		return "", nil
+	case answer.Error != nil:
+		return "", answer.Error
+	case answer.Message == nil:
+		return "", errors.New("an empty answer")
+	}
+	text, err := base64.StdEncoding.DecodeString(answer.Message.Header)
+	if err != nil {
+		return "", err
+	}
+	header, err := nats.DecodeHeadersMsg(text)
+	if err != nil {
+		return "", err
+	}
+	if id := header.Get(jetstream.MsgIDHeader); id != "" {
+		return id, nil
+	}
+	return "?", nil // another program has written it
+}
+
+// End implements eventlog.Engine. The leader of the stream answers.
+func (e *Engine) End(ctx context.Context) (int64, error) {
+	info, err := within(ctx, patience, func(ctx context.Context) (*jetstream.StreamInfo, error) { return e.stream.Info(ctx) })
+	if err != nil {
+		return 0, e.unknown("where the shared log ends", err)
+	}
+	return int64(info.State.LastSeq), nil
+}
+
+// unknown returns the error for a question without an answer.
+func (e *Engine) unknown(what string, err error) error {
+	select {
+	case <-e.closed:
+		return fs.ErrClosed
+	default:
+		return fmt.Errorf("asking %s: %w", what, err)
+	}
+}
+
+// First implements eventlog.Engine.
+func (e *Engine) First(ctx context.Context, n int64) (int64, error) {
+	var first int64
+	err := e.Get(ctx, n-1, func(_ int64, entry eventlog.Entry) error {
+		first = entry.First
+		return errEnough
+	})
+	if errors.Is(err, errEnough) {
+		return first, nil
+	}
+	if err == nil {
+		err = fmt.Errorf("the shared log has no entry %d", n)
+	}
+	return 0, err
+}
+
+var errEnough = errors.New("enough")
+
+// Most implements eventlog.Engine.
+func (e *Engine) Most() int { return maxEntry }
+
+// Ask implements eventlog.Engine.
+func (e *Engine) Ask(ctx context.Context) ([]byte, error) {
+	reply, err := within(ctx, patience, func(ctx context.Context) (*nats.Msg, error) {
+		return e.conn.RequestWithContext(ctx, e.seat(), nil)
+	})
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return nil, eventlog.ErrVacant
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		return nil, eventlog.ErrSilent
+	case err != nil:
+		return nil, e.unknown("which hub is at work", err)
+	}
+	return reply.Data, nil
+}
+
+// Serve implements eventlog.Engine.
+func (e *Engine) Serve(who []byte) (end func(), err error) {
+	s, err := e.conn.Subscribe(e.seat(), func(m *nats.Msg) { _ = m.Respond(who) })
+	if err != nil {
+		return nil, e.unknown("to answer as the hub at work", err)
+	}
+	return func() { _ = s.Unsubscribe() }, e.conn.FlushTimeout(putPatience)
+}

@@ -1,0 +1,256 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/supervisor/eventlog"
+	"orchestrator/wire"
+)
+
+// patient is how long a test waits for something that must happen.
+const patient = 3 * time.Minute
+
+// A cluster is three hubs in this process.
+type cluster struct {
+	t     *testing.T
+	peers []string
+	dirs  []string
+	hubs  []*Engine
+}
+
+// newCluster starts three servers.
+func newCluster(t *testing.T) *cluster {
+	c := &cluster{t: t, hubs: make([]*Engine, 3)}
+	for range 3 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer l.Close()
+		c.peers, c.dirs = append(c.peers, l.Addr().String()), append(c.dirs, t.TempDir())
+		require.NoError(t, l.Close())
+	}
+	t.Cleanup(func() {
+		for _, h := range c.hubs {
+			if h != nil {
+				require.NoError(t, h.Close())
+			}
+		}
+	})
+	c.start(0, 1, 2)
+	return c
+}
+
+// start starts the servers of some hubs at the same time, and waits until they have the stream.
+func (c *cluster) start(hubs ...int) {
+	ctx, cancel := context.WithTimeout(context.Background(), patient)
+	defer cancel()
+	var all sync.WaitGroup
+	failed := make([]error, len(c.hubs))
+	for _, i := range hubs {
+		all.Go(func() {
+			c.hubs[i], failed[i] = Start(ctx, Options{Node: c.peers[i], Peers: c.peers, Dir: c.dirs[i], Log: "team", Credentials: "s3cret"})
+		})
+	}
+	all.Wait()
+	require.NoError(c.t, errors.Join(failed...))
+}
+
+// open opens the log at a hub, with a copy in a new file.
+func (c *cluster) open(hub int) *eventlog.Shared {
+	s, err := eventlog.OpenShared(c.t.Context(), filepath.Join(c.t.TempDir(), "copy.db"), unclosed{c.hubs[hub]})
+	require.NoError(c.t, err)
+	c.t.Cleanup(func() { require.NoError(c.t, s.Close()) })
+	return s
+}
+
+// unclosed is an engine that goes on when a log is closed.
+type unclosed struct{ *Engine }
+
+func (unclosed) Close() error { return nil }
+
+// leader returns the hub that leads the stream.
+func (c *cluster) leader(ask int) int {
+	for end := time.Now().Add(patient); time.Now().Before(end); {
+		info, err := within(c.t.Context(), patience, func(ctx context.Context) (string, error) {
+			info, err := c.hubs[ask].stream.Info(ctx)
+			if err != nil || info.Cluster == nil {
+				return "", err
+			}
+			return info.Cluster.Leader, nil
+		})
+		for i, peer := range c.peers {
+			if err == nil && peer == info {
+				return i
+			}
+		}
+	}
+	require.Fail(c.t, "the stream has no leader")
+	return 0
+}
+
+func batch(from string, n, size int) []wire.Record {
+	facts := make([]wire.Record, size)
+	for i := range facts {
+		facts[i] = wire.Record{
+			At: time.UnixMilli(1_800_000_000_000).UTC(), From: from, Kind: "task.created", Key: fmt.Sprintf("%d-%d", n, i), Payload: fmt.Appendf(nil, `{"n":%d}`, n),
+		}
+	}
+	return facts
+}
+
+func factsOf(t *testing.T, l eventlog.Log) []wire.Record {
+	var all []wire.Record
+	for r, err := range l.Records(t.Context(), 0) {
+		require.NoError(t, err)
+		all = append(all, r)
+	}
+	return all
+}
+
+// One hub appends, the others follow. A hub that is behind appends nothing.
+func TestHubs(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	require.Empty(t, c.hubs[0].Missing())
+	a, b := c.open(0), c.open(1)
+	for n := range 20 {
+		require.NoError(t, a.Append(t.Context(), a.Last(), batch("a", n, 1+n%3)))
+	}
+	require.ErrorIs(t, b.Append(t.Context(), b.Last(), batch("b", 0, 2)), eventlog.ErrMoved)
+	require.Equal(t, factsOf(t, a), factsOf(t, b), "it has followed")
+	require.NoError(t, b.Append(t.Context(), b.Last(), batch("b", 0, 2)))
+	require.ErrorIs(t, a.Append(t.Context(), a.Last(), nil), eventlog.ErrMoved)
+	require.Equal(t, factsOf(t, b), factsOf(t, a))
+
+	huge := []wire.Record{{At: time.UnixMilli(0).UTC(), From: "a", Kind: "k", Payload: fmt.Appendf(nil, `"%0*d"`, 3*maxEntry, 0)}}
+	require.NoError(t, a.Append(t.Context(), a.Last(), huge), "in parts")
+	late := c.open(2)
+	require.NoError(t, late.Follow(t.Context(), nil))
+	require.Equal(t, factsOf(t, a), factsOf(t, late))
+}
+
+// Of hubs that append at once, one wins each number.
+func TestRace(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	const each = 10
+	logs := []*eventlog.Shared{c.open(0), c.open(1), c.open(2)}
+	var all sync.WaitGroup
+	for i, l := range logs {
+		all.Go(func() {
+			for n := 0; n < each; {
+				err := l.Append(t.Context(), l.Last(), batch(fmt.Sprint("hub", i), n, 2))
+				if err == nil {
+					n++
+				} else if !errors.Is(err, eventlog.ErrMoved) {
+					t.Errorf("hub %d: %v", i, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, l := range logs {
+		require.NoError(t, l.Follow(t.Context(), nil))
+		require.Len(t, factsOf(t, l), 3*each*2)
+		require.Equal(t, factsOf(t, logs[0]), factsOf(t, l))
+	}
+}
+
+// The leader of the stream is closed again and again while another hub appends.
+func TestLeaderLost(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	a := c.open(0)
+	var silences []time.Duration
+	for n := range 60 {
+		if n%20 == 10 {
+			if leader := c.leader(0); leader != 0 {
+				require.NoError(t, c.hubs[leader].Close())
+				began := time.Now()
+				require.NoError(t, a.Append(t.Context(), a.Last(), batch("a", 1000+n, 1)))
+				silences = append(silences, time.Since(began))
+				c.start(leader)
+			}
+		}
+		require.NoError(t, a.Append(t.Context(), a.Last(), batch("a", n, 1)))
+	}
+	t.Log("silences after the loss of the leader:", silences)
+	b := c.open(1)
+	require.NoError(t, b.Follow(t.Context(), nil))
+	require.Equal(t, factsOf(t, a), factsOf(t, b))
+	require.Len(t, factsOf(t, a), 60+len(silences))
+}
+
+// A hub at work answers, and one that has ended does not.
+func TestSeat(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	_, err := c.hubs[1].Ask(t.Context())
+	require.ErrorIs(t, err, eventlog.ErrVacant)
+	end, err := c.hubs[0].Serve([]byte("h1"))
+	require.NoError(t, err)
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		who, err := c.hubs[1].Ask(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, "h1", string(who))
+	}, patient, 20*time.Millisecond)
+	end()
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		_, err := c.hubs[1].Ask(context.Background())
+		require.ErrorIs(t, err, eventlog.ErrVacant)
+	}, patient, 20*time.Millisecond)
+	require.NoError(t, c.hubs[2].Close())
+	_, err = c.hubs[2].End(t.Context())
+	require.ErrorIs(t, err, fs.ErrClosed)
+	_, err = c.hubs[2].Put(0, eventlog.Entry{First: 1, Count: 1, Part: 1, Of: 1})
+	require.ErrorIs(t, err, fs.ErrClosed)
+}
+
+// A server that does not know the credentials of the team gets no connection.
+func TestStranger(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	own := l.Addr().String()
+	require.NoError(t, l.Close())
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	_, err = Start(ctx, Options{Node: own, Peers: []string{own, c.peers[0], c.peers[1]}, Dir: t.TempDir(), Log: "team", Credentials: "guessed"})
+	require.ErrorContains(t, err, c.peers[0])
+	require.ErrorContains(t, err, "cannot be reached")
+}
+
+// Elections are as short as this package says.
+func TestElections(t *testing.T) {
+	t.Parallel()
+	shortenElections()
+	require.Equal(t, 1500*time.Millisecond, minElectionTimeout)
+	require.Equal(t, 3*time.Second, maxElectionTimeout)
+	require.Equal(t, 400*time.Millisecond, hbInterval)
+}
+
+// Options that would be unsafe are refused.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for want, o := range map[string]Options{
+		"not one of the hubs":   {Node: "127.0.0.1:1", Peers: []string{"127.0.0.1:2"}, Credentials: "x"},
+		"no credentials":        {Node: "127.0.0.1:1", Peers: []string{"127.0.0.1:1"}},
+		"need certificates":     {Node: "h1:1", Peers: []string{"h1:1", "h2:1"}, Credentials: "x"},
+		"the port of localhost": {Node: "localhost:x", Peers: []string{"localhost:x"}, Credentials: "x"},
+	} {
+		_, err := Start(t.Context(), o)
+		require.ErrorContains(t, err, want)
+	}
+}

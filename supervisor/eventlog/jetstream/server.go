@@ -1,0 +1,178 @@
+package jetstream
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// Options describe the hubs and the server in this process.
+type Options struct {
+	Node        string      // the peer that is this hub
+	Peers       []string    // the addresses, host:port, of all hubs, which are also their names
+	Dir         string      // where the server keeps its files
+	Log         string      // the name of the team
+	Credentials string      // a secret of the hubs
+	TLS         *tls.Config // for connections between hubs; may be nil if all are on this machine
+	Logger      hclog.Logger
+}
+
+// MaxEntry is how many bytes an entry may have. Larger messages would hold up the server's routes.
+const maxEntry = 4 << 20
+
+// Timings of connections. With the defaults, minutes may pass until a server notices that another
+// one has been cut off.
+const (
+	pingInterval  = time.Second
+	pingsOut      = 2
+	writeDeadline = 2 * time.Second
+)
+
+func (o *Options) check() error {
+	switch {
+	case !slices.Contains(o.Peers, o.Node):
+		return fmt.Errorf("%s is not one of the hubs %v", o.Node, o.Peers)
+	case o.Credentials == "":
+		return errors.New("the hubs have no credentials")
+	case o.TLS == nil && !slices.ContainsFunc(o.Peers, func(peer string) bool { return !onLoopback(peer) }):
+		return nil
+	case o.TLS == nil:
+		return errors.New("hubs on several machines need certificates")
+	}
+	return nil
+}
+
+func onLoopback(peer string) bool {
+	host, _, _ := net.SplitHostPort(peer)
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.IsLoopback()
+}
+
+// password returns what one hub proves to another. It has no characters that a URL would change.
+func (o *Options) password() string {
+	sum := sha256.Sum256([]byte("orchestrator hub " + o.Log + "\n" + o.Credentials))
+	return hex.EncodeToString(sum[:])
+}
+
+// serverOptions returns the settings of the server.
+func (o *Options) serverOptions() (*server.Options, error) {
+	host, text, err := net.SplitHostPort(o.Node)
+	if err != nil {
+		return nil, err
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return nil, fmt.Errorf("the port of %s: %w", o.Node, err)
+	}
+	if !onLoopback(o.Node) {
+		host = "" // a name may be of an address that other machines use to reach this one
+	}
+	so := &server.Options{
+		ServerName: o.Node, DontListen: true, NoSigs: true, NoLog: true,
+		JetStream: true, StoreDir: o.Dir, SyncAlways: true, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 1 << 50,
+		MaxPayload: maxEntry + 64<<10, PingInterval: pingInterval, MaxPingsOut: pingsOut, WriteDeadline: writeDeadline,
+		Username: "hub", Password: o.password(),
+	}
+	if len(o.Peers) == 1 {
+		return so, nil
+	}
+	so.Cluster = server.ClusterOpts{
+		Name: "orchestrator-" + o.Log, Host: host, Port: port, Username: "hub", Password: o.password(), PoolSize: -1, NoAdvertise: true,
+		PingInterval: pingInterval, MaxPingsOut: pingsOut, WriteDeadline: writeDeadline, TLSConfig: o.TLS, TLSTimeout: 2,
+	}
+	for _, peer := range o.Peers {
+		if peer != o.Node {
+			so.Routes = append(so.Routes, &url.URL{Scheme: "nats-route", User: url.UserPassword("hub", o.password()), Host: peer})
+		}
+	}
+	return so, nil
+}
+
+// Start starts a server, joins those of the other hubs, and opens the stream of the team. It waits
+// until most hubs are there, or until ctx ends.
+func Start(ctx context.Context, o Options) (*Engine, error) {
+	if o.Logger == nil {
+		o.Logger = hclog.NewNullLogger()
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	so, err := o.serverOptions()
+	if err != nil {
+		return nil, err
+	}
+	shortenElections()
+	s, err := server.NewServer(so)
+	if err != nil {
+		return nil, fmt.Errorf("starting the server of the shared log: %w", err)
+	}
+	s.SetLoggerV2(serverLog{o.Logger}, false, false, false)
+	s.Start()
+	e := &Engine{options: o, server: s, closed: make(chan struct{})}
+	if err := e.open(ctx); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+// open connects to the server in this process and opens the stream.
+func (e *Engine) open(ctx context.Context) error {
+	if !e.server.ReadyForConnections(10 * time.Second) {
+		return fmt.Errorf("the server of the shared log does not listen at %s: is another program there?", e.options.Node)
+	}
+	conn, err := nats.Connect("", nats.InProcessServer(e.server), nats.UserInfo("hub", e.options.password()),
+		nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond), nats.ReconnectJitter(0, 0))
+	if err != nil {
+		return fmt.Errorf("connecting to the server of the shared log: %w", err)
+	}
+	e.conn = conn
+	return e.openStream(ctx)
+}
+
+// Missing returns the hubs that are not connected to this one.
+func (e *Engine) Missing() []string {
+	there := map[string]bool{e.options.Node: true}
+	if routes, err := e.server.Routez(nil); err == nil {
+		for _, r := range routes.Routes {
+			there[r.RemoteName] = true
+		}
+	}
+	missing := slices.Clone(e.options.Peers)
+	return slices.DeleteFunc(missing, func(peer string) bool { return there[peer] })
+}
+
+// Close implements eventlog.Engine. It stops the server.
+func (e *Engine) Close() error {
+	e.once.Do(func() {
+		close(e.closed)
+		if e.conn != nil {
+			e.conn.Close()
+		}
+		e.server.Shutdown()
+		e.server.WaitForShutdown()
+	})
+	return nil
+}
+
+// serverLog passes the server's warnings on. It says what this program does at its own levels.
+type serverLog struct{ to hclog.Logger }
+
+func (l serverLog) Noticef(format string, v ...any) { l.to.Debug(fmt.Sprintf(format, v...)) }
+func (l serverLog) Warnf(format string, v ...any)   { l.to.Debug(fmt.Sprintf(format, v...)) }
+func (l serverLog) Fatalf(format string, v ...any)  { l.to.Error(fmt.Sprintf(format, v...)) }
+func (l serverLog) Errorf(format string, v ...any)  { l.to.Debug(fmt.Sprintf(format, v...)) }
+func (l serverLog) Debugf(format string, v ...any)  { l.to.Trace(fmt.Sprintf(format, v...)) }
+func (l serverLog) Tracef(format string, v ...any)  { l.to.Trace(fmt.Sprintf(format, v...)) }
