@@ -5,8 +5,9 @@
 // when most copies are on the disk. That needs sync_interval always, which the server has only because
 // it is set here; with the default a power failure of all machines loses minutes.
 //
-// A server opens one port, for the other hubs. They prove that they know the team's credentials, and
-// use TLS between machines. Nobody else can connect: this process uses no port.
+// A server opens one port for the other hubs. They prove that they know the team's credentials, and
+// use TLS between machines. It opens another one on this machine alone, because it would start no routes
+// without; this process does not use it, and it asks for the same credentials.
 //
 // # Writing
 //

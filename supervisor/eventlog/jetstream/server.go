@@ -81,7 +81,7 @@ func (o *Options) serverOptions() (*server.Options, error) {
 		host = "" // a name may be of an address that other machines use to reach this one
 	}
 	so := &server.Options{
-		ServerName: o.Node, DontListen: true, NoSigs: true, NoLog: true,
+		ServerName: o.Node, Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, // without a port it starts no routes
 		JetStream: true, StoreDir: o.Dir, SyncAlways: true, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 1 << 50,
 		MaxPayload: maxEntry + 64<<10, PingInterval: pingInterval, MaxPingsOut: pingsOut, WriteDeadline: writeDeadline,
 		Username: "hub", Password: o.password(),
