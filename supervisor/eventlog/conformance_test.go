@@ -1,6 +1,7 @@
 package eventlog_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,7 +12,8 @@ import (
 	"orchestrator/supervisor/eventlog/logtest"
 )
 
-// TestConformance checks each implementation against the rules.
+// TestConformance checks each implementation against the rules. With 200 bytes an entry, a batch of
+// more than a few facts has parts.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	memory := func(*testing.T) logtest.Log { return eventlog.NewMemory() }
@@ -20,6 +22,8 @@ func TestConformance(t *testing.T) {
 		{Name: "memory", Open: memory},
 		{Name: "ncruces", Remembers: true, Open: inFile(t, linked)},
 		{Name: "modernc", Remembers: true, Open: inFile(t, eventlog.WithModernc)},
+		{Name: "shared", Remembers: true, Open: sharedBy(t, 1<<20)},
+		{Name: "shared in parts", Remembers: true, Open: sharedBy(t, 200)},
 	} {
 		logtest.Run(t, subject)
 	}
@@ -35,5 +39,23 @@ func inFile(t *testing.T, with func(eventlog.Options) eventlog.Options) func(t *
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, l.Close()) })
 		return l
+	}
+}
+
+// sharedBy returns a function that opens the log of a test for a hub that is not open. An entry has
+// most bytes.
+func sharedBy(t *testing.T, most int) func(t *testing.T) logtest.Log {
+	teams := make(map[string]*team)
+	return func(t *testing.T) logtest.Log {
+		m := teams[t.Name()]
+		if m == nil {
+			m = newTeam(t, most)
+			teams[t.Name()] = m
+		}
+		n := 0
+		for m.open[fmt.Sprint("hub-", n)] {
+			n++
+		}
+		return m.hub(t, fmt.Sprint("hub-", n))
 	}
 }

@@ -83,6 +83,17 @@ func mustOpen(t testing.TB, o Options) *SQLite {
 	return l
 }
 
+// WithModernc makes options select the library that only the tests link, for tests outside of the
+// package.
+func WithModernc(o Options) Options {
+	o.library = modernc
+	return o
+}
+
+// SumOf returns the checksum of the last fact of a copy, which covers all facts, for tests outside of
+// the package.
+func SumOf(s *Shared) uint32 { return s.lastSum() }
+
 // The facts that the tests write, under short names.
 var (
 	noon, later                    = series.Noon, series.Later

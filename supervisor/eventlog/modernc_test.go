@@ -24,12 +24,6 @@ func modernc(path string, readOnly bool) (connection, error) {
 	return moderncConn{conn}, nil
 }
 
-// WithModernc makes options select that library, for the tests outside of this package.
-func WithModernc(o Options) Options {
-	o.library = modernc
-	return o
-}
-
 type moderncConn struct{ driver.Conn }
 
 func (c moderncConn) exec(sql string) error {
