@@ -43,6 +43,7 @@ var mayImport = map[string][]string{
 	"supervisor/config":        {},
 	"handlers/...":             {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace", "handlers/..."},
 	"supervisor/eventlog":      {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},
+	"supervisor/eventlog/...":  {"wire", "wire/events", "supervisor/eventlog", "supervisor/eventlog/logtest/series"},
 	"supervisor/telemetry":     {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace"}, // cmd connects it to the other packages
 	"supervisor/api":           {"wire/schema", "wire", "wire/identity", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace"},
 	"agents/...":               {"wire", "wire/tools", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "agents/..."},

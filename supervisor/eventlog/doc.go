@@ -7,11 +7,25 @@
 // and returns a state built from them, so that a restart need not begin at the first fact.
 // Append is given the number of the log's last fact. If the log ends elsewhere, another program
 // has written to it, and Append fails with ErrMoved. This check is the only fencing; there is
-// no lease and no clock, and a distributed engine would need no more.
+// no lease and no clock.
 //
-// There are two engines. Memory is lost with the process. SQLite is one file that the sqlite3
-// program can read while it grows; schema.go describes its tables. The conformance tests define
-// what an engine must do, and run against each.
+// There are three logs. Memory is lost with the process. SQLite is one file that the sqlite3
+// program can read while it grows; schema.go describes its tables. Shared is the log of several
+// hubs. The rules in package logtest define what a log must do, and run against each.
+//
+// # Shared logs
+//
+// An Engine, such as a server, keeps the entries of a Shared. An entry is a batch of facts, or a
+// part of a batch that is too large for one. A hub appends by adding an entry after the last one
+// that it has read. If another hub was first, Append returns ErrMoved. A batch in parts counts with
+// its last part. If an entry of another hub comes before that, the batch counts nowhere.
+//
+// Each hub has a copy of the facts, which is an SQLite log and answers all questions. It also has
+// the hub's states. The copy is not synced, because the engine has all facts: Follow fetches what
+// the copy has lost, or all if its files were deleted. An entry has the checksum of the chain before
+// it, so a copy that differs refuses the next entry. OpenShared compares the last batch of the copy
+// with the log. If the log ends before the copy, the engine has lost facts that it had confirmed,
+// and OpenShared returns a *ShorterError.
 //
 // # Guarantees
 //

@@ -20,7 +20,7 @@ type Engine interface {
 	Put(at int64, e Entry) (int64, error)
 
 	// Get calls see for the entries after entry at, in order, up to one that was the last when Get
-	// began or a later one. It ends with the first error of see.
+	// began or a later one. It ends with the first error of see. An entry is valid until see returns.
 	Get(ctx context.Context, at int64, see func(n int64, e Entry) error) error
 
 	// End returns the number of the last entry, or 0. It is never less than one that Put returned to
@@ -30,7 +30,7 @@ type Engine interface {
 	// First returns the First of an entry.
 	First(ctx context.Context, n int64) (int64, error)
 
-	// Most returns how many bytes an entry may have in the form of Entry.Append.
+	// Most returns how many bytes an entry may have in the form of Entry.Append, at least 100.
 	Most() int
 
 	// Ask returns what the hub at work says of itself. It fails with ErrVacant if no hub is at work,

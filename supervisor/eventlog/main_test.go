@@ -7,13 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/supervisor/eventlog/logtest/series"
 )
 
 // roleVariable makes the test binary another program; see roles.
@@ -75,13 +75,32 @@ func copyLog(t *testing.T, path, folder string) string {
 	return to
 }
 
-// rounds returns how often to repeat a random test: n times, or n/8 under the race detector,
-// where each round is several times slower. Races show early; rare cases are left to the run
-// without it.
-func rounds(n int) int {
-	build, ok := debug.ReadBuildInfo()
-	if ok && slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		return n / 8
-	}
-	return n
+// mustOpen opens a log that is closed at the end of the test.
+func mustOpen(t testing.TB, o Options) *SQLite {
+	l, err := Open(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, l.Close()) })
+	return l
 }
+
+// WithModernc makes options select the library that only the tests link, for tests outside of the
+// package.
+func WithModernc(o Options) Options {
+	o.library = modernc
+	return o
+}
+
+// SumOf returns the checksum of the last fact of a copy, which covers all facts, for tests outside of
+// the package.
+func SumOf(s *Shared) uint32 { return s.lastSum() }
+
+// The facts that the tests write, under short names.
+var (
+	noon, later                    = series.Noon, series.Later
+	fact, facts, letter            = series.Fact, series.Facts, series.Letter
+	numbered, sift, seqs, searches = series.Numbered, series.Sift, series.Seqs, series.Searches
+	all, found                     = series.All, series.Found
+	trimmed, trimmable             = series.Trimmed, series.Trimmable
+	requireRemoved                 = series.RequireRemoved
+	rounds                         = series.Rounds
+)

@@ -65,14 +65,6 @@ func requireVersion(t *testing.T, path string, version int) {
 	require.Equal(t, "ok", check)
 }
 
-// searches returns one search of each kind.
-func searches(kept []wire.Record) []wire.Search {
-	return []wire.Search{
-		{}, {Backward: true}, {After: 100, Until: 800}, {To: []string{"agent-1"}}, {To: []string{"agent-1", "agent-4"}, Backward: true},
-		{To: []string{"nobody"}}, {From: kept[2].From, Key: kept[2].Key},
-	}
-}
-
 // TestOlderReadOnly checks that a file of version 1 can be read unchanged, with every method.
 func TestOlderReadOnly(t *testing.T) {
 	for _, library := range []library{ncruces, modernc} {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 
 	"orchestrator/wire"
@@ -72,22 +73,19 @@ func (s *Shared) locate(ctx context.Context) error {
 		return &ShorterError{Copy: last}
 	}
 	s.at = low
-	found := errors.New("found")
-	err = s.engine.Get(ctx, low-1, func(_ int64, e Entry) error {
-		if err := s.continues(ctx, e); err != nil {
-			return err
-		}
-		return found
-	})
-	if errors.Is(err, found) {
-		return nil
-	}
-	return err
+	return s.compare(ctx, last)
 }
 
-// continues compares the entry at which the copy ends with the copy.
-func (s *Shared) continues(ctx context.Context, e Entry) error {
-	last, until := s.Last(), e.First+int64(e.Count)-1
+// compare compares the batch at which the copy ends with the copy. The chain covers what is before
+// it. To compare only the sum before the batch would not do: an engine that has lost the batch may
+// have another one with the same numbers by now.
+func (s *Shared) compare(ctx context.Context, last int64) error {
+	end, err := s.entries(ctx, s.at-1, 1)
+	if err != nil {
+		return err
+	}
+	e := end[0]
+	until := e.First + int64(e.Count) - 1
 	if e.Part < e.Of {
 		until = e.First - 1
 	}
@@ -97,25 +95,49 @@ func (s *Shared) continues(ctx context.Context, e Entry) error {
 	case until > last:
 		return differs(last, errors.New("it ends within a batch"))
 	}
-	s.reading.Lock()
-	sum, found, base, err := s.sumAt(e.First - 1)
-	s.reading.Unlock()
-	switch {
-	case err != nil:
+	parts, err := s.entries(ctx, max(s.at-int64(e.Of), 0), e.Of)
+	if err != nil {
 		return err
-	case !found && e.First-1 < base.Seq: // removed here, so it was compared when it was read
-		return ctx.Err()
-	case !found || sum != e.Before:
+	}
+	var text []byte
+	for _, part := range parts {
+		text = append(text, part.Body...)
+	}
+	batch, err := readBatch(text, e.First-1, e.Count)
+	if err != nil {
+		return fmt.Errorf("entry %d of the shared log: %w", s.at, err)
+	}
+	if sumOf(e.Before, batch) != s.lastSum() {
 		return differs(e.First, errors.New("the checksums differ"))
 	}
 	return nil
+}
+
+// entries returns n entries after entry at.
+func (s *Shared) entries(ctx context.Context, at int64, n int) (found []Entry, err error) {
+	enough := errors.New("enough")
+	err = s.engine.Get(ctx, at, func(_ int64, e Entry) error {
+		e.Body = bytes.Clone(e.Body)
+		if found = append(found, e); len(found) == n {
+			return enough
+		}
+		return nil
+	})
+	switch {
+	case err == nil:
+		return nil, fmt.Errorf("the shared log has %d of the %d entries after entry %d", len(found), n, at)
+	case errors.Is(err, enough):
+		return found, nil
+	}
+	return nil, err
 }
 
 func differs(seq int64, why error) error {
 	return fmt.Errorf("the copy is not one of this log: at fact %d: %w", seq, why)
 }
 
-// Append implements Log. It waits as long as the engine cannot confirm the facts.
+// Append implements Log. It waits as long as the engine cannot confirm the facts. It also returns
+// ErrMoved if another hub has written a part of a batch.
 func (s *Shared) Append(ctx context.Context, last int64, batch []wire.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,18 +158,39 @@ func (s *Shared) Append(ctx context.Context, last int64, batch []wire.Record) er
 	}
 	err := s.put(last, batch)
 	if errors.Is(err, ErrBehind) {
-		if err := s.follow(ctx, nil); err != nil {
-			return s.fail("reading what another hub has appended", err)
-		}
-		return moved(s.Last(), last)
+		return s.behind(ctx, last)
 	}
 	if err != nil {
-		return s.fail("appending to the shared log", err)
+		return s.fail("appending to the shared log", uncertain(err))
 	}
 	if err := s.SQLite.Append(context.WithoutCancel(ctx), last, batch); err != nil {
-		return s.fail("copying from the shared log", err)
+		return s.fail("copying from the shared log", uncertain(err))
 	}
 	return nil
+}
+
+// behind reads what another hub has written, and returns ErrMoved. If reading fails, the copy is
+// behind and nothing is broken. A part of a batch is a sign of life of the other hub, so it is
+// enough, even if the batch never counts.
+func (s *Shared) behind(ctx context.Context, last int64) error {
+	if err := s.follow(ctx, nil); err != nil {
+		return fmt.Errorf("%w: reading what another hub has written: %w", ErrMoved, err)
+	}
+	if end := s.Last(); end != last {
+		return moved(end, last)
+	}
+	return fmt.Errorf("%w: another hub has begun a batch after fact %d", ErrMoved, last)
+}
+
+// uncertain returns an error without its causes if one of them promises that a batch is not in the
+// log. The batch of a failed Put may be there, and that of a failed copy is.
+func uncertain(err error) error {
+	for _, promise := range []error{ErrInvalid, ErrMoved, ErrTaken, ErrBusy, ErrReadOnly, fs.ErrClosed, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, promise) {
+			return errors.New(err.Error())
+		}
+	}
+	return err
 }
 
 // stillLast returns ErrMoved if the log has entries that are not in the copy.
@@ -155,6 +198,9 @@ func (s *Shared) stillLast(ctx context.Context) error {
 	end, err := s.engine.End(ctx)
 	if err != nil || end == s.at {
 		return err
+	}
+	if end < s.at {
+		return fmt.Errorf("the shared log ends at entry %d, and entry %d was read from it", end, s.at)
 	}
 	last := s.Last()
 	if err := s.follow(ctx, nil); err != nil {
@@ -168,7 +214,6 @@ func (s *Shared) stillLast(ctx context.Context) error {
 
 // put writes a batch to the engine, in as many parts as it needs.
 func (s *Shared) put(last int64, batch []wire.Record) error {
-	s.begun, s.body = Entry{}, nil // another hub did not complete it, and this one begins anew
 	text := appendBatch(nil, batch)
 	size := s.engine.Most() - entryRoom
 	e := Entry{First: last + 1, Count: len(batch), Of: max(1, (len(text)+size-1)/size), Before: s.lastSum()}
@@ -179,13 +224,14 @@ func (s *Shared) put(last int64, batch []wire.Record) error {
 		if err != nil {
 			return err
 		}
-		s.at = at
+		s.at, s.begun, s.body = at, Entry{}, nil // what another hub has begun counts no more
 	}
 	return nil
 }
 
 // Follow reads what other hubs have appended, and calls see, if it is not nil, for each of their
-// batches once it is in the copy.
+// batches once it is in the copy. An error of see ends it; the next Follow begins with the batch
+// after that. See must not append, follow or close.
 func (s *Shared) Follow(ctx context.Context, see func([]wire.Record) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,38 +258,45 @@ func (s *Shared) follow(ctx context.Context, see func([]wire.Record) error) erro
 	})
 }
 
-// add adds an entry to the copy, and returns the batch if it is complete.
+// add adds an entry to the copy, and returns the batch if it is complete. After an error the same
+// entry can be added again.
 func (s *Shared) add(e Entry) ([]wire.Record, error) {
 	last := s.Last()
-	if e.Part > 1 && (s.begun.First != e.First || s.begun.Of != e.Of || s.begun.Part != e.Part-1) {
+	if b := s.begun; e.Part > 1 && (b.First != e.First || b.Count != e.Count || b.Of != e.Of || b.Part != e.Part-1) {
 		return nil, fmt.Errorf("it is part %d of %d, and the part before it is missing", e.Part, e.Of)
-	}
-	if e.Part == 1 {
-		s.body = nil // the parts before it belong to a batch that was not completed
 	}
 	if sum := s.lastSum(); e.First != last+1 || e.Before != sum {
 		return nil, differs(e.First, fmt.Errorf("the copy ends at fact %d with the checksum %d, and this entry follows %d", last, sum, e.Before))
 	}
-	s.begun = e
-	if s.begun.Body = nil; e.Of > 1 {
-		s.body = append(s.body, e.Body...)
-		if e.Part < e.Of {
-			return nil, nil
-		}
-		e.Body, s.body = s.body, nil
+	var text []byte
+	if e.Part > 1 { // otherwise the parts before it belong to a batch that was not completed
+		text = s.body
 	}
-	batch, err := readBatch(bytes.Clone(e.Body), last, e.Count)
+	text = append(text, e.Body...)
+	if e.Part < e.Of {
+		e.Body = nil
+		s.begun, s.body = e, text
+		return nil, nil
+	}
+	batch, err := readBatch(text, last, e.Count)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.SQLite.Append(context.Background(), last, batch); err != nil {
 		return nil, fmt.Errorf("copying it: %w", err)
 	}
+	s.begun, s.body = Entry{}, nil
 	return batch, nil
 }
 
-// Close closes the engine and the copy.
-func (s *Shared) Close() error { return errors.Join(s.engine.Close(), s.SQLite.Close()) }
+// Close closes the engine and the copy. An append whose facts the engine has confirmed is copied
+// before that.
+func (s *Shared) Close() error {
+	err := s.engine.Close() // ends an append that waits
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(err, s.SQLite.Close())
+}
 
 // untaken returns a TakenError if a fact of the batch has a key that was used before.
 func (s *Shared) untaken(last int64, batch []wire.Record) error {
@@ -276,4 +329,15 @@ func (s *Shared) lastSum() uint32 {
 	s.appending.Lock()
 	defer s.appending.Unlock()
 	return s.sum
+}
+
+// sumOf returns the sum of the last fact of a batch, given the sum before the batch.
+func sumOf(sum uint32, batch []wire.Record) uint32 {
+	var c chain
+	var at []byte
+	for i := range batch {
+		at = appendAt(at[:0], batch[i].At)
+		sum = c.next(sum, at, &batch[i])
+	}
+	return sum
 }

@@ -1,4 +1,4 @@
-package eventlog
+package logtest
 
 import (
 	"bytes"
@@ -7,78 +7,36 @@ import (
 	"io/fs"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/supervisor/eventlog/logtest/series"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 )
 
-// letter returns the n-th fact of the series, as mail.
-func letter(n int, to string) wire.Record {
-	r := fact(n)
-	r.To, r.Topic, r.Kind = to, "work", "mail.sent"
-	return r
-}
-
-// found returns all results of a search.
-func found(t testing.TB, l Log, s wire.Search) []wire.Record {
-	t.Helper()
-	var all []wire.Record
-	for r, err := range l.Find(t.Context(), s) {
-		require.NoError(t, err)
-		all = append(all, r)
-	}
-	return all
-}
-
-func seqs(records []wire.Record) []int64 {
-	all := []int64{}
-	for _, r := range records {
-		all = append(all, r.Seq)
-	}
-	return all
-}
-
-// sift defines Find without an index: it scans everything.
-func sift(all []wire.Record, s wire.Search) (wanted []wire.Record) {
-	for _, r := range all {
-		mail := r.Topic != "" && r.To != "" &&
-			(len(s.To) == 0 || slices.Contains(s.To, r.To)) &&
-			r.Seq > s.After && (s.Until == 0 || r.Seq <= s.Until)
-		if s.Key == "" && mail || s.Key != "" && r.Key == s.Key && r.From == s.From {
-			wanted = append(wanted, r)
-		}
-	}
-	if s.Backward {
-		slices.Reverse(wanted)
-	}
-	return wanted
-}
-
 // archived returns the record of an archived task.
 func archived(seq int64, task string, created int64) wire.Record {
-	r := fact(int(seq))
+	r := series.Fact(int(seq))
 	r.Kind, r.Correlation, r.ReplyTo, r.Topic, r.To, r.Key = events.TaskArchived, task, created, "", "", ""
 	return r
 }
 
 // conformArchived checks the searches for archived tasks.
-func conformArchived(t *testing.T, e engine) {
-	l := e.open(t)
-	require.Empty(t, found(t, l, wire.Search{Archived: true}))
-	batch := []wire.Record{fact(1), archived(2, "b", 20), archived(3, "a", 10), letter(4, "a"), archived(5, "c", 30), archived(6, "a", 10)}
+func conformArchived(t *testing.T, subject Subject) {
+	l := subject.Open(t)
+	require.Empty(t, series.Found(t, l, wire.Search{Archived: true}))
+	batch := []wire.Record{series.Fact(1), archived(2, "b", 20), archived(3, "a", 10), series.Letter(4, "a"), archived(5, "c", 30), archived(6, "a", 10)}
 	for n := range 100 {
 		batch = append(batch, archived(int64(7+n), fmt.Sprint("many-", n), int64(1000-n)))
 	}
 	require.NoError(t, l.Append(t.Context(), 0, batch))
 	numbers := func(s wire.Search) (seqs []int64) {
 		s.Archived = true
-		for _, r := range found(t, l, s) {
+		for _, r := range series.Found(t, l, s) {
 			require.Equal(t, events.TaskArchived, r.Kind)
 			seqs = append(seqs, r.Seq)
 		}
@@ -99,13 +57,13 @@ func conformArchived(t *testing.T, e engine) {
 }
 
 // conformRefs checks the search for records that may refer to artifacts.
-func conformRefs(t *testing.T, e engine) {
-	l := e.open(t)
-	require.Empty(t, found(t, l, wire.Search{Artifacts: true}))
+func conformRefs(t *testing.T, subject Subject) {
+	l := subject.Open(t)
+	require.Empty(t, series.Found(t, l, wire.Search{Artifacts: true}))
 	const ref = `{"artifacts":[{"ref":"sha256:00"}]}`
 	var batch []wire.Record
 	for n := range 600 {
-		r := fact(n + 1)
+		r := series.Fact(n + 1)
 		r.Kind, r.Payload, r.Key = []string{"task.done", "task.archived", "taskless", "agent.ended"}[n%4], []byte(ref), ""
 		if n%8 > 3 {
 			r.Payload = []byte(`{"text":"sha256:00 is no ref"}`)[:n%2*30]
@@ -113,7 +71,7 @@ func conformRefs(t *testing.T, e engine) {
 		batch = append(batch, r)
 	}
 	require.NoError(t, l.Append(t.Context(), 0, batch))
-	batch = numbered(0, batch)
+	batch = series.Numbered(0, batch)
 	fits := func(s wire.Search) (fit []wire.Record) {
 		for _, r := range batch {
 			if strings.HasPrefix(r.Kind, "task.") && strings.Contains(string(r.Payload), `"sha256:`) && r.Seq > s.After && (s.Until == 0 || r.Seq <= s.Until) {
@@ -124,7 +82,7 @@ func conformRefs(t *testing.T, e engine) {
 	}
 	for _, s := range []wire.Search{{}, {After: 1}, {After: 2}, {Until: 9}, {After: 100, Until: 500}, {After: 598}} {
 		s.Artifacts = true
-		require.Equal(t, seqs(fits(s)), seqs(found(t, l, s)), "%+v", s)
+		require.Equal(t, series.Seqs(fits(s)), series.Seqs(series.Found(t, l, s)), "%+v", s)
 	}
 	require.NotEmpty(t, fits(wire.Search{}))
 	for _, err := range l.Find(t.Context(), wire.Search{Artifacts: true}) {
@@ -133,13 +91,13 @@ func conformRefs(t *testing.T, e engine) {
 	}
 }
 
-func conformMail(t *testing.T, e engine) {
-	l := e.open(t)
-	require.Empty(t, found(t, l, wire.Search{}), "of an empty log")
-	untitled, toNobody := letter(4, "a"), letter(5, "")
+func conformMail(t *testing.T, subject Subject) {
+	l := subject.Open(t)
+	require.Empty(t, series.Found(t, l, wire.Search{}), "of an empty log")
+	untitled, toNobody := series.Letter(4, "a"), series.Letter(5, "")
 	untitled.Topic = ""
 	require.NoError(t, l.Append(t.Context(), 0, []wire.Record{
-		fact(1), letter(2, "a"), letter(3, "b"), untitled, toNobody, letter(6, "a"), fact(7), letter(8, "c"), letter(9, "b"), fact(10),
+		series.Fact(1), series.Letter(2, "a"), series.Letter(3, "b"), untitled, toNobody, series.Letter(6, "a"), series.Fact(7), series.Letter(8, "c"), series.Letter(9, "b"), series.Fact(10),
 	}))
 	for _, c := range []struct {
 		search wire.Search
@@ -166,25 +124,25 @@ func conformMail(t *testing.T, e engine) {
 		{wire.Search{To: []string{""}}, []int64{}},
 		{wire.Search{To: []string{"A", "a ", "x"}}, []int64{}},
 	} {
-		require.Equal(t, c.want, seqs(found(t, l, c.search)), "%+v", c.search)
-		require.Equal(t, sift(all(t, l, 0), c.search), found(t, l, c.search), "%+v", c.search)
+		require.Equal(t, c.want, series.Seqs(series.Found(t, l, c.search)), "%+v", c.search)
+		require.Equal(t, series.Sift(series.All(t, l, 0), c.search), series.Found(t, l, c.search), "%+v", c.search)
 	}
 	to := []string{"b", "a"}
-	found(t, l, wire.Search{To: to})
+	series.Found(t, l, wire.Search{To: to})
 	require.Equal(t, []string{"b", "a"}, to, "the search is the caller's")
 }
 
-func conformFindKey(t *testing.T, e engine) {
-	l := e.open(t)
+func conformFindKey(t *testing.T, subject Subject) {
+	l := subject.Open(t)
 	keyed := func(r wire.Record, from, key string) wire.Record {
 		r.From, r.Key = from, key
 		return r
 	}
 	batch := []wire.Record{
-		keyed(fact(1), "a", "1"), keyed(fact(2), "b", "1"), keyed(letter(3, "a"), "a", "2"), keyed(fact(4), "", "1"), fact(5),
+		keyed(series.Fact(1), "a", "1"), keyed(series.Fact(2), "b", "1"), keyed(series.Letter(3, "a"), "a", "2"), keyed(series.Fact(4), "", "1"), series.Fact(5),
 	}
 	require.NoError(t, l.Append(t.Context(), 0, batch))
-	kept := numbered(0, batch)
+	kept := series.Numbered(0, batch)
 	for _, c := range []struct {
 		search wire.Search
 		want   []wire.Record
@@ -197,30 +155,30 @@ func conformFindKey(t *testing.T, e engine) {
 		{wire.Search{From: "c", Key: "1"}, nil},
 		{wire.Search{From: "a", Key: "1", To: []string{"x"}, After: 4, Until: 5, Backward: true}, kept[:1]},
 	} {
-		require.Equal(t, c.want, found(t, l, c.search), "%+v", c.search)
+		require.Equal(t, c.want, series.Found(t, l, c.search), "%+v", c.search)
 	}
 	for _, err := range []error{
-		l.Append(t.Context(), 5, []wire.Record{keyed(fact(6), "c", "3"), keyed(fact(7), "a", "1")}),
-		l.Append(t.Context(), 4, []wire.Record{keyed(fact(6), "c", "3")}),
+		l.Append(t.Context(), 5, []wire.Record{keyed(series.Fact(6), "c", "3"), keyed(series.Fact(7), "a", "1")}),
+		l.Append(t.Context(), 4, []wire.Record{keyed(series.Fact(6), "c", "3")}),
 	} {
 		require.Error(t, err)
-		require.Empty(t, found(t, l, wire.Search{From: "c", Key: "3"}), "a batch that was refused is not there")
+		require.Empty(t, series.Found(t, l, wire.Search{From: "c", Key: "3"}), "a batch that was refused is not there")
 	}
 }
 
 // conformFindAny checks that Find is a filter of Records, for any log and any search.
-func conformFindAny(t *testing.T, e engine) {
-	l := e.open(t)
+func conformFindAny(t *testing.T, subject Subject) {
+	l := subject.Open(t)
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
 	names := []string{"a", "b", "c", "d", "nobody", ""}
-	for l.Last() < int64(rounds(4000)) {
-		batch := facts(l.Last(), 1+random.IntN(300))
+	for l.Last() < int64(series.Rounds(4000)) {
+		batch := series.Facts(l.Last(), 1+random.IntN(300))
 		share := random.Float64()
 		for i := range batch {
 			r := &batch[i]
 			if random.Float64() < share {
-				*r = letter(int(l.Last())+i+1, names[random.IntN(4)])
+				*r = series.Letter(int(l.Last())+i+1, names[random.IntN(4)])
 			}
 			switch random.IntN(12) {
 			case 0:
@@ -233,9 +191,9 @@ func conformFindAny(t *testing.T, e engine) {
 		}
 		require.NoError(t, l.Append(t.Context(), l.Last(), batch))
 	}
-	records := all(t, l, 0)
+	records := series.All(t, l, 0)
 	number := func() int64 { return random.Int64N(l.Last()+20) - 10 }
-	for range rounds(240) {
+	for range series.Rounds(240) {
 		s := wire.Search{Backward: random.IntN(2) == 0}
 		for range random.IntN(5) {
 			s.To = append(s.To, names[random.IntN(len(names))])
@@ -250,14 +208,14 @@ func conformFindAny(t *testing.T, e engine) {
 			holder := records[random.IntN(len(records))]
 			s.From, s.Key = holder.From, holder.Key
 		}
-		require.Equal(t, sift(records, s), found(t, l, s), "%+v, seed %d", s, seed)
+		require.Equal(t, series.Sift(records, s), series.Found(t, l, s), "%+v, seed %d", s, seed)
 	}
 }
 
 // conformFindReaders checks that a search sees whole batches, never less than before, and only
 // what the log reports as its content.
-func conformFindReaders(t *testing.T, e engine) {
-	l := e.open(t)
+func conformFindReaders(t *testing.T, subject Subject) {
+	l := subject.Open(t)
 	const batches, size = 40, 12
 	search := func() error {
 		atLeast, n := l.Last(), int64(0)
@@ -294,9 +252,9 @@ func conformFindReaders(t *testing.T, e engine) {
 		})
 	}
 	for range batches {
-		batch := facts(l.Last(), size)
+		batch := series.Facts(l.Last(), size)
 		for i := 1; i < size; i += 2 {
-			batch[i] = letter(int(l.Last())+i+1, []string{"a", "b"}[i/2%2])
+			batch[i] = series.Letter(int(l.Last())+i+1, []string{"a", "b"}[i/2%2])
 		}
 		batch[size-1].From, batch[size-1].Key = "keeper", fmt.Sprint(l.Last()+size)
 		require.NoError(t, l.Append(t.Context(), l.Last(), batch))
@@ -305,11 +263,11 @@ func conformFindReaders(t *testing.T, e engine) {
 }
 
 // conformFindNested checks that a running search blocks nothing, and does not see later appends.
-func conformFindNested(t *testing.T, e engine) {
-	l := e.open(t)
+func conformFindNested(t *testing.T, subject Subject) {
+	l := subject.Open(t)
 	send := func(n int) {
 		for range n {
-			require.NoError(t, l.Append(t.Context(), l.Last(), []wire.Record{letter(int(l.Last())+1, "a")}))
+			require.NoError(t, l.Append(t.Context(), l.Last(), []wire.Record{series.Letter(int(l.Last())+1, "a")}))
 		}
 	}
 	for _, s := range []wire.Search{{}, {To: []string{"a"}}, {Backward: true}, {Until: math.MaxInt64}} {
@@ -322,7 +280,7 @@ func conformFindNested(t *testing.T, e engine) {
 			n++
 			send(1)
 			require.NoError(t, l.Keep(t.Context(), r.Seq, bytes.NewReader([]byte("x"))))
-			require.Len(t, found(t, l, wire.Search{After: r.Seq}), int(l.Last()-r.Seq))
+			require.Len(t, series.Found(t, l, wire.Search{After: r.Seq}), int(l.Last()-r.Seq))
 		}
 		require.Equal(t, 20, n)
 	}
@@ -330,12 +288,12 @@ func conformFindNested(t *testing.T, e engine) {
 
 // conformFindLarge checks that large letters are returned whole, and that a search may stop
 // after one.
-func conformFindLarge(t *testing.T, e engine) {
-	l := e.open(t)
+func conformFindLarge(t *testing.T, subject Subject) {
+	l := subject.Open(t)
 	large := bytes.Repeat([]byte("0123456789abcdef"), 1<<20/16)
-	n := rounds(24)
+	n := series.Rounds(24)
 	for i := range n {
-		r := letter(i+1, []string{"a", "b"}[i%2])
+		r := series.Letter(i+1, []string{"a", "b"}[i%2])
 		r.Payload = large
 		require.NoError(t, l.Append(t.Context(), l.Last(), []wire.Record{r}))
 	}
@@ -356,9 +314,9 @@ func conformFindLarge(t *testing.T, e engine) {
 
 // conformFindOver checks that a canceled context ends a search at once or midway, and so does
 // closing before it begins.
-func conformFindOver(t *testing.T, e engine) {
-	l := e.open(t)
-	require.NoError(t, l.Append(t.Context(), 0, []wire.Record{letter(1, "a"), letter(2, "a"), letter(3, "b")}))
+func conformFindOver(t *testing.T, subject Subject) {
+	l := subject.Open(t)
+	require.NoError(t, l.Append(t.Context(), 0, []wire.Record{series.Letter(1, "a"), series.Letter(2, "a"), series.Letter(3, "b")}))
 	searches := []wire.Search{{}, {To: []string{"a", "b"}}, {To: []string{"nobody"}, Backward: true}, {From: "x", Key: "y"}}
 	over, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -383,24 +341,24 @@ func conformFindOver(t *testing.T, e engine) {
 		}
 	}
 	alone(over, context.Canceled)
-	require.NoError(t, l.Append(t.Context(), 3, facts(3, 1)), "nothing is broken")
+	require.NoError(t, l.Append(t.Context(), 3, series.Facts(3, 1)), "nothing is broken")
 	require.NoError(t, l.Close())
 	alone(t.Context(), fs.ErrClosed)
 	alone(over, fs.ErrClosed)
 }
 
 // conformFindText checks that a name is found unchanged, whatever characters it has.
-func conformFindText(t *testing.T, e engine) {
-	l := e.open(t)
+func conformFindText(t *testing.T, subject Subject) {
+	l := subject.Open(t)
 	names := []string{"é", "e\u0301", "É", "%", "_", "'", "a\nb", " ", "\u2028", "\U0010ffff", "*", strings.Repeat("long", 5000)}
 	for i, name := range names {
-		r := letter(i+1, name)
+		r := series.Letter(i+1, name)
 		r.From, r.Key = name, name
 		require.NoError(t, l.Append(t.Context(), int64(i), []wire.Record{r}))
 	}
 	for i, name := range names {
-		require.Equal(t, []int64{int64(i) + 1}, seqs(found(t, l, wire.Search{To: []string{name}})), "%q", name)
-		require.Equal(t, []int64{int64(i) + 1}, seqs(found(t, l, wire.Search{From: name, Key: name})), "%q", name)
+		require.Equal(t, []int64{int64(i) + 1}, series.Seqs(series.Found(t, l, wire.Search{To: []string{name}})), "%q", name)
+		require.Equal(t, []int64{int64(i) + 1}, series.Seqs(series.Found(t, l, wire.Search{From: name, Key: name})), "%q", name)
 	}
-	require.Len(t, found(t, l, wire.Search{To: names}), len(names))
+	require.Len(t, series.Found(t, l, wire.Search{To: names}), len(names))
 }
