@@ -1,6 +1,8 @@
 package config
 
 import (
+	"github.com/hashicorp/hcl/v2"
+
 	"context"
 	"path/filepath"
 	"slices"
@@ -23,10 +25,11 @@ type Config struct {
 	Agents       []Agent
 	Tasks        []Task // each behind those that it needs
 
-	environ []string // the environment that the file was read with
-	run     func(ctx context.Context, command []string, dir string, env []string) ([]byte, error)
-	home    string            // replaces ~ in paths
-	secrets map[string]secret // by name
+	environ     []string // the environment that the file was read with
+	run         func(ctx context.Context, command []string, dir string, env []string) ([]byte, error)
+	home        string            // replaces ~ in paths
+	credentials hcl.Expression    // of a shared store
+	secrets     map[string]secret // by name
 
 	// withheld holds the names of environment variables with sensitive values.
 	withheld map[string]bool
@@ -66,7 +69,19 @@ type Store struct {
 	// How much history stays; both 0: all.
 	KeepFor   time.Duration
 	KeepBytes int64
+
+	// Of a store that several hubs share.
+	Peers       []string // the addresses of all hubs
+	Node        string   // the one that is this hub
+	Log         string   // the name of the team
+	Credentials string   // the name of a secret
+	CA          string   // files, absolute, or all empty
+	Certificate string
+	Key         string
 }
+
+// Shared reports whether several hubs share the store.
+func (s *Store) Shared() bool { return s.Kind == "jetstream" }
 
 // Protocol limits the messages of agents.
 type Protocol struct {

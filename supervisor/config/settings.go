@@ -36,12 +36,8 @@ func (r *reader) setting(b *hcl.Block) {
 			attr("format", choice(&c.Log.Format, "auto", "console", "json")),
 		}
 	case "store":
-		s.attributes = []attribute{
-			attr("kind", choice(&c.Store.Kind, "sqlite", "memory")),
-			attr("path", word(&c.Store.Path)),
-			attr("durable", truth(&c.Store.Durable)),
-			attr("keep", keep(&c.Store)),
-		}
+		store(r, b)
+		return
 	case "protocol":
 		s.attributes = protocolAttributes(&c.Protocol)
 	case "scheduler":

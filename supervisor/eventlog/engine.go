@@ -51,6 +51,10 @@ var (
 	// ErrBehind reports that another entry is where Put should add one.
 	ErrBehind = errors.New("another hub has written to the log")
 
+	// ErrUnanswered reports that a question was not answered, for instance during an election. It may
+	// be asked again.
+	ErrUnanswered = errors.New("the shared log does not answer")
+
 	// ErrVacant reports that no hub says that it is at work.
 	ErrVacant = errors.New("no hub is at work")
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"time"
 
 	"orchestrator/wire"
 )
@@ -340,4 +341,20 @@ func sumOf(sum uint32, batch []wire.Record) uint32 {
 		sum = c.next(sum, at, &batch[i])
 	}
 	return sum
+}
+
+// Current returns ErrMoved if another hub has appended something.
+func (s *Shared) Current(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.mayWrite(ctx); err != nil {
+		return err
+	}
+	return s.stillLast(ctx)
+}
+
+// Trim implements Log. It removes nothing: the engine keeps all facts for hubs that come later, and they
+// must find the keys that are taken.
+func (s *Shared) Trim(ctx context.Context, _ int64, _ time.Time) (wire.Base, error) {
+	return s.Base(ctx)
 }

@@ -2,6 +2,7 @@ package events
 
 // The kinds of Event.
 const (
+	HubEpoch             = "hub.epoch"
 	OrchestratorStarted  = "orchestrator.started"
 	OrchestratorUpgraded = "orchestrator.upgraded" // another program goes on with the agents
 	OrchestratorRemained = "orchestrator.remained" // an upgrade has failed

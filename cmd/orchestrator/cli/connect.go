@@ -352,7 +352,7 @@ func (a *App) Options() config.Options {
 	for i, file := range a.Flags.VarFiles {
 		files[i] = a.Path(file)
 	}
-	o := config.Options{Vars: a.Flags.Vars, VarFiles: files, Environ: a.Environ}
+	o := config.Options{Vars: a.Flags.Vars, VarFiles: files, Environ: a.Environ, Node: a.Getenv("ORC_NODE")}
 	if a.Flags.StateDir != "" {
 		o.StateDir = a.Path(a.Flags.StateDir)
 	}

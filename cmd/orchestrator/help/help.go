@@ -30,6 +30,7 @@ var Chapters = []struct{ Topic, About string }{
 	{"exit-codes", "The exit code of each outcome"},
 	{"environment", "Every variable that is read, and that an agent is given"},
 	{"signals", "What Ctrl-C and the others do"},
+	{"many-machines", "Three machines that share one record"},
 	{"security", "Who may do what, and what is kept"},
 	{"limits", "What grows and how far, and what the orchestrator does not do"},
 	{"troubleshooting", "What to do about each error"},

@@ -78,7 +78,7 @@ func background(a *cli.App, logName string) (*os.Process, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := turn(logName); err != nil {
+	if err := rotate(logName); err != nil {
 		return nil, 0, err
 	}
 	log, err := os.OpenFile(logName, os.O_CREATE|os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)

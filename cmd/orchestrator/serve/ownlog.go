@@ -41,8 +41,8 @@ func shift(logName string) error {
 	return nil
 }
 
-// turn rotates a log above OwnLogSize.
-func turn(logName string) error {
+// rotate rotates a log above OwnLogSize.
+func rotate(logName string) error {
 	info, err := os.Stat(logName)
 	if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() <= OwnLogSize {
 		return nil

@@ -102,6 +102,8 @@ func littleSpace(path string) (message, hint string) {
 func (t *Instance) cannotGoOn(err error) error {
 	lost, isLost := errors.AsType[*eventlog.LostError](err)
 	switch {
+	case t.shared != nil && errors.Is(err, eventlog.ErrMoved):
+		return errDeposed
 	case isLost:
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the record was lost: " + lost.Error(),

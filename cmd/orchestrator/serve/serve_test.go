@@ -171,11 +171,11 @@ func TestUpNow(t *testing.T) {
 // The log of a background orchestrator is rotated when it is large.
 func TestTurn(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "orchestrator.log")
-	require.NoError(t, turn(name), "there is none yet")
+	require.NoError(t, rotate(name), "there is none yet")
 	for size, turned := range map[int64]bool{OwnLogSize: false, OwnLogSize + 1: true} {
 		require.NoError(t, os.WriteFile(name, nil, 0o600))
 		require.NoError(t, os.Truncate(name, size))
-		require.NoError(t, turn(name))
+		require.NoError(t, rotate(name))
 		if !turned {
 			require.FileExists(t, name)
 			continue

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ type upFlags struct {
 	exitWhenIdle   bool
 	abortOnFailure bool
 	logFormat      cli.Choice
+	node           string
 	answers        string
 	scripted       []scripted
 	report         string // a file, or ""
@@ -64,7 +66,11 @@ prints a summary of completed and lost work.`,
 		ValidArgsFunction: a.CompleteAgents,
 		RunE: func(verb *cobra.Command, args []string) error {
 			f.reported = verb.Flags().Changed("report")
-			return up(a, f, args)
+			for { // a hub that another one has replaced stands by again
+				if err := up(a, f, args); !errors.Is(err, errDeposed) {
+					return err
+				}
+			}
 		},
 	}
 	set := verb.Flags()
@@ -73,6 +79,7 @@ prints a summary of completed and lost work.`,
 	set.BoolVar(&f.noDeps, "no-deps", false, "start the named agents without those they depend on")
 	set.BoolVar(&f.exitWhenIdle, "exit-when-idle", false, "stop when every agent has ended, or every task; exit 1 if one failed")
 	set.BoolVar(&f.abortOnFailure, "abort-on-failure", false, "stop everything when one agent fails for good; exit 1")
+	set.StringVar(&f.node, "node", "", "the `PEER` of a shared store that this hub is, if several are on this machine")
 	set.StringVar(&f.answers, "answers", "", "answer questions from `FILE`: lines such as \"Which login* => oauth\"")
 	set.StringVar(&f.report, "report", "", "write a report on the tasks to `FILE` at the end: .json, .xml (JUnit) or .html")
 	set.Var(&f.logFormat, "log-format", "format of lines: console, json, or auto for console")
@@ -108,7 +115,7 @@ func up(a *cli.App, f upFlags, names []string) error {
 	t.chosen, t.noDeps = names, f.noDeps
 	t.load = func() (*config.Config, config.Problems) {
 		options := a.Options()
-		options.Run, options.Rights = t.runCommand, rights
+		options.Run, options.Rights, options.Node = t.runCommand, rights, cmp.Or(f.node, options.Node)
 		return config.Load(file, options)
 	}
 	c, err := t.firstConfig(a, f.yes)
@@ -134,17 +141,26 @@ func up(a *cli.App, f upFlags, names []string) error {
 		return CannotHold(err, c.Orchestrator.StateDir)
 	}
 	defer t.Release()
+	t.config, t.Base = c, AgentBase(a.Environ)
+	if err := t.standBy(a, c); err != nil {
+		return err
+	}
 	urls, err := t.listen(c)
 	if err != nil {
 		return err
 	}
-	t.config, t.Base = c, AgentBase(a.Environ)
 	err = t.Supervise(c, supervisor.Options{
 		Name: c.Orchestrator.Name, Config: file, ExitWhenIdle: f.exitWhenIdle, AbortOnFailure: f.abortOnFailure,
 	})
 	if err != nil {
 		return err
 	}
+	greet(a, c, file, urls)
+	return work(a, t, f)
+}
+
+// greet says what has started.
+func greet(a *cli.App, c *config.Config, file string, urls []string) {
 	a.Note("%s  %s  %s", cli.VersionLine(), c.Orchestrator.Name, file)
 	for _, url := range urls {
 		a.Note("Listening at %s", url)
@@ -152,7 +168,6 @@ func up(a *cli.App, f upFlags, names []string) error {
 	if term.IsTerminal(a.Stdin) && term.IsTerminal(a.Stdout) {
 		a.Note("Ctrl-C stops everything in order, twice kills.")
 	}
-	return work(a, t, f)
 }
 
 // firstConfig loads the configuration of a team that is about to start, and checks whether its
@@ -196,6 +211,13 @@ func work(a *cli.App, t *Instance, f upFlags) error {
 	respond(responding, a, t, f.scripted, show.Typed())
 	if f.exitWhenIdle && show.Typed() == nil && f.logFormat.Value != "json" {
 		go console.Standby(responding, a, t.Super) // it holds no resources and ends with responding
+	}
+	ending, end := context.WithCancel(signals.ctx)
+	t.ending = end
+	if t.shared != nil {
+		ended, over := context.WithCancel(context.Background())
+		defer over()
+		go t.shared.giveUp(ending, ended, t.log)
 	}
 	err := t.Super.Run(signals.ctx)
 	if !signals.await(shown) {

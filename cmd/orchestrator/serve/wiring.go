@@ -44,6 +44,10 @@ type Instance struct {
 	host   *child.Host
 	Super  *supervisor.Supervisor
 	record ledger
+	shared *sharedStore // nil unless the store is shared
+	front  *front       // nil unless this hub has stood by
+	shut   func()       // ends the API of front
+	ending func()       // called when the team is to end
 
 	looksOver func() // stops lookOver; may be nil
 
@@ -166,6 +170,9 @@ func (t *Instance) clearEarlier() {
 
 // Release releases everything. The instance cannot be used afterwards.
 func (t *Instance) Release() {
+	if t.shut != nil {
+		t.shut()
+	}
 	if t.listener != nil {
 		_ = t.listener.Close()
 	}
@@ -217,8 +224,10 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	}
 	ctx := context.Background()
 	var err error
-	if t.record, err = openRecord(ctx, c.Store); err != nil {
-		return cannotRecord(err, c.Store)
+	if t.record == nil { // otherwise it was opened while this hub stood by
+		if t.record, err = openRecord(ctx, c.Store); err != nil {
+			return cannotRecord(err, c.Store)
+		}
 	}
 	o.Version, o.StateDir, o.Start, o.Log = cli.Version, c.Orchestrator.StateDir, t.start, t.log
 	o.Sound = t.sound
@@ -248,6 +257,11 @@ func (t *Instance) sound() error {
 	name, open := t.Home.Lock()
 	if err := eventlog.InPlace(name, open); err != nil {
 		return err
+	}
+	if t.shared != nil {
+		if err := t.shared.sound(); err != nil {
+			return err
+		}
 	}
 	if log, ok := t.record.(interface{ Sound() error }); ok {
 		return log.Sound()
@@ -352,6 +366,14 @@ func (t *Instance) door() *api.API {
 
 // Serve starts the API. The returned function shuts it down.
 func (t *Instance) Serve() (shut func()) {
+	if t.front != nil {
+		t.runs.Answer = t.server.Answer
+		for _, l := range t.remote {
+			t.server.Answer(l)
+		}
+		t.front.set(t.door().Handler())
+		return t.shut
+	}
 	open, cancel := context.WithCancel(context.Background())
 	server := api.NewServer(t.door().Handler(), t.log)
 	t.runs.Answer, t.server = server.Answer, server
@@ -369,6 +391,9 @@ func (t *Instance) Serve() (shut func()) {
 // down stops the team and sends its events until the end.
 func (t *Instance) down(ctx context.Context, r control.DownRequest, send func(any) error) error {
 	q := output.EventQuery{Since: t.Super.Seq(), Follow: true}
+	if t.ending != nil {
+		t.ending()
+	}
 	if r.Force {
 		t.Super.Kill("killed by hand")
 	} else {

@@ -24,5 +24,5 @@
 // # Elections
 //
 // The servers elect a new leader when they have not heard from it for 4 to 9 seconds. There is no
-// option for that, so elections.go sets the server's variables.
+// option for that, so shortenElections sets the server's variables.
 package jetstream

@@ -43,6 +43,10 @@ const (
 	longestWait = 250 * time.Millisecond
 )
 
+// tooLarge is the code of the refusal of a message larger than the stream allows. Other refusals may
+// pass, such as that the message with the same id is still being stored.
+const tooLarge = jetstream.ErrorCode(10054)
+
 func (e *Engine) name() string    { return "orchestrator-" + e.options.Log }
 func (e *Engine) subject() string { return "orchestrator." + e.options.Log + ".log" }
 func (e *Engine) seat() string    { return "orchestrator." + e.options.Log + ".hub" }
@@ -142,7 +146,7 @@ func (e *Engine) Put(at int64, entry eventlog.Entry) (int64, error) {
 			} else if err == nil && holder != "" {
 				return 0, eventlog.ErrBehind
 			}
-		case errors.Is(err, nats.ErrMaxPayload), isRefused && refused.Code >= 400 && refused.Code < 500 && refused.Code != 408 && refused.Code != 404:
+		case errors.Is(err, nats.ErrMaxPayload), isRefused && refused.ErrorCode == tooLarge:
 			return 0, fmt.Errorf("the shared log does not take an entry of %d bytes: %w", len(m.Data), err)
 		}
 		if err := e.rest(ctx, wait); err != nil {
@@ -204,7 +208,7 @@ func (e *Engine) unknown(what string, err error) error {
 	case <-e.closed:
 		return fs.ErrClosed
 	default:
-		return fmt.Errorf("asking %s: %w", what, err)
+		return fmt.Errorf("%w: asking %s: %w", eventlog.ErrUnanswered, what, err)
 	}
 }
 

@@ -12,7 +12,9 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
+	_ "unsafe" // for go:linkname
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/nats-io/nats-server/v2/server"
@@ -176,3 +178,26 @@ func (l serverLog) Fatalf(format string, v ...any)  { l.to.Error(fmt.Sprintf(for
 func (l serverLog) Errorf(format string, v ...any)  { l.to.Debug(fmt.Sprintf(format, v...)) }
 func (l serverLog) Debugf(format string, v ...any)  { l.to.Trace(fmt.Sprintf(format, v...)) }
 func (l serverLog) Tracef(format string, v ...any)  { l.to.Trace(fmt.Sprintf(format, v...)) }
+
+// These are variables of the server. TestElections reads them back, and a version of the server
+// without them cannot be linked.
+var (
+	//go:linkname minElectionTimeout github.com/nats-io/nats-server/v2/server.minElectionTimeout
+	minElectionTimeout time.Duration
+	//go:linkname maxElectionTimeout github.com/nats-io/nats-server/v2/server.maxElectionTimeout
+	maxElectionTimeout time.Duration
+	//go:linkname hbInterval github.com/nats-io/nats-server/v2/server.hbInterval
+	hbInterval time.Duration
+	//go:linkname lostQuorumInterval github.com/nats-io/nats-server/v2/server.lostQuorumInterval
+	lostQuorumInterval time.Duration
+	//go:linkname lostQuorumCheck github.com/nats-io/nats-server/v2/server.lostQuorumCheck
+	lostQuorumCheck time.Duration
+)
+
+// shortenElections makes servers that are started later notice a lost leader after 1.5 to 3 seconds.
+// The other times keep their proportions.
+var shortenElections = sync.OnceFunc(func() {
+	minElectionTimeout, maxElectionTimeout = 1500*time.Millisecond, 3*time.Second
+	hbInterval = 400 * time.Millisecond
+	lostQuorumInterval, lostQuorumCheck = 4*time.Second, 4*time.Second
+})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"orchestrator/supervisor/eventlog"
@@ -17,7 +18,7 @@ type Entries struct {
 
 	mu     sync.Mutex
 	texts  [][]byte // in the form of eventlog.Entry.Append
-	atWork int      // engines that serve
+	atWork []*seat
 }
 
 // Join returns the engine of one more hub.
@@ -73,12 +74,8 @@ func (s *Entries) put(at int64, e eventlog.Entry) (int64, error) {
 	return at + 1, nil
 }
 
-// serve adds to the number of engines that serve.
-func (s *Entries) serve(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.atWork += n
-}
+// A seat is an engine that serves.
+type seat struct{ who []byte }
 
 // Memory is an engine of eventlog in memory, for tests: one hub's access to Entries. Its funcs
 // are faults. They are set before the engine is used, and may be nil.
@@ -90,7 +87,7 @@ type Memory struct {
 	// Stored is called after an entry was added. Put returns its error, although the entry is there.
 	Stored func(n int64, e eventlog.Entry) error
 
-	// Asking is called before Get, End, First and Vacant, which return its error.
+	// Asking is called before Get, End, First and Ask, which return its error.
 	Asking func() error
 
 	entries *Entries
@@ -180,28 +177,39 @@ func (m *Memory) First(ctx context.Context, n int64) (int64, error) {
 // Most implements eventlog.Engine.
 func (m *Memory) Most() int { return m.entries.most() }
 
-// Vacant implements eventlog.Engine.
-func (m *Memory) Vacant(ctx context.Context) (bool, error) {
+// Ask implements eventlog.Engine.
+func (m *Memory) Ask(ctx context.Context) ([]byte, error) {
 	if err := m.ask(ctx); err != nil {
-		return false, err
+		return nil, err
 	}
 	m.entries.mu.Lock()
 	defer m.entries.mu.Unlock()
-	return m.entries.atWork == 0, nil
+	if len(m.entries.atWork) == 0 {
+		return nil, eventlog.ErrVacant
+	}
+	return m.entries.atWork[len(m.entries.atWork)-1].who, nil
 }
 
 // Serve implements eventlog.Engine.
-func (m *Memory) Serve() (end func(), err error) {
+func (m *Memory) Serve(who []byte) (end func(), err error) {
 	if err := m.usable(); err != nil {
 		return nil, err
 	}
-	m.entries.serve(1)
-	end = sync.OnceFunc(func() { m.entries.serve(-1) })
 	m.entries.mu.Lock()
 	defer m.entries.mu.Unlock()
+	mine := &seat{who: who}
+	m.entries.atWork = append(m.entries.atWork, mine)
+	end = func() {
+		m.entries.mu.Lock()
+		defer m.entries.mu.Unlock()
+		m.entries.atWork = slices.DeleteFunc(m.entries.atWork, func(s *seat) bool { return s == mine })
+	}
 	m.ends = append(m.ends, end)
 	return end, nil
 }
+
+// Missing implements eventlog.Engine.
+func (m *Memory) Missing() []string { return nil }
 
 // Close implements eventlog.Engine.
 func (m *Memory) Close() error {

@@ -79,7 +79,7 @@ func TestMemoryFaults(t *testing.T) {
 	_, err = m.Put(1, entry(2))
 	require.ErrorIs(t, err, fs.ErrClosed)
 	require.ErrorIs(t, m.Get(t.Context(), 0, nil), fs.ErrClosed)
-	_, err = m.Serve()
+	_, err = m.Serve(nil)
 	require.ErrorIs(t, err, fs.ErrClosed)
 }
 
@@ -88,14 +88,16 @@ func TestMemoryServes(t *testing.T) {
 	entries := &logtest.Entries{}
 	a, b, c := entries.Join(), entries.Join(), entries.Join()
 	vacant := func() bool {
-		v, err := c.Vacant(t.Context())
-		require.NoError(t, err)
-		return v
+		_, err := c.Ask(t.Context())
+		if err != nil {
+			require.ErrorIs(t, err, eventlog.ErrVacant)
+		}
+		return err != nil
 	}
 	require.True(t, vacant())
-	end, err := a.Serve()
+	end, err := a.Serve([]byte("a"))
 	require.NoError(t, err)
-	_, err = b.Serve()
+	_, err = b.Serve([]byte("b"))
 	require.NoError(t, err)
 	end()
 	end()
@@ -103,6 +105,6 @@ func TestMemoryServes(t *testing.T) {
 	require.NoError(t, b.Close())
 	require.True(t, vacant())
 	c.Asking = func() error { return eventlog.ErrSilent }
-	_, err = c.Vacant(t.Context())
+	_, err = c.Ask(t.Context())
 	require.ErrorIs(t, err, eventlog.ErrSilent)
 }

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/wire/events"
+)
+
+// A shire is a team with three hubs on this machine.
+type shire struct {
+	t     *testing.T
+	peers []string
+	hubs  []*stage
+}
+
+// newShire starts three hubs.
+func newShire(t *testing.T) *shire {
+	h := &shire{t: t}
+	for range 3 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer l.Close()
+		h.peers = append(h.peers, l.Addr().String())
+	}
+	for range 3 {
+		h.hubs = append(h.hubs, newStage(t, fmt.Sprintf(`
+secret "hubs" {
+  file = "hubs.key"
+}
+store {
+  kind        = "jetstream"
+  peers       = ["%s"]
+  credentials = secret.hubs
+}
+agent "only" {
+  command = ["cat"]
+}
+`, strings.Join(h.peers, `", "`)), "hubs.key", "s3cret"))
+	}
+	return h
+}
+
+func (h *shire) up(i int) { h.hubs[i].up("--json", "--node", h.peers[i]) }
+
+// atWork waits until a hub other than before is at work, and returns it.
+func (h *shire) atWork(before int, hubs ...int) int {
+	found := -1
+	waitForThat(h.t, "hub at work", func() bool {
+		for _, i := range hubs {
+			if i != before && strings.Contains(h.hubs[i].said.all(), `"`+events.AgentStarted+`"`) {
+				found = i
+			}
+		}
+		return found >= 0
+	})
+	return found
+}
+
+// others returns the hubs except one.
+func others(of int) []int { return []int{(of + 1) % 3, (of + 2) % 3} }
+
+// The hub at work is killed, twice. Each time another one goes on with the same tasks, and the killed
+// one stands by when it comes back.
+func TestHubKilled(t *testing.T) {
+	t.Parallel()
+	h := newShire(t)
+	for i := range h.hubs {
+		h.up(i)
+	}
+	at, want := h.atWork(-1, 0, 1, 2), []string{}
+	for round := range 2 {
+		hub := h.hubs[at]
+		for i := range 5 {
+			name := fmt.Sprintf("task-%d-%d", round, i)
+			hub.ask("task", "add", name)
+			want = append(want, name)
+		}
+		next := h.hubs[others(at)[0]]
+		_, stderr, code := next.call("task", "ls")
+		require.Equal(t, cli.ExitConflict, code, stderr)
+		require.Contains(t, stderr, "stands by: the hub is "+h.peers[at])
+
+		began := time.Now()
+		hub.signal(syscall.SIGKILL)
+		<-hub.ended
+		killed := at
+		at = h.atWork(killed, others(killed)...)
+		t.Logf("another hub had started its agents after %v", time.Since(began))
+		list := h.hubs[at].ask("task", "ls", "--json")
+		for _, name := range want {
+			require.Contains(t, list, name)
+		}
+		h.up(killed)
+		waitForThat(t, "standing by", func() bool {
+			_, stderr, _ := h.hubs[killed].call("status")
+			return strings.Contains(stderr, "stands by: the hub is "+h.peers[at])
+		})
+	}
+	spare := h.hubs[others(at)[0]]
+	spare.signal(syscall.SIGINT)
+	require.Equal(t, cli.ExitOK, spare.await(), spare.cried.all())
+	h.hubs[at].stop()
+}
+
+// A hub that hung is deposed when it wakes: it stops its agents and stands by.
+func TestHubDeposed(t *testing.T) {
+	t.Parallel()
+	h := newShire(t)
+	for i := range h.hubs {
+		h.up(i)
+	}
+	at := h.atWork(-1, 0, 1, 2)
+	h.hubs[at].ask("task", "add", "kept")
+	h.hubs[at].signal(syscall.SIGSTOP)
+	next := h.atWork(at, others(at)...)
+	h.hubs[next].ask("task", "add", "more")
+	h.hubs[at].signal(syscall.SIGCONT)
+	waitForThat(t, "standing by", func() bool {
+		_, stderr, _ := h.hubs[at].call("status")
+		return strings.Contains(stderr, "stands by: the hub is "+h.peers[next])
+	})
+	require.Contains(t, h.hubs[at].said.all(), events.AgentStopped)
+	require.Empty(t, h.hubs[at].processes(), "its agents have ended")
+	list := h.hubs[next].ask("task", "ls", "--json")
+	require.Contains(t, list, "kept")
+	require.Contains(t, list, "more")
+}
+
+// A hub without the others can be stopped: its end is not recorded then.
+func TestHubWithoutOthers(t *testing.T) {
+	t.Parallel()
+	h := newShire(t)
+	for i := range h.hubs {
+		h.up(i)
+	}
+	at := h.atWork(-1, 0, 1, 2)
+	for _, i := range others(at) {
+		h.hubs[i].signal(syscall.SIGKILL)
+		<-h.hubs[i].ended
+	}
+	h.hubs[at].signal(syscall.SIGINT)
+	h.hubs[at].await()
+	require.Contains(t, h.hubs[at].cried.all(), "the other hubs do not answer")
+	require.Empty(t, h.hubs[at].processes())
+}
+
+// A hub must know which of the peers it is, and the others' address.
+func TestHubRefused(t *testing.T) {
+	t.Parallel()
+	h := newShire(t)
+	_, stderr, code := h.hubs[0].call("up")
+	require.Equal(t, cli.ExitUsage, code, stderr)
+	require.Contains(t, stderr, "orchestrator up --node "+h.peers[0])
+	_, stderr, code = h.hubs[0].call("up", "--node", "elsewhere:1")
+	require.Equal(t, cli.ExitNo, code)
+	require.Contains(t, stderr, "Unknown hub")
+}

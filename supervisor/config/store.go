@@ -1,0 +1,188 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// store reads the block of the event log.
+func store(r *reader, b *hcl.Block) {
+	s := &r.config.Store
+	set := r.read(b.Body, r.scope, section{title: "Block store", path: "store", attributes: []attribute{
+		attr("kind", choice(&s.Kind, "sqlite", "memory", "jetstream")),
+		attr("path", word(&s.Path)),
+		attr("durable", truth(&s.Durable)),
+		attr("keep", keep(s)),
+		attr("peers", peers(&s.Peers)),
+		attr("log", word(&s.Log)),
+		{name: "credentials", raw: func(a *hcl.Attribute) { credentials(r, a) }},
+		attr("ca", existingFile(&s.CA)),
+		attr("certificate", existingFile(&s.Certificate)),
+		attr("key", existingFile(&s.Key)),
+	}})
+	if !s.Shared() {
+		for _, name := range []string{"peers", "log", "credentials", "ca", "certificate", "key"} {
+			if at, ok := set[name]; ok {
+				r.report(at, Problem{
+					Code: "config/not-shared", Summary: "Store is not shared",
+					Detail: fmt.Sprintf("%s is for a store that several machines share: kind = \"jetstream\".", name),
+				})
+			}
+		}
+		return
+	}
+	hubs(r, b, set)
+}
+
+// hubs checks what a store of several hubs needs.
+func hubs(r *reader, b *hcl.Block, set map[string]hcl.Range) {
+	s := &r.config.Store
+	if s.Log == "" {
+		s.Log = "team"
+	}
+	for _, name := range []string{"peers", "credentials"} {
+		if _, ok := set[name]; !ok {
+			r.report(b.DefRange, Problem{
+				Code: "config/missing-attribute", Summary: "Missing attribute",
+				Detail: fmt.Sprintf("A store of kind \"jetstream\" needs %s.", name),
+				Hint:   "See: orchestrator help many-machines",
+			})
+		}
+	}
+	for _, name := range []string{"keep", "durable"} {
+		if at, ok := set[name]; ok && (name == "keep" && (s.KeepFor > 0 || s.KeepBytes > 0) || name == "durable" && !s.Durable) {
+			r.report(at, Problem{
+				Code: "config/shared-keeps-all", Summary: "A shared store keeps everything",
+				Detail: "A store of kind \"jetstream\" is always durable, and keeps all records: a hub that comes later needs them.",
+			})
+		}
+	}
+	files, remote := s.CA != "" && s.Certificate != "" && s.Key != "", slices.ContainsFunc(s.Peers, onOtherMachine)
+	if at, ok := set["peers"]; ok && remote && !files {
+		r.report(at, Problem{
+			Code: "config/hubs-without-tls", Summary: "Hubs without certificates",
+			Detail: "Hubs on several machines need ca, certificate and key: what they send each other must not be read on the way.",
+		})
+	}
+	if at, ok := set["peers"]; ok && len(s.Peers) == 2 {
+		r.report(at, Problem{
+			Severity: SeverityWarning, Code: "config/two-hubs", Summary: "Two hubs survive nothing",
+			Detail: "Most hubs must be there, and of two that is both. Use three.",
+		})
+	}
+	if at, ok := set["peers"]; ok {
+		thisHub(r, at)
+	}
+}
+
+// onOtherMachine reports whether a peer may be on another machine.
+func onOtherMachine(peer string) bool {
+	host, _, _ := net.SplitHostPort(peer)
+	return !isLoopback(host)
+}
+
+// thisHub finds out which of the hubs is this one.
+func thisHub(r *reader, at hcl.Range) {
+	s := &r.config.Store
+	if named := r.options.Node; named != "" {
+		for _, peer := range s.Peers {
+			if host, _, _ := net.SplitHostPort(peer); peer == named || host == named {
+				s.Node = peer
+				return
+			}
+		}
+		r.report(at, Problem{
+			Code: "config/unknown-hub", Summary: "Unknown hub",
+			Detail: fmt.Sprintf("%q, of --node or ORC_NODE, is not one of the peers.", named),
+		})
+		return
+	}
+	own := slices.DeleteFunc(slices.Clone(s.Peers), func(peer string) bool { return !onThisMachine(peer) })
+	if len(own) == 1 {
+		s.Node = own[0]
+	}
+}
+
+// onThisMachine reports whether the host of a peer is this machine's name or has one of its addresses.
+func onThisMachine(peer string) bool {
+	host, _, _ := net.SplitHostPort(peer)
+	name, _ := os.Hostname()
+	short, _, _ := strings.Cut(name, ".")
+	if isLoopback(host) || host == name || host == short {
+		return true
+	}
+	ip := net.ParseIP(host)
+	addresses, err := net.InterfaceAddrs()
+	return err == nil && slices.ContainsFunc(addresses, func(a net.Addr) bool {
+		n, ok := a.(*net.IPNet)
+		return ok && ip != nil && n.IP.Equal(ip)
+	})
+}
+
+// peers reads the addresses of hubs.
+func peers(into *[]string) func(value) {
+	return func(v value) {
+		items, ok := v.items("a list of addresses")
+		if !ok {
+			return
+		}
+		*into = nil
+		for _, item := range items {
+			text, ok := item.asText()
+			if !ok {
+				continue
+			}
+			host, port, err := net.SplitHostPort(text)
+			n, portErr := strconv.Atoi(port)
+			switch {
+			case err != nil || host == "" || portErr != nil || n < 1 || n > math.MaxUint16:
+				item.reject("bad-address", "Bad address", fmt.Sprintf("A peer is host:port, such as \"h1:7434\", not %s.", item.quoted()), "")
+			case slices.Contains(*into, text):
+				item.reject("duplicate-peer", "Duplicate peer", fmt.Sprintf("%s is there twice.", item.quoted()), "")
+			default:
+				*into = append(*into, text)
+			}
+		}
+		if len(items) == 0 {
+			v.reject("empty", "Empty value", "peers must not be empty.", "")
+		}
+	}
+}
+
+// credentials reads which secret the hubs share.
+func credentials(r *reader, a *hcl.Attribute) {
+	names, all := mentioned(a.Expr, "secret")
+	if all || len(names) != 1 {
+		r.report(a.Range, Problem{
+			Code: "config/bad-credentials", Summary: "Credentials are not a secret",
+			Detail: "credentials is a secret block, such as secret.engine: what the hubs share must not be in this file.",
+		})
+		return
+	}
+	r.config.Store.Credentials = names[0]
+	r.config.credentials = a.Expr
+	if _, ok := r.config.secrets[names[0]]; !ok {
+		r.report(a.Range, Problem{Code: "config/bad-expression", Summary: "Unknown secret", Detail: fmt.Sprintf("There is no secret %q.", names[0])})
+	}
+}
+
+// StoreCredentials returns the secret that the hubs share. base is the environment of this program.
+func (c *Config) StoreCredentials(ctx context.Context, base []string) (string, error) {
+	sr := &secretReader{config: c, base: base, lent: map[string]string{}}
+	text, err := sr.text(ctx, c.credentials, new(scope))
+	if err != nil {
+		return "", fmt.Errorf("store.credentials: %w", err)
+	}
+	if text == nil || *text == "" {
+		return "", fmt.Errorf("store.credentials: secret %q is empty", c.Store.Credentials)
+	}
+	return *text, nil
+}

@@ -1,0 +1,146 @@
+// Package turn decides which of several hubs is at work.
+//
+// The shared log is the lock. A hub takes its turn by appending a hub.epoch fact to the log that it has
+// read to the end. After that, an append of the hub before it fails, because the log does not end where
+// that hub thinks. There is no lease and no clock.
+//
+// When to try is only a hint, which may be wrong: a hub that stands by asks five times a second which
+// hub is at work. It tries when none is, or when the one that should be has said nothing for a while. A
+// wrong hint costs one append that fails, or one change of hub, and never a fact. The order is: read
+// to the end, ask, append there. Asking first would depose a hub that has just taken over.
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"orchestrator/supervisor/eventlog"
+	"orchestrator/wire"
+	"orchestrator/wire/events"
+)
+
+// A Hub is one of the programs that share a log.
+type Hub struct {
+	Name    string `json:"hub"`
+	URL     string `json:"url,omitzero"` // where its API is; "" if only on its own machine
+	Version string `json:"version"`
+	Epoch   int64  `json:"epoch,omitzero"` // the number of the fact with which it took its turn
+}
+
+// Options describe the hub in this process.
+type Options struct {
+	Log    *eventlog.Shared
+	Engine eventlog.Engine
+	Hub    Hub
+	Heard  func(Hub) // called when another hub says that it is at work; may be nil
+	Logger hclog.Logger
+}
+
+// Intervals. A hub that hangs, or is cut off, is given up after silence.
+const (
+	askEvery = 200 * time.Millisecond
+	silence  = 3 * time.Second
+)
+
+// Wait stands by until this hub has taken its turn, and returns the hub with its epoch. If ctx ends
+// before, the engine is closed, because an append that waits for other hubs would not end.
+func Wait(ctx context.Context, o Options) (Hub, error) {
+	stop := context.AfterFunc(ctx, func() { _ = o.Engine.Close() })
+	defer stop()
+	w := waiting{Options: o}
+	for {
+		mine, err := w.look(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return Hub{}, ctx.Err()
+		case errors.Is(err, eventlog.ErrUnanswered):
+			o.Logger.Debug("the shared log does not answer", "error", err)
+		case err != nil:
+			return Hub{}, err
+		case mine != nil:
+			return *mine, nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(askEvery):
+		}
+	}
+}
+
+// A waiting is a hub that stands by.
+type waiting struct {
+	Options
+	heard  Hub       // the hub that was at work
+	silent time.Time // since when it has said nothing; zero: it has
+}
+
+// look reads what others have appended, and takes the turn if it is free.
+func (w *waiting) look(ctx context.Context) (*Hub, error) {
+	if err := w.Log.Follow(ctx, nil); err != nil {
+		return nil, err
+	}
+	end := w.Log.Last()
+	text, err := w.Engine.Ask(ctx)
+	switch {
+	case err == nil:
+		w.silent = time.Time{}
+		w.hear(text)
+		return nil, nil
+	case errors.Is(err, eventlog.ErrSilent):
+		if w.silent.IsZero() {
+			w.silent = time.Now()
+		}
+		if time.Since(w.silent) < silence {
+			return nil, nil
+		}
+	case !errors.Is(err, eventlog.ErrVacant):
+		return nil, err
+	}
+	return w.take(ctx, end)
+}
+
+// hear notes which hub is at work.
+func (w *waiting) hear(text []byte) {
+	var who Hub
+	if json.Unmarshal(text, &who) == nil && who != w.heard {
+		w.heard = who
+		if w.Heard != nil {
+			w.Heard(who)
+		}
+	}
+}
+
+// take takes the turn, unless the log does not end at end.
+func (w *waiting) take(ctx context.Context, end int64) (*Hub, error) {
+	mine := w.Hub
+	mine.Epoch = end + 1
+	text, err := json.Marshal(struct {
+		Hub
+		Text string `json:"text"`
+	}{mine, fmt.Sprintf("%s is the hub", mine.Name)})
+	if err != nil {
+		return nil, err
+	}
+	err = w.Log.Append(ctx, end, []wire.Record{{At: time.Now(), From: "GO", Kind: events.HubEpoch, Payload: text}})
+	if errors.Is(err, eventlog.ErrMoved) {
+		return nil, nil // another hub has been faster
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &mine, nil
+}
+
+// Serve says that a hub is at work until the returned function is called.
+func Serve(e eventlog.Engine, mine Hub) (end func(), err error) {
+	text, err := json.Marshal(mine)
+	if err != nil {
+		return nil, err
+	}
+	return e.Serve(text)
+}
