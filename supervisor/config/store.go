@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 )
 
 // store reads the block of the event log.
@@ -177,7 +178,7 @@ func credentials(r *reader, a *hcl.Attribute) {
 // StoreCredentials returns the secret that the hubs share. base is the environment of this program.
 func (c *Config) StoreCredentials(ctx context.Context, base []string) (string, error) {
 	sr := &secretReader{config: c, base: base, lent: map[string]string{}}
-	text, err := sr.text(ctx, c.credentials, new(scope))
+	text, err := sr.text(ctx, c.credentials, &scope{roots: map[string]cty.Value{}})
 	if err != nil {
 		return "", fmt.Errorf("store.credentials: %w", err)
 	}

@@ -22,8 +22,8 @@ func TestConformance(t *testing.T) {
 		{Name: "memory", Open: memory},
 		{Name: "ncruces", Remembers: true, Open: inFile(t, linked)},
 		{Name: "modernc", Remembers: true, Open: inFile(t, eventlog.WithModernc)},
-		{Name: "shared", Remembers: true, Open: sharedBy(t, 1<<20)},
-		{Name: "shared in parts", Remembers: true, Open: sharedBy(t, 200)},
+		{Name: "shared", Remembers: true, KeepsAll: true, Open: sharedBy(t, 1<<20)},
+		{Name: "shared in parts", Remembers: true, KeepsAll: true, Open: sharedBy(t, 200)},
 	} {
 		logtest.Run(t, subject)
 	}

@@ -154,7 +154,7 @@ func TestSharedCopyIsTrimmed(t *testing.T) {
 		for seq := range int64(2) {
 			require.NoError(t, a.Keep(t.Context(), 14+seq, bytes.NewReader([]byte("state"))))
 		}
-		require.Equal(t, upTo, series.Trimmed(t, a, upTo).Seq)
+		require.Equal(t, upTo, series.Trimmed(t, a.SQLite, upTo).Seq)
 		require.NoError(t, a.Close())
 		a = m.start(t, "a")
 		b.follow(t)

@@ -35,8 +35,8 @@ var errDeposed = errors.New("another hub is at work")
 type sharedStore struct {
 	log    *eventlog.Shared
 	engine eventlog.Engine
+	peers  int // how many hubs there are
 	looked time.Time
-	leave  func() // says that this hub is at work no longer
 }
 
 // lookAgain is how often a hub asks whether it is still the one at work.
@@ -55,7 +55,7 @@ func (s *sharedStore) sound() error {
 	return err
 }
 
-// giveUp closes the engine if this hub is to end and the others do not answer for a while. Otherwise it
+// giveUp closes the engine if this hub is to end and cannot reach most hubs for a while. Otherwise it
 // would wait for them in order to record its end.
 func (s *sharedStore) giveUp(ending, ended context.Context, log hclog.Logger) {
 	select {
@@ -69,13 +69,13 @@ func (s *sharedStore) giveUp(ending, ended context.Context, log hclog.Logger) {
 		case <-ended.Done():
 			return
 		}
-		if _, err := s.engine.End(ended); err != nil {
+		if missing := len(s.engine.Missing()); 2*missing > s.peers {
 			silent++
 		} else {
 			silent = 0
 		}
 	}
-	log.Warn("the other hubs do not answer, so the end of this one is not recorded", "missing", strings.Join(s.engine.Missing(), ", "))
+	log.Warn("the other hubs cannot be reached, so the end of this one is not recorded", "missing", strings.Join(s.engine.Missing(), ", "))
 	_ = s.engine.Close()
 }
 
@@ -119,7 +119,7 @@ func (t *Instance) standBy(a *cli.App, c *config.Config) error {
 	case err != nil:
 		return cannotShare(err, c.Store)
 	}
-	if shared.leave, err = turn.Serve(shared.engine, mine); err != nil {
+	if _, err = turn.Serve(shared.engine, mine); err != nil { // until the engine is closed
 		return cannotShare(err, c.Store)
 	}
 	a.Note("%s is the hub since fact %d.", mine.Name, mine.Epoch)
@@ -147,7 +147,7 @@ func openShared(ctx context.Context, t *Instance, a *cli.App, c *config.Config) 
 	if err != nil {
 		return nil, err
 	}
-	return &sharedStore{log: log, engine: engine}, nil
+	return &sharedStore{log: log, engine: engine, peers: len(c.Store.Peers)}, nil
 }
 
 // hubTLS returns the certificates with which hubs know each other, or nil if none are configured.

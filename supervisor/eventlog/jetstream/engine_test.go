@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/eventlog/logtest"
 	"orchestrator/wire"
 )
 
@@ -71,6 +73,17 @@ func (c *cluster) open(hub int) *eventlog.Shared {
 	require.NoError(c.t, err)
 	c.t.Cleanup(func() { require.NoError(c.t, s.Close()) })
 	return s
+}
+
+// A copied is a log whose file is free when it is closed.
+type copied struct {
+	*eventlog.Shared
+	free func()
+}
+
+func (c copied) Close() error {
+	c.free()
+	return c.Shared.Close()
 }
 
 // unclosed is an engine that goes on when a log is closed.
@@ -239,6 +252,31 @@ func TestStranger(t *testing.T) {
 	_, err = Start(ctx, Options{Node: own, Peers: []string{own, c.peers[0], c.peers[1]}, Dir: t.TempDir(), Log: "team", Credentials: "guessed"})
 	require.ErrorContains(t, err, c.peers[0])
 	require.ErrorContains(t, err, "cannot be reached")
+}
+
+// A shared log in a stream on three hubs keeps the rules of all logs.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	open := make(map[string]bool) // the copies that are in use
+	logtest.Run(t, logtest.Subject{Name: "jetstream", Remembers: true, KeepsAll: true, Open: func(t *testing.T) logtest.Log {
+		name := strings.NewReplacer("/", "-", ".", "-").Replace(t.Name())
+		n := 0
+		for open[fmt.Sprint(name, n)] {
+			n++
+		}
+		file := fmt.Sprint(name, n)
+		open[file] = true
+		hub := c.hubs[n%3]
+		e := &Engine{options: hub.options, server: hub.server, conn: hub.conn, closed: make(chan struct{})}
+		e.options.Log = name
+		require.NoError(t, e.openStream(t.Context()))
+		l, err := eventlog.OpenShared(t.Context(), filepath.Join(c.dirs[0], file), unclosed{e})
+		require.NoError(t, err)
+		require.NoError(t, l.Follow(t.Context(), nil))
+		t.Cleanup(func() { require.NoError(t, l.Close()) })
+		return copied{l, func() { open[file] = false }}
+	}})
 }
 
 // Elections are as short as this package says.

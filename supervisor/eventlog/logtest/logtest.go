@@ -37,6 +37,9 @@ type Subject struct {
 	// Remembers tells the rules that every Open in a test opens the same log, with its content,
 	// also while another one is open.
 	Remembers bool
+
+	// KeepsAll tells the rules that Trim removes nothing.
+	KeepsAll bool
 }
 
 const (
