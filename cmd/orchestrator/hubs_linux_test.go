@@ -151,6 +151,27 @@ func TestHubWithoutOthers(t *testing.T) {
 	require.Empty(t, h.hubs[at].processes())
 }
 
+// A hub that stands by can be in the background, and be stopped.
+func TestHubInBackground(t *testing.T) {
+	t.Parallel()
+	h := newShire(t)
+	for i := range h.hubs {
+		h.up(i)
+	}
+	at := h.atWork(-1, 0, 1, 2)
+	i := others(at)[0]
+	spare := h.hubs[i]
+	spare.signal(syscall.SIGINT)
+	require.Equal(t, cli.ExitOK, spare.await(), spare.cried.all())
+	require.Contains(t, spare.ask("up", "-d", "--node", h.peers[i]), "stands by: the hub is "+h.peers[at])
+	_, stderr, code := h.hubs[at].call("upgrade")
+	require.Equal(t, cli.ExitConflict, code, stderr)
+	require.Contains(t, stderr, "not upgraded in place")
+	require.Contains(t, spare.ask("down"), "stands by no longer")
+	_, stderr, code = spare.call("status")
+	require.Equal(t, cli.ExitNotRunning, code, stderr)
+}
+
 // A hub must know which of the peers it is, and the others' address.
 func TestHubRefused(t *testing.T) {
 	t.Parallel()

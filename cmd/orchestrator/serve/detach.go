@@ -62,7 +62,13 @@ func detach(a *cli.App, c *config.Config) error {
 		case <-again.C:
 		}
 		status, ok, err := upNow(ctx, door)
+		standby, stands := errors.AsType[*cli.Failure](err)
 		switch {
+		case stands && standby.Details["hub"] != nil:
+			if a.Flags.JSON {
+				return a.Document(standing{FormatVersion: wire.FormatVersion, Hub: standby.Details["hub"]})
+			}
+			return a.Print("%s. What happens is in %s\n", standby.Message, a.Short(logName))
 		case err != nil:
 			return err
 		case ok:
@@ -102,12 +108,22 @@ func background(a *cli.App, logName string) (*os.Process, int64, error) {
 	return process, info.Size(), err
 }
 
+// A standing is the answer for a hub in the background that stands by.
+type standing struct {
+	FormatVersion string `json:"format_version"`
+	Hub           any    `json:"hub"` // the one at work
+}
+
 // upNow returns the status of the orchestrator, and reports whether it is settled. The error is
 // that of an orchestrator that runs and cannot return its status. One that does not answer yet is
 // not settled.
 func upNow(ctx context.Context, d *client.Client) (control.Status, bool, error) {
 	text, err := d.Ask(ctx, "status", struct{}{})
-	if f, ok := errors.AsType[*cli.Failure](err); ok && f.Code == wire.CodeInternal {
+	f, ok := errors.AsType[*cli.Failure](err)
+	if ok && f.Details["hub"] != nil { // it stands by
+		return control.Status{}, false, f
+	}
+	if ok && f.Code == wire.CodeInternal {
 		f.Because = append(f.Because, "It has started, and was asked for its status.")
 		return control.Status{}, false, f
 	}

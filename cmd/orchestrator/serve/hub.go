@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -26,6 +27,8 @@ import (
 	"orchestrator/supervisor/eventlog/jetstream"
 	"orchestrator/supervisor/turn"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
+	"orchestrator/wire/object"
 )
 
 // errDeposed reports that another hub is at work.
@@ -94,7 +97,7 @@ func (t *Instance) standBy(a *cli.App, c *config.Config) error {
 			Hint:    "Say it: orchestrator up --node " + c.Store.Peers[0] + "     or ORC_NODE=" + c.Store.Peers[0],
 		}
 	}
-	door := &standby{own: c.Store.Node}
+	door := &standby{own: c.Store.Node, stop: stop}
 	t.openFront(door)
 	a.Note("%s stands by. Ctrl-C ends it.", c.Store.Node)
 	shared, err := openShared(ctx, t, a, c)
@@ -195,8 +198,9 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*f.now.Load
 
 // A standby answers while this hub stands by: it says which hub is at work.
 type standby struct {
-	hub atomic.Pointer[turn.Hub]
-	own string
+	hub  atomic.Pointer[turn.Hub]
+	own  string
+	stop func() // ends the standing by
 }
 
 // openFront begins to answer at the socket with a handler.
@@ -217,7 +221,15 @@ func (t *Instance) openFront(h http.Handler) {
 }
 
 // ServeHTTP implements http.Handler.
-func (s *standby) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+func (s *standby) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPost && path.Base(r.URL.Path) == "down" {
+		defer s.stop()
+		text, err := object.Encode(wire.Event{At: object.Timestamp(time.Now()), Kind: events.OrchestratorStopped, Text: s.own + " stands by no longer"})
+		if err == nil {
+			_, _ = w.Write(append(text, '\n'))
+		}
+		return
+	}
 	refusal := &wire.Error{Code: wire.CodeConflict, Message: s.own + " stands by: no hub is at work yet"}
 	if who := s.hub.Load(); who != nil {
 		refusal.Message = fmt.Sprintf("%s stands by: the hub is %s", s.own, who.Name)

@@ -183,6 +183,9 @@ func (t *Instance) mayUpgrade(ctx context.Context, r control.UpgradeRequest, u *
 	if t.load == nil || t.config.Store.Kind == "memory" {
 		return refused("this orchestrator keeps no record, and so cannot be upgraded")
 	}
+	if t.shared != nil { // another hub would take over meanwhile
+		return refused("a hub is not upgraded in place: stop it, and start the other program. Another hub goes on meanwhile")
+	}
 	next, problems := t.load()
 	if problems.Errors() > 0 {
 		return refused("the configuration has a mistake now: orchestrator validate")
