@@ -123,13 +123,14 @@ func TestUnitWords(t *testing.T) {
 	require.Equal(t, "shop", project.UnitName(filepath.Base("/home/ann/shop")))
 }
 
-// The memory that packages may allocate before main, half as much again as they do now. A client
+// The memory that packages may allocate before main, a little more than they do now. A client
 // command takes a few milliseconds, mostly for regular expressions and tables that it does not
-// use. The time depends on the machine; the memory does not.
+// use. The time depends on the machine; the memory does not. The server of shared stores and its
+// client are 350,000 bytes of it; they take 1.5 ms.
 const (
 	maxOfOurs   = 38_000
 	maxOfOthers = 270_000
-	maxOfAll    = 950_000
+	maxOfAll    = 1_400_000
 )
 
 // initialized is a package in the init trace of the runtime.

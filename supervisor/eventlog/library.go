@@ -149,9 +149,10 @@ func onVFS(name string) library {
 }
 
 // roomOf returns the memory for a connection of a process that may use so much address space. There
-// are two connections, and threads and the garbage collector need the most.
+// are two connections, and threads and the garbage collector need the most: of a program with cgo
+// each thread takes 72 MiB.
 func roomOf(addressSpace uint64) int64 {
-	return int64(max(leastMemory, min(memory, addressSpace/8)))
+	return int64(max(leastMemory, min(memory, addressSpace/16)))
 }
 
 // addressSpace returns how much address space the process may use.

@@ -213,6 +213,6 @@ func FuzzRoundTrip(f *testing.F) {
 // TestRoomOf checks that the connections leave most of a limited address space to the rest.
 func TestRoomOf(t *testing.T) {
 	require.EqualValues(t, memory, roomOf(math.MaxUint64))
-	require.EqualValues(t, 256<<20, roomOf(2<<30))
+	require.EqualValues(t, 256<<20, roomOf(4<<30))
 	require.EqualValues(t, leastMemory, roomOf(1<<20), "then opening may fail, and says so")
 }
