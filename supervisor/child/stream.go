@@ -142,7 +142,7 @@ func (p *pump) interrupted() (finished, held bool) {
 func (p *pump) rest() (open bool) {
 	chunk := chunks.Get().(*[chunkSize]byte)
 	defer chunks.Put(chunk)
-	for heard := 0; heard < widePipe; {
+	for heard := 0; heard <= widePipe; { // a full pipe, and then what tells whether it is still open
 		var n int
 		var err error
 		if p.raw.Control(func(fd uintptr) { n, err = readFD(int(fd), chunk[:]) }) != nil {
