@@ -204,10 +204,14 @@ func (t *tasks) inputPages(k *task, v *wire.Task) []history.Input {
 	if len(v.ResolvedInputs) == 0 {
 		return nil
 	}
+	type place struct{ from, key string }
+	shown := make(map[place]bool, len(v.ResolvedInputs))
+	for i := range v.ResolvedInputs {
+		shown[place{v.ResolvedInputs[i].From, v.ResolvedInputs[i].Key}] = true
+	}
 	var pages []history.Input
 	for n := range t.needs(k) {
-		shown := slices.ContainsFunc(v.ResolvedInputs, func(in wire.InputData) bool { return in.From == n.On && in.Key == n.Key })
-		if shown && n.Logged && (n.given == nil || n.given.data == nil) {
+		if shown[place{n.On, n.Key}] && n.Logged && (n.given == nil || n.given.data == nil) {
 			pages = append(pages, history.Input{Key: n.Key, Ended: n.Ended})
 		}
 	}
