@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"net"
+	"net/http"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,20 +21,39 @@ import (
 type shire struct {
 	t     *testing.T
 	peers []string
+	urls  []string // where they listen, if they do
 	hubs  []*stage
 }
 
-// newShire starts three hubs.
-func newShire(t *testing.T) *shire {
-	h := &shire{t: t}
-	for range 3 {
+// newShire prepares three hubs.
+func newShire(t *testing.T) *shire { return newShireWith(t, func(int) string { return "" }) }
+
+// newOpenShire prepares three hubs that listen at addresses of their own.
+func newOpenShire(t *testing.T, more string) *shire {
+	addresses := freeAddresses(t, 3)
+	h := newShireWith(t, func(i int) string { return fmt.Sprintf("http {\n  listen = [%q]\n}\n", addresses[i]) + more })
+	for _, address := range addresses {
+		h.urls = append(h.urls, "http://"+address)
+	}
+	return h
+}
+
+// freeAddresses returns addresses at which nobody listens.
+func freeAddresses(t *testing.T, n int) (addresses []string) {
+	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
 		defer l.Close()
-		h.peers = append(h.peers, l.Addr().String())
+		addresses = append(addresses, l.Addr().String())
 	}
-	for range 3 {
-		h.hubs = append(h.hubs, newStage(t, fmt.Sprintf(`
+	return addresses
+}
+
+// newShireWith prepares three hubs with additions to their files.
+func newShireWith(t *testing.T, more func(i int) string) *shire {
+	h := &shire{t: t, peers: freeAddresses(t, 3)}
+	for i := range 3 {
+		h.hubs = append(h.hubs, newStage(t, more(i)+fmt.Sprintf(`
 secret "hubs" {
   file = "hubs.key"
 }
@@ -107,6 +129,71 @@ func TestHubKilled(t *testing.T) {
 	spare.signal(syscall.SIGINT)
 	require.Equal(t, cli.ExitOK, spare.await(), spare.cried.all())
 	h.hubs[at].stop()
+}
+
+// Every hub answers: one that stands by passes requests and streams on, with the caller's credential,
+// and goes on doing so for the hub that comes after the first.
+func TestAnyHub(t *testing.T) {
+	t.Parallel()
+	h := newOpenShire(t, "")
+	for i := range h.hubs {
+		h.up(i)
+	}
+	at := h.atWork(-1, 0, 1, 2)
+	spare := others(at)
+	waitForThat(t, "passing on", func() bool {
+		_, _, code := h.hubs[spare[0]].call("status")
+		return code == cli.ExitOK
+	})
+	h.hubs[spare[0]].ask("task", "add", "through-a-standby")
+	require.Contains(t, h.hubs[at].ask("task", "ls", "--json"), "through-a-standby")
+	require.Contains(t, h.hubs[at].ask("events", "--json"), `"hub.epoch"`)
+	token := strings.TrimSpace(h.hubs[spare[1]].ask("token", "issue", "--sub", "ann", "--role", "operator"))
+	client := func(host string, args ...string) (string, string, int) {
+		cmd := exec.Command(h.hubs[0].program, append(args, "--host", host)...)
+		var out, cried bytes.Buffer
+		cmd.Dir, cmd.Stdout, cmd.Stderr = t.TempDir(), &out, &cried
+		cmd.Env = append(h.hubs[0].environ(), "ORC_TOKEN="+token)
+		_ = cmd.Run()
+		return out.String(), cried.String(), cmd.ProcessState.ExitCode()
+	}
+	for _, url := range h.urls {
+		stdout, stderr, code := client(url, "task", "ls", "--json")
+		require.Equal(t, cli.ExitOK, code, stderr)
+		require.Contains(t, stdout, "through-a-standby")
+	}
+	all := strings.Join(h.urls, ",")
+	cmd := exec.Command(h.hubs[0].program, "task", "add", "forged", "--host", h.urls[spare[0]])
+	cmd.Env = append(h.hubs[0].environ(), "ORC_TOKEN=") // nobody
+	require.Error(t, cmd.Run())
+	forged, err := http.NewRequest(http.MethodPost, h.urls[at]+"/api/v1/operations/status", strings.NewReader("{}"))
+	require.NoError(t, err)
+	forged.Header.Set("Orchestrator-Forwarded", "e30.e30.e30")
+	forged.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(forged)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusUnauthorized, response.StatusCode)
+
+	h.hubs[at].signal(syscall.SIGKILL)
+	<-h.hubs[at].ended
+	next := h.atWork(at, spare...)
+	waitForThat(t, "passing on to the next hub", func() bool {
+		_, _, code := client(all, "task", "add", "after-the-loss")
+		return code == cli.ExitOK
+	})
+	last := spare[0]
+	if last == next {
+		last = spare[1]
+	}
+	waitForThat(t, "passing on", func() bool {
+		stdout, _, code := h.hubs[last].call("task", "ls", "--json")
+		return code == cli.ExitOK && strings.Contains(stdout, "after-the-loss")
+	})
+	_, stderr, code := h.hubs[last].call("pipe", "--as", "guest")
+	require.Equal(t, cli.ExitConflict, code, stderr)
+	require.Contains(t, h.hubs[last].ask("down"), "stands by no longer", "not the hub at work")
+	h.hubs[next].ask("status")
 }
 
 // A hub that hung is deposed when it wakes: it stops its agents and stands by.

@@ -163,6 +163,9 @@ func looks(c identity.Caller, reads bool) *wire.Error {
 func (api *API) behind(what string, may admission, do http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c, v, err := api.examine(may, w, r)
+		if err == nil {
+			err = api.writable(what, w, r)
+		}
 		if c.who.Kind == identity.Unknown {
 			brief(w, r)
 		}
@@ -232,6 +235,26 @@ func (api *API) examine(may admission, w http.ResponseWriter, r *http.Request) (
 	return c, v, nil
 }
 
+// asOf is the header of an answer that may be behind what another hub has recorded.
+const asOf = "Orchestrator-As-Of"
+
+// writable refuses an operation that writes while nothing can be recorded. Whoever stops the team or
+// speaks for longer, through a pipe or MCP, is let in.
+func (api *API) writable(what string, w http.ResponseWriter, r *http.Request) error {
+	if api.Writable == nil {
+		return nil
+	}
+	refusal := api.Writable()
+	if refusal == nil {
+		return nil
+	}
+	if r.Method != http.MethodGet && declared(what).IsWrite() && what != "down" && what != "pipe" && what != "mcp" {
+		return refusal
+	}
+	w.Header().Set(asOf, strconv.FormatInt(api.AsOf(), 10))
+	return nil
+}
+
 var errRunEnded = unauthenticated("the run that this credential was for has ended", "")
 
 // readable returns an error if the Content-Type of a body is not JSON.
@@ -265,7 +288,7 @@ func (api *API) tooOften(e *listenerInfo, c identity.Caller, r *http.Request) ti
 	if c.Kind == identity.Unknown {
 		c = e.caller
 	}
-	local := e.caller.Kind != identity.Unknown
+	local := e.caller.Kind != identity.Unknown || c.Wide // at the socket of this hub or of another
 	if api.Rate <= 0 || local && c.Kind == identity.Operator {
 		return 0
 	}

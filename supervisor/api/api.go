@@ -108,6 +108,11 @@ type API struct {
 	// MayOperate reports whether an agent may be an operator, by its configuration.
 	MayOperate func(agent string) bool
 
+	// Writable returns why nothing can be recorded at the moment; nil: everything can. Requests that
+	// write are refused then, and the answers to others are marked with AsOf.
+	Writable func() *wire.Error
+	AsOf     func() int64 // the number of the last fact
+
 	// Trespass reports what a process below a run asked for where it may not. The agent is ""
 	// if it is not known.
 	Trespass func(agent, run, what string)
@@ -375,6 +380,7 @@ var statuses = map[wire.Code]int{
 	wire.CodeUnknownType:     http.StatusNotFound,
 	wire.CodeConflict:        http.StatusConflict,
 	wire.CodeTimeout:         http.StatusGatewayTimeout,
+	CodeNoQuorum:             http.StatusServiceUnavailable,
 	codeMethod:               http.StatusMethodNotAllowed,
 }
 

@@ -140,7 +140,6 @@ func (api *API) health(w http.ResponseWriter, _ *http.Request, _ any) error {
 }
 
 // Mail is streamed as server-sent events (text/event-stream), one for each message:
-// one a message:
 //
 //	id: 42
 //	event: task.assigned

@@ -23,6 +23,7 @@ type caller struct {
 	// key is the key or actor's token of the caller. Streams end when it is revoked. It is a
 	// pointer so that printing a caller does not show it.
 	key *string
+	hub string // the hub that has passed the request on, or ""
 }
 
 // displayName returns a description of a caller for people.
@@ -60,6 +61,9 @@ func via(r *http.Request, c caller) string {
 		b = object.AppendText(append(b, `,"program":`...), p.Program)
 	} else if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil && host != "" {
 		b = object.AppendText(append(b, `,"address":`...), r.RemoteAddr)
+	}
+	if c.hub != "" {
+		b = object.AppendText(append(b, `,"hub":`...), c.hub)
 	}
 	id := c.token
 	if c.key != nil {

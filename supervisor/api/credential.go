@@ -119,6 +119,9 @@ func (api *API) lapsed(c caller) bool {
 // identify returns the caller of a request, by its credential or else by its listener. A
 // credential replaces the listener's caller; rights are not combined.
 func (api *API) identify(e *listenerInfo, r *http.Request) (caller, *runSocket, error) {
+	if c, is, err := api.identifyForwarded(r); is {
+		return c, nil, err
+	}
 	credential, refusal := credentialOf(r.Header)
 	if refusal != nil {
 		return caller{}, nil, refusal

@@ -27,7 +27,7 @@ func TestSchemaFile(t *testing.T) {
 	words["api.codes"] = []string{
 		string(wire.CodeMalformed), string(wire.CodeInvalid), string(wire.CodeUnauthenticated), string(wire.CodeDenied), string(wire.CodeNotFound),
 		string(wire.CodeUnknownType), string(codeMethod), string(wire.CodeConflict), string(wire.CodeTooLarge), string(wire.CodeMediaType),
-		string(wire.CodeLimited), string(wire.CodeTimeout), string(wire.CodeInternal),
+		string(wire.CodeLimited), string(wire.CodeTimeout), string(wire.CodeInternal), string(CodeNoQuorum),
 	}
 	g := generator.Generator{Root: "../..", Documents: slices.Concat(documents, shared.All()), Words: words}
 	var all schema.Node

@@ -40,6 +40,9 @@ type Engine interface {
 	// Serve says that this hub is at work, until Close or until the returned function is called.
 	Serve(who []byte) (end func(), err error)
 
+	// Key returns 32 random bytes that the hubs of the log share, and nobody else knows.
+	Key() []byte
+
 	// Missing returns the hubs that this one cannot reach.
 	Missing() []string
 

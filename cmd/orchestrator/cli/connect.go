@@ -266,8 +266,24 @@ func (a *App) target() (client.Target, error) {
 	return t, nil
 }
 
-// hostTarget parses a --host: a socket, or the URL of an orchestrator.
+// hostTarget parses a --host: a socket, the URL of an orchestrator, or the URLs of several hubs, with
+// commas.
 func (a *App) hostTarget(host string) (client.Target, error) {
+	if first, rest, several := strings.Cut(host, ","); several && strings.Contains(first, "://") {
+		t, err := a.hostTarget(first)
+		if err != nil {
+			return t, err
+		}
+		next, err := a.hostTarget(rest)
+		switch {
+		case err != nil:
+			return next, err
+		case t.URL == "" || next.URL == "":
+			return t, UsageError(fmt.Sprintf("%q has a socket, and only addresses of hubs can be several", host), "Write it as: --host https://h1:7433,https://h2:7433")
+		}
+		t.Others, t.Subject = append([]string{next.URL}, next.Others...), host
+		return t, nil
+	}
 	if path, ok := strings.CutPrefix(host, "unix://"); ok {
 		return client.Target{Socket: a.Path(path), Subject: host}, nil
 	}

@@ -77,7 +77,7 @@ func (c *Client) Call(ctx context.Context, operation string, request any) (io.Re
 	if err != nil {
 		return nil, fmt.Errorf("encoding the request: %w", err)
 	}
-	return c.do(ctx, http.MethodPost, "/api/v1/operations/"+operation, bytes.NewReader(text))
+	return c.do(ctx, http.MethodPost, "/api/v1/operations/"+operation, text)
 }
 
 // Get returns the body of a list or a stream.
@@ -85,12 +85,41 @@ func (c *Client) Get(ctx context.Context, what string, query url.Values) (io.Rea
 	return c.do(ctx, http.MethodGet, "/api/v1/"+what+"?"+query.Encode(), nil)
 }
 
-func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (io.ReadCloser, error) {
-	base := c.Target.URL
+// do sends a request. If the target is one of several hubs, it asks the next one as long as a hub
+// cannot be reached, or says that no hub is at work.
+func (c *Client) do(ctx context.Context, method, path string, body []byte) (io.ReadCloser, error) {
+	answer, err := c.send(ctx, c.Target.URL, method, path, body)
+	for _, url := range c.Target.Others {
+		if err == nil || !elsewhere(err) {
+			break
+		}
+		answer, err = c.send(ctx, url, method, path, body)
+	}
+	if err != nil {
+		return nil, c.Failed(ctx, err)
+	}
+	return answer, nil
+}
+
+// elsewhere reports whether another hub may answer: nothing was done yet.
+func elsewhere(err error) bool {
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
+		return refusal.Code == api.CodeNoQuorum
+	}
+	dialing, ok := errors.AsType[*net.OpError](err)
+	return ok && dialing.Op == "dial"
+}
+
+// send sends a request to a URL, or to the socket of the target if that is "".
+func (c *Client) send(ctx context.Context, base, method, path string, body []byte) (io.ReadCloser, error) {
 	if base == "" {
 		base = "http://localhost"
 	}
-	request, err := http.NewRequestWithContext(ctx, method, base+path, body)
+	var from io.Reader
+	if body != nil {
+		from = bytes.NewReader(body)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, base+path, from)
 	if err != nil {
 		return nil, fmt.Errorf("making the request: %w", err)
 	}
@@ -102,11 +131,11 @@ func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (i
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return nil, c.Failed(ctx, unanswered(err))
+		return nil, unanswered(err)
 	}
 	if response.StatusCode != http.StatusOK {
 		defer response.Body.Close()
-		return nil, c.Failed(ctx, refused(response))
+		return nil, refused(response)
 	}
 	return response.Body, nil
 }
@@ -187,11 +216,12 @@ func Decode[T any](text []byte) (T, error) {
 // A Target is the orchestrator that a command uses.
 type Target struct {
 	Socket  string
-	URL     string // of a remote orchestrator, instead of Socket
-	Token   string // credential for URL
-	Subject string // name in messages: a file, a folder or a socket
-	Named   string // the flag that names it, as it was typed
-	Inside  bool   // this process runs inside an agent and acts as that agent
+	URL     string   // of a remote orchestrator, instead of Socket
+	Others  []string // URLs of further hubs of the same team, which are asked in turn
+	Token   string   // credential for URL
+	Subject string   // name in messages: a file, a folder or a socket
+	Named   string   // the flag that names it, as it was typed
+	Inside  bool     // this process runs inside an agent and acts as that agent
 
 	// Dial connects to the orchestrator; nil connects to Socket or URL.
 	Dial func(context.Context) (net.Conn, error)

@@ -71,6 +71,11 @@ func detach(a *cli.App, c *config.Config) error {
 			return a.Print("%s. What happens is in %s\n", standby.Message, a.Short(logName))
 		case err != nil:
 			return err
+		case status.PID != 0 && status.PID != process.Pid: // of the hub at work
+			if a.Flags.JSON {
+				return a.Document(standing{FormatVersion: wire.FormatVersion, Hub: status.Name})
+			}
+			return a.Print("%s stands by, and passes requests on to the hub. What happens is in %s\n", c.Store.Node, a.Short(logName))
 		case ok:
 			return detached(a, status, logName)
 		}

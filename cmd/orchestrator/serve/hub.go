@@ -4,16 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/signal"
-	"path"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -27,8 +23,6 @@ import (
 	"orchestrator/supervisor/eventlog/jetstream"
 	"orchestrator/supervisor/turn"
 	"orchestrator/wire"
-	"orchestrator/wire/events"
-	"orchestrator/wire/object"
 )
 
 // errDeposed reports that another hub is at work.
@@ -36,14 +30,48 @@ var errDeposed = errors.New("another hub is at work")
 
 // A sharedStore is the record of a team with several hubs.
 type sharedStore struct {
-	log    *eventlog.Shared
-	engine eventlog.Engine
-	peers  int // how many hubs there are
-	looked time.Time
+	log      *eventlog.Shared
+	engine   eventlog.Engine
+	peers    int // how many hubs there are
+	looked   time.Time
+	answered atomic.Pointer[time.Time] // when the log last answered a question
 }
 
-// lookAgain is how often a hub asks whether it is still the one at work.
-const lookAgain = time.Second
+// lookAgain is how often a hub asks whether it is still the one at work, and whether the log answers.
+// A log that does not answer for tooSilent cannot be written.
+const (
+	lookAgain = time.Second
+	tooSilent = 3 * time.Second
+)
+
+// attend asks every second whether the log answers, until ctx ends.
+func (s *sharedStore) attend(ctx context.Context) {
+	ticker := time.NewTicker(lookAgain)
+	defer ticker.Stop()
+	for {
+		asked := time.Now()
+		if _, err := s.engine.End(ctx); err == nil {
+			s.answered.Store(&asked)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// writable returns why nothing can be recorded, if the log does not answer.
+func (s *sharedStore) writable() *wire.Error {
+	if last := s.answered.Load(); last == nil || time.Since(*last) < tooSilent {
+		return nil
+	}
+	missing := s.engine.Missing()
+	return &wire.Error{
+		Code: api.CodeNoQuorum, Message: fmt.Sprintf("nothing can be recorded: of the %d hubs, these cannot be reached: %s", s.peers, strings.Join(missing, ", ")),
+		Hint: "Start them, or ask another hub", Details: map[string]any{"missing": missing},
+	}
+}
 
 // sound returns ErrMoved if another hub is at work. A log that does not answer proves nothing.
 func (s *sharedStore) sound() error {
@@ -97,23 +125,23 @@ func (t *Instance) standBy(a *cli.App, c *config.Config) error {
 			Hint:    "Say it: orchestrator up --node " + c.Store.Peers[0] + "     or ORC_NODE=" + c.Store.Peers[0],
 		}
 	}
-	door := &standby{own: c.Store.Node, stop: stop}
-	t.openFront(door)
-	a.Note("%s stands by. Ctrl-C ends it.", c.Store.Node)
-	shared, err := openShared(ctx, t, a, c)
+	certificates, err := hubTLS(c.Store)
+	if err != nil {
+		return cannotShare(err, c.Store)
+	}
+	hub := turn.Hub{Name: c.Store.Node, Version: cli.Version, URL: reachable(c.Store.Node, t.remote)}
+	f := t.openFront(hub.Name, certificates, stop)
+	a.Note("%s stands by. Ctrl-C ends it.", hub.Name)
+	t.shared, err = openShared(ctx, t, a, c, certificates)
 	if err != nil {
 		if ctx.Err() != nil {
 			return cli.ExitWith(cli.ExitOK)
 		}
 		return cannotShare(err, c.Store)
 	}
-	t.record, t.shared = shared.log, shared
-	hub := turn.Hub{Name: c.Store.Node, Version: cli.Version}
-	if len(c.HTTP.Listen) > 0 {
-		hub.URL = c.HTTP.Listen[0]
-	}
-	mine, err := turn.Wait(ctx, turn.Options{Log: shared.log, Engine: shared.engine, Hub: hub, Logger: t.log, Heard: func(who turn.Hub) {
-		door.hub.Store(&who)
+	t.record, t.signer.Seed = t.shared.log, t.shared.engine.Key()
+	mine, err := turn.Wait(ctx, turn.Options{Log: t.shared.log, Engine: t.shared.engine, Hub: hub, Logger: t.log, Heard: func(who turn.Hub) {
+		f.hub.Store(&who)
 		a.Note("The hub is %s since fact %d.", who.Name, who.Epoch)
 	}})
 	switch {
@@ -122,7 +150,7 @@ func (t *Instance) standBy(a *cli.App, c *config.Config) error {
 	case err != nil:
 		return cannotShare(err, c.Store)
 	}
-	if _, err = turn.Serve(shared.engine, mine); err != nil { // until the engine is closed
+	if _, err = turn.Serve(t.shared.engine, mine); err != nil { // until the engine is closed
 		return cannotShare(err, c.Store)
 	}
 	a.Note("%s is the hub since fact %d.", mine.Name, mine.Epoch)
@@ -130,12 +158,8 @@ func (t *Instance) standBy(a *cli.App, c *config.Config) error {
 }
 
 // openShared starts the engine of a shared store and opens the copy of it here.
-func openShared(ctx context.Context, t *Instance, a *cli.App, c *config.Config) (*sharedStore, error) {
+func openShared(ctx context.Context, t *Instance, a *cli.App, c *config.Config, certificates *tls.Config) (*sharedStore, error) {
 	secret, err := c.StoreCredentials(ctx, a.Environ)
-	if err != nil {
-		return nil, err
-	}
-	certificates, err := hubTLS(c.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -186,61 +210,4 @@ func cannotShare(err error, s config.Store) error {
 		f.Details = map[string]any{"copy": shorter.Copy, "log": shorter.Log}
 	}
 	return f
-}
-
-// A front is the handler of the API: a standby first, and then that of the hub at work.
-type front struct{ now atomic.Pointer[http.Handler] }
-
-func (f *front) set(h http.Handler) { f.now.Store(&h) }
-
-// ServeHTTP implements http.Handler.
-func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*f.now.Load()).ServeHTTP(w, r) }
-
-// A standby answers while this hub stands by: it says which hub is at work.
-type standby struct {
-	hub  atomic.Pointer[turn.Hub]
-	own  string
-	stop func() // ends the standing by
-}
-
-// openFront begins to answer at the socket with a handler.
-func (t *Instance) openFront(h http.Handler) {
-	t.front = new(front)
-	t.front.set(h)
-	t.server = api.NewServer(t.front, t.log)
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		t.server.Serve(ctx, t.listener)
-	}()
-	t.shut = sync.OnceFunc(func() {
-		cancel()
-		<-served
-	})
-}
-
-// ServeHTTP implements http.Handler.
-func (s *standby) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodPost && path.Base(r.URL.Path) == "down" {
-		defer s.stop()
-		text, err := object.Encode(wire.Event{At: object.Timestamp(time.Now()), Kind: events.OrchestratorStopped, Text: s.own + " stands by no longer"})
-		if err == nil {
-			_, _ = w.Write(append(text, '\n'))
-		}
-		return
-	}
-	refusal := &wire.Error{Code: wire.CodeConflict, Message: s.own + " stands by: no hub is at work yet"}
-	if who := s.hub.Load(); who != nil {
-		refusal.Message = fmt.Sprintf("%s stands by: the hub is %s", s.own, who.Name)
-		refusal.Details = map[string]any{"hub": who.Name, "url": who.URL, "epoch": who.Epoch}
-	}
-	text, err := json.Marshal(wire.Refusal{FormatVersion: wire.FormatVersion, Error: refusal})
-	if err != nil {
-		http.Error(w, refusal.Message, http.StatusServiceUnavailable)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusConflict)
-	_, _ = w.Write(text)
 }

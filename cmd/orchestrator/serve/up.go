@@ -142,11 +142,11 @@ func up(a *cli.App, f upFlags, names []string) error {
 	}
 	defer t.Release()
 	t.config, t.Base = c, AgentBase(a.Environ)
-	if err := t.standBy(a, c); err != nil {
-		return err
-	}
 	urls, err := t.listen(c)
 	if err != nil {
+		return err
+	}
+	if err := t.standBy(a, c); err != nil {
 		return err
 	}
 	err = t.Supervise(c, supervisor.Options{
@@ -283,6 +283,9 @@ func (t *Instance) listen(c *config.Config) (urls []string, err error) {
 		return nil, nil
 	}
 	t.runs.URL = urls[0]
+	if c.Store.Shared() { // the hubs share a key
+		return urls, nil
+	}
 	if err := t.signer.Ready(); err != nil {
 		return nil, cannotListen(err, "", "")
 	}

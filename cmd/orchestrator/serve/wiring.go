@@ -360,6 +360,9 @@ func (t *Instance) door() *api.API {
 		Metrics:    t.watch.Metrics,
 		Version:    cli.Version,
 	}
+	if t.shared != nil {
+		d.Writable, d.AsOf = t.shared.writable, s.Seq
+	}
 	d.MCP = serveMCP(d)
 	return d
 }
@@ -368,11 +371,13 @@ func (t *Instance) door() *api.API {
 func (t *Instance) Serve() (shut func()) {
 	if t.front != nil {
 		t.runs.Answer = t.server.Answer
-		for _, l := range t.remote {
-			t.server.Answer(l)
-		}
+		attending, enough := context.WithCancel(context.Background())
+		go t.shared.attend(attending)
 		t.front.set(t.door().Handler())
-		return t.shut
+		return func() {
+			enough()
+			t.shut()
+		}
 	}
 	open, cancel := context.WithCancel(context.Background())
 	server := api.NewServer(t.door().Handler(), t.log)

@@ -2,7 +2,9 @@ package jetstream
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,6 +29,7 @@ type Engine struct {
 	conn    *nats.Conn
 	js      jetstream.JetStream
 	stream  jetstream.Stream
+	key     []byte
 
 	once   sync.Once
 	closed chan struct{}
@@ -61,6 +64,7 @@ func (e *Engine) openStream(ctx context.Context) error {
 		Name: e.name(), Subjects: []string{e.subject()}, Storage: jetstream.FileStorage, Replicas: min(len(e.options.Peers), 3),
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, DenyDelete: true, DenyPurge: true, AllowDirect: true,
 		MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: maxEntry + 4<<10, Duplicates: 2 * time.Minute,
+		Metadata: map[string]string{keyName: newKey()}, // that of the hub that makes the stream first counts
 	}
 	told := time.Now()
 	for wait := pause; ; wait = min(2*wait, longestWait) {
@@ -72,7 +76,7 @@ func (e *Engine) openStream(ctx context.Context) error {
 			return found, err
 		})
 		if err == nil {
-			return sameStream(e.stream.CachedInfo().Config, want)
+			return e.examine(e.stream.CachedInfo().Config, want)
 		}
 		if missing := e.Missing(); len(missing) > 0 && time.Since(told) > 2*time.Second {
 			told = time.Now()
@@ -87,9 +91,23 @@ func (e *Engine) openStream(ctx context.Context) error {
 	}
 }
 
-// sameStream returns an error if a stream could lose entries.
-func sameStream(is, want jetstream.StreamConfig) error {
+// keyName is where the metadata of the stream have the key of the hubs.
+const keyName = "orchestrator.key"
+
+// newKey returns a random key as text.
+func newKey() string {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // it never fails
+	return hex.EncodeToString(key)
+}
+
+// examine reads the key of the hubs. It returns an error if a stream could lose entries.
+func (e *Engine) examine(is, want jetstream.StreamConfig) error {
+	key, err := hex.DecodeString(is.Metadata[keyName])
+	e.key = key
 	switch {
+	case err != nil || len(key) != 32:
+		return errors.New("the stream of the shared log has no key of the hubs: was it made by another program?")
 	case is.Storage != want.Storage:
 		return errors.New("the stream of the shared log is not in files")
 	case is.Replicas < want.Replicas:
@@ -229,6 +247,9 @@ func (e *Engine) First(ctx context.Context, n int64) (int64, error) {
 }
 
 var errEnough = errors.New("enough")
+
+// Key implements eventlog.Engine.
+func (e *Engine) Key() []byte { return e.key }
 
 // Most implements eventlog.Engine.
 func (e *Engine) Most() int { return maxEntry }

@@ -3,6 +3,7 @@ package logtest
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -19,6 +20,7 @@ type Entries struct {
 	mu     sync.Mutex
 	texts  [][]byte // in the form of eventlog.Entry.Append
 	atWork []*seat
+	key    []byte // of the hubs; made when it is first asked for
 }
 
 // Join returns the engine of one more hub.
@@ -206,6 +208,17 @@ func (m *Memory) Serve(who []byte) (end func(), err error) {
 	}
 	m.ends = append(m.ends, end)
 	return end, nil
+}
+
+// Key implements eventlog.Engine.
+func (m *Memory) Key() []byte {
+	m.entries.mu.Lock()
+	defer m.entries.mu.Unlock()
+	if m.entries.key == nil {
+		m.entries.key = make([]byte, 32)
+		_, _ = rand.Read(m.entries.key) // it never fails
+	}
+	return m.entries.key
 }
 
 // Missing implements eventlog.Engine.

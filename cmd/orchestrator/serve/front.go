@@ -1,0 +1,104 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"orchestrator/supervisor/api"
+	"orchestrator/supervisor/turn"
+	"orchestrator/wire"
+	"orchestrator/wire/events"
+	"orchestrator/wire/object"
+)
+
+// A front is the handler of the API of a hub: one that passes requests on while the hub stands by,
+// and then that of the hub at work.
+type front struct {
+	now atomic.Pointer[http.Handler]
+	hub atomic.Pointer[turn.Hub] // the hub at work, as far as this one knows
+}
+
+func (f *front) set(h http.Handler) { f.now.Store(&h) }
+
+// ServeHTTP implements http.Handler.
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*f.now.Load()).ServeHTTP(w, r) }
+
+// atWork returns the name and the URL of the hub at work.
+func (f *front) atWork() (name, url string) {
+	if who := f.hub.Load(); who != nil {
+		return who.Name, who.URL
+	}
+	return "", ""
+}
+
+// openFront begins to answer for a hub that stands by.
+func (t *Instance) openFront(name string, certificates *tls.Config, stop func()) *front {
+	t.front = new(front)
+	f := &api.Forwarder{
+		Node: name, Hub: t.front.atWork, Runs: t.runs, Signer: t.signer, Log: t.log,
+		Down: func(w http.ResponseWriter) {
+			defer stop()
+			e := wire.Event{At: object.Timestamp(time.Now()), Kind: events.OrchestratorStopped, Text: name + " stands by no longer"}
+			if text, err := object.Encode(e); err == nil {
+				_, _ = w.Write(append(text, '\n'))
+			}
+		},
+	}
+	if certificates != nil {
+		f.Roots = certificates.RootCAs
+	}
+	t.front.set(f.Handler())
+	t.server = api.NewServer(t.front, t.log)
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		t.server.Serve(ctx, append(t.remote, t.listener)...)
+	}()
+	t.shut = sync.OnceFunc(func() {
+		cancel()
+		<-served
+	})
+	return t.front
+}
+
+// reachable returns the URL of the first listener at which other hubs can reach the hub with a name, or "".
+// A listener at all addresses is reached by the name of the hub.
+func reachable(node string, listeners []net.Listener) string {
+	host, _, err := net.SplitHostPort(node)
+	if err != nil {
+		host = node
+	}
+	for _, l := range listeners {
+		known, ok := l.(interface{ URL() string })
+		at, tcp := l.Addr().(*net.TCPAddr)
+		if !ok || !tcp {
+			continue
+		}
+		u, err := url.Parse(known.URL())
+		if err != nil {
+			continue
+		}
+		if at.IP.IsUnspecified() {
+			u.Host = net.JoinHostPort(host, strconv.Itoa(at.Port))
+		}
+		if !local(u.Hostname()) || local(host) {
+			return u.String()
+		}
+	}
+	return ""
+}
+
+// local reports whether a host is only reached from its own machine.
+func local(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.IsLoopback()
+}

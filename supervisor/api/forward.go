@@ -1,0 +1,233 @@
+package api
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/hashicorp/go-hclog"
+
+	"orchestrator/wire"
+	"orchestrator/wire/identity"
+)
+
+// Hubs share a key. One that stands by passes requests on to the hub at work, with the caller's own
+// credential. A caller at its operators' socket has none, so the hub vouches for that caller: with a
+// proof in the header Orchestrator-Forwarded, which is signed with the shared key and lasts a minute.
+
+const (
+	forwarded        = "Orchestrator-Forwarded"
+	forwardAudience  = "orchestrator-hub"
+	forwardedFor     = time.Minute
+	forwardedWaiting = 5 * time.Second // for a connection to the hub at work
+)
+
+// CodeNoQuorum is the code of a refusal because no hub is at work, or because it cannot reach most
+// of the others.
+const CodeNoQuorum wire.Code = "no_quorum"
+
+// A forwardedProof says which hub passes a request on, and whether its caller is an operator at the
+// socket of that hub.
+type forwardedProof struct {
+	jwt.RegisteredClaims
+	Operator bool `json:"operator,omitzero"`
+}
+
+// forward signs a proof of the hub with a name.
+func (s *Signer) forward(hub string, operator bool, now time.Time) (string, error) {
+	key, err := s.open()
+	if err != nil {
+		return "", err
+	}
+	return jwt.NewWithClaims(jwt.SigningMethodEdDSA, &forwardedProof{
+		Operator: operator,
+		RegisteredClaims: jwt.RegisteredClaims{
+			Issuer: tokenIssuer, Audience: jwt.ClaimStrings{forwardAudience}, Subject: hub, ExpiresAt: jwt.NewNumericDate(now.Add(forwardedFor)),
+		},
+	}).SignedString(key)
+}
+
+// forwarder verifies a proof and returns it.
+func (s *Signer) forwarder(text string, now time.Time) (*forwardedProof, error) {
+	if len(text) > maxTokenLength {
+		return nil, errForwarded
+	}
+	key, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	proof := new(forwardedProof)
+	_, err = jwt.ParseWithClaims(text, proof, func(*jwt.Token) (any, error) { return key.Public(), nil },
+		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithStrictDecoding(),
+		jwt.WithIssuer(tokenIssuer), jwt.WithAudience(forwardAudience),
+		jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(func() time.Time { return now }))
+	if err != nil || proof.Subject == "" {
+		return nil, errForwarded
+	}
+	return proof, nil
+}
+
+var errForwarded = unauthenticated("the request says that a hub has passed it on, and has no valid proof of it", "Compare the clocks of the hubs")
+
+// identifyForwarded returns the caller of a request that another hub has passed on, and whether it
+// is one.
+func (api *API) identifyForwarded(r *http.Request) (c caller, is bool, err error) {
+	values := r.Header.Values(forwarded)
+	if len(values) == 0 {
+		return caller{}, false, nil
+	}
+	if len(values) > 1 || api.Signer == nil || api.Signer.Seed == nil {
+		return caller{}, true, errForwarded
+	}
+	proof, err := api.Signer.forwarder(values[0], time.Now())
+	if err != nil {
+		return caller{}, true, err
+	}
+	credential, refusal := credentialOf(r.Header)
+	if refusal != nil {
+		return caller{}, true, refusal
+	}
+	switch {
+	case credential != "":
+		c, _, err = api.bearer(credential)
+	case proof.Operator:
+		c.who = identity.Caller{Kind: identity.Operator, Wide: true}
+	}
+	c.hub = proof.Subject
+	return c, true, err
+}
+
+// A Forwarder is the handler of a hub that stands by. It passes requests on to the hub at work.
+type Forwarder struct {
+	Node   string                    // the name of this hub
+	Hub    func() (name, url string) // the hub at work; name is "" if none is known, url if it cannot be reached
+	Down   func(http.ResponseWriter) // ends this hub, for the operator at its socket
+	Runs   *Runs
+	Signer *Signer        // must have the key that all hubs share when Hub returns one
+	Roots  *x509.CertPool // of the certificates of hubs; nil: those of the system
+	Log    hclog.Logger
+
+	refuser API
+	proxy   *httputil.ReverseProxy
+}
+
+// Handler returns the handler. It must be called only once.
+func (f *Forwarder) Handler() http.Handler {
+	f.refuser.Log, f.refuser.Runs = f.Log, f.Runs
+	f.proxy = &httputil.ReverseProxy{
+		Rewrite: f.rewrite, FlushInterval: -1, ErrorHandler: f.failed,
+		ErrorLog: f.Log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
+		Transport: &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: forwardedWaiting}).DialContext,
+			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: f.Roots},
+			TLSHandshakeTimeout: forwardedWaiting, DisableCompression: true, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute,
+		},
+	}
+	return whole(f.refuser.outside(f))
+}
+
+// ServeHTTP implements http.Handler.
+func (f *Forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/health" {
+		f.refuser.write(w, http.StatusOK, healthReply{Version: busVersion})
+		return
+	}
+	own, err := f.refuser.descends(entranceOf(r.Context()), r)
+	credential, refused := credentialOf(r.Header)
+	switch {
+	case refused != nil:
+		f.refuser.refuse(w, r, refused)
+		return
+	case err != nil:
+		f.refuser.refuse(w, r, err)
+		return
+	case credential != "":
+		own = identity.Caller{}
+	}
+	operator := own.Kind == identity.Operator
+	if operator && r.Method == http.MethodPost && r.URL.Path == operationsPath+"down" {
+		f.Down(w)
+		return
+	}
+	if err := f.answer(w, r, operator); err != nil {
+		f.refuser.refuse(w, r, err)
+	}
+}
+
+// answer passes a request on, or returns why it cannot.
+func (f *Forwarder) answer(w http.ResponseWriter, r *http.Request, operator bool) error {
+	name, at := f.Hub()
+	refusal := &wire.Error{Code: CodeNoQuorum, Message: f.Node + " stands by: no hub is at work yet", Hint: "Try again in a few seconds: orchestrator hosts --hubs"}
+	switch {
+	case name == "":
+	case at == "":
+		refusal.Code, refusal.Message = wire.CodeConflict, fmt.Sprintf("%s stands by: the hub is %s", f.Node, name)
+		refusal.Hint = "Ask there. If http.listen of all hubs can be reached by the others, any hub passes requests on"
+		refusal.Details = map[string]any{"hub": name}
+	case r.URL.Path == apiPath+"pipe":
+		refusal.Code, refusal.Message = wire.CodeConflict, fmt.Sprintf("%s stands by, and a pipe is for the machine of the hub, %s", f.Node, name)
+		refusal.Hint = "Run it there"
+	case r.Header.Get(forwarded) != "": // the other hub did not know that this one is not at work any more
+		refusal.Message = f.Node + " stands by, and another hub has passed this on"
+	default:
+		return f.pass(w, r, at, operator)
+	}
+	return refusal
+}
+
+// A passage is where a request is passed on to, and with which proof.
+type passage struct {
+	to    *url.URL
+	proof string
+}
+
+// passageKey is the context key of a passage.
+type passageKey struct{}
+
+// pass passes a request on to the hub at a URL. It vouches for an operator.
+func (f *Forwarder) pass(w http.ResponseWriter, r *http.Request, at string, operator bool) error {
+	to, err := url.Parse(at)
+	if err != nil {
+		return err
+	}
+	proof, err := f.Signer.forward(f.Node, operator, time.Now())
+	if err != nil {
+		return err
+	}
+	if err := unhurried(w); err != nil {
+		return err
+	}
+	f.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), passageKey{}, passage{to: to, proof: proof})))
+	return nil
+}
+
+// rewrite addresses a request to the hub at work.
+func (f *Forwarder) rewrite(r *httputil.ProxyRequest) {
+	p, _ := r.In.Context().Value(passageKey{}).(passage)
+	r.SetURL(p.to)
+	r.Out.Host = p.to.Host
+	r.Out.Header.Set(forwarded, p.proof)
+}
+
+// failed answers a request that got no answer. If the hub at work may have received it, the
+// connection is cut, as if the client had asked that hub itself.
+func (f *Forwarder) failed(w http.ResponseWriter, r *http.Request, err error) {
+	dialing, is := errors.AsType[*net.OpError](err)
+	if !is || dialing.Op != "dial" {
+		f.Log.Debug("the hub at work has not answered", "error", err)
+		panic(http.ErrAbortHandler)
+	}
+	name, _ := f.Hub()
+	f.refuser.refuse(w, r, &wire.Error{
+		Code: CodeNoQuorum, Message: fmt.Sprintf("%s stands by, and cannot reach the hub %s: %v", f.Node, name, dialing.Err),
+		Hint: "Try again in a few seconds: orchestrator hosts --hubs",
+	})
+}
