@@ -16,7 +16,7 @@ import (
 // happenings are the kinds of record for events of the supervisor. Most do not change the State
 // and are recorded for operators.
 var happenings = map[string]bool{
-	events.HubEpoch:            true,
+	events.HubEpoch: true, events.HostJoined: true, events.HostLost: true, events.HostDrained: true, events.AgentPlaced: true,
 	events.OrchestratorStarted: true, events.OrchestratorUpgraded: true, events.OrchestratorRemained: true, events.OrchestratorReloaded: true, events.OrchestratorStopping: true, events.OrchestratorStopped: true, events.OrchestratorIdle: true,
 	events.OrchestratorCleared: true, events.OrchestratorStorm: true, events.AgentWaiting: true, events.AgentStarting: true, events.AgentStarted: true,
 	events.AgentExited: true, events.AgentEnded: true, events.AgentRestarting: true, events.AgentGaveUp: true, events.AgentStopping: true,

@@ -18,6 +18,7 @@ import (
 	"orchestrator/supervisor/adapter/codex"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
+	"orchestrator/supervisor/hosts"
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
@@ -66,6 +67,8 @@ type Agent struct {
 	Confine   *child.Confinement // nil: it may do what its user may
 	User      string             // the name of the user whom it runs as; "": that of this process
 	Output    output.Limits
+	Placement *hosts.Placement // nil: it runs on this machine
+	Wait      bool             // if its host is lost, it waits for that one
 }
 
 // actor returns the actor whose mail a run reads.
@@ -145,6 +148,7 @@ type agent struct {
 	next      *Agent
 	as        string      // the named actor of its latest run, or ""
 	joined    *connection // the connection that is its run, or nil
+	lostHost  string      // the host that it waits for, or ""
 	guest     bool        // not in the configuration: exists as long as its connection
 	heir      *Agent      // for a guest: the configured agent of the same name
 	run       string

@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
+	"orchestrator/supervisor/hosts"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
@@ -111,7 +112,7 @@ func (l *lifecycle) seat(guest Agent, j *connection) (before *connection, err er
 	}
 	j.state, j.reason = a.state, a.reason
 	a.joined, a.wanted = j, true
-	l.launch(a)
+	l.launch(a, "")
 	return nil, nil
 }
 
@@ -309,6 +310,9 @@ func (l *lifecycle) amend(a *agent, spec Agent) {
 func origin(p Process) string {
 	if p.PID() == 0 {
 		return "joined by pipe"
+	}
+	if there, ok := p.(*hosts.Process); ok {
+		return fmt.Sprintf("pid %d on %s", p.PID(), there.Host())
 	}
 	return fmt.Sprintf("pid %d", p.PID())
 }

@@ -88,14 +88,19 @@ func (l *lifecycle) tryStart(a *agent) {
 		l.wait(a, holder.Name+", which still is "+holder.as)
 		return
 	}
-	l.launch(a)
+	host, why := hostFor(a, l.options.Hosts)
+	if why != "" {
+		l.wait(a, why)
+		return
+	}
+	l.launch(a, host)
 }
 
 func (a *agent) set(state control.State, reason string) { a.state, a.reason = state, reason }
 
 // launch creates the agent's process on another goroutine, because reading secrets and forking
-// take time.
-func (l *lifecycle) launch(a *agent) {
+// take time. host is where it runs, "" for this machine.
+func (l *lifecycle) launch(a *agent, host string) {
 	if a.next != nil {
 		l.adopt(a, *a.next)
 		l.enlist()
@@ -107,7 +112,7 @@ func (l *lifecycle) launch(a *agent) {
 	l.event(a, wire.Event{Kind: events.AgentStarting, Text: "is being started"})
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
-	m := &startRequest{spec: a.Agent, run: a.run, session: l.sessions.environment(a.Name), joined: a.joined, told: make(chan struct{})}
+	m := &startRequest{spec: a.Agent, run: a.run, host: host, session: l.sessions.environment(a.Name), joined: a.joined, told: make(chan struct{})}
 	if a.joined != nil {
 		m.spec = byPipe(a.Agent)
 	}
@@ -128,6 +133,7 @@ type startRequest struct {
 	run     string
 	session []string     // environment variables that describe its session
 	joined  *connection  // nil for a child process
+	host    string       // the machine that it runs on; "" for this one
 	handed  *handedAgent // the run so far in an earlier program; nil if it begins
 
 	conversation string // of the program of the agent; "" if there is none
@@ -175,6 +181,9 @@ func (sr *startRequest) folder(user *child.User) dispatch.Folder {
 }
 
 func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Process, error) {
+	if sr.host != "" {
+		return sr.makeElsewhere(l, a)
+	}
 	env, err := sr.environ(ctx)
 	if err != nil {
 		return nil, err
@@ -184,6 +193,20 @@ func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Proce
 		return nil, err
 	}
 	l.dispatcher.House(sr.spec.Name, sr.run, sr.folder(user))
+	sr.open(l, a)
+	own := sr.variables(l)
+	env, shut := l.doorway(sr, user, append(without(env, own), own...))
+	spec := sr.callbacks(l, a, shut)
+	sr.spec.fill(&spec, env, user)
+	c, err := sr.start(l, a, spec)
+	if err != nil {
+		shut()
+	}
+	return c, err
+}
+
+// open begins the output of the run, and its channel.
+func (sr *startRequest) open(l *lifecycle, a *agent) {
 	sr.listen(a)
 	if !sr.spec.Raw {
 		sr.channel = l.dispatcher.Channel(sr.spec.Name, sr.run, func(kind, text string, count int64) {
@@ -192,22 +215,29 @@ func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Proce
 		sr.channel.LimitBytes(sr.spec.RateBytes, sr.spec.MaxLine)
 		sr.speech.Messages = sr.channel
 	}
-	env = append(without(env, sr.session), sr.session...)
+}
+
+// variables returns the variables of the run that are not from the configuration.
+func (sr *startRequest) variables(l *lifecycle) []string {
+	env := append([]string{"ORC_AGENT_ID=" + sr.spec.Name, "ORC_ACTOR=" + sr.spec.actor(sr.run)}, sr.session...)
 	if sr.conversation = l.conversation(&sr.spec); sr.conversation != "" {
 		env = append(env, "ORC_CONVERSATION="+sr.conversation)
 	}
-	env, shut := l.doorway(sr, user, append(env, "ORC_AGENT_ID="+sr.spec.Name, "ORC_ACTOR="+sr.spec.actor(sr.run)))
-	c, err := sr.start(l, a, child.Spec{
-		Command: sr.spec.Command,
-		Wrap:    sr.spec.Wrap,
-		Dir:     sr.spec.Dir,
-		Env:     env,
+	return env
+}
+
+// fill adds to a spec what the configuration says of the agent.
+func (a *Agent) fill(spec *child.Spec, env []string, user *child.User) {
+	spec.Command, spec.Wrap, spec.Dir, spec.Env, spec.User = a.Command, a.Wrap, a.Dir, env, user
+	spec.NoStdin, spec.Pty, spec.Limits, spec.Confine = a.NoStdin, a.Pty, a.Limits, a.Confine
+}
+
+// callbacks returns the spec of the run with what is called when something happens to it. shut is called
+// at its end.
+func (sr *startRequest) callbacks(l *lifecycle, a *agent, shut func()) child.Spec {
+	return child.Spec{
 		Run:     sr.run,
 		NoStdin: sr.spec.NoStdin,
-		Pty:     sr.spec.Pty,
-		Limits:  sr.spec.Limits,
-		Confine: sr.spec.Confine,
-		User:    user,
 		Output: func(stream child.Stream, chunk []byte) {
 			<-sr.told
 			sr.speech.Write(stream, chunk)
@@ -222,11 +252,7 @@ func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Proce
 			shut()
 			l.post(func() { l.ended(a, ending) })
 		},
-	})
-	if err != nil {
-		shut()
 	}
-	return c, err
 }
 
 // started handles the result of an attempt to create a process.
@@ -327,6 +353,7 @@ func exitFigures(exit child.Exit, ordered bool) wire.Figures {
 // ended handles the end of a run's whole process tree. It decides what happens next.
 func (l *lifecycle) ended(a *agent, ending child.Ending) {
 	exit := *a.exit
+	a.noteHost()
 	l.clearUp(a, ending)
 	l.event(a, wire.Event{Kind: events.AgentEnded, Text: exit.String(), Figures: exitFigures(exit, a.halt != nil && !a.halt.crash || l.stopping != nil)})
 	a.endedRun = a.run

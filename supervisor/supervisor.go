@@ -15,6 +15,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
+	"orchestrator/supervisor/hosts"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
@@ -28,6 +29,7 @@ type Options struct {
 	Config   string // the configuration file, for display
 	StateDir string
 	Start    func(child.Spec) (Process, error) // creates a process
+	Hosts    *hosts.Hosts                      // where agents with a placement run; nil: there are none
 	Log      hclog.Logger
 	Shutdown time.Duration   // one budget for the whole ordered stop
 	Record   dispatch.Record // where facts are stored; nil: nowhere

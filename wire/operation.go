@@ -77,6 +77,8 @@ var ControlOperations = []*Operation{
 	{Name: "start-agent", Audience: ForOperators, Writes: true, Summary: "Start agents, and the agents that they depend on"},
 	{Name: "stop-agent", Audience: ForOperators, Writes: true, Summary: "Stop agents"},
 	{Name: "restart-agent", Audience: ForOperators, Writes: true, Summary: "Stop agents and start them again"},
+	{Name: "list-hosts", Audience: ForOperators, Summary: "List the machines that run agents, and the hubs"},
+	{Name: "drain-host", Audience: ForOperators, Writes: true, Summary: "Start no more agents on a host, and stop those that run there"},
 	{Name: "upgrade", Audience: ForOperators, Writes: true, Summary: "Replace the running program by another version, and keep the agents running"},
 	{Name: "reload", Audience: ForOperators, Writes: true, Summary: "Read the configuration again and apply what has changed"},
 	{Name: "down", Audience: ForOperators, Writes: true, Summary: "Stop everything and report until the end"},

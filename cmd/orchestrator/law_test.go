@@ -39,14 +39,18 @@ var mayImport = map[string][]string{
 	"wire/schema/generator":    {"wire/schema", "wire/object"},
 	"wire/schema/documents":    {"wire", "wire/activity", "wire/mail", "wire/schema", "wire/object", "wire/session", "wire/delegation", "wire/hub"},
 	"wire/control":             {"wire", "wire/object", "wire/activity"},
+	"wire/hostlink":            {"wire"},
 	"supervisor/child":         {},
 	"supervisor/config":        {},
 	"handlers/...":             {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace", "handlers/..."},
 	"supervisor/eventlog":      {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},
 	"supervisor/eventlog/...":  {"wire", "wire/events", "supervisor/eventlog", "supervisor/eventlog/logtest/series"},
+	"supervisor/hosts":         {"wire", "wire/object", "wire/events", "wire/control", "wire/hostlink", "supervisor/child", "supervisor/hosts/link"},
+	"supervisor/hosts/link":    {"wire/hostlink"},
+	"supervisor/runner":        {"wire", "wire/hostlink", "supervisor/child", "supervisor/hosts/link", "supervisor/hosts"}, // hosts is the other side in its tests
 	"supervisor/turn":          {"wire", "wire/events", "supervisor/eventlog", "supervisor/eventlog/logtest"},
 	"supervisor/telemetry":     {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace"}, // cmd connects it to the other packages
-	"supervisor/api":           {"wire/schema", "wire", "wire/identity", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace"},
+	"supervisor/api":           {"wire/schema", "wire", "wire/hostlink", "wire/identity", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace"},
 	"agents/...":               {"wire", "wire/tools", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "agents/..."},
 	"supervisor/adapter/...":   {"wire", "wire/activity", "wire/mail", "wire/session", "wire/object", "wire/line", "wire/tools", "supervisor/adapter/...", "supervisor/child"}, // one file starts the child
 	"wire/activity":            {"wire/object"},
@@ -54,7 +58,7 @@ var mayImport = map[string][]string{
 	"supervisor/stdin":         {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},
 	"supervisor/output":        {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "supervisor/child"}, // handlers formats facts as text
 	"supervisor/dispatch":      {"wire", "wire/identity", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "handlers/access", "handlers/history", "supervisor/stdin"},
-	"supervisor":               {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "handlers/history", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output"},
+	"supervisor":               {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "handlers/history", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/hosts", "supervisor/stdin", "supervisor/output"},
 	"cmd/orchestrator/live":    {"cmd/orchestrator/term"},
 	"cmd/orchestrator/term":    {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},
 	"cmd/orchestrator/help":    {},
@@ -70,7 +74,7 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/agent":   verbsMayImport("cmd/orchestrator/task"),
 	"cmd/orchestrator/why":     verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),
 	"cmd/orchestrator/watch":   verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task"),
-	"cmd/orchestrator/serve":   verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/turn", "supervisor/api", "supervisor/telemetry", "cmd/orchestrator/console", "agents", "agents/mcp"), // agents/mcp serves /mcp
+	"cmd/orchestrator/serve":   verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/turn", "supervisor/hosts", "supervisor/hosts/link", "supervisor/runner", "wire/hostlink", "supervisor/api", "supervisor/telemetry", "cmd/orchestrator/console", "agents", "agents/mcp"), // agents/mcp serves /mcp
 	"cmd/orchestrator/console": verbsMayImport("supervisor", "supervisor/output", "cmd/orchestrator/live"),
 	"cmd/orchestrator/check":   verbsMayImport("supervisor", "supervisor/adapter", "supervisor/child", "supervisor/output", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project"),
 	"cmd/orchestrator":         {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "supervisor", "supervisor/child", "cmd/..."}, // its tests run everything

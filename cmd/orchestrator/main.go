@@ -59,10 +59,10 @@ func main() {
 func rootCommand(a *cli.App) *cobra.Command {
 	return cli.Root(a,
 		project.InitCommand(a), project.ValidateCommand(a), project.FmtCommand(a), project.SchemaCommand(a),
-		serve.UpCommand(a), serve.RunCommand(a), serve.PipeCommand(a), join.MCPCommand(a), join.ACPCommand(a), join.LeadCommand(a), serve.ReloadCommand(a), serve.UpgradeCommand(a), serve.DownCommand(a),
+		serve.UpCommand(a), serve.JoinCommand(a), serve.RunCommand(a), serve.PipeCommand(a), join.MCPCommand(a), join.ACPCommand(a), join.LeadCommand(a), serve.ReloadCommand(a), serve.UpgradeCommand(a), serve.DownCommand(a),
 		agent.StatusCommand(a), watch.Command(a),
 		cli.OnRecord(agent.LogsCommand(a)), cli.OnRecord(agent.EventsCommand(a)), cli.OnRecord(why.Command(a)), cli.OnRecord(task.GraphCommand(a, "orchestrator graph")),
 		task.Command(a), inbox.Command(a), bus.Command(a), session.Command(a), session.ReviewCommand(a),
-		agent.Command(a), agent.PsCommand(a), check.Command(a), check.DoctorCommand(a), access.KeyCommand(a), access.TokenCommand(a), serve.BackupCommand(a), serve.StoreCommand(a),
+		agent.Command(a), agent.PsCommand(a), agent.HostsCommand(a), agent.DrainCommand(a), check.Command(a), check.DoctorCommand(a), access.KeyCommand(a), access.TokenCommand(a), serve.BackupCommand(a), serve.StoreCommand(a),
 	)
 }

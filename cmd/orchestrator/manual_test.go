@@ -285,7 +285,7 @@ func faultCodes(t *testing.T) map[string]string {
 // madeCodes lists the suffixes of configuration codes that are composed at run time: from the
 // block, or from what an expression mentions.
 var madeCodes = map[string][]string{
-	"config/duplicate-": {"variable", "secret", "agent", "member", "repo", "task"},
+	"config/duplicate-": {"variable", "secret", "agent", "host", "member", "repo", "task"},
 	"config/unknown-":   {"variable", "local", "secret", "path", "attribute-of-self"},
 }
 

@@ -1,12 +1,14 @@
 package api
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,6 +18,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"orchestrator/wire"
+	"orchestrator/wire/hostlink"
 	"orchestrator/wire/identity"
 	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
@@ -129,6 +132,9 @@ type API struct {
 		next func(context.Context) ([]mail.Message, error), err error)
 	KeepAlive time.Duration // longest silence of a mail stream; 0: 15 seconds
 
+	// Link serves the link of a host until it ends; nil: hosts cannot join.
+	Link func(host, address string, conn net.Conn, in *bufio.Reader) error
+
 	// MCP serves clients of the Model Context Protocol. It performs operations by calling AskAs.
 	MCP http.Handler
 
@@ -177,6 +183,9 @@ func (api *API) mount(at func(pattern string, do func(http.ResponseWriter, *http
 	}
 	if api.MCP != nil {
 		at("POST "+mcpPath, api.behind("mcp", Agents.admission(), api.mcp))
+	}
+	if api.Link != nil {
+		at("POST "+hostlink.Path, api.behind("link-host", toLink, api.link))
 	}
 	at("GET "+openAPIPath, api.openAPI())
 }

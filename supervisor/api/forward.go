@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -16,6 +17,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"orchestrator/wire"
+	"orchestrator/wire/hostlink"
 	"orchestrator/wire/identity"
 )
 
@@ -122,16 +124,27 @@ type Forwarder struct {
 // Handler returns the handler. It must be called only once.
 func (f *Forwarder) Handler() http.Handler {
 	f.refuser.Log, f.refuser.Runs = f.Log, f.Runs
-	f.proxy = &httputil.ReverseProxy{
-		Rewrite: f.rewrite, FlushInterval: -1, ErrorHandler: f.failed,
-		ErrorLog: f.Log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
+	f.proxy = newProxy(f.Roots, f.Log, f.failed)
+	return whole(f.refuser.outside(f))
+}
+
+// newProxy returns a proxy for requests with a passage.
+func newProxy(roots *x509.CertPool, log hclog.Logger, failed func(http.ResponseWriter, *http.Request, error)) *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
+		FlushInterval: -1, ErrorHandler: failed,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			p, _ := r.In.Context().Value(passageKey{}).(passage)
+			r.SetURL(p.to)
+			r.Out.Host = p.to.Host
+			r.Out.Header.Set(p.header, p.value)
+		},
+		ErrorLog: log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 		Transport: &http.Transport{
 			DialContext:         (&net.Dialer{Timeout: forwardedWaiting}).DialContext,
-			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: f.Roots},
+			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: roots},
 			TLSHandshakeTimeout: forwardedWaiting, DisableCompression: true, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute,
 		},
 	}
-	return whole(f.refuser.outside(f))
 }
 
 // ServeHTTP implements http.Handler.
@@ -175,6 +188,8 @@ func (f *Forwarder) answer(w http.ResponseWriter, r *http.Request, operator bool
 	case r.URL.Path == apiPath+"pipe":
 		refusal.Code, refusal.Message = wire.CodeConflict, fmt.Sprintf("%s stands by, and a pipe is for the machine of the hub, %s", f.Node, name)
 		refusal.Hint = "Run it there"
+	case r.URL.Path == hostlink.Path: // a link through this hub would end with this hub
+		refusal.Message = fmt.Sprintf("%s stands by, and the hub is %s: join there", f.Node, name)
 	case r.Header.Get(forwarded) != "": // the other hub did not know that this one is not at work any more
 		refusal.Message = f.Node + " stands by, and another hub has passed this on"
 	default:
@@ -183,10 +198,10 @@ func (f *Forwarder) answer(w http.ResponseWriter, r *http.Request, operator bool
 	return refusal
 }
 
-// A passage is where a request is passed on to, and with which proof.
+// A passage is where a request is passed on to, and the header that says by whom.
 type passage struct {
-	to    *url.URL
-	proof string
+	to            *url.URL
+	header, value string
 }
 
 // passageKey is the context key of a passage.
@@ -205,29 +220,80 @@ func (f *Forwarder) pass(w http.ResponseWriter, r *http.Request, at string, oper
 	if err := unhurried(w); err != nil {
 		return err
 	}
-	f.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), passageKey{}, passage{to: to, proof: proof})))
+	f.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), passageKey{}, passage{to: to, header: forwarded, value: proof})))
 	return nil
-}
-
-// rewrite addresses a request to the hub at work.
-func (f *Forwarder) rewrite(r *httputil.ProxyRequest) {
-	p, _ := r.In.Context().Value(passageKey{}).(passage)
-	r.SetURL(p.to)
-	r.Out.Host = p.to.Host
-	r.Out.Header.Set(forwarded, p.proof)
 }
 
 // failed answers a request that got no answer. If the hub at work may have received it, the
 // connection is cut, as if the client had asked that hub itself.
 func (f *Forwarder) failed(w http.ResponseWriter, r *http.Request, err error) {
-	dialing, is := errors.AsType[*net.OpError](err)
-	if !is || dialing.Op != "dial" {
-		f.Log.Debug("the hub at work has not answered", "error", err)
-		panic(http.ErrAbortHandler)
-	}
+	dialing := orCut(f.Log, err)
 	name, _ := f.Hub()
 	f.refuser.refuse(w, r, &wire.Error{
 		Code: CodeNoQuorum, Message: fmt.Sprintf("%s stands by, and cannot reach the hub %s: %v", f.Node, name, dialing.Err),
 		Hint: "Try again in a few seconds: orchestrator hosts --hubs",
 	})
+}
+
+// orCut returns the error of a hub that could not be dialed. For any other error it cuts the connection.
+func orCut(log hclog.Logger, err error) *net.OpError {
+	dialing, is := errors.AsType[*net.OpError](err)
+	if !is || dialing.Op != "dial" {
+		log.Debug("the hub at work has not answered", "error", err)
+		panic(http.ErrAbortHandler)
+	}
+	return dialing
+}
+
+// A HostDoor is the handler of a host. It passes requests at the socket of a run on to the hub, with the
+// token of the run.
+type HostDoor struct {
+	Hub   func() (url string)           // the hub that the host has joined, or ""
+	Token func(run string) (key string) // the token of a run
+	Runs  *Runs
+	Roots *x509.CertPool // of the certificate of the hub; nil: those of the system
+	Log   hclog.Logger
+
+	refuser API
+	proxy   *httputil.ReverseProxy
+}
+
+// Handler returns the handler. It must be called only once.
+func (d *HostDoor) Handler() http.Handler {
+	d.refuser.Log, d.refuser.Runs = d.Log, d.Runs
+	d.proxy = newProxy(d.Roots, d.Log, func(w http.ResponseWriter, r *http.Request, err error) {
+		dialing := orCut(d.Log, err)
+		d.refuser.refuse(w, r, &wire.Error{Code: CodeNoQuorum, Message: "the hub cannot be reached: " + dialing.Err.Error()})
+	})
+	return whole(d.refuser.outside(d))
+}
+
+// ServeHTTP implements http.Handler.
+func (d *HostDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e := entranceOf(r.Context())
+	_, err := d.refuser.descends(e, r)
+	if err == nil {
+		err = d.pass(w, r, e)
+	}
+	if err != nil {
+		d.refuser.refuse(w, r, err)
+	}
+}
+
+func (d *HostDoor) pass(w http.ResponseWriter, r *http.Request, e *listenerInfo) error {
+	hub := d.Hub()
+	if e.visit == nil || hub == "" {
+		return &wire.Error{Code: wire.CodeConflict, Message: "this program runs agents for a hub, and answers only them", Hint: "Ask the hub: " + cmp.Or(hub, "it is not connected")}
+	}
+	to, err := url.Parse(hub)
+	if err != nil {
+		return err
+	}
+	if err := unhurried(w); err != nil {
+		return err
+	}
+	r.Header.Del("X-API-Key") // at its own socket a run is always itself
+	p := passage{to: to, header: "Authorization", value: "Bearer " + d.Token(e.visit.caller.Run)}
+	d.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), passageKey{}, p)))
+	return nil
 }

@@ -169,7 +169,7 @@ func (r *reader) agent(b *hcl.Block, a Agent, name string, index int) (Agent, []
 			r.capabilities(b, path+".capabilities", &a.Capabilities, sc)
 		}}, child{kind: "mcp", label: "name", many: true, read: func(b *hcl.Block) {
 			mcpServer(r, b, path, &a.Client, sc)
-		}}),
+		}}, placement(r, path, &a.Placement, sc)),
 	})
 	r.checkAgent(b, &a, set)
 	settleConfine(r, b, &a)

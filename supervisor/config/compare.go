@@ -239,6 +239,7 @@ var agentTable = []struct {
 	{name: "limits.rate_bytes", needs: ActionRestart, of: func(a *Agent) any { return a.Limits.RateBytes }},
 	{name: "limits.connections", needs: ActionLive, of: func(a *Agent) any { return a.Limits.Connections }},
 	{name: "limits.open_tasks", needs: ActionLive, of: func(a *Agent) any { return a.Limits.OpenTasks }},
+	{name: "placement", needs: ActionRestart, of: func(a *Agent) any { return a.Placement }},
 	{name: "confine", needs: ActionRestart, of: func(a *Agent) any { return a.Confine }},
 	{name: "output.dir", needs: ActionRestart, of: func(a *Agent) any { return a.Output.Dir }},
 	{name: "output.max_size", needs: ActionLive, of: func(a *Agent) any { return a.Output.MaxSize }},
@@ -290,5 +291,6 @@ var settingTable = []struct {
 	{name: "bus.heartbeat", needs: ActionLive, of: func(c *Config) any { return c.Bus.Heartbeat }},
 	{name: "bus.stale", needs: ActionLive, of: func(c *Config) any { return c.Bus.Stale }},
 	{name: "bus.topics", needs: ActionLive, of: func(c *Config) any { return c.Bus.Topics }},
+	{name: "host", needs: ActionLive, of: func(c *Config) any { return c.Hosts }},
 	{name: "session", needs: ActionLive, of: func(c *Config) any { return c.Sessions }},
 }

@@ -73,6 +73,8 @@ func mutate(v reflect.Value, path string, try func(path string)) {
 			field.SetInt(field.Int() + 1)
 		case reflect.Float64:
 			field.SetFloat(field.Float() + 1)
+		case reflect.Pointer:
+			field.Set(reflect.New(field.Type().Elem()))
 		case reflect.Slice:
 			field.Set(reflect.Append(field, reflect.Zero(field.Type().Elem())))
 		case reflect.Struct:

@@ -21,6 +21,7 @@ type Config struct {
 	Protocol     Protocol
 	Scheduler    Scheduler
 	Bus          Bus
+	Hosts        []Host
 	Sessions     []Session
 	Agents       []Agent
 	Tasks        []Task // each behind those that it needs
@@ -206,6 +207,7 @@ type Agent struct {
 	Output       Output
 	Capabilities Capabilities
 	Client       Client
+	Placement    *Placement // nil: it runs on the machine of the hub
 
 	env environment
 }

@@ -43,6 +43,7 @@
 //	limits.stored        live      it is looked at with each message
 //	limits.*             restart   they are set before the program runs
 //	confine              restart   the same
+//	placement            restart   a process stays on its machine
 //	output.dir           restart   a run has one file
 //	output.*             live      the writer looks at them
 //	restart.*            live      they are looked at after an exit
@@ -67,6 +68,7 @@
 //	protocol.*           live
 //	scheduler.*          live
 //	bus.*                live
+//	host                 live      it is looked at when a host joins or is chosen
 //	session              live
 //	task                 live      it is given out once; a change has no effect on it
 //

@@ -62,7 +62,7 @@ func Load(file string, o Options) (*Config, Problems) {
 
 // parts holds the blocks of a file, in the order in which they are read.
 type parts struct {
-	variables, locals, secrets, settings, sessions, defaults, agents, tasks hcl.Blocks
+	variables, locals, secrets, settings, hosts, sessions, defaults, agents, tasks hcl.Blocks
 }
 
 // file reads a whole file. Each step may use the results of earlier steps.
@@ -80,6 +80,7 @@ func (r *reader) file(body hcl.Body) {
 	r.settle()
 	start := r.defaults(p.defaults)
 	r.agentBlocks(p.agents, start)
+	hosts(r, p.hosts)
 	for _, b := range p.sessions {
 		r.session(b)
 	}
@@ -107,6 +108,7 @@ func (r *reader) parts(body hcl.Body) parts {
 		{kind: "protocol", read: into(&p.settings)},
 		{kind: "scheduler", read: into(&p.settings)},
 		{kind: "bus", read: into(&p.settings)},
+		{kind: "host", label: "name", many: true, read: into(&p.hosts)},
 		{kind: "session", label: "name", many: true, read: into(&p.sessions)},
 		{kind: "defaults", read: into(&p.defaults)},
 		{kind: "agent", label: "name", many: true, read: into(&p.agents)},

@@ -78,14 +78,14 @@ func TestDefaultsFileHoldsEveryAttribute(t *testing.T) {
 	c := load(t, "testdata/defaults.hcl", Options{})
 	for _, s := range settingTable {
 		if slices.Contains([]string{
-			"session", "http.certificate", "http.key", "store.peers", "store.log", "store.credentials", "store.ca", "store.certificate", "store.key",
+			"session", "host", "http.certificate", "http.key", "store.peers", "store.log", "store.credentials", "store.ca", "store.certificate", "store.key",
 		}, s.name) {
 			continue // no default
 		}
 		require.NotEmpty(t, c.Place(s.name), "testdata/defaults.hcl has no line for %s", s.name)
 	}
 	for _, a := range agentTable {
-		if a.name == "mcp" || a.name == "confine" {
+		if a.name == "mcp" || a.name == "confine" || a.name == "placement" {
 			continue // there is none by default
 		}
 		name := a.name[strings.LastIndex(a.name, ".")+1:]

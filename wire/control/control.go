@@ -248,3 +248,44 @@ type ReloadChange struct {
 type DownRequest struct {
 	Force bool `json:"force,omitzero"` // kill at once
 }
+
+// HostsReply answers list-hosts.
+type HostsReply struct {
+	FormatVersion string     `json:"format_version"`
+	Hosts         []HostView `json:"hosts"`
+	Hubs          []HubView  `json:"hubs"` // of a shared store; otherwise none
+}
+
+// A HostView is a machine that has joined, as an operator sees it.
+type HostView struct {
+	Name     string            `json:"name"`
+	State    string            `json:"state"` // joined | draining | gone
+	Since    string            `json:"since"` // when it joined
+	HeardAt  string            `json:"heard_at"`
+	Address  string            `json:"address"`
+	Version  string            `json:"version"`
+	Labels   map[string]string `json:"labels"`
+	Capacity int               `json:"capacity"` // how many agents it runs at most; 0: any number
+	Agents   []string          `json:"agents"`
+}
+
+// A HubView is one of the machines that share a record.
+type HubView struct {
+	Name  string `json:"name"`
+	State string `json:"state"` // at_work | standing_by | missing
+	URL   string `json:"url,omitzero"`
+	Epoch int64  `json:"epoch,omitzero"` // the number of the record with which it took its turn
+}
+
+// DrainRequest is the payload of drain-host.
+type DrainRequest struct {
+	Host string `json:"host"`
+	Undo bool   `json:"undo,omitzero"`
+}
+
+// DrainReply answers it.
+type DrainReply struct {
+	FormatVersion string   `json:"format_version"`
+	Host          string   `json:"host"`
+	Agents        []string `json:"agents"` // that are being stopped there
+}

@@ -3,6 +3,10 @@ package events
 // The kinds of Event.
 const (
 	HubEpoch             = "hub.epoch"
+	HostJoined           = "host.joined"
+	HostLost             = "host.lost"
+	HostDrained          = "host.drained"
+	AgentPlaced          = "agent.placed"
 	OrchestratorStarted  = "orchestrator.started"
 	OrchestratorUpgraded = "orchestrator.upgraded" // another program goes on with the agents
 	OrchestratorRemained = "orchestrator.remained" // an upgrade has failed

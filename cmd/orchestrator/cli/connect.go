@@ -234,7 +234,7 @@ func (a *App) target() (client.Target, error) {
 	f := a.Flags
 	switch {
 	case f.Host != "":
-		return a.hostTarget(f.Host)
+		return a.HostTarget(f.Host)
 	case f.StateDir != "":
 		named := ""
 		if f.Config != "" {
@@ -245,9 +245,9 @@ func (a *App) target() (client.Target, error) {
 		}, nil
 	case f.Config != "":
 	case a.Getenv("ORC_HOST") != "":
-		return a.hostTarget(a.Getenv("ORC_HOST"))
+		return a.HostTarget(a.Getenv("ORC_HOST"))
 	case a.Getenv("ORC_SOCKET") != "":
-		t, err := a.hostTarget(a.Getenv("ORC_SOCKET"))
+		t, err := a.HostTarget(a.Getenv("ORC_SOCKET"))
 		t.Inside = a.Getenv("ORC_AGENT_ID") != ""
 		return t, err
 	}
@@ -266,15 +266,15 @@ func (a *App) target() (client.Target, error) {
 	return t, nil
 }
 
-// hostTarget parses a --host: a socket, the URL of an orchestrator, or the URLs of several hubs, with
+// HostTarget parses a --host: a socket, the URL of an orchestrator, or the URLs of several hubs, with
 // commas.
-func (a *App) hostTarget(host string) (client.Target, error) {
+func (a *App) HostTarget(host string) (client.Target, error) {
 	if first, rest, several := strings.Cut(host, ","); several && strings.Contains(first, "://") {
-		t, err := a.hostTarget(first)
+		t, err := a.HostTarget(first)
 		if err != nil {
 			return t, err
 		}
-		next, err := a.hostTarget(rest)
+		next, err := a.HostTarget(rest)
 		switch {
 		case err != nil:
 			return next, err

@@ -33,6 +33,7 @@ type sharedStore struct {
 	log      *eventlog.Shared
 	engine   eventlog.Engine
 	peers    int // how many hubs there are
+	epoch    int64
 	looked   time.Time
 	answered atomic.Pointer[time.Time] // when the log last answered a question
 }
@@ -150,6 +151,7 @@ func (t *Instance) standBy(a *cli.App, c *config.Config) error {
 	case err != nil:
 		return cannotShare(err, c.Store)
 	}
+	t.shared.epoch = mine.Epoch
 	if _, err = turn.Serve(t.shared.engine, mine); err != nil { // until the engine is closed
 		return cannotShare(err, c.Store)
 	}

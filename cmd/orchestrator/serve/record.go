@@ -24,6 +24,7 @@ import (
 // A ledger is an event log that can be closed.
 type ledger interface {
 	dispatch.Record
+	Last() int64
 	Close() error
 }
 

@@ -328,6 +328,9 @@ func (t *Instance) allow(c *config.Config) {
 		agents[c.Agents[i].Name] = &c.Agents[i]
 	}
 	t.agents.Store(&agents)
+	if t.hosts != nil {
+		t.hosts.SetRules(hostRules(c))
+	}
 }
 
 // specs returns the agents of a configuration for the supervisor. It starts the agents that
@@ -369,12 +372,14 @@ func (t *Instance) specs(c *config.Config) []supervisor.Agent {
 				MaxDelay: a.Restart.MaxDelay, Jitter: a.Restart.Jitter, ResetAfter: a.Restart.ResetAfter,
 				Burst: a.Restart.Burst, Window: a.Restart.Window, Permanent: a.Restart.Permanent,
 			},
-			Stop:    supervisor.StopSequence{CloseStdin: a.Stop.CloseStdin, Unspoken: a.Stop.Unspoken, Signal: signalNumber(a.Stop.Signal), Grace: a.Stop.Grace},
-			Health:  supervisor.Health{Silence: a.Health.Silence, WriteTimeout: a.Health.WriteTimeout, Restart: a.Health.OnStalled == "restart"},
-			Mailbox: stdin.Limits{Messages: a.Limits.Mailbox, Bytes: a.Limits.MailboxBytes},
-			Limits:  child.Limits{OpenFiles: a.Limits.OpenFiles, Memory: a.Limits.Memory, Processes: a.Limits.Processes, CPU: a.Limits.CPU},
-			Confine: Confinement(&a.Confine),
-			Output:  output.Limits{Dir: a.Output.Dir, MaxSize: a.Output.MaxSize, Keep: a.Output.Keep, Tail: a.Output.Tail},
+			Stop:      supervisor.StopSequence{CloseStdin: a.Stop.CloseStdin, Unspoken: a.Stop.Unspoken, Signal: signalNumber(a.Stop.Signal), Grace: a.Stop.Grace},
+			Health:    supervisor.Health{Silence: a.Health.Silence, WriteTimeout: a.Health.WriteTimeout, Restart: a.Health.OnStalled == "restart"},
+			Mailbox:   stdin.Limits{Messages: a.Limits.Mailbox, Bytes: a.Limits.MailboxBytes},
+			Limits:    child.Limits{OpenFiles: a.Limits.OpenFiles, Memory: a.Limits.Memory, Processes: a.Limits.Processes, CPU: a.Limits.CPU},
+			Confine:   Confinement(&a.Confine),
+			Output:    output.Limits{Dir: a.Output.Dir, MaxSize: a.Output.MaxSize, Keep: a.Output.Keep, Tail: a.Output.Tail},
+			Placement: placement(a.Placement),
+			Wait:      a.Placement != nil && a.Placement.OnLost == "wait",
 		})
 	}
 	return only(specs, t.chosen, t.noDeps)

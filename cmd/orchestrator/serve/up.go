@@ -86,6 +86,15 @@ prints a summary of completed and lost work.`,
 	return verb
 }
 
+// loader returns the function that reads the configuration. node names this hub, or is "".
+func (t *Instance) loader(a *cli.App, file, node string) func() (*config.Config, config.Problems) {
+	return func() (*config.Config, config.Problems) {
+		options := a.Options()
+		options.Run, options.Rights, options.Node = t.runCommand, rights, cmp.Or(node, options.Node)
+		return config.Load(file, options)
+	}
+}
+
 // files reads the answers and checks the file of the report.
 func (f *upFlags) files(a *cli.App) (err error) {
 	if f.reported && f.report == "" {
@@ -113,11 +122,7 @@ func up(a *cli.App, f upFlags, names []string) error {
 	}
 	t := NewTeam()
 	t.chosen, t.noDeps = names, f.noDeps
-	t.load = func() (*config.Config, config.Problems) {
-		options := a.Options()
-		options.Run, options.Rights, options.Node = t.runCommand, rights, cmp.Or(f.node, options.Node)
-		return config.Load(file, options)
-	}
+	t.load = t.loader(a, file, f.node)
 	c, err := t.firstConfig(a, f.yes)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@
 package serve
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,8 @@ import (
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/hosts"
+	"orchestrator/supervisor/hosts/link"
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/telemetry"
 	"orchestrator/wire"
@@ -45,6 +48,7 @@ type Instance struct {
 	Super  *supervisor.Supervisor
 	record ledger
 	shared *sharedStore // nil unless the store is shared
+	hosts  *hosts.Hosts // the machines that have joined
 	front  *front       // nil unless this hub has stood by
 	shut   func()       // ends the API of front
 	ending func()       // called when the team is to end
@@ -179,6 +183,9 @@ func (t *Instance) Release() {
 	for _, l := range t.remote {
 		_ = l.Close()
 	}
+	if t.hosts != nil {
+		t.hosts.Close()
+	}
 	if t.watch != nil { // before the event log, which it may read
 		t.watch.Close()
 	}
@@ -241,6 +248,7 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	if t.before != nil {
 		o.Upgraded, o.TakenOver = &t.before.Team, t.settled
 	}
+	o.Hosts = t.openHosts(ctx, c)
 	t.Super = supervisor.New(o, t.specs(c))
 	t.signer.Issued = t.Super.Requests.Callers().TokenIssued
 	if err := t.Super.Restore(ctx); err != nil {
@@ -337,6 +345,8 @@ func (t *Instance) door() *api.API {
 		"restart-agent": agents(s.RestartAgents),
 		"reload":        api.Do(t.reload),
 		"upgrade":       api.Do(t.upgrade),
+		"list-hosts":    api.Do(t.listHosts),
+		"drain-host":    api.Do(t.drainHost),
 	}
 	d := &api.API{
 		MaxBody:    t.http.MaxBody,
@@ -358,7 +368,10 @@ func (t *Instance) door() *api.API {
 		Trespass:   t.trespassed,
 		Depth:      t.depth,
 		Metrics:    t.watch.Metrics,
-		Version:    cli.Version,
+		Link: func(host, address string, conn net.Conn, in *bufio.Reader) error {
+			return t.hosts.Serve(host, address, link.New(conn, in))
+		},
+		Version: cli.Version,
 	}
 	if t.shared != nil {
 		d.Writable, d.AsOf = t.shared.writable, s.Seq

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/wire/control"
+	"orchestrator/wire/events"
+)
+
+// A farm is a hub and the hosts that have joined it, on this machine.
+type farm struct {
+	*stage
+	file string
+	url  string
+}
+
+// newFarm starts a hub with a file. $ADDRESS in it is where the hub listens.
+func newFarm(t *testing.T, file string) *farm {
+	address := freeAddresses(t, 1)[0]
+	file = fmt.Sprintf("http {\n  listen = [%q]\n}\n", address) + file
+	f := &farm{stage: newStage(t, file), file: file, url: "http://" + address}
+	f.up("--json")
+	waitForThat(t, "hub", func() bool {
+		_, _, code := f.call("status")
+		return code == cli.ExitOK
+	})
+	return f
+}
+
+// host lets a new host join, and waits until it has.
+func (f *farm) host(name string, flags ...string) *stage {
+	s := newStage(f.t, f.file, "token", f.ask("token", "issue", "--actor", "HO:"+name))
+	s.join(f.url, flags...)
+	f.waitForHost(name, "joined")
+	return s
+}
+
+func (s *stage) join(url string, flags ...string) {
+	s.start(exec.Command(s.program, append([]string{"join", url, "--token", "token", "--state-dir", s.state()}, flags...)...))
+}
+
+// hosts returns the hosts by name.
+func (f *farm) hosts() map[string]control.HostView {
+	var reply control.HostsReply
+	require.NoError(f.t, json.Unmarshal([]byte(f.ask("hosts", "--json")), &reply))
+	hosts := make(map[string]control.HostView)
+	for _, h := range reply.Hosts {
+		hosts[h.Name] = h
+	}
+	return hosts
+}
+
+func (f *farm) waitForHost(name, state string) {
+	waitForThat(f.t, name+" "+state, func() bool { return f.hosts()[name].State == state })
+}
+
+// waitForAgent waits until an agent runs on a host.
+func (f *farm) waitForAgent(agent, host string) {
+	waitForThat(f.t, agent+" on "+host, func() bool {
+		return strings.Contains(strings.Join(f.hosts()[host].Agents, " "), agent) && f.agent(agent).State == control.StateRunning
+	})
+}
+
+// An agent with a placement waits for a host, works there, and is stopped from the hub. Its environment
+// is that of the host, and it reaches the hub at its own socket.
+func TestHost(t *testing.T) {
+	t.Parallel()
+	f := newFarm(t, `
+agent "far" {
+  command = ["`+fixture(t, "worker")+`"]
+  placement {
+    hosts = "attic"
+  }
+}
+agent "teller" {
+  command   = ["sh", "-c", "orchestrator bus send --help >/dev/null; orchestrator task ls --json >tasks; echo $ORC_AGENT_ID >name; echo said; echo cried >&2; exec cat"]
+  protocol  = "raw"
+  placement {
+    labels = { floor = "top" }
+  }
+}
+`)
+	waitForThat(t, "waiting", func() bool { return f.agent("far").State == control.StateWaiting })
+	require.Contains(t, f.agent("far").Reason, "for a host called attic")
+	id := strings.Fields(f.ask("task", "add", "do it far away", "-q"))[0]
+	attic := f.host("attic", "--label", "floor=top")
+	f.waitForAgent("far", "attic")
+	f.waitForAgent("teller", "attic")
+	waitForThat(t, "done", func() bool { return strings.Contains(f.ask("task", "show", id), "done") })
+	waitForThat(t, "output", func() bool {
+		return strings.Join(f.lines("teller", control.StreamOut), " ") == "said" && strings.Join(f.lines("teller", control.StreamErr), " ") == "cried"
+	})
+	require.NotEmpty(t, attic.processes(), "they are processes of the host")
+	require.Contains(t, f.ask("hosts"), "floor=top")
+	require.NotEmpty(t, f.events(events.HostJoined, ""))
+	f.ask("agent", "stop", "far")
+	require.Equal(t, control.StateStopped, f.agent("far").State)
+	f.ask("agent", "start", "far")
+	f.waitForAgent("far", "attic")
+
+	attic.signal(syscall.SIGINT)
+	require.Equal(t, cli.ExitOK, attic.await(), attic.cried.all())
+	require.Empty(t, attic.processes())
+	f.waitForHost("attic", "gone")
+	waitForThat(t, "waiting again", func() bool { return f.agent("far").State == control.StateWaiting })
+	f.stop()
+}
+
+// Agents move when their host is drained. A host that is killed takes its agents with it, and they start
+// elsewhere when they have ended for certain.
+func TestHostsMove(t *testing.T) {
+	t.Parallel()
+	f := newFarm(t, `
+agent "mover" {
+  command  = ["`+fixture(t, "worker")+`"]
+  replicas = 2
+  placement {
+    hosts        = "h?"
+    spread       = true
+    on_host_lost = "move"
+  }
+}
+`)
+	one, two := f.host("h1", "--capacity", "1"), f.host("h2")
+	waitForThat(t, "one on each", func() bool { return len(f.hosts()["h1"].Agents) == 1 && len(f.hosts()["h2"].Agents) == 1 })
+	require.Contains(t, f.ask("drain", "h1", "--wait"), "h1 gets no more agents")
+	require.Empty(t, f.hosts()["h1"].Agents)
+	waitForThat(t, "both on h2", func() bool { return len(f.hosts()["h2"].Agents) == 2 })
+	f.ask("drain", "h1", "--undo")
+	two.signal(syscall.SIGKILL)
+	<-two.ended
+	waitForThat(t, "one on h1, for there is no room for two", func() bool { return len(f.hosts()["h1"].Agents) == 1 })
+	require.NotEmpty(t, f.events(events.HostLost, ""))
+	_, stderr, code := f.call("drain", "h9")
+	require.Equal(t, cli.ExitNotFound, code, stderr)
+	f.stop()
+	one.signal(syscall.SIGINT)
+	require.Equal(t, cli.ExitOK, one.await())
+	require.Empty(t, one.processes())
+}
+
+// A host joins with its token only, and as the host blocks allow.
+func TestHostRefused(t *testing.T) {
+	t.Parallel()
+	f := newFarm(t, `
+host "attic" {
+  agents = ["other"]
+}
+agent "far" {
+  command = ["true"]
+  placement {}
+}
+`)
+	refused := func(token, name string) string {
+		s := newStage(t, f.file, "token", token)
+		s.join(f.url)
+		require.Equal(t, cli.ExitDenied, s.await())
+		return s.cried.all()
+	}
+	require.Contains(t, refused("orc_guessed", "attic"), "token")
+	require.Contains(t, refused(f.ask("token", "issue", "--sub", "ann"), "attic"), "this is for hosts")
+	require.Contains(t, refused(f.ask("token", "issue", "--actor", "HO:cellar"), "cellar"), "no host block allows")
+	attic := f.host("attic")
+	require.Contains(t, f.agent("far").Reason, "attic may not run it")
+	f.ask("token", "revoke", "--all", "--yes")
+	require.Equal(t, cli.ExitDenied, attic.await(), attic.cried.all())
+	f.stop()
+}
+
+// A host joins the hub that comes after the first, and its agents start anew there.
+func TestHostOfHubs(t *testing.T) {
+	t.Parallel()
+	h := newOpenShire(t, `
+agent "far" {
+  command = ["`+fixture(t, "worker")+`"]
+  placement {}
+}
+`)
+	for i := range h.hubs {
+		h.up(i)
+	}
+	at := h.atWork(-1, 0, 1, 2)
+	file, err := os.ReadFile(h.hubs[at].path("orchestrator.hcl"))
+	require.NoError(t, err)
+	host := newStage(t, string(file), "token", h.hubs[at].ask("token", "issue", "--actor", "HO:attic"), "hubs.key", "s3cret")
+	host.join(strings.Join(h.urls, ","))
+	runs := func(hub int) bool {
+		stdout, _, _ := h.hubs[hub].call("hosts", "--json")
+		return strings.Contains(stdout, `"far"`)
+	}
+	waitForThat(t, "agent on the host", func() bool { return runs(at) })
+	require.Contains(t, h.hubs[at].ask("hosts", "--hubs"), "at work")
+	h.hubs[at].signal(syscall.SIGKILL)
+	<-h.hubs[at].ended
+	next := h.atWork(at, others(at)...)
+	waitForThat(t, "agent on the host, for the next hub", func() bool { return runs(next) })
+	require.Contains(t, h.hubs[next].ask("hosts", "--hubs"), "missing")
+	host.signal(syscall.SIGTERM)
+	require.Equal(t, cli.ExitOK, host.await(), host.cried.all())
+	require.Empty(t, host.processes())
+	h.hubs[next].stop()
+}

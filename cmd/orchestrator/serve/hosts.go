@@ -1,0 +1,109 @@
+package serve
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/hosts"
+	"orchestrator/wire"
+	"orchestrator/wire/control"
+	"orchestrator/wire/events"
+	"orchestrator/wire/hostlink"
+)
+
+// openHosts prepares for hosts to join.
+func (t *Instance) openHosts(ctx context.Context, c *config.Config) *hosts.Hosts {
+	o := hosts.Options{
+		Hub:     c.Orchestrator.Name,
+		Changed: func() { t.Super.HostsChanged() },
+		Drain:   func(host string) { _, _ = t.drainHost(context.Background(), control.DrainRequest{Host: host}) },
+		Note:    func(kind, host, text string) { t.Super.NoteHost(kind, host, text) },
+		Log:     t.log,
+	}
+	if t.shared != nil {
+		o.Hub, o.Epoch = c.Store.Node, t.shared.epoch
+		o.Confirmed = func() bool { return t.shared.writable() == nil }
+	}
+	if !t.endedInOrder(ctx) {
+		o.Settled = time.Now().Add(hostlink.GivenUp)
+	}
+	t.hosts = hosts.New(o)
+	t.hosts.SetRules(hostRules(c))
+	return t.hosts
+}
+
+// endedInOrder reports whether no agent of an earlier life of the team can still run on a host: there was
+// none, or it has stopped in order. Another hub has appended the facts before this one's epoch.
+func (t *Instance) endedInOrder(ctx context.Context) bool {
+	last := t.record.Last()
+	if t.shared != nil {
+		last = t.shared.epoch - 1
+	}
+	if last <= 0 {
+		return true
+	}
+	for r, err := range t.record.Records(ctx, last-1) {
+		return err == nil && r.Kind == events.OrchestratorStopped
+	}
+	return false
+}
+
+// hostRules returns the host blocks of a configuration.
+func hostRules(c *config.Config) (rules []hosts.Rule) {
+	for _, h := range c.Hosts {
+		rules = append(rules, hosts.Rule(h))
+	}
+	return rules
+}
+
+// placement returns where an agent runs; nil: on this machine.
+func placement(p *config.Placement) *hosts.Placement {
+	if p == nil {
+		return nil
+	}
+	return &hosts.Placement{Hosts: p.Hosts, Labels: p.Labels, Spread: p.Spread}
+}
+
+func (t *Instance) listHosts(context.Context, struct{}) (control.HostsReply, error) {
+	reply := control.HostsReply{FormatVersion: wire.FormatVersion, Hosts: t.hosts.View(), Hubs: []control.HubView{}}
+	if t.shared == nil {
+		return reply, nil
+	}
+	missing := t.shared.engine.Missing()
+	for _, peer := range t.config.Store.Peers {
+		v := control.HubView{Name: peer, State: "standing_by"}
+		switch {
+		case peer == t.config.Store.Node:
+			v.State, v.URL, v.Epoch = "at_work", reachable(peer, t.remote), t.shared.epoch
+		case slices.Contains(missing, peer):
+			v.State = "missing"
+		}
+		reply.Hubs = append(reply.Hubs, v)
+	}
+	return reply, nil
+}
+
+// drainHost lets a host run no more agents, and begins to stop those that are there. They start again
+// where there is room.
+func (t *Instance) drainHost(_ context.Context, r control.DrainRequest) (control.DrainReply, error) {
+	agents, err := t.hosts.Drain(r.Host, r.Undo)
+	if err != nil {
+		return control.DrainReply{}, err
+	}
+	reply := control.DrainReply{FormatVersion: wire.FormatVersion, Host: r.Host, Agents: agents}
+	if r.Undo {
+		t.Super.NoteHost(events.HostDrained, r.Host, "takes agents again")
+		return reply, nil
+	}
+	t.Super.NoteHost(events.HostDrained, r.Host, "is being drained")
+	if len(agents) > 0 {
+		go func() { // it ends when they run again, or with the team
+			if _, err := t.Super.RestartAgents(context.Background(), control.AgentsRequest{Agents: agents}); err != nil {
+				t.log.Warn("a host cannot be drained", "host", r.Host, "error", err)
+			}
+		}()
+	}
+	return reply, nil
+}

@@ -1,0 +1,346 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/supervisor"
+	"orchestrator/supervisor/api"
+	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/hosts/link"
+	"orchestrator/supervisor/runner"
+	"orchestrator/wire"
+	"orchestrator/wire/hostlink"
+)
+
+// joinFlags are the flags of join.
+type joinFlags struct {
+	labels   []string
+	capacity int
+	token    string
+	yes      bool
+}
+
+// JoinCommand returns the join command.
+func JoinCommand(a *cli.App) *cobra.Command {
+	var f joinFlags
+	verb := &cobra.Command{
+		Use:   "join URL…",
+		Short: "Run agents on this machine for a hub elsewhere",
+		Long: `Makes this machine a host: the hub starts agents with a placement block here. The command,
+the folder, the environment and the secrets of an agent are those of the configuration on this
+machine, which is usually the same file as that of the hub.
+
+The host dials the hub, so it needs no open port. Of several URLs it uses the first that answers
+as the hub at work. The token is from "orchestrator token issue --actor HO:NAME" at the hub, and
+NAME is the name of the host. If the link is gone for 6 seconds, the agents here are killed, and
+the hub gives them up and starts them again when a host is there.
+
+Ctrl-C (or SIGTERM) drains the host: the hub stops its agents in order and starts them
+elsewhere. A second one kills them.`,
+		Example: `  orchestrator join https://h1:7433,https://h2:7433 --token host.token
+  ORC_TOKEN=… orchestrator join https://h1:7433 --label gpu=a100 --capacity 4`,
+		Args:              cli.ArgCount(1, -1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(_ *cobra.Command, args []string) error { return joinHubs(a, f, args) },
+	}
+	set := verb.Flags()
+	set.StringArrayVar(&f.labels, "label", nil, "say something about this machine: `KEY=VALUE`, may be repeated")
+	set.IntVar(&f.capacity, "capacity", 0, "run at most `N` agents")
+	set.StringVar(&f.token, "token", "", "read the token of this host from `FILE` (else $ORC_TOKEN)")
+	set.BoolVar(&f.yes, "yes", false, "do not ask before commands that you have not run from the file before")
+	return verb
+}
+
+// A hostProgram is this program as a host.
+type hostProgram struct {
+	*Instance
+	app    *cli.App
+	token  string
+	urls   []*url.URL
+	labels map[string]string
+	flags  joinFlags
+	specs  map[string]*supervisor.Agent
+
+	hub    atomic.Pointer[string] // the URL of the hub that it has joined
+	tokens sync.Map               // of the runs here, by run
+	epoch  int64
+}
+
+// joinHubs runs a host.
+func joinHubs(a *cli.App, f joinFlags, args []string) error {
+	h := &hostProgram{Instance: NewTeam(), app: a, flags: f}
+	if err := h.read(args); err != nil {
+		return err
+	}
+	c, err := h.configure()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(c, "host")
+	if err := os.MkdirAll(c, 0o700); err != nil {
+		return fmt.Errorf("making the state directory: %w", err)
+	}
+	log := logger(a, h.config, a.Flags.JSON)
+	if err := h.Hold(dir, a.SocketPath(dir), log); err != nil {
+		return CannotHold(err, dir)
+	}
+	defer h.Release()
+	h.epoch = readEpoch(dir)
+	door := &api.HostDoor{
+		Hub: func() string { return *cmp.Or(h.hub.Load(), new(string)) }, Runs: h.runs, Log: log,
+		Token: func(run string) string {
+			token, _ := h.tokens.Load(run)
+			text, _ := token.(string)
+			return text
+		},
+	}
+	h.server = api.NewServer(door.Handler(), log)
+	h.runs.Answer = h.server.Answer
+	serving, stop := context.WithCancel(context.Background())
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		h.server.Serve(serving, h.listener)
+	}()
+	err = h.serve()
+	stop()
+	<-served
+	return err
+}
+
+// read reads the flags, the token and the URLs.
+func (h *hostProgram) read(args []string) error {
+	h.token = h.app.Getenv("ORC_TOKEN")
+	if h.flags.token != "" {
+		text, err := os.ReadFile(h.app.Path(h.flags.token))
+		if err != nil {
+			return fmt.Errorf("reading the token: %w", err)
+		}
+		h.token = strings.TrimSpace(string(text))
+	}
+	if h.token == "" {
+		return cli.UsageError("join needs the token of this host", "At the hub: orchestrator token issue --actor HO:NAME     here: --token FILE, or ORC_TOKEN=…")
+	}
+	h.labels = make(map[string]string)
+	for _, text := range h.flags.labels {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" {
+			return cli.UsageError(fmt.Sprintf("--label %q is not KEY=VALUE", text), "Write it as: --label gpu=a100")
+		}
+		h.labels[key] = value
+	}
+	if h.flags.capacity < 0 {
+		return cli.UsageError("--capacity is a number from 1", "Leave it out for any number of agents")
+	}
+	for _, arg := range args {
+		for text := range strings.SplitSeq(arg, ",") {
+			t, err := h.app.HostTarget(text)
+			if err == nil && t.URL == "" {
+				err = cli.UsageError(fmt.Sprintf("%q is not the URL of a hub", text), "Write it as: orchestrator join https://h1:7433")
+			}
+			if err != nil {
+				return err
+			}
+			u, err := url.Parse(t.URL)
+			if err != nil {
+				return err
+			}
+			h.urls = append(h.urls, u)
+		}
+	}
+	return nil
+}
+
+// configure reads the configuration of this machine and returns its state directory.
+func (h *hostProgram) configure() (stateDir string, err error) {
+	a := h.app
+	file, err := a.FindConfig(a.Flags.Config)
+	if err != nil {
+		return "", err
+	}
+	h.load = h.loader(a, file, "")
+	c, err := h.firstConfig(a, h.flags.yes)
+	if err != nil {
+		return "", err
+	}
+	h.config, h.Base = c, AgentBase(a.Environ)
+	h.specs = make(map[string]*supervisor.Agent)
+	specs := h.Instance.specs(c)
+	for i := range specs {
+		h.specs[specs[i].Name] = &specs[i]
+	}
+	return c.Orchestrator.StateDir, nil
+}
+
+// serve joins hubs, again and again, until the host is drained or killed.
+func (h *hostProgram) serve() error {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	ctx, kill := context.WithCancel(context.Background())
+	defer kill()
+	drain := make(chan struct{})
+	go func() {
+		<-signals
+		h.app.Note("Draining. Ctrl-C again kills the agents here.")
+		close(drain)
+		<-signals
+		kill()
+	}()
+	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 3*time.Second) {
+		for _, u := range h.urls {
+			joined, err := h.join(ctx, u, drain)
+			select {
+			case <-drain:
+				return nil
+			default:
+			}
+			if final := h.final(u, err); final != nil {
+				return final
+			}
+			if joined {
+				wait = 200 * time.Millisecond
+			}
+		}
+		select {
+		case <-time.After(wait):
+		case <-drain:
+			return nil
+		}
+	}
+}
+
+// final returns the failure for an error that another try does not mend.
+func (h *hostProgram) final(u *url.URL, err error) error {
+	refusal, ok := errors.AsType[*wire.Error](err)
+	if refused, is := errors.AsType[*runner.RefusedError](err); is {
+		refusal, ok = refused.Why, true
+	}
+	if !ok {
+		h.log.Debug("the hub cannot be reached", "url", u, "error", err)
+		return nil
+	}
+	switch refusal.Code {
+	case wire.CodeDenied, wire.CodeUnauthenticated, wire.CodeInvalid, wire.CodeNotFound:
+		return &cli.Failure{Exit: cli.ExitDenied, Code: refusal.Code, Message: u.String() + ": " + refusal.Message, Hint: refusal.Hint}
+	}
+	h.log.Debug("the hub refuses", "url", u, "error", refusal.Message)
+	return nil
+}
+
+// join joins a hub and runs agents for it until the link ends. It reports whether it had joined.
+func (h *hostProgram) join(ctx context.Context, u *url.URL, drain <-chan struct{}) (joined bool, err error) {
+	conn, err := dialHub(ctx, u)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close()
+	in, err := api.DialLink(conn, u.Host, h.token)
+	if err != nil {
+		return false, err
+	}
+	at := u.String()
+	err = runner.Serve(ctx, link.New(conn, in), runner.Options{
+		Program: cli.Version, Labels: h.labels, Capacity: h.flags.capacity, Epoch: h.epoch, Log: h.log,
+		Seen: func(epoch int64) error {
+			h.epoch = epoch
+			return os.WriteFile(filepath.Join(h.Home.Dir, "epoch"), strconv.AppendInt(nil, epoch, 10), 0o600)
+		},
+		Launch: func(ctx context.Context, order *hostlink.Line, spec child.Spec) (runner.Process, error) {
+			return h.launch(ctx, at, order, spec)
+		},
+	}, drain, func(l *hostlink.Line) {
+		joined = true
+		h.hub.Store(&at)
+		h.app.Note("Joined %s at %s.", l.Hub, at)
+	})
+	if joined {
+		h.hub.Store(nil)
+		h.app.Note("The link to %s is gone.", at)
+	}
+	return joined, err
+}
+
+// dialHub opens a connection to a hub.
+func dialHub(ctx context.Context, u *url.URL) (net.Conn, error) {
+	host, port := u.Hostname(), u.Port()
+	dialer := &net.Dialer{Timeout: hostlink.Silence}
+	if u.Scheme == "https" {
+		secure := &tls.Dialer{NetDialer: dialer, Config: &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}}}
+		return secure.DialContext(ctx, "tcp", net.JoinHostPort(host, cmp.Or(port, "443")))
+	}
+	return dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, cmp.Or(port, "80")))
+}
+
+// launch starts the run that the hub has ordered.
+func (h *hostProgram) launch(ctx context.Context, hub string, order *hostlink.Line, spec child.Spec) (runner.Process, error) {
+	agent := h.specs[order.Agent]
+	if agent == nil {
+		return nil, &child.StartError{
+			Reason: fmt.Sprintf("the configuration there has no agent %q", order.Agent), Hint: "use the same file on the hub and its hosts", Err: os.ErrNotExist,
+		}
+	}
+	user, err := child.FindUser(agent.User)
+	if err != nil {
+		return nil, err
+	}
+	uid := 0
+	if user != nil {
+		uid = user.UID
+	}
+	env := slices.DeleteFunc(slices.Clone(order.Env), func(entry string) bool {
+		token, ok := strings.CutPrefix(entry, api.EnvToken+"=")
+		if ok {
+			h.tokens.Store(spec.Run, token)
+		}
+		return strings.HasPrefix(entry, api.EnvURL+"=")
+	})
+	ways, shut, err := h.runs.Open(order.Agent, spec.Run, uid)
+	if err != nil {
+		h.log.Warn("an agent has no socket of its own", "agent", order.Agent, "error", err)
+	}
+	for _, entry := range ways {
+		if strings.HasPrefix(entry, api.EnvSocket+"=") {
+			env = append(env, entry)
+		}
+	}
+	ended := spec.Ended
+	spec.Ended = func(e child.Ending) {
+		shut()
+		h.tokens.Delete(spec.Run)
+		ended(e)
+	}
+	p, err := agent.Launch(ctx, h.start, append(env, api.EnvURL+"="+hub), order.Conversation, spec)
+	if err != nil {
+		shut()
+		h.tokens.Delete(spec.Run)
+		return nil, err
+	}
+	return p, nil
+}
+
+// readEpoch returns the highest epoch of a hub that this host has seen.
+func readEpoch(dir string) int64 {
+	text, _ := os.ReadFile(filepath.Join(dir, "epoch"))
+	n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return n
+}

@@ -1,0 +1,122 @@
+package config
+
+import (
+	"fmt"
+	pathpkg "path"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// A Host is a block for machines that may join, and what they may run.
+type Host struct {
+	Name   string   // of the block
+	Names  []string // patterns of the names of hosts; empty: the name of the block
+	Labels map[string]string
+	Agents []string // patterns of the names of agents; empty: all
+}
+
+// A Placement says on which hosts an agent runs.
+type Placement struct {
+	Hosts  string // a pattern
+	Labels map[string]string
+	Spread bool   // its replicas are on different hosts if possible
+	OnLost string // "wait" for the host, or "move" to another one
+}
+
+// hosts reads the host blocks.
+func hosts(r *reader, blocks hcl.Blocks) {
+	seen := map[string]hcl.Range{}
+	for _, b := range blocks {
+		if !r.unique(seen, b) {
+			continue
+		}
+		h := Host{Name: b.Labels[0]}
+		var grace time.Duration
+		at := "host." + h.Name
+		r.config.places[at] = place(b.DefRange)
+		set := r.read(b.Body, r.scope, section{title: fmt.Sprintf("Host %q", h.Name), path: at, attributes: []attribute{
+			attr("names", patterns(&h.Names)),
+			attr("labels", dictionary(&h.Labels)),
+			attr("agents", patterns(&h.Agents)),
+			attr("grace", duration(&grace)),
+		}})
+		if found, ok := set["grace"]; ok && grace > 0 {
+			r.report(found, Problem{
+				Severity: SeverityWarning, Code: "config/no-grace", Summary: "Agents end with the link",
+				Detail: "This version ends the agents of a host when its link to the hub is gone for 6 seconds. grace is for later versions.",
+			})
+		}
+		r.config.Hosts = append(r.config.Hosts, h)
+	}
+}
+
+// placement returns the block of an agent.
+func placement(r *reader, at string, into **Placement, sc *scope) child {
+	return child{kind: "placement", read: func(b *hcl.Block) {
+		p := &Placement{Hosts: "*", OnLost: "wait"}
+		*into = p
+		r.read(b.Body, sc, section{title: "Block placement", path: at + ".placement", attributes: []attribute{
+			attr("hosts", pattern(&p.Hosts)),
+			attr("labels", dictionary(&p.Labels)),
+			attr("spread", truth(&p.Spread)),
+			attr("on_host_lost", choice(&p.OnLost, "wait", "move")),
+		}})
+	}}
+}
+
+// pattern reads a pattern of names, such as "gpu-*".
+func pattern(into *string) func(value) {
+	return func(v value) {
+		s, ok := v.asText()
+		if !ok {
+			return
+		}
+		if _, err := pathpkg.Match(s, ""); s == "" || err != nil {
+			v.reject("bad-pattern", "Bad pattern", fmt.Sprintf("%s is a name, in which * stands for any text, such as \"gpu-*\", not %s.", v.name, v.quoted()), "")
+			return
+		}
+		*into = s
+	}
+}
+
+// patterns reads a list of patterns.
+func patterns(into *[]string) func(value) {
+	return func(v value) {
+		items, ok := v.items("a list of names")
+		if !ok {
+			return
+		}
+		*into = nil
+		for _, item := range items {
+			var s string
+			if pattern(&s)(item); s != "" {
+				*into = append(*into, s)
+			}
+		}
+	}
+}
+
+// dictionary reads an object of texts.
+func dictionary(into *map[string]string) func(value) {
+	return func(v value) {
+		ty := v.cty.Type()
+		if !ty.IsObjectType() && !ty.IsMapType() {
+			v.wrongKind("an object of texts, such as { gpu = \"a100\" }")
+			return
+		}
+		*into = nil
+		for key, element := range v.cty.AsValueMap() {
+			item := v
+			item.cty, item.name = element, v.name+"."+key
+			s, ok := item.asText()
+			if !ok {
+				return
+			}
+			if *into == nil {
+				*into = map[string]string{}
+			}
+			(*into)[key] = s
+		}
+	}
+}

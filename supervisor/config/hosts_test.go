@@ -1,0 +1,47 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Host blocks and placements are read, and their mistakes are found.
+func TestHosts(t *testing.T) {
+	file := write(t, "orchestrator.hcl", `
+host "gpu" {
+  names  = ["gpu-*"]
+  labels = { gpu = "a100", site = "here" }
+  agents = ["trainer"]
+  grace  = "5m"
+}
+agent "trainer" {
+  command = ["true"]
+  placement {
+    labels       = { gpu = "a100" }
+    spread       = true
+    on_host_lost = "move"
+  }
+}
+agent "near" {
+  command = ["true"]
+}
+`)
+	c, problems := Load(file, Options{})
+	require.Zero(t, problems.Errors(), problems)
+	require.Len(t, problems, 1)
+	require.Equal(t, "config/no-grace", problems[0].Code)
+	require.Equal(t, []Host{{Name: "gpu", Names: []string{"gpu-*"}, Labels: map[string]string{"gpu": "a100", "site": "here"}, Agents: []string{"trainer"}}}, c.Hosts)
+	require.Equal(t, &Placement{Hosts: "*", Labels: map[string]string{"gpu": "a100"}, Spread: true, OnLost: "move"}, c.Agents[0].Placement)
+	require.Nil(t, c.Agents[1].Placement)
+	for text, code := range map[string]string{
+		"host \"a\" {\n}\nhost \"a\" {\n}":                                                "config/duplicate-host",
+		"host \"a\" {\n names = [\"[\"]\n}":                                               "config/bad-pattern",
+		"host \"a\" {\n labels = [\"x\"]\n}":                                              "config/wrong-type",
+		"agent \"a\" {\n command = [\"x\"]\n placement {\n on_host_lost = \"run\"\n }\n}": "config/unknown-value",
+	} {
+		_, problems := Load(write(t, "orchestrator.hcl", text), Options{})
+		require.NotEmpty(t, problems, text)
+		require.Equal(t, code, problems[0].Code, text)
+	}
+}

@@ -1,0 +1,290 @@
+// Package hosts is the hub's side of agents on other machines: which hosts there are, which of them
+// gets an agent, and the runs of agents there. Package runner is the host's side.
+package hosts
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"orchestrator/wire"
+	"orchestrator/wire/control"
+	"orchestrator/wire/hostlink"
+	"orchestrator/wire/object"
+)
+
+// A Rule says which hosts may join and what they may run. Without any rule each host may run
+// everything.
+type Rule struct {
+	Name   string            // of the block
+	Names  []string          // patterns of the names of hosts, such as "gpu-*"; empty: the name of the block
+	Labels map[string]string // that these hosts have, besides those that they say
+	Agents []string          // patterns of the names of agents; empty: all
+}
+
+// A Placement says on which hosts an agent may run.
+type Placement struct {
+	Hosts  string            // a pattern; "": any
+	Labels map[string]string // that the host has
+	Spread bool              // the agents of one block are on different hosts if possible
+	Only   string            // the name of the host, "" for any
+}
+
+// Options of Hosts.
+type Options struct {
+	Hub       string
+	Epoch     int64
+	Settled   time.Time         // before, agents that an earlier hub has placed may still run
+	Confirmed func() bool       // whether this hub is known to be the one at work; nil: it is
+	Changed   func()            // called when a host has come or may take agents again; it must not block
+	Drain     func(host string) // called when a host asks to be drained; it must not block
+	Note      func(kind, host, text string)
+	Log       hclog.Logger
+}
+
+// Hosts are the hosts of a team. Its methods may be called concurrently.
+type Hosts struct {
+	options Options
+
+	mu     sync.Mutex
+	closed bool
+	rules  []Rule
+	hosts  map[string]*host
+}
+
+// A host is a machine that has joined. It is kept after its link is gone.
+type host struct {
+	name     string
+	address  string
+	program  string
+	labels   map[string]string
+	capacity int
+	since    time.Time
+	heard    time.Time // when its last beat came
+	link     *session  // nil if it has none
+	draining bool
+	runs     map[string]*run   // that may have processes there
+	chosen   map[string]string // the blocks of agents that Find has placed here and Start has not seen yet
+}
+
+// New returns Hosts without any.
+func New(o Options) *Hosts {
+	if wait := time.Until(o.Settled); wait > 0 {
+		time.AfterFunc(wait, o.Changed)
+	}
+	return &Hosts{options: o, hosts: make(map[string]*host)}
+}
+
+// Close ends all links.
+func (h *Hosts) Close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	for _, it := range h.hosts {
+		if it.link != nil {
+			_ = it.link.conn.Close()
+		}
+	}
+}
+
+// SetRules replaces the rules. Hosts that have joined stay.
+func (h *Hosts) SetRules(rules []Rule) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.rules = rules
+}
+
+// matches reports whether a name matches a pattern of path.Match.
+func matches(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return err == nil && ok
+}
+
+func anyMatches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, name) })
+}
+
+// ruleOf returns the rule of a host, and whether it may join.
+func (h *Hosts) ruleOf(name string) (Rule, bool) {
+	for _, r := range h.rules {
+		if anyMatches(r.Names, name) || len(r.Names) == 0 && matches(r.Name, name) {
+			return r, true
+		}
+	}
+	return Rule{}, len(h.rules) == 0
+}
+
+// Find returns a host on which an agent can run now, and keeps room for it there until Start. If there
+// is none, it returns why, in words that complete "waits for ".
+func (h *Hosts) Find(agent, block string, p Placement) (name, why string) {
+	if wait := time.Until(h.options.Settled); wait > 0 {
+		return "", "the agents of the hub before this one to have ended on all hosts"
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var fit []*host
+	var refused []string
+	for _, name := range slices.Sorted(maps.Keys(h.hosts)) {
+		it := h.hosts[name]
+		if why := h.unfit(it, agent, p); why != "" {
+			refused = append(refused, name+" "+why)
+			continue
+		}
+		fit = append(fit, it)
+	}
+	if len(fit) == 0 {
+		why = "a host"
+		if p.Hosts != "" {
+			why += " called " + p.Hosts
+		}
+		for _, key := range slices.Sorted(maps.Keys(p.Labels)) {
+			why += fmt.Sprintf(" with %s=%s", key, p.Labels[key])
+		}
+		if len(refused) > 0 {
+			why += ": " + strings.Join(refused, ", ")
+		}
+		return "", why
+	}
+	slices.SortStableFunc(fit, func(a, b *host) int {
+		if p.Spread {
+			if c := cmp.Compare(a.ofBlock(block), b.ofBlock(block)); c != 0 {
+				return c
+			}
+		}
+		return cmp.Compare(a.load(), b.load())
+	})
+	fit[0].chosen[agent] = block
+	return fit[0].name, ""
+}
+
+// unfit returns why a host cannot run an agent, or "".
+func (h *Hosts) unfit(it *host, agent string, p Placement) string {
+	rule, ok := h.ruleOf(it.name)
+	switch {
+	case p.Hosts != "" && !matches(p.Hosts, it.name):
+		return "has another name"
+	case !ok, len(rule.Agents) > 0 && !anyMatches(rule.Agents, agent):
+		return "may not run it"
+	case p.Only != "" && p.Only != it.name:
+		return "is not " + p.Only + ", which has it"
+	case it.link == nil:
+		return "is not connected"
+	case it.draining:
+		return "is being drained"
+	case it.capacity > 0 && it.load() >= it.capacity:
+		return "is full"
+	}
+	for key, value := range p.Labels {
+		if has := cmp.Or(rule.Labels[key], it.labels[key]); has != value {
+			return fmt.Sprintf("has not %s=%s", key, value)
+		}
+	}
+	return ""
+}
+
+// load returns how many agents run on a host, or will.
+func (it *host) load() int { return len(it.runs) + len(it.chosen) }
+
+// ofBlock returns how many of them are of a block.
+func (it *host) ofBlock(block string) (n int) {
+	for _, chosen := range it.chosen {
+		if chosen == block {
+			n++
+		}
+	}
+	for _, r := range it.runs {
+		if r.order.Block == block {
+			n++
+		}
+	}
+	return n
+}
+
+// Drain lets a host get no more agents, or get some again. It returns the agents that run there.
+func (h *Hosts) Drain(name string, undo bool) ([]string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	it := h.hosts[name]
+	if it == nil {
+		return nil, &wire.Error{
+			Code: wire.CodeNotFound, Message: fmt.Sprintf("no host %.80q has joined", name), Hint: "See which there are: orchestrator hosts",
+		}
+	}
+	it.draining = !undo
+	if undo {
+		h.options.Changed()
+	}
+	return it.agents(), nil
+}
+
+func (it *host) agents() []string {
+	agents := []string{}
+	for _, r := range it.runs {
+		agents = append(agents, r.order.Agent)
+	}
+	slices.Sort(agents)
+	return agents
+}
+
+// View returns the hosts, by name.
+func (h *Hosts) View() []control.HostView {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	views := []control.HostView{}
+	for _, name := range slices.Sorted(maps.Keys(h.hosts)) {
+		it := h.hosts[name]
+		labels := maps.Clone(it.labels)
+		if rule, _ := h.ruleOf(name); len(rule.Labels) > 0 {
+			labels = maps.Clone(rule.Labels)
+			for key, value := range it.labels {
+				labels[key] = cmp.Or(labels[key], value)
+			}
+		}
+		v := control.HostView{
+			Name: name, Address: it.address, Version: it.program, Labels: labels, Capacity: it.capacity, Agents: it.agents(),
+			State: "gone", Since: object.Timestamp(it.since), HeardAt: object.Timestamp(it.heard),
+		}
+		switch {
+		case it.link != nil && it.draining:
+			v.State = "draining"
+		case it.link != nil:
+			v.State = "joined"
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+// hello checks what a host says of itself, and makes it the owner of the session.
+func (h *Hosts) hello(name string, s *session, l *hostlink.Line) (*host, *wire.Error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, ok := h.ruleOf(name); !ok {
+		return nil, &wire.Error{
+			Code: wire.CodeDenied, Message: fmt.Sprintf("no host block allows %.80q to join", name),
+			Hint: "Add it to the file of the hub: host \"" + name + "\" {}",
+		}
+	}
+	if h.closed {
+		return nil, &wire.Error{Code: wire.CodeConflict, Message: "the team is being stopped"}
+	}
+	it := h.hosts[name]
+	if it == nil {
+		it = &host{name: name, runs: make(map[string]*run), chosen: make(map[string]string)}
+		h.hosts[name] = it
+	}
+	if before := it.link; before != nil { // the host dials again only when its agents have ended
+		_ = before.conn.Close()
+	}
+	now := time.Now()
+	it.link, it.since, it.heard, it.draining = s, now, now, false
+	it.address, it.program, it.labels, it.capacity = s.address, l.Program, l.Labels, l.Capacity
+	return it, nil
+}

@@ -1,0 +1,284 @@
+package hosts
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/hosts/link"
+	"orchestrator/wire/hostlink"
+)
+
+// An Order is a run that a host is to start.
+type Order struct {
+	Host         string
+	Agent, Block string
+	Env          []string // the variables of this run
+	Conversation string
+}
+
+// A run is the run of an agent on a host, as a process. The callbacks of its spec are called by one
+// goroutine, in the order of what the host has sent.
+type run struct {
+	session *session
+	order   Order
+	spec    child.Spec
+	input   *link.Room
+	usage   atomic.Pointer[hostlink.Usage]
+	answer  chan *hostlink.Line // what became of the start
+
+	mu      sync.Mutex
+	queue   []*hostlink.Line
+	waiting int           // the cost of the output in queue
+	more    chan struct{} // holds a value if queue may have grown
+	began   time.Time
+	pid     int
+	exited  bool
+	over    bool
+	lost    atomic.Bool
+}
+
+// errTooMuch reports that a host has sent more than there was room for.
+var errTooMuch = errors.New("the host has sent more output than there was room for")
+
+// Start starts a run on a host. The callbacks of the spec are those of the run; the host knows the rest
+// by its own file.
+func (h *Hosts) Start(o Order, spec child.Spec) (*Process, error) {
+	r := &run{
+		order: o, spec: spec, input: link.NewRoom(hostlink.InputRoom), answer: make(chan *hostlink.Line, 1), more: make(chan struct{}, 1),
+	}
+	h.mu.Lock()
+	it := h.hosts[o.Host]
+	if it != nil {
+		delete(it.chosen, o.Agent)
+	}
+	if it == nil || it.link == nil {
+		h.mu.Unlock()
+		return nil, &child.StartError{Reason: o.Host + " is not connected any more", Temporary: true, Err: fs.ErrClosed}
+	}
+	r.session = it.link
+	it.runs[spec.Run], it.link.runs[spec.Run] = r, r
+	h.mu.Unlock()
+	_ = r.send(&hostlink.Line{
+		Type: hostlink.Start, Agent: o.Agent, Env: o.Env, Conversation: o.Conversation, Epoch: h.options.Epoch,
+	}) // an error ends the link, and with it the run
+	l := <-r.answer
+	if l.Type != hostlink.Started {
+		r.leave()
+		err := fs.ErrPermission
+		if l.Missing {
+			err = fs.ErrNotExist
+		}
+		return nil, &child.StartError{Reason: "on " + o.Host + ": " + l.Reason, Hint: l.Hint, Temporary: l.Temporary, Err: err}
+	}
+	r.began, r.pid = time.Now(), l.PID
+	go r.deal()
+	return &Process{r}, nil
+}
+
+// leave forgets a run that has ended.
+func (r *run) leave() {
+	h := r.session.hosts
+	h.mu.Lock()
+	delete(r.session.runs, r.spec.Run)
+	delete(r.session.host.runs, r.spec.Run)
+	h.mu.Unlock()
+	h.options.Changed()
+}
+
+func (r *run) send(l *hostlink.Line) error {
+	l.Run = r.spec.Run
+	return r.session.conn.Send(l)
+}
+
+// handle handles a line about the run.
+func (r *run) handle(l *hostlink.Line) error {
+	switch l.Type {
+	case hostlink.Started, hostlink.Failed:
+		select {
+		case r.answer <- l:
+		default:
+			return fmt.Errorf("a second %s for one run", l.Type)
+		}
+	case hostlink.Taken:
+		if l.Yes {
+			r.input.Shut()
+			return nil
+		}
+		if l.N < 0 || r.input.Left()+l.N > hostlink.InputRoom {
+			return errors.New("the host has taken more input than it was sent")
+		}
+		r.input.Free(l.N)
+	case hostlink.Output, hostlink.Stopped, hostlink.Exited, hostlink.Ended:
+		return r.enqueue(l)
+	}
+	return nil
+}
+
+// enqueue adds what the host has sent to what is dealt with in order.
+func (r *run) enqueue(l *hostlink.Line) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.over, r.exited && l.Type == hostlink.Exited:
+		return nil
+	case l.Type == hostlink.Output:
+		if r.waiting += len(l.Bytes) + hostlink.PieceCost; r.waiting > hostlink.OutputRoom+hostlink.MaxPiece {
+			return errTooMuch
+		}
+	case l.Type == hostlink.Exited:
+		r.exited = true
+	case l.Type == hostlink.Ended:
+		r.over = true
+	}
+	r.queue = append(r.queue, l)
+	select {
+	case r.more <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// giveUp ends a run whose link is gone.
+func (r *run) giveUp() {
+	r.lost.Store(true)
+	select {
+	case r.answer <- &hostlink.Line{Type: hostlink.Failed, Reason: "its link is gone", Temporary: true}:
+	default: // it was started
+	}
+	_ = r.enqueue(&hostlink.Line{Type: hostlink.Exited, Code: -1, Signal: int(syscall.SIGKILL)})
+	_ = r.enqueue(&hostlink.Line{Type: hostlink.Ended})
+}
+
+// deal calls the callbacks until the run has ended.
+func (r *run) deal() {
+	for range r.more {
+		r.mu.Lock()
+		lines := r.queue
+		r.queue = nil
+		r.mu.Unlock()
+		for _, l := range lines {
+			if r.call(l) {
+				r.input.Shut()
+				r.leave()
+				return
+			}
+		}
+	}
+}
+
+// call calls the callback for a line. It reports whether it was the last one.
+func (r *run) call(l *hostlink.Line) (last bool) {
+	switch l.Type {
+	case hostlink.Output:
+		stream := child.Stdout
+		if l.Stderr {
+			stream = child.Stderr
+		}
+		r.spec.Output(stream, l.Bytes)
+		cost := len(l.Bytes) + hostlink.PieceCost
+		r.mu.Lock()
+		r.waiting -= cost
+		r.mu.Unlock()
+		_ = r.send(&hostlink.Line{Type: hostlink.Heard, N: cost})
+	case hostlink.Stopped:
+		if r.spec.Stopped != nil {
+			r.spec.Stopped(l.Yes)
+		}
+	case hostlink.Exited:
+		r.spec.Exited(child.Exit{At: time.Now(), Code: l.Code, Signal: syscall.Signal(l.Signal)})
+	case hostlink.Ended:
+		r.spec.Ended(child.Ending{LeftOver: processes(l.LeftOver), Survivors: processes(l.Survivors), Unverified: l.Unverified, HeldOpen: l.HeldOpen})
+		return true
+	}
+	return false
+}
+
+func processes(left []hostlink.Left) (all []child.Process) {
+	for _, p := range left {
+		all = append(all, child.Process{PID: p.PID, Program: p.Program})
+	}
+	return all
+}
+
+// A Process is a run on a host.
+type Process struct{ run *run }
+
+// Host returns the name of its host.
+func (p *Process) Host() string { return p.run.order.Host }
+
+// Lost reports whether it ended because the link to its host was gone.
+func (p *Process) Lost() bool { return p.run.lost.Load() }
+
+// PID returns the process id, which is one of the host.
+func (p *Process) PID() int { return p.run.pid }
+
+// StartedAt returns when the hub learned that it was started.
+func (p *Process) StartedAt() time.Time { return p.run.began }
+
+// Stdin returns the write end of its stdin, or nil.
+func (p *Process) Stdin() child.Stdin {
+	if p.run.spec.NoStdin {
+		return nil
+	}
+	return stdin{p.run}
+}
+
+// CloseStdin closes its stdin.
+func (p *Process) CloseStdin() bool {
+	if p.run.spec.NoStdin {
+		return false
+	}
+	return p.run.send(&hostlink.Line{Type: hostlink.Close}) == nil
+}
+
+// Signal sends a signal as child.Child does.
+func (p *Process) Signal(sig syscall.Signal) {
+	_ = p.run.send(&hostlink.Line{Type: hostlink.Signal, Signal: int(sig)})
+}
+
+// Kill kills its tree.
+func (p *Process) Kill() { _ = p.run.send(&hostlink.Line{Type: hostlink.Kill}) }
+
+// Unread returns how many bytes of its input it has not read.
+func (p *Process) Unread() int64 {
+	return int64(hostlink.InputRoom-p.run.input.Left()) + p.figures().Unread
+}
+
+// Usage returns what it has used, as of the last beat.
+func (p *Process) Usage() (cpuMS, rss int64) {
+	u := p.figures()
+	return u.CPUMS, u.RSS
+}
+
+func (p *Process) figures() hostlink.Usage {
+	return *cmp.Or(p.run.usage.Load(), new(hostlink.Usage))
+}
+
+// stdin is the write end of the stdin of a run. As a pipe does, it takes as much as there is room for.
+type stdin struct{ run *run }
+
+func (s stdin) Write(text []byte) (written int, err error) {
+	for len(text) > 0 {
+		n, err := s.run.input.Take(1, min(len(text), hostlink.MaxPiece))
+		if err != nil {
+			return written, err
+		}
+		if err := s.run.send(&hostlink.Line{Type: hostlink.Input, Bytes: text[:n]}); err != nil {
+			return written, err
+		}
+		text, written = text[n:], written+n
+	}
+	return written, nil
+}
+
+func (s stdin) SetWriteDeadline(at time.Time) error {
+	s.run.input.SetDeadline(at)
+	return nil
+}

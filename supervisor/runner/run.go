@@ -1,0 +1,161 @@
+package runner
+
+import (
+	"sync"
+	"syscall"
+
+	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/hosts/link"
+	"orchestrator/wire/hostlink"
+)
+
+// A run is a run of an agent on this host.
+type run struct {
+	host   *host
+	id     string
+	output *link.Room
+	ended  chan struct{}
+
+	mu      sync.Mutex
+	process Process // nil before it has started
+	killed  bool    // it is to be killed when it has started
+	input   [][]byte
+	close   bool          // stdin ends behind the input
+	more    chan struct{} // holds a value if there may be more input
+}
+
+func newRun(h *host, id string) *run {
+	return &run{host: h, id: id, output: link.NewRoom(hostlink.OutputRoom), ended: make(chan struct{}), more: make(chan struct{}, 1)}
+}
+
+// spec returns the callbacks of the run, which send what happens to the hub.
+func (r *run) spec() child.Spec {
+	return child.Spec{
+		Run:    r.id,
+		Output: r.pass,
+		Exited: func(exit child.Exit) {
+			r.send(&hostlink.Line{Type: hostlink.Exited, Code: exit.Code, Signal: int(exit.Signal)})
+		},
+		Stopped: func(yes bool) { r.send(&hostlink.Line{Type: hostlink.Stopped, Yes: yes}) },
+		Ended: func(e child.Ending) {
+			r.send(&hostlink.Line{
+				Type: hostlink.Ended, LeftOver: left(e.LeftOver), Survivors: left(e.Survivors), Unverified: e.Unverified, HeldOpen: e.HeldOpen,
+			})
+			close(r.ended)
+		},
+	}
+}
+
+func left(processes []child.Process) (all []hostlink.Left) {
+	for _, p := range processes {
+		all = append(all, hostlink.Left{PID: p.PID, Program: p.Program})
+	}
+	return all
+}
+
+// send sends a line about the run. An error ends the link, and with it the run.
+func (r *run) send(l *hostlink.Line) {
+	l.Run = r.id
+	_ = r.host.conn.Send(l)
+}
+
+// pass sends output to the hub. It waits while the hub has no room.
+func (r *run) pass(stream child.Stream, text []byte) {
+	for len(text) > 0 {
+		n, err := r.output.Take(hostlink.PieceCost+1, hostlink.PieceCost+min(len(text), hostlink.MaxPiece))
+		if err != nil {
+			return // the link is gone
+		}
+		n -= hostlink.PieceCost
+		r.send(&hostlink.Line{Type: hostlink.Output, Stderr: stream == child.Stderr, Bytes: text[:n]})
+		text = text[n:]
+	}
+}
+
+// begin tells the hub that the run has started, and passes input on.
+func (r *run) begin(p Process) {
+	r.mu.Lock()
+	r.process = p
+	killed := r.killed
+	r.mu.Unlock()
+	if killed {
+		p.Kill()
+	}
+	r.send(&hostlink.Line{Type: hostlink.Started, PID: p.PID()})
+	go r.feed(p)
+}
+
+// started returns the process of the run, or nil.
+func (r *run) started() Process {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.process
+}
+
+// obey does what the hub says about the run.
+func (r *run) obey(l *hostlink.Line) {
+	r.mu.Lock()
+	p := r.process
+	switch l.Type {
+	case hostlink.Input:
+		r.input = append(r.input, l.Bytes)
+	case hostlink.Close:
+		r.close = true
+	}
+	r.mu.Unlock()
+	select {
+	case r.more <- struct{}{}:
+	default:
+	}
+	switch {
+	case l.Type == hostlink.Heard:
+		r.output.Free(l.N)
+	case l.Type == hostlink.Kill:
+		r.kill()
+	case l.Type == hostlink.Signal && p != nil:
+		p.Signal(syscall.Signal(l.Signal))
+	}
+}
+
+// kill kills the run, also if it has not started yet.
+func (r *run) kill() {
+	r.mu.Lock()
+	r.killed = true
+	p := r.process
+	r.mu.Unlock()
+	r.output.Shut()
+	if p != nil {
+		p.Kill()
+	}
+}
+
+// feed writes input to the program until the run has ended.
+func (r *run) feed(p Process) {
+	broken := p.Stdin() == nil
+	for {
+		select {
+		case <-r.ended:
+			return
+		case <-r.more:
+		}
+		r.mu.Lock()
+		pieces, end := r.input, r.close
+		r.input = nil
+		r.mu.Unlock()
+		for _, piece := range pieces {
+			if broken {
+				break
+			}
+			if _, err := p.Stdin().Write(piece); err != nil {
+				broken = true
+				r.send(&hostlink.Line{Type: hostlink.Taken, Yes: true})
+				break
+			}
+			r.send(&hostlink.Line{Type: hostlink.Taken, N: len(piece)})
+		}
+		if end && !broken {
+			p.CloseStdin()
+			broken = true
+		}
+	}
+}

@@ -1,0 +1,127 @@
+// Package hostlink has the lines between a hub and a host, a machine that runs agents for it.
+//
+// A host dials the hub and upgrades a request to /api/v1/hosts/link. Then both sides send lines of
+// JSON. The host begins with hello, and the hub answers with welcome, or closes the connection. Lines
+// about a run have its id. The input and the output of a run are sent in pieces, and each side sends
+// only as much as the other has room for, so that one run cannot hold up the others.
+//
+// Each side sends a beat every BeatEvery, and gives the link up after Silence without a line. A host
+// ends its agents when its link is gone. The hub does not start an agent anywhere else before that
+// must have happened: see GivenUp.
+package hostlink
+
+import (
+	"time"
+
+	"orchestrator/wire"
+)
+
+// Path is where a host asks for a link, and Protocol the value of the Upgrade header.
+const (
+	Path     = "/api/v1/hosts/link"
+	Protocol = "orchestrator-host"
+)
+
+// Version changes with incompatible changes of the lines.
+const Version = 1
+
+// Times of a link.
+const (
+	BeatEvery = 2 * time.Second
+	Silence   = 3 * BeatEvery
+
+	// GivenUp is how long after the last beat of a host its agents have ended for certain. The host
+	// kills them Silence after it has sent a beat that was not confirmed any more.
+	GivenUp = 2 * Silence
+)
+
+// Bytes that the other side may not have taken yet, for each run.
+const (
+	InputRoom  = 64 << 10
+	OutputRoom = 1 << 20
+	MaxPiece   = 64 << 10
+
+	// PieceCost is what a piece of output costs besides its bytes, so that the number of pieces is
+	// limited too.
+	PieceCost = 64
+)
+
+// The types of lines.
+const (
+	Hello   = "hello"   // host: what it is
+	Welcome = "welcome" // hub
+	Refused = "refused" // hub: why there is no link
+	Beat    = "beat"    // both
+	Start   = "start"   // hub: start a run
+	Started = "started" // host
+	Failed  = "failed"  // host: it could not be started
+	Input   = "input"   // hub: a piece of stdin
+	Taken   = "taken"   // host: the program has taken so many bytes of input, or takes no more
+	Close   = "close"   // hub: stdin ends
+	Output  = "output"  // host: a piece of stdout or stderr
+	Heard   = "heard"   // hub: so many bytes of output were dealt with
+	Signal  = "signal"  // hub
+	Kill    = "kill"    // hub
+	Stopped = "stopped" // host: a signal has stopped the leader, or it goes on
+	Exited  = "exited"  // host: the leader is dead
+	Ended   = "ended"   // host: the tree is empty; the last line of a run
+	Drain   = "drain"   // host: it is to be left: no more agents, and those there are to be stopped
+)
+
+// A Line is one line in either direction. Its type says which of the fields there are.
+type Line struct {
+	Type string `json:"type"`
+	Run  string `json:"run,omitzero"`
+
+	// hello and welcome
+	Version  int               `json:"version,omitzero"` // of the lines
+	Program  string            `json:"program,omitzero"` // the version of the program
+	Labels   map[string]string `json:"labels,omitzero"`
+	Capacity int               `json:"capacity,omitzero"` // how many agents it runs at most; 0: any number
+	Epoch    int64             `json:"epoch,omitzero"`    // of the hub, or the highest one that the host has seen
+	Hub      string            `json:"hub,omitzero"`
+
+	// beat
+	Number  int64            `json:"number,omitzero"`  // a hub sends that of the last beat that it has read
+	Figures map[string]Usage `json:"figures,omitzero"` // by run
+
+	// start, started, failed
+	Agent        string    `json:"agent,omitzero"`
+	Env          []string  `json:"env,omitzero"` // variables of this run
+	Conversation string    `json:"conversation,omitzero"`
+	PID          int       `json:"pid,omitzero"`
+	At           time.Time `json:"at,omitzero"`
+	Reason       string    `json:"reason,omitzero"`
+	Hint         string    `json:"hint,omitzero"`
+	Temporary    bool      `json:"temporary,omitzero"`
+	Missing      bool      `json:"missing,omitzero"` // the program is not there
+
+	// input, output, taken, heard
+	Stderr bool   `json:"stderr,omitzero"`
+	Bytes  []byte `json:"bytes,omitzero"`
+	N      int    `json:"n,omitzero"`
+
+	// signal, stopped, exited, ended
+	Signal     int    `json:"signal,omitzero"`
+	Code       int    `json:"code,omitzero"`
+	Yes        bool   `json:"yes,omitzero"`
+	LeftOver   []Left `json:"left_over,omitzero"`
+	Survivors  []Left `json:"survivors,omitzero"`
+	Unverified bool   `json:"unverified,omitzero"`
+	HeldOpen   bool   `json:"held_open,omitzero"`
+
+	Error *wire.Error `json:"error,omitzero"` // of refused
+}
+
+// Usage is what a run has used.
+type Usage struct {
+	CPUMS  int64 `json:"cpu_ms"`
+	RSS    int64 `json:"rss"`
+	Unread int64 `json:"unread"` // bytes of input that the program has not read
+}
+
+// A Left is a process that outlived the leader of its run.
+type Left struct {
+	PID     int    `json:"pid"`
+	Program string `json:"program"`
+}
