@@ -50,7 +50,7 @@ const racedEnv = "RACED_ORCHESTRATOR"
 // orchestrator runs the program.
 func orchestrator() {
 	long := func(word string) bool {
-		return slices.Contains([]string{"up", "run", "pipe", "logs", "reload", "bus"}, word)
+		return slices.Contains([]string{"up", "run", "pipe", "join", "logs", "reload", "bus"}, word)
 	}
 	if raced := os.Getenv(racedEnv); raced != "" && slices.ContainsFunc(os.Args[1:], long) {
 		err := syscall.Exec(raced, os.Args, os.Environ())
