@@ -8,6 +8,7 @@ import (
 
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
+	"orchestrator/supervisor/hosts"
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
@@ -135,7 +136,10 @@ func mayGoOver(l *lifecycle) error {
 	}
 	for _, a := range l.order {
 		_, able := a.child.(heldProcess)
+		there, elsewhere := a.child.(*hosts.Process)
 		switch {
+		case elsewhere:
+			return refused(a, "runs on "+there.Host(), "Stop it first, and start it afterwards: orchestrator agent stop "+a.Name)
 		case a.joined != nil:
 			return refused(a, "has joined over a connection", "End its program first")
 		case a.child != nil && !able:

@@ -44,6 +44,9 @@ type run struct {
 	lost    atomic.Bool
 }
 
+// maxQueue is how many lines of a run may wait to be dealt with: pieces of output, and a few others.
+const maxQueue = hostlink.OutputRoom/hostlink.PieceCost + 100
+
 // errTooMuch reports that a host has sent more than there was room for.
 var errTooMuch = errors.New("the host has sent more output than there was room for")
 
@@ -136,6 +139,9 @@ func (r *run) enqueue(l *hostlink.Line) error {
 		r.exited = true
 	case l.Type == hostlink.Ended:
 		r.over = true
+	}
+	if len(r.queue) > maxQueue {
+		return errTooMuch
 	}
 	r.queue = append(r.queue, l)
 	select {
