@@ -150,10 +150,10 @@ func TestTheManualsConfigurationIsValid(t *testing.T) {
 			samples = append(samples, part)
 		}
 	}
-	require.Len(t, samples, 10)
-	agent := strings.TrimSuffix(strings.TrimSpace(samples[0]), "}") + strings.Join(samples[1:5], "") + "}\n"
+	require.Len(t, samples, 12)
+	agent := strings.TrimSuffix(strings.TrimSpace(samples[0]), "}") + strings.Join(samples[1:6], "") + "}\n"
 	file := filepath.Join(t.TempDir(), "orchestrator.hcl")
-	require.NoError(t, os.WriteFile(file, []byte(agent+strings.Join(samples[5:], "")), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(agent+strings.Join(samples[6:], "")), 0o600))
 
 	_, problems := config.Load(file, config.Options{})
 	var shown strings.Builder
@@ -306,7 +306,7 @@ func TestBorrowedWordsLeadSomewhere(t *testing.T) {
 // liveOnly lists the commands that show something without the record: what is now, or the program
 // itself.
 var liveOnly = []string{
-	"orchestrator agent ls", "orchestrator agent servers", "orchestrator agent show", "orchestrator ps", "orchestrator status",
+	"orchestrator agent ls", "orchestrator agent servers", "orchestrator agent show", "orchestrator ps", "orchestrator hosts", "orchestrator status",
 	"orchestrator bus presence", "orchestrator bus status", "orchestrator bus topics", "orchestrator inbox watch",
 	"orchestrator key ls", "orchestrator token ls", "orchestrator task match", "orchestrator schema", "orchestrator help",
 }

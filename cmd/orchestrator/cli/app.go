@@ -244,10 +244,10 @@ func Overview(root *cobra.Command, p term.Paint) string {
 		verbs []string
 	}{
 		{"Start", []string{"init", "validate", "doctor", "fmt", "schema"}},
-		{"Run", []string{"up", "run", "pipe", "mcp", "acp", "lead", "reload", "upgrade", "down"}},
+		{"Run", []string{"up", "run", "pipe", "mcp", "acp", "lead", "join", "reload", "upgrade", "down"}},
 		{"Look", []string{"status", "watch", "logs", "events", "why", "graph"}},
 		{"Work", []string{"task", "inbox", "bus", "session", "review"}},
-		{"Agents", []string{"agent", "ps", "check"}},
+		{"Agents", []string{"agent", "ps", "hosts", "drain", "check"}},
 		{"Access", []string{"key", "token"}},
 		{"Record", []string{"backup", "store"}},
 		{"", []string{"version", "completion", "help"}},
