@@ -74,7 +74,7 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/agent":   verbsMayImport("cmd/orchestrator/task"),
 	"cmd/orchestrator/why":     verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),
 	"cmd/orchestrator/watch":   verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task"),
-	"cmd/orchestrator/serve":   verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/turn", "supervisor/hosts", "supervisor/hosts/link", "supervisor/runner", "wire/hostlink", "supervisor/api", "supervisor/telemetry", "cmd/orchestrator/console", "agents", "agents/mcp"), // agents/mcp serves /mcp
+	"cmd/orchestrator/serve":   verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/eventlog/postgres", "supervisor/turn", "supervisor/hosts", "supervisor/hosts/link", "supervisor/runner", "wire/hostlink", "supervisor/api", "supervisor/telemetry", "cmd/orchestrator/console", "agents", "agents/mcp"), // agents/mcp serves /mcp
 	"cmd/orchestrator/console": verbsMayImport("supervisor", "supervisor/output", "cmd/orchestrator/live"),
 	"cmd/orchestrator/check":   verbsMayImport("supervisor", "supervisor/adapter", "supervisor/child", "supervisor/output", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project"),
 	"cmd/orchestrator":         {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "supervisor", "supervisor/child", "cmd/..."}, // its tests run everything
@@ -95,6 +95,7 @@ var onlyIn = map[string][]string{
 	"github.com/go-json-experiment/json":     {"wire/..."},
 	"github.com/ncruces/go-sqlite3":          {"supervisor/eventlog"},
 	"github.com/nats-io":                     {"supervisor/eventlog/jetstream"},
+	"github.com/jackc":                       {"supervisor/eventlog/postgres"},
 	"modernc.org/sqlite":                     {}, // the second driver, only for tests
 	"github.com/modelcontextprotocol/go-sdk": {"agents/mcp"},
 	"github.com/creack/pty":                  {"supervisor/child", "fixtures/screen"},
@@ -106,7 +107,7 @@ var onlyIn = map[string][]string{
 	"google.golang.org/protobuf":             {"supervisor/telemetry"},
 	"net/http":                               {"supervisor/api", "supervisor/telemetry", "agents/...", "cmd/...", "fixtures/real", "fixtures/crashes"}, // telemetry is only a client, of a collector; real serves a model
 	"database/sql":                           {"supervisor/eventlog"},
-	"os/exec":                                {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/crashes", "fixtures/real", "fixtures/screen", "fixtures/picture", "fixtures/faults", "fixtures/privileged"}, // bench measures it; the others run commands
+	"os/exec":                                {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/crashes", "fixtures/real", "fixtures/screen", "fixtures/picture", "fixtures/faults", "fixtures/privileged", "fixtures/pgserver"}, // bench measures it; the others run commands
 }
 
 // pure packages get time and randomness as values and have no side effects.

@@ -269,6 +269,7 @@ var settingTable = []struct {
 	{name: "store.path", needs: ActionRefused, of: func(c *Config) any { return c.Store.Path }},
 	{name: "store.durable", needs: ActionRefused, of: func(c *Config) any { return c.Store.Durable }},
 	{name: "store.keep", needs: ActionRefused, of: func(c *Config) any { return [2]int64{int64(c.Store.KeepFor), c.Store.KeepBytes} }},
+	{name: "store.url", needs: ActionRefused, of: func(c *Config) any { return c.Store.URL }},
 	{name: "store.peers", needs: ActionRefused, of: func(c *Config) any { return []any{c.Store.Peers, c.Store.Node} }},
 	{name: "store.log", needs: ActionRefused, of: func(c *Config) any { return c.Store.Log }},
 	{name: "store.credentials", needs: ActionRefused, of: func(c *Config) any { return c.Store.Credentials }},

@@ -72,8 +72,9 @@ type Store struct {
 	KeepBytes int64
 
 	// Of a store that several hubs share.
-	Peers       []string // the addresses of all hubs
-	Node        string   // the one that is this hub
+	URL         string   // of the server of PostgreSQL, without a password
+	Peers       []string // the addresses of all hubs; nil with a server
+	Node        string   // the name of this hub, which is one of the peers if there are any
 	Log         string   // the name of the team
 	Credentials string   // the name of a secret
 	CA          string   // files, absolute, or all empty
@@ -82,7 +83,7 @@ type Store struct {
 }
 
 // Shared reports whether several hubs share the store.
-func (s *Store) Shared() bool { return s.Kind == "jetstream" }
+func (s *Store) Shared() bool { return s.Kind == "jetstream" || s.Kind == "postgres" }
 
 // Protocol limits the messages of agents.
 type Protocol struct {

@@ -20,7 +20,7 @@ type Options struct {
 	// NoEnv disables the environment, for checking a file on another machine. The values of
 	// env() and of secrets are unknown, and attributes that depend on them are not checked.
 	NoEnv bool
-	// Node is the peer of a shared store that is this hub; "" if its address says so.
+	// Node is the hub of a shared store that this one is; "" if the address or the name of the machine says so.
 	Node string
 	// StateDir replaces the file's state_dir.
 	StateDir string

@@ -18,10 +18,11 @@ import (
 func store(r *reader, b *hcl.Block) {
 	s := &r.config.Store
 	set := r.read(b.Body, r.scope, section{title: "Block store", path: "store", attributes: []attribute{
-		attr("kind", choice(&s.Kind, "sqlite", "memory", "jetstream")),
+		attr("kind", choice(&s.Kind, "sqlite", "memory", "jetstream", "postgres")),
 		attr("path", word(&s.Path)),
 		attr("durable", truth(&s.Durable)),
 		attr("keep", keep(s)),
+		attr("url", serverURL(s, b.DefRange)),
 		attr("peers", peers(&s.Peers)),
 		attr("log", word(&s.Log)),
 		{name: "credentials", raw: func(a *hcl.Attribute) { credentials(r, a) }},
@@ -29,32 +30,43 @@ func store(r *reader, b *hcl.Block) {
 		attr("certificate", existingFile(&s.Certificate)),
 		attr("key", existingFile(&s.Key)),
 	}})
-	if !s.Shared() {
-		for _, name := range []string{"peers", "log", "credentials", "ca", "certificate", "key"} {
+	switch s.Kind {
+	case "jetstream":
+		hubs(r, b, set)
+	case "postgres":
+		server(r, b, set)
+	default:
+		for _, name := range []string{"url", "peers", "log", "credentials", "ca", "certificate", "key"} {
 			if at, ok := set[name]; ok {
 				r.report(at, Problem{
 					Code: "config/not-shared", Summary: "Store is not shared",
-					Detail: fmt.Sprintf("%s is for a store that several machines share: kind = \"jetstream\".", name),
+					Detail: fmt.Sprintf("%s is for a store that several machines share: kind = \"jetstream\" or \"postgres\".", name),
 				})
 			}
 		}
-		return
 	}
-	hubs(r, b, set)
 }
 
-// hubs checks what a store of several hubs needs.
-func hubs(r *reader, b *hcl.Block, set map[string]hcl.Range) {
+// shares checks what all stores of several hubs need, and that the attributes of another kind are not set.
+func shares(r *reader, b *hcl.Block, set map[string]hcl.Range, needs, others []string, why string) {
 	s := &r.config.Store
 	if s.Log == "" {
 		s.Log = "team"
 	}
-	for _, name := range []string{"peers", "credentials"} {
+	for _, name := range needs {
 		if _, ok := set[name]; !ok {
 			r.report(b.DefRange, Problem{
 				Code: "config/missing-attribute", Summary: "Missing attribute",
-				Detail: fmt.Sprintf("A store of kind \"jetstream\" needs %s.", name),
+				Detail: fmt.Sprintf("A store of kind %q needs %s.", s.Kind, name),
 				Hint:   "See: orchestrator help many-machines",
+			})
+		}
+	}
+	for _, name := range others {
+		if at, ok := set[name]; ok {
+			r.report(at, Problem{
+				Code: "config/other-store", Summary: "Attribute of another store",
+				Detail: fmt.Sprintf("A store of kind %q has no %s: %s", s.Kind, name, why),
 			})
 		}
 	}
@@ -62,10 +74,16 @@ func hubs(r *reader, b *hcl.Block, set map[string]hcl.Range) {
 		if at, ok := set[name]; ok && (name == "keep" && (s.KeepFor > 0 || s.KeepBytes > 0) || name == "durable" && !s.Durable) {
 			r.report(at, Problem{
 				Code: "config/shared-keeps-all", Summary: "A shared store keeps everything",
-				Detail: "A store of kind \"jetstream\" is always durable, and keeps all records: a hub that comes later needs them.",
+				Detail: fmt.Sprintf("A store of kind %q is always durable, and keeps all records: a hub that comes later needs them.", s.Kind),
 			})
 		}
 	}
+}
+
+// hubs checks a store that the hubs keep themselves.
+func hubs(r *reader, b *hcl.Block, set map[string]hcl.Range) {
+	s := &r.config.Store
+	shares(r, b, set, []string{"peers", "credentials"}, []string{"url"}, "the hubs keep the record themselves, and peers names them.")
 	files, remote := s.CA != "" && s.Certificate != "" && s.Key != "", slices.ContainsFunc(s.Peers, onOtherMachine)
 	if at, ok := set["peers"]; ok && remote && !files {
 		r.report(at, Problem{
@@ -175,8 +193,12 @@ func credentials(r *reader, a *hcl.Attribute) {
 	}
 }
 
-// StoreCredentials returns the secret that the hubs share. base is the environment of this program.
+// StoreCredentials returns the secret that the hubs share, or "" if none is configured. base is the
+// environment of this program.
 func (c *Config) StoreCredentials(ctx context.Context, base []string) (string, error) {
+	if c.Store.Credentials == "" {
+		return "", nil
+	}
 	sr := &secretReader{config: c, base: base, lent: map[string]string{}}
 	text, err := sr.text(ctx, c.credentials, &scope{roots: map[string]cty.Value{}})
 	if err != nil {

@@ -72,10 +72,86 @@ func TestSharedStoreRefused(t *testing.T) {
 		strings.Replace(shared(nearby), "secret.hubs", `"s3cret"`, 1):     "config/bad-credentials",
 		strings.Replace(shared(nearby), "secret.hubs", "secret.other", 1): "config/bad-expression",
 		shared(`peers = ["127.0.0.1:1", "127.0.0.1:2"]`):                  "config/two-hubs",
+		shared(nearby + "\n  url = \"postgres:///x\""):                    "config/other-store",
+		`store { url = "postgres:///x" }`:                                 "config/not-shared",
 	} {
 		_, problems := Load(config(t, text), Options{})
 		require.True(t, slices.ContainsFunc(problems, func(p Problem) bool { return p.Code == code }), "%s: %s", text, rendered(problems))
 	}
 	_, problems := Load(config(t, shared(nearby)), Options{Node: "h9"})
 	require.Contains(t, rendered(problems), "not one of the peers")
+}
+
+// serverFile returns a file with a store on a server that has more attributes.
+func serverFile(more string) string {
+	return fmt.Sprintf(`
+secret "db" {
+  file = "db.key"
+}
+store {
+  kind = "postgres"
+  %s
+}
+`, more)
+}
+
+// A store on a server needs its URL, and the hub has the name of its machine or the one it is given.
+func TestServerStore(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"postgres://hub@127.0.0.1:5432/team", "postgresql://localhost/team?sslmode=disable", "postgres:///team?host=/var/run/postgresql",
+		"postgres://hub@%2Fvar%2Frun/team", "postgres://hub@[::1]:5432", "postgres://h1:5432,h2:5433/team?sslmode=verify-full",
+		"postgres://hub@db.example/team?sslmode=disable&sslmode=require",
+	} {
+		file := write(t, "orchestrator.hcl", serverFile(fmt.Sprintf("url = %q", url)))
+		c := load(t, file, Options{})
+		require.Equal(t, url, c.Store.URL)
+		require.True(t, c.Store.Shared())
+		require.Equal(t, "team", c.Store.Log)
+		name, err := os.Hostname()
+		require.NoError(t, err)
+		require.Equal(t, name, c.Store.Node)
+		require.Equal(t, "h2", load(t, file, Options{Node: "h2"}).Store.Node)
+		secret, err := c.StoreCredentials(t.Context(), nil)
+		require.NoError(t, err)
+		require.Empty(t, secret)
+	}
+	file := write(t, "orchestrator.hcl", serverFile(`
+  url         = "postgres:///team"
+  credentials = secret.db
+  ca          = "ca.pem"
+  log         = "lighthouse"`), "db.key", "s3cret\n", "ca.pem", "")
+	c := load(t, file, Options{})
+	secret, err := c.StoreCredentials(t.Context(), nil)
+	require.NoError(t, err)
+	require.Equal(t, "s3cret", secret)
+	require.Equal(t, "lighthouse", c.Store.Log)
+}
+
+// What makes such a store unsafe or useless is refused with its place. A password is not shown.
+func TestServerStoreRefused(t *testing.T) {
+	t.Parallel()
+	const url = `url = "postgres:///team"`
+	for text, code := range map[string]string{
+		"":                                       "config/missing-attribute",
+		`url = "mysql:///team"`:                  "config/bad-url",
+		`url = "postgres:// /team"`:              "config/bad-url",
+		`url = 12`:                               "config/bad-url",
+		`url = "postgres://db/team"`:             "config/server-without-tls",
+		`url = "postgres:///team?host=db"`:       "config/server-without-tls",
+		`url = "postgres://127.0.0.1,db/team"`:   "config/server-without-tls",
+		`url = "postgres://db/?sslmode=prefer"`:  "config/server-without-tls",
+		`url = "postgres://hub:hunter2@db/team"`: "config/password-in-url",
+		`url = "postgres:///?password=hunter2"`:  "config/password-in-url",
+		url + "\n  peers = [\"127.0.0.1:1\"]":    "config/other-store",
+		url + "\n  certificate = \"c.pem\"":      "config/other-store",
+		url + "\n  keep = \"30d\"":               "config/shared-keeps-all",
+		url + "\n  durable = false":              "config/shared-keeps-all",
+		url + "\n  credentials = \"s3cret\"":     "config/bad-credentials",
+		url + "\n  credentials = secret.unknown": "config/bad-expression",
+	} {
+		_, problems := Load(config(t, serverFile(text)), Options{})
+		require.True(t, slices.ContainsFunc(problems, func(p Problem) bool { return p.Code == code }), "%s: %s", text, rendered(problems))
+		require.NotContains(t, rendered(problems), "hunter2")
+	}
 }

@@ -71,8 +71,11 @@ func (t *Instance) listHosts(context.Context, struct{}) (control.HostsReply, err
 	if t.shared == nil {
 		return reply, nil
 	}
-	missing := t.shared.engine.Missing()
-	for _, peer := range t.config.Store.Peers {
+	missing, peers := t.shared.engine.Missing(), t.config.Store.Peers
+	if len(peers) == 0 { // a server keeps the record, and does not know who stands by
+		peers = []string{t.config.Store.Node}
+	}
+	for _, peer := range peers {
 		v := control.HubView{Name: peer, State: "standing_by"}
 		switch {
 		case peer == t.config.Store.Node:

@@ -21,6 +21,7 @@ import (
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/supervisor/eventlog/jetstream"
+	"orchestrator/supervisor/eventlog/postgres"
 	"orchestrator/supervisor/turn"
 	"orchestrator/wire"
 )
@@ -32,7 +33,7 @@ var errDeposed = errors.New("another hub is at work")
 type sharedStore struct {
 	log      *eventlog.Shared
 	engine   eventlog.Engine
-	peers    int // how many hubs there are
+	peers    int // how many hubs there are; 0: any number, and a server keeps the record
 	epoch    int64
 	looked   time.Time
 	answered atomic.Pointer[time.Time] // when the log last answered a question
@@ -68,10 +69,14 @@ func (s *sharedStore) writable() *wire.Error {
 		return nil
 	}
 	missing := s.engine.Missing()
-	return &wire.Error{
+	refusal := &wire.Error{
 		Code: api.CodeNoQuorum, Message: fmt.Sprintf("nothing can be recorded: of the %d hubs, these cannot be reached: %s", s.peers, strings.Join(missing, ", ")),
 		Hint: "Start them, or ask another hub", Details: map[string]any{"missing": missing},
 	}
+	if s.peers == 0 {
+		refusal.Message, refusal.Hint = "nothing can be recorded: the server of the record does not answer: "+strings.Join(missing, ", "), "Start it, or ask another hub"
+	}
+	return refusal
 }
 
 // sound returns ErrMoved if another hub is at work. A log that does not answer proves nothing.
@@ -107,7 +112,11 @@ func (s *sharedStore) giveUp(ending, ended context.Context, log hclog.Logger) {
 			silent = 0
 		}
 	}
-	log.Warn("the other hubs cannot be reached, so the end of this one is not recorded", "missing", strings.Join(s.engine.Missing(), ", "))
+	away := "the other hubs cannot be reached"
+	if s.peers == 0 {
+		away = "the server of the record does not answer"
+	}
+	log.Warn(away+", so the end of this hub is not recorded", "missing", strings.Join(s.engine.Missing(), ", "))
 	_ = s.engine.Close()
 }
 
@@ -165,10 +174,15 @@ func openShared(ctx context.Context, t *Instance, a *cli.App, c *config.Config, 
 	if err != nil {
 		return nil, err
 	}
-	engine, err := jetstream.Start(ctx, jetstream.Options{
-		Node: c.Store.Node, Peers: c.Store.Peers, Dir: filepath.Join(c.Orchestrator.StateDir, "stream"), Log: c.Store.Log,
-		Credentials: secret, TLS: certificates, Logger: t.log,
-	})
+	var engine eventlog.Engine
+	if c.Store.Kind == "postgres" {
+		engine, err = postgres.Open(ctx, postgres.Options{URL: c.Store.URL, Credentials: secret, Log: c.Store.Log, Node: c.Store.Node, Logger: t.log})
+	} else {
+		engine, err = jetstream.Start(ctx, jetstream.Options{
+			Node: c.Store.Node, Peers: c.Store.Peers, Dir: filepath.Join(c.Orchestrator.StateDir, "stream"), Log: c.Store.Log,
+			Credentials: secret, TLS: certificates, Logger: t.log,
+		})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +193,8 @@ func openShared(ctx context.Context, t *Instance, a *cli.App, c *config.Config, 
 	return &sharedStore{log: log, engine: engine, peers: len(c.Store.Peers)}, nil
 }
 
-// hubTLS returns the certificates with which hubs know each other, or nil if none are configured.
+// hubTLS returns the certificates with which hubs know each other, or nil if none are configured. Hubs with
+// a server of their own only have an authority.
 func hubTLS(s config.Store) (*tls.Config, error) {
 	if s.CA == "" {
 		return nil, nil
@@ -191,6 +206,9 @@ func hubTLS(s config.Store) (*tls.Config, error) {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
 		return nil, fmt.Errorf("%s has no certificate", s.CA)
+	}
+	if s.Certificate == "" {
+		return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool}, nil
 	}
 	pair, err := tls.LoadX509KeyPair(s.Certificate, s.Key)
 	if err != nil {
@@ -208,6 +226,9 @@ func cannotShare(err error, s config.Store) error {
 	}
 	if shorter, ok := errors.AsType[*eventlog.ShorterError](err); ok {
 		f.Because = append(f.Because, "The other hubs may have lost their disks, or peers names other hubs than before.")
+		if s.Kind == "postgres" {
+			f.Because[1] = "The server may be one that was restored from a backup, or a replica that was behind, or url names another one than before."
+		}
 		f.Hint = "Start the hub that still has them, or, if they may be lost, move " + s.Path + "* away"
 		f.Details = map[string]any{"copy": shorter.Copy, "log": shorter.Log}
 	}

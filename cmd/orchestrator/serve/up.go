@@ -79,7 +79,7 @@ prints a summary of completed and lost work.`,
 	set.BoolVar(&f.noDeps, "no-deps", false, "start the named agents without those they depend on")
 	set.BoolVar(&f.exitWhenIdle, "exit-when-idle", false, "stop when every agent has ended, or every task; exit 1 if one failed")
 	set.BoolVar(&f.abortOnFailure, "abort-on-failure", false, "stop everything when one agent fails for good; exit 1")
-	set.StringVar(&f.node, "node", "", "the `PEER` of a shared store that this hub is, if several are on this machine")
+	set.StringVar(&f.node, "node", "", "the `HUB` of a shared store that this one is, if its machine does not say so")
 	set.StringVar(&f.answers, "answers", "", "answer questions from `FILE`: lines such as \"Which login* => oauth\"")
 	set.StringVar(&f.report, "report", "", "write a report on the tasks to `FILE` at the end: .json, .xml (JUnit) or .html")
 	set.Var(&f.logFormat, "log-format", "format of lines: console, json, or auto for console")

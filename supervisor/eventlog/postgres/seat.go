@@ -1,0 +1,210 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"orchestrator/supervisor/eventlog"
+)
+
+// Intervals of the seat: how often a hub raises its beat, when one whose beat does not move counts as
+// silent, and how long a seat must have been free. A server that is slow for a moment costs no hub its
+// session, so a beat may take beatPatience.
+const (
+	beatEvery    = 500 * time.Millisecond
+	beatPatience = 5 * time.Second
+	silence      = time.Second
+	freeFor      = 150 * time.Millisecond
+	sitAgain     = 50 * time.Millisecond // after the loss of a session
+)
+
+// held is a condition on a row of orchestrator_logs: its hub holds the session lock $2.
+const held = `(l.server = pg_postmaster_start_time() AND EXISTS (
+	SELECT FROM pg_locks AS k WHERE k.pid = l.pid AND k.locktype = 'advisory' AND k.granted AND k.objsubid = 1
+	AND k.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+	AND (k.classid::bigint << 32 | k.objid::bigint) = $2::bigint))`
+
+// A sight is what an engine has seen of the seat. It has its own clock, and compares no times of others.
+type sight struct {
+	mu    sync.Mutex
+	beat  int64
+	moved time.Time // when the beat was found to have moved
+	end   int64     // the last entry
+	free  time.Time // since when the seat is free and no entry has come; zero: it is not
+}
+
+// Ask implements eventlog.Engine.
+func (e *Engine) Ask(ctx context.Context) ([]byte, error) {
+	var f finding
+	err := e.ask(ctx, "which hub is at work", patience, func(ctx context.Context, c *pgxpool.Conn) error {
+		return c.QueryRow(ctx, `SELECT l.beat, l.who, l.hub IS NOT NULL AND `+held+`,
+				l.hub IS NOT NULL AND l.server <> pg_postmaster_start_time(),
+				(SELECT coalesce(max(n), 0) FROM orchestrator_entries WHERE log = $1)
+			FROM orchestrator_logs AS l WHERE log = $1`, e.options.Log, e.lock).Scan(&f.beat, &f.who, &f.held, &f.restarted, &f.end)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e.seen.take(f, time.Now())
+}
+
+// A finding is what the row of a log says of the seat.
+type finding struct {
+	beat      int64
+	who       []byte
+	held      bool  // the hub holds the lock
+	restarted bool  // the server was started again since it did
+	end       int64 // the last entry of the log
+}
+
+// take compares a finding with those before it, and returns the answer of Ask.
+func (s *sight) take(f finding, now time.Time) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.moved.IsZero() || f.beat != s.beat {
+		s.beat, s.moved = f.beat, now
+	}
+	if f.held || f.restarted || f.end != s.end {
+		s.free = time.Time{}
+	}
+	s.end = f.end
+	switch {
+	case f.held && now.Sub(s.moved) < silence:
+		return f.who, nil
+	case f.held || f.restarted:
+		return nil, eventlog.ErrSilent
+	case f.end == 0: // no hub has ever taken its turn
+		return nil, eventlog.ErrVacant
+	case s.free.IsZero():
+		s.free = now
+	case now.Sub(s.free) >= freeFor:
+		return nil, eventlog.ErrVacant
+	}
+	return nil, eventlog.ErrSilent
+}
+
+// A seat is that of a hub which serves.
+type seat struct {
+	engine *Engine
+	who    []byte
+	at     int64         // the entry with which the hub took its turn
+	conn   *pgxpool.Conn // the session that holds the lock; nil if there is none
+}
+
+// Serve implements eventlog.Engine. It does not wait for the server longer than for one question, and goes on
+// in the background.
+func (e *Engine) Serve(who []byte) (end func(), err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed.Err() != nil {
+		return nil, fs.ErrClosed
+	}
+	s := &seat{engine: e, who: bytes.Clone(who), at: e.put.Load()}
+	serving, stop := context.WithCancel(e.closed)
+	s.beat(serving, patience)
+	over := make(chan struct{})
+	e.seats.Go(func() {
+		defer close(over)
+		s.keep(serving)
+	})
+	return func() {
+		stop()
+		<-over
+	}, nil
+}
+
+// keep raises the beat until ctx ends. It sits down again when the session is lost.
+func (s *seat) keep(ctx context.Context) {
+	defer s.leave()
+	for {
+		s.wait(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		s.beat(ctx, beatPatience)
+	}
+}
+
+// wait waits until the next beat is due, or until the session ends.
+func (s *seat) wait(ctx context.Context) {
+	if s.conn == nil {
+		_ = s.engine.rest(ctx, sitAgain)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, beatEvery)
+	defer cancel()
+	for ctx.Err() == nil && s.conn != nil {
+		_, _ = s.conn.Conn().WaitForNotification(ctx) // there are none: it ends with ctx or with the session
+		if s.conn.Conn().IsClosed() {
+			s.drop()
+		}
+	}
+}
+
+// beat raises the beat, and sits down if the hub has no session.
+func (s *seat) beat(ctx context.Context, limit time.Duration) {
+	err := s.engine.within(ctx, limit, func(ctx context.Context) error {
+		if s.conn == nil {
+			if err := s.sit(ctx); err != nil {
+				return err
+			}
+		}
+		_, err := s.conn.Exec(ctx, `UPDATE orchestrator_logs AS l
+			SET beat = beat + 1, hub = $3, who = $4, at = $5, pid = pg_backend_pid(), server = pg_postmaster_start_time()
+			WHERE log = $1 AND (hub IS NULL OR hub = $3 OR at < $5 OR NOT `+held+`)`,
+			s.engine.options.Log, s.engine.lock, s.engine.id, s.who, s.at)
+		return err
+	})
+	if err == nil {
+		return
+	}
+	if ctx.Err() == nil {
+		s.engine.options.Logger.Debug("the hub at work has lost its seat", "error", err)
+	}
+	s.drop()
+}
+
+// sit opens a session that holds the lock. What it writes is only a hint, so it need not wait for the disk.
+func (s *seat) sit(ctx context.Context) error {
+	conn, err := s.engine.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	s.conn = conn
+	var got bool
+	err = conn.QueryRow(ctx, `SELECT pg_try_advisory_lock_shared($1) FROM set_config('synchronous_commit', 'off', false)`, s.engine.lock).Scan(&got)
+	if err == nil && !got {
+		err = fmt.Errorf("another program holds the session lock %d", s.engine.lock)
+	}
+	return err
+}
+
+// drop ends the session.
+func (s *seat) drop() {
+	if s.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_ = s.conn.Conn().Close(ctx)
+	s.conn.Release()
+	s.conn = nil
+}
+
+// leave frees the seat and ends the session.
+func (s *seat) leave() {
+	if s.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_, _ = s.conn.Exec(ctx, `UPDATE orchestrator_logs SET beat = beat + 1, hub = NULL, who = NULL WHERE log = $1 AND hub = $2`,
+		s.engine.options.Log, s.engine.id)
+	s.drop()
+}
