@@ -164,9 +164,10 @@ func (h *shire) movesBack(at int) {
 	waitForThat(t, "the hub to stop its agents", func() bool {
 		return strings.Contains(h.hubs[at].said.all(), events.AgentStopped) && len(h.hubs[at].processes()) == 0
 	})
-	waitForThat(t, "the hub to know", func() bool {
-		return strings.Contains(h.hubs[at].cried.all(), "was moved out of the shared log, to "+name)
+	waitForThat(t, "the hub to wait", func() bool {
+		return strings.Contains(h.hubs[at].cried.all(), "waiting until the record is here")
 	})
+	require.Contains(t, h.hubs[at].cried.all(), "was moved out of the shared log, to "+name)
 	require.Equal(t, moved, own.move("sqlite", name), "it is moved already")
 	_, stderr, code := own.call("up", "--node", name)
 	require.Equal(t, cli.ExitNo, code, stderr)
@@ -230,18 +231,22 @@ func TestMoveToPostgres(t *testing.T) {
 	require.Equal(t, cli.ExitConflict, code, stderr)
 	require.Contains(t, stderr, "an orchestrator already runs here")
 
-	two.ask("store", "move", "--to", "sqlite", "--node", "h2", "--state-dir", two.path("new"))
+	three := newStage(t, file("ours"), "database.key", pgserver.Password)
+	three.ask("store", "move", "--to", "sqlite", "--node", "h3")
 	waitForThat(t, "the hub to stop its agents", func() bool {
 		return strings.Contains(one.said.all(), events.AgentStopped) && len(one.processes()) == 0
 	})
-	waitForThat(t, "the hub to know", func() bool { return strings.Contains(one.cried.all(), "was moved out of the shared log, to h2") })
+	waitForThat(t, "the hub to wait", func() bool { return strings.Contains(one.cried.all(), "waiting until the record is here") })
+	require.Contains(t, one.cried.all(), "was moved out of the shared log, to h3")
 	one.signal(syscall.SIGINT)
 	require.Equal(t, cli.ExitOK, one.await(), one.cried.all())
 	_, stderr, code = one.call("store", "move", "--to", "postgres", "--node", "h1")
 	require.Equal(t, cli.ExitConflict, code, stderr)
-	require.Contains(t, stderr, "Run it on h2")
-	two.write("orchestrator.hcl", onlyCat)
-	require.Contains(t, two.ask("task", "ls", "--json", "--state-dir", two.path("new")), "from-before")
+	require.Contains(t, stderr, "Run it on h3")
+	three.write("orchestrator.hcl", onlyCat)
+	three.up("--json")
+	three.waitForEvents(1, events.AgentStarted, "only")
+	require.Contains(t, three.ask("task", "ls", "--json"), "from-before")
 }
 
 // What cannot be moved is refused, and nothing is changed.
@@ -276,7 +281,7 @@ func TestMoveRefused(t *testing.T) {
 	said, err := cmd.CombinedOutput()
 	_, ended := errors.AsType[*exec.ExitError](err)
 	require.True(t, ended, "%v", err)
-	require.Contains(t, string(said), "there is no space left for a copy of the record")
+	require.Contains(t, string(said), "the record was not moved")
 	require.NoDirExists(t, filepath.Join(h.hubs[0].state(), "stream"))
 	h.hubs[0].requireBegins("events.db", before)
 }

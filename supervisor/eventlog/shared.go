@@ -36,14 +36,14 @@ func (e *ShorterError) Error() string {
 }
 
 // OpenShared opens a shared log with a copy in a file. It reads nothing that others wrote since the
-// copy was last used; Follow does. Close closes the engine too.
+// copy was last used; Follow does. It waits for an engine that does not answer. Close closes the engine too.
 func OpenShared(ctx context.Context, path string, engine Engine) (*Shared, error) {
 	local, err := Open(ctx, Options{Path: path})
 	if err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
 	s := &Shared{SQLite: local, engine: engine}
-	if err := s.orElsewhere(ctx, s.locate(ctx)); err != nil {
+	if err := answered(ctx, func() error { return s.orElsewhere(ctx, s.locate(ctx)) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("comparing %s with the shared log: %w", path, err), s.Close())
 	}
 	return s, nil

@@ -22,7 +22,8 @@ import (
 	"orchestrator/wire"
 )
 
-func storeMoveCommand(a *cli.App) *cobra.Command {
+// StoreMoveCommand returns the command store move.
+func StoreMoveCommand(a *cli.App) *cobra.Command {
 	var to, node string
 	verb := &cobra.Command{
 		Use:   "move",
@@ -172,7 +173,7 @@ func (m *mover) in(ctx context.Context, certificates *tls.Config, report *moveRe
 	}
 	from, err := eventlog.Open(ctx, eventlog.Options{Path: path, ReadOnly: true})
 	if err != nil {
-		return cannotReadRecord(err, path)
+		return CannotReadRecord(err, path)
 	}
 	defer from.Close()
 	if base, err := from.Base(ctx); err != nil || base.Seq > 0 {
@@ -194,7 +195,7 @@ func (m *mover) in(ctx context.Context, certificates *tls.Config, report *moveRe
 		return err
 	}
 	report.Facts = from.Last()
-	sum, err := from.Sum(report.Facts)
+	sum, err := eventlog.ChainSum(from, report.Facts)
 	report.Chain = chainText(sum)
 	return err
 }
@@ -218,13 +219,13 @@ func (m *mover) keep(ctx context.Context, from *eventlog.SQLite) (string, error)
 	if errors.Is(err, fs.ErrExist) {
 		var there *eventlog.SQLite
 		if there, err = eventlog.Open(ctx, eventlog.Options{Path: to, ReadOnly: true}); err != nil {
-			return "", fileExists(err, to)
+			return "", FileExists(err, to)
 		}
 		defer there.Close()
-		mine, err := from.Sum(last)
-		its, failed := there.Sum(last)
+		mine, err := eventlog.ChainSum(from, last)
+		its, failed := eventlog.ChainSum(there, last)
 		if err = errors.Join(err, failed); err == nil && (mine != its || there.Last() != last) {
-			return "", fileExists(&fs.PathError{Op: "create", Path: to, Err: fs.ErrExist}, to)
+			return "", FileExists(&fs.PathError{Op: "create", Path: to, Err: fs.ErrExist}, to)
 		}
 		return to, err
 	}
@@ -241,7 +242,7 @@ func (m *mover) back(ctx context.Context, certificates *tls.Config, report *move
 	m.does("reading the shared log to its end")
 	err = shared.log.MoveOut(ctx, m.config.Store.Node)
 	report.Facts = shared.log.Last()
-	sum, failed := shared.log.Sum(report.Facts)
+	sum, failed := eventlog.ChainSum(shared.log.SQLite, report.Facts)
 	if err = errors.Join(err, failed, shared.log.Close()); err != nil {
 		return err
 	}
@@ -252,7 +253,7 @@ func (m *mover) back(ctx context.Context, certificates *tls.Config, report *move
 	}
 	defer own.Close()
 	last, err := own.Check(ctx)
-	here, failed := own.Sum(last)
+	here, failed := eventlog.ChainSum(own, last)
 	if err = errors.Join(err, failed); err != nil {
 		return err
 	}
