@@ -143,6 +143,7 @@ type Move struct {
 	Engine Engine
 	Owner  string                              // the name of this hub
 	Tell   func(doing string, done, all int64) // called now and then; may be nil
+	Last   func(ctx context.Context) error     // called before the moved record can be used; may be nil
 
 	end   assembly
 	at    int64  // the last entry of the shared log
@@ -193,6 +194,11 @@ func (m *Move) in(ctx context.Context) error {
 	}
 	if m.last != all || !m.same {
 		return fmt.Errorf("the shared log ends at fact %d with the sum %08x, and the record here ends at fact %d with another one", m.last, m.sum, all)
+	}
+	if m.Last != nil {
+		if err := m.Last(ctx); err != nil {
+			return err
+		}
 	}
 	_, err = m.put(Entry{First: m.last + 1, Before: m.sum}, nil)
 	return err

@@ -17,6 +17,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
@@ -60,6 +61,8 @@ type moveReport struct {
 	Facts         int64  `json:"facts"`
 	Chain         string `json:"chain"`         // the sum of all of them
 	Kept          string `json:"kept,omitzero"` // the record as it was
+	Artifacts     int    `json:"artifacts"`
+	Missing       int    `json:"missing,omitzero"` // artifacts that no hub has stored
 }
 
 // A mover moves a record.
@@ -147,6 +150,12 @@ func (m *mover) tell(r *moveReport) error {
 	if err := a.Print("%s %s, compared with those before, chain %s\n", term.Count(int(r.Facts), "fact"), where, r.Chain); err != nil {
 		return err
 	}
+	if r.Artifacts > 0 {
+		a.Note("With %s", term.Count(r.Artifacts, "artifact"))
+	}
+	if r.Missing > 0 {
+		a.Note("The hubs have not stored %s, which the record refers to", term.Count(r.Missing, "artifact"))
+	}
 	if r.Kept != "" {
 		a.Note("The record as it was: %s", a.Short(r.Kept))
 	}
@@ -189,6 +198,10 @@ func (m *mover) in(ctx context.Context, certificates *tls.Config, report *moveRe
 	}
 	move := eventlog.Move{From: from, Engine: engine, Owner: m.config.Store.Node, Tell: func(doing string, done, all int64) {
 		m.does(fmt.Sprintf("%s, fact %d of %d", doing, done, all))
+	}, Last: func(ctx context.Context) (err error) {
+		m.does("copying the artifacts")
+		report.Artifacts, err = supervisor.ShareArtifacts(ctx, m.Home.Dir, engine)
+		return err
 	}}
 	err = move.In(ctx)
 	if err = errors.Join(err, engine.Close()); err != nil {
@@ -241,6 +254,10 @@ func (m *mover) back(ctx context.Context, certificates *tls.Config, report *move
 	}
 	m.does("reading the shared log to its end")
 	err = shared.log.MoveOut(ctx, m.config.Store.Node)
+	if err == nil {
+		m.does("reading the artifacts")
+		report.Artifacts, report.Missing, err = supervisor.FetchArtifacts(ctx, m.Home.Dir, shared.log, shared.engine)
+	}
 	report.Facts = shared.log.Last()
 	sum, failed := eventlog.ChainSum(shared.log.SQLite, report.Facts)
 	if err = errors.Join(err, failed, shared.log.Close()); err != nil {

@@ -240,6 +240,9 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	o.Sound = t.sound
 	o.Shutdown, o.Record, o.Doorway = c.Orchestrator.Shutdown, t.record, t.runs.Open
 	o.Keep = dispatch.Retention{For: c.Store.KeepFor, Bytes: c.Store.KeepBytes}
+	if t.shared != nil {
+		o.Objects = t.shared.engine
+	}
 	t.allow(c)
 	t.shutdown, t.http, t.depth = c.Orchestrator.Shutdown, c.HTTP, c.Protocol.MaxDepth
 	o.Rules, o.Protocol = rules(c)
