@@ -13,7 +13,8 @@
 //	Channel   - artifacts             what is too large for the record
 //	child     - Run - restart - deadline - start
 //
-// Large artifacts are files, durable before the response that names them is decided.
+// Large artifacts are files, durable before the response that names them is decided. If several hubs share the
+// record, they are also among the objects of the hubs, and the folder is a cache.
 //
 // A run of an agent is a child process, or the connection of a program that has joined as the
 // agent. An agent starts after the agents that it depends on and stops before them. After it

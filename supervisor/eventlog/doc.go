@@ -27,6 +27,13 @@
 // with the log. If the log ends before the copy, the engine has lost facts that it had confirmed,
 // and OpenShared returns a *ShorterError.
 //
+// # Moving a record
+//
+// Move copies a local log into a shared one, and Shared.MoveOut makes a copy a local log again. The facts keep
+// their numbers, times and sums. Meanwhile each entry names the hub that has the rest, and no hub can append:
+// see move.go. A move that was interrupted goes on where it was, because the entries that are there are compared
+// with the local log.
+//
 // # Guarantees
 //
 // A batch is in the log completely or not at all. When Append of a durable log returns nil, the

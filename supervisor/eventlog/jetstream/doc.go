@@ -21,6 +21,10 @@
 // Entries never change, so any server may be asked for them, in batches. Only the leader of the stream
 // is asked where it ends.
 //
+// # Objects
+//
+// A second stream, with as many copies, has the objects. Only its leader is asked for them.
+//
 // # Elections
 //
 // The servers elect a new leader when they have not heard from it for 4 to 9 seconds. There is no
