@@ -173,7 +173,9 @@ func TestMoveToHubs(t *testing.T) {
 		require.NotContains(t, h.hubs[i].said.all(), events.AgentStarted)
 	}
 
+	began := time.Now()
 	moved := one.move("jetstream", name)
+	t.Logf("the second move took %v for %d facts", time.Since(began), moved.Facts)
 	require.Equal(t, int64(len(before)), moved.Facts)
 	at := h.atWork(0, 1, 2)
 	require.Len(t, h.hubs[at].long(), 70000)

@@ -18,6 +18,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -48,6 +49,7 @@ type Options struct {
 const (
 	askEvery = 200 * time.Millisecond
 	silence  = 3 * time.Second
+	begins   = time.Second      // how long a hub that has taken its turn may take to say so
 	empty    = 3 * time.Second  // how long an empty log is left to a move
 	tellMove = 10 * time.Second // how often a hub logs that it waits for a move
 )
@@ -82,13 +84,14 @@ type waiting struct {
 	Options
 	heard  Hub       // the hub that was at work
 	silent time.Time // since when it has said nothing; zero: it has
+	taken  time.Time // when it was read that a hub has taken its turn
 	empty  time.Time // since when the log is known to be empty
 	told   time.Time // when it was logged that the record is moved
 }
 
 // look reads what others have appended, and takes the turn if it is free.
 func (w *waiting) look(ctx context.Context) (*Hub, error) {
-	if err := w.Log.Follow(ctx, nil); err != nil {
+	if err := w.Log.Follow(ctx, w.see); err != nil {
 		return nil, err
 	}
 	if err := w.Log.Elsewhere(); err != nil {
@@ -114,10 +117,19 @@ func (w *waiting) look(ctx context.Context) (*Hub, error) {
 	case !errors.Is(err, eventlog.ErrVacant):
 		return nil, err
 	}
-	if end == 0 && time.Since(w.empty) < empty {
+	if end == 0 && time.Since(w.empty) < empty || time.Since(w.taken) < begins {
 		return nil, nil
 	}
 	return w.take(ctx, end)
+}
+
+// see notes that another hub has taken its turn. Hubs that wait for the same thing, such as the end of a move,
+// try at the same time.
+func (w *waiting) see(batch []wire.Record) error {
+	if slices.ContainsFunc(batch, func(r wire.Record) bool { return r.Kind == events.HubEpoch }) {
+		w.taken = time.Now()
+	}
+	return nil
 }
 
 // moves logs that the record is moved. It returns the error if this hub has the record.
