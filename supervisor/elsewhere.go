@@ -2,8 +2,10 @@ package supervisor
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
@@ -59,12 +61,24 @@ func (sr *startRequest) makeElsewhere(l *lifecycle, a *agent) (Process, error) {
 	a.voice.Tell(wire.Event{Kind: events.AgentPlaced, Run: sr.run, Text: "is placed on " + sr.host})
 	c, err := l.options.Hosts.Start(hosts.Order{
 		Host: sr.host, Agent: sr.spec.Name, Block: sr.spec.Block, Env: env, Conversation: sr.conversation,
+		Away: func(yes bool) { l.post(func() { away(l, a, sr.run, sr.host, yes) }) },
 	}, sr.callbacks(l, a, shut))
 	if err != nil {
 		shut()
 		return nil, err
 	}
 	return c, nil
+}
+
+// away handles an agent whose host cannot be reached, or can again.
+func away(l *lifecycle, a *agent, run, host string, yes bool) {
+	switch {
+	case a.run != run || a.child == nil:
+	case yes:
+		l.stalled(a, &a.far, fmt.Sprintf("is on %s, which cannot be reached since %s", host, time.Now().Format(time.TimeOnly)))
+	default:
+		l.recovered(a, &a.far, "is on "+host+", which can be reached again")
+	}
 }
 
 // Launch starts a run of the agent on this machine for a hub elsewhere. The spec has its callbacks, and

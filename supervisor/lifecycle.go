@@ -263,7 +263,7 @@ func (l *lifecycle) started(a *agent, m *startRequest, c Process, err error) {
 		return
 	}
 	a.child = c
-	a.deaf, a.silent, a.stopped = "", "", ""
+	a.deaf, a.silent, a.stopped, a.far = "", "", "", ""
 	a.starts++
 	a.mail = l.mailbox(a, m, c)
 	a.channel, a.speech = m.channel, m.speech

@@ -3,9 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -123,6 +126,10 @@ agent "teller" {
 func TestHostsMove(t *testing.T) {
 	t.Parallel()
 	f := newFarm(t, `
+host "any" {
+  names = ["*"]
+  grace = "6s"
+}
 agent "mover" {
   command  = ["`+fixture(t, "worker")+`"]
   replicas = 2
@@ -149,6 +156,105 @@ agent "mover" {
 	one.signal(syscall.SIGINT)
 	require.Equal(t, cli.ExitOK, one.await())
 	require.Empty(t, one.processes())
+}
+
+// A gate is between a host and its hub. It can be shut.
+type gate struct {
+	listener net.Listener
+	to       string
+
+	mu     sync.Mutex
+	isShut bool
+	conns  []net.Conn
+}
+
+func newGate(t *testing.T, to string) *gate {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	g := &gate{listener: l, to: to}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() { g.pass(c) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		g.shut(true)
+		all.Wait()
+	})
+	return g
+}
+
+// pass connects a host with the hub, unless the gate is shut.
+func (g *gate) pass(c net.Conn) {
+	defer c.Close()
+	g.mu.Lock()
+	if g.isShut {
+		g.mu.Unlock()
+		return
+	}
+	hub, err := net.Dial("tcp", g.to)
+	if err != nil {
+		g.mu.Unlock()
+		return
+	}
+	g.conns = append(g.conns, c, hub)
+	g.mu.Unlock()
+	defer hub.Close()
+	go func() {
+		_, _ = io.Copy(hub, c)
+		_ = hub.Close()
+	}()
+	_, _ = io.Copy(c, hub)
+}
+
+// shut cuts all connections and lets no more through, or lets them through again.
+func (g *gate) shut(yes bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.isShut = yes
+	for _, c := range g.conns {
+		_ = c.Close()
+	}
+	g.conns = nil
+}
+
+// An agent outlives the link of its host. What it says and is told meanwhile arrives once.
+func TestHostCutOff(t *testing.T) {
+	t.Parallel()
+	f := newFarm(t, `
+agent "clock" {
+  command  = ["sh", "-c", "i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo tick $i; sleep 0.2; done; while read line; do echo told $line; done"]
+  protocol = "raw"
+  placement {}
+}
+`)
+	g := newGate(t, strings.TrimPrefix(f.url, "http://"))
+	attic := newStage(t, f.file, "token", f.ask("token", "issue", "--actor", "HO:attic"))
+	attic.join("http://" + g.listener.Addr().String())
+	waitForThat(t, "ticks", func() bool { return len(f.lines("clock", control.StreamOut)) > 3 })
+	run := f.agent("clock").Run
+	g.shut(true)
+	waitForThat(t, "unreachable", func() bool { return f.agent("clock").State == control.StateStalled })
+	require.Contains(t, f.agent("clock").Reason, "attic, which cannot be reached since")
+	f.waitForHost("attic", "gone")
+	g.shut(false)
+	waitForThat(t, "reachable", func() bool { return f.agent("clock").State == control.StateRunning })
+	waitForThat(t, "all ticks", func() bool { return len(f.lines("clock", control.StreamOut)) >= 60 })
+	for i, line := range f.lines("clock", control.StreamOut) {
+		require.Equal(t, fmt.Sprintf("tick %d", i+1), line)
+	}
+	require.Equal(t, run, f.agent("clock").Run)
+	require.NotEmpty(t, attic.processes())
+	f.stop()
+	require.Empty(t, attic.processes())
+	attic.signal(syscall.SIGINT)
+	require.Equal(t, cli.ExitOK, attic.await(), attic.cried.all())
 }
 
 // A host joins with its token only, and as the host blocks allow.

@@ -27,6 +27,7 @@ type Rule struct {
 	Names  []string          // patterns of the names of hosts, such as "gpu-*"; empty: the name of the block
 	Labels map[string]string // that these hosts have, besides those that they say
 	Agents []string          // patterns of the names of agents; empty: all
+	Grace  time.Duration     // how long agents live there without a hub; 0: hostlink.Grace
 }
 
 // A Placement says on which hosts an agent may run.
@@ -68,8 +69,11 @@ type host struct {
 	capacity int
 	since    time.Time
 	heard    time.Time // when its last beat came
-	link     *session  // nil if it has none
+	instance string    // of its program's state directory
+	grace    time.Duration
+	link     *session // nil if it has none
 	draining bool
+	leaving  bool              // it is being drained because it has asked for that
 	runs     map[string]*run   // that may have processes there
 	chosen   map[string]string // the blocks of agents that Find has placed here and Start has not seen yet
 }
@@ -266,7 +270,8 @@ func (h *Hosts) View() []control.HostView {
 func (h *Hosts) hello(name string, s *session, l *hostlink.Line) (*host, *wire.Error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, ok := h.ruleOf(name); !ok {
+	rule, ok := h.ruleOf(name)
+	if !ok {
 		return nil, &wire.Error{
 			Code: wire.CodeDenied, Message: fmt.Sprintf("no host block allows %.80q to join", name),
 			Hint: "Add it to the file of the hub: host \"" + name + "\" {}",
@@ -280,11 +285,16 @@ func (h *Hosts) hello(name string, s *session, l *hostlink.Line) (*host, *wire.E
 		it = &host{name: name, runs: make(map[string]*run), chosen: make(map[string]string)}
 		h.hosts[name] = it
 	}
-	if before := it.link; before != nil { // the host dials again only when its agents have ended
-		_ = before.conn.Close()
+	if it.link != nil {
+		return nil, &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("another program has joined as %s, from %s", name, it.link.address),
+			Hint: "Give each host a name and a token of its own, or wait until the hub has noticed that the other one is gone",
+		}
 	}
+	it.draining, it.leaving = it.draining && !it.leaving, false
 	now := time.Now()
-	it.link, it.since, it.heard, it.draining = s, now, now, false
+	it.link, it.since, it.heard, it.grace = s, now, now, cmp.Or(rule.Grace, hostlink.Grace)
 	it.address, it.program, it.labels, it.capacity = s.address, l.Program, l.Labels, l.Capacity
+	it.instance = l.Instance
 	return it, nil
 }

@@ -27,6 +27,14 @@ type fakeHost struct {
 	t *testing.T
 	*link.Conn
 	served chan error
+	m      int64 // the number of the last line about a run
+}
+
+// say sends a line about run r1.
+func (f *fakeHost) say(l *hostlink.Line) {
+	f.m++
+	l.Run, l.M = "r1", f.m
+	require.NoError(f.t, f.Send(l))
 }
 
 func newHosts(confirmed func() bool) (*Hosts, *atomic.Int64) {
@@ -89,15 +97,15 @@ func TestRun(t *testing.T) {
 	calls, spec := newRecorded()
 	started := make(chan *Process, 1)
 	go func() {
-		p, err := h.Start(Order{Host: "attic", Agent: "far", Env: []string{"A=b"}}, spec)
+		p, err := h.Start(Order{Host: "attic", Agent: "far", Env: []string{"A=b"}, Away: func(bool) {}}, spec)
 		if err == nil {
 			started <- p
 		}
 	}()
 	order := f.read(hostlink.Start)
 	require.Equal(t, []string{"A=b"}, order.Env)
-	require.NoError(t, f.Send(&hostlink.Line{Type: hostlink.Output, Run: "r1", Bytes: []byte("early\n")}))
-	require.NoError(t, f.Send(&hostlink.Line{Type: hostlink.Started, Run: "r1", PID: 42}))
+	f.say(&hostlink.Line{Type: hostlink.Output, Bytes: []byte("early\n")})
+	f.say(&hostlink.Line{Type: hostlink.Started, PID: 42})
 	p := <-started
 	require.Equal(t, 42, p.PID())
 	require.Equal(t, "attic", p.Host())
@@ -111,11 +119,11 @@ func TestRun(t *testing.T) {
 	require.Equal(t, "line\n", string(f.read(hostlink.Input).Bytes))
 	require.NoError(t, <-wrote)
 	require.EqualValues(t, 5, p.Unread())
-	require.NoError(t, f.Send(&hostlink.Line{Type: hostlink.Taken, Run: "r1", N: 5}))
+	f.say(&hostlink.Line{Type: hostlink.Taken, N: 5})
 	go p.Signal(syscall.SIGTERM)
 	require.Equal(t, int(syscall.SIGTERM), f.read(hostlink.Signal).Signal)
-	require.NoError(t, f.Send(&hostlink.Line{Type: hostlink.Exited, Run: "r1", Code: 3}))
-	require.NoError(t, f.Send(&hostlink.Line{Type: hostlink.Ended, Run: "r1"}))
+	f.say(&hostlink.Line{Type: hostlink.Exited, Code: 3})
+	f.say(&hostlink.Line{Type: hostlink.Ended})
 	<-calls.ended
 	require.Equal(t, []string{"output early\n", "exit 3", "ended"}, calls.calls)
 	require.False(t, p.Lost())
@@ -131,11 +139,11 @@ func TestNoRoom(t *testing.T) {
 	_, spec := newRecorded()
 	started := make(chan *Process, 1)
 	go func() {
-		p, _ := h.Start(Order{Host: "attic", Agent: "far"}, spec)
+		p, _ := h.Start(Order{Host: "attic", Agent: "far", Away: func(bool) {}}, spec)
 		started <- p
 	}()
 	f.read(hostlink.Start)
-	require.NoError(t, f.Send(&hostlink.Line{Type: hostlink.Started, Run: "r1", PID: 1}))
+	f.say(&hostlink.Line{Type: hostlink.Started, PID: 1})
 	p := <-started
 	go func() {
 		for {
@@ -151,46 +159,172 @@ func TestNoRoom(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
-// The runs of a host whose link is gone end when the host has killed them for certain, or when it joins
-// again.
+// runsOn starts run r1 on a host that has joined.
+func runsOn(h *Hosts, f *fakeHost, spec child.Spec, away func(bool)) *Process {
+	f.read(hostlink.Welcome)
+	started := make(chan *Process, 1)
+	go func() {
+		p, _ := h.Start(Order{Host: "attic", Agent: "far", Away: away}, spec)
+		started <- p
+	}()
+	f.read(hostlink.Start)
+	f.say(&hostlink.Line{Type: hostlink.Started, PID: 1})
+	return <-started
+}
+
+// A run whose link is gone ends when its host must have killed it, or when the host says that it has.
 func TestLost(t *testing.T) {
-	for name, again := range map[string]bool{"for good": false, "and back": true} {
+	for name, test := range map[string]struct {
+		hello *hostlink.Line
+		after time.Duration
+	}{
+		"for good":         {after: hostlink.GivenUp(hostlink.Grace)},
+		"started anew":     {hello: &hostlink.Line{Instance: "i1"}},
+		"another machine":  {hello: &hostlink.Line{Instance: "i2"}, after: hostlink.GivenUp(hostlink.Grace)},
+		"another with run": {hello: &hostlink.Line{Instance: "i2", Runs: map[string]int64{"r1": 1}}, after: hostlink.GivenUp(hostlink.Grace)},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h, _ := newHosts(nil)
-				f := joins(t, h, "attic", hostlink.Line{})
-				f.read(hostlink.Welcome)
+				f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
 				calls, spec := newRecorded()
-				started := make(chan *Process, 1)
-				go func() {
-					p, _ := h.Start(Order{Host: "attic", Agent: "far"}, spec)
-					started <- p
-				}()
-				f.read(hostlink.Start)
-				require.NoError(t, f.Send(&hostlink.Line{Type: hostlink.Started, Run: "r1", PID: 1}))
-				p := <-started
+				p := runsOn(h, f, spec, func(bool) {})
 				began := time.Now()
 				require.NoError(t, f.Close())
 				require.Error(t, <-f.served)
 				_, why := h.Find("far", "far", Placement{})
 				require.Contains(t, why, "is not connected")
-				if again {
-					f = joins(t, h, "attic", hostlink.Line{})
-					f.read(hostlink.Welcome)
+				if test.hello != nil {
+					f = joins(t, h, "attic", *test.hello)
+					require.Empty(t, f.read(hostlink.Welcome).Runs)
+					go func() {
+						for range 100 {
+							if f.Send(&hostlink.Line{Type: hostlink.Beat}) != nil {
+								return
+							}
+							_, _ = f.Read()
+							<-time.After(hostlink.BeatEvery)
+						}
+					}()
 				}
 				<-calls.ended
-				if again {
-					require.Zero(t, time.Since(began))
-				} else {
-					require.Equal(t, hostlink.GivenUp, time.Since(began))
-				}
+				require.Equal(t, test.after, time.Since(began))
 				require.True(t, p.Lost())
 				require.Equal(t, []string{"killed by SIGKILL", "ended"}, calls.calls)
 				_ = f.Close()
-				synctest.Wait()
+				<-time.After(hostlink.BeatEvery)
 			})
 		})
 	}
+}
+
+// A run goes on through the next link, with what was said meanwhile on both sides. Nothing is said twice.
+func TestBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHosts(nil)
+		f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
+		calls, spec := newRecorded()
+		away := make(chan bool, 2)
+		p := runsOn(h, f, spec, func(yes bool) { away <- yes })
+		f.say(&hostlink.Line{Type: hostlink.Output, Bytes: []byte("one\n")})
+		synctest.Wait()
+		f.read(hostlink.Heard)
+		m := f.m
+		require.NoError(t, f.Close())
+		<-f.served
+		n, err := p.Stdin().Write([]byte("meanwhile\n"))
+		require.NoError(t, err)
+		require.Equal(t, 10, n)
+		p.Signal(syscall.SIGUSR1)
+		<-time.After(hostlink.Grace)
+
+		f = joins(t, h, "attic", hostlink.Line{Instance: "i1", Runs: map[string]int64{"r1": 1}}) // it has not read what was heard
+		require.Equal(t, map[string]int64{"r1": m}, f.read(hostlink.Welcome).Runs)
+		f.read(hostlink.Heard)
+		require.Equal(t, "meanwhile\n", string(f.read(hostlink.Input).Bytes))
+		f.read(hostlink.Signal)
+		f.m = m - 1
+		f.say(&hostlink.Line{Type: hostlink.Output, Bytes: []byte("one\n")})
+		f.say(&hostlink.Line{Type: hostlink.Output, Bytes: []byte("two\n")})
+		f.read(hostlink.Heard)
+		f.say(&hostlink.Line{Type: hostlink.Exited})
+		f.say(&hostlink.Line{Type: hostlink.Ended})
+		<-calls.ended
+		require.Equal(t, []string{"output one\n", "output two\n", "exit 0", "ended"}, calls.calls)
+		require.True(t, <-away)
+		require.False(t, <-away)
+		require.False(t, p.Lost())
+		require.NoError(t, f.Close())
+		<-f.served
+		<-time.After(hostlink.GivenUp(hostlink.Grace)) // the timer of the lost link does nothing
+	})
+}
+
+// A start that a host has not heard of is sent again.
+func TestStartAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHosts(nil)
+		f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
+		f.read(hostlink.Welcome)
+		_, spec := newRecorded()
+		started := make(chan *Process, 1)
+		go func() {
+			p, _ := h.Start(Order{Host: "attic", Agent: "far", Away: func(bool) {}}, spec)
+			started <- p
+		}()
+		f.read(hostlink.Start)
+		require.NoError(t, f.Close())
+		<-f.served
+		f = joins(t, h, "attic", hostlink.Line{Instance: "i1"})
+		f.read(hostlink.Welcome)
+		f.read(hostlink.Start)
+		f.say(&hostlink.Line{Type: hostlink.Started, PID: 7})
+		require.Equal(t, 7, (<-started).PID())
+		require.NoError(t, f.Close())
+		<-f.served
+		<-time.After(time.Minute)
+	})
+}
+
+// Lines that cannot be end the link: they skip others, or confirm what was not sent.
+func TestBadNumbers(t *testing.T) {
+	for name, l := range map[string]hostlink.Line{
+		"skips":     {M: 9},
+		"no number": {},
+		"negative":  {M: 2, Got: -1},
+		"future":    {M: 2, Got: 99},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h, _ := newHosts(nil)
+				f := joins(t, h, "attic", hostlink.Line{})
+				_, spec := newRecorded()
+				runsOn(h, f, spec, func(bool) {})
+				l.Type, l.Run, l.Bytes = hostlink.Output, "r1", []byte("x")
+				require.NoError(t, f.Send(&l))
+				require.ErrorContains(t, <-f.served, "of run r1")
+				_ = f.Close()
+				<-time.After(time.Minute)
+			})
+		})
+	}
+}
+
+// Two programs cannot be one host at once.
+func TestTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHosts(nil)
+		f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
+		f.read(hostlink.Welcome)
+		other := joins(t, h, "attic", hostlink.Line{Instance: "i2"})
+		require.Contains(t, other.read(hostlink.Refused).Error.Message, "another program has joined as attic")
+		<-other.served
+		again := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
+		again.read(hostlink.Welcome)
+		require.Error(t, <-f.served)
+		require.NoError(t, again.Close())
+		<-again.served
+	})
 }
 
 // A host that says nothing for a while loses its link, and one that sends too much as well.
@@ -208,11 +342,12 @@ func TestLinkEnds(t *testing.T) {
 	f.read(hostlink.Welcome)
 	_, spec := newRecorded()
 	spec.Output = func(child.Stream, []byte) { select {} } // a hub that does not get on
-	go func() { _, _ = h.Start(Order{Host: "attic", Agent: "far"}, spec) }()
+	go func() { _, _ = h.Start(Order{Host: "attic", Agent: "far", Away: func(bool) {}}, spec) }()
 	f.read(hostlink.Start)
-	require.NoError(t, f.Send(&hostlink.Line{Type: hostlink.Started, Run: "r1", PID: 1}))
+	f.say(&hostlink.Line{Type: hostlink.Started, PID: 1})
 	for range 2 * hostlink.OutputRoom / hostlink.MaxPiece {
-		if f.Send(&hostlink.Line{Type: hostlink.Output, Run: "r1", Bytes: make([]byte, hostlink.MaxPiece)}) != nil {
+		f.m++
+		if f.Send(&hostlink.Line{Type: hostlink.Output, Run: "r1", M: f.m, Bytes: make([]byte, hostlink.MaxPiece)}) != nil {
 			break
 		}
 	}
@@ -298,7 +433,7 @@ func TestFind(t *testing.T) {
 func TestSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		changed := make(chan struct{})
-		h := New(Options{Settled: time.Now().Add(hostlink.GivenUp), Changed: func() { close(changed) }})
+		h := New(Options{Settled: time.Now().Add(hostlink.GivenUp(hostlink.Grace)), Changed: func() { close(changed) }})
 		_, why := h.Find("a", "a", Placement{})
 		require.Contains(t, why, "the hub before this one")
 		<-changed

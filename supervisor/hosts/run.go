@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -21,17 +22,24 @@ type Order struct {
 	Agent, Block string
 	Env          []string // the variables of this run
 	Conversation string
+	Away         func(yes bool) // called when its host cannot be reached, and when it can again; it must not block
 }
 
 // A run is the run of an agent on a host, as a process. The callbacks of its spec are called by one
 // goroutine, in the order of what the host has sent.
 type run struct {
-	session *session
-	order   Order
-	spec    child.Spec
-	input   *link.Room
-	usage   atomic.Pointer[hostlink.Usage]
-	answer  chan *hostlink.Line // what became of the start
+	hosts *Hosts
+	host  *host
+	order Order
+	// Hosts.mu guards these.
+	link     *session // nil while its host cannot be reached
+	lastLink *session
+	instance string // of the host
+	spec     child.Spec
+	stream   *link.Stream
+	input    *link.Room
+	usage    atomic.Pointer[hostlink.Usage]
+	answer   chan *hostlink.Line // what became of the start
 
 	mu      sync.Mutex
 	queue   []*hostlink.Line
@@ -54,7 +62,8 @@ var errTooMuch = errors.New("the host has sent more output than there was room f
 // by its own file.
 func (h *Hosts) Start(o Order, spec child.Spec) (*Process, error) {
 	r := &run{
-		order: o, spec: spec, input: link.NewRoom(hostlink.InputRoom), answer: make(chan *hostlink.Line, 1), more: make(chan struct{}, 1),
+		hosts: h, order: o, spec: spec, stream: link.NewStream(spec.Run), input: link.NewRoom(hostlink.InputRoom),
+		answer: make(chan *hostlink.Line, 1), more: make(chan struct{}, 1),
 	}
 	h.mu.Lock()
 	it := h.hosts[o.Host]
@@ -65,12 +74,11 @@ func (h *Hosts) Start(o Order, spec child.Spec) (*Process, error) {
 		h.mu.Unlock()
 		return nil, &child.StartError{Reason: o.Host + " is not connected any more", Temporary: true, Err: fs.ErrClosed}
 	}
-	r.session = it.link
-	it.runs[spec.Run], it.link.runs[spec.Run] = r, r
+	r.host, r.link, r.lastLink, r.instance = it, it.link, it.link, it.instance
+	it.runs[spec.Run] = r
+	_ = r.stream.Resume(it.link.conn, 0) // nothing was sent
 	h.mu.Unlock()
-	_ = r.send(&hostlink.Line{
-		Type: hostlink.Start, Agent: o.Agent, Env: o.Env, Conversation: o.Conversation, Epoch: h.options.Epoch,
-	}) // an error ends the link, and with it the run
+	r.stream.Send(&hostlink.Line{Type: hostlink.Start, Agent: o.Agent, Env: o.Env, Conversation: o.Conversation, Epoch: h.options.Epoch})
 	l := <-r.answer
 	if l.Type != hostlink.Started {
 		r.leave()
@@ -87,21 +95,17 @@ func (h *Hosts) Start(o Order, spec child.Spec) (*Process, error) {
 
 // leave forgets a run that has ended.
 func (r *run) leave() {
-	h := r.session.hosts
-	h.mu.Lock()
-	delete(r.session.runs, r.spec.Run)
-	delete(r.session.host.runs, r.spec.Run)
-	h.mu.Unlock()
-	h.options.Changed()
-}
-
-func (r *run) send(l *hostlink.Line) error {
-	l.Run = r.spec.Run
-	return r.session.conn.Send(l)
+	r.hosts.mu.Lock()
+	delete(r.host.runs, r.spec.Run)
+	r.hosts.mu.Unlock()
+	r.hosts.options.Changed()
 }
 
 // handle handles a line about the run.
 func (r *run) handle(l *hostlink.Line) error {
+	if fresh, err := r.stream.Receive(l); !fresh {
+		return err
+	}
 	switch l.Type {
 	case hostlink.Started, hostlink.Failed:
 		select {
@@ -151,7 +155,7 @@ func (r *run) enqueue(l *hostlink.Line) error {
 	return nil
 }
 
-// giveUp ends a run whose link is gone.
+// giveUp ends a run that its host has ended for certain.
 func (r *run) giveUp() {
 	r.lost.Store(true)
 	select {
@@ -192,7 +196,7 @@ func (r *run) call(l *hostlink.Line) (last bool) {
 		r.mu.Lock()
 		r.waiting -= cost
 		r.mu.Unlock()
-		_ = r.send(&hostlink.Line{Type: hostlink.Heard, N: cost})
+		r.stream.Send(&hostlink.Line{Type: hostlink.Heard, N: cost})
 	case hostlink.Stopped:
 		if r.spec.Stopped != nil {
 			r.spec.Stopped(l.Yes)
@@ -219,7 +223,7 @@ type Process struct{ run *run }
 // Host returns the name of its host.
 func (p *Process) Host() string { return p.run.order.Host }
 
-// Lost reports whether it ended because the link to its host was gone.
+// Lost reports whether it ended with its host.
 func (p *Process) Lost() bool { return p.run.lost.Load() }
 
 // PID returns the process id, which is one of the host.
@@ -241,16 +245,17 @@ func (p *Process) CloseStdin() bool {
 	if p.run.spec.NoStdin {
 		return false
 	}
-	return p.run.send(&hostlink.Line{Type: hostlink.Close}) == nil
+	p.run.stream.Send(&hostlink.Line{Type: hostlink.Close})
+	return true
 }
 
 // Signal sends a signal as child.Child does.
 func (p *Process) Signal(sig syscall.Signal) {
-	_ = p.run.send(&hostlink.Line{Type: hostlink.Signal, Signal: int(sig)})
+	p.run.stream.Send(&hostlink.Line{Type: hostlink.Signal, Signal: int(sig)})
 }
 
 // Kill kills its tree.
-func (p *Process) Kill() { _ = p.run.send(&hostlink.Line{Type: hostlink.Kill}) }
+func (p *Process) Kill() { p.run.stream.Send(&hostlink.Line{Type: hostlink.Kill}) }
 
 // Unread returns how many bytes of its input it has not read.
 func (p *Process) Unread() int64 {
@@ -276,9 +281,7 @@ func (s stdin) Write(text []byte) (written int, err error) {
 		if err != nil {
 			return written, err
 		}
-		if err := s.run.send(&hostlink.Line{Type: hostlink.Input, Bytes: text[:n]}); err != nil {
-			return written, err
-		}
+		s.run.stream.Send(&hostlink.Line{Type: hostlink.Input, Bytes: bytes.Clone(text[:n])})
 		text, written = text[n:], written+n
 	}
 	return written, nil

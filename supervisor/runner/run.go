@@ -1,6 +1,9 @@
 package runner
 
 import (
+	"bytes"
+	"errors"
+	"io/fs"
 	"sync"
 	"syscall"
 
@@ -11,21 +14,22 @@ import (
 
 // A run is a run of an agent on this host.
 type run struct {
-	host   *host
 	id     string
+	stream *link.Stream
 	output *link.Room
-	ended  chan struct{}
+	ended  chan struct{} // closed when it is over
 
 	mu      sync.Mutex
 	process Process // nil before it has started
 	killed  bool    // it is to be killed when it has started
+	alone   bool    // no hub knows it any more
 	input   [][]byte
 	close   bool          // stdin ends behind the input
 	more    chan struct{} // holds a value if there may be more input
 }
 
-func newRun(h *host, id string) *run {
-	return &run{host: h, id: id, output: link.NewRoom(hostlink.OutputRoom), ended: make(chan struct{}), more: make(chan struct{}, 1)}
+func newRun(id string) *run {
+	return &run{id: id, stream: link.NewStream(id), output: link.NewRoom(hostlink.OutputRoom), ended: make(chan struct{}), more: make(chan struct{}, 1)}
 }
 
 // spec returns the callbacks of the run, which send what happens to the hub.
@@ -53,21 +57,17 @@ func left(processes []child.Process) (all []hostlink.Left) {
 	return all
 }
 
-// send sends a line about the run. An error ends the link, and with it the run.
-func (r *run) send(l *hostlink.Line) {
-	l.Run = r.id
-	_ = r.host.conn.Send(l)
-}
+func (r *run) send(l *hostlink.Line) { r.stream.Send(l) }
 
 // pass sends output to the hub. It waits while the hub has no room.
 func (r *run) pass(stream child.Stream, text []byte) {
 	for len(text) > 0 {
 		n, err := r.output.Take(hostlink.PieceCost+1, hostlink.PieceCost+min(len(text), hostlink.MaxPiece))
 		if err != nil {
-			return // the link is gone
+			return // nobody is there to hear it
 		}
 		n -= hostlink.PieceCost
-		r.send(&hostlink.Line{Type: hostlink.Output, Stderr: stream == child.Stderr, Bytes: text[:n]})
+		r.send(&hostlink.Line{Type: hostlink.Output, Stderr: stream == child.Stderr, Bytes: bytes.Clone(text[:n])})
 		text = text[n:]
 	}
 }
@@ -85,11 +85,37 @@ func (r *run) begin(p Process) {
 	go r.feed(p)
 }
 
-// started returns the process of the run, or nil.
-func (r *run) started() Process {
+// fail tells the hub that the run could not be started.
+func (r *run) fail(err error) {
+	l := &hostlink.Line{Type: hostlink.Failed, Reason: err.Error(), Missing: errors.Is(err, fs.ErrNotExist)}
+	if refused, ok := errors.AsType[*child.StartError](err); ok {
+		l.Hint, l.Temporary = refused.Hint, refused.Temporary
+	}
+	r.send(l)
+	close(r.ended)
+}
+
+// isOver reports whether the run has ended or was not started.
+func (r *run) isOver() bool {
+	select {
+	case <-r.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// usage returns the figures of the run for a beat.
+func (r *run) usage() hostlink.Usage {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.process
+	p := r.process
+	r.mu.Unlock()
+	u := hostlink.Usage{Got: r.stream.Got()}
+	if p != nil && !r.isOver() {
+		u.CPUMS, u.RSS = p.Usage()
+		u.Unread = p.Unread()
+	}
+	return u
 }
 
 // obey does what the hub says about the run.
@@ -117,13 +143,23 @@ func (r *run) obey(l *hostlink.Line) {
 	}
 }
 
+// disown kills the run, because no hub knows it. Its output is dropped. It reports whether that is new.
+func (r *run) disown() bool {
+	r.mu.Lock()
+	before := r.alone
+	r.alone = true
+	r.mu.Unlock()
+	r.output.Shut()
+	r.kill()
+	return !before && !r.isOver()
+}
+
 // kill kills the run, also if it has not started yet.
 func (r *run) kill() {
 	r.mu.Lock()
 	r.killed = true
 	p := r.process
 	r.mu.Unlock()
-	r.output.Shut()
 	if p != nil {
 		p.Kill()
 	}

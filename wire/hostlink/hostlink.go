@@ -5,9 +5,12 @@
 // about a run have its id. The input and the output of a run are sent in pieces, and each side sends
 // only as much as the other has room for, so that one run cannot hold up the others.
 //
+// Lines about a run are numbered in each direction, and kept until the other side has them. So a run
+// outlives a link: the next one begins with the lines that the other side lacks.
+//
 // Each side sends a beat every BeatEvery, and gives the link up after Silence without a line. A host
-// ends its agents when its link is gone. The hub does not start an agent anywhere else before that
-// must have happened: see GivenUp.
+// kills its agents when no beat was confirmed for its grace. The hub does not start an agent anywhere
+// else before that must have happened: see GivenUp.
 package hostlink
 
 import (
@@ -23,17 +26,20 @@ const (
 )
 
 // Version changes with incompatible changes of the lines.
-const Version = 1
+const Version = 2
 
 // Times of a link.
 const (
 	BeatEvery = 2 * time.Second
 	Silence   = 3 * BeatEvery
 
-	// GivenUp is how long after the last beat of a host its agents have ended for certain. The host
-	// kills them Silence after it has sent a beat that was not confirmed any more.
-	GivenUp = 2 * Silence
+	// Grace is how long agents live on a host without a hub, unless the hub says otherwise.
+	Grace = 20 * time.Second
 )
+
+// GivenUp returns how long after the last beat of a host its agents have ended for certain. The host
+// kills them when grace has passed since it sent the last beat that was confirmed.
+func GivenUp(grace time.Duration) time.Duration { return grace + Silence }
 
 // Bytes that the other side may not have taken yet, for each run.
 const (
@@ -72,6 +78,8 @@ const (
 type Line struct {
 	Type string `json:"type"`
 	Run  string `json:"run,omitzero"`
+	M    int64  `json:"m,omitzero"`   // the number of a line about a run, from 1
+	Got  int64  `json:"got,omitzero"` // the number of the last line about the run that the sender has
 
 	// hello and welcome
 	Version  int               `json:"version,omitzero"` // of the lines
@@ -80,10 +88,13 @@ type Line struct {
 	Capacity int               `json:"capacity,omitzero"` // how many agents it runs at most; 0: any number
 	Epoch    int64             `json:"epoch,omitzero"`    // of the hub, or the highest one that the host has seen
 	Hub      string            `json:"hub,omitzero"`
+	Instance string            `json:"instance,omitzero"` // of the host: that of its state directory
+	Runs     map[string]int64  `json:"runs,omitzero"`     // those that go on: the number of the last line that the sender has
+	Grace    time.Duration     `json:"grace,omitzero"`
 
 	// beat
 	Number  int64            `json:"number,omitzero"`  // a hub sends that of the last beat that it has read
-	Figures map[string]Usage `json:"figures,omitzero"` // by run
+	Figures map[string]Usage `json:"figures,omitzero"` // by run; a hub sends none
 
 	// start, started, failed
 	Agent        string    `json:"agent,omitzero"`
@@ -118,6 +129,7 @@ type Usage struct {
 	CPUMS  int64 `json:"cpu_ms"`
 	RSS    int64 `json:"rss"`
 	Unread int64 `json:"unread"` // bytes of input that the program has not read
+	Got    int64 `json:"got"`    // as in a line
 }
 
 // A Left is a process that outlived the leader of its run.
