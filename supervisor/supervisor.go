@@ -186,6 +186,10 @@ func (s *Supervisor) begin(ctx context.Context) {
 	if s.options.Upgraded != nil {
 		e.Kind, e.Text = events.OrchestratorUpgraded, fmt.Sprintf("%s goes on with version %s", s.options.Name, s.options.Version)
 	}
+	placements := placements(s.life)
+	for _, p := range placements {
+		e.Figures.Kept = append(e.Figures.Kept, p.agent)
+	}
 	s.life.event(nil, e)
 	s.life.enlist() // after the event, which ends earlier runs: they get no tasks
 	if s.options.Upgraded != nil {
@@ -195,8 +199,11 @@ func (s *Supervisor) begin(ctx context.Context) {
 		return
 	}
 	s.life.giveOut(ctx, s.options.Tasks)
+	for _, p := range placements {
+		expect(s.life, p)
+	}
 	for _, a := range s.life.order {
-		if a.Autostart {
+		if a.Autostart && a.child == nil {
 			s.life.want(a, a.freely)
 		}
 	}
@@ -314,7 +321,8 @@ func (s *Supervisor) Restore(ctx context.Context) error {
 		return err
 	}
 	s.dispatcher.Look(func(state *handlers.State) {
-		s.audience.Recent.Begin(state.Seq())
+		s.life.restored = state.Seq()
+		s.audience.Recent.Begin(s.life.restored)
 		s.life.idle.tally.tasks = state.Open()
 	})
 	return nil

@@ -31,12 +31,17 @@ func newFarm(t *testing.T, file string) *farm {
 	address := freeAddresses(t, 1)[0]
 	file = fmt.Sprintf("http {\n  listen = [%q]\n}\n", address) + file
 	f := &farm{stage: newStage(t, file), file: file, url: "http://" + address}
+	f.begin()
+	return f
+}
+
+// begin starts the hub.
+func (f *farm) begin() {
 	f.up("--json")
-	waitForThat(t, "hub", func() bool {
+	waitForThat(f.t, "hub", func() bool {
 		_, _, code := f.call("status")
 		return code == cli.ExitOK
 	})
-	return f
 }
 
 // host lets a new host join, and waits until it has.
@@ -257,6 +262,60 @@ agent "clock" {
 	require.Equal(t, cli.ExitOK, attic.await(), attic.cried.all())
 }
 
+// settle waits until all that was said to the agents on a host, and by them, is settled: that is looked at between
+// two beats.
+func (f *farm) settle(host string) {
+	for range 2 {
+		before := f.hosts()[host].HeardAt
+		waitForThat(f.t, "a beat", func() bool { return f.hosts()[host].HeardAt != before })
+	}
+}
+
+// Agents on hosts outlive the hub, if it is there again soon. One that waits for an answer gets it from the next.
+func TestHubStartedAnew(t *testing.T) {
+	t.Parallel()
+	f := newFarm(t, `
+agent "asker" {
+  command = ["`+fixture(t, "asker")+`", "Which one?"]
+  restart {
+    policy = "never"
+  }
+  placement {}
+}
+agent "far" {
+  command = ["`+fixture(t, "worker")+`"]
+  placement {}
+}
+`)
+	attic := f.host("attic")
+	f.waitForAgent("far", "attic")
+	var question string
+	waitForThat(t, "a question", func() bool {
+		question = strings.TrimSpace(f.ask("inbox", "-q"))
+		return question != ""
+	})
+	f.settle("attic")
+	far, asker, pids := f.agent("far").Run, f.agent("asker").Run, attic.processes()
+	f.signal(syscall.SIGKILL)
+	<-f.ended
+	f.begin()
+	f.waitForAgent("far", "attic")
+	f.waitForAgent("asker", "attic")
+	require.Equal(t, far, f.agent("far").Run)
+	require.Equal(t, asker, f.agent("asker").Run)
+	require.Equal(t, pids, attic.processes())
+	f.ask("inbox", "answer", question, "this one")
+	waitForThat(t, "the answer", func() bool { return strings.Join(f.lines("asker", control.StreamOut), " ") == "the answer is this one" })
+	waitForThat(t, "its end", func() bool { return f.agent("asker").State == control.StateExited })
+	require.Equal(t, asker, f.agent("asker").Run)
+	id := strings.Fields(f.ask("task", "add", "do it", "-q"))[0]
+	waitForThat(t, "done", func() bool { return strings.Contains(f.ask("task", "show", id), "done") })
+	f.stop()
+	require.Empty(t, attic.processes())
+	attic.signal(syscall.SIGINT)
+	require.Equal(t, cli.ExitOK, attic.await(), attic.cried.all())
+}
+
 // A host joins with its token only, and as the host blocks allow.
 func TestHostRefused(t *testing.T) {
 	t.Parallel()
@@ -285,7 +344,7 @@ agent "far" {
 	f.stop()
 }
 
-// A host joins the hub that comes after the first, and its agents start anew there.
+// A host joins the hub that comes after the first, and its agents go on.
 func TestHostOfHubs(t *testing.T) {
 	t.Parallel()
 	h := newOpenShire(t, `
@@ -307,11 +366,21 @@ agent "far" {
 		return strings.Contains(stdout, `"far"`)
 	}
 	waitForThat(t, "agent on the host", func() bool { return runs(at) })
+	run := h.hubs[at].agent("far").Run
+	id := strings.Fields(h.hubs[at].ask("task", "add", "done before", "-q"))[0]
+	waitForThat(t, "done", func() bool { return strings.Contains(h.hubs[at].ask("task", "show", id), "done") })
+	(&farm{stage: h.hubs[at]}).settle("attic")
+	pids := host.processes()
 	require.Contains(t, h.hubs[at].ask("hosts", "--hubs"), "at work")
 	h.hubs[at].signal(syscall.SIGKILL)
 	<-h.hubs[at].ended
 	next := h.atWork(at, others(at)...)
 	waitForThat(t, "agent on the host, for the next hub", func() bool { return runs(next) })
+	waitForThat(t, "found", func() bool { return h.hubs[next].agent("far").State == control.StateRunning })
+	require.Equal(t, run, h.hubs[next].agent("far").Run)
+	require.Equal(t, pids, host.processes())
+	id = strings.Fields(h.hubs[next].ask("task", "add", "done afterwards", "-q"))[0]
+	waitForThat(t, "done", func() bool { return strings.Contains(h.hubs[next].ask("task", "show", id), "done") })
 	require.Contains(t, h.hubs[next].ask("hosts", "--hubs"), "missing")
 	host.signal(syscall.SIGTERM)
 	require.Equal(t, cli.ExitOK, host.await(), host.cried.all())

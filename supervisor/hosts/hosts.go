@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/hashicorp/go-hclog"
 
 	"orchestrator/wire"
@@ -46,13 +47,19 @@ type Options struct {
 	Confirmed func() bool       // whether this hub is known to be the one at work; nil: it is
 	Changed   func()            // called when a host has come or may take agents again; it must not block
 	Drain     func(host string) // called when a host asks to be drained; it must not block
-	Note      func(kind, host, text string)
-	Log       hclog.Logger
+
+	// Committed returns the number of the last record, calls note, and waits until all that was decided about
+	// by then is recorded and told.
+	Committed func(note func()) int64
+
+	Note func(kind, host, text string)
+	Log  hclog.Logger
 }
 
 // Hosts are the hosts of a team. Its methods may be called concurrently.
 type Hosts struct {
-	options Options
+	options  Options
+	instance string // of this process
 
 	mu     sync.Mutex
 	closed bool
@@ -83,7 +90,7 @@ func New(o Options) *Hosts {
 	if wait := time.Until(o.Settled); wait > 0 {
 		time.AfterFunc(wait, o.Changed)
 	}
-	return &Hosts{options: o, hosts: make(map[string]*host)}
+	return &Hosts{options: o, instance: uuid.NewString(), hosts: make(map[string]*host)}
 }
 
 // Close ends all links.
@@ -266,6 +273,16 @@ func (h *Hosts) View() []control.HostView {
 	return views
 }
 
+// host returns the host with a name. h.mu must be held.
+func (h *Hosts) host(name string) *host {
+	it := h.hosts[name]
+	if it == nil {
+		it = &host{name: name, runs: make(map[string]*run), chosen: make(map[string]string)}
+		h.hosts[name] = it
+	}
+	return it
+}
+
 // hello checks what a host says of itself, and makes it the owner of the session.
 func (h *Hosts) hello(name string, s *session, l *hostlink.Line) (*host, *wire.Error) {
 	h.mu.Lock()
@@ -280,11 +297,7 @@ func (h *Hosts) hello(name string, s *session, l *hostlink.Line) (*host, *wire.E
 	if h.closed {
 		return nil, &wire.Error{Code: wire.CodeConflict, Message: "the team is being stopped"}
 	}
-	it := h.hosts[name]
-	if it == nil {
-		it = &host{name: name, runs: make(map[string]*run), chosen: make(map[string]string)}
-		h.hosts[name] = it
-	}
+	it := h.host(name)
 	if it.link != nil {
 		return nil, &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("another program has joined as %s, from %s", name, it.link.address),

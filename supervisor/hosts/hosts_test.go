@@ -3,6 +3,7 @@ package hosts
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"strings"
@@ -27,7 +28,8 @@ type fakeHost struct {
 	t *testing.T
 	*link.Conn
 	served chan error
-	m      int64 // the number of the last line about a run
+	hub    string // the instance of the hub that it has joined
+	m      int64  // the number of the last line about a run
 }
 
 // say sends a line about run r1.
@@ -37,9 +39,18 @@ func (f *fakeHost) say(l *hostlink.Line) {
 	require.NoError(f.t, f.Send(l))
 }
 
+// order returns an order for a run on attic that is never quiet.
+func order(away func(bool), env ...string) Order {
+	return Order{Host: "attic", Agent: "far", Env: env, Away: away, Quiet: func() (int64, bool, bool) { return 0, false, false }}
+}
+
 func newHosts(confirmed func() bool) (*Hosts, *atomic.Int64) {
 	changed := new(atomic.Int64)
 	return New(Options{
+		Committed: func(note func()) int64 {
+			note()
+			return 5
+		},
 		Hub: "h1", Epoch: 7, Confirmed: confirmed, Changed: func() { changed.Add(1) }, Drain: func(string) {}, Note: func(string, string, string) {},
 		Log: hclog.NewNullLogger(),
 	}), changed
@@ -97,7 +108,7 @@ func TestRun(t *testing.T) {
 	calls, spec := newRecorded()
 	started := make(chan *Process, 1)
 	go func() {
-		p, err := h.Start(Order{Host: "attic", Agent: "far", Env: []string{"A=b"}, Away: func(bool) {}}, spec)
+		p, err := h.Start(order(func(bool) {}, "A=b"), spec)
 		if err == nil {
 			started <- p
 		}
@@ -139,7 +150,7 @@ func TestNoRoom(t *testing.T) {
 	_, spec := newRecorded()
 	started := make(chan *Process, 1)
 	go func() {
-		p, _ := h.Start(Order{Host: "attic", Agent: "far", Away: func(bool) {}}, spec)
+		p, _ := h.Start(order(func(bool) {}), spec)
 		started <- p
 	}()
 	f.read(hostlink.Start)
@@ -161,10 +172,10 @@ func TestNoRoom(t *testing.T) {
 
 // runsOn starts run r1 on a host that has joined.
 func runsOn(h *Hosts, f *fakeHost, spec child.Spec, away func(bool)) *Process {
-	f.read(hostlink.Welcome)
+	f.hub = f.read(hostlink.Welcome).Instance
 	started := make(chan *Process, 1)
 	go func() {
-		p, _ := h.Start(Order{Host: "attic", Agent: "far", Away: away}, spec)
+		p, _ := h.Start(order(away), spec)
 		started <- p
 	}()
 	f.read(hostlink.Start)
@@ -181,7 +192,7 @@ func TestLost(t *testing.T) {
 		"for good":         {after: hostlink.GivenUp(hostlink.Grace)},
 		"started anew":     {hello: &hostlink.Line{Instance: "i1"}},
 		"another machine":  {hello: &hostlink.Line{Instance: "i2"}, after: hostlink.GivenUp(hostlink.Grace)},
-		"another with run": {hello: &hostlink.Line{Instance: "i2", Runs: map[string]int64{"r1": 1}}, after: hostlink.GivenUp(hostlink.Grace)},
+		"another with run": {hello: &hostlink.Line{Instance: "i2", Runs: map[string]hostlink.Going{"r1": {Got: 1}}}, after: hostlink.GivenUp(hostlink.Grace)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -238,8 +249,8 @@ func TestBack(t *testing.T) {
 		p.Signal(syscall.SIGUSR1)
 		<-time.After(hostlink.Grace)
 
-		f = joins(t, h, "attic", hostlink.Line{Instance: "i1", Runs: map[string]int64{"r1": 1}}) // it has not read what was heard
-		require.Equal(t, map[string]int64{"r1": m}, f.read(hostlink.Welcome).Runs)
+		f = joins(t, h, "attic", hostlink.Line{Instance: "i1", Hub: f.hub, Runs: map[string]hostlink.Going{"r1": {Got: 1}}}) // it has not read what was heard
+		require.Equal(t, map[string]hostlink.Going{"r1": {Got: m}}, f.read(hostlink.Welcome).Runs)
 		f.read(hostlink.Heard)
 		require.Equal(t, "meanwhile\n", string(f.read(hostlink.Input).Bytes))
 		f.read(hostlink.Signal)
@@ -260,6 +271,94 @@ func TestBack(t *testing.T) {
 	})
 }
 
+// A run of an earlier hub goes on if its host still has it and this hub knows all about it. Otherwise it is killed,
+// or given up.
+func TestExpect(t *testing.T) {
+	sound := hostlink.Going{Got: 17, Seq: 3, Mail: 2}
+	for name, test := range map[string]struct {
+		hello *hostlink.Line
+		unfit bool // it is killed
+		calls string
+		after time.Duration
+	}{
+		"goes on":     {hello: &hostlink.Line{Runs: map[string]hostlink.Going{"r1": sound}}, calls: "found 2, output later\n, exit 0, ended"},
+		"says unfit":  {hello: &hostlink.Line{Runs: map[string]hostlink.Going{"r1": {Seq: 3, Unfit: true}}}, unfit: true, calls: "unfit, exit 0, ended"},
+		"not sound":   {hello: &hostlink.Line{Runs: map[string]hostlink.Going{"r1": {Seq: 2}}}, unfit: true, calls: "unfit, exit 0, ended"},
+		"has ended":   {hello: &hostlink.Line{}, calls: "killed by SIGKILL, ended"},
+		"never comes": {calls: "killed by SIGKILL, ended", after: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				h, _ := newHosts(nil)
+				h.options.Settled = began.Add(time.Minute)
+				calls, spec := newRecorded()
+				o := order(func(bool) {})
+				o.Sound = func(seq int64, _ bool) bool { return seq == 3 }
+				o.Found = func(mail int64, unfit bool) {
+					if unfit {
+						calls.add("unfit")
+					} else {
+						calls.add(fmt.Sprintf("found %d", mail))
+					}
+				}
+				p := h.Expect(o, spec)
+				require.Equal(t, []string{"far"}, h.View()[0].Agents)
+				if test.hello != nil {
+					f := joins(t, h, "attic", *test.hello)
+					_, goesOn := f.read(hostlink.Welcome).Runs["r1"]
+					require.Equal(t, len(test.hello.Runs) > 0, goesOn)
+					if goesOn {
+						f.read(hostlink.Start)
+						if test.unfit {
+							f.read(hostlink.Kill)
+						}
+						f.say(&hostlink.Line{Type: hostlink.Output, Bytes: []byte("later\n")})
+						f.read(hostlink.Heard)
+						f.say(&hostlink.Line{Type: hostlink.Started, PID: 4})
+						synctest.Wait()
+						require.Equal(t, 4, p.PID())
+						f.say(&hostlink.Line{Type: hostlink.Exited})
+						f.say(&hostlink.Line{Type: hostlink.Ended})
+					}
+					defer func() {
+						_ = f.Close()
+						<-f.served
+						<-time.After(time.Minute)
+					}()
+				}
+				<-calls.ended
+				require.Equal(t, test.calls, strings.Join(calls.calls, ", "))
+				require.Equal(t, test.after, time.Since(began))
+			})
+		})
+	}
+}
+
+// A hub tells the host what is settled of a run that is quiet.
+func TestSettle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHosts(nil)
+		f := joins(t, h, "attic", hostlink.Line{})
+		f.read(hostlink.Welcome)
+		var quiet atomic.Bool
+		o := order(func(bool) {})
+		o.Quiet = func() (int64, bool, bool) { return 9, true, quiet.Load() }
+		_, spec := newRecorded()
+		go func() { _, _ = h.Start(o, spec) }()
+		f.read(hostlink.Start)
+		f.say(&hostlink.Line{Type: hostlink.Started, PID: 1})
+		f.say(&hostlink.Line{Type: hostlink.Output, Bytes: []byte("x\n")})
+		f.read(hostlink.Heard)
+		<-time.After(2 * settleEvery)
+		quiet.Store(true)
+		require.Equal(t, map[string]hostlink.Going{"r1": {Got: 2, Seq: 5, Mail: 9, Waits: true}}, f.read(hostlink.Settled).Runs)
+		require.NoError(t, f.Close())
+		<-f.served
+		<-time.After(time.Minute)
+	})
+}
+
 // A start that a host has not heard of is sent again.
 func TestStartAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -269,7 +368,7 @@ func TestStartAgain(t *testing.T) {
 		_, spec := newRecorded()
 		started := make(chan *Process, 1)
 		go func() {
-			p, _ := h.Start(Order{Host: "attic", Agent: "far", Away: func(bool) {}}, spec)
+			p, _ := h.Start(order(func(bool) {}), spec)
 			started <- p
 		}()
 		f.read(hostlink.Start)
@@ -342,7 +441,7 @@ func TestLinkEnds(t *testing.T) {
 	f.read(hostlink.Welcome)
 	_, spec := newRecorded()
 	spec.Output = func(child.Stream, []byte) { select {} } // a hub that does not get on
-	go func() { _, _ = h.Start(Order{Host: "attic", Agent: "far", Away: func(bool) {}}, spec) }()
+	go func() { _, _ = h.Start(order(func(bool) {}), spec) }()
 	f.read(hostlink.Start)
 	f.say(&hostlink.Line{Type: hostlink.Started, PID: 1})
 	for range 2 * hostlink.OutputRoom / hostlink.MaxPiece {

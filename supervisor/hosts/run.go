@@ -23,6 +23,16 @@ type Order struct {
 	Env          []string // the variables of this run
 	Conversation string
 	Away         func(yes bool) // called when its host cannot be reached, and when it can again; it must not block
+
+	// Quiet returns the last mail that the run has got, whether it waits for an answer, and whether it has got all
+	// that was said to it.
+	Quiet func() (mail int64, waits, ok bool)
+	// Sound reports whether this hub can go on with a run that Expect has begun, of which all is
+	// settled up to a record, and which waits for an answer or not.
+	Sound func(seq int64, waits bool) bool
+	// Found is called when a run that Expect has begun was found. It goes on after its last mail, unless it is unfit:
+	// then it is killed. It must not block.
+	Found func(mail int64, unfit bool)
 }
 
 // A run is the run of an agent on a host, as a process. The callbacks of its spec are called by one
@@ -35,6 +45,8 @@ type run struct {
 	link     *session // nil while its host cannot be reached
 	lastLink *session
 	instance string // of the host
+	expected bool   // of an earlier hub, and not found yet
+	muted    bool   // its output is dropped
 	spec     child.Spec
 	stream   *link.Stream
 	input    *link.Room
@@ -44,6 +56,8 @@ type run struct {
 	mu      sync.Mutex
 	queue   []*hostlink.Line
 	waiting int           // the cost of the output in queue
+	handled int64         // the number of the last line that was handled or is in queue
+	calling bool          // lines that were in queue are being dealt with
 	more    chan struct{} // holds a value if queue may have grown
 	began   time.Time
 	pid     int
@@ -61,10 +75,7 @@ var errTooMuch = errors.New("the host has sent more output than there was room f
 // Start starts a run on a host. The callbacks of the spec are those of the run; the host knows the rest
 // by its own file.
 func (h *Hosts) Start(o Order, spec child.Spec) (*Process, error) {
-	r := &run{
-		hosts: h, order: o, spec: spec, stream: link.NewStream(spec.Run), input: link.NewRoom(hostlink.InputRoom),
-		answer: make(chan *hostlink.Line, 1), more: make(chan struct{}, 1),
-	}
+	r := newRun(h, o, spec)
 	h.mu.Lock()
 	it := h.hosts[o.Host]
 	if it != nil {
@@ -78,7 +89,7 @@ func (h *Hosts) Start(o Order, spec child.Spec) (*Process, error) {
 	it.runs[spec.Run] = r
 	_ = r.stream.Resume(it.link.conn, 0) // nothing was sent
 	h.mu.Unlock()
-	r.stream.Send(&hostlink.Line{Type: hostlink.Start, Agent: o.Agent, Env: o.Env, Conversation: o.Conversation, Epoch: h.options.Epoch})
+	r.start()
 	l := <-r.answer
 	if l.Type != hostlink.Started {
 		r.leave()
@@ -88,9 +99,36 @@ func (h *Hosts) Start(o Order, spec child.Spec) (*Process, error) {
 		}
 		return nil, &child.StartError{Reason: "on " + o.Host + ": " + l.Reason, Hint: l.Hint, Temporary: l.Temporary, Err: err}
 	}
-	r.began, r.pid = time.Now(), l.PID
+	r.began = time.Now()
 	go r.deal()
 	return &Process{r}, nil
+}
+
+func newRun(h *Hosts, o Order, spec child.Spec) *run {
+	return &run{
+		hosts: h, order: o, spec: spec, stream: link.NewStream(spec.Run), input: link.NewRoom(hostlink.InputRoom),
+		answer: make(chan *hostlink.Line, 1), more: make(chan struct{}, 1),
+	}
+}
+
+func (r *run) start() {
+	o := &r.order
+	r.stream.Send(&hostlink.Line{Type: hostlink.Start, Agent: o.Agent, Env: o.Env, Conversation: o.Conversation, Epoch: r.hosts.options.Epoch})
+}
+
+// Expect returns a run of an earlier hub that may go on. It is lost if its host does not say so until the runs of
+// that hub have ended for certain.
+func (h *Hosts) Expect(o Order, spec child.Spec) *Process {
+	r := newRun(h, o, spec)
+	r.expected, r.began = true, time.Now()
+	h.mu.Lock()
+	r.host = h.host(o.Host)
+	r.host.runs[spec.Run] = r
+	h.mu.Unlock()
+	r.start()
+	go r.deal()
+	time.AfterFunc(time.Until(h.options.Settled), func() { h.expire(r, nil) })
+	return &Process{r}
 }
 
 // leave forgets a run that has ended.
@@ -106,8 +144,16 @@ func (r *run) handle(l *hostlink.Line) error {
 	if fresh, err := r.stream.Receive(l); !fresh {
 		return err
 	}
+	defer func() {
+		r.mu.Lock()
+		r.handled = l.M
+		r.mu.Unlock()
+	}()
 	switch l.Type {
 	case hostlink.Started, hostlink.Failed:
+		r.mu.Lock()
+		r.pid = l.PID // the answer of a run that was expected is not waited for
+		r.mu.Unlock()
 		select {
 		case r.answer <- l:
 		default:
@@ -118,10 +164,7 @@ func (r *run) handle(l *hostlink.Line) error {
 			r.input.Shut()
 			return nil
 		}
-		if l.N < 0 || r.input.Left()+l.N > hostlink.InputRoom {
-			return errors.New("the host has taken more input than it was sent")
-		}
-		r.input.Free(l.N)
+		r.input.Free(max(0, min(l.N, hostlink.InputRoom-r.input.Left()))) // it may be what an earlier hub has sent
 	case hostlink.Output, hostlink.Stopped, hostlink.Exited, hostlink.Ended:
 		return r.enqueue(l)
 	}
@@ -136,7 +179,7 @@ func (r *run) enqueue(l *hostlink.Line) error {
 	case r.over, r.exited && l.Type == hostlink.Exited:
 		return nil
 	case l.Type == hostlink.Output:
-		if r.waiting += len(l.Bytes) + hostlink.PieceCost; r.waiting > hostlink.OutputRoom+hostlink.MaxPiece {
+		if r.waiting += len(l.Bytes) + hostlink.PieceCost; r.waiting > hostlink.OutputRoom+2*hostlink.MaxPiece {
 			return errTooMuch
 		}
 	case l.Type == hostlink.Exited:
@@ -171,15 +214,17 @@ func (r *run) deal() {
 	for range r.more {
 		r.mu.Lock()
 		lines := r.queue
-		r.queue = nil
+		r.queue, r.calling = nil, true
 		r.mu.Unlock()
 		for _, l := range lines {
 			if r.call(l) {
-				r.input.Shut()
 				r.leave()
 				return
 			}
 		}
+		r.mu.Lock()
+		r.calling = false
+		r.mu.Unlock()
 	}
 }
 
@@ -191,7 +236,9 @@ func (r *run) call(l *hostlink.Line) (last bool) {
 		if l.Stderr {
 			stream = child.Stderr
 		}
-		r.spec.Output(stream, l.Bytes)
+		if !r.isMuted() {
+			r.spec.Output(stream, l.Bytes)
+		}
 		cost := len(l.Bytes) + hostlink.PieceCost
 		r.mu.Lock()
 		r.waiting -= cost
@@ -204,10 +251,24 @@ func (r *run) call(l *hostlink.Line) (last bool) {
 	case hostlink.Exited:
 		r.spec.Exited(child.Exit{At: time.Now(), Code: l.Code, Signal: syscall.Signal(l.Signal)})
 	case hostlink.Ended:
+		r.input.Shut()
 		r.spec.Ended(child.Ending{LeftOver: processes(l.LeftOver), Survivors: processes(l.Survivors), Unverified: l.Unverified, HeldOpen: l.HeldOpen})
 		return true
 	}
 	return false
+}
+
+// dealtAll returns the number of the last line that was dealt with, and whether no line waits.
+func (r *run) dealtAll() (n int64, all bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.handled, len(r.queue) == 0 && !r.calling
+}
+
+func (r *run) isMuted() bool {
+	r.hosts.mu.Lock()
+	defer r.hosts.mu.Unlock()
+	return r.muted
 }
 
 func processes(left []hostlink.Left) (all []child.Process) {
@@ -227,7 +288,11 @@ func (p *Process) Host() string { return p.run.order.Host }
 func (p *Process) Lost() bool { return p.run.lost.Load() }
 
 // PID returns the process id, which is one of the host.
-func (p *Process) PID() int { return p.run.pid }
+func (p *Process) PID() int {
+	p.run.mu.Lock()
+	defer p.run.mu.Unlock()
+	return p.run.pid
+}
 
 // StartedAt returns when the hub learned that it was started.
 func (p *Process) StartedAt() time.Time { return p.run.began }

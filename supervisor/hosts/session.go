@@ -3,6 +3,7 @@ package hosts
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"time"
 
 	"orchestrator/supervisor/hosts/link"
@@ -47,19 +48,74 @@ func (h *Hosts) Serve(name, address string, conn *link.Conn) error {
 	h.options.Changed()
 	resumed := make(chan error, 1)
 	go func() { resumed <- s.resume(runs, first) }() // lines are read meanwhile, because the host does the same
+	over := make(chan struct{})
+	go s.settle(over) // it may have to wait for the record, and then outlives the link
 	err = s.listen()
 	_ = conn.Close()
+	close(over)
 	return cmp.Or(<-resumed, err)
+}
+
+// settleEvery is how often a hub looks what is settled.
+const settleEvery = time.Second
+
+// settle tells the host what is settled of its runs, until over is closed.
+func (s *session) settle(over <-chan struct{}) {
+	ticker := time.NewTicker(settleEvery)
+	defer ticker.Stop()
+	told := make(map[string]hostlink.Going)
+	for {
+		select {
+		case <-over:
+			return
+		case <-ticker.C:
+		}
+		if marks := s.settled(); len(marks) > 0 && !maps.Equal(marks, told) {
+			if s.conn.Send(&hostlink.Line{Type: hostlink.Settled, Runs: marks}) != nil {
+				return
+			}
+			told = marks
+		}
+	}
+}
+
+// settled returns the runs of which all is settled. The number of the last record is read before those of the lines,
+// so that a line that has led to a record counts as settled, or the record is later.
+func (s *session) settled() map[string]hostlink.Going {
+	var runs []*run
+	var dealt []int64
+	seq := s.hosts.options.Committed(func() {
+		s.hosts.mu.Lock()
+		defer s.hosts.mu.Unlock()
+		for _, r := range s.host.runs {
+			if n, all := r.dealtAll(); all && r.link == s && !r.muted {
+				runs, dealt = append(runs, r), append(dealt, n)
+			}
+		}
+	})
+	marks := make(map[string]hostlink.Going)
+	for i, r := range runs {
+		if mail, waits, ok := r.order.Quiet(); ok && r.input.Left() == hostlink.InputRoom {
+			marks[r.spec.Run] = hostlink.Going{Got: dealt[i], Seq: seq, Mail: mail, Waits: waits}
+		}
+	}
+	return marks
 }
 
 // resume goes on with runs.
 func (s *session) resume(runs []*run, hello *hostlink.Line) (err error) {
 	for _, r := range runs {
-		if err = r.stream.Resume(s.conn, hello.Runs[r.spec.Run]); err != nil {
+		got := int64(0)
+		if hello.Hub == s.hosts.instance {
+			got = hello.Runs[r.spec.Run].Got
+		}
+		if err = r.stream.Resume(s.conn, got); err != nil {
 			_ = s.conn.Close()
 			return err
 		}
-		r.order.Away(false)
+		if !r.isMuted() {
+			r.order.Away(false)
+		}
 	}
 	return nil
 }
@@ -80,28 +136,59 @@ func (h *Hosts) endLink(name, instance string) {
 
 // welcome tells a host which of its runs go on, and returns them.
 func (h *Hosts) welcome(s *session, hello *hostlink.Line) (resumed []*run, err error) {
+	unfit := h.unfitRuns(s, hello)
 	w := &hostlink.Line{
-		Type: hostlink.Welcome, Version: hostlink.Version, Epoch: h.options.Epoch, Hub: h.options.Hub, Grace: s.host.grace, Runs: map[string]int64{},
+		Type: hostlink.Welcome, Version: hostlink.Version, Instance: h.instance, Epoch: h.options.Epoch, Hub: h.options.Hub, Grace: s.host.grace,
+		Runs: map[string]hostlink.Going{},
 	}
 	h.mu.Lock()
-	var gone []*run
+	var gone, found []*run
 	for id, r := range s.host.runs {
 		_, there := hello.Runs[id]
 		got := r.stream.Got()
 		switch {
-		case r.instance != s.host.instance: // another machine had the name, and may still run it
-		case there, got == 0:
-			w.Runs[id], r.link, r.lastLink = got, s, s
-			resumed = append(resumed, r)
-		default: // the host was started anew, after all of it had ended
+		case r.instance != s.host.instance && !r.expected: // another machine had the name, and may still run it
+			continue
+		case !there && (got > 0 || r.expected): // it has ended, or the host was started anew
 			gone = append(gone, r)
+			continue
+		case r.expected:
+			r.expected, r.muted, r.instance = false, unfit[r], s.host.instance
+			found = append(found, r)
 		}
+		w.Runs[id], r.link, r.lastLink = hostlink.Going{Got: got}, s, s
+		resumed = append(resumed, r)
 	}
 	h.mu.Unlock()
 	for _, r := range gone {
 		r.giveUp()
 	}
+	for _, r := range found {
+		r.order.Found(hello.Runs[r.spec.Run].Mail, unfit[r])
+		if unfit[r] {
+			r.stream.Send(&hostlink.Line{Type: hostlink.Kill})
+		}
+	}
 	return resumed, s.conn.Send(w)
+}
+
+// unfitRuns returns the expected runs of a host with which this hub cannot go on.
+func (h *Hosts) unfitRuns(s *session, hello *hostlink.Line) map[*run]bool {
+	h.mu.Lock()
+	var runs []*run
+	for _, r := range s.host.runs {
+		if r.expected {
+			runs = append(runs, r)
+		}
+	}
+	h.mu.Unlock()
+	unfit := make(map[*run]bool)
+	for _, r := range runs {
+		if g, there := hello.Runs[r.spec.Run]; there && (g.Unfit || !r.order.Sound(g.Seq, g.Waits)) {
+			unfit[r] = true
+		}
+	}
+	return unfit
 }
 
 // examine returns why a first line begins no link.
@@ -199,12 +286,12 @@ func (s *session) beat(l *hostlink.Line) error {
 	h.mu.Lock()
 	s.host.heard = time.Now()
 	var err error
-	answer := &hostlink.Line{Type: hostlink.Beat, Number: l.Number, Epoch: h.options.Epoch, Runs: map[string]int64{}}
+	answer := &hostlink.Line{Type: hostlink.Beat, Number: l.Number, Epoch: h.options.Epoch, Runs: map[string]hostlink.Going{}}
 	for id, u := range l.Figures {
 		if r := s.host.runs[id]; r != nil && r.link == s {
 			r.usage.Store(&u)
 			err = cmp.Or(err, r.stream.Confirm(u.Got))
-			answer.Runs[id] = r.stream.Got()
+			answer.Runs[id] = hostlink.Going{Got: r.stream.Got()}
 		}
 	}
 	h.mu.Unlock()

@@ -24,6 +24,8 @@ type run struct {
 	killed  bool    // it is to be killed when it has started
 	alone   bool    // no hub knows it any more
 	input   [][]byte
+	within  bool // the last input ends within a line
+	settled hostlink.Going
 	close   bool          // stdin ends behind the input
 	more    chan struct{} // holds a value if there may be more input
 }
@@ -38,11 +40,11 @@ func (r *run) spec() child.Spec {
 		Run:    r.id,
 		Output: r.pass,
 		Exited: func(exit child.Exit) {
-			r.send(&hostlink.Line{Type: hostlink.Exited, Code: exit.Code, Signal: int(exit.Signal)})
+			r.stream.SendLasting(&hostlink.Line{Type: hostlink.Exited, Code: exit.Code, Signal: int(exit.Signal)})
 		},
 		Stopped: func(yes bool) { r.send(&hostlink.Line{Type: hostlink.Stopped, Yes: yes}) },
 		Ended: func(e child.Ending) {
-			r.send(&hostlink.Line{
+			r.stream.SendLasting(&hostlink.Line{
 				Type: hostlink.Ended, LeftOver: left(e.LeftOver), Survivors: left(e.Survivors), Unverified: e.Unverified, HeldOpen: e.HeldOpen,
 			})
 			close(r.ended)
@@ -67,8 +69,12 @@ func (r *run) pass(stream child.Stream, text []byte) {
 			return // nobody is there to hear it
 		}
 		n -= hostlink.PieceCost
-		r.send(&hostlink.Line{Type: hostlink.Output, Stderr: stream == child.Stderr, Bytes: bytes.Clone(text[:n])})
-		text = text[n:]
+		l := &hostlink.Line{Type: hostlink.Output, Stderr: stream == child.Stderr, Bytes: bytes.Clone(text[:n])}
+		if text = text[n:]; l.Stderr {
+			r.send(l)
+		} else {
+			r.stream.SendLasting(l)
+		}
 	}
 }
 
@@ -85,6 +91,16 @@ func (r *run) begin(p Process) {
 	go r.feed(p)
 }
 
+// again tells another hub that the run was started.
+func (r *run) again() {
+	r.mu.Lock()
+	p := r.process
+	r.mu.Unlock()
+	if p != nil { // else begin tells it
+		go r.send(&hostlink.Line{Type: hostlink.Started, PID: p.PID()})
+	}
+}
+
 // fail tells the hub that the run could not be started.
 func (r *run) fail(err error) {
 	l := &hostlink.Line{Type: hostlink.Failed, Reason: err.Error(), Missing: errors.Is(err, fs.ErrNotExist)}
@@ -94,6 +110,27 @@ func (r *run) fail(err error) {
 	r.send(l)
 	close(r.ended)
 }
+
+// going returns what hubs need to know to go on with the run.
+func (r *run) going() hostlink.Going {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	g := r.settled
+	g.Got = r.stream.Got()
+	g.Unfit = g.Seq == 0 || r.within || r.killed || r.close || !r.stream.Fit()
+	return g
+}
+
+// settle notes what is settled.
+func (r *run) settle(g hostlink.Going) error {
+	r.mu.Lock()
+	r.settled = g
+	r.mu.Unlock()
+	return r.stream.Settle(g.Got)
+}
+
+// restart lets another hub go on with the run.
+func (r *run) restart() { r.output.Set(hostlink.OutputRoom - r.stream.Restart()) }
 
 // isOver reports whether the run has ended or was not started.
 func (r *run) isOver() bool {
@@ -125,6 +162,7 @@ func (r *run) obey(l *hostlink.Line) {
 	switch l.Type {
 	case hostlink.Input:
 		r.input = append(r.input, l.Bytes)
+		r.within = !bytes.HasSuffix(l.Bytes, []byte("\n"))
 	case hostlink.Close:
 		r.close = true
 	}

@@ -43,7 +43,9 @@ type Options struct {
 
 	// Launch starts the run that a line orders. The spec has its id and its callbacks.
 	Launch func(ctx context.Context, order *hostlink.Line, spec child.Spec) (Process, error)
-	Log    hclog.Logger
+	// Renew tells what another hub has ordered for a run that is there.
+	Renew func(order *hostlink.Line)
+	Log   hclog.Logger
 }
 
 // A RefusedError reports that the hub refuses the host.
@@ -64,6 +66,7 @@ type Host struct {
 	sent      map[int64]time.Time // beats that are not confirmed
 	confirmed time.Time           // when the last confirmed beat was sent
 	grace     time.Duration
+	hub       string // the instance of the last hub
 	draining  bool
 	all       sync.WaitGroup // the runs, and watch
 	closed    chan struct{}
@@ -121,6 +124,12 @@ func (h *Host) Serve(ctx context.Context, conn *link.Conn, drain <-chan struct{}
 	var others sync.WaitGroup
 	others.Go(func() { h.beats(over, drain) })
 	runs := h.present() // those of earlier links
+	if l.Instance != h.hub {
+		h.hub = l.Instance
+		for _, r := range runs {
+			r.restart()
+		}
+	}
 	others.Go(func() { h.resume(conn, l, runs) })
 	err = h.listen(conn)
 	close(over)
@@ -136,12 +145,12 @@ func (h *Host) Serve(ctx context.Context, conn *link.Conn, drain <-chan struct{}
 // greet says hello and returns the welcome of the hub.
 func (h *Host) greet(conn *link.Conn) (*hostlink.Line, error) {
 	hello := &hostlink.Line{
-		Type: hostlink.Hello, Version: hostlink.Version, Program: h.Program, Instance: h.Instance, Labels: h.Labels, Capacity: h.Capacity,
-		Epoch: h.Epoch, Runs: make(map[string]int64),
+		Type: hostlink.Hello, Version: hostlink.Version, Program: h.Program, Instance: h.Instance, Hub: h.hub, Labels: h.Labels, Capacity: h.Capacity,
+		Epoch: h.Epoch, Runs: make(map[string]hostlink.Going),
 	}
 	h.mu.Lock()
 	for id, r := range h.runs {
-		hello.Runs[id] = r.stream.Got()
+		hello.Runs[id] = r.going()
 	}
 	h.mu.Unlock()
 	if err := conn.Send(hello); err != nil {
@@ -179,7 +188,7 @@ func (h *Host) resume(conn *link.Conn, welcome *hostlink.Line, runs []*run) {
 		return !known
 	})
 	for _, r := range runs {
-		if err := r.stream.Resume(conn, welcome.Runs[r.id]); err != nil {
+		if err := r.stream.Resume(conn, welcome.Runs[r.id].Got); err != nil {
 			h.Log.Error("the hub has lost what it had", "error", err)
 			_ = conn.Close()
 		}
@@ -261,13 +270,25 @@ func (h *Host) confirm(l *hostlink.Line) error {
 		}
 	}
 	for id, r := range h.runs {
-		got, known := l.Runs[id]
+		g, known := l.Runs[id]
 		if !known && r.isOver() {
 			delete(h.runs, id) // the hub has done with it
 			continue
 		}
-		if err := r.stream.Confirm(got); known && err != nil {
+		if err := r.stream.Confirm(g.Got); known && err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// settle notes what is settled of the runs.
+func (h *Host) settle(l *hostlink.Line) error {
+	for _, r := range h.present() {
+		if g, ok := l.Runs[r.id]; ok {
+			if err := r.settle(g); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -280,9 +301,12 @@ func (h *Host) listen(conn *link.Conn) error {
 		if err != nil {
 			return err
 		}
-		if l.Type == hostlink.Beat {
+		switch l.Type {
+		case hostlink.Beat:
 			err = h.confirm(l)
-		} else {
+		case hostlink.Settled:
+			err = h.settle(l)
+		default:
 			err = h.obey(conn, l)
 		}
 		if err != nil {
@@ -295,7 +319,8 @@ func (h *Host) listen(conn *link.Conn) error {
 func (h *Host) obey(conn *link.Conn, l *hostlink.Line) error {
 	h.mu.Lock()
 	r := h.runs[l.Run]
-	if r == nil && l.Type == hostlink.Start && l.Run != "" {
+	isNew := r == nil
+	if isNew && l.Type == hostlink.Start && l.Run != "" {
 		r = newRun(l.Run)
 		h.runs[l.Run] = r
 		_ = r.stream.Resume(conn, 0) // before it has something to send
@@ -306,7 +331,10 @@ func (h *Host) obey(conn *link.Conn, l *hostlink.Line) error {
 		return nil // it has ended
 	}
 	fresh, err := r.stream.Receive(l)
-	if fresh {
+	if fresh && l.Type == hostlink.Start && !isNew {
+		h.Renew(l)
+		r.again()
+	} else if fresh {
 		r.obey(l)
 	}
 	return err

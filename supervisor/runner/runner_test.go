@@ -68,15 +68,18 @@ type served struct {
 	processes chan *fakeProcess
 	drain     chan struct{}
 	over      chan error
-	beats     bool // it confirms beats
+	renewed   chan *hostlink.Line
+	beats     bool   // it confirms beats
+	hub       string // the instance of the hub
 	m         map[string]int64
 }
 
 // serve starts a host that has joined.
 func serve(t *testing.T) *served {
-	s := &served{t: t, processes: make(chan *fakeProcess, 10), drain: make(chan struct{}), over: make(chan error, 1), beats: true, m: map[string]int64{}}
+	s := &served{t: t, processes: make(chan *fakeProcess, 10), drain: make(chan struct{}), over: make(chan error, 1), beats: true, m: map[string]int64{}, renewed: make(chan *hostlink.Line, 10)}
 	s.host = New(t.Context(), Options{
 		Epoch: 3, Seen: func(int64) error { return nil }, Log: hclog.NewNullLogger(),
+		Renew: func(order *hostlink.Line) { s.renewed <- order },
 		Launch: func(_ context.Context, order *hostlink.Line, spec child.Spec) (Process, error) {
 			if order.Agent == "missing" {
 				return nil, &child.StartError{Reason: "it is not there", Err: fs.ErrNotExist}
@@ -91,7 +94,7 @@ func serve(t *testing.T) *served {
 }
 
 // join lets the host join the hub, which has these lines of runs. It returns those that the host says it has.
-func (s *served) join(runs map[string]int64) map[string]int64 {
+func (s *served) join(runs map[string]hostlink.Going) map[string]hostlink.Going {
 	here, there := net.Pipe()
 	s.Conn = link.New(there, bufio.NewReader(there))
 	go func() {
@@ -100,7 +103,7 @@ func (s *served) join(runs map[string]int64) map[string]int64 {
 	l, err := s.Read()
 	require.NoError(s.t, err)
 	require.Equal(s.t, hostlink.Hello, l.Type)
-	require.NoError(s.t, s.Send(&hostlink.Line{Type: hostlink.Welcome, Epoch: 3, Runs: runs}))
+	require.NoError(s.t, s.Send(&hostlink.Line{Type: hostlink.Welcome, Epoch: 3, Instance: s.hub, Runs: runs}))
 	return l.Runs
 }
 
@@ -238,7 +241,7 @@ func TestNextLink(t *testing.T) {
 		require.Error(t, <-s.over)
 		p.spec.Output(child.Stdout, []byte("meanwhile\n"))
 		<-time.After(hostlink.Grace - time.Second)
-		require.Equal(t, map[string]int64{"r1": 1, "r2": 1}, s.join(map[string]int64{"r1": 1}))
+		require.Len(t, s.join(map[string]hostlink.Going{"r1": {Got: 1}}), 2)
 		<-other.ended
 		require.Equal(t, "meanwhile\n", string(s.read().Bytes))
 		s.say("r1", &hostlink.Line{Type: hostlink.Input, Bytes: []byte("abc")})
@@ -253,6 +256,47 @@ func TestNextLink(t *testing.T) {
 		require.NoError(t, s.Close())
 		<-s.over
 		require.Empty(t, s.join(nil), "it has done with them")
+		require.NoError(t, s.Close())
+		<-s.over
+		s.host.Close()
+	})
+}
+
+// Another hub goes on with a run: what is not settled is said again, from the beginning of a line.
+func TestOtherHub(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t)
+		p := s.start("r1")
+		go p.spec.Output(child.Stdout, []byte("one\ntw"))
+		s.read()
+		go func() {
+			_ = s.Send(&hostlink.Line{Type: hostlink.Settled, Runs: map[string]hostlink.Going{"r1": {Got: 2, Seq: 40, Mail: 7}}})
+		}()
+		s.say("r1", &hostlink.Line{Type: hostlink.Input, Bytes: []byte("abc\n")})
+		require.Equal(t, 4, s.read().N)
+		go p.spec.Output(child.Stdout, []byte("o\nthree\n"))
+		s.read()
+		go p.spec.Output(child.Stderr, []byte("cry\n"))
+		s.read()
+		s.say("r1", &hostlink.Line{Type: hostlink.Heard, Got: 5})
+		synctest.Wait()
+		require.NoError(t, s.Close())
+		<-s.over
+
+		s.hub, s.m = "h2", map[string]int64{}
+		require.Equal(t, hostlink.Going{Got: 3, Seq: 40, Mail: 7}, s.join(map[string]hostlink.Going{"r1": {}})["r1"])
+		s.say("r1", &hostlink.Line{Type: hostlink.Start, Agent: "far", Env: []string{"A=b"}})
+		require.Equal(t, "tw", string(s.read().Bytes))
+		require.Equal(t, "o\nthree\n", string(s.read().Bytes))
+		require.Equal(t, 42, s.read().PID)
+		require.Equal(t, []string{"A=b"}, (<-s.renewed).Env)
+		s.say("r1", &hostlink.Line{Type: hostlink.Input, Bytes: []byte("half")})
+		require.Equal(t, 4, s.read().N)
+		require.NoError(t, s.Close())
+		<-s.over
+		s.hub = "h3"
+		require.True(t, s.join(nil)["r1"].Unfit, "another hub would write its lines behind the half one")
+		<-p.ended
 		require.NoError(t, s.Close())
 		<-s.over
 		s.host.Close()

@@ -8,6 +8,12 @@
 // Lines about a run are numbered in each direction, and kept until the other side has them. So a run
 // outlives a link: the next one begins with the lines that the other side lacks.
 //
+// A run can also outlive its hub. For that, a hub says now and then what is settled: all that the run has
+// said up to a line was decided about and recorded, and all that was said to the run by a record has
+// arrived. Another hub begins the numbers of the run anew with a start line, and the host repeats its
+// output since then. That is only right if the record has nothing about the run since then. Otherwise
+// the run is killed, and the agent starts anew.
+//
 // Each side sends a beat every BeatEvery, and gives the link up after Silence without a line. A host
 // kills its agents when no beat was confirmed for its grace. The hub does not start an agent anywhere
 // else before that must have happened: see GivenUp.
@@ -72,6 +78,7 @@ const (
 	Exited  = "exited"  // host: the leader is dead
 	Ended   = "ended"   // host: the tree is empty; the last line of a run
 	Drain   = "drain"   // host: it is to be left: no more agents, and those there are to be stopped
+	Settled = "settled" // hub: what is settled of the runs
 )
 
 // A Line is one line in either direction. Its type says which of the fields there are.
@@ -88,9 +95,9 @@ type Line struct {
 	Capacity int               `json:"capacity,omitzero"` // how many agents it runs at most; 0: any number
 	Epoch    int64             `json:"epoch,omitzero"`    // of the hub, or the highest one that the host has seen
 	Hub      string            `json:"hub,omitzero"`
-	Instance string            `json:"instance,omitzero"` // of the host: that of its state directory
-	Runs     map[string]int64  `json:"runs,omitzero"`     // those that go on: the number of the last line that the sender has
+	Instance string            `json:"instance,omitzero"` // of the host: that of its state directory; of the hub: that of its process
 	Grace    time.Duration     `json:"grace,omitzero"`
+	Runs     map[string]Going  `json:"runs,omitzero"` // those that go on; also in the beat of a hub, and in settled
 
 	// beat
 	Number  int64            `json:"number,omitzero"`  // a hub sends that of the last beat that it has read
@@ -122,6 +129,17 @@ type Line struct {
 	HeldOpen   bool   `json:"held_open,omitzero"`
 
 	Error *wire.Error `json:"error,omitzero"` // of refused
+}
+
+// A Going is a run that goes on.
+type Going struct {
+	Got int64 `json:"got,omitzero"` // the last line of the other side; in settled: the last one that is settled
+
+	// hello and settled
+	Seq   int64 `json:"seq,omitzero"`   // the record up to which all that was said to the run has arrived
+	Mail  int64 `json:"mail,omitzero"`  // the last message that has arrived
+	Waits bool  `json:"waits,omitzero"` // it waits for an answer
+	Unfit bool  `json:"unfit,omitzero"` // no other hub can go on with it
 }
 
 // Usage is what a run has used.

@@ -17,11 +17,12 @@ import (
 // openHosts prepares for hosts to join.
 func (t *Instance) openHosts(ctx context.Context, c *config.Config) *hosts.Hosts {
 	o := hosts.Options{
-		Hub:     c.Orchestrator.Name,
-		Changed: func() { t.Super.HostsChanged() },
-		Drain:   func(host string) { _, _ = t.drainHost(context.Background(), control.DrainRequest{Host: host}) },
-		Note:    func(kind, host, text string) { t.Super.NoteHost(kind, host, text) },
-		Log:     t.log,
+		Hub:       c.Orchestrator.Name,
+		Changed:   func() { t.Super.HostsChanged() },
+		Drain:     func(host string) { _, _ = t.drainHost(context.Background(), control.DrainRequest{Host: host}) },
+		Committed: func(note func()) int64 { return t.Super.Committed(note) },
+		Note:      func(kind, host, text string) { t.Super.NoteHost(kind, host, text) },
+		Log:       t.log,
 	}
 	if t.shared != nil {
 		o.Hub, o.Epoch = c.Store.Node, t.shared.epoch

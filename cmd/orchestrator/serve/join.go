@@ -85,12 +85,12 @@ type hostProgram struct {
 	host   *runner.Host
 	hub    atomic.Pointer[string] // the URL of the hub that it has joined last
 	tokens sync.Map               // of the runs here, by run
-	told   string                 // why the last attempt to join has failed
+	told   map[string]string      // why the last attempt to join has failed, by URL
 }
 
 // joinHubs runs a host.
 func joinHubs(a *cli.App, f joinFlags, args []string) error {
-	h := &hostProgram{Instance: NewTeam(), app: a, flags: f}
+	h := &hostProgram{Instance: NewTeam(), app: a, flags: f, told: make(map[string]string)}
 	if err := h.read(args); err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (h *hostProgram) serve(dir, instance string) error {
 		Seen: func(epoch int64) error {
 			return os.WriteFile(filepath.Join(dir, "epoch"), strconv.AppendInt(nil, epoch, 10), 0o600)
 		},
-		Launch: h.launch,
+		Launch: h.launch, Renew: h.renew,
 	})
 	defer h.host.Close()
 	drain := make(chan struct{})
@@ -274,10 +274,11 @@ func (h *hostProgram) final(u *url.URL, err error) error {
 
 // say tells why a hub could not be joined, unless that was told last.
 func (h *hostProgram) say(u *url.URL, err error) {
-	if text := fmt.Sprintf("Cannot join %s: %v", u, err); err != nil && text != h.told {
-		h.told = text
-		h.app.Note("%s", text)
+	if err == nil || h.told[u.Host] == err.Error() {
+		return
 	}
+	h.told[u.Host] = err.Error()
+	h.app.Note("Cannot join %s: %v", u, err)
 }
 
 // join joins a hub and runs agents for it until the link ends. It reports whether it had joined.
@@ -293,7 +294,8 @@ func (h *hostProgram) join(ctx context.Context, u *url.URL, drain <-chan struct{
 	}
 	at := u.String()
 	err = h.host.Serve(ctx, link.New(conn, in), drain, func(l *hostlink.Line) {
-		joined, h.told = true, ""
+		joined = true
+		clear(h.told)
 		h.hub.Store(&at)
 		h.app.Note("Joined %s at %s.", l.Hub, at)
 	})
@@ -330,13 +332,8 @@ func (h *hostProgram) launch(ctx context.Context, order *hostlink.Line, spec chi
 	if user != nil {
 		uid = user.UID
 	}
-	env := slices.DeleteFunc(slices.Clone(order.Env), func(entry string) bool {
-		token, ok := strings.CutPrefix(entry, api.EnvToken+"=")
-		if ok {
-			h.tokens.Store(spec.Run, token)
-		}
-		return strings.HasPrefix(entry, api.EnvURL+"=")
-	})
+	h.renew(order)
+	env := slices.DeleteFunc(slices.Clone(order.Env), func(entry string) bool { return strings.HasPrefix(entry, api.EnvURL+"=") })
 	ways, shut, err := h.runs.Open(order.Agent, spec.Run, uid)
 	if err != nil {
 		h.log.Warn("an agent has no socket of its own", "agent", order.Agent, "error", err)
@@ -359,6 +356,15 @@ func (h *hostProgram) launch(ctx context.Context, order *hostlink.Line, spec chi
 		return nil, err
 	}
 	return p, nil
+}
+
+// renew takes the token of a run that the hub has ordered.
+func (h *hostProgram) renew(order *hostlink.Line) {
+	for _, entry := range order.Env {
+		if token, ok := strings.CutPrefix(entry, api.EnvToken+"="); ok {
+			h.tokens.Store(order.Run, token)
+		}
+	}
 }
 
 // instanceOf returns the name of a state directory, which it makes once. A hub takes programs with the same

@@ -108,6 +108,9 @@ func (r *Room) change(do func()) {
 // Free gives n bytes back.
 func (r *Room) Free(n int) { r.change(func() { r.left += n }) }
 
+// Set sets how many bytes there are.
+func (r *Room) Set(n int) { r.change(func() { r.left = n }) }
+
 // Shut ends the room: Take fails with os.ErrClosed.
 func (r *Room) Shut() { r.change(func() { r.shut = true }) }
 

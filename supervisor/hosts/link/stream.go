@@ -1,7 +1,9 @@
 package link
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"sync"
 
 	"orchestrator/wire/hostlink"
@@ -15,10 +17,63 @@ type Stream struct {
 	sending sync.Mutex // held while lines are sent, which keeps their order
 	conn    *Conn      // nil: there is no link
 
-	mu   sync.Mutex // guards what follows
-	kept []*hostlink.Line
-	last int64 // the number of the last line of this side
-	got  int64 // the number of the last line of the other side
+	mu     sync.Mutex // guards what follows
+	kept   []*hostlink.Line
+	last   int64 // the number of the last line of this side
+	got    int64 // the number of the last line of the other side
+	lasted lasting
+}
+
+// A lasting is the lines that another hub needs: the output, and the end of the run. They are kept until they are
+// settled, or until there are too many of them.
+type lasting struct {
+	lines   []*hostlink.Line
+	cost    int
+	dropped int64 // the number of the last one that was dropped before it was settled; 0: none
+}
+
+// maxLasting is the most that is kept of output that the hub has, but that is not settled.
+const maxLasting = hostlink.OutputRoom / 2
+
+// cost returns what a line takes of the room for output.
+func cost(l *hostlink.Line) int { return len(l.Bytes) + hostlink.PieceCost }
+
+func (k *lasting) add(l *hostlink.Line) {
+	k.lines = append(k.lines, l)
+	if k.cost += cost(l); k.cost > maxLasting {
+		k.dropped = l.M
+		k.lines, k.cost = nil, 0
+	}
+}
+
+// settle removes the lines up to a number. An unfinished line of stdout at the end stays.
+func (k *lasting) settle(n int64) {
+	if n >= k.dropped {
+		k.dropped = 0
+	}
+	end := 0
+	for end < len(k.lines) && k.lines[end].M <= n {
+		end++
+	}
+	var rest []*hostlink.Line
+	for i := end - 1; i >= 0; i-- {
+		l := k.lines[i]
+		if l.Type != hostlink.Output || l.Stderr {
+			continue
+		}
+		at := bytes.LastIndexByte(l.Bytes, '\n')
+		if part := l.Bytes[at+1:]; len(part) > 0 {
+			rest = append(rest, &hostlink.Line{Type: l.Type, Run: l.Run, M: l.M, Bytes: part})
+		}
+		if at >= 0 {
+			break
+		}
+	}
+	slices.Reverse(rest)
+	k.lines, k.cost = append(rest, k.lines[end:]...), 0
+	for _, l := range k.lines {
+		k.cost += cost(l)
+	}
 }
 
 // NewStream returns the stream of a run without a link.
@@ -29,9 +84,7 @@ func (s *Stream) Send(l *hostlink.Line) {
 	s.sending.Lock()
 	defer s.sending.Unlock()
 	s.mu.Lock()
-	s.last++
-	l.Run, l.M = s.run, s.last
-	s.kept = append(s.kept, l)
+	s.number(l)
 	s.mu.Unlock()
 	s.pass(l)
 }
@@ -45,6 +98,84 @@ func (s *Stream) pass(l *hostlink.Line) {
 	if s.conn.Send(l) != nil {
 		s.conn = nil
 	}
+}
+
+// SendLasting sends a line that another hub will need, unless it is settled before.
+func (s *Stream) SendLasting(l *hostlink.Line) {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	s.mu.Lock()
+	s.number(l)
+	s.lasted.add(l)
+	s.mu.Unlock()
+	s.pass(l)
+}
+
+// number numbers and keeps a line. s.mu must be held.
+func (s *Stream) number(l *hostlink.Line) {
+	s.last++
+	l.Run, l.M = s.run, s.last
+	s.kept = append(s.kept, l)
+}
+
+// Settle notes that the lines up to a number are settled.
+func (s *Stream) Settle(n int64) error {
+	if err := s.Confirm(n); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lasted.settle(n)
+	return nil
+}
+
+// Fit reports whether another hub can be sent all that it needs, and has room for it.
+func (s *Stream) Fit() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	took := 0
+	for _, l := range s.unsettled() {
+		took += cost(l)
+	}
+	return s.lasted.dropped == 0 && took <= hostlink.OutputRoom
+}
+
+// unsettled returns the lines that another hub needs, and those that the present one does not have. s.mu must be
+// held.
+func (s *Stream) unsettled() (all []*hostlink.Line) {
+	confirmed := s.last - int64(len(s.kept))
+	for _, l := range s.lasted.lines {
+		if l.M <= confirmed {
+			all = append(all, l)
+		}
+	}
+	for _, l := range s.kept {
+		if l.Type != hostlink.Taken && l.Type != hostlink.Started { // which answer the present one
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// Restart begins the numbers anew, for another hub: with the lines that are not settled, and those that the hub
+// before did not have. It returns what they take of the room for output.
+func (s *Stream) Restart() (took int) {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	again := s.unsettled()
+	s.kept, s.last, s.got, s.conn = nil, 0, 0, nil
+	s.lasted = lasting{}
+	for _, l := range again {
+		copied := *l
+		s.number(&copied)
+		if copied.Type == hostlink.Output {
+			took += cost(&copied)
+		}
+		s.lasted.add(&copied)
+	}
+	return took
 }
 
 // Receive notes a line of the other side, and reports whether it is new.
