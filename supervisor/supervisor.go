@@ -33,6 +33,7 @@ type Options struct {
 	Log      hclog.Logger
 	Shutdown time.Duration   // one budget for the whole ordered stop
 	Record   dispatch.Record // where facts are stored; nil: nowhere
+	Warm     *dispatch.Warm  // follows Record; nil: Restore reads it
 	Keep     dispatch.Retention
 	ReadOnly bool         // Record is read-only: only Look can be called
 	Sound    func() error // returns why new records would be lost, such as a deleted file; nil: not checked
@@ -113,7 +114,7 @@ func New(o Options, agents []Agent) *Supervisor {
 func (s *Supervisor) newDispatcher() *dispatch.Dispatcher {
 	alarm := &alarm{log: s.options.Log}
 	o := dispatch.Options{
-		Record: s.options.Record, ReadOnly: s.options.ReadOnly, Rules: s.options.Rules, Protocol: s.options.Protocol,
+		Record: s.options.Record, Warm: s.options.Warm, ReadOnly: s.options.ReadOnly, Rules: s.options.Rules, Protocol: s.options.Protocol,
 		Log: s.options.Log, Alarm: alarm.raise, Watch: s.options.Watch, Done: s.done,
 		Show: s.audience.Publish, Closed: s.life.sessionClosed, Broke: s.recordBroke, Spoke: s.audience.NoteMessage, Sound: s.options.Sound,
 	}
