@@ -41,7 +41,7 @@ type Options struct {
 
 	// Followed is called when the log was followed to its end; may be nil.
 	Followed func(ctx context.Context) error
-	Logger hclog.Logger
+	Logger   hclog.Logger
 }
 
 // Intervals. A hub that hangs, or is cut off, is given up after silence.
