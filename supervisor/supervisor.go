@@ -226,6 +226,9 @@ func (s *Supervisor) Keeping() int64 { return s.dispatcher.Keeping() }
 func (s *Supervisor) end(untend func()) error {
 	s.awaitMakers()
 	untend()
+	if s.options.Hosts != nil {
+		s.options.Hosts.Close()
+	}
 	s.life.stopping.summary(s.life)
 	s.dispatcher.Close()
 	for _, a := range s.life.order {

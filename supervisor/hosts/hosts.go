@@ -61,6 +61,9 @@ type Hosts struct {
 	options  Options
 	instance string // of this process
 
+	noting sync.RWMutex // held while something is noted, and by Close
+	silent bool         // nothing is noted any more
+
 	mu     sync.Mutex
 	closed bool
 	rules  []Rule
@@ -93,8 +96,11 @@ func New(o Options) *Hosts {
 	return &Hosts{options: o, instance: uuid.NewString(), hosts: make(map[string]*host)}
 }
 
-// Close ends all links.
+// Close ends all links. Nothing is noted afterwards.
 func (h *Hosts) Close() {
+	h.noting.Lock()
+	h.silent = true
+	h.noting.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true
@@ -102,6 +108,14 @@ func (h *Hosts) Close() {
 		if it.link != nil {
 			_ = it.link.conn.Close()
 		}
+	}
+}
+
+func (h *Hosts) note(kind, host, text string) {
+	h.noting.RLock()
+	defer h.noting.RUnlock()
+	if !h.silent {
+		h.options.Note(kind, host, text)
 	}
 }
 

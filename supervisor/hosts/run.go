@@ -52,6 +52,7 @@ type run struct {
 	input    *link.Room
 	usage    atomic.Pointer[hostlink.Usage]
 	answer   chan *hostlink.Line // what became of the start
+	unsaid   int                 // the cost of output that was dealt with, which the host was not told; used by deal
 
 	mu      sync.Mutex
 	queue   []*hostlink.Line
@@ -243,7 +244,10 @@ func (r *run) call(l *hostlink.Line) (last bool) {
 		r.mu.Lock()
 		r.waiting -= cost
 		r.mu.Unlock()
-		r.stream.Send(&hostlink.Line{Type: hostlink.Heard, N: cost})
+		if r.unsaid += cost; r.unsaid >= hostlink.HeardEvery {
+			r.stream.Send(&hostlink.Line{Type: hostlink.Heard, N: r.unsaid})
+			r.unsaid = 0
+		}
 	case hostlink.Stopped:
 		if r.spec.Stopped != nil {
 			r.spec.Stopped(l.Yes)

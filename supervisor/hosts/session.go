@@ -44,7 +44,7 @@ func (h *Hosts) Serve(name, address string, conn *link.Conn) error {
 	if err != nil {
 		return err
 	}
-	h.options.Note(events.HostJoined, name, "joined from "+address)
+	h.note(events.HostJoined, name, "joined from "+address)
 	h.options.Changed()
 	resumed := make(chan error, 1)
 	go func() { resumed <- s.resume(runs, first) }() // lines are read meanwhile, because the host does the same
@@ -230,7 +230,7 @@ func (h *Hosts) lost(s *session) {
 	if len(away) > 0 {
 		text += fmt.Sprintf("; its agents (%d) are given up if it is not back in %s", len(away), wait)
 	}
-	h.options.Note(events.HostLost, it.name, text)
+	h.note(events.HostLost, it.name, text)
 	for _, r := range away {
 		r.stream.Pause(s.conn)
 		r.order.Away(true)

@@ -53,6 +53,9 @@ const (
 	OutputRoom = 1 << 20
 	MaxPiece   = 64 << 10
 
+	// HeardEvery is how many bytes of output a hub deals with before it says so.
+	HeardEvery = OutputRoom / 8
+
 	// PieceCost is what a piece of output costs besides its bytes, so that the number of pieces is
 	// limited too.
 	PieceCost = 64

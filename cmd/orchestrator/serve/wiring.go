@@ -184,9 +184,6 @@ func (t *Instance) Release() {
 	for _, l := range t.remote {
 		_ = l.Close()
 	}
-	if t.hosts != nil {
-		t.hosts.Close()
-	}
 	if t.watch != nil { // before the event log, which it may read
 		t.watch.Close()
 	}
