@@ -65,15 +65,15 @@ func (sr *startRequest) makeElsewhere(l *lifecycle, a *agent) (Process, error) {
 	o := hosts.Order{
 		Host: sr.host, Agent: sr.spec.Name, Block: sr.spec.Block, Env: env, Conversation: sr.conversation,
 		Away:  func(yes bool) { l.post(func() { away(l, a, sr.run, sr.host, yes) }) },
-		Found: func(mail int64, unfit bool) { l.post(func() { found(l, a, sr, mail, unfit) }) },
+		Found: func(mail int64, unfit string) { l.post(func() { found(l, a, sr, mail, unfit) }) },
 		Quiet: func() (mail int64, waits, ok bool) {
 			if sr.channel == nil {
 				return 0, false, true
 			}
 			return sr.channel.Quiet()
 		},
-		Sound: func(seq int64, waits bool) bool {
-			return isSound(l.dispatcher, l.options.Record, l.restored, sr, seq, waits)
+		Unsound: func(seq int64, waits bool) string {
+			return unsound(l.dispatcher, l.options.Record, l.restored, sr, seq, waits)
 		},
 	}
 	if sr.goesOn {
@@ -139,11 +139,11 @@ func expect(l *lifecycle, p placed) {
 }
 
 // found handles a run that its host still has.
-func found(l *lifecycle, a *agent, sr *startRequest, mail int64, unfit bool) {
+func found(l *lifecycle, a *agent, sr *startRequest, mail int64, unfit string) {
 	switch {
 	case a.run != sr.run || a.child == nil:
-	case unfit:
-		l.event(a, wire.Event{Kind: events.AgentStalled, Text: "is killed: the hub before may have told it something, or heard something, that is not known here"})
+	case unfit != "":
+		l.event(a, wire.Event{Kind: events.AgentStalled, Text: "cannot go on for this hub, and is killed: " + unfit})
 	default:
 		if sr.channel != nil && !a.NoStdin {
 			sr.channel.BringMail(mail)
@@ -158,33 +158,29 @@ var untold = map[string]bool{
 	events.AgentStalled: true, events.AgentRecovered: true, events.OrchestratorStarted: true, events.OrchestratorIdle: true,
 }
 
-// isSound reports whether this hub can go on with a run of an agent: the record of its earlier life has nothing
-// after seq that the run may have to be told, or that came of what the run has said. If that is not certain,
-// isSound returns false. It may be called on any goroutine.
-func isSound(d *dispatch.Dispatcher, record dispatch.Record, restored int64, sr *startRequest, seq int64, waits bool) bool {
+// unsound returns why this hub cannot go on with a run of an agent, or "" if it can: the record of its earlier life
+// has nothing after seq that the run may have to be told, or that came of what the run has said. It may be
+// called on any goroutine.
+func unsound(d *dispatch.Dispatcher, record dispatch.Record, restored int64, sr *startRequest, seq int64, waits bool) (why string) {
 	agent, spelled := handlers.Actor{Kind: handlers.Agent, Name: sr.spec.Name}.String(), []byte(strconv.Quote(sr.spec.Name))
 	for r, err := range record.Records(context.Background(), seq) {
 		switch {
 		case err != nil:
-			return false
+			return "the record cannot be read: " + err.Error()
 		case r.Seq > restored:
-			return true
-		case untold[r.Kind]:
+			return ""
+		case untold[r.Kind], r.IsMail() && r.From != agent: // mail is brought after the last one that has arrived
 			continue
-		case r.From == agent:
-			return false
-		case r.IsMail(): // it is brought after the last one that has arrived
-			continue
-		case waits, len(sr.session) > 0, r.To == agent, bytes.Contains(r.Payload, spelled):
-			return false
 		}
-		given := false
-		d.Look(func(state *handlers.State) { given = r.Correlation != "" && state.Given(sr.spec.Name, r.Correlation) })
-		if given {
-			return false
+		related := waits || len(sr.session) > 0 || r.From == agent || r.To == agent || bytes.Contains(r.Payload, spelled)
+		if !related && r.Correlation != "" {
+			d.Look(func(state *handlers.State) { related = state.Given(sr.spec.Name, r.Correlation) })
+		}
+		if related {
+			return fmt.Sprintf("nobody knows whether it has heard of record %d (%s), or has said it", r.Seq, r.Kind)
 		}
 	}
-	return true
+	return ""
 }
 
 // Committed is that of package dispatch.

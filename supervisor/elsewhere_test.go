@@ -13,7 +13,7 @@ import (
 )
 
 // A hub goes on with a run only if the record has nothing that the run may have to be told, or has caused.
-func TestIsSound(t *testing.T) {
+func TestUnsound(t *testing.T) {
 	far := &startRequest{spec: Agent{Name: "far"}}
 	for name, test := range map[string]struct {
 		record wire.Record
@@ -45,7 +45,7 @@ func TestIsSound(t *testing.T) {
 				sr.session = []string{"ORC_SESSION=s"}
 			}
 			d := dispatch.New(dispatch.Options{Log: hclog.NewNullLogger(), Record: log})
-			require.Equal(t, test.sound, isSound(d, log, 2, &sr, 1, test.waits), "the first record is settled, the last one is of this hub")
+			require.Equal(t, test.sound, unsound(d, log, 2, &sr, 1, test.waits) == "", "the first record is settled, the last one is of this hub")
 		})
 	}
 }

@@ -296,9 +296,14 @@ func TestExpect(t *testing.T) {
 				h.options.Settled = began.Add(time.Minute)
 				calls, spec := newRecorded()
 				o := order(func(bool) {})
-				o.Sound = func(seq int64, _ bool) bool { return seq == 3 }
-				o.Found = func(mail int64, unfit bool) {
-					if unfit {
+				o.Unsound = func(seq int64, _ bool) string {
+					if seq == 3 {
+						return ""
+					}
+					return "there is more"
+				}
+				o.Found = func(mail int64, unfit string) {
+					if unfit != "" {
 						calls.add("unfit")
 					} else {
 						calls.add(fmt.Sprintf("found %d", mail))

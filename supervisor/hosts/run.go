@@ -27,12 +27,12 @@ type Order struct {
 	// Quiet returns the last mail that the run has got, whether it waits for an answer, and whether it has got all
 	// that was said to it.
 	Quiet func() (mail int64, waits, ok bool)
-	// Sound reports whether this hub can go on with a run that Expect has begun, of which all is
-	// settled up to a record, and which waits for an answer or not.
-	Sound func(seq int64, waits bool) bool
+	// Unsound returns why this hub cannot go on with a run that Expect has begun, of which all is settled up to a
+	// record, and which waits for an answer or not. It returns "" if the hub can.
+	Unsound func(seq int64, waits bool) string
 	// Found is called when a run that Expect has begun was found. It goes on after its last mail, unless it is unfit:
 	// then it is killed. It must not block.
-	Found func(mail int64, unfit bool)
+	Found func(mail int64, unfit string)
 }
 
 // A run is the run of an agent on a host, as a process. The callbacks of its spec are called by one

@@ -2,7 +2,9 @@ package hosts
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"time"
 
@@ -23,7 +25,7 @@ type session struct {
 
 // Serve serves the link of the host with a name until it ends, and returns why. The runs there go on without it
 // for a while, and the next link goes on with them.
-func (h *Hosts) Serve(name, address string, conn *link.Conn) error {
+func (h *Hosts) Serve(name, address string, conn *link.Conn) (err error) {
 	defer conn.Close()
 	first, err := conn.Read()
 	if err != nil {
@@ -39,7 +41,7 @@ func (h *Hosts) Serve(name, address string, conn *link.Conn) error {
 	if refusal != nil {
 		return conn.Send(&hostlink.Line{Type: hostlink.Refused, Error: refusal})
 	}
-	defer h.lost(s)
+	defer func() { h.lost(s, err) }()
 	runs, err := h.welcome(s, first)
 	if err != nil {
 		return err
@@ -153,7 +155,7 @@ func (h *Hosts) welcome(s *session, hello *hostlink.Line) (resumed []*run, err e
 			gone = append(gone, r)
 			continue
 		case r.expected:
-			r.expected, r.muted, r.instance = false, unfit[r], s.host.instance
+			r.expected, r.muted, r.instance = false, unfit[r] != "", s.host.instance
 			found = append(found, r)
 		}
 		w.Runs[id], r.link, r.lastLink = hostlink.Going{Got: got}, s, s
@@ -165,15 +167,15 @@ func (h *Hosts) welcome(s *session, hello *hostlink.Line) (resumed []*run, err e
 	}
 	for _, r := range found {
 		r.order.Found(hello.Runs[r.spec.Run].Mail, unfit[r])
-		if unfit[r] {
+		if unfit[r] != "" {
 			r.stream.Send(&hostlink.Line{Type: hostlink.Kill})
 		}
 	}
 	return resumed, s.conn.Send(w)
 }
 
-// unfitRuns returns the expected runs of a host with which this hub cannot go on.
-func (h *Hosts) unfitRuns(s *session, hello *hostlink.Line) map[*run]bool {
+// unfitRuns returns why this hub cannot go on with some of the expected runs of a host.
+func (h *Hosts) unfitRuns(s *session, hello *hostlink.Line) map[*run]string {
 	h.mu.Lock()
 	var runs []*run
 	for _, r := range s.host.runs {
@@ -182,10 +184,15 @@ func (h *Hosts) unfitRuns(s *session, hello *hostlink.Line) map[*run]bool {
 		}
 	}
 	h.mu.Unlock()
-	unfit := make(map[*run]bool)
+	unfit := make(map[*run]string)
 	for _, r := range runs {
-		if g, there := hello.Runs[r.spec.Run]; there && (g.Unfit || !r.order.Sound(g.Seq, g.Waits)) {
-			unfit[r] = true
+		g, there := hello.Runs[r.spec.Run]
+		switch {
+		case !there:
+		case g.Unfit:
+			unfit[r] = "the hub before has not confirmed what it has said, or has sent it half a line"
+		default:
+			unfit[r] = r.order.Unsound(g.Seq, g.Waits)
 		}
 	}
 	return unfit
@@ -211,7 +218,7 @@ func (h *Hosts) examine(l *hostlink.Line) *wire.Error {
 
 // lost handles the end of a link. The runs are given up when the host has killed them for certain, unless it is
 // back before.
-func (h *Hosts) lost(s *session) {
+func (h *Hosts) lost(s *session, why error) {
 	_ = s.conn.Close()
 	h.mu.Lock()
 	it := s.host
@@ -227,6 +234,9 @@ func (h *Hosts) lost(s *session) {
 	}
 	h.mu.Unlock()
 	text := "its link is gone"
+	if !errors.Is(why, io.EOF) {
+		text += fmt.Sprintf(" (%v)", why)
+	}
 	if len(away) > 0 {
 		text += fmt.Sprintf("; its agents (%d) are given up if it is not back in %s", len(away), wait)
 	}

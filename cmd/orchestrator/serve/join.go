@@ -300,7 +300,7 @@ func (h *hostProgram) join(ctx context.Context, u *url.URL, drain <-chan struct{
 		h.app.Note("Joined %s at %s.", l.Hub, at)
 	})
 	if joined {
-		h.app.Note("The link to %s is gone.", at)
+		h.app.Note("The link to %s is gone: %v", at, err)
 	}
 	return joined, err
 }
