@@ -67,6 +67,11 @@ func (sr *startRequest) makeElsewhere(l *lifecycle, a *agent) (Process, error) {
 		Away:  func(yes bool) { l.post(func() { away(l, a, sr.run, sr.host, yes) }) },
 		Found: func(mail int64, unfit string) { l.post(func() { found(l, a, sr, mail, unfit) }) },
 		Quiet: func() (mail int64, waits, ok bool) {
+			select {
+			case <-sr.told:
+			default:
+				return 0, false, false // it is not known to have started
+			}
 			if sr.channel == nil {
 				return 0, false, true
 			}

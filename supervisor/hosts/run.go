@@ -82,9 +82,9 @@ func (h *Hosts) Start(o Order, spec child.Spec) (*Process, error) {
 	if it != nil {
 		delete(it.chosen, o.Agent)
 	}
-	if it == nil || it.link == nil {
+	if it == nil || it.link == nil || it.draining {
 		h.mu.Unlock()
-		return nil, &child.StartError{Reason: o.Host + " is not connected any more", Temporary: true, Err: fs.ErrClosed}
+		return nil, &child.StartError{Reason: o.Host + " is not connected any more, or is being drained", Temporary: true, Err: fs.ErrClosed}
 	}
 	r.host, r.link, r.lastLink, r.instance = it, it.link, it.link, it.instance
 	it.runs[spec.Run] = r

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"time"
 
 	"orchestrator/supervisor/hosts/link"
@@ -33,7 +34,7 @@ func (h *Hosts) Serve(name, address string, conn *link.Conn) (err error) {
 	}
 	s := &session{hosts: h, conn: conn, address: address, over: make(chan struct{})}
 	defer close(s.over)
-	refusal := h.examine(first)
+	refusal := h.examine(name, first)
 	if refusal == nil {
 		h.endLink(name, first.Instance)
 		s.host, refusal = h.hello(name, s, first)
@@ -198,9 +199,17 @@ func (h *Hosts) unfitRuns(s *session, hello *hostlink.Line) map[*run]string {
 	return unfit
 }
 
+// names are the names that a host may have.
+var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
 // examine returns why a first line begins no link.
-func (h *Hosts) examine(l *hostlink.Line) *wire.Error {
+func (h *Hosts) examine(name string, l *hostlink.Line) *wire.Error {
 	switch {
+	case !names.MatchString(name):
+		return &wire.Error{
+			Code: wire.CodeInvalid, Message: fmt.Sprintf("%.80q is no name of a host: it has letters, digits and . _ -", name),
+			Hint: "Issue a token for another name: orchestrator token issue --actor HO:NAME",
+		}
 	case l.Type != hostlink.Hello:
 		return &wire.Error{Code: wire.CodeInvalid, Message: fmt.Sprintf("the first line of a link is hello, not %.20q", l.Type)}
 	case l.Version != hostlink.Version:
