@@ -1,0 +1,92 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// natsServers checks a store that servers of NATS keep, which do not belong to the hubs. Any machine may
+// be a hub.
+func natsServers(r *reader, b *hcl.Block, set map[string]hcl.Range) {
+	s := &r.config.Store
+	needs := []string{"url", "monitor", "credentials"}
+	if s.Certificate != "" {
+		needs = needs[:2] // the servers may know the hub by it
+	}
+	shares(r, b, set, needs, []string{"peers"}, "the servers of url keep the record.")
+	for name, other := range map[string]string{"certificate": "key", "key": "certificate"} {
+		if at, ok := set[name]; ok && set[other] == (hcl.Range{}) {
+			r.report(at, Problem{Code: "config/half-certificate", Summary: "Half a certificate", Detail: fmt.Sprintf("%s needs %s.", name, other)})
+		}
+	}
+	name, _ := os.Hostname()
+	s.Node = cmp.Or(r.options.Node, name, "hub")
+}
+
+// natsURL reads the URLs of servers of NATS, in a block. The scheme and the user of the first are those of
+// all. A problem shows its line, so one with a password is reported at the block.
+func natsURL(into *Store, block hcl.Range, v value, text string) {
+	scheme, rest, _ := strings.Cut(text, "://")
+	var servers []string
+	secret, remote, bad := false, false, scheme != "nats" && scheme != "tls"
+	for i, one := range strings.Split(rest, ",") {
+		u, err := url.Parse(scheme + "://" + strings.TrimPrefix(strings.TrimSpace(one), scheme+"://"))
+		if err != nil || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
+			bad = true
+			continue
+		}
+		if _, has := u.User.Password(); has {
+			secret = true
+		}
+		if i == 0 {
+			into.User = u.User.Username()
+		}
+		port := cmp.Or(u.Port(), "4222")
+		remote = remote || !isLoopback(u.Hostname())
+		servers = append(servers, scheme+"://"+net.JoinHostPort(u.Hostname(), port))
+	}
+	switch {
+	case secret || strings.Count(text, "@") > 1:
+		reportPassword(v.r, block)
+	case bad:
+		v.reject("bad-url", "Bad URL", "url is those of servers of NATS, such as \"tls://hub@n1:4222,n2:4222,n3:4222\".", "")
+	case remote && scheme != "tls":
+		v.reject("server-without-tls", "Server without TLS",
+			"A server is on another machine: what hubs send it must not be read on the way.",
+			"Write tls:// instead of nats://, and give ca if the certificate authority is your own.")
+	default:
+		into.URL, into.Servers = text, servers
+	}
+}
+
+// monitors reads the URLs of the monitors of servers of NATS.
+func monitors(into *[]string) func(value) {
+	return func(v value) {
+		items, ok := v.items("a list of URLs")
+		if !ok {
+			return
+		}
+		*into = nil
+		for _, item := range items {
+			text, ok := item.asText()
+			if !ok {
+				continue
+			}
+			u, err := url.Parse(text)
+			if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+				item.reject("bad-url", "Bad URL", fmt.Sprintf("A monitor is the URL of http_port or https_port of a server, such as \"http://n1:8222\", not %s.", item.quoted()), "")
+				continue
+			}
+			*into = append(*into, text)
+		}
+		if len(items) == 0 {
+			v.reject("empty", "Empty value", "monitor must not be empty.", "")
+		}
+	}
+}
