@@ -27,5 +27,6 @@
 // # Elections
 //
 // The servers elect a new leader when they have not heard from it for 4 to 9 seconds. There is no
-// option for that, so shortenElections sets the server's variables.
+// option for that, so shortenElections sets the server's variables. A hub at work asks the leader to be
+// on another machine than itself, so the loss of the hub's machine needs no election.
 package jetstream

@@ -29,6 +29,7 @@ type Engine struct {
 	log    string // the name of the team
 	logger hclog.Logger
 	keeper keeper
+	node   string        // the server in this process; "": there is none
 	copies int           // how many servers have the stream, if there are so many
 	again  time.Duration // a seat that seems to be vacant is asked again for so long
 	conn   *nats.Conn
@@ -39,6 +40,7 @@ type Engine struct {
 	silent atomic.Bool // the leader of the stream has not answered the last question
 	once   sync.Once
 	closed chan struct{}
+	mover  sync.WaitGroup // of stayAway
 }
 
 var _ eventlog.Engine = (*Engine)(nil)
@@ -327,7 +329,14 @@ func (e *Engine) Serve(who []byte) (end func(), err error) {
 	if err != nil {
 		return nil, e.unknown("to answer as the hub at work", err)
 	}
-	return func() { _ = s.Unsubscribe() }, e.conn.FlushTimeout(putPatience)
+	ctx, cancel := context.WithCancel(context.Background())
+	if e.node != "" {
+		e.mover.Go(func() { e.stayAway(ctx) })
+	}
+	return func() {
+		cancel()
+		_ = s.Unsubscribe()
+	}, e.conn.FlushTimeout(putPatience)
 }
 
 // Missing implements eventlog.Engine.
@@ -340,6 +349,7 @@ func (e *Engine) Close() error {
 		if e.conn != nil {
 			e.conn.Close()
 		}
+		e.mover.Wait()
 		e.keeper.close()
 	})
 	return nil

@@ -120,7 +120,7 @@ func Start(ctx context.Context, o Options) (*Engine, error) {
 	}
 	s.SetLoggerV2(serverLog{o.Logger}, false, false, false)
 	s.Start()
-	e := &Engine{log: o.Log, logger: o.Logger, keeper: &ownServer{options: o, server: s}, copies: len(o.Peers), closed: make(chan struct{})}
+	e := &Engine{log: o.Log, logger: o.Logger, keeper: &ownServer{options: o, server: s}, node: o.Node, copies: len(o.Peers), closed: make(chan struct{})}
 	if e.conn, err = connectInside(s, o); err == nil {
 		err = e.openStream(ctx)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -148,12 +149,12 @@ func TestSeatAtOtherServer(t *testing.T) {
 	_, err = a.Serve([]byte("h1 again"))
 	require.NoError(t, err)
 	require.Equal(t, "h1 again", <-answers)
-	for i, o := range c.Options {
-		if o.ServerName == a.conn.ConnectedServerName() {
-			c.Stop(i)
-		}
-	}
-	waitFor(t, func() bool { who, _ := b.Ask(t.Context()); return string(who) == "h1 again" && a.conn.IsConnected() })
+	used := a.conn.ConnectedServerName()
+	c.Stop(slices.IndexFunc(c.Options, func(o *server.Options) bool { return o.ServerName == used }))
+	waitFor(t, func() bool {
+		who, _ := b.Ask(t.Context())
+		return string(who) == "h1 again" && a.conn.ConnectedServerName() != used
+	})
 	b.again = 0
 	require.NoError(t, a.Close())
 	waitFor(t, func() bool { _, err := b.Ask(t.Context()); return errors.Is(err, eventlog.ErrVacant) })
