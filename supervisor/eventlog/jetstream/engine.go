@@ -104,9 +104,12 @@ func (e *Engine) openStream(ctx context.Context) error {
 			return err
 		}
 		missing := strings.Join(e.Missing(), ", ")
-		if time.Since(told) > 2*time.Second {
+		if time.Since(told) > 2*time.Second && missing != "" {
 			told = time.Now()
-			e.logger.Info("waiting for the shared log", "missing", missing, "error", err)
+			e.logger.Info("waiting for other hubs", "missing", missing)
+		} else if time.Since(told) > 2*time.Second && e.node == "" {
+			told = time.Now()
+			e.logger.Info("waiting for the stream of the shared log", "error", err)
 		}
 		if ended := e.rest(ctx, wait); ended != nil && missing != "" {
 			return fmt.Errorf("%s cannot be reached: %w", missing, ended)
