@@ -167,8 +167,8 @@ func isLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// existingFile reads the path of a file. The file must exist, unless the configuration is
-// checked for another machine.
+// existingFile reads the path of a file of hubs. The file must exist, unless the configuration is
+// checked for another machine, or this one is a host.
 func existingFile(into *string) func(value) {
 	return func(v value) {
 		var file string
@@ -180,7 +180,7 @@ func existingFile(into *string) func(value) {
 		if err == nil && info.IsDir() {
 			err = errIsFolder
 		}
-		if err != nil && !v.r.options.NoEnv {
+		if err != nil && !v.r.options.NoEnv && !v.r.options.Host {
 			v.reject("unreadable", "File cannot be read", fmt.Sprintf("%s: %v.", v.quoted(), cause(err)), "")
 		}
 		*into = file

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -50,6 +51,10 @@ func TestSharedStore(t *testing.T) {
 	require.Equal(t, "h3.example:7434", load(t, file, Options{Node: "h3.example"}).Store.Node)
 	_, err = load(t, file, Options{}).StoreCredentials(t.Context(), nil)
 	require.ErrorContains(t, err, "hubs.key")
+	require.NoError(t, os.Remove(filepath.Join(filepath.Dir(file), "k.pem")))
+	_, problems := Load(file, Options{})
+	require.Contains(t, rendered(problems), "k.pem")
+	load(t, file, Options{Host: true}) // it has no files of hubs
 
 	file = write(t, "orchestrator.hcl.json", `{"secret": {"hubs": {"env": "HUBS"}}, "store": {"kind": "jetstream", "peers": ["127.0.0.1:1"], "credentials": "${secret.hubs}"}}`)
 	secret, err = load(t, file, Options{Environ: []string{"HUBS=x"}}).StoreCredentials(t.Context(), []string{"HUBS=x"})
