@@ -3,12 +3,13 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"orchestrator/supervisor/config/storeurl"
 )
 
 // natsServers checks a store that servers of NATS keep, which do not belong to the hubs. Any machine may
@@ -29,39 +30,21 @@ func natsServers(r *reader, b *hcl.Block, set map[string]hcl.Range) {
 	s.Node = cmp.Or(r.options.Node, name, "hub")
 }
 
-// natsURL reads the URLs of servers of NATS, in a block. The scheme and the user of the first are those of
-// all. A problem shows its line, so one with a password is reported at the block.
+// natsURL reads the URLs of servers of NATS, in a block. A problem shows its line, so one with a password is
+// reported at the block.
 func natsURL(into *Store, block hcl.Range, v value, text string) {
-	scheme, rest, _ := strings.Cut(text, "://")
-	var servers []string
-	secret, remote, bad := false, false, scheme != "nats" && scheme != "tls"
-	for i, one := range strings.Split(rest, ",") {
-		u, err := url.Parse(scheme + "://" + strings.TrimPrefix(strings.TrimSpace(one), scheme+"://"))
-		if err != nil || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
-			bad = true
-			continue
-		}
-		if _, has := u.User.Password(); has {
-			secret = true
-		}
-		if i == 0 {
-			into.User = u.User.Username()
-		}
-		port := cmp.Or(u.Port(), "4222")
-		remote = remote || !isLoopback(u.Hostname())
-		servers = append(servers, scheme+"://"+net.JoinHostPort(u.Hostname(), port))
-	}
+	u, ok := storeurl.NATS(text)
 	switch {
-	case secret || strings.Count(text, "@") > 1:
+	case u.Password:
 		reportPassword(v.r, block)
-	case bad:
+	case !ok:
 		v.reject("bad-url", "Bad URL", "url is those of servers of NATS, such as \"tls://hub@n1:4222,n2:4222,n3:4222\".", "")
-	case remote && scheme != "tls":
+	case u.Remote && !strings.HasPrefix(text, "tls:"):
 		v.reject("server-without-tls", "Server without TLS",
 			"A server is on another machine: what hubs send it must not be read on the way.",
 			"Write tls:// instead of nats://, and give ca if the certificate authority is your own.")
 	default:
-		into.URL, into.Servers = text, servers
+		into.URL, into.Servers, into.User = text, u.Servers, u.User
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"orchestrator/supervisor/config/storeurl"
 )
 
 // setting reads one of the blocks outside agents that may occur only once.
@@ -152,19 +153,11 @@ func (v value) listener(address string, encrypted bool) {
 			fmt.Sprintf("An address is host:port, such as \"127.0.0.1:7433\", not %s.", v.quoted()), "")
 		return
 	}
-	if !encrypted && !isLoopback(host) {
+	if !encrypted && !storeurl.IsLoopback(host) {
 		v.reject("listener-without-tls", "Listener without certificate",
 			fmt.Sprintf("%s can be reached from other machines, so it needs certificate and key.", v.quoted()),
 			"For this machine alone use \"127.0.0.1:"+port+"\".")
 	}
-}
-
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }
 
 // existingFile reads the path of a file of hubs. The file must exist, unless the configuration is

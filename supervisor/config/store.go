@@ -12,6 +12,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"orchestrator/supervisor/config/storeurl"
 )
 
 // store reads the block of the event log.
@@ -109,7 +111,7 @@ func hubs(r *reader, b *hcl.Block, set map[string]hcl.Range) {
 // onOtherMachine reports whether a peer may be on another machine.
 func onOtherMachine(peer string) bool {
 	host, _, _ := net.SplitHostPort(peer)
-	return !isLoopback(host)
+	return !storeurl.IsLoopback(host)
 }
 
 // thisHub finds out which of the hubs is this one.
@@ -139,7 +141,7 @@ func onThisMachine(peer string) bool {
 	host, _, _ := net.SplitHostPort(peer)
 	name, _ := os.Hostname()
 	short, _, _ := strings.Cut(name, ".")
-	if isLoopback(host) || host == name || host == short {
+	if storeurl.IsLoopback(host) || host == name || host == short {
 		return true
 	}
 	ip := net.ParseIP(host)

@@ -2,8 +2,15 @@ package jetstream
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"math/big"
+	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -216,6 +223,39 @@ func TestOneServer(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.join(token)
 	require.ErrorContains(t, err, "messages may be removed from the stream orchestrator-team")
+}
+
+// Servers are spoken to with TLS, and only if the hub trusts their authority.
+func TestServersTLS(t *testing.T) {
+	t.Parallel()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	made := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, made, made, key.Public(), key)
+	require.NoError(t, err)
+	leaf, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	pool.AddCert(leaf)
+	c := newSite(t, 1, func(_ int, o *server.Options) {
+		o.TLS, o.TLSConfig = true, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+		o.HTTPSPort, o.HTTPPort = o.HTTPPort, 0
+	})
+	safe := func(o *ServersOptions) {
+		o.Servers[0] = strings.Replace(o.Servers[0], "nats:", "tls:", 1)
+		o.Monitors[0] = fmt.Sprintf("https://127.0.0.1:%d", c.Options[0].HTTPSPort)
+	}
+	e, err := c.join(func(o *ServersOptions) { safe(o); o.TLS = &tls.Config{RootCAs: pool} })
+	require.NoError(t, err)
+	require.NoError(t, e.conn.ForceReconnect())
+	_, err = e.Put(0, eventlog.Entry{First: 1, Count: 1, Part: 1, Of: 1})
+	require.NoError(t, err)
+	_, err = e.conn.TLSConnectionState()
+	require.NoError(t, err)
+	_, err = c.join(safe)
+	require.ErrorContains(t, err, "certificate signed by unknown authority")
 }
 
 // until calls end when a text is written.
