@@ -41,7 +41,8 @@ var mayImport = map[string][]string{
 	"wire/control":             {"wire", "wire/object", "wire/activity"},
 	"wire/hostlink":            {"wire"},
 	"supervisor/child":         {},
-	"supervisor/config":        {},
+	"supervisor/config":        {"supervisor/config/storeurl"},
+	"supervisor/config/...":    {},
 	"handlers/...":             {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace", "handlers/..."},
 	"supervisor/eventlog":      {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},
 	"supervisor/eventlog/...":  {"wire", "wire/events", "supervisor/eventlog", "supervisor/eventlog/logtest/series"},
@@ -94,7 +95,7 @@ var onlyIn = map[string][]string{
 	"github.com/zclconf/go-cty":              {"supervisor/config"},
 	"github.com/go-json-experiment/json":     {"wire/..."},
 	"github.com/ncruces/go-sqlite3":          {"supervisor/eventlog"},
-	"github.com/nats-io":                     {"supervisor/eventlog/jetstream"},
+	"github.com/nats-io":                     {"supervisor/eventlog/jetstream", "fixtures/natsserver"},
 	"github.com/jackc":                       {"supervisor/eventlog/postgres"},
 	"modernc.org/sqlite":                     {}, // the second driver, only for tests
 	"github.com/modelcontextprotocol/go-sdk": {"agents/mcp"},
@@ -105,7 +106,7 @@ var onlyIn = map[string][]string{
 	"github.com/prometheus":                  {"supervisor/telemetry"},
 	"go.opentelemetry.io":                    {"supervisor/telemetry"},
 	"google.golang.org/protobuf":             {"supervisor/telemetry"},
-	"net/http":                               {"supervisor/api", "supervisor/telemetry", "agents/...", "cmd/...", "fixtures/real", "fixtures/crashes"}, // telemetry is only a client, of a collector; real serves a model
+	"net/http":                               {"supervisor/api", "supervisor/telemetry", "supervisor/eventlog/jetstream", "agents/...", "cmd/...", "fixtures/real", "fixtures/crashes"}, // telemetry and jetstream are only clients, of a collector and of monitors; real serves a model
 	"database/sql":                           {"supervisor/eventlog"},
 	"os/exec":                                {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/crashes", "fixtures/real", "fixtures/screen", "fixtures/picture", "fixtures/faults", "fixtures/privileged", "fixtures/pgserver"}, // bench measures it; the others run commands
 }

@@ -181,15 +181,7 @@ func openShared(ctx context.Context, t *Instance, a *cli.App, c *config.Config, 
 	if err != nil {
 		return nil, err
 	}
-	var engine eventlog.Engine
-	if c.Store.Kind == "postgres" {
-		engine, err = postgres.Open(ctx, postgres.Options{URL: c.Store.URL, Credentials: secret, Log: c.Store.Log, Node: c.Store.Node, Logger: t.log})
-	} else {
-		engine, err = jetstream.Start(ctx, jetstream.Options{
-			Node: c.Store.Node, Peers: c.Store.Peers, Dir: filepath.Join(c.Orchestrator.StateDir, "stream"), Log: c.Store.Log,
-			Credentials: secret, TLS: certificates, Logger: t.log,
-		})
-	}
+	engine, err := openEngine(ctx, t.log, c, secret, certificates)
 	if err != nil {
 		return nil, err
 	}
@@ -200,30 +192,49 @@ func openShared(ctx context.Context, t *Instance, a *cli.App, c *config.Config, 
 	return &sharedStore{log: log, engine: engine, peers: len(c.Store.Peers)}, nil
 }
 
-// hubTLS returns the certificates with which hubs know each other, or nil if none are configured. Hubs with
-// a server of their own only have an authority.
+// openEngine connects to the servers of a shared store, or starts the one of this hub.
+func openEngine(ctx context.Context, log hclog.Logger, c *config.Config, secret string, certificates *tls.Config) (eventlog.Engine, error) {
+	s := c.Store
+	switch {
+	case s.Kind == "postgres":
+		return postgres.Open(ctx, postgres.Options{URL: s.URL, Credentials: secret, Log: s.Log, Node: s.Node, Logger: log})
+	case len(s.Servers) > 0:
+		return jetstream.Connect(ctx, jetstream.ServersOptions{
+			Servers: s.Servers, Monitors: s.Monitors, Log: s.Log, Node: s.Node, User: s.User, Credentials: secret, TLS: certificates, Logger: log,
+		})
+	}
+	return jetstream.Start(ctx, jetstream.Options{
+		Node: s.Node, Peers: s.Peers, Dir: filepath.Join(c.Orchestrator.StateDir, "stream"), Log: s.Log,
+		Credentials: secret, TLS: certificates, Logger: log,
+	})
+}
+
+// hubTLS returns the certificates with which hubs know each other and their servers, or nil if none are
+// configured. Without an authority it is that of the system.
 func hubTLS(s config.Store) (*tls.Config, error) {
-	if s.CA == "" {
+	if s.CA == "" && s.Certificate == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(s.CA)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s has no certificate", s.CA)
+	c := &tls.Config{MinVersion: tls.VersionTLS13}
+	if s.CA != "" {
+		text, err := os.ReadFile(s.CA)
+		if err != nil {
+			return nil, err
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("%s has no certificate", s.CA)
+		}
 	}
 	if s.Certificate == "" {
-		return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool}, nil
+		return c, nil
 	}
 	pair, err := tls.LoadX509KeyPair(s.Certificate, s.Key)
 	if err != nil {
 		return nil, err
 	}
-	return &tls.Config{
-		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, RootCAs: pool, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert,
-	}, nil
+	c.Certificates, c.ClientCAs, c.ClientAuth = []tls.Certificate{pair}, c.RootCAs, tls.RequireAndVerifyClientCert
+	return c, nil
 }
 
 // cannotShare returns the failure for a shared record that cannot be used.
@@ -233,7 +244,7 @@ func cannotShare(err error, s config.Store) error {
 	}
 	if shorter, ok := errors.AsType[*eventlog.ShorterError](err); ok {
 		f.Because = append(f.Because, "The other hubs may have lost their disks, or peers names other hubs than before.")
-		if s.Kind == "postgres" {
+		if len(s.Peers) == 0 {
 			f.Because[1] = "The server may be one that was restored from a backup, or a replica that was behind, or url names another one than before."
 		}
 		f.Hint = "Start the hub that still has them, or, if they may be lost, move " + s.Path + "* away"

@@ -183,7 +183,7 @@ func (h *hostProgram) configure() (stateDir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	h.load = h.loader(a, file, "")
+	h.load = h.loader(a, file, "", true)
 	c, err := h.firstConfig(a, h.flags.yes)
 	if err != nil {
 		return "", err

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/fixtures/natsserver"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/supervisor/eventlog/logtest"
 	"orchestrator/wire"
@@ -34,12 +35,8 @@ type cluster struct {
 // newCluster starts three servers.
 func newCluster(t *testing.T) *cluster {
 	c := &cluster{t: t, hubs: make([]*Engine, 3)}
-	for range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer l.Close()
-		c.peers, c.dirs = append(c.peers, l.Addr().String()), append(c.dirs, t.TempDir())
-		require.NoError(t, l.Close())
+	for _, port := range natsserver.FreePorts(t, 3) {
+		c.peers, c.dirs = append(c.peers, fmt.Sprintf("127.0.0.1:%d", port)), append(c.dirs, t.TempDir())
 	}
 	t.Cleanup(func() {
 		for _, h := range c.hubs {
@@ -258,7 +255,17 @@ func TestStranger(t *testing.T) {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	open := make(map[string]bool) // the copies that are in use
+	conforms(t, func(log string, n int) *Engine {
+		hub := c.hubs[n%3]
+		e := &Engine{log: log, logger: hub.logger, keeper: hub.keeper, copies: 3, conn: hub.conn, closed: make(chan struct{})}
+		require.NoError(t, e.openStream(t.Context()))
+		return e
+	})
+}
+
+// conforms runs the rules of all logs. Join returns the engine of hub n.
+func conforms(t *testing.T, join func(log string, n int) *Engine) {
+	open, dir := make(map[string]bool), t.TempDir() // open: the copies that are in use
 	logtest.Run(t, logtest.Subject{Name: "jetstream", Remembers: true, KeepsAll: true, Open: func(t *testing.T) logtest.Log {
 		name := strings.NewReplacer("/", "-", ".", "-").Replace(t.Name())
 		n := 0
@@ -267,11 +274,7 @@ func TestConformance(t *testing.T) {
 		}
 		file := fmt.Sprint(name, n)
 		open[file] = true
-		hub := c.hubs[n%3]
-		e := &Engine{options: hub.options, server: hub.server, conn: hub.conn, closed: make(chan struct{})}
-		e.options.Log = name
-		require.NoError(t, e.openStream(t.Context()))
-		l, err := eventlog.OpenShared(t.Context(), filepath.Join(c.dirs[0], file), unclosed{e})
+		l, err := eventlog.OpenShared(t.Context(), filepath.Join(dir, file), unclosed{join(name, n)})
 		require.NoError(t, err)
 		require.NoError(t, l.Follow(t.Context(), nil))
 		t.Cleanup(func() { require.NoError(t, l.Close()) })
