@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
+	"strings"
 	"time"
 
 	"orchestrator/supervisor/hosts/link"
@@ -199,13 +199,15 @@ func (h *Hosts) unfitRuns(s *session, hello *hostlink.Line) map[*run]string {
 	return unfit
 }
 
-// names are the names that a host may have.
-var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+// isName reports whether a host may have a name.
+func isName(name string) bool {
+	return name != "" && len(name) <= 64 && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789._-") == ""
+}
 
 // examine returns why a first line begins no link.
 func (h *Hosts) examine(name string, l *hostlink.Line) *wire.Error {
 	switch {
-	case !names.MatchString(name):
+	case !isName(name):
 		return &wire.Error{
 			Code: wire.CodeInvalid, Message: fmt.Sprintf("%.80q is no name of a host: it has letters, digits and . _ -", name),
 			Hint: "Issue a token for another name: orchestrator token issue --actor HO:NAME",
