@@ -390,6 +390,35 @@ func TestStartAgain(t *testing.T) {
 	})
 }
 
+// A start that a host has heard of, and forgotten because it was killed, has failed.
+func TestStartForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHosts(nil)
+		f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
+		f.read(hostlink.Welcome)
+		_, spec := newRecorded()
+		failed := make(chan error, 1)
+		go func() {
+			_, err := h.Start(order(func(bool) {}), spec)
+			failed <- err
+		}()
+		f.read(hostlink.Start)
+		require.NoError(t, f.Send(&hostlink.Line{Type: hostlink.Beat, Number: 1, Figures: map[string]hostlink.Usage{"r1": {Got: 1}}}))
+		f.read(hostlink.Beat)
+		require.NoError(t, f.Close())
+		<-f.served
+		f = joins(t, h, "attic", hostlink.Line{Instance: "i1"})
+		require.Empty(t, f.read(hostlink.Welcome).Runs)
+		refused, ok := errors.AsType[*child.StartError](<-failed)
+		require.True(t, ok)
+		require.True(t, refused.Temporary)
+		require.Empty(t, h.View()[0].Agents)
+		require.NoError(t, f.Close())
+		<-f.served
+		<-time.After(time.Minute)
+	})
+}
+
 // Lines that cannot be end the link: they skip others, or confirm what was not sent.
 func TestBadNumbers(t *testing.T) {
 	for name, l := range map[string]hostlink.Line{

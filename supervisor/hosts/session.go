@@ -152,7 +152,7 @@ func (h *Hosts) welcome(s *session, hello *hostlink.Line) (resumed []*run, err e
 		switch {
 		case r.instance != s.host.instance && !r.expected: // another machine had the name, and may still run it
 			continue
-		case !there && (got > 0 || r.expected): // it has ended, or the host was started anew
+		case !there && (r.stream.Known() || r.expected): // it has ended, or the host was started anew
 			gone = append(gone, r)
 			continue
 		case r.expected:

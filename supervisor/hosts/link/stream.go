@@ -220,6 +220,13 @@ func (s *Stream) Got() int64 {
 	return s.got
 }
 
+// Known reports whether the other side has ever had a line.
+func (s *Stream) Known() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.got > 0 || s.last > int64(len(s.kept))
+}
+
 // Resume goes on through a link. The other side has the lines up to a number.
 func (s *Stream) Resume(conn *Conn, got int64) error {
 	s.sending.Lock()
