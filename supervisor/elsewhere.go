@@ -57,7 +57,7 @@ func (s *Supervisor) NoteHost(kind, host, text string) {
 }
 
 // makeElsewhere starts the run on a host.
-func (sr *startRequest) makeElsewhere(l *lifecycle, a *agent) (Process, error) {
+func (sr *startRequest) makeElsewhere(ctx context.Context, l *lifecycle, a *agent) (Process, error) {
 	l.dispatcher.House(sr.spec.Name, sr.run, dispatch.Folder{})
 	sr.open(l, a)
 	env, shut := l.doorway(sr, nil, sr.variables(l))
@@ -85,7 +85,7 @@ func (sr *startRequest) makeElsewhere(l *lifecycle, a *agent) (Process, error) {
 		return l.options.Hosts.Expect(o, sr.callbacks(l, a, shut)), nil
 	}
 	a.voice.Tell(wire.Event{Kind: events.AgentPlaced, Run: sr.run, Text: "is placed on " + sr.host, Figures: wire.Figures{Host: sr.host}})
-	c, err := l.options.Hosts.Start(o, sr.callbacks(l, a, shut))
+	c, err := l.options.Hosts.Start(ctx, o, sr.callbacks(l, a, shut))
 	if err != nil {
 		shut()
 		return nil, err
@@ -130,7 +130,7 @@ func expect(l *lifecycle, p placed) {
 	defer close(sr.told)
 	a.run, a.wanted, a.freely, a.starts = p.run, true, true, 1
 	l.takeActor(a)
-	c, err := sr.makeElsewhere(l, a)
+	c, err := sr.makeElsewhere(context.Background(), l, a)
 	if err != nil {
 		panic("a run that is expected is not started: " + err.Error())
 	}

@@ -184,7 +184,7 @@ func (sr *startRequest) folder(user *child.User) dispatch.Folder {
 
 func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Process, error) {
 	if sr.host != "" {
-		return sr.makeElsewhere(l, a)
+		return sr.makeElsewhere(ctx, l, a)
 	}
 	env, err := sr.environ(ctx)
 	if err != nil {

@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -112,7 +113,7 @@ func TestRun(t *testing.T) {
 	calls, spec := newRecorded()
 	started := make(chan *Process, 1)
 	go func() {
-		p, err := h.Start(order(func(bool) {}, "A=b"), spec)
+		p, err := h.Start(t.Context(), order(func(bool) {}, "A=b"), spec)
 		if err == nil {
 			started <- p
 		}
@@ -155,7 +156,7 @@ func TestNoRoom(t *testing.T) {
 	_, spec := newRecorded()
 	started := make(chan *Process, 1)
 	go func() {
-		p, _ := h.Start(order(func(bool) {}), spec)
+		p, _ := h.Start(t.Context(), order(func(bool) {}), spec)
 		started <- p
 	}()
 	f.read(hostlink.Start)
@@ -176,11 +177,11 @@ func TestNoRoom(t *testing.T) {
 }
 
 // runsOn starts run r1 on a host that has joined.
-func runsOn(h *Hosts, f *fakeHost, spec child.Spec, away func(bool)) *Process {
+func runsOn(t *testing.T, h *Hosts, f *fakeHost, spec child.Spec, away func(bool)) *Process {
 	f.hub = f.read(hostlink.Welcome).Instance
 	started := make(chan *Process, 1)
 	go func() {
-		p, _ := h.Start(order(away), spec)
+		p, _ := h.Start(t.Context(), order(away), spec)
 		started <- p
 	}()
 	f.read(hostlink.Start)
@@ -204,7 +205,7 @@ func TestLost(t *testing.T) {
 				h, _ := newHosts(nil)
 				f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
 				calls, spec := newRecorded()
-				p := runsOn(h, f, spec, func(bool) {})
+				p := runsOn(t, h, f, spec, func(bool) {})
 				began := time.Now()
 				require.NoError(t, f.Close())
 				require.Error(t, <-f.served)
@@ -241,7 +242,7 @@ func TestBack(t *testing.T) {
 		f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
 		calls, spec := newRecorded()
 		away := make(chan bool, 2)
-		p := runsOn(h, f, spec, func(yes bool) { away <- yes })
+		p := runsOn(t, h, f, spec, func(yes bool) { away <- yes })
 		f.say(&hostlink.Line{Type: hostlink.Output, Bytes: []byte("one\n")})
 		synctest.Wait()
 		m := f.m
@@ -351,7 +352,7 @@ func TestSettle(t *testing.T) {
 		o := order(func(bool) {})
 		o.Quiet = func() (int64, bool, bool) { return 9, true, quiet.Load() }
 		_, spec := newRecorded()
-		go func() { _, _ = h.Start(o, spec) }()
+		go func() { _, _ = h.Start(t.Context(), o, spec) }()
 		f.read(hostlink.Start)
 		f.say(&hostlink.Line{Type: hostlink.Started, PID: 1})
 		f.say(&hostlink.Line{Type: hostlink.Output, Bytes: []byte("x\n")})
@@ -373,7 +374,7 @@ func TestStartAgain(t *testing.T) {
 		_, spec := newRecorded()
 		started := make(chan *Process, 1)
 		go func() {
-			p, _ := h.Start(order(func(bool) {}), spec)
+			p, _ := h.Start(t.Context(), order(func(bool) {}), spec)
 			started <- p
 		}()
 		f.read(hostlink.Start)
@@ -399,7 +400,7 @@ func TestStartForgotten(t *testing.T) {
 		_, spec := newRecorded()
 		failed := make(chan error, 1)
 		go func() {
-			_, err := h.Start(order(func(bool) {}), spec)
+			_, err := h.Start(t.Context(), order(func(bool) {}), spec)
 			failed <- err
 		}()
 		f.read(hostlink.Start)
@@ -419,6 +420,53 @@ func TestStartForgotten(t *testing.T) {
 	})
 }
 
+// A start can be given up. The run is killed when it has started, and the hub hears nothing of it.
+func TestStartGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHosts(nil)
+		f := joins(t, h, "attic", hostlink.Line{})
+		f.read(hostlink.Welcome)
+		calls, spec := newRecorded()
+		ctx, cancel := context.WithCancel(t.Context())
+		failed := make(chan error, 1)
+		go func() {
+			_, err := h.Start(ctx, order(func(bool) {}), spec)
+			failed <- err
+		}()
+		f.read(hostlink.Start)
+		cancel()
+		f.read(hostlink.Kill)
+		require.ErrorIs(t, <-failed, context.Canceled)
+		require.Equal(t, []string{"far"}, h.View()[0].Agents)
+		f.say(&hostlink.Line{Type: hostlink.Started, PID: 1})
+		f.say(&hostlink.Line{Type: hostlink.Output, Bytes: []byte("late")})
+		f.say(&hostlink.Line{Type: hostlink.Ended})
+		synctest.Wait()
+		require.Empty(t, h.View()[0].Agents)
+		require.Empty(t, calls.calls)
+		require.NoError(t, f.Close())
+		<-f.served
+	})
+}
+
+// A host that does not say how a run has ended has not ended it well.
+func TestEndedAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHosts(nil)
+		f := joins(t, h, "attic", hostlink.Line{})
+		calls, spec := newRecorded()
+		runsOn(t, h, f, spec, func(bool) {})
+		f.say(&hostlink.Line{Type: hostlink.Ended})
+		f.say(&hostlink.Line{Type: hostlink.Exited})
+		f.say(&hostlink.Line{Type: hostlink.Ended})
+		<-calls.ended
+		synctest.Wait()
+		require.Equal(t, []string{"killed by SIGKILL", "ended"}, calls.calls)
+		require.NoError(t, f.Close())
+		<-f.served
+	})
+}
+
 // Lines that cannot be end the link: they skip others, or confirm what was not sent.
 func TestBadNumbers(t *testing.T) {
 	for name, l := range map[string]hostlink.Line{
@@ -432,7 +480,7 @@ func TestBadNumbers(t *testing.T) {
 				h, _ := newHosts(nil)
 				f := joins(t, h, "attic", hostlink.Line{})
 				_, spec := newRecorded()
-				runsOn(h, f, spec, func(bool) {})
+				runsOn(t, h, f, spec, func(bool) {})
 				l.Type, l.Run, l.Bytes = hostlink.Output, "r1", []byte("x")
 				require.NoError(t, f.Send(&l))
 				require.ErrorContains(t, <-f.served, "of run r1")
@@ -475,7 +523,7 @@ func TestLinkEnds(t *testing.T) {
 	f.read(hostlink.Welcome)
 	_, spec := newRecorded()
 	spec.Output = func(child.Stream, []byte) { select {} } // a hub that does not get on
-	go func() { _, _ = h.Start(order(func(bool) {}), spec) }()
+	go func() { _, _ = h.Start(t.Context(), order(func(bool) {}), spec) }()
 	f.read(hostlink.Start)
 	f.say(&hostlink.Line{Type: hostlink.Started, PID: 1})
 	for range 2 * hostlink.OutputRoom / hostlink.MaxPiece {
@@ -557,7 +605,7 @@ func TestFind(t *testing.T) {
 	_, err = h.Drain("h3", false)
 	require.Error(t, err)
 	h.Close()
-	_, err = h.Start(Order{Host: "h9", Agent: "a"}, child.Spec{})
+	_, err = h.Start(t.Context(), Order{Host: "h9", Agent: "a"}, child.Spec{})
 	refused, ok := errors.AsType[*child.StartError](err)
 	require.True(t, ok)
 	require.True(t, refused.Temporary)

@@ -3,6 +3,7 @@ package hosts
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -74,8 +75,8 @@ const maxQueue = hostlink.OutputRoom/hostlink.PieceCost + 100
 var errTooMuch = errors.New("the host has sent more output than there was room for")
 
 // Start starts a run on a host. The callbacks of the spec are those of the run; the host knows the rest
-// by its own file.
-func (h *Hosts) Start(o Order, spec child.Spec) (*Process, error) {
+// by its own file. If ctx ends before the host has answered, the run is killed as soon as it has started.
+func (h *Hosts) Start(ctx context.Context, o Order, spec child.Spec) (*Process, error) {
 	r := newRun(h, o, spec)
 	h.mu.Lock()
 	it := h.hosts[o.Host]
@@ -91,7 +92,13 @@ func (h *Hosts) Start(o Order, spec child.Spec) (*Process, error) {
 	_ = r.stream.Resume(it.link.conn, 0) // nothing was sent
 	h.mu.Unlock()
 	r.start()
-	l := <-r.answer
+	var l *hostlink.Line
+	select {
+	case l = <-r.answer:
+	case <-ctx.Done():
+		r.abandon()
+		return nil, ctx.Err()
+	}
 	if l.Type != hostlink.Started {
 		r.leave()
 		err := fs.ErrPermission
@@ -103,6 +110,19 @@ func (h *Hosts) Start(o Order, spec child.Spec) (*Process, error) {
 	r.began = time.Now()
 	go r.deal()
 	return &Process{r}, nil
+}
+
+// abandon kills a run that has not been started yet. Nobody hears of it any more.
+func (r *run) abandon() {
+	r.spec.Output, r.spec.Exited, r.spec.Ended, r.spec.Stopped = func(child.Stream, []byte) {}, func(child.Exit) {}, func(child.Ending) {}, nil
+	r.stream.Send(&hostlink.Line{Type: hostlink.Kill})
+	go func() {
+		if l := <-r.answer; l.Type == hostlink.Started {
+			r.deal()
+		} else {
+			r.leave()
+		}
+	}()
 }
 
 func newRun(h *Hosts, o Order, spec child.Spec) *run {
@@ -185,8 +205,11 @@ func (r *run) enqueue(l *hostlink.Line) error {
 		}
 	case l.Type == hostlink.Exited:
 		r.exited = true
+	case l.Type == hostlink.Ended && !r.exited:
+		r.queue = append(r.queue, &hostlink.Line{Type: hostlink.Exited, Code: -1, Signal: int(syscall.SIGKILL)}) // the host has not said how
+		fallthrough
 	case l.Type == hostlink.Ended:
-		r.over = true
+		r.exited, r.over = true, true
 	}
 	if len(r.queue) > maxQueue {
 		return errTooMuch
