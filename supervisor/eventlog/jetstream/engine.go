@@ -75,6 +75,9 @@ func (e *Engine) openStream(ctx context.Context) error {
 			}
 			return found, err
 		})
+		if err == nil && !isLed(e.stream.CachedInfo().Cluster) {
+			err = errNotLed
+		}
 		if err == nil {
 			return e.examine(e.stream.CachedInfo().Config, want)
 		}
@@ -211,13 +214,34 @@ func (e *Engine) idAt(ctx context.Context, n int64) (string, error) {
 	return "?", nil // another program has written it
 }
 
-// End implements eventlog.Engine. The leader of the stream answers.
+// End implements eventlog.Engine. Only the answer of a leader counts that has most copies.
 func (e *Engine) End(ctx context.Context) (int64, error) {
 	info, err := within(ctx, patience, func(ctx context.Context) (*jetstream.StreamInfo, error) { return e.stream.Info(ctx) })
+	if err == nil && !isLed(info.Cluster) {
+		err = errNotLed
+	}
 	if err != nil {
 		return 0, e.unknown("where the shared log ends", err)
 	}
 	return int64(info.State.LastSeq), nil
+}
+
+var errNotLed = errors.New("the server that answers is not in touch with most hubs")
+
+// isLed reports whether an answer about the stream is that of a leader which has heard from most servers
+// lately. A server that is cut off and knows no leader answers as well, and so does a leader that is cut
+// off, for some seconds. A stream with one copy has no others.
+func isLed(c *jetstream.ClusterInfo) bool {
+	if c == nil {
+		return true
+	}
+	near := 1 // the leader itself
+	for _, r := range c.Replicas {
+		if !r.Offline && r.Active > 0 && r.Active < 3*hbInterval { // 0: it has heard nothing yet
+			near++
+		}
+	}
+	return c.Leader != "" && 2*near > len(c.Replicas)+1
 }
 
 // unknown returns the error for a question without an answer.
