@@ -33,6 +33,7 @@ type Options struct {
 	Log      hclog.Logger
 	Shutdown time.Duration   // one budget for the whole ordered stop
 	Record   dispatch.Record // where facts are stored; nil: nowhere
+	Warm     *dispatch.Warm  // follows Record; nil: Restore reads it
 	Keep     dispatch.Retention
 	ReadOnly bool         // Record is read-only: only Look can be called
 	Sound    func() error // returns why new records would be lost, such as a deleted file; nil: not checked
@@ -113,7 +114,7 @@ func New(o Options, agents []Agent) *Supervisor {
 func (s *Supervisor) newDispatcher() *dispatch.Dispatcher {
 	alarm := &alarm{log: s.options.Log}
 	o := dispatch.Options{
-		Record: s.options.Record, ReadOnly: s.options.ReadOnly, Rules: s.options.Rules, Protocol: s.options.Protocol,
+		Record: s.options.Record, Warm: s.options.Warm, ReadOnly: s.options.ReadOnly, Rules: s.options.Rules, Protocol: s.options.Protocol,
 		Log: s.options.Log, Alarm: alarm.raise, Watch: s.options.Watch, Done: s.done,
 		Show: s.audience.Publish, Closed: s.life.sessionClosed, Broke: s.recordBroke, Spoke: s.audience.NoteMessage, Sound: s.options.Sound,
 	}
@@ -186,6 +187,10 @@ func (s *Supervisor) begin(ctx context.Context) {
 	if s.options.Upgraded != nil {
 		e.Kind, e.Text = events.OrchestratorUpgraded, fmt.Sprintf("%s goes on with version %s", s.options.Name, s.options.Version)
 	}
+	placements := placements(s.life)
+	for _, p := range placements {
+		e.Figures.Kept = append(e.Figures.Kept, p.agent)
+	}
 	s.life.event(nil, e)
 	s.life.enlist() // after the event, which ends earlier runs: they get no tasks
 	if s.options.Upgraded != nil {
@@ -195,8 +200,11 @@ func (s *Supervisor) begin(ctx context.Context) {
 		return
 	}
 	s.life.giveOut(ctx, s.options.Tasks)
+	for _, p := range placements {
+		expect(s.life, p)
+	}
 	for _, a := range s.life.order {
-		if a.Autostart {
+		if a.Autostart && a.child == nil {
 			s.life.want(a, a.freely)
 		}
 	}
@@ -218,6 +226,9 @@ func (s *Supervisor) Keeping() int64 { return s.dispatcher.Keeping() }
 func (s *Supervisor) end(untend func()) error {
 	s.awaitMakers()
 	untend()
+	if s.options.Hosts != nil {
+		s.options.Hosts.Close()
+	}
 	s.life.stopping.summary(s.life)
 	s.dispatcher.Close()
 	for _, a := range s.life.order {
@@ -314,7 +325,8 @@ func (s *Supervisor) Restore(ctx context.Context) error {
 		return err
 	}
 	s.dispatcher.Look(func(state *handlers.State) {
-		s.audience.Recent.Begin(state.Seq())
+		s.life.restored = state.Seq()
+		s.audience.Recent.Begin(s.life.restored)
 		s.life.idle.tally.tasks = state.Open()
 	})
 	return nil

@@ -19,6 +19,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/supervisor/eventlog/jetstream"
 	"orchestrator/supervisor/eventlog/postgres"
@@ -150,10 +151,16 @@ func (t *Instance) standBy(a *cli.App, c *config.Config) error {
 		return cannotShare(err, c.Store)
 	}
 	t.record, t.signer.Seed = t.shared.log, t.shared.engine.Key()
-	mine, err := turn.Wait(ctx, turn.Options{Log: t.shared.log, Engine: t.shared.engine, Hub: hub, Logger: t.log, Heard: func(who turn.Hub) {
-		f.hub.Store(&who)
-		a.Note("The hub is %s since fact %d.", who.Name, who.Epoch)
-	}})
+	o := dispatch.Options{Record: t.record, Log: t.log}
+	o.Rules, o.Protocol = rules(c)
+	t.warm = dispatch.NewWarm(o)
+	mine, err := turn.Wait(ctx, turn.Options{
+		Log: t.shared.log, Engine: t.shared.engine, Hub: hub, Logger: t.log, Followed: t.warm.Follow,
+		Heard: func(who turn.Hub) {
+			f.hub.Store(&who)
+			a.Note("The hub is %s since fact %d.", who.Name, who.Epoch)
+		},
+	})
 	switch {
 	case ctx.Err() != nil:
 		return cli.ExitWith(cli.ExitOK)
