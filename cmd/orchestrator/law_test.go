@@ -79,7 +79,7 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/check":   verbsMayImport("supervisor", "supervisor/adapter", "supervisor/child", "supervisor/output", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project"),
 	"cmd/orchestrator":         {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "supervisor", "supervisor/child", "cmd/..."}, // its tests run everything
 	"fixtures/...":             {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "agents/...", "fixtures/..."},
-	"fixtures/crashes":         {"wire", "wire/object", "wire/events", "wire/session", "agents", "supervisor/eventlog", "fixtures/programs"},                    // it reads the record as it is on disk
+	"fixtures/crashes":         {"wire", "wire/object", "wire/events", "wire/session", "agents", "supervisor/eventlog", "fixtures/programs"},       // it reads the record as it is on disk
 	"fixtures/failover":        {"wire", "wire/events", "wire/control", "agents", "supervisor/eventlog", "fixtures/programs", "fixtures/pgserver"}, // the same
 }
 
