@@ -36,6 +36,7 @@ type Engine struct {
 	js     jetstream.JetStream
 	stream jetstream.Stream
 	key    []byte
+	known  atomic.Int64 // the highest entry that is known to be there
 
 	silent atomic.Bool // the leader of the stream has not answered the last question
 	once   sync.Once
@@ -97,6 +98,9 @@ func (e *Engine) openStream(ctx context.Context) error {
 			}
 			return found, err
 		})
+		if err == nil && !isLed(e.stream.CachedInfo().Cluster) {
+			err = errNotLed
+		}
 		if err == nil {
 			return e.examine(e.stream.CachedInfo().Config, want)
 		}
@@ -185,12 +189,14 @@ func (e *Engine) Put(at int64, entry eventlog.Entry) (int64, error) {
 			if ack.Sequence != uint64(at)+1 {
 				return 0, fmt.Errorf("the shared log has put entry %d at %d", at+1, ack.Sequence)
 			}
+			e.learn(at + 1)
 			return at + 1, nil
 		}
 		refused, isRefused := errors.AsType[*jetstream.APIError](err)
 		switch {
 		case isRefused && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence:
 			if holder, err := e.idAt(ctx, at+1); err == nil && holder == id {
+				e.learn(at + 1)
 				return at + 1, nil
 			} else if err == nil && holder != "" {
 				return 0, eventlog.ErrBehind
@@ -252,16 +258,52 @@ func (e *Engine) idAt(ctx context.Context, n int64) (string, error) {
 	return "?", nil // another program has written it
 }
 
-// End implements eventlog.Engine. The leader of the stream answers.
+// End implements eventlog.Engine. Only the answer of a leader counts that has most copies.
 func (e *Engine) End(ctx context.Context) (int64, error) {
 	info, err := e.info(ctx)
+	if err == nil && !isLed(info.Cluster) {
+		err = errNotLed
+	}
 	if err == nil {
 		err = e.keeper.held()
 	}
 	if err != nil {
 		return 0, e.unknown("where the shared log ends", err)
 	}
-	return int64(info.State.LastSeq), nil
+	end := int64(info.State.LastSeq)
+	if known := e.known.Load(); end < known {
+		return 0, e.unknown("where the shared log ends", fmt.Errorf("the answer is %d, and there is an entry %d", end, known))
+	}
+	e.learn(end)
+	return end, nil
+}
+
+// learn notes that an entry is there.
+func (e *Engine) learn(n int64) {
+	for known := e.known.Load(); n > known && !e.known.CompareAndSwap(known, n); known = e.known.Load() {
+	}
+}
+
+var errNotLed = errors.New("the server that answers is not in touch with most hubs")
+
+// isLed reports whether an answer about the stream is that of a leader which has heard from most servers
+// lately. A server that knows no leader answers as well, and may learn of one while it does. So does a
+// leader that is cut off, for some seconds. The leader is not among the replicas of its own answer. A
+// stream with one copy has no others.
+func isLed(c *jetstream.ClusterInfo) bool {
+	if c == nil {
+		return true
+	}
+	near := 1 // the leader itself
+	for _, r := range c.Replicas {
+		if r.Name == c.Leader {
+			return false
+		}
+		if !r.Offline && r.Active > 0 && r.Active < 3*hbInterval { // 0: it has heard nothing yet
+			near++
+		}
+	}
+	return c.Leader != "" && 2*near > len(c.Replicas)+1
 }
 
 // info asks the leader of the stream about it.

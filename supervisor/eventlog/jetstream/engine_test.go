@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -208,6 +209,66 @@ func TestLeaderLost(t *testing.T) {
 	require.Len(t, all, facts)
 	for i, r := range all {
 		require.Equal(t, fmt.Sprintf("%d-0", i), r.Key)
+	}
+}
+
+// A hub that is left without the others knows nothing about the end of the log. Its server goes on
+// answering, first as the leader that it was, and then as one that knows no leader.
+func TestEndWithoutOthers(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	left := c.leader(0)
+	require.NoError(t, c.open(left).Append(t.Context(), 0, batch("a", 0, 1)))
+	for i, h := range c.hubs {
+		if i != left {
+			require.NoError(t, h.Close())
+		}
+	}
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		info, err := within(context.Background(), patience, func(ctx context.Context) (*jetstream.StreamInfo, error) { return c.hubs[left].stream.Info(ctx) })
+		require.NoError(t, err)
+		require.Empty(t, info.Cluster.Leader)
+	}, patient, 20*time.Millisecond)
+	_, err := c.hubs[left].End(t.Context())
+	require.ErrorIs(t, err, eventlog.ErrUnanswered)
+}
+
+// An answer that is behind what a hub has seen proves nothing: a leader that hung and wakes may give it.
+func TestEndBehind(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	a, b := c.open(0), c.open(1)
+	require.NoError(t, a.Append(t.Context(), 0, batch("a", 0, 1)))
+	require.NoError(t, b.Follow(t.Context(), nil))
+	for _, h := range c.hubs[:2] {
+		require.EqualValues(t, 1, h.known.Load())
+		h.learn(3)
+		h.learn(2)
+		_, err := h.End(t.Context())
+		require.ErrorIs(t, err, eventlog.ErrUnanswered)
+		require.ErrorContains(t, err, "there is an entry 3")
+	}
+}
+
+// Only a leader that hears from most servers counts.
+func TestIsLed(t *testing.T) {
+	t.Parallel()
+	shortenElections()
+	near, far := &jetstream.PeerInfo{Active: hbInterval}, &jetstream.PeerInfo{Active: 4 * hbInterval}
+	gone, silent := &jetstream.PeerInfo{Active: hbInterval, Offline: true}, &jetstream.PeerInfo{}
+	require.True(t, isLed(nil), "there is only one")
+	leader := &jetstream.PeerInfo{Name: "a", Active: hbInterval}
+	for want, all := range map[bool][]*jetstream.ClusterInfo{
+		true: {{Leader: "a"}, {Leader: "a", Replicas: []*jetstream.PeerInfo{near, near}}, {Leader: "a", Replicas: []*jetstream.PeerInfo{far, near}}},
+		false: {
+			{Leader: "a", Replicas: []*jetstream.PeerInfo{far, far}}, {Leader: "a", Replicas: []*jetstream.PeerInfo{far, gone}},
+			{Leader: "a", Replicas: []*jetstream.PeerInfo{silent, silent}}, {Leader: "a", Replicas: []*jetstream.PeerInfo{far}}, {Replicas: []*jetstream.PeerInfo{near, near}},
+			{Leader: "a", Replicas: []*jetstream.PeerInfo{leader, near}},
+		},
+	} {
+		for i, c := range all {
+			require.Equal(t, want, isLed(c), i)
+		}
 	}
 }
 
