@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -68,17 +69,19 @@ var (
 // An Entry is a batch of facts in a shared log, or a part of one. The batch counts with its last part.
 type Entry struct {
 	First    int64  // the number of the batch's first fact
-	Count    int    // how many facts the batch has
+	Count    int    // how many facts the batch has; 0: it only says who the owner is
 	Part, Of int    // this is part Part of Of, from 1
 	Before   uint32 // the sum of the chain before the batch
+	Owner    string // the hub that has the facts which follow, while the record is moved; "": it is all here
 	Body     []byte // a part of the text of the batch
 }
 
 // An entry begins with its format and a checksum of the rest.
 const (
 	entryFormat = 1
+	ownedFormat = 2 // the same, with an owner
 	entryHead   = 1 + 4
-	entryRoom   = entryHead + 5*binary.MaxVarintLen64 // for what is not the body
+	entryRoom   = entryHead + 6*binary.MaxVarintLen64 // for what is neither the body nor the owner
 )
 
 // Append appends the entry in the form that engines store.
@@ -87,6 +90,10 @@ func (e *Entry) Append(b []byte) []byte {
 	b = append(b, entryFormat, 0, 0, 0, 0)
 	for _, n := range []uint64{uint64(e.First), uint64(e.Count), uint64(e.Part), uint64(e.Of), uint64(e.Before)} {
 		b = binary.AppendUvarint(b, n)
+	}
+	if e.Owner != "" {
+		b[begin] = ownedFormat
+		b = append(binary.AppendUvarint(b, uint64(len(e.Owner))), e.Owner...)
 	}
 	b = append(b, e.Body...)
 	binary.LittleEndian.PutUint32(b[begin+1:], crc32.Checksum(b[begin+entryHead:], castagnoli()))
@@ -98,18 +105,76 @@ func ReadEntry(text []byte) (Entry, error) {
 	switch {
 	case len(text) < entryHead:
 		return Entry{}, errors.New("an entry is cut off")
-	case text[0] != entryFormat:
-		return Entry{}, fmt.Errorf("an entry has the format %d, and this program knows %d: was it written by a newer version?", text[0], entryFormat)
+	case text[0] != entryFormat && text[0] != ownedFormat:
+		return Entry{}, fmt.Errorf("an entry has the format %d, and this program knows %d and %d: was it written by a newer version?", text[0], entryFormat, ownedFormat)
 	case crc32.Checksum(text[entryHead:], castagnoli()) != binary.LittleEndian.Uint32(text[1:]):
 		return Entry{}, errors.New("the checksum of an entry is wrong")
 	}
 	r := reader{text: text[entryHead:]}
 	e := Entry{First: r.number(), Count: int(r.number()), Part: int(r.number()), Of: int(r.number()), Before: uint32(r.number())}
+	if text[0] == ownedFormat {
+		e.Owner = string(r.bytes())
+		r.short = r.short || e.Owner == ""
+	}
 	e.Body = r.text
-	if r.short || e.First < 1 || e.Count < 1 || e.Part < 1 || e.Part > e.Of {
+	bare := e.Of == 1 && len(e.Body) == 0
+	if r.short || e.First < 1 || e.Count < 0 || e.Count == 0 && !bare || e.Part < 1 || e.Part > e.Of {
 		return Entry{}, errors.New("an entry makes no sense")
 	}
 	return e, nil
+}
+
+// put adds a batch with its text to an engine, after entry at, in as many parts as it needs. It returns the
+// last entry that it has added, or at.
+func put(engine Engine, at int64, e Entry, text []byte) (int64, error) {
+	size := engine.Most() - entryRoom - len(e.Owner)
+	e.Of = max(1, (len(text)+size-1)/size)
+	for e.Part = 1; e.Part <= e.Of; e.Part++ {
+		e.Body = text[:min(size, len(text))]
+		text = text[len(e.Body):]
+		n, err := engine.Put(at, e)
+		if err != nil {
+			return at, err
+		}
+		at = n
+	}
+	return at, nil
+}
+
+// An assembly makes batches of entries that follow each other.
+type assembly struct {
+	begun Entry  // the last entry, if it is not the last part of its batch
+	body  []byte // its text and that of the parts before it
+	owner string // of the facts that follow; see Entry
+	given bool   // the owner got the whole record, with an entry without facts
+}
+
+// next returns the assembly after an entry, and the batch that the entry completes, if it does. The last
+// fact before the batch has the number last and the sum sum.
+func (a assembly) next(e Entry, last int64, sum uint32) (assembly, []wire.Record, error) {
+	if b := a.begun; e.Part > 1 && (b.First != e.First || b.Count != e.Count || b.Of != e.Of || b.Part != e.Part-1) {
+		return a, nil, fmt.Errorf("it is part %d of %d, and the part before it is missing", e.Part, e.Of)
+	}
+	if e.First != last+1 || e.Before != sum {
+		return a, nil, differs(e.First, fmt.Errorf("the copy ends at fact %d with the checksum %d, and this entry follows %d", last, sum, e.Before))
+	}
+	if e.Count == 0 {
+		return assembly{owner: e.Owner, given: e.Owner != ""}, nil, nil
+	}
+	var text []byte
+	if e.Part > 1 { // otherwise the parts before it belong to a batch that was not completed
+		text = a.body
+	}
+	text = append(text, e.Body...)
+	if e.Part < e.Of {
+		e.Body = nil
+		return assembly{begun: e, body: text, owner: cmp.Or(e.Owner, a.owner), given: a.given && e.Owner == ""}, nil, nil
+	}
+	batch, err := readBatch(text, last, e.Count)
+	if err != nil {
+		return a, nil, err
+	}
+	return assembly{owner: e.Owner}, batch, nil
 }
 
 // appendBatch appends the text of a batch.

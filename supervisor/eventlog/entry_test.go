@@ -24,7 +24,7 @@ func sample() Entry {
 func sealed(text []byte) []byte {
 	text = bytes.Clone(text)
 	if len(text) >= entryHead {
-		text[0] = entryFormat
+		text[0] = entryFormat + text[0]%2
 		binary.LittleEndian.PutUint32(text[1:], crc32.Checksum(text[entryHead:], castagnoli()))
 	}
 	return text
@@ -33,17 +33,20 @@ func sealed(text []byte) []byte {
 // FuzzEntry checks that an entry that makes sense comes back as it was, that no other is read, and
 // that an entry has room in what engines are asked for.
 func FuzzEntry(f *testing.F) {
-	f.Add(int64(1), 1, 1, 1, uint32(0), []byte{})
-	f.Add(int64(math.MaxInt64), math.MaxInt, math.MaxInt, math.MaxInt, uint32(math.MaxUint32), []byte("body"))
-	f.Add(int64(-1), 0, 2, 1, uint32(7), []byte("\xff"))
-	f.Fuzz(func(t *testing.T, first int64, count, part, of int, before uint32, body []byte) {
-		e := Entry{First: first, Count: count, Part: part, Of: of, Before: before, Body: body}
+	f.Add(int64(1), 1, 1, 1, uint32(0), "", []byte{})
+	f.Add(int64(1), 0, 1, 1, uint32(0), "h1:7434", []byte{})
+	f.Add(int64(1), 0, 1, 1, uint32(0), "", []byte{})
+	f.Add(int64(math.MaxInt64), math.MaxInt, math.MaxInt, math.MaxInt, uint32(math.MaxUint32), "h1", []byte("body"))
+	f.Add(int64(-1), 0, 2, 1, uint32(7), "", []byte("\xff"))
+	f.Add(int64(1), 0, 1, 1, uint32(7), "", []byte("\xff"))
+	f.Fuzz(func(t *testing.T, first int64, count, part, of int, before uint32, owner string, body []byte) {
+		e := Entry{First: first, Count: count, Part: part, Of: of, Before: before, Owner: owner, Body: body}
 		text := e.Append([]byte("before"))
 		text, found := bytes.CutPrefix(text, []byte("before"))
 		require.True(t, found)
-		require.LessOrEqual(t, len(text), entryRoom+len(body))
+		require.LessOrEqual(t, len(text), entryRoom+len(owner)+len(body))
 		read, err := ReadEntry(text)
-		if first < 1 || count < 1 || part < 1 || part > of {
+		if first < 1 || count < 0 || count == 0 && (of != 1 || len(body) > 0) || part < 1 || part > of {
 			require.ErrorContains(t, err, "makes no sense")
 			return
 		}
@@ -59,6 +62,9 @@ func FuzzEntry(f *testing.F) {
 func FuzzGarbage(f *testing.F) {
 	e := sample()
 	f.Add(e.Append(nil), uint16(2))
+	owned := e
+	owned.Owner = "h1:7434"
+	f.Add(owned.Append(nil), uint16(2))
 	f.Add(e.Body, uint16(2))
 	f.Add(bytes.Repeat([]byte{0}, 90), uint16(10))
 	f.Add(bytes.Repeat([]byte{0xff}, 90), uint16(10))
@@ -106,7 +112,7 @@ func TestEntryFlipped(t *testing.T) {
 	}
 	_, err := ReadEntry(append(text, 0))
 	require.Error(t, err)
-	text[0]++
+	text[0] = ownedFormat + 1
 	_, err = ReadEntry(text)
 	require.ErrorContains(t, err, "was it written by a newer version?")
 }

@@ -18,10 +18,9 @@ type Shared struct {
 	*SQLite // the copy, which is not synced: the engine has everything
 	engine  Engine
 
-	mu    sync.Mutex // held while the copy grows
-	at    int64      // the last entry of which the copy has the facts, or that is in body
-	begun Entry      // the last entry, if it is not the last part of its batch
-	body  []byte     // its text and that of the parts before it
+	mu       sync.Mutex // held while the copy grows
+	at       int64      // the last entry of which the copy has the facts, or that is in assembly
+	assembly assembly
 }
 
 var _ Log = (*Shared)(nil)
@@ -56,7 +55,7 @@ func OpenShared(ctx context.Context, path string, engine Engine) (*Shared, error
 		}
 		err = s.locate(ctx)
 	}
-	if err != nil {
+	if err := s.orElsewhere(ctx, err); err != nil {
 		return nil, errors.Join(fmt.Errorf("comparing %s with the shared log: %w", path, err), s.Close())
 	}
 	return s, nil
@@ -123,6 +122,7 @@ func (s *Shared) compare(ctx context.Context, last int64) error {
 	if sumOf(e.Before, batch) != s.lastSum() {
 		return differs(e.First, errors.New("the checksums differ"))
 	}
+	s.assembly.owner = e.Owner
 	return nil
 }
 
@@ -150,7 +150,7 @@ func differs(seq int64, why error) error {
 }
 
 // Append implements Log. It waits as long as the engine cannot confirm the facts. It also returns
-// ErrMoved if another hub has written a part of a batch.
+// ErrMoved if another hub has written a part of a batch, and an *ElsewhereError while the record is moved.
 func (s *Shared) Append(ctx context.Context, last int64, batch []wire.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,6 +161,9 @@ func (s *Shared) Append(ctx context.Context, last int64, batch []wire.Record) er
 		return moved(end, last)
 	}
 	if err := examine(last, batch); err != nil {
+		return err
+	}
+	if err := s.elsewhere(); err != nil {
 		return err
 	}
 	if len(batch) == 0 {
@@ -192,6 +195,9 @@ func (s *Shared) behind(ctx context.Context, last int64) error {
 	if end := s.Last(); end != last {
 		return moved(end, last)
 	}
+	if err := s.elsewhere(); err != nil {
+		return err
+	}
 	return fmt.Errorf("%w: another hub has begun a batch after fact %d", ErrMoved, last)
 }
 
@@ -210,7 +216,7 @@ func uncertain(err error) error {
 func (s *Shared) stillLast(ctx context.Context) error {
 	end, err := s.engine.End(ctx)
 	if err != nil || end == s.at {
-		return err
+		return errors.Join(err, s.elsewhere())
 	}
 	if end < s.at {
 		return fmt.Errorf("the shared log ends at entry %d, and entry %d was read from it", end, s.at)
@@ -222,24 +228,17 @@ func (s *Shared) stillLast(ctx context.Context) error {
 	if end := s.Last(); end != last {
 		return moved(end, last)
 	}
-	return nil // only parts of a batch that was never completed
+	return s.elsewhere() // otherwise there are only parts of a batch that was never completed
 }
 
 // put writes a batch to the engine, in as many parts as it needs.
 func (s *Shared) put(last int64, batch []wire.Record) error {
-	text := appendBatch(nil, batch)
-	size := s.engine.Most() - entryRoom
-	e := Entry{First: last + 1, Count: len(batch), Of: max(1, (len(text)+size-1)/size), Before: s.lastSum()}
-	for e.Part = 1; e.Part <= e.Of; e.Part++ {
-		e.Body = text[:min(size, len(text))]
-		text = text[len(e.Body):]
-		at, err := s.engine.Put(s.at, e)
-		if err != nil {
-			return err
-		}
-		s.at, s.begun, s.body = at, Entry{}, nil // what another hub has begun counts no more
+	e := Entry{First: last + 1, Count: len(batch), Before: s.lastSum()}
+	at, err := put(s.engine, s.at, e, appendBatch(nil, batch))
+	if at != s.at {
+		s.at, s.assembly = at, assembly{} // what another hub has begun counts no more
 	}
-	return nil
+	return err
 }
 
 // Follow reads what other hubs have appended, and calls see, if it is not nil, for each of their
@@ -274,31 +273,16 @@ func (s *Shared) follow(ctx context.Context, see func([]wire.Record) error) erro
 // add adds an entry to the copy, and returns the batch if it is complete. After an error the same
 // entry can be added again.
 func (s *Shared) add(e Entry) ([]wire.Record, error) {
-	last := s.Last()
-	if b := s.begun; e.Part > 1 && (b.First != e.First || b.Count != e.Count || b.Of != e.Of || b.Part != e.Part-1) {
-		return nil, fmt.Errorf("it is part %d of %d, and the part before it is missing", e.Part, e.Of)
-	}
-	if sum := s.lastSum(); e.First != last+1 || e.Before != sum {
-		return nil, differs(e.First, fmt.Errorf("the copy ends at fact %d with the checksum %d, and this entry follows %d", last, sum, e.Before))
-	}
-	var text []byte
-	if e.Part > 1 { // otherwise the parts before it belong to a batch that was not completed
-		text = s.body
-	}
-	text = append(text, e.Body...)
-	if e.Part < e.Of {
-		e.Body = nil
-		s.begun, s.body = e, text
-		return nil, nil
-	}
-	batch, err := readBatch(text, last, e.Count)
+	next, batch, err := s.assembly.next(e, s.Last(), s.lastSum())
 	if err != nil {
 		return nil, err
 	}
-	if err := s.SQLite.Append(context.Background(), last, batch); err != nil {
-		return nil, fmt.Errorf("copying it: %w", err)
+	if batch != nil {
+		if err := s.SQLite.Append(context.Background(), s.Last(), batch); err != nil {
+			return nil, fmt.Errorf("copying it: %w", err)
+		}
 	}
-	s.begun, s.body = Entry{}, nil
+	s.assembly = next
 	return batch, nil
 }
 

@@ -8,6 +8,9 @@
 // hub is at work. It tries when none is, or when the one that should be has said nothing for a while. A
 // wrong hint costs one append that fails, or one change of hub, and never a fact. The order is: read
 // to the end, ask, append there. Asking first would depose a hub that has just taken over.
+//
+// A hub takes no turn while a record is moved into the log, or after it was moved out: see package eventlog.
+// It leaves an empty log alone for a while, so that a move that is about to begin comes first.
 package turn
 
 import (
@@ -48,6 +51,8 @@ type Options struct {
 const (
 	askEvery = 200 * time.Millisecond
 	silence  = 3 * time.Second
+	empty    = 3 * time.Second  // how long an empty log is left to a move
+	tellMove = 10 * time.Second // how often a hub logs that it waits for a move
 )
 
 // Wait stands by until this hub has taken its turn, and returns the hub with its epoch. If ctx ends
@@ -80,6 +85,8 @@ type waiting struct {
 	Options
 	heard  Hub       // the hub that was at work
 	silent time.Time // since when it has said nothing; zero: it has
+	empty  time.Time // since when the log is known to be empty
+	told   time.Time // when it was logged that the record is moved
 }
 
 // look reads what others have appended, and takes the turn if it is free.
@@ -87,12 +94,18 @@ func (w *waiting) look(ctx context.Context) (*Hub, error) {
 	if err := w.Log.Follow(ctx, nil); err != nil {
 		return nil, err
 	}
+	if err := w.Log.Elsewhere(); err != nil {
+		return nil, w.moves(err)
+	}
 	if w.Followed != nil {
 		if err := w.Followed(ctx); err != nil {
 			return nil, err
 		}
 	}
 	end := w.Log.Last()
+	if end == 0 && w.empty.IsZero() {
+		w.empty = time.Now()
+	}
 	text, err := w.Engine.Ask(ctx)
 	switch {
 	case err == nil:
@@ -109,7 +122,22 @@ func (w *waiting) look(ctx context.Context) (*Hub, error) {
 	case !errors.Is(err, eventlog.ErrVacant):
 		return nil, err
 	}
+	if end == 0 && time.Since(w.empty) < empty {
+		return nil, nil
+	}
 	return w.take(ctx, end)
+}
+
+// moves logs that the record is moved. It returns the error if this hub has the record.
+func (w *waiting) moves(away error) error {
+	if e, ok := errors.AsType[*eventlog.ElsewhereError](away); ok && e.Owner == w.Hub.Name {
+		return away
+	}
+	if time.Since(w.told) >= tellMove {
+		w.told = time.Now()
+		w.Logger.Info("waiting until the record is here", "reason", away)
+	}
+	return nil
 }
 
 // hear notes which hub is at work.

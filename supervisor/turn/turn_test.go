@@ -103,16 +103,56 @@ func TestOneTurn(t *testing.T) {
 			ended <- err
 		}()
 	}
-	<-taken
+	first := <-taken
 	require.NoError(t, <-ended)
 	select {
-	case mine := <-taken: // it may have asked before the first one served, and then deposes it once
+	case mine := <-taken: // one may have asked before the other one served, and then deposes it once
 		require.NoError(t, <-ended)
-		require.Greater(t, mine.Epoch, int64(1))
+		require.NotEqual(t, first.Epoch, mine.Epoch)
 	case <-time.After(3 * askEvery):
 	}
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
+}
+
+// A hub takes no turn while the record is moved into the log. It does when the move is done, and does not when
+// the record was moved out.
+func TestNoTurnDuringAMove(t *testing.T) {
+	t.Parallel()
+	entries := &logtest.Entries{}
+	a, b := newHub(t, entries, "a"), newHub(t, entries, "b")
+	mover := entries.Join()
+	fact := []wire.Record{{At: time.Now(), From: "GO", Kind: "k"}}
+	local, err := eventlog.Open(t.Context(), eventlog.Options{Path: filepath.Join(t.TempDir(), "events.db")})
+	require.NoError(t, err)
+	defer local.Close()
+	require.NoError(t, local.Append(t.Context(), 0, fact))
+	m := eventlog.Move{From: local, Engine: mover, Owner: "c"}
+	mover.Putting = func(_ int64, e eventlog.Entry) error {
+		if e.Count == 0 {
+			return errors.New("interrupted")
+		}
+		return nil
+	}
+	require.ErrorContains(t, m.In(t.Context()), "interrupted")
+	taken := make(chan Hub, 1)
+	go func() {
+		if mine, err := Wait(t.Context(), a.Options); err == nil {
+			taken <- mine
+		}
+	}()
+	select {
+	case mine := <-taken:
+		require.Fail(t, "a part of a record is used", "%v", mine)
+	case <-time.After(empty + 3*askEvery):
+	}
+	mover.Putting = nil
+	require.NoError(t, m.In(t.Context()))
+	require.Equal(t, int64(2), (<-taken).Epoch)
+	require.NoError(t, b.Log.MoveOut(t.Context(), "b"))
+	require.ErrorIs(t, a.append(t), eventlog.ErrMoved)
+	_, err = Wait(t.Context(), b.Options)
+	require.ErrorContains(t, err, "moved out of the shared log, to b, after fact 2")
 }
 
 // A hub that says nothing keeps its turn for a while, and one whose questions are not answered asks

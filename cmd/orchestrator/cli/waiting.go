@@ -108,13 +108,20 @@ const WaitShownAfter = 1200 * time.Millisecond
 // counter, elsewhere as a line every ten seconds. Its goroutine has ended when done
 // returns.
 func (a *App) ShowWait(what string) (done func()) {
+	return a.ShowDoing(func(since time.Duration) string {
+		return fmt.Sprintf("Waiting for %s, %ds", what, int(since.Seconds()))
+	})
+}
+
+// ShowDoing is ShowWait with a line that says what is done and may change.
+func (a *App) ShowDoing(line func(since time.Duration) string) (done func()) {
 	if a.Flags.Quiet || a.JSON() {
 		return func() {}
 	}
 	quit, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		tellWaiting(a, what, quit)
+		tellWaiting(a, line, quit)
 	}()
 	return func() {
 		close(quit)
@@ -122,7 +129,7 @@ func (a *App) ShowWait(what string) (done func()) {
 	}
 }
 
-func tellWaiting(a *App, what string, quit <-chan struct{}) {
+func tellWaiting(a *App, say func(since time.Duration) string, quit <-chan struct{}) {
 	live := term.IsTerminal(a.Stderr)
 	every := 10 * time.Second
 	if live {
@@ -140,13 +147,14 @@ func tellWaiting(a *App, what string, quit <-chan struct{}) {
 			return
 		case <-next.C:
 		}
-		line := fmt.Sprintf("Waiting for %s, %ds", what, int(time.Since(began).Seconds()))
+		line := say(time.Since(began))
 		if !live {
 			_, _ = fmt.Fprintln(a.Stderr, line)
 			continue
 		}
+		rest := max(shown-term.Width(line), 0) // of a longer line before
 		shown = term.Width(line)
-		_, _ = fmt.Fprint(a.Stderr, "\r"+line)
+		_, _ = fmt.Fprint(a.Stderr, "\r"+line+strings.Repeat(" ", rest))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/dispatch"
@@ -128,13 +130,11 @@ func (t *Instance) standBy(a *cli.App, c *config.Config) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if c.Store.Node == "" {
-		return &cli.Failure{
-			Exit: cli.ExitUsage, Code: wire.CodeInvalid,
-			Message: "which of the peers is this hub? " + strings.Join(c.Store.Peers, ", "),
-			Because: []string{"Several of them are on this machine, or none is.", "Nothing was started."},
-			Hint:    "Say it: orchestrator up --node " + c.Store.Peers[0] + "     or ORC_NODE=" + c.Store.Peers[0],
-		}
+	if err := whichHub(c.Store, "up"); err != nil {
+		return err
+	}
+	if err := notMoved(c); err != nil {
+		return err
 	}
 	certificates, err := hubTLS(c.Store)
 	if err != nil {
@@ -175,13 +175,63 @@ func (t *Instance) standBy(a *cli.App, c *config.Config) error {
 	return nil
 }
 
-// openShared starts the engine of a shared store and opens the copy of it here.
-func openShared(ctx context.Context, t *Instance, a *cli.App, c *config.Config, certificates *tls.Config) (*sharedStore, error) {
+// whichHub returns the failure for a configuration that does not say which hub this one is.
+func whichHub(s config.Store, verb string) error {
+	if s.Node != "" {
+		return nil
+	}
+	return &cli.Failure{
+		Exit: cli.ExitUsage, Code: wire.CodeInvalid,
+		Message: "which of the peers is this hub? " + strings.Join(s.Peers, ", "),
+		Because: []string{"Several of them are on this machine, or none is.", "Nothing was started."},
+		Hint:    "Say it: orchestrator " + verb + " --node " + s.Peers[0] + "     or ORC_NODE=" + s.Peers[0],
+	}
+}
+
+// notMoved returns the failure for a hub that has a record and has never had a part of the shared one. With
+// this hub, the others would begin an empty record.
+func notMoved(c *config.Config) error {
+	if c.Store.Kind != "jetstream" || len(c.Store.Servers) > 0 || !recorded(c.Store.Path) {
+		return nil
+	}
+	if _, err := os.Stat(streamDir(c)); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return &cli.Failure{
+		Exit: cli.ExitConflict, Code: wire.CodeConflict,
+		Message: c.Store.Path + " has records, and this hub has never used the shared store",
+		Because: []string{"Nothing was started."},
+		Hint:    "Move them: orchestrator store move --to jetstream     Or go on without them: move " + term.Word(c.Store.Path) + "* away",
+	}
+}
+
+// streamDir returns where a hub keeps its part of the shared record.
+func streamDir(c *config.Config) string { return filepath.Join(c.Orchestrator.StateDir, "stream") }
+
+// openEngine connects to the servers of a shared store, or starts the one of this hub.
+func openEngine(ctx context.Context, t *Instance, a *cli.App, c *config.Config, certificates *tls.Config) (eventlog.Engine, error) {
 	secret, err := c.StoreCredentials(ctx, a.Environ)
 	if err != nil {
 		return nil, err
 	}
-	engine, err := openEngine(ctx, t.log, c, secret, certificates)
+	s := c.Store
+	switch {
+	case s.Kind == "postgres":
+		return postgres.Open(ctx, postgres.Options{URL: s.URL, Credentials: secret, Log: s.Log, Node: s.Node, Logger: t.log})
+	case len(s.Servers) > 0:
+		return jetstream.Connect(ctx, jetstream.ServersOptions{
+			Servers: s.Servers, Monitors: s.Monitors, Log: s.Log, Node: s.Node, User: s.User, Credentials: secret, TLS: certificates, Logger: t.log,
+		})
+	}
+	return jetstream.Start(ctx, jetstream.Options{
+		Node: s.Node, Peers: s.Peers, Dir: streamDir(c), Log: s.Log,
+		Credentials: secret, TLS: certificates, Logger: t.log,
+	})
+}
+
+// openShared starts the engine of a shared store and opens the copy of it here.
+func openShared(ctx context.Context, t *Instance, a *cli.App, c *config.Config, certificates *tls.Config) (*sharedStore, error) {
+	engine, err := openEngine(ctx, t, a, c, certificates)
 	if err != nil {
 		return nil, err
 	}
@@ -190,23 +240,6 @@ func openShared(ctx context.Context, t *Instance, a *cli.App, c *config.Config, 
 		return nil, err
 	}
 	return &sharedStore{log: log, engine: engine, peers: len(c.Store.Peers)}, nil
-}
-
-// openEngine connects to the servers of a shared store, or starts the one of this hub.
-func openEngine(ctx context.Context, log hclog.Logger, c *config.Config, secret string, certificates *tls.Config) (eventlog.Engine, error) {
-	s := c.Store
-	switch {
-	case s.Kind == "postgres":
-		return postgres.Open(ctx, postgres.Options{URL: s.URL, Credentials: secret, Log: s.Log, Node: s.Node, Logger: log})
-	case len(s.Servers) > 0:
-		return jetstream.Connect(ctx, jetstream.ServersOptions{
-			Servers: s.Servers, Monitors: s.Monitors, Log: s.Log, Node: s.Node, User: s.User, Credentials: secret, TLS: certificates, Logger: log,
-		})
-	}
-	return jetstream.Start(ctx, jetstream.Options{
-		Node: s.Node, Peers: s.Peers, Dir: filepath.Join(c.Orchestrator.StateDir, "stream"), Log: s.Log,
-		Credentials: secret, TLS: certificates, Logger: log,
-	})
 }
 
 // hubTLS returns the certificates with which hubs know each other and their servers, or nil if none are
@@ -249,6 +282,13 @@ func cannotShare(err error, s config.Store) error {
 		}
 		f.Hint = "Start the hub that still has them, or, if they may be lost, move " + s.Path + "* away"
 		f.Details = map[string]any{"copy": shorter.Copy, "log": shorter.Log}
+		if shorter.Log == 0 {
+			f.Hint = "Move the record of this machine there: orchestrator store move --to " + s.Kind + "     Or, if it may be lost, move " + s.Path + "* away"
+		}
+	}
+	if away, ok := errors.AsType[*eventlog.ElsewhereError](err); ok {
+		f.Hint = whereMoved(away, s, "orchestrator store move --to "+s.Kind)
+		f.Details = map[string]any{"owner": away.Owner, "log": away.Last}
 	}
 	return f
 }

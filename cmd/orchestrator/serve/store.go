@@ -25,10 +25,10 @@ import (
 // StoreCommand returns the store command.
 func StoreCommand(a *cli.App) *cobra.Command {
 	return cli.Group(a, &cobra.Command{
-		Use: "store", Short: "Check and salvage the record",
+		Use: "store", Short: "Check, salvage and move the record",
 		Example: "  orchestrator store check\n  orchestrator store salvage rescued.db",
 	},
-		storeCheckCommand(a), storeSalvageCommand(a),
+		storeCheckCommand(a), storeSalvageCommand(a), storeMoveCommand(a),
 	)
 }
 

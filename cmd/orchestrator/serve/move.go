@@ -1,0 +1,317 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/eventlog"
+	"orchestrator/wire"
+)
+
+func storeMoveCommand(a *cli.App) *cobra.Command {
+	var to, node string
+	verb := &cobra.Command{
+		Use:   "move",
+		Short: "Move the record to a shared store, or back",
+		Long: `Moves the record of this machine into the store of several hubs that the file names, or,
+with --to sqlite, from there into a file of this machine. No record is changed. The
+orchestrator must not run here. If it is interrupted, run it again: it goes on.
+
+To move to jetstream, write the store into the file of all hubs, run up on the others,
+which wait, and then this. To move to postgres, run this before up on any hub. The
+record as it was stays beside the new one.
+
+To go back, run this on one of the hubs, and then write kind = "sqlite" into its file.`,
+		Example: "  orchestrator store move --to jetstream\n  orchestrator store move --to sqlite",
+		Args:    cli.ArgCount(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			m, err := newMover(a, to, node)
+			if err != nil {
+				return err
+			}
+			return m.run()
+		},
+	}
+	verb.Flags().StringVar(&to, "to", "", "the `KIND` of the store: jetstream, postgres or sqlite")
+	verb.Flags().StringVar(&node, "node", "", "the `HUB` of a shared store that this one is, if its machine does not say so")
+	return verb
+}
+
+// moveReport is the JSON answer of store move.
+type moveReport struct {
+	FormatVersion string `json:"format_version"`
+	Path          string `json:"path"` // the record, or the copy of it, on this machine
+	To            string `json:"to"`
+	Facts         int64  `json:"facts"`
+	Chain         string `json:"chain"`         // the sum of all of them
+	Kept          string `json:"kept,omitzero"` // the record as it was
+}
+
+// A mover moves a record.
+type mover struct {
+	*Instance
+	app   *cli.App
+	to    string
+	doing atomic.Pointer[string] // what it does now
+}
+
+// newMover reads the configuration.
+func newMover(a *cli.App, to, node string) (*mover, error) {
+	if a.Flags.Host != "" {
+		return nil, cli.UsageError("a record is moved on the machine that it is on", "Run this there, without --host")
+	}
+	if to != "jetstream" && to != "postgres" && to != "sqlite" {
+		return nil, cli.UsageError("--to is jetstream, postgres or sqlite", "Say where the record is to be: orchestrator store move --to jetstream")
+	}
+	m := &mover{Instance: NewTeam(), app: a, to: to}
+	file, err := a.FindConfig(a.Flags.Config)
+	if err != nil {
+		return nil, err
+	}
+	c, problems := m.loader(a, file, node, false)()
+	if problems.Errors() > 0 {
+		return nil, a.Invalid(problems, "Nothing was moved.")
+	}
+	fits, hint := c.Store.Kind == to, fmt.Sprintf("Write store { kind = %q … } into the file first: orchestrator help many-machines", to)
+	if to == "sqlite" {
+		fits, hint = c.Store.Shared(), "Leave the shared store in the file until the record is moved: it says where the record is"
+	}
+	if !fits {
+		return nil, &cli.Failure{
+			Exit: cli.ExitUsage, Code: wire.CodeInvalid, Message: fmt.Sprintf("the store in %s is of the kind %s", a.Short(file), c.Store.Kind),
+			Because: []string{"Nothing was moved."}, Hint: hint,
+		}
+	}
+	m.config = c
+	return m, whichHub(c.Store, "store move --to "+to)
+}
+
+// run moves the record while it holds the state directory.
+func (m *mover) run() error {
+	a, c := m.app, m.config
+	ctx, stop := a.Context()
+	defer stop()
+	if err := m.Hold(c.Orchestrator.StateDir, a.SocketPath(c.Orchestrator.StateDir), hclog.NewNullLogger()); err != nil {
+		return CannotHold(err, c.Orchestrator.StateDir)
+	}
+	defer m.Release()
+	certificates, err := hubTLS(c.Store)
+	if err != nil {
+		return m.failure(ctx, err)
+	}
+	m.openFront(c.Store.Node, certificates, func() { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM) })
+	m.does("looking at the record")
+	done := a.ShowDoing(func(since time.Duration) string {
+		return fmt.Sprintf("Moving: %s, %ds", *m.doing.Load(), int(since.Seconds()))
+	})
+	report := moveReport{FormatVersion: wire.FormatVersion, Path: c.Store.Path, To: m.to}
+	if m.to == "sqlite" {
+		err = m.back(ctx, certificates, &report)
+	} else {
+		err = m.in(ctx, certificates, &report)
+	}
+	done()
+	if err != nil {
+		return m.failure(ctx, err)
+	}
+	return m.tell(&report)
+}
+
+func (m *mover) does(what string) { m.doing.Store(&what) }
+
+// tell prints what was moved, and what to do next.
+func (m *mover) tell(r *moveReport) error {
+	a := m.app
+	if a.Flags.JSON {
+		return a.Document(r)
+	}
+	where := "in " + a.Short(r.Path)
+	if m.to != "sqlite" {
+		where = fmt.Sprintf("in the log %q of %s", m.config.Store.Log, m.to)
+	}
+	if err := a.Print("%s %s, compared with those before, chain %s\n", term.Count(int(r.Facts), "fact"), where, r.Chain); err != nil {
+		return err
+	}
+	if r.Kept != "" {
+		a.Note("The record as it was: %s", a.Short(r.Kept))
+	}
+	if _, err := os.Stat(filepath.Join(m.Home.Dir, "jwt.key")); err == nil || m.to == "sqlite" {
+		a.Note("Tokens that were issued before are not valid there: orchestrator token issue")
+	}
+	if m.to == "sqlite" {
+		a.Note("Now write store { kind = \"sqlite\" } into the file here, and: orchestrator up")
+		a.Note("The other hubs only wait from now on. End them: orchestrator down")
+		return nil
+	}
+	a.Note("Next: orchestrator up")
+	return nil
+}
+
+// in moves the record of this machine into the shared log.
+func (m *mover) in(ctx context.Context, certificates *tls.Config, report *moveReport) error {
+	path := m.config.Store.Path
+	if !recorded(path) {
+		return &cli.Failure{
+			Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: "there is no record " + path, Because: []string{"Nothing was moved."},
+			Hint: "Begin with an empty shared store: orchestrator up",
+		}
+	}
+	from, err := eventlog.Open(ctx, eventlog.Options{Path: path, ReadOnly: true})
+	if err != nil {
+		return cannotReadRecord(err, path)
+	}
+	defer from.Close()
+	if base, err := from.Base(ctx); err != nil || base.Seq > 0 {
+		return errors.Join(err, &wire.RemovedError{Base: base})
+	}
+	if report.Kept, err = m.keep(ctx, from); err != nil {
+		return err
+	}
+	m.does(m.waitsFor())
+	engine, err := openEngine(ctx, m.Instance, m.app, m.config, certificates)
+	if err != nil {
+		return err
+	}
+	move := eventlog.Move{From: from, Engine: engine, Owner: m.config.Store.Node, Tell: func(doing string, done, all int64) {
+		m.does(fmt.Sprintf("%s, fact %d of %d", doing, done, all))
+	}}
+	err = move.In(ctx)
+	if err = errors.Join(err, engine.Close()); err != nil {
+		return err
+	}
+	report.Facts = from.Last()
+	sum, err := from.Sum(report.Facts)
+	report.Chain = chainText(sum)
+	return err
+}
+
+// waitsFor returns what a move waits for when it opens the shared log.
+func (m *mover) waitsFor() string {
+	if m.config.Store.Kind == "postgres" {
+		return "waiting for the server of PostgreSQL"
+	}
+	return "waiting for the other hubs (orchestrator up there)"
+}
+
+func chainText(sum uint32) string { return fmt.Sprintf("%08x", sum) }
+
+// keep copies the record to a file beside it, unless an earlier move did. The copy verifies every fact.
+func (m *mover) keep(ctx context.Context, from *eventlog.SQLite) (string, error) {
+	m.does("copying the record beside itself")
+	path, last := m.config.Store.Path, from.Last()
+	to := fmt.Sprintf("%s.before-move-%d", path, last)
+	_, err := eventlog.Copy(ctx, path, to)
+	if errors.Is(err, fs.ErrExist) {
+		var there *eventlog.SQLite
+		if there, err = eventlog.Open(ctx, eventlog.Options{Path: to, ReadOnly: true}); err != nil {
+			return "", fileExists(err, to)
+		}
+		defer there.Close()
+		mine, err := from.Sum(last)
+		its, failed := there.Sum(last)
+		if err = errors.Join(err, failed); err == nil && (mine != its || there.Last() != last) {
+			return "", fileExists(&fs.PathError{Op: "create", Path: to, Err: fs.ErrExist}, to)
+		}
+		return to, err
+	}
+	return to, err
+}
+
+// back moves the record from the shared log to the file of this machine.
+func (m *mover) back(ctx context.Context, certificates *tls.Config, report *moveReport) error {
+	m.does(m.waitsFor())
+	shared, err := openShared(ctx, m.Instance, m.app, m.config, certificates)
+	if err != nil {
+		return err
+	}
+	m.does("reading the shared log to its end")
+	err = shared.log.MoveOut(ctx, m.config.Store.Node)
+	report.Facts = shared.log.Last()
+	sum, failed := shared.log.Sum(report.Facts)
+	if err = errors.Join(err, failed, shared.log.Close()); err != nil {
+		return err
+	}
+	m.does("verifying the record here")
+	own, err := eventlog.Open(ctx, eventlog.Options{Path: report.Path, Durable: true})
+	if err != nil {
+		return cannotRecord(err, m.config.Store)
+	}
+	defer own.Close()
+	last, err := own.Check(ctx)
+	here, failed := own.Sum(last)
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
+	if last != report.Facts || here != sum {
+		return fmt.Errorf("the record here ends at fact %d with the sum %s, and the shared log at fact %d with %s", last, chainText(here), report.Facts, chainText(sum))
+	}
+	report.Chain = chainText(sum)
+	return nil
+}
+
+// failure returns the failure for a move that did not come to its end.
+func (m *mover) failure(ctx context.Context, err error) error {
+	if f, ok := errors.AsType[*cli.Failure](err); ok {
+		return f
+	}
+	s, again := m.config.Store, "orchestrator store move --to "+m.to
+	f := &cli.Failure{
+		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the record was not moved: " + err.Error(),
+		Because: []string{"The record here is as it was, and no hub uses what was moved before all is."}, Hint: "Go on: " + again,
+	}
+	if m.to == "sqlite" {
+		f.Because = []string{"Nothing is lost: the shared log has all of it."}
+	}
+	away, isAway := errors.AsType[*eventlog.ElsewhereError](err)
+	other, isOther := errors.AsType[*eventlog.OtherRecordError](err)
+	removed, isRemoved := errors.AsType[*wire.RemovedError](err)
+	ended, _ := errors.AsType[*cli.Failure](m.app.Ended(ctx))
+	switch {
+	case ended != nil:
+		ended.Because, ended.Hint = f.Because, f.Hint
+		return ended
+	case isAway:
+		f.Exit, f.Code, f.Hint = cli.ExitConflict, wire.CodeConflict, whereMoved(away, s, again)
+		f.Details = map[string]any{"owner": away.Owner, "log": away.Last}
+	case isOther, errors.Is(err, eventlog.ErrMoved):
+		f.Exit, f.Code = cli.ExitConflict, wire.CodeConflict
+		f.Because = []string{"Nothing was moved. A hub that runs before the move begins a record of its own after some seconds."}
+		f.Hint = "Stop the hubs, and name another log in the file of all: store { log = \"NAME\" … }     Then: " + again
+		if isOther {
+			f.Details = map[string]any{"log": other.Last}
+		}
+	case isRemoved:
+		f.Because = []string{"Nothing was moved: other hubs could not restore the state without them."}
+		f.Hint = "Begin anew with an empty shared store, and keep this record to read it: move " + term.Word(s.Path) + "* away"
+		f.Details = map[string]any{"removed": removed.Base.Seq}
+	case errors.Is(err, eventlog.ErrFull), errors.Is(err, syscall.ENOSPC):
+		f.Message = "there is no space left for a copy of the record: " + err.Error()
+		f.Hint = "Make room there: df -h " + term.Word(filepath.Dir(s.Path)) + "     Then: " + again
+	}
+	return f
+}
+
+// whereMoved returns what to do about a record that another hub has.
+func whereMoved(away *eventlog.ElsewhereError, s config.Store, again string) string {
+	switch {
+	case !away.Out:
+		return fmt.Sprintf("Finish the move on %s: orchestrator store move --to %s", away.Owner, s.Kind)
+	case away.Owner == s.Node:
+		return "Use the record here: store { kind = \"sqlite\" }     Or move it again: orchestrator store move --to " + s.Kind
+	}
+	return fmt.Sprintf("Run it on %s     If that machine is lost, name another log in the file of all hubs, store { log = \"NAME\" … }, and: %s", away.Owner, again)
+}
