@@ -187,6 +187,9 @@ func (s *Supervisor) begin(ctx context.Context) {
 	if s.options.Upgraded != nil {
 		e.Kind, e.Text = events.OrchestratorUpgraded, fmt.Sprintf("%s goes on with version %s", s.options.Name, s.options.Version)
 	}
+	if s.options.Hosts != nil {
+		defer s.options.Hosts.Open()
+	}
 	placements := placements(s.life)
 	for _, p := range placements {
 		e.Figures.Kept = append(e.Figures.Kept, p.agent)

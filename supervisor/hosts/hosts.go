@@ -59,7 +59,8 @@ type Options struct {
 // Hosts are the hosts of a team. Its methods may be called concurrently.
 type Hosts struct {
 	options  Options
-	instance string // of this process
+	instance string        // of this process
+	open     chan struct{} // closed by Open
 
 	noting sync.RWMutex // held while something is noted, and by Close
 	silent bool         // nothing is noted any more
@@ -93,8 +94,12 @@ func New(o Options) *Hosts {
 	if wait := time.Until(o.Settled); wait > 0 {
 		time.AfterFunc(wait, o.Changed)
 	}
-	return &Hosts{options: o, instance: uuid.NewString(), hosts: make(map[string]*host)}
+	return &Hosts{options: o, instance: uuid.NewString(), open: make(chan struct{}), hosts: make(map[string]*host)}
 }
+
+// Open lets hosts join. Before, the runs of an earlier hub must be made known with Expect, because a host kills
+// those that this hub does not know.
+func (h *Hosts) Open() { close(h.open) }
 
 // Close ends all links. Nothing is noted afterwards.
 func (h *Hosts) Close() {

@@ -47,14 +47,16 @@ func order(away func(bool), env ...string) Order {
 
 func newHosts(confirmed func() bool) (*Hosts, *atomic.Int64) {
 	changed := new(atomic.Int64)
-	return New(Options{
+	h := New(Options{
 		Committed: func(note func()) int64 {
 			note()
 			return 5
 		},
 		Hub: "h1", Epoch: 7, Confirmed: confirmed, Changed: func() { changed.Add(1) }, Drain: func(string) {}, Note: func(string, string, string) {},
 		Log: hclog.NewNullLogger(),
-	}), changed
+	})
+	h.Open()
+	return h, changed
 }
 
 // joins lets a host say hello.
@@ -340,6 +342,28 @@ func TestExpect(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A host that dials before the hub has begun waits, and then its run goes on.
+func TestOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := New(Options{Settled: time.Now().Add(time.Minute), Changed: func() {}, Note: func(string, string, string) {}, Committed: func(func()) int64 { return 0 }})
+		f := joins(t, h, "attic", hostlink.Line{Runs: map[string]hostlink.Going{"r1": {Seq: 3}}})
+		synctest.Wait()
+		calls, spec := newRecorded()
+		o := order(func(bool) {})
+		o.Unsound, o.Found = func(int64, bool) string { return "" }, func(int64, string) { calls.add("found") }
+		h.Expect(o, spec)
+		h.Open()
+		require.Len(t, f.read(hostlink.Welcome).Runs, 1)
+		f.read(hostlink.Start)
+		f.say(&hostlink.Line{Type: hostlink.Ended})
+		<-calls.ended
+		require.Equal(t, "found", calls.calls[0])
+		require.NoError(t, f.Close())
+		<-f.served
+		<-time.After(time.Minute)
+	})
 }
 
 // A hub tells the host what is settled of a run that is quiet.

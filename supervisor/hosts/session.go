@@ -34,6 +34,11 @@ func (h *Hosts) Serve(name, address string, conn *link.Conn) (err error) {
 	}
 	s := &session{hosts: h, conn: conn, address: address, over: make(chan struct{})}
 	defer close(s.over)
+	select {
+	case <-h.open:
+	case <-time.After(hostlink.Silence):
+		return errors.New("the hub has not begun yet")
+	}
 	refusal := h.examine(name, first)
 	if refusal == nil {
 		h.endLink(name, first.Instance)
