@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -29,12 +30,16 @@ import (
 // and durable before the record refers to it. A file that is still being written is named
 // artifacts/new-…. A file is removed when the completion for which it was made is refused, and when
 // no record refers to it any more; see sweep.
+//
+// If several hubs share the record, the content is also among their objects before the record refers to it, and
+// stays there. A hub that does not have the file reads it from there.
 type artifacts struct {
-	dir   string
-	alarm *alarm
-	sync  func(dir string) error // makes the entries of a folder durable
-	read  func(path string) ([]byte, error)
-	began time.Time // older unfinished files have no writer
+	dir     string
+	alarm   *alarm
+	objects Objects                // of several hubs; nil: the files are the only ones
+	sync    func(dir string) error // makes the entries of a folder durable
+	read    func(path string) ([]byte, error)
+	began   time.Time // older unfinished files have no writer
 
 	making sync.Mutex      // held while a folder is made
 	firm   map[string]bool // folders that are known to be durable
@@ -223,10 +228,8 @@ func (a *artifacts) keep(content string) (ref string, err error) {
 			a.Release([]string{delegation.ArtifactRef(hash)}, false)
 		}
 	}()
-	for _, dir := range []string{a.dir, filepath.Dir(path)} {
-		if err := a.makeDir(dir); err != nil {
-			return "", err
-		}
+	if err := a.makeDirs(path); err != nil {
+		return "", err
 	}
 	if there, err := readRegular(path); err != nil || hashOf(there) != hash { // a file with other content is replaced
 		if err := a.write(path, content); err != nil {
@@ -239,6 +242,11 @@ func (a *artifacts) keep(content string) (ref string, err error) {
 	if err := a.sync(filepath.Dir(path)); err != nil { // even for an existing file, which may not be synced yet
 		return "", err
 	}
+	if a.objects != nil { // it waits as long as nothing can be recorded
+		if err := a.objects.PutObject(context.Background(), hash, []byte(content)); err != nil {
+			return "", err
+		}
+	}
 	return delegation.ArtifactRef(hash), nil
 }
 
@@ -249,13 +257,16 @@ func (a *artifacts) load(ref string) (content string, err error) {
 		return "", fmt.Errorf("%.80q refers to nothing here", ref)
 	}
 	text, err := a.read(a.path(hash))
-	if err != nil {
+	if err == nil && hashOf(text) != hash {
+		err = fmt.Errorf("the file %s was changed: it does not have the content that was kept", a.path(hash))
+	}
+	switch {
+	case err == nil:
+		return string(text), nil
+	case a.objects == nil:
 		return "", err
 	}
-	if hashOf(text) != hash {
-		return "", fmt.Errorf("the file %s was changed: it does not have the content that was kept", a.path(hash))
-	}
-	return string(text), nil
+	return a.fetch(context.Background(), hash, err)
 }
 
 func (a *artifacts) path(hash string) string { return filepath.Join(a.dir, hash[:2], hash) }
@@ -303,6 +314,14 @@ func (a *artifacts) write(path, content string) error {
 		_ = os.Remove(file.Name()) // a failure leaves the file for clear
 	}
 	return err
+}
+
+// makeDirs creates the folders of a file.
+func (a *artifacts) makeDirs(path string) error {
+	if err := a.makeDir(a.dir); err != nil {
+		return err
+	}
+	return a.makeDir(filepath.Dir(path))
 }
 
 // makeDir creates a folder if it is missing and makes it durable. A killed orchestrator may

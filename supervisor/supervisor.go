@@ -35,6 +35,7 @@ type Options struct {
 	Record   dispatch.Record // where facts are stored; nil: nowhere
 	Warm     *dispatch.Warm  // follows Record; nil: Restore reads it
 	Keep     dispatch.Retention
+	Objects  Objects      // of the hubs that share Record; nil: there is one hub
 	ReadOnly bool         // Record is read-only: only Look can be called
 	Sound    func() error // returns why new records would be lost, such as a deleted file; nil: not checked
 	Rules    handlers.Rules
@@ -120,6 +121,7 @@ func (s *Supervisor) newDispatcher() *dispatch.Dispatcher {
 	}
 	if dir := s.options.StateDir; dir != "" {
 		s.artifacts = newArtifacts(dir, alarm)
+		s.artifacts.objects = s.options.Objects
 		o.Artifacts = s.artifacts
 		o.Audit = func(gap dispatch.AuditGap) dispatch.AuditFile { return auditFile(dir, gap) }
 	}

@@ -77,6 +77,7 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/watch":   verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task"),
 	"cmd/orchestrator/serve":   verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/eventlog/postgres", "supervisor/turn", "supervisor/hosts", "supervisor/hosts/link", "supervisor/runner", "wire/hostlink", "supervisor/api", "supervisor/telemetry", "cmd/orchestrator/console", "agents", "agents/mcp"), // agents/mcp serves /mcp
 	"cmd/orchestrator/console": verbsMayImport("supervisor", "supervisor/output", "cmd/orchestrator/live"),
+	"cmd/orchestrator/store":   verbsMayImport("supervisor/eventlog", "cmd/orchestrator/serve"),
 	"cmd/orchestrator/check":   verbsMayImport("supervisor", "supervisor/adapter", "supervisor/child", "supervisor/output", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project"),
 	"cmd/orchestrator":         {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "supervisor", "supervisor/child", "cmd/..."}, // its tests run everything
 	"fixtures/...":             {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "agents/...", "fixtures/..."},

@@ -21,6 +21,7 @@ import (
 	"orchestrator/cmd/orchestrator/project"
 	"orchestrator/cmd/orchestrator/serve"
 	"orchestrator/cmd/orchestrator/session"
+	"orchestrator/cmd/orchestrator/store"
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/watch"
 	"orchestrator/cmd/orchestrator/why"
@@ -63,6 +64,6 @@ func rootCommand(a *cli.App) *cobra.Command {
 		agent.StatusCommand(a), watch.Command(a),
 		cli.OnRecord(agent.LogsCommand(a)), cli.OnRecord(agent.EventsCommand(a)), cli.OnRecord(why.Command(a)), cli.OnRecord(task.GraphCommand(a, "orchestrator graph")),
 		task.Command(a), inbox.Command(a), bus.Command(a), session.Command(a), session.ReviewCommand(a),
-		agent.Command(a), agent.PsCommand(a), agent.HostsCommand(a), agent.DrainCommand(a), check.Command(a), check.DoctorCommand(a), access.KeyCommand(a), access.TokenCommand(a), serve.BackupCommand(a), serve.StoreCommand(a),
+		agent.Command(a), agent.PsCommand(a), agent.HostsCommand(a), agent.DrainCommand(a), check.Command(a), check.DoctorCommand(a), access.KeyCommand(a), access.TokenCommand(a), store.BackupCommand(a), store.Command(a),
 	)
 }

@@ -21,14 +21,61 @@ import (
 	"orchestrator/wire/events"
 )
 
+// makesLong has an agent that completes each task with an artifact that is not in the record.
+const makesLong = `
+agent "only" {
+  command = ["sh", "-c", <<-EOT
+    while read -r line; do
+      case "$line" in *notify:task-assigned*)
+        task=$(expr "$line" : '.*"taskId":"\([^"]*\)"')
+        echo '{"type":"request:complete-task","id":"1","timestamp":"2026-11-21T14:00:00Z","payload":{"taskId":"'"$task"'","result":"done","artifacts":[{"name":"long","content":"'"$(head -c 70000 /dev/zero | tr '\0' x)"'"}]}}'
+      esac
+    done
+    EOT
+  ]
+}
+`
+
+// long returns the artifact of the first task.
+func (s *stage) long() string {
+	s.t.Helper()
+	id, _, _ := strings.Cut(s.ask("task", "ls", "-q"), "\n")
+	return s.ask("task", "response", id, "--artifact", "long")
+}
+
+// An artifact that one hub took is read at another one after the first is killed.
+func TestArtifactOfLostHub(t *testing.T) {
+	t.Parallel()
+	h := newShire(t)
+	for i := range h.hubs {
+		h.hubs[i].write("orchestrator.hcl", strings.Replace(h.hubs[i].read("orchestrator.hcl"), onlyCat[1:], makesLong[1:], 1))
+		h.up(i)
+	}
+	at := h.atWork(-1, 0, 1, 2)
+	h.hubs[at].ask("task", "add", "long-one", "--wait")
+	want := strings.Repeat("x", 70000)
+	require.Equal(t, want, h.hubs[at].long())
+	h.hubs[at].signal(syscall.SIGKILL)
+	<-h.hubs[at].ended
+	require.NoError(t, os.RemoveAll(filepath.Join(h.hubs[at].state(), "artifacts")))
+	next := h.atWork(at, others(at)...)
+	require.NoDirExists(t, filepath.Join(h.hubs[next].state(), "artifacts"))
+	for range 2 {
+		require.Equal(t, want, h.hubs[next].long())
+	}
+	kept, err := filepath.Glob(filepath.Join(h.hubs[next].state(), "artifacts", "*", "*"))
+	require.NoError(t, err)
+	require.Len(t, kept, 1)
+}
+
 // filled has a machine of its own make a record with a task, and adds n facts to it. It returns all of them.
 func (s *stage) filled(n int) []wire.Record {
 	s.t.Helper()
 	shared := s.read("orchestrator.hcl")
-	s.write("orchestrator.hcl", onlyCat)
+	s.write("orchestrator.hcl", makesLong)
 	s.up("--json")
 	s.waitForEvents(1, events.AgentStarted, "only")
-	s.ask("task", "add", "from-before")
+	s.ask("task", "add", "from-before", "--wait")
 	s.stop()
 	s.write("orchestrator.hcl", shared)
 	path := filepath.Join(s.state(), "events.db")
@@ -129,7 +176,7 @@ func TestMoveToHubs(t *testing.T) {
 	moved := one.move("jetstream", name)
 	require.Equal(t, int64(len(before)), moved.Facts)
 	at := h.atWork(0, 1, 2)
-	require.Contains(t, h.hubs[at].ask("task", "ls", "--json"), "from-before")
+	require.Len(t, h.hubs[at].long(), 70000)
 	h.hubs[at].ask("task", "add", "shared")
 	require.Equal(t, moved, one.move("jetstream", name), "it is moved already")
 	one.requireBegins(filepath.Base(moved.Kept), before)
@@ -164,9 +211,10 @@ func (h *shire) movesBack(at int) {
 	waitForThat(t, "the hub to stop its agents", func() bool {
 		return strings.Contains(h.hubs[at].said.all(), events.AgentStopped) && len(h.hubs[at].processes()) == 0
 	})
-	waitForThat(t, "the hub to know", func() bool {
-		return strings.Contains(h.hubs[at].cried.all(), "was moved out of the shared log, to "+name)
+	waitForThat(t, "the hub to wait", func() bool {
+		return strings.Contains(h.hubs[at].cried.all(), "waiting until the record is here")
 	})
+	require.Contains(t, h.hubs[at].cried.all(), "was moved out of the shared log, to "+name)
 	require.Equal(t, moved, own.move("sqlite", name), "it is moved already")
 	_, stderr, code := own.call("up", "--node", name)
 	require.Equal(t, cli.ExitNo, code, stderr)
@@ -176,6 +224,7 @@ func (h *shire) movesBack(at int) {
 	own.up("--json")
 	own.waitForEvents(1, events.AgentStarted, "only")
 	require.Contains(t, own.ask("task", "ls", "--json"), "shared")
+	require.Len(t, own.long(), 70000)
 	own.ask("task", "add", "alone-again")
 	own.stop()
 	own.write("orchestrator.hcl", shared)
@@ -230,18 +279,22 @@ func TestMoveToPostgres(t *testing.T) {
 	require.Equal(t, cli.ExitConflict, code, stderr)
 	require.Contains(t, stderr, "an orchestrator already runs here")
 
-	two.ask("store", "move", "--to", "sqlite", "--node", "h2", "--state-dir", two.path("new"))
+	three := newStage(t, file("ours"), "database.key", pgserver.Password)
+	three.ask("store", "move", "--to", "sqlite", "--node", "h3")
 	waitForThat(t, "the hub to stop its agents", func() bool {
 		return strings.Contains(one.said.all(), events.AgentStopped) && len(one.processes()) == 0
 	})
-	waitForThat(t, "the hub to know", func() bool { return strings.Contains(one.cried.all(), "was moved out of the shared log, to h2") })
+	waitForThat(t, "the hub to wait", func() bool { return strings.Contains(one.cried.all(), "waiting until the record is here") })
+	require.Contains(t, one.cried.all(), "was moved out of the shared log, to h3")
 	one.signal(syscall.SIGINT)
 	require.Equal(t, cli.ExitOK, one.await(), one.cried.all())
 	_, stderr, code = one.call("store", "move", "--to", "postgres", "--node", "h1")
 	require.Equal(t, cli.ExitConflict, code, stderr)
-	require.Contains(t, stderr, "Run it on h2")
-	two.write("orchestrator.hcl", onlyCat)
-	require.Contains(t, two.ask("task", "ls", "--json", "--state-dir", two.path("new")), "from-before")
+	require.Contains(t, stderr, "Run it on h3")
+	three.write("orchestrator.hcl", onlyCat)
+	three.up("--json")
+	three.waitForEvents(1, events.AgentStarted, "only")
+	require.Len(t, three.long(), 70000)
 }
 
 // What cannot be moved is refused, and nothing is changed.
@@ -276,7 +329,7 @@ func TestMoveRefused(t *testing.T) {
 	said, err := cmd.CombinedOutput()
 	_, ended := errors.AsType[*exec.ExitError](err)
 	require.True(t, ended, "%v", err)
-	require.Contains(t, string(said), "there is no space left for a copy of the record")
+	require.Contains(t, string(said), "the record was not moved")
 	require.NoDirExists(t, filepath.Join(h.hubs[0].state(), "stream"))
 	h.hubs[0].requireBegins("events.db", before)
 }

@@ -51,6 +51,19 @@ type Engine interface {
 	Close() error
 }
 
+// Objects keep content that is too large for facts, beside the entries of an engine. An object has the
+// SHA-256 of its content as its name, in hexadecimal digits. It is never changed or removed. The caller
+// compares what it gets with the name.
+type Objects interface {
+	// PutObject stores an object, and returns when it is as durable as an entry. It tries until then, or until
+	// ctx ends or the engine is closed.
+	PutObject(ctx context.Context, hash string, content []byte) error
+
+	// GetObject returns the content of an object. It fails with fs.ErrNotExist if there is none. It asks until
+	// it is answered, or until ctx ends or the engine is closed.
+	GetObject(ctx context.Context, hash string) ([]byte, error)
+}
+
 var (
 	// ErrBehind reports that another entry is where Put should add one.
 	ErrBehind = errors.New("another hub has written to the log")

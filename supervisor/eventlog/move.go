@@ -143,6 +143,7 @@ type Move struct {
 	Engine Engine
 	Owner  string                              // the name of this hub
 	Tell   func(doing string, done, all int64) // called now and then; may be nil
+	Last   func(ctx context.Context) error     // called before the moved record can be used; may be nil
 
 	end   assembly
 	at    int64  // the last entry of the shared log
@@ -194,6 +195,11 @@ func (m *Move) in(ctx context.Context) error {
 	if m.last != all || !m.same {
 		return fmt.Errorf("the shared log ends at fact %d with the sum %08x, and the record here ends at fact %d with another one", m.last, m.sum, all)
 	}
+	if m.Last != nil {
+		if err := m.Last(ctx); err != nil {
+			return err
+		}
+	}
 	_, err = m.put(Entry{First: m.last + 1, Before: m.sum}, nil)
 	return err
 }
@@ -208,7 +214,7 @@ func (m *Move) tell(doing string) {
 func (m *Move) read(ctx context.Context, doing string) error {
 	m.end, m.at, m.last, m.sum, m.same = assembly{}, 0, 0, 0, true
 	all := m.From.Last()
-	mine, err := m.From.Sum(all)
+	mine, err := ChainSum(m.From, all)
 	if err != nil {
 		return err
 	}
@@ -229,7 +235,7 @@ func (m *Move) read(ctx context.Context, doing string) error {
 	}
 	err = answered(ctx, func() error { return m.Engine.Get(ctx, m.at, see) })
 	if err == nil && m.last < all {
-		mine, err = m.From.Sum(m.last)
+		mine, err = ChainSum(m.From, m.last)
 		m.same = mine == m.sum
 	}
 	return err
@@ -296,8 +302,8 @@ func (m *Move) put(e Entry, text []byte) (int64, error) {
 	return at, err
 }
 
-// Sum returns the sum of the chain at a fact. Logs with equal sums have equal facts up to it.
-func (l *SQLite) Sum(seq int64) (uint32, error) {
+// ChainSum returns the sum of the chain of a log at a fact. Logs with equal sums have equal facts up to it.
+func ChainSum(l *SQLite, seq int64) (uint32, error) {
 	l.reading.Lock()
 	defer l.reading.Unlock()
 	if l.reader == nil {

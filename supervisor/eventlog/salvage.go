@@ -149,7 +149,7 @@ func Copy(ctx context.Context, from, to string) (last int64, err error) {
 	part := file.Name()
 	defer func() { err = errors.Join(err, file.Close(), removeAll(logFiles(part))) }()
 	if err := vacuum(from, part); err != nil {
-		return 0, err
+		return 0, orFull(to, err)
 	}
 	if err := file.Sync(); err != nil {
 		return 0, err

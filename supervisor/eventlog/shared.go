@@ -35,27 +35,15 @@ func (e *ShorterError) Error() string {
 	return fmt.Sprintf("the shared log ends at fact %d, and the copy of it here has facts up to %d: the log has lost facts %d to %d", e.Log, e.Copy, e.Log+1, e.Copy)
 }
 
-// askAgain is how long OpenShared waits before it repeats questions that were not answered.
-const askAgain = 100 * time.Millisecond
-
-// OpenShared opens a shared log with a copy in a file. It waits while the engine does not answer, until
-// ctx ends. It reads nothing that others wrote since the copy was last used; Follow does. Close closes
-// the engine too.
+// OpenShared opens a shared log with a copy in a file. It reads nothing that others wrote since the
+// copy was last used; Follow does. It waits for an engine that does not answer. Close closes the engine too.
 func OpenShared(ctx context.Context, path string, engine Engine) (*Shared, error) {
 	local, err := Open(ctx, Options{Path: path})
 	if err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
 	s := &Shared{SQLite: local, engine: engine}
-	err = s.locate(ctx)
-	for errors.Is(err, ErrUnanswered) && ctx.Err() == nil {
-		select {
-		case <-time.After(askAgain):
-		case <-ctx.Done():
-		}
-		err = s.locate(ctx)
-	}
-	if err := s.orElsewhere(ctx, err); err != nil {
+	if err := answered(ctx, func() error { return s.orElsewhere(ctx, s.locate(ctx)) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("comparing %s with the shared log: %w", path, err), s.Close())
 	}
 	return s, nil

@@ -288,9 +288,12 @@ func (s *session) listen() error {
 			continue
 		case hostlink.Drain:
 			s.hosts.mu.Lock()
+			again := s.host.leaving
 			s.host.leaving = true
 			s.hosts.mu.Unlock()
-			s.hosts.options.Drain(s.host.name)
+			if !again {
+				s.hosts.options.Drain(s.host.name)
+			}
 			continue
 		}
 		s.hosts.mu.Lock()

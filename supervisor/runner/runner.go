@@ -303,7 +303,9 @@ func (h *Host) listen(conn *link.Conn) error {
 		}
 		switch l.Type {
 		case hostlink.Beat:
-			err = h.confirm(l)
+			if err = h.confirm(l); err == nil && h.drained() {
+				return nil
+			}
 		case hostlink.Settled:
 			err = h.settle(l)
 		default:
@@ -372,11 +374,11 @@ func (h *Host) leaveIfEmpty() {
 	}
 }
 
+// drained reports whether the host may leave: the hub has heard all of every run.
 func (h *Host) drained() bool {
 	h.mu.Lock()
-	draining := h.draining
-	h.mu.Unlock()
-	return draining && h.Idle()
+	defer h.mu.Unlock()
+	return h.draining && len(h.runs) == 0
 }
 
 // killAll kills all runs, and returns how many that are.

@@ -160,6 +160,7 @@ func TestServe(t *testing.T) {
 		s.say("r1", &hostlink.Line{Type: hostlink.Close})
 		require.Equal(t, hostlink.Exited, s.read().Type)
 		require.Equal(t, hostlink.Ended, s.read().Type)
+		require.NoError(t, s.Send(&hostlink.Line{Type: hostlink.Beat, Number: s.beat().Number})) // it has heard all
 		require.NoError(t, <-s.over)
 		s.host.Close()
 	})

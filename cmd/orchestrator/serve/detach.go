@@ -33,7 +33,7 @@ func detach(a *cli.App, c *config.Config) error {
 	ctx, stop := a.Context()
 	defer stop()
 	dir := c.Orchestrator.StateDir
-	if home, err := openHome(dir, a.SocketPath(dir)); err != nil {
+	if home, err := OpenHome(dir, a.SocketPath(dir)); err != nil {
 		return CannotHold(err, dir)
 	} else {
 		home.Close()

@@ -32,10 +32,16 @@ import (
 // errDeposed reports that another hub is at work.
 var errDeposed = errors.New("another hub is at work")
 
+// An engine keeps the record of several hubs, and their artifacts.
+type engine interface {
+	eventlog.Engine
+	eventlog.Objects
+}
+
 // A sharedStore is the record of a team with several hubs.
 type sharedStore struct {
 	log      *eventlog.Shared
-	engine   eventlog.Engine
+	engine   engine
 	peers    int // how many hubs there are; 0: any number, and a server keeps the record
 	epoch    int64
 	looked   time.Time
@@ -209,7 +215,7 @@ func notMoved(c *config.Config) error {
 func streamDir(c *config.Config) string { return filepath.Join(c.Orchestrator.StateDir, "stream") }
 
 // openEngine connects to the servers of a shared store, or starts the one of this hub.
-func openEngine(ctx context.Context, t *Instance, a *cli.App, c *config.Config, certificates *tls.Config) (eventlog.Engine, error) {
+func openEngine(ctx context.Context, t *Instance, a *cli.App, c *config.Config, certificates *tls.Config) (engine, error) {
 	secret, err := c.StoreCredentials(ctx, a.Environ)
 	if err != nil {
 		return nil, err

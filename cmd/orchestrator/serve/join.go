@@ -297,7 +297,7 @@ func (h *hostProgram) join(ctx context.Context, u *url.URL, drain <-chan struct{
 		joined = true
 		clear(h.told)
 		h.hub.Store(&at)
-		h.app.Note("Joined %s at %s.", l.Hub, at)
+		h.app.Note("Joined %s at %s.", wire.Visible(l.Hub), at)
 	})
 	if joined {
 		h.app.Note("The link to %s is gone: %v", at, err)

@@ -17,12 +17,14 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
 )
 
-func storeMoveCommand(a *cli.App) *cobra.Command {
+// StoreMoveCommand returns the command store move.
+func StoreMoveCommand(a *cli.App) *cobra.Command {
 	var to, node string
 	verb := &cobra.Command{
 		Use:   "move",
@@ -59,6 +61,8 @@ type moveReport struct {
 	Facts         int64  `json:"facts"`
 	Chain         string `json:"chain"`         // the sum of all of them
 	Kept          string `json:"kept,omitzero"` // the record as it was
+	Artifacts     int    `json:"artifacts"`
+	Missing       int    `json:"missing,omitzero"` // artifacts that no hub has stored
 }
 
 // A mover moves a record.
@@ -146,6 +150,12 @@ func (m *mover) tell(r *moveReport) error {
 	if err := a.Print("%s %s, compared with those before, chain %s\n", term.Count(int(r.Facts), "fact"), where, r.Chain); err != nil {
 		return err
 	}
+	if r.Artifacts > 0 {
+		a.Note("With %s", term.Count(r.Artifacts, "artifact"))
+	}
+	if r.Missing > 0 {
+		a.Note("The hubs have not stored %s, which the record refers to", term.Count(r.Missing, "artifact"))
+	}
 	if r.Kept != "" {
 		a.Note("The record as it was: %s", a.Short(r.Kept))
 	}
@@ -172,7 +182,7 @@ func (m *mover) in(ctx context.Context, certificates *tls.Config, report *moveRe
 	}
 	from, err := eventlog.Open(ctx, eventlog.Options{Path: path, ReadOnly: true})
 	if err != nil {
-		return cannotReadRecord(err, path)
+		return CannotReadRecord(err, path)
 	}
 	defer from.Close()
 	if base, err := from.Base(ctx); err != nil || base.Seq > 0 {
@@ -188,13 +198,17 @@ func (m *mover) in(ctx context.Context, certificates *tls.Config, report *moveRe
 	}
 	move := eventlog.Move{From: from, Engine: engine, Owner: m.config.Store.Node, Tell: func(doing string, done, all int64) {
 		m.does(fmt.Sprintf("%s, fact %d of %d", doing, done, all))
+	}, Last: func(ctx context.Context) (err error) {
+		m.does("copying the artifacts")
+		report.Artifacts, err = supervisor.ShareArtifacts(ctx, m.Home.Dir, engine)
+		return err
 	}}
 	err = move.In(ctx)
 	if err = errors.Join(err, engine.Close()); err != nil {
 		return err
 	}
 	report.Facts = from.Last()
-	sum, err := from.Sum(report.Facts)
+	sum, err := eventlog.ChainSum(from, report.Facts)
 	report.Chain = chainText(sum)
 	return err
 }
@@ -218,13 +232,13 @@ func (m *mover) keep(ctx context.Context, from *eventlog.SQLite) (string, error)
 	if errors.Is(err, fs.ErrExist) {
 		var there *eventlog.SQLite
 		if there, err = eventlog.Open(ctx, eventlog.Options{Path: to, ReadOnly: true}); err != nil {
-			return "", fileExists(err, to)
+			return "", FileExists(err, to)
 		}
 		defer there.Close()
-		mine, err := from.Sum(last)
-		its, failed := there.Sum(last)
+		mine, err := eventlog.ChainSum(from, last)
+		its, failed := eventlog.ChainSum(there, last)
 		if err = errors.Join(err, failed); err == nil && (mine != its || there.Last() != last) {
-			return "", fileExists(&fs.PathError{Op: "create", Path: to, Err: fs.ErrExist}, to)
+			return "", FileExists(&fs.PathError{Op: "create", Path: to, Err: fs.ErrExist}, to)
 		}
 		return to, err
 	}
@@ -240,8 +254,12 @@ func (m *mover) back(ctx context.Context, certificates *tls.Config, report *move
 	}
 	m.does("reading the shared log to its end")
 	err = shared.log.MoveOut(ctx, m.config.Store.Node)
+	if err == nil {
+		m.does("reading the artifacts")
+		report.Artifacts, report.Missing, err = supervisor.FetchArtifacts(ctx, m.Home.Dir, shared.log, shared.engine)
+	}
 	report.Facts = shared.log.Last()
-	sum, failed := shared.log.Sum(report.Facts)
+	sum, failed := eventlog.ChainSum(shared.log.SQLite, report.Facts)
 	if err = errors.Join(err, failed, shared.log.Close()); err != nil {
 		return err
 	}
@@ -252,7 +270,7 @@ func (m *mover) back(ctx context.Context, certificates *tls.Config, report *move
 	}
 	defer own.Close()
 	last, err := own.Check(ctx)
-	here, failed := own.Sum(last)
+	here, failed := eventlog.ChainSum(own, last)
 	if err = errors.Join(err, failed); err != nil {
 		return err
 	}

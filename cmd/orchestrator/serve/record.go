@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -97,6 +99,37 @@ func cannotRecord(err error, store config.Store) error {
 // littleSpace returns the message for an event log that cannot be mapped into memory.
 func littleSpace(path string) (message, hint string) {
 	return "there is too little address space for the record " + path, "Raise the limit: ulimit -v unlimited"
+}
+
+// CannotReadRecord returns the failure for an event log that cannot be opened.
+func CannotReadRecord(err error, path string) error {
+	f := &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: err.Error(), Details: map[string]any{"path": path}}
+	info, failed := os.Stat(path)
+	switch {
+	case failed == nil && info.IsDir():
+		f.Message = path + " is a folder, not a record"
+		f.Hint = "Name the file in it: orchestrator store check FILE     Or the state directory: --state-dir DIR"
+	case errors.Is(err, fs.ErrNotExist):
+		f.Exit, f.Code, f.Message = cli.ExitNotFound, wire.CodeNotFound, "there is no record "+path
+		f.Hint = "Name it: orchestrator store check FILE     Or its state directory: --state-dir DIR"
+	case errors.Is(err, eventlog.ErrForeign):
+		f.Message = path + " is not a record of an orchestrator: " + eventlog.ErrForeign.Error()
+	case errors.Is(err, syscall.ENOMEM):
+		f.Message, f.Hint = littleSpace(path)
+	}
+	return f
+}
+
+// FileExists returns the failure for a target that exists, or for a file left by an old
+// event log.
+func FileExists(err error, path string) error {
+	if there := new(fs.PathError); errors.As(err, &there) {
+		path = there.Path
+	}
+	return &cli.Failure{
+		Exit: cli.ExitConflict, Code: wire.CodeConflict, Message: path + " exists, and is left as it is", Hint: "Name a file that does not exist",
+		Details: map[string]any{"path": path},
+	}
 }
 
 // cannotGoOn returns the failure for a team that could no longer write its event log.

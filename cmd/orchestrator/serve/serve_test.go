@@ -89,7 +89,7 @@ func TestOpenHome(t *testing.T) {
 	for answer, free := range map[string]bool{"": true, "HTTP/1.0 200 OK\r\n\r\n": false} {
 		dir := t.TempDir()
 		socket := filepath.Join(dir, "s")
-		holder, err := openHome(dir, socket)
+		holder, err := OpenHome(dir, socket)
 		require.NoError(t, err)
 		defer holder.Close()
 		listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
@@ -110,7 +110,7 @@ func TestOpenHome(t *testing.T) {
 			}
 			ended <- err
 		}()
-		home, err := openHome(dir, socket)
+		home, err := OpenHome(dir, socket)
 		require.NoError(t, <-ended)
 		if free {
 			require.NoError(t, err)
@@ -245,7 +245,7 @@ func TestLittleAddressSpace(t *testing.T) {
 	wrong := fmt.Errorf("opening: %w", syscall.ENOMEM)
 	store := config.Store{Path: path}
 	for name, err := range map[string]error{
-		"up": cannotRecord(wrong, store), "task ls": unreadable(wrong, store), "store check": cannotReadRecord(wrong, path),
+		"up": cannotRecord(wrong, store), "task ls": unreadable(wrong, store), "store check": CannotReadRecord(wrong, path),
 	} {
 		f := cli.FailureOf(err)
 		require.Equal(t, "there is too little address space for the record "+path, f.Message, name)

@@ -96,7 +96,7 @@ func (t *Instance) Hold(stateDir, socket string, log hclog.Logger) error {
 	if t.before != nil {
 		home, err = supervisor.TakeOverHome(stateDir, t.before.Locks)
 	} else {
-		home, err = openHome(stateDir, socket)
+		home, err = OpenHome(stateDir, socket)
 	}
 	if err != nil {
 		return err
@@ -109,10 +109,10 @@ func (t *Instance) Hold(stateDir, socket string, log hclog.Logger) error {
 	return nil
 }
 
-// openHome opens the state directory of the orchestrator with a socket. A killed orchestrator
+// OpenHome opens the state directory of the orchestrator with a socket. A killed orchestrator
 // holds the directory until the kernel has closed its files. It leaves a socket at which it does
-// not answer, and openHome waits for its end.
-func openHome(stateDir, socket string) (*supervisor.Home, error) {
+// not answer, and OpenHome waits for its end.
+func OpenHome(stateDir, socket string) (*supervisor.Home, error) {
 	for deadline := time.Now().Add(api.Answering); ; time.Sleep(10 * time.Millisecond) {
 		home, err := supervisor.OpenHome(stateDir)
 		if _, busy := errors.AsType[*supervisor.BusyError](err); !busy || time.Now().After(deadline) {
@@ -238,6 +238,9 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	o.Sound = t.sound
 	o.Shutdown, o.Record, o.Warm, o.Doorway = c.Orchestrator.Shutdown, t.record, t.warm, t.runs.Open
 	o.Keep = dispatch.Retention{For: c.Store.KeepFor, Bytes: c.Store.KeepBytes}
+	if t.shared != nil {
+		o.Objects = t.shared.engine
+	}
 	t.allow(c)
 	t.shutdown, t.http, t.depth = c.Orchestrator.Shutdown, c.HTTP, c.Protocol.MaxDepth
 	o.Rules, o.Protocol = rules(c)

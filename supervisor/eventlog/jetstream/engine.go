@@ -3,7 +3,6 @@ package jetstream
 import (
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -102,7 +101,11 @@ func (e *Engine) openStream(ctx context.Context) error {
 			err = errNotLed
 		}
 		if err == nil {
-			return e.examine(e.stream.CachedInfo().Config, want)
+			if err := e.examine(e.stream.CachedInfo().Config, want); err != nil {
+				return err
+			}
+			_ = e.makeObjects(ctx) // all hubs are likely to be there now; otherwise PutObject makes it
+			return nil
 		}
 		if errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) {
 			return err
@@ -222,40 +225,46 @@ func (e *Engine) publish(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, e
 
 // idAt asks the leader of the stream for the id of an entry. It returns "" if there is none yet.
 func (e *Engine) idAt(ctx context.Context, n int64) (string, error) {
+	m, err := e.stored(ctx, e.name(), fmt.Sprintf(`{"seq":%d}`, n))
+	if err != nil || m == nil {
+		return "", err
+	}
+	if id := m.Header.Get(jetstream.MsgIDHeader); id != "" {
+		return id, nil
+	}
+	return "?", nil // another program has written it
+}
+
+// stored asks the leader of a stream for a message. It returns nil if there is none yet.
+func (e *Engine) stored(ctx context.Context, stream, which string) (*nats.Msg, error) {
 	var answer struct {
 		Error   *jetstream.APIError `json:"error"`
 		Message *struct {
-			Header string `json:"hdrs"`
+			Header []byte `json:"hdrs"`
+			Data   []byte `json:"data"`
 		} `json:"message"`
 	}
 	reply, err := within(ctx, patience, func(ctx context.Context) (*nats.Msg, error) {
-		return e.conn.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+e.name(), fmt.Appendf(nil, `{"seq":%d}`, n))
+		return e.conn.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, []byte(which))
 	})
 	if err == nil {
 		err = json.Unmarshal(reply.Data, &answer)
 	}
 	switch {
 	case err != nil:
-		return "", err
+		return nil, err
 	case answer.Error != nil && answer.Error.Code == 404:
-		return "", nil
+		return nil, nil
 	case answer.Error != nil:
-		return "", answer.Error
+		return nil, answer.Error
 	case answer.Message == nil:
-		return "", errors.New("an empty answer")
+		return nil, errors.New("an empty answer")
 	}
-	text, err := base64.StdEncoding.DecodeString(answer.Message.Header)
-	if err != nil {
-		return "", err
+	m := &nats.Msg{Data: answer.Message.Data}
+	if len(answer.Message.Header) > 0 {
+		m.Header, err = nats.DecodeHeadersMsg(answer.Message.Header)
 	}
-	header, err := nats.DecodeHeadersMsg(text)
-	if err != nil {
-		return "", err
-	}
-	if id := header.Get(jetstream.MsgIDHeader); id != "" {
-		return id, nil
-	}
-	return "?", nil // another program has written it
+	return m, err
 }
 
 // End implements eventlog.Engine. Only the answer of a leader counts that has most copies.

@@ -343,6 +343,21 @@ func conforms(t *testing.T, join func(log string, n int) *Engine) {
 	}})
 }
 
+// Objects on three hubs keep the rules, and those that were stored are there without one hub.
+func TestObjects(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	logtest.RunObjects(t, c.hubs[0], c.hubs[1])
+	require.NoError(t, c.hubs[0].PutObject(t.Context(), "ab", []byte("kept")))
+	leader := c.leader(0)
+	require.NoError(t, c.hubs[leader].Close())
+	content, err := c.hubs[(leader+1)%3].GetObject(t.Context(), "ab")
+	require.NoError(t, err)
+	require.Equal(t, "kept", string(content))
+	_, err = c.hubs[leader].GetObject(t.Context(), "ab")
+	require.ErrorIs(t, err, fs.ErrClosed)
+}
+
 // Elections are as short as this package says.
 func TestElections(t *testing.T) {
 	t.Parallel()

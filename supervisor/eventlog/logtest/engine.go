@@ -21,6 +21,8 @@ type Entries struct {
 	texts  [][]byte // in the form of eventlog.Entry.Append
 	atWork []*seat
 	key    []byte // of the hubs; made when it is first asked for
+
+	objects map[string][]byte
 }
 
 // Join returns the engine of one more hub.

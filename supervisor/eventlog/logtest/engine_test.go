@@ -108,3 +108,12 @@ func TestMemoryServes(t *testing.T) {
 	_, err = c.Ask(t.Context())
 	require.ErrorIs(t, err, eventlog.ErrSilent)
 }
+
+// TestMemoryObjects checks the objects in memory.
+func TestMemoryObjects(t *testing.T) {
+	entries := &logtest.Entries{}
+	a, b := entries.Join(), entries.Join()
+	logtest.RunObjects(t, a, b)
+	require.NoError(t, a.Close())
+	require.ErrorIs(t, a.PutObject(t.Context(), "00", nil), fs.ErrClosed)
+}

@@ -8,6 +8,7 @@
 //	use.go      readers beside a writer, states, contexts, closing and opening again
 //	find.go     searches
 //	trim.go     removing old facts
+//	objects.go  objects of a shared log; RunObjects has the rules for them
 //	engine.go   an engine in memory for a log that several hubs share
 //	series/     the facts that tests write; it does not know the package eventlog, whose own
 //	            tests use it

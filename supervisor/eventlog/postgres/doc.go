@@ -12,6 +12,7 @@
 //
 // orchestrator_entries has a row for each entry, by the name of the log and the number. A trigger refuses
 // to change or delete them. orchestrator_logs has a row for each log: the key of its hubs, and the seat.
+// orchestrator_objects has a row for each object, which also stays as it is.
 //
 // # Writing
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -207,7 +208,7 @@ func TestTablesAtOnce(t *testing.T) {
 	s := newSite(t)
 	admin := s.administer()
 	for round := range 5 {
-		_, err := admin.Exec(t.Context(), `DROP TABLE IF EXISTS orchestrator_entries, orchestrator_logs; DROP FUNCTION IF EXISTS orchestrator_keep`)
+		_, err := admin.Exec(t.Context(), `DROP TABLE IF EXISTS orchestrator_entries, orchestrator_logs, orchestrator_objects; DROP FUNCTION IF EXISTS orchestrator_keep`)
 		require.NoError(t, err)
 		keys := make([][]byte, 6)
 		var all sync.WaitGroup
@@ -268,4 +269,28 @@ func TestConformance(t *testing.T) {
 			open[file] = false
 		}}
 	}})
+}
+
+// Objects on a server keep the rules. They outlive a restart of the server, nobody can change them, and a database
+// of an older version gets the table.
+func TestObjects(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	one, other := s.join("team"), s.join("team")
+	logtest.RunObjects(t, one, other)
+	stranger := s.join("others")
+	require.NoError(t, one.PutObject(t.Context(), "ab", []byte("kept")))
+	_, err := stranger.GetObject(t.Context(), "ab")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	s.Kill()
+	s.Start()
+	content, err := other.GetObject(t.Context(), "ab")
+	require.NoError(t, err)
+	require.Equal(t, "kept", string(content))
+	admin := s.administer()
+	_, err = admin.Exec(t.Context(), "UPDATE orchestrator_objects SET content = ''")
+	require.ErrorContains(t, err, "never changed or deleted")
+	_, err = admin.Exec(t.Context(), "DROP TABLE orchestrator_objects")
+	require.NoError(t, err)
+	require.NoError(t, s.join("team").PutObject(t.Context(), "ab", []byte("again")))
 }

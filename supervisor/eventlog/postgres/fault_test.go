@@ -258,7 +258,7 @@ func TestRefused(t *testing.T) {
 		"primary key": "CREATE TABLE orchestrator_entries (log text, n bigint)",
 		"trigger":     "CREATE TABLE orchestrator_entries (log text, n bigint, PRIMARY KEY (log, n))",
 	} {
-		_, err := admin.Exec(t.Context(), "DROP TABLE IF EXISTS orchestrator_entries, orchestrator_logs; "+table+"; CREATE TABLE orchestrator_logs()")
+		_, err := admin.Exec(t.Context(), "DROP TABLE IF EXISTS orchestrator_entries, orchestrator_logs, orchestrator_objects; "+table+"; CREATE TABLE orchestrator_logs()")
 		require.NoError(t, err)
 		_, err = Open(t.Context(), Options{URL: s.URL(), Credentials: pgserver.Password, Log: "team"})
 		require.ErrorIs(t, err, errUnsafe)
@@ -278,7 +278,7 @@ func TestLesserRole(t *testing.T) {
 	s.join("team")
 	admin := s.administer()
 	_, err := admin.Exec(t.Context(), `CREATE ROLE lesser LOGIN PASSWORD '`+pgserver.Password+`';
-		GRANT SELECT, INSERT ON orchestrator_entries TO lesser; GRANT SELECT, INSERT ON orchestrator_logs TO lesser`)
+		GRANT SELECT, INSERT ON orchestrator_entries, orchestrator_objects TO lesser; GRANT SELECT, INSERT ON orchestrator_logs TO lesser`)
 	require.NoError(t, err)
 	url := strings.Replace(s.URL(), "hub@", "lesser@", 1)
 	_, err = Open(t.Context(), Options{URL: url, Credentials: pgserver.Password, Log: "team"})

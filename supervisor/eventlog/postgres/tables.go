@@ -35,6 +35,20 @@ CREATE TRIGGER orchestrator_keep BEFORE UPDATE OR DELETE OR TRUNCATE ON orchestr
 	FOR EACH STATEMENT EXECUTE FUNCTION orchestrator_keep();
 `
 
+// makeObjects runs as one transaction. Databases of older versions do not have the table.
+const makeObjects = `
+CREATE TABLE IF NOT EXISTS orchestrator_objects (
+	log     text  NOT NULL,
+	hash    text  NOT NULL,
+	content bytea NOT NULL,
+	PRIMARY KEY (log, hash)
+);
+CREATE OR REPLACE FUNCTION orchestrator_keep() RETURNS trigger LANGUAGE plpgsql AS
+	$$ BEGIN RAISE EXCEPTION 'entries of the log of an orchestrator are never changed or deleted'; END $$;
+CREATE TRIGGER orchestrator_keep BEFORE UPDATE OR DELETE OR TRUNCATE ON orchestrator_objects
+	FOR EACH STATEMENT EXECUTE FUNCTION orchestrator_keep();
+`
+
 // raced reports whether a refusal says that another hub is making the same tables.
 func raced(code string) bool {
 	return slices.Contains([]string{
@@ -48,10 +62,14 @@ func raced(code string) bool {
 // prepare makes what the log needs on the server, unless it is there. It then needs no right to make tables.
 func (e *Engine) prepare(ctx context.Context) error {
 	return e.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
-		var there bool
-		err := c.QueryRow(ctx, `SELECT to_regclass('orchestrator_entries') IS NOT NULL AND to_regclass('orchestrator_logs') IS NOT NULL`).Scan(&there)
+		var there, objects bool
+		err := c.QueryRow(ctx, `SELECT to_regclass('orchestrator_entries') IS NOT NULL AND to_regclass('orchestrator_logs') IS NOT NULL,
+			to_regclass('orchestrator_objects') IS NOT NULL`).Scan(&there, &objects)
 		if err == nil && !there {
 			_, err = c.Conn().PgConn().Exec(ctx, makeTables).ReadAll()
+		}
+		if err == nil && !objects {
+			_, err = c.Conn().PgConn().Exec(ctx, makeObjects).ReadAll()
 		}
 		if err == nil {
 			err = examine(ctx, c)
@@ -69,7 +87,7 @@ func (e *Engine) prepare(ctx context.Context) error {
 }
 
 // errRole reports that a hub could write no entries, or could not say that it is at work.
-var errRole = errors.New("its role needs INSERT on orchestrator_entries, and INSERT and UPDATE on orchestrator_logs")
+var errRole = errors.New("its role needs INSERT on orchestrator_entries and orchestrator_objects, and INSERT and UPDATE on orchestrator_logs")
 
 // examine returns an error if the table could lose entries, or have two with one number, and if this hub may
 // not write to it.
@@ -78,7 +96,7 @@ func examine(ctx context.Context, c *pgxpool.Conn) error {
 	err := c.QueryRow(ctx, `SELECT relpersistence = 'p',
 		EXISTS (SELECT FROM pg_constraint WHERE conrelid = t.oid AND pg_get_constraintdef(oid) = 'PRIMARY KEY (log, n)'),
 		EXISTS (SELECT FROM pg_trigger WHERE tgrelid = t.oid AND tgname = 'orchestrator_keep' AND tgenabled <> 'D'),
-		has_table_privilege(oid, 'INSERT') AND has_table_privilege('orchestrator_logs', 'INSERT') AND has_table_privilege('orchestrator_logs', 'UPDATE')
+		has_table_privilege(oid, 'INSERT') AND has_table_privilege('orchestrator_objects', 'INSERT') AND has_table_privilege('orchestrator_logs', 'INSERT') AND has_table_privilege('orchestrator_logs', 'UPDATE')
 		FROM pg_class AS t WHERE oid = to_regclass('orchestrator_entries')`).Scan(&logged, &unique, &kept, &may)
 	switch {
 	case err != nil:

@@ -1,0 +1,111 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"orchestrator/supervisor/eventlog"
+)
+
+// Objects are in a second stream, which is as durable as the first. A part of an object is a message with a
+// subject of its own, so a part that is stored again replaces an equal one.
+
+var _ eventlog.Objects = (*Engine)(nil)
+
+// objectPart is how many bytes of an object a message has. objectPatience is for one of them.
+const (
+	objectPart     = 512 << 10
+	objectPatience = 2 * time.Second
+)
+
+// partsKey is the header that says how many parts an object has.
+const partsKey = "Orchestrator-Parts"
+
+func (e *Engine) objects() string { return e.name() + "-objects" }
+
+// part returns the subject of a part of an object.
+func (e *Engine) part(hash, n string) string {
+	return fmt.Sprintf("orchestrator.%s.objects.%s.%s", e.log, hash, n)
+}
+
+// makeObjects makes the stream of objects, unless it is there.
+func (e *Engine) makeObjects(ctx context.Context) error {
+	_, err := within(ctx, objectPatience, func(ctx context.Context) (jetstream.Stream, error) {
+		return e.js.CreateStream(ctx, jetstream.StreamConfig{
+			Name: e.objects(), Subjects: []string{e.part("*", "*")}, Storage: jetstream.FileStorage,
+			Replicas: min(e.copies, 3), Retention: jetstream.LimitsPolicy, MaxMsgsPerSubject: 1,
+			DenyDelete: true, DenyPurge: true, MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: objectPart + 4<<10,
+		})
+	})
+	return err
+}
+
+// PutObject implements eventlog.Objects.
+func (e *Engine) PutObject(ctx context.Context, hash string, content []byte) error {
+	size := min(objectPart, e.Most())
+	parts := max(1, (len(content)+size-1)/size)
+	for n := range parts {
+		m := &nats.Msg{Subject: e.part(hash, strconv.Itoa(n)), Header: nats.Header{}, Data: content[n*size : min((n+1)*size, len(content))]}
+		m.Header.Set(partsKey, strconv.Itoa(parts))
+		if err := e.putPart(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Engine) putPart(ctx context.Context, m *nats.Msg) error {
+	for wait := pause; ; wait = min(2*wait, longestWait) {
+		_, err := within(ctx, objectPatience, func(ctx context.Context) (*jetstream.PubAck, error) {
+			return e.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0), jetstream.WithExpectStream(e.objects()))
+		})
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, nats.ErrMaxPayload):
+			return err
+		case errors.Is(err, jetstream.ErrNoStreamResponse), errors.Is(err, nats.ErrNoResponders):
+			_ = e.makeObjects(ctx) // it is tried again
+		}
+		if err := e.rest(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// GetObject implements eventlog.Objects.
+func (e *Engine) GetObject(ctx context.Context, hash string) (content []byte, err error) {
+	for n, parts := 0, 1; n < parts; n++ {
+		m, err := e.getPart(ctx, e.part(hash, strconv.Itoa(n)))
+		if err != nil {
+			return nil, err
+		}
+		if parts, err = strconv.Atoi(m.Header.Get(partsKey)); err != nil {
+			return nil, fmt.Errorf("part %d of object %s: %w", n, hash, err)
+		}
+		content = append(content, m.Data...)
+	}
+	return content, nil
+}
+
+func (e *Engine) getPart(ctx context.Context, subject string) (*nats.Msg, error) {
+	for wait := pause; ; wait = min(2*wait, longestWait) {
+		m, err := e.stored(ctx, e.objects(), fmt.Sprintf(`{"last_by_subj":%q}`, subject))
+		switch {
+		case err == nil && m == nil:
+			return nil, fmt.Errorf("the shared log has no object at %s: %w", subject, fs.ErrNotExist)
+		case err == nil:
+			return m, nil
+		}
+		if err := e.rest(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/delegation"
+)
+
+// objects are those of several hubs, in memory.
+type objects struct {
+	kept map[string]string
+	ill  error
+}
+
+func (o *objects) PutObject(_ context.Context, hash string, content []byte) error {
+	if o.ill == nil {
+		o.kept[hash] = string(content)
+	}
+	return o.ill
+}
+
+func (o *objects) GetObject(_ context.Context, hash string) ([]byte, error) {
+	content, ok := o.kept[hash]
+	if !ok && o.ill == nil {
+		return nil, fs.ErrNotExist
+	}
+	return []byte(content), o.ill
+}
+
+// TestArtifactsOfSeveralHubs checks that content is among the objects before the record refers to it, that a hub
+// without the file reads it from there and then has the file, and what is reported if it is nowhere.
+func TestArtifactsOfSeveralHubs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, dir, said, boss, w := keeping(t)
+		o := &objects{kept: make(map[string]string), ill: errors.New("no quorum")}
+		p.artifacts.objects = o
+		w.says(making("a", large("x")))
+		require.Empty(t, boss.lines(), "nothing refers to it")
+		require.Empty(t, keptFiles(t, dir))
+		o.ill = nil
+		w.says(making("a", large("x")))
+		require.Len(t, boss.lines(), 1)
+		require.Equal(t, large("x"), o.kept[hashOf([]byte(large("x")))])
+
+		asks := func(id string) string {
+			boss.says(request(id, "get-task-response", `{"taskId":"a"}`))
+			return boss.lines()[len(boss.lines())-1]
+		}
+		for i, spoil := range []func(path string) error{os.Remove, func(path string) error { return os.WriteFile(path, []byte("changed"), 0o600) }} {
+			file := keptFiles(t, dir)[0]
+			require.NoError(t, spoil(file))
+			require.Contains(t, asks(string(rune('1'+i))), large("x"))
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, large("x"), string(text))
+		}
+		require.NotContains(t, said.String(), "cannot be read")
+
+		require.NoError(t, os.Remove(keptFiles(t, dir)[0]))
+		o.kept[hashOf([]byte(large("x")))] = "other"
+		require.Contains(t, asks("3"), `"ref":"sha256:`)
+		require.Contains(t, said.String(), "other content under its name")
+		clear(o.kept)
+		p.artifacts.alarm.told = nil
+		require.Contains(t, asks("4"), `"ref":"sha256:`)
+		require.Contains(t, said.String(), "neither here nor in the shared store")
+		require.NoError(t, p.stop())
+	})
+}
+
+// TestArtifactsAreMoved checks that the files of a hub become objects, and objects files of another hub.
+func TestArtifactsAreMoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, dir, _, boss, w := keeping(t)
+		w.says(making("a", large("x")))
+		require.Len(t, boss.lines(), 1)
+		require.NoError(t, p.stop())
+		o := &objects{kept: make(map[string]string)}
+		changed := filepath.Join(dir, "artifacts", "00", strings.Repeat("0", 64))
+		require.NoError(t, os.MkdirAll(filepath.Dir(changed), 0o700))
+		require.NoError(t, os.WriteFile(changed, []byte("not its content"), 0o600))
+		n, err := ShareArtifacts(t.Context(), dir, o)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		require.Len(t, o.kept, 1)
+		other := t.TempDir()
+		for range 2 {
+			n, missing, err := FetchArtifacts(t.Context(), other, p.options.Record, o)
+			require.NoError(t, err)
+			require.Equal(t, []int{1, 0}, []int{n, missing})
+		}
+		there := newArtifacts(other, &alarm{log: hclog.NewNullLogger()})
+		content, err := there.load(delegation.ArtifactRef(hashOf([]byte(large("x")))))
+		require.NoError(t, err)
+		require.Equal(t, large("x"), content)
+		clear(o.kept)
+		n, missing, err := FetchArtifacts(t.Context(), t.TempDir(), p.options.Record, o)
+		require.NoError(t, err)
+		require.Equal(t, []int{0, 1}, []int{n, missing})
+		o.ill = errors.New("no quorum")
+		_, _, err = FetchArtifacts(t.Context(), t.TempDir(), p.options.Record, o)
+		require.ErrorIs(t, err, o.ill)
+		_, err = ShareArtifacts(t.Context(), dir, o)
+		require.ErrorIs(t, err, o.ill)
+		n, err = ShareArtifacts(t.Context(), t.TempDir(), o)
+		require.NoError(t, err)
+		require.Zero(t, n)
+	})
+}
