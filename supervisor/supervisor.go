@@ -35,9 +35,10 @@ type Options struct {
 	Record   dispatch.Record // where facts are stored; nil: nowhere
 	Warm     *dispatch.Warm  // follows Record; nil: Restore reads it
 	Keep     dispatch.Retention
-	Objects  Objects      // of the hubs that share Record; nil: there is one hub
-	ReadOnly bool         // Record is read-only: only Look can be called
-	Sound    func() error // returns why new records would be lost, such as a deleted file; nil: not checked
+	Objects  Objects          // of the hubs that share Record; nil: there is one hub
+	ReadOnly bool             // Record is read-only: only Look can be called
+	Sound    func() error     // returns why new records would be lost, such as a deleted file; nil: not checked
+	Deposed  func(error) bool // whether an error of Record says that another hub is at work; nil: there is none
 	Rules    handlers.Rules
 	Protocol dispatch.Protocol
 	Sessions []session.Spec    // the sessions of the configuration, in order
@@ -314,10 +315,14 @@ func (s *Supervisor) heard(n *output.Notice) {
 	}
 }
 
-// recordBroke stops everything when nothing can be recorded any more.
+// recordBroke stops everything when nothing can be recorded any more. Agents on hosts belong to the hub that
+// is at work instead, so this one says nothing more to them.
 func (s *Supervisor) recordBroke(err error) {
 	s.post(func() {
 		s.broken = err
+		if s.options.Hosts != nil && s.options.Deposed != nil && s.options.Deposed(err) {
+			s.options.Hosts.Leave()
+		}
 		s.life.stop("nothing can be recorded any more")
 	})
 }

@@ -233,6 +233,10 @@ func (g *gate) shut(yes bool) {
 func TestHostCutOff(t *testing.T) {
 	t.Parallel()
 	f := newFarm(t, `
+host "any" {
+  names = ["*"]
+  grace = "5m"
+}
 agent "clock" {
   command  = ["sh", "-c", "i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo tick $i; sleep 0.2; done; while read line; do echo told $line; done"]
   protocol = "raw"
@@ -275,6 +279,10 @@ func (f *farm) settle(host string) {
 func TestHubStartedAnew(t *testing.T) {
 	t.Parallel()
 	f := newFarm(t, `
+host "any" {
+  names = ["*"]
+  grace = "5m"
+}
 agent "asker" {
   command = ["`+fixture(t, "asker")+`", "Which one?"]
   restart {
@@ -348,6 +356,10 @@ agent "far" {
 func TestHostOfHubs(t *testing.T) {
 	t.Parallel()
 	h := newOpenShire(t, `
+host "any" {
+  names = ["*"]
+  grace = "5m"
+}
 agent "far" {
   command = ["`+fixture(t, "worker")+`"]
   placement {}
@@ -385,5 +397,40 @@ agent "far" {
 	host.signal(syscall.SIGTERM)
 	require.Equal(t, cli.ExitOK, host.await(), host.cried.all())
 	require.Empty(t, host.processes())
+	h.hubs[next].stop()
+}
+
+// A hub that hung and wakes says nothing more to the agents on hosts, which belong to the next hub.
+func TestHostOfHungHub(t *testing.T) {
+	t.Parallel()
+	h := newOpenShire(t, `
+agent "far" {
+  command = ["`+fixture(t, "worker")+`"]
+  placement {}
+}
+`)
+	for i := range h.hubs {
+		h.up(i)
+	}
+	at := h.atWork(-1, 0, 1, 2)
+	file, err := os.ReadFile(h.hubs[at].path("orchestrator.hcl"))
+	require.NoError(t, err)
+	host := newStage(t, string(file), "token", h.hubs[at].ask("token", "issue", "--actor", "HO:attic"), "hubs.key", "s3cret")
+	host.join(strings.Join(h.urls, ","))
+	waitForThat(t, "far", func() bool { return h.hubs[at].agent("far").State == control.StateRunning })
+	(&farm{stage: h.hubs[at]}).settle("attic")
+	run, pids := h.hubs[at].agent("far").Run, host.processes()
+	h.hubs[at].signal(syscall.SIGSTOP)
+	next := h.atWork(at, others(at)...)
+	h.hubs[at].signal(syscall.SIGCONT) // the host has not noticed anything yet
+	waitForThat(t, "standing by", func() bool {
+		stdout, _, _ := h.hubs[at].call("hosts", "--hubs", "--json")
+		return strings.Contains(stdout, `"at_work"`) && !strings.Contains(stdout, fmt.Sprintf(`{"name":"%s","state":"at_work"`, h.peers[at]))
+	})
+	waitForThat(t, "found", func() bool { return h.hubs[next].agent("far").State == control.StateRunning })
+	require.Equal(t, run, h.hubs[next].agent("far").Run)
+	require.Equal(t, pids, host.processes())
+	host.signal(syscall.SIGTERM)
+	require.Equal(t, cli.ExitOK, host.await(), host.cried.all())
 	h.hubs[next].stop()
 }

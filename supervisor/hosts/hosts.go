@@ -124,6 +124,21 @@ func (h *Hosts) note(kind, host, text string) {
 	}
 }
 
+// Leave ends all links, and all runs as far as this hub is concerned: another hub goes on with them. The hosts
+// hear nothing of it.
+func (h *Hosts) Leave() {
+	h.Close()
+	h.mu.Lock()
+	var runs []*run
+	for _, it := range h.hosts {
+		runs = slices.AppendSeq(runs, maps.Values(it.runs))
+	}
+	h.mu.Unlock()
+	for _, r := range runs {
+		r.giveUp()
+	}
+}
+
 // SetRules replaces the rules. Hosts that have joined stay.
 func (h *Hosts) SetRules(rules []Rule) {
 	h.mu.Lock()

@@ -237,6 +237,28 @@ func TestLost(t *testing.T) {
 	}
 }
 
+// A hub that another one has replaced gives its runs up at once, and the host does not hear of it.
+func TestLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHosts(nil)
+		f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
+		calls, spec := newRecorded()
+		p := runsOn(t, h, f, spec, func(bool) {})
+		began := time.Now()
+		h.Leave()
+		p.Signal(syscall.SIGTERM)
+		p.Kill()
+		<-calls.ended
+		require.Zero(t, time.Since(began))
+		require.Equal(t, []string{"killed by SIGKILL", "ended"}, calls.calls)
+		_, err := f.Read()
+		require.Error(t, err)
+		require.Error(t, <-f.served)
+		_ = f.Close()
+		<-time.After(hostlink.GivenUp(hostlink.Grace))
+	})
+}
+
 // A run goes on through the next link, with what was said meanwhile on both sides. Nothing is said twice.
 func TestBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

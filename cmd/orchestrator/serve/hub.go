@@ -101,6 +101,11 @@ func (s *sharedStore) sound() error {
 	return err
 }
 
+// deposed reports whether an error of the record says that another hub is at work.
+func (t *Instance) deposed(err error) bool {
+	return t.shared != nil && errors.Is(err, eventlog.ErrMoved)
+}
+
 // giveUp closes the engine if this hub is to end and cannot reach most hubs for a while. Otherwise it
 // would wait for them in order to record its end.
 func (s *sharedStore) giveUp(ending, ended context.Context, log hclog.Logger) {

@@ -235,7 +235,7 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 		}
 	}
 	o.Version, o.StateDir, o.Start, o.Log = cli.Version, c.Orchestrator.StateDir, t.start, t.log
-	o.Sound = t.sound
+	o.Sound, o.Deposed = t.sound, t.deposed
 	o.Shutdown, o.Record, o.Warm, o.Doorway = c.Orchestrator.Shutdown, t.record, t.warm, t.runs.Open
 	o.Keep = dispatch.Retention{For: c.Store.KeepFor, Bytes: c.Store.KeepBytes}
 	if t.shared != nil {
