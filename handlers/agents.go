@@ -38,6 +38,7 @@ type agent struct {
 	system     wire.Raw          // what else it reported
 	state      agentState
 	run        string
+	host       string           // the machine of the run; "" for this one
 	past       []string         // the latest runs that have ended, oldest first
 	ended      bool             // the run has ended
 	stale      bool             // it runs, but does not read or write

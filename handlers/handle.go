@@ -471,7 +471,7 @@ func (*stoodStill) kind() string { return events.OrchestratorStoodStill }
 
 func (*stoodStill) apply(s *State, r *wire.Record) {
 	s.since = r.At
-	s.stirred(r.At)
+	stirred(s, r.At)
 }
 
 func (*stoodStill) tell(e *wire.Event) { e.Text = "the orchestrator has stood still for a while" }

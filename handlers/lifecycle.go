@@ -39,7 +39,7 @@ func (l *lifecycleEvent) kind() string { return l.what }
 func (l *lifecycleEvent) apply(s *State, r *wire.Record) {
 	switch l.what {
 	case events.OrchestratorStarted:
-		s.awake(r.At)
+		s.awake(r.At, l.Figures.Kept)
 		return
 	case events.OrchestratorUpgraded:
 		hangUp(s)
@@ -64,13 +64,19 @@ func (l *lifecycleEvent) apply(s *State, r *wire.Record) {
 	}
 }
 
-// awake handles the start of an orchestrator: no agent runs, and no HTTP request waits.
-func (s *State) awake(at time.Time) {
+// awake handles the start of an orchestrator: no agent runs on its machine, and no HTTP request waits. The runs
+// of the kept agents may go on. They are stale until they have been found.
+func (s *State) awake(at time.Time, kept []string) {
 	s.stopping, s.since = false, at
-	s.stirred(at)
+	stirred(s, at)
 	for _, a := range s.agents.order {
 		if a.remote != nil {
 			continue // it runs elsewhere, and may not even have noticed
+		}
+		if slices.Contains(kept, a.ID) {
+			s.tasks.queue.removeIdle(a)
+			a.stale = true
+			continue
 		}
 		s.tasks.queue.removeIdle(a)
 		a.wrecked = a.wrecked || a.alive()
@@ -93,7 +99,9 @@ func hangUp(s *State) {
 func (l *lifecycleEvent) change(a *agent) {
 	switch l.what {
 	case events.AgentStarting:
-		a.state, a.returns = starting, true
+		a.state, a.returns, a.host = starting, true, ""
+	case events.AgentPlaced:
+		a.host = l.Figures.Host
 	case events.AgentWaiting, events.AgentRestarting:
 		a.returns = true
 	case events.AgentStarted:
@@ -117,6 +125,14 @@ func (l *lifecycleEvent) change(a *agent) {
 	case events.AgentGaveUp:
 		a.state, a.returns = crashed, false
 	}
+}
+
+// Placed returns the run of an agent on another machine, and that machine, or "".
+func (s *State) Placed(name string) (run, host string) {
+	if a := s.agents.byID[name]; a != nil && a.host != "" && a.remote == nil && a.alive() && (a.state == up || a.state == leaving) {
+		return a.run, a.host
+	}
+	return "", ""
 }
 
 // maxPast is the number of ended runs of an agent that are remembered. A session message for one
@@ -196,7 +212,7 @@ func (ad agentDecision) happen(e *wire.Event) {
 		to = agentPrefix + e.Agent
 	}
 	if ad.starts {
-		ad.lose() // before the agents' runs are forgotten
+		ad.lose(e.Figures.Kept) // before the agents' runs are forgotten
 	}
 	wrecked := ad.state.agents.wrecked(e.Agent)
 	late := ad.state.agents.late(e.Agent)
@@ -264,9 +280,9 @@ func isStart(m wire.Message) bool {
 
 // lose decides about the tasks of agents that were killed together with the previous
 // orchestrator.
-func (ad agentDecision) lose() {
+func (ad agentDecision) lose(kept []string) {
 	for _, a := range ad.state.agents.order {
-		if a.remote != nil {
+		if a.remote != nil || slices.Contains(kept, a.ID) {
 			continue
 		}
 		if a.alive() {

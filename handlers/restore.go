@@ -290,7 +290,7 @@ func (r *restoring) restoreLinks(kept *snapshot) {
 func (r *restoring) restoreAgent(kept *snapshotAgent) {
 	a := newAgent(kept.Member.ID)
 	a.Member, a.configured, a.state, a.run, a.system = kept.Member, kept.File, kept.State, kept.Run, kept.System
-	a.ended, a.past = kept.Ended, kept.Past
+	a.host, a.ended, a.past = kept.Host, kept.Ended, kept.Past
 	a.farewell, a.wrecked = kept.Farewell, kept.Wrecked
 	a.returns = kept.Returns
 	a.stale, a.deaf, a.given, a.holds = kept.Stale, kept.Deaf, kept.Given, r.named(kept.Holds)

@@ -80,6 +80,7 @@ type snapshotAgent struct {
 	Remote   *snapshotRemote  `json:"remote,omitzero"`
 	State    agentState       `json:"state"`
 	Run      string           `json:"run,omitzero"`
+	Host     string           `json:"host,omitzero"`
 	Stale    bool             `json:"stale,omitzero"`
 	Deaf     bool             `json:"deaf,omitzero"`
 	Farewell bool             `json:"farewell,omitzero"`
@@ -230,7 +231,7 @@ func (d *delegatedWork) snapshot() *snapshotHandedOn {
 
 func (a *agent) snapshot() *snapshotAgent {
 	kept := &snapshotAgent{
-		Member: a.Member, File: a.configured, State: a.state, Run: a.run, Stale: a.stale, Deaf: a.deaf, Given: a.given,
+		Member: a.Member, File: a.configured, State: a.state, Run: a.run, Host: a.host, Stale: a.stale, Deaf: a.deaf, Given: a.given,
 		Farewell: a.farewell, Ended: a.ended, Past: a.past, Wrecked: a.wrecked, Returns: a.returns,
 		Holds: ids(a.holds), System: a.system, Grants: a.grants, Usage: a.usage, Late: a.late,
 	}

@@ -249,7 +249,7 @@ func (x *sessions) worksOf(agent string) (all []*work) {
 
 // stirred resets the silence of all developers, because the orchestrator did not receive
 // messages meanwhile.
-func (s *State) stirred(at time.Time) {
+func stirred(s *State, at time.Time) {
 	for _, w := range slices.Clone(s.sessions.watched) {
 		s.sessions.watched.Drop(w)
 		w.begun, w.heard = at, at

@@ -174,8 +174,8 @@ type agent struct {
 	cancel    context.CancelFunc // cancels the start in progress
 	afresh    bool               // start it again, on request, when its tree is empty
 
-	deaf, silent, stopped string    // reasons for stalling, by cause
-	thaw                  *deadline // when it counts as stopped by a signal
+	deaf, silent, stopped, far string    // reasons for stalling, by cause
+	thaw                       *deadline // when it counts as stopped by a signal
 }
 
 // A Client makes an agent a coding agent: its program speaks a protocol of its own, and an

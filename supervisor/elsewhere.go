@@ -1,14 +1,20 @@
 package supervisor
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
+	"orchestrator/handlers"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/hosts"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
 
@@ -51,21 +57,139 @@ func (s *Supervisor) NoteHost(kind, host, text string) {
 }
 
 // makeElsewhere starts the run on a host.
-func (sr *startRequest) makeElsewhere(l *lifecycle, a *agent) (Process, error) {
+func (sr *startRequest) makeElsewhere(ctx context.Context, l *lifecycle, a *agent) (Process, error) {
 	l.dispatcher.House(sr.spec.Name, sr.run, dispatch.Folder{})
 	sr.open(l, a)
 	env, shut := l.doorway(sr, nil, sr.variables(l))
 	env = slices.DeleteFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "ORC_SOCKET=") }) // the host makes one
-	a.voice.Tell(wire.Event{Kind: events.AgentPlaced, Run: sr.run, Text: "is placed on " + sr.host})
-	c, err := l.options.Hosts.Start(hosts.Order{
+	o := hosts.Order{
 		Host: sr.host, Agent: sr.spec.Name, Block: sr.spec.Block, Env: env, Conversation: sr.conversation,
-	}, sr.callbacks(l, a, shut))
+		Away:  func(yes bool) { l.post(func() { away(l, a, sr.run, sr.host, yes) }) },
+		Found: func(mail int64, unfit string) { l.post(func() { found(l, a, sr, mail, unfit) }) },
+		Quiet: func() (mail int64, waits, ok bool) {
+			select {
+			case <-sr.told:
+			default:
+				return 0, false, false // it is not known to have started
+			}
+			if sr.channel == nil {
+				return 0, false, true
+			}
+			return sr.channel.Quiet()
+		},
+		Unsound: func(seq int64, waits bool) string {
+			return unsound(l.dispatcher, l.options.Record, l.restored, sr, seq, waits)
+		},
+	}
+	if sr.goesOn {
+		return l.options.Hosts.Expect(o, sr.callbacks(l, a, shut)), nil
+	}
+	a.voice.Tell(wire.Event{Kind: events.AgentPlaced, Run: sr.run, Text: "is placed on " + sr.host, Figures: wire.Figures{Host: sr.host}})
+	c, err := l.options.Hosts.Start(ctx, o, sr.callbacks(l, a, shut))
 	if err != nil {
 		shut()
 		return nil, err
 	}
 	return c, nil
 }
+
+// away handles an agent whose host cannot be reached, or can again.
+func away(l *lifecycle, a *agent, run, host string, yes bool) {
+	switch {
+	case a.run != run || a.child == nil:
+	case yes:
+		l.stalled(a, &a.far, fmt.Sprintf("is on %s, which cannot be reached since %s", host, time.Now().Format(time.TimeOnly)))
+	default:
+		l.recovered(a, &a.far, "is on "+host+", which can be reached again")
+	}
+}
+
+// A placed is the run of an agent on another machine, of an earlier hub.
+type placed struct{ agent, run, host string }
+
+// placements returns the runs that hosts may still have, of agents that are configured.
+func placements(l *lifecycle) (all []placed) {
+	if l.options.Hosts == nil {
+		return nil
+	}
+	l.dispatcher.Look(func(state *handlers.State) {
+		for _, a := range l.order {
+			if run, host := state.Placed(a.Name); run != "" {
+				all = append(all, placed{agent: a.Name, run: run, host: host})
+			}
+		}
+	})
+	return all
+}
+
+// expect goes on with a run that its host may still have. Until the host says so, it is like one whose host
+// cannot be reached.
+func expect(l *lifecycle, p placed) {
+	a := l.agents[p.agent]
+	sr := &startRequest{spec: a.Agent, run: p.run, host: p.host, goesOn: true, session: l.sessions.environment(a.Name), told: make(chan struct{})}
+	defer close(sr.told)
+	a.run, a.wanted, a.freely, a.starts = p.run, true, true, 1
+	l.takeActor(a)
+	c, err := sr.makeElsewhere(context.Background(), l, a)
+	if err != nil {
+		panic("a run that is expected is not started: " + err.Error())
+	}
+	a.child, a.speech, a.channel = c, sr.speech, sr.channel
+	a.mail = l.mailbox(a, sr, c)
+	if sr.channel != nil {
+		sr.channel.Open(a.mail)
+	}
+	a.far = "is on " + p.host + ", which has not joined this hub yet"
+	a.set(control.StateStalled, a.far)
+}
+
+// found handles a run that its host still has.
+func found(l *lifecycle, a *agent, sr *startRequest, mail int64, unfit string) {
+	switch {
+	case a.run != sr.run || a.child == nil:
+	case unfit != "":
+		l.event(a, wire.Event{Kind: events.AgentStalled, Text: "cannot go on for this hub, and is killed: " + unfit})
+	default:
+		if sr.channel != nil && !a.NoStdin {
+			sr.channel.BringMail(mail)
+		}
+		l.watchSilence(a)
+	}
+}
+
+// untold are the kinds of events that agents are not told of, and that come of nothing that they say.
+var untold = map[string]bool{
+	events.HubEpoch: true, events.HostJoined: true, events.HostLost: true, events.HostDrained: true, events.AgentPlaced: true,
+	events.AgentStalled: true, events.AgentRecovered: true, events.OrchestratorStarted: true, events.OrchestratorIdle: true,
+}
+
+// unsound returns why this hub cannot go on with a run of an agent, or "" if it can: the record of its earlier life
+// has nothing after seq that the run may have to be told, or that came of what the run has said. It may be
+// called on any goroutine.
+func unsound(d *dispatch.Dispatcher, record dispatch.Record, restored int64, sr *startRequest, seq int64, waits bool) (why string) {
+	agent, spelled := handlers.Actor{Kind: handlers.Agent, Name: sr.spec.Name}.String(), []byte(strconv.Quote(sr.spec.Name))
+	for r, err := range record.Records(context.Background(), seq) {
+		switch {
+		case err != nil:
+			return "the record cannot be read: " + err.Error()
+		case r.Seq > restored:
+			return ""
+		case untold[r.Kind], r.IsMail() && r.From != agent: // mail is brought after the last one that has arrived
+			continue
+		}
+		related := waits || len(sr.session) > 0 || r.From == agent || r.To == agent || bytes.Contains(r.Payload, spelled)
+		if !related && r.Correlation != "" {
+			d.Look(func(state *handlers.State) { related = state.Given(sr.spec.Name, r.Correlation) })
+		}
+		if related {
+			return fmt.Sprintf("nobody knows whether it has heard of record %d (%s), or has said it", r.Seq, r.Kind)
+		}
+	}
+	return ""
+}
+
+// Committed is that of package dispatch.
+func (s *Supervisor) Committed(note func()) int64 { return dispatch.Committed(s.dispatcher, note) }
 
 // Launch starts a run of the agent on this machine for a hub elsewhere. The spec has its callbacks, and
 // env its variables from the hub.

@@ -111,7 +111,7 @@ func (l *lifecycle) stalled(a *agent, cause *string, why string) {
 	}
 	*cause = why
 	a.set(control.StateStalled, why)
-	if a.Health.Restart && a.joined == nil {
+	if a.Health.Restart && a.joined == nil && cause != &a.far {
 		l.event(a, wire.Event{Kind: events.AgentStalled, Text: why + ", is restarted"})
 		l.halt(a, stopRequest{reason: "stalled: " + why, again: true, crash: true})
 		return
@@ -128,7 +128,7 @@ func (l *lifecycle) recovered(a *agent, cause *string, how string) {
 		return
 	}
 	l.event(a, wire.Event{Kind: events.AgentRecovered, Text: how})
-	if rest := cmp.Or(a.deaf, a.silent, a.stopped); rest != "" {
+	if rest := cmp.Or(a.deaf, a.silent, a.stopped, a.far); rest != "" {
 		a.reason = rest
 		return
 	}

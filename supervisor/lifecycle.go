@@ -38,6 +38,7 @@ type lifecycle struct {
 	storm     stormGuard
 	stopping  *stopping // nil until the stop begins
 	failed    bool      // agents had failed when the stop began
+	restored  int64     // the number of the last record of an earlier life
 
 	callers callers
 	stops   orderedStops
@@ -135,6 +136,7 @@ type startRequest struct {
 	joined  *connection  // nil for a child process
 	host    string       // the machine that it runs on; "" for this one
 	handed  *handedAgent // the run so far in an earlier program; nil if it begins
+	goesOn  bool         // it was begun on the host by an earlier hub
 
 	conversation string // of the program of the agent; "" if there is none
 	speech       *output.Run
@@ -182,7 +184,7 @@ func (sr *startRequest) folder(user *child.User) dispatch.Folder {
 
 func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Process, error) {
 	if sr.host != "" {
-		return sr.makeElsewhere(l, a)
+		return sr.makeElsewhere(ctx, l, a)
 	}
 	env, err := sr.environ(ctx)
 	if err != nil {
@@ -263,7 +265,7 @@ func (l *lifecycle) started(a *agent, m *startRequest, c Process, err error) {
 		return
 	}
 	a.child = c
-	a.deaf, a.silent, a.stopped = "", "", ""
+	a.deaf, a.silent, a.stopped, a.far = "", "", "", ""
 	a.starts++
 	a.mail = l.mailbox(a, m, c)
 	a.channel, a.speech = m.channel, m.speech

@@ -287,7 +287,7 @@ func (t *stopping) summary(l *lifecycle) {
 	l.event(nil, wire.Event{
 		Kind:    events.OrchestratorStopped,
 		Text:    text,
-		Figures: wire.Figures{TookMS: time.Since(t.at).Milliseconds(), Count: int64(t.stopped), LeftOver: views(t.survivors)},
+		Figures: wire.Figures{TookMS: time.Since(t.at).Milliseconds(), Count: int64(t.stopped), LeftOver: views(t.survivors), Ordered: len(t.left)+len(t.survivors)+t.unsure == 0},
 	})
 }
 

@@ -33,10 +33,12 @@ type Options struct {
 	Log      hclog.Logger
 	Shutdown time.Duration   // one budget for the whole ordered stop
 	Record   dispatch.Record // where facts are stored; nil: nowhere
+	Warm     *dispatch.Warm  // follows Record; nil: Restore reads it
 	Keep     dispatch.Retention
-	Objects  Objects      // of the hubs that share Record; nil: there is one hub
-	ReadOnly bool         // Record is read-only: only Look can be called
-	Sound    func() error // returns why new records would be lost, such as a deleted file; nil: not checked
+	Objects  Objects          // of the hubs that share Record; nil: there is one hub
+	ReadOnly bool             // Record is read-only: only Look can be called
+	Sound    func() error     // returns why new records would be lost, such as a deleted file; nil: not checked
+	Deposed  func(error) bool // whether an error of Record says that another hub is at work; nil: there is none
 	Rules    handlers.Rules
 	Protocol dispatch.Protocol
 	Sessions []session.Spec    // the sessions of the configuration, in order
@@ -114,7 +116,7 @@ func New(o Options, agents []Agent) *Supervisor {
 func (s *Supervisor) newDispatcher() *dispatch.Dispatcher {
 	alarm := &alarm{log: s.options.Log}
 	o := dispatch.Options{
-		Record: s.options.Record, ReadOnly: s.options.ReadOnly, Rules: s.options.Rules, Protocol: s.options.Protocol,
+		Record: s.options.Record, Warm: s.options.Warm, ReadOnly: s.options.ReadOnly, Rules: s.options.Rules, Protocol: s.options.Protocol,
 		Log: s.options.Log, Alarm: alarm.raise, Watch: s.options.Watch, Done: s.done,
 		Show: s.audience.Publish, Closed: s.life.sessionClosed, Broke: s.recordBroke, Spoke: s.audience.NoteMessage, Sound: s.options.Sound,
 	}
@@ -188,6 +190,13 @@ func (s *Supervisor) begin(ctx context.Context) {
 	if s.options.Upgraded != nil {
 		e.Kind, e.Text = events.OrchestratorUpgraded, fmt.Sprintf("%s goes on with version %s", s.options.Name, s.options.Version)
 	}
+	if s.options.Hosts != nil {
+		defer s.options.Hosts.Open()
+	}
+	placements := placements(s.life)
+	for _, p := range placements {
+		e.Figures.Kept = append(e.Figures.Kept, p.agent)
+	}
 	s.life.event(nil, e)
 	s.life.enlist() // after the event, which ends earlier runs: they get no tasks
 	if s.options.Upgraded != nil {
@@ -197,8 +206,11 @@ func (s *Supervisor) begin(ctx context.Context) {
 		return
 	}
 	s.life.giveOut(ctx, s.options.Tasks)
+	for _, p := range placements {
+		expect(s.life, p)
+	}
 	for _, a := range s.life.order {
-		if a.Autostart {
+		if a.Autostart && a.child == nil {
 			s.life.want(a, a.freely)
 		}
 	}
@@ -220,6 +232,9 @@ func (s *Supervisor) Keeping() int64 { return s.dispatcher.Keeping() }
 func (s *Supervisor) end(untend func()) error {
 	s.awaitMakers()
 	untend()
+	if s.options.Hosts != nil {
+		s.options.Hosts.Close()
+	}
 	s.life.stopping.summary(s.life)
 	s.dispatcher.Close()
 	for _, a := range s.life.order {
@@ -300,10 +315,14 @@ func (s *Supervisor) heard(n *output.Notice) {
 	}
 }
 
-// recordBroke stops everything when nothing can be recorded any more.
+// recordBroke stops everything when nothing can be recorded any more. Agents on hosts belong to the hub that
+// is at work instead, so this one says nothing more to them.
 func (s *Supervisor) recordBroke(err error) {
 	s.post(func() {
 		s.broken = err
+		if s.options.Hosts != nil && s.options.Deposed != nil && s.options.Deposed(err) {
+			s.options.Hosts.Leave()
+		}
 		s.life.stop("nothing can be recorded any more")
 	})
 }
@@ -316,7 +335,8 @@ func (s *Supervisor) Restore(ctx context.Context) error {
 		return err
 	}
 	s.dispatcher.Look(func(state *handlers.State) {
-		s.audience.Recent.Begin(state.Seq())
+		s.life.restored = state.Seq()
+		s.audience.Recent.Begin(s.life.restored)
 		s.life.idle.tally.tasks = state.Open()
 	})
 	return nil

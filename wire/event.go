@@ -50,6 +50,8 @@ type Figures struct {
 	LeftOver []LeftOver `json:"left_over,omitzero"`
 	Gap      int64      `json:"gap,omitzero"`
 	Ordered  bool       `json:"ordered,omitzero"` // it was requested
+	Host     string     `json:"host,omitzero"`    // the machine of a run
+	Kept     []string   `json:"kept,omitzero"`    // agents whose runs on other machines may go on
 }
 
 // LeftOver is a process that outlived the agent that started it.

@@ -3,9 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -28,12 +31,17 @@ func newFarm(t *testing.T, file string) *farm {
 	address := freeAddresses(t, 1)[0]
 	file = fmt.Sprintf("http {\n  listen = [%q]\n}\n", address) + file
 	f := &farm{stage: newStage(t, file), file: file, url: "http://" + address}
+	f.begin()
+	return f
+}
+
+// begin starts the hub.
+func (f *farm) begin() {
 	f.up("--json")
-	waitForThat(t, "hub", func() bool {
+	waitForThat(f.t, "hub", func() bool {
 		_, _, code := f.call("status")
 		return code == cli.ExitOK
 	})
-	return f
 }
 
 // host lets a new host join, and waits until it has.
@@ -123,6 +131,10 @@ agent "teller" {
 func TestHostsMove(t *testing.T) {
 	t.Parallel()
 	f := newFarm(t, `
+host "any" {
+  names = ["*"]
+  grace = "6s"
+}
 agent "mover" {
   command  = ["`+fixture(t, "worker")+`"]
   replicas = 2
@@ -149,6 +161,167 @@ agent "mover" {
 	one.signal(syscall.SIGINT)
 	require.Equal(t, cli.ExitOK, one.await())
 	require.Empty(t, one.processes())
+}
+
+// A gate is between a host and its hub. It can be shut.
+type gate struct {
+	listener net.Listener
+	to       string
+
+	mu     sync.Mutex
+	isShut bool
+	conns  []net.Conn
+}
+
+func newGate(t *testing.T, to string) *gate {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	g := &gate{listener: l, to: to}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() { g.pass(c) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		g.shut(true)
+		all.Wait()
+	})
+	return g
+}
+
+// pass connects a host with the hub, unless the gate is shut.
+func (g *gate) pass(c net.Conn) {
+	defer c.Close()
+	g.mu.Lock()
+	if g.isShut {
+		g.mu.Unlock()
+		return
+	}
+	hub, err := net.Dial("tcp", g.to)
+	if err != nil {
+		g.mu.Unlock()
+		return
+	}
+	g.conns = append(g.conns, c, hub)
+	g.mu.Unlock()
+	defer hub.Close()
+	go func() {
+		_, _ = io.Copy(hub, c)
+		_ = hub.Close()
+	}()
+	_, _ = io.Copy(c, hub)
+}
+
+// shut cuts all connections and lets no more through, or lets them through again.
+func (g *gate) shut(yes bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.isShut = yes
+	for _, c := range g.conns {
+		_ = c.Close()
+	}
+	g.conns = nil
+}
+
+// An agent outlives the link of its host. What it says and is told meanwhile arrives once.
+func TestHostCutOff(t *testing.T) {
+	t.Parallel()
+	f := newFarm(t, `
+host "any" {
+  names = ["*"]
+  grace = "5m"
+}
+agent "clock" {
+  command  = ["sh", "-c", "i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo tick $i; sleep 0.2; done; while read line; do echo told $line; done"]
+  protocol = "raw"
+  placement {}
+}
+`)
+	g := newGate(t, strings.TrimPrefix(f.url, "http://"))
+	attic := newStage(t, f.file, "token", f.ask("token", "issue", "--actor", "HO:attic"))
+	attic.join("http://" + g.listener.Addr().String())
+	waitForThat(t, "ticks", func() bool { return len(f.lines("clock", control.StreamOut)) > 3 })
+	run := f.agent("clock").Run
+	g.shut(true)
+	waitForThat(t, "unreachable", func() bool { return f.agent("clock").State == control.StateStalled })
+	require.Contains(t, f.agent("clock").Reason, "attic, which cannot be reached since")
+	f.waitForHost("attic", "gone")
+	g.shut(false)
+	waitForThat(t, "reachable", func() bool { return f.agent("clock").State == control.StateRunning })
+	waitForThat(t, "all ticks", func() bool { return len(f.lines("clock", control.StreamOut)) >= 60 })
+	for i, line := range f.lines("clock", control.StreamOut) {
+		require.Equal(t, fmt.Sprintf("tick %d", i+1), line)
+	}
+	require.Equal(t, run, f.agent("clock").Run)
+	require.NotEmpty(t, attic.processes())
+	f.stop()
+	require.Empty(t, attic.processes())
+	attic.signal(syscall.SIGINT)
+	require.Equal(t, cli.ExitOK, attic.await(), attic.cried.all())
+}
+
+// settle waits until all that was said to the agents on a host, and by them, is settled: that is looked at between
+// two beats.
+func (f *farm) settle(host string) {
+	for range 2 {
+		before := f.hosts()[host].HeardAt
+		waitForThat(f.t, "a beat", func() bool { return f.hosts()[host].HeardAt != before })
+	}
+}
+
+// Agents on hosts outlive the hub, if it is there again soon. One that waits for an answer gets it from the next.
+func TestHubStartedAnew(t *testing.T) {
+	t.Parallel()
+	f := newFarm(t, `
+host "any" {
+  names = ["*"]
+  grace = "5m"
+}
+agent "asker" {
+  command = ["`+fixture(t, "asker")+`", "Which one?"]
+  restart {
+    policy = "never"
+  }
+  placement {}
+}
+agent "far" {
+  command = ["`+fixture(t, "worker")+`"]
+  placement {}
+}
+`)
+	attic := f.host("attic")
+	f.waitForAgent("far", "attic")
+	var question string
+	waitForThat(t, "a question", func() bool {
+		question = strings.TrimSpace(f.ask("inbox", "-q"))
+		return question != ""
+	})
+	f.settle("attic")
+	far, asker, pids := f.agent("far").Run, f.agent("asker").Run, attic.processes()
+	f.signal(syscall.SIGKILL)
+	<-f.ended
+	f.begin()
+	f.waitForAgent("far", "attic")
+	f.waitForAgent("asker", "attic")
+	require.Equal(t, far, f.agent("far").Run)
+	require.Equal(t, asker, f.agent("asker").Run)
+	require.Equal(t, pids, attic.processes())
+	f.ask("inbox", "answer", question, "this one")
+	waitForThat(t, "the answer", func() bool { return strings.Join(f.lines("asker", control.StreamOut), " ") == "the answer is this one" })
+	waitForThat(t, "its end", func() bool { return f.agent("asker").State == control.StateExited })
+	require.Equal(t, asker, f.agent("asker").Run)
+	id := strings.Fields(f.ask("task", "add", "do it", "-q"))[0]
+	waitForThat(t, "done", func() bool { return strings.Contains(f.ask("task", "show", id), "done") })
+	f.stop()
+	require.Empty(t, attic.processes())
+	attic.signal(syscall.SIGINT)
+	require.Equal(t, cli.ExitOK, attic.await(), attic.cried.all())
 }
 
 // A host joins with its token only, and as the host blocks allow.
@@ -179,10 +352,14 @@ agent "far" {
 	f.stop()
 }
 
-// A host joins the hub that comes after the first, and its agents start anew there.
+// A host joins the hub that comes after the first, and its agents go on.
 func TestHostOfHubs(t *testing.T) {
 	t.Parallel()
 	h := newOpenShire(t, `
+host "any" {
+  names = ["*"]
+  grace = "5m"
+}
 agent "far" {
   command = ["`+fixture(t, "worker")+`"]
   placement {}
@@ -201,14 +378,59 @@ agent "far" {
 		return strings.Contains(stdout, `"far"`)
 	}
 	waitForThat(t, "agent on the host", func() bool { return runs(at) })
+	run := h.hubs[at].agent("far").Run
+	id := strings.Fields(h.hubs[at].ask("task", "add", "done before", "-q"))[0]
+	waitForThat(t, "done", func() bool { return strings.Contains(h.hubs[at].ask("task", "show", id), "done") })
+	(&farm{stage: h.hubs[at]}).settle("attic")
+	pids := host.processes()
 	require.Contains(t, h.hubs[at].ask("hosts", "--hubs"), "at work")
 	h.hubs[at].signal(syscall.SIGKILL)
 	<-h.hubs[at].ended
 	next := h.atWork(at, others(at)...)
 	waitForThat(t, "agent on the host, for the next hub", func() bool { return runs(next) })
+	waitForThat(t, "found", func() bool { return h.hubs[next].agent("far").State == control.StateRunning })
+	require.Equal(t, run, h.hubs[next].agent("far").Run)
+	require.Equal(t, pids, host.processes())
+	id = strings.Fields(h.hubs[next].ask("task", "add", "done afterwards", "-q"))[0]
+	waitForThat(t, "done", func() bool { return strings.Contains(h.hubs[next].ask("task", "show", id), "done") })
 	require.Contains(t, h.hubs[next].ask("hosts", "--hubs"), "missing")
 	host.signal(syscall.SIGTERM)
 	require.Equal(t, cli.ExitOK, host.await(), host.cried.all())
 	require.Empty(t, host.processes())
+	h.hubs[next].stop()
+}
+
+// A hub that hung and wakes says nothing more to the agents on hosts, which belong to the next hub.
+func TestHostOfHungHub(t *testing.T) {
+	t.Parallel()
+	h := newOpenShire(t, `
+agent "far" {
+  command = ["`+fixture(t, "worker")+`"]
+  placement {}
+}
+`)
+	for i := range h.hubs {
+		h.up(i)
+	}
+	at := h.atWork(-1, 0, 1, 2)
+	file, err := os.ReadFile(h.hubs[at].path("orchestrator.hcl"))
+	require.NoError(t, err)
+	host := newStage(t, string(file), "token", h.hubs[at].ask("token", "issue", "--actor", "HO:attic"), "hubs.key", "s3cret")
+	host.join(strings.Join(h.urls, ","))
+	waitForThat(t, "far", func() bool { return h.hubs[at].agent("far").State == control.StateRunning })
+	(&farm{stage: h.hubs[at]}).settle("attic")
+	run, pids := h.hubs[at].agent("far").Run, host.processes()
+	h.hubs[at].signal(syscall.SIGSTOP)
+	next := h.atWork(at, others(at)...)
+	h.hubs[at].signal(syscall.SIGCONT) // the host has not noticed anything yet
+	waitForThat(t, "standing by", func() bool {
+		stdout, _, _ := h.hubs[at].call("hosts", "--hubs", "--json")
+		return strings.Contains(stdout, `"at_work"`) && !strings.Contains(stdout, fmt.Sprintf(`{"name":"%s","state":"at_work"`, h.peers[at]))
+	})
+	waitForThat(t, "found", func() bool { return h.hubs[next].agent("far").State == control.StateRunning })
+	require.Equal(t, run, h.hubs[next].agent("far").Run)
+	require.Equal(t, pids, host.processes())
+	host.signal(syscall.SIGTERM)
+	require.Equal(t, cli.ExitOK, host.await(), host.cried.all())
 	h.hubs[next].stop()
 }

@@ -41,7 +41,8 @@ var mayImport = map[string][]string{
 	"wire/control":             {"wire", "wire/object", "wire/activity"},
 	"wire/hostlink":            {"wire"},
 	"supervisor/child":         {},
-	"supervisor/config":        {},
+	"supervisor/config":        {"supervisor/config/storeurl"},
+	"supervisor/config/...":    {},
 	"handlers/...":             {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace", "handlers/..."},
 	"supervisor/eventlog":      {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},
 	"supervisor/eventlog/...":  {"wire", "wire/events", "supervisor/eventlog", "supervisor/eventlog/logtest/series"},
@@ -80,7 +81,8 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/check":   verbsMayImport("supervisor", "supervisor/adapter", "supervisor/child", "supervisor/output", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project"),
 	"cmd/orchestrator":         {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "supervisor", "supervisor/child", "cmd/..."}, // its tests run everything
 	"fixtures/...":             {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "agents/...", "fixtures/..."},
-	"fixtures/crashes":         {"wire", "wire/object", "wire/events", "wire/session", "agents", "supervisor/eventlog"}, // it reads the record as it is on disk
+	"fixtures/crashes":         {"wire", "wire/object", "wire/events", "wire/session", "agents", "supervisor/eventlog", "fixtures/programs"},       // it reads the record as it is on disk
+	"fixtures/failover":        {"wire", "wire/events", "wire/control", "agents", "supervisor/eventlog", "fixtures/programs", "fixtures/pgserver"}, // the same
 }
 
 // verbsMayImport returns the packages that a package of commands may import, and more.
@@ -95,7 +97,7 @@ var onlyIn = map[string][]string{
 	"github.com/zclconf/go-cty":              {"supervisor/config"},
 	"github.com/go-json-experiment/json":     {"wire/..."},
 	"github.com/ncruces/go-sqlite3":          {"supervisor/eventlog"},
-	"github.com/nats-io":                     {"supervisor/eventlog/jetstream"},
+	"github.com/nats-io":                     {"supervisor/eventlog/jetstream", "fixtures/natsserver"},
 	"github.com/jackc":                       {"supervisor/eventlog/postgres"},
 	"modernc.org/sqlite":                     {}, // the second driver, only for tests
 	"github.com/modelcontextprotocol/go-sdk": {"agents/mcp"},
@@ -106,9 +108,9 @@ var onlyIn = map[string][]string{
 	"github.com/prometheus":                  {"supervisor/telemetry"},
 	"go.opentelemetry.io":                    {"supervisor/telemetry"},
 	"google.golang.org/protobuf":             {"supervisor/telemetry"},
-	"net/http":                               {"supervisor/api", "supervisor/telemetry", "agents/...", "cmd/...", "fixtures/real", "fixtures/crashes"}, // telemetry is only a client, of a collector; real serves a model
+	"net/http":                               {"supervisor/api", "supervisor/telemetry", "supervisor/eventlog/jetstream", "agents/...", "cmd/...", "fixtures/real", "fixtures/crashes", "fixtures/failover"}, // telemetry and jetstream are only clients, of a collector and of monitors; real serves a model
 	"database/sql":                           {"supervisor/eventlog"},
-	"os/exec":                                {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/crashes", "fixtures/real", "fixtures/screen", "fixtures/picture", "fixtures/faults", "fixtures/privileged", "fixtures/pgserver"}, // bench measures it; the others run commands
+	"os/exec":                                {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/crashes", "fixtures/failover", "fixtures/programs", "fixtures/real", "fixtures/screen", "fixtures/picture", "fixtures/faults", "fixtures/privileged", "fixtures/pgserver"}, // bench measures it; the others run commands
 }
 
 // pure packages get time and randomness as values and have no side effects.

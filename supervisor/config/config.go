@@ -72,8 +72,11 @@ type Store struct {
 	KeepBytes int64
 
 	// Of a store that several hubs share.
-	URL         string   // of the server of PostgreSQL, without a password
-	Peers       []string // the addresses of all hubs; nil with a server
+	URL         string   // of the server of PostgreSQL, or of those of NATS, without a password
+	Servers     []string // of NATS, each as a URL without a user
+	User        string   // of the servers of NATS; may be ""
+	Monitors    []string // the URLs of their monitors
+	Peers       []string // the addresses of all hubs; nil with servers
 	Node        string   // the name of this hub, which is one of the peers if there are any
 	Log         string   // the name of the team
 	Credentials string   // the name of a secret

@@ -13,7 +13,8 @@ type Host struct {
 	Name   string   // of the block
 	Names  []string // patterns of the names of hosts; empty: the name of the block
 	Labels map[string]string
-	Agents []string // patterns of the names of agents; empty: all
+	Agents []string      // patterns of the names of agents; empty: all
+	Grace  time.Duration // how long agents live there without a hub; 0: the default
 }
 
 // A Placement says on which hosts an agent runs.
@@ -32,22 +33,30 @@ func hosts(r *reader, blocks hcl.Blocks) {
 			continue
 		}
 		h := Host{Name: b.Labels[0]}
-		var grace time.Duration
 		at := "host." + h.Name
 		r.config.places[at] = place(b.DefRange)
-		set := r.read(b.Body, r.scope, section{title: fmt.Sprintf("Host %q", h.Name), path: at, attributes: []attribute{
+		r.read(b.Body, r.scope, section{title: fmt.Sprintf("Host %q", h.Name), path: at, attributes: []attribute{
 			attr("names", patterns(&h.Names)),
 			attr("labels", dictionary(&h.Labels)),
 			attr("agents", patterns(&h.Agents)),
-			attr("grace", duration(&grace)),
+			attr("grace", grace(&h.Grace)),
 		}})
-		if found, ok := set["grace"]; ok && grace > 0 {
-			r.report(found, Problem{
-				Severity: SeverityWarning, Code: "config/no-grace", Summary: "Agents end with the link",
-				Detail: "This version ends the agents of a host when its link to the hub is gone for 6 seconds. grace is for later versions.",
-			})
-		}
 		r.config.Hosts = append(r.config.Hosts, h)
+	}
+}
+
+// shortestGrace is how long a link may be silent. A shorter grace would kill agents whose link is there.
+const shortestGrace = 6 * time.Second
+
+// grace reads how long agents live on a host without a hub.
+func grace(into *time.Duration) func(value) {
+	return func(v value) {
+		var d time.Duration
+		if duration(&d)(v); d != 0 && d < shortestGrace {
+			v.reject("out-of-range", "Duration out of range", fmt.Sprintf("%s must be at least %s: a link may be silent for so long.", v.name, shortestGrace), "")
+		} else if d != 0 {
+			*into = d
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -29,14 +30,14 @@ agent "near" {
 `)
 	c, problems := Load(file, Options{})
 	require.Zero(t, problems.Errors(), problems)
-	require.Len(t, problems, 1)
-	require.Equal(t, "config/no-grace", problems[0].Code)
-	require.Equal(t, []Host{{Name: "gpu", Names: []string{"gpu-*"}, Labels: map[string]string{"gpu": "a100", "site": "here"}, Agents: []string{"trainer"}}}, c.Hosts)
+	require.Empty(t, problems)
+	require.Equal(t, []Host{{Name: "gpu", Names: []string{"gpu-*"}, Labels: map[string]string{"gpu": "a100", "site": "here"}, Agents: []string{"trainer"}, Grace: 5 * time.Minute}}, c.Hosts)
 	require.Equal(t, &Placement{Hosts: "*", Labels: map[string]string{"gpu": "a100"}, Spread: true, OnLost: "move"}, c.Agents[0].Placement)
 	require.Nil(t, c.Agents[1].Placement)
 	for text, code := range map[string]string{
 		"host \"a\" {\n}\nhost \"a\" {\n}":                                                "config/duplicate-host",
 		"host \"a\" {\n names = [\"[\"]\n}":                                               "config/bad-pattern",
+		"host \"a\" {\n grace = \"5s\"\n}":                                                "config/out-of-range",
 		"host \"a\" {\n labels = [\"x\"]\n}":                                              "config/wrong-type",
 		"agent \"a\" {\n command = [\"x\"]\n placement {\n on_host_lost = \"run\"\n }\n}": "config/unknown-value",
 	} {

@@ -22,6 +22,8 @@ type Options struct {
 	NoEnv bool
 	// Node is the hub of a shared store that this one is; "" if the address or the name of the machine says so.
 	Node string
+	// Host is set on a host, which has the file of the hubs and not their certificates.
+	Host bool
 	// StateDir replaces the file's state_dir.
 	StateDir string
 	// Run runs the command of a secret and returns its output. This package starts no process

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"orchestrator/supervisor/config/storeurl"
 )
 
 // setting reads one of the blocks outside agents that may occur only once.
@@ -152,23 +153,15 @@ func (v value) listener(address string, encrypted bool) {
 			fmt.Sprintf("An address is host:port, such as \"127.0.0.1:7433\", not %s.", v.quoted()), "")
 		return
 	}
-	if !encrypted && !isLoopback(host) {
+	if !encrypted && !storeurl.IsLoopback(host) {
 		v.reject("listener-without-tls", "Listener without certificate",
 			fmt.Sprintf("%s can be reached from other machines, so it needs certificate and key.", v.quoted()),
 			"For this machine alone use \"127.0.0.1:"+port+"\".")
 	}
 }
 
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
-}
-
-// existingFile reads the path of a file. The file must exist, unless the configuration is
-// checked for another machine.
+// existingFile reads the path of a file of hubs. The file must exist, unless the configuration is
+// checked for another machine, or this one is a host.
 func existingFile(into *string) func(value) {
 	return func(v value) {
 		var file string
@@ -180,7 +173,7 @@ func existingFile(into *string) func(value) {
 		if err == nil && info.IsDir() {
 			err = errIsFolder
 		}
-		if err != nil && !v.r.options.NoEnv {
+		if err != nil && !v.r.options.NoEnv && !v.r.options.Host {
 			v.reject("unreadable", "File cannot be read", fmt.Sprintf("%s: %v.", v.quoted(), cause(err)), "")
 		}
 		*into = file

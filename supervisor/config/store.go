@@ -12,6 +12,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"orchestrator/supervisor/config/storeurl"
 )
 
 // store reads the block of the event log.
@@ -23,6 +25,7 @@ func store(r *reader, b *hcl.Block) {
 		attr("durable", truth(&s.Durable)),
 		attr("keep", keep(s)),
 		attr("url", serverURL(s, b.DefRange)),
+		attr("monitor", monitors(&s.Monitors)),
 		attr("peers", peers(&s.Peers)),
 		attr("log", word(&s.Log)),
 		{name: "credentials", raw: func(a *hcl.Attribute) { credentials(r, a) }},
@@ -30,13 +33,16 @@ func store(r *reader, b *hcl.Block) {
 		attr("certificate", existingFile(&s.Certificate)),
 		attr("key", existingFile(&s.Key)),
 	}})
-	switch s.Kind {
-	case "jetstream":
+	_, elsewhere := set["url"]
+	switch {
+	case s.Kind == "jetstream" && elsewhere:
+		natsServers(r, b, set)
+	case s.Kind == "jetstream":
 		hubs(r, b, set)
-	case "postgres":
+	case s.Kind == "postgres":
 		server(r, b, set)
 	default:
-		for _, name := range []string{"url", "peers", "log", "credentials", "ca", "certificate", "key"} {
+		for _, name := range []string{"url", "monitor", "peers", "log", "credentials", "ca", "certificate", "key"} {
 			if at, ok := set[name]; ok {
 				r.report(at, Problem{
 					Code: "config/not-shared", Summary: "Store is not shared",
@@ -66,7 +72,7 @@ func shares(r *reader, b *hcl.Block, set map[string]hcl.Range, needs, others []s
 		if at, ok := set[name]; ok {
 			r.report(at, Problem{
 				Code: "config/other-store", Summary: "Attribute of another store",
-				Detail: fmt.Sprintf("A store of kind %q has no %s: %s", s.Kind, name, why),
+				Detail: fmt.Sprintf("This store of kind %q has no %s: %s", s.Kind, name, why),
 			})
 		}
 	}
@@ -83,7 +89,7 @@ func shares(r *reader, b *hcl.Block, set map[string]hcl.Range, needs, others []s
 // hubs checks a store that the hubs keep themselves.
 func hubs(r *reader, b *hcl.Block, set map[string]hcl.Range) {
 	s := &r.config.Store
-	shares(r, b, set, []string{"peers", "credentials"}, []string{"url"}, "the hubs keep the record themselves, and peers names them.")
+	shares(r, b, set, []string{"peers", "credentials"}, []string{"monitor"}, "the hubs keep the record themselves, and peers names them.")
 	files, remote := s.CA != "" && s.Certificate != "" && s.Key != "", slices.ContainsFunc(s.Peers, onOtherMachine)
 	if at, ok := set["peers"]; ok && remote && !files {
 		r.report(at, Problem{
@@ -105,7 +111,7 @@ func hubs(r *reader, b *hcl.Block, set map[string]hcl.Range) {
 // onOtherMachine reports whether a peer may be on another machine.
 func onOtherMachine(peer string) bool {
 	host, _, _ := net.SplitHostPort(peer)
-	return !isLoopback(host)
+	return !storeurl.IsLoopback(host)
 }
 
 // thisHub finds out which of the hubs is this one.
@@ -135,7 +141,7 @@ func onThisMachine(peer string) bool {
 	host, _, _ := net.SplitHostPort(peer)
 	name, _ := os.Hostname()
 	short, _, _ := strings.Cut(name, ".")
-	if isLoopback(host) || host == name || host == short {
+	if storeurl.IsLoopback(host) || host == name || host == short {
 		return true
 	}
 	ip := net.ParseIP(host)

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -50,6 +51,10 @@ func TestSharedStore(t *testing.T) {
 	require.Equal(t, "h3.example:7434", load(t, file, Options{Node: "h3.example"}).Store.Node)
 	_, err = load(t, file, Options{}).StoreCredentials(t.Context(), nil)
 	require.ErrorContains(t, err, "hubs.key")
+	require.NoError(t, os.Remove(filepath.Join(filepath.Dir(file), "k.pem")))
+	_, problems := Load(file, Options{})
+	require.Contains(t, rendered(problems), "k.pem")
+	load(t, file, Options{Host: true}) // it has no files of hubs
 
 	file = write(t, "orchestrator.hcl.json", `{"secret": {"hubs": {"env": "HUBS"}}, "store": {"kind": "jetstream", "peers": ["127.0.0.1:1"], "credentials": "${secret.hubs}"}}`)
 	secret, err = load(t, file, Options{Environ: []string{"HUBS=x"}}).StoreCredentials(t.Context(), []string{"HUBS=x"})
@@ -72,7 +77,8 @@ func TestSharedStoreRefused(t *testing.T) {
 		strings.Replace(shared(nearby), "secret.hubs", `"s3cret"`, 1):     "config/bad-credentials",
 		strings.Replace(shared(nearby), "secret.hubs", "secret.other", 1): "config/bad-expression",
 		shared(`peers = ["127.0.0.1:1", "127.0.0.1:2"]`):                  "config/two-hubs",
-		shared(nearby + "\n  url = \"postgres:///x\""):                    "config/other-store",
+		shared(nearby + "\n  url = \"nats://127.0.0.1\""):                 "config/other-store",
+		shared(nearby + "\n  monitor = [\"http://n1:8222\"]"):             "config/other-store",
 		`store { url = "postgres:///x" }`:                                 "config/not-shared",
 	} {
 		_, problems := Load(config(t, text), Options{})
@@ -151,6 +157,65 @@ func TestServerStoreRefused(t *testing.T) {
 		url + "\n  credentials = secret.unknown": "config/bad-expression",
 	} {
 		_, problems := Load(config(t, serverFile(text)), Options{})
+		require.True(t, slices.ContainsFunc(problems, func(p Problem) bool { return p.Code == code }), "%s: %s", text, rendered(problems))
+		require.NotContains(t, rendered(problems), "hunter2")
+	}
+}
+
+const ownNATS = `
+  url     = "nats://127.0.0.1:4222"
+  monitor = ["http://127.0.0.1:8222"]
+`
+
+// Servers of NATS keep the record, and any machine may be a hub.
+func TestNATSStore(t *testing.T) {
+	t.Parallel()
+	file := write(t, "orchestrator.hcl", shared(`
+  url     = "tls://hub@n1:4223,n2, tls://[::1]"
+  monitor = ["http://n1:8222", "https://n2:8222/nats"]
+  log     = "lighthouse"
+  ca      = "ca.pem"
+`), "hubs.key", "s3cret", "ca.pem", "")
+	c := load(t, file, Options{Node: "h2"})
+	require.Equal(t, []string{"tls://n1:4223", "tls://n2:4222", "tls://[::1]:4222"}, c.Store.Servers)
+	require.Equal(t, "hub", c.Store.User)
+	require.Equal(t, []string{"http://n1:8222", "https://n2:8222/nats"}, c.Store.Monitors)
+	require.Equal(t, "h2", c.Store.Node)
+	require.Empty(t, c.Store.Peers)
+	require.True(t, c.Store.Shared())
+	name, err := os.Hostname()
+	require.NoError(t, err)
+	require.Equal(t, name, load(t, file, Options{}).Store.Node)
+	require.Equal(t, []string{"nats://127.0.0.1:4222"}, load(t, config(t, shared(ownNATS)), Options{}).Store.Servers)
+	byCertificate := strings.Replace(shared(ownNATS+"certificate = \"c.pem\"\nkey = \"k.pem\""), "credentials = secret.hubs", "", 1)
+	load(t, write(t, "orchestrator.hcl", byCertificate, "c.pem", "", "k.pem", ""), Options{})
+}
+
+// What makes a store on servers of NATS unsafe or useless is refused with its place. A password is not shown.
+func TestNATSStoreRefused(t *testing.T) {
+	t.Parallel()
+	monitored := func(url string) string {
+		return shared(fmt.Sprintf("url = %q\n  monitor = [\"http://n1:8222\"]", url))
+	}
+	for text, code := range map[string]string{
+		shared(`url = "nats://127.0.0.1"`):                                         "config/missing-attribute",
+		strings.Replace(shared(ownNATS), "credentials = secret.hubs", "", 1):       "config/missing-attribute",
+		shared(ownNATS + nearby):                                                   "config/other-store",
+		shared(ownNATS + `key = "k.pem"`):                                          "config/half-certificate",
+		shared(ownNATS + `keep = "30d"`):                                           "config/shared-keeps-all",
+		shared(`url = "nats://127.0.0.1"` + "\n  monitor = []"):                    "config/empty",
+		shared(`url = "nats://127.0.0.1"` + "\n  monitor = [\"n1:8222\"]"):         "config/bad-url",
+		monitored("postgres:///team"):                                              "config/bad-url",
+		monitored("nats://127.0.0.1,"):                                             "config/bad-url",
+		monitored("nats://127.0.0.1,tls://127.0.0.2"):                              "config/bad-url",
+		monitored("nats://127.0.0.1/x"):                                            "config/bad-url",
+		monitored("nats://n1"):                                                     "config/server-without-tls",
+		monitored("nats://127.0.0.1,n2"):                                           "config/server-without-tls",
+		monitored("nats://hub:hunter2@127.0.0.1"):                                  "config/password-in-url",
+		`store { monitor = ["http://n1:8222"] }`:                                   "config/not-shared",
+		serverFile("url = \"postgres:///team\"\n  monitor = [\"http://n1:8222\"]"): "config/other-store",
+	} {
+		_, problems := Load(config(t, text), Options{})
 		require.True(t, slices.ContainsFunc(problems, func(p Problem) bool { return p.Code == code }), "%s: %s", text, rendered(problems))
 		require.NotContains(t, rendered(problems), "hunter2")
 	}

@@ -88,15 +88,7 @@ func (b *batch) clear() {
 // New returns a Dispatcher with an empty State. Restore fills it from the record, and Run
 // commits its records.
 func New(o Options) *Dispatcher {
-	o.Protocol = o.Protocol.orDefault()
-	o.Rules.Depth = o.Protocol.Depth
-	if o.Artifacts == nil {
-		o.Artifacts = noArtifacts{}
-	}
-	if o.Alarm == nil {
-		o.Alarm = o.Log.Error
-	}
-	o.Rules.Archive = o.Record != nil
+	o = o.complete()
 	d := &Dispatcher{
 		options: o, record: o.Record, log: o.Log, watch: o.Watch, limit: o.Rules.RequestTimeout, snapshots: newSnapshots(),
 		state: handlers.New(o.Rules), wake: make(chan struct{}, 1), done: make(chan struct{}),
@@ -111,6 +103,20 @@ func New(o Options) *Dispatcher {
 		d.audit = newAudit(o.Audit(auditGap), o.Log)
 	}
 	return d
+}
+
+// complete returns options with the defaults.
+func (o Options) complete() Options {
+	o.Protocol = o.Protocol.orDefault()
+	o.Rules.Depth = o.Protocol.Depth
+	if o.Artifacts == nil {
+		o.Artifacts = noArtifacts{}
+	}
+	if o.Alarm == nil {
+		o.Alarm = o.Log.Error
+	}
+	o.Rules.Archive = o.Record != nil
+	return o
 }
 
 // submit lets the State decide about inputs. Afterwards w.verdicts has one entry for each
@@ -365,6 +371,7 @@ func randomBytes() (bytes [16]byte) {
 // Broke.
 type Options struct {
 	Record   Record // nil: nothing is recorded, and letters leave at once
+	Warm     *Warm  // follows Record; nil: Restore reads it
 	ReadOnly bool   // Record is read-only: there are no deadlines and no snapshots
 	Rules    handlers.Rules
 	Protocol Protocol

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"orchestrator/handlers"
 )
 
 // Hold stops all decisions, commits and deliveries until release is called. Everything that was
@@ -28,6 +30,27 @@ func Hold(d *Dispatcher, patience time.Duration) (release func(), err error) {
 			return nil, errors.New("lines for an agent wait in the record, because it does not read its stdin")
 		}
 	}
+}
+
+// Committed returns the number of the last committed fact. It then calls note, and waits until everything decided
+// by then is committed, and its letters are in the mailboxes.
+func Committed(d *Dispatcher, note func()) int64 {
+	seq := d.last.Load()
+	note()
+	d.Settle()
+	return seq
+}
+
+// Quiet returns the last mail that was put into the mailbox of the run, whether the run waits for an answer, and
+// whether it has got everything that was said to it.
+func (c *Channel) Quiet() (mail int64, waits, ok bool) {
+	mail = c.MailAfter()
+	p := &c.dispatcher.mail
+	p.mu.Lock()
+	late := p.loads[c.actor.Run] != nil
+	p.mu.Unlock()
+	c.dispatcher.Look(func(state *handlers.State) { waits = state.HasPendingReply(c.actor.Run) })
+	return mail, waits, !late && c.mail.IsIdle()
 }
 
 // keepNow stores a snapshot, so that the next program need not read many facts. The recorder

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
@@ -77,6 +78,33 @@ func TestStateIsKeptWithManyTasks(t *testing.T) {
 		seq, _, err = record.Snapshot(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, record.Last(), seq)
+	})
+}
+
+// TestWarm checks that a State that follows a record, in steps, is that of the program which writes it, and that
+// another program begins with it.
+func TestWarm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record := newLedger()
+		o := Options{Record: record, Log: hclog.NewNullLogger()}
+		d := begin(t, o)
+		w := NewWarm(o)
+		for n := range 20 {
+			require.NoError(t, w.Follow(t.Context()))
+			_, err := d.Requests().Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "submit-task", fmt.Appendf(nil, `{"type":"t","name":"task %d"}`, n))
+			require.NoError(t, err)
+		}
+		d.Close()
+		o.Warm = w
+		next := begin(t, o)
+		require.NoError(t, next.Restore(t.Context()))
+		want, err := d.state.Snapshot().Text()
+		require.NoError(t, err)
+		got, err := next.state.Snapshot().Text()
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got))
+		require.Equal(t, record.Last(), next.last.Load())
+		next.Close()
 	})
 }
 

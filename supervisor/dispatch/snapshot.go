@@ -90,13 +90,44 @@ func (d *Dispatcher) Restore(ctx context.Context) error {
 	if d.record == nil {
 		return nil
 	}
-	state, from, err := replay(ctx, d.record, d.options.Rules)
-	if err != nil {
+	w := d.options.Warm
+	if w == nil {
+		w = &Warm{record: d.record, rules: d.options.Rules}
+	}
+	if err := w.Follow(ctx); err != nil {
 		return err
 	}
-	d.state, d.snapshots.last = state, from
-	d.last.Store(state.Seq())
+	d.state, d.snapshots.last = w.state, w.from
+	d.last.Store(w.state.Seq())
 	return nil
+}
+
+// A Warm is a State that follows a record to which another program adds. A Dispatcher that begins with it
+// restores nothing else.
+type Warm struct {
+	record Record
+	rules  handlers.Rules
+	state  *handlers.State // nil before it was first read
+	from   result
+}
+
+// NewWarm returns a Warm for a Dispatcher with the same options.
+func NewWarm(o Options) *Warm {
+	o = o.complete()
+	return &Warm{record: o.Record, rules: o.Rules}
+}
+
+// Follow reads the record to its end. After an error the Warm begins anew.
+func (w *Warm) Follow(ctx context.Context) (err error) {
+	if w.state == nil {
+		w.state, w.from, err = replay(ctx, w.record, w.rules)
+	} else {
+		err = applyAfter(ctx, w.state, w.record)
+	}
+	if err != nil {
+		w.state = nil
+	}
+	return err
 }
 
 // A restart applies facts when it has read so many of them, or so many bytes.
@@ -116,25 +147,32 @@ func replay(ctx context.Context, record Record, rules handlers.Rules) (*handlers
 	if kept, ok := handlers.Restore(rules, text, onAllCores); seq > 0 && ok && kept.Seq() == seq {
 		state, from = kept, result{seq: seq, tasks: kept.Tasks()}
 	}
-	facts, size := make([]wire.Record, 0, factsTogether), 0
+	err = applyAfter(ctx, state, record)
+	if removed, ok := errors.AsType[*wire.RemovedError](err); ok {
+		err = fmt.Errorf("the kept state cannot be read, and it was made of facts that are gone: %w", removed)
+	}
+	return state, from, err
+}
+
+// applyAfter applies the facts that a State does not have.
+func applyAfter(ctx context.Context, state *handlers.State, record Record) error {
+	var facts []wire.Record
+	size := 0
 	for r, err := range record.Records(ctx, state.Seq()) {
-		if removed, ok := errors.AsType[*wire.RemovedError](err); ok {
-			return nil, from, fmt.Errorf("the kept state cannot be read, and it was made of facts that are gone: %w", removed)
-		}
 		if err != nil {
-			return nil, from, err
+			return err
 		}
-		if facts, size = append(facts, r), size+len(r.Payload); len(facts) == cap(facts) || size > factBytes {
+		if facts, size = append(facts, r), size+len(r.Payload); len(facts) == factsTogether || size > factBytes {
 			if err := state.Apply(onAllCores, facts...); err != nil {
-				return nil, from, err
+				return err
 			}
 			facts, size = facts[:0], 0
 		}
 	}
 	if err := state.Apply(onAllCores, facts...); err != nil {
-		return nil, from, err
+		return err
 	}
-	return state, from, ctx.Err()
+	return ctx.Err()
 }
 
 // onAllCores calls do for parts of the numbers below n, one for each core.

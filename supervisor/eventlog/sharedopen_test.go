@@ -2,6 +2,7 @@ package eventlog_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"testing"
@@ -187,4 +188,32 @@ func TestSharedOpenFails(t *testing.T) {
 		<-engine.Closed()
 	}
 	require.Fail(t, "it never opens")
+}
+
+// TestSharedOpenWaits checks that a hub that starts waits for answers, for instance while a leader is
+// elected. It gives up when its context ends.
+func TestSharedOpenWaits(t *testing.T) {
+	g := grown(t)
+	engine, n := g.Join(), 0
+	engine.Asking = func() error {
+		if n++; n%3 != 0 && n < 12 {
+			return fmt.Errorf("%w: an election", eventlog.ErrUnanswered)
+		}
+		return nil
+	}
+	h, err := eventlog.OpenShared(t.Context(), g.copyOf("3"), engine)
+	require.NoError(t, err)
+	require.Greater(t, n, 12)
+	require.Equal(t, g.ends[3], h.Last())
+	require.NoError(t, h.Close())
+
+	ctx, cancel := context.WithCancel(t.Context())
+	engine = g.Join()
+	engine.Asking = func() error {
+		cancel()
+		return eventlog.ErrUnanswered
+	}
+	_, err = eventlog.OpenShared(ctx, g.copyOf("3"), engine)
+	require.ErrorIs(t, err, eventlog.ErrUnanswered)
+	<-engine.Closed()
 }

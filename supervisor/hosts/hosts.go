@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/hashicorp/go-hclog"
 
 	"orchestrator/wire"
@@ -27,6 +28,7 @@ type Rule struct {
 	Names  []string          // patterns of the names of hosts, such as "gpu-*"; empty: the name of the block
 	Labels map[string]string // that these hosts have, besides those that they say
 	Agents []string          // patterns of the names of agents; empty: all
+	Grace  time.Duration     // how long agents live there without a hub; 0: hostlink.Grace
 }
 
 // A Placement says on which hosts an agent may run.
@@ -45,13 +47,23 @@ type Options struct {
 	Confirmed func() bool       // whether this hub is known to be the one at work; nil: it is
 	Changed   func()            // called when a host has come or may take agents again; it must not block
 	Drain     func(host string) // called when a host asks to be drained; it must not block
-	Note      func(kind, host, text string)
-	Log       hclog.Logger
+
+	// Committed returns the number of the last record, calls note, and waits until all that was decided about
+	// by then is recorded and told.
+	Committed func(note func()) int64
+
+	Note func(kind, host, text string)
+	Log  hclog.Logger
 }
 
 // Hosts are the hosts of a team. Its methods may be called concurrently.
 type Hosts struct {
-	options Options
+	options  Options
+	instance string        // of this process
+	open     chan struct{} // closed by Open
+
+	noting sync.RWMutex // held while something is noted, and by Close
+	silent bool         // nothing is noted any more
 
 	mu     sync.Mutex
 	closed bool
@@ -68,8 +80,11 @@ type host struct {
 	capacity int
 	since    time.Time
 	heard    time.Time // when its last beat came
-	link     *session  // nil if it has none
+	instance string    // of its program's state directory
+	grace    time.Duration
+	link     *session // nil if it has none
 	draining bool
+	leaving  bool              // it is being drained because it has asked for that
 	runs     map[string]*run   // that may have processes there
 	chosen   map[string]string // the blocks of agents that Find has placed here and Start has not seen yet
 }
@@ -79,11 +94,18 @@ func New(o Options) *Hosts {
 	if wait := time.Until(o.Settled); wait > 0 {
 		time.AfterFunc(wait, o.Changed)
 	}
-	return &Hosts{options: o, hosts: make(map[string]*host)}
+	return &Hosts{options: o, instance: uuid.NewString(), open: make(chan struct{}), hosts: make(map[string]*host)}
 }
 
-// Close ends all links.
+// Open lets hosts join. Before, the runs of an earlier hub must be made known with Expect, because a host kills
+// those that this hub does not know.
+func (h *Hosts) Open() { close(h.open) }
+
+// Close ends all links. Nothing is noted afterwards.
 func (h *Hosts) Close() {
+	h.noting.Lock()
+	h.silent = true
+	h.noting.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true
@@ -91,6 +113,29 @@ func (h *Hosts) Close() {
 		if it.link != nil {
 			_ = it.link.conn.Close()
 		}
+	}
+}
+
+func (h *Hosts) note(kind, host, text string) {
+	h.noting.RLock()
+	defer h.noting.RUnlock()
+	if !h.silent {
+		h.options.Note(kind, host, text)
+	}
+}
+
+// Leave ends all links, and all runs as far as this hub is concerned: another hub goes on with them. The hosts
+// hear nothing of it.
+func (h *Hosts) Leave() {
+	h.Close()
+	h.mu.Lock()
+	var runs []*run
+	for _, it := range h.hosts {
+		runs = slices.AppendSeq(runs, maps.Values(it.runs))
+	}
+	h.mu.Unlock()
+	for _, r := range runs {
+		r.giveUp()
 	}
 }
 
@@ -262,11 +307,22 @@ func (h *Hosts) View() []control.HostView {
 	return views
 }
 
+// host returns the host with a name. h.mu must be held.
+func (h *Hosts) host(name string) *host {
+	it := h.hosts[name]
+	if it == nil {
+		it = &host{name: name, runs: make(map[string]*run), chosen: make(map[string]string)}
+		h.hosts[name] = it
+	}
+	return it
+}
+
 // hello checks what a host says of itself, and makes it the owner of the session.
 func (h *Hosts) hello(name string, s *session, l *hostlink.Line) (*host, *wire.Error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, ok := h.ruleOf(name); !ok {
+	rule, ok := h.ruleOf(name)
+	if !ok {
 		return nil, &wire.Error{
 			Code: wire.CodeDenied, Message: fmt.Sprintf("no host block allows %.80q to join", name),
 			Hint: "Add it to the file of the hub: host \"" + name + "\" {}",
@@ -275,16 +331,17 @@ func (h *Hosts) hello(name string, s *session, l *hostlink.Line) (*host, *wire.E
 	if h.closed {
 		return nil, &wire.Error{Code: wire.CodeConflict, Message: "the team is being stopped"}
 	}
-	it := h.hosts[name]
-	if it == nil {
-		it = &host{name: name, runs: make(map[string]*run), chosen: make(map[string]string)}
-		h.hosts[name] = it
+	it := h.host(name)
+	if it.link != nil {
+		return nil, &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("another program has joined as %s, from %s", name, it.link.address),
+			Hint: "Give each host a name and a token of its own, or wait until the hub has noticed that the other one is gone",
+		}
 	}
-	if before := it.link; before != nil { // the host dials again only when its agents have ended
-		_ = before.conn.Close()
-	}
+	it.draining, it.leaving = it.draining && !it.leaving, false
 	now := time.Now()
-	it.link, it.since, it.heard, it.draining = s, now, now, false
+	it.link, it.since, it.heard, it.grace = s, now, now, cmp.Or(rule.Grace, hostlink.Grace)
 	it.address, it.program, it.labels, it.capacity = s.address, l.Program, l.Labels, l.Capacity
+	it.instance = l.Instance
 	return it, nil
 }

@@ -2,7 +2,9 @@ package hosts
 
 import (
 	"bufio"
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"strings"
@@ -27,14 +29,34 @@ type fakeHost struct {
 	t *testing.T
 	*link.Conn
 	served chan error
+	hub    string // the instance of the hub that it has joined
+	m      int64  // the number of the last line about a run
+}
+
+// say sends a line about run r1.
+func (f *fakeHost) say(l *hostlink.Line) {
+	f.m++
+	l.Run, l.M = "r1", f.m
+	require.NoError(f.t, f.Send(l))
+}
+
+// order returns an order for a run on attic that is never quiet.
+func order(away func(bool), env ...string) Order {
+	return Order{Host: "attic", Agent: "far", Env: env, Away: away, Quiet: func() (int64, bool, bool) { return 0, false, false }}
 }
 
 func newHosts(confirmed func() bool) (*Hosts, *atomic.Int64) {
 	changed := new(atomic.Int64)
-	return New(Options{
+	h := New(Options{
+		Committed: func(note func()) int64 {
+			note()
+			return 5
+		},
 		Hub: "h1", Epoch: 7, Confirmed: confirmed, Changed: func() { changed.Add(1) }, Drain: func(string) {}, Note: func(string, string, string) {},
 		Log: hclog.NewNullLogger(),
-	}), changed
+	})
+	h.Open()
+	return h, changed
 }
 
 // joins lets a host say hello.
@@ -70,8 +92,12 @@ func (r *recorded) add(call string) {
 func newRecorded() (*recorded, child.Spec) {
 	r := &recorded{ended: make(chan struct{})}
 	return r, child.Spec{
-		Run:     "r1",
-		Output:  func(_ child.Stream, text []byte) { r.add("output " + string(text)) },
+		Run: "r1",
+		Output: func(_ child.Stream, text []byte) {
+			if len(text) < 100 {
+				r.add("output " + string(text))
+			}
+		},
 		Exited:  func(e child.Exit) { r.add(e.String()) },
 		Stopped: func(yes bool) { r.add("stopped") },
 		Ended: func(child.Ending) {
@@ -89,19 +115,20 @@ func TestRun(t *testing.T) {
 	calls, spec := newRecorded()
 	started := make(chan *Process, 1)
 	go func() {
-		p, err := h.Start(Order{Host: "attic", Agent: "far", Env: []string{"A=b"}}, spec)
+		p, err := h.Start(t.Context(), order(func(bool) {}, "A=b"), spec)
 		if err == nil {
 			started <- p
 		}
 	}()
 	order := f.read(hostlink.Start)
 	require.Equal(t, []string{"A=b"}, order.Env)
-	require.NoError(t, f.Send(&hostlink.Line{Type: hostlink.Output, Run: "r1", Bytes: []byte("early\n")}))
-	require.NoError(t, f.Send(&hostlink.Line{Type: hostlink.Started, Run: "r1", PID: 42}))
+	f.say(&hostlink.Line{Type: hostlink.Output, Bytes: []byte("early\n")})
+	f.say(&hostlink.Line{Type: hostlink.Started, PID: 42})
 	p := <-started
 	require.Equal(t, 42, p.PID())
 	require.Equal(t, "attic", p.Host())
-	require.Equal(t, hostlink.PieceCost+6, f.read(hostlink.Heard).N)
+	f.say(&hostlink.Line{Type: hostlink.Output, Bytes: make([]byte, hostlink.HeardEvery)})
+	require.Equal(t, 2*hostlink.PieceCost+6+hostlink.HeardEvery, f.read(hostlink.Heard).N)
 
 	wrote := make(chan error, 1)
 	go func() {
@@ -111,11 +138,11 @@ func TestRun(t *testing.T) {
 	require.Equal(t, "line\n", string(f.read(hostlink.Input).Bytes))
 	require.NoError(t, <-wrote)
 	require.EqualValues(t, 5, p.Unread())
-	require.NoError(t, f.Send(&hostlink.Line{Type: hostlink.Taken, Run: "r1", N: 5}))
+	f.say(&hostlink.Line{Type: hostlink.Taken, N: 5})
 	go p.Signal(syscall.SIGTERM)
 	require.Equal(t, int(syscall.SIGTERM), f.read(hostlink.Signal).Signal)
-	require.NoError(t, f.Send(&hostlink.Line{Type: hostlink.Exited, Run: "r1", Code: 3}))
-	require.NoError(t, f.Send(&hostlink.Line{Type: hostlink.Ended, Run: "r1"}))
+	f.say(&hostlink.Line{Type: hostlink.Exited, Code: 3})
+	f.say(&hostlink.Line{Type: hostlink.Ended})
 	<-calls.ended
 	require.Equal(t, []string{"output early\n", "exit 3", "ended"}, calls.calls)
 	require.False(t, p.Lost())
@@ -131,11 +158,11 @@ func TestNoRoom(t *testing.T) {
 	_, spec := newRecorded()
 	started := make(chan *Process, 1)
 	go func() {
-		p, _ := h.Start(Order{Host: "attic", Agent: "far"}, spec)
+		p, _ := h.Start(t.Context(), order(func(bool) {}), spec)
 		started <- p
 	}()
 	f.read(hostlink.Start)
-	require.NoError(t, f.Send(&hostlink.Line{Type: hostlink.Started, Run: "r1", PID: 1}))
+	f.say(&hostlink.Line{Type: hostlink.Started, PID: 1})
 	p := <-started
 	go func() {
 		for {
@@ -151,46 +178,380 @@ func TestNoRoom(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
-// The runs of a host whose link is gone end when the host has killed them for certain, or when it joins
-// again.
+// runsOn starts run r1 on a host that has joined.
+func runsOn(t *testing.T, h *Hosts, f *fakeHost, spec child.Spec, away func(bool)) *Process {
+	f.hub = f.read(hostlink.Welcome).Instance
+	started := make(chan *Process, 1)
+	go func() {
+		p, _ := h.Start(t.Context(), order(away), spec)
+		started <- p
+	}()
+	f.read(hostlink.Start)
+	f.say(&hostlink.Line{Type: hostlink.Started, PID: 1})
+	return <-started
+}
+
+// A run whose link is gone ends when its host must have killed it, or when the host says that it has.
 func TestLost(t *testing.T) {
-	for name, again := range map[string]bool{"for good": false, "and back": true} {
+	for name, test := range map[string]struct {
+		hello *hostlink.Line
+		after time.Duration
+	}{
+		"for good":         {after: hostlink.GivenUp(hostlink.Grace)},
+		"started anew":     {hello: &hostlink.Line{Instance: "i1"}},
+		"another machine":  {hello: &hostlink.Line{Instance: "i2"}, after: hostlink.GivenUp(hostlink.Grace)},
+		"another with run": {hello: &hostlink.Line{Instance: "i2", Runs: map[string]hostlink.Going{"r1": {Got: 1}}}, after: hostlink.GivenUp(hostlink.Grace)},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h, _ := newHosts(nil)
-				f := joins(t, h, "attic", hostlink.Line{})
-				f.read(hostlink.Welcome)
+				f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
 				calls, spec := newRecorded()
-				started := make(chan *Process, 1)
-				go func() {
-					p, _ := h.Start(Order{Host: "attic", Agent: "far"}, spec)
-					started <- p
-				}()
-				f.read(hostlink.Start)
-				require.NoError(t, f.Send(&hostlink.Line{Type: hostlink.Started, Run: "r1", PID: 1}))
-				p := <-started
+				p := runsOn(t, h, f, spec, func(bool) {})
 				began := time.Now()
 				require.NoError(t, f.Close())
 				require.Error(t, <-f.served)
 				_, why := h.Find("far", "far", Placement{})
 				require.Contains(t, why, "is not connected")
-				if again {
-					f = joins(t, h, "attic", hostlink.Line{})
-					f.read(hostlink.Welcome)
+				if test.hello != nil {
+					f = joins(t, h, "attic", *test.hello)
+					require.Empty(t, f.read(hostlink.Welcome).Runs)
+					go func() {
+						for range 100 {
+							if f.Send(&hostlink.Line{Type: hostlink.Beat}) != nil {
+								return
+							}
+							_, _ = f.Read()
+							<-time.After(hostlink.BeatEvery)
+						}
+					}()
 				}
 				<-calls.ended
-				if again {
-					require.Zero(t, time.Since(began))
-				} else {
-					require.Equal(t, hostlink.GivenUp, time.Since(began))
-				}
+				require.Equal(t, test.after, time.Since(began))
 				require.True(t, p.Lost())
 				require.Equal(t, []string{"killed by SIGKILL", "ended"}, calls.calls)
 				_ = f.Close()
-				synctest.Wait()
+				<-time.After(hostlink.BeatEvery)
 			})
 		})
 	}
+}
+
+// A hub that another one has replaced gives its runs up at once, and the host does not hear of it.
+func TestLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHosts(nil)
+		f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
+		calls, spec := newRecorded()
+		p := runsOn(t, h, f, spec, func(bool) {})
+		began := time.Now()
+		h.Leave()
+		p.Signal(syscall.SIGTERM)
+		p.Kill()
+		<-calls.ended
+		require.Zero(t, time.Since(began))
+		require.Equal(t, []string{"killed by SIGKILL", "ended"}, calls.calls)
+		_, err := f.Read()
+		require.Error(t, err)
+		require.Error(t, <-f.served)
+		_ = f.Close()
+		<-time.After(hostlink.GivenUp(hostlink.Grace))
+	})
+}
+
+// A run goes on through the next link, with what was said meanwhile on both sides. Nothing is said twice.
+func TestBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHosts(nil)
+		f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
+		calls, spec := newRecorded()
+		away := make(chan bool, 2)
+		p := runsOn(t, h, f, spec, func(yes bool) { away <- yes })
+		f.say(&hostlink.Line{Type: hostlink.Output, Bytes: []byte("one\n")})
+		synctest.Wait()
+		m := f.m
+		require.NoError(t, f.Close())
+		<-f.served
+		n, err := p.Stdin().Write([]byte("meanwhile\n"))
+		require.NoError(t, err)
+		require.Equal(t, 10, n)
+		p.Signal(syscall.SIGUSR1)
+		<-time.After(hostlink.Grace)
+
+		f = joins(t, h, "attic", hostlink.Line{Instance: "i1", Hub: f.hub, Runs: map[string]hostlink.Going{"r1": {Got: 1}}})
+		require.Equal(t, map[string]hostlink.Going{"r1": {Got: m}}, f.read(hostlink.Welcome).Runs)
+		require.Equal(t, "meanwhile\n", string(f.read(hostlink.Input).Bytes))
+		f.read(hostlink.Signal)
+		f.m = m - 1
+		f.say(&hostlink.Line{Type: hostlink.Output, Bytes: []byte("one\n")})
+		f.say(&hostlink.Line{Type: hostlink.Output, Bytes: []byte("two\n")})
+		f.say(&hostlink.Line{Type: hostlink.Exited})
+		f.say(&hostlink.Line{Type: hostlink.Ended})
+		<-calls.ended
+		require.Equal(t, []string{"output one\n", "output two\n", "exit 0", "ended"}, calls.calls)
+		require.True(t, <-away)
+		require.False(t, <-away)
+		require.False(t, p.Lost())
+		require.NoError(t, f.Close())
+		<-f.served
+		<-time.After(hostlink.GivenUp(hostlink.Grace)) // the timer of the lost link does nothing
+	})
+}
+
+// A run of an earlier hub goes on if its host still has it and this hub knows all about it. Otherwise it is killed,
+// or given up.
+func TestExpect(t *testing.T) {
+	sound := hostlink.Going{Got: 17, Seq: 3, Mail: 2}
+	for name, test := range map[string]struct {
+		hello *hostlink.Line
+		unfit bool // it is killed
+		calls string
+		after time.Duration
+	}{
+		"goes on":     {hello: &hostlink.Line{Runs: map[string]hostlink.Going{"r1": sound}}, calls: "found 2, output later\n, exit 0, ended"},
+		"says unfit":  {hello: &hostlink.Line{Runs: map[string]hostlink.Going{"r1": {Seq: 3, Unfit: true}}}, unfit: true, calls: "unfit, exit 0, ended"},
+		"not sound":   {hello: &hostlink.Line{Runs: map[string]hostlink.Going{"r1": {Seq: 2}}}, unfit: true, calls: "unfit, exit 0, ended"},
+		"has ended":   {hello: &hostlink.Line{}, calls: "killed by SIGKILL, ended"},
+		"never comes": {calls: "killed by SIGKILL, ended", after: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				h, _ := newHosts(nil)
+				h.options.Settled = began.Add(time.Minute)
+				calls, spec := newRecorded()
+				o := order(func(bool) {})
+				o.Unsound = func(seq int64, _ bool) string {
+					if seq == 3 {
+						return ""
+					}
+					return "there is more"
+				}
+				o.Found = func(mail int64, unfit string) {
+					if unfit != "" {
+						calls.add("unfit")
+					} else {
+						calls.add(fmt.Sprintf("found %d", mail))
+					}
+				}
+				p := h.Expect(o, spec)
+				require.Equal(t, []string{"far"}, h.View()[0].Agents)
+				if test.hello != nil {
+					f := joins(t, h, "attic", *test.hello)
+					_, goesOn := f.read(hostlink.Welcome).Runs["r1"]
+					require.Equal(t, len(test.hello.Runs) > 0, goesOn)
+					if goesOn {
+						f.read(hostlink.Start)
+						if test.unfit {
+							f.read(hostlink.Kill)
+						}
+						f.say(&hostlink.Line{Type: hostlink.Output, Bytes: []byte("later\n")})
+						f.say(&hostlink.Line{Type: hostlink.Started, PID: 4})
+						synctest.Wait()
+						require.Equal(t, 4, p.PID())
+						f.say(&hostlink.Line{Type: hostlink.Exited})
+						f.say(&hostlink.Line{Type: hostlink.Ended})
+					}
+					defer func() {
+						_ = f.Close()
+						<-f.served
+						<-time.After(time.Minute)
+					}()
+				}
+				<-calls.ended
+				require.Equal(t, test.calls, strings.Join(calls.calls, ", "))
+				require.Equal(t, test.after, time.Since(began))
+			})
+		})
+	}
+}
+
+// A host that dials before the hub has begun waits, and then its run goes on.
+func TestOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := New(Options{Settled: time.Now().Add(time.Minute), Changed: func() {}, Note: func(string, string, string) {}, Committed: func(func()) int64 { return 0 }})
+		f := joins(t, h, "attic", hostlink.Line{Runs: map[string]hostlink.Going{"r1": {Seq: 3}}})
+		synctest.Wait()
+		calls, spec := newRecorded()
+		o := order(func(bool) {})
+		o.Unsound, o.Found = func(int64, bool) string { return "" }, func(int64, string) { calls.add("found") }
+		h.Expect(o, spec)
+		h.Open()
+		require.Len(t, f.read(hostlink.Welcome).Runs, 1)
+		f.read(hostlink.Start)
+		f.say(&hostlink.Line{Type: hostlink.Ended})
+		<-calls.ended
+		require.Equal(t, "found", calls.calls[0])
+		require.NoError(t, f.Close())
+		<-f.served
+		<-time.After(time.Minute)
+	})
+}
+
+// A hub tells the host what is settled of a run that is quiet.
+func TestSettle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHosts(nil)
+		f := joins(t, h, "attic", hostlink.Line{})
+		f.read(hostlink.Welcome)
+		var quiet atomic.Bool
+		o := order(func(bool) {})
+		o.Quiet = func() (int64, bool, bool) { return 9, true, quiet.Load() }
+		_, spec := newRecorded()
+		go func() { _, _ = h.Start(t.Context(), o, spec) }()
+		f.read(hostlink.Start)
+		f.say(&hostlink.Line{Type: hostlink.Started, PID: 1})
+		f.say(&hostlink.Line{Type: hostlink.Output, Bytes: []byte("x\n")})
+		<-time.After(2 * settleEvery)
+		quiet.Store(true)
+		require.Equal(t, map[string]hostlink.Going{"r1": {Got: 2, Seq: 5, Mail: 9, Waits: true}}, f.read(hostlink.Settled).Runs)
+		require.NoError(t, f.Close())
+		<-f.served
+		<-time.After(time.Minute)
+	})
+}
+
+// A start that a host has not heard of is sent again.
+func TestStartAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHosts(nil)
+		f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
+		f.read(hostlink.Welcome)
+		_, spec := newRecorded()
+		started := make(chan *Process, 1)
+		go func() {
+			p, _ := h.Start(t.Context(), order(func(bool) {}), spec)
+			started <- p
+		}()
+		f.read(hostlink.Start)
+		require.NoError(t, f.Close())
+		<-f.served
+		f = joins(t, h, "attic", hostlink.Line{Instance: "i1"})
+		f.read(hostlink.Welcome)
+		f.read(hostlink.Start)
+		f.say(&hostlink.Line{Type: hostlink.Started, PID: 7})
+		require.Equal(t, 7, (<-started).PID())
+		require.NoError(t, f.Close())
+		<-f.served
+		<-time.After(time.Minute)
+	})
+}
+
+// A start that a host has heard of, and forgotten because it was killed, has failed.
+func TestStartForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHosts(nil)
+		f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
+		f.read(hostlink.Welcome)
+		_, spec := newRecorded()
+		failed := make(chan error, 1)
+		go func() {
+			_, err := h.Start(t.Context(), order(func(bool) {}), spec)
+			failed <- err
+		}()
+		f.read(hostlink.Start)
+		require.NoError(t, f.Send(&hostlink.Line{Type: hostlink.Beat, Number: 1, Figures: map[string]hostlink.Usage{"r1": {Got: 1}}}))
+		f.read(hostlink.Beat)
+		require.NoError(t, f.Close())
+		<-f.served
+		f = joins(t, h, "attic", hostlink.Line{Instance: "i1"})
+		require.Empty(t, f.read(hostlink.Welcome).Runs)
+		refused, ok := errors.AsType[*child.StartError](<-failed)
+		require.True(t, ok)
+		require.True(t, refused.Temporary)
+		require.Empty(t, h.View()[0].Agents)
+		require.NoError(t, f.Close())
+		<-f.served
+		<-time.After(time.Minute)
+	})
+}
+
+// A start can be given up. The run is killed when it has started, and the hub hears nothing of it.
+func TestStartGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHosts(nil)
+		f := joins(t, h, "attic", hostlink.Line{})
+		f.read(hostlink.Welcome)
+		calls, spec := newRecorded()
+		ctx, cancel := context.WithCancel(t.Context())
+		failed := make(chan error, 1)
+		go func() {
+			_, err := h.Start(ctx, order(func(bool) {}), spec)
+			failed <- err
+		}()
+		f.read(hostlink.Start)
+		cancel()
+		f.read(hostlink.Kill)
+		require.ErrorIs(t, <-failed, context.Canceled)
+		require.Equal(t, []string{"far"}, h.View()[0].Agents)
+		f.say(&hostlink.Line{Type: hostlink.Started, PID: 1})
+		f.say(&hostlink.Line{Type: hostlink.Output, Bytes: []byte("late")})
+		f.say(&hostlink.Line{Type: hostlink.Ended})
+		synctest.Wait()
+		require.Empty(t, h.View()[0].Agents)
+		require.Empty(t, calls.calls)
+		require.NoError(t, f.Close())
+		<-f.served
+	})
+}
+
+// A host that does not say how a run has ended has not ended it well.
+func TestEndedAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHosts(nil)
+		f := joins(t, h, "attic", hostlink.Line{})
+		calls, spec := newRecorded()
+		runsOn(t, h, f, spec, func(bool) {})
+		f.say(&hostlink.Line{Type: hostlink.Ended})
+		f.say(&hostlink.Line{Type: hostlink.Exited})
+		f.say(&hostlink.Line{Type: hostlink.Ended})
+		<-calls.ended
+		synctest.Wait()
+		require.Equal(t, []string{"killed by SIGKILL", "ended"}, calls.calls)
+		require.NoError(t, f.Close())
+		<-f.served
+	})
+}
+
+// Lines that cannot be end the link: they skip others, or confirm what was not sent.
+func TestBadNumbers(t *testing.T) {
+	for name, l := range map[string]hostlink.Line{
+		"skips":     {M: 9},
+		"no number": {},
+		"negative":  {M: 2, Got: -1},
+		"future":    {M: 2, Got: 99},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h, _ := newHosts(nil)
+				f := joins(t, h, "attic", hostlink.Line{})
+				_, spec := newRecorded()
+				runsOn(t, h, f, spec, func(bool) {})
+				l.Type, l.Run, l.Bytes = hostlink.Output, "r1", []byte("x")
+				require.NoError(t, f.Send(&l))
+				require.ErrorContains(t, <-f.served, "of run r1")
+				_ = f.Close()
+				<-time.After(time.Minute)
+			})
+		})
+	}
+}
+
+// Two programs cannot be one host at once.
+func TestTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHosts(nil)
+		f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
+		f.read(hostlink.Welcome)
+		other := joins(t, h, "attic", hostlink.Line{Instance: "i2"})
+		require.Contains(t, other.read(hostlink.Refused).Error.Message, "another program has joined as attic")
+		<-other.served
+		again := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
+		again.read(hostlink.Welcome)
+		require.Error(t, <-f.served)
+		require.NoError(t, again.Close())
+		<-again.served
+	})
 }
 
 // A host that says nothing for a while loses its link, and one that sends too much as well.
@@ -208,11 +569,12 @@ func TestLinkEnds(t *testing.T) {
 	f.read(hostlink.Welcome)
 	_, spec := newRecorded()
 	spec.Output = func(child.Stream, []byte) { select {} } // a hub that does not get on
-	go func() { _, _ = h.Start(Order{Host: "attic", Agent: "far"}, spec) }()
+	go func() { _, _ = h.Start(t.Context(), order(func(bool) {}), spec) }()
 	f.read(hostlink.Start)
-	require.NoError(t, f.Send(&hostlink.Line{Type: hostlink.Started, Run: "r1", PID: 1}))
+	f.say(&hostlink.Line{Type: hostlink.Started, PID: 1})
 	for range 2 * hostlink.OutputRoom / hostlink.MaxPiece {
-		if f.Send(&hostlink.Line{Type: hostlink.Output, Run: "r1", Bytes: make([]byte, hostlink.MaxPiece)}) != nil {
+		f.m++
+		if f.Send(&hostlink.Line{Type: hostlink.Output, Run: "r1", M: f.m, Bytes: make([]byte, hostlink.MaxPiece)}) != nil {
 			break
 		}
 	}
@@ -255,6 +617,7 @@ func TestRefused(t *testing.T) {
 	require.Contains(t, l.Error.Message, "version 99")
 	_ = other.Close()
 	<-served
+	require.Contains(t, joins(t, h, "a/b\x1b[1m", hostlink.Line{}).read(hostlink.Refused).Error.Message, "no name of a host")
 	h.SetRules([]Rule{{Name: "gpu", Names: []string{"gpu-*"}}})
 	require.Contains(t, joins(t, h, "attic", hostlink.Line{}).read(hostlink.Refused).Error.Message, "no host block allows")
 	joins(t, h, "gpu-1", hostlink.Line{}).read(hostlink.Welcome)
@@ -288,7 +651,7 @@ func TestFind(t *testing.T) {
 	_, err = h.Drain("h3", false)
 	require.Error(t, err)
 	h.Close()
-	_, err = h.Start(Order{Host: "h9", Agent: "a"}, child.Spec{})
+	_, err = h.Start(t.Context(), Order{Host: "h9", Agent: "a"}, child.Spec{})
 	refused, ok := errors.AsType[*child.StartError](err)
 	require.True(t, ok)
 	require.True(t, refused.Temporary)
@@ -298,7 +661,7 @@ func TestFind(t *testing.T) {
 func TestSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		changed := make(chan struct{})
-		h := New(Options{Settled: time.Now().Add(hostlink.GivenUp), Changed: func() { close(changed) }})
+		h := New(Options{Settled: time.Now().Add(hostlink.GivenUp(hostlink.Grace)), Changed: func() { close(changed) }})
 		_, why := h.Find("a", "a", Placement{})
 		require.Contains(t, why, "the hub before this one")
 		<-changed

@@ -1,7 +1,9 @@
 package hosts
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,21 +23,43 @@ type Order struct {
 	Agent, Block string
 	Env          []string // the variables of this run
 	Conversation string
+	Away         func(yes bool) // called when its host cannot be reached, and when it can again; it must not block
+
+	// Quiet returns the last mail that the run has got, whether it waits for an answer, and whether it has got all
+	// that was said to it.
+	Quiet func() (mail int64, waits, ok bool)
+	// Unsound returns why this hub cannot go on with a run that Expect has begun, of which all is settled up to a
+	// record, and which waits for an answer or not. It returns "" if the hub can.
+	Unsound func(seq int64, waits bool) string
+	// Found is called when a run that Expect has begun was found. It goes on after its last mail, unless it is unfit:
+	// then it is killed. It must not block.
+	Found func(mail int64, unfit string)
 }
 
 // A run is the run of an agent on a host, as a process. The callbacks of its spec are called by one
 // goroutine, in the order of what the host has sent.
 type run struct {
-	session *session
-	order   Order
-	spec    child.Spec
-	input   *link.Room
-	usage   atomic.Pointer[hostlink.Usage]
-	answer  chan *hostlink.Line // what became of the start
+	hosts *Hosts
+	host  *host
+	order Order
+	// Hosts.mu guards these.
+	link     *session // nil while its host cannot be reached
+	lastLink *session
+	instance string // of the host
+	expected bool   // of an earlier hub, and not found yet
+	muted    bool   // its output is dropped
+	spec     child.Spec
+	stream   *link.Stream
+	input    *link.Room
+	usage    atomic.Pointer[hostlink.Usage]
+	answer   chan *hostlink.Line // what became of the start
+	unsaid   int                 // the cost of output that was dealt with, which the host was not told; used by deal
 
 	mu      sync.Mutex
 	queue   []*hostlink.Line
 	waiting int           // the cost of the output in queue
+	handled int64         // the number of the last line that was handled or is in queue
+	calling bool          // lines that were in queue are being dealt with
 	more    chan struct{} // holds a value if queue may have grown
 	began   time.Time
 	pid     int
@@ -51,27 +75,30 @@ const maxQueue = hostlink.OutputRoom/hostlink.PieceCost + 100
 var errTooMuch = errors.New("the host has sent more output than there was room for")
 
 // Start starts a run on a host. The callbacks of the spec are those of the run; the host knows the rest
-// by its own file.
-func (h *Hosts) Start(o Order, spec child.Spec) (*Process, error) {
-	r := &run{
-		order: o, spec: spec, input: link.NewRoom(hostlink.InputRoom), answer: make(chan *hostlink.Line, 1), more: make(chan struct{}, 1),
-	}
+// by its own file. If ctx ends before the host has answered, the run is killed as soon as it has started.
+func (h *Hosts) Start(ctx context.Context, o Order, spec child.Spec) (*Process, error) {
+	r := newRun(h, o, spec)
 	h.mu.Lock()
 	it := h.hosts[o.Host]
 	if it != nil {
 		delete(it.chosen, o.Agent)
 	}
-	if it == nil || it.link == nil {
+	if it == nil || it.link == nil || it.draining {
 		h.mu.Unlock()
-		return nil, &child.StartError{Reason: o.Host + " is not connected any more", Temporary: true, Err: fs.ErrClosed}
+		return nil, &child.StartError{Reason: o.Host + " is not connected any more, or is being drained", Temporary: true, Err: fs.ErrClosed}
 	}
-	r.session = it.link
-	it.runs[spec.Run], it.link.runs[spec.Run] = r, r
+	r.host, r.link, r.lastLink, r.instance = it, it.link, it.link, it.instance
+	it.runs[spec.Run] = r
+	_ = r.stream.Resume(it.link.conn, 0) // nothing was sent
 	h.mu.Unlock()
-	_ = r.send(&hostlink.Line{
-		Type: hostlink.Start, Agent: o.Agent, Env: o.Env, Conversation: o.Conversation, Epoch: h.options.Epoch,
-	}) // an error ends the link, and with it the run
-	l := <-r.answer
+	r.start()
+	var l *hostlink.Line
+	select {
+	case l = <-r.answer:
+	case <-ctx.Done():
+		r.abandon()
+		return nil, ctx.Err()
+	}
 	if l.Type != hostlink.Started {
 		r.leave()
 		err := fs.ErrPermission
@@ -80,30 +107,74 @@ func (h *Hosts) Start(o Order, spec child.Spec) (*Process, error) {
 		}
 		return nil, &child.StartError{Reason: "on " + o.Host + ": " + l.Reason, Hint: l.Hint, Temporary: l.Temporary, Err: err}
 	}
-	r.began, r.pid = time.Now(), l.PID
+	r.began = time.Now()
 	go r.deal()
 	return &Process{r}, nil
 }
 
-// leave forgets a run that has ended.
-func (r *run) leave() {
-	h := r.session.hosts
-	h.mu.Lock()
-	delete(r.session.runs, r.spec.Run)
-	delete(r.session.host.runs, r.spec.Run)
-	h.mu.Unlock()
-	h.options.Changed()
+// abandon kills a run that has not been started yet. Nobody hears of it any more.
+func (r *run) abandon() {
+	r.spec.Output, r.spec.Exited, r.spec.Ended, r.spec.Stopped = func(child.Stream, []byte) {}, func(child.Exit) {}, func(child.Ending) {}, nil
+	r.stream.Send(&hostlink.Line{Type: hostlink.Kill})
+	go func() {
+		if l := <-r.answer; l.Type == hostlink.Started {
+			r.deal()
+		} else {
+			r.leave()
+		}
+	}()
 }
 
-func (r *run) send(l *hostlink.Line) error {
-	l.Run = r.spec.Run
-	return r.session.conn.Send(l)
+func newRun(h *Hosts, o Order, spec child.Spec) *run {
+	return &run{
+		hosts: h, order: o, spec: spec, stream: link.NewStream(spec.Run), input: link.NewRoom(hostlink.InputRoom),
+		answer: make(chan *hostlink.Line, 1), more: make(chan struct{}, 1),
+	}
+}
+
+func (r *run) start() {
+	o := &r.order
+	r.stream.Send(&hostlink.Line{Type: hostlink.Start, Agent: o.Agent, Env: o.Env, Conversation: o.Conversation, Epoch: r.hosts.options.Epoch})
+}
+
+// Expect returns a run of an earlier hub that may go on. It is lost if its host does not say so until the runs of
+// that hub have ended for certain.
+func (h *Hosts) Expect(o Order, spec child.Spec) *Process {
+	r := newRun(h, o, spec)
+	r.expected, r.began = true, time.Now()
+	h.mu.Lock()
+	r.host = h.host(o.Host)
+	r.host.runs[spec.Run] = r
+	h.mu.Unlock()
+	r.start()
+	go r.deal()
+	time.AfterFunc(time.Until(h.options.Settled), func() { h.expire(r, nil) })
+	return &Process{r}
+}
+
+// leave forgets a run that has ended.
+func (r *run) leave() {
+	r.hosts.mu.Lock()
+	delete(r.host.runs, r.spec.Run)
+	r.hosts.mu.Unlock()
+	r.hosts.options.Changed()
 }
 
 // handle handles a line about the run.
 func (r *run) handle(l *hostlink.Line) error {
+	if fresh, err := r.stream.Receive(l); !fresh {
+		return err
+	}
+	defer func() {
+		r.mu.Lock()
+		r.handled = l.M
+		r.mu.Unlock()
+	}()
 	switch l.Type {
 	case hostlink.Started, hostlink.Failed:
+		r.mu.Lock()
+		r.pid = l.PID // the answer of a run that was expected is not waited for
+		r.mu.Unlock()
 		select {
 		case r.answer <- l:
 		default:
@@ -114,10 +185,7 @@ func (r *run) handle(l *hostlink.Line) error {
 			r.input.Shut()
 			return nil
 		}
-		if l.N < 0 || r.input.Left()+l.N > hostlink.InputRoom {
-			return errors.New("the host has taken more input than it was sent")
-		}
-		r.input.Free(l.N)
+		r.input.Free(max(0, min(l.N, hostlink.InputRoom-r.input.Left()))) // it may be what an earlier hub has sent
 	case hostlink.Output, hostlink.Stopped, hostlink.Exited, hostlink.Ended:
 		return r.enqueue(l)
 	}
@@ -132,13 +200,16 @@ func (r *run) enqueue(l *hostlink.Line) error {
 	case r.over, r.exited && l.Type == hostlink.Exited:
 		return nil
 	case l.Type == hostlink.Output:
-		if r.waiting += len(l.Bytes) + hostlink.PieceCost; r.waiting > hostlink.OutputRoom+hostlink.MaxPiece {
+		if r.waiting += len(l.Bytes) + hostlink.PieceCost; r.waiting > hostlink.OutputRoom+2*hostlink.MaxPiece {
 			return errTooMuch
 		}
 	case l.Type == hostlink.Exited:
 		r.exited = true
+	case l.Type == hostlink.Ended && !r.exited:
+		r.queue = append(r.queue, &hostlink.Line{Type: hostlink.Exited, Code: -1, Signal: int(syscall.SIGKILL)}) // the host has not said how
+		fallthrough
 	case l.Type == hostlink.Ended:
-		r.over = true
+		r.exited, r.over = true, true
 	}
 	if len(r.queue) > maxQueue {
 		return errTooMuch
@@ -151,7 +222,7 @@ func (r *run) enqueue(l *hostlink.Line) error {
 	return nil
 }
 
-// giveUp ends a run whose link is gone.
+// giveUp ends a run that its host has ended for certain.
 func (r *run) giveUp() {
 	r.lost.Store(true)
 	select {
@@ -167,15 +238,17 @@ func (r *run) deal() {
 	for range r.more {
 		r.mu.Lock()
 		lines := r.queue
-		r.queue = nil
+		r.queue, r.calling = nil, true
 		r.mu.Unlock()
 		for _, l := range lines {
 			if r.call(l) {
-				r.input.Shut()
 				r.leave()
 				return
 			}
 		}
+		r.mu.Lock()
+		r.calling = false
+		r.mu.Unlock()
 	}
 }
 
@@ -187,12 +260,17 @@ func (r *run) call(l *hostlink.Line) (last bool) {
 		if l.Stderr {
 			stream = child.Stderr
 		}
-		r.spec.Output(stream, l.Bytes)
+		if !r.isMuted() {
+			r.spec.Output(stream, l.Bytes)
+		}
 		cost := len(l.Bytes) + hostlink.PieceCost
 		r.mu.Lock()
 		r.waiting -= cost
 		r.mu.Unlock()
-		_ = r.send(&hostlink.Line{Type: hostlink.Heard, N: cost})
+		if r.unsaid += cost; r.unsaid >= hostlink.HeardEvery {
+			r.stream.Send(&hostlink.Line{Type: hostlink.Heard, N: r.unsaid})
+			r.unsaid = 0
+		}
 	case hostlink.Stopped:
 		if r.spec.Stopped != nil {
 			r.spec.Stopped(l.Yes)
@@ -200,10 +278,24 @@ func (r *run) call(l *hostlink.Line) (last bool) {
 	case hostlink.Exited:
 		r.spec.Exited(child.Exit{At: time.Now(), Code: l.Code, Signal: syscall.Signal(l.Signal)})
 	case hostlink.Ended:
+		r.input.Shut()
 		r.spec.Ended(child.Ending{LeftOver: processes(l.LeftOver), Survivors: processes(l.Survivors), Unverified: l.Unverified, HeldOpen: l.HeldOpen})
 		return true
 	}
 	return false
+}
+
+// dealtAll returns the number of the last line that was dealt with, and whether no line waits.
+func (r *run) dealtAll() (n int64, all bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.handled, len(r.queue) == 0 && !r.calling
+}
+
+func (r *run) isMuted() bool {
+	r.hosts.mu.Lock()
+	defer r.hosts.mu.Unlock()
+	return r.muted
 }
 
 func processes(left []hostlink.Left) (all []child.Process) {
@@ -219,11 +311,15 @@ type Process struct{ run *run }
 // Host returns the name of its host.
 func (p *Process) Host() string { return p.run.order.Host }
 
-// Lost reports whether it ended because the link to its host was gone.
+// Lost reports whether it ended with its host.
 func (p *Process) Lost() bool { return p.run.lost.Load() }
 
 // PID returns the process id, which is one of the host.
-func (p *Process) PID() int { return p.run.pid }
+func (p *Process) PID() int {
+	p.run.mu.Lock()
+	defer p.run.mu.Unlock()
+	return p.run.pid
+}
 
 // StartedAt returns when the hub learned that it was started.
 func (p *Process) StartedAt() time.Time { return p.run.began }
@@ -241,16 +337,17 @@ func (p *Process) CloseStdin() bool {
 	if p.run.spec.NoStdin {
 		return false
 	}
-	return p.run.send(&hostlink.Line{Type: hostlink.Close}) == nil
+	p.run.stream.Send(&hostlink.Line{Type: hostlink.Close})
+	return true
 }
 
 // Signal sends a signal as child.Child does.
 func (p *Process) Signal(sig syscall.Signal) {
-	_ = p.run.send(&hostlink.Line{Type: hostlink.Signal, Signal: int(sig)})
+	p.run.stream.Send(&hostlink.Line{Type: hostlink.Signal, Signal: int(sig)})
 }
 
 // Kill kills its tree.
-func (p *Process) Kill() { _ = p.run.send(&hostlink.Line{Type: hostlink.Kill}) }
+func (p *Process) Kill() { p.run.stream.Send(&hostlink.Line{Type: hostlink.Kill}) }
 
 // Unread returns how many bytes of its input it has not read.
 func (p *Process) Unread() int64 {
@@ -276,9 +373,7 @@ func (s stdin) Write(text []byte) (written int, err error) {
 		if err != nil {
 			return written, err
 		}
-		if err := s.run.send(&hostlink.Line{Type: hostlink.Input, Bytes: text[:n]}); err != nil {
-			return written, err
-		}
+		s.run.stream.Send(&hostlink.Line{Type: hostlink.Input, Bytes: bytes.Clone(text[:n])})
 		text, written = text[n:], written+n
 	}
 	return written, nil

@@ -1,9 +1,12 @@
 package hosts
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
-	"slices"
+	"strings"
 	"time"
 
 	"orchestrator/supervisor/hosts/link"
@@ -12,45 +15,208 @@ import (
 	"orchestrator/wire/hostlink"
 )
 
-// A session is the link to a host, from its hello to its end. Hosts.mu guards its runs.
+// A session is the link to a host, from its hello to its end.
 type session struct {
 	hosts   *Hosts
 	conn    *link.Conn
 	address string
 	host    *host
-	runs    map[string]*run
+	over    chan struct{} // closed at its end
 }
 
-// Serve serves the link of the host with a name until it ends, and returns why.
-func (h *Hosts) Serve(name, address string, conn *link.Conn) error {
+// Serve serves the link of the host with a name until it ends, and returns why. The runs there go on without it
+// for a while, and the next link goes on with them.
+func (h *Hosts) Serve(name, address string, conn *link.Conn) (err error) {
 	defer conn.Close()
 	first, err := conn.Read()
 	if err != nil {
 		return err
 	}
-	s := &session{hosts: h, conn: conn, address: address, runs: make(map[string]*run)}
-	refusal := h.examine(first)
+	s := &session{hosts: h, conn: conn, address: address, over: make(chan struct{})}
+	defer close(s.over)
+	select {
+	case <-h.open:
+	case <-time.After(hostlink.Silence):
+		return errors.New("the hub has not begun yet")
+	}
+	refusal := h.examine(name, first)
 	if refusal == nil {
+		h.endLink(name, first.Instance)
 		s.host, refusal = h.hello(name, s, first)
 	}
 	if refusal != nil {
 		return conn.Send(&hostlink.Line{Type: hostlink.Refused, Error: refusal})
 	}
-	h.endEarlier(s)
-	if err := conn.Send(&hostlink.Line{Type: hostlink.Welcome, Version: hostlink.Version, Epoch: h.options.Epoch, Hub: h.options.Hub}); err != nil {
-		h.lost(s)
+	defer func() { h.lost(s, err) }()
+	runs, err := h.welcome(s, first)
+	if err != nil {
 		return err
 	}
-	h.options.Note(events.HostJoined, name, "joined from "+address)
+	h.note(events.HostJoined, name, "joined from "+address)
 	h.options.Changed()
+	resumed := make(chan error, 1)
+	go func() { resumed <- s.resume(runs, first) }() // lines are read meanwhile, because the host does the same
+	over := make(chan struct{})
+	go s.settle(over) // it may have to wait for the record, and then outlives the link
 	err = s.listen()
-	h.lost(s)
-	return err
+	_ = conn.Close()
+	close(over)
+	return cmp.Or(<-resumed, err)
+}
+
+// settleEvery is how often a hub looks what is settled.
+const settleEvery = time.Second
+
+// settle tells the host what is settled of its runs, until over is closed.
+func (s *session) settle(over <-chan struct{}) {
+	ticker := time.NewTicker(settleEvery)
+	defer ticker.Stop()
+	told := make(map[string]hostlink.Going)
+	for {
+		select {
+		case <-over:
+			return
+		case <-ticker.C:
+		}
+		if marks := s.settled(); len(marks) > 0 && !maps.Equal(marks, told) {
+			if s.conn.Send(&hostlink.Line{Type: hostlink.Settled, Runs: marks}) != nil {
+				return
+			}
+			told = marks
+		}
+	}
+}
+
+// settled returns the runs of which all is settled. The number of the last record is read before those of the lines,
+// so that a line that has led to a record counts as settled, or the record is later.
+func (s *session) settled() map[string]hostlink.Going {
+	var runs []*run
+	var dealt []int64
+	seq := s.hosts.options.Committed(func() {
+		s.hosts.mu.Lock()
+		defer s.hosts.mu.Unlock()
+		for _, r := range s.host.runs {
+			if n, all := r.dealtAll(); all && r.link == s && !r.muted {
+				runs, dealt = append(runs, r), append(dealt, n)
+			}
+		}
+	})
+	marks := make(map[string]hostlink.Going)
+	for i, r := range runs {
+		if mail, waits, ok := r.order.Quiet(); ok && r.input.Left() == hostlink.InputRoom {
+			marks[r.spec.Run] = hostlink.Going{Got: dealt[i], Seq: seq, Mail: mail, Waits: waits}
+		}
+	}
+	return marks
+}
+
+// resume goes on with runs.
+func (s *session) resume(runs []*run, hello *hostlink.Line) (err error) {
+	for _, r := range runs {
+		got := int64(0)
+		if hello.Hub == s.hosts.instance {
+			got = hello.Runs[r.spec.Run].Got
+		}
+		if err = r.stream.Resume(s.conn, got); err != nil {
+			_ = s.conn.Close()
+			return err
+		}
+		if !r.isMuted() {
+			r.order.Away(false)
+		}
+	}
+	return nil
+}
+
+// endLink ends the link of a host that dials again. The hub may not have noticed that it is gone.
+func (h *Hosts) endLink(name, instance string) {
+	h.mu.Lock()
+	it := h.hosts[name]
+	if it == nil || it.link == nil || it.instance != instance {
+		h.mu.Unlock()
+		return
+	}
+	before := it.link
+	h.mu.Unlock()
+	_ = before.conn.Close()
+	<-before.over
+}
+
+// welcome tells a host which of its runs go on, and returns them.
+func (h *Hosts) welcome(s *session, hello *hostlink.Line) (resumed []*run, err error) {
+	unfit := h.unfitRuns(s, hello)
+	w := &hostlink.Line{
+		Type: hostlink.Welcome, Version: hostlink.Version, Instance: h.instance, Epoch: h.options.Epoch, Hub: h.options.Hub, Grace: s.host.grace,
+		Runs: map[string]hostlink.Going{},
+	}
+	h.mu.Lock()
+	var gone, found []*run
+	for id, r := range s.host.runs {
+		_, there := hello.Runs[id]
+		got := r.stream.Got()
+		switch {
+		case r.instance != s.host.instance && !r.expected: // another machine had the name, and may still run it
+			continue
+		case !there && (r.stream.Known() || r.expected): // it has ended, or the host was started anew
+			gone = append(gone, r)
+			continue
+		case r.expected:
+			r.expected, r.muted, r.instance = false, unfit[r] != "", s.host.instance
+			found = append(found, r)
+		}
+		w.Runs[id], r.link, r.lastLink = hostlink.Going{Got: got}, s, s
+		resumed = append(resumed, r)
+	}
+	h.mu.Unlock()
+	for _, r := range gone {
+		r.giveUp()
+	}
+	for _, r := range found {
+		r.order.Found(hello.Runs[r.spec.Run].Mail, unfit[r])
+		if unfit[r] != "" {
+			r.stream.Send(&hostlink.Line{Type: hostlink.Kill})
+		}
+	}
+	return resumed, s.conn.Send(w)
+}
+
+// unfitRuns returns why this hub cannot go on with some of the expected runs of a host.
+func (h *Hosts) unfitRuns(s *session, hello *hostlink.Line) map[*run]string {
+	h.mu.Lock()
+	var runs []*run
+	for _, r := range s.host.runs {
+		if r.expected {
+			runs = append(runs, r)
+		}
+	}
+	h.mu.Unlock()
+	unfit := make(map[*run]string)
+	for _, r := range runs {
+		g, there := hello.Runs[r.spec.Run]
+		switch {
+		case !there:
+		case g.Unfit:
+			unfit[r] = "the hub before has not confirmed what it has said, or has sent it half a line"
+		default:
+			unfit[r] = r.order.Unsound(g.Seq, g.Waits)
+		}
+	}
+	return unfit
+}
+
+// isName reports whether a host may have a name.
+func isName(name string) bool {
+	return name != "" && len(name) <= 64 && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789._-") == ""
 }
 
 // examine returns why a first line begins no link.
-func (h *Hosts) examine(l *hostlink.Line) *wire.Error {
+func (h *Hosts) examine(name string, l *hostlink.Line) *wire.Error {
 	switch {
+	case !isName(name):
+		return &wire.Error{
+			Code: wire.CodeInvalid, Message: fmt.Sprintf("%.80q is no name of a host: it has letters, digits and . _ -", name),
+			Hint: "Issue a token for another name: orchestrator token issue --actor HO:NAME",
+		}
 	case l.Type != hostlink.Hello:
 		return &wire.Error{Code: wire.CodeInvalid, Message: fmt.Sprintf("the first line of a link is hello, not %.20q", l.Type)}
 	case l.Version != hostlink.Version:
@@ -66,38 +232,44 @@ func (h *Hosts) examine(l *hostlink.Line) *wire.Error {
 	return nil
 }
 
-// endEarlier ends the runs of earlier links of a host, which dials only when its agents have ended.
-func (h *Hosts) endEarlier(s *session) {
+// lost handles the end of a link. The runs are given up when the host has killed them for certain, unless it is
+// back before.
+func (h *Hosts) lost(s *session, why error) {
+	_ = s.conn.Close()
 	h.mu.Lock()
-	runs := slices.Collect(maps.Values(s.host.runs))
-	h.mu.Unlock()
-	for _, r := range runs {
-		if r.session != s {
-			r.giveUp()
+	it := s.host
+	it.link = nil
+	wait, away := hostlink.GivenUp(it.grace), []*run{}
+	for _, r := range it.runs {
+		if r.link != s {
+			continue
 		}
+		r.link = nil
+		away = append(away, r)
+		time.AfterFunc(time.Until(it.heard.Add(wait)), func() { h.expire(r, s) })
+	}
+	h.mu.Unlock()
+	text := "its link is gone"
+	if !errors.Is(why, io.EOF) {
+		text += fmt.Sprintf(" (%v)", why)
+	}
+	if len(away) > 0 {
+		text += fmt.Sprintf("; its agents (%d) are given up if it is not back in %s", len(away), wait)
+	}
+	h.note(events.HostLost, it.name, text)
+	for _, r := range away {
+		r.stream.Pause(s.conn)
+		r.order.Away(true)
 	}
 }
 
-// lost handles the end of a link. The runs end when the host has killed them for certain.
-func (h *Hosts) lost(s *session) {
+// expire gives up a run that has lost a link, unless it has another one or had.
+func (h *Hosts) expire(r *run, s *session) {
 	h.mu.Lock()
-	it := s.host
-	current := it.link == s
-	if current {
-		it.link = nil
-	}
-	runs, heard := slices.Collect(maps.Values(s.runs)), it.heard
+	gone := r.link == nil && r.lastLink == s
 	h.mu.Unlock()
-	if current {
-		text := "its link is gone"
-		if len(runs) > 0 {
-			text += fmt.Sprintf("; its agents (%d) are given up in at most %s", len(runs), hostlink.GivenUp)
-		}
-		h.options.Note(events.HostLost, it.name, text)
-	}
-	for _, r := range runs {
-		r.input.Shut()
-		time.AfterFunc(time.Until(heard.Add(hostlink.GivenUp)), r.giveUp)
+	if gone {
+		r.giveUp()
 	}
 }
 
@@ -115,13 +287,20 @@ func (s *session) listen() error {
 			}
 			continue
 		case hostlink.Drain:
-			s.hosts.options.Drain(s.host.name)
+			s.hosts.mu.Lock()
+			again := s.host.leaving
+			s.host.leaving = true
+			s.hosts.mu.Unlock()
+			if !again {
+				s.hosts.options.Drain(s.host.name)
+			}
 			continue
 		}
 		s.hosts.mu.Lock()
-		r := s.runs[l.Run]
+		r := s.host.runs[l.Run]
+		current := r != nil && r.link == s
 		s.hosts.mu.Unlock()
-		if r == nil {
+		if !current {
 			continue // of a run that has ended
 		}
 		if err := r.handle(l); err != nil {
@@ -135,14 +314,21 @@ func (s *session) beat(l *hostlink.Line) error {
 	h := s.hosts
 	h.mu.Lock()
 	s.host.heard = time.Now()
+	var err error
+	answer := &hostlink.Line{Type: hostlink.Beat, Number: l.Number, Epoch: h.options.Epoch, Runs: map[string]hostlink.Going{}}
 	for id, u := range l.Figures {
-		if r := s.runs[id]; r != nil {
+		if r := s.host.runs[id]; r != nil && r.link == s {
 			r.usage.Store(&u)
+			err = cmp.Or(err, r.stream.Confirm(u.Got))
+			answer.Runs[id] = hostlink.Going{Got: r.stream.Got()}
 		}
 	}
 	h.mu.Unlock()
+	if err != nil {
+		return err
+	}
 	if h.options.Confirmed != nil && !h.options.Confirmed() {
 		return nil
 	}
-	return s.conn.Send(&hostlink.Line{Type: hostlink.Beat, Number: l.Number, Epoch: h.options.Epoch})
+	return s.conn.Send(answer)
 }

@@ -50,6 +50,18 @@ func TestSkippedEventsAreNotSpelled(t *testing.T) {
 	require.Equal(t, []string{events.OrchestratorIdle}, heard)
 }
 
+// TestEventsAfterTheEnd checks that an event may come after the end, such as that the link of a host is
+// gone.
+func TestEventsAfterTheEnd(t *testing.T) {
+	r := NewRecentEvents(true)
+	r.Close()
+	require.NotPanics(t, func() { r.add([]*Notice{{}}) })
+	require.EqualValues(t, 1, r.Latest())
+	_, _, grown := r.After(0)
+	require.Nil(t, grown)
+	r.Close()
+}
+
 // TestLastLinesOfOneStream checks that lines of another stream in the tail do not hide lines of
 // a file.
 func TestLastLinesOfOneStream(t *testing.T) {

@@ -33,7 +33,7 @@ func NewRecentEvents(count bool) *RecentEvents {
 	return &RecentEvents{count: count, grown: make(chan struct{})}
 }
 
-// add adds events and drops the oldest.
+// add adds events and drops the oldest. After Close, followers do not get them.
 func (r *RecentEvents) add(found []*Notice) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,8 +54,10 @@ func (r *RecentEvents) add(found []*Notice) {
 		drop++
 	}
 	r.events = r.events[drop:]
-	close(r.grown)
-	r.grown = make(chan struct{})
+	if !r.closed {
+		close(r.grown)
+		r.grown = make(chan struct{})
+	}
 }
 
 // Begin sets the number of the last fact before the first event.

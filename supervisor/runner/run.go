@@ -1,6 +1,9 @@
 package runner
 
 import (
+	"bytes"
+	"errors"
+	"io/fs"
 	"sync"
 	"syscall"
 
@@ -11,21 +14,24 @@ import (
 
 // A run is a run of an agent on this host.
 type run struct {
-	host   *host
 	id     string
+	stream *link.Stream
 	output *link.Room
-	ended  chan struct{}
+	ended  chan struct{} // closed when it is over
 
 	mu      sync.Mutex
 	process Process // nil before it has started
 	killed  bool    // it is to be killed when it has started
+	alone   bool    // no hub knows it any more
 	input   [][]byte
+	within  bool // the last input ends within a line
+	settled hostlink.Going
 	close   bool          // stdin ends behind the input
 	more    chan struct{} // holds a value if there may be more input
 }
 
-func newRun(h *host, id string) *run {
-	return &run{host: h, id: id, output: link.NewRoom(hostlink.OutputRoom), ended: make(chan struct{}), more: make(chan struct{}, 1)}
+func newRun(id string) *run {
+	return &run{id: id, stream: link.NewStream(id), output: link.NewRoom(hostlink.OutputRoom), ended: make(chan struct{}), more: make(chan struct{}, 1)}
 }
 
 // spec returns the callbacks of the run, which send what happens to the hub.
@@ -34,11 +40,11 @@ func (r *run) spec() child.Spec {
 		Run:    r.id,
 		Output: r.pass,
 		Exited: func(exit child.Exit) {
-			r.send(&hostlink.Line{Type: hostlink.Exited, Code: exit.Code, Signal: int(exit.Signal)})
+			r.stream.SendLasting(&hostlink.Line{Type: hostlink.Exited, Code: exit.Code, Signal: int(exit.Signal)})
 		},
 		Stopped: func(yes bool) { r.send(&hostlink.Line{Type: hostlink.Stopped, Yes: yes}) },
 		Ended: func(e child.Ending) {
-			r.send(&hostlink.Line{
+			r.stream.SendLasting(&hostlink.Line{
 				Type: hostlink.Ended, LeftOver: left(e.LeftOver), Survivors: left(e.Survivors), Unverified: e.Unverified, HeldOpen: e.HeldOpen,
 			})
 			close(r.ended)
@@ -53,22 +59,22 @@ func left(processes []child.Process) (all []hostlink.Left) {
 	return all
 }
 
-// send sends a line about the run. An error ends the link, and with it the run.
-func (r *run) send(l *hostlink.Line) {
-	l.Run = r.id
-	_ = r.host.conn.Send(l)
-}
+func (r *run) send(l *hostlink.Line) { r.stream.Send(l) }
 
 // pass sends output to the hub. It waits while the hub has no room.
 func (r *run) pass(stream child.Stream, text []byte) {
 	for len(text) > 0 {
 		n, err := r.output.Take(hostlink.PieceCost+1, hostlink.PieceCost+min(len(text), hostlink.MaxPiece))
 		if err != nil {
-			return // the link is gone
+			return // nobody is there to hear it
 		}
 		n -= hostlink.PieceCost
-		r.send(&hostlink.Line{Type: hostlink.Output, Stderr: stream == child.Stderr, Bytes: text[:n]})
-		text = text[n:]
+		l := &hostlink.Line{Type: hostlink.Output, Stderr: stream == child.Stderr, Bytes: bytes.Clone(text[:n])}
+		if text = text[n:]; l.Stderr {
+			r.send(l)
+		} else {
+			r.stream.SendLasting(l)
+		}
 	}
 }
 
@@ -85,11 +91,68 @@ func (r *run) begin(p Process) {
 	go r.feed(p)
 }
 
-// started returns the process of the run, or nil.
-func (r *run) started() Process {
+// again tells another hub that the run was started.
+func (r *run) again() {
+	r.mu.Lock()
+	p := r.process
+	r.mu.Unlock()
+	if p != nil { // else begin tells it
+		go r.send(&hostlink.Line{Type: hostlink.Started, PID: p.PID()})
+	}
+}
+
+// fail tells the hub that the run could not be started.
+func (r *run) fail(err error) {
+	l := &hostlink.Line{Type: hostlink.Failed, Reason: err.Error(), Missing: errors.Is(err, fs.ErrNotExist)}
+	if refused, ok := errors.AsType[*child.StartError](err); ok {
+		l.Hint, l.Temporary = refused.Hint, refused.Temporary
+	}
+	r.send(l)
+	close(r.ended)
+}
+
+// going returns what hubs need to know to go on with the run.
+func (r *run) going() hostlink.Going {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.process
+	g := r.settled
+	g.Got = r.stream.Got()
+	g.Unfit = g.Seq == 0 || r.within || r.killed || r.close || !r.stream.Fit()
+	return g
+}
+
+// settle notes what is settled.
+func (r *run) settle(g hostlink.Going) error {
+	r.mu.Lock()
+	r.settled = g
+	r.mu.Unlock()
+	return r.stream.Settle(g.Got)
+}
+
+// restart lets another hub go on with the run.
+func (r *run) restart() { r.output.Set(hostlink.OutputRoom - r.stream.Restart()) }
+
+// isOver reports whether the run has ended or was not started.
+func (r *run) isOver() bool {
+	select {
+	case <-r.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// usage returns the figures of the run for a beat.
+func (r *run) usage() hostlink.Usage {
+	r.mu.Lock()
+	p := r.process
+	r.mu.Unlock()
+	u := hostlink.Usage{Got: r.stream.Got()}
+	if p != nil && !r.isOver() {
+		u.CPUMS, u.RSS = p.Usage()
+		u.Unread = p.Unread()
+	}
+	return u
 }
 
 // obey does what the hub says about the run.
@@ -99,6 +162,7 @@ func (r *run) obey(l *hostlink.Line) {
 	switch l.Type {
 	case hostlink.Input:
 		r.input = append(r.input, l.Bytes)
+		r.within = !bytes.HasSuffix(l.Bytes, []byte("\n"))
 	case hostlink.Close:
 		r.close = true
 	}
@@ -117,13 +181,23 @@ func (r *run) obey(l *hostlink.Line) {
 	}
 }
 
+// disown kills the run, because no hub knows it. Its output is dropped. It reports whether that is new.
+func (r *run) disown() bool {
+	r.mu.Lock()
+	before := r.alone
+	r.alone = true
+	r.mu.Unlock()
+	r.output.Shut()
+	r.kill()
+	return !before && !r.isOver()
+}
+
 // kill kills the run, also if it has not started yet.
 func (r *run) kill() {
 	r.mu.Lock()
 	r.killed = true
 	p := r.process
 	r.mu.Unlock()
-	r.output.Shut()
 	if p != nil {
 		p.Kill()
 	}

@@ -6,7 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -34,6 +35,7 @@ type Process interface {
 type Options struct {
 	Name     string
 	Program  string // the version of the program
+	Instance string // of the state directory
 	Labels   map[string]string
 	Capacity int
 	Epoch    int64             // the highest one that this host has seen
@@ -41,7 +43,9 @@ type Options struct {
 
 	// Launch starts the run that a line orders. The spec has its id and its callbacks.
 	Launch func(ctx context.Context, order *hostlink.Line, spec child.Spec) (Process, error)
-	Log    hclog.Logger
+	// Renew tells what another hub has ordered for a run that is there.
+	Renew func(order *hostlink.Line)
+	Log   hclog.Logger
 }
 
 // A RefusedError reports that the hub refuses the host.
@@ -49,43 +53,89 @@ type RefusedError struct{ Why *wire.Error }
 
 func (e *RefusedError) Error() string { return "the hub refuses this host: " + e.Why.Message }
 
-// A host is a link to a hub.
-type host struct {
+// A Host runs agents for hubs, through one link after the other. The runs outlive a link until no hub has
+// confirmed for a while that it knows of them.
+type Host struct {
 	Options
-	conn *link.Conn
+	ctx context.Context // of the launches
 
 	mu        sync.Mutex
+	conn      *link.Conn // nil without a link
 	runs      map[string]*run
 	number    int64               // of the last beat
 	sent      map[int64]time.Time // beats that are not confirmed
 	confirmed time.Time           // when the last confirmed beat was sent
+	grace     time.Duration
+	hub       string // the instance of the last hub
 	draining  bool
-	all       sync.WaitGroup // the runs
+	all       sync.WaitGroup // the runs, and watch
+	closed    chan struct{}
+}
+
+// New returns a host without a link. Close must be called at its end.
+func New(ctx context.Context, o Options) *Host {
+	h := &Host{Options: o, ctx: ctx, runs: make(map[string]*run), grace: hostlink.Grace, closed: make(chan struct{})}
+	h.all.Go(h.watch)
+	return h
+}
+
+// Close kills all runs, and waits until they have ended.
+func (h *Host) Close() {
+	close(h.closed)
+	h.killAll()
+	h.all.Wait()
+}
+
+// watch kills the runs when no hub has confirmed for the grace that it knows of them. Time in which
+// the machine was suspended counts.
+func (h *Host) watch() {
+	ticker := time.NewTicker(hostlink.BeatEvery / 4)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-h.closed:
+			return
+		case <-ticker.C:
+		}
+		h.mu.Lock()
+		alone, grace := time.Now().Round(0).Sub(h.confirmed.Round(0)) > h.grace, h.grace
+		h.mu.Unlock()
+		if !alone {
+			continue
+		}
+		if n := h.killAll(); n > 0 {
+			h.Log.Warn("no hub has been heard of for a while, so the agents are killed", "grace", grace, "agents", n)
+		}
+	}
 }
 
 // Serve runs agents for the hub at the other end of a link. When drain is closed, it asks the hub to
-// stop them, and returns nil when none is left. If ctx or the link ends, it kills them. In each case
-// all runs have ended when it returns.
-func Serve(ctx context.Context, conn *link.Conn, o Options, drain <-chan struct{}, welcome func(*hostlink.Line)) error {
-	h := &host{Options: o, conn: conn, runs: make(map[string]*run), sent: make(map[int64]time.Time)}
+// stop them, and returns nil when none is left. The runs go on after the end of the link.
+func (h *Host) Serve(ctx context.Context, conn *link.Conn, drain <-chan struct{}, welcome func(*hostlink.Line)) error {
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	l, err := h.greet()
+	l, err := h.greet(conn)
 	if err != nil {
 		return err
 	}
 	welcome(l)
-	h.confirmed = time.Now()
 	over := make(chan struct{})
 	var others sync.WaitGroup
 	others.Go(func() { h.beats(over, drain) })
-	err = h.listen(ctx)
+	runs := h.present() // those of earlier links
+	if l.Instance != h.hub {
+		h.hub = l.Instance
+		for _, r := range runs {
+			r.restart()
+		}
+	}
+	others.Go(func() { h.resume(conn, l, runs) })
+	err = h.listen(conn)
 	close(over)
 	_ = conn.Close()
 	others.Wait()
-	h.killAll()
-	h.all.Wait()
+	h.pause(conn)
 	if h.drained() {
 		return nil
 	}
@@ -93,14 +143,21 @@ func Serve(ctx context.Context, conn *link.Conn, o Options, drain <-chan struct{
 }
 
 // greet says hello and returns the welcome of the hub.
-func (h *host) greet() (*hostlink.Line, error) {
-	err := h.conn.Send(&hostlink.Line{
-		Type: hostlink.Hello, Version: hostlink.Version, Program: h.Program, Labels: h.Labels, Capacity: h.Capacity, Epoch: h.Epoch,
-	})
-	if err != nil {
+func (h *Host) greet(conn *link.Conn) (*hostlink.Line, error) {
+	hello := &hostlink.Line{
+		Type: hostlink.Hello, Version: hostlink.Version, Program: h.Program, Instance: h.Instance, Hub: h.hub, Labels: h.Labels, Capacity: h.Capacity,
+		Epoch: h.Epoch, Runs: make(map[string]hostlink.Going),
+	}
+	h.mu.Lock()
+	for id, r := range h.runs {
+		hello.Runs[id] = r.going()
+	}
+	h.mu.Unlock()
+	if err := conn.Send(hello); err != nil {
 		return nil, err
 	}
-	l, err := h.conn.Read()
+	asked := time.Now()
+	l, err := conn.Read()
 	switch {
 	case err != nil:
 		return nil, err
@@ -111,11 +168,52 @@ func (h *host) greet() (*hostlink.Line, error) {
 	case l.Epoch < h.Epoch:
 		return nil, fmt.Errorf("the hub %s is of epoch %d, and this host has spoken to one of epoch %d", l.Hub, l.Epoch, h.Epoch)
 	}
+	h.mu.Lock()
+	h.conn, h.confirmed, h.sent = conn, asked, make(map[int64]time.Time)
+	if h.Epoch = l.Epoch; l.Grace > 0 {
+		h.grace = l.Grace
+	}
+	h.mu.Unlock()
 	return l, h.Seen(l.Epoch)
 }
 
+// resume kills the runs that the hub does not know, and goes on with the others. Lines are read meanwhile,
+// because the hub does the same.
+func (h *Host) resume(conn *link.Conn, welcome *hostlink.Line, runs []*run) {
+	runs = slices.DeleteFunc(runs, func(r *run) bool {
+		_, known := welcome.Runs[r.id]
+		if !known {
+			_ = r.disown()
+		}
+		return !known
+	})
+	for _, r := range runs {
+		if err := r.stream.Resume(conn, welcome.Runs[r.id].Got); err != nil {
+			h.Log.Error("the hub has lost what it had", "error", err)
+			_ = conn.Close()
+		}
+	}
+}
+
+// pause lets the runs wait for the next link.
+func (h *Host) pause(conn *link.Conn) {
+	h.mu.Lock()
+	h.conn = nil
+	h.mu.Unlock()
+	for _, r := range h.present() {
+		r.stream.Pause(conn)
+	}
+}
+
+// present returns the runs.
+func (h *Host) present() []*run {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Collect(maps.Values(h.runs))
+}
+
 // beats sends beats until over is closed. It closes the link if none is confirmed any more.
-func (h *host) beats(over <-chan struct{}, drain <-chan struct{}) {
+func (h *Host) beats(over <-chan struct{}, drain <-chan struct{}) {
 	ticker := time.NewTicker(hostlink.BeatEvery)
 	defer ticker.Stop()
 	for {
@@ -140,7 +238,7 @@ func (h *host) beats(over <-chan struct{}, drain <-chan struct{}) {
 
 var errUnconfirmed = errors.New("the hub does not confirm that this host is known to be alive")
 
-func (h *host) beat() error {
+func (h *Host) beat() error {
 	h.mu.Lock()
 	now := time.Now()
 	if now.Sub(h.confirmed) > hostlink.Silence {
@@ -151,110 +249,144 @@ func (h *host) beat() error {
 	h.sent[h.number] = now
 	l := &hostlink.Line{Type: hostlink.Beat, Number: h.number, Figures: make(map[string]hostlink.Usage, len(h.runs))}
 	for id, r := range h.runs {
-		if p := r.started(); p != nil {
-			cpu, rss := p.Usage()
-			l.Figures[id] = hostlink.Usage{CPUMS: cpu, RSS: rss, Unread: p.Unread()}
-		}
+		l.Figures[id] = r.usage()
 	}
 	h.mu.Unlock()
 	return h.conn.Send(l)
 }
 
-// confirm notes that the hub has read a beat.
-func (h *host) confirm(number int64) {
+// confirm notes that the hub has read a beat, and which lines of the runs it has.
+func (h *Host) confirm(l *hostlink.Line) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	at, ok := h.sent[number]
+	at, ok := h.sent[l.Number]
 	if !ok {
-		return
+		return nil
 	}
 	h.confirmed = at
 	for n := range h.sent {
-		if n <= number {
+		if n <= l.Number {
 			delete(h.sent, n)
 		}
 	}
+	for id, r := range h.runs {
+		g, known := l.Runs[id]
+		if !known && r.isOver() {
+			delete(h.runs, id) // the hub has done with it
+			continue
+		}
+		if err := r.stream.Confirm(g.Got); known && err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle notes what is settled of the runs.
+func (h *Host) settle(l *hostlink.Line) error {
+	for _, r := range h.present() {
+		if g, ok := l.Runs[r.id]; ok {
+			if err := r.settle(g); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // listen obeys the hub until the link ends.
-func (h *host) listen(ctx context.Context) error {
+func (h *Host) listen(conn *link.Conn) error {
 	for {
-		l, err := h.conn.Read()
+		l, err := conn.Read()
 		if err != nil {
 			return err
 		}
 		switch l.Type {
 		case hostlink.Beat:
-			h.confirm(l.Number)
-		case hostlink.Start:
-			h.start(ctx, l)
-		default:
-			h.mu.Lock()
-			r := h.runs[l.Run]
-			h.mu.Unlock()
-			if r != nil {
-				r.obey(l)
+			if err = h.confirm(l); err == nil && h.drained() {
+				return nil
 			}
+		case hostlink.Settled:
+			err = h.settle(l)
+		default:
+			err = h.obey(conn, l)
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
 
-// start starts a run.
-func (h *host) start(ctx context.Context, l *hostlink.Line) {
+// obey does what the hub says about a run.
+func (h *Host) obey(conn *link.Conn, l *hostlink.Line) error {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if l.Run == "" || h.runs[l.Run] != nil {
-		return
+	r := h.runs[l.Run]
+	isNew := r == nil
+	if isNew && l.Type == hostlink.Start && l.Run != "" {
+		r = newRun(l.Run)
+		h.runs[l.Run] = r
+		_ = r.stream.Resume(conn, 0) // before it has something to send
+		h.all.Go(func() { h.launch(r, l) })
 	}
-	r := newRun(h, l.Run)
-	h.runs[l.Run] = r
-	h.all.Go(func() {
-		p, err := h.Launch(ctx, l, r.spec())
-		if err != nil {
-			h.forget(r)
-			_ = h.conn.Send(failure(l.Run, err))
-			return
-		}
+	h.mu.Unlock()
+	if r == nil {
+		return nil // it has ended
+	}
+	fresh, err := r.stream.Receive(l)
+	if fresh && l.Type == hostlink.Start && !isNew {
+		h.Renew(l)
+		r.again()
+	} else if fresh {
+		r.obey(l)
+	}
+	return err
+}
+
+// launch starts a run, and waits for its end.
+func (h *Host) launch(r *run, order *hostlink.Line) {
+	p, err := h.Launch(h.ctx, order, r.spec())
+	if err != nil {
+		r.fail(err)
+	} else {
 		r.begin(p)
 		<-r.ended
-		h.forget(r)
-		h.leaveIfEmpty()
-	})
-}
-
-func (h *host) forget(r *run) {
-	h.mu.Lock()
-	delete(h.runs, r.id)
-	h.mu.Unlock()
-}
-
-// failure returns the line for a run that could not be started.
-func failure(run string, err error) *hostlink.Line {
-	l := &hostlink.Line{Type: hostlink.Failed, Run: run, Reason: err.Error(), Missing: errors.Is(err, fs.ErrNotExist)}
-	if refused, ok := errors.AsType[*child.StartError](err); ok {
-		l.Hint, l.Temporary = refused.Hint, refused.Temporary
 	}
-	return l
+	h.leaveIfEmpty()
+}
+
+// Idle reports whether no run is there.
+func (h *Host) Idle() bool {
+	for _, r := range h.present() {
+		if !r.isOver() {
+			return false
+		}
+	}
+	return true
 }
 
 // leaveIfEmpty closes the link of a drained host without runs.
-func (h *host) leaveIfEmpty() {
-	if h.drained() {
-		_ = h.conn.Close()
+func (h *Host) leaveIfEmpty() {
+	h.mu.Lock()
+	conn := h.conn
+	h.mu.Unlock()
+	if conn != nil && h.drained() {
+		_ = conn.Close()
 	}
 }
 
-func (h *host) drained() bool {
+// drained reports whether the host may leave: the hub has heard all of every run.
+func (h *Host) drained() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.draining && len(h.runs) == 0
 }
 
-// killAll kills all runs.
-func (h *host) killAll() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, r := range h.runs {
-		r.kill()
+// killAll kills all runs, and returns how many that are.
+func (h *Host) killAll() (n int) {
+	for _, r := range h.present() {
+		if r.disown() {
+			n++
+		}
 	}
+	return n
 }

@@ -26,6 +26,7 @@ type fakeProcess struct {
 	mu    sync.Mutex
 	wrote []byte
 	end   sync.Once
+	ended chan struct{}
 }
 
 func (p *fakeProcess) PID() int                  { return 42 }
@@ -45,6 +46,7 @@ func (p *fakeProcess) exit(e child.Exit) {
 		go func() {
 			p.spec.Exited(e)
 			p.spec.Ended(child.Ending{})
+			close(p.ended)
 		}()
 	})
 }
@@ -62,36 +64,54 @@ func (p *fakeProcess) Write(text []byte) (int, error) {
 type served struct {
 	t *testing.T
 	*link.Conn
+	host      *Host
 	processes chan *fakeProcess
 	drain     chan struct{}
 	over      chan error
-	beats     bool // it confirms beats
+	renewed   chan *hostlink.Line
+	beats     bool   // it confirms beats
+	hub       string // the instance of the hub
+	m         map[string]int64
 }
 
 // serve starts a host that has joined.
 func serve(t *testing.T) *served {
+	s := &served{t: t, processes: make(chan *fakeProcess, 10), drain: make(chan struct{}), over: make(chan error, 1), beats: true, m: map[string]int64{}, renewed: make(chan *hostlink.Line, 10)}
+	s.host = New(t.Context(), Options{
+		Epoch: 3, Seen: func(int64) error { return nil }, Log: hclog.NewNullLogger(),
+		Renew: func(order *hostlink.Line) { s.renewed <- order },
+		Launch: func(_ context.Context, order *hostlink.Line, spec child.Spec) (Process, error) {
+			if order.Agent == "missing" {
+				return nil, &child.StartError{Reason: "it is not there", Err: fs.ErrNotExist}
+			}
+			p := &fakeProcess{spec: spec, ended: make(chan struct{})}
+			s.processes <- p
+			return p, nil
+		},
+	})
+	s.join(nil)
+	return s
+}
+
+// join lets the host join the hub, which has these lines of runs. It returns those that the host says it has.
+func (s *served) join(runs map[string]hostlink.Going) map[string]hostlink.Going {
 	here, there := net.Pipe()
-	s := &served{
-		t: t, Conn: link.New(there, bufio.NewReader(there)), processes: make(chan *fakeProcess, 10), drain: make(chan struct{}), over: make(chan error, 1), beats: true,
-	}
+	s.Conn = link.New(there, bufio.NewReader(there))
 	go func() {
-		s.over <- Serve(t.Context(), link.New(here, bufio.NewReader(here)), Options{
-			Epoch: 3, Seen: func(int64) error { return nil }, Log: hclog.NewNullLogger(),
-			Launch: func(_ context.Context, order *hostlink.Line, spec child.Spec) (Process, error) {
-				if order.Agent == "missing" {
-					return nil, &child.StartError{Reason: "it is not there", Err: fs.ErrNotExist}
-				}
-				p := &fakeProcess{spec: spec}
-				s.processes <- p
-				return p, nil
-			},
-		}, s.drain, func(*hostlink.Line) {})
+		s.over <- s.host.Serve(s.t.Context(), link.New(here, bufio.NewReader(here)), s.drain, func(*hostlink.Line) {})
 	}()
 	l, err := s.Read()
-	require.NoError(t, err)
-	require.Equal(t, hostlink.Hello, l.Type)
-	require.NoError(t, s.Send(&hostlink.Line{Type: hostlink.Welcome, Epoch: 3}))
-	return s
+	require.NoError(s.t, err)
+	require.Equal(s.t, hostlink.Hello, l.Type)
+	require.NoError(s.t, s.Send(&hostlink.Line{Type: hostlink.Welcome, Epoch: 3, Instance: s.hub, Runs: runs}))
+	return l.Runs
+}
+
+// say sends a line about a run.
+func (s *served) say(run string, l *hostlink.Line) {
+	s.m[run]++
+	l.Run, l.M = run, s.m[run]
+	go func() { _ = s.Send(l) }()
 }
 
 // read returns the next line that is no beat, and confirms beats.
@@ -110,7 +130,7 @@ func (s *served) read() *hostlink.Line {
 
 // start starts a run.
 func (s *served) start(run string) *fakeProcess {
-	go func() { _ = s.Send(&hostlink.Line{Type: hostlink.Start, Run: run, Agent: "far"}) }()
+	s.say(run, &hostlink.Line{Type: hostlink.Start, Agent: "far"})
 	l := s.read()
 	require.Equal(s.t, hostlink.Started, l.Type)
 	require.Equal(s.t, 42, l.PID)
@@ -126,21 +146,23 @@ func TestServe(t *testing.T) {
 		l := s.read()
 		require.Equal(t, "hello\n", string(l.Bytes))
 		require.True(t, l.Stderr)
-		go func() { _ = s.Send(&hostlink.Line{Type: hostlink.Input, Run: "r1", Bytes: []byte("abc")}) }()
+		s.say("r1", &hostlink.Line{Type: hostlink.Input, Bytes: []byte("abc")})
 		require.Equal(t, 3, s.read().N)
 		require.Equal(t, "abc", string(p.wrote))
 
-		go func() { _ = s.Send(&hostlink.Line{Type: hostlink.Start, Run: "r2", Agent: "missing"}) }()
+		s.say("r2", &hostlink.Line{Type: hostlink.Start, Agent: "missing"})
 		l = s.read()
 		require.Equal(t, hostlink.Failed, l.Type)
 		require.True(t, l.Missing)
 
 		close(s.drain)
 		require.Equal(t, hostlink.Drain, s.read().Type)
-		go func() { _ = s.Send(&hostlink.Line{Type: hostlink.Close, Run: "r1"}) }()
+		s.say("r1", &hostlink.Line{Type: hostlink.Close})
 		require.Equal(t, hostlink.Exited, s.read().Type)
 		require.Equal(t, hostlink.Ended, s.read().Type)
+		require.NoError(t, s.Send(&hostlink.Line{Type: hostlink.Beat, Number: s.beat().Number})) // it has heard all
 		require.NoError(t, <-s.over)
+		s.host.Close()
 	})
 }
 
@@ -165,18 +187,21 @@ func TestOutputWaits(t *testing.T) {
 			require.Fail(t, "more was sent than there is room for")
 		default:
 		}
-		require.NoError(t, s.Close()) // then the rest is dropped, and the run is killed
-		<-done
+		require.NoError(t, s.Close())
 		require.Error(t, <-s.over)
+		began := time.Now()
+		<-done // the rest is dropped when the run is killed
+		require.LessOrEqual(t, time.Since(began), hostlink.Grace+hostlink.BeatEvery)
+		s.host.Close()
 	})
 }
 
-// A host whose beats are not confirmed kills its agents before the hub gives them up, although the hub
-// goes on speaking.
+// A host whose beats are not confirmed gives the link up although the hub goes on speaking, and kills its
+// agents before the hub gives them up.
 func TestUnconfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t)
-		s.start("r1")
+		p := s.start("r1")
 		began := time.Now()
 		s.beats = false
 		go func() {
@@ -188,7 +213,7 @@ func TestUnconfirmed(t *testing.T) {
 		}()
 		stop := make(chan struct{})
 		go func() {
-			for s.Send(&hostlink.Line{Type: hostlink.Heard, Run: "r1"}) == nil {
+			for n := s.m["r1"] + 1; s.Send(&hostlink.Line{Type: hostlink.Heard, Run: "r1", M: n}) == nil; n++ {
 				select {
 				case <-stop:
 					return
@@ -198,19 +223,107 @@ func TestUnconfirmed(t *testing.T) {
 		}()
 		require.Error(t, <-s.over)
 		close(stop)
-		require.Less(t, time.Since(began), hostlink.GivenUp)
+		require.LessOrEqual(t, time.Since(began), hostlink.Silence+hostlink.BeatEvery)
+		<-p.ended
+		require.Less(t, time.Since(began), hostlink.GivenUp(hostlink.Grace))
+		s.host.Close()
 		require.NoError(t, s.Close())
+		<-time.After(time.Second)
 	})
 }
 
-// A link that breaks kills the runs, also one that is just being started.
-func TestBroken(t *testing.T) {
+// A run goes on through the next link, with what was said meanwhile on both sides. One that the hub does not
+// know is killed.
+func TestNextLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t)
-		s.start("r1")
-		s.start("r2")
+		p, other := s.start("r1"), s.start("r2")
 		require.NoError(t, s.Close())
 		require.Error(t, <-s.over)
+		p.spec.Output(child.Stdout, []byte("meanwhile\n"))
+		<-time.After(hostlink.Grace - time.Second)
+		require.Len(t, s.join(map[string]hostlink.Going{"r1": {Got: 1}}), 2)
+		<-other.ended
+		require.Equal(t, "meanwhile\n", string(s.read().Bytes))
+		s.say("r1", &hostlink.Line{Type: hostlink.Input, Bytes: []byte("abc")})
+		require.Equal(t, 3, s.read().N)
+		s.say("r1", &hostlink.Line{Type: hostlink.Kill})
+		require.Equal(t, hostlink.Exited, s.read().Type)
+		require.Equal(t, hostlink.Ended, s.read().Type)
+		require.NoError(t, s.Close())
+		<-s.over
+		require.Contains(t, s.join(nil), "r1", "the hub may not have heard of the end")
+		require.NoError(t, s.Send(&hostlink.Line{Type: hostlink.Beat, Number: s.beat().Number}))
+		require.NoError(t, s.Close())
+		<-s.over
+		require.Empty(t, s.join(nil), "it has done with them")
+		require.NoError(t, s.Close())
+		<-s.over
+		s.host.Close()
+	})
+}
+
+// Another hub goes on with a run: what is not settled is said again, from the beginning of a line.
+func TestOtherHub(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t)
+		p := s.start("r1")
+		go p.spec.Output(child.Stdout, []byte("one\ntw"))
+		s.read()
+		go func() {
+			_ = s.Send(&hostlink.Line{Type: hostlink.Settled, Runs: map[string]hostlink.Going{"r1": {Got: 2, Seq: 40, Mail: 7}}})
+		}()
+		s.say("r1", &hostlink.Line{Type: hostlink.Input, Bytes: []byte("abc\n")})
+		require.Equal(t, 4, s.read().N)
+		go p.spec.Output(child.Stdout, []byte("o\nthree\n"))
+		s.read()
+		go p.spec.Output(child.Stderr, []byte("cry\n"))
+		s.read()
+		s.say("r1", &hostlink.Line{Type: hostlink.Heard, Got: 5})
+		synctest.Wait()
+		require.NoError(t, s.Close())
+		<-s.over
+
+		s.hub, s.m = "h2", map[string]int64{}
+		require.Equal(t, hostlink.Going{Got: 3, Seq: 40, Mail: 7}, s.join(map[string]hostlink.Going{"r1": {}})["r1"])
+		s.say("r1", &hostlink.Line{Type: hostlink.Start, Agent: "far", Env: []string{"A=b"}})
+		require.Equal(t, "tw", string(s.read().Bytes))
+		require.Equal(t, "o\nthree\n", string(s.read().Bytes))
+		require.Equal(t, 42, s.read().PID)
+		require.Equal(t, []string{"A=b"}, (<-s.renewed).Env)
+		s.say("r1", &hostlink.Line{Type: hostlink.Input, Bytes: []byte("half")})
+		require.Equal(t, 4, s.read().N)
+		require.NoError(t, s.Close())
+		<-s.over
+		s.hub = "h3"
+		require.True(t, s.join(nil)["r1"].Unfit, "another hub would write its lines behind the half one")
+		<-p.ended
+		require.NoError(t, s.Close())
+		<-s.over
+		s.host.Close()
+	})
+}
+
+// beat returns the next beat.
+func (s *served) beat() *hostlink.Line {
+	l, err := s.Read()
+	require.NoError(s.t, err)
+	require.Equal(s.t, hostlink.Beat, l.Type)
+	return l
+}
+
+// Close kills the runs, also one that is just being started.
+func TestClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t)
+		p := s.start("r1")
+		s.say("r2", &hostlink.Line{Type: hostlink.Start, Agent: "far"})
+		late := <-s.processes
+		require.NoError(t, s.Close())
+		require.Error(t, <-s.over)
+		s.host.Close()
+		<-p.ended
+		<-late.ended
 	})
 }
 
@@ -222,7 +335,9 @@ func TestEarlierHub(t *testing.T) {
 		_, _ = hub.Read()
 		_ = hub.Send(&hostlink.Line{Type: hostlink.Welcome, Epoch: 2, Hub: "h0"})
 	}()
-	err := Serve(t.Context(), link.New(here, bufio.NewReader(here)), Options{Epoch: 3, Log: hclog.NewNullLogger()}, nil, func(*hostlink.Line) {})
+	h := New(t.Context(), Options{Epoch: 3, Log: hclog.NewNullLogger()})
+	defer h.Close()
+	err := h.Serve(t.Context(), link.New(here, bufio.NewReader(here)), nil, func(*hostlink.Line) {})
 	require.ErrorContains(t, err, "of epoch 2")
 	require.NotErrorIs(t, err, os.ErrClosed)
 }

@@ -433,6 +433,13 @@ func (m *Mailbox) Waiting() (messages int, bytes, refused int64) {
 	return m.lines + m.taken, m.bytes, m.refused
 }
 
+// IsIdle reports whether everything was written, and nothing is to come or was refused.
+func (m *Mailbox) IsIdle() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.writing && !m.over && !m.ending && m.lines+m.taken+m.reserved+len(m.missed) == 0
+}
+
 // MailWaiting returns how many of the waiting messages are mail.
 func (m *Mailbox) MailWaiting() int {
 	m.mu.Lock()

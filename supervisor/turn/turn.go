@@ -42,7 +42,10 @@ type Options struct {
 	Engine eventlog.Engine
 	Hub    Hub
 	Heard  func(Hub) // called when another hub says that it is at work; may be nil
-	Logger hclog.Logger
+
+	// Followed is called when the log was followed to its end; may be nil.
+	Followed func(ctx context.Context) error
+	Logger   hclog.Logger
 }
 
 // Intervals. A hub that hangs, or is cut off, is given up after silence.
@@ -96,6 +99,11 @@ func (w *waiting) look(ctx context.Context) (*Hub, error) {
 	}
 	if err := w.Log.Elsewhere(); err != nil {
 		return nil, w.moves(err)
+	}
+	if w.Followed != nil {
+		if err := w.Followed(ctx); err != nil {
+			return nil, err
+		}
 	}
 	end := w.Log.Last()
 	if end == 0 && w.empty.IsZero() {

@@ -5,9 +5,18 @@
 // about a run have its id. The input and the output of a run are sent in pieces, and each side sends
 // only as much as the other has room for, so that one run cannot hold up the others.
 //
+// Lines about a run are numbered in each direction, and kept until the other side has them. So a run
+// outlives a link: the next one begins with the lines that the other side lacks.
+//
+// A run can also outlive its hub. For that, a hub says now and then what is settled: all that the run has
+// said up to a line was decided about and recorded, and all that was said to the run by a record has
+// arrived. Another hub begins the numbers of the run anew with a start line, and the host repeats its
+// output since then. That is only right if the record has nothing about the run since then. Otherwise
+// the run is killed, and the agent starts anew.
+//
 // Each side sends a beat every BeatEvery, and gives the link up after Silence without a line. A host
-// ends its agents when its link is gone. The hub does not start an agent anywhere else before that
-// must have happened: see GivenUp.
+// kills its agents when no beat was confirmed for its grace. The hub does not start an agent anywhere
+// else before that must have happened: see GivenUp.
 package hostlink
 
 import (
@@ -23,23 +32,29 @@ const (
 )
 
 // Version changes with incompatible changes of the lines.
-const Version = 1
+const Version = 2
 
 // Times of a link.
 const (
 	BeatEvery = 2 * time.Second
 	Silence   = 3 * BeatEvery
 
-	// GivenUp is how long after the last beat of a host its agents have ended for certain. The host
-	// kills them Silence after it has sent a beat that was not confirmed any more.
-	GivenUp = 2 * Silence
+	// Grace is how long agents live on a host without a hub, unless the hub says otherwise.
+	Grace = 20 * time.Second
 )
+
+// GivenUp returns how long after the last beat of a host its agents have ended for certain. The host
+// kills them when grace has passed since it sent the last beat that was confirmed.
+func GivenUp(grace time.Duration) time.Duration { return grace + Silence }
 
 // Bytes that the other side may not have taken yet, for each run.
 const (
 	InputRoom  = 64 << 10
 	OutputRoom = 1 << 20
 	MaxPiece   = 64 << 10
+
+	// HeardEvery is how many bytes of output a hub deals with before it says so.
+	HeardEvery = OutputRoom / 8
 
 	// PieceCost is what a piece of output costs besides its bytes, so that the number of pieces is
 	// limited too.
@@ -66,12 +81,15 @@ const (
 	Exited  = "exited"  // host: the leader is dead
 	Ended   = "ended"   // host: the tree is empty; the last line of a run
 	Drain   = "drain"   // host: it is to be left: no more agents, and those there are to be stopped
+	Settled = "settled" // hub: what is settled of the runs
 )
 
 // A Line is one line in either direction. Its type says which of the fields there are.
 type Line struct {
 	Type string `json:"type"`
 	Run  string `json:"run,omitzero"`
+	M    int64  `json:"m,omitzero"`   // the number of a line about a run, from 1
+	Got  int64  `json:"got,omitzero"` // the number of the last line about the run that the sender has
 
 	// hello and welcome
 	Version  int               `json:"version,omitzero"` // of the lines
@@ -80,10 +98,13 @@ type Line struct {
 	Capacity int               `json:"capacity,omitzero"` // how many agents it runs at most; 0: any number
 	Epoch    int64             `json:"epoch,omitzero"`    // of the hub, or the highest one that the host has seen
 	Hub      string            `json:"hub,omitzero"`
+	Instance string            `json:"instance,omitzero"` // of the host: that of its state directory; of the hub: that of its process
+	Grace    time.Duration     `json:"grace,omitzero"`
+	Runs     map[string]Going  `json:"runs,omitzero"` // those that go on; also in the beat of a hub, and in settled
 
 	// beat
 	Number  int64            `json:"number,omitzero"`  // a hub sends that of the last beat that it has read
-	Figures map[string]Usage `json:"figures,omitzero"` // by run
+	Figures map[string]Usage `json:"figures,omitzero"` // by run; a hub sends none
 
 	// start, started, failed
 	Agent        string    `json:"agent,omitzero"`
@@ -113,11 +134,23 @@ type Line struct {
 	Error *wire.Error `json:"error,omitzero"` // of refused
 }
 
+// A Going is a run that goes on.
+type Going struct {
+	Got int64 `json:"got,omitzero"` // the last line of the other side; in settled: the last one that is settled
+
+	// hello and settled
+	Seq   int64 `json:"seq,omitzero"`   // the record up to which all that was said to the run has arrived
+	Mail  int64 `json:"mail,omitzero"`  // the last message that has arrived
+	Waits bool  `json:"waits,omitzero"` // it waits for an answer
+	Unfit bool  `json:"unfit,omitzero"` // no other hub can go on with it
+}
+
 // Usage is what a run has used.
 type Usage struct {
 	CPUMS  int64 `json:"cpu_ms"`
 	RSS    int64 `json:"rss"`
 	Unread int64 `json:"unread"` // bytes of input that the program has not read
+	Got    int64 `json:"got"`    // as in a line
 }
 
 // A Left is a process that outlived the leader of its run.

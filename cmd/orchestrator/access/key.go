@@ -17,10 +17,10 @@ import (
 // KeyCommand returns the key command.
 func KeyCommand(a *cli.App) *cobra.Command {
 	return cli.Group(a, &cobra.Command{
-		Use: "key", Short: "Manage the keys of agents",
+		Use: "key", Short: "Manage the keys of agents and hubs",
 		Example: "  KEY=$(orchestrator key issue ci)",
 	},
-		keyIssueCommand(a), keyListCommand(a), keyRotateCommand(a), keyRevokeCommand(a), keyRegisterCommand(a),
+		keyIssueCommand(a), keyListCommand(a), keyRotateCommand(a), keyRevokeCommand(a), keyRegisterCommand(a), keyCACommand(a),
 	)
 }
 

@@ -160,7 +160,7 @@ type startForecast struct {
 }
 
 // hope reports whether an agent may still start by itself. It may not if one of its direct
-// or indirect dependencies will not start.
+// or indirect dependencies will not start, or if it waits for a host.
 func (s *startForecast) hope(name string) bool {
 	hopeful, known := s.hopeful[name]
 	if known {
@@ -171,7 +171,7 @@ func (s *startForecast) hope(name string) bool {
 	case control.StateFailed, control.StateStopped:
 		hopeful = false
 	case control.StateWaiting:
-		hopeful = !slices.ContainsFunc(agent.DependsOn, func(on string) bool { return !s.hope(on) })
+		hopeful = !strings.HasPrefix(agent.Reason, "for a host") && !slices.ContainsFunc(agent.DependsOn, func(on string) bool { return !s.hope(on) })
 	}
 	s.hopeful[name] = hopeful
 	return hopeful

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -16,18 +17,23 @@ import (
 // openHosts prepares for hosts to join.
 func (t *Instance) openHosts(ctx context.Context, c *config.Config) *hosts.Hosts {
 	o := hosts.Options{
-		Hub:     c.Orchestrator.Name,
-		Changed: func() { t.Super.HostsChanged() },
-		Drain:   func(host string) { _, _ = t.drainHost(context.Background(), control.DrainRequest{Host: host}) },
-		Note:    func(kind, host, text string) { t.Super.NoteHost(kind, host, text) },
-		Log:     t.log,
+		Hub:       c.Orchestrator.Name,
+		Changed:   func() { t.Super.HostsChanged() },
+		Drain:     func(host string) { _, _ = t.drainHost(context.Background(), control.DrainRequest{Host: host}) },
+		Committed: func(note func()) int64 { return t.Super.Committed(note) },
+		Note:      func(kind, host, text string) { t.Super.NoteHost(kind, host, text) },
+		Log:       t.log,
 	}
 	if t.shared != nil {
 		o.Hub, o.Epoch = c.Store.Node, t.shared.epoch
 		o.Confirmed = func() bool { return t.shared.writable() == nil }
 	}
 	if !t.endedInOrder(ctx) {
-		o.Settled = time.Now().Add(hostlink.GivenUp)
+		longest := hostlink.Grace
+		for _, h := range c.Hosts {
+			longest = max(longest, h.Grace)
+		}
+		o.Settled = time.Now().Add(hostlink.GivenUp(longest))
 	}
 	t.hosts = hosts.New(o)
 	t.hosts.SetRules(hostRules(c))
@@ -35,7 +41,7 @@ func (t *Instance) openHosts(ctx context.Context, c *config.Config) *hosts.Hosts
 }
 
 // endedInOrder reports whether no agent of an earlier life of the team can still run on a host: there was
-// none, or it has stopped in order. Another hub has appended the facts before this one's epoch.
+// none, or it has stopped in order and left nothing running. Another hub has appended the facts before this one's epoch.
 func (t *Instance) endedInOrder(ctx context.Context) bool {
 	last := t.record.Last()
 	if t.shared != nil {
@@ -45,7 +51,10 @@ func (t *Instance) endedInOrder(ctx context.Context) bool {
 		return true
 	}
 	for r, err := range t.record.Records(ctx, last-1) {
-		return err == nil && r.Kind == events.OrchestratorStopped
+		var stopped struct {
+			Figures wire.Figures `json:"figures"`
+		}
+		return err == nil && r.Kind == events.OrchestratorStopped && json.Unmarshal(r.Payload, &stopped) == nil && stopped.Figures.Ordered
 	}
 	return false
 }

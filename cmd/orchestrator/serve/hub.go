@@ -21,6 +21,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/supervisor/eventlog/jetstream"
 	"orchestrator/supervisor/eventlog/postgres"
@@ -100,6 +101,11 @@ func (s *sharedStore) sound() error {
 	return err
 }
 
+// deposed reports whether an error of the record says that another hub is at work.
+func (t *Instance) deposed(err error) bool {
+	return t.shared != nil && errors.Is(err, eventlog.ErrMoved)
+}
+
 // giveUp closes the engine if this hub is to end and cannot reach most hubs for a while. Otherwise it
 // would wait for them in order to record its end.
 func (s *sharedStore) giveUp(ending, ended context.Context, log hclog.Logger) {
@@ -156,10 +162,16 @@ func (t *Instance) standBy(a *cli.App, c *config.Config) error {
 		return cannotShare(err, c.Store)
 	}
 	t.record, t.signer.Seed = t.shared.log, t.shared.engine.Key()
-	mine, err := turn.Wait(ctx, turn.Options{Log: t.shared.log, Engine: t.shared.engine, Hub: hub, Logger: t.log, Heard: func(who turn.Hub) {
-		f.hub.Store(&who)
-		a.Note("The hub is %s since fact %d.", who.Name, who.Epoch)
-	}})
+	o := dispatch.Options{Record: t.record, Log: t.log}
+	o.Rules, o.Protocol = rules(c)
+	t.warm = dispatch.NewWarm(o)
+	mine, err := turn.Wait(ctx, turn.Options{
+		Log: t.shared.log, Engine: t.shared.engine, Hub: hub, Logger: t.log, Followed: t.warm.Follow,
+		Heard: func(who turn.Hub) {
+			f.hub.Store(&who)
+			a.Note("The hub is %s since fact %d.", who.Name, who.Epoch)
+		},
+	})
 	switch {
 	case ctx.Err() != nil:
 		return cli.ExitWith(cli.ExitOK)
@@ -190,7 +202,7 @@ func whichHub(s config.Store, verb string) error {
 // notMoved returns the failure for a hub that has a record and has never had a part of the shared one. With
 // this hub, the others would begin an empty record.
 func notMoved(c *config.Config) error {
-	if c.Store.Kind != "jetstream" || !recorded(c.Store.Path) {
+	if c.Store.Kind != "jetstream" || len(c.Store.Servers) > 0 || !recorded(c.Store.Path) {
 		return nil
 	}
 	if _, err := os.Stat(streamDir(c)); !errors.Is(err, fs.ErrNotExist) {
@@ -207,27 +219,25 @@ func notMoved(c *config.Config) error {
 // streamDir returns where a hub keeps its part of the shared record.
 func streamDir(c *config.Config) string { return filepath.Join(c.Orchestrator.StateDir, "stream") }
 
-// openEngine starts the engine of a shared store.
+// openEngine connects to the servers of a shared store, or starts the one of this hub.
 func openEngine(ctx context.Context, t *Instance, a *cli.App, c *config.Config, certificates *tls.Config) (engine, error) {
 	secret, err := c.StoreCredentials(ctx, a.Environ)
 	if err != nil {
 		return nil, err
 	}
-	if c.Store.Kind == "postgres" {
-		e, err := postgres.Open(ctx, postgres.Options{URL: c.Store.URL, Credentials: secret, Log: c.Store.Log, Node: c.Store.Node, Logger: t.log})
-		if err != nil {
-			return nil, err // avoid a nil pointer in the interface
-		}
-		return e, nil
+	s := c.Store
+	switch {
+	case s.Kind == "postgres":
+		return postgres.Open(ctx, postgres.Options{URL: s.URL, Credentials: secret, Log: s.Log, Node: s.Node, Logger: t.log})
+	case len(s.Servers) > 0:
+		return jetstream.Connect(ctx, jetstream.ServersOptions{
+			Servers: s.Servers, Monitors: s.Monitors, Log: s.Log, Node: s.Node, User: s.User, Credentials: secret, TLS: certificates, Logger: t.log,
+		})
 	}
-	e, err := jetstream.Start(ctx, jetstream.Options{
-		Node: c.Store.Node, Peers: c.Store.Peers, Dir: streamDir(c), Log: c.Store.Log,
+	return jetstream.Start(ctx, jetstream.Options{
+		Node: s.Node, Peers: s.Peers, Dir: streamDir(c), Log: s.Log,
 		Credentials: secret, TLS: certificates, Logger: t.log,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return e, nil
 }
 
 // openShared starts the engine of a shared store and opens the copy of it here.
@@ -243,30 +253,32 @@ func openShared(ctx context.Context, t *Instance, a *cli.App, c *config.Config, 
 	return &sharedStore{log: log, engine: engine, peers: len(c.Store.Peers)}, nil
 }
 
-// hubTLS returns the certificates with which hubs know each other, or nil if none are configured. Hubs with
-// a server of their own only have an authority.
+// hubTLS returns the certificates with which hubs know each other and their servers, or nil if none are
+// configured. Without an authority it is that of the system.
 func hubTLS(s config.Store) (*tls.Config, error) {
-	if s.CA == "" {
+	if s.CA == "" && s.Certificate == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(s.CA)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s has no certificate", s.CA)
+	c := &tls.Config{MinVersion: tls.VersionTLS13}
+	if s.CA != "" {
+		text, err := os.ReadFile(s.CA)
+		if err != nil {
+			return nil, err
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("%s has no certificate", s.CA)
+		}
 	}
 	if s.Certificate == "" {
-		return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool}, nil
+		return c, nil
 	}
 	pair, err := tls.LoadX509KeyPair(s.Certificate, s.Key)
 	if err != nil {
 		return nil, err
 	}
-	return &tls.Config{
-		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, RootCAs: pool, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert,
-	}, nil
+	c.Certificates, c.ClientCAs, c.ClientAuth = []tls.Certificate{pair}, c.RootCAs, tls.RequireAndVerifyClientCert
+	return c, nil
 }
 
 // cannotShare returns the failure for a shared record that cannot be used.
@@ -276,7 +288,7 @@ func cannotShare(err error, s config.Store) error {
 	}
 	if shorter, ok := errors.AsType[*eventlog.ShorterError](err); ok {
 		f.Because = append(f.Because, "The other hubs may have lost their disks, or peers names other hubs than before.")
-		if s.Kind == "postgres" {
+		if len(s.Peers) == 0 {
 			f.Because[1] = "The server may be one that was restored from a backup, or a replica that was behind, or url names another one than before."
 		}
 		f.Hint = "Start the hub that still has them, or, if they may be lost, move " + s.Path + "* away"

@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
@@ -51,8 +52,9 @@ machine, which is usually the same file as that of the hub.
 
 The host dials the hub, so it needs no open port. Of several URLs it uses the first that answers
 as the hub at work. The token is from "orchestrator token issue --actor HO:NAME" at the hub, and
-NAME is the name of the host. If the link is gone for 6 seconds, the agents here are killed, and
-the hub gives them up and starts them again when a host is there.
+NAME is the name of the host. The agents outlive a link that is gone for less than 20 seconds, or
+the grace of the host block. Then they are killed, and the hub starts them again when a host is
+there.
 
 Ctrl-C (or SIGTERM) drains the host: the hub stops its agents in order and starts them
 elsewhere. A second one kills them.`,
@@ -80,14 +82,15 @@ type hostProgram struct {
 	flags  joinFlags
 	specs  map[string]*supervisor.Agent
 
-	hub    atomic.Pointer[string] // the URL of the hub that it has joined
+	host   *runner.Host
+	hub    atomic.Pointer[string] // the URL of the hub that it has joined last
 	tokens sync.Map               // of the runs here, by run
-	epoch  int64
+	told   map[string]string      // why the last attempt to join has failed, by URL
 }
 
 // joinHubs runs a host.
 func joinHubs(a *cli.App, f joinFlags, args []string) error {
-	h := &hostProgram{Instance: NewTeam(), app: a, flags: f}
+	h := &hostProgram{Instance: NewTeam(), app: a, flags: f, told: make(map[string]string)}
 	if err := h.read(args); err != nil {
 		return err
 	}
@@ -104,7 +107,10 @@ func joinHubs(a *cli.App, f joinFlags, args []string) error {
 		return CannotHold(err, dir)
 	}
 	defer h.Release()
-	h.epoch = readEpoch(dir)
+	instance, err := instanceOf(dir)
+	if err != nil {
+		return fmt.Errorf("preparing the state directory: %w", err)
+	}
 	door := &api.HostDoor{
 		Hub: func() string { return *cmp.Or(h.hub.Load(), new(string)) }, Runs: h.runs, Log: log,
 		Token: func(run string) string {
@@ -121,7 +127,7 @@ func joinHubs(a *cli.App, f joinFlags, args []string) error {
 		defer close(served)
 		h.server.Serve(serving, h.listener)
 	}()
-	err = h.serve()
+	err = h.serve(dir, instance)
 	stop()
 	<-served
 	return err
@@ -177,7 +183,7 @@ func (h *hostProgram) configure() (stateDir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	h.load = h.loader(a, file, "")
+	h.load = h.loader(a, file, "", true)
 	c, err := h.firstConfig(a, h.flags.yes)
 	if err != nil {
 		return "", err
@@ -192,12 +198,20 @@ func (h *hostProgram) configure() (stateDir string, err error) {
 }
 
 // serve joins hubs, again and again, until the host is drained or killed.
-func (h *hostProgram) serve() error {
+func (h *hostProgram) serve(dir, instance string) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	ctx, kill := context.WithCancel(context.Background())
 	defer kill()
+	h.host = runner.New(ctx, runner.Options{
+		Program: cli.Version, Instance: instance, Labels: h.labels, Capacity: h.flags.capacity, Epoch: readEpoch(dir), Log: h.log,
+		Seen: func(epoch int64) error {
+			return os.WriteFile(filepath.Join(dir, "epoch"), strconv.AppendInt(nil, epoch, 10), 0o600)
+		},
+		Launch: h.launch, Renew: h.renew,
+	})
+	defer h.host.Close()
 	drain := make(chan struct{})
 	go func() {
 		<-signals
@@ -209,10 +223,8 @@ func (h *hostProgram) serve() error {
 	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 3*time.Second) {
 		for _, u := range h.urls {
 			joined, err := h.join(ctx, u, drain)
-			select {
-			case <-drain:
+			if ctx.Err() != nil || isClosed(drain) && h.host.Idle() {
 				return nil
-			default:
 			}
 			if final := h.final(u, err); final != nil {
 				return final
@@ -221,11 +233,24 @@ func (h *hostProgram) serve() error {
 				wait = 200 * time.Millisecond
 			}
 		}
+		asked := drain
+		if isClosed(drain) {
+			asked = nil
+		}
 		select {
 		case <-time.After(wait):
-		case <-drain:
-			return nil
+		case <-asked:
+		case <-ctx.Done():
 		}
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -236,15 +261,24 @@ func (h *hostProgram) final(u *url.URL, err error) error {
 		refusal, ok = refused.Why, true
 	}
 	if !ok {
-		h.log.Debug("the hub cannot be reached", "url", u, "error", err)
+		h.say(u, err)
 		return nil
 	}
 	switch refusal.Code {
 	case wire.CodeDenied, wire.CodeUnauthenticated, wire.CodeInvalid, wire.CodeNotFound:
 		return &cli.Failure{Exit: cli.ExitDenied, Code: refusal.Code, Message: u.String() + ": " + refusal.Message, Hint: refusal.Hint}
 	}
-	h.log.Debug("the hub refuses", "url", u, "error", refusal.Message)
+	h.say(u, refusal)
 	return nil
+}
+
+// say tells why a hub could not be joined, unless that was told last.
+func (h *hostProgram) say(u *url.URL, err error) {
+	if err == nil || h.told[u.Host] == err.Error() {
+		return
+	}
+	h.told[u.Host] = err.Error()
+	h.app.Note("Cannot join %s: %v", u, err)
 }
 
 // join joins a hub and runs agents for it until the link ends. It reports whether it had joined.
@@ -259,23 +293,14 @@ func (h *hostProgram) join(ctx context.Context, u *url.URL, drain <-chan struct{
 		return false, err
 	}
 	at := u.String()
-	err = runner.Serve(ctx, link.New(conn, in), runner.Options{
-		Program: cli.Version, Labels: h.labels, Capacity: h.flags.capacity, Epoch: h.epoch, Log: h.log,
-		Seen: func(epoch int64) error {
-			h.epoch = epoch
-			return os.WriteFile(filepath.Join(h.Home.Dir, "epoch"), strconv.AppendInt(nil, epoch, 10), 0o600)
-		},
-		Launch: func(ctx context.Context, order *hostlink.Line, spec child.Spec) (runner.Process, error) {
-			return h.launch(ctx, at, order, spec)
-		},
-	}, drain, func(l *hostlink.Line) {
+	err = h.host.Serve(ctx, link.New(conn, in), drain, func(l *hostlink.Line) {
 		joined = true
+		clear(h.told)
 		h.hub.Store(&at)
-		h.app.Note("Joined %s at %s.", l.Hub, at)
+		h.app.Note("Joined %s at %s.", wire.Visible(l.Hub), at)
 	})
 	if joined {
-		h.hub.Store(nil)
-		h.app.Note("The link to %s is gone.", at)
+		h.app.Note("The link to %s is gone: %v", at, err)
 	}
 	return joined, err
 }
@@ -292,7 +317,7 @@ func dialHub(ctx context.Context, u *url.URL) (net.Conn, error) {
 }
 
 // launch starts the run that the hub has ordered.
-func (h *hostProgram) launch(ctx context.Context, hub string, order *hostlink.Line, spec child.Spec) (runner.Process, error) {
+func (h *hostProgram) launch(ctx context.Context, order *hostlink.Line, spec child.Spec) (runner.Process, error) {
 	agent := h.specs[order.Agent]
 	if agent == nil {
 		return nil, &child.StartError{
@@ -307,13 +332,8 @@ func (h *hostProgram) launch(ctx context.Context, hub string, order *hostlink.Li
 	if user != nil {
 		uid = user.UID
 	}
-	env := slices.DeleteFunc(slices.Clone(order.Env), func(entry string) bool {
-		token, ok := strings.CutPrefix(entry, api.EnvToken+"=")
-		if ok {
-			h.tokens.Store(spec.Run, token)
-		}
-		return strings.HasPrefix(entry, api.EnvURL+"=")
-	})
+	h.renew(order)
+	env := slices.DeleteFunc(slices.Clone(order.Env), func(entry string) bool { return strings.HasPrefix(entry, api.EnvURL+"=") })
 	ways, shut, err := h.runs.Open(order.Agent, spec.Run, uid)
 	if err != nil {
 		h.log.Warn("an agent has no socket of its own", "agent", order.Agent, "error", err)
@@ -329,13 +349,34 @@ func (h *hostProgram) launch(ctx context.Context, hub string, order *hostlink.Li
 		h.tokens.Delete(spec.Run)
 		ended(e)
 	}
-	p, err := agent.Launch(ctx, h.start, append(env, api.EnvURL+"="+hub), order.Conversation, spec)
+	p, err := agent.Launch(ctx, h.start, append(env, api.EnvURL+"="+*h.hub.Load()), order.Conversation, spec)
 	if err != nil {
 		shut()
 		h.tokens.Delete(spec.Run)
 		return nil, err
 	}
 	return p, nil
+}
+
+// renew takes the token of a run that the hub has ordered.
+func (h *hostProgram) renew(order *hostlink.Line) {
+	for _, entry := range order.Env {
+		if token, ok := strings.CutPrefix(entry, api.EnvToken+"="); ok {
+			h.tokens.Store(order.Run, token)
+		}
+	}
+}
+
+// instanceOf returns the name of a state directory, which it makes once. A hub takes programs with the same
+// one for the same host: they cannot run at once.
+func instanceOf(dir string) (string, error) {
+	path := filepath.Join(dir, "instance")
+	text, err := os.ReadFile(path)
+	if err == nil && len(text) > 0 {
+		return string(text), nil
+	}
+	instance := uuid.NewString()
+	return instance, os.WriteFile(path, []byte(instance), 0o600)
 }
 
 // readEpoch returns the highest epoch of a hub that this host has seen.

@@ -33,8 +33,8 @@ func StoreMoveCommand(a *cli.App) *cobra.Command {
 with --to sqlite, from there into a file of this machine. No record is changed. The
 orchestrator must not run here. If it is interrupted, run it again: it goes on.
 
-To move to jetstream, write the store into the file of all hubs, run up on the others,
-which wait, and then this. To move to postgres, run this before up on any hub. The
+If the store has peers, write it into the file of all hubs, run up on the others, which
+wait, and then this. If it has the url of a server, run this before up on any hub. The
 record as it was stays beside the new one.
 
 To go back, run this on one of the hubs, and then write kind = "sqlite" into its file.`,
@@ -86,7 +86,7 @@ func newMover(a *cli.App, to, node string) (*mover, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, problems := m.loader(a, file, node)()
+	c, problems := m.loader(a, file, node, false)()
 	if problems.Errors() > 0 {
 		return nil, a.Invalid(problems, "Nothing was moved.")
 	}
@@ -215,8 +215,8 @@ func (m *mover) in(ctx context.Context, certificates *tls.Config, report *moveRe
 
 // waitsFor returns what a move waits for when it opens the shared log.
 func (m *mover) waitsFor() string {
-	if m.config.Store.Kind == "postgres" {
-		return "waiting for the server of PostgreSQL"
+	if len(m.config.Store.Peers) == 0 {
+		return "waiting for the server of the record"
 	}
 	return "waiting for the other hubs (orchestrator up there)"
 }

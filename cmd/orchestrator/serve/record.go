@@ -136,7 +136,7 @@ func FileExists(err error, path string) error {
 func (t *Instance) cannotGoOn(err error) error {
 	lost, isLost := errors.AsType[*eventlog.LostError](err)
 	switch {
-	case t.shared != nil && errors.Is(err, eventlog.ErrMoved):
+	case t.deposed(err):
 		return errDeposed
 	case isLost:
 		return &cli.Failure{

@@ -136,6 +136,7 @@ func TestSettled(t *testing.T) {
 		"starting":                 {agents: []control.AgentView{view("a", control.StateRunning), view("b", control.StateStarting)}},
 		"waits for a start":        {agents: []control.AgentView{view("a", control.StateStarting), waiting("b", "a")}},
 		"waits for one that runs":  {agents: []control.AgentView{view("a", control.StateRunning), waiting("b", "a")}},
+		"waits for a host":         {want: true, agents: []control.AgentView{{Name: "a", State: control.StateWaiting, Reason: "for a host called attic"}}},
 		"waits for one in backoff": {agents: []control.AgentView{view("a", control.StateBackoff), waiting("b", "a")}},
 		"waits in vain":            {want: true, agents: []control.AgentView{view("a", control.StateFailed), waiting("b", "a")}},
 		"in vain, further up": {want: true, agents: []control.AgentView{

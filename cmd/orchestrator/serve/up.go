@@ -86,11 +86,11 @@ prints a summary of completed and lost work.`,
 	return verb
 }
 
-// loader returns the function that reads the configuration. node names this hub, or is "".
-func (t *Instance) loader(a *cli.App, file, node string) func() (*config.Config, config.Problems) {
+// loader returns the function that reads the configuration, for a hub or a host. node names this hub, or is "".
+func (t *Instance) loader(a *cli.App, file, node string, host bool) func() (*config.Config, config.Problems) {
 	return func() (*config.Config, config.Problems) {
 		options := a.Options()
-		options.Run, options.Rights, options.Node = t.runCommand, rights, cmp.Or(node, options.Node)
+		options.Run, options.Rights, options.Node, options.Host = t.runCommand, rights, cmp.Or(node, options.Node), host
 		return config.Load(file, options)
 	}
 }
@@ -122,7 +122,7 @@ func up(a *cli.App, f upFlags, names []string) error {
 	}
 	t := NewTeam()
 	t.chosen, t.noDeps = names, f.noDeps
-	t.load = t.loader(a, file, f.node)
+	t.load = t.loader(a, file, f.node, false)
 	c, err := t.firstConfig(a, f.yes)
 	if err != nil {
 		return err

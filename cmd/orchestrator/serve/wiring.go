@@ -47,11 +47,12 @@ type Instance struct {
 	host   *child.Host
 	Super  *supervisor.Supervisor
 	record ledger
-	shared *sharedStore // nil unless the store is shared
-	hosts  *hosts.Hosts // the machines that have joined
-	front  *front       // nil unless this hub has stood by
-	shut   func()       // ends the API of front
-	ending func()       // called when the team is to end
+	warm   *dispatch.Warm // of a hub that stood by
+	shared *sharedStore   // nil unless the store is shared
+	hosts  *hosts.Hosts   // the machines that have joined
+	front  *front         // nil unless this hub has stood by
+	shut   func()         // ends the API of front
+	ending func()         // called when the team is to end
 
 	looksOver func() // stops lookOver; may be nil
 
@@ -183,9 +184,6 @@ func (t *Instance) Release() {
 	for _, l := range t.remote {
 		_ = l.Close()
 	}
-	if t.hosts != nil {
-		t.hosts.Close()
-	}
 	if t.watch != nil { // before the event log, which it may read
 		t.watch.Close()
 	}
@@ -237,8 +235,8 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 		}
 	}
 	o.Version, o.StateDir, o.Start, o.Log = cli.Version, c.Orchestrator.StateDir, t.start, t.log
-	o.Sound = t.sound
-	o.Shutdown, o.Record, o.Doorway = c.Orchestrator.Shutdown, t.record, t.runs.Open
+	o.Sound, o.Deposed = t.sound, t.deposed
+	o.Shutdown, o.Record, o.Warm, o.Doorway = c.Orchestrator.Shutdown, t.record, t.warm, t.runs.Open
 	o.Keep = dispatch.Retention{For: c.Store.KeepFor, Bytes: c.Store.KeepBytes}
 	if t.shared != nil {
 		o.Objects = t.shared.engine

@@ -1,11 +1,14 @@
 // Package jetstream keeps the entries of a shared event log in a stream of NATS JetStream.
 //
-// Each hub has a NATS server in its process. The servers of all hubs are one cluster, which needs most
+// Start starts a server of NATS in the process of each hub. The servers of all hubs are one cluster, which needs most
 // of them: two of three. The stream has a copy on each of up to three hubs, and a message is confirmed
 // when most copies are on the disk. That needs sync_interval always, which the server has only because
 // it is set here; with the default a power failure of all machines loses minutes.
 //
-// A server opens one port for the other hubs. They prove that they know the team's credentials, and
+// Connect uses servers that this program does not run. The monitor of each must show that it syncs
+// always, when the engine is opened and every few seconds after that. While one does not, Put waits.
+//
+// A server of a hub opens one port for the other hubs. They prove that they know the team's credentials, and
 // use TLS between machines. It opens another one on this machine alone, because it would start no routes
 // without; this process does not use it, and it asks for the same credentials.
 //
@@ -28,5 +31,6 @@
 // # Elections
 //
 // The servers elect a new leader when they have not heard from it for 4 to 9 seconds. There is no
-// option for that, so shortenElections sets the server's variables.
+// option for that, so shortenElections sets the server's variables. A hub at work asks the leader to be
+// on another machine than itself, so the loss of the hub's machine needs no election.
 package jetstream

@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
+	"github.com/hashicorp/go-hclog"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
@@ -21,20 +23,41 @@ import (
 	"orchestrator/supervisor/eventlog"
 )
 
-// Engine is an engine of a shared log. The server is in this process.
+// Engine is an engine of a shared log.
 type Engine struct {
-	options Options
-	server  *server.Server
-	conn    *nats.Conn
-	js      jetstream.JetStream
-	stream  jetstream.Stream
-	key     []byte
+	log    string // the name of the team
+	logger hclog.Logger
+	keeper keeper
+	node   string        // the server in this process; "": there is none
+	copies int           // how many servers have the stream, if there are so many
+	again  time.Duration // a seat that seems to be vacant is asked again for so long
+	conn   *nats.Conn
+	js     jetstream.JetStream
+	stream jetstream.Stream
+	key    []byte
+	known  atomic.Int64 // the highest entry that is known to be there
 
+	silent atomic.Bool // the leader of the stream has not answered the last question
 	once   sync.Once
 	closed chan struct{}
+	mover  sync.WaitGroup // of stayAway
 }
 
 var _ eventlog.Engine = (*Engine)(nil)
+
+// A keeper is the servers that keep the stream: those of the hubs, or others.
+type keeper interface {
+	missing(silent bool) []string // those that cannot be reached; silent: the stream's leader has not answered
+	held() error                  // why nothing may be written now
+	close()
+}
+
+// maxEntry is how many bytes an entry may have. Larger messages would hold up the server's routes. A message
+// has headRoom more.
+const (
+	maxEntry = 4 << 20
+	headRoom = 4 << 10
+)
 
 // Times of questions. A server that does not answer within patience may be in an election; the
 // question is then asked again.
@@ -49,9 +72,9 @@ const (
 // pass, such as that the message with the same id is still being stored.
 const tooLarge = jetstream.ErrorCode(10054)
 
-func (e *Engine) name() string    { return "orchestrator-" + e.options.Log }
-func (e *Engine) subject() string { return "orchestrator." + e.options.Log + ".log" }
-func (e *Engine) seat() string    { return "orchestrator." + e.options.Log + ".hub" }
+func (e *Engine) name() string    { return "orchestrator-" + e.log }
+func (e *Engine) subject() string { return "orchestrator." + e.log + ".log" }
+func (e *Engine) seat() string    { return "orchestrator." + e.log + ".hub" }
 
 // openStream opens the stream, and makes it if no hub has done so.
 func (e *Engine) openStream(ctx context.Context) error {
@@ -60,9 +83,9 @@ func (e *Engine) openStream(ctx context.Context) error {
 		return err
 	}
 	want := jetstream.StreamConfig{
-		Name: e.name(), Subjects: []string{e.subject()}, Storage: jetstream.FileStorage, Replicas: min(len(e.options.Peers), 3),
+		Name: e.name(), Subjects: []string{e.subject()}, Storage: jetstream.FileStorage, Replicas: min(e.copies, 3),
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, DenyDelete: true, DenyPurge: true, AllowDirect: true,
-		MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: maxEntry + 4<<10, Duplicates: 2 * time.Minute,
+		MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: maxEntry + headRoom, Duplicates: 2 * time.Minute,
 		Metadata: map[string]string{keyName: newKey()}, // that of the hub that makes the stream first counts
 	}
 	told := time.Now()
@@ -74,6 +97,9 @@ func (e *Engine) openStream(ctx context.Context) error {
 			}
 			return found, err
 		})
+		if err == nil && !isLed(e.stream.CachedInfo().Cluster) {
+			err = errNotLed
+		}
 		if err == nil {
 			if err := e.examine(e.stream.CachedInfo().Config, want); err != nil {
 				return err
@@ -81,15 +107,21 @@ func (e *Engine) openStream(ctx context.Context) error {
 			_ = e.makeObjects(ctx) // all hubs are likely to be there now; otherwise PutObject makes it
 			return nil
 		}
-		if missing := e.Missing(); len(missing) > 0 && time.Since(told) > 2*time.Second {
-			told = time.Now()
-			e.options.Logger.Info("waiting for other hubs", "missing", strings.Join(missing, ", "))
-		}
-		if err := e.rest(ctx, wait); err != nil {
-			if missing := e.Missing(); len(missing) > 0 {
-				return fmt.Errorf("the hubs %s cannot be reached: %w", strings.Join(missing, ", "), err)
-			}
+		if errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) {
 			return err
+		}
+		missing := strings.Join(e.Missing(), ", ")
+		if time.Since(told) > 2*time.Second && missing != "" {
+			told = time.Now()
+			e.logger.Info("waiting for other hubs", "missing", missing)
+		} else if time.Since(told) > 2*time.Second && e.node == "" {
+			told = time.Now()
+			e.logger.Info("waiting for the stream of the shared log", "error", err)
+		}
+		if ended := e.rest(ctx, wait); ended != nil && missing != "" {
+			return fmt.Errorf("%s cannot be reached: %w", missing, ended)
+		} else if ended != nil {
+			return fmt.Errorf("%w: %w", ended, err)
 		}
 	}
 }
@@ -114,9 +146,14 @@ func (e *Engine) examine(is, want jetstream.StreamConfig) error {
 	case is.Storage != want.Storage:
 		return errors.New("the stream of the shared log is not in files")
 	case is.Replicas < want.Replicas:
-		return fmt.Errorf("the stream of the shared log is on %d hubs, not on %d", is.Replicas, want.Replicas)
-	case !is.DenyDelete || !is.DenyPurge || is.Retention != want.Retention || is.MaxMsgs > 0 || is.MaxBytes > 0 || is.MaxAge > 0:
-		return errors.New("messages may be removed from the stream of the shared log")
+		return fmt.Errorf("the stream %s of the shared log has %d copies, not %d", is.Name, is.Replicas, want.Replicas)
+	case is.PersistMode != want.PersistMode:
+		return fmt.Errorf("the stream %s of the shared log confirms messages that are not on the disk: its persist_mode is %s", is.Name, is.PersistMode)
+	case !is.DenyDelete || !is.DenyPurge || is.Retention != want.Retention || is.Discard != want.Discard,
+		is.MaxMsgs > 0, is.MaxBytes > 0, is.MaxAge > 0, is.MaxMsgsPerSubject > 0:
+		return fmt.Errorf("messages may be removed from the stream %s of the shared log", is.Name)
+	case !is.AllowDirect || !slices.Equal(is.Subjects, want.Subjects):
+		return fmt.Errorf("the stream %s of the shared log was changed: it needs allow_direct and the subject %s", is.Name, want.Subjects[0])
 	}
 	return nil
 }
@@ -150,19 +187,19 @@ func (e *Engine) Put(at int64, entry eventlog.Entry) (int64, error) {
 	m.Header.Set(jetstream.MsgIDHeader, id)
 	m.Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatInt(at, 10))
 	for wait := pause; ; wait = min(2*wait, longestWait) {
-		ack, err := within(ctx, putPatience, func(ctx context.Context) (*jetstream.PubAck, error) {
-			return e.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
-		})
+		ack, err := e.publish(ctx, m)
 		if err == nil {
 			if ack.Sequence != uint64(at)+1 {
 				return 0, fmt.Errorf("the shared log has put entry %d at %d", at+1, ack.Sequence)
 			}
+			e.learn(at + 1)
 			return at + 1, nil
 		}
 		refused, isRefused := errors.AsType[*jetstream.APIError](err)
 		switch {
 		case isRefused && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence:
 			if holder, err := e.idAt(ctx, at+1); err == nil && holder == id {
+				e.learn(at + 1)
 				return at + 1, nil
 			} else if err == nil && holder != "" {
 				return 0, eventlog.ErrBehind
@@ -174,6 +211,16 @@ func (e *Engine) Put(at int64, entry eventlog.Entry) (int64, error) {
 			return 0, err
 		}
 	}
+}
+
+// publish sends a message once, unless nothing may be written now.
+func (e *Engine) publish(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error) {
+	if err := e.keeper.held(); err != nil {
+		return nil, err
+	}
+	return within(ctx, putPatience, func(ctx context.Context) (*jetstream.PubAck, error) {
+		return e.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
+	})
 }
 
 // idAt asks the leader of the stream for the id of an entry. It returns "" if there is none yet.
@@ -220,13 +267,59 @@ func (e *Engine) stored(ctx context.Context, stream, which string) (*nats.Msg, e
 	return m, err
 }
 
-// End implements eventlog.Engine. The leader of the stream answers.
+// End implements eventlog.Engine. Only the answer of a leader counts that has most copies.
 func (e *Engine) End(ctx context.Context) (int64, error) {
-	info, err := within(ctx, patience, func(ctx context.Context) (*jetstream.StreamInfo, error) { return e.stream.Info(ctx) })
+	info, err := e.info(ctx)
+	if err == nil && !isLed(info.Cluster) {
+		err = errNotLed
+	}
+	if err == nil {
+		err = e.keeper.held()
+	}
 	if err != nil {
 		return 0, e.unknown("where the shared log ends", err)
 	}
-	return int64(info.State.LastSeq), nil
+	end := int64(info.State.LastSeq)
+	if known := e.known.Load(); end < known {
+		return 0, e.unknown("where the shared log ends", fmt.Errorf("the answer is %d, and there is an entry %d", end, known))
+	}
+	e.learn(end)
+	return end, nil
+}
+
+// learn notes that an entry is there.
+func (e *Engine) learn(n int64) {
+	for known := e.known.Load(); n > known && !e.known.CompareAndSwap(known, n); known = e.known.Load() {
+	}
+}
+
+var errNotLed = errors.New("the server that answers is not in touch with most hubs")
+
+// isLed reports whether an answer about the stream is that of a leader which has heard from most servers
+// lately. A server that knows no leader answers as well, and may learn of one while it does. So does a
+// leader that is cut off, for some seconds. The leader is not among the replicas of its own answer. A
+// stream with one copy has no others.
+func isLed(c *jetstream.ClusterInfo) bool {
+	if c == nil {
+		return true
+	}
+	near := 1 // the leader itself
+	for _, r := range c.Replicas {
+		if r.Name == c.Leader {
+			return false
+		}
+		if !r.Offline && r.Active > 0 && r.Active < 3*hbInterval { // 0: it has heard nothing yet
+			near++
+		}
+	}
+	return c.Leader != "" && 2*near > len(c.Replicas)+1
+}
+
+// info asks the leader of the stream about it.
+func (e *Engine) info(ctx context.Context) (*jetstream.StreamInfo, error) {
+	info, err := within(ctx, patience, func(ctx context.Context) (*jetstream.StreamInfo, error) { return e.stream.Info(ctx) })
+	e.silent.Store(err != nil)
+	return info, err
 }
 
 // unknown returns the error for a question without an answer.
@@ -260,14 +353,19 @@ var errEnough = errors.New("enough")
 // Key implements eventlog.Engine.
 func (e *Engine) Key() []byte { return e.key }
 
-// Most implements eventlog.Engine.
-func (e *Engine) Most() int { return maxEntry }
+// Most implements eventlog.Engine. A server may allow less than others.
+func (e *Engine) Most() int { return min(maxEntry, int(e.conn.MaxPayload())-headRoom) }
 
 // Ask implements eventlog.Engine.
 func (e *Engine) Ask(ctx context.Context) ([]byte, error) {
-	reply, err := within(ctx, patience, func(ctx context.Context) (*nats.Msg, error) {
-		return e.conn.RequestWithContext(ctx, e.seat(), nil)
-	})
+	ask := func(ctx context.Context) (*nats.Msg, error) { return e.conn.RequestWithContext(ctx, e.seat(), nil) }
+	reply, err := within(ctx, patience, ask)
+	for began := time.Now(); errors.Is(err, nats.ErrNoResponders) && time.Since(began) < e.again; {
+		if err := e.rest(ctx, pause); err != nil {
+			return nil, err
+		}
+		reply, err = within(ctx, patience, ask)
+	}
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
 		return nil, eventlog.ErrVacant
@@ -285,5 +383,28 @@ func (e *Engine) Serve(who []byte) (end func(), err error) {
 	if err != nil {
 		return nil, e.unknown("to answer as the hub at work", err)
 	}
-	return func() { _ = s.Unsubscribe() }, e.conn.FlushTimeout(putPatience)
+	ctx, cancel := context.WithCancel(context.Background())
+	if e.node != "" {
+		e.mover.Go(func() { e.stayAway(ctx) })
+	}
+	return func() {
+		cancel()
+		_ = s.Unsubscribe()
+	}, e.conn.FlushTimeout(putPatience)
+}
+
+// Missing implements eventlog.Engine.
+func (e *Engine) Missing() []string { return e.keeper.missing(e.silent.Load()) }
+
+// Close implements eventlog.Engine.
+func (e *Engine) Close() error {
+	e.once.Do(func() {
+		close(e.closed)
+		if e.conn != nil {
+			e.conn.Close()
+		}
+		e.mover.Wait()
+		e.keeper.close()
+	})
+	return nil
 }

@@ -12,9 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/fixtures/natsserver"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/supervisor/eventlog/logtest"
 	"orchestrator/wire"
@@ -34,12 +36,8 @@ type cluster struct {
 // newCluster starts three servers.
 func newCluster(t *testing.T) *cluster {
 	c := &cluster{t: t, hubs: make([]*Engine, 3)}
-	for range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer l.Close()
-		c.peers, c.dirs = append(c.peers, l.Addr().String()), append(c.dirs, t.TempDir())
-		require.NoError(t, l.Close())
+	for _, port := range natsserver.FreePorts(t, 3) {
+		c.peers, c.dirs = append(c.peers, fmt.Sprintf("127.0.0.1:%d", port)), append(c.dirs, t.TempDir())
 	}
 	t.Cleanup(func() {
 		for _, h := range c.hubs {
@@ -214,6 +212,66 @@ func TestLeaderLost(t *testing.T) {
 	}
 }
 
+// A hub that is left without the others knows nothing about the end of the log. Its server goes on
+// answering, first as the leader that it was, and then as one that knows no leader.
+func TestEndWithoutOthers(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	left := c.leader(0)
+	require.NoError(t, c.open(left).Append(t.Context(), 0, batch("a", 0, 1)))
+	for i, h := range c.hubs {
+		if i != left {
+			require.NoError(t, h.Close())
+		}
+	}
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		info, err := within(context.Background(), patience, func(ctx context.Context) (*jetstream.StreamInfo, error) { return c.hubs[left].stream.Info(ctx) })
+		require.NoError(t, err)
+		require.Empty(t, info.Cluster.Leader)
+	}, patient, 20*time.Millisecond)
+	_, err := c.hubs[left].End(t.Context())
+	require.ErrorIs(t, err, eventlog.ErrUnanswered)
+}
+
+// An answer that is behind what a hub has seen proves nothing: a leader that hung and wakes may give it.
+func TestEndBehind(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	a, b := c.open(0), c.open(1)
+	require.NoError(t, a.Append(t.Context(), 0, batch("a", 0, 1)))
+	require.NoError(t, b.Follow(t.Context(), nil))
+	for _, h := range c.hubs[:2] {
+		require.EqualValues(t, 1, h.known.Load())
+		h.learn(3)
+		h.learn(2)
+		_, err := h.End(t.Context())
+		require.ErrorIs(t, err, eventlog.ErrUnanswered)
+		require.ErrorContains(t, err, "there is an entry 3")
+	}
+}
+
+// Only a leader that hears from most servers counts.
+func TestIsLed(t *testing.T) {
+	t.Parallel()
+	shortenElections()
+	near, far := &jetstream.PeerInfo{Active: hbInterval}, &jetstream.PeerInfo{Active: 4 * hbInterval}
+	gone, silent := &jetstream.PeerInfo{Active: hbInterval, Offline: true}, &jetstream.PeerInfo{}
+	require.True(t, isLed(nil), "there is only one")
+	leader := &jetstream.PeerInfo{Name: "a", Active: hbInterval}
+	for want, all := range map[bool][]*jetstream.ClusterInfo{
+		true: {{Leader: "a"}, {Leader: "a", Replicas: []*jetstream.PeerInfo{near, near}}, {Leader: "a", Replicas: []*jetstream.PeerInfo{far, near}}},
+		false: {
+			{Leader: "a", Replicas: []*jetstream.PeerInfo{far, far}}, {Leader: "a", Replicas: []*jetstream.PeerInfo{far, gone}},
+			{Leader: "a", Replicas: []*jetstream.PeerInfo{silent, silent}}, {Leader: "a", Replicas: []*jetstream.PeerInfo{far}}, {Replicas: []*jetstream.PeerInfo{near, near}},
+			{Leader: "a", Replicas: []*jetstream.PeerInfo{leader, near}},
+		},
+	} {
+		for i, c := range all {
+			require.Equal(t, want, isLed(c), i)
+		}
+	}
+}
+
 // A hub at work answers, and one that has ended does not.
 func TestSeat(t *testing.T) {
 	t.Parallel()
@@ -258,7 +316,17 @@ func TestStranger(t *testing.T) {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	open := make(map[string]bool) // the copies that are in use
+	conforms(t, func(log string, n int) *Engine {
+		hub := c.hubs[n%3]
+		e := &Engine{log: log, logger: hub.logger, keeper: hub.keeper, copies: 3, conn: hub.conn, closed: make(chan struct{})}
+		require.NoError(t, e.openStream(t.Context()))
+		return e
+	})
+}
+
+// conforms runs the rules of all logs. Join returns the engine of hub n.
+func conforms(t *testing.T, join func(log string, n int) *Engine) {
+	open, dir := make(map[string]bool), t.TempDir() // open: the copies that are in use
 	logtest.Run(t, logtest.Subject{Name: "jetstream", Remembers: true, KeepsAll: true, Open: func(t *testing.T) logtest.Log {
 		name := strings.NewReplacer("/", "-", ".", "-").Replace(t.Name())
 		n := 0
@@ -267,11 +335,7 @@ func TestConformance(t *testing.T) {
 		}
 		file := fmt.Sprint(name, n)
 		open[file] = true
-		hub := c.hubs[n%3]
-		e := &Engine{options: hub.options, server: hub.server, conn: hub.conn, closed: make(chan struct{})}
-		e.options.Log = name
-		require.NoError(t, e.openStream(t.Context()))
-		l, err := eventlog.OpenShared(t.Context(), filepath.Join(c.dirs[0], file), unclosed{e})
+		l, err := eventlog.OpenShared(t.Context(), filepath.Join(dir, file), unclosed{join(name, n)})
 		require.NoError(t, err)
 		require.NoError(t, l.Follow(t.Context(), nil))
 		t.Cleanup(func() { require.NoError(t, l.Close()) })

@@ -32,7 +32,7 @@ func (e *Engine) objects() string { return e.name() + "-objects" }
 
 // part returns the subject of a part of an object.
 func (e *Engine) part(hash, n string) string {
-	return fmt.Sprintf("orchestrator.%s.objects.%s.%s", e.options.Log, hash, n)
+	return fmt.Sprintf("orchestrator.%s.objects.%s.%s", e.log, hash, n)
 }
 
 // makeObjects makes the stream of objects, unless it is there.
@@ -40,7 +40,7 @@ func (e *Engine) makeObjects(ctx context.Context) error {
 	_, err := within(ctx, objectPatience, func(ctx context.Context) (jetstream.Stream, error) {
 		return e.js.CreateStream(ctx, jetstream.StreamConfig{
 			Name: e.objects(), Subjects: []string{e.part("*", "*")}, Storage: jetstream.FileStorage,
-			Replicas: min(len(e.options.Peers), 3), Retention: jetstream.LimitsPolicy, MaxMsgsPerSubject: 1,
+			Replicas: min(e.copies, 3), Retention: jetstream.LimitsPolicy, MaxMsgsPerSubject: 1,
 			DenyDelete: true, DenyPurge: true, MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: objectPart + 4<<10,
 		})
 	})
@@ -49,9 +49,10 @@ func (e *Engine) makeObjects(ctx context.Context) error {
 
 // PutObject implements eventlog.Objects.
 func (e *Engine) PutObject(ctx context.Context, hash string, content []byte) error {
-	parts := max(1, (len(content)+objectPart-1)/objectPart)
+	size := min(objectPart, e.Most())
+	parts := max(1, (len(content)+size-1)/size)
 	for n := range parts {
-		m := &nats.Msg{Subject: e.part(hash, strconv.Itoa(n)), Header: nats.Header{}, Data: content[n*objectPart : min((n+1)*objectPart, len(content))]}
+		m := &nats.Msg{Subject: e.part(hash, strconv.Itoa(n)), Header: nats.Header{}, Data: content[n*size : min((n+1)*size, len(content))]}
 		m.Header.Set(partsKey, strconv.Itoa(parts))
 		if err := e.putPart(ctx, m); err != nil {
 			return err

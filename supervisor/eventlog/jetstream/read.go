@@ -78,6 +78,7 @@ func (e *Engine) batch(ctx context.Context, at int64, see func(int64, eventlog.E
 		if err := see(n, entry); err != nil {
 			return at, err
 		}
+		e.learn(n)
 		at = n
 	}
 }

@@ -32,9 +32,6 @@ type Options struct {
 	Logger      hclog.Logger
 }
 
-// MaxEntry is how many bytes an entry may have. Larger messages would hold up the server's routes.
-const maxEntry = 4 << 20
-
 // Timings of connections. With the defaults, minutes may pass until a server notices that another
 // one has been cut off.
 const (
@@ -123,50 +120,52 @@ func Start(ctx context.Context, o Options) (*Engine, error) {
 	}
 	s.SetLoggerV2(serverLog{o.Logger}, false, false, false)
 	s.Start()
-	e := &Engine{options: o, server: s, closed: make(chan struct{})}
-	if err := e.open(ctx); err != nil {
+	e := &Engine{log: o.Log, logger: o.Logger, keeper: &ownServer{options: o, server: s}, node: o.Node, copies: len(o.Peers), closed: make(chan struct{})}
+	if e.conn, err = connectInside(s, o); err == nil {
+		err = e.openStream(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
 
-// open connects to the server in this process and opens the stream.
-func (e *Engine) open(ctx context.Context) error {
-	if !e.server.ReadyForConnections(10 * time.Second) {
-		return fmt.Errorf("the server of the shared log does not listen at %s: is another program there?", e.options.Node)
+// connectInside connects to the server in this process.
+func connectInside(s *server.Server, o Options) (*nats.Conn, error) {
+	if !s.ReadyForConnections(10 * time.Second) {
+		return nil, fmt.Errorf("the server of the shared log does not listen at %s: is another program there?", o.Node)
 	}
-	conn, err := nats.Connect("", nats.InProcessServer(e.server), nats.UserInfo("hub", e.options.password()),
+	conn, err := nats.Connect("", nats.InProcessServer(s), nats.UserInfo("hub", o.password()),
 		nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond), nats.ReconnectJitter(0, 0))
 	if err != nil {
-		return fmt.Errorf("connecting to the server of the shared log: %w", err)
+		return nil, fmt.Errorf("connecting to the server of the shared log: %w", err)
 	}
-	e.conn = conn
-	return e.openStream(ctx)
+	return conn, nil
 }
 
-// Missing returns the hubs that are not connected to this one.
-func (e *Engine) Missing() []string {
-	there := map[string]bool{e.options.Node: true}
-	if routes, err := e.server.Routez(nil); err == nil {
+// An ownServer is the server in this process, with those of the other hubs.
+type ownServer struct {
+	options Options
+	server  *server.Server
+}
+
+// missing returns the hubs that are not connected to this one.
+func (s *ownServer) missing(bool) []string {
+	there := map[string]bool{s.options.Node: true}
+	if routes, err := s.server.Routez(nil); err == nil {
 		for _, r := range routes.Routes {
 			there[r.RemoteName] = true
 		}
 	}
-	missing := slices.Clone(e.options.Peers)
+	missing := slices.Clone(s.options.Peers)
 	return slices.DeleteFunc(missing, func(peer string) bool { return there[peer] })
 }
 
-// Close implements eventlog.Engine. It stops the server.
-func (e *Engine) Close() error {
-	e.once.Do(func() {
-		close(e.closed)
-		if e.conn != nil {
-			e.conn.Close()
-		}
-		e.server.Shutdown()
-		e.server.WaitForShutdown()
-	})
-	return nil
+func (s *ownServer) held() error { return nil }
+
+func (s *ownServer) close() {
+	s.server.Shutdown()
+	s.server.WaitForShutdown()
 }
 
 // serverLog passes the server's warnings on. It says what this program does at its own levels.

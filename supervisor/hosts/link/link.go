@@ -108,31 +108,14 @@ func (r *Room) change(do func()) {
 // Free gives n bytes back.
 func (r *Room) Free(n int) { r.change(func() { r.left += n }) }
 
+// Set sets how many bytes there are.
+func (r *Room) Set(n int) { r.change(func() { r.left = n }) }
+
 // Shut ends the room: Take fails with os.ErrClosed.
 func (r *Room) Shut() { r.change(func() { r.shut = true }) }
 
 // SetDeadline sets the time after which Take fails with os.ErrDeadlineExceeded; zero: it waits.
 func (r *Room) SetDeadline(at time.Time) { r.change(func() { r.deadline = at }) }
-
-// TakeMore takes between least and n bytes. It waits until there are so many.
-func (r *Room) TakeMore(least, n int) (int, error) {
-	for {
-		r.mu.Lock()
-		changed := r.changed
-		switch {
-		case r.shut:
-			r.mu.Unlock()
-			return 0, os.ErrClosed
-		case r.left >= least:
-			n = min(n, r.left)
-			r.left -= n
-			r.mu.Unlock()
-			return n, nil
-		}
-		r.mu.Unlock()
-		<-changed
-	}
-}
 
 // Left returns how many bytes may be sent.
 func (r *Room) Left() int {

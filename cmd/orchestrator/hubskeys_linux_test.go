@@ -1,0 +1,164 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/wire/control"
+)
+
+// newSafeShire prepares three hubs at addresses of their own, with the files that key ca makes in folders keys. In
+// the file of the team their names are h1, h2 and h3, and they listen at 0.0.0.0:7433.
+func newSafeShire(t *testing.T, file string) *shire {
+	h := &shire{t: t}
+	var names, listen []string
+	var others []string // pairs of old and new text
+	for i, address := range freeAddresses(t, 6) {
+		_, port, err := net.SplitHostPort(address)
+		require.NoError(t, err)
+		name := fmt.Sprintf("127.0.0.%d", i%3+1)
+		if at := net.JoinHostPort(name, port); i < 3 {
+			h.peers, names = append(h.peers, at), append(names, name)
+			others = append(others, fmt.Sprintf("h%d:7434", i+1), at)
+		} else {
+			h.urls, listen = append(h.urls, "https://"+at), append(listen, at)
+		}
+	}
+	for i := range 3 {
+		text := strings.NewReplacer(append(others, "0.0.0.0:7433", listen[i])...).Replace(file)
+		h.hubs = append(h.hubs, newStage(t, text))
+		require.NoError(t, os.Mkdir(h.hubs[i].path("keys"), 0o700))
+	}
+	h.hubs[0].ask(append([]string{"key", "ca", "made"}, names...)...)
+	for i, name := range names {
+		for _, file := range []string{"ca.pem", "hubs.key", "hub.pem", "hub-key.pem"} {
+			text, err := os.ReadFile(h.hubs[0].path(filepath.Join("made", name, file)))
+			require.NoError(t, err)
+			h.hubs[i].write(filepath.Join("keys", file), string(text))
+		}
+	}
+	return h
+}
+
+// clusterFile returns a file of fixtures/cluster.
+func clusterFile(t *testing.T, name string) string {
+	text, err := os.ReadFile(filepath.Join("../../fixtures/cluster", name))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// Three hubs with the files of key ca trust each other and pass requests on. Clients that trust the authority
+// reach any of them, also after the loss of the one at work.
+func TestHubsOverTLS(t *testing.T) {
+	t.Parallel()
+	team, _, found := strings.Cut(clusterFile(t, "orchestrator.hcl"), "agent ")
+	require.True(t, found)
+	h := newSafeShire(t, team+"agent \"only\" {\n  command = [\"cat\"]\n}\n")
+	for i := range h.hubs {
+		h.hubs[i].up("--json", "--node", strings.Split(h.peers[i], ":")[0])
+	}
+	at := h.atWork(-1, 0, 1, 2)
+	spare := others(at)[0]
+	waitForThat(t, "passing on", func() bool {
+		_, _, code := h.hubs[spare].call("task", "add", "first")
+		return code == cli.ExitOK
+	})
+	token := strings.TrimSpace(h.hubs[spare].ask("token", "issue", "--sub", "ann", "--role", "operator"))
+	ask := func(url string, args ...string) (said string, err error) {
+		cmd := exec.Command(h.hubs[0].program, append(args, "--host", url)...)
+		cmd.Dir, cmd.Env = t.TempDir(), append(h.hubs[0].environ(), "ORC_TOKEN="+token, "SSL_CERT_FILE="+h.hubs[0].path("keys/ca.pem"))
+		text, err := cmd.CombinedOutput()
+		return string(text), err
+	}
+	for _, url := range h.urls {
+		said, err := ask(url, "task", "ls", "--json")
+		require.NoError(t, err, said)
+		require.Contains(t, said, "first")
+	}
+	h.hubs[at].signal(syscall.SIGKILL)
+	<-h.hubs[at].ended
+	h.atWork(at, others(at)...)
+	waitForThat(t, "an answer of the next hub", func() bool {
+		said, err := ask(strings.Join(h.urls, ","), "task", "ls", "--json")
+		return err == nil && strings.Contains(said, "first")
+	})
+}
+
+// composeCommands returns the commands of hubs and of hosts in compose.yaml.
+func composeCommands(t *testing.T, compose string) (hub, host []string) {
+	var found [][]string
+	for _, m := range regexp.MustCompile(`(?m)^  command: \[(.*)\]$`).FindAllStringSubmatch(compose, -1) {
+		var words []string
+		for _, word := range regexp.MustCompile(`"[^"]*"|[^", ]+`).FindAllString(m[1], -1) {
+			words = append(words, strings.Trim(word, `"`))
+		}
+		found = append(found, words)
+	}
+	require.Len(t, found, 2)
+	return found[0], found[1]
+}
+
+// The cluster of fixtures/cluster, without Docker: its file and its commands start three hubs and two hosts. When a
+// hub and a host are lost, the others run the agents.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	file, compose := clusterFile(t, "orchestrator.hcl"), clusterFile(t, "compose.yaml")
+	hub, host := composeCommands(t, compose)
+	h := newSafeShire(t, file)
+	for i := range h.hubs {
+		h.hubs[i].start(exec.Command(h.hubs[i].program, append(hub, "--state-dir", h.hubs[i].state(), "--node", fmt.Sprintf("127.0.0.%d", i+1))...))
+	}
+	require.Contains(t, clusterFile(t, "start"), "token issue --actor \"HO:$host\"")
+	require.Contains(t, clusterFile(t, "start"), "key ca /made/keys h1 h2 h3")
+	var hosts []*stage
+	for n := range 2 {
+		s, name := newStage(t, file), fmt.Sprintf("w%d", n+1)
+		waitForThat(t, "a token", func() bool {
+			token, _, code := h.hubs[0].call("token", "issue", "--actor", "HO:"+name)
+			s.write("token", token)
+			return code == cli.ExitOK
+		})
+		args := []string{"SSL_CERT_FILE=" + h.hubs[0].path("keys/ca.pem"), s.program, "--state-dir", s.state()}
+		for _, word := range host {
+			args = append(args, strings.ReplaceAll(word, "https://h1:7433,https://h2:7433,https://h3:7433", strings.Join(h.urls, ",")))
+		}
+		s.start(exec.Command("env", args...))
+		hosts = append(hosts, s)
+	}
+	at, busy := -1, -1
+	waitForThat(t, "all agents on hosts", func() bool {
+		var reply control.HostsReply
+		if text, _, _ := h.hubs[0].call("hosts", "--json"); json.Unmarshal([]byte(text), &reply) != nil {
+			return false
+		}
+		for _, hub := range reply.Hubs {
+			if hub.State == "at_work" {
+				at = slices.Index(h.peers, hub.Name)
+			}
+		}
+		for i, s := range hosts {
+			if len(s.processes()) > 0 {
+				busy = i
+			}
+		}
+		return at >= 0 && len(hosts[0].processes())+len(hosts[1].processes()) >= 3
+	})
+	h.hubs[at].signal(syscall.SIGKILL)
+	<-h.hubs[at].ended
+	hosts[busy].signal(syscall.SIGKILL)
+	<-hosts[busy].ended
+	waitForThat(t, "all agents on the host that is left", func() bool { return len(hosts[1-busy].processes()) >= 3 })
+	require.Contains(t, h.hubs[others(at)[0]].ask("hosts"), fmt.Sprintf("w%d", 2-busy))
+}

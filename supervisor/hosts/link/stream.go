@@ -1,0 +1,259 @@
+package link
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"sync"
+
+	"orchestrator/wire/hostlink"
+)
+
+// A Stream is the lines about one run. It outlives links: lines that the other side does not have are kept,
+// and sent again through the next link. Its methods may be called concurrently.
+type Stream struct {
+	run string
+
+	sending sync.Mutex // held while lines are sent, which keeps their order
+	conn    *Conn      // nil: there is no link
+
+	mu     sync.Mutex // guards what follows
+	kept   []*hostlink.Line
+	last   int64 // the number of the last line of this side
+	got    int64 // the number of the last line of the other side
+	lasted lasting
+}
+
+// A lasting is the lines that another hub needs: the output, and the end of the run. They are kept until they are
+// settled, or until there are too many of them.
+type lasting struct {
+	lines   []*hostlink.Line
+	cost    int
+	dropped int64 // the number of the last one that was dropped before it was settled; 0: none
+}
+
+// maxLasting is the most that is kept of output that the hub has, but that is not settled.
+const maxLasting = hostlink.OutputRoom / 2
+
+// cost returns what a line takes of the room for output.
+func cost(l *hostlink.Line) int { return len(l.Bytes) + hostlink.PieceCost }
+
+func (k *lasting) add(l *hostlink.Line) {
+	k.lines = append(k.lines, l)
+	if k.cost += cost(l); k.cost > maxLasting {
+		k.dropped = l.M
+		k.lines, k.cost = nil, 0
+	}
+}
+
+// settle removes the lines up to a number. An unfinished line of stdout at the end stays.
+func (k *lasting) settle(n int64) {
+	if n >= k.dropped {
+		k.dropped = 0
+	}
+	end := 0
+	for end < len(k.lines) && k.lines[end].M <= n {
+		end++
+	}
+	var rest []*hostlink.Line
+	for i := end - 1; i >= 0; i-- {
+		l := k.lines[i]
+		if l.Type != hostlink.Output || l.Stderr {
+			continue
+		}
+		at := bytes.LastIndexByte(l.Bytes, '\n')
+		if part := l.Bytes[at+1:]; len(part) > 0 {
+			rest = append(rest, &hostlink.Line{Type: l.Type, Run: l.Run, M: l.M, Bytes: part})
+		}
+		if at >= 0 {
+			break
+		}
+	}
+	slices.Reverse(rest)
+	k.lines, k.cost = append(rest, k.lines[end:]...), 0
+	for _, l := range k.lines {
+		k.cost += cost(l)
+	}
+}
+
+// NewStream returns the stream of a run without a link.
+func NewStream(run string) *Stream { return &Stream{run: run} }
+
+// Send sends a line, now or as soon as there is a link. The line must not be changed afterwards.
+func (s *Stream) Send(l *hostlink.Line) {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	s.mu.Lock()
+	s.number(l)
+	s.mu.Unlock()
+	s.pass(l)
+}
+
+// pass sends a line through the link, if there is one. An error ends the link. s.sending must be held.
+func (s *Stream) pass(l *hostlink.Line) {
+	if s.conn == nil {
+		return
+	}
+	l.Got = s.Got()
+	if s.conn.Send(l) != nil {
+		s.conn = nil
+	}
+}
+
+// SendLasting sends a line that another hub will need, unless it is settled before.
+func (s *Stream) SendLasting(l *hostlink.Line) {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	s.mu.Lock()
+	s.number(l)
+	s.lasted.add(l)
+	s.mu.Unlock()
+	s.pass(l)
+}
+
+// number numbers and keeps a line. s.mu must be held.
+func (s *Stream) number(l *hostlink.Line) {
+	s.last++
+	l.Run, l.M = s.run, s.last
+	s.kept = append(s.kept, l)
+}
+
+// Settle notes that the lines up to a number are settled.
+func (s *Stream) Settle(n int64) error {
+	if err := s.Confirm(n); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lasted.settle(n)
+	return nil
+}
+
+// Fit reports whether another hub can be sent all that it needs, and has room for it.
+func (s *Stream) Fit() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	took := 0
+	for _, l := range s.unsettled() {
+		took += cost(l)
+	}
+	return s.lasted.dropped == 0 && took <= hostlink.OutputRoom
+}
+
+// unsettled returns the lines that another hub needs, and those that the present one does not have. s.mu must be
+// held.
+func (s *Stream) unsettled() (all []*hostlink.Line) {
+	confirmed := s.last - int64(len(s.kept))
+	for _, l := range s.lasted.lines {
+		if l.M <= confirmed {
+			all = append(all, l)
+		}
+	}
+	for _, l := range s.kept {
+		if l.Type != hostlink.Taken && l.Type != hostlink.Started { // which answer the present one
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// Restart begins the numbers anew, for another hub: with the lines that are not settled, and those that the hub
+// before did not have. It returns what they take of the room for output.
+func (s *Stream) Restart() (took int) {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	again := s.unsettled()
+	s.kept, s.last, s.got, s.conn = nil, 0, 0, nil
+	s.lasted = lasting{}
+	for _, l := range again {
+		copied := *l
+		s.number(&copied)
+		if copied.Type == hostlink.Output {
+			took += cost(&copied)
+		}
+		s.lasted.add(&copied)
+	}
+	return took
+}
+
+// Receive notes a line of the other side, and reports whether it is new.
+func (s *Stream) Receive(l *hostlink.Line) (fresh bool, err error) {
+	if err := s.Confirm(l.Got); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case l.M > s.got+1 || l.M < 1:
+		return false, fmt.Errorf("line %d of run %s follows line %d", l.M, s.run, s.got)
+	case l.M <= s.got:
+		return false, nil
+	}
+	s.got = l.M
+	return true, nil
+}
+
+// Confirm notes that the other side has the lines up to a number.
+func (s *Stream) Confirm(got int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if got < 0 || got > s.last {
+		return fmt.Errorf("the other side has line %d of run %s, and %d were sent", got, s.run, s.last)
+	}
+	n := 0
+	for n < len(s.kept) && s.kept[n].M <= got {
+		n++
+	}
+	clear(s.kept[:n])
+	if s.kept = s.kept[n:]; len(s.kept) == 0 {
+		s.kept = nil
+	}
+	return nil
+}
+
+// Got returns the number of the last line of the other side.
+func (s *Stream) Got() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.got
+}
+
+// Known reports whether the other side has ever had a line.
+func (s *Stream) Known() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.got > 0 || s.last > int64(len(s.kept))
+}
+
+// Resume goes on through a link. The other side has the lines up to a number.
+func (s *Stream) Resume(conn *Conn, got int64) error {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	if err := s.Confirm(got); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	again := s.kept
+	if first := s.last - int64(len(again)); got < first {
+		s.mu.Unlock()
+		return fmt.Errorf("the other side has lost lines %d to %d of run %s", got+1, first, s.run)
+	}
+	again = append([]*hostlink.Line(nil), again...) // kept changes while they are sent
+	s.mu.Unlock()
+	s.conn = conn
+	for _, l := range again {
+		s.pass(l)
+	}
+	return nil
+}
+
+// Pause ends the use of a link, if it is still the one in use.
+func (s *Stream) Pause(conn *Conn) {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	if s.conn == conn {
+		s.conn = nil
+	}
+}
