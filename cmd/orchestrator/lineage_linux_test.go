@@ -77,3 +77,43 @@ exec cat
 	}
 	require.Equal(t, 5, audit)
 }
+
+// A process that an agent of one orchestrator has started is not the operator of another one, unless that
+// orchestrator descends from the same agent.
+func TestLineageOfOthers(t *testing.T) {
+	t.Parallel()
+	theirs := newStage(t, quick+`agent "idle" { command = ["cat"] }`).up()
+	s := newStage(t, quick+`
+agent "evil" {
+  command  = ["sh", "evil.sh"]
+  operator = true
+}
+`, "evil.sh", `
+orchestrator --state-dir "`+theirs.state()+`" task add stolen 2>&1
+echo "theirs $?"
+setsid sh -c 'orchestrator --state-dir "`+theirs.state()+`" task add stolen >away 2>&1; echo "setsid $?" >>away'
+cat away
+mkdir inner
+cp inner.hcl inner/orchestrator.hcl
+cd inner
+orchestrator up -d --yes 2>&1
+orchestrator --state-dir .orchestrator task add own 2>&1
+echo "own $?"
+orchestrator --state-dir .orchestrator down 2>&1
+exec cat
+`, "inner.hcl", `agent "idle" {
+  command = ["cat"]
+}
+`).up("--json")
+	waitForThat(t, "last answer", func() bool {
+		return strings.Contains(strings.Join(s.lines("evil", control.StreamOut), "\n"), "\nown ")
+	})
+	said := strings.Join(s.lines("evil", control.StreamOut), "\n")
+	require.Contains(t, said, "was started by an agent of another orchestrator, and this is the operators' socket")
+	require.Contains(t, said, "\ntheirs 4")
+	require.Contains(t, said, "\nsetsid 4")
+	require.Contains(t, said, "\nown 0")
+	require.NotContains(t, theirs.ask("task", "ls", "--json"), "stolen")
+	s.stop()
+	theirs.stop()
+}

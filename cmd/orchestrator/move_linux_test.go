@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -129,6 +130,19 @@ func (s *stage) move(to, node string) (answer struct {
 	return answer
 }
 
+// sizeOf returns the size of the files in a folder.
+func (s *stage) sizeOf(folder string) (size int64) {
+	_ = filepath.WalkDir(s.path(folder), func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			if info, err := entry.Info(); err == nil {
+				size += info.Size()
+			}
+		}
+		return nil // files come and go
+	})
+	return size
+}
+
 // moving starts a move in the background.
 func (s *stage) moving(to, node string) {
 	s.start(exec.Command(s.program, "store", "move", "--to", to, "--node", node, "--state-dir", s.state()))
@@ -160,12 +174,19 @@ func TestMoveToHubs(t *testing.T) {
 	h.up(1)
 	h.up(2)
 	one.moving("jetstream", name)
-	waitForThat(t, "a part of the record", func() bool {
-		return strings.Contains(h.hubs[1].cried.all()+h.hubs[2].cried.all(), "is being moved into the shared log by "+name)
-	})
+	waitForThat(t, "a part of the record", func() bool { return h.hubs[1].sizeOf("state/stream") > 1<<20 })
+	for _, i := range []int{1, 2} {
+		h.hubs[i].signal(syscall.SIGSTOP) // nothing is appended without them
+	}
 	one.signal(syscall.SIGKILL)
 	<-one.ended
 	require.Equal(t, -1, one.process.ProcessState.ExitCode(), "the move was not interrupted")
+	for _, i := range []int{1, 2} {
+		h.hubs[i].signal(syscall.SIGCONT)
+	}
+	waitForThat(t, "the hubs to see the part", func() bool {
+		return strings.Contains(h.hubs[1].cried.all()+h.hubs[2].cried.all(), "is being moved into the shared log by "+name)
+	})
 	_, stderr, code = one.call("up", "--node", name)
 	require.Equal(t, cli.ExitNo, code, stderr)
 	require.Contains(t, stderr, "Finish the move on "+name)

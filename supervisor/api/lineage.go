@@ -14,8 +14,9 @@ import (
 )
 
 // A process that descends from this one was started by an agent. At the operators' socket it would
-// be an operator, and at the socket of another run it would be that agent. So both refuse it. The
-// user has started all other processes.
+// be an operator, and at the socket of another run it would be that agent. So both refuse it, and
+// also what an agent of another orchestrator of this user has started. The user has started all
+// other processes.
 
 // An Origin describes where a process comes from.
 type Origin struct {
@@ -23,6 +24,7 @@ type Origin struct {
 	Program string
 	Below   bool   // it descends from this process
 	Run     string // from which run; "" if that is not known
+	Foreign bool   // an agent of another orchestrator has started it
 }
 
 // Trace returns the origin of a process of this user.
@@ -84,7 +86,7 @@ func (p *peer) mayBe(visit *runSocket) bool {
 	switch {
 	case p == nil:
 		return true
-	case p.err != nil:
+	case p.err != nil, p.Foreign:
 		return false
 	case !p.Below:
 		return !p.guest
@@ -112,18 +114,24 @@ func (api *API) descends(e *listenerInfo, r *http.Request) (identity.Caller, err
 		return e.caller, nil
 	case p.err != nil:
 		return identity.Caller{}, denied(fmt.Sprintf("it is not known from where process %d comes: %v", p.PID, p.err))
-	case !p.Below:
+	case !p.Below && !p.Foreign:
 		return identity.Caller{}, denied(fmt.Sprintf("process %d of another user does not belong to %s", p.PID, displayName(e.visit.caller)))
 	}
-	agent := api.Runs.agentOf(p.Run)
+	agent := ""
+	if p.Below {
+		agent = api.Runs.agentOf(p.Run)
+	}
 	if e.visit == nil && agent != "" && api.MayOperate != nil && api.MayOperate(agent) {
 		c := e.caller
 		c.Name = "agent:" + agent
 		return c, nil
 	}
 	who := "an agent"
-	if agent != "" {
+	switch {
+	case agent != "":
 		who = "agent " + agent
+	case p.Foreign:
+		who = "an agent of another orchestrator"
 	}
 	whom, place := "the operator", "the operators' socket"
 	if e.visit != nil {
@@ -133,8 +141,11 @@ func (api *API) descends(e *listenerInfo, r *http.Request) (identity.Caller, err
 	if api.Trespass != nil {
 		api.Trespass(agent, p.Run, fmt.Sprintf("tried to be %s: %s asked for %s %s at %s", whom, program, r.Method, wire.Visible(r.URL.Path), place))
 	}
+	hint := "An agent asks at $ORC_SOCKET, and speaks for itself there"
+	if p.Foreign {
+		hint = "Give it a token, and let it ask over HTTP: orchestrator help http"
+	}
 	return identity.Caller{Kind: identity.Agent, Name: agent, Run: p.Run}, &wire.Error{
-		Code: wire.CodeDenied, Message: program + " was started by " + who + ", and this is " + place,
-		Hint: "An agent asks at $ORC_SOCKET, and speaks for itself there",
+		Code: wire.CodeDenied, Message: program + " was started by " + who + ", and this is " + place, Hint: hint,
 	}
 }

@@ -37,6 +37,7 @@ func TestDescent(t *testing.T) {
 	below := func(run string) *peer {
 		return &peer{Origin: Origin{PID: 7, Program: "curl\x1b", Below: true, Run: run}}
 	}
+	foreign := &peer{Origin: Origin{PID: 7, Program: "curl", Foreign: true}}
 	for name, test := range map[string]struct {
 		at      *listenerInfo
 		peer    *peer
@@ -50,6 +51,8 @@ func TestDescent(t *testing.T) {
 		"an agent that operates":  {at: operators, peer: below("r3"), want: identity.Caller{Kind: identity.Operator, Name: "agent:boss"}},
 		"an agent":                {at: operators, peer: below("r1"), refusal: `curl\x1b (process 7) was started by agent mine, and this is the operators' socket`},
 		"an orphan of no run":     {at: operators, peer: below(""), refusal: `curl\x1b (process 7) was started by an agent, and this is the operators' socket`},
+		"a foreign agent":         {at: operators, peer: foreign, refusal: `curl (process 7) was started by an agent of another orchestrator, and this is the operators' socket`},
+		"a foreign one at a run":  {at: at(mine), peer: foreign, refusal: `curl (process 7) was started by an agent of another orchestrator, and this is the socket of agent mine`},
 		"another run":             {at: at(other), peer: below("r1"), refusal: `curl\x1b (process 7) was started by agent mine, and this is the socket of agent other`},
 		"an operator at a run":    {at: at(other), peer: below("r3"), refusal: `curl\x1b (process 7) was started by agent boss, and this is the socket of agent other`},
 		"an unknown origin":       {at: operators, peer: &peer{Origin: Origin{PID: 7}, err: errors.New("it has ended")}, refusal: "it is not known from where process 7 comes: it has ended"},

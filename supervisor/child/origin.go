@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 )
 
 // An Origin describes where a process comes from.
@@ -12,6 +13,7 @@ type Origin struct {
 	Program string // its name; "" if that is not known
 	Below   bool   // it descends from a child of the Host
 	Run     string // of that child; "" if it is not known
+	Foreign bool   // it descends from a child of another Host, which this process does not descend from
 }
 
 // climbs bounds how often Origin begins again when a process on its way ends.
@@ -23,7 +25,7 @@ const climbs = 20
 func (h *Host) Origin(pid int) (Origin, error) {
 	o := Origin{PID: pid}
 	for try := 0; ; try++ {
-		top, program, err := climb(pid)
+		top, above, program, err := climb(pid)
 		switch {
 		case errors.Is(err, errMoved) && try < climbs:
 			continue
@@ -32,7 +34,10 @@ func (h *Host) Origin(pid int) (Origin, error) {
 		}
 		if o.Program = program; top != 0 {
 			o.Run, o.Below = h.runOf(top)
+			return o, nil
 		}
+		_, own, _, _ := climb(os.Getpid())
+		o.Foreign = slices.ContainsFunc(above, func(pid int) bool { return hasWatchdog(pid) && !slices.Contains(own, pid) })
 		return o, nil
 	}
 }
@@ -41,30 +46,25 @@ func (h *Host) Origin(pid int) (Origin, error) {
 var errMoved = errors.New("its parents end")
 
 // climb goes from a process to its parents. It returns the child of this process at which it
-// arrives, or 0 if it does not. Each parent is checked again after its own parent was read: if it
-// is still the parent, its pid was not reused.
-func climb(pid int) (top int, program string, err error) {
+// arrives, or 0 and all parents if it does not. Each parent is checked again after its own parent was
+// read: if it is still the parent, its pid was not reused.
+func climb(pid int) (top int, above []int, program string, err error) {
 	self := os.Getpid()
 	parent, program, err := parentOf(pid)
-	if err != nil || pid == self {
-		return 0, program, err
-	}
-	for at := pid; parent != self; {
-		if parent <= 1 {
-			return 0, program, nil
+	at := pid
+	for err == nil && parent > 1 {
+		if parent == self {
+			return at, nil, program, nil
 		}
-		above, _, err := parentOf(parent)
+		above = append(above, parent)
+		var next int
+		next, _, err = parentOf(parent)
 		if again, _, _ := parentOf(at); again != parent {
-			return 0, program, errMoved
+			return 0, nil, program, errMoved
 		}
-		if err != nil {
-			return 0, program, err
-		}
-		if at, parent = parent, above; parent == self {
-			return at, program, nil
-		}
+		at, parent = parent, next
 	}
-	return pid, program, nil
+	return 0, above, program, err
 }
 
 // runOf returns the run of a child of this process, and reports whether it belongs to one. The run

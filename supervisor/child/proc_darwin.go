@@ -159,6 +159,9 @@ func parentOf(pid int) (parent int, program string, err error) {
 	return int(info.Eproc.Ppid), unix.ByteSliceToString(info.Proc.P_comm[:]), nil
 }
 
+// hasWatchdog reports false, because only Linux has a watchdog.
+func hasWatchdog(int) bool { return false }
+
 // runOfOrphan is not needed here, because this process gets no orphans.
 func (h *Host) runOfOrphan(int) (run string, foreign bool) { return "", true }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -340,4 +341,19 @@ func signalProcess(p Process, sig unix.Signal) error {
 func parentOf(pid int) (parent int, program string, err error) {
 	s, err := readStat(pid)
 	return s.parent, s.program, err
+}
+
+// hasWatchdog reports whether a process is a Host: it is the parent of a watchdog.
+func hasWatchdog(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, thread := range threads {
+		text, _ := os.ReadFile(thread) // else the thread has ended
+		for _, field := range strings.Fields(string(text)) {
+			child, _ := strconv.Atoi(field)
+			if s, err := readStat(child); err == nil && s.program == watchdogName {
+				return true
+			}
+		}
+	}
+	return false
 }

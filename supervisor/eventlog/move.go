@@ -125,7 +125,7 @@ func answered(ctx context.Context, ask func() error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return fmt.Errorf("%w: %w", err, ctx.Err())
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
