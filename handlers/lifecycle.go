@@ -47,6 +47,14 @@ func (l *lifecycleEvent) apply(s *State, r *wire.Record) {
 	case events.OrchestratorStopping:
 		s.stopping = true
 		return
+	case events.HostDrained:
+		if l.Figures.Host != "" { // an operator has decided
+			s.drained = slices.DeleteFunc(s.drained, func(host string) bool { return host == l.Figures.Host })
+		}
+		if l.Figures.Ordered {
+			s.drained = append(s.drained, l.Figures.Host)
+		}
+		return
 	}
 	if a := s.agents.byID[l.Agent]; a != nil && a.remote == nil { // otherwise it was of an agent before the server took its name
 		s.tasks.queue.removeIdle(a)
@@ -127,12 +135,18 @@ func (l *lifecycleEvent) change(a *agent) {
 	}
 }
 
-// Placed returns the run of an agent on another machine, and that machine, or "".
-func (s *State) Placed(name string) (run, host string) {
-	if a := s.agents.byID[name]; a != nil && a.host != "" && a.remote == nil && a.alive() && (a.state == up || a.state == leaving) {
-		return a.run, a.host
+// Elsewhere returns the events about other machines that still hold: which runs are placed there, in the order of
+// the agents, and which of them are drained.
+func (s *State) Elsewhere() (all []wire.Event) {
+	for _, a := range s.agents.order {
+		if a.host != "" && a.remote == nil && a.alive() && (a.state == up || a.state == leaving) {
+			all = append(all, wire.Event{Kind: events.AgentPlaced, Agent: a.ID, Run: a.run, Figures: wire.Figures{Host: a.host}})
+		}
 	}
-	return "", ""
+	for _, host := range s.drained {
+		all = append(all, wire.Event{Kind: events.HostDrained, Figures: wire.Figures{Host: host, Ordered: true}})
+	}
+	return all
 }
 
 // maxPast is the number of ended runs of an agent that are remembered. A session message for one

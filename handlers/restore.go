@@ -50,7 +50,7 @@ func Restore(rules Rules, text []byte, spread spread) (*State, bool) {
 	if err := object.DecodeOwn(text, &kept); err != nil || !kept.known() || s.readTasks(waiting, spread) != nil {
 		return nil, false
 	}
-	s.seq, s.stopping, s.questions.numbered = kept.Seq, kept.Stopping, kept.Numbered
+	s.seq, s.stopping, s.questions.numbered, s.drained = kept.Seq, kept.Stopping, kept.Numbered, kept.Drained
 	s.since, _ = object.ParseTime(kept.Since)
 	for i := range kept.Access {
 		s.access.Add(&access.Credential{Credential: kept.Access[i].Credential, Hash: kept.Access[i].Hash, Revoked: kept.Access[i].Revoked})

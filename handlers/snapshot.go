@@ -32,6 +32,7 @@ type snapshot struct {
 	Stopping bool             `json:"stopping,omitzero"`
 	Numbered int64            `json:"numbered,omitzero"`
 	Since    string           `json:"since,omitzero"`
+	Drained  []string         `json:"drained,omitzero"`
 	Finished []string         `json:"finished"` // kept whole, in the order in which they ended
 	Access   []snapshotAccess `json:"access"`
 	Links    []graph.View     `json:"links,omitzero"` // of version 13, with the indexes of tasks

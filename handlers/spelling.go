@@ -28,7 +28,7 @@ type Snapshot struct {
 // Snapshot begins a snapshot of the State as it is now. It ends one that was begun before.
 func (s *State) Snapshot() *Snapshot {
 	kept := snapshot{
-		Version: snapshotVersion, Seq: s.seq, Stopping: s.stopping, Numbered: s.questions.numbered, Since: stamped(s.since), Met: s.bus.Met(),
+		Version: snapshotVersion, Seq: s.seq, Stopping: s.stopping, Numbered: s.questions.numbered, Since: stamped(s.since), Drained: s.drained, Met: s.bus.Met(),
 		Finished: ids(s.tasks.finished), LastLink: s.tasks.graph.Last(), Count: len(s.tasks.list), Recalled: slices.Sorted(maps.Keys(s.tasks.archive.recalled)),
 	}
 	if s.tasks.archive.size() > 0 {

@@ -36,6 +36,7 @@ type State struct {
 
 	stopping bool      // no new work is given out
 	since    time.Time // start of this orchestrator, which missed everything before
+	drained  []string  // machines that an operator has drained
 
 	turn    turn // the current one, reused
 	outcome Outcome

@@ -52,8 +52,8 @@ func (a *agent) noteHost() {
 func (s *Supervisor) HostsChanged() { s.post(s.life.wakeWaiting) }
 
 // NoteHost records an event of a host.
-func (s *Supervisor) NoteHost(kind, host, text string) {
-	s.dispatcher.Note(&wire.Event{Kind: kind, Text: host + " " + text})
+func (s *Supervisor) NoteHost(kind, host, text string, f wire.Figures) {
+	s.dispatcher.Note(&wire.Event{Kind: kind, Text: host + " " + text, Figures: f})
 }
 
 // makeElsewhere starts the run on a host.
@@ -104,31 +104,31 @@ func away(l *lifecycle, a *agent, run, host string, yes bool) {
 	}
 }
 
-// A placed is the run of an agent on another machine, of an earlier hub.
-type placed struct{ agent, run, host string }
-
-// placements returns the runs that hosts may still have, of agents that are configured.
-func placements(l *lifecycle) (all []placed) {
+// placements returns the events of the runs that hosts may still have, of agents that are configured. It tells the
+// Hosts which hosts were drained.
+func placements(l *lifecycle) (placed []wire.Event) {
 	if l.options.Hosts == nil {
 		return nil
 	}
-	l.dispatcher.Look(func(state *handlers.State) {
-		for _, a := range l.order {
-			if run, host := state.Placed(a.Name); run != "" {
-				all = append(all, placed{agent: a.Name, run: run, host: host})
-			}
+	var all []wire.Event
+	l.dispatcher.Look(func(state *handlers.State) { all = state.Elsewhere() })
+	for _, e := range all {
+		if e.Kind == events.HostDrained {
+			l.options.Hosts.Drained(e.Figures.Host)
+		} else if l.agents[e.Agent] != nil {
+			placed = append(placed, e)
 		}
-	})
-	return all
+	}
+	return placed
 }
 
 // expect goes on with a run that its host may still have. Until the host says so, it is like one whose host
 // cannot be reached.
-func expect(l *lifecycle, p placed) {
-	a := l.agents[p.agent]
-	sr := &startRequest{spec: a.Agent, run: p.run, host: p.host, goesOn: true, session: l.sessions.environment(a.Name), told: make(chan struct{})}
+func expect(l *lifecycle, p wire.Event) {
+	a, host := l.agents[p.Agent], p.Figures.Host
+	sr := &startRequest{spec: a.Agent, run: p.Run, host: host, goesOn: true, session: l.sessions.environment(a.Name), told: make(chan struct{})}
 	defer close(sr.told)
-	a.run, a.wanted, a.freely, a.starts = p.run, true, true, 1
+	a.run, a.wanted, a.freely, a.starts = p.Run, true, true, 1
 	l.takeActor(a)
 	c, err := sr.makeElsewhere(context.Background(), l, a)
 	if err != nil {
@@ -139,7 +139,7 @@ func expect(l *lifecycle, p placed) {
 	if sr.channel != nil {
 		sr.channel.Open(a.mail)
 	}
-	a.far = "is on " + p.host + ", which has not joined this hub yet"
+	a.far = "is on " + host + ", which has not joined this hub yet"
 	a.set(control.StateStalled, a.far)
 }
 

@@ -195,7 +195,7 @@ func (s *Supervisor) begin(ctx context.Context) {
 	}
 	placements := placements(s.life)
 	for _, p := range placements {
-		e.Figures.Kept = append(e.Figures.Kept, p.agent)
+		e.Figures.Kept = append(e.Figures.Kept, p.Agent)
 	}
 	s.life.event(nil, e)
 	s.life.enlist() // after the event, which ends earlier runs: they get no tasks

@@ -302,6 +302,8 @@ agent "far" {
 		question = strings.TrimSpace(f.ask("inbox", "-q"))
 		return question != ""
 	})
+	spare := f.host("spare", "--label", "spare=yes")
+	f.ask("drain", "spare")
 	f.settle("attic")
 	far, asker, pids := f.agent("far").Run, f.agent("asker").Run, attic.processes()
 	f.signal(syscall.SIGKILL)
@@ -312,6 +314,11 @@ agent "far" {
 	require.Equal(t, far, f.agent("far").Run)
 	require.Equal(t, asker, f.agent("asker").Run)
 	require.Equal(t, pids, attic.processes())
+	waitForThat(t, "the drained host", func() bool { return f.hosts()["spare"].State == "draining" })
+	f.ask("drain", "spare", "--undo")
+	require.Equal(t, "joined", f.hosts()["spare"].State)
+	spare.signal(syscall.SIGHUP)
+	require.Equal(t, cli.ExitOK, spare.await(), spare.cried.all())
 	f.ask("inbox", "answer", question, "this one")
 	waitForThat(t, "the answer", func() bool { return strings.Join(f.lines("asker", control.StreamOut), " ") == "the answer is this one" })
 	waitForThat(t, "its end", func() bool { return f.agent("asker").State == control.StateExited })
@@ -322,6 +329,39 @@ agent "far" {
 	require.Empty(t, attic.processes())
 	attic.signal(syscall.SIGINT)
 	require.Equal(t, cli.ExitOK, attic.await(), attic.cried.all())
+}
+
+// The agents of a host that hangs are killed when its grace is over, and start elsewhere only then.
+func TestHostHangs(t *testing.T) {
+	t.Parallel()
+	f := newFarm(t, `
+host "any" {
+  names = ["*"]
+  grace = "6s"
+}
+agent "mover" {
+  command = ["`+fixture(t, "worker")+`"]
+  placement {
+    on_host_lost = "move"
+  }
+}
+`)
+	one := f.host("h1")
+	f.waitForAgent("mover", "h1")
+	first := f.agent("mover").PID
+	two := f.host("h2")
+	one.signal(syscall.SIGSTOP)
+	waitForThat(t, "its end", func() bool { return !alive(first) })
+	require.Empty(t, f.hosts()["h2"].Agents, "it has not started elsewhere before")
+	f.waitForAgent("mover", "h2")
+	one.signal(syscall.SIGCONT)
+	waitForThat(t, "both hosts", func() bool { return f.hosts()["h1"].State == "joined" })
+	f.waitForAgent("mover", "h2")
+	f.stop()
+	for _, host := range []*stage{one, two} {
+		host.signal(syscall.SIGINT)
+		require.Equal(t, cli.ExitOK, host.await())
+	}
 }
 
 // A host joins with its token only, and as the host blocks allow.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -190,6 +191,10 @@ func (h *Host) Close() []Process {
 	h.watchdog.dismiss()
 	return met
 }
+
+// EndAt lets the watchdog end all children at a time, also if this process hangs. A later call replaces
+// the time. The watchdog may be half a second late.
+func (h *Host) EndAt(limit time.Time) { h.watchdog.endAt(limit) }
 
 // hasChildren reports whether a child is not reaped yet.
 func (h *Host) hasChildren() bool {

@@ -90,7 +90,7 @@ func play(part string) {
 		select {}
 	case "watched-orchestrator": // has a watchdog and a child; arg is how its tree is found, and its home
 		kind, home, _ := strings.Cut(arg, " ")
-		h, err := NewHost(Options{Home: home, Watchdog: true, NoCgroup: kind == "marks"})
+		h, err := NewHost(Options{Home: home, Watchdog: true, NoCgroup: strings.HasPrefix(kind, "marks")})
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -116,6 +116,10 @@ func play(part string) {
 		<-ready
 		if h.leafs == nil {
 			h.trace()
+		}
+		if strings.HasSuffix(kind, "-limited") {
+			h.EndAt(time.Now().Add(24 * time.Hour))
+			h.EndAt(time.Now().Add(time.Second))
 		}
 		fmt.Println("looked")
 		select {}

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -34,6 +35,7 @@ type watchdog struct {
 	runs    map[string]bool
 	seen    map[identity]bool
 	started time.Time
+	limit   time.Time // see Host.EndAt
 }
 
 // startWatchdog starts the watchdog of a home.
@@ -84,6 +86,9 @@ func (w *watchdog) everything() []byte {
 	text := fmt.Appendf(nil, "home %s\n", w.home)
 	if w.leaves != nil {
 		text = fmt.Appendf(text, "leaves %s %s\n", w.leaves.prefix, w.leaves.dir)
+	}
+	if !w.limit.IsZero() {
+		text = fmt.Appendf(text, "end %d\n", w.limit.UnixMilli())
 	}
 	for run := range w.runs {
 		text = fmt.Appendf(text, "run %s\n", run)
@@ -141,6 +146,17 @@ func (w *watchdog) ended(run string) {
 	defer w.mu.Unlock()
 	delete(w.runs, run)
 	w.say("ended %s", run)
+}
+
+// endAt reports when the children are to be ended.
+func (w *watchdog) endAt(limit time.Time) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.limit = limit
+	w.say("end %d", limit.UnixMilli())
 }
 
 // sees reports the living processes of runs.
@@ -253,20 +269,41 @@ type watched struct {
 	leaves *delegation // nil without a delegated cgroup
 	runs   map[string]bool
 	seen   map[identity]bool
+	limit  time.Time // when the children are to be ended, if it is not zero
 }
 
 // keepWatch reads lines from the orchestrator until the pipe ends. If the last line was not a
-// goodbye, it ends what is left of the runs.
+// goodbye, it ends what is left of the runs. It does the same when the time of Host.EndAt has come.
 func keepWatch(told io.Reader) {
 	signal.Ignore(unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE, unix.SIGTSTP)
 	_ = os.WriteFile("/proc/self/comm", []byte(watchdogName), 0)
 	w := watched{runs: make(map[string]bool), seen: make(map[identity]bool)}
-	for lines := bufio.NewScanner(told); lines.Scan(); {
-		if w.hear(lines.Text()) {
-			return
+	lines := make(chan string)
+	go func() {
+		for text := bufio.NewScanner(told); text.Scan(); {
+			lines <- text.Text()
+		}
+		close(lines)
+	}()
+	clock := time.NewTicker(500 * time.Millisecond)
+	for {
+		select {
+		case line, ok := <-lines:
+			if !ok {
+				w.note(w.sweep()) // at once: the next start may come soon
+				w.clearLeaves()
+				return
+			}
+			if w.hear(line) {
+				return
+			}
+		case <-clock.C: // the time in which the machine was suspended counts
+			if !w.limit.IsZero() && time.Now().Round(0).After(w.limit) {
+				w.limit = time.Time{}
+				w.sweep()
+			}
 		}
 	}
-	w.sweep()
 }
 
 // hear handles a line. It reports whether the line was the goodbye.
@@ -282,6 +319,10 @@ func (w *watched) hear(line string) (bye bool) {
 		w.runs[rest] = true
 	case "ended":
 		delete(w.runs, rest)
+	case "end":
+		if ms, err := strconv.ParseInt(rest, 10, 64); err == nil {
+			w.limit = time.UnixMilli(ms)
+		}
 	case "seen", "gone":
 		var p identity
 		if _, err := fmt.Sscan(rest, &p.pid, &p.born); err == nil {
@@ -294,8 +335,9 @@ func (w *watched) hear(line string) (bye bool) {
 }
 
 // sweep ends what is left of the runs: processes in their leaves, processes with their marks,
-// and known descendants. It ends no others, because a new orchestrator may have the same home.
-func (w *watched) sweep() {
+// and known descendants. It ends no others, because a new orchestrator may have the same home. It
+// returns what it has ended.
+func (w *watched) sweep() map[identity]Process {
 	e := earlier{home: w.home, spare: ancestors(), met: make(map[identity]Process), mine: func(run string) bool { return w.runs[run] }}
 	for p := range w.seen {
 		s, living, err := readLiving(p.pid)
@@ -303,15 +345,25 @@ func (w *watched) sweep() {
 			e.known = append(e.known, s.process(p.pid))
 		}
 	}
-	var leaves []*leaf
-	if w.leaves != nil {
-		for run := range w.runs {
-			leaves = append(leaves, &leaf{dir: filepath.Join(w.leaves.dir, w.leaves.prefix+run), fd: -1})
-		}
-	}
-	_, _ = e.killLeaves(leaves)
+	_, _ = e.killLeaves(w.leavesOfRuns())
 	e.clearMarked()
-	w.note(e.met) // at once: the next start may come soon
+	return e.met
+}
+
+// leavesOfRuns returns the cgroups of the runs.
+func (w *watched) leavesOfRuns() (leaves []*leaf) {
+	if w.leaves == nil {
+		return nil
+	}
+	for run := range w.runs {
+		leaves = append(leaves, &leaf{dir: filepath.Join(w.leaves.dir, w.leaves.prefix+run), fd: -1})
+	}
+	return leaves
+}
+
+// clearLeaves removes the cgroups of the runs when they are empty.
+func (w *watched) clearLeaves() {
+	leaves := w.leavesOfRuns()
 	for end := time.Now().Add(unkillable); len(leaves) > 0 && time.Now().Before(end); {
 		leaves = slices.DeleteFunc(leaves, func(l *leaf) bool { return l.rmdir() != unix.EBUSY })
 		time.Sleep(20 * time.Millisecond)

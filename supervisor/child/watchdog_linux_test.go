@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -103,6 +104,25 @@ func TestNothingOutlivesAKilledHost(t *testing.T) {
 				require.Contains(t, string(text), fmt.Sprintf("%d sleep", p.pids[len(p.pids)-1]))
 			})
 		}
+	}
+}
+
+// TestNothingOutlivesTheLimit checks that a watchdog ends all children of a host that hangs when the time has
+// come that the host has set.
+func TestNothingOutlivesTheLimit(t *testing.T) {
+	for _, options := range []string{"cgroup-limited", "marks-limited"} {
+		t.Run(options, func(t *testing.T) {
+			p := hunted(t, options, nil)
+			require.NoError(t, p.Process.Signal(syscall.SIGSTOP))
+			waitForThat(t, func() bool {
+				return !slices.ContainsFunc(p.pids[1:], func(pid int) bool {
+					_, living, _ := readLiving(pid)
+					return living
+				})
+			})
+			require.True(t, alive(p.dog()), "the host may go on")
+			require.NoFileExists(t, filepath.Join(p.home, sweptName), "the host reports the ends itself")
+		})
 	}
 }
 

@@ -42,11 +42,12 @@ type Placement struct {
 // Options of Hosts.
 type Options struct {
 	Hub       string
+	Team      string // the name of the shared log; "" if there is none
 	Epoch     int64
-	Settled   time.Time         // before, agents that an earlier hub has placed may still run
-	Confirmed func() bool       // whether this hub is known to be the one at work; nil: it is
-	Changed   func()            // called when a host has come or may take agents again; it must not block
-	Drain     func(host string) // called when a host asks to be drained; it must not block
+	Settled   time.Time                          // before, agents that an earlier hub has placed may still run
+	Confirmed func() bool                        // whether this hub is known to be the one at work; nil: it is
+	Changed   func()                             // called when a host has come or may take agents again; it must not block
+	Drain     func(host string, agents []string) // called when a host asks to be drained; it must not block
 
 	// Committed returns the number of the last record, calls note, and waits until all that was decided about
 	// by then is recorded and told.
@@ -82,9 +83,9 @@ type host struct {
 	heard    time.Time // when its last beat came
 	instance string    // of its program's state directory
 	grace    time.Duration
-	link     *session // nil if it has none
-	draining bool
-	leaving  bool              // it is being drained because it has asked for that
+	link     *session          // nil if it has none
+	drained  bool              // by an operator
+	leaving  bool              // it has asked to be drained
 	runs     map[string]*run   // that may have processes there
 	chosen   map[string]string // the blocks of agents that Find has placed here and Start has not seen yet
 }
@@ -221,7 +222,7 @@ func (h *Hosts) unfit(it *host, agent string, p Placement) string {
 		return "is not " + p.Only + ", which has it"
 	case it.link == nil:
 		return "is not connected"
-	case it.draining:
+	case it.draining():
 		return "is being drained"
 	case it.capacity > 0 && it.load() >= it.capacity:
 		return "is full"
@@ -252,6 +253,8 @@ func (it *host) ofBlock(block string) (n int) {
 	return n
 }
 
+func (it *host) draining() bool { return it.drained || it.leaving }
+
 // Drain lets a host get no more agents, or get some again. It returns the agents that run there.
 func (h *Hosts) Drain(name string, undo bool) ([]string, error) {
 	h.mu.Lock()
@@ -262,11 +265,26 @@ func (h *Hosts) Drain(name string, undo bool) ([]string, error) {
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("no host %.80q has joined", name), Hint: "See which there are: orchestrator hosts",
 		}
 	}
-	it.draining = !undo
+	it.drained = !undo
 	if undo {
 		h.options.Changed()
 	}
 	return it.agents(), nil
+}
+
+// Drained says that a host was drained in an earlier life of the team.
+func (h *Hosts) Drained(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.host(name).drained = true
+}
+
+// leave lets a host that wants to leave get no more agents. It returns the agents that run there, and whether the
+// host had not asked before.
+func (it *host) leave() (agents []string, first bool) {
+	first = !it.leaving
+	it.leaving = true
+	return it.agents(), first
 }
 
 func (it *host) agents() []string {
@@ -294,10 +312,13 @@ func (h *Hosts) View() []control.HostView {
 		}
 		v := control.HostView{
 			Name: name, Address: it.address, Version: it.program, Labels: labels, Capacity: it.capacity, Agents: it.agents(),
-			State: "gone", Since: object.Timestamp(it.since), HeardAt: object.Timestamp(it.heard),
+			State: "gone",
+		}
+		if !it.since.IsZero() {
+			v.Since, v.HeardAt = object.Timestamp(it.since), object.Timestamp(it.heard)
 		}
 		switch {
-		case it.link != nil && it.draining:
+		case it.link != nil && it.draining():
 			v.State = "draining"
 		case it.link != nil:
 			v.State = "joined"
@@ -338,7 +359,7 @@ func (h *Hosts) hello(name string, s *session, l *hostlink.Line) (*host, *wire.E
 			Hint: "Give each host a name and a token of its own, or wait until the hub has noticed that the other one is gone",
 		}
 	}
-	it.draining, it.leaving = it.draining && !it.leaving, false
+	it.leaving = false
 	now := time.Now()
 	it.link, it.since, it.heard, it.grace = s, now, now, cmp.Or(rule.Grace, hostlink.Grace)
 	it.address, it.program, it.labels, it.capacity = s.address, l.Program, l.Labels, l.Capacity

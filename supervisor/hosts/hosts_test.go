@@ -52,7 +52,7 @@ func newHosts(confirmed func() bool) (*Hosts, *atomic.Int64) {
 			note()
 			return 5
 		},
-		Hub: "h1", Epoch: 7, Confirmed: confirmed, Changed: func() { changed.Add(1) }, Drain: func(string) {}, Note: func(string, string, string) {},
+		Hub: "h1", Team: "team", Epoch: 7, Confirmed: confirmed, Changed: func() { changed.Add(1) }, Drain: func(string, []string) {}, Note: func(string, string, string) {},
 		Log: hclog.NewNullLogger(),
 	})
 	h.Open()
@@ -605,7 +605,7 @@ func TestBeats(t *testing.T) {
 // A host of another version, or one that has spoken to a later hub, is refused.
 func TestRefused(t *testing.T) {
 	h, _ := newHosts(nil)
-	f := joins(t, h, "attic", hostlink.Line{Epoch: 8})
+	f := joins(t, h, "attic", hostlink.Line{Epochs: map[string]int64{"team": 8, "other": 1}})
 	require.Contains(t, f.read(hostlink.Refused).Error.Message, "a later hub")
 	here, there := net.Pipe()
 	served := make(chan error, 1)

@@ -83,7 +83,7 @@ func (h *Hosts) Start(ctx context.Context, o Order, spec child.Spec) (*Process, 
 	if it != nil {
 		delete(it.chosen, o.Agent)
 	}
-	if it == nil || it.link == nil || it.draining {
+	if it == nil || it.link == nil || it.draining() {
 		h.mu.Unlock()
 		return nil, &child.StartError{Reason: o.Host + " is not connected any more, or is being drained", Temporary: true, Err: fs.ErrClosed}
 	}

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"strings"
 	"time"
 
 	"orchestrator/supervisor/hosts/link"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/hostlink"
+	"orchestrator/wire/mail"
 )
 
 // A session is the link to a host, from its hello to its end.
@@ -146,7 +146,7 @@ func (h *Hosts) endLink(name, instance string) {
 func (h *Hosts) welcome(s *session, hello *hostlink.Line) (resumed []*run, err error) {
 	unfit := h.unfitRuns(s, hello)
 	w := &hostlink.Line{
-		Type: hostlink.Welcome, Version: hostlink.Version, Instance: h.instance, Epoch: h.options.Epoch, Hub: h.options.Hub, Grace: s.host.grace,
+		Type: hostlink.Welcome, Version: hostlink.Version, Instance: h.instance, Team: h.options.Team, Epoch: h.options.Epoch, Hub: h.options.Hub, Grace: s.host.grace,
 		Runs: map[string]hostlink.Going{},
 	}
 	h.mu.Lock()
@@ -204,17 +204,12 @@ func (h *Hosts) unfitRuns(s *session, hello *hostlink.Line) map[*run]string {
 	return unfit
 }
 
-// isName reports whether a host may have a name.
-func isName(name string) bool {
-	return name != "" && len(name) <= 64 && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789._-") == ""
-}
-
 // examine returns why a first line begins no link.
 func (h *Hosts) examine(name string, l *hostlink.Line) *wire.Error {
 	switch {
-	case !isName(name):
+	case !mail.IsName(name):
 		return &wire.Error{
-			Code: wire.CodeInvalid, Message: fmt.Sprintf("%.80q is no name of a host: it has letters, digits and . _ -", name),
+			Code: wire.CodeInvalid, Message: fmt.Sprintf("%.80q is no name of a host: it has letters, digits and . _ -, and begins with a letter or a digit", name),
 			Hint: "Issue a token for another name: orchestrator token issue --actor HO:NAME",
 		}
 	case l.Type != hostlink.Hello:
@@ -224,9 +219,11 @@ func (h *Hosts) examine(name string, l *hostlink.Line) *wire.Error {
 			Code: wire.CodeConflict, Message: fmt.Sprintf("the host speaks version %d of the link, and this hub version %d", l.Version, hostlink.Version),
 			Hint: "Run the same version of orchestrator on both",
 		}
-	case l.Epoch > h.options.Epoch:
+	case l.Epochs[h.options.Team] > h.options.Epoch:
 		return &wire.Error{
-			Code: wire.CodeConflict, Message: "the host has spoken to a later hub: another one is at work", Details: map[string]any{"epoch": l.Epoch},
+			Code: wire.CodeConflict, Message: "the host has spoken to a later hub: another one is at work",
+			Hint:    "If the log is a new one of the same name, remove the file host/epochs in the state directory of the host",
+			Details: map[string]any{"epoch": l.Epochs[h.options.Team]},
 		}
 	}
 	return nil
@@ -288,11 +285,10 @@ func (s *session) listen() error {
 			continue
 		case hostlink.Drain:
 			s.hosts.mu.Lock()
-			again := s.host.leaving
-			s.host.leaving = true
+			agents, first := s.host.leave()
 			s.hosts.mu.Unlock()
-			if !again {
-				s.hosts.options.Drain(s.host.name)
+			if first {
+				s.hosts.options.Drain(s.host.name, agents)
 			}
 			continue
 		}

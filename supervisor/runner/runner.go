@@ -38,14 +38,16 @@ type Options struct {
 	Instance string // of the state directory
 	Labels   map[string]string
 	Capacity int
-	Epoch    int64             // the highest one that this host has seen
-	Seen     func(int64) error // stores it
+	Epochs   map[string]int64             // the highest one that this host has seen of each team
+	Seen     func(map[string]int64) error // stores them
+	EndAt    func(time.Time)              // kills all runs at that time, also if this program hangs; it replaces the time before
 
 	// Launch starts the run that a line orders. The spec has its id and its callbacks.
 	Launch func(ctx context.Context, order *hostlink.Line, spec child.Spec) (Process, error)
 	// Renew tells what another hub has ordered for a run that is there.
-	Renew func(order *hostlink.Line)
-	Log   hclog.Logger
+	Renew  func(order *hostlink.Line)
+	Forget string // what a person does to forget an epoch, behind an error
+	Log    hclog.Logger
 }
 
 // A RefusedError reports that the hub refuses the host.
@@ -146,7 +148,7 @@ func (h *Host) Serve(ctx context.Context, conn *link.Conn, drain <-chan struct{}
 func (h *Host) greet(conn *link.Conn) (*hostlink.Line, error) {
 	hello := &hostlink.Line{
 		Type: hostlink.Hello, Version: hostlink.Version, Program: h.Program, Instance: h.Instance, Hub: h.hub, Labels: h.Labels, Capacity: h.Capacity,
-		Epoch: h.Epoch, Runs: make(map[string]hostlink.Going),
+		Epochs: h.Epochs, Runs: make(map[string]hostlink.Going),
 	}
 	h.mu.Lock()
 	for id, r := range h.runs {
@@ -165,17 +167,31 @@ func (h *Host) greet(conn *link.Conn) (*hostlink.Line, error) {
 		return nil, &RefusedError{Why: l.Error}
 	case l.Type != hostlink.Welcome:
 		return nil, fmt.Errorf("the hub has answered with %.20q", l.Type)
-	case l.Epoch < h.Epoch:
-		return nil, fmt.Errorf("the hub %s is of epoch %d, and this host has spoken to one of epoch %d", l.Hub, l.Epoch, h.Epoch)
+	case l.Epoch < h.Epochs[l.Team]:
+		return nil, fmt.Errorf("the hub %s is of epoch %d, and this host has spoken to one of epoch %d%s", l.Hub, l.Epoch, h.Epochs[l.Team], h.Forget)
 	}
 	h.mu.Lock()
-	h.conn, h.confirmed, h.sent = conn, asked, make(map[int64]time.Time)
-	if h.Epoch = l.Epoch; l.Grace > 0 {
+	h.conn, h.sent = conn, make(map[int64]time.Time)
+	if l.Grace > 0 {
 		h.grace = l.Grace
 	}
+	h.confirmedAt(asked)
 	h.mu.Unlock()
-	return l, h.Seen(l.Epoch)
+	if l.Team == "" || l.Epoch == h.Epochs[l.Team] {
+		return l, nil
+	}
+	h.Epochs[l.Team] = l.Epoch
+	return l, h.Seen(h.Epochs)
 }
+
+// confirmedAt notes when the last beat that a hub has confirmed was sent. h.mu must be held.
+func (h *Host) confirmedAt(sent time.Time) {
+	h.confirmed = sent
+	h.EndAt(sent.Add(h.grace + hungAfter))
+}
+
+// hungAfter is how long this program may take to kill the runs itself.
+const hungAfter = time.Second
 
 // resume kills the runs that the hub does not know, and goes on with the others. Lines are read meanwhile,
 // because the hub does the same.
@@ -263,7 +279,7 @@ func (h *Host) confirm(l *hostlink.Line) error {
 	if !ok {
 		return nil
 	}
-	h.confirmed = at
+	h.confirmedAt(at)
 	for n := range h.sent {
 		if n <= l.Number {
 			delete(h.sent, n)

@@ -78,7 +78,7 @@ type served struct {
 func serve(t *testing.T) *served {
 	s := &served{t: t, processes: make(chan *fakeProcess, 10), drain: make(chan struct{}), over: make(chan error, 1), beats: true, m: map[string]int64{}, renewed: make(chan *hostlink.Line, 10)}
 	s.host = New(t.Context(), Options{
-		Epoch: 3, Seen: func(int64) error { return nil }, Log: hclog.NewNullLogger(),
+		Epochs: map[string]int64{"team": 3}, Seen: func(map[string]int64) error { return nil }, EndAt: func(time.Time) {}, Log: hclog.NewNullLogger(),
 		Renew: func(order *hostlink.Line) { s.renewed <- order },
 		Launch: func(_ context.Context, order *hostlink.Line, spec child.Spec) (Process, error) {
 			if order.Agent == "missing" {
@@ -103,7 +103,7 @@ func (s *served) join(runs map[string]hostlink.Going) map[string]hostlink.Going 
 	l, err := s.Read()
 	require.NoError(s.t, err)
 	require.Equal(s.t, hostlink.Hello, l.Type)
-	require.NoError(s.t, s.Send(&hostlink.Line{Type: hostlink.Welcome, Epoch: 3, Instance: s.hub, Runs: runs}))
+	require.NoError(s.t, s.Send(&hostlink.Line{Type: hostlink.Welcome, Team: "team", Epoch: 3, Instance: s.hub, Runs: runs}))
 	return l.Runs
 }
 
@@ -333,9 +333,9 @@ func TestEarlierHub(t *testing.T) {
 	hub := link.New(there, bufio.NewReader(there))
 	go func() {
 		_, _ = hub.Read()
-		_ = hub.Send(&hostlink.Line{Type: hostlink.Welcome, Epoch: 2, Hub: "h0"})
+		_ = hub.Send(&hostlink.Line{Type: hostlink.Welcome, Team: "team", Epoch: 2, Hub: "h0"})
 	}()
-	h := New(t.Context(), Options{Epoch: 3, Log: hclog.NewNullLogger()})
+	h := New(t.Context(), Options{Epochs: map[string]int64{"team": 3, "other": 1}, Log: hclog.NewNullLogger()})
 	defer h.Close()
 	err := h.Serve(t.Context(), link.New(here, bufio.NewReader(here)), nil, func(*hostlink.Line) {})
 	require.ErrorContains(t, err, "of epoch 2")

@@ -32,7 +32,7 @@ const (
 )
 
 // Version changes with incompatible changes of the lines.
-const Version = 2
+const Version = 3
 
 // Times of a link.
 const (
@@ -96,7 +96,9 @@ type Line struct {
 	Program  string            `json:"program,omitzero"` // the version of the program
 	Labels   map[string]string `json:"labels,omitzero"`
 	Capacity int               `json:"capacity,omitzero"` // how many agents it runs at most; 0: any number
-	Epoch    int64             `json:"epoch,omitzero"`    // of the hub, or the highest one that the host has seen
+	Team     string            `json:"team,omitzero"`     // the name of the shared log; "" if there is none
+	Epoch    int64             `json:"epoch,omitzero"`    // of the hub
+	Epochs   map[string]int64  `json:"epochs,omitzero"`   // the highest one that the host has seen of each team
 	Hub      string            `json:"hub,omitzero"`
 	Instance string            `json:"instance,omitzero"` // of the host: that of its state directory; of the hub: that of its process
 	Grace    time.Duration     `json:"grace,omitzero"`

@@ -91,6 +91,9 @@ func (f *tokenFlags) request(a *cli.App, verb *cobra.Command) (*wire.IssueToken,
 	case given("sub") && given("overlap"):
 		return nil, cli.UsageError("--overlap is of an actor: the tokens of a person hold beside each other", "Leave it out")
 	}
+	if host, ok := strings.CutPrefix(f.actor, "HO:"); ok && !mail.IsName(host) {
+		return nil, cli.UsageError(fmt.Sprintf("%q is no name of a host: it has letters, digits and . _ -, and begins with a letter or a digit", host), "Choose another one, such as: --actor HO:gpu-1")
+	}
 	if f.actor == "" {
 		return &wire.IssueToken{Subject: f.subject, Role: f.role.Value, TTL: f.ttl.Milliseconds()}, nil
 	}

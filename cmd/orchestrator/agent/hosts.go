@@ -76,7 +76,7 @@ func listHosts(ctx context.Context, a *cli.App, d *client.Client, hubs bool) err
 		}
 		rows = append(rows, []term.Cell{
 			term.Text(term.OneLine(h.Name)), term.Text(h.State), term.Figure(agents), term.Text(cmp.Or(term.OneLine(strings.Join(labels, " ")), "-")),
-			term.Text(term.Clock(h.HeardAt, time.Now(), time.TimeOnly)), term.Text(cmp.Or(term.OneLine(strings.Join(h.Agents, " ")), "-")),
+			term.Text(cmp.Or(term.Clock(h.HeardAt, time.Now(), time.TimeOnly), "-")), term.Text(cmp.Or(term.OneLine(strings.Join(h.Agents, " ")), "-")),
 		})
 	}
 	return a.Print("%s", term.Table(rows))

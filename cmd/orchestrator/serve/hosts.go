@@ -17,15 +17,18 @@ import (
 // openHosts prepares for hosts to join.
 func (t *Instance) openHosts(ctx context.Context, c *config.Config) *hosts.Hosts {
 	o := hosts.Options{
-		Hub:       c.Orchestrator.Name,
-		Changed:   func() { t.Super.HostsChanged() },
-		Drain:     func(host string) { _, _ = t.drainHost(context.Background(), control.DrainRequest{Host: host}) },
+		Hub:     c.Orchestrator.Name,
+		Changed: func() { t.Super.HostsChanged() },
+		Drain: func(host string, agents []string) {
+			t.Super.NoteHost(events.HostDrained, host, "wants to leave", wire.Figures{})
+			t.move(host, agents)
+		},
 		Committed: func(note func()) int64 { return t.Super.Committed(note) },
-		Note:      func(kind, host, text string) { t.Super.NoteHost(kind, host, text) },
+		Note:      func(kind, host, text string) { t.Super.NoteHost(kind, host, text, wire.Figures{}) },
 		Log:       t.log,
 	}
 	if t.shared != nil {
-		o.Hub, o.Epoch = c.Store.Node, t.shared.epoch
+		o.Hub, o.Team, o.Epoch = c.Store.Node, c.Store.Log, t.shared.epoch
 		o.Confirmed = func() bool { return t.shared.writable() == nil }
 	}
 	if !t.endedInOrder(ctx) {
@@ -104,18 +107,23 @@ func (t *Instance) drainHost(_ context.Context, r control.DrainRequest) (control
 	if err != nil {
 		return control.DrainReply{}, err
 	}
-	reply := control.DrainReply{FormatVersion: wire.FormatVersion, Host: r.Host, Agents: agents}
 	if r.Undo {
-		t.Super.NoteHost(events.HostDrained, r.Host, "takes agents again")
-		return reply, nil
+		t.Super.NoteHost(events.HostDrained, r.Host, "takes agents again", wire.Figures{Host: r.Host})
+	} else {
+		t.Super.NoteHost(events.HostDrained, r.Host, "is being drained", wire.Figures{Host: r.Host, Ordered: true})
+		t.move(r.Host, agents)
 	}
-	t.Super.NoteHost(events.HostDrained, r.Host, "is being drained")
-	if len(agents) > 0 {
-		go func() { // it ends when they run again, or with the team
-			if _, err := t.Super.RestartAgents(context.Background(), control.AgentsRequest{Agents: agents}); err != nil {
-				t.log.Warn("a host cannot be drained", "host", r.Host, "error", err)
-			}
-		}()
+	return control.DrainReply{FormatVersion: wire.FormatVersion, Host: r.Host, Agents: agents}, nil
+}
+
+// move begins to stop agents that run on a host, and to start them elsewhere.
+func (t *Instance) move(host string, agents []string) {
+	if len(agents) == 0 {
+		return
 	}
-	return reply, nil
+	go func() { // it ends when they run again, or with the team
+		if _, err := t.Super.RestartAgents(context.Background(), control.AgentsRequest{Agents: agents}); err != nil {
+			t.log.Warn("a host cannot be drained", "host", host, "error", err)
+		}
+	}()
 }

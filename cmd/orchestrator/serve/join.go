@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -12,7 +14,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -81,6 +82,8 @@ type hostProgram struct {
 	labels map[string]string
 	flags  joinFlags
 	specs  map[string]*supervisor.Agent
+
+	authorities *x509.CertPool // of the certificates of hubs; nil: those of the system
 
 	host   *runner.Host
 	hub    atomic.Pointer[string] // the URL of the hub that it has joined last
@@ -189,6 +192,9 @@ func (h *hostProgram) configure() (stateDir string, err error) {
 		return "", err
 	}
 	h.config, h.Base = c, AgentBase(a.Environ)
+	if h.authorities, err = hubAuthorities(c.Store.CA); err != nil {
+		return "", err
+	}
 	h.specs = make(map[string]*supervisor.Agent)
 	specs := h.Instance.specs(c)
 	for i := range specs {
@@ -200,16 +206,20 @@ func (h *hostProgram) configure() (stateDir string, err error) {
 // serve joins hubs, again and again, until the host is drained or killed.
 func (h *hostProgram) serve(dir, instance string) error {
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	ctx, kill := context.WithCancel(context.Background())
 	defer kill()
+	epochs := filepath.Join(dir, "epochs")
 	h.host = runner.New(ctx, runner.Options{
-		Program: cli.Version, Instance: instance, Labels: h.labels, Capacity: h.flags.capacity, Epoch: readEpoch(dir), Log: h.log,
-		Seen: func(epoch int64) error {
-			return os.WriteFile(filepath.Join(dir, "epoch"), strconv.AppendInt(nil, epoch, 10), 0o600)
+		Program: cli.Version, Instance: instance, Labels: h.labels, Capacity: h.flags.capacity, Log: h.log,
+		Epochs: readEpochs(epochs),
+		Seen: func(all map[string]int64) error {
+			text, err := json.Marshal(all)
+			return cmp.Or(err, os.WriteFile(epochs, text, 0o600))
 		},
-		Launch: h.launch, Renew: h.renew,
+		Forget: ". If its log is a new one of the same name, remove " + epochs,
+		Launch: h.launch, Renew: h.renew, EndAt: h.Instance.host.EndAt,
 	})
 	defer h.host.Close()
 	drain := make(chan struct{})
@@ -283,8 +293,11 @@ func (h *hostProgram) say(u *url.URL, err error) {
 
 // join joins a hub and runs agents for it until the link ends. It reports whether it had joined.
 func (h *hostProgram) join(ctx context.Context, u *url.URL, drain <-chan struct{}) (joined bool, err error) {
-	conn, err := dialHub(ctx, u)
+	conn, err := dialHub(ctx, u, h.authorities)
 	if err != nil {
+		if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
+			err = fmt.Errorf("%w. Copy the certificate of the authority to this machine, and name it in store.ca or in SSL_CERT_FILE", err)
+		}
 		return false, err
 	}
 	defer conn.Close()
@@ -305,12 +318,29 @@ func (h *hostProgram) join(ctx context.Context, u *url.URL, drain <-chan struct{
 	return joined, err
 }
 
+// hubAuthorities returns the authorities of the certificates of hubs: those of the system, and that of the store,
+// if its file is on this machine.
+func hubAuthorities(ca string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(ca)
+	if err != nil {
+		return nil, nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s has no certificate", ca)
+	}
+	return pool, nil
+}
+
 // dialHub opens a connection to a hub.
-func dialHub(ctx context.Context, u *url.URL) (net.Conn, error) {
+func dialHub(ctx context.Context, u *url.URL, authorities *x509.CertPool) (net.Conn, error) {
 	host, port := u.Hostname(), u.Port()
 	dialer := &net.Dialer{Timeout: hostlink.Silence}
 	if u.Scheme == "https" {
-		secure := &tls.Dialer{NetDialer: dialer, Config: &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}}}
+		secure := &tls.Dialer{NetDialer: dialer, Config: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}}}
 		return secure.DialContext(ctx, "tcp", net.JoinHostPort(host, cmp.Or(port, "443")))
 	}
 	return dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, cmp.Or(port, "80")))
@@ -318,6 +348,9 @@ func dialHub(ctx context.Context, u *url.URL) (net.Conn, error) {
 
 // launch starts the run that the hub has ordered.
 func (h *hostProgram) launch(ctx context.Context, order *hostlink.Line, spec child.Spec) (runner.Process, error) {
+	if uuid.Validate(order.Run) != nil { // it becomes a part of paths
+		return nil, &child.StartError{Reason: fmt.Sprintf("the hub orders a run %.40q, which is no UUID", order.Run)}
+	}
 	agent := h.specs[order.Agent]
 	if agent == nil {
 		return nil, &child.StartError{
@@ -333,7 +366,9 @@ func (h *hostProgram) launch(ctx context.Context, order *hostlink.Line, spec chi
 		uid = user.UID
 	}
 	h.renew(order)
-	env := slices.DeleteFunc(slices.Clone(order.Env), func(entry string) bool { return strings.HasPrefix(entry, api.EnvURL+"=") })
+	env := slices.DeleteFunc(slices.Clone(order.Env), func(entry string) bool {
+		return !strings.HasPrefix(entry, "ORC_") || strings.HasPrefix(entry, api.EnvURL+"=") || strings.HasPrefix(entry, api.EnvSocket+"=")
+	})
 	ways, shut, err := h.runs.Open(order.Agent, spec.Run, uid)
 	if err != nil {
 		h.log.Warn("an agent has no socket of its own", "agent", order.Agent, "error", err)
@@ -379,9 +414,12 @@ func instanceOf(dir string) (string, error) {
 	return instance, os.WriteFile(path, []byte(instance), 0o600)
 }
 
-// readEpoch returns the highest epoch of a hub that this host has seen.
-func readEpoch(dir string) int64 {
-	text, _ := os.ReadFile(filepath.Join(dir, "epoch"))
-	n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	return n
+// readEpochs returns the highest epoch that this host has seen of each team.
+func readEpochs(path string) map[string]int64 {
+	all := make(map[string]int64)
+	text, _ := os.ReadFile(path)
+	if json.Unmarshal(text, &all) != nil || all == nil {
+		return make(map[string]int64)
+	}
+	return all
 }
