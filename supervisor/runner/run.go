@@ -40,11 +40,11 @@ func (r *run) spec() child.Spec {
 		Run:    r.id,
 		Output: r.pass,
 		Exited: func(exit child.Exit) {
-			r.stream.SendLasting(&hostlink.Line{Type: hostlink.Exited, Code: exit.Code, Signal: int(exit.Signal)})
+			r.stream.SendRetained(&hostlink.Line{Type: hostlink.Exited, Code: exit.Code, Signal: int(exit.Signal)})
 		},
 		Stopped: func(yes bool) { r.send(&hostlink.Line{Type: hostlink.Stopped, Yes: yes}) },
 		Ended: func(e child.Ending) {
-			r.stream.SendLasting(&hostlink.Line{
+			r.stream.SendRetained(&hostlink.Line{
 				Type: hostlink.Ended, LeftOver: left(e.LeftOver), Survivors: left(e.Survivors), Unverified: e.Unverified, HeldOpen: e.HeldOpen,
 			})
 			close(r.ended)
@@ -73,7 +73,7 @@ func (r *run) pass(stream child.Stream, text []byte) {
 		if text = text[n:]; l.Stderr {
 			r.send(l)
 		} else {
-			r.stream.SendLasting(l)
+			r.stream.SendRetained(l)
 		}
 	}
 }
