@@ -92,12 +92,12 @@ func (e *Engine) reach(ctx context.Context, s *otherServers) error {
 	})
 }
 
-// until calls do until it succeeds, or fails in a way that lasts.
+// until calls do until it succeeds, or fails with an error that is permanent.
 func (e *Engine) until(ctx context.Context, what string, do func(context.Context) error) error {
 	told := time.Now()
 	for wait := pause; ; wait = min(2*wait, longestWait) {
 		err := do(ctx)
-		if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); err == nil || untrusted || lasting(err) {
+		if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); err == nil || untrusted || permanent(err) {
 			return err
 		}
 		if time.Since(told) > 2*time.Second {
@@ -110,8 +110,8 @@ func (e *Engine) until(ctx context.Context, what string, do func(context.Context
 	}
 }
 
-// lasting reports whether waiting does not help.
-func lasting(err error) bool {
+// permanent reports whether an error would be the same after a while.
+func permanent(err error) bool {
 	for _, e := range []error{errUnsafe, nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrSecureConnWanted, nats.ErrNkeysNotSupported} {
 		if errors.Is(err, e) {
 			return true

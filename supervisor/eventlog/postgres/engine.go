@@ -43,7 +43,7 @@ type Engine struct {
 
 	put    atomic.Int64 // the last entry that this engine has added
 	silent atomic.Bool  // the last question was not answered
-	seen   sight
+	seen   seatView
 
 	mu     sync.Mutex // held while closed ends and while seats grows
 	seats  sync.WaitGroup
@@ -92,7 +92,7 @@ func (e *Engine) open(ctx context.Context) error {
 	told := time.Now()
 	for wait := pause; ; wait = min(2*wait, longestWait) {
 		err := e.within(ctx, openPatience, e.prepare)
-		if err == nil || lasting(err) || forbidden(err) {
+		if err == nil || permanent(err) || forbidden(err) {
 			return err
 		}
 		if time.Since(told) > 2*time.Second {
@@ -148,7 +148,7 @@ func (e *Engine) judge(ctx context.Context, what string, err error) error {
 		return fs.ErrClosed
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil && !lasting(err):
+	case err != nil && !permanent(err):
 		if !e.silent.Swap(true) {
 			e.options.Logger.Warn("PostgreSQL does not answer", "server", e.address, "error", err)
 		}
@@ -171,10 +171,10 @@ func codeOf(err error) string {
 	return ""
 }
 
-// lasting reports whether the server would refuse a statement each time: the statement is wrong, or may
+// permanent reports whether the server would refuse a statement each time: the statement is wrong, or may
 // not be run. Other errors pass, such as those of a server that is restarted, that has no room for a
 // connection, or that only reads because another one has taken over.
-func lasting(err error) bool {
+func permanent(err error) bool {
 	code := codeOf(err)
 	return len(code) == 5 && slices.Contains([]string{"22", "23", "42", "54"}, code[:2]) && !raced(code)
 }

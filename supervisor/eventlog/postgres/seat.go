@@ -30,8 +30,8 @@ const held = `(l.server = pg_postmaster_start_time() AND EXISTS (
 	AND k.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 	AND (k.classid::bigint << 32 | k.objid::bigint) = $2::bigint))`
 
-// A sight is what an engine has seen of the seat. It has its own clock, and compares no times of others.
-type sight struct {
+// A seatView remembers what an engine has seen of the seat. It measures time by the clock of this machine only.
+type seatView struct {
 	mu    sync.Mutex
 	beat  int64
 	moved time.Time // when the beat was found to have moved
@@ -41,21 +41,21 @@ type sight struct {
 
 // Ask implements eventlog.Engine.
 func (e *Engine) Ask(ctx context.Context) ([]byte, error) {
-	var f finding
+	var row seatRow
 	err := e.ask(ctx, "which hub is at work", patience, func(ctx context.Context, c *pgxpool.Conn) error {
 		return c.QueryRow(ctx, `SELECT l.beat, l.who, l.hub IS NOT NULL AND `+held+`,
 				l.hub IS NOT NULL AND l.server <> pg_postmaster_start_time(),
 				(SELECT coalesce(max(n), 0) FROM orchestrator_entries WHERE log = $1)
-			FROM orchestrator_logs AS l WHERE log = $1`, e.options.Log, e.lock).Scan(&f.beat, &f.who, &f.held, &f.restarted, &f.end)
+			FROM orchestrator_logs AS l WHERE log = $1`, e.options.Log, e.lock).Scan(&row.beat, &row.who, &row.held, &row.restarted, &row.end)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return e.seen.take(f, time.Now())
+	return e.seen.answer(row, time.Now())
 }
 
-// A finding is what the row of a log says of the seat.
-type finding struct {
+// A seatRow is what the tables of the server say about the seat at one time.
+type seatRow struct {
 	beat      int64
 	who       []byte
 	held      bool  // the hub holds the lock
@@ -63,23 +63,23 @@ type finding struct {
 	end       int64 // the last entry of the log
 }
 
-// take compares a finding with those before it, and returns the answer of Ask.
-func (s *sight) take(f finding, now time.Time) ([]byte, error) {
+// answer compares a row with those that were read before it, and returns the answer of Ask.
+func (s *seatView) answer(row seatRow, now time.Time) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.moved.IsZero() || f.beat != s.beat {
-		s.beat, s.moved = f.beat, now
+	if s.moved.IsZero() || row.beat != s.beat {
+		s.beat, s.moved = row.beat, now
 	}
-	if f.held || f.restarted || f.end != s.end {
+	if row.held || row.restarted || row.end != s.end {
 		s.free = time.Time{}
 	}
-	s.end = f.end
+	s.end = row.end
 	switch {
-	case f.held && now.Sub(s.moved) < silence:
-		return f.who, nil
-	case f.held || f.restarted:
+	case row.held && now.Sub(s.moved) < silence:
+		return row.who, nil
+	case row.held || row.restarted:
 		return nil, eventlog.ErrSilent
-	case f.end == 0: // no hub has ever taken its turn
+	case row.end == 0: // no hub has ever taken its turn
 		return nil, eventlog.ErrVacant
 	case s.free.IsZero():
 		s.free = now
