@@ -116,7 +116,8 @@ func (s *Shared) MoveOut(ctx context.Context, owner string) error {
 	}
 }
 
-// answered asks the engine again as long as it does not answer.
+// answered asks the engine again as long as it does not answer. If ctx ends before, the error wraps that of ctx
+// and ErrUnanswered.
 func answered(ctx context.Context, ask func() error) error {
 	for {
 		err := ask()
@@ -125,7 +126,7 @@ func answered(ctx context.Context, ask func() error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return fmt.Errorf("%w: %w", ctx.Err(), err)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
