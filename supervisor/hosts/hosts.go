@@ -21,17 +21,17 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A Rule says which hosts may join and what they may run. Without any rule each host may run
+// A Rule lets hosts join, and limits what they run. Without any rule each host may join and run
 // everything.
 type Rule struct {
 	Name   string            // of the block
 	Names  []string          // patterns of the names of hosts, such as "gpu-*"; empty: the name of the block
-	Labels map[string]string // that these hosts have, besides those that they say
+	Labels map[string]string // of these hosts; they count before those that a host reports itself
 	Agents []string          // patterns of the names of agents; empty: all
 	Grace  time.Duration     // how long agents live there without a hub; 0: hostlink.Grace
 }
 
-// A Placement says on which hosts an agent may run.
+// A Placement limits the hosts on which an agent may run.
 type Placement struct {
 	Hosts  string            // a pattern; "": any
 	Labels map[string]string // that the host has
@@ -43,20 +43,20 @@ type Placement struct {
 type Options struct {
 	Hub       string
 	Epoch     int64
-	Settled   time.Time         // before, agents that an earlier hub has placed may still run
+	Settled   time.Time         // until then, agents that an earlier hub has placed may still run
 	Confirmed func() bool       // whether this hub is known to be the one at work; nil: it is
 	Changed   func()            // called when a host has come or may take agents again; it must not block
 	Drain     func(host string) // called when a host asks to be drained; it must not block
 
-	// Committed returns the number of the last record, calls note, and waits until all that was decided about
-	// by then is recorded and told.
+	// Committed reads the number of the last record, and then calls note. It returns the number as soon as all
+	// that was decided until then is recorded and told.
 	Committed func(note func()) int64
 
 	Note func(kind, host, text string)
 	Log  hclog.Logger
 }
 
-// Hosts are the hosts of a team. Its methods may be called concurrently.
+// Hosts has the hosts of a team. Its methods may be called concurrently.
 type Hosts struct {
 	options  Options
 	instance string        // of this process
@@ -86,10 +86,10 @@ type host struct {
 	draining bool
 	leaving  bool              // it is being drained because it has asked for that
 	runs     map[string]*run   // that may have processes there
-	chosen   map[string]string // the blocks of agents that Find has placed here and Start has not seen yet
+	chosen   map[string]string // the blocks of the agents, by name, for which Find keeps room until Start
 }
 
-// New returns Hosts without any.
+// New returns Hosts that no host has joined.
 func New(o Options) *Hosts {
 	if wait := time.Until(o.Settled); wait > 0 {
 		time.AfterFunc(wait, o.Changed)
@@ -97,8 +97,8 @@ func New(o Options) *Hosts {
 	return &Hosts{options: o, instance: uuid.NewString(), open: make(chan struct{}), hosts: make(map[string]*host)}
 }
 
-// Open lets hosts join. Before, the runs of an earlier hub must be made known with Expect, because a host kills
-// those that this hub does not know.
+// Open lets hosts join. Call Expect for the runs of an earlier hub before, because a host kills the runs that its
+// hub does not know.
 func (h *Hosts) Open() { close(h.open) }
 
 // Close ends all links. Nothing is noted afterwards.
@@ -116,6 +116,7 @@ func (h *Hosts) Close() {
 	}
 }
 
+// note calls Options.Note, unless the hosts are closed.
 func (h *Hosts) note(kind, host, text string) {
 	h.noting.RLock()
 	defer h.noting.RUnlock()
@@ -124,8 +125,8 @@ func (h *Hosts) note(kind, host, text string) {
 	}
 }
 
-// Leave ends all links, and all runs as far as this hub is concerned: another hub goes on with them. The hosts
-// hear nothing of it.
+// Leave ends all links, and all runs as far as this hub is concerned. It tells the hosts nothing, so that another
+// hub can go on with the runs.
 func (h *Hosts) Leave() {
 	h.Close()
 	h.mu.Lock()
@@ -237,7 +238,7 @@ func (h *Hosts) unfit(it *host, agent string, p Placement) string {
 // load returns how many agents run on a host, or will.
 func (it *host) load() int { return len(it.runs) + len(it.chosen) }
 
-// ofBlock returns how many of them are of a block.
+// ofBlock returns how many agents of a block run on a host, or will.
 func (it *host) ofBlock(block string) (n int) {
 	for _, chosen := range it.chosen {
 		if chosen == block {
@@ -252,7 +253,7 @@ func (it *host) ofBlock(block string) (n int) {
 	return n
 }
 
-// Drain lets a host get no more agents, or get some again. It returns the agents that run there.
+// Drain keeps agents away from a host, or with undo lets it get agents again. It returns the agents that run there.
 func (h *Hosts) Drain(name string, undo bool) ([]string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -269,6 +270,7 @@ func (h *Hosts) Drain(name string, undo bool) ([]string, error) {
 	return it.agents(), nil
 }
 
+// agents returns the names of the agents that run on a host, in order.
 func (it *host) agents() []string {
 	agents := []string{}
 	for _, r := range it.runs {
@@ -307,7 +309,7 @@ func (h *Hosts) View() []control.HostView {
 	return views
 }
 
-// host returns the host with a name. h.mu must be held.
+// host returns the host with a name, and adds it if it is not there. h.mu must be held.
 func (h *Hosts) host(name string) *host {
 	it := h.hosts[name]
 	if it == nil {
@@ -317,7 +319,7 @@ func (h *Hosts) host(name string) *host {
 	return it
 }
 
-// hello checks what a host says of itself, and makes it the owner of the session.
+// hello adds the host that has said hello, or returns why it is refused. The session becomes its link.
 func (h *Hosts) hello(name string, s *session, l *hostlink.Line) (*host, *wire.Error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -64,7 +64,7 @@ func (h *Hosts) Serve(name, address string, conn *link.Conn) (err error) {
 	return cmp.Or(<-resumed, err)
 }
 
-// settleEvery is how often a hub looks what is settled.
+// settleEvery is how often a hub tells a host what is settled.
 const settleEvery = time.Second
 
 // settle tells the host what is settled of its runs, until over is closed.
@@ -87,8 +87,8 @@ func (s *session) settle(over <-chan struct{}) {
 	}
 }
 
-// settled returns the runs of which all is settled. The number of the last record is read before those of the lines,
-// so that a line that has led to a record counts as settled, or the record is later.
+// settled returns the runs of which all is settled. The number of the last record is read before those of the lines.
+// So a line that is dealt with in between has a later record, and another hub does not go on with its run.
 func (s *session) settled() map[string]hostlink.Going {
 	var runs []*run
 	var dealt []int64
@@ -110,7 +110,7 @@ func (s *session) settled() map[string]hostlink.Going {
 	return marks
 }
 
-// resume goes on with runs.
+// resume sends the lines about runs that the host does not have, and those that follow.
 func (s *session) resume(runs []*run, hello *hostlink.Line) (err error) {
 	for _, r := range runs {
 		got := int64(0)
@@ -128,7 +128,8 @@ func (s *session) resume(runs []*run, hello *hostlink.Line) (err error) {
 	return nil
 }
 
-// endLink ends the link of a host that dials again. The hub may not have noticed that it is gone.
+// endLink ends the link of a host that dials again, because the hub may not have noticed that it is gone. It does not
+// end the link of another host with the same name.
 func (h *Hosts) endLink(name, instance string) {
 	h.mu.Lock()
 	it := h.hosts[name]
@@ -142,7 +143,7 @@ func (h *Hosts) endLink(name, instance string) {
 	<-before.over
 }
 
-// welcome tells a host which of its runs go on, and returns them.
+// welcome tells a host which of its runs go on, and returns those. It gives up the runs that the host does not have.
 func (h *Hosts) welcome(s *session, hello *hostlink.Line) (resumed []*run, err error) {
 	unfit := h.unfitRuns(s, hello)
 	w := &hostlink.Line{
@@ -180,7 +181,7 @@ func (h *Hosts) welcome(s *session, hello *hostlink.Line) (resumed []*run, err e
 	return resumed, s.conn.Send(w)
 }
 
-// unfitRuns returns why this hub cannot go on with some of the expected runs of a host.
+// unfitRuns returns why this hub cannot go on with expected runs of a host; "" or nothing: it can.
 func (h *Hosts) unfitRuns(s *session, hello *hostlink.Line) map[*run]string {
 	h.mu.Lock()
 	var runs []*run
@@ -204,12 +205,12 @@ func (h *Hosts) unfitRuns(s *session, hello *hostlink.Line) map[*run]string {
 	return unfit
 }
 
-// isName reports whether a host may have a name.
+// isName reports whether a text can be the name of a host.
 func isName(name string) bool {
 	return name != "" && len(name) <= 64 && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789._-") == ""
 }
 
-// examine returns why a first line begins no link.
+// examine returns why a host is refused after its first line, or nil.
 func (h *Hosts) examine(name string, l *hostlink.Line) *wire.Error {
 	switch {
 	case !isName(name):
@@ -232,8 +233,8 @@ func (h *Hosts) examine(name string, l *hostlink.Line) *wire.Error {
 	return nil
 }
 
-// lost handles the end of a link. The runs are given up when the host has killed them for certain, unless it is
-// back before.
+// lost handles the end of a link. The runs are given up when the host must have killed them, unless it has joined
+// again before.
 func (h *Hosts) lost(s *session, why error) {
 	_ = s.conn.Close()
 	h.mu.Lock()
@@ -263,7 +264,7 @@ func (h *Hosts) lost(s *session, why error) {
 	}
 }
 
-// expire gives up a run that has lost a link, unless it has another one or had.
+// expire gives up a run whose last link was that of a session, or which had none if s is nil.
 func (h *Hosts) expire(r *run, s *session) {
 	h.mu.Lock()
 	gone := r.link == nil && r.lastLink == s

@@ -34,7 +34,7 @@ func newRun(id string) *run {
 	return &run{id: id, stream: link.NewStream(id), output: link.NewRoom(hostlink.OutputRoom), ended: make(chan struct{}), more: make(chan struct{}, 1)}
 }
 
-// spec returns the callbacks of the run, which send what happens to the hub.
+// spec returns the callbacks of the run. They tell the hub what happens.
 func (r *run) spec() child.Spec {
 	return child.Spec{
 		Run:    r.id,
@@ -66,7 +66,7 @@ func (r *run) pass(stream child.Stream, text []byte) {
 	for len(text) > 0 {
 		n, err := r.output.Take(hostlink.PieceCost+1, hostlink.PieceCost+min(len(text), hostlink.MaxPiece))
 		if err != nil {
-			return // nobody is there to hear it
+			return // no hub knows the run
 		}
 		n -= hostlink.PieceCost
 		l := &hostlink.Line{Type: hostlink.Output, Stderr: stream == child.Stderr, Bytes: bytes.Clone(text[:n])}
@@ -78,7 +78,7 @@ func (r *run) pass(stream child.Stream, text []byte) {
 	}
 }
 
-// begin tells the hub that the run has started, and passes input on.
+// begin tells the hub that the run has started, and begins to write input.
 func (r *run) begin(p Process) {
 	r.mu.Lock()
 	r.process = p
@@ -155,7 +155,7 @@ func (r *run) usage() hostlink.Usage {
 	return u
 }
 
-// obey does what the hub says about the run.
+// obey handles a line of the hub about the run.
 func (r *run) obey(l *hostlink.Line) {
 	r.mu.Lock()
 	p := r.process
@@ -181,7 +181,8 @@ func (r *run) obey(l *hostlink.Line) {
 	}
 }
 
-// disown kills the run, because no hub knows it. Its output is dropped. It reports whether that is new.
+// disown kills the run, because no hub knows it, and drops its output. It reports whether the run was alive and not
+// disowned before.
 func (r *run) disown() bool {
 	r.mu.Lock()
 	before := r.alone

@@ -39,11 +39,11 @@ type Options struct {
 	Labels   map[string]string
 	Capacity int
 	Epoch    int64             // the highest one that this host has seen
-	Seen     func(int64) error // stores it
+	Seen     func(int64) error // stores that of a hub that the host has joined
 
 	// Launch starts the run that a line orders. The spec has its id and its callbacks.
 	Launch func(ctx context.Context, order *hostlink.Line, spec child.Spec) (Process, error)
-	// Renew tells what another hub has ordered for a run that is there.
+	// Renew is called with the start line of another hub for a run that goes on.
 	Renew func(order *hostlink.Line)
 	Log   hclog.Logger
 }
@@ -86,8 +86,8 @@ func (h *Host) Close() {
 	h.all.Wait()
 }
 
-// watch kills the runs when no hub has confirmed for the grace that it knows of them. Time in which
-// the machine was suspended counts.
+// watch kills the runs when no hub has confirmed a beat for the grace. The time in which the machine was
+// suspended counts.
 func (h *Host) watch() {
 	ticker := time.NewTicker(hostlink.BeatEvery / 4)
 	defer ticker.Stop()
@@ -205,14 +205,14 @@ func (h *Host) pause(conn *link.Conn) {
 	}
 }
 
-// present returns the runs.
+// present returns the runs that the hub may not have heard all of.
 func (h *Host) present() []*run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Collect(maps.Values(h.runs))
 }
 
-// beats sends beats until over is closed. It closes the link if none is confirmed any more.
+// beats sends beats until over is closed. It closes the link when the hub has confirmed none for a while.
 func (h *Host) beats(over <-chan struct{}, drain <-chan struct{}) {
 	ticker := time.NewTicker(hostlink.BeatEvery)
 	defer ticker.Stop()
@@ -317,7 +317,7 @@ func (h *Host) listen(conn *link.Conn) error {
 	}
 }
 
-// obey does what the hub says about a run.
+// obey handles a line of the hub about a run.
 func (h *Host) obey(conn *link.Conn, l *hostlink.Line) error {
 	h.mu.Lock()
 	r := h.runs[l.Run]
@@ -381,7 +381,7 @@ func (h *Host) drained() bool {
 	return h.draining && len(h.runs) == 0
 }
 
-// killAll kills all runs, and returns how many that are.
+// killAll kills all runs. It returns how many were not being killed already.
 func (h *Host) killAll() (n int) {
 	for _, r := range h.present() {
 		if r.disown() {

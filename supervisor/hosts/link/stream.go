@@ -118,7 +118,7 @@ func (s *Stream) number(l *hostlink.Line) {
 	s.kept = append(s.kept, l)
 }
 
-// Settle notes that the lines up to a number are settled.
+// Settle notes that the lines up to a number are settled. It fails if not so many were sent.
 func (s *Stream) Settle(n int64) error {
 	if err := s.Confirm(n); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (s *Stream) unsettled() (all []*hostlink.Line) {
 		}
 	}
 	for _, l := range s.kept {
-		if l.Type != hostlink.Taken && l.Type != hostlink.Started { // which answer the present one
+		if l.Type != hostlink.Taken && l.Type != hostlink.Started { // another hub does not wait for them
 			all = append(all, l)
 		}
 	}
@@ -178,7 +178,7 @@ func (s *Stream) Restart() (took int) {
 	return took
 }
 
-// Receive notes a line of the other side, and reports whether it is new.
+// Receive notes a line of the other side, and reports whether it is new. It fails if lines before it are missing.
 func (s *Stream) Receive(l *hostlink.Line) (fresh bool, err error) {
 	if err := s.Confirm(l.Got); err != nil {
 		return false, err
@@ -195,7 +195,7 @@ func (s *Stream) Receive(l *hostlink.Line) (fresh bool, err error) {
 	return true, nil
 }
 
-// Confirm notes that the other side has the lines up to a number.
+// Confirm notes that the other side has the lines up to a number. It fails if not so many were sent.
 func (s *Stream) Confirm(got int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
