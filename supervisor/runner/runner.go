@@ -4,7 +4,6 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -183,7 +182,7 @@ func (h *Host) resume(conn *link.Conn, welcome *hostlink.Line, runs []*run) {
 	runs = slices.DeleteFunc(runs, func(r *run) bool {
 		_, known := welcome.Runs[r.id]
 		if !known {
-			_ = r.disown()
+			r.disown()
 		}
 		return !known
 	})
@@ -217,7 +216,7 @@ func (h *Host) beats(over <-chan struct{}, drain <-chan struct{}) {
 	ticker := time.NewTicker(hostlink.BeatEvery)
 	defer ticker.Stop()
 	for {
-		if h.beat() != nil {
+		if !h.beat() {
 			_ = h.conn.Close()
 			return
 		}
@@ -236,14 +235,13 @@ func (h *Host) beats(over <-chan struct{}, drain <-chan struct{}) {
 	}
 }
 
-var errUnconfirmed = errors.New("the hub does not confirm that this host is known to be alive")
-
-func (h *Host) beat() error {
+// beat sends a beat. It returns false if that fails, or if the hub has confirmed none for hostlink.Silence.
+func (h *Host) beat() bool {
 	h.mu.Lock()
 	now := time.Now()
 	if now.Sub(h.confirmed) > hostlink.Silence {
 		h.mu.Unlock()
-		return errUnconfirmed
+		return false
 	}
 	h.number++
 	h.sent[h.number] = now
@@ -252,7 +250,7 @@ func (h *Host) beat() error {
 		l.Figures[id] = r.usage()
 	}
 	h.mu.Unlock()
-	return h.conn.Send(l)
+	return h.conn.Send(l) == nil
 }
 
 // confirm notes that the hub has read a beat, and which lines of the runs it has.
