@@ -19,15 +19,15 @@ type run struct {
 	output *link.Room
 	ended  chan struct{} // closed when it is over
 
-	mu      sync.Mutex
-	process Process // nil before it has started
-	killed  bool    // it is to be killed when it has started
-	alone   bool    // no hub knows it any more
-	input   [][]byte
-	within  bool // the last input ends within a line
-	settled hostlink.Going
-	close   bool          // stdin ends behind the input
-	more    chan struct{} // holds a value if there may be more input
+	mu       sync.Mutex
+	process  Process // nil before it has started
+	killed   bool    // it is to be killed when it has started
+	disowned bool    // no hub knows it any more
+	input    [][]byte
+	midLine  bool // the input so far ends within a line
+	settled  hostlink.Going
+	closing  bool          // stdin is to be closed after the input
+	more     chan struct{} // holds a value if there may be more input
 }
 
 func newRun(id string) *run {
@@ -91,8 +91,8 @@ func (r *run) begin(p Process) {
 	go r.feed(p)
 }
 
-// again tells another hub that the run was started.
-func (r *run) again() {
+// tellStarted tells another hub that the run was started.
+func (r *run) tellStarted() {
 	r.mu.Lock()
 	p := r.process
 	r.mu.Unlock()
@@ -117,7 +117,7 @@ func (r *run) going() hostlink.Going {
 	defer r.mu.Unlock()
 	g := r.settled
 	g.Got = r.stream.Got()
-	g.Unfit = g.Seq == 0 || r.within || r.killed || r.close || !r.stream.Fit()
+	g.Unfit = g.Seq == 0 || r.midLine || r.killed || r.closing || !r.stream.Fit()
 	return g
 }
 
@@ -162,9 +162,9 @@ func (r *run) obey(l *hostlink.Line) {
 	switch l.Type {
 	case hostlink.Input:
 		r.input = append(r.input, l.Bytes)
-		r.within = !bytes.HasSuffix(l.Bytes, []byte("\n"))
+		r.midLine = !bytes.HasSuffix(l.Bytes, []byte("\n"))
 	case hostlink.Close:
-		r.close = true
+		r.closing = true
 	}
 	r.mu.Unlock()
 	select {
@@ -185,8 +185,8 @@ func (r *run) obey(l *hostlink.Line) {
 // disowned before.
 func (r *run) disown() bool {
 	r.mu.Lock()
-	before := r.alone
-	r.alone = true
+	before := r.disowned
+	r.disowned = true
 	r.mu.Unlock()
 	r.output.Shut()
 	r.kill()
@@ -214,7 +214,7 @@ func (r *run) feed(p Process) {
 		case <-r.more:
 		}
 		r.mu.Lock()
-		pieces, end := r.input, r.close
+		pieces, end := r.input, r.closing
 		r.input = nil
 		r.mu.Unlock()
 		for _, piece := range pieces {

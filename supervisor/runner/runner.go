@@ -333,7 +333,7 @@ func (h *Host) obey(conn *link.Conn, l *hostlink.Line) error {
 	fresh, err := r.stream.Receive(l)
 	if fresh && l.Type == hostlink.Start && !isNew {
 		h.Renew(l)
-		r.again()
+		r.tellStarted()
 	} else if fresh {
 		r.obey(l)
 	}
