@@ -182,7 +182,7 @@ func unsound(d *dispatch.Dispatcher, record dispatch.Record, restored int64, sr 
 			d.Look(func(state *handlers.State) { related = state.Given(sr.spec.Name, r.Correlation) })
 		}
 		if related {
-			return fmt.Sprintf("nobody knows whether it has heard of record %d (%s), or has said it", r.Seq, r.Kind)
+			return fmt.Sprintf("it is not known whether the run was told of record %d (%s), or has caused it", r.Seq, r.Kind)
 		}
 	}
 	return ""

@@ -229,7 +229,7 @@ func (h *Hosts) unfit(it *host, agent string, p Placement) string {
 	}
 	for key, value := range p.Labels {
 		if has := cmp.Or(rule.Labels[key], it.labels[key]); has != value {
-			return fmt.Sprintf("has not %s=%s", key, value)
+			return fmt.Sprintf("lacks %s=%s", key, value)
 		}
 	}
 	return ""

@@ -617,7 +617,7 @@ func TestRefused(t *testing.T) {
 	require.Contains(t, l.Error.Message, "version 99")
 	_ = other.Close()
 	<-served
-	require.Contains(t, joins(t, h, "a/b\x1b[1m", hostlink.Line{}).read(hostlink.Refused).Error.Message, "no name of a host")
+	require.Contains(t, joins(t, h, "a/b\x1b[1m", hostlink.Line{}).read(hostlink.Refused).Error.Message, "cannot be the name of a host")
 	h.SetRules([]Rule{{Name: "gpu", Names: []string{"gpu-*"}}})
 	require.Contains(t, joins(t, h, "attic", hostlink.Line{}).read(hostlink.Refused).Error.Message, "no host block allows")
 	joins(t, h, "gpu-1", hostlink.Line{}).read(hostlink.Welcome)

@@ -37,7 +37,7 @@ func (h *Hosts) Serve(name, address string, conn *link.Conn) (err error) {
 	select {
 	case <-h.open:
 	case <-time.After(hostlink.Silence):
-		return errors.New("the hub has not begun yet")
+		return errors.New("the hub is still being started")
 	}
 	refusal := h.examine(name, first)
 	if refusal == nil {
@@ -197,7 +197,7 @@ func (h *Hosts) unfitRuns(s *session, hello *hostlink.Line) map[*run]string {
 		switch {
 		case !there:
 		case g.Unfit:
-			unfit[r] = "the hub before has not confirmed what it has said, or has sent it half a line"
+			unfit[r] = "the hub before this one has not confirmed its output, or has sent it a part of a line"
 		default:
 			unfit[r] = r.order.Unsound(g.Seq, g.Waits)
 		}
@@ -215,7 +215,7 @@ func (h *Hosts) examine(name string, l *hostlink.Line) *wire.Error {
 	switch {
 	case !isName(name):
 		return &wire.Error{
-			Code: wire.CodeInvalid, Message: fmt.Sprintf("%.80q is no name of a host: it has letters, digits and . _ -", name),
+			Code: wire.CodeInvalid, Message: fmt.Sprintf("%.80q cannot be the name of a host, which has at most 64 letters, digits and . _ -", name),
 			Hint: "Issue a token for another name: orchestrator token issue --actor HO:NAME",
 		}
 	case l.Type != hostlink.Hello:
