@@ -299,7 +299,7 @@ func (h *hostProgram) join(ctx context.Context, u *url.URL, drain <-chan struct{
 		h.hub.Store(&at)
 		h.app.Note("Joined %s at %s.", wire.Visible(l.Hub), at)
 	})
-	if joined {
+	if joined && err != nil { // it is nil after the host was drained
 		h.app.Note("The link to %s is gone: %v", at, err)
 	}
 	return joined, err
