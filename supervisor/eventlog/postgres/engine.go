@@ -45,11 +45,11 @@ type Engine struct {
 	silent atomic.Bool  // the last question was not answered
 	seen   seatView
 
-	mu     sync.Mutex // held while closed ends and while seats grows
+	mu     sync.Mutex // held by Close while it ends closed, and by Serve
 	seats  sync.WaitGroup
 	closed context.Context // ends with Close
 	end    func()          // ends closed
-	sever  func()          // closes all connections
+	sever  func()          // closes all connections, without waiting for the server
 }
 
 var _ eventlog.Engine = (*Engine)(nil)
@@ -119,7 +119,7 @@ func (e *Engine) within(ctx context.Context, limit time.Duration, do func(contex
 	return do(ctx)
 }
 
-// rest waits, and returns an error if there is nothing to wait for any more.
+// rest waits for d. It returns an error if ctx ends before, or the engine is closed.
 func (e *Engine) rest(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -191,7 +191,8 @@ func (e *Engine) Most() int { return maxEntry }
 // Key implements eventlog.Engine.
 func (e *Engine) Key() []byte { return e.key }
 
-// Missing implements eventlog.Engine. Hubs do not reach each other, but the server, so it is the server.
+// Missing implements eventlog.Engine. Hubs connect to the server and not to each other, so only the server can be
+// missing.
 func (e *Engine) Missing() []string {
 	if e.silent.Load() {
 		return []string{e.address}

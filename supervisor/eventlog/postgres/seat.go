@@ -13,15 +13,15 @@ import (
 	"orchestrator/supervisor/eventlog"
 )
 
-// Intervals of the seat: how often a hub raises its beat, when one whose beat does not move counts as
-// silent, and how long a seat must have been free. A server that is slow for a moment costs no hub its
-// session, so a beat may take beatPatience.
+// Intervals of the seat. A hub raises its beat every beatEvery. It counts as silent when its beat has not moved
+// for silence. A seat is vacant when it was free for freeFor. A beat may take beatPatience, so that a server that
+// is slow for a moment does not end the session of a hub.
 const (
 	beatEvery    = 500 * time.Millisecond
 	beatPatience = 5 * time.Second
 	silence      = time.Second
 	freeFor      = 150 * time.Millisecond
-	sitAgain     = 50 * time.Millisecond // after the loss of a session
+	lockAgain    = 50 * time.Millisecond // after the loss of a session
 )
 
 // held is a condition on a row of orchestrator_logs: its hub holds the session lock $2.
@@ -89,7 +89,7 @@ func (s *seatView) answer(row seatRow, now time.Time) ([]byte, error) {
 	return nil, eventlog.ErrSilent
 }
 
-// A seat is that of a hub which serves.
+// A seat is what a hub that serves does in the background.
 type seat struct {
 	engine *Engine
 	who    []byte
@@ -119,7 +119,7 @@ func (e *Engine) Serve(who []byte) (end func(), err error) {
 	}, nil
 }
 
-// keep raises the beat until ctx ends. It sits down again when the session is lost.
+// keep raises the beat until ctx ends. It opens another session when one is lost.
 func (s *seat) keep(ctx context.Context) {
 	defer s.leave()
 	for {
@@ -134,7 +134,7 @@ func (s *seat) keep(ctx context.Context) {
 // wait waits until the next beat is due, or until the session ends.
 func (s *seat) wait(ctx context.Context) {
 	if s.conn == nil {
-		_ = s.engine.rest(ctx, sitAgain)
+		_ = s.engine.rest(ctx, lockAgain)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, beatEvery)
@@ -147,11 +147,11 @@ func (s *seat) wait(ctx context.Context) {
 	}
 }
 
-// beat raises the beat, and sits down if the hub has no session.
+// beat raises the beat. It opens a session before if the hub has none.
 func (s *seat) beat(ctx context.Context, limit time.Duration) {
 	err := s.engine.within(ctx, limit, func(ctx context.Context) error {
 		if s.conn == nil {
-			if err := s.sit(ctx); err != nil {
+			if err := s.takeLock(ctx); err != nil {
 				return err
 			}
 		}
@@ -170,8 +170,9 @@ func (s *seat) beat(ctx context.Context, limit time.Duration) {
 	s.drop()
 }
 
-// sit opens a session that holds the lock. What it writes is only a hint, so it need not wait for the disk.
-func (s *seat) sit(ctx context.Context) error {
+// takeLock opens a session that holds the lock. What the session writes is only a hint, so it need not wait for
+// the disk.
+func (s *seat) takeLock(ctx context.Context) error {
 	conn, err := s.engine.pool.Acquire(ctx)
 	if err != nil {
 		return err
@@ -197,7 +198,7 @@ func (s *seat) drop() {
 	s.conn = nil
 }
 
-// leave frees the seat and ends the session.
+// leave removes the hub from the row of the log and ends the session.
 func (s *seat) leave() {
 	if s.conn == nil {
 		return
