@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -271,13 +270,10 @@ func TestSeat(t *testing.T) {
 func TestStranger(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	own := l.Addr().String()
-	require.NoError(t, l.Close())
+	own := fmt.Sprintf("127.0.0.1:%d", natsserver.FreePorts(t, 1)[0])
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	_, err = Start(ctx, Options{Node: own, Peers: []string{own, c.peers[0], c.peers[1]}, Dir: t.TempDir(), Log: "team", Credentials: "guessed"})
+	_, err := Start(ctx, Options{Node: own, Peers: []string{own, c.peers[0], c.peers[1]}, Dir: t.TempDir(), Log: "team", Credentials: "guessed"})
 	require.ErrorContains(t, err, c.peers[0])
 	require.ErrorContains(t, err, "cannot be reached")
 }
