@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"net/http"
 	"os/exec"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/fixtures/programs"
 	"orchestrator/wire/events"
 )
 
@@ -38,14 +38,10 @@ func newOpenShire(t *testing.T, more string) *shire {
 	return h
 }
 
-// freeAddresses returns addresses at which nobody listens.
-func freeAddresses(t *testing.T, n int) (addresses []string) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer l.Close()
-		addresses = append(addresses, l.Addr().String())
-	}
+// freeAddresses returns n addresses at which no program listens.
+func freeAddresses(t *testing.T, n int) []string {
+	addresses, err := programs.FreeAddresses(n)
+	require.NoError(t, err)
 	return addresses
 }
 
