@@ -170,13 +170,13 @@ func (h *Hosts) ruleOf(name string) (Rule, bool) {
 // Find returns a host on which an agent can run now, and keeps room for it there until Start. If there
 // is none, it returns why, in words that complete "waits for ".
 func (h *Hosts) Find(agent, block string, p Placement) (name, why string) {
-	if wait := time.Until(h.options.Settled); wait > 0 {
+	if time.Until(h.options.Settled) > 0 {
 		return "", "the agents of the hub before this one to have ended on all hosts"
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var fit []*host
-	var refused []string
+	var refused []string // why the others do not fit
 	for _, name := range slices.Sorted(maps.Keys(h.hosts)) {
 		it := h.hosts[name]
 		if why := h.unfit(it, agent, p); why != "" {
@@ -186,17 +186,7 @@ func (h *Hosts) Find(agent, block string, p Placement) (name, why string) {
 		fit = append(fit, it)
 	}
 	if len(fit) == 0 {
-		why = "a host"
-		if p.Hosts != "" {
-			why += " called " + p.Hosts
-		}
-		for _, key := range slices.Sorted(maps.Keys(p.Labels)) {
-			why += fmt.Sprintf(" with %s=%s", key, p.Labels[key])
-		}
-		if len(refused) > 0 {
-			why += ": " + strings.Join(refused, ", ")
-		}
-		return "", why
+		return "", p.waitsFor(refused)
 	}
 	slices.SortStableFunc(fit, func(a, b *host) int {
 		if p.Spread {
@@ -208,6 +198,21 @@ func (h *Hosts) Find(agent, block string, p Placement) (name, why string) {
 	})
 	fit[0].chosen[agent] = block
 	return fit[0].name, ""
+}
+
+// waitsFor describes the host that a placement asks for, and why the hosts that have joined do not fit.
+func (p *Placement) waitsFor(refused []string) string {
+	text := "a host"
+	if p.Hosts != "" {
+		text += " called " + p.Hosts
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.Labels)) {
+		text += fmt.Sprintf(" with %s=%s", key, p.Labels[key])
+	}
+	if len(refused) > 0 {
+		text += ": " + strings.Join(refused, ", ")
+	}
+	return text
 }
 
 // unfit returns why a host cannot run an agent, or "".
