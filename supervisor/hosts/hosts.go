@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/hashicorp/go-hclog"
 
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -52,8 +51,7 @@ type Options struct {
 	// that was decided until then is recorded and told.
 	Committed func(note func()) int64
 
-	Note func(kind, host, text string)
-	Log  hclog.Logger
+	Note func(kind, host, text string) // called with each event of a host
 }
 
 // Hosts has the hosts of a team. Its methods may be called concurrently.

@@ -15,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -53,7 +52,6 @@ func newHosts(confirmed func() bool) (*Hosts, *atomic.Int64) {
 			return 5
 		},
 		Hub: "h1", Epoch: 7, Confirmed: confirmed, Changed: func() { changed.Add(1) }, Drain: func(string) {}, Note: func(string, string, string) {},
-		Log: hclog.NewNullLogger(),
 	})
 	h.Open()
 	return h, changed

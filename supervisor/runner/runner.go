@@ -32,7 +32,6 @@ type Process interface {
 
 // Options describe this host.
 type Options struct {
-	Name     string
 	Program  string // the version of the program
 	Instance string // of the state directory
 	Labels   map[string]string

@@ -22,7 +22,6 @@ func (t *Instance) openHosts(ctx context.Context, c *config.Config) *hosts.Hosts
 		Drain:     func(host string) { _, _ = t.drainHost(context.Background(), control.DrainRequest{Host: host}) },
 		Committed: func(note func()) int64 { return t.Super.Committed(note) },
 		Note:      func(kind, host, text string) { t.Super.NoteHost(kind, host, text) },
-		Log:       t.log,
 	}
 	if t.shared != nil {
 		o.Hub, o.Epoch = c.Store.Node, t.shared.epoch
