@@ -107,9 +107,9 @@ func (h *Hosts) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true
-	for _, it := range h.hosts {
-		if it.link != nil {
-			_ = it.link.conn.Close()
+	for _, host := range h.hosts {
+		if host.link != nil {
+			_ = host.link.conn.Close()
 		}
 	}
 }
@@ -129,8 +129,8 @@ func (h *Hosts) Leave() {
 	h.Close()
 	h.mu.Lock()
 	var runs []*run
-	for _, it := range h.hosts {
-		runs = slices.AppendSeq(runs, maps.Values(it.runs))
+	for _, host := range h.hosts {
+		runs = slices.AppendSeq(runs, maps.Values(host.runs))
 	}
 	h.mu.Unlock()
 	for _, r := range runs {
@@ -176,12 +176,12 @@ func (h *Hosts) Find(agent, block string, p Placement) (name, why string) {
 	var fit []*host
 	var refused []string // why the others do not fit
 	for _, name := range slices.Sorted(maps.Keys(h.hosts)) {
-		it := h.hosts[name]
-		if why := h.unfit(it, agent, p); why != "" {
+		host := h.hosts[name]
+		if why := h.unfit(host, agent, p); why != "" {
 			refused = append(refused, name+" "+why)
 			continue
 		}
-		fit = append(fit, it)
+		fit = append(fit, host)
 	}
 	if len(fit) == 0 {
 		return "", p.waitsFor(refused)
@@ -214,24 +214,24 @@ func (p *Placement) waitsFor(refused []string) string {
 }
 
 // unfit returns why a host cannot run an agent, or "".
-func (h *Hosts) unfit(it *host, agent string, p Placement) string {
-	rule, ok := h.ruleOf(it.name)
+func (h *Hosts) unfit(host *host, agent string, p Placement) string {
+	rule, ok := h.ruleOf(host.name)
 	switch {
-	case p.Hosts != "" && !matches(p.Hosts, it.name):
+	case p.Hosts != "" && !matches(p.Hosts, host.name):
 		return "has another name"
 	case !ok, len(rule.Agents) > 0 && !anyMatches(rule.Agents, agent):
 		return "may not run it"
-	case p.Only != "" && p.Only != it.name:
+	case p.Only != "" && p.Only != host.name:
 		return "is not " + p.Only + ", which has it"
-	case it.link == nil:
+	case host.link == nil:
 		return "is not connected"
-	case it.draining:
+	case host.draining:
 		return "is being drained"
-	case it.capacity > 0 && it.load() >= it.capacity:
+	case host.capacity > 0 && host.load() >= host.capacity:
 		return "is full"
 	}
 	for key, value := range p.Labels {
-		if has := cmp.Or(rule.Labels[key], it.labels[key]); has != value {
+		if has := cmp.Or(rule.Labels[key], host.labels[key]); has != value {
 			return fmt.Sprintf("lacks %s=%s", key, value)
 		}
 	}
@@ -239,16 +239,16 @@ func (h *Hosts) unfit(it *host, agent string, p Placement) string {
 }
 
 // load returns how many agents run on a host, or will.
-func (it *host) load() int { return len(it.runs) + len(it.chosen) }
+func (h *host) load() int { return len(h.runs) + len(h.chosen) }
 
 // ofBlock returns how many agents of a block run on a host, or will.
-func (it *host) ofBlock(block string) (n int) {
-	for _, chosen := range it.chosen {
+func (h *host) ofBlock(block string) (n int) {
+	for _, chosen := range h.chosen {
 		if chosen == block {
 			n++
 		}
 	}
-	for _, r := range it.runs {
+	for _, r := range h.runs {
 		if r.order.Block == block {
 			n++
 		}
@@ -260,23 +260,23 @@ func (it *host) ofBlock(block string) (n int) {
 func (h *Hosts) Drain(name string, undo bool) ([]string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	it := h.hosts[name]
-	if it == nil {
+	host := h.hosts[name]
+	if host == nil {
 		return nil, &wire.Error{
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("no host %.80q has joined", name), Hint: "See which there are: orchestrator hosts",
 		}
 	}
-	it.draining = !undo
+	host.draining = !undo
 	if undo {
 		h.options.Changed()
 	}
-	return it.agents(), nil
+	return host.agents(), nil
 }
 
 // agents returns the names of the agents that run on a host, in order.
-func (it *host) agents() []string {
+func (h *host) agents() []string {
 	agents := []string{}
-	for _, r := range it.runs {
+	for _, r := range h.runs {
 		agents = append(agents, r.order.Agent)
 	}
 	slices.Sort(agents)
@@ -289,22 +289,22 @@ func (h *Hosts) View() []control.HostView {
 	defer h.mu.Unlock()
 	views := []control.HostView{}
 	for _, name := range slices.Sorted(maps.Keys(h.hosts)) {
-		it := h.hosts[name]
-		labels := maps.Clone(it.labels)
+		host := h.hosts[name]
+		labels := maps.Clone(host.labels)
 		if rule, _ := h.ruleOf(name); len(rule.Labels) > 0 {
 			labels = maps.Clone(rule.Labels)
-			for key, value := range it.labels {
+			for key, value := range host.labels {
 				labels[key] = cmp.Or(labels[key], value)
 			}
 		}
 		v := control.HostView{
-			Name: name, Address: it.address, Version: it.program, Labels: labels, Capacity: it.capacity, Agents: it.agents(),
-			State: "gone", Since: object.Timestamp(it.since), HeardAt: object.Timestamp(it.heard),
+			Name: name, Address: host.address, Version: host.program, Labels: labels, Capacity: host.capacity, Agents: host.agents(),
+			State: "gone", Since: object.Timestamp(host.since), HeardAt: object.Timestamp(host.heard),
 		}
 		switch {
-		case it.link != nil && it.draining:
+		case host.link != nil && host.draining:
 			v.State = "draining"
-		case it.link != nil:
+		case host.link != nil:
 			v.State = "joined"
 		}
 		views = append(views, v)
@@ -314,12 +314,12 @@ func (h *Hosts) View() []control.HostView {
 
 // host returns the host with a name, and adds it if it is not there. h.mu must be held.
 func (h *Hosts) host(name string) *host {
-	it := h.hosts[name]
-	if it == nil {
-		it = &host{name: name, runs: make(map[string]*run), chosen: make(map[string]string)}
-		h.hosts[name] = it
+	found := h.hosts[name]
+	if found == nil {
+		found = &host{name: name, runs: make(map[string]*run), chosen: make(map[string]string)}
+		h.hosts[name] = found
 	}
-	return it
+	return found
 }
 
 // hello adds the host that has said hello, or returns why it is refused. The session becomes its link.
@@ -336,17 +336,17 @@ func (h *Hosts) hello(name string, s *session, l *hostlink.Line) (*host, *wire.E
 	if h.closed {
 		return nil, &wire.Error{Code: wire.CodeConflict, Message: "the team is being stopped"}
 	}
-	it := h.host(name)
-	if it.link != nil {
+	host := h.host(name)
+	if host.link != nil {
 		return nil, &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("another program has joined as %s, from %s", name, it.link.address),
+			Code: wire.CodeConflict, Message: fmt.Sprintf("another program has joined as %s, from %s", name, host.link.address),
 			Hint: "Give each host a name and a token of its own, or wait until the hub has noticed that the other one is gone",
 		}
 	}
-	it.draining, it.leaving = it.draining && !it.leaving, false
+	host.draining, host.leaving = host.draining && !host.leaving, false
 	now := time.Now()
-	it.link, it.since, it.heard, it.grace = s, now, now, cmp.Or(rule.Grace, hostlink.Grace)
-	it.address, it.program, it.labels, it.capacity = s.address, l.Program, l.Labels, l.Capacity
-	it.instance = l.Instance
-	return it, nil
+	host.link, host.since, host.heard, host.grace = s, now, now, cmp.Or(rule.Grace, hostlink.Grace)
+	host.address, host.program, host.labels, host.capacity = s.address, l.Program, l.Labels, l.Capacity
+	host.instance = l.Instance
+	return host, nil
 }

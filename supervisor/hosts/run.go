@@ -81,17 +81,17 @@ var errTooMuch = errors.New("the host has sent more output than there was room f
 func (h *Hosts) Start(ctx context.Context, o Order, spec child.Spec) (*Process, error) {
 	r := newRun(h, o, spec)
 	h.mu.Lock()
-	it := h.hosts[o.Host]
-	if it != nil {
-		delete(it.chosen, o.Agent)
+	host := h.hosts[o.Host]
+	if host != nil {
+		delete(host.chosen, o.Agent)
 	}
-	if it == nil || it.link == nil || it.draining {
+	if host == nil || host.link == nil || host.draining {
 		h.mu.Unlock()
 		return nil, &child.StartError{Reason: o.Host + " is not connected any more, or is being drained", Temporary: true, Err: fs.ErrClosed}
 	}
-	r.host, r.link, r.lastLink, r.instance = it, it.link, it.link, it.instance
-	it.runs[spec.Run] = r
-	_ = r.stream.Resume(it.link.conn, 0) // nothing was sent
+	r.host, r.link, r.lastLink, r.instance = host, host.link, host.link, host.instance
+	host.runs[spec.Run] = r
+	_ = r.stream.Resume(host.link.conn, 0) // nothing was sent
 	h.mu.Unlock()
 	r.start()
 	var l *hostlink.Line

@@ -132,12 +132,12 @@ func (s *session) resume(runs []*run, hello *hostlink.Line) (err error) {
 // end the link of another host with the same name.
 func (h *Hosts) endLink(name, instance string) {
 	h.mu.Lock()
-	it := h.hosts[name]
-	if it == nil || it.link == nil || it.instance != instance {
+	host := h.hosts[name]
+	if host == nil || host.link == nil || host.instance != instance {
 		h.mu.Unlock()
 		return
 	}
-	before := it.link
+	before := host.link
 	h.mu.Unlock()
 	_ = before.conn.Close()
 	<-before.over
@@ -238,16 +238,16 @@ func (h *Hosts) examine(name string, l *hostlink.Line) *wire.Error {
 func (h *Hosts) lost(s *session, why error) {
 	_ = s.conn.Close()
 	h.mu.Lock()
-	it := s.host
-	it.link = nil
-	wait, away := hostlink.GivenUp(it.grace), []*run{}
-	for _, r := range it.runs {
+	host := s.host
+	host.link = nil
+	wait, away := hostlink.GivenUp(host.grace), []*run{}
+	for _, r := range host.runs {
 		if r.link != s {
 			continue
 		}
 		r.link = nil
 		away = append(away, r)
-		time.AfterFunc(time.Until(it.heard.Add(wait)), func() { h.expire(r, s) })
+		time.AfterFunc(time.Until(host.heard.Add(wait)), func() { h.expire(r, s) })
 	}
 	h.mu.Unlock()
 	text := "its link is gone"
@@ -257,7 +257,7 @@ func (h *Hosts) lost(s *session, why error) {
 	if len(away) > 0 {
 		text += fmt.Sprintf("; its agents (%d) are given up if it is not back in %s", len(away), wait)
 	}
-	h.note(events.HostLost, it.name, text)
+	h.note(events.HostLost, host.name, text)
 	for _, r := range away {
 		r.stream.Pause(s.conn)
 		r.order.Away(true)
