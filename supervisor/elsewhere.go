@@ -19,7 +19,8 @@ import (
 )
 
 // Agents with a placement run on other machines: see package hosts. The hub decides everything about
-// them as for others. The host starts the process by its own copy of the configuration.
+// them, as it does about the agents on its own machine. The host starts the process with its own copy of
+// the configuration.
 
 // hostFor returns the host on which an agent is to run, "" for this machine, or why it has to wait.
 func hostFor(a *agent, all *hosts.Hosts) (host, why string) {
@@ -40,7 +41,7 @@ func hostFor(a *agent, all *hosts.Hosts) (host, why string) {
 	return all.Find(spec.Name, spec.Block, p)
 }
 
-// noteHost remembers the host of a run that ended because its link was gone.
+// noteHost remembers the host of a run that was given up, because the next run may have to wait for that host.
 func (a *agent) noteHost() {
 	a.lostHost = ""
 	if there, ok := a.child.(*hosts.Process); ok && there.Lost() {
@@ -48,7 +49,7 @@ func (a *agent) noteHost() {
 	}
 }
 
-// HostsChanged starts the agents that have waited for a host. It does not block.
+// HostsChanged starts agents that wait for a host, if there is one now. It does not block.
 func (s *Supervisor) HostsChanged() { s.post(s.life.wakeWaiting) }
 
 // NoteHost records an event of a host.
@@ -56,7 +57,7 @@ func (s *Supervisor) NoteHost(kind, host, text string, f wire.Figures) {
 	s.dispatcher.Note(&wire.Event{Kind: kind, Text: host + " " + text, Figures: f})
 }
 
-// makeElsewhere starts the run on a host.
+// makeElsewhere starts the run on a host, or goes on with the run that an earlier hub has started there.
 func (sr *startRequest) makeElsewhere(ctx context.Context, l *lifecycle, a *agent) (Process, error) {
 	l.dispatcher.House(sr.spec.Name, sr.run, dispatch.Folder{})
 	sr.open(l, a)
@@ -93,7 +94,7 @@ func (sr *startRequest) makeElsewhere(ctx context.Context, l *lifecycle, a *agen
 	return c, nil
 }
 
-// away handles an agent whose host cannot be reached, or can again.
+// away marks an agent as stalled while its host cannot be reached.
 func away(l *lifecycle, a *agent, run, host string, yes bool) {
 	switch {
 	case a.run != run || a.child == nil:
@@ -122,8 +123,8 @@ func placements(l *lifecycle) (placed []wire.Event) {
 	return placed
 }
 
-// expect goes on with a run that its host may still have. Until the host says so, it is like one whose host
-// cannot be reached.
+// expect goes on with a run that its host may still have. Until the host has joined, the agent is stalled, as
+// if its host could not be reached.
 func expect(l *lifecycle, p wire.Event) {
 	a, host := l.agents[p.Agent], p.Figures.Host
 	sr := &startRequest{spec: a.Agent, run: p.Run, host: host, goesOn: true, session: l.sessions.environment(a.Name), told: make(chan struct{})}
@@ -143,7 +144,7 @@ func expect(l *lifecycle, p wire.Event) {
 	a.set(control.StateStalled, a.far)
 }
 
-// found handles a run that its host still has.
+// found handles the news that a host still has a run of an earlier hub.
 func found(l *lifecycle, a *agent, sr *startRequest, mail int64, unfit string) {
 	switch {
 	case a.run != sr.run || a.child == nil:
@@ -157,15 +158,15 @@ func found(l *lifecycle, a *agent, sr *startRequest, mail int64, unfit string) {
 	}
 }
 
-// untold are the kinds of events that agents are not told of, and that come of nothing that they say.
-var untold = map[string]bool{
+// unrelated has the kinds of events that no agent is told of, and that are not caused by what an agent says.
+var unrelated = map[string]bool{
 	events.HubEpoch: true, events.HostJoined: true, events.HostLost: true, events.HostDrained: true, events.AgentPlaced: true,
 	events.AgentStalled: true, events.AgentRecovered: true, events.OrchestratorStarted: true, events.OrchestratorIdle: true,
 }
 
-// unsound returns why this hub cannot go on with a run of an agent, or "" if it can: the record of its earlier life
-// has nothing after seq that the run may have to be told, or that came of what the run has said. It may be
-// called on any goroutine.
+// unsound returns why this hub cannot go on with a run of an agent, or "" if it can. It can if the records after seq,
+// up to the last one of an earlier hub, have nothing that the run may have to be told, and nothing that it has
+// caused. Any goroutine may call unsound.
 func unsound(d *dispatch.Dispatcher, record dispatch.Record, restored int64, sr *startRequest, seq int64, waits bool) (why string) {
 	agent, spelled := handlers.Actor{Kind: handlers.Agent, Name: sr.spec.Name}.String(), []byte(strconv.Quote(sr.spec.Name))
 	for r, err := range record.Records(context.Background(), seq) {
@@ -174,7 +175,7 @@ func unsound(d *dispatch.Dispatcher, record dispatch.Record, restored int64, sr 
 			return "the record cannot be read: " + err.Error()
 		case r.Seq > restored:
 			return ""
-		case untold[r.Kind], r.IsMail() && r.From != agent: // mail is brought after the last one that has arrived
+		case unrelated[r.Kind], r.IsMail() && r.From != agent: // mail is brought after the last one that has arrived
 			continue
 		}
 		related := waits || len(sr.session) > 0 || r.From == agent || r.To == agent || bytes.Contains(r.Payload, spelled)
@@ -182,17 +183,17 @@ func unsound(d *dispatch.Dispatcher, record dispatch.Record, restored int64, sr 
 			d.Look(func(state *handlers.State) { related = state.Given(sr.spec.Name, r.Correlation) })
 		}
 		if related {
-			return fmt.Sprintf("nobody knows whether it has heard of record %d (%s), or has said it", r.Seq, r.Kind)
+			return fmt.Sprintf("it is not known whether the run was told of record %d (%s), or has caused it", r.Seq, r.Kind)
 		}
 	}
 	return ""
 }
 
-// Committed is that of package dispatch.
+// Committed calls dispatch.Committed.
 func (s *Supervisor) Committed(note func()) int64 { return dispatch.Committed(s.dispatcher, note) }
 
-// Launch starts a run of the agent on this machine for a hub elsewhere. The spec has its callbacks, and
-// env its variables from the hub.
+// Launch starts a run of the agent on this machine, for a hub on another one. The spec has the callbacks of the run,
+// and env has the variables that the hub has sent.
 func (a *Agent) Launch(ctx context.Context, start func(child.Spec) (Process, error), env []string, conversation string, spec child.Spec) (Process, error) {
 	own, err := a.Environ(ctx)
 	if err != nil {

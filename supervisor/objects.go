@@ -22,7 +22,7 @@ type Objects interface {
 // fetchTime is how long a reader waits for an object.
 const fetchTime = 10 * time.Second
 
-// fetch returns content from the objects, and stores it in the folder. here is why it was not read there.
+// fetch returns content from the objects, and stores it in the folder. here is the error of reading it there.
 func (a *artifacts) fetch(ctx context.Context, hash string, here error) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
@@ -76,8 +76,8 @@ func ShareArtifacts(ctx context.Context, stateDir string, o Objects) (n int, err
 	return n, nil
 }
 
-// FetchArtifacts stores in a state directory the objects to which a record refers. It returns how many are there
-// now, and how many are missing because no hub has stored them.
+// FetchArtifacts stores in a state directory the objects to which a record refers. It returns how many of them the
+// directory has now, and how many are missing because no hub has stored them.
 func FetchArtifacts(ctx context.Context, stateDir string, record dispatch.Record, o Objects) (n, missing int, err error) {
 	a := newArtifacts(stateDir, nil)
 	seen := make(map[string]bool)
@@ -105,7 +105,8 @@ func FetchArtifacts(ctx context.Context, stateDir string, record dispatch.Record
 	return n, missing, nil
 }
 
-// obtain reports whether content is in the folder, after it was looked for among the objects.
+// obtain copies content from the objects to the folder, unless the folder has it. It returns false if neither has
+// it.
 func (a *artifacts) obtain(ctx context.Context, hash string, o Objects) (bool, error) {
 	if text, err := a.read(a.path(hash)); err == nil && hashOf(text) == hash {
 		return true, nil

@@ -16,25 +16,25 @@ import (
 	"orchestrator/wire/delegation"
 )
 
-// objects are those of several hubs, in memory.
+// objects implements Objects in memory. With a fault, its methods fail.
 type objects struct {
-	kept map[string]string
-	ill  error
+	kept  map[string]string
+	fault error
 }
 
 func (o *objects) PutObject(_ context.Context, hash string, content []byte) error {
-	if o.ill == nil {
+	if o.fault == nil {
 		o.kept[hash] = string(content)
 	}
-	return o.ill
+	return o.fault
 }
 
 func (o *objects) GetObject(_ context.Context, hash string) ([]byte, error) {
 	content, ok := o.kept[hash]
-	if !ok && o.ill == nil {
+	if !ok && o.fault == nil {
 		return nil, fs.ErrNotExist
 	}
-	return []byte(content), o.ill
+	return []byte(content), o.fault
 }
 
 // TestArtifactsOfSeveralHubs checks that content is among the objects before the record refers to it, that a hub
@@ -42,12 +42,12 @@ func (o *objects) GetObject(_ context.Context, hash string) ([]byte, error) {
 func TestArtifactsOfSeveralHubs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, dir, said, boss, w := keeping(t)
-		o := &objects{kept: make(map[string]string), ill: errors.New("no quorum")}
+		o := &objects{kept: make(map[string]string), fault: errors.New("no quorum")}
 		p.artifacts.objects = o
 		w.says(making("a", large("x")))
 		require.Empty(t, boss.lines(), "nothing refers to it")
 		require.Empty(t, keptFiles(t, dir))
-		o.ill = nil
+		o.fault = nil
 		w.says(making("a", large("x")))
 		require.Len(t, boss.lines(), 1)
 		require.Equal(t, large("x"), o.kept[hashOf([]byte(large("x")))])
@@ -107,11 +107,11 @@ func TestArtifactsAreMoved(t *testing.T) {
 		n, missing, err := FetchArtifacts(t.Context(), t.TempDir(), p.options.Record, o)
 		require.NoError(t, err)
 		require.Equal(t, []int{0, 1}, []int{n, missing})
-		o.ill = errors.New("no quorum")
+		o.fault = errors.New("no quorum")
 		_, _, err = FetchArtifacts(t.Context(), t.TempDir(), p.options.Record, o)
-		require.ErrorIs(t, err, o.ill)
+		require.ErrorIs(t, err, o.fault)
 		_, err = ShareArtifacts(t.Context(), dir, o)
-		require.ErrorIs(t, err, o.ill)
+		require.ErrorIs(t, err, o.fault)
 		n, err = ShareArtifacts(t.Context(), t.TempDir(), o)
 		require.NoError(t, err)
 		require.Zero(t, n)

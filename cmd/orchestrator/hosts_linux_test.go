@@ -395,7 +395,7 @@ agent "far" {
 // A host joins the hub that comes after the first, and its agents go on.
 func TestHostOfHubs(t *testing.T) {
 	t.Parallel()
-	h := newOpenShire(t, `
+	h := newOpenThreeHubs(t, `
 host "any" {
   names = ["*"]
   grace = "5m"
@@ -443,7 +443,7 @@ agent "far" {
 // A hub that hung and wakes says nothing more to the agents on hosts, which belong to the next hub.
 func TestHostOfHungHub(t *testing.T) {
 	t.Parallel()
-	h := newOpenShire(t, `
+	h := newOpenThreeHubs(t, `
 agent "far" {
   command = ["`+fixture(t, "worker")+`"]
   placement {}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"net/http"
 	"os/exec"
 	"strings"
@@ -14,44 +13,43 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/fixtures/programs"
 	"orchestrator/wire/events"
 )
 
-// A shire is a team with three hubs on this machine.
-type shire struct {
+// threeHubs is a team with three hubs on this machine.
+type threeHubs struct {
 	t     *testing.T
 	peers []string
 	urls  []string // where they listen, if they do
 	hubs  []*stage
 }
 
-// newShire prepares three hubs.
-func newShire(t *testing.T) *shire { return newShireWith(t, func(int) string { return "" }) }
+// newThreeHubs prepares three hubs.
+func newThreeHubs(t *testing.T) *threeHubs {
+	return newThreeHubsWith(t, func(int) string { return "" })
+}
 
-// newOpenShire prepares three hubs that listen at addresses of their own.
-func newOpenShire(t *testing.T, more string) *shire {
+// newOpenThreeHubs prepares three hubs that listen at addresses of their own.
+func newOpenThreeHubs(t *testing.T, more string) *threeHubs {
 	addresses := freeAddresses(t, 3)
-	h := newShireWith(t, func(i int) string { return fmt.Sprintf("http {\n  listen = [%q]\n}\n", addresses[i]) + more })
+	h := newThreeHubsWith(t, func(i int) string { return fmt.Sprintf("http {\n  listen = [%q]\n}\n", addresses[i]) + more })
 	for _, address := range addresses {
 		h.urls = append(h.urls, "http://"+address)
 	}
 	return h
 }
 
-// freeAddresses returns addresses at which nobody listens.
-func freeAddresses(t *testing.T, n int) (addresses []string) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer l.Close()
-		addresses = append(addresses, l.Addr().String())
-	}
+// freeAddresses returns n addresses at which no program listens.
+func freeAddresses(t *testing.T, n int) []string {
+	addresses, err := programs.FreeAddresses(n)
+	require.NoError(t, err)
 	return addresses
 }
 
-// newShireWith prepares three hubs with additions to their files.
-func newShireWith(t *testing.T, more func(i int) string) *shire {
-	h := &shire{t: t, peers: freeAddresses(t, 3)}
+// newThreeHubsWith prepares three hubs with additions to their files.
+func newThreeHubsWith(t *testing.T, more func(i int) string) *threeHubs {
+	h := &threeHubs{t: t, peers: freeAddresses(t, 3)}
 	for i := range 3 {
 		h.hubs = append(h.hubs, newStage(t, more(i)+fmt.Sprintf(`
 secret "hubs" {
@@ -70,10 +68,10 @@ agent "only" {
 	return h
 }
 
-func (h *shire) up(i int) { h.hubs[i].up("--json", "--node", h.peers[i]) }
+func (h *threeHubs) up(i int) { h.hubs[i].up("--json", "--node", h.peers[i]) }
 
 // atWork waits until a hub other than before is at work, and returns it.
-func (h *shire) atWork(before int, hubs ...int) int {
+func (h *threeHubs) atWork(before int, hubs ...int) int {
 	found := -1
 	waitForThat(h.t, "hub at work", func() bool {
 		for _, i := range hubs {
@@ -93,7 +91,7 @@ func others(of int) []int { return []int{(of + 1) % 3, (of + 2) % 3} }
 // one stands by when it comes back.
 func TestHubKilled(t *testing.T) {
 	t.Parallel()
-	h := newShire(t)
+	h := newThreeHubs(t)
 	for i := range h.hubs {
 		h.up(i)
 	}
@@ -135,7 +133,7 @@ func TestHubKilled(t *testing.T) {
 // and goes on doing so for the hub that comes after the first.
 func TestAnyHub(t *testing.T) {
 	t.Parallel()
-	h := newOpenShire(t, "")
+	h := newOpenThreeHubs(t, "")
 	for i := range h.hubs {
 		h.up(i)
 	}
@@ -199,7 +197,7 @@ func TestAnyHub(t *testing.T) {
 // A hub that hung is deposed when it wakes: it stops its agents and stands by.
 func TestHubDeposed(t *testing.T) {
 	t.Parallel()
-	h := newShire(t)
+	h := newThreeHubs(t)
 	for i := range h.hubs {
 		h.up(i)
 	}
@@ -223,7 +221,7 @@ func TestHubDeposed(t *testing.T) {
 // A hub without the others can be stopped: its end is not recorded then.
 func TestHubWithoutOthers(t *testing.T) {
 	t.Parallel()
-	h := newShire(t)
+	h := newThreeHubs(t)
 	for i := range h.hubs {
 		h.up(i)
 	}
@@ -241,7 +239,7 @@ func TestHubWithoutOthers(t *testing.T) {
 // A hub that stands by can be in the background, and be stopped.
 func TestHubInBackground(t *testing.T) {
 	t.Parallel()
-	h := newShire(t)
+	h := newThreeHubs(t)
 	for i := range h.hubs {
 		h.up(i)
 	}
@@ -262,7 +260,7 @@ func TestHubInBackground(t *testing.T) {
 // A hub must know which of the peers it is, and the others' address.
 func TestHubRefused(t *testing.T) {
 	t.Parallel()
-	h := newShire(t)
+	h := newThreeHubs(t)
 	_, stderr, code := h.hubs[0].call("up")
 	require.Equal(t, cli.ExitUsage, code, stderr)
 	require.Contains(t, stderr, "orchestrator up --node "+h.peers[0])

@@ -19,10 +19,10 @@ import (
 	"orchestrator/wire/control"
 )
 
-// newSafeShire prepares three hubs at addresses of their own, with the files that key ca makes in folders keys. In
+// newSafeThreeHubs prepares three hubs at addresses of their own, with the files that key ca makes in folders keys. In
 // the file of the team their names are h1, h2 and h3, and they listen at 0.0.0.0:7433.
-func newSafeShire(t *testing.T, file string) *shire {
-	h := &shire{t: t}
+func newSafeThreeHubs(t *testing.T, file string) *threeHubs {
+	h := &threeHubs{t: t}
 	var names, listen []string
 	var others []string // pairs of old and new text
 	for i, address := range freeAddresses(t, 6) {
@@ -65,7 +65,7 @@ func TestHubsOverTLS(t *testing.T) {
 	t.Parallel()
 	team, _, found := strings.Cut(clusterFile(t, "orchestrator.hcl"), "agent ")
 	require.True(t, found)
-	h := newSafeShire(t, team+"agent \"only\" {\n  command = [\"cat\"]\n}\n")
+	h := newSafeThreeHubs(t, team+"agent \"only\" {\n  command = [\"cat\"]\n}\n")
 	for i := range h.hubs {
 		h.hubs[i].up("--json", "--node", strings.Split(h.peers[i], ":")[0])
 	}
@@ -116,7 +116,7 @@ func TestCluster(t *testing.T) {
 	t.Parallel()
 	file, compose := clusterFile(t, "orchestrator.hcl"), clusterFile(t, "compose.yaml")
 	hub, host := composeCommands(t, compose)
-	h := newSafeShire(t, file)
+	h := newSafeThreeHubs(t, file)
 	for i := range h.hubs {
 		h.hubs[i].start(exec.Command(h.hubs[i].program, append(hub, "--state-dir", h.hubs[i].state(), "--node", fmt.Sprintf("127.0.0.%d", i+1))...))
 	}

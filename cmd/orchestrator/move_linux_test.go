@@ -47,7 +47,7 @@ func (s *stage) long() string {
 // An artifact that one hub took is read at another one after the first is killed.
 func TestArtifactOfLostHub(t *testing.T) {
 	t.Parallel()
-	h := newShire(t)
+	h := newThreeHubs(t)
 	for i := range h.hubs {
 		h.hubs[i].write("orchestrator.hcl", strings.Replace(h.hubs[i].read("orchestrator.hcl"), onlyCat[1:], makesLong[1:], 1))
 		h.up(i)
@@ -152,7 +152,7 @@ func (s *stage) moving(to, node string) {
 // record, and the next move goes on. Then it is moved back, and in again with what was added.
 func TestMoveToHubs(t *testing.T) {
 	t.Parallel()
-	h := newShire(t)
+	h := newThreeHubs(t)
 	one, name := h.hubs[0], h.peers[0]
 	before := one.filled(200_000)
 	_, stderr, code := one.call("up", "--node", name)
@@ -220,7 +220,7 @@ func TestMoveToHubs(t *testing.T) {
 }
 
 // movesBack moves the record of a team to a hub that stands by, adds something there, and moves it in again.
-func (h *shire) movesBack(at int) {
+func (h *threeHubs) movesBack(at int) {
 	t := h.t
 	i := others(at)[0]
 	own, name := h.hubs[i], h.peers[i]
@@ -339,7 +339,7 @@ func TestMoveRefused(t *testing.T) {
 		require.Equal(t, c.code, code, stderr)
 		require.Contains(t, stderr, c.says)
 	}
-	h := newShire(t)
+	h := newThreeHubs(t)
 	_, stderr, code := h.hubs[0].call("store", "move", "--to", "jetstream", "--node", h.peers[0])
 	require.Equal(t, cli.ExitNotFound, code, stderr)
 	_, stderr, code = h.hubs[0].call("store", "move", "--to", "jetstream")

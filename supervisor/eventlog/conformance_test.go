@@ -1,7 +1,6 @@
 package eventlog_test
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,10 +21,17 @@ func TestConformance(t *testing.T) {
 		{Name: "memory", Open: memory},
 		{Name: "ncruces", Remembers: true, Open: inFile(t, linked)},
 		{Name: "modernc", Remembers: true, Open: inFile(t, eventlog.WithModernc)},
-		{Name: "shared", Remembers: true, KeepsAll: true, Open: sharedBy(t, 1<<20)},
-		{Name: "shared in parts", Remembers: true, KeepsAll: true, Open: sharedBy(t, 200)},
 	} {
 		logtest.Run(t, subject)
+	}
+	for name, most := range map[string]int{"shared": 1 << 20, "shared in parts": 200} {
+		logs := make(map[string]*logtest.Entries)
+		logtest.RunShared(t, name, func(log string, _ int) eventlog.Engine {
+			if logs[log] == nil {
+				logs[log] = &logtest.Entries{Most: most}
+			}
+			return logs[log].Join()
+		})
 	}
 }
 
@@ -39,23 +45,5 @@ func inFile(t *testing.T, with func(eventlog.Options) eventlog.Options) func(t *
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, l.Close()) })
 		return l
-	}
-}
-
-// sharedBy returns a function that opens the log of a test for a hub that is not open. An entry has
-// most bytes.
-func sharedBy(t *testing.T, most int) func(t *testing.T) logtest.Log {
-	teams := make(map[string]*team)
-	return func(t *testing.T) logtest.Log {
-		m := teams[t.Name()]
-		if m == nil {
-			m = newTeam(t, most)
-			teams[t.Name()] = m
-		}
-		n := 0
-		for m.open[fmt.Sprint("hub-", n)] {
-			n++
-		}
-		return m.hub(t, fmt.Sprint("hub-", n))
 	}
 }

@@ -35,13 +35,13 @@ type Engine interface {
 	Most() int
 
 	// Ask returns what the hub at work says of itself. It fails with ErrVacant if no hub is at work,
-	// and with ErrSilent if the one that should be does not answer. Each may be wrong.
+	// and with ErrSilent if the one that should be does not answer. Any of these may be wrong.
 	Ask(ctx context.Context) (who []byte, err error)
 
 	// Serve says that this hub is at work, until Close or until the returned function is called.
 	Serve(who []byte) (end func(), err error)
 
-	// Key returns 32 random bytes that the hubs of the log share, and nobody else knows.
+	// Key returns 32 random bytes that only the hubs of the log know.
 	Key() []byte
 
 	// Missing returns the hubs that this one cannot reach.
@@ -89,7 +89,7 @@ type Entry struct {
 	Body     []byte // a part of the text of the batch
 }
 
-// An entry begins with its format and a checksum of the rest.
+// The form in which an entry is stored. It begins with a byte for the format and a checksum of the rest.
 const (
 	entryFormat = 1
 	ownedFormat = 2 // the same, with an owner
@@ -113,7 +113,7 @@ func (e *Entry) Append(b []byte) []byte {
 	return b
 }
 
-// ReadEntry is the inverse of Append. The entry refers to the text.
+// ReadEntry is the inverse of Append. The body of the entry is a part of the text.
 func ReadEntry(text []byte) (Entry, error) {
 	switch {
 	case len(text) < entryHead:
@@ -154,16 +154,16 @@ func put(engine Engine, at int64, e Entry, text []byte) (int64, error) {
 	return at, nil
 }
 
-// An assembly makes batches of entries that follow each other.
+// An assembly puts the batches together of which entries have parts.
 type assembly struct {
 	begun Entry  // the last entry, if it is not the last part of its batch
 	body  []byte // its text and that of the parts before it
 	owner string // of the facts that follow; see Entry
-	given bool   // the owner got the whole record, with an entry without facts
+	out   bool   // the record was moved out, with an entry without facts
 }
 
-// next returns the assembly after an entry, and the batch that the entry completes, if it does. The last
-// fact before the batch has the number last and the sum sum.
+// next returns the assembly after an entry, and the batch if the entry completes one. The last fact before
+// the batch has the number last and the sum sum.
 func (a assembly) next(e Entry, last int64, sum uint32) (assembly, []wire.Record, error) {
 	if b := a.begun; e.Part > 1 && (b.First != e.First || b.Count != e.Count || b.Of != e.Of || b.Part != e.Part-1) {
 		return a, nil, fmt.Errorf("it is part %d of %d, and the part before it is missing", e.Part, e.Of)
@@ -172,7 +172,7 @@ func (a assembly) next(e Entry, last int64, sum uint32) (assembly, []wire.Record
 		return a, nil, differs(e.First, fmt.Errorf("the copy ends at fact %d with the checksum %d, and this entry follows %d", last, sum, e.Before))
 	}
 	if e.Count == 0 {
-		return assembly{owner: e.Owner, given: e.Owner != ""}, nil, nil
+		return assembly{owner: e.Owner, out: e.Owner != ""}, nil, nil
 	}
 	var text []byte
 	if e.Part > 1 { // otherwise the parts before it belong to a batch that was not completed
@@ -181,7 +181,7 @@ func (a assembly) next(e Entry, last int64, sum uint32) (assembly, []wire.Record
 	text = append(text, e.Body...)
 	if e.Part < e.Of {
 		e.Body = nil
-		return assembly{begun: e, body: text, owner: cmp.Or(e.Owner, a.owner), given: a.given && e.Owner == ""}, nil, nil
+		return assembly{begun: e, body: text, owner: cmp.Or(e.Owner, a.owner), out: a.out && e.Owner == ""}, nil, nil
 	}
 	batch, err := readBatch(text, last, e.Count)
 	if err != nil {

@@ -59,13 +59,13 @@ func (s *Shared) Elsewhere() error {
 
 func (s *Shared) elsewhere() error {
 	if a := s.assembly; a.owner != "" {
-		return &ElsewhereError{Owner: a.owner, Last: s.Last(), Out: a.given}
+		return &ElsewhereError{Owner: a.owner, Last: s.Last(), Out: a.out}
 	}
 	return nil
 }
 
-// orElsewhere returns an *ElsewhereError instead of a *ShorterError, if the log is shorter because the rest
-// of the record is elsewhere.
+// orElsewhere returns an *ElsewhereError in place of a *ShorterError, if the log is shorter because the record is
+// being moved, or was moved out.
 func (s *Shared) orElsewhere(ctx context.Context, err error) error {
 	if _, shorter := errors.AsType[*ShorterError](err); !shorter {
 		return err
@@ -99,7 +99,7 @@ func (s *Shared) MoveOut(ctx context.Context, owner string) error {
 		if err := answered(ctx, func() error { return s.follow(ctx, nil) }); err != nil {
 			return err
 		}
-		if a := s.assembly; a.owner == owner && a.given {
+		if a := s.assembly; a.owner == owner && a.out {
 			return nil
 		}
 		if err := s.elsewhere(); err != nil {
@@ -108,7 +108,7 @@ func (s *Shared) MoveOut(ctx context.Context, owner string) error {
 		at, err := s.engine.Put(s.at, Entry{First: s.Last() + 1, Part: 1, Of: 1, Before: s.lastSum(), Owner: owner})
 		switch {
 		case err == nil:
-			s.at, s.assembly = at, assembly{owner: owner, given: true}
+			s.at, s.assembly = at, assembly{owner: owner, out: true}
 			return nil
 		case !errors.Is(err, ErrBehind): // otherwise a hub at work has written something, and is deposed later
 			return err
@@ -116,7 +116,8 @@ func (s *Shared) MoveOut(ctx context.Context, owner string) error {
 	}
 }
 
-// answered asks the engine again as long as it does not answer.
+// answered calls ask again as long as the engine does not answer. If ctx ends before, the error wraps that of ctx
+// and ErrUnanswered.
 func answered(ctx context.Context, ask func() error) error {
 	for {
 		err := ask()
@@ -141,14 +142,19 @@ func closeWith(ctx context.Context, engine Engine) (stop func() bool) {
 type Move struct {
 	From   *SQLite // which nobody appends to
 	Engine Engine
-	Owner  string                              // the name of this hub
-	Tell   func(doing string, done, all int64) // called now and then; may be nil
-	Last   func(ctx context.Context) error     // called before the moved record can be used; may be nil
+	Owner  string // the name of this hub
+
+	// Progress is called after each batch; may be nil.
+	Progress func(doing string, done, all int64)
+
+	// BeforeUse is called when all facts are in the shared log, and before hubs can use it; may be nil. If it fails, the
+	// move is not complete.
+	BeforeUse func(ctx context.Context) error
 
 	end   assembly
 	at    int64  // the last entry of the shared log
 	last  int64  // its last fact
-	sum   uint32 // the sum of that
+	sum   uint32 // the sum of the chain at that fact
 	began time.Time
 	same  bool // as far as both logs have facts, they are the same
 }
@@ -180,7 +186,7 @@ func (m *Move) in(ctx context.Context) error {
 	all := m.From.Last()
 	switch {
 	case m.end.owner != "" && m.end.owner != m.Owner:
-		return &ElsewhereError{Owner: m.end.owner, Last: m.last, Out: m.end.given}
+		return &ElsewhereError{Owner: m.end.owner, Last: m.last, Out: m.end.out}
 	case !m.same, m.last > all && m.end.owner != "":
 		return &OtherRecordError{Last: m.last, Began: m.began, Same: m.same}
 	case m.last >= all && m.end.owner == "":
@@ -195,8 +201,8 @@ func (m *Move) in(ctx context.Context) error {
 	if m.last != all || !m.same {
 		return fmt.Errorf("the shared log ends at fact %d with the sum %08x, and the record here ends at fact %d with another one", m.last, m.sum, all)
 	}
-	if m.Last != nil {
-		if err := m.Last(ctx); err != nil {
+	if m.BeforeUse != nil {
+		if err := m.BeforeUse(ctx); err != nil {
 			return err
 		}
 	}
@@ -204,9 +210,10 @@ func (m *Move) in(ctx context.Context) error {
 	return err
 }
 
-func (m *Move) tell(doing string) {
-	if m.Tell != nil {
-		m.Tell(doing, m.last, m.From.Last())
+// progress calls Progress.
+func (m *Move) progress(doing string) {
+	if m.Progress != nil {
+		m.Progress(doing, m.last, m.From.Last())
 	}
 }
 
@@ -229,7 +236,7 @@ func (m *Move) read(ctx context.Context, doing string) error {
 		m.at, m.end = n, end
 		if batch != nil {
 			m.compare(batch, all, mine)
-			m.tell(doing)
+			m.progress(doing)
 		}
 		return nil
 	}
@@ -241,7 +248,8 @@ func (m *Move) read(ctx context.Context, doing string) error {
 	return err
 }
 
-// compare moves the end of the shared log on. The local log ends at fact all with the sum mine.
+// compare adds a batch to what was read of the shared log, and compares the sums where the local log ends: at fact
+// all, with the sum mine.
 func (m *Move) compare(batch []wire.Record, all int64, mine uint32) {
 	if m.last == 0 {
 		m.began = batch[0].At
@@ -275,7 +283,7 @@ func (m *Move) copy(ctx context.Context) error {
 		m.at, m.sum = at, sumOf(m.sum, batch)
 		m.last += int64(len(batch))
 		batch, size = batch[:0], 0
-		m.tell("copying")
+		m.progress("copying")
 		return nil
 	}
 	for r, err := range m.From.Records(ctx, m.last) {

@@ -39,7 +39,7 @@ func TestMoveIn(t *testing.T) {
 			m, from := newTeam(t, most), local(t, 3000)
 			want := series.All(t, from, 0)
 			var told []string
-			move := eventlog.Move{From: from, Engine: m.Join(), Owner: "a", Tell: func(doing string, done, all int64) {
+			move := eventlog.Move{From: from, Engine: m.Join(), Owner: "a", Progress: func(doing string, done, all int64) {
 				require.LessOrEqual(t, done, all)
 				told = append(told, doing)
 			}}

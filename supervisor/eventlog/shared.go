@@ -13,7 +13,7 @@ import (
 )
 
 // Shared is a log that several hubs share. An engine keeps its entries. Each hub has a copy of the
-// facts in a file of its own, which answers all questions and may be behind.
+// facts in a file of its own. Reads and searches use the copy, which may be behind.
 type Shared struct {
 	*SQLite // the copy, which is not synced: the engine has everything
 	engine  Engine
@@ -76,9 +76,9 @@ func (s *Shared) locate(ctx context.Context) error {
 	return s.compare(ctx, last)
 }
 
-// compare compares the batch at which the copy ends with the copy. The chain covers what is before
-// it. To compare only the sum before the batch would not do: an engine that has lost the batch may
-// have another one with the same numbers by now.
+// compare compares the last batch of the copy with that in the log. The chain covers what is before
+// it. The sum before the batch would not be enough: an engine that has lost the batch may have
+// another one with the same numbers by now.
 func (s *Shared) compare(ctx context.Context, last int64) error {
 	end, err := s.entries(ctx, s.at-1, 1)
 	if err != nil {
@@ -133,6 +133,7 @@ func (s *Shared) entries(ctx context.Context, at int64, n int) (found []Entry, e
 	return nil, err
 }
 
+// differs returns the error for a copy that is of another log, from a fact on.
 func differs(seq int64, why error) error {
 	return fmt.Errorf("the copy is not one of this log: at fact %d: %w", seq, why)
 }
@@ -157,7 +158,7 @@ func (s *Shared) Append(ctx context.Context, last int64, batch []wire.Record) er
 	if len(batch) == 0 {
 		return s.stillLast(ctx)
 	}
-	if err := s.untaken(last, batch); err != nil {
+	if err := s.checkKeys(batch); err != nil {
 		return err
 	}
 	err := s.put(last, batch)
@@ -174,8 +175,8 @@ func (s *Shared) Append(ctx context.Context, last int64, batch []wire.Record) er
 }
 
 // behind reads what another hub has written, and returns ErrMoved. If reading fails, the copy is
-// behind and nothing is broken. A part of a batch is a sign of life of the other hub, so it is
-// enough, even if the batch never counts.
+// behind and nothing is broken. A part of a batch is enough for ErrMoved, even if the batch is never
+// completed: another hub has written it.
 func (s *Shared) behind(ctx context.Context, last int64) error {
 	if err := s.follow(ctx, nil); err != nil {
 		return fmt.Errorf("%w: reading what another hub has written: %w", ErrMoved, err)
@@ -224,14 +225,14 @@ func (s *Shared) put(last int64, batch []wire.Record) error {
 	e := Entry{First: last + 1, Count: len(batch), Before: s.lastSum()}
 	at, err := put(s.engine, s.at, e, appendBatch(nil, batch))
 	if at != s.at {
-		s.at, s.assembly = at, assembly{} // what another hub has begun counts no more
+		s.at, s.assembly = at, assembly{} // a batch that another hub has begun cannot be completed any more
 	}
 	return err
 }
 
 // Follow reads what other hubs have appended, and calls see, if it is not nil, for each of their
-// batches once it is in the copy. An error of see ends it; the next Follow begins with the batch
-// after that. See must not append, follow or close.
+// batches once it is in the copy. It ends with the first error of see; the next Follow begins with the
+// batch after that. See must not append, follow or close.
 func (s *Shared) Follow(ctx context.Context, see func([]wire.Record) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,6 +242,7 @@ func (s *Shared) Follow(ctx context.Context, see func([]wire.Record) error) erro
 	return s.follow(ctx, see)
 }
 
+// follow is Follow for a caller that holds s.mu.
 func (s *Shared) follow(ctx context.Context, see func([]wire.Record) error) error {
 	return s.engine.Get(ctx, s.at, func(n int64, e Entry) error {
 		if n != s.at+1 {
@@ -283,8 +285,8 @@ func (s *Shared) Close() error {
 	return errors.Join(err, s.SQLite.Close())
 }
 
-// untaken returns a TakenError if a fact of the batch has a key that was used before.
-func (s *Shared) untaken(last int64, batch []wire.Record) error {
+// checkKeys returns a TakenError if a fact of the batch has a key that was used before.
+func (s *Shared) checkKeys(batch []wire.Record) error {
 	s.appending.Lock()
 	defer s.appending.Unlock()
 	taken := make(map[sender]bool)

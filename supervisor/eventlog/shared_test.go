@@ -23,11 +23,10 @@ var mosts = []int{1 << 20, 200}
 type team struct {
 	logtest.Entries
 	folder string
-	open   map[string]bool // the hubs that are open
 }
 
 func newTeam(t *testing.T, most int) *team {
-	return &team{Entries: logtest.Entries{Most: most}, folder: t.TempDir(), open: make(map[string]bool)}
+	return &team{Entries: logtest.Entries{Most: most}, folder: t.TempDir()}
 }
 
 // A hub is an open log of a team.
@@ -48,7 +47,6 @@ func (m *team) start(t *testing.T, name string) *hub {
 	var err error
 	h.Shared, err = eventlog.OpenShared(t.Context(), m.copyOf(name), h.engine)
 	require.NoError(t, err)
-	m.open[name] = true
 	t.Cleanup(func() { require.NoError(t, h.Close()) })
 	return h
 }
@@ -67,11 +65,6 @@ func (m *team) refused(t *testing.T, name string) error {
 	_, err := eventlog.OpenShared(t.Context(), m.copyOf(name), m.Join())
 	require.Error(t, err)
 	return err
-}
-
-func (h *hub) Close() error {
-	delete(h.team.open, h.name)
-	return h.Shared.Close()
 }
 
 // follow returns what Follow has shown.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/hashicorp/go-hclog"
 
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -21,17 +20,17 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A Rule says which hosts may join and what they may run. Without any rule each host may run
+// A Rule lets hosts join, and limits what they run. Without any rule each host may join and run
 // everything.
 type Rule struct {
 	Name   string            // of the block
 	Names  []string          // patterns of the names of hosts, such as "gpu-*"; empty: the name of the block
-	Labels map[string]string // that these hosts have, besides those that they say
+	Labels map[string]string // of these hosts; they count before those that a host reports itself
 	Agents []string          // patterns of the names of agents; empty: all
 	Grace  time.Duration     // how long agents live there without a hub; 0: hostlink.Grace
 }
 
-// A Placement says on which hosts an agent may run.
+// A Placement limits the hosts on which an agent may run.
 type Placement struct {
 	Hosts  string            // a pattern; "": any
 	Labels map[string]string // that the host has
@@ -44,20 +43,19 @@ type Options struct {
 	Hub       string
 	Team      string // the name of the shared log; "" if there is none
 	Epoch     int64
-	Settled   time.Time                          // before, agents that an earlier hub has placed may still run
+	Settled   time.Time                          // until then, agents that an earlier hub has placed may still run
 	Confirmed func() bool                        // whether this hub is known to be the one at work; nil: it is
 	Changed   func()                             // called when a host has come or may take agents again; it must not block
 	Drain     func(host string, agents []string) // called when a host asks to be drained; it must not block
 
-	// Committed returns the number of the last record, calls note, and waits until all that was decided about
-	// by then is recorded and told.
+	// Committed reads the number of the last record, and then calls note. It returns the number as soon as all
+	// that was decided until then is recorded and told.
 	Committed func(note func()) int64
 
-	Note func(kind, host, text string)
-	Log  hclog.Logger
+	Note func(kind, host, text string) // called with each event of a host
 }
 
-// Hosts are the hosts of a team. Its methods may be called concurrently.
+// Hosts has the hosts of a team. Its methods may be called concurrently.
 type Hosts struct {
 	options  Options
 	instance string        // of this process
@@ -87,10 +85,10 @@ type host struct {
 	drained  bool              // by an operator
 	leaving  bool              // it has asked to be drained
 	runs     map[string]*run   // that may have processes there
-	chosen   map[string]string // the blocks of agents that Find has placed here and Start has not seen yet
+	chosen   map[string]string // the blocks of the agents, by name, for which Find keeps room until Start
 }
 
-// New returns Hosts without any.
+// New returns Hosts that no host has joined.
 func New(o Options) *Hosts {
 	if wait := time.Until(o.Settled); wait > 0 {
 		time.AfterFunc(wait, o.Changed)
@@ -98,8 +96,8 @@ func New(o Options) *Hosts {
 	return &Hosts{options: o, instance: uuid.NewString(), open: make(chan struct{}), hosts: make(map[string]*host)}
 }
 
-// Open lets hosts join. Before, the runs of an earlier hub must be made known with Expect, because a host kills
-// those that this hub does not know.
+// Open lets hosts join. Call Expect for the runs of an earlier hub before, because a host kills the runs that its
+// hub does not know.
 func (h *Hosts) Open() { close(h.open) }
 
 // Close ends all links. Nothing is noted afterwards.
@@ -110,13 +108,14 @@ func (h *Hosts) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true
-	for _, it := range h.hosts {
-		if it.link != nil {
-			_ = it.link.conn.Close()
+	for _, host := range h.hosts {
+		if host.link != nil {
+			_ = host.link.conn.Close()
 		}
 	}
 }
 
+// note calls Options.Note, unless the hosts are closed.
 func (h *Hosts) note(kind, host, text string) {
 	h.noting.RLock()
 	defer h.noting.RUnlock()
@@ -125,14 +124,14 @@ func (h *Hosts) note(kind, host, text string) {
 	}
 }
 
-// Leave ends all links, and all runs as far as this hub is concerned: another hub goes on with them. The hosts
-// hear nothing of it.
+// Leave ends all links, and all runs as far as this hub is concerned. It tells the hosts nothing, so that another
+// hub can go on with the runs.
 func (h *Hosts) Leave() {
 	h.Close()
 	h.mu.Lock()
 	var runs []*run
-	for _, it := range h.hosts {
-		runs = slices.AppendSeq(runs, maps.Values(it.runs))
+	for _, host := range h.hosts {
+		runs = slices.AppendSeq(runs, maps.Values(host.runs))
 	}
 	h.mu.Unlock()
 	for _, r := range runs {
@@ -170,33 +169,23 @@ func (h *Hosts) ruleOf(name string) (Rule, bool) {
 // Find returns a host on which an agent can run now, and keeps room for it there until Start. If there
 // is none, it returns why, in words that complete "waits for ".
 func (h *Hosts) Find(agent, block string, p Placement) (name, why string) {
-	if wait := time.Until(h.options.Settled); wait > 0 {
+	if time.Until(h.options.Settled) > 0 {
 		return "", "the agents of the hub before this one to have ended on all hosts"
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var fit []*host
-	var refused []string
+	var refused []string // why the others do not fit
 	for _, name := range slices.Sorted(maps.Keys(h.hosts)) {
-		it := h.hosts[name]
-		if why := h.unfit(it, agent, p); why != "" {
+		host := h.hosts[name]
+		if why := h.unfit(host, agent, p); why != "" {
 			refused = append(refused, name+" "+why)
 			continue
 		}
-		fit = append(fit, it)
+		fit = append(fit, host)
 	}
 	if len(fit) == 0 {
-		why = "a host"
-		if p.Hosts != "" {
-			why += " called " + p.Hosts
-		}
-		for _, key := range slices.Sorted(maps.Keys(p.Labels)) {
-			why += fmt.Sprintf(" with %s=%s", key, p.Labels[key])
-		}
-		if len(refused) > 0 {
-			why += ": " + strings.Join(refused, ", ")
-		}
-		return "", why
+		return "", p.waitsFor(refused)
 	}
 	slices.SortStableFunc(fit, func(a, b *host) int {
 		if p.Spread {
@@ -210,42 +199,57 @@ func (h *Hosts) Find(agent, block string, p Placement) (name, why string) {
 	return fit[0].name, ""
 }
 
+// waitsFor describes the host that a placement asks for, and why the hosts that have joined do not fit.
+func (p *Placement) waitsFor(refused []string) string {
+	text := "a host"
+	if p.Hosts != "" {
+		text += " called " + p.Hosts
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.Labels)) {
+		text += fmt.Sprintf(" with %s=%s", key, p.Labels[key])
+	}
+	if len(refused) > 0 {
+		text += ": " + strings.Join(refused, ", ")
+	}
+	return text
+}
+
 // unfit returns why a host cannot run an agent, or "".
-func (h *Hosts) unfit(it *host, agent string, p Placement) string {
-	rule, ok := h.ruleOf(it.name)
+func (h *Hosts) unfit(host *host, agent string, p Placement) string {
+	rule, ok := h.ruleOf(host.name)
 	switch {
-	case p.Hosts != "" && !matches(p.Hosts, it.name):
+	case p.Hosts != "" && !matches(p.Hosts, host.name):
 		return "has another name"
 	case !ok, len(rule.Agents) > 0 && !anyMatches(rule.Agents, agent):
 		return "may not run it"
-	case p.Only != "" && p.Only != it.name:
+	case p.Only != "" && p.Only != host.name:
 		return "is not " + p.Only + ", which has it"
-	case it.link == nil:
+	case host.link == nil:
 		return "is not connected"
-	case it.draining():
+	case host.draining():
 		return "is being drained"
-	case it.capacity > 0 && it.load() >= it.capacity:
+	case host.capacity > 0 && host.load() >= host.capacity:
 		return "is full"
 	}
 	for key, value := range p.Labels {
-		if has := cmp.Or(rule.Labels[key], it.labels[key]); has != value {
-			return fmt.Sprintf("has not %s=%s", key, value)
+		if has := cmp.Or(rule.Labels[key], host.labels[key]); has != value {
+			return fmt.Sprintf("lacks %s=%s", key, value)
 		}
 	}
 	return ""
 }
 
 // load returns how many agents run on a host, or will.
-func (it *host) load() int { return len(it.runs) + len(it.chosen) }
+func (h *host) load() int { return len(h.runs) + len(h.chosen) }
 
-// ofBlock returns how many of them are of a block.
-func (it *host) ofBlock(block string) (n int) {
-	for _, chosen := range it.chosen {
+// ofBlock returns how many agents of a block run on a host, or will.
+func (h *host) ofBlock(block string) (n int) {
+	for _, chosen := range h.chosen {
 		if chosen == block {
 			n++
 		}
 	}
-	for _, r := range it.runs {
+	for _, r := range h.runs {
 		if r.order.Block == block {
 			n++
 		}
@@ -253,23 +257,23 @@ func (it *host) ofBlock(block string) (n int) {
 	return n
 }
 
-func (it *host) draining() bool { return it.drained || it.leaving }
+func (h *host) draining() bool { return h.drained || h.leaving }
 
-// Drain lets a host get no more agents, or get some again. It returns the agents that run there.
+// Drain keeps agents away from a host, or with undo lets it get agents again. It returns the agents that run there.
 func (h *Hosts) Drain(name string, undo bool) ([]string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	it := h.hosts[name]
-	if it == nil {
+	host := h.hosts[name]
+	if host == nil {
 		return nil, &wire.Error{
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("no host %.80q has joined", name), Hint: "See which there are: orchestrator hosts",
 		}
 	}
-	it.drained = !undo
+	host.drained = !undo
 	if undo {
 		h.options.Changed()
 	}
-	return it.agents(), nil
+	return host.agents(), nil
 }
 
 // Drained says that a host was drained in an earlier life of the team.
@@ -279,17 +283,18 @@ func (h *Hosts) Drained(name string) {
 	h.host(name).drained = true
 }
 
-// leave lets a host that wants to leave get no more agents. It returns the agents that run there, and whether the
+// leave keeps agents away from a host that wants to leave. It returns the agents that run there, and whether the
 // host had not asked before.
-func (it *host) leave() (agents []string, first bool) {
-	first = !it.leaving
-	it.leaving = true
-	return it.agents(), first
+func (h *host) leave() (agents []string, first bool) {
+	first = !h.leaving
+	h.leaving = true
+	return h.agents(), first
 }
 
-func (it *host) agents() []string {
+// agents returns the names of the agents that run on a host, in order.
+func (h *host) agents() []string {
 	agents := []string{}
-	for _, r := range it.runs {
+	for _, r := range h.runs {
 		agents = append(agents, r.order.Agent)
 	}
 	slices.Sort(agents)
@@ -302,25 +307,25 @@ func (h *Hosts) View() []control.HostView {
 	defer h.mu.Unlock()
 	views := []control.HostView{}
 	for _, name := range slices.Sorted(maps.Keys(h.hosts)) {
-		it := h.hosts[name]
-		labels := maps.Clone(it.labels)
+		host := h.hosts[name]
+		labels := maps.Clone(host.labels)
 		if rule, _ := h.ruleOf(name); len(rule.Labels) > 0 {
 			labels = maps.Clone(rule.Labels)
-			for key, value := range it.labels {
+			for key, value := range host.labels {
 				labels[key] = cmp.Or(labels[key], value)
 			}
 		}
 		v := control.HostView{
-			Name: name, Address: it.address, Version: it.program, Labels: labels, Capacity: it.capacity, Agents: it.agents(),
+			Name: name, Address: host.address, Version: host.program, Labels: labels, Capacity: host.capacity, Agents: host.agents(),
 			State: "gone",
 		}
-		if !it.since.IsZero() {
-			v.Since, v.HeardAt = object.Timestamp(it.since), object.Timestamp(it.heard)
+		if !host.since.IsZero() {
+			v.Since, v.HeardAt = object.Timestamp(host.since), object.Timestamp(host.heard)
 		}
 		switch {
-		case it.link != nil && it.draining():
+		case host.link != nil && host.draining():
 			v.State = "draining"
-		case it.link != nil:
+		case host.link != nil:
 			v.State = "joined"
 		}
 		views = append(views, v)
@@ -328,17 +333,17 @@ func (h *Hosts) View() []control.HostView {
 	return views
 }
 
-// host returns the host with a name. h.mu must be held.
+// host returns the host with a name, and adds it if it is not there. h.mu must be held.
 func (h *Hosts) host(name string) *host {
-	it := h.hosts[name]
-	if it == nil {
-		it = &host{name: name, runs: make(map[string]*run), chosen: make(map[string]string)}
-		h.hosts[name] = it
+	found := h.hosts[name]
+	if found == nil {
+		found = &host{name: name, runs: make(map[string]*run), chosen: make(map[string]string)}
+		h.hosts[name] = found
 	}
-	return it
+	return found
 }
 
-// hello checks what a host says of itself, and makes it the owner of the session.
+// hello adds the host that has said hello, or returns why it is refused. The session becomes its link.
 func (h *Hosts) hello(name string, s *session, l *hostlink.Line) (*host, *wire.Error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -352,17 +357,17 @@ func (h *Hosts) hello(name string, s *session, l *hostlink.Line) (*host, *wire.E
 	if h.closed {
 		return nil, &wire.Error{Code: wire.CodeConflict, Message: "the team is being stopped"}
 	}
-	it := h.host(name)
-	if it.link != nil {
+	host := h.host(name)
+	if host.link != nil {
 		return nil, &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("another program has joined as %s, from %s", name, it.link.address),
+			Code: wire.CodeConflict, Message: fmt.Sprintf("another program has joined as %s, from %s", name, host.link.address),
 			Hint: "Give each host a name and a token of its own, or wait until the hub has noticed that the other one is gone",
 		}
 	}
-	it.leaving = false
+	host.leaving = false
 	now := time.Now()
-	it.link, it.since, it.heard, it.grace = s, now, now, cmp.Or(rule.Grace, hostlink.Grace)
-	it.address, it.program, it.labels, it.capacity = s.address, l.Program, l.Labels, l.Capacity
-	it.instance = l.Instance
-	return it, nil
+	host.link, host.since, host.heard, host.grace = s, now, now, cmp.Or(rule.Grace, hostlink.Grace)
+	host.address, host.program, host.labels, host.capacity = s.address, l.Program, l.Labels, l.Capacity
+	host.instance = l.Instance
+	return host, nil
 }

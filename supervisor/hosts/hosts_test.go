@@ -15,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -45,18 +44,17 @@ func order(away func(bool), env ...string) Order {
 	return Order{Host: "attic", Agent: "far", Env: env, Away: away, Quiet: func() (int64, bool, bool) { return 0, false, false }}
 }
 
-func newHosts(confirmed func() bool) (*Hosts, *atomic.Int64) {
-	changed := new(atomic.Int64)
+// newHosts returns open hosts. A test may change their options before it uses them.
+func newHosts() *Hosts {
 	h := New(Options{
 		Committed: func(note func()) int64 {
 			note()
 			return 5
 		},
-		Hub: "h1", Team: "team", Epoch: 7, Confirmed: confirmed, Changed: func() { changed.Add(1) }, Drain: func(string, []string) {}, Note: func(string, string, string) {},
-		Log: hclog.NewNullLogger(),
+		Hub: "h1", Team: "team", Epoch: 7, Changed: func() {}, Drain: func(string, []string) {}, Note: func(string, string, string) {},
 	})
 	h.Open()
-	return h, changed
+	return h
 }
 
 // joins lets a host say hello.
@@ -109,7 +107,7 @@ func newRecorded() (*recorded, child.Spec) {
 
 // A run on a host is started, written to, read from and ended.
 func TestRun(t *testing.T) {
-	h, _ := newHosts(nil)
+	h := newHosts()
 	f := joins(t, h, "attic", hostlink.Line{})
 	require.EqualValues(t, 7, f.read(hostlink.Welcome).Epoch)
 	calls, spec := newRecorded()
@@ -152,18 +150,10 @@ func TestRun(t *testing.T) {
 
 // A program that does not read its stdin holds up the writer as a full pipe does.
 func TestNoRoom(t *testing.T) {
-	h, _ := newHosts(nil)
+	h := newHosts()
 	f := joins(t, h, "attic", hostlink.Line{})
-	f.read(hostlink.Welcome)
 	_, spec := newRecorded()
-	started := make(chan *Process, 1)
-	go func() {
-		p, _ := h.Start(t.Context(), order(func(bool) {}), spec)
-		started <- p
-	}()
-	f.read(hostlink.Start)
-	f.say(&hostlink.Line{Type: hostlink.Started, PID: 1})
-	p := <-started
+	p := runsOn(t, h, f, spec, func(bool) {})
 	go func() {
 		for {
 			if _, err := f.Read(); err != nil {
@@ -204,7 +194,7 @@ func TestLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h, _ := newHosts(nil)
+				h := newHosts()
 				f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
 				calls, spec := newRecorded()
 				p := runsOn(t, h, f, spec, func(bool) {})
@@ -240,7 +230,7 @@ func TestLost(t *testing.T) {
 // A hub that another one has replaced gives its runs up at once, and the host does not hear of it.
 func TestLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, _ := newHosts(nil)
+		h := newHosts()
 		f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
 		calls, spec := newRecorded()
 		p := runsOn(t, h, f, spec, func(bool) {})
@@ -262,7 +252,7 @@ func TestLeave(t *testing.T) {
 // A run goes on through the next link, with what was said meanwhile on both sides. Nothing is said twice.
 func TestBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, _ := newHosts(nil)
+		h := newHosts()
 		f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
 		calls, spec := newRecorded()
 		away := make(chan bool, 2)
@@ -317,7 +307,7 @@ func TestExpect(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				h, _ := newHosts(nil)
+				h := newHosts()
 				h.options.Settled = began.Add(time.Minute)
 				calls, spec := newRecorded()
 				o := order(func(bool) {})
@@ -391,7 +381,7 @@ func TestOpen(t *testing.T) {
 // A hub tells the host what is settled of a run that is quiet.
 func TestSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, _ := newHosts(nil)
+		h := newHosts()
 		f := joins(t, h, "attic", hostlink.Line{})
 		f.read(hostlink.Welcome)
 		var quiet atomic.Bool
@@ -414,7 +404,7 @@ func TestSettle(t *testing.T) {
 // A start that a host has not heard of is sent again.
 func TestStartAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, _ := newHosts(nil)
+		h := newHosts()
 		f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
 		f.read(hostlink.Welcome)
 		_, spec := newRecorded()
@@ -440,7 +430,7 @@ func TestStartAgain(t *testing.T) {
 // A start that a host has heard of, and forgotten because it was killed, has failed.
 func TestStartForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, _ := newHosts(nil)
+		h := newHosts()
 		f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
 		f.read(hostlink.Welcome)
 		_, spec := newRecorded()
@@ -469,7 +459,7 @@ func TestStartForgotten(t *testing.T) {
 // A start can be given up. The run is killed when it has started, and the hub hears nothing of it.
 func TestStartGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, _ := newHosts(nil)
+		h := newHosts()
 		f := joins(t, h, "attic", hostlink.Line{})
 		f.read(hostlink.Welcome)
 		calls, spec := newRecorded()
@@ -498,7 +488,7 @@ func TestStartGivenUp(t *testing.T) {
 // A host that does not say how a run has ended has not ended it well.
 func TestEndedAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, _ := newHosts(nil)
+		h := newHosts()
 		f := joins(t, h, "attic", hostlink.Line{})
 		calls, spec := newRecorded()
 		runsOn(t, h, f, spec, func(bool) {})
@@ -523,7 +513,7 @@ func TestBadNumbers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h, _ := newHosts(nil)
+				h := newHosts()
 				f := joins(t, h, "attic", hostlink.Line{})
 				_, spec := newRecorded()
 				runsOn(t, h, f, spec, func(bool) {})
@@ -540,7 +530,7 @@ func TestBadNumbers(t *testing.T) {
 // Two programs cannot be one host at once.
 func TestTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, _ := newHosts(nil)
+		h := newHosts()
 		f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
 		f.read(hostlink.Welcome)
 		other := joins(t, h, "attic", hostlink.Line{Instance: "i2"})
@@ -557,14 +547,14 @@ func TestTwice(t *testing.T) {
 // A host that says nothing for a while loses its link, and one that sends too much as well.
 func TestLinkEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, _ := newHosts(nil)
+		h := newHosts()
 		f := joins(t, h, "attic", hostlink.Line{})
 		f.read(hostlink.Welcome)
 		began := time.Now()
 		require.Error(t, <-f.served)
 		require.Equal(t, hostlink.Silence, time.Since(began))
 	})
-	h, _ := newHosts(nil)
+	h := newHosts()
 	f := joins(t, h, "attic", hostlink.Line{})
 	f.read(hostlink.Welcome)
 	_, spec := newRecorded()
@@ -586,7 +576,8 @@ func TestBeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sure atomic.Bool
 		sure.Store(true)
-		h, _ := newHosts(sure.Load)
+		h := newHosts()
+		h.options.Confirmed = sure.Load
 		f := joins(t, h, "attic", hostlink.Line{})
 		f.read(hostlink.Welcome)
 		require.NoError(t, f.Send(&hostlink.Line{Type: hostlink.Beat, Number: 1}))
@@ -604,7 +595,7 @@ func TestBeats(t *testing.T) {
 
 // A host of another version, or one that has spoken to a later hub, is refused.
 func TestRefused(t *testing.T) {
-	h, _ := newHosts(nil)
+	h := newHosts()
 	f := joins(t, h, "attic", hostlink.Line{Epochs: map[string]int64{"team": 8, "other": 1}})
 	require.Contains(t, f.read(hostlink.Refused).Error.Message, "a later hub")
 	here, there := net.Pipe()
@@ -617,7 +608,7 @@ func TestRefused(t *testing.T) {
 	require.Contains(t, l.Error.Message, "version 99")
 	_ = other.Close()
 	<-served
-	require.Contains(t, joins(t, h, "a/b\x1b[1m", hostlink.Line{}).read(hostlink.Refused).Error.Message, "no name of a host")
+	require.Contains(t, joins(t, h, "a/b\x1b[1m", hostlink.Line{}).read(hostlink.Refused).Error.Message, "cannot be the name of a host")
 	h.SetRules([]Rule{{Name: "gpu", Names: []string{"gpu-*"}}})
 	require.Contains(t, joins(t, h, "attic", hostlink.Line{}).read(hostlink.Refused).Error.Message, "no host block allows")
 	joins(t, h, "gpu-1", hostlink.Line{}).read(hostlink.Welcome)
@@ -625,7 +616,9 @@ func TestRefused(t *testing.T) {
 
 // Find chooses the host with the fewest agents of those that fit, and says why others do not.
 func TestFind(t *testing.T) {
-	h, changed := newHosts(nil)
+	h := newHosts()
+	var changed atomic.Int64
+	h.options.Changed = func() { changed.Add(1) }
 	h.SetRules([]Rule{{Name: "any", Names: []string{"*"}, Labels: map[string]string{"site": "here"}}, {Name: "late"}})
 	_, why := h.Find("a", "a", Placement{Hosts: "gpu-*", Labels: map[string]string{"gpu": "a100"}})
 	require.Equal(t, "a host called gpu-* with gpu=a100", why)

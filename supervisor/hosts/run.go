@@ -23,16 +23,16 @@ type Order struct {
 	Agent, Block string
 	Env          []string // the variables of this run
 	Conversation string
-	Away         func(yes bool) // called when its host cannot be reached, and when it can again; it must not block
+	Away         func(yes bool) // called when its host cannot be reached (true), and when it can again (false); it must not block
 
-	// Quiet returns the last mail that the run has got, whether it waits for an answer, and whether it has got all
-	// that was said to it.
+	// Quiet returns the last mail that the run has received, whether the run waits for an answer, and whether it has
+	// received everything that was said to it.
 	Quiet func() (mail int64, waits, ok bool)
-	// Unsound returns why this hub cannot go on with a run that Expect has begun, of which all is settled up to a
-	// record, and which waits for an answer or not. It returns "" if the hub can.
+	// Unsound returns why this hub cannot go on with a run of an earlier hub, or "" if it can. Everything about the
+	// run is settled up to record seq, and the run may wait for an answer.
 	Unsound func(seq int64, waits bool) string
-	// Found is called when a run that Expect has begun was found. It goes on after its last mail, unless it is unfit:
-	// then it is killed. It must not block.
+	// Found is called when the host of a run of an earlier hub has joined with the run. Mail is the last mail that the
+	// run has received. The run goes on, or is killed if unfit has a reason for that. Found must not block.
 	Found func(mail int64, unfit string)
 }
 
@@ -42,18 +42,21 @@ type run struct {
 	hosts *Hosts
 	host  *host
 	order Order
+	spec  child.Spec
+
 	// Hosts.mu guards these.
 	link     *session // nil while its host cannot be reached
-	lastLink *session
-	instance string // of the host
-	expected bool   // of an earlier hub, and not found yet
-	muted    bool   // its output is dropped
-	spec     child.Spec
-	stream   *link.Stream
-	input    *link.Room
-	usage    atomic.Pointer[hostlink.Usage]
-	answer   chan *hostlink.Line // what became of the start
-	unsaid   int                 // the cost of output that was dealt with, which the host was not told; used by deal
+	lastLink *session // the present link, or the one before
+	instance string   // of the host
+	expected bool     // of an earlier hub, and not found yet
+	muted    bool     // its output is dropped
+
+	stream *link.Stream
+	input  *link.Room
+	usage  atomic.Pointer[hostlink.Usage]
+	answer chan *hostlink.Line // started or failed
+	unsaid int                 // the cost of output that was dealt with, which the host was not told; used by deal
+	lost   atomic.Bool         // it was given up
 
 	mu      sync.Mutex
 	queue   []*hostlink.Line
@@ -65,7 +68,6 @@ type run struct {
 	pid     int
 	exited  bool
 	over    bool
-	lost    atomic.Bool
 }
 
 // maxQueue is how many lines of a run may wait to be dealt with: pieces of output, and a few others.
@@ -79,17 +81,17 @@ var errTooMuch = errors.New("the host has sent more output than there was room f
 func (h *Hosts) Start(ctx context.Context, o Order, spec child.Spec) (*Process, error) {
 	r := newRun(h, o, spec)
 	h.mu.Lock()
-	it := h.hosts[o.Host]
-	if it != nil {
-		delete(it.chosen, o.Agent)
+	host := h.hosts[o.Host]
+	if host != nil {
+		delete(host.chosen, o.Agent)
 	}
-	if it == nil || it.link == nil || it.draining() {
+	if host == nil || host.link == nil || host.draining() {
 		h.mu.Unlock()
 		return nil, &child.StartError{Reason: o.Host + " is not connected any more, or is being drained", Temporary: true, Err: fs.ErrClosed}
 	}
-	r.host, r.link, r.lastLink, r.instance = it, it.link, it.link, it.instance
-	it.runs[spec.Run] = r
-	_ = r.stream.Resume(it.link.conn, 0) // nothing was sent
+	r.host, r.link, r.lastLink, r.instance = host, host.link, host.link, host.instance
+	host.runs[spec.Run] = r
+	_ = r.stream.Resume(host.link.conn, 0) // nothing was sent
 	h.mu.Unlock()
 	r.start()
 	var l *hostlink.Line
@@ -112,7 +114,7 @@ func (h *Hosts) Start(ctx context.Context, o Order, spec child.Spec) (*Process, 
 	return &Process{r}, nil
 }
 
-// abandon kills a run that has not been started yet. Nobody hears of it any more.
+// abandon kills a run that has not been started yet, and removes its callbacks.
 func (r *run) abandon() {
 	r.spec.Output, r.spec.Exited, r.spec.Ended, r.spec.Stopped = func(child.Stream, []byte) {}, func(child.Exit) {}, func(child.Ending) {}, nil
 	r.stream.Send(&hostlink.Line{Type: hostlink.Kill})
@@ -137,8 +139,8 @@ func (r *run) start() {
 	r.stream.Send(&hostlink.Line{Type: hostlink.Start, Agent: o.Agent, Env: o.Env, Conversation: o.Conversation, Epoch: r.hosts.options.Epoch})
 }
 
-// Expect returns a run of an earlier hub that may go on. It is lost if its host does not say so until the runs of
-// that hub have ended for certain.
+// Expect returns a run of an earlier hub that its host may still have. It is given up if the host has not joined
+// with it when Options.Settled has come.
 func (h *Hosts) Expect(o Order, spec child.Spec) *Process {
 	r := newRun(h, o, spec)
 	r.expected, r.began = true, time.Now()
@@ -192,7 +194,7 @@ func (r *run) handle(l *hostlink.Line) error {
 	return nil
 }
 
-// enqueue adds what the host has sent to what is dealt with in order.
+// enqueue adds a line to the queue of deal.
 func (r *run) enqueue(l *hostlink.Line) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -222,7 +224,7 @@ func (r *run) enqueue(l *hostlink.Line) error {
 	return nil
 }
 
-// giveUp ends a run that its host has ended for certain.
+// giveUp ends a run without its host, as if it had been killed.
 func (r *run) giveUp() {
 	r.lost.Store(true)
 	select {
@@ -308,23 +310,23 @@ func processes(left []hostlink.Left) (all []child.Process) {
 // A Process is a run on a host.
 type Process struct{ run *run }
 
-// Host returns the name of its host.
+// Host returns the name of the host.
 func (p *Process) Host() string { return p.run.order.Host }
 
-// Lost reports whether it ended with its host.
+// Lost reports whether the run was given up.
 func (p *Process) Lost() bool { return p.run.lost.Load() }
 
-// PID returns the process id, which is one of the host.
+// PID returns the id of the process on the host.
 func (p *Process) PID() int {
 	p.run.mu.Lock()
 	defer p.run.mu.Unlock()
 	return p.run.pid
 }
 
-// StartedAt returns when the hub learned that it was started.
+// StartedAt returns when the hub learned that the run was started.
 func (p *Process) StartedAt() time.Time { return p.run.began }
 
-// Stdin returns the write end of its stdin, or nil.
+// Stdin returns the write end of the program's stdin, or nil if it has none.
 func (p *Process) Stdin() child.Stdin {
 	if p.run.spec.NoStdin {
 		return nil
@@ -332,7 +334,7 @@ func (p *Process) Stdin() child.Stdin {
 	return stdin{p.run}
 }
 
-// CloseStdin closes its stdin.
+// CloseStdin closes the program's stdin. It reports whether there is one.
 func (p *Process) CloseStdin() bool {
 	if p.run.spec.NoStdin {
 		return false
@@ -346,15 +348,15 @@ func (p *Process) Signal(sig syscall.Signal) {
 	p.run.stream.Send(&hostlink.Line{Type: hostlink.Signal, Signal: int(sig)})
 }
 
-// Kill kills its tree.
+// Kill kills the whole tree of processes.
 func (p *Process) Kill() { p.run.stream.Send(&hostlink.Line{Type: hostlink.Kill}) }
 
-// Unread returns how many bytes of its input it has not read.
+// Unread returns how many bytes of its input the program has not read.
 func (p *Process) Unread() int64 {
 	return int64(hostlink.InputRoom-p.run.input.Left()) + p.figures().Unread
 }
 
-// Usage returns what it has used, as of the last beat.
+// Usage returns what the run has used, as of the last beat.
 func (p *Process) Usage() (cpuMS, rss int64) {
 	u := p.figures()
 	return u.CPUMS, u.RSS

@@ -37,7 +37,7 @@ func (h *Hosts) Serve(name, address string, conn *link.Conn) (err error) {
 	select {
 	case <-h.open:
 	case <-time.After(hostlink.Silence):
-		return errors.New("the hub has not begun yet")
+		return errors.New("the hub is still being started")
 	}
 	refusal := h.examine(name, first)
 	if refusal == nil {
@@ -64,7 +64,7 @@ func (h *Hosts) Serve(name, address string, conn *link.Conn) (err error) {
 	return cmp.Or(<-resumed, err)
 }
 
-// settleEvery is how often a hub looks what is settled.
+// settleEvery is how often a hub tells a host what is settled.
 const settleEvery = time.Second
 
 // settle tells the host what is settled of its runs, until over is closed.
@@ -87,8 +87,8 @@ func (s *session) settle(over <-chan struct{}) {
 	}
 }
 
-// settled returns the runs of which all is settled. The number of the last record is read before those of the lines,
-// so that a line that has led to a record counts as settled, or the record is later.
+// settled returns the runs of which all is settled. The number of the last record is read before those of the lines.
+// So a line that is dealt with in between has a later record, and another hub does not go on with its run.
 func (s *session) settled() map[string]hostlink.Going {
 	var runs []*run
 	var dealt []int64
@@ -110,7 +110,7 @@ func (s *session) settled() map[string]hostlink.Going {
 	return marks
 }
 
-// resume goes on with runs.
+// resume sends the lines about runs that the host does not have, and those that follow.
 func (s *session) resume(runs []*run, hello *hostlink.Line) (err error) {
 	for _, r := range runs {
 		got := int64(0)
@@ -128,21 +128,22 @@ func (s *session) resume(runs []*run, hello *hostlink.Line) (err error) {
 	return nil
 }
 
-// endLink ends the link of a host that dials again. The hub may not have noticed that it is gone.
+// endLink ends the link of a host that dials again, because the hub may not have noticed that it is gone. It does not
+// end the link of another host with the same name.
 func (h *Hosts) endLink(name, instance string) {
 	h.mu.Lock()
-	it := h.hosts[name]
-	if it == nil || it.link == nil || it.instance != instance {
+	host := h.hosts[name]
+	if host == nil || host.link == nil || host.instance != instance {
 		h.mu.Unlock()
 		return
 	}
-	before := it.link
+	before := host.link
 	h.mu.Unlock()
 	_ = before.conn.Close()
 	<-before.over
 }
 
-// welcome tells a host which of its runs go on, and returns them.
+// welcome tells a host which of its runs go on, and returns those. It gives up the runs that the host does not have.
 func (h *Hosts) welcome(s *session, hello *hostlink.Line) (resumed []*run, err error) {
 	unfit := h.unfitRuns(s, hello)
 	w := &hostlink.Line{
@@ -180,7 +181,7 @@ func (h *Hosts) welcome(s *session, hello *hostlink.Line) (resumed []*run, err e
 	return resumed, s.conn.Send(w)
 }
 
-// unfitRuns returns why this hub cannot go on with some of the expected runs of a host.
+// unfitRuns returns why this hub cannot go on with expected runs of a host; "" or nothing: it can.
 func (h *Hosts) unfitRuns(s *session, hello *hostlink.Line) map[*run]string {
 	h.mu.Lock()
 	var runs []*run
@@ -196,7 +197,7 @@ func (h *Hosts) unfitRuns(s *session, hello *hostlink.Line) map[*run]string {
 		switch {
 		case !there:
 		case g.Unfit:
-			unfit[r] = "the hub before has not confirmed what it has said, or has sent it half a line"
+			unfit[r] = "the hub before this one has not confirmed its output, or has sent it a part of a line"
 		default:
 			unfit[r] = r.order.Unsound(g.Seq, g.Waits)
 		}
@@ -204,12 +205,12 @@ func (h *Hosts) unfitRuns(s *session, hello *hostlink.Line) map[*run]string {
 	return unfit
 }
 
-// examine returns why a first line begins no link.
+// examine returns why a host is refused after its first line, or nil.
 func (h *Hosts) examine(name string, l *hostlink.Line) *wire.Error {
 	switch {
 	case !mail.IsName(name):
 		return &wire.Error{
-			Code: wire.CodeInvalid, Message: fmt.Sprintf("%.80q is no name of a host: it has letters, digits and . _ -, and begins with a letter or a digit", name),
+			Code: wire.CodeInvalid, Message: fmt.Sprintf("%.80q cannot be the name of a host, which has at most 63 letters, digits and . _ -, and begins with a letter or a digit", name),
 			Hint: "Issue a token for another name: orchestrator token issue --actor HO:NAME",
 		}
 	case l.Type != hostlink.Hello:
@@ -229,21 +230,21 @@ func (h *Hosts) examine(name string, l *hostlink.Line) *wire.Error {
 	return nil
 }
 
-// lost handles the end of a link. The runs are given up when the host has killed them for certain, unless it is
-// back before.
+// lost handles the end of a link. The runs are given up when the host must have killed them, unless it has joined
+// again before.
 func (h *Hosts) lost(s *session, why error) {
 	_ = s.conn.Close()
 	h.mu.Lock()
-	it := s.host
-	it.link = nil
-	wait, away := hostlink.GivenUp(it.grace), []*run{}
-	for _, r := range it.runs {
+	host := s.host
+	host.link = nil
+	wait, away := hostlink.GivenUp(host.grace), []*run{}
+	for _, r := range host.runs {
 		if r.link != s {
 			continue
 		}
 		r.link = nil
 		away = append(away, r)
-		time.AfterFunc(time.Until(it.heard.Add(wait)), func() { h.expire(r, s) })
+		time.AfterFunc(time.Until(host.heard.Add(wait)), func() { h.expire(r, s) })
 	}
 	h.mu.Unlock()
 	text := "its link is gone"
@@ -253,14 +254,14 @@ func (h *Hosts) lost(s *session, why error) {
 	if len(away) > 0 {
 		text += fmt.Sprintf("; its agents (%d) are given up if it is not back in %s", len(away), wait)
 	}
-	h.note(events.HostLost, it.name, text)
+	h.note(events.HostLost, host.name, text)
 	for _, r := range away {
 		r.stream.Pause(s.conn)
 		r.order.Away(true)
 	}
 }
 
-// expire gives up a run that has lost a link, unless it has another one or had.
+// expire gives up a run whose last link was that of a session, or which had none if s is nil.
 func (h *Hosts) expire(r *run, s *session) {
 	h.mu.Lock()
 	gone := r.link == nil && r.lastLink == s

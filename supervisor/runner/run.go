@@ -19,32 +19,32 @@ type run struct {
 	output *link.Room
 	ended  chan struct{} // closed when it is over
 
-	mu      sync.Mutex
-	process Process // nil before it has started
-	killed  bool    // it is to be killed when it has started
-	alone   bool    // no hub knows it any more
-	input   [][]byte
-	within  bool // the last input ends within a line
-	settled hostlink.Going
-	close   bool          // stdin ends behind the input
-	more    chan struct{} // holds a value if there may be more input
+	mu       sync.Mutex
+	process  Process // nil before it has started
+	killed   bool    // it is to be killed when it has started
+	disowned bool    // no hub knows it any more
+	input    [][]byte
+	midLine  bool // the input so far ends within a line
+	settled  hostlink.Going
+	closing  bool          // stdin is to be closed after the input
+	more     chan struct{} // holds a value if there may be more input
 }
 
 func newRun(id string) *run {
 	return &run{id: id, stream: link.NewStream(id), output: link.NewRoom(hostlink.OutputRoom), ended: make(chan struct{}), more: make(chan struct{}, 1)}
 }
 
-// spec returns the callbacks of the run, which send what happens to the hub.
+// spec returns the callbacks of the run. They tell the hub what happens.
 func (r *run) spec() child.Spec {
 	return child.Spec{
 		Run:    r.id,
 		Output: r.pass,
 		Exited: func(exit child.Exit) {
-			r.stream.SendLasting(&hostlink.Line{Type: hostlink.Exited, Code: exit.Code, Signal: int(exit.Signal)})
+			r.stream.SendRetained(&hostlink.Line{Type: hostlink.Exited, Code: exit.Code, Signal: int(exit.Signal)})
 		},
 		Stopped: func(yes bool) { r.send(&hostlink.Line{Type: hostlink.Stopped, Yes: yes}) },
 		Ended: func(e child.Ending) {
-			r.stream.SendLasting(&hostlink.Line{
+			r.stream.SendRetained(&hostlink.Line{
 				Type: hostlink.Ended, LeftOver: left(e.LeftOver), Survivors: left(e.Survivors), Unverified: e.Unverified, HeldOpen: e.HeldOpen,
 			})
 			close(r.ended)
@@ -66,19 +66,19 @@ func (r *run) pass(stream child.Stream, text []byte) {
 	for len(text) > 0 {
 		n, err := r.output.Take(hostlink.PieceCost+1, hostlink.PieceCost+min(len(text), hostlink.MaxPiece))
 		if err != nil {
-			return // nobody is there to hear it
+			return // no hub knows the run
 		}
 		n -= hostlink.PieceCost
 		l := &hostlink.Line{Type: hostlink.Output, Stderr: stream == child.Stderr, Bytes: bytes.Clone(text[:n])}
 		if text = text[n:]; l.Stderr {
 			r.send(l)
 		} else {
-			r.stream.SendLasting(l)
+			r.stream.SendRetained(l)
 		}
 	}
 }
 
-// begin tells the hub that the run has started, and passes input on.
+// begin tells the hub that the run has started, and begins to write input.
 func (r *run) begin(p Process) {
 	r.mu.Lock()
 	r.process = p
@@ -91,8 +91,8 @@ func (r *run) begin(p Process) {
 	go r.feed(p)
 }
 
-// again tells another hub that the run was started.
-func (r *run) again() {
+// tellStarted tells another hub that the run was started.
+func (r *run) tellStarted() {
 	r.mu.Lock()
 	p := r.process
 	r.mu.Unlock()
@@ -117,7 +117,7 @@ func (r *run) going() hostlink.Going {
 	defer r.mu.Unlock()
 	g := r.settled
 	g.Got = r.stream.Got()
-	g.Unfit = g.Seq == 0 || r.within || r.killed || r.close || !r.stream.Fit()
+	g.Unfit = g.Seq == 0 || r.midLine || r.killed || r.closing || !r.stream.Fit()
 	return g
 }
 
@@ -155,16 +155,16 @@ func (r *run) usage() hostlink.Usage {
 	return u
 }
 
-// obey does what the hub says about the run.
+// obey handles a line of the hub about the run.
 func (r *run) obey(l *hostlink.Line) {
 	r.mu.Lock()
 	p := r.process
 	switch l.Type {
 	case hostlink.Input:
 		r.input = append(r.input, l.Bytes)
-		r.within = !bytes.HasSuffix(l.Bytes, []byte("\n"))
+		r.midLine = !bytes.HasSuffix(l.Bytes, []byte("\n"))
 	case hostlink.Close:
-		r.close = true
+		r.closing = true
 	}
 	r.mu.Unlock()
 	select {
@@ -181,11 +181,12 @@ func (r *run) obey(l *hostlink.Line) {
 	}
 }
 
-// disown kills the run, because no hub knows it. Its output is dropped. It reports whether that is new.
+// disown kills the run, because no hub knows it, and drops its output. It reports whether the run was alive and not
+// disowned before.
 func (r *run) disown() bool {
 	r.mu.Lock()
-	before := r.alone
-	r.alone = true
+	before := r.disowned
+	r.disowned = true
 	r.mu.Unlock()
 	r.output.Shut()
 	r.kill()
@@ -213,7 +214,7 @@ func (r *run) feed(p Process) {
 		case <-r.more:
 		}
 		r.mu.Lock()
-		pieces, end := r.input, r.close
+		pieces, end := r.input, r.closing
 		r.input = nil
 		r.mu.Unlock()
 		for _, piece := range pieces {

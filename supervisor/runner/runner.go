@@ -4,7 +4,6 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,18 +32,17 @@ type Process interface {
 
 // Options describe this host.
 type Options struct {
-	Name     string
 	Program  string // the version of the program
 	Instance string // of the state directory
 	Labels   map[string]string
 	Capacity int
 	Epochs   map[string]int64             // the highest one that this host has seen of each team
-	Seen     func(map[string]int64) error // stores them
+	Seen     func(map[string]int64) error // stores them when the host has joined
 	EndAt    func(time.Time)              // kills all runs at that time, also if this program hangs; it replaces the time before
 
 	// Launch starts the run that a line orders. The spec has its id and its callbacks.
 	Launch func(ctx context.Context, order *hostlink.Line, spec child.Spec) (Process, error)
-	// Renew tells what another hub has ordered for a run that is there.
+	// Renew is called with the start line of another hub for a run that goes on.
 	Renew  func(order *hostlink.Line)
 	Forget string // what a person does to forget an epoch, behind an error
 	Log    hclog.Logger
@@ -88,8 +86,8 @@ func (h *Host) Close() {
 	h.all.Wait()
 }
 
-// watch kills the runs when no hub has confirmed for the grace that it knows of them. Time in which
-// the machine was suspended counts.
+// watch kills the runs when no hub has confirmed a beat for the grace. The time in which the machine was
+// suspended counts.
 func (h *Host) watch() {
 	ticker := time.NewTicker(hostlink.BeatEvery / 4)
 	defer ticker.Stop()
@@ -199,7 +197,7 @@ func (h *Host) resume(conn *link.Conn, welcome *hostlink.Line, runs []*run) {
 	runs = slices.DeleteFunc(runs, func(r *run) bool {
 		_, known := welcome.Runs[r.id]
 		if !known {
-			_ = r.disown()
+			r.disown()
 		}
 		return !known
 	})
@@ -221,19 +219,19 @@ func (h *Host) pause(conn *link.Conn) {
 	}
 }
 
-// present returns the runs.
+// present returns the runs that the hub may not have heard all of.
 func (h *Host) present() []*run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Collect(maps.Values(h.runs))
 }
 
-// beats sends beats until over is closed. It closes the link if none is confirmed any more.
+// beats sends beats until over is closed. It closes the link when the hub has confirmed none for a while.
 func (h *Host) beats(over <-chan struct{}, drain <-chan struct{}) {
 	ticker := time.NewTicker(hostlink.BeatEvery)
 	defer ticker.Stop()
 	for {
-		if h.beat() != nil {
+		if !h.beat() {
 			_ = h.conn.Close()
 			return
 		}
@@ -252,14 +250,13 @@ func (h *Host) beats(over <-chan struct{}, drain <-chan struct{}) {
 	}
 }
 
-var errUnconfirmed = errors.New("the hub does not confirm that this host is known to be alive")
-
-func (h *Host) beat() error {
+// beat sends a beat. It returns false if that fails, or if the hub has confirmed none for hostlink.Silence.
+func (h *Host) beat() bool {
 	h.mu.Lock()
 	now := time.Now()
 	if now.Sub(h.confirmed) > hostlink.Silence {
 		h.mu.Unlock()
-		return errUnconfirmed
+		return false
 	}
 	h.number++
 	h.sent[h.number] = now
@@ -268,7 +265,7 @@ func (h *Host) beat() error {
 		l.Figures[id] = r.usage()
 	}
 	h.mu.Unlock()
-	return h.conn.Send(l)
+	return h.conn.Send(l) == nil
 }
 
 // confirm notes that the hub has read a beat, and which lines of the runs it has.
@@ -333,7 +330,7 @@ func (h *Host) listen(conn *link.Conn) error {
 	}
 }
 
-// obey does what the hub says about a run.
+// obey handles a line of the hub about a run.
 func (h *Host) obey(conn *link.Conn, l *hostlink.Line) error {
 	h.mu.Lock()
 	r := h.runs[l.Run]
@@ -351,7 +348,7 @@ func (h *Host) obey(conn *link.Conn, l *hostlink.Line) error {
 	fresh, err := r.stream.Receive(l)
 	if fresh && l.Type == hostlink.Start && !isNew {
 		h.Renew(l)
-		r.again()
+		r.tellStarted()
 	} else if fresh {
 		r.obey(l)
 	}
@@ -397,7 +394,7 @@ func (h *Host) drained() bool {
 	return h.draining && len(h.runs) == 0
 }
 
-// killAll kills all runs, and returns how many that are.
+// killAll kills all runs. It returns how many were not being killed already.
 func (h *Host) killAll() (n int) {
 	for _, r := range h.present() {
 		if r.disown() {

@@ -1,13 +1,13 @@
 // Package turn decides which of several hubs is at work.
 //
-// The shared log is the lock. A hub takes its turn by appending a hub.epoch fact to the log that it has
+// The shared log decides. A hub takes its turn by appending a hub.epoch fact to the log that it has
 // read to the end. After that, an append of the hub before it fails, because the log does not end where
-// that hub thinks. There is no lease and no clock.
+// that hub expects. There is no lease, and no clock has to be right.
 //
 // When to try is only a hint, which may be wrong: a hub that stands by asks five times a second which
-// hub is at work. It tries when none is, or when the one that should be has said nothing for a while. A
+// hub is at work. It tries when none is, or when the one that should be has not answered for a while. A
 // wrong hint costs one append that fails, or one change of hub, and never a fact. The order is: read
-// to the end, ask, append there. Asking first would depose a hub that has just taken over.
+// to the end, ask, append there. Asking first would replace a hub that has just taken over.
 //
 // A hub takes no turn while a record is moved into the log, or after it was moved out: see package eventlog.
 // It leaves an empty log alone for a while, so that a move that is about to begin comes first.
@@ -41,20 +41,20 @@ type Options struct {
 	Log    *eventlog.Shared
 	Engine eventlog.Engine
 	Hub    Hub
-	Heard  func(Hub) // called when another hub says that it is at work; may be nil
+	Heard  func(Hub) // called when another hub than before says that it is at work; may be nil
 
-	// Followed is called when the log was followed to its end; may be nil.
+	// Followed is called after each time that the log was read to its end; may be nil.
 	Followed func(ctx context.Context) error
 	Logger   hclog.Logger
 }
 
-// Intervals. A hub that hangs, or is cut off, is given up after silence.
+// Intervals.
 const (
-	askEvery = 200 * time.Millisecond
-	silence  = 3 * time.Second
-	begins   = time.Second      // how long a hub that has taken its turn may take to say so
-	empty    = 3 * time.Second  // how long an empty log is left to a move
-	tellMove = 10 * time.Second // how often a hub logs that it waits for a move
+	askEvery     = 200 * time.Millisecond
+	maxSilence   = 3 * time.Second  // after that, a hub that hangs or is cut off is replaced
+	maxStart     = time.Second      // how long a hub that has taken its turn may take to say that it is at work
+	emptyFor     = 3 * time.Second  // how long no hub begins with an empty log, because a move may
+	logMoveEvery = 10 * time.Second // how often a hub logs that it waits for a move
 )
 
 // Wait stands by until this hub has taken its turn, and returns the hub with its epoch. If ctx ends
@@ -62,9 +62,9 @@ const (
 func Wait(ctx context.Context, o Options) (Hub, error) {
 	stop := context.AfterFunc(ctx, func() { _ = o.Engine.Close() })
 	defer stop()
-	w := waiting{Options: o}
+	c := candidate{Options: o}
 	for {
-		mine, err := w.look(ctx)
+		mine, err := c.try(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return Hub{}, ctx.Err()
@@ -82,90 +82,92 @@ func Wait(ctx context.Context, o Options) (Hub, error) {
 	}
 }
 
-// A waiting is a hub that stands by.
-type waiting struct {
+// A candidate is a hub that stands by.
+type candidate struct {
 	Options
-	heard  Hub       // the hub that was at work
-	silent time.Time // since when it has said nothing; zero: it has
-	taken  time.Time // when it was read that a hub has taken its turn
-	empty  time.Time // since when the log is known to be empty
-	told   time.Time // when it was logged that the record is moved
+	heard       Hub       // the hub at work that has answered last
+	silentSince time.Time // since when the hub at work does not answer; zero: it does
+	takenAt     time.Time // when this hub has read that another one has taken its turn
+	emptySince  time.Time // since when the log is known to be empty
+	loggedAt    time.Time // when this hub has logged that the record is moved
 }
 
-// look reads what others have appended, and takes the turn if it is free.
-func (w *waiting) look(ctx context.Context) (*Hub, error) {
-	if err := w.Log.Follow(ctx, w.see); err != nil {
+// try reads what others have appended, and takes the turn if no other hub seems to have it. It returns nil
+// if one has.
+func (c *candidate) try(ctx context.Context) (*Hub, error) {
+	if err := c.Log.Follow(ctx, c.noteEpochs); err != nil {
 		return nil, err
 	}
-	if err := w.Log.Elsewhere(); err != nil {
-		return nil, w.moves(err)
+	if err := c.Log.Elsewhere(); err != nil {
+		return nil, c.logMove(err)
 	}
-	if w.Followed != nil {
-		if err := w.Followed(ctx); err != nil {
+	if c.Followed != nil {
+		if err := c.Followed(ctx); err != nil {
 			return nil, err
 		}
 	}
-	end := w.Log.Last()
-	if end == 0 && w.empty.IsZero() {
-		w.empty = time.Now()
+	end := c.Log.Last()
+	if end == 0 && c.emptySince.IsZero() {
+		c.emptySince = time.Now()
 	}
-	text, err := w.Engine.Ask(ctx)
+	text, err := c.Engine.Ask(ctx)
 	switch {
 	case err == nil:
-		w.silent = time.Time{}
-		w.hear(text)
+		c.silentSince = time.Time{}
+		c.noteHub(text)
 		return nil, nil
 	case errors.Is(err, eventlog.ErrSilent):
-		if w.silent.IsZero() {
-			w.silent = time.Now()
+		if c.silentSince.IsZero() {
+			c.silentSince = time.Now()
 		}
-		if time.Since(w.silent) < silence {
+		if time.Since(c.silentSince) < maxSilence {
 			return nil, nil
 		}
 	case !errors.Is(err, eventlog.ErrVacant):
 		return nil, err
 	}
-	if end == 0 && time.Since(w.empty) < empty || time.Since(w.taken) < begins {
+	if end == 0 && time.Since(c.emptySince) < emptyFor || time.Since(c.takenAt) < maxStart {
 		return nil, nil
 	}
-	return w.take(ctx, end)
+	return c.take(ctx, end)
 }
 
-// see notes that another hub has taken its turn. Hubs that wait for the same thing, such as the end of a move,
-// try at the same time.
-func (w *waiting) see(batch []wire.Record) error {
+// noteEpochs notes that another hub has taken its turn. Hubs that wait for the same thing, such as the end of a
+// move, try at the same time.
+func (c *candidate) noteEpochs(batch []wire.Record) error {
 	if slices.ContainsFunc(batch, func(r wire.Record) bool { return r.Kind == events.HubEpoch }) {
-		w.taken = time.Now()
+		c.takenAt = time.Now()
 	}
 	return nil
 }
 
-// moves logs that the record is moved. It returns the error if this hub has the record.
-func (w *waiting) moves(away error) error {
-	if e, ok := errors.AsType[*eventlog.ElsewhereError](away); ok && e.Owner == w.Hub.Name {
+// logMove logs now and then that the record is moved. It returns the error if the record was moved to this hub,
+// which must not wait then.
+func (c *candidate) logMove(away error) error {
+	if e, ok := errors.AsType[*eventlog.ElsewhereError](away); ok && e.Owner == c.Hub.Name {
 		return away
 	}
-	if time.Since(w.told) >= tellMove {
-		w.told = time.Now()
-		w.Logger.Info("waiting until the record is here", "reason", away)
+	if time.Since(c.loggedAt) >= logMoveEvery {
+		c.loggedAt = time.Now()
+		c.Logger.Info("waiting until the record is here", "reason", away)
 	}
 	return nil
 }
 
-// hear notes which hub is at work.
-func (w *waiting) hear(text []byte) {
+// noteHub notes which hub is at work.
+func (c *candidate) noteHub(text []byte) {
 	var who Hub
-	if json.Unmarshal(text, &who) == nil && who != w.heard {
-		w.heard = who
-		if w.Heard != nil {
-			w.Heard(who)
+	if json.Unmarshal(text, &who) == nil && who != c.heard {
+		c.heard = who
+		if c.Heard != nil {
+			c.Heard(who)
 		}
 	}
 }
 
 // take takes the turn, unless the log does not end at end.
-func (w *waiting) take(ctx context.Context, end int64) (*Hub, error) {
-	mine := w.Hub
+func (c *candidate) take(ctx context.Context, end int64) (*Hub, error) {
+	mine := c.Hub
 	mine.Epoch = end + 1
 	text, err := json.Marshal(struct {
 		Hub
@@ -174,7 +176,7 @@ func (w *waiting) take(ctx context.Context, end int64) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = w.Log.Append(ctx, end, []wire.Record{{At: time.Now(), From: "GO", Kind: events.HubEpoch, Payload: text}})
+	err = c.Log.Append(ctx, end, []wire.Record{{At: time.Now(), From: "GO", Kind: events.HubEpoch, Payload: text}})
 	if errors.Is(err, eventlog.ErrMoved) {
 		return nil, nil // another hub has been faster
 	}

@@ -108,7 +108,7 @@ func TestOneTurn(t *testing.T) {
 	select {
 	case mine := <-taken:
 		require.Fail(t, "there are two hubs", "%v", mine)
-	case <-time.After(begins + 3*askEvery):
+	case <-time.After(maxStart + 3*askEvery):
 	}
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
@@ -143,7 +143,7 @@ func TestNoTurnDuringAMove(t *testing.T) {
 	select {
 	case mine := <-taken:
 		require.Fail(t, "a part of a record is used", "%v", mine)
-	case <-time.After(empty + 3*askEvery):
+	case <-time.After(emptyFor + 3*askEvery):
 	}
 	mover.Putting = nil
 	require.NoError(t, m.In(t.Context()))
@@ -173,7 +173,7 @@ func TestSilence(t *testing.T) {
 	mine, err := Wait(t.Context(), b.Options)
 	require.NoError(t, err)
 	require.Equal(t, int64(2), mine.Epoch)
-	require.GreaterOrEqual(t, time.Since(began), silence)
+	require.GreaterOrEqual(t, time.Since(began), maxSilence)
 }
 
 // silent is an engine at which the hub at work does not answer.

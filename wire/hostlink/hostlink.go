@@ -34,7 +34,7 @@ const (
 // Version changes with incompatible changes of the lines.
 const Version = 3
 
-// Times of a link.
+// Intervals of a link.
 const (
 	BeatEvery = 2 * time.Second
 	Silence   = 3 * BeatEvery
@@ -71,20 +71,20 @@ const (
 	Started = "started" // host
 	Failed  = "failed"  // host: it could not be started
 	Input   = "input"   // hub: a piece of stdin
-	Taken   = "taken"   // host: the program has taken so many bytes of input, or takes no more
+	Taken   = "taken"   // host: so many bytes of input were written to the program, or it takes no more
 	Close   = "close"   // hub: stdin ends
 	Output  = "output"  // host: a piece of stdout or stderr
-	Heard   = "heard"   // hub: so many bytes of output were dealt with
+	Heard   = "heard"   // hub: it has dealt with so many bytes of output
 	Signal  = "signal"  // hub
 	Kill    = "kill"    // hub
 	Stopped = "stopped" // host: a signal has stopped the leader, or it goes on
 	Exited  = "exited"  // host: the leader is dead
 	Ended   = "ended"   // host: the tree is empty; the last line of a run
-	Drain   = "drain"   // host: it is to be left: no more agents, and those there are to be stopped
+	Drain   = "drain"   // host: the hub is to place no more agents on it, and to stop those that are there
 	Settled = "settled" // hub: what is settled of the runs
 )
 
-// A Line is one line in either direction. Its type says which of the fields there are.
+// A Line is one line in either direction. Its fields depend on its type.
 type Line struct {
 	Type string `json:"type"`
 	Run  string `json:"run,omitzero"`
@@ -136,7 +136,7 @@ type Line struct {
 	Error *wire.Error `json:"error,omitzero"` // of refused
 }
 
-// A Going is a run that goes on.
+// Going is what each side knows about a run that goes on.
 type Going struct {
 	Got int64 `json:"got,omitzero"` // the last line of the other side; in settled: the last one that is settled
 

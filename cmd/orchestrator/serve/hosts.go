@@ -25,7 +25,6 @@ func (t *Instance) openHosts(ctx context.Context, c *config.Config) *hosts.Hosts
 		},
 		Committed: func(note func()) int64 { return t.Super.Committed(note) },
 		Note:      func(kind, host, text string) { t.Super.NoteHost(kind, host, text, wire.Figures{}) },
-		Log:       t.log,
 	}
 	if t.shared != nil {
 		o.Hub, o.Team, o.Epoch = c.Store.Node, c.Store.Log, t.shared.epoch

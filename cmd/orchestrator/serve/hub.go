@@ -55,7 +55,7 @@ const (
 	tooSilent = 3 * time.Second
 )
 
-// attend asks every second whether the log answers, until ctx ends.
+// attend asks every lookAgain whether the log answers, until ctx ends.
 func (s *sharedStore) attend(ctx context.Context) {
 	ticker := time.NewTicker(lookAgain)
 	defer ticker.Stop()
@@ -88,7 +88,7 @@ func (s *sharedStore) writable() *wire.Error {
 	return refusal
 }
 
-// sound returns ErrMoved if another hub is at work. A log that does not answer proves nothing.
+// sound returns ErrMoved if another hub is at work. It returns nil if the log does not answer, which proves nothing.
 func (s *sharedStore) sound() error {
 	if now := time.Now(); now.Sub(s.looked) < lookAgain {
 		return nil

@@ -88,21 +88,21 @@ type hostProgram struct {
 	host   *runner.Host
 	hub    atomic.Pointer[string] // the URL of the hub that it has joined last
 	tokens sync.Map               // of the runs here, by run
-	told   map[string]string      // why the last attempt to join has failed, by URL
+	told   map[string]string      // why the last attempt to join has failed, by the host of the URL
 }
 
-// joinHubs runs a host.
+// joinHubs runs a host until it is drained or killed.
 func joinHubs(a *cli.App, f joinFlags, args []string) error {
 	h := &hostProgram{Instance: NewTeam(), app: a, flags: f, told: make(map[string]string)}
 	if err := h.read(args); err != nil {
 		return err
 	}
-	c, err := h.configure()
+	stateDir, err := h.configure()
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(c, "host")
-	if err := os.MkdirAll(c, 0o700); err != nil {
+	dir := filepath.Join(stateDir, "host")
+	if err := os.MkdirAll(stateDir, 0o700); err != nil {
 		return fmt.Errorf("making the state directory: %w", err)
 	}
 	log := logger(a, h.config, a.Flags.JSON)
@@ -264,7 +264,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// final returns the failure for an error that another try does not mend.
+// final returns the failure for an error that another attempt would have as well. Other errors are shown, and it
+// returns nil.
 func (h *hostProgram) final(u *url.URL, err error) error {
 	refusal, ok := errors.AsType[*wire.Error](err)
 	if refused, is := errors.AsType[*runner.RefusedError](err); is {
@@ -282,7 +283,7 @@ func (h *hostProgram) final(u *url.URL, err error) error {
 	return nil
 }
 
-// say tells why a hub could not be joined, unless that was told last.
+// say shows why a hub could not be joined, unless it has shown the same before.
 func (h *hostProgram) say(u *url.URL, err error) {
 	if err == nil || h.told[u.Host] == err.Error() {
 		return
@@ -312,7 +313,7 @@ func (h *hostProgram) join(ctx context.Context, u *url.URL, drain <-chan struct{
 		h.hub.Store(&at)
 		h.app.Note("Joined %s at %s.", wire.Visible(l.Hub), at)
 	})
-	if joined {
+	if joined && err != nil { // it is nil after the host was drained
 		h.app.Note("The link to %s is gone: %v", at, err)
 	}
 	return joined, err
@@ -393,7 +394,7 @@ func (h *hostProgram) launch(ctx context.Context, order *hostlink.Line, spec chi
 	return p, nil
 }
 
-// renew takes the token of a run that the hub has ordered.
+// renew stores the token of a run, which is in the hub's start line.
 func (h *hostProgram) renew(order *hostlink.Line) {
 	for _, entry := range order.Env {
 		if token, ok := strings.CutPrefix(entry, api.EnvToken+"="); ok {
@@ -402,8 +403,8 @@ func (h *hostProgram) renew(order *hostlink.Line) {
 	}
 }
 
-// instanceOf returns the name of a state directory, which it makes once. A hub takes programs with the same
-// one for the same host: they cannot run at once.
+// instanceOf returns the name of a state directory, and makes it the first time. A hub takes programs with the same
+// name for one host, because two of them cannot run at once.
 func instanceOf(dir string) (string, error) {
 	path := filepath.Join(dir, "instance")
 	text, err := os.ReadFile(path)

@@ -196,9 +196,9 @@ func (m *mover) in(ctx context.Context, certificates *tls.Config, report *moveRe
 	if err != nil {
 		return err
 	}
-	move := eventlog.Move{From: from, Engine: engine, Owner: m.config.Store.Node, Tell: func(doing string, done, all int64) {
+	move := eventlog.Move{From: from, Engine: engine, Owner: m.config.Store.Node, Progress: func(doing string, done, all int64) {
 		m.does(fmt.Sprintf("%s, fact %d of %d", doing, done, all))
-	}, Last: func(ctx context.Context) (err error) {
+	}, BeforeUse: func(ctx context.Context) (err error) {
 		m.does("copying the artifacts")
 		report.Artifacts, err = supervisor.ShareArtifacts(ctx, m.Home.Dir, engine)
 		return err
@@ -281,7 +281,7 @@ func (m *mover) back(ctx context.Context, certificates *tls.Config, report *move
 	return nil
 }
 
-// failure returns the failure for a move that did not come to its end.
+// failure returns the failure for a move that was not completed.
 func (m *mover) failure(ctx context.Context, err error) error {
 	if f, ok := errors.AsType[*cli.Failure](err); ok {
 		return f

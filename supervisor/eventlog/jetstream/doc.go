@@ -9,8 +9,8 @@
 // always, when the engine is opened and every few seconds after that. While one does not, Put waits.
 //
 // A server of a hub opens one port for the other hubs. They prove that they know the team's credentials, and
-// use TLS between machines. It opens another one on this machine alone, because it would start no routes
-// without; this process does not use it, and it asks for the same credentials.
+// use TLS between machines. It opens another port on the loopback interface, because without one it starts no
+// routes. This process does not use that port, which asks for the same credentials.
 //
 // # Writing
 //

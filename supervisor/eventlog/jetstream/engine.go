@@ -29,8 +29,8 @@ type Engine struct {
 	logger hclog.Logger
 	keeper keeper
 	node   string        // the server in this process; "": there is none
-	copies int           // how many servers have the stream, if there are so many
-	again  time.Duration // a seat that seems to be vacant is asked again for so long
+	copies int           // how many servers there are; the stream is on up to three of them
+	again  time.Duration // how long Ask asks again when no hub answers
 	conn   *nats.Conn
 	js     jetstream.JetStream
 	stream jetstream.Stream
@@ -40,15 +40,15 @@ type Engine struct {
 	silent atomic.Bool // the leader of the stream has not answered the last question
 	once   sync.Once
 	closed chan struct{}
-	mover  sync.WaitGroup // of stayAway
+	mover  sync.WaitGroup // the calls of stayAway
 }
 
 var _ eventlog.Engine = (*Engine)(nil)
 
-// A keeper is the servers that keep the stream: those of the hubs, or others.
+// A keeper stands for the servers that keep the stream: those of the hubs, or others.
 type keeper interface {
 	missing(silent bool) []string // those that cannot be reached; silent: the stream's leader has not answered
-	held() error                  // why nothing may be written now
+	held() error                  // why nothing may be written now, or nil
 	close()
 }
 
@@ -76,7 +76,8 @@ func (e *Engine) name() string    { return "orchestrator-" + e.log }
 func (e *Engine) subject() string { return "orchestrator." + e.log + ".log" }
 func (e *Engine) seat() string    { return "orchestrator." + e.log + ".hub" }
 
-// openStream opens the stream, and makes it if no hub has done so.
+// openStream opens the stream, and makes it if there is none. It waits for a leader that is in touch with most
+// servers, or until ctx ends.
 func (e *Engine) openStream(ctx context.Context) error {
 	var err error
 	if e.js, err = jetstream.New(e.conn); err != nil {
@@ -136,7 +137,8 @@ func newKey() string {
 	return hex.EncodeToString(key)
 }
 
-// examine reads the key of the hubs. It returns an error if a stream could lose entries.
+// examine reads the key of the hubs from the settings of a stream. It returns an error if the stream could lose
+// entries.
 func (e *Engine) examine(is, want jetstream.StreamConfig) error {
 	key, err := hex.DecodeString(is.Metadata[keyName])
 	e.key = key
@@ -165,7 +167,7 @@ func within[T any](ctx context.Context, limit time.Duration, do func(context.Con
 	return do(ctx)
 }
 
-// rest waits, and returns an error if there is nothing to wait for any more.
+// rest waits for d. It returns an error if ctx ends before, or the engine is closed.
 func (e *Engine) rest(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -213,7 +215,7 @@ func (e *Engine) Put(at int64, entry eventlog.Entry) (int64, error) {
 	}
 }
 
-// publish sends a message once, unless nothing may be written now.
+// publish sends a message once. It fails if nothing may be written now.
 func (e *Engine) publish(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error) {
 	if err := e.keeper.held(); err != nil {
 		return nil, err
@@ -232,7 +234,7 @@ func (e *Engine) idAt(ctx context.Context, n int64) (string, error) {
 	if id := m.Header.Get(jetstream.MsgIDHeader); id != "" {
 		return id, nil
 	}
-	return "?", nil // another program has written it
+	return "?", nil // a program that is not a hub has written it
 }
 
 // stored asks the leader of a stream for a message. It returns nil if there is none yet.
@@ -267,7 +269,7 @@ func (e *Engine) stored(ctx context.Context, stream, which string) (*nats.Msg, e
 	return m, err
 }
 
-// End implements eventlog.Engine. Only the answer of a leader counts that has most copies.
+// End implements eventlog.Engine. Only a leader that is in touch with most servers knows the end.
 func (e *Engine) End(ctx context.Context) (int64, error) {
 	info, err := e.info(ctx)
 	if err == nil && !isLed(info.Cluster) {
@@ -322,7 +324,7 @@ func (e *Engine) info(ctx context.Context) (*jetstream.StreamInfo, error) {
 	return info, err
 }
 
-// unknown returns the error for a question without an answer.
+// unknown returns the error for a question that was not answered.
 func (e *Engine) unknown(what string, err error) error {
 	select {
 	case <-e.closed:

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +17,7 @@ import (
 	"orchestrator/fixtures/natsserver"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/supervisor/eventlog/logtest"
+	"orchestrator/supervisor/eventlog/logtest/series"
 	"orchestrator/wire"
 )
 
@@ -73,17 +72,6 @@ func (c *cluster) open(hub int) *eventlog.Shared {
 	return s
 }
 
-// A copied is a log whose file is free when it is closed.
-type copied struct {
-	*eventlog.Shared
-	free func()
-}
-
-func (c copied) Close() error {
-	c.free()
-	return c.Shared.Close()
-}
-
 // unclosed is an engine that goes on when a log is closed.
 type unclosed struct{ *Engine }
 
@@ -109,25 +97,6 @@ func (c *cluster) leader(ask int) int {
 	return 0
 }
 
-func batch(from string, n, size int) []wire.Record {
-	facts := make([]wire.Record, size)
-	for i := range facts {
-		facts[i] = wire.Record{
-			At: time.UnixMilli(1_800_000_000_000).UTC(), From: from, Kind: "task.created", Key: fmt.Sprintf("%d-%d", n, i), Payload: fmt.Appendf(nil, `{"n":%d}`, n),
-		}
-	}
-	return facts
-}
-
-func factsOf(t *testing.T, l eventlog.Log) []wire.Record {
-	var all []wire.Record
-	for r, err := range l.Records(t.Context(), 0) {
-		require.NoError(t, err)
-		all = append(all, r)
-	}
-	return all
-}
-
 // One hub appends, the others follow. A hub that is behind appends nothing.
 func TestHubs(t *testing.T) {
 	t.Parallel()
@@ -135,19 +104,19 @@ func TestHubs(t *testing.T) {
 	require.Empty(t, c.hubs[0].Missing())
 	a, b := c.open(0), c.open(1)
 	for n := range 20 {
-		require.NoError(t, a.Append(t.Context(), a.Last(), batch("a", n, 1+n%3)))
+		require.NoError(t, a.Append(t.Context(), a.Last(), series.Keyed("a", n, 1+n%3)))
 	}
-	require.ErrorIs(t, b.Append(t.Context(), b.Last(), batch("b", 0, 2)), eventlog.ErrMoved)
-	require.Equal(t, factsOf(t, a), factsOf(t, b), "it has followed")
-	require.NoError(t, b.Append(t.Context(), b.Last(), batch("b", 0, 2)))
+	require.ErrorIs(t, b.Append(t.Context(), b.Last(), series.Keyed("b", 0, 2)), eventlog.ErrMoved)
+	require.Equal(t, series.All(t, a, 0), series.All(t, b, 0), "it has followed")
+	require.NoError(t, b.Append(t.Context(), b.Last(), series.Keyed("b", 0, 2)))
 	require.ErrorIs(t, a.Append(t.Context(), a.Last(), nil), eventlog.ErrMoved)
-	require.Equal(t, factsOf(t, b), factsOf(t, a))
+	require.Equal(t, series.All(t, b, 0), series.All(t, a, 0))
 
 	huge := []wire.Record{{At: time.UnixMilli(0).UTC(), From: "a", Kind: "k", Payload: fmt.Appendf(nil, `"%0*d"`, 3*maxEntry, 0)}}
 	require.NoError(t, a.Append(t.Context(), a.Last(), huge), "in parts")
 	late := c.open(2)
 	require.NoError(t, late.Follow(t.Context(), nil))
-	require.Equal(t, factsOf(t, a), factsOf(t, late))
+	require.Equal(t, series.All(t, a, 0), series.All(t, late, 0))
 }
 
 // Of hubs that append at once, one wins each number.
@@ -160,7 +129,7 @@ func TestRace(t *testing.T) {
 	for i, l := range logs {
 		all.Go(func() {
 			for n := 0; n < each; {
-				err := l.Append(t.Context(), l.Last(), batch(fmt.Sprint("hub", i), n, 2))
+				err := l.Append(t.Context(), l.Last(), series.Keyed(fmt.Sprint("hub", i), n, 2))
 				if err == nil {
 					n++
 				} else if !errors.Is(err, eventlog.ErrMoved) {
@@ -173,8 +142,8 @@ func TestRace(t *testing.T) {
 	all.Wait()
 	for _, l := range logs {
 		require.NoError(t, l.Follow(t.Context(), nil))
-		require.Len(t, factsOf(t, l), 3*each*2)
-		require.Equal(t, factsOf(t, logs[0]), factsOf(t, l))
+		require.Len(t, series.All(t, l, 0), 3*each*2)
+		require.Equal(t, series.All(t, logs[0], 0), series.All(t, l, 0))
 	}
 }
 
@@ -185,7 +154,7 @@ func TestLeaderLost(t *testing.T) {
 	var silences []time.Duration
 	facts := 0
 	put := func(l *eventlog.Shared) {
-		require.NoError(t, l.Append(t.Context(), l.Last(), batch("a", facts, 1)))
+		require.NoError(t, l.Append(t.Context(), l.Last(), series.Keyed("a", facts, 1)))
 		facts++
 	}
 	for range 3 {
@@ -205,7 +174,7 @@ func TestLeaderLost(t *testing.T) {
 	t.Log("silences after the loss of the leader:", silences)
 	b := c.open(1)
 	require.NoError(t, b.Follow(t.Context(), nil))
-	all := factsOf(t, b)
+	all := series.All(t, b, 0)
 	require.Len(t, all, facts)
 	for i, r := range all {
 		require.Equal(t, fmt.Sprintf("%d-0", i), r.Key)
@@ -218,7 +187,7 @@ func TestEndWithoutOthers(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	left := c.leader(0)
-	require.NoError(t, c.open(left).Append(t.Context(), 0, batch("a", 0, 1)))
+	require.NoError(t, c.open(left).Append(t.Context(), 0, series.Keyed("a", 0, 1)))
 	for i, h := range c.hubs {
 		if i != left {
 			require.NoError(t, h.Close())
@@ -238,7 +207,7 @@ func TestEndBehind(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, b := c.open(0), c.open(1)
-	require.NoError(t, a.Append(t.Context(), 0, batch("a", 0, 1)))
+	require.NoError(t, a.Append(t.Context(), 0, series.Keyed("a", 0, 1)))
 	require.NoError(t, b.Follow(t.Context(), nil))
 	for _, h := range c.hubs[:2] {
 		require.EqualValues(t, 1, h.known.Load())
@@ -301,13 +270,10 @@ func TestSeat(t *testing.T) {
 func TestStranger(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	own := l.Addr().String()
-	require.NoError(t, l.Close())
+	own := fmt.Sprintf("127.0.0.1:%d", natsserver.FreePorts(t, 1)[0])
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	_, err = Start(ctx, Options{Node: own, Peers: []string{own, c.peers[0], c.peers[1]}, Dir: t.TempDir(), Log: "team", Credentials: "guessed"})
+	_, err := Start(ctx, Options{Node: own, Peers: []string{own, c.peers[0], c.peers[1]}, Dir: t.TempDir(), Log: "team", Credentials: "guessed"})
 	require.ErrorContains(t, err, c.peers[0])
 	require.ErrorContains(t, err, "cannot be reached")
 }
@@ -316,31 +282,17 @@ func TestStranger(t *testing.T) {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	conforms(t, func(log string, n int) *Engine {
-		hub := c.hubs[n%3]
-		e := &Engine{log: log, logger: hub.logger, keeper: hub.keeper, copies: 3, conn: hub.conn, closed: make(chan struct{})}
-		require.NoError(t, e.openStream(t.Context()))
-		return e
-	})
+	conforms(t, c.hubs)
 }
 
-// conforms runs the rules of all logs. Join returns the engine of hub n.
-func conforms(t *testing.T, join func(log string, n int) *Engine) {
-	open, dir := make(map[string]bool), t.TempDir() // open: the copies that are in use
-	logtest.Run(t, logtest.Subject{Name: "jetstream", Remembers: true, KeepsAll: true, Open: func(t *testing.T) logtest.Log {
-		name := strings.NewReplacer("/", "-", ".", "-").Replace(t.Name())
-		n := 0
-		for open[fmt.Sprint(name, n)] {
-			n++
-		}
-		file := fmt.Sprint(name, n)
-		open[file] = true
-		l, err := eventlog.OpenShared(t.Context(), filepath.Join(dir, file), unclosed{join(name, n)})
-		require.NoError(t, err)
-		require.NoError(t, l.Follow(t.Context(), nil))
-		t.Cleanup(func() { require.NoError(t, l.Close()) })
-		return copied{l, func() { open[file] = false }}
-	}})
+// conforms checks that logs beside that of the team, at the same servers, keep the rules of all logs.
+func conforms(t *testing.T, hubs []*Engine) {
+	logtest.RunShared(t, "jetstream", func(log string, hub int) eventlog.Engine {
+		like := hubs[hub%len(hubs)]
+		e := &Engine{log: log, logger: like.logger, keeper: like.keeper, copies: like.copies, conn: like.conn, closed: make(chan struct{})}
+		require.NoError(t, e.openStream(t.Context()))
+		return unclosed{e}
+	})
 }
 
 // Objects on three hubs keep the rules, and those that were stored are there without one hub.

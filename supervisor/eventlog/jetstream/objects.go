@@ -19,7 +19,8 @@ import (
 
 var _ eventlog.Objects = (*Engine)(nil)
 
-// objectPart is how many bytes of an object a message has. objectPatience is for one of them.
+// objectPart is how many bytes of an object a message has at most. objectPatience is how long the answer to one
+// such message may take.
 const (
 	objectPart     = 512 << 10
 	objectPatience = 2 * time.Second
@@ -28,6 +29,7 @@ const (
 // partsKey is the header that says how many parts an object has.
 const partsKey = "Orchestrator-Parts"
 
+// objects returns the name of the stream of objects.
 func (e *Engine) objects() string { return e.name() + "-objects" }
 
 // part returns the subject of a part of an object.
@@ -61,6 +63,7 @@ func (e *Engine) PutObject(ctx context.Context, hash string, content []byte) err
 	return nil
 }
 
+// putPart sends a part until it is confirmed.
 func (e *Engine) putPart(ctx context.Context, m *nats.Msg) error {
 	for wait := pause; ; wait = min(2*wait, longestWait) {
 		_, err := within(ctx, objectPatience, func(ctx context.Context) (*jetstream.PubAck, error) {
@@ -95,6 +98,7 @@ func (e *Engine) GetObject(ctx context.Context, hash string) (content []byte, er
 	return content, nil
 }
 
+// getPart asks for a part until it is answered.
 func (e *Engine) getPart(ctx context.Context, subject string) (*nats.Msg, error) {
 	for wait := pause; ; wait = min(2*wait, longestWait) {
 		m, err := e.stored(ctx, e.objects(), fmt.Sprintf(`{"last_by_subj":%q}`, subject))

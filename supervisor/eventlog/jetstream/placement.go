@@ -19,18 +19,18 @@ const (
 )
 
 // stayAway keeps the leader of the stream on another machine than the hub at work, until ctx ends or the
-// engine is closed. If that machine is lost, the stream then has a leader that can go on at once.
-// An append that is under way when the leader moves is asked for again, as after an election.
+// engine is closed. If the machine of the hub is lost, the stream then still has its leader. Put repeats
+// what was under way when the leader moves, as after an election.
 func (e *Engine) stayAway(ctx context.Context) {
 	for {
-		pause := lookForLeader
+		wait := lookForLeader
 		if info, err := e.info(ctx); err == nil {
 			if to := e.betterLeader(info.Cluster); to != "" {
 				e.logger.Debug("the stream's leader moves to another machine than the hub's", "to", to, "error", e.stepDown(ctx, to))
-				pause = moveLeader
+				wait = moveLeader
 			}
 		}
-		if e.rest(ctx, pause) != nil {
+		if e.rest(ctx, wait) != nil {
 			return
 		}
 	}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/supervisor/eventlog/logtest/series"
 )
 
 // The leader of the stream leaves the machine of the hub at work whenever it comes there. Nothing that is
@@ -17,7 +19,7 @@ func TestLeaderElsewhere(t *testing.T) {
 	require.NoError(t, err)
 	l, n := c.open(hub), 0
 	put := func() {
-		require.NoError(t, l.Append(t.Context(), l.Last(), batch("a", n, 1)))
+		require.NoError(t, l.Append(t.Context(), l.Last(), series.Keyed("a", n, 1)))
 		n++
 	}
 	for range 2 {
@@ -30,8 +32,8 @@ func TestLeaderElsewhere(t *testing.T) {
 	waitFor(t, func() bool { put(); return c.leader(hub) != hub })
 	other := c.open(c.leader(hub))
 	require.NoError(t, other.Follow(t.Context(), nil))
-	require.Len(t, factsOf(t, other), n)
-	require.Equal(t, factsOf(t, l), factsOf(t, other))
+	require.Len(t, series.All(t, other, 0), n)
+	require.Equal(t, series.All(t, l, 0), series.All(t, other, 0))
 }
 
 // The leader moves to the server that is furthest, if three are up.

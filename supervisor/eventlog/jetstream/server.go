@@ -21,7 +21,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Options describe the hubs and the server in this process.
+// Options describe the hubs, and the server in this process.
 type Options struct {
 	Node        string      // the peer that is this hub
 	Peers       []string    // the addresses, host:port, of all hubs, which are also their names
@@ -40,6 +40,7 @@ const (
 	writeDeadline = 2 * time.Second
 )
 
+// check returns an error if the hubs could not find each other, or would not be safe from other programs.
 func (o *Options) check() error {
 	switch {
 	case !slices.Contains(o.Peers, o.Node):
@@ -54,13 +55,15 @@ func (o *Options) check() error {
 	return nil
 }
 
+// onLoopback reports whether a peer is on this machine and cannot be reached from others.
 func onLoopback(peer string) bool {
 	host, _, _ := net.SplitHostPort(peer)
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// password returns what one hub proves to another. It has no characters that a URL would change.
+// password returns the password of all servers. It follows from the credentials, and has no characters that a URL
+// would escape.
 func (o *Options) password() string {
 	sum := sha256.Sum256([]byte("orchestrator hub " + o.Log + "\n" + o.Credentials))
 	return hex.EncodeToString(sum[:])
@@ -168,7 +171,8 @@ func (s *ownServer) close() {
 	s.server.WaitForShutdown()
 }
 
-// serverLog passes the server's warnings on. It says what this program does at its own levels.
+// serverLog passes the log of the server on, mostly at lower levels: what concerns people is reported by this
+// program.
 type serverLog struct{ to hclog.Logger }
 
 func (l serverLog) Noticef(format string, v ...any) { l.to.Debug(fmt.Sprintf(format, v...)) }

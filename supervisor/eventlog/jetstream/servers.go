@@ -36,16 +36,16 @@ type ServersOptions struct {
 	Logger      hclog.Logger
 }
 
-// errUnsafe reports that the servers could lose what they have confirmed, or give it to others.
+// errUnsafe reports that the servers could lose what they have confirmed, or let other programs read it.
 var errUnsafe = errors.New("the servers are not safe")
 
-// A server is asked for proof every proofInterval. A hub whose server ends answers at another one within
-// changeServer, mostly.
+// Times of servers. Their monitors are asked every proofInterval whether the servers are safe. A hub whose server
+// ends is usually connected to another one within changeServer.
 const (
 	changeServer  = 500 * time.Millisecond
 	proofInterval = 5 * time.Second
 	proofPatience = 2 * time.Second
-	leastPayload  = 64 << 10
+	minPayload    = 64 << 10 // bytes of a message that a server must take at least
 )
 
 // oldest is the oldest version of a server that is used: major and minor number.
@@ -74,7 +74,7 @@ func Connect(ctx context.Context, o ServersOptions) (*Engine, error) {
 	return e, nil
 }
 
-// reach connects to a server, and asks how many there are.
+// reach connects to a server, and asks the monitors how many servers there are.
 func (e *Engine) reach(ctx context.Context, s *otherServers) error {
 	err := e.until(ctx, "the servers", func(context.Context) (err error) {
 		e.conn, err = nats.Connect(strings.Join(s.options.Servers, ","), s.options.connection()...)
@@ -92,12 +92,12 @@ func (e *Engine) reach(ctx context.Context, s *otherServers) error {
 	})
 }
 
-// until calls do until it succeeds, or fails in a way that lasts.
+// until calls do until it succeeds, or fails with an error that is permanent.
 func (e *Engine) until(ctx context.Context, what string, do func(context.Context) error) error {
 	told := time.Now()
 	for wait := pause; ; wait = min(2*wait, longestWait) {
 		err := do(ctx)
-		if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); err == nil || untrusted || lasting(err) {
+		if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); err == nil || untrusted || permanent(err) {
 			return err
 		}
 		if time.Since(told) > 2*time.Second {
@@ -110,8 +110,8 @@ func (e *Engine) until(ctx context.Context, what string, do func(context.Context
 	}
 }
 
-// lasting reports whether waiting does not help.
-func lasting(err error) bool {
+// permanent reports whether an error would be the same after a while.
+func permanent(err error) bool {
 	for _, e := range []error{errUnsafe, nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrSecureConnWanted, nats.ErrNkeysNotSupported} {
 		if errors.Is(err, e) {
 			return true
@@ -190,16 +190,16 @@ func (r *report) problem() error {
 		what = "it confirms what is not on the disk. Set this in its configuration, and start it again: jetstream { sync_interval: always }"
 	case !r.AuthRequired:
 		what = "it lets anyone read and write the record. Set users or accounts in its configuration: authorization { … }"
-	case r.MaxPayload < leastPayload:
-		what = fmt.Sprintf("its max_payload is %d bytes, and %d is the least that is used", r.MaxPayload, leastPayload)
+	case r.MaxPayload < minPayload:
+		what = fmt.Sprintf("its max_payload is %d bytes, and %d is the least that is used", r.MaxPayload, minPayload)
 	default:
 		return nil
 	}
 	return fmt.Errorf("%w: %s: %s", errUnsafe, r.Name, what)
 }
 
-// ask asks all monitors. It returns how many servers there are, or 0 if no monitor answers, and why some do
-// not. It fails if a server is not safe.
+// ask asks all monitors. It returns how many servers there are, or 0 if no monitor answers; the errors of monitors
+// that do not answer; and the problems of servers that are not safe.
 func (s *otherServers) ask(ctx context.Context) (size int, silent, unsafe error) {
 	reports, failed := make([]*report, len(s.options.Monitors)), make([]error, len(s.options.Monitors))
 	var all sync.WaitGroup
@@ -264,7 +264,7 @@ func (s *otherServers) judge(ctx context.Context, e *Engine) error {
 	return err
 }
 
-// keepJudging judges the servers again and again. Nothing is written while they are not safe.
+// keepJudging calls judge every proofInterval until close. While it fails, held returns the error.
 func (s *otherServers) keepJudging(e *Engine) {
 	ticker := time.NewTicker(proofInterval)
 	defer ticker.Stop()
@@ -294,7 +294,7 @@ func (s *otherServers) held() error {
 	return nil
 }
 
-// addresses returns where the servers are.
+// addresses returns the hosts and ports of the servers.
 func (s *otherServers) addresses() []string {
 	at := make(map[string]bool)
 	for _, server := range s.options.Servers {
@@ -305,7 +305,7 @@ func (s *otherServers) addresses() []string {
 	return slices.Sorted(maps.Keys(at))
 }
 
-// missing returns why nothing can be written, or the servers if they do not answer.
+// missing implements keeper. It returns why nothing can be written, or the servers if they do not answer.
 func (s *otherServers) missing(silent bool) []string {
 	if err := s.held(); err != nil {
 		return []string{err.Error()}

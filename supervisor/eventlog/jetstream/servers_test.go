@@ -24,6 +24,7 @@ import (
 
 	"orchestrator/fixtures/natsserver"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/eventlog/logtest/series"
 )
 
 // A site is servers of NATS that belong to no hub.
@@ -69,12 +70,7 @@ func TestServersConformance(t *testing.T) {
 	t.Parallel()
 	c := newSite(t, 3, nil)
 	hubs := []*Engine{c.mustJoin(), c.mustJoin(), c.mustJoin()}
-	conforms(t, func(log string, n int) *Engine {
-		hub := hubs[n%3]
-		e := &Engine{log: log, logger: hub.logger, keeper: hub.keeper, copies: hub.copies, conn: hub.conn, closed: make(chan struct{})}
-		require.NoError(t, e.openStream(t.Context()))
-		return e
-	})
+	conforms(t, hubs)
 	info, err := hubs[0].info(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 3, info.Config.Replicas)
@@ -90,7 +86,7 @@ func TestServersLost(t *testing.T) {
 	require.NoError(t, err)
 	lb, err := eventlog.OpenShared(t.Context(), filepath.Join(t.TempDir(), "b.db"), unclosed{b})
 	require.NoError(t, err)
-	put := func(n int) { require.NoError(t, la.Append(t.Context(), la.Last(), batch("a", n, 2))) }
+	put := func(n int) { require.NoError(t, la.Append(t.Context(), la.Last(), series.Keyed("a", n, 2))) }
 	put(0)
 	for i := range 3 {
 		c.Stop(i)
@@ -102,8 +98,8 @@ func TestServersLost(t *testing.T) {
 		put(2 + 2*i)
 	}
 	require.NoError(t, lb.Follow(t.Context(), nil))
-	require.Equal(t, factsOf(t, la), factsOf(t, lb))
-	require.Len(t, factsOf(t, la), 14)
+	require.Equal(t, series.All(t, la, 0), series.All(t, lb, 0))
+	require.Len(t, series.All(t, la, 0), 14)
 
 	c.Stop(1)
 	c.Options[1].SyncAlways = false
@@ -114,7 +110,7 @@ func TestServersLost(t *testing.T) {
 	require.ErrorContains(t, err, "n2: it confirms what is not on the disk")
 	require.ErrorContains(t, errors.New(a.Missing()[0]), "n2")
 	waiting := make(chan error, 1)
-	go func() { waiting <- la.Append(context.Background(), la.Last(), batch("a", 8, 2)) }()
+	go func() { waiting <- la.Append(context.Background(), la.Last(), series.Keyed("a", 8, 2)) }()
 	c.Stop(1)
 	c.Options[1].SyncAlways = true
 	c.Start(1)
@@ -212,7 +208,7 @@ func TestOneServer(t *testing.T) {
 	require.NoError(t, err)
 	l, err := eventlog.OpenShared(t.Context(), filepath.Join(t.TempDir(), "a.db"), unclosed{e})
 	require.NoError(t, err)
-	huge := batch("a", 0, 1)
+	huge := series.Keyed("a", 0, 1)
 	huge[0].Payload = fmt.Appendf(nil, `"%0*d"`, 3<<20, 0)
 	require.NoError(t, l.Append(t.Context(), l.Last(), huge), "in parts, because the server allows 1 MiB")
 	require.Less(t, e.Most(), 1<<20)

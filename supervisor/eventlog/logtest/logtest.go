@@ -9,6 +9,7 @@
 //	find.go     searches
 //	trim.go     removing old facts
 //	objects.go  objects of a shared log; RunObjects has the rules for them
+//	shared.go   RunShared, which applies the rules to a log that several hubs share
 //	engine.go   an engine in memory for a log that several hubs share
 //	series/     the facts that tests write; it does not know the package eventlog, whose own
 //	            tests use it

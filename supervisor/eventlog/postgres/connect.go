@@ -12,9 +12,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Limits of connections. A session of a hub that was cut off keeps its lock until the server notices that:
-// setUp makes it notice that after some seconds instead of hours. A connection that was given up may take 15 s
-// to be closed, and a question needs another one meanwhile.
+// Limits of connections. A session of a hub that was cut off keeps its lock until the server notices that.
+// With the settings of setUp, that takes seconds and not hours. A connection that was given up may take 15 s to
+// be closed, and a question needs another one meanwhile.
 const (
 	connectPatience = 3 * time.Second
 	maxConnections  = 24

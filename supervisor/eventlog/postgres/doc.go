@@ -27,7 +27,8 @@
 //
 // The hub at work holds a session lock of the server, whose key is derived from the name of the log. The
 // server releases it when the hub's process ends. A hub that hangs keeps it. So the hub also raises a
-// counter, the beat, twice a second. The row of the log tells who that is:
+// counter, the beat, twice a second. The row of the log also has what the hub says of itself.
+// So Ask returns:
 //
 //	what another hub finds                                   Ask returns
 //	the lock is held, and the beat has moved within 1 s      the hub at work
@@ -36,9 +37,9 @@
 //	the lock is not held, as 150 ms ago, and no entry came   ErrVacant
 //	the lock is not held                                     ErrSilent
 //
-// A hub sits down a moment after it has taken its turn. A session can end while its hub goes on, and the
-// hub then sits down again in a new one. The last three rows leave it the time for that, because a hub that is
-// deposed stops its agents.
+// A hub takes the lock a moment after it has taken its turn. A session can end while its hub goes on, and the
+// hub then takes the lock again in a new one. The last three rows leave it the time for that, because a hub that
+// is replaced stops its agents.
 //
 // The lock is a shared one, so a hub never waits for it. The hub that was given up because it hangs may
 // still hold it. The one that took its turn at a later entry overwrites the row, and the earlier one never

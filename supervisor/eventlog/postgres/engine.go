@@ -43,13 +43,13 @@ type Engine struct {
 
 	put    atomic.Int64 // the last entry that this engine has added
 	silent atomic.Bool  // the last question was not answered
-	seen   sight
+	seen   seatView
 
-	mu     sync.Mutex // held while closed ends and while seats grows
+	mu     sync.Mutex // held by Close while it ends closed, and by Serve
 	seats  sync.WaitGroup
 	closed context.Context // ends with Close
 	end    func()          // ends closed
-	sever  func()          // closes all connections
+	sever  func()          // closes all connections, without waiting for the server
 }
 
 var _ eventlog.Engine = (*Engine)(nil)
@@ -92,7 +92,7 @@ func (e *Engine) open(ctx context.Context) error {
 	told := time.Now()
 	for wait := pause; ; wait = min(2*wait, longestWait) {
 		err := e.within(ctx, openPatience, e.prepare)
-		if err == nil || lasting(err) || forbidden(err) {
+		if err == nil || permanent(err) || forbidden(err) {
 			return err
 		}
 		if time.Since(told) > 2*time.Second {
@@ -119,7 +119,7 @@ func (e *Engine) within(ctx context.Context, limit time.Duration, do func(contex
 	return do(ctx)
 }
 
-// rest waits, and returns an error if there is nothing to wait for any more.
+// rest waits for d. It returns an error if ctx ends before, or the engine is closed.
 func (e *Engine) rest(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -148,7 +148,7 @@ func (e *Engine) judge(ctx context.Context, what string, err error) error {
 		return fs.ErrClosed
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil && !lasting(err):
+	case err != nil && !permanent(err):
 		if !e.silent.Swap(true) {
 			e.options.Logger.Warn("PostgreSQL does not answer", "server", e.address, "error", err)
 		}
@@ -171,10 +171,10 @@ func codeOf(err error) string {
 	return ""
 }
 
-// lasting reports whether the server would refuse a statement each time: the statement is wrong, or may
+// permanent reports whether the server would refuse a statement each time: the statement is wrong, or may
 // not be run. Other errors pass, such as those of a server that is restarted, that has no room for a
 // connection, or that only reads because another one has taken over.
-func lasting(err error) bool {
+func permanent(err error) bool {
 	code := codeOf(err)
 	return len(code) == 5 && slices.Contains([]string{"22", "23", "42", "54"}, code[:2]) && !raced(code)
 }
@@ -191,7 +191,8 @@ func (e *Engine) Most() int { return maxEntry }
 // Key implements eventlog.Engine.
 func (e *Engine) Key() []byte { return e.key }
 
-// Missing implements eventlog.Engine. Hubs do not reach each other, but the server, so it is the server.
+// Missing implements eventlog.Engine. Hubs connect to the server and not to each other, so only the server can be
+// missing.
 func (e *Engine) Missing() []string {
 	if e.silent.Load() {
 		return []string{e.address}

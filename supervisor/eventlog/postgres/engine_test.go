@@ -18,6 +18,7 @@ import (
 	"orchestrator/fixtures/pgserver"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/supervisor/eventlog/logtest"
+	"orchestrator/supervisor/eventlog/logtest/series"
 	"orchestrator/wire"
 )
 
@@ -82,25 +83,6 @@ func entry(first int64, body string) eventlog.Entry {
 	return eventlog.Entry{First: first, Count: 1, Part: 1, Of: 1, Body: []byte(body)}
 }
 
-func batch(from string, n, size int) []wire.Record {
-	facts := make([]wire.Record, size)
-	for i := range facts {
-		facts[i] = wire.Record{
-			At: time.UnixMilli(1_800_000_000_000).UTC(), From: from, Kind: "task.created", Key: fmt.Sprintf("%d-%d", n, i), Payload: fmt.Appendf(nil, `{"n":%d}`, n),
-		}
-	}
-	return facts
-}
-
-func factsOf(t *testing.T, l eventlog.Log) []wire.Record {
-	var all []wire.Record
-	for r, err := range l.Records(t.Context(), 0) {
-		require.NoError(t, err)
-		all = append(all, r)
-	}
-	return all
-}
-
 // One hub appends, the others follow. A hub that is behind appends nothing.
 func TestHubs(t *testing.T) {
 	t.Parallel()
@@ -109,20 +91,20 @@ func TestHubs(t *testing.T) {
 	a, b := s.open(one), s.open(s.join("team"))
 	require.Empty(t, one.Missing())
 	for n := range 20 {
-		require.NoError(t, a.Append(t.Context(), a.Last(), batch("a", n, 1+n%3)))
+		require.NoError(t, a.Append(t.Context(), a.Last(), series.Keyed("a", n, 1+n%3)))
 	}
-	require.ErrorIs(t, b.Append(t.Context(), b.Last(), batch("b", 0, 2)), eventlog.ErrMoved)
-	require.Equal(t, factsOf(t, a), factsOf(t, b), "it has followed")
-	require.NoError(t, b.Append(t.Context(), b.Last(), batch("b", 0, 2)))
+	require.ErrorIs(t, b.Append(t.Context(), b.Last(), series.Keyed("b", 0, 2)), eventlog.ErrMoved)
+	require.Equal(t, series.All(t, a, 0), series.All(t, b, 0), "it has followed")
+	require.NoError(t, b.Append(t.Context(), b.Last(), series.Keyed("b", 0, 2)))
 	require.ErrorIs(t, a.Append(t.Context(), a.Last(), nil), eventlog.ErrMoved)
-	require.Equal(t, factsOf(t, b), factsOf(t, a))
+	require.Equal(t, series.All(t, b, 0), series.All(t, a, 0))
 
 	huge := []wire.Record{{At: time.UnixMilli(0).UTC(), From: "a", Kind: "k", Payload: fmt.Appendf(nil, `"%0*d"`, 5*maxEntry, 0)}}
 	require.NoError(t, a.Append(t.Context(), a.Last(), huge), "in parts")
 	third := s.join("team")
 	late := s.open(third)
 	require.NoError(t, late.Follow(t.Context(), nil))
-	require.Equal(t, factsOf(t, a), factsOf(t, late))
+	require.Equal(t, series.All(t, a, 0), series.All(t, late, 0))
 	require.Len(t, one.Key(), 32)
 	require.Equal(t, one.Key(), third.Key())
 
@@ -184,7 +166,7 @@ func TestRace(t *testing.T) {
 	for i, l := range logs {
 		all.Go(func() {
 			for n := 0; n < each; {
-				err := l.Append(t.Context(), l.Last(), batch(fmt.Sprint("hub", i), n, 2))
+				err := l.Append(t.Context(), l.Last(), series.Keyed(fmt.Sprint("hub", i), n, 2))
 				if err == nil {
 					n++
 				} else if !errors.Is(err, eventlog.ErrMoved) {
@@ -197,8 +179,8 @@ func TestRace(t *testing.T) {
 	all.Wait()
 	for _, l := range logs {
 		require.NoError(t, l.Follow(t.Context(), nil))
-		require.Len(t, factsOf(t, l), 3*each*2)
-		require.Equal(t, factsOf(t, logs[0]), factsOf(t, l))
+		require.Len(t, series.All(t, l, 0), 3*each*2)
+		require.Equal(t, series.All(t, logs[0], 0), series.All(t, l, 0))
 	}
 }
 
@@ -229,46 +211,11 @@ func TestTablesAtOnce(t *testing.T) {
 	}
 }
 
-// A copied is a log whose file is free when it is closed.
-type copied struct {
-	*eventlog.Shared
-	free func()
-}
-
-func (c copied) Close() error {
-	c.free()
-	return c.Shared.Close()
-}
-
 // A shared log in PostgreSQL keeps the rules of all logs.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	dir := t.TempDir()
-	var mu sync.Mutex
-	open := make(map[string]bool) // the copies that are in use
-	logtest.Run(t, logtest.Subject{Name: "postgres", Remembers: true, KeepsAll: true, Open: func(t *testing.T) logtest.Log {
-		mu.Lock()
-		n := 0
-		name := strings.ReplaceAll(t.Name(), "/", "-")
-		for open[fmt.Sprint(name, n)] {
-			n++
-		}
-		file := fmt.Sprint(name, n)
-		open[file] = true
-		mu.Unlock()
-		e, err := Open(t.Context(), Options{URL: s.URL(), Credentials: pgserver.Password, Log: name, Node: "h1"})
-		require.NoError(t, err)
-		l, err := eventlog.OpenShared(t.Context(), filepath.Join(dir, file), e)
-		require.NoError(t, err)
-		require.NoError(t, l.Follow(t.Context(), nil))
-		t.Cleanup(func() { require.NoError(t, l.Close()) })
-		return copied{l, func() {
-			mu.Lock()
-			defer mu.Unlock()
-			open[file] = false
-		}}
-	}})
+	logtest.RunShared(t, "postgres", func(log string, _ int) eventlog.Engine { return s.join(log) })
 }
 
 // Objects on a server keep the rules. They outlive a restart of the server, nobody can change them, and a database

@@ -12,6 +12,7 @@ import (
 
 	"orchestrator/fixtures/pgserver"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/eventlog/logtest/series"
 )
 
 // An outcome is what Put has returned.
@@ -75,7 +76,7 @@ func TestServerKilled(t *testing.T) {
 				return
 			default:
 			}
-			if err := l.Append(context.Background(), l.Last(), batch("a", n, 1)); err != nil {
+			if err := l.Append(context.Background(), l.Last(), series.Keyed("a", n, 1)); err != nil {
 				ended <- err
 				return
 			}
@@ -97,8 +98,8 @@ func TestServerKilled(t *testing.T) {
 	require.NoError(t, <-ended)
 	other := s.open(s.join("team"))
 	require.NoError(t, other.Follow(t.Context(), nil))
-	all := factsOf(t, other)
-	require.Equal(t, factsOf(t, l), all)
+	all := series.All(t, other, 0)
+	require.Equal(t, series.All(t, l, 0), all)
 	for i, r := range all {
 		require.Equal(t, fmt.Sprintf("%d-0", i), r.Key)
 	}

@@ -13,15 +13,15 @@ import (
 	"orchestrator/supervisor/eventlog"
 )
 
-// Intervals of the seat: how often a hub raises its beat, when one whose beat does not move counts as
-// silent, and how long a seat must have been free. A server that is slow for a moment costs no hub its
-// session, so a beat may take beatPatience.
+// Intervals of the seat. A hub raises its beat every beatEvery. It counts as silent when its beat has not moved
+// for silence. A seat is vacant when it was free for freeFor. A beat may take beatPatience, so that a server that
+// is slow for a moment does not end the session of a hub.
 const (
 	beatEvery    = 500 * time.Millisecond
 	beatPatience = 5 * time.Second
 	silence      = time.Second
 	freeFor      = 150 * time.Millisecond
-	sitAgain     = 50 * time.Millisecond // after the loss of a session
+	lockAgain    = 50 * time.Millisecond // after the loss of a session
 )
 
 // held is a condition on a row of orchestrator_logs: its hub holds the session lock $2.
@@ -30,8 +30,8 @@ const held = `(l.server = pg_postmaster_start_time() AND EXISTS (
 	AND k.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 	AND (k.classid::bigint << 32 | k.objid::bigint) = $2::bigint))`
 
-// A sight is what an engine has seen of the seat. It has its own clock, and compares no times of others.
-type sight struct {
+// A seatView remembers what an engine has seen of the seat. It measures time by the clock of this machine only.
+type seatView struct {
 	mu    sync.Mutex
 	beat  int64
 	moved time.Time // when the beat was found to have moved
@@ -41,21 +41,21 @@ type sight struct {
 
 // Ask implements eventlog.Engine.
 func (e *Engine) Ask(ctx context.Context) ([]byte, error) {
-	var f finding
+	var row seatRow
 	err := e.ask(ctx, "which hub is at work", patience, func(ctx context.Context, c *pgxpool.Conn) error {
 		return c.QueryRow(ctx, `SELECT l.beat, l.who, l.hub IS NOT NULL AND `+held+`,
 				l.hub IS NOT NULL AND l.server <> pg_postmaster_start_time(),
 				(SELECT coalesce(max(n), 0) FROM orchestrator_entries WHERE log = $1)
-			FROM orchestrator_logs AS l WHERE log = $1`, e.options.Log, e.lock).Scan(&f.beat, &f.who, &f.held, &f.restarted, &f.end)
+			FROM orchestrator_logs AS l WHERE log = $1`, e.options.Log, e.lock).Scan(&row.beat, &row.who, &row.held, &row.restarted, &row.end)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return e.seen.take(f, time.Now())
+	return e.seen.answer(row, time.Now())
 }
 
-// A finding is what the row of a log says of the seat.
-type finding struct {
+// A seatRow is what the tables of the server say about the seat at one time.
+type seatRow struct {
 	beat      int64
 	who       []byte
 	held      bool  // the hub holds the lock
@@ -63,23 +63,23 @@ type finding struct {
 	end       int64 // the last entry of the log
 }
 
-// take compares a finding with those before it, and returns the answer of Ask.
-func (s *sight) take(f finding, now time.Time) ([]byte, error) {
+// answer compares a row with those that were read before it, and returns the answer of Ask.
+func (s *seatView) answer(row seatRow, now time.Time) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.moved.IsZero() || f.beat != s.beat {
-		s.beat, s.moved = f.beat, now
+	if s.moved.IsZero() || row.beat != s.beat {
+		s.beat, s.moved = row.beat, now
 	}
-	if f.held || f.restarted || f.end != s.end {
+	if row.held || row.restarted || row.end != s.end {
 		s.free = time.Time{}
 	}
-	s.end = f.end
+	s.end = row.end
 	switch {
-	case f.held && now.Sub(s.moved) < silence:
-		return f.who, nil
-	case f.held || f.restarted:
+	case row.held && now.Sub(s.moved) < silence:
+		return row.who, nil
+	case row.held || row.restarted:
 		return nil, eventlog.ErrSilent
-	case f.end == 0: // no hub has ever taken its turn
+	case row.end == 0: // no hub has ever taken its turn
 		return nil, eventlog.ErrVacant
 	case s.free.IsZero():
 		s.free = now
@@ -89,7 +89,7 @@ func (s *sight) take(f finding, now time.Time) ([]byte, error) {
 	return nil, eventlog.ErrSilent
 }
 
-// A seat is that of a hub which serves.
+// A seat is what a hub that serves does in the background.
 type seat struct {
 	engine *Engine
 	who    []byte
@@ -119,7 +119,7 @@ func (e *Engine) Serve(who []byte) (end func(), err error) {
 	}, nil
 }
 
-// keep raises the beat until ctx ends. It sits down again when the session is lost.
+// keep raises the beat until ctx ends. It opens another session when one is lost.
 func (s *seat) keep(ctx context.Context) {
 	defer s.leave()
 	for {
@@ -134,7 +134,7 @@ func (s *seat) keep(ctx context.Context) {
 // wait waits until the next beat is due, or until the session ends.
 func (s *seat) wait(ctx context.Context) {
 	if s.conn == nil {
-		_ = s.engine.rest(ctx, sitAgain)
+		_ = s.engine.rest(ctx, lockAgain)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, beatEvery)
@@ -147,11 +147,11 @@ func (s *seat) wait(ctx context.Context) {
 	}
 }
 
-// beat raises the beat, and sits down if the hub has no session.
+// beat raises the beat. It opens a session before if the hub has none.
 func (s *seat) beat(ctx context.Context, limit time.Duration) {
 	err := s.engine.within(ctx, limit, func(ctx context.Context) error {
 		if s.conn == nil {
-			if err := s.sit(ctx); err != nil {
+			if err := s.takeLock(ctx); err != nil {
 				return err
 			}
 		}
@@ -170,8 +170,9 @@ func (s *seat) beat(ctx context.Context, limit time.Duration) {
 	s.drop()
 }
 
-// sit opens a session that holds the lock. What it writes is only a hint, so it need not wait for the disk.
-func (s *seat) sit(ctx context.Context) error {
+// takeLock opens a session that holds the lock. What the session writes is only a hint, so it need not wait for
+// the disk.
+func (s *seat) takeLock(ctx context.Context) error {
 	conn, err := s.engine.pool.Acquire(ctx)
 	if err != nil {
 		return err
@@ -197,7 +198,7 @@ func (s *seat) drop() {
 	s.conn = nil
 }
 
-// leave frees the seat and ends the session.
+// leave removes the hub from the row of the log and ends the session.
 func (s *seat) leave() {
 	if s.conn == nil {
 		return

@@ -151,17 +151,17 @@ func TestServerRestarted(t *testing.T) {
 }
 
 // The answers of Ask follow from what was found and when.
-func TestSight(t *testing.T) {
+func TestSeatView(t *testing.T) {
 	t.Parallel()
-	var s sight
+	var s seatView
 	now := time.Now()
 	const ms = time.Millisecond
-	held := finding{held: true, who: []byte("h1"), beat: 1, end: 5}
-	moved := func(f finding, beat int64) finding { f.beat = beat; return f }
-	free := finding{beat: 2, end: 5}
+	held := seatRow{held: true, who: []byte("h1"), beat: 1, end: 5}
+	moved := func(f seatRow, beat int64) seatRow { f.beat = beat; return f }
+	free := seatRow{beat: 2, end: 5}
 	for i, step := range []struct {
 		after time.Duration
-		finding
+		seatRow
 		want error
 	}{
 		{0, held, nil},
@@ -172,16 +172,16 @@ func TestSight(t *testing.T) {
 		{200 * ms, free, eventlog.ErrSilent},
 		{100 * ms, free, eventlog.ErrSilent},
 		{100 * ms, free, eventlog.ErrVacant},
-		{0, finding{beat: 2, end: 6}, eventlog.ErrSilent}, // a hub has just taken its turn
+		{0, seatRow{beat: 2, end: 6}, eventlog.ErrSilent}, // a hub has just taken its turn
 		{200 * ms, moved(held, 4), nil},
-		{200 * ms, finding{beat: 4, end: 5}, eventlog.ErrSilent},
-		{0, finding{beat: 4, end: 5, restarted: true}, eventlog.ErrSilent},
-		{time.Hour, finding{beat: 4, end: 5, restarted: true}, eventlog.ErrSilent},
-		{0, finding{beat: 4, end: 5}, eventlog.ErrSilent},
-		{time.Hour, finding{beat: 4}, eventlog.ErrVacant}, // an empty log
+		{200 * ms, seatRow{beat: 4, end: 5}, eventlog.ErrSilent},
+		{0, seatRow{beat: 4, end: 5, restarted: true}, eventlog.ErrSilent},
+		{time.Hour, seatRow{beat: 4, end: 5, restarted: true}, eventlog.ErrSilent},
+		{0, seatRow{beat: 4, end: 5}, eventlog.ErrSilent},
+		{time.Hour, seatRow{beat: 4}, eventlog.ErrVacant}, // an empty log
 	} {
 		now = now.Add(step.after)
-		who, err := s.take(step.finding, now)
+		who, err := s.answer(step.seatRow, now)
 		require.Equal(t, step.want, err, "step %d", i)
 		require.Equal(t, err == nil, string(who) == "h1", "step %d", i)
 	}

@@ -59,7 +59,8 @@ func raced(code string) bool {
 	}, code)
 }
 
-// prepare makes what the log needs on the server, unless it is there. It then needs no right to make tables.
+// prepare makes what the log needs on the server. If the tables are there, the role of the hub needs no right to
+// make them.
 func (e *Engine) prepare(ctx context.Context) error {
 	return e.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 		var there, objects bool
@@ -89,8 +90,8 @@ func (e *Engine) prepare(ctx context.Context) error {
 // errRole reports that a hub could write no entries, or could not say that it is at work.
 var errRole = errors.New("its role needs INSERT on orchestrator_entries and orchestrator_objects, and INSERT and UPDATE on orchestrator_logs")
 
-// examine returns an error if the table could lose entries, or have two with one number, and if this hub may
-// not write to it.
+// examine returns an error if the table could lose entries or have two with one number, or if this hub may not
+// write to it.
 func examine(ctx context.Context, c *pgxpool.Conn) error {
 	var logged, unique, kept, may bool
 	err := c.QueryRow(ctx, `SELECT relpersistence = 'p',

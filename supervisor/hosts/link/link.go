@@ -84,8 +84,8 @@ func (c *Conn) Read() (*hostlink.Line, error) {
 // Close closes the link.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// A Room is how many bytes may be sent before the other side has taken some. Its methods may be called
-// concurrently.
+// A Room is a window for flow control: how many bytes may be sent before the other side has taken some. Its methods
+// may be called concurrently.
 type Room struct {
 	mu       sync.Mutex
 	left     int
@@ -97,6 +97,7 @@ type Room struct {
 // NewRoom returns a room of n bytes.
 func NewRoom(n int) *Room { return &Room{left: n, changed: make(chan struct{})} }
 
+// change calls do, and wakes the calls of Take that wait.
 func (r *Room) change(do func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,47 +17,47 @@ type Stream struct {
 	sending sync.Mutex // held while lines are sent, which keeps their order
 	conn    *Conn      // nil: there is no link
 
-	mu     sync.Mutex // guards what follows
-	kept   []*hostlink.Line
-	last   int64 // the number of the last line of this side
-	got    int64 // the number of the last line of the other side
-	lasted lasting
+	mu       sync.Mutex // guards what follows
+	kept     []*hostlink.Line
+	last     int64 // the number of the last line of this side
+	got      int64 // the number of the last line of the other side
+	retained retained
 }
 
-// A lasting is the lines that another hub needs: the output, and the end of the run. They are kept until they are
-// settled, or until there are too many of them.
-type lasting struct {
+// retained holds the lines that another hub would need: stdout, and the end of the run. A line is removed when it
+// is settled. All lines are dropped when they become more than maxRetained.
+type retained struct {
 	lines   []*hostlink.Line
 	cost    int
 	dropped int64 // the number of the last one that was dropped before it was settled; 0: none
 }
 
-// maxLasting is the most that is kept of output that the hub has, but that is not settled.
-const maxLasting = hostlink.OutputRoom / 2
+// maxRetained is the largest cost of the retained lines.
+const maxRetained = hostlink.OutputRoom / 2
 
 // cost returns what a line takes of the room for output.
 func cost(l *hostlink.Line) int { return len(l.Bytes) + hostlink.PieceCost }
 
-func (k *lasting) add(l *hostlink.Line) {
-	k.lines = append(k.lines, l)
-	if k.cost += cost(l); k.cost > maxLasting {
-		k.dropped = l.M
-		k.lines, k.cost = nil, 0
+func (r *retained) add(l *hostlink.Line) {
+	r.lines = append(r.lines, l)
+	if r.cost += cost(l); r.cost > maxRetained {
+		r.dropped = l.M
+		r.lines, r.cost = nil, 0
 	}
 }
 
 // settle removes the lines up to a number. An unfinished line of stdout at the end stays.
-func (k *lasting) settle(n int64) {
-	if n >= k.dropped {
-		k.dropped = 0
+func (r *retained) settle(n int64) {
+	if n >= r.dropped {
+		r.dropped = 0
 	}
 	end := 0
-	for end < len(k.lines) && k.lines[end].M <= n {
+	for end < len(r.lines) && r.lines[end].M <= n {
 		end++
 	}
 	var rest []*hostlink.Line
 	for i := end - 1; i >= 0; i-- {
-		l := k.lines[i]
+		l := r.lines[i]
 		if l.Type != hostlink.Output || l.Stderr {
 			continue
 		}
@@ -70,9 +70,9 @@ func (k *lasting) settle(n int64) {
 		}
 	}
 	slices.Reverse(rest)
-	k.lines, k.cost = append(rest, k.lines[end:]...), 0
-	for _, l := range k.lines {
-		k.cost += cost(l)
+	r.lines, r.cost = append(rest, r.lines[end:]...), 0
+	for _, l := range r.lines {
+		r.cost += cost(l)
 	}
 }
 
@@ -100,13 +100,13 @@ func (s *Stream) pass(l *hostlink.Line) {
 	}
 }
 
-// SendLasting sends a line that another hub will need, unless it is settled before.
-func (s *Stream) SendLasting(l *hostlink.Line) {
+// SendRetained sends a line as Send does, and retains it for another hub until it is settled.
+func (s *Stream) SendRetained(l *hostlink.Line) {
 	s.sending.Lock()
 	defer s.sending.Unlock()
 	s.mu.Lock()
 	s.number(l)
-	s.lasted.add(l)
+	s.retained.add(l)
 	s.mu.Unlock()
 	s.pass(l)
 }
@@ -118,14 +118,14 @@ func (s *Stream) number(l *hostlink.Line) {
 	s.kept = append(s.kept, l)
 }
 
-// Settle notes that the lines up to a number are settled.
+// Settle notes that the lines up to a number are settled. It fails if not so many were sent.
 func (s *Stream) Settle(n int64) error {
 	if err := s.Confirm(n); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lasted.settle(n)
+	s.retained.settle(n)
 	return nil
 }
 
@@ -137,20 +137,20 @@ func (s *Stream) Fit() bool {
 	for _, l := range s.unsettled() {
 		took += cost(l)
 	}
-	return s.lasted.dropped == 0 && took <= hostlink.OutputRoom
+	return s.retained.dropped == 0 && took <= hostlink.OutputRoom
 }
 
 // unsettled returns the lines that another hub needs, and those that the present one does not have. s.mu must be
 // held.
 func (s *Stream) unsettled() (all []*hostlink.Line) {
 	confirmed := s.last - int64(len(s.kept))
-	for _, l := range s.lasted.lines {
+	for _, l := range s.retained.lines {
 		if l.M <= confirmed {
 			all = append(all, l)
 		}
 	}
 	for _, l := range s.kept {
-		if l.Type != hostlink.Taken && l.Type != hostlink.Started { // which answer the present one
+		if l.Type != hostlink.Taken && l.Type != hostlink.Started { // another hub does not wait for them
 			all = append(all, l)
 		}
 	}
@@ -166,19 +166,19 @@ func (s *Stream) Restart() (took int) {
 	defer s.mu.Unlock()
 	again := s.unsettled()
 	s.kept, s.last, s.got, s.conn = nil, 0, 0, nil
-	s.lasted = lasting{}
+	s.retained = retained{}
 	for _, l := range again {
 		copied := *l
 		s.number(&copied)
 		if copied.Type == hostlink.Output {
 			took += cost(&copied)
 		}
-		s.lasted.add(&copied)
+		s.retained.add(&copied)
 	}
 	return took
 }
 
-// Receive notes a line of the other side, and reports whether it is new.
+// Receive notes a line of the other side, and reports whether it is new. It fails if lines before it are missing.
 func (s *Stream) Receive(l *hostlink.Line) (fresh bool, err error) {
 	if err := s.Confirm(l.Got); err != nil {
 		return false, err
@@ -195,7 +195,7 @@ func (s *Stream) Receive(l *hostlink.Line) (fresh bool, err error) {
 	return true, nil
 }
 
-// Confirm notes that the other side has the lines up to a number.
+// Confirm notes that the other side has the lines up to a number. It fails if not so many were sent.
 func (s *Stream) Confirm(got int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -42,6 +42,15 @@ func Facts(last int64, n int) []wire.Record {
 	return batch
 }
 
+// Keyed returns batch n of a sender. Its facts have the keys n-0, n-1 and so on.
+func Keyed(from string, n, size int) []wire.Record {
+	batch := make([]wire.Record, size)
+	for i := range batch {
+		batch[i] = wire.Record{At: Noon, From: from, Kind: "task.created", Key: fmt.Sprintf("%d-%d", n, i), Payload: fmt.Appendf(nil, `{"n":%d}`, n)}
+	}
+	return batch
+}
+
 // Letter returns the n-th fact of the series, as mail.
 func Letter(n int, to string) wire.Record {
 	r := Fact(n)
