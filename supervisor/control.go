@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"orchestrator/supervisor/dispatch"
@@ -256,6 +257,8 @@ func (c *callers) judgeUp(a *agent, e expectation) (control.AgentOutcome, bool) 
 		return no(a.lastExit)
 	case a.state == control.StateFailed:
 		return no(a.reason)
+	case a.state == control.StateWaiting && strings.HasPrefix(a.reason, "for a host") && fresh:
+		return no("waits " + a.reason)
 	case a.state == control.StateWaiting && c.life.hopeless(a):
 		return no("waits for " + c.life.missing(a) + ", which is not going to run")
 	case !a.wanted && a.halt == nil && a.child == nil && a.state != control.StateStarting:

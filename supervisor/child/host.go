@@ -192,9 +192,9 @@ func (h *Host) Close() []Process {
 	return met
 }
 
-// EndAt lets the watchdog end all children at a time, also if this process hangs. A later call replaces
-// the time. The watchdog may be half a second late.
-func (h *Host) EndAt(limit time.Time) { h.watchdog.endAt(limit) }
+// EndAt lets the watchdog end all children at a time of SinceBoot, also if this process hangs. A later call
+// replaces the time. The watchdog may be half a second late.
+func (h *Host) EndAt(limit time.Duration) { h.watchdog.endAt(limit) }
 
 // hasChildren reports whether a child is not reaped yet.
 func (h *Host) hasChildren() bool {

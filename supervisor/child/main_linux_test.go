@@ -118,8 +118,8 @@ func play(part string) {
 			h.trace()
 		}
 		if strings.HasSuffix(kind, "-limited") {
-			h.EndAt(time.Now().Add(24 * time.Hour))
-			h.EndAt(time.Now().Add(time.Second))
+			h.EndAt(SinceBoot() + time.Hour)
+			h.EndAt(SinceBoot() + time.Second)
 		}
 		fmt.Println("looked")
 		select {}

@@ -35,7 +35,7 @@ type watchdog struct {
 	runs    map[string]bool
 	seen    map[identity]bool
 	started time.Time
-	limit   time.Time // see Host.EndAt
+	limit   time.Duration // see Host.EndAt; 0: none
 }
 
 // startWatchdog starts the watchdog of a home.
@@ -87,8 +87,8 @@ func (w *watchdog) everything() []byte {
 	if w.leaves != nil {
 		text = fmt.Appendf(text, "leaves %s %s\n", w.leaves.prefix, w.leaves.dir)
 	}
-	if !w.limit.IsZero() {
-		text = fmt.Appendf(text, "end %d\n", w.limit.UnixMilli())
+	if w.limit != 0 {
+		text = fmt.Appendf(text, "end %d\n", w.limit)
 	}
 	for run := range w.runs {
 		text = fmt.Appendf(text, "run %s\n", run)
@@ -149,14 +149,14 @@ func (w *watchdog) ended(run string) {
 }
 
 // endAt reports when the children are to be ended.
-func (w *watchdog) endAt(limit time.Time) {
+func (w *watchdog) endAt(limit time.Duration) {
 	if w == nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.limit = limit
-	w.say("end %d", limit.UnixMilli())
+	w.say("end %d", limit)
 }
 
 // sees reports the living processes of runs.
@@ -269,7 +269,7 @@ type watched struct {
 	leaves *delegation // nil without a delegated cgroup
 	runs   map[string]bool
 	seen   map[identity]bool
-	limit  time.Time // when the children are to be ended, if it is not zero
+	limit  time.Duration // when the children are to be ended; 0: never
 }
 
 // keepWatch reads lines from the orchestrator until the pipe ends. If the last line was not a
@@ -297,9 +297,9 @@ func keepWatch(told io.Reader) {
 			if w.hear(line) {
 				return
 			}
-		case <-clock.C: // the time in which the machine was suspended counts
-			if !w.limit.IsZero() && time.Now().Round(0).After(w.limit) {
-				w.limit = time.Time{}
+		case <-clock.C:
+			if w.limit != 0 && SinceBoot() > w.limit {
+				w.limit = 0
 				w.sweep()
 			}
 		}
@@ -320,8 +320,8 @@ func (w *watched) hear(line string) (bye bool) {
 	case "ended":
 		delete(w.runs, rest)
 	case "end":
-		if ms, err := strconv.ParseInt(rest, 10, 64); err == nil {
-			w.limit = time.UnixMilli(ms)
+		if limit, err := strconv.ParseInt(rest, 10, 64); err == nil {
+			w.limit = time.Duration(limit)
 		}
 	case "seen", "gone":
 		var p identity

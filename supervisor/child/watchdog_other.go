@@ -12,12 +12,17 @@ import (
 
 const watchdogName = "orc-watchdog"
 
+var began = time.Now()
+
+// SinceBoot returns a time that no change of the wall clock moves.
+func SinceBoot() time.Duration { return time.Since(began) }
+
 type watchdog struct{}
 
 func startWatchdog(string, *delegation) (*watchdog, error) { return nil, nil }
 func keepWatch(io.Reader)                                  {}
 func (w *watchdog) begins(string)                          {}
 func (w *watchdog) ended(string)                           {}
-func (w *watchdog) endAt(time.Time)                        {}
+func (w *watchdog) endAt(time.Duration)                    {}
 func (w *watchdog) dismiss()                               {}
 func (h *Host) Swept() []Process                           { return nil }

@@ -202,7 +202,7 @@ func (h *Hosts) Find(agent, block string, p Placement) (name, why string) {
 // waitsFor describes the host that a placement asks for, and why the hosts that have joined do not fit.
 func (p *Placement) waitsFor(refused []string) string {
 	text := "a host"
-	if p.Hosts != "" {
+	if strings.Trim(p.Hosts, "*") != "" {
 		text += " called " + p.Hosts
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.Labels)) {

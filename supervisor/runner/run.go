@@ -15,6 +15,7 @@ import (
 // A run is a run of an agent on this host.
 type run struct {
 	id     string
+	since  int64 // the number of the last beat before it
 	stream *link.Stream
 	output *link.Room
 	ended  chan struct{} // closed when it is over
@@ -30,8 +31,8 @@ type run struct {
 	more     chan struct{} // holds a value if there may be more input
 }
 
-func newRun(id string) *run {
-	return &run{id: id, stream: link.NewStream(id), output: link.NewRoom(hostlink.OutputRoom), ended: make(chan struct{}), more: make(chan struct{}, 1)}
+func newRun(id string, since int64) *run {
+	return &run{id: id, since: since, stream: link.NewStream(id), output: link.NewRoom(hostlink.OutputRoom), ended: make(chan struct{}), more: make(chan struct{}, 1)}
 }
 
 // spec returns the callbacks of the run. They tell the hub what happens.
@@ -97,7 +98,7 @@ func (r *run) tellStarted() {
 	p := r.process
 	r.mu.Unlock()
 	if p != nil { // else begin tells it
-		go r.send(&hostlink.Line{Type: hostlink.Started, PID: p.PID()})
+		r.send(&hostlink.Line{Type: hostlink.Started, PID: p.PID()})
 	}
 }
 
@@ -129,8 +130,12 @@ func (r *run) settle(g hostlink.Going) error {
 	return r.stream.Settle(g.Got)
 }
 
-// restart lets another hub go on with the run.
-func (r *run) restart() { r.output.Set(hostlink.OutputRoom - r.stream.Restart()) }
+// restart lets another hub go on with the run, and reports whether it can.
+func (r *run) restart() bool {
+	took, fit := r.stream.Restart()
+	r.output.Set(hostlink.OutputRoom - took)
+	return fit
+}
 
 // isOver reports whether the run has ended or was not started.
 func (r *run) isOver() bool {
@@ -140,6 +145,13 @@ func (r *run) isOver() bool {
 	default:
 		return false
 	}
+}
+
+// isAlone reports whether no hub knows the run any more.
+func (r *run) isAlone() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.disowned
 }
 
 // usage returns the figures of the run for a beat.

@@ -38,7 +38,8 @@ type Options struct {
 	Capacity int
 	Epochs   map[string]int64             // the highest one that this host has seen of each team
 	Seen     func(map[string]int64) error // stores them when the host has joined
-	EndAt    func(time.Time)              // kills all runs at that time, also if this program hangs; it replaces the time before
+	Clock    func() time.Duration         // the time that EndAt means, which goes on while the machine is suspended
+	EndAt    func(time.Duration)          // kills all runs at that time, also if this program hangs; it replaces the time before
 
 	// Launch starts the run that a line orders. The spec has its id and its callbacks.
 	Launch func(ctx context.Context, order *hostlink.Line, spec child.Spec) (Process, error)
@@ -62,9 +63,9 @@ type Host struct {
 	mu        sync.Mutex
 	conn      *link.Conn // nil without a link
 	runs      map[string]*run
-	number    int64               // of the last beat
-	sent      map[int64]time.Time // beats that are not confirmed
-	confirmed time.Time           // when the last confirmed beat was sent
+	number    int64                   // of the last beat
+	sent      map[int64]time.Duration // beats that are not confirmed
+	confirmed time.Duration           // when the last confirmed beat was sent
 	grace     time.Duration
 	hub       string // the instance of the last hub
 	draining  bool
@@ -86,8 +87,7 @@ func (h *Host) Close() {
 	h.all.Wait()
 }
 
-// watch kills the runs when no hub has confirmed a beat for the grace. The time in which the machine was
-// suspended counts.
+// watch kills the runs when no hub has confirmed a beat for the grace.
 func (h *Host) watch() {
 	ticker := time.NewTicker(hostlink.BeatEvery / 4)
 	defer ticker.Stop()
@@ -98,7 +98,7 @@ func (h *Host) watch() {
 		case <-ticker.C:
 		}
 		h.mu.Lock()
-		alone, grace := time.Now().Round(0).Sub(h.confirmed.Round(0)) > h.grace, h.grace
+		alone, grace := h.Clock()-h.confirmed > h.grace, h.grace
 		h.mu.Unlock()
 		if !alone {
 			continue
@@ -115,21 +115,23 @@ func (h *Host) Serve(ctx context.Context, conn *link.Conn, drain <-chan struct{}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	l, err := h.greet(conn)
+	l, said, err := h.greet(conn)
 	if err != nil {
 		return err
+	}
+	if l.Instance != h.hub {
+		for _, r := range h.present() {
+			if g, ok := said[r.id]; !r.restart() && ok && !g.Unfit {
+				return fmt.Errorf("run %s has printed too much since the hello for another hub to go on with it", r.id)
+			}
+		}
+		h.hub = l.Instance
 	}
 	welcome(l)
 	over := make(chan struct{})
 	var others sync.WaitGroup
 	others.Go(func() { h.beats(over, drain) })
 	runs := h.present() // those of earlier links
-	if l.Instance != h.hub {
-		h.hub = l.Instance
-		for _, r := range runs {
-			r.restart()
-		}
-	}
 	others.Go(func() { h.resume(conn, l, runs) })
 	err = h.listen(conn)
 	close(over)
@@ -142,8 +144,8 @@ func (h *Host) Serve(ctx context.Context, conn *link.Conn, drain <-chan struct{}
 	return err
 }
 
-// greet says hello and returns the welcome of the hub.
-func (h *Host) greet(conn *link.Conn) (*hostlink.Line, error) {
+// greet says hello. It returns the welcome of the hub, and the runs that the hello has named.
+func (h *Host) greet(conn *link.Conn) (welcome *hostlink.Line, said map[string]hostlink.Going, err error) {
 	hello := &hostlink.Line{
 		Type: hostlink.Hello, Version: hostlink.Version, Program: h.Program, Instance: h.Instance, Hub: h.hub, Labels: h.Labels, Capacity: h.Capacity,
 		Epochs: h.Epochs, Runs: make(map[string]hostlink.Going),
@@ -154,38 +156,38 @@ func (h *Host) greet(conn *link.Conn) (*hostlink.Line, error) {
 	}
 	h.mu.Unlock()
 	if err := conn.Send(hello); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	asked := time.Now()
+	asked := h.Clock()
 	l, err := conn.Read()
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case l.Type == hostlink.Refused && l.Error != nil:
-		return nil, &RefusedError{Why: l.Error}
+		return nil, nil, &RefusedError{Why: l.Error}
 	case l.Type != hostlink.Welcome:
-		return nil, fmt.Errorf("the hub has answered with %.20q", l.Type)
+		return nil, nil, fmt.Errorf("the hub has answered with %.20q", l.Type)
 	case l.Epoch < h.Epochs[l.Team]:
-		return nil, fmt.Errorf("the hub %s is of epoch %d, and this host has spoken to one of epoch %d%s", l.Hub, l.Epoch, h.Epochs[l.Team], h.Forget)
+		return nil, nil, fmt.Errorf("the hub %s is of epoch %d, and this host has spoken to one of epoch %d%s", l.Hub, l.Epoch, h.Epochs[l.Team], h.Forget)
 	}
 	h.mu.Lock()
-	h.conn, h.sent = conn, make(map[int64]time.Time)
+	h.conn, h.sent = conn, make(map[int64]time.Duration)
 	if l.Grace > 0 {
 		h.grace = l.Grace
 	}
 	h.confirmedAt(asked)
 	h.mu.Unlock()
 	if l.Team == "" || l.Epoch == h.Epochs[l.Team] {
-		return l, nil
+		return l, hello.Runs, nil
 	}
 	h.Epochs[l.Team] = l.Epoch
-	return l, h.Seen(h.Epochs)
+	return l, hello.Runs, h.Seen(h.Epochs)
 }
 
 // confirmedAt notes when the last beat that a hub has confirmed was sent. h.mu must be held.
-func (h *Host) confirmedAt(sent time.Time) {
+func (h *Host) confirmedAt(sent time.Duration) {
 	h.confirmed = sent
-	h.EndAt(sent.Add(h.grace + hungAfter))
+	h.EndAt(sent + h.grace + hungAfter)
 }
 
 // hungAfter is how long this program may take to kill the runs itself.
@@ -253,8 +255,8 @@ func (h *Host) beats(over <-chan struct{}, drain <-chan struct{}) {
 // beat sends a beat. It returns false if that fails, or if the hub has confirmed none for hostlink.Silence.
 func (h *Host) beat() bool {
 	h.mu.Lock()
-	now := time.Now()
-	if now.Sub(h.confirmed) > hostlink.Silence {
+	now := h.Clock()
+	if now-h.confirmed > hostlink.Silence {
 		h.mu.Unlock()
 		return false
 	}
@@ -284,7 +286,7 @@ func (h *Host) confirm(l *hostlink.Line) error {
 	}
 	for id, r := range h.runs {
 		g, known := l.Runs[id]
-		if !known && r.isOver() {
+		if !known && r.isOver() && r.since < l.Number {
 			delete(h.runs, id) // the hub has done with it
 			continue
 		}
@@ -336,7 +338,7 @@ func (h *Host) obey(conn *link.Conn, l *hostlink.Line) error {
 	r := h.runs[l.Run]
 	isNew := r == nil
 	if isNew && l.Type == hostlink.Start && l.Run != "" {
-		r = newRun(l.Run)
+		r = newRun(l.Run, h.number)
 		h.runs[l.Run] = r
 		_ = r.stream.Resume(conn, 0) // before it has something to send
 		h.all.Go(func() { h.launch(r, l) })
@@ -348,7 +350,7 @@ func (h *Host) obey(conn *link.Conn, l *hostlink.Line) error {
 	fresh, err := r.stream.Receive(l)
 	if fresh && l.Type == hostlink.Start && !isNew {
 		h.Renew(l)
-		r.tellStarted()
+		h.all.Go(r.tellStarted) // lines are read meanwhile, because the hub does the same
 	} else if fresh {
 		r.obey(l)
 	}
@@ -367,10 +369,11 @@ func (h *Host) launch(r *run, order *hostlink.Line) {
 	h.leaveIfEmpty()
 }
 
-// Idle reports whether no run is there.
-func (h *Host) Idle() bool {
+// Done reports whether a host that is drained may leave: all runs have ended, and the hub has heard of it or has given
+// them up.
+func (h *Host) Done() bool {
 	for _, r := range h.present() {
-		if !r.isOver() {
+		if !r.isOver() || !r.isAlone() {
 			return false
 		}
 	}

@@ -60,6 +60,12 @@ func (p *fakeProcess) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
+// sinceNow returns a clock.
+func sinceNow() func() time.Duration {
+	began := time.Now()
+	return func() time.Duration { return time.Since(began) }
+}
+
 // A served is a host, and the hub that a test plays.
 type served struct {
 	t *testing.T
@@ -78,7 +84,7 @@ type served struct {
 func serve(t *testing.T) *served {
 	s := &served{t: t, processes: make(chan *fakeProcess, 10), drain: make(chan struct{}), over: make(chan error, 1), beats: true, m: map[string]int64{}, renewed: make(chan *hostlink.Line, 10)}
 	s.host = New(t.Context(), Options{
-		Epochs: map[string]int64{"team": 3}, Seen: func(map[string]int64) error { return nil }, EndAt: func(time.Time) {}, Log: hclog.NewNullLogger(),
+		Epochs: map[string]int64{"team": 3}, Seen: func(map[string]int64) error { return nil }, Clock: sinceNow(), EndAt: func(time.Duration) {}, Log: hclog.NewNullLogger(),
 		Renew: func(order *hostlink.Line) { s.renewed <- order },
 		Launch: func(_ context.Context, order *hostlink.Line, spec child.Spec) (Process, error) {
 			if order.Agent == "missing" {
@@ -312,6 +318,24 @@ func (s *served) beat() *hostlink.Line {
 	return l
 }
 
+// The answer to a beat of before a run says nothing about the run.
+func TestEarlierBeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t)
+		early := s.beat().Number
+		s.say("r1", &hostlink.Line{Type: hostlink.Start, Agent: "missing"})
+		require.Equal(t, hostlink.Failed, s.read().Type)
+		require.NoError(t, s.Send(&hostlink.Line{Type: hostlink.Beat, Number: early}))
+		require.NoError(t, s.Close())
+		require.Error(t, <-s.over)
+		require.Contains(t, s.join(map[string]hostlink.Going{"r1": {}}), "r1")
+		require.Equal(t, hostlink.Failed, s.read().Type)
+		require.NoError(t, s.Close())
+		<-s.over
+		s.host.Close()
+	})
+}
+
 // Close kills the runs, also one that is just being started.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -335,7 +359,7 @@ func TestEarlierHub(t *testing.T) {
 		_, _ = hub.Read()
 		_ = hub.Send(&hostlink.Line{Type: hostlink.Welcome, Team: "team", Epoch: 2, Hub: "h0"})
 	}()
-	h := New(t.Context(), Options{Epochs: map[string]int64{"team": 3, "other": 1}, Log: hclog.NewNullLogger()})
+	h := New(t.Context(), Options{Epochs: map[string]int64{"team": 3, "other": 1}, Clock: sinceNow(), Log: hclog.NewNullLogger()})
 	defer h.Close()
 	err := h.Serve(t.Context(), link.New(here, bufio.NewReader(here)), nil, func(*hostlink.Line) {})
 	require.ErrorContains(t, err, "of epoch 2")

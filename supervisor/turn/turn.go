@@ -136,7 +136,7 @@ func (c *candidate) try(ctx context.Context) (*Hub, error) {
 // move, try at the same time.
 func (c *candidate) noteEpochs(batch []wire.Record) error {
 	if slices.ContainsFunc(batch, func(r wire.Record) bool { return r.Kind == events.HubEpoch }) {
-		c.takenAt = time.Now()
+		c.takenAt, c.silentSince = time.Now(), time.Time{}
 	}
 	return nil
 }

@@ -109,15 +109,14 @@ type Line struct {
 	Figures map[string]Usage `json:"figures,omitzero"` // by run; a hub sends none
 
 	// start, started, failed
-	Agent        string    `json:"agent,omitzero"`
-	Env          []string  `json:"env,omitzero"` // variables of this run
-	Conversation string    `json:"conversation,omitzero"`
-	PID          int       `json:"pid,omitzero"`
-	At           time.Time `json:"at,omitzero"`
-	Reason       string    `json:"reason,omitzero"`
-	Hint         string    `json:"hint,omitzero"`
-	Temporary    bool      `json:"temporary,omitzero"`
-	Missing      bool      `json:"missing,omitzero"` // the program is not there
+	Agent        string   `json:"agent,omitzero"`
+	Env          []string `json:"env,omitzero"` // variables of this run
+	Conversation string   `json:"conversation,omitzero"`
+	PID          int      `json:"pid,omitzero"`
+	Reason       string   `json:"reason,omitzero"`
+	Hint         string   `json:"hint,omitzero"`
+	Temporary    bool     `json:"temporary,omitzero"`
+	Missing      bool     `json:"missing,omitzero"` // the program is not there
 
 	// input, output, taken, heard
 	Stderr bool   `json:"stderr,omitzero"`

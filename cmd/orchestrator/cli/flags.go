@@ -329,6 +329,9 @@ func ReplaceFile(path string, text []byte) error {
 	if err == nil && rights != 0 {
 		err = next.Chmod(rights)
 	}
+	if err == nil {
+		err = next.Sync()
+	}
 	if closing := next.Close(); err == nil {
 		err = closing
 	}

@@ -82,7 +82,10 @@ func (s *sharedStore) writable() *wire.Error {
 		Code: api.CodeNoQuorum, Message: fmt.Sprintf("nothing can be recorded: of the %d hubs, these cannot be reached: %s", s.peers, strings.Join(missing, ", ")),
 		Hint: "Start them, or ask another hub", Details: map[string]any{"missing": missing},
 	}
-	if s.peers == 0 {
+	switch {
+	case s.peers > 0 && len(missing) == 0:
+		refusal.Message, refusal.Hint = "nothing can be recorded: the hubs elect a leader, or do not answer each other in time", "Try again"
+	case s.peers == 0:
 		refusal.Message, refusal.Hint = "nothing can be recorded: the server of the record does not answer: "+strings.Join(missing, ", "), "Start it, or ask another hub"
 	}
 	return refusal

@@ -216,10 +216,10 @@ func (h *hostProgram) serve(dir, instance string) error {
 		Epochs: readEpochs(epochs),
 		Seen: func(all map[string]int64) error {
 			text, err := json.Marshal(all)
-			return cmp.Or(err, os.WriteFile(epochs, text, 0o600))
+			return cmp.Or(err, cli.ReplaceFile(epochs, text))
 		},
 		Forget: ". If its log is a new one of the same name, remove " + epochs,
-		Launch: h.launch, Renew: h.renew, EndAt: h.Instance.host.EndAt,
+		Launch: h.launch, Renew: h.renew, Clock: child.SinceBoot, EndAt: h.Instance.host.EndAt,
 	})
 	defer h.host.Close()
 	drain := make(chan struct{})
@@ -233,7 +233,7 @@ func (h *hostProgram) serve(dir, instance string) error {
 	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 3*time.Second) {
 		for _, u := range h.urls {
 			joined, err := h.join(ctx, u, drain)
-			if ctx.Err() != nil || isClosed(drain) && h.host.Idle() {
+			if ctx.Err() != nil || isClosed(drain) && h.host.Done() {
 				return nil
 			}
 			if final := h.final(u, err); final != nil {
@@ -412,7 +412,7 @@ func instanceOf(dir string) (string, error) {
 		return string(text), nil
 	}
 	instance := uuid.NewString()
-	return instance, os.WriteFile(path, []byte(instance), 0o600)
+	return instance, cli.ReplaceFile(path, []byte(instance))
 }
 
 // readEpochs returns the highest epoch that this host has seen of each team.

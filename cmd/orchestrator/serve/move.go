@@ -185,8 +185,12 @@ func (m *mover) in(ctx context.Context, certificates *tls.Config, report *moveRe
 		return CannotReadRecord(err, path)
 	}
 	defer from.Close()
-	if base, err := from.Base(ctx); err != nil || base.Seq > 0 {
-		return errors.Join(err, &wire.RemovedError{Base: base})
+	base, err := from.Base(ctx)
+	if err != nil {
+		return CannotReadRecord(err, path)
+	}
+	if base.Seq > 0 {
+		return &wire.RemovedError{Base: base}
 	}
 	if report.Kept, err = m.keep(ctx, from); err != nil {
 		return err

@@ -32,16 +32,17 @@ const partsKey = "Orchestrator-Parts"
 // objects returns the name of the stream of objects.
 func (e *Engine) objects() string { return e.name() + "-objects" }
 
-// part returns the subject of a part of an object.
-func (e *Engine) part(hash, n string) string {
-	return fmt.Sprintf("orchestrator.%s.objects.%s.%s", e.log, hash, n)
+// part returns the subject of a part of an object, or of any number of parts with "*". Hubs may divide an object into
+// parts of different sizes, if their servers take messages of different sizes.
+func (e *Engine) part(hash, parts, n string) string {
+	return fmt.Sprintf("orchestrator.%s.objects.%s.%s.%s", e.log, hash, parts, n)
 }
 
 // makeObjects makes the stream of objects, unless it is there.
 func (e *Engine) makeObjects(ctx context.Context) error {
 	_, err := within(ctx, objectPatience, func(ctx context.Context) (jetstream.Stream, error) {
 		return e.js.CreateStream(ctx, jetstream.StreamConfig{
-			Name: e.objects(), Subjects: []string{e.part("*", "*")}, Storage: jetstream.FileStorage,
+			Name: e.objects(), Subjects: []string{e.part("*", "*", "*")}, Storage: jetstream.FileStorage,
 			Replicas: min(e.copies, 3), Retention: jetstream.LimitsPolicy, MaxMsgsPerSubject: 1,
 			DenyDelete: true, DenyPurge: true, MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: objectPart + 4<<10,
 		})
@@ -54,7 +55,11 @@ func (e *Engine) PutObject(ctx context.Context, hash string, content []byte) err
 	size := min(objectPart, e.Most())
 	parts := max(1, (len(content)+size-1)/size)
 	for n := range parts {
-		m := &nats.Msg{Subject: e.part(hash, strconv.Itoa(n)), Header: nats.Header{}, Data: content[n*size : min((n+1)*size, len(content))]}
+		name := strconv.Itoa(n)
+		if n == parts-1 {
+			name = "last"
+		}
+		m := &nats.Msg{Subject: e.part(hash, strconv.Itoa(parts), name), Header: nats.Header{}, Data: content[n*size : min((n+1)*size, len(content))]}
 		m.Header.Set(partsKey, strconv.Itoa(parts))
 		if err := e.putPart(ctx, m); err != nil {
 			return err
@@ -85,17 +90,23 @@ func (e *Engine) putPart(ctx context.Context, m *nats.Msg) error {
 
 // GetObject implements eventlog.Objects.
 func (e *Engine) GetObject(ctx context.Context, hash string) (content []byte, err error) {
-	for n, parts := 0, 1; n < parts; n++ {
-		m, err := e.getPart(ctx, e.part(hash, strconv.Itoa(n)))
+	// The last part is stored last: if it is there, all are.
+	last, err := e.getPart(ctx, e.part(hash, "*", "last"))
+	if err != nil {
+		return nil, err
+	}
+	parts, err := strconv.Atoi(last.Header.Get(partsKey))
+	if err != nil {
+		return nil, fmt.Errorf("the last part of object %s: %w", hash, err)
+	}
+	for n := range parts - 1 {
+		m, err := e.getPart(ctx, e.part(hash, strconv.Itoa(parts), strconv.Itoa(n)))
 		if err != nil {
 			return nil, err
 		}
-		if parts, err = strconv.Atoi(m.Header.Get(partsKey)); err != nil {
-			return nil, fmt.Errorf("part %d of object %s: %w", n, hash, err)
-		}
 		content = append(content, m.Data...)
 	}
-	return content, nil
+	return append(content, last.Data...), nil
 }
 
 // getPart asks for a part until it is answered.

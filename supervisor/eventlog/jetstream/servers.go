@@ -39,11 +39,13 @@ type ServersOptions struct {
 // errUnsafe reports that the servers could lose what they have confirmed, or let other programs read it.
 var errUnsafe = errors.New("the servers are not safe")
 
-// Times of servers. Their monitors are asked every proofInterval whether the servers are safe. A hub whose server
+// Times of servers. Their monitors are asked every proofInterval whether the servers are safe. The proof of a server
+// whose monitor is silent holds for proofLasts, because the server may have been started anew. A hub whose server
 // ends is usually connected to another one within changeServer.
 const (
 	changeServer  = 500 * time.Millisecond
 	proofInterval = 5 * time.Second
+	proofLasts    = 12 * proofInterval
 	proofPatience = 2 * time.Second
 	minPayload    = 64 << 10 // bytes of a message that a server must take at least
 )
@@ -57,7 +59,7 @@ func Connect(ctx context.Context, o ServersOptions) (*Engine, error) {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
-	s := &otherServers{options: o, proven: map[string]bool{}, client: &http.Client{Timeout: proofPatience, Transport: &http.Transport{TLSClientConfig: o.TLS, Proxy: nil}}}
+	s := &otherServers{options: o, proven: map[string]time.Time{}, client: &http.Client{Timeout: proofPatience, Transport: &http.Transport{TLSClientConfig: o.TLS, Proxy: nil}}}
 	s.watching, s.stop = context.WithCancel(context.Background())
 	e := &Engine{log: o.Log, logger: o.Logger, keeper: s, again: changeServer, closed: make(chan struct{})}
 	err := e.reach(ctx, s)
@@ -153,7 +155,7 @@ type otherServers struct {
 	stop     func()
 	watch    sync.WaitGroup
 
-	proven map[string]bool       // names of servers that have proven that they are safe; used by one goroutine at a time
+	proven map[string]time.Time  // when servers have proven last that they are safe, by name; used by one goroutine at a time
 	hold   atomic.Pointer[error] // why nothing may be written; nil: nothing is wrong
 }
 
@@ -211,7 +213,10 @@ func (s *otherServers) ask(ctx context.Context) (size int, silent, unsafe error)
 	for i, r := range reports {
 		if failed[i] == nil {
 			problem := r.problem()
-			s.proven[r.Name] = problem == nil
+			delete(s.proven, r.Name)
+			if problem == nil {
+				s.proven[r.Name] = time.Now()
+			}
 			problems = append(problems, problem)
 			size = max(size, r.JetStream.Meta.Size, 1)
 		}
@@ -254,7 +259,7 @@ func (s *otherServers) judge(ctx context.Context, e *Engine) error {
 		}
 	}
 	_, silent, err := s.ask(ctx)
-	if unproven := slices.DeleteFunc(up, func(name string) bool { return s.proven[name] }); err == nil && len(unproven) > 0 {
+	if unproven := slices.DeleteFunc(up, func(name string) bool { return time.Since(s.proven[name]) < proofLasts }); err == nil && len(unproven) > 0 {
 		names := strings.Join(unproven, ", ")
 		err = fmt.Errorf("%w: %s has a copy of the record, and none of the monitors is its own", errUnsafe, names)
 		if silent != nil {

@@ -50,9 +50,10 @@ func (e *Engine) insertObject(ctx context.Context, c *pgxpool.Conn, hash string,
 
 // GetObject implements eventlog.Objects.
 func (e *Engine) GetObject(ctx context.Context, hash string) (content []byte, err error) {
+	limit := openPatience
 	for wait := pause; ; wait = min(2*wait, longestWait) {
 		there := true
-		err := e.ask(ctx, "for an object", openPatience, func(ctx context.Context, c *pgxpool.Conn) error {
+		err := e.ask(ctx, "for an object", limit, func(ctx context.Context, c *pgxpool.Conn) error {
 			err := c.QueryRow(ctx, `SELECT content FROM orchestrator_objects WHERE log = $1 AND hash = $2`, e.options.Log, hash).Scan(&content)
 			if errors.Is(err, pgx.ErrNoRows) {
 				there = false
@@ -65,6 +66,8 @@ func (e *Engine) GetObject(ctx context.Context, hash string) (content []byte, er
 			return nil, fmt.Errorf("the shared log has no object %s: %w", hash, fs.ErrNotExist)
 		case !errors.Is(err, eventlog.ErrUnanswered):
 			return content, err
+		case errors.Is(err, context.DeadlineExceeded):
+			limit = min(2*limit, longestPut)
 		}
 		if err := e.rest(ctx, wait); err != nil {
 			return nil, err

@@ -21,6 +21,7 @@ type Stream struct {
 	kept     []*hostlink.Line
 	last     int64 // the number of the last line of this side
 	got      int64 // the number of the last line of the other side
+	started  bool  // the other side was told that the run has started
 	retained retained
 }
 
@@ -30,6 +31,7 @@ type retained struct {
 	lines   []*hostlink.Line
 	cost    int
 	dropped int64 // the number of the last one that was dropped before it was settled; 0: none
+	within  bool  // stdout goes on in a line whose beginning was dropped
 }
 
 // maxRetained is the largest cost of the retained lines.
@@ -42,15 +44,19 @@ func (r *retained) add(l *hostlink.Line) {
 	r.lines = append(r.lines, l)
 	if r.cost += cost(l); r.cost > maxRetained {
 		r.dropped = l.M
+		for _, l := range r.lines {
+			if isStdout(l) {
+				r.within = !bytes.HasSuffix(l.Bytes, []byte("\n"))
+			}
+		}
 		r.lines, r.cost = nil, 0
 	}
 }
 
+func isStdout(l *hostlink.Line) bool { return l.Type == hostlink.Output && !l.Stderr }
+
 // settle removes the lines up to a number. An unfinished line of stdout at the end stays.
 func (r *retained) settle(n int64) {
-	if n >= r.dropped {
-		r.dropped = 0
-	}
 	end := 0
 	for end < len(r.lines) && r.lines[end].M <= n {
 		end++
@@ -58,7 +64,7 @@ func (r *retained) settle(n int64) {
 	var rest []*hostlink.Line
 	for i := end - 1; i >= 0; i-- {
 		l := r.lines[i]
-		if l.Type != hostlink.Output || l.Stderr {
+		if !isStdout(l) {
 			continue
 		}
 		at := bytes.LastIndexByte(l.Bytes, '\n')
@@ -66,8 +72,12 @@ func (r *retained) settle(n int64) {
 			rest = append(rest, &hostlink.Line{Type: l.Type, Run: l.Run, M: l.M, Bytes: part})
 		}
 		if at >= 0 {
+			r.within = false
 			break
 		}
+	}
+	if n >= r.dropped && !r.within {
+		r.dropped = 0
 	}
 	slices.Reverse(rest)
 	r.lines, r.cost = append(rest, r.lines[end:]...), 0
@@ -79,14 +89,20 @@ func (r *retained) settle(n int64) {
 // NewStream returns the stream of a run without a link.
 func NewStream(run string) *Stream { return &Stream{run: run} }
 
-// Send sends a line, now or as soon as there is a link. The line must not be changed afterwards.
+// Send sends a line, now or as soon as there is a link. The line must not be changed afterwards. The other side is
+// told once that the run has started.
 func (s *Stream) Send(l *hostlink.Line) {
 	s.sending.Lock()
 	defer s.sending.Unlock()
 	s.mu.Lock()
-	s.number(l)
+	again := l.Type == hostlink.Started && s.started
+	if s.started = s.started || l.Type == hostlink.Started; !again {
+		s.number(l)
+	}
 	s.mu.Unlock()
-	s.pass(l)
+	if !again {
+		s.pass(l)
+	}
 }
 
 // pass sends a line through the link, if there is one. An error ends the link. s.sending must be held.
@@ -158,14 +174,16 @@ func (s *Stream) unsettled() (all []*hostlink.Line) {
 }
 
 // Restart begins the numbers anew, for another hub: with the lines that are not settled, and those that the hub
-// before did not have. It returns what they take of the room for output.
-func (s *Stream) Restart() (took int) {
+// before did not have. It returns what they take of the room for output, and whether these are all lines that the
+// other hub needs.
+func (s *Stream) Restart() (took int, fit bool) {
 	s.sending.Lock()
 	defer s.sending.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	again := s.unsettled()
-	s.kept, s.last, s.got, s.conn = nil, 0, 0, nil
+	fit = s.retained.dropped == 0
+	s.kept, s.last, s.got, s.started, s.conn = nil, 0, 0, false, nil
 	s.retained = retained{}
 	for _, l := range again {
 		copied := *l
@@ -175,7 +193,7 @@ func (s *Stream) Restart() (took int) {
 		}
 		s.retained.add(&copied)
 	}
-	return took
+	return took, fit && took <= hostlink.OutputRoom
 }
 
 // Receive notes a line of the other side, and reports whether it is new. It fails if lines before it are missing.
