@@ -369,6 +369,11 @@ func (h *Host) launch(r *run, order *hostlink.Line) {
 	h.leaveIfEmpty()
 }
 
+// Idle reports whether all runs have ended.
+func (h *Host) Idle() bool {
+	return !slices.ContainsFunc(h.present(), func(r *run) bool { return !r.isOver() })
+}
+
 // Done reports whether a host that is drained may leave: all runs have ended, and the hub has heard of it or has given
 // them up.
 func (h *Host) Done() bool {

@@ -231,6 +231,7 @@ func (h *hostProgram) serve(dir, instance string) error {
 		kill()
 	}()
 	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 3*time.Second) {
+		reached := false
 		for _, u := range h.urls {
 			joined, err := h.join(ctx, u, drain)
 			if ctx.Err() != nil || isClosed(drain) && h.host.Done() {
@@ -239,12 +240,15 @@ func (h *hostProgram) serve(dir, instance string) error {
 			if final := h.final(u, err); final != nil {
 				return final
 			}
-			if joined {
+			if reached = reached || joined; joined {
 				wait = 200 * time.Millisecond
 			}
 		}
 		asked := drain
 		if isClosed(drain) {
+			if h.host.Idle() && !reached {
+				return nil // no hub is there to hear of the ends
+			}
 			asked = nil
 		}
 		select {
