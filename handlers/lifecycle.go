@@ -52,7 +52,7 @@ func (l *lifecycleEvent) apply(s *State, r *wire.Record) {
 			s.drained = slices.DeleteFunc(s.drained, func(host string) bool { return host == l.Figures.Host })
 		}
 		if l.Figures.Ordered {
-			s.drained = append(s.drained, l.Figures.Host)
+			s.drained = append(s.drained[max(0, len(s.drained)+1-maxDrained):], l.Figures.Host)
 		}
 		return
 	}
@@ -148,6 +148,9 @@ func (s *State) Elsewhere() (all []wire.Event) {
 	}
 	return all
 }
+
+// maxDrained is the number of drained machines that are remembered.
+const maxDrained = 1000
 
 // maxPast is the number of ended runs of an agent that are remembered. A session message for one
 // of them is refused.

@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 	"handlers/...":             {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace", "handlers/..."},
 	"supervisor/eventlog":      {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},
 	"supervisor/eventlog/...":  {"wire", "wire/events", "supervisor/eventlog", "supervisor/eventlog/logtest/series"},
-	"supervisor/hosts":         {"wire", "wire/object", "wire/events", "wire/control", "wire/hostlink", "supervisor/child", "supervisor/hosts/link"},
+	"supervisor/hosts":         {"wire", "wire/object", "wire/events", "wire/control", "wire/hostlink", "wire/mail", "supervisor/child", "supervisor/hosts/link"},
 	"supervisor/hosts/link":    {"wire/hostlink"},
 	"supervisor/runner":        {"wire", "wire/hostlink", "supervisor/child", "supervisor/hosts/link", "supervisor/hosts"}, // hosts is the other side in its tests
 	"supervisor/turn":          {"wire", "wire/events", "supervisor/eventlog", "supervisor/eventlog/logtest"},

@@ -154,7 +154,7 @@ func TestMoveToHubs(t *testing.T) {
 	t.Parallel()
 	h := newThreeHubs(t)
 	one, name := h.hubs[0], h.peers[0]
-	before := one.filled(200_000)
+	before := one.filled(100_000)
 	_, stderr, code := one.call("up", "--node", name)
 	require.Equal(t, cli.ExitConflict, code, stderr)
 	require.Contains(t, stderr, "orchestrator store move --to jetstream")
