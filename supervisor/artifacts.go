@@ -136,6 +136,9 @@ func (a *artifacts) Collect(folder dispatch.Folder, all []hub.Artifact) *wire.Er
 // readFor returns the text of a file in the folder of an agent, read with the rights of the agent. Root
 // could read any file in a folder such as /.
 func readFor(folder dispatch.Folder, path string, most int64) (text string, err error) {
+	if folder.Read != nil {
+		return folder.Read(path, most)
+	}
 	if folder.Do == nil {
 		return readWithin(folder, path, most)
 	}

@@ -16,6 +16,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 )
 
 // Agents with a placement run on other machines: see package hosts. The hub decides everything about
@@ -59,7 +60,6 @@ func (s *Supervisor) NoteHost(kind, host, text string, f wire.Figures) {
 
 // makeElsewhere starts the run on a host, or goes on with the run that an earlier hub has started there.
 func (sr *startRequest) makeElsewhere(ctx context.Context, l *lifecycle, a *agent) (Process, error) {
-	l.dispatcher.House(sr.spec.Name, sr.run, dispatch.Folder{})
 	sr.open(l, a)
 	env, shut := l.doorway(sr, nil, sr.variables(l))
 	env = slices.DeleteFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "ORC_SOCKET=") }) // the host makes one
@@ -82,8 +82,11 @@ func (sr *startRequest) makeElsewhere(ctx context.Context, l *lifecycle, a *agen
 			return unsound(l.dispatcher, l.options.Record, l.restored, sr, seq, waits)
 		},
 	}
+	files := func(p *hosts.Process) { l.dispatcher.House(sr.spec.Name, sr.run, dispatch.Folder{Read: p.ReadFile}) }
 	if sr.goesOn {
-		return l.options.Hosts.Expect(o, sr.callbacks(l, a, shut)), nil
+		p := l.options.Hosts.Expect(o, sr.callbacks(l, a, shut))
+		files(p)
+		return p, nil
 	}
 	a.voice.Tell(wire.Event{Kind: events.AgentPlaced, Run: sr.run, Text: "is placed on " + sr.host, Figures: wire.Figures{Host: sr.host}})
 	c, err := l.options.Hosts.Start(ctx, o, sr.callbacks(l, a, shut))
@@ -91,6 +94,7 @@ func (sr *startRequest) makeElsewhere(ctx context.Context, l *lifecycle, a *agen
 		shut()
 		return nil, err
 	}
+	files(c) // before its first line is dealt with, because that waits until the start is told
 	return c, nil
 }
 
@@ -192,9 +196,20 @@ func unsound(d *dispatch.Dispatcher, record dispatch.Record, restored int64, sr 
 // Committed calls dispatch.Committed.
 func (s *Supervisor) Committed(note func()) int64 { return dispatch.Committed(s.dispatcher, note) }
 
+// A Launched is a run on this machine, for a hub on another one.
+type Launched struct {
+	Process
+	folder dispatch.Folder
+}
+
+// ReadFile returns the text of a file in the folder of the run, with at most so many bytes.
+func (l *Launched) ReadFile(path string, most int64) (string, error) {
+	return readFor(l.folder, path, min(most, hub.MaxArtifactBytes))
+}
+
 // Launch starts a run of the agent on this machine, for a hub on another one. The spec has the callbacks of the run,
 // and env has the variables that the hub has sent.
-func (a *Agent) Launch(ctx context.Context, start func(child.Spec) (Process, error), env []string, conversation string, spec child.Spec) (Process, error) {
+func (a *Agent) Launch(ctx context.Context, start func(child.Spec) (Process, error), env []string, conversation string, spec child.Spec) (*Launched, error) {
 	own, err := a.Environ(ctx)
 	if err != nil {
 		return nil, err
@@ -204,8 +219,11 @@ func (a *Agent) Launch(ctx context.Context, start func(child.Spec) (Process, err
 		return nil, err
 	}
 	a.fill(&spec, append(without(own, env), env...), user)
+	l := &Launched{folder: a.folder(user)}
 	if a.Client != nil {
-		return a.startClient(start, spec, conversation, nil)
+		l.Process, err = a.startClient(start, spec, conversation, nil)
+	} else {
+		l.Process, err = start(spec)
 	}
-	return start(spec)
+	return l, err
 }

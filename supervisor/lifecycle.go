@@ -171,8 +171,16 @@ func (sr *startRequest) environ(ctx context.Context) ([]string, error) {
 // or if it has files that are read for the agent but not by it. An agent that was confined by an earlier
 // program may have put another folder in its place since then.
 func (sr *startRequest) folder(user *child.User) dispatch.Folder {
-	f := dispatch.Folder{Path: sr.spec.Dir, Do: user.Do}
-	if sr.joined != nil || !sr.spec.Confine.MayReadAll(f.Path) || sr.handed != nil && sr.spec.Confine != nil {
+	if sr.joined != nil || sr.handed != nil && sr.spec.Confine != nil {
+		return dispatch.Folder{}
+	}
+	return sr.spec.folder(user)
+}
+
+// folder returns the folder from which files are read for a run that is just being started.
+func (a *Agent) folder(user *child.User) dispatch.Folder {
+	f := dispatch.Folder{Path: a.Dir, Do: user.Do}
+	if !a.Confine.MayReadAll(f.Path) {
 		return dispatch.Folder{}
 	}
 	_ = user.Do(func() (err error) { // a folder that is not there ends the start

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -329,6 +330,52 @@ agent "far" {
 	require.Empty(t, attic.processes())
 	attic.signal(syscall.SIGINT)
 	require.Equal(t, cli.ExitOK, attic.await(), attic.cried.all())
+}
+
+// A file that an agent on a host names as an artifact is read there, within the folder of the agent.
+func TestHostArtifacts(t *testing.T) {
+	t.Parallel()
+	f := newFarm(t, `
+agent "maker" {
+  command = ["sh", "-c", <<-EOT
+    yes 0123456789abcde | head -c 200000 >large
+    ln -s /etc/passwd stolen
+    while read -r line; do
+      case "$line" in
+      *notify:task-assigned*) task=$(expr "$line" : '.*"taskId":"\([^"]*\)"')
+        for path in ../token stolen missing large; do
+          echo '{"type":"request:complete-task","id":"'$path'","timestamp":"2026-11-21T14:00:00Z","payload":{"taskId":"'"$task"'","result":"done","artifacts":[{"name":"large","path":"'$path'"}]}}'
+        done ;;
+      *response*) echo "$line" >&2 ;;
+      esac
+    done
+    EOT
+  ]
+  dir = "work"
+  placement {}
+}
+`)
+	attic := newStage(t, f.file, "token", f.ask("token", "issue", "--actor", "HO:attic"))
+	require.NoError(t, os.Mkdir(attic.path("work"), 0o700))
+	attic.join(f.url)
+	f.waitForAgent("maker", "attic")
+	id := strings.Fields(f.ask("task", "add", "make", "-q"))[0]
+	waitForThat(t, "done", func() bool { return strings.Contains(f.ask("task", "show", id), "done") })
+	said := f.lines("maker", control.StreamErr)
+	require.Len(t, said, 4)
+	require.Contains(t, said[0], "path escapes from parent")
+	require.Contains(t, said[1], "path escapes from parent")
+	require.Contains(t, said[2], "no such file")
+	require.NotContains(t, said[3], "error")
+	kept, err := filepath.Glob(filepath.Join(f.state(), "artifacts", "*", "*"))
+	require.NoError(t, err)
+	require.Len(t, kept, 1)
+	text, err := os.ReadFile(kept[0])
+	require.NoError(t, err)
+	require.Equal(t, strings.Repeat("0123456789abcde\n", 12500), string(text))
+	f.stop()
+	attic.signal(syscall.SIGINT)
+	require.Equal(t, cli.ExitOK, attic.await())
 }
 
 // The agents of a host that hangs are killed when its grace is over, and start elsewhere only then.

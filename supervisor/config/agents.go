@@ -164,7 +164,7 @@ func (r *reader) agent(b *hcl.Block, a Agent, name string, index int) (Agent, []
 	set := r.read(b.Body, sc, section{
 		title:      fmt.Sprintf("Agent %q", a.Block),
 		path:       path,
-		attributes: r.agentAttributes(&a, &waits, sc),
+		attributes: r.agentAttributes(&a, &waits, sc, isPlaced(b)),
 		children: append(r.behaviour(path, &a, sc), child{kind: "capabilities", read: func(b *hcl.Block) {
 			r.capabilities(b, path+".capabilities", &a.Capabilities, sc)
 		}}, child{kind: "mcp", label: "name", many: true, read: func(b *hcl.Block) {
@@ -177,13 +177,13 @@ func (r *reader) agent(b *hcl.Block, a Agent, name string, index int) (Agent, []
 	return a, waits
 }
 
-func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope) []attribute {
+func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope, placed bool) []attribute {
 	return []attribute{
 		attr("command", argv(&a.Command)),
 		attr("wrap", prefix(&a.Wrap)),
 		attr("user", account(&a.User)),
 		attr("description", text(&a.Description)),
-		attr("dir", folder(&a.Dir)),
+		attr("dir", folder(&a.Dir, placed)),
 		{name: "env", raw: func(found *hcl.Attribute) { a.env = r.environment(found.Expr, sc) }},
 		attr("env_file", envFiles(&a.EnvFile)),
 		attr("inherit_env", inheritEnv(&a.InheritEnv)),
@@ -254,8 +254,8 @@ func role(into *string) func(value) {
 // roles are the predefined roles.
 var roles = []string{"worker", "planner", "reviewer"}
 
-// folder reads the path of an existing folder.
-func folder(into *string) func(value) {
+// folder reads the path of a folder, which must be there unless it is on another machine.
+func folder(into *string, elsewhere bool) func(value) {
 	return func(v value) {
 		var dir string
 		path(&dir, v.r.config.absolute)(v)
@@ -264,6 +264,8 @@ func folder(into *string) func(value) {
 		}
 		info, err := os.Stat(dir)
 		switch {
+		case elsewhere:
+			*into = dir
 		case err != nil:
 			v.reject("bad-dir", "Folder cannot be used", fmt.Sprintf("%s: %v.", v.quoted(), folderCause(err)), "")
 		case !info.IsDir():

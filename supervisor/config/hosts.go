@@ -60,6 +60,12 @@ func grace(into *time.Duration) func(value) {
 	}
 }
 
+// isPlaced reports whether an agent has a placement block.
+func isPlaced(b *hcl.Block) bool {
+	content, _, _ := b.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "placement"}}})
+	return content != nil && len(content.Blocks) > 0
+}
+
 // placement returns the block of an agent.
 func placement(r *reader, at string, into **Placement, sc *scope) child {
 	return child{kind: "placement", read: func(b *hcl.Block) {

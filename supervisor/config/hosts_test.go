@@ -1,6 +1,7 @@
 package config
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -34,6 +35,9 @@ agent "near" {
 	require.Equal(t, []Host{{Name: "gpu", Names: []string{"gpu-*"}, Labels: map[string]string{"gpu": "a100", "site": "here"}, Agents: []string{"trainer"}, Grace: 5 * time.Minute}}, c.Hosts)
 	require.Equal(t, &Placement{Hosts: "*", Labels: map[string]string{"gpu": "a100"}, Spread: true, OnLost: "move"}, c.Agents[0].Placement)
 	require.Nil(t, c.Agents[1].Placement)
+	c, problems = Load(write(t, "orchestrator.hcl", "agent \"a\" {\n command = [\"x\"]\n dir = \"elsewhere\"\n placement {}\n}"), Options{})
+	require.Empty(t, problems, "the folder is on the host")
+	require.Equal(t, "elsewhere", filepath.Base(c.Agents[0].Dir))
 	for text, code := range map[string]string{
 		"host \"a\" {\n}\nhost \"a\" {\n}":                                                "config/duplicate-host",
 		"host \"a\" {\n names = [\"[\"]\n}":                                               "config/bad-pattern",

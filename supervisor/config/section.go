@@ -175,7 +175,7 @@ func placeOf(name string, known *section) string {
 	if known.title != "The file" {
 		return ""
 	}
-	agent := section{attributes: new(reader).agentAttributes(&Agent{}, nil, nil)}
+	agent := section{attributes: new(reader).agentAttributes(&Agent{}, nil, nil, false)}
 	if !agent.hasAttribute(name) {
 		return ""
 	}

@@ -53,6 +53,8 @@ type Folder struct {
 	Is   os.FileInfo // the folder when the run was started: the agent may have put another in its place
 	// Do calls a function with the rights that the agent has to files; nil: with those of this process.
 	Do func(func() error) error
+	// Read reads a file of at most so many bytes on another machine. Then the folder is there.
+	Read func(path string, most int64) (string, error)
 }
 
 // A house is the folder in which a run of an agent works.

@@ -1,5 +1,3 @@
-// Package hosts is the hub's side of agents on other machines: which hosts there are, which of them
-// gets an agent, and the runs of agents there. Package runner is the host's side.
 package hosts
 
 import (

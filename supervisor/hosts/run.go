@@ -68,6 +68,8 @@ type run struct {
 	pid     int
 	exited  bool
 	over    bool
+	fetches map[int64]chan<- *hostlink.Line // by number
+	fetched int64                           // the number of the last one
 }
 
 // maxQueue is how many lines of a run may wait to be dealt with: pieces of output, and a few others.
@@ -190,8 +192,58 @@ func (r *run) handle(l *hostlink.Line) error {
 		r.input.Free(max(0, min(l.N, hostlink.InputRoom-r.input.Left()))) // it may be what an earlier hub has sent
 	case hostlink.Output, hostlink.Stopped, hostlink.Exited, hostlink.Ended:
 		return r.enqueue(l)
+	case hostlink.File:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if to := r.fetches[l.Number]; to != nil {
+			select {
+			case to <- l:
+			default:
+				return errTooMuch
+			}
+		}
 	}
 	return nil
+}
+
+// fetchPatience is how long a host may take for a piece of a file. It is longer than a short loss of the link.
+const fetchPatience = 15 * time.Second
+
+// ReadFile returns the text of a file on the host, in the folder of the run.
+func (p *Process) ReadFile(path string, most int64) (string, error) {
+	r := p.run
+	pieces := make(chan *hostlink.Line, 2+most/hostlink.MaxPiece)
+	r.mu.Lock()
+	r.fetched++
+	n := r.fetched
+	if r.fetches == nil {
+		r.fetches = make(map[int64]chan<- *hostlink.Line)
+	}
+	r.fetches[n] = pieces
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		delete(r.fetches, n)
+		r.mu.Unlock()
+	}()
+	r.stream.Send(&hostlink.Line{Type: hostlink.Fetch, Number: n, Path: path, N: int(most)})
+	var text []byte
+	for {
+		select {
+		case l := <-pieces:
+			text = append(text, l.Bytes...)
+			switch {
+			case l.Reason != "":
+				return "", errors.New(l.Reason)
+			case int64(len(text)) > most:
+				return "", errTooMuch
+			case l.Yes:
+				return string(text), nil
+			}
+		case <-time.After(fetchPatience):
+			return "", fmt.Errorf("its host %s does not answer", r.order.Host)
+		}
+	}
 }
 
 // enqueue adds a line to the queue of deal.

@@ -193,6 +193,26 @@ func (r *run) obey(l *hostlink.Line) {
 	}
 }
 
+// sendFile sends a file of the run to the hub.
+func (r *run) sendFile(l *hostlink.Line) {
+	r.mu.Lock()
+	p := r.process
+	r.mu.Unlock()
+	text, err := "", fs.ErrNotExist
+	if p != nil {
+		text, err = p.ReadFile(l.Path, int64(l.N))
+	}
+	if err != nil {
+		r.send(&hostlink.Line{Type: hostlink.File, Number: l.Number, Reason: err.Error(), Yes: true})
+		return
+	}
+	for first := true; first || text != ""; first = false {
+		n := min(len(text), hostlink.MaxPiece)
+		r.send(&hostlink.Line{Type: hostlink.File, Number: l.Number, Bytes: []byte(text[:n]), Yes: n == len(text)})
+		text = text[n:]
+	}
+}
+
 // disown kills the run, because no hub knows it, and drops its output. It reports whether the run was alive and not
 // disowned before.
 func (r *run) disown() bool {

@@ -28,6 +28,7 @@ type Process interface {
 	Kill()
 	Unread() int64
 	Usage() (cpuMS, rss int64)
+	ReadFile(path string, most int64) (string, error)
 }
 
 // Options describe this host.
@@ -348,10 +349,14 @@ func (h *Host) obey(conn *link.Conn, l *hostlink.Line) error {
 		return nil // it has ended
 	}
 	fresh, err := r.stream.Receive(l)
-	if fresh && l.Type == hostlink.Start && !isNew {
+	switch {
+	case !fresh:
+	case l.Type == hostlink.Start && !isNew:
 		h.Renew(l)
 		h.all.Go(r.tellStarted) // lines are read meanwhile, because the hub does the same
-	} else if fresh {
+	case l.Type == hostlink.Fetch:
+		h.all.Go(func() { r.sendFile(l) })
+	default:
 		r.obey(l)
 	}
 	return err

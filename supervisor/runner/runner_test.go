@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -35,6 +36,13 @@ func (p *fakeProcess) Signal(sig syscall.Signal) { p.exit(child.Exit{Code: -1, S
 func (p *fakeProcess) Kill()                     { p.exit(child.Exit{Code: -1, Signal: syscall.SIGKILL}) }
 func (p *fakeProcess) Unread() int64             { return 0 }
 func (p *fakeProcess) Usage() (int64, int64)     { return 1, 2 }
+
+func (p *fakeProcess) ReadFile(path string, most int64) (string, error) {
+	if path == "missing" {
+		return "", fs.ErrNotExist
+	}
+	return strings.Repeat(path, int(most)/len(path)), nil
+}
 
 func (p *fakeProcess) CloseStdin() bool {
 	p.exit(child.Exit{})

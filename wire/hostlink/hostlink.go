@@ -82,6 +82,8 @@ const (
 	Ended   = "ended"   // host: the tree is empty; the last line of a run
 	Drain   = "drain"   // host: the hub is to place no more agents on it, and to stop those that are there
 	Settled = "settled" // hub: what is settled of the runs
+	Fetch   = "fetch"   // hub: send a file of the run, which has at most N bytes
+	File    = "file"    // host: a piece of it. The last piece has yes, or a reason why there is none
 )
 
 // A Line is one line in either direction. Its fields depend on its type.
@@ -118,7 +120,9 @@ type Line struct {
 	Temporary    bool     `json:"temporary,omitzero"`
 	Missing      bool     `json:"missing,omitzero"` // the program is not there
 
-	// input, output, taken, heard
+	Path string `json:"path,omitzero"` // of fetch; fetch and file have a number
+
+	// input, output, taken, heard, fetch, file
 	Stderr bool   `json:"stderr,omitzero"`
 	Bytes  []byte `json:"bytes,omitzero"`
 	N      int    `json:"n,omitzero"`

@@ -46,6 +46,7 @@ type sharedStore struct {
 	epoch    int64
 	looked   time.Time
 	answered atomic.Pointer[time.Time] // when the log last answered a question
+	deposed  atomic.Bool               // another hub is at work
 }
 
 // lookAgain is how often a hub asks whether it is still the one at work, and whether the log answers.
@@ -72,8 +73,11 @@ func (s *sharedStore) attend(ctx context.Context) {
 	}
 }
 
-// writable returns why nothing can be recorded, if the log does not answer.
+// writable returns why nothing can be recorded, if the log does not answer or has another hub.
 func (s *sharedStore) writable() *wire.Error {
+	if s.deposed.Load() {
+		return &wire.Error{Code: api.CodeNoQuorum, Message: "another hub is at work, and this one stops its agents", Hint: "Ask another hub"}
+	}
 	if last := s.answered.Load(); last == nil || time.Since(*last) < tooSilent {
 		return nil
 	}
@@ -106,7 +110,11 @@ func (s *sharedStore) sound() error {
 
 // deposed reports whether an error of the record says that another hub is at work.
 func (t *Instance) deposed(err error) bool {
-	return t.shared != nil && errors.Is(err, eventlog.ErrMoved)
+	if t.shared == nil || !errors.Is(err, eventlog.ErrMoved) {
+		return false
+	}
+	t.shared.deposed.Store(true)
+	return true
 }
 
 // giveUp closes the engine if this hub is to end and cannot reach most hubs for a while. Otherwise it

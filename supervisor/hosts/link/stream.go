@@ -166,7 +166,7 @@ func (s *Stream) unsettled() (all []*hostlink.Line) {
 		}
 	}
 	for _, l := range s.kept {
-		if l.Type != hostlink.Taken && l.Type != hostlink.Started { // another hub does not wait for them
+		if l.Type != hostlink.Taken && l.Type != hostlink.Started && l.Type != hostlink.File { // another hub does not wait for them
 			all = append(all, l)
 		}
 	}
