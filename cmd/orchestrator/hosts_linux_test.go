@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
@@ -520,4 +522,39 @@ agent "far" {
 	host.signal(syscall.SIGTERM)
 	require.Equal(t, cli.ExitOK, host.await(), host.cried.all())
 	h.hubs[next].stop()
+}
+
+// A coding agent works on a host, where a person's answer reaches it, and a confined agent is confined there.
+func TestHostClient(t *testing.T) {
+	path, err := exec.Command("go", "tool", "-n", "agent").Output() // builds it
+	require.NoError(t, err)
+	f := newFarm(t, `
+agent "coder" {
+  protocol    = "acp"
+  command     = [`+strconv.Quote(strings.TrimSpace(string(path)))+`]
+  on_turn_end = "complete"
+  placement {}
+}
+agent "shut" {
+  command  = ["sh", "-c", "cat orchestrator.hcl >/dev/null && echo open; cat token >/dev/null 2>&1 || echo shut; orchestrator task ls -q >/dev/null && echo asked; exec cat"]
+  protocol = "raw"
+  confine {
+    hide = ["token"]
+  }
+  placement {}
+}
+`)
+	attic := newStage(t, f.file, "token", f.ask("token", "issue", "--actor", "HO:attic"))
+	attic.join(f.url)
+	f.waitForAgent("coder", "attic")
+	id := strings.TrimSpace(f.ask("task", "add", "Improve the settings", "-q"))
+	q := f.waitForQuestions(1)[0]
+	require.Equal(t, id, q.Task)
+	f.answerQuestion(q.ID, "allow")
+	f.waitForState(id, wire.TaskDone)
+	waitForThat(t, "what the confined agent has tried", func() bool { return len(f.lines("shut", control.StreamOut)) == 3 })
+	require.Equal(t, []string{"open", "shut", "asked"}, f.lines("shut", control.StreamOut))
+	f.stop()
+	attic.signal(syscall.SIGINT)
+	require.Equal(t, cli.ExitOK, attic.await())
 }
