@@ -26,14 +26,14 @@ const patient = 3 * time.Minute
 
 // A cluster is three hubs in this process.
 type cluster struct {
-	t     *testing.T
+	t     testing.TB
 	peers []string
 	dirs  []string
 	hubs  []*Engine
 }
 
 // newCluster starts three servers.
-func newCluster(t *testing.T) *cluster {
+func newCluster(t testing.TB) *cluster {
 	c := &cluster{t: t, hubs: make([]*Engine, 3)}
 	for _, port := range natsserver.FreePorts(t, 3) {
 		c.peers, c.dirs = append(c.peers, fmt.Sprintf("127.0.0.1:%d", port)), append(c.dirs, t.TempDir())
