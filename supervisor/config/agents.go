@@ -262,16 +262,12 @@ func folder(into *string, elsewhere bool) func(value) {
 		if dir == "" {
 			return
 		}
-		info, err := os.Stat(dir)
-		switch {
-		case elsewhere:
+		if info, err := os.Stat(dir); elsewhere || err == nil && info.IsDir() {
 			*into = dir
-		case err != nil:
+		} else if err != nil {
 			v.reject("bad-dir", "Folder cannot be used", fmt.Sprintf("%s: %v.", v.quoted(), folderCause(err)), "")
-		case !info.IsDir():
+		} else {
 			v.reject("bad-dir", "Folder cannot be used", v.quoted()+" is not a folder.", "")
-		default:
-			*into = dir
 		}
 	}
 }
