@@ -257,7 +257,7 @@ func (c *callers) judgeUp(a *agent, e expectation) (control.AgentOutcome, bool) 
 		return no(a.lastExit)
 	case a.state == control.StateFailed:
 		return no(a.reason)
-	case a.state == control.StateWaiting && strings.HasPrefix(a.reason, "for a host") && fresh:
+	case a.state == control.StateWaiting && strings.HasPrefix(a.reason, "for a host") && a.child == nil:
 		return no("waits " + a.reason)
 	case a.state == control.StateWaiting && c.life.hopeless(a):
 		return no("waits for " + c.life.missing(a) + ", which is not going to run")

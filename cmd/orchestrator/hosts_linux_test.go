@@ -113,9 +113,10 @@ agent "teller" {
 	require.NotEmpty(t, attic.processes(), "they are processes of the host")
 	require.Contains(t, f.ask("hosts"), "floor=top")
 	require.NotEmpty(t, f.events(events.HostJoined, ""))
-	_, stderr, code := f.call("upgrade")
-	require.Equal(t, cli.ExitConflict, code, stderr)
-	require.Contains(t, stderr, "runs on attic")
+	_, refused, conflict := f.call("upgrade")
+	require.Equal(t, cli.ExitConflict, conflict, refused)
+	require.Contains(t, refused, "runs on attic")
+	require.Contains(t, refused, "Stop it first")
 	f.ask("agent", "stop", "far")
 	require.Equal(t, control.StateStopped, f.agent("far").State)
 	f.ask("agent", "start", "far")
@@ -126,6 +127,9 @@ agent "teller" {
 	require.Empty(t, attic.processes())
 	f.waitForHost("attic", "gone")
 	waitForThat(t, "waiting again", func() bool { return f.agent("far").State == control.StateWaiting })
+	stdout, stderr, code := f.call("agent", "restart", "far")
+	require.Equal(t, cli.ExitNo, code, stderr)
+	require.Contains(t, stdout+stderr, "waits for a host called attic: attic is not connected")
 	f.stop()
 }
 

@@ -86,7 +86,9 @@ func (p *peer) mayBe(visit *runSocket) bool {
 	switch {
 	case p == nil:
 		return true
-	case p.err != nil, p.Foreign:
+	case p.err != nil:
+		return false
+	case p.Foreign:
 		return false
 	case !p.Below:
 		return !p.guest
