@@ -126,6 +126,12 @@ func TestWebViewOfTheNextOrchestrator(t *testing.T) {
 	before.base = now.base
 	status, text = before.visit(http.MethodGet, "/ui/me", "")
 	require.Equal(t, http.StatusUnauthorized, status, text)
+
+	s.ask("upgrade")
+	after, _ := s.opens(s.ask("ui", "--print"))
+	require.Equal(t, now.base, after.base, "the port goes over to the next program")
+	status, text = now.visit(http.MethodGet, "/ui/me", "")
+	require.Equal(t, http.StatusUnauthorized, status, text)
 	s.stop()
 }
 
