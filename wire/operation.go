@@ -79,6 +79,7 @@ var ControlOperations = []*Operation{
 	{Name: "restart-agent", Audience: ForOperators, Writes: true, Summary: "Stop agents and start them again"},
 	{Name: "list-hosts", Audience: ForOperators, Summary: "List the machines that run agents, and the hubs"},
 	{Name: "drain-host", Audience: ForOperators, Writes: true, Summary: "Start no more agents on a host, and stop those that run there"},
+	{Name: "open-ui", Audience: ForOperators, Writes: true, Summary: "Open the web view: answer with its address and a code that signs a person in once"},
 	{Name: "upgrade", Audience: ForOperators, Writes: true, Summary: "Replace the running program by another version, and keep the agents running"},
 	{Name: "reload", Audience: ForOperators, Writes: true, Summary: "Read the configuration again and apply what has changed"},
 	{Name: "down", Audience: ForOperators, Writes: true, Summary: "Stop everything and report until the end"},

@@ -297,7 +297,7 @@ func routesPage(t *testing.T, d *described) string {
 			var who []string
 			for _, means := range e.Security {
 				for name := range means {
-					who = append(who, map[string]string{"operatorToken": "operators", "agentKey": "agents", "actorToken": "actors"}[name])
+					who = append(who, map[string]string{"operatorToken": "operators", "agentKey": "agents", "actorToken": "actors", "browserCookie": "people who have signed in"}[name])
 				}
 			}
 			row := fmt.Sprintf("| `%s %s` | %s | %s |\n", strings.ToUpper(method), path, cmp.Or(strings.Join(who, ", "), "all"), strings.ReplaceAll(e.Summary, "|", `\|`))

@@ -51,7 +51,9 @@ var mayImport = map[string][]string{
 	"supervisor/runner":        {"wire", "wire/hostlink", "supervisor/child", "supervisor/hosts/link", "supervisor/hosts"}, // hosts is the other side in its tests
 	"supervisor/turn":          {"wire", "wire/events", "supervisor/eventlog", "supervisor/eventlog/logtest"},
 	"supervisor/telemetry":     {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace"}, // cmd connects it to the other packages
-	"supervisor/api":           {"wire/schema", "wire", "wire/hostlink", "wire/identity", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace"},
+	"supervisor/api/signin":    {"wire/identity"},
+	"supervisor/api":           {"supervisor/api/signin", "wire/schema", "wire", "wire/hostlink", "wire/identity", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace"},
+	"supervisor/web":           {"wire", "wire/control", "supervisor/api"},
 	"agents/...":               {"wire", "wire/tools", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "agents/..."},
 	"supervisor/adapter/...":   {"wire", "wire/activity", "wire/mail", "wire/session", "wire/object", "wire/line", "wire/tools", "supervisor/adapter/...", "supervisor/child"}, // one file starts the child
 	"wire/activity":            {"wire/object"},
@@ -74,8 +76,9 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/access":  verbsMayImport("cmd/orchestrator/bus"),
 	"cmd/orchestrator/agent":   verbsMayImport("cmd/orchestrator/task"),
 	"cmd/orchestrator/why":     verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),
+	"cmd/orchestrator/ui":      verbsMayImport(),
 	"cmd/orchestrator/watch":   verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task"),
-	"cmd/orchestrator/serve":   verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/eventlog/postgres", "supervisor/turn", "supervisor/hosts", "supervisor/hosts/link", "supervisor/runner", "wire/hostlink", "supervisor/api", "supervisor/telemetry", "cmd/orchestrator/console", "agents", "agents/mcp"), // agents/mcp serves /mcp
+	"cmd/orchestrator/serve":   verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/eventlog/postgres", "supervisor/turn", "supervisor/hosts", "supervisor/hosts/link", "supervisor/runner", "wire/hostlink", "supervisor/api", "supervisor/web", "supervisor/telemetry", "cmd/orchestrator/console", "agents", "agents/mcp"), // agents/mcp serves /mcp
 	"cmd/orchestrator/console": verbsMayImport("supervisor", "supervisor/output", "cmd/orchestrator/live"),
 	"cmd/orchestrator/store":   verbsMayImport("supervisor/eventlog", "cmd/orchestrator/serve"),
 	"cmd/orchestrator/check":   verbsMayImport("supervisor", "supervisor/adapter", "supervisor/child", "supervisor/output", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project"),
@@ -108,7 +111,7 @@ var onlyIn = map[string][]string{
 	"github.com/prometheus":                  {"supervisor/telemetry"},
 	"go.opentelemetry.io":                    {"supervisor/telemetry"},
 	"google.golang.org/protobuf":             {"supervisor/telemetry"},
-	"net/http":                               {"supervisor/api", "supervisor/telemetry", "supervisor/eventlog/jetstream", "agents/...", "cmd/...", "fixtures/real", "fixtures/crashes", "fixtures/failover"}, // telemetry and jetstream are only clients, of a collector and of monitors; real serves a model
+	"net/http":                               {"supervisor/api", "supervisor/web", "supervisor/telemetry", "supervisor/eventlog/jetstream", "agents/...", "cmd/...", "fixtures/real", "fixtures/crashes", "fixtures/failover"}, // telemetry and jetstream are only clients, of a collector and of monitors; real serves a model
 	"database/sql":                           {"supervisor/eventlog"},
 	"os/exec":                                {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/crashes", "fixtures/failover", "fixtures/programs", "fixtures/real", "fixtures/screen", "fixtures/picture", "fixtures/faults", "fixtures/privileged", "fixtures/pgserver"}, // bench measures it; the others run commands
 }

@@ -23,6 +23,7 @@ import (
 	"orchestrator/cmd/orchestrator/session"
 	"orchestrator/cmd/orchestrator/store"
 	"orchestrator/cmd/orchestrator/task"
+	"orchestrator/cmd/orchestrator/ui"
 	"orchestrator/cmd/orchestrator/watch"
 	"orchestrator/cmd/orchestrator/why"
 	"orchestrator/supervisor"
@@ -61,7 +62,7 @@ func rootCommand(a *cli.App) *cobra.Command {
 	return cli.Root(a,
 		project.InitCommand(a), project.ValidateCommand(a), project.FmtCommand(a), project.SchemaCommand(a),
 		serve.UpCommand(a), serve.JoinCommand(a), serve.RunCommand(a), serve.PipeCommand(a), join.MCPCommand(a), join.ACPCommand(a), join.LeadCommand(a), serve.ReloadCommand(a), serve.UpgradeCommand(a), serve.DownCommand(a),
-		agent.StatusCommand(a), watch.Command(a),
+		agent.StatusCommand(a), watch.Command(a), ui.Command(a),
 		cli.OnRecord(agent.LogsCommand(a)), cli.OnRecord(agent.EventsCommand(a)), cli.OnRecord(why.Command(a)), cli.OnRecord(task.GraphCommand(a, "orchestrator graph")),
 		task.Command(a), inbox.Command(a), bus.Command(a), session.Command(a), session.ReviewCommand(a),
 		agent.Command(a), agent.PsCommand(a), agent.HostsCommand(a), agent.DrainCommand(a), check.Command(a), check.DoctorCommand(a), access.KeyCommand(a), access.TokenCommand(a), store.BackupCommand(a), store.Command(a),

@@ -7,6 +7,7 @@ import (
 	"math"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -238,8 +239,11 @@ func (api *API) examine(may admission, w http.ResponseWriter, r *http.Request) (
 // asOf is the header of an answer that may be behind what another hub has recorded.
 const asOf = "Orchestrator-As-Of"
 
-// writable refuses an operation that writes while nothing can be recorded. Whoever stops the team or
-// speaks for longer, through a pipe or MCP, is let in.
+// unrecorded are requests that are served while nothing can be recorded: those that stop the team, speak for
+// longer, or only look at it with a browser.
+var unrecorded = []string{"down", "pipe", "mcp", "open-ui", "sign-in", "sign-out"}
+
+// writable refuses an operation that writes while nothing can be recorded.
 func (api *API) writable(what string, w http.ResponseWriter, r *http.Request) error {
 	if api.Writable == nil {
 		return nil
@@ -248,7 +252,7 @@ func (api *API) writable(what string, w http.ResponseWriter, r *http.Request) er
 	if refusal == nil {
 		return nil
 	}
-	if r.Method != http.MethodGet && declared(what).IsWrite() && what != "down" && what != "pipe" && what != "mcp" {
+	if r.Method != http.MethodGet && declared(what).IsWrite() && !slices.Contains(unrecorded, what) {
 		return refusal
 	}
 	w.Header().Set(asOf, strconv.FormatInt(api.AsOf(), 10))

@@ -138,6 +138,11 @@ type API struct {
 	// MCP serves clients of the Model Context Protocol. It performs operations by calling AskAs.
 	MCP http.Handler
 
+	// SignIns has the people who have signed in with a browser; nil: there is no web view. Pages serves its
+	// files.
+	SignIns *SignIns
+	Pages   http.Handler
+
 	// Metrics writes figures in the Prometheus text format; nil disables them.
 	Metrics func(ctx context.Context, to io.Writer) error
 
@@ -187,6 +192,7 @@ func (api *API) mount(at func(pattern string, do func(http.ResponseWriter, *http
 	if api.Link != nil {
 		at("POST "+hostlink.Path, api.behind("link-host", toLink, api.link))
 	}
+	api.browse(at)
 	at("GET "+openAPIPath, api.openAPI())
 }
 

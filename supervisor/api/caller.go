@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"orchestrator/supervisor/api/signin"
 	"orchestrator/wire"
 	"orchestrator/wire/identity"
 	"orchestrator/wire/object"
@@ -22,8 +23,9 @@ type caller struct {
 	token string // the id of an operator's token
 	// key is the key or actor's token of the caller. Streams end when it is revoked. It is a
 	// pointer so that printing a caller does not show it.
-	key *string
-	hub string // the hub that has passed the request on, or ""
+	key     *string
+	browser *signin.SignIn // of a person who has signed in; streams end when it does
+	hub     string         // the hub that has passed the request on, or ""
 }
 
 // displayName returns a description of a caller for people.
@@ -66,8 +68,11 @@ func via(r *http.Request, c caller) string {
 		b = object.AppendText(append(b, `,"hub":`...), c.hub)
 	}
 	id := c.token
-	if c.key != nil {
+	switch {
+	case c.key != nil:
 		id = keyID(c)
+	case c.browser != nil:
+		id = c.browser.ID()
 	}
 	if id != "" {
 		b = object.AppendText(append(b, `,"credential":`...), id)

@@ -106,6 +106,9 @@ var errLapsed = unauthenticated("the credential does not hold any more", "")
 // lapsed reports whether a caller's credential was revoked. Other ends need no check: runs end
 // with their socket, and expired tokens with the context of the request.
 func (api *API) lapsed(c caller) bool {
+	if c.browser != nil && !api.SignIns.kept.Holds(c.browser) {
+		return true
+	}
 	switch {
 	case c.token != "":
 		return api.Signer.Issued != nil && !api.Signer.Issued(c.token)
@@ -116,7 +119,7 @@ func (api *API) lapsed(c caller) bool {
 	return false
 }
 
-// identify returns the caller of a request, by its credential or else by its listener. A
+// identify returns the caller of a request, by its credential or else by its cookie or its listener. A
 // credential replaces the listener's caller; rights are not combined.
 func (api *API) identify(e *listenerInfo, r *http.Request) (caller, *runSocket, error) {
 	if c, is, err := api.identifyForwarded(r); is {
@@ -125,6 +128,11 @@ func (api *API) identify(e *listenerInfo, r *http.Request) (caller, *runSocket, 
 	credential, refusal := credentialOf(r.Header)
 	if refusal != nil {
 		return caller{}, nil, refusal
+	}
+	if credential == "" {
+		if c, is, err := api.identifyBrowser(e, r); is {
+			return c, nil, err
+		}
 	}
 	if credential == "" || e.visit != nil {
 		own, err := api.descends(e, r)

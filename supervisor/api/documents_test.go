@@ -196,6 +196,8 @@ var documents = []schema.Document{
 	{Name: "bus.token", Title: "A created token", Of: tokenShown{}},
 	{Name: "bus.health", Title: "The version of the bus", Of: healthReply{},
 		Rules: closed},
+	{Name: "sign-in", Title: "A sign-in to the web view", Of: signInBody{}},
+	{Name: "signed-in", Title: "Who has signed in to the web view", Of: signedIn{}},
 	{Name: "refusal", Title: "Why a request was refused", Of: doorRefusal{}},
 	{Name: "event", Title: "An event", Of: wire.Event{}},
 	{Name: "log-line", Title: "A line of an agent's output", Of: control.LogLine{}},

@@ -102,6 +102,8 @@ func (api *API) identifyForwarded(r *http.Request) (c caller, is bool, err error
 		c, _, err = api.bearer(credential)
 	case proof.Operator:
 		c.who = identity.Caller{Kind: identity.Operator, Wide: true}
+	default:
+		c, _, err = api.identifyBrowser(new(listenerInfo), r)
 	}
 	c.hub = proof.Subject
 	return c, true, err

@@ -112,9 +112,10 @@ func (api *API) describe() (wire.Raw, error) {
 		},
 		Paths: make(map[string]map[string]*endpoint),
 		Components: openComponents{Schemas: schemas, SecuritySchemes: map[string]wire.Raw{
-			byToken: wire.Raw(`{"type":"http","scheme":"bearer","bearerFormat":"JWT","description":"The token of an operator."}`),
-			byKey:   wire.Raw(`{"type":"apiKey","in":"header","name":"X-API-Key","description":"The key of an agent, or the token of one of its runs. It may come as a bearer token too."}`),
-			byActor: wire.Raw(`{"type":"http","scheme":"bearer","description":"The token of an actor that is no agent."}`),
+			byToken:  wire.Raw(`{"type":"http","scheme":"bearer","bearerFormat":"JWT","description":"The token of an operator."}`),
+			byKey:    wire.Raw(`{"type":"apiKey","in":"header","name":"X-API-Key","description":"The key of an agent, or the token of one of its runs. It may come as a bearer token too."}`),
+			byCookie: wire.Raw(`{"type":"apiKey","in":"cookie","name":"` + cookieName + `","description":"A person who has signed in to the web view. It counts like the token of an operator below /api/v1/ and at /metrics."}`),
+			byActor:  wire.Raw(`{"type":"http","scheme":"bearer","description":"The token of an actor that is no agent."}`),
 		}},
 	}
 	for pattern, e := range api.endpoints(schemas) {

@@ -32,7 +32,8 @@ func everything() *API {
 		Lists:      map[string]List{"events": nil, "logs": nil, "others": nil},
 		Pipes:      map[string]Pipe{"pipe": nil},
 		Metrics:    func(context.Context, io.Writer) error { return nil },
-		Do:         new(hearsay).do, OpenMail: newPost().open,
+		SignIns:    new(SignIns), Pages: http.NotFoundHandler(),
+		Do: new(hearsay).do, OpenMail: newPost().open,
 	}
 }
 

@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	byToken = "operatorToken"
-	byKey   = "agentKey"
-	byActor = "actorToken"
+	byToken  = "operatorToken"
+	byKey    = "agentKey"
+	byActor  = "actorToken"
+	byCookie = "browserCookie"
 
 	tagHub        = "hub"
 	tagBus        = "bus"
@@ -49,6 +50,7 @@ func (api *API) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
 	for _, t := range api.passages() {
 		found[t.pattern] = passageEndpoint(t)
 	}
+	maps.Copy(found, api.browserEndpoints())
 	return found
 }
 

@@ -65,6 +65,17 @@ type Upgrade struct {
 	TookMS        int64  `json:"took_ms"`        // for which nothing was decided
 }
 
+// OpenUIRequest is the payload of open-ui.
+type OpenUIRequest struct {
+	Role string `json:"role,omitzero"` // operator or viewer; "": operator
+}
+
+// OpenUIReply answers it.
+type OpenUIReply struct {
+	FormatVersion string `json:"format_version"`
+	URL           string `json:"url"` // of the web view, with a code that signs a person in once
+}
+
 // TaskCounts has the number of tasks in each state. Blocked tasks are pending tasks that wait
 // for others.
 type TaskCounts struct {

@@ -12,9 +12,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/turn"
+	"orchestrator/supervisor/web"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
@@ -101,4 +105,43 @@ func reachable(node string, listeners []net.Listener) string {
 func local(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.IsLoopback()
+}
+
+// openWeb returns the web view of the team with a name.
+func (t *Instance) openWeb(team string) *web.View {
+	return &web.View{
+		SignIns: &api.SignIns{Team: team}, URLs: t.urls, Answer: func(l net.Listener) { t.server.Answer(l) },
+		Listen: func() (*api.TCPListener, error) { return t.before.listen(web.Address, api.TCP{Hosts: t.http.Hosts}) },
+	}
+}
+
+// showWeb serves the listener of the web view that the program before this one has had, and prints the
+// address of the web view if that is asked for.
+func (t *Instance) showWeb(a *cli.App, asked bool) {
+	var err error
+	if t.before != nil && t.before.TCP[web.Address] != 0 && len(t.urls) == 0 {
+		_, err = t.web.Own()
+	}
+	if asked && err == nil {
+		var url string
+		if url, err = t.web.Show(); err == nil {
+			a.Note("The web view is at %s (once, within two minutes; then: orchestrator ui)", url)
+		}
+	}
+	if err != nil {
+		t.log.Error("the web view has no address", "error", err)
+	}
+}
+
+// noteWeb prints the address of the web view of an orchestrator in the background.
+func noteWeb(a *cli.App) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
+		text, err := a.Ask(ctx, d, "open-ui", control.OpenUIRequest{})
+		if err != nil {
+			return err
+		}
+		reply, err := client.Decode[control.OpenUIReply](text)
+		a.Note("The web view is at %s (once, within two minutes; then: orchestrator ui)", reply.URL)
+		return err
+	})
 }

@@ -28,6 +28,7 @@ import (
 type upFlags struct {
 	detach         bool
 	noDeps         bool
+	ui             bool // print the address of the web view
 	yes            bool // run new commands without asking
 	exitWhenIdle   bool
 	abortOnFailure bool
@@ -77,6 +78,7 @@ prints a summary of completed and lost work.`,
 	set.BoolVarP(&f.detach, "detach", "d", false, "run in the background; returns when every agent has started")
 	set.BoolVar(&f.yes, "yes", false, "do not ask before commands that you have not run from the file before")
 	set.BoolVar(&f.noDeps, "no-deps", false, "start the named agents without those they depend on")
+	set.BoolVar(&f.ui, "ui", false, "print the address of the web view, and a code that signs in once")
 	set.BoolVar(&f.exitWhenIdle, "exit-when-idle", false, "stop when every agent has ended, or every task; exit 1 if one failed")
 	set.BoolVar(&f.abortOnFailure, "abort-on-failure", false, "stop everything when one agent fails for good; exit 1")
 	set.StringVar(&f.node, "node", "", "the `HUB` of a shared store that this one is, if its machine does not say so")
@@ -134,7 +136,10 @@ func up(a *cli.App, f upFlags, names []string) error {
 		return err
 	}
 	if f.detach && !isDetached(a) {
-		return detach(a, c)
+		if err := detach(a, c); err != nil || !f.ui {
+			return err
+		}
+		return noteWeb(a)
 	}
 	if f.detach {
 		own := &ownLog{to: os.Stdout}
@@ -204,6 +209,7 @@ func work(a *cli.App, t *Instance, f upFlags) error {
 		show.Run()
 	}()
 	shut := t.Serve()
+	t.showWeb(a, f.ui && !isDetached(a))
 	responding, enough := context.WithCancel(signals.ctx)
 	defer enough()
 	if f.detach && isDetached(a) {

@@ -27,6 +27,7 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/web"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
@@ -298,6 +299,12 @@ func (t *Instance) become(program string, h *handover) error {
 			return err
 		}
 		files = append(files, h.TCP[address])
+	}
+	if own := t.web.Listener(); own != nil {
+		if h.TCP[web.Address], err = api.FileOf(own); err != nil {
+			return err
+		}
+		files = append(files, h.TCP[web.Address])
 	}
 	h.Upgrade.Agents = len(h.Children.Children)
 	state, err := stateFile(t.Home.Dir, h)

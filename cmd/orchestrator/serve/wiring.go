@@ -35,6 +35,7 @@ import (
 	"orchestrator/supervisor/hosts/link"
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/telemetry"
+	"orchestrator/supervisor/web"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/mail"
@@ -80,6 +81,7 @@ type Instance struct {
 	noDeps bool     // do not start their dependencies
 
 	server   *api.Server
+	web      *web.View
 	upgraded atomic.Pointer[control.Upgrade] // the latest
 	before   *handover                       // what the program before this one has left; nil if there was none
 	drain    func()                          // prints what waits, and erases the rows of the terminal; may be nil
@@ -242,6 +244,7 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 		o.Objects = t.shared.engine
 	}
 	t.allow(c)
+	t.web = t.openWeb(o.Name)
 	t.shutdown, t.http, t.depth = c.Orchestrator.Shutdown, c.HTTP, c.Protocol.MaxDepth
 	o.Rules, o.Protocol = rules(c)
 	o.Sessions, o.Tasks = sessions(c), tasks(c)
@@ -338,7 +341,7 @@ func (t *Instance) door() *api.API {
 	operations := map[string]api.Operation{
 		"status": api.Do(func(ctx context.Context, _ struct{}) (control.Status, error) {
 			status, err := s.Status(ctx)
-			status.URLs, status.Upgrade = t.urls, t.upgraded.Load()
+			status.URLs, status.Upgrade = t.web.All(), t.upgraded.Load()
 			return status, err
 		}),
 		"start-agent":   agents(s.StartAgents),
@@ -348,6 +351,7 @@ func (t *Instance) door() *api.API {
 		"upgrade":       api.Do(t.upgrade),
 		"list-hosts":    api.Do(t.listHosts),
 		"drain-host":    api.Do(t.drainHost),
+		"open-ui":       api.Do(t.web.Open),
 	}
 	d := &api.API{
 		MaxBody:    t.http.MaxBody,
@@ -369,6 +373,8 @@ func (t *Instance) door() *api.API {
 		Trespass:   t.trespassed,
 		Depth:      t.depth,
 		Metrics:    t.watch.Metrics,
+		SignIns:    t.web.SignIns,
+		Pages:      web.Assets(),
 		Link: func(host, address string, conn net.Conn, in *bufio.Reader) error {
 			return t.hosts.Serve(host, address, link.New(conn, in))
 		},

@@ -1,0 +1,135 @@
+// Package ui holds the command ui, which opens the web view of a running team in a browser.
+package ui
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
+	"orchestrator/wire"
+	"orchestrator/wire/control"
+)
+
+// flags are the flags of ui.
+type flags struct{ print, viewer bool }
+
+// Command returns the ui command.
+func Command(a *cli.App) *cobra.Command {
+	var f flags
+	verb := &cobra.Command{
+		Use:   "ui",
+		Short: "Open the web view in a browser",
+		Long: `Opens the web view of the running team in the browser. The address has a code that signs
+one browser in, once and within two minutes. The sign-in holds for 12 hours, or until the
+orchestrator stops. Without a display, the address is printed.
+
+If the team has no listener for HTTP, the orchestrator opens one at a free port of this
+machine. Nothing of it can be reached without a code or a token.`,
+		Example: `  orchestrator ui
+  orchestrator ui --print      only the address, such as for another browser
+  orchestrator ui --viewer     for a person who may see everything and change nothing`,
+		Args:              cli.ArgCount(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			return a.WithClient(func(ctx context.Context, d *client.Client) error { return open(ctx, a, d, f) })
+		},
+	}
+	verb.Flags().BoolVar(&f.print, "print", false, "print the address and open nothing")
+	verb.Flags().BoolVar(&f.viewer, "viewer", false, "sign in as a viewer, who only reads")
+	return verb
+}
+
+// open asks for the address of the web view and opens it.
+func open(ctx context.Context, a *cli.App, d *client.Client, f flags) error {
+	request := control.OpenUIRequest{Role: wire.PersonOperator}
+	if f.viewer {
+		request.Role = wire.PersonViewer
+	}
+	text, err := a.Ask(ctx, d, "open-ui", request)
+	if err != nil {
+		return err
+	}
+	reply, err := client.Decode[control.OpenUIReply](text)
+	if err != nil {
+		return err
+	}
+	if d.Target.URL != "" {
+		reply.URL = seenFrom(d.Target.URL, reply.URL)
+	}
+	if a.JSON() {
+		return a.Document(reply)
+	}
+	program := opener(a)
+	if f.print || program == "" || a.Flags.Quiet {
+		return a.Print("%s\n", reply.URL)
+	}
+	if err := start(program, reply.URL, a); err != nil {
+		a.Note("The browser was not opened (%v). Open this address:", err)
+		return a.Print("%s\n", reply.URL)
+	}
+	a.Note("The web view opens in the browser. If it does not: orchestrator ui --print")
+	return nil
+}
+
+// seenFrom returns an address of the web view with the server by which this machine reaches the orchestrator.
+func seenFrom(server, address string) string {
+	base, err := url.Parse(server)
+	u, wrong := url.Parse(address)
+	if err != nil || wrong != nil {
+		return address
+	}
+	u.Scheme, u.Host = base.Scheme, base.Host
+	return u.String()
+}
+
+// opener returns the program that opens addresses in a browser, or "" if there is none or probably no
+// display.
+func opener(a *cli.App) string {
+	switch {
+	case a.Getenv("BROWSER") != "":
+		return find(a, a.Getenv("BROWSER"))
+	case runtime.GOOS == "darwin" && a.Getenv("SSH_CONNECTION") == "":
+		return find(a, "open")
+	case a.Getenv("DISPLAY") != "" || a.Getenv("WAYLAND_DISPLAY") != "":
+		return find(a, "xdg-open")
+	}
+	return ""
+}
+
+// find returns the path of a program, or "" if it is not there.
+func find(a *cli.App, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	for _, dir := range filepath.SplitList(a.Getenv("PATH")) {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); filepath.IsAbs(path) && err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// start starts a program that outlives this one, without the terminal.
+func start(program, address string, a *cli.App) error {
+	nothing, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer nothing.Close()
+	process, err := os.StartProcess(program, []string{filepath.Base(program), address}, &os.ProcAttr{
+		Dir: a.Dir, Env: a.Environ, Files: []*os.File{nothing, nothing, nothing}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return err
+	}
+	return process.Release()
+}
