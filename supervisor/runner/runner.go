@@ -33,21 +33,18 @@ type Process interface {
 
 // Options describe this host.
 type Options struct {
-	Program  string // the version of the program
-	Instance string // of the state directory
+	Program string // the version of the program
+	Memory
 	Labels   map[string]string
 	Capacity int
-	Epochs   map[string]int64             // the highest one that this host has seen of each team
-	Seen     func(map[string]int64) error // stores them when the host has joined
-	Clock    func() time.Duration         // the time that EndAt means, which goes on while the machine is suspended
-	EndAt    func(time.Duration)          // kills all runs at that time, also if this program hangs; it replaces the time before
+	Clock    func() time.Duration // the time that EndAt means, which goes on while the machine is suspended
+	EndAt    func(time.Duration)  // kills all runs at that time, also if this program hangs; it replaces the time before
 
 	// Launch starts the run that a line orders. The spec has its id and its callbacks.
 	Launch func(ctx context.Context, order *hostlink.Line, spec child.Spec) (Process, error)
 	// Renew is called with the start line of another hub for a run that goes on.
-	Renew  func(order *hostlink.Line)
-	Forget string // what a person does to forget an epoch, behind an error
-	Log    hclog.Logger
+	Renew func(order *hostlink.Line)
+	Log   hclog.Logger
 }
 
 // A RefusedError reports that the hub refuses the host.
@@ -169,7 +166,7 @@ func (h *Host) greet(conn *link.Conn) (welcome *hostlink.Line, said map[string]h
 	case l.Type != hostlink.Welcome:
 		return nil, nil, fmt.Errorf("the hub has answered with %.20q", l.Type)
 	case l.Epoch < h.Epochs[l.Team]:
-		return nil, nil, fmt.Errorf("the hub %s is of epoch %d, and this host has spoken to one of epoch %d%s", l.Hub, l.Epoch, h.Epochs[l.Team], h.Forget)
+		return nil, nil, fmt.Errorf("the hub %s is of epoch %d, and this host has spoken to one of epoch %d. If the log is a new one of the same name, remove %s", l.Hub, l.Epoch, h.Epochs[l.Team], h.path)
 	}
 	h.mu.Lock()
 	h.conn, h.sent = conn, make(map[int64]time.Duration)
@@ -181,8 +178,7 @@ func (h *Host) greet(conn *link.Conn) (welcome *hostlink.Line, said map[string]h
 	if l.Team == "" || l.Epoch == h.Epochs[l.Team] {
 		return l, hello.Runs, nil
 	}
-	h.Epochs[l.Team] = l.Epoch
-	return l, hello.Runs, h.Seen(h.Epochs)
+	return l, hello.Runs, h.note(l.Team, l.Epoch)
 }
 
 // confirmedAt notes when the last beat that a hub has confirmed was sent. h.mu must be held.

@@ -92,7 +92,7 @@ type served struct {
 func serve(t *testing.T) *served {
 	s := &served{t: t, processes: make(chan *fakeProcess, 10), drain: make(chan struct{}), over: make(chan error, 1), beats: true, m: map[string]int64{}, renewed: make(chan *hostlink.Line, 10)}
 	s.host = New(t.Context(), Options{
-		Epochs: map[string]int64{"team": 3}, Seen: func(map[string]int64) error { return nil }, Clock: sinceNow(), EndAt: func(time.Duration) {}, Log: hclog.NewNullLogger(),
+		Memory: Memory{Epochs: map[string]int64{"team": 3}}, Clock: sinceNow(), EndAt: func(time.Duration) {}, Log: hclog.NewNullLogger(),
 		Renew: func(order *hostlink.Line) { s.renewed <- order },
 		Launch: func(_ context.Context, order *hostlink.Line, spec child.Spec) (Process, error) {
 			if order.Agent == "missing" {
@@ -367,9 +367,28 @@ func TestEarlierHub(t *testing.T) {
 		_, _ = hub.Read()
 		_ = hub.Send(&hostlink.Line{Type: hostlink.Welcome, Team: "team", Epoch: 2, Hub: "h0"})
 	}()
-	h := New(t.Context(), Options{Epochs: map[string]int64{"team": 3, "other": 1}, Clock: sinceNow(), Log: hclog.NewNullLogger()})
+	h := New(t.Context(), Options{Memory: Memory{Epochs: map[string]int64{"team": 3, "other": 1}}, Clock: sinceNow(), Log: hclog.NewNullLogger()})
 	defer h.Close()
 	err := h.Serve(t.Context(), link.New(here, bufio.NewReader(here)), nil, func(*hostlink.Line) {})
 	require.ErrorContains(t, err, "of epoch 2")
 	require.NotErrorIs(t, err, os.ErrClosed)
+}
+
+// A host remembers its name and the epochs.
+func TestRemember(t *testing.T) {
+	dir := t.TempDir()
+	m, err := Remember(dir)
+	require.NoError(t, err)
+	require.NotEmpty(t, m.Instance)
+	require.Empty(t, m.Epochs)
+	require.NoError(t, m.note("team", 7))
+	again, err := Remember(dir)
+	require.NoError(t, err)
+	require.Equal(t, m, again)
+	require.NoError(t, os.WriteFile(m.path, []byte("{"), 0o600))
+	again, err = Remember(dir)
+	require.NoError(t, err)
+	require.Empty(t, again.Epochs)
+	_, err = Remember(dir + "/missing")
+	require.ErrorIs(t, err, fs.ErrNotExist)
 }

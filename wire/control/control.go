@@ -61,6 +61,7 @@ type Upgrade struct {
 	To            string `json:"to"`             // version
 	State         string `json:"state"`          // running | done | failed
 	Error         string `json:"error,omitzero"` // why it has failed: then the program before it goes on
+	Hint          string `json:"hint,omitzero"`  // what to do about the error
 	Agents        int    `json:"agents"`         // that went over
 	TookMS        int64  `json:"took_ms"`        // for which nothing was decided
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -110,7 +109,7 @@ func joinHubs(a *cli.App, f joinFlags, args []string) error {
 		return CannotHold(err, dir)
 	}
 	defer h.Release()
-	instance, err := instanceOf(dir)
+	memory, err := runner.Remember(dir)
 	if err != nil {
 		return fmt.Errorf("preparing the state directory: %w", err)
 	}
@@ -130,7 +129,7 @@ func joinHubs(a *cli.App, f joinFlags, args []string) error {
 		defer close(served)
 		h.server.Serve(serving, h.listener)
 	}()
-	err = h.serve(dir, instance)
+	err = h.serve(memory)
 	stop()
 	<-served
 	return err
@@ -204,21 +203,14 @@ func (h *hostProgram) configure() (stateDir string, err error) {
 }
 
 // serve joins hubs, again and again, until the host is drained or killed.
-func (h *hostProgram) serve(dir, instance string) error {
+func (h *hostProgram) serve(memory runner.Memory) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	ctx, kill := context.WithCancel(context.Background())
 	defer kill()
-	epochs := filepath.Join(dir, "epochs")
 	h.host = runner.New(ctx, runner.Options{
-		Program: cli.Version, Instance: instance, Labels: h.labels, Capacity: h.flags.capacity, Log: h.log,
-		Epochs: readEpochs(epochs),
-		Seen: func(all map[string]int64) error {
-			text, err := json.Marshal(all)
-			return cmp.Or(err, cli.ReplaceFile(epochs, text))
-		},
-		Forget: ". If its log is a new one of the same name, remove " + epochs,
+		Program: cli.Version, Memory: memory, Labels: h.labels, Capacity: h.flags.capacity, Log: h.log,
 		Launch: h.launch, Renew: h.renew, Clock: child.SinceBoot, EndAt: h.Instance.host.EndAt,
 	})
 	defer h.host.Close()
@@ -405,26 +397,4 @@ func (h *hostProgram) renew(order *hostlink.Line) {
 			h.tokens.Store(order.Run, token)
 		}
 	}
-}
-
-// instanceOf returns the name of a state directory, and makes it the first time. A hub takes programs with the same
-// name for one host, because two of them cannot run at once.
-func instanceOf(dir string) (string, error) {
-	path := filepath.Join(dir, "instance")
-	text, err := os.ReadFile(path)
-	if err == nil && len(text) > 0 {
-		return string(text), nil
-	}
-	instance := uuid.NewString()
-	return instance, cli.ReplaceFile(path, []byte(instance))
-}
-
-// readEpochs returns the highest epoch that this host has seen of each team.
-func readEpochs(path string) map[string]int64 {
-	all := make(map[string]int64)
-	text, _ := os.ReadFile(path)
-	if json.Unmarshal(text, &all) != nil || all == nil {
-		return make(map[string]int64)
-	}
-	return all
 }

@@ -143,7 +143,7 @@ func showUpgrade(a *cli.App, u *control.Upgrade) error {
 	if u.State == upgradeFailed {
 		return &cli.Failure{
 			Exit: cli.ExitConflict, Code: wire.CodeConflict, Message: "the upgrade has failed: " + u.Error,
-			Because: []string{"Everything goes on with version " + u.From + "."},
+			Because: []string{"Everything goes on with version " + u.From + "."}, Hint: u.Hint,
 		}
 	}
 	if a.JSON() {
@@ -270,6 +270,9 @@ func (t *Instance) replace(u control.Upgrade) {
 	})
 	t.server.Resume()
 	u.State, u.Error = upgradeFailed, err.Error()
+	if refusal, ok := errors.AsType[*wire.Error](err); ok {
+		u.Hint = refusal.Hint
+	}
 	t.upgraded.Store(&u)
 	t.log.Error("the upgrade has failed, and this program goes on", "program", u.Program, "error", err)
 	t.Super.Report(&wire.Event{Kind: events.OrchestratorRemained, Text: "an upgrade to " + u.To + " has failed: " + u.Error})
