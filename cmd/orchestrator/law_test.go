@@ -52,6 +52,7 @@ var mayImport = map[string][]string{
 	"supervisor/turn":          {"wire", "wire/events", "supervisor/eventlog", "supervisor/eventlog/logtest"},
 	"supervisor/telemetry":     {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace"}, // cmd connects it to the other packages
 	"supervisor/api":           {"wire/schema", "wire", "wire/hostlink", "wire/identity", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace"},
+	"supervisor/web/vendorize": {},
 	"agents/...":               {"wire", "wire/tools", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "agents/..."},
 	"supervisor/adapter/...":   {"wire", "wire/activity", "wire/mail", "wire/session", "wire/object", "wire/line", "wire/tools", "supervisor/adapter/...", "supervisor/child"}, // one file starts the child
 	"wire/activity":            {"wire/object"},
@@ -108,7 +109,7 @@ var onlyIn = map[string][]string{
 	"github.com/prometheus":                  {"supervisor/telemetry"},
 	"go.opentelemetry.io":                    {"supervisor/telemetry"},
 	"google.golang.org/protobuf":             {"supervisor/telemetry"},
-	"net/http":                               {"supervisor/api", "supervisor/telemetry", "supervisor/eventlog/jetstream", "agents/...", "cmd/...", "fixtures/real", "fixtures/crashes", "fixtures/failover"}, // telemetry and jetstream are only clients, of a collector and of monitors; real serves a model
+	"net/http":                               {"supervisor/api", "supervisor/telemetry", "supervisor/eventlog/jetstream", "agents/...", "cmd/...", "fixtures/real", "fixtures/crashes", "fixtures/failover", "supervisor/web/vendorize"}, // telemetry and jetstream are only clients, of a collector and of monitors; real serves a model
 	"database/sql":                           {"supervisor/eventlog"},
 	"os/exec":                                {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/crashes", "fixtures/failover", "fixtures/programs", "fixtures/real", "fixtures/screen", "fixtures/picture", "fixtures/faults", "fixtures/privileged", "fixtures/pgserver"}, // bench measures it; the others run commands
 }
