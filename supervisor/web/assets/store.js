@@ -1,0 +1,177 @@
+// What the pages show: one snapshot, and then the events that follow it.
+import { signal, computed, batch } from "./vendor-ui.js";
+import { ask } from "./api.js";
+import { follow } from "./stream.js";
+import { apply } from "./reduce.js";
+
+/** @typedef {import("./states.js").Task} Task */
+/** @typedef {{seq: number, at: string, kind: string, agent?: string, task?: string, run?: string, text: string, figures?: any, payload?: any, mail?: any}} Event */
+
+/** The answer to the operation status. */
+export const status = signal(/** @type {any} */ (null));
+/** Tasks by their ids. A change replaces tick and not the map. */
+export const tasks = new Map(/** @type {[string, Task][]} */ ([]));
+export const tick = signal(0);
+export const questions = signal(/** @type {any[]} */ ([]));
+export const link = signal(/** @type {import("./stream.js").Link} */ ({ state: "connecting" }));
+export const trouble = signal("");
+export const loaded = signal(false);
+
+/** All tasks, in the order of their creation. */
+export const allTasks = computed(() => (tick.value, [...tasks.values()]));
+/** Tasks with a plan that a person has to approve. */
+export const plans = computed(() => allTasks.value.filter((t) => t.state === "plan_review"));
+/** How many questions and plans wait for a person. */
+export const needs = computed(() => questions.value.length + plans.value.length);
+
+/** Functions that are called with each batch of events. */
+const listeners = new Set(/** @type {((events: Event[]) => void)[]} */ ([]));
+
+/** Calls with each batch of events until the returned function is called. @param {(events: Event[]) => void} listener */
+export function onEvents(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+let stream = /** @type {ReturnType<typeof follow>|null} */ (null);
+let loading = false;
+const pageSize = 1000;
+const maxBehind = 5000; // events; more of them take longer than a snapshot
+
+/** Reads everything, and follows the events from there. */
+export async function load() {
+  if (loading) return;
+  loading = true;
+  stream?.close();
+  stream = null;
+  dirty.clear();
+  try {
+    const now = await ask("status");
+    status.value = now;
+    await refreshQuestions();
+    const found = new Map();
+    for (let cursor; ; ) {
+      const page = await ask("query-tasks", { limit: pageSize, cursor });
+      for (const t of page.tasks) found.set(t.id, t);
+      if (!loaded.value) show(found);
+      if (!page.more || !page.cursor) break;
+      cursor = page.cursor;
+    }
+    show(found);
+    trouble.value = "";
+    loaded.value = true;
+    fresh = Date.now();
+    lastSeq = now.seq;
+    listen(now.seq);
+  } catch (error) {
+    trouble.value = error instanceof Error ? error.message : String(error);
+    link.value = { state: "waiting", until: Date.now() + 3000 };
+    setTimeout(load, 3000);
+  } finally {
+    loading = false;
+  }
+}
+
+/** @param {Map<string, Task>} found */
+function show(found) {
+  tasks.clear();
+  for (const [id, t] of found) tasks.set(id, t);
+  tick.value++;
+}
+
+/** @param {number} since */
+function listen(since) {
+  stream = follow({ name: "events", since, onItems: take, onReset: load, onLink: (l) => (link.value = l) });
+}
+
+let fresh = 0; // when the snapshot was taken
+let lastSeq = 0;
+/** Ids of tasks that an event does not describe in full. */
+const dirty = new Set(/** @type {string[]} */ ([]));
+
+/** Applies a batch of events. @param {Event[]} events */
+function take(events) {
+  const changed = new Set();
+  let statusToo = false, questionsToo = false, again = false;
+  // The snapshot may already contain the first events: what they touch is read again.
+  const doubtful = Date.now() - fresh < 1500;
+  for (const e of events) {
+    lastSeq = Math.max(lastSeq, e.seq);
+    if (e.kind.startsWith("agent.") || e.kind.startsWith("orchestrator.") || e.kind.startsWith("host.")) statusToo = true;
+    if (e.kind.startsWith("question.") || e.kind === "task.help_wanted") questionsToo = true;
+    if (e.kind === "orchestrator.gap" || e.kind === "orchestrator.reloaded") again = true;
+    if (!e.task) continue;
+    if (apply(tasks, e) === "unclear" || doubtful) dirty.add(e.task);
+    changed.add(e.task);
+  }
+  batch(() => {
+    if (changed.size) tick.value++;
+    for (const listener of listeners) listener(events);
+  });
+  if (changed.size) statusToo = true; // agents show their tasks
+  if (again) return void load();
+  if (statusToo) later("status", 1000, refreshStatus);
+  if (questionsToo) later("questions", 50, refreshQuestions);
+  if (dirty.size) later("tasks", 300, refreshTasks);
+}
+
+const timers = new Map(/** @type {[string, number][]} */ ([]));
+/** Calls once, after a while. @param {string} name @param {number} ms @param {() => unknown} call */
+function later(name, ms, call) {
+  if (timers.has(name)) return;
+  timers.set(name, window.setTimeout(() => (timers.delete(name), call()), ms));
+}
+
+export async function refreshStatus() {
+  try { status.value = await ask("status"); } catch { /* the stream shows that the link is gone */ }
+}
+
+export async function refreshQuestions() {
+  const { questions: found } = await ask("list-questions");
+  questions.value = found;
+}
+
+/** Reads the tasks again that events did not describe in full. */
+async function refreshTasks() {
+  const ids = [...dirty];
+  dirty.clear();
+  if (ids.length > 50) return load();
+  await Promise.all(ids.map(async (id) => {
+    try {
+      const { task } = await ask("get-task", { taskId: id });
+      tasks.set(id, task);
+    } catch { /* it is archived: what is known stays */ }
+  }));
+  tick.value++;
+}
+
+/** Reads one task again, such as after a decision. @param {string} id */
+export async function refreshTask(id) {
+  dirty.add(id);
+  await refreshTasks();
+}
+
+/** A hidden tab keeps no stream: a browser has only six connections to one origin. */
+let hiddenTimer = 0;
+document.addEventListener("visibilitychange", async () => {
+  clearTimeout(hiddenTimer);
+  if (document.hidden) {
+    hiddenTimer = window.setTimeout(sleep, 60_000);
+    return;
+  }
+  if (stream) return stream.hurry();
+  if (!loaded.value) return;
+  await refreshStatus();
+  if (status.value.seq - lastSeq > maxBehind || !lastSeq) load();
+  else listen(lastSeq);
+  refreshQuestions();
+});
+
+async function sleep() {
+  stream?.close();
+  stream = null;
+  while (document.hidden) {
+    await new Promise((done) => setTimeout(done, 10_000));
+    if (document.hidden) await refreshQuestions().catch(() => {});
+  }
+}
