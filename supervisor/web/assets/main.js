@@ -4,6 +4,7 @@ import { me, whoAmI, signInTrouble } from "./api.js";
 import { load, needs, status } from "./store.js";
 import { route } from "./route.js";
 import { Shell } from "./shell.js";
+import "./announce.js";
 import { Command, Notes, Dialog } from "./ui.js";
 
 /** The module of each page and the name of its component. @type {Record<string, [() => Promise<any>, string]>} */
