@@ -3,7 +3,7 @@ import { html, useState, useMemo, signal } from "./vendor-ui.js";
 import { allTasks, loaded, status, tick } from "./store.js";
 import { route, refine, Link, taskAddress } from "./route.js";
 import { groups, groupOf, lookOf, sinceOf, final } from "./states.js";
-import { Icon, Avatar, Age, Bar, Empty, Badge } from "./ui.js";
+import { Icon, Avatar, Age, Bar, Empty, narrow } from "./ui.js";
 import { clip, short, count } from "./text.js";
 import { Virtual } from "./virtual.js";
 import { useKeys } from "./keys.js";
@@ -65,11 +65,13 @@ function Columns({ tasks, query }) {
     <div class="board">${groups.map((g) => html`<${Column} key=${g.id} group=${g} tasks=${by[g.id]} open=${query.open?.split(".").includes(g.id)} small=${g.id === tab}/>`)}</div>`;
 }
 
-const rowHeight = 104; // of a card and the gap below it
+/** States that the column does not tell. */
+const spoken = new Set(["assigned", "planning", "plan_review", "needs_human", "cancelled"]);
+const rowHeight = 100; // of a card and the gap below it
 
 /** @param {{group: any, tasks: Task[], open?: boolean, small: boolean}} props */
 function Column({ group, tasks, open, small }) {
-  const folded = group.id === "done" && !open && !small;
+  const folded = group.id === "done" && !open && !narrow.value;
   return html`<section class=${"column" + (small ? "" : " wide") + (!tasks.length || folded ? " thin" : "")} aria-label=${group.word}>
     <header title=${group.help} class=${"t-" + group.tone}><${Icon} name=${group.icon}/><h2>${group.word}</h2><span class="n">${tasks.length}</span>
       ${group.id === "done" && tasks.length > 0 && open && html`<button type="button" class="quiet wide" onClick=${() => refine({ open: undefined })}>Fold</button>`}</header>
@@ -84,14 +86,13 @@ function Card({ t, lit: bright }) {
   const waits = t.waitsFor?.length ?? 0;
   const over = () => { if (waits) lit.value = new Set(t.waitsFor); };
   const out = () => { if (lit.value.size) lit.value = new Set(); };
-  return html`<${Link} class=${"task" + (bright ? " lit" : "")} role="listitem" to=${taskAddress(t.id)} onMouseEnter=${over} onMouseLeave=${out} onFocus=${over} onBlur=${out}>
+  return html`<${Link} class=${"task" + (bright ? " lit" : "")} role="listitem" title=${short(t.id)} to=${taskAddress(t.id)} onMouseEnter=${over} onMouseLeave=${out} onFocus=${over} onBlur=${out}>
     <span class="name">${clip(t.name, 160)}</span>
     ${t.progress !== undefined && !final(t) && html`<span class=${"t-" + look.tone}><${Bar} value=${t.progress}/></span>`}
-    <span class="meta"><code>${short(t.id)}</code>${waits > 0 && html`<span class="chip">blocked by ${waits}</span>`}
-      ${["assigned", "planning", "plan_review", "needs_human", "cancelled"].includes(t.state) && html`<span class=${"t-" + look.tone}>${look.word}</span>`}
-      ${t.targetRepo && html`<span class="chip">${clip(t.targetRepo, 40)}</span>`}
-      ${!t.assignedTo && (t.requiredCapabilities ?? []).slice(0, 2).map((c) => html`<span key=${c} class="chip">${clip(c, 30)}</span>`)}
-      <${Age} at=${sinceOf(t)}/></span>
-    ${t.assignedTo && html`<span class="meta"><${Avatar} name=${t.assignedTo}/><span class="who">${clip(t.assignedTo, 60)}</span>${t.progress !== undefined && !final(t) && html`<span>${Math.round(t.progress * 100)} %</span>`}</span>`}
+    <span class="meta">${t.assignedTo ? html`<${Avatar} name=${t.assignedTo}/><span class="who">${clip(t.assignedTo, 60)}</span>` : ""}
+      ${spoken.has(t.state) ? html`<span class=${"t-" + look.tone}>${look.word}</span>` : html`<code>${short(t.id)}</code>`}
+      ${waits > 0 && html`<span class="chip">blocked by ${waits}</span>`}
+      ${!t.assignedTo && [t.targetRepo, ...(t.requiredCapabilities ?? [])].filter(Boolean).slice(0, 2).map((c) => html`<span key=${c} class="chip">${clip(c, 30)}</span>`)}
+      ${t.progress !== undefined && !final(t) && html`<span>${Math.round(t.progress * 100)} %</span>`}<${Age} at=${sinceOf(t)}/></span>
     <//>`;
 }

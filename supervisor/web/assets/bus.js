@@ -50,7 +50,7 @@ export function Bus() {
       by.set(m.topic, c);
     }
     return [...by].sort((a, b) => b[1].all - a[1].all);
-  }, [mails, Math.floor(now.value / 5000)]);
+  }, [mails?.length === 0 || mails === null, Math.floor(now.value / 2000)]);
   if (!mails) return html`<p class="loading">Loading…</p>`;
   const picked = query.seq ? mails.find((m) => String(m.seq) === query.seq) : undefined;
   return html`<div class="page fill"><div class="bar"><h1>Bus <small>${count(found.length, "message")}</small></h1>

@@ -1,18 +1,17 @@
 // The graph of tasks: from left to right, in the colors of their states.
 import { html, useEffect, useMemo, useRef, useState } from "./vendor-ui.js";
-import { Graph, layout } from "./vendor-graph.js";
 import { allTasks, tasks, tick, loaded } from "./store.js";
 import { route, refine, go, Link, taskAddress } from "./route.js";
 import { final, lookOf } from "./states.js";
 import { Command, Empty, Icon, TaskBadge } from "./ui.js";
 import { clip, count, short } from "./text.js";
 import { Sentence } from "./task.js";
+import { curve, place, height, width } from "./layout.js";
 
 /** @typedef {import("./states.js").Task} Task */
 /** @typedef {{id: string, x: number, y: number}} Spot */
 
 const most = 400; // nodes; more of them are no picture
-const width = 190, height = 46;
 
 /** Returns the tasks that are drawn. @param {Task[]} all @param {Record<string, string>} query */
 function chosen(all, query) {
@@ -26,19 +25,6 @@ function chosen(all, query) {
   let some = all.filter((t) => linked.has(t.id) || all.length <= 60);
   if (query.done !== "show" && some.length > 60) some = some.filter((t) => t.state !== "done" || all.length <= 60);
   return some.length > most ? [...some.filter((t) => !final(t)), ...some.filter(final).reverse()].slice(0, most) : some;
-}
-
-/** Lays the tasks out. @param {Task[]} some */
-function place(some) {
-  const g = new Graph().setGraph({ rankdir: "LR", nodesep: 14, ranksep: 56, marginx: 16, marginy: 16 }).setDefaultEdgeLabel(() => ({}));
-  const ids = new Set(some.map((t) => t.id));
-  for (const t of some) g.setNode(t.id, { width, height });
-  for (const t of some) for (const d of new Set(t.dependencies)) if (ids.has(d)) g.setEdge(d, t.id);
-  layout(g);
-  return {
-    spots: some.map((t) => ({ id: t.id, ...g.node(t.id) })), size: g.graph(),
-    edges: g.edges().map((/** @type {any} */ e) => ({ from: e.v, to: e.w, points: g.edge(e).points })),
-  };
 }
 
 /** Returns the ends of the edges on the longest chain of open tasks. @param {Task[]} some */
@@ -99,7 +85,11 @@ function Canvas({ drawn, thick, picked }) {
     const k = Math.max(0.15, Math.min(1.1, w / size.width, h / size.height));
     setView({ x: Math.max(0, (w - size.width * k) / 2), y: Math.max(0, (h - size.height * k) / 2), k });
   };
-  useEffect(fit, [drawn]);
+  useEffect(() => {
+    const { clientWidth: w, clientHeight: h } = /** @type {SVGSVGElement} */ (box.current);
+    if (Math.min(w / size.width, h / size.height) > 0.45) fit();
+    else setView({ x: 0, y: 0, k: 0.75 }); // readable, from the top left
+  }, [drawn]);
   const zoom = (/** @type {number} */ by, /** @type {number} */ px, /** @type {number} */ py) => setView((v) => {
     if (!v) return v;
     const k = Math.min(3, Math.max(0.1, v.k * by));
@@ -134,14 +124,5 @@ function Node({ spot, picked }) {
   const open = (/** @type {MouseEvent} */ e) => { e.preventDefault(); refine({ task: t.id }); };
   return html`<a class=${"node t-" + look.tone + (picked ? " picked" : "")} href=${taskAddress(t.id)} onClick=${open} onDblClick=${() => go(taskAddress(t.id))} transform=${`translate(${spot.x - width / 2} ${spot.y - height / 2})`} aria-label=${clip(t.name, 120) + ", " + look.word}>
     <title>${clip(t.name, 300)}</title><rect width=${width} height=${height} rx="9"/><rect class="edge-of" width="4" height=${height - 18} x="7" y="9" rx="2"/>
-    <text class="name" x="19" y="19">${clip(t.name, 24)}</text><text class="state" x="19" y="36">${look.word}${t.progress !== undefined && !final(t) ? ` ${Math.round(t.progress * 100)} %` : ""}${t.assignedTo ? " · " + clip(t.assignedTo, 14) : ""}</text></a>`;
-}
-
-/** Returns the path of an edge. @param {{x: number, y: number}[]} points */
-function curve(points) {
-  const [first, ...rest] = points;
-  let d = `M${first.x} ${first.y}`;
-  for (let i = 0; i < rest.length - 1; i++) d += `Q${rest[i].x} ${rest[i].y} ${(rest[i].x + rest[i + 1].x) / 2} ${(rest[i].y + rest[i + 1].y) / 2}`;
-  const last = rest.at(-1) ?? first;
-  return d + `L${last.x} ${last.y}`;
+    <svg x="19" width=${width - 24} height=${height}><text class="name" y="19">${clip(t.name, 40)}</text><text class="state" y="36">${look.word}${t.progress !== undefined && !final(t) ? ` ${Math.round(t.progress * 100)} %` : ""}${t.assignedTo ? " · " + clip(t.assignedTo, 20) : ""}</text></svg></a>`;
 }

@@ -1,7 +1,7 @@
 // The inbox: questions and plans that wait for a person, the next deadline first.
 import { html, useState, useEffect, useRef } from "./vendor-ui.js";
 import { ask, mayAct } from "./api.js";
-import { questions, plans, loaded, tasks, refreshQuestions, refreshTask } from "./store.js";
+import { questions, plans, loaded, questionsLoaded, tasks, refreshQuestions, refreshTask } from "./store.js";
 import { route, refine, Link, go, taskAddress, agentAddress } from "./route.js";
 import { Act, Avatar, Age, Icon, Empty, Command, now, note } from "./ui.js";
 import { clip, duration, clock, quoted, short, visible, pretty, count } from "./text.js";
@@ -36,7 +36,7 @@ export function Inbox() {
     Enter: () => /** @type {HTMLElement|null} */ (document.querySelector(".asked.open textarea"))?.focus(),
     ...Object.fromEntries([..."123456789"].map((key) => [key, () => /** @type {HTMLElement|null} */ (document.querySelectorAll(".asked.open [data-choice]")[Number(key) - 1])?.click()])),
   });
-  if (!loaded.value) return html`<p class="loading">Loading…</p>`;
+  if (!questionsLoaded.value || (!all.length && !loaded.value)) return html`<p class="loading">Loading…</p>`;
   if (!all.length) return html`<${Empty} title="Nothing needs you" cli="orchestrator inbox watch"><p>Questions of agents and plans to approve appear here. The same in a terminal:</p><//>`;
   return html`<div class="page narrow"><h1>Inbox <small>${count(all.length, "question")}</small></h1>
     <ol class="inbox">${all.map((item, i) => html`<${Asked} key=${item.id} item=${item} open=${i === selected} onOpen=${() => select(i)} next=${all[i + 1] ?? all[i - 1]}/>`)}</ol></div>`;
@@ -84,7 +84,7 @@ function Answers({ item, next }) {
     refine({ q: next?.id });
     await refreshQuestions();
   };
-  if (!mayAct()) return html`<p class="dim">${item.choices.map((c) => c.label).join(" · ")} An operator can answer.</p>`;
+  if (!mayAct()) return html`<p class="dim">${item.choices.length > 0 && "The answers: " + item.choices.map((c) => clip(c.label, 200)).join(" · ") + ". "}An operator can answer.</p>`;
   const send = () => (text.trim() ? answer(text, text) : Promise.resolve());
   return html`${item.choices.length > 0 && html`<div class="choices">${item.choices.map((c, i) => html`<div data-row key=${c.id}>
       <${Choose} label=${clip(c.label, 400)} hint=${i < 9 ? String(i + 1) : ""} cli=${cli(c.value, message ? " -m " + quoted(message) : "")} kind=${c.kind === "deny" ? "danger" : ""} run=${() => answer(c.value, c.label)}/></div>`)}</div>`}

@@ -24,8 +24,15 @@ export function useKeys(keys) {
 }
 
 let afterG = 0;
+let swallowed = ""; // a key that was a command and must not be written into a field that it opened
+
+addEventListener("keypress", (e) => {
+  if (swallowed && e.key === swallowed) e.preventDefault();
+  swallowed = "";
+});
 
 addEventListener("keydown", (e) => {
+  swallowed = "";
   if (e.isComposing || asked.value) return;
   if (e.key === "k" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); overlay.value = "search"; return; }
   if (e.ctrlKey || e.metaKey || e.altKey) return;
@@ -42,12 +49,13 @@ addEventListener("keydown", (e) => {
     if (place) { e.preventDefault(); go(address(place[1])); return; }
   }
   if (e.key === "g") { afterG = Date.now(); return; }
-  if (e.key === "/") { e.preventDefault(); overlay.value = "search"; return; }
+  if (e.key === "/") { e.preventDefault(); swallowed = e.key; overlay.value = "search"; return; }
   if (e.key === "?") { overlay.value = "keys"; return; }
   for (const keys of bound) {
     const run = keys[e.key];
     if (!run || (e.key === "Enter" && at.closest("a, button, summary"))) continue;
     e.preventDefault();
+    swallowed = e.key;
     run(e);
     return;
   }

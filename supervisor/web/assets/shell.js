@@ -64,7 +64,7 @@ export function Layer({ label, children }) {
   useEffect(() => box.current?.showModal(), []);
   const close = () => (overlay.value = "");
   return html`<dialog ref=${box} class="layer" aria-label=${label} onCancel=${close} onClose=${close}
-    onClick=${(/** @type {MouseEvent} */ e) => e.target === box.current && close()}><div class="sheet">${children}</div></dialog>`;
+    onClick=${(/** @type {MouseEvent} */ e) => e.target === box.current && close()}><div class="sheet" tabindex="-1" autofocus>${children}</div></dialog>`;
 }
 
 const keyList = [

@@ -16,6 +16,8 @@ export const questions = signal(/** @type {any[]} */ ([]));
 export const link = signal(/** @type {import("./stream.js").Link} */ ({ state: "connecting" }));
 export const trouble = signal("");
 export const loaded = signal(false);
+/** Whether the questions are known. They are read before the tasks. */
+export const questionsLoaded = signal(false);
 
 /** All tasks, in the order of their creation. */
 export const allTasks = computed(() => (tick.value, [...tasks.values()]));
@@ -35,6 +37,7 @@ export function onEvents(listener) {
 
 let stream = /** @type {ReturnType<typeof follow>|null} */ (null);
 let loading = false;
+let failures = 0;
 const pageSize = 1000;
 const maxBehind = 5000; // events; more of them take longer than a snapshot
 
@@ -59,14 +62,16 @@ export async function load() {
     }
     show(found);
     trouble.value = "";
+    failures = 0;
     loaded.value = true;
     fresh = Date.now();
     lastSeq = now.seq;
     listen(now.seq);
   } catch (error) {
-    trouble.value = error instanceof Error ? error.message : String(error);
-    link.value = { state: "waiting", until: Date.now() + 3000 };
-    setTimeout(load, 3000);
+    const wait = failures++ ? 3000 : 300; // the first failure may be that of one connection
+    if (failures > 1) trouble.value = error instanceof Error ? error.message : String(error);
+    link.value = { state: "waiting", until: Date.now() + wait };
+    setTimeout(load, wait);
   } finally {
     loading = false;
   }
@@ -129,6 +134,7 @@ export async function refreshStatus() {
 export async function refreshQuestions() {
   const { questions: found } = await ask("list-questions");
   questions.value = found;
+  questionsLoaded.value = true;
 }
 
 /** Reads the tasks again that events did not describe in full. */
