@@ -42,7 +42,7 @@ export function LogView({ agent, from, until }) {
       add(found);
       if (still) return;
       const last = found.at(-1)?.at ?? new Date(Date.now() - 1000).toISOString();
-      live = followList({ name: "logs", query: { agent, after: last }, onItems: add });
+      live = followList({ name: "logs", query: { agent, after: last }, beyond: (l) => ({ after: l.at }), onItems: add });
     }, (error) => setTrouble(error.message));
     return () => { abort.abort(); live?.close(); };
   }, [agent, from, until]);

@@ -56,8 +56,8 @@ function Figures() {
   const t = s.tasks;
   const all = [["running", t.running + t.assigned + t.planning, "t-blue"], ["wait", t.pending, ""], ["need a person", t.needs_human + t.plan_review, "t-amber"], ["in review", t.in_review, "t-violet"], ["done", t.done, "t-green"], ["failed", t.failed, "t-red"],
     ["restarts", s.agents.reduce((/** @type {number} */ n, /** @type {any} */ a) => n + a.restarts, 0), ""]];
-  if (s.used?.cost) all.push([clip(s.used.currency ?? "cost", 8), s.used.cost.toFixed(2), ""]);
-  return html`<div class="figures">${all.map(([word, n, tone]) => html`<div key=${word} class="card"><b class=${n ? tone : "dim"}>${n.toLocaleString("en-US")}</b><span class="dim">${word}</span></div>`)}</div>`;
+  if (s.used?.cost) all.push([clip(s.used.currency ?? "cost", 8), Number(s.used.cost.toFixed(2)), ""]);
+  return html`<div class="figures">${all.map(([word, n, tone]) => html`<div key=${word} class="card"><b class=${n ? tone : "dim"}>${(n ?? 0).toLocaleString("en-US")}</b><span class="dim">${word}</span></div>`)}</div>`;
 }
 
 /** Counts events by minutes. @param {{at: number, kind: string}[]} events @param {number} from @param {number} to */

@@ -13,7 +13,7 @@ function Pill() {
   const { state, until } = link.value;
   if (status.value?.state === "stopping") return html`<span class="pill t-amber" role="status">stopping</span>`;
   if (state === "live") return html`<span class="pill t-green" role="status"><i></i>live</span>`;
-  if (state === "connecting") return html`<span class="pill t-dim" role="status">connecting…</span>`;
+  if (state === "connecting" || state === "paused") return html`<span class="pill t-dim" role="status">connecting…</span>`;
   const s = Math.max(1, Math.ceil(((until ?? 0) - now.value) / 1000));
   return html`<span class="pill t-red" role="status" title=${trouble.value}>${loaded.value ? "" : "no answer, "}reconnecting in ${s} s</span>`;
 }

@@ -157,27 +157,11 @@ export async function refreshTask(id) {
   await refreshTasks();
 }
 
-/** A hidden tab keeps no stream: a browser has only six connections to one origin. */
-let hiddenTimer = 0;
-document.addEventListener("visibilitychange", async () => {
-  clearTimeout(hiddenTimer);
-  if (document.hidden) {
-    hiddenTimer = window.setTimeout(sleep, 60_000);
-    return;
-  }
-  if (stream) return stream.hurry();
-  if (!loaded.value) return;
-  await refreshStatus();
-  if (status.value.seq - lastSeq > maxBehind || !lastSeq) load();
-  else listen(lastSeq);
-  refreshQuestions();
-});
+// A hidden tab has no stream after a while. It reads the questions now and then, for its title.
+setInterval(() => { if (document.hidden && loaded.value) refreshQuestions().catch(() => {}); }, 10_000);
 
-async function sleep() {
-  stream?.close();
-  stream = null;
-  while (document.hidden) {
-    await new Promise((done) => setTimeout(done, 10_000));
-    if (document.hidden) await refreshQuestions().catch(() => {});
-  }
-}
+document.addEventListener("visibilitychange", async () => {
+  if (document.hidden || !loaded.value) return;
+  await Promise.all([refreshStatus(), refreshQuestions().catch(() => {})]);
+  if (status.value.seq - lastSeq > maxBehind) load();
+});

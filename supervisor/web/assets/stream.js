@@ -3,11 +3,12 @@ import { request, search, Refusal } from "./api.js";
 
 /**
  * @typedef {object} Link
- * @property {"connecting"|"live"|"waiting"} state
+ * @property {"connecting"|"live"|"waiting"|"paused"} state
  * @property {number} [until] when the next attempt is made, in ms
  */
 
 const flushMS = 100; // 10 times a second
+const hiddenMS = 15_000; // a tab that is hidden this long lets its connection go: a browser has only six to one origin
 const delays = [1000, 3000, 3000, 5000, 10000];
 
 /**
@@ -17,11 +18,12 @@ const delays = [1000, 3000, 3000, 5000, 10000];
  * @param {string} options.name events, logs or messages
  * @param {Record<string, any>} [options.query]
  * @param {number} [options.since] the last number that is known
+ * @param {(item: any) => Record<string, any>} [options.beyond] the query for items after one, if they have no numbers
  * @param {(items: any[]) => void} options.onItems
  * @param {() => void} [options.onReset] items are missing: the state must be read again
  * @param {(link: Link) => void} [options.onLink]
  */
-export function follow({ name, query = {}, since, onItems, onReset = () => {}, onLink = () => {} }) {
+export function follow({ name, query = {}, since, beyond, onItems, onReset = () => {}, onLink = () => {} }) {
   let last = since;
   let closed = false;
   let failures = 0;
@@ -29,6 +31,8 @@ export function follow({ name, query = {}, since, onItems, onReset = () => {}, o
   let held = [];
   let timer = 0;
   let retry = 0;
+  let pause = 0;
+  let paused = document.hidden;
   let abort = new AbortController();
 
   const flush = () => {
@@ -40,12 +44,13 @@ export function follow({ name, query = {}, since, onItems, onReset = () => {}, o
   const take = (/** @type {any} */ item, /** @type {string} */ id) => {
     const seq = Number(id || item.seq);
     if (seq) last = Math.max(last ?? 0, seq);
+    if (beyond) query = { ...query, ...beyond(item) };
     held.push(item);
     timer ||= window.setTimeout(flush, flushMS);
   };
 
   const run = async () => {
-    abort = new AbortController();
+    const mine = (abort = new AbortController());
     onLink({ state: "connecting" });
     let delay;
     try {
@@ -53,7 +58,7 @@ export function follow({ name, query = {}, since, onItems, onReset = () => {}, o
       const headers = { Accept: "text/event-stream" };
       if (last !== undefined) headers["Last-Event-ID"] = String(last);
       const path = `/api/v1/${name}?${search({ ...query, follow: "true", since: last })}`;
-      const answer = await request(path, { signal: abort.signal, headers });
+      const answer = await request(path, { signal: mine.signal, headers });
       failures = 0;
       onLink({ state: "live" });
       const events = (answer.headers.get("Content-Type") ?? "").includes("event-stream");
@@ -61,26 +66,35 @@ export function follow({ name, query = {}, since, onItems, onReset = () => {}, o
     } catch (error) {
       if (error instanceof Refusal && error.status === 401) closed = true;
     }
-    if (closed) return;
+    if (closed || mine.signal.aborted) return;
     const ms = delay ?? delays[Math.min(failures++, delays.length - 1)];
     onLink({ state: "waiting", until: Date.now() + ms });
     retry = window.setTimeout(run, ms);
   };
-  run();
+  const rest = () => {
+    paused = true;
+    clearTimeout(retry);
+    abort.abort();
+    onLink({ state: "paused" });
+  };
+  const look = () => {
+    clearTimeout(pause);
+    if (document.hidden) pause = window.setTimeout(rest, hiddenMS);
+    else if (paused) { paused = false; run(); }
+  };
+  document.addEventListener("visibilitychange", look);
+  addEventListener("pagehide", rest); // the page may be kept for the button Back, and its connection with it
+  addEventListener("pageshow", look);
+  if (!paused) run();
 
   return {
     close() {
       closed = true;
-      clearTimeout(retry);
-      clearTimeout(timer);
+      for (const t of [retry, timer, pause]) clearTimeout(t);
       abort.abort();
-    },
-    /** Connects now, if it waits for the next attempt. */
-    hurry() {
-      if (!retry || closed) return;
-      clearTimeout(retry);
-      retry = 0;
-      run();
+      document.removeEventListener("visibilitychange", look);
+      removeEventListener("pagehide", rest);
+      removeEventListener("pageshow", look);
     },
   };
 }
