@@ -102,6 +102,8 @@ var onlyIn = map[string][]string{
 	"github.com/jackc":                       {"supervisor/eventlog/postgres"},
 	"modernc.org/sqlite":                     {}, // the second driver, only for tests
 	"github.com/modelcontextprotocol/go-sdk": {"agents/mcp"},
+	"github.com/chromedp":                    {"fixtures/browser"},
+	"github.com/evanw/esbuild":               {"supervisor/web/vendorize", "agents/..."},
 	"github.com/creack/pty":                  {"supervisor/child", "fixtures/screen"},
 	"github.com/charmbracelet/x/vt":          {"fixtures/screen"},
 	"charm.land":                             {"cmd/orchestrator/watch"},
@@ -111,7 +113,7 @@ var onlyIn = map[string][]string{
 	"google.golang.org/protobuf":             {"supervisor/telemetry"},
 	"net/http":                               {"supervisor/api", "supervisor/telemetry", "supervisor/eventlog/jetstream", "agents/...", "cmd/...", "fixtures/real", "fixtures/crashes", "fixtures/failover", "supervisor/web/vendorize"}, // telemetry and jetstream are only clients, of a collector and of monitors; real serves a model
 	"database/sql":                           {"supervisor/eventlog"},
-	"os/exec":                                {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/crashes", "fixtures/failover", "fixtures/programs", "fixtures/real", "fixtures/screen", "fixtures/picture", "fixtures/faults", "fixtures/privileged", "fixtures/pgserver"}, // bench measures it; the others run commands
+	"os/exec":                                {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/crashes", "fixtures/failover", "fixtures/programs", "fixtures/real", "fixtures/screen", "fixtures/picture", "fixtures/faults", "fixtures/privileged", "fixtures/pgserver", "fixtures/browser"}, // bench measures it; the others run commands
 }
 
 // pure packages get time and randomness as values and have no side effects.

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
@@ -18,6 +17,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/fixtures/browser"
 )
 
 // hostile is what an agent may write anywhere.
@@ -131,40 +132,6 @@ func question(id string, options ...string) map[string]any {
 	return map[string]any{"id": id, "agent": "coder", "task": "t1", "question": hostile + id, "options": list, "blocking": true, "askedAt": "2026-11-27T09:00:0" + id[1:] + ".000Z"}
 }
 
-// newBrowser returns the context of a browser. The test is skipped where there is none, but not with CI=1.
-func newBrowser(t *testing.T) context.Context {
-	t.Helper()
-	program := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			program = found
-			break
-		}
-	}
-	switch {
-	case program == "" && os.Getenv("CI") == "1":
-		t.Fatal("no Chromium is found, and CI=1 requires one")
-	case program == "":
-		t.Skip("no Chromium is found: the pages are not tested")
-	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.WindowSize(1200, 800))
-	inTime, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	allocated, stop := chromedp.NewExecAllocator(inTime, options...)
-	ctx, closeTab := chromedp.NewContext(allocated)
-	t.Cleanup(func() { closeTab(); stop(); cancel() })
-	return ctx
-}
-
-// holds waits until an expression is true in the page.
-func holds(t *testing.T, ctx context.Context, expression string) {
-	t.Helper()
-	ok, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(20*time.Second)))
-	if err != nil || !ok {
-		text, _ := chromedp.Run(ctx, chromedp.Evaluate[string]("document.title + '\\n' + location.href + '\\n' + document.body.innerText"))
-		t.Fatalf("never true: %s: %v\n%s", expression, err, text)
-	}
-}
-
 // said is the expression that a text is on the page.
 func said(text string) string {
 	quoted, _ := json.Marshal(text)
@@ -172,7 +139,7 @@ func said(text string) string {
 }
 
 func TestPagesInBrowser(t *testing.T) {
-	ctx := newBrowser(t)
+	ctx := browser.Open(t)
 	team := &fakeTeam{role: "operator", questions: []map[string]any{question("q1", "day", "night"), question("q2")}, cut: make(chan struct{})}
 	server := httptest.NewServer(team)
 	t.Cleanup(server.Close)
@@ -198,33 +165,33 @@ func TestPagesInBrowser(t *testing.T) {
 
 	t.Log("who has not signed in is told how to")
 	open("")
-	holds(t, ctx, said("orchestrator ui"))
+	browser.Holds(ctx, t, said("orchestrator ui"))
 	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate("about:blank")))
 	open("board#code=once")
-	holds(t, ctx, said(harmless))
-	holds(t, ctx, "location.hash === ''")
-	holds(t, ctx, "document.title === '(2) shop'")
+	browser.Holds(ctx, t, said(harmless))
+	browser.Holds(ctx, t, "location.hash === ''")
+	browser.Holds(ctx, t, "document.title === '(2) shop'")
 
 	t.Log("text of agents is only text")
 	for _, page := range []string{"board", "board?view=table", "agents", "agent?name=coder", "task?id=t1", "task?id=t1&tab=why", "graph", "settings", "inbox"} {
 		open(page)
-		holds(t, ctx, `document.querySelector("main h1") !== null`)
-		holds(t, ctx, `document.body.innerText.includes("onerror=") && document.querySelector("main img") === null && document.title === "(2) shop"`)
+		browser.Holds(ctx, t, `document.querySelector("main h1") !== null`)
+		browser.Holds(ctx, t, `document.body.innerText.includes("onerror=") && document.querySelector("main img") === null && document.title === "(2) shop"`)
 	}
 	for _, page := range []string{"timeline", "bus", "metrics", "reviews"} {
 		open(page)
-		holds(t, ctx, `document.querySelector("main .page, main .empty") !== null`)
+		browser.Holds(ctx, t, `document.querySelector("main .page, main .empty") !== null`)
 	}
 
 	t.Log("a key answers, and the next question follows")
 	open("inbox")
-	holds(t, ctx, said("night"))
+	browser.Holds(ctx, t, said("night"))
 	require.NoError(t, chromedp.Do(ctx, chromedp.KeyEvent("2")))
-	holds(t, ctx, said("Answered coder: night"))
-	holds(t, ctx, "document.title === '(1) shop'")
-	holds(t, ctx, `document.querySelector(".asked.open textarea") !== null`)
+	browser.Holds(ctx, t, said("Answered coder: night"))
+	browser.Holds(ctx, t, "document.title === '(1) shop'")
+	browser.Holds(ctx, t, `document.querySelector(".asked.open textarea") !== null`)
 	require.NoError(t, chromedp.Do(ctx, chromedp.KeyEvent("\r"), chromedp.Sleep(200*time.Millisecond), chromedp.KeyEvent("oauth"), chromedp.KeyEvent("\r")))
-	holds(t, ctx, said("Nothing needs you"))
+	browser.Holds(ctx, t, said("Nothing needs you"))
 	team.mu.Lock()
 	assert.Equal(t, []string{"q1 night", "q2 oauth"}, team.answers)
 	before := len(team.streams)
@@ -233,8 +200,8 @@ func TestPagesInBrowser(t *testing.T) {
 	close(team.cut)
 	team.cut = make(chan struct{})
 	team.mu.Unlock()
-	holds(t, ctx, said("reconnecting in"))
-	holds(t, ctx, said("live"))
+	browser.Holds(ctx, t, said("reconnecting in"))
+	browser.Holds(ctx, t, said("live"))
 	team.mu.Lock()
 	assert.Equal(t, fmt.Sprint(7+before), team.streams[before], "Last-Event-ID")
 	team.role = "viewer"
@@ -242,8 +209,8 @@ func TestPagesInBrowser(t *testing.T) {
 
 	t.Log("a viewer sees no button that changes anything")
 	open("agent?name=coder")
-	holds(t, ctx, said("may only look"))
-	holds(t, ctx, `document.querySelector(".act, .choice") === null`)
+	browser.Holds(ctx, t, said("may only look"))
+	browser.Holds(ctx, t, `document.querySelector(".act, .choice") === null`)
 
 	stopConsole()
 	seen.Wait()
