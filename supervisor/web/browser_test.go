@@ -183,6 +183,9 @@ func TestPagesInBrowser(t *testing.T) {
 		browser.Holds(ctx, t, `document.querySelector("main .page, main .empty") !== null`)
 	}
 
+	open("nothing")
+	browser.Holds(ctx, t, said("There is no such page"))
+
 	t.Log("a key answers, and the next question follows")
 	open("inbox")
 	browser.Holds(ctx, t, said("night"))

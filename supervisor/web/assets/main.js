@@ -23,6 +23,9 @@ const pages = {
   settings: [() => import("./settings.js"), "Settings"],
 };
 
+const NotFound = () => html`<div class="empty"><h1>There is no such page</h1><p>The menu has all of them.</p></div>`;
+const Unreadable = () => html`<div class="empty"><h1>The page could not be loaded</h1><p>The orchestrator may be another version now, or gone. Load this page again.</p></div>`;
+
 const shown = signal(/** @type {{page: string, Page: any}|null} */ (null));
 
 effect(() => {
@@ -35,9 +38,6 @@ effect(() => {
     () => { if (route.value.page === page) shown.value = { page, Page: Unreadable }; },
   );
 });
-
-const NotFound = () => html`<div class="empty"><h1>There is no such page</h1><p>The menu has all of them.</p></div>`;
-const Unreadable = () => html`<div class="empty"><h1>The page could not be loaded</h1><p>The orchestrator may be another version now, or gone. Load this page again.</p></div>`;
 
 /** The page for people who are not signed in. */
 const SignIn = () => html`<main class="sign-in"><h1>Sign in</h1>
