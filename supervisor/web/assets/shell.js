@@ -1,7 +1,7 @@
 // What surrounds every page: the team, the link, the menu, the search and the list of keys.
 import { html, useEffect, useRef } from "./vendor-ui.js";
 import { me, signOut } from "./api.js";
-import { status, link, needs, trouble, loaded, load } from "./store.js";
+import { status, link, needs, trouble, loaded, load, stopped } from "./store.js";
 import { route, address, Link } from "./route.js";
 import { Icon, now, note } from "./ui.js";
 import { clip, count } from "./text.js";
@@ -11,6 +11,7 @@ import { Find } from "./find.js";
 /** The state of the link to the orchestrator. */
 function Pill() {
   const { state, until } = link.value;
+  if (stopped.value && state !== "live") return html`<span class="pill t-dim" role="status" title="The orchestrator has stopped. When it is up again, the view goes on.">stopped</span>`;
   if (status.value?.state === "stopping") return html`<span class="pill t-amber" role="status">stopping</span>`;
   if (state === "live") return html`<span class="pill t-green" role="status"><i></i>live</span>`;
   if (state === "connecting" || state === "paused") return html`<span class="pill t-dim" role="status">connecting…</span>`;

@@ -84,9 +84,22 @@ function show(found) {
   tick.value++;
 }
 
+/** Whether the orchestrator has said that it stops. */
+export const stopped = signal(false);
+
 /** @param {number} since */
 function listen(since) {
-  stream = follow({ name: "events", since, onItems: take, onReset: load, onLink: (l) => (link.value = l) });
+  const started = status.value.started_at;
+  let lost = false;
+  stopped.value = false;
+  stream = follow({ name: "events", since, onItems: take, onReset: load, onLink: async (l) => {
+    link.value = l;
+    if (l.state === "waiting") lost = true;
+    if (l.state !== "live" || !lost) return;
+    lost = false;
+    await refreshStatus();
+    if (status.value.started_at !== started) load(); // another run, maybe with another record
+  } });
 }
 
 let fresh = 0; // when the snapshot was taken
@@ -105,6 +118,7 @@ function take(events) {
     if (e.kind.startsWith("agent.") || e.kind.startsWith("orchestrator.") || e.kind.startsWith("host.")) statusToo = true;
     if (e.kind.startsWith("question.") || e.kind === "task.help_wanted") questionsToo = true;
     if (e.kind === "orchestrator.gap" || e.kind === "orchestrator.reloaded") again = true;
+    if (e.kind === "orchestrator.stopping" || e.kind === "orchestrator.stopped") stopped.value = true;
     if (!e.task) continue;
     if (apply(tasks, e) === "unclear" || doubtful) dirty.add(e.task);
     changed.add(e.task);
