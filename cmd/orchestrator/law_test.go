@@ -54,6 +54,7 @@ var mayImport = map[string][]string{
 	"supervisor/api/signin":    {"wire/identity"},
 	"supervisor/api":           {"supervisor/api/signin", "wire/schema", "wire", "wire/hostlink", "wire/identity", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace"},
 	"supervisor/web":           {"wire", "wire/control", "supervisor/api"},
+	"supervisor/web/vendorize": {},
 	"agents/...":               {"wire", "wire/tools", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "agents/..."},
 	"supervisor/adapter/...":   {"wire", "wire/activity", "wire/mail", "wire/session", "wire/object", "wire/line", "wire/tools", "supervisor/adapter/...", "supervisor/child"}, // one file starts the child
 	"wire/activity":            {"wire/object"},
@@ -104,6 +105,8 @@ var onlyIn = map[string][]string{
 	"github.com/jackc":                       {"supervisor/eventlog/postgres"},
 	"modernc.org/sqlite":                     {}, // the second driver, only for tests
 	"github.com/modelcontextprotocol/go-sdk": {"agents/mcp"},
+	"github.com/chromedp":                    {"fixtures/browser"},
+	"github.com/evanw/esbuild":               {"supervisor/web/vendorize", "agents/..."},
 	"github.com/creack/pty":                  {"supervisor/child", "fixtures/screen"},
 	"github.com/charmbracelet/x/vt":          {"fixtures/screen"},
 	"charm.land":                             {"cmd/orchestrator/watch"},
@@ -111,9 +114,9 @@ var onlyIn = map[string][]string{
 	"github.com/prometheus":                  {"supervisor/telemetry"},
 	"go.opentelemetry.io":                    {"supervisor/telemetry"},
 	"google.golang.org/protobuf":             {"supervisor/telemetry"},
-	"net/http":                               {"supervisor/api", "supervisor/web", "supervisor/telemetry", "supervisor/eventlog/jetstream", "agents/...", "cmd/...", "fixtures/real", "fixtures/crashes", "fixtures/failover"}, // telemetry and jetstream are only clients, of a collector and of monitors; real serves a model
+	"net/http":                               {"supervisor/api", "supervisor/web", "supervisor/telemetry", "supervisor/eventlog/jetstream", "agents/...", "cmd/...", "fixtures/real", "fixtures/crashes", "fixtures/failover", "supervisor/web/vendorize"}, // telemetry and jetstream are only clients, of a collector and of monitors; real serves a model
 	"database/sql":                           {"supervisor/eventlog"},
-	"os/exec":                                {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/crashes", "fixtures/failover", "fixtures/programs", "fixtures/real", "fixtures/screen", "fixtures/picture", "fixtures/faults", "fixtures/privileged", "fixtures/pgserver"}, // bench measures it; the others run commands
+	"os/exec":                                {"supervisor/child", "agents/...", "fixtures/bench", "fixtures/crashes", "fixtures/failover", "fixtures/programs", "fixtures/real", "fixtures/screen", "fixtures/picture", "fixtures/faults", "fixtures/privileged", "fixtures/pgserver", "fixtures/browser"}, // bench measures it; the others run commands
 }
 
 // pure packages get time and randomness as values and have no side effects.

@@ -42,7 +42,7 @@ type asset struct {
 	hashed    bool // its name has a hash, so its content never changes
 }
 
-// Assets returns the handler of the pages. Each path below /ui/ without a file extension is a page, which
+// Assets returns the handler of the pages. Each other path below /ui/ is a page, which
 // the program in index.html shows. The files are compressed when they are first asked for.
 func Assets() http.Handler {
 	return serving(sync.OnceValues(func() (map[string]*asset, error) { return pack(files, "assets") }))
@@ -76,10 +76,7 @@ func nameOf(asked string) (name string, ok bool) {
 	if name, ok := strings.CutPrefix(asked, assetsPath); ok && name != "" {
 		return name, true
 	}
-	if strings.HasPrefix(asked, pagesPath) && path.Ext(asked) == "" {
-		return indexName, true
-	}
-	return "", false
+	return indexName, strings.HasPrefix(asked, pagesPath)
 }
 
 // serve answers with the file.

@@ -1,0 +1,89 @@
+// The states of tasks and agents: their words, colors, icons and groups.
+
+/**
+ * @typedef {object} Task
+ * @property {string} id
+ * @property {string} name
+ * @property {string} type
+ * @property {string} state
+ * @property {string|null} requiredRole
+ * @property {string[]} requiredCapabilities
+ * @property {string[]} dependencies
+ * @property {string[]} [waitsFor]
+ * @property {string} submittedBy
+ * @property {string|null} assignedTo
+ * @property {number} [progress]
+ * @property {string} [message]
+ * @property {number} [attempts]
+ * @property {string} [error]
+ * @property {string} [targetRepo]
+ * @property {string} createdAt
+ * @property {string} [assignedAt]
+ * @property {string} [startedAt]
+ * @property {string} [endedAt]
+ * @property {any} [result]
+ * @property {any} [plan]
+ */
+
+/** The columns of the board. tone names a color of the style sheet. */
+export const groups = [
+  { id: "waiting", word: "Waiting", tone: "dim", icon: "dashed", help: "These wait for other tasks" },
+  { id: "ready", word: "Ready", tone: "plain", icon: "ring", help: "These wait for an agent" },
+  { id: "running", word: "Running", tone: "blue", icon: "half", help: "" },
+  { id: "you", word: "Needs you", tone: "amber", icon: "ask", help: "" },
+  { id: "review", word: "Review", tone: "violet", icon: "eye", help: "" },
+  { id: "done", word: "Done", tone: "green", icon: "check", help: "" },
+  { id: "failed", word: "Failed", tone: "red", icon: "cross", help: "Failed or cancelled" },
+];
+
+/** @type {Record<string, {word: string, tone: string, icon: string, group: string}>} */
+export const taskStates = {
+  pending: { word: "pending", tone: "plain", icon: "ring", group: "ready" },
+  assigned: { word: "assigned", tone: "blue", icon: "ring", group: "running" },
+  planning: { word: "planning", tone: "blue", icon: "half", group: "running" },
+  plan_review: { word: "plan to approve", tone: "amber", icon: "ask", group: "you" },
+  running: { word: "running", tone: "blue", icon: "half", group: "running" },
+  needs_human: { word: "needs a person", tone: "amber", icon: "ask", group: "you" },
+  in_review: { word: "in review", tone: "violet", icon: "eye", group: "review" },
+  done: { word: "done", tone: "green", icon: "check", group: "done" },
+  failed: { word: "failed", tone: "red", icon: "cross", group: "failed" },
+  cancelled: { word: "cancelled", tone: "dim", icon: "minus", group: "failed" },
+};
+const unknown = { word: "unknown", tone: "dim", icon: "ring", group: "waiting" };
+const blocked = { word: "waiting", tone: "dim", icon: "dashed", group: "waiting" };
+
+/** Returns how the state of a task looks. @param {Task} t */
+export function lookOf(t) {
+  if (t.state === "pending" && t.waitsFor?.length) return blocked;
+  return taskStates[t.state] ?? { ...unknown, word: t.state };
+}
+
+/** @param {Task} t */
+export const groupOf = (t) => lookOf(t).group;
+
+/** Reports whether a task has ended. @param {{state: string}} t */
+export const final = (t) => t.state === "done" || t.state === "failed" || t.state === "cancelled";
+
+/** Returns since when a task is in its state. @param {Task} t */
+export function sinceOf(t) {
+  if (final(t)) return t.endedAt ?? t.createdAt;
+  if (t.state === "pending") return t.createdAt;
+  if (t.state === "assigned") return t.assignedAt ?? t.createdAt;
+  return t.startedAt ?? t.assignedAt ?? t.createdAt;
+}
+
+/** @type {Record<string, {word: string, tone: string, icon: string}>} */
+export const agentStates = {
+  running: { word: "running", tone: "green", icon: "dot" },
+  starting: { word: "starting", tone: "blue", icon: "half" },
+  waiting: { word: "waiting", tone: "dim", icon: "dashed" },
+  stopping: { word: "stopping", tone: "amber", icon: "half" },
+  stalled: { word: "stalled", tone: "amber", icon: "ask" },
+  backoff: { word: "restarts soon", tone: "amber", icon: "half" },
+  exited: { word: "exited", tone: "dim", icon: "check" },
+  stopped: { word: "stopped", tone: "dim", icon: "minus" },
+  failed: { word: "failed", tone: "red", icon: "cross" },
+};
+
+/** Returns how the state of an agent looks. @param {string} state */
+export const agentLook = (state) => agentStates[state] ?? { word: state, tone: "dim", icon: "ring" };

@@ -1,0 +1,181 @@
+// What the pages show: one snapshot, and then the events that follow it.
+import { signal, computed, batch } from "./vendor-ui.js";
+import { ask } from "./api.js";
+import { follow } from "./stream.js";
+import { apply } from "./reduce.js";
+
+/** @typedef {import("./states.js").Task} Task */
+/** @typedef {{seq: number, at: string, kind: string, agent?: string, task?: string, run?: string, text: string, figures?: any, payload?: any, mail?: any}} Event */
+
+/** The answer to the operation status. */
+export const status = signal(/** @type {any} */ (null));
+/** Tasks by their ids. A change replaces tick and not the map. */
+export const tasks = new Map(/** @type {[string, Task][]} */ ([]));
+export const tick = signal(0);
+export const questions = signal(/** @type {any[]} */ ([]));
+export const link = signal(/** @type {import("./stream.js").Link} */ ({ state: "connecting" }));
+export const trouble = signal("");
+export const loaded = signal(false);
+/** Whether the questions are known. They are read before the tasks. */
+export const questionsLoaded = signal(false);
+
+/** All tasks, in the order of their creation. */
+export const allTasks = computed(() => (tick.value, [...tasks.values()]));
+/** Tasks with a plan that a person has to approve. */
+export const plans = computed(() => allTasks.value.filter((t) => t.state === "plan_review"));
+/** How many questions and plans wait for a person. */
+export const needs = computed(() => questions.value.length + plans.value.length);
+
+/** Functions that are called with each batch of events. */
+const listeners = new Set(/** @type {((events: Event[]) => void)[]} */ ([]));
+
+/** Calls with each batch of events until the returned function is called. @param {(events: Event[]) => void} listener */
+export function onEvents(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+let stream = /** @type {ReturnType<typeof follow>|null} */ (null);
+let loading = false;
+let failures = 0;
+const pageSize = 1000;
+const maxBehind = 5000; // events; more of them take longer than a snapshot
+
+/** Reads everything, and follows the events from there. */
+export async function load() {
+  if (loading) return;
+  loading = true;
+  stream?.close();
+  stream = null;
+  dirty.clear();
+  try {
+    const now = await ask("status");
+    status.value = now;
+    await refreshQuestions();
+    const found = new Map();
+    for (let cursor; ; ) {
+      const page = await ask("query-tasks", { limit: pageSize, cursor });
+      for (const t of page.tasks) found.set(t.id, t);
+      if (!loaded.value) show(found);
+      if (!page.more || !page.cursor) break;
+      cursor = page.cursor;
+    }
+    show(found);
+    trouble.value = "";
+    failures = 0;
+    loaded.value = true;
+    fresh = Date.now();
+    lastSeq = now.seq;
+    listen(now.seq);
+  } catch (error) {
+    const wait = failures++ ? 3000 : 300; // the first failure may be that of one connection
+    if (failures > 1) trouble.value = error instanceof Error ? error.message : String(error);
+    link.value = { state: "waiting", until: Date.now() + wait };
+    setTimeout(load, wait);
+  } finally {
+    loading = false;
+  }
+}
+
+/** @param {Map<string, Task>} found */
+function show(found) {
+  tasks.clear();
+  for (const [id, t] of found) tasks.set(id, t);
+  tick.value++;
+}
+
+/** Whether the orchestrator has said that it stops. */
+export const stopped = signal(false);
+
+/** @param {number} since */
+function listen(since) {
+  const started = status.value.started_at;
+  let lost = false;
+  stopped.value = false;
+  stream = follow({ name: "events", since, onItems: take, onReset: load, onLink: async (l) => {
+    link.value = l;
+    if (l.state === "waiting") lost = true;
+    if (l.state !== "live" || !lost) return;
+    lost = false;
+    await refreshStatus();
+    if (status.value.started_at !== started) load(); // another run, maybe with another record
+  } });
+}
+
+let fresh = 0; // when the snapshot was taken
+let lastSeq = 0;
+/** Ids of tasks that an event does not describe in full. */
+const dirty = new Set(/** @type {string[]} */ ([]));
+
+/** Applies a batch of events. @param {Event[]} events */
+function take(events) {
+  const changed = new Set();
+  let statusToo = false, questionsToo = false, again = false;
+  // The snapshot may already contain the first events: what they touch is read again.
+  const doubtful = Date.now() - fresh < 1500;
+  for (const e of events) {
+    lastSeq = Math.max(lastSeq, e.seq);
+    if (e.kind.startsWith("agent.") || e.kind.startsWith("orchestrator.") || e.kind.startsWith("host.")) statusToo = true;
+    if (e.kind.startsWith("question.") || e.kind === "task.help_wanted") questionsToo = true;
+    if (e.kind === "orchestrator.gap" || e.kind === "orchestrator.reloaded") again = true;
+    if (e.kind === "orchestrator.stopping" || e.kind === "orchestrator.stopped") stopped.value = true;
+    if (!e.task) continue;
+    if (apply(tasks, e) === "unclear" || doubtful) dirty.add(e.task);
+    changed.add(e.task);
+  }
+  batch(() => {
+    if (changed.size) tick.value++;
+    for (const listener of listeners) listener(events);
+  });
+  if (changed.size) statusToo = true; // agents show their tasks
+  if (again) return void load();
+  if (statusToo) later("status", 1000, refreshStatus);
+  if (questionsToo) later("questions", 50, refreshQuestions);
+  if (dirty.size) later("tasks", 300, refreshTasks);
+}
+
+const timers = new Map(/** @type {[string, number][]} */ ([]));
+/** Calls once, after a while. @param {string} name @param {number} ms @param {() => unknown} call */
+function later(name, ms, call) {
+  if (timers.has(name)) return;
+  timers.set(name, window.setTimeout(() => (timers.delete(name), call()), ms));
+}
+
+export async function refreshStatus() {
+  try { status.value = await ask("status"); } catch { /* the stream shows that the link is gone */ }
+}
+
+export async function refreshQuestions() {
+  const { questions: found } = await ask("list-questions");
+  questions.value = found;
+  questionsLoaded.value = true;
+}
+
+/** Reads the tasks again that events did not describe in full. */
+async function refreshTasks() {
+  const ids = [...dirty];
+  dirty.clear();
+  if (ids.length > 50) return load();
+  await Promise.all(ids.map(async (id) => {
+    try {
+      const { task } = await ask("get-task", { taskId: id });
+      tasks.set(id, task);
+    } catch { /* it is archived: what is known stays */ }
+  }));
+  tick.value++;
+}
+
+/** Reads one task again, such as after a decision. @param {string} id */
+export async function refreshTask(id) {
+  dirty.add(id);
+  await refreshTasks();
+}
+
+// A hidden tab has no stream after a while. It reads the questions now and then, for its title.
+setInterval(() => { if (document.hidden && loaded.value) refreshQuestions().catch(() => {}); }, 10_000);
+
+document.addEventListener("visibilitychange", async () => {
+  if (document.hidden || !loaded.value) return;
+  await Promise.all([refreshStatus(), refreshQuestions().catch(() => {})]);
+  if (status.value.seq - lastSeq > maxBehind) load();
+});

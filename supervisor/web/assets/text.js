@@ -1,0 +1,95 @@
+// Text for people: times, sizes, ids, and text of agents made harmless to read.
+
+const hidden = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+
+/**
+ * Returns the text with its invisible characters written out, as in \x1b and \u202e. Line ends
+ * stay if lines is true.
+ * @param {unknown} text
+ * @param {boolean} [lines]
+ */
+export function visible(text, lines) {
+  return String(text ?? "").replace(hidden, (c) => {
+    if (lines && c === "\n") return c;
+    if (c === "\n") return "\\n";
+    if (c === "\r") return "\\r";
+    const code = c.charCodeAt(0);
+    return code < 0x100 ? "\\x" + code.toString(16).padStart(2, "0") : "\\u" + code.toString(16).padStart(4, "0");
+  });
+}
+
+/**
+ * Returns visible text of at most n characters, on one line.
+ * @param {unknown} text
+ * @param {number} [n]
+ */
+export function clip(text, n = 300) {
+  const all = String(text ?? "");
+  const cut = all.length > n ? all.slice(0, n).replace(/[\ud800-\udbff]$/, "") + "…" : all;
+  return visible(cut);
+}
+
+/** Returns the first 8 characters of a UUID, and any other id whole. @param {string} id */
+export function short(id) {
+  return /^[0-9a-f]{8}-[0-9a-f]{4}-/.test(id) ? id.slice(0, 8) : clip(id, 24);
+}
+
+/** Returns a duration in its two largest units. @param {number} ms */
+export function duration(ms) {
+  const s = Math.max(0, Math.floor(ms / 1000));
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} m ${String(s % 60).padStart(2, "0")} s`;
+  if (s < 86400) return `${Math.floor(s / 3600)} h ${String(Math.floor((s % 3600) / 60)).padStart(2, "0")} m`;
+  return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
+}
+
+/** Returns a duration in its largest unit. @param {number} ms */
+export function brief(ms) {
+  const s = Math.max(0, Math.floor(ms / 1000));
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} m`;
+  if (s < 86400) return `${Math.floor(s / 3600)} h`;
+  return `${Math.floor(s / 86400)} d`;
+}
+
+/** Returns the local time of day of a timestamp, with its date if that is another day. @param {string} [at] */
+export function clock(at) {
+  if (!at) return "";
+  const time = new Date(at);
+  if (isNaN(time.getTime())) return visible(at);
+  const day = time.toDateString() === new Date().toDateString() ? "" : time.toLocaleDateString([], { month: "short", day: "numeric" }) + " ";
+  return day + time.toLocaleTimeString([], { hour12: false });
+}
+
+/** Returns a number of bytes in the unit that fits. @param {number} n */
+export function bytes(n) {
+  if (!n) return "0 B";
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const i = Math.min(units.length - 1, Math.floor(Math.log2(n) / 10));
+  return `${(n / 2 ** (10 * i)).toFixed(i > 0 && n / 2 ** (10 * i) < 10 ? 1 : 0)} ${units[i]}`;
+}
+
+/** Returns a number and its noun. @param {number} n @param {string} one @param {string} [many] */
+export function count(n, one, many = one + "s") {
+  return `${n.toLocaleString("en-US")} ${n === 1 ? one : many}`;
+}
+
+/** Returns a word as a shell reads it. @param {unknown} word */
+export function quoted(word) {
+  const text = String(word ?? "");
+  if (/^[A-Za-z0-9_./:@%+=,-]+$/.test(text)) return text;
+  return "'" + visible(text).replaceAll("'", `'\\''`) + "'";
+}
+
+/** Returns a value as indented JSON with its invisible characters written out. @param {unknown} value */
+export function pretty(value) {
+  if (typeof value === "string") return visible(value, true);
+  return visible(JSON.stringify(value, null, 2), true);
+}
+
+/** Returns a small number that is always the same for a text. @param {string} text @param {number} n */
+export function hash(text, n) {
+  let h = 7;
+  for (let i = 0; i < text.length; i++) h = (h * 31 + text.charCodeAt(i)) >>> 0;
+  return h % n;
+}

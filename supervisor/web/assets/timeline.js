@@ -1,0 +1,106 @@
+// Where the time went: one lane for each agent, with its tasks, reviews, questions and crashes.
+import { html, useEffect, useMemo, useRef, useState } from "./vendor-ui.js";
+import { list } from "./api.js";
+import { onEvents, tasks, status } from "./store.js";
+import { route, refine, go, Link, taskAddress, agentAddress } from "./route.js";
+import { Avatar, Command, Empty, now } from "./ui.js";
+import { clip, clock, count, duration } from "./text.js";
+import { Virtual } from "./virtual.js";
+import { spansOf, wanted } from "./spans.js";
+
+const ranges = [["15m", "15 min", 15 * 60_000], ["1h", "1 h", 3600_000], ["6h", "6 h", 6 * 3600_000], ["24h", "24 h", 24 * 3600_000]];
+const lane = 34;
+const maxEvents = 100_000;
+
+export function Timeline() {
+  const { query } = route.value;
+  const range = /** @type {any} */ (ranges.find((r) => r[0] === query.range) ?? ranges[1]);
+  const [events, setEvents] = useState(/** @type {any[]|null} */ (null));
+  const [trouble, setTrouble] = useState("");
+  const [brush, setBrush] = useState(/** @type {[number, number]|null} */ (null));
+  useEffect(() => {
+    const abort = new AbortController();
+    setEvents(null);
+    const after = new Date(Date.now() - range[2]).toISOString();
+    Promise.all(["task.*", "agent.*", "question.*", "review.*"].map((type) => list("events", { type, after }, abort.signal))).then((found) => setEvents(found.flat().filter((e) => wanted[e.kind]).sort((a, b) => a.seq - b.seq)),
+      (e) => { if (!abort.signal.aborted) setTrouble(e.message); });
+    const off = onEvents((batch) => { const mine = batch.filter((e) => wanted[e.kind]); if (mine.length) setEvents((old) => old && [...old, ...mine].slice(-maxEvents)); });
+    return () => { abort.abort(); off(); };
+  }, [range[0]]);
+  const end = now.value;
+  const first = events?.length ? Date.parse(events[0].at) : 0;
+  const from = brush ? brush[0] : Math.max(end - range[2], first - (end - first) / 50);
+  const to = brush ? brush[1] : end;
+  const spans = useMemo(() => spansOf(events ?? []), [events]);
+  if (trouble) return html`<p class="bad">${clip(trouble)}</p>`;
+  if (!events) return html`<p class="loading">Loading…</p>`;
+  const seen = [...new Set(spans.flatMap((s) => (s.to ?? end) > from && s.from < to ? [s.agent] : []))];
+  const order = (status.value?.agents ?? []).map((/** @type {any} */ a) => a.name);
+  seen.sort((a, b) => order.indexOf(a) - order.indexOf(b));
+  const inside = events.filter((e) => { const at = Date.parse(e.at); return at >= from && at <= to && (!query.agent || e.agent === query.agent); });
+  return html`<div class="page fill"><div class="bar"><h1>Timeline <small>${clock(new Date(from).toISOString())} to ${brush ? clock(new Date(to).toISOString()) : "now"}</small></h1>
+      <span class="switch" role="group" aria-label="Range">${ranges.map((r) => html`<button type="button" key=${r[0]} aria-pressed=${r[0] === range[0] && !brush} onClick=${() => { setBrush(null); refine({ range: /** @type {string} */ (r[0]) }); }}>${r[1]}</button>`)}</span>
+      ${brush ? html`<button type="button" onClick=${() => setBrush(null)}>Whole range</button>` : html`<span class="dim">drag over the lanes to look closer</span>`}
+      <span class="legend push"><i class="k-task"></i>task <i class="k-review"></i>review <i class="k-question"></i>question <i class="k-crash"></i>crash</span></div>
+    ${!seen.length ? html`<${Empty} title="Nothing happened in this range"/>` : html`<${Lanes} agents=${seen} spans=${spans} from=${from} to=${to} end=${end} onBrush=${setBrush}/>`}
+    <${Happened} events=${inside}/></div>`;
+}
+
+/** @param {{agents: string[], spans: any[], from: number, to: number, end: number, onBrush: (range: [number, number]|null) => void}} props */
+function Lanes({ agents, spans, from, to, end, onBrush }) {
+  const box = useRef(/** @type {SVGSVGElement|null} */ (null));
+  const [width, setWidth] = useState(900);
+  const [drag, setDrag] = useState(/** @type {[number, number]|null} */ (null));
+  useEffect(() => {
+    const watch = new ResizeObserver(() => setWidth(box.current?.clientWidth ?? 900));
+    if (box.current) watch.observe(box.current);
+    return () => watch.disconnect();
+  }, []);
+  const x = (/** @type {number} */ at) => ((at - from) / (to - from)) * width;
+  const time = (/** @type {number} */ px) => from + (px / width) * (to - from);
+  const y = new Map(agents.map((a, i) => [a, 22 + i * lane]));
+  const px = (/** @type {PointerEvent} */ e) => e.clientX - /** @type {Element} */ (box.current).getBoundingClientRect().left;
+  const press = (/** @type {PointerEvent} */ e) => { if (!/** @type {Element} */ (e.target).closest("a")) setDrag([px(e), px(e)]); };
+  const move = (/** @type {PointerEvent} */ e) => drag && setDrag([drag[0], px(e)]);
+  const release = () => {
+    if (drag && Math.abs(drag[0] - drag[1]) > 6) onBrush([time(Math.min(...drag)), time(Math.max(...drag))]);
+    setDrag(null);
+  };
+  const visible = spans.filter((s) => y.has(s.agent) && (s.to ?? end) >= from && s.from <= to).slice(-4000);
+  const height = 26 + agents.length * lane;
+  return html`<div class="gantt"><div class="names">${agents.map((a) => html`<${Link} key=${a} to=${agentAddress(a)}><${Avatar} name=${a}/> <span>${clip(a, 40)}</span><//>`)}</div>
+    <svg ref=${box} height=${height} role="img" aria-label=${`What ${count(agents.length, "agent")} did`} onPointerDown=${press} onPointerMove=${move} onPointerUp=${release} onPointerLeave=${release}>
+      <defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch" width="3" height="6"/></pattern></defs>
+      ${steps(from, to).map((t) => html`<g key=${t} class="grid"><path d=${`M${x(t)} 16V${height}`}/><text x=${x(t) + 3} y="11">${new Date(t).toLocaleTimeString([], { hour12: false })}</text></g>`)}
+      ${agents.map((a) => html`<path key=${a} class="base" d=${`M0 ${(y.get(a) ?? 0) + lane - 4}H${width}`}/>`)}
+      ${visible.map((s) => html`<${Span} key=${s.key} s=${s} x1=${Math.max(-4, x(s.from))} x2=${Math.min(width + 4, x(s.to ?? end))} y=${y.get(s.agent)}/>`)}
+      ${drag && html`<rect class="brush" x=${Math.min(...drag)} width=${Math.abs(drag[0] - drag[1])} y="16" height=${height}/>`}</svg></div>`;
+}
+
+/** @param {{s: any, x1: number, x2: number, y: number}} props */
+function Span({ s, x1, x2, y }) {
+  const name = s.task ? clip(tasks.get(s.task)?.name ?? s.name ?? "", 60) : "";
+  const words = `${s.words}${name ? " " + name : ""}, ${duration((s.to ?? Date.now()) - s.from)}`;
+  if (s.kind === "crash") return html`<g class="k-crash"><title>${clip(s.words, 200)} at ${clock(new Date(s.from).toISOString())}</title><path d=${`M${x1} ${y}v${lane - 8}`}/></g>`;
+  const w = Math.max(2, x2 - x1);
+  const high = s.kind === "task" ? 20 : 6;
+  const top = s.kind === "task" ? y + 2 : y + 22;
+  const body = html`<title>${words}</title><rect x=${x1} y=${top} width=${w} height=${high} rx="3" fill=${s.kind === "question" ? "url(#hatch)" : undefined}/>
+    ${s.kind === "question" && html`<path class="diamond" d=${`M${x1} ${y + 25}m-4 0l4-4 4 4-4 4z`}/>`}${s.kind === "task" && w > 60 && html`<text x=${Math.max(4, x1 + 6)} y=${y + 16}>${clip(name, Math.floor(w / 8))}</text>`}`;
+  return s.task ? html`<a class=${`k-${s.kind} o-${s.outcome ?? "open"}`} href=${taskAddress(s.task)} onClick=${(/** @type {Event} */ e) => { e.preventDefault(); go(taskAddress(s.task)); }}>${body}</a>` : html`<g class=${"k-" + s.kind}>${body}</g>`;
+}
+
+/** Returns round times within a range. @param {number} from @param {number} to */
+function steps(from, to) {
+  const sizes = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400].map((s) => s * 1000);
+  const size = sizes.find((s) => (to - from) / s <= 8) ?? 4 * 3600_000;
+  const found = [];
+  for (let t = Math.ceil(from / size) * size; t < to; t += size) found.push(t);
+  return found;
+}
+
+/** The events of the range, the latest last. @param {{events: any[]}} props */
+function Happened({ events }) {
+  return html`<section class="happened"><div class="row"><h2>What happened <small>${count(events.length, "event")}</small></h2><span class="push"><${Command} text="orchestrator events -f"/></span></div>
+    <${Virtual} class="lines" height=${22} stick items=${events} label="Events" row=${(/** @type {any} */ e) => html`<div key=${e.seq} class="line"><span class="dim">${clock(e.at)}</span><b>${clip(e.kind, 40)}</b><span>${e.agent ? html`<${Link} to=${agentAddress(e.agent)}>${clip(e.agent, 40)}<//> ` : ""}${e.task ? html`<${Link} to=${taskAddress(e.task)}>${clip(e.text, 200)}<//>` : clip(e.text, 200)}</span></div>`}/></section>`;
+}

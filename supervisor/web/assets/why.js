@@ -1,0 +1,59 @@
+// Why a task does not move, from what the record has. The command says more.
+import { html, useEffect, useState } from "./vendor-ui.js";
+import { ask } from "./api.js";
+import { tasks, status, questions, tick } from "./store.js";
+import { Link, address, taskAddress, agentAddress } from "./route.js";
+import { final, lookOf } from "./states.js";
+import { AgentBadge, Command, TaskBadge } from "./ui.js";
+import { clip, count, short } from "./text.js";
+import { reasonOf } from "./agents.js";
+
+/** @param {{t: any}} props */
+export function Why({ t }) {
+  const [match, setMatch] = useState(/** @type {any[]|null} */ (null));
+  tick.value;
+  const waiting = t.state === "pending" && !t.waitsFor?.length;
+  useEffect(() => { if (waiting) ask("match-agents", { taskId: t.id }).then((a) => setMatch(a.servers), () => setMatch([])); }, [t.id, t.state, waiting]);
+  const id = short(t.id);
+  const holder = status.value?.agents.find((/** @type {any} */ a) => a.name === t.assignedTo);
+  const asked = questions.value.filter((q) => q.task === t.id || (q.agent === t.assignedTo && q.blocking && !q.task));
+  return html`<div class="card why"><h2>${headline(t, holder, asked)}</h2>
+    ${t.waitsFor?.length > 0 && html`<p>It waits for:</p><ul class="plain">${t.waitsFor.slice(0, 100).map((/** @type {string} */ x) => html`<li key=${x}><${Chain} id=${x} depth=${0}/></li>`)}</ul>`}
+    ${waiting && html`<${Candidates} t=${t} match=${match}/>`}
+    ${holder && !final(t) && html`<p><${Link} to=${agentAddress(holder.name)}>${clip(holder.name, 60)}<//> is <${AgentBadge} state=${holder.state}/> ${reasonOf(holder)}</p>`}
+    ${asked.map((q) => html`<p key=${q.id} class="t-amber">${clip(q.agent, 60)} asks: <${Link} to=${address("inbox", { q: q.id })}>${clip(q.question, 200)}<//></p>`)}
+    ${t.error && html`<p class="bad">${clip(t.error, 600)}</p>`}
+    <p class="dim">The command has all causes, and what can be done:</p><${Command} text=${`orchestrator why ${id}`}/></div>`;
+}
+
+/** @param {any} t @param {any} holder @param {any[]} asked */
+function headline(t, holder, asked) {
+  if (final(t)) return `It has ended: ${lookOf(t).word}.`;
+  if (t.waitsFor?.length) return `It is blocked by ${count(t.waitsFor.length, "task")}.`;
+  if (t.state === "pending") return "It waits for an agent that fits.";
+  if (t.state === "plan_review") return "Its plan waits for a person.";
+  if (asked.length) return `It waits for the answer to ${count(asked.length, "question")}.`;
+  if (holder && holder.state !== "running") return `Its agent is ${holder.state}.`;
+  return t.state === "assigned" ? "Its agent has been told, and has not started." : "Its agent works on it.";
+}
+
+/** A dependency and what that waits for. @param {{id: string, depth: number}} props */
+function Chain({ id, depth }) {
+  const t = tasks.get(id);
+  if (!t) return html`<${Link} to=${taskAddress(id)}>${short(id)}<//>`;
+  return html`<${Link} to=${taskAddress(id)}>${clip(t.name, 100)}<//> <${TaskBadge} task=${t}/>${t.assignedTo && html` <span class="dim">${clip(t.assignedTo, 60)}</span>`}
+    ${depth < 4 && (t.waitsFor?.length ?? 0) > 0 && html`<ul class="plain">${t.waitsFor?.slice(0, 20).map((x) => html`<li key=${x}><${Chain} id=${x} depth=${depth + 1}/></li>`)}</ul>`}`;
+}
+
+/** How each agent fits. @param {{t: any, match: any[]|null}} props */
+function Candidates({ t, match }) {
+  if (!t.requirements) {
+    const caps = t.requiredCapabilities ?? [];
+    if (!t.requiredRole && !caps.length) return html`<p>It names no role, no capability and no agent, so it is not matched: assign it.</p>`;
+    const fits = (status.value?.agents ?? []).filter((/** @type {any} */ a) => !t.requiredRole || a.role === t.requiredRole);
+    return html`<p>It asks for ${[t.requiredRole && "the role " + clip(t.requiredRole, 40), caps.length && "the capabilities " + clip(caps.join(", "), 200)].filter(Boolean).join(" and ")}. ${count(fits.length, "agent has", "agents have")} the role.</p>`;
+  }
+  if (!match) return html`<p class="dim">Loading…</p>`;
+  return html`<table class="simple"><thead><tr><th>Agent</th><th>Score</th><th>Why</th></tr></thead><tbody>${match.slice(0, 100).map((m) => html`<tr key=${m.server_name}>
+    <td><${Link} to=${agentAddress(m.server_name)}>${clip(m.server_name, 60)}<//></td><td>${m.score < 0 ? "–" : m.score}</td><td class="dim">${clip((m.reasons ?? []).join(", "), 300)}</td></tr>`)}</tbody></table>`;
+}

@@ -1,0 +1,221 @@
+package web_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/fixtures/browser"
+)
+
+// hostile is what an agent may write anywhere.
+const hostile = "<img src=x onerror=\"document.title='hacked'\"> \x1b[31mred \u202eback"
+
+// harmless is hostile as a page shows it.
+const harmless = `<img src=x onerror="document.title='hacked'"> \x1b[31mred \u202eback`
+
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// A fakeTeam answers as an orchestrator does, with hostile texts.
+type fakeTeam struct {
+	role string
+
+	mu        sync.Mutex
+	signedIn  bool
+	questions []map[string]any
+	answers   []string
+	streams   []string // the header Last-Event-ID of each
+	cut       chan struct{}
+}
+
+func (f *fakeTeam) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w.Header().Set("Content-Security-Policy", policy)
+	switch operation, isOperation := strings.CutPrefix(r.URL.Path, "/api/v1/operations/"); {
+	case strings.HasPrefix(r.URL.Path, "/ui/assets/"):
+		http.ServeFile(w, r, filepath.Join("assets", path.Base(r.URL.Path)))
+	case r.URL.Path == "/ui/sign-in":
+		var in struct{ Code string }
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		f.signedIn = in.Code == "once"
+		f.me(w)
+	case r.URL.Path == "/ui/me":
+		f.me(w)
+	case strings.HasPrefix(r.URL.Path, "/ui/"):
+		index, _ := os.ReadFile("assets/index.html")
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write(index)
+	case r.URL.Path == "/api/v1/events" && r.URL.Query().Get("follow") == "true":
+		f.stream(w, r)
+	case isOperation:
+		f.operation(w, r, operation)
+	case !strings.HasPrefix(r.URL.Path, "/api/v1/"):
+		http.NotFound(w, r)
+	}
+}
+
+func (f *fakeTeam) me(w http.ResponseWriter) {
+	if !f.signedIn {
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write([]byte(`{"error":{"code":"unauthenticated","message":"the code is not valid"}}`))
+		return
+	}
+	_ = json.NewEncoder(w).Encode(map[string]string{"name": "ann", "role": f.role, "team": "shop", "version": "1"})
+}
+
+// stream sends one event, and ends when the stream is cut.
+func (f *fakeTeam) stream(w http.ResponseWriter, r *http.Request) {
+	f.streams = append(f.streams, r.Header.Get("Last-Event-ID"))
+	cut := f.cut
+	w.Header().Set("Content-Type", "text/event-stream")
+	_, _ = fmt.Fprintf(w, "id: %d\ndata: {\"seq\":%d,\"at\":\"2026-11-27T09:00:00.000Z\",\"kind\":\"orchestrator.idle\",\"text\":\"\"}\n\n", 7+len(f.streams), 7+len(f.streams))
+	_ = http.NewResponseController(w).Flush()
+	f.mu.Unlock()
+	select {
+	case <-cut:
+	case <-r.Context().Done():
+	}
+	f.mu.Lock()
+}
+
+func (f *fakeTeam) operation(w http.ResponseWriter, r *http.Request, name string) {
+	now := time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
+	task := map[string]any{
+		"id": "t1", "name": hostile, "type": hostile, "state": "running", "status": "running", "dependencies": []string{}, "requiredCapabilities": []string{},
+		"submittedBy": "operator", "assignedTo": "coder", "createdAt": now, "startedAt": now, "progress": 0.5, "message": hostile, "description": hostile, "result": nil,
+	}
+	agent := map[string]any{
+		"name": "coder", "block": "coder", "description": hostile, "state": "running", "reason": hostile, "command": []string{hostile}, "role": "worker", "depends_on": []string{}, "dir": "/",
+		"tasks": []any{map[string]any{"id": "t1", "name": hostile, "state": "running", "progress": 0.5}}, "restarts": 0, "starts": 1, "last_exit": hostile, "pid": 7, "cpu_ms": 1, "rss_bytes": 1,
+		"up_ms": 1, "started_at": now, "output": map[string]any{}, "mailbox": map[string]any{"messages": 0},
+	}
+	answers := map[string]any{
+		"status": map[string]any{
+			"name": "shop", "version": "1", "state": "running", "config": hostile, "state_dir": hostile, "urls": []string{hostile}, "agents": []any{agent}, "questions": 2, "seq": 7, "up_ms": 1, "pid": 7,
+			"tasks": map[string]int{"running": 1},
+		},
+		"query-tasks": map[string]any{"tasks": []any{task}}, "get-task": map[string]any{"task": task}, "list-questions": map[string]any{"questions": f.questions},
+		"list-notes":  map[string]any{"notes": []any{map[string]any{"id": "n1", "author": hostile, "content": hostile, "created_at": now}}},
+		"list-topics": map[string]any{"topics": []any{}}, "list-actors": map[string]any{"actors": []any{}}, "list-keys": map[string]any{"credentials": []any{}},
+		"list-tokens": map[string]any{"credentials": []any{}}, "list-hosts": map[string]any{"hosts": []any{}, "hubs": []any{}}, "list-sessions": map[string]any{"sessions": []any{}}, "list-reviews": map[string]any{"reviews": []any{}},
+	}
+	if name == "answer-question" {
+		var in struct{ QuestionID, Answer string }
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		f.answers = append(f.answers, in.QuestionID+" "+in.Answer)
+		f.questions = f.questions[1:]
+		answers[name] = map[string]any{}
+	}
+	_ = json.NewEncoder(w).Encode(answers[name])
+}
+
+func question(id string, options ...string) map[string]any {
+	list := make([]map[string]string, 0, len(options))
+	for _, o := range options {
+		list = append(list, map[string]string{"label": o, "value": o})
+	}
+	return map[string]any{"id": id, "agent": "coder", "task": "t1", "question": hostile + id, "options": list, "blocking": true, "askedAt": "2026-11-27T09:00:0" + id[1:] + ".000Z"}
+}
+
+// said is the expression that a text is on the page.
+func said(text string) string {
+	quoted, _ := json.Marshal(text)
+	return "document.body.innerText.includes(" + string(quoted) + ")"
+}
+
+func TestPagesInBrowser(t *testing.T) {
+	ctx := browser.Open(t)
+	team := &fakeTeam{role: "operator", questions: []map[string]any{question("q1", "day", "night"), question("q2")}, cut: make(chan struct{})}
+	server := httptest.NewServer(team)
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(team.cut) })
+
+	console, stopConsole := context.WithCancel(ctx)
+	messages := chromedp.Console(console)
+	var wrong []string
+	var seen sync.WaitGroup
+	seen.Go(func() {
+		for m, err := range messages {
+			if err != nil {
+				return
+			}
+			if m.IsException() || m.Source == "security" || strings.Contains(m.Text, "Content Security Policy") {
+				wrong = append(wrong, m.String())
+			}
+		}
+	})
+	open := func(page string) {
+		require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(server.URL+"/ui/"+page)))
+	}
+
+	t.Log("who has not signed in is told how to")
+	open("")
+	browser.Holds(ctx, t, said("orchestrator ui"))
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate("about:blank")))
+	open("board#code=once")
+	browser.Holds(ctx, t, said(harmless))
+	browser.Holds(ctx, t, "location.hash === ''")
+	browser.Holds(ctx, t, "document.title === '(2) shop'")
+
+	t.Log("text of agents is only text")
+	for _, page := range []string{"board", "board?view=table", "agents", "agent?name=coder", "task?id=t1", "task?id=t1&tab=why", "graph", "settings", "inbox"} {
+		open(page)
+		browser.Holds(ctx, t, `document.querySelector("main h1") !== null`)
+		browser.Holds(ctx, t, `document.body.innerText.includes("onerror=") && document.querySelector("main img") === null && document.title === "(2) shop"`)
+	}
+	for _, page := range []string{"timeline", "bus", "metrics", "reviews"} {
+		open(page)
+		browser.Holds(ctx, t, `document.querySelector("main .page, main .empty") !== null`)
+	}
+
+	open("nothing")
+	browser.Holds(ctx, t, said("There is no such page"))
+
+	t.Log("a key answers, and the next question follows")
+	open("inbox")
+	browser.Holds(ctx, t, said("night"))
+	require.NoError(t, chromedp.Do(ctx, chromedp.KeyEvent("2")))
+	browser.Holds(ctx, t, said("Answered coder: night"))
+	browser.Holds(ctx, t, "document.title === '(1) shop'")
+	browser.Holds(ctx, t, `document.querySelector(".asked.open textarea") !== null`)
+	require.NoError(t, chromedp.Do(ctx, chromedp.KeyEvent("\r"), chromedp.Sleep(200*time.Millisecond), chromedp.KeyEvent("oauth"), chromedp.KeyEvent("\r")))
+	browser.Holds(ctx, t, said("Nothing needs you"))
+	team.mu.Lock()
+	assert.Equal(t, []string{"q1 night", "q2 oauth"}, team.answers)
+	before := len(team.streams)
+
+	t.Log("a stream that ends is resumed after the last event")
+	close(team.cut)
+	team.cut = make(chan struct{})
+	team.mu.Unlock()
+	browser.Holds(ctx, t, said("reconnecting in"))
+	browser.Holds(ctx, t, said("live"))
+	team.mu.Lock()
+	assert.Equal(t, fmt.Sprint(7+before), team.streams[before], "Last-Event-ID")
+	team.role = "viewer"
+	team.mu.Unlock()
+
+	t.Log("a viewer sees no button that changes anything")
+	open("agent?name=coder")
+	browser.Holds(ctx, t, said("may only look"))
+	browser.Holds(ctx, t, `document.querySelector(".act, .choice") === null`)
+
+	stopConsole()
+	seen.Wait()
+	assert.Empty(t, wrong, "exceptions, and what the policy has refused")
+}
