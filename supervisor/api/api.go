@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -288,11 +289,15 @@ func sent(control *http.ResponseController) error {
 	return control.SetWriteDeadline(time.Time{})
 }
 
-// lines answers with a stream and sends each line at once. An error before the first line is an
-// ordinary refusal. A later error cuts the connection, so that a part is not taken for the
-// whole.
+// headAfter is how long a stream may have no line before the caller is told that it has begun.
+const headAfter = 500 * time.Millisecond
+
+// lines answers with a stream and sends each line at once. An error before the first line and before
+// headAfter is an ordinary refusal. A later error cuts the connection, so that a part is not taken for
+// the whole.
 func (api *API) lines(w http.ResponseWriter, r *http.Request, run func(func(any) error) error) {
 	control := http.NewResponseController(w)
+	var mu sync.Mutex // held while something is written
 	begun := false
 	begin := func() {
 		if !begun {
@@ -301,6 +306,16 @@ func (api *API) lines(w http.ResponseWriter, r *http.Request, run func(func(any)
 			w.WriteHeader(http.StatusOK)
 		}
 	}
+	early := time.AfterFunc(headAfter, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if begun {
+			return
+		}
+		if begin(); hurry(control) == nil {
+			_ = sent(control)
+		}
+	})
 	send := func(document any) error {
 		if api.lapsed(callerOf(r.Context())) {
 			return errLapsed
@@ -309,6 +324,8 @@ func (api *API) lines(w http.ResponseWriter, r *http.Request, run func(func(any)
 		if err != nil {
 			return err
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		begin()
 		if err := hurry(control); err != nil {
 			return err
@@ -319,8 +336,12 @@ func (api *API) lines(w http.ResponseWriter, r *http.Request, run func(func(any)
 		return sent(control)
 	}
 	err := run(send)
+	early.Stop()
+	mu.Lock() // until this returns, because the writer cannot be used afterwards
+	defer mu.Unlock()
 	switch {
 	case err != nil && !begun:
+		begun = true
 		api.refuse(w, r, err)
 	case err != nil:
 		_, over := errors.AsType[*wire.Error](err) // the orchestrator has stopped, and says so itself

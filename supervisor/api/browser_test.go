@@ -3,7 +3,9 @@ package api
 import (
 	"bufio"
 	"context"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -319,4 +321,25 @@ func TestSignInReadsItsBody(t *testing.T) {
 	text, err := object.Encode(signedIn{Name: "ann"})
 	require.NoError(t, err)
 	require.Contains(t, string(text), `"name":"ann"`)
+}
+
+// TestQuietStream checks that a caller of a stream without lines is told that it has begun.
+func TestQuietStream(t *testing.T) {
+	api := &API{}
+	over := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		api.lines(w, r, func(func(any) error) error {
+			<-over
+			return nil
+		})
+	}))
+	defer s.Close()
+	answer, err := http.Get(s.URL)
+	require.NoError(t, err, "it comes before the end")
+	defer answer.Body.Close()
+	require.Equal(t, inLines, answer.Header.Get("Content-Type"))
+	close(over)
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.Empty(t, text)
 }

@@ -53,7 +53,7 @@ func TestPaths(t *testing.T) {
 		"/ui/assets/vendor.sha256":   {200, "application/octet-stream", "no-cache"},
 		"/ui/assets/missing":         {404, "text/plain; charset=utf-8", "no-cache"},
 		"/ui/assets/../index.html":   {404, "text/plain; charset=utf-8", "no-cache"},
-		"/ui/favicon.ico":            {404, "text/plain; charset=utf-8", "no-cache"},
+		"/ui/agents/a.b":             {200, "text/html; charset=utf-8", "no-cache"},
 	} {
 		answer := try(http.MethodGet, path)
 		require.Equal(t, want.status, answer.StatusCode, path)

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	chromium "orchestrator/fixtures/browser"
+	"orchestrator/fixtures/programs"
+	"orchestrator/wire/control"
+	"orchestrator/wire/events"
+)
+
+// shows is the expression that a text is on a page.
+func shows(text string) string {
+	quoted, _ := json.Marshal(text)
+	return "document.body.innerText.includes(" + string(quoted) + ")"
+}
+
+// A person signs in with a real browser, answers a question, and sees tasks and output as they come. When the
+// orchestrator is killed the page says so, and another start wants another sign-in.
+func TestWebViewInBrowser(t *testing.T) {
+	ctx := chromium.Open(t)
+	addresses, err := programs.FreeAddresses(1)
+	require.NoError(t, err)
+	s := newStage(t, quick+`
+http {
+  listen = ["`+addresses[0]+`"]
+}
+agent "asker" {
+  command = ["`+fixture(t, "asker")+`", "Which one?"]
+  restart {
+    policy = "never"
+  }
+}
+agent "printer" {
+  command  = ["sh", "-c", "while true; do echo \"<b>hello</b> $(date +%N)\"; sleep 0.2; done"]
+  protocol = "raw"
+}
+`).up("--json")
+	visit := func(address string) {
+		t.Helper()
+		require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(strings.TrimSpace(address))))
+	}
+	s.waitForEvents(1, events.AgentStarted, "printer")
+	s.waitForQuestions(1)
+	address := s.ask("ui", "--print")
+	u, err := url.Parse(strings.TrimSpace(address))
+	require.NoError(t, err)
+	base := "http://" + u.Host + "/ui/"
+	visit(address)
+	chromium.Holds(ctx, t, "location.hash === '' && document.title.startsWith('(1) ')")
+	chromium.Holds(ctx, t, shows("live"))
+
+	visit(base + "inbox")
+	chromium.Holds(ctx, t, shows("Which one?"))
+	require.NoError(t, chromedp.Do(ctx, chromedp.KeyEvent("\r"), chromedp.Sleep(200*time.Millisecond), chromedp.KeyEvent("this one"), chromedp.KeyEvent("\r")))
+	chromium.Holds(ctx, t, shows("Nothing needs you"))
+	waitForThat(t, "the answer", func() bool { return strings.Join(s.lines("asker", control.StreamOut), " ") == "the answer is this one" })
+
+	visit(base + "board")
+	chromium.Holds(ctx, t, shows("live"))
+	s.ask("task", "add", "Say hello", "-q")
+	chromium.Holds(ctx, t, shows("Say hello"))
+
+	visit(base + "agent?name=printer")
+	chromium.Holds(ctx, t, shows("<b>hello</b> ")+` && document.querySelector("main b b") === null`)
+
+	s.signal(syscall.SIGKILL)
+	<-s.ended
+	chromium.Holds(ctx, t, shows("reconnecting in"))
+	s.up("--json")
+	s.waitForEvents(1, events.AgentStarted, "printer")
+	chromium.Holds(ctx, t, shows("orchestrator ui"))
+	visit(s.ask("ui", "--print"))
+	chromium.Holds(ctx, t, shows("Say hello"))
+	s.stop()
+}
