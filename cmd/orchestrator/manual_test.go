@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"go/ast"
 	"maps"
@@ -366,5 +367,21 @@ func TestTheFileKnowsActors(t *testing.T) {
 		allowed := mail.CheckTopic(topic) == ""
 		require.False(t, taken && !allowed, "%q is a topic in the file alone", topic)
 		require.True(t, taken || !allowed || len(topic) > 150, "%q is a topic on the bus alone", topic)
+	}
+}
+
+// The dashboard of Grafana has only figures that there are.
+func TestDashboard(t *testing.T) {
+	text, err := os.ReadFile("../../supervisor/web/assets/grafana.json")
+	require.NoError(t, err)
+	var dashboard struct{ Panels []struct{ Title string } }
+	require.NoError(t, json.Unmarshal(text, &dashboard))
+	require.NotEmpty(t, dashboard.Panels)
+	page, err := help.ReadTopic("http")
+	require.NoError(t, err)
+	names := regexp.MustCompile(`orchestrator_(\w+)`).FindAllStringSubmatch(string(text), -1)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		require.Contains(t, page, "`"+strings.TrimSuffix(name[1], "_bucket")+"`")
 	}
 }
