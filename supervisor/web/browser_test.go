@@ -163,9 +163,19 @@ func TestPagesInBrowser(t *testing.T) {
 		require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(server.URL+"/ui/"+page)))
 	}
 
+	rules, err := os.ReadFile("testdata/rules.js")
+	require.NoError(t, err)
+	keepsRules := func(page string) {
+		for _, scheme := range []string{"light", "dark"} {
+			faults, err := chromedp.Run(ctx, chromedp.Evaluate[[]string]("document.documentElement.style.colorScheme = '"+scheme+"';\n"+string(rules)))
+			assert.NoError(t, err)
+			assert.Empty(t, faults, "%s, %s", page, scheme)
+		}
+	}
 	t.Log("who has not signed in is told how to")
 	open("")
 	browser.Holds(ctx, t, said("orchestrator ui"))
+	keepsRules("sign-in")
 	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate("about:blank")))
 	open("board#code=once")
 	browser.Holds(ctx, t, said(harmless))
@@ -177,14 +187,17 @@ func TestPagesInBrowser(t *testing.T) {
 		open(page)
 		browser.Holds(ctx, t, `document.querySelector("main h1") !== null`)
 		browser.Holds(ctx, t, `document.body.innerText.includes("onerror=") && document.querySelector("main img") === null && document.title === "(2) shop"`)
+		keepsRules(page)
 	}
 	for _, page := range []string{"timeline", "bus", "metrics", "reviews"} {
 		open(page)
 		browser.Holds(ctx, t, `document.querySelector("main .page, main .empty") !== null`)
+		keepsRules(page)
 	}
 
 	open("nothing")
 	browser.Holds(ctx, t, said("There is no such page"))
+	keepsRules("no page")
 
 	t.Log("a key answers, and the next question follows")
 	open("inbox")
@@ -195,6 +208,7 @@ func TestPagesInBrowser(t *testing.T) {
 	browser.Holds(ctx, t, `document.querySelector(".asked.open textarea") !== null`)
 	require.NoError(t, chromedp.Do(ctx, chromedp.KeyEvent("\r"), chromedp.Sleep(200*time.Millisecond), chromedp.KeyEvent("oauth"), chromedp.KeyEvent("\r")))
 	browser.Holds(ctx, t, said("Nothing needs you"))
+	keepsRules("empty inbox")
 	team.mu.Lock()
 	assert.Equal(t, []string{"q1 night", "q2 oauth"}, team.answers)
 	before := len(team.streams)

@@ -63,7 +63,7 @@ export function Bus() {
       <aside class="wide"><h2>Topics</h2><ul class="plain pick"><li><button type="button" aria-pressed=${!query.topic} onClick=${() => refine({ topic: undefined })}>All <span>${mails.length}</span></button></li>
         ${counts.map(([t, c]) => html`<li key=${t}><button type="button" aria-pressed=${query.topic === t} title=${clip(topics.find((x) => x.topic === t)?.summary ?? "not registered")} onClick=${() => refine({ topic: t })}>${clip(t, 40)} <span title="in the last minute">${c.rate}/min</span></button></li>`)}</ul>
         <h2>Actors</h2><${Actors} actors=${actors}/></aside>
-      <section class="mails">${!found.length ? html`<${Empty} title="No messages" cli='orchestrator bus send --to AGENT "Hello"'/>` : html`<${Virtual} class="lines" height=${rowHeight} items=${found} stick=${!paused && !picked} label="Messages"
+      <section class="mails">${!found.length ? html`<${Empty} part title="No messages" cli='orchestrator bus send --to AGENT "Hello"'/>` : html`<${Virtual} class="lines" height=${rowHeight} items=${found} stick=${!paused && !picked} label="Messages"
           row=${(/** @type {any} */ m) => html`<button type="button" key=${m.seq} class=${"mail" + (picked?.seq === m.seq ? " now" : "")} onClick=${() => refine({ seq: String(m.seq) })}>
             <span class="dim">${m.seq}</span><span class="who2"><b>${name(m.from_actor)}</b> → <b>${name(m.to_actor)}</b> <span class="topic">${clip(m.topic, 60)}</span></span><time class="dim">${clock(m.created_at)}</time>
             <span class="what">${clip(typeof m.payload?.text === "string" ? m.payload.text : JSON.stringify(m.payload), 300)}</span></button>`}/>`}

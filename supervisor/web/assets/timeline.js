@@ -42,7 +42,7 @@ export function Timeline() {
       <span class="switch" role="group" aria-label="Range">${ranges.map((r) => html`<button type="button" key=${r[0]} aria-pressed=${r[0] === range[0] && !brush} onClick=${() => { setBrush(null); refine({ range: /** @type {string} */ (r[0]) }); }}>${r[1]}</button>`)}</span>
       ${brush ? html`<button type="button" onClick=${() => setBrush(null)}>Whole range</button>` : html`<span class="dim">drag over the lanes to look closer</span>`}
       <span class="legend push"><i class="k-task"></i>task <i class="k-review"></i>review <i class="k-question"></i>question <i class="k-crash"></i>crash</span></div>
-    ${!seen.length ? html`<${Empty} title="Nothing happened in this range"/>` : html`<${Lanes} agents=${seen} spans=${spans} from=${from} to=${to} end=${end} onBrush=${setBrush}/>`}
+    ${!seen.length ? html`<${Empty} part title="Nothing happened in this range"/>` : html`<${Lanes} agents=${seen} spans=${spans} from=${from} to=${to} end=${end} onBrush=${setBrush}/>`}
     <${Happened} events=${inside}/></div>`;
 }
 

@@ -90,8 +90,8 @@ export async function copy(text) {
 export const Command = ({ text }) => html`<span class="command"><code>${text}</code>
   <button type="button" class="quiet" title="Copy the command" aria-label=${"Copy the command " + text} onClick=${() => copy(text)}><${Icon} name="copy"/></button></span>`;
 
-/** @param {{title: string, children?: any, cli?: string}} props */
-export const Empty = ({ title, children, cli }) => html`<div class="empty"><h2>${title}</h2>${children}${cli && html`<${Command} text=${cli}/>`}</div>`;
+/** What a page, or a part of it, shows instead of nothing. @param {{title: string, children?: any, cli?: string, part?: boolean}} props */
+export const Empty = ({ title, children, cli, part }) => html`<div class="empty"><${part ? "h2" : "h1"} class="title">${title}<//>${children}${cli && html`<${Command} text=${cli}/>`}</div>`;
 
 // A dialog that asks before something is done.
 
