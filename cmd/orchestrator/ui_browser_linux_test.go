@@ -69,6 +69,9 @@ agent "printer" {
 	s.ask("task", "add", "Say hello", "-q")
 	chromium.Holds(ctx, t, shows("Say hello"))
 
+	visit(base + "timeline")
+	chromium.Saves(ctx, t, "asker")
+
 	visit(base + "agent?name=printer")
 	chromium.Holds(ctx, t, shows("<b>hello</b> ")+` && document.querySelector("main b b") === null`)
 

@@ -195,6 +195,10 @@ func TestPagesInBrowser(t *testing.T) {
 		keepsRules(page)
 	}
 
+	t.Log("a drawing is saved as a file, with text that is only text")
+	open("graph")
+	browser.Saves(ctx, t, "<img src=x onerror=")
+
 	open("nothing")
 	browser.Holds(ctx, t, said("There is no such page"))
 	keepsRules("no page")

@@ -1,4 +1,5 @@
 // The graph of tasks: from left to right, in the colors of their states.
+import { Save } from "./save.js";
 import { html, useEffect, useMemo, useRef, useState } from "./vendor-ui.js";
 import { allTasks, tasks, tick, loaded } from "./store.js";
 import { route, refine, go, Link, taskAddress } from "./route.js";
@@ -62,7 +63,7 @@ export function GraphPage() {
   return html`<div class="page fill"><div class="bar"><h1>Graph <small>${some.length < all.length ? `${some.length} of ${count(all.length, "task")}` : count(all.length, "task")}</small></h1>
       ${of && html`<span class="row">what “${clip(of.name, 40)}” needs <button type="button" onClick=${() => refine({ of: undefined })}>Show all</button></span>`}
       ${all.length > 60 && html`<label class="row"><input type="checkbox" checked=${query.done === "show"} onChange=${() => refine({ done: query.done === "show" ? undefined : "show" })}/> Done tasks</label>`}
-      <span class="push"><${Command} text="orchestrator graph"/></span></div>
+      <span class="push row">${some.length > 0 && html`<${Save} of=".graph svg.canvas" name="graph.svg" size=${drawn.size}/>`}<${Command} text="orchestrator graph"/></span></div>
     ${!some.length ? html`<p class="dim">No task depends on another.</p>` : html`<div class="graph"><${Canvas} drawn=${drawn} thick=${thick} picked=${query.task}/>
       ${picked && html`<${Drawer} t=${picked}/>`}</div>`}
     <details class="twin"><summary>The same as a list</summary><ul>${some.slice(0, 500).map((t) => html`<li key=${t.id}><${Link} to=${taskAddress(t.id)}>${clip(t.name, 100)}<//> (${lookOf(t).word})${t.dependencies?.length ? " needs " + t.dependencies.map((d) => clip(tasks.get(d)?.name ?? short(d), 60)).join(", ") : ""}</li>`)}</ul></details></div>`;

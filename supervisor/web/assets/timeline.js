@@ -1,4 +1,5 @@
 // Where the time went: one lane for each agent, with its tasks, reviews, questions and crashes.
+import { Save } from "./save.js";
 import { html, useEffect, useMemo, useRef, useState } from "./vendor-ui.js";
 import { list } from "./api.js";
 import { onEvents, tasks, status } from "./store.js";
@@ -41,7 +42,8 @@ export function Timeline() {
   return html`<div class="page fill"><div class="bar"><h1>Timeline <small>${clock(new Date(from).toISOString())} to ${brush ? clock(new Date(to).toISOString()) : "now"}</small></h1>
       <span class="switch" role="group" aria-label="Range">${ranges.map((r) => html`<button type="button" key=${r[0]} aria-pressed=${r[0] === range[0] && !brush} onClick=${() => { setBrush(null); refine({ range: /** @type {string} */ (r[0]) }); }}>${r[1]}</button>`)}</span>
       ${brush ? html`<button type="button" onClick=${() => setBrush(null)}>Whole range</button>` : html`<span class="dim">drag over the lanes to look closer</span>`}
-      <span class="legend push"><i class="k-task"></i>task <i class="k-review"></i>review <i class="k-question"></i>question <i class="k-crash"></i>crash</span></div>
+      <span class="legend push"><i class="k-task"></i>task <i class="k-review"></i>review <i class="k-question"></i>question <i class="k-crash"></i>crash</span>
+      ${seen.length > 0 && html`<${Save} of=".gantt svg" name="timeline.svg" lanes=${seen}/>`}</div>
     ${!seen.length ? html`<${Empty} part title="Nothing happened in this range"/>` : html`<${Lanes} agents=${seen} spans=${spans} from=${from} to=${to} end=${end} onBrush=${setBrush}/>`}
     <${Happened} events=${inside}/></div>`;
 }
