@@ -69,6 +69,14 @@ agent "printer" {
 	s.ask("task", "add", "Say hello", "-q")
 	chromium.Holds(ctx, t, shows("Say hello"))
 
+	require.NoError(t, chromedp.Do(ctx, chromedp.KeyEvent("n")))
+	chromium.Holds(ctx, t, `document.activeElement?.closest("form.adding") !== null`)
+	require.NoError(t, chromedp.Do(ctx, chromedp.KeyEvent("From the browser")))
+	chromium.Holds(ctx, t, shows("orchestrator task add 'From the browser'"))
+	require.NoError(t, chromedp.Do(ctx, chromedp.KeyEvent("\r")))
+	chromium.Holds(ctx, t, shows("Added: From the browser")+` && document.querySelector("form.adding") === null`)
+	require.Contains(t, s.ask("task", "ls"), "From the browser")
+
 	visit(base + "timeline")
 	chromium.Saves(ctx, t, "asker")
 

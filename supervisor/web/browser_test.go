@@ -195,6 +195,12 @@ func TestPagesInBrowser(t *testing.T) {
 		keepsRules(page)
 	}
 
+	open("board")
+	browser.Holds(ctx, t, said(harmless))
+	require.NoError(t, chromedp.Do(ctx, chromedp.KeyEvent("n")))
+	browser.Holds(ctx, t, `document.querySelector("form.adding") !== null`)
+	keepsRules("a new task")
+
 	t.Log("a drawing is saved as a file, with text that is only text")
 	open("graph")
 	browser.Saves(ctx, t, "<img src=x onerror=")

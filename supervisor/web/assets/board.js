@@ -6,7 +6,9 @@ import { groups, groupOf, lookOf, sinceOf, final } from "./states.js";
 import { Icon, Avatar, Age, Bar, Empty, narrow } from "./ui.js";
 import { clip, short, count } from "./text.js";
 import { Virtual } from "./virtual.js";
-import { useKeys } from "./keys.js";
+import { useKeys, overlay } from "./keys.js";
+import { mayAct } from "./api.js";
+import { AddButton } from "./add.js";
 import { TaskTable } from "./table.js";
 
 /** @typedef {import("./states.js").Task} Task */
@@ -27,9 +29,9 @@ export function Board() {
   const all = allTasks.value;
   const found = useMemo(() => filtered(all, query), [all, query]);
   const table = query.view === "table";
-  useKeys({ v: () => refine({ view: table ? undefined : "table" }), f: () => /** @type {HTMLElement|null} */ (document.querySelector("#filter"))?.focus() });
+  useKeys({ n: () => { if (mayAct()) overlay.value = "add"; }, v: () => refine({ view: table ? undefined : "table" }), f: () => /** @type {HTMLElement|null} */ (document.querySelector("#filter"))?.focus() });
   if (!loaded.value && !all.length) return html`<p class="loading">Loading…</p>`;
-  if (!all.length) return html`<${Empty} title="No tasks yet" cli='orchestrator task add "Say hello"'><p>Agents and people create tasks. This adds one:</p><//>`;
+  if (!all.length) return html`<${Empty} title="No tasks yet" cli='orchestrator task add "Say hello"'><p>Agents and people create tasks. This adds one:</p><${AddButton}/><//>`;
   return html`<div class="page fill"><${Filters} query=${query} all=${all} n=${found.length} table=${table}/>
     ${table ? html`<${TaskTable} tasks=${found} query=${query}/>` : html`<${Columns} tasks=${found} query=${query}/>`}</div>`;
 }
@@ -46,7 +48,7 @@ function Filters({ query, all, n, table }) {
     ${repos.length > 0 && html`<select aria-label="Repository" value=${query.repo ?? ""} onChange=${choose("repo")}><option value="">All repositories</option>${repos.map((r) => html`<option key=${r} value=${r}>${clip(r, 40)}</option>`)}</select>`}
     ${table && html`<select aria-label="State" value=${query.state ?? ""} onChange=${choose("state")}><option value="">All states</option>${groups.map((g) => html`<option key=${g.id} value=${g.id}>${g.word}</option>`)}</select>`}
     ${any && html`<button type="button" class="quiet" onClick=${() => refine({ text: "", agent: "", repo: "", state: "" })}>Clear</button>`}
-    <span class="switch push" role="group" aria-label="View"><button type="button" aria-pressed=${!table} onClick=${() => refine({ view: undefined })}>Board</button>
+    <span class="push"><${AddButton}/></span><span class="switch" role="group" aria-label="View"><button type="button" aria-pressed=${!table} onClick=${() => refine({ view: undefined })}>Board</button>
       <button type="button" aria-pressed=${table} onClick=${() => refine({ view: "table" })}>Table</button></span></div>`;
 }
 

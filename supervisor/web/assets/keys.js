@@ -3,8 +3,8 @@ import { useEffect, signal } from "./vendor-ui.js";
 import { address, go } from "./route.js";
 import { asked } from "./ui.js";
 
-/** Whether the list of keys, or the search, is open. */
-export const overlay = signal(/** @type {""|"keys"|"search"} */ (""));
+/** Which layer is open: the list of keys, the search, or the dialog for a new task. */
+export const overlay = signal(/** @type {""|"keys"|"search"|"add"} */ (""));
 
 /** Pages by the key after g. */
 export const places = [

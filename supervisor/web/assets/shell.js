@@ -7,6 +7,7 @@ import { Icon, now, note } from "./ui.js";
 import { clip, count } from "./text.js";
 import { overlay, places } from "./keys.js";
 import { Find } from "./find.js";
+import { Add } from "./add.js";
 
 /** The state of the link to the orchestrator. */
 function Pill() {
@@ -53,7 +54,7 @@ export function Shell({ children }) {
     </header>
     <${Menu}/>
     <main id="main" tabindex="-1">${!loaded.value && trouble.value ? html`<${Unreachable}/>` : children}</main>
-    ${overlay.value === "search" && html`<${Find}/>`}${overlay.value === "keys" && html`<${Keys}/>`}`;
+    ${overlay.value === "search" && html`<${Find}/>`}${overlay.value === "keys" && html`<${Keys}/>`}${overlay.value === "add" && html`<${Add}/>`}`;
 }
 
 const Unreachable = () => html`<div class="empty"><h1>The orchestrator does not answer</h1><p>${clip(trouble.value)}</p>
@@ -72,7 +73,7 @@ const keyList = [
   ["/ or Ctrl K", "search tasks, agents and pages"], ["?", "this list"], ["Esc", "close, or leave a field"],
   ...places.map(([key, , word]) => [`g ${key}`, word]),
   ["Inbox", ""], ["j, k", "next, previous question"], ["1 … 9", "answer with that option"], ["Enter", "write an answer, and send it"], ["o", "open the task of the question"],
-  ["Board", ""], ["v", "board or table"], ["f", "filter"],
+  ["Board", ""], ["n", "add a task"], ["v", "board or table"], ["f", "filter"],
   ["Agent", ""], ["f", "follow the output, or stop"], ["s", "search the output"],
 ];
 
