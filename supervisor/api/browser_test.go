@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -275,18 +274,7 @@ func TestStreamEndsWithTheSignIn(t *testing.T) {
 		d.SignIns = &SignIns{Team: "shop"}
 		d.Version = "1.2.3"
 		d.Operations = map[string]Operation{"open-ui": Do(d.SignIns.Invite)}
-		d.Lists["events"] = func(ctx context.Context, _ url.Values, send func(any) error) error {
-			for {
-				select {
-				case line := <-next:
-					if err := send(line); err != nil {
-						return err
-					}
-				case <-ctx.Done():
-					return context.Cause(ctx)
-				}
-			}
-		}
+		d.Lists["events"] = linesOf(next)
 	}, TCP{})
 	cookie := h.signIn(t, h.code(t, "viewer"), "")
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.tcp.URL()+"/api/v1/events", nil)

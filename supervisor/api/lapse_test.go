@@ -35,18 +35,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 			next := make(chan string)
 			h := build(t, func(d *API) {
 				d.Signer.Issued = func(string) bool { return !revoked.Load() }
-				d.Lists = map[string]List{"events": func(ctx context.Context, _ url.Values, send func(any) error) error {
-					for {
-						select {
-						case line := <-next:
-							if err := send(line); err != nil {
-								return err
-							}
-						case <-ctx.Done():
-							return context.Cause(ctx)
-						}
-					}
-				}}
+				d.Lists = map[string]List{"events": linesOf(next)}
 			}, TCP{})
 			token, err := h.door.Signer.Sign(Claims{ID: "t", Subject: "ann", Role: wire.PersonViewer, ExpiresAt: time.Now().Add(test.ttl)})
 			require.NoError(t, err)
@@ -270,4 +259,20 @@ func TestReadersAreCounted(t *testing.T) {
 	leave()
 	_, refusal := s.enter(identity.Caller{Kind: identity.Agent, Name: "a", Run: "1", Via: `,"credential":"k1"`})
 	require.Nil(t, refusal, "whichever of its credentials it shows")
+}
+
+// linesOf returns a list whose lines come from a channel. It ends with its request.
+func linesOf(next <-chan string) List {
+	return func(ctx context.Context, _ url.Values, send func(any) error) error {
+		for {
+			select {
+			case line := <-next:
+				if err := send(line); err != nil {
+					return err
+				}
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+	}
 }

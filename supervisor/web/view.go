@@ -26,7 +26,7 @@ type View struct {
 	Answer func(net.Listener)
 
 	mu  sync.Mutex
-	own *api.TCPListener // nil until somebody asks, and if the team has a listener
+	own *api.TCPListener // nil until Own opens it
 }
 
 // Open performs the operation open-ui: it answers with the URL of the web view. It opens a listener if
