@@ -29,9 +29,9 @@
 //
 // One hub is therefore enough for some thousand agents. Beyond that, the work is divided into teams. Each team has a
 // record, a hub and hosts of its own. With a server of PostgreSQL or NATS, teams share the server, and each has its own
-// log (store.log). With hubs that keep the record themselves, each team has its own processes and ports.
+// log (store.log). With hubs that keep the record themselves, each team has its own processes and ports. Between teams
+// there are messages, which "orchestrator bus forward" carries.
 //
-// A process that carries several teams was not built. It would save about 20 MiB for each team. It would need a bus
-// between teams, a door that knows teams by name, and operators for each team. And a panic or a full disk would end all
-// teams of the process.
+// A process that carries several teams was not built. It would save about 20 MiB for each team, but a panic or a full
+// disk would end all teams of the process.
 package hosts

@@ -29,7 +29,7 @@ reads them later. You are the actor GO. See orchestrator help bus.`,
   orchestrator bus tail -f
   orchestrator bus presence`,
 	},
-		busSendCommand(a), busPollCommand(a), busAckCommand(a), busTailCommand(a), busStatusCommand(a),
+		busSendCommand(a), busPollCommand(a), busAckCommand(a), busForwardCommand(a), busTailCommand(a), busStatusCommand(a),
 		busPresenceCommand(a), busTopicsCommand(a),
 	)
 }
