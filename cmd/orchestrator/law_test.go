@@ -41,7 +41,7 @@ var mayImport = map[string][]string{
 	"wire/control":             {"wire", "wire/object", "wire/activity"},
 	"wire/hostlink":            {"wire"},
 	"supervisor/child":         {},
-	"supervisor/config":        {"supervisor/config/storeurl"},
+	"supervisor/config":        {"supervisor/config/storeurl", "supervisor/config/envfile"},
 	"supervisor/config/...":    {},
 	"handlers/...":             {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace", "handlers/..."},
 	"supervisor/eventlog":      {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},

@@ -131,28 +131,6 @@ func TestEnvFileThatWentBad(t *testing.T) {
 	require.NotContains(t, err.Error(), "canary")
 }
 
-func TestEnvLines(t *testing.T) {
-	for line, want := range map[string]string{
-		`A=1`:                "1",
-		`A = 1 # note`:       "1",
-		`A=a#b`:              "a#b",
-		`A=`:                 "",
-		`A=# only`:           "",
-		`A='a b # \n'`:       `a b # \n`,
-		`A="a\nb\"\\ \x" #c`: "a\nb\"\\ \\x",
-		`A=x=y`:              "x=y",
-	} {
-		s, err := parseEnvLine(line)
-		require.NoError(t, err, line)
-		require.Equal(t, "A", s.name)
-		require.Equal(t, want, *s.value, line)
-	}
-	for _, line := range []string{"A", "=x", "1A=x", "A B=x", `A="x`, `A="x" y`, "A='x"} {
-		_, err := parseEnvLine(line)
-		require.Error(t, err, line)
-	}
-}
-
 // TestSecretsFromANamedPipe checks a secret in a named pipe. If no process writes to it, reading
 // ends with the context of the start.
 func TestSecretsFromANamedPipe(t *testing.T) {

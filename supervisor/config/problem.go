@@ -160,12 +160,6 @@ var (
 	errNotThere = errors.New("there is no such file")
 	errNoFolder = errors.New("there is no such folder")
 
-	errNoEquals   = errors.New("is not NAME=value")
-	errEnvName    = errors.New("has no name a variable can have before its =")
-	errOpenQuote  = errors.New("has a quote that does not end")
-	errAfterQuote = errors.New("goes on after its closing quote")
-	errNUL        = errors.New("holds a NUL byte")
-
 	errBadEnvKey = errors.New("a variable's name is text without = in it")
 	errEnvNUL    = errors.New("the value holds a NUL byte, which no program can be given")
 
