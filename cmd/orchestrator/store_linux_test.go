@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/serve"
+	"orchestrator/cmd/orchestrator/serve/ownlog"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
@@ -88,7 +88,7 @@ func TestBackgroundLogIsTurned(t *testing.T) {
 	s := newStage(t, onlyCat)
 	s.ask("up", "-d")
 	log := filepath.Join(s.state(), "orchestrator.log")
-	require.NoError(t, os.Truncate(log, serve.OwnLogSize+1))
+	require.NoError(t, os.Truncate(log, ownlog.Size+1))
 	waitForThat(t, "a new log", func() bool {
 		_, err := os.Stat(log + ".1")
 		return err == nil
@@ -96,7 +96,7 @@ func TestBackgroundLogIsTurned(t *testing.T) {
 	s.ask("task", "add", "after the turn", "--assign", "only")
 	waitForThat(t, "a line in the new log", func() bool {
 		text, err := os.ReadFile(log)
-		return err == nil && len(text) > 0 && len(text) < serve.OwnLogSize
+		return err == nil && len(text) > 0 && len(text) < ownlog.Size
 	})
 	s.ask("down")
 }

@@ -45,6 +45,9 @@ func (c *Config) Commands() []Command {
 			add("mcp "+s.Name+" of "+a.Block, a.Place, s.Command, nil)
 		}
 	}
+	if c.Notify.Command != nil {
+		add("notify", c.Place("notify.command"), c.Notify.Command, nil)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.secrets)) {
 		if s := c.secrets[name]; s.command != nil {
 			add("secret "+name, c.Place("secret."+name), s.command, nil)

@@ -293,6 +293,7 @@ var settingTable = []struct {
 	{name: "bus.heartbeat", needs: ActionLive, of: func(c *Config) any { return c.Bus.Heartbeat }},
 	{name: "bus.stale", needs: ActionLive, of: func(c *Config) any { return c.Bus.Stale }},
 	{name: "bus.topics", needs: ActionLive, of: func(c *Config) any { return c.Bus.Topics }},
+	{name: "notify", needs: ActionLive, of: func(c *Config) any { return c.Notify }},
 	{name: "host", needs: ActionLive, of: func(c *Config) any { return c.Hosts }},
 	{name: "session", needs: ActionLive, of: func(c *Config) any { return c.Sessions }},
 }

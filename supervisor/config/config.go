@@ -21,16 +21,17 @@ type Config struct {
 	Protocol     Protocol
 	Scheduler    Scheduler
 	Bus          Bus
+	Notify       Notify
 	Hosts        []Host
 	Sessions     []Session
 	Agents       []Agent
 	Tasks        []Task // each behind those that it needs
 
-	environ     []string // the environment that the file was read with
-	run         func(ctx context.Context, command []string, dir string, env []string) ([]byte, error)
-	home        string            // replaces ~ in paths
-	credentials hcl.Expression    // of a shared store
-	secrets     map[string]secret // by name
+	environ    []string // the environment that the file was read with
+	run        func(ctx context.Context, command []string, dir string, env []string) ([]byte, error)
+	home       string                    // replaces ~ in paths
+	references map[string]hcl.Expression // attributes that name a secret
+	secrets    map[string]secret         // by name
 
 	// withheld holds the names of environment variables with sensitive values.
 	withheld map[string]bool

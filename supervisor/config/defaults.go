@@ -42,11 +42,13 @@ func standard(file string) *Config {
 			OnDependencyFailure: "auto",
 			StrictResults:       true,
 		},
-		Scheduler: Scheduler{OnOnline: true, AssignOffline: true, MaxAttempts: 3},
-		Bus:       Bus{Heartbeat: 60 * time.Second, Stale: 180 * time.Second},
-		places:    map[string]string{},
-		secrets:   map[string]secret{},
-		withheld:  map[string]bool{},
+		Scheduler:  Scheduler{OnOnline: true, AssignOffline: true, MaxAttempts: 3},
+		Bus:        Bus{Heartbeat: 60 * time.Second, Stale: 180 * time.Second},
+		Notify:     Notify{On: NotifyWords},
+		places:     map[string]string{},
+		secrets:    map[string]secret{},
+		references: map[string]hcl.Expression{},
+		withheld:   map[string]bool{},
 	}
 }
 

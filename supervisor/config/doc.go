@@ -68,6 +68,7 @@
 //	protocol.*           live
 //	scheduler.*          live
 //	bus.*                live
+//	notify               live      it is looked at when something happens
 //	host                 live      it is looked at when a host joins or is chosen
 //	session              live
 //	task                 live      it is given out once; a change has no effect on it

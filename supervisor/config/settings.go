@@ -53,6 +53,9 @@ func (r *reader) setting(b *hcl.Block) {
 	case "bus":
 		r.bus(b)
 		return
+	case "notify":
+		notify(r, b)
+		return
 	}
 	r.read(b.Body, r.scope, s)
 }

@@ -1,17 +1,13 @@
 package config
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"net"
-	"os"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
 
 	"orchestrator/supervisor/config/storeurl"
 )
@@ -28,7 +24,9 @@ func store(r *reader, b *hcl.Block) {
 		attr("monitor", monitors(&s.Monitors)),
 		attr("peers", peers(&s.Peers)),
 		attr("log", word(&s.Log)),
-		{name: "credentials", raw: func(a *hcl.Attribute) { credentials(r, a) }},
+		{name: "credentials", raw: func(a *hcl.Attribute) {
+			secretNamed(r, a, "store.credentials", &s.Credentials, "credentials is a secret block, such as secret.engine: what the hubs share must not be in this file.")
+		}},
 		attr("ca", existingFile(&s.CA)),
 		attr("certificate", existingFile(&s.Certificate)),
 		attr("key", existingFile(&s.Key)),
@@ -90,7 +88,7 @@ func shares(r *reader, b *hcl.Block, set map[string]hcl.Range, needs, others []s
 func hubs(r *reader, b *hcl.Block, set map[string]hcl.Range) {
 	s := &r.config.Store
 	shares(r, b, set, []string{"peers", "credentials"}, []string{"monitor"}, "the hubs keep the record themselves, and peers names them.")
-	files, remote := s.CA != "" && s.Certificate != "" && s.Key != "", slices.ContainsFunc(s.Peers, onOtherMachine)
+	files, remote := s.CA != "" && s.Certificate != "" && s.Key != "", slices.ContainsFunc(s.Peers, storeurl.IsElsewhere)
 	if at, ok := set["peers"]; ok && remote && !files {
 		r.report(at, Problem{
 			Code: "config/hubs-without-tls", Summary: "Hubs without certificates",
@@ -106,12 +104,6 @@ func hubs(r *reader, b *hcl.Block, set map[string]hcl.Range) {
 	if at, ok := set["peers"]; ok {
 		thisHub(r, at)
 	}
-}
-
-// onOtherMachine reports whether a peer may be on another machine.
-func onOtherMachine(peer string) bool {
-	host, _, _ := net.SplitHostPort(peer)
-	return !storeurl.IsLoopback(host)
 }
 
 // thisHub finds out which of the hubs is this one.
@@ -130,26 +122,10 @@ func thisHub(r *reader, at hcl.Range) {
 		})
 		return
 	}
-	own := slices.DeleteFunc(slices.Clone(s.Peers), func(peer string) bool { return !onThisMachine(peer) })
+	own := slices.DeleteFunc(slices.Clone(s.Peers), func(peer string) bool { return !storeurl.IsHere(peer) })
 	if len(own) == 1 {
 		s.Node = own[0]
 	}
-}
-
-// onThisMachine reports whether the host of a peer is this machine's name or has one of its addresses.
-func onThisMachine(peer string) bool {
-	host, _, _ := net.SplitHostPort(peer)
-	name, _ := os.Hostname()
-	short, _, _ := strings.Cut(name, ".")
-	if storeurl.IsLoopback(host) || host == name || host == short {
-		return true
-	}
-	ip := net.ParseIP(host)
-	addresses, err := net.InterfaceAddrs()
-	return err == nil && slices.ContainsFunc(addresses, func(a net.Addr) bool {
-		n, ok := a.(*net.IPNet)
-		return ok && ip != nil && n.IP.Equal(ip)
-	})
 }
 
 // peers reads the addresses of hubs.
@@ -180,38 +156,4 @@ func peers(into *[]string) func(value) {
 			v.reject("empty", "Empty value", "peers must not be empty.", "")
 		}
 	}
-}
-
-// credentials reads which secret the hubs share.
-func credentials(r *reader, a *hcl.Attribute) {
-	names, all := mentioned(a.Expr, "secret")
-	if all || len(names) != 1 {
-		r.report(a.Range, Problem{
-			Code: "config/bad-credentials", Summary: "Credentials are not a secret",
-			Detail: "credentials is a secret block, such as secret.engine: what the hubs share must not be in this file.",
-		})
-		return
-	}
-	r.config.Store.Credentials = names[0]
-	r.config.credentials = a.Expr
-	if _, ok := r.config.secrets[names[0]]; !ok {
-		r.report(a.Range, Problem{Code: "config/bad-expression", Summary: "Unknown secret", Detail: fmt.Sprintf("There is no secret %q.", names[0])})
-	}
-}
-
-// StoreCredentials returns the secret that the hubs share, or "" if none is configured. base is the
-// environment of this program.
-func (c *Config) StoreCredentials(ctx context.Context, base []string) (string, error) {
-	if c.Store.Credentials == "" {
-		return "", nil
-	}
-	sr := &secretReader{config: c, base: base, lent: map[string]string{}}
-	text, err := sr.text(ctx, c.credentials, &scope{roots: map[string]cty.Value{}})
-	if err != nil {
-		return "", fmt.Errorf("store.credentials: %w", err)
-	}
-	if text == nil || *text == "" {
-		return "", fmt.Errorf("store.credentials: secret %q is empty", c.Store.Credentials)
-	}
-	return *text, nil
 }

@@ -35,7 +35,7 @@ func TestSharedStore(t *testing.T) {
 	require.Equal(t, "127.0.0.1:7435", c.Store.Node)
 	require.Equal(t, "team", c.Store.Log)
 	require.True(t, c.Store.Shared())
-	secret, err := c.StoreCredentials(t.Context(), nil)
+	secret, err := c.SecretOf(t.Context(), "store.credentials", nil)
 	require.NoError(t, err)
 	require.Equal(t, "s3cret", strings.TrimSpace(secret))
 	require.Empty(t, load(t, file, Options{}).Store.Node, "three are on this machine")
@@ -49,7 +49,7 @@ func TestSharedStore(t *testing.T) {
   key         = "k.pem"`, name)), "ca.pem", "", "c.pem", "", "k.pem", "")
 	require.Equal(t, name+":7434", load(t, file, Options{}).Store.Node)
 	require.Equal(t, "h3.example:7434", load(t, file, Options{Node: "h3.example"}).Store.Node)
-	_, err = load(t, file, Options{}).StoreCredentials(t.Context(), nil)
+	_, err = load(t, file, Options{}).SecretOf(t.Context(), "store.credentials", nil)
 	require.ErrorContains(t, err, "hubs.key")
 	require.NoError(t, os.Remove(filepath.Join(filepath.Dir(file), "k.pem")))
 	_, problems := Load(file, Options{})
@@ -57,7 +57,7 @@ func TestSharedStore(t *testing.T) {
 	load(t, file, Options{Host: true}) // it has no files of hubs
 
 	file = write(t, "orchestrator.hcl.json", `{"secret": {"hubs": {"env": "HUBS"}}, "store": {"kind": "jetstream", "peers": ["127.0.0.1:1"], "credentials": "${secret.hubs}"}}`)
-	secret, err = load(t, file, Options{Environ: []string{"HUBS=x"}}).StoreCredentials(t.Context(), []string{"HUBS=x"})
+	secret, err = load(t, file, Options{Environ: []string{"HUBS=x"}}).SecretOf(t.Context(), "store.credentials", []string{"HUBS=x"})
 	require.NoError(t, err)
 	require.Equal(t, "x", secret)
 }
@@ -118,7 +118,7 @@ func TestServerStore(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, name, c.Store.Node)
 		require.Equal(t, "h2", load(t, file, Options{Node: "h2"}).Store.Node)
-		secret, err := c.StoreCredentials(t.Context(), nil)
+		secret, err := c.SecretOf(t.Context(), "store.credentials", nil)
 		require.NoError(t, err)
 		require.Empty(t, secret)
 	}
@@ -128,7 +128,7 @@ func TestServerStore(t *testing.T) {
   ca          = "ca.pem"
   log         = "lighthouse"`), "db.key", "s3cret\n", "ca.pem", "")
 	c := load(t, file, Options{})
-	secret, err := c.StoreCredentials(t.Context(), nil)
+	secret, err := c.SecretOf(t.Context(), "store.credentials", nil)
 	require.NoError(t, err)
 	require.Equal(t, "s3cret", secret)
 	require.Equal(t, "lighthouse", c.Store.Log)

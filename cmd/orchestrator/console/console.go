@@ -35,11 +35,12 @@ type Team interface {
 type Options struct {
 	Team     Team
 	Log      hclog.Logger
-	Agents   []string        // names of agents, for the width of their column
-	JSON     bool            // each line is a document, as with --json
-	Output   bool            // print the output of agents, not only events
-	Volatile bool            // the event log is lost at the end
-	Hurry    <-chan struct{} // closed near the end: output is no longer shown
+	Agents   []string                 // names of agents, for the width of their column
+	JSON     bool                     // each line is a document, as with --json
+	Output   bool                     // print the output of agents, not only events
+	Volatile bool                     // the event log is lost at the end
+	Hurry    <-chan struct{}          // closed near the end: output is no longer shown
+	Signal   func(*wire.Event) string // what tells the person at the terminal of an event, such as a bell
 
 	// Messages returns the number of messages of agents, and of those that were refused.
 	Messages func() (heard, refused int64)
@@ -52,6 +53,7 @@ type Options struct {
 // copy would fill the disk.
 type Console struct {
 	hurry    <-chan struct{}
+	signal   func(*wire.Event) string
 	follower *output.Follower
 	out      term.Outlet
 	log      hclog.Logger
@@ -73,6 +75,7 @@ const widest = 24
 func New(a *cli.App, o Options) *Console {
 	c := &Console{
 		hurry:    o.Hurry,
+		signal:   o.Signal,
 		follower: o.Team.Listen(o.Output && !a.Flags.Quiet),
 		log:      o.Log,
 		paint:    a.Paint(a.Stdout),
@@ -183,6 +186,9 @@ func (c *Console) show(l output.Line) {
 	}
 	if l.Event != nil {
 		c.rows.happened()
+		if c.tty && !c.json && c.signal != nil {
+			_, _ = c.out.WriteString(c.signal(l.Event))
+		}
 	}
 	switch {
 	case c.quiet && l.Event != nil && calm(l.Event):

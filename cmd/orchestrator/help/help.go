@@ -26,6 +26,7 @@ var Chapters = []struct{ Topic, About string }{
 	{"http", "The same by HTTP: listeners, credentials, figures"},
 	{"routes", "Every route, and who may ask"},
 	{"events", "Every kind of event, and how to follow them"},
+	{"notify", "How people are told that they are needed"},
 	{"commands", "Every command and every flag"},
 	{"exit-codes", "The exit code of each outcome"},
 	{"environment", "Every variable that is read, and that an agent is given"},

@@ -13,6 +13,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
+	"orchestrator/cmd/orchestrator/serve/ownlog"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/eventlog"
@@ -89,7 +90,7 @@ func background(a *cli.App, logName string) (*os.Process, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := rotate(logName); err != nil {
+	if err := ownlog.Rotate(logName); err != nil {
 		return nil, 0, err
 	}
 	log, err := os.OpenFile(logName, os.O_CREATE|os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)

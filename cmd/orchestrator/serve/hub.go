@@ -232,7 +232,7 @@ func streamDir(c *config.Config) string { return filepath.Join(c.Orchestrator.St
 
 // openEngine connects to the servers of a shared store, or starts the one of this hub.
 func openEngine(ctx context.Context, t *Instance, a *cli.App, c *config.Config, certificates *tls.Config) (engine, error) {
-	secret, err := c.StoreCredentials(ctx, a.Environ)
+	secret, err := c.SecretOf(ctx, "store.credentials", a.Environ)
 	if err != nil {
 		return nil, err
 	}

@@ -317,6 +317,7 @@ func (t *Instance) apply(ctx context.Context, next *config.Config, changes []con
 	t.allow(next)
 	adopted, _ := rules(next)
 	t.Super.Adopt(adopted)
+	t.tell(next)
 	t.log.SetLevel(logLevel(next.Log.Level))
 	return wait, nil
 }

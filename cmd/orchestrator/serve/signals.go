@@ -43,7 +43,7 @@ func heed(a *cli.App, t *Instance) *heeding {
 	// default actions. They stay caught, because the program writes until its end.
 	deaf := make(chan os.Signal, 1)
 	signal.Notify(deaf, syscall.SIGPIPE, syscall.SIGXFSZ)
-	notify(a.Getenv("NOTIFY_SOCKET"), "READY=1\nSTATUS=running")
+	sdNotify(a.Getenv("NOTIFY_SOCKET"), "READY=1\nSTATUS=running")
 	hungUp := make(chan struct{})
 	if h.hangs = newHangups(a.Stdin, a.Stdout); h.hangs != nil {
 		h.group.Go(func() {
@@ -73,7 +73,7 @@ func (h *heeding) listen(a *cli.App, t *Instance, signals <-chan os.Signal, hung
 		case <-timeout:
 			h.forced = cli.ExitTimeout
 			h.cancel(errors.New("the time given by --timeout is over"))
-			notify(a.Getenv("NOTIFY_SOCKET"), "STOPPING=1")
+			sdNotify(a.Getenv("NOTIFY_SOCKET"), "STOPPING=1")
 		case <-hungUp:
 			hungUp = nil
 			h.leave(a, t, "its terminal was hung up")
@@ -117,7 +117,7 @@ func (h *heeding) leave(a *cli.App, t *Instance, why string) {
 	// output. The agents have ended by that time.
 	time.AfterFunc(t.shutdown+lateEnd, func() { late(a, t, cli.ExitNo, keepEnd) })
 	h.cancel(errors.New(why))
-	notify(a.Getenv("NOTIFY_SOCKET"), "STOPPING=1")
+	sdNotify(a.Getenv("NOTIFY_SOCKET"), "STOPPING=1")
 }
 
 // late exits, unless a snapshot of the state is being written. That takes longer for more
@@ -200,8 +200,8 @@ func (h *heeding) end() int {
 // reloadBySignal reloads the file after a signal, and logs the result.
 func reloadBySignal(ctx context.Context, a *cli.App, t *Instance) {
 	socket := a.Getenv("NOTIFY_SOCKET")
-	notify(socket, fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonic()))
-	defer notify(socket, "READY=1")
+	sdNotify(socket, fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonic()))
+	defer sdNotify(socket, "READY=1")
 	reply, err := t.reload(ctx, control.ReloadRequest{})
 	switch {
 	case err != nil:

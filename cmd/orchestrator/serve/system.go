@@ -21,9 +21,9 @@ import (
 // notifyPatience is how long a write to the service manager may take.
 const notifyPatience = time.Second
 
-// notify sends a state to the service manager, if one started this program. It ignores
+// sdNotify sends a state to the service manager, if one started this program. It ignores
 // errors.
-func notify(socket, state string) {
+func sdNotify(socket, state string) {
 	if socket == "" {
 		return
 	}

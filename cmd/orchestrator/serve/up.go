@@ -17,6 +17,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/console"
+	"orchestrator/cmd/orchestrator/serve/ownlog"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
@@ -142,7 +143,7 @@ func up(a *cli.App, f upFlags, names []string) error {
 		return noteWeb(a)
 	}
 	if f.detach {
-		own := &ownLog{to: os.Stdout}
+		own := ownlog.New(os.Stdout)
 		a.Stdout, a.Stderr = own, own
 	}
 	console.Prepare(a, f.logFormat.Value == "json")
@@ -215,7 +216,7 @@ func work(a *cli.App, t *Instance, f upFlags) error {
 	if f.detach && isDetached(a) {
 		turning, stop := context.WithCancel(context.Background())
 		defer stop()
-		go keepTurning(turning, filepath.Join(t.Home.Dir, "orchestrator.log"), func(err error) {
+		go ownlog.Keep(turning, filepath.Join(t.Home.Dir, "orchestrator.log"), func(err error) {
 			t.log.Error("orchestrator.log cannot be put aside any more", "error", err)
 		})
 	}
@@ -256,6 +257,7 @@ func work(a *cli.App, t *Instance, f upFlags) error {
 func (t *Instance) shown(a *cli.App, f upFlags, hurry <-chan struct{}) console.Options {
 	o := console.Options{
 		Team: t.Super, Log: t.log, JSON: f.logFormat.Value == "json", Output: !isDetached(a), Hurry: hurry,
+		Signal:   t.signal,
 		Volatile: t.config.Store.Kind == "memory",
 		Messages: func() (heard, refused int64) { return t.heard.Load(), t.refusals.Load() },
 	}

@@ -33,6 +33,7 @@ import (
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/supervisor/hosts"
 	"orchestrator/supervisor/hosts/link"
+	"orchestrator/supervisor/notify"
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/telemetry"
 	"orchestrator/supervisor/web"
@@ -56,6 +57,8 @@ type Instance struct {
 	ending func()         // called when the team is to end
 
 	looksOver func() // stops lookOver; may be nil
+	notifier  *notify.Notifier
+	terminal  atomic.Pointer[notify.Terminal]
 
 	watch    *telemetry.Telemetry
 	shutdown time.Duration // the budget of the ordered stop
@@ -186,6 +189,9 @@ func (t *Instance) Release() {
 	for _, l := range t.remote {
 		_ = l.Close()
 	}
+	if t.notifier != nil {
+		t.notifier.Close()
+	}
 	if t.watch != nil { // before the event log, which it may read
 		t.watch.Close()
 	}
@@ -260,6 +266,7 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	}
 	t.watch.Begin(t.Super.Seq())
 	t.looksOver = t.lookOver()
+	t.tell(c)
 	return nil
 }
 

@@ -1,5 +1,5 @@
-// Package storeurl reads the URLs of servers that keep a shared record. They may name several servers, with
-// commas.
+// Package storeurl reads the URLs of servers that keep a shared record, which may name several servers with commas. It
+// also knows which addresses are on this machine.
 package storeurl
 
 import (
@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
+	"slices"
 	"strings"
 )
 
@@ -81,4 +83,32 @@ func IsLoopback(host string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// IsElsewhere reports whether a peer may be on another machine.
+func IsElsewhere(peer string) bool {
+	host, _, _ := net.SplitHostPort(peer)
+	return !IsLoopback(host)
+}
+
+// IsHere reports whether the host of a peer is this machine's name or has one of its addresses.
+func IsHere(peer string) bool {
+	host, _, _ := net.SplitHostPort(peer)
+	name, _ := os.Hostname()
+	short, _, _ := strings.Cut(name, ".")
+	if IsLoopback(host) || host == name || host == short {
+		return true
+	}
+	ip := net.ParseIP(host)
+	addresses, err := net.InterfaceAddrs()
+	return err == nil && slices.ContainsFunc(addresses, func(a net.Addr) bool {
+		n, ok := a.(*net.IPNet)
+		return ok && ip != nil && n.IP.Equal(ip)
+	})
+}
+
+// IsWebhook reports whether notifications may be sent to a URL.
+func IsWebhook(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && u.User == nil && (u.Scheme == "https" || u.Scheme == "http" && IsLoopback(u.Hostname()))
 }

@@ -1,4 +1,4 @@
-package serve
+package ownlog
 
 import "golang.org/x/sys/unix"
 

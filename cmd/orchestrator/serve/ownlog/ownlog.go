@@ -1,4 +1,6 @@
-package serve
+// Package ownlog is the log of a program in the background: its stdout and stderr are the file
+// orchestrator.log, which is rotated while it is written.
+package ownlog
 
 import (
 	"bytes"
@@ -16,11 +18,9 @@ import (
 	"orchestrator/supervisor/output"
 )
 
-// The program in the background writes to orchestrator.log.
-
-// OwnLogSize is the size at which the log of the program in the background is rotated. It
+// Size is the size at which the log of the program in the background is rotated. It
 // is small because the log has no output of agents.
-const OwnLogSize = 16 << 20
+const Size = 16 << 20
 
 // maxOldLogs is the number of earlier logs that are kept. The newest ends in .1.
 const maxOldLogs = 4
@@ -41,10 +41,10 @@ func shift(logName string) error {
 	return nil
 }
 
-// rotate rotates a log above OwnLogSize.
-func rotate(logName string) error {
+// Rotate rotates a log above Size.
+func Rotate(logName string) error {
 	info, err := os.Stat(logName)
-	if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() <= OwnLogSize {
+	if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() <= Size {
 		return nil
 	}
 	if err != nil {
@@ -53,9 +53,9 @@ func rotate(logName string) error {
 	return shift(logName)
 }
 
-// keepTurning rotates the log of the program in the background until ctx is done. It also
+// Keep rotates the log of the program in the background until ctx is done. It also
 // creates a deleted log again.
-func keepTurning(ctx context.Context, logName string, report func(error)) {
+func Keep(ctx context.Context, logName string, report func(error)) {
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
 	said := false
@@ -86,7 +86,7 @@ func turnNow(logName string) error {
 	case gone:
 	case err != nil:
 		return err
-	case !os.SameFile(ours, there) || there.Size() <= OwnLogSize:
+	case !os.SameFile(ours, there) || there.Size() <= Size:
 		return nil
 	default:
 		if err := shift(logName); err != nil {
@@ -101,17 +101,20 @@ func turnNow(logName string) error {
 	return errors.Join(dup(int(file.Fd()), 1), dup(int(file.Fd()), 2))
 }
 
-// An ownLog writes lines to the log. It never fails: lines for which the disk has no room are
+// A Log writes lines to the log. It never fails: lines for which the disk has no room are
 // counted, and the next line that can be written is preceded by their number.
-type ownLog struct {
+type Log struct {
 	mu   sync.Mutex
 	to   io.Writer
 	lost int
 	torn bool // the last line was written in part
 }
 
+// New returns a Log that writes to a file.
+func New(to io.Writer) *Log { return &Log{to: to} }
+
 // Write writes complete lines.
-func (l *ownLog) Write(text []byte) (int, error) {
+func (l *Log) Write(text []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lost > 0 {

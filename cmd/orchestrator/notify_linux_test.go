@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/supervisor/notify"
+)
+
+// A question of an agent reaches a command and a webhook, through a kill of the orchestrator. What the webhook refuses is
+// a dead letter that can be sent again. The URL, which is secret, is nowhere.
+func TestNotify(t *testing.T) {
+	t.Parallel()
+	hook := newHook(t)
+	s := newStage(t, quick+fmt.Sprintf(`
+secret "hook" {
+  file = "hook.url"
+}
+notify {
+  on      = ["question"]
+  command = ["./tell", "extra"]
+  webhook = secret.hook
+  secret  = secret.hook
+}
+agent "own" {
+  command = ["sh", "-c", %q]
+}
+`, `echo '{"type":"request:ask-user","id":"'$$'","timestamp":"2026-11-21T14:00:00Z","payload":{"question":"Which port, '$$'?"}}'; exec sleep 1000`))
+	s.write("hook.url", hook.URL+"/very-secret\n")
+	s.write("tell", "#!/bin/sh\nprintf '%s|%s|%s\\n' \"$1\" \"$2\" \"$ORC_NOTIFICATION\" >>told\n")
+	require.NoError(t, os.Chmod(s.path("tell"), 0o700))
+	s.up("--json").serving()
+	waitForThat(t, "webhook", func() bool { return len(hook.texts()) == 1 })
+	waitForThat(t, "command", func() bool { return strings.Contains(s.read("told"), "\n") })
+	require.Regexp(t, `^Question, own: q1 Which port, \d+\?$`, hook.texts()[0])
+	require.Contains(t, s.read("told"), "extra|"+hook.texts()[0]+"|{\"format_version\"")
+
+	hook.answer(http.StatusGone)
+	require.NoError(t, s.process.Process.Kill())
+	s.await()
+	s.up("--json").serving()
+	waitForThat(t, "dead letter", func() bool { return strings.Contains(s.ask("notify", "dead"), "it is refused: HTTP 410") })
+	require.Len(t, hook.texts(), 1, "the first question was not told again")
+	_, _, code := s.call("notify", "dead", "--resend")
+	require.Equal(t, cli.ExitNo, code)
+	hook.answer(http.StatusOK)
+	require.Contains(t, s.ask("notify", "dead", "--resend"), "sent")
+	require.Len(t, hook.texts(), 2)
+	require.Contains(t, s.ask("notify", "dead"), "All messages were delivered.")
+
+	tried := s.ask("notify", "test")
+	require.Regexp(t, `(?m)^command +told$`, tried)
+	require.Regexp(t, `(?m)^webhook at http://127.0.0.1:\d+ +told$`, tried)
+	require.Equal(t, "Test: the team tells you what happens", hook.texts()[2])
+	s.stop()
+	require.NotContains(t, s.said.all()+s.cried.all()+tried, "very-secret")
+}
+
+// The terminal of up is told: a bell and a notification of the terminal, before the line of the event.
+func TestNotifyTerminal(t *testing.T) {
+	t.Parallel()
+	w := inTerminal(t, quick+`
+notify {
+  on   = ["question"]
+  bell = true
+  osc  = true
+}
+agent "own" {
+  command = ["sh", "-c", "sleep 0.5; echo '{\"type\":\"request:ask-user\",\"id\":\"1\",\"timestamp\":\"2026-11-21T14:00:00Z\",\"payload\":{\"question\":\"Which port?\"}}'; exec sleep 1000"]
+}
+`, "$UP", 100, 24)
+	w.until("Which port?")
+	waitForThat(t, "bell", func() bool {
+		return strings.Contains(w.Written(), "\x1b]9;Question, own: q1 Which port?\x1b\\\a")
+	})
+	w.types("\x03")
+	w.ends(cli.ExitOK)
+}
+
+// A hook is a webhook.
+type hook struct {
+	*httptest.Server
+	mu     sync.Mutex
+	status int
+	got    []string
+}
+
+func newHook(t *testing.T) *hook {
+	h := &hook{status: http.StatusOK}
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		var m notify.Message
+		if r.Header.Get(notify.SignatureHeader) == "sha256="+notify.Sign(h.URL+"/very-secret", body) && json.Unmarshal(body, &m) == nil && h.status == http.StatusOK {
+			h.got = append(h.got, m.Text)
+		}
+		w.WriteHeader(h.status)
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+func (h *hook) answer(status int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.status = status
+}
+
+func (h *hook) texts() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]string(nil), h.got...)
+}

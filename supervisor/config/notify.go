@@ -1,0 +1,141 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"orchestrator/supervisor/config/storeurl"
+)
+
+// NotifyWords lists what people can be told about, for notify.on.
+var NotifyWords = []string{"question", "failed", "done", "budget"}
+
+// Notify says what people are told about, and how.
+type Notify struct {
+	On       []string
+	Bell     bool // of the terminal
+	OSC      bool // notifications of the terminal
+	Command  []string
+	Webhook  string // a URL; "" if there is none, or it is a secret
+	HookFrom string // the name of a secret with the URL
+	Secret   string // the name of a secret with the key of the signature
+	Quiet    string // such as 22:00-07:00
+	From, To time.Duration
+}
+
+// notify reads how people are told.
+func notify(r *reader, b *hcl.Block) {
+	n := &r.config.Notify
+	set := r.read(b.Body, r.scope, section{title: "Block notify", path: "notify", attributes: []attribute{
+		attr("on", someOf(&n.On, NotifyWords)),
+		attr("bell", truth(&n.Bell)),
+		attr("osc", truth(&n.OSC)),
+		attr("command", argv(&n.Command)),
+		{name: "webhook", raw: func(a *hcl.Attribute) { webhook(r, a, n) }},
+		{name: "secret", raw: func(a *hcl.Attribute) {
+			secretNamed(r, a, "notify.secret", &n.Secret, "secret is a secret block, such as secret.webhook: the key of the signature must not be in this file.")
+		}},
+		attr("quiet", hours(n)),
+	}})
+	if at, ok := set["secret"]; ok && set["webhook"].Empty() {
+		r.report(at, Problem{Code: "config/no-webhook", Summary: "Secret without a webhook", Detail: "secret is the key that signs what webhook gets, and there is no webhook."})
+	}
+	if !n.Bell && !n.OSC && set["command"].Empty() && set["webhook"].Empty() {
+		r.report(b.DefRange, Problem{
+			Severity: SeverityWarning, Code: "config/tells-nobody", Summary: "Nobody is told",
+			Detail: "notify says how people are told: it has none of bell, osc, command and webhook.",
+		})
+	}
+}
+
+// someOf reads a list of some of the words.
+func someOf(into *[]string, known []string) func(value) {
+	return func(v value) {
+		items, ok := v.items("a list of words")
+		if !ok {
+			return
+		}
+		*into = []string{}
+		for _, item := range items {
+			var one string
+			if choice(&one, known...)(item); one != "" {
+				*into = append(*into, one)
+			}
+		}
+	}
+}
+
+// webhook reads a URL, or the name of a secret that has it.
+func webhook(r *reader, a *hcl.Attribute, n *Notify) {
+	if names, _ := mentioned(a.Expr, "secret"); len(names) > 0 {
+		secretNamed(r, a, "notify.webhook", &n.HookFrom, "webhook is a URL, or a secret block such as secret.hook, with nothing around it.")
+		return
+	}
+	v, given := r.value(a.Expr, a.Name, r.scope)
+	if !given {
+		return
+	}
+	if text, ok := v.asText(); ok && storeurl.IsWebhook(text) {
+		n.Webhook = text
+	} else if ok {
+		v.reject("bad-url", "Bad URL", "webhook is the https:// URL of a server, or http:// of this machine, without a user.", "")
+	}
+}
+
+// hours reads the hours of a day in which nobody is told.
+func hours(n *Notify) func(value) {
+	return func(v value) {
+		text, ok := v.asText()
+		if !ok || text == "" {
+			return
+		}
+		from, to, two := strings.Cut(text, "-")
+		begin, err := time.Parse("15:04", from)
+		end, endErr := time.Parse("15:04", to)
+		if !two || err != nil || endErr != nil || begin.Equal(end) {
+			v.reject("bad-hours", "Bad hours", fmt.Sprintf("quiet is two times of the day, such as \"22:00-07:00\", not %s.", v.quoted()), "")
+			return
+		}
+		midnight := begin.Truncate(24 * time.Hour)
+		n.Quiet, n.From, n.To = text, begin.Sub(midnight), end.Sub(midnight)
+	}
+}
+
+// secretNamed reads which secret block an attribute names. what is said if it names none.
+func secretNamed(r *reader, a *hcl.Attribute, path string, into *string, what string) {
+	names, all := mentioned(a.Expr, "secret")
+	if all || len(names) != 1 {
+		r.report(a.Range, Problem{Code: "config/bad-credentials", Summary: "Credentials are not a secret", Detail: what})
+		return
+	}
+	*into = names[0]
+	r.config.references[path] = a.Expr
+	if _, ok := r.config.secrets[names[0]]; !ok {
+		r.report(a.Range, Problem{Code: "config/bad-expression", Summary: "Unknown secret", Detail: fmt.Sprintf("There is no secret %q.", names[0])})
+	}
+}
+
+// SecretOf returns the secret that an attribute such as store.credentials names, or "" if the file does not set it. base
+// is the environment of this program.
+func (c *Config) SecretOf(ctx context.Context, attribute string, base []string) (string, error) {
+	expr := c.references[attribute]
+	if expr == nil {
+		return "", nil
+	}
+	sr := &secretReader{config: c, base: base, lent: map[string]string{}}
+	text, err := sr.text(ctx, expr, &scope{roots: map[string]cty.Value{}})
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", attribute, err)
+	}
+	if text == nil || *text == "" {
+		names, _ := mentioned(expr, "secret")
+		return "", fmt.Errorf("%s: secret %q is empty", attribute, slices.Max(names))
+	}
+	return *text, nil
+}
