@@ -79,7 +79,7 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/agent":        verbsMayImport("cmd/orchestrator/task"),
 	"cmd/orchestrator/why":          verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),
 	"cmd/orchestrator/ui":           verbsMayImport(),
-	"cmd/orchestrator/watch":        verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task"),
+	"cmd/orchestrator/watch":        verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task", "cmd/orchestrator/live"),
 	"cmd/orchestrator/serve":        verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/eventlog/postgres", "supervisor/turn", "supervisor/hosts", "supervisor/hosts/link", "supervisor/runner", "wire/hostlink", "supervisor/api", "supervisor/web", "supervisor/telemetry", "supervisor/notify", "cmd/orchestrator/console", "cmd/orchestrator/serve/ownlog", "agents", "agents/mcp"), // agents/mcp serves /mcp
 	"cmd/orchestrator/notify":       verbsMayImport("supervisor/notify", "cmd/orchestrator/serve"),
 	"cmd/orchestrator/serve/ownlog": {"supervisor/output"},

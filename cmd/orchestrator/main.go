@@ -18,6 +18,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/inbox"
 	"orchestrator/cmd/orchestrator/join"
+	"orchestrator/cmd/orchestrator/live"
 	"orchestrator/cmd/orchestrator/notify"
 	"orchestrator/cmd/orchestrator/project"
 	"orchestrator/cmd/orchestrator/serve"
@@ -42,6 +43,10 @@ func keepThread() bool {
 
 func main() {
 	child.Shim()
+	if live.IsGuard() {
+		live.Guard()
+		return
+	}
 	child.LendMainThread(func() {
 		dir, _ := os.Getwd()
 		a := cli.New(cli.Env{

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,7 +91,7 @@ func framed(text string, columns, rows int) bool {
 		return false
 	}
 	for _, line := range lines[2 : rows-2] {
-		if !strings.HasSuffix(line, "│") && !strings.HasSuffix(line, "┐") && !strings.HasSuffix(line, "┘") || term.Width(line) != columns {
+		if !strings.HasSuffix(line, "│") && !strings.HasSuffix(line, "╮") && !strings.HasSuffix(line, "╯") || term.Width(line) != columns {
 			return false
 		}
 	}
@@ -121,12 +122,12 @@ func TestWatchOverview(t *testing.T) {
 	cast[0].say(telling("p1", "progress", `{"taskId":"`+id+`","progress":0.64,"message":"half"}`) + "\n")
 	cast[0].say("go test ./api\n")
 	v := h.watching(80, 24)
-	v.seesFramed(80, 24, "coder", "writer", "running", id[:8]+" API handlers 64%", "1 running", ">[1]Overview", "[7]Log", "? help q quit", "go test ./api", "up ", "pid ")
+	v.seesFramed(80, 24, "coder", "writer", "running", id[:8]+" API handlers 64%", "1 running", ">1 Overview", "7 Log", "go test ./api", "up ", "pid ")
 	require.NoError(t, v.Resize(120, 40))
 	v.seesFramed(120, 40, "API handlers")
 	require.NoError(t, v.Resize(50, 15))
 	v.misses("Tasks ─")
-	v.seesFramed(50, 15, ">[1]Overview", "┌ Agents", "coder")
+	v.seesFramed(50, 15, ">1 Overview", "╭ Agents", "coder")
 	v.types(screen.Tab)
 	v.sees("┌ Tasks", "API handlers")
 	v.types(screen.Tab)
@@ -134,7 +135,7 @@ func TestWatchOverview(t *testing.T) {
 	require.NoError(t, v.Resize(20, 5))
 	v.sees("20x5 is too small")
 	require.NoError(t, v.Resize(80, 24))
-	v.sees("┌ Agents", "go test ./api")
+	v.sees("╭ Agents", "go test ./api")
 	v.leaves("q")
 	require.Equal(t, "running", string(h.agent("coder").State))
 }
@@ -168,7 +169,7 @@ func TestWatchTabs(t *testing.T) {
 	v := h.watching(100, 30)
 	v.sees("Foundation", "Roof", "needs "+first[:4])
 	v.types("2")
-	v.sees(">[2]Tasks", "created", "by ")
+	v.sees(">2 Tasks", "created", "by ")
 	v.types("/roof")
 	v.misses("Foundation")
 	v.types(screen.Enter)
@@ -176,18 +177,18 @@ func TestWatchTabs(t *testing.T) {
 	v.backs("Tasks 1 of 2")
 	v.sees("Foundation")
 	v.types("3")
-	v.sees(">[3]Agents", "mailbox")
+	v.sees(">3 Agents", "mailbox")
 	v.types("4")
-	v.sees(">[4]Graph", "└─ "+second[:8]+" Roof")
+	v.sees(">4 Graph", "└─ "+second[:8]+" Roof")
 	v.types("j", screen.Enter)
 	v.sees("task show", "Roof", "created")
 	v.backs("task show")
 	v.types("5")
-	v.sees(">[5]Inbox", "No open questions.")
+	v.sees(">5 Inbox", "No open questions.")
 	v.types("6")
-	v.sees(">[6]Bus", "message.direct", "hear hear", "Topics")
+	v.sees(">6 Bus", "message.direct", "hear hear", "Topics")
 	v.types("7")
-	v.sees(">[7]Log", "writer", "| a line of the writer")
+	v.sees(">7 Log", "writer", "| a line of the writer")
 	cast[1].say("another one\n")
 	v.sees("another one")
 	v.types("f")
@@ -214,7 +215,7 @@ func TestWatchAnswers(t *testing.T) {
 	login := cast[0].request("ask-user", `{"question":"Which login?","options":[{"label":"OAuth","value":"oauth"},{"label":"Session","value":"session"}]}`)
 	v.sees("Inbox(1)", "? coder asks: Which login?", "a answers")
 	v.types("a")
-	v.sees(">[5]Inbox(1)", "1  oauth: OAuth", "2  session: Session")
+	v.sees(">5 Inbox(1)", "1  oauth: OAuth", "2  session: Session")
 	v.types("2")
 	v.sees("Answered coder: session.")
 	require.Contains(t, string(cast[0].answer(login).Payload), `"answer":"session"`)
@@ -242,7 +243,7 @@ func TestWatchPermissions(t *testing.T) {
 	command := ask("Bash", "Bash: go get x", `{"command":"go get x"}`)
 	v.sees("Inbox(1)", "? coder asks: Bash: go get x", "a answers")
 	v.types("a")
-	v.sees(">[5]Inbox(1)", "$ go get x", "reason: it is needed", "a  yes", "s  session", "A  ever", "d  no", "a allow")
+	v.sees(">5 Inbox(1)", "$ go get x", "reason: it is needed", "a  yes", "s  session", "A  ever", "d  no", "a allow")
 	v.types("a")
 	v.sees("Answered coder: yes.", "No open questions.")
 	require.Contains(t, string(cast[0].answer(command).Payload), `"choice":"yes"`)
@@ -315,7 +316,7 @@ func TestWatchReconnects(t *testing.T) {
 	s.stop()
 	v.sees("reconnecting…", "coder", "no orchestrator is running")
 	v.types("2")
-	v.sees(">[2]Tasks", "reconnecting…")
+	v.sees(">2 Tasks", "reconnecting…")
 	s.up("--json")
 	v.misses("reconnecting…")
 	s.ask("task", "add", "After", "--capability", "nobody")
@@ -374,6 +375,26 @@ func TestWatchEnds(t *testing.T) {
 	require.Equal(t, cli.ExitHungUp, code)
 	require.Contains(t, terminal.Written(), "\x1b[?1049l")
 
+	// Killed, it cannot restore the terminal. A shell that is not interactive does not either; the guard does.
+	cmd = exec.Command("sh", "-c", h.program+" watch --state-dir "+h.state()+"; echo over; exec cat")
+	cmd.Dir, cmd.Env = h.dir, append(h.environ(), "TERM=xterm-256color")
+	terminal, err = screen.Start(cmd, 80, 24)
+	require.NoError(t, err)
+	_, err = terminal.Until(ctx, screen.Shows("coder"))
+	require.NoError(t, err)
+	require.NoError(t, exec.Command("pkill", "-KILL", "-f", "^"+h.program+" watch --state-dir "+h.state()).Run())
+	_, err = terminal.Until(ctx, screen.Shows("over"))
+	require.NoError(t, err)
+	waitForThat(t, "guard", func() bool { return strings.Contains(terminal.Written(), "\x1b[?1049l") })
+	waitForThat(t, "mode of the terminal", func() bool {
+		again := exec.Command("stty", "-F", terminalOf(t, cmd.Process.Pid), "-a")
+		mode, err := again.Output()
+		return err == nil && strings.Contains(string(mode), " echo ") && strings.Contains(string(mode), " icanon ")
+	})
+	require.NoError(t, terminal.Type(screen.CtrlC))
+	_, err = terminal.Wait(ctx)
+	require.NoError(t, err)
+
 	_, stderr, code := h.call("watch")
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, stderr, `use "status --watch" or "events -f --json"`)
@@ -411,7 +432,7 @@ func TestWatchSleeps(t *testing.T) {
 	behind.types(screen.CtrlZ)
 	behind.sees("asleep")
 	behind.types(screen.Enter)
-	behind.sees(">[1]Overview", "writer")
+	behind.sees(">1 Overview", "writer")
 	behind.leaves("q")
 }
 
@@ -435,7 +456,7 @@ func TestWatchStuck(t *testing.T) {
 	}
 	v.sees("reconnecting…", "it does not answer")
 	v.types("2")
-	v.sees(">[2]Tasks", "API handlers")
+	v.sees(">2 Tasks", "API handlers")
 	v.types(":task ls", screen.Enter)
 	v.sees("task ls …   esc gives it up")
 	v.backs("gives it up")
@@ -445,4 +466,12 @@ func TestWatchStuck(t *testing.T) {
 	v.misses("reconnecting…")
 	answers("status.wait", "")
 	v.leaves("q")
+}
+
+// terminalOf returns the terminal of a process.
+func terminalOf(t *testing.T, pid int) string {
+	t.Helper()
+	name, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/0", pid))
+	require.NoError(t, err)
+	return name
 }

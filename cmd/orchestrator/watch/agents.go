@@ -55,8 +55,11 @@ func doing(v *control.AgentView) string {
 	return strings.Join(words, "  ")
 }
 
+// headed is the height from which a pane has a row with the names of its columns.
+const headed = 6
+
 // agentRows returns the rows of the agents that fit into room rows.
-func (m *model) agentRows(width, room int) []string {
+func (m *model) agentRows(width, room int, header bool) []string {
 	p := m.pen
 	from, to := m.agents.window(room)
 	name, state := 8, 7
@@ -69,12 +72,19 @@ func (m *model) agentRows(width, room int) []string {
 		spark = 20
 	}
 	figures := width >= 56
+	rest := width - 1 - name - 1 - state - 1
+	if figures {
+		rest -= 8 + 1 + spark + 1 + 5 + 1
+	}
 	var rows []string
-	for i, v := range m.agents.seen[from:to] {
-		rest := width - 1 - name - 1 - state - 1
+	if header {
+		cells := []cell{{text: "AGENT", size: name}, {text: "STATE", size: state}, {text: "DOES", size: rest}}
 		if figures {
-			rest -= 8 + 1 + spark + 1 + 5 + 1
+			cells = append(cells, cell{text: "LINES", size: 8, right: true}, cell{text: "A MINUTE", size: spark}, cell{text: "RAM", size: 5, right: true})
 		}
+		rows = append(rows, p.ink(term.InkDim, p.row(false, width, cells...)))
+	}
+	for i, v := range m.agents.seen[from:to] {
 		cells := []cell{
 			{text: oneLine(v.Name), size: name},
 			{text: wire.Visible(string(v.State)), size: state, ink: term.StateInk(v.State)},
@@ -106,14 +116,18 @@ func (m *model) figures(v *control.AgentView, spark int) []cell {
 }
 
 func (m *model) agentsPane(width, height int, focused bool) []string {
-	rows := m.agentRows(width-2, height-2)
-	if len(rows) == 0 {
+	room, header := height-2, height >= headed
+	if header {
+		room--
+	}
+	rows := m.agentRows(width-2, room, header)
+	if len(m.agents.seen) == 0 {
 		rows = []string{" No agent is like that."}
 		if len(m.agents.all) == 0 {
 			rows = []string{" No agents: the file has none."}
 		}
 	}
-	return m.pen.draw(pane{title: "Agents" + m.agents.place(height-2), focused: focused}, width, height, rows)
+	return m.pen.draw(pane{title: "Agents" + m.agents.place(room), focused: focused}, width, height, rows)
 }
 
 // place returns the range of visible rows, or "" if all are visible.
@@ -171,5 +185,6 @@ func (m *model) drawAgents(width, height int) []string {
 		return m.agentsPane(width, height, true)
 	}
 	lower := max(6, height*2/5)
+	m.place(0, 0, width, height-lower, 0, &m.agents.list)
 	return append(m.agentsPane(width, height-lower, true), m.agentDetail(width, lower, false)...)
 }

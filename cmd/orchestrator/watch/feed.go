@@ -34,7 +34,8 @@ const (
 	aboutAgents uint32 = 1 << iota
 	aboutTasks
 	aboutQuestions
-	aboutAll = aboutAgents | aboutTasks | aboutQuestions
+	aboutReviews
+	aboutAll = aboutAgents | aboutTasks | aboutQuestions | aboutReviews
 )
 
 func newFeed(o Orchestrator) *feed {
@@ -151,6 +152,7 @@ func (f *feed) converse(ctx context.Context) (heard bool, err error) {
 		{about: aboutAgents | aboutTasks, every: time.Second, ask: c.askStatus},
 		{about: aboutTasks, every: 15 * time.Second, ask: c.askTasks},
 		{about: aboutQuestions, every: 5 * time.Second, ask: c.askQuestions},
+		{about: aboutReviews, every: 30 * time.Second, ask: c.askReviews},
 	}
 	for {
 		for _, q := range c.inquiries {
@@ -291,8 +293,10 @@ func (f *feed) note(about uint32) {
 func subjectOf(kind string) uint32 {
 	family, _, _ := strings.Cut(kind, ".")
 	switch family {
-	case "task", "dependency", "session", "review":
+	case "task", "dependency":
 		return aboutTasks
+	case "session", "review":
+		return aboutTasks | aboutReviews
 	case "question":
 		return aboutQuestions | aboutTasks
 	case "agent":

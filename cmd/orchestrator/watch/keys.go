@@ -60,7 +60,7 @@ func (m *model) globalKey(name string) bool {
 		m.focus[m.tab] = (m.focus[m.tab] + 1) % m.panes()
 	case "shift+tab":
 		m.focus[m.tab] = (m.focus[m.tab] + m.panes() - 1) % m.panes()
-	case "1", "2", "3", "4", "5", "6", "7":
+	case "1", "2", "3", "4", "5", "6", "7", "8", "9":
 		m.show(int(name[0] - '1'))
 	case "right":
 		m.show((m.tab + 1) % tabCount)
@@ -68,6 +68,12 @@ func (m *model) globalKey(name string) bool {
 		m.show((m.tab + tabCount - 1) % tabCount)
 	case "a":
 		m.answerFirst()
+	case "m":
+		if m.free = !m.free; m.free {
+			m.say(noteNews{text: "The mouse selects text now. m: it selects rows again"})
+		} else {
+			m.say(noteNews{text: "The mouse selects rows, and its wheel scrolls"})
+		}
 	default:
 		return false
 	}
@@ -112,7 +118,7 @@ func (m *model) panes() int {
 			return 3
 		}
 		return 2
-	case tabTasks, tabAgents, tabInbox:
+	case tabTasks, tabAgents, tabInbox, tabReviews:
 		if m.single() {
 			return 2
 		}
@@ -146,6 +152,10 @@ func (m *model) tabKey(name string) {
 		m.busKey(name)
 	case tabLog:
 		m.log.key(name, m.filter[tabLog])
+	case tabReviews:
+		m.reviewKey(name)
+	case tabTimeline:
+		m.timelineKey(name)
 	}
 }
 
@@ -239,7 +249,7 @@ func quoted(word string) string {
 
 // helpLines lists the keys, in the words of the command line where possible.
 var helpLines = []string{
-	"1-7, ← →     another tab",
+	"1-9, ← →     another tab",
 	"tab          another pane",
 	"↑ ↓ k j      move; pgup, pgdown, home, end",
 	"enter        open: task show, agent show",
@@ -253,6 +263,7 @@ var helpLines = []string{
 	"y            why",
 	"+            graph: all, or what has not ended",
 	"f  w         log: freeze and follow, wrap",
+	"m            mouse: a click selects and opens, or the terminal selects text",
 	"ctrl+z       to the shell; fg comes back",
 	"q, ctrl+c    quit: the agents go on",
 	"",

@@ -81,6 +81,9 @@ const tailSettles = 300 * time.Millisecond
 
 // followTail follows the output of the selected agent.
 func (m *model) followTail() {
+	if m.tab == tabOverview && m.log.end == nil && m.width > 0 {
+		m.followLog() // the overview shows it
+	}
 	v := m.agents.picked()
 	if v == nil || m.tab != tabOverview && m.tab != tabAgents || m.tail.agent == v.Name || m.width == 0 {
 		return
@@ -189,7 +192,7 @@ func lineFilter(filter string) func(*control.LogLine) bool {
 	}
 }
 
-func (l *logView) draw(p pen, now time.Time, filter string, width, height int) []string {
+func (l *logView) draw(p pen, now time.Time, filter string, width, height int, focused bool) []string {
 	l.room = height - 2
 	keep := lineFilter(filter)
 	var rows []string // last one first
@@ -216,7 +219,7 @@ func (l *logView) draw(p pen, now time.Time, filter string, width, height int) [
 	if !l.follow {
 		title += fmt.Sprintf(", frozen, %d more", l.lines.end()-1-l.at)
 	}
-	return p.draw(pane{title: title, focused: true}, width, height, rows)
+	return p.draw(pane{title: title, focused: focused}, width, height, rows)
 }
 
 // logWords returns a line of output as a row. The agent's name is padded to the width name,

@@ -21,6 +21,8 @@ const (
 	tabInbox
 	tabBus
 	tabLog
+	tabReviews
+	tabTimeline
 	tabCount
 )
 
@@ -49,10 +51,16 @@ type model struct {
 	heard     bool
 	questions roster[wire.Question]
 	graph     graphView
+	reviews   roster[reviewed]
+	timeline  list
 	bus       busView
 	log       logView
 	tail      tailView
 
+	areas  []area // what the mouse can use
+	free   bool   // the mouse is left to the terminal
+	bell   bool   // ring when a question comes
+	ring   bool   // a question has come
 	note   noteNews
 	noted  time.Time
 	line   *line // the line being typed, or nil
@@ -66,7 +74,7 @@ type model struct {
 }
 
 func newModel(o Orchestrator, f *feed, done <-chan struct{}, color bool) *model {
-	m := &model{of: o, feed: f, done: done, pen: pen{color: term.Paint(color)}, now: time.Now(), paces: make(map[string]*pace)}
+	m := &model{of: o, feed: f, done: done, pen: pen{color: term.Paint(color), theme: newTheme(true)}, now: time.Now(), paces: make(map[string]*pace)}
 	m.log.follow = true
 	m.bus.follow = true
 	m.agents.id = func(v *control.AgentView) string { return v.Name }
@@ -79,6 +87,10 @@ func newModel(o Orchestrator, f *feed, done <-chan struct{}, color bool) *model 
 	}
 	m.questions.id = func(q *wire.Question) string { return q.ID }
 	m.questions.words = func(q *wire.Question) string { return q.ID + " " + q.Agent + " " + q.Question }
+	m.reviews.id = func(r *reviewed) string { return r.session + " " + r.task.TaskID }
+	m.reviews.words = func(r *reviewed) string {
+		return strings.Join([]string{r.session, r.task.TaskID, r.task.Name, r.task.Phase, r.task.Developer}, " ")
+	}
 	m.graph.rows.id = func(r *Row) string { return r.Task }
 	m.graph.rows.words = func(r *Row) string { return r.Text }
 	return m
@@ -167,7 +179,12 @@ func (p *pace) latest() (figure float64, known bool) {
 }
 
 // Init implements tea.Model.
-func (m *model) Init() tea.Cmd { return m.feed.listen(m.done) }
+func (m *model) Init() tea.Cmd {
+	if !m.pen.color {
+		return m.feed.listen(m.done)
+	}
+	return tea.Batch(m.feed.listen(m.done), tea.RequestBackgroundColor)
+}
 
 // Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
@@ -180,6 +197,19 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if msg.Mode == ansi.ModeUnicodeCore && !msg.Value.IsNotRecognized() && !msg.Value.IsPermanentlyReset() {
 			m.pen.width = ansi.GraphemeWidth
 		}
+		return m, nil
+	case tea.BackgroundColorMsg:
+		m.pen.theme = newTheme(msg.IsDark())
+		return m, nil
+	case tea.MouseClickMsg:
+		if msg.Button == tea.MouseLeft {
+			m.clicked(msg.X, msg.Y)
+			m.followTail()
+		}
+		return m, nil
+	case tea.MouseWheelMsg:
+		m.wheel(msg.Button, msg.X, msg.Y)
+		m.followTail()
 		return m, nil
 	case tea.KeyPressMsg:
 		cmd := m.key(msg)
@@ -196,6 +226,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	}
 	if m.hear(msg) {
 		m.followTail()
+		if m.ring {
+			m.ring = false
+			return m, tea.Batch(m.feed.listen(m.done), tea.Raw("\a"))
+		}
 		return m, m.feed.listen(m.done)
 	}
 	return m, nil
@@ -219,8 +253,13 @@ func (m *model) hear(msg tea.Msg) bool {
 	case tasksNews:
 		m.hearTasks(news)
 	case questionsNews:
+		m.ring = m.bell && slices.ContainsFunc(news.questions, func(q wire.Question) bool {
+			return !slices.ContainsFunc(m.questions.all, func(old wire.Question) bool { return old.ID == q.ID })
+		})
 		m.questions.set(news.questions, m.filter[tabInbox])
 		m.choiceGone()
+	case reviewsNews:
+		m.reviews.set(news.tasks, m.filter[tabReviews])
 	case topicsNews:
 		m.bus.known = news.topics
 		m.bus.count(m.filter[tabBus])
@@ -300,6 +339,9 @@ func (m *model) filtered() *string {
 			tab = tabTasks
 		}
 	}
+	if tab == tabTimeline {
+		tab = tabTasks // it shows the same rows
+	}
 	return &m.filter[tab]
 }
 
@@ -309,6 +351,7 @@ func (m *model) refilter() {
 	m.tasks.choose(m.filter[tabTasks])
 	m.questions.choose(m.filter[tabInbox])
 	m.graph.rows.choose(m.filter[tabGraph])
+	m.reviews.choose(m.filter[tabReviews])
 	m.bus.count(m.filter[tabBus])
 	if m.tab == tabLog {
 		m.followLog()

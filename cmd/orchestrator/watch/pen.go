@@ -15,13 +15,8 @@ import (
 type pen struct {
 	color term.Paint
 	width ansi.Method
+	theme *theme
 }
-
-// inkPicked is the style of a selected row.
-const inkPicked term.Ink = "7"
-
-// ink colors text. Color never adds information to the words.
-func (p pen) ink(ink term.Ink, text string) string { return p.color.Ink(ink, text) }
 
 // fit pads text to size columns, or cuts it with an ellipsis.
 func (p pen) fit(text string, size int) string {
@@ -162,14 +157,15 @@ func (p pen) draw(of pane, width, height int, lines []string) []string {
 	if title != "" {
 		head = " " + title + " "
 	}
-	rule := strings.Repeat("─", max(0, inner-p.width.StringWidth(head)))
-	mark, edge := head, term.InkDim
+	b := p.theme.border
+	rule := strings.Repeat(b.Top, max(0, inner-p.width.StringWidth(head)))
+	mark, edge := p.ink(term.InkStrong, head), inkBorder
 	if of.focused {
-		mark, edge = p.ink(term.InkStrong, head), term.InkStrong
+		mark, edge = p.ink(inkAccent, head), inkAccent
 	}
 	all := make([]string, 0, height)
-	all = append(all, p.ink(edge, "┌")+mark+p.ink(edge, rule+"┐"))
-	side := p.ink(edge, "│")
+	all = append(all, p.ink(edge, b.TopLeft)+mark+p.ink(edge, rule+b.TopRight))
+	side := p.ink(edge, b.Left)
 	for i := range height - 2 {
 		line := strings.Repeat(" ", inner)
 		if i < len(lines) {
@@ -177,7 +173,7 @@ func (p pen) draw(of pane, width, height int, lines []string) []string {
 		}
 		all = append(all, side+line+side)
 	}
-	return append(all, p.ink(edge, "└"+strings.Repeat("─", inner)+"┘"))
+	return append(all, p.ink(edge, b.BottomLeft+strings.Repeat(b.Bottom, inner)+b.BottomRight))
 }
 
 func blank(p pen, width, height int) []string {

@@ -11,7 +11,7 @@ import (
 )
 
 // taskRows returns the rows of the tasks that fit into room rows.
-func (m *model) taskRows(width, room int) []string {
+func (m *model) taskRows(width, room int, header bool) []string {
 	p := m.pen
 	from, to := m.tasks.window(room)
 	state, who, id := 4, 0, 8
@@ -22,15 +22,35 @@ func (m *model) taskRows(width, room int) []string {
 		state = max(state, min(12, len(t.State)))
 		who = max(who, min(24, width/3, p.width.StringWidth(whoWords(t, id))))
 	}
+	name, bar := width-1-2-1-id-1-1-state-1-who, 0
+	if width >= 70 { // room for a bar of the progress
+		bar = 10
+		name -= bar + 1
+	}
 	var rows []string
+	if header {
+		rows = append(rows, p.ink(term.InkDim, p.row(false, width, cell{size: 2}, cell{text: "ID", size: id}, cell{text: "TASK", size: name},
+			cell{text: "STATE", size: state}, cell{text: "AGENT", size: who})))
+	}
 	for i, t := range m.tasks.seen[from:to] {
-		rows = append(rows, p.row(from+i == m.tasks.at, width,
-			cell{text: term.Mark(t.State), size: 2, ink: term.TaskInk(t.State)},
-			cell{text: shortID(t.ID, id), size: id},
-			cell{text: oneLine(t.Name), size: width - 1 - 2 - 1 - id - 1 - 1 - state - 1 - who},
-			cell{text: wire.Visible(string(t.State)), size: state, ink: term.TaskInk(t.State)},
-			cell{text: whoWords(t, id), size: who},
-		))
+		picked := from+i == m.tasks.at
+		cells := []cell{
+			{text: term.Mark(t.State), size: 2, ink: term.TaskInk(t.State)},
+			{text: shortID(t.ID, id), size: id},
+			{text: oneLine(t.Name), size: name},
+			{text: wire.Visible(string(t.State)), size: state, ink: term.TaskInk(t.State)},
+			{text: whoWords(t, id), size: who},
+		}
+		if bar > 0 {
+			done := ""
+			if t.Progress > 0 && !t.State.Final() {
+				plain := p
+				plain.color = p.color && !term.Paint(picked)
+				done = plain.bar(t.Progress, bar)
+			}
+			cells = append(cells, cell{text: done, size: bar})
+		}
+		rows = append(rows, p.row(picked, width, cells...))
 	}
 	return rows
 }
@@ -61,9 +81,13 @@ func whoWords(t *wire.Task, id int) string {
 }
 
 func (m *model) tasksPane(width, height int, focused bool) []string {
-	rows := m.taskRows(width-2, height-2)
+	room, header := height-2, height >= headed
+	if header {
+		room--
+	}
+	rows := m.taskRows(width-2, room, header)
 	switch {
-	case len(rows) > 0:
+	case len(m.tasks.seen) > 0:
 	case !m.heard:
 		rows = []string{" …"}
 	case len(m.tasks.all) == 0:
@@ -71,7 +95,7 @@ func (m *model) tasksPane(width, height int, focused bool) []string {
 	default:
 		rows = []string{" No task is like that."}
 	}
-	title := "Tasks" + m.tasks.place(height-2)
+	title := "Tasks" + m.tasks.place(room)
 	if m.unlisted > 0 {
 		title += fmt.Sprintf(", %d not shown", m.unlisted)
 	}
@@ -128,9 +152,11 @@ func (m *model) drawTasks(width, height int) []string {
 		return m.tasksPane(width, height, true)
 	case width >= 110:
 		left := width * 3 / 5
+		m.place(0, 0, left, height, 0, &m.tasks.list)
 		return beside(m.tasksPane(left, height, true), detail(width-left, height, false))
 	}
 	lower := max(6, height/3)
+	m.place(0, 0, width, height-lower, 0, &m.tasks.list)
 	return append(m.tasksPane(width, height-lower, true), detail(width, lower, false)...)
 }
 

@@ -27,6 +27,9 @@ func (m *model) View() tea.View {
 	view := tea.NewView(strings.Join(lines, "\n"))
 	view.AltScreen = true
 	view.Cursor = cursor
+	if !m.free {
+		view.MouseMode = tea.MouseModeCellMotion
+	}
 	return view
 }
 
@@ -40,6 +43,7 @@ func (m *model) screen() (lines []string, cursor *tea.Cursor) {
 		lines[0] = m.pen.fit(fmt.Sprintf("%dx%d is too small, %dx%d is enough. q quits", m.width, m.height, smallestWidth, smallestHeight), m.width)
 		return lines, nil
 	}
+	m.areas = m.areas[:0]
 	lines = append(lines, m.header(), m.tabs())
 	lines = append(lines, m.faded(m.body)...)
 	lines = append(lines, m.strip())
@@ -81,13 +85,18 @@ func (m *model) body(width, height int) []string {
 	case tabAgents:
 		return m.drawAgents(width, height)
 	case tabGraph:
+		m.place(0, 0, width, height, 0, &m.graph.rows.list)
 		return m.graph.draw(m.pen, len(m.tasks.all) == 0, width, height)
 	case tabInbox:
 		return m.drawInbox(width, height)
 	case tabBus:
 		return m.drawBus(width, height)
 	case tabLog:
-		return m.log.draw(m.pen, m.now, m.filter[tabLog], width, height)
+		return m.log.draw(m.pen, m.now, m.filter[tabLog], width, height, true)
+	case tabReviews:
+		return m.drawReviews(width, height)
+	case tabTimeline:
+		return m.drawTimeline(width, height)
 	}
 	return m.drawOverview(width, height)
 }
@@ -109,7 +118,25 @@ func (m *model) header() string {
 		return p.fit(left+"  "+doing, m.width)
 	}
 	tally, wide := p.tally(m.status.Tasks, room-2)
-	return p.ink(term.InkStrong, left) + "  " + p.ink(ink, doing) + strings.Repeat(" ", max(0, room-wide)) + tally
+	gap := max(0, room-wide)
+	if all, over := totals(m.status.Tasks); all > 0 && gap > 40 {
+		const size = 20
+		words := fmt.Sprintf(" %d of %d", over, all)
+		gap -= size + len(words) + 2
+		tally = p.bar(float64(over)/float64(all), size) + p.ink(term.InkDim, words) + "  " + tally
+	}
+	return p.ink(inkAccent, left) + "  " + p.ink(ink, doing) + strings.Repeat(" ", gap) + tally
+}
+
+// totals returns the number of tasks, and of those that have ended.
+func totals(tasks control.TaskCounts) (all, over int) {
+	for _, c := range counted(tasks) {
+		all += c.n
+		if c.state.Final() {
+			over += c.n
+		}
+	}
+	return all, over
 }
 
 // tally returns the counts of tasks by state that fit into room, the most urgent first.
@@ -125,7 +152,7 @@ func (p pen) tally(tasks control.TaskCounts, room int) (text string, wide int) {
 }
 
 func (m *model) tabNames() [tabCount]string {
-	names := [tabCount]string{"Overview", "Tasks", "Agents", "Graph", "Inbox", "Bus", "Log"}
+	names := [tabCount]string{"Overview", "Tasks", "Agents", "Graph", "Inbox", "Bus", "Log", "Reviews", "Time"}
 	if n := max(len(m.questions.all), m.status.Questions); n > 0 {
 		names[tabInbox] = fmt.Sprintf("Inbox(%d)", n)
 	}
@@ -137,7 +164,7 @@ func (m *model) tabs() string {
 	names := m.tabNames()
 	wide := 0
 	for _, name := range names {
-		wide += len(name) + 4
+		wide += len(name) + 3
 	}
 	short := wide > m.width
 	var b strings.Builder
@@ -150,22 +177,23 @@ func (m *model) tabs() string {
 		if i == m.tab {
 			mark = ">"
 		}
-		text := fmt.Sprintf("%s[%d]%s", mark, i+1, name)
-		if short && i > m.tab && used+len(text) > m.width || i < m.tab && m.width < 4*tabCount+8 {
+		text := fmt.Sprintf("%s%d %s", mark, i+1, name)
+		if short && name == "" {
+			text = fmt.Sprintf(" %d", i+1)
+		}
+		if used+len(text) > m.width {
 			continue // no room for all tabs
 		}
+		at := used
+		m.areas = append(m.areas, area{x: at, y: 1, width: len(text), height: 1, click: func(int) { m.show(i) }})
 		used += len(text)
 		switch {
 		case i == m.tab:
-			text = m.pen.ink(inkPicked, text)
+			text = m.pen.ink(inkTab, text)
 		case i == tabInbox && len(m.questions.all) > 0:
 			text = m.pen.ink(term.InkWarn, text)
 		}
 		b.WriteString(text)
-	}
-	if more := "? help q quit"; used+1+len(more) <= m.width {
-		b.WriteString(strings.Repeat(" ", m.width-used-len(more)) + more)
-		used = m.width
 	}
 	return b.String() + strings.Repeat(" ", max(0, m.width-used))
 }
@@ -235,11 +263,17 @@ func (m *model) keys() string {
 		words = "a answer  enter answer  / filter  : command"
 	case m.tab == tabBus:
 		words = "enter open  f freeze  / filter  : command  tab pane"
+	case m.tab == tabReviews, m.tab == tabTimeline:
+		words = "enter open  y why  / filter  : command  ↑↓ move"
 	case m.tab == tabLog:
 		words = "f freeze  w wrap  / filter  ↑↓ move  : command"
 		if !m.log.follow {
 			words = "f follow  w wrap  / filter  ↑↓ move  : command"
 		}
+	}
+	const more = "? help  q quit "
+	if m.width-len(more) > m.pen.width.StringWidth(words)+2 {
+		words = m.pen.fit(words, m.width-len(more)-1) + more
 	}
 	return m.pen.ink(term.InkDim, m.pen.fit(" "+words, m.width))
 }
@@ -255,11 +289,28 @@ func (m *model) drawOverview(width, height int) []string {
 		}
 		return m.agentsPane(width, height, true)
 	}
-	upper := min(max(4, len(m.agents.seen)+2), max(4, height*2/5))
-	left := width * 4 / 7
+	below := 0 // rows of the log
+	if height >= 18 {
+		below = max(5, height*3/10)
+	}
+	height -= below
+	upper := min(max(4, len(m.agents.seen)+2), max(4, height/2))
 	lower := height - upper
-	return append(m.agentsPane(width, upper, focus != 1),
-		beside(m.tasksPane(left, lower, focus == 1), m.agentDetail(width-left, lower, false))...)
+	left := width * 4 / 7
+	top := []string(nil)
+	if width >= 160 { // room for the questions, too
+		top = beside(m.agentsPane(width*3/5, upper, focus != 1), m.questionList(width-width*3/5, upper))
+		m.place(0, 0, width*3/5, upper, 0, &m.agents.list)
+	} else {
+		top = m.agentsPane(width, upper, focus != 1)
+		m.place(0, 0, width, upper, 0, &m.agents.list)
+	}
+	m.place(0, upper, left, lower, 1, &m.tasks.list)
+	lines := append(top, beside(m.tasksPane(left, lower, focus == 1), m.agentDetail(width-left, lower, false))...)
+	if below > 0 {
+		lines = append(lines, m.log.draw(m.pen, m.now, m.filter[tabLog], width, below, false)...)
+	}
+	return lines
 }
 
 // A paper is a text that covers the panes.

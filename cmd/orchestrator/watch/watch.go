@@ -31,6 +31,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/inbox"
+	"orchestrator/cmd/orchestrator/live"
 	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
@@ -67,6 +68,7 @@ type Terminal struct {
 	Out     io.Writer
 	Environ []string
 	Color   bool
+	Bell    bool // ring when a question comes
 }
 
 // redraws is the maximum number of redraws in a second.
@@ -78,11 +80,12 @@ func Run(ctx context.Context, o Orchestrator, status *control.Status, t Terminal
 	within, leave := context.WithCancel(ctx)
 	f := newFeed(o)
 	m := newModel(o, f, within.Done(), t.Color)
+	m.bell = t.Bell
 	m.hearStatus(statusNews{status: *status})
 	f.begin(within)
 	profile := colorprofile.Ascii
 	if t.Color {
-		profile = colorprofile.ANSI
+		profile = max(colorprofile.ANSI, colorprofile.Env(t.Environ))
 	}
 	_, err := tea.NewProgram(m,
 		tea.WithContext(within), tea.WithInput(t.In), tea.WithOutput(t.Out), tea.WithEnvironment(slices.Clone(t.Environ)),
@@ -98,12 +101,13 @@ func Run(ctx context.Context, o Orchestrator, status *control.Status, t Terminal
 
 // Command returns the watch command.
 func Command(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	bell := false
+	verb := &cobra.Command{
 		Use:   "watch",
 		Short: "Watch the team on the full screen",
 		Long: `Shows the running orchestrator on the full screen and updates it: agents, tasks and
-their dependencies, questions, messages and output. Keys answer questions and run
-commands; ":" runs any command, and "?" lists the keys.
+their dependencies, questions, messages, output, reviews and times. Keys and the mouse
+answer questions and run commands; ":" runs any command, and "?" lists the keys.
 
 Quitting with q does not stop the agents. While the orchestrator does not answer, watch
 shows the last known state and reconnects.`,
@@ -111,11 +115,13 @@ shows the last known state and reconnects.`,
   orchestrator watch --host https://build.example.com:7433`,
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(*cobra.Command, []string) error { return runWatch(a) },
+		RunE:              func(*cobra.Command, []string) error { return runWatch(a, bell) },
 	}
+	verb.Flags().BoolVar(&bell, "bell", false, "ring the bell when a question comes")
+	return verb
 }
 
-func runWatch(a *cli.App) error {
+func runWatch(a *cli.App, bell bool) error {
 	if a.Flags.JSON || !term.IsTerminal(a.Stdin) || !term.IsTerminal(a.Stdout) {
 		return cli.UsageError("watch wants a terminal", `Without one use "status --watch" or "events -f --json"`)
 	}
@@ -127,8 +133,11 @@ func runWatch(a *cli.App) error {
 		if err != nil {
 			return err
 		}
+		if out, ok := a.Stdout.(*os.File); ok {
+			defer live.StartGuard(out)()
+		}
 		err = Run(ctx, newOrchestrator(a, d), &status, Terminal{
-			In: a.Stdin, Out: a.Stdout, Environ: a.Environ, Color: bool(a.Paint(a.Stdout)),
+			In: a.Stdin, Out: a.Stdout, Environ: a.Environ, Color: bool(a.Paint(a.Stdout)), Bell: bell,
 		})
 		if err != nil {
 			return err
@@ -244,7 +253,7 @@ func unfit(a *cli.App, args []string) error {
 	case "up", "run", "pipe", "watch":
 		return fmt.Errorf("%q wants a terminal of its own: run it in another one", name)
 	case "inbox watch":
-		return fmt.Errorf("%q never ends: [5] shows the same", name)
+		return fmt.Errorf("%q never ends: tab 5 shows the same", name)
 	}
 	if verb.ParseFlags(rest) != nil {
 		return nil
@@ -263,7 +272,7 @@ func shownIn(verb *cobra.Command) string {
 	if tab == "" {
 		return ""
 	}
-	return ", or see [" + tab + "]"
+	return ", or see tab " + tab
 }
 
 // maxKeptOutput is how many bytes of a command's output are kept.
