@@ -78,7 +78,7 @@ notify {
 agent "own" {
   command = ["sh", "-c", "sleep 0.5; echo '{\"type\":\"request:ask-user\",\"id\":\"1\",\"timestamp\":\"2026-11-21T14:00:00Z\",\"payload\":{\"question\":\"Which port?\"}}'; exec sleep 1000"]
 }
-`, "$UP", 100, 24)
+`, "exec $UP", 100, 24)
 	w.until("Which port?")
 	waitForThat(t, "bell", func() bool {
 		return strings.Contains(w.Written(), "\x1b]9;Question, own: q1 Which port?\x1b\\\a")

@@ -137,8 +137,8 @@ func (m *model) drawBus(width, height int) []string {
 		return b.mailPane(m.pen, m.now, m.focus[tabBus] == 0, width, height)
 	}
 	left := min(36, width*3/10)
-	m.place(0, 0, left, height, 1, &b.pick)
-	m.place(left, 0, width-left, height, 0, &b.rows)
+	place(m, 0, 0, left, height, 1, &b.pick)
+	place(m, left, 0, width-left, height, 0, &b.rows)
 	return beside(b.topicsPane(m.pen, m.focus[tabBus] == 1, left, height), b.mailPane(m.pen, m.now, m.focus[tabBus] == 0, width-left, height))
 }
 

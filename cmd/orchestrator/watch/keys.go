@@ -153,9 +153,9 @@ func (m *model) tabKey(name string) {
 	case tabLog:
 		m.log.key(name, m.filter[tabLog])
 	case tabReviews:
-		m.reviewKey(name)
+		reviewKey(m, name)
 	case tabTimeline:
-		m.timelineKey(name)
+		timelineKey(m, name)
 	}
 }
 

@@ -203,12 +203,12 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, nil
 	case tea.MouseClickMsg:
 		if msg.Button == tea.MouseLeft {
-			m.clicked(msg.X, msg.Y)
+			clicked(m, msg.X, msg.Y)
 			m.followTail()
 		}
 		return m, nil
 	case tea.MouseWheelMsg:
-		m.wheel(msg.Button, msg.X, msg.Y)
+		wheel(m, msg.Button, msg.X, msg.Y)
 		m.followTail()
 		return m, nil
 	case tea.KeyPressMsg:

@@ -63,19 +63,19 @@ func (r *reviewed) openFindings() (n int) {
 	return n
 }
 
-func (m *model) drawReviews(width, height int) []string {
+func drawReviews(m *model, width, height int) []string {
 	if m.single() && m.focus[tabReviews]%2 == 1 {
-		return m.reviewDetail(width, height, true)
+		return reviewDetail(m, width, height, true)
 	}
 	if m.single() {
-		return m.reviewList(0, 0, width, height)
+		return reviewList(m, 0, 0, width, height)
 	}
 	if width >= 110 {
 		left := width / 2
-		return beside(m.reviewList(0, 0, left, height), m.reviewDetail(width-left, height, false))
+		return beside(reviewList(m, 0, 0, left, height), reviewDetail(m, width-left, height, false))
 	}
 	lower := max(6, height/2)
-	return append(m.reviewList(0, 0, width, height-lower), m.reviewDetail(width, lower, false)...)
+	return append(reviewList(m, 0, 0, width, height-lower), reviewDetail(m, width, lower, false)...)
 }
 
 // phaseInk returns the color of a phase.
@@ -91,9 +91,9 @@ func phaseInk(phase string) term.Ink {
 	return ""
 }
 
-func (m *model) reviewList(x, y, width, height int) []string {
+func reviewList(m *model, x, y, width, height int) []string {
 	p := m.pen
-	m.place(x, y, width, height, 0, &m.reviews.list)
+	place(m, x, y, width, height, 0, &m.reviews.list)
 	from, to := m.reviews.window(height - 2)
 	var rows []string
 	for i, r := range m.reviews.seen[from:to] {
@@ -119,7 +119,7 @@ func (m *model) reviewList(x, y, width, height int) []string {
 	return p.draw(pane{title: "Sessions" + m.reviews.place(height-2), focused: m.focus[tabReviews] == 0}, width, height, rows)
 }
 
-func (m *model) reviewDetail(width, height int, focused bool) []string {
+func reviewDetail(m *model, width, height int, focused bool) []string {
 	p := m.pen
 	r := m.reviews.picked()
 	if r == nil {
@@ -157,7 +157,7 @@ func (m *model) reviewDetail(width, height int, focused bool) []string {
 	return p.draw(pane{title: "Findings of " + oneLine(r.session), focused: focused}, width, height, lines)
 }
 
-func (m *model) reviewKey(name string) {
+func reviewKey(m *model, name string) {
 	r := m.reviews.picked()
 	if m.reviews.move(name) || r == nil {
 		return

@@ -85,7 +85,7 @@ func (m *model) body(width, height int) []string {
 	case tabAgents:
 		return m.drawAgents(width, height)
 	case tabGraph:
-		m.place(0, 0, width, height, 0, &m.graph.rows.list)
+		place(m, 0, 0, width, height, 0, &m.graph.rows.list)
 		return m.graph.draw(m.pen, len(m.tasks.all) == 0, width, height)
 	case tabInbox:
 		return m.drawInbox(width, height)
@@ -94,9 +94,9 @@ func (m *model) body(width, height int) []string {
 	case tabLog:
 		return m.log.draw(m.pen, m.now, m.filter[tabLog], width, height, true)
 	case tabReviews:
-		return m.drawReviews(width, height)
+		return drawReviews(m, width, height)
 	case tabTimeline:
-		return m.drawTimeline(width, height)
+		return drawTimeline(m, width, height)
 	}
 	return m.drawOverview(width, height)
 }
@@ -294,18 +294,18 @@ func (m *model) drawOverview(width, height int) []string {
 		below = max(5, height*3/10)
 	}
 	height -= below
-	upper := min(max(4, len(m.agents.seen)+2), max(4, height/2))
+	upper := min(max(4, len(m.agents.seen)+3), max(4, height/2))
 	lower := height - upper
 	left := width * 4 / 7
 	top := []string(nil)
 	if width >= 160 { // room for the questions, too
 		top = beside(m.agentsPane(width*3/5, upper, focus != 1), m.questionList(width-width*3/5, upper))
-		m.place(0, 0, width*3/5, upper, 0, &m.agents.list)
+		place(m, 0, 0, width*3/5, upper, 0, &m.agents.list)
 	} else {
 		top = m.agentsPane(width, upper, focus != 1)
-		m.place(0, 0, width, upper, 0, &m.agents.list)
+		place(m, 0, 0, width, upper, 0, &m.agents.list)
 	}
-	m.place(0, upper, left, lower, 1, &m.tasks.list)
+	place(m, 0, upper, left, lower, 1, &m.tasks.list)
 	lines := append(top, beside(m.tasksPane(left, lower, focus == 1), m.agentDetail(width-left, lower, false))...)
 	if below > 0 {
 		lines = append(lines, m.log.draw(m.pen, m.now, m.filter[tabLog], width, below, false)...)
