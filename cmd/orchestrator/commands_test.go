@@ -140,6 +140,31 @@ func TestCommandsOfTheManualExist(t *testing.T) {
 	}
 }
 
+// All commands that the pages of the web view show exist, with their flags.
+func TestCommandsOfThePagesExist(t *testing.T) {
+	scripts, err := filepath.Glob("../../supervisor/web/assets/*.js")
+	require.NoError(t, err)
+	shown, value := regexp.MustCompile("[\"'`](orchestrator [a-z][^\"`'<]*)"), regexp.MustCompile(`\$\{[^}]*\}?`)
+	found := 0
+	for _, script := range scripts {
+		text, err := os.ReadFile(script)
+		require.NoError(t, err)
+		for _, match := range shown.FindAllStringSubmatch(string(text), -1) {
+			line := strings.ReplaceAll(match[1], "agent ${verb}", "agent stop") // or start, or restart
+			words := strings.Fields(value.ReplaceAllString(line, "1"))[1:]
+			verb, rest, err := rootCommand(testApp()).Find(words)
+			require.NoError(t, err, "%s: %s", script, match[1])
+			require.True(t, verb.HasParent() && !(verb.HasSubCommands() && len(rest) > 0), "%s: %s", script, match[1])
+			if last := words[len(words)-1]; strings.HasPrefix(last, "-") && strings.HasSuffix(strings.TrimSpace(match[1]), last) {
+				rest = append(rest, "1") // the value is put together elsewhere
+			}
+			require.NoError(t, verb.ParseFlags(rest), "%s: %s", script, match[1])
+			found++
+		}
+	}
+	require.Greater(t, found, 25)
+}
+
 // The samples on the configuration page together are a valid file.
 func TestTheManualsConfigurationIsValid(t *testing.T) {
 	page, err := help.Topics.ReadFile("config.md")

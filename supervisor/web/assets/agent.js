@@ -7,6 +7,7 @@ import { Act, AgentBadge, Avatar, Age, Empty, Command, TaskBadge, confirm, note,
 import { clip, short, bytes, clock, quoted, duration, count, visible } from "./text.js";
 import { useFreshStatus, reasonOf } from "./agents.js";
 import { LogView } from "./log.js";
+import { Sparks } from "./spark.js";
 
 export function Agent() {
   useFreshStatus();
@@ -14,7 +15,7 @@ export function Agent() {
   const a = status.value?.agents.find((/** @type {any} */ x) => x.name === name);
   if (!status.value) return html`<p class="loading">Loading…</p>`;
   if (!a) return html`<${Empty} title="There is no such agent" cli="orchestrator ps"><p>“${clip(name, 80)}” may have been removed from the file.</p><//>`;
-  return html`<div class="page fill agent"><${Head} a=${a}/><${History} key=${name} name=${name}/><${LogView} key=${"log" + name} agent=${name}/></div>`;
+  return html`<div class="page fill agent"><${Head} a=${a}/><${Sparks} key=${"s" + name} name=${name}/><${History} key=${name} name=${name}/><${LogView} key=${"log" + name} agent=${name}/></div>`;
 }
 
 /** @param {{a: any}} props */

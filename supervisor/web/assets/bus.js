@@ -85,7 +85,7 @@ function Message({ m, mails, name, actors }) {
       <button type="button" class="quiet push" aria-label="Close" onClick=${() => refine({ seq: undefined })}><${Icon} name="cross"/></button></div>
     <pre>${pretty(m.payload)}</pre>
     <div class="row">${to && html`<span class="dim">${to.cursor >= m.seq ? "acknowledged" : `not acknowledged yet: read up to ${to.cursor}`}</span>`}${before ? line(before, "answers") : m.reply_to && html`<span class="dim">answers ${m.reply_to}</span>`}${after.map((o) => line(o, "answered by"))}
-      <${Command} text=${`orchestrator bus poll --since ${m.seq - 1}`}/></div></div>`;
+      <${Command} text=${`orchestrator bus tail -n 1 --since ${m.seq - 1}`}/></div></div>`;
 }
 
 /** @param {{reply?: any, actors: any[]}} props */

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	chromium "orchestrator/fixtures/browser"
+	"orchestrator/fixtures/programs"
+	"orchestrator/wire/control"
+	"orchestrator/wire/events"
+)
+
+// A visitorOfPages clicks on the buttons of the web view.
+type visitorOfPages struct {
+	t    *testing.T
+	ctx  context.Context
+	base string
+}
+
+// goes opens a page and waits until it is live.
+func (v *visitorOfPages) goes(page string) {
+	v.t.Helper()
+	require.NoError(v.t, chromedp.Do(v.ctx, chromedp.Navigate(v.base+page)))
+	v.sees("live")
+}
+
+func (v *visitorOfPages) sees(text string) {
+	v.t.Helper()
+	chromium.Holds(v.ctx, v.t, shows(text))
+}
+
+// presses clicks on the last button with a label: one in a dialog comes after those of the page.
+func (v *visitorOfPages) presses(label string) {
+	v.t.Helper()
+	find := fmt.Sprintf(`[...document.querySelectorAll("button")].filter((b) => b.innerText.trim() === %q && !b.disabled).at(-1)`, label)
+	chromium.Holds(v.ctx, v.t, find+" !== undefined")
+	_, err := chromedp.Run(v.ctx, chromedp.Evaluate[string](find+`.click(); "clicked"`))
+	require.NoError(v.t, err)
+}
+
+// does runs a script in the page.
+func (v *visitorOfPages) does(script string) {
+	v.t.Helper()
+	_, err := chromedp.Run(v.ctx, chromedp.Evaluate[string](script+`; "done"`))
+	require.NoError(v.t, err)
+}
+
+// Each button of the web view does what it says, in a real orchestrator. A second tab sees it, and a tab that is
+// hidden tells a person who has allowed it of a question.
+func TestWebViewButtons(t *testing.T) {
+	ctx := chromium.Open(t)
+	addresses, err := programs.FreeAddresses(1)
+	require.NoError(t, err)
+	file := func(more string) string {
+		return quick + `
+http {
+  listen = ["` + addresses[0] + `"]
+}
+agent "idle" {
+  command = ["sh", "-c", "exec sleep 1000"]
+}
+agent "asker" {
+  command   = ["` + fixture(t, "asker") + `", "Which one?"]
+  autostart = false
+  restart {
+    policy = "never"
+  }
+}
+` + more
+	}
+	s := newStage(t, file("")).up("--json")
+	s.waitForEvents(1, events.AgentStarted, "idle")
+	id := strings.TrimSpace(s.ask("task", "add", "A task", "--capability", "nobody", "-q"))
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(strings.TrimSpace(s.ask("ui", "--print")))))
+	v := &visitorOfPages{t: t, ctx: ctx, base: "http://" + addresses[0] + "/ui/"}
+	v.sees("live")
+	other, closeTab := chromedp.NewContext(ctx)
+	defer closeTab()
+	second := &visitorOfPages{t: t, ctx: other, base: v.base}
+	second.goes("board?view=table")
+
+	v.goes("agent?name=idle")
+	v.presses("Stop")
+	v.presses("Stop it")
+	waitForThat(t, "end", func() bool { return s.agent("idle").State == control.StateStopped })
+	v.presses("Start")
+	waitForThat(t, "start", func() bool { return s.agent("idle").State == control.StateRunning })
+	run := s.agent("idle").Run
+	v.presses("Restart")
+	v.presses("Restart it")
+	waitForThat(t, "restart", func() bool {
+		now := s.agent("idle")
+		return now.State == control.StateRunning && now.Run != run
+	})
+
+	v.goes("task?id=" + id)
+	v.presses("Add a note")
+	chromium.Holds(ctx, t, `document.activeElement?.matches("dialog textarea")`)
+	require.NoError(t, chromedp.Do(ctx, chromedp.KeyEvent("from a page")))
+	v.presses("Add it")
+	v.sees("The note was added")
+	require.Contains(t, s.ask("task", "notes", id), "from a page")
+	v.presses("Cancel")
+	v.presses("Cancel the task")
+	waitForThat(t, "end of the task", func() bool { return strings.Contains(s.ask("task", "show", id), "cancelled") })
+	second.sees("cancelled")
+
+	v.goes("bus")
+	v.does(`for (const [label, value] of [["To", "idle"], ["Text", "hello from a page"]]) {
+		const box = document.querySelector("form.compose input[aria-label=" + label + "]");
+		box.value = value;
+		box.dispatchEvent(new Event("input", {bubbles: true}));
+	}`)
+	v.presses("Send")
+	v.sees("Sent to idle")
+	require.Contains(t, s.ask("bus", "tail", "-n", "all"), "hello from a page")
+
+	v.goes("settings")
+	s.write("orchestrator.hcl", file("agent \"added\" {\n  command = [\"sleep\", \"1000\"]\n}\n"))
+	v.presses("Compare")
+	v.sees("added")
+	v.presses("Apply")
+	v.sees("Applied 1 change")
+	waitForThat(t, "new agent", func() bool { return s.agent("added").State == control.StateRunning })
+	second.goes("agents")
+	second.sees("added")
+
+	v.does(`window.told = [];
+		window.Notification = class { constructor(title, o) { window.told.push(title + ": " + o.body); } static requestPermission() { return Promise.resolve("granted"); } };
+		document.querySelector("main input[type=checkbox]").click()`)
+	v.does(`Object.defineProperty(document, "hidden", {value: true})`)
+	s.ask("agent", "start", "asker")
+	chromium.Holds(ctx, t, `window.told.includes("asker asks: Which one?")`)
+	second.sees("question needs you")
+	s.stop()
+}
