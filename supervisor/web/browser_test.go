@@ -98,6 +98,7 @@ func (f *fakeTeam) operation(w http.ResponseWriter, r *http.Request, name string
 	task := map[string]any{
 		"id": "t1", "name": hostile, "type": hostile, "state": "running", "status": "running", "dependencies": []string{}, "requiredCapabilities": []string{},
 		"submittedBy": "operator", "assignedTo": "coder", "createdAt": now, "startedAt": now, "progress": 0.5, "message": hostile, "description": hostile, "result": nil,
+		"artifacts": []any{map[string]any{"name": hostile, "type": hostile, "size": len(hostile)}},
 	}
 	agent := map[string]any{
 		"name": "coder", "block": "coder", "description": hostile, "state": "running", "reason": hostile, "command": []string{hostile}, "role": "worker", "depends_on": []string{}, "dir": "/",
@@ -114,6 +115,7 @@ func (f *fakeTeam) operation(w http.ResponseWriter, r *http.Request, name string
 		"list-topics": map[string]any{"topics": []any{}}, "list-actors": map[string]any{"actors": []any{}}, "list-keys": map[string]any{"credentials": []any{}},
 		"list-tokens": map[string]any{"credentials": []any{}}, "list-hosts": map[string]any{"hosts": []any{}, "hubs": []any{}}, "list-sessions": map[string]any{"sessions": []any{}}, "list-reviews": map[string]any{"reviews": []any{}},
 	}
+	answers["get-task-response"] = map[string]any{"artifacts": []any{map[string]any{"name": hostile, "type": hostile, "content": "the content: " + hostile}}}
 	if name == "answer-question" {
 		var in struct{ QuestionID, Answer string }
 		_ = json.NewDecoder(r.Body).Decode(&in)
@@ -204,6 +206,13 @@ func TestPagesInBrowser(t *testing.T) {
 	t.Log("a drawing is saved as a file, with text that is only text")
 	open("graph")
 	browser.Saves(ctx, t, "<img src=x onerror=")
+
+	t.Log("an artifact is shown as text")
+	open("task?id=t1")
+	browser.Holds(ctx, t, `document.querySelector(".artifacts button") !== null`)
+	require.NoError(t, chromedp.Do(ctx, chromedp.Click(chromedp.CSS(".artifacts button"))))
+	browser.Holds(ctx, t, said("the content: "+harmless))
+	keepsRules("an artifact")
 
 	open("nothing")
 	browser.Holds(ctx, t, said("There is no such page"))

@@ -6,6 +6,10 @@
 // key at once. Ctrl-C remains a signal. Ctrl-Z is read as a key, so that the rows are
 // erased before the program stops. A program in the background of its terminal draws
 // nothing and does not change the terminal's mode.
+//
+// The screens of watch use bubbletea, and this package does not. Bubbletea sets a terminal to
+// raw mode: Ctrl-C is a key then, lines that other programs print there begin where the last one
+// ended, and a program in the background takes the terminal from the shell.
 package live
 
 import (

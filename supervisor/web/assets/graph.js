@@ -114,7 +114,21 @@ function Canvas({ drawn, thick, picked }) {
       ${view && html`<g transform=${`translate(${view.x} ${view.y}) scale(${view.k})`}>
         ${edges.map((/** @type {any} */ e) => html`<path key=${e.from + e.to} class=${"edge" + (thick.has(e.from + " " + e.to) ? " thick" : "")} marker-end="url(#tip)" d=${curve(e.points)}/>`)}
         ${spots.map((s) => html`<${Node} key=${s.id} spot=${s} picked=${s.id === picked}/>`)}</g>`}</svg>
+    ${view && spots.length > 50 && html`<${MiniMap} drawn=${drawn} view=${view} box=${box.current} to=${(/** @type {number} */ x, /** @type {number} */ y) => { const [w, h] = middle(); setView({ ...view, x: w - x * view.k, y: h - y * view.k }); }}/>`}
     <div class="tools"><button type="button" aria-label="Closer" onClick=${() => { const [x, y] = middle(); zoom(1.3, x, y); }}>+</button><button type="button" aria-label="Farther" onClick=${() => { const [x, y] = middle(); zoom(1 / 1.3, x, y); }}>−</button><button type="button" onClick=${fit}>Fit</button></div>`;
+}
+
+/** The whole graph, small, with the part that is on the screen. A click goes there. @param {any} props */
+function MiniMap({ drawn, view, box, to }) {
+  const { size, spots } = drawn;
+  const go = (/** @type {PointerEvent} */ e) => {
+    if (!e.buttons) return;
+    const at = /** @type {Element} */ (e.currentTarget).getBoundingClientRect();
+    to(((e.clientX - at.left) / at.width) * size.width, ((e.clientY - at.top) / at.height) * size.height);
+  };
+  return html`<svg class="map" viewBox=${`0 0 ${size.width} ${size.height}`} preserveAspectRatio="none" aria-hidden="true" onPointerDown=${go} onPointerMove=${go}>
+    ${spots.map((/** @type {Spot} */ s) => { const t = tasks.get(s.id); return t && html`<rect key=${s.id} class=${"t-" + lookOf(t).tone} x=${s.x - width / 2} y=${s.y - height / 2} width=${width} height=${height}/>`; })}
+    <rect class="part" x=${-view.x / view.k} y=${-view.y / view.k} width=${box.clientWidth / view.k} height=${box.clientHeight / view.k}/></svg>`;
 }
 
 /** @param {{spot: Spot, picked: boolean}} props */

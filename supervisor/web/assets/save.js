@@ -1,4 +1,4 @@
-// Saves a drawing of a page as a file for reports.
+// Saves text, and drawings of a page, as files.
 import { html } from "./vendor-ui.js";
 import { note } from "./ui.js";
 
@@ -40,6 +40,15 @@ export function drawing(svg, { size, lanes = [] } = {}) {
   return new XMLSerializer().serializeToString(page);
 }
 
+/** Saves text as a file. @param {string} text @param {string} type @param {string} name */
+export function download(text, type, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+}
+
 /**
  * A button that saves the drawing that a selector finds.
  * @param {{of: string, name: string, size?: {width: number, height: number}, lanes?: string[]}} props
@@ -48,11 +57,7 @@ export function Save({ of, name, size, lanes }) {
   const save = () => {
     const svg = /** @type {SVGSVGElement|null} */ (document.querySelector(of));
     if (!svg) return note("There is nothing to save", true);
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([drawing(svg, { size, lanes })], { type: "image/svg+xml" }));
-    link.download = name;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+    download(drawing(svg, { size, lanes }), "image/svg+xml", name);
   };
   return html`<button type="button" class="save" title="Save the drawing as a file" onClick=${save}>Save as SVG</button>`;
 }

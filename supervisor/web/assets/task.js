@@ -9,6 +9,7 @@ import { clip, clock, count, duration, pretty, quoted, short, visible } from "./
 import { LogView } from "./log.js";
 import { Plan } from "./inbox.js";
 import { Why } from "./why.js";
+import { Artifacts } from "./artifacts.js";
 
 const tabs = [["summary", "Summary"], ["timeline", "Timeline"], ["log", "Log"], ["why", "Why"]];
 
@@ -106,6 +107,7 @@ function Summary({ t }) {
       ${t.description && html`<${Doc} title="What is to be done" value=${t.description}/>`}
       ${t.acceptanceCriteria?.length > 0 && html`<div class="card"><h2>Done when</h2><ul>${t.acceptanceCriteria.map((/** @type {string} */ c, /** @type {number} */ i) => html`<li key=${i}>${clip(c, 500)}</li>`)}</ul></div>`}
       ${t.result !== null && t.result !== undefined && html`<${Doc} title="Result" value=${t.result}/>`}
+      <${Artifacts} key=${"a" + t.id} t=${t}/>
       ${t.plan !== undefined && t.state !== "plan_review" && html`<${Doc} title="Plan" value=${t.plan}/>`}
       ${t.help && html`<div class="card"><h2>Asked a person</h2><p>${visible(t.help.question, true)}</p>${t.help.answer !== undefined && html`<p><b>Answer:</b> ${visible(t.help.answer, true)}</p>`}</div>`}
       ${t.payload !== undefined && html`<${Doc} title="Payload" value=${t.payload}/>`}
