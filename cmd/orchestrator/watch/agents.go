@@ -56,7 +56,7 @@ func doing(v *control.AgentView) string {
 }
 
 // headed is the height from which a pane has a row with the names of its columns.
-const headed = 6
+const headed = 5
 
 // agentRows returns the rows of the agents that fit into room rows.
 func (m *model) agentRows(width, room int, header bool) []string {
