@@ -42,7 +42,7 @@ var mayImport = map[string][]string{
 	"wire/hostlink":                 {"wire"},
 	"supervisor/child":              {},
 	"supervisor/notify":             {"wire", "wire/object", "wire/events", "supervisor/config", "supervisor/config/storeurl"},
-	"supervisor/config":             {"supervisor/config/storeurl", "supervisor/config/envfile"},
+	"supervisor/config":             {"supervisor/config/storeurl", "supervisor/config/envfile", "supervisor/config/problem"},
 	"supervisor/config/...":         {},
 	"handlers/...":                  {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace", "handlers/..."},
 	"supervisor/eventlog":           {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},

@@ -55,7 +55,7 @@ func Load(file string, o Options) (*Config, Problems) {
 	for i := range r.problems {
 		r.problems[i] = r.masked(r.problems[i])
 	}
-	problems := r.problems.sorted()
+	problems := r.problems.Sorted()
 	if problems.Errors() > 0 {
 		return nil, problems
 	}

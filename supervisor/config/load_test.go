@@ -270,7 +270,7 @@ func TestEachMistakeIsOneProblem(t *testing.T) {
 			require.Nil(t, c)
 			require.Len(t, problems, 1, "%s", rendered(problems))
 			require.Equal(t, "config/"+m.code, problems[0].Code)
-			require.Contains(t, problems[0].explanation(), m.says)
+			require.Contains(t, problems[0].Detail+" "+problems[0].Hint, m.says)
 			require.NotNil(t, problems[0].Snippet)
 		})
 	}

@@ -100,7 +100,7 @@ func TestFilesOfAnotherKind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, problems := Load(config(t, test.text), Options{})
 			require.Len(t, problems, test.problems, rendered(problems))
-			require.Contains(t, problems[0].explanation(), test.want)
+			require.Contains(t, problems[0].Detail+" "+problems[0].Hint, test.want)
 		})
 	}
 }

@@ -62,7 +62,7 @@ func TestTaskMistakes(t *testing.T) {
 		require.Len(t, problems, 1, text)
 		require.Equal(t, want[0], problems[0].Code, text)
 		require.Equal(t, "orchestrator.hcl:"+want[1], problems[0].Range.String(), text)
-		require.Contains(t, problems[0].explanation(), want[2], text)
+		require.Contains(t, problems[0].Detail+" "+problems[0].Hint, want[2], text)
 	}
 }
 
