@@ -81,7 +81,7 @@ func (t *taskAssigned) check(s *State) error {
 // task.
 var (
 	heldStates = []wire.TaskState{
-		wire.TaskAssigned, wire.TaskPlanning, wire.TaskPlanReview, wire.TaskRunning, wire.TaskNeedsHuman, wire.TaskInReview,
+		wire.TaskAssigned, wire.TaskPlanning, wire.TaskPlanReview, wire.TaskRunning, wire.TaskNeedsHuman, wire.TaskInReview, wire.TaskVerifying,
 	}
 	openStates = append([]wire.TaskState{wire.TaskPending}, heldStates...)
 )

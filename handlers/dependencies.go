@@ -213,7 +213,7 @@ func (ld linkDecision) mayRelink(k *task, kind graph.Kind) *wire.Error {
 	switch k.view.State {
 	case wire.TaskPending, wire.TaskAssigned, wire.TaskPlanning, wire.TaskPlanReview:
 		return nil
-	case wire.TaskRunning, wire.TaskNeedsHuman, wire.TaskInReview:
+	case wire.TaskRunning, wire.TaskNeedsHuman, wire.TaskInReview, wire.TaskVerifying:
 		if !gates(kind) {
 			return nil
 		}

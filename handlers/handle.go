@@ -146,7 +146,7 @@ func Prepare(r *wire.Request, depth int) *wire.Error {
 }
 
 // programOperations are the operations of the supervisor, which are only for operators.
-var programOperations = []string{"status", "start-agent", "stop-agent", "restart-agent", "list-hosts", "drain-host", "open-ui", "reload", "upgrade", "down"}
+var programOperations = []string{"status", "start-agent", "stop-agent", "restart-agent", "list-hosts", "drain-host", "diff-task", "merge-task", "list-workspaces", "prune-workspaces", "open-ui", "reload", "upgrade", "down"}
 
 // PrepareIn is Prepare with a reader that is used for many requests.
 func PrepareIn(p *wire.Payloads, r *wire.Request) *wire.Error {
@@ -213,6 +213,8 @@ func (d *decision) handle(message wire.Message, refusal *wire.Error) {
 		d.agents().happen(m)
 	case *wire.Delivered:
 		d.tasks().told(m)
+	case *wire.TaskChecked:
+		d.tasks().checked(m)
 	case *wire.AgentGone:
 		d.agents().gone(m.Agent)
 	case *wire.AgentSet:

@@ -39,7 +39,7 @@ func (l *lifecycleEvent) kind() string { return l.what }
 func (l *lifecycleEvent) apply(s *State, r *wire.Record) {
 	switch l.what {
 	case events.OrchestratorStarted:
-		s.awake(r.At, l.Figures.Kept)
+		awake(s, r.At, l.Figures.Kept)
 		return
 	case events.OrchestratorUpgraded:
 		hangUp(s)
@@ -74,7 +74,7 @@ func (l *lifecycleEvent) apply(s *State, r *wire.Record) {
 
 // awake handles the start of an orchestrator: no agent runs on its machine, and no HTTP request waits. The runs
 // of the kept agents may go on. They are stale until they have been found.
-func (s *State) awake(at time.Time, kept []string) {
+func awake(s *State, at time.Time, kept []string) {
 	s.stopping, s.since = false, at
 	stirred(s, at)
 	for _, a := range s.agents.order {
@@ -355,7 +355,7 @@ func (td taskDecision) stopWhy(how string) string {
 // Only its agent can complete such a task. A task that was not begun waits for its agent, unless
 // tasks are only for agents that are online.
 func (td taskDecision) retry(k *task, a *agent, how string, code int, ordered bool) {
-	begun := k.view.State == wire.TaskRunning || k.view.State == wire.TaskNeedsHuman || k.view.State == wire.TaskInReview
+	begun := k.busy() || k.view.State == wire.TaskNeedsHuman
 	counts := begun && !ordered
 	death := counts && code != 0
 	switch {

@@ -388,7 +388,7 @@ func (s *State) count(k *task, by int) {
 
 // busy reports whether a task is being worked on.
 func (t *task) busy() bool {
-	return t.view.State == wire.TaskRunning || t.view.State == wire.TaskInReview
+	return t.view.State == wire.TaskRunning || t.view.State == wire.TaskInReview || t.view.State == wire.TaskVerifying
 }
 
 // end puts a task in a final state and releases its agent. If too many finished tasks are kept

@@ -281,6 +281,9 @@ func (l *lifecycle) started(a *agent, m *startRequest, c Process, err error) {
 		m.channel.Open(a.mail)
 	}
 	a.set(control.StateRunning, "")
+	if l.options.Workshop != nil {
+		l.options.Workshop.Resume(a.Name)
+	}
 	l.idle.over = false
 	text := origin(c)
 	if a.starts > 1 {
@@ -345,6 +348,7 @@ func (l *lifecycle) exited(a *agent, exit child.Exit) {
 		l.event(a, wire.Event{Kind: events.AgentExited, Text: fmt.Sprintf("%s after %s", exit, short(up)), Figures: figures})
 		return
 	}
+	stopWork(l, a)
 	// stopped reports a requested stop as a whole. What the leader left behind has the rest of
 	// the stop sequence: a wrapper dies at once, but its program may have something to finish.
 	if !a.halt.signalled {

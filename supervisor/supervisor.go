@@ -48,6 +48,8 @@ type Options struct {
 	// ended. uid is the user of the run's processes, and 0 if that is the user of this process. A nil
 	// Doorway gives no access.
 	Doorway func(agent, run string, uid int) (env []string, shut func(), err error)
+	// Workshop gives tasks their workspaces and verifies them; nil: nothing does.
+	Workshop Workshop
 	// Watch observes requests and records.
 	Watch dispatch.Hooks
 	// Upgraded is the state of the team in the program before this one, which Start goes on with: its
@@ -60,6 +62,23 @@ type Options struct {
 	// AbortOnFailure ends Run when the first agent fails for good.
 	AbortOnFailure bool
 }
+
+// A Workshop does what has to be done before messages of agents are decided.
+type Workshop interface {
+	dispatch.Workshop
+	// Stop ends what is done for an agent that is being stopped, until Resume.
+	Stop(agent string)
+	Resume(agent string)
+}
+
+// Held returns a task that an agent holds, and whether the agent could complete it now.
+func (s *Supervisor) Held(agent, task string) (t wire.Task, completable bool) {
+	s.dispatcher.Look(func(state *handlers.State) { t, completable = state.Held(agent, task) })
+	return t, completable
+}
+
+// Note submits a message of the orchestrator itself.
+func (s *Supervisor) Note(m wire.Message) { s.dispatcher.Note(m) }
 
 // ErrAgentsFailed is returned by Run when ExitWhenIdle or AbortOnFailure ended it, and not
 // every agent had ended well.
@@ -118,7 +137,7 @@ func (s *Supervisor) newDispatcher() *dispatch.Dispatcher {
 	o := dispatch.Options{
 		Record: s.options.Record, Warm: s.options.Warm, ReadOnly: s.options.ReadOnly, Rules: s.options.Rules, Protocol: s.options.Protocol,
 		Log: s.options.Log, Alarm: alarm.raise, Watch: s.options.Watch, Done: s.done,
-		Show: s.audience.Publish, Closed: s.life.sessionClosed, Broke: s.recordBroke, Spoke: s.audience.NoteMessage, Sound: s.options.Sound,
+		Show: s.audience.Publish, Closed: s.life.sessionClosed, Broke: s.recordBroke, Spoke: s.audience.NoteMessage, Sound: s.options.Sound, Workshop: s.options.Workshop,
 	}
 	if dir := s.options.StateDir; dir != "" {
 		s.artifacts = newArtifacts(dir, alarm)

@@ -39,6 +39,8 @@ type Details struct {
 	// What the agent handed in beside the result, without the content, in the answers to get-task.
 	// The task response has the content.
 	Artifacts []hub.Artifact `json:"artifacts,omitzero"`
+	// Where its agent works on it, if it has a workspace.
+	Workspace *Workspace `json:"workspace,omitzero"`
 	// The class of the failure, if its agent named one.
 	FailureClass string `json:"failureClass,omitzero" schema:"enum=wire.FailureClasses"`
 	// The context of the task request that submitted the task.
@@ -47,6 +49,16 @@ type Details struct {
 	Routing *delegation.Routing `json:"routing,omitzero"`
 	// The trace that the task belongs to.
 	Observability *delegation.Trace `json:"observability,omitzero"`
+}
+
+// A Workspace is a folder for one task, which no other task uses.
+type Workspace struct {
+	// The folder.
+	Path string `json:"path"`
+	// The branch of git that is checked out there; missing if the folder is a copy.
+	Branch string `json:"branch,omitzero"`
+	// The branch that it was begun from.
+	Base string `json:"base,omitzero"`
 }
 
 // Help is a question that the agent of a task asked a person, and its answer.
@@ -67,7 +79,7 @@ type Help struct {
 func (d *Details) empty() bool {
 	return d == nil || d.StructuredSpec == nil && d.Requirements == nil && d.TargetRepo == "" &&
 		len(d.AcceptanceCriteria) == 0 && d.ProjectID == "" && d.SessionID == "" && d.ParentTaskID == "" &&
-		d.Plan == nil && d.PlanFeedback == "" && d.Help == nil && d.Used == nil && d.After == "" && d.Output == nil && d.Artifacts == nil && d.FailureClass == "" &&
+		d.Plan == nil && d.PlanFeedback == "" && d.Help == nil && d.Used == nil && d.After == "" && d.Output == nil && d.Artifacts == nil && d.Workspace == nil && d.FailureClass == "" &&
 		d.Context == nil && d.Routing == nil && d.Observability == nil
 }
 
@@ -124,6 +136,9 @@ func (d *Details) append(b []byte) []byte {
 	b = object.AppendRaw(b, "output", d.Output)
 	if len(d.Artifacts) > 0 {
 		b = hub.AppendArtifacts(object.AppendKey(b, "artifacts"), d.Artifacts)
+	}
+	if d.Workspace != nil {
+		b = appendEncoded(b, "workspace", d.Workspace)
 	}
 	b = object.AppendOptional(b, "failureClass", d.FailureClass)
 	if d.Context != nil {

@@ -264,9 +264,9 @@ func orNull(text string) *string {
 	return &text
 }
 
-// Hub returns the state in the words of the hub, which has none for a review.
+// Hub returns the state in the words of the hub, which has none for a review and a verification.
 func (s TaskState) Hub() string {
-	if s == TaskInReview {
+	if s == TaskInReview || s == TaskVerifying {
 		return string(TaskRunning)
 	}
 	return string(s)

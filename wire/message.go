@@ -10,7 +10,7 @@ type Raw = object.Raw
 
 // A Message is an input of the orchestrator. A line of an agent is a Log, a Request, an
 // AgentEvent, a Refused, an Answered or a Session. The orchestrator itself produces a Delivered,
-// an AgentGone, an AgentSet or a Tick.
+// a TaskChecked, an AgentGone, an AgentSet or a Tick.
 type Message interface{ message() }
 
 // A Log is a line for people. Why is the reason that a line that looked like a message is not
@@ -76,6 +76,15 @@ type Delivered struct {
 	Lost       bool
 }
 
+// TaskChecked reports what the orchestrator has done for a task of an agent. The kind is one of the events
+// task.workspace, task.verifying, task.verified and task.unverified.
+type TaskChecked struct {
+	Kind        string
+	Agent, Task string
+	Text        string
+	Workspace   *Workspace
+}
+
 // AgentGone reports that an agent has ended and is not restarted automatically.
 type AgentGone struct{ Agent string }
 
@@ -110,16 +119,17 @@ type Tick struct {
 	Blocked bool
 }
 
-func (*Event) message()      {}
-func (*Delivered) message()  {}
-func (*AgentGone) message()  {}
-func (*AgentSet) message()   {}
-func (Tick) message()        {}
-func (Log) message()         {}
-func (*Request) message()    {}
-func (*AgentEvent) message() {}
-func (*Refused) message()    {}
-func (*Answered) message()   {}
+func (*Event) message()       {}
+func (*Delivered) message()   {}
+func (*TaskChecked) message() {}
+func (*AgentGone) message()   {}
+func (*AgentSet) message()    {}
+func (Tick) message()         {}
+func (Log) message()          {}
+func (*Request) message()     {}
+func (*AgentEvent) message()  {}
+func (*Refused) message()     {}
+func (*Answered) message()    {}
 
 // ShutdownNotice is the payload of notify:shutdown.
 type ShutdownNotice struct {

@@ -85,7 +85,7 @@ func TestRequestsAreRefused(t *testing.T) {
 		{"query-agents", `{"capabilities":"go"}`, "/payload/capabilities: capabilities must be a list"},
 		{"query-agents", `{"capabilities":["go"," "]}`, "/payload/capabilities/1: capabilities[1] must not be empty"},
 		{"query-agents", `{"capabilities":[null]}`, "/payload/capabilities/0: capabilities[0] must be a string"},
-		{"query-tasks", `{"status":"open"}`, `/payload/status: status must be one of queued, running, completed, failed, cancelled, pending, assigned, planning, plan_review, needs_human, in_review or done, not "open"`},
+		{"query-tasks", `{"status":"open"}`, `/payload/status: status must be one of queued, running, completed, failed, cancelled, pending, assigned, planning, plan_review, needs_human, in_review, verifying or done, not "open"`},
 		{"query-tasks", `{"limit":0}`, "/payload/limit: limit must be a whole number from 1 to 9007199254740991"},
 		{"query-tasks", `{"limit":-1}`, "/payload/limit: limit must be a whole number from 1 to 9007199254740991"},
 		{"query-tasks", `{"limit":1.5}`, "/payload/limit: limit must be a whole number from 1 to 9007199254740991"},

@@ -23,6 +23,7 @@ const (
 	TaskRunning    TaskState = "running"
 	TaskNeedsHuman TaskState = "needs_human"
 	TaskInReview   TaskState = "in_review"
+	TaskVerifying  TaskState = "verifying" // its agent has completed it, and its verify commands run
 	TaskDone       TaskState = "done"
 	TaskFailed     TaskState = "failed"
 	TaskCancelled  TaskState = "cancelled"
@@ -31,7 +32,7 @@ const (
 // TaskStates lists all states, in the order in which a task may pass through them.
 var TaskStates = []TaskState{
 	TaskPending, TaskAssigned, TaskPlanning, TaskPlanReview, TaskRunning,
-	TaskNeedsHuman, TaskInReview, TaskDone, TaskFailed, TaskCancelled,
+	TaskNeedsHuman, TaskInReview, TaskVerifying, TaskDone, TaskFailed, TaskCancelled,
 }
 
 // Final reports whether the state is final.

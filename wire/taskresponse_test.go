@@ -227,7 +227,7 @@ func TestStatesAsDelegatorsSeeThem(t *testing.T) {
 		seen[state.Response()] += " " + string(state)
 	}
 	require.Equal(t, map[string]string{
-		"pending": " pending assigned", "in_progress": " planning plan_review running in_review", "input_required": " needs_human",
+		"pending": " pending assigned", "in_progress": " planning plan_review running in_review verifying", "input_required": " needs_human",
 		"completed": " done", "failed": " failed", "cancelled": " cancelled",
 	}, seen)
 	require.Len(t, delegation.Statuses, len(seen))

@@ -175,10 +175,13 @@ func TestTheManualsConfigurationIsValid(t *testing.T) {
 			samples = append(samples, part)
 		}
 	}
-	require.Len(t, samples, 12)
-	agent := strings.TrimSuffix(strings.TrimSpace(samples[0]), "}") + strings.Join(samples[1:6], "") + "}\n"
-	file := filepath.Join(t.TempDir(), "orchestrator.hcl")
-	require.NoError(t, os.WriteFile(file, []byte(agent+strings.Join(samples[6:], "")), 0o600))
+	require.Len(t, samples, 13)
+	agent := strings.TrimSuffix(strings.TrimSpace(samples[0]), "}") + strings.Join(samples[1:5], "") + samples[6] + "}\n" +
+		"agent \"far\" {\n  command = [\"true\"]\n" + samples[5] + "}\n" // what it excludes is in the other one
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, ".git"), 0o700)) // for the workspace
+	file := filepath.Join(dir, "orchestrator.hcl")
+	require.NoError(t, os.WriteFile(file, []byte(agent+strings.Join(samples[7:], "")), 0o600))
 
 	_, problems := config.Load(file, config.Options{})
 	var shown strings.Builder
@@ -333,7 +336,7 @@ func TestBorrowedWordsLeadSomewhere(t *testing.T) {
 var liveOnly = []string{
 	"orchestrator agent ls", "orchestrator agent servers", "orchestrator agent show", "orchestrator ps", "orchestrator hosts", "orchestrator status",
 	"orchestrator bus presence", "orchestrator bus status", "orchestrator bus topics", "orchestrator inbox watch",
-	"orchestrator key ls", "orchestrator token ls", "orchestrator task match", "orchestrator schema", "orchestrator help", "orchestrator notify dead",
+	"orchestrator key ls", "orchestrator token ls", "orchestrator task match", "orchestrator schema", "orchestrator help", "orchestrator notify dead", "orchestrator task diff", "orchestrator workspace ls",
 }
 
 // TestCommandsThatShowReadTheRecord checks that each command that lists or shows something reads the

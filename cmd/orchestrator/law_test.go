@@ -64,6 +64,7 @@ var mayImport = map[string][]string{
 	"supervisor/output":             {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "supervisor/child"}, // handlers formats facts as text
 	"supervisor/dispatch":           {"wire", "wire/identity", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "handlers/access", "handlers/history", "supervisor/stdin"},
 	"supervisor":                    {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "handlers/history", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/hosts", "supervisor/stdin", "supervisor/output"},
+	"supervisor/workspace":          {"wire", "wire/control", "wire/events", "wire/hub", "supervisor/child"},
 	"cmd/orchestrator/live":         {"cmd/orchestrator/term"},
 	"cmd/orchestrator/term":         {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},
 	"cmd/orchestrator/help":         {},
@@ -80,7 +81,7 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/why":          verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),
 	"cmd/orchestrator/ui":           verbsMayImport(),
 	"cmd/orchestrator/watch":        verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task", "cmd/orchestrator/live"),
-	"cmd/orchestrator/serve":        verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/eventlog/postgres", "supervisor/turn", "supervisor/hosts", "supervisor/hosts/link", "supervisor/runner", "wire/hostlink", "supervisor/api", "supervisor/web", "supervisor/telemetry", "supervisor/notify", "cmd/orchestrator/console", "cmd/orchestrator/serve/ownlog", "agents", "agents/mcp"), // agents/mcp serves /mcp
+	"cmd/orchestrator/serve":        verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/eventlog/postgres", "supervisor/turn", "supervisor/hosts", "supervisor/hosts/link", "supervisor/runner", "wire/hostlink", "supervisor/api", "supervisor/web", "supervisor/telemetry", "supervisor/notify", "supervisor/workspace", "cmd/orchestrator/console", "cmd/orchestrator/serve/ownlog", "agents", "agents/mcp"), // agents/mcp serves /mcp
 	"cmd/orchestrator/notify":       verbsMayImport("supervisor/notify", "cmd/orchestrator/serve"),
 	"cmd/orchestrator/serve/ownlog": {"supervisor/output"},
 	"cmd/orchestrator/console":      verbsMayImport("supervisor", "supervisor/output", "cmd/orchestrator/live"),

@@ -42,16 +42,14 @@ func TestMain(m *testing.M) {
 }
 
 // racedEnv names a build with the race detector. It replaces this binary where much happens
-// concurrently, but not for agents and client commands: the detector makes a start seven times
-// as long. The watch command is not raced either, since its key reader closes the terminal
+// concurrently, but not in scripts, for agents and for client commands: the detector makes a start seven
+// times as long. The watch command is not raced either, since its key reader closes the terminal
 // without waiting; the package watch is raced in its own tests.
 const racedEnv = "RACED_ORCHESTRATOR"
 
 // orchestrator runs the program.
 func orchestrator() {
-	long := func(word string) bool {
-		return slices.Contains([]string{"up", "run", "pipe", "join", "logs", "reload", "bus"}, word)
-	}
+	long := func(word string) bool { return slices.Contains([]string{"up", "run", "pipe", "join"}, word) }
 	if raced := os.Getenv(racedEnv); raced != "" && slices.ContainsFunc(os.Args[1:], long) {
 		err := syscall.Exec(raced, os.Args, os.Environ())
 		fmt.Fprintln(os.Stderr, raced, err)
@@ -102,8 +100,6 @@ func runScripts(t *testing.T, dir string) {
 			env.Setenv("ORC_SOCKET", "")
 			env.Setenv("NO_COLOR", "")
 			env.Setenv("TERM", "xterm")
-			env.Setenv("GORACE", raceOptions())
-			env.Setenv(racedEnv, os.Getenv(racedEnv))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -145,7 +145,7 @@ func (r *relay) submit(i int, boss *actor) {
 }
 
 // pace is the time between two requests, so that the record stays small over a hundred upgrades.
-const pace = 4 * time.Millisecond
+const pace = 10 * time.Millisecond
 
 // completeAll completes every task that is assigned to an agent.
 func completeAll(a *actor) {

@@ -19,6 +19,7 @@ type taskView struct {
 	Spec               wire.Raw       `json:"structured_spec"`
 	AcceptanceCriteria []string       `json:"acceptanceCriteria"`
 	TargetRepo         string         `json:"targetRepo"`
+	Workspace          wire.Workspace `json:"workspace"`
 	Plan               wire.Raw       `json:"plan"`
 	PlanFeedback       string         `json:"planFeedback"`
 	ResolvedInputs     wire.Raw       `json:"resolved_inputs"`
@@ -44,6 +45,9 @@ func (v *taskView) prompt() string {
 	}
 	if v.TargetRepo != "" {
 		fmt.Fprintf(&b, "\nRepository: %s\n", v.TargetRepo)
+	}
+	if w := v.Workspace; w.Path != "" {
+		fmt.Fprintf(&b, "\nWork in the folder %s and nowhere else. It is a git worktree for this task, on the branch %s. Commit there what you have changed.\n", w.Path, w.Branch)
 	}
 	data(&b, "Data of the task", v.Payload)
 	data(&b, "Results of the tasks that it depends on", v.ResolvedInputs)

@@ -169,9 +169,10 @@ func (r *reader) agent(b *hcl.Block, a Agent, name string, index int) (Agent, []
 			r.capabilities(b, path+".capabilities", &a.Capabilities, sc)
 		}}, child{kind: "mcp", label: "name", many: true, read: func(b *hcl.Block) {
 			mcpServer(r, b, path, &a.Client, sc)
-		}}, placement(r, path, &a.Placement, sc)),
+		}}, placement(r, path, &a.Placement, sc), workspace(r, path, &a, sc)),
 	})
 	r.checkAgent(b, &a, set)
+	settleVerify(r, b, &a, set)
 	settleConfine(r, b, &a)
 	r.users = append(r.users, func() { r.checkUser(b, &a, set) })
 	return a, waits
@@ -197,6 +198,7 @@ func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope, place
 		attr("depends_on", func(v value) { *waits = dependencies(v, a.Name) }),
 		attr("autostart", truth(&a.Autostart)),
 		attr("on_exit", choice(&a.OnExit, OnExits...)),
+		attr("verify", argvs(&a.Verify)),
 		attr("permission", choice(&a.Client.Permission, "ask", "edits", "plan", "auto", "full")),
 		attr("allow", words(&a.Client.Allow)),
 		attr("model", text(&a.Client.Model)),

@@ -41,6 +41,14 @@ func (c *Config) Commands() []Command {
 			rest = append(rest, a.User)
 		}
 		add("agent "+a.Block, a.Place, slices.Concat(a.Wrap, a.Command), a.notes(), rest...)
+		for n, command := range a.Verify {
+			add(fmt.Sprintf("verify %d of %s", n+1, a.Block), a.Place, command, nil)
+		}
+		if a.Workspace != nil {
+			for n, command := range a.Workspace.Setup {
+				add(fmt.Sprintf("setup %d of %s", n+1, a.Block), a.Place, command, nil)
+			}
+		}
 		for _, s := range a.Client.Servers {
 			add("mcp "+s.Name+" of "+a.Block, a.Place, s.Command, nil)
 		}

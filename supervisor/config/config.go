@@ -107,6 +107,7 @@ type Scheduler struct {
 	AssignOffline     bool
 	CountAssigned     bool
 	MaxAttempts       int
+	VerifyAttempts    int // of a task whose verification fails, before a person decides
 	DelegationRetries int // retries of a delegated task that failed with a recoverable error
 }
 
@@ -213,6 +214,8 @@ type Agent struct {
 	Capabilities Capabilities
 	Client       Client
 	Placement    *Placement // nil: it runs on the machine of the hub
+	Workspace    *Workspace // nil: it works on all tasks in Dir
+	Verify       [][]string // commands that run before a task of it is done
 
 	env environment
 }

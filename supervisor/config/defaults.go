@@ -42,7 +42,7 @@ func standard(file string) *Config {
 			OnDependencyFailure: "auto",
 			StrictResults:       true,
 		},
-		Scheduler:  Scheduler{OnOnline: true, AssignOffline: true, MaxAttempts: 3},
+		Scheduler:  Scheduler{OnOnline: true, AssignOffline: true, MaxAttempts: 3, VerifyAttempts: 2},
 		Bus:        Bus{Heartbeat: 60 * time.Second, Stale: 180 * time.Second},
 		Notify:     Notify{On: NotifyWords},
 		places:     map[string]string{},

@@ -44,6 +44,8 @@
 //	limits.*             restart   they are set before the program runs
 //	confine              restart   the same
 //	placement            restart   a process stays on its machine
+//	workspace            live      it is looked at with each task
+//	verify               live      the same
 //	output.dir           restart   a run has one file
 //	output.*             live      the writer looks at them
 //	restart.*            live      they are looked at after an exit

@@ -85,7 +85,7 @@ func TestDefaultsFileHoldsEveryAttribute(t *testing.T) {
 		require.NotEmpty(t, c.Place(s.name), "testdata/defaults.hcl has no line for %s", s.name)
 	}
 	for _, a := range agentTable {
-		if a.name == "mcp" || a.name == "confine" || a.name == "placement" {
+		if a.name == "mcp" || a.name == "confine" || a.name == "placement" || a.name == "workspace" {
 			continue // there is none by default
 		}
 		name := a.name[strings.LastIndex(a.name, ".")+1:]

@@ -48,6 +48,7 @@ func (r *reader) setting(b *hcl.Block) {
 			attr("assign_offline", truth(&c.Scheduler.AssignOffline)),
 			attr("count_assigned", truth(&c.Scheduler.CountAssigned)),
 			attr("max_attempts", whole(&c.Scheduler.MaxAttempts, 1, math.MaxInt32)),
+			attr("verify_attempts", whole(&c.Scheduler.VerifyAttempts, 1, math.MaxInt32)),
 			attr("delegation_retries", whole(&c.Scheduler.DelegationRetries, 0, 100)),
 		}
 	case "bus":

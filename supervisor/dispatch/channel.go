@@ -163,12 +163,30 @@ func (c *Channel) request(r *wire.Request, now time.Time) {
 		return
 	}
 	r.Payload = nil // it is valid only as long as the line
-	in := handlers.Input{At: now, From: c.actor, Message: r, Refusal: c.dispatcher.collect(c.actor, r)}
+	refusal := c.prepare(r, &now)
+	if refusal == nil {
+		refusal = c.dispatcher.collect(c.actor, r)
+	}
+	in := handlers.Input{At: now, From: c.actor, Message: r, Refusal: refusal}
 	if r.Declaration().IsWrite() {
 		in.Random = randomBytes()
 	}
 	c.inputs = append(c.inputs, in)
 	c.requests++
+}
+
+// prepare does what has to be done before a message is decided, and sets now to the time when it is done.
+func (c *Channel) prepare(m wire.Message, now *time.Time) *wire.Error {
+	worked := false
+	refused := prepare(c.dispatcher, c.actor, m, func() {
+		c.Send(*now)
+		c.dispatcher.Settle()
+		worked = true
+	})
+	if worked {
+		*now = time.Now()
+	}
+	return refused
 }
 
 // session adds a message of a session to the inputs, or refuses it. A malformed message gets a
@@ -178,9 +196,9 @@ func (c *Channel) session(s *wire.Session, now time.Time) {
 		c.refuse(true, wire.DialectSession, s.RawID(), called{class: classSession, name: s.Type}.String(), err, now)
 		return
 	}
-	c.inputs = append(c.inputs, handlers.Input{At: now, From: c.actor, Random: randomBytes(), Message: &wire.Request{
-		ID: s.ID, Operation: sayOperation, Form: wire.DialectSession, Body: &wire.SaySession{Session: *s},
-	}})
+	r := &wire.Request{ID: s.ID, Operation: sayOperation, Form: wire.DialectSession, Body: &wire.SaySession{Session: *s}}
+	refusal := c.prepare(r, &now)
+	c.inputs = append(c.inputs, handlers.Input{At: now, From: c.actor, Random: randomBytes(), Message: r, Refusal: refusal})
 	c.requests++
 }
 
@@ -193,7 +211,9 @@ func (c *Channel) event(r *wire.AgentEvent, now time.Time) bool {
 	switch {
 	case err != nil:
 	case responds:
-		err = detach(c.dispatcher, &c.actor, response, now)
+		if err = c.prepare(r, &now); err == nil {
+			err = detach(c.dispatcher, &c.actor, response, now)
+		}
 	case r.Name == "log":
 		err = c.payloads.CheckLog(r)
 	default:

@@ -387,6 +387,7 @@ type Options struct {
 	Alarm     func(text string, more ...any) // logs an error that agents may cause at will; nil: Log.Error
 	Audit     func(gap AuditGap) AuditFile   // opens the audit; nil: there is none
 	Artifacts Artifacts                      // stores large content; nil: nothing is stored
+	Workshop  Workshop                       // nil: there is nothing to do before a decision
 }
 
 // A Record stores facts. Append adds a batch after the fact numbered last, all of it or

@@ -65,7 +65,10 @@ func (d *Dispatcher) ask(ctx context.Context, from handlers.Actor, r *wire.Reque
 	if from.Kind == handlers.Agent && d.options.Spoke != nil {
 		d.options.Spoke(from.Name)
 	}
-	refusal := d.collect(from, r)
+	refusal := prepare(d, from, r, d.Settle)
+	if refusal == nil {
+		refusal = d.collect(from, r)
+	}
 	from.Run = callerPrefix + strconv.FormatInt(d.callers.Add(1), 10)
 	answer := d.recipients.wait(from.Run)
 	defer d.recipients.leave(from.Run)

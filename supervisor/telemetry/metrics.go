@@ -152,6 +152,7 @@ func tasksIn(c *control.TaskCounts) map[string]int {
 		string(wire.TaskRunning):    c.Running,
 		string(wire.TaskNeedsHuman): c.NeedsHuman,
 		string(wire.TaskInReview):   c.InReview,
+		string(wire.TaskVerifying):  c.Verifying,
 		string(wire.TaskDone):       c.Done,
 		string(wire.TaskFailed):     c.Failed,
 		string(wire.TaskCancelled):  c.Cancelled,

@@ -88,6 +88,7 @@ type TaskCounts struct {
 	Running    int `json:"running"`
 	NeedsHuman int `json:"needs_human"`
 	InReview   int `json:"in_review"`
+	Verifying  int `json:"verifying"`
 	Done       int `json:"done"`
 	Failed     int `json:"failed"`
 	Cancelled  int `json:"cancelled"`
@@ -300,4 +301,53 @@ type DrainReply struct {
 	FormatVersion string   `json:"format_version"`
 	Host          string   `json:"host"`
 	Agents        []string `json:"agents"` // that are being stopped there
+}
+
+// TaskRequest is the payload of diff-task.
+type TaskRequest struct {
+	TaskID string `json:"taskId"`
+}
+
+// TaskDiff answers diff-task: what a task has changed.
+type TaskDiff struct {
+	FormatVersion string   `json:"format_version"`
+	Path          string   `json:"path"`
+	Branch        string   `json:"branch"`
+	Base          string   `json:"base"`
+	Uncommitted   []string `json:"uncommitted"` // files
+	Patch         string   `json:"patch"`
+}
+
+// MergeRequest is the payload of merge-task.
+type MergeRequest struct {
+	TaskID string `json:"taskId"`
+	Into   string `json:"into,omitzero"` // a branch; "": the one that the task began at
+}
+
+// MergeReply answers merge-task.
+type MergeReply struct {
+	FormatVersion string `json:"format_version"`
+	Branch        string `json:"branch"`
+	Into          string `json:"into"`
+	Commit        string `json:"commit"`           // the end of Into now
+	Already       bool   `json:"already,omitzero"` // it was merged before
+	Removed       bool   `json:"removed,omitzero"` // the workspace and the branch are gone
+}
+
+// WorkspaceList answers list-workspaces, and prune-workspaces with those that were removed.
+type WorkspaceList struct {
+	FormatVersion string          `json:"format_version"`
+	Workspaces    []WorkspaceView `json:"workspaces"`
+}
+
+// WorkspaceView describes the workspace of a task.
+type WorkspaceView struct {
+	TaskID      string `json:"taskId"`
+	Path        string `json:"path"`
+	Branch      string `json:"branch"`
+	Base        string `json:"base"`
+	Ahead       int    `json:"ahead"`            // commits that Base does not have
+	Uncommitted int    `json:"uncommitted"`      // files
+	Moved       bool   `json:"moved"`            // the branch has been committed to
+	Missing     bool   `json:"missing,omitzero"` // somebody has removed the folder
 }

@@ -50,7 +50,11 @@ const (
 	TaskRecalled           = "task.recalled"
 	TaskTrouble            = "task.trouble" // an error that the agent can live with
 	TaskRequeued           = "task.requeued"
-	TaskDue                = "task.due" // the time has come before which it was not given out
+	TaskDue                = "task.due"        // the time has come before which it was not given out
+	TaskWorkspace          = "task.workspace"  // its workspace is there
+	TaskVerifying          = "task.verifying"  // its agent has completed it, and its verify commands run
+	TaskVerified           = "task.verified"   // they have succeeded
+	TaskUnverified         = "task.unverified" // one has failed, and its agent goes on
 	TaskDone               = "task.done"
 	TaskFailed             = "task.failed"
 	TaskCancelled          = "task.cancelled"

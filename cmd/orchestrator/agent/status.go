@@ -135,6 +135,7 @@ func tasksTally(n control.TaskCounts, p term.Paint) string {
 	add(n.PlanReview, wire.TaskPlanReview, "")
 	add(n.NeedsHuman, wire.TaskNeedsHuman, "")
 	add(n.InReview, wire.TaskInReview, "")
+	add(n.Verifying, wire.TaskVerifying, "")
 	add(n.Pending, wire.TaskPending, blocked)
 	add(n.Done, wire.TaskDone, "")
 	add(n.Failed, wire.TaskFailed, "")

@@ -60,7 +60,7 @@ func (r *rowsData) rows(columns, most int, now time.Time) []string {
 // open returns the number of tasks that have not ended.
 func (r *rowsData) open() int {
 	n := &r.Status.Tasks
-	return n.Pending + n.Assigned + n.Planning + n.PlanReview + n.Running + n.NeedsHuman + n.InReview
+	return n.Pending + n.Assigned + n.Planning + n.PlanReview + n.Running + n.NeedsHuman + n.InReview + n.Verifying
 }
 
 // rule returns the first row, with the number of tasks in each state.
@@ -71,7 +71,7 @@ func (r *rowsData) rule(columns int) string {
 	}{
 		{r.Status.Tasks.Running, wire.TaskRunning}, {r.Status.Tasks.Assigned, wire.TaskAssigned},
 		{r.Status.Tasks.Planning, wire.TaskPlanning}, {r.Status.Tasks.PlanReview, wire.TaskPlanReview},
-		{r.Status.Tasks.NeedsHuman, wire.TaskNeedsHuman}, {r.Status.Tasks.InReview, wire.TaskInReview},
+		{r.Status.Tasks.NeedsHuman, wire.TaskNeedsHuman}, {r.Status.Tasks.InReview, wire.TaskInReview}, {r.Status.Tasks.Verifying, wire.TaskVerifying},
 		{r.Status.Tasks.Pending, wire.TaskPending}, {r.Status.Tasks.Done, wire.TaskDone},
 		{r.Status.Tasks.Failed, wire.TaskFailed}, {r.Status.Tasks.Cancelled, wire.TaskCancelled},
 	}

@@ -21,6 +21,7 @@ var Chapters = []struct{ Topic, About string }{
 	{"work", "How tasks are assigned, ordered and reported"},
 	{"bus", "Messages between agents, people and programs elsewhere"},
 	{"session", "An architect, developers and reviewers, by rules"},
+	{"verified", "Work that is checked before it is done, in folders of its own"},
 	{"delegation", "Delegating work and receiving its results"},
 	{"protocol", "Every message between an agent and the orchestrator"},
 	{"http", "The same by HTTP: listeners, credentials, figures"},

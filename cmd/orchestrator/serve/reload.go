@@ -315,6 +315,7 @@ func (t *Instance) apply(ctx context.Context, next *config.Config, changes []con
 	}
 	t.config = next
 	t.allow(next)
+	t.workshop.Set(t.workers(next))
 	adopted, _ := rules(next)
 	t.Super.Adopt(adopted)
 	t.tell(next)

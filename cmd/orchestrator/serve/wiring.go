@@ -37,6 +37,7 @@ import (
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/telemetry"
 	"orchestrator/supervisor/web"
+	"orchestrator/supervisor/workspace"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/mail"
@@ -57,6 +58,7 @@ type Instance struct {
 	ending func()         // called when the team is to end
 
 	looksOver func() // stops lookOver; may be nil
+	workshop  *workspace.Manager
 	notifier  *notify.Notifier
 	terminal  atomic.Pointer[notify.Terminal]
 
@@ -258,7 +260,7 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	if t.before != nil {
 		o.Upgraded, o.TakenOver = &t.before.Team, t.settled
 	}
-	o.Hosts = t.openHosts(ctx, c)
+	o.Hosts, o.Workshop = t.openHosts(ctx, c), t.openWorkshop(c)
 	t.Super = supervisor.New(o, t.specs(c))
 	t.signer.Issued = t.Super.Requests.Callers().TokenIssued
 	if err := t.Super.Restore(ctx); err != nil {
@@ -351,14 +353,18 @@ func (t *Instance) door() *api.API {
 			status.URLs, status.Upgrade = t.web.All(), t.upgraded.Load()
 			return status, err
 		}),
-		"start-agent":   agents(s.StartAgents),
-		"stop-agent":    agents(s.StopAgents),
-		"restart-agent": agents(s.RestartAgents),
-		"reload":        api.Do(t.reload),
-		"upgrade":       api.Do(t.upgrade),
-		"list-hosts":    api.Do(t.listHosts),
-		"drain-host":    api.Do(t.drainHost),
-		"open-ui":       api.Do(t.web.Open),
+		"start-agent":      agents(s.StartAgents),
+		"stop-agent":       agents(s.StopAgents),
+		"restart-agent":    agents(s.RestartAgents),
+		"reload":           api.Do(t.reload),
+		"upgrade":          api.Do(t.upgrade),
+		"list-hosts":       api.Do(t.listHosts),
+		"drain-host":       api.Do(t.drainHost),
+		"open-ui":          api.Do(t.web.Open),
+		"diff-task":        api.Do(t.workshop.Diff),
+		"merge-task":       api.Do(t.workshop.Merge),
+		"list-workspaces":  api.Do(t.workshop.List),
+		"prune-workspaces": api.Do(t.workshop.Prune),
 	}
 	d := &api.API{
 		MaxBody:    t.http.MaxBody,

@@ -14,7 +14,7 @@ func fill(s wire.TaskState) string {
 	switch s {
 	case wire.TaskDone:
 		return "#d5f0d5"
-	case wire.TaskRunning:
+	case wire.TaskRunning, wire.TaskVerifying:
 		return "#cfe3ff"
 	case wire.TaskPlanReview, wire.TaskNeedsHuman, wire.TaskInReview:
 		return "#fff0c2"

@@ -75,7 +75,7 @@ func (p Paint) Task(s wire.TaskState, text string) string { return p.Ink(TaskInk
 // TaskInk returns the color of a task's state.
 func TaskInk(s wire.TaskState) Ink {
 	switch s {
-	case wire.TaskDone, wire.TaskRunning:
+	case wire.TaskDone, wire.TaskRunning, wire.TaskVerifying:
 		return InkGood
 	case wire.TaskPlanReview, wire.TaskNeedsHuman, wire.TaskInReview:
 		return InkWarn

@@ -224,6 +224,8 @@ func Mark(s wire.TaskState) string {
 		return ">"
 	case wire.TaskInReview:
 		return "r"
+	case wire.TaskVerifying:
+		return "v"
 	case wire.TaskNeedsHuman:
 		return "?"
 	case wire.TaskPlanning, wire.TaskPlanReview:

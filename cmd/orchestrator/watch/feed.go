@@ -333,7 +333,7 @@ type count struct {
 func counted(n control.TaskCounts) []count {
 	return []count{
 		{wire.TaskNeedsHuman, n.NeedsHuman}, {wire.TaskPlanReview, n.PlanReview}, {wire.TaskRunning, n.Running},
-		{wire.TaskInReview, n.InReview}, {wire.TaskPlanning, n.Planning}, {wire.TaskAssigned, n.Assigned},
+		{wire.TaskInReview, n.InReview}, {wire.TaskVerifying, n.Verifying}, {wire.TaskPlanning, n.Planning}, {wire.TaskAssigned, n.Assigned},
 		{wire.TaskPending, n.Pending}, {wire.TaskFailed, n.Failed}, {wire.TaskDone, n.Done}, {wire.TaskCancelled, n.Cancelled},
 	}
 }

@@ -267,7 +267,7 @@ var helpLines = []string{
 	"ctrl+z       to the shell; fg comes back",
 	"q, ctrl+c    quit: the agents go on",
 	"",
-	". pending  > running  r in_review  ? needs_human  p planning, plan_review",
+	". pending  > running  v verifying  r in_review  ? needs_human  p planning, plan_review",
 	"ok done  x failed  - cancelled",
 }
 

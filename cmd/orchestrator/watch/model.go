@@ -322,7 +322,7 @@ func urgency(s wire.TaskState) int {
 	switch s {
 	case wire.TaskNeedsHuman, wire.TaskPlanReview:
 		return 0
-	case wire.TaskRunning, wire.TaskInReview, wire.TaskPlanning:
+	case wire.TaskRunning, wire.TaskInReview, wire.TaskVerifying, wire.TaskPlanning:
 		return 1
 	case wire.TaskAssigned, wire.TaskPending:
 		return 2

@@ -44,6 +44,8 @@ func (c *taskCauses) next() []string {
 		return c.nextOfQuestion(id)
 	case wire.TaskInReview:
 		return c.nextOfReview(id)
+	case wire.TaskVerifying:
+		return []string{"The verify commands of its agent run. If one fails, the agent goes on"}
 	}
 	return c.nextOfHeld("works on it", "Its story: orchestrator events --task "+id)
 }

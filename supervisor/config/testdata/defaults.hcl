@@ -42,6 +42,7 @@ scheduler {
   assign_offline     = true
   count_assigned     = false
   max_attempts       = 3
+  verify_attempts    = 2
   delegation_retries = 0
 }
 
@@ -120,6 +121,7 @@ agent "worker" {
   depends_on  = []
   autostart   = true
   on_exit     = "auto"
+  verify      = []
 
   permission   = "ask"
   allow        = []

@@ -44,6 +44,7 @@ export const taskStates = {
   plan_review: { word: "plan to approve", tone: "amber", icon: "ask", group: "you" },
   running: { word: "running", tone: "blue", icon: "half", group: "running" },
   needs_human: { word: "needs a person", tone: "amber", icon: "ask", group: "you" },
+  verifying: { word: "verifying", tone: "violet", icon: "eye", group: "review" },
   in_review: { word: "in review", tone: "violet", icon: "eye", group: "review" },
   done: { word: "done", tone: "green", icon: "check", group: "done" },
   failed: { word: "failed", tone: "red", icon: "cross", group: "failed" },

@@ -32,7 +32,7 @@ class _Task(TypedDict):
     #: A summary of the state. One of queued, running, completed, failed, cancelled.
     status: str
     #: The state of the task. The last three are final. One of pending, assigned, planning,
-    #: plan_review, running, needs_human, in_review, done, failed, cancelled.
+    #: plan_review, running, needs_human, in_review, verifying, done, failed, cancelled.
     state: str
     #: The role that the agent must have; null for any role.
     requiredRole: Optional[str]

@@ -6,7 +6,7 @@ import type { TaskExecutionError } from "./sessiondocuments.js";
 // The documents that operations send and return. Documents may have more members than these.
 
 /** The state of a task. The last three are final. */
-export type TaskState = "pending" | "assigned" | "planning" | "plan_review" | "running" | "needs_human" | "in_review" | "done" | "failed" |
+export type TaskState = "pending" | "assigned" | "planning" | "plan_review" | "running" | "needs_human" | "in_review" | "verifying" | "done" | "failed" |
   "cancelled";
 
 /** A summary of the state of a task. */

@@ -1,0 +1,226 @@
+package task
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
+	"orchestrator/wire/control"
+)
+
+func taskDiffCommand(a *cli.App) *cobra.Command {
+	stat := false
+	verb := &cobra.Command{
+		Use:   "diff ID",
+		Short: "Show what a task has changed in its workspace",
+		Long: `Shows what a task has changed in its workspace since its branch began, as git does: with
+what is not committed, and with new files.`,
+		Example:           "  orchestrator task diff 91c0\n  orchestrator task diff 91c0 --stat\n  orchestrator task diff 91c0 > change.patch",
+		Args:              cli.ArgCount(1, 1),
+		ValidArgsFunction: completeOneTask(a, true),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return onTask(a, args[0], func(ctx context.Context, a *cli.App, d *client.Client, id string) error {
+				return diff(ctx, a, d, id, stat)
+			})
+		},
+	}
+	verb.Flags().BoolVar(&stat, "stat", false, "print only the names of the files, with the lines added and removed")
+	return verb
+}
+
+func diff(ctx context.Context, a *cli.App, d *client.Client, id string, stat bool) error {
+	text, err := a.Ask(ctx, d, "diff-task", control.TaskRequest{TaskID: id})
+	if err != nil {
+		return err
+	}
+	if a.JSON() {
+		return a.Answer(text)
+	}
+	found, err := client.Decode[control.TaskDiff](text)
+	if err != nil {
+		return err
+	}
+	if n := len(found.Uncommitted); n > 0 {
+		a.Note("%s not committed on %s.", term.Count(n, "changed file"), term.OneLine(found.Branch))
+	}
+	switch {
+	case found.Patch == "":
+		a.Note("The task has changed nothing on %s.", term.OneLine(found.Branch))
+		return nil
+	case stat:
+		return a.Print("%s", term.Table(filesOf(found.Patch)))
+	case !term.IsTerminal(a.Stdout):
+		return a.Print("%s", found.Patch)
+	}
+	p := a.Paint(a.Stdout)
+	var b strings.Builder
+	for line := range strings.Lines(found.Patch) {
+		line = wire.Visible(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    "))
+		switch {
+		case strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"):
+			line = p.Strong(line)
+		case strings.HasPrefix(line, "+"):
+			line = p.Good(line)
+		case strings.HasPrefix(line, "-"):
+			line = p.Bad(line)
+		case strings.HasPrefix(line, "@@"):
+			line = p.Dim(line)
+		}
+		b.WriteString(line + "\n")
+	}
+	return a.Print("%s", b.String())
+}
+
+// filesOf returns the files of a patch, with the lines added and removed.
+func filesOf(patch string) (rows [][]term.Cell) {
+	name, added, removed, head := "", 0, 0, false
+	flush := func() {
+		if name != "" {
+			rows = append(rows, []term.Cell{term.Text(term.OneLine(name)), term.Figure("+" + strconv.Itoa(added)), term.Figure("-" + strconv.Itoa(removed))})
+		}
+		added, removed, head = 0, 0, true
+	}
+	for line := range strings.Lines(patch) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "diff --git "):
+			flush()
+			_, name, _ = strings.Cut(line, " b/")
+		case strings.HasPrefix(line, "@@"):
+			head = false
+		case !head && strings.HasPrefix(line, "+"):
+			added++
+		case !head && strings.HasPrefix(line, "-"):
+			removed++
+		}
+	}
+	flush()
+	return rows
+}
+
+func taskMergeCommand(a *cli.App) *cobra.Command {
+	into := ""
+	verb := &cobra.Command{
+		Use:   "merge ID",
+		Short: "Merge the branch of a task, if its verify commands succeed on the result",
+		Long: `Merges the branch of a task into the branch that it began at, or into another one. The merge
+is made apart from your files, and the verify commands of its agent run there. Only if they
+succeed, the branch moves, with your files if it is checked out. Nothing is pushed. Then the
+workspace and the branch of the task are removed, unless keep is "all".
+
+Nothing is merged if the workspace has changes that are not committed, if both branches
+change the same lines, or if a verify command fails.`,
+		Example:           "  orchestrator task merge 91c0\n  orchestrator task merge 91c0 --into release",
+		Args:              cli.ArgCount(1, 1),
+		ValidArgsFunction: completeOneTask(a, true),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return onTask(a, args[0], func(ctx context.Context, a *cli.App, d *client.Client, id string) error {
+				return merge(ctx, a, d, id, into)
+			})
+		},
+	}
+	verb.Flags().StringVar(&into, "into", "", "the `branch` to merge into; the default is the one that the task began at")
+	_ = verb.RegisterFlagCompletionFunc("into", cobra.NoFileCompletions)
+	return verb
+}
+
+func merge(ctx context.Context, a *cli.App, d *client.Client, id, into string) error {
+	text, err := a.Ask(ctx, d, "merge-task", control.MergeRequest{TaskID: id, Into: into})
+	if err != nil {
+		return err
+	}
+	if a.JSON() {
+		return a.Answer(text)
+	}
+	m, err := client.Decode[control.MergeReply](text)
+	if err != nil {
+		return err
+	}
+	word := "is merged into"
+	if m.Already {
+		word = "was merged before into"
+	}
+	a.Note("%s %s %s.", term.OneLine(m.Branch), word, term.OneLine(m.Into))
+	return a.Print("%s\n", term.OneLine(m.Commit))
+}
+
+// WorkspaceCommand returns the workspace command.
+func WorkspaceCommand(a *cli.App) *cobra.Command {
+	return cli.Group(a, &cobra.Command{
+		Use:   "workspace",
+		Short: "See and remove the workspaces of tasks",
+		Long: `A task of an agent with a workspace block has a git worktree and a branch of its own. See
+orchestrator help verified.`,
+		Example: "  orchestrator workspace ls\n  orchestrator workspace prune",
+	},
+		workspacesCommand(a, "ls", "list-workspaces", "List the workspaces of tasks", "Lists the workspaces of tasks: their branches, and what has not been committed or merged."),
+		workspacesCommand(a, "prune", "prune-workspaces", "Remove the workspaces whose work has been merged",
+			"Removes the workspaces and branches of tasks whose work has been merged, and prints which. It\nleaves those with changes that are not committed or not merged, and those without a commit."),
+	)
+}
+
+func workspacesCommand(a *cli.App, word, operation, short, long string) *cobra.Command {
+	return &cobra.Command{
+		Use: word, Short: short, Long: long,
+		Example: "  orchestrator workspace " + word + "\n  orchestrator workspace " + word + " --json",
+		Args:    cli.ArgCount(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			return a.WithClient(func(ctx context.Context, d *client.Client) error { return workspaces(ctx, a, d, operation) })
+		},
+	}
+}
+
+func workspaces(ctx context.Context, a *cli.App, d *client.Client, operation string) error {
+	text, err := a.Ask(ctx, d, operation, struct{}{})
+	if err != nil {
+		return err
+	}
+	list, err := client.Decode[control.WorkspaceList](text)
+	switch {
+	case err != nil:
+		return err
+	case a.JSON():
+		return a.Answer(text)
+	case a.Flags.Quiet:
+		return cli.PrintNames(a, list.Workspaces, func(w *control.WorkspaceView) string { return w.Path })
+	case len(list.Workspaces) == 0 && operation == "prune-workspaces":
+		a.Note("There is nothing to remove.")
+		return nil
+	case len(list.Workspaces) == 0:
+		a.Note("No task has a workspace. See orchestrator help verified")
+		return nil
+	}
+	rows := [][]term.Cell{{term.Text("TASK"), term.Text("BRANCH"), term.Text("WORK"), term.Text("FOLDER")}}
+	for i := range list.Workspaces {
+		w := &list.Workspaces[i]
+		rows = append(rows, []term.Cell{term.Text(term.ID(w.TaskID)), term.Text(term.OneLine(w.Branch)), term.Text(workOf(w)), term.Text(term.OneLine(w.Path))})
+	}
+	return a.Print("%s", term.Table(rows))
+}
+
+// workOf describes what a workspace holds.
+func workOf(w *control.WorkspaceView) string {
+	var parts []string
+	if w.Missing {
+		parts = append(parts, "folder is gone")
+	}
+	if w.Uncommitted > 0 {
+		parts = append(parts, term.Count(w.Uncommitted, "file")+" not committed")
+	}
+	if w.Ahead > 0 {
+		parts = append(parts, term.Count(w.Ahead, "commit")+" not in "+term.OneLine(w.Base))
+	}
+	switch {
+	case len(parts) > 0:
+		return strings.Join(parts, ", ")
+	case w.Moved:
+		return "merged"
+	}
+	return "nothing yet"
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/wire"
+	"orchestrator/wire/control"
+	"orchestrator/wire/events"
+)
+
+// A yard is a theatre with a git repository, in which the agent coder works.
+type yard struct{ *theatre }
+
+func newYard(t *testing.T, more string) *yard {
+	y := &yard{troupe(t, quick+`
+agent "coder" {
+  command = ["puppet", "coder"]
+  capabilities {
+    max_concurrent_tasks = 4
+  }
+  workspace {
+    worktree = "repo"
+  }
+`+more+"}\n", "coder")}
+	require.NoError(t, os.Mkdir(y.path("repo"), 0o700))
+	y.git("repo", "init", "--quiet", "--initial-branch=main")
+	y.git("repo", "config", "user.email", "a@example.org")
+	y.git("repo", "config", "user.name", "A")
+	y.change("repo", "file", "one\n")
+	return y
+}
+
+// git runs git in a folder and returns what it prints.
+func (y *yard) git(dir string, args ...string) string {
+	y.t.Helper()
+	if !filepath.IsAbs(dir) {
+		dir = y.path(dir)
+	}
+	out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput()
+	require.NoError(y.t, err, "git %v: %s", args, out)
+	return string(out)
+}
+
+// change writes a file in a folder and commits it.
+func (y *yard) change(dir, name, text string) {
+	y.t.Helper()
+	if !filepath.IsAbs(dir) {
+		dir = y.path(dir)
+	}
+	require.NoError(y.t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	y.git(dir, "add", "--all")
+	y.git(dir, "commit", "--quiet", "-m", name)
+}
+
+// begin adds a task, and returns it as its agent sees it.
+func (y *yard) begin(coder *actor, name string) (task wire.Task) {
+	y.t.Helper()
+	id := strings.TrimSpace(y.ask("task", "add", name, "--role", "worker", "-q"))
+	coder.assigned(id)
+	return y.enter(coder, id)
+}
+
+// enter returns a task with its workspace.
+func (y *yard) enter(coder *actor, id string) (task wire.Task) {
+	y.t.Helper()
+	var reply struct{ Task wire.Task }
+	coder.granted(&reply, "get-task", `{"taskId":"`+id+`"}`)
+	require.NotNil(y.t, reply.Task.Details)
+	require.DirExists(y.t, reply.Task.Workspace.Path)
+	return reply.Task
+}
+
+func finishing(task *wire.Task) string { return `{"taskId":"` + task.ID + `","result":"done"}` }
+
+// What an agent completes is verified in the workspace of the task, and the branch is merged when it succeeds there,
+// too. Nothing that is not committed or not merged is removed.
+func TestVerified(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, `  verify = [["sh", "-c", "echo looking; test -e ok"]]`+"\n")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	task := y.begin(coder, "first")
+	require.Equal(t, "task/"+wire.ShortID(task.ID), task.Workspace.Branch)
+	refusal := coder.refused("INVALID_REQUEST", "complete-task", finishing(&task))
+	require.Contains(t, refusal.Message, "not verified: sh -c echo looking; test -e ok: exit 1\nlooking")
+	y.waitForEvents(1, events.TaskUnverified, "coder")
+	require.Equal(t, wire.TaskRunning, y.taskState(task.ID))
+	require.NoError(t, os.WriteFile(filepath.Join(task.Workspace.Path, "ok"), []byte("1\n"), 0o600))
+	coder.granted(nil, "complete-task", finishing(&task))
+	require.Equal(t, wire.TaskDone, y.taskState(task.ID))
+	require.Contains(t, y.ask("task", "response", task.ID, "--artifact", "verification.txt"), "looking")
+	require.Contains(t, y.ask("task", "diff", task.ID), "+1\n")
+
+	_, stderr, code := y.call("task", "merge", task.ID)
+	require.Equal(t, cli.ExitConflict, code)
+	require.Contains(t, stderr, "1 file is not committed")
+	require.Contains(t, y.ask("workspace", "prune"), "")
+	require.FileExists(t, filepath.Join(task.Workspace.Path, "ok"))
+	y.change(task.Workspace.Path, "ok", "2\n")
+	require.Contains(t, y.ask("workspace", "ls"), "1 commit not in main")
+	y.ask("task", "merge", task.ID)
+	require.Equal(t, "2\n", y.read("repo/ok"), "the checked out files follow the branch")
+	require.NoDirExists(t, task.Workspace.Path)
+	require.NotContains(t, y.git("repo", "branch"), "task/")
+	require.Empty(t, y.git("repo", "status", "--porcelain"))
+	y.stop()
+}
+
+// A task that is not verified as often as it may be waits for a person.
+func TestUnverifiedAsksAPerson(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, "  verify = [[\"test\", \"-e\", \"ok\"]]\n}\nscheduler {\n  verify_attempts = 2\n")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	task := y.begin(coder, "first")
+	for range 2 {
+		coder.refused("INVALID_REQUEST", "complete-task", finishing(&task))
+	}
+	asked := y.waitForQuestions(1)[0]
+	require.Contains(t, y.ask("inbox"), "was verified 2 times without success")
+	require.Equal(t, wire.TaskNeedsHuman, y.taskState(task.ID))
+	y.ask("inbox", "answer", asked.ID, "make the file ok")
+	require.NoError(t, os.WriteFile(filepath.Join(task.Workspace.Path, "ok"), nil, 0o600))
+	coder.granted(nil, "complete-task", finishing(&task))
+	require.Equal(t, wire.TaskDone, y.taskState(task.ID))
+	y.stop()
+}
+
+// Workspaces outlive the orchestrator and its state directory, with all that is not committed. Two tasks never
+// share one. What conflicts, or is not verified when it is merged, leaves the branch as it was.
+func TestWorkspacesSurvive(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, `  verify = [["sh", "-c", "! grep -q bad *"]]`+"\n")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	var tasks []wire.Task
+	for _, name := range []string{"a", "b", "c", "d"} {
+		tasks = append(tasks, y.begin(coder, name))
+	}
+	require.NotEqual(t, tasks[0].Workspace.Path, tasks[1].Workspace.Path)
+	y.change(tasks[0].Workspace.Path, "file", "two\n")
+	y.change(tasks[1].Workspace.Path, "file", "three\n")
+	y.change(tasks[2].Workspace.Path, "other", "bad\n")
+	require.NoError(t, os.WriteFile(filepath.Join(tasks[3].Workspace.Path, "loose"), []byte("kept\n"), 0o600))
+	coder.granted(nil, "complete-task", finishing(&tasks[0]))
+
+	y.signal(syscall.SIGKILL)
+	<-y.ended
+	y.up("--json")
+	coder = y.theatre.enter("coder")
+	require.Equal(t, tasks[1].Workspace, y.enterAgain(coder, tasks[1].ID), "a task that is tried again has its workspace")
+	y.stop()
+	require.NoError(t, os.RemoveAll(y.state()))
+	y.up("--json")
+	y.theatre.enter("coder")
+	var list control.WorkspaceList
+	require.NoError(t, json.Unmarshal([]byte(y.ask("workspace", "ls", "--json")), &list))
+	require.Len(t, list.Workspaces, 4)
+	y.ask("workspace", "prune")
+	require.Equal(t, "kept\n", y.read(strings.TrimPrefix(filepath.Join(tasks[3].Workspace.Path, "loose"), y.dir+"/")))
+
+	y.merges(tasks[0].ID)
+	before := y.git("repo", "rev-parse", "main")
+	err := y.refusesToMerge(tasks[1].ID)
+	require.Equal(t, "conflict", err.Details["reason"])
+	require.Equal(t, []any{"file"}, err.Details["files"])
+	err = y.refusesToMerge(tasks[2].ID)
+	require.Equal(t, "not_verified", err.Details["reason"])
+	require.Equal(t, before, y.git("repo", "rev-parse", "main"))
+	require.NotContains(t, y.git("repo", "worktree", "list"), "merge-")
+	require.Empty(t, y.git("repo", "status", "--porcelain"))
+	y.stop()
+}
+
+// enterAgain waits until an agent has a task again, and returns its workspace.
+func (y *yard) enterAgain(coder *actor, id string) *wire.Workspace {
+	y.t.Helper()
+	coder.assigned(id)
+	task := y.enter(coder, id)
+	return task.Workspace
+}
+
+// merges merges the branch of a task whose record is gone.
+func (y *yard) merges(id string) {
+	y.t.Helper()
+	var reply control.MergeReply
+	y.operated(&reply, "merge-task", `{"taskId":"`+id+`"}`)
+	require.NotEmpty(y.t, reply.Commit)
+}
+
+// refusesToMerge returns why the branch of a task is not merged.
+func (y *yard) refusesToMerge(id string) *wire.Error {
+	y.t.Helper()
+	answer, err := y.door().Post("http://orchestrator/api/v1/operations/merge-task", "application/json", strings.NewReader(`{"taskId":"`+id+`"}`))
+	require.NoError(y.t, err)
+	defer answer.Body.Close()
+	var refused struct{ Error wire.Error }
+	require.NoError(y.t, json.NewDecoder(answer.Body).Decode(&refused))
+	require.Equal(y.t, wire.CodeConflict, refused.Error.Code)
+	return &refused.Error
+}
+
+// A verification ends with its agent, and with the orchestrator.
+func TestVerificationIsStopped(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, `  verify = [["sleep", "12345"]]`+"\n")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	task := y.begin(coder, "first")
+	coder.say(asking("done", "complete-task", finishing(&task)) + "\n")
+	y.waitForEvents(1, events.TaskVerifying, "coder")
+	require.Equal(t, wire.TaskVerifying, y.taskState(task.ID))
+	y.ask("agent", "restart", "coder")
+	coder = y.theatre.enter("coder")
+	coder.assigned(task.ID)
+	coder.say(asking("done", "complete-task", finishing(&task)) + "\n")
+	y.waitForEvents(2, events.TaskVerifying, "coder")
+	y.stop()
+	require.Empty(t, y.processes())
+}

@@ -1,0 +1,131 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// A Workspace says where an agent works on its tasks: each task has a git worktree and a branch of its own.
+type Workspace struct {
+	Worktree string     // a folder of the repository, absolute
+	Branch   string     // in which TaskID and TaskShort stand for those of the task
+	Base     string     // the branch or commit to begin at; "": what is checked out in Worktree
+	Setup    [][]string // commands that run once in a new worktree
+	Keep     string     // "unmerged" or "all": which worktrees prune leaves
+}
+
+// These words stand in Workspace.Branch for the id of a task and its first 8 digits.
+const (
+	TaskID    = "\x01id\x01"
+	TaskShort = "\x01short\x01"
+)
+
+// workspace returns the reader of a workspace block.
+func workspace(r *reader, at string, a *Agent, sc *scope) child {
+	return child{kind: "workspace", read: func(b *hcl.Block) {
+		w := &Workspace{Branch: "task/" + TaskShort, Keep: "unmerged"}
+		ofTask := sc.with("task", cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(TaskID), "short": cty.StringVal(TaskShort)}))
+		set := r.read(b.Body, ofTask, section{title: "Block workspace", path: at + ".workspace", attributes: []attribute{
+			attr("worktree", repository(&w.Worktree)),
+			attr("branch", branch(&w.Branch)),
+			attr("base", text(&w.Base)),
+			attr("keep", choice(&w.Keep, "unmerged", "all")),
+			attr("setup", argvs(&w.Setup)),
+		}})
+		if _, ok := set["worktree"]; !ok {
+			r.report(b.DefRange, Problem{
+				Code: "config/missing-attribute", Summary: "Missing attribute",
+				Detail: "A workspace has no worktree: a folder of the git repository that its tasks are about.",
+				Hint:   `Give it one, such as worktree = ".".`,
+			})
+			return
+		}
+		a.Workspace = w
+	}}
+}
+
+// repository reads a folder of a git repository.
+func repository(into *string) func(value) {
+	return func(v value) {
+		var dir string
+		if folder(&dir, false)(v); dir == "" {
+			return
+		}
+		for at := dir; ; at = filepath.Dir(at) {
+			if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
+				*into = dir
+				return
+			}
+			if at == filepath.Dir(at) {
+				break
+			}
+		}
+		v.reject("not-a-repository", "Not a git repository", v.quoted()+" is not in a git repository, and each task gets a git worktree.", "Make it one: git init, and commit what is there.")
+	}
+}
+
+// branch reads the name of the branch of a task.
+func branch(into *string) func(value) {
+	return func(v value) {
+		s, ok := v.asText()
+		name := strings.NewReplacer(TaskID, "id", TaskShort, "id").Replace(s)
+		switch {
+		case !ok:
+		case name == s:
+			v.reject("bad-branch", "Bad branch", fmt.Sprintf("All tasks would share the branch %s.", v.quoted()), `Name the task, as in "task/${task.short}".`)
+		case strings.ContainsAny(name, " \t\n~^:?*[\\\x01\x7f") || strings.Contains(name, "..") || strings.Contains(name, "//") || strings.Contains(name, "@{") ||
+			strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".") || strings.HasSuffix(name, ".lock"):
+			v.reject("bad-branch", "Bad branch", "git takes no branch of the name "+v.quoted()+".", "")
+		default:
+			*into = s
+		}
+	}
+}
+
+// argvs reads a list of commands.
+func argvs(into *[][]string) func(value) {
+	return func(v value) {
+		items, ok := v.items("a list of commands, such as [[\"go\", \"test\", \"./...\"]]")
+		if !ok {
+			return
+		}
+		var all [][]string
+		for _, item := range items {
+			var one []string
+			if argv(&one)(item); one == nil {
+				return
+			}
+			all = append(all, one)
+		}
+		*into = all
+	}
+}
+
+// settleVerify checks what a workspace and verify commands need, and what they exclude. What has been verified is
+// not done because the agent has ended.
+func settleVerify(r *reader, b *hcl.Block, a *Agent, set map[string]hcl.Range) {
+	if a.Workspace == nil && len(a.Verify) == 0 {
+		return
+	}
+	if a.Placement != nil {
+		r.report(b.DefRange, Problem{
+			Code: "config/verify-elsewhere", Summary: "Verified on this machine only",
+			Detail: fmt.Sprintf("Agent %q has a placement on other machines, and its workspaces and verify commands are on this one.", a.Block),
+		})
+	}
+	if len(a.Verify) > 0 && a.OnExit == "auto" {
+		if at, ok := set["on_exit"]; ok {
+			r.report(at, Problem{
+				Code: "config/verify-on-exit", Summary: "Done without being verified",
+				Detail: "on_exit = \"auto\" completes a task when its agent exits with 0, and verify is there to check it first.",
+				Hint:   "Take on_exit out: the task is tried again then.",
+			})
+		}
+		a.OnExit = "requeue"
+	}
+}

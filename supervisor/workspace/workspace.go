@@ -1,0 +1,374 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"orchestrator/supervisor/child"
+	"orchestrator/wire"
+	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
+)
+
+const (
+	// longest is how long one command may run.
+	longest = 30 * time.Minute
+	// kept is how much of the output of one command is kept: its end.
+	kept = 256 << 10
+)
+
+// An Agent is what is configured for one agent. Without a Repository its tasks have no worktrees.
+type Agent struct {
+	Name       string
+	Repository string                   // a folder of the repository
+	Branch     func(task string) string // the name of the branch of a task
+	Base       string                   // "": what is checked out in the repository
+	KeepAll    bool                     // no worktree is removed
+	Setup      [][]string
+	Verify     [][]string
+	Attempts   int    // failures before a person decides
+	Dir        string // where commands run if there is no worktree
+	// Fill adds to a spec what the agent runs with, except its command.
+	Fill func(ctx context.Context, spec *child.Spec) error
+}
+
+func (a *Agent) branch(task string) string { return a.Branch(task) }
+
+// Options configure a Manager.
+type Options struct {
+	Start func(child.Spec) (Process, error)
+	// Find returns a task that an agent holds, and whether the agent could complete it now.
+	Find func(agent, task string) (wire.Task, bool)
+	Note func(wire.Message) // submits a message of the orchestrator itself
+	// Ask makes a person decide about a task, in the name of its agent.
+	Ask func(agent, task, question string)
+}
+
+// A Process is a command that runs.
+type Process interface{ Kill() }
+
+// A Manager makes the workspaces of the tasks of a team, and runs its verify commands.
+type Manager struct {
+	options Options
+
+	mu       sync.Mutex
+	agents   map[string]*Agent
+	failures map[string]int // verifications of a task that failed, since the orchestrator has started
+	running  map[*job]bool
+	stopped  map[string]bool // agents
+	merging  sync.Mutex      // one at a time, so that each is verified with those before
+}
+
+// New returns a Manager without agents.
+func New(o Options) *Manager {
+	return &Manager{options: o, failures: make(map[string]int), running: make(map[*job]bool), stopped: make(map[string]bool)}
+}
+
+// Set replaces what is configured.
+func (m *Manager) Set(agents []Agent) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.agents = make(map[string]*Agent)
+	for i := range agents {
+		m.agents[agents[i].Name] = &agents[i]
+	}
+}
+
+// agent returns what is configured for an agent, or nil.
+func (m *Manager) agent(name string) *Agent {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.agents[name]
+}
+
+// Stop ends the commands that run for an agent, and refuses what they were for. Until Resume, none is begun.
+func (m *Manager) Stop(agent string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stopped[agent] = true
+	for j := range m.running {
+		if j.agent == agent {
+			j.cancel()
+		}
+	}
+}
+
+// Resume ends what Stop began.
+func (m *Manager) Resume(agent string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.stopped, agent)
+}
+
+// A job is what is done for an agent now.
+type job struct {
+	agent  string
+	cancel context.CancelFunc
+}
+
+// begin begins a job. It returns its context, and a function that ends it.
+func (m *Manager) begin(ctx context.Context, agent string) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	j := &job{agent: agent, cancel: cancel}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.running[j] = true; m.stopped[agent] {
+		cancel()
+	}
+	return ctx, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.running, j)
+		cancel()
+	}
+}
+
+// Wants reports whether work is to be done before a message of an agent about a task is decided.
+func (m *Manager) Wants(agent string, completes bool) bool {
+	a := m.agent(agent)
+	return a != nil && (completes && len(a.Verify) > 0 || a.Repository != "")
+}
+
+// Enter makes the workspace of a task that an agent reads or starts, if the agent holds the task.
+func (m *Manager) Enter(agent, id string) *wire.Error {
+	a := m.agent(agent)
+	t, _ := m.options.Find(agent, id)
+	if a == nil || a.Repository == "" || t.ID == "" {
+		return nil
+	}
+	ctx, end := m.begin(context.Background(), agent)
+	defer end()
+	w, err := m.enter(ctx, a, &t)
+	if err != nil {
+		return refusal("the workspace of the task cannot be made: "+err.Error(), "try again, or say that you cannot do it, with fail-task")
+	}
+	if t.Details == nil || t.Workspace == nil || *t.Workspace != w {
+		m.options.Note(&wire.TaskChecked{Kind: events.TaskWorkspace, Agent: agent, Task: t.ID, Text: "has a workspace: " + w.Path, Workspace: &w})
+	}
+	return nil
+}
+
+// enter returns the workspace of a task, and makes it if it is not there.
+func (m *Manager) enter(ctx context.Context, a *Agent, t *wire.Task) (w wire.Workspace, err error) {
+	r, err := open(ctx, m.run, a)
+	if err != nil {
+		return w, err
+	}
+	m.merging.Lock() // two commands of git must not change the list of worktrees at once
+	at, made, err := r.make(ctx, t.ID)
+	m.merging.Unlock()
+	if err != nil {
+		return w, err
+	}
+	w = wire.Workspace{Path: at.path, Branch: at.branch, Base: at.base}
+	ready := "branch." + at.branch + ".orchestrator-ready"
+	if !made && len(a.Setup) > 0 {
+		made, err = r.has(ctx, "config", "--local", "--get", ready)
+		made = !made
+	}
+	if !made || err != nil || len(a.Setup) == 0 {
+		return w, err
+	}
+	if _, err = m.each(ctx, a, a.Setup, at.path); err == nil {
+		_, err = r.git(ctx, "config", "--local", ready, "true")
+	}
+	return w, err
+}
+
+// Verify runs the verify commands for a task that an agent completes. It returns the report of what was run,
+// and a refusal if one has failed.
+func (m *Manager) Verify(agent, id string) (report *hub.Artifact, refused *wire.Error) {
+	a := m.agent(agent)
+	if a == nil || len(a.Verify) == 0 {
+		return nil, nil
+	}
+	t, ok := m.options.Find(agent, id)
+	if !ok {
+		return nil, nil // the decision refuses it
+	}
+	ctx, end := m.begin(context.Background(), agent)
+	defer end()
+	note := func(kind, text string) {
+		m.options.Note(&wire.TaskChecked{Kind: kind, Agent: agent, Task: t.ID, Text: text})
+	}
+	note(events.TaskVerifying, "is being verified: "+words(a.Verify[0]))
+	began := time.Now()
+	dir, err := a.Dir, error(nil)
+	if t.Details != nil && t.Workspace != nil { // otherwise the agent does not know of one
+		var w wire.Workspace
+		w, err = m.enter(ctx, a, &t)
+		dir = w.Path
+	}
+	var said []byte
+	if err == nil {
+		said, err = m.each(ctx, a, a.Verify, dir)
+	}
+	if err == nil {
+		m.forget(t.ID)
+		note(events.TaskVerified, fmt.Sprintf("is verified: %s, in %s", allWords(a.Verify), time.Since(began).Round(100*time.Millisecond)))
+		text := strings.ToValidUTF8(string(said), "\uFFFD")
+		return &hub.Artifact{Name: "verification.txt", Type: "text/plain", Content: text, Size: int64(len(text))}, nil
+	}
+	if ctx.Err() != nil {
+		note(events.TaskUnverified, "was not verified: its agent is being stopped, or the task was cancelled")
+		return nil, refusal("the verification was interrupted", "complete the task again")
+	}
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	note(events.TaskUnverified, "is not verified: "+first)
+	n := m.fail(t.ID)
+	if n < a.Attempts {
+		return nil, refusal("the task is not done, because it is not verified: "+err.Error(), "correct it, and complete the task again")
+	}
+	m.forget(t.ID)
+	m.options.Ask(agent, t.ID, fmt.Sprintf("The task %q was verified %s without success: %s\nWhat is to be done?", t.Name, times(n), err.Error()))
+	return nil, refusal("the task is not done, because it is not verified, and a person is asked what to do: "+err.Error(), "wait for the answer")
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+func (m *Manager) fail(task string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failures[task]++
+	return m.failures[task]
+}
+
+func (m *Manager) forget(task string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.failures, task)
+}
+
+func refusal(text, hint string) *wire.Error {
+	return &wire.Error{Code: wire.CodeConflict, Message: text, Hint: hint, Details: map[string]any{"reason": "not_verified"}}
+}
+
+// each runs commands, one after another, until one fails. It returns all their output.
+func (m *Manager) each(ctx context.Context, a *Agent, commands [][]string, dir string) (all []byte, err error) {
+	for _, argv := range commands {
+		all = fmt.Appendf(all, "$ %s\n", words(argv))
+		out, err := m.run(ctx, a, command{argv: argv, dir: dir, both: true})
+		if all = append(all, out...); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// A command is what runs for an agent.
+type command struct {
+	argv []string
+	dir  string
+	both bool // stderr belongs to the output
+}
+
+// A runner runs a command as an agent would. The error of one that ends with another code than 0 is a *failed.
+type runner func(context.Context, *Agent, command) (output []byte, err error)
+
+// run is the runner.
+func (m *Manager) run(ctx context.Context, a *Agent, c command) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("%s did not end within %s", words(c.argv), longest))
+	defer cancel()
+	if _, err := os.Stat(c.dir); err != nil {
+		return nil, err
+	}
+	out, errs := tail{}, tail{}
+	exited, ended := make(chan child.Exit, 1), make(chan struct{})
+	var spec child.Spec
+	if err := a.Fill(ctx, &spec); err != nil {
+		return nil, err
+	}
+	spec.Env = append(spec.Env, "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true")
+	spec.Command, spec.Dir, spec.Run, spec.NoStdin, spec.Pty = c.argv, c.dir, uuid.NewString(), true, false
+	var mu sync.Mutex // the streams come on a goroutine each
+	spec.Output = func(stream child.Stream, chunk []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		if stream == child.Stdout || c.both {
+			out.add(chunk)
+		}
+		if stream != child.Stdout {
+			errs.add(chunk)
+		}
+	}
+	spec.Exited, spec.Ended = func(e child.Exit) { exited <- e }, func(child.Ending) { close(ended) }
+	p, err := m.options.Start(spec)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		p.Kill()
+		<-ended
+		return out.text, context.Cause(ctx)
+	}
+	if exit := <-exited; exit.Code != 0 || exit.Signal != 0 {
+		said := out.text
+		if !c.both {
+			said = append(said, errs.text...)
+		}
+		return out.text, &failed{argv: c.argv, how: exit.String(), output: said}
+	}
+	if out.cut && !c.both {
+		return nil, fmt.Errorf("%s printed more than %d bytes", words(c.argv), kept)
+	}
+	return out.text, nil
+}
+
+// A tail keeps the end of a text.
+type tail struct {
+	text []byte
+	cut  bool
+}
+
+func (t *tail) add(chunk []byte) {
+	t.text = append(t.text, chunk...)
+	if over := len(t.text) - kept; over > 0 {
+		t.text, t.cut = bytes.Clone(t.text[over:]), true
+	}
+}
+
+// lastLines returns the last lines of an output, as text.
+func lastLines(output []byte, most int) string {
+	lines := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(output), "\uFFFD"), "\n"), "\n")
+	text := strings.Join(lines[max(0, len(lines)-most):], "\n")
+	for len(text) > 4000 {
+		_, size := utf8.DecodeRuneInString(text)
+		text = text[max(size, len(text)-4000):]
+	}
+	return text
+}
+
+// words returns a command for people.
+func words(argv []string) string { return strings.Join(argv, " ") }
+
+func allWords(commands [][]string) string {
+	var all []string
+	for _, argv := range commands {
+		all = append(all, words(argv))
+	}
+	return strings.Join(all, "; ")
+}
+
+// asWire returns an error for the caller of an operation.
+func asWire(err error) error {
+	if _, ok := errors.AsType[*wire.Error](err); ok || err == nil {
+		return err
+	}
+	return &wire.Error{Code: wire.CodeConflict, Message: err.Error()}
+}
