@@ -93,6 +93,8 @@ class Task(_Task, total=False):
     #: What the agent handed in beside the result, without the content, in the answers to get-task.
     #: The task response has the content.
     artifacts: List[Dict[str, Any]]
+    #: Where its agent works on it, if it has a workspace.
+    workspace: Dict[str, Any]
     #: The class of the failure, if its agent named one. One of refused, context, limit, budget,
     #: login, stuck, tool.
     failureClass: str

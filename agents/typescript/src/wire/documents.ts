@@ -6,8 +6,8 @@ import type { TaskExecutionError } from "./sessiondocuments.js";
 // The documents that operations send and return. Documents may have more members than these.
 
 /** The state of a task. The last three are final. */
-export type TaskState = "pending" | "assigned" | "planning" | "plan_review" | "running" | "needs_human" | "in_review" | "verifying" | "done" | "failed" |
-  "cancelled";
+export type TaskState = "pending" | "assigned" | "planning" | "plan_review" | "running" | "needs_human" | "in_review" | "verifying" | "done"
+  | "failed" | "cancelled";
 
 /** A summary of the state of a task. */
 export type TaskStatus = "queued" | "running" | "completed" | "failed" | "cancelled";
@@ -98,6 +98,8 @@ export interface Task {
    * The task response has the content.
    */
   artifacts?: { name: string; type: string; size?: number; ref?: string }[];
+  /** Where its agent works on it, if it has a workspace. */
+  workspace?: { path: string; branch?: string; base?: string };
   /** The class of the failure, if its agent named one. */
   failureClass?: "refused" | "context" | "limit" | "budget" | "login" | "stuck" | "tool";
   /** The context of the task request that submitted the task. */
