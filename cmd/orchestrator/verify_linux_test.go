@@ -227,3 +227,28 @@ func TestVerificationIsStopped(t *testing.T) {
 	y.stop()
 	require.Empty(t, y.processes())
 }
+
+// A workspace that somebody has removed comes back with what was committed. One that cannot be made refuses the task.
+func TestWorkspaceRemovedByHand(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, "")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	task := y.begin(coder, "first")
+	y.change(task.Workspace.Path, "file", "two\n")
+	require.NoError(t, os.RemoveAll(task.Workspace.Path))
+	require.Contains(t, y.ask("workspace", "ls"), "folder is gone")
+	y.ask("workspace", "prune")
+	require.Equal(t, task.Workspace, y.enter(coder, task.ID).Workspace)
+	require.FileExists(t, filepath.Join(task.Workspace.Path, "file"))
+	require.Contains(t, y.ask("task", "diff", task.ID), "+two\n")
+
+	require.NoError(t, os.Rename(y.path("repo/.git"), y.path("hidden")))
+	id := strings.TrimSpace(y.ask("task", "add", "second", "--role", "worker", "-q"))
+	coder.assigned(id)
+	refusal := coder.refused("INVALID_REQUEST", "get-task", `{"taskId":"`+id+`"}`)
+	require.Contains(t, refusal.Message, "the workspace of the task cannot be made: git rev-parse")
+	require.NoError(t, os.Rename(y.path("hidden"), y.path("repo/.git")))
+	y.enter(coder, id)
+	y.stop()
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -142,7 +143,7 @@ func (m *Manager) Wants(agent string, completes bool) bool {
 func (m *Manager) Enter(agent, id string) *wire.Error {
 	a := m.agent(agent)
 	t, _ := m.options.Find(agent, id)
-	if a == nil || a.Repository == "" || t.ID == "" {
+	if a == nil || a.Repository == "" || t.ID == "" || entered(&t) {
 		return nil
 	}
 	ctx, end := m.begin(context.Background(), agent)
@@ -155,6 +156,15 @@ func (m *Manager) Enter(agent, id string) *wire.Error {
 		m.options.Note(&wire.TaskChecked{Kind: events.TaskWorkspace, Agent: agent, Task: t.ID, Text: "has a workspace: " + w.Path, Workspace: &w})
 	}
 	return nil
+}
+
+// entered reports whether a task has a workspace, which has its files.
+func entered(t *wire.Task) bool {
+	if t.Details == nil || t.Workspace == nil {
+		return false
+	}
+	_, err := os.Lstat(filepath.Join(t.Workspace.Path, ".git"))
+	return err == nil
 }
 
 // enter returns the workspace of a task, and makes it if it is not there.

@@ -2,7 +2,9 @@ package serve
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"orchestrator/handlers"
@@ -39,13 +41,14 @@ func (t *Instance) workers(c *config.Config) (all []workspace.Agent) {
 		if a.Workspace == nil && len(a.Verify) == 0 {
 			continue
 		}
+		env := environment(func(ctx context.Context) ([]string, error) { return c.Environ(ctx, a, t.Base) })
 		w := workspace.Agent{
 			Name: a.Name, Dir: a.Dir, Verify: a.Verify, Attempts: c.Scheduler.VerifyAttempts,
 			Fill: func(ctx context.Context, spec *child.Spec) (err error) {
 				if spec.User, err = child.FindUser(a.User); err != nil {
 					return err
 				}
-				spec.Env, err = c.Environ(ctx, a, t.Base)
+				spec.Env, err = env(ctx)
 				spec.Wrap, spec.Confine = a.Wrap, Confinement(&a.Confine)
 				spec.Limits = child.Limits{OpenFiles: a.Limits.OpenFiles, Memory: a.Limits.Memory, Processes: a.Limits.Processes, CPU: a.Limits.CPU}
 				return err
@@ -60,4 +63,25 @@ func (t *Instance) workers(c *config.Config) (all []workspace.Agent) {
 		all = append(all, w)
 	}
 	return all
+}
+
+// environment returns read with its last answer, for a while: git runs several times, and read runs the commands of
+// secrets.
+func environment(read func(context.Context) ([]string, error)) func(context.Context) ([]string, error) {
+	const fresh = 10 * time.Second
+	var mu sync.Mutex
+	var last []string
+	var at time.Time
+	return func(ctx context.Context) ([]string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Since(at) > fresh {
+			env, err := read(ctx)
+			if err != nil {
+				return nil, err
+			}
+			last, at = env, time.Now()
+		}
+		return slices.Clone(last), nil
+	}
 }

@@ -69,6 +69,9 @@ func taskCard(t *wire.Task, s *taskContext, p term.Paint, now time.Time) string 
 	}
 	if t.Details != nil {
 		c.Row("used", term.Used(t.Used))
+		if w := t.Workspace; w != nil {
+			c.Row("workspace", term.OneLine(w.Path)+"  "+term.OneLine(w.Branch))
+		}
 	}
 	c.Rows("needs", s.needs)
 	inputs(&c, t)
