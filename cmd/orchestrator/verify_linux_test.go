@@ -243,6 +243,12 @@ func TestWorkspaceRemovedByHand(t *testing.T) {
 	require.FileExists(t, filepath.Join(task.Workspace.Path, "file"))
 	require.Contains(t, y.ask("task", "diff", task.ID), "+two\n")
 
+	require.NoError(t, os.RemoveAll(task.Workspace.Path))
+	coder.say(asking("before", "query-agents", "{}") + "\n" + asking("get", "get-task", `{"taskId":"`+task.ID+`"}`) + "\n" + asking("after", "query-agents", "{}") + "\n")
+	require.Contains(t, string(coder.answer("get").Payload), task.Workspace.Path, "requests of one write are answered one by one")
+	require.Nil(t, coder.answer("after").Error)
+	require.DirExists(t, task.Workspace.Path)
+
 	require.NoError(t, os.Rename(y.path("repo/.git"), y.path("hidden")))
 	id := strings.TrimSpace(y.ask("task", "add", "second", "--role", "worker", "-q"))
 	coder.assigned(id)

@@ -163,6 +163,10 @@ func (c *Channel) request(r *wire.Request, now time.Time) {
 		return
 	}
 	r.Payload = nil // it is valid only as long as the line
+	if _, _, work := wanted(c.dispatcher, c.actor, r); work {
+		kept := *r // its memory is used again after Send
+		r = &kept
+	}
 	refusal := c.prepare(r, &now)
 	if refusal == nil {
 		refusal = c.dispatcher.collect(c.actor, r)

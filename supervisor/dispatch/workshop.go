@@ -45,15 +45,21 @@ func subject(m wire.Message) (task string, completes bool) {
 	return "", false
 }
 
+// wanted reports whether there is work before the decision about a message, and for which task.
+func wanted(d *Dispatcher, from handlers.Actor, m wire.Message) (task string, completes, work bool) {
+	if d.options.Workshop == nil || from.Kind != handlers.Agent {
+		return "", false, false
+	}
+	task, completes = subject(m)
+	return task, completes, task != "" && d.options.Workshop.Wants(from.Name, completes)
+}
+
 // prepare does the work before the decision about a message of an agent, and returns why the message must be
 // refused. before is called if there is any: what the agent has said earlier must have been decided.
 func prepare(d *Dispatcher, from handlers.Actor, m wire.Message, before func()) *wire.Error {
 	shop := d.options.Workshop
-	if shop == nil || from.Kind != handlers.Agent {
-		return nil
-	}
-	task, completes := subject(m)
-	if task == "" || !shop.Wants(from.Name, completes) {
+	task, completes, work := wanted(d, from, m)
+	if !work {
 		return nil
 	}
 	before()
