@@ -11,6 +11,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
+	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
@@ -56,13 +57,33 @@ func (w *world) step() {
 		w.deed(m)
 	case n < 950:
 		w.administer(m)
-	case n < 988:
+	case n < 985:
 		w.accident(m)
+	case n < 988:
+		w.check()
 	case n < 998:
 		w.reconfigure(m)
 	case w.chance.IntN(8) == 0:
 		w.catastrophe()
 	}
+}
+
+// check reports what is done for a task of an agent by itself.
+func (w *world) check() {
+	held := func(k *task) bool { return k.view.AssignedTo != "" && !k.view.State.Final() }
+	from := w.chance.IntN(len(w.state.tasks.list) + 1)
+	at := slices.IndexFunc(w.state.tasks.list[from:], held)
+	if at < 0 {
+		return
+	}
+	k := w.state.tasks.list[from+at]
+	kinds := []string{events.TaskWorkspace, events.TaskVerifying, events.TaskVerifying, events.TaskVerified, events.TaskUnverified}
+	if k.view.State == wire.TaskVerifying {
+		kinds = kinds[3:]
+	}
+	w.do(Actor{}, &wire.TaskChecked{
+		Kind: kinds[w.chance.IntN(len(kinds))], Agent: k.view.AssignedTo, Task: k.view.ID, Text: "is checked", Workspace: &wire.Workspace{Path: "/w", Branch: "b"},
+	})
 }
 
 // anyCaller returns an agent, a caller with its key, or a person.

@@ -85,7 +85,7 @@ func (t *task) occupies() bool {
 		return false
 	}
 	switch t.view.State {
-	case wire.TaskRunning, wire.TaskNeedsHuman:
+	case wire.TaskRunning, wire.TaskVerifying, wire.TaskNeedsHuman:
 		return true
 	case wire.TaskAssigned:
 		d := t.delegation()

@@ -270,7 +270,7 @@ func (h *handovers) used(a *agent) (n int) {
 		e := h.byID[k.view.ID]
 		switch {
 		case len(h.parts[k.view.ID]) > 0:
-		case k.view.State == wire.TaskRunning, k.view.State == wire.TaskNeedsHuman, e != nil && e.out != "" && k.view.State == wire.TaskAssigned,
+		case k.view.State == wire.TaskRunning, k.view.State == wire.TaskVerifying, k.view.State == wire.TaskNeedsHuman, e != nil && e.out != "" && k.view.State == wire.TaskAssigned,
 			e == nil && k.way == dispatched && k.view.State == wire.TaskAssigned:
 			n++
 		}
@@ -357,8 +357,9 @@ func (h *handovers) hearMove(e *handover, f fact, r *wire.Record) {
 var handoverMoves = map[wire.TaskState][]wire.TaskState{
 	wire.TaskPending:    {wire.TaskAssigned, wire.TaskFailed, wire.TaskCancelled},
 	wire.TaskAssigned:   {wire.TaskRunning, wire.TaskPending, wire.TaskFailed, wire.TaskCancelled},
-	wire.TaskRunning:    {wire.TaskNeedsHuman, wire.TaskPending, wire.TaskDone, wire.TaskFailed, wire.TaskCancelled},
+	wire.TaskRunning:    {wire.TaskVerifying, wire.TaskNeedsHuman, wire.TaskPending, wire.TaskDone, wire.TaskFailed, wire.TaskCancelled},
 	wire.TaskNeedsHuman: {wire.TaskRunning, wire.TaskPending, wire.TaskCancelled},
+	wire.TaskVerifying:  {wire.TaskRunning, wire.TaskPending, wire.TaskDone, wire.TaskFailed, wire.TaskCancelled},
 }
 
 func (h *handovers) move(e *handover, to wire.TaskState, by string) {

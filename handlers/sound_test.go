@@ -462,7 +462,7 @@ func requireSoundWork(t testing.TB, s *State, w *work) {
 var statesIn = map[string][]wire.TaskState{
 	session.PhaseHeld:      {wire.TaskPending},
 	session.PhaseAssigned:  {wire.TaskAssigned},
-	session.PhaseWorking:   {wire.TaskRunning, wire.TaskNeedsHuman},
+	session.PhaseWorking:   {wire.TaskRunning, wire.TaskNeedsHuman, wire.TaskVerifying},
 	session.PhaseCompleted: {wire.TaskInReview},
 	session.PhaseReviewing: {wire.TaskInReview},
 	session.PhaseRevise:    {wire.TaskInReview},

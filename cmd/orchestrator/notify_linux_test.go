@@ -41,7 +41,10 @@ agent "own" {
 	require.NoError(t, os.Chmod(s.path("tell"), 0o700))
 	s.up("--json").serving()
 	waitForThat(t, "webhook", func() bool { return len(hook.texts()) == 1 })
-	waitForThat(t, "command", func() bool { return strings.Contains(s.read("told"), "\n") })
+	waitForThat(t, "command", func() bool {
+		text, _ := os.ReadFile(s.path("told"))
+		return strings.Contains(string(text), "\n")
+	})
 	require.Regexp(t, `^Question, own: q1 Which port, \d+\?$`, hook.texts()[0])
 	require.Contains(t, s.read("told"), "extra|"+hook.texts()[0]+"|{\"format_version\"")
 

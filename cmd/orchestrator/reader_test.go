@@ -232,7 +232,7 @@ func (r *reader) runOnCheckout(c typed) {
 		require.FileExists(r.t, filepath.Join(r.dir, "bin", "orchestrator"))
 	case "go run ./cmd/orchestrator up --exit-when-idle":
 		r.runTeam(c.want)
-	case "go test -timeout 30m ./...": // this test is a part of it
+	case "go test -timeout 60m ./...": // this test is a part of it
 		script, err := os.ReadFile("../../.ci/run")
 		require.NoError(r.t, err)
 		require.Contains(r.t, string(script), `command=$(sed -n 's/^\$ \(go test .*\)$/\1/p' README.md)`)

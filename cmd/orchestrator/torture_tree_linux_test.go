@@ -109,7 +109,7 @@ func TestTorture4HeldOpenIsNamed(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, quick+`
 agent "leaver" {
-  command = ["sh", "-c", "trap '' TERM; sleep 1000 & echo $!; exit 1"]
+  command = ["sh", "-c", "trap '' TERM; sleep 1000 & until grep -q sleep /proc/$!/comm; do :; done; echo $!; exit 1"]
   restart {
     delay = "20ms"
   }
