@@ -6,7 +6,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"hash/fnv"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,6 +48,25 @@ func TestMain(m *testing.M) {
 // times as long. The watch command is not raced either, since its key reader closes the terminal
 // without waiting; the package watch is raced in its own tests.
 const racedEnv = "RACED_ORCHESTRATOR"
+
+// isRaced reports whether a test uses the build with the race detector. A third of the tests does, and another
+// third in the next run, because with all of them a run takes twice as long. RACED_THIRD=0, 1 or 2 takes the same.
+func isRaced(t *testing.T) bool {
+	name := fnv.New32a()
+	_, _ = io.WriteString(name, t.Name())
+	raced := name.Sum32()%3 == third()
+	if raced && os.Getenv(racedEnv) != "" {
+		t.Log("with the race detector: RACED_THIRD=", third())
+	}
+	return raced
+}
+
+var third = sync.OnceValue(func() uint32 {
+	if n, err := strconv.ParseUint(os.Getenv("RACED_THIRD"), 10, 32); err == nil {
+		return uint32(n)
+	}
+	return rand.Uint32N(3)
+})
 
 // orchestrator runs the program.
 func orchestrator() {

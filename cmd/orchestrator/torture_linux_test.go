@@ -109,7 +109,7 @@ func (s *stage) write(name, text string) {
 func (s *stage) environ() []string {
 	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return strings.HasPrefix(name, "ORC_") || name == "NOTIFY_SOCKET"
+		return strings.HasPrefix(name, "ORC_") || name == "NOTIFY_SOCKET" || name == racedEnv && !isRaced(s.t)
 	})
 	return append(env, "HOME="+s.dir, "TMPDIR="+s.dir, "XDG_RUNTIME_DIR="+s.dir, "XDG_STATE_HOME=",
 		"GORACE="+raceOptions())

@@ -77,7 +77,7 @@ type worktree struct {
 	path, branch, base, task string
 }
 
-// isTop reports whether a worktree is that of the person, and not of a task.
+// mine reports whether a worktree is in the folder for those of tasks.
 func (r *repository) mine(path string) bool {
 	return filepath.Dir(path) == filepath.Join(r.top, folder)
 }
@@ -133,7 +133,7 @@ func (r *repository) marks(ctx context.Context, branch string) (task, base strin
 
 // make returns the worktree of a task. It makes it if it is not there, at the branch that the task had before.
 func (r *repository) make(ctx context.Context, task string) (w worktree, made bool, err error) {
-	w = worktree{path: filepath.Join(r.top, folder, short(task)), branch: r.agent.branch(task), task: task}
+	w = worktree{path: filepath.Join(r.top, folder, short(task)), branch: r.agent.Branch(task), task: task}
 	all, _, err := r.list(ctx)
 	if err != nil {
 		return w, false, err

@@ -69,7 +69,7 @@ func (m *Manager) Diff(ctx context.Context, in control.TaskRequest) (control.Tas
 		return control.TaskDiff{}, asWire(err)
 	}
 	// A copy of the index gets the new files, so that the one of the agent stays as it is.
-	script := `i=$(git rev-parse --path-format=absolute --git-path orchestrator-index) && cp "$(git rev-parse --path-format=absolute --git-path index)" "$i" &&
+	script := `i=$(git rev-parse --path-format=absolute --git-path orchestrator-index).$$ && cp "$(git rev-parse --path-format=absolute --git-path index)" "$i" &&
 		export GIT_INDEX_FILE="$i" && git -c core.fsmonitor=false add --all && git -c core.fsmonitor=false diff --cached --no-color --no-ext-diff --no-textconv "$1"; code=$?; rm -f "$i"; exit $code`
 	patch, err := m.run(ctx, r.agent, command{argv: []string{"sh", "-c", script, "sh", began}, dir: w.path})
 	if err != nil {

@@ -42,8 +42,6 @@ type Agent struct {
 	Fill func(ctx context.Context, spec *child.Spec) error
 }
 
-func (a *Agent) branch(task string) string { return a.Branch(task) }
-
 // Options configure a Manager.
 type Options struct {
 	Start func(child.Spec) (Process, error)
