@@ -29,6 +29,9 @@ type Conn interface {
 // SIGHUP.
 var hungUp = child.Exit{Code: -1, Signal: syscall.SIGHUP}
 
+// goodbyePatience is how long a program that has ended its output may take to read the rest.
+const goodbyePatience = 10 * time.Second
+
 // A pipe is a Process that is a connection instead of a child. It lasts from the moment a
 // program joins until one of these events:
 //
@@ -71,10 +74,16 @@ func newPipe(conn Conn, spec child.Spec) *pipe {
 func (p *pipe) PID() int              { return 0 }
 func (p *pipe) StartedAt() time.Time  { return p.began }
 func (p *pipe) Stdin() child.Stdin    { return pipeStdin{p.conn} }
-func (p *pipe) Signal(syscall.Signal) { p.end(child.Exit{}) }
 func (p *pipe) Kill()                 { p.end(child.Exit{Code: -1, Signal: syscall.SIGKILL}) }
 func (p *pipe) Unread() int64         { return 0 }
 func (p *pipe) Usage() (int64, int64) { return 0, 0 }
+
+// Signal cuts the connection, unless the run has already ended. Then the farewell is still to be sent.
+func (p *pipe) Signal(syscall.Signal) {
+	if p.fix(child.Exit{}) {
+		p.end(child.Exit{})
+	}
+}
 
 // CloseStdin reports that everything has been written.
 func (p *pipe) CloseStdin() bool {
@@ -94,8 +103,12 @@ func (p pipeStdin) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// fix sets the exit of the run. Only the first call has an effect.
-func (p *pipe) fix(exit child.Exit) { p.fixing.Do(func() { p.exit = exit }) }
+// fix sets the exit of the run. Only the first call has an effect, and returns true.
+func (p *pipe) fix(exit child.Exit) bool {
+	first := false
+	p.fixing.Do(func() { p.exit, first = exit, true })
+	return first
+}
 
 // end cuts the connection.
 func (p *pipe) end(exit child.Exit) {
@@ -145,7 +158,7 @@ func (p *pipe) run() {
 	p.spec.Exited(exit)
 	p.spec.Ended(child.Ending{})
 	p.parted()
-	p.farewell()
+	p.farewell(time.Now().Add(goodbyePatience))
 	p.end(exit)
 	others.Wait()
 }
@@ -174,18 +187,19 @@ func (p *pipe) listen() error {
 func (p *pipe) dismiss(heard <-chan struct{}) {
 	select {
 	case <-p.shut:
-		p.farewell()
+		p.farewell(time.Time{}) // a stop that takes too long cuts the connection
 	case <-heard:
 	case <-p.over:
 	}
 }
 
-// farewell sends the farewell once, unless the program is gone. No other writer is left then.
-func (p *pipe) farewell() {
+// farewell sends the farewell once, unless the program is gone or does not read until the deadline. No other
+// writer is left then.
+func (p *pipe) farewell(deadline time.Time) {
 	select {
 	case <-p.said:
 	default:
-		if p.conn.SetWriteDeadline(time.Time{}) != nil {
+		if p.conn.SetWriteDeadline(deadline) != nil {
 			return
 		}
 		if _, err := io.WriteString(p.conn, wire.Farewell); err == nil {

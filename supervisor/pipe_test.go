@@ -172,6 +172,18 @@ func TestPipeIsKilled(t *testing.T) {
 	})
 }
 
+// A program that has ended its output, and does not read the farewell, does not stay.
+func TestPipeIsNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := perform(t, Options{}, nil, nil)
+		me := p.join("me")
+		me.end()
+		<-time.After(goodbyePatience)
+		require.NoError(t, me.over())
+		require.NoError(t, p.stop())
+	})
+}
+
 // TestJoinAsAnAgent checks that a pipe can join as an agent that does not run. The settings of
 // the file apply, its command is not started, and afterwards the agent is as before.
 func TestJoinAsAnAgent(t *testing.T) {

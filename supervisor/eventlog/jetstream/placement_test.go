@@ -6,6 +6,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/supervisor/eventlog/logtest"
 	"orchestrator/supervisor/eventlog/logtest/series"
 )
 
@@ -30,7 +31,7 @@ func TestLeaderElsewhere(t *testing.T) {
 	}
 	waitFor(t, func() bool { put(); return c.leader(hub) != hub })
 	other := c.open(c.leader(hub))
-	require.NoError(t, other.Follow(t.Context(), nil))
+	logtest.Follow(t, other)
 	require.Len(t, series.All(t, other, 0), n)
 	require.Equal(t, series.All(t, l, 0), series.All(t, other, 0))
 }

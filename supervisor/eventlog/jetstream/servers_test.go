@@ -24,6 +24,7 @@ import (
 
 	"orchestrator/fixtures/natsserver"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/eventlog/logtest"
 	"orchestrator/supervisor/eventlog/logtest/series"
 )
 
@@ -97,7 +98,7 @@ func TestServersLost(t *testing.T) {
 		c.Start(i)
 		put(2 + 2*i)
 	}
-	require.NoError(t, lb.Follow(t.Context(), nil))
+	logtest.Follow(t, lb)
 	require.Equal(t, series.All(t, la, 0), series.All(t, lb, 0))
 	require.Len(t, series.All(t, la, 0), 14)
 

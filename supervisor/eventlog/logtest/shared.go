@@ -1,6 +1,7 @@
 package logtest
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -24,10 +25,20 @@ func RunShared(t *testing.T, name string, join func(log string, hub int) eventlo
 		used[file] = true
 		l, err := eventlog.OpenShared(t.Context(), filepath.Join(folder, file), join(log, hub))
 		require.NoError(t, err)
-		require.NoError(t, l.Follow(t.Context(), nil))
+		Follow(t, l)
 		t.Cleanup(func() { require.NoError(t, l.Close()) })
 		return sharedLog{l, func() { delete(used, file) }}
 	}})
+}
+
+// Follow has a log read what other hubs have appended. It waits for servers that choose a leader.
+func Follow(t *testing.T, l *eventlog.Shared) {
+	t.Helper()
+	err := l.Follow(t.Context(), nil)
+	for errors.Is(err, eventlog.ErrUnanswered) {
+		err = l.Follow(t.Context(), nil)
+	}
+	require.NoError(t, err)
 }
 
 // A sharedLog is a log of a hub whose copy may be used again after Close.
