@@ -13,6 +13,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/serve"
+	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/supervisor/adapter"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
@@ -84,7 +85,7 @@ type examiner struct {
 
 // expose judges an agent.
 func (s *surroundings) expose(a *config.Agent) exposed {
-	e := &examiner{surroundings: s, agent: a, confine: serve.Confinement(&a.Confine), exposed: exposed{Agent: a.Block}}
+	e := &examiner{surroundings: s, agent: a, confine: team.Confinement(&a.Confine), exposed: exposed{Agent: a.Block}}
 	e.homes = []string{s.home}
 	if as, err := child.FindUser(a.User); err == nil && as != nil {
 		e.as = as

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/hosts"
 	"orchestrator/wire"
@@ -38,7 +39,7 @@ func (t *Instance) openHosts(ctx context.Context, c *config.Config) *hosts.Hosts
 		o.Settled = time.Now().Add(hostlink.GivenUp(longest))
 	}
 	t.hosts = hosts.New(o)
-	t.hosts.SetRules(hostRules(c))
+	t.hosts.SetRules(team.HostRules(c))
 	return t.hosts
 }
 
@@ -59,22 +60,6 @@ func (t *Instance) endedInOrder(ctx context.Context) bool {
 		return err == nil && r.Kind == events.OrchestratorStopped && json.Unmarshal(r.Payload, &stopped) == nil && stopped.Figures.Ordered
 	}
 	return false
-}
-
-// hostRules returns the host blocks of a configuration.
-func hostRules(c *config.Config) (rules []hosts.Rule) {
-	for _, h := range c.Hosts {
-		rules = append(rules, hosts.Rule(h))
-	}
-	return rules
-}
-
-// placement returns where an agent runs; nil: on this machine.
-func placement(p *config.Placement) *hosts.Placement {
-	if p == nil {
-		return nil
-	}
-	return &hosts.Placement{Hosts: p.Hosts, Labels: p.Labels, Spread: p.Spread}
 }
 
 func (t *Instance) listHosts(context.Context, struct{}) (control.HostsReply, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/config"
@@ -174,7 +175,7 @@ func (t *Instance) standBy(a *cli.App, c *config.Config) error {
 	}
 	t.record, t.signer.Seed = t.shared.log, t.shared.engine.Key()
 	o := dispatch.Options{Record: t.record, Log: t.log}
-	o.Rules, o.Protocol = rules(c)
+	o.Rules, o.Protocol = team.Rules(c)
 	t.warm = dispatch.NewWarm(o)
 	mine, err := turn.Wait(ctx, turn.Options{
 		Log: t.shared.log, Engine: t.shared.engine, Hub: hub, Logger: t.log, Followed: t.warm.Follow,

@@ -18,6 +18,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
+	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/config"
@@ -95,8 +96,8 @@ func servePast(a *cli.App, c *config.Config) (dial func(context.Context) (net.Co
 	t.log, t.record, t.http, t.depth = hclog.NewNullLogger(), record, c.HTTP, c.Protocol.MaxDepth
 	addLogged(c)
 	o := supervisor.Options{Name: c.Orchestrator.Name, Version: cli.Version, Record: record, ReadOnly: true, Log: t.log}
-	o.Rules, o.Protocol = rules(c)
-	o.Sessions = sessions(c)
+	o.Rules, o.Protocol = team.Rules(c)
+	o.Sessions = team.Sessions(c)
 	t.Super = supervisor.New(o, t.specs(c))
 	if err := t.Super.Restore(ctx); err != nil {
 		cancel()

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
-	"time"
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
@@ -19,8 +16,6 @@ import (
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
-	"orchestrator/wire/hub"
-	"orchestrator/wire/session"
 )
 
 // A ledger is an event log that can be closed.
@@ -153,75 +148,4 @@ func (t *Instance) cannotGoOn(err error) error {
 		}
 	}
 	return err
-}
-
-// rules returns the settings of the configuration for messages and tasks.
-func rules(c *config.Config) (handlers.Rules, dispatch.Protocol) {
-	p := c.Protocol
-	m := c.Scheduler
-	return handlers.Rules{
-			RequestTimeout: p.RequestTimeout, OnDependencyFailure: p.OnDependencyFailure, LenientResults: !p.StrictResults,
-			MatchOnCreate: m.OnCreate, IgnoreArrivals: !m.OnOnline, OnlineOnly: !m.AssignOffline,
-			CountAssigned: m.CountAssigned, MaxAttempts: m.MaxAttempts, DelegationRetries: m.DelegationRetries, Heartbeat: c.Bus.Heartbeat, Stale: c.Bus.Stale, Topics: c.Bus.Topics,
-		},
-		dispatch.Protocol{Depth: p.MaxDepth, Rate: p.Rate, Burst: p.Burst}
-}
-
-// sessions returns the sessions of a configuration for package handlers. It rounds times up
-// to milliseconds, because 0 means none.
-func sessions(c *config.Config) []session.Spec {
-	milliseconds := func(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
-	var all []session.Spec
-	for i := range c.Sessions {
-		s := &c.Sessions[i]
-		spec := session.Spec{
-			ID: s.Name, Validation: s.Validation, MaxIterations: int64(s.MaxIterations), OnMax: s.OnMax, RequireReview: s.RequireReview,
-			TaskTimeout: milliseconds(s.TaskTimeout), ProgressAfter: milliseconds(s.ProgressAfter), ProgressEvery: milliseconds(s.ProgressEvery),
-		}
-		for _, m := range s.Members {
-			spec.Members = append(spec.Members, session.Member{AgentID: m.Name, AgentType: m.Type})
-		}
-		all = append(all, spec)
-	}
-	return all
-}
-
-// tasks returns the task blocks of a configuration as tasks to submit. The sum of a block is
-// that of all its members, with the names of the tasks that it needs.
-func tasks(c *config.Config) []wire.SubmitTask {
-	var all []wire.SubmitTask
-	for i := range c.Tasks {
-		t := &c.Tasks[i]
-		sum := fnv.New64a()
-		_, _ = fmt.Fprintf(sum, "%q", []any{t.Title, t.Spec, t.Agent, t.Role, t.Requires, t.Needs})
-		all = append(all, wire.SubmitTask{
-			Type: "task", Name: t.Title, Description: t.Spec, RequiredRole: t.Role, RequiredCapabilities: t.Requires, AssignTo: t.Agent,
-			Block: &hub.TaskBlock{Name: t.Name, Sum: sum.Sum64(), Needs: t.Needs},
-		})
-	}
-	return all
-}
-
-// offers returns the capabilities of an agent as one list.
-func offers(c *config.Capabilities) []string {
-	var flat []string
-	for _, names := range [][]string{c.Names, c.Languages, c.Tools, c.Tags} {
-		for _, name := range names {
-			if !slices.Contains(flat, name) {
-				flat = append(flat, name)
-			}
-		}
-	}
-	return flat
-}
-
-// abilities returns the capabilities of an agent as a document.
-func abilities(c *config.Capabilities) wire.Raw {
-	all := hub.Capabilities{
-		Languages: c.Languages, Tools: c.Tools, Environments: c.Environments, Tags: c.Tags, Capacity: c.MaxConcurrentTasks,
-	}
-	for _, r := range c.Repos {
-		all.Repos = append(all.Repos, hub.Repo{Name: r.Name, Path: r.Path, Languages: r.Languages, Tools: r.Tools})
-	}
-	return all.Spell()
 }

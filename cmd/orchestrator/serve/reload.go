@@ -6,24 +6,21 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
+	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/handlers"
 	"orchestrator/supervisor"
-	"orchestrator/supervisor/adapter"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
-	"orchestrator/supervisor/output"
-	"orchestrator/supervisor/stdin"
+	"orchestrator/supervisor/workspace"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
@@ -306,17 +303,17 @@ func (t *Instance) apply(ctx context.Context, next *config.Config, changes []con
 			todo = append(todo, supervisor.Change{Action: supervisor.Action(c.Action), Name: c.Agent, Agent: specs[c.Agent]})
 		}
 	}
-	wait, err := t.Super.Apply(ctx, todo, sessions(next))
+	wait, err := t.Super.Apply(ctx, todo, team.Sessions(next))
 	if err != nil {
 		return nil, err
 	}
-	if err := t.Super.GiveOut(ctx, tasks(next)); err != nil {
+	if err := t.Super.GiveOut(ctx, team.Tasks(next)); err != nil {
 		return nil, err
 	}
 	t.config = next
 	t.allow(next)
-	t.workshop.Set(t.workers(next))
-	adopted, _ := rules(next)
+	t.workshop.Set(team.Workers(next, t.Base))
+	adopted, _ := team.Rules(next)
 	t.Super.Adopt(adopted)
 	t.tell(next)
 	t.log.SetLevel(logLevel(next.Log.Level))
@@ -331,105 +328,25 @@ func (t *Instance) allow(c *config.Config) {
 	}
 	t.agents.Store(&agents)
 	if t.hosts != nil {
-		t.hosts.SetRules(hostRules(c))
+		t.hosts.SetRules(team.HostRules(c))
 	}
 }
 
-// specs returns the agents of a configuration for the supervisor. It starts the agents that
-// were chosen when the team was started.
-func (t *Instance) specs(c *config.Config) []supervisor.Agent {
-	var specs []supervisor.Agent
-	for i := range c.Agents {
-		a := &c.Agents[i]
-		specs = append(specs, supervisor.Agent{
-			Name:      a.Name,
-			Block:     a.Block,
-			Place:     a.Place,
-			Profile:   control.Profile(a.Profile),
-			Role:      a.Role,
-			Actor:     busActor(a.Actor),
-			Offers:    offers(&a.Capabilities),
-			Names:     a.Capabilities.Names,
-			Abilities: abilities(&a.Capabilities),
-			Fixed:     a.Capabilities.Fixed,
-			Capacity:  a.Capabilities.MaxConcurrentTasks,
-			OpenTasks: a.Limits.OpenTasks,
-			Stored:    a.Limits.Stored,
-			RateBytes: a.Limits.RateBytes,
-			OnExit:    a.OnExit,
-			Command:   a.Command,
-			Wrap:      a.Wrap,
-			User:      a.User,
-			Dir:       a.Dir,
-			Environ:   func(ctx context.Context) ([]string, error) { return c.Environ(ctx, a, t.Base) },
-			Client:    codingAgent(a),
-			Raw:       a.Protocol == "raw",
-			NoStdin:   a.Stdin == "null",
-			Pty:       a.Pty,
-			DependsOn: a.DependsOn,
-			Autostart: a.Autostart,
-			MaxLine:   int(c.Protocol.MaxLine),
-			Restart: supervisor.Restart{
-				Policy: supervisor.Policy(a.Restart.Policy), Delay: a.Restart.Delay, Factor: a.Restart.Factor,
-				MaxDelay: a.Restart.MaxDelay, Jitter: a.Restart.Jitter, ResetAfter: a.Restart.ResetAfter,
-				Burst: a.Restart.Burst, Window: a.Restart.Window, Permanent: a.Restart.Permanent,
-			},
-			Stop:      supervisor.StopSequence{CloseStdin: a.Stop.CloseStdin, Unspoken: a.Stop.Unspoken, Signal: signalNumber(a.Stop.Signal), Grace: a.Stop.Grace},
-			Health:    supervisor.Health{Silence: a.Health.Silence, WriteTimeout: a.Health.WriteTimeout, Restart: a.Health.OnStalled == "restart"},
-			Mailbox:   stdin.Limits{Messages: a.Limits.Mailbox, Bytes: a.Limits.MailboxBytes},
-			Limits:    child.Limits{OpenFiles: a.Limits.OpenFiles, Memory: a.Limits.Memory, Processes: a.Limits.Processes, CPU: a.Limits.CPU},
-			Confine:   Confinement(&a.Confine),
-			Output:    output.Limits{Dir: a.Output.Dir, MaxSize: a.Output.MaxSize, Keep: a.Output.Keep, Tail: a.Output.Tail},
-			Placement: placement(a.Placement),
-			Wait:      a.Placement != nil && a.Placement.OnLost == "wait",
-		})
-	}
-	return only(specs, t.chosen, t.noDeps)
-}
-
-// patience is how long a coding agent may be silent in a turn while no tool runs.
-const patience = 10 * time.Minute
-
-// codingAgent returns the settings of a coding agent, or nil for another agent.
-func codingAgent(a *config.Agent) *supervisor.Client {
-	if !a.IsClient() {
-		return nil
-	}
-	o := adapter.Opening{
-		Permission: a.Client.Permission, Confined: Confinement(&a.Confine).Complete(), Allow: a.Client.Allow, Model: a.Client.Model, Instructions: a.Client.Instructions,
-		OnTurnEnd: a.Client.OnTurnEnd, Patience: patience,
-	}
-	if self, err := os.Executable(); err == nil { // or the agent has no tools, and says so
-		o.Door = []string{self, "mcp"}
-	}
-	for _, s := range a.Client.Servers {
-		o.Servers = append(o.Servers, adapter.Server{Name: s.Name, Command: s.Command})
-	}
-	return &supervisor.Client{Protocol: a.Protocol, Resume: a.Client.Resume, WireLog: a.Client.WireLog, Opening: o}
-}
-
-// Confinement returns what an agent is confined to, or nil.
-func Confinement(x *config.Confine) *child.Confinement {
-	if !x.On {
-		return nil
-	}
-	return &child.Confinement{
-		Write: x.Write, Read: x.Read, Hide: x.Hide, Keep: x.Keep,
-		Limited: x.Limited, Ports: x.Ports, BestEffort: x.BestEffort,
-	}
-}
-
-// busActor returns the bus actor of an agent, "" if the configuration says auto.
-func busActor(actor string) string {
-	if actor == "auto" {
-		return ""
-	}
-	return actor
-}
-
-func signalNumber(name string) syscall.Signal {
-	if sig := unix.SignalNum(name); sig != 0 {
-		return sig
-	}
-	return syscall.SIGTERM
+// openWorkshop makes what gives tasks their workspaces and verifies them.
+func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
+	t.workshop = workspace.New(workspace.Options{
+		Start: func(spec child.Spec) (workspace.Process, error) { return t.host.Start(spec) },
+		Find:  func(agent, task string) (wire.Task, bool) { return t.Super.Held(agent, task) },
+		Note:  func(m wire.Message) { t.Super.Note(m) },
+		Ask: func(agent, task, question string) {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			from := handlers.Actor{Kind: handlers.Agent, Name: agent}
+			if _, err := t.Super.Requests.Do(ctx, from, "request-help", &wire.RequestHelp{TaskID: task, Question: question}); err != nil {
+				t.log.Error("a person could not be asked about a task", "task", task, "error", err)
+			}
+		},
+	})
+	t.workshop.Set(team.Workers(c, t.Base))
+	return t.workshop
 }

@@ -18,6 +18,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/console"
 	"orchestrator/cmd/orchestrator/serve/ownlog"
+	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
@@ -369,6 +370,12 @@ func declared(known []string) string {
 		return fmt.Sprintf("It declares %s and %d more.", strings.Join(known[:few], ", "), len(known)-few)
 	}
 	return "It declares " + strings.Join(known, ", ") + "."
+}
+
+// specs returns the agents of a configuration for the supervisor. It starts the agents that were chosen when the
+// team was started.
+func (t *Instance) specs(c *config.Config) []supervisor.Agent {
+	return only(team.Agents(c, t.Base), t.chosen, t.noDeps)
 }
 
 // only sets Autostart for the named agents and clears it for the others.

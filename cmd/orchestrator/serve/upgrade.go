@@ -21,6 +21,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
+	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
@@ -424,6 +425,6 @@ func restores(c *config.Config) error {
 	defer record.Close()
 	t := NewTeam()
 	o := supervisor.Options{Name: c.Orchestrator.Name, Version: cli.Version, Record: record, ReadOnly: true, Log: hclog.NewNullLogger()}
-	o.Rules, o.Protocol = rules(c)
+	o.Rules, o.Protocol = team.Rules(c)
 	return supervisor.New(o, t.specs(c)).Restore(ctx)
 }

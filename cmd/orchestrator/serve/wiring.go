@@ -24,6 +24,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
@@ -254,8 +255,8 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	t.allow(c)
 	t.web = t.openWeb(o.Name)
 	t.shutdown, t.http, t.depth = c.Orchestrator.Shutdown, c.HTTP, c.Protocol.MaxDepth
-	o.Rules, o.Protocol = rules(c)
-	o.Sessions, o.Tasks = sessions(c), tasks(c)
+	o.Rules, o.Protocol = team.Rules(c)
+	o.Sessions, o.Tasks = team.Sessions(c), team.Tasks(c)
 	o.Watch = t.observe()
 	if t.before != nil {
 		o.Upgraded, o.TakenOver = &t.before.Team, t.settled

@@ -1,4 +1,4 @@
-package serve
+package team
 
 import (
 	"context"
@@ -7,41 +7,20 @@ import (
 	"sync"
 	"time"
 
-	"orchestrator/handlers"
-	"orchestrator/supervisor"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/workspace"
 	"orchestrator/wire"
 )
 
-// openWorkshop makes what gives tasks their workspaces and verifies them.
-func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
-	t.workshop = workspace.New(workspace.Options{
-		Start: func(spec child.Spec) (workspace.Process, error) { return t.host.Start(spec) },
-		Find:  func(agent, task string) (wire.Task, bool) { return t.Super.Held(agent, task) },
-		Note:  func(m wire.Message) { t.Super.Note(m) },
-		Ask: func(agent, task, question string) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-			defer cancel()
-			from := handlers.Actor{Kind: handlers.Agent, Name: agent}
-			if _, err := t.Super.Requests.Do(ctx, from, "request-help", &wire.RequestHelp{TaskID: task, Question: question}); err != nil {
-				t.log.Error("a person could not be asked about a task", "task", task, "error", err)
-			}
-		},
-	})
-	t.workshop.Set(t.workers(c))
-	return t.workshop
-}
-
-// workers returns what is configured for the tasks of agents.
-func (t *Instance) workers(c *config.Config) (all []workspace.Agent) {
+// Workers returns what is configured for the tasks of agents.
+func Workers(c *config.Config, base []string) (all []workspace.Agent) {
 	for i := range c.Agents {
 		a := &c.Agents[i]
 		if a.Workspace == nil && len(a.Verify) == 0 {
 			continue
 		}
-		env := environment(func(ctx context.Context) ([]string, error) { return c.Environ(ctx, a, t.Base) })
+		env := environment(func(ctx context.Context) ([]string, error) { return c.Environ(ctx, a, base) })
 		w := workspace.Agent{
 			Name: a.Name, Dir: a.Dir, Verify: a.Verify, Attempts: c.Scheduler.VerifyAttempts,
 			Fill: func(ctx context.Context, spec *child.Spec) (err error) {

@@ -1,0 +1,2 @@
+// Package team turns a configuration into what the supervisor works with.
+package team
