@@ -79,6 +79,7 @@ var ControlOperations = []*Operation{
 	{Name: "restart-agent", Audience: ForOperators, Writes: true, Summary: "Stop agents and start them again"},
 	{Name: "list-hosts", Audience: ForOperators, Summary: "List the machines that run agents, and the hubs"},
 	{Name: "drain-host", Audience: ForOperators, Writes: true, Summary: "Start no more agents on a host, and stop those that run there"},
+	{Name: "explain", Audience: ForOperators, Summary: "Explain the state of a task or an agent, in the words of orchestrator why"},
 	{Name: "diff-task", Audience: ForOperators, Summary: "Show what a task has changed in its workspace"},
 	{Name: "merge-task", Audience: ForOperators, Writes: true, Summary: "Merge the branch of a task, after its verify commands have succeeded on the result"},
 	{Name: "list-workspaces", Audience: ForOperators, Summary: "List the workspaces of tasks"},

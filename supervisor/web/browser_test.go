@@ -30,6 +30,10 @@ const harmless = `<img src=x onerror="document.title='hacked'"> \x1b[31mred \u20
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+// patch has two files, with hostile names and lines.
+const patch = "diff --git a/" + hostile + " b/" + hostile + "\n--- a/" + hostile + "\n+++ b/" + hostile + "\n@@ -7,3 +7,4 @@\n same\n-old " + hostile + "\n--- not a head\n+new " + hostile + "\n+++ not a head\n+third\n" +
+	"diff --git a/empty b/empty\nnew file mode 100644\n"
+
 // A fakeTeam answers as an orchestrator does, with hostile texts.
 type fakeTeam struct {
 	role string
@@ -99,6 +103,7 @@ func (f *fakeTeam) operation(w http.ResponseWriter, r *http.Request, name string
 		"id": "t1", "name": hostile, "type": hostile, "state": "running", "status": "running", "dependencies": []string{}, "requiredCapabilities": []string{},
 		"submittedBy": "operator", "assignedTo": "coder", "createdAt": now, "startedAt": now, "progress": 0.5, "message": hostile, "description": hostile, "result": nil,
 		"artifacts": []any{map[string]any{"name": hostile, "type": hostile, "size": len(hostile)}},
+		"workspace": map[string]any{"path": hostile, "branch": hostile, "base": hostile},
 	}
 	agent := map[string]any{
 		"name": "coder", "block": "coder", "description": hostile, "state": "running", "reason": hostile, "command": []string{hostile}, "role": "worker", "depends_on": []string{}, "dir": "/",
@@ -116,6 +121,8 @@ func (f *fakeTeam) operation(w http.ResponseWriter, r *http.Request, name string
 		"list-tokens": map[string]any{"credentials": []any{}}, "list-hosts": map[string]any{"hosts": []any{}, "hubs": []any{}}, "list-sessions": map[string]any{"sessions": []any{}}, "list-reviews": map[string]any{"reviews": []any{}},
 	}
 	answers["get-task-response"] = map[string]any{"artifacts": []any{map[string]any{"name": hostile, "type": hostile, "content": "the content: " + hostile}}}
+	answers["explain"] = map[string]any{"text": "in words: " + hostile}
+	answers["diff-task"] = map[string]any{"branch": hostile, "base": hostile, "uncommitted": []string{hostile}, "patch": patch}
 	if name == "answer-question" {
 		var in struct{ QuestionID, Answer string }
 		_ = json.NewDecoder(r.Body).Decode(&in)
@@ -135,9 +142,12 @@ func question(id string, options ...string) map[string]any {
 }
 
 // said is the expression that a text is on the page.
-func said(text string) string {
-	quoted, _ := json.Marshal(text)
-	return "document.body.innerText.includes(" + string(quoted) + ")"
+func said(text string) string { return "document.body.innerText.includes(" + quoted(text) + ")" }
+
+// quoted returns a text as JavaScript.
+func quoted(text string) string {
+	literal, _ := json.Marshal(text)
+	return string(literal)
 }
 
 func TestPagesInBrowser(t *testing.T) {
@@ -165,6 +175,10 @@ func TestPagesInBrowser(t *testing.T) {
 		require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(server.URL+"/ui/"+page)))
 	}
 
+	press := func(button string) { // by script, because the page may still be moving
+		_, err := chromedp.Run(ctx, chromedp.Evaluate[string]("document.querySelector("+quoted(button)+").click(); ''"))
+		require.NoError(t, err)
+	}
 	rules, err := os.ReadFile("testdata/rules.js")
 	require.NoError(t, err)
 	keepsRules := func(page string) {
@@ -185,7 +199,7 @@ func TestPagesInBrowser(t *testing.T) {
 	browser.Holds(ctx, t, "document.title === '(2) shop'")
 
 	t.Log("text of agents is only text")
-	for _, page := range []string{"board", "board?view=table", "agents", "agent?name=coder", "task?id=t1", "task?id=t1&tab=why", "graph", "settings", "inbox"} {
+	for _, page := range []string{"board", "board?view=table", "agents", "agent?name=coder", "task?id=t1", "task?id=t1&tab=why", "task?id=t1&tab=changes", "graph", "settings", "inbox"} {
 		open(page)
 		browser.Holds(ctx, t, `document.querySelector("main h1") !== null`)
 		browser.Holds(ctx, t, `document.body.innerText.includes("onerror=") && document.querySelector("main img") === null && document.title === "(2) shop"`)
@@ -210,9 +224,22 @@ func TestPagesInBrowser(t *testing.T) {
 	t.Log("an artifact is shown as text")
 	open("task?id=t1")
 	browser.Holds(ctx, t, `document.querySelector(".artifacts button") !== null`)
-	require.NoError(t, chromedp.Do(ctx, chromedp.Click(chromedp.CSS(".artifacts button"))))
+	press(".artifacts button")
 	browser.Holds(ctx, t, said("the content: "+harmless))
 	keepsRules("an artifact")
+
+	t.Log("a diff is text in rows, unified or side by side")
+	open("task?id=t1&tab=changes")
+	const row = `[...document.querySelectorAll(".code tr")].map((r) => [...r.cells].map((c) => c.innerText).join("|"))`
+	browser.Holds(ctx, t, `document.querySelectorAll(".diff").length === 2 && document.querySelector("main img") === null`)
+	press(".changes .switch button:first-child")
+	browser.Holds(ctx, t, row+`[2] === `+quoted("8||-old "+harmless))
+	browser.Holds(ctx, t, row+`[3] === "9||--- not a head" && `+row+`[5] === "|9|+++ not a head" && `+row+`[6] === "|10|+third"`)
+	press(".changes .switch button:last-child")
+	browser.Holds(ctx, t, row+`[3] === "9|-- not a head|9|++ not a head" && `+row+`[4] === "||10|third"`)
+	keepsRules("side by side")
+	open("task?id=t1&tab=why")
+	browser.Holds(ctx, t, said("in words: "+harmless))
 
 	open("nothing")
 	browser.Holds(ctx, t, said("There is no such page"))

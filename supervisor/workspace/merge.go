@@ -70,8 +70,14 @@ func (m *Manager) Diff(ctx context.Context, in control.TaskRequest) (control.Tas
 	}
 	// A copy of the index gets the new files, so that the one of the agent stays as it is.
 	script := `i=$(git rev-parse --path-format=absolute --git-path orchestrator-index).$$ && cp "$(git rev-parse --path-format=absolute --git-path index)" "$i" &&
-		export GIT_INDEX_FILE="$i" && git -c core.fsmonitor=false add --all && git -c core.fsmonitor=false diff --cached --no-color --no-ext-diff --no-textconv "$1"; code=$?; rm -f "$i"; exit $code`
-	patch, err := m.run(ctx, r.agent, command{argv: []string{"sh", "-c", script, "sh", began}, dir: w.path})
+		export GIT_INDEX_FILE="$i" && git -c core.fsmonitor=false add --all && git -c core.fsmonitor=false -c core.quotePath=false diff --cached --no-color --no-ext-diff --no-textconv "$1"; code=$?; rm -f "$i"; exit $code`
+	patch, err := m.run(ctx, r.agent, command{argv: []string{"sh", "-c", script, "sh", began}, dir: w.path, most: mostDiff})
+	if errors.Is(err, errLong) {
+		return control.TaskDiff{}, &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("the task has changed more than %d MiB", mostDiff>>20),
+			Hint: "Look at it with git, in " + w.path + ": git diff " + began, Details: map[string]any{"reason": "too_large"},
+		}
+	}
 	if err != nil {
 		return control.TaskDiff{}, asWire(err)
 	}

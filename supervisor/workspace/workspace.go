@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,8 +24,9 @@ import (
 const (
 	// longest is how long one command may run.
 	longest = 30 * time.Minute
-	// kept is how much of the output of one command is kept: its end.
-	kept = 256 << 10
+	// kept is how much of the output of one command is kept: its end. mostDiff is that of a diff.
+	kept     = 256 << 10
+	mostDiff = 4 << 20
 )
 
 // An Agent is what is configured for one agent. Without a Repository its tasks have no worktrees.
@@ -51,6 +53,9 @@ type Options struct {
 	// Ask makes a person decide about a task, in the name of its agent.
 	Ask func(agent, task, question string)
 }
+
+// errLong reports an output that was not kept whole.
+var errLong = errors.New("has printed more than the limit")
 
 // A Process is a command that runs.
 type Process interface{ Kill() }
@@ -282,6 +287,7 @@ type command struct {
 	argv []string
 	dir  string
 	both bool // stderr belongs to the output
+	most int  // bytes that are kept; 0: kept
 }
 
 // A runner runs a command as an agent would. The error of one that ends with another code than 0 is a *failed.
@@ -294,7 +300,7 @@ func (m *Manager) run(ctx context.Context, a *Agent, c command) ([]byte, error) 
 	if _, err := os.Stat(c.dir); err != nil {
 		return nil, err
 	}
-	out, errs := tail{}, tail{}
+	out, errs := tail{most: cmp.Or(c.most, kept)}, tail{most: kept}
 	exited, ended := make(chan child.Exit, 1), make(chan struct{})
 	var spec child.Spec
 	if err := a.Fill(ctx, &spec); err != nil {
@@ -333,7 +339,7 @@ func (m *Manager) run(ctx context.Context, a *Agent, c command) ([]byte, error) 
 		return out.text, &failed{argv: c.argv, how: exit.String(), output: said}
 	}
 	if out.cut && !c.both {
-		return nil, fmt.Errorf("%s printed more than %d bytes", words(c.argv), kept)
+		return nil, fmt.Errorf("%s %w of %d bytes", words(c.argv), errLong, out.most)
 	}
 	return out.text, nil
 }
@@ -341,12 +347,13 @@ func (m *Manager) run(ctx context.Context, a *Agent, c command) ([]byte, error) 
 // A tail keeps the end of a text.
 type tail struct {
 	text []byte
+	most int
 	cut  bool
 }
 
 func (t *tail) add(chunk []byte) {
 	t.text = append(t.text, chunk...)
-	if over := len(t.text) - kept; over > 0 {
+	if over := len(t.text) - t.most; over > 0 {
 		t.text, t.cut = bytes.Clone(t.text[over:]), true
 	}
 }

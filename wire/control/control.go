@@ -303,6 +303,17 @@ type DrainReply struct {
 	Agents        []string `json:"agents"` // that are being stopped there
 }
 
+// ExplainRequest is the payload of explain.
+type ExplainRequest struct {
+	Of string `json:"of"` // the id of a task, its beginning, or the name of an agent
+}
+
+// Explanation answers it.
+type Explanation struct {
+	FormatVersion string `json:"format_version"`
+	Text          string `json:"text"`
+}
+
 // TaskRequest is the payload of diff-task.
 type TaskRequest struct {
 	TaskID string `json:"taskId"`

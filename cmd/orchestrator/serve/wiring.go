@@ -26,6 +26,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/cmd/orchestrator/why"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/child"
@@ -339,34 +340,43 @@ func (t *Instance) start(spec child.Spec) (supervisor.Process, error) {
 	return c, nil
 }
 
-// door returns the API of the instance.
-func (t *Instance) door() *api.API {
-	s, callers := t.Super, t.Super.Requests.Callers()
+// operations returns the operations of the API that are not decisions.
+func (t *Instance) operations() map[string]api.Operation {
+	s := t.Super
 	agents := func(do func(context.Context, control.AgentsRequest) ([]control.AgentOutcome, error)) api.Operation {
 		return api.Do(func(ctx context.Context, r control.AgentsRequest) (control.AgentsReply, error) {
 			outcomes, err := do(ctx, r)
 			return control.AgentsReply{FormatVersion: wire.FormatVersion, Agents: outcomes}, err
 		})
 	}
-	operations := map[string]api.Operation{
+	return map[string]api.Operation{
 		"status": api.Do(func(ctx context.Context, _ struct{}) (control.Status, error) {
 			status, err := s.Status(ctx)
 			status.URLs, status.Upgrade = t.web.All(), t.upgraded.Load()
 			return status, err
 		}),
-		"start-agent":      agents(s.StartAgents),
-		"stop-agent":       agents(s.StopAgents),
-		"restart-agent":    agents(s.RestartAgents),
-		"reload":           api.Do(t.reload),
-		"upgrade":          api.Do(t.upgrade),
-		"list-hosts":       api.Do(t.listHosts),
-		"drain-host":       api.Do(t.drainHost),
-		"open-ui":          api.Do(t.web.Open),
+		"start-agent":   agents(s.StartAgents),
+		"stop-agent":    agents(s.StopAgents),
+		"restart-agent": agents(s.RestartAgents),
+		"reload":        api.Do(t.reload),
+		"upgrade":       api.Do(t.upgrade),
+		"list-hosts":    api.Do(t.listHosts),
+		"drain-host":    api.Do(t.drainHost),
+		"open-ui":       api.Do(t.web.Open),
+		"explain": api.Do(func(ctx context.Context, r control.ExplainRequest) (control.Explanation, error) {
+			text, err := why.Text(ctx, t.listener.Addr().String(), r.Of)
+			return control.Explanation{FormatVersion: wire.FormatVersion, Text: text}, err
+		}),
 		"diff-task":        api.Do(t.workshop.Diff),
 		"merge-task":       api.Do(t.workshop.Merge),
 		"list-workspaces":  api.Do(t.workshop.List),
 		"prune-workspaces": api.Do(t.workshop.Prune),
 	}
+}
+
+// door returns the API of the instance.
+func (t *Instance) door() *api.API {
+	s, callers := t.Super, t.Super.Requests.Callers()
 	d := &api.API{
 		MaxBody:    t.http.MaxBody,
 		Rate:       t.http.Rate,
@@ -375,7 +385,7 @@ func (t *Instance) door() *api.API {
 		Agent:      callers.AgentOf,
 		Actor:      callers.ActorOf,
 		Signer:     t.signer,
-		Operations: operations,
+		Operations: t.operations(),
 		Streams:    map[string]api.Stream{"down": api.DoLines(t.down)},
 		Lists:      map[string]api.List{"events": t.events, "logs": t.logs, "messages": t.messages},
 		Pipes:      map[string]api.Pipe{"pipe": t.pipe},

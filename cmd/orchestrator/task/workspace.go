@@ -62,17 +62,7 @@ func diff(ctx context.Context, a *cli.App, d *client.Client, id string, stat boo
 	var b strings.Builder
 	for line := range strings.Lines(found.Patch) {
 		line = wire.Visible(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    "))
-		switch {
-		case strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"):
-			line = p.Strong(line)
-		case strings.HasPrefix(line, "+"):
-			line = p.Good(line)
-		case strings.HasPrefix(line, "-"):
-			line = p.Bad(line)
-		case strings.HasPrefix(line, "@@"):
-			line = p.Dim(line)
-		}
-		b.WriteString(line + "\n")
+		b.WriteString(p.Ink(term.DiffInk(line), line) + "\n")
 	}
 	return a.Print("%s", b.String())
 }

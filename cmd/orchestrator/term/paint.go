@@ -7,6 +7,7 @@ package term
 
 import (
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 
@@ -55,6 +56,21 @@ func (p Paint) Dim(text string) string { return p.Ink(InkDim, text) }
 
 // State paints a text in the color of an agent's state.
 func (p Paint) State(s control.State, text string) string { return p.Ink(StateInk(s), text) }
+
+// DiffInk returns the color of a line of a diff.
+func DiffInk(line string) Ink {
+	switch {
+	case strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "--- "):
+		return InkStrong
+	case strings.HasPrefix(line, "+"):
+		return InkGood
+	case strings.HasPrefix(line, "-"):
+		return InkBad
+	case strings.HasPrefix(line, "@@"):
+		return InkDim
+	}
+	return ""
+}
 
 // StateInk returns the color of an agent's state.
 func StateInk(s control.State) Ink {

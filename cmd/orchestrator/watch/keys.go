@@ -187,6 +187,8 @@ func (m *model) taskKey(name string) {
 	switch name {
 	case "enter":
 		m.do("task", "show", t.ID)
+	case "d":
+		m.do("task", "diff", t.ID)
 	case "y":
 		m.do("why", t.ID)
 	}
@@ -261,6 +263,7 @@ var helpLines = []string{
 	"l            the agent's log",
 	"r  s         agent restart, agent stop: enter does it",
 	"y            why",
+	"d            what a task has changed: task diff",
 	"+            graph: all, or what has not ended",
 	"f  w         log: freeze and follow, wrap",
 	"m            mouse: a click selects and opens, or the terminal selects text",

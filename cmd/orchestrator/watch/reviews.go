@@ -165,6 +165,8 @@ func reviewKey(m *model, name string) {
 	switch name {
 	case "enter":
 		m.do("session", "show", r.session)
+	case "d":
+		m.do("task", "diff", r.task.TaskID)
 	case "y":
 		m.do("why", r.task.TaskID)
 	}

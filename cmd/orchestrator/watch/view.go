@@ -256,14 +256,16 @@ func (m *model) keys() string {
 	case m.tab == tabOverview && m.focus[tabOverview] == 0, m.tab == tabAgents:
 		words = "enter open  l logs  r restart  s stop  y why  / filter  : command  tab pane"
 	case m.tab == tabOverview, m.tab == tabTasks:
-		words = "enter open  y why  / filter  : command  tab pane"
+		words = "enter open  d diff  y why  / filter  : command  tab pane"
 	case m.tab == tabGraph:
 		words = "enter open  + all or open  y why  / filter  : command"
 	case m.tab == tabInbox:
 		words = "a answer  enter answer  / filter  : command"
 	case m.tab == tabBus:
 		words = "enter open  f freeze  / filter  : command  tab pane"
-	case m.tab == tabReviews, m.tab == tabTimeline:
+	case m.tab == tabReviews:
+		words = "enter open  d diff  y why  / filter  : command  ↑↓ move"
+	case m.tab == tabTimeline:
 		words = "enter open  y why  / filter  : command  ↑↓ move"
 	case m.tab == tabLog:
 		words = "f freeze  w wrap  / filter  ↑↓ move  : command"
@@ -317,6 +319,7 @@ func (m *model) drawOverview(width, height int) []string {
 type paper struct {
 	title string
 	text  []string // its lines
+	diff  bool     // its lines have colors
 	lines []string // wrapped lines
 	size  int      // width of lines
 	top   int      // first visible line
@@ -345,6 +348,7 @@ func (m *model) hearPaper(news paperNews) {
 			title += fmt.Sprintf("  exit %d", news.exit)
 		}
 		m.unroll(title, text)
+		m.paper.diff = len(news.words) > 1 && news.words[0] == "task" && news.words[1] == "diff"
 	}
 }
 
@@ -387,7 +391,12 @@ func (r *paper) draw(p pen, width, height int) []string {
 	if r.size != width-4 {
 		r.size, r.lines = width-4, nil
 		for _, text := range r.text {
-			r.lines = append(r.lines, p.wrap(text, r.size)...)
+			for _, part := range p.wrap(text, r.size) {
+				if r.diff {
+					part = p.ink(term.DiffInk(text), part)
+				}
+				r.lines = append(r.lines, part)
+			}
 		}
 	}
 	r.room = max(1, height-2)

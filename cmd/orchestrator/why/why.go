@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"slices"
 	"strings"
@@ -40,6 +41,17 @@ and the reason, the ends of its runs, its last output, and its tasks.`,
 			return a.WithClient(func(ctx context.Context, d *client.Client) error { return why(ctx, a, d, args[0]) })
 		},
 	}
+}
+
+// Text returns what the command prints about a task or an agent of the orchestrator at a socket.
+func Text(ctx context.Context, socket, word string) (string, error) {
+	var text strings.Builder
+	a := cli.New(cli.Env{Stdout: &text, Stderr: io.Discard})
+	err := why(ctx, a, a.NewClient(client.Target{Socket: socket}), word)
+	if f, ok := errors.AsType[*cli.Failure](err); ok {
+		err = &wire.Error{Code: f.Code, Message: f.Message, Hint: f.Hint, Details: f.Details}
+	}
+	return text.String(), err
 }
 
 // completeAnything completes agents and tasks.

@@ -6,6 +6,7 @@ import { route, refine, address, Link, agentAddress, taskAddress } from "./route
 import { AgentBadge, Age, Avatar, Badge, Bar, Command, Empty } from "./ui.js";
 import { clip, clock, count, pretty, quoted, short, visible } from "./text.js";
 import { taskStates } from "./states.js";
+import { Changes } from "./changes.js";
 
 /** @type {Record<string, {word: string, tone: string, icon: string}>} */
 const verdicts = {
@@ -57,10 +58,12 @@ export function SessionPage() {
     return { ...page, messages: all };
   }, [id]);
   const [task, setTask] = useState("");
+  const [changes, setChanges] = useState(false);
   if (!s) return html`<p class="loading">Loading…</p>`;
   if (s instanceof Error) return html`<${Empty} title="The session cannot be shown" cli="orchestrator session ls"><p>${clip(s.message)}</p><//>`;
   const shown = s.messages.filter((/** @type {any} */ m) => !task || m.correlation_id === task || m.payload?.task_id === task);
   const findings = s.tasks.flatMap((/** @type {any} */ t) => (t.findings ?? []).map((/** @type {any} */ f) => ({ ...f, task: t })));
+  const chosen = task || (s.tasks.length === 1 ? s.tasks[0].task_id : "");
   return html`<div class="page"><div class="bar"><h1>${clip(s.session_id, 80)}</h1><span class="dim">${clip(s.state, 20)}, at most ${count(s.max_iterations, "review")} of a task, then ${clip(String(s.on_max).replaceAll("_", " "), 30)}</span>
       <span class="push"><${Command} text=${`orchestrator session show ${quoted(s.session_id)}`}/></span></div>
     <div class="three">
@@ -70,14 +73,27 @@ export function SessionPage() {
           <div class="rounds">${s.reviews.filter((/** @type {any} */ r) => r.task_id === t.task_id).map((/** @type {any} */ r) => html`<span key=${r.review_id} class=${"round t-" + (verdicts[r.verdict] ?? openReview).tone} title=${`round ${r.iteration}: ${(verdicts[r.verdict] ?? openReview).word} by ${clip(r.reviewer, 40)}, ${clock(r.decided_at ?? r.requested_at)}`}>${r.iteration} ${(verdicts[r.verdict] ?? openReview).word}</span>`)}</div>
           ${t.scope?.length > 0 && html`<p class="dim">may change <code>${clip(t.scope.join(" "), 120)}</code></p>`}</div>`)}
         ${questions.value.some((q) => q.context?.session_id === s.session_id) && html`<${Link} class="needs" to=${address("inbox")}>A review waits for you<//>`}</aside>
-      <section class="page"><div class="row"><h2>Conversation <small>${count(shown.length, "message")}</small></h2>
+      <section class="page"><div class="row"><span class="switch" role="group" aria-label="What is shown"><button type="button" aria-pressed=${!changes} onClick=${() => setChanges(false)}>Conversation</button><button type="button" aria-pressed=${changes} onClick=${() => setChanges(true)}>Changes</button></span>
+          ${!changes && html`<span class="dim">${count(shown.length, "message")}</span>`}
           ${s.tasks.length > 1 && html`<select class="push" aria-label="Task" value=${task} onChange=${(/** @type {any} */ e) => setTask(e.target.value)}><option value="">All tasks</option>${s.tasks.map((/** @type {any} */ t) => html`<option key=${t.task_id} value=${t.task_id}>${clip(t.name, 50)}</option>`)}</select>`}</div>
-        <ol class="talk">${shown.slice(-500).map((/** @type {any} */ m) => html`<${Said} key=${m.log_seq} m=${m}/>`)}</ol></section>
+        ${!changes ? html`<ol class="talk">${shown.slice(-500).map((/** @type {any} */ m) => html`<${Said} key=${m.log_seq} m=${m}/>`)}</ol>`
+          : chosen ? html`<${Changes} key=${chosen} id=${chosen} findings=${placed(s, chosen)}/>` : html`<p class="dim">Choose a task.</p>`}</section>
       <aside class="page"><h2>Findings <small>${findings.filter((/** @type {any} */ f) => !f.fixed_in_iteration).length} open of ${findings.length}</small></h2>
         ${!findings.length && html`<p class="dim">No reviewer has found anything.</p>`}
         ${findings.map((/** @type {any} */ f) => html`<div key=${f.task.task_id + f.finding_id} class=${"card finding" + (f.fixed_in_iteration ? " fixed" : "")}><div class="row"><b class=${/critical|major/.test(f.severity) ? "t-red" : "t-amber"}>${clip(f.severity, 20)}</b><span class="dim">${clip(f.category, 30)}</span>
           <span class=${"push " + (f.fixed_in_iteration ? "t-green" : "t-amber")}>${f.fixed_in_iteration ? `fixed in round ${f.fixed_in_iteration}` : "open"}</span></div>
           <p>${clip(f.description, 600)}</p><p class="dim"><code>${clip(f.file ?? "", 200)}</code> found in round ${f.found_in_iteration}</p></div>`)}</aside></div></div>`;
+}
+
+/** The findings about a task, with their places and the rounds in which they were fixed. @param {any} s @param {string} task */
+function placed(s, task) {
+  const known = s.tasks.find((/** @type {any} */ t) => t.task_id === task)?.findings ?? [];
+  const all = new Map();
+  for (const m of s.messages) {
+    if (m.message_type !== "review_result" || m.payload?.task_id !== task) continue;
+    for (const f of m.payload.findings ?? []) all.set(f.finding_id, { ...f, fixed: known.find((/** @type {any} */ k) => k.finding_id === f.finding_id)?.fixed_in_iteration });
+  }
+  return [...all.values()];
 }
 
 /** Kinds of messages that say most. */

@@ -10,8 +10,9 @@ import { LogView } from "./log.js";
 import { Plan } from "./inbox.js";
 import { Why } from "./why.js";
 import { Artifacts } from "./artifacts.js";
+import { Changes } from "./changes.js";
 
-const tabs = [["summary", "Summary"], ["timeline", "Timeline"], ["log", "Log"], ["why", "Why"]];
+const tabs = [["summary", "Summary"], ["changes", "Changes"], ["timeline", "Timeline"], ["log", "Log"], ["why", "Why"]];
 
 /** Reads a task in full, and again when an event is about it. @param {string} id */
 export function useTask(id) {
@@ -38,8 +39,8 @@ export function TaskPage() {
   if (task === undefined) return html`<p class="loading">Loading…</p>`;
   if (task instanceof Error) return html`<${Empty} title="The task cannot be shown" cli="orchestrator task ls"><p>${clip(task.message)}</p><//>`;
   return html`<div class=${"page" + (tab === "log" ? " fill" : "")}><${Head} t=${task}/>
-    <div class="tabs" role="tablist">${tabs.map(([name, word]) => html`<button type="button" role="tab" key=${name} aria-selected=${tab === name} onClick=${() => refine({ tab: name === "summary" ? undefined : name })}>${word}</button>`)}</div>
-    ${tab === "summary" ? html`<${Summary} t=${task}/>` : tab === "timeline" ? html`<${Story} id=${task.id}/>` : tab === "log" ? html`<${Log} t=${task}/>` : html`<${Why} t=${task}/>`}</div>`;
+    <div class="tabs" role="tablist">${tabs.filter(([name]) => name !== "changes" || task.workspace).map(([name, word]) => html`<button type="button" role="tab" key=${name} aria-selected=${tab === name} onClick=${() => refine({ tab: name === "summary" ? undefined : name })}>${word}</button>`)}</div>
+    ${tab === "summary" ? html`<${Summary} t=${task}/>` : tab === "timeline" ? html`<${Story} id=${task.id}/>` : tab === "log" ? html`<${Log} t=${task}/>` : tab === "changes" ? html`<${Changes} key=${task.id} id=${task.id}/>` : html`<${Why} t=${task}/>`}</div>`;
 }
 
 /** A sentence about the state of a task. @param {{t: any}} props */

@@ -1,11 +1,11 @@
-// Why a task does not move, from what the record has. The command says more.
+// Why a task does not move: links to what it waits for, and the words of the command.
 import { html, useEffect, useState } from "./vendor-ui.js";
 import { ask } from "./api.js";
 import { tasks, status, questions, tick } from "./store.js";
 import { Link, address, taskAddress, agentAddress } from "./route.js";
 import { final, lookOf } from "./states.js";
 import { AgentBadge, Command, TaskBadge } from "./ui.js";
-import { clip, count, short } from "./text.js";
+import { clip, count, short, visible } from "./text.js";
 import { reasonOf } from "./agents.js";
 
 /** @param {{t: any}} props */
@@ -23,7 +23,18 @@ export function Why({ t }) {
     ${holder && !final(t) && html`<p><${Link} to=${agentAddress(holder.name)}>${clip(holder.name, 60)}<//> is <${AgentBadge} state=${holder.state}/> ${reasonOf(holder)}</p>`}
     ${asked.map((q) => html`<p key=${q.id} class="t-amber">${clip(q.agent, 60)} asks: <${Link} to=${address("inbox", { q: q.id })}>${clip(q.question, 200)}<//></p>`)}
     ${t.error && html`<p class="bad">${clip(t.error, 600)}</p>`}
-    <p class="dim">The command has all causes, and what can be done:</p><${Command} text=${`orchestrator why ${id}`}/></div>`;
+    <${Words} of=${t.id} about=${t}/><${Command} text=${`orchestrator why ${id}`}/></div>`;
+}
+
+/** What the command says, read again when what it is about changes. @param {{of: string, about: any}} props */
+function Words({ of, about }) {
+  const [words, setWords] = useState("");
+  useEffect(() => {
+    const abort = new AbortController();
+    ask("explain", { of }, abort.signal).then((a) => setWords(a.text), () => {});
+    return () => abort.abort();
+  }, [of, about]);
+  return words && html`<pre>${visible(words, true)}</pre>`;
 }
 
 /** @param {any} t @param {any} holder @param {any[]} asked */
