@@ -139,3 +139,31 @@ agent "asker" {
 	second.sees("question needs you")
 	s.stop()
 }
+
+// The page of a task shows what it has changed, as a diff, and merges it.
+func TestWebViewMerges(t *testing.T) {
+	ctx := chromium.Open(t)
+	addresses, err := programs.FreeAddresses(1)
+	require.NoError(t, err)
+	y := newYard(t, "}\nhttp {\n  listen = [\""+addresses[0]+"\"]\n")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	task := y.begin(coder, "first")
+	y.change(task.Workspace.Path, "file", "one\n<b>two</b>\n")
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(strings.TrimSpace(y.ask("ui", "--print")))))
+	v := &visitorOfPages{t: t, ctx: ctx, base: "http://" + addresses[0] + "/ui/"}
+	v.sees("live")
+	v.goes("task?id=" + task.ID + "&tab=why")
+	v.sees("coder works on it.")
+	v.presses("Changes")
+	v.sees("<b>two</b>")
+	v.presses("Unified")
+	v.sees("+<b>two</b>")
+	v.presses("Merge")
+	v.presses("Merge it")
+	v.sees("Merged into main")
+	require.Equal(t, "one\n<b>two</b>\n", y.read("repo/file"))
+	v.goes("task?id=" + task.ID + "&tab=changes")
+	v.sees("It has no workspace")
+	y.stop()
+}
