@@ -82,7 +82,7 @@ export function Changes({ id, findings = [] }) {
     ${!found.files.length && html`<p class="dim">It has changed nothing yet.</p>`}
     ${found.files.map((/** @type {File} */ f) => html`<details key=${f.name} class="card diff" open=${f.rows.length < 600}>
       <summary><code>${clip(f.name, 200)}</code> ${f.was && html`<span class="dim">${clip(f.was, 200)}</span>`} <span class="push"><span class="t-green">+${f.added}</span> <span class="t-red">−${f.removed}</span></span></summary>
-      ${f.rows.length > 0 && html`<div class="scroll"><table class=${beside ? "code beside" : "code"}><tbody>${beside ? pairs(f.rows.slice(0, most)).map(([old, young], i) => html`<${Beside} key=${i} old=${old} young=${young} findings=${findings.filter((g) => isIn(g, f))}/>`)
+      ${f.rows.length > 0 && html`<div class="scroll"><table class=${beside ? "code beside" : "code"}>${beside && html`<colgroup><col class="n"/><col/><col class="n"/><col/></colgroup>`}<tbody>${beside ? pairs(f.rows.slice(0, most)).map(([old, young], i) => html`<${Beside} key=${i} old=${old} young=${young} findings=${findings.filter((g) => isIn(g, f))}/>`)
         : f.rows.slice(0, most).map((r, i) => html`<${Unified} key=${i} r=${r} findings=${findings.filter((g) => isIn(g, f))}/>`)}</tbody></table></div>`}
       ${f.rows.length > most && html`<p class="dim">${count(f.rows.length - most, "more line")}: <${Command} text=${cli}/></p>`}
       ${findings.filter((g) => isIn(g, f) && !f.rows.some((r) => isAt(g, r))).map((g, i) => html`<${Finding} key=${i} f=${g}/>`)}</details>`)}
