@@ -393,8 +393,11 @@ func requestHelp(qd questionDecision, r *wire.RequestHelp) (*wire.TaskReply, *wi
 	}
 	qd.fact("", k.view.ID, &taskHelp{
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, QuestionID: qd.state.questions.questionID(),
-		Question: r.Question, Context: r.Context, Request: qd.mark(),
+		Question: r.Question, Context: r.Context, Request: qd.mark(), Options: r.Options,
 	})
+	if r.Recall != "" && k.delegation() == nil {
+		qd.tasks().recall(k, k.view.AssignedTo, k.run, r.Recall)
+	}
 	return qd.tasks().replyWith(k), nil
 }
 

@@ -72,5 +72,11 @@ func (s *State) Held(agent, id string) (t wire.Task, completable bool) {
 	if k.work() == nil && k.delegation() == nil {
 		_, err = td.reportableTask(id, "completed")
 	}
-	return s.tasks.shown(k), err == nil
+	t = s.tasks.shown(k)
+	if k.more != nil {
+		used := k.more.used
+		t.Details = t.Details.Copy()
+		t.Used = &used
+	}
+	return t, err == nil
 }

@@ -18,7 +18,9 @@ import (
 	"orchestrator/supervisor/hosts"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/events"
+	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
 
@@ -41,8 +43,9 @@ type Options struct {
 	Deposed  func(error) bool // whether an error of Record says that another hub is at work; nil: there is none
 	Rules    handlers.Rules
 	Protocol dispatch.Protocol
-	Sessions []session.Spec    // the sessions of the configuration, in order
-	Tasks    []wire.SubmitTask // the task blocks of the configuration, for GiveOut
+	Sessions []session.Spec        // the sessions of the configuration, in order
+	Tasks    []wire.SubmitTask     // the task blocks of the configuration, for GiveOut
+	Price    func(*activity.Usage) // adds the cost to what an agent has used; nil: it is as reported
 	// Doorway gives a run of an agent access over HTTP, besides its pipe. env holds variables
 	// for the run, even if err is not nil. shut is called once, when the run's processes have
 	// ended. uid is the user of the run's processes, and 0 if that is the user of this process. A nil
@@ -75,6 +78,29 @@ type Workshop interface {
 func (s *Supervisor) Held(agent, task string) (t wire.Task, completable bool) {
 	s.dispatcher.Look(func(state *handlers.State) { t, completable = state.Held(agent, task) })
 	return t, completable
+}
+
+// Spending returns the tasks that an agent works on, and what it and the team have used.
+func (s *Supervisor) Spending(agent string) (tasks []wire.Task, ofAgent, ofTeam activity.Used) {
+	s.dispatcher.Look(func(state *handlers.State) {
+		for _, label := range state.TasksOf(agent) {
+			if t, _ := state.Held(agent, label.ID); t.State == wire.TaskRunning {
+				tasks = append(tasks, t)
+			}
+		}
+		if a := state.Activity(agent); a != nil {
+			ofAgent = activity.Used{Input: a.Input, Output: a.Output, Cost: a.Cost, Currency: a.Currency}
+		}
+		if all := handlers.Used(state); all != nil {
+			ofTeam = *all
+		}
+	})
+	return tasks, ofAgent, ofTeam
+}
+
+// Park keeps an agent from getting tasks until a time, for a reason. A time in the past ends that.
+func (s *Supervisor) Park(agent string, until time.Time, why string) {
+	dispatch.NoteFrom(s.dispatcher, agent, &wire.AgentEvent{Name: "limited", Body: &activity.Limited{Until: object.Timestamp(until), Scope: why}})
 }
 
 // Note submits a message of the orchestrator itself.
@@ -137,7 +163,7 @@ func (s *Supervisor) newDispatcher() *dispatch.Dispatcher {
 	o := dispatch.Options{
 		Record: s.options.Record, Warm: s.options.Warm, ReadOnly: s.options.ReadOnly, Rules: s.options.Rules, Protocol: s.options.Protocol,
 		Log: s.options.Log, Alarm: alarm.raise, Watch: s.options.Watch, Done: s.done,
-		Show: s.audience.Publish, Closed: s.life.sessionClosed, Broke: s.recordBroke, Spoke: s.audience.NoteMessage, Sound: s.options.Sound, Workshop: s.options.Workshop,
+		Show: s.audience.Publish, Closed: s.life.sessionClosed, Broke: s.recordBroke, Spoke: s.audience.NoteMessage, Sound: s.options.Sound, Workshop: s.options.Workshop, Price: s.options.Price,
 	}
 	if dir := s.options.StateDir; dir != "" {
 		s.artifacts = newArtifacts(dir, alarm)

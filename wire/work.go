@@ -216,6 +216,9 @@ type RequestHelp struct {
 	TaskID   string `json:"taskId"`
 	Question string `json:"question"`
 	Context  Raw    `json:"context,omitzero"`
+
+	Options []Option `json:"-"` // of the orchestrator itself: the answers to choose from
+	Recall  string   `json:"-"` // of the orchestrator itself: why the agent is to stop working on the task
 }
 
 func (r *RequestHelp) fields(f *fields) {

@@ -175,13 +175,13 @@ func TestTheManualsConfigurationIsValid(t *testing.T) {
 			samples = append(samples, part)
 		}
 	}
-	require.Len(t, samples, 13)
-	agent := strings.TrimSuffix(strings.TrimSpace(samples[0]), "}") + strings.Join(samples[1:5], "") + samples[6] + "}\n" +
+	require.Len(t, samples, 15)
+	agent := strings.TrimSuffix(strings.TrimSpace(samples[0]), "}") + strings.Join(samples[1:5], "") + samples[6] + samples[7] + "}\n" +
 		"agent \"far\" {\n  command = [\"true\"]\n" + samples[5] + "}\n" // what it excludes is in the other one
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, ".git"), 0o700)) // for the workspace
 	file := filepath.Join(dir, "orchestrator.hcl")
-	require.NoError(t, os.WriteFile(file, []byte(agent+strings.Join(samples[7:], "")), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(agent+strings.Join(samples[8:], "")), 0o600))
 
 	_, problems := config.Load(file, config.Options{})
 	var shown strings.Builder

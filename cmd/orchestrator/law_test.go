@@ -41,6 +41,7 @@ var mayImport = map[string][]string{
 	"wire/control":                  {"wire", "wire/object", "wire/activity"},
 	"wire/hostlink":                 {"wire"},
 	"supervisor/child":              {},
+	"supervisor/budget":             {"wire", "wire/activity", "wire/events", "wire/object"},
 	"supervisor/notify":             {"wire", "wire/object", "wire/events", "supervisor/config", "supervisor/config/storeurl"},
 	"supervisor/config":             {"supervisor/config/storeurl", "supervisor/config/envfile", "supervisor/config/problem"},
 	"supervisor/config/...":         {},
@@ -81,7 +82,7 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/why":          verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),
 	"cmd/orchestrator/ui":           verbsMayImport(),
 	"cmd/orchestrator/watch":        verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task", "cmd/orchestrator/live"),
-	"cmd/orchestrator/serve":        verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/eventlog/postgres", "supervisor/turn", "supervisor/hosts", "supervisor/hosts/link", "supervisor/runner", "wire/hostlink", "supervisor/api", "supervisor/web", "supervisor/telemetry", "supervisor/notify", "supervisor/workspace", "cmd/orchestrator/console", "cmd/orchestrator/serve/ownlog", "cmd/orchestrator/serve/team", "cmd/orchestrator/why", "agents", "agents/mcp"), // agents/mcp serves /mcp
+	"cmd/orchestrator/serve":        verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/eventlog/postgres", "supervisor/turn", "supervisor/hosts", "supervisor/hosts/link", "supervisor/runner", "wire/hostlink", "supervisor/api", "supervisor/web", "supervisor/telemetry", "supervisor/notify", "supervisor/budget", "supervisor/workspace", "wire/activity", "cmd/orchestrator/console", "cmd/orchestrator/serve/ownlog", "cmd/orchestrator/serve/team", "cmd/orchestrator/why", "agents", "agents/mcp"), // agents/mcp serves /mcp
 	"cmd/orchestrator/notify":       verbsMayImport("supervisor/notify", "cmd/orchestrator/serve"),
 	"cmd/orchestrator/serve/ownlog": {"supervisor/output"},
 	"cmd/orchestrator/serve/team":   {"wire", "wire/control", "wire/hub", "wire/session", "handlers", "supervisor", "supervisor/adapter", "supervisor/child", "supervisor/config", "supervisor/dispatch", "supervisor/hosts", "supervisor/output", "supervisor/stdin", "supervisor/workspace"},

@@ -169,7 +169,7 @@ func (r *reader) agent(b *hcl.Block, a Agent, name string, index int) (Agent, []
 			r.capabilities(b, path+".capabilities", &a.Capabilities, sc)
 		}}, child{kind: "mcp", label: "name", many: true, read: func(b *hcl.Block) {
 			mcpServer(r, b, path, &a.Client, sc)
-		}}, placement(r, path, &a.Placement, sc), workspace(r, path, &a, sc)),
+		}}, placement(r, path, &a.Placement, sc), workspace(r, path, &a, sc), budget(r, path, &a, sc)),
 	})
 	r.checkAgent(b, &a, set)
 	settleVerify(r, b, &a, set)

@@ -241,6 +241,7 @@ var agentTable = []struct {
 	{name: "limits.open_tasks", needs: ActionLive, of: func(a *Agent) any { return a.Limits.OpenTasks }},
 	{name: "placement", needs: ActionRestart, of: func(a *Agent) any { return a.Placement }},
 	{name: "workspace", needs: ActionLive, of: func(a *Agent) any { return a.Workspace }},
+	{name: "budget", needs: ActionLive, of: func(a *Agent) any { return a.Budget }},
 	{name: "verify", needs: ActionLive, of: func(a *Agent) any { return a.Verify }},
 	{name: "confine", needs: ActionRestart, of: func(a *Agent) any { return a.Confine }},
 	{name: "output.dir", needs: ActionRestart, of: func(a *Agent) any { return a.Output.Dir }},
@@ -297,6 +298,7 @@ var settingTable = []struct {
 	{name: "bus.stale", needs: ActionLive, of: func(c *Config) any { return c.Bus.Stale }},
 	{name: "bus.topics", needs: ActionLive, of: func(c *Config) any { return c.Bus.Topics }},
 	{name: "notify", needs: ActionLive, of: func(c *Config) any { return c.Notify }},
+	{name: "prices", needs: ActionLive, of: func(c *Config) any { return c.Prices }},
 	{name: "host", needs: ActionLive, of: func(c *Config) any { return c.Hosts }},
 	{name: "session", needs: ActionLive, of: func(c *Config) any { return c.Sessions }},
 }

@@ -22,6 +22,7 @@ type Config struct {
 	Scheduler    Scheduler
 	Bus          Bus
 	Notify       Notify
+	Prices       map[string]Price // of models
 	Hosts        []Host
 	Sessions     []Session
 	Agents       []Agent
@@ -216,6 +217,7 @@ type Agent struct {
 	Placement    *Placement // nil: it runs on the machine of the hub
 	Workspace    *Workspace // nil: it works on all tasks in Dir
 	Verify       [][]string // commands that run before a task of it is done
+	Budget       *Budget    // nil: none
 
 	env environment
 }

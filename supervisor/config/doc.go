@@ -46,6 +46,7 @@
 //	placement            restart   a process stays on its machine
 //	workspace            live      it is looked at with each task
 //	verify               live      the same
+//	budget               live      it is looked at when something was used
 //	output.dir           restart   a run has one file
 //	output.*             live      the writer looks at them
 //	restart.*            live      they are looked at after an exit
@@ -71,6 +72,7 @@
 //	scheduler.*          live
 //	bus.*                live
 //	notify               live      it is looked at when something happens
+//	prices               live      the same, when something was used
 //	host                 live      it is looked at when a host joins or is chosen
 //	session              live
 //	task                 live      it is given out once; a change has no effect on it

@@ -78,14 +78,14 @@ func TestDefaultsFileHoldsEveryAttribute(t *testing.T) {
 	c := load(t, "testdata/defaults.hcl", Options{})
 	for _, s := range settingTable {
 		if slices.Contains([]string{
-			"session", "host", "notify", "http.certificate", "http.key", "store.url", "store.monitor", "store.peers", "store.log", "store.credentials", "store.ca", "store.certificate", "store.key",
+			"session", "host", "notify", "prices", "http.certificate", "http.key", "store.url", "store.monitor", "store.peers", "store.log", "store.credentials", "store.ca", "store.certificate", "store.key",
 		}, s.name) {
 			continue // no default
 		}
 		require.NotEmpty(t, c.Place(s.name), "testdata/defaults.hcl has no line for %s", s.name)
 	}
 	for _, a := range agentTable {
-		if a.name == "mcp" || a.name == "confine" || a.name == "placement" || a.name == "workspace" {
+		if a.name == "mcp" || a.name == "confine" || a.name == "placement" || a.name == "workspace" || a.name == "budget" {
 			continue // there is none by default
 		}
 		name := a.name[strings.LastIndex(a.name, ".")+1:]

@@ -57,6 +57,9 @@ func (r *reader) setting(b *hcl.Block) {
 	case "notify":
 		notify(r, b)
 		return
+	case "prices":
+		prices(r, b)
+		return
 	}
 	r.read(b.Body, r.scope, s)
 }

@@ -222,6 +222,9 @@ func (c *Channel) event(r *wire.AgentEvent, now time.Time) bool {
 		err = c.payloads.CheckLog(r)
 	default:
 		r.Body, err = c.payloads.Report(r)
+		if used, ok := r.Body.(*activity.Usage); ok && c.dispatcher.options.Price != nil {
+			c.dispatcher.options.Price(used)
+		}
 	}
 	if err != nil {
 		c.refuse(responds, wire.DialectTaskAct, object.Quote(r.ID), calledIn(r).String(), err, now)

@@ -15,6 +15,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
@@ -330,6 +331,11 @@ func (d *Dispatcher) Note(m wire.Message) {
 	d.submit([]handlers.Input{{At: time.Now(), Message: m}}, new(work))
 }
 
+// NoteFrom submits a message of the orchestrator as if an agent had said it.
+func NoteFrom(d *Dispatcher, agent string, m wire.Message) {
+	d.submit([]handlers.Input{{At: time.Now(), From: handlers.Actor{Kind: handlers.Agent, Name: agent}, Message: m}}, new(work))
+}
+
 // Settle waits until everything decided so far is committed and delivered.
 func (d *Dispatcher) Settle() {
 	d.mu.Lock()
@@ -388,6 +394,7 @@ type Options struct {
 	Audit     func(gap AuditGap) AuditFile   // opens the audit; nil: there is none
 	Artifacts Artifacts                      // stores large content; nil: nothing is stored
 	Workshop  Workshop                       // nil: there is nothing to do before a decision
+	Price     func(*activity.Usage)          // adds the cost to what an agent has used; nil: it is as reported
 }
 
 // A Record stores facts. Append adds a batch after the fact numbered last, all of it or

@@ -105,7 +105,7 @@ func On(e *wire.Event) string {
 		return "failed"
 	case events.TaskDone:
 		return "done"
-	case events.AgentLimited:
+	case events.AgentLimited, events.AgentBudget:
 		return "budget"
 	}
 	return ""

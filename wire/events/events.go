@@ -84,6 +84,7 @@ const (
 	AgentConversation      = "agent.conversation" // the conversation of its program
 	AgentUsage             = "agent.usage"        // tokens and cost
 	AgentInterrupted       = "agent.interrupted"  // a person interrupted what it did
+	AgentBudget            = "agent.budget"       // what it has used of its budget
 	AgentLimited           = "agent.limited"      // it gets no task for a time, such as by a limit of its vendor, or gets tasks again
 	MessageReceipt         = "message.receipt"    // what became of a message after it was written
 	QuestionAsked          = "question.asked"

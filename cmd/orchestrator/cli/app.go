@@ -245,7 +245,7 @@ func Overview(root *cobra.Command, p term.Paint) string {
 	}{
 		{"Start", []string{"init", "validate", "doctor", "fmt", "schema"}},
 		{"Run", []string{"up", "run", "pipe", "mcp", "acp", "lead", "join", "reload", "upgrade", "down"}},
-		{"Look", []string{"status", "watch", "ui", "notify", "logs", "events", "why", "graph"}},
+		{"Look", []string{"status", "watch", "ui", "notify", "logs", "events", "why", "cost", "graph"}},
 		{"Work", []string{"task", "inbox", "bus", "session", "review", "workspace"}},
 		{"Agents", []string{"agent", "ps", "hosts", "drain", "check"}},
 		{"Access", []string{"key", "token"}},

@@ -72,6 +72,8 @@ var looks = map[string]look{
 	events.ReviewDecided:  {mark: ">", color: term.Paint.Good, calm: true},
 	events.ReviewExtended: {mark: "!", color: term.Paint.Warn, calm: true},
 
+	events.AgentBudget: {mark: "!", color: term.Paint.Warn},
+
 	events.TaskUpdated: aside, events.TaskNoted: aside, events.DependencyAdded: aside, events.DependencyRemoved: aside,
 	events.QuestionWithdrawn: aside, events.QuestionKept: aside,
 	events.AgentCapable: aside, events.AgentConversation: aside, events.AgentUsage: aside, events.AgentInterrupted: aside,

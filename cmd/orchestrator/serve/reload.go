@@ -316,6 +316,7 @@ func (t *Instance) apply(ctx context.Context, next *config.Config, changes []con
 	adopted, _ := team.Rules(next)
 	t.Super.Adopt(adopted)
 	t.tell(next)
+	limit(t, next)
 	t.log.SetLevel(logLevel(next.Log.Level))
 	return wait, nil
 }

@@ -3,6 +3,7 @@ package serve
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"orchestrator/supervisor/child"
 )
 
 // notifyPatience is how long a write to the service manager may take.
@@ -191,4 +194,12 @@ func whoHas(links map[string]bool) (pid int, name string) {
 		}
 	}
 	return 0, ""
+}
+
+func programs(processes []child.Process) string {
+	var words []string
+	for _, p := range processes {
+		words = append(words, fmt.Sprintf("%d %s", p.PID, p.Program))
+	}
+	return strings.Join(words, ", ")
 }

@@ -16,7 +16,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -29,6 +28,7 @@ import (
 	"orchestrator/cmd/orchestrator/why"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
+	"orchestrator/supervisor/budget"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/dispatch"
@@ -41,6 +41,7 @@ import (
 	"orchestrator/supervisor/web"
 	"orchestrator/supervisor/workspace"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/control"
 	"orchestrator/wire/mail"
 )
@@ -62,6 +63,8 @@ type Instance struct {
 	looksOver func() // stops lookOver; may be nil
 	workshop  *workspace.Manager
 	notifier  *notify.Notifier
+	keeper    *budget.Keeper                          // nil if no agent has a budget
+	prices    atomic.Pointer[map[string]config.Price] // of models
 	terminal  atomic.Pointer[notify.Terminal]
 
 	watch    *telemetry.Telemetry
@@ -196,6 +199,9 @@ func (t *Instance) Release() {
 	if t.notifier != nil {
 		t.notifier.Close()
 	}
+	if t.keeper != nil {
+		t.keeper.Close()
+	}
 	if t.watch != nil { // before the event log, which it may read
 		t.watch.Close()
 	}
@@ -221,14 +227,6 @@ func (t *Instance) Release() {
 	t.Home.Close()
 }
 
-func programs(processes []child.Process) string {
-	var words []string
-	for _, p := range processes {
-		words = append(words, fmt.Sprintf("%d %s", p.PID, p.Program))
-	}
-	return strings.Join(words, ", ")
-}
-
 // runCommand runs the command of a secret as a child process.
 func (t *Instance) runCommand(ctx context.Context, command []string, dir string, env []string) ([]byte, error) {
 	return t.host.Run(ctx, command, dir, env)
@@ -248,6 +246,8 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	}
 	o.Version, o.StateDir, o.Start, o.Log = cli.Version, c.Orchestrator.StateDir, t.start, t.log
 	o.Sound, o.Deposed = t.sound, t.deposed
+	t.prices.Store(&c.Prices)
+	o.Price = func(u *activity.Usage) { price(*t.prices.Load(), u) }
 	o.Shutdown, o.Record, o.Warm, o.Doorway = c.Orchestrator.Shutdown, t.record, t.warm, t.runs.Open
 	o.Keep = dispatch.Retention{For: c.Store.KeepFor, Bytes: c.Store.KeepBytes}
 	if t.shared != nil {
@@ -271,6 +271,7 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	t.watch.Begin(t.Super.Seq())
 	t.looksOver = t.lookOver()
 	t.tell(c)
+	limit(t, c)
 	return nil
 }
 

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+	"orchestrator/wire/events"
+)
+
+// A purse is a theatre whose agent coder has a budget.
+type purse struct {
+	*theatre
+	coder *actor
+	used  int
+}
+
+func newPurse(t *testing.T, budget, more string) *purse {
+	p := &purse{theatre: troupe(t, quick+`
+agent "coder" {
+  command = ["puppet", "coder"]
+  budget {
+    `+budget+`
+  }
+}
+`+more, "coder")}
+	p.up("--json")
+	p.coder = p.theatre.enter("coder")
+	return p
+}
+
+// begin adds a task, and waits until the agent is told of it.
+func (p *purse) begin(name string) string {
+	p.t.Helper()
+	id := strings.TrimSpace(p.ask("task", "add", name, "--role", "worker", "-q"))
+	p.coder.assigned(id)
+	return id
+}
+
+// use has the agent report tokens for a task.
+func (p *purse) use(task string, tokens int, more string) {
+	p.t.Helper()
+	p.used++
+	p.coder.say(fmt.Sprintf(`{"type":"event:usage","id":"u%d","timestamp":"2026-11-21T14:00:00Z","payload":{"taskId":%q,"turn":%d,"input":%d,"output":0%s}}`+"\n", p.used, task, p.used, tokens, more))
+}
+
+// A task whose budget is used up waits for a person. The person lets it go on with as much again, and then ends it.
+func TestBudgetAsks(t *testing.T) {
+	t.Parallel()
+	p := newPurse(t, `tokens = 100`, "")
+	id := p.begin("first")
+	p.coder.granted(nil, "start-task", `{"taskId":"`+id+`"}`)
+	p.use(id, 79, "")
+	p.use(id, 2, "")
+	told := p.waitForEvents(1, events.AgentBudget, "coder")
+	require.Contains(t, told[0].Text, "81 % of its budget: 81 of 100 tokens, per task")
+	p.use(id, 30, "")
+	asked := p.waitForQuestions(1)[0]
+	require.Equal(t, "May it go on, with as much again? The budget is used up: 111 of 100 tokens, per task.", asked.Question)
+	require.Equal(t, wire.TaskNeedsHuman, p.taskState(id))
+	p.coder.wait("recall", func(m *message) bool { return m.Type == "notify:task-cancelled" })
+	p.ask("inbox", "answer", asked.ID, "go on")
+	p.coder.wait("answer", func(m *message) bool { return m.Type == "notify:task-updated" })
+	require.Equal(t, wire.TaskRunning, p.taskState(id))
+	p.use(id, 60, "") // 171 of 200
+	p.waitForEvents(3, events.AgentBudget, "coder")
+	require.Equal(t, wire.TaskRunning, p.taskState(id))
+	p.use(id, 60, "")
+	asked = p.waitForQuestions(1)[0]
+	require.Contains(t, asked.Question, "231 of 200 tokens")
+	p.ask("inbox", "answer", asked.ID, "stop")
+	waitForThat(t, "failure", func() bool { return p.taskState(id) == wire.TaskFailed })
+	require.Contains(t, p.ask("task", "show", id), "budget")
+
+	next := p.begin("second") // has a budget of its own
+	p.use(next, 50, "")
+	p.coder.granted(nil, "complete-task", `{"taskId":"`+next+`","result":"done"}`)
+	p.stop()
+}
+
+// An agent whose budget is used up gets no more tasks, and its task fails if the file says so. Its vendor reports no
+// money, so the price of the model counts.
+func TestBudgetStops(t *testing.T) {
+	t.Parallel()
+	p := newPurse(t, "cost = 1\n    per = \"agent\"\n    reached = \"stop\"", "prices {\n  model \"big\" {\n    input  = 2\n    output = 10\n  }\n}\n")
+	id := p.begin("first")
+	p.use(id, 600_000, `,"model":"big"`)
+	waitForThat(t, "failure", func() bool { return p.taskState(id) == wire.TaskFailed })
+	require.Contains(t, p.ask("task", "show", id), "1.20 of 1.00 USD, per agent")
+	p.coder.wait("recall", func(m *message) bool { return m.Type == "notify:task-cancelled" })
+	waitForThat(t, "limit", func() bool { return strings.Contains(p.ask("why", "coder"), "the budget is used up") })
+	next := strings.TrimSpace(p.ask("task", "add", "second", "--role", "worker", "-q"))
+	require.Equal(t, wire.TaskPending, p.taskState(next))
+	require.Contains(t, p.ask("cost"), "1.20 USD")
+	var bill struct{ Costs []struct{ Name string } }
+	require.NoError(t, json.Unmarshal([]byte(p.ask("cost", "--by", "model", "--json")), &bill))
+	require.Equal(t, "big", bill.Costs[0].Name)
+	p.stop()
+	require.Contains(t, p.ask("cost", "--by", "task"), "first", "the record is enough")
+}
+
+// A task that takes too long waits for a person.
+func TestBudgetOfTime(t *testing.T) {
+	t.Parallel()
+	p := newPurse(t, `time = "1s"`, "")
+	id := p.begin("first")
+	asked := p.waitForQuestions(1)[0]
+	require.Contains(t, asked.Question, "of 1s, per task")
+	require.Equal(t, wire.TaskNeedsHuman, p.taskState(id))
+	p.stop()
+}

@@ -1,0 +1,81 @@
+package serve
+
+import (
+	"context"
+	"time"
+
+	"orchestrator/handlers"
+	"orchestrator/supervisor/budget"
+	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/output"
+	"orchestrator/wire"
+	"orchestrator/wire/activity"
+	"orchestrator/wire/events"
+)
+
+// budgetPatience is how long a decision about a budget may take.
+const budgetPatience = time.Minute
+
+// limit watches the budgets of a configuration.
+func limit(t *Instance, c *config.Config) {
+	t.prices.Store(&c.Prices)
+	limits := make(map[string]budget.Limit)
+	for i := range c.Agents {
+		if b := c.Agents[i].Budget; b != nil {
+			limits[c.Agents[i].Name] = budget.Limit{Tokens: int64(b.Tokens), Cost: b.Cost, Time: b.Time, Per: b.Per, Stop: b.Reached == "stop"}
+		}
+	}
+	switch {
+	case t.keeper != nil:
+		t.keeper.Set(limits)
+	case len(limits) > 0: // otherwise nobody needs to follow the events
+		t.keeper = budget.Start(budgets(t), limits)
+	}
+}
+
+// budgets returns what a budget is watched with.
+func budgets(t *Instance) budget.Options {
+	s := t.Super
+	do := func(from handlers.Actor, operation string, body any) error {
+		ctx, cancel := context.WithTimeout(context.Background(), budgetPatience)
+		defer cancel()
+		_, err := s.Requests.Do(ctx, from, operation, body)
+		return err
+	}
+	return budget.Options{
+		Log: t.log.Named("budget"), Latest: s.Seq(),
+		Events: func(ctx context.Context, since int64, send func(wire.Event) error) error {
+			return s.Events(ctx, output.EventQuery{Since: since, Follow: true}, send)
+		},
+		Find: func(agent, task string) wire.Task {
+			found, _ := s.Held(agent, task)
+			return found
+		},
+		Spending: s.Spending,
+		Tell:     func(agent, text string) { s.Note(&wire.Event{Kind: events.AgentBudget, Agent: agent, Text: text}) },
+		Park:     s.Park,
+		Ask: func(agent, task, question string) error {
+			return do(handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{
+				TaskID: task, Question: question, Recall: "its budget is used up, and a person is asked",
+				Options: []wire.Option{{Label: "Go on, with as much again", Value: budget.GoOn}, {Label: "Stop: the task fails", Value: budget.Stop}},
+			})
+		},
+		Fail: func(_, task, why string) error {
+			return do(handlers.Actor{Kind: handlers.Operator}, "fail-task", &wire.FailTask{TaskID: task, Error: why, Class: "budget"})
+		},
+	}
+}
+
+// price adds the cost to what an agent has used, if its program reports none and its model has a price.
+func price(prices map[string]config.Price, u *activity.Usage) {
+	p, ok := prices[u.Model]
+	if !ok || u.Cost != 0 {
+		return
+	}
+	cached := int64(0)
+	if p.CacheRead > 0 && u.CacheRead <= u.Input {
+		cached = u.CacheRead
+	}
+	u.Cost = (float64(u.Input-cached)*p.Input + float64(cached)*p.CacheRead + float64(u.Output)*p.Output) / 1e6
+	u.Currency = "USD"
+}
