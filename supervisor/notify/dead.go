@@ -2,8 +2,10 @@ package notify
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -30,7 +32,7 @@ func AddDead(dir string, d Dead) error {
 
 // ReadDead returns the dead letters of a state directory, oldest first.
 func ReadDead(dir string) (all []Dead, err error) {
-	if _, err := os.Stat(deadFile(dir)); err != nil && os.IsNotExist(err) {
+	if _, err := os.Stat(deadFile(dir)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	err = changeDead(dir, func(found []Dead) []Dead {
@@ -54,7 +56,8 @@ func RemoveDead(dir string, gone Dead) error {
 
 func deadFile(dir string) string { return filepath.Join(dir, "notify-dead.jsonl") }
 
-// changeDead changes the file of dead letters while nobody else does.
+// changeDead changes the file of dead letters while it holds the lock of the file. Lines that it cannot read stay,
+// except the beginning of a line at the end, which a full disk leaves.
 func changeDead(dir string, change func([]Dead) []Dead) error {
 	file, err := os.OpenFile(deadFile(dir), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -69,13 +72,16 @@ func changeDead(dir string, change func([]Dead) []Dead) error {
 		return err
 	}
 	var before []Dead
+	var after []byte
 	for line := range bytes.Lines(text) {
 		var d Dead
-		if object.DecodeOwn(bytes.TrimSpace(line), &d) == nil { // the last line of a full disk may be half
+		switch err := object.DecodeOwn(bytes.TrimSpace(line), &d); {
+		case err == nil:
 			before = append(before, d)
+		case bytes.HasSuffix(line, []byte("\n")):
+			after = append(after, line...)
 		}
 	}
-	var after []byte
 	for _, d := range change(before) {
 		line, err := object.Encode(d)
 		if err != nil {

@@ -6,6 +6,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ type Options struct {
 	Key     string // signs what is sent there; may be ""
 
 	Latest int64 // the number of the last event: later ones are told
+	Told   int64 // the last event that an earlier Notifier has told the command of; 0: Latest
 	// Events sends events after a number, and later ones until the context ends.
 	Events func(ctx context.Context, since int64, send func(wire.Event) error) error
 	Log    hclog.Logger
@@ -59,7 +61,8 @@ type Message struct {
 // A Notifier tells people what happens, until Close.
 type Notifier struct {
 	options Options
-	seen    atomic.Int64 // the last event that the command was told of
+	told    atomic.Int64 // the last event that the command was told of, or need not be
+	waiting atomic.Int64 // messages of which it is still to be told
 	stop    context.CancelFunc
 	group   sync.WaitGroup
 }
@@ -68,9 +71,9 @@ type Notifier struct {
 func Start(o Options) *Notifier {
 	ctx, stop := context.WithCancel(context.Background())
 	n := &Notifier{options: o, stop: stop}
-	n.seen.Store(o.Latest)
 	if o.Command != nil {
-		n.group.Go(func() { n.follow(ctx, o.Latest, n.command(ctx)) })
+		n.told.Store(cmp.Or(o.Told, o.Latest))
+		n.group.Go(func() { n.follow(ctx, n.told.Load(), n.command(ctx)) })
 	}
 	if o.URL != "" {
 		n.group.Go(func() { n.follow(ctx, n.place(), n.hook(ctx)) })
@@ -84,8 +87,8 @@ func (n *Notifier) Close() {
 	n.group.Wait()
 }
 
-// Seen returns the number of the last event that people were told of, for the Latest of the next Notifier.
-func (n *Notifier) Seen() int64 { return n.seen.Load() }
+// Told returns the number for the Told of the next Notifier. It is 0 if there is no command.
+func (n *Notifier) Told() int64 { return n.told.Load() }
 
 func (n *Notifier) follow(ctx context.Context, since int64, tell func(wire.Event) error) {
 	if err := n.options.Events(ctx, since, tell); err != nil && ctx.Err() == nil {
@@ -199,13 +202,19 @@ func (n *Notifier) command(ctx context.Context) func(wire.Event) error {
 		}
 	})
 	return func(e wire.Event) error {
-		n.seen.Store(max(n.seen.Load(), e.Seq))
-		if m := n.message(&e); m != nil {
-			select {
-			case missed <- m:
-			default:
-				n.options.Log.Warn("a notification is dropped: too many wait for the command", "text", m.Text)
+		m := n.message(&e)
+		if m == nil {
+			if n.waiting.Load() == 0 {
+				n.told.Store(max(n.told.Load(), e.Seq))
 			}
+			return nil
+		}
+		n.waiting.Add(1)
+		select {
+		case missed <- m:
+		default:
+			n.waiting.Add(-1)
+			n.options.Log.Warn("a notification is dropped: too many wait for the command", "text", m.Text)
 		}
 		return nil
 	}
@@ -213,11 +222,12 @@ func (n *Notifier) command(ctx context.Context) func(wire.Event) error {
 
 // tell runs the command for a message and for those that wait.
 func (n *Notifier) tell(ctx context.Context, m *Message, missed <-chan *Message) {
-	counts := map[string]int{m.On: 1}
+	counts, last := map[string]int{m.On: 1}, m.Seq
 	for {
 		select {
 		case next := <-missed:
 			counts[next.On]++
+			last = next.Seq
 			continue
 		default:
 		}
@@ -236,7 +246,12 @@ func (n *Notifier) tell(ctx context.Context, m *Message, missed <-chan *Message)
 	if err == nil {
 		err = n.options.Command(ctx, m.Text, document)
 	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() != nil {
+		return // it is told by the next Notifier
+	}
+	if err != nil {
 		n.options.Log.Warn("the command of notify has failed", "error", err)
 	}
+	n.told.Store(last)
+	n.waiting.Add(int64(-all))
 }

@@ -152,6 +152,45 @@ func TestWebhook(t *testing.T) {
 	require.NotEqual(t, r.got[0].ID, r.got[1].ID)
 }
 
+// What is not told when a Notifier ends is told by the next one, and nothing is told twice.
+func TestNextNotifier(t *testing.T) {
+	t.Parallel()
+	s, r := newSource(), newReceiver(t)
+	o := options(s, t.TempDir())
+	o.URL = r.URL
+	var mu sync.Mutex
+	var told []string
+	o.Command = func(_ context.Context, text string, _ []byte) error {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, text)
+		return nil
+	}
+	placed := func(want string) bool {
+		text, _ := os.ReadFile(filepath.Join(o.Dir, "notify-place"))
+		return string(text) == want
+	}
+	n := Start(o)
+	s.add(events.TaskFailed, "first")
+	waitFor(t, func() bool { return n.told.Load() == 1 && placed("1") })
+	n.Close()
+	now := time.Now()
+	quiet := o
+	quiet.Latest, quiet.Told = int64(len(s.all)), n.Told()
+	quiet.From, quiet.To = time.Duration(now.Hour())*time.Hour, time.Duration((now.Hour()+23)%24)*time.Hour
+	n = Start(quiet)
+	s.add(events.TaskFailed, "second")
+	waitFor(t, func() bool { return n.waiting.Load() == 1 })
+	n.Close()
+	o.Latest, o.Told = int64(len(s.all)), n.Told()
+	n = Start(o)
+	waitFor(t, func() bool { return n.told.Load() == 2 && placed("2") })
+	n.Close()
+	require.Equal(t, []string{"Failed, coder: first", "Failed, coder: second"}, told)
+	require.Equal(t, told, r.texts())
+	require.Equal(t, o.Latest, n.Told())
+}
+
 // A message that is refused is a dead letter, and those behind it are delivered. Redirects are not followed.
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
@@ -238,7 +277,7 @@ func TestCommand(t *testing.T) {
 	for range 100 {
 		s.add(events.TaskDone, "is done")
 	}
-	waitFor(t, func() bool { return n.Seen() == 101 })
+	waitFor(t, func() bool { return n.waiting.Load() == 101 })
 	close(goOn)
 	require.Equal(t, "Done, coder: is done (and 99 more: 100 done)", <-told)
 	n.Close()

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -44,10 +45,20 @@ func (n *Notifier) hook(ctx context.Context) func(wire.Event) error {
 		if err := n.deliver(ctx, sender, m); err != nil {
 			return err
 		}
-		if err := os.WriteFile(n.file("notify-place"), strconv.AppendInt(nil, m.Seq, 10), 0o600); err != nil {
-			n.options.Log.Warn("the place of the webhook cannot be kept", "error", err)
-		}
+		n.keepPlace(m.Seq)
 		return nil
+	}
+}
+
+// keepPlace notes the last event that the webhook has got.
+func (n *Notifier) keepPlace(seq int64) {
+	next := n.file(".notify-place")
+	err := os.WriteFile(next, strconv.AppendInt(nil, seq, 10), 0o600)
+	if err == nil {
+		err = os.Rename(next, n.file("notify-place"))
+	}
+	if err != nil {
+		n.options.Log.Warn("the place of the webhook cannot be kept", "error", err)
 	}
 }
 
@@ -56,9 +67,14 @@ func (n *Notifier) file(name string) string { return filepath.Join(n.options.Dir
 // place returns the number of the last event that the webhook has got. A record that was made anew may have none of
 // that number.
 func (n *Notifier) place() int64 {
-	text, _ := os.ReadFile(n.file("notify-place"))
-	seq, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil || seq < 0 || seq > n.options.Latest {
+	text, err := os.ReadFile(n.file("notify-place"))
+	if errors.Is(err, fs.ErrNotExist) {
+		n.keepPlace(n.options.Latest) // also if nothing is delivered until the next Notifier
+		return n.options.Latest
+	}
+	seq, bad := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err = errors.Join(err, bad); err != nil || seq < 0 || seq > n.options.Latest {
+		n.options.Log.Warn("it is not known what the webhook has got, and what happened before now is not sent", "error", err)
 		return n.options.Latest
 	}
 	return seq
@@ -73,10 +89,10 @@ func (n *Notifier) deliver(ctx context.Context, s *Sender, m *Message) error {
 	for i := 0; ; i++ {
 		err := s.Send(ctx, m.ID, body)
 		switch {
-		case ctx.Err() != nil:
-			return errEnded
 		case err == nil:
 			return nil
+		case ctx.Err() != nil:
+			return errEnded
 		case i == len(pauses) || errors.Is(err, ErrRefused):
 			n.options.Log.Error("a notification cannot be delivered: see orchestrator notify dead", "to", s.Where(), "error", err)
 			if err := AddDead(n.options.Dir, Dead{At: object.Timestamp(time.Now()), Attempts: i + 1, Error: err.Error(), Message: body}); err != nil {

@@ -20,12 +20,11 @@ func (t *Instance) tell(c *config.Config) {
 	if err != nil {
 		t.log.Error("people are not told everything", "error", err)
 	}
-	latest := t.Super.Seq()
 	if t.notifier != nil {
 		t.notifier.Close()
-		latest = t.notifier.Seen()
+		o.Told = t.notifier.Told()
 	}
-	o.Latest, o.Log = latest, t.log.Named("notify")
+	o.Latest, o.Log = t.Super.Seq(), t.log.Named("notify")
 	o.Events = func(ctx context.Context, since int64, send func(wire.Event) error) error {
 		return t.Super.Events(ctx, output.EventQuery{Since: since, Follow: true}, send)
 	}
