@@ -294,7 +294,7 @@ func TestWatchCommands(t *testing.T) {
 	v.sees("exit 2", "Did you mean")
 	v.backs("Did you mean")
 	v.types(":up", screen.Enter)
-	v.sees(`"up" wants a terminal of its own`)
+	v.sees(`"up" needs its own terminal`)
 	v.types(":logs -f", screen.Enter)
 	v.sees(`"logs" never ends with --follow`)
 	v.types(screen.Tab, "j", "s")
@@ -457,8 +457,8 @@ func TestWatchStuck(t *testing.T) {
 	v.types("2")
 	v.sees(">2 Tasks", "API handlers")
 	v.types(":task ls", screen.Enter)
-	v.sees("task ls …   esc gives it up")
-	v.backs("gives it up")
+	v.sees("task ls …   esc cancels it")
+	v.backs("cancels it")
 	for _, name := range []string{"status.wait", "query-tasks.wait", "list-questions.wait"} {
 		require.NoError(t, os.Remove(s.path(filepath.Join("answers", name))))
 	}

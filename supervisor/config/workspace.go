@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// A Workspace says where an agent works on its tasks: each task has a git worktree and a branch of its own.
+// A Workspace configures where an agent works on its tasks: each task has a git worktree and a branch of its own.
 type Workspace struct {
 	Worktree string     // a folder of the repository, absolute
 	Branch   string     // in which TaskID and TaskShort stand for those of the task
@@ -19,7 +19,7 @@ type Workspace struct {
 	Keep     string     // "unmerged" or "all": which worktrees prune leaves
 }
 
-// These words stand in Workspace.Branch for the id of a task and its first 8 digits.
+// Placeholders in Workspace.Branch for the id of a task and its short form.
 const (
 	TaskID    = "\x01id\x01"
 	TaskShort = "\x01short\x01"
@@ -80,7 +80,7 @@ func branch(into *string) func(value) {
 			v.reject("bad-branch", "Bad branch", fmt.Sprintf("All tasks would share the branch %s.", v.quoted()), `Name the task, as in "task/${task.short}".`)
 		case strings.ContainsAny(name, " \t\n~^:?*[\\\x01\x7f") || strings.Contains(name, "..") || strings.Contains(name, "//") || strings.Contains(name, "@{") ||
 			strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".") || strings.HasSuffix(name, ".lock"):
-			v.reject("bad-branch", "Bad branch", "git takes no branch of the name "+v.quoted()+".", "")
+			v.reject("bad-branch", "Bad branch", v.quoted()+" is not a valid name of a branch.", "")
 		default:
 			*into = s
 		}
@@ -106,8 +106,8 @@ func argvs(into *[][]string) func(value) {
 	}
 }
 
-// settleVerify checks what a workspace and verify commands need, and what they exclude. What has been verified is
-// not done because the agent has ended.
+// settleVerify checks what a workspace and verify commands need, and what they exclude. on_exit becomes
+// "requeue", because a task with verify commands must not become done when its agent exits.
 func settleVerify(r *reader, b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 	if a.Workspace == nil && len(a.Verify) == 0 {
 		return

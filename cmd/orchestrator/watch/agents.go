@@ -122,7 +122,7 @@ func (m *model) agentsPane(width, height int, focused bool) []string {
 	}
 	rows := m.agentRows(width-2, room, header)
 	if len(m.agents.seen) == 0 {
-		rows = []string{" No agent is like that."}
+		rows = []string{" No agent matches the filter."}
 		if len(m.agents.all) == 0 {
 			rows = []string{" No agents: the file has none."}
 		}

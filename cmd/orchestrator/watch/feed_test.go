@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/mail"
@@ -78,6 +79,29 @@ func TestLostIsNoticed(t *testing.T) {
 	require.NoError(t, c.rest(t.Context()))
 	require.False(t, c.listening)
 	require.Equal(t, c.inquiries[0].asked.Add(soonest), c.inquiries[0].due())
+}
+
+// A session that the orchestrator refuses to show is skipped. Another error ends the inquiry.
+func TestRefusedSession(t *testing.T) {
+	refusal := error(&cli.Failure{Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: "no session is called a"})
+	f := newFeed(Orchestrator{Ask: func(_ context.Context, operation string, request any) ([]byte, error) {
+		if operation == "list-sessions" {
+			return []byte(`{"sessions":[{"session_id":"a"},{"session_id":"b"}]}`), nil
+		}
+		if request.(wire.GetSession).SessionID == "a" {
+			return nil, refusal
+		}
+		return []byte(`{"tasks":[{"task_id":"t1"}]}`), nil
+	}})
+	f.news = make(chan tea.Msg, 1)
+	c := &conversation{feed: f}
+	require.NoError(t, c.askReviews(t.Context()))
+	news := (<-f.news).(reviewsNews)
+	require.Len(t, news.tasks, 1)
+	require.Equal(t, "b", news.tasks[0].session)
+
+	refusal = &cli.Failure{Exit: cli.ExitNotRunning, Code: cli.CodeNotRunning, Message: "it does not answer"}
+	require.ErrorIs(t, c.askReviews(t.Context()), refusal)
 }
 
 // Of a flood of lines, the latest are delivered in batches.

@@ -73,7 +73,7 @@ func (m *model) choiceKey(name string) bool {
 			m.choose(n)
 		} else { // so that a following enter does not choose the marked option
 			m.choice = nil
-			m.say(noteNews{text: fmt.Sprintf("There is no answer %s, but %d: enter shows them again", name, len(c.question.Options)), bad: true})
+			m.say(noteNews{text: fmt.Sprintf("There is no option %s, only %d. Enter shows them again", name, len(c.question.Options)), bad: true})
 		}
 	default:
 		return c.move(name)
@@ -96,9 +96,9 @@ func (m *model) choiceGone() {
 	switch {
 	case m.choice != nil && gone(m.choice.question.ID):
 		m.choice = nil
-		m.say(noteNews{text: "The question does not wait any more."})
+		m.say(noteNews{text: "The question is no longer open."})
 	case m.line != nil && m.line.question != "" && gone(m.line.question):
-		m.say(noteNews{text: "The question does not wait any more. esc leaves the answer", bad: true})
+		m.say(noteNews{text: "The question is no longer open. Press esc to cancel the answer", bad: true})
 	}
 }
 
@@ -121,7 +121,7 @@ func (m *model) drawInbox(width, height int) []string {
 	if len(m.questions.seen) == 0 {
 		words := " No open questions."
 		if len(m.questions.all) > 0 {
-			words = " No question is like that."
+			words = " No question matches the filter."
 		}
 		return p.draw(pane{title: "Inbox", focused: true}, width, height, []string{words})
 	}
@@ -179,7 +179,7 @@ func (m *model) questionDetail(width, height int, focused bool) []string {
 		lines = append(lines, p.row(picked, width-2, cell{text: fmt.Sprintf("%s  %s", optionKey(q, i), steady(term.OptionWord(&q.Options[i]))), size: width}))
 	}
 	if len(q.Options) == 0 {
-		lines = append(lines, " Any text will do: a")
+		lines = append(lines, " Any text is an answer: a")
 	}
 	lines = append(lines, "")
 	if q.Task != "" {

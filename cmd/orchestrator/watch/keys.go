@@ -218,7 +218,7 @@ func (m *model) command(text string) {
 			case err != nil:
 				m.say(noteNews{text: "Not done: " + err.Error(), bad: true})
 			case len(words) == 1 && (words[0] == "q" || words[0] == "quit"):
-				m.say(noteNews{text: "q alone quits: the agents go on"})
+				m.say(noteNews{text: `Press q without ":" to quit. The agents go on`})
 			case len(words) > 0:
 				m.past = append(slices.DeleteFunc(m.past, func(s string) bool { return s == text }), text)
 				m.do(words...)
@@ -234,7 +234,7 @@ func (m *model) do(words ...string) {
 	}
 	m.run++
 	number, columns := m.run, max(40, m.width-4)
-	m.busy = plain1(strings.Join(words, " "))
+	m.busy = commandTitle(strings.Join(words, " "))
 	m.giveUp = m.feed.do(func(ctx context.Context) tea.Msg {
 		text, exit := m.of.Run(ctx, words, columns)
 		return paperNews{number: number, words: words, text: text, exit: exit}

@@ -196,7 +196,7 @@ func TestFilter(t *testing.T) {
 	require.Contains(t, screenOf(m), "task 17")
 	require.Contains(t, screenOf(m), "7 not shown")
 	press(m, "/zzz")
-	require.Contains(t, screenOf(m), "No task is like that.")
+	require.Contains(t, screenOf(m), "No task matches the filter.")
 	press(m, "esc")
 	require.Empty(t, m.filter[tabTasks])
 }
@@ -318,7 +318,7 @@ func TestQuestionGoesWhileTyping(t *testing.T) {
 	m.hear(questionsNews{questions: []wire.Question{{ID: "q1", Agent: "coder", Question: "What?"}, {ID: "q2", Agent: "coder", Question: "Which?"}}})
 	press(m, "a", "so")
 	m.hear(questionsNews{questions: []wire.Question{{ID: "q2", Agent: "coder", Question: "Which?"}}})
-	require.Contains(t, screenOf(m), "The question does not wait any more.")
+	require.Contains(t, screenOf(m), "The question is no longer open.")
 	press(m, " q")
 	require.Contains(t, screenOf(m), "answer coder: so q")
 }
@@ -372,7 +372,7 @@ func TestNoSuchAnswer(t *testing.T) {
 	require.NotNil(t, m.choice)
 	press(m, "9")
 	require.Nil(t, m.choice)
-	require.Contains(t, screenOf(m), "There is no answer 9, but 2")
+	require.Contains(t, screenOf(m), "There is no option 9, only 2")
 	press(m, "enter")
 	require.NotNil(t, m.choice, "enter shows the answers again")
 }

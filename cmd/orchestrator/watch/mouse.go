@@ -57,9 +57,14 @@ func clicked(m *model, x, y int) {
 
 // wheel moves what is under the mouse, three rows at a time.
 func wheel(m *model, button tea.MouseButton, x, y int) {
-	key := "down"
-	if button == tea.MouseWheelUp {
+	var key string
+	switch button {
+	case tea.MouseWheelUp:
 		key = "up"
+	case tea.MouseWheelDown:
+		key = "down"
+	default: // sideways
+		return
 	}
 	for _, a := range m.areas {
 		if a.list != nil && x >= a.x && x < a.x+a.width && y >= a.y && y < a.y+a.height {

@@ -51,6 +51,8 @@ func TestMouse(t *testing.T) {
 		require.Equal(t, before+3, m.tasks.at)
 		m.Update(tea.MouseWheelMsg{X: x, Y: y, Button: tea.MouseWheelUp})
 		require.Equal(t, before, m.tasks.at)
+		m.Update(tea.MouseWheelMsg{X: x, Y: y, Button: tea.MouseWheelRight})
+		require.Equal(t, before, m.tasks.at)
 		click(t, m, "5 Inbox")
 		click(t, m, "why why")
 		require.Equal(t, "q2", m.questions.picked().ID)

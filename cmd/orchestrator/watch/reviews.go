@@ -3,10 +3,12 @@ package watch
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/session"
@@ -25,7 +27,8 @@ type reviewsNews struct{ tasks []reviewed }
 // maxSessions is how many sessions are read.
 const maxSessions = 20
 
-// askReviews reads the tasks of the sessions.
+// askReviews reads the tasks of the sessions. It skips a session that the orchestrator refuses to show, because the
+// other inquiries can go on.
 func (c *conversation) askReviews(ctx context.Context) error {
 	list, err := answer[session.List](ctx, c.of, "list-sessions", struct{}{})
 	if err != nil {
@@ -37,6 +40,9 @@ func (c *conversation) askReviews(ctx context.Context) error {
 		id := list.Sessions[i].ID
 		v, err := answer[wire.SessionView](ctx, c.of, "get-session", wire.GetSession{SessionID: id, Limit: 1})
 		if err != nil {
+			if ctx.Err() == nil && refused(err) {
+				continue
+			}
 			return err
 		}
 		for _, t := range v.Tasks {
@@ -51,6 +57,12 @@ func (c *conversation) askReviews(ctx context.Context) error {
 	}
 	c.tell(ctx, news)
 	return nil
+}
+
+// refused reports whether an error is an answer of the orchestrator, and not a lost connection.
+func refused(err error) bool {
+	f, ok := errors.AsType[*cli.Failure](err)
+	return ok && f.Exit != cli.ExitNotRunning
 }
 
 // openFindings returns how many findings are not fixed.
@@ -113,7 +125,7 @@ func reviewList(m *model, x, y, width, height int) []string {
 	if len(rows) == 0 {
 		rows = []string{" No sessions have tasks: orchestrator help session"}
 		if len(m.reviews.all) > 0 {
-			rows = []string{" No task of a session is like that."}
+			rows = []string{" No task of a session matches the filter."}
 		}
 	}
 	return p.draw(pane{title: "Sessions" + m.reviews.place(height-2), focused: m.focus[tabReviews] == 0}, width, height, rows)

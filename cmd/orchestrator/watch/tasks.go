@@ -93,7 +93,7 @@ func (m *model) tasksPane(width, height int, focused bool) []string {
 	case len(m.tasks.all) == 0:
 		rows = []string{" No tasks yet.", ` :task add "Say hello"`}
 	default:
-		rows = []string{" No task is like that."}
+		rows = []string{" No task matches the filter."}
 	}
 	title := "Tasks" + m.tasks.place(room)
 	if m.unlisted > 0 {

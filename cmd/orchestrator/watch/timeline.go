@@ -10,8 +10,8 @@ import (
 	"orchestrator/wire"
 )
 
-// spanOf returns when a task was made, begun and ended. What has not happened yet is now, or zero if it was never
-// begun.
+// spanOf returns when a task was made, begun and ended. ended is now for an open task. begun is zero for a task that
+// was never started.
 func spanOf(t *wire.Task, now time.Time) (made, begun, ended time.Time) {
 	made, _ = time.Parse(time.RFC3339Nano, t.CreatedAt)
 	begun, _ = time.Parse(time.RFC3339Nano, t.StartedAt)
@@ -35,7 +35,7 @@ func drawTimeline(m *model, width, height int) []string {
 	if len(rows) == 0 || room < 8 {
 		words := " No tasks yet."
 		if len(m.tasks.all) > 0 {
-			words = " No task is like that, or there is too little room."
+			words = " No task matches the filter, or there is too little room."
 		}
 		return p.draw(pane{title: "Timeline", focused: true}, width, height, []string{words})
 	}

@@ -203,7 +203,7 @@ func (m *model) strip() string {
 	p := m.pen
 	switch {
 	case m.busy != "":
-		return p.ink(term.InkDim, p.fit(" "+m.busy+" …   esc gives it up", m.width))
+		return p.ink(term.InkDim, p.fit(" "+m.busy+" …   esc cancels it", m.width))
 	case !m.lost.IsZero() && m.why != "":
 		return p.ink(term.InkBad, p.fit(" "+m.why, m.width))
 	case m.note.text != "":
@@ -334,7 +334,7 @@ func (m *model) hearPaper(news paperNews) {
 	}
 	m.busy = ""
 	text := strings.Trim(news.text, "\n")
-	words := plain1(strings.Join(news.words, " "))
+	words := commandTitle(strings.Join(news.words, " "))
 	switch {
 	case text == "" && news.exit == 0:
 		m.say(noteNews{text: words + ": done"})
@@ -352,8 +352,8 @@ func (m *model) hearPaper(news paperNews) {
 	}
 }
 
-// plain1 returns a command line for a title.
-func plain1(text string) string { return term.Clip(oneLine(text), 200) }
+// commandTitle returns a command line for a title.
+func commandTitle(text string) string { return term.Clip(oneLine(text), 200) }
 
 // unroll shows a text over the panes.
 func (m *model) unroll(title, text string) {

@@ -3,8 +3,8 @@
 //
 // Watch is a client of the API. It reads what it shows, and runs commands of the command
 // line for what the user asks. Quitting or killing it has no effect on the orchestrator.
-// While the orchestrator does not answer, the screen shows the last known state and says
-// so.
+// While the orchestrator does not answer, the screen shows the last known state and
+// that it is outdated.
 //
 // The goroutine that handles keys owns the model. Anything slow runs in goroutines of the
 // feed, which send their results to the model, so keys never wait for the orchestrator. All
@@ -123,7 +123,7 @@ shows the last known state and reconnects.`,
 
 func runWatch(a *cli.App, bell bool) error {
 	if a.Flags.JSON || !term.IsTerminal(a.Stdin) || !term.IsTerminal(a.Stdout) {
-		return cli.UsageError("watch wants a terminal", `Without one use "status --watch" or "events -f --json"`)
+		return cli.UsageError("watch needs a terminal", `Without one use "status --watch" or "events -f --json"`)
 	}
 	if a.Getenv("TERM") == "dumb" {
 		return cli.UsageError("this terminal shows no full screen (TERM=dumb)", `Use "status --watch" or "events -f"`)
@@ -251,7 +251,7 @@ func unfit(a *cli.App, args []string) error {
 	name := strings.TrimPrefix(verb.CommandPath(), "orchestrator ")
 	switch name {
 	case "up", "run", "pipe", "watch":
-		return fmt.Errorf("%q wants a terminal of its own: run it in another one", name)
+		return fmt.Errorf("%q needs its own terminal: run it in another one", name)
 	case "inbox watch":
 		return fmt.Errorf("%q never ends: tab 5 shows the same", name)
 	}

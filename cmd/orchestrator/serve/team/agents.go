@@ -62,7 +62,7 @@ func Agents(c *config.Config, base []string) []supervisor.Agent {
 			Stop:      supervisor.StopSequence{CloseStdin: a.Stop.CloseStdin, Unspoken: a.Stop.Unspoken, Signal: signalNumber(a.Stop.Signal), Grace: a.Stop.Grace},
 			Health:    supervisor.Health{Silence: a.Health.Silence, WriteTimeout: a.Health.WriteTimeout, Restart: a.Health.OnStalled == "restart"},
 			Mailbox:   stdin.Limits{Messages: a.Limits.Mailbox, Bytes: a.Limits.MailboxBytes},
-			Limits:    child.Limits{OpenFiles: a.Limits.OpenFiles, Memory: a.Limits.Memory, Processes: a.Limits.Processes, CPU: a.Limits.CPU},
+			Limits:    limits(a),
 			Confine:   Confinement(&a.Confine),
 			Output:    output.Limits{Dir: a.Output.Dir, MaxSize: a.Output.MaxSize, Keep: a.Output.Keep, Tail: a.Output.Tail},
 			Placement: placement(a.Placement),
@@ -91,6 +91,11 @@ func codingAgent(a *config.Agent) *supervisor.Client {
 		o.Servers = append(o.Servers, adapter.Server{Name: s.Name, Command: s.Command})
 	}
 	return &supervisor.Client{Protocol: a.Protocol, Resume: a.Client.Resume, WireLog: a.Client.WireLog, Opening: o}
+}
+
+// limits returns the limits of the processes of an agent.
+func limits(a *config.Agent) child.Limits {
+	return child.Limits{OpenFiles: a.Limits.OpenFiles, Memory: a.Limits.Memory, Processes: a.Limits.Processes, CPU: a.Limits.CPU}
 }
 
 // Confinement returns what an agent is confined to, or nil.

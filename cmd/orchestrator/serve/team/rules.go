@@ -45,8 +45,8 @@ func Sessions(c *config.Config) []session.Spec {
 	return all
 }
 
-// Tasks returns the task blocks of a configuration as tasks to submit. The sum of a block is
-// that of all its members, with the names of the tasks that it needs.
+// Tasks returns the task blocks of a configuration as tasks to submit. Sum is a hash of all
+// attributes of the block, with the names of the tasks that it needs.
 func Tasks(c *config.Config) []wire.SubmitTask {
 	var all []wire.SubmitTask
 	for i := range c.Tasks {

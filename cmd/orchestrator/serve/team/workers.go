@@ -29,7 +29,7 @@ func Workers(c *config.Config, base []string) (all []workspace.Agent) {
 				}
 				spec.Env, err = env(ctx)
 				spec.Wrap, spec.Confine = a.Wrap, Confinement(&a.Confine)
-				spec.Limits = child.Limits{OpenFiles: a.Limits.OpenFiles, Memory: a.Limits.Memory, Processes: a.Limits.Processes, CPU: a.Limits.CPU}
+				spec.Limits = limits(a)
 				return err
 			},
 		}
@@ -44,8 +44,8 @@ func Workers(c *config.Config, base []string) (all []workspace.Agent) {
 	return all
 }
 
-// environment returns read with its last answer, for a while: git runs several times, and read runs the commands of
-// secrets.
+// environment returns a function that calls read at most once in 10 seconds. Git runs several times for one task, and
+// read runs the commands of secrets.
 func environment(read func(context.Context) ([]string, error)) func(context.Context) ([]string, error) {
 	const fresh = 10 * time.Second
 	var mu sync.Mutex
