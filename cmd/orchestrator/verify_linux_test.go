@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -256,5 +257,84 @@ func TestWorkspaceRemovedByHand(t *testing.T) {
 	require.Contains(t, refusal.Message, "the workspace of the task cannot be made: git rev-parse")
 	require.NoError(t, os.Rename(y.path("hidden"), y.path("repo/.git")))
 	y.enter(coder, id)
+	y.stop()
+}
+
+// What a repository sets, and odd names and contents, neither hide changes nor run anything. Looking leaves nothing
+// behind, and the printed patch can be applied.
+func TestDiffOfAnOddRepository(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, "")
+	require.NoError(t, os.WriteFile(y.path("repo/.git/info/exclude"), []byte("*.tmp"), 0o600)) // no line end
+	for _, setting := range []string{"diff.noprefix", "diff.mnemonicPrefix", "diff.suppressBlankEmpty", "diff.external"} {
+		y.git("repo", "config", setting, map[bool]string{true: "true", false: "false"}[setting != "diff.external"])
+	}
+	y.git("repo", "config", "diff.submodule", "log")
+	hook := "#!/bin/sh\ntouch " + y.path("hooked") + "\n"
+	for _, name := range []string{"post-index-change", "post-checkout", "pre-commit", "post-merge"} {
+		require.NoError(t, os.WriteFile(y.path("repo/.git/hooks/"+name), []byte(hook), 0o700))
+	}
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	task := y.begin(coder, "first")
+	require.NoFileExists(t, y.path("hooked"))
+	require.Equal(t, "*.tmp\n/.workspaces/\n", y.read("repo/.git/info/exclude"))
+
+	in := func(name string) string { return filepath.Join(task.Workspace.Path, name) }
+	require.NoError(t, os.WriteFile(in("file"), []byte("two\n"), 0o600)) // of the same size, just after the checkout
+	require.Contains(t, y.ask("task", "diff", task.ID), "+two")
+	names := []string{`qu"ote`, "ta\tb", "new\nline", "foo b/bar", "-dash", "caf\u00e9", "lat in1"}
+	for _, name := range names {
+		require.NoError(t, os.MkdirAll(filepath.Dir(in(name)), 0o700))
+		require.NoError(t, os.WriteFile(in(name), []byte("a\n\n+++ b\n--- c\ndiff --git a/x b/x\n\xe9\n"), 0o600))
+	}
+	big := make([]byte, 1<<20)
+	for i := range big {
+		big[i] = byte(i * i >> 3)
+	}
+	require.NoError(t, os.WriteFile(in("binary"), big, 0o600))
+	before := y.git("repo", "count-objects", "-v")
+	stat := y.ask("task", "diff", task.ID, "--stat")
+	for _, name := range []string{`qu"ote`, "ta b", "new line", "foo b/bar", "-dash", "caf\u00e9", "lat in1"} {
+		require.Regexp(t, `(?m)^`+regexp.QuoteMeta(name)+` +\+6 +-0$`, stat)
+	}
+	require.Equal(t, before, y.git("repo", "count-objects", "-v"))
+	require.NoError(t, os.WriteFile(y.path("change.patch"), []byte(y.ask("task", "diff", task.ID)), 0o600))
+	y.git("repo", "apply", "--check", y.path("change.patch"))
+	left, err := filepath.Glob(y.path("repo/.git/worktrees/*/orchestrator-diff*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+	require.NoFileExists(t, y.path("hooked"))
+
+	require.NoError(t, os.RemoveAll(task.Workspace.Path))
+	_, stderr, code := y.call("task", "diff", task.ID)
+	require.Equal(t, cli.ExitNotFound, code)
+	require.Contains(t, stderr, "the folder of the workspace is gone")
+	y.stop()
+}
+
+// A task that has not ended, or whose branch has no commit, is not merged, and prune leaves what it is not sure of.
+func TestMergeIsRefused(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, "")
+	y.git("repo", "branch", "release")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	task, empty := y.begin(coder, "first"), y.begin(coder, "second")
+	y.change(task.Workspace.Path, "ok", "1\n")
+	require.Equal(t, "open", y.refusesToMerge(task.ID).Details["reason"])
+	coder.granted(nil, "complete-task", finishing(&task))
+	coder.granted(nil, "complete-task", finishing(&empty))
+	require.Equal(t, "nothing", y.refusesToMerge(empty.ID).Details["reason"])
+	require.DirExists(t, empty.Workspace.Path)
+	_, stderr, code := y.call("task", "merge", task.ID, "--into", "nowhere")
+	require.Equal(t, cli.ExitNotFound, code, stderr)
+	y.git("repo", "checkout", "--quiet", "-b", "elsewhere")
+	y.ask("task", "merge", task.ID, "--into", "release")
+	require.NoDirExists(t, task.Workspace.Path)
+	require.NotContains(t, y.git("repo", "branch"), "task/"+wire.ShortID(task.ID), "although the branch is not part of what is checked out")
+	y.git("repo", "branch", "-D", "main")
+	y.ask("workspace", "prune")
+	require.DirExists(t, empty.Workspace.Path)
 	y.stop()
 }

@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"slices"
+
 	"orchestrator/handlers"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
@@ -69,7 +71,7 @@ func prepare(d *Dispatcher, from handlers.Actor, m wire.Message, before func()) 
 	report, refused := shop.Verify(from.Name, task)
 	if r, ok := m.(*wire.Request); ok && report != nil {
 		if c, ok := r.Body.(*wire.CompleteTask); ok {
-			c.Artifacts = append(c.Artifacts, *report)
+			c.Artifacts = append(slices.DeleteFunc(c.Artifacts, func(a hub.Artifact) bool { return a.Name == report.Name }), *report)
 		}
 	}
 	return refused

@@ -1,12 +1,17 @@
 package workspace
 
 import (
-	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
+	"unicode"
+
+	"github.com/google/uuid"
 )
 
 // folder holds the worktrees of tasks, in the top folder of a repository. Git ignores it.
@@ -22,6 +27,7 @@ type repository struct {
 // A failed is a command that has ended with another code than 0.
 type failed struct {
 	argv   []string
+	code   int
 	how    string // such as "exit 1"
 	output []byte
 }
@@ -53,28 +59,39 @@ func (r *repository) git(ctx context.Context, args ...string) (string, error) {
 	return r.gitIn(ctx, r.top, args...)
 }
 
-// gitIn is git in another folder. Nothing of the repository is executed, except its filters.
+// gitFlags keep git from executing anything of the repository, except its filters, and from quoting names.
+var gitFlags = []string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false", "-c", "gc.auto=0", "-c", "core.quotePath=false"}
+
+// gitIn is git in another folder.
 func (r *repository) gitIn(ctx context.Context, dir string, args ...string) (string, error) {
-	argv := append([]string{"git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false", "-c", "gc.auto=0"}, args...)
-	out, err := r.run(ctx, r.agent, command{argv: argv, dir: dir})
+	out, err := r.run(ctx, r.agent, command{argv: slices.Concat([]string{"git"}, gitFlags, args), dir: dir})
 	if f, ok := errors.AsType[*failed](err); ok {
 		f.argv = append([]string{"git"}, args...)
 	}
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
-// has reports whether git succeeds.
+// has reports whether git answers yes, and not no.
 func (r *repository) has(ctx context.Context, args ...string) (bool, error) {
 	_, err := r.git(ctx, args...)
-	if _, ok := errors.AsType[*failed](err); ok {
+	if isNo(err) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// A worktree is one of a task.
+// isNo reports whether git answers no. Anything else went wrong.
+func isNo(err error) bool {
+	f, ok := errors.AsType[*failed](err)
+	return ok && f.code == 1
+}
+
+// A worktree is one of a task. The configuration of git holds what belongs to its branch.
 type worktree struct {
-	path, branch, base, task string
+	path, branch string
+	task         string
+	base         string // the branch or commit at which it began
+	began        string // the commit at which it began; "" if an earlier version has made it
 }
 
 // mine reports whether a worktree is in the folder for those of tasks.
@@ -85,6 +102,10 @@ func (r *repository) mine(path string) bool {
 // list returns the worktrees of tasks, and where each branch is checked out.
 func (r *repository) list(ctx context.Context) (all []worktree, places map[string]string, err error) {
 	text, err := r.git(ctx, "worktree", "list", "--porcelain")
+	if err != nil {
+		return nil, nil, err
+	}
+	marks, err := r.marks(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -100,40 +121,48 @@ func (r *repository) list(ctx context.Context) (all []worktree, places map[strin
 			}
 		}
 		places[w.branch] = w.path
-		if !r.mine(w.path) || w.branch == "" {
+		mark := marks[w.branch]
+		if !r.mine(w.path) || w.branch == "" || mark.task == "" {
 			continue
 		}
-		if w.task, w.base, err = r.marks(ctx, w.branch); err != nil {
-			return nil, nil, err
-		}
-		if w.task != "" {
-			all = append(all, w)
-		}
+		mark.path = w.path
+		all = append(all, mark)
 	}
 	return all, places, nil
 }
 
-// marks returns the task of a branch, and the branch at which it began.
-func (r *repository) marks(ctx context.Context, branch string) (task, base string, err error) {
+// marks returns what belongs to the branches of tasks.
+func (r *repository) marks(ctx context.Context) (map[string]worktree, error) {
 	text, err := r.git(ctx, "config", "--local", "--get-regexp", `^branch\..*\.orchestrator-`)
-	if _, ok := errors.AsType[*failed](err); ok {
-		return "", "", nil // there is none
+	if isNo(err) {
+		return nil, nil
 	}
+	marks := make(map[string]worktree)
 	for line := range strings.SplitSeq(text, "\n") {
 		key, value, _ := strings.Cut(line, " ")
-		switch key {
-		case "branch." + branch + ".orchestrator-task":
-			task = value
-		case "branch." + branch + ".orchestrator-base":
-			base = value
+		at := strings.LastIndex(key, ".orchestrator-")
+		if at < 0 {
+			continue
 		}
+		branch := strings.TrimPrefix(key[:at], "branch.")
+		w := marks[branch]
+		w.branch = branch
+		switch key[at+len(".orchestrator-"):] {
+		case "task":
+			w.task = value
+		case "base":
+			w.base = value
+		case "began":
+			w.began = value
+		}
+		marks[branch] = w
 	}
-	return task, base, err
+	return marks, err
 }
 
 // make returns the worktree of a task. It makes it if it is not there, at the branch that the task had before.
 func (r *repository) make(ctx context.Context, task string) (w worktree, made bool, err error) {
-	w = worktree{path: filepath.Join(r.top, folder, short(task)), branch: r.agent.Branch(task), task: task}
+	w = worktree{path: filepath.Join(r.top, folder, Name(task)), branch: r.agent.Branch(task), task: task}
 	all, _, err := r.list(ctx)
 	if err != nil {
 		return w, false, err
@@ -143,7 +172,7 @@ func (r *repository) make(ctx context.Context, task string) (w worktree, made bo
 			return have, false, nil
 		}
 	}
-	if _, err := r.git(ctx, "worktree", "prune"); err != nil { // of those that somebody else has removed
+	if _, err := r.git(ctx, "worktree", "prune"); err != nil { // of worktrees whose folder was removed by hand
 		return w, false, err
 	}
 	there, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+w.branch)
@@ -151,14 +180,17 @@ func (r *repository) make(ctx context.Context, task string) (w worktree, made bo
 		return w, false, err
 	}
 	if there {
-		var of string
-		if of, w.base, err = r.marks(ctx, w.branch); err == nil && of != task {
-			err = fmt.Errorf("there is a branch %s already, and it is not of this task", w.branch)
+		marks, err := r.marks(ctx)
+		if err != nil {
+			return w, false, err
 		}
-		if err == nil {
-			_, err = r.git(ctx, "worktree", "add", w.path, w.branch)
+		mark := marks[w.branch]
+		if mark.task != task {
+			return w, false, fmt.Errorf("there is a branch %s already, and it is not of this task", w.branch)
 		}
-		return w, true, err
+		mark.path = w.path
+		_, err = r.git(ctx, "worktree", "add", mark.path, mark.branch)
+		return mark, true, err
 	}
 	if w.base, err = r.base(ctx); err != nil {
 		return w, false, err
@@ -166,7 +198,7 @@ func (r *repository) make(ctx context.Context, task string) (w worktree, made bo
 	return w, true, r.begin(ctx, w)
 }
 
-// there reports whether a worktree is where git thinks, because somebody may have removed the folder.
+// there reports whether a worktree still exists. Its folder may have been removed by hand.
 func (r *repository) there(ctx context.Context, path string) bool {
 	at, err := r.gitIn(ctx, path, "rev-parse", "--show-toplevel")
 	return err == nil && at == path
@@ -197,17 +229,36 @@ func (r *repository) begin(ctx context.Context, w worktree) error {
 	if err != nil {
 		return err
 	}
-	ignore := `mkdir -p "${1%/*}" && { grep -qsxF "$2" "$1" || printf '%s\n' "$2" >>"$1"; }`
+	ignore := `mkdir -p "${1%/*}" && { grep -qsxF "$2" "$1" || { test -z "$(tail -c 1 "$1" 2>/dev/null)" || echo; printf '%s\n' "$2"; } >>"$1"; }`
 	if _, err := r.run(ctx, r.agent, command{argv: []string{"sh", "-c", ignore, "sh", exclude, "/" + folder + "/"}, dir: r.top}); err != nil {
 		return err
 	}
-	for _, mark := range [][2]string{{"task", w.task}, {"base", w.base}} {
-		if _, err := r.git(ctx, "config", "--local", "branch."+w.branch+".orchestrator-"+mark[0], mark[1]); err != nil {
+	if w.began, err = r.git(ctx, "rev-parse", "--verify", "--quiet", w.base+"^{commit}"); err != nil {
+		return err
+	}
+	section := "branch." + w.branch
+	for _, mark := range [][2]string{{"task", w.task}, {"base", w.base}, {"began", w.began}} {
+		if _, err := r.git(ctx, "config", "--local", section+".orchestrator-"+mark[0], mark[1]); err != nil {
 			return err
 		}
 	}
-	_, err = r.git(ctx, "worktree", "add", "-b", w.branch, w.path, cmp.Or(w.base, "HEAD"))
+	_, err = r.git(ctx, "worktree", "add", "-b", w.branch, w.path, w.began)
+	if err != nil {
+		if there, unsure := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+w.branch); unsure == nil && !there {
+			_, _ = r.git(ctx, "config", "--local", "--remove-section", section)
+		}
+	}
 	return err
+}
+
+// moved reports whether a branch has had a commit of its own.
+func (r *repository) moved(ctx context.Context, w worktree) (bool, error) {
+	if w.began == "" {
+		moves, err := r.git(ctx, "reflog", "show", "--format=%H", "refs/heads/"+w.branch)
+		return strings.Contains(moves, "\n"), err
+	}
+	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
+	return head != w.began, err
 }
 
 // changes returns the names of files with changes that are not committed.
@@ -222,5 +273,19 @@ func (r *repository) changes(ctx context.Context, path string) ([]string, error)
 	return names, err
 }
 
-// short returns the beginning of an id, which is the name of a folder.
-func short(id string) string { return id[:min(len(id), 8)] }
+// Name returns the name of the folder of a task, which also may be a part of the name of a branch: the beginning of a
+// UUID, or what is left of another id, with a hash that tells it from similar ones.
+func Name(id string) string {
+	if uuid.Validate(id) == nil {
+		return id[:8]
+	}
+	const maxName = 24
+	plain := strings.Map(func(r rune) rune {
+		if r < 0x80 && (r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return '-'
+	}, id)
+	sum := sha256.Sum256([]byte(id))
+	return strings.TrimLeft(plain[:min(len(plain), maxName)]+"-", "-") + hex.EncodeToString(sum[:4])
+}

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,11 +59,39 @@ func (m *Manager) repositories(ctx context.Context) func(func(*repository, error
 	}
 }
 
+// compare prints what has changed since a commit, with what is not committed. A copy of the index gets the new files,
+// and a folder of its own their contents, so that nothing is left. What is set in the repository, or by its files,
+// does not change the form.
+var compare = `set -e
+git() { command git ` + strings.Join(gitFlags, " ") + ` -c diff.suppressBlankEmpty=false "$@"; }
+own=$(git rev-parse --path-format=absolute --git-path orchestrator-diff).$$
+objects=$(git rev-parse --path-format=absolute --git-path objects)
+mkdir "$own"
+trap 'rm -rf "$own"' EXIT
+cp -p "$(git rev-parse --path-format=absolute --git-path index)" "$own/index"
+export GIT_INDEX_FILE="$own/index" GIT_OBJECT_DIRECTORY="$own" GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects"
+git add --all
+GIT_ATTR_SOURCE=$(git hash-object -t tree /dev/null) # attributes of an agent would hide changes
+export GIT_ATTR_SOURCE
+began=$1
+shift
+git diff --cached --no-color --no-ext-diff --no-textconv --src-prefix=a/ --dst-prefix=b/ --submodule=short "$@" "$began"`
+
 // Diff returns what a task has changed since its branch began, with what is not committed.
-func (m *Manager) Diff(ctx context.Context, in control.TaskRequest) (control.TaskDiff, error) {
+func (m *Manager) Diff(ctx context.Context, in control.DiffRequest) (control.TaskDiff, error) {
 	ctx, end := m.begin(ctx, "")
 	defer end()
 	r, w, _, err := m.find(ctx, in.TaskID)
+	if err != nil {
+		return control.TaskDiff{}, asWire(err)
+	}
+	if _, err := os.Lstat(w.path); errors.Is(err, fs.ErrNotExist) {
+		return control.TaskDiff{}, &wire.Error{
+			Code: wire.CodeNotFound, Message: "the folder of the workspace is gone: " + w.path,
+			Hint: fmt.Sprintf("The branch is still there: git diff %s...%s", w.base, w.branch),
+		}
+	}
+	commit, err := r.gitIn(ctx, w.path, "rev-parse", "HEAD")
 	if err != nil {
 		return control.TaskDiff{}, asWire(err)
 	}
@@ -68,13 +99,14 @@ func (m *Manager) Diff(ctx context.Context, in control.TaskRequest) (control.Tas
 	if err != nil {
 		return control.TaskDiff{}, asWire(err)
 	}
-	// A copy of the index gets the new files, so that the one of the agent stays as it is.
-	script := `i=$(git rev-parse --path-format=absolute --git-path orchestrator-index).$$ && cp "$(git rev-parse --path-format=absolute --git-path index)" "$i" &&
-		export GIT_INDEX_FILE="$i" && git -c core.fsmonitor=false add --all && git -c core.fsmonitor=false -c core.quotePath=false diff --cached --no-color --no-ext-diff --no-textconv "$1"; code=$?; rm -f "$i"; exit $code`
-	patch, err := m.run(ctx, r.agent, command{argv: []string{"sh", "-c", script, "sh", began}, dir: w.path, most: mostDiff})
+	argv := []string{"sh", "-c", compare, "sh", began}
+	if in.Whole {
+		argv = append(argv, "--binary", "--full-index")
+	}
+	patch, err := m.run(ctx, r.agent, command{argv: argv, dir: w.path, most: maxDiff})
 	if errors.Is(err, errLong) {
 		return control.TaskDiff{}, &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("the task has changed more than %d MiB", mostDiff>>20),
+			Code: wire.CodeConflict, Message: fmt.Sprintf("the task has changed more than %d MiB", maxDiff>>20),
 			Hint: "Look at it with git, in " + w.path + ": git diff " + began, Details: map[string]any{"reason": "too_large"},
 		}
 	}
@@ -82,36 +114,61 @@ func (m *Manager) Diff(ctx context.Context, in control.TaskRequest) (control.Tas
 		return control.TaskDiff{}, asWire(err)
 	}
 	loose, err := r.changes(ctx, w.path)
-	return control.TaskDiff{
-		FormatVersion: wire.FormatVersion, Path: w.path, Branch: w.branch, Base: w.base, Uncommitted: loose, Patch: strings.ToValidUTF8(string(patch), "\uFFFD"),
-	}, asWire(err)
+	d := control.TaskDiff{
+		FormatVersion: wire.FormatVersion, Path: w.path, Branch: w.branch, Base: w.base, Commit: commit, Uncommitted: loose, Patch: strings.ToValidUTF8(string(patch), "\uFFFD"),
+	}
+	if in.Whole && d.Patch != string(patch) {
+		d.Bytes = patch
+	}
+	return d, asWire(err)
 }
 
 // Merge merges the branch of a task into another one, after its verify commands have succeeded on the result.
 // It changes nothing else, and pushes nothing.
 func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.MergeReply, error) {
-	m.merging.Lock()
-	defer m.merging.Unlock()
 	ctx, end := m.begin(ctx, "")
 	defer end()
+	next, err := m.alone(ctx)
+	if err != nil {
+		return control.MergeReply{}, err
+	}
+	defer next()
 	r, w, places, err := m.find(ctx, in.TaskID)
 	if err != nil {
 		return control.MergeReply{}, asWire(err)
 	}
+	if m.options.Open(in.TaskID) {
+		return control.MergeReply{}, &wire.Error{
+			Code: wire.CodeConflict, Message: "the task has not ended, and its agent may still work on the branch " + w.branch,
+			Hint: "Wait until it has ended", Details: map[string]any{"reason": "open"},
+		}
+	}
 	if in.Into == "" {
 		in.Into = w.base
 	}
-	reply, err := m.merge(ctx, r, w, in.Into, places[in.Into])
+	reply, err := m.merge(ctx, r, w, in, places[in.Into])
 	if err != nil {
 		return reply, asWire(err)
 	}
 	if !r.agent.KeepAll {
-		reply.Removed = r.remove(ctx, w)
+		reply.Removed = m.remove(ctx, r, w, in.Into)
 	}
 	return reply, nil
 }
 
-func (m *Manager) merge(ctx context.Context, r *repository, w worktree, into, place string) (control.MergeReply, error) {
+// alone waits until no other merge runs, so that each is verified with those before. The returned function lets the
+// next one run.
+func (m *Manager) alone(ctx context.Context) (next func(), err error) {
+	select {
+	case m.merging <- struct{}{}:
+		return func() { <-m.merging }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (m *Manager) merge(ctx context.Context, r *repository, w worktree, in control.MergeRequest, place string) (control.MergeReply, error) {
+	into := in.Into
 	reply := control.MergeReply{FormatVersion: wire.FormatVersion, Branch: w.branch, Into: into}
 	loose, err := r.changes(ctx, w.path)
 	if err != nil {
@@ -122,6 +179,21 @@ func (m *Manager) merge(ctx context.Context, r *repository, w worktree, into, pl
 			Code: wire.CodeConflict, Message: fmt.Sprintf("%s in %s: %s", count(len(loose), "file is not committed", "files are not committed"), w.path, some(loose)),
 			Hint: "Commit them on the branch " + w.branch + ", or throw them away", Details: map[string]any{"reason": "uncommitted", "files": loose},
 		}
+	}
+	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
+	if err != nil {
+		return reply, err
+	}
+	if in.Commit != "" && in.Commit != head {
+		return reply, &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("the branch %s has moved since you have looked at it", w.branch),
+			Hint: "Look again: orchestrator task diff " + wire.ShortID(w.task), Details: map[string]any{"reason": "moved"},
+		}
+	}
+	if moved, err := r.moved(ctx, w); err != nil {
+		return reply, err
+	} else if !moved {
+		return reply, &wire.Error{Code: wire.CodeConflict, Message: fmt.Sprintf("the branch %s has no commit to merge", w.branch), Details: map[string]any{"reason": "nothing"}}
 	}
 	before, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+into)
 	if err != nil {
@@ -144,10 +216,17 @@ func (m *Manager) merge(ctx context.Context, r *repository, w worktree, into, pl
 
 // join makes the merged commit in a worktree of its own, and verifies it there.
 func (m *Manager) join(ctx context.Context, r *repository, w worktree, into, before string) (commit string, err error) {
-	at := filepath.Join(r.top, folder, "merge-"+short(w.task))
-	drop := func(ctx context.Context) { _, _ = r.git(ctx, "worktree", "remove", "--force", at) }
+	at := filepath.Join(r.top, folder, "merge-"+Name(w.task))
+	drop := func(ctx context.Context) {
+		m.worktrees.Lock()
+		defer m.worktrees.Unlock()
+		_, _ = r.git(ctx, "worktree", "remove", "--force", at)
+	}
 	drop(ctx) // one of a merge that was killed
-	if _, err := r.git(ctx, "worktree", "add", "--detach", at, before); err != nil {
+	m.worktrees.Lock()
+	_, err = r.git(ctx, "worktree", "add", "--detach", at, before)
+	m.worktrees.Unlock()
+	if err != nil {
 		return "", err
 	}
 	defer func() {
@@ -181,12 +260,18 @@ func (m *Manager) join(ctx context.Context, r *repository, w worktree, into, bef
 	return r.gitIn(ctx, at, "rev-parse", "HEAD")
 }
 
-// remove removes a worktree and its branch, if all of it has been merged. Git refuses to remove more.
-func (r *repository) remove(ctx context.Context, w worktree) bool {
+// remove removes a worktree and its branch, if the branch is part of another one. Git refuses to remove a worktree
+// with changes that are not committed.
+func (m *Manager) remove(ctx context.Context, r *repository, w worktree, into string) bool {
+	m.worktrees.Lock()
+	defer m.worktrees.Unlock()
+	if merged, err := r.has(ctx, "merge-base", "--is-ancestor", "refs/heads/"+w.branch, into); err != nil || !merged {
+		return false
+	}
 	if _, err := r.git(ctx, "worktree", "remove", w.path); err != nil {
 		return false
 	}
-	_, err := r.git(ctx, "branch", "--delete", w.branch)
+	_, err := r.git(ctx, "branch", "--delete", "--force", w.branch)
 	return err == nil
 }
 
@@ -199,11 +284,14 @@ func (m *Manager) List(ctx context.Context, _ struct{}) (control.WorkspaceList, 
 
 // Prune removes the workspaces whose work has been merged.
 func (m *Manager) Prune(ctx context.Context, _ struct{}) (control.WorkspaceList, error) {
-	m.merging.Lock()
-	defer m.merging.Unlock()
+	next, err := m.alone(ctx)
+	if err != nil {
+		return control.WorkspaceList{}, err
+	}
+	defer next()
 	list := control.WorkspaceList{FormatVersion: wire.FormatVersion, Workspaces: []control.WorkspaceView{}}
-	err := m.visit(ctx, func(r *repository, v control.WorkspaceView, w worktree) {
-		if v.Ahead == 0 && v.Uncommitted == 0 && v.Moved && !r.agent.KeepAll && r.remove(ctx, w) {
+	err = m.visit(ctx, func(r *repository, v control.WorkspaceView, w worktree) {
+		if v.Trouble == "" && v.Ahead == 0 && v.Uncommitted == 0 && v.Moved && !r.agent.KeepAll && !m.options.Open(w.task) && m.remove(ctx, r, w, w.base) {
 			list.Workspaces = append(list.Workspaces, v)
 		}
 	})
@@ -224,26 +312,40 @@ func (m *Manager) visit(ctx context.Context, do func(*repository, control.Worksp
 		}
 		for _, w := range all {
 			v := control.WorkspaceView{TaskID: w.task, Path: w.path, Branch: w.branch, Base: w.base}
-			if loose, err := r.changes(ctx, w.path); err == nil {
-				v.Uncommitted = len(loose)
-			} else {
-				v.Missing = true
+			if err := r.examine(ctx, w, &v); err != nil {
+				v.Trouble, _, _ = strings.Cut(err.Error(), "\n")
 			}
-			ahead, _ := r.git(ctx, "rev-list", "--count", w.base+"..refs/heads/"+w.branch)
-			_, _ = fmt.Sscan(ahead, &v.Ahead)
-			moves, _ := r.git(ctx, "reflog", "show", "--format=%H", "refs/heads/"+w.branch)
-			v.Moved = strings.Contains(moves, "\n")
 			do(r, v, w)
 		}
 	}
 	return nil
 }
 
+// examine adds what a workspace holds.
+func (r *repository) examine(ctx context.Context, w worktree, v *control.WorkspaceView) error {
+	if _, err := os.Lstat(w.path); errors.Is(err, fs.ErrNotExist) {
+		v.Missing = true
+	} else if loose, err := r.changes(ctx, w.path); err == nil {
+		v.Uncommitted = len(loose)
+	} else {
+		return err
+	}
+	ahead, err := r.git(ctx, "rev-list", "--count", w.base+"..refs/heads/"+w.branch)
+	if err != nil {
+		return err
+	}
+	if v.Ahead, err = strconv.Atoi(ahead); err != nil {
+		return err
+	}
+	v.Moved, err = r.moved(ctx, w)
+	return err
+}
+
 // some returns the first names.
 func some(names []string) string {
-	const most = 5
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	const maxNames = 5
+	if len(names) > maxNames {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
 	}
 	return strings.Join(names, ", ")
 }

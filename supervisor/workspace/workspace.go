@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -22,11 +20,11 @@ import (
 )
 
 const (
-	// longest is how long one command may run.
-	longest = 30 * time.Minute
-	// kept is how much of the output of one command is kept: its end. mostDiff is that of a diff.
-	kept     = 256 << 10
-	mostDiff = 4 << 20
+	// maxRun is how long one command may run.
+	maxRun = 30 * time.Minute
+	// maxOutput is how much of the output of one command is kept: its end. maxDiff is that of a diff.
+	maxOutput = 256 << 10
+	maxDiff   = 4 << 20
 )
 
 // An Agent is what is configured for one agent. Without a Repository its tasks have no worktrees.
@@ -49,9 +47,10 @@ type Options struct {
 	Start func(child.Spec) (Process, error)
 	// Find returns a task that an agent holds, and whether the agent could complete it now.
 	Find func(agent, task string) (wire.Task, bool)
-	Note func(wire.Message) // submits a message of the orchestrator itself
+	Open func(task string) bool // whether a task has not ended
+	Note func(wire.Message)     // submits a message of the orchestrator itself
 	// Ask makes a person decide about a task, in the name of its agent.
-	Ask func(agent, task, question string)
+	Ask func(agent, task, question string) error
 }
 
 // errLong reports an output that was not kept whole.
@@ -64,17 +63,19 @@ type Process interface{ Kill() }
 type Manager struct {
 	options Options
 
+	merging   chan struct{} // holds a value during a merge
+	worktrees sync.Mutex    // held while git adds or removes a worktree
+
 	mu       sync.Mutex
 	agents   map[string]*Agent
 	failures map[string]int // verifications of a task that failed, since the orchestrator has started
 	running  map[*job]bool
 	stopped  map[string]bool // agents
-	merging  sync.Mutex      // one at a time, so that each is verified with those before
 }
 
 // New returns a Manager without agents.
 func New(o Options) *Manager {
-	return &Manager{options: o, failures: make(map[string]int), running: make(map[*job]bool), stopped: make(map[string]bool)}
+	return &Manager{options: o, merging: make(chan struct{}, 1), failures: make(map[string]int), running: make(map[*job]bool), stopped: make(map[string]bool)}
 }
 
 // Set replaces what is configured.
@@ -153,7 +154,7 @@ func (m *Manager) Enter(agent, id string) *wire.Error {
 	defer end()
 	w, err := m.enter(ctx, a, &t)
 	if err != nil {
-		return refusal("the workspace of the task cannot be made: "+err.Error(), "try again, or say that you cannot do it, with fail-task")
+		return refusal("no_workspace", "the workspace of the task cannot be made: "+err.Error(), "try again, or report it with fail-task")
 	}
 	if t.Details == nil || t.Workspace == nil || *t.Workspace != w {
 		m.options.Note(&wire.TaskChecked{Kind: events.TaskWorkspace, Agent: agent, Task: t.ID, Text: "has a workspace: " + w.Path, Workspace: &w})
@@ -176,23 +177,22 @@ func (m *Manager) enter(ctx context.Context, a *Agent, t *wire.Task) (w wire.Wor
 	if err != nil {
 		return w, err
 	}
-	m.merging.Lock() // two commands of git must not change the list of worktrees at once
-	at, made, err := r.make(ctx, t.ID)
-	m.merging.Unlock()
+	m.worktrees.Lock()
+	at, fresh, err := r.make(ctx, t.ID)
+	m.worktrees.Unlock()
 	if err != nil {
 		return w, err
 	}
 	w = wire.Workspace{Path: at.path, Branch: at.branch, Base: at.base}
-	ready := "branch." + at.branch + ".orchestrator-ready"
-	if !made && len(a.Setup) > 0 {
-		made, err = r.has(ctx, "config", "--local", "--get", ready)
-		made = !made
+	readyKey, ready := "branch."+at.branch+".orchestrator-ready", false
+	if !fresh && len(a.Setup) > 0 {
+		ready, err = r.has(ctx, "config", "--local", "--get", readyKey)
 	}
-	if !made || err != nil || len(a.Setup) == 0 {
+	if ready || err != nil || len(a.Setup) == 0 {
 		return w, err
 	}
 	if _, err = m.each(ctx, a, a.Setup, at.path); err == nil {
-		_, err = r.git(ctx, "config", "--local", ready, "true")
+		_, err = r.git(ctx, "config", "--local", readyKey, "true")
 	}
 	return w, err
 }
@@ -232,18 +232,18 @@ func (m *Manager) Verify(agent, id string) (report *hub.Artifact, refused *wire.
 		return &hub.Artifact{Name: "verification.txt", Type: "text/plain", Content: text, Size: int64(len(text))}, nil
 	}
 	if ctx.Err() != nil {
-		note(events.TaskUnverified, "was not verified: its agent is being stopped, or the task was cancelled")
-		return nil, refusal("the verification was interrupted", "complete the task again")
+		note(events.TaskUnverified, "was not verified: its agent is being stopped")
+		return nil, refusal("not_verified", "the verification was interrupted", "complete the task again")
 	}
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	note(events.TaskUnverified, "is not verified: "+first)
+	again := refusal("not_verified", "the task is not done, because it is not verified: "+err.Error(), "correct it, and complete the task again")
 	n := m.fail(t.ID)
-	if n < a.Attempts {
-		return nil, refusal("the task is not done, because it is not verified: "+err.Error(), "correct it, and complete the task again")
+	if n < a.Attempts || m.options.Ask(agent, t.ID, fmt.Sprintf("The task %q was verified %s without success: %s\nWhat is to be done?", t.Name, times(n), err.Error())) != nil {
+		return nil, again
 	}
 	m.forget(t.ID)
-	m.options.Ask(agent, t.ID, fmt.Sprintf("The task %q was verified %s without success: %s\nWhat is to be done?", t.Name, times(n), err.Error()))
-	return nil, refusal("the task is not done, because it is not verified, and a person is asked what to do: "+err.Error(), "wait for the answer")
+	return nil, refusal("not_verified", "the task is not done, because it is not verified, and a person is asked what to do: "+err.Error(), "wait for the answer")
 }
 
 func times(n int) string {
@@ -266,8 +266,8 @@ func (m *Manager) forget(task string) {
 	delete(m.failures, task)
 }
 
-func refusal(text, hint string) *wire.Error {
-	return &wire.Error{Code: wire.CodeConflict, Message: text, Hint: hint, Details: map[string]any{"reason": "not_verified"}}
+func refusal(reason, text, hint string) *wire.Error {
+	return &wire.Error{Code: wire.CodeConflict, Message: text, Hint: hint, Details: map[string]any{"reason": reason}}
 }
 
 // each runs commands, one after another, until one fails. It returns all their output.
@@ -287,7 +287,7 @@ type command struct {
 	argv []string
 	dir  string
 	both bool // stderr belongs to the output
-	most int  // bytes that are kept; 0: kept
+	most int  // bytes that are kept; 0: maxOutput
 }
 
 // A runner runs a command as an agent would. The error of one that ends with another code than 0 is a *failed.
@@ -295,12 +295,12 @@ type runner func(context.Context, *Agent, command) (output []byte, err error)
 
 // run is the runner.
 func (m *Manager) run(ctx context.Context, a *Agent, c command) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("%s did not end within %s", words(c.argv), longest))
+	ctx, cancel := context.WithTimeoutCause(ctx, maxRun, fmt.Errorf("%s did not end within %s", words(c.argv), maxRun))
 	defer cancel()
 	if _, err := os.Stat(c.dir); err != nil {
 		return nil, err
 	}
-	out, errs := tail{most: cmp.Or(c.most, kept)}, tail{most: kept}
+	out, errs := tail{most: cmp.Or(c.most, maxOutput)}, tail{most: maxOutput}
 	exited, ended := make(chan child.Exit, 1), make(chan struct{})
 	var spec child.Spec
 	if err := a.Fill(ctx, &spec); err != nil {
@@ -329,19 +329,19 @@ func (m *Manager) run(ctx context.Context, a *Agent, c command) ([]byte, error) 
 	case <-ctx.Done():
 		p.Kill()
 		<-ended
-		return out.text, context.Cause(ctx)
+		return out.end(), context.Cause(ctx)
 	}
 	if exit := <-exited; exit.Code != 0 || exit.Signal != 0 {
-		said := out.text
+		said := out.end()
 		if !c.both {
-			said = append(said, errs.text...)
+			said = append(said, errs.end()...)
 		}
-		return out.text, &failed{argv: c.argv, how: exit.String(), output: said}
+		return out.end(), &failed{argv: c.argv, code: exit.Code, how: exit.String(), output: said}
 	}
 	if out.cut && !c.both {
 		return nil, fmt.Errorf("%s %w of %d bytes", words(c.argv), errLong, out.most)
 	}
-	return out.text, nil
+	return out.end(), nil
 }
 
 // A tail keeps the end of a text.
@@ -353,18 +353,21 @@ type tail struct {
 
 func (t *tail) add(chunk []byte) {
 	t.text = append(t.text, chunk...)
-	if over := len(t.text) - t.most; over > 0 {
-		t.text, t.cut = bytes.Clone(t.text[over:]), true
+	t.cut = t.cut || len(t.text) > t.most
+	if len(t.text) > 2*t.most {
+		t.text = append(t.text[:0], t.end()...)
 	}
 }
+
+func (t *tail) end() []byte { return t.text[max(0, len(t.text)-t.most):] }
 
 // lastLines returns the last lines of an output, as text.
 func lastLines(output []byte, most int) string {
 	lines := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(output), "\uFFFD"), "\n"), "\n")
 	text := strings.Join(lines[max(0, len(lines)-most):], "\n")
-	for len(text) > 4000 {
-		_, size := utf8.DecodeRuneInString(text)
-		text = text[max(size, len(text)-4000):]
+	const maxText = 4000
+	if over := len(text) - maxText; over > 0 {
+		text = strings.ToValidUTF8(text[over:], "")
 	}
 	return text
 }

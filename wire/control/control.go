@@ -314,9 +314,10 @@ type Explanation struct {
 	Text          string `json:"text"`
 }
 
-// TaskRequest is the payload of diff-task.
-type TaskRequest struct {
+// DiffRequest is the payload of diff-task.
+type DiffRequest struct {
 	TaskID string `json:"taskId"`
+	Whole  bool   `json:"whole,omitzero"` // with the contents of files that are not text, so that it can be applied
 }
 
 // TaskDiff answers diff-task: what a task has changed.
@@ -325,14 +326,17 @@ type TaskDiff struct {
 	Path          string   `json:"path"`
 	Branch        string   `json:"branch"`
 	Base          string   `json:"base"`
+	Commit        string   `json:"commit"`      // of the branch
 	Uncommitted   []string `json:"uncommitted"` // files
 	Patch         string   `json:"patch"`
+	Bytes         []byte   `json:"bytes,omitzero"` // of a whole patch that is not UTF-8
 }
 
 // MergeRequest is the payload of merge-task.
 type MergeRequest struct {
 	TaskID string `json:"taskId"`
-	Into   string `json:"into,omitzero"` // a branch; "": the one that the task began at
+	Into   string `json:"into,omitzero"`   // a branch; "": the one that the task began at
+	Commit string `json:"commit,omitzero"` // refuse if the branch of the task has moved on; "": do not look
 }
 
 // MergeReply answers merge-task.
@@ -360,5 +364,6 @@ type WorkspaceView struct {
 	Ahead       int    `json:"ahead"`            // commits that Base does not have
 	Uncommitted int    `json:"uncommitted"`      // files
 	Moved       bool   `json:"moved"`            // the branch has been committed to
-	Missing     bool   `json:"missing,omitzero"` // somebody has removed the folder
+	Missing     bool   `json:"missing,omitzero"` // the folder was removed by hand
+	Trouble     string `json:"trouble,omitzero"` // why the rest is not known
 }

@@ -13,8 +13,12 @@ import (
 	"orchestrator/wire/events"
 )
 
-// budgetPatience is how long a decision about a budget may take.
-const budgetPatience = time.Minute
+// doNow requests an operation for the orchestrator itself.
+func doNow(t *Instance, from handlers.Actor, operation string, body any) (any, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return t.Super.Requests.Do(ctx, from, operation, body)
+}
 
 // limit watches the budgets of a configuration.
 func limit(t *Instance, c *config.Config) {
@@ -37,9 +41,7 @@ func limit(t *Instance, c *config.Config) {
 func budgets(t *Instance) budget.Options {
 	s := t.Super
 	do := func(from handlers.Actor, operation string, body any) error {
-		ctx, cancel := context.WithTimeout(context.Background(), budgetPatience)
-		defer cancel()
-		_, err := s.Requests.Do(ctx, from, operation, body)
+		_, err := doNow(t, from, operation, body)
 		return err
 	}
 	return budget.Options{

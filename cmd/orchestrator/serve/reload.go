@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -339,13 +338,17 @@ func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
 		Start: func(spec child.Spec) (workspace.Process, error) { return t.host.Start(spec) },
 		Find:  func(agent, task string) (wire.Task, bool) { return t.Super.Held(agent, task) },
 		Note:  func(m wire.Message) { t.Super.Note(m) },
-		Ask: func(agent, task, question string) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-			defer cancel()
-			from := handlers.Actor{Kind: handlers.Agent, Name: agent}
-			if _, err := t.Super.Requests.Do(ctx, from, "request-help", &wire.RequestHelp{TaskID: task, Question: question}); err != nil {
+		Open: func(task string) bool {
+			answer, err := doNow(t, handlers.Actor{Kind: handlers.Operator}, "get-task", &wire.TaskID{TaskID: task})
+			reply, ok := answer.(*wire.TaskReply)
+			return err == nil && ok && !reply.Task.State.Final()
+		},
+		Ask: func(agent, task, question string) error {
+			_, err := doNow(t, handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{TaskID: task, Question: question})
+			if err != nil {
 				t.log.Error("a person could not be asked about a task", "task", task, "error", err)
 			}
+			return err
 		},
 	})
 	t.workshop.Set(team.Workers(c, t.Base))

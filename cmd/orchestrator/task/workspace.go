@@ -1,7 +1,9 @@
 package task
 
 import (
+	"cmp"
 	"context"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -35,7 +37,7 @@ what is not committed, and with new files.`,
 }
 
 func diff(ctx context.Context, a *cli.App, d *client.Client, id string, stat bool) error {
-	text, err := a.Ask(ctx, d, "diff-task", control.TaskRequest{TaskID: id})
+	text, err := a.Ask(ctx, d, "diff-task", control.DiffRequest{TaskID: id, Whole: !stat && !a.JSON() && !term.IsTerminal(a.Stdout)})
 	if err != nil {
 		return err
 	}
@@ -56,7 +58,7 @@ func diff(ctx context.Context, a *cli.App, d *client.Client, id string, stat boo
 	case stat:
 		return a.Print("%s", term.Table(filesOf(found.Patch)))
 	case !term.IsTerminal(a.Stdout):
-		return a.Print("%s", found.Patch)
+		return a.Print("%s", cmp.Or(string(found.Bytes), found.Patch))
 	}
 	p := a.Paint(a.Stdout)
 	var b strings.Builder
@@ -69,29 +71,66 @@ func diff(ctx context.Context, a *cli.App, d *client.Client, id string, stat boo
 
 // filesOf returns the files of a patch, with the lines added and removed.
 func filesOf(patch string) (rows [][]term.Cell) {
-	name, added, removed, head := "", 0, 0, false
+	name, added, removed, begun := "", 0, 0, false
 	flush := func() {
-		if name != "" {
+		if begun {
 			rows = append(rows, []term.Cell{term.Text(term.OneLine(name)), term.Figure("+" + strconv.Itoa(added)), term.Figure("-" + strconv.Itoa(removed))})
 		}
-		added, removed, head = 0, 0, true
+		added, removed, begun = 0, 0, true
 	}
+	old, young := 0, 0 // lines of the hunk that are still to come
 	for line := range strings.Lines(patch) {
 		line = strings.TrimSuffix(line, "\n")
-		switch {
-		case strings.HasPrefix(line, "diff --git "):
+		if old > 0 || young > 0 {
+			switch {
+			case strings.HasPrefix(line, "+"):
+				added, young = added+1, young-1
+			case strings.HasPrefix(line, "-"):
+				removed, old = removed+1, old-1
+			case !strings.HasPrefix(line, "\\"):
+				old, young = old-1, young-1
+			}
+			continue
+		}
+		if both, ok := strings.CutPrefix(line, "diff --git "); ok {
 			flush()
-			_, name, _ = strings.Cut(line, " b/")
-		case strings.HasPrefix(line, "@@"):
-			head = false
-		case !head && strings.HasPrefix(line, "+"):
-			added++
-		case !head && strings.HasPrefix(line, "-"):
-			removed++
+			name = sameName(both)
+		} else if h := hunkHead.FindStringSubmatch(line); h != nil {
+			old, young = linesOf(h[1]), linesOf(h[2])
+		} else if to, ok := strings.CutPrefix(line, "rename to "); ok {
+			name = unquoted(to)
+		} else if to, ok := strings.CutPrefix(line, "+++ "); ok && to != "/dev/null" {
+			name = strings.TrimPrefix(unquoted(strings.TrimSuffix(to, "\t")), "b/")
 		}
 	}
 	flush()
 	return rows
+}
+
+// hunkHead has the numbers of lines.
+var hunkHead = regexp.MustCompile(`^@@ -\d+(,\d+)? \+\d+(,\d+)? @@`)
+
+func linesOf(number string) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(number, ","))
+	if err != nil {
+		return 1
+	}
+	return n
+}
+
+// sameName returns the name of a file that the first line of its patch has twice: behind a/ and behind b/. The names
+// of a renamed file differ, and other lines have them.
+func sameName(both string) string {
+	half := both[:len(both)/2]
+	return strings.TrimPrefix(unquoted(half), "a/")
+}
+
+// unquoted returns a name that git quotes if it has special characters.
+func unquoted(name string) string {
+	if plain, err := strconv.Unquote(name); err == nil && strings.HasPrefix(name, `"`) {
+		return plain
+	}
+	return name
 }
 
 func taskMergeCommand(a *cli.App) *cobra.Command {
@@ -197,6 +236,9 @@ func workspaces(ctx context.Context, a *cli.App, d *client.Client, operation str
 // workOf describes what a workspace holds.
 func workOf(w *control.WorkspaceView) string {
 	var parts []string
+	if w.Trouble != "" {
+		parts = append(parts, term.OneLine(w.Trouble))
+	}
 	if w.Missing {
 		parts = append(parts, "folder is gone")
 	}

@@ -12,8 +12,9 @@ import (
 	"orchestrator/wire"
 )
 
-// ID returns the short form of an id, which people read and type.
-func ID(id string) string { return wire.Visible(wire.ShortID(id)) }
+// ID returns the short form of an id, which people read and type. One that agents have chosen is quoted for a shell if
+// needed.
+func ID(id string) string { return Word(wire.Visible(wire.ShortID(id))) }
 
 // OneLine returns untrusted text as one line, safe for a terminal.
 func OneLine(text string) string { return wire.Visible(strings.Join(strings.Fields(text), " ")) }

@@ -166,9 +166,9 @@ func (m *model) agentKey(name string) {
 	}
 	switch name {
 	case "enter":
-		m.do("agent", "show", v.Name)
+		m.do(about(v.Name, "agent", "show")...)
 	case "y":
-		m.do("why", v.Name)
+		m.do(about(v.Name, "why")...)
 	case "l":
 		m.filter[tabLog] = "@" + v.Name
 		m.show(tabLog)
@@ -186,11 +186,11 @@ func (m *model) taskKey(name string) {
 	}
 	switch name {
 	case "enter":
-		m.do("task", "show", t.ID)
+		m.do(about(t.ID, "task", "show")...)
 	case "d":
-		m.do("task", "diff", t.ID)
+		m.do(about(t.ID, "task", "diff")...)
 	case "y":
-		m.do("why", t.ID)
+		m.do(about(t.ID, "why")...)
 	}
 }
 
@@ -225,6 +225,14 @@ func (m *model) command(text string) {
 			}
 		},
 	}
+}
+
+// about returns a command about an id. Agents choose ids, which may look like flags.
+func about(id string, words ...string) []string {
+	if strings.HasPrefix(id, "-") {
+		words = append(words, "--")
+	}
+	return append(words, id)
 }
 
 // do runs a command. It cancels the previous one if that is still running.

@@ -54,7 +54,14 @@ func visible(line string) string {
 }
 
 // oneLine returns untrusted text in one line, escaped for a row of the screen.
-func oneLine(text string) string { return steady(term.OneLine(text)) }
+func oneLine(text string) string {
+	if len(text) > maxLineBytes { // a name may have megabytes, and each row is drawn with each key
+		text = strings.ToValidUTF8(text[:maxLineBytes], "") + "…"
+	}
+	return steady(term.OneLine(text))
+}
+
+const maxLineBytes = 8 << 10
 
 // maxMarks is how many combining marks a character may have: more cover its neighbors.
 const maxMarks = 2

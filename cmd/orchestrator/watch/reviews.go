@@ -176,10 +176,10 @@ func reviewKey(m *model, name string) {
 	}
 	switch name {
 	case "enter":
-		m.do("session", "show", r.session)
+		m.do(about(r.session, "session", "show")...)
 	case "d":
-		m.do("task", "diff", r.task.TaskID)
+		m.do(about(r.task.TaskID, "task", "diff")...)
 	case "y":
-		m.do("why", r.task.TaskID)
+		m.do(about(r.task.TaskID, "why")...)
 	}
 }

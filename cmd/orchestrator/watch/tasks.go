@@ -188,9 +188,9 @@ func (m *model) graphKey(name string) {
 		m.drawGraph(nil)
 	case r == nil:
 	case name == "enter":
-		m.do("task", "show", r.Task)
+		m.do(about(r.Task, "task", "show")...)
 	case name == "y":
-		m.do("why", r.Task)
+		m.do(about(r.Task, "why")...)
 	}
 }
 

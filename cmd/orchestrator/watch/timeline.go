@@ -100,8 +100,8 @@ func timelineKey(m *model, name string) {
 	t := rows[min(m.timeline.at, len(rows)-1)]
 	switch name {
 	case "enter":
-		m.do("task", "show", t.ID)
+		m.do(about(t.ID, "task", "show")...)
 	case "y":
-		m.do("why", t.ID)
+		m.do(about(t.ID, "why")...)
 	}
 }

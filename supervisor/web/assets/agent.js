@@ -1,10 +1,10 @@
 // One agent: its state and history, and its output.
-import { html, useEffect, useState } from "./vendor-ui.js";
+import { html } from "./vendor-ui.js";
 import { ask, list } from "./api.js";
-import { status, onEvents, refreshStatus, questions, loaded } from "./store.js";
+import { status, refreshStatus, questions, useEvents } from "./store.js";
 import { route, Link, taskAddress, address } from "./route.js";
-import { Act, AgentBadge, Avatar, Age, Empty, Command, TaskBadge, confirm, note, now } from "./ui.js";
-import { clip, short, bytes, clock, quoted, duration, count, visible } from "./text.js";
+import { Act, AgentBadge, Avatar, Age, Empty, Command, confirm, note, now } from "./ui.js";
+import { clip, bytes, clock, quoted, duration, count } from "./text.js";
 import { useFreshStatus, reasonOf } from "./agents.js";
 import { LogView } from "./log.js";
 import { Sparks } from "./spark.js";
@@ -60,15 +60,9 @@ const moves = {
 
 /** The states that the agent had, as a bar, and why it was restarted. @param {{name: string}} props */
 function History({ name }) {
-  const [events, setEvents] = useState(/** @type {any[]} */ ([]));
-  useEffect(() => {
-    const stop = new AbortController();
-    const after = new Date(Date.now() - 6 * 3600_000).toISOString();
-    list("events", { agent: name, type: "agent.*", after }, stop.signal).then((all) => setEvents(all.filter((e) => moves[e.kind]))).catch(() => {});
-    const off = onEvents((batch) => { const mine = batch.filter((e) => e.agent === name && moves[e.kind]); if (mine.length) setEvents((old) => [...old, ...mine].slice(-2000)); });
-    return () => { stop.abort(); off(); };
-  }, [name]);
-  if (!events.length) return null;
+  const read = async (/** @type {AbortSignal} */ signal) => (await list("events", { agent: name, type: "agent.*", after: new Date(Date.now() - 6 * 3600_000).toISOString() }, signal)).filter((e) => moves[e.kind]);
+  const [events] = useEvents(read, (e) => e.agent === name && !!moves[e.kind], [name], 2000);
+  if (!events?.length) return null;
   const end = now.value, start = Math.min(Date.parse(events[0].at), end - 1000), span = end - start;
   const parts = events.map((e, i) => ({ e, from: Date.parse(e.at), to: i + 1 < events.length ? Date.parse(events[i + 1].at) : end })).filter((p) => p.to - p.from > span / 2000).slice(-300);
   const why = events.filter((e) => ["agent.exited", "agent.restarting", "agent.gave_up", "agent.stalled"].includes(e.kind)).slice(-12).reverse();

@@ -2,8 +2,8 @@
 import { html, useEffect, useMemo } from "./vendor-ui.js";
 import { status, refreshStatus, questions } from "./store.js";
 import { route, refine, Link, agentAddress, taskAddress, address } from "./route.js";
-import { AgentBadge, Avatar, Age, Bar, Empty, now } from "./ui.js";
-import { clip, short, bytes, brief, count } from "./text.js";
+import { AgentBadge, Avatar, Age, Bar, Empty } from "./ui.js";
+import { clip, bytes, brief, count } from "./text.js";
 import { useKeys } from "./keys.js";
 
 /** Reads the status every few seconds while a page shows figures of agents. */

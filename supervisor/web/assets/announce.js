@@ -1,4 +1,4 @@
-// Notifications of the browser when questions arrive while the tab is hidden.
+// Notifications of the browser for new questions and plans while the tab is hidden.
 import { effect, signal } from "./vendor-ui.js";
 import { needs, questions } from "./store.js";
 import { clip } from "./text.js";
@@ -15,12 +15,15 @@ export async function announce(on) {
   try { localStorage.setItem(key, allowed ? "yes" : "no"); } catch { /* it holds until the page is closed */ }
 }
 
-let last = -1;
+let lastNeeds = -1, lastAsked = 0;
 effect(() => {
-  const n = needs.value;
-  if (announces.value && last >= 0 && n > last && document.hidden) {
-    const q = questions.value.at(-1);
-    new Notification(q ? `${clip(q.agent, 40)} asks` : "A plan waits for you", { body: q ? clip(q.question, 160) : "", tag: "orchestrator" });
+  const n = needs.value, asked = questions.value.length;
+  if (announces.value && lastNeeds >= 0 && n > lastNeeds && document.hidden) {
+    const q = asked > lastAsked ? questions.value.at(-1) : undefined;
+    try {
+      new Notification(q ? `${clip(q.agent, 40)} asks` : "A plan waits for you", { body: q ? clip(q.question, 160) : "", tag: "orchestrator" });
+    } catch { /* some browsers allow it only in a service worker */ }
   }
-  last = n;
+  lastNeeds = n;
+  lastAsked = asked;
 });

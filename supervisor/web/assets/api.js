@@ -1,4 +1,4 @@
-// The HTTP API. Each request has the cookie of the session; no module but this one asks.
+// The HTTP API. Each request has the cookie of the session, and all are made here.
 import { signal } from "./vendor-ui.js";
 
 /** @typedef {{name: string, role: "viewer"|"operator"|"admin", team: string, version: string}} Me */
@@ -25,7 +25,7 @@ async function refusal(answer) {
   const text = await answer.text();
   try {
     const { error } = JSON.parse(text);
-    return new Refusal(answer.status, error.code, error.message, error.details);
+    return new Refusal(answer.status, error.code, [error.message, error.hint].filter(Boolean).join(". "), error.details);
   } catch {
     return new Refusal(answer.status, "unreadable", text.slice(0, 200) || `the answer has status ${answer.status}`);
   }

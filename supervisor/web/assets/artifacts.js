@@ -3,7 +3,7 @@ import { html, useState } from "./vendor-ui.js";
 import { ask } from "./api.js";
 import { Command, note } from "./ui.js";
 import { download } from "./save.js";
-import { bytes, clip, quoted, short, visible } from "./text.js";
+import { bytes, clip, quoted, visible, idWord } from "./text.js";
 
 const most = 200000; // characters of an artifact that are shown
 
@@ -32,6 +32,6 @@ export function Artifacts({ t }) {
   return html`<div class="card"><h2>Artifacts</h2><ul class="plain artifacts">${t.artifacts.map((/** @type {any} */ a) => html`<li key=${a.name}>
     <div class="row"><b>${clip(a.name, 120)}</b><span class="dim">${clip(a.type, 60)}${a.ref ? "" : ", " + bytes(a.size ?? 0)}</span>
       ${a.ref ? html`<span class="dim">at ${clip(a.ref, 200)}</span>` : html`<button type="button" aria-expanded=${shown?.name === a.name} onClick=${() => show(a.name)}>${shown?.name === a.name ? "Hide" : "Show"}</button>
-        <button type="button" onClick=${() => save(a)}>Save</button><${Command} text=${`orchestrator task response ${short(t.id)} --artifact ${quoted(a.name)}`}/>`}</div>
+        <button type="button" onClick=${() => save(a)}>Save</button><${Command} text=${`orchestrator task response ${idWord(t.id)} --artifact ${quoted(a.name)}`}/>`}</div>
     ${shown?.name === a.name && html`<pre>${visible(shown?.content.slice(0, most), true)}${(shown?.content.length ?? 0) > most ? "\n… Save it to see the rest" : ""}</pre>`}</li>`)}</ul></div>`;
 }

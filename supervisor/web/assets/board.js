@@ -1,5 +1,5 @@
 // The board: tasks by their states. The table has the same filters.
-import { html, useState, useMemo, signal } from "./vendor-ui.js";
+import { html, useMemo, signal } from "./vendor-ui.js";
 import { allTasks, loaded, status, tick } from "./store.js";
 import { route, refine, Link, taskAddress } from "./route.js";
 import { groups, groupOf, lookOf, sinceOf, final } from "./states.js";

@@ -3,8 +3,8 @@ import { html, useEffect, useMemo, useState } from "./vendor-ui.js";
 import { ask, list, mayAct } from "./api.js";
 import { onEvents, status } from "./store.js";
 import { route, refine } from "./route.js";
-import { Act, Age, Command, Empty, Icon, note, now } from "./ui.js";
-import { clip, clock, count, pretty, quoted, visible } from "./text.js";
+import { Act, Command, Empty, Icon, note, now } from "./ui.js";
+import { clip, clock, count, pretty, quoted } from "./text.js";
 import { Virtual } from "./virtual.js";
 
 const most = 5000; // messages kept
@@ -18,11 +18,12 @@ export function Bus() {
   const [mails, setMails] = useState(/** @type {any[]|null} */ (null));
   const [actors, setActors] = useState(/** @type {any[]} */ ([]));
   const [topics, setTopics] = useState(/** @type {any[]} */ ([]));
+  const [trouble, setTrouble] = useState("");
   const [paused, setPaused] = useState(false);
   const [held, setHeld] = useState(/** @type {any[]} */ ([]));
   useEffect(() => {
     const abort = new AbortController();
-    list("messages", { n: 1000 }, abort.signal).then(setMails, () => setMails([]));
+    list("messages", { n: 1000 }, abort.signal).then((found) => setMails((old) => [...found, ...(old ?? []).filter((m) => m.seq > (found.at(-1)?.seq ?? 0))]), (e) => { if (!abort.signal.aborted) setTrouble(e.message); });
     ask("list-topics").then((a) => setTopics(a.topics), () => {});
     const read = () => document.hidden || ask("list-actors").then((a) => setActors(a.actors), () => {});
     read();
@@ -33,7 +34,7 @@ export function Bus() {
     const found = batch.flatMap((e) => (e.mail ? [e.mail] : []));
     if (!found.length) return;
     if (paused) return setHeld((old) => [...old, ...found].slice(-most));
-    setMails((old) => old && [...old, ...found.filter((m) => m.seq > (old.at(-1)?.seq ?? 0))].slice(-most));
+    setMails((old) => [...(old ?? []), ...found.filter((m) => m.seq > (old?.at(-1)?.seq ?? 0))].slice(-most));
   }), [paused]);
   const go = () => { setPaused(false); setMails((old) => [...(old ?? []), ...held].slice(-most)); setHeld([]); };
   const names = useMemo(() => namesOf(actors), [actors]);
@@ -51,6 +52,7 @@ export function Bus() {
     }
     return [...by].sort((a, b) => b[1].all - a[1].all);
   }, [mails?.length === 0 || mails === null, Math.floor(now.value / 2000)]);
+  if (trouble) return html`<p class="bad">${clip(trouble)}</p>`;
   if (!mails) return html`<p class="loading">Loading…</p>`;
   const picked = query.seq ? mails.find((m) => String(m.seq) === query.seq) : undefined;
   return html`<div class="page fill"><div class="bar"><h1>Bus <small>${count(found.length, "message")}</small></h1>

@@ -4,7 +4,7 @@ import { html, useEffect, useMemo, useRef, useState } from "./vendor-ui.js";
 import { allTasks, tasks, tick, loaded } from "./store.js";
 import { route, refine, go, Link, taskAddress } from "./route.js";
 import { final, lookOf } from "./states.js";
-import { Command, Empty, Icon, TaskBadge } from "./ui.js";
+import { Command, Empty, Icon } from "./ui.js";
 import { clip, count, short } from "./text.js";
 import { Sentence } from "./task.js";
 import { curve, place, height, width } from "./layout.js";
@@ -12,20 +12,21 @@ import { curve, place, height, width } from "./layout.js";
 /** @typedef {import("./states.js").Task} Task */
 /** @typedef {{id: string, x: number, y: number}} Spot */
 
-const most = 400; // nodes; more of them are no picture
+const maxNodes = 400; // more of them are no picture
 
 /** Returns the tasks that are drawn. @param {Task[]} all @param {Record<string, string>} query */
 function chosen(all, query) {
   if (query.of) {
     const found = new Set([query.of]);
-    const walk = (/** @type {string} */ id) => tasks.get(id)?.dependencies?.forEach((d) => { if (!found.has(d) && tasks.has(d)) { found.add(d); walk(d); } });
-    walk(query.of);
+    for (const id of found) { // grows meanwhile
+      for (const d of tasks.get(id)?.dependencies ?? []) if (tasks.has(d) && found.size < maxNodes) found.add(d);
+    }
     return all.filter((t) => found.has(t.id));
   }
   const linked = new Set(all.flatMap((t) => (t.dependencies?.length ? [t.id, ...t.dependencies] : [])));
   let some = all.filter((t) => linked.has(t.id) || all.length <= 60);
-  if (query.done !== "show" && some.length > 60) some = some.filter((t) => t.state !== "done" || all.length <= 60);
-  return some.length > most ? [...some.filter((t) => !final(t)), ...some.filter(final).reverse()].slice(0, most) : some;
+  if (query.done !== "show" && some.length > 60) some = some.filter((t) => t.state !== "done");
+  return some.length > maxNodes ? [...some.filter((t) => !final(t)), ...some.filter(final).reverse()].slice(0, maxNodes) : some;
 }
 
 /** Returns the ends of the edges on the longest chain of open tasks. @param {Task[]} some */

@@ -3,8 +3,8 @@ import { html, useState, useEffect, useRef } from "./vendor-ui.js";
 import { ask, mayAct } from "./api.js";
 import { questions, plans, loaded, questionsLoaded, tasks, refreshQuestions, refreshTask } from "./store.js";
 import { route, refine, Link, go, taskAddress, agentAddress } from "./route.js";
-import { Act, Avatar, Age, Icon, Empty, Command, now, note } from "./ui.js";
-import { clip, duration, clock, quoted, short, visible, pretty, count } from "./text.js";
+import { Act, Avatar, Age, Icon, Empty, Command, copy, now, note } from "./ui.js";
+import { clip, duration, clock, quoted, short, visible, pretty, count, idWord } from "./text.js";
 import { useKeys } from "./keys.js";
 
 /** @typedef {{id: string, label: string, value: string, kind?: string}} Choice */
@@ -89,7 +89,7 @@ function Answers({ item, next }) {
   return html`${item.choices.length > 0 && html`<div class="choices">${item.choices.map((c, i) => html`<div data-row key=${c.id}>
       <${Choose} label=${clip(c.label, 400)} hint=${i < 9 ? String(i + 1) : ""} cli=${cli(c.value, message ? " -m " + quoted(message) : "")} kind=${c.kind === "deny" ? "danger" : ""} run=${() => answer(c.value, c.label)}/></div>`)}</div>`}
     ${(item.free || item.q.permission) && html`<form class="free" onSubmit=${(/** @type {Event} */ e) => e.preventDefault()}>
-      <label>${item.free ? "Your answer" : "What the agent is to know beside the answer (optional)"}
+      <label>${item.free ? "Your answer" : "A message to the agent, with the answer (optional)"}
         <textarea rows=${item.free ? 3 : 1} value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)}
           onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (item.free && e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); /** @type {any} */ (e.target).form.querySelector(".act button")?.click(); } }}></textarea></label>
       ${item.free && html`<div class="row"><${Act} kind="primary" label=${next ? "Answer and next" : "Answer"} disabled=${!text.trim()} cli=${cli(text.trim() || "TEXT")} run=${send}/><span class="dim">Enter sends, Shift Enter is a new line</span></div>`}
@@ -105,14 +105,14 @@ function Choose({ label, hint, cli, kind, run }) {
 }
 
 /** @param {{cli: string}} props */
-const Copy = ({ cli }) => html`<button type="button" class="quiet" title=${"Copy: " + cli} aria-label=${"Copy the command " + cli} onClick=${() => navigator.clipboard.writeText(cli).then(() => note("Copied: " + cli))}><${Icon} name="copy"/></button>`;
+const Copy = ({ cli }) => html`<button type="button" class="quiet" title=${"Copy: " + cli} aria-label=${"Copy the command " + cli} onClick=${() => copy(cli)}><${Icon} name="copy"/></button>`;
 
 /** @param {{task: any, next?: Item}} props */
 export function Plan({ task, next }) {
   const [plan, setPlan] = useState(task.plan);
   const [text, setText] = useState("");
-  useEffect(() => { ask("get-task", { taskId: task.id }).then((a) => setPlan(a.task.plan)).catch(() => {}); }, [task.id]);
-  const id = short(task.id);
+  useEffect(() => { ask("get-task", { taskId: task.id }).then((a) => setPlan(a.task.plan)).catch((e) => setPlan("It cannot be read: " + e.message)); }, [task.id]);
+  const id = idWord(task.id);
   const decide = async (/** @type {string} */ operation, /** @type {object} */ more, /** @type {string} */ words) => {
     await ask(operation, { taskId: task.id, ...more });
     note(words);

@@ -1,9 +1,9 @@
 // The output of an agent: live or at a moment, with search, filters and links to lines.
-import { html, useEffect, useMemo, useRef, useState, signal } from "./vendor-ui.js";
+import { html, useEffect, useMemo, useRef, useState } from "./vendor-ui.js";
 import { list } from "./api.js";
 import { follow as followList } from "./stream.js";
 import { route, address } from "./route.js";
-import { Icon, Command, copy, note } from "./ui.js";
+import { Icon, Command, copy } from "./ui.js";
 import { clip, clock, visible, count, brief, quoted } from "./text.js";
 import { Virtual } from "./virtual.js";
 import { useKeys } from "./keys.js";
@@ -36,6 +36,7 @@ export function LogView({ agent, from, until }) {
     let live = /** @type {any} */ (null);
     const add = (/** @type {any[]} */ found) => setLines((old) => [...old, ...found.map((l) => ({ ...l, n: ++number.current }))].slice(-most));
     number.current = 0;
+    setTrouble("");
     setLines([]);
     const around = mark ? { after: new Date(Date.parse(mark) - 60_000).toISOString(), n: tail } : { n: tail };
     list("logs", { agent, ...(still ? { after: from, until, n: tail } : around) }, abort.signal).then((found) => {
@@ -43,7 +44,7 @@ export function LogView({ agent, from, until }) {
       if (still) return;
       const last = found.at(-1)?.at ?? new Date(Date.now() - 1000).toISOString();
       live = followList({ name: "logs", query: { agent, after: last }, beyond: (l) => ({ after: l.at }), onItems: add });
-    }, (error) => setTrouble(error.message));
+    }, (error) => { if (!abort.signal.aborted) setTrouble(error.message); });
     return () => { abort.abort(); live?.close(); };
   }, [agent, from, until]);
 

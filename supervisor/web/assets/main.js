@@ -30,7 +30,7 @@ const shown = signal(/** @type {{page: string, Page: any}|null} */ (null));
 
 effect(() => {
   const { page } = route.value;
-  const found = pages[page];
+  const found = Object.hasOwn(pages, page) ? pages[page] : undefined;
   if (untracked(() => shown.value?.page) === page) return;
   if (!found) { shown.value = { page, Page: NotFound }; return; }
   found[0]().then(
@@ -68,4 +68,5 @@ effect(() => {
 });
 
 whoAmI();
+addEventListener("hashchange", () => { if (location.hash.startsWith("#code=")) whoAmI(); }); // an address was pasted into this tab
 render(html`<${App}/>`, /** @type {Element} */ (document.getElementById("app")));

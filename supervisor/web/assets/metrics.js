@@ -5,7 +5,7 @@ import { list } from "./api.js";
 import { status, refreshStatus } from "./store.js";
 import { route, refine } from "./route.js";
 import { Command, now } from "./ui.js";
-import { bytes, clip } from "./text.js";
+import { clip } from "./text.js";
 import { samples, sample, rate } from "./samples.js";
 
 const ranges = [["15m", "15 min", 900], ["1h", "1 h", 3600], ["6h", "6 h", 6 * 3600]];
@@ -54,7 +54,7 @@ function Figures() {
   const s = status.value;
   if (!s) return null;
   const t = s.tasks;
-  const all = [["running", t.running + t.assigned + t.planning, "t-blue"], ["wait", t.pending, ""], ["need a person", t.needs_human + t.plan_review, "t-amber"], ["in review", t.in_review, "t-violet"], ["done", t.done, "t-green"], ["failed", t.failed, "t-red"],
+  const all = [["running", t.running + t.assigned + t.planning, "t-blue"], ["wait", t.pending, ""], ["need a person", t.needs_human + t.plan_review, "t-amber"], ["in review", t.in_review + t.verifying, "t-violet"], ["done", t.done, "t-green"], ["failed", t.failed, "t-red"],
     ["restarts", s.agents.reduce((/** @type {number} */ n, /** @type {any} */ a) => n + a.restarts, 0), ""]];
   if (s.used?.cost) all.push([clip(s.used.currency ?? "cost", 8), Number(s.used.cost.toFixed(2)), ""]);
   return html`<div class="figures">${all.map(([word, n, tone]) => html`<div key=${word} class="card"><b class=${n ? tone : "dim"}>${(n ?? 0).toLocaleString("en-US")}</b><span class="dim">${word}</span></div>`)}</div>`;

@@ -1,9 +1,9 @@
 // Sessions and their reviews: members left, the conversation in the middle, findings right.
-import { html, useEffect, useMemo, useState } from "./vendor-ui.js";
+import { html, useEffect, useState } from "./vendor-ui.js";
 import { ask } from "./api.js";
 import { onEvents, questions } from "./store.js";
-import { route, refine, address, Link, agentAddress, taskAddress } from "./route.js";
-import { AgentBadge, Age, Avatar, Badge, Bar, Command, Empty } from "./ui.js";
+import { route, address, Link, agentAddress, taskAddress } from "./route.js";
+import { Age, Avatar, Badge, Command, Empty } from "./ui.js";
 import { clip, clock, count, pretty, quoted, short, visible } from "./text.js";
 import { taskStates } from "./states.js";
 import { Changes } from "./changes.js";
@@ -77,7 +77,7 @@ export function SessionPage() {
           ${!changes && html`<span class="dim">${count(shown.length, "message")}</span>`}
           ${s.tasks.length > 1 && html`<select class="push" aria-label="Task" value=${task} onChange=${(/** @type {any} */ e) => setTask(e.target.value)}><option value="">All tasks</option>${s.tasks.map((/** @type {any} */ t) => html`<option key=${t.task_id} value=${t.task_id}>${clip(t.name, 50)}</option>`)}</select>`}</div>
         ${!changes ? html`<ol class="talk">${shown.slice(-500).map((/** @type {any} */ m) => html`<${Said} key=${m.log_seq} m=${m}/>`)}</ol>`
-          : chosen ? html`<${Changes} key=${chosen} id=${chosen} findings=${placed(s, chosen)}/>` : html`<p class="dim">Choose a task.</p>`}</section>
+          : chosen ? html`<${Changes} key=${chosen} id=${chosen} findings=${placed(s, chosen)} ended=${s.tasks.some((/** @type {any} */ t) => t.task_id === chosen && ["done", "failed", "cancelled"].includes(t.state))}/>` : html`<p class="dim">Choose a task.</p>`}</section>
       <aside class="page"><h2>Findings <small>${findings.filter((/** @type {any} */ f) => !f.fixed_in_iteration).length} open of ${findings.length}</small></h2>
         ${!findings.length && html`<p class="dim">No reviewer has found anything.</p>`}
         ${findings.map((/** @type {any} */ f) => html`<div key=${f.task.task_id + f.finding_id} class=${"card finding" + (f.fixed_in_iteration ? " fixed" : "")}><div class="row"><b class=${/critical|major/.test(f.severity) ? "t-red" : "t-amber"}>${clip(f.severity, 20)}</b><span class="dim">${clip(f.category, 30)}</span>

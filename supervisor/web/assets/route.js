@@ -36,7 +36,7 @@ export function refine(query) {
 }
 
 addEventListener("popstate", () => (route.value = read()));
-addEventListener("hashchange", () => (route.value = read()));
+addEventListener("hashchange", () => (route.value = read())); // main.js takes a code that comes with it
 
 /** A link within the view. @param {any} props */
 export function Link({ to, onClick, ...rest }) {

@@ -1,5 +1,5 @@
 // Samples of the figures for Prometheus, kept while the view is open.
-import { Refusal } from "./api.js";
+import { request } from "./api.js";
 import { status } from "./store.js";
 
 const most = 6000;
@@ -29,8 +29,7 @@ let lastCommit = /** @type {[number, number]|null} */ (null);
 
 /** Takes one sample. */
 export async function sample() {
-  const answer = await fetch("/metrics", { cache: "no-store", credentials: "same-origin" });
-  if (!answer.ok) throw new Refusal(answer.status, "metrics", `The figures cannot be read: status ${answer.status}`);
+  const answer = await request("/metrics");
   const found = read(await answer.text());
   const sum = (/** @type {string} */ name, /** @type {(labels: string) => boolean} */ fits = () => true) => {
     const lines = found.get("orchestrator_" + name);
@@ -40,7 +39,7 @@ export async function sample() {
   const commit = /** @type {[number, number]} */ ([sum("record_commit_seconds_sum") ?? 0, sum("record_commit_seconds_count") ?? 0]);
   const batches = lastCommit ? commit[1] - lastCommit[1] : 0;
   const values = /** @type {Record<string, number|null>} */ ({
-    running: (state("running") ?? 0) + (state("assigned") ?? 0) + (state("planning") ?? 0), pending: state("pending"), blocked: state("blocked"), needs_human: (state("needs_human") ?? 0) + (state("plan_review") ?? 0), in_review: state("in_review"),
+    running: (state("running") ?? 0) + (state("assigned") ?? 0) + (state("planning") ?? 0), pending: state("pending"), blocked: state("blocked"), needs_human: (state("needs_human") ?? 0) + (state("plan_review") ?? 0), in_review: (state("in_review") ?? 0) + (state("verifying") ?? 0),
     stdio: sum("messages_total", (l) => l.includes('door="stdio"')), http: sum("messages_total", (l) => l.includes('door="http"')), queue_age: sum("queue_age_seconds"),
     commit: batches > 0 && lastCommit ? ((commit[0] - lastCommit[0]) / batches) * 1000 : null, mailbox: sum("agent_mailbox_messages"),
     rss: (status.value?.agents ?? []).reduce((/** @type {number} */ n, /** @type {any} */ a) => n + (a.rss_bytes ?? 0), 0) / 2 ** 20,

@@ -34,25 +34,29 @@ function Reload() {
       ${plan?.changes.length > 0 && !plan.errors && html`<${Act} kind="primary" label="Apply" cli="orchestrator reload" run=${apply}/>`}</div></div>`;
 }
 
+/** @param {any} c */
+const nounOf = (c) => (c.kind === "token" || c.kind === "actor" ? "token" : "key");
+
 /** Keys and tokens, without their secrets. */
 function Credentials() {
   const [found, setFound] = useState(/** @type {any[]|null} */ (null));
+  const [trouble, setTrouble] = useState("");
   const read = async () => {
-    const [keys, tokens] = await Promise.all([ask("list-keys").catch(() => ({ credentials: [] })), ask("list-tokens").catch(() => ({ credentials: [] }))]);
+    const [keys, tokens] = await Promise.all([ask("list-keys"), ask("list-tokens")]);
     setFound([...keys.credentials, ...tokens.credentials]);
   };
-  useEffect(() => { read(); }, []);
+  useEffect(() => { read().catch((error) => setTrouble(error.message)); }, []);
   const revoke = (/** @type {any} */ c) => async () => {
-    const what = c.kind === "token" || c.kind === "actor" ? "token" : "key";
+    const what = nounOf(c);
     const cli = `orchestrator ${what} revoke ${quoted(c.id)}`;
     if (await confirm({ title: `Revoke the ${what} of ${clip(c.for, 60)}?`, text: "Programs that use it are refused at once.", yes: "Revoke it", cli, danger: true }) === null) return;
     await ask("revoke-" + what, { id: c.id });
     note(`Revoked ${c.id}`);
     await read();
   };
-  return html`<div class="card"><h2>Keys and tokens</h2>${!found ? html`<p class="dim">Loading…</p>` : !found.length ? html`<p class="dim">There are none.</p>` : html`<table class="simple"><tbody>${found.map((c) => html`<tr key=${c.id}>
+  return html`<div class="card"><h2>Keys and tokens</h2>${trouble ? html`<p class="bad">${clip(trouble)}</p>` : !found ? html`<p class="dim">Loading…</p>` : !found.length ? html`<p class="dim">There are none.</p>` : html`<table class="simple"><tbody>${found.map((c) => html`<tr key=${c.id}>
       <td><b>${clip(c.for, 60)}</b><br/><code class="dim">${clip(c.id, 40)}</code></td><td>${clip(c.kind, 20)}${c.role ? ", " + clip(c.role, 20) : ""}</td><td class="dim">${c.revokedAt ? "revoked" : c.expiresAt ? "until " + clock(c.expiresAt) : ""}</td>
-      <td>${me.value?.role === "admin" && !c.revokedAt && html`<${Act} kind="danger" label="Revoke" cli=${`orchestrator ${c.kind === "token" ? "token" : "key"} revoke ${quoted(c.id)}`} run=${revoke(c)}/>`}</td></tr>`)}</tbody></table>`}
+      <td>${me.value?.role === "admin" && !c.revokedAt && html`<${Act} kind="danger" label="Revoke" cli=${`orchestrator ${nounOf(c)} revoke ${quoted(c.id)}`} run=${revoke(c)}/>`}</td></tr>`)}</tbody></table>`}
     <${Command} text="orchestrator token issue --sub NAME"/></div>`;
 }
 

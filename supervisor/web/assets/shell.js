@@ -26,7 +26,6 @@ function NeedsYou() {
   return html`<${Link} class="needs" to=${address("inbox")}><${Icon} name="ask"/><b>${n}</b><span class="wide"> ${n === 1 ? "question needs" : "questions need"} you</span><//>`;
 }
 
-const icons = /** @type {Record<string, string>} */ ({ board: "board", inbox: "inbox", agents: "agents", graph: "graph", timeline: "timeline", bus: "bus", metrics: "metrics", reviews: "reviews", settings: "settings" });
 /** Which entry of the menu a page belongs to. */
 const parents = /** @type {Record<string, string>} */ ({ task: "board", agent: "agents", session: "reviews" });
 
@@ -35,7 +34,7 @@ function Menu() {
   const current = parents[page] ?? page;
   return html`<nav class="menu" aria-label="Pages">${places.map(([key, name, word]) => html`
     <${Link} key=${name} to=${address(name)} aria-current=${current === name ? "page" : undefined} title=${`g ${key}`}>
-      <${Icon} name=${icons[name]}/><span>${word}</span>${name === "inbox" && needs.value > 0 && html`<b class="num">${needs.value}</b>`}
+      <${Icon} name=${name}/><span>${word}</span>${name === "inbox" && needs.value > 0 && html`<b class="num">${needs.value}</b>`}
       <kbd class="wide">g ${key}</kbd><//>`)}</nav>`;
 }
 

@@ -1,5 +1,5 @@
 // What the pages show: one snapshot, and then the events that follow it.
-import { signal, computed, batch } from "./vendor-ui.js";
+import { signal, computed, batch, useEffect, useState } from "./vendor-ui.js";
 import { ask } from "./api.js";
 import { follow } from "./stream.js";
 import { apply } from "./reduce.js";
@@ -130,8 +130,34 @@ function take(events) {
   if (changed.size) statusToo = true; // agents show their tasks
   if (again) return void load();
   if (statusToo) later("status", 1000, refreshStatus);
-  if (questionsToo) later("questions", 50, refreshQuestions);
+  if (questionsToo) laterQuestions(50);
   if (dirty.size) later("tasks", 300, refreshTasks);
+}
+
+/**
+ * Reads a list of events, and adds those that come meanwhile and later.
+ * @param {(signal: AbortSignal) => Promise<Event[]>} read @param {(e: Event) => boolean} wants @param {any[]} deps when to read again
+ * @param {number} [max] @returns {[Event[]|null, string]} the events, or null as long as they are read, and what went wrong
+ */
+export function useEvents(read, wants, deps, max = 100_000) {
+  const [state, setState] = useState(/** @type {{events: Event[]|null, trouble: string}} */ ({ events: null, trouble: "" }));
+  useEffect(() => {
+    const abort = new AbortController();
+    let early = /** @type {Event[]|null} */ ([]);
+    setState({ events: null, trouble: "" });
+    const off = onEvents((batch) => {
+      const mine = batch.filter(wants);
+      if (early) early.push(...mine);
+      else if (mine.length) setState((old) => ({ ...old, events: [...(old.events ?? []), ...mine].slice(-max) }));
+    });
+    read(abort.signal).then((found) => {
+      const last = found.at(-1)?.seq ?? 0;
+      setState({ events: [...found, ...(early ?? []).filter((e) => e.seq > last)], trouble: "" });
+      early = null;
+    }, (e) => { if (!abort.signal.aborted) setState({ events: null, trouble: e.message }); });
+    return () => { abort.abort(); off(); };
+  }, deps);
+  return [state.events, state.trouble];
 }
 
 const timers = new Map(/** @type {[string, number][]} */ ([]));
@@ -139,6 +165,11 @@ const timers = new Map(/** @type {[string, number][]} */ ([]));
 function later(name, ms, call) {
   if (timers.has(name)) return;
   timers.set(name, window.setTimeout(() => (timers.delete(name), call()), ms));
+}
+
+/** Reads the questions after a while, and again if that fails. @param {number} ms */
+function laterQuestions(ms) {
+  later("questions", ms, () => refreshQuestions().catch(() => laterQuestions(3000)));
 }
 
 export async function refreshStatus() {

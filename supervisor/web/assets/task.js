@@ -1,11 +1,11 @@
 // One task: what it is, how it stands, what can be done about it, and its story.
-import { html, useEffect, useState, useRef } from "./vendor-ui.js";
+import { html, useEffect, useState } from "./vendor-ui.js";
 import { ask, list } from "./api.js";
-import { tasks, tick, onEvents, status, questions, refreshTask } from "./store.js";
+import { tasks, tick, onEvents, status, questions, refreshTask, useEvents } from "./store.js";
 import { route, refine, Link, address, taskAddress, agentAddress } from "./route.js";
 import { final, lookOf, sinceOf } from "./states.js";
-import { Act, Age, Avatar, Badge, Bar, Command, Empty, TaskBadge, confirm, note, now } from "./ui.js";
-import { clip, clock, count, duration, pretty, quoted, short, visible } from "./text.js";
+import { Act, Age, Badge, Bar, Command, Empty, TaskBadge, confirm, note } from "./ui.js";
+import { clip, clock, count, duration, pretty, quoted, short, visible, idWord } from "./text.js";
 import { LogView } from "./log.js";
 import { Plan } from "./inbox.js";
 import { Why } from "./why.js";
@@ -40,7 +40,7 @@ export function TaskPage() {
   if (task instanceof Error) return html`<${Empty} title="The task cannot be shown" cli="orchestrator task ls"><p>${clip(task.message)}</p><//>`;
   return html`<div class=${"page" + (tab === "log" ? " fill" : "")}><${Head} t=${task}/>
     <div class="tabs" role="tablist">${tabs.filter(([name]) => name !== "changes" || task.workspace).map(([name, word]) => html`<button type="button" role="tab" key=${name} aria-selected=${tab === name} onClick=${() => refine({ tab: name === "summary" ? undefined : name })}>${word}</button>`)}</div>
-    ${tab === "summary" ? html`<${Summary} t=${task}/>` : tab === "timeline" ? html`<${Story} id=${task.id}/>` : tab === "log" ? html`<${Log} t=${task}/>` : tab === "changes" ? html`<${Changes} key=${task.id} id=${task.id}/>` : html`<${Why} t=${task}/>`}</div>`;
+    ${tab === "summary" ? html`<${Summary} t=${task}/>` : tab === "timeline" ? html`<${Story} id=${task.id}/>` : tab === "log" ? html`<${Log} t=${task}/>` : tab === "changes" ? html`<${Changes} key=${task.id} id=${task.id} ended=${final(task)}/>` : html`<${Why} t=${task}/>`}</div>`;
 }
 
 /** A sentence about the state of a task. @param {{t: any}} props */
@@ -67,7 +67,7 @@ function Head({ t }) {
 
 /** What is legal in the state of the task. @param {{t: any}} props */
 function Actions({ t }) {
-  const id = short(t.id);
+  const id = idWord(t.id);
   const [agent, setAgent] = useState("");
   const done = async (/** @type {string} */ words) => { note(words); await refreshTask(t.id); };
   const cancel = async () => {
@@ -117,7 +117,7 @@ function Summary({ t }) {
     </section>
     <aside class="page"><div class="card"><dl class="pairs">${rows.map(([word, value]) => html`<dt key=${word}>${word}</dt><dd>${clip(value, 200)}</dd>`)}</dl></div>
       <${Needs} t=${t}/>
-      <div class="card"><h2>In a terminal</h2><${Command} text=${`orchestrator task show ${short(t.id)}`}/><${Command} text=${`orchestrator why ${short(t.id)}`}/></div></aside></div>`;
+      <div class="card"><h2>In a terminal</h2><${Command} text=${`orchestrator task show ${idWord(t.id)}`}/><${Command} text=${`orchestrator why ${idWord(t.id)}`}/></div></aside></div>`;
 }
 
 /** @param {{title: string, value: any, folded?: boolean}} props */
@@ -136,19 +136,14 @@ function Needs({ t }) {
 
 /** The events of a task. @param {{id: string}} props */
 function Story({ id }) {
-  const [events, setEvents] = useState(/** @type {any[]|null} */ (null));
-  useEffect(() => {
-    const abort = new AbortController();
-    list("events", { task: id }, abort.signal).then(setEvents, () => setEvents([]));
-    const off = onEvents((batch) => { const mine = batch.filter((e) => e.task === id); if (mine.length) setEvents((old) => [...(old ?? []), ...mine.filter((e) => !old?.some((o) => o.seq === e.seq))]); });
-    return () => { abort.abort(); off(); };
-  }, [id]);
+  const [events, trouble] = useEvents((signal) => list("events", { task: id }, signal), (e) => e.task === id, [id]);
+  if (trouble) return html`<p class="bad">${clip(trouble)}</p>`;
   if (!events) return html`<p class="loading">Loading…</p>`;
   const start = Date.parse(events[0]?.at);
   return html`<ol class="story">${events.slice(-2000).map((e) => html`<li key=${e.seq} class=${storyTone(e.kind)}><details><summary>
       <time title=${clip(e.at)}>${clock(e.at)}</time><span class="dim mono after">+${duration(Date.parse(e.at) - start)}</span><b>${clip(e.kind, 60)}</b>
       <span class="what">${e.agent && html`<${Link} to=${agentAddress(e.agent)}>${clip(e.agent, 60)}<//> `}${clip(e.text, 240)}</span></summary>
-    <pre>${pretty(e)}</pre></details></li>`)}</ol><${Command} text=${`orchestrator events --task ${short(id)}`}/>`;
+    <pre>${pretty(e)}</pre></details></li>`)}</ol><${Command} text=${`orchestrator events --task ${idWord(id)}`}/>`;
 }
 
 const storyTone = (/** @type {string} */ kind) => /failed|trouble|overdue|deadline|requeued/.test(kind) ? "t-red" : /help|question|planned/.test(kind) ? "t-amber" : /done/.test(kind) ? "t-green" : /started|assigned/.test(kind) ? "t-blue" : "t-dim";

@@ -34,6 +34,9 @@ export function short(id) {
   return /^[0-9a-f]{8}-[0-9a-f]{4}-/.test(id) ? id.slice(0, 8) : clip(id, 24);
 }
 
+/** Returns an id as a word of a command. @param {string} id */
+export const idWord = (id) => (/^[0-9a-f]{8}-[0-9a-f]{4}-/.test(id) ? id.slice(0, 8) : quoted(id));
+
 /** Returns a duration in its two largest units. @param {number} ms */
 export function duration(ms) {
   const s = Math.max(0, Math.floor(ms / 1000));

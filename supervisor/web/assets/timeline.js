@@ -2,7 +2,7 @@
 import { Save } from "./save.js";
 import { html, useEffect, useMemo, useRef, useState } from "./vendor-ui.js";
 import { list } from "./api.js";
-import { onEvents, tasks, status } from "./store.js";
+import { tasks, status, useEvents } from "./store.js";
 import { route, refine, go, Link, taskAddress, agentAddress } from "./route.js";
 import { Avatar, Command, Empty, now } from "./ui.js";
 import { clip, clock, count, duration } from "./text.js";
@@ -16,18 +16,12 @@ const maxEvents = 100_000;
 export function Timeline() {
   const { query } = route.value;
   const range = /** @type {any} */ (ranges.find((r) => r[0] === query.range) ?? ranges[1]);
-  const [events, setEvents] = useState(/** @type {any[]|null} */ (null));
-  const [trouble, setTrouble] = useState("");
   const [brush, setBrush] = useState(/** @type {[number, number]|null} */ (null));
-  useEffect(() => {
-    const abort = new AbortController();
-    setEvents(null);
+  const [events, trouble] = useEvents(async (signal) => {
     const after = new Date(Date.now() - range[2]).toISOString();
-    Promise.all(["task.*", "agent.*", "question.*", "review.*"].map((type) => list("events", { type, after }, abort.signal))).then((found) => setEvents(found.flat().filter((e) => wanted[e.kind]).sort((a, b) => a.seq - b.seq)),
-      (e) => { if (!abort.signal.aborted) setTrouble(e.message); });
-    const off = onEvents((batch) => { const mine = batch.filter((e) => wanted[e.kind]); if (mine.length) setEvents((old) => old && [...old, ...mine].slice(-maxEvents)); });
-    return () => { abort.abort(); off(); };
-  }, [range[0]]);
+    const found = await Promise.all(["task.*", "agent.*", "question.*", "review.*"].map((type) => list("events", { type, after }, signal)));
+    return found.flat().filter((e) => wanted[e.kind]).sort((a, b) => a.seq - b.seq);
+  }, (e) => !!wanted[e.kind], [range[0]], maxEvents);
   const end = now.value;
   const first = events?.length ? Date.parse(events[0].at) : 0;
   const from = brush ? brush[0] : Math.max(end - range[2], first - (end - first) / 50);

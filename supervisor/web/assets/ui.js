@@ -76,7 +76,7 @@ export function note(text, bad = false) {
 export const Notes = () => html`<div class="notes" role="status" aria-live="polite">
   ${notes.value.map((n) => html`<p key=${n.id} class=${n.bad ? "bad" : ""}><${Icon} name=${n.bad ? "cross" : "check"}/>${n.text}</p>`)}</div>`;
 
-/** Copies text and says so. @param {string} text */
+/** Copies text and shows a note. @param {string} text */
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -120,11 +120,11 @@ export function Dialog() {
 }
 
 /**
- * A button that changes something, with the command that it stands for. It waits for the
+ * A button that changes something, with the equivalent command. It waits for the
  * answer; viewers do not see it.
- * @param {{label: any, cli: string, run: () => Promise<any>, kind?: string, disabled?: boolean, hint?: string, alone?: boolean}} props
+ * @param {{label: any, cli: string, run: () => Promise<any>, kind?: string, disabled?: boolean}} props
  */
-export function Act({ label, cli, run, kind = "", disabled, hint, alone }) {
+export function Act({ label, cli, run, kind = "", disabled }) {
   const [busy, setBusy] = useState(false);
   if (!mayAct()) return null;
   const press = async () => {
@@ -133,6 +133,6 @@ export function Act({ label, cli, run, kind = "", disabled, hint, alone }) {
     setBusy(false);
   };
   return html`<span class=${"act " + kind}><button type="button" class=${kind} disabled=${disabled || busy} aria-busy=${busy} title=${cli} onClick=${press}>
-      ${hint && html`<kbd>${hint}</kbd>`}${label}</button>
-    ${!alone && html`<button type="button" class=${"cli " + kind} title=${"Copy: " + cli} aria-label=${"Copy the command " + cli} onClick=${() => copy(cli)}><${Icon} name="copy"/></button>`}</span>`;
+${label}</button>
+    <button type="button" class=${"cli " + kind} title=${"Copy: " + cli} aria-label=${"Copy the command " + cli} onClick=${() => copy(cli)}><${Icon} name="copy"/></button></span>`;
 }

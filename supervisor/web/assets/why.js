@@ -5,7 +5,7 @@ import { tasks, status, questions, tick } from "./store.js";
 import { Link, address, taskAddress, agentAddress } from "./route.js";
 import { final, lookOf } from "./states.js";
 import { AgentBadge, Command, TaskBadge } from "./ui.js";
-import { clip, count, short, visible } from "./text.js";
+import { clip, count, short, visible, idWord } from "./text.js";
 import { reasonOf } from "./agents.js";
 
 /** @param {{t: any}} props */
@@ -13,8 +13,8 @@ export function Why({ t }) {
   const [match, setMatch] = useState(/** @type {any[]|null} */ (null));
   tick.value;
   const waiting = t.state === "pending" && !t.waitsFor?.length;
-  useEffect(() => { if (waiting) ask("match-agents", { taskId: t.id }).then((a) => setMatch(a.servers), () => setMatch([])); }, [t.id, t.state, waiting]);
-  const id = short(t.id);
+  useEffect(() => { if (waiting && t.requirements) ask("match-agents", { taskId: t.id }).then((a) => setMatch(a.servers), () => setMatch([])); }, [t.id, t.state, waiting]);
+  const id = idWord(t.id);
   const holder = status.value?.agents.find((/** @type {any} */ a) => a.name === t.assignedTo);
   const asked = questions.value.filter((q) => q.task === t.id || (q.agent === t.assignedTo && q.blocking && !q.task));
   return html`<div class="card why"><h2>${headline(t, holder, asked)}</h2>
@@ -26,7 +26,7 @@ export function Why({ t }) {
     <${Words} of=${t.id} about=${t}/><${Command} text=${`orchestrator why ${id}`}/></div>`;
 }
 
-/** What the command says, read again when what it is about changes. @param {{of: string, about: any}} props */
+/** The output of the command why, read again when what it is about changes. @param {{of: string, about: any}} props */
 function Words({ of, about }) {
   const [words, setWords] = useState("");
   useEffect(() => {
@@ -45,6 +45,8 @@ function headline(t, holder, asked) {
   if (t.state === "plan_review") return "Its plan waits for a person.";
   if (asked.length) return `It waits for the answer to ${count(asked.length, "question")}.`;
   if (holder && holder.state !== "running") return `Its agent is ${holder.state}.`;
+  if (t.state === "verifying") return "Its verify commands run.";
+  if (t.state === "in_review") return "It waits for a review.";
   return t.state === "assigned" ? "Its agent has been told, and has not started." : "Its agent works on it.";
 }
 
@@ -62,7 +64,7 @@ function Candidates({ t, match }) {
     const caps = t.requiredCapabilities ?? [];
     if (!t.requiredRole && !caps.length) return html`<p>It names no role, no capability and no agent, so it is not matched: assign it.</p>`;
     const fits = (status.value?.agents ?? []).filter((/** @type {any} */ a) => !t.requiredRole || a.role === t.requiredRole);
-    return html`<p>It asks for ${[t.requiredRole && "the role " + clip(t.requiredRole, 40), caps.length && "the capabilities " + clip(caps.join(", "), 200)].filter(Boolean).join(" and ")}. ${count(fits.length, "agent has", "agents have")} the role.</p>`;
+    return html`<p>It asks for ${[t.requiredRole && "the role " + clip(t.requiredRole, 40), caps.length && "the capabilities " + clip(caps.join(", "), 200)].filter(Boolean).join(" and ")}.${t.requiredRole ? ` ${count(fits.length, "agent has", "agents have")} the role.` : ""}</p>`;
   }
   if (!match) return html`<p class="dim">Loading…</p>`;
   return html`<table class="simple"><thead><tr><th>Agent</th><th>Score</th><th>Why</th></tr></thead><tbody>${match.slice(0, 100).map((m) => html`<tr key=${m.server_name}>

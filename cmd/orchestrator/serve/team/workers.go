@@ -10,7 +10,6 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/workspace"
-	"orchestrator/wire"
 )
 
 // Workers returns what is configured for the tasks of agents.
@@ -36,7 +35,11 @@ func Workers(c *config.Config, base []string) (all []workspace.Agent) {
 		if o := a.Workspace; o != nil {
 			w.Repository, w.Base, w.KeepAll, w.Setup = o.Worktree, o.Base, o.Keep == "all", o.Setup
 			w.Branch = func(task string) string {
-				return strings.NewReplacer(config.TaskID, task, config.TaskShort, wire.ShortID(task)).Replace(o.Branch)
+				id, short := task, workspace.Name(task)
+				if !strings.HasPrefix(id, short) {
+					id = short // it may have characters that a branch must not have
+				}
+				return strings.NewReplacer(config.TaskID, id, config.TaskShort, short).Replace(o.Branch)
 			}
 		}
 		all = append(all, w)
