@@ -199,7 +199,7 @@ func TestPagesInBrowser(t *testing.T) {
 	browser.Holds(ctx, t, "document.title === '(2) shop'")
 
 	t.Log("text of agents is only text")
-	for _, page := range []string{"board", "board?view=table", "agents", "agent?name=coder", "task?id=t1", "task?id=t1&tab=why", "task?id=t1&tab=changes", "graph", "settings", "inbox"} {
+	for _, page := range []string{"board", "board?view=table", "agents", "agent?name=coder", "agent?name=coder&tab=told", "task?id=t1", "task?id=t1&tab=why", "task?id=t1&tab=changes", "graph", "settings", "inbox"} {
 		open(page)
 		browser.Holds(ctx, t, `document.querySelector("main h1") !== null`)
 		browser.Holds(ctx, t, `document.body.innerText.includes("onerror=") && document.querySelector("main img") === null && document.title === "(2) shop"`)

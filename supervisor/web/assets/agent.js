@@ -2,20 +2,23 @@
 import { html } from "./vendor-ui.js";
 import { ask, list } from "./api.js";
 import { status, refreshStatus, questions, useEvents } from "./store.js";
-import { route, Link, taskAddress, address } from "./route.js";
+import { route, refine, Link, taskAddress, address } from "./route.js";
 import { Act, AgentBadge, Avatar, Age, Empty, Command, confirm, note, now } from "./ui.js";
 import { clip, bytes, clock, quoted, duration, count } from "./text.js";
 import { useFreshStatus, reasonOf } from "./agents.js";
 import { LogView } from "./log.js";
 import { Sparks } from "./spark.js";
+import { Story } from "./task.js";
 
 export function Agent() {
   useFreshStatus();
-  const name = route.value.query.name ?? "";
+  const name = route.value.query.name ?? "", shown = route.value.query.tab ?? "output";
   const a = status.value?.agents.find((/** @type {any} */ x) => x.name === name);
   if (!status.value) return html`<p class="loading">Loading…</p>`;
   if (!a) return html`<${Empty} title="There is no such agent" cli="orchestrator ps"><p>“${clip(name, 80)}” may have been removed from the file.</p><//>`;
-  return html`<div class="page fill agent"><${Head} a=${a}/><${Sparks} key=${"s" + name} name=${name}/><${History} key=${name} name=${name}/><${LogView} key=${"log" + name} agent=${name}/></div>`;
+  return html`<div class="page fill agent"><${Head} a=${a}/><${Sparks} key=${"s" + name} name=${name}/><${History} key=${name} name=${name}/>
+    <div class="tabs" role="tablist">${[["output", "Output"], ["told", "As told"]].map(([tab, word]) => html`<button type="button" role="tab" key=${tab} aria-selected=${shown === tab} onClick=${() => refine({ tab: tab === "output" ? undefined : tab })}>${word}</button>`)}</div>
+    ${shown === "told" ? html`<p class="dim">What was understood of its messages, and what was refused:</p><${Story} key=${"told" + name} of="agent" id=${name}/>` : html`<${LogView} key=${"log" + name} agent=${name}/>`}</div>`;
 }
 
 /** @param {{a: any}} props */

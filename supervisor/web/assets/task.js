@@ -40,7 +40,7 @@ export function TaskPage() {
   if (task instanceof Error) return html`<${Empty} title="The task cannot be shown" cli="orchestrator task ls"><p>${clip(task.message)}</p><//>`;
   return html`<div class=${"page" + (tab === "log" ? " fill" : "")}><${Head} t=${task}/>
     <div class="tabs" role="tablist">${tabs.filter(([name]) => name !== "changes" || task.workspace).map(([name, word]) => html`<button type="button" role="tab" key=${name} aria-selected=${tab === name} onClick=${() => refine({ tab: name === "summary" ? undefined : name })}>${word}</button>`)}</div>
-    ${tab === "summary" ? html`<${Summary} t=${task}/>` : tab === "timeline" ? html`<${Story} id=${task.id}/>` : tab === "log" ? html`<${Log} t=${task}/>` : tab === "changes" ? html`<${Changes} key=${task.id} id=${task.id} ended=${final(task)}/>` : html`<${Why} t=${task}/>`}</div>`;
+    ${tab === "summary" ? html`<${Summary} t=${task}/>` : tab === "timeline" ? html`<${Story} of="task" id=${task.id}/>` : tab === "log" ? html`<${Log} t=${task}/>` : tab === "changes" ? html`<${Changes} key=${task.id} id=${task.id} ended=${final(task)}/>` : html`<${Why} t=${task}/>`}</div>`;
 }
 
 /** A sentence about the state of a task. @param {{t: any}} props */
@@ -134,19 +134,21 @@ function Needs({ t }) {
     ${after.length > 0 && html`<h2>Needed by</h2><ul class="plain">${after.slice(0, 50).map((o) => line(o.id))}</ul>`}</div>`;
 }
 
-/** The events of a task. @param {{id: string}} props */
-function Story({ id }) {
-  const [events, trouble] = useEvents((signal) => list("events", { task: id }, signal), (e) => e.task === id, [id]);
+/** The events of a task, or of an agent. @param {{of: "task"|"agent", id: string}} props */
+export function Story({ of, id }) {
+  const since = of === "agent" ? Math.max(0, (status.value?.seq ?? 0) - 20_000) : 0; // an agent may have very many
+  const [events, trouble] = useEvents((signal) => list("events", { [of]: id, since }, signal), (e) => e[of] === id, [of, id], 4000);
   if (trouble) return html`<p class="bad">${clip(trouble)}</p>`;
   if (!events) return html`<p class="loading">Loading…</p>`;
-  const start = Date.parse(events[0]?.at);
+  if (!events.length) return html`<p class="dim">Nothing yet.</p>`;
+  const start = Date.parse(events[0].at);
   return html`<ol class="story">${events.slice(-2000).map((e) => html`<li key=${e.seq} class=${storyTone(e.kind)}><details><summary>
       <time title=${clip(e.at)}>${clock(e.at)}</time><span class="dim mono after">+${duration(Date.parse(e.at) - start)}</span><b>${clip(e.kind, 60)}</b>
-      <span class="what">${e.agent && html`<${Link} to=${agentAddress(e.agent)}>${clip(e.agent, 60)}<//> `}${clip(e.text, 240)}</span></summary>
-    <pre>${pretty(e)}</pre></details></li>`)}</ol><${Command} text=${`orchestrator events --task ${idWord(id)}`}/>`;
+      <span class="what">${of === "task" && e.agent && html`<${Link} to=${agentAddress(e.agent)}>${clip(e.agent, 60)}<//> `}${of === "agent" && e.task && html`<${Link} to=${taskAddress(e.task)}>${short(e.task)}<//> `}${clip(e.text, 240)}</span></summary>
+    <pre>${pretty(e)}</pre></details></li>`)}</ol><${Command} text=${`orchestrator events --${of} ${of === "task" ? idWord(id) : quoted(id)}`}/>`;
 }
 
-const storyTone = (/** @type {string} */ kind) => /failed|trouble|overdue|deadline|requeued/.test(kind) ? "t-red" : /help|question|planned/.test(kind) ? "t-amber" : /done/.test(kind) ? "t-green" : /started|assigned/.test(kind) ? "t-blue" : "t-dim";
+const storyTone = (/** @type {string} */ kind) => /failed|trouble|overdue|deadline|requeued|refused|gave_up/.test(kind) ? "t-red" : /help|question|planned/.test(kind) ? "t-amber" : /done/.test(kind) ? "t-green" : /started|assigned/.test(kind) ? "t-blue" : "t-dim";
 
 /** The output of its agent while it worked. @param {{t: any}} props */
 function Log({ t }) {
