@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -336,5 +337,49 @@ func TestMergeIsRefused(t *testing.T) {
 	y.git("repo", "branch", "-D", "main")
 	y.ask("workspace", "prune")
 	require.DirExists(t, empty.Workspace.Path)
+	y.stop()
+}
+
+// What is missing for workspaces and verification is told before anything starts, with its place in the file.
+func TestVerifyNeeds(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ more, want string }{
+		"program": {`  verify = [["gone-program", "x"]]` + "\n", `verify: there is no program "gone-program"`},
+		"setup":   {"}\nagent \"other\" {\n  command = [\"true\"]\n  workspace {\n    worktree = \"repo\"\n    setup = [[\"gone-setup\"]]\n  }\n", `agent other: setup: there is no program "gone-setup"`},
+		"base":    {"}\nagent \"other\" {\n  command = [\"true\"]\n  workspace {\n    worktree = \"repo\"\n    base = \"gone\"\n  }\n", "agent other: workspace: there is no commit gone to begin at"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			y := newYard(t, c.more)
+			_, stderr, code := y.call("up")
+			require.Equal(t, cli.ExitUsage, code, stderr)
+			require.Regexp(t, `orchestrator\.hcl:\d+: agent `, stderr)
+			require.Contains(t, stderr, c.want)
+			require.Contains(t, stderr, "Nothing was started")
+		})
+	}
+	y := newYard(t, "")
+	require.NoError(t, os.RemoveAll(y.path("repo/.git")))
+	y.git("repo", "init", "--quiet", "--initial-branch=main")
+	_, stderr, code := y.call("up")
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, stderr, "the repository has no commit to begin at")
+}
+
+// A task that is cancelled while it is verified ends the command.
+func TestCancelledVerification(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, `  verify = [["sh", "-c", "echo $$ > ../../../pid; exec sleep 1000"]]`+"\n")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	task := y.begin(coder, "first")
+	id := coder.request("complete-task", finishing(&task))
+	waitForThat(t, "command", func() bool { text, err := os.ReadFile(y.path("pid")); return err == nil && len(text) > 1 })
+	pid, err := strconv.Atoi(strings.TrimSpace(y.read("pid")))
+	require.NoError(t, err)
+	y.ask("task", "cancel", task.ID)
+	waitForThat(t, "end of the command", func() bool { return syscall.Kill(pid, 0) != nil })
+	require.Equal(t, "response:error", coder.answer(id).Type)
+	require.Equal(t, wire.TaskCancelled, y.taskState(task.ID))
 	y.stop()
 }

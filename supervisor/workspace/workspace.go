@@ -30,6 +30,7 @@ const (
 // An Agent is what is configured for one agent. Without a Repository its tasks have no worktrees.
 type Agent struct {
 	Name       string
+	Place      string // of the agent in the configuration, such as orchestrator.hcl:12
 	Repository string                   // a folder of the repository
 	Branch     func(task string) string // the name of the branch of a task
 	Base       string                   // "": what is checked out in the repository
@@ -93,6 +94,52 @@ func (m *Manager) agent(name string) *Agent {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.agents[name]
+}
+
+// Check returns why workspaces of agents could not be made, or their commands not run: the first reason for each.
+func (m *Manager) Check(ctx context.Context, agents []Agent) (reasons []string) {
+	seen := make(map[string]bool)
+	for i := range agents {
+		a := &agents[i]
+		if seen[a.Place] {
+			continue // another replica
+		}
+		seen[a.Place] = true
+		if err := m.check(ctx, a); err != nil {
+			first, _, _ := strings.Cut(err.Error(), "\n")
+			reasons = append(reasons, fmt.Sprintf("%s: agent %s: %s", a.Place, a.Name, first))
+		}
+	}
+	return reasons
+}
+
+func (m *Manager) check(ctx context.Context, a *Agent) error {
+	ctx, end := m.begin(ctx, "")
+	defer end()
+	if a.Repository != "" {
+		r, err := open(ctx, m.run, a)
+		if err == nil {
+			_, err = r.base(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("workspace: %w", err)
+		}
+	}
+	for of, commands := range map[string][][]string{"setup": a.Setup, "verify": a.Verify} {
+		for _, argv := range commands {
+			if strings.Contains(argv[0], "/") && !filepath.IsAbs(argv[0]) {
+				continue // it is in the repository
+			}
+			_, err := m.run(ctx, a, command{argv: []string{"sh", "-c", `command -v "$1"`, "sh", argv[0]}, dir: a.Dir})
+			if _, ok := errors.AsType[*failed](err); ok {
+				return fmt.Errorf("%s: there is no program %q", of, argv[0])
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", of, err)
+			}
+		}
+	}
+	return nil
 }
 
 // Stop ends the commands that run for an agent, and refuses what they were for. Until Resume, none is begun.
@@ -210,6 +257,9 @@ func (m *Manager) Verify(agent, id string) (report *hub.Artifact, refused *wire.
 	}
 	ctx, end := m.begin(context.Background(), agent)
 	defer end()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go m.watch(ctx, cancel, agent, t.ID)
 	note := func(kind, text string) {
 		m.options.Note(&wire.TaskChecked{Kind: kind, Agent: agent, Task: t.ID, Text: text})
 	}
@@ -232,7 +282,7 @@ func (m *Manager) Verify(agent, id string) (report *hub.Artifact, refused *wire.
 		return &hub.Artifact{Name: "verification.txt", Type: "text/plain", Content: text, Size: int64(len(text))}, nil
 	}
 	if ctx.Err() != nil {
-		note(events.TaskUnverified, "was not verified: its agent is being stopped")
+		note(events.TaskUnverified, "was not verified: its agent is being stopped, or the task has ended")
 		return nil, refusal("not_verified", "the verification was interrupted", "complete the task again")
 	}
 	first, _, _ := strings.Cut(err.Error(), "\n")
@@ -244,6 +294,22 @@ func (m *Manager) Verify(agent, id string) (report *hub.Artifact, refused *wire.
 	}
 	m.forget(t.ID)
 	return nil, refusal("not_verified", "the task is not done, because it is not verified, and a person is asked what to do: "+err.Error(), "wait for the answer")
+}
+
+// watch cancels a verification whose task has ended meanwhile, or has gone to another agent.
+func (m *Manager) watch(ctx context.Context, cancel context.CancelFunc, agent, task string) {
+	ticker := time.NewTicker(500 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if t, _ := m.options.Find(agent, task); t.ID == "" {
+				cancel()
+			}
+		}
+	}
 }
 
 func times(n int) string {

@@ -293,6 +293,9 @@ func (t *Instance) apply(ctx context.Context, next *config.Config, changes []con
 	for _, spec := range t.specs(next) {
 		specs[spec.Name] = spec
 	}
+	if reasons := t.workshop.Check(ctx, team.Workers(next, t.Base)); len(reasons) > 0 {
+		return nil, &wire.Error{Code: wire.CodeInvalid, Message: strings.Join(reasons, "; "), Hint: "Nothing was changed. See orchestrator help verified"}
+	}
 	var todo []supervisor.Change
 	for _, c := range changes {
 		switch {

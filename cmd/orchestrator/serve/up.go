@@ -167,8 +167,28 @@ func up(a *cli.App, f upFlags, names []string) error {
 	if err != nil {
 		return err
 	}
+	if err := checkWork(t, c); err != nil {
+		return err
+	}
 	greet(a, c, file, urls)
 	return work(a, t, f)
+}
+
+// checkWork returns an error if the workspaces of agents could not be made, or their commands not run. A team that
+// runs already goes on.
+func checkWork(t *Instance, c *config.Config) error {
+	reasons := t.workshop.Check(context.Background(), team.Workers(c, t.Base))
+	if len(reasons) == 0 {
+		return nil
+	}
+	if t.before != nil || t.front != nil {
+		t.log.Error("tasks cannot be verified", "reasons", reasons)
+		return nil
+	}
+	return &cli.Failure{
+		Exit: cli.ExitUsage, Code: wire.CodeInvalid, Message: reasons[0], Because: append(reasons[1:], "Nothing was started."),
+		Hint: "How it works: orchestrator help verified",
+	}
 }
 
 // greet says what has started.

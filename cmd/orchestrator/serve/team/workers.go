@@ -21,7 +21,7 @@ func Workers(c *config.Config, base []string) (all []workspace.Agent) {
 		}
 		env := environment(func(ctx context.Context) ([]string, error) { return c.Environ(ctx, a, base) })
 		w := workspace.Agent{
-			Name: a.Name, Dir: a.Dir, Verify: a.Verify, Attempts: c.Scheduler.VerifyAttempts,
+			Name: a.Name, Place: a.Place, Dir: a.Dir, Verify: a.Verify, Attempts: c.Scheduler.VerifyAttempts,
 			Fill: func(ctx context.Context, spec *child.Spec) (err error) {
 				if spec.User, err = child.FindUser(a.User); err != nil {
 					return err
