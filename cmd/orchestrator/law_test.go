@@ -117,6 +117,7 @@ var onlyIn = map[string][]string{
 	"github.com/charmbracelet/x/vt":          {"fixtures/screen"},
 	"charm.land":                             {"cmd/orchestrator/watch"},
 	"github.com/spf13/cobra":                 {"cmd/..."},
+	"github.com/santhosh-tekuri/jsonschema":  {"supervisor/config", "cmd/orchestrator/serve/team"},
 	"github.com/prometheus":                  {"supervisor/telemetry"},
 	"go.opentelemetry.io":                    {"supervisor/telemetry"},
 	"google.golang.org/protobuf":             {"supervisor/telemetry"},

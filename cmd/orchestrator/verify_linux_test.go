@@ -383,3 +383,37 @@ func TestCancelledVerification(t *testing.T) {
 	require.Equal(t, wire.TaskCancelled, y.taskState(task.ID))
 	y.stop()
 }
+
+// A result that does not match the schema for its capability is refused, with the place in it.
+func TestOutputSchema(t *testing.T) {
+	t.Parallel()
+	h := troupe(t, quick+`
+agent "cook" {
+  command = ["puppet", "cook"]
+  capabilities {
+    names = ["parse_recipe"]
+    output "parse_recipe" {
+      schema = "recipe.json"
+    }
+  }
+}
+`, "cook")
+	h.write("recipe.json", `{"type":"object","required":["title"],"properties":{"title":{"type":"string"},"steps":{"type":"array","items":{"type":"string"}}}}`)
+	h.up("--json")
+	cook := h.enter("cook")
+	id := strings.TrimSpace(h.ask("task", "add", "read it", "--capability", "parse_recipe", "-q"))
+	cook.assigned(id)
+	refusal := cook.refused("INVALID_REQUEST", "complete-task", `{"taskId":"`+id+`","result":{"title":"Soup","steps":["cut",7]}}`)
+	require.Contains(t, refusal.Message, "does not match the schema of parse_recipe: /steps/1: got number, want string")
+	cook.granted(nil, "complete-task", `{"taskId":"`+id+`","result":{"title":"Soup","steps":["cut"]}}`)
+	require.Equal(t, wire.TaskDone, h.taskState(id))
+	other := strings.TrimSpace(h.ask("task", "add", "other", "--role", "worker", "-q"))
+	cook.assigned(other)
+	cook.granted(nil, "complete-task", `{"taskId":"`+other+`","result":{"any":1}}`)
+
+	h.write("recipe.json", `{"type": "objekt"}`)
+	_, stderr, code := h.call("reload")
+	require.NotZero(t, code)
+	require.Contains(t, stderr, "no JSON Schema")
+	h.stop()
+}

@@ -213,11 +213,7 @@ func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope, place
 func (r *reader) checkAgent(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 	checkClient(r, b, a, set)
 	if _, ok := set["command"]; !ok && !meansCommand(b) && !a.IsClient() {
-		r.report(b.DefRange, Problem{
-			Code: "config/missing-attribute", Summary: "Missing attribute",
-			Detail: fmt.Sprintf("Agent %q has no command.", a.Block),
-			Hint:   `Give it one, such as command = ["node", "coder.mjs"].`,
-		})
+		missing(r, b, fmt.Sprintf("Agent %q has no command.", a.Block), `Give it one, such as command = ["node", "coder.mjs"].`)
 	}
 	if a.Pty && a.Stdin == "null" {
 		r.report(set["pty"], Problem{
@@ -316,7 +312,7 @@ func (r *reader) capabilities(b *hcl.Block, path string, c *Capabilities, sc *sc
 			},
 		})
 		c.Repos = append(c.Repos, repo)
-	}}}})
+	}}, output(r, path, &c.Outputs, sc)}})
 }
 
 // actorForm matches the actor of an agent. "W" and "S:kind" are a new actor for each run, and
@@ -410,10 +406,7 @@ func mcpServer(r *reader, b *hcl.Block, path string, c *Client, sc *scope) {
 		})
 	}
 	if _, ok := set["command"]; !ok {
-		r.report(b.DefRange, Problem{
-			Code: "config/missing-attribute", Summary: "Missing attribute", Detail: fmt.Sprintf("MCP server %q has no command.", s.Name),
-			Hint: `Give it one, such as command = ["github-mcp"].`,
-		})
+		missing(r, b, fmt.Sprintf("MCP server %q has no command.", s.Name), `Give it one, such as command = ["github-mcp"].`)
 		return
 	}
 	c.Servers = append(c.Servers, s)
@@ -436,10 +429,7 @@ func checkClient(r *reader, b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 	switch {
 	case len(a.Command) > 0:
 	case a.Protocol == ProtocolACP: // many programs speak it
-		r.report(b.DefRange, Problem{
-			Code: "config/missing-attribute", Summary: "Missing attribute", Detail: fmt.Sprintf("Agent %q has no command.", a.Block),
-			Hint: `Say which program speaks ACP, such as command = ["gemini", "--acp"].`,
-		})
+		missing(r, b, fmt.Sprintf("Agent %q has no command.", a.Block), `Say which program speaks ACP, such as command = ["gemini", "--acp"].`)
 	default:
 		a.Command = []string{a.Protocol}
 	}

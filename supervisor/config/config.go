@@ -323,6 +323,7 @@ type Capabilities struct {
 	Tags               []string
 	Names              []string
 	MaxConcurrentTasks int
+	Outputs            []OutputSchema
 	Repos              []Repo
 	Fixed              bool // the agent can report less than this, but not more
 }

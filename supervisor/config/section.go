@@ -201,3 +201,8 @@ func meansCommand(b *hcl.Block) bool {
 func (s *section) listed() string {
 	return fmt.Sprintf("It may hold %s.", strings.ReplaceAll(quotedList(s.names()), `"`, ""))
 }
+
+// missing reports that a block has not what it needs.
+func missing(r *reader, b *hcl.Block, detail, hint string) {
+	r.report(b.DefRange, Problem{Code: "config/missing-attribute", Summary: "Missing attribute", Detail: detail, Hint: hint})
+}

@@ -246,10 +246,7 @@ func (r *reader) member(b *hcl.Block, sessionID string) Member {
 		},
 	})
 	if _, ok := set["type"]; !ok {
-		r.report(b.DefRange, Problem{
-			Code: "config/missing-attribute", Summary: "Missing attribute",
-			Detail: fmt.Sprintf("Member %q needs a type: \"architect\", \"developer\" or \"reviewer\".", m.Name),
-		})
+		missing(r, b, fmt.Sprintf("Member %q needs a type: \"architect\", \"developer\" or \"reviewer\".", m.Name), "")
 	}
 	r.memberPlaces = append(r.memberPlaces, b.LabelRanges[0])
 	r.memberNames = append(r.memberNames, m.Name)

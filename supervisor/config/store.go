@@ -59,11 +59,7 @@ func shares(r *reader, b *hcl.Block, set map[string]hcl.Range, needs, others []s
 	}
 	for _, name := range needs {
 		if _, ok := set[name]; !ok {
-			r.report(b.DefRange, Problem{
-				Code: "config/missing-attribute", Summary: "Missing attribute",
-				Detail: fmt.Sprintf("A store of kind %q needs %s.", s.Kind, name),
-				Hint:   "See: orchestrator help many-machines",
-			})
+			missing(r, b, fmt.Sprintf("A store of kind %q needs %s.", s.Kind, name), "See: orchestrator help many-machines")
 		}
 	}
 	for _, name := range others {

@@ -38,11 +38,7 @@ func workspace(r *reader, at string, a *Agent, sc *scope) child {
 			attr("setup", argvs(&w.Setup)),
 		}})
 		if _, ok := set["worktree"]; !ok {
-			r.report(b.DefRange, Problem{
-				Code: "config/missing-attribute", Summary: "Missing attribute",
-				Detail: "A workspace has no worktree: a folder of the git repository that its tasks are about.",
-				Hint:   `Give it one, such as worktree = ".".`,
-			})
+			missing(r, b, "A workspace has no worktree: a folder of the git repository that its tasks are about.", `Give it one, such as worktree = ".".`)
 			return
 		}
 		a.Workspace = w

@@ -17,8 +17,8 @@ type Workshop interface {
 	Wants(agent string, completes bool) bool
 	// Enter makes the workspace of a task that an agent reads or starts.
 	Enter(agent, task string) *wire.Error
-	// Verify verifies what an agent completes. It returns a report.
-	Verify(agent, task string) (*hub.Artifact, *wire.Error)
+	// Verify verifies what an agent completes, with a result or nil. It returns a report.
+	Verify(agent, task string, result []byte) (*hub.Artifact, *wire.Error)
 }
 
 // subject returns the task for which the Workshop may have something to do, and whether the message completes it.
@@ -68,11 +68,26 @@ func prepare(d *Dispatcher, from handlers.Actor, m wire.Message, before func()) 
 	if !completes {
 		return shop.Enter(from.Name, task)
 	}
-	report, refused := shop.Verify(from.Name, task)
+	report, refused := shop.Verify(from.Name, task, resultOf(m))
 	if r, ok := m.(*wire.Request); ok && report != nil {
 		if c, ok := r.Body.(*wire.CompleteTask); ok {
 			c.Artifacts = append(slices.DeleteFunc(c.Artifacts, func(a hub.Artifact) bool { return a.Name == report.Name }), *report)
 		}
 	}
 	return refused
+}
+
+// resultOf returns the result in a message that completes a task, or nil.
+func resultOf(m wire.Message) []byte {
+	switch m := m.(type) {
+	case *wire.Request:
+		if c, ok := m.Body.(*wire.CompleteTask); ok && c.Result != nil {
+			return c.Result.Document
+		}
+	case *wire.AgentEvent:
+		if r, ok := m.Body.(*delegation.Response); ok {
+			return r.Result
+		}
+	}
+	return nil
 }

@@ -6,9 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/google/uuid"
@@ -92,6 +94,7 @@ type worktree struct {
 	task         string
 	base         string // the branch or commit at which it began
 	began        string // the commit at which it began; "" if an earlier version has made it
+	half         bool   // git was killed while it made it, so nobody has worked there
 }
 
 // mine reports whether a worktree is in the folder for those of tasks.
@@ -119,13 +122,14 @@ func (r *repository) list(ctx context.Context) (all []worktree, places map[strin
 			if branch, ok := strings.CutPrefix(line, "branch refs/heads/"); ok {
 				w.branch = branch
 			}
+			w.half = w.half || line == "locked initializing"
 		}
 		places[w.branch] = w.path
 		mark := marks[w.branch]
 		if !r.mine(w.path) || w.branch == "" || mark.task == "" {
 			continue
 		}
-		mark.path = w.path
+		mark.path, mark.half = w.path, w.half
 		all = append(all, mark)
 	}
 	return all, places, nil
@@ -168,8 +172,18 @@ func (r *repository) make(ctx context.Context, task string) (w worktree, made bo
 		return w, false, err
 	}
 	for _, have := range all {
-		if have.task == task && r.there(ctx, have.path) {
+		if have.task == task && have.half {
+			if _, err := r.git(ctx, "worktree", "remove", "--force", "--force", have.path); err != nil {
+				return w, false, err
+			}
+		} else if have.task == task && r.there(ctx, have.path) {
 			return have, false, nil
+		}
+	}
+	if _, err := os.Lstat(w.path); err == nil { // git does not know it, but nothing is removed that may be somebody's
+		aside := fmt.Sprintf("%s-aside-%d", w.path, time.Now().Unix())
+		if _, err := r.run(ctx, r.agent, command{argv: []string{"mv", w.path, aside}, dir: r.top}); err != nil {
+			return w, false, err
 		}
 	}
 	if _, err := r.git(ctx, "worktree", "prune"); err != nil { // of worktrees whose folder was removed by hand

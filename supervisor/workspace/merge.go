@@ -195,6 +195,9 @@ func (m *Manager) merge(ctx context.Context, r *repository, w worktree, in contr
 	} else if !moved {
 		return reply, &wire.Error{Code: wire.CodeConflict, Message: fmt.Sprintf("the branch %s has no commit to merge", w.branch), Details: map[string]any{"reason": "nothing"}}
 	}
+	if err := m.recover(ctx, r, place); err != nil {
+		return reply, err
+	}
 	before, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+into)
 	if err != nil {
 		return reply, &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no branch %q to merge into", into), Hint: "Name one: --into BRANCH"}
@@ -206,12 +209,48 @@ func (m *Manager) merge(ctx context.Context, r *repository, w worktree, in contr
 	if reply.Commit, err = m.join(ctx, r, w, into, before); err != nil {
 		return reply, err
 	}
-	if place != "" { // its files change with it, unless that would overwrite something
-		_, err = r.gitIn(ctx, place, "merge", "--ff-only", "--quiet", reply.Commit)
+	if place != "" {
+		err = r.advance(ctx, place, reply.Commit)
 	} else {
 		_, err = r.git(ctx, "update-ref", "-m", "merge "+w.branch, "refs/heads/"+into, reply.Commit, before)
 	}
 	return reply, err
+}
+
+// advancing is where the configuration of git has the commit to which a checked out branch is being moved.
+const advancing = "orchestrator.advancing"
+
+// advance moves a branch that is checked out, with its files, unless that would overwrite something.
+func (r *repository) advance(ctx context.Context, place, commit string) error {
+	if _, err := r.git(ctx, "config", "--local", advancing, commit); err != nil {
+		return err
+	}
+	_, err := r.gitIn(ctx, place, "merge", "--ff-only", "--quiet", commit)
+	_, _ = r.git(ctx, "config", "--local", "--unset", advancing)
+	return err
+}
+
+// resume lets git go on after it was killed in advance: some files may be those of the new commit already. Those are
+// added to the index, so that they do not count as changes of somebody.
+const resume = `lock=$(git rev-parse --path-format=absolute --git-path index.lock)
+rm -f "$lock"
+git diff --name-only -z --no-renames HEAD "$1" | xargs -0 -n 1 sh -c '
+if git diff --quiet "$1" -- "$2"; then git add --all -- "$2"; fi' sh "$1"`
+
+// recover ends what a merge has begun before it was killed.
+func (m *Manager) recover(ctx context.Context, r *repository, place string) error {
+	commit, err := r.git(ctx, "config", "--local", "--get", advancing)
+	if isNo(err) {
+		return nil
+	}
+	if err == nil && place != "" {
+		_, err = m.run(ctx, r.agent, command{argv: []string{"sh", "-c", resume, "sh", commit}, dir: place})
+	}
+	if err == nil && place != "" {
+		_, err = r.gitIn(ctx, place, "merge", "--ff-only", "--quiet", commit)
+	}
+	_, _ = r.git(ctx, "config", "--local", "--unset", advancing)
+	return err
 }
 
 // join makes the merged commit in a worktree of its own, and verifies it there.
@@ -220,7 +259,8 @@ func (m *Manager) join(ctx context.Context, r *repository, w worktree, into, bef
 	drop := func(ctx context.Context) {
 		m.worktrees.Lock()
 		defer m.worktrees.Unlock()
-		_, _ = r.git(ctx, "worktree", "remove", "--force", at)
+		_, _ = r.git(ctx, "worktree", "remove", "--force", "--force", at)
+		_, _ = m.run(ctx, r.agent, command{argv: []string{"rm", "-rf", at}, dir: r.top}) // git may not know it
 	}
 	drop(ctx) // one of a merge that was killed
 	m.worktrees.Lock()

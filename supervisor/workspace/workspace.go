@@ -30,15 +30,16 @@ const (
 // An Agent is what is configured for one agent. Without a Repository its tasks have no worktrees.
 type Agent struct {
 	Name       string
-	Place      string // of the agent in the configuration, such as orchestrator.hcl:12
+	Place      string                   // of the agent in the configuration, such as orchestrator.hcl:12
 	Repository string                   // a folder of the repository
 	Branch     func(task string) string // the name of the branch of a task
 	Base       string                   // "": what is checked out in the repository
 	KeepAll    bool                     // no worktree is removed
 	Setup      [][]string
 	Verify     [][]string
-	Attempts   int    // failures before a person decides
-	Dir        string // where commands run if there is no worktree
+	Attempts   int                                  // failures before a person decides
+	Outputs    map[string]func(result []byte) error // checks of results, by the capability or the type of a task
+	Dir        string                               // where commands run if there is no worktree
 	// Fill adds to a spec what the agent runs with, except its command.
 	Fill func(ctx context.Context, spec *child.Spec) error
 }
@@ -187,7 +188,7 @@ func (m *Manager) begin(ctx context.Context, agent string) (context.Context, fun
 // Wants reports whether work is to be done before a message of an agent about a task is decided.
 func (m *Manager) Wants(agent string, completes bool) bool {
 	a := m.agent(agent)
-	return a != nil && (completes && len(a.Verify) > 0 || a.Repository != "")
+	return a != nil && (completes && len(a.Verify)+len(a.Outputs) > 0 || a.Repository != "")
 }
 
 // Enter makes the workspace of a task that an agent reads or starts, if the agent holds the task.
@@ -244,16 +245,22 @@ func (m *Manager) enter(ctx context.Context, a *Agent, t *wire.Task) (w wire.Wor
 	return w, err
 }
 
-// Verify runs the verify commands for a task that an agent completes. It returns the report of what was run,
-// and a refusal if one has failed.
-func (m *Manager) Verify(agent, id string) (report *hub.Artifact, refused *wire.Error) {
+// Verify checks the result of a task that an agent completes, and runs the verify commands. It returns the report of
+// what was run, and a refusal if something is wrong.
+func (m *Manager) Verify(agent, id string, result []byte) (report *hub.Artifact, refused *wire.Error) {
 	a := m.agent(agent)
-	if a == nil || len(a.Verify) == 0 {
+	if a == nil || len(a.Verify)+len(a.Outputs) == 0 {
 		return nil, nil
 	}
 	t, ok := m.options.Find(agent, id)
 	if !ok {
 		return nil, nil // the decision refuses it
+	}
+	if err := a.mismatch(&t, result); err != nil {
+		return nil, m.refuse(a, &t, "result", err)
+	}
+	if len(a.Verify) == 0 {
+		return nil, nil
 	}
 	ctx, end := m.begin(context.Background(), agent)
 	defer end()
@@ -287,13 +294,29 @@ func (m *Manager) Verify(agent, id string) (report *hub.Artifact, refused *wire.
 	}
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	note(events.TaskUnverified, "is not verified: "+first)
-	again := refusal("not_verified", "the task is not done, because it is not verified: "+err.Error(), "correct it, and complete the task again")
+	return nil, m.refuse(a, &t, "not_verified", err)
+}
+
+// mismatch returns why a result does not match the schema for its task.
+func (a *Agent) mismatch(t *wire.Task, result []byte) error {
+	for _, of := range append([]string{t.Type}, t.RequiredCapabilities...) {
+		if check := a.Outputs[of]; check != nil && result != nil {
+			if err := check(result); err != nil {
+				return fmt.Errorf("the result does not match the schema of %s: %w", of, err)
+			}
+		}
+	}
+	return nil
+}
+
+// refuse refuses a completion. After several failures, a person is asked.
+func (m *Manager) refuse(a *Agent, t *wire.Task, reason string, err error) *wire.Error {
 	n := m.fail(t.ID)
-	if n < a.Attempts || m.options.Ask(agent, t.ID, fmt.Sprintf("The task %q was verified %s without success: %s\nWhat is to be done?", t.Name, times(n), err.Error())) != nil {
-		return nil, again
+	if n < a.Attempts || m.options.Ask(a.Name, t.ID, fmt.Sprintf("The task %q was verified %s without success: %s\nWhat is to be done?", t.Name, times(n), err.Error())) != nil {
+		return refusal(reason, "the task is not done, because it is not verified: "+err.Error(), "correct it, and complete the task again")
 	}
 	m.forget(t.ID)
-	return nil, refusal("not_verified", "the task is not done, because it is not verified, and a person is asked what to do: "+err.Error(), "wait for the answer")
+	return refusal(reason, "the task is not done, because it is not verified, and a person is asked what to do: "+err.Error(), "wait for the answer")
 }
 
 // watch cancels a verification whose task has ended meanwhile, or has gone to another agent.

@@ -145,7 +145,7 @@ export function Story({ of, id }) {
   return html`<ol class="story">${events.slice(-2000).map((e) => html`<li key=${e.seq} class=${storyTone(e.kind)}><details><summary>
       <time title=${clip(e.at)}>${clock(e.at)}</time><span class="dim mono after">+${duration(Date.parse(e.at) - start)}</span><b>${clip(e.kind, 60)}</b>
       <span class="what">${of === "task" && e.agent && html`<${Link} to=${agentAddress(e.agent)}>${clip(e.agent, 60)}<//> `}${of === "agent" && e.task && html`<${Link} to=${taskAddress(e.task)}>${short(e.task)}<//> `}${clip(e.text, 240)}</span></summary>
-    <pre>${pretty(e)}</pre></details></li>`)}</ol><${Command} text=${`orchestrator events --${of} ${of === "task" ? idWord(id) : quoted(id)}`}/>`;
+    <pre>${pretty(e)}</pre></details></li>`)}</ol><${Command} text=${of === "task" ? `orchestrator events --task ${idWord(id)}` : `orchestrator events --agent ${quoted(id)}`}/>`;
 }
 
 const storyTone = (/** @type {string} */ kind) => /failed|trouble|overdue|deadline|requeued|refused|gave_up/.test(kind) ? "t-red" : /help|question|planned/.test(kind) ? "t-amber" : /done/.test(kind) ? "t-green" : /started|assigned/.test(kind) ? "t-blue" : "t-dim";

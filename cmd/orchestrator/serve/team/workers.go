@@ -1,11 +1,17 @@
 package team
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
@@ -16,7 +22,7 @@ import (
 func Workers(c *config.Config, base []string) (all []workspace.Agent) {
 	for i := range c.Agents {
 		a := &c.Agents[i]
-		if a.Workspace == nil && len(a.Verify) == 0 {
+		if a.Workspace == nil && len(a.Verify)+len(a.Capabilities.Outputs) == 0 {
 			continue
 		}
 		env := environment(func(ctx context.Context) ([]string, error) { return c.Environ(ctx, a, base) })
@@ -42,6 +48,15 @@ func Workers(c *config.Config, base []string) (all []workspace.Agent) {
 				return strings.NewReplacer(config.TaskID, id, config.TaskShort, short).Replace(o.Branch)
 			}
 		}
+		for i := range a.Capabilities.Outputs {
+			o := &a.Capabilities.Outputs[i]
+			if schema, err := o.Compile(); err == nil { // it was compiled before
+				if w.Outputs == nil {
+					w.Outputs = make(map[string]func([]byte) error)
+				}
+				w.Outputs[o.Capability] = matches(schema)
+			}
+		}
 		all = append(all, w)
 	}
 	return all
@@ -65,5 +80,27 @@ func environment(read func(context.Context) ([]string, error)) func(context.Cont
 			last, at = env, time.Now()
 		}
 		return slices.Clone(last), nil
+	}
+}
+
+// matches returns a function that returns why a document does not match a schema, with the places in it.
+func matches(schema *jsonschema.Schema) func(document []byte) error {
+	return func(document []byte) error {
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
+		if err != nil {
+			return err
+		}
+		wrong, ok := errors.AsType[*jsonschema.ValidationError](schema.Validate(value))
+		if !ok {
+			return nil
+		}
+		const maxReasons = 5
+		var reasons []string
+		for _, unit := range wrong.BasicOutput().Errors {
+			if unit.Error != nil && len(reasons) < maxReasons {
+				reasons = append(reasons, fmt.Sprintf("%s: %s", cmp.Or(unit.InstanceLocation, "/"), unit.Error))
+			}
+		}
+		return errors.New(strings.Join(reasons, "; "))
 	}
 }

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+)
+
+// Ten tasks change one repository. Three change the same lines, one fails its verification twice, the agent crashes,
+// and the orchestrator is killed while it merges, at any moment. In the end main has each change once and nothing
+// else, and no work is lost.
+func TestTenBranches(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, `  verify = [["sh", "-c", "sleep 0.1; test ! -e broken"]]`+"\n}\nscheduler {\n  verify_attempts = 5\n")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	change := func(task *wire.Task, n int) {
+		name := fmt.Sprint("file", n)
+		if n < 3 {
+			name = "file"
+		}
+		y.change(task.Workspace.Path, name, fmt.Sprint("change ", n, "\n"))
+	}
+	var tasks []wire.Task
+	for n := range 10 {
+		task := y.begin(coder, fmt.Sprint("task ", n))
+		switch n {
+		case 3:
+			y.change(task.Workspace.Path, "broken", "")
+			for range 2 {
+				coder.refused("INVALID_REQUEST", "complete-task", finishing(&task))
+			}
+			y.git(task.Workspace.Path, "rm", "--quiet", "broken")
+			y.git(task.Workspace.Path, "commit", "--quiet", "-m", "repaired")
+		case 4:
+			change(&task, n)
+			coder.die()
+			coder = y.theatre.enter("coder")
+			require.Equal(t, task.Workspace, y.enterAgain(coder, task.ID))
+		}
+		if n != 4 {
+			change(&task, n)
+		}
+		coder.granted(nil, "complete-task", finishing(&task))
+		tasks = append(tasks, task)
+	}
+
+	merged := 0
+	for _, n := range rand.Perm(len(tasks)) {
+		if merged == 4 { // it is killed while it merges, and started again
+			go y.call("task", "merge", tasks[n].ID)
+			<-time.After(time.Duration(rand.IntN(300)) * time.Millisecond)
+			y.signal(syscall.SIGKILL)
+			<-y.ended
+			y.up("--json")
+			coder = y.theatre.enter("coder")
+		}
+		_, stderr, code := y.call("task", "merge", tasks[n].ID)
+		switch {
+		case code != 0 && strings.Contains(stderr, "no workspace"): // it was merged before the kill
+		case code != 0: // as the refusal says, the other branch is merged into that of the task first
+			require.Contains(t, stderr, "change the same lines of file")
+			require.Less(t, n, 3, stderr)
+			y.git(tasks[n].Workspace.Path, "merge", "--quiet", "-X", "ours", "main")
+			y.ask("task", "merge", tasks[n].ID)
+		}
+		merged++
+	}
+
+	var subjects []string
+	for line := range strings.Lines(y.git("repo", "log", "--format=%s", "--no-merges", "main")) {
+		subjects = append(subjects, strings.TrimSpace(line))
+	}
+	slices.Sort(subjects)
+	want := []string{"broken", "file", "file", "file", "file", "file3", "file4", "file5", "file6", "file7", "file8", "file9", "repaired"} // the first of the test itself, too
+	require.Equal(t, want, subjects)
+	for n := 3; n < 10; n++ {
+		require.Equal(t, fmt.Sprint("change ", n, "\n"), y.read(fmt.Sprint("repo/file", n)))
+	}
+	require.Empty(t, y.git("repo", "status", "--porcelain"))
+	y.git("repo", "fsck", "--strict")
+	y.ask("workspace", "prune")
+	left, err := os.ReadDir(y.path("repo/.workspaces"))
+	require.NoError(t, err)
+	for _, entry := range left {
+		require.Empty(t, filepath.Join(y.path("repo/.workspaces"), entry.Name()), "a workspace is left")
+	}
+	y.stop()
+}

@@ -1,0 +1,59 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"os"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// An OutputSchema is what the results of tasks must match that need a capability.
+type OutputSchema struct {
+	Capability string
+	File       string
+	Text       string // of the JSON Schema
+}
+
+// Compile returns the schema. References to other files are relative to its own.
+func (o *OutputSchema) Compile() (*jsonschema.Schema, error) {
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(o.Text)))
+	if err != nil {
+		return nil, err
+	}
+	c, place := jsonschema.NewCompiler(), (&url.URL{Scheme: "file", Path: o.File}).String()
+	if err := c.AddResource(place, document); err != nil {
+		return nil, err
+	}
+	return c.Compile(place)
+}
+
+// output returns the reader of an output block.
+func output(r *reader, at string, into *[]OutputSchema, sc *scope) child {
+	seen := map[string]hcl.Range{}
+	return child{kind: "output", label: "capability", many: true, read: func(b *hcl.Block) {
+		if !r.unique(seen, b) {
+			return
+		}
+		o := OutputSchema{Capability: b.Labels[0]}
+		r.read(b.Body, sc, section{title: fmt.Sprintf("Output %q", o.Capability), path: at + ".output." + o.Capability, attributes: []attribute{
+			attr("schema", func(v value) {
+				path(&o.File, r.config.absolute)(v)
+				text, err := os.ReadFile(o.File)
+				if o.Text = string(text); err == nil {
+					_, err = o.Compile()
+				}
+				if err != nil {
+					v.reject("bad-schema", "No JSON Schema", fmt.Sprintf("%s cannot be used: %v.", v.quoted(), err), "")
+				}
+			}),
+		}})
+		if o.Text == "" {
+			missing(r, b, "An output has no schema: a file with a JSON Schema.", `Give it one, such as schema = "recipe.json".`)
+			return
+		}
+		*into = append(*into, o)
+	}}
+}
