@@ -179,7 +179,7 @@ func TestTheManualsConfigurationIsValid(t *testing.T) {
 	agent := strings.TrimSuffix(strings.TrimSpace(samples[0]), "}") + strings.Join(samples[1:5], "") + samples[6] + samples[7] + "}\n" +
 		"agent \"far\" {\n  command = [\"true\"]\n" + samples[5] + "}\n" // what it excludes is in the other one
 	dir := t.TempDir()
-	require.NoError(t, os.Mkdir(filepath.Join(dir, ".git"), 0o700)) // for the workspace
+	require.NoError(t, os.Mkdir(filepath.Join(dir, ".git"), 0o700))                          // for the workspace
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "recipe.json"), []byte("{}"), 0o600)) // for the output
 	file := filepath.Join(dir, "orchestrator.hcl")
 	require.NoError(t, os.WriteFile(file, []byte(agent+strings.Join(samples[8:], "")), 0o600))

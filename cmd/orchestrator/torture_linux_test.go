@@ -195,6 +195,18 @@ func (s *stage) stop() {
 	s.signal(syscall.SIGTERM)
 	require.Equal(s.t, cli.ExitOK, s.await())
 	require.Empty(s.t, s.processes(), "left running")
+	s.replays()
+}
+
+// replays checks that all facts lead to the state to which the snapshot and the facts after it lead.
+func (s *stage) replays() {
+	s.t.Helper()
+	if _, err := os.Stat(filepath.Join(s.state(), "events.db")); err != nil {
+		return
+	}
+	if stdout, stderr, code := s.call("replay"); code != cli.ExitNotFound { // facts may have been removed
+		require.Zero(s.t, code, "%s%s", stdout, stderr)
+	}
 }
 
 // call runs another command of the program.

@@ -91,8 +91,12 @@ func showStatus(a *cli.App, status *control.Status, all bool) error {
 	if status.State != "running" {
 		doing = "  " + p.Warn(wire.Visible(status.State))
 	}
+	tasks := p.Tally(status.Tasks)
+	if tasks != "" {
+		tasks = "   tasks: " + tasks
+	}
 	err := a.Print("%s%s  up %s  pid %d  %s%s\n", p.Strong(wire.Visible(status.Name)), doing,
-		term.MS(status.UpMS), status.PID, term.Count(len(status.Agents), "agent"), tasksTally(status.Tasks, p))
+		term.MS(status.UpMS), status.PID, term.Count(len(status.Agents), "agent"), tasks)
 	if err == nil && len(status.Agents) > 0 {
 		err = showAgents(a, status.Agents, all)
 	}
@@ -115,35 +119,6 @@ func callsOf(status *control.Status) string {
 		calls = append(calls, term.Count(n, "plan")+" to approve (orchestrator task ls --state plan_review)")
 	}
 	return strings.Join(calls, ", ")
-}
-
-// tasksTally returns the number of tasks in each state, or "" if there are none.
-func tasksTally(n control.TaskCounts, p term.Paint) string {
-	tally := ""
-	add := func(number int, state wire.TaskState, more string) {
-		if number > 0 {
-			tally += "  " + p.Task(state, fmt.Sprintf("%d %s", number, state)) + more
-		}
-	}
-	blocked := ""
-	if n.Blocked > 0 {
-		blocked = fmt.Sprintf(" (%d blocked)", n.Blocked)
-	}
-	add(n.Running, wire.TaskRunning, "")
-	add(n.Assigned, wire.TaskAssigned, "")
-	add(n.Planning, wire.TaskPlanning, "")
-	add(n.PlanReview, wire.TaskPlanReview, "")
-	add(n.NeedsHuman, wire.TaskNeedsHuman, "")
-	add(n.InReview, wire.TaskInReview, "")
-	add(n.Verifying, wire.TaskVerifying, "")
-	add(n.Pending, wire.TaskPending, blocked)
-	add(n.Done, wire.TaskDone, "")
-	add(n.Failed, wire.TaskFailed, "")
-	add(n.Cancelled, wire.TaskCancelled, "")
-	if tally == "" {
-		return ""
-	}
-	return "   tasks:" + tally[1:]
 }
 
 func showNames(a *cli.App, agents []control.AgentView) error {

@@ -6,6 +6,7 @@
 package term
 
 import (
+	"fmt"
 	"os"
 	"strings"
 
@@ -87,6 +88,32 @@ func StateInk(s control.State) Ink {
 
 // Task paints a text in the color of a task's state.
 func (p Paint) Task(s wire.TaskState, text string) string { return p.Ink(TaskInk(s), text) }
+
+// Tally returns the number of tasks in each state, or "" if there are none.
+func (p Paint) Tally(n control.TaskCounts) string {
+	tally := ""
+	add := func(number int, state wire.TaskState, more string) {
+		if number > 0 {
+			tally += "  " + p.Task(state, fmt.Sprintf("%d %s", number, state)) + more
+		}
+	}
+	blocked := ""
+	if n.Blocked > 0 {
+		blocked = fmt.Sprintf(" (%d blocked)", n.Blocked)
+	}
+	add(n.Running, wire.TaskRunning, "")
+	add(n.Assigned, wire.TaskAssigned, "")
+	add(n.Planning, wire.TaskPlanning, "")
+	add(n.PlanReview, wire.TaskPlanReview, "")
+	add(n.NeedsHuman, wire.TaskNeedsHuman, "")
+	add(n.InReview, wire.TaskInReview, "")
+	add(n.Verifying, wire.TaskVerifying, "")
+	add(n.Pending, wire.TaskPending, blocked)
+	add(n.Done, wire.TaskDone, "")
+	add(n.Failed, wire.TaskFailed, "")
+	add(n.Cancelled, wire.TaskCancelled, "")
+	return strings.TrimPrefix(tally, "  ")
+}
 
 // TaskInk returns the color of a task's state.
 func TaskInk(s wire.TaskState) Ink {
