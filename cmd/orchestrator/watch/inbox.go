@@ -147,7 +147,10 @@ func (m *model) questionList(width, height int) []string {
 			cell{text: oneLine(q.Question), size: width},
 		))
 	}
-	return p.draw(pane{title: "Inbox" + m.questions.place(height-2), focused: m.choice == nil}, width, height, rows)
+	if len(rows) == 0 {
+		rows = []string{" No open questions."}
+	}
+	return p.draw(pane{title: "Inbox" + m.questions.place(height-2), focused: m.choice == nil && m.tab == tabInbox}, width, height, rows)
 }
 
 func (m *model) questionDetail(width, height int, focused bool) []string {
