@@ -17,7 +17,7 @@ import (
 )
 
 // Ten tasks change one repository. Three change the same lines, one fails its verification twice, the agent crashes,
-// and the orchestrator is killed while it merges, at any moment. In the end main has each change once and nothing
+// and the orchestrator is killed while it makes a workspace and while it merges, at any moment. In the end main has each change once and nothing
 // else, and no work is lost.
 func TestTenBranches(t *testing.T) {
 	t.Parallel()
@@ -31,9 +31,27 @@ func TestTenBranches(t *testing.T) {
 		}
 		y.change(task.Workspace.Path, name, fmt.Sprint("change ", n, "\n"))
 	}
+	kill := func(most int) {
+		<-time.After(time.Duration(rand.IntN(most)) * time.Millisecond)
+		y.signal(syscall.SIGKILL)
+		<-y.ended
+		y.up("--json")
+		coder = y.theatre.enter("coder")
+	}
 	var tasks []wire.Task
 	for n := range 10 {
-		task := y.begin(coder, fmt.Sprint("task ", n))
+		var task wire.Task
+		if n == 6 { // it is killed while it makes the workspace
+			id := strings.TrimSpace(y.ask("task", "add", "task 6", "--role", "worker", "-q"))
+			coder.assigned(id)
+			coder.request("get-task", `{"taskId":"`+id+`"}`)
+			kill(60)
+			coder.assigned(id)
+			task = y.enter(coder, id)
+			require.Empty(t, y.git(task.Workspace.Path, "status", "--porcelain"))
+		} else {
+			task = y.begin(coder, fmt.Sprint("task ", n))
+		}
 		switch n {
 		case 3:
 			y.change(task.Workspace.Path, "broken", "")
@@ -59,11 +77,7 @@ func TestTenBranches(t *testing.T) {
 	for _, n := range rand.Perm(len(tasks)) {
 		if merged == 4 { // it is killed while it merges, and started again
 			go y.call("task", "merge", tasks[n].ID)
-			<-time.After(time.Duration(rand.IntN(300)) * time.Millisecond)
-			y.signal(syscall.SIGKILL)
-			<-y.ended
-			y.up("--json")
-			coder = y.theatre.enter("coder")
+			kill(300)
 		}
 		_, stderr, code := y.call("task", "merge", tasks[n].ID)
 		switch {

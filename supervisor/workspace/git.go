@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -88,6 +89,29 @@ func isNo(err error) bool {
 	return ok && f.code == 1
 }
 
+// busy is the file by which a process of git that writes is known to be ours. If it is there when nobody works, the
+// orchestrator was killed meanwhile, and git has left its locks, or a half of a worktree.
+const busy = `cd "$(git rev-parse --git-common-dir)"
+if read -r before 2>/dev/null <orchestrator-busy && ! kill -0 "$before" 2>/dev/null && ! test -d "/proc/$before"; then
+	rm -f config.lock HEAD.lock index.lock packed-refs.lock
+	find refs/heads -name "*.lock" -exec rm -f {} +
+	for at in worktrees/*/; do test ! -d "$at" || test -s "$at/commondir" -a -s "$at/gitdir" -a -s "$at/HEAD" || rm -rf "$at"; done
+fi
+echo "$1" >orchestrator-busy`
+
+// writes begins to change the repository, and repairs what a killed orchestrator has left. The returned function ends
+// it. Only one caller may write at a time.
+func (r *repository) writes(ctx context.Context) (done func(), err error) {
+	argv := []string{"sh", "-c", busy, "sh", strconv.Itoa(os.Getpid())}
+	if _, err := r.run(ctx, r.agent, command{argv: argv, dir: r.top}); err != nil {
+		return nil, err
+	}
+	return func() {
+		argv := []string{"sh", "-c", `rm -f "$(git rev-parse --git-common-dir)/orchestrator-busy"`}
+		_, _ = r.run(context.WithoutCancel(ctx), r.agent, command{argv: argv, dir: r.top})
+	}, nil
+}
+
 // A worktree is one of a task. The configuration of git holds what belongs to its branch.
 type worktree struct {
 	path, branch string
@@ -95,6 +119,7 @@ type worktree struct {
 	base         string // the branch or commit at which it began
 	began        string // the commit at which it began; "" if an earlier version has made it
 	half         bool   // git was killed while it made it, so nobody has worked there
+	leaving      bool   // it is being removed, because all of it was merged
 }
 
 // mine reports whether a worktree is in the folder for those of tasks.
@@ -129,7 +154,7 @@ func (r *repository) list(ctx context.Context) (all []worktree, places map[strin
 		if !r.mine(w.path) || w.branch == "" || mark.task == "" {
 			continue
 		}
-		mark.path, mark.half = w.path, w.half
+		mark.path, mark.half = w.path, mark.half || w.half
 		all = append(all, mark)
 	}
 	return all, places, nil
@@ -158,6 +183,10 @@ func (r *repository) marks(ctx context.Context) (map[string]worktree, error) {
 			w.base = value
 		case "began":
 			w.began = value
+		case "making":
+			w.half = true
+		case "leaving":
+			w.leaving = true
 		}
 		marks[branch] = w
 	}
@@ -180,9 +209,16 @@ func (r *repository) make(ctx context.Context, task string) (w worktree, made bo
 			return have, false, nil
 		}
 	}
-	if _, err := os.Lstat(w.path); err == nil { // git does not know it, but nothing is removed that may be somebody's
-		aside := fmt.Sprintf("%s-aside-%d", w.path, time.Now().Unix())
-		if _, err := r.run(ctx, r.agent, command{argv: []string{"mv", w.path, aside}, dir: r.top}); err != nil {
+	marks, err := r.marks(ctx)
+	if err != nil {
+		return w, false, err
+	}
+	if _, err := os.Lstat(w.path); err == nil { // git does not know it
+		argv := []string{"mv", w.path, fmt.Sprintf("%s-aside-%d", w.path, time.Now().Unix())} // it may be somebody's
+		if marks[w.branch].half {
+			argv = []string{"rm", "-rf", w.path}
+		}
+		if _, err := r.run(ctx, r.agent, command{argv: argv, dir: r.top}); err != nil {
 			return w, false, err
 		}
 	}
@@ -194,17 +230,12 @@ func (r *repository) make(ctx context.Context, task string) (w worktree, made bo
 		return w, false, err
 	}
 	if there {
-		marks, err := r.marks(ctx)
-		if err != nil {
-			return w, false, err
-		}
 		mark := marks[w.branch]
 		if mark.task != task {
 			return w, false, fmt.Errorf("there is a branch %s already, and it is not of this task", w.branch)
 		}
-		mark.path = w.path
-		_, err = r.git(ctx, "worktree", "add", mark.path, mark.branch)
-		return mark, true, err
+		mark.path, mark.half = w.path, false
+		return mark, true, r.add(ctx, mark.branch, mark.path, mark.branch)
 	}
 	if w.base, err = r.base(ctx); err != nil {
 		return w, false, err
@@ -256,11 +287,24 @@ func (r *repository) begin(ctx context.Context, w worktree) error {
 			return err
 		}
 	}
-	_, err = r.git(ctx, "worktree", "add", "-b", w.branch, w.path, w.began)
+	err = r.add(ctx, w.branch, "-b", w.branch, w.path, w.began)
 	if err != nil {
 		if there, unsure := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+w.branch); unsure == nil && !there {
 			_, _ = r.git(ctx, "config", "--local", "--remove-section", section)
 		}
+	}
+	return err
+}
+
+// add adds a worktree with a branch. As long as that is not complete, the branch is marked.
+func (r *repository) add(ctx context.Context, branch string, args ...string) error {
+	key := "branch." + branch + ".orchestrator-making"
+	_, err := r.git(ctx, "config", "--local", key, "true")
+	if err == nil {
+		_, err = r.git(ctx, append([]string{"worktree", "add"}, args...)...)
+	}
+	if err == nil {
+		_, err = r.git(ctx, "config", "--local", "--unset", key)
 	}
 	return err
 }

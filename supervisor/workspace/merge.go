@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,6 +52,9 @@ func (m *Manager) repositories(ctx context.Context) func(func(*repository, error
 			}
 			if err == nil {
 				seen[r.top] = true
+			}
+			if err == nil { // repairs what a killed orchestrator has left
+				err = m.writing(ctx, r, func() error { return nil })
 			}
 			if !yield(r, err) {
 				return
@@ -146,7 +150,7 @@ func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.M
 	if in.Into == "" {
 		in.Into = w.base
 	}
-	reply, err := m.merge(ctx, r, w, in, places[in.Into])
+	reply, err := m.merge(ctx, r, w, in, places)
 	if err != nil {
 		return reply, asWire(err)
 	}
@@ -167,9 +171,14 @@ func (m *Manager) alone(ctx context.Context) (next func(), err error) {
 	}
 }
 
-func (m *Manager) merge(ctx context.Context, r *repository, w worktree, in control.MergeRequest, place string) (control.MergeReply, error) {
-	into := in.Into
+func (m *Manager) merge(ctx context.Context, r *repository, w worktree, in control.MergeRequest, places map[string]string) (control.MergeReply, error) {
+	into, place := in.Into, places[in.Into]
 	reply := control.MergeReply{FormatVersion: wire.FormatVersion, Branch: w.branch, Into: into}
+	if w.leaving { // its removal was interrupted
+		reply.Already = true
+		reply.Commit, _ = r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+into)
+		return reply, nil
+	}
 	loose, err := r.changes(ctx, w.path)
 	if err != nil {
 		return reply, err
@@ -195,7 +204,7 @@ func (m *Manager) merge(ctx context.Context, r *repository, w worktree, in contr
 	} else if !moved {
 		return reply, &wire.Error{Code: wire.CodeConflict, Message: fmt.Sprintf("the branch %s has no commit to merge", w.branch), Details: map[string]any{"reason": "nothing"}}
 	}
-	if err := m.recover(ctx, r, place); err != nil {
+	if err := m.recover(ctx, r, places); err != nil {
 		return reply, err
 	}
 	before, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+into)
@@ -209,42 +218,45 @@ func (m *Manager) merge(ctx context.Context, r *repository, w worktree, in contr
 	if reply.Commit, err = m.join(ctx, r, w, into, before); err != nil {
 		return reply, err
 	}
-	if place != "" {
-		err = r.advance(ctx, place, reply.Commit)
-	} else {
-		_, err = r.git(ctx, "update-ref", "-m", "merge "+w.branch, "refs/heads/"+into, reply.Commit, before)
-	}
+	err = m.writing(ctx, r, func() error { return r.advance(ctx, into, place, before, reply.Commit) })
 	return reply, err
 }
 
-// advancing is where the configuration of git has the commit to which a checked out branch is being moved.
+// advancing is where the configuration of git has the branch that is being moved, and the commit to which.
 const advancing = "orchestrator.advancing"
 
-// advance moves a branch that is checked out, with its files, unless that would overwrite something.
-func (r *repository) advance(ctx context.Context, place, commit string) error {
-	if _, err := r.git(ctx, "config", "--local", advancing, commit); err != nil {
+// advance moves a branch. If it is checked out, its files change with it, unless that would overwrite something.
+func (r *repository) advance(ctx context.Context, branch, place, before, commit string) error {
+	if _, err := r.git(ctx, "config", "--local", advancing, commit+" "+branch); err != nil {
 		return err
 	}
-	_, err := r.gitIn(ctx, place, "merge", "--ff-only", "--quiet", commit)
+	var err error
+	if place != "" {
+		_, err = r.gitIn(ctx, place, "merge", "--ff-only", "--quiet", commit)
+	} else {
+		_, err = r.git(ctx, "update-ref", "-m", "merge by orchestrator", "refs/heads/"+branch, commit, before)
+	}
 	_, _ = r.git(ctx, "config", "--local", "--unset", advancing)
 	return err
 }
 
-// resume lets git go on after it was killed in advance: some files may be those of the new commit already. Those are
-// added to the index, so that they do not count as changes of somebody.
-const resume = `lock=$(git rev-parse --path-format=absolute --git-path index.lock)
-rm -f "$lock"
+// resume lets git go on after it was killed in advance. Its locks are removed. Some files may be those of the new
+// commit already: they are added to the index, so that they do not count as changes of somebody.
+const resume = `for at in index HEAD "refs/heads/$2"; do rm -f "$(git rev-parse --path-format=absolute --git-path "$at").lock"; done
+test -n "$3" || exit 0
 git diff --name-only -z --no-renames HEAD "$1" | xargs -0 -n 1 sh -c '
 if git diff --quiet "$1" -- "$2"; then git add --all -- "$2"; fi' sh "$1"`
 
 // recover ends what a merge has begun before it was killed.
-func (m *Manager) recover(ctx context.Context, r *repository, place string) error {
-	commit, err := r.git(ctx, "config", "--local", "--get", advancing)
+func (m *Manager) recover(ctx context.Context, r *repository, places map[string]string) error {
+	begun, err := r.git(ctx, "config", "--local", "--get", advancing)
 	if isNo(err) {
 		return nil
 	}
-	if err == nil && place != "" {
-		_, err = m.run(ctx, r.agent, command{argv: []string{"sh", "-c", resume, "sh", commit}, dir: place})
+	commit, branch, _ := strings.Cut(begun, " ")
+	place := places[branch]
+	if err == nil {
+		_, err = m.run(ctx, r.agent, command{argv: []string{"sh", "-c", resume, "sh", commit, branch, place}, dir: cmp.Or(place, r.top)})
 	}
 	if err == nil && place != "" {
 		_, err = r.gitIn(ctx, place, "merge", "--ff-only", "--quiet", commit)
@@ -256,23 +268,28 @@ func (m *Manager) recover(ctx context.Context, r *repository, place string) erro
 // join makes the merged commit in a worktree of its own, and verifies it there.
 func (m *Manager) join(ctx context.Context, r *repository, w worktree, into, before string) (commit string, err error) {
 	at := filepath.Join(r.top, folder, "merge-"+Name(w.task))
-	drop := func(ctx context.Context) {
-		m.worktrees.Lock()
-		defer m.worktrees.Unlock()
-		_, _ = r.git(ctx, "worktree", "remove", "--force", "--force", at)
-		_, _ = m.run(ctx, r.agent, command{argv: []string{"rm", "-rf", at}, dir: r.top}) // git may not know it
+	drop := func(ctx context.Context) error {
+		return m.writing(ctx, r, func() error {
+			_, _ = r.git(ctx, "worktree", "remove", "--force", "--force", at)
+			_, err := m.run(ctx, r.agent, command{argv: []string{"rm", "-rf", at}, dir: r.top}) // git may not know it
+			return err
+		})
 	}
-	drop(ctx) // one of a merge that was killed
-	m.worktrees.Lock()
-	_, err = r.git(ctx, "worktree", "add", "--detach", at, before)
-	m.worktrees.Unlock()
+	if err := drop(ctx); err != nil { // one of a merge that was killed
+		return "", err
+	}
+	err = m.writing(ctx, r, func() error {
+		_, _ = r.git(ctx, "worktree", "prune")
+		_, err := r.git(ctx, "worktree", "add", "--detach", at, before)
+		return err
+	})
 	if err != nil {
 		return "", err
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
-		drop(ctx)
+		_ = drop(ctx)
 	}()
 	args := []string{"merge", "--no-ff", "--quiet", "-m", fmt.Sprintf("Merge %s into %s", w.branch, into), "refs/heads/" + w.branch}
 	if named, err := r.has(ctx, "config", "user.email"); err != nil {
@@ -300,20 +317,55 @@ func (m *Manager) join(ctx context.Context, r *repository, w worktree, into, bef
 	return r.gitIn(ctx, at, "rev-parse", "HEAD")
 }
 
-// remove removes a worktree and its branch, if the branch is part of another one. Git refuses to remove a worktree
-// with changes that are not committed.
-func (m *Manager) remove(ctx context.Context, r *repository, w worktree, into string) bool {
+// writing calls do while nothing else changes a repository.
+func (m *Manager) writing(ctx context.Context, r *repository, do func() error) error {
 	m.worktrees.Lock()
 	defer m.worktrees.Unlock()
-	if merged, err := r.has(ctx, "merge-base", "--is-ancestor", "refs/heads/"+w.branch, into); err != nil || !merged {
-		return false
+	done, err := r.writes(ctx)
+	if err != nil {
+		return err
 	}
-	if _, err := r.git(ctx, "worktree", "remove", w.path); err != nil {
-		return false
-	}
-	_, err := r.git(ctx, "branch", "--delete", "--force", w.branch)
-	return err == nil
+	defer done()
+	return do()
 }
+
+// remove removes a worktree and its branch, if the branch is part of another one. Git refuses to remove a worktree
+// with changes that are not committed; one whose removal was interrupted has had none.
+func (m *Manager) remove(ctx context.Context, r *repository, w worktree, into string) bool {
+	return m.writing(ctx, r, func() error {
+		merged, err := r.has(ctx, "merge-base", "--is-ancestor", "refs/heads/"+w.branch, into)
+		if err != nil || !merged {
+			return cmp.Or(err, errNotMerged)
+		}
+		if !w.leaving {
+			loose, err := r.changes(ctx, w.path)
+			if err == nil && len(loose) > 0 {
+				err = errNotMerged
+			}
+			if err == nil {
+				_, err = r.git(ctx, "config", "--local", "branch."+w.branch+".orchestrator-leaving", "true")
+			}
+			if err != nil {
+				return err
+			}
+			if _, err := r.git(ctx, "worktree", "remove", w.path); err != nil {
+				_, _ = r.git(ctx, "config", "--local", "--unset", "branch."+w.branch+".orchestrator-leaving")
+				return err
+			}
+		} else {
+			_, _ = r.git(ctx, "worktree", "remove", "--force", "--force", w.path)
+			if _, err := m.run(ctx, r.agent, command{argv: []string{"rm", "-rf", w.path}, dir: r.top}); err != nil {
+				return err
+			}
+			_, _ = r.git(ctx, "worktree", "prune")
+		}
+		_, err = r.git(ctx, "branch", "--delete", "--force", w.branch)
+		return err
+	}) == nil
+}
+
+// errNotMerged reports that something of a worktree was not merged.
+var errNotMerged = errors.New("not all of it was merged")
 
 // List describes the workspaces of the team.
 func (m *Manager) List(ctx context.Context, _ struct{}) (control.WorkspaceList, error) {
@@ -363,6 +415,10 @@ func (m *Manager) visit(ctx context.Context, do func(*repository, control.Worksp
 
 // examine adds what a workspace holds.
 func (r *repository) examine(ctx context.Context, w worktree, v *control.WorkspaceView) error {
+	if w.leaving {
+		v.Moved = true
+		return nil
+	}
 	if _, err := os.Lstat(w.path); errors.Is(err, fs.ErrNotExist) {
 		v.Missing = true
 	} else if loose, err := r.changes(ctx, w.path); err == nil {

@@ -225,9 +225,7 @@ func (m *Manager) enter(ctx context.Context, a *Agent, t *wire.Task) (w wire.Wor
 	if err != nil {
 		return w, err
 	}
-	m.worktrees.Lock()
-	at, fresh, err := r.make(ctx, t.ID)
-	m.worktrees.Unlock()
+	at, fresh, err := m.make(ctx, r, t.ID)
 	if err != nil {
 		return w, err
 	}
@@ -243,6 +241,18 @@ func (m *Manager) enter(ctx context.Context, a *Agent, t *wire.Task) (w wire.Wor
 		_, err = r.git(ctx, "config", "--local", readyKey, "true")
 	}
 	return w, err
+}
+
+// make is repository.make, for one caller at a time.
+func (m *Manager) make(ctx context.Context, r *repository, task string) (worktree, bool, error) {
+	m.worktrees.Lock()
+	defer m.worktrees.Unlock()
+	done, err := r.writes(ctx)
+	if err != nil {
+		return worktree{}, false, err
+	}
+	defer done()
+	return r.make(ctx, task)
 }
 
 // Verify checks the result of a task that an agent completes, and runs the verify commands. It returns the report of
