@@ -397,8 +397,8 @@ func (t *taskDone) apply(s *State, r *wire.Record) {
 	if k.more != nil {
 		k.more.output = 0 // the result replaces it
 	}
-	k.result = len(t.Result)
-	if k.view.Result = t.Result; len(t.Result) > heavy {
+	k.result = object.CompactLen(t.Result) // the record has no spaces of agents
+	if k.view.Result = t.Result; k.result > heavy {
 		k.view.Result, k.stub = nil, true
 		k.leaveDelivered()
 	}

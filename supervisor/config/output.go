@@ -1,13 +1,12 @@
 package config
 
 import (
-	"bytes"
+	"encoding/json"
 	"fmt"
-	"net/url"
 	"os"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/hashicorp/hcl/v2"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // An OutputSchema is what the results of tasks must match that need a capability.
@@ -17,17 +16,13 @@ type OutputSchema struct {
 	Text       string // of the JSON Schema
 }
 
-// Compile returns the schema. References to other files are relative to its own.
-func (o *OutputSchema) Compile() (*jsonschema.Schema, error) {
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(o.Text)))
-	if err != nil {
+// Compile returns the schema. It must be in one file.
+func (o *OutputSchema) Compile() (*jsonschema.Resolved, error) {
+	schema := new(jsonschema.Schema)
+	if err := json.Unmarshal([]byte(o.Text), schema); err != nil {
 		return nil, err
 	}
-	c, place := jsonschema.NewCompiler(), (&url.URL{Scheme: "file", Path: o.File}).String()
-	if err := c.AddResource(place, document); err != nil {
-		return nil, err
-	}
-	return c.Compile(place)
+	return schema.Resolve(nil)
 }
 
 // output returns the reader of an output block.

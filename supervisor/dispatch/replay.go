@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"iter"
 
@@ -32,7 +33,7 @@ func Replay(ctx context.Context, o Options, until int64) (r Replayed, err error)
 	if err := applyAfter(ctx, state, upTo{o.Record, until}); err != nil {
 		return r, err
 	}
-	text, err := state.Snapshot().Text()
+	text, err := textOf(state)
 	if err != nil {
 		return r, err
 	}
@@ -44,12 +45,23 @@ func Replay(ctx context.Context, o Options, until int64) (r Replayed, err error)
 	if err != nil {
 		return r, err
 	}
-	other, err := again.Snapshot().Text()
+	other, err := textOf(again)
 	if err == nil && !bytes.Equal(text, other) {
 		err = ErrDiffers
 	}
 	r.Kept = from.seq
 	return r, err
+}
+
+// textOf returns a State as text, without the spaces that agents have written in results: facts do not keep them.
+func textOf(state *handlers.State) ([]byte, error) {
+	text, err := state.Snapshot().Text()
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = json.Compact(&b, text)
+	return b.Bytes(), err
 }
 
 // upTo is a Record that ends with a fact. An orchestrator may append to it meanwhile.

@@ -24,6 +24,25 @@ func DetailsWith(e *Error, reason string) map[string]any {
 // Quote returns a text as a JSON string.
 func Quote(text string) []byte { return AppendText(nil, text) }
 
+// CompactLen returns the length of a document without the spaces between its parts.
+func CompactLen(document Raw) (n int) {
+	inText := false
+	for i := 0; i < len(document); i++ {
+		c := document[i]
+		switch {
+		case inText && c == '\\':
+			i++
+			n++
+		case c == '"':
+			inText = !inText
+		case !inText && (c == ' ' || c == '\t' || c == '\n' || c == '\r'):
+			continue
+		}
+		n++
+	}
+	return n
+}
+
 // MemberOf returns a member of a document as it was written, or nil if there is none.
 func MemberOf(document Raw, key string) Raw {
 	if document == nil {

@@ -1,17 +1,15 @@
 package team
 
 import (
-	"bytes"
-	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
@@ -83,24 +81,18 @@ func environment(read func(context.Context) ([]string, error)) func(context.Cont
 	}
 }
 
-// matches returns a function that returns why a document does not match a schema, with the places in it.
-func matches(schema *jsonschema.Schema) func(document []byte) error {
+// matches returns a function that returns why a document does not match a schema, with the place in the schema.
+func matches(schema *jsonschema.Resolved) func(document []byte) error {
 	return func(document []byte) error {
-		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
-		if err != nil {
+		var value any
+		if err := json.Unmarshal(document, &value); err != nil {
 			return err
 		}
-		wrong, ok := errors.AsType[*jsonschema.ValidationError](schema.Validate(value))
-		if !ok {
+		err := schema.Validate(value)
+		if err == nil {
 			return nil
 		}
-		const maxReasons = 5
-		var reasons []string
-		for _, unit := range wrong.BasicOutput().Errors {
-			if unit.Error != nil && len(reasons) < maxReasons {
-				reasons = append(reasons, fmt.Sprintf("%s: %s", cmp.Or(unit.InstanceLocation, "/"), unit.Error))
-			}
-		}
-		return errors.New(strings.Join(reasons, "; "))
+		places := strings.Split(err.Error(), "validating ") // the last one is the innermost
+		return errors.New(places[len(places)-1])
 	}
 }
