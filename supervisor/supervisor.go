@@ -80,6 +80,12 @@ func (s *Supervisor) Held(agent, task string) (t wire.Task, completable bool) {
 	return t, completable
 }
 
+// Questions returns the first open questions.
+func (s *Supervisor) Questions(most int) (all []wire.Question) {
+	s.dispatcher.Look(func(state *handlers.State) { all = state.Asked(most) })
+	return all
+}
+
 // Spending returns the tasks that an agent works on, and what it and the team have used.
 func (s *Supervisor) Spending(agent string) (tasks []wire.Task, ofAgent, ofTeam activity.Used) {
 	s.dispatcher.Look(func(state *handlers.State) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,7 +49,8 @@ func (p *purse) use(task string, tokens int, more string) {
 	p.coder.say(fmt.Sprintf(`{"type":"event:usage","id":"u%d","timestamp":"2026-11-21T14:00:00Z","payload":{"taskId":%q,"turn":%d,"input":%d,"output":0%s}}`+"\n", p.used, task, p.used, tokens, more))
 }
 
-// A task whose budget is used up waits for a person. The person lets it go on with as much again, and then ends it.
+// A task whose budget is used up waits for a person. The person lets it go on with the same amount again,
+// and then ends it. An agent that asks in the same words gets nothing.
 func TestBudgetAsks(t *testing.T) {
 	t.Parallel()
 	p := newPurse(t, `tokens = 100`, "")
@@ -60,7 +62,7 @@ func TestBudgetAsks(t *testing.T) {
 	require.Contains(t, told[0].Text, "81 % of its budget: 81 of 100 tokens, per task")
 	p.use(id, 30, "")
 	asked := p.waitForQuestions(1)[0]
-	require.Equal(t, "May it go on, with as much again? The budget is used up: 111 of 100 tokens, per task.", asked.Question)
+	require.Equal(t, "May it go on, with the same amount again? The budget is used up: 111 of 100 tokens, per task.", asked.Question)
 	require.Equal(t, wire.TaskNeedsHuman, p.taskState(id))
 	p.coder.wait("recall", func(m *message) bool { return m.Type == "notify:task-cancelled" })
 	p.ask("inbox", "answer", asked.ID, "go on")
@@ -78,6 +80,24 @@ func TestBudgetAsks(t *testing.T) {
 
 	next := p.begin("second") // has a budget of its own
 	p.use(next, 50, "")
+	p.coder.granted(nil, "request-help", `{"taskId":"`+next+`","question":"`+asked.Question+`"}`)
+	p.ask("inbox", "answer", p.waitForQuestions(1)[0].ID, "go on")
+	p.use(next, 60, "") // 110 of 100
+	asked = p.waitForQuestions(1)[0]
+	require.Contains(t, asked.Question, "110 of 100 tokens")
+
+	p.signal(syscall.SIGKILL) // what was used is in the record, so it is asked again
+	<-p.ended
+	p.up("--json")
+	p.coder = p.theatre.enter("coder")
+	p.coder.assigned(next)
+	p.use(next, 1, "")
+	asked = p.waitForQuestions(1)[0]
+	require.Contains(t, asked.Question, "111 of 100 tokens")
+	p.ask("inbox", "answer", asked.ID, "go on")
+	p.use(next, 50, "") // 161 of 200
+	waitForThat(t, "announcement", func() bool { return strings.Contains(p.ask("events"), "161 of 200 tokens") })
+	require.Equal(t, wire.TaskRunning, p.taskState(next))
 	p.coder.granted(nil, "complete-task", `{"taskId":"`+next+`","result":"done"}`)
 	p.stop()
 }

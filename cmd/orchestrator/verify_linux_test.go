@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,7 +106,7 @@ func TestVerified(t *testing.T) {
 	_, stderr, code := y.call("task", "merge", task.ID)
 	require.Equal(t, cli.ExitConflict, code)
 	require.Contains(t, stderr, "1 file is not committed")
-	require.Contains(t, y.ask("workspace", "prune"), "")
+	require.NotContains(t, y.ask("workspace", "prune"), wire.ShortID(task.ID))
 	require.FileExists(t, filepath.Join(task.Workspace.Path, "ok"))
 	y.change(task.Workspace.Path, "ok", "2\n")
 	require.Contains(t, y.ask("workspace", "ls"), "1 commit not in main")
@@ -416,4 +417,32 @@ agent "cook" {
 	require.NotZero(t, code)
 	require.Contains(t, stderr, "no JSON Schema")
 	h.stop()
+}
+
+// A removal that was interrupted is ended, unless somebody has written to the folder meanwhile.
+func TestInterruptedRemoval(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, "")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	for _, written := range []bool{false, true} {
+		task := y.begin(coder, fmt.Sprint("written ", written))
+		y.change(task.Workspace.Path, "own", fmt.Sprintln(written))
+		coder.granted(nil, "complete-task", finishing(&task))
+		y.git("repo", "merge", "--quiet", task.Workspace.Branch)
+		y.git("repo", "config", "branch."+task.Workspace.Branch+".orchestrator-leaving", "true")
+		require.NoError(t, os.Remove(filepath.Join(task.Workspace.Path, ".git")))
+		require.NoError(t, os.Remove(filepath.Join(task.Workspace.Path, "file")))
+		late := filepath.Join(task.Workspace.Path, "late")
+		if written {
+			require.NoError(t, os.WriteFile(late, []byte("kept\n"), 0o600))
+		}
+		y.ask("workspace", "prune")
+		if written {
+			require.FileExists(t, late)
+		} else {
+			require.NoDirExists(t, task.Workspace.Path)
+		}
+	}
+	y.stop()
 }

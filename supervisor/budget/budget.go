@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,7 +22,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// What a budget is for.
+// What is counted together.
 const (
 	PerTask  = "task"
 	PerAgent = "agent"
@@ -38,12 +39,6 @@ type Limit struct {
 	Stop   bool // the task fails; otherwise a person is asked
 }
 
-// Answers of a person to the question what is to be done.
-const (
-	GoOn = "go on"
-	Stop = "stop"
-)
-
 // Options configure a Keeper.
 type Options struct {
 	Log hclog.Logger
@@ -54,11 +49,13 @@ type Options struct {
 	Find func(agent, task string) wire.Task
 	// Spending returns the tasks that an agent works on, and what it and its team have used.
 	Spending func(agent string) (tasks []wire.Task, ofAgent, ofTeam activity.Used)
+	// Questions returns the open questions.
+	Questions func() []wire.Question
 	// Tell records a sentence about the budget of an agent.
 	Tell func(agent, text string)
 	// Park keeps an agent from getting tasks until a time, for a reason. A time in the past ends that.
 	Park func(agent string, until time.Time, why string)
-	// Ask makes the task of an agent wait for a person.
+	// Ask makes the task of an agent wait for a person, who answers with one of Answers.
 	Ask func(agent, task, question string) error
 	// Fail ends a task.
 	Fail func(agent, task, why string) error
@@ -70,21 +67,23 @@ type Keeper struct {
 	stop    context.CancelFunc
 	group   sync.WaitGroup
 
-	mu     sync.Mutex
-	limits map[string]Limit // of agents
-	spent  map[string]*account
-	days   map[string]*today // of agents
+	mu       sync.Mutex
+	limits   map[string]Limit   // of agents
+	budgets  map[string]*state  // by the keys of limits
+	days     map[string]*dayUse // of agents
+	asked    map[string]bool    // the open questions that Ask has put
+	unpriced map[string]bool    // agents that were told of a missing price
 }
 
-// An account is what is known of one budget: that of a task, an agent or a team, or of an agent on a day.
-type account struct {
-	said   int       // percent that were announced
-	raised int       // how often a person has allowed as much again
-	since  time.Time // when that was the last time
+// A state is what is known of one budget.
+type state struct {
+	told     int       // the percentage that was announced last: 0, 80 or 100
+	raised   int       // the number of times that a person has allowed the same amount again
+	raisedAt time.Time // the last of them
 }
 
-// today is what an agent has used on a day.
-type today struct {
+// A dayUse is what an agent has used on one day.
+type dayUse struct {
 	day  string
 	used activity.Used
 }
@@ -92,7 +91,16 @@ type today struct {
 // Start starts a Keeper with the limits of agents. If one is for a day, it reads the record for what was used today.
 func Start(o Options, limits map[string]Limit) *Keeper {
 	ctx, stop := context.WithCancel(context.Background())
-	k := &Keeper{options: o, stop: stop, limits: limits, spent: make(map[string]*account), days: make(map[string]*today)}
+	k := &Keeper{
+		options: o, stop: stop, limits: limits, budgets: make(map[string]*state), days: make(map[string]*dayUse),
+		asked: make(map[string]bool), unpriced: make(map[string]bool),
+	}
+	for _, q := range o.Questions() { // of an earlier Keeper; an agent may ask with any options, but not for help
+		help := o.Find(q.Agent, q.Task).Details
+		if help != nil && help.Help != nil && help.Help.QuestionID == q.ID && isOurs(q.Options) {
+			k.asked[q.ID] = true
+		}
+	}
 	since := o.Latest
 	for _, l := range limits {
 		if l.Per == PerDay {
@@ -125,7 +133,7 @@ func (k *Keeper) Close() {
 	k.group.Wait()
 }
 
-// Set replaces the limits of the agents. What was used before counts, but for a day: that is counted from then on.
+// Set replaces the limits of the agents. A limit for a day counts only what is used from then on, if there was none before.
 func (k *Keeper) Set(limits map[string]Limit) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -136,18 +144,48 @@ func (k *Keeper) Set(limits map[string]Limit) {
 func (k *Keeper) hear(e wire.Event) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if e.Kind == events.TaskDone || e.Kind == events.TaskFailed || e.Kind == events.TaskCancelled {
-		delete(k.spent, key(PerTask, "", e.Task))
+	switch e.Kind {
+	case events.TaskDone, events.TaskFailed, events.TaskCancelled:
+		delete(k.budgets, taskKey(e.Task))
+	case events.QuestionWithdrawn:
+		if id, ok := object.TextOf(e.Payload, "question_id"); ok {
+			delete(k.asked, id)
+		}
 	}
 	l, limited := k.limits[e.Agent]
 	switch {
 	case !limited:
 	case e.Kind == events.AgentUsage:
 		k.used(&e, l)
+	case e.Kind == events.TaskHelpWanted:
+		k.asks(&e)
 	case e.Kind == events.QuestionAnswered:
 		k.answered(&e, l)
 	}
 	return nil
+}
+
+// Answers are the answers to a question of a Keeper.
+var Answers = []wire.Option{{Label: "Go on, with the same amount again", Value: goOn}, {Label: "Stop: the task fails", Value: stop}}
+
+const (
+	goOn = "go on"
+	stop = "stop"
+)
+
+// isOurs reports whether options are Answers. An agent that requests help with its task cannot give options, so help
+// with these was requested by a Keeper.
+func isOurs(options []wire.Option) bool { return slices.Equal(options, Answers) }
+
+// asks notes a question of the Keeper.
+func (k *Keeper) asks(e *wire.Event) {
+	var q struct {
+		ID      string        `json:"question_id"`
+		Options []wire.Option `json:"options"`
+	}
+	if object.DecodeOwn(e.Payload, &q) == nil && isOurs(q.Options) {
+		k.asked[q.ID] = true
+	}
 }
 
 // used handles what an agent reports to have used.
@@ -160,33 +198,33 @@ func (k *Keeper) used(e *wire.Event, l Limit) {
 	at, _ := object.ParseTime(e.At)
 	d := k.days[e.Agent]
 	if day := at.UTC().Format(time.DateOnly); d == nil || d.day != day {
-		d = &today{day: day}
+		d = &dayUse{day: day}
 		k.days[e.Agent] = d
 	}
 	d.used.Add(u.Sum())
 	if e.Seq <= k.options.Latest {
 		return
 	}
-	if l.Cost > 0 && u.Cost == 0 && u.Input+u.Output > 0 {
-		k.once(e.Agent, key("price", "", u.Model), "reports no cost, and "+cmp.Or(u.Model, "its model")+" has no price: its budget limits no cost")
+	if l.Cost > 0 && u.Cost == 0 && u.Input+u.Output > 0 && !k.unpriced[e.Agent] {
+		k.unpriced[e.Agent] = true
+		k.options.Tell(e.Agent, "reports no cost, and "+cmp.Or(u.Model, "its model")+" has no price: its budget limits no cost")
 	}
-	_, ofAgent, ofTeam := k.options.Spending(e.Agent)
-	used, of := ofAgent, e.Agent
+	_, used, ofTeam := k.options.Spending(e.Agent)
 	switch l.Per {
 	case PerTask:
 		t := k.options.Find(e.Agent, e.Task)
 		if t.Details == nil || t.Used == nil {
 			return
 		}
-		used, of = *t.Used, e.Task
+		used = *t.Used
 	case PerTeam:
-		used, of = ofTeam, ""
+		used = ofTeam
 	case PerDay:
-		used, of = d.used, d.day
+		used = d.used
 	}
-	k.compare(e.Agent, e.Task, l, key(l.Per, e.Agent, of), func(a *account) (float64, string) {
-		return l.share(used, 1+a.raised)
-	})
+	b := k.budget(l.key(e.Agent, e.Task, at))
+	part, text := l.share(used, 1+b.raised)
+	k.compare(e.Agent, e.Task, l, b, part, text)
 }
 
 // share returns which part of a limit was used, and says so. The limit is n times what is configured.
@@ -216,64 +254,68 @@ func (k *Keeper) look(now time.Time) {
 			if !ok {
 				continue
 			}
-			k.compare(agent, t.ID, l, key(PerTask, agent, t.ID), func(a *account) (float64, string) {
-				if a.since.After(began) {
-					began = a.since
-				}
-				took := now.Sub(began)
-				return took.Seconds() / l.Time.Seconds(), fmt.Sprintf("%s of %s", took.Round(time.Second), l.Time)
-			})
+			b := k.budget(taskKey(t.ID))
+			if b.raisedAt.After(began) {
+				began = b.raisedAt
+			}
+			took := now.Sub(began)
+			k.compare(agent, t.ID, l, b, took.Seconds()/l.Time.Seconds(), fmt.Sprintf("%s of %s", took.Round(time.Second), l.Time))
 		}
 	}
 }
 
-// key returns the key of an account.
-func key(per, agent, of string) string {
-	if per == PerDay {
-		return per + " " + agent + " " + of
+// key returns the key of the budget from which an agent uses at a time.
+func (l Limit) key(agent, task string, at time.Time) string {
+	switch l.Per {
+	case PerAgent:
+		return "agent " + agent
+	case PerTeam:
+		return "team"
+	case PerDay:
+		return "day " + at.UTC().Format(time.DateOnly) + " " + agent
 	}
-	return per + " " + of
+	return taskKey(task)
 }
 
-// compare says and does what follows from the part of a limit that was used.
-func (k *Keeper) compare(agent, task string, l Limit, key string, share func(*account) (float64, string)) {
-	a := k.spent[key]
-	if a == nil {
-		a = new(account)
-		k.spent[key] = a
+func taskKey(task string) string { return "task " + task }
+
+// budget returns the state of a budget.
+func (k *Keeper) budget(key string) *state {
+	if k.budgets[key] == nil {
+		k.budgets[key] = new(state)
 	}
-	part, text := share(a)
+	return k.budgets[key]
+}
+
+// compare acts on the part of a limit that was used.
+func (k *Keeper) compare(agent, task string, l Limit, b *state, part float64, text string) {
 	switch {
 	case part >= 1:
 		why := fmt.Sprintf("the budget is used up: %s, per %s", text, l.Per)
-		if a.said < 100 {
-			a.said = 100
+		if b.told < 100 {
+			b.told = 100
 			k.options.Tell(agent, why)
 		}
 		k.reached(agent, task, l, why)
-	case part >= 0.8 && a.said < 80:
-		a.said = 80
+	case part >= 0.8 && b.told < 80:
+		b.told = 80
 		k.options.Tell(agent, fmt.Sprintf("has used %.0f %% of its budget: %s, per %s", part*100, text, l.Per))
 	}
 }
 
-// once tells something about an agent once.
-func (k *Keeper) once(agent, key, text string) {
-	if k.spent[key] == nil {
-		k.spent[key] = new(account)
-		k.options.Tell(agent, text)
+// park keeps the agents that use from the budget of an agent from getting tasks until a time. The budget of a task
+// does not do that.
+func (k *Keeper) park(agent string, l Limit, until time.Time, why string) {
+	for other, of := range k.limits {
+		if l.Per != PerTask && (other == agent || l.Per == PerTeam && of.Per == PerTeam) {
+			k.options.Park(other, until, why)
+		}
 	}
 }
 
 // reached stops an agent whose budget is used up. A task that waits for a person is not stopped again.
 func (k *Keeper) reached(agent, task string, l Limit, why string) {
-	if l.Per != PerTask {
-		for other, of := range k.limits {
-			if other == agent || l.Per == PerTeam && of.Per == PerTeam {
-				k.options.Park(other, l.until(time.Now()), why)
-			}
-		}
-	}
+	k.park(agent, l, l.until(time.Now()), why)
 	tasks, _, _ := k.options.Spending(agent)
 	for _, t := range tasks {
 		if l.Per == PerTask && t.ID != task {
@@ -283,16 +325,13 @@ func (k *Keeper) reached(agent, task string, l Limit, why string) {
 		if l.Stop {
 			err = k.options.Fail(agent, t.ID, why)
 		} else {
-			err = k.options.Ask(agent, t.ID, asks+strings.ToUpper(why[:1])+why[1:]+".")
+			err = k.options.Ask(agent, t.ID, "May it go on, with the same amount again? "+strings.ToUpper(why[:1])+why[1:]+".")
 		}
 		if err != nil {
 			k.options.Log.Error("a task whose budget is used up goes on", "agent", agent, "task", t.ID, "error", err)
 		}
 	}
 }
-
-// asks is how the question begins that a person gets.
-const asks = "May it go on, with as much again? "
 
 // until returns when a budget ends.
 func (l Limit) until(now time.Time) time.Time {
@@ -302,39 +341,24 @@ func (l Limit) until(now time.Time) time.Time {
 	return now.Add(activity.MaxLimit)
 }
 
-// answered handles the answer of a person to the question of a Keeper. The question is known by the task, so that it
-// survives the orchestrator.
+// answered acts on the answer of a person to a question of the Keeper.
 func (k *Keeper) answered(e *wire.Event, l Limit) {
-	t := k.options.Find(e.Agent, e.Task)
-	if t.Details == nil || t.Help == nil || !strings.HasPrefix(t.Help.Question, asks) {
+	id, _ := object.TextOf(e.Payload, "question_id")
+	answer, _ := object.TextOf(e.Payload, "answer")
+	if !k.asked[id] {
 		return
 	}
-	switch t.Help.Answer {
-	case GoOn:
-		of := e.Task
-		switch l.Per {
-		case PerAgent:
-			of = e.Agent
-		case PerTeam:
-			of = ""
-		case PerDay:
-			of = time.Now().UTC().Format(time.DateOnly)
+	delete(k.asked, id)
+	at, _ := object.ParseTime(e.At)
+	past := e.Seq <= k.options.Latest
+	switch {
+	case answer == goOn:
+		b := k.budget(l.key(e.Agent, e.Task, at))
+		b.raised, b.told, b.raisedAt = b.raised+1, 0, at
+		if !past {
+			k.park(e.Agent, l, time.Time{}, "")
 		}
-		a := k.spent[key(l.Per, e.Agent, of)]
-		if a == nil {
-			a = new(account)
-			k.spent[key(l.Per, e.Agent, of)] = a
-		}
-		a.raised, a.said, a.since = a.raised+1, 0, time.Now()
-		for other, x := range k.limits {
-			if e.Seq > k.options.Latest && l.Per != PerTask && (other == e.Agent || l.Per == PerTeam && x.Per == PerTeam) {
-				k.options.Park(other, time.Time{}, "")
-			}
-		}
-	case Stop:
-		if e.Seq <= k.options.Latest {
-			return
-		}
+	case !past:
 		if err := k.options.Fail(e.Agent, e.Task, "a person stopped it, because its budget was used up"); err != nil {
 			k.options.Log.Warn("a task whose budget is used up has not failed", "task", e.Task, "error", err)
 		}

@@ -70,6 +70,15 @@ type upTo struct {
 	last int64 // 0: at its end
 }
 
+// Snapshot implements Record. A snapshot that was made later does not count.
+func (u upTo) Snapshot(ctx context.Context) (seq int64, state []byte, err error) {
+	seq, state, err = u.Record.Snapshot(ctx)
+	if u.last != 0 && seq > u.last {
+		return 0, nil, err
+	}
+	return seq, state, err
+}
+
 // Records implements Record.
 func (u upTo) Records(ctx context.Context, after int64) iter.Seq2[wire.Record, error] {
 	return func(yield func(wire.Record, error) bool) {

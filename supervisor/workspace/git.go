@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,8 +90,9 @@ func isNo(err error) bool {
 	return ok && f.code == 1
 }
 
-// busy is the file by which a process of git that writes is known to be ours. If it is there when nobody works, the
-// orchestrator was killed meanwhile, and git has left its locks, or a half of a worktree.
+// busy begins a change of the repository: it writes the process id of the orchestrator to a file. If the file is there
+// with the id of another process that does not run, the orchestrator was killed during a change. Then locks of git,
+// and the entry of a worktree that git had begun to add, are removed.
 const busy = `cd "$(git rev-parse --git-common-dir)"
 if read -r before 2>/dev/null <orchestrator-busy && ! kill -0 "$before" 2>/dev/null && ! test -d "/proc/$before"; then
 	rm -f config.lock HEAD.lock index.lock packed-refs.lock
@@ -99,8 +101,7 @@ if read -r before 2>/dev/null <orchestrator-busy && ! kill -0 "$before" 2>/dev/n
 fi
 echo "$1" >orchestrator-busy`
 
-// writes begins to change the repository, and repairs what a killed orchestrator has left. The returned function ends
-// it. Only one caller may write at a time.
+// writes begins a change of the repository. The returned function ends it. Changes must not overlap.
 func (r *repository) writes(ctx context.Context) (done func(), err error) {
 	argv := []string{"sh", "-c", busy, "sh", strconv.Itoa(os.Getpid())}
 	if _, err := r.run(ctx, r.agent, command{argv: argv, dir: r.top}); err != nil {
@@ -118,8 +119,8 @@ type worktree struct {
 	task         string
 	base         string // the branch or commit at which it began
 	began        string // the commit at which it began; "" if an earlier version has made it
-	half         bool   // git was killed while it made it, so nobody has worked there
-	leaving      bool   // it is being removed, because all of it was merged
+	half         bool   // git was killed while it added it, before its agent knew of it
+	leaving      bool   // its removal was begun: all of it was merged
 }
 
 // mine reports whether a worktree is in the folder for those of tasks.
@@ -201,11 +202,19 @@ func (r *repository) make(ctx context.Context, task string) (w worktree, made bo
 		return w, false, err
 	}
 	for _, have := range all {
-		if have.task == task && have.half {
-			if _, err := r.git(ctx, "worktree", "remove", "--force", "--force", have.path); err != nil {
+		if have.task != task {
+			continue
+		}
+		if have.half {
+			changed, err := r.touched(ctx, have)
+			if err == nil && !changed {
+				_, err = r.git(ctx, "worktree", "remove", "--force", "--force", have.path)
+			}
+			if err != nil {
 				return w, false, err
 			}
-		} else if have.task == task && r.there(ctx, have.path) {
+		}
+		if r.there(ctx, have.path) {
 			return have, false, nil
 		}
 	}
@@ -214,9 +223,12 @@ func (r *repository) make(ctx context.Context, task string) (w worktree, made bo
 		return w, false, err
 	}
 	if _, err := os.Lstat(w.path); err == nil { // git does not know it
-		argv := []string{"mv", w.path, fmt.Sprintf("%s-aside-%d", w.path, time.Now().Unix())} // it may be somebody's
-		if marks[w.branch].half {
-			argv = []string{"rm", "-rf", w.path}
+		argv := []string{"mv", w.path, fmt.Sprintf("%s-aside-%d", w.path, time.Now().Unix())}
+		if mark := marks[w.branch]; mark.half {
+			mark.path = w.path
+			if changed, err := r.touched(ctx, mark); err == nil && !changed {
+				argv = []string{"rm", "-rf", w.path}
+			}
 		}
 		if _, err := r.run(ctx, r.agent, command{argv: argv, dir: r.top}); err != nil {
 			return w, false, err
@@ -307,6 +319,32 @@ func (r *repository) add(ctx context.Context, branch string, args ...string) err
 		_, err = r.git(ctx, "config", "--local", "--unset", key)
 	}
 	return err
+}
+
+// unlike prints the files in a folder that differ from those of a branch, or of a commit if the branch is missing.
+// Files that are not there, and those that git ignores, do not count. The folder need not be a worktree.
+var unlike = `set -e
+cd "$1"
+GIT_DIR=$3
+GIT_WORK_TREE=$1
+GIT_INDEX_FILE=$3/orchestrator-index.$$
+export GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
+trap 'rm -f "$GIT_INDEX_FILE"' EXIT
+git() { command git ` + strings.Join(gitFlags, " ") + ` "$@"; }
+git read-tree "$(git rev-parse --verify --quiet "refs/heads/$2" || echo "$4")"
+git update-index -q --refresh >/dev/null || :
+git diff-files --name-status --diff-filter=d
+git ls-files --others --exclude-standard`
+
+// touched reports whether a folder has something that a worktree has not just after it was added, or while it is
+// removed.
+func (r *repository) touched(ctx context.Context, w worktree) (bool, error) {
+	if _, err := os.Lstat(w.path); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	argv := []string{"sh", "-c", unlike, "sh", w.path, w.branch, filepath.Join(r.top, ".git"), w.began}
+	files, err := r.run(ctx, r.agent, command{argv: argv, dir: r.top})
+	return len(files) > 0, err
 }
 
 // moved reports whether a branch has had a commit of its own.

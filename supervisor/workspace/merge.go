@@ -53,7 +53,7 @@ func (m *Manager) repositories(ctx context.Context) func(func(*repository, error
 			if err == nil {
 				seen[r.top] = true
 			}
-			if err == nil { // repairs what a killed orchestrator has left
+			if err == nil { // an empty change repairs what a killed orchestrator has left
 				err = m.writing(ctx, r, func() error { return nil })
 			}
 			if !yield(r, err) {
@@ -63,9 +63,9 @@ func (m *Manager) repositories(ctx context.Context) func(func(*repository, error
 	}
 }
 
-// compare prints what has changed since a commit, with what is not committed. A copy of the index gets the new files,
-// and a folder of its own their contents, so that nothing is left. What is set in the repository, or by its files,
-// does not change the form.
+// compare prints what has changed since a commit, with what is not committed. It adds new files to a copy of the index,
+// and their contents to a folder of objects that it removes, so the repository stays as it is. Settings of the
+// repository do not change the form of the output.
 var compare = `set -e
 git() { command git ` + strings.Join(gitFlags, " ") + ` -c diff.suppressBlankEmpty=false "$@"; }
 own=$(git rev-parse --path-format=absolute --git-path orchestrator-diff).$$
@@ -204,7 +204,7 @@ func (m *Manager) merge(ctx context.Context, r *repository, w worktree, in contr
 	} else if !moved {
 		return reply, &wire.Error{Code: wire.CodeConflict, Message: fmt.Sprintf("the branch %s has no commit to merge", w.branch), Details: map[string]any{"reason": "nothing"}}
 	}
-	if err := m.recover(ctx, r, places); err != nil {
+	if err := m.finish(ctx, r, places); err != nil {
 		return reply, err
 	}
 	before, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+into)
@@ -240,15 +240,15 @@ func (r *repository) advance(ctx context.Context, branch, place, before, commit 
 	return err
 }
 
-// resume lets git go on after it was killed in advance. Its locks are removed. Some files may be those of the new
-// commit already: they are added to the index, so that they do not count as changes of somebody.
+// resume repairs a repository in which git was killed in advance. It removes the locks of git. Files that are those of
+// the new commit already are added to the index; otherwise they would look like changes that are not committed.
 const resume = `for at in index HEAD "refs/heads/$2"; do rm -f "$(git rev-parse --path-format=absolute --git-path "$at").lock"; done
 test -n "$3" || exit 0
 git diff --name-only -z --no-renames HEAD "$1" | xargs -0 -n 1 sh -c '
 if git diff --quiet "$1" -- "$2"; then git add --all -- "$2"; fi' sh "$1"`
 
-// recover ends what a merge has begun before it was killed.
-func (m *Manager) recover(ctx context.Context, r *repository, places map[string]string) error {
+// finish ends an advance during which the orchestrator was killed.
+func (m *Manager) finish(ctx context.Context, r *repository, places map[string]string) error {
 	begun, err := r.git(ctx, "config", "--local", "--get", advancing)
 	if isNo(err) {
 		return nil
@@ -317,7 +317,7 @@ func (m *Manager) join(ctx context.Context, r *repository, w worktree, into, bef
 	return r.gitIn(ctx, at, "rev-parse", "HEAD")
 }
 
-// writing calls do while nothing else changes a repository.
+// writing calls do, which changes a repository. Calls are made one after another.
 func (m *Manager) writing(ctx context.Context, r *repository, do func() error) error {
 	m.worktrees.Lock()
 	defer m.worktrees.Unlock()
@@ -329,9 +329,10 @@ func (m *Manager) writing(ctx context.Context, r *repository, do func() error) e
 	return do()
 }
 
-// remove removes a worktree and its branch, if the branch is part of another one. Git refuses to remove a worktree
-// with changes that are not committed; one whose removal was interrupted has had none.
+// remove removes a worktree and its branch, if the branch is part of another one and the worktree has no changes that
+// are not committed. It ends a removal that was interrupted, unless something was added meanwhile.
 func (m *Manager) remove(ctx context.Context, r *repository, w worktree, into string) bool {
+	leaving := "branch." + w.branch + ".orchestrator-leaving"
 	return m.writing(ctx, r, func() error {
 		merged, err := r.has(ctx, "merge-base", "--is-ancestor", "refs/heads/"+w.branch, into)
 		if err != nil || !merged {
@@ -343,16 +344,20 @@ func (m *Manager) remove(ctx context.Context, r *repository, w worktree, into st
 				err = errNotMerged
 			}
 			if err == nil {
-				_, err = r.git(ctx, "config", "--local", "branch."+w.branch+".orchestrator-leaving", "true")
+				_, err = r.git(ctx, "config", "--local", leaving, "true")
 			}
 			if err != nil {
 				return err
 			}
 			if _, err := r.git(ctx, "worktree", "remove", w.path); err != nil {
-				_, _ = r.git(ctx, "config", "--local", "--unset", "branch."+w.branch+".orchestrator-leaving")
+				_, _ = r.git(ctx, "config", "--local", "--unset", leaving)
 				return err
 			}
 		} else {
+			if changed, err := r.touched(ctx, w); err != nil || changed {
+				_, _ = r.git(ctx, "config", "--local", "--unset", leaving)
+				return cmp.Or(err, errNotMerged)
+			}
 			_, _ = r.git(ctx, "worktree", "remove", "--force", "--force", w.path)
 			if _, err := m.run(ctx, r.agent, command{argv: []string{"rm", "-rf", w.path}, dir: r.top}); err != nil {
 				return err

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"orchestrator/handlers"
@@ -20,7 +21,7 @@ func doNow(t *Instance, from handlers.Actor, operation string, body any) (any, e
 	return t.Super.Requests.Do(ctx, from, operation, body)
 }
 
-// limit watches the budgets of a configuration.
+// limit sets the budgets of agents to those of a configuration.
 func limit(t *Instance, c *config.Config) {
 	t.prices.Store(&c.Prices)
 	limits := make(map[string]budget.Limit)
@@ -32,12 +33,12 @@ func limit(t *Instance, c *config.Config) {
 	switch {
 	case t.keeper != nil:
 		t.keeper.Set(limits)
-	case len(limits) > 0: // otherwise nobody needs to follow the events
+	case len(limits) > 0: // without a budget, no goroutine follows the events
 		t.keeper = budget.Start(budgets(t), limits)
 	}
 }
 
-// budgets returns what a budget is watched with.
+// budgets returns the options of the Keeper.
 func budgets(t *Instance) budget.Options {
 	s := t.Super
 	do := func(from handlers.Actor, operation string, body any) error {
@@ -53,13 +54,14 @@ func budgets(t *Instance) budget.Options {
 			found, _ := s.Held(agent, task)
 			return found
 		},
-		Spending: s.Spending,
-		Tell:     func(agent, text string) { s.Note(&wire.Event{Kind: events.AgentBudget, Agent: agent, Text: text}) },
-		Park:     s.Park,
+		Spending:  s.Spending,
+		Questions: func() []wire.Question { return s.Questions(math.MaxInt) },
+		Tell:      func(agent, text string) { s.Note(&wire.Event{Kind: events.AgentBudget, Agent: agent, Text: text}) },
+		Park:      s.Park,
 		Ask: func(agent, task, question string) error {
 			return do(handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{
 				TaskID: task, Question: question, Recall: "its budget is used up, and a person is asked",
-				Options: []wire.Option{{Label: "Go on, with as much again", Value: budget.GoOn}, {Label: "Stop: the task fails", Value: budget.Stop}},
+				Options: budget.Answers,
 			})
 		},
 		Fail: func(_, task, why string) error {

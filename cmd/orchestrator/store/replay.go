@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -8,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/serve"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/eventlog"
@@ -55,17 +55,12 @@ func replay(a *cli.App, path string, until int64) error {
 	if until < 0 {
 		return cli.UsageError("--until is negative", "It is the number of a fact, such as the seq of an event")
 	}
-	ctx, stop := a.Context()
-	defer stop()
-	log, err := eventlog.Open(ctx, eventlog.Options{Path: path, ReadOnly: true})
-	if err != nil {
-		return serve.CannotReadRecord(err, path)
-	}
-	defer log.Close()
-	done := a.ShowWait("the record to be read")
-	r, err := dispatch.Replay(ctx, dispatch.Options{Record: log, Log: hclog.NewNullLogger()}, until)
-	done()
-	if ended := a.Ended(ctx); ended != nil {
+	var r dispatch.Replayed
+	var err error
+	ended := read(a, path, func(ctx context.Context, log *eventlog.SQLite) {
+		r, err = dispatch.Replay(ctx, dispatch.Options{Record: log, Log: hclog.NewNullLogger()}, until)
+	})
+	if ended != nil {
 		return ended
 	}
 	if removed, ok := errors.AsType[*wire.RemovedError](err); ok {

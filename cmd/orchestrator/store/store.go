@@ -90,7 +90,9 @@ func damageOf(err error) *damage {
 	return d
 }
 
-func checkStore(a *cli.App, path string) error {
+// read calls do with the record in a file. It returns an error if the record cannot be opened, or the command has been
+// interrupted.
+func read(a *cli.App, path string, do func(ctx context.Context, log *eventlog.SQLite)) error {
 	ctx, stop := a.Context()
 	defer stop()
 	log, err := eventlog.Open(ctx, eventlog.Options{Path: path, ReadOnly: true})
@@ -99,11 +101,22 @@ func checkStore(a *cli.App, path string) error {
 	}
 	defer log.Close()
 	done := a.ShowWait("the record to be read")
-	last, broken := log.Check(ctx)
-	removed, baseErr := baseOf(ctx, log)
-	broken = cmp.Or(broken, baseErr)
+	do(ctx, log)
 	done()
-	if err := a.Ended(ctx); err != nil {
+	return a.Ended(ctx)
+}
+
+func checkStore(a *cli.App, path string) error {
+	var last int64
+	var removed *front
+	var broken error
+	err := read(a, path, func(ctx context.Context, log *eventlog.SQLite) {
+		var baseErr error
+		last, broken = log.Check(ctx)
+		removed, baseErr = baseOf(ctx, log)
+		broken = cmp.Or(broken, baseErr)
+	})
+	if err != nil {
 		return err
 	}
 	if a.Flags.JSON {
