@@ -102,7 +102,7 @@ func TestBudgetAsks(t *testing.T) {
 	p.stop()
 }
 
-// An agent whose budget is used up gets no more tasks, and its task fails if the file says so. Its vendor reports no
+// An agent whose budget is used up gets no more tasks, and its task fails with reached = "stop". Its program reports no
 // money, so the price of the model counts.
 func TestBudgetStops(t *testing.T) {
 	t.Parallel()

@@ -419,7 +419,7 @@ agent "cook" {
 	h.stop()
 }
 
-// A removal that was interrupted is ended, unless somebody has written to the folder meanwhile.
+// A removal that was interrupted is ended, unless a file was written to the folder meanwhile.
 func TestInterruptedRemoval(t *testing.T) {
 	t.Parallel()
 	y := newYard(t, "")

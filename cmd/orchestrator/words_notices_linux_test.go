@@ -403,6 +403,7 @@ func TestWordsToOneWhoStandsStill(t *testing.T) {
 	all := h.cast("boss", "holder")
 	boss, held := all[0], all[1]
 	require.NoError(t, syscall.Kill(held.pid, syscall.SIGSTOP))
+	waitForThat(t, "stop of all threads", func() bool { return standsStill(t, held.pid) })
 	task := boss.submit(toHold)
 	boss.await(task.ID, "running")
 	require.Empty(t, held.heardSoFar())
@@ -410,6 +411,23 @@ func TestWordsToOneWhoStandsStill(t *testing.T) {
 	held.assigned(task.ID)
 	held.granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q}`, task.ID))
 	h.stop()
+}
+
+// standsStill reports whether all threads of a process are stopped. They stop one after another, after the signal was
+// sent.
+func standsStill(t *testing.T, pid int) bool {
+	t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	require.NoError(t, err)
+	for _, thread := range threads {
+		text, err := os.ReadFile(thread)
+		require.NoError(t, err)
+		_, after, found := strings.Cut(string(text), ") ") // behind the name of the program
+		if !found || after[0] != 'T' {
+			return false
+		}
+	}
+	return len(threads) > 0
 }
 
 // An agent that is stopped by a signal while it has a task is reported as stalled.

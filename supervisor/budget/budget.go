@@ -1,8 +1,9 @@
 // Package budget stops agents that have used what they may use.
 //
 // A [Keeper] follows the events of a team. When an agent reports what a turn has used, the Keeper compares the sums
-// that the record has with the limits of the agent. At 80 % of a limit it says so. At 100 % the task of the agent
-// waits for a person, or fails, and the agent gets no more tasks.
+// that the record has with the limits of the agent. At 80 % of a limit it records an event. At 100 % it records
+// another one, and the task of the agent waits for a person or fails. The agent gets no more tasks if the limit is not
+// for one task.
 package budget
 
 import (
@@ -75,7 +76,7 @@ type Keeper struct {
 	unpriced map[string]bool    // agents that were told of a missing price
 }
 
-// A state is what is known of one budget.
+// A state is the state of one budget.
 type state struct {
 	told     int       // the percentage that was announced last: 0, 80 or 100
 	raised   int       // the number of times that a person has allowed the same amount again
@@ -227,7 +228,7 @@ func (k *Keeper) used(e *wire.Event, l Limit) {
 	k.compare(e.Agent, e.Task, l, b, part, text)
 }
 
-// share returns which part of a limit was used, and says so. The limit is n times what is configured.
+// share returns the part of n times the limit that was used, as a number and as text.
 func (l Limit) share(used activity.Used, n int) (part float64, text string) {
 	if limit := l.Tokens * int64(n); limit > 0 {
 		part = float64(used.Input+used.Output) / float64(limit)
