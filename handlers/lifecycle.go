@@ -332,7 +332,7 @@ func (td taskDecision) requeueLost(k *task, a *agent, how string, code int, orde
 		td.requeue(k, &taskRequeued{Why: td.stopWhy(how), Blameless: true})
 	case a.OnExit == "fail", a.OnExit != "requeue" && code != 0:
 		td.giveUp(k, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
-	case a.OnExit != "requeue":
+	case a.OnExit != "requeue" && k.view.Details.Copy().Verify == nil:
 		td.resume(k)
 		td.complete(k, &succeeded, end{})
 	case k.deaths+1 >= poison:

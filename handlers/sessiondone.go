@@ -20,11 +20,15 @@ func (wd workDecision) considerCompletion(x *messageContext, c *session.Completi
 	if err != nil {
 		return err
 	}
-	files := c.Changes.Touched()
+	if c.Refused != nil {
+		return c.Refused
+	}
+	files, wrong := c.Files()
 	if len(files) > maxFiles {
 		return errorf(wire.CodeTooLarge, details{"pointer": "/payload/changes"},
 			"it changes %d files, and %d is the most that a completion may", len(files), maxFiles)
 	}
+	x.notes = append(x.notes, wrong...)
 	if outside, n := outside(w.scope, files); n > 0 {
 		return wd.outOfScope(w, outside, n)
 	}

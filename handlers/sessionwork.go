@@ -120,7 +120,7 @@ func (wd workDecision) assignNew(x *messageContext, a *session.Assignment) {
 	created := &taskCreated{
 		ID: a.Task.TaskID, Name: firstWords(a.Task.Description, a.Task.TaskID), Type: "task_assignment", Description: a.Task.Description,
 		Priority: wire.Raw(object.Quote(a.Priority)), Dependencies: x.created.needs, AcceptanceCriteria: a.Task.AcceptanceCriteria,
-		SessionID: x.of.spec.ID, Parent: wd.state.agents.parentOf(x.from.AgentID), Patient: true,
+		SessionID: x.of.spec.ID, Parent: wd.state.agents.parentOf(x.from.AgentID), Patient: true, Verify: x.of.spec.Verify,
 	}
 	wd.tasks().traced(created, nil)
 	wd.factOf(architect, "", a.Task.TaskID, created)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"orchestrator/handlers/access"
@@ -68,8 +69,9 @@ type tasks struct {
 	graph    *graph.Graph           // dependencies
 	nodes    []*task                // the tasks of its nodes
 	archive  archive
-	saving   *Snapshot // that is being spelled, or nil
-	saved    uint32    // snapshots so far
+	saving   *Snapshot   // that is being spelled, or nil
+	saved    uint32      // snapshots so far
+	verified atomic.Bool // a task had verify commands of its own
 }
 
 // questions holds the open questions.

@@ -31,6 +31,7 @@ type taskCreated struct {
 	ProjectID            string           `json:"project,omitzero"`
 	SessionID            string           `json:"session,omitzero"`
 	Parent               string           `json:"parent,omitzero"`
+	Verify               [][]string       `json:"verify,omitzero"`
 	Patient              bool             `json:"patient,omitzero"`
 	Block                *hub.TaskBlock   `json:"block,omitzero"`
 	Request              *requestKey      `json:"request,omitzero"`
@@ -130,6 +131,9 @@ func (t *tasks) include(k *task) {
 	if k.more != nil && k.more.block != nil {
 		t.blocks[k.more.block.Name] = k
 	}
+	if d := k.view.Details; d != nil && d.Verify != nil {
+		t.verified.Store(true)
+	}
 }
 
 // OfBlock returns the task of a task block of the configuration, its state, and the sum of the
@@ -146,7 +150,10 @@ func (t *taskCreated) details() *wire.Details {
 	d := wire.Details{
 		StructuredSpec: t.StructuredSpec, Requirements: t.Requirements, TargetRepo: t.TargetRepo,
 		AcceptanceCriteria: t.AcceptanceCriteria, ProjectID: t.ProjectID, SessionID: t.SessionID, ParentTaskID: t.Parent,
-		Observability: t.Observability,
+		Observability: t.Observability, Verify: t.Verify,
+	}
+	if t.Block != nil {
+		d.Block = t.Block.Name
 	}
 	if q := t.request; q != nil {
 		if q.Context != (delegation.Context{}) {

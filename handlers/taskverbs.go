@@ -29,6 +29,9 @@ func submitTask(td taskDecision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Err
 		return nil, errorf(wire.CodeInvalid, details{"role": r.RequiredRole, "pointer": "/payload/requiredRole"},
 			"requiredRole must be one of %s, not %.80q", strings.Join(roles, ", "), r.RequiredRole)
 	}
+	if r.Details.Verify != nil && td.from.Kind == Agent {
+		return nil, errorf(wire.CodeDenied, details{"pointer": "/payload/verify"}, "only a person may name commands that run as the agent of a task")
+	}
 	if r.Block != nil {
 		if k := td.state.tasks.blocks[r.Block.Name]; k != nil {
 			return td.replyWith(k), nil
@@ -64,7 +67,7 @@ func submitTask(td taskDecision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Err
 		Dependencies: r.Dependencies, Priority: r.Priority, Request: td.mark(),
 		StructuredSpec: r.Details.StructuredSpec, Requirements: r.Details.Requirements, TargetRepo: r.Details.TargetRepo,
 		AcceptanceCriteria: r.Details.AcceptanceCriteria, ProjectID: r.Details.ProjectID, SessionID: r.Details.SessionID,
-		Parent: of.ParentTaskID, Patient: r.Patient, Block: r.Block,
+		Parent: of.ParentTaskID, Patient: r.Patient, Block: r.Block, Verify: r.Details.Verify,
 	}
 	td.traced(f, r.Observability)
 	td.fact("", id, f)

@@ -14,6 +14,7 @@ type taskChecked struct {
 	Agent     string          `json:"agent"`
 	Text      string          `json:"text,omitzero"`
 	Workspace *wire.Workspace `json:"workspace,omitzero"`
+	Failed    bool            `json:"failed,omitzero"` // and not interrupted
 }
 
 func (tc *taskChecked) kind() string { return tc.what }
@@ -28,6 +29,11 @@ func (tc *taskChecked) apply(s *State, _ *wire.Record) {
 	case events.TaskVerifying:
 		s.move(k, wire.TaskVerifying)
 	default:
+		if tc.Failed {
+			d := k.view.Details.Copy()
+			d.Unverified++
+			k.view.Details = d
+		}
 		s.move(k, wire.TaskRunning)
 	}
 }
@@ -56,11 +62,14 @@ func (td taskDecision) checked(m *wire.TaskChecked) {
 	if m.Kind == events.TaskVerifying && k.work() == nil && k.delegation() == nil {
 		td.begin(k)
 	}
-	f := &taskChecked{what: m.Kind, ID: k.view.ID, Name: k.view.Name, Agent: m.Agent, Text: m.Text, Workspace: m.Workspace}
+	f := &taskChecked{what: m.Kind, ID: k.view.ID, Name: k.view.Name, Agent: m.Agent, Text: m.Text, Workspace: m.Workspace, Failed: m.Failed}
 	if f.check(td.state) == nil {
 		td.fact("", k.view.ID, f)
 	}
 }
+
+// Verifies reports whether a task has had verify commands of its own. It may be called at any time.
+func Verifies(s *State) bool { return s.tasks.verified.Load() }
 
 // Held returns a task that an agent holds, and whether the agent could complete it now.
 func (s *State) Held(agent, id string) (t wire.Task, completable bool) {

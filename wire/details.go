@@ -39,6 +39,12 @@ type Details struct {
 	// What the agent handed in beside the result, without the content, in the answers to get-task.
 	// The task response has the content.
 	Artifacts []hub.Artifact `json:"artifacts,omitzero"`
+	// The commands that must succeed before the task is done, besides those of its agent.
+	Verify [][]string `json:"verify,omitzero"`
+	// How often its verification has failed.
+	Unverified int `json:"unverified,omitzero" schema:"min=1"`
+	// The task block of the configuration that it comes from.
+	Block string `json:"block,omitzero"`
 	// Where its agent works on it, if it has a workspace.
 	Workspace *Workspace `json:"workspace,omitzero"`
 	// The class of the failure, if its agent named one.
@@ -79,7 +85,8 @@ type Help struct {
 func (d *Details) empty() bool {
 	return d == nil || d.StructuredSpec == nil && d.Requirements == nil && d.TargetRepo == "" &&
 		len(d.AcceptanceCriteria) == 0 && d.ProjectID == "" && d.SessionID == "" && d.ParentTaskID == "" &&
-		d.Plan == nil && d.PlanFeedback == "" && d.Help == nil && d.Used == nil && d.After == "" && d.Output == nil && d.Artifacts == nil && d.Workspace == nil && d.FailureClass == "" &&
+		d.Plan == nil && d.PlanFeedback == "" && d.Help == nil && d.Used == nil && d.After == "" && d.Output == nil && d.Artifacts == nil &&
+		d.Verify == nil && d.Unverified == 0 && d.Block == "" && d.Workspace == nil && d.FailureClass == "" &&
 		d.Context == nil && d.Routing == nil && d.Observability == nil
 }
 
@@ -137,6 +144,13 @@ func (d *Details) append(b []byte) []byte {
 	if len(d.Artifacts) > 0 {
 		b = hub.AppendArtifacts(object.AppendKey(b, "artifacts"), d.Artifacts)
 	}
+	if d.Verify != nil {
+		b = appendEncoded(b, "verify", d.Verify)
+	}
+	if d.Unverified != 0 {
+		b = appendEncoded(b, "unverified", d.Unverified)
+	}
+	b = object.AppendOptional(b, "block", d.Block)
 	if d.Workspace != nil {
 		b = appendEncoded(b, "workspace", d.Workspace)
 	}

@@ -83,6 +83,7 @@ type TaskChecked struct {
 	Agent, Task string
 	Text        string
 	Workspace   *Workspace
+	Failed      bool // the verification has failed, and was not interrupted
 }
 
 // AgentGone reports that an agent has ended and is not restarted automatically.

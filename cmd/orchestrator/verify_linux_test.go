@@ -24,7 +24,7 @@ import (
 type yard struct{ *theatre }
 
 func newYard(t *testing.T, more string) *yard {
-	y := &yard{troupe(t, quick+`
+	return yardOf(t, `
 agent "coder" {
   command = ["puppet", "coder"]
   capabilities {
@@ -33,7 +33,12 @@ agent "coder" {
   workspace {
     worktree = "repo"
   }
-`+more+"}\n", "coder")}
+`+more+"}\n", "coder")
+}
+
+// yardOf returns a yard with other agents.
+func yardOf(t *testing.T, hcl string, names ...string) *yard {
+	y := &yard{troupeOf(t, hcl, names...)}
 	require.NoError(t, os.Mkdir(y.path("repo"), 0o700))
 	y.git("repo", "init", "--quiet", "--initial-branch=main")
 	y.git("repo", "config", "user.email", "a@example.org")

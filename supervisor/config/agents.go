@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 
+	"orchestrator/wire/object"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 )
@@ -169,7 +171,7 @@ func (r *reader) agent(b *hcl.Block, a Agent, name string, index int) (Agent, []
 			r.capabilities(b, path+".capabilities", &a.Capabilities, sc)
 		}}, child{kind: "mcp", label: "name", many: true, read: func(b *hcl.Block) {
 			mcpServer(r, b, path, &a.Client, sc)
-		}}, placement(r, path, &a.Placement, sc), workspace(r, path, &a, sc), budget(r, path, &a, sc)),
+		}}, placement(r, path, &a.Placement, sc), workspace(r, path, &a.Workspace, sc), budget(r, path, &a, sc)),
 	})
 	r.checkAgent(b, &a, set)
 	settleVerify(r, b, &a, set)
@@ -243,7 +245,7 @@ func role(into *string) func(value) {
 		}
 		*into = s
 		// Only one letter may differ: writer is not meant as worker.
-		if near := nearest(s, roles); near != "" && EditDistance(s, near) == 1 && !slices.Contains(roles, s) {
+		if near := nearest(s, roles); near != "" && object.EditDistance(s, near) == 1 && !slices.Contains(roles, s) {
 			v.warn("odd-role", "Unusual role", fmt.Sprintf("%s is a role of its own, and not %s.", v.quoted(), quotedList(roles)), v.suggest(s, roles))
 		}
 	}

@@ -22,12 +22,28 @@ type Command struct {
 }
 
 // Commands returns the commands that the team may run: those of agents, once for all replicas, of
-// the MCP servers of coding agents, and of secrets.
+// the MCP servers of coding agents, of secrets, and those that verify tasks or set up their workspaces.
 func (c *Config) Commands() []Command {
 	var all []Command
 	add := func(of, place string, argv, notes []string, rest ...any) {
 		digest := sha256.Sum256(fmt.Appendf(nil, "%q %q %#v", of, argv, rest))
 		all = append(all, Command{Of: of, Place: place, Argv: argv, Notes: notes, Print: hex.EncodeToString(digest[:])})
+	}
+	work := func(of, place string, w *Work) {
+		for n, command := range w.Verify {
+			add(fmt.Sprintf("verify %d of %s", n+1, of), place, command, nil)
+		}
+		if w.Workspace != nil {
+			for n, command := range w.Workspace.Setup {
+				add(fmt.Sprintf("setup %d of %s", n+1, of), place, command, nil)
+			}
+		}
+	}
+	for i := range c.Sessions {
+		work("session "+c.Sessions[i].Name, c.Place("session."+c.Sessions[i].Name), &c.Sessions[i].Work)
+	}
+	for i := range c.Tasks {
+		work("task "+c.Tasks[i].Name, c.Place("task."+c.Tasks[i].Name), &c.Tasks[i].Work)
 	}
 	seen := make(map[string]bool)
 	for i := range c.Agents {
@@ -41,14 +57,7 @@ func (c *Config) Commands() []Command {
 			rest = append(rest, a.User)
 		}
 		add("agent "+a.Block, a.Place, slices.Concat(a.Wrap, a.Command), a.notes(), rest...)
-		for n, command := range a.Verify {
-			add(fmt.Sprintf("verify %d of %s", n+1, a.Block), a.Place, command, nil)
-		}
-		if a.Workspace != nil {
-			for n, command := range a.Workspace.Setup {
-				add(fmt.Sprintf("setup %d of %s", n+1, a.Block), a.Place, command, nil)
-			}
-		}
+		work(a.Block, a.Place, &a.Work)
 		for _, s := range a.Client.Servers {
 			add("mcp "+s.Name+" of "+a.Block, a.Place, s.Command, nil)
 		}

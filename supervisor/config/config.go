@@ -129,6 +129,7 @@ type Session struct {
 	TaskTimeout   time.Duration // limit for a task without a completion; 0: none
 	ProgressAfter time.Duration // time after which a task must report progress
 	ProgressEvery time.Duration // interval of further progress reports
+	Work                        // for all its tasks
 	Members       []Member
 }
 
@@ -215,8 +216,7 @@ type Agent struct {
 	Capabilities Capabilities
 	Client       Client
 	Placement    *Placement // nil: it runs on the machine of the hub
-	Workspace    *Workspace // nil: it works on all tasks in Dir
-	Verify       [][]string // commands that run before a task of it is done
+	Work
 	Budget       *Budget    // nil: none
 
 	env environment

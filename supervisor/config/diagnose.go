@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"orchestrator/wire/object"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
@@ -107,7 +109,7 @@ func nearest(wrong string, known []string) string {
 		if name == wrong {
 			continue
 		}
-		d := EditDistance(low, strings.ToLower(name))
+		d := object.EditDistance(low, strings.ToLower(name))
 		if d >= bestDistance && len(low) >= 3 && strings.Contains(strings.ToLower(name), low) {
 			d = bestDistance - 1 // TERM for SIGTERM
 			if best != "" {
@@ -127,34 +129,6 @@ func didYouMean(wrong string, known []string) string {
 		return fmt.Sprintf("Did you mean %q?", name)
 	}
 	return ""
-}
-
-// EditDistance returns how many letters are missing, superfluous, wrong or swapped with their
-// neighbor between two words.
-func EditDistance(a, b string) int {
-	const tooLong = 128 // names that long are not mistyped, and the cost is quadratic
-	if len(a) > tooLong || len(b) > tooLong {
-		return tooLong
-	}
-	var before, previous, current [tooLong + 1]int
-	for j := range len(b) + 1 {
-		previous[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		current[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			current[j] = min(previous[j]+1, current[j-1]+1, previous[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				current[j] = min(current[j], before[j-2]+1)
-			}
-		}
-		before, previous = previous, current
-	}
-	return previous[len(b)]
 }
 
 // quotedList joins names for a sentence: "a", "b" or "c".

@@ -212,8 +212,9 @@ func (r *reader) session(b *hcl.Block) {
 			attr("task_timeout", duration(&s.TaskTimeout)),
 			attr("progress_after", longer(&s.ProgressAfter)),
 			attr("progress_every", longer(&s.ProgressEvery)),
+			attr("verify", argvs(&s.Verify)),
 		},
-		children: []child{{kind: "member", label: "name", many: true, read: func(b *hcl.Block) {
+		children: []child{workspace(r, "session."+s.Name, &s.Workspace, r.scope), {kind: "member", label: "name", many: true, read: func(b *hcl.Block) {
 			if r.unique(members, b) {
 				s.Members = append(s.Members, r.member(b, s.Name))
 			}

@@ -17,6 +17,7 @@ type Task struct {
 	Role     string   // that the agent must have; "": any
 	Requires []string // capabilities that the agent must have
 	Needs    []string // names of tasks that must be done first
+	Work
 }
 
 // A need is an element of needs.
@@ -55,7 +56,9 @@ func (r *reader) task(b *hcl.Block) (Task, []need) {
 			attr("role", func(v value) { role = v; word(&t.Role)(v) }),
 			attr("requires", words(&t.Requires)),
 			attr("needs", func(v value) { needs = needsOf(v, t.Name) }),
+			attr("verify", argvs(&t.Verify)),
 		},
+		children: []child{workspace(r, "task."+t.Name, &t.Workspace, r.scope)},
 	})
 	if at, ok := set["agent"]; ok {
 		for _, other := range []string{"role", "requires"} {

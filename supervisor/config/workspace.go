@@ -10,7 +10,13 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// A Workspace configures where an agent works on its tasks: each task has a git worktree and a branch of its own.
+// Work configures what the orchestrator does for tasks: those of an agent, of a session, or that of a task block.
+type Work struct {
+	Workspace *Workspace // nil: that of the agent of the task; if it has none, its Dir
+	Verify    [][]string // commands that run before a task is done
+}
+
+// A Workspace configures where a task is worked on: in a git worktree with a branch of its own.
 type Workspace struct {
 	Worktree string     // a folder of the repository, absolute
 	Branch   string     // in which TaskID and TaskShort stand for those of the task
@@ -26,7 +32,7 @@ const (
 )
 
 // workspace returns the reader of a workspace block.
-func workspace(r *reader, at string, a *Agent, sc *scope) child {
+func workspace(r *reader, at string, into **Workspace, sc *scope) child {
 	return child{kind: "workspace", read: func(b *hcl.Block) {
 		w := &Workspace{Branch: "task/" + TaskShort, Keep: "unmerged"}
 		ofTask := sc.with("task", cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(TaskID), "short": cty.StringVal(TaskShort)}))
@@ -41,7 +47,7 @@ func workspace(r *reader, at string, a *Agent, sc *scope) child {
 			missing(r, b, "A workspace has no worktree: a folder of the git repository that its tasks are about.", `Give it one, such as worktree = ".".`)
 			return
 		}
-		a.Workspace = w
+		*into = w
 	}}
 }
 

@@ -264,7 +264,9 @@ func (d *Dispatcher) lookUp(inputs []handlers.Input) {
 		var from, key string
 		d.Look(func(s *handlers.State) { l, from, key = s.IdempotencyKey(in) })
 		if l != nil {
-			in.Refusal = d.sentBefore(l, from, key)
+			if err := d.sentBefore(l, from, key); err != nil {
+				in.Refusal = err
+			}
 		}
 	}
 }

@@ -17,8 +17,9 @@ type Workshop interface {
 	Wants(agent string, completes bool) bool
 	// Enter makes the workspace of a task that an agent reads or starts.
 	Enter(agent, task string) *wire.Error
-	// Verify verifies what an agent completes, with a result or nil. It returns a report.
-	Verify(agent, task string, result []byte) (*hub.Artifact, *wire.Error)
+	// Verify verifies what an agent completes, with a result or nil. Tested tells that the agent says that its tests
+	// have passed. It returns a report, and the files that have changed in the workspace of the task.
+	Verify(agent, task string, result []byte, tested bool) (report *hub.Artifact, changed []string, refused *wire.Error)
 }
 
 // subject returns the task for which the Workshop may have something to do, and whether the message completes it.
@@ -33,10 +34,8 @@ func subject(m wire.Message) (task string, completes bool) {
 				return body.TaskID, false
 			}
 		case *wire.SaySession:
-			if body.Message != nil {
-				if c, ok := body.Message.Body.(*session.Completion); ok && c.Status != session.OutcomeFailed {
-					return c.TaskID, true
-				}
+			if c := completionIn(m); c != nil && c.Status != session.OutcomeFailed {
+				return c.TaskID, true
 			}
 		}
 	case *wire.AgentEvent:
@@ -53,7 +52,7 @@ func wanted(d *Dispatcher, from handlers.Actor, m wire.Message) (task string, co
 		return "", false, false
 	}
 	task, completes = subject(m)
-	return task, completes, task != "" && d.options.Workshop.Wants(from.Name, completes)
+	return task, completes, task != "" && (d.options.Workshop.Wants(from.Name, completes) || completes && handlers.Verifies(d.state))
 }
 
 // prepare does the work before the decision about a message of an agent, and returns why the message must be
@@ -68,13 +67,34 @@ func prepare(d *Dispatcher, from handlers.Actor, m wire.Message, before func()) 
 	if !completes {
 		return shop.Enter(from.Name, task)
 	}
-	report, refused := shop.Verify(from.Name, task, resultOf(m))
-	if r, ok := m.(*wire.Request); ok && report != nil {
+	said := completionIn(m)
+	report, changed, refused := shop.Verify(from.Name, task, resultOf(m), said != nil && said.SelfReview.TestsRun && said.SelfReview.TestsPassed)
+	if said != nil { // the decision refuses it, so that it is in the log of its session
+		said.Changed, said.Refused = changed, refused
+		return nil
+	}
+	if r, ok := m.(*wire.Request); ok {
 		if c, ok := r.Body.(*wire.CompleteTask); ok {
-			c.Artifacts = append(slices.DeleteFunc(c.Artifacts, func(a hub.Artifact) bool { return a.Name == report.Name }), *report)
+			if report != nil {
+				c.Artifacts = append(slices.DeleteFunc(c.Artifacts, func(a hub.Artifact) bool { return a.Name == report.Name }), *report)
+			}
+			if c.Result != nil {
+				c.Result.Files = max(c.Result.Files, len(changed))
+			}
 		}
 	}
 	return refused
+}
+
+// completionIn returns the completion in a message of a session, or nil.
+func completionIn(m wire.Message) *session.Completion {
+	if r, ok := m.(*wire.Request); ok {
+		if body, ok := r.Body.(*wire.SaySession); ok && body.Message != nil {
+			c, _ := body.Message.Body.(*session.Completion)
+			return c
+		}
+	}
+	return nil
 }
 
 // resultOf returns the result in a message that completes a task, or nil.

@@ -37,16 +37,23 @@ func (m *Manager) find(ctx context.Context, task string) (*repository, worktree,
 
 // repositories yields the repositories of the team, each once.
 func (m *Manager) repositories(ctx context.Context) func(func(*repository, error) bool) {
-	m.mu.Lock()
-	agents := maps.Clone(m.agents)
-	m.mu.Unlock()
+	t := m.configured()
+	var all []*Agent
+	for _, name := range slices.Sorted(maps.Keys(t.Agents)) {
+		all = append(all, t.Agents[name])
+	}
+	for g := range t.groups {
+		if a := t.as(g); a != nil {
+			all = append(all, a)
+		}
+	}
 	return func(yield func(*repository, error) bool) {
 		seen := make(map[string]bool)
-		for _, name := range slices.Sorted(maps.Keys(agents)) {
-			if agents[name].Repository == "" {
+		for _, a := range all {
+			if a.Repository == "" {
 				continue
 			}
-			r, err := open(ctx, m.run, agents[name])
+			r, err := open(ctx, m.run, a)
 			if err == nil && seen[r.top] {
 				continue
 			}
@@ -141,7 +148,8 @@ func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.M
 	if err != nil {
 		return control.MergeReply{}, asWire(err)
 	}
-	if m.options.Open(in.TaskID) {
+	t, ok := m.options.Task(in.TaskID)
+	if ok && !t.State.Final() {
 		return control.MergeReply{}, &wire.Error{
 			Code: wire.CodeConflict, Message: "the task has not ended, and its agent may still work on the branch " + w.branch,
 			Hint: "Wait until it has ended", Details: map[string]any{"reason": "open"},
@@ -150,6 +158,7 @@ func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.M
 	if in.Into == "" {
 		in.Into = w.base
 	}
+	r.agent = m.configured().asOf(r.agent, &t)
 	reply, err := m.merge(ctx, r, w, in, places)
 	if err != nil {
 		return reply, asWire(err)
@@ -158,6 +167,12 @@ func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.M
 		reply.Removed = m.remove(ctx, r, w, in.Into)
 	}
 	return reply, nil
+}
+
+// open reports whether a task has not ended.
+func (m *Manager) open(task string) bool {
+	t, ok := m.options.Task(task)
+	return ok && !t.State.Final()
 }
 
 // alone waits until no other merge runs, so that each is verified with those before. The returned function lets the
@@ -388,7 +403,7 @@ func (m *Manager) Prune(ctx context.Context, _ struct{}) (control.WorkspaceList,
 	defer next()
 	list := control.WorkspaceList{FormatVersion: wire.FormatVersion, Workspaces: []control.WorkspaceView{}}
 	err = m.visit(ctx, func(r *repository, v control.WorkspaceView, w worktree) {
-		if v.Trouble == "" && v.Ahead == 0 && v.Uncommitted == 0 && v.Moved && !r.agent.KeepAll && !m.options.Open(w.task) && m.remove(ctx, r, w, w.base) {
+		if v.Trouble == "" && v.Ahead == 0 && v.Uncommitted == 0 && v.Moved && !r.agent.KeepAll && !m.open(w.task) && m.remove(ctx, r, w, w.base) {
 			list.Workspaces = append(list.Workspaces, v)
 		}
 	})

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,7 +18,6 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
-	"orchestrator/wire/hub"
 )
 
 const (
@@ -27,30 +28,13 @@ const (
 	maxDiff   = 4 << 20
 )
 
-// An Agent is what is configured for one agent. Without a Repository its tasks have no worktrees.
-type Agent struct {
-	Name       string
-	Place      string                   // of the agent in the configuration, such as orchestrator.hcl:12
-	Repository string                   // a folder of the repository
-	Branch     func(task string) string // the name of the branch of a task
-	Base       string                   // "": what is checked out in the repository
-	KeepAll    bool                     // no worktree is removed
-	Setup      [][]string
-	Verify     [][]string
-	Attempts   int                                  // failures before a person decides
-	Outputs    map[string]func(result []byte) error // checks of results, by the capability or the type of a task
-	Dir        string                               // where commands run if there is no worktree
-	// Fill adds to a spec what the agent runs with, except its command.
-	Fill func(ctx context.Context, spec *child.Spec) error
-}
-
 // Options configure a Manager.
 type Options struct {
 	Start func(child.Spec) (Process, error)
 	// Find returns a task that an agent holds, and whether the agent could complete it now.
 	Find func(agent, task string) (wire.Task, bool)
-	Open func(task string) bool // whether a task has not ended
-	Note func(wire.Message)     // submits a message of the orchestrator itself
+	Task func(id string) (wire.Task, bool) // any task
+	Note func(wire.Message)                // submits a message of the orchestrator itself
 	// Ask makes a person decide about a task, in the name of its agent.
 	Ask func(agent, task, question string) error
 }
@@ -68,48 +52,50 @@ type Manager struct {
 	merging   chan struct{} // holds a value during a merge
 	worktrees sync.Mutex    // held while git adds or removes a worktree
 
-	mu       sync.Mutex
-	agents   map[string]*Agent
-	failures map[string]int // verifications of a task that failed, since the orchestrator has started
-	running  map[*job]bool
-	stopped  map[string]bool // agents
+	mu      sync.Mutex
+	team    Team
+	running map[*job]bool
+	stopped map[string]bool // agents
 }
 
 // New returns a Manager without agents.
 func New(o Options) *Manager {
-	return &Manager{options: o, merging: make(chan struct{}, 1), failures: make(map[string]int), running: make(map[*job]bool), stopped: make(map[string]bool)}
+	return &Manager{options: o, merging: make(chan struct{}, 1), running: make(map[*job]bool), stopped: make(map[string]bool)}
 }
 
 // Set replaces what is configured.
-func (m *Manager) Set(agents []Agent) {
+func (m *Manager) Set(t Team) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.agents = make(map[string]*Agent)
-	for i := range agents {
-		m.agents[agents[i].Name] = &agents[i]
-	}
+	m.team = t
 }
 
-// agent returns what is configured for an agent, or nil.
-func (m *Manager) agent(name string) *Agent {
+// configured returns what is configured. It is not modified.
+func (m *Manager) configured() *Team {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.agents[name]
+	t := m.team
+	return &t
 }
 
-// Check returns why workspaces of agents could not be made, or their commands not run: the first reason for each.
-func (m *Manager) Check(ctx context.Context, agents []Agent) (reasons []string) {
+// Check returns why workspaces could not be made, or commands not run: the first reason for each agent and group.
+func (m *Manager) Check(ctx context.Context, t Team) (reasons []string) {
 	seen := make(map[string]bool)
-	for i := range agents {
-		a := &agents[i]
-		if seen[a.Place] {
-			continue // another replica
+	check := func(name, place string, a *Agent) {
+		if a == nil || seen[place] { // another replica
+			return
 		}
-		seen[a.Place] = true
+		seen[place] = true
 		if err := m.check(ctx, a); err != nil {
 			first, _, _ := strings.Cut(err.Error(), "\n")
-			reasons = append(reasons, fmt.Sprintf("%s: agent %s: %s", a.Place, a.Name, first))
+			reasons = append(reasons, fmt.Sprintf("%s: %s: %s", place, name, first))
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Agents)) {
+		check("agent "+name, t.Agents[name].Place, t.Agents[name])
+	}
+	for g := range t.groups {
+		check(g.Name, g.Place, t.as(g))
 	}
 	return reasons
 }
@@ -187,14 +173,16 @@ func (m *Manager) begin(ctx context.Context, agent string) (context.Context, fun
 
 // Wants reports whether work is to be done before a message of an agent about a task is decided.
 func (m *Manager) Wants(agent string, completes bool) bool {
-	a := m.agent(agent)
-	return a != nil && (completes && len(a.Verify)+len(a.Outputs) > 0 || a.Repository != "")
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a := m.team.Agents[agent]
+	return a != nil && (completes && len(a.Verify)+len(a.Outputs) > 0 || a.Repository != "" || m.team.Shared)
 }
 
 // Enter makes the workspace of a task that an agent reads or starts, if the agent holds the task.
 func (m *Manager) Enter(agent, id string) *wire.Error {
-	a := m.agent(agent)
 	t, _ := m.options.Find(agent, id)
+	a := m.configured().of(agent, &t)
 	if a == nil || a.Repository == "" || t.ID == "" || entered(&t) {
 		return nil
 	}
@@ -253,116 +241,6 @@ func (m *Manager) make(ctx context.Context, r *repository, task string) (worktre
 	}
 	defer done()
 	return r.make(ctx, task)
-}
-
-// Verify checks the result of a task that an agent completes, and runs the verify commands. It returns the report of
-// what was run, and a refusal if something is wrong.
-func (m *Manager) Verify(agent, id string, result []byte) (report *hub.Artifact, refused *wire.Error) {
-	a := m.agent(agent)
-	if a == nil || len(a.Verify)+len(a.Outputs) == 0 {
-		return nil, nil
-	}
-	t, ok := m.options.Find(agent, id)
-	if !ok {
-		return nil, nil // the decision refuses it
-	}
-	if err := a.mismatch(&t, result); err != nil {
-		return nil, m.refuse(a, &t, "result", err)
-	}
-	if len(a.Verify) == 0 {
-		return nil, nil
-	}
-	ctx, end := m.begin(context.Background(), agent)
-	defer end()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go m.watch(ctx, cancel, agent, t.ID)
-	note := func(kind, text string) {
-		m.options.Note(&wire.TaskChecked{Kind: kind, Agent: agent, Task: t.ID, Text: text})
-	}
-	note(events.TaskVerifying, "is being verified: "+words(a.Verify[0]))
-	began := time.Now()
-	dir, err := a.Dir, error(nil)
-	if t.Details != nil && t.Workspace != nil { // otherwise the agent does not know of one
-		var w wire.Workspace
-		w, err = m.enter(ctx, a, &t)
-		dir = w.Path
-	}
-	var said []byte
-	if err == nil {
-		said, err = m.each(ctx, a, a.Verify, dir)
-	}
-	if err == nil {
-		m.forget(t.ID)
-		note(events.TaskVerified, fmt.Sprintf("is verified: %s, in %s", allWords(a.Verify), time.Since(began).Round(100*time.Millisecond)))
-		text := strings.ToValidUTF8(string(said), "\uFFFD")
-		return &hub.Artifact{Name: "verification.txt", Type: "text/plain", Content: text, Size: int64(len(text))}, nil
-	}
-	if ctx.Err() != nil {
-		note(events.TaskUnverified, "was not verified: its agent is being stopped, or the task has ended")
-		return nil, refusal("not_verified", "the verification was interrupted", "complete the task again")
-	}
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	note(events.TaskUnverified, "is not verified: "+first)
-	return nil, m.refuse(a, &t, "not_verified", err)
-}
-
-// mismatch returns why a result does not match the schema for its task.
-func (a *Agent) mismatch(t *wire.Task, result []byte) error {
-	for _, of := range append([]string{t.Type}, t.RequiredCapabilities...) {
-		if check := a.Outputs[of]; check != nil && result != nil {
-			if err := check(result); err != nil {
-				return fmt.Errorf("the result does not match the schema of %s: %w", of, err)
-			}
-		}
-	}
-	return nil
-}
-
-// refuse refuses a completion. After several failures, a person is asked.
-func (m *Manager) refuse(a *Agent, t *wire.Task, reason string, err error) *wire.Error {
-	n := m.fail(t.ID)
-	if n < a.Attempts || m.options.Ask(a.Name, t.ID, fmt.Sprintf("The task %q was verified %s without success: %s\nWhat is to be done?", t.Name, times(n), err.Error())) != nil {
-		return refusal(reason, "the task is not done, because it is not verified: "+err.Error(), "correct it, and complete the task again")
-	}
-	m.forget(t.ID)
-	return refusal(reason, "the task is not done, because it is not verified, and a person is asked what to do: "+err.Error(), "wait for the answer")
-}
-
-// watch cancels a verification whose task has ended meanwhile, or has gone to another agent.
-func (m *Manager) watch(ctx context.Context, cancel context.CancelFunc, agent, task string) {
-	ticker := time.NewTicker(500 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			if t, _ := m.options.Find(agent, task); t.ID == "" {
-				cancel()
-			}
-		}
-	}
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
-}
-
-func (m *Manager) fail(task string) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.failures[task]++
-	return m.failures[task]
-}
-
-func (m *Manager) forget(task string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.failures, task)
 }
 
 func refusal(reason, text, hint string) *wire.Error {

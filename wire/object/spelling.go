@@ -21,22 +21,30 @@ func Dashed(word string) string {
 	return b.String()
 }
 
-// EditDistance returns the edit distance of two texts.
+// EditDistance returns how many letters are missing, superfluous, wrong or swapped with their
+// neighbor between two words.
 func EditDistance(a, b string) int {
-	last, row := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
+	const tooLong = 128 // names that long are not mistyped, and the cost is quadratic
+	if len(a) > tooLong || len(b) > tooLong {
+		return tooLong
 	}
-	for i := range len(a) {
-		row[0] = i + 1
-		for j := range len(b) {
-			wrong := 1
-			if a[i] == b[j] {
-				wrong = 0
+	var before, previous, current [tooLong + 1]int
+	for j := range len(b) + 1 {
+		previous[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		current[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
 			}
-			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+wrong)
+			current[j] = min(previous[j]+1, current[j-1]+1, previous[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				current[j] = min(current[j], before[j-2]+1)
+			}
 		}
-		last, row = row, last
+		before, previous = previous, current
 	}
-	return last[len(b)]
+	return previous[len(b)]
 }

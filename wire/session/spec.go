@@ -26,6 +26,8 @@ type Spec struct {
 	ProgressAfter int64 `json:"progress_after_ms,omitzero" schema:"min=0"`
 	// The time between such reports, in milliseconds; 30000 when it is missing.
 	ProgressEvery int64 `json:"progress_every_ms,omitzero" schema:"min=0"`
+	// The commands that must succeed before a task is done, besides those of its agent.
+	Verify [][]string `json:"verify,omitzero"`
 }
 
 // When a developer reports progress, by default: in milliseconds.

@@ -2,6 +2,9 @@ package session
 
 import (
 	"fmt"
+	"maps"
+	"path"
+	"slices"
 
 	"orchestrator/wire/object"
 )
@@ -43,6 +46,11 @@ type Completion struct {
 	// What went wrong with the work. An extension of the published protocol. An invalid error is
 	// ignored with a note.
 	Error *ExecutionError `json:"error,omitzero" schema:"loose"`
+
+	// Changed are the files that have really changed, if the task has a workspace. Refused is why the work was not
+	// verified.
+	Changed []string      `json:"-"`
+	Refused *object.Error `json:"-"`
 }
 
 // FileChanges are the files that a developer has changed.
@@ -90,6 +98,33 @@ func (c FileChanges) Touched() []string {
 		}
 	}
 	return append(files, c.Deleted...)
+}
+
+// Files returns the files that a completion names, and those that have really changed. Notes say what it names wrongly.
+func (c *Completion) Files() (files, notes []string) {
+	files = c.Changes.Touched()
+	if c.Changed == nil {
+		return files, nil
+	}
+	said := make(map[string]bool, len(files))
+	for _, file := range files {
+		said[path.Clean(file)] = true
+	}
+	var missing, wrong []string
+	for _, file := range c.Changed {
+		if !said[file] {
+			missing, files = append(missing, file), append(files, file)
+		}
+		delete(said, file)
+	}
+	wrong = slices.Sorted(maps.Keys(said))
+	if n := len(missing); n > 0 {
+		notes = append(notes, fmt.Sprintf("/payload/changes: it does not name %d changed files, such as %.200q", n, missing[0]))
+	}
+	if n := len(wrong); n > 0 {
+		notes = append(notes, fmt.Sprintf("/payload/changes: it names %d files that are not changed, such as %.200q", n, wrong[0]))
+	}
+	return files, notes
 }
 
 func readProgress(p *object.Decoder) *Progress {

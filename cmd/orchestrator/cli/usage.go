@@ -10,7 +10,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/help"
 	"orchestrator/cmd/orchestrator/term"
-	"orchestrator/supervisor/config"
+	"orchestrator/wire/object"
 )
 
 // showHelp prints the help of a command: its description, usage, flags and examples.
@@ -175,7 +175,7 @@ func argumentOf(verb *cobra.Command) string {
 func Nearest(wrong string, words []string) string {
 	best, distance := "", max(1, min(3, len(wrong)/2))+1
 	for _, word := range words {
-		if d := config.EditDistance(wrong, word); d < distance {
+		if d := object.EditDistance(wrong, word); d < distance {
 			best, distance = word, d
 		}
 	}

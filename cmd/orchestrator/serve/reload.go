@@ -293,7 +293,7 @@ func (t *Instance) apply(ctx context.Context, next *config.Config, changes []con
 	for _, spec := range t.specs(next) {
 		specs[spec.Name] = spec
 	}
-	if reasons := t.workshop.Check(ctx, team.Workers(next, t.Base)); len(reasons) > 0 {
+	if reasons := t.workshop.Check(ctx, team.Workspaces(next, t.Base)); len(reasons) > 0 {
 		return nil, &wire.Error{Code: wire.CodeInvalid, Message: strings.Join(reasons, "; "), Hint: "Nothing was changed. See orchestrator help verified"}
 	}
 	var todo []supervisor.Change
@@ -314,7 +314,7 @@ func (t *Instance) apply(ctx context.Context, next *config.Config, changes []con
 	}
 	t.config = next
 	t.allow(next)
-	t.workshop.Set(team.Workers(next, t.Base))
+	t.workshop.Set(team.Workspaces(next, t.Base))
 	adopted, _ := team.Rules(next)
 	t.Super.Adopt(adopted)
 	t.tell(next)
@@ -341,10 +341,13 @@ func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
 		Start: func(spec child.Spec) (workspace.Process, error) { return t.host.Start(spec) },
 		Find:  func(agent, task string) (wire.Task, bool) { return t.Super.Held(agent, task) },
 		Note:  func(m wire.Message) { t.Super.Note(m) },
-		Open: func(task string) bool {
-			answer, err := doNow(t, handlers.Actor{Kind: handlers.Operator}, "get-task", &wire.TaskID{TaskID: task})
+		Task: func(id string) (wire.Task, bool) {
+			answer, err := doNow(t, handlers.Actor{Kind: handlers.Operator}, "get-task", &wire.TaskID{TaskID: id})
 			reply, ok := answer.(*wire.TaskReply)
-			return err == nil && ok && !reply.Task.State.Final()
+			if err != nil || !ok {
+				return wire.Task{}, false
+			}
+			return reply.Task, true
 		},
 		Ask: func(agent, task, question string) error {
 			_, err := doNow(t, handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{TaskID: task, Question: question})
@@ -354,6 +357,6 @@ func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
 			return err
 		},
 	})
-	t.workshop.Set(team.Workers(c, t.Base))
+	t.workshop.Set(team.Workspaces(c, t.Base))
 	return t.workshop
 }

@@ -177,7 +177,7 @@ func up(a *cli.App, f upFlags, names []string) error {
 // checkWork returns an error if the workspaces of agents could not be made, or their commands not run. A team that
 // runs already goes on.
 func checkWork(t *Instance, c *config.Config) error {
-	reasons := t.workshop.Check(context.Background(), team.Workers(c, t.Base))
+	reasons := t.workshop.Check(context.Background(), team.Workspaces(c, t.Base))
 	if len(reasons) == 0 {
 		return nil
 	}

@@ -29,6 +29,7 @@ type addFlags struct {
 	wants        wantFlags
 	details      detailFlags
 	assign       string
+	verify       []string
 	review       bool
 	plan         bool
 	wait         bool
@@ -59,6 +60,7 @@ stdin. See orchestrator help work.`,
   orchestrator task add "Client" --input 7f3a:api_schema --repo shop --language go
   orchestrator task add "Paginate GET /orders" --spec @orders.md --review
   orchestrator task add "Migrate" --assign coder-0 --require-plan
+  orchestrator task add "Paginate GET /orders" --verify "go test ./..."
   id=$(orchestrator task add "Write the spec" -q)`,
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -86,6 +88,7 @@ func (f *addFlags) addTo(a *cli.App, verb *cobra.Command) {
 	set.StringSliceVar(&f.capabilities, "capability", nil, "capabilities that the agent must have: comma-separated `NAMES`; may be repeated")
 	f.wants.addTo(a, verb)
 	set.StringVar(&f.assign, "assign", "", "assign the task to `AGENT`")
+	set.StringArrayVar(&f.verify, "verify", nil, "`COMMAND` of the shell that must succeed before the task is done; may be repeated")
 	set.BoolVar(&f.review, "review", false, "have the task done and reviewed in the session of the team")
 	set.BoolVar(&f.plan, "require-plan", false, "the agent must submit a plan for approval first")
 	set.StringVar(&f.priority, "priority", "", "critical, high, normal, low, or a number: `P` 1 comes first (default 3)")
@@ -94,7 +97,7 @@ func (f *addFlags) addTo(a *cli.App, verb *cobra.Command) {
 	_ = verb.RegisterFlagCompletionFunc("role", f.role.Complete)
 	_ = verb.RegisterFlagCompletionFunc("assign", a.CompleteAgents)
 	_ = verb.RegisterFlagCompletionFunc("priority", cobra.FixedCompletions(priorityWords, cobra.ShellCompDirectiveNoFileComp))
-	for _, name := range []string{"type", "capability"} {
+	for _, name := range []string{"type", "capability", "verify"} {
 		_ = verb.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
 }
@@ -102,6 +105,9 @@ func (f *addFlags) addTo(a *cli.App, verb *cobra.Command) {
 // request returns the request for the flags. The needed tasks are added later.
 func (f *addFlags) request(a *cli.App, title string) (*wire.SubmitTask, error) {
 	r := &wire.SubmitTask{Type: f.kind, Name: title, RequiredCapabilities: f.capabilities}
+	for _, line := range f.verify {
+		r.Details.Verify = append(r.Details.Verify, []string{"sh", "-c", line})
+	}
 	if err := oneFromStdin("spec", f.spec, "payload", f.payload, "structured-spec", f.details.spec, "requirements", f.wants.document); err != nil {
 		return nil, err
 	}

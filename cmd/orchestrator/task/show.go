@@ -69,6 +69,12 @@ func taskCard(t *wire.Task, s *taskContext, p term.Paint, now time.Time) string 
 	}
 	if t.Details != nil {
 		c.Row("used", term.Used(t.Used))
+		var commands []string
+		for _, argv := range t.Verify {
+			commands = append(commands, term.OneLine(strings.Join(argv, " ")))
+		}
+		c.Row("verify", strings.Join(commands, "; "))
+		c.Row("block", t.Block)
 		if w := t.Workspace; w != nil {
 			c.Row("workspace", term.OneLine(w.Path)+"  "+term.OneLine(w.Branch))
 		}

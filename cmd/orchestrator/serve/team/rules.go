@@ -34,7 +34,8 @@ func Sessions(c *config.Config) []session.Spec {
 	for i := range c.Sessions {
 		s := &c.Sessions[i]
 		spec := session.Spec{
-			ID: s.Name, Validation: s.Validation, MaxIterations: int64(s.MaxIterations), OnMax: s.OnMax, RequireReview: s.RequireReview,
+			Verify: s.Verify,
+			ID:     s.Name, Validation: s.Validation, MaxIterations: int64(s.MaxIterations), OnMax: s.OnMax, RequireReview: s.RequireReview,
 			TaskTimeout: milliseconds(s.TaskTimeout), ProgressAfter: milliseconds(s.ProgressAfter), ProgressEvery: milliseconds(s.ProgressEvery),
 		}
 		for _, m := range s.Members {
@@ -53,9 +54,13 @@ func Tasks(c *config.Config) []wire.SubmitTask {
 		t := &c.Tasks[i]
 		sum := fnv.New64a()
 		_, _ = fmt.Fprintf(sum, "%q", []any{t.Title, t.Spec, t.Agent, t.Role, t.Requires, t.Needs})
+		if t.Verify != nil {
+			_, _ = fmt.Fprintf(sum, "%q", t.Verify)
+		}
 		all = append(all, wire.SubmitTask{
 			Type: "task", Name: t.Title, Description: t.Spec, RequiredRole: t.Role, RequiredCapabilities: t.Requires, AssignTo: t.Agent,
-			Block: &hub.TaskBlock{Name: t.Name, Sum: sum.Sum64(), Needs: t.Needs},
+			Details: wire.Details{Verify: t.Verify},
+			Block:   &hub.TaskBlock{Name: t.Name, Sum: sum.Sum64(), Needs: t.Needs},
 		})
 	}
 	return all

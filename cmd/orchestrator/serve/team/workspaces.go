@@ -1,0 +1,133 @@
+package team
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/workspace"
+)
+
+// Workspaces returns what is configured for workspaces and the verification of tasks.
+func Workspaces(c *config.Config, base []string) workspace.Team {
+	t := workspace.Team{Agents: make(map[string]*workspace.Agent), Sessions: make(map[string]*workspace.Group), Blocks: make(map[string]*workspace.Group)}
+	for i := range c.Agents {
+		t.Agents[c.Agents[i].Name] = worker(c, &c.Agents[i], base)
+	}
+	for i := range c.Sessions {
+		s := &c.Sessions[i]
+		g := group("session "+s.Name, c.Place("session."+s.Name), &s.Work)
+		for _, m := range s.Members {
+			if t.Agents[m.Name] != nil && (g.Agent == "" || m.Type == "developer") {
+				g.Agent = m.Name
+			}
+		}
+		t.Sessions[s.Name], t.Shared = g, t.Shared || g.Repository != ""
+	}
+	for i := range c.Tasks {
+		b := &c.Tasks[i]
+		g := group("task "+b.Name, c.Place("task."+b.Name), &b.Work)
+		for i := range c.Agents {
+			if a := &c.Agents[i]; g.Agent == "" && (a.Name == b.Agent || b.Agent == "" && a.Role == cmp.Or(b.Role, a.Role)) {
+				g.Agent = a.Name
+			}
+		}
+		t.Blocks[b.Name], t.Shared = g, t.Shared || g.Repository != ""
+	}
+	return t
+}
+
+// group returns what is configured for a session or a task block.
+func group(name, place string, w *config.Work) *workspace.Group {
+	return &workspace.Group{Name: name, Place: place, Trees: trees(w.Workspace), Verify: w.Verify}
+}
+
+// worker returns what is configured for the tasks of an agent.
+func worker(c *config.Config, a *config.Agent, base []string) *workspace.Agent {
+	env := environment(func(ctx context.Context) ([]string, error) { return c.Environ(ctx, a, base) })
+	w := &workspace.Agent{
+		Name: a.Name, Place: a.Place, Dir: a.Dir, Trees: trees(a.Workspace), Verify: a.Verify, Attempts: c.Scheduler.VerifyAttempts,
+		Fill: func(ctx context.Context, spec *child.Spec) (err error) {
+			if spec.User, err = child.FindUser(a.User); err != nil {
+				return err
+			}
+			spec.Env, err = env(ctx)
+			spec.Wrap, spec.Confine = a.Wrap, Confinement(&a.Confine)
+			spec.Limits = limits(a)
+			return err
+		},
+	}
+	for i := range a.Capabilities.Outputs {
+		o := &a.Capabilities.Outputs[i]
+		if schema, err := o.Compile(); err == nil { // it was compiled before
+			if w.Outputs == nil {
+				w.Outputs = make(map[string]func([]byte) error)
+			}
+			w.Outputs[o.Capability] = matches(schema)
+		}
+	}
+	return w
+}
+
+// trees returns where the worktrees of tasks are.
+func trees(o *config.Workspace) (t workspace.Trees) {
+	if o == nil {
+		return t
+	}
+	return workspace.Trees{
+		Repository: o.Worktree, Base: o.Base, KeepAll: o.Keep == "all", Setup: o.Setup,
+		Branch: func(task string) string {
+			id, short := task, workspace.Name(task)
+			if !strings.HasPrefix(id, short) {
+				id = short // it may have characters that a branch must not have
+			}
+			return strings.NewReplacer(config.TaskID, id, config.TaskShort, short).Replace(o.Branch)
+		},
+	}
+}
+
+// environment returns a function that calls read at most once in 10 seconds. Git runs several times for one task, and
+// read runs the commands of secrets.
+func environment(read func(context.Context) ([]string, error)) func(context.Context) ([]string, error) {
+	const fresh = 10 * time.Second
+	var mu sync.Mutex
+	var last []string
+	var at time.Time
+	return func(ctx context.Context) ([]string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Since(at) > fresh {
+			env, err := read(ctx)
+			if err != nil {
+				return nil, err
+			}
+			last, at = env, time.Now()
+		}
+		return slices.Clone(last), nil
+	}
+}
+
+// matches returns a function that returns why a document does not match a schema, with the place in the schema.
+func matches(schema *jsonschema.Resolved) func(document []byte) error {
+	return func(document []byte) error {
+		var value any
+		if err := json.Unmarshal(document, &value); err != nil {
+			return err
+		}
+		err := schema.Validate(value)
+		if err == nil {
+			return nil
+		}
+		places := strings.Split(err.Error(), "validating ") // the last one is the innermost
+		return errors.New(places[len(places)-1])
+	}
+}

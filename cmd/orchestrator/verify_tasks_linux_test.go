@@ -1,0 +1,121 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+	"orchestrator/wire/session"
+)
+
+// A task can have verify commands of its own: of its block in the file, or of the person who submits it. An agent must
+// not name commands that run as another agent. A block can have a workspace, too.
+func TestVerifyOfTask(t *testing.T) {
+	t.Parallel()
+	y := yardOf(t, puppetAgents("coder")+`
+task "spec" {
+  agent  = "coder"
+  verify = [["test", "-e", "spec"]]
+  workspace {
+    worktree = "repo"
+    branch   = "spec/${task.short}"
+  }
+}
+`, "coder")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	id := y.tasks()[0].ID
+	coder.assigned(id)
+	task := y.enter(coder, id)
+	require.Equal(t, "spec/"+wire.ShortID(id), task.Workspace.Branch)
+	require.Equal(t, "spec", task.Block)
+	refusal := coder.refused("INVALID_REQUEST", "complete-task", `{"taskId":"`+id+`","result":{"evidence":[{"command":"test -e spec","exit":0}]}}`)
+	require.Contains(t, refusal.Message, "test -e spec: exit 1\nThe result says that it ended with exit 0")
+	y.change(task.Workspace.Path, "spec", "one\n")
+	coder.granted(nil, "complete-task", finishing(&task))
+	y.ask("task", "merge", id)
+	require.FileExists(t, y.path("repo/spec"))
+
+	id = strings.TrimSpace(y.ask("task", "add", "Paginate", "--assign", "coder", "--verify", "test -e ok && echo fine", "-q"))
+	coder.assigned(id)
+	require.Contains(t, y.ask("task", "show", id), "test -e ok && echo fine")
+	coder.refused("INVALID_REQUEST", "complete-task", `{"taskId":"`+id+`"}`)
+	y.write("ok", "")
+	coder.granted(nil, "complete-task", `{"taskId":"`+id+`"}`)
+	require.Contains(t, y.ask("task", "response", id, "--artifact", "verification.txt"), "fine")
+	require.Contains(t, coder.refused("UNAUTHORIZED", "submit-task", `{"type":"task","name":"x","verify":[["rm","-r","/"]]}`).Message, "only a person")
+	coder.refused("INVALID_REQUEST", "submit-task", `{"type":"task","name":"x","verify":[[]]}`)
+	y.stop()
+}
+
+// How often a task was not verified is in the record, so that a person is asked after a restart, too.
+func TestUnverifiedSurvivesARestart(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, "  verify = [[\"test\", \"-e\", \"ok\"]]\n}\nscheduler {\n  verify_attempts = 2\n")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	task := y.begin(coder, "first")
+	coder.refused("INVALID_REQUEST", "complete-task", finishing(&task))
+	y.stop()
+	y.up("--json")
+	coder = y.theatre.enter("coder")
+	y.enter(coder, task.ID)
+	coder.refused("INVALID_REQUEST", "complete-task", finishing(&task))
+	y.waitForQuestions(1)
+	y.stop()
+}
+
+// The tasks of a session can have a workspace and verify commands. What its developer says is compared with what has
+// really changed, and the scope of the task holds for that.
+func TestVerifyInASession(t *testing.T) {
+	t.Parallel()
+	y := yardOf(t, puppetAgents("ada", "dev", "rex")+checkout(`
+  verify = [["test", "-e", "src/ok"]]
+  workspace {
+    worktree = "repo"
+  }
+`), "ada", "dev", "rex")
+	require.NoError(t, os.Mkdir(y.path("repo/src"), 0o700))
+	y.change("repo", "src/a", "one\n")
+	actors := y.cast("ada", "dev", "rex")
+	ada, dev := actors[0], actors[1]
+	ada.utter("msg-1", "dev", session.TypeTaskAssignment, assigning("t"))
+	dev.nth(1, session.TypeTaskAssignment)
+	task := y.enter(dev, "t")
+	dir := task.Workspace.Path
+	y.change(dir, "src/a", "two\n")
+	dev.utter("msg-2", "ada", session.TypeTaskCompletion, completing("t", "src/a"))
+	require.Contains(t, dev.refusedFor("msg-2").message, "test -e src/ok: exit 1\nThe completion says that the tests have passed")
+	y.change(dir, "src/ok", "")
+	y.change(dir, "elsewhere", "")
+	dev.utter("msg-3", "ada", session.TypeTaskCompletion, completing("t", "src/a"))
+	u := dev.refusedFor("msg-3")
+	require.Equal(t, "scope_violation", u.Reason)
+	require.Contains(t, u.message, "elsewhere")
+	y.git(dir, "rm", "--quiet", "elsewhere")
+	y.git(dir, "commit", "--quiet", "-m", "inside")
+	dev.utter("msg-4", "ada", session.TypeTaskCompletion, completing("t", "src/a", "src/b"))
+	ada.nth(1, session.TypeTaskCompletion)
+	said := y.proceedings("checkout").said
+	notes := strings.Join(said[len(said)-1].Errors, "\n")
+	require.Contains(t, notes, `does not name 1 changed files, such as "src/ok"`)
+	require.Contains(t, notes, `names 1 files that are not changed, such as "src/b"`)
+	require.Equal(t, wire.TaskDone, y.taskState("t"))
+	require.Contains(t, y.ask("task", "diff", "t"), "+two")
+	y.ask("task", "merge", "t")
+	require.FileExists(t, filepath.Join(y.path("repo"), "src/ok"))
+	y.stop()
+}
+
+// tasks returns all tasks.
+func (y *yard) tasks() []wire.Task {
+	y.t.Helper()
+	var list wire.TaskList
+	require.NoError(y.t, json.Unmarshal([]byte(y.ask("task", "ls", "--json")), &list))
+	return list.Tasks
+}

@@ -1,0 +1,100 @@
+package workspace
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"orchestrator/supervisor/child"
+	"orchestrator/wire"
+)
+
+// Trees says where the worktrees of tasks are. Without a Repository there are none.
+type Trees struct {
+	Repository string                   // a folder of the repository
+	Branch     func(task string) string // the name of the branch of a task
+	Base       string                   // "": what is checked out in the repository
+	KeepAll    bool                     // no worktree is removed
+	Setup      [][]string
+}
+
+// An Agent is what is configured for the tasks of one agent.
+type Agent struct {
+	Name  string
+	Place string // in the configuration, such as orchestrator.hcl:12
+	Trees
+	Verify   [][]string
+	Attempts int                                  // failures before a person decides
+	Outputs  map[string]func(result []byte) error // checks of results, by the capability or the type of a task
+	Dir      string                               // where commands run if there is no worktree
+	// Fill adds to a spec what the agent runs with, except its command.
+	Fill func(ctx context.Context, spec *child.Spec) error
+}
+
+// A Group is what is configured for the tasks of a session or of a task block, whatever their agents are.
+type Group struct {
+	Name  string // as it is called in errors, such as "session checkout"
+	Place string
+	Trees
+	Verify [][]string // only for Check: each task has its own
+	Agent  string     // as which git runs if it is not for a task
+}
+
+// A Team is all that is configured.
+type Team struct {
+	Agents   map[string]*Agent
+	Sessions map[string]*Group // by their names
+	Blocks   map[string]*Group // by those of task blocks
+	Shared   bool              // a group has worktrees
+}
+
+// groups yields all groups.
+func (t *Team) groups(yield func(*Group) bool) {
+	for _, all := range []map[string]*Group{t.Sessions, t.Blocks} {
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if !yield(all[name]) {
+				return
+			}
+		}
+	}
+}
+
+// of returns what holds for a task of an agent, or nil if the team has no such agent.
+func (t *Team) of(agent string, task *wire.Task) *Agent {
+	own := t.Agents[agent]
+	if own == nil || task.Details == nil {
+		return own
+	}
+	a := *own
+	a.Verify = slices.Concat(a.Verify, task.Verify)
+	for _, g := range []*Group{t.Sessions[task.SessionID], t.Blocks[task.Block]} {
+		if g != nil && g.Repository != "" {
+			a.Trees = g.Trees
+		}
+	}
+	return &a
+}
+
+// as returns an agent whose commands are for a group.
+func (t *Team) as(g *Group) *Agent {
+	own := t.Agents[g.Agent]
+	if own == nil {
+		return nil
+	}
+	a := *own
+	a.Trees, a.Verify = g.Trees, g.Verify
+	return &a
+}
+
+// asOf returns the agent as which git runs for a task that may have ended: its own, or else the given one of its
+// repository.
+func (t *Team) asOf(other *Agent, task *wire.Task) *Agent {
+	if a := t.of(task.AssignedTo, task); a != nil && a.Repository != "" {
+		return a
+	}
+	a := *other
+	if task.Details != nil {
+		a.Verify = slices.Concat(a.Verify, task.Verify)
+	}
+	return &a
+}

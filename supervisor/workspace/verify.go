@@ -1,0 +1,194 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"orchestrator/wire"
+	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
+)
+
+// Verify checks the result of a task that an agent completes, and runs the verify commands. Tested tells that the agent
+// says that its tests have passed. Verify returns the report of what was run, the files that have changed in the
+// workspace, and a refusal if something is wrong.
+func (m *Manager) Verify(agent, id string, result []byte, tested bool) (report *hub.Artifact, changed []string, refused *wire.Error) {
+	t, ok := m.options.Find(agent, id)
+	if !ok {
+		return nil, nil, nil // the decision refuses it
+	}
+	v := &verification{m: m, a: m.configured().of(agent, &t), task: &t, claims: claims{result: result, tested: tested}}
+	switch {
+	case v.a == nil && t.Details != nil && t.Verify != nil:
+		v.a = &Agent{Name: agent, Attempts: 1}
+		v.note(events.TaskVerifying, "is being verified")
+		return nil, nil, v.refuse("not_verified", errors.New("its agent was not started by this orchestrator, which can run its commands nowhere"))
+	case v.a == nil:
+		return nil, nil, nil
+	}
+	if err := v.a.mismatch(&t, result); err != nil {
+		v.note(events.TaskVerifying, "is being verified: its result")
+		return nil, nil, v.refuse("result", err)
+	}
+	if len(v.a.Verify) == 0 && v.a.Repository == "" {
+		return nil, nil, nil
+	}
+	ctx, end := m.begin(context.Background(), agent)
+	defer end()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go m.watch(ctx, cancel, agent, t.ID)
+	return v.run(ctx)
+}
+
+// A verification is one of a task.
+type verification struct {
+	m    *Manager
+	a    *Agent
+	task *wire.Task
+	claims
+}
+
+// note records what is done.
+func (v *verification) note(kind, text string) {
+	v.m.options.Note(&wire.TaskChecked{Kind: kind, Agent: v.a.Name, Task: v.task.ID, Text: text})
+}
+
+// run runs the commands.
+func (v *verification) run(ctx context.Context) (report *hub.Artifact, changed []string, refused *wire.Error) {
+	if len(v.a.Verify) > 0 {
+		v.note(events.TaskVerifying, "is being verified: "+words(v.a.Verify[0]))
+	}
+	began := time.Now()
+	dir, err := v.a.Dir, error(nil)
+	if v.task.Details != nil && v.task.Workspace != nil && v.a.Repository != "" { // otherwise the agent does not know of one
+		var w wire.Workspace
+		if w, err = v.m.enter(ctx, v.a, v.task); err == nil {
+			dir = w.Path
+			changed, err = v.m.changed(ctx, v.a, w)
+		}
+	}
+	var said []byte
+	if err == nil {
+		said, err = v.m.each(ctx, v.a, v.a.Verify, dir)
+	}
+	switch {
+	case len(v.a.Verify) == 0:
+		return nil, changed, nil
+	case err == nil:
+		v.note(events.TaskVerified, fmt.Sprintf("is verified: %s, in %s", allWords(v.a.Verify), time.Since(began).Round(100*time.Millisecond)))
+		text := strings.ToValidUTF8(string(said), "\uFFFD")
+		return &hub.Artifact{Name: "verification.txt", Type: "text/plain", Content: text, Size: int64(len(text))}, changed, nil
+	case ctx.Err() != nil:
+		v.note(events.TaskUnverified, "was not verified: its agent is being stopped, or the task has ended")
+		return nil, nil, refusal("not_verified", "the verification was interrupted", "complete the task again")
+	}
+	return nil, nil, v.refuse("not_verified", v.against(err))
+}
+
+// refuse refuses a completion. After several failures, a person is asked.
+func (v *verification) refuse(reason string, err error) *wire.Error {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	v.m.options.Note(&wire.TaskChecked{Kind: events.TaskUnverified, Agent: v.a.Name, Task: v.task.ID, Text: "is not verified: " + first, Failed: true})
+	n := 1
+	if v.task.Details != nil {
+		n += v.task.Unverified
+	}
+	text := "the task is not done, because it is not verified"
+	question := fmt.Sprintf("The task %q was verified %s without success: %s\nWhat is to be done?", v.task.Name, times(n), err.Error())
+	if n%v.a.Attempts != 0 || v.m.options.Ask(v.a.Name, v.task.ID, question) != nil {
+		return refusal(reason, text+": "+err.Error(), "correct it, and complete the task again")
+	}
+	return refusal(reason, text+", and a person is asked what to do: "+err.Error(), "wait for the answer")
+}
+
+// mismatch returns why a result does not match the schema for its task.
+func (a *Agent) mismatch(t *wire.Task, result []byte) error {
+	for _, of := range append([]string{t.Type}, t.RequiredCapabilities...) {
+		if check := a.Outputs[of]; check != nil && result != nil {
+			if err := check(result); err != nil {
+				return fmt.Errorf("the result does not match the schema of %s: %w", of, err)
+			}
+		}
+	}
+	return nil
+}
+
+// watch cancels a verification whose task has ended meanwhile, or has gone to another agent.
+func (m *Manager) watch(ctx context.Context, cancel context.CancelFunc, agent, task string) {
+	ticker := time.NewTicker(500 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if t, _ := m.options.Find(agent, task); t.ID == "" {
+				cancel()
+			}
+		}
+	}
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// claims are what an agent says about its work when it completes a task.
+type claims struct {
+	result []byte
+	tested bool // its tests have passed
+}
+
+// against adds to the error of a command what the agent says of it, if that differs.
+func (c *claims) against(err error) error {
+	f, ok := errors.AsType[*failed](err)
+	if !ok {
+		return err
+	}
+	var said struct {
+		Evidence []struct {
+			Command string `json:"command"`
+			Exit    *int   `json:"exit"`
+		} `json:"evidence"`
+	}
+	_ = json.Unmarshal(c.result, &said) // most results have no evidence
+	for _, e := range said.Evidence {
+		if e.Command == words(f.argv) && e.Exit != nil && *e.Exit != f.code {
+			return fmt.Errorf("%w\nThe result says that it ended with exit %d", err, *e.Exit)
+		}
+	}
+	if c.tested {
+		return fmt.Errorf("%w\nThe completion says that the tests have passed", err)
+	}
+	return err
+}
+
+// changed returns the files that have changed in a workspace since its branch began.
+func (m *Manager) changed(ctx context.Context, a *Agent, w wire.Workspace) ([]string, error) {
+	r, err := open(ctx, m.run, a)
+	if err != nil {
+		return nil, err
+	}
+	began, err := r.gitIn(ctx, w.Path, "merge-base", w.Base, "HEAD")
+	if err != nil {
+		return nil, err
+	}
+	tracked, err := r.gitIn(ctx, w.Path, "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", began)
+	if err != nil {
+		return nil, err
+	}
+	fresh, err := r.gitIn(ctx, w.Path, "ls-files", "--others", "--exclude-standard", "-z")
+	files := strings.FieldsFunc(tracked+"\x00"+fresh, func(c rune) bool { return c == 0 })
+	if files == nil {
+		files = []string{} // known to be none
+	}
+	return files, err
+}
