@@ -366,7 +366,7 @@ func (md mailDecision) linked(m *wire.SendMessage) (*mailReport, []string) {
 	if verb == "" || m.To != mail.Global || said.Read(m.Payload, md.state.rules.Depth, "") != nil {
 		return nil, nil
 	}
-	id := firstText(&said, "ticket_id", "task_id", "taskId")
+	id := said.FirstText("ticket_id", "task_id", "taskId")
 	if _, err := md.tasks().manageableTask(id); err != nil {
 		return nil, nil // the name of something that is kept elsewhere
 	}
@@ -376,7 +376,7 @@ func (md mailDecision) linked(m *wire.SendMessage) (*mailReport, []string) {
 	if err != nil {
 		return nil, []string{err.Message}
 	}
-	e := &mailReport{task: k, result: &succeeded, text: firstText(&said, "error", "message", "error_code")}
+	e := &mailReport{task: k, result: &succeeded, text: said.FirstText("error", "message", "error_code")}
 	if at, raw := said.Number("progress"); raw != nil && at >= 0 && at <= 1 {
 		e.progress = &at
 	}
@@ -387,16 +387,6 @@ func (md mailDecision) linked(m *wire.SendMessage) (*mailReport, []string) {
 		return nil, []string{fmt.Sprintf("task %s is not completed: %s", k.label(), e.result.Breach.Message)}
 	}
 	return e, nil
-}
-
-// firstText returns the first of some members that is a non-empty text.
-func firstText(o *object.Reader, keys ...string) string {
-	for _, key := range keys {
-		if s := o.Text(key); s != "" {
-			return s
-		}
-	}
-	return ""
 }
 
 // heed applies a report to its task.
@@ -439,7 +429,7 @@ func (md mailDecision) handsOut(from string, m *wire.SendMessage) (*task, []stri
 	if said.Read(m.Payload, md.state.rules.Depth, "") != nil {
 		return nil, nil
 	}
-	k := md.state.tasks.find(object.CanonicalID(firstText(&said, "ticket_id", "task_id", "taskId")))
+	k := md.state.tasks.find(object.CanonicalID(said.FirstText("ticket_id", "task_id", "taskId")))
 	if k == nil {
 		return nil, nil // the name of something that is kept elsewhere
 	}

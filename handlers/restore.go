@@ -187,6 +187,9 @@ func (r *restoring) restoreTask(kept *snapshotTask) {
 	k := kept.restore()
 	r.broken = r.broken || r.tasks.byID[k.view.ID] != nil
 	r.tasks.include(k)
+	if d := k.view.Details; d != nil && d.Verify != nil {
+		r.Verifies.Store(true)
+	}
 	for _, n := range kept.Links {
 		r.links = append(r.links, link{down: k.node, need: n})
 	}

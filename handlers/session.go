@@ -232,7 +232,7 @@ func (sd sessionDecision) syncSessions(specs []session.Spec) {
 	there := make(map[string]bool, len(specs))
 	for _, spec := range specs {
 		there[spec.ID] = true
-		if s := sd.state.sessions.byID[spec.ID]; s == nil || s.closed() && !s.aborted || !s.closed() && !sameSession(&s.spec, &spec) || !s.file {
+		if s := sd.state.sessions.byID[spec.ID]; s == nil || s.closed() && !s.aborted || !s.closed() && !s.spec.Equal(&spec) || !s.file {
 			sd.dismiss(s, &spec)
 			sd.fact("", "", &sessionOpened{Spec: spec, File: true})
 		}
@@ -317,14 +317,11 @@ func (sd sessionDecision) closeSession(s *sessionState, f *sessionClosed) {
 	sd.fact("", "", f)
 }
 
-func sameSession(a, b *session.Spec) bool {
-	return a.Validation == b.Validation && a.MaxIterations == b.MaxIterations && a.OnMax == b.OnMax &&
-		a.RequireReview == b.RequireReview && a.TaskTimeout == b.TaskTimeout && a.ProgressAfter == b.ProgressAfter &&
-		a.ProgressEvery == b.ProgressEvery && slices.Equal(a.Members, b.Members)
-}
-
 func createSession(sd sessionDecision, create *wire.CreateSession) (*wire.SessionView, *wire.Error) {
 	spec := &create.Spec
+	if spec.Verify != nil && sd.from.Kind == Agent {
+		return nil, errorf(wire.CodeDenied, details{"pointer": "/payload/verify"}, "only a person may name commands that run as the agent of a task")
+	}
 	if s := sd.state.sessions.byID[spec.ID]; s != nil && !s.closed() {
 		return nil, errorf(wire.CodeConflict, details{"session_id": spec.ID, "reason": "session_taken", "pointer": "/payload/session_id"},
 			"there is a session %q already", spec.ID)

@@ -215,7 +215,7 @@ func (wd workDecision) failedWork(w *work, c *session.Completion) {
 	}
 	if c.Error != nil {
 		e := *c.Error // the original is not modified
-		e.Recoverable, e.SuggestedAction = false, suggested(e.ErrorType)
+		e.Recoverable, e.SuggestedAction = false, session.Suggested(e.ErrorType)
 		wd.troubled(w, &e)
 	}
 	wd.failWork(w, why)

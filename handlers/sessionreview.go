@@ -132,7 +132,7 @@ func findings(r *session.ReviewResult) []review.Finding {
 	found := make([]review.Finding, 0, len(r.Findings))
 	for _, f := range r.Findings {
 		found = append(found, review.Finding{
-			ID: f.FindingID, Severity: f.Severity, Category: f.Category, File: f.Location.File, Text: firstWords(f.Description, ""), Fixed: int(f.FixedIn),
+			ID: f.FindingID, Severity: f.Severity, Category: f.Category, File: f.Location.File, Text: session.FirstWords(f.Description, ""), Fixed: int(f.FixedIn),
 		})
 	}
 	return found

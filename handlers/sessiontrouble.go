@@ -46,17 +46,6 @@ func (wd workDecision) noteTrouble(w *work, e *session.ExecutionError, tries int
 	wd.fact(agentPrefix+w.developer, e.TaskID, &workTroubled{ExecutionError: *e, Tries: tries, Limit: limit.Milliseconds()})
 }
 
-// suggested returns the suggested action for an error that is not retried.
-func suggested(kind string) string {
-	switch kind {
-	case session.ExecutionTimeout:
-		return session.SuggestReassign
-	case session.ExecutionException:
-		return session.SuggestAbort
-	}
-	return session.SuggestManual // the architect should split a task that is too large
-}
-
 // mayRetry reports whether a work is retried after an error: once, after an exception or a
 // timeout.
 func (wd workDecision) mayRetry(w *work, e *session.ExecutionError) bool {

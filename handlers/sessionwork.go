@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"strings"
 
 	"orchestrator/handlers/graph"
 	"orchestrator/wire"
@@ -118,7 +117,7 @@ type newWork struct {
 func (wd workDecision) assignNew(x *messageContext, a *session.Assignment) {
 	architect := agentPrefix + x.from.AgentID
 	created := &taskCreated{
-		ID: a.Task.TaskID, Name: firstWords(a.Task.Description, a.Task.TaskID), Type: "task_assignment", Description: a.Task.Description,
+		ID: a.Task.TaskID, Name: session.FirstWords(a.Task.Description, a.Task.TaskID), Type: "task_assignment", Description: a.Task.Description,
 		Priority: wire.Raw(object.Quote(a.Priority)), Dependencies: x.created.needs, AcceptanceCriteria: a.Task.AcceptanceCriteria,
 		SessionID: x.of.spec.ID, Parent: wd.state.agents.parentOf(x.from.AgentID), Patient: true, Verify: x.of.spec.Verify,
 	}
@@ -157,22 +156,6 @@ func (wd workDecision) startWorkTask(w *work) {
 	if a := wd.state.agents.byID[w.developer]; !w.task.view.State.Final() && a != nil {
 		wd.tasks().take(w.task, a, &taskAssigned{Way: inSession})
 	}
-}
-
-// maxName is the maximum length of a task name that is taken from its description, in
-// characters.
-const maxName = 80
-
-// firstWords returns the first line of a text, cut to maxName.
-func firstWords(text, otherwise string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	if runes := []rune(line); len(runes) > maxName {
-		line = string(runes[:maxName-1]) + "…"
-	}
-	if line == "" {
-		return otherwise
-	}
-	return line
 }
 
 // considerAck handles an acknowledgment of a developer, which starts its task.

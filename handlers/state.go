@@ -39,6 +39,9 @@ type State struct {
 	since    time.Time // start of this orchestrator, which missed everything before
 	drained  []string  // machines that an operator has drained
 
+	// Verifies is set when a task has had verify commands of its own. It may be read at any time.
+	Verifies atomic.Bool
+
 	turn    turn // the current one, reused
 	outcome Outcome
 }
@@ -69,9 +72,8 @@ type tasks struct {
 	graph    *graph.Graph           // dependencies
 	nodes    []*task                // the tasks of its nodes
 	archive  archive
-	saving   *Snapshot   // that is being spelled, or nil
-	saved    uint32      // snapshots so far
-	verified atomic.Bool // a task had verify commands of its own
+	saving   *Snapshot // that is being spelled, or nil
+	saved    uint32    // snapshots so far
 }
 
 // questions holds the open questions.

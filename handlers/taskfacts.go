@@ -70,6 +70,7 @@ func (t *taskCreated) apply(s *State, r *wire.Record) {
 	k.follow(t)
 	k.lighten()
 	s.tasks.include(k)
+	s.Verifies.CompareAndSwap(false, t.Verify != nil)
 	for _, d := range t.Dependencies {
 		s.tasks.link(k, s.tasks.byID[d.On], d, r.At)
 	}
@@ -130,9 +131,6 @@ func (t *tasks) include(k *task) {
 	t.list = append(t.list, k)
 	if k.more != nil && k.more.block != nil {
 		t.blocks[k.more.block.Name] = k
-	}
-	if d := k.view.Details; d != nil && d.Verify != nil {
-		t.verified.Store(true)
 	}
 }
 

@@ -25,12 +25,17 @@ var taskOperations = []Operation{
 }
 
 func submitTask(td taskDecision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
+	if r.Details.Verify != nil && td.from.Kind == Agent {
+		return nil, errorf(wire.CodeDenied, details{"pointer": "/payload/verify"}, "only a person may name commands that run as the agent of a task")
+	}
+	return td.submit(r)
+}
+
+// submit creates a task.
+func (td taskDecision) submit(r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
 	if roles := td.state.agents.rolesWithout(r.RequiredRole); roles != nil {
 		return nil, errorf(wire.CodeInvalid, details{"role": r.RequiredRole, "pointer": "/payload/requiredRole"},
 			"requiredRole must be one of %s, not %.80q", strings.Join(roles, ", "), r.RequiredRole)
-	}
-	if r.Details.Verify != nil && td.from.Kind == Agent {
-		return nil, errorf(wire.CodeDenied, details{"pointer": "/payload/verify"}, "only a person may name commands that run as the agent of a task")
 	}
 	if r.Block != nil {
 		if k := td.state.tasks.blocks[r.Block.Name]; k != nil {

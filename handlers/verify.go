@@ -68,9 +68,6 @@ func (td taskDecision) checked(m *wire.TaskChecked) {
 	}
 }
 
-// Verifies reports whether a task has had verify commands of its own. It may be called at any time.
-func Verifies(s *State) bool { return s.tasks.verified.Load() }
-
 // Held returns a task that an agent holds, and whether the agent could complete it now.
 func (s *State) Held(agent, id string) (t wire.Task, completable bool) {
 	td := (&decision{turn: &turn{state: s}, from: Actor{Kind: Agent, Name: agent}}).tasks()

@@ -59,6 +59,15 @@ type SendMessage struct {
 	Lookup `json:"-"` // whether the key is already in use; Sum is not set
 }
 
+// Completes returns the task that the message reports as completed, if it does so, and its result, or nil.
+func (m *SendMessage) Completes() (task string, result Raw) {
+	var said object.Reader
+	if m.Topic != mail.TopicTaskCompleted || m.To != mail.Global || said.Read(m.Payload, object.AnyDepth, "") != nil {
+		return "", nil
+	}
+	return said.FirstText("ticket_id", "task_id", "taskId"), said.Value("result")
+}
+
 func (m *SendMessage) fields(f *fields) {
 	f.text(&m.From, "from_actor", "You, as an actor; optional. A message in the name of another actor is refused.")
 	if f.in == nil {

@@ -123,6 +123,7 @@ type submitted struct {
 	Requirements         Raw               `json:"requirements,omitzero"`
 	TargetRepo           string            `json:"targetRepo,omitzero"`
 	AcceptanceCriteria   []string          `json:"acceptanceCriteria,omitzero"`
+	Verify               [][]string        `json:"verify,omitzero"`
 	ProjectID            string            `json:"projectId,omitzero"`
 	SessionID            string            `json:"sessionId,omitzero"`
 	Observability        *delegation.Trace `json:"observability,omitzero"`

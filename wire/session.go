@@ -239,6 +239,7 @@ func (c *CreateSession) fields(f *fields) {
 	f.milliseconds(&s.TaskTimeout, "task_timeout_ms", "How long a task may take, in milliseconds; no limit when it is missing or 0.", 0)
 	f.millisecondsOr(&s.ProgressAfter, "progress_after_ms", "The time after which a task must report progress, in milliseconds; 120000 when it is missing.", session.ProgressAfter)
 	f.millisecondsOr(&s.ProgressEvery, "progress_every_ms", "The time between such reports, in milliseconds; 30000 when it is missing.", session.ProgressEvery)
+	f.commands(&s.Verify, "verify", "Commands that must succeed before a task is done, besides those of its agent. Only a person may name them.")
 	s.Validation, s.OnMax = cmp.Or(s.Validation, session.ValidationStandard), cmp.Or(s.OnMax, session.EscalateHumanReview)
 	s.MaxIterations = cmp.Or(s.MaxIterations, session.DefaultIterations)
 }

@@ -219,9 +219,7 @@ func (s *SubmitTask) fields(f *fields) {
 	f.texts(&d.AcceptanceCriteria, "acceptanceCriteria", "The conditions under which the task counts as done.")
 	f.text(&d.ProjectID, "projectId", "The project that the task belongs to.")
 	f.text(&d.SessionID, "sessionId", "The session that the task came from.")
-	if !f.describe("verify", "Commands that must succeed before the task is done, each a list of words. They run as its agent, so only a person may name them.", schemaCommands, false) {
-		d.Verify = readCommands(f.in, "verify")
-	}
+	f.commands(&d.Verify, "verify", "Commands that must succeed before the task is done, each a list of words. They run as its agent, so only a person may name them.")
 	described := f.document("structured_spec", "The specification in a form for programs: a task-spec document.", "task-spec")
 	f.document("requirements", "What the task requires of an agent: a requirements document.", "requirements")
 	if !described {
@@ -231,22 +229,25 @@ func (s *SubmitTask) fields(f *fields) {
 
 const schemaCommands = `"type": ["array", "null"], "maxItems": 20, "items": {"type": "array", "minItems": 1, "maxItems": 1000, "items": {"type": "string"}}`
 
-// readCommands reads a list of commands.
-func readCommands(o *object.Reader, key string) (all [][]string) {
+// commands declares a list of commands.
+func (f *fields) commands(into *[][]string, key, about string) {
+	if f.describe(key, about, schemaCommands, false) {
+		return
+	}
+	o := f.in
 	items, _ := o.Items(key)
 	if len(items) > 20 {
 		o.Refuse(key, "must not have more than 20 commands")
-		return nil
+		return
 	}
 	for i, item := range items {
 		var argv []string
 		if err := json.Unmarshal(item, &argv); err != nil || len(argv) == 0 || len(argv) > 1000 || argv[0] == "" || strings.Contains(strings.Join(argv, ""), "\x00") {
 			o.RefuseItem(key, i, "must be a command: a list of words, such as [\"go\", \"test\"]")
-			return nil
+			return
 		}
-		all = append(all, argv)
+		*into = append(*into, argv)
 	}
-	return all
 }
 
 // priority declares the priority of a task.

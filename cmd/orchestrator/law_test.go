@@ -43,7 +43,7 @@ var mayImport = map[string][]string{
 	"supervisor/child":              {},
 	"supervisor/budget":             {"wire", "wire/activity", "wire/events", "wire/object"},
 	"supervisor/notify":             {"wire", "wire/object", "wire/events", "supervisor/config", "supervisor/config/storeurl"},
-	"supervisor/config":             {"supervisor/config/storeurl", "supervisor/config/envfile", "supervisor/config/problem"},
+	"supervisor/config":             {"wire/object", "supervisor/config/storeurl", "supervisor/config/envfile", "supervisor/config/problem"},
 	"supervisor/config/...":         {},
 	"handlers/...":                  {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace", "handlers/..."},
 	"supervisor/eventlog":           {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},

@@ -45,6 +45,8 @@ task "spec" {
 	coder.assigned(id)
 	require.Contains(t, y.ask("task", "show", id), "test -e ok && echo fine")
 	coder.refused("INVALID_REQUEST", "complete-task", `{"taskId":"`+id+`"}`)
+	mail := `{"to_actor":"GO","topic":"task.completed","payload":{"ticket_id":"` + id + `"}}`
+	require.Contains(t, coder.refused("INVALID_REQUEST", "send-message", mail).Message, "not verified", "nor by a message of the bus")
 	y.write("ok", "")
 	coder.granted(nil, "complete-task", `{"taskId":"`+id+`"}`)
 	require.Contains(t, y.ask("task", "response", id, "--artifact", "verification.txt"), "fine")

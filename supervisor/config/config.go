@@ -217,7 +217,7 @@ type Agent struct {
 	Client       Client
 	Placement    *Placement // nil: it runs on the machine of the hub
 	Work
-	Budget       *Budget    // nil: none
+	Budget *Budget // nil: none
 
 	env environment
 }

@@ -33,6 +33,9 @@ func subject(m wire.Message) (task string, completes bool) {
 			if m.Operation == "get-task" || m.Operation == "start-task" {
 				return body.TaskID, false
 			}
+		case *wire.SendMessage:
+			task, _ = body.Completes()
+			return task, task != ""
 		case *wire.SaySession:
 			if c := completionIn(m); c != nil && c.Status != session.OutcomeFailed {
 				return c.TaskID, true
@@ -52,7 +55,7 @@ func wanted(d *Dispatcher, from handlers.Actor, m wire.Message) (task string, co
 		return "", false, false
 	}
 	task, completes = subject(m)
-	return task, completes, task != "" && (d.options.Workshop.Wants(from.Name, completes) || completes && handlers.Verifies(d.state))
+	return task, completes, task != "" && (d.options.Workshop.Wants(from.Name, completes) || completes && d.state.Verifies.Load())
 }
 
 // prepare does the work before the decision about a message of an agent, and returns why the message must be
@@ -101,8 +104,14 @@ func completionIn(m wire.Message) *session.Completion {
 func resultOf(m wire.Message) []byte {
 	switch m := m.(type) {
 	case *wire.Request:
-		if c, ok := m.Body.(*wire.CompleteTask); ok && c.Result != nil {
-			return c.Result.Document
+		switch body := m.Body.(type) {
+		case *wire.CompleteTask:
+			if body.Result != nil {
+				return body.Result.Document
+			}
+		case *wire.SendMessage:
+			_, result := body.Completes()
+			return result
 		}
 	case *wire.AgentEvent:
 		if r, ok := m.Body.(*delegation.Response); ok {

@@ -187,6 +187,16 @@ func Choices(words []string) string {
 	return string(out)
 }
 
+// FirstText returns the first of some members that is a non-empty text.
+func (r *Reader) FirstText(keys ...string) string {
+	for _, key := range keys {
+		if s := r.Text(key); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
 // Texts returns an optional list of strings, each once. None may be empty.
 func (r *Reader) Texts(key string) []string {
 	items, ok := r.Items(key)

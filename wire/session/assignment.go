@@ -1,6 +1,8 @@
 package session
 
 import (
+	"strings"
+
 	"orchestrator/wire/object"
 )
 
@@ -134,4 +136,20 @@ func readContextFiles(p *object.Decoder, key string) (files []ContextFile) {
 		})
 	})
 	return files
+}
+
+// maxName is the maximum length of a task name that is taken from its description, in
+// characters.
+const maxName = 80
+
+// FirstWords returns the first line of a text, cut to maxName.
+func FirstWords(text, otherwise string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if runes := []rune(line); len(runes) > maxName {
+		line = string(runes[:maxName-1]) + "…"
+	}
+	if line == "" {
+		return otherwise
+	}
+	return line
 }

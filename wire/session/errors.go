@@ -80,3 +80,14 @@ const (
 )
 
 var Suggestions = []string{SuggestRetry, SuggestReassign, SuggestAbort, SuggestManual}
+
+// Suggested returns the suggested action for an error that is not retried.
+func Suggested(kind string) string {
+	switch kind {
+	case ExecutionTimeout:
+		return SuggestReassign
+	case ExecutionException:
+		return SuggestAbort
+	}
+	return SuggestManual // the architect should split a task that is too large
+}

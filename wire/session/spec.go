@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"slices"
 
 	"orchestrator/wire/object"
 )
@@ -28,6 +29,14 @@ type Spec struct {
 	ProgressEvery int64 `json:"progress_every_ms,omitzero" schema:"min=0"`
 	// The commands that must succeed before a task is done, besides those of its agent.
 	Verify [][]string `json:"verify,omitzero"`
+}
+
+// Equal reports whether two sessions have the same members and rules.
+func (a *Spec) Equal(b *Spec) bool {
+	return a.Validation == b.Validation && a.MaxIterations == b.MaxIterations && a.OnMax == b.OnMax &&
+		a.RequireReview == b.RequireReview && a.TaskTimeout == b.TaskTimeout && a.ProgressAfter == b.ProgressAfter &&
+		a.ProgressEvery == b.ProgressEvery && slices.Equal(a.Members, b.Members) &&
+		slices.EqualFunc(a.Verify, b.Verify, slices.Equal[[]string])
 }
 
 // When a developer reports progress, by default: in milliseconds.

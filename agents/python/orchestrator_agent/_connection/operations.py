@@ -100,6 +100,7 @@ class Operations:
         acceptance_criteria: Optional[List[str]] = None,
         project_id: Optional[str] = None,
         session_id: Optional[str] = None,
+        verify: Optional[List[List[str]]] = None,
         structured_spec: Optional[Mapping[str, Any]] = None,
         requirements: Optional[Mapping[str, Any]] = None,
     ) -> Task:
@@ -126,6 +127,8 @@ class Operations:
         acceptance_criteria: The conditions under which the task counts as done.
         project_id: The project that the task belongs to.
         session_id: The session that the task came from.
+        verify: Commands that must succeed before the task is done, each a list of words. They
+            run as its agent, so only a person may name them.
         structured_spec: The specification in a form for programs: a task-spec document.
         requirements: What the task requires of an agent: a requirements document.
         """
@@ -134,7 +137,7 @@ class Operations:
             requiredRole=required_role, requiredCapabilities=required_capabilities, dependencies=dependencies,
             priority=priority, assignTo=assign_to, requirePlan=require_plan or None, observability=observability,
             targetRepo=target_repo, acceptanceCriteria=acceptance_criteria, projectId=project_id,
-            sessionId=session_id, structured_spec=structured_spec, requirements=requirements,
+            sessionId=session_id, verify=verify, structured_spec=structured_spec, requirements=requirements,
         ))
 
     def get_task(self, task_id: str) -> Task:

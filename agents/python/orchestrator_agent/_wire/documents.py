@@ -93,6 +93,12 @@ class Task(_Task, total=False):
     #: What the agent handed in beside the result, without the content, in the answers to get-task.
     #: The task response has the content.
     artifacts: List[Dict[str, Any]]
+    #: The commands that must succeed before the task is done, besides those of its agent.
+    verify: List[List[str]]
+    #: How often its verification has failed.
+    unverified: int
+    #: The task block of the configuration that it comes from.
+    block: str
     #: Where its agent works on it, if it has a workspace.
     workspace: Dict[str, Any]
     #: The class of the failure, if its agent named one. One of refused, context, limit, budget,

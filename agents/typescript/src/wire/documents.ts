@@ -98,6 +98,12 @@ export interface Task {
    * The task response has the content.
    */
   artifacts?: { name: string; type: string; size?: number; ref?: string }[];
+  /** The commands that must succeed before the task is done, besides those of its agent. */
+  verify?: string[][];
+  /** How often its verification has failed. */
+  unverified?: number;
+  /** The task block of the configuration that it comes from. */
+  block?: string;
   /** Where its agent works on it, if it has a workspace. */
   workspace?: { path: string; branch?: string; base?: string };
   /** The class of the failure, if its agent named one. */
@@ -263,6 +269,11 @@ export interface SubmitTask {
   projectId?: string;
   /** The session that the task came from. */
   sessionId?: string;
+  /**
+   * Commands that must succeed before the task is done, each a list of words. They run as its
+   * agent, so only a person may name them.
+   */
+  verify?: string[][];
   /** The specification in a form for programs: a task-spec document. */
   structured_spec?: Document;
   /** What the task requires of an agent: a requirements document. */
