@@ -146,6 +146,8 @@ var facts = map[string]func() fact{
 	events.TaskVerifying:    func() fact { return &taskChecked{what: events.TaskVerifying} },
 	events.TaskVerified:     func() fact { return &taskChecked{what: events.TaskVerified} },
 	events.TaskUnverified:   func() fact { return &taskChecked{what: events.TaskUnverified} },
+	events.TaskMerged:       func() fact { return &taskChecked{what: events.TaskMerged} },
+	events.TaskUnmerged:     func() fact { return &taskChecked{what: events.TaskUnmerged} },
 	events.TaskDone:         func() fact { return new(taskDone) },
 	events.TaskFailed:       func() fact { return new(taskFailed) },
 	events.TaskCancelled:    func() fact { return new(taskCancelled) },

@@ -26,6 +26,7 @@ func (tc *taskChecked) apply(s *State, _ *wire.Record) {
 		d := k.view.Details.Copy()
 		d.Workspace = tc.Workspace
 		k.view.Details = d
+	case events.TaskMerged, events.TaskUnmerged: // the task has ended
 	case events.TaskVerifying:
 		s.move(k, wire.TaskVerifying)
 	default:
@@ -42,6 +43,8 @@ func (tc *taskChecked) check(s *State) error {
 	switch tc.what {
 	case events.TaskWorkspace:
 		return s.tasks.checkTask(tc.ID, heldStates...)
+	case events.TaskMerged, events.TaskUnmerged:
+		return nil
 	case events.TaskVerifying:
 		return s.tasks.checkTask(tc.ID, wire.TaskRunning)
 	}
@@ -56,6 +59,10 @@ func (tc *taskChecked) tell(e *wire.Event) {
 // nothing.
 func (td taskDecision) checked(m *wire.TaskChecked) {
 	k := td.state.tasks.byID[m.Task]
+	if m.Kind == events.TaskMerged || m.Kind == events.TaskUnmerged {
+		td.fact("", m.Task, &taskChecked{what: m.Kind, ID: m.Task, Name: m.Name, Agent: m.Agent, Text: m.Text})
+		return
+	}
 	if k == nil || k.view.AssignedTo != m.Agent || k.view.State.Final() {
 		return
 	}

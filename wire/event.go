@@ -67,7 +67,7 @@ func (e *Event) Trouble() bool {
 	case events.AgentExited:
 		return e.Figures.ExitCode == nil || *e.Figures.ExitCode != 0
 	case events.AgentGaveUp, events.AgentLeftOver, events.AgentHeldOpen, events.AgentStalled, events.AgentLineCut, events.AgentUnlogged, events.AgentStdinClosed, events.AgentRefused,
-		events.AgentNotServed, events.AgentUndelivered, events.TaskTrouble, events.TaskUnverified, events.TaskFailed:
+		events.AgentNotServed, events.AgentUndelivered, events.TaskTrouble, events.TaskUnverified, events.TaskUnmerged, events.TaskFailed:
 		return true
 	}
 	return false

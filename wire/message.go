@@ -77,13 +77,14 @@ type Delivered struct {
 }
 
 // TaskChecked reports what the orchestrator has done for a task of an agent. The kind is one of the events
-// task.workspace, task.verifying, task.verified and task.unverified.
+// task.workspace, task.verifying, task.verified, task.unverified, task.merged and task.unmerged.
 type TaskChecked struct {
 	Kind        string
 	Agent, Task string
 	Text        string
 	Workspace   *Workspace
-	Failed      bool // the verification has failed, and was not interrupted
+	Name        string // of the task, which may have ended long ago: of task.merged and task.unmerged
+	Failed      bool   // the verification has failed, and was not interrupted
 }
 
 // AgentGone reports that an agent has ended and is not restarted automatically.

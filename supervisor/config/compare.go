@@ -298,6 +298,7 @@ var settingTable = []struct {
 	{name: "bus.stale", needs: ActionLive, of: func(c *Config) any { return c.Bus.Stale }},
 	{name: "bus.topics", needs: ActionLive, of: func(c *Config) any { return c.Bus.Topics }},
 	{name: "notify", needs: ActionLive, of: func(c *Config) any { return c.Notify }},
+	{name: "merge.queue", needs: ActionLive, of: func(c *Config) any { return c.Merge.Queue }},
 	{name: "prices", needs: ActionLive, of: func(c *Config) any { return c.Prices }},
 	{name: "host", needs: ActionLive, of: func(c *Config) any { return c.Hosts }},
 	{name: "session", needs: ActionLive, of: func(c *Config) any { return c.Sessions }},

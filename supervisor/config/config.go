@@ -23,6 +23,7 @@ type Config struct {
 	Bus          Bus
 	Notify       Notify
 	Prices       map[string]Price // of models
+	Merge        Merge
 	Hosts        []Host
 	Sessions     []Session
 	Agents       []Agent

@@ -72,6 +72,7 @@
 //	scheduler.*          live
 //	bus.*                live
 //	notify               live      it is looked at when something happens
+//	merge.queue          live
 //	prices               live      the same, when something was used
 //	host                 live      it is looked at when a host joins or is chosen
 //	session              live

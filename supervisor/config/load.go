@@ -112,6 +112,7 @@ func (r *reader) parts(body hcl.Body) parts {
 		{kind: "bus", read: into(&p.settings)},
 		{kind: "notify", read: into(&p.settings)},
 		{kind: "prices", read: into(&p.settings)},
+		{kind: "merge", read: into(&p.settings)},
 		{kind: "host", label: "name", many: true, read: into(&p.hosts)},
 		{kind: "session", label: "name", many: true, read: into(&p.sessions)},
 		{kind: "defaults", read: into(&p.defaults)},

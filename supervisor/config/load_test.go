@@ -78,7 +78,7 @@ func TestDefaultsFileHoldsEveryAttribute(t *testing.T) {
 	c := load(t, "testdata/defaults.hcl", Options{})
 	for _, s := range settingTable {
 		if slices.Contains([]string{
-			"session", "host", "notify", "prices", "http.certificate", "http.key", "store.url", "store.monitor", "store.peers", "store.log", "store.credentials", "store.ca", "store.certificate", "store.key",
+			"session", "host", "notify", "prices", "merge.queue", "http.certificate", "http.key", "store.url", "store.monitor", "store.peers", "store.log", "store.credentials", "store.ca", "store.certificate", "store.key",
 		}, s.name) {
 			continue // no default
 		}

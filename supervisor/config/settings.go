@@ -57,6 +57,8 @@ func (r *reader) setting(b *hcl.Block) {
 	case "notify":
 		notify(r, b)
 		return
+	case "merge":
+		s.attributes = []attribute{attr("queue", truth(&c.Merge.Queue))}
 	case "prices":
 		prices(r, b)
 		return

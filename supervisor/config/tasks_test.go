@@ -53,7 +53,7 @@ func TestTaskMistakes(t *testing.T) {
 		"task \"a\" {}\ntask \"a\" {}":                        {"config/duplicate-task", "23:6", "hcl:22"},
 		`task "a b" {}`:                                       {"config/bad-name", "22:6", "A task is named"},
 		`task {}`:                                             {"config/bad-label", "22:6", ""},
-		`task "a" { attempts = 2 }`:                        {"config/unknown-attribute", "22:12", "It may hold title"},
+		`task "a" { attempts = 2 }`:                           {"config/unknown-attribute", "22:12", "It may hold title"},
 		`task "a" { title = "" }`:                             {"config/empty", "22:20", ""},
 		"task \"a\" {\n needs = [\"c\"]\n}\ntask \"b\" {\n needs = [\"a\"]\n}\ntask \"c\" {\n needs = [\"b\"]\n}": {
 			"config/dependency-cycle", "26:11", "Tasks cannot wait for each other: a -> c -> b -> a."},

@@ -25,6 +25,11 @@ type Workspace struct {
 	Keep     string     // "unmerged" or "all": which worktrees prune leaves
 }
 
+// Merge says what becomes of the branches of tasks that are done.
+type Merge struct {
+	Queue bool // they are merged one after another; else when a person says so
+}
+
 // Placeholders in Workspace.Branch for the id of a task and its short form.
 const (
 	TaskID    = "\x01id\x01"

@@ -121,6 +121,9 @@ type worktree struct {
 	began        string // the commit at which it began; "" if an earlier version has made it
 	half         bool   // git was killed while it added it, before its agent knew of it
 	leaving      bool   // its removal was begun: all of it was merged
+	unmerged     string // the commit with which the queue could not merge it
+	heir         string // the task that was to resolve why it was not merged
+	rounds       int    // how many such tasks came before it
 }
 
 // mine reports whether a worktree is in the folder for those of tasks.
@@ -188,6 +191,12 @@ func (r *repository) marks(ctx context.Context) (map[string]worktree, error) {
 			w.half = true
 		case "leaving":
 			w.leaving = true
+		case "unmerged":
+			w.unmerged = value
+		case "heir":
+			w.heir = value
+		case "rounds":
+			w.rounds, _ = strconv.Atoi(value)
 		}
 		marks[branch] = w
 	}

@@ -16,6 +16,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/control"
+	"orchestrator/wire/events"
 )
 
 // find returns the worktree of a task.
@@ -161,7 +162,10 @@ func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.M
 	r.agent = m.configured().asOf(r.agent, &t)
 	reply, err := m.merge(ctx, r, w, in, places)
 	if err != nil {
-		return reply, asWire(err)
+		return reply, m.handBack(ctx, r, w, &t, in.Into, asWire(err))
+	}
+	if !reply.Already {
+		m.note(events.TaskMerged, &t, fmt.Sprintf("is merged into %s: %s", in.Into, reply.Commit))
 	}
 	if !r.agent.KeepAll {
 		reply.Removed = m.remove(ctx, r, w, in.Into)
@@ -282,7 +286,22 @@ func (m *Manager) finish(ctx context.Context, r *repository, places map[string]s
 
 // join makes the merged commit in a worktree of its own, and verifies it there.
 func (m *Manager) join(ctx context.Context, r *repository, w worktree, into, before string) (commit string, err error) {
-	at := filepath.Join(r.top, folder, "merge-"+Name(w.task))
+	err = m.apart(ctx, r, Name(w.task), before, func(at string) error {
+		if err := r.join(ctx, at, w, into); err != nil {
+			return err
+		}
+		if err := m.verifyMerged(ctx, []*Agent{r.agent}, at); err != nil {
+			return err
+		}
+		commit, err = r.gitIn(ctx, at, "rev-parse", "HEAD")
+		return err
+	})
+	return commit, err
+}
+
+// apart calls do with a new worktree for a merge, which is removed then.
+func (m *Manager) apart(ctx context.Context, r *repository, name, commit string, do func(at string) error) error {
+	at := filepath.Join(r.top, folder, "merge-"+name)
 	drop := func(ctx context.Context) error {
 		return m.writing(ctx, r, func() error {
 			_, _ = r.git(ctx, "worktree", "remove", "--force", "--force", at)
@@ -291,45 +310,66 @@ func (m *Manager) join(ctx context.Context, r *repository, w worktree, into, bef
 		})
 	}
 	if err := drop(ctx); err != nil { // one of a merge that was killed
-		return "", err
+		return err
 	}
-	err = m.writing(ctx, r, func() error {
+	err := m.writing(ctx, r, func() error {
 		_, _ = r.git(ctx, "worktree", "prune")
-		_, err := r.git(ctx, "worktree", "add", "--detach", at, before)
+		_, err := r.git(ctx, "worktree", "add", "--detach", at, commit)
 		return err
 	})
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		_ = drop(ctx)
 	}()
+	return do(at)
+}
+
+// join merges the branch of a task into what is checked out in a folder.
+func (r *repository) join(ctx context.Context, at string, w worktree, into string) error {
 	args := []string{"merge", "--no-ff", "--quiet", "-m", fmt.Sprintf("Merge %s into %s", w.branch, into), "refs/heads/" + w.branch}
 	if named, err := r.has(ctx, "config", "user.email"); err != nil {
-		return "", err
+		return err
 	} else if !named {
 		args = append([]string{"-c", "user.name=orchestrator", "-c", "user.email=orchestrator@localhost"}, args...)
 	}
-	if _, err = r.gitIn(ctx, at, args...); err != nil {
-		files, _ := r.gitIn(ctx, at, "diff", "--name-only", "--diff-filter=U")
-		if files == "" {
-			return "", err
-		}
-		names := strings.Split(files, "\n")
-		return "", &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("%s and %s change the same lines of %s", w.branch, into, some(names)),
-			Hint: fmt.Sprintf("Merge %s into the branch in %s, and ask again", into, w.path), Details: map[string]any{"reason": "conflict", "files": names},
+	_, err := r.gitIn(ctx, at, args...)
+	if err == nil {
+		return nil
+	}
+	files, _ := r.gitIn(ctx, at, "diff", "--name-only", "--diff-filter=U")
+	if files == "" {
+		return err
+	}
+	names := strings.Split(files, "\n")
+	return &wire.Error{
+		Code: wire.CodeConflict, Message: fmt.Sprintf("%s and %s change the same lines of %s", w.branch, into, some(names)),
+		Hint: fmt.Sprintf("Merge %s into the branch in %s, and ask again", into, w.path), Details: map[string]any{"reason": "conflict", "files": names},
+	}
+}
+
+// verifyMerged runs the verify commands of agents on merged files, each once.
+func (m *Manager) verifyMerged(ctx context.Context, agents []*Agent, at string) error {
+	ran := make(map[string]bool)
+	for _, a := range agents {
+		for _, argv := range a.Verify {
+			if ran[words(argv)] {
+				continue
+			}
+			ran[words(argv)] = true
+			_, err := m.each(ctx, a, [][]string{argv}, at)
+			if f, ok := errors.AsType[*failed](err); ok {
+				return &wire.Error{Code: wire.CodeConflict, Message: "the merged files are not verified, so nothing was merged: " + f.Error(), Details: map[string]any{"reason": "not_verified"}}
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
-	if _, err := m.each(ctx, r.agent, r.agent.Verify, at); err != nil {
-		if f, ok := errors.AsType[*failed](err); ok {
-			return "", &wire.Error{Code: wire.CodeConflict, Message: "the merged files are not verified, so nothing was merged: " + f.Error(), Details: map[string]any{"reason": "not_verified"}}
-		}
-		return "", err
-	}
-	return r.gitIn(ctx, at, "rev-parse", "HEAD")
+	return nil
 }
 
 // writing calls do, which changes a repository. Calls are made one after another.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/hashicorp/go-hclog"
 
 	"orchestrator/supervisor/child"
 	"orchestrator/wire"
@@ -32,9 +33,11 @@ const (
 type Options struct {
 	Start func(child.Spec) (Process, error)
 	// Find returns a task that an agent holds, and whether the agent could complete it now.
-	Find func(agent, task string) (wire.Task, bool)
-	Task func(id string) (wire.Task, bool) // any task
-	Note func(wire.Message)                // submits a message of the orchestrator itself
+	Find   func(agent, task string) (wire.Task, bool)
+	Task   func(id string) (wire.Task, bool) // any task
+	Log    hclog.Logger
+	Note   func(wire.Message) // submits a message of the orchestrator itself
+	Submit func(wire.SubmitTask) (id string, err error)
 	// Ask makes a person decide about a task, in the name of its agent.
 	Ask func(agent, task, question string) error
 }

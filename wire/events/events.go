@@ -55,6 +55,8 @@ const (
 	TaskVerifying          = "task.verifying"  // its agent has completed it, and its verify commands run
 	TaskVerified           = "task.verified"   // they have succeeded
 	TaskUnverified         = "task.unverified" // one has failed, and its agent goes on
+	TaskMerged             = "task.merged"     // its branch is part of another one
+	TaskUnmerged           = "task.unmerged"   // its branch could not be merged
 	TaskDone               = "task.done"
 	TaskFailed             = "task.failed"
 	TaskCancelled          = "task.cancelled"

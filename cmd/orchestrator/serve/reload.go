@@ -19,6 +19,7 @@ import (
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/workspace"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -319,6 +320,7 @@ func (t *Instance) apply(ctx context.Context, next *config.Config, changes []con
 	t.Super.Adopt(adopted)
 	t.tell(next)
 	limit(t, next)
+	mergeWhenDone(t, next)
 	t.log.SetLevel(logLevel(next.Log.Level))
 	return wait, nil
 }
@@ -332,6 +334,20 @@ func (t *Instance) allow(c *config.Config) {
 	t.agents.Store(&agents)
 	if t.hosts != nil {
 		t.hosts.SetRules(team.HostRules(c))
+	}
+}
+
+// mergeWhenDone begins to merge the branches of tasks that are done, or ends that, as a configuration says.
+func mergeWhenDone(t *Instance, c *config.Config) {
+	if t.merging != nil && !c.Merge.Queue {
+		t.merging.Close()
+		t.merging = nil
+	}
+	if t.merging == nil && c.Merge.Queue {
+		since := t.Super.Seq()
+		t.merging = t.workshop.OpenQueue(func(ctx context.Context, send func(wire.Event) error) error {
+			return t.Super.Events(ctx, output.EventQuery{Since: since, Follow: true}, send)
+		})
 	}
 }
 
@@ -349,6 +365,14 @@ func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
 			}
 			return reply.Task, true
 		},
+		Submit: func(s wire.SubmitTask) (string, error) {
+			answer, err := doNow(t, handlers.Actor{Kind: handlers.Operator}, "submit-task", &s)
+			if err != nil {
+				return "", err
+			}
+			return answer.(*wire.TaskReply).Task.ID, nil
+		},
+		Log: t.log.Named("workspaces"),
 		Ask: func(agent, task, question string) error {
 			_, err := doNow(t, handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{TaskID: task, Question: question})
 			if err != nil {

@@ -63,6 +63,7 @@ type Instance struct {
 	looksOver func() // stops lookOver; may be nil
 	workshop  *workspace.Manager
 	notifier  *notify.Notifier
+	merging   *workspace.Queue                        // nil if branches are merged only when a person says so
 	keeper    *budget.Keeper                          // nil if no agent has a budget
 	prices    atomic.Pointer[map[string]config.Price] // of models
 	terminal  atomic.Pointer[notify.Terminal]
@@ -202,6 +203,9 @@ func (t *Instance) Release() {
 	if t.keeper != nil {
 		t.keeper.Close()
 	}
+	if t.merging != nil {
+		t.merging.Close()
+	}
 	if t.watch != nil { // before the event log, which it may read
 		t.watch.Close()
 	}
@@ -272,6 +276,7 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	t.looksOver = t.lookOver()
 	t.tell(c)
 	limit(t, c)
+	mergeWhenDone(t, c)
 	return nil
 }
 

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+	"orchestrator/wire/events"
+)
+
+// work has a task done that leaves a file on its branch.
+func (y *yard) work(coder *actor, file, text string) wire.Task {
+	y.t.Helper()
+	task := y.begin(coder, file)
+	y.change(task.Workspace.Path, file, text)
+	coder.granted(nil, "complete-task", finishing(&task))
+	return task
+}
+
+// heir waits for the task that is to resolve why another one was not merged.
+func (y *yard) heir(coder *actor, branch string) wire.Task {
+	y.t.Helper()
+	var id string
+	waitForThat(y.t, "a task for "+branch, func() bool {
+		for _, t := range y.tasks() {
+			if t.Name == "Merge "+branch+" into main" {
+				id = t.ID
+			}
+		}
+		return id != ""
+	})
+	coder.assigned(id)
+	return y.enter(coder, id)
+}
+
+// A conflict comes back as a task for the agent, whose branch has the work of the first one.
+func TestConflictComesBack(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, "")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	task := y.work(coder, "file", "mine\n")
+	y.change("repo", "file", "theirs\n")
+	refusal := y.refusesToMerge(task.ID)
+	require.Equal(t, "conflict", refusal.Details["reason"])
+	heir := y.heir(coder, task.Workspace.Branch)
+	require.Equal(t, refusal.Details["task"], heir.ID)
+	require.Contains(t, refusal.Hint, "coder has the task "+wire.ShortID(heir.ID))
+	require.Contains(t, heir.Description, "Both have changed:\n- file")
+	require.NotEqual(t, task.Workspace.Path, heir.Workspace.Path)
+	require.Equal(t, "mine\n", y.read(filepath.Join("repo/.workspaces", filepath.Base(heir.Workspace.Path), "file")))
+	require.Contains(t, y.refusesToMerge(task.ID).Hint, "wait until it has ended", "there is one such task at most")
+
+	cmd := "git merge -q main 2>/dev/null; echo both >file; git commit -qam both"
+	y.does(heir.Workspace.Path, cmd)
+	coder.granted(nil, "complete-task", finishing(&heir))
+	require.Contains(t, y.refusesToMerge(task.ID).Hint, "orchestrator task merge "+wire.ShortID(heir.ID))
+	y.ask("task", "merge", heir.ID)
+	require.Equal(t, "both\n", y.read("repo/file"))
+	require.Contains(t, y.ask("workspace", "prune"), task.Workspace.Branch)
+	require.NoDirExists(t, task.Workspace.Path)
+	require.Len(t, y.events(events.TaskMerged, ""), 1)
+	y.stop()
+}
+
+// A queue merges what is done. It leaves out what conflicts, and what fails together with the others, and gives it back.
+func TestMergeQueue(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, `  verify = [["sh", "-c", "test ! -e a -o ! -e b"]]`+"\n")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	branches := make(map[string]string)
+	for _, file := range []string{"c", "a", "file", "b", "d"} {
+		task := y.work(coder, file, "mine\n")
+		branches[file] = task.Workspace.Branch
+	}
+	y.change("repo", "file", "theirs\n")
+	require.NoFileExists(t, y.path("repo/a"))
+	text, err := os.ReadFile(y.path("orchestrator.hcl"))
+	require.NoError(t, err)
+	y.write("orchestrator.hcl", string(text)+"\nmerge {\n  queue = true\n}\n")
+	y.ask("reload")
+	b, file := y.heir(coder, branches["b"]), y.heir(coder, branches["file"])
+	waitForThat(t, "d merged", func() bool { return strings.Contains(y.git("repo", "ls-files"), "d\n") })
+	require.Equal(t, "a\nc\nd\nfile\n", y.git("repo", "ls-files"))
+	y.waitForEvents(3, events.TaskMerged, "coder")
+	y.waitForEvents(2, events.TaskUnmerged, "coder")
+	require.Contains(t, b.Description, "test ! -e a -o ! -e b: exit 1")
+
+	y.does(b.Workspace.Path, "git merge -q main; git rm -q a; git commit -qm 'b instead of a'")
+	coder.granted(nil, "complete-task", finishing(&b))
+	y.does(file.Workspace.Path, "git merge -q main 2>/dev/null; echo both >file; git commit -qam both")
+	coder.granted(nil, "complete-task", finishing(&file))
+	waitForThat(t, "all merged", func() bool { return y.git("repo", "ls-files") == "b\nc\nd\nfile\n" && y.read("repo/file") == "both\n" })
+	waitForThat(t, "all removed", func() bool { return !strings.Contains(y.git("repo", "branch"), "task/") })
+	require.Empty(t, y.git("repo", "status", "--porcelain"))
+	y.stop()
+}
+
+// does runs commands in a folder. What they return does not matter.
+func (y *yard) does(dir, commands string) {
+	y.t.Helper()
+	cmd := exec.Command("sh", "-c", commands)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		y.t.Logf("%s: %v: %s", commands, err, out)
+	}
+}

@@ -1,0 +1,304 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"orchestrator/wire"
+	"orchestrator/wire/events"
+)
+
+// note records what has happened to the branch of a task that has ended.
+func (m *Manager) note(kind string, t *wire.Task, text string) {
+	m.options.Note(&wire.TaskChecked{Kind: kind, Agent: t.AssignedTo, Task: t.ID, Name: t.Name, Text: text})
+}
+
+// handBack gives what could not be merged to the agent of the task, as a new task. The branch of the new task begins at
+// that of the old one. handBack returns the error with a hint.
+func (m *Manager) handBack(ctx context.Context, r *repository, w worktree, t *wire.Task, into string, err error) error {
+	why, ok := errors.AsType[*wire.Error](err)
+	if !ok || why.Details["reason"] != "conflict" && why.Details["reason"] != "not_verified" {
+		return err
+	}
+	if heir, ok := m.options.Task(w.heir); ok && w.heir != "" && !heir.State.Final() {
+		why.Hint = fmt.Sprintf("The task %s of %s is to resolve it: wait until it has ended, and merge that", wire.ShortID(heir.ID), heir.AssignedTo)
+		return why
+	} else if ok && heir.State == wire.TaskDone {
+		why.Hint = "Its work is part of another task: orchestrator task merge " + wire.ShortID(heir.ID)
+		return why
+	}
+	a := m.configured().of(t.AssignedTo, &wire.Task{Details: &wire.Details{SessionID: sessionOf(t)}})
+	if a == nil || a.Repository == "" || w.rounds >= a.Attempts {
+		return why
+	}
+	var id string
+	failed := m.writing(ctx, r, func() (err error) { // so that the agent does not begin elsewhere meanwhile
+		if id, err = m.options.Submit(resolving(t, &w, into, why)); err != nil {
+			return err
+		}
+		return r.inherit(ctx, w, id, a.Branch(id))
+	})
+	if failed != nil {
+		return why // with the hint of how to resolve it
+	}
+	why.Details["task"] = id
+	why.Hint = fmt.Sprintf("%s has the task %s to resolve it. When it is done: orchestrator task merge %[2]s", t.AssignedTo, wire.ShortID(id))
+	return why
+}
+
+func sessionOf(t *wire.Task) string {
+	if t.Details == nil {
+		return ""
+	}
+	return t.SessionID
+}
+
+// resolving returns the task to resolve why a branch could not be merged.
+func resolving(t *wire.Task, w *worktree, into string, why *wire.Error) wire.SubmitTask {
+	text := fmt.Sprintf("The branch %s of the task %q could not be merged into %s:\n%s\n\nYour branch begins at %[1]s. Merge %[3]s into it, correct what is wrong, and commit.",
+		w.branch, t.Name, into, why.Message)
+	if files, ok := why.Details["files"].([]string); ok {
+		text += "\n\nBoth have changed:\n- " + strings.Join(files, "\n- ")
+	}
+	s := wire.SubmitTask{Type: t.Type, Name: "Merge " + w.branch + " into " + into, Description: text, AssignTo: t.AssignedTo}
+	if s.Details.SessionID = sessionOf(t); t.Details != nil {
+		s.Details.Verify = t.Verify
+	}
+	return s
+}
+
+// inherit makes the branch of the task that is to resolve why another one could not be merged.
+func (r *repository) inherit(ctx context.Context, w worktree, heir, branch string) error {
+	section := "branch." + branch + ".orchestrator-"
+	for _, mark := range [][2]string{
+		{section + "task", heir}, {section + "base", w.base}, {section + "began", w.began}, {section + "rounds", strconv.Itoa(w.rounds + 1)},
+		{"branch." + w.branch + ".orchestrator-heir", heir},
+	} {
+		if _, err := r.git(ctx, "config", "--local", mark[0], mark[1]); err != nil {
+			return err
+		}
+	}
+	_, err := r.git(ctx, "branch", branch, w.branch)
+	return err
+}
+
+// A Queue merges the branches of tasks when they are done.
+type Queue struct {
+	manager *Manager
+	stop    context.CancelFunc
+	group   sync.WaitGroup
+	ended   chan struct{} // holds a value if a task has ended since the last look
+}
+
+// OpenQueue begins to merge. Follow calls its function with each event from now on.
+func (m *Manager) OpenQueue(follow func(ctx context.Context, send func(wire.Event) error) error) *Queue {
+	ctx, stop := context.WithCancel(context.Background())
+	q := &Queue{manager: m, stop: stop, ended: make(chan struct{}, 1)}
+	q.ended <- struct{}{} // those that were done before
+	q.group.Go(func() {
+		_ = follow(ctx, func(e wire.Event) error {
+			if e.Kind == events.TaskDone {
+				select {
+				case q.ended <- struct{}{}:
+				default:
+				}
+			}
+			return nil
+		})
+	})
+	q.group.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-q.ended:
+			}
+			if err := m.mergeAll(ctx); err != nil && ctx.Err() == nil {
+				m.options.Log.Error("branches are not merged", "error", err)
+			}
+		}
+	})
+	return q
+}
+
+// Close ends the queue. A merge that runs is given up.
+func (q *Queue) Close() {
+	q.stop()
+	q.group.Wait()
+}
+
+// A candidate is a branch that could be merged.
+type candidate struct {
+	worktree
+	of    wire.Task
+	agent *Agent
+}
+
+// mergeAll merges all branches of tasks that are done.
+func (m *Manager) mergeAll(ctx context.Context) error {
+	ctx, end := m.begin(ctx, "")
+	defer end()
+	next, err := m.alone(ctx)
+	if err != nil {
+		return err
+	}
+	defer next()
+	for r, err := range m.repositories(ctx) {
+		if err != nil {
+			return err
+		}
+		all, places, err := r.list(ctx)
+		if err != nil {
+			return err
+		}
+		if err := m.finish(ctx, r, places); err != nil {
+			return err
+		}
+		byBase := make(map[string][]candidate)
+		var bases []string
+		for _, w := range all {
+			if c, ok := m.candidate(ctx, r, w); ok {
+				if byBase[w.base] == nil {
+					bases = append(bases, w.base)
+				}
+				byBase[w.base] = append(byBase[w.base], c)
+			}
+		}
+		for _, base := range bases {
+			slices.SortFunc(byBase[base], func(a, b candidate) int { return strings.Compare(a.of.EndedAt, b.of.EndedAt) })
+			if err := m.mergeBatch(ctx, r, byBase[base], base, places[base]); err != nil {
+				return err
+			}
+		}
+		for _, w := range all { // those that were merged with that of another task
+			if w.heir != "" && !r.agent.KeepAll && !m.open(w.task) && !m.open(w.heir) {
+				m.remove(ctx, r, w, w.base)
+			}
+		}
+	}
+	return nil
+}
+
+// candidate returns what is to be merged of a worktree, if it is complete and was not tried before.
+func (m *Manager) candidate(ctx context.Context, r *repository, w worktree) (candidate, bool) {
+	t, ok := m.options.Task(w.task)
+	if !ok || t.State != wire.TaskDone || w.half || w.leaving {
+		return candidate{}, false
+	}
+	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
+	if err != nil || head == w.unmerged || head == w.began {
+		return candidate{}, false
+	}
+	if ok, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+w.base); err != nil || !ok {
+		return candidate{}, false // it began at a commit
+	}
+	if merged, err := r.has(ctx, "merge-base", "--is-ancestor", head, w.base); err != nil || merged {
+		return candidate{}, false
+	}
+	c := candidate{worktree: w, of: t, agent: m.configured().asOf(r.agent, &t)}
+	if loose, err := r.changes(ctx, w.path); err != nil || len(loose) > 0 {
+		if err == nil {
+			m.giveUp(ctx, r, &c, fmt.Errorf("%s in %s", count(len(loose), "file is not committed", "files are not committed"), w.path))
+		}
+		return candidate{}, false
+	}
+	return c, true
+}
+
+// giveUp records why a branch was not merged. The queue tries it again when it has another commit.
+func (m *Manager) giveUp(ctx context.Context, r *repository, c *candidate, why error) {
+	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+c.branch)
+	if err == nil {
+		_, _ = r.git(ctx, "config", "--local", "branch."+c.branch+".orchestrator-unmerged", head)
+	}
+	text := "is not merged: " + why.Error()
+	if e, ok := errors.AsType[*wire.Error](why); ok {
+		if id, ok := e.Details["task"].(string); ok {
+			text += ". " + c.of.AssignedTo + " resolves it in the task " + wire.ShortID(id)
+		}
+	}
+	m.note(events.TaskUnmerged, &c.of, text)
+}
+
+// mergeBatch merges branches together. If the result is not verified, it merges the halves one after another, so that
+// only those remain with which it fails.
+func (m *Manager) mergeBatch(ctx context.Context, r *repository, batch []candidate, into, place string) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	before, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+into)
+	if err != nil {
+		return err
+	}
+	var joined []candidate
+	var commit string
+	err = m.apart(ctx, r, Name("queue "+into), before, func(at string) error {
+		var agents []*Agent
+		for _, c := range batch {
+			if err := r.join(ctx, at, c.worktree, into); err != nil {
+				if ctx.Err() != nil {
+					return err
+				}
+				if _, err := r.gitIn(ctx, at, "reset", "--hard", "--quiet"); err != nil {
+					return err
+				}
+				m.giveUp(ctx, r, &c, m.handBack(ctx, r, c.worktree, &c.of, into, asWire(err)))
+				continue
+			}
+			joined, agents = append(joined, c), append(agents, c.agent)
+		}
+		if len(joined) == 0 {
+			return nil
+		}
+		if err := m.verifyMerged(ctx, agents, at); err != nil {
+			return err
+		}
+		var err error
+		commit, err = r.gitIn(ctx, at, "rev-parse", "HEAD")
+		return err
+	})
+	switch {
+	case len(joined) == 0:
+		return err
+	case err == nil:
+		return m.merged(ctx, r, joined, into, place, before, commit)
+	case ctx.Err() != nil || !isUnverified(err):
+		return err
+	case len(joined) == 1:
+		m.giveUp(ctx, r, &joined[0], m.handBack(ctx, r, joined[0].worktree, &joined[0].of, into, err))
+		return nil
+	}
+	half := len(joined) / 2
+	if err := m.mergeBatch(ctx, r, joined[:half], into, place); err != nil {
+		return err
+	}
+	return m.mergeBatch(ctx, r, joined[half:], into, place)
+}
+
+func isUnverified(err error) bool {
+	e, ok := errors.AsType[*wire.Error](err)
+	return ok && e.Details["reason"] == "not_verified"
+}
+
+// merged moves the branch into which others were merged, and removes their worktrees.
+func (m *Manager) merged(ctx context.Context, r *repository, joined []candidate, into, place, before, commit string) error {
+	err := m.writing(ctx, r, func() error { return r.advance(ctx, into, place, before, commit) })
+	if err != nil {
+		for i := range joined { // a file of the person is in the way
+			m.giveUp(ctx, r, &joined[i], err)
+		}
+		return err
+	}
+	for _, c := range joined {
+		m.note(events.TaskMerged, &c.of, fmt.Sprintf("is merged into %s: %s", into, commit))
+		if !c.agent.KeepAll {
+			m.remove(ctx, r, c.worktree, into)
+		}
+	}
+	return nil
+}
