@@ -21,6 +21,16 @@ import (
 // else, and no work is lost.
 func TestTenBranches(t *testing.T) {
 	t.Parallel()
+	tenBranches(t, false)
+}
+
+// The same holds if the queue merges the branches.
+func TestTenBranchesInAQueue(t *testing.T) {
+	t.Parallel()
+	tenBranches(t, true)
+}
+
+func tenBranches(t *testing.T, queue bool) {
 	y := newYard(t, `  verify = [["sh", "-c", "sleep 0.1; test ! -e broken"]]`+"\n}\nscheduler {\n  verify_attempts = 5\n")
 	y.up("--json")
 	coder := y.theatre.enter("coder")
@@ -73,6 +83,27 @@ func TestTenBranches(t *testing.T) {
 		tasks = append(tasks, task)
 	}
 
+	if queue {
+		text, err := os.ReadFile(y.path("orchestrator.hcl"))
+		require.NoError(t, err)
+		y.write("orchestrator.hcl", string(text)+"\nmerge {\n  queue = true\n}\n")
+		y.ask("reload")
+		kill(3000)
+		resolved := make(map[string]bool)
+		waitForThat(t, "all merged", func() bool {
+			for _, task := range y.tasks() {
+				if !task.State.Final() && !resolved[task.ID] {
+					resolved[task.ID] = true
+					coder.assigned(task.ID)
+					heir := y.enter(coder, task.ID)
+					y.git(heir.Workspace.Path, "merge", "--quiet", "-X", "ours", "main")
+					coder.granted(nil, "complete-task", finishing(&heir))
+				}
+			}
+			return strings.Count(y.git("repo", "log", "--format=%s", "--no-merges", "main"), "\n") == 13 && !strings.Contains(y.git("repo", "branch"), "task/")
+		})
+		tasks = nil
+	}
 	merged := 0
 	for _, n := range rand.Perm(len(tasks)) {
 		if merged == 4 { // it is killed while it merges, and started again

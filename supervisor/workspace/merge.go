@@ -16,7 +16,6 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/control"
-	"orchestrator/wire/events"
 )
 
 // find returns the worktree of a task.
@@ -165,7 +164,7 @@ func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.M
 		return reply, m.handBack(ctx, r, w, &t, in.Into, asWire(err))
 	}
 	if !reply.Already {
-		m.note(events.TaskMerged, &t, fmt.Sprintf("is merged into %s: %s", in.Into, reply.Commit))
+		m.tell(&t, w, in.Into, reply.Commit)
 	}
 	if !r.agent.KeepAll {
 		reply.Removed = m.remove(ctx, r, w, in.Into)

@@ -18,6 +18,14 @@ func (m *Manager) note(kind string, t *wire.Task, text string) {
 	m.options.Note(&wire.TaskChecked{Kind: kind, Agent: t.AssignedTo, Task: t.ID, Name: t.Name, Text: text})
 }
 
+// tell records that the branch of a task is merged. The task that was to resolve why it was not is cancelled.
+func (m *Manager) tell(t *wire.Task, w worktree, into, commit string) {
+	m.note(events.TaskMerged, t, fmt.Sprintf("is merged into %s: %s", into, commit))
+	if w.heir != "" && m.open(w.heir) {
+		m.options.Cancel(w.heir, w.branch+" is merged")
+	}
+}
+
 // handBack gives what could not be merged to the agent of the task, as a new task. The branch of the new task begins at
 // that of the old one. handBack returns the error with a hint.
 func (m *Manager) handBack(ctx context.Context, r *repository, w worktree, t *wire.Task, into string, err error) error {
@@ -295,7 +303,7 @@ func (m *Manager) merged(ctx context.Context, r *repository, joined []candidate,
 		return err
 	}
 	for _, c := range joined {
-		m.note(events.TaskMerged, &c.of, fmt.Sprintf("is merged into %s: %s", into, commit))
+		m.tell(&c.of, c.worktree, into, commit)
 		if !c.agent.KeepAll {
 			m.remove(ctx, r, c.worktree, into)
 		}

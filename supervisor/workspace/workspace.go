@@ -38,6 +38,7 @@ type Options struct {
 	Log    hclog.Logger
 	Note   func(wire.Message) // submits a message of the orchestrator itself
 	Submit func(wire.SubmitTask) (id string, err error)
+	Cancel func(id, why string)
 	// Ask makes a person decide about a task, in the name of its agent.
 	Ask func(agent, task, question string) error
 }

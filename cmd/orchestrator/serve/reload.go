@@ -372,6 +372,11 @@ func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
 			}
 			return answer.(*wire.TaskReply).Task.ID, nil
 		},
+		Cancel: func(id, why string) {
+			if _, err := doNow(t, handlers.Actor{Kind: handlers.Operator}, "cancel-task", &wire.CancelTask{TaskID: id, Reason: why}); err != nil {
+				t.log.Error("a task that has no purpose any more goes on", "task", id, "error", err)
+			}
+		},
 		Log: t.log.Named("workspaces"),
 		Ask: func(agent, task, question string) error {
 			_, err := doNow(t, handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{TaskID: task, Question: question})
