@@ -121,3 +121,37 @@ func (y *yard) tasks() []wire.Task {
 	require.NoError(y.t, json.Unmarshal([]byte(y.ask("task", "ls", "--json")), &list))
 	return list.Tasks
 }
+
+// A disk that is full during a checkout, simulated by a limit on file sizes, loses nothing: the agent is told, and has
+// its workspace when there is room.
+func TestWorkspaceOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, `  wrap = ["sh", "-c", "ulimit -f 512; exec \"$@\"", "sh"]`+"\n")
+	y.change("repo", "large", strings.Repeat("0123456789abcde\n", 1<<17))
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	id := strings.TrimSpace(y.ask("task", "add", "first", "--role", "worker", "-q"))
+	coder.assigned(id)
+	for range 2 {
+		refusal := coder.refused("INVALID_REQUEST", "get-task", `{"taskId":"`+id+`"}`)
+		require.Equal(t, "no_workspace", refusal.Details["reason"])
+		require.Contains(t, refusal.Message, "cannot be made: git worktree add")
+	}
+	text := y.read("orchestrator.hcl")
+	y.write("orchestrator.hcl", strings.Replace(text, "ulimit -f 512; ", "", 1))
+	y.ask("reload")
+	coder = y.theatre.enter("coder")
+	coder.assigned(id)
+	task := y.enter(coder, id)
+	require.Empty(t, y.git(task.Workspace.Path, "status", "--porcelain"))
+	y.change(task.Workspace.Path, "file", "two\n")
+	coder.granted(nil, "complete-task", finishing(&task))
+	shown := y.ask("workspace", "show", id)
+	require.Contains(t, shown, "file  +1 -1")
+	require.Contains(t, shown, "1 commit not in main")
+	var doc struct{ Files []struct{ Name string } }
+	require.NoError(t, json.Unmarshal([]byte(y.ask("workspace", "show", id, "--json")), &doc))
+	require.Equal(t, "file", doc.Files[0].Name)
+	y.ask("task", "merge", id)
+	y.stop()
+}

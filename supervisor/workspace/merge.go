@@ -462,7 +462,7 @@ func (m *Manager) visit(ctx context.Context, do func(*repository, control.Worksp
 			return asWire(err)
 		}
 		for _, w := range all {
-			v := control.WorkspaceView{TaskID: w.task, Path: w.path, Branch: w.branch, Base: w.base}
+			v := control.WorkspaceView{TaskID: w.task, Path: w.path, Branch: w.branch, Base: w.base, Heir: w.heir}
 			if err := r.examine(ctx, w, &v); err != nil {
 				v.Trouble, _, _ = strings.Cut(err.Error(), "\n")
 			}

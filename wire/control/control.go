@@ -363,6 +363,7 @@ type WorkspaceView struct {
 	Base        string `json:"base"`
 	Ahead       int    `json:"ahead"`            // commits that Base does not have
 	Uncommitted int    `json:"uncommitted"`      // files
+	Heir        string `json:"heir,omitzero"`    // the task that is to resolve why it was not merged
 	Moved       bool   `json:"moved"`            // the branch has been committed to
 	Missing     bool   `json:"missing,omitzero"` // the folder was removed by hand
 	Trouble     string `json:"trouble,omitzero"` // why the rest is not known

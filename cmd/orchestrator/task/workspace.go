@@ -3,7 +3,9 @@ package task
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,7 +58,11 @@ func diff(ctx context.Context, a *cli.App, d *client.Client, id string, stat boo
 		a.Note("The task has changed nothing on %s.", term.OneLine(found.Branch))
 		return nil
 	case stat:
-		return a.Print("%s", term.Table(filesOf(found.Patch)))
+		var rows [][]term.Cell
+		for _, f := range filesOf(found.Patch) {
+			rows = append(rows, []term.Cell{term.Text(term.OneLine(f.Name)), term.Figure("+" + strconv.Itoa(f.Added)), term.Figure("-" + strconv.Itoa(f.Removed))})
+		}
+		return a.Print("%s", term.Table(rows))
 	case !term.IsTerminal(a.Stdout):
 		return a.Print("%s", cmp.Or(string(found.Bytes), found.Patch))
 	}
@@ -70,13 +76,13 @@ func diff(ctx context.Context, a *cli.App, d *client.Client, id string, stat boo
 }
 
 // filesOf returns the files of a patch, with the lines added and removed.
-func filesOf(patch string) (rows [][]term.Cell) {
-	name, added, removed, begun := "", 0, 0, false
+func filesOf(patch string) (files []changedFile) {
+	f, begun := changedFile{}, false
 	flush := func() {
 		if begun {
-			rows = append(rows, []term.Cell{term.Text(term.OneLine(name)), term.Figure("+" + strconv.Itoa(added)), term.Figure("-" + strconv.Itoa(removed))})
+			files = append(files, f)
 		}
-		added, removed, begun = 0, 0, true
+		f, begun = changedFile{}, true
 	}
 	old, young := 0, 0 // lines of the hunk that are still to come
 	for line := range strings.Lines(patch) {
@@ -84,9 +90,9 @@ func filesOf(patch string) (rows [][]term.Cell) {
 		if old > 0 || young > 0 {
 			switch {
 			case strings.HasPrefix(line, "+"):
-				added, young = added+1, young-1
+				f.Added, young = f.Added+1, young-1
 			case strings.HasPrefix(line, "-"):
-				removed, old = removed+1, old-1
+				f.Removed, old = f.Removed+1, old-1
 			case !strings.HasPrefix(line, "\\"):
 				old, young = old-1, young-1
 			}
@@ -94,17 +100,17 @@ func filesOf(patch string) (rows [][]term.Cell) {
 		}
 		if both, ok := strings.CutPrefix(line, "diff --git "); ok {
 			flush()
-			name = sameName(both)
+			f.Name = sameName(both)
 		} else if h := hunkHead.FindStringSubmatch(line); h != nil {
 			old, young = linesOf(h[1]), linesOf(h[2])
 		} else if to, ok := strings.CutPrefix(line, "rename to "); ok {
-			name = unquoted(to)
+			f.Name = unquoted(to)
 		} else if to, ok := strings.CutPrefix(line, "+++ "); ok && to != "/dev/null" {
-			name = strings.TrimPrefix(unquoted(strings.TrimSuffix(to, "\t")), "b/")
+			f.Name = strings.TrimPrefix(unquoted(strings.TrimSuffix(to, "\t")), "b/")
 		}
 	}
 	flush()
-	return rows
+	return files
 }
 
 // hunkHead has the numbers of lines.
@@ -186,9 +192,10 @@ func WorkspaceCommand(a *cli.App) *cobra.Command {
 		Short: "See and remove the workspaces of tasks",
 		Long: `A task of an agent with a workspace block has a git worktree and a branch of its own. See
 orchestrator help verified.`,
-		Example: "  orchestrator workspace ls\n  orchestrator workspace prune",
+		Example: "  orchestrator workspace ls\n  orchestrator workspace show 91c0\n  orchestrator workspace prune",
 	},
 		workspacesCommand(a, "ls", "list-workspaces", "List the workspaces of tasks", "Lists the workspaces of tasks: their branches, and what has not been committed or merged."),
+		workspaceCommand(a),
 		workspacesCommand(a, "prune", "prune-workspaces", "Remove the workspaces whose work has been merged",
 			"Removes the workspaces and branches of tasks whose work has been merged, and prints which. It\nleaves those with changes that are not committed or not merged, and those without a commit."),
 	)
@@ -203,6 +210,80 @@ func workspacesCommand(a *cli.App, word, operation, short, long string) *cobra.C
 			return a.WithClient(func(ctx context.Context, d *client.Client) error { return workspaces(ctx, a, d, operation) })
 		},
 	}
+}
+
+func workspaceCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Show the workspace of a task",
+		Long: `Shows the workspace of a task: its folder and branch, the files that are changed there, and
+what is not committed or not merged. See what exactly has changed with task diff.`,
+		Example: "  orchestrator workspace show 91c0\n  orchestrator workspace show 91c0 --json",
+		Args:    cli.ArgCount(1, 1), ValidArgsFunction: completeOneTask(a, true),
+		RunE: func(_ *cobra.Command, args []string) error { return onTask(a, args[0], showWorkspace) },
+	}
+}
+
+// workspaceDocument is the output of workspace show --json.
+type workspaceDocument struct {
+	FormatVersion string `json:"format_version"`
+	control.WorkspaceView
+	Files []changedFile `json:"files"`
+}
+
+// A changedFile is a file of a patch, with the lines added and removed.
+type changedFile struct {
+	Name    string `json:"name"`
+	Added   int    `json:"added"`
+	Removed int    `json:"removed"`
+}
+
+func showWorkspace(ctx context.Context, a *cli.App, d *client.Client, id string) error {
+	text, err := d.Ask(ctx, "list-workspaces", struct{}{})
+	if err != nil {
+		return err
+	}
+	list, err := client.Decode[control.WorkspaceList](text)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(list.Workspaces, func(w control.WorkspaceView) bool { return w.TaskID == id })
+	if i < 0 {
+		return &cli.Failure{
+			Exit: cli.ExitNo, Code: wire.CodeNotFound, Message: "the task has no workspace", Hint: "See which have one: orchestrator workspace ls",
+		}
+	}
+	doc := workspaceDocument{FormatVersion: wire.FormatVersion, WorkspaceView: list.Workspaces[i], Files: []changedFile{}}
+	trouble := ""
+	if found, err := d.Ask(ctx, "diff-task", control.DiffRequest{TaskID: id}); err == nil {
+		diff, err := client.Decode[control.TaskDiff](found)
+		if err != nil {
+			return err
+		}
+		doc.Files = append(doc.Files, filesOf(diff.Patch)...)
+	} else {
+		trouble = err.Error()
+	}
+	if a.JSON() {
+		return a.Document(doc)
+	}
+	t, _, err := GetTask(ctx, a, d, id)
+	if err != nil {
+		return err
+	}
+	w, p := &doc.WorkspaceView, a.Paint(a.Stdout)
+	var c term.Card
+	c.Row("agent", t.AssignedTo)
+	c.Row("folder", w.Path)
+	c.Row("branch", w.Branch+", from "+w.Base)
+	c.Row("work", workOf(w))
+	var files []string
+	for _, f := range doc.Files {
+		files = append(files, fmt.Sprintf("%s  +%d -%d", f.Name, f.Added, f.Removed))
+	}
+	c.Rows("changed", files)
+	c.Row("trouble", trouble)
+	return a.Print("%s  %s  %s\n%s", p.Strong(wire.Visible(t.ID)), term.OneLine(t.Name), p.Task(t.State, wire.Visible(string(t.State))), term.Table(c.Lines))
 }
 
 func workspaces(ctx context.Context, a *cli.App, d *client.Client, operation string) error {
@@ -248,9 +329,14 @@ func workOf(w *control.WorkspaceView) string {
 	if w.Ahead > 0 {
 		parts = append(parts, term.Count(w.Ahead, "commit")+" not in "+term.OneLine(w.Base))
 	}
+	if len(parts) > 0 && w.Heir != "" {
+		parts = append(parts, "to be merged with that of "+term.ID(w.Heir))
+	}
 	switch {
 	case len(parts) > 0:
 		return strings.Join(parts, ", ")
+	case w.Moved && w.Heir != "":
+		return "merged with that of " + term.ID(w.Heir)
 	case w.Moved:
 		return "merged"
 	}
