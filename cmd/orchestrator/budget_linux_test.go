@@ -98,6 +98,13 @@ func TestBudgetAsks(t *testing.T) {
 	p.use(next, 50, "") // 161 of 200
 	waitForThat(t, "announcement", func() bool { return strings.Contains(p.ask("events"), "161 of 200 tokens") })
 	require.Equal(t, wire.TaskRunning, p.taskState(next))
+	p.stop()
+	p.up("--json")
+	p.coder = p.theatre.enter("coder")
+	p.coder.assigned(next)
+	p.use(next, 50, "")
+	require.Contains(t, p.waitForQuestions(1)[0].Question, "211 of 200 tokens", "what a person has allowed is in the record, too")
+	p.ask("inbox", "answer", p.waitForQuestions(1)[0].ID, "go on")
 	p.coder.granted(nil, "complete-task", `{"taskId":"`+next+`","result":"done"}`)
 	p.stop()
 }

@@ -46,6 +46,9 @@ type Options struct {
 	// Events calls send for each event after one, and goes on until ctx ends.
 	Events func(ctx context.Context, since int64, send func(wire.Event) error) error
 	Latest int64 // the last event before the Keeper
+	// Oldest returns an event before all that is about tasks that are open now. The answers of people are read from
+	// there.
+	Oldest func(ctx context.Context) int64
 	// Find returns a task that an agent has, or a task without an id.
 	Find func(agent, task string) wire.Task
 	// Spending returns the tasks that an agent works on, and what it and its team have used.
@@ -89,7 +92,8 @@ type dayUse struct {
 	used activity.Used
 }
 
-// Start starts a Keeper with the limits of agents. If one is for a day, it reads the record for what was used today.
+// Start starts a Keeper with the limits of agents. It reads in the record what people have allowed before, and what
+// was used today.
 func Start(o Options, limits map[string]Limit) *Keeper {
 	ctx, stop := context.WithCancel(context.Background())
 	k := &Keeper{
@@ -102,13 +106,8 @@ func Start(o Options, limits map[string]Limit) *Keeper {
 			k.asked[q.ID] = true
 		}
 	}
-	since := o.Latest
-	for _, l := range limits {
-		if l.Per == PerDay {
-			since = 0
-		}
-	}
 	k.group.Go(func() {
+		since := k.since(ctx, limits)
 		if err := o.Events(ctx, since, k.hear); err != nil && ctx.Err() == nil {
 			o.Log.Error("budgets are no longer watched", "error", err)
 		}
@@ -126,6 +125,16 @@ func Start(o Options, limits map[string]Limit) *Keeper {
 		}
 	})
 	return k
+}
+
+// since returns the event behind which a Keeper reads: what people have allowed, and what was used today.
+func (k *Keeper) since(ctx context.Context, limits map[string]Limit) int64 {
+	for _, l := range limits {
+		if l.Per != PerTask {
+			return 0
+		}
+	}
+	return k.options.Oldest(ctx)
 }
 
 // Close ends a Keeper.

@@ -50,6 +50,14 @@ func budgets(t *Instance) budget.Options {
 		Events: func(ctx context.Context, since int64, send func(wire.Event) error) error {
 			return s.Events(ctx, output.EventQuery{Since: since, Follow: true}, send)
 		},
+		Oldest: func(ctx context.Context) int64 {
+			point, err := s.Requests.Hindsight(ctx, s.Seq())
+			if err != nil {
+				t.log.Error("what people have allowed before is not known: they are asked again", "error", err)
+				return s.Seq()
+			}
+			return point.Behind
+		},
 		Find: func(agent, task string) wire.Task {
 			found, _ := s.Held(agent, task)
 			return found
