@@ -80,6 +80,9 @@ func (s *Supervisor) Held(agent, task string) (t wire.Task, completable bool) {
 	return t, completable
 }
 
+// FolderOf returns the folder of the latest run of an agent.
+func (s *Supervisor) FolderOf(agent string) dispatch.Folder { return s.dispatcher.FolderOf(agent) }
+
 // Questions returns the first open questions.
 func (s *Supervisor) Questions(most int) (all []wire.Question) {
 	s.dispatcher.Look(func(state *handlers.State) { all = state.Asked(most) })

@@ -31,9 +31,15 @@ type farm struct {
 
 // newFarm starts a hub with a file. $ADDRESS in it is where the hub listens.
 func newFarm(t *testing.T, file string) *farm {
-	address := freeAddresses(t, 1)[0]
+	return farmOf(newStage(t, ""), file)
+}
+
+// farmOf starts a hub with a file in the folder of a stage.
+func farmOf(s *stage, file string) *farm {
+	address := freeAddresses(s.t, 1)[0]
 	file = fmt.Sprintf("http {\n  listen = [%q]\n}\n", address) + file
-	f := &farm{stage: newStage(t, file), file: file, url: "http://" + address}
+	s.write("orchestrator.hcl", file)
+	f := &farm{stage: s, file: file, url: "http://" + address}
 	f.begin()
 	return f
 }

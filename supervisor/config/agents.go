@@ -174,7 +174,7 @@ func (r *reader) agent(b *hcl.Block, a Agent, name string, index int) (Agent, []
 		}}, placement(r, path, &a.Placement, sc), workspace(r, path, &a.Workspace, sc), budget(r, path, &a, sc)),
 	})
 	r.checkAgent(b, &a, set)
-	settleVerify(r, b, &a, set)
+	settleVerify(r, &a, set)
 	settleConfine(r, b, &a)
 	r.users = append(r.users, func() { r.checkUser(b, &a, set) })
 	return a, waits

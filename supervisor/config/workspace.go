@@ -113,18 +113,8 @@ func argvs(into *[][]string) func(value) {
 	}
 }
 
-// settleVerify checks what a workspace and verify commands need, and what they exclude. on_exit becomes
-// "requeue", because a task with verify commands must not become done when its agent exits.
-func settleVerify(r *reader, b *hcl.Block, a *Agent, set map[string]hcl.Range) {
-	if a.Workspace == nil && len(a.Verify) == 0 {
-		return
-	}
-	if a.Placement != nil {
-		r.report(b.DefRange, Problem{
-			Code: "config/verify-elsewhere", Summary: "Verified on this machine only",
-			Detail: fmt.Sprintf("Agent %q has a placement on other machines, and its workspaces and verify commands are on this one.", a.Block),
-		})
-	}
+// settleVerify checks what verify commands exclude. on_exit becomes "requeue", because a task with verify commands must not become done when its agent exits.
+func settleVerify(r *reader, a *Agent, set map[string]hcl.Range) {
 	if len(a.Verify) > 0 && a.OnExit == "auto" {
 		if at, ok := set["on_exit"]; ok {
 			r.report(at, Problem{

@@ -55,6 +55,16 @@ type Folder struct {
 	Do func(func() error) error
 	// Read reads a file of at most so many bytes on another machine. Then the folder is there.
 	Read func(path string, most int64) (string, error)
+	// Work has the other machine do something for the agent, and returns its reply.
+	Work func(ctx context.Context, request []byte) ([]byte, error)
+	Host string // the name of that machine
+}
+
+// FolderOf returns the folder of the latest run of an agent.
+func (d *Dispatcher) FolderOf(agent string) Folder {
+	d.recipients.mu.RLock()
+	defer d.recipients.mu.RUnlock()
+	return d.recipients.houses[agent].folder
 }
 
 // A house is the folder in which a run of an agent works.

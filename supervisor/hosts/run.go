@@ -211,7 +211,21 @@ const fetchPatience = 15 * time.Second
 
 // ReadFile returns the text of a file on the host, in the folder of the run.
 func (p *Process) ReadFile(path string, most int64) (string, error) {
-	r := p.run
+	text, err := p.run.ask(context.Background(), &hostlink.Line{Path: path}, most)
+	return string(text), err
+}
+
+// maxReply is the size of the longest reply to Work.
+const maxReply = 64 << 20
+
+// Work has the host do something for the agent of the run, and returns its reply. If ctx ends before, the host gives it
+// up.
+func (p *Process) Work(ctx context.Context, request []byte) ([]byte, error) {
+	return p.run.ask(ctx, &hostlink.Line{Bytes: request}, maxReply)
+}
+
+// ask sends a fetch line, and returns what the host sends.
+func (r *run) ask(ctx context.Context, l *hostlink.Line, most int64) ([]byte, error) {
 	pieces := make(chan *hostlink.Line, 2+most/hostlink.MaxPiece)
 	r.mu.Lock()
 	r.fetched++
@@ -226,22 +240,26 @@ func (p *Process) ReadFile(path string, most int64) (string, error) {
 		delete(r.fetches, n)
 		r.mu.Unlock()
 	}()
-	r.stream.Send(&hostlink.Line{Type: hostlink.Fetch, Number: n, Path: path, N: int(most)})
+	l.Type, l.Number, l.N = hostlink.Fetch, n, int(most)
+	r.stream.Send(l)
 	var text []byte
 	for {
 		select {
+		case <-ctx.Done():
+			r.stream.Send(&hostlink.Line{Type: hostlink.Fetch, Number: n})
+			return nil, context.Cause(ctx)
 		case l := <-pieces:
 			text = append(text, l.Bytes...)
 			switch {
 			case l.Reason != "":
-				return "", errors.New(l.Reason)
+				return nil, errors.New(l.Reason)
 			case int64(len(text)) > most:
-				return "", errTooMuch
+				return nil, errTooMuch
 			case l.Yes:
-				return string(text), nil
+				return text, nil
 			}
 		case <-time.After(fetchPatience):
-			return "", fmt.Errorf("its host %s does not answer", r.order.Host)
+			return nil, fmt.Errorf("its host %s does not answer", r.order.Host)
 		}
 	}
 }

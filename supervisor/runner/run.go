@@ -2,10 +2,13 @@ package runner
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"sync"
 	"syscall"
+	"time"
 
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/hosts/link"
@@ -15,6 +18,7 @@ import (
 // A run is a run of an agent on this host.
 type run struct {
 	id     string
+	agent  string
 	since  int64 // the number of the last beat before it
 	stream *link.Stream
 	output *link.Room
@@ -27,8 +31,9 @@ type run struct {
 	input    [][]byte
 	midLine  bool // the input so far ends within a line
 	settled  hostlink.Going
-	closing  bool          // stdin is to be closed after the input
-	more     chan struct{} // holds a value if there may be more input
+	closing  bool                         // stdin is to be closed after the input
+	more     chan struct{}                // holds a value if there may be more input
+	works    map[int64]context.CancelFunc // what is done for hubs, by number
 }
 
 func newRun(id string, since int64) *run {
@@ -193,15 +198,66 @@ func (r *run) obey(l *hostlink.Line) {
 	}
 }
 
-// sendFile sends a file of the run to the hub.
-func (r *run) sendFile(l *hostlink.Line) {
+// fetch sends what a hub asks for.
+func (r *run) fetch(work func(ctx context.Context, agent string, request []byte) ([]byte, error), l *hostlink.Line) {
 	r.mu.Lock()
-	p := r.process
+	p, giveUp := r.process, r.works[l.Number]
 	r.mu.Unlock()
 	text, err := "", fs.ErrNotExist
-	if p != nil {
+	switch {
+	case l.Bytes != nil && work != nil:
+		var reply []byte
+		reply, err = r.work(work, l)
+		text = string(reply)
+	case l.Bytes == nil && l.Path == "":
+		if giveUp != nil {
+			giveUp()
+		}
+		return
+	case p != nil && l.Path != "":
 		text, err = p.ReadFile(l.Path, int64(l.N))
 	}
+	r.sendFile(l, text, err)
+}
+
+// work does what a hub asks for the agent, until the run ends or the hub gives it up. Meanwhile the hub hears of it.
+func (r *run) work(do func(ctx context.Context, agent string, request []byte) ([]byte, error), l *hostlink.Line) ([]byte, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r.mu.Lock()
+	if r.works == nil {
+		r.works = make(map[int64]context.CancelFunc)
+	}
+	r.works[l.Number] = cancel
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		delete(r.works, l.Number)
+		r.mu.Unlock()
+	}()
+	go func() {
+		ticker := time.NewTicker(hostlink.BeatEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-r.ended:
+				cancel()
+			case <-ticker.C:
+				r.send(&hostlink.Line{Type: hostlink.File, Number: l.Number})
+			}
+		}
+	}()
+	reply, err := do(ctx, r.agent, l.Bytes)
+	if len(reply) > l.N {
+		return nil, fmt.Errorf("the reply has %d bytes, and %d are the most", len(reply), l.N)
+	}
+	return reply, err
+}
+
+// sendFile sends a text to the hub, or why there is none.
+func (r *run) sendFile(l *hostlink.Line, text string, err error) {
 	if err != nil {
 		r.send(&hostlink.Line{Type: hostlink.File, Number: l.Number, Reason: err.Error(), Yes: true})
 		return

@@ -291,14 +291,10 @@ func (r *repository) base(ctx context.Context) (string, error) {
 // begin makes a branch and its worktree. What belongs to the branch is noted first, so that a crash leaves no
 // branch of an unknown task.
 func (r *repository) begin(ctx context.Context, w worktree) error {
-	exclude, err := r.git(ctx, "rev-parse", "--path-format=absolute", "--git-path", "info/exclude")
-	if err != nil {
+	if err := r.ignore(ctx); err != nil {
 		return err
 	}
-	ignore := `mkdir -p "${1%/*}" && { grep -qsxF "$2" "$1" || { test -z "$(tail -c 1 "$1" 2>/dev/null)" || echo; printf '%s\n' "$2"; } >>"$1"; }`
-	if _, err := r.run(ctx, r.agent, command{argv: []string{"sh", "-c", ignore, "sh", exclude, "/" + folder + "/"}, dir: r.top}); err != nil {
-		return err
-	}
+	var err error
 	if w.began, err = r.git(ctx, "rev-parse", "--verify", "--quiet", w.base+"^{commit}"); err != nil {
 		return err
 	}
@@ -314,6 +310,17 @@ func (r *repository) begin(ctx context.Context, w worktree) error {
 			_, _ = r.git(ctx, "config", "--local", "--remove-section", section)
 		}
 	}
+	return err
+}
+
+// ignore has git ignore the folder of the worktrees.
+func (r *repository) ignore(ctx context.Context) error {
+	exclude, err := r.git(ctx, "rev-parse", "--path-format=absolute", "--git-path", "info/exclude")
+	if err != nil {
+		return err
+	}
+	add := `mkdir -p "${1%/*}" && { grep -qsxF "$2" "$1" || { test -z "$(tail -c 1 "$1" 2>/dev/null)" || echo; printf '%s\n' "$2"; } >>"$1"; }`
+	_, err = r.run(ctx, r.agent, command{argv: []string{"sh", "-c", add, "sh", exclude, "/" + folder + "/"}, dir: r.top})
 	return err
 }
 

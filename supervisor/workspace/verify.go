@@ -42,6 +42,9 @@ func (m *Manager) Verify(agent, id string, result []byte, tested bool) (report *
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go m.watch(ctx, cancel, agent, t.ID)
+	if host, work := m.options.Elsewhere(agent); work != nil {
+		return v.runElsewhere(ctx, host, work)
+	}
 	return v.run(ctx)
 }
 

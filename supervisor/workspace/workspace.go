@@ -39,6 +39,8 @@ type Options struct {
 	Note   func(wire.Message) // submits a message of the orchestrator itself
 	Submit func(wire.SubmitTask) (id string, err error)
 	Cancel func(id, why string)
+	// Elsewhere returns the host of an agent, and what has it work, or nil if the agent is on this machine.
+	Elsewhere func(agent string) (host string, work func(ctx context.Context, request []byte) (reply []byte, err error))
 	// Ask makes a person decide about a task, in the name of its agent.
 	Ask func(agent, task, question string) error
 }
@@ -192,7 +194,7 @@ func (m *Manager) Enter(agent, id string) *wire.Error {
 	}
 	ctx, end := m.begin(context.Background(), agent)
 	defer end()
-	w, err := m.enter(ctx, a, &t)
+	w, err := m.enterSomewhere(ctx, a, &t)
 	if err != nil {
 		return refusal("no_workspace", "the workspace of the task cannot be made: "+err.Error(), "try again, or report it with fail-task")
 	}

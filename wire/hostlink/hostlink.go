@@ -82,8 +82,8 @@ const (
 	Ended   = "ended"   // host: the tree is empty; the last line of a run
 	Drain   = "drain"   // host: the hub is to place no more agents on it, and to stop those that are there
 	Settled = "settled" // hub: what is settled of the runs
-	Fetch   = "fetch"   // hub: send a file of the run, which has at most N bytes
-	File    = "file"    // host: a piece of it. The last piece has yes, or a reason why there is none
+	Fetch   = "fetch"   // hub: send a file of the run, which has at most N bytes; or with bytes and no path: do this for its agent, and send the reply; or without both: give that up
+	File    = "file"    // host: a piece of it, or an empty one while it is made. The last piece has yes, or a reason why there is none
 )
 
 // A Line is one line in either direction. Its fields depend on its type.

@@ -23,11 +23,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/hosts/link"
 	"orchestrator/supervisor/runner"
+	"orchestrator/supervisor/workspace"
 	"orchestrator/wire"
 	"orchestrator/wire/hostlink"
 )
@@ -109,6 +111,9 @@ func joinHubs(a *cli.App, f joinFlags, args []string) error {
 		return CannotHold(err, dir)
 	}
 	defer h.Release()
+	if err := h.openWorkspaces(); err != nil {
+		return err
+	}
 	memory, err := runner.Remember(dir)
 	if err != nil {
 		return fmt.Errorf("preparing the state directory: %w", err)
@@ -202,6 +207,22 @@ func (h *hostProgram) configure() (stateDir string, err error) {
 	return c.Orchestrator.StateDir, nil
 }
 
+// openWorkspaces makes what gives the tasks of agents here their workspaces. It returns an error if it could not.
+func (h *hostProgram) openWorkspaces() error {
+	all := team.Workspaces(h.config, h.Base)
+	here := workspace.Team{Agents: make(map[string]*workspace.Agent)}
+	for i := range h.config.Agents {
+		if a := &h.config.Agents[i]; a.Placement != nil {
+			here.Agents[a.Name] = all.Agents[a.Name]
+		}
+	}
+	h.workshop = workspace.New(workspace.Options{
+		Start: func(spec child.Spec) (workspace.Process, error) { return h.Instance.host.Start(spec) }, Log: h.log,
+	})
+	h.workshop.Set(here)
+	return unworkable(h.workshop.Check(context.Background(), here))
+}
+
 // serve joins hubs, again and again, until the host is drained or killed.
 func (h *hostProgram) serve(memory runner.Memory) error {
 	signals := make(chan os.Signal, 2)
@@ -211,7 +232,7 @@ func (h *hostProgram) serve(memory runner.Memory) error {
 	defer kill()
 	h.host = runner.New(ctx, runner.Options{
 		Program: cli.Version, Memory: memory, Labels: h.labels, Capacity: h.flags.capacity, Log: h.log,
-		Launch: h.launch, Renew: h.renew, Clock: child.SinceBoot, EndAt: h.Instance.host.EndAt,
+		Launch: h.launch, Work: h.workshop.Serve, Renew: h.renew, Clock: child.SinceBoot, EndAt: h.Instance.host.EndAt,
 	})
 	defer h.host.Close()
 	drain := make(chan struct{})

@@ -365,6 +365,10 @@ func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
 			}
 			return reply.Task, true
 		},
+		Elsewhere: func(agent string) (string, func(context.Context, []byte) ([]byte, error)) {
+			folder := t.Super.FolderOf(agent)
+			return folder.Host, folder.Work
+		},
 		Submit: func(s wire.SubmitTask) (string, error) {
 			answer, err := doNow(t, handlers.Actor{Kind: handlers.Operator}, "submit-task", &s)
 			if err != nil {

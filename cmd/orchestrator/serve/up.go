@@ -185,6 +185,14 @@ func checkWork(t *Instance, c *config.Config) error {
 		t.log.Error("tasks cannot be verified", "reasons", reasons)
 		return nil
 	}
+	return unworkable(reasons)
+}
+
+// unworkable returns the failure for the reasons why workspaces could not be made, or nil if there are none.
+func unworkable(reasons []string) error {
+	if len(reasons) == 0 {
+		return nil
+	}
 	return &cli.Failure{
 		Exit: cli.ExitUsage, Code: wire.CodeInvalid, Message: reasons[0], Because: append(reasons[1:], "Nothing was started."),
 		Hint: "How it works: orchestrator help verified",

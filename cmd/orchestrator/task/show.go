@@ -76,7 +76,11 @@ func taskCard(t *wire.Task, s *taskContext, p term.Paint, now time.Time) string 
 		c.Row("verify", strings.Join(commands, "; "))
 		c.Row("block", t.Block)
 		if w := t.Workspace; w != nil {
-			c.Row("workspace", term.OneLine(w.Path)+"  "+term.OneLine(w.Branch))
+			where := term.OneLine(w.Path) + "  " + term.OneLine(w.Branch)
+			if w.Host != "" {
+				where += " on " + term.OneLine(w.Host)
+			}
+			c.Row("workspace", where)
 		}
 	}
 	c.Rows("needs", s.needs)

@@ -1,0 +1,287 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"orchestrator/supervisor/child"
+	"orchestrator/wire"
+	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
+)
+
+// An agent on another machine has its workspaces there. The host makes them in its own copy of the repository, and runs
+// the commands of its own file: a hub cannot name any. When the agent completes a task, the commits of its branch come
+// back with the reply of the host, as a bundle of git. So the hub has the branch, and shows and merges it like any other.
+
+// A request is what a hub asks a host to do for a task.
+type request struct {
+	Task     string `json:"task"`
+	Name     string `json:"name"`
+	Base     string `json:"base"` // the commit to begin at, if there is no workspace yet
+	Complete bool   `json:"complete,omitzero"`
+}
+
+// A reply is the answer of a host.
+type reply struct {
+	Workspace wire.Workspace `json:"workspace,omitzero"`
+	Said      []byte         `json:"said,omitzero"` // by the verify commands
+	Changed   []string       `json:"changed,omitzero"`
+	Head      string         `json:"head,omitzero"`   // the last commit of the branch
+	Began     string         `json:"began,omitzero"`  // the commit at which it began
+	Bundle    []byte         `json:"bundle,omitzero"` // the commits since then
+	Failed    string         `json:"failed,omitzero"` // why it is not verified
+}
+
+// maxBundle is the size of the largest bundle.
+const maxBundle = 32 << 20
+
+// Serve does what a hub asks this host to do for an agent.
+func (m *Manager) Serve(ctx context.Context, agent string, text []byte) ([]byte, error) {
+	var in request
+	if err := json.Unmarshal(text, &in); err != nil {
+		return nil, err
+	}
+	own := m.configured().Agents[agent]
+	if own == nil {
+		return nil, fmt.Errorf("the configuration there has no agent %q", agent)
+	}
+	a := *own
+	a.Base = in.Base
+	ctx, end := m.begin(ctx, agent)
+	defer end()
+	out, err := m.serve(ctx, &a, &in)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(out)
+}
+
+func (m *Manager) serve(ctx context.Context, a *Agent, in *request) (out reply, err error) {
+	dir := a.Dir
+	var r *repository
+	if in.Base != "" {
+		if a.Repository == "" {
+			return out, errors.New("the agent has no workspace in the configuration there: use the same file on the hub and its hosts")
+		}
+		if r, err = open(ctx, m.run, a); err != nil {
+			return out, err
+		}
+		marks, err := r.marks(ctx)
+		if err != nil {
+			return out, err
+		}
+		if mark := marks[a.Branch(in.Task)]; mark.task == in.Task {
+			a.Base, out.Began = mark.base, mark.began
+		} else {
+			out.Began, err = in.Base, r.needCommit(ctx, in.Base)
+		}
+		if err != nil {
+			return out, err
+		}
+		if out.Workspace, err = m.enter(ctx, a, &wire.Task{ID: in.Task, Name: in.Name}); err != nil {
+			return out, err
+		}
+		dir = out.Workspace.Path
+	}
+	if !in.Complete {
+		return out, nil
+	}
+	if r != nil {
+		loose, err := r.changes(ctx, dir)
+		if err != nil {
+			return out, err
+		}
+		if len(loose) > 0 {
+			out.Failed = fmt.Sprintf("%s: %s. Only what is committed leaves this machine", count(len(loose), "file is not committed", "files are not committed"), some(loose))
+			return out, nil
+		}
+	}
+	if out.Said, err = m.each(ctx, a, a.Verify, dir); err != nil {
+		if _, ok := errors.AsType[*failed](err); !ok {
+			return out, err
+		}
+		out.Failed = err.Error()
+		return out, nil
+	}
+	if r == nil {
+		return out, nil
+	}
+	if out.Changed, err = m.changed(ctx, a, out.Workspace); err != nil {
+		return out, err
+	}
+	if out.Head, err = r.gitIn(ctx, dir, "rev-parse", "HEAD"); err != nil || out.Head == out.Began {
+		return out, err
+	}
+	out.Bundle, err = m.run(ctx, a, command{argv: append(append([]string{"git"}, gitFlags...), "bundle", "create", "--quiet", "-", out.Began+"..HEAD"), dir: dir, most: maxBundle})
+	if errors.Is(err, errLong) {
+		err = fmt.Errorf("the commits of the branch %s have more than %d MiB: push them to a repository that both machines know", out.Workspace.Branch, maxBundle>>20)
+	}
+	return out, err
+}
+
+// needCommit returns an error if a commit is not in the repository, nor in one that it has as a remote.
+func (r *repository) needCommit(ctx context.Context, commit string) error {
+	there, err := r.has(ctx, "rev-parse", "--verify", "--quiet", commit+"^{commit}")
+	if there || err != nil {
+		return err
+	}
+	_, _ = r.git(ctx, "fetch", "--all", "--quiet")
+	if there, err = r.has(ctx, "rev-parse", "--verify", "--quiet", commit+"^{commit}"); !there && err == nil {
+		err = fmt.Errorf("the repository %s there has no commit %.12s, where the branch begins, and no remote that has it", r.top, commit)
+	}
+	return err
+}
+
+// ask has a host do something for a task.
+func (m *Manager) ask(ctx context.Context, work func(context.Context, []byte) ([]byte, error), in request) (out reply, err error) {
+	text, err := json.Marshal(in)
+	if err != nil {
+		return out, err
+	}
+	if text, err = work(ctx, text); err != nil {
+		return out, err
+	}
+	return out, json.Unmarshal(text, &out)
+}
+
+// enterSomewhere is enter, on the machine of the agent.
+func (m *Manager) enterSomewhere(ctx context.Context, a *Agent, t *wire.Task) (w wire.Workspace, err error) {
+	host, work := m.options.Elsewhere(a.Name)
+	if work == nil {
+		return m.enter(ctx, a, t)
+	}
+	base, from, err := m.start(ctx, a, t.ID)
+	if err != nil {
+		return w, err
+	}
+	out, err := m.ask(ctx, work, request{Task: t.ID, Name: t.Name, Base: from})
+	if err != nil {
+		return w, fmt.Errorf("on %s: %w", host, err)
+	}
+	w = out.Workspace
+	w.Host, w.Base = host, base
+	return w, nil
+}
+
+// start returns the base of the branch of a task, and the commit at which it begins: where it ended when it came back
+// before.
+func (m *Manager) start(ctx context.Context, a *Agent, task string) (base, commit string, err error) {
+	if a.Repository == "" {
+		return "", "", nil
+	}
+	r, err := open(ctx, m.run, a)
+	if err != nil {
+		return "", "", err
+	}
+	marks, err := r.marks(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	if mark := marks[a.Branch(task)]; mark.task == task {
+		commit, err = r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+mark.branch)
+		return mark.base, commit, err
+	}
+	if base, err = r.base(ctx); err == nil {
+		commit, err = r.git(ctx, "rev-parse", "--verify", "--quiet", base+"^{commit}")
+	}
+	return base, commit, err
+}
+
+// runElsewhere is run, on the host of the agent.
+func (v *verification) runElsewhere(ctx context.Context, host string, work func(context.Context, []byte) ([]byte, error)) (report *hub.Artifact, changed []string, refused *wire.Error) {
+	doing, did := "is being verified on "+host, "is verified on "+host
+	if len(v.a.Verify) == 0 {
+		doing, did = "comes back from "+host, "has come back from "+host
+	}
+	v.note(events.TaskVerifying, doing)
+	began := time.Now()
+	base, from, err := v.m.start(ctx, v.a, v.task.ID)
+	if v.task.Details != nil && v.task.Verify != nil {
+		err = errors.New("the task has verify commands of its own, and a host runs only those of its own file")
+	}
+	var out reply
+	if err == nil {
+		out, err = v.m.ask(ctx, work, request{Task: v.task.ID, Name: v.task.Name, Base: from, Complete: true})
+	}
+	if err == nil && out.Failed != "" {
+		err = errors.New(out.Failed)
+	}
+	if err == nil && out.Bundle != nil {
+		err = v.m.bringBack(ctx, v.a, v.task.ID, base, &out)
+	}
+	switch {
+	case err == nil:
+		v.note(events.TaskVerified, fmt.Sprintf("%s, in %s", did, time.Since(began).Round(100*time.Millisecond)))
+		text := strings.ToValidUTF8(string(out.Said), "\uFFFD")
+		if text == "" {
+			return nil, out.Changed, nil
+		}
+		return &hub.Artifact{Name: "verification.txt", Type: "text/plain", Content: text, Size: int64(len(text))}, out.Changed, nil
+	case ctx.Err() != nil:
+		v.note(events.TaskUnverified, "was not verified: its agent is being stopped, or the task has ended")
+		return nil, nil, refusal("not_verified", "the verification was interrupted", "complete the task again")
+	}
+	return nil, nil, v.refuse("not_verified", fmt.Errorf("on %s: %w", host, err))
+}
+
+// bringBack adds the commits of a host to the branch of a task.
+func (m *Manager) bringBack(ctx context.Context, a *Agent, task, base string, back *reply) error {
+	r, err := open(ctx, m.run, a)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "orchestrator-bundle-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "bundle")
+	if err := os.WriteFile(file, back.Bundle, 0o600); err != nil {
+		return err
+	}
+	var spec child.Spec
+	if err := a.Fill(ctx, &spec); err != nil {
+		return err
+	}
+	if spec.User != nil {
+		for _, path := range []string{dir, file} {
+			if err := os.Chown(path, spec.User.UID, spec.User.GID); err != nil {
+				return err
+			}
+		}
+	}
+	branch := a.Branch(task)
+	err = m.writing(ctx, r, func() error {
+		if _, err := r.git(ctx, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", file, "HEAD"); err != nil {
+			return err
+		}
+		if there, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+branch); there || err != nil {
+			return err
+		}
+		for _, mark := range [][2]string{{"task", task}, {"base", base}, {"began", back.Began}} {
+			if _, err := r.git(ctx, "config", "--local", "branch."+branch+".orchestrator-"+mark[0], mark[1]); err != nil {
+				return err
+			}
+		}
+		if err := r.ignore(ctx); err != nil {
+			return err
+		}
+		_, err := r.git(ctx, "branch", branch, back.Head)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	w, _, err := m.make(ctx, r, task)
+	if err == nil {
+		_, err = r.gitIn(ctx, w.path, "merge", "--ff-only", "--quiet", back.Head)
+	}
+	return err
+}
