@@ -82,7 +82,9 @@ func (sr *startRequest) makeElsewhere(ctx context.Context, l *lifecycle, a *agen
 			return unsound(l.dispatcher, l.options.Record, l.restored, sr, seq, waits)
 		},
 	}
-	files := func(p *hosts.Process) { l.dispatcher.House(sr.spec.Name, sr.run, dispatch.Folder{Read: p.ReadFile, Work: p.Work, Host: p.Host()}) }
+	files := func(p *hosts.Process) {
+		l.dispatcher.House(sr.spec.Name, sr.run, dispatch.Folder{Read: p.ReadFile, Work: p.Work, Host: p.Host()})
+	}
 	if sr.goesOn {
 		p := l.options.Hosts.Expect(o, sr.callbacks(l, a, shut))
 		files(p)

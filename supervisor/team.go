@@ -90,13 +90,18 @@ func (l *lifecycle) enlist() {
 	stored := make(map[string]int64)
 	for _, a := range l.order {
 		stored[a.Name] = a.Stored
-		roster.Agents = append(roster.Agents, wire.Member{
-			ID: a.Name, Role: a.Role, Capabilities: a.Offers, Capacity: a.Capacity, OpenTasks: a.OpenTasks, OnExit: a.OnExit, Deaf: a.Raw || a.NoStdin,
-			Names: a.Names, Abilities: a.Abilities, Fixed: a.Fixed, Actor: a.Actor,
-		})
+		roster.Agents = append(roster.Agents, a.Member())
 	}
 	dispatch.SetStored(l.dispatcher, stored)
 	l.dispatcher.Note(roster)
+}
+
+// Member returns what the decisions know of an agent.
+func (a *Agent) Member() wire.Member {
+	return wire.Member{
+		ID: a.Name, Role: a.Role, Capabilities: a.Offers, Capacity: a.Capacity, OpenTasks: a.OpenTasks, OnExit: a.OnExit, Deaf: a.Raw || a.NoStdin,
+		Names: a.Names, Abilities: a.Abilities, Fixed: a.Fixed, Actor: a.Actor,
+	}
 }
 
 // An Action is what a configuration change requires.

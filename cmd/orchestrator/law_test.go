@@ -65,6 +65,7 @@ var mayImport = map[string][]string{
 	"supervisor/output":             {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "supervisor/child"}, // handlers formats facts as text
 	"supervisor/dispatch":           {"wire", "wire/identity", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "handlers/access", "handlers/history", "supervisor/stdin"},
 	"supervisor":                    {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "handlers/history", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/hosts", "supervisor/stdin", "supervisor/output"},
+	"supervisor/simulate":           {"wire", "wire/events", "wire/object", "wire/session", "handlers"},
 	"supervisor/workspace":          {"wire", "wire/control", "wire/events", "wire/hub", "supervisor/child"},
 	"cmd/orchestrator/live":         {"cmd/orchestrator/term"},
 	"cmd/orchestrator/term":         {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},
@@ -88,7 +89,7 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/serve/team":   {"wire", "wire/control", "wire/hub", "wire/session", "handlers", "supervisor", "supervisor/adapter", "supervisor/child", "supervisor/config", "supervisor/dispatch", "supervisor/hosts", "supervisor/output", "supervisor/stdin", "supervisor/workspace"},
 	"cmd/orchestrator/console":      verbsMayImport("supervisor", "supervisor/output", "cmd/orchestrator/live"),
 	"cmd/orchestrator/store":        verbsMayImport("supervisor/dispatch", "supervisor/eventlog", "cmd/orchestrator/serve"),
-	"cmd/orchestrator/check":        verbsMayImport("cmd/orchestrator/serve/team", "supervisor", "supervisor/adapter", "supervisor/child", "supervisor/output", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project"),
+	"cmd/orchestrator/check":        verbsMayImport("supervisor/simulate", "cmd/orchestrator/serve/team", "supervisor", "supervisor/adapter", "supervisor/child", "supervisor/output", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project"),
 	"cmd/orchestrator":              {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "supervisor", "supervisor/child", "cmd/..."}, // its tests run everything
 	"fixtures/...":                  {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "agents/...", "fixtures/..."},
 	"fixtures/crashes":              {"wire", "wire/object", "wire/events", "wire/session", "agents", "supervisor/eventlog", "fixtures/programs"},       // it reads the record as it is on disk

@@ -183,13 +183,24 @@ func (m *Manager) mergeAll(ctx context.Context) error {
 				return err
 			}
 		}
-		for _, w := range all { // those that were merged with that of another task
-			if w.heir != "" && !r.agent.KeepAll && !m.open(w.task) && !m.open(w.heir) {
-				m.remove(ctx, r, w, w.base)
-			}
-		}
+		m.clear(ctx, r, all)
 	}
 	return nil
+}
+
+// clear removes the worktrees of done tasks that were merged with that of another one, or just before the orchestrator
+// was killed.
+func (m *Manager) clear(ctx context.Context, r *repository, all []worktree) {
+	for _, w := range all {
+		t, ok := m.options.Task(w.task)
+		if !ok || t.State != wire.TaskDone || w.heir != "" && m.open(w.heir) || m.configured().asOf(r.agent, &t).KeepAll {
+			continue
+		}
+		moved, err := r.moved(ctx, w)
+		if err == nil && (moved || w.leaving) && m.remove(ctx, r, w, w.base) {
+			m.note(events.TaskMerged, &t, "is merged into "+w.base)
+		}
+	}
 }
 
 // candidate returns what is to be merged of a worktree, if it is complete and was not tried before.
