@@ -77,9 +77,11 @@ func (w *world) check() {
 		return
 	}
 	k := w.state.tasks.list[from+at]
-	kinds := []string{events.TaskWorkspace, events.TaskVerifying, events.TaskVerifying, events.TaskVerified, events.TaskUnverified}
+	kinds := []string{
+		events.TaskWorkspace, events.TaskVerifying, events.TaskVerifying, events.TaskVerified, events.TaskUnverified, events.TaskMerged, events.TaskUnmerged,
+	}
 	if k.view.State == wire.TaskVerifying {
-		kinds = kinds[3:]
+		kinds = kinds[3:5]
 	}
 	w.do(Actor{}, &wire.TaskChecked{
 		Kind: kinds[w.chance.IntN(len(kinds))], Agent: k.view.AssignedTo, Task: k.view.ID, Text: "is checked", Workspace: &wire.Workspace{Path: "/w", Branch: "b"},

@@ -67,6 +67,9 @@ func (td taskDecision) checked(m *wire.TaskChecked) {
 		return
 	}
 	if m.Kind == events.TaskVerifying && k.work() == nil && k.delegation() == nil {
+		if k.view.State == wire.TaskAssigned && td.state.tasks.graph.Open(k.node) > 0 {
+			return // since it was completed it needs another one
+		}
 		td.begin(k)
 	}
 	f := &taskChecked{what: m.Kind, ID: k.view.ID, Name: k.view.Name, Agent: m.Agent, Text: m.Text, Workspace: m.Workspace, Failed: m.Failed}

@@ -61,7 +61,7 @@ type Folder struct {
 }
 
 // FolderOf returns the folder of the latest run of an agent.
-func (d *Dispatcher) FolderOf(agent string) Folder {
+func FolderOf(d *Dispatcher, agent string) Folder {
 	d.recipients.mu.RLock()
 	defer d.recipients.mu.RUnlock()
 	return d.recipients.houses[agent].folder

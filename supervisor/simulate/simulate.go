@@ -79,7 +79,6 @@ type world struct {
 	asked  map[string]bool // questions that a person has seen
 	people []time.Duration // how long answers took
 	talks  []*talk
-	talked int // tasks of sessions that have ended
 }
 
 // A model is a model agent.

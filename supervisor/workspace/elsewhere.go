@@ -110,20 +110,26 @@ func (m *Manager) serve(ctx context.Context, a *Agent, in *request) (out reply, 
 		out.Failed = err.Error()
 		return out, nil
 	}
-	if r == nil {
-		return out, nil
+	if r != nil {
+		err = m.pack(ctx, r, dir, &out)
 	}
+	return out, err
+}
+
+// pack adds to a reply what has changed in a workspace.
+func (m *Manager) pack(ctx context.Context, r *repository, dir string, out *reply) (err error) {
+	a := r.agent
 	if out.Changed, err = m.changed(ctx, a, out.Workspace); err != nil {
-		return out, err
+		return err
 	}
 	if out.Head, err = r.gitIn(ctx, dir, "rev-parse", "HEAD"); err != nil || out.Head == out.Began {
-		return out, err
+		return err
 	}
 	out.Bundle, err = m.run(ctx, a, command{argv: append(append([]string{"git"}, gitFlags...), "bundle", "create", "--quiet", "-", out.Began+"..HEAD"), dir: dir, most: maxBundle})
 	if errors.Is(err, errLong) {
 		err = fmt.Errorf("the commits of the branch %s have more than %d MiB: push them to a repository that both machines know", out.Workspace.Branch, maxBundle>>20)
 	}
-	return out, err
+	return err
 }
 
 // needCommit returns an error if a commit is not in the repository, nor in one that it has as a remote.

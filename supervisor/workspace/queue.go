@@ -134,10 +134,12 @@ func (m *Manager) OpenQueue(follow func(ctx context.Context, send func(wire.Even
 	return q
 }
 
-// Close ends the queue. A merge that runs is given up.
+// Close ends the queue, which may be nil. A merge that runs is given up.
 func (q *Queue) Close() {
-	q.stop()
-	q.group.Wait()
+	if q != nil {
+		q.stop()
+		q.group.Wait()
+	}
 }
 
 // A candidate is a branch that could be merged.

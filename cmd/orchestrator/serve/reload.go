@@ -339,7 +339,7 @@ func (t *Instance) allow(c *config.Config) {
 
 // mergeWhenDone begins to merge the branches of tasks that are done, or ends that, as a configuration says.
 func mergeWhenDone(t *Instance, c *config.Config) {
-	if t.merging != nil && !c.Merge.Queue {
+	if !c.Merge.Queue {
 		t.merging.Close()
 		t.merging = nil
 	}

@@ -203,9 +203,7 @@ func (t *Instance) Release() {
 	if t.keeper != nil {
 		t.keeper.Close()
 	}
-	if t.merging != nil {
-		t.merging.Close()
-	}
+	t.merging.Close()
 	if t.watch != nil { // before the event log, which it may read
 		t.watch.Close()
 	}
