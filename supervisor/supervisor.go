@@ -81,7 +81,9 @@ func (s *Supervisor) Held(agent, task string) (t wire.Task, completable bool) {
 }
 
 // FolderOf returns the folder of the latest run of an agent.
-func (s *Supervisor) FolderOf(agent string) dispatch.Folder { return dispatch.FolderOf(s.dispatcher, agent) }
+func (s *Supervisor) FolderOf(agent string) dispatch.Folder {
+	return dispatch.FolderOf(s.dispatcher, agent)
+}
 
 // Questions returns the first open questions.
 func (s *Supervisor) Questions(most int) (all []wire.Question) {

@@ -111,3 +111,48 @@ func (y *yard) does(dir, commands string) {
 		y.t.Logf("%s: %v: %s", commands, err, out)
 	}
 }
+
+// What is in the way of one branch does not keep the others from being merged, and is said once. When it is gone, the
+// branch is merged. A conflict task goes on with another run of its agent.
+func TestMergeQueueGoesOn(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, "  verify = [[\"./check\"]]\n}\nmerge {\n  queue = true\n")
+	y.change("repo", "check", "#!/bin/sh\n")
+	require.NoError(t, os.Chmod(y.path("repo/check"), 0o700))
+	y.change("repo", "check", "#!/bin/sh\nexit 0\n")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	y.write("repo/late", "of the person\n")
+	late := y.work(coder, "late", "mine\n")
+	put := y.waitForEvents(1, events.TaskUnmerged, "coder")
+	require.Contains(t, put[0].Text, "late")
+	y.work(coder, "early", "mine\n")
+	waitForThat(t, "early merged", func() bool { return strings.Contains(y.git("repo", "ls-files"), "early") })
+	require.Len(t, y.events(events.TaskUnmerged, "coder"), 1)
+
+	bad := y.begin(coder, "bad")
+	y.git(bad.Workspace.Path, "rm", "--quiet", "check")
+	y.git(bad.Workspace.Path, "commit", "--quiet", "-m", "no check")
+	coder.refused("INVALID_REQUEST", "complete-task", finishing(&bad))
+	y.does(bad.Workspace.Path, "git reset -q --hard HEAD~; echo '#!/bin/sh' >check; echo 'test ! -e early' >>check; git commit -qam strict")
+	y.git(bad.Workspace.Path, "rm", "--quiet", "early")
+	y.git(bad.Workspace.Path, "commit", "--quiet", "-m", "without early")
+	require.NoError(t, os.Remove(y.path("repo/late")))
+	coder.granted(nil, "complete-task", finishing(&bad))
+	waitForThat(t, "all merged", func() bool { return y.git("repo", "ls-files") == "check\nfile\nlate\n" })
+	waitForThat(t, "all removed", func() bool { return !strings.Contains(y.git("repo", "branch"), late.Workspace.Branch) })
+
+	task := y.begin(coder, "clash")
+	y.change("repo", "file", "theirs\n")
+	y.change(task.Workspace.Path, "file", "mine\n")
+	coder.granted(nil, "complete-task", finishing(&task))
+	heir := y.heir(coder, task.Workspace.Branch)
+	coder.die()
+	coder = y.theatre.enter("coder")
+	coder.assigned(heir.ID)
+	heir = y.enter(coder, heir.ID)
+	y.does(heir.Workspace.Path, "git merge -q main 2>/dev/null; echo both >file; git commit -qam both")
+	coder.granted(nil, "complete-task", finishing(&heir))
+	waitForThat(t, "the conflict resolved", func() bool { return y.read("repo/file") == "both\n" })
+	y.stop()
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,6 +78,7 @@ func TestUnverifiedSurvivesARestart(t *testing.T) {
 func TestVerifyInASession(t *testing.T) {
 	t.Parallel()
 	y := yardOf(t, puppetAgents("ada", "dev", "rex")+checkout(`
+  require_review = true
   verify = [["test", "-e", "src/ok"]]
   workspace {
     worktree = "repo"
@@ -107,7 +109,17 @@ func TestVerifyInASession(t *testing.T) {
 	notes := strings.Join(said[len(said)-1].Errors, "\n")
 	require.Contains(t, notes, `does not name 1 changed files, such as "src/ok"`)
 	require.Contains(t, notes, `names 1 files that are not changed, such as "src/b"`)
-	require.Equal(t, wire.TaskDone, y.taskState("t"))
+	require.Equal(t, wire.TaskInReview, y.taskState("t"))
+
+	rex := actors[2]
+	rex.refused("UNAUTHORIZED", "get-task", `{"taskId":"t"}`)
+	ada.utter("msg-5", "rex", session.TypeReviewRequest, reviewing("r", "t", 0))
+	rex.nth(1, session.TypeReviewRequest)
+	var seen struct{ Task wire.Task }
+	rex.granted(&seen, "get-task", `{"taskId":"t"}`)
+	require.Equal(t, dir, seen.Task.Workspace.Path, "a reviewer sees what it reviews")
+	rex.utter("msg-6", "ada", session.TypeReviewResult, judging("r", "t", session.VerdictApproved))
+	waitForThat(t, "approval", func() bool { return y.taskState("t") == wire.TaskDone })
 	require.Contains(t, y.ask("task", "diff", "t"), "+two")
 	y.ask("task", "merge", "t")
 	require.FileExists(t, filepath.Join(y.path("repo"), "src/ok"))
@@ -154,4 +166,55 @@ func TestWorkspaceOnAFullDisk(t *testing.T) {
 	require.Equal(t, "file", doc.Files[0].Name)
 	y.ask("task", "merge", id)
 	y.stop()
+}
+
+// An agent that has switched to another branch in its workspace is told so, and nothing is moved. Its marks are set
+// again if it has removed them.
+func TestWorkspaceWithAnotherBranch(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, "")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	task := y.begin(coder, "first")
+	dir, branch := task.Workspace.Path, task.Workspace.Branch
+	for _, away := range [][]string{{"checkout", "--quiet", "-b", "feature"}, {"checkout", "--quiet", "--detach"}} {
+		y.git(dir, away...)
+		y.change(dir, "file", away[2]+"\n")
+		refusal := coder.refused("INVALID_REQUEST", "complete-task", finishing(&task))
+		require.Contains(t, refusal.Message, "checked out, and not the branch "+branch+" of the task")
+		require.Equal(t, away[2]+"\n", y.read("repo/.workspaces/"+filepath.Base(dir)+"/file"))
+	}
+	y.git(dir, "checkout", "--quiet", branch)
+	y.git(dir, "merge", "--quiet", "feature")
+	y.git("repo", "config", "--remove-section", "branch."+branch)
+	coder.granted(nil, "complete-task", finishing(&task))
+	y.ask("task", "merge", task.ID)
+	require.Equal(t, "-b\n", y.read("repo/file"))
+	y.stop()
+}
+
+// A planner may complete the task of another agent, which is verified as well.
+func TestVerifyForAPlanner(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, listeners+quick+`
+agent "coder" {
+  command = ["puppet", "coder"]
+  verify  = [["test", "-e", "ok"]]
+  capabilities {
+    languages = ["go"]
+  }
+}
+`+planner, "coder", "boss")
+	h.open("coder", "boss")
+	ann, boss := h.person(), h.program("boss")
+	id := ann.create(wanting("x", "go"))
+	ann.matched(id)
+	boss.gets(nil, "POST /server/tasks/"+id+"/start", "")
+	refused := boss.misses(http.StatusConflict, "conflict", "POST /server/tasks/"+id+"/complete", `{"result":{"a":1}}`)
+	require.Contains(t, refused.Error.Message, "not verified")
+	require.Equal(t, "running", ann.task(id).Status)
+	h.write("ok", "")
+	boss.gets(nil, "POST /server/tasks/"+id+"/complete", `{"result":{"a":1}}`)
+	require.Equal(t, "done", ann.task(id).Status)
+	h.stop()
 }

@@ -127,7 +127,7 @@ func (m *Manager) pack(ctx context.Context, r *repository, dir string, out *repl
 	}
 	out.Bundle, err = m.run(ctx, a, command{argv: append(append([]string{"git"}, gitFlags...), "bundle", "create", "--quiet", "-", out.Began+"..HEAD"), dir: dir, most: maxBundle})
 	if errors.Is(err, errLong) {
-		err = fmt.Errorf("the commits of the branch %s have more than %d MiB: push them to a repository that both machines know", out.Workspace.Branch, maxBundle>>20)
+		err = fmt.Errorf("the commits of the branch %s have more than %d MiB: bring them to the repository of the orchestrator yourself, and complete the task for the agent", out.Workspace.Branch, maxBundle>>20)
 	}
 	return err
 }
@@ -152,10 +152,13 @@ func (m *Manager) ask(ctx context.Context, work func(context.Context, []byte) ([
 		return out, err
 	}
 	if text, err = work(ctx, text); err != nil {
-		return out, err
+		return out, &awayError{err}
 	}
 	return out, json.Unmarshal(text, &out)
 }
+
+// An awayError is why a host has not done what it was asked for.
+type awayError struct{ error }
 
 // enterSomewhere is enter, on the machine of the agent.
 func (m *Manager) enterSomewhere(ctx context.Context, a *Agent, t *wire.Task) (w wire.Workspace, err error) {
@@ -230,11 +233,19 @@ func (v *verification) runElsewhere(ctx context.Context, host string, work func(
 			return nil, out.Changed, nil
 		}
 		return &hub.Artifact{Name: "verification.txt", Type: "text/plain", Content: text, Size: int64(len(text))}, out.Changed, nil
+	case isAway(err) && ctx.Err() == nil:
+		v.note(events.TaskUnverified, "was not verified: on "+host+": "+err.Error())
+		return nil, nil, refusal("not_verified", "the verification on "+host+" was not possible: "+err.Error(), "complete the task again")
 	case ctx.Err() != nil:
 		v.note(events.TaskUnverified, "was not verified: its agent is being stopped, or the task has ended")
 		return nil, nil, refusal("not_verified", "the verification was interrupted", "complete the task again")
 	}
 	return nil, nil, v.refuse("not_verified", fmt.Errorf("on %s: %w", host, err))
+}
+
+func isAway(err error) bool {
+	_, ok := errors.AsType[*awayError](err)
+	return ok
 }
 
 // bringBack adds the commits of a host to the branch of a task.
@@ -271,10 +282,8 @@ func (m *Manager) bringBack(ctx context.Context, a *Agent, task, base string, ba
 		if there, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+branch); there || err != nil {
 			return err
 		}
-		for _, mark := range [][2]string{{"task", task}, {"base", base}, {"began", back.Began}} {
-			if _, err := r.git(ctx, "config", "--local", "branch."+branch+".orchestrator-"+mark[0], mark[1]); err != nil {
-				return err
-			}
+		if err := r.mark(ctx, branch, task, base, back.Began); err != nil {
+			return err
 		}
 		if err := r.ignore(ctx); err != nil {
 			return err
@@ -286,8 +295,24 @@ func (m *Manager) bringBack(ctx context.Context, a *Agent, task, base string, ba
 		return err
 	}
 	w, _, err := m.make(ctx, r, task)
-	if err == nil {
+	if err != nil {
+		return err
+	}
+	head, err := r.gitIn(ctx, w.path, "rev-parse", "HEAD")
+	if err != nil {
+		return err
+	}
+	loose, err := r.changes(ctx, w.path)
+	switch {
+	case err != nil:
+		return err
+	case head == w.back && len(loose) == 0: // nobody has changed it here, and the agent may have changed its commits
+		_, err = r.gitIn(ctx, w.path, "reset", "--hard", "--quiet", back.Head)
+	default:
 		_, err = r.gitIn(ctx, w.path, "merge", "--ff-only", "--quiet", back.Head)
+	}
+	if err == nil {
+		_, err = r.git(ctx, "config", "--local", "branch."+branch+".orchestrator-back", back.Head)
 	}
 	return err
 }

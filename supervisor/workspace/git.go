@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -47,6 +48,9 @@ func (f *failed) Error() string {
 // open finds the repository of an agent.
 func open(ctx context.Context, run runner, a *Agent) (*repository, error) {
 	r := &repository{agent: a, run: run, top: a.Repository}
+	if _, err := os.Stat(a.Repository); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the folder %s is gone", a.Repository)
+	}
 	common, err := r.git(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil {
 		return nil, err
@@ -91,10 +95,10 @@ func isNo(err error) bool {
 }
 
 // busy begins a change of the repository: it writes the process id of the orchestrator to a file. If the file is there
-// with the id of another process that does not run, the orchestrator was killed during a change. Then locks of git,
+// with the id of a process that does not run, or with its own, which an earlier one had, the orchestrator was killed during a change. Then locks of git,
 // and the entry of a worktree that git had begun to add, are removed.
 const busy = `cd "$(git rev-parse --git-common-dir)"
-if read -r before 2>/dev/null <orchestrator-busy && ! kill -0 "$before" 2>/dev/null && ! test -d "/proc/$before"; then
+if read -r before 2>/dev/null <orchestrator-busy && { test "$before" = "$1" || ! kill -0 "$before" 2>/dev/null && ! test -d "/proc/$before"; }; then
 	rm -f config.lock HEAD.lock index.lock packed-refs.lock
 	find refs/heads -name "*.lock" -exec rm -f {} +
 	for at in worktrees/*/; do test ! -d "$at" || test -s "$at/commondir" -a -s "$at/gitdir" -a -s "$at/HEAD" || rm -rf "$at"; done
@@ -122,6 +126,7 @@ type worktree struct {
 	half         bool   // git was killed while it added it, before its agent knew of it
 	leaving      bool   // its removal was begun: all of it was merged
 	unmerged     string // the commit with which the queue could not merge it
+	back         string // the commit that came back from a host last
 	heir         string // the task that was to resolve why it was not merged
 	rounds       int    // how many such tasks came before it
 }
@@ -193,6 +198,8 @@ func (r *repository) marks(ctx context.Context) (map[string]worktree, error) {
 			w.leaving = true
 		case "unmerged":
 			w.unmerged = value
+		case "back":
+			w.back = value
 		case "heir":
 			w.heir = value
 		case "rounds":
@@ -231,6 +238,9 @@ func (r *repository) make(ctx context.Context, task string) (w worktree, made bo
 	if err != nil {
 		return w, false, err
 	}
+	if there, err := r.switched(ctx, w, marks); there || err != nil {
+		return w, false, err
+	}
 	if _, err := os.Lstat(w.path); err == nil { // git does not know it
 		argv := []string{"mv", w.path, fmt.Sprintf("%s-aside-%d", w.path, time.Now().Unix())}
 		if mark := marks[w.branch]; mark.half {
@@ -262,6 +272,44 @@ func (r *repository) make(ctx context.Context, task string) (w worktree, made bo
 		return w, false, err
 	}
 	return w, true, r.begin(ctx, w)
+}
+
+// switched returns an error if the folder of a task has another branch checked out than that of the task, or none. Then
+// nothing is changed, because the agent may have work there. If only the marks of the branch are gone, it reports true
+// after it has set them again.
+func (r *repository) switched(ctx context.Context, w worktree, marks map[string]worktree) (bool, error) {
+	if !r.there(ctx, w.path) {
+		return false, nil
+	}
+	branch, err := r.gitIn(ctx, w.path, "branch", "--show-current")
+	switch {
+	case err != nil:
+		return false, err
+	case branch != w.branch:
+		return false, fmt.Errorf("%s has %s checked out, and not the branch %s of the task: in this folder, git switch %[3]s, and merge what was committed elsewhere",
+			w.path, cmp.Or(branch, "no branch"), w.branch)
+	case marks[branch].task != "":
+		return false, nil // it is of another task, which is an error elsewhere
+	}
+	base, err := r.base(ctx)
+	if err != nil {
+		return false, err
+	}
+	began, err := r.gitIn(ctx, w.path, "merge-base", base, "HEAD")
+	if err != nil {
+		return false, err
+	}
+	return true, r.mark(ctx, branch, w.task, base, began)
+}
+
+// mark notes what belongs to a branch.
+func (r *repository) mark(ctx context.Context, branch, task, base, began string) error {
+	for _, mark := range [][2]string{{"task", task}, {"base", base}, {"began", began}} {
+		if _, err := r.git(ctx, "config", "--local", "branch."+branch+".orchestrator-"+mark[0], mark[1]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // there reports whether a worktree still exists. Its folder may have been removed by hand.
@@ -299,10 +347,8 @@ func (r *repository) begin(ctx context.Context, w worktree) error {
 		return err
 	}
 	section := "branch." + w.branch
-	for _, mark := range [][2]string{{"task", w.task}, {"base", w.base}, {"began", w.began}} {
-		if _, err := r.git(ctx, "config", "--local", section+".orchestrator-"+mark[0], mark[1]); err != nil {
-			return err
-		}
+	if err := r.mark(ctx, w.branch, w.task, w.base, w.began); err != nil {
+		return err
 	}
 	err = r.add(ctx, w.branch, "-b", w.branch, w.path, w.began)
 	if err != nil {

@@ -155,6 +155,9 @@ func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.M
 			Hint: "Wait until it has ended", Details: map[string]any{"reason": "open"},
 		}
 	}
+	if t.Details != nil && t.Workspace != nil && t.Workspace.Base != "" {
+		w.base = t.Workspace.Base // whatever its agent has written into the configuration of git
+	}
 	if in.Into == "" {
 		in.Into = w.base
 	}
@@ -250,12 +253,33 @@ func (r *repository) advance(ctx context.Context, branch, place, before, commit 
 	}
 	var err error
 	if place != "" {
-		_, err = r.gitIn(ctx, place, "merge", "--ff-only", "--quiet", commit)
+		if _, err = r.gitIn(ctx, place, "merge", "--ff-only", "--quiet", commit); err != nil {
+			err = inTheWay(err, place)
+		}
 	} else {
 		_, err = r.git(ctx, "update-ref", "-m", "merge by orchestrator", "refs/heads/"+branch, commit, before)
 	}
 	_, _ = r.git(ctx, "config", "--local", "--unset", advancing)
 	return err
+}
+
+// inTheWay returns an error that names the files that keep git from changing those in a folder.
+func inTheWay(err error, place string) error {
+	var names []string
+	if f, ok := errors.AsType[*failed](err); ok {
+		for line := range strings.Lines(string(f.output)) {
+			if name, ok := strings.CutPrefix(line, "\t"); ok {
+				names = append(names, strings.TrimSpace(name))
+			}
+		}
+	}
+	if names == nil {
+		return err
+	}
+	return &wire.Error{
+		Code: wire.CodeConflict, Message: fmt.Sprintf("it would overwrite what is not committed in %s: %s", place, some(names)),
+		Hint: "Commit it there, or move it away", Details: map[string]any{"reason": "in_the_way", "files": names},
+	}
 }
 
 // resume repairs a repository in which git was killed in advance. It removes the locks of git. Files that are those of
@@ -360,8 +384,8 @@ func (m *Manager) verifyMerged(ctx context.Context, agents []*Agent, at string) 
 			}
 			ran[words(argv)] = true
 			_, err := m.each(ctx, a, [][]string{argv}, at)
-			if f, ok := errors.AsType[*failed](err); ok {
-				return &wire.Error{Code: wire.CodeConflict, Message: "the merged files are not verified, so nothing was merged: " + f.Error(), Details: map[string]any{"reason": "not_verified"}}
+			if err != nil && ctx.Err() == nil {
+				err = &wire.Error{Code: wire.CodeConflict, Message: "the merged files are not verified, so nothing was merged: " + err.Error(), Details: map[string]any{"reason": "not_verified"}}
 			}
 			if err != nil {
 				return err
@@ -484,6 +508,9 @@ func (r *repository) examine(ctx context.Context, w worktree, v *control.Workspa
 		v.Uncommitted = len(loose)
 	} else {
 		return err
+	}
+	if there, err := r.has(ctx, "rev-parse", "--verify", "--quiet", w.base+"^{commit}"); err != nil || !there {
+		return cmp.Or(err, fmt.Errorf("%s is gone, where it began", w.base))
 	}
 	ahead, err := r.git(ctx, "rev-list", "--count", w.base+"..refs/heads/"+w.branch)
 	if err != nil {

@@ -35,21 +35,27 @@ func (m *Manager) handBack(ctx context.Context, r *repository, w worktree, t *wi
 	}
 	if heir, ok := m.options.Task(w.heir); ok && w.heir != "" && !heir.State.Final() {
 		why.Hint = fmt.Sprintf("The task %s of %s is to resolve it: wait until it has ended, and merge that", wire.ShortID(heir.ID), heir.AssignedTo)
+		if heir.AssignedTo == "" {
+			why.Hint = fmt.Sprintf("No agent has the task %s yet, which is to resolve it. Give it to one: orchestrator task assign %[1]s AGENT", wire.ShortID(heir.ID))
+		}
 		return why
-	} else if ok && heir.State == wire.TaskDone {
+	} else if ok && w.heir != "" && heir.State == wire.TaskDone {
 		why.Hint = "Its work is part of another task: orchestrator task merge " + wire.ShortID(heir.ID)
 		return why
 	}
-	a := m.configured().of(t.AssignedTo, &wire.Task{Details: &wire.Details{SessionID: sessionOf(t)}})
-	if a == nil || a.Repository == "" || w.rounds >= a.Attempts {
+	a := m.heirFor(ctx, r, t)
+	if a == nil || w.rounds >= a.Attempts {
 		return why
 	}
 	var id string
 	failed := m.writing(ctx, r, func() (err error) { // so that the agent does not begin elsewhere meanwhile
-		if id, err = m.options.Submit(resolving(t, &w, into, why)); err != nil {
+		if id, err = m.options.Submit(resolving(t, a, &w, into, why)); err != nil {
 			return err
 		}
-		return r.inherit(ctx, w, id, a.Branch(id))
+		if err = r.inherit(ctx, w, id, a.Branch(id)); err != nil {
+			m.options.Cancel(id, "its branch could not be made")
+		}
+		return err
 	})
 	if failed != nil {
 		return why // with the hint of how to resolve it
@@ -59,22 +65,36 @@ func (m *Manager) handBack(ctx context.Context, r *repository, w worktree, t *wi
 	return why
 }
 
-func sessionOf(t *wire.Task) string {
-	if t.Details == nil {
-		return ""
+// heirFor returns the agent of a task, if it can get another one to resolve why the branch could not be merged: not for
+// a task of a session, whose members review what is done, nor for an agent on another machine, nor if the task had its
+// workspace from a task block.
+func (m *Manager) heirFor(ctx context.Context, r *repository, t *wire.Task) *Agent {
+	team := m.configured()
+	a := team.Agents[t.AssignedTo]
+	if a == nil || a.Repository == "" || t.Details != nil && team.Sessions[t.SessionID] != nil {
+		return nil
 	}
-	return t.SessionID
+	if _, work := m.options.Elsewhere(a.Name); work != nil {
+		return nil
+	}
+	if own, err := open(ctx, m.run, a); err != nil || own.top != r.top {
+		return nil
+	}
+	return a
 }
 
 // resolving returns the task to resolve why a branch could not be merged.
-func resolving(t *wire.Task, w *worktree, into string, why *wire.Error) wire.SubmitTask {
+func resolving(t *wire.Task, a *Agent, w *worktree, into string, why *wire.Error) wire.SubmitTask {
 	text := fmt.Sprintf("The branch %s of the task %q could not be merged into %s:\n%s\n\nYour branch begins at %[1]s. Merge %[3]s into it, correct what is wrong, and commit.",
 		w.branch, t.Name, into, why.Message)
 	if files, ok := why.Details["files"].([]string); ok {
 		text += "\n\nBoth have changed:\n- " + strings.Join(files, "\n- ")
 	}
-	s := wire.SubmitTask{Type: t.Type, Name: "Merge " + w.branch + " into " + into, Description: text, AssignTo: t.AssignedTo}
-	if s.Details.SessionID = sessionOf(t); t.Details != nil {
+	s := wire.SubmitTask{
+		Type: t.Type, Name: "Merge " + w.branch + " into " + into, Description: text, AssignTo: t.AssignedTo,
+		RequiredRole: a.Role, RequiredCapabilities: t.RequiredCapabilities, // if that agent ends
+	}
+	if t.Details != nil {
 		s.Details.Verify = t.Verify
 	}
 	return s
@@ -158,36 +178,42 @@ func (m *Manager) mergeAll(ctx context.Context) error {
 		return err
 	}
 	defer next()
+	var failed []error
 	for r, err := range m.repositories(ctx) {
-		if err != nil {
-			return err
+		if err == nil {
+			err = m.mergeIn(ctx, r)
 		}
-		all, places, err := r.list(ctx)
-		if err != nil {
-			return err
-		}
-		if err := m.finish(ctx, r, places); err != nil {
-			return err
-		}
-		byBase := make(map[string][]candidate)
-		var bases []string
-		for _, w := range all {
-			if c, ok := m.candidate(ctx, r, w); ok {
-				if byBase[w.base] == nil {
-					bases = append(bases, w.base)
-				}
-				byBase[w.base] = append(byBase[w.base], c)
-			}
-		}
-		for _, base := range bases {
-			slices.SortFunc(byBase[base], func(a, b candidate) int { return strings.Compare(a.of.EndedAt, b.of.EndedAt) })
-			if err := m.mergeBatch(ctx, r, byBase[base], base, places[base]); err != nil {
-				return err
-			}
-		}
-		m.clear(ctx, r, all)
+		failed = append(failed, err)
 	}
-	return nil
+	return errors.Join(failed...)
+}
+
+// mergeIn merges the branches of one repository.
+func (m *Manager) mergeIn(ctx context.Context, r *repository) error {
+	all, places, err := r.list(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.finish(ctx, r, places); err != nil {
+		return err
+	}
+	byBase := make(map[string][]candidate)
+	var bases []string
+	for _, w := range all {
+		if c, ok := m.candidate(ctx, r, w); ok {
+			if byBase[c.base] == nil {
+				bases = append(bases, c.base)
+			}
+			byBase[c.base] = append(byBase[c.base], c)
+		}
+	}
+	var failed []error
+	for _, base := range bases {
+		slices.SortFunc(byBase[base], func(a, b candidate) int { return strings.Compare(a.of.EndedAt, b.of.EndedAt) })
+		failed = append(failed, m.mergeBatch(ctx, r, byBase[base], base, places[base]))
+	}
+	m.clear(ctx, r, all)
+	return errors.Join(failed...)
 }
 
 // clear removes the worktrees of done tasks that were merged with that of another one, or just before the orchestrator
@@ -211,24 +237,43 @@ func (m *Manager) candidate(ctx context.Context, r *repository, w worktree) (can
 	if !ok || t.State != wire.TaskDone || w.half || w.leaving {
 		return candidate{}, false
 	}
-	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
-	if err != nil || head == w.unmerged || head == w.began {
-		return candidate{}, false
-	}
-	if ok, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+w.base); err != nil || !ok {
-		return candidate{}, false // it began at a commit
-	}
-	if merged, err := r.has(ctx, "merge-base", "--is-ancestor", head, w.base); err != nil || merged {
-		return candidate{}, false
+	if t.Details != nil && t.Workspace != nil && t.Workspace.Base != "" {
+		w.base = t.Workspace.Base // whatever its agent has written into the configuration of git
 	}
 	c := candidate{worktree: w, of: t, agent: m.configured().asOf(r.agent, &t)}
+	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
+	if err != nil || head == w.unmerged {
+		return c, false
+	}
 	if loose, err := r.changes(ctx, w.path); err != nil || len(loose) > 0 {
 		if err == nil {
-			m.giveUp(ctx, r, &c, fmt.Errorf("%s in %s", count(len(loose), "file is not committed", "files are not committed"), w.path))
+			m.putOff(&c, fmt.Sprintf("%s in %s", count(len(loose), "file is not committed", "files are not committed"), w.path))
 		}
-		return candidate{}, false
+		return c, false
 	}
-	return c, true
+	if head == w.began {
+		return c, false
+	}
+	if ok, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+w.base); err != nil || !ok {
+		if err == nil {
+			m.putOff(&c, "there is no branch "+w.base+", where it began")
+		}
+		return c, false
+	}
+	merged, err := r.has(ctx, "merge-base", "--is-ancestor", head, w.base)
+	return c, err == nil && !merged
+}
+
+// putOff records why a branch is not merged now. The queue tries it again in its next round, and records it again only
+// if there is another reason.
+func (m *Manager) putOff(c *candidate, why string) {
+	m.mu.Lock()
+	known := m.late[c.branch] == why
+	m.late[c.branch] = why
+	m.mu.Unlock()
+	if !known {
+		m.note(events.TaskUnmerged, &c.of, "is not merged: "+why)
+	}
 }
 
 // giveUp records why a branch was not merged. The queue tries it again when it has another commit.
@@ -283,13 +328,19 @@ func (m *Manager) mergeBatch(ctx context.Context, r *repository, batch []candida
 		commit, err = r.gitIn(ctx, at, "rev-parse", "HEAD")
 		return err
 	})
+	inTheWay := false
+	if err == nil && len(joined) > 0 {
+		err = m.merged(ctx, r, joined, into, place, before, commit)
+		inTheWay = err != nil // such as a file of a person
+	}
 	switch {
-	case len(joined) == 0:
+	case len(joined) == 0 || err == nil:
 		return err
-	case err == nil:
-		return m.merged(ctx, r, joined, into, place, before, commit)
-	case ctx.Err() != nil || !isUnverified(err):
+	case ctx.Err() != nil || !inTheWay && !isUnverified(err):
 		return err
+	case len(joined) == 1 && inTheWay:
+		m.putOff(&joined[0], err.Error())
+		return nil
 	case len(joined) == 1:
 		m.giveUp(ctx, r, &joined[0], m.handBack(ctx, r, joined[0].worktree, &joined[0].of, into, err))
 		return nil
@@ -310,9 +361,6 @@ func isUnverified(err error) bool {
 func (m *Manager) merged(ctx context.Context, r *repository, joined []candidate, into, place, before, commit string) error {
 	err := m.writing(ctx, r, func() error { return r.advance(ctx, into, place, before, commit) })
 	if err != nil {
-		for i := range joined { // a file of the person is in the way
-			m.giveUp(ctx, r, &joined[i], err)
-		}
 		return err
 	}
 	for _, c := range joined {

@@ -21,6 +21,7 @@ type Trees struct {
 // An Agent is what is configured for the tasks of one agent.
 type Agent struct {
 	Name  string
+	Role  string
 	Place string // in the configuration, such as orchestrator.hcl:12
 	Trees
 	Verify   [][]string
@@ -46,6 +47,7 @@ type Team struct {
 	Sessions map[string]*Group // by their names
 	Blocks   map[string]*Group // by those of task blocks
 	Shared   bool              // a group has worktrees
+	Verifies bool              // the work of an agent is verified, or compared with what has really changed
 }
 
 // groups yields all groups.

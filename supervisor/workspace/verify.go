@@ -18,6 +18,12 @@ import (
 // workspace, and a refusal if something is wrong.
 func (m *Manager) Verify(agent, id string, result []byte, tested bool) (report *hub.Artifact, changed []string, refused *wire.Error) {
 	t, ok := m.options.Find(agent, id)
+	if t.ID == "" { // a planner may complete the tasks of others
+		if of, _ := m.options.Task(id); of.AssignedTo != "" {
+			agent = of.AssignedTo
+			t, ok = m.options.Find(agent, id)
+		}
+	}
 	if !ok {
 		return nil, nil, nil // the decision refuses it
 	}
@@ -70,7 +76,9 @@ func (v *verification) run(ctx context.Context) (report *hub.Artifact, changed [
 	dir, err := v.a.Dir, error(nil)
 	if v.task.Details != nil && v.task.Workspace != nil && v.a.Repository != "" { // otherwise the agent does not know of one
 		var w wire.Workspace
-		if w, err = v.m.enter(ctx, v.a, v.task); err == nil {
+		if w, err = v.m.enter(ctx, v.a, v.task); err != nil {
+			err = fmt.Errorf("the workspace cannot be used: %w", err)
+		} else {
 			dir = w.Path
 			changed, err = v.m.changed(ctx, v.a, w)
 		}
@@ -80,8 +88,10 @@ func (v *verification) run(ctx context.Context) (report *hub.Artifact, changed [
 		said, err = v.m.each(ctx, v.a, v.a.Verify, dir)
 	}
 	switch {
-	case len(v.a.Verify) == 0:
+	case err == nil && len(v.a.Verify) == 0:
 		return nil, changed, nil
+	case len(v.a.Verify) == 0 && ctx.Err() == nil:
+		return nil, nil, refusal("no_workspace", "the task is not done: "+err.Error(), "correct it, and complete the task again")
 	case err == nil:
 		v.note(events.TaskVerified, fmt.Sprintf("is verified: %s, in %s", allWords(v.a.Verify), time.Since(began).Round(100*time.Millisecond)))
 		text := strings.ToValidUTF8(string(said), "\uFFFD")
@@ -181,8 +191,11 @@ func (m *Manager) changed(ctx context.Context, a *Agent, w wire.Workspace) ([]st
 		return nil, err
 	}
 	began, err := r.gitIn(ctx, w.Path, "merge-base", w.Base, "HEAD")
-	if err != nil {
-		return nil, err
+	if err != nil { // its base is gone
+		marks, failed := r.marks(ctx)
+		if began = marks[w.Branch].began; failed != nil || began == "" {
+			return nil, err
+		}
 	}
 	tracked, err := r.gitIn(ctx, w.Path, "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", began)
 	if err != nil {

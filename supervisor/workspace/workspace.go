@@ -61,12 +61,13 @@ type Manager struct {
 	mu      sync.Mutex
 	team    Team
 	running map[*job]bool
-	stopped map[string]bool // agents
+	stopped map[string]bool   // agents
+	late    map[string]string // why the queue could not merge a branch in its last round
 }
 
 // New returns a Manager without agents.
 func New(o Options) *Manager {
-	return &Manager{options: o, merging: make(chan struct{}, 1), running: make(map[*job]bool), stopped: make(map[string]bool)}
+	return &Manager{options: o, merging: make(chan struct{}, 1), running: make(map[*job]bool), stopped: make(map[string]bool), late: make(map[string]string)}
 }
 
 // Set replaces what is configured.
@@ -182,7 +183,7 @@ func (m *Manager) Wants(agent string, completes bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a := m.team.Agents[agent]
-	return a != nil && (completes && len(a.Verify)+len(a.Outputs) > 0 || a.Repository != "" || m.team.Shared)
+	return completes && m.team.Verifies || a != nil && a.Repository != "" || m.team.Shared // a planner may complete the tasks of others
 }
 
 // Enter makes the workspace of a task that an agent reads or starts, if the agent holds the task.

@@ -21,7 +21,8 @@ import (
 func Workspaces(c *config.Config, base []string) workspace.Team {
 	t := workspace.Team{Agents: make(map[string]*workspace.Agent), Sessions: make(map[string]*workspace.Group), Blocks: make(map[string]*workspace.Group)}
 	for i := range c.Agents {
-		t.Agents[c.Agents[i].Name] = worker(c, &c.Agents[i], base)
+		a := worker(c, &c.Agents[i], base)
+		t.Agents[a.Name], t.Verifies = a, t.Verifies || len(a.Verify)+len(a.Outputs) > 0 || a.Repository != ""
 	}
 	for i := range c.Sessions {
 		s := &c.Sessions[i]
@@ -31,7 +32,7 @@ func Workspaces(c *config.Config, base []string) workspace.Team {
 				g.Agent = m.Name
 			}
 		}
-		t.Sessions[s.Name], t.Shared = g, t.Shared || g.Repository != ""
+		t.Sessions[s.Name], t.Shared, t.Verifies = g, t.Shared || g.Repository != "", t.Verifies || g.Repository != ""
 	}
 	for i := range c.Tasks {
 		b := &c.Tasks[i]
@@ -41,7 +42,7 @@ func Workspaces(c *config.Config, base []string) workspace.Team {
 				g.Agent = a.Name
 			}
 		}
-		t.Blocks[b.Name], t.Shared = g, t.Shared || g.Repository != ""
+		t.Blocks[b.Name], t.Shared, t.Verifies = g, t.Shared || g.Repository != "", t.Verifies || g.Repository != ""
 	}
 	return t
 }
@@ -55,7 +56,7 @@ func group(name, place string, w *config.Work) *workspace.Group {
 func worker(c *config.Config, a *config.Agent, base []string) *workspace.Agent {
 	env := environment(func(ctx context.Context) ([]string, error) { return c.Environ(ctx, a, base) })
 	w := &workspace.Agent{
-		Name: a.Name, Place: a.Place, Dir: a.Dir, Trees: trees(a.Workspace), Verify: a.Verify, Attempts: c.Scheduler.VerifyAttempts,
+		Name: a.Name, Role: a.Role, Place: a.Place, Dir: a.Dir, Trees: trees(a.Workspace), Verify: a.Verify, Attempts: c.Scheduler.VerifyAttempts,
 		Fill: func(ctx context.Context, spec *child.Spec) (err error) {
 			if spec.User, err = child.FindUser(a.User); err != nil {
 				return err
