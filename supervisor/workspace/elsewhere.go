@@ -248,32 +248,39 @@ func isAway(err error) bool {
 	return ok
 }
 
+// lend writes a text to a new file that the user of an agent can read. The returned function removes it.
+func lend(ctx context.Context, a *Agent, text []byte) (file string, remove func(), err error) {
+	dir, err := os.MkdirTemp("", "orchestrator-bundle-")
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() { _ = os.RemoveAll(dir) }
+	file = filepath.Join(dir, "bundle")
+	err = os.WriteFile(file, text, 0o600)
+	var spec child.Spec
+	if err == nil {
+		err = a.Fill(ctx, &spec)
+	}
+	if err == nil && spec.User != nil {
+		err = errors.Join(os.Chown(dir, spec.User.UID, spec.User.GID), os.Chown(file, spec.User.UID, spec.User.GID))
+	}
+	if err != nil {
+		remove()
+	}
+	return file, remove, err
+}
+
 // bringBack adds the commits of a host to the branch of a task.
 func (m *Manager) bringBack(ctx context.Context, a *Agent, task, base string, back *reply) error {
 	r, err := open(ctx, m.run, a)
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "orchestrator-bundle-")
+	file, remove, err := lend(ctx, a, back.Bundle)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "bundle")
-	if err := os.WriteFile(file, back.Bundle, 0o600); err != nil {
-		return err
-	}
-	var spec child.Spec
-	if err := a.Fill(ctx, &spec); err != nil {
-		return err
-	}
-	if spec.User != nil {
-		for _, path := range []string{dir, file} {
-			if err := os.Chown(path, spec.User.UID, spec.User.GID); err != nil {
-				return err
-			}
-		}
-	}
+	defer remove()
 	branch := a.Branch(task)
 	err = m.writing(ctx, r, func() error {
 		if _, err := r.git(ctx, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", file, "HEAD"); err != nil {

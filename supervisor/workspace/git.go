@@ -241,17 +241,8 @@ func (r *repository) make(ctx context.Context, task string) (w worktree, made bo
 	if there, err := r.switched(ctx, w, marks); there || err != nil {
 		return w, false, err
 	}
-	if _, err := os.Lstat(w.path); err == nil { // git does not know it
-		argv := []string{"mv", w.path, fmt.Sprintf("%s-aside-%d", w.path, time.Now().Unix())}
-		if mark := marks[w.branch]; mark.half {
-			mark.path = w.path
-			if changed, err := r.touched(ctx, mark); err == nil && !changed {
-				argv = []string{"rm", "-rf", w.path}
-			}
-		}
-		if _, err := r.run(ctx, r.agent, command{argv: argv, dir: r.top}); err != nil {
-			return w, false, err
-		}
+	if err := r.makeRoom(ctx, w, marks[w.branch]); err != nil {
+		return w, false, err
 	}
 	if _, err := r.git(ctx, "worktree", "prune"); err != nil { // of worktrees whose folder was removed by hand
 		return w, false, err
@@ -272,6 +263,23 @@ func (r *repository) make(ctx context.Context, task string) (w worktree, made bo
 		return w, false, err
 	}
 	return w, true, r.begin(ctx, w)
+}
+
+// makeRoom moves a folder aside that is in the place of a worktree, and that git does not know. It removes what is left of
+// an addition that was interrupted.
+func (r *repository) makeRoom(ctx context.Context, w, mark worktree) error {
+	if _, err := os.Lstat(w.path); err != nil {
+		return nil
+	}
+	argv := []string{"mv", w.path, fmt.Sprintf("%s-aside-%d", w.path, time.Now().Unix())}
+	if mark.half {
+		mark.path = w.path
+		if changed, err := r.touched(ctx, mark); err == nil && !changed {
+			argv = []string{"rm", "-rf", w.path}
+		}
+	}
+	_, err := r.run(ctx, r.agent, command{argv: argv, dir: r.top})
+	return err
 }
 
 // switched returns an error if the folder of a task has another branch checked out than that of the task, or none. Then
