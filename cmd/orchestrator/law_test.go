@@ -76,6 +76,8 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/session":      verbsMayImport(),
 	"cmd/orchestrator/bus":          verbsMayImport(),
 	"cmd/orchestrator/inbox":        verbsMayImport(),
+	"cmd/orchestrator/demo":         verbsMayImport("agents", "cmd/orchestrator/serve"),
+	"fixtures/lighthouse":           {"cmd/orchestrator/demo"},
 	"cmd/orchestrator/project":      verbsMayImport("wire/schema", "supervisor/config", "wire/line"),
 	"cmd/orchestrator/join":         verbsMayImport("agents", "agents/mcp", "wire/line"),
 	"cmd/orchestrator/access":       verbsMayImport("cmd/orchestrator/bus"),

@@ -184,3 +184,32 @@ func shortDir(t *testing.T) string {
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	return dir
 }
+
+// The team inside the program is that of the checkout. Its agents are the program itself.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	team := func(file string) string {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		_, team, _ := strings.Cut(string(text), "orchestrator {\n  name")
+		return team
+	}
+	ours, inside := team("../../orchestrator.hcl"), team("demo/demo.hcl")
+	require.Equal(t, strings.Replace(ours, `["go", "run", "./fixtures/lighthouse"]`, `["orchestrator", "demo", "play"]`, 1), inside)
+
+	program, err := shipped()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "demo")
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "ORC_VAR_pace=0.02", "XDG_STATE_HOME="+dir)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "6 of 6 tasks")
+	sites, err := filepath.Glob(filepath.Join(dir, "orchestrator-demo-*", ".orchestrator", "site", "index.html"))
+	require.NoError(t, err)
+	require.Len(t, sites, 1)
+	require.Contains(t, string(out), sites[0])
+}

@@ -90,6 +90,11 @@ prints a summary of completed and lost work.`,
 	return verb
 }
 
+// UpUntilIdle starts the agents of a file that the program itself has written, and stops when all tasks have ended.
+func UpUntilIdle(a *cli.App) error {
+	return up(a, upFlags{yes: true, exitWhenIdle: true, logFormat: cli.Choice{Value: "auto"}}, nil)
+}
+
 // loader returns the function that reads the configuration, for a hub or a host. node names this hub, or is "".
 func (t *Instance) loader(a *cli.App, file, node string, host bool) func() (*config.Config, config.Problems) {
 	return func() (*config.Config, config.Problems) {
