@@ -61,6 +61,8 @@ type Details struct {
 type Workspace struct {
 	// The folder.
 	Path string `json:"path"`
+	// The last commit of its branch, once the task was completed.
+	Commit string `json:"commit,omitzero"`
 	// The host that it is on; missing if that is the machine of the orchestrator.
 	Host string `json:"host,omitzero"`
 	// The branch of git that is checked out there; missing if the folder is a copy.

@@ -107,8 +107,8 @@ func TestVerifyInASession(t *testing.T) {
 	ada.nth(1, session.TypeTaskCompletion)
 	said := y.proceedings("checkout").said
 	notes := strings.Join(said[len(said)-1].Errors, "\n")
-	require.Contains(t, notes, `does not name 1 changed files, such as "src/ok"`)
-	require.Contains(t, notes, `names 1 files that are not changed, such as "src/b"`)
+	require.Contains(t, notes, `that it does not name: 1, such as "src/ok"`)
+	require.Contains(t, notes, `are not changed: 1, such as "src/b"`)
 	require.Equal(t, wire.TaskInReview, y.taskState("t"))
 
 	rex := actors[2]

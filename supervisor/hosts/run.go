@@ -242,11 +242,12 @@ func (r *run) ask(ctx context.Context, l *hostlink.Line, most int64) ([]byte, er
 	}()
 	l.Type, l.Number, l.N = hostlink.Fetch, n, int(most)
 	r.stream.Send(l)
+	giveUp := func() { r.stream.Send(&hostlink.Line{Type: hostlink.Fetch, Number: n}) }
 	var text []byte
 	for {
 		select {
 		case <-ctx.Done():
-			r.stream.Send(&hostlink.Line{Type: hostlink.Fetch, Number: n})
+			giveUp()
 			return nil, context.Cause(ctx)
 		case l := <-pieces:
 			text = append(text, l.Bytes...)
@@ -254,11 +255,13 @@ func (r *run) ask(ctx context.Context, l *hostlink.Line, most int64) ([]byte, er
 			case l.Reason != "":
 				return nil, errors.New(l.Reason)
 			case int64(len(text)) > most:
+				giveUp()
 				return nil, errTooMuch
 			case l.Yes:
 				return text, nil
 			}
 		case <-time.After(fetchPatience):
+			giveUp()
 			return nil, fmt.Errorf("its host %s does not answer", r.order.Host)
 		}
 	}

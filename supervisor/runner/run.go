@@ -137,6 +137,12 @@ func (r *run) settle(g hostlink.Going) error {
 
 // restart lets another hub go on with the run, and reports whether it can.
 func (r *run) restart() bool {
+	r.mu.Lock()
+	for _, giveUp := range r.works { // what the earlier hub has asked for
+		giveUp()
+	}
+	r.works = nil
+	r.mu.Unlock()
 	took, fit := r.stream.Restart()
 	r.output.Set(hostlink.OutputRoom - took)
 	return fit
@@ -198,43 +204,55 @@ func (r *run) obey(l *hostlink.Line) {
 	}
 }
 
-// fetch sends what a hub asks for.
-func (r *run) fetch(work func(ctx context.Context, agent string, request []byte) ([]byte, error), l *hostlink.Line) {
+// A Work does what a hub asks for an agent, and returns the reply.
+type Work func(ctx context.Context, agent string, request []byte) ([]byte, error)
+
+// fetch returns a function that sends what a hub asks for. If a hub gives up what it has asked for, fetch ends that, and
+// returns a function that does nothing.
+func (r *run) fetch(do Work, l *hostlink.Line) func() {
 	r.mu.Lock()
-	p, giveUp := r.process, r.works[l.Number]
-	r.mu.Unlock()
-	text, err := "", fs.ErrNotExist
+	defer r.mu.Unlock()
+	p := r.process
 	switch {
-	case l.Bytes != nil && work != nil:
-		var reply []byte
-		reply, err = r.work(work, l)
-		text = string(reply)
-	case l.Bytes == nil && l.Path == "":
-		if giveUp != nil {
-			giveUp()
+	case l.Bytes != nil && do != nil:
+		ctx, cancel := context.WithCancel(context.Background())
+		if r.works == nil {
+			r.works = make(map[int64]context.CancelFunc)
 		}
-		return
+		r.works[l.Number] = cancel
+		return func() {
+			reply, err := r.work(ctx, cancel, do, l)
+			if r.worked(l.Number) {
+				r.sendFile(l, string(reply), err)
+			}
+		}
+	case l.Bytes == nil && l.Path == "":
+		if giveUp := r.works[l.Number]; giveUp != nil {
+			giveUp()
+			delete(r.works, l.Number)
+		}
+		return func() {}
 	case p != nil && l.Path != "":
-		text, err = p.ReadFile(l.Path, int64(l.N))
+		return func() {
+			text, err := p.ReadFile(l.Path, int64(l.N))
+			r.sendFile(l, text, err)
+		}
 	}
-	r.sendFile(l, text, err)
+	return func() { r.sendFile(l, "", fs.ErrNotExist) }
+}
+
+// worked notes that something was done for a hub, and reports whether the hub still waits for it.
+func (r *run) worked(number int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, waits := r.works[number]
+	delete(r.works, number)
+	return waits
 }
 
 // work does what a hub asks for the agent, until the run ends or the hub gives it up. Meanwhile the hub hears of it.
-func (r *run) work(do func(ctx context.Context, agent string, request []byte) ([]byte, error), l *hostlink.Line) ([]byte, error) {
-	ctx, cancel := context.WithCancel(context.Background())
+func (r *run) work(ctx context.Context, cancel context.CancelFunc, do Work, l *hostlink.Line) ([]byte, error) {
 	defer cancel()
-	r.mu.Lock()
-	if r.works == nil {
-		r.works = make(map[int64]context.CancelFunc)
-	}
-	r.works[l.Number] = cancel
-	r.mu.Unlock()
-	defer func() {
-		r.mu.Lock()
-		delete(r.works, l.Number)
-		r.mu.Unlock()
-	}()
 	go func() {
 		ticker := time.NewTicker(hostlink.BeatEvery)
 		defer ticker.Stop()
@@ -244,6 +262,7 @@ func (r *run) work(do func(ctx context.Context, agent string, request []byte) ([
 				return
 			case <-r.ended:
 				cancel()
+				return
 			case <-ticker.C:
 				r.send(&hostlink.Line{Type: hostlink.File, Number: l.Number})
 			}

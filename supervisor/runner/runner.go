@@ -42,8 +42,7 @@ type Options struct {
 
 	// Launch starts the run that a line orders. The spec has its id and its callbacks.
 	Launch func(ctx context.Context, order *hostlink.Line, spec child.Spec) (Process, error)
-	// Work does what a hub asks for an agent, and returns the reply.
-	Work func(ctx context.Context, agent string, request []byte) ([]byte, error)
+	Work   Work
 	// Renew is called with the start line of another hub for a run that goes on.
 	Renew func(order *hostlink.Line)
 	Log   hclog.Logger
@@ -354,7 +353,7 @@ func (h *Host) obey(conn *link.Conn, l *hostlink.Line) error {
 		h.Renew(l)
 		h.all.Go(r.tellStarted) // lines are read meanwhile, because the hub does the same
 	case l.Type == hostlink.Fetch:
-		h.all.Go(func() { r.fetch(h.Work, l) })
+		h.all.Go(r.fetch(h.Work, l))
 	default:
 		r.obey(l)
 	}

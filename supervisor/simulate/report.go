@@ -123,7 +123,11 @@ func (w *world) judged(f *fate, usual time.Duration) (Finding, bool) {
 	most := max(3, w.team.Rules.MaxAttempts)
 	switch {
 	case f.state == wire.TaskFailed:
-		return Finding{Lost, "failed: " + cmp.Or(f.why, "its agents have failed")}, true
+		why := cmp.Or(f.why, "its agents have failed")
+		if strings.Contains(why, "ended while it had the task") {
+			why += "; on_exit = \"requeue\" would try it again"
+		}
+		return Finding{Lost, "failed: " + why}, true
 	case f.state == wire.TaskPending && f.times == 0:
 		return Finding{Unmatched, "was never given out: " + w.whyNot(f)}, true
 	case f.state != wire.TaskDone:

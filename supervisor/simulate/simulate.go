@@ -1,4 +1,4 @@
-// Package simulate plays a team with model agents, in time that does not pass, and finds out what would go wrong with
+// Package simulate plays a team with model agents, on a simulated clock, and finds out what would go wrong with
 // its configuration: tasks that no agent can get, tasks that wait too long, work that goes round in circles, and
 // people who are asked all the time.
 //
@@ -190,8 +190,7 @@ func (w *world) do(from handlers.Actor, m wire.Message) *wire.Error {
 	for i := range out.Records {
 		w.see(&out.Records[i])
 	}
-	letters := slices.Clone(out.Letters)
-	refused := out.Refused
+	letters, refused := slices.Clone(out.Letters), out.Refused // further decisions change them
 	for _, l := range letters {
 		if notice, ok := l.Payload.(*wire.TaskNotice); ok && l.To.Kind == handlers.Agent && l.Notice != "" {
 			w.hear(w.agents[l.To.Name], l.Notice, notice.TaskID)
@@ -405,6 +404,7 @@ func (w *world) answer(q wire.Question) {
 		}
 		w.people = append(w.people, took)
 		if m := w.agents[q.Agent]; m != nil && m.up && q.Task != "" {
+			m.work[q.Task]++ // what it has planned before does not happen
 			w.attempt(m, q.Task)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -31,7 +32,8 @@ type request struct {
 // A reply is the answer of a host.
 type reply struct {
 	Workspace wire.Workspace `json:"workspace,omitzero"`
-	Said      []byte         `json:"said,omitzero"` // by the verify commands
+	Ran       int            `json:"ran,omitzero"`  // verify commands
+	Said      []byte         `json:"said,omitzero"` // by them
 	Changed   []string       `json:"changed,omitzero"`
 	Head      string         `json:"head,omitzero"`   // the last commit of the branch
 	Began     string         `json:"began,omitzero"`  // the commit at which it began
@@ -99,10 +101,11 @@ func (m *Manager) serve(ctx context.Context, a *Agent, in *request) (out reply, 
 			return out, err
 		}
 		if len(loose) > 0 {
-			out.Failed = fmt.Sprintf("%s: %s. Only what is committed leaves this machine", count(len(loose), "file is not committed", "files are not committed"), some(loose))
+			out.Failed = fmt.Sprintf("%s: %s. Commit them first: only commits are sent to the hub", count(len(loose), "file is not committed", "files are not committed"), some(loose))
 			return out, nil
 		}
 	}
+	out.Ran = len(a.Verify)
 	if out.Said, err = m.each(ctx, a, a.Verify, dir); err != nil {
 		if _, ok := errors.AsType[*failed](err); !ok {
 			return out, err
@@ -163,7 +166,10 @@ type awayError struct{ error }
 // enterSomewhere is enter, on the machine of the agent.
 func (m *Manager) enterSomewhere(ctx context.Context, a *Agent, t *wire.Task) (w wire.Workspace, err error) {
 	host, work := m.options.Elsewhere(a.Name)
-	if work == nil {
+	switch {
+	case work == nil && a.Placed:
+		return w, errors.New("the host of its agent is not connected")
+	case work == nil:
 		return m.enter(ctx, a, t)
 	}
 	base, from, err := m.start(ctx, a, t.ID)
@@ -194,11 +200,12 @@ func (m *Manager) start(ctx context.Context, a *Agent, task string) (base, commi
 		return "", "", err
 	}
 	if mark := marks[a.Branch(task)]; mark.task == task {
-		commit, err = r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+mark.branch)
-		return mark.base, commit, err
+		if commit, err = r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+mark.branch); err == nil {
+			return mark.base, commit, nil
+		}
 	}
 	if base, err = r.base(ctx); err == nil {
-		commit, err = r.git(ctx, "rev-parse", "--verify", "--quiet", base+"^{commit}")
+		commit, err = r.git(ctx, "rev-parse", "--verify", "--quiet", r.ref(ctx, base)+"^{commit}")
 	}
 	return base, commit, err
 }
@@ -211,7 +218,10 @@ func (v *verification) runElsewhere(ctx context.Context, host string, work func(
 	}
 	v.note(events.TaskVerifying, doing)
 	began := time.Now()
-	base, from, err := v.m.start(ctx, v.a, v.task.ID)
+	base, from, err := "", "", error(nil)
+	if v.task.Details != nil && v.task.Workspace != nil { // otherwise the agent does not know of one
+		base, from, err = v.m.start(ctx, v.a, v.task.ID)
+	}
 	if v.task.Details != nil && v.task.Verify != nil {
 		err = errors.New("the task has verify commands of its own, and a host runs only those of its own file")
 	}
@@ -219,11 +229,20 @@ func (v *verification) runElsewhere(ctx context.Context, host string, work func(
 	if err == nil {
 		out, err = v.m.ask(ctx, work, request{Task: v.task.ID, Name: v.task.Name, Base: from, Complete: true})
 	}
-	if err == nil && out.Failed != "" {
+	switch {
+	case err != nil:
+	case out.Failed != "":
 		err = errors.New(out.Failed)
+	case out.Ran == 0 && len(v.a.Verify) > 0:
+		err = errors.New("the file there has no verify commands for the agent: use the same file on the hub and its hosts")
+	case out.Bundle != nil && (!isCommit.MatchString(out.Head) || !isCommit.MatchString(out.Began)):
+		err = errors.New("the host has sent no commits")
 	}
 	if err == nil && out.Bundle != nil {
 		err = v.m.bringBack(ctx, v.a, v.task.ID, base, &out)
+	}
+	if err == nil && out.Head != "" && isCommit.MatchString(out.Head) {
+		v.at(out.Head)
 	}
 	switch {
 	case err == nil:
@@ -243,6 +262,9 @@ func (v *verification) runElsewhere(ctx context.Context, host string, work func(
 	return nil, nil, v.refuse("not_verified", fmt.Errorf("on %s: %w", host, err))
 }
 
+// isCommit matches the id of a commit.
+var isCommit = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
+
 func isAway(err error) bool {
 	_, ok := errors.AsType[*awayError](err)
 	return ok
@@ -256,18 +278,30 @@ func lend(ctx context.Context, a *Agent, text []byte) (file string, remove func(
 	}
 	remove = func() { _ = os.RemoveAll(dir) }
 	file = filepath.Join(dir, "bundle")
-	err = os.WriteFile(file, text, 0o600)
-	var spec child.Spec
-	if err == nil {
-		err = a.Fill(ctx, &spec)
-	}
-	if err == nil && spec.User != nil {
-		err = errors.Join(os.Chown(dir, spec.User.UID, spec.User.GID), os.Chown(file, spec.User.UID, spec.User.GID))
-	}
-	if err != nil {
+	if err = writeFor(ctx, a, dir, file, text); err != nil {
 		remove()
 	}
 	return file, remove, err
+}
+
+// writeFor writes the file of lend. The user gets the folder last, and so cannot put another file there before.
+func writeFor(ctx context.Context, a *Agent, dir, file string, text []byte) error {
+	var spec child.Spec
+	if err := a.Fill(ctx, &spec); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil && spec.User != nil {
+		err = f.Chown(spec.User.UID, spec.User.GID)
+	}
+	if err = errors.Join(err, f.Close()); err == nil && spec.User != nil {
+		err = os.Chown(dir, spec.User.UID, spec.User.GID)
+	}
+	return err
 }
 
 // bringBack adds the commits of a host to the branch of a task.

@@ -98,16 +98,19 @@ func isNo(err error) bool {
 // with the id of a process that does not run, or with its own, which an earlier one had, the orchestrator was killed during a change. Then locks of git,
 // and the entry of a worktree that git had begun to add, are removed.
 const busy = `cd "$(git rev-parse --git-common-dir)"
-if read -r before 2>/dev/null <orchestrator-busy && { test "$before" = "$1" || ! kill -0 "$before" 2>/dev/null && ! test -d "/proc/$before"; }; then
+if read -r before of 2>/dev/null <orchestrator-busy && { test "$before" = "$1" -a "$of" != "$2" || test "$before" != "$1" && ! kill -0 "$before" 2>/dev/null && ! test -d "/proc/$before"; }; then
 	rm -f config.lock HEAD.lock index.lock packed-refs.lock
 	find refs/heads -name "*.lock" -exec rm -f {} +
 	for at in worktrees/*/; do test ! -d "$at" || test -s "$at/commondir" -a -s "$at/gitdir" -a -s "$at/HEAD" || rm -rf "$at"; done
 fi
-echo "$1" >orchestrator-busy`
+echo "$1 $2" >orchestrator-busy`
+
+// process tells this process from an earlier one with the same id.
+var process = uuid.NewString()
 
 // writes begins a change of the repository. The returned function ends it. Changes must not overlap.
 func (r *repository) writes(ctx context.Context) (done func(), err error) {
-	argv := []string{"sh", "-c", busy, "sh", strconv.Itoa(os.Getpid())}
+	argv := []string{"sh", "-c", busy, "sh", strconv.Itoa(os.Getpid()), process}
 	if _, err := r.run(ctx, r.agent, command{argv: argv, dir: r.top}); err != nil {
 		return nil, err
 	}
@@ -303,7 +306,7 @@ func (r *repository) switched(ctx context.Context, w worktree, marks map[string]
 	if err != nil {
 		return false, err
 	}
-	began, err := r.gitIn(ctx, w.path, "merge-base", base, "HEAD")
+	began, err := r.gitIn(ctx, w.path, "merge-base", r.ref(ctx, base), "HEAD")
 	if err != nil {
 		return false, err
 	}
@@ -326,6 +329,14 @@ func (r *repository) there(ctx context.Context, path string) bool {
 	return err == nil && at == path
 }
 
+// ref returns a branch as git calls it beyond doubt: an agent can make a tag of the same name. Another name stays.
+func (r *repository) ref(ctx context.Context, name string) string {
+	if is, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+name); is && err == nil {
+		return "refs/heads/" + name
+	}
+	return name
+}
+
 // base returns the branch or commit that new branches begin at.
 func (r *repository) base(ctx context.Context) (string, error) {
 	base := r.agent.Base
@@ -338,7 +349,7 @@ func (r *repository) base(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("the repository has no commit to begin at: %w", err)
 		}
 	}
-	if _, err := r.git(ctx, "rev-parse", "--verify", "--quiet", base+"^{commit}"); err != nil {
+	if _, err := r.git(ctx, "rev-parse", "--verify", "--quiet", r.ref(ctx, base)+"^{commit}"); err != nil {
 		return "", fmt.Errorf("there is no commit %s to begin at", base)
 	}
 	return base, nil
@@ -351,7 +362,7 @@ func (r *repository) begin(ctx context.Context, w worktree) error {
 		return err
 	}
 	var err error
-	if w.began, err = r.git(ctx, "rev-parse", "--verify", "--quiet", w.base+"^{commit}"); err != nil {
+	if w.began, err = r.git(ctx, "rev-parse", "--verify", "--quiet", r.ref(ctx, w.base)+"^{commit}"); err != nil {
 		return err
 	}
 	section := "branch." + w.branch

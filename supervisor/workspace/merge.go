@@ -106,7 +106,8 @@ func (m *Manager) Diff(ctx context.Context, in control.DiffRequest) (control.Tas
 	if err != nil {
 		return control.TaskDiff{}, asWire(err)
 	}
-	began, err := r.gitIn(ctx, w.path, "merge-base", w.base, "HEAD")
+	m.recorded(&w)
+	began, err := r.gitIn(ctx, w.path, "merge-base", r.ref(ctx, w.base), "HEAD")
 	if err != nil {
 		return control.TaskDiff{}, asWire(err)
 	}
@@ -148,15 +149,12 @@ func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.M
 	if err != nil {
 		return control.MergeReply{}, asWire(err)
 	}
-	t, ok := m.options.Task(in.TaskID)
+	t, ok := m.recorded(&w)
 	if ok && !t.State.Final() {
 		return control.MergeReply{}, &wire.Error{
 			Code: wire.CodeConflict, Message: "the task has not ended, and its agent may still work on the branch " + w.branch,
 			Hint: "Wait until it has ended", Details: map[string]any{"reason": "open"},
 		}
-	}
-	if t.Details != nil && t.Workspace != nil && t.Workspace.Base != "" {
-		w.base = t.Workspace.Base // whatever its agent has written into the configuration of git
 	}
 	if in.Into == "" {
 		in.Into = w.base
@@ -379,12 +377,13 @@ func (m *Manager) verifyMerged(ctx context.Context, agents []*Agent, at string) 
 	ran := make(map[string]bool)
 	for _, a := range agents {
 		for _, argv := range a.Verify {
-			if ran[words(argv)] {
+			if key := fmt.Sprintf("%q", argv); ran[key] {
 				continue
+			} else {
+				ran[key] = true
 			}
-			ran[words(argv)] = true
 			_, err := m.each(ctx, a, [][]string{argv}, at)
-			if err != nil && ctx.Err() == nil {
+			if err != nil && ctx.Err() == nil && isOfCommand(err) {
 				err = &wire.Error{Code: wire.CodeConflict, Message: "the merged files are not verified, so nothing was merged: " + err.Error(), Details: map[string]any{"reason": "not_verified"}}
 			}
 			if err != nil {
@@ -393,6 +392,12 @@ func (m *Manager) verifyMerged(ctx context.Context, agents []*Agent, at string) 
 		}
 	}
 	return nil
+}
+
+// isOfCommand reports whether an error is that of a command: it has failed, has taken too long, or is missing.
+func isOfCommand(err error) bool {
+	_, ended := errors.AsType[*failed](err)
+	return ended || errors.Is(err, errSlow) || errors.Is(err, fs.ErrNotExist)
 }
 
 // writing calls do, which changes a repository. Calls are made one after another.
@@ -412,7 +417,7 @@ func (m *Manager) writing(ctx context.Context, r *repository, do func() error) e
 func (m *Manager) remove(ctx context.Context, r *repository, w worktree, into string) bool {
 	leaving := "branch." + w.branch + ".orchestrator-leaving"
 	return m.writing(ctx, r, func() error {
-		merged, err := r.has(ctx, "merge-base", "--is-ancestor", "refs/heads/"+w.branch, into)
+		merged, err := r.has(ctx, "merge-base", "--is-ancestor", "refs/heads/"+w.branch, r.ref(ctx, into))
 		if err != nil || !merged {
 			return cmp.Or(err, errNotMerged)
 		}
@@ -486,6 +491,7 @@ func (m *Manager) visit(ctx context.Context, do func(*repository, control.Worksp
 			return asWire(err)
 		}
 		for _, w := range all {
+			m.recorded(&w)
 			v := control.WorkspaceView{TaskID: w.task, Path: w.path, Branch: w.branch, Base: w.base, Heir: w.heir}
 			if err := r.examine(ctx, w, &v); err != nil {
 				v.Trouble, _, _ = strings.Cut(err.Error(), "\n")
@@ -509,10 +515,10 @@ func (r *repository) examine(ctx context.Context, w worktree, v *control.Workspa
 	} else {
 		return err
 	}
-	if there, err := r.has(ctx, "rev-parse", "--verify", "--quiet", w.base+"^{commit}"); err != nil || !there {
+	if there, err := r.has(ctx, "rev-parse", "--verify", "--quiet", r.ref(ctx, w.base)+"^{commit}"); err != nil || !there {
 		return cmp.Or(err, fmt.Errorf("%s is gone, where it began", w.base))
 	}
-	ahead, err := r.git(ctx, "rev-list", "--count", w.base+"..refs/heads/"+w.branch)
+	ahead, err := r.git(ctx, "rev-list", "--count", r.ref(ctx, w.base)+"..refs/heads/"+w.branch)
 	if err != nil {
 		return err
 	}

@@ -21,9 +21,31 @@ func (m *Manager) note(kind string, t *wire.Task, text string) {
 // tell records that the branch of a task is merged. The task that was to resolve why it was not is cancelled.
 func (m *Manager) tell(t *wire.Task, w worktree, into, commit string) {
 	m.note(events.TaskMerged, t, fmt.Sprintf("is merged into %s: %s", into, commit))
-	if w.heir != "" && m.open(w.heir) {
+	if heir, ok := m.heir(&w); ok && !heir.State.Final() {
 		m.options.Cancel(w.heir, w.branch+" is merged")
 	}
+}
+
+// heir returns the task that is to resolve why a branch was not merged. Its id is in the configuration of git, which
+// agents can change, so it must be one that a person or the orchestrator has submitted, with the name of such a task.
+func (m *Manager) heir(w *worktree) (wire.Task, bool) {
+	if w.heir == "" {
+		return wire.Task{}, false
+	}
+	t, ok := m.options.Task(w.heir)
+	return t, ok && t.SubmittedBy == "operator" && strings.HasPrefix(t.Name, heirName(w.branch))
+}
+
+// heirName returns how the name of the heir of a branch begins.
+func heirName(branch string) string { return "Merge " + branch + " into " }
+
+// recorded returns the task of a worktree. The base of the worktree becomes that of the record, whatever its agent has
+// written into the configuration of git.
+func (m *Manager) recorded(w *worktree) (t wire.Task, ok bool) {
+	if t, ok = m.options.Task(w.task); ok && t.Details != nil && t.Workspace != nil && t.Workspace.Base != "" {
+		w.base = t.Workspace.Base
+	}
+	return t, ok
 }
 
 // handBack gives what could not be merged to the agent of the task, as a new task. The branch of the new task begins at
@@ -33,13 +55,13 @@ func (m *Manager) handBack(ctx context.Context, r *repository, w worktree, t *wi
 	if !ok || why.Details["reason"] != "conflict" && why.Details["reason"] != "not_verified" {
 		return err
 	}
-	if heir, ok := m.options.Task(w.heir); ok && w.heir != "" && !heir.State.Final() {
+	if heir, ok := m.heir(&w); ok && !heir.State.Final() {
 		why.Hint = fmt.Sprintf("The task %s of %s is to resolve it: wait until it has ended, and merge that", wire.ShortID(heir.ID), heir.AssignedTo)
 		if heir.AssignedTo == "" {
 			why.Hint = fmt.Sprintf("No agent has the task %s yet, which is to resolve it. Give it to one: orchestrator task assign %[1]s AGENT", wire.ShortID(heir.ID))
 		}
 		return why
-	} else if ok && w.heir != "" && heir.State == wire.TaskDone {
+	} else if ok && heir.State == wire.TaskDone {
 		why.Hint = "Its work is part of another task: orchestrator task merge " + wire.ShortID(heir.ID)
 		return why
 	}
@@ -91,7 +113,7 @@ func resolving(t *wire.Task, a *Agent, w *worktree, into string, why *wire.Error
 		text += "\n\nBoth have changed:\n- " + strings.Join(files, "\n- ")
 	}
 	s := wire.SubmitTask{
-		Type: t.Type, Name: "Merge " + w.branch + " into " + into, Description: text, AssignTo: t.AssignedTo,
+		Type: t.Type, Name: heirName(w.branch) + into, Description: text, AssignTo: t.AssignedTo,
 		RequiredRole: a.Role, RequiredCapabilities: t.RequiredCapabilities, // if that agent ends
 	}
 	if t.Details != nil {
@@ -117,19 +139,18 @@ func (r *repository) inherit(ctx context.Context, w worktree, heir, branch strin
 
 // A Queue merges the branches of tasks when they are done.
 type Queue struct {
-	manager *Manager
-	stop    context.CancelFunc
-	group   sync.WaitGroup
-	ended   chan struct{} // holds a value if a task has ended since the last look
+	stop  context.CancelFunc
+	group sync.WaitGroup
+	ended chan struct{} // holds a value if a task has ended since the last look
 }
 
 // OpenQueue begins to merge. Follow calls its function with each event from now on.
 func (m *Manager) OpenQueue(follow func(ctx context.Context, send func(wire.Event) error) error) *Queue {
 	ctx, stop := context.WithCancel(context.Background())
-	q := &Queue{manager: m, stop: stop, ended: make(chan struct{}, 1)}
+	q := &Queue{stop: stop, ended: make(chan struct{}, 1)}
 	q.ended <- struct{}{} // those that were done before
 	q.group.Go(func() {
-		_ = follow(ctx, func(e wire.Event) error {
+		err := follow(ctx, func(e wire.Event) error {
 			if e.Kind == events.TaskDone {
 				select {
 				case q.ended <- struct{}{}:
@@ -138,6 +159,9 @@ func (m *Manager) OpenQueue(follow func(ctx context.Context, send func(wire.Even
 			}
 			return nil
 		})
+		if err != nil && ctx.Err() == nil {
+			m.options.Log.Error("branches are no longer merged", "error", err)
+		}
 	})
 	q.group.Go(func() {
 		for {
@@ -220,8 +244,9 @@ func (m *Manager) mergeIn(ctx context.Context, r *repository) error {
 // was killed.
 func (m *Manager) clear(ctx context.Context, r *repository, all []worktree) {
 	for _, w := range all {
-		t, ok := m.options.Task(w.task)
-		if !ok || t.State != wire.TaskDone || w.heir != "" && m.open(w.heir) || m.configured().asOf(r.agent, &t).KeepAll {
+		t, ok := m.recorded(&w)
+		heir, inherited := m.heir(&w)
+		if !ok || t.State != wire.TaskDone || inherited && !heir.State.Final() || m.configured().asOf(r.agent, &t).KeepAll {
 			continue
 		}
 		moved, err := r.moved(ctx, w)
@@ -233,12 +258,9 @@ func (m *Manager) clear(ctx context.Context, r *repository, all []worktree) {
 
 // candidate returns what is to be merged of a worktree, if it is complete and was not tried before.
 func (m *Manager) candidate(ctx context.Context, r *repository, w worktree) (candidate, bool) {
-	t, ok := m.options.Task(w.task)
+	t, ok := m.recorded(&w)
 	if !ok || t.State != wire.TaskDone || w.half || w.leaving {
 		return candidate{}, false
-	}
-	if t.Details != nil && t.Workspace != nil && t.Workspace.Base != "" {
-		w.base = t.Workspace.Base // whatever its agent has written into the configuration of git
 	}
 	c := candidate{worktree: w, of: t, agent: m.configured().asOf(r.agent, &t)}
 	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
@@ -254,13 +276,17 @@ func (m *Manager) candidate(ctx context.Context, r *repository, w worktree) (can
 	if head == w.began {
 		return c, false
 	}
+	if t.Details != nil && t.Workspace != nil && t.Workspace.Commit != "" && t.Workspace.Commit != head {
+		m.putOff(&c, "its branch has commits since it was completed. Look at them, and merge it: orchestrator task merge "+wire.ShortID(t.ID))
+		return c, false
+	}
 	if ok, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+w.base); err != nil || !ok {
 		if err == nil {
 			m.putOff(&c, "there is no branch "+w.base+", where it began")
 		}
 		return c, false
 	}
-	merged, err := r.has(ctx, "merge-base", "--is-ancestor", head, w.base)
+	merged, err := r.has(ctx, "merge-base", "--is-ancestor", head, "refs/heads/"+w.base)
 	return c, err == nil && !merged
 }
 

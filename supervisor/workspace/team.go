@@ -18,7 +18,7 @@ type Trees struct {
 	Setup      [][]string
 }
 
-// An Agent is what is configured for the tasks of one agent.
+// An Agent configures the tasks of one agent.
 type Agent struct {
 	Name  string
 	Role  string
@@ -27,12 +27,13 @@ type Agent struct {
 	Verify   [][]string
 	Attempts int                                  // failures before a person decides
 	Outputs  map[string]func(result []byte) error // checks of results, by the capability or the type of a task
+	Placed   bool                                 // it runs on another machine
 	Dir      string                               // where commands run if there is no worktree
 	// Fill adds to a spec what the agent runs with, except its command.
 	Fill func(ctx context.Context, spec *child.Spec) error
 }
 
-// A Group is what is configured for the tasks of a session or of a task block, whatever their agents are.
+// A Group configures the tasks of a session or of a task block, whatever their agents are.
 type Group struct {
 	Name  string // as it is called in errors, such as "session checkout"
 	Place string
@@ -41,7 +42,7 @@ type Group struct {
 	Agent  string     // as which git runs if it is not for a task
 }
 
-// A Team is all that is configured.
+// A Team is the configuration of all agents, sessions and task blocks.
 type Team struct {
 	Agents   map[string]*Agent
 	Sessions map[string]*Group // by their names

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 // workspace, and a refusal if something is wrong.
 func (m *Manager) Verify(agent, id string, result []byte, tested bool) (report *hub.Artifact, changed []string, refused *wire.Error) {
 	t, ok := m.options.Find(agent, id)
-	if t.ID == "" { // a planner may complete the tasks of others
+	if own := m.configured().Agents[agent]; t.ID == "" && own != nil && own.Role == wire.RolePlanner { // it may complete the tasks of others
 		if of, _ := m.options.Task(id); of.AssignedTo != "" {
 			agent = of.AssignedTo
 			t, ok = m.options.Find(agent, id)
@@ -32,7 +33,7 @@ func (m *Manager) Verify(agent, id string, result []byte, tested bool) (report *
 	case v.a == nil && t.Details != nil && t.Verify != nil:
 		v.a = &Agent{Name: agent, Attempts: 1}
 		v.note(events.TaskVerifying, "is being verified")
-		return nil, nil, v.refuse("not_verified", errors.New("its agent was not started by this orchestrator, which can run its commands nowhere"))
+		return nil, nil, v.refuse("not_verified", errors.New("its agent was not started by this orchestrator, so its commands cannot run"))
 	case v.a == nil:
 		return nil, nil, nil
 	}
@@ -48,8 +49,11 @@ func (m *Manager) Verify(agent, id string, result []byte, tested bool) (report *
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go m.watch(ctx, cancel, agent, t.ID)
-	if host, work := m.options.Elsewhere(agent); work != nil {
+	switch host, work := m.options.Elsewhere(agent); {
+	case work != nil:
 		return v.runElsewhere(ctx, host, work)
+	case v.a.Placed:
+		return nil, nil, refusal("not_verified", "the task is not verified, because the host of its agent is not connected", "complete the task again")
 	}
 	return v.run(ctx)
 }
@@ -87,6 +91,9 @@ func (v *verification) run(ctx context.Context) (report *hub.Artifact, changed [
 	if err == nil {
 		said, err = v.m.each(ctx, v.a, v.a.Verify, dir)
 	}
+	if err == nil && dir != v.a.Dir {
+		v.completed(ctx, dir)
+	}
 	switch {
 	case err == nil && len(v.a.Verify) == 0:
 		return nil, changed, nil
@@ -101,6 +108,23 @@ func (v *verification) run(ctx context.Context) (report *hub.Artifact, changed [
 		return nil, nil, refusal("not_verified", "the verification was interrupted", "complete the task again")
 	}
 	return nil, nil, v.refuse("not_verified", v.against(err))
+}
+
+// completed records the last commit of the branch. The queue merges no later one.
+func (v *verification) completed(ctx context.Context, dir string) {
+	r, err := open(ctx, v.m.run, v.a)
+	if err != nil {
+		return
+	}
+	if head, err := r.gitIn(ctx, dir, "rev-parse", "HEAD"); err == nil {
+		v.at(head)
+	}
+}
+
+func (v *verification) at(head string) {
+	w := *v.task.Workspace
+	w.Commit = head
+	v.m.options.Note(&wire.TaskChecked{Kind: events.TaskWorkspace, Agent: v.a.Name, Task: v.task.ID, Text: "is completed at " + head, Workspace: &w})
 }
 
 // refuse refuses a completion. After several failures, a person is asked.
@@ -190,7 +214,7 @@ func (m *Manager) changed(ctx context.Context, a *Agent, w wire.Workspace) ([]st
 	if err != nil {
 		return nil, err
 	}
-	began, err := r.gitIn(ctx, w.Path, "merge-base", w.Base, "HEAD")
+	began, err := r.gitIn(ctx, w.Path, "merge-base", r.ref(ctx, w.Base), "HEAD")
 	if err != nil { // its base is gone
 		marks, failed := r.marks(ctx)
 		if began = marks[w.Branch].began; failed != nil || began == "" {
@@ -201,10 +225,12 @@ func (m *Manager) changed(ctx context.Context, a *Agent, w wire.Workspace) ([]st
 	if err != nil {
 		return nil, err
 	}
-	fresh, err := r.gitIn(ctx, w.Path, "ls-files", "--others", "--exclude-standard", "-z")
-	files := strings.FieldsFunc(tracked+"\x00"+fresh, func(c rune) bool { return c == 0 })
-	if files == nil {
-		files = []string{} // known to be none
+	committed, err := r.gitIn(ctx, w.Path, "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", began, "HEAD")
+	if err != nil {
+		return nil, err
 	}
-	return files, err
+	fresh, err := r.gitIn(ctx, w.Path, "ls-files", "--others", "--exclude-standard", "-z")
+	files := strings.FieldsFunc(tracked+"\x00"+committed+"\x00"+fresh, func(c rune) bool { return c == 0 })
+	slices.Sort(files)
+	return append([]string{}, slices.Compact(files)...), err // not nil, because it is known
 }

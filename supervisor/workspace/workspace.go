@@ -45,6 +45,9 @@ type Options struct {
 	Ask func(agent, task, question string) error
 }
 
+// errSlow reports a command that took too long.
+var errSlow = errors.New("did not end")
+
 // errLong reports an output that was not kept whole.
 var errLong = errors.New("has printed more than the limit")
 
@@ -210,6 +213,9 @@ func entered(t *wire.Task) bool {
 	if t.Details == nil || t.Workspace == nil {
 		return false
 	}
+	if t.Workspace.Host != "" {
+		return false // its host knows
+	}
 	_, err := os.Lstat(filepath.Join(t.Workspace.Path, ".git"))
 	return err == nil
 }
@@ -279,7 +285,7 @@ type runner func(context.Context, *Agent, command) (output []byte, err error)
 
 // run is the runner.
 func (m *Manager) run(ctx context.Context, a *Agent, c command) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, maxRun, fmt.Errorf("%s did not end within %s", words(c.argv), maxRun))
+	ctx, cancel := context.WithTimeoutCause(ctx, maxRun, fmt.Errorf("%s %w within %s", words(c.argv), errSlow, maxRun))
 	defer cancel()
 	if _, err := os.Stat(c.dir); err != nil {
 		return nil, err

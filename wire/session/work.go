@@ -119,10 +119,10 @@ func (c *Completion) Files() (files, notes []string) {
 	}
 	wrong = slices.Sorted(maps.Keys(said))
 	if n := len(missing); n > 0 {
-		notes = append(notes, fmt.Sprintf("/payload/changes: it does not name %d changed files, such as %.200q", n, missing[0]))
+		notes = append(notes, fmt.Sprintf("/payload/changes: changed files that it does not name: %d, such as %.200q", n, missing[0]))
 	}
 	if n := len(wrong); n > 0 {
-		notes = append(notes, fmt.Sprintf("/payload/changes: it names %d files that are not changed, such as %.200q", n, wrong[0]))
+		notes = append(notes, fmt.Sprintf("/payload/changes: files that it names and that are not changed: %d, such as %.200q", n, wrong[0]))
 	}
 	return files, notes
 }

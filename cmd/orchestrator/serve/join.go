@@ -207,7 +207,7 @@ func (h *hostProgram) configure() (stateDir string, err error) {
 	return c.Orchestrator.StateDir, nil
 }
 
-// openWorkspaces makes what gives the tasks of agents here their workspaces. It returns an error if it could not.
+// openWorkspaces makes the workspace manager of this host. It returns an error if workspaces could not be made.
 func (h *hostProgram) openWorkspaces() error {
 	all := team.Workspaces(h.config, h.Base)
 	here := workspace.Team{Agents: make(map[string]*workspace.Agent)}

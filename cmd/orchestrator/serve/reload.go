@@ -378,7 +378,7 @@ func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
 		},
 		Cancel: func(id, why string) {
 			if _, err := doNow(t, handlers.Actor{Kind: handlers.Operator}, "cancel-task", &wire.CancelTask{TaskID: id, Reason: why}); err != nil {
-				t.log.Error("a task that has no purpose any more goes on", "task", id, "error", err)
+				t.log.Error("a task that is not needed any more could not be cancelled", "task", id, "error", err)
 			}
 		},
 		Log: t.log.Named("workspaces"),

@@ -105,7 +105,7 @@ export interface Task {
   /** The task block of the configuration that it comes from. */
   block?: string;
   /** Where its agent works on it, if it has a workspace. */
-  workspace?: { path: string; host?: string; branch?: string; base?: string };
+  workspace?: { path: string; commit?: string; host?: string; branch?: string; base?: string };
   /** The class of the failure, if its agent named one. */
   failureClass?: "refused" | "context" | "limit" | "budget" | "login" | "stuck" | "tool";
   /** The context of the task request that submitted the task. */
