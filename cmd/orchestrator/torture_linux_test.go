@@ -128,7 +128,7 @@ func (s *stage) ship() *stage {
 // up starts the orchestrator. A timeout ends it if the tests are killed.
 func (s *stage) up(flags ...string) *stage {
 	s.t.Helper()
-	s.start(exec.Command(s.program, append([]string{"up", "--state-dir", s.state(), "--timeout", "3m"}, flags...)...))
+	s.start(exec.Command(s.program, append([]string{"up", "--state-dir", s.state(), "--timeout", "6m"}, flags...)...))
 	return s
 }
 
