@@ -156,3 +156,21 @@ func TestMergeQueueGoesOn(t *testing.T) {
 	waitForThat(t, "the conflict resolved", func() bool { return y.read("repo/file") == "both\n" })
 	y.stop()
 }
+
+// The queue does not merge commits that were made after the task was completed. A person can.
+func TestMergeQueueTakesWhatWasCompleted(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, "")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	task := y.work(coder, "done", "mine\n")
+	y.change(task.Workspace.Path, "later", "mine\n")
+	y.write("orchestrator.hcl", y.read("orchestrator.hcl")+"\nmerge {\n  queue = true\n}\n")
+	y.ask("reload")
+	put := y.waitForEvents(1, events.TaskUnmerged, "coder")
+	require.Contains(t, put[0].Text, "has commits since it was completed")
+	require.Equal(t, "file\n", y.git("repo", "ls-files"))
+	y.ask("task", "merge", task.ID)
+	require.Equal(t, "done\nfile\nlater\n", y.git("repo", "ls-files"))
+	y.stop()
+}

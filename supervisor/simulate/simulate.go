@@ -25,7 +25,7 @@ import (
 	"orchestrator/wire/session"
 )
 
-// A Team is what is simulated.
+// A Team is the input of a simulation.
 type Team struct {
 	Rules    handlers.Rules
 	Agents   []Agent
@@ -202,7 +202,7 @@ func (w *world) do(from handlers.Actor, m wire.Message) *wire.Error {
 	return refused
 }
 
-// request has somebody request an operation.
+// request decides about a request of from, and returns why it is refused.
 func (w *world) request(from handlers.Actor, operation string, body any) *wire.Error {
 	w.number++
 	return w.do(from, &wire.Request{ID: fmt.Sprint(w.number), Operation: operation, Timestamp: w.now.Format(time.RFC3339), Body: body})

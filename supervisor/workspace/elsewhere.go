@@ -347,7 +347,7 @@ func (m *Manager) bringBack(ctx context.Context, a *Agent, task, base string, ba
 	switch {
 	case err != nil:
 		return err
-	case head == w.back && len(loose) == 0: // nobody has changed it here, and the agent may have changed its commits
+	case head == w.back && len(loose) == 0: // unchanged here: the commits of the host replace it
 		_, err = r.gitIn(ctx, w.path, "reset", "--hard", "--quiet", back.Head)
 	default:
 		_, err = r.gitIn(ctx, w.path, "merge", "--ff-only", "--quiet", back.Head)
