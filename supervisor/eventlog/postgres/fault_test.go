@@ -192,15 +192,38 @@ func TestReadOnly(t *testing.T) {
 	require.Equal(t, outcome{n: 1}, <-done)
 }
 
+// waits is the part of a query that finds the sessions that wait for a replica.
+const waits = " FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%' || $1 || '%'"
+
+// waitForReplica makes the server wait for a replica, and returns when it does. A session has the setting
+// earlier: commits wait only from the moment at which the server's checkpointer has read it too.
+func (s site) waitForReplica(name string) {
+	s.set("synchronous_standby_names", name)
+	admin, prober := s.administer(), s.administer()
+	ctx, cancel := context.WithCancel(s.t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			_, _ = prober.Exec(ctx, "SELECT pg_logical_emit_message(true, 'probe', '')")
+		}
+	}()
+	eventually(s.t, func(t *assert.CollectT) { value[int](t, admin, "SELECT pid"+waits, "'probe'") })
+	cancel()
+	<-ended
+	eventually(s.t, func(t *assert.CollectT) {
+		require.Zero(t, value[int](t, admin, "SELECT count(*)"+waits, "'probe'"))
+	})
+}
+
 // A server with a synchronous replica that is missing does not confirm an entry. If it is told to stop
 // waiting, it claims to have added the entry. The engine does not believe that before the replica is back.
 func TestReplicaMissing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	e, other, admin := s.join("team"), s.join("team"), s.administer()
-	s.set("synchronous_standby_names", "replica")
+	s.waitForReplica("replica")
 	done := putting(e, 0, "body")
-	const waits = " FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%' || $1 || '%'"
 	eventually(t, func(t *assert.CollectT) {
 		_, err := admin.Exec(context.Background(), "SELECT pg_cancel_backend(pid)"+waits, "INSERT INTO orchestrator_entries")
 		require.NoError(t, err)
