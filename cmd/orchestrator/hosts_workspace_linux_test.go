@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,20 +13,22 @@ import (
 	"orchestrator/wire/events"
 )
 
-// farWorker leaves a file in the workspace of each task.
+// farWorker leaves a file in the workspace of each task. If its task is to merge a commit, it does.
 const farWorker = `#!/bin/sh
 say() { echo "{\"type\":\"request:$1\",\"id\":\"$1-$id\",\"timestamp\":\"2026-11-21T14:00:00Z\",\"payload\":{\"taskId\":\"$id\"}}"; }
 while read -r line; do
 	case $line in
 	*'"notify:task-assigned"'*)
-		id=$(echo "$line" | sed 's/.*"taskId":"\([^"]*\)".*/\1/')
+		id=$(printf "%s" "$line" | sed 's/.*"taskId":"\([^"]*\)".*/\1/')
 		say get-task ;;
 	*'"response:success"'*'"correlationId":"get-task-'*)
-		cd "$(echo "$line" | sed 's/.*"workspace":{"path":"\([^"]*\)".*/\1/')" || exit
-		test ! -e far || exit 3
+		cd "$(printf "%s" "$line" | sed 's/.*"workspace":{"path":"\([^"]*\)".*/\1/')" || exit
+		export GIT_AUTHOR_NAME=F GIT_AUTHOR_EMAIL=f@example.org GIT_COMMITTER_NAME=F GIT_COMMITTER_EMAIL=f@example.org
+		onto=$(printf "%s" "$line" | sed -n 's/.*Merge the commit \([0-9a-f]*\) into it.*/\1/p')
+		test -z "$onto" || git merge -q "$onto" >/dev/null 2>&1
 		echo "$id" >far
 		git add far
-		git -c user.name=F -c user.email=f@example.org commit -q -m far
+		git commit -q -m far
 		say complete-task ;;
 	esac
 done
@@ -67,13 +70,26 @@ agent "far" {
 	require.Equal(t, id+"\n", hub.read("repo/far"))
 	require.NotContains(t, hub.git("repo", "branch"), "task/")
 
-	hub.git(filepath.Join(attic.dir, "repo"), "remote", "remove", "origin")
-	hub.git("repo", "rm", "--quiet", "far")
-	hub.git("repo", "commit", "--quiet", "-m", "again")
+	hub.git(filepath.Join(attic.dir, "repo"), "remote", "remove", "origin") // now the hub sends what the host lacks
+	hub.change("repo", "file", "three\n")
 	id = strings.Fields(f.ask("task", "add", "again", "-q"))[0]
+	waitForThat(t, "done again", func() bool { return f.taskState(id) == wire.TaskDone })
+	hub.change("repo", "far", "theirs\n")
+	require.Equal(t, "conflict", hub.refusesToMerge(id).Details["reason"])
+	var heir wire.Task
+	waitForThat(t, "the conflict resolved", func() bool {
+		all := hub.tasks()
+		heir = all[slices.IndexFunc(all, func(t wire.Task) bool { return strings.HasPrefix(t.Name, "Merge task/") })]
+		return heir.State == wire.TaskDone
+	})
+	hub.ask("task", "merge", heir.ID)
+	require.Equal(t, heir.ID+"\n", hub.read("repo/far"))
+	require.Empty(t, hub.git("repo", "for-each-ref", "refs/orchestrator"))
+
+	hub.does(hub.path("repo"), "head -c 700000 /dev/urandom >large; git add large; git commit -qm large")
+	id = strings.Fields(f.ask("task", "add", "too much", "-q"))[0]
 	refused := f.waitForEvents(1, events.AgentRefused, "far")
-	require.Contains(t, refused[0].Text, "on attic: the repository")
-	require.Contains(t, refused[0].Text, "has no commit")
+	require.Contains(t, refused[0].Text, "on attic: the repository there lacks more than 512 KiB of commits")
 	require.NotEqual(t, wire.TaskDone, f.taskState(id))
 	f.stop()
 }

@@ -174,3 +174,59 @@ func TestMergeQueueTakesWhatWasCompleted(t *testing.T) {
 	require.Equal(t, "done\nfile\nlater\n", y.git("repo", "ls-files"))
 	y.stop()
 }
+
+const rebasing = `,"rebase":true`
+
+// A rebase puts the commits of a task behind those of the other branch. What is in the way leaves both as they were.
+func TestMergeRebase(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, "  verify = [[\"test\", \"!\", \"-e\", \"bad\"]]\n")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	task := y.work(coder, "mine", "mine\n")
+	twice := y.work(coder, "mine", "mine\n")
+	bad := y.work(coder, "more", "mine\n")
+	clash := y.work(coder, "file", "mine\n")
+	y.change("repo", "file", "theirs\n")
+	y.write("repo/mine", "of the person\n")
+	require.Equal(t, "in_the_way", y.refusesToMerge(task.ID, rebasing).Details["reason"])
+	require.Equal(t, "mine\n", y.read(filepath.Join("repo/.workspaces", filepath.Base(task.Workspace.Path), "mine")))
+	require.NoError(t, os.Remove(y.path("repo/mine")))
+
+	before := y.git("repo", "rev-parse", "HEAD")
+	y.ask("task", "merge", task.ID, "--rebase")
+	require.Equal(t, before, y.git("repo", "rev-parse", "HEAD^"), "no merge commit")
+	require.Equal(t, "mine\n", y.read("repo/mine"))
+	require.NoDirExists(t, task.Workspace.Path)
+	after := y.git("repo", "rev-parse", "HEAD")
+	require.Equal(t, after, y.ask("task", "merge", twice.ID, "--rebase"), "the same change is there already")
+	require.NoDirExists(t, twice.Workspace.Path)
+
+	y.change("repo", "bad", "theirs\n")
+	require.Equal(t, "not_verified", y.refusesToMerge(bad.ID, rebasing).Details["reason"])
+	require.Equal(t, "conflict", y.refusesToMerge(clash.ID, rebasing).Details["reason"])
+	y.heir(coder, clash.Workspace.Branch)
+	require.Empty(t, y.git("repo", "status", "--porcelain"))
+	require.Equal(t, "mine\n", y.read(filepath.Join("repo/.workspaces", filepath.Base(clash.Workspace.Path), "file")))
+	y.stop()
+}
+
+// What agents write into the configuration of git decides neither where a branch is merged, nor about other tasks.
+func TestMarksOfAnAgent(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, "")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	y.git("repo", "branch", "release")
+	task, other := y.work(coder, "mine", "mine\n"), y.begin(coder, "open")
+	mark := "branch." + task.Workspace.Branch + ".orchestrator-"
+	y.git("repo", "config", mark+"base", "release")
+	y.git("repo", "config", mark+"heir", other.ID)
+	y.git("repo", "config", mark+"began", "--output=stolen")
+	require.Contains(t, y.ask("workspace", "ls"), "main")
+	y.ask("task", "merge", task.ID)
+	require.Equal(t, "file\nmine\n", y.git("repo", "ls-tree", "--name-only", "main"))
+	require.Equal(t, "file\n", y.git("repo", "ls-tree", "--name-only", "release"))
+	require.Equal(t, wire.TaskRunning, y.taskState(other.ID), "a task that is no heir is not cancelled")
+	y.stop()
+}

@@ -164,6 +164,16 @@ func TestPipeLeavesAtOnce(t *testing.T) {
 	require.Empty(t, left)
 }
 
+// tidying is for agents that end when they are told to, however long that takes.
+const tidying = `
+defaults {
+  stop {
+    close_stdin = "100ms"
+    grace       = "1m"
+  }
+}
+`
+
 // Closing the terminal of a team stops everything in order, also if nothing is being written
 // that could fail, and without the rows.
 func TestHangUp(t *testing.T) {
@@ -182,7 +192,7 @@ agent "tidy" {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t, quick+fmt.Sprintf(agent, test.talk)).ship()
+			s := newStage(t, tidying+fmt.Sprintf(agent, test.talk)).ship()
 			ctx, enough := context.WithTimeout(t.Context(), time.Minute)
 			defer enough()
 			up := exec.CommandContext(ctx, "sh", "-c", "exec $UP --state-dir $STATE "+test.streams)
@@ -204,7 +214,7 @@ agent "tidy" {
 // A terminal that takes no output, for example after Ctrl-S, does not prevent the end of a team.
 func TestTerminalTakesNothing(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, quick+`
+	s := newStage(t, tidying+`
 agent "chatty" {
   command = ["sh", "-c", "trap 'echo yes >tidied; exit 0' TERM; head -c 200000 /dev/zero | tr '\\0' 'x' | fold -w 60; echo >ready; while :; do sleep 0.1; done"]
   stdin   = "null"

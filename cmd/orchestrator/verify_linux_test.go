@@ -205,10 +205,11 @@ func (y *yard) merges(id string) {
 	require.NotEmpty(y.t, reply.Commit)
 }
 
-// refusesToMerge returns why the branch of a task is not merged.
-func (y *yard) refusesToMerge(id string) *wire.Error {
+// refusesToMerge returns why the branch of a task is not merged. More is added to the request.
+func (y *yard) refusesToMerge(id string, more ...string) *wire.Error {
 	y.t.Helper()
-	answer, err := y.door().Post("http://orchestrator/api/v1/operations/merge-task", "application/json", strings.NewReader(`{"taskId":"`+id+`"}`))
+	request := `{"taskId":"` + id + `"` + strings.Join(more, "") + `}`
+	answer, err := y.door().Post("http://orchestrator/api/v1/operations/merge-task", "application/json", strings.NewReader(request))
 	require.NoError(y.t, err)
 	defer answer.Body.Close()
 	var refused struct{ Error wire.Error }
@@ -417,8 +418,12 @@ agent "cook" {
 	cook.assigned(other)
 	cook.granted(nil, "complete-task", `{"taskId":"`+other+`","result":{"any":1}}`)
 
+	_, stderr, code := h.call("task", "diff", id)
+	require.Equal(t, 5, code)
+	require.Contains(t, stderr, "the task has no workspace: cook works in "+h.dir+", with whoever else works there")
+
 	h.write("recipe.json", `{"type": 5}`)
-	_, stderr, code := h.call("reload")
+	_, stderr, code = h.call("reload")
 	require.NotZero(t, code)
 	require.Contains(t, stderr, "no JSON Schema")
 	h.stop()

@@ -72,7 +72,7 @@ func repository(into *string) func(value) {
 				break
 			}
 		}
-		v.reject("not-a-repository", "Not a git repository", v.quoted()+" is not in a git repository, and each task gets a git worktree.", "Make it one: git init, and commit what is there.")
+		v.reject("not-a-repository", "Not a git repository", v.quoted()+" is not in a git repository, and each task gets a git worktree.", "Make it one: git init, and commit what is there. Or take the block out: then all tasks share the folder in which the agent runs.")
 	}
 }
 

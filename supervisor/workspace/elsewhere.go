@@ -20,13 +20,24 @@ import (
 // An agent on another machine has its workspaces there. The host makes them in its own copy of the repository, and runs
 // the commands of its own file: a hub cannot name any. When the agent completes a task, the commits of its branch come
 // back with the reply of the host, as a bundle of git. So the hub has the branch, and shows and merges it like any other.
+// Commits that the repository of the host lacks come from a remote that it has, or else from the hub, as a bundle too.
 
 // A request is what a hub asks a host to do for a task.
 type request struct {
 	Task     string `json:"task"`
 	Name     string `json:"name"`
-	Base     string `json:"base"` // the commit to begin at, if there is no workspace yet
+	Base     string `json:"base"`          // the commit to begin at, if there is no workspace yet
+	Onto     string `json:"onto,omitzero"` // a commit that the agent is to merge
 	Complete bool   `json:"complete,omitzero"`
+	Bundle   []byte `json:"bundle,omitzero"` // Base and Onto, if a host lacks them
+}
+
+// commits returns those that a host needs.
+func (in *request) commits() []string {
+	if in.Onto == "" {
+		return []string{in.Base}
+	}
+	return []string{in.Base, in.Onto}
 }
 
 // A reply is the answer of a host.
@@ -39,10 +50,15 @@ type reply struct {
 	Began     string         `json:"began,omitzero"`  // the commit at which it began
 	Bundle    []byte         `json:"bundle,omitzero"` // the commits since then
 	Failed    string         `json:"failed,omitzero"` // why it is not verified
+	Lacks     bool           `json:"lacks,omitzero"`  // commits: the request is to come again, with a bundle
+	Has       []string       `json:"has,omitzero"`    // the last commits of branches
 }
 
-// maxBundle is the size of the largest bundle.
-const maxBundle = 32 << 20
+// maxBundle is the size of the largest bundle, and maxSent that of the largest one from a hub, which is one line.
+const (
+	maxBundle = 32 << 20
+	maxSent   = 512 << 10
+)
 
 // Serve does what a hub asks this host to do for an agent.
 func (m *Manager) Serve(ctx context.Context, agent string, text []byte) ([]byte, error) {
@@ -81,11 +97,13 @@ func (m *Manager) serve(ctx context.Context, a *Agent, in *request) (out reply, 
 		}
 		if mark := marks[a.Branch(in.Task)]; mark.task == in.Task {
 			a.Base, out.Began = mark.base, mark.began
-		} else {
-			out.Began, err = in.Base, r.needCommit(ctx, in.Base)
-		}
-		if err != nil {
+		} else if out.Lacks, err = m.lacks(ctx, r, in); err != nil {
 			return out, err
+		} else if out.Lacks {
+			out.Has, err = r.tips(ctx)
+			return out, err
+		} else {
+			out.Began = in.Base
 		}
 		if out.Workspace, err = m.enter(ctx, a, &wire.Task{ID: in.Task, Name: in.Name}); err != nil {
 			return out, err
@@ -135,17 +153,79 @@ func (m *Manager) pack(ctx context.Context, r *repository, dir string, out *repl
 	return err
 }
 
-// needCommit returns an error if a commit is not in the repository, nor in one that it has as a remote.
-func (r *repository) needCommit(ctx context.Context, commit string) error {
-	there, err := r.has(ctx, "rev-parse", "--verify", "--quiet", commit+"^{commit}")
-	if there || err != nil {
-		return err
+// lacks reports whether commits of a request are not in the repository, nor in one that it has as a remote. Those of a
+// bundle are added first.
+func (m *Manager) lacks(ctx context.Context, r *repository, in *request) (bool, error) {
+	if in.Bundle != nil {
+		if err := m.take(ctx, r, in.Bundle); err != nil {
+			return false, err
+		}
+	}
+	missing := func() (string, error) {
+		for _, commit := range in.commits() {
+			if there, err := r.has(ctx, "rev-parse", "--verify", "--quiet", commit+"^{commit}"); !there || err != nil {
+				return commit, err
+			}
+		}
+		return "", nil
+	}
+	commit, err := missing()
+	if commit == "" || err != nil {
+		return false, err
 	}
 	_, _ = r.git(ctx, "fetch", "--all", "--quiet")
-	if there, err = r.has(ctx, "rev-parse", "--verify", "--quiet", commit+"^{commit}"); !there && err == nil {
-		err = fmt.Errorf("the repository %s there has no commit %.12s, where the branch begins, and no remote that has it", r.top, commit)
+	if commit, err = missing(); commit != "" && err == nil && in.Bundle != nil {
+		err = fmt.Errorf("the repository %s there has no commit %.12s, and the hub has not sent it", r.top, commit)
 	}
-	return err
+	return commit != "", err
+}
+
+// sent is where refs to the commits of a bundle of the hub are, in both repositories.
+const sent = "refs/orchestrator/sent/"
+
+// take adds the commits of a bundle of the hub to the repository of a host.
+func (m *Manager) take(ctx context.Context, r *repository, bundle []byte) error {
+	file, remove, err := lend(ctx, r.agent, bundle)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	return m.writing(ctx, r, func() error {
+		_, err := r.git(ctx, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", file, sent+"*:"+sent+"*")
+		return err
+	})
+}
+
+// tips returns the last commits of the branches of a repository.
+func (r *repository) tips(ctx context.Context) ([]string, error) {
+	text, err := r.git(ctx, "for-each-ref", "--count=1000", "--sort=-committerdate", "--format=%(objectname)", "refs/heads", "refs/remotes", sent)
+	return strings.Fields(text), err
+}
+
+// bundle returns the commits of a request that a host lacks.
+func (m *Manager) bundle(ctx context.Context, r *repository, in *request, has []string) (text []byte, err error) {
+	args := append(append([]string{"git"}, gitFlags...), "bundle", "create", "--quiet", "-", "--ignore-missing")
+	err = m.writing(ctx, r, func() error {
+		for _, commit := range in.commits() {
+			ref := sent + commit
+			if _, err := r.git(ctx, "update-ref", ref, commit); err != nil {
+				return err
+			}
+			defer func() { _, _ = r.git(ctx, "update-ref", "-d", ref) }()
+			args = append(args, ref)
+		}
+		for _, commit := range has {
+			if isCommit.MatchString(commit) {
+				args = append(args, "^"+commit)
+			}
+		}
+		text, err = m.run(ctx, r.agent, command{argv: args, dir: r.top, most: maxSent})
+		return err
+	})
+	if errors.Is(err, errLong) {
+		err = fmt.Errorf("the repository there lacks more than %d KiB of commits: bring it up to date, or give it a remote that has them", maxSent>>10)
+	}
+	return text, err
 }
 
 // ask has a host do something for a task.
@@ -172,11 +252,15 @@ func (m *Manager) enterSomewhere(ctx context.Context, a *Agent, t *wire.Task) (w
 	case work == nil:
 		return m.enter(ctx, a, t)
 	}
-	base, from, err := m.start(ctx, a, t.ID)
+	base, from, onto, err := m.start(ctx, a, t.ID)
 	if err != nil {
 		return w, err
 	}
-	out, err := m.ask(ctx, work, request{Task: t.ID, Name: t.Name, Base: from})
+	in := request{Task: t.ID, Name: t.Name, Base: from, Onto: onto}
+	out, err := m.ask(ctx, work, in)
+	if err == nil && out.Lacks {
+		out, err = m.askAgain(ctx, a, work, in, out.Has)
+	}
 	if err != nil {
 		return w, fmt.Errorf("on %s: %w", host, err)
 	}
@@ -185,29 +269,46 @@ func (m *Manager) enterSomewhere(ctx context.Context, a *Agent, t *wire.Task) (w
 	return w, nil
 }
 
+// askAgain is ask, with the commits that a host lacks.
+func (m *Manager) askAgain(ctx context.Context, a *Agent, work func(context.Context, []byte) ([]byte, error), in request, has []string) (out reply, err error) {
+	r, err := open(ctx, m.run, a)
+	if err != nil {
+		return out, err
+	}
+	if in.Bundle, err = m.bundle(ctx, r, &in, has); err != nil {
+		return out, err
+	}
+	return m.ask(ctx, work, in)
+}
+
 // start returns the base of the branch of a task, and the commit at which it begins: where it ended when it came back
-// before.
-func (m *Manager) start(ctx context.Context, a *Agent, task string) (base, commit string, err error) {
+// before. Onto is the commit that the agent is to merge, if the task is to resolve a conflict.
+func (m *Manager) start(ctx context.Context, a *Agent, task string) (base, commit, onto string, err error) {
 	if a.Repository == "" {
-		return "", "", nil
+		return "", "", "", nil
 	}
 	r, err := open(ctx, m.run, a)
 	if err != nil {
-		return "", "", err
+		return "", "", "", err
 	}
+	m.worktrees.Lock() // handBack may be about to make the branch
+	defer m.worktrees.Unlock()
 	marks, err := r.marks(ctx)
 	if err != nil {
-		return "", "", err
+		return "", "", "", err
 	}
 	if mark := marks[a.Branch(task)]; mark.task == task {
+		if isCommit.MatchString(mark.onto) {
+			onto = mark.onto
+		}
 		if commit, err = r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+mark.branch); err == nil {
-			return mark.base, commit, nil
+			return mark.base, commit, onto, nil
 		}
 	}
 	if base, err = r.base(ctx); err == nil {
 		commit, err = r.git(ctx, "rev-parse", "--verify", "--quiet", r.ref(ctx, base)+"^{commit}")
 	}
-	return base, commit, err
+	return base, commit, onto, err
 }
 
 // runElsewhere is run, on the host of the agent.
@@ -220,7 +321,7 @@ func (v *verification) runElsewhere(ctx context.Context, host string, work func(
 	began := time.Now()
 	base, from, err := "", "", error(nil)
 	if v.task.Details != nil && v.task.Workspace != nil { // otherwise the agent does not know of one
-		base, from, err = v.m.start(ctx, v.a, v.task.ID)
+		base, from, _, err = v.m.start(ctx, v.a, v.task.ID)
 	}
 	if v.task.Details != nil && v.task.Verify != nil {
 		err = errors.New("the task has verify commands of its own, and a host runs only those of its own file")

@@ -132,6 +132,7 @@ type worktree struct {
 	back         string // the commit that came back from a host last
 	heir         string // the task that was to resolve why it was not merged
 	rounds       int    // how many such tasks came before it
+	onto         string // the commit that such a task is to merge
 }
 
 // mine reports whether a worktree is in the folder for those of tasks.
@@ -192,9 +193,11 @@ func (r *repository) marks(ctx context.Context) (map[string]worktree, error) {
 		case "task":
 			w.task = value
 		case "base":
-			w.base = value
+			w.base = strings.TrimLeft(value, "-") // it is no option of git, whoever has written it
 		case "began":
-			w.began = value
+			if isCommit.MatchString(value) {
+				w.began = value
+			}
 		case "making":
 			w.half = true
 		case "leaving":
@@ -207,6 +210,8 @@ func (r *repository) marks(ctx context.Context) (map[string]worktree, error) {
 			w.heir = value
 		case "rounds":
 			w.rounds, _ = strconv.Atoi(value)
+		case "onto":
+			w.onto = value
 		}
 		marks[branch] = w
 	}

@@ -32,7 +32,14 @@ func (m *Manager) find(ctx context.Context, task string) (*repository, worktree,
 			return r, all[i], places, nil
 		}
 	}
-	return nil, worktree{}, nil, &wire.Error{Code: wire.CodeNotFound, Message: "the task has no workspace", Hint: "See which have one: orchestrator workspace ls"}
+	none := &wire.Error{Code: wire.CodeNotFound, Message: "the task has no workspace", Hint: "See which have one: orchestrator workspace ls"}
+	if t, _ := m.options.Task(task); t.AssignedTo != "" {
+		if a := m.configured().of(t.AssignedTo, &t); a != nil && a.Repository == "" {
+			none.Message += fmt.Sprintf(": %s works in %s, with whoever else works there", a.Name, a.Dir)
+			none.Hint = "Give the agent a workspace block: orchestrator help verified"
+		}
+	}
+	return nil, worktree{}, nil, none
 }
 
 // repositories yields the repositories of the team, each once.
@@ -198,30 +205,9 @@ func (m *Manager) merge(ctx context.Context, r *repository, w worktree, in contr
 		reply.Commit, _ = r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+into)
 		return reply, nil
 	}
-	loose, err := r.changes(ctx, w.path)
+	head, err := r.complete(ctx, w, in.Commit)
 	if err != nil {
 		return reply, err
-	}
-	if len(loose) > 0 {
-		return reply, &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("%s in %s: %s", count(len(loose), "file is not committed", "files are not committed"), w.path, some(loose)),
-			Hint: "Commit them on the branch " + w.branch + ", or throw them away", Details: map[string]any{"reason": "uncommitted", "files": loose},
-		}
-	}
-	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
-	if err != nil {
-		return reply, err
-	}
-	if in.Commit != "" && in.Commit != head {
-		return reply, &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("the branch %s has moved since you have looked at it", w.branch),
-			Hint: "Look again: orchestrator task diff " + wire.ShortID(w.task), Details: map[string]any{"reason": "moved"},
-		}
-	}
-	if moved, err := r.moved(ctx, w); err != nil {
-		return reply, err
-	} else if !moved {
-		return reply, &wire.Error{Code: wire.CodeConflict, Message: fmt.Sprintf("the branch %s has no commit to merge", w.branch), Details: map[string]any{"reason": "nothing"}}
 	}
 	if err := m.finish(ctx, r, places); err != nil {
 		return reply, err
@@ -234,11 +220,44 @@ func (m *Manager) merge(ctx context.Context, r *repository, w worktree, in contr
 		reply.Commit, reply.Already = before, merged
 		return reply, err
 	}
-	if reply.Commit, err = m.join(ctx, r, w, into, before); err != nil {
+	if reply.Commit, err = m.join(ctx, r, w, in, before); err != nil {
 		return reply, err
 	}
-	err = m.writing(ctx, r, func() error { return r.advance(ctx, into, place, before, reply.Commit) })
+	err = m.writing(ctx, r, func() error {
+		if in.Rebase {
+			return r.advanceRebased(ctx, w, head, into, place, before, &reply)
+		}
+		return r.advance(ctx, into, place, before, reply.Commit)
+	})
 	return reply, err
+}
+
+// complete returns the last commit of the branch of a task, if there is something to merge, and nothing else in its
+// folder. If a commit is wanted, it must be that.
+func (r *repository) complete(ctx context.Context, w worktree, want string) (head string, err error) {
+	loose, err := r.changes(ctx, w.path)
+	if err != nil {
+		return "", err
+	}
+	if len(loose) > 0 {
+		return "", &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("%s in %s: %s", count(len(loose), "file is not committed", "files are not committed"), w.path, some(loose)),
+			Hint: "Commit them on the branch " + w.branch + ", or throw them away", Details: map[string]any{"reason": "uncommitted", "files": loose},
+		}
+	}
+	head, err = r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
+	if err != nil {
+		return "", err
+	}
+	if want != "" && want != head {
+		return "", errMoved(w)
+	}
+	if moved, err := r.moved(ctx, w); err != nil {
+		return "", err
+	} else if !moved {
+		return "", &wire.Error{Code: wire.CodeConflict, Message: fmt.Sprintf("the branch %s has no commit to merge", w.branch), Details: map[string]any{"reason": "nothing"}}
+	}
+	return head, nil
 }
 
 // advancing is where the configuration of git has the branch that is being moved, and the commit to which.
@@ -305,21 +324,6 @@ func (m *Manager) finish(ctx context.Context, r *repository, places map[string]s
 	return err
 }
 
-// join makes the merged commit in a worktree of its own, and verifies it there.
-func (m *Manager) join(ctx context.Context, r *repository, w worktree, into, before string) (commit string, err error) {
-	err = m.apart(ctx, r, Name(w.task), before, func(at string) error {
-		if err := r.join(ctx, at, w, into); err != nil {
-			return err
-		}
-		if err := m.verifyMerged(ctx, []*Agent{r.agent}, at); err != nil {
-			return err
-		}
-		commit, err = r.gitIn(ctx, at, "rev-parse", "HEAD")
-		return err
-	})
-	return commit, err
-}
-
 // apart calls do with a new worktree for a merge, which is removed then.
 func (m *Manager) apart(ctx context.Context, r *repository, name, commit string, do func(at string) error) error {
 	at := filepath.Join(r.top, folder, "merge-"+name)
@@ -347,29 +351,6 @@ func (m *Manager) apart(ctx context.Context, r *repository, name, commit string,
 		_ = drop(ctx)
 	}()
 	return do(at)
-}
-
-// join merges the branch of a task into what is checked out in a folder.
-func (r *repository) join(ctx context.Context, at string, w worktree, into string) error {
-	args := []string{"merge", "--no-ff", "--quiet", "-m", fmt.Sprintf("Merge %s into %s", w.branch, into), "refs/heads/" + w.branch}
-	if named, err := r.has(ctx, "config", "user.email"); err != nil {
-		return err
-	} else if !named {
-		args = append([]string{"-c", "user.name=orchestrator", "-c", "user.email=orchestrator@localhost"}, args...)
-	}
-	_, err := r.gitIn(ctx, at, args...)
-	if err == nil {
-		return nil
-	}
-	files, _ := r.gitIn(ctx, at, "diff", "--name-only", "--diff-filter=U")
-	if files == "" {
-		return err
-	}
-	names := strings.Split(files, "\n")
-	return &wire.Error{
-		Code: wire.CodeConflict, Message: fmt.Sprintf("%s and %s change the same lines of %s", w.branch, into, some(names)),
-		Hint: fmt.Sprintf("Merge %s into the branch in %s, and ask again", into, w.path), Details: map[string]any{"reason": "conflict", "files": names},
-	}
 }
 
 // verifyMerged runs the verify commands of agents on merged files, each once.

@@ -69,12 +69,20 @@ func (m *Manager) handBack(ctx context.Context, r *repository, w worktree, t *wi
 	if a == nil || w.rounds >= a.Attempts {
 		return why
 	}
+	onto, failed := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+into)
+	if failed != nil {
+		return why
+	}
+	to := into
+	if _, work := m.options.Elsewhere(a.Name); work != nil || a.Placed {
+		to = "the commit " + onto // the host may have another one as the end of the branch
+	}
 	var id string
-	failed := m.writing(ctx, r, func() (err error) { // so that the agent does not begin elsewhere meanwhile
-		if id, err = m.options.Submit(resolving(t, a, &w, into, why)); err != nil {
+	failed = m.writing(ctx, r, func() (err error) { // so that the agent does not begin elsewhere meanwhile
+		if id, err = m.options.Submit(resolving(t, a, &w, into, to, why)); err != nil {
 			return err
 		}
-		if err = r.inherit(ctx, w, id, a.Branch(id)); err != nil {
+		if err = r.inherit(ctx, w, id, a.Branch(id), onto); err != nil {
 			m.options.Cancel(id, "its branch could not be made")
 		}
 		return err
@@ -87,16 +95,14 @@ func (m *Manager) handBack(ctx context.Context, r *repository, w worktree, t *wi
 	return why
 }
 
-// heirFor returns the agent of a task, if it can get another one to resolve why the branch could not be merged: not for
-// a task of a session, whose members review what is done, nor for an agent on another machine, nor if the task had its
-// workspace from a task block.
+// heirFor returns the agent of a task, if it can get another one to resolve why the branch could not be merged. There is
+// none for a task of a session: only its planner adds tasks there, a member may know no others, and nobody would review
+// the result. Nor is there one if the task had its workspace from a task block, since that block is about this task alone.
+// A person decides then.
 func (m *Manager) heirFor(ctx context.Context, r *repository, t *wire.Task) *Agent {
 	team := m.configured()
 	a := team.Agents[t.AssignedTo]
 	if a == nil || a.Repository == "" || t.Details != nil && team.Sessions[t.SessionID] != nil {
-		return nil
-	}
-	if _, work := m.options.Elsewhere(a.Name); work != nil {
 		return nil
 	}
 	if own, err := open(ctx, m.run, a); err != nil || own.top != r.top {
@@ -106,9 +112,9 @@ func (m *Manager) heirFor(ctx context.Context, r *repository, t *wire.Task) *Age
 }
 
 // resolving returns the task to resolve why a branch could not be merged.
-func resolving(t *wire.Task, a *Agent, w *worktree, into string, why *wire.Error) wire.SubmitTask {
-	text := fmt.Sprintf("The branch %s of the task %q could not be merged into %s:\n%s\n\nYour branch begins at %[1]s. Merge %[3]s into it, correct what is wrong, and commit.",
-		w.branch, t.Name, into, why.Message)
+func resolving(t *wire.Task, a *Agent, w *worktree, into, to string, why *wire.Error) wire.SubmitTask {
+	text := fmt.Sprintf("The branch %s of the task %q could not be merged into %s:\n%s\n\nYour branch begins at %[1]s. Merge %[5]s into it, correct what is wrong, and commit.",
+		w.branch, t.Name, into, why.Message, to)
 	if files, ok := why.Details["files"].([]string); ok {
 		text += "\n\nBoth have changed:\n- " + strings.Join(files, "\n- ")
 	}
@@ -123,10 +129,11 @@ func resolving(t *wire.Task, a *Agent, w *worktree, into string, why *wire.Error
 }
 
 // inherit makes the branch of the task that is to resolve why another one could not be merged.
-func (r *repository) inherit(ctx context.Context, w worktree, heir, branch string) error {
+func (r *repository) inherit(ctx context.Context, w worktree, heir, branch, onto string) error {
 	section := "branch." + branch + ".orchestrator-"
 	for _, mark := range [][2]string{
 		{section + "task", heir}, {section + "base", w.base}, {section + "began", w.began}, {section + "rounds", strconv.Itoa(w.rounds + 1)},
+		{section + "onto", onto},
 		{"branch." + w.branch + ".orchestrator-heir", heir},
 	} {
 		if _, err := r.git(ctx, "config", "--local", mark[0], mark[1]); err != nil {

@@ -140,7 +140,7 @@ func unquoted(name string) string {
 }
 
 func taskMergeCommand(a *cli.App) *cobra.Command {
-	into := ""
+	var in control.MergeRequest
 	verb := &cobra.Command{
 		Use:   "merge ID",
 		Short: "Merge the branch of a task, if its verify commands succeed on the result",
@@ -149,24 +149,30 @@ is made apart from your files, and the verify commands of its agent run there. O
 succeed, the branch moves, with your files if it is checked out. Nothing is pushed. Then the
 workspace and the branch of the task are removed, unless keep is "all".
 
+With --rebase, its commits are made again at the end of the other branch, and there is no
+merge commit.
+
 Nothing is merged if the workspace has changes that are not committed, if both branches
-change the same lines, or if a verify command fails.`,
-		Example:           "  orchestrator task merge 91c0\n  orchestrator task merge 91c0 --into release",
+change the same lines, or if a verify command fails. The last two come back to the agent of
+the task as a new task.`,
+		Example:           "  orchestrator task merge 91c0\n  orchestrator task merge 91c0 --into release\n  orchestrator task merge 91c0 --rebase",
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, true),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return onTask(a, args[0], func(ctx context.Context, a *cli.App, d *client.Client, id string) error {
-				return merge(ctx, a, d, id, into)
+				in.TaskID = id
+				return merge(ctx, a, d, in)
 			})
 		},
 	}
-	verb.Flags().StringVar(&into, "into", "", "the `branch` to merge into; the default is the one that the task began at")
+	verb.Flags().BoolVar(&in.Rebase, "rebase", false, "rebase the branch of the task, without a merge commit")
+	verb.Flags().StringVar(&in.Into, "into", "", "the `branch` to merge into; the default is the one that the task began at")
 	_ = verb.RegisterFlagCompletionFunc("into", cobra.NoFileCompletions)
 	return verb
 }
 
-func merge(ctx context.Context, a *cli.App, d *client.Client, id, into string) error {
-	text, err := a.Ask(ctx, d, "merge-task", control.MergeRequest{TaskID: id, Into: into})
+func merge(ctx context.Context, a *cli.App, d *client.Client, in control.MergeRequest) error {
+	text, err := a.Ask(ctx, d, "merge-task", in)
 	if err != nil {
 		return err
 	}
