@@ -419,7 +419,7 @@ agent "cook" {
 	cook.granted(nil, "complete-task", `{"taskId":"`+other+`","result":{"any":1}}`)
 
 	_, stderr, code := h.call("task", "diff", id)
-	require.Equal(t, 5, code)
+	require.Equal(t, 7, code)
 	require.Contains(t, stderr, "the task has no workspace: cook works in "+h.dir+", with whoever else works there")
 
 	h.write("recipe.json", `{"type": 5}`)
