@@ -78,7 +78,7 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/inbox":        verbsMayImport(),
 	"cmd/orchestrator/demo":         verbsMayImport("agents", "cmd/orchestrator/serve"),
 	"fixtures/lighthouse":           {"cmd/orchestrator/demo"},
-	"cmd/orchestrator/project":      verbsMayImport("wire/schema", "supervisor/config", "wire/line"),
+	"cmd/orchestrator/project":      verbsMayImport("agents/python", "agents/typescript", "wire/schema", "supervisor/config", "wire/line"),
 	"cmd/orchestrator/join":         verbsMayImport("agents", "agents/mcp", "wire/line"),
 	"cmd/orchestrator/access":       verbsMayImport("cmd/orchestrator/bus"),
 	"cmd/orchestrator/agent":        verbsMayImport("cmd/orchestrator/task"),

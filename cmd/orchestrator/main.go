@@ -67,7 +67,7 @@ func main() {
 // rootCommand returns the whole command line.
 func rootCommand(a *cli.App) *cobra.Command {
 	return cli.Root(a,
-		demo.Command(a), project.InitCommand(a), project.ValidateCommand(a), project.FmtCommand(a), project.SchemaCommand(a),
+		demo.Command(a), project.InitCommand(a), project.ValidateCommand(a), project.FmtCommand(a), project.SchemaCommand(a), project.SDKCommand(a),
 		serve.UpCommand(a), serve.JoinCommand(a), serve.RunCommand(a), serve.PipeCommand(a), join.MCPCommand(a), join.ACPCommand(a), join.LeadCommand(a), serve.ReloadCommand(a), serve.UpgradeCommand(a), serve.DownCommand(a),
 		agent.StatusCommand(a), watch.Command(a), ui.Command(a), notify.Command(a),
 		cli.OnRecord(agent.LogsCommand(a)), cli.OnRecord(agent.EventsCommand(a)), cli.OnRecord(why.Command(a)), cli.OnRecord(task.CostCommand(a)), cli.OnRecord(task.GraphCommand(a, "orchestrator graph")),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 )
@@ -175,42 +176,6 @@ func TestMergeQueueTakesWhatWasCompleted(t *testing.T) {
 	y.stop()
 }
 
-const rebasing = `,"rebase":true`
-
-// A rebase puts the commits of a task behind those of the other branch. What is in the way leaves both as they were.
-func TestMergeRebase(t *testing.T) {
-	t.Parallel()
-	y := newYard(t, "  verify = [[\"test\", \"!\", \"-e\", \"bad\"]]\n")
-	y.up("--json")
-	coder := y.theatre.enter("coder")
-	task := y.work(coder, "mine", "mine\n")
-	twice := y.work(coder, "mine", "mine\n")
-	bad := y.work(coder, "more", "mine\n")
-	clash := y.work(coder, "file", "mine\n")
-	y.change("repo", "file", "theirs\n")
-	y.write("repo/mine", "of the person\n")
-	require.Equal(t, "in_the_way", y.refusesToMerge(task.ID, rebasing).Details["reason"])
-	require.Equal(t, "mine\n", y.read(filepath.Join("repo/.workspaces", filepath.Base(task.Workspace.Path), "mine")))
-	require.NoError(t, os.Remove(y.path("repo/mine")))
-
-	before := y.git("repo", "rev-parse", "HEAD")
-	y.ask("task", "merge", task.ID, "--rebase")
-	require.Equal(t, before, y.git("repo", "rev-parse", "HEAD^"), "no merge commit")
-	require.Equal(t, "mine\n", y.read("repo/mine"))
-	require.NoDirExists(t, task.Workspace.Path)
-	after := y.git("repo", "rev-parse", "HEAD")
-	require.Equal(t, after, y.ask("task", "merge", twice.ID, "--rebase"), "the same change is there already")
-	require.NoDirExists(t, twice.Workspace.Path)
-
-	y.change("repo", "bad", "theirs\n")
-	require.Equal(t, "not_verified", y.refusesToMerge(bad.ID, rebasing).Details["reason"])
-	require.Equal(t, "conflict", y.refusesToMerge(clash.ID, rebasing).Details["reason"])
-	y.heir(coder, clash.Workspace.Branch)
-	require.Empty(t, y.git("repo", "status", "--porcelain"))
-	require.Equal(t, "mine\n", y.read(filepath.Join("repo/.workspaces", filepath.Base(clash.Workspace.Path), "file")))
-	y.stop()
-}
-
 // What agents write into the configuration of git decides neither where a branch is merged, nor about other tasks.
 func TestMarksOfAnAgent(t *testing.T) {
 	t.Parallel()
@@ -228,5 +193,57 @@ func TestMarksOfAnAgent(t *testing.T) {
 	require.Equal(t, "file\nmine\n", y.git("repo", "ls-tree", "--name-only", "main"))
 	require.Equal(t, "file\n", y.git("repo", "ls-tree", "--name-only", "release"))
 	require.Equal(t, wire.TaskRunning, y.taskState(other.ID), "a task that is no heir is not cancelled")
+	y.stop()
+}
+
+// What a person and a verify command do while a merge is verified changes neither what is merged nor where.
+func TestMergeAmidChanges(t *testing.T) {
+	t.Parallel()
+	const meanwhile = "case $PWD in */merge-*) git -C ../.. switch -q -c feature; touch bad; git add bad; git commit -q -m bad;; esac"
+	y := newYard(t, "  verify = [[\"sh\", \"-c\", \""+meanwhile+"\"]]\n")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	task := y.work(coder, "mine", "mine\n")
+	_, stderr, code := y.call("task", "merge", task.ID, "--into", task.Workspace.Branch)
+	require.Equal(t, cli.ExitConflict, code)
+	require.Contains(t, stderr, "is the branch of the task itself")
+	require.DirExists(t, task.Workspace.Path)
+
+	y.ask("task", "merge", task.ID)
+	require.Equal(t, "file\nmine\n", y.git("repo", "ls-tree", "--name-only", "main"))
+	require.Equal(t, "file\n", y.git("repo", "ls-tree", "--name-only", "feature"))
+	require.Empty(t, y.git("repo", "status", "--porcelain"))
+	y.stop()
+}
+
+// A merge goes on after a kill in the middle of the files. A file that is there in part is written again.
+func TestMergeKilledHalfway(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, "")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	y.change("repo", "gone", "old\n")
+	task := y.begin(coder, "halfway")
+	for name, text := range map[string]string{"whole": "whole\n", "part": "part of it\n", "file": "two, and longer\n", "odd [name]": "odd\n"} {
+		y.change(task.Workspace.Path, name, text)
+	}
+	y.git(task.Workspace.Path, "rm", "--quiet", "gone")
+	y.git(task.Workspace.Path, "commit", "--quiet", "-m", "gone")
+	coder.granted(nil, "complete-task", finishing(&task))
+
+	y.git("repo", "worktree", "add", "--quiet", "--detach", y.path("apart"), "main")
+	y.git("apart", "merge", "--quiet", "--no-ff", "-m", "Merge", task.Workspace.Branch)
+	y.git("repo", "config", "orchestrator.advancing", strings.TrimSpace(y.git("apart", "rev-parse", "HEAD"))+" main")
+	for name, text := range map[string]string{"whole": "whole\n", "part": "part o", "file": "two,", "odd [name]": "odd\n", ".git/index.lock": ""} {
+		y.write("repo/"+name, text)
+	}
+	require.NoError(t, os.Remove(y.path("repo/gone")))
+	y.write("repo/other", "of the person\n")
+	y.ask("task", "merge", task.ID)
+	require.Equal(t, "part of it\n", y.read("repo/part"))
+	require.Equal(t, "two, and longer\n", y.read("repo/file"))
+	require.Equal(t, "file\nodd [name]\npart\nwhole\n", y.git("repo", "ls-files"))
+	require.Equal(t, "?? other\n", y.git("repo", "status", "--porcelain"))
+	require.NoDirExists(t, task.Workspace.Path)
 	y.stop()
 }

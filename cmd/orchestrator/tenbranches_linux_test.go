@@ -32,6 +32,11 @@ func TestTenBranchesInAQueue(t *testing.T) {
 
 func tenBranches(t *testing.T, queue bool) {
 	y := newYard(t, `  verify = [["sh", "-c", "sleep 0.1; test ! -e broken"]]`+"\n}\nscheduler {\n  verify_attempts = 5\n")
+	defer func() {
+		if t.Failed() {
+			t.Logf("branches:\n%s\ncommits:\n%s", y.git("repo", "branch", "-vv"), y.git("repo", "log", "--graph", "--oneline", "--branches"))
+		}
+	}()
 	y.up("--json")
 	coder := y.theatre.enter("coder")
 	change := func(task *wire.Task, n int) {

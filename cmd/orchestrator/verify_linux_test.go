@@ -205,11 +205,10 @@ func (y *yard) merges(id string) {
 	require.NotEmpty(y.t, reply.Commit)
 }
 
-// refusesToMerge returns why the branch of a task is not merged. More is added to the request.
-func (y *yard) refusesToMerge(id string, more ...string) *wire.Error {
+// refusesToMerge returns why the branch of a task is not merged.
+func (y *yard) refusesToMerge(id string) *wire.Error {
 	y.t.Helper()
-	request := `{"taskId":"` + id + `"` + strings.Join(more, "") + `}`
-	answer, err := y.door().Post("http://orchestrator/api/v1/operations/merge-task", "application/json", strings.NewReader(request))
+	answer, err := y.door().Post("http://orchestrator/api/v1/operations/merge-task", "application/json", strings.NewReader(`{"taskId":"`+id+`"}`))
 	require.NoError(y.t, err)
 	defer answer.Body.Close()
 	var refused struct{ Error wire.Error }
@@ -454,5 +453,26 @@ func TestInterruptedRemoval(t *testing.T) {
 			require.NoDirExists(t, task.Workspace.Path)
 		}
 	}
+	y.stop()
+}
+
+// A worktree is made again if git was killed before it had noted which branch is checked out there.
+func TestInterruptedAddition(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, "")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	id := strings.TrimSpace(y.ask("task", "add", "half", "--role", "worker", "-q"))
+	coder.assigned(id)
+	branch, path := "task/"+wire.ShortID(id), ".workspaces/"+wire.ShortID(id)
+	for key, value := range map[string]string{"task": id, "base": "main", "began": strings.TrimSpace(y.git("repo", "rev-parse", "main")), "making": "true"} {
+		y.git("repo", "config", "branch."+branch+".orchestrator-"+key, value)
+	}
+	y.git("repo", "worktree", "add", "--quiet", "-b", branch, path)
+	y.write("repo/.git/worktrees/"+wire.ShortID(id)+"/HEAD", strings.Repeat("0", 40)+"\n")
+	y.write("repo/.git/worktrees/"+wire.ShortID(id)+"/locked", "initializing\n")
+	task := y.enter(coder, id)
+	require.Equal(t, branch+"\n", y.git(task.Workspace.Path, "branch", "--show-current"))
+	require.Empty(t, y.git(task.Workspace.Path, "status", "--porcelain"))
 	y.stop()
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,9 +56,11 @@ type reply struct {
 }
 
 // maxBundle is the size of the largest bundle, and maxSent that of the largest one from a hub, which is one line.
+// maxFetch is how long a host waits for its remotes, and the hub for a bundle.
 const (
 	maxBundle = 32 << 20
 	maxSent   = 512 << 10
+	maxFetch  = 30 * time.Second
 )
 
 // Serve does what a hub asks this host to do for an agent.
@@ -173,7 +176,9 @@ func (m *Manager) lacks(ctx context.Context, r *repository, in *request) (bool, 
 	if commit == "" || err != nil {
 		return false, err
 	}
-	_, _ = r.git(ctx, "fetch", "--all", "--quiet")
+	fetching, cancel := context.WithTimeout(ctx, maxFetch)
+	defer cancel()
+	_, _ = r.git(fetching, "fetch", "--all", "--quiet")
 	if commit, err = missing(); commit != "" && err == nil && in.Bundle != nil {
 		err = fmt.Errorf("the repository %s there has no commit %.12s, and the hub has not sent it", r.top, commit)
 	}
@@ -191,6 +196,7 @@ func (m *Manager) take(ctx context.Context, r *repository, bundle []byte) error 
 	}
 	defer remove()
 	return m.writing(ctx, r, func() error {
+		r.dropSent(ctx)
 		_, err := r.git(ctx, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", file, sent+"*:"+sent+"*")
 		return err
 	})
@@ -202,24 +208,38 @@ func (r *repository) tips(ctx context.Context) ([]string, error) {
 	return strings.Fields(text), err
 }
 
+// dropSent removes the refs to the commits of earlier bundles.
+func (r *repository) dropSent(ctx context.Context) {
+	const drop = `git for-each-ref --format='delete %(refname)' "$1" | git update-ref --stdin`
+	_, _ = r.run(context.WithoutCancel(ctx), r.agent, command{argv: []string{"sh", "-c", drop, "sh", sent}, dir: r.top})
+}
+
 // bundle returns the commits of a request that a host lacks.
 func (m *Manager) bundle(ctx context.Context, r *repository, in *request, has []string) (text []byte, err error) {
-	args := append(append([]string{"git"}, gitFlags...), "bundle", "create", "--quiet", "-", "--ignore-missing")
+	ctx, cancel := context.WithTimeoutCause(ctx, maxFetch, errors.New("the commits that the repository there lacks could not be collected in time"))
+	defer cancel()
+	argv := append(append([]string{"git"}, gitFlags...), "bundle", "create", "--quiet", "-", "--ignore-missing")
+	for _, commit := range in.commits() {
+		argv = append(argv, sent+commit)
+	}
 	err = m.writing(ctx, r, func() error {
+		r.dropSent(ctx) // of a hub that was killed
+		defer r.dropSent(ctx)
 		for _, commit := range in.commits() {
-			ref := sent + commit
-			if _, err := r.git(ctx, "update-ref", ref, commit); err != nil {
+			if _, err := r.git(ctx, "update-ref", sent+commit, commit); err != nil {
 				return err
 			}
-			defer func() { _, _ = r.git(ctx, "update-ref", "-d", ref) }()
-			args = append(args, ref)
 		}
+		more := slices.Clone(argv)
 		for _, commit := range has {
 			if isCommit.MatchString(commit) {
-				args = append(args, "^"+commit)
+				more = append(more, "^"+commit)
 			}
 		}
-		text, err = m.run(ctx, r.agent, command{argv: args, dir: r.top, most: maxSent})
+		text, err = m.run(ctx, r.agent, command{argv: more, dir: r.top, most: maxSent})
+		if _, failed := errors.AsType[*failed](err); failed && len(has) > 0 { // such as a shallow copy, which has the last commits alone
+			text, err = m.run(ctx, r.agent, command{argv: argv, dir: r.top, most: maxSent})
+		}
 		return err
 	})
 	if errors.Is(err, errLong) {
@@ -332,6 +352,8 @@ func (v *verification) runElsewhere(ctx context.Context, host string, work func(
 	}
 	switch {
 	case err != nil:
+	case out.Lacks:
+		err = errors.New("the repository there has neither the workspace of the task nor the commit at which it began")
 	case out.Failed != "":
 		err = errors.New(out.Failed)
 	case out.Ran == 0 && len(v.a.Verify) > 0:

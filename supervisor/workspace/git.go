@@ -284,6 +284,7 @@ func (r *repository) makeRoom(ctx context.Context, w, mark worktree) error {
 		mark.path = w.path
 		if changed, err := r.touched(ctx, mark); err == nil && !changed {
 			argv = []string{"rm", "-rf", w.path}
+			_, _ = r.git(ctx, "worktree", "unlock", w.path) // git locks it while it adds it
 		}
 	}
 	_, err := r.run(ctx, r.agent, command{argv: argv, dir: r.top})
@@ -298,6 +299,11 @@ func (r *repository) switched(ctx context.Context, w worktree, marks map[string]
 		return false, nil
 	}
 	branch, err := r.gitIn(ctx, w.path, "branch", "--show-current")
+	if err == nil && branch == "" && marks[w.branch].half {
+		if begun, err := r.gitIn(ctx, w.path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); begun == "" && isNo(err) {
+			return false, nil // git was killed before it had noted the branch
+		}
+	}
 	switch {
 	case err != nil:
 		return false, err

@@ -34,12 +34,20 @@ func (m *Manager) find(ctx context.Context, task string) (*repository, worktree,
 	}
 	none := &wire.Error{Code: wire.CodeNotFound, Message: "the task has no workspace", Hint: "See which have one: orchestrator workspace ls"}
 	if t, _ := m.options.Task(task); t.AssignedTo != "" {
-		if a := m.configured().of(t.AssignedTo, &t); a != nil && a.Repository == "" {
+		if t.Details != nil && t.Workspace != nil && exists(t.Workspace.Path) {
+			none.Message = fmt.Sprintf("the workspace %s does not have the branch %s checked out", t.Workspace.Path, t.Workspace.Branch)
+			none.Hint = "In this folder: git switch " + t.Workspace.Branch
+		} else if a := m.configured().of(t.AssignedTo, &t); a != nil && a.Repository == "" {
 			none.Message += fmt.Sprintf(": %s works in %s, with whoever else works there", a.Name, a.Dir)
 			none.Hint = "Give the agent a workspace block: orchestrator help verified"
 		}
 	}
 	return nil, worktree{}, nil, none
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // repositories yields the repositories of the team, each once.
@@ -166,12 +174,19 @@ func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.M
 	if in.Into == "" {
 		in.Into = w.base
 	}
+	if in.Into == w.branch {
+		return control.MergeReply{}, &wire.Error{
+			Code: wire.CodeConflict, Message: w.branch + " is the branch of the task itself", Hint: "Name another one: --into BRANCH", Details: map[string]any{"reason": "itself"},
+		}
+	}
 	r.agent = m.configured().asOf(r.agent, &t)
 	reply, err := m.merge(ctx, r, w, in, places)
 	if err != nil {
 		return reply, m.handBack(ctx, r, w, &t, in.Into, asWire(err))
 	}
-	if !reply.Already {
+	if reply.Already {
+		m.withdraw(&w)
+	} else {
 		m.tell(&t, w, in.Into, reply.Commit)
 	}
 	if !r.agent.KeepAll {
@@ -198,15 +213,14 @@ func (m *Manager) alone(ctx context.Context) (next func(), err error) {
 }
 
 func (m *Manager) merge(ctx context.Context, r *repository, w worktree, in control.MergeRequest, places map[string]string) (control.MergeReply, error) {
-	into, place := in.Into, places[in.Into]
+	into := in.Into
 	reply := control.MergeReply{FormatVersion: wire.FormatVersion, Branch: w.branch, Into: into}
 	if w.leaving { // its removal was interrupted
 		reply.Already = true
 		reply.Commit, _ = r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+into)
 		return reply, nil
 	}
-	head, err := r.complete(ctx, w, in.Commit)
-	if err != nil {
+	if err := r.complete(ctx, w, in.Commit); err != nil {
 		return reply, err
 	}
 	if err := m.finish(ctx, r, places); err != nil {
@@ -220,64 +234,82 @@ func (m *Manager) merge(ctx context.Context, r *repository, w worktree, in contr
 		reply.Commit, reply.Already = before, merged
 		return reply, err
 	}
-	if reply.Commit, err = m.join(ctx, r, w, in, before); err != nil {
+	if reply.Commit, err = m.join(ctx, r, w, into, before); err != nil {
 		return reply, err
 	}
-	err = m.writing(ctx, r, func() error {
-		if in.Rebase {
-			return r.advanceRebased(ctx, w, head, into, place, before, &reply)
-		}
-		return r.advance(ctx, into, place, before, reply.Commit)
-	})
-	return reply, err
+	return reply, m.advance(ctx, r, into, before, reply.Commit)
 }
 
-// complete returns the last commit of the branch of a task, if there is something to merge, and nothing else in its
-// folder. If a commit is wanted, it must be that.
-func (r *repository) complete(ctx context.Context, w worktree, want string) (head string, err error) {
+// complete returns an error unless the branch of a task has something to merge, and its folder nothing else. If a
+// commit is wanted, that must be its last one.
+func (r *repository) complete(ctx context.Context, w worktree, want string) error {
 	loose, err := r.changes(ctx, w.path)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if len(loose) > 0 {
-		return "", &wire.Error{
+		return &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("%s in %s: %s", count(len(loose), "file is not committed", "files are not committed"), w.path, some(loose)),
 			Hint: "Commit them on the branch " + w.branch + ", or throw them away", Details: map[string]any{"reason": "uncommitted", "files": loose},
 		}
 	}
-	head, err = r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
+	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if want != "" && want != head {
-		return "", errMoved(w)
+		return &wire.Error{
+			Code: wire.CodeConflict, Message: fmt.Sprintf("the branch %s has moved since you have looked at it", w.branch),
+			Hint: "Look again: orchestrator task diff " + wire.ShortID(w.task), Details: map[string]any{"reason": "moved"},
+		}
 	}
-	if moved, err := r.moved(ctx, w); err != nil {
-		return "", err
-	} else if !moved {
-		return "", &wire.Error{Code: wire.CodeConflict, Message: fmt.Sprintf("the branch %s has no commit to merge", w.branch), Details: map[string]any{"reason": "nothing"}}
+	moved, err := r.moved(ctx, w)
+	if err == nil && !moved {
+		err = &wire.Error{Code: wire.CodeConflict, Message: fmt.Sprintf("the branch %s has no commit to merge", w.branch), Details: map[string]any{"reason": "nothing"}}
 	}
-	return head, nil
+	return err
 }
 
 // advancing is where the configuration of git has the branch that is being moved, and the commit to which.
 const advancing = "orchestrator.advancing"
 
-// advance moves a branch. If it is checked out, its files change with it, unless that would overwrite something.
-func (r *repository) advance(ctx context.Context, branch, place, before, commit string) error {
-	if _, err := r.git(ctx, "config", "--local", advancing, commit+" "+branch); err != nil {
-		return err
-	}
-	var err error
-	if place != "" {
-		if _, err = r.gitIn(ctx, place, "merge", "--ff-only", "--quiet", commit); err != nil {
-			err = inTheWay(err, place)
+// advance moves a branch. If it is checked out, its files change with it, unless that would overwrite something. It is
+// not given up halfway if its caller goes. Where the branch is checked out may have changed since the merge has begun.
+func (m *Manager) advance(ctx context.Context, r *repository, branch, before, commit string) error {
+	ctx = context.WithoutCancel(ctx)
+	return m.writing(ctx, r, func() error {
+		_, places, err := r.list(ctx)
+		if err != nil {
+			return err
 		}
-	} else {
-		_, err = r.git(ctx, "update-ref", "-m", "merge by orchestrator", "refs/heads/"+branch, commit, before)
+		head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch)
+		if err == nil && head != before {
+			err = errMoved(branch)
+		}
+		if err == nil {
+			_, err = r.git(ctx, "config", "--local", advancing, commit+" "+branch)
+		}
+		if err != nil {
+			return err
+		}
+		if place := places[branch]; place != "" {
+			if _, err = r.gitIn(ctx, place, "merge", "--ff-only", "--quiet", commit); err != nil {
+				err = inTheWay(err, place)
+			}
+		} else if _, err = r.git(ctx, "update-ref", "-m", "merge by orchestrator", "refs/heads/"+branch, commit, before); err != nil {
+			err = errMoved(branch)
+		}
+		_, _ = r.git(ctx, "config", "--local", "--unset", advancing)
+		return err
+	})
+}
+
+// errMoved reports that a branch has another commit than when the merge into it began.
+func errMoved(branch string) error {
+	return &wire.Error{
+		Code: wire.CodeConflict, Message: branch + " has moved meanwhile, so nothing was merged", Hint: "Ask again",
+		Details: map[string]any{"reason": "moved"},
 	}
-	_, _ = r.git(ctx, "config", "--local", "--unset", advancing)
-	return err
 }
 
 // inTheWay returns an error that names the files that keep git from changing those in a folder.
@@ -300,13 +332,24 @@ func inTheWay(err error, place string) error {
 }
 
 // resume repairs a repository in which git was killed in advance. It removes the locks of git. Files that are those of
-// the new commit already are added to the index; otherwise they would look like changes that are not committed.
+// the new commit already are added to the index; otherwise they would look like changes that are not committed. Of a
+// file that was being written, only the beginning is there: it is removed, and written again.
 const resume = `for at in index HEAD "refs/heads/$2"; do rm -f "$(git rev-parse --path-format=absolute --git-path "$at").lock"; done
 test -n "$3" || exit 0
-git diff --name-only -z --no-renames HEAD "$1" | xargs -0 -n 1 sh -c '
-if git diff --quiet "$1" -- "$2"; then git add --all -- "$2"; fi' sh "$1"`
+index=$(git rev-parse --path-format=absolute --git-path index)
+own=$index.orchestrator-$$
+trap 'rm -f "$own" "$own.lock"' EXIT
+git diff --name-only -z --no-renames HEAD "$1" | xargs -0 -r -n 1 sh -c '
+test -e "$4" || test -L "$4" || exit 0
+cp "$2" "$3"
+GIT_INDEX_FILE=$3 git --literal-pathspecs add --all --force -- "$4"
+if GIT_INDEX_FILE=$3 git --literal-pathspecs diff --cached --quiet "$1" -- "$4"; then
+	git --literal-pathspecs add --all --force -- "$4"
+elif test -f "$4" && ! test -L "$4" && git cat-file blob "$1:$4" 2>/dev/null | head -c "$(wc -c <"$4")" | cmp -s - "$4"; then
+	rm -f -- "$4"
+fi' sh "$1" "$index" "$own"`
 
-// finish ends an advance during which the orchestrator was killed.
+// finish ends an advance during which the orchestrator was killed, unless the branch has other commits since.
 func (m *Manager) finish(ctx context.Context, r *repository, places map[string]string) error {
 	begun, err := r.git(ctx, "config", "--local", "--get", advancing)
 	if isNo(err) {
@@ -317,8 +360,14 @@ func (m *Manager) finish(ctx context.Context, r *repository, places map[string]s
 	if err == nil {
 		_, err = m.run(ctx, r.agent, command{argv: []string{"sh", "-c", resume, "sh", commit, branch, place}, dir: cmp.Or(place, r.top)})
 	}
+	follows := false
 	if err == nil && place != "" {
-		_, err = r.gitIn(ctx, place, "merge", "--ff-only", "--quiet", commit)
+		follows, err = r.has(ctx, "merge-base", "--is-ancestor", "refs/heads/"+branch, commit)
+	}
+	if err == nil && follows {
+		if _, err = r.gitIn(ctx, place, "merge", "--ff-only", "--quiet", commit); err != nil {
+			return inTheWay(err, place) // when it has gone, the next call goes on
+		}
 	}
 	_, _ = r.git(ctx, "config", "--local", "--unset", advancing)
 	return err
@@ -398,8 +447,12 @@ func (m *Manager) writing(ctx context.Context, r *repository, do func() error) e
 func (m *Manager) remove(ctx context.Context, r *repository, w worktree, into string) bool {
 	leaving := "branch." + w.branch + ".orchestrator-leaving"
 	return m.writing(ctx, r, func() error {
-		merged, err := r.has(ctx, "merge-base", "--is-ancestor", "refs/heads/"+w.branch, r.ref(ctx, into))
-		if err != nil || !merged {
+		head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
+		if err != nil {
+			return err
+		}
+		merged, err := r.has(ctx, "merge-base", "--is-ancestor", head, r.ref(ctx, into))
+		if err != nil || !merged || into == w.branch {
 			return cmp.Or(err, errNotMerged)
 		}
 		if !w.leaving {
@@ -428,8 +481,12 @@ func (m *Manager) remove(ctx context.Context, r *repository, w worktree, into st
 			}
 			_, _ = r.git(ctx, "worktree", "prune")
 		}
-		_, err = r.git(ctx, "branch", "--delete", "--force", w.branch)
-		return err
+		if _, err = r.git(ctx, "update-ref", "-d", "refs/heads/"+w.branch, head); err != nil { // it has a new commit
+			_, _ = r.git(ctx, "config", "--local", "--unset", leaving)
+			return err
+		}
+		_, _ = r.git(ctx, "config", "--local", "--remove-section", "branch."+w.branch)
+		return nil
 	}) == nil
 }
 

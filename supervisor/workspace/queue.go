@@ -21,7 +21,12 @@ func (m *Manager) note(kind string, t *wire.Task, text string) {
 // tell records that the branch of a task is merged. The task that was to resolve why it was not is cancelled.
 func (m *Manager) tell(t *wire.Task, w worktree, into, commit string) {
 	m.note(events.TaskMerged, t, fmt.Sprintf("is merged into %s: %s", into, commit))
-	if heir, ok := m.heir(&w); ok && !heir.State.Final() {
+	m.withdraw(&w)
+}
+
+// withdraw cancels the task that was to resolve why a branch was not merged, because it is.
+func (m *Manager) withdraw(w *worktree) {
+	if heir, ok := m.heir(w); ok && !heir.State.Final() {
 		m.options.Cancel(w.heir, w.branch+" is merged")
 	}
 }
@@ -241,7 +246,7 @@ func (m *Manager) mergeIn(ctx context.Context, r *repository) error {
 	var failed []error
 	for _, base := range bases {
 		slices.SortFunc(byBase[base], func(a, b candidate) int { return strings.Compare(a.of.EndedAt, b.of.EndedAt) })
-		failed = append(failed, m.mergeBatch(ctx, r, byBase[base], base, places[base]))
+		failed = append(failed, m.mergeBatch(ctx, r, byBase[base], base))
 	}
 	m.clear(ctx, r, all)
 	return errors.Join(failed...)
@@ -283,18 +288,20 @@ func (m *Manager) candidate(ctx context.Context, r *repository, w worktree) (can
 	if head == w.began {
 		return c, false
 	}
-	if t.Details != nil && t.Workspace != nil && t.Workspace.Commit != "" && t.Workspace.Commit != head {
-		m.putOff(&c, "its branch has commits since it was completed. Look at them, and merge it: orchestrator task merge "+wire.ShortID(t.ID))
-		return c, false
-	}
 	if ok, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+w.base); err != nil || !ok {
 		if err == nil {
 			m.putOff(&c, "there is no branch "+w.base+", where it began")
 		}
 		return c, false
 	}
-	merged, err := r.has(ctx, "merge-base", "--is-ancestor", head, "refs/heads/"+w.base)
-	return c, err == nil && !merged
+	if merged, err := r.has(ctx, "merge-base", "--is-ancestor", head, "refs/heads/"+w.base); err != nil || merged {
+		return c, false
+	}
+	if t.Details != nil && t.Workspace != nil && t.Workspace.Commit != "" && t.Workspace.Commit != head {
+		m.putOff(&c, "its branch has commits since it was completed. Look at them, and merge it: orchestrator task merge "+wire.ShortID(t.ID))
+		return c, false
+	}
+	return c, true
 }
 
 // putOff records why a branch is not merged now. The queue tries it again in its next round, and records it again only
@@ -326,7 +333,7 @@ func (m *Manager) giveUp(ctx context.Context, r *repository, c *candidate, why e
 
 // mergeBatch merges branches together. If the result is not verified, it merges the halves one after another, so that
 // only those remain with which it fails.
-func (m *Manager) mergeBatch(ctx context.Context, r *repository, batch []candidate, into, place string) error {
+func (m *Manager) mergeBatch(ctx context.Context, r *repository, batch []candidate, into string) error {
 	if len(batch) == 0 {
 		return nil
 	}
@@ -354,22 +361,23 @@ func (m *Manager) mergeBatch(ctx context.Context, r *repository, batch []candida
 		if len(joined) == 0 {
 			return nil
 		}
-		if err := m.verifyMerged(ctx, agents, at); err != nil {
+		var err error
+		if commit, err = r.gitIn(ctx, at, "rev-parse", "HEAD"); err != nil { // before commands run there
 			return err
 		}
-		var err error
-		commit, err = r.gitIn(ctx, at, "rev-parse", "HEAD")
-		return err
+		return m.verifyMerged(ctx, agents, at)
 	})
 	inTheWay := false
 	if err == nil && len(joined) > 0 {
-		err = m.merged(ctx, r, joined, into, place, before, commit)
+		err = m.merged(ctx, r, joined, into, before, commit)
 		inTheWay = err != nil // such as a file of a person
 	}
 	switch {
 	case len(joined) == 0 || err == nil:
 		return err
-	case ctx.Err() != nil || !inTheWay && !isUnverified(err):
+	case isFor("moved", err):
+		return m.mergeBatch(ctx, r, joined, into)
+	case ctx.Err() != nil || !inTheWay && !isFor("not_verified", err):
 		return err
 	case len(joined) == 1 && inTheWay:
 		m.putOff(&joined[0], err.Error())
@@ -379,21 +387,21 @@ func (m *Manager) mergeBatch(ctx context.Context, r *repository, batch []candida
 		return nil
 	}
 	half := len(joined) / 2
-	if err := m.mergeBatch(ctx, r, joined[:half], into, place); err != nil {
+	if err := m.mergeBatch(ctx, r, joined[:half], into); err != nil {
 		return err
 	}
-	return m.mergeBatch(ctx, r, joined[half:], into, place)
+	return m.mergeBatch(ctx, r, joined[half:], into)
 }
 
-func isUnverified(err error) bool {
+// isFor reports whether an error has a reason.
+func isFor(reason string, err error) bool {
 	e, ok := errors.AsType[*wire.Error](err)
-	return ok && e.Details["reason"] == "not_verified"
+	return ok && e.Details["reason"] == reason
 }
 
 // merged moves the branch into which others were merged, and removes their worktrees.
-func (m *Manager) merged(ctx context.Context, r *repository, joined []candidate, into, place, before, commit string) error {
-	err := m.writing(ctx, r, func() error { return r.advance(ctx, into, place, before, commit) })
-	if err != nil {
+func (m *Manager) merged(ctx context.Context, r *repository, joined []candidate, into, before, commit string) error {
+	if err := m.advance(ctx, r, into, before, commit); err != nil {
 		return err
 	}
 	for _, c := range joined {

@@ -337,7 +337,6 @@ type MergeRequest struct {
 	TaskID string `json:"taskId"`
 	Into   string `json:"into,omitzero"`   // a branch; "": the one that the task began at
 	Commit string `json:"commit,omitzero"` // refuse if the branch of the task has moved on; "": do not look
-	Rebase bool   `json:"rebase,omitzero"` // make its commits again at the end of Into, and no merge commit
 }
 
 // MergeReply answers merge-task.

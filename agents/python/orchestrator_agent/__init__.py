@@ -40,6 +40,8 @@ from ._work.job import Job, fulfilled, partial, result, skipped
 from ._work.session import Identity, architect_id, developer_id, reviewer_id
 from ._work.sessiontask import SessionTask
 
+__version__ = "0.1.0"  # that of the orchestrator
+
 __all__ = [
     "Architect", "Assigned", "Connection", "Delegated", "Delegation", "Delivery", "Identity", "Job", "Notice", "Response",
     "Said", "Sent", "Session", "SessionTask", "Stop", "architect_id", "developer_id", "fulfilled", "partial", "result",

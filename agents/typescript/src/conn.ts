@@ -40,7 +40,7 @@ export class Conn extends Exchange {
    * Unfinished. The agent must exit with a failure, because a successful exit may complete its
    * task.
    */
-  async work(worker: Worker | ((job: Job) => Promise<unknown>), { signal }: Options = {}): Promise<void> {
+  async work(worker: Worker | ((job: Job) => unknown), { signal }: Options = {}): Promise<void> {
     await new Work(this, typeof worker === "function" ? { do: worker } : worker, signal).run();
   }
 

@@ -243,7 +243,7 @@ func Overview(root *cobra.Command, p term.Paint) string {
 		title string
 		verbs []string
 	}{
-		{"Start", []string{"init", "demo", "validate", "simulate", "doctor", "fmt", "schema"}},
+		{"Start", []string{"init", "demo", "validate", "simulate", "doctor", "fmt", "schema", "sdk"}},
 		{"Run", []string{"up", "run", "pipe", "mcp", "acp", "lead", "join", "reload", "upgrade", "down"}},
 		{"Look", []string{"status", "watch", "ui", "notify", "logs", "events", "why", "cost", "graph"}},
 		{"Work", []string{"task", "inbox", "bus", "session", "review", "workspace"}},

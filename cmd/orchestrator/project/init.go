@@ -43,7 +43,8 @@ type createdFile struct {
 
 // aboutInit is the help of init.
 const aboutInit = `Writes a minimal orchestrator.hcl and one small agent. Existing files are not
-overwritten without --force. The agent works on tasks and requires only its language.
+overwritten without --force. The agent works on tasks and requires only its language: those in
+Python and TypeScript get their library beside them, which orchestrator sdk also writes.
 
 With --team it writes a team instead. These have Claude Code and Codex as agents, which
 work in the folder work. Where the kernel can confine them, they may change nothing else but
@@ -114,6 +115,8 @@ type project struct {
 	needs  []needed // programs that run its agents
 	next   []string // commands to run
 	work   string   // folder that its agents work in; empty if there is none
+
+	library string // name of the library that its agents import; empty if there is none
 }
 
 // steps returns the commands to run. In a git repository, the agents get a worktree first.
@@ -142,20 +145,17 @@ func initialize(a *cli.App, dir string, p project, force bool) error {
 	if err != nil {
 		return fmt.Errorf("making the folder of the agents: %w", err)
 	}
-	for _, file := range files {
-		more, err := writeNew(filepath.Join(root, file.File), file.Text)
-		made = append(made, more...)
-		if err != nil {
-			f := &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "cannot write " + filepath.Join(dir, file.File), Because: []string{rootOf(err)}}
-			if !force {
-				unmake(made)
-				f.Because = append(f.Because, "Nothing was written.")
-			}
-			return f
+	var beside []createdFile
+	if l := libraryOf(p.library); l != nil {
+		if beside, err = l.beside(); err != nil {
+			return err
 		}
 	}
+	if err := writeAll(root, dir, slices.Concat(files, beside), made, force); err != nil {
+		return err
+	}
 	trust(a, root)
-	return showCreated(a, dir, p, files)
+	return showCreated(a, dir, p, files, beside)
 }
 
 // makeFolder makes a folder below root. It returns what it has created.
@@ -216,22 +216,12 @@ func nextSteps(dir string, commands ...string) []string {
 
 // Starter returns the files of one first project.
 func Starter(folder string) ([]createdFile, error) {
-	var files []createdFile
-	base := path.Join("starter", folder)
-	err := fs.WalkDir(starters, base, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := starters.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		file := strings.TrimSuffix(strings.TrimPrefix(name, base+"/"), ".txt")
-		files = append(files, createdFile{File: file, Lines: strings.Count(string(text), "\n"), Text: text})
-		return nil
-	})
+	files, err := filesOf(starters, path.Join("starter", folder))
 	if err != nil {
 		return nil, fmt.Errorf("reading the first project in %s: %w", folder, err)
+	}
+	for i := range files {
+		files[i].File = strings.TrimSuffix(files[i].File, ".txt")
 	}
 	// The file that people will edit comes before the folders below it.
 	slices.SortStableFunc(files, func(a, b createdFile) int {
@@ -275,14 +265,17 @@ func unmake(made []string) {
 	}
 }
 
-func showCreated(a *cli.App, dir string, p project, files []createdFile) error {
+func showCreated(a *cli.App, dir string, p project, files, beside []createdFile) error {
 	next := nextSteps(dir, p.steps(a.Path(dir))...)
 	if a.Flags.JSON {
-		return a.Document(created{FormatVersion: wire.FormatVersion, Files: files, Next: next})
+		return a.Document(created{FormatVersion: wire.FormatVersion, Files: slices.Concat(files, beside), Next: next})
 	}
 	rows := make([][]term.Cell, 0, len(files))
 	for _, file := range files {
 		rows = append(rows, []term.Cell{term.Text("  created " + filepath.Join(dir, file.File)), term.Figure(term.Count(file.Lines, "line"))})
+	}
+	if l := libraryOf(p.library); l != nil {
+		rows = append(rows, []term.Cell{term.Text("  created " + filepath.Join(dir, l.at)), term.Figure(term.Count(len(beside), "file"))})
 	}
 	if err := a.Print("%s", term.Table(rows)); err != nil || a.Flags.Quiet {
 		return err
@@ -308,19 +301,20 @@ type language struct {
 	Name, title string
 	Command     []string // as in its orchestrator.hcl
 	get         string   // where to get its interpreter or compiler
+	library     string   // that its agent imports, or ""
 }
 
 // Languages lists the languages of first projects.
 var Languages = []language{
 	{Name: "sh", title: "shell", Command: []string{"sh", "agents/hello.sh"}, get: "the package dash or bash of your system"},
 	{Name: "go", title: "Go", Command: []string{"go", "run", "agents/hello.go"}, get: "https://go.dev/dl"},
-	{Name: "ts", title: "TypeScript", Command: []string{"node", "agents/hello.ts"}, get: "https://nodejs.org"},
-	{Name: "py", title: "Python", Command: []string{"python3", "agents/hello.py"}, get: "https://www.python.org"},
+	{Name: "ts", title: "TypeScript or JavaScript", Command: []string{"node", "agents/hello.mjs"}, get: "https://nodejs.org", library: "typescript"},
+	{Name: "py", title: "Python", Command: []string{"python3", "agents/hello.py"}, get: "https://www.python.org", library: "python"},
 }
 
 // project returns the first project in a language, with one agent.
 func (l language) project() project {
-	return project{folder: l.Name, flags: "--lang " + l.Name, needs: l.needs(), next: []string{
+	return project{folder: l.Name, flags: "--lang " + l.Name, library: l.library, needs: l.needs(), next: []string{
 		"orchestrator up -d", `orchestrator task add "Say hello" --wait`, "orchestrator check -- " + strings.Join(l.Command, " "),
 	}}
 }

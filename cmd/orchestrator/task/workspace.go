@@ -149,13 +149,10 @@ is made apart from your files, and the verify commands of its agent run there. O
 succeed, the branch moves, with your files if it is checked out. Nothing is pushed. Then the
 workspace and the branch of the task are removed, unless keep is "all".
 
-With --rebase, its commits are made again at the end of the other branch, and there is no
-merge commit.
-
 Nothing is merged if the workspace has changes that are not committed, if both branches
 change the same lines, or if a verify command fails. The last two come back to the agent of
 the task as a new task.`,
-		Example:           "  orchestrator task merge 91c0\n  orchestrator task merge 91c0 --into release\n  orchestrator task merge 91c0 --rebase",
+		Example:           "  orchestrator task merge 91c0\n  orchestrator task merge 91c0 --into release",
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, true),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -165,7 +162,6 @@ the task as a new task.`,
 			})
 		},
 	}
-	verb.Flags().BoolVar(&in.Rebase, "rebase", false, "rebase the branch of the task, without a merge commit")
 	verb.Flags().StringVar(&in.Into, "into", "", "the `branch` to merge into; the default is the one that the task began at")
 	_ = verb.RegisterFlagCompletionFunc("into", cobra.NoFileCompletions)
 	return verb

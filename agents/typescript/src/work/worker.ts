@@ -17,14 +17,14 @@ export interface Worker {
    * result. The job's signal is aborted when the task is cancelled or the agent has to shut down;
    * do should then return soon.
    */
-  do?(job: Job): Promise<unknown>;
+  do?(job: Job): unknown;
   /**
    * Returns a plan for a task, an object or a text, if a person has to approve it. It is called
    * again when the plan is sent back; the task's planFeedback then has the reason. If plan is
    * missing, a default text is submitted. If it fails, the agent adds a note to the task and leaves
    * it to people.
    */
-  plan?(job: Job): Promise<unknown>;
+  plan?(job: Job): unknown;
   /**
    * Handles a message to the agent's actor. It is called with one message at a time, in the order
    * of their numbers, beside the tasks. The signal is aborted when the agent has to shut down.

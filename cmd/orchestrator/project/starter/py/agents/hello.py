@@ -1,14 +1,14 @@
-# An agent is any program. It reads messages on stdin and prints messages on stdout,
-# each of them a JSON object in a line of its own. What else it prints is its log.
-import json, os, sys, time
+# An agent that does tasks. What the function returns is the result, and what it raises fails
+# the task. What it prints is its log.
+import os
+
+from orchestrator_agent import Connection
 
 print("hello, I am", os.environ.get("ORC_AGENT_ID"), flush=True)
 
-for line in sys.stdin:  # it ends when the agent is to end
-    message = json.loads(line)
-    if message["type"] == "notify:task-assigned":
-        task = message["payload"]["taskId"]
-        result = {"greeting": "hello, world"}  # the work is done here
-        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        done = {"type": "request:complete-task", "id": "done-" + task, "timestamp": now, "payload": {"taskId": task, "result": result}}
-        print(json.dumps(done), flush=True)
+
+def work(job):
+    return {"greeting": "hello, world", "task": job.task["name"]}  # the work is done here
+
+
+Connection().work(work)  # it returns when the agent is to end
