@@ -49,13 +49,13 @@ func TestSDK(t *testing.T) {
 			s := newStage(t, "agent \"a\" {\n  command = "+test.command+"\n  env = { PYTHONPATH = \"packages\", PYTHONDONTWRITEBYTECODE = \"1\" }\n}\n").ship()
 			require.Contains(t, s.ask("sdk", language, "sdk"), "Next:  ")
 			s.write(test.file, test.text)
-			for n, way := range test.install {
+			for _, way := range test.install {
 				install := exec.Command(way[0], way[1:]...)
 				install.Dir, install.Env = s.dir, append(os.Environ(), "HOME="+s.dir, "PIP_DISABLE_PIP_VERSION_CHECK=1")
 				said, err := install.CombinedOutput()
 				require.NoError(t, err, "%v: %s", way, said)
 				s.up("--json")
-				s.waitForEvents(n+1, "agent.started", "a")
+				s.waitForEvents(1, "agent.started", "a")
 				require.Contains(t, s.ask("task", "add", "world", "--wait", "--timeout", "2m"), "result: hello, world")
 				s.stop()
 			}

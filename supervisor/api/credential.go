@@ -156,7 +156,7 @@ var granting = []string{"issue-key", "rotate-key", "revoke-key", "issue-registra
 
 // mayAsk returns an error if an operation grants access and the caller may not do that. Only
 // administrators and the owner of the socket may.
-func mayAsk(c identity.Caller, operation string) error {
+func mayAsk(c identity.Caller, operation string) *wire.Error {
 	if c.Role == "" || c.Role == wire.PersonAdmin || !slices.Contains(granting, operation) {
 		return nil
 	}
@@ -170,6 +170,7 @@ func mayAsk(c identity.Caller, operation string) error {
 func (api *API) ask(ctx context.Context, name string, request []byte) (any, error) {
 	from := CallerOf(ctx)
 	if err := mayAsk(from, name); err != nil {
+		api.noteRefused(from, name, err)
 		return nil, err
 	}
 	do := api.Operations[name]
@@ -186,6 +187,7 @@ func (api *API) ask(ctx context.Context, name string, request []byte) (any, erro
 // do performs an operation with a decoded body for a caller that may use it.
 func (api *API) do(ctx context.Context, from identity.Caller, operation string, body any) (any, error) {
 	if err := mayAsk(from, operation); err != nil {
+		api.noteRefused(from, operation, err)
 		return nil, err
 	}
 	return api.Do(ctx, from, operation, body)

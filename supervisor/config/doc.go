@@ -64,10 +64,15 @@
 //	other attribute      needs     because
 //	orchestrator.name    refused   it is in the records
 //	orchestrator.state_dir refused it is locked
-//	orchestrator.*       live
+//	orchestrator.shutdown refused  it is read at the start
 //	http.*               refused   the listener is open
 //	store.*              refused   the log is open
-//	log.*                live
+//	log.format           refused   it is read at the start
+//	log.level            live
+//	protocol.max_line    refused   it is read at the start
+//	protocol.max_depth   refused   the same
+//	protocol.rate        refused   the same
+//	protocol.burst       refused   the same
 //	protocol.*           live
 //	scheduler.*          live
 //	bus.*                live
