@@ -211,6 +211,9 @@ func (s *snapshotTask) restore() *task {
 		created: s.Created, ended: s.Ended, result: s.Result, stub: s.Stub, way: s.Way,
 	}
 	k.view.Details = k.view.Details.Filled()
+	if s.Block != nil { // the view of an earlier version did not have it
+		k.view.Details = k.view.Details.InBlock(s.Block.Name)
+	}
 	if string(k.view.Result) == "null" {
 		k.view.Result = nil // the encoding of a missing result
 	}
@@ -304,6 +307,9 @@ func (r *restoring) restoreAgent(kept *snapshotAgent) {
 	}
 	for i := range kept.Memories {
 		m := &kept.Memories[i]
+		if t := m.Task; t != nil && r.tasks.byID[t.Task.ID] != nil && r.tasks.byID[t.Task.ID].view.Details != nil {
+			t.Task.Details = t.Task.Details.InBlock(r.tasks.byID[t.Task.ID].view.Block)
+		}
 		memory := a.memories.Keep(m.Key)
 		memory.Err, memory.Answer, memory.Seq = m.Err, m.Reply(), m.Seq
 	}

@@ -94,6 +94,19 @@ func (d *Details) empty() bool {
 		d.Context == nil && d.Routing == nil && d.Observability == nil
 }
 
+// InBlock returns d with the block of the configuration that the task comes from.
+func (d *Details) InBlock(name string) *Details {
+	if name == "" {
+		return d
+	}
+	in := Details{Block: name}
+	if d != nil {
+		in = *d
+		in.Block = name
+	}
+	return &in
+}
+
 // Filled returns d, or nil if d is empty.
 func (d *Details) Filled() *Details {
 	if d.empty() {

@@ -247,3 +247,28 @@ func TestMergeKilledHalfway(t *testing.T) {
 	require.NoDirExists(t, task.Workspace.Path)
 	y.stop()
 }
+
+// A task to resolve a conflict begins at the branch that it is about, also if the orchestrator was killed after it had
+// submitted the task.
+func TestOrphanedHeir(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, "")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	task := y.work(coder, "file", "mine\n")
+	y.change("repo", "file", "theirs\n")
+	id := strings.TrimSpace(y.ask("task", "add", "Merge "+task.Workspace.Branch+" into main", "--role", "worker", "-q"))
+	coder.assigned(id)
+	require.Contains(t, y.refusesToMerge(task.ID).Hint, wire.ShortID(id), "there is no second one")
+	heir := y.enter(coder, id)
+	require.Equal(t, y.git("repo", "rev-parse", task.Workspace.Branch), y.git(heir.Workspace.Path, "rev-parse", "HEAD"))
+
+	other := y.work(coder, "file", "others\n")
+	y.change("repo", "file", "again\n")
+	id = strings.TrimSpace(y.ask("task", "add", "Merge "+other.Workspace.Branch+" into main", "--role", "worker", "-q"))
+	coder.assigned(id)
+	heir = y.enter(coder, id) // before it is asked for
+	require.Equal(t, y.git("repo", "rev-parse", other.Workspace.Branch), y.git(heir.Workspace.Path, "rev-parse", "HEAD"))
+	require.Contains(t, y.refusesToMerge(other.ID).Hint, wire.ShortID(id))
+	y.stop()
+}

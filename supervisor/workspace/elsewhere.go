@@ -272,7 +272,7 @@ func (m *Manager) enterSomewhere(ctx context.Context, a *Agent, t *wire.Task) (w
 	case work == nil:
 		return m.enter(ctx, a, t)
 	}
-	base, from, onto, err := m.start(ctx, a, t.ID)
+	base, from, onto, err := m.start(ctx, a, t)
 	if err != nil {
 		return w, err
 	}
@@ -303,11 +303,14 @@ func (m *Manager) askAgain(ctx context.Context, a *Agent, work func(context.Cont
 
 // start returns the base of the branch of a task, and the commit at which it begins: where it ended when it came back
 // before. Onto is the commit that the agent is to merge, if the task is to resolve a conflict.
-func (m *Manager) start(ctx context.Context, a *Agent, task string) (base, commit, onto string, err error) {
+func (m *Manager) start(ctx context.Context, a *Agent, t *wire.Task) (base, commit, onto string, err error) {
 	if a.Repository == "" {
 		return "", "", "", nil
 	}
 	r, err := open(ctx, m.run, a)
+	if err == nil {
+		err = m.adopt(ctx, r, t)
+	}
 	if err != nil {
 		return "", "", "", err
 	}
@@ -317,7 +320,7 @@ func (m *Manager) start(ctx context.Context, a *Agent, task string) (base, commi
 	if err != nil {
 		return "", "", "", err
 	}
-	if mark := marks[a.Branch(task)]; mark.task == task {
+	if mark := marks[a.Branch(t.ID)]; mark.task == t.ID {
 		if isCommit.MatchString(mark.onto) {
 			onto = mark.onto
 		}
@@ -341,7 +344,7 @@ func (v *verification) runElsewhere(ctx context.Context, host string, work func(
 	began := time.Now()
 	base, from, err := "", "", error(nil)
 	if v.task.Details != nil && v.task.Workspace != nil { // otherwise the agent does not know of one
-		base, from, _, err = v.m.start(ctx, v.a, v.task.ID)
+		base, from, _, err = v.m.start(ctx, v.a, v.task)
 	}
 	if v.task.Details != nil && v.task.Verify != nil {
 		err = errors.New("the task has verify commands of its own, and a host runs only those of its own file")

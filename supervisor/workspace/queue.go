@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,7 +85,9 @@ func (m *Manager) handBack(ctx context.Context, r *repository, w worktree, t *wi
 	}
 	var id string
 	failed = m.writing(ctx, r, func() (err error) { // so that the agent does not begin elsewhere meanwhile
-		if id, err = m.options.Submit(resolving(t, a, &w, into, to, why)); err != nil {
+		if known, ok := m.options.Named(heirName(w.branch) + into); ok { // of an orchestrator that was killed then
+			id = known.ID
+		} else if id, err = m.options.Submit(resolving(t, a, &w, into, to, why)); err != nil {
 			return err
 		}
 		if err = r.inherit(ctx, w, id, a.Branch(id), onto); err != nil {
@@ -133,20 +136,56 @@ func resolving(t *wire.Task, a *Agent, w *worktree, into, to string, why *wire.E
 	return s
 }
 
-// inherit makes the branch of the task that is to resolve why another one could not be merged.
+// adopt makes the branch of a task that is to resolve why another one could not be merged, if the orchestrator was killed
+// after it had submitted the task.
+func (m *Manager) adopt(ctx context.Context, r *repository, t *wire.Task) error {
+	name, ok := strings.CutPrefix(t.Name, "Merge ")
+	branch, into, also := strings.Cut(name, " into ")
+	if !ok || !also || t.SubmittedBy != "operator" {
+		return nil
+	}
+	return m.writing(ctx, r, func() error {
+		marks, err := r.marks(ctx)
+		own := r.agent.Branch(t.ID)
+		if err != nil || marks[own].task != "" || marks[branch].task == "" {
+			return err
+		}
+		onto, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+into)
+		if err == nil {
+			_, err = r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch)
+		}
+		if err != nil {
+			return nil // one of them is gone: there is nothing to resolve
+		}
+		return r.inherit(ctx, marks[branch], t.ID, own, onto)
+	})
+}
+
+// inherit makes the branch of the task that is to resolve why another one could not be merged. Its task is noted last: if
+// the orchestrator is killed before, inherit is called again.
 func (r *repository) inherit(ctx context.Context, w worktree, heir, branch, onto string) error {
+	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
+	if err != nil {
+		return err
+	}
+	if there, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch); isNo(err) {
+		_, err = r.git(ctx, "branch", branch, head)
+		if err != nil {
+			return err
+		}
+	} else if err != nil || there != head {
+		return cmp.Or(err, fmt.Errorf("there is a branch %s already", branch))
+	}
 	section := "branch." + branch + ".orchestrator-"
 	for _, mark := range [][2]string{
-		{section + "task", heir}, {section + "base", w.base}, {section + "began", w.began}, {section + "rounds", strconv.Itoa(w.rounds + 1)},
-		{section + "onto", onto},
-		{"branch." + w.branch + ".orchestrator-heir", heir},
+		{section + "base", w.base}, {section + "began", w.began}, {section + "rounds", strconv.Itoa(w.rounds + 1)}, {section + "onto", onto},
+		{"branch." + w.branch + ".orchestrator-heir", heir}, {section + "task", heir},
 	} {
 		if _, err := r.git(ctx, "config", "--local", mark[0], mark[1]); err != nil {
 			return err
 		}
 	}
-	_, err := r.git(ctx, "branch", branch, w.branch)
-	return err
+	return nil
 }
 
 // A Queue merges the branches of tasks when they are done.

@@ -33,8 +33,10 @@ const (
 type Options struct {
 	Start func(child.Spec) (Process, error)
 	// Find returns a task that an agent holds, and whether the agent could complete it now.
-	Find   func(agent, task string) (wire.Task, bool)
-	Task   func(id string) (wire.Task, bool) // any task
+	Find func(agent, task string) (wire.Task, bool)
+	Task func(id string) (wire.Task, bool) // any task
+	// Named returns an open task with a name, if a person or the orchestrator has submitted it.
+	Named  func(name string) (wire.Task, bool)
 	Log    hclog.Logger
 	Note   func(wire.Message) // submits a message of the orchestrator itself
 	Submit func(wire.SubmitTask) (id string, err error)
@@ -223,6 +225,9 @@ func entered(t *wire.Task) bool {
 // enter returns the workspace of a task, and makes it if it is not there.
 func (m *Manager) enter(ctx context.Context, a *Agent, t *wire.Task) (w wire.Workspace, err error) {
 	r, err := open(ctx, m.run, a)
+	if err == nil {
+		err = m.adopt(ctx, r, t)
+	}
 	if err != nil {
 		return w, err
 	}

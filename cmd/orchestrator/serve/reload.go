@@ -23,6 +23,7 @@ import (
 	"orchestrator/supervisor/workspace"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
+	"orchestrator/wire/object"
 )
 
 // ReloadCommand returns the reload command.
@@ -364,6 +365,19 @@ func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
 				return wire.Task{}, false
 			}
 			return reply.Task, true
+		},
+		Named: func(name string) (wire.Task, bool) {
+			for _, status := range []string{"queued", "running"} {
+				answer, err := doNow(t, handlers.Actor{Kind: handlers.Operator}, "query-tasks", &wire.QueryTasks{Status: status, Limit: object.MaxWhole})
+				list, ok := answer.(*wire.TaskList)
+				if err != nil || !ok {
+					continue
+				}
+				if i := slices.IndexFunc(list.Tasks, func(t wire.Task) bool { return t.Name == name && t.SubmittedBy == "operator" }); i >= 0 {
+					return list.Tasks[i], true
+				}
+			}
+			return wire.Task{}, false
 		},
 		Elsewhere: func(agent string) (string, func(context.Context, []byte) ([]byte, error)) {
 			folder := t.Super.FolderOf(agent)

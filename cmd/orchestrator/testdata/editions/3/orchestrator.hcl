@@ -1,0 +1,66 @@
+orchestrator {
+  name = "edition"
+}
+
+defaults {
+  restart {
+    policy = "on-failure"
+    burst  = 3
+  }
+}
+
+agent "hello" {
+  command = ["sh", "worker.sh"]
+  capabilities {
+    names = ["greet"]
+  }
+  verify = [["true"]]
+  budget {
+    tokens  = 1000
+    reached = "ask"
+  }
+}
+
+agent "asker" {
+  command     = ["sh", "asker.sh"]
+  role        = "planner"
+  description = "asks, and stays"
+}
+
+agent "idle" {
+  command   = ["cat"]
+  autostart = false
+  role      = "reviewer"
+}
+
+session "change" {
+  member "asker" {
+    type = "architect"
+  }
+  member "hello" {
+    type = "developer"
+  }
+  member "idle" {
+    type = "reviewer"
+  }
+}
+
+task "first" {
+  title = "Greet the day"
+  agent = "hello"
+}
+
+prices {
+  model "small" {
+    input  = 1
+    output = 2
+  }
+}
+
+merge {
+  queue = true
+}
+
+notify {
+  command = ["true"]
+}
