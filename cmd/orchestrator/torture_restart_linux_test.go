@@ -259,6 +259,29 @@ agent "only" {
 	s.stop()
 }
 
+// A service manager with a watchdog is told again and again that decisions are made.
+func TestWatchdog(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+`
+agent "only" {
+  command = ["cat"]
+}
+`)
+	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: s.path("notify"), Net: "unixgram"})
+	require.NoError(t, err)
+	defer manager.Close()
+	s.start(exec.Command("env", "NOTIFY_SOCKET="+s.path("notify"), "WATCHDOG_USEC=100000", s.program, "up", "--state-dir", s.state(), "--timeout", "3m", "--json"))
+	alive, text := 0, make([]byte, 1<<10)
+	for alive < 3 {
+		n, err := manager.Read(text)
+		require.NoError(t, err)
+		if string(text[:n]) == "WATCHDOG=1" {
+			alive++
+		}
+	}
+	s.stop()
+}
+
 // A folder made for a socket is removed with it. A folder that another user could have made is
 // not used.
 func TestTortureSocketElsewhere(t *testing.T) {

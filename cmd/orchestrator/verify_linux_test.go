@@ -453,6 +453,14 @@ func TestInterruptedRemoval(t *testing.T) {
 			require.NoDirExists(t, task.Workspace.Path)
 		}
 	}
+	task := y.begin(coder, "branch left")
+	y.change(task.Workspace.Path, "left", "own\n")
+	coder.granted(nil, "complete-task", finishing(&task))
+	y.git("repo", "merge", "--quiet", "-m", "left", task.Workspace.Branch)
+	y.git("repo", "config", "branch."+task.Workspace.Branch+".orchestrator-leaving", "true")
+	y.git("repo", "worktree", "remove", task.Workspace.Path)
+	y.ask("workspace", "prune")
+	require.NotContains(t, y.git("repo", "branch"), task.Workspace.Branch)
 	y.stop()
 }
 

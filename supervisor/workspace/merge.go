@@ -528,6 +528,7 @@ func (m *Manager) visit(ctx context.Context, do func(*repository, control.Worksp
 		if err != nil {
 			return asWire(err)
 		}
+		m.endRemovals(ctx, r, all)
 		for _, w := range all {
 			m.recorded(&w)
 			v := control.WorkspaceView{TaskID: w.task, Path: w.path, Branch: w.branch, Base: w.base, Heir: w.heir}

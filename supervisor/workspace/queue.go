@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -303,6 +304,22 @@ func (m *Manager) clear(ctx context.Context, r *repository, all []worktree) {
 		moved, err := r.moved(ctx, w)
 		if err == nil && (moved || w.leaving) && m.remove(ctx, r, w, w.base) {
 			m.note(events.TaskMerged, &t, "is merged into "+w.base)
+		}
+	}
+	m.endRemovals(ctx, r, all)
+}
+
+// endRemovals removes the branches whose worktrees were removed just before the orchestrator was killed.
+func (m *Manager) endRemovals(ctx context.Context, r *repository, all []worktree) {
+	marks, err := r.marks(ctx)
+	if err != nil {
+		return
+	}
+	for branch, w := range marks {
+		if w.leaving && w.task != "" && !slices.ContainsFunc(all, func(have worktree) bool { return have.branch == branch }) {
+			w.path = filepath.Join(r.top, folder, Name(w.task))
+			m.recorded(&w)
+			m.remove(ctx, r, w, w.base)
 		}
 	}
 }

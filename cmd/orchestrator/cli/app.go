@@ -212,7 +212,7 @@ func Root(a *App, verbs ...*cobra.Command) *cobra.Command {
 	root.Flags().BoolP("version", "V", false, "which orchestrator this is")
 	_ = root.Flags().MarkHidden("version") // the manual names the version command only
 	root.AddCommand(verbs...)
-	root.AddCommand(versionCommand(a), completionCommand(a))
+	root.AddCommand(versionCommand(a), completionCommand(a), manCommand(a))
 	root.SetHelpCommand(helpCommand(a))
 	root.InitDefaultHelpCmd()
 	root.SetHelpFunc(func(verb *cobra.Command, _ []string) { showHelp(a, verb) })
@@ -250,7 +250,7 @@ func Overview(root *cobra.Command, p term.Paint) string {
 		{"Agents", []string{"agent", "ps", "hosts", "drain", "check"}},
 		{"Access", []string{"key", "token"}},
 		{"Record", []string{"backup", "store", "replay"}},
-		{"", []string{"version", "completion", "help"}},
+		{"", []string{"version", "completion", "man", "help"}},
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.\n", root.Short)

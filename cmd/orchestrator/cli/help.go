@@ -69,7 +69,7 @@ func showTopic(a *App, root *cobra.Command, topic string) error {
 	if slices.Contains(VerbNames(root), topic) {
 		text += "\nThe command of that name: orchestrator " + topic + " --help\n"
 	}
-	return a.Print("%s", readable(a, text))
+	return a.page(readable(a, text))
 }
 
 // readable formats a page for the width of the terminal.

@@ -14,6 +14,7 @@ var Topics embed.FS
 // Chapters lists the pages of the manual in reading order.
 var Chapters = []struct{ Topic, About string }{
 	{"quickstart", "The first ten minutes, in the order they happen"},
+	{"recipes", "CI, cron, fan-out, retries, approval: what to write for it"},
 	{"config", "The file: every block and attribute, with its default"},
 	{"agents", "What an agent receives and sends, and how it ends"},
 	{"real-agents", "Claude Code and Codex as agents"},
@@ -36,6 +37,8 @@ var Chapters = []struct{ Topic, About string }{
 	{"security", "Who may do what, and what is kept"},
 	{"limits", "What grows and how far, and what the orchestrator does not do"},
 	{"troubleshooting", "What to do about each error"},
+	{"versions", "Install, upgrade, remove; and what stays the same"},
+	{"glossary", "What each word means"},
 	{"config-codes", "What can be wrong in the file, by its code"},
 }
 

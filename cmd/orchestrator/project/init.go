@@ -388,8 +388,8 @@ func Programs(a *cli.App) (names []string) {
 }
 
 // unit is the template of a systemd service for up. Up reports readiness and reloads, and
-// stops within the shutdown time of its file. The unit has no watchdog, because up sends no
-// heartbeats. With KillMode=mixed up ends the agents itself, and with Delegate each agent
+// stops within the shutdown time of its file. It is started again if it makes no decision for a
+// minute. With KillMode=mixed up ends the agents itself, and with Delegate each agent
 // can have a cgroup. The exit codes without a restart are those that another start does not
 // fix.
 const unit = `# A team of agents as a service. Install it for yourself:
@@ -408,6 +408,7 @@ WorkingDirectory=%[2]s
 ExecStart=%[3]s --config %[4]s --color never up
 KillMode=mixed
 TimeoutStopSec=90
+WatchdogSec=60
 Delegate=yes
 Restart=on-failure
 RestartSec=2

@@ -57,7 +57,25 @@ func heed(a *cli.App, t *Instance) *heeding {
 		defer signal.Stop(signals)
 		h.listen(a, t, signals, hungUp)
 	})
+	if every := watchdog(a.Getenv); every > 0 {
+		h.group.Go(func() { h.showLife(a, t, every) })
+	}
 	return h
+}
+
+// showLife tells the service manager again and again that decisions are made. It kills a program that does not.
+func (h *heeding) showLife(a *cli.App, t *Instance, every time.Duration) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-h.quit:
+			return
+		case <-ticker.C:
+			t.Super.Held("", "") // it waits for the decision that is being made
+			sdNotify(a.Getenv("NOTIFY_SOCKET"), "WATCHDOG=1")
+		}
+	}
 }
 
 func (h *heeding) listen(a *cli.App, t *Instance, signals <-chan os.Signal, hungUp <-chan struct{}) {

@@ -42,6 +42,19 @@ func sdNotify(socket, state string) {
 	_, _ = conn.Write([]byte(state))
 }
 
+// watchdog returns how often the service manager is to be told that this program is alive: twice in the time that it
+// allows, or 0 if it does not look.
+func watchdog(getenv func(string) string) time.Duration {
+	if pid := getenv("WATCHDOG_PID"); pid != "" && pid != strconv.Itoa(os.Getpid()) {
+		return 0
+	}
+	allowed, err := strconv.ParseInt(getenv("WATCHDOG_USEC"), 10, 64)
+	if err != nil || allowed <= 0 {
+		return 0
+	}
+	return time.Duration(allowed) * time.Microsecond / 2
+}
+
 // monotonic returns the monotonic clock in microseconds, which the service manager expects
 // for a reload.
 func monotonic() int64 {

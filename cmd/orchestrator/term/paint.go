@@ -146,6 +146,19 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
+// Rows returns the height of the terminal behind a stream, or 0.
+func Rows(stream any) int {
+	file, ok := stream.(*os.File)
+	if !ok {
+		return 0
+	}
+	_, height, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
+	}
+	return height
+}
+
 // Columns returns the width of the terminal behind a stream, or fallback.
 func Columns(stream any, fallback int) int {
 	if known, ok := stream.(interface{ Columns() int }); ok {
