@@ -137,7 +137,7 @@ func (r *reader) write(file, text string) {
 	switch filepath.Ext(file) {
 	case ".hcl":
 		r.do("orchestrator validate -q")
-	case ".go", ".py", ".ts":
+	case ".go", ".py", ".ts", ".mjs":
 		r.agent(path)
 		require.NoError(r.t, os.Remove(path))
 	case ".sh":
@@ -267,7 +267,7 @@ func (r *reader) agent(source string) {
 			require.NoError(r.t, err)
 			r.works("env", "PYTHONPATH="+sdk, "python3", source)
 		}
-	case ".ts":
+	case ".ts", ".mjs":
 		if needs(r.t, "node") {
 			r.works("node", r.bundled(source))
 		}
@@ -320,7 +320,7 @@ func (r *reader) bundled(source string) string {
 	r.t.Helper()
 	sdk, err := filepath.Abs("../../agents/typescript/src/index.ts")
 	require.NoError(r.t, err)
-	program := filepath.Join(r.dir, "agent.mjs")
+	program := filepath.Join(r.dir, "bundle.mjs")
 	built := api.Build(api.BuildOptions{
 		EntryPoints: []string{source}, Outfile: program, Write: true, Bundle: true,
 		Alias:    map[string]string{"@orchestrator/agent": sdk},

@@ -160,7 +160,7 @@ func (m *Manager) pack(ctx context.Context, r *repository, dir string, out *repl
 // bundle are added first.
 func (m *Manager) lacks(ctx context.Context, r *repository, in *request) (bool, error) {
 	if in.Bundle != nil {
-		if err := m.take(ctx, r, in.Bundle); err != nil {
+		if err := take(ctx, m, r, in.Bundle); err != nil {
 			return false, err
 		}
 	}
@@ -189,7 +189,7 @@ func (m *Manager) lacks(ctx context.Context, r *repository, in *request) (bool, 
 const sent = "refs/orchestrator/sent/"
 
 // take adds the commits of a bundle of the hub to the repository of a host.
-func (m *Manager) take(ctx context.Context, r *repository, bundle []byte) error {
+func take(ctx context.Context, m *Manager, r *repository, bundle []byte) error {
 	file, remove, err := lend(ctx, r.agent, bundle)
 	if err != nil {
 		return err

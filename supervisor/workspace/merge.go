@@ -185,7 +185,7 @@ func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.M
 		return reply, m.handBack(ctx, r, w, &t, in.Into, asWire(err))
 	}
 	if reply.Already {
-		m.withdraw(&w)
+		withdraw(m, &w)
 	} else {
 		m.tell(&t, w, in.Into, reply.Commit)
 	}

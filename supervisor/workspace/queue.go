@@ -23,11 +23,11 @@ func (m *Manager) note(kind string, t *wire.Task, text string) {
 // tell records that the branch of a task is merged. The task that was to resolve why it was not is cancelled.
 func (m *Manager) tell(t *wire.Task, w worktree, into, commit string) {
 	m.note(events.TaskMerged, t, fmt.Sprintf("is merged into %s: %s", into, commit))
-	m.withdraw(&w)
+	withdraw(m, &w)
 }
 
 // withdraw cancels the task that was to resolve why a branch was not merged, because it is.
-func (m *Manager) withdraw(w *worktree) {
+func withdraw(m *Manager, w *worktree) {
 	if heir, ok := m.heir(w); ok && !heir.State.Final() {
 		m.options.Cancel(w.heir, w.branch+" is merged")
 	}

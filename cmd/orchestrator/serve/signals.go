@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/serve/systemd"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire/control"
 	"orchestrator/wire/object"
@@ -43,7 +43,7 @@ func heed(a *cli.App, t *Instance) *heeding {
 	// default actions. They stay caught, because the program writes until its end.
 	deaf := make(chan os.Signal, 1)
 	signal.Notify(deaf, syscall.SIGPIPE, syscall.SIGXFSZ)
-	sdNotify(a.Getenv("NOTIFY_SOCKET"), "READY=1\nSTATUS=running")
+	systemd.Notify(a.Getenv, systemd.Ready)
 	hungUp := make(chan struct{})
 	if h.hangs = newHangups(a.Stdin, a.Stdout); h.hangs != nil {
 		h.group.Go(func() {
@@ -57,7 +57,7 @@ func heed(a *cli.App, t *Instance) *heeding {
 		defer signal.Stop(signals)
 		h.listen(a, t, signals, hungUp)
 	})
-	if every := watchdog(a.Getenv); every > 0 {
+	if every := systemd.Watchdog(a.Getenv); every > 0 {
 		h.group.Go(func() { h.showLife(a, t, every) })
 	}
 	return h
@@ -73,7 +73,7 @@ func (h *heeding) showLife(a *cli.App, t *Instance, every time.Duration) {
 			return
 		case <-ticker.C:
 			t.Super.Held("", "") // it waits for the decision that is being made
-			sdNotify(a.Getenv("NOTIFY_SOCKET"), "WATCHDOG=1")
+			systemd.Notify(a.Getenv, systemd.Alive)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func (h *heeding) listen(a *cli.App, t *Instance, signals <-chan os.Signal, hung
 		case <-timeout:
 			h.forced = cli.ExitTimeout
 			h.cancel(errors.New("the time given by --timeout is over"))
-			sdNotify(a.Getenv("NOTIFY_SOCKET"), "STOPPING=1")
+			systemd.Notify(a.Getenv, systemd.Stopping)
 		case <-hungUp:
 			hungUp = nil
 			h.leave(a, t, "its terminal was hung up")
@@ -135,7 +135,7 @@ func (h *heeding) leave(a *cli.App, t *Instance, why string) {
 	// output. The agents have ended by that time.
 	time.AfterFunc(t.shutdown+lateEnd, func() { late(a, t, cli.ExitNo, keepEnd) })
 	h.cancel(errors.New(why))
-	sdNotify(a.Getenv("NOTIFY_SOCKET"), "STOPPING=1")
+	systemd.Notify(a.Getenv, systemd.Stopping)
 }
 
 // late exits, unless a snapshot of the state is being written. That takes longer for more
@@ -217,9 +217,8 @@ func (h *heeding) end() int {
 
 // reloadBySignal reloads the file after a signal, and logs the result.
 func reloadBySignal(ctx context.Context, a *cli.App, t *Instance) {
-	socket := a.Getenv("NOTIFY_SOCKET")
-	sdNotify(socket, fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonic()))
-	defer sdNotify(socket, "READY=1")
+	systemd.Notify(a.Getenv, systemd.Reloading())
+	defer systemd.Notify(a.Getenv, systemd.Reloaded)
 	reply, err := t.reload(ctx, control.ReloadRequest{})
 	switch {
 	case err != nil:

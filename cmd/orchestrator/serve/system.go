@@ -16,52 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"orchestrator/supervisor/child"
 )
-
-// notifyPatience is how long a write to the service manager may take.
-const notifyPatience = time.Second
-
-// sdNotify sends a state to the service manager, if one started this program. It ignores
-// errors.
-func sdNotify(socket, state string) {
-	if socket == "" {
-		return
-	}
-	if strings.HasPrefix(socket, "@") {
-		socket = "\x00" + socket[1:]
-	}
-	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
-	if err != nil {
-		return
-	}
-	defer conn.Close()
-	_ = conn.SetWriteDeadline(time.Now().Add(notifyPatience)) // its queue may be full
-	_, _ = conn.Write([]byte(state))
-}
-
-// watchdog returns how often the service manager is to be told that this program is alive: twice in the time that it
-// allows, or 0 if it does not look.
-func watchdog(getenv func(string) string) time.Duration {
-	if pid := getenv("WATCHDOG_PID"); pid != "" && pid != strconv.Itoa(os.Getpid()) {
-		return 0
-	}
-	allowed, err := strconv.ParseInt(getenv("WATCHDOG_USEC"), 10, 64)
-	if err != nil || allowed <= 0 {
-		return 0
-	}
-	return time.Duration(allowed) * time.Microsecond / 2
-}
-
-// monotonic returns the monotonic clock in microseconds, which the service manager expects
-// for a reload.
-func monotonic() int64 {
-	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
-	return now.Nano() / 1000
-}
 
 // Percentages for debug.SetGCPercent, and the size of the live heap from which there is the least
 // garbage.
