@@ -307,8 +307,10 @@ func (r *restoring) restoreAgent(kept *snapshotAgent) {
 	}
 	for i := range kept.Memories {
 		m := &kept.Memories[i]
-		if t := m.Task; t != nil && r.tasks.byID[t.Task.ID] != nil && r.tasks.byID[t.Task.ID].view.Details != nil {
-			t.Task.Details = t.Task.Details.InBlock(r.tasks.byID[t.Task.ID].view.Block)
+		if t := m.Task; t != nil { // an earlier version did not say its block
+			if k := r.tasks.byID[t.Task.ID]; k != nil && k.view.Details != nil {
+				t.Task.Details = t.Task.Details.InBlock(k.view.Block)
+			}
 		}
 		memory := a.memories.Keep(m.Key)
 		memory.Err, memory.Answer, memory.Seq = m.Err, m.Reply(), m.Seq

@@ -1,4 +1,4 @@
-"""Builds the package, as PEP 517 says, with nothing but Python: so pip installs it without a network."""
+"""Builds the package by PEP 517, with nothing but Python: so pip installs it without a network."""
 
 import base64
 import hashlib
@@ -58,7 +58,7 @@ def _wheel(folder, files):
     wheel = stem + "-py3-none-any.whl"
     with zipfile.ZipFile(os.path.join(folder, wheel), "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files.items():
-            archive.writestr(name, text)
+            archive.writestr(zipfile.ZipInfo(name), text, zipfile.ZIP_DEFLATED)  # without the time, so that equal ones are equal
     return wheel
 
 

@@ -97,7 +97,7 @@ func TestMergeQueue(t *testing.T) {
 	coder.granted(nil, "complete-task", finishing(&b))
 	y.does(file.Workspace.Path, "git merge -q main 2>/dev/null; echo both >file; git commit -qam both")
 	coder.granted(nil, "complete-task", finishing(&file))
-	waitForThat(t, "all merged", func() bool { return y.git("repo", "ls-files") == "b\nc\nd\nfile\n" && y.read("repo/file") == "both\n" })
+	waitForThat(t, "all merged", func() bool { return y.git("repo", "ls-files") == "b\nc\nd\nfile\n" && y.git("repo", "show", "main:file") == "both\n" })
 	waitForThat(t, "all removed", func() bool { return !strings.Contains(y.git("repo", "branch"), "task/") })
 	require.Empty(t, y.git("repo", "status", "--porcelain"))
 	y.stop()
@@ -154,7 +154,7 @@ func TestMergeQueueGoesOn(t *testing.T) {
 	heir = y.enter(coder, heir.ID)
 	y.does(heir.Workspace.Path, "git merge -q main 2>/dev/null; echo both >file; git commit -qam both")
 	coder.granted(nil, "complete-task", finishing(&heir))
-	waitForThat(t, "the conflict resolved", func() bool { return y.read("repo/file") == "both\n" })
+	waitForThat(t, "the conflict resolved", func() bool { return y.git("repo", "show", "main:file") == "both\n" })
 	y.stop()
 }
 
@@ -189,6 +189,11 @@ func TestMarksOfAnAgent(t *testing.T) {
 	y.git("repo", "config", mark+"heir", other.ID)
 	y.git("repo", "config", mark+"began", "--output=stolen")
 	require.Contains(t, y.ask("workspace", "ls"), "main")
+	y.git("repo", "branch", "leaving", "main")
+	y.git("repo", "config", "branch.leaving.orchestrator-task", other.ID)
+	y.git("repo", "config", "branch.leaving.orchestrator-leaving", "main")
+	y.ask("workspace", "prune")
+	require.DirExists(t, other.Workspace.Path, "of another branch")
 	y.ask("task", "merge", task.ID)
 	require.Equal(t, "file\nmine\n", y.git("repo", "ls-tree", "--name-only", "main"))
 	require.Equal(t, "file\n", y.git("repo", "ls-tree", "--name-only", "release"))
@@ -245,6 +250,22 @@ func TestMergeKilledHalfway(t *testing.T) {
 	require.Equal(t, "file\nodd [name]\npart\nwhole\n", y.git("repo", "ls-files"))
 	require.Equal(t, "?? other\n", y.git("repo", "status", "--porcelain"))
 	require.NoDirExists(t, task.Workspace.Path)
+
+	// If a person has gone on since the kill, their files stay as they are.
+	next := y.work(coder, "file", "two, and longer\nthree\n")
+	y.git("repo", "worktree", "add", "--quiet", "--detach", y.path("again"), "main")
+	y.git("again", "merge", "--quiet", "--no-ff", "-m", "Merge", next.Workspace.Branch)
+	y.git("repo", "config", "orchestrator.advancing", strings.TrimSpace(y.git("again", "rev-parse", "HEAD"))+" main")
+	y.change("repo", "mine", "of the person\n")
+	y.write("repo/file", "two,")
+	require.Equal(t, "in_the_way", y.refusesToMerge(next.ID).Details["reason"])
+	require.Equal(t, "two,", y.read("repo/file"))
+	y.git("repo", "checkout", "--quiet", "file")
+	y.write("repo/.git/refs/heads/main.lock", "")
+	y.git("repo", "checkout", "--quiet", "--detach")
+	require.Contains(t, y.refusesToMerge(next.ID).Message, "main.lock", "of a git that was killed: it is not tried for ever")
+	require.NoError(t, os.Remove(y.path("repo/.git/refs/heads/main.lock")))
+	y.ask("task", "merge", next.ID)
 	y.stop()
 }
 

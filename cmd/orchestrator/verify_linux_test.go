@@ -419,7 +419,7 @@ agent "cook" {
 
 	_, stderr, code := h.call("task", "diff", id)
 	require.Equal(t, 7, code)
-	require.Contains(t, stderr, "the task has no workspace: cook works in "+h.dir+", with whoever else works there")
+	require.Contains(t, stderr, "the task has no workspace: cook works in "+h.dir+", and so may other agents")
 
 	h.write("recipe.json", `{"type": 5}`)
 	_, stderr, code = h.call("reload")

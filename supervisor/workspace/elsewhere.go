@@ -51,11 +51,12 @@ type reply struct {
 	Began     string         `json:"began,omitzero"`  // the commit at which it began
 	Bundle    []byte         `json:"bundle,omitzero"` // the commits since then
 	Failed    string         `json:"failed,omitzero"` // why it is not verified
-	Lacks     bool           `json:"lacks,omitzero"`  // commits: the request is to come again, with a bundle
+	Lacks     bool           `json:"lacks,omitzero"`  // a commit: the hub sends the request again, with a bundle
 	Has       []string       `json:"has,omitzero"`    // the last commits of branches
 }
 
-// maxBundle is the size of the largest bundle, and maxSent that of the largest one from a hub, which is one line.
+// maxBundle is the size of the largest bundle, and maxSent that of the largest one from a hub, because a request is one
+// line of the link.
 // maxFetch is how long a host waits for its remotes, and the hub for a bundle.
 const (
 	maxBundle = 32 << 20
@@ -156,8 +157,8 @@ func (m *Manager) pack(ctx context.Context, r *repository, dir string, out *repl
 	return err
 }
 
-// lacks reports whether commits of a request are not in the repository, nor in one that it has as a remote. Those of a
-// bundle are added first.
+// lacks reports whether the repository lacks a commit of a request, also after a fetch from its remotes. It adds the
+// bundle of the request first.
 func (m *Manager) lacks(ctx context.Context, r *repository, in *request) (bool, error) {
 	if in.Bundle != nil {
 		if err := take(ctx, m, r, in.Bundle); err != nil {
@@ -210,8 +211,11 @@ func (r *repository) tips(ctx context.Context) ([]string, error) {
 
 // dropSent removes the refs to the commits of earlier bundles.
 func (r *repository) dropSent(ctx context.Context) {
-	const drop = `git for-each-ref --format='delete %(refname)' "$1" | git update-ref --stdin`
-	_, _ = r.run(context.WithoutCancel(ctx), r.agent, command{argv: []string{"sh", "-c", drop, "sh", sent}, dir: r.top})
+	ctx = context.WithoutCancel(ctx)
+	refs, _ := r.git(ctx, "for-each-ref", "--format=%(refname)", sent)
+	for _, ref := range strings.Fields(refs) {
+		_, _ = r.git(ctx, "update-ref", "-d", ref)
+	}
 }
 
 // bundle returns the commits of a request that a host lacks.
@@ -237,7 +241,7 @@ func (m *Manager) bundle(ctx context.Context, r *repository, in *request, has []
 			}
 		}
 		text, err = m.run(ctx, r.agent, command{argv: more, dir: r.top, most: maxSent})
-		if _, failed := errors.AsType[*failed](err); failed && len(has) > 0 { // such as a shallow copy, which has the last commits alone
+		if _, failed := errors.AsType[*failed](err); failed && len(has) > 0 { // such as a shallow copy, which has only the last commits
 			text, err = m.run(ctx, r.agent, command{argv: argv, dir: r.top, most: maxSent})
 		}
 		return err
@@ -321,9 +325,7 @@ func (m *Manager) start(ctx context.Context, a *Agent, t *wire.Task) (base, comm
 		return "", "", "", err
 	}
 	if mark := marks[a.Branch(t.ID)]; mark.task == t.ID {
-		if isCommit.MatchString(mark.onto) {
-			onto = mark.onto
-		}
+		onto = mark.onto
 		if commit, err = r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+mark.branch); err == nil {
 			return mark.base, commit, onto, nil
 		}

@@ -128,6 +128,7 @@ type worktree struct {
 	began        string // the commit at which it began; "" if an earlier version has made it
 	half         bool   // git was killed while it added it, before its agent knew of it
 	leaving      bool   // its removal was begun: all of it was merged
+	into         string // and into which branch
 	unmerged     string // the commit with which the queue could not merge it
 	back         string // the commit that came back from a host last
 	heir         string // the task that was to resolve why it was not merged
@@ -193,7 +194,7 @@ func (r *repository) marks(ctx context.Context) (map[string]worktree, error) {
 		case "task":
 			w.task = value
 		case "base":
-			w.base = strings.TrimLeft(value, "-") // it is no option of git, whoever has written it
+			w.base = strings.TrimLeft(value, "-") // agents can write it, and git must not read it as an option
 		case "began":
 			if isCommit.MatchString(value) {
 				w.began = value
@@ -201,7 +202,9 @@ func (r *repository) marks(ctx context.Context) (map[string]worktree, error) {
 		case "making":
 			w.half = true
 		case "leaving":
-			w.leaving = true
+			if w.leaving = true; value != "true" { // as an earlier version wrote it
+				w.into = value
+			}
 		case "unmerged":
 			w.unmerged = value
 		case "back":
@@ -211,7 +214,9 @@ func (r *repository) marks(ctx context.Context) (map[string]worktree, error) {
 		case "rounds":
 			w.rounds, _ = strconv.Atoi(value)
 		case "onto":
-			w.onto = value
+			if isCommit.MatchString(value) {
+				w.onto = value
+			}
 		}
 		marks[branch] = w
 	}
@@ -279,12 +284,12 @@ func (r *repository) makeRoom(ctx context.Context, w, mark worktree) error {
 	if _, err := os.Lstat(w.path); err != nil {
 		return nil
 	}
+	_, _ = r.git(ctx, "worktree", "unlock", w.path) // git locks it while it adds it
 	argv := []string{"mv", w.path, fmt.Sprintf("%s-aside-%d", w.path, time.Now().Unix())}
 	if mark.half {
 		mark.path = w.path
 		if changed, err := r.touched(ctx, mark); err == nil && !changed {
 			argv = []string{"rm", "-rf", w.path}
-			_, _ = r.git(ctx, "worktree", "unlock", w.path) // git locks it while it adds it
 		}
 	}
 	_, err := r.run(ctx, r.agent, command{argv: argv, dir: r.top})

@@ -23,7 +23,7 @@ func (m *Manager) join(ctx context.Context, r *repository, w worktree, into, bef
 }
 
 // join merges the branch of a task into what is checked out in a folder. It never rebases: that would make commits that
-// nobody has verified, leave out what a merge commit has resolved, and skip a change that was made and taken back.
+// no command has verified, leave out what a merge commit has resolved, and skip a change that was made and taken back.
 func (r *repository) join(ctx context.Context, at string, w worktree, into string) error {
 	args := []string{"merge", "--no-ff", "--quiet", "-m", fmt.Sprintf("Merge %s into %s", w.branch, into), "refs/heads/" + w.branch}
 	if named, err := r.has(ctx, "config", "user.email"); err != nil {

@@ -38,7 +38,7 @@ func (m *Manager) find(ctx context.Context, task string) (*repository, worktree,
 			none.Message = fmt.Sprintf("the workspace %s does not have the branch %s checked out", t.Workspace.Path, t.Workspace.Branch)
 			none.Hint = "In this folder: git switch " + t.Workspace.Branch
 		} else if a := m.configured().of(t.AssignedTo, &t); a != nil && a.Repository == "" {
-			none.Message += fmt.Sprintf(": %s works in %s, with whoever else works there", a.Name, a.Dir)
+			none.Message += fmt.Sprintf(": %s works in %s, and so may other agents", a.Name, a.Dir)
 			none.Hint = "Give the agent a workspace block: orchestrator help verified"
 		}
 	}
@@ -297,7 +297,9 @@ func (m *Manager) advance(ctx context.Context, r *repository, branch, before, co
 				err = inTheWay(err, place)
 			}
 		} else if _, err = r.git(ctx, "update-ref", "-m", "merge by orchestrator", "refs/heads/"+branch, commit, before); err != nil {
-			err = errMoved(branch)
+			if head, failed := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch); failed == nil && head != before {
+				err = errMoved(branch)
+			}
 		}
 		_, _ = r.git(ctx, "config", "--local", "--unset", advancing)
 		return err
@@ -334,17 +336,21 @@ func inTheWay(err error, place string) error {
 // resume repairs a repository in which git was killed in advance. It removes the locks of git. Files that are those of
 // the new commit already are added to the index; otherwise they would look like changes that are not committed. Of a
 // file that was being written, only the beginning is there: it is removed, and written again.
-const resume = `for at in index HEAD "refs/heads/$2"; do rm -f "$(git rev-parse --path-format=absolute --git-path "$at").lock"; done
+var resume = `git() { command git ` + strings.Join(gitFlags, " ") + ` "$@"; }
+for at in index HEAD "refs/heads/$2"; do rm -f "$(git rev-parse --path-format=absolute --git-path "$at").lock"; done
 test -n "$3" || exit 0
 index=$(git rev-parse --path-format=absolute --git-path index)
 own=$index.orchestrator-$$
 trap 'rm -f "$own" "$own.lock"' EXIT
 git diff --name-only -z --no-renames HEAD "$1" | xargs -0 -r -n 1 sh -c '
+git() { command git --literal-pathspecs ` + strings.Join(gitFlags, " ") + ` "$@"; }
 test -e "$4" || test -L "$4" || exit 0
 cp "$2" "$3"
-GIT_INDEX_FILE=$3 git --literal-pathspecs add --all --force -- "$4"
-if GIT_INDEX_FILE=$3 git --literal-pathspecs diff --cached --quiet "$1" -- "$4"; then
-	git --literal-pathspecs add --all --force -- "$4"
+export GIT_INDEX_FILE="$3"
+git add --all --force -- "$4"
+if git diff --cached --quiet "$1" -- "$4"; then
+	unset GIT_INDEX_FILE
+	git add --all --force -- "$4"
 elif test -f "$4" && ! test -L "$4" && git cat-file blob "$1:$4" 2>/dev/null | head -c "$(wc -c <"$4")" | cmp -s - "$4"; then
 	rm -f -- "$4"
 fi' sh "$1" "$index" "$own"`
@@ -357,12 +363,16 @@ func (m *Manager) finish(ctx context.Context, r *repository, places map[string]s
 	}
 	commit, branch, _ := strings.Cut(begun, " ")
 	place := places[branch]
-	if err == nil {
-		_, err = m.run(ctx, r.agent, command{argv: []string{"sh", "-c", resume, "sh", commit, branch, place}, dir: cmp.Or(place, r.top)})
-	}
 	follows := false
 	if err == nil && place != "" {
 		follows, err = r.has(ctx, "merge-base", "--is-ancestor", "refs/heads/"+branch, commit)
+	}
+	if err == nil {
+		files := ""
+		if follows { // otherwise they are those of a person
+			files = "files"
+		}
+		_, err = m.run(ctx, r.agent, command{argv: []string{"sh", "-c", resume, "sh", commit, branch, files}, dir: cmp.Or(place, r.top)})
 	}
 	if err == nil && follows {
 		if _, err = r.gitIn(ctx, place, "merge", "--ff-only", "--quiet", commit); err != nil {
@@ -447,7 +457,14 @@ func (m *Manager) writing(ctx context.Context, r *repository, do func() error) e
 func (m *Manager) remove(ctx context.Context, r *repository, w worktree, into string) bool {
 	leaving := "branch." + w.branch + ".orchestrator-leaving"
 	return m.writing(ctx, r, func() error {
+		if w.leaving {
+			into = cmp.Or(w.into, into)
+		}
 		head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
+		if isNo(err) && w.leaving { // only its section is left
+			_, err = r.git(ctx, "config", "--local", "--remove-section", "branch."+w.branch)
+			return err
+		}
 		if err != nil {
 			return err
 		}
@@ -461,7 +478,7 @@ func (m *Manager) remove(ctx context.Context, r *repository, w worktree, into st
 				err = errNotMerged
 			}
 			if err == nil {
-				_, err = r.git(ctx, "config", "--local", leaving, "true")
+				_, err = r.git(ctx, "config", "--local", leaving, into)
 			}
 			if err != nil {
 				return err
@@ -507,6 +524,16 @@ func (m *Manager) Prune(ctx context.Context, _ struct{}) (control.WorkspaceList,
 		return control.WorkspaceList{}, err
 	}
 	defer next()
+	for r, err := range m.repositories(ctx) {
+		if err != nil {
+			return control.WorkspaceList{}, asWire(err)
+		}
+		all, _, err := r.list(ctx)
+		if err != nil {
+			return control.WorkspaceList{}, asWire(err)
+		}
+		m.endRemovals(ctx, r, all)
+	}
 	list := control.WorkspaceList{FormatVersion: wire.FormatVersion, Workspaces: []control.WorkspaceView{}}
 	err = m.visit(ctx, func(r *repository, v control.WorkspaceView, w worktree) {
 		if v.Trouble == "" && v.Ahead == 0 && v.Uncommitted == 0 && v.Moved && !r.agent.KeepAll && !m.open(w.task) && m.remove(ctx, r, w, w.base) {
@@ -528,7 +555,6 @@ func (m *Manager) visit(ctx context.Context, do func(*repository, control.Worksp
 		if err != nil {
 			return asWire(err)
 		}
-		m.endRemovals(ctx, r, all)
 		for _, w := range all {
 			m.recorded(&w)
 			v := control.WorkspaceView{TaskID: w.task, Path: w.path, Branch: w.branch, Base: w.base, Heir: w.heir}

@@ -84,11 +84,16 @@ func (m *Manager) handBack(ctx context.Context, r *repository, w worktree, t *wi
 	if _, work := m.options.Elsewhere(a.Name); work != nil || a.Placed {
 		to = "the commit " + onto // the host may have another one as the end of the branch
 	}
-	var id string
+	id, who := "", t.AssignedTo
 	failed = m.writing(ctx, r, func() (err error) { // so that the agent does not begin elsewhere meanwhile
-		if known, ok := m.options.Named(heirName(w.branch) + into); ok { // of an orchestrator that was killed then
-			id = known.ID
-		} else if id, err = m.options.Submit(resolving(t, a, &w, into, to, why)); err != nil {
+		if known, ok := m.options.OpenTask(heirName(w.branch) + into); ok { // of an orchestrator that was killed then
+			id, who = known.ID, known.AssignedTo
+			if marks, err := r.marks(ctx); err != nil || marks[a.Branch(id)].task == id {
+				return err // its agent has begun
+			}
+			return r.inherit(ctx, w, id, a.Branch(id), onto)
+		}
+		if id, err = m.options.Submit(resolving(t, a, &w, into, to, why)); err != nil {
 			return err
 		}
 		if err = r.inherit(ctx, w, id, a.Branch(id), onto); err != nil {
@@ -100,19 +105,24 @@ func (m *Manager) handBack(ctx context.Context, r *repository, w worktree, t *wi
 		return why // with the hint of how to resolve it
 	}
 	why.Details["task"] = id
-	why.Hint = fmt.Sprintf("%s has the task %s to resolve it. When it is done: orchestrator task merge %[2]s", t.AssignedTo, wire.ShortID(id))
+	why.Hint = fmt.Sprintf("%s has the task %s to resolve it. When it is done: orchestrator task merge %[2]s", cmp.Or(who, "The team"), wire.ShortID(id))
 	return why
 }
 
 // heirFor returns the agent of a task, if it can get another one to resolve why the branch could not be merged. There is
-// none for a task of a session: only its planner adds tasks there, a member may know no others, and nobody would review
-// the result. Nor is there one if the task had its workspace from a task block, since that block is about this task alone.
+// none for a task of a session: only its planner adds tasks there, a member may know no others, and no reviewer would
+// see the result. Nor is there one if the task had its workspace from a task block, since that block is about this task alone.
 // A person decides then.
 func (m *Manager) heirFor(ctx context.Context, r *repository, t *wire.Task) *Agent {
 	team := m.configured()
 	a := team.Agents[t.AssignedTo]
-	if a == nil || a.Repository == "" || t.Details != nil && team.Sessions[t.SessionID] != nil {
+	if a == nil || a.Repository == "" {
 		return nil
+	}
+	if t.Details != nil {
+		if block := team.Blocks[t.Block]; team.Sessions[t.SessionID] != nil || block != nil && block.Repository != "" {
+			return nil
+		}
 	}
 	if own, err := open(ctx, m.run, a); err != nil || own.top != r.top {
 		return nil
@@ -158,7 +168,12 @@ func (m *Manager) adopt(ctx context.Context, r *repository, t *wire.Task) error 
 		if err != nil {
 			return nil // one of them is gone: there is nothing to resolve
 		}
-		return r.inherit(ctx, marks[branch], t.ID, own, onto)
+		w := marks[branch]
+		m.recorded(&w)
+		if heir, ok := m.heir(&w); ok && heir.ID != t.ID && !heir.State.Final() {
+			return nil
+		}
+		return r.inherit(ctx, w, t.ID, own, onto)
 	})
 }
 
@@ -174,7 +189,9 @@ func (r *repository) inherit(ctx context.Context, w worktree, heir, branch, onto
 		if err != nil {
 			return err
 		}
-	} else if err != nil || there != head {
+	} else if err != nil {
+		return err
+	} else if older, err := r.has(ctx, "merge-base", "--is-ancestor", there, head); err != nil || !older {
 		return cmp.Or(err, fmt.Errorf("there is a branch %s already", branch))
 	}
 	section := "branch." + branch + ".orchestrator-"
@@ -318,6 +335,9 @@ func (m *Manager) endRemovals(ctx context.Context, r *repository, all []worktree
 	for branch, w := range marks {
 		if w.leaving && w.task != "" && !slices.ContainsFunc(all, func(have worktree) bool { return have.branch == branch }) {
 			w.path = filepath.Join(r.top, folder, Name(w.task))
+			if r.there(ctx, w.path) {
+				continue // a worktree with another branch
+			}
 			m.recorded(&w)
 			m.remove(ctx, r, w, w.base)
 		}
@@ -431,9 +451,9 @@ func (m *Manager) mergeBatch(ctx context.Context, r *repository, batch []candida
 	switch {
 	case len(joined) == 0 || err == nil:
 		return err
-	case isFor("moved", err):
+	case hasReason("moved", err):
 		return m.mergeBatch(ctx, r, joined, into)
-	case ctx.Err() != nil || !inTheWay && !isFor("not_verified", err):
+	case ctx.Err() != nil || !inTheWay && !hasReason("not_verified", err):
 		return err
 	case len(joined) == 1 && inTheWay:
 		m.putOff(&joined[0], err.Error())
@@ -449,8 +469,8 @@ func (m *Manager) mergeBatch(ctx context.Context, r *repository, batch []candida
 	return m.mergeBatch(ctx, r, joined[half:], into)
 }
 
-// isFor reports whether an error has a reason.
-func isFor(reason string, err error) bool {
+// hasReason reports whether an error has a reason.
+func hasReason(reason string, err error) bool {
 	e, ok := errors.AsType[*wire.Error](err)
 	return ok && e.Details["reason"] == reason
 }

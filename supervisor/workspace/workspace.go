@@ -35,12 +35,12 @@ type Options struct {
 	// Find returns a task that an agent holds, and whether the agent could complete it now.
 	Find func(agent, task string) (wire.Task, bool)
 	Task func(id string) (wire.Task, bool) // any task
-	// Named returns an open task with a name, if a person or the orchestrator has submitted it.
-	Named  func(name string) (wire.Task, bool)
-	Log    hclog.Logger
-	Note   func(wire.Message) // submits a message of the orchestrator itself
-	Submit func(wire.SubmitTask) (id string, err error)
-	Cancel func(id, why string)
+	// OpenTask returns the open task of a name that the operator has submitted.
+	OpenTask func(name string) (wire.Task, bool)
+	Log      hclog.Logger
+	Note     func(wire.Message) // submits a message of the orchestrator itself
+	Submit   func(wire.SubmitTask) (id string, err error)
+	Cancel   func(id, why string)
 	// Elsewhere returns the host of an agent, and what has it work, or nil if the agent is on this machine.
 	Elsewhere func(agent string) (host string, work func(ctx context.Context, request []byte) (reply []byte, err error))
 	// Ask makes a person decide about a task, in the name of its agent.

@@ -5,10 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 
 	"orchestrator/cmd/orchestrator/help"
 	"orchestrator/cmd/orchestrator/term"
@@ -21,7 +19,8 @@ func manCommand(a *App) *cobra.Command {
 		Short: "Write the manual as man pages",
 		Long: `Writes the manual as man pages into a folder: orchestrator.1, one page for each command,
 such as orchestrator-task-add.1, and one for each topic, such as orchestrator-help-config.1.
-Folders that man searches are printed by manpath.`,
+The command manpath prints the folders above those that man searches, such as
+~/.local/share/man for ~/.local/share/man/man1.`,
 		Example: "  orchestrator man ~/.local/share/man/man1\n  man orchestrator-task-add",
 		Args:    ArgCount(1, 1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -40,33 +39,53 @@ Folders that man searches are printed by manpath.`,
 	}
 }
 
-// manDate is that of all pages, so that equal programs write equal pages.
-var manDate = time.Date(2026, time.November, 28, 0, 0, 0, 0, time.UTC)
+// manWidth is the width of the text of a page. Man indents it on 80 columns.
+const manWidth = 72
 
-// writeMan writes the pages and returns their number.
+// writeMan writes the pages and returns their number. Equal programs write equal pages, so they have no date.
 func writeMan(root *cobra.Command, dir string) (n int, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return 0, err
 	}
-	root.DisableAutoGenTag = true
-	header := doc.GenManHeader{Section: "1", Source: "orchestrator " + Version, Manual: "orchestrator", Date: &manDate}
-	if err := doc.GenManTree(root, &header, dir); err != nil {
-		return 0, err
+	write := func(name, about, text string) error {
+		n++
+		page := fmt.Sprintf(".TH %q 1 \"\" %q orchestrator\n.SH NAME\n%s \\- %s\n.SH DESCRIPTION\n.nf\n%s\n.fi\n",
+			strings.ToUpper(name), "orchestrator "+Version, roff(name), roff(about), roff(strings.TrimRight(text, "\n")))
+		return os.WriteFile(filepath.Join(dir, name+".1"), []byte(page), 0o666)
+	}
+	var each func(verb *cobra.Command) error
+	each = func(verb *cobra.Command) error {
+		if verb.Hidden {
+			return nil
+		}
+		verb.InitDefaultHelpFlag()
+		text := Overview(root, false)
+		if verb != root {
+			text = verbHelp(verb, false, manWidth)
+		}
+		if err := write(strings.ReplaceAll(verb.CommandPath(), " ", "-"), verb.Short, text); err != nil {
+			return err
+		}
+		for _, below := range verb.Commands() {
+			if err := each(below); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := each(root); err != nil {
+		return n, err
 	}
 	for _, chapter := range help.Chapters {
 		text, err := help.ReadTopic(chapter.Topic)
-		if err != nil {
-			return 0, err
+		if err == nil {
+			err = write("orchestrator-help-"+chapter.Topic, chapter.About, term.Readable(text, false, manWidth))
 		}
-		name := "orchestrator-help-" + chapter.Topic
-		page := fmt.Sprintf(".TH %q 1 %q %q orchestrator\n.SH NAME\n%s \\- %s\n.SH DESCRIPTION\n.nf\n%s.fi\n",
-			strings.ToUpper(name), manDate.Format("Jan 2006"), header.Source, name, chapter.About, roff(term.Readable(text, false, 72)))
-		if err := os.WriteFile(filepath.Join(dir, name+".1"), []byte(page), 0o666); err != nil {
-			return 0, err
+		if err != nil {
+			return n, err
 		}
 	}
-	entries, err := os.ReadDir(dir)
-	return len(entries), err
+	return n, nil
 }
 
 // roff returns a text with which a man page shows it as it is. A line that begins with a dot would be a request.

@@ -3,13 +3,13 @@ package cli
 import (
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 
 	"orchestrator/cmd/orchestrator/term"
 )
 
-// page prints a long text through $PAGER, or less, if stdout is a terminal that it does not fit on. Without a pager it
-// prints the text itself.
+// page prints a text. If stdout is a terminal and the text does not fit, it goes through $PAGER, or less.
 func (a *App) page(text string) error {
 	stdout, ok := a.Stdout.(*os.File)
 	command := a.Getenv("PAGER")
@@ -23,10 +23,13 @@ func (a *App) page(text string) error {
 	if err != nil {
 		return err
 	}
-	env := append(os.Environ(), "LESS="+a.Getenv("LESS"))
+	env := os.Environ()
 	if a.Getenv("LESS") == "" {
 		env = append(env, "LESS=FRX") // end if it fits, keep colors, leave the text on the screen
 	}
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt) // Ctrl-C is for the pager, which has the terminal
+	defer signal.Stop(interrupts)
 	// If the shell does not find the pager, cat prints the text.
 	process, err := os.StartProcess("/bin/sh", []string{"sh", "-c", command + " 2>/dev/null; test $? -ne 127 || cat"}, &os.ProcAttr{Files: []*os.File{read, stdout, os.Stderr}, Env: env})
 	_ = read.Close()

@@ -43,8 +43,8 @@ type createdFile struct {
 
 // aboutInit is the help of init.
 const aboutInit = `Writes a minimal orchestrator.hcl and one small agent. Existing files are not
-overwritten without --force. The agent works on tasks and requires only its language: those in
-Python and TypeScript get their library beside them, which orchestrator sdk also writes.
+overwritten without --force. The agent works on tasks and requires only its language. In
+Python and TypeScript its library is written beside it, which orchestrator sdk also writes.
 
 With --team it writes a team instead. These have Claude Code and Codex as agents, which
 work in the folder work. Where the kernel can confine them, they may change nothing else but
@@ -133,7 +133,13 @@ func initialize(a *cli.App, dir string, p project, force bool) error {
 		return err
 	}
 	root := a.Path(dir)
-	for _, file := range files {
+	var beside []createdFile
+	if l := libraryOf(p.library); l != nil {
+		if beside, err = l.beside(); err != nil {
+			return err
+		}
+	}
+	for _, file := range slices.Concat(files, beside) {
 		if _, err := os.Lstat(filepath.Join(root, file.File)); err == nil && !force {
 			return alreadyThere(dir, root, file.File, p)
 		}
@@ -144,12 +150,6 @@ func initialize(a *cli.App, dir string, p project, force bool) error {
 	made, err := makeFolder(root, p.work)
 	if err != nil {
 		return fmt.Errorf("making the folder of the agents: %w", err)
-	}
-	var beside []createdFile
-	if l := libraryOf(p.library); l != nil {
-		if beside, err = l.beside(); err != nil {
-			return err
-		}
 	}
 	if err := writeAll(root, dir, slices.Concat(files, beside), made, force); err != nil {
 		return err
@@ -388,8 +388,8 @@ func Programs(a *cli.App) (names []string) {
 }
 
 // unit is the template of a systemd service for up. Up reports readiness and reloads, and
-// stops within the shutdown time of its file. It is started again if it makes no decision for a
-// minute. With KillMode=mixed up ends the agents itself, and with Delegate each agent
+// stops within the shutdown time of its file. Systemd starts it again if it cannot decide within
+// a minute. With KillMode=mixed up ends the agents itself, and with Delegate each agent
 // can have a cgroup. The exit codes without a restart are those that another start does not
 // fix.
 const unit = `# A team of agents as a service. Install it for yourself:

@@ -24,17 +24,17 @@ type library struct {
 	files fs.FS
 	// An agent imports the module, a folder of the files. init writes it into the folder at, beside the agent.
 	module, at string
-	install    []string // commands that install the folder DIR
+	install    string // the command that installs the folder DIR
 }
 
 var libraries = []library{
 	{
 		name: "python", files: python.Files, module: "orchestrator_agent", at: "agents/orchestrator_agent",
-		install: []string{"python3 -m pip install DIR"},
+		install: "python3 -m pip install DIR",
 	},
 	{
 		name: "typescript", files: typescript.Files, module: "dist", at: "agents/orchestrator-agent",
-		install: []string{"npm install DIR"},
+		install: "npm install DIR",
 	},
 }
 
@@ -57,7 +57,7 @@ func (l *library) beside() ([]createdFile, error) {
 		return nil, err
 	}
 	license, err := fs.ReadFile(l.files, "LICENSE")
-	files = append(files, createdFile{File: "LICENSE", Text: license})
+	files = append(files, createdFile{File: "LICENSE", Lines: strings.Count(string(license), "\n"), Text: license})
 	for i := range files {
 		files[i].File = path.Join(l.at, files[i].File)
 	}
@@ -133,10 +133,7 @@ func writeLibrary(a *cli.App, l *library, dir string, force bool) error {
 	if err := writeAll(root, dir, files, nil, force); err != nil {
 		return err
 	}
-	var next []string
-	for _, command := range l.install {
-		next = append(next, strings.ReplaceAll(command, "DIR", installWord(dir)))
-	}
+	next := []string{strings.ReplaceAll(l.install, "DIR", installWord(dir))}
 	if a.Flags.JSON {
 		return a.Document(created{FormatVersion: wire.FormatVersion, Files: files, Next: next})
 	}

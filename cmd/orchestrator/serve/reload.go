@@ -366,7 +366,7 @@ func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
 			}
 			return reply.Task, true
 		},
-		Named: func(name string) (wire.Task, bool) {
+		OpenTask: func(name string) (wire.Task, bool) {
 			for _, status := range []string{"queued", "running"} {
 				answer, err := doNow(t, handlers.Actor{Kind: handlers.Operator}, "query-tasks", &wire.QueryTasks{Status: status, Limit: object.MaxWhole})
 				list, ok := answer.(*wire.TaskList)

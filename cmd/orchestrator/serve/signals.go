@@ -63,7 +63,7 @@ func heed(a *cli.App, t *Instance) *heeding {
 	return h
 }
 
-// showLife tells the service manager again and again that decisions are made. It kills a program that does not.
+// showLife tells the service manager that decisions are made. The service manager kills a program that stops telling it.
 func (h *heeding) showLife(a *cli.App, t *Instance, every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

@@ -150,8 +150,8 @@ succeed, the branch moves, with your files if it is checked out. Nothing is push
 workspace and the branch of the task are removed, unless keep is "all".
 
 Nothing is merged if the workspace has changes that are not committed, if both branches
-change the same lines, or if a verify command fails. The last two come back to the agent of
-the task as a new task.`,
+change the same lines, or if a verify command fails. In the last two cases the agent usually
+gets a new task to correct it: orchestrator help verified.`,
 		Example:           "  orchestrator task merge 91c0\n  orchestrator task merge 91c0 --into release",
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, true),
