@@ -27,7 +27,7 @@ func completionCommand(a *App) *cobra.Command {
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Print a script for tab completion",
 		Long: `Prints a script with which your shell completes commands, flags and the names of your
-agents.`,
+agents. The one for bash needs the package bash-completion.`,
 		Example: `  source <(orchestrator completion bash)                     this bash
   orchestrator completion zsh > "${fpath[1]}/_orchestrator"
   orchestrator completion fish > ~/.config/fish/completions/orchestrator.fish

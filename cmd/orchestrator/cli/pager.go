@@ -31,7 +31,7 @@ func (a *App) page(text string) error {
 	signal.Notify(interrupts, os.Interrupt) // Ctrl-C is for the pager, which has the terminal
 	defer signal.Stop(interrupts)
 	// If the shell does not find the pager, cat prints the text.
-	process, err := os.StartProcess("/bin/sh", []string{"sh", "-c", command + " 2>/dev/null; test $? -ne 127 || cat"}, &os.ProcAttr{Files: []*os.File{read, stdout, os.Stderr}, Env: env})
+	process, err := os.StartProcess("/bin/sh", []string{"sh", "-c", command + "; test $? -ne 127 || cat"}, &os.ProcAttr{Files: []*os.File{read, stdout, os.Stderr}, Env: env})
 	_ = read.Close()
 	if err != nil {
 		_ = write.Close()

@@ -71,7 +71,7 @@ func FlagsOf(verb *cobra.Command) (own, common *pflag.FlagSet) {
 
 // UseLine returns the usage of a command in one line.
 func UseLine(verb *cobra.Command) string {
-	if verb.HasSubCommands() {
+	if verb.HasAvailableSubCommands() {
 		return verb.CommandPath() + " COMMAND [flags]"
 	}
 	return verb.UseLine()

@@ -393,6 +393,7 @@ func Programs(a *cli.App) (names []string) {
 // can have a cgroup. The exit codes without a restart are those that another start does not
 // fix.
 const unit = `# A team of agents as a service. Install it for yourself:
+#   mkdir -p ~/.config/systemd/user
 #   orchestrator init --systemd >~/.config/systemd/user/%[1]s.service
 #   systemctl --user daemon-reload
 #   systemctl --user enable --now %[1]s

@@ -1,0 +1,124 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"orchestrator/wire"
+)
+
+// advancing is where the configuration of git has the branch that is being moved, and the commit to which.
+const advancing = "orchestrator.advancing"
+
+// advance moves a branch. If it is checked out, its files change with it, unless that would overwrite something. It is
+// not given up halfway if its caller goes. Where the branch is checked out may have changed since the merge has begun.
+func (m *Manager) advance(ctx context.Context, r *repository, branch, before, commit string) error {
+	ctx = context.WithoutCancel(ctx)
+	return m.writing(ctx, r, func() error {
+		_, places, err := r.list(ctx)
+		if err != nil {
+			return err
+		}
+		head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch)
+		if err == nil && head != before {
+			err = errMoved(branch)
+		}
+		if err == nil {
+			_, err = r.git(ctx, "config", "--local", advancing, commit+" "+branch)
+		}
+		if err != nil {
+			return err
+		}
+		if place := places[branch]; place != "" {
+			if _, err = r.gitIn(ctx, place, "merge", "--ff-only", "--quiet", commit); err != nil {
+				err = inTheWay(err, place)
+			}
+		} else if _, err = r.git(ctx, "update-ref", "-m", "merge by orchestrator", "refs/heads/"+branch, commit, before); err != nil {
+			if head, failed := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch); failed == nil && head != before {
+				err = errMoved(branch)
+			}
+		}
+		_, _ = r.git(ctx, "config", "--local", "--unset", advancing)
+		return err
+	})
+}
+
+// errMoved reports that a branch has another commit than when the merge into it began.
+func errMoved(branch string) error {
+	return &wire.Error{
+		Code: wire.CodeConflict, Message: branch + " has moved meanwhile, so nothing was merged", Hint: "Ask again",
+		Details: map[string]any{"reason": "moved"},
+	}
+}
+
+// inTheWay returns an error that names the files that keep git from changing those in a folder.
+func inTheWay(err error, place string) error {
+	var names []string
+	if f, ok := errors.AsType[*failed](err); ok {
+		for line := range strings.Lines(string(f.output)) {
+			if name, ok := strings.CutPrefix(line, "\t"); ok {
+				names = append(names, strings.TrimSpace(name))
+			}
+		}
+	}
+	if names == nil {
+		return err
+	}
+	return &wire.Error{
+		Code: wire.CodeConflict, Message: fmt.Sprintf("it would overwrite what is not committed in %s: %s", place, some(names)),
+		Hint: "Commit it there, or move it away", Details: map[string]any{"reason": "in_the_way", "files": names},
+	}
+}
+
+// resume repairs a repository in which git was killed in advance. It removes the locks of git. Files that are those of
+// the new commit already are added to the index; otherwise they would look like changes that are not committed. Of a
+// file that was being written, only the beginning is there: it is removed, and written again.
+var resume = `git() { command git ` + strings.Join(gitFlags, " ") + ` "$@"; }
+for at in index HEAD "refs/heads/$2"; do rm -f "$(git rev-parse --path-format=absolute --git-path "$at").lock"; done
+test -n "$3" || exit 0
+index=$(git rev-parse --path-format=absolute --git-path index)
+own=$index.orchestrator-$$
+trap 'rm -f "$own" "$own.lock"' EXIT
+git diff --name-only -z --no-renames HEAD "$1" | xargs -0 -r -n 1 sh -c '
+git() { command git --literal-pathspecs ` + strings.Join(gitFlags, " ") + ` "$@"; }
+test -e "$4" || test -L "$4" || exit 0
+cp "$2" "$3"
+export GIT_INDEX_FILE="$3"
+git add --all --force -- "$4"
+if git diff --cached --quiet "$1" -- "$4"; then
+	unset GIT_INDEX_FILE
+	git add --all --force -- "$4"
+elif test -f "$4" && ! test -L "$4" && git cat-file blob "$1:$4" 2>/dev/null | head -c "$(wc -c <"$4")" | cmp -s - "$4"; then
+	rm -f -- "$4"
+fi' sh "$1" "$index" "$own"`
+
+// finish ends an advance during which the orchestrator was killed, unless the branch has other commits since.
+func (m *Manager) finish(ctx context.Context, r *repository, places map[string]string) error {
+	begun, err := r.git(ctx, "config", "--local", "--get", advancing)
+	if isNo(err) {
+		return nil
+	}
+	commit, branch, _ := strings.Cut(begun, " ")
+	place := places[branch]
+	follows := false
+	if err == nil && place != "" {
+		follows, err = r.has(ctx, "merge-base", "--is-ancestor", "refs/heads/"+branch, commit)
+	}
+	if err == nil {
+		files := ""
+		if follows { // otherwise they are those of a person
+			files = "files"
+		}
+		_, err = m.run(ctx, r.agent, command{argv: []string{"sh", "-c", resume, "sh", commit, branch, files}, dir: cmp.Or(place, r.top)})
+	}
+	if err == nil && follows {
+		if _, err = r.gitIn(ctx, place, "merge", "--ff-only", "--quiet", commit); err != nil {
+			return inTheWay(err, place) // when it has gone, the next call goes on
+		}
+	}
+	_, _ = r.git(ctx, "config", "--local", "--unset", advancing)
+	return err
+}
