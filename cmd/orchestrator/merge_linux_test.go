@@ -97,7 +97,9 @@ func TestMergeQueue(t *testing.T) {
 	coder.granted(nil, "complete-task", finishing(&b))
 	y.does(file.Workspace.Path, "git merge -q main 2>/dev/null; echo both >file; git commit -qam both")
 	coder.granted(nil, "complete-task", finishing(&file))
-	waitForThat(t, "all merged", func() bool { return y.git("repo", "ls-files") == "b\nc\nd\nfile\n" && y.git("repo", "show", "main:file") == "both\n" })
+	waitForThat(t, "all merged", func() bool {
+		return y.git("repo", "ls-files") == "b\nc\nd\nfile\n" && y.git("repo", "show", "main:file") == "both\n"
+	})
 	waitForThat(t, "all removed", func() bool { return !strings.Contains(y.git("repo", "branch"), "task/") })
 	require.Empty(t, y.git("repo", "status", "--porcelain"))
 	y.stop()
