@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
+import tempfile
 import unittest
+import zipfile
 from pathlib import Path
 from typing import Dict, List, Optional, Set
+
+import _build
 
 #: The package is read and not imported, because a circle can make the import fail.
 HOME = Path(__file__).parent.parent / "orchestrator_agent"
@@ -86,8 +90,11 @@ class TestImports(unittest.TestCase):
         self.assertEqual(upwards, [])
 
     def test_every_layer_is_installed(self) -> None:
-        project = (HOME.parent / "pyproject.toml").read_text()
-        self.assertEqual([layer for layer in LAYERS if f'"{HOME.name}.{layer}"' not in project], [])
+        with tempfile.TemporaryDirectory() as folder:
+            with zipfile.ZipFile(Path(folder) / _build.build_wheel(folder)) as wheel:
+                there = wheel.namelist()
+        files = [each.relative_to(HOME.parent).as_posix() for each in HOME.rglob("*") if each.is_file() and each.suffix != ".pyc"]
+        self.assertEqual([name for name in files if name not in there], [])
         self.assertEqual(sorted(LAYERS), sorted(each.parent.name for each in HOME.glob("*/__init__.py")))
 
 
