@@ -119,6 +119,6 @@ func (m *Manager) finish(ctx context.Context, r *repository, places map[string]s
 			return inTheWay(err, place) // when it has gone, the next call goes on
 		}
 	}
-	_, _ = r.git(ctx, "config", "--local", "--unset", advancing)
+	_ = configure(ctx, m, r, "--unset", advancing)
 	return err
 }

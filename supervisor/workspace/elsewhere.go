@@ -481,7 +481,7 @@ func (m *Manager) bringBack(ctx context.Context, a *Agent, task, base string, ba
 		_, err = r.gitIn(ctx, w.path, "merge", "--ff-only", "--quiet", back.Head)
 	}
 	if err == nil {
-		_, err = r.git(ctx, "config", "--local", "branch."+branch+".orchestrator-back", back.Head)
+		err = configure(ctx, m, r, "branch."+branch+".orchestrator-back", back.Head)
 	}
 	return err
 }

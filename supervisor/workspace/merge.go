@@ -327,6 +327,14 @@ func isOfCommand(err error) bool {
 	return ended || errors.Is(err, errSlow) || errors.Is(err, fs.ErrNotExist)
 }
 
+// configure changes the configuration of git, which fails while another git changes it.
+func configure(ctx context.Context, m *Manager, r *repository, args ...string) error {
+	return m.writing(ctx, r, func() error {
+		_, err := r.git(ctx, append([]string{"config", "--local"}, args...)...)
+		return err
+	})
+}
+
 // writing calls do, which changes a repository. Calls are made one after another.
 func (m *Manager) writing(ctx context.Context, r *repository, do func() error) error {
 	m.worktrees.Lock()

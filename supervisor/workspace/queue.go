@@ -396,7 +396,7 @@ func (m *Manager) putOff(c *candidate, why string) {
 func (m *Manager) giveUp(ctx context.Context, r *repository, c *candidate, why error) {
 	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+c.branch)
 	if err == nil {
-		_, _ = r.git(ctx, "config", "--local", "branch."+c.branch+".orchestrator-unmerged", head)
+		_ = configure(ctx, m, r, "branch."+c.branch+".orchestrator-unmerged", head)
 	}
 	text := "is not merged: " + why.Error()
 	if e, ok := errors.AsType[*wire.Error](why); ok {

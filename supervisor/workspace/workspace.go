@@ -244,7 +244,7 @@ func (m *Manager) enter(ctx context.Context, a *Agent, t *wire.Task) (w wire.Wor
 		return w, err
 	}
 	if _, err = m.each(ctx, a, a.Setup, at.path); err == nil {
-		_, err = r.git(ctx, "config", "--local", readyKey, "true")
+		err = configure(ctx, m, r, readyKey, "true")
 	}
 	return w, err
 }
