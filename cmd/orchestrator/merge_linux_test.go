@@ -295,3 +295,36 @@ func TestOrphanedHeir(t *testing.T) {
 	require.Contains(t, y.refusesToMerge(other.ID).Hint, wire.ShortID(id))
 	y.stop()
 }
+
+// A link that leads out, a repository inside the repository and a huge file are merged as git has them: nothing outside
+// is read or changed, and a diff that is too large is refused.
+func TestMergeOfHostileFiles(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, "")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	y.write("secret", "not for a diff\n")
+	task := y.begin(coder, "hostile")
+	in := func(name string) string { return filepath.Join(task.Workspace.Path, name) }
+	require.NoError(t, os.Symlink(y.path("secret"), in("link")))
+	require.NoError(t, os.Mkdir(in("inner"), 0o700))
+	y.git(in("inner"), "init", "--quiet")
+	y.git(in("inner"), "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "--quiet", "--allow-empty", "-m", "inner")
+	y.change(task.Workspace.Path, "own", "own\n")
+	require.NotContains(t, y.ask("task", "diff", task.ID), "not for a diff")
+	coder.granted(nil, "complete-task", finishing(&task))
+	y.ask("task", "merge", task.ID)
+	to, err := os.Readlink(y.path("repo/link"))
+	require.NoError(t, err)
+	require.Equal(t, y.path("secret"), to)
+	require.Equal(t, "not for a diff\n", y.read("secret"))
+	require.Contains(t, y.git("repo", "ls-tree", "main"), "160000 commit")
+
+	huge := y.work(coder, "huge", strings.Repeat("0123456789abcde\n", 400_000))
+	_, stderr, code := y.call("task", "diff", huge.ID)
+	require.Equal(t, cli.ExitConflict, code)
+	require.Contains(t, stderr, "more than 4 MiB")
+	y.ask("task", "merge", huge.ID)
+	require.FileExists(t, y.path("repo/huge"))
+	y.stop()
+}

@@ -350,6 +350,7 @@ func TestMergeIsRefused(t *testing.T) {
 func TestVerifyNeeds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ more, want string }{
+		"git":     {"}\nagent \"other\" {\n  command = [\"/bin/true\"]\n  env     = { PATH = \"/gone\" }\n  workspace {\n    worktree = \"repo\"\n  }\n", "agent other: workspace: program not found: \"git\""},
 		"program": {`  verify = [["gone-program", "x"]]` + "\n", `verify: there is no program "gone-program"`},
 		"setup":   {"}\nagent \"other\" {\n  command = [\"true\"]\n  workspace {\n    worktree = \"repo\"\n    setup = [[\"gone-setup\"]]\n  }\n", `agent other: setup: there is no program "gone-setup"`},
 		"base":    {"}\nagent \"other\" {\n  command = [\"true\"]\n  workspace {\n    worktree = \"repo\"\n    base = \"gone\"\n  }\n", "agent other: workspace: there is no commit gone to begin at"},
