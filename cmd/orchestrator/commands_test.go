@@ -165,7 +165,8 @@ func TestCommandsOfThePagesExist(t *testing.T) {
 	require.Greater(t, found, 25)
 }
 
-// The samples on the configuration page together are a valid file.
+// The samples on the configuration page together are a valid file, and so is the one of the JSON
+// form.
 func TestTheManualsConfigurationIsValid(t *testing.T) {
 	page, err := help.Topics.ReadFile("config.md")
 	require.NoError(t, err)
@@ -175,19 +176,24 @@ func TestTheManualsConfigurationIsValid(t *testing.T) {
 			samples = append(samples, part)
 		}
 	}
-	require.Len(t, samples, 16)
+	require.Len(t, samples, 17)
+	form, ok := strings.CutPrefix(samples[16], "json\n")
+	require.True(t, ok)
 	agent := strings.TrimSuffix(strings.TrimSpace(samples[0]), "}") + strings.Join(samples[1:5], "") + samples[6] + samples[7] + "}\n" +
 		"agent \"far\" {\n  command = [\"true\"]\n" + samples[5] + "}\n" // what it excludes is in the other one
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, ".git"), 0o700))                          // for the workspace
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "recipe.json"), []byte("{}"), 0o600)) // for the output
 	file := filepath.Join(dir, "orchestrator.hcl")
-	require.NoError(t, os.WriteFile(file, []byte(agent+strings.Join(samples[8:], "")), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(agent+strings.Join(samples[8:16], "")), 0o600))
+	require.NoError(t, os.WriteFile(file+".json", []byte(form), 0o600))
 
-	_, problems := config.Load(file, config.Options{})
-	var shown strings.Builder
-	require.NoError(t, problems.Render(&shown, false))
-	require.Empty(t, problems, shown.String())
+	for _, file := range []string{file, file + ".json"} {
+		_, problems := config.Load(file, config.Options{})
+		var shown strings.Builder
+		require.NoError(t, problems.Render(&shown, false))
+		require.Empty(t, problems, shown.String())
+	}
 }
 
 // typedCommands returns the commands in a page: sample lines and code spans.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,11 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 )
+
+// Schema is the JSON Schema of the JSON form of a file. A test generates it from the reader.
+//
+//go:embed schema.json
+var Schema []byte
 
 // Options hold what a file is read with.
 type Options struct {
@@ -119,6 +125,9 @@ func (r *reader) parts(body hcl.Body) parts {
 		{kind: "agent", label: "name", many: true, read: into(&p.agents)},
 		{kind: "task", label: "name", many: true, read: into(&p.tasks)},
 	}}
+	if filepath.Ext(r.config.File) == ".json" { // editors look for the schema there
+		s.attributes = []attribute{{name: "$schema", raw: func(*hcl.Attribute) {}}}
+	}
 	r.read(body, nil, s)
 	return p
 }

@@ -108,7 +108,7 @@ func argv(into *[]string) func(value) {
 // prefix reads the words before a command. There may be none, which ends those of the defaults.
 func prefix(into *[]string) func(value) {
 	return func(v value) {
-		if v.cty.CanIterateElements() && v.cty.LengthInt() == 0 {
+		if ty := v.cty.Type(); (ty.IsTupleType() || ty.IsListType()) && v.cty.LengthInt() == 0 {
 			*into = nil
 			return
 		}

@@ -62,7 +62,7 @@ func FlagsOf(verb *cobra.Command) (own, common *pflag.FlagSet) {
 	own.SortFlags = false
 	verb.Flags().SortFlags = false
 	verb.Flags().VisitAll(func(flag *pflag.Flag) {
-		if common.Lookup(flag.Name) == nil {
+		if common.Lookup(flag.Name) != flag { // it can have the name of a common one: schema --config
 			own.AddFlag(flag)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor/config"
 	"orchestrator/wire"
 	"orchestrator/wire/line"
 	"orchestrator/wire/object"
@@ -40,7 +41,7 @@ type listedSchema struct {
 
 // SchemaCommand returns the schema command.
 func SchemaCommand(a *cli.App) *cobra.Command {
-	var list bool
+	var list, ofConfig bool
 	var check string
 	verb := &cobra.Command{
 		Use:   "schema [NAME]",
@@ -51,8 +52,12 @@ JSON Schema of one. The name of a message is its type; "submit-task" is short fo
 
 --check reads lines as the orchestrator would. It prints every invalid message with its
 place and the reason. Other lines are log lines and are valid; -v shows those that look
-like a message.`,
+like a message.
+
+--config prints the JSON Schema of the configuration file in its JSON form,
+orchestrator.hcl.json, for editors: orchestrator help config.`,
 		Example: `  orchestrator schema
+  orchestrator schema --config > orchestrator.schema.json
   orchestrator schema submit-task > submit-task.json
   ./my-agent | orchestrator schema --check -     is what it says right?`,
 		Args: cli.ArgCount(0, 1),
@@ -64,6 +69,10 @@ like a message.`,
 		},
 		RunE: func(verb *cobra.Command, args []string) error {
 			switch checks := verb.Flags().Changed("check"); {
+			case ofConfig && (checks || list || len(args) > 0):
+				return cli.UsageError("--config stands alone here: it prints the schema of the configuration file, and takes none", "Write it as: orchestrator schema --config")
+			case ofConfig:
+				return a.Print("%s", config.Schema)
 			case checks && (list || len(args) > 0):
 				return cli.UsageError("--check stands alone: the messages say themselves what they are", "Write it as: orchestrator schema --check FILE")
 			case checks:
@@ -77,6 +86,7 @@ like a message.`,
 		},
 	}
 	verb.Flags().BoolVar(&list, "list", false, "list the schemas, as without a name")
+	verb.Flags().BoolVar(&ofConfig, "config", false, "print the schema of the configuration file in its JSON form")
 	verb.Flags().StringVar(&check, "check", "", "check the messages in `FILE`, or in stdin with -; exit 1 if one is invalid")
 	return verb
 }
