@@ -15,12 +15,14 @@ import (
 // helpCommand returns the help command.
 func helpCommand(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND|TOPIC|CODE]",
+		Use:   "help [COMMAND|TOPIC [SECTION]|CODE]",
 		Short: "Show the manual",
 		Long: `Explains a command, a topic or a code. A code is that of an error, of a reason, of a
-mistake in the file, or an exit code. Without an argument, help lists the topics.`,
+mistake in the file, or an exit code. Without an argument, help lists the topics, and
+with -v the sections of each.`,
 		Example: `  orchestrator help                          what there is to read
   orchestrator help quickstart
+  orchestrator help config restart           a section of a topic
   orchestrator help logs                     a command
   orchestrator help agent restart
   orchestrator help config/unknown-agent     the code of an error, and what to do
@@ -41,19 +43,21 @@ func showHelpOn(a *App, root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return showContents(a)
 	}
-	if len(args) == 1 {
-		topic := args[0]
-		if also, ok := help.AlsoCalled[topic]; ok {
-			topic = also
-		}
-		if slices.Contains(help.TopicNames(), topic) {
-			return showTopic(a, root, topic)
-		}
+	topic := args[0]
+	if also, ok := help.AlsoCalled[topic]; ok {
+		topic = also
+	}
+	known := slices.Contains(help.TopicNames(), topic)
+	if known && len(args) == 1 {
+		return showTopic(a, root, topic)
 	}
 	if verb, rest, err := root.Find(args); err == nil && verb != root && len(rest) == 0 {
 		verb.InitDefaultHelpFlag()
 		showHelp(a, verb)
 		return nil
+	}
+	if known {
+		return showSection(a, topic, strings.Join(args[1:], " "))
 	}
 	return explain(a, root, args)
 }
@@ -68,6 +72,23 @@ func showTopic(a *App, root *cobra.Command, topic string) error {
 	}
 	if slices.Contains(VerbNames(root), topic) {
 		text += "\nThe command of that name: orchestrator " + topic + " --help\n"
+	}
+	return a.page(readable(a, help.WithSections(topic, text)))
+}
+
+// showSection prints the sections of a page that a title names.
+func showSection(a *App, topic, title string) error {
+	page, err := help.ReadTopic(topic)
+	if err != nil {
+		return err
+	}
+	text := help.FindSections(page, title)
+	if text == "" {
+		titles := help.Sections(page)
+		return UsageError(fmt.Sprintf("%s has no section %q%s", topic, title, DidYouMean(title, titles)), "Its sections: "+strings.Join(titles, " · "))
+	}
+	if a.Flags.JSON {
+		return a.Document(help.Page{FormatVersion: wire.FormatVersion, Topic: topic, Markdown: text})
 	}
 	return a.page(readable(a, text))
 }
@@ -84,27 +105,46 @@ type contents struct {
 }
 
 type contentLine struct {
-	Topic string `json:"topic"`
-	About string `json:"about"`
+	Topic    string   `json:"topic"`
+	About    string   `json:"about"`
+	Part     string   `json:"part"`
+	Sections []string `json:"sections"`
 }
 
 func showContents(a *App) error {
 	answer := contents{FormatVersion: wire.FormatVersion}
+	width := min(term.Columns(a.Stdout, 80), 100)
 	var b strings.Builder
-	b.WriteString("The manual.\n\n")
-	for _, chapter := range help.Chapters {
-		answer.Topics = append(answer.Topics, contentLine{Topic: chapter.Topic, About: chapter.About})
-		b.WriteString("  " + term.Pad(chapter.Topic, 17) + chapter.About + "\n")
+	b.WriteString("The manual.\n")
+	part := ""
+	for _, c := range help.Chapters {
+		page, err := help.ReadTopic(c.Topic)
+		if err != nil {
+			return err
+		}
+		sections := help.Sections(page)
+		answer.Topics = append(answer.Topics, contentLine{Topic: c.Topic, About: c.About, Part: c.Part, Sections: sections})
+		if part != c.Part {
+			part = c.Part
+			fmt.Fprintf(&b, "\n%s\n", a.Paint(a.Stdout).Strong(part))
+		}
+		b.WriteString("  " + term.Pad(c.Topic, 17) + c.About + "\n")
+		if a.Flags.Verbose && len(sections) > 0 {
+			for line := range strings.Lines(term.Readable(strings.Join(sections, " · "), a.Paint(a.Stdout), width-4)) {
+				b.WriteString("    " + line)
+			}
+		}
 	}
 	b.WriteString(`
-  orchestrator help TOPIC     one of these pages
-  orchestrator help COMMAND   a command; all of them: orchestrator
-  orchestrator help CODE      the code of an error, such as not_found, and what to do
+  orchestrator help TOPIC           one of these pages
+  orchestrator help TOPIC SECTION   a part of it, such as: help config restart
+  orchestrator help COMMAND         a command; all of them: orchestrator
+  orchestrator help CODE            the code of an error, such as not_found, and what to do
 `)
 	if a.Flags.JSON {
 		return a.Document(answer)
 	}
-	return a.Print("%s", b.String())
+	return a.page(b.String())
 }
 
 // codeHeads are the heads of the columns of codes. A table of the manual with such a column
@@ -139,10 +179,11 @@ func explain(a *App, root *cobra.Command, args []string) error {
 	asked := strings.Join(args, " ")
 	found := entriesOf(all, asked)
 	if len(found) == 0 {
-		return UsageError(
-			fmt.Sprintf("no help on %q%s", asked, DidYouMean(asked, slices.Concat(help.TopicNames(), VerbNames(root), codesOf(all)))),
-			"Topics: orchestrator help     Commands: orchestrator     Codes: orchestrator help troubleshooting",
-		)
+		hint := "Topics: orchestrator help     Commands: orchestrator     Codes: orchestrator help troubleshooting"
+		if topics := help.Mentioning(asked); len(topics) > 0 {
+			hint = "These pages have the word: " + strings.Join(topics, ", ") + "     A page: orchestrator help " + topics[0]
+		}
+		return UsageError(fmt.Sprintf("no help on %q%s", asked, DidYouMean(asked, slices.Concat(help.TopicNames(), VerbNames(root), codesOf(all)))), hint)
 	}
 	if a.Flags.JSON {
 		return a.Document(explained{FormatVersion: wire.FormatVersion, Code: found[0].Code, Entries: found})

@@ -79,7 +79,7 @@ func writeMan(root *cobra.Command, dir string) (n int, err error) {
 	for _, chapter := range help.Chapters {
 		text, err := help.ReadTopic(chapter.Topic)
 		if err == nil {
-			err = write("orchestrator-help-"+chapter.Topic, chapter.About, term.Readable(text, false, manWidth))
+			err = write("orchestrator-help-"+chapter.Topic, chapter.About, term.Readable(help.WithSections(chapter.Topic, text), false, manWidth))
 		}
 		if err != nil {
 			return n, err

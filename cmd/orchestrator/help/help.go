@@ -11,35 +11,42 @@ import (
 //go:embed *.md
 var Topics embed.FS
 
-// Chapters lists the pages of the manual in reading order.
-var Chapters = []struct{ Topic, About string }{
-	{"quickstart", "The first ten minutes, in the order they happen"},
-	{"recipes", "CI, cron, fan-out, retries, approval: what to write for it"},
-	{"config", "The file: every block and attribute, with its default"},
-	{"agents", "What an agent receives and sends, and how it ends"},
-	{"real-agents", "Claude Code and Codex as agents"},
-	{"tasks", "What a task is, and how it moves"},
-	{"work", "How tasks are assigned, ordered and reported"},
-	{"bus", "Messages between agents, people and programs elsewhere"},
-	{"session", "An architect, developers and reviewers, by rules"},
-	{"verified", "Work that is checked before it is done, in folders of its own"},
-	{"delegation", "Delegating work and receiving its results"},
-	{"protocol", "Every message between an agent and the orchestrator"},
-	{"http", "The same by HTTP: listeners, credentials, figures"},
-	{"routes", "Every route, and who may ask"},
-	{"events", "Every kind of event, and how to follow them"},
-	{"notify", "How people are told that they are needed"},
-	{"commands", "Every command and every flag"},
-	{"exit-codes", "The exit code of each outcome"},
-	{"environment", "Every variable that is read, and that an agent is given"},
-	{"signals", "What Ctrl-C and the others do"},
-	{"many-machines", "Three machines that share one record"},
-	{"security", "Who may do what, and what is kept"},
-	{"limits", "What grows and how far, and what the orchestrator does not do"},
-	{"troubleshooting", "What to do about each error"},
-	{"versions", "Install, upgrade, remove; and what stays the same"},
-	{"glossary", "What each word means"},
-	{"config-codes", "What can be wrong in the file, by its code"},
+// A Chapter is a page of the manual.
+type Chapter struct{ Part, Topic, About string }
+
+// Chapters lists the pages of the manual in reading order, by the parts of the manual.
+var Chapters = []Chapter{
+	{"Start", "quickstart", "The first ten minutes, in the order they happen"},
+	{"Start", "recipes", "CI, cron, fan-out, retries, approval: what to write for it"},
+	{"Start", "glossary", "What each word means"},
+
+	{"The team", "config", "The file: every block and attribute, with its default"},
+	{"The team", "agents", "What an agent receives and sends, and how it ends"},
+	{"The team", "real-agents", "Claude Code and Codex as agents"},
+	{"The team", "many-machines", "Three machines that share one record"},
+	{"The team", "security", "Who may do what, and what is kept"},
+
+	{"The work", "tasks", "What a task is, and how it moves"},
+	{"The work", "work", "How tasks are assigned, ordered and reported"},
+	{"The work", "verified", "Work that is checked before it is done, in folders of its own"},
+	{"The work", "session", "An architect, developers and reviewers, by rules"},
+	{"The work", "delegation", "Delegating work and receiving its results"},
+	{"The work", "bus", "Messages between agents, people and programs elsewhere"},
+	{"The work", "notify", "How people are told that they are needed"},
+
+	{"When it runs", "troubleshooting", "What to do about each error"},
+	{"When it runs", "limits", "What grows and how far, and what the orchestrator does not do"},
+	{"When it runs", "signals", "What Ctrl-C and the others do"},
+	{"When it runs", "versions", "Install, upgrade, remove; and what stays the same"},
+
+	{"Reference", "commands", "Every command and every flag"},
+	{"Reference", "protocol", "Every message between an agent and the orchestrator"},
+	{"Reference", "http", "The same by HTTP: listeners, credentials, figures"},
+	{"Reference", "routes", "Every route, and who may ask"},
+	{"Reference", "events", "Every kind of event, and how to follow them"},
+	{"Reference", "environment", "Every variable that is read, and that an agent is given"},
+	{"Reference", "exit-codes", "The exit code of each outcome"},
+	{"Reference", "config-codes", "What can be wrong in the file, by its code"},
 }
 
 // AlsoCalled maps other words for a topic to its name.

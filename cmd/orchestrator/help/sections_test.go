@@ -1,0 +1,35 @@
+package help
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestSections checks that sections are found by their titles, with what is below them, and
+// that a sample is not taken for one.
+func TestSections(t *testing.T) {
+	const page = "# Page\n\nIntroduction.\n\n## One\n\n```\n## no section\n```\n\n### Below\n\nText.\n\n## One more\n\nEnd.\n"
+	require.Equal(t, []string{"One", "One more"}, Sections(page))
+	require.Equal(t, "## One\n\n```\n## no section\n```\n\n### Below\n\nText.\n\n", FindSections(page, "one"))
+	require.Equal(t, "### Below\n\nText.\n\n", FindSections(page, "below"))
+	require.Equal(t, "## One more\n\nEnd.\n", FindSections(page, "more"))
+	require.Empty(t, FindSections(page, "no section"))
+	require.Empty(t, FindSections(page, ""))
+	require.Equal(t, page, WithSections("page", page), "a short page")
+	long := page + strings.Repeat("## Another\n", longPage)
+	require.Contains(t, WithSections("page", long), "\n\nSections: One · One more · Another")
+}
+
+// TestChapters checks that each page is in the contents once, and has a heading.
+func TestChapters(t *testing.T) {
+	files, err := Topics.ReadDir(".")
+	require.NoError(t, err)
+	require.Len(t, Chapters, len(files))
+	for _, c := range Chapters {
+		page, err := ReadTopic(c.Topic)
+		require.NoError(t, err)
+		require.True(t, strings.HasPrefix(page, "# "), c.Topic)
+	}
+}
