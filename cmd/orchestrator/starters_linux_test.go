@@ -88,9 +88,10 @@ func TestUnit(t *testing.T) {
 	s := newStage(t, `agent "a" { command = ["cat"] }`).ship()
 	text := s.ask("init", "--systemd")
 	for _, line := range []string{
-		"Type=notify-reload", "KillMode=mixed", "WatchdogSec=60", "Delegate=yes", "Restart=on-failure", "RestartPreventExitStatus=1 2 6",
+		"Type=notify", "KillMode=mixed", "WatchdogSec=60", "Delegate=yes", "Restart=on-failure", "RestartPreventExitStatus=1 2 6",
 		"WorkingDirectory=" + s.dir,
 		"ExecStart=" + s.program + " --config " + s.path("orchestrator.hcl") + " --color never up",
+		"ExecReload=" + s.program + " --config " + s.path("orchestrator.hcl") + " --color never reload --yes",
 	} {
 		require.Contains(t, text, line+"\n")
 	}
@@ -103,9 +104,7 @@ func TestUnit(t *testing.T) {
 	verify.Env = s.environ()
 	said, err := verify.CombinedOutput()
 	require.NoError(t, err, "%s", said)
-	for line := range strings.Lines(string(said)) { // systemd before 253 does not know this type
-		require.Contains(t, line, "Failed to parse service type, ignoring: notify-reload")
-	}
+	require.Empty(t, string(said))
 }
 
 func TestUnitWords(t *testing.T) {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -243,6 +244,7 @@ func (l *logPrinter) mark(line *control.LogLine) string {
 // eventFlags are the flags of events.
 type eventFlags struct {
 	follow bool
+	lines  int // 0: all
 	since  string
 	kind   string
 	agent  string
@@ -260,6 +262,7 @@ func EventsCommand(a *cli.App) *cobra.Command {
 To miss no event, a program remembers the last number and continues from there with
 --since, even after a restart of the orchestrator.`,
 		Example: `  orchestrator events                        what is kept
+  orchestrator events -n 20 -f               the last 20, and what happens next
   orchestrator events -f --type 'agent.*'     starts, exits and the like, as they happen
   orchestrator events --task 91c0            the story of a task
   orchestrator events --since 412 --json      all after number 412
@@ -270,6 +273,7 @@ To miss no event, a program remembers the last number and continues from there w
 	}
 	set := verb.Flags()
 	set.BoolVarP(&f.follow, "follow", "f", false, "continue with new events until Ctrl-C")
+	set.IntVarP(&f.lines, "lines", "n", 0, "only the last `N` events")
 	set.StringVar(&f.since, "since", "", "events after `SEQ|TIME`: a number, 10m ago, 14:33, \"2026-11-20 14:33\"")
 	set.StringVar(&f.kind, "type", "", "only kinds that match `GLOB`, such as 'agent.*'")
 	set.StringVar(&f.agent, "agent", "", "only events about `AGENT`")
@@ -296,11 +300,54 @@ func showEvents(a *cli.App, f eventFlags) error {
 		}
 	}
 	show := eventPrinter{app: a, paint: a.Paint(a.Stdout), now: time.Now(), who: len("orchestrator"), kind: len(events.QuestionAnswered)}
-	return a.Stream("events", query, f.follow, show.line)
+	if f.lines == 0 {
+		return a.Stream("events", query, f.follow, show.line)
+	}
+	query.Del("follow")
+	if err := f.showLast(a, query, show.line); err != nil || !f.follow {
+		return err
+	}
+	query.Set("follow", "true")
+	return a.Stream("events", query, true, show.line)
+}
+
+// showLast shows the last events. Then the query asks for those after them.
+func (f *eventFlags) showLast(a *cli.App, query url.Values, show func([]byte) error) error {
+	var last [][]byte // a ring once it has all lines
+	seen := 0
+	err := a.EachLine("events", query, false, func(raw []byte) error {
+		if len(last) < f.lines {
+			last = append(last, bytes.Clone(raw))
+		} else {
+			last[seen%f.lines] = bytes.Clone(raw)
+		}
+		seen++
+		return nil
+	})
+	if err != nil || seen == 0 {
+		return err
+	}
+	for i := range last {
+		raw := last[(seen+i)%len(last)]
+		if err := show(raw); err != nil {
+			return err
+		}
+		if i == len(last)-1 {
+			event, err := client.Decode[wire.Event](raw)
+			if err != nil {
+				return err
+			}
+			query.Set("since", strconv.FormatInt(event.Seq, 10))
+		}
+	}
+	return nil
 }
 
 func (f *eventFlags) query(now time.Time) (url.Values, error) {
 	query := url.Values{}
+	if f.lines < 0 {
+		return nil, cli.UsageError(fmt.Sprintf("--lines %d is not a number of events", f.lines), "Say how many of the last ones: orchestrator events -n 20")
+	}
 	if seq, err := strconv.ParseUint(f.since, 10, 63); err == nil {
 		query.Set("since", strconv.FormatUint(seq, 10))
 	} else if f.since != "" {

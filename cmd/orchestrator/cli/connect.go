@@ -43,6 +43,9 @@ func (a *App) Connect() (*client.Client, error) {
 	return a.NewClient(t), nil
 }
 
+// FromRecord reports whether no orchestrator runs, so that the answers come from its record.
+func (a *App) FromRecord() bool { return a.record != nil }
+
 // NewClient returns a client of a target. Its errors are failures.
 func (a *App) NewClient(t client.Target) *client.Client {
 	return client.New(t, func(ctx context.Context, t *client.Target, err error) error {

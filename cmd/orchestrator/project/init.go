@@ -387,8 +387,9 @@ func Programs(a *cli.App) (names []string) {
 	return slices.Compact(names)
 }
 
-// unit is the template of a systemd service for up. Up reports readiness and reloads, and
-// stops within the shutdown time of its file. Systemd starts it again if it cannot decide within
+// unit is the template of a systemd service for up. Up reports readiness and stops within the
+// shutdown time of its file. A reload is a command, so that systemctl reload says what is wrong
+// with the file; Type=notify-reload needs systemd 253, and says nothing. Systemd starts it again if it cannot decide within
 // a minute. With KillMode=mixed up ends the agents itself, and with Delegate each agent
 // can have a cgroup. The exit codes without a restart are those that another start does not
 // fix.
@@ -397,16 +398,16 @@ const unit = `# A team of agents as a service. Install it for yourself:
 #   orchestrator init --systemd >~/.config/systemd/user/%[1]s.service
 #   systemctl --user daemon-reload
 #   systemctl --user enable --now %[1]s
-# For a systemd older than 253 write Type=notify, and reload by orchestrator reload.
 [Unit]
 Description=orchestrator of %[2]s
 StartLimitIntervalSec=120
 StartLimitBurst=5
 
 [Service]
-Type=notify-reload
+Type=notify
 WorkingDirectory=%[2]s
 ExecStart=%[3]s --config %[4]s --color never up
+ExecReload=%[3]s --config %[4]s --color never reload --yes
 KillMode=mixed
 TimeoutStopSec=90
 WatchdogSec=60
