@@ -33,8 +33,9 @@ func ValidateCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "validate [FILE]",
 		Short: "Check the file without starting anything",
-		Long: `Checks the configuration exactly as "up" does, and starts nothing. It shows all
-mistakes at once, each with its place and the correct form.
+		Long: `Checks the file as "up" does. It shows all mistakes at once, each with its place and
+the correct form. It starts nothing, not even git: only "up" and "reload" find that a
+repository has no commit at which a workspace could begin.
 
 --no-env treats values from the environment and from secrets as unknown, for machines
 that do not have them.`,

@@ -150,7 +150,11 @@ func showUpgrade(a *cli.App, u *control.Upgrade) error {
 	if a.JSON() {
 		return a.Document(u)
 	}
-	return a.Print("Upgraded from %s to %s in %d ms. %s went over.\n", u.From, u.To, u.TookMS, term.Count(u.Agents, "running agent"))
+	versions := "from " + u.From + " to " + u.To
+	if u.From == u.To {
+		versions = "to another program of the same version, " + u.To + ","
+	}
+	return a.Print("Upgraded %s in %d ms. %s went over.\n", versions, u.TookMS, term.Count(u.Agents, "running agent"))
 }
 
 // upgrade checks whether another program can go on, and starts the upgrade. Status tells its end.

@@ -24,6 +24,7 @@ type busView struct {
 	rows   list
 	follow bool
 	end    func() // nil until messages are followed
+	denied string // why this person may not read them
 }
 
 type topic struct {
@@ -180,7 +181,7 @@ func (b *busView) mailPane(p pen, now time.Time, focused bool, width, height int
 		))
 	}
 	if len(rows) == 0 {
-		rows = []string{" No messages."}
+		rows = []string{" " + oneLine(cmp.Or(b.denied, "No messages."))}
 	}
 	title := "Messages"
 	if !b.follow {

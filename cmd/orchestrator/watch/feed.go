@@ -376,6 +376,9 @@ type mailNews struct {
 	fresh bool
 }
 
+// deniedNews is the reason why this person may not read a list.
+type deniedNews struct{ list, why string }
+
 // paperNews is the output of a command.
 type paperNews struct {
 	number int // of the command

@@ -154,3 +154,24 @@ func TestFollowedIsShort(t *testing.T) {
 	cancel()
 	f.group.Wait()
 }
+
+// A person who may not read a list sees why, and not that there is nothing.
+func TestDeniedList(t *testing.T) {
+	f := newFeed(Orchestrator{Follow: func(context.Context, string, url.Values) iter.Seq2[[]byte, error] {
+		return func(yield func([]byte, error) bool) {
+			yield(nil, &cli.Failure{Exit: cli.ExitDenied, Message: "a member may not read logs"})
+		}
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer f.group.Wait()
+	defer cancel()
+	f.begun = func(work func(ctx context.Context)) { f.group.Go(func() { work(ctx) }) }
+	f.logs("", 10, false)
+	m := still(false)
+	status, _ := team(3, 0)
+	m.hear(status)
+	m.show(tabLog)
+	require.Contains(t, screenOf(m), "No lines.")
+	m.hear((<-f.news).(deniedNews))
+	require.Contains(t, screenOf(m), "a member may not read logs")
+}

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/wire/control"
 	"orchestrator/wire/mail"
@@ -89,6 +91,9 @@ func once[T any](ctx context.Context, f *feed, list string, query url.Values, sh
 		defer close(lines)
 		for text, err := range f.of.Follow(within, list, query) {
 			if err != nil {
+				if failure, ok := errors.AsType[*cli.Failure](err); ok && failure.Exit == cli.ExitDenied {
+					f.tell(within, deniedNews{list: list, why: failure.Message})
+				}
 				return
 			}
 			document, err := client.Decode[T](text)

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ type logView struct {
 	name   int    // width of the names
 	of     string // agent; "" for all
 	end    func() // nil until output is followed
+	denied string // why this person may not read it
 }
 
 // seen returns the lines that can be shown.
@@ -213,7 +215,7 @@ func (l *logView) draw(p pen, now time.Time, filter string, width, height int, f
 	}
 	slices.Reverse(rows)
 	if len(rows) == 0 {
-		rows = []string{" No lines."}
+		rows = []string{" " + oneLine(cmp.Or(l.denied, "No lines."))}
 	}
 	title := "Log"
 	if !l.follow {
