@@ -263,9 +263,11 @@ func TestNextLink(t *testing.T) {
 		require.Equal(t, "meanwhile\n", string(s.read().Bytes))
 		s.say("r1", &hostlink.Line{Type: hostlink.Input, Bytes: []byte("abc")})
 		require.Equal(t, 3, s.read().N)
+		s.beats = false // a confirmation that names no run says that the hub has done with it
 		s.say("r1", &hostlink.Line{Type: hostlink.Kill})
 		require.Equal(t, hostlink.Exited, s.read().Type)
 		require.Equal(t, hostlink.Ended, s.read().Type)
+		synctest.Wait() // the host, too, has seen the end
 		require.NoError(t, s.Close())
 		<-s.over
 		require.Contains(t, s.join(nil), "r1", "the hub may not have heard of the end")
