@@ -195,6 +195,7 @@ func view(a *agent) control.AgentView {
 		Command:   a.Command,
 		Dir:       a.Dir,
 		Role:      a.Role,
+		TakesNone: a.Capacity == 0,
 		DependsOn: a.DependsOn,
 		Run:       a.run,
 		Starts:    a.starts,

@@ -104,7 +104,8 @@ type AgentView struct {
 	Command     []string    `json:"command"`
 	Dir         string      `json:"dir"`
 	Role        string      `json:"role"`
-	Tasks       []TaskLabel `json:"tasks"` // that it holds
+	Tasks       []TaskLabel `json:"tasks"`               // that it holds
+	TakesNone   bool        `json:"takes_none,omitzero"` // it is given no tasks, as a pipe without a role
 	DependsOn   []string    `json:"depends_on"`
 	PID         int         `json:"pid,omitzero"`
 	Run         string      `json:"run,omitzero"`

@@ -179,6 +179,9 @@ func (c *taskCauses) inStory(f *task.Fit) whyFit {
 	up := idle || f.Status == "busy"
 	for i := range c.status.Agents {
 		if v := &c.status.Agents[i]; v.Name == f.Agent {
+			if v.TakesNone {
+				f.Lacks = append(f.Lacks, "takes no tasks")
+			}
 			doing, idle = standing(v), v.State == control.StateRunning && len(v.Tasks) == 0 && term.HeldUp(v.Activity, time.Now()) == ""
 		}
 	}
