@@ -18,9 +18,12 @@ import (
 	"orchestrator/wire/session"
 )
 
-// A manual has the samples of the page on sessions: a block of the file, a message, and a
+// A manual has the samples of the page on sessions: a block of the file, messages, and a
 // developer.
-type manual struct{ hcl, message, developer string }
+type manual struct {
+	hcl, developer string
+	messages       []string
+}
 
 func sessionManual(t *testing.T) (m manual) {
 	t.Helper()
@@ -30,7 +33,9 @@ func sessionManual(t *testing.T) (m manual) {
 		case "hcl":
 			m.hcl = text
 		case "json":
-			m.message = text
+			for line := range strings.Lines(text) {
+				m.messages = append(m.messages, strings.TrimSuffix(line, "\n"))
+			}
 		case "sh":
 			m.developer = text
 		}
@@ -46,8 +51,11 @@ func TestTheManualsSession(t *testing.T) {
 	c, problems := config.Load(file, config.Options{})
 	require.Empty(t, problems)
 	require.Len(t, c.Sessions, 1)
-	_, err := session.Read([]byte(m.message), project.CheckedDepth)
-	require.Nil(t, err)
+	require.Len(t, m.messages, 3)
+	for _, message := range m.messages {
+		_, err := session.Read([]byte(message), project.CheckedDepth)
+		require.Nil(t, err)
+	}
 }
 
 // members returns the agents of the manual's session: the developer, and two that only read and
@@ -98,13 +106,13 @@ func TestSessionVerbs(t *testing.T) {
 	require.Contains(t, s.ask("review", "ls"), "No reviews yet.")
 
 	// the manual's developer does the task of the manual's message
-	require.Equal(t, "Said msg-1-ada in checkout  sequence 1  chain msg-1-ada\n", s.says(m.message))
+	require.Equal(t, "Said msg-1-ada in checkout  sequence 1  chain msg-1-ada\n", s.says(m.messages[0]))
 	shown := s.waitForLog(`task_completion +completed  no files  tests passed  It is there$`)
 	require.Regexp(t, `(?m)^pay-button  Add a button that pays  completed  iteration 0 of 3  by dev$`, shown)
 	require.Regexp(t, `(?m)^  [\d:]+  ada -> dev     task_assignment  high  Add a button that pays`, shown)
 	require.Regexp(t, `(?m)^  [\d:]+  └─ dev -> ada  acknowledgment$`, shown)
 	require.Regexp(t, `(?m)^ada +architect +idle +\d  pay-button completed$`, shown)
-	require.Equal(t, "Already said msg-1-ada in checkout\n", s.says(m.message))
+	require.Equal(t, "Already said msg-1-ada in checkout\n", s.says(m.messages[0]))
 	require.Equal(t, "msg-1-ada\n", s.ask("session", "send", "checkout", "message.json", "-q"))
 
 	// the review
@@ -143,7 +151,7 @@ func TestSessionVerbsRefused(t *testing.T) {
 	for _, line := range []string{`  = /payload/task/task_id: task.task_id is missing`, `/payload/priority: priority must be one of high, medium or low`} {
 		require.Contains(t, said, line)
 	}
-	s.write("odd.json", speech("msg-10", "dev", "rex", "task_assignment", strings.TrimSuffix(m.message[strings.Index(m.message, `{"task":`):], "}\n")))
+	s.write("odd.json", speech("msg-10", "dev", "rex", "task_assignment", strings.TrimSuffix(m.messages[0][strings.Index(m.messages[0], `{"task":`):], "}")))
 	_, said, code = s.call("session", "send", "checkout", "odd.json")
 	require.Equal(t, cli.ExitDenied, code, said)
 	require.Regexp(t, `(?m)^  = At .*/from_agent/agent_type$`, said)

@@ -39,7 +39,10 @@ func (t *Instance) signal(e *wire.Event) string { return t.terminal.Load().Signa
 // what the command of notify needs.
 func Notifications(ctx context.Context, a *cli.App) (c *config.Config, o notify.Options, release func(), err error) {
 	t := NewTeam()
-	if c, err = ReadTeam(a, t.runCommand, nil, "notify"); err != nil {
+	if c, err = ReadTeam(a, t.runCommand, nil, "notify"); err == nil {
+		err = a.CheckTrust(c, false)
+	}
+	if err != nil {
 		return nil, o, nil, err
 	}
 	state, err := os.MkdirTemp("", "orchestrator-notify-")
