@@ -224,8 +224,8 @@ func (r *reader) runOnCheckout(c typed) {
 	switch c.line {
 	case "go build -o orchestrator ./cmd/orchestrator": // shipped has done so
 		require.FileExists(r.t, r.program)
-	case "go install ./cmd/orchestrator":
-		install := exec.CommandContext(r.t.Context(), "go", strings.Fields(c.line)[1:]...)
+	case "CGO_ENABLED=0 go install ./cmd/orchestrator":
+		install := exec.CommandContext(r.t.Context(), "sh", "-c", c.line)
 		install.Dir, install.Env = "../..", append(os.Environ(), "GOBIN="+filepath.Join(r.dir, "bin"))
 		text, err := install.CombinedOutput()
 		require.NoError(r.t, err, "%s", text)

@@ -197,6 +197,11 @@ func (r *reader) settle() {
 	}
 	c.Store.Path = within(c.Orchestrator.StateDir, c.Store.Path)
 	c.Orchestrator.StateDir = filepath.Clean(c.Orchestrator.StateDir)
+	for _, peer := range c.Store.Peers { // hubs may call each other by these names
+		if name, _, _ := net.SplitHostPort(peer); c.places["http.hosts"] == "" && !slices.Contains(c.HTTP.Hosts, name) {
+			c.HTTP.Hosts = append(c.HTTP.Hosts, name)
+		}
+	}
 }
 
 func (r *reader) session(b *hcl.Block) {

@@ -220,3 +220,23 @@ func TestNATSStoreRefused(t *testing.T) {
 		require.NotContains(t, rendered(problems), "hunter2")
 	}
 }
+
+// TestPeersAreHosts checks that hubs may call each other by the names in peers, unless the file
+// lists the names.
+func TestPeersAreHosts(t *testing.T) {
+	t.Parallel()
+	const store = `store {
+  kind        = "jetstream"
+  peers       = ["127.0.0.1:7434", "127.0.0.2:7434", "localhost:7435"]
+  credentials = secret.hubs
+}
+secret "hubs" {
+  env = "HUBS"
+}
+`
+	o := Options{Node: "127.0.0.1:7434"}
+	c := load(t, config(t, store), o)
+	require.Equal(t, []string{"localhost", "127.0.0.1", "::1", "127.0.0.2"}, c.HTTP.Hosts)
+	c = load(t, config(t, store+"http {\n  hosts = [\"hub.example\"]\n}\n"), o)
+	require.Equal(t, []string{"hub.example"}, c.HTTP.Hosts)
+}
