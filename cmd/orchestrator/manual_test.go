@@ -73,14 +73,14 @@ func shippedFiles(t *testing.T, folders ...string) []goFile {
 }
 
 // environs matches the names of environment variables that a user may set or find.
-var environs = regexp.MustCompile(`^((ORC|OTEL|XDG)_[A-Z_]*[A-Z]|NO_COLOR|TERM|NOTIFY_SOCKET|PAGER|EDITOR|BROWSER|TRACEPARENT)$`)
+var environs = regexp.MustCompile(`^((ORC|OTEL|XDG)_[A-Z_]*[A-Z]|NO_COLOR|TERM|NOTIFY_SOCKET|PAGER|EDITOR|BROWSER|TRACEPARENT)=?$`)
 
 func TestEveryVariableHasAnEntry(t *testing.T) {
 	found := make(map[string]string)
 	for _, f := range shippedFiles(t, "cmd/...", "supervisor/...", "agents/...", "handlers/...") {
 		for text, node := range texts(&f) {
 			if environs.MatchString(text) {
-				found[text] = f.at(node)
+				found[strings.TrimSuffix(text, "=")] = f.at(node)
 			}
 		}
 		ast.Inspect(f.syntax, func(n ast.Node) bool { // and all variables that are read by name
