@@ -119,6 +119,6 @@ func (m *Manager) finish(ctx context.Context, r *repository, places map[string]s
 			return inTheWay(err, place) // when it has gone, the next call goes on
 		}
 	}
-	_ = configure(ctx, m, r, "--unset", advancing)
+	_ = m.configure(ctx, r, "--unset", advancing)
 	return err
 }

@@ -161,7 +161,7 @@ func (m *Manager) pack(ctx context.Context, r *repository, dir string, out *repl
 // bundle of the request first.
 func (m *Manager) lacks(ctx context.Context, r *repository, in *request) (bool, error) {
 	if in.Bundle != nil {
-		if err := take(ctx, m, r, in.Bundle); err != nil {
+		if err := m.take(ctx, r, in.Bundle); err != nil {
 			return false, err
 		}
 	}
@@ -190,7 +190,7 @@ func (m *Manager) lacks(ctx context.Context, r *repository, in *request) (bool, 
 const sent = "refs/orchestrator/sent/"
 
 // take adds the commits of a bundle of the hub to the repository of a host.
-func take(ctx context.Context, m *Manager, r *repository, bundle []byte) error {
+func (m *Manager) take(ctx context.Context, r *repository, bundle []byte) error {
 	file, remove, err := lend(ctx, r.agent, bundle)
 	if err != nil {
 		return err
@@ -481,7 +481,7 @@ func (m *Manager) bringBack(ctx context.Context, a *Agent, task, base string, ba
 		_, err = r.gitIn(ctx, w.path, "merge", "--ff-only", "--quiet", back.Head)
 	}
 	if err == nil {
-		err = configure(ctx, m, r, "branch."+branch+".orchestrator-back", back.Head)
+		err = m.configure(ctx, r, "branch."+branch+".orchestrator-back", back.Head)
 	}
 	return err
 }

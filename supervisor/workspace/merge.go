@@ -185,7 +185,7 @@ func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.M
 		return reply, m.handBack(ctx, r, w, &t, in.Into, asWire(err))
 	}
 	if reply.Already {
-		withdraw(m, &w)
+		m.withdraw(&w)
 	} else {
 		m.tell(&t, w, in.Into, reply.Commit)
 	}
@@ -328,7 +328,7 @@ func isOfCommand(err error) bool {
 }
 
 // configure changes the configuration of git, which fails while another git changes it.
-func configure(ctx context.Context, m *Manager, r *repository, args ...string) error {
+func (m *Manager) configure(ctx context.Context, r *repository, args ...string) error {
 	return m.writing(ctx, r, func() error {
 		_, err := r.git(ctx, append([]string{"config", "--local"}, args...)...)
 		return err
@@ -404,6 +404,24 @@ func (m *Manager) remove(ctx context.Context, r *repository, w worktree, into st
 
 // errNotMerged reports that something of a worktree was not merged.
 var errNotMerged = errors.New("not all of it was merged")
+
+// endRemovals removes the branches whose worktrees were removed just before the orchestrator was killed.
+func (m *Manager) endRemovals(ctx context.Context, r *repository, all []worktree) {
+	marks, err := r.marks(ctx)
+	if err != nil {
+		return
+	}
+	for branch, w := range marks {
+		if w.leaving && w.task != "" && !slices.ContainsFunc(all, func(have worktree) bool { return have.branch == branch }) {
+			w.path = filepath.Join(r.top, folder, Name(w.task))
+			if r.there(ctx, w.path) {
+				continue // a worktree with another branch
+			}
+			m.recorded(&w)
+			m.remove(ctx, r, w, w.base)
+		}
+	}
+}
 
 // List describes the workspaces of the team.
 func (m *Manager) List(ctx context.Context, _ struct{}) (control.WorkspaceList, error) {

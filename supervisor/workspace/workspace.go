@@ -66,13 +66,12 @@ type Manager struct {
 	mu      sync.Mutex
 	team    Team
 	running map[*job]bool
-	stopped map[string]bool   // agents
-	late    map[string]string // why the queue could not merge a branch in its last round
+	stopped map[string]bool // agents
 }
 
 // New returns a Manager without agents.
 func New(o Options) *Manager {
-	return &Manager{options: o, merging: make(chan struct{}, 1), running: make(map[*job]bool), stopped: make(map[string]bool), late: make(map[string]string)}
+	return &Manager{options: o, merging: make(chan struct{}, 1), running: make(map[*job]bool), stopped: make(map[string]bool)}
 }
 
 // Set replaces what is configured.
@@ -244,7 +243,7 @@ func (m *Manager) enter(ctx context.Context, a *Agent, t *wire.Task) (w wire.Wor
 		return w, err
 	}
 	if _, err = m.each(ctx, a, a.Setup, at.path); err == nil {
-		err = configure(ctx, m, r, readyKey, "true")
+		err = m.configure(ctx, r, readyKey, "true")
 	}
 	return w, err
 }

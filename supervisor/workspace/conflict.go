@@ -1,0 +1,204 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"orchestrator/wire"
+	"orchestrator/wire/events"
+)
+
+// note records what has happened to the branch of a task that has ended.
+func (m *Manager) note(kind string, t *wire.Task, text string) {
+	m.options.Note(&wire.TaskChecked{Kind: kind, Agent: t.AssignedTo, Task: t.ID, Name: t.Name, Text: text})
+}
+
+// tell records that the branch of a task is merged. The task that was to resolve why it was not is cancelled.
+func (m *Manager) tell(t *wire.Task, w worktree, into, commit string) {
+	m.note(events.TaskMerged, t, fmt.Sprintf("is merged into %s: %s", into, commit))
+	m.withdraw(&w)
+}
+
+// withdraw cancels the task that was to resolve why a branch was not merged, because it is.
+func (m *Manager) withdraw(w *worktree) {
+	if heir, ok := m.heir(w); ok && !heir.State.Final() {
+		m.options.Cancel(w.heir, w.branch+" is merged")
+	}
+}
+
+// heir returns the task that is to resolve why a branch was not merged. Its id is in the configuration of git, which
+// agents can change, so it must be one that a person or the orchestrator has submitted, with the name of such a task.
+func (m *Manager) heir(w *worktree) (wire.Task, bool) {
+	if w.heir == "" {
+		return wire.Task{}, false
+	}
+	t, ok := m.options.Task(w.heir)
+	return t, ok && t.SubmittedBy == "operator" && strings.HasPrefix(t.Name, heirName(w.branch))
+}
+
+// heirName returns how the name of the heir of a branch begins.
+func heirName(branch string) string { return "Merge " + branch + " into " }
+
+// recorded returns the task of a worktree. The base of the worktree becomes that of the record, whatever its agent has
+// written into the configuration of git.
+func (m *Manager) recorded(w *worktree) (t wire.Task, ok bool) {
+	if t, ok = m.options.Task(w.task); ok && t.Details != nil && t.Workspace != nil && t.Workspace.Base != "" {
+		w.base = t.Workspace.Base
+	}
+	return t, ok
+}
+
+// handBack gives what could not be merged to the agent of the task, as a new task. The branch of the new task begins at
+// that of the old one. handBack returns the error with a hint.
+func (m *Manager) handBack(ctx context.Context, r *repository, w worktree, t *wire.Task, into string, err error) error {
+	why, ok := errors.AsType[*wire.Error](err)
+	if !ok || why.Details["reason"] != "conflict" && why.Details["reason"] != "not_verified" {
+		return err
+	}
+	if heir, ok := m.heir(&w); ok && !heir.State.Final() {
+		why.Hint = fmt.Sprintf("The task %s of %s is to resolve it: wait until it has ended, and merge that", wire.ShortID(heir.ID), heir.AssignedTo)
+		if heir.AssignedTo == "" {
+			why.Hint = fmt.Sprintf("No agent has the task %s yet, which is to resolve it. Give it to one: orchestrator task assign %[1]s AGENT", wire.ShortID(heir.ID))
+		}
+		return why
+	} else if ok && heir.State == wire.TaskDone {
+		why.Hint = "Its work is part of another task: orchestrator task merge " + wire.ShortID(heir.ID)
+		return why
+	}
+	a := m.heirFor(ctx, r, t)
+	if a == nil || w.rounds >= a.Attempts {
+		return why
+	}
+	onto, failed := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+into)
+	if failed != nil {
+		return why
+	}
+	to := into
+	if _, work := m.options.Elsewhere(a.Name); work != nil || a.Placed {
+		to = "the commit " + onto // the host may have another one as the end of the branch
+	}
+	id, who := "", t.AssignedTo
+	failed = m.writing(ctx, r, func() (err error) { // so that the agent does not begin elsewhere meanwhile
+		if known, ok := m.options.OpenTask(heirName(w.branch) + into); ok { // of an orchestrator that was killed then
+			id, who = known.ID, known.AssignedTo
+			if marks, err := r.marks(ctx); err != nil || marks[a.Branch(id)].task == id {
+				return err // its agent has begun
+			}
+			return r.inherit(ctx, w, id, a.Branch(id), onto)
+		}
+		if id, err = m.options.Submit(resolving(t, a, &w, into, to, why)); err != nil {
+			return err
+		}
+		if err = r.inherit(ctx, w, id, a.Branch(id), onto); err != nil {
+			m.options.Cancel(id, "its branch could not be made")
+		}
+		return err
+	})
+	if failed != nil {
+		return why // with the hint of how to resolve it
+	}
+	why.Details["task"] = id
+	why.Hint = fmt.Sprintf("%s has the task %s to resolve it. When it is done: orchestrator task merge %[2]s", cmp.Or(who, "The team"), wire.ShortID(id))
+	return why
+}
+
+// heirFor returns the agent of a task, if it can get another one to resolve why the branch could not be merged. There is
+// none for a task of a session: only its planner adds tasks there, a member may know no others, and no reviewer would
+// see the result. Nor is there one if the task had its workspace from a task block, since that block is about this task alone.
+// A person decides then.
+func (m *Manager) heirFor(ctx context.Context, r *repository, t *wire.Task) *Agent {
+	team := m.configured()
+	a := team.Agents[t.AssignedTo]
+	if a == nil || a.Repository == "" {
+		return nil
+	}
+	if t.Details != nil {
+		if block := team.Blocks[t.Block]; team.Sessions[t.SessionID] != nil || block != nil && block.Repository != "" {
+			return nil
+		}
+	}
+	if own, err := open(ctx, m.run, a); err != nil || own.top != r.top {
+		return nil
+	}
+	return a
+}
+
+// resolving returns the task to resolve why a branch could not be merged.
+func resolving(t *wire.Task, a *Agent, w *worktree, into, to string, why *wire.Error) wire.SubmitTask {
+	text := fmt.Sprintf("The branch %s of the task %q could not be merged into %s:\n%s\n\nYour branch begins at %[1]s. Merge %[5]s into it, correct what is wrong, and commit.",
+		w.branch, t.Name, into, why.Message, to)
+	if files, ok := why.Details["files"].([]string); ok {
+		text += "\n\nBoth have changed:\n- " + strings.Join(files, "\n- ")
+	}
+	s := wire.SubmitTask{
+		Type: t.Type, Name: heirName(w.branch) + into, Description: text, AssignTo: t.AssignedTo,
+		RequiredRole: a.Role, RequiredCapabilities: t.RequiredCapabilities, // if that agent ends
+	}
+	if t.Details != nil {
+		s.Details.Verify = t.Verify
+	}
+	return s
+}
+
+// adopt makes the branch of a task that is to resolve why another one could not be merged, if the orchestrator was killed
+// after it had submitted the task.
+func (m *Manager) adopt(ctx context.Context, r *repository, t *wire.Task) error {
+	name, ok := strings.CutPrefix(t.Name, "Merge ")
+	branch, into, also := strings.Cut(name, " into ")
+	if !ok || !also || t.SubmittedBy != "operator" {
+		return nil
+	}
+	return m.writing(ctx, r, func() error {
+		marks, err := r.marks(ctx)
+		own := r.agent.Branch(t.ID)
+		if err != nil || marks[own].task != "" || marks[branch].task == "" {
+			return err
+		}
+		onto, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+into)
+		if err == nil {
+			_, err = r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch)
+		}
+		if err != nil {
+			return nil // one of them is gone: there is nothing to resolve
+		}
+		w := marks[branch]
+		m.recorded(&w)
+		if heir, ok := m.heir(&w); ok && heir.ID != t.ID && !heir.State.Final() {
+			return nil
+		}
+		return r.inherit(ctx, w, t.ID, own, onto)
+	})
+}
+
+// inherit makes the branch of the task that is to resolve why another one could not be merged. Its task is noted last: if
+// the orchestrator is killed before, inherit is called again.
+func (r *repository) inherit(ctx context.Context, w worktree, heir, branch, onto string) error {
+	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
+	if err != nil {
+		return err
+	}
+	if there, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch); isNo(err) {
+		_, err = r.git(ctx, "branch", branch, head)
+		if err != nil {
+			return err
+		}
+	} else if err != nil {
+		return err
+	} else if older, err := r.has(ctx, "merge-base", "--is-ancestor", there, head); err != nil || !older {
+		return cmp.Or(err, fmt.Errorf("there is a branch %s already", branch))
+	}
+	section := "branch." + branch + ".orchestrator-"
+	for _, mark := range [][2]string{
+		{section + "base", w.base}, {section + "began", w.began}, {section + "rounds", strconv.Itoa(w.rounds + 1)}, {section + "onto", onto},
+		{"branch." + w.branch + ".orchestrator-heir", heir}, {section + "task", heir},
+	} {
+		if _, err := r.git(ctx, "config", "--local", mark[0], mark[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
