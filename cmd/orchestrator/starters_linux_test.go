@@ -91,7 +91,7 @@ func TestUnit(t *testing.T) {
 		"Type=notify", "KillMode=mixed", "WatchdogSec=60", "Delegate=yes", "Restart=on-failure", "RestartPreventExitStatus=1 2 6",
 		"WorkingDirectory=" + s.dir,
 		"ExecStart=" + s.program + " --config " + s.path("orchestrator.hcl") + " --color never up",
-		"ExecReload=" + s.program + " --config " + s.path("orchestrator.hcl") + " --color never reload --yes",
+		"ExecReload=" + s.program + " --config " + s.path("orchestrator.hcl") + " --color never reload",
 	} {
 		require.Contains(t, text, line+"\n")
 	}

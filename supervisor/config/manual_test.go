@@ -15,7 +15,7 @@ import (
 // language returns all names that a file may hold.
 func language(t *testing.T) []string {
 	t.Helper()
-	found, _ := objections(cty.StringVal("?"))
+	found, _ := problemsWith(cty.StringVal("?"))
 	var names []string
 	for name := range found {
 		if !strings.HasSuffix(name, ".") {

@@ -2,12 +2,9 @@ package config
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,8 +18,9 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// The schema of the JSON form is generated from the reader itself. Every attribute of a file is
-// given the same value, and what the reader objects to says which type each of them has.
+// The schema of the JSON form is generated from the reader. Every attribute of a file gets the same
+// value, such as a map, and the problems of the reader tell the types: "delay is text in quotes, not a
+// map". So the schema depends on the texts of problems.
 
 // A probe is a body that has each name once, all with the same value.
 type probe struct {
@@ -59,9 +57,9 @@ func (p *probe) PartialContent(*hcl.BodySchema) (*hcl.BodyContent, hcl.Body, hcl
 func (p *probe) JustAttributes() (hcl.Attributes, hcl.Diagnostics) { return nil, nil }
 func (p *probe) MissingItemRange() hcl.Range                       { return hcl.Range{} }
 
-// objections reads a file in which every attribute has a value. It returns the names of the file
-// and the first problem of each attribute.
-func objections(value cty.Value) (map[string]bool, map[string]Problem) {
+// problemsWith reads a file in which every attribute has the same value. It returns the names of the
+// file, and the first problem of each attribute.
+func problemsWith(value cty.Value) (map[string]bool, map[string]Problem) {
 	r := &reader{options: Options{NoEnv: true}, sources: map[string]*source{}, agents: map[string]*block{}, actors: map[string]string{}}
 	r.config = standard("/shop/orchestrator.hcl")
 	r.functions = r.functionTable()
@@ -91,45 +89,49 @@ var unchecked = map[string]jsonObject{
 
 type jsonObject = map[string]any
 
-// A schemaMaker has what the reader said of each value.
+// A schemaMaker makes the schema of a file.
 type schemaMaker struct {
-	names                               map[string]bool
-	toMap, toText, toTexts, toBool, toN map[string]Problem
-	comments                            map[string]string
-	defaults                            map[string]any
-	blocks                              jsonObject // the schemas of bodies, by the paths of their blocks
+	names    map[string]bool
+	problems map[string]map[string]Problem // by the value that was given, then by attribute
+	comments map[string]string             // of the manual page, by attribute and block
+	defaults map[string]any
+	blocks   jsonObject // the schemas of bodies, by the paths of their blocks
 }
 
+// problem returns the problem of an attribute with a value: map, text, texts, bool or number.
+func (m *schemaMaker) problem(value, path string) Problem { return m.problems[value][path] }
+
+// of returns the entry of a table for an attribute. The page shows the blocks of an agent once.
+func of[V any](table map[string]V, path string) (v V, ok bool) {
+	_, rest, _ := strings.Cut(path, ".")
+	for _, name := range []string{path, alone(path), "agent." + alone(path), "defaults." + alone(path), rest} {
+		if v, ok := table[name]; ok {
+			return v, true
+		}
+	}
+	return v, false
+}
+
+// attribute returns the schema of the value of an attribute, or of an expression for it.
 func (m *schemaMaker) attribute(t *testing.T, path string) jsonObject {
 	t.Helper()
 	kind, ok := unchecked[path]
-	if ok {
-		kind = maps.Clone(kind)
-	} else {
+	if !ok {
 		kind = m.typeOf(t, path)
 	}
-	if kind["type"] != "string" || kind["enum"] != nil || kind["pattern"] != nil {
-		kind = jsonObject{"anyOf": append(alternatives(kind), jsonObject{"$ref": "#/$defs/expression"})}
+	switch {
+	case kind["$ref"] != nil || len(kind) == 0: // an expression, or anything
+		kind = maps.Clone(kind)
+	default:
+		kind = jsonObject{"if": jsonObject{"$ref": "#/$defs/expression"}, "else": kind}
 	}
-	if len(unchecked[path]) == 1 && unchecked[path]["$ref"] != nil || path == "variable.default" {
-		kind = maps.Clone(unchecked[path])
+	if comment, ok := of(m.comments, path); ok {
+		kind["description"] = comment
 	}
-	if said := cmp.Or(m.comments[path], m.comments[alone(path)]); said != "" {
-		kind["description"] = said
-	}
-	for _, full := range []string{path, "defaults." + alone(path)} {
-		if value, ok := m.defaults[full]; ok {
-			kind["default"] = value
-		}
+	if value, ok := of(m.defaults, path); ok {
+		kind["default"] = value
 	}
 	return kind
-}
-
-func alternatives(kind jsonObject) []any {
-	if several, ok := kind["anyOf"].([]any); ok {
-		return several
-	}
-	return []any{kind}
 }
 
 var between = regexp.MustCompile(`is between (\S+) and (\S+)\.`)
@@ -137,15 +139,15 @@ var between = regexp.MustCompile(`is between (\S+) and (\S+)\.`)
 // typeOf returns the schema of a value from what the reader expected in place of a map.
 func (m *schemaMaker) typeOf(t *testing.T, path string) jsonObject {
 	t.Helper()
-	p := m.toMap[path]
+	p := m.problem("map", path)
 	require.Equal(t, "config/wrong-type", p.Code, "%s takes a map: add it to unchecked", path)
 	_, want, _ := strings.Cut(strings.TrimSuffix(p.Detail, ", not a map."), " is ")
 	list := func(items jsonObject) jsonObject {
 		several := []any{jsonObject{"type": "array", "items": items}}
-		if m.toBool[path].Code == "" {
+		if m.problem("bool", path).Code == "" {
 			several = append(several, jsonObject{"type": "boolean"})
 		}
-		if words := choices(m.toText[path]); words != nil {
+		if words := choices(m.problem("text", path)); words != nil {
 			several = append(several, jsonObject{"enum": words})
 		}
 		if len(several) == 1 {
@@ -163,7 +165,7 @@ func (m *schemaMaker) typeOf(t *testing.T, path string) jsonObject {
 		if want == "a number" {
 			number["type"] = "number"
 		}
-		if limits := between.FindStringSubmatch(m.toN[path].Detail); limits != nil {
+		if limits := between.FindStringSubmatch(m.problem("number", path).Detail); limits != nil {
 			number["minimum"], number["maximum"] = json.Number(limits[1]), json.Number(limits[2])
 		}
 		return number
@@ -172,7 +174,7 @@ func (m *schemaMaker) typeOf(t *testing.T, path string) jsonObject {
 	case strings.HasPrefix(want, "a list of commands"):
 		return list(jsonObject{"type": "array", "items": jsonObject{"type": "string"}})
 	case strings.HasPrefix(want, "a list of "):
-		if words := choices(m.toTexts[path]); words != nil {
+		if words := choices(m.problem("texts", path)); words != nil {
 			return list(jsonObject{"enum": words})
 		}
 		return list(jsonObject{"type": "string"})
@@ -182,13 +184,13 @@ func (m *schemaMaker) typeOf(t *testing.T, path string) jsonObject {
 }
 
 func (m *schemaMaker) text(path string) jsonObject {
-	switch p := m.toText[path]; {
+	switch p := m.problem("text", path); {
 	case p.Code == "config/unknown-value":
 		return jsonObject{"enum": choices(p)}
 	case p.Code == "config/bad-duration" && strings.Contains(p.Detail, `such as "250ms"`):
-		return jsonObject{"type": "string", "pattern": `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`}
+		return jsonObject{"type": "string", "pattern": `^\+?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$|^0$`}
 	case p.Code == "config/bad-size":
-		return jsonObject{"type": "string", "pattern": `^[0-9]+(B|KB|MB|GB|KiB|MiB|GiB)$|^0$`}
+		return jsonObject{"type": []string{"string", "integer"}, "pattern": `^[0-9]+(B|KB|MB|GB|KiB|MiB|GiB)$|^0$`, "minimum": 0, "maximum": 0}
 	}
 	return jsonObject{"type": "string"}
 }
@@ -198,10 +200,10 @@ func choices(p Problem) []string {
 	if p.Code != "config/unknown-value" {
 		return nil
 	}
-	said, _, _ := strings.Cut(p.Detail, ", not ")
+	listed, _, _ := strings.Cut(p.Detail, ", not ")
 	var words []string
-	for _, m := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(said, -1) {
-		words = append(words, m[1])
+	for _, word := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(listed, -1) {
+		words = append(words, word[1])
 	}
 	return words
 }
@@ -210,7 +212,7 @@ func choices(p Problem) []string {
 func (m *schemaMaker) block(t *testing.T, path string) jsonObject {
 	t.Helper()
 	if path == "locals." {
-		return jsonObject{"type": "object"}
+		return jsonObject{"type": []string{"object", "array"}}
 	}
 	properties := jsonObject{"//": jsonObject{"description": "a comment"}}
 	for _, full := range slices.Sorted(maps.Keys(m.names)) {
@@ -223,19 +225,24 @@ func (m *schemaMaker) block(t *testing.T, path string) jsonObject {
 			continue
 		}
 		m.blocks[full] = m.block(t, full+".")
-		body := jsonObject{"$ref": "#/$defs/" + full}
-		if m.names[full+"."] {
-			body = jsonObject{"type": "object", "additionalProperties": body}
+		block := jsonObject{"$ref": "#/$defs/" + full}
+		if m.names[full+"."] { // it has a label
+			block = jsonObject{"type": []string{"object", "array"}, "additionalProperties": block, "items": jsonObject{"type": "object", "additionalProperties": block}}
 		}
-		body = jsonObject{"anyOf": []any{body, jsonObject{"type": "array", "items": body}}}
-		if said := cmp.Or(m.comments[full], m.comments[alone(full)]); said != "" {
-			body["description"] = said
+		if comment, ok := of(m.comments, full); ok {
+			block["description"] = comment
 		}
-		properties[name] = body
+		properties[name] = block
 	}
-	body := jsonObject{"type": "object", "properties": properties, "additionalProperties": false}
-	if path == "agent." {
-		body["required"] = []string{"command"}
+	// Several bodies are an array.
+	body := jsonObject{"type": []string{"object", "array"}, "properties": properties, "additionalProperties": false, "items": jsonObject{"$ref": "#/$defs/" + strings.TrimSuffix(path, ".")}}
+	switch path {
+	case "":
+		body["type"] = "object"
+		delete(body, "items")
+	case "agent.": // the programs of the others are known
+		body["if"] = jsonObject{"properties": jsonObject{"protocol": jsonObject{"enum": []string{"native", "messages", "acp", "raw"}}}}
+		body["then"] = jsonObject{"required": []string{"command"}}
 	}
 	return body
 }
@@ -244,11 +251,12 @@ func (m *schemaMaker) block(t *testing.T, path string) jsonObject {
 func newSchema(t *testing.T) ([]byte, *schemaMaker) {
 	t.Helper()
 	m := &schemaMaker{comments: map[string]string{}, defaults: map[string]any{}, blocks: jsonObject{}}
-	m.names, m.toMap = objections(cty.EmptyObjectVal)
-	_, m.toText = objections(cty.StringVal("?"))
-	_, m.toTexts = objections(cty.TupleVal([]cty.Value{cty.StringVal("?")}))
-	_, m.toBool = objections(cty.True)
-	_, m.toN = objections(cty.NumberFloatVal(-1e18))
+	m.problems = make(map[string]map[string]Problem)
+	for name, value := range map[string]cty.Value{
+		"map": cty.EmptyObjectVal, "text": cty.StringVal("?"), "texts": cty.TupleVal([]cty.Value{cty.StringVal("?")}), "bool": cty.True, "number": cty.NumberFloatVal(-1e18),
+	} {
+		m.names, m.problems[name] = problemsWith(value)
+	}
 	for _, sample := range samples(t) {
 		described("", sample, parsed(t, sample), m.comments)
 	}
@@ -263,7 +271,7 @@ func newSchema(t *testing.T) ([]byte, *schemaMaker) {
 	schema["title"] = "orchestrator.hcl.json"
 	schema["description"] = "The JSON form of a configuration file: orchestrator help config"
 	schema["properties"].(jsonObject)["$schema"] = jsonObject{"type": "string", "description": "where this schema is, for editors"}
-	m.blocks["expression"] = jsonObject{"type": "string", "pattern": `[$%]\{`, "description": "an expression, such as ${var.name}"}
+	m.blocks["expression"] = jsonObject{"type": []string{"string", "null"}, "pattern": `[$%]\{`, "description": "an expression, such as ${var.name}, or null for the default"}
 	schema["$defs"] = m.blocks
 	out, err := json.MarshalIndent(schema, "", " ")
 	require.NoError(t, err)
@@ -295,8 +303,8 @@ func parsed(t *testing.T, text string) *hclsyntax.Body {
 func described(prefix, text string, body *hclsyntax.Body, into map[string]string) {
 	note := func(path string, from int) {
 		line, _, _ := strings.Cut(text[from:], "\n")
-		if _, said, ok := strings.Cut(line, "# "); ok && into[path] == "" {
-			into[path] = strings.TrimSpace(said)
+		if _, comment, ok := strings.Cut(line, "# "); ok && into[path] == "" {
+			into[path] = strings.TrimSpace(comment)
 		}
 	}
 	for _, a := range body.Attributes {
@@ -375,22 +383,50 @@ func TestSchemaOfTheFile(t *testing.T) {
 		}
 		require.NoError(t, validate(form), sample)
 	}
+	const agent = `"command":["cat"]`
 	for path, block := range m.names {
 		if block || unchecked[path] != nil {
 			continue
 		}
-		var wrong any = jsonObject{}
 		names := strings.Split(path, ".")
-		for i := len(names) - 1; i >= 0; i-- {
-			wrong = jsonObject{names[i]: wrong}
-			if i > 0 && m.names[strings.Join(names[:i], ".")+"."] {
-				wrong = jsonObject{"any": wrong}
+		file := func(value any) jsonObject {
+			for i := len(names) - 1; i >= 0; i-- {
+				inner := jsonObject{names[i]: value}
+				if i == 1 && names[0] == "agent" && names[1] != "command" {
+					inner["command"] = []string{"cat"}
+				}
+				value = inner
+				if i > 0 && m.names[strings.Join(names[:i], ".")+"."] {
+					value = jsonObject{"any": value}
+				}
 			}
+			return value.(jsonObject)
 		}
-		require.Error(t, validate(wrong.(jsonObject)), path)
+		require.NoError(t, validate(file("${var.any}")), path)
+		require.Error(t, validate(file(jsonObject{})), path)
 	}
-	require.Error(t, validate(jsonObject{"agnet": jsonObject{}}))
-	require.Error(t, validate(jsonObject{"agent": jsonObject{"a": jsonObject{"dir": "."}}}), "an agent without a command")
+	for text, valid := range map[string]bool{
+		`{"agnet":{}}`:                                                            false,
+		`{"agent":{"a":{"dir":"."}}}`:                                             false, // no command
+		`{"agent":{"a":{"protocol":"claude"}}}`:                                   true,
+		`{"agent":{"a":{"protocol":"raw"}}}`:                                      false,
+		`{"agent":{"a":[{` + agent + `}]}}`:                                       true,
+		`{"agent":[{"a":{` + agent + `}},{"b":{` + agent + `}}]}`:                 true,
+		`{"agent":{"a":{` + agent + `,"limits":{"memory":0}}}}`:                   true,
+		`{"agent":{"a":{` + agent + `,"limits":{"memory":5}}}}`:                   false,
+		`{"agent":{"a":{` + agent + `,"restart":{"policy":"sometimes"}}}}`:        false,
+		`{"agent":{"a":{` + agent + `,"restart":{"policy":null,"delay":".5s"}}}}`: true,
+		`{"agent":{"a":{` + agent + `,"restart":[{"delay":"1m30s","burst":1}]}}}`: true,
+		`{"agent":{"a":{` + agent + `,"confine":{"network":[443]}}}}`:             true,
+		`{"agent":{"a":{` + agent + `,"confine":{"network":"some"}}}}`:            false,
+		`{"locals":{"a":1},"variable":{"v":{"default":["anything"]}}}`:            true,
+	} {
+		var file jsonObject
+		require.NoError(t, json.Unmarshal([]byte(text), &file))
+		require.Equal(t, valid, validate(file) == nil, text)
+		_, problems := Load(write(t, "orchestrator.hcl.json", text), Options{})
+		require.Equal(t, valid, problems.Errors() == 0, "%s\n%s", text, rendered(problems))
+	}
 }
 
 // TestJSONForm checks that the JSON form of a file is read as the file itself, and may name its
@@ -403,11 +439,10 @@ func TestJSONForm(t *testing.T) {
 	form["$schema"], form["//"] = "orchestrator.schema.json", "a comment"
 	out, err := json.Marshal(form)
 	require.NoError(t, err)
-	file := write(t, "orchestrator.hcl.json", string(out))
-	same := write(t, "orchestrator.hcl", string(text))
-	a, b := bare(load(t, file, Options{})), bare(load(t, same, Options{}))
-	require.Equal(t, strings.ReplaceAll(fmt.Sprintf("%+v", b.Agents[0].Command), filepath.Dir(same), filepath.Dir(file)), fmt.Sprintf("%+v", a.Agents[0].Command))
-	require.Equal(t, b.Agents[0].Limits, a.Agents[0].Limits)
-	require.Equal(t, b.Scheduler, a.Scheduler)
-	require.Equal(t, b.HTTP, a.HTTP)
+	file := write(t, "testdata/orchestrator.hcl", string(text), "testdata/orchestrator.hcl.json", string(out))
+	plain, same := bare(load(t, file, Options{})), bare(load(t, file+".json", Options{}))
+	for i := range plain.Agents {
+		plain.Agents[i].Place, same.Agents[i].Place = "", ""
+	}
+	require.Equal(t, plain, same)
 }

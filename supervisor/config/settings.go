@@ -197,8 +197,9 @@ func (r *reader) settle() {
 	}
 	c.Store.Path = within(c.Orchestrator.StateDir, c.Store.Path)
 	c.Orchestrator.StateDir = filepath.Clean(c.Orchestrator.StateDir)
-	for _, peer := range c.Store.Peers { // hubs may call each other by these names
-		if name, _, _ := net.SplitHostPort(peer); c.places["http.hosts"] == "" && !slices.Contains(c.HTTP.Hosts, name) {
+	for _, peer := range c.Store.Peers { // hubs may call each other by these names, unless the file has a list
+		name, _, err := net.SplitHostPort(peer)
+		if err == nil && c.places["http.hosts"] == "" && !slices.Contains(c.HTTP.Hosts, name) {
 			c.HTTP.Hosts = append(c.HTTP.Hosts, name)
 		}
 	}

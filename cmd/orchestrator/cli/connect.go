@@ -43,7 +43,7 @@ func (a *App) Connect() (*client.Client, error) {
 	return a.NewClient(t), nil
 }
 
-// FromRecord reports whether no orchestrator runs, so that the answers come from its record.
+// FromRecord reports whether answers come from the record of a team that is down.
 func (a *App) FromRecord() bool { return a.record != nil }
 
 // NewClient returns a client of a target. Its errors are failures.

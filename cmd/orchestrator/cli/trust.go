@@ -18,10 +18,11 @@ import (
 // trustEnv names the variable that makes up refuse commands it cannot ask about.
 const trustEnv = "ORC_TRUST"
 
-// CheckTrust looks for commands of a configuration that this user has not run from its file
-// before. On a terminal it asks whether to run them. Elsewhere it only notes them, or refuses them
-// if ORC_TRUST is strict. It remembers commands that may run. If yes is true, all of them may.
-func (a *App) CheckTrust(c *config.Config, yes bool) error {
+// CheckTrust looks among commands of a configuration for those that this user has not run from its
+// file before. On a terminal it asks whether to run them. Elsewhere it only notes them, or refuses
+// them with a hint if ORC_TRUST is strict. It remembers commands that may run. If yes is true, all of
+// them may.
+func (a *App) CheckTrust(c *config.Config, commands []config.Command, yes bool, hint string) error {
 	strict := false
 	switch mode := a.Getenv(trustEnv); mode {
 	case "":
@@ -30,7 +31,8 @@ func (a *App) CheckTrust(c *config.Config, yes bool) error {
 	default:
 		return UsageError(fmt.Sprintf("ORC_TRUST is %q", wire.Visible(mode)), "Set it to strict, or unset it")
 	}
-	news := a.newCommands(c)
+	known := a.knownCommands(c)
+	news := slices.DeleteFunc(slices.Clone(commands), func(one config.Command) bool { return known[one.Print] })
 	if len(news) == 0 {
 		return nil
 	}
@@ -46,12 +48,12 @@ func (a *App) CheckTrust(c *config.Config, yes bool) error {
 			Exit: ExitNo, Code: CodeFailed,
 			Message: fmt.Sprintf("you have not run %s of %s before", term.Count(len(news), "command"), wire.Visible(c.File)),
 			Because: append(strings.Split(strings.TrimRight(CommandTable(news), "\n"), "\n"), "ORC_TRUST is strict, and there is no terminal to ask at. Nothing was started."),
-			Hint:    "Read them, then: orchestrator up --yes",
+			Hint:    hint,
 		}
 	default:
 		a.Note("%s of %s: first run by you. ORC_TRUST=strict refuses such.", term.Count(len(news), "command"), wire.Visible(c.File))
 	}
-	if err := a.Trust(c); err != nil {
+	if err := a.Trust(c, commands); err != nil {
 		a.Note("It is not remembered which commands you run: %v", err)
 	}
 	return nil
@@ -70,8 +72,8 @@ func CommandTable(list []config.Command) string {
 	return term.Table(rows)
 }
 
-// newCommands returns the commands that are not remembered for the file of c.
-func (a *App) newCommands(c *config.Config) []config.Command {
+// knownCommands returns the prints of the commands that are remembered for the file of c.
+func (a *App) knownCommands(c *config.Config) map[string]bool {
 	known := make(map[string]bool)
 	if name, err := a.trustFile(c.File); err == nil {
 		text, _ := os.ReadFile(name) // without it, nothing is known
@@ -79,11 +81,12 @@ func (a *App) newCommands(c *config.Config) []config.Command {
 			known[strings.TrimSpace(print)] = true
 		}
 	}
-	return slices.DeleteFunc(c.Commands(), func(one config.Command) bool { return known[one.Print] })
+	return known
 }
 
-// Trust remembers the commands of a configuration as those that this user runs.
-func (a *App) Trust(c *config.Config) error {
+// Trust remembers commands of a configuration as those that this user runs, and forgets what is not
+// in the configuration any more.
+func (a *App) Trust(c *config.Config, commands []config.Command) error {
 	name, err := a.trustFile(c.File)
 	if err != nil {
 		return err
@@ -92,8 +95,14 @@ func (a *App) Trust(c *config.Config) error {
 		return err
 	}
 	var text strings.Builder
+	known := a.knownCommands(c)
+	for _, one := range commands {
+		known[one.Print] = true
+	}
 	for _, one := range c.Commands() {
-		text.WriteString(one.Print + "\n")
+		if known[one.Print] {
+			text.WriteString(one.Print + "\n")
+		}
 	}
 	return ReplaceFile(name, []byte(text.String()))
 }

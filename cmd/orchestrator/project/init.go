@@ -173,7 +173,7 @@ func trust(a *cli.App, root string) {
 	o := a.Options()
 	o.StateDir, o.Vars, o.VarFiles = "", nil, nil
 	if c, problems := config.Load(filepath.Join(root, "orchestrator.hcl"), o); problems.Errors() == 0 {
-		_ = a.Trust(c) // otherwise up asks
+		_ = a.Trust(c, c.Commands()) // otherwise up asks
 	}
 }
 
@@ -389,10 +389,10 @@ func Programs(a *cli.App) (names []string) {
 
 // unit is the template of a systemd service for up. Up reports readiness and stops within the
 // shutdown time of its file. A reload is a command, so that systemctl reload says what is wrong
-// with the file; Type=notify-reload needs systemd 253, and says nothing. Systemd starts it again if it cannot decide within
-// a minute. With KillMode=mixed up ends the agents itself, and with Delegate each agent
-// can have a cgroup. The exit codes without a restart are those that another start does not
-// fix.
+// with the file; Type=notify-reload needs systemd 253, and reports no error. Systemd starts up
+// again if it has not reported for a minute that it works. With KillMode=mixed up ends the agents
+// itself, and with Delegate each agent can have a cgroup. The exit codes without a restart are those
+// that another start does not fix.
 const unit = `# A team of agents as a service. Install it for yourself:
 #   mkdir -p ~/.config/systemd/user
 #   orchestrator init --systemd >~/.config/systemd/user/%[1]s.service
@@ -407,7 +407,7 @@ StartLimitBurst=5
 Type=notify
 WorkingDirectory=%[2]s
 ExecStart=%[3]s --config %[4]s --color never up
-ExecReload=%[3]s --config %[4]s --color never reload --yes
+ExecReload=%[3]s --config %[4]s --color never reload
 KillMode=mixed
 TimeoutStopSec=90
 WatchdogSec=60

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -39,10 +41,11 @@ func (t *Instance) signal(e *wire.Event) string { return t.terminal.Load().Signa
 // what the command of notify needs.
 func Notifications(ctx context.Context, a *cli.App) (c *config.Config, o notify.Options, release func(), err error) {
 	t := NewTeam()
-	if c, err = ReadTeam(a, t.runCommand, nil, "notify"); err == nil {
-		err = a.CheckTrust(c, false)
+	if c, err = ReadTeam(a, t.runCommand, nil, "notify"); err != nil { // it runs nothing
+		return nil, o, nil, err
 	}
-	if err != nil {
+	own := slices.DeleteFunc(c.Commands(), func(one config.Command) bool { return one.Of != "notify" && !strings.HasPrefix(one.Of, "secret ") })
+	if err := a.CheckTrust(c, own, false, "Read them, then run this on a terminal"); err != nil {
 		return nil, o, nil, err
 	}
 	state, err := os.MkdirTemp("", "orchestrator-notify-")

@@ -31,7 +31,6 @@ type Answerer struct {
 	App      *cli.App
 	Team     *Instance
 	scripted []scripted
-	unfit    map[string]bool // questions that no scripted answer fits, and that were named
 }
 
 // respond starts to answer questions, with lines that are typed or those of the terminal. Its goroutines end with ctx or with the team. The
@@ -80,26 +79,26 @@ func (a *Answerer) Open(ctx context.Context) ([]wire.Question, error) {
 // recite gives scripted answers to open questions and to later ones.
 func (a *Answerer) recite(ctx context.Context) {
 	q := output.EventQuery{Since: a.Team.Super.Seq(), Follow: true}
-	a.unfit = make(map[string]bool)
-	a.reciteOpen(ctx)
+	noted := make(map[string]bool) // questions that no scripted answer fits
+	a.reciteOpen(ctx, noted)
 	_ = a.Team.Super.Events(ctx, q, func(e wire.Event) error {
 		switch e.Kind {
 		case events.QuestionAsked, events.TaskHelpWanted, events.ReviewEscalated:
-			a.reciteOpen(ctx)
+			a.reciteOpen(ctx, noted)
 		}
 		return nil
 	})
 }
 
-func (a *Answerer) reciteOpen(ctx context.Context) {
+func (a *Answerer) reciteOpen(ctx context.Context, noted map[string]bool) {
 	questions, _ := a.Open(ctx) // after an error there is nothing to answer
 	for _, q := range questions {
 		i := slices.IndexFunc(a.scripted, func(s scripted) bool { return s.fits(q.Question) })
 		switch {
 		case i >= 0:
 			a.Answer(ctx, q, a.scripted[i].answer)
-		case !a.unfit[q.ID]:
-			a.unfit[q.ID] = true
+		case !noted[q.ID]:
+			noted[q.ID] = true
 			a.App.Note("%s fits no line of --answers: %q", q.ID, term.Clip(q.Question, 200))
 		}
 	}

@@ -228,7 +228,7 @@ func (t *Instance) firstConfig(a *cli.App, yes bool) (*config.Config, error) {
 	if err := knowAgents(c, t.chosen, "up"); err != nil || isDetached(a) || a.Getenv(upgradeEnv) != "" {
 		return c, err
 	}
-	return c, a.CheckTrust(c, yes)
+	return c, a.CheckTrust(c, c.Commands(), yes, "Read them, then: orchestrator up --yes")
 }
 
 // work runs a team until its end, with its API open and its output shown.
