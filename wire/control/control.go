@@ -96,16 +96,18 @@ type TaskCounts struct {
 
 // AgentView is one agent as an operator sees it.
 type AgentView struct {
-	Name        string `json:"name"`
-	Block       string `json:"block"`
-	Profile     `json:",embed"`
-	State       State       `json:"state"`
-	Reason      string      `json:"reason"` // why it is in this state, in words
-	Command     []string    `json:"command"`
-	Dir         string      `json:"dir"`
-	Role        string      `json:"role"`
-	Tasks       []TaskLabel `json:"tasks"`               // that it holds
-	TakesNone   bool        `json:"takes_none,omitzero"` // it is given no tasks, as a pipe without a role
+	Name    string `json:"name"`
+	Block   string `json:"block"`
+	Profile `json:",embed"`
+	State   State       `json:"state"`
+	Reason  string      `json:"reason"` // why it is in this state, in words
+	Command []string    `json:"command"`
+	Dir     string      `json:"dir"`
+	Role    string      `json:"role"`
+	Tasks   []TaskLabel `json:"tasks"` // that it holds
+	// It is given no tasks, as a pipe without a role.
+	TakesNoTasks bool `json:"takes_no_tasks,omitzero"`
+
 	DependsOn   []string    `json:"depends_on"`
 	PID         int         `json:"pid,omitzero"`
 	Run         string      `json:"run,omitzero"`

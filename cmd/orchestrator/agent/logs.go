@@ -244,7 +244,7 @@ func (l *logPrinter) mark(line *control.LogLine) string {
 // eventFlags are the flags of events.
 type eventFlags struct {
 	follow bool
-	lines  int // 0: all
+	last   string // how many, or all
 	since  string
 	kind   string
 	agent  string
@@ -273,7 +273,7 @@ To miss no event, a program remembers the last number and continues from there w
 	}
 	set := verb.Flags()
 	set.BoolVarP(&f.follow, "follow", "f", false, "continue with new events until Ctrl-C")
-	set.IntVarP(&f.lines, "lines", "n", 0, "only the last `N` events")
+	set.StringVarP(&f.last, "lines", "n", "all", "only the last `N` events")
 	set.StringVar(&f.since, "since", "", "events after `SEQ|TIME`: a number, 10m ago, 14:33, \"2026-11-20 14:33\"")
 	set.StringVar(&f.kind, "type", "", "only kinds that match `GLOB`, such as 'agent.*'")
 	set.StringVar(&f.agent, "agent", "", "only events about `AGENT`")
@@ -300,54 +300,52 @@ func showEvents(a *cli.App, f eventFlags) error {
 		}
 	}
 	show := eventPrinter{app: a, paint: a.Paint(a.Stdout), now: time.Now(), who: len("orchestrator"), kind: len(events.QuestionAnswered)}
-	if f.lines == 0 {
-		return a.Stream("events", query, f.follow, show.line)
-	}
-	query.Del("follow")
-	if err := f.showLast(a, query, show.line); err != nil || !f.follow {
+	n, err := cli.ParseCount(f.last, "events", 0, -1)
+	if err != nil {
 		return err
 	}
-	query.Set("follow", "true")
-	return a.Stream("events", query, true, show.line)
+	if n >= 0 {
+		seq, err := showLast(a, query, n, show.line)
+		if err != nil || !f.follow {
+			return err
+		}
+		query.Set("since", strconv.FormatInt(seq, 10))
+	}
+	if f.follow {
+		query.Set("follow", "true")
+	}
+	return a.Stream("events", query, f.follow, show.line)
 }
 
-// showLast shows the last events. Then the query asks for those after them.
-func (f *eventFlags) showLast(a *cli.App, query url.Values, show func([]byte) error) error {
-	var last [][]byte // a ring once it has all lines
+// showLast shows the last n events. It returns the number of the last one, or 0 if there is none.
+func showLast(a *cli.App, query url.Values, n int, show func([]byte) error) (seq int64, err error) {
+	var last [][]byte // a ring once it has n
+	var latest []byte
 	seen := 0
-	err := a.EachLine("events", query, false, func(raw []byte) error {
-		if len(last) < f.lines {
-			last = append(last, bytes.Clone(raw))
-		} else {
-			last[seen%f.lines] = bytes.Clone(raw)
+	err = a.EachLine("events", query, false, func(raw []byte) error {
+		latest = bytes.Clone(raw)
+		if len(last) < n {
+			last = append(last, latest)
+		} else if n > 0 {
+			last[seen%n] = latest
 		}
 		seen++
 		return nil
 	})
 	if err != nil || seen == 0 {
-		return err
+		return 0, err
 	}
 	for i := range last {
-		raw := last[(seen+i)%len(last)]
-		if err := show(raw); err != nil {
-			return err
-		}
-		if i == len(last)-1 {
-			event, err := client.Decode[wire.Event](raw)
-			if err != nil {
-				return err
-			}
-			query.Set("since", strconv.FormatInt(event.Seq, 10))
+		if err := show(last[(seen+i)%len(last)]); err != nil {
+			return 0, err
 		}
 	}
-	return nil
+	event, err := client.Decode[wire.Event](latest)
+	return event.Seq, err
 }
 
 func (f *eventFlags) query(now time.Time) (url.Values, error) {
 	query := url.Values{}
-	if f.lines < 0 {
-		return nil, cli.UsageError(fmt.Sprintf("--lines %d is not a number of events", f.lines), "Say how many of the last ones: orchestrator events -n 20")
-	}
 	if seq, err := strconv.ParseUint(f.since, 10, 63); err == nil {
 		query.Set("since", strconv.FormatUint(seq, 10))
 	} else if f.since != "" {
@@ -362,9 +360,6 @@ func (f *eventFlags) query(now time.Time) (url.Values, error) {
 	}
 	if f.agent != "" {
 		query.Set("agent", f.agent)
-	}
-	if f.follow {
-		query.Set("follow", "true")
 	}
 	return query, nil
 }

@@ -57,13 +57,17 @@ func verbHelp(verb *cobra.Command, p term.Paint, width int) string {
 // FlagsOf splits the flags of a command into its own and the common ones, in the order of
 // their declaration.
 func FlagsOf(verb *cobra.Command) (own, common *pflag.FlagSet) {
-	common = verb.Root().PersistentFlags()
-	own = pflag.NewFlagSet(verb.Name(), pflag.ContinueOnError)
-	own.SortFlags = false
-	verb.Flags().SortFlags = false
+	shared := verb.Root().PersistentFlags()
+	own, common = pflag.NewFlagSet(verb.Name(), pflag.ContinueOnError), pflag.NewFlagSet(verb.Name(), pflag.ContinueOnError)
+	own.SortFlags, common.SortFlags, verb.Flags().SortFlags = false, false, false
 	verb.Flags().VisitAll(func(flag *pflag.Flag) {
-		if common.Lookup(flag.Name) != flag { // it can have the name of a common one: schema --config
+		if shared.Lookup(flag.Name) != flag { // it can have the name of a common one: schema --config
 			own.AddFlag(flag)
+		}
+	})
+	shared.VisitAll(func(flag *pflag.Flag) {
+		if own.Lookup(flag.Name) == nil {
+			common.AddFlag(flag)
 		}
 	})
 	return own, common

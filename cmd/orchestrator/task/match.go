@@ -172,6 +172,14 @@ func Fits(ctx context.Context, a *cli.App, d *client.Client, t *Seen) ([]Fit, er
 	if err != nil {
 		return nil, err
 	}
+	status, _, err := a.Status(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	takesNone := make(map[string]bool)
+	for i := range status.Agents {
+		takesNone[status.Agents[i].Name] = status.Agents[i].TakesNoTasks
+	}
 	verdicts := map[string]*hub.Match{}
 	if Requires(&t.Task) {
 		if verdicts, err = matches(ctx, a, d, t.ID); err != nil {
@@ -181,6 +189,9 @@ func Fits(ctx context.Context, a *cli.App, d *client.Client, t *Seen) ([]Fit, er
 	fits := make([]Fit, 0, len(list.Agents))
 	for i := range list.Agents {
 		f := byName(&t.Task, &list.Agents[i])
+		if takesNone[f.Agent] {
+			f.Lacks = append(f.Lacks, "takes no tasks")
+		}
 		if v := verdicts[f.Agent]; v != nil {
 			f.weigh(v)
 		}

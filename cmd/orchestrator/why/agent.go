@@ -70,8 +70,9 @@ func whyAgent(ctx context.Context, a *cli.App, d *client.Client, status *control
 	for i := range c.asked {
 		c.Questions = append(c.Questions, c.asked[i].ID)
 	}
-	if c.Next = c.next(); a.FromRecord() {
-		c.Next = []string{"The team is down. The agent starts with it: orchestrator up", "What it printed: orchestrator logs " + term.OneLine(c.Agent)}
+	c.Next = c.next()
+	if a.FromRecord() {
+		c.Next = whenDown(c.Next)
 	}
 	if a.Flags.JSON {
 		return a.Document(c)

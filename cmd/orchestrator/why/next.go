@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -224,4 +225,19 @@ func (c *taskCauses) nextOfHandedOn(id string) []string {
 		return c.nextOfHeld("was brought it, and has not said that it has begun", give)
 	}
 	return c.nextOfHeld("is brought it when it has room", give)
+}
+
+// readers matches commands that need no running team.
+var readers = regexp.MustCompile(`orchestrator (logs|events|why|graph|task (ls|show|response))\b`)
+
+// whenDown returns the next steps for something of a team that is down: without commands that need
+// a running one.
+func whenDown(next []string) []string {
+	kept := []string{"The team is down: nothing moves until it is up again."}
+	for _, line := range next {
+		if !strings.Contains(line, "orchestrator ") || readers.MatchString(line) {
+			kept = append(kept, line)
+		}
+	}
+	return kept
 }

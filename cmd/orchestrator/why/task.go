@@ -96,8 +96,9 @@ func explainTask(ctx context.Context, a *cli.App, d *client.Client, find *task.F
 	if err := holdersOf(ctx, a, d, c); err != nil {
 		return err
 	}
-	if c.Next = c.next(); a.FromRecord() && !c.Task.State.Final() {
-		c.Next = []string{"The team is down. The task goes on with it: orchestrator up"}
+	c.Next = c.next()
+	if a.FromRecord() && !c.Task.State.Final() {
+		c.Next = whenDown(c.Next)
 	}
 	if a.Flags.JSON {
 		return a.Document(c)
@@ -179,9 +180,6 @@ func (c *taskCauses) inStory(f *task.Fit) whyFit {
 	up := idle || f.Status == "busy"
 	for i := range c.status.Agents {
 		if v := &c.status.Agents[i]; v.Name == f.Agent {
-			if v.TakesNone {
-				f.Lacks = append(f.Lacks, "takes no tasks")
-			}
 			doing, idle = standing(v), v.State == control.StateRunning && len(v.Tasks) == 0 && term.HeldUp(v.Activity, time.Now()) == ""
 		}
 	}
