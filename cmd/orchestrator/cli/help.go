@@ -51,13 +51,15 @@ func showHelpOn(a *App, root *cobra.Command, args []string) error {
 	if known && len(args) == 1 {
 		return showTopic(a, root, topic)
 	}
-	if verb, rest, err := root.Find(args); err == nil && verb != root && len(rest) == 0 {
+	verb, rest, err := root.Find(args)
+	isVerb := err == nil && verb != root && len(rest) == 0
+	if title := strings.Join(args[1:], " "); known && (!isVerb || isSection(topic, title)) {
+		return showSection(a, topic, title, isVerb)
+	}
+	if isVerb {
 		verb.InitDefaultHelpFlag()
 		showHelp(a, verb)
 		return nil
-	}
-	if known {
-		return showSection(a, topic, strings.Join(args[1:], " "))
 	}
 	return explain(a, root, args)
 }
@@ -76,19 +78,29 @@ func showTopic(a *App, root *cobra.Command, topic string) error {
 	return a.page(readable(a, help.WithSections(topic, text)))
 }
 
-// showSection prints the sections of a page that a title names.
-func showSection(a *App, topic, title string) error {
+// isSection reports whether the contents of a page have a title.
+func isSection(topic, title string) bool {
+	page, err := help.ReadTopic(topic)
+	titles, _ := help.Sections(page)
+	return err == nil && slices.ContainsFunc(titles, func(t string) bool { return strings.EqualFold(t, title) })
+}
+
+// showSection prints the sections of a page that a title names. There may be a command of that name, too.
+func showSection(a *App, topic, title string, isVerb bool) error {
 	page, err := help.ReadTopic(topic)
 	if err != nil {
 		return err
 	}
 	text := help.FindSections(page, title)
 	if text == "" {
-		titles := help.Sections(page)
-		return UsageError(fmt.Sprintf("%s has no section %q%s", topic, title, DidYouMean(title, titles)), "Its sections: "+strings.Join(titles, " · "))
+		titles, inside := help.Sections(page)
+		return UsageError(fmt.Sprintf("%s has no section %q%s", topic, title, DidYouMean(title, slices.Concat(titles, inside))), "Its sections: "+strings.Join(titles, " · "))
 	}
 	if a.Flags.JSON {
 		return a.Document(help.Page{FormatVersion: wire.FormatVersion, Topic: topic, Markdown: text})
+	}
+	if isVerb {
+		text += "\nThe command of that name: orchestrator " + topic + " " + strings.ToLower(title) + " --help\n"
 	}
 	return a.page(readable(a, text))
 }
@@ -122,7 +134,7 @@ func showContents(a *App) error {
 		if err != nil {
 			return err
 		}
-		sections := help.Sections(page)
+		sections, _ := help.Sections(page)
 		answer.Topics = append(answer.Topics, contentLine{Topic: c.Topic, About: c.About, Part: c.Part, Sections: sections})
 		if part != c.Part {
 			part = c.Part
@@ -181,7 +193,7 @@ func explain(a *App, root *cobra.Command, args []string) error {
 	if len(found) == 0 {
 		hint := "Topics: orchestrator help     Commands: orchestrator     Codes: orchestrator help troubleshooting"
 		if topics := help.Mentioning(asked); len(topics) > 0 {
-			hint = "These pages have the word: " + strings.Join(topics, ", ") + "     A page: orchestrator help " + topics[0]
+			hint = "The word is in these pages: " + strings.Join(topics[:min(5, len(topics))], ", ") + "     " + hint
 		}
 		return UsageError(fmt.Sprintf("no help on %q%s", asked, DidYouMean(asked, slices.Concat(help.TopicNames(), VerbNames(root), codesOf(all)))), hint)
 	}

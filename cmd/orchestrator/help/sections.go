@@ -2,50 +2,48 @@ package help
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
 
 // A section is a part of a page with a heading.
 type section struct {
-	level int // 2 for ##
-	title string
-	text  string // with the heading, and with the sections below it
+	at, end int // its text in the page, with the heading and the sections below it
+	level   int // 2 for ##
+	title   string
 }
 
 // sectionsOf returns the sections of a page, in their order.
 func sectionsOf(page string) []section {
-	type opening struct{ at, level int }
-	var open []opening
 	var all []section
 	fenced, at := false, 0
 	for line := range strings.Lines(page) {
 		fenced = fenced != strings.HasPrefix(line, "```")
 		marks := len(line) - len(strings.TrimLeft(line, "#"))
 		if !fenced && marks >= 2 && strings.HasPrefix(line[marks:], " ") {
-			all = append(all, section{level: marks, title: strings.TrimSpace(line[marks:])})
-			open = append(open, opening{at, marks})
+			all = append(all, section{at: at, end: len(page), level: marks, title: strings.TrimSpace(line[marks:])})
 		}
 		at += len(line)
 	}
 	for i := range all {
-		end := len(page)
-		if next := slices.IndexFunc(open[i+1:], func(o opening) bool { return o.level <= open[i].level }); next >= 0 {
-			end = open[i+1+next].at
+		if next := slices.IndexFunc(all[i+1:], func(s section) bool { return s.level <= all[i].level }); next >= 0 {
+			all[i].end = all[i+1+next].at
 		}
-		all[i].text = page[open[i].at:end]
 	}
 	return all
 }
 
-// Sections returns the titles of the sections of a page, without those inside them.
-func Sections(page string) (titles []string) {
+// Sections returns the titles of the sections of a page, and those of the sections inside them.
+func Sections(page string) (titles, inside []string) {
 	for _, s := range sectionsOf(page) {
 		if s.level == 2 {
 			titles = append(titles, s.title)
+		} else {
+			inside = append(inside, s.title)
 		}
 	}
-	return titles
+	return titles, inside
 }
 
 // FindSections returns the section with a title, or else those whose titles contain it. It
@@ -57,9 +55,11 @@ func FindSections(page, title string) string {
 		func(s section) bool { return strings.Contains(strings.ToLower(s.title), strings.ToLower(title)) },
 	} {
 		var found strings.Builder
+		end := 0
 		for _, s := range all {
-			if title != "" && fits(s) {
-				found.WriteString(s.text)
+			if title != "" && s.at >= end && fits(s) {
+				found.WriteString(page[s.at:s.end])
+				end = s.end
 			}
 		}
 		if found.Len() > 0 {
@@ -74,23 +74,28 @@ const longPage = 5
 
 // WithSections puts the titles of the sections before the first, if there are many.
 func WithSections(topic, page string) string {
-	titles := Sections(page)
-	first := strings.Index(page, "\n## ")
-	if len(titles) < longPage || first < 0 {
+	titles, _ := Sections(page)
+	if len(titles) < longPage {
 		return page
 	}
-	list := fmt.Sprintf("\nSections: %s.\n\nOne of them: `orchestrator help %s %s`\n", strings.Join(titles, " · "), topic, strings.ToLower(titles[1]))
+	list := "Sections: " + strings.Join(titles, " · ") + ".\n\n"
+	if i := slices.IndexFunc(titles, func(title string) bool { return oneWord.MatchString(title) }); i >= 0 {
+		list += fmt.Sprintf("One of them: `orchestrator help %s %s`\n\n", topic, strings.ToLower(titles[i]))
+	}
+	first := sectionsOf(page)[0].at
 	return page[:first] + list + page[first:]
 }
 
+var oneWord = regexp.MustCompile(`^[A-Za-z]+$`)
+
 // Mentioning returns the topics whose pages contain a word, in reading order.
 func Mentioning(word string) (topics []string) {
-	word = strings.ToLower(strings.TrimSpace(word))
-	if word == "" {
+	if strings.TrimSpace(word) == "" {
 		return nil
 	}
+	whole := regexp.MustCompile(`(?i)(^|\W)` + regexp.QuoteMeta(strings.TrimSpace(word)) + `($|\W)`)
 	for _, chapter := range Chapters {
-		if page, err := ReadTopic(chapter.Topic); err == nil && strings.Contains(strings.ToLower(page), word) {
+		if page, err := ReadTopic(chapter.Topic); err == nil && whole.MatchString(page) {
 			topics = append(topics, chapter.Topic)
 		}
 	}

@@ -11,7 +11,9 @@ import (
 // that a sample is not taken for one.
 func TestSections(t *testing.T) {
 	const page = "# Page\n\nIntroduction.\n\n## One\n\n```\n## no section\n```\n\n### Below\n\nText.\n\n## One more\n\nEnd.\n"
-	require.Equal(t, []string{"One", "One more"}, Sections(page))
+	titles, inside := Sections(page)
+	require.Equal(t, []string{"One", "One more"}, titles)
+	require.Equal(t, []string{"Below"}, inside)
 	require.Equal(t, "## One\n\n```\n## no section\n```\n\n### Below\n\nText.\n\n", FindSections(page, "one"))
 	require.Equal(t, "### Below\n\nText.\n\n", FindSections(page, "below"))
 	require.Equal(t, "## One more\n\nEnd.\n", FindSections(page, "more"))
@@ -31,5 +33,16 @@ func TestChapters(t *testing.T) {
 		page, err := ReadTopic(c.Topic)
 		require.NoError(t, err)
 		require.True(t, strings.HasPrefix(page, "# "), c.Topic)
+		titles, _ := Sections(page)
+		for _, title := range titles {
+			require.Contains(t, FindSections(page, strings.ToLower(title)), "## "+title+"\n")
+		}
 	}
+}
+
+// TestMentioning checks that only whole words are found.
+func TestMentioning(t *testing.T) {
+	require.Contains(t, Mentioning("poison"), "glossary")
+	require.Empty(t, Mentioning("poiso"))
+	require.Empty(t, Mentioning(" "))
 }

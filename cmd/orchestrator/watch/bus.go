@@ -33,6 +33,7 @@ type topic struct {
 }
 
 func (b *busView) hear(news mailNews, filter string) {
+	b.denied = news.denied
 	b.mail.add(news.mail, news.fresh)
 	b.count(filter)
 }

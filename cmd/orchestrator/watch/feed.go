@@ -368,16 +368,16 @@ type logNews struct {
 	tail  bool
 	lines []control.LogLine
 	fresh bool
+	// denied is the reason why this person may not read it.
+	denied string
 }
 
 // mailNews is a batch of messages. A fresh batch replaces the earlier ones.
 type mailNews struct {
-	mail  []mail.Message
-	fresh bool
+	mail   []mail.Message
+	fresh  bool
+	denied string // the reason why this person may not read them
 }
-
-// deniedNews is the reason why this person may not read a list.
-type deniedNews struct{ list, why string }
 
 // paperNews is the output of a command.
 type paperNews struct {

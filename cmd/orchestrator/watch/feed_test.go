@@ -159,19 +159,24 @@ func TestFollowedIsShort(t *testing.T) {
 func TestDeniedList(t *testing.T) {
 	f := newFeed(Orchestrator{Follow: func(context.Context, string, url.Values) iter.Seq2[[]byte, error] {
 		return func(yield func([]byte, error) bool) {
-			yield(nil, &cli.Failure{Exit: cli.ExitDenied, Message: "a member may not read logs"})
+			yield(nil, &cli.Failure{Exit: cli.ExitDenied, Message: "only an operator may read this"})
 		}
 	}})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer f.group.Wait()
 	defer cancel()
 	f.begun = func(work func(ctx context.Context)) { f.group.Go(func() { work(ctx) }) }
-	f.logs("", 10, false)
 	m := still(false)
 	status, _ := team(3, 0)
 	m.hear(status)
-	m.show(tabLog)
-	require.Contains(t, screenOf(m), "No lines.")
-	m.hear((<-f.news).(deniedNews))
-	require.Contains(t, screenOf(m), "a member may not read logs")
+	for tab, follow := range map[int]func(){tabLog: func() { f.logs("", 10, false) }, tabBus: func() { f.mail() }} {
+		m.show(tab)
+		require.Contains(t, screenOf(m), " No ")
+		follow()
+		m.hear(<-f.news)
+		require.Contains(t, screenOf(m), "only an operator may read this")
+	}
+	m.hear(mailNews{fresh: true})
+	m.show(tabBus)
+	require.Contains(t, screenOf(m), "No messages.", "it may be read now")
 }

@@ -50,23 +50,30 @@ func (f *feed) logs(agent string, last int, tail bool) (end func()) {
 	if agent != "" {
 		query.Set("agent", agent)
 	}
-	return followed(f, "logs", query, shortLine, func(lines []control.LogLine, fresh bool) tea.Msg {
-		return logNews{agent: agent, tail: tail, lines: lines, fresh: fresh}
+	return followed(f, "logs", query, shortLine, func(b batch[control.LogLine]) tea.Msg {
+		return logNews{agent: agent, tail: tail, lines: b.items, fresh: b.fresh, denied: b.denied}
 	})
 }
 
 // mail follows the messages of all actors.
 func (f *feed) mail() (end func()) {
 	query := url.Values{"follow": {"true"}, "n": {"500"}}
-	return followed(f, "messages", query, shortMail, func(mail []mail.Message, fresh bool) tea.Msg {
-		return mailNews{mail: mail, fresh: fresh}
+	return followed(f, "messages", query, shortMail, func(b batch[mail.Message]) tea.Msg {
+		return mailNews{mail: b.items, fresh: b.fresh, denied: b.denied}
 	})
+}
+
+// A batch is a part of a list. A fresh one is the first.
+type batch[T any] struct {
+	items  []T
+	fresh  bool
+	denied string // the reason why this person may not read the list
 }
 
 // followed follows a list and reopens it after an interruption. It sends news a few times a
 // second at most, and no more than the latest kept items. The function short shortens each
 // item before it is kept.
-func followed[T any](f *feed, list string, query url.Values, short func(*T), news func(batch []T, fresh bool) tea.Msg) (end func()) {
+func followed[T any](f *feed, list string, query url.Values, short func(*T), news func(batch[T]) tea.Msg) (end func()) {
 	return f.do(func(ctx context.Context) tea.Msg {
 		for ctx.Err() == nil {
 			once(ctx, f, list, query, short, news)
@@ -80,7 +87,7 @@ func followed[T any](f *feed, list string, query url.Values, short func(*T), new
 }
 
 // once follows a list until it ends.
-func once[T any](ctx context.Context, f *feed, list string, query url.Values, short func(*T), news func(batch []T, fresh bool) tea.Msg) {
+func once[T any](ctx context.Context, f *feed, list string, query url.Values, short func(*T), news func(batch[T]) tea.Msg) {
 	within, end := context.WithCancel(ctx)
 	defer end()
 	lines := make(chan T, 256)
@@ -92,7 +99,7 @@ func once[T any](ctx context.Context, f *feed, list string, query url.Values, sh
 		for text, err := range f.of.Follow(within, list, query) {
 			if err != nil {
 				if failure, ok := errors.AsType[*cli.Failure](err); ok && failure.Exit == cli.ExitDenied {
-					f.tell(within, deniedNews{list: list, why: failure.Message})
+					f.tell(within, news(batch[T]{fresh: true, denied: failure.Message}))
 				}
 				return
 			}
@@ -108,7 +115,7 @@ func once[T any](ctx context.Context, f *feed, list string, query url.Values, sh
 			}
 		}
 	})
-	gather(within, lines, func(batch []T, fresh bool) { f.tell(within, news(batch, fresh)) })
+	gather(within, lines, func(items []T, fresh bool) { f.tell(within, news(batch[T]{items: items, fresh: fresh})) })
 }
 
 // gather sends items in batches.

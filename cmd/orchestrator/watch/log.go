@@ -115,6 +115,7 @@ func (m *model) hearLog(news logNews) {
 	if news.agent != m.log.of {
 		return // another log is followed now
 	}
+	m.log.denied = news.denied
 	m.log.lines.add(news.lines, news.fresh)
 	for i := range news.lines {
 		m.log.name = max(m.log.name, min(20, m.pen.width.StringWidth(oneLine(news.lines[i].Agent))))

@@ -267,12 +267,6 @@ func (m *model) hear(msg tea.Msg) bool {
 		m.hearLog(news)
 	case mailNews:
 		m.bus.hear(news, m.filter[tabBus])
-	case deniedNews:
-		if news.list == "messages" {
-			m.bus.denied = news.why
-		} else {
-			m.log.denied = news.why
-		}
 	case noteNews:
 		m.say(news)
 	case paperNews:
