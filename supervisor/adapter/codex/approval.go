@@ -35,7 +35,8 @@ func command(id string, params wire.Raw) *adapter.Permission {
 	input := map[string]any{"command": command, "cwd": r.Cwd}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		value := all[key]
-		if key == "command" || key == "cwd" || string(value) == "null" || slices.Contains(circumstances, key) {
+		usual := key == "kind" && string(value) == `"command"` // another kind is asked as it is
+		if usual || key == "command" || key == "cwd" || string(value) == "null" || slices.Contains(circumstances, key) {
 			continue
 		}
 		input[key] = value
