@@ -263,6 +263,13 @@ const (
 	ReasonBlocked    = "blocked"      // the task waits for others
 )
 
+// Reasons for which a completion is refused until the agent has corrected its work.
+const (
+	reasonNotVerified = "not_verified"
+	reasonResult      = "result"
+	reasonNoWorkspace = "no_workspace"
+)
+
 // Refusal is the error of a refused request.
 type Refusal struct {
 	Code    Code     `json:"code"`

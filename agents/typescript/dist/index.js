@@ -4407,6 +4407,7 @@ function key(name) {
 // src/work/worker.ts
 var unfinished2 = /* @__PURE__ */ Symbol("unfinished");
 var noPlan = "no plan: this agent works as it is told";
+var uncorrected = ["not_verified", "result", "no_workspace"];
 var Work = class {
   #conn;
   #worker;
@@ -4566,7 +4567,7 @@ var Work = class {
   }
   /**
    * Reports a result. If the orchestrator refuses it, the task fails; otherwise it would run for
-   * ever.
+   * ever. It may be tried again if what was done could not be verified.
    */
   async #complete({ id: task2, made }, result2) {
     try {
@@ -4574,14 +4575,14 @@ var Work = class {
       await this.#conn.settle("complete-task", { taskId: task2, result: value(result2), artifacts });
     } catch (error) {
       if (error instanceof Unsaid) await this.#fail(task2, `its result cannot be told: ${error.message}`);
-      else if (error instanceof Refused && error.code === "INVALID_REQUEST" && error.reason === "") {
-        await this.#fail(task2, `its result was refused: ${error.message}`);
+      else if (error instanceof Refused && error.code === "INVALID_REQUEST" && (error.reason === "" || uncorrected.includes(error.reason))) {
+        await this.#fail(task2, `its result was refused: ${error.message}`, error.reason !== "" || void 0);
       } else throw error;
     }
   }
   /** Reports that a task failed. */
-  async #fail(task2, why) {
-    await this.#conn.settle("fail-task", { taskId: task2, error: why });
+  async #fail(task2, why, retryable) {
+    await this.#conn.settle("fail-task", { taskId: task2, error: why, retryable });
   }
   /** Reports the error of one task or one message. */
   #troubled(error) {

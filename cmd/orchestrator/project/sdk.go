@@ -58,6 +58,9 @@ func (l *library) beside() ([]createdFile, error) {
 	}
 	license, err := fs.ReadFile(l.files, "LICENSE")
 	files = append(files, createdFile{File: "LICENSE", Lines: strings.Count(string(license), "\n"), Text: license})
+	if l.name == "typescript" { // Node before 22 takes a file without this for an older kind of module
+		files = append(files, createdFile{File: "package.json", Lines: 1, Text: []byte("{\"type\": \"module\"}\n")})
+	}
 	for i := range files {
 		files[i].File = path.Join(l.at, files[i].File)
 	}

@@ -200,17 +200,21 @@ class Worker(Role):
 
     def _complete(self, job: Job, result: Result) -> None:
         """Reports a result. If the orchestrator refuses it, the task fails; otherwise it would run
-        for ever."""
+        for ever. It may be tried again if what was done could not be verified."""
         try:
             said = without_none(taskId=job.id, result=result, artifacts=list(job._made) or None)
             self._conn._settle("complete-task", said)
         except Unsaid as error:
             self._fail(job, f"its result cannot be told: {error}")
         except Refused as refused:
-            if refused.code != "INVALID_REQUEST" or refused.reason:
+            again = refused.reason in ("not_verified", "result", "no_workspace")
+            if refused.code != "INVALID_REQUEST" or (refused.reason and not again):
                 raise
-            self._fail(job, "its result was refused: " + refused.message)
+            self._fail(job, "its result was refused: " + refused.message, again)
 
-    def _fail(self, job: Job, why: str) -> None:
+    def _fail(self, job: Job, why: str, retryable: bool = False) -> None:
         """Reports that a task failed."""
-        self._conn._settle("fail-task", {"taskId": job.id, "error": why})
+        said: dict[str, object] = {"taskId": job.id, "error": why}
+        if retryable:
+            said["retryable"] = True
+        self._conn._settle("fail-task", said)

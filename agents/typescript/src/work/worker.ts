@@ -54,6 +54,9 @@ const unfinished = Symbol("unfinished");
 const noPlan = "no plan: this agent works as it is told";
 
 /** @internal One call of work. */
+/** Reasons for which a completion is refused until the agent has corrected its work. */
+const uncorrected = ["not_verified", "result", "no_workspace"];
+
 export class Work {
   readonly #conn: Exchange;
   readonly #worker: Worker;
@@ -224,7 +227,7 @@ export class Work {
 
   /**
    * Reports a result. If the orchestrator refuses it, the task fails; otherwise it would run for
-   * ever.
+   * ever. It may be tried again if what was done could not be verified.
    */
   async #complete({ id: task, made }: Job, result: unknown): Promise<void> {
     try {
@@ -232,15 +235,15 @@ export class Work {
       await this.#conn.settle("complete-task", { taskId: task, result: value(result), artifacts });
     } catch (error) {
       if (error instanceof Unsaid) await this.#fail(task, `its result cannot be told: ${error.message}`);
-      else if (error instanceof Refused && error.code === "INVALID_REQUEST" && error.reason === "") {
-        await this.#fail(task, `its result was refused: ${error.message}`);
+      else if (error instanceof Refused && error.code === "INVALID_REQUEST" && (error.reason === "" || uncorrected.includes(error.reason))) {
+        await this.#fail(task, `its result was refused: ${error.message}`, error.reason !== "" || undefined);
       } else throw error;
     }
   }
 
   /** Reports that a task failed. */
-  async #fail(task: string, why: string): Promise<void> {
-    await this.#conn.settle("fail-task", { taskId: task, error: why });
+  async #fail(task: string, why: string, retryable?: boolean): Promise<void> {
+    await this.#conn.settle("fail-task", { taskId: task, error: why, retryable });
   }
 
   /** Reports the error of one task or one message. */

@@ -23,7 +23,7 @@ agent "planner" {
 agent "worker" {
   protocol   = "codex"
   dir        = "work"
-  permission = "edits" # you are asked before it runs a command
+  permission = "edits" # it may change files there; you are asked about other commands
   allow      = ["Bash(git diff:*)", "Bash(git status)", "Bash(ls:*)", "Bash(cat:*)", "Bash(grep:*)"]
   replicas   = 3 # worker-0, worker-1 and worker-2, all in this folder
   confine {

@@ -12,7 +12,7 @@ defaults {
 agent "ann" {
   protocol     = "claude"
   dir          = "work"
-  permission   = "edits"                                  # you are asked before it runs a command
+  permission   = "edits"                                  # it may change files there; you are asked about other commands
   allow        = ["Bash(git diff:*)", "Bash(git status)"] # but not before these
   instructions = "You share this folder with the agent ben. Before you change a file, tell ben with message_send which one, and why. Leave files alone that ben works on."
   confine {

@@ -30,7 +30,7 @@ agent "lead" {
 agent "coder" {
   protocol   = "claude"
   dir        = "work"
-  permission = "edits"                                  # you are asked before it runs a command
+  permission = "edits"                                  # it may change files there; you are asked about other commands
   allow      = ["Bash(git diff:*)", "Bash(git status)"] # but not before these
   capabilities { max_concurrent_tasks = 0 }             # only the lead gives it tasks
   confine {
