@@ -155,3 +155,32 @@ func TestInPlace(t *testing.T) {
 	require.ErrorAs(t, InPlace(name, open), &lost)
 	require.True(t, lost.Replaced)
 }
+
+// TestOlderCopy checks that a copy in the place of a log that was closed in order is recognized as
+// older, and is left as it is, although the other files of that log are still there.
+func TestOlderCopy(t *testing.T) {
+	t.Parallel()
+	path, l := growing(t)
+	require.NoError(t, l.Close())
+	wal, err := os.Stat(path + "-wal")
+	require.NoError(t, err)
+	require.Zero(t, wal.Size())
+	older, err := os.ReadFile(path)
+	require.NoError(t, err)
+
+	l, err = Open(t.Context(), Options{Path: path, Durable: true})
+	require.NoError(t, err)
+	require.NoError(t, l.Append(t.Context(), 60, facts(60, 5)))
+	require.NoError(t, l.Close())
+	require.NoError(t, os.WriteFile(path, older, 0o600))
+	_, err = Open(t.Context(), Options{Path: path, Durable: true})
+	require.ErrorContains(t, err, "facts up to 65 were acknowledged")
+	now, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, older, now)
+
+	for _, end := range []string{"-wal", "-shm", "-tip"} {
+		require.NoError(t, os.Remove(path+end))
+	}
+	require.EqualValues(t, 60, mustOpen(t, Options{Path: path, Durable: true}).Last())
+}

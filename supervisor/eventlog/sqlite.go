@@ -235,8 +235,14 @@ func (l *SQLite) Close() error {
 	l.reading.Lock()
 	defer l.reading.Unlock()
 	l.fate.Lock()
+	inOrder := l.over == nil
 	l.over = fs.ErrClosed
 	l.fate.Unlock()
+	if inOrder {
+		// A copy that is put in the place of the database must not meet pages of another one. After
+		// an error the write-ahead log keeps them, as after a crash.
+		_ = l.writer.exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
+	}
 	return l.release()
 }
 
