@@ -125,7 +125,11 @@ func examine(e *serve.Examined, patience time.Duration) agentReport {
 		one.Findings.add(Fail, "login", login, "%s: not logged in: %s", one.Agent, e.Failed)
 	case e.Ready == nil:
 		cure := "Run it by itself, or give it longer: orchestrator doctor --wait " + term.Duration(10*patience)
-		one.Findings.add(Fail, "handshake", cure, "%s: the handshake failed: %s", one.Agent, strings.Join(append([]string{e.Failed}, e.Words...), " / "))
+		words := strings.Join(append([]string{e.Failed}, e.Words...), " / ")
+		if strings.Contains(words, "cannot be confined: allowing ") {
+			cure = "Make the folder, or run the program once by itself: orchestrator help real-agents confinement"
+		}
+		one.Findings.add(Fail, "handshake", cure, "%s: the handshake failed: %s", one.Agent, words)
 	default:
 		o := &e.Ready.Offers
 		one.Handshake, one.Version, one.Login = true, e.Ready.Version, o.Login

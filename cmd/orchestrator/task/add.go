@@ -238,6 +238,12 @@ func created(ctx context.Context, a *cli.App, d *client.Client, t Seen) (words s
 	if IsMatched(&t.Task) && len(t.WaitsFor) == 0 {
 		a.Note("Find it an agent: orchestrator task assign --auto %s     Who fits: orchestrator task match %[1]s", term.ID(t.ID))
 	}
+	if t.State == wire.TaskPending && AsksByName(&t.Task) && len(t.WaitsFor) == 0 {
+		fits, err := Fits(ctx, a, d, &t) // without an answer there is nothing to note
+		if err == nil && !slices.ContainsFunc(fits, func(f Fit) bool { return f.Good() || f.Full }) {
+			a.Note("No agent fits it now. Why: orchestrator why %s", term.ID(t.ID))
+		}
+	}
 	return words, err
 }
 
