@@ -387,6 +387,9 @@ func strangeNotice(sky string) string {
 func (t *trial) cancelled(ctx context.Context) error {
 	err := t.takeAway(ctx)
 	t.signal(syscall.SIGCONT)
+	// A process that the program was making when it was stopped may have stayed stopped.
+	again := time.AfterFunc(100*time.Millisecond, func() { t.signal(syscall.SIGCONT) })
+	defer again.Stop()
 	if err != nil {
 		return err
 	}
