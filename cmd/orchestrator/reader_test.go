@@ -37,7 +37,7 @@ type fence struct {
 	lines []string
 }
 
-var fileAbove = regexp.MustCompile("^`([\\w./]+)`:$")
+var fileAbove = regexp.MustCompile("(?:^|, )`([\\w./]+)`:$")
 
 // fences returns the blocks of a page.
 func fences(t *testing.T, page string) (found []fence) {
