@@ -91,7 +91,7 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/serve/systemd": {},
 	"cmd/orchestrator/serve/team":    {"wire", "wire/control", "wire/hub", "wire/session", "handlers", "supervisor", "supervisor/adapter", "supervisor/child", "supervisor/config", "supervisor/dispatch", "supervisor/hosts", "supervisor/output", "supervisor/stdin", "supervisor/workspace"},
 	"cmd/orchestrator/console":       verbsMayImport("supervisor", "supervisor/output", "cmd/orchestrator/live"),
-	"cmd/orchestrator/store":         verbsMayImport("supervisor/dispatch", "supervisor/eventlog", "cmd/orchestrator/serve"),
+	"cmd/orchestrator/store":         verbsMayImport("supervisor/config", "supervisor/dispatch", "supervisor/eventlog", "cmd/orchestrator/serve"),
 	"cmd/orchestrator/check":         verbsMayImport("supervisor/simulate", "cmd/orchestrator/serve/team", "supervisor", "supervisor/adapter", "supervisor/child", "supervisor/output", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project"),
 	"cmd/orchestrator":               {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "supervisor", "supervisor/child", "cmd/..."}, // its tests run everything
 	"fixtures/...":                   {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "agents/...", "fixtures/..."},

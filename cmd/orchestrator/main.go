@@ -72,6 +72,6 @@ func rootCommand(a *cli.App) *cobra.Command {
 		agent.StatusCommand(a), watch.Command(a), ui.Command(a), notify.Command(a),
 		cli.OnRecord(agent.LogsCommand(a)), cli.OnRecord(agent.EventsCommand(a)), cli.OnRecord(why.Command(a)), cli.OnRecord(task.CostCommand(a)), cli.OnRecord(task.GraphCommand(a, "orchestrator graph")),
 		task.Command(a), inbox.Command(a), bus.Command(a), session.Command(a), session.ReviewCommand(a), task.WorkspaceCommand(a),
-		agent.Command(a), agent.PsCommand(a), agent.HostsCommand(a), agent.DrainCommand(a), check.Command(a), check.DoctorCommand(a), check.SimulateCommand(a), access.KeyCommand(a), access.TokenCommand(a), store.BackupCommand(a), store.ReplayCommand(a), store.Command(a),
+		agent.Command(a), agent.PsCommand(a), agent.HostsCommand(a), agent.DrainCommand(a), check.Command(a), check.DoctorCommand(a), check.SimulateCommand(a), access.KeyCommand(a), access.TokenCommand(a), store.BackupCommand(a), store.RestoreCommand(a), store.ReplayCommand(a), store.Command(a),
 	)
 }

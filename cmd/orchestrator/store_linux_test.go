@@ -68,17 +68,27 @@ func TestBackup(t *testing.T) {
 	_, stderr, code := s.call("backup", copied)
 	require.Equal(t, cli.ExitConflict, code, stderr)
 	require.Regexp(t, `^\d+ facts in .*events\.db, all in order\n$`, s.ask("store", "check"))
+	_, stderr, code = s.call("restore", copied)
+	require.Equal(t, cli.ExitConflict, code, stderr)
+	s.ask("task", "add", "later", "--assign", "only")
 	s.signal(syscall.SIGKILL)
 	s.await()
 
-	for _, end := range []string{"", "-wal", "-shm", "-tip"} {
-		require.NoError(t, os.Remove(filepath.Join(s.state(), "events.db"+end)))
-	}
-	require.NoError(t, os.Rename(copied, filepath.Join(s.state(), "events.db")))
+	said, stderr, code := s.call("restore", copied)
+	require.Zero(t, code, stderr)
+	require.Regexp(t, `^\d+ facts in .*events\.db, restored from .*copy\.db\.`, said)
+	kept, err := filepath.Glob(filepath.Join(s.state(), "events.db.before-restore-*"))
+	require.NoError(t, err)
+	require.Len(t, kept, 1)
+	require.Contains(t, stderr, filepath.Base(kept[0]))
+	require.Regexp(t, `^\d+ facts in .*, all in order\n$`, s.ask("store", "check", filepath.Join(kept[0], "events.db")))
 	s.up("--json")
 	s.waitForEvents(1, events.AgentStarted, "only")
-	require.Contains(t, s.ask("task", "ls"), "kept")
+	list := s.ask("task", "ls")
+	require.Contains(t, list, "kept")
+	require.NotContains(t, list, "later")
 	s.stop()
+	require.FileExists(t, copied)
 }
 
 // The log of a background orchestrator is rotated while it runs, and later lines are in the new

@@ -166,6 +166,49 @@ func Copy(ctx context.Context, from, to string) (last int64, err error) {
 	return last, syncFolder(filepath.Dir(to))
 }
 
+// Restore puts a copy of the log in from in the place of the log at path, which must not be open. It moves the files of
+// that log, also of a damaged one, to the folder aside, which it creates if there are any. It returns the last fact in
+// the copy. If it is interrupted, Open refuses what is there, and Restore can be called again.
+func Restore(ctx context.Context, from, path, aside string) (last int64, err error) {
+	part := path + ".restored"
+	if err := removeAll(logFiles(part)); err != nil { // of an interrupted call
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, removeAll(logFiles(part))) }()
+	if last, err = Copy(ctx, from, part); err != nil {
+		return 0, err
+	}
+	files := logFiles(path)
+	files, tip := files[:len(files)-1], files[len(files)-1:]
+	if err := moveAll(files, aside); err != nil {
+		return 0, err
+	}
+	if err := os.Rename(part, path); err != nil {
+		return 0, err
+	}
+	if err := syncFolder(filepath.Dir(path)); err != nil {
+		return 0, err
+	}
+	// Until now Open has refused the log because of its tip, instead of beginning a new one.
+	return last, errors.Join(moveAll(tip, aside), syncFolder(filepath.Dir(path)))
+}
+
+// moveAll moves the files that exist to a folder, which it creates if necessary.
+func moveAll(names []string, to string) error {
+	for _, name := range names {
+		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := os.MkdirAll(to, 0o700); err != nil {
+			return err
+		}
+		if err := os.Rename(name, filepath.Join(to, filepath.Base(name))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // giveName gives a file a new name that must not be taken. Some file systems have no hard
 // links; there it renames the file.
 func giveName(part, to string) error {
@@ -191,7 +234,7 @@ func vacuum(from, to string) error {
 	if err == nil {
 		err = c.exec("VACUUM INTO '" + strings.ReplaceAll(to, "'", "''") + "'")
 	}
-	return errors.Join(err, c.close())
+	return errors.Join(foreign(err), c.close())
 }
 
 // whole reads a copy and returns its last fact.

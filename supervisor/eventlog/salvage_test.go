@@ -160,3 +160,70 @@ func TestModeOfFiles(t *testing.T) {
 		require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), end)
 	}
 }
+
+// Restore keeps the log that was there, also a damaged one, and can be called again after it was interrupted. Until it
+// has ended, the log is refused.
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path, saved := filepath.Join(dir, "events.db"), filepath.Join(t.TempDir(), "saved.db")
+	l := mustOpen(t, Options{Path: path, Durable: true})
+	require.NoError(t, l.Append(t.Context(), 0, facts(0, 50)))
+	_, err := Copy(t.Context(), path, saved)
+	require.NoError(t, err)
+	require.NoError(t, l.Append(t.Context(), 50, facts(50, 20)))
+	require.NoError(t, l.Close())
+	before, err := os.ReadFile(path)
+	require.NoError(t, err)
+
+	_, err = Restore(t.Context(), filepath.Join(dir, "missing.db"), path, filepath.Join(dir, "unused"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	broken := filepath.Join(t.TempDir(), "broken.db")
+	require.NoError(t, os.WriteFile(broken, before[:len(before)/2], 0o600))
+	_, err = Restore(t.Context(), broken, path, filepath.Join(dir, "unused"))
+	require.Error(t, err)
+	require.NoDirExists(t, filepath.Join(dir, "unused"))
+	require.EqualValues(t, 70, reopened(t, path), "the log is as it was")
+
+	// What a call leaves that is interrupted between its steps.
+	for i, interrupted := range []func(){
+		func() {},
+		func() { require.NoError(t, os.WriteFile(path+".restored", before[:len(before)/3], 0o600)) },
+		func() { require.NoError(t, moveAll(logFiles(path)[:1], filepath.Join(dir, "first"))) },
+		func() { require.NoError(t, moveAll(logFiles(path)[:3], filepath.Join(dir, "second"))) },
+		func() {
+			require.NoError(t, moveAll(logFiles(path)[:3], filepath.Join(dir, "third")))
+			_, err := Copy(t.Context(), saved, path+".new")
+			require.NoError(t, err)
+			require.NoError(t, os.Rename(path+".new", path))
+		},
+	} {
+		interrupted()
+		if i > 1 {
+			_, err := Open(t.Context(), Options{Path: path, Durable: true})
+			require.Error(t, err, i)
+		}
+		last, err := Restore(t.Context(), saved, path, filepath.Join(dir, fmt.Sprint("aside ", i)))
+		require.NoError(t, err, i)
+		require.EqualValues(t, 50, last)
+		require.EqualValues(t, 50, reopened(t, path))
+		l := mustOpen(t, Options{Path: path, Durable: true})
+		require.NoError(t, l.Append(t.Context(), 50, facts(50, 30))) // other facts than those of the first
+		require.NoError(t, l.Close())
+	}
+	require.EqualValues(t, 70, reopened(t, filepath.Join(dir, "aside 0", "events.db")))
+	require.NoFileExists(t, path+".restored")
+
+	none := filepath.Join(t.TempDir(), "events.db")
+	_, err = Restore(t.Context(), saved, none, filepath.Join(dir, "unused"))
+	require.NoError(t, err)
+	require.NoDirExists(t, filepath.Join(dir, "unused"))
+	require.EqualValues(t, 50, reopened(t, none))
+}
+
+// reopened returns the last fact of a log.
+func reopened(t *testing.T, path string) int64 {
+	l := mustOpen(t, Options{Path: path, Durable: true})
+	defer l.Close()
+	return l.Last()
+}

@@ -249,7 +249,7 @@ func Overview(root *cobra.Command, p term.Paint) string {
 		{"Work", []string{"task", "inbox", "bus", "session", "review", "workspace"}},
 		{"Agents", []string{"agent", "ps", "hosts", "drain", "check"}},
 		{"Access", []string{"key", "token"}},
-		{"Record", []string{"backup", "store", "replay"}},
+		{"Record", []string{"backup", "restore", "store", "replay"}},
 		{"", []string{"version", "completion", "man", "help"}},
 	}
 	var b strings.Builder

@@ -62,7 +62,7 @@ func cannotRecord(err error, store config.Store) error {
 	}
 	if removed, isRemoved := errors.AsType[*wire.RemovedError](err); isRemoved {
 		f.Details["removed"] = removed.Base.Seq
-		f.Hint = "Use the program that wrote it, or put a backup in its place: orchestrator help limits"
+		f.Hint = "Use the program that wrote it     Or put a backup in its place: orchestrator restore BACKUP"
 		return f
 	}
 	chain, isDamaged := errors.AsType[*eventlog.ChainError](err)
@@ -76,11 +76,11 @@ func cannotRecord(err error, store config.Store) error {
 	case isEmpty:
 		f.Details["acknowledged"] = empty.Acked
 		f.Message = "cannot use the record " + store.Path + ": " + empty.Error()
-		f.Hint = "Put it back from a backup, or begin anew: " + aside
+		f.Hint = "Put it back: orchestrator restore BACKUP     Begin anew: " + aside
 	case errors.Is(err, eventlog.ErrForeign):
 		f.Message = store.Path + " is not a record of an orchestrator: " + eventlog.ErrForeign.Error()
 		f.Because = []string{"Nothing was started, and nothing was changed."}
-		f.Hint = "Put the record back from a backup, or begin anew: " + aside
+		f.Hint = "Put the record back: orchestrator restore BACKUP     Begin anew: " + aside
 	case errors.Is(err, eventlog.ErrFull):
 		f.Message = "there is no space left for the record " + store.Path
 		f.Because = append(f.Because, "Nothing that was confirmed is lost.", err.Error())

@@ -27,8 +27,7 @@ func BackupCommand(a *cli.App) *cobra.Command {
 verified before it gets its name. An orchestrator may run meanwhile. The artifacts of
 agents are copied to the folder FILE-artifacts.
 
-To restore a copy, stop the orchestrator, move STATE_DIR/events.db* away and put the
-copy there as events.db.`,
+The command restore puts a copy back.`,
 		Example: "  orchestrator backup monday.db",
 		Args:    cli.ArgCount(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -85,8 +84,8 @@ func backup(a *cli.App, path, stateDir, to string) error {
 	return a.Print("%s\n", text)
 }
 
-// copyFiles copies the files below a folder and returns their number. On the same disk it
-// makes hard links, because the files never change.
+// copyFiles copies the files below a folder, except those that the other folder has, and returns their number. On the
+// same disk it makes hard links, because the files never change.
 func copyFiles(ctx context.Context, from, to string) (n int, err error) {
 	err = filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		inside, relErr := filepath.Rel(from, path)
@@ -102,15 +101,23 @@ func copyFiles(ctx context.Context, from, to string) (n int, err error) {
 		case filepath.Dir(inside) == ".": // unfinished
 			return nil
 		}
-		n++
-		if os.Link(path, filepath.Join(to, inside)) == nil {
+		copied := filepath.Join(to, inside)
+		err = os.Link(path, copied)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			var text []byte
+			if text, err = os.ReadFile(path); err != nil {
+				return err
+			}
+			if err = os.WriteFile(copied+".part", text, 0o600); err == nil {
+				err = os.Rename(copied+".part", copied)
+			}
+		}
+		if err == nil {
+			n++
+		} else if errors.Is(err, fs.ErrExist) {
 			return nil
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(to, inside), text, 0o600)
+		return err
 	})
 	return n, err
 }

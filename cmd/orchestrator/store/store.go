@@ -1,4 +1,4 @@
-// Package store has the commands on the event log: store and backup. They open its file themselves, so
+// Package store has the commands on the event log: store, backup and restore. They open its file themselves, so
 // they work whether an orchestrator runs or not. Package serve has store move, which starts an engine.
 package store
 
@@ -184,7 +184,7 @@ func salvage(a *cli.App, path, stateDir, to string) error {
 	case last == 0:
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "no fact can be read from " + path, Because: []string{fmt.Sprint(lost), "No file was made."},
-			Hint: "Put the record back from a backup, or begin anew: move " + term.Word(path) + "* away",
+			Hint: "Put the record back: orchestrator restore BACKUP     Begin anew: move " + term.Word(path) + "* away",
 		}
 	}
 	if a.Flags.JSON {
@@ -196,6 +196,6 @@ func salvage(a *cli.App, path, stateDir, to string) error {
 	if lost != nil {
 		a.Note("Lost: %v", lost)
 	}
-	a.Note("Put it in place: mkdir old; mv %s* old; mv %s %s", term.Word(a.Short(path)), term.Word(a.Short(to)), term.Word(a.Short(path)))
+	a.Note("Put it in the place of the record: orchestrator restore %s", term.Word(a.Short(to)))
 	return nil
 }
