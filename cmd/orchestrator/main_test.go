@@ -49,20 +49,20 @@ func TestMain(m *testing.M) {
 // without waiting; the package watch is raced in its own tests.
 const racedEnv = "RACED_ORCHESTRATOR"
 
-// isRaced reports whether a test uses the build with the race detector. A third of the tests does, and another
-// third in the next run, because with all of them a run takes twice as long. RACED_THIRD=0, 1 or 2 takes the same.
+// isRaced reports whether a test uses the build with the race detector. A quarter of the tests does, and another
+// quarter in the next run, because with all of them a run takes twice as long. RACED_QUARTER=0, 1, 2 or 3 takes the same.
 func isRaced(t *testing.T) bool {
 	name := fnv.New32a()
 	_, _ = io.WriteString(name, t.Name())
-	return name.Sum32()%3 == third()
+	return name.Sum32()%4 == quarter()
 }
 
-var third = sync.OnceValue(func() uint32 {
-	if n, err := strconv.ParseUint(os.Getenv("RACED_THIRD"), 10, 32); err == nil {
+var quarter = sync.OnceValue(func() uint32 {
+	if n, err := strconv.ParseUint(os.Getenv("RACED_QUARTER"), 10, 32); err == nil {
 		return uint32(n)
 	}
-	n := rand.Uint32N(3)
-	fmt.Printf("RACED_THIRD=%d\n", n) // shown if a test fails
+	n := rand.Uint32N(4)
+	fmt.Printf("RACED_QUARTER=%d\n", n) // shown if a test fails
 	return n
 })
 
