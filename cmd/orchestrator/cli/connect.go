@@ -269,6 +269,12 @@ func (a *App) target() (client.Target, error) {
 	return t, nil
 }
 
+// Named returns the flags that a command needs to reach the same orchestrator, such as " -c FILE", or "".
+func (a *App) Named() string {
+	t, _ := a.target()
+	return t.Named
+}
+
 // HostTarget parses a --host: a socket, the URL of an orchestrator, or the URLs of several hubs, with
 // commas.
 func (a *App) HostTarget(host string) (client.Target, error) {

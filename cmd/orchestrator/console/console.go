@@ -61,6 +61,7 @@ type Console struct {
 	json     bool
 	quiet    bool
 	tty      bool
+	named    string    // the flags of commands for this team
 	width    int       // width of the widest name so far
 	unknown  string    // the last unregistered topic that was reported
 	rows     *liveRows // the rows below the lines, or nil
@@ -82,6 +83,7 @@ func New(a *cli.App, o Options) *Console {
 		json:     a.Flags.JSON || o.JSON,
 		quiet:    a.Flags.Quiet,
 		tty:      term.IsTerminal(a.Stdout),
+		named:    a.Named(),
 	}
 	if !c.json && !c.quiet {
 		c.tally = newTally(o)
@@ -272,17 +274,17 @@ func Standby(ctx context.Context, a *cli.App, t Team) {
 		if err != nil {
 			return
 		}
-		if words := standbyWords(scene.Tasks, scene.Questions, scene.Status.Agents); words != "" {
+		if words := standbyWords(a.Named(), scene.Tasks, scene.Questions, scene.Status.Agents); words != "" {
 			a.Note("%s", words)
 		}
 	}
 }
 
 // standbyWords returns the first thing that the team waits for, or "" if an agent works.
-func standbyWords(tasks []wire.Task, questions []wire.Question, agents []control.AgentView) string {
+func standbyWords(named string, tasks []wire.Task, questions []wire.Question, agents []control.AgentView) string {
 	switch {
 	case len(questions) > 0:
-		return "Waiting for an answer: orchestrator inbox answer " + wire.Visible(questions[0].ID) + " VALUE"
+		return "Waiting for an answer: orchestrator inbox answer " + wire.Visible(questions[0].ID) + " VALUE" + named
 	case len(tasks) == 0:
 		for i := range agents {
 			if a := &agents[i]; a.Awaited != "" {

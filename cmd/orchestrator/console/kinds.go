@@ -154,16 +154,16 @@ func (c *Console) event(l output.Line) {
 	case events.AgentGaveUp:
 		k = look{mark: "x", color: term.Paint.Bad}
 		text = p.Bad("gave up: ") + text
-		next = "what it said: orchestrator logs " + e.Agent + "     try again: orchestrator agent start " + e.Agent
+		next = "what it said: orchestrator logs " + e.Agent + c.named + "     try again: orchestrator agent start " + e.Agent + c.named
 	case events.TaskDone:
 		text += took(c.tally.took(e.Task))
 	case events.QuestionAsked, events.TaskHelpWanted:
-		next = howToAnswer(e)
+		next = howToAnswer(e) + c.named
 		if c.tty {
 			next += "     or type it here: VALUE"
 		}
 	case events.TaskPlanned:
-		next = "orchestrator task approve-plan " + term.ID(e.Task) + "     or: revise-plan " + term.ID(e.Task) + " -m TEXT"
+		next = "orchestrator task approve-plan " + term.ID(e.Task) + c.named + "     or: revise-plan " + term.ID(e.Task) + " -m TEXT"
 	case events.TaskResponded:
 		k.hidden = saidElsewhere(e)
 	case events.SessionMessage: // the event of the task tells the same

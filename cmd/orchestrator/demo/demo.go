@@ -59,6 +59,7 @@ func run(a *cli.App) error {
 		return fmt.Errorf("writing the file of the team: %w", err)
 	}
 	a.Flags.Config = file
+	a.Note("To see it from elsewhere: orchestrator ui%s", a.Named())
 	err = serve.UpUntilIdle(a)
 	a.Note("The team is %s, and its site %s.", term.OneLine(file), term.OneLine(filepath.Join(dir, ".orchestrator", "site", "index.html")))
 	return err
