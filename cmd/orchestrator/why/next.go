@@ -19,7 +19,11 @@ func (c *taskCauses) next() []string {
 	id, t := term.ID(c.Task.ID), c.task
 	switch {
 	case t.State.Final():
-		return []string{ended(t)}
+		next := []string{ended(t)}
+		if name := t.AssignedTo; t.State == wire.TaskFailed && c.status != nil && slices.ContainsFunc(c.status.Agents, func(a control.AgentView) bool { return a.Name == name }) {
+			next = append(next, "What its agent printed: orchestrator logs "+term.OneLine(name))
+		}
+		return next
 	case len(c.WaitsFor) > 0:
 		return c.nextOfBlocked(id)
 	case task.HandedOn(&t.Task) && (t.State == wire.TaskPending || t.State == wire.TaskAssigned):
