@@ -358,7 +358,8 @@ func (w *work) panicked(task string, reason any) error {
 }
 
 // complete reports a result. If the orchestrator refuses it, the task fails; otherwise it would
-// run for ever. It may be tried again if what was done could not be verified.
+// run for ever. It may be tried again if the result was not verified, has another form than it should, or is in no
+// workspace.
 func (w *work) complete(ctx context.Context, j *Job, result any) error {
 	text, err := value(result)
 	if err != nil {
@@ -370,7 +371,6 @@ func (w *work) complete(ctx context.Context, j *Job, result any) error {
 	case errors.As(err, &refused) && refused.Code == InvalidRequest && refused.Reason() == "":
 		return w.fail(ctx, j.id, "its result was refused: "+refused.Message)
 	case refusedFor(reasonNotVerified, err), refusedFor(reasonResult, err), refusedFor(reasonNoWorkspace, err):
-		errors.As(err, &refused)
 		return w.conn.settle(ctx, "fail-task", wire.FailTask{TaskID: j.id, Error: "its result was refused: " + refused.Message, Retryable: true})
 	case errors.Is(err, errUnsaid):
 		return w.fail(ctx, j.id, "its result cannot be told: "+err.Error())

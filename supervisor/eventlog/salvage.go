@@ -14,10 +14,20 @@ import (
 	"orchestrator/wire"
 )
 
-// Check reads the whole log. It returns the last fact of the intact part at the beginning, and
-// the error that follows it, or nil.
+// Check reads the whole log, and looks at the structure of its file. It returns the last fact of the intact part at the
+// beginning, and the error that follows it, or nil.
 func (l *SQLite) Check(ctx context.Context) (last int64, broken error) {
-	return l.check(ctx, func(wire.Record) bool { return true })
+	last, broken = l.check(ctx, func(wire.Record) bool { return true })
+	if broken != nil {
+		return last, broken
+	}
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	found, err := askText(l.reader, "PRAGMA quick_check(1)")
+	if err == nil && found != "ok" {
+		err = fmt.Errorf("the file is damaged: %s", found)
+	}
+	return last, err
 }
 
 func (l *SQLite) check(ctx context.Context, show func(wire.Record) bool) (last int64, broken error) {
@@ -167,9 +177,10 @@ func Copy(ctx context.Context, from, to string) (last int64, err error) {
 }
 
 // Restore puts a copy of the log in from in the place of the log at path, which must not be open. It moves the files of
-// that log, also of a damaged one, to the folder aside, which it creates if there are any. It returns the last fact in
-// the copy. If it is interrupted, Open refuses what is there, and Restore can be called again.
-func Restore(ctx context.Context, from, path, aside string) (last int64, err error) {
+// that log, also of a damaged one, to the folder aside, which it creates if there are any. Before the first of them,
+// when the copy has been verified, it calls ready. It returns the last fact in the copy, also with an error after ready:
+// then Open refuses what is there, as after an interruption, and Restore can be called again.
+func Restore(ctx context.Context, from, path, aside string, ready func() error) (last int64, err error) {
 	part := path + ".restored"
 	if err := removeAll(logFiles(part)); err != nil { // of an interrupted call
 		return 0, err
@@ -178,23 +189,54 @@ func Restore(ctx context.Context, from, path, aside string) (last int64, err err
 	if last, err = Copy(ctx, from, part); err != nil {
 		return 0, err
 	}
+	if err := ready(); err != nil {
+		return 0, err
+	}
 	files := logFiles(path)
 	files, tip := files[:len(files)-1], files[len(files)-1:]
-	if err := moveAll(files, aside); err != nil {
-		return 0, err
+	moved := false // the database
+	// Until the tip is gone, Open refuses the log because of it, instead of beginning a new one.
+	if acked, _ := readTip(path); acked == 0 {
+		made := tip
+		defer func() {
+			if err == nil || !moved {
+				err = errors.Join(err, removeAll(made), syncFolder(filepath.Dir(path)))
+			}
+		}()
+		if err := refuse(path); err != nil {
+			return last, err
+		}
+		tip = nil
+	}
+	if err := moveAll(files[:1], aside); err != nil {
+		return last, err
+	}
+	moved = true
+	if err := moveAll(files[1:], aside); err != nil {
+		return last, err
 	}
 	if err := os.Rename(part, path); err != nil {
-		return 0, err
+		return last, err
 	}
 	if err := syncFolder(filepath.Dir(path)); err != nil {
-		return 0, err
+		return last, err
 	}
-	// Until now Open has refused the log because of its tip, instead of beginning a new one.
 	return last, errors.Join(moveAll(tip, aside), syncFolder(filepath.Dir(path)))
+}
+
+// refuse makes Open refuse a log: it writes a tip that belongs to no log.
+func refuse(path string) error {
+	t, err := openTip(path)
+	if err != nil {
+		return err
+	}
+	t.put(1, 0)
+	return errors.Join(t.file.Truncate(tipSize), t.file.Sync(), t.close())
 }
 
 // moveAll moves the files that exist to a folder, which it creates if necessary.
 func moveAll(names []string, to string) error {
+	moved := false
 	for _, name := range names {
 		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -205,8 +247,12 @@ func moveAll(names []string, to string) error {
 		if err := os.Rename(name, filepath.Join(to, filepath.Base(name))); err != nil {
 			return err
 		}
+		moved = true
 	}
-	return nil
+	if !moved {
+		return nil
+	}
+	return errors.Join(syncFolder(to), syncFolder(filepath.Dir(to)))
 }
 
 // giveName gives a file a new name that must not be taken. Some file systems have no hard

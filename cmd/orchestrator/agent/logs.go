@@ -309,7 +309,9 @@ func showEvents(a *cli.App, f eventFlags) error {
 		if err != nil || !f.follow {
 			return err
 		}
-		query.Set("since", strconv.FormatInt(seq, 10))
+		if seq > 0 {
+			query.Set("since", strconv.FormatInt(seq, 10))
+		}
 	}
 	if f.follow {
 		query.Set("follow", "true")

@@ -163,7 +163,7 @@ func (c *Console) event(l output.Line) {
 			next += "     or type it here: VALUE"
 		}
 	case events.TaskPlanned:
-		next = "orchestrator task approve-plan " + term.ID(e.Task) + c.named + "     or: revise-plan " + term.ID(e.Task) + " -m TEXT"
+		next = "orchestrator task approve-plan " + term.ID(e.Task) + c.named + "     or: revise-plan " + term.ID(e.Task) + " -m TEXT" + c.named
 	case events.TaskResponded:
 		k.hidden = saidElsewhere(e)
 	case events.SessionMessage: // the event of the task tells the same

@@ -70,7 +70,7 @@ orchestrator.hcl.json, for editors: orchestrator help config.`,
 		RunE: func(verb *cobra.Command, args []string) error {
 			switch checks := verb.Flags().Changed("check"); {
 			case ofConfig && (checks || list || len(args) > 0):
-				return cli.UsageError("--config stands alone here: it prints the schema of the configuration file, and takes none", "Write it as: orchestrator schema --config")
+				return cli.UsageError("--config prints the schema of the configuration file here, and takes no file and no other flag", "Write it as: orchestrator schema --config")
 			case ofConfig && a.Flags.JSON:
 				return a.Document(schemaReply{FormatVersion: wire.FormatVersion, listedSchema: listedSchema{Name: "config", Title: "orchestrator.hcl.json", Schema: config.Schema}})
 			case ofConfig:

@@ -41,7 +41,7 @@ func (t *Instance) signal(e *wire.Event) string { return t.terminal.Load().Signa
 // what the command of notify needs.
 func Notifications(ctx context.Context, a *cli.App) (c *config.Config, o notify.Options, release func(), err error) {
 	t := NewTeam()
-	if c, err = ReadTeam(a, t.runCommand, nil, "notify"); err != nil { // it runs nothing
+	if c, err = ReadTeam(a, t.runCommand, nil, "notify"); err != nil {
 		return nil, o, nil, err
 	}
 	own := slices.DeleteFunc(c.Commands(), func(one config.Command) bool { return one.Of != "notify" && !strings.HasPrefix(one.Of, "secret ") })

@@ -84,9 +84,10 @@ func backup(a *cli.App, path, stateDir, to string) error {
 	return a.Print("%s\n", text)
 }
 
-// copyFiles copies the files below a folder, except those that the other folder has, and returns their number. On the
-// same disk it makes hard links, because the files never change.
+// copyFiles copies the files below a folder, except those that the other folder has, and returns the number of all. On
+// the same disk it makes hard links, because the files never change.
 func copyFiles(ctx context.Context, from, to string) (n int, err error) {
+	folders := make(map[string]bool)
 	err = filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		inside, relErr := filepath.Rel(from, path)
 		switch {
@@ -96,28 +97,51 @@ func copyFiles(ctx context.Context, from, to string) (n int, err error) {
 			return errors.Join(err, relErr)
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case entry.IsDir():
-			return os.MkdirAll(filepath.Join(to, inside), 0o700)
-		case filepath.Dir(inside) == ".": // unfinished
+		case entry.IsDir() || filepath.Dir(inside) == ".": // the latter are unfinished
 			return nil
 		}
+		n++
 		copied := filepath.Join(to, inside)
-		err = os.Link(path, copied)
-		if err != nil && !errors.Is(err, fs.ErrExist) {
-			var text []byte
-			if text, err = os.ReadFile(path); err != nil {
-				return err
-			}
-			if err = os.WriteFile(copied+".part", text, 0o600); err == nil {
-				err = os.Rename(copied+".part", copied)
-			}
+		if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
+			return err
 		}
-		if err == nil {
-			n++
-		} else if errors.Is(err, fs.ErrExist) {
+		folders[to], folders[filepath.Dir(copied)] = true, true
+		there, _ := os.Stat(copied)
+		if info, err := entry.Info(); err == nil && there != nil && there.Size() == info.Size() {
 			return nil
 		}
-		return err
+		if there == nil && os.Link(path, copied) == nil {
+			return nil
+		}
+		return copyFile(path, copied, to)
 	})
+	for folder := range folders {
+		err = errors.Join(err, syncFile(folder))
+	}
 	return n, err
+}
+
+// copyFile writes a durable copy of a file. Until it is complete, it is a temporary file in a folder.
+func copyFile(from, to, folder string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	part := filepath.Join(folder, "new-"+filepath.Base(to)) // the orchestrator removes such files at its start
+	if err := os.WriteFile(part, text, 0o600); err != nil {
+		return err
+	}
+	if err := syncFile(part); err != nil {
+		return err
+	}
+	return os.Rename(part, to)
+}
+
+// syncFile makes a file durable, or the names in a folder.
+func syncFile(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }

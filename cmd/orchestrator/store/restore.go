@@ -24,7 +24,7 @@ func RestoreCommand(a *cli.App) *cobra.Command {
 		Use:   "restore FILE",
 		Short: "Put a copy in the place of the record",
 		Long: `Puts a copy, which backup or store salvage has made, in the place of the record of the
-configuration, or of --state-dir. The copy is verified before, and FILE stays as it is.
+configuration, or of --state-dir. The copy is verified before it is used, and FILE stays.
 If there is a folder FILE-artifacts, its artifacts are copied too.
 
 The orchestrator must not run. The record that was there, even a damaged one, is moved
@@ -49,11 +49,18 @@ to a folder beside the new one, with its artifacts. If this is interrupted, run 
 
 // ownStore returns an error if the configuration has a shared store.
 func ownStore(a *cli.App) error {
-	file, err := a.FindConfig(a.Flags.Config)
-	if err != nil || a.Flags.StateDir != "" {
-		return nil // the state directory was named, and needs no file
+	if a.Flags.StateDir != "" && a.Flags.Config == "" {
+		return nil // the folder needs no file
 	}
-	if c, _ := config.Load(file, a.Options()); c == nil || !c.Store.Shared() {
+	file, err := a.FindConfig(a.Flags.Config)
+	if err != nil {
+		return err
+	}
+	c, problems := config.Load(file, a.Options())
+	if c == nil {
+		return a.Invalid(problems, "Nothing was restored.")
+	}
+	if !c.Store.Shared() {
 		return nil
 	}
 	return &cli.Failure{
@@ -88,29 +95,33 @@ func restore(a *cli.App, from, path, stateDir string) error {
 	done := a.ShowWait("the record to be restored")
 	defer done()
 	kept := path + time.Now().UTC().Format(".before-restore-20060102-150405.000")
-	last, err := eventlog.Restore(ctx, from, path, kept)
+	artifacts, made := filepath.Join(stateDir, "artifacts"), 0
+	last, err := eventlog.Restore(ctx, from, path, kept, func() (err error) {
+		if _, err = os.Stat(path); err == nil {
+			_, err = copyFiles(ctx, artifacts, filepath.Join(kept, "artifacts"))
+		}
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			made, err = copyFiles(ctx, from+"-artifacts", artifacts)
+		}
+		return err
+	})
 	switch {
-	case a.Ended(ctx) != nil && last == 0:
+	case err == nil:
+	case last > 0:
+		return &cli.Failure{
+			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the record was not replaced: " + err.Error(),
+			Because: []string{"Nothing is lost: what is not there any more is in " + kept + "."},
+			Hint:    "Run it again: orchestrator restore " + term.Word(a.Short(from)),
+		}
+	case a.Ended(ctx) != nil:
 		return a.Ended(ctx)
 	case errors.Is(err, eventlog.ErrFull), errors.Is(err, syscall.ENOSPC):
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "there is no space left for " + path, Because: []string{"The record is as it was."},
 			Hint: "Make room there: df -h " + term.Word(filepath.Dir(path)),
 		}
-	case err != nil:
+	default:
 		return serve.CannotReadRecord(err, from)
-	}
-	artifacts := filepath.Join(stateDir, "artifacts")
-	_, err = copyFiles(ctx, artifacts, filepath.Join(kept, "artifacts"))
-	made := 0
-	if err == nil {
-		made, err = copyFiles(ctx, from+"-artifacts", artifacts)
-	}
-	if err != nil {
-		return &cli.Failure{
-			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the record was restored, but its artifacts were not: " + err.Error(),
-			Hint: "Run it again: orchestrator restore " + term.Word(a.Short(from)),
-		}
 	}
 	if _, err := os.Stat(kept); errors.Is(err, fs.ErrNotExist) {
 		kept = ""
