@@ -28,7 +28,9 @@ configuration, or of --state-dir. The copy is verified before it is used, and FI
 If there is a folder FILE-artifacts, its artifacts are copied too.
 
 The orchestrator must not run. The record that was there, even a damaged one, is moved
-to a folder beside the new one, with its artifacts. If this is interrupted, run it again.`,
+to a folder beside the new one, with its artifacts. If this is interrupted, run it again.
+
+Tokens and keys that were revoked after the copy was made are valid again: revoke them.`,
 		Example: "  orchestrator restore monday.db",
 		Args:    cli.ArgCount(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -98,7 +100,7 @@ func restore(a *cli.App, from, path, stateDir string) error {
 	artifacts, made := filepath.Join(stateDir, "artifacts"), 0
 	last, err := eventlog.Restore(ctx, from, path, kept, func() (err error) {
 		if _, err = os.Stat(path); err == nil {
-			_, err = copyFiles(ctx, artifacts, filepath.Join(kept, "artifacts"))
+			_, err = copyFiles(ctx, artifacts, filepath.Join(kept, filepath.Base(path)+"-artifacts"))
 		}
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			made, err = copyFiles(ctx, from+"-artifacts", artifacts)
@@ -130,7 +132,7 @@ func restore(a *cli.App, from, path, stateDir string) error {
 		return a.Document(restoreReport{FormatVersion: wire.FormatVersion, Path: path, Facts: last, Artifacts: made, Kept: kept})
 	}
 	if kept != "" {
-		a.Note("The record as it was: %s", a.Short(kept))
+		a.Note("The record as it was: %s. To put it back: orchestrator restore %s", a.Short(kept), term.Word(a.Short(filepath.Join(kept, filepath.Base(path)))))
 	}
 	return a.Print("%s in %s, restored from %s. To go on: orchestrator up\n", term.Count(int(last), "fact"), a.Short(path), a.Short(from))
 }

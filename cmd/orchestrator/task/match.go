@@ -3,6 +3,7 @@ package task
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -172,13 +173,13 @@ func Fits(ctx context.Context, a *cli.App, d *client.Client, t *Seen) ([]Fit, er
 	if err != nil {
 		return nil, err
 	}
-	status, _, err := a.Status(ctx, d)
-	if err != nil {
-		return nil, err
-	}
 	takesNone := make(map[string]bool)
-	for i := range status.Agents {
-		takesNone[status.Agents[i].Name] = status.Agents[i].TakesNoTasks
+	if status, _, err := a.Status(ctx, d); err == nil {
+		for i := range status.Agents {
+			takesNone[status.Agents[i].Name] = status.Agents[i].TakesNoTasks
+		}
+	} else if f, ok := errors.AsType[*cli.Failure](err); !ok || f.Code != wire.CodeDenied { // agents may not ask for it
+		return nil, err
 	}
 	verdicts := map[string]*hub.Match{}
 	if Requires(&t.Task) {
