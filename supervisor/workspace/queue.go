@@ -18,7 +18,7 @@ type Queue struct {
 	stop  context.CancelFunc
 	group sync.WaitGroup
 	ended chan struct{}     // holds a value if a task has ended since the last look
-	late  map[string]string // why branches were put off, until they are tried
+	late  map[string]string // why branches could not be merged in the last round
 }
 
 // OpenQueue begins to merge. Follow calls its function with each event from now on.
@@ -161,14 +161,12 @@ func (q *Queue) candidate(ctx context.Context, r *repository, w worktree) (candi
 		return c, false
 	}
 	if merged, err := r.has(ctx, "merge-base", "--is-ancestor", head, "refs/heads/"+w.base); err != nil || merged {
-		delete(q.late, w.branch)
 		return c, false
 	}
 	if t.Details != nil && t.Workspace != nil && t.Workspace.Commit != "" && t.Workspace.Commit != head {
 		q.putOff(&c, "its branch has commits since it was completed. Look at them, and merge it: orchestrator task merge "+wire.ShortID(t.ID))
 		return c, false
 	}
-	delete(q.late, w.branch)
 	return c, true
 }
 
