@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor/notify"
+	"orchestrator/wire/events"
 )
 
 // A question of an agent reaches a command and a webhook, through a kill of the orchestrator. What the webhook refuses is
@@ -48,6 +50,11 @@ agent "own" {
 	require.Regexp(t, `^Question, own: q1 Which port, \d+\?$`, hook.texts()[0])
 	require.Contains(t, s.read("told"), "extra|"+hook.texts()[0]+"|{\"format_version\"")
 
+	asked := s.waitForEvents(1, events.QuestionAsked, "own")[0]
+	waitForThat(t, "saved place, without which the question is told again", func() bool {
+		text, _ := os.ReadFile(filepath.Join(s.state(), "notify-place"))
+		return string(text) == fmt.Sprint(asked.Seq)
+	})
 	hook.answer(http.StatusGone)
 	require.NoError(t, s.process.Process.Kill())
 	s.await()
