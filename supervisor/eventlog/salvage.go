@@ -178,8 +178,8 @@ func Copy(ctx context.Context, from, to string) (last int64, err error) {
 
 // Restore puts a copy of the log in from in the place of the log at path, which must not be open. It moves the files of
 // that log, also of a damaged one, to the folder aside, which it creates if there are any. Before the first of them,
-// when the copy has been verified, it calls ready. It returns the last fact in the copy, also with an error after ready:
-// then Open refuses what is there, as after an interruption, and Restore can be called again.
+// when the copy has been verified, it calls ready. It returns the last fact in the copy, also with an error after ready.
+// If it was interrupted after a file was moved, Open refuses what is there, and Restore can be called again.
 func Restore(ctx context.Context, from, path, aside string, ready func() error) (last int64, err error) {
 	part := path + ".restored"
 	if err := removeAll(logFiles(part)); err != nil { // of an interrupted call

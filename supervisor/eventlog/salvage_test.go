@@ -225,17 +225,21 @@ func TestRestore(t *testing.T) {
 	_, err = Restore(t.Context(), saved, path, blocked, ready)
 	require.Error(t, err)
 	require.EqualValues(t, 80, reopened(t, path))
-	require.NoError(t, os.Remove(tipOf(path)))
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, "half", "events.db-wal", "x"), 0o700))
-	last, err = Restore(t.Context(), saved, path, filepath.Join(dir, "half"), ready)
-	require.Error(t, err)
-	require.EqualValues(t, 50, last)
-	require.NoFileExists(t, path)
-	_, err = Open(t.Context(), Options{Path: path})
-	require.Error(t, err)
-	_, err = Restore(t.Context(), saved, path, filepath.Join(dir, "whole"), ready)
-	require.NoError(t, err)
-	require.EqualValues(t, 50, reopened(t, path))
+	for _, half := range []string{"half without a tip", "half with one"} {
+		if half == "half without a tip" {
+			require.NoError(t, os.Remove(tipOf(path)))
+		}
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, half, "events.db-wal", "x"), 0o700))
+		last, err = Restore(t.Context(), saved, path, filepath.Join(dir, half), ready)
+		require.Error(t, err)
+		require.EqualValues(t, 50, last)
+		require.NoFileExists(t, path)
+		_, err = Open(t.Context(), Options{Path: path})
+		require.Error(t, err, half)
+		_, err = Restore(t.Context(), saved, path, filepath.Join(dir, "whole "+half), ready)
+		require.NoError(t, err)
+		require.EqualValues(t, 50, reopened(t, path))
+	}
 
 	none := filepath.Join(t.TempDir(), "events.db")
 	_, err = Restore(t.Context(), saved, none, filepath.Join(dir, "unused"), ready)
