@@ -263,11 +263,13 @@ const (
 	ReasonBlocked    = "blocked"      // the task waits for others
 )
 
-// Reasons for which a completion is refused until the agent has corrected its work.
+// Reasons for which a completion is refused.
 const (
-	reasonNotVerified = "not_verified"
-	reasonResult      = "result"
-	reasonNoWorkspace = "no_workspace"
+	reasonNotVerified = "not_verified" // a verify command has failed
+	reasonResult      = "result"       // the result does not match its schema
+	reasonNoWorkspace = "no_workspace" // the work is not in the task's workspace
+	reasonNeedsHuman  = "needs_human"  // it has failed too often: a person is asked
+	reasonInterrupted = "interrupted"  // the verification did not end
 )
 
 // Refusal is the error of a refused request.

@@ -103,6 +103,13 @@ func (j *Job) artifacts() []hub.Artifact {
 	return slices.Clone(j.made)
 }
 
+// discard drops the artifacts so far, because the task is done again.
+func (j *Job) discard() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.made = nil
+}
+
 // ErrWithdrawn means that no answer will come: the task went on without.
 var ErrWithdrawn = errors.New("the question was withdrawn")
 

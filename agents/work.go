@@ -308,27 +308,38 @@ func (w *work) planned(ctx context.Context, j *Job) (wire.Raw, error) {
 	return text, err
 }
 
-// perform does a task from its assignment to its report.
+// perform does a task from its assignment to its report. If a person is asked whether the result will do, it waits for
+// the answer and does the task again.
 func (w *work) perform(ctx context.Context, j *Job) error {
-	begun, err := w.begun(ctx, j)
-	switch {
-	case errors.Is(context.Cause(ctx), ErrCancelled):
-		return nil // it came to its end before it began
-	case gaveUp(ctx, err):
-		return errUnfinished
-	case err != nil || !begun:
-		return err
+	for {
+		if begun, err := w.begun(ctx, j); err != nil || !begun {
+			return failure(ctx, err)
+		}
+		result, err := w.call(ctx, j, w.worker.Do)
+		switch {
+		case errors.Is(context.Cause(ctx), ErrCancelled):
+			return nil
+		case gaveUp(ctx, err):
+			return errUnfinished
+		case err != nil:
+			return w.fail(ctx, j.id, err.Error())
+		}
+		if err = w.complete(ctx, j, result); !refusedFor(reasonNeedsHuman, err) {
+			return failure(ctx, err)
+		}
+		j.discard()
 	}
-	result, err := w.call(ctx, j, w.worker.Do)
+}
+
+// failure returns the error to report for a task. A cancelled task has none.
+func failure(ctx context.Context, err error) error {
 	switch {
-	case errors.Is(context.Cause(ctx), ErrCancelled):
+	case err == nil, errors.Is(context.Cause(ctx), ErrCancelled):
 		return nil
-	case err == nil:
-		return w.complete(ctx, j, result)
 	case gaveUp(ctx, err):
 		return errUnfinished
 	}
-	return w.fail(ctx, j.id, err.Error())
+	return err
 }
 
 // gaveUp reports whether err only means that the agent has to shut down. A call may fail at the
@@ -359,13 +370,22 @@ func (w *work) panicked(task string, reason any) error {
 
 // complete reports a result. If the orchestrator refuses it, the task fails; otherwise it would
 // run for ever. It may be tried again if the result was not verified, has another form than it should, or is in no
-// workspace.
+// workspace. A result whose verification was interrupted is reported again after the next news.
 func (w *work) complete(ctx context.Context, j *Job, result any) error {
 	text, err := value(result)
 	if err != nil {
 		return w.fail(ctx, j.id, "its result cannot be told: "+err.Error())
 	}
-	err = w.conn.settle(ctx, "complete-task", wire.CompleteTask{TaskID: j.id, Result: hub.ResultOf(text), Artifacts: j.artifacts()})
+	for {
+		news := j.news()
+		err = w.conn.settle(ctx, "complete-task", wire.CompleteTask{TaskID: j.id, Result: hub.ResultOf(text), Artifacts: j.artifacts()})
+		if !refusedFor(reasonInterrupted, err) {
+			break
+		}
+		if err := await(ctx, news); err != nil {
+			return err
+		}
+	}
 	var refused *Refusal
 	switch {
 	case errors.As(err, &refused) && refused.Code == InvalidRequest && refused.Reason() == "":

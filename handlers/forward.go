@@ -185,7 +185,7 @@ func (dd delegationDecision) loseHolder(k *task, a *agent, how string, ordered b
 	case a.OnExit == "fail":
 		fault.Message = fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how)
 	case k.deaths+1 >= poison:
-		fault.Message = fmt.Sprintf("poison: %d agents ended with it in their hands: %s", k.deaths+1, k.fates(a, how))
+		fault.Message = fmt.Sprintf("poison: %d runs ended while they had it: %s", k.deaths+1, k.fates(a, how))
 		fault.Recoverable = false // the next agent would die with it, too
 	default:
 		dd.tasks().requeue(k, &taskRequeued{Why: "its agent ended: " + how, Death: true})

@@ -336,7 +336,7 @@ func (td taskDecision) requeueLost(k *task, a *agent, how string, code int, orde
 		td.resume(k)
 		td.complete(k, &succeeded, end{})
 	case k.deaths+1 >= poison:
-		td.giveUp(k, fmt.Sprintf("poison: %d agents ended with it in their hands, the last one with %s", k.deaths+1, how))
+		td.giveUp(k, fmt.Sprintf("poison: %d runs ended while they had it, the last one with %s", k.deaths+1, how))
 	default:
 		td.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Death: true})
 	}
@@ -366,7 +366,7 @@ func (td taskDecision) retry(k *task, a *agent, how string, code int, ordered bo
 	case a.OnExit == "fail":
 		td.giveUp(k, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
 	case death && k.deaths+1 >= poison:
-		td.giveUp(k, fmt.Sprintf("poison: %d agents ended with it in their hands: %s", k.deaths+1, k.fates(a, how)))
+		td.giveUp(k, fmt.Sprintf("poison: %d runs ended while they had it: %s", k.deaths+1, k.fates(a, how)))
 	case k.view.Attempts >= td.state.rules.MaxAttempts:
 		td.giveUp(k, fmt.Sprintf("given up after %d attempts: %s", k.view.Attempts, k.fates(a, how)))
 	default:

@@ -92,7 +92,7 @@ func TestHubDeaths(t *testing.T) {
 			a = way.end(h, a)
 			waitForThat(t, "end of it", func() bool { return ann.task(tasks["running"]).Status == way.last })
 			if way.last == "failed" {
-				require.Contains(t, ann.task(tasks["running"]).Error, "poison: 2 agents ended with it")
+				require.Contains(t, ann.task(tasks["running"]).Error, "poison: 2 runs ended while they had it")
 			} else {
 				a.assigned(tasks["running"])
 			}

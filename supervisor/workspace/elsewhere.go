@@ -382,10 +382,10 @@ func (v *verification) runElsewhere(ctx context.Context, host string, work func(
 		return &hub.Artifact{Name: "verification.txt", Type: "text/plain", Content: text, Size: int64(len(text))}, out.Changed, nil
 	case isAway(err) && ctx.Err() == nil:
 		v.note(events.TaskUnverified, "was not verified: on "+host+": "+err.Error())
-		return nil, nil, refusal("not_verified", "the verification on "+host+" was not possible: "+err.Error(), "complete the task again")
+		return nil, nil, refusal("interrupted", "the verification on "+host+" was not possible: "+err.Error(), "complete the task again")
 	case ctx.Err() != nil:
 		v.note(events.TaskUnverified, "was not verified: its agent is being stopped, or the task has ended")
-		return nil, nil, refusal("not_verified", "the verification was interrupted", "complete the task again")
+		return nil, nil, refusal("interrupted", "the verification was interrupted", "complete the task again")
 	}
 	return nil, nil, v.refuse("not_verified", fmt.Errorf("on %s: %w", host, err))
 }

@@ -53,7 +53,7 @@ func (m *Manager) Verify(agent, id string, result []byte, tested bool) (report *
 	case work != nil:
 		return v.runElsewhere(ctx, host, work)
 	case v.a.Placed:
-		return nil, nil, refusal("not_verified", "the task is not verified, because the host of its agent is not connected", "complete the task again")
+		return nil, nil, refusal("interrupted", "the task is not verified, because the host of its agent is not connected", "complete the task again")
 	}
 	return v.run(ctx)
 }
@@ -105,7 +105,7 @@ func (v *verification) run(ctx context.Context) (report *hub.Artifact, changed [
 		return &hub.Artifact{Name: "verification.txt", Type: "text/plain", Content: text, Size: int64(len(text))}, changed, nil
 	case ctx.Err() != nil:
 		v.note(events.TaskUnverified, "was not verified: its agent is being stopped, or the task has ended")
-		return nil, nil, refusal("not_verified", "the verification was interrupted", "complete the task again")
+		return nil, nil, refusal("interrupted", "the verification was interrupted", "complete the task again")
 	}
 	return nil, nil, v.refuse("not_verified", v.against(err))
 }
@@ -140,7 +140,7 @@ func (v *verification) refuse(reason string, err error) *wire.Error {
 	if n%v.a.Attempts != 0 || v.m.options.Ask(v.a.Name, v.task.ID, question) != nil {
 		return refusal(reason, text+": "+err.Error(), "correct it, and complete the task again")
 	}
-	return refusal(reason, text+", and a person is asked what to do: "+err.Error(), "wait for the answer")
+	return refusal("needs_human", text+", and a person is asked what to do: "+err.Error(), "wait for the answer")
 }
 
 // mismatch returns why a result does not match the schema for its task.

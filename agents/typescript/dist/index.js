@@ -4478,27 +4478,30 @@ var Work = class {
     job.letGo();
     if (failed !== void 0) await this.#troubled(failed);
   }
-  /** Does a task from its assignment to its report. */
+  /**
+   * Does a task from its assignment to its report. If a person is asked whether the result will do, it
+   * waits for the answer and does the task again.
+   */
   async #perform(job) {
     const cancelled = () => job.signal.reason instanceof Cancelled;
     try {
-      if (!await this.#begun(job)) return;
+      for (; ; job.made.length = 0) {
+        if (!await this.#begun(job) || cancelled()) return;
+        let result2;
+        try {
+          if (!this.#worker.do) throw new Error("this agent has nothing that does tasks");
+          result2 = await this.#worker.do(job);
+        } catch (error) {
+          if (cancelled() || gaveUp(job.signal, error)) throw error;
+          return this.#fail(job.id, words(error));
+        }
+        if (cancelled() || await this.#complete(job, result2)) return;
+      }
     } catch (error) {
       if (cancelled()) return;
       if (gaveUp(job.signal, error)) return unfinished2;
       throw error;
     }
-    if (cancelled()) return;
-    let result2;
-    try {
-      if (!this.#worker.do) throw new Error("this agent has nothing that does tasks");
-      result2 = await this.#worker.do(job);
-    } catch (error) {
-      if (cancelled()) return;
-      if (gaveUp(job.signal, error)) return unfinished2;
-      return this.#fail(job.id, words(error));
-    }
-    if (!cancelled()) await this.#complete(job, result2);
   }
   // States of a task before it can be done, and what moves it on:
   //
@@ -4566,18 +4569,34 @@ var Work = class {
     }
   }
   /**
-   * Reports a result. If the orchestrator refuses it, the task fails; otherwise it would run for
-   * ever. It may be tried again if what was done could not be verified.
+   * Reports a result, and returns false if the task has to be done again because a person is asked. If
+   * the orchestrator refuses the result, the task fails; otherwise it would run for ever. It may be
+   * tried again if what was done could not be verified.
    */
-  async #complete({ id: task2, made }, result2) {
+  async #complete(job, result2) {
     try {
-      const artifacts = made.length > 0 ? made : void 0;
-      await this.#conn.settle("complete-task", { taskId: task2, result: value(result2), artifacts });
+      await this.#deliver(job, result2);
     } catch (error) {
-      if (error instanceof Unsaid) await this.#fail(task2, `its result cannot be told: ${error.message}`);
+      if (refusedFor("needs_human", error)) return false;
+      if (error instanceof Unsaid) await this.#fail(job.id, `its result cannot be told: ${error.message}`);
       else if (error instanceof Refused && error.code === "INVALID_REQUEST" && (error.reason === "" || uncorrected.includes(error.reason))) {
-        await this.#fail(task2, `its result was refused: ${error.message}`, error.reason !== "" || void 0);
+        await this.#fail(job.id, `its result was refused: ${error.message}`, error.reason !== "" || void 0);
       } else throw error;
+    }
+    return true;
+  }
+  /** Asks for the completion. If its verification is interrupted, asks again after the next news. */
+  async #deliver(job, result2) {
+    const artifacts = job.made.length > 0 ? job.made : void 0;
+    for (; ; ) {
+      const { news } = job;
+      try {
+        await this.#conn.settle("complete-task", { taskId: job.id, result: value(result2), artifacts });
+        return;
+      } catch (error) {
+        if (!refusedFor("interrupted", error)) throw error;
+      }
+      await job.await(news);
     }
   }
   /** Reports that a task failed. */

@@ -95,6 +95,11 @@ class Job:
             self._news += 1
             self._changed.notify_all()
 
+    def _discard(self) -> None:
+        """Drops the artifacts so far, because the task is done again."""
+        with self._changed:
+            self._made.clear()
+
     def _count(self) -> int:
         """Returns the number of updates. Call it before looking at the task, so that no update is
         missed."""

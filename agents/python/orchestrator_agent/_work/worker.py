@@ -24,6 +24,9 @@ MailReader = Callable[[Mail, Stop], None]
 #: The plan of a worker without a planner.
 NO_PLAN = "no plan: this agent works as it is told"
 
+#: Reasons for which a completion is refused until the agent has corrected its work.
+UNCORRECTED = ("not_verified", "result", "no_workspace")
+
 
 class Worker(Role):
     """Does assigned tasks, each in its own thread. The orchestrator limits how many run at a time.
@@ -111,22 +114,29 @@ class Worker(Role):
         self._troubled(trouble)
 
     def _attempt(self, job: Job) -> None:
+        """Does a task. If a person is asked whether the result will do, waits for the answer and does
+        the task again."""
+        while self._round(job):
+            job._discard()
+
+    def _round(self, job: Job) -> bool:
+        """Does a task once. Returns whether it has to be done again."""
         begun, error = False, None
         try:
             begun = self._begun(job)
         except Exception as failure:
             error = failure
         if off(job.stop):
-            return  # it ended before it began
+            return False  # it ended before it began
         if gave_up(job.stop, error):
             raise GivenUp()
         if error:
             raise error
-        if begun:
-            self._report(job)
+        return begun and self._report(job)
 
-    def _report(self, job: Job) -> None:
-        """Calls the handler and reports the outcome, unless the task was cancelled."""
+    def _report(self, job: Job) -> bool:
+        """Calls the handler and reports the outcome, unless the task was cancelled. Returns whether the
+        task has to be done again."""
         result, error = None, None
         try:
             with stopping(job.stop):
@@ -135,13 +145,13 @@ class Worker(Role):
             error = failure
             shown(error)
         if off(job.stop):
-            return
+            return False
         if error is None:
-            self._complete(job, result)
-        elif gave_up(job.stop, error):
+            return self._complete(job, result)
+        if gave_up(job.stop, error):
             raise GivenUp()
-        else:
-            self._fail(job, spoken(error))
+        self._fail(job, spoken(error))
+        return False
 
     # Before the handler.
 
@@ -198,19 +208,39 @@ class Worker(Role):
 
     # After the handler.
 
-    def _complete(self, job: Job, result: Result) -> None:
-        """Reports a result. If the orchestrator refuses it, the task fails; otherwise it would run
-        for ever. It may be tried again if what was done could not be verified."""
+    def _complete(self, job: Job, result: Result) -> bool:
+        """Reports a result, and returns whether the task has to be done again because a person is asked.
+        If the orchestrator refuses the result, the task fails; otherwise it would run for ever. It may be
+        tried again if what was done could not be verified."""
         try:
-            said = without_none(taskId=job.id, result=result, artifacts=list(job._made) or None)
-            self._conn._settle("complete-task", said)
+            self._deliver(job, without_none(taskId=job.id, result=result, artifacts=list(job._made) or None))
         except Unsaid as error:
             self._fail(job, f"its result cannot be told: {error}")
         except Refused as refused:
-            again = refused.reason in ("not_verified", "result", "no_workspace")
-            if refused.code != "INVALID_REQUEST" or (refused.reason and not again):
+            if refused.reason == "needs_human":
+                return True
+            if refused.reason not in UNCORRECTED and (refused.reason or refused.code != "INVALID_REQUEST"):
                 raise
-            self._fail(job, "its result was refused: " + refused.message, again)
+            self._fail(job, "its result was refused: " + refused.message, refused.reason in UNCORRECTED)
+        return False
+
+    def _deliver(self, job: Job, said: Dict[str, Any]) -> None:
+        """Asks for the completion. If its verification is interrupted, asks again after the next news."""
+        while True:
+            news = job._count()
+            try:
+                return self._conn._settle("complete-task", said)
+            except Refused as refused:
+                if refused.reason != "interrupted":
+                    raise
+            try:
+                job._await(news)
+            except Exception as error:
+                if off(job.stop):
+                    return
+                if gave_up(job.stop, error):
+                    raise GivenUp()
+                raise
 
     def _fail(self, job: Job, why: str, retryable: bool = False) -> None:
         """Reports that a task failed."""

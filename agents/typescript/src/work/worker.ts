@@ -53,10 +53,10 @@ const unfinished = Symbol("unfinished");
 /** The plan of a worker without a plan function. */
 const noPlan = "no plan: this agent works as it is told";
 
-/** @internal One call of work. */
 /** Reasons for which a completion is refused until the agent has corrected its work. */
 const uncorrected = ["not_verified", "result", "no_workspace"];
 
+/** @internal One call of work. */
 export class Work {
   readonly #conn: Exchange;
   readonly #worker: Worker;
@@ -133,27 +133,30 @@ export class Work {
     if (failed !== undefined) await this.#troubled(failed);
   }
 
-  /** Does a task from its assignment to its report. */
+  /**
+   * Does a task from its assignment to its report. If a person is asked whether the result will do, it
+   * waits for the answer and does the task again.
+   */
   async #perform(job: Job): Promise<typeof unfinished | void> {
     const cancelled = () => job.signal.reason instanceof Cancelled; // a cancelled task is not reported
     try {
-      if (!(await this.#begun(job))) return;
+      for (;; job.made.length = 0) {
+        if (!(await this.#begun(job)) || cancelled()) return;
+        let result: unknown;
+        try {
+          if (!this.#worker.do) throw new Error("this agent has nothing that does tasks");
+          result = await this.#worker.do(job);
+        } catch (error) {
+          if (cancelled() || gaveUp(job.signal, error)) throw error;
+          return this.#fail(job.id, words(error));
+        }
+        if (cancelled() || (await this.#complete(job, result))) return;
+      }
     } catch (error) {
       if (cancelled()) return;
       if (gaveUp(job.signal, error)) return unfinished;
       throw error;
     }
-    if (cancelled()) return;
-    let result: unknown;
-    try {
-      if (!this.#worker.do) throw new Error("this agent has nothing that does tasks");
-      result = await this.#worker.do(job);
-    } catch (error) {
-      if (cancelled()) return;
-      if (gaveUp(job.signal, error)) return unfinished;
-      return this.#fail(job.id, words(error));
-    }
-    if (!cancelled()) await this.#complete(job, result);
   }
 
   // States of a task before it can be done, and what moves it on:
@@ -226,18 +229,35 @@ export class Work {
   }
 
   /**
-   * Reports a result. If the orchestrator refuses it, the task fails; otherwise it would run for
-   * ever. It may be tried again if what was done could not be verified.
+   * Reports a result, and returns false if the task has to be done again because a person is asked. If
+   * the orchestrator refuses the result, the task fails; otherwise it would run for ever. It may be
+   * tried again if what was done could not be verified.
    */
-  async #complete({ id: task, made }: Job, result: unknown): Promise<void> {
+  async #complete(job: Job, result: unknown): Promise<boolean> {
     try {
-      const artifacts = made.length > 0 ? made : undefined;
-      await this.#conn.settle("complete-task", { taskId: task, result: value(result), artifacts });
+      await this.#deliver(job, result);
     } catch (error) {
-      if (error instanceof Unsaid) await this.#fail(task, `its result cannot be told: ${error.message}`);
+      if (refusedFor("needs_human", error)) return false;
+      if (error instanceof Unsaid) await this.#fail(job.id, `its result cannot be told: ${error.message}`);
       else if (error instanceof Refused && error.code === "INVALID_REQUEST" && (error.reason === "" || uncorrected.includes(error.reason))) {
-        await this.#fail(task, `its result was refused: ${error.message}`, error.reason !== "" || undefined);
+        await this.#fail(job.id, `its result was refused: ${error.message}`, error.reason !== "" || undefined);
       } else throw error;
+    }
+    return true;
+  }
+
+  /** Asks for the completion. If its verification is interrupted, asks again after the next news. */
+  async #deliver(job: Job, result: unknown): Promise<void> {
+    const artifacts = job.made.length > 0 ? job.made : undefined;
+    for (;;) {
+      const { news } = job;
+      try {
+        await this.#conn.settle("complete-task", { taskId: job.id, result: value(result), artifacts });
+        return;
+      } catch (error) {
+        if (!refusedFor("interrupted", error)) throw error;
+      }
+      await job.await(news);
     }
   }
 
