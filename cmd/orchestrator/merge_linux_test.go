@@ -173,8 +173,17 @@ func TestMergeQueueTakesWhatWasCompleted(t *testing.T) {
 	put := y.waitForEvents(1, events.TaskUnmerged, "coder")
 	require.Contains(t, put[0].Text, "has commits since it was completed")
 	require.Equal(t, "file\n", y.git("repo", "ls-files"))
+	require.Regexp(t, `next +It is done.*\n +Its branch is not merged: its branch has commits.* merge it: orchestrator task merge `, y.ask("why", task.ID))
+	require.Regexp(t, `(?m)^  branch +is not merged: its branch has commits`, y.ask("task", "show", task.ID))
 	y.ask("task", "merge", task.ID)
 	require.Equal(t, "done\nfile\nlater\n", y.git("repo", "ls-files"))
+	require.Regexp(t, `Its branch is merged into main: [0-9a-f]{40}\n`, y.ask("why", task.ID))
+	require.Regexp(t, `(?m)^  branch +is merged into main: [0-9a-f]{40}$`, y.ask("task", "show", task.ID))
+	for _, verb := range []string{"merge", "diff"} {
+		_, stderr, code := y.call("task", verb, task.ID)
+		require.Equal(t, cli.ExitNotFound, code)
+		require.Regexp(t, `(?s)the task has no workspace.*Its branch is merged into main: [0-9a-f]{40}\..*git show [0-9a-f]{40}`, stderr)
+	}
 	y.stop()
 }
 

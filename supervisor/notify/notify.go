@@ -104,7 +104,7 @@ func On(e *wire.Event) string {
 	switch e.Kind {
 	case events.QuestionAsked, events.TaskHelpWanted, events.ReviewEscalated:
 		return "question"
-	case events.TaskFailed, events.AgentGaveUp, events.SessionTrouble:
+	case events.TaskFailed, events.TaskUnmerged, events.AgentGaveUp, events.SessionTrouble:
 		return "failed"
 	case events.TaskDone:
 		return "done"

@@ -81,6 +81,7 @@ func taskCard(t *wire.Task, s *taskContext, p term.Paint, now time.Time) string 
 				where += " on " + term.OneLine(w.Host)
 			}
 			c.Row("workspace", where)
+			c.Row("branch", s.merge)
 		}
 	}
 	c.Rows("needs", s.needs)
@@ -134,6 +135,7 @@ func Requirements(t *wire.Task) string {
 type taskContext struct {
 	needs  []string // dependencies, a line each
 	parent string   // the task that its submitter was working on
+	merge  string   // whether its branch is merged
 	notes  int
 
 	response *delegation.Response // the latest response to a delegated task
@@ -146,6 +148,11 @@ func surroundings(ctx context.Context, a *cli.App, d *client.Client, t *wire.Tas
 	}
 	if HandedOn(t) {
 		s.response, _, _ = askResponse(ctx, a, d, "get-task-response", wire.GetTaskResponse{TaskID: t.ID})
+	}
+	if t.Details != nil && t.Workspace != nil && t.State == wire.TaskDone {
+		if e := lastMerge(ctx, d, t.ID); e != nil {
+			s.merge = MergeWords(e)
+		}
 	}
 	text, err := a.Ask(ctx, d, "list-notes", wire.TaskID{TaskID: t.ID})
 	if err != nil {

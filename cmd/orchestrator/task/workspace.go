@@ -3,7 +3,9 @@ package task
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,6 +18,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
+	"orchestrator/wire/events"
 )
 
 func taskDiffCommand(a *cli.App) *cobra.Command {
@@ -41,7 +44,7 @@ what is not committed, and with new files.`,
 func diff(ctx context.Context, a *cli.App, d *client.Client, id string, stat bool) error {
 	text, err := a.Ask(ctx, d, "diff-task", control.DiffRequest{TaskID: id, Whole: !stat && !a.JSON() && !term.IsTerminal(a.Stdout)})
 	if err != nil {
-		return err
+		return mergedBefore(ctx, d, id, err)
 	}
 	if a.JSON() {
 		return a.Answer(text)
@@ -170,7 +173,7 @@ gets a new task to correct it: orchestrator help verified.`,
 func merge(ctx context.Context, a *cli.App, d *client.Client, in control.MergeRequest) error {
 	text, err := a.Ask(ctx, d, "merge-task", in)
 	if err != nil {
-		return err
+		return mergedBefore(ctx, d, in.TaskID, err)
 	}
 	if a.JSON() {
 		return a.Answer(text)
@@ -343,4 +346,54 @@ func workOf(w *control.WorkspaceView) string {
 		return "merged"
 	}
 	return "nothing yet"
+}
+
+// LastMerge returns the latest event about the merge of a task's branch, or nil.
+func LastMerge(found []wire.Event) *wire.Event {
+	for i := len(found) - 1; i >= 0; i-- {
+		if e := &found[i]; e.Kind == events.TaskMerged || e.Kind == events.TaskUnmerged {
+			return e
+		}
+	}
+	return nil
+}
+
+// MergeWords returns what an event about a merge says, without the task.
+func MergeWords(e *wire.Event) string {
+	about, _ := client.Decode[struct {
+		Name string `json:"name"`
+	}](e.Payload)
+	return strings.TrimPrefix(e.Text, fmt.Sprintf("%s %q ", wire.ShortID(e.Task), wire.Visible(about.Name)))
+}
+
+// lastMerge is LastMerge for a task.
+func lastMerge(ctx context.Context, d *client.Client, id string) *wire.Event {
+	body, err := d.Get(ctx, "events", url.Values{"task": {id}})
+	if err != nil {
+		return nil
+	}
+	var found []wire.Event
+	for line, err := range d.Lines(ctx, body) {
+		e, bad := client.Decode[wire.Event](line)
+		if err != nil || bad != nil {
+			return nil
+		}
+		found = append(found, e)
+	}
+	return LastMerge(found)
+}
+
+// mergedBefore adds to the error of a task without a workspace that its branch is merged.
+func mergedBefore(ctx context.Context, d *client.Client, id string, err error) error {
+	f, ok := errors.AsType[*cli.Failure](err)
+	if !ok || f.Code != wire.CodeNotFound {
+		return err
+	}
+	if e := lastMerge(ctx, d, id); e != nil && e.Kind == events.TaskMerged {
+		f.Because = append(f.Because, "Its branch "+term.OneLine(MergeWords(e))+".")
+		if _, commit, ok := strings.Cut(MergeWords(e), ": "); ok {
+			f.Hint = "See what it has changed: git show " + term.OneLine(commit)
+		}
+	}
+	return err
 }

@@ -39,6 +39,7 @@ type taskCauses struct {
 	status        *control.Status          // status of the orchestrator
 	brought       bool                     // the task request was forwarded to its agent
 	asked         []wire.Question          // open questions of its agent about it
+	merge         *wire.Event              // the latest event about the merge of its branch
 }
 
 // A whyTask is a task in an explanation.
@@ -78,7 +79,7 @@ func explainTask(ctx context.Context, a *cli.App, d *client.Client, find *task.F
 	c := &taskCauses{
 		FormatVersion: wire.FormatVersion, Task: inStory(&t), Asks: askWords(&t.Task), Attempts: t.Attempts,
 		Tried: triedOf(found, events.TaskRequeued, events.TaskRetried, events.TaskFailed, events.TaskTrouble, events.TaskBlocked),
-		task:  &t, status: status, brought: task.WasBrought(found),
+		task:  &t, status: status, brought: task.WasBrought(found), merge: task.LastMerge(found),
 	}
 	if t.Details != nil {
 		c.After = t.After
