@@ -118,7 +118,7 @@ func (a *agent) status() string {
 
 // shown returns the agent as other agents see it.
 func (a *agent) shown() wire.Agent {
-	shown := wire.Agent{ID: a.ID, Role: a.Role, Status: a.status(), Capabilities: a.Capabilities}
+	shown := wire.Agent{ID: a.ID, Role: a.Role, Status: a.status(), Capabilities: a.Capabilities, TakesNoTasks: a.Capacity == 0}
 	if len(a.holds) > 0 {
 		shown.CurrentTask = a.holds[0].view.ID
 	}

@@ -187,22 +187,21 @@ func (s *Supervisor) status() control.Status {
 
 func view(a *agent) control.AgentView {
 	v := control.AgentView{
-		Name:         a.Name,
-		Block:        a.Block,
-		Profile:      a.Profile,
-		State:        a.state,
-		Reason:       a.reason,
-		Command:      a.Command,
-		Dir:          a.Dir,
-		Role:         a.Role,
-		TakesNoTasks: a.Capacity == 0,
-		DependsOn:    a.DependsOn,
-		Run:          a.run,
-		Starts:       a.starts,
-		Restarts:     a.restarts,
-		LastExit:     a.lastExit,
-		Output:       a.voice.View(),
-		Mailbox:      control.MailboxView{Refused: a.refused},
+		Name:      a.Name,
+		Block:     a.Block,
+		Profile:   a.Profile,
+		State:     a.state,
+		Reason:    a.reason,
+		Command:   a.Command,
+		Dir:       a.Dir,
+		Role:      a.Role,
+		DependsOn: a.DependsOn,
+		Run:       a.run,
+		Starts:    a.starts,
+		Restarts:  a.restarts,
+		LastExit:  a.lastExit,
+		Output:    a.voice.View(),
+		Mailbox:   control.MailboxView{Refused: a.refused},
 	}
 	if a.child != nil {
 		v.PID = a.child.PID()

@@ -139,6 +139,8 @@ type Agent struct {
 	Capabilities []string `json:"capabilities"`
 	// The id of the first task that the agent has; null if it has none.
 	CurrentTask string `json:"currentTask" schema:"null"`
+	// Whether its capacity is 0, as that of a pipe without a role.
+	TakesNoTasks bool `json:"takesNoTasks,omitzero"`
 }
 
 // AgentStatuses lists the statuses of an agent.
@@ -154,6 +156,9 @@ func (a *Agent) append(b []byte) []byte {
 	b = object.AppendMember(b, "status", a.Status)
 	b = object.AppendTexts(b, "capabilities", a.Capabilities)
 	b = object.AppendOrNull(b, "currentTask", a.CurrentTask)
+	if a.TakesNoTasks {
+		b = append(b, `,"takesNoTasks":true`...)
+	}
 	return append(b, '}')
 }
 

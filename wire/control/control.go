@@ -105,8 +105,6 @@ type AgentView struct {
 	Dir     string      `json:"dir"`
 	Role    string      `json:"role"`
 	Tasks   []TaskLabel `json:"tasks"` // that it holds
-	// It is given no tasks, as a pipe without a role.
-	TakesNoTasks bool `json:"takes_no_tasks,omitzero"`
 
 	DependsOn   []string    `json:"depends_on"`
 	PID         int         `json:"pid,omitzero"`

@@ -3,7 +3,6 @@ package task
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -173,14 +172,6 @@ func Fits(ctx context.Context, a *cli.App, d *client.Client, t *Seen) ([]Fit, er
 	if err != nil {
 		return nil, err
 	}
-	takesNone := make(map[string]bool)
-	if status, _, err := a.Status(ctx, d); err == nil {
-		for i := range status.Agents {
-			takesNone[status.Agents[i].Name] = status.Agents[i].TakesNoTasks
-		}
-	} else if f, ok := errors.AsType[*cli.Failure](err); !ok || f.Code != wire.CodeDenied { // agents may not ask for it
-		return nil, err
-	}
 	verdicts := map[string]*hub.Match{}
 	if Requires(&t.Task) {
 		if verdicts, err = matches(ctx, a, d, t.ID); err != nil {
@@ -190,9 +181,6 @@ func Fits(ctx context.Context, a *cli.App, d *client.Client, t *Seen) ([]Fit, er
 	fits := make([]Fit, 0, len(list.Agents))
 	for i := range list.Agents {
 		f := byName(&t.Task, &list.Agents[i])
-		if takesNone[f.Agent] {
-			f.Lacks = append(f.Lacks, "takes no tasks")
-		}
 		if v := verdicts[f.Agent]; v != nil {
 			f.weigh(v)
 		}
@@ -233,6 +221,9 @@ func (f *Fit) rank() int {
 // byName returns the fit of an agent by role and capabilities.
 func byName(t *wire.Task, agent *wire.Agent) Fit {
 	f := Fit{Agent: agent.ID, Status: agent.Status}
+	if agent.TakesNoTasks {
+		f.Lacks = append(f.Lacks, "takes no tasks")
+	}
 	if t.RequiredRole != "" && agent.Role != t.RequiredRole {
 		f.Lacks = append(f.Lacks, "is a "+term.OneLine(agent.Role)+" and no "+term.OneLine(t.RequiredRole))
 	}

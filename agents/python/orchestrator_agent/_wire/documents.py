@@ -311,9 +311,7 @@ class Withdrawn(TypedDict):
     withdrawn: bool
 
 
-class Agent(TypedDict):
-    """An agent in the answer to query-agents."""
-
+class _Agent(TypedDict):
     #: The name of the agent.
     id: str
     #: The role: worker, planner, reviewer, or one that the file gives an agent.
@@ -324,6 +322,13 @@ class Agent(TypedDict):
     capabilities: List[str]
     #: The id of the first task that the agent has; null if it has none.
     currentTask: Optional[str]
+
+
+class Agent(_Agent, total=False):
+    """An agent in the answer to query-agents."""
+
+    #: Whether its capacity is 0, as that of a pipe without a role.
+    takesNoTasks: bool
 
 
 class _Server(TypedDict):

@@ -613,6 +613,8 @@ export interface Agent {
   capabilities: string[];
   /** The id of the first task that the agent has; null if it has none. */
   currentTask: string | null;
+  /** Whether its capacity is 0, as that of a pipe without a role. */
+  takesNoTasks?: boolean;
 }
 
 /** The new capabilities of an agent. */
