@@ -244,16 +244,22 @@ func (c *taskCauses) nextOfHandedOn(id string) []string {
 	return c.nextOfHeld("is brought it when it has room", give)
 }
 
-// readers matches commands that need no running team.
-var readers = regexp.MustCompile(`orchestrator (logs|events|why|graph|task (ls|show|response))\b`)
+// offlineCommands matches commands that need no running team.
+var offlineCommands = regexp.MustCompile(`orchestrator (logs|events|why|graph|task (ls|show|response))\b`)
 
-// whenDown returns the next steps for something of a team that is down: without commands that need
-// a running one.
+// whenDown returns the next steps for something of a team that is down: without the sentences that have a command that
+// needs a running one.
 func whenDown(next []string) []string {
 	kept := []string{"The team is down: nothing moves until it is up again."}
 	for _, line := range next {
-		if !strings.Contains(line, "orchestrator ") || readers.MatchString(line) {
-			kept = append(kept, line)
+		var sentences []string
+		for _, s := range strings.SplitAfter(line, ". ") {
+			if !strings.Contains(s, "orchestrator ") || offlineCommands.MatchString(s) {
+				sentences = append(sentences, s)
+			}
+		}
+		if len(sentences) > 0 {
+			kept = append(kept, strings.TrimSpace(strings.Join(sentences, "")))
 		}
 	}
 	return kept

@@ -24,8 +24,9 @@ import (
 type taskCauses struct {
 	FormatVersion string                   `json:"format_version"`
 	Task          whyTask                  `json:"task"`
-	WaitsFor      []whyTask                `json:"waits_for"`  // directly
-	HeldUpBy      []whyTask                `json:"held_up_by"` // direct or indirect dependencies that could move
+	WaitsFor      []whyTask                `json:"waits_for"`      // directly
+	HeldUpBy      []whyTask                `json:"held_up_by"`     // direct or indirect dependencies that could move
+	Parts         []whyTask                `json:"parts,omitzero"` // open tasks that its agent has submitted for it
 	Asks          string                   `json:"asks"`
 	Agents        []whyFit                 `json:"agents"` // for a pending task, the best fit first
 	Attempts      int                      `json:"attempts"`
@@ -39,6 +40,7 @@ type taskCauses struct {
 	status        *control.Status          // status of the orchestrator
 	brought       bool                     // the task request was forwarded to its agent
 	asked         []wire.Question          // open questions of its agent about it
+	ofParts       []wire.Question          // open questions about its parts
 	merge         *wire.Event              // the latest event about the merge of its branch
 }
 
@@ -97,7 +99,10 @@ func explainTask(ctx context.Context, a *cli.App, d *client.Client, find *task.F
 	if err := holdersOf(ctx, a, d, c); err != nil {
 		return err
 	}
-	c.Next = c.next()
+	if err := partsOf(ctx, a, d, c, tasks); err != nil {
+		return err
+	}
+	c.Next = append(c.next(), c.nextOfParts()...)
 	if a.FromRecord() && !c.Task.State.Final() {
 		c.Next = whenDown(c.Next)
 	}
@@ -257,6 +262,7 @@ func (c *taskCauses) text(p term.Paint, now time.Time) string {
 	if behind := c.behind(); len(behind) > 0 {
 		card.Rows("held up by", storyLines(behind))
 	}
+	card.Rows("parts", storyLines(c.Parts))
 	card.Row("asks for", c.Asks)
 	c.agentRows(&card)
 	if c.Attempts > 1 {

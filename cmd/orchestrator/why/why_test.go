@@ -104,3 +104,18 @@ func TestLastHolder(t *testing.T) {
 	c.Tried[0].Kind = events.TaskFailed
 	require.Nil(t, c.lastHolder())
 }
+
+// What a command of a running team would do is left out for one that is down, and the reason is kept.
+func TestWhenDown(t *testing.T) {
+	require.Equal(t, []string{
+		"The team is down: nothing moves until it is up again.",
+		"It goes to coder, as soon as it is idle.",
+		"Its plan waits for approval. Read it: orchestrator task show 91c0",
+		"No agent fits.",
+	}, whenDown([]string{
+		"It goes to coder, as soon as it is idle. At once: orchestrator task assign --auto 91c0",
+		"Its plan waits for approval. Read it: orchestrator task show 91c0",
+		"Then: orchestrator task approve-plan 91c0     or: orchestrator task revise-plan 91c0 -m TEXT",
+		"No agent fits. It waits for one that does: change the file, then orchestrator reload",
+	}))
+}
