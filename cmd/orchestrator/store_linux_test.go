@@ -57,6 +57,38 @@ func TestStateDirectoryDeleted(t *testing.T) {
 	}
 }
 
+// The file of a record may be damaged where no fact is. Store check finds that, up says what to do, and a copy of what is
+// in order can be used.
+func TestDamagedIndex(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, onlyCat)
+	s.ask("up", "-d")
+	s.ask("task", "add", "kept", "--assign", "only")
+	s.ask("down")
+	damage := exec.Command("python3", "-c", `
+import sqlite3, sys
+c = sqlite3.connect(sys.argv[1])
+page = c.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'mail'").fetchone()[0]
+size = c.execute("PRAGMA page_size").fetchone()[0]
+c.close()
+with open(sys.argv[1], "r+b") as f:
+    f.seek((page - 1) * size)
+    f.write(b"U" * 64)
+`, filepath.Join(s.state(), "events.db"))
+	out, err := damage.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	said, stderr, code := s.call("store", "check")
+	require.Equal(t, cli.ExitNo, code, stderr)
+	require.Regexp(t, `^\d+ facts in .* are in order\. Then: the file is damaged: `, said)
+	_, stderr, code = s.call("up", "--exit-when-idle")
+	require.Equal(t, cli.ExitNo, code)
+	require.Contains(t, stderr, "orchestrator store salvage NEW.db, orchestrator restore NEW.db")
+	s.ask("store", "salvage", s.path("new.db"))
+	s.ask("restore", s.path("new.db"))
+	s.ask("store", "check")
+	require.Contains(t, s.ask("task", "ls"), "kept")
+}
+
 // A backup of a running team is a usable record.
 func TestBackup(t *testing.T) {
 	t.Parallel()

@@ -263,9 +263,17 @@ func (l *SQLite) settle(o Options) error {
 // ErrFull reports that the disk, a quota or a limit of the process has no room left.
 var ErrFull = errors.New("no space left on the disk")
 
-// why adds ErrFull to an error of SQLite that a lack of space caused. SQLite reports such a
-// write as an input/output error, so why asks the file system.
-func (l *SQLite) why(err error) error { return orFull(l.path, err) }
+// ErrDamaged reports that SQLite found the file malformed.
+var ErrDamaged = errors.New("the file is damaged")
+
+// why adds ErrFull to an error of SQLite that a lack of space caused, and ErrDamaged to that of a malformed file. SQLite
+// reports a write without space as an input/output error, so why asks the file system.
+func (l *SQLite) why(err error) error {
+	if damaged(err) {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return orFull(l.path, err)
+}
 
 // orFull returns err, wrapped in ErrFull if no space is left.
 func orFull(path string, err error) error {

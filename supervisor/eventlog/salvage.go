@@ -25,7 +25,7 @@ func (l *SQLite) Check(ctx context.Context) (last int64, broken error) {
 	defer l.reading.Unlock()
 	found, err := askText(l.reader, "PRAGMA quick_check(1)")
 	if err == nil && found != "ok" {
-		err = fmt.Errorf("the file is damaged: %s", found)
+		err = fmt.Errorf("%w: %s", ErrDamaged, found)
 	}
 	return last, err
 }
@@ -192,36 +192,38 @@ func Restore(ctx context.Context, from, path, aside string, ready func() error) 
 	if err := ready(); err != nil {
 		return 0, err
 	}
-	files := logFiles(path)
-	files, tip := files[:len(files)-1], files[len(files)-1:]
-	moved := false // the database
-	// Until the tip is gone, Open refuses the log because of it, instead of beginning a new one.
-	if acked, _ := readTip(path); acked == 0 {
-		made := tip
-		defer func() {
-			if err == nil || !moved {
-				err = errors.Join(err, removeAll(made), syncFolder(filepath.Dir(path)))
+	files, dir := logFiles(path), filepath.Dir(path)
+	database, rest, tip := files[:1], files[1:3], files[3:]
+	acked, _ := readTip(path)
+	steps := []func() error{
+		func() error { // until the tip is gone, Open refuses the log because of it, instead of beginning a new one
+			if acked == 0 {
+				return refuse(path)
 			}
-		}()
-		if err := refuse(path); err != nil {
+			return nil
+		},
+		func() error { return moveAll(database, aside) },
+		func() error { return moveAll(rest, aside) },
+		func() error { return os.Rename(part, path) },
+		func() error { return syncFolder(dir) },
+		func() error {
+			if acked == 0 {
+				return removeAll(tip)
+			}
+			return moveAll(tip, aside)
+		},
+		func() error { return syncFolder(dir) },
+	}
+	for i, step := range steps {
+		err := step()
+		if err != nil && acked == 0 && i < 2 { // the log is where it was
+			err = errors.Join(err, removeAll(tip), syncFolder(dir))
+		}
+		if err != nil {
 			return last, err
 		}
-		tip = nil
 	}
-	if err := moveAll(files[:1], aside); err != nil {
-		return last, err
-	}
-	moved = true
-	if err := moveAll(files[1:], aside); err != nil {
-		return last, err
-	}
-	if err := os.Rename(part, path); err != nil {
-		return last, err
-	}
-	if err := syncFolder(filepath.Dir(path)); err != nil {
-		return last, err
-	}
-	return last, errors.Join(moveAll(tip, aside), syncFolder(filepath.Dir(path)))
+	return last, nil
 }
 
 // refuse makes Open refuse a log: it writes a tip that belongs to no log.

@@ -72,7 +72,9 @@ func cannotRecord(err error, store config.Store) error {
 	case isDamaged:
 		f.Details["seq"] = chain.Seq
 		f.Because = []string{"Nothing was started, and nothing was written to it."}
-		f.Hint = "See what is lost: orchestrator store check     Go on without it: orchestrator store salvage NEW.db     Begin anew: " + aside
+		f.Hint = damagedHint + "     Begin anew: " + aside
+	case errors.Is(err, eventlog.ErrDamaged):
+		f.Hint = damagedHint + "     Begin anew: " + aside
 	case isEmpty:
 		f.Details["acknowledged"] = empty.Acked
 		f.Message = "cannot use the record " + store.Path + ": " + empty.Error()
@@ -90,6 +92,9 @@ func cannotRecord(err error, store config.Store) error {
 	}
 	return f
 }
+
+// damagedHint says what to do about a record whose file is damaged.
+const damagedHint = "See what is lost: orchestrator store check     Go on without it: orchestrator store salvage NEW.db, orchestrator restore NEW.db"
 
 // littleSpace returns the message for an event log that cannot be mapped into memory.
 func littleSpace(path string) (message, hint string) {
@@ -145,6 +150,10 @@ func (t *Instance) cannotGoOn(err error) error {
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the disk is full: " + err.Error(),
 			Because: []string{"Everything was stopped in order, and nothing that was confirmed is lost."},
 			Hint:    "Make room there, and start again: df -h " + term.Word(t.Home.Dir),
+		}
+	case errors.Is(err, eventlog.ErrDamaged):
+		return &cli.Failure{
+			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: err.Error(), Because: []string{"Everything was stopped in order."}, Hint: damagedHint,
 		}
 	}
 	return err

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -28,7 +29,8 @@ configuration, or of --state-dir. The copy is verified before it is used, and FI
 If there is a folder FILE-artifacts, its artifacts are copied too.
 
 The orchestrator must not run. The record that was there, even a damaged one, is moved
-to a folder beside the new one, with its artifacts. If this is interrupted, run it again.
+to a folder beside the new one, with its artifacts. If this is interrupted, run it again;
+the record that was there is then in two such folders.
 
 Tokens and keys that were revoked after the copy was made are valid again: revoke them.`,
 		Example: "  orchestrator restore monday.db",
@@ -41,7 +43,7 @@ Tokens and keys that were revoked after the copy was made are valid again: revok
 			if err != nil {
 				return err
 			}
-			if err := ownStore(a); err != nil {
+			if err := refuseSharedStore(a); err != nil {
 				return err
 			}
 			return restore(a, a.Path(args[0]), path, stateDir)
@@ -49,8 +51,8 @@ Tokens and keys that were revoked after the copy was made are valid again: revok
 	}
 }
 
-// ownStore returns an error if the configuration has a shared store.
-func ownStore(a *cli.App) error {
+// refuseSharedStore returns an error if the configuration has a shared store.
+func refuseSharedStore(a *cli.App) error {
 	if a.Flags.StateDir != "" && a.Flags.Config == "" {
 		return nil // the folder needs no file
 	}
@@ -83,8 +85,11 @@ type restoreReport struct {
 func restore(a *cli.App, from, path, stateDir string) error {
 	ctx, stop := a.Context()
 	defer stop()
-	if _, err := os.Stat(from); err != nil {
-		return serve.CannotReadRecord(err, from)
+	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
+		return &cli.Failure{
+			Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: "there is no file " + from, Hint: "Name a copy that orchestrator backup or store salvage has made",
+			Details: map[string]any{"path": from},
+		}
 	}
 	home, err := serve.OpenHome(stateDir, a.SocketPath(stateDir))
 	if err != nil {
@@ -97,15 +102,11 @@ func restore(a *cli.App, from, path, stateDir string) error {
 	done := a.ShowWait("the record to be restored")
 	defer done()
 	kept := path + time.Now().UTC().Format(".before-restore-20060102-150405.000")
-	artifacts, made := filepath.Join(stateDir, "artifacts"), 0
-	last, err := eventlog.Restore(ctx, from, path, kept, func() (err error) {
-		if _, err = os.Stat(path); err == nil {
-			_, err = copyFiles(ctx, artifacts, filepath.Join(kept, filepath.Base(path)+"-artifacts"))
-		}
-		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			made, err = copyFiles(ctx, from+"-artifacts", artifacts)
-		}
-		return err
+	made := 0
+	var notCopied error // artifacts
+	last, err := eventlog.Restore(ctx, from, path, kept, func() error {
+		made, notCopied = swapArtifacts(ctx, filepath.Join(stateDir, "artifacts"), from, path, kept)
+		return notCopied
 	})
 	switch {
 	case err == nil:
@@ -113,7 +114,7 @@ func restore(a *cli.App, from, path, stateDir string) error {
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the record was not replaced: " + err.Error(),
 			Because: []string{"Nothing is lost: what is not there any more is in " + kept + "."},
-			Hint:    "Run it again: orchestrator restore " + term.Word(a.Short(from)),
+			Hint:    "Run it again: orchestrator restore " + term.Word(a.Short(from)) + a.Named(),
 		}
 	case a.Ended(ctx) != nil:
 		return a.Ended(ctx)
@@ -121,6 +122,10 @@ func restore(a *cli.App, from, path, stateDir string) error {
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "there is no space left for " + path, Because: []string{"The record is as it was."},
 			Hint: "Make room there: df -h " + term.Word(filepath.Dir(path)),
+		}
+	case notCopied != nil:
+		return &cli.Failure{
+			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the artifacts cannot be copied: " + err.Error(), Because: []string{"The record is as it was."},
 		}
 	default:
 		return serve.CannotReadRecord(err, from)
@@ -132,7 +137,20 @@ func restore(a *cli.App, from, path, stateDir string) error {
 		return a.Document(restoreReport{FormatVersion: wire.FormatVersion, Path: path, Facts: last, Artifacts: made, Kept: kept})
 	}
 	if kept != "" {
-		a.Note("The record as it was: %s. To put it back: orchestrator restore %s", a.Short(kept), term.Word(a.Short(filepath.Join(kept, filepath.Base(path)))))
+		a.Note("The record as it was: %s. To put it back: orchestrator restore %s%s", a.Short(kept), term.Word(a.Short(filepath.Join(kept, filepath.Base(path)))), a.Named())
 	}
-	return a.Print("%s in %s, restored from %s. To go on: orchestrator up\n", term.Count(int(last), "fact"), a.Short(path), a.Short(from))
+	return a.Print("%s in %s, restored from %s. To go on: orchestrator up%s\n", term.Count(int(last), "fact"), a.Short(path), a.Short(from), a.Named())
+}
+
+// swapArtifacts copies the artifacts of the record at path, if there is one, to the folder kept, and then those of the
+// copy in from. It returns the number of the latter.
+func swapArtifacts(ctx context.Context, artifacts, from, path, kept string) (int, error) {
+	if _, err := os.Stat(path); err == nil {
+		if _, err := copyFiles(ctx, artifacts, filepath.Join(kept, filepath.Base(path)+"-artifacts")); err != nil {
+			return 0, err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	return copyFiles(ctx, from+"-artifacts", artifacts)
 }
