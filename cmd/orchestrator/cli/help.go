@@ -54,7 +54,11 @@ func showHelpOn(a *App, root *cobra.Command, args []string) error {
 	verb, rest, err := root.Find(args)
 	isVerb := err == nil && verb != root && len(rest) == 0
 	if title := strings.Join(args[1:], " "); known && (!isVerb || isSection(topic, title)) {
-		return showSection(a, topic, title, isVerb)
+		var below []string
+		if err == nil && verb != root && !isVerb {
+			below = VerbNames(verb)
+		}
+		return showSection(a, topic, title, isVerb, below)
 	}
 	if isVerb {
 		verb.InitDefaultHelpFlag()
@@ -85,8 +89,9 @@ func isSection(topic, title string) bool {
 	return err == nil && slices.ContainsFunc(titles, func(t string) bool { return strings.EqualFold(t, title) })
 }
 
-// showSection prints the sections of a page that a title names. There may be a command of that name, too.
-func showSection(a *App, topic, title string, isVerb bool) error {
+// showSection prints the sections of a page that a title names. There may be a command of that name, too. The command of
+// the name of the page may have the commands below.
+func showSection(a *App, topic, title string, isVerb bool, below []string) error {
 	page, err := help.ReadTopic(topic)
 	if err != nil {
 		return err
@@ -94,7 +99,7 @@ func showSection(a *App, topic, title string, isVerb bool) error {
 	text := help.FindSections(page, title)
 	if text == "" {
 		titles, inside := help.Sections(page)
-		return UsageError(fmt.Sprintf("%s has no section %q%s", topic, title, DidYouMean(title, slices.Concat(titles, inside))), "Its sections: "+strings.Join(titles, " · "))
+		return UsageError(fmt.Sprintf("%s has no section %q%s", topic, title, DidYouMean(title, slices.Concat(titles, inside, below))), "Its sections: "+strings.Join(titles, " · "))
 	}
 	if a.Flags.JSON {
 		return a.Document(help.Page{FormatVersion: wire.FormatVersion, Topic: topic, Markdown: text})

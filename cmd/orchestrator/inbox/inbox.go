@@ -96,6 +96,11 @@ func questionRow(q *wire.Question, p term.Paint, now time.Time) []term.Cell {
 		left = term.Duration(max(0, rest))
 	}
 	asked := term.OneLine(q.Question)
+	if q.Permission != nil {
+		if lines := term.PermissionLines(q.Permission); len(lines) > 1 {
+			asked += fmt.Sprintf("   (%d lines: orchestrator inbox show %s)", len(lines), wire.Visible(q.ID))
+		}
+	}
 	if len(q.Options) > 0 {
 		asked += "   " + term.OptionWords(q.Options)
 	}
