@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -17,14 +18,14 @@ type Queue struct {
 	m     *Manager
 	stop  context.CancelFunc
 	group sync.WaitGroup
-	ended chan struct{}     // holds a value if a task has ended since the last look
-	late  map[string]string // why branches could not be merged in the last round
+	ended chan struct{}       // holds a value if a task has ended since the last look
+	late  map[branchIn]string // why branches could not be merged; those that are gone are forgotten
 }
 
 // OpenQueue begins to merge. Follow calls its function with each event from now on.
 func (m *Manager) OpenQueue(follow func(ctx context.Context, send func(wire.Event) error) error) *Queue {
 	ctx, stop := context.WithCancel(context.Background())
-	q := &Queue{m: m, stop: stop, ended: make(chan struct{}, 1), late: make(map[string]string)}
+	q := &Queue{m: m, stop: stop, ended: make(chan struct{}, 1), late: make(map[branchIn]string)}
 	q.ended <- struct{}{} // those that were done before
 	q.group.Go(func() {
 		err := follow(ctx, func(e wire.Event) error {
@@ -63,9 +64,13 @@ func (q *Queue) Close() {
 	}
 }
 
+// A branchIn is a branch of a repository.
+type branchIn struct{ top, branch string }
+
 // A candidate is a branch that could be merged.
 type candidate struct {
 	worktree
+	top   string // of its repository
 	of    wire.Task
 	agent *Agent
 }
@@ -114,6 +119,9 @@ func (q *Queue) mergeIn(ctx context.Context, r *repository) error {
 		failed = append(failed, q.mergeBatch(ctx, r, byBase[base], base))
 	}
 	q.clear(ctx, r, all)
+	maps.DeleteFunc(q.late, func(of branchIn, _ string) bool {
+		return of.top == r.top && !slices.ContainsFunc(all, func(w worktree) bool { return w.branch == of.branch })
+	})
 	return errors.Join(failed...)
 }
 
@@ -140,7 +148,7 @@ func (q *Queue) candidate(ctx context.Context, r *repository, w worktree) (candi
 	if !ok || t.State != wire.TaskDone || w.half || w.leaving {
 		return candidate{}, false
 	}
-	c := candidate{worktree: w, of: t, agent: q.m.configured().asOf(r.agent, &t)}
+	c := candidate{worktree: w, top: r.top, of: t, agent: q.m.configured().asOf(r.agent, &t)}
 	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
 	if err != nil || head == w.unmerged {
 		return c, false
@@ -173,8 +181,8 @@ func (q *Queue) candidate(ctx context.Context, r *repository, w worktree) (candi
 // putOff records why a branch is not merged now. The queue tries it again in its next round, and records it again only
 // if there is another reason.
 func (q *Queue) putOff(c *candidate, why string) {
-	if q.late[c.branch] != why {
-		q.late[c.branch] = why
+	if of := (branchIn{c.top, c.branch}); q.late[of] != why {
+		q.late[of] = why
 		q.m.note(events.TaskUnmerged, &c.of, "is not merged: "+why)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -92,6 +93,9 @@ func (a *Answerer) recite(ctx context.Context) {
 
 func (a *Answerer) reciteOpen(ctx context.Context, noted map[string]bool) {
 	questions, _ := a.Open(ctx) // after an error there is nothing to answer
+	maps.DeleteFunc(noted, func(id string, _ bool) bool {
+		return !slices.ContainsFunc(questions, func(q wire.Question) bool { return q.ID == id })
+	})
 	for _, q := range questions {
 		i := slices.IndexFunc(a.scripted, func(s scripted) bool { return s.fits(q.Question) })
 		switch {
