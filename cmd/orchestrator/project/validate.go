@@ -2,9 +2,14 @@ package project
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
@@ -96,6 +101,7 @@ func showVerdict(a *cli.App, file string, c *config.Config, problems config.Prob
 	if a.Flags.Quiet {
 		return nil
 	}
+	noteMissing(a, c)
 	agents, processes := teamSize(c)
 	size := term.Count(agents, "agent")
 	if processes != agents {
@@ -103,6 +109,34 @@ func showVerdict(a *cli.App, file string, c *config.Config, problems config.Prob
 	}
 	return a.Print("%s is valid: %s.\n", file, size)
 }
+
+// noteMissing tells of scripts that are not there, which an interpreter would only report in the log of the agent. They are
+// no mistakes of the file: something may make them before the team starts.
+func noteMissing(a *cli.App, c *config.Config) {
+	told := make(map[string]bool)
+	for _, agent := range c.Agents {
+		if agent.Placement != nil || told[agent.Block] {
+			continue
+		}
+		told[agent.Block] = true
+		for _, word := range agent.Command[min(1, len(agent.Command)):] {
+			if strings.HasPrefix(word, "-") {
+				continue
+			}
+			script := word
+			if !filepath.IsAbs(script) {
+				script = filepath.Join(agent.Dir, script)
+			}
+			if _, err := os.Stat(script); slices.Contains(scripts, filepath.Ext(word)) && errors.Is(err, fs.ErrNotExist) {
+				a.Note("Agent %s: there is no file %s.", agent.Block, a.Short(script))
+			}
+			break // what follows are arguments of the script
+		}
+	}
+}
+
+// scripts are the extensions of the names of files that interpreters run.
+var scripts = []string{".py", ".js", ".mjs", ".ts", ".sh", ".rb"}
 
 // teamSize returns the number of agent blocks of a file and of their processes.
 func teamSize(c *config.Config) (agents, processes int) {
