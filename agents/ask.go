@@ -267,9 +267,9 @@ const (
 const (
 	reasonNotVerified = "not_verified" // a verify command has failed
 	reasonResult      = "result"       // the result does not match its schema
-	reasonNoWorkspace = "no_workspace" // the work is not in the task's workspace
+	reasonNoWorkspace = "no_workspace" // the work is not in the task's workspace, or that cannot be used
 	reasonNeedsHuman  = "needs_human"  // it has failed too often: a person is asked
-	reasonInterrupted = "interrupted"  // the verification did not end
+	reasonInterrupted = "interrupted"  // the verification could not run to its end
 )
 
 // Refusal is the error of a refused request.

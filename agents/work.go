@@ -65,6 +65,8 @@ type Worker struct {
 //
 // The result of a handler completes the task; an error or a panic fails it. The report is
 // repeated if it is refused for the rate limit. A cancelled task is not reported.
+// If the result fails its verification so often that a person is asked, the handler is called
+// again after the answer, which is in the Help of its task.
 //
 // At a shutdown, a handler may give up by returning the error of its context or of a request.
 // Its task is not reported: the orchestrator decides what becomes of it. Work then returns an
@@ -312,7 +314,7 @@ func (w *work) planned(ctx context.Context, j *Job) (wire.Raw, error) {
 // the answer and does the task again.
 func (w *work) perform(ctx context.Context, j *Job) error {
 	for {
-		if begun, err := w.begun(ctx, j); err != nil || !begun {
+		if begun, err := w.begun(ctx, j); err != nil || !begun || errors.Is(context.Cause(ctx), ErrCancelled) {
 			return failure(ctx, err)
 		}
 		result, err := w.call(ctx, j, w.worker.Do)

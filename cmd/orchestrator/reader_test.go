@@ -158,7 +158,7 @@ func (r *reader) do(line string) string {
 }
 
 // noted is what up notes about a file that is new. On a terminal it asks instead, as the pages say.
-var noted = regexp.MustCompile(`(?m)^\d+ commands? of .*: run for the first time, and .*\n`)
+var noted = regexp.MustCompile(`(?m)^\d+ commands? of .*: run for the first time, without .*\n`)
 
 // typed is a command and its expected output.
 type typed struct {

@@ -61,6 +61,9 @@ func TestStateDirectoryDeleted(t *testing.T) {
 // in order can be used.
 func TestDamagedIndex(t *testing.T) {
 	t.Parallel()
+	if !needs(t, "python3") {
+		return
+	}
 	s := newStage(t, onlyCat)
 	s.ask("up", "-d")
 	s.ask("task", "add", "kept", "--assign", "only")

@@ -195,6 +195,7 @@ func Restore(ctx context.Context, from, path, aside string, ready func() error) 
 	files, dir := logFiles(path), filepath.Dir(path)
 	database, rest, tip := files[:1], files[1:3], files[3:]
 	acked, _ := readTip(path)
+	had, replaced := exists(path), false
 	steps := []func() error{
 		func() error { // until the tip is gone, Open refuses the log because of it, instead of beginning a new one
 			if acked == 0 {
@@ -204,7 +205,11 @@ func Restore(ctx context.Context, from, path, aside string, ready func() error) 
 		},
 		func() error { return moveAll(database, aside) },
 		func() error { return moveAll(rest, aside) },
-		func() error { return os.Rename(part, path) },
+		func() error {
+			err := os.Rename(part, path)
+			replaced = err == nil
+			return err
+		},
 		func() error { return syncFolder(dir) },
 		func() error {
 			if acked == 0 {
@@ -214,9 +219,9 @@ func Restore(ctx context.Context, from, path, aside string, ready func() error) 
 		},
 		func() error { return syncFolder(dir) },
 	}
-	for i, step := range steps {
+	for _, step := range steps {
 		err := step()
-		if err != nil && acked == 0 && i < 2 { // the log is where it was
+		if err != nil && acked == 0 && !replaced && exists(path) == had { // the log is where it was
 			err = errors.Join(err, removeAll(tip), syncFolder(dir))
 		}
 		if err != nil {
@@ -224,6 +229,11 @@ func Restore(ctx context.Context, from, path, aside string, ready func() error) 
 		}
 	}
 	return last, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // refuse makes Open refuse a log: it writes a tip that belongs to no log.

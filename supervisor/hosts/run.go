@@ -224,7 +224,15 @@ func (p *Process) Work(ctx context.Context, request []byte) ([]byte, error) {
 	return p.run.ask(ctx, &hostlink.Line{Bytes: request}, maxReply)
 }
 
-// ask sends a fetch line, and returns what the host sends.
+// A hostError is why a host that answers has not done what it was asked for.
+type hostError string
+
+func (e hostError) Error() string { return string(e) }
+
+// Answered tells it from an error of the link.
+func (hostError) Answered() {}
+
+// ask sends a fetch line, and returns what the host sends. If the host answers with an error, that has a method Answered.
 func (r *run) ask(ctx context.Context, l *hostlink.Line, most int64) ([]byte, error) {
 	pieces := make(chan *hostlink.Line, 2+most/hostlink.MaxPiece)
 	r.mu.Lock()
@@ -253,7 +261,7 @@ func (r *run) ask(ctx context.Context, l *hostlink.Line, most int64) ([]byte, er
 			text = append(text, l.Bytes...)
 			switch {
 			case l.Reason != "":
-				return nil, errors.New(l.Reason)
+				return nil, hostError(l.Reason)
 			case int64(len(text)) > most:
 				giveUp()
 				return nil, errTooMuch

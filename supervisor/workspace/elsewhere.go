@@ -259,12 +259,15 @@ func (m *Manager) ask(ctx context.Context, work func(context.Context, []byte) ([
 		return out, err
 	}
 	if text, err = work(ctx, text); err != nil {
-		return out, &awayError{err}
+		if answered := interface{ Answered() }(nil); !errors.As(err, &answered) {
+			err = &awayError{err}
+		}
+		return out, err
 	}
 	return out, json.Unmarshal(text, &out)
 }
 
-// An awayError is why a host has not done what it was asked for.
+// An awayError is why a host could not be asked, or has not answered.
 type awayError struct{ error }
 
 // enterSomewhere is enter, on the machine of the agent.

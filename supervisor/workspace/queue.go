@@ -71,6 +71,7 @@ type branchIn struct{ top, branch string }
 type candidate struct {
 	worktree
 	top   string // of its repository
+	merge string // the commit that merges it
 	of    wire.Task
 	agent *Agent
 }
@@ -197,6 +198,8 @@ func (q *Queue) giveUp(ctx context.Context, r *repository, c *candidate, why err
 	if e, ok := errors.AsType[*wire.Error](why); ok {
 		if id, ok := e.Details["task"].(string); ok {
 			text += ". " + c.of.AssignedTo + " resolves it in the task " + wire.ShortID(id)
+		} else {
+			text += ". Correct it on the branch, and merge it: orchestrator task merge " + wire.ShortID(c.of.ID)
 		}
 	}
 	q.m.note(events.TaskUnmerged, &c.of, text)
@@ -227,15 +230,16 @@ func (q *Queue) mergeBatch(ctx context.Context, r *repository, batch []candidate
 				q.giveUp(ctx, r, &c, q.m.handBack(ctx, r, c.worktree, &c.of, into, asWire(err)))
 				continue
 			}
+			var err error
+			if c.merge, err = r.gitIn(ctx, at, "rev-parse", "HEAD"); err != nil { // before commands run there
+				return err
+			}
 			joined, agents = append(joined, c), append(agents, c.agent)
 		}
 		if len(joined) == 0 {
 			return nil
 		}
-		var err error
-		if commit, err = r.gitIn(ctx, at, "rev-parse", "HEAD"); err != nil { // before commands run there
-			return err
-		}
+		commit = joined[len(joined)-1].merge
 		return q.m.verifyMerged(ctx, agents, at)
 	})
 	inTheWay := false
@@ -276,7 +280,7 @@ func (q *Queue) merged(ctx context.Context, r *repository, joined []candidate, i
 		return err
 	}
 	for _, c := range joined {
-		q.m.tell(&c.of, c.worktree, into, commit)
+		q.m.tell(&c.of, c.worktree, into, c.merge)
 		if !c.agent.KeepAll {
 			q.m.remove(ctx, r, c.worktree, into)
 		}

@@ -37,7 +37,8 @@ class Connection(Exchange):
         stream ends. Then it waits for the handlers and returns.
 
         The return value of a handler completes its task; an exception fails it. A cancelled task is
-        not reported. At a shutdown, a handler may give up by not catching Stopped. Its task is not
+        not reported. If the result fails its verification so often that a person is asked, the
+        handler is called again after the answer, which is in the help of its task. At a shutdown, a handler may give up by not catching Stopped. Its task is not
         reported either, and work then raises Unfinished. The agent must exit with a failure,
         because a successful exit may complete its task.
 

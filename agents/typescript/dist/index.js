@@ -4279,6 +4279,10 @@ var Job = class {
     const answer = await this.conn.askPatiently("get-task", { taskId: this.id }, signal);
     return partOf(answer, "task");
   }
+  /** @internal Drops the artifacts so far, because the task is done again. */
+  discard() {
+    this.made.length = 0;
+  }
   /** @internal */
   stop(reason) {
     this.#stop.abort(reason);
@@ -4485,7 +4489,7 @@ var Work = class {
   async #perform(job) {
     const cancelled = () => job.signal.reason instanceof Cancelled;
     try {
-      for (; ; job.made.length = 0) {
+      for (; ; ) {
         if (!await this.#begun(job) || cancelled()) return;
         let result2;
         try {
@@ -4495,7 +4499,8 @@ var Work = class {
           if (cancelled() || gaveUp(job.signal, error)) throw error;
           return this.#fail(job.id, words(error));
         }
-        if (cancelled() || await this.#complete(job, result2)) return;
+        if (cancelled() || !await this.#complete(job, result2)) return;
+        job.discard();
       }
     } catch (error) {
       if (cancelled()) return;
@@ -4569,7 +4574,7 @@ var Work = class {
     }
   }
   /**
-   * Reports a result, and returns false if the task has to be done again because a person is asked. If
+   * Reports a result, and returns whether the task has to be done again because a person is asked. If
    * the orchestrator refuses the result, the task fails; otherwise it would run for ever. It may be
    * tried again if what was done could not be verified.
    */
@@ -4577,13 +4582,13 @@ var Work = class {
     try {
       await this.#deliver(job, result2);
     } catch (error) {
-      if (refusedFor("needs_human", error)) return false;
+      if (refusedFor("needs_human", error)) return true;
       if (error instanceof Unsaid) await this.#fail(job.id, `its result cannot be told: ${error.message}`);
-      else if (error instanceof Refused && error.code === "INVALID_REQUEST" && (error.reason === "" || uncorrected.includes(error.reason))) {
+      else if (error instanceof Refused && (uncorrected.includes(error.reason) || error.reason === "" && error.code === "INVALID_REQUEST")) {
         await this.#fail(job.id, `its result was refused: ${error.message}`, error.reason !== "" || void 0);
       } else throw error;
     }
-    return true;
+    return false;
   }
   /** Asks for the completion. If its verification is interrupted, asks again after the next news. */
   async #deliver(job, result2) {

@@ -120,6 +120,9 @@ func noteMissing(a *cli.App, c *config.Config) {
 		}
 		told[agent.Block] = true
 		for _, word := range agent.Command[min(1, len(agent.Command)):] {
+			if word == "-c" || word == "-e" || word == "-m" { // a program in a word, or a module
+				break
+			}
 			if strings.HasPrefix(word, "-") {
 				continue
 			}

@@ -92,7 +92,10 @@ func (a *Answerer) recite(ctx context.Context) {
 }
 
 func (a *Answerer) reciteOpen(ctx context.Context, noted map[string]bool) {
-	questions, _ := a.Open(ctx) // after an error there is nothing to answer
+	questions, err := a.Open(ctx)
+	if err != nil {
+		return // there is nothing to answer
+	}
 	maps.DeleteFunc(noted, func(id string, _ bool) bool {
 		return !slices.ContainsFunc(questions, func(q wire.Question) bool { return q.ID == id })
 	})

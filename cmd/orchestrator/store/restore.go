@@ -105,7 +105,7 @@ func restore(a *cli.App, from, path, stateDir string) error {
 	made := 0
 	var notCopied error // artifacts
 	last, err := eventlog.Restore(ctx, from, path, kept, func() error {
-		made, notCopied = swapArtifacts(ctx, filepath.Join(stateDir, "artifacts"), from, path, kept)
+		made, notCopied = copyArtifacts(ctx, filepath.Join(stateDir, "artifacts"), from, path, kept)
 		return notCopied
 	})
 	switch {
@@ -136,15 +136,13 @@ func restore(a *cli.App, from, path, stateDir string) error {
 	if a.Flags.JSON {
 		return a.Document(restoreReport{FormatVersion: wire.FormatVersion, Path: path, Facts: last, Artifacts: made, Kept: kept})
 	}
-	if kept != "" {
-		a.Note("The record as it was: %s. To put it back: orchestrator restore %s%s", a.Short(kept), term.Word(a.Short(filepath.Join(kept, filepath.Base(path)))), a.Named())
-	}
+	noteKept(a, kept, path)
 	return a.Print("%s in %s, restored from %s. To go on: orchestrator up%s\n", term.Count(int(last), "fact"), a.Short(path), a.Short(from), a.Named())
 }
 
-// swapArtifacts copies the artifacts of the record at path, if there is one, to the folder kept, and then those of the
+// copyArtifacts copies the artifacts of the record at path, if there is one, to the folder kept, and then those of the
 // copy in from. It returns the number of the latter.
-func swapArtifacts(ctx context.Context, artifacts, from, path, kept string) (int, error) {
+func copyArtifacts(ctx context.Context, artifacts, from, path, kept string) (int, error) {
 	if _, err := os.Stat(path); err == nil {
 		if _, err := copyFiles(ctx, artifacts, filepath.Join(kept, filepath.Base(path)+"-artifacts")); err != nil {
 			return 0, err
@@ -153,4 +151,14 @@ func swapArtifacts(ctx context.Context, artifacts, from, path, kept string) (int
 		return 0, err
 	}
 	return copyFiles(ctx, from+"-artifacts", artifacts)
+}
+
+// noteKept tells where the record is that was at path before.
+func noteKept(a *cli.App, kept, path string) {
+	old := filepath.Join(kept, filepath.Base(path))
+	if _, err := os.Stat(old); kept != "" && err == nil {
+		a.Note("The record as it was: %s. To put it back: orchestrator restore %s%s", a.Short(kept), term.Word(a.Short(old)), a.Named())
+	} else if kept != "" {
+		a.Note("A part of the record as it was: %s. The rest is in the folder of the interrupted call, beside it.", a.Short(kept))
+	}
 }

@@ -149,9 +149,9 @@ func surroundings(ctx context.Context, a *cli.App, d *client.Client, t *wire.Tas
 	if HandedOn(t) {
 		s.response, _, _ = askResponse(ctx, a, d, "get-task-response", wire.GetTaskResponse{TaskID: t.ID})
 	}
-	if t.Details != nil && t.Workspace != nil && t.State == wire.TaskDone {
+	if t.Details != nil && t.Workspace != nil && t.State.Final() {
 		if e := lastMerge(ctx, d, t.ID); e != nil {
-			s.merge = MergeWords(e)
+			s.merge = term.OneLine(MergeWords(e))
 		}
 	}
 	text, err := a.Ask(ctx, d, "list-notes", wire.TaskID{TaskID: t.ID})

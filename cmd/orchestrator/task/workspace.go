@@ -392,7 +392,7 @@ func mergedBefore(ctx context.Context, d *client.Client, id string, err error) e
 	if e := lastMerge(ctx, d, id); e != nil && e.Kind == events.TaskMerged {
 		f.Because = append(f.Because, "Its branch "+term.OneLine(MergeWords(e))+".")
 		if _, commit, ok := strings.Cut(MergeWords(e), ": "); ok {
-			f.Hint = "See what it has changed: git show " + term.OneLine(commit)
+			f.Hint = "See what it has changed: git show -m --first-parent " + term.OneLine(commit)
 		}
 	}
 	return err

@@ -195,7 +195,7 @@ func (c *agentCauses) next() []string {
 	default:
 		next = []string{"It is being started or stopped: orchestrator status"}
 	}
-	return append(append(next, limitLines(c.view, time.Now())...), questionLines(c.asked)...)
+	return append(append(next, limitLines(c.view, time.Now())...), questionLines(c.asked, itself)...)
 }
 
 // heard is the output of a running agent.

@@ -28,8 +28,8 @@ func questions(ctx context.Context, a *cli.App, d *client.Client, fits func(q *w
 	return found, err
 }
 
-// questionLines returns the questions of an agent, each with the command that answers it.
-func questionLines(asked []wire.Question) []string {
+// questionLines returns questions, each with who asks and with the command that answers it.
+func questionLines(asked []wire.Question, who func(q *wire.Question) string) []string {
 	var lines []string
 	for i := range asked {
 		q := &asked[i]
@@ -45,11 +45,14 @@ func questionLines(asked []wire.Question) []string {
 			}
 		}
 		id := wire.Visible(q.ID)
-		lines = append(lines, fmt.Sprintf("It asks you (%s): %s", id, term.Clip(term.OneLine(q.Question), 200)),
+		lines = append(lines, fmt.Sprintf("%s asks you (%s): %s", who(q), id, term.Clip(term.OneLine(q.Question), 200)),
 			"It waits for an answer: orchestrator inbox answer "+id+" "+answer+others)
 	}
 	return lines
 }
+
+// itself names what the answer is about.
+func itself(*wire.Question) string { return "It" }
 
 // limitLines returns until when an agent is limited, and why, with the command that lifts the limit.
 func limitLines(v *control.AgentView, now time.Time) []string {
@@ -89,7 +92,7 @@ func (c *taskCauses) heldUp() []string {
 	var lines []string
 	for i := range c.status.Agents {
 		if v := &c.status.Agents[i]; v.Name == c.task.AssignedTo {
-			lines = append(limitLines(v, time.Now()), questionLines(c.asked)...)
+			lines = append(limitLines(v, time.Now()), questionLines(c.asked, itself)...)
 		}
 	}
 	if len(lines) > 0 {

@@ -23,7 +23,7 @@ func (c *taskCauses) next() []string {
 		if name := t.AssignedTo; t.State == wire.TaskFailed && c.status != nil && slices.ContainsFunc(c.status.Agents, func(a control.AgentView) bool { return a.Name == name }) {
 			next = append(next, "What its agent printed: orchestrator logs "+term.OneLine(name))
 		}
-		return append(next, c.nextOfMerge(id)...)
+		return append(next, c.nextOfMerge()...)
 	case len(c.WaitsFor) > 0:
 		return c.nextOfBlocked(id)
 	case task.HandedOn(&t.Task) && (t.State == wire.TaskPending || t.State == wire.TaskAssigned):
@@ -70,17 +70,12 @@ func ended(t *task.Seen) string {
 	return "It is done. What came of it: orchestrator task show " + term.ID(t.ID)
 }
 
-// nextOfMerge returns what became of the branch of a done task, and the next step if it is not merged.
-func (c *taskCauses) nextOfMerge(id string) []string {
+// nextOfMerge returns what became of the branch of a task that has ended.
+func (c *taskCauses) nextOfMerge() []string {
 	if c.merge == nil {
 		return nil
 	}
-	said := task.MergeWords(c.merge)
-	lines := []string{"Its branch " + term.Clip(term.OneLine(said), 200)}
-	if c.merge.Kind == events.TaskUnmerged && !strings.Contains(said, "orchestrator task merge ") {
-		lines = append(lines, "Merge it: orchestrator task merge "+id)
-	}
-	return lines
+	return []string{"Its branch " + term.OneLine(task.MergeWords(c.merge))}
 }
 
 // nextOfBlocked returns the next steps for a task that waits for others. Failed and

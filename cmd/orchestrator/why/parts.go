@@ -29,6 +29,9 @@ func partsOf(ctx context.Context, a *cli.App, d *client.Client, c *taskCauses, a
 	}
 	var err error
 	c.ofParts, err = questions(ctx, a, d, func(q *wire.Question) bool { return parts[q.Task] })
+	for i := range c.ofParts {
+		c.Questions = append(c.Questions, c.ofParts[i].ID)
+	}
 	return err
 }
 
@@ -44,7 +47,7 @@ func (c *taskCauses) nextOfParts() []string {
 			}
 		}
 	}
-	lines = append(lines, questionLines(c.ofParts)...)
+	lines = append(lines, questionLines(c.ofParts, func(q *wire.Question) string { return "Its part " + term.ID(q.Task) })...)
 	if len(lines) == 0 && len(c.Parts) > 0 {
 		id := term.ID(c.Parts[0].ID)
 		lines = []string{"Why its part " + id + " is not done: orchestrator why " + id}

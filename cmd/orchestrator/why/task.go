@@ -32,7 +32,7 @@ type taskCauses struct {
 	Attempts      int                      `json:"attempts"`
 	Tried         []tried                  `json:"tried"`
 	Reviews       []wiresession.ReviewView `json:"reviews,omitzero"`       // for a task in review
-	Questions     []string                 `json:"questions,omitzero"`     // ids of the questions that its agent waits for
+	Questions     []string                 `json:"questions,omitzero"`     // ids of the questions that it and its parts wait for
 	LimitedUntil  string                   `json:"limited_until,omitzero"` // its agent does nothing before
 	After         string                   `json:"after,omitzero"`         // it is not given out before
 	Next          []string                 `json:"next"`                   // what happens next, and what a person can do

@@ -111,7 +111,8 @@ class Worker(Role):
             if self._jobs.get(job.id) is job:
                 del self._jobs[job.id]
         job.stop.leave()
-        self._troubled(trouble)
+        if not off(job.stop) or isinstance(trouble, Torn):
+            self._troubled(trouble)
 
     def _attempt(self, job: Job) -> None:
         """Does a task. If a person is asked whether the result will do, waits for the answer and does

@@ -114,6 +114,11 @@ export class Job {
     return partOf<Task>(answer, "task");
   }
 
+  /** @internal Drops the artifacts so far, because the task is done again. */
+  discard(): void {
+    this.made.length = 0;
+  }
+
   /** @internal */
   stop(reason: unknown): void {
     this.#stop.abort(reason);

@@ -14,7 +14,8 @@ import { Postman } from "./postman.js";
 export interface Worker {
   /**
    * Does a task and returns its result: an object or a text, or undefined for success without a
-   * result. The job's signal is aborted when the task is cancelled or the agent has to shut down;
+   * result. If the result fails its verification so often that a person is asked, do is called
+   * again after the answer, which is in the help of its task. The job's signal is aborted when the task is cancelled or the agent has to shut down;
    * do should then return soon.
    */
   do?(job: Job): unknown;
@@ -140,7 +141,7 @@ export class Work {
   async #perform(job: Job): Promise<typeof unfinished | void> {
     const cancelled = () => job.signal.reason instanceof Cancelled; // a cancelled task is not reported
     try {
-      for (;; job.made.length = 0) {
+      for (;;) {
         if (!(await this.#begun(job)) || cancelled()) return;
         let result: unknown;
         try {
@@ -150,7 +151,8 @@ export class Work {
           if (cancelled() || gaveUp(job.signal, error)) throw error;
           return this.#fail(job.id, words(error));
         }
-        if (cancelled() || (await this.#complete(job, result))) return;
+        if (cancelled() || !(await this.#complete(job, result))) return;
+        job.discard();
       }
     } catch (error) {
       if (cancelled()) return;
@@ -229,7 +231,7 @@ export class Work {
   }
 
   /**
-   * Reports a result, and returns false if the task has to be done again because a person is asked. If
+   * Reports a result, and returns whether the task has to be done again because a person is asked. If
    * the orchestrator refuses the result, the task fails; otherwise it would run for ever. It may be
    * tried again if what was done could not be verified.
    */
@@ -237,13 +239,13 @@ export class Work {
     try {
       await this.#deliver(job, result);
     } catch (error) {
-      if (refusedFor("needs_human", error)) return false;
+      if (refusedFor("needs_human", error)) return true;
       if (error instanceof Unsaid) await this.#fail(job.id, `its result cannot be told: ${error.message}`);
-      else if (error instanceof Refused && error.code === "INVALID_REQUEST" && (error.reason === "" || uncorrected.includes(error.reason))) {
+      else if (error instanceof Refused && (uncorrected.includes(error.reason) || (error.reason === "" && error.code === "INVALID_REQUEST"))) {
         await this.#fail(job.id, `its result was refused: ${error.message}`, error.reason !== "" || undefined);
       } else throw error;
     }
-    return true;
+    return false;
   }
 
   /** Asks for the completion. If its verification is interrupted, asks again after the next news. */
