@@ -182,7 +182,7 @@ func TestMergeQueueTakesWhatWasCompleted(t *testing.T) {
 	for _, verb := range []string{"merge", "diff"} {
 		_, stderr, code := y.call("task", verb, task.ID)
 		require.Equal(t, cli.ExitNotFound, code)
-		require.Regexp(t, `(?s)the task has no workspace.*Its branch is merged into main: [0-9a-f]{40}\..*git show -m --first-parent [0-9a-f]{40}`, stderr)
+		require.Regexp(t, `(?s)the branch of the task is merged into main: [0-9a-f]{40}\n.*git show -m --first-parent [0-9a-f]{40}`, stderr)
 	}
 	y.stop()
 }

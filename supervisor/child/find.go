@@ -47,7 +47,7 @@ func find(command, dir string, env []string) (string, *StartError) {
 		return "", refused
 	}
 	e := &StartError{
-		Reason: fmt.Sprintf("program not found: %q is not on this agent's PATH (%s)", command, path),
+		Reason: fmt.Sprintf("program not found: %q is not on this agent's PATH (%s)", command, firstFolders(path)),
 		Err:    fs.ErrNotExist,
 	}
 	e.Hint = oneWord(command, dir, env)
@@ -55,6 +55,16 @@ func find(command, dir string, env []string) (string, *StartError) {
 		e.Hint = fmt.Sprintf("a file ./%s exists: did you mean %q?", command, "./"+command)
 	}
 	return "", e
+}
+
+// firstFolders returns the first folders of a PATH, and the number of the others.
+func firstFolders(path string) string {
+	const few = 3
+	folders := filepath.SplitList(path)
+	if len(folders) <= few {
+		return path
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(folders[:few], string(filepath.ListSeparator)), len(folders)-few)
 }
 
 // executable returns a *StartError if path cannot be run, or nil.

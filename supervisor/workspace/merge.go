@@ -33,7 +33,10 @@ func (m *Manager) find(ctx context.Context, task string) (*repository, worktree,
 		}
 	}
 	none := &wire.Error{Code: wire.CodeNotFound, Message: "the task has no workspace", Hint: "See which have one: orchestrator workspace ls"}
-	if t, _ := m.options.Task(task); t.AssignedTo != "" {
+	if t, _ := m.options.Task(task); t.State == wire.TaskPending || t.State == wire.TaskAssigned {
+		none.Message = "the task has no workspace yet, because it has not begun"
+		none.Hint = "See why: orchestrator why " + wire.ShortID(task)
+	} else if t.AssignedTo != "" {
 		if t.Details != nil && t.Workspace != nil && exists(t.Workspace.Path) {
 			none.Message = fmt.Sprintf("the workspace %s does not have the branch %s checked out", t.Workspace.Path, t.Workspace.Branch)
 			none.Hint = "In this folder: git switch " + t.Workspace.Branch

@@ -136,7 +136,8 @@ func (v *verification) refuse(reason string, err error) *wire.Error {
 		n += v.task.Unverified
 	}
 	text := "the task is not done, because it is not verified"
-	question := fmt.Sprintf("The task %q was verified %s without success: %s\nWhat is to be done?", v.task.Name, times(n), err.Error())
+	question := fmt.Sprintf("The task %[1]q was verified %[2]s without success: %[3]s.\nWhat is to be done? The agent gets the answer. To end the task instead: orchestrator task done %[4]s, or task fail %[4]s",
+		v.task.Name, times(n), err.Error(), wire.ShortID(v.task.ID))
 	if n%v.a.Attempts != 0 || v.m.options.Ask(v.a.Name, v.task.ID, question) != nil {
 		return refusal(reason, text+": "+err.Error(), "correct it, and complete the task again")
 	}

@@ -19,7 +19,15 @@ import (
 // interrupted is the error of a command that a signal stops.
 type interrupted struct{ signal os.Signal }
 
-func (i *interrupted) Error() string { return "stopped by " + i.signal.String() }
+func (i *interrupted) Error() string {
+	switch i.signal {
+	case os.Interrupt:
+		return "stopped by Ctrl-C"
+	case syscall.SIGTERM:
+		return "stopped by SIGTERM"
+	}
+	return "stopped by " + i.signal.String()
+}
 
 var errTimeout = errors.New("the time ran out")
 

@@ -124,7 +124,12 @@ func (p project) steps(root string) []string {
 	if p.work == "" || !exists(filepath.Join(root, ".git")) || exists(filepath.Join(root, p.work, ".git")) {
 		return p.next
 	}
-	return append([]string{"git worktree add " + p.work}, p.next...)
+	first := []string{"git worktree add " + p.work}
+	git := filepath.Join(root, ".git")
+	if refs, err := os.ReadDir(filepath.Join(git, "refs", "heads")); err == nil && len(refs) == 0 && !exists(filepath.Join(git, "packed-refs")) {
+		first = append([]string{`git add . && git commit -m "Begin"`}, first...) // without a commit there is no worktree
+	}
+	return append(first, p.next...)
 }
 
 func initialize(a *cli.App, dir string, p project, force bool) error {

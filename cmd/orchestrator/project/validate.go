@@ -110,16 +110,16 @@ func showVerdict(a *cli.App, file string, c *config.Config, problems config.Prob
 	return a.Print("%s is valid: %s.\n", file, size)
 }
 
-// noteMissing tells of scripts that are not there, which an interpreter would only report in the log of the agent. They are
-// no mistakes of the file: something may make them before the team starts.
+// noteMissing tells of scripts that are not there. They are no mistakes of the file: it may be for another machine, and
+// something may make them before the team starts.
 func noteMissing(a *cli.App, c *config.Config) {
 	told := make(map[string]bool)
 	for _, agent := range c.Agents {
-		if agent.Placement != nil || told[agent.Block] {
+		if len(agent.Command) == 0 || agent.Placement != nil || told[agent.Block] {
 			continue
 		}
 		told[agent.Block] = true
-		for _, word := range agent.Command[min(1, len(agent.Command)):] {
+		for _, word := range agent.Command[1:] {
 			if word == "-c" || word == "-e" || word == "-m" { // a program in a word, or a module
 				break
 			}

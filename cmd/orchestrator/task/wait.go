@@ -188,7 +188,15 @@ func (w *waiter) look(ctx context.Context, i int) error {
 	}
 	w.told[i] = words
 	p := a.Paint(a.Stdout)
-	return a.Print("%s %s\n", p.Strong(term.ID(t.ID)), p.Task(t.State, words))
+	if err := a.Print("%s %s\n", p.Strong(term.ID(t.ID)), p.Task(t.State, words)); err != nil {
+		return err
+	}
+	if h := (wire.Help{}); t.State == wire.TaskNeedsHuman && t.Details != nil && t.Help != nil {
+		h = *t.Help
+		a.Note("%s asks you: %s", term.OneLine(t.AssignedTo), term.Clip(term.OneLine(h.Question), 200))
+		a.Note("Answer: orchestrator inbox answer %s VALUE%s", wire.Visible(h.QuestionID), a.Named())
+	}
+	return nil
 }
 
 // over reports whether there is nothing more to wait for.

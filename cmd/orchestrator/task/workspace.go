@@ -390,7 +390,7 @@ func mergedBefore(ctx context.Context, d *client.Client, id string, err error) e
 		return err
 	}
 	if e := lastMerge(ctx, d, id); e != nil && e.Kind == events.TaskMerged {
-		f.Because = append(f.Because, "Its branch "+term.OneLine(MergeWords(e))+".")
+		f.Message = "the branch of the task " + term.OneLine(MergeWords(e))
 		if _, commit, ok := strings.Cut(MergeWords(e), ": "); ok {
 			f.Hint = "See what it has changed: git show -m --first-parent " + term.OneLine(commit)
 		}

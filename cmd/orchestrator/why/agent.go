@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -189,7 +190,7 @@ func (c *agentCauses) next() []string {
 			next = append(next, name+" is "+standing(c.view)+".")
 		}
 		next = append(next, c.whySilent()...)
-		if len(c.Refused) > 0 {
+		if slices.ContainsFunc(c.Refused, func(t tried) bool { return !strings.HasPrefix(t.Text, "refused request:complete-task") }) {
 			next = append(next, "What its messages should look like: orchestrator schema")
 		}
 	default:

@@ -80,7 +80,7 @@ func explainTask(ctx context.Context, a *cli.App, d *client.Client, find *task.F
 	}
 	c := &taskCauses{
 		FormatVersion: wire.FormatVersion, Task: inStory(&t), Asks: askWords(&t.Task), Attempts: t.Attempts,
-		Tried: triedOf(found, events.TaskRequeued, events.TaskRetried, events.TaskFailed, events.TaskTrouble, events.TaskBlocked),
+		Tried: triedOf(found, events.TaskRequeued, events.TaskRetried, events.TaskUnverified, events.TaskFailed, events.TaskTrouble, events.TaskBlocked),
 		task:  &t, status: status, brought: task.WasBrought(found), merge: task.LastMerge(found),
 	}
 	if t.Details != nil {
