@@ -180,15 +180,15 @@ func (s *startForecast) hope(name string) bool {
 
 // detached prints the answer for a team in the background.
 func detached(a *cli.App, status control.Status, logName string) error {
-	failed := ""
+	var failed []string
 	for _, agent := range status.Agents {
 		if agent.State == control.StateFailed {
-			failed = agent.Name
+			failed = append(failed, term.Word(agent.Name))
 			a.Note("%s failed: %s", agent.Name, wire.Visible(agent.Reason))
 		}
 	}
-	if failed != "" {
-		a.Note("The team is up without it. When the cause is fixed: orchestrator agent start %s%s     Or end all: orchestrator down%[2]s", term.Word(failed), a.Named())
+	if failed != nil {
+		a.Note("The rest is up. When the cause is fixed: orchestrator agent start %s%s     Or end all: orchestrator down%[2]s", strings.Join(failed, " "), a.Named())
 	}
 	if a.Flags.JSON {
 		if err := a.Document(status); err != nil {
@@ -197,7 +197,7 @@ func detached(a *cli.App, status control.Status, logName string) error {
 	} else if err := a.Print("%s is up, pid %d, %s. What happens is in %s\n", status.Name, status.PID, term.Count(len(status.Agents), "agent"), a.Short(logName)); err != nil {
 		return err
 	}
-	if failed != "" {
+	if failed != nil {
 		return cli.ExitWith(cli.ExitNo)
 	}
 	return nil
