@@ -165,6 +165,28 @@ func (c *Client) Lines(ctx context.Context, body io.ReadCloser) iter.Seq2[[]byte
 	}
 }
 
+// Collect returns the wanted members of a list.
+func Collect[T any](ctx context.Context, c *Client, what string, query url.Values, wanted func(*T) bool) ([]T, error) {
+	body, err := c.Get(ctx, what, query)
+	if err != nil {
+		return nil, err
+	}
+	var found []T
+	for line, err := range c.Lines(ctx, body) {
+		if err != nil {
+			return nil, err
+		}
+		one, err := Decode[T](line)
+		if err != nil {
+			return nil, err
+		}
+		if wanted(&one) {
+			found = append(found, one)
+		}
+	}
+	return found, nil
+}
+
 // refusing is how long a socket may refuse connections before its orchestrator counts as
 // gone. Until then the orchestrator may still be shutting down.
 const refusing = 10 * time.Second

@@ -350,13 +350,15 @@ func workOf(w *control.WorkspaceView) string {
 
 // LastMerge returns the latest event about the merge of a task's branch, or nil.
 func LastMerge(found []wire.Event) *wire.Event {
-	for i := len(found) - 1; i >= 0; i-- {
-		if e := &found[i]; e.Kind == events.TaskMerged || e.Kind == events.TaskUnmerged {
-			return e
+	for _, e := range slices.Backward(found) {
+		if isMerge(&e) {
+			return &e
 		}
 	}
 	return nil
 }
+
+func isMerge(e *wire.Event) bool { return e.Kind == events.TaskMerged || e.Kind == events.TaskUnmerged }
 
 // MergeWords returns what an event about a merge says, without the task.
 func MergeWords(e *wire.Event) string {
@@ -366,20 +368,9 @@ func MergeWords(e *wire.Event) string {
 	return strings.TrimPrefix(e.Text, fmt.Sprintf("%s %q ", wire.ShortID(e.Task), wire.Visible(about.Name)))
 }
 
-// lastMerge is LastMerge for a task.
+// lastMerge is LastMerge for a task. It returns nil, too, if the events cannot be read.
 func lastMerge(ctx context.Context, d *client.Client, id string) *wire.Event {
-	body, err := d.Get(ctx, "events", url.Values{"task": {id}})
-	if err != nil {
-		return nil
-	}
-	var found []wire.Event
-	for line, err := range d.Lines(ctx, body) {
-		e, bad := client.Decode[wire.Event](line)
-		if err != nil || bad != nil {
-			return nil
-		}
-		found = append(found, e)
-	}
+	found, _ := client.Collect(ctx, d, "events", url.Values{"task": {id}}, isMerge)
 	return LastMerge(found)
 }
 

@@ -96,7 +96,7 @@ func (c *agentCauses) waits(status *control.Status) {
 // adds how its runs ended and its last lines.
 func lifeOf(ctx context.Context, d *client.Client, c *agentCauses) error {
 	query := url.Values{"agent": {c.Agent}, "type": {"agent.*"}}
-	found, err := collect(ctx, d, "events", query, func(e *wire.Event) bool { return moves[e.Kind] || e.Kind == events.AgentRefused })
+	found, err := client.Collect(ctx, d, "events", query, func(e *wire.Event) bool { return moves[e.Kind] || e.Kind == events.AgentRefused })
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func lifeOf(ctx context.Context, d *client.Client, c *agentCauses) error {
 			c.Since = found[i].At
 		}
 	}
-	lines, err := collect(ctx, d, "logs", url.Values{"agent": {c.Agent}, "n": {someWords}}, func(l *control.LogLine) bool { return l.Stream != control.StreamOwn })
+	lines, err := client.Collect(ctx, d, "logs", url.Values{"agent": {c.Agent}, "n": {someWords}}, func(l *control.LogLine) bool { return l.Stream != control.StreamOwn })
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -111,28 +110,6 @@ type tried struct {
 	At    string `json:"at"`
 	Kind  string `json:"kind"`
 	Text  string `json:"text"`
-}
-
-// collect returns the wanted members of a list that the API sends.
-func collect[T any](ctx context.Context, d *client.Client, what string, query url.Values, wanted func(*T) bool) ([]T, error) {
-	body, err := d.Get(ctx, what, query)
-	if err != nil {
-		return nil, err
-	}
-	var found []T
-	for line, err := range d.Lines(ctx, body) {
-		if err != nil {
-			return nil, err
-		}
-		one, err := client.Decode[T](line)
-		if err != nil {
-			return nil, err
-		}
-		if wanted(&one) {
-			found = append(found, one)
-		}
-	}
-	return found, nil
 }
 
 // maxTried is how many attempts are shown, the latest ones.
