@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,10 +30,36 @@ while read -r line; do
 		echo "$id" >far
 		git add far
 		git commit -q -m far
+		case $line in *'"name":"hide"'*) mv ../../.git ../../.hidden ;; esac
 		say complete-task ;;
 	esac
 done
 `
+
+// A verification whose host is lost has not failed.
+func TestVerifyOnAHost(t *testing.T) {
+	t.Parallel()
+	f := newFarm(t, `
+host "any" {
+  names = ["*"]
+  grace = "18s"
+}
+agent "far" {
+  command = ["`+fixture(t, "worker")+`"]
+  placement {}
+  verify = [["sh", "-c", "echo >began; exec sleep 1000"]]
+}
+`)
+	attic := f.host("attic")
+	f.waitForAgent("far", "attic")
+	id := strings.Fields(f.ask("task", "add", "do it far away", "-q"))[0]
+	waitForThat(t, "the verification there", func() bool { _, err := os.Stat(attic.path("began")); return err == nil })
+	attic.signal(syscall.SIGKILL)
+	lost := f.waitForEvents(1, events.TaskUnverified, "far")
+	require.Contains(t, lost[0].Text, "was not verified: on attic: its host attic does not answer")
+	require.NotContains(t, f.ask("task", "show", id, "--json"), `"unverified"`)
+	f.stop()
+}
 
 // An agent on a host works in a workspace there. When its task is done, its branch is in the repository of the hub.
 func TestWorkspaceOnAHost(t *testing.T) {
@@ -86,10 +113,18 @@ agent "far" {
 	require.Equal(t, heir.ID+"\n", hub.read("repo/far"))
 	require.Empty(t, hub.git("repo", "for-each-ref", "refs/orchestrator"))
 
+	id = strings.Fields(f.ask("task", "add", "hide", "-q"))[0] // the agent does so with the repository
+	failed := f.waitForEvents(1, events.TaskUnverified, "far")
+	require.Contains(t, failed[0].Text, "is not verified: on attic: ")
+	require.Contains(t, f.ask("task", "show", id, "--json"), `"unverified":1`, "the host has answered")
+	f.ask("task", "cancel", id)
+	hub.does(filepath.Join(attic.dir, "repo"), "mv .hidden .git")
+	f.ask("agent", "restart", "far") // refusals are told again
+
 	hub.does(hub.path("repo"), "head -c 700000 /dev/urandom >large; git add large; git commit -qm large")
 	id = strings.Fields(f.ask("task", "add", "too much", "-q"))[0]
-	refused := f.waitForEvents(1, events.AgentRefused, "far")
-	require.Contains(t, refused[0].Text, "on attic: the repository there lacks more than 512 KiB of commits")
+	refused := f.waitForEvents(2, events.AgentRefused, "far")
+	require.Contains(t, refused[1].Text, "on attic: the repository there lacks more than 512 KiB of commits")
 	require.NotEqual(t, wire.TaskDone, f.taskState(id))
 	f.stop()
 }

@@ -219,20 +219,12 @@ func (p *Process) ReadFile(path string, most int64) (string, error) {
 const maxReply = 64 << 20
 
 // Work has the host do something for the agent of the run, and returns its reply. If ctx ends before, the host gives it
-// up.
+// up. The error is a [hostlink.Failure] if the host has answered, and could not do it.
 func (p *Process) Work(ctx context.Context, request []byte) ([]byte, error) {
 	return p.run.ask(ctx, &hostlink.Line{Bytes: request}, maxReply)
 }
 
-// A hostError is why a host that answers has not done what it was asked for.
-type hostError string
-
-func (e hostError) Error() string { return string(e) }
-
-// Answered tells it from an error of the link.
-func (hostError) Answered() {}
-
-// ask sends a fetch line, and returns what the host sends. If the host answers with an error, that has a method Answered.
+// ask sends a fetch line, and returns what the host sends. The error is a [hostlink.Failure] if the host has sent that.
 func (r *run) ask(ctx context.Context, l *hostlink.Line, most int64) ([]byte, error) {
 	pieces := make(chan *hostlink.Line, 2+most/hostlink.MaxPiece)
 	r.mu.Lock()
@@ -261,7 +253,7 @@ func (r *run) ask(ctx context.Context, l *hostlink.Line, most int64) ([]byte, er
 			text = append(text, l.Bytes...)
 			switch {
 			case l.Reason != "":
-				return nil, hostError(l.Reason)
+				return nil, hostlink.Failure(l.Reason)
 			case int64(len(text)) > most:
 				giveUp()
 				return nil, errTooMuch

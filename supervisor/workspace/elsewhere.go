@@ -15,6 +15,7 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hostlink"
 	"orchestrator/wire/hub"
 )
 
@@ -252,23 +253,20 @@ func (m *Manager) bundle(ctx context.Context, r *repository, in *request, has []
 	return text, err
 }
 
-// ask has a host do something for a task.
+// ask has a host do something for a task. The error is a [hostlink.Failure] if the host has answered.
 func (m *Manager) ask(ctx context.Context, work func(context.Context, []byte) ([]byte, error), in request) (out reply, err error) {
 	text, err := json.Marshal(in)
 	if err != nil {
 		return out, err
 	}
 	if text, err = work(ctx, text); err != nil {
-		if answered := interface{ Answered() }(nil); !errors.As(err, &answered) {
-			err = &awayError{err}
-		}
 		return out, err
 	}
-	return out, json.Unmarshal(text, &out)
+	if err = json.Unmarshal(text, &out); err != nil {
+		err = hostlink.Failure("its answer cannot be read: " + err.Error())
+	}
+	return out, err
 }
-
-// An awayError is why a host could not be asked, or has not answered.
-type awayError struct{ error }
 
 // enterSomewhere is enter, on the machine of the agent.
 func (m *Manager) enterSomewhere(ctx context.Context, a *Agent, t *wire.Task) (w wire.Workspace, err error) {
@@ -355,8 +353,11 @@ func (v *verification) runElsewhere(ctx context.Context, host string, work func(
 		err = errors.New("the task has verify commands of its own, and a host runs only those of its own file")
 	}
 	var out reply
+	lost := false
 	if err == nil {
 		out, err = v.m.ask(ctx, work, request{Task: v.task.ID, Name: v.task.Name, Base: from, Complete: true})
+		_, answered := errors.AsType[hostlink.Failure](err)
+		lost = err != nil && !answered
 	}
 	switch {
 	case err != nil:
@@ -383,7 +384,7 @@ func (v *verification) runElsewhere(ctx context.Context, host string, work func(
 			return nil, out.Changed, nil
 		}
 		return &hub.Artifact{Name: "verification.txt", Type: "text/plain", Content: text, Size: int64(len(text))}, out.Changed, nil
-	case isAway(err) && ctx.Err() == nil:
+	case lost && ctx.Err() == nil:
 		v.note(events.TaskUnverified, "was not verified: on "+host+": "+err.Error())
 		return nil, nil, refusal("interrupted", "the verification on "+host+" was not possible: "+err.Error(), "complete the task again")
 	case ctx.Err() != nil:
@@ -395,11 +396,6 @@ func (v *verification) runElsewhere(ctx context.Context, host string, work func(
 
 // isCommit matches the id of a commit.
 var isCommit = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
-
-func isAway(err error) bool {
-	_, ok := errors.AsType[*awayError](err)
-	return ok
-}
 
 // lend writes a text to a new file that the user of an agent can read. The returned function removes it.
 func lend(ctx context.Context, a *Agent, text []byte) (file string, remove func(), err error) {

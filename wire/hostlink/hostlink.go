@@ -43,6 +43,11 @@ const (
 	Grace = 20 * time.Second
 )
 
+// A Failure is the answer of a host that could not do what it was asked for.
+type Failure string
+
+func (f Failure) Error() string { return string(f) }
+
 // GivenUp returns how long after the last beat of a host its agents have ended for certain. The host
 // kills them when grace has passed since it sent the last beat that was confirmed.
 func GivenUp(grace time.Duration) time.Duration { return grace + Silence }
