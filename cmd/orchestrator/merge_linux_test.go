@@ -105,6 +105,41 @@ func TestMergeQueue(t *testing.T) {
 	y.stop()
 }
 
+// A branch that is kept, and that another one has brought along, counts as merged. This is said once.
+func TestMergeQueueKeepsAll(t *testing.T) {
+	t.Parallel()
+	y := yardOf(t, `
+agent "coder" {
+  command = ["puppet", "coder"]
+  workspace {
+    worktree = "repo"
+    keep     = "all"
+  }
+}
+merge {
+  queue = true
+}
+`, "coder")
+	y.up("--json")
+	coder := y.theatre.enter("coder")
+	task := y.begin(coder, "clash")
+	y.change("repo", "file", "theirs\n")
+	y.change(task.Workspace.Path, "file", "mine\n")
+	coder.granted(nil, "complete-task", finishing(&task))
+	heir := y.heir(coder, task.Workspace.Branch)
+	require.Contains(t, y.ask("why", task.ID), "is not merged: ")
+	y.does(heir.Workspace.Path, "git merge -q main 2>/dev/null; echo both >file; git commit -qam both")
+	coder.granted(nil, "complete-task", finishing(&heir))
+	y.waitForEvents(2, events.TaskMerged, "coder")
+	require.Contains(t, y.ask("why", task.ID), "is merged into main")
+	y.work(coder, "next", "mine\n")
+	require.Len(t, y.waitForEvents(3, events.TaskMerged, "coder"), 3)
+	y.work(coder, "last", "mine\n")
+	require.Len(t, y.waitForEvents(4, events.TaskMerged, "coder"), 4)
+	require.Contains(t, y.git("repo", "branch"), task.Workspace.Branch)
+	y.stop()
+}
+
 // does runs commands in a folder. What they return does not matter.
 func (y *yard) does(dir, commands string) {
 	y.t.Helper()

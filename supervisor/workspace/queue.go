@@ -132,7 +132,11 @@ func (q *Queue) clear(ctx context.Context, r *repository, all []worktree) {
 	for _, w := range all {
 		t, ok := q.m.recorded(&w)
 		heir, inherited := q.m.heir(&w)
-		if !ok || t.State != wire.TaskDone || inherited && !heir.State.Final() || q.m.configured().asOf(r.agent, &t).KeepAll {
+		if !ok || t.State != wire.TaskDone || inherited && !heir.State.Final() {
+			continue
+		}
+		if q.m.configured().asOf(r.agent, &t).KeepAll {
+			q.takeBack(ctx, r, &w, &t)
 			continue
 		}
 		moved, err := r.moved(ctx, w)
@@ -141,6 +145,23 @@ func (q *Queue) clear(ctx context.Context, r *repository, all []worktree) {
 		}
 	}
 	q.m.endRemovals(ctx, r, all)
+}
+
+// takeBack records that a branch is merged, if it was recorded before that it is not.
+func (q *Queue) takeBack(ctx context.Context, r *repository, w *worktree, t *wire.Task) {
+	of := branchIn{r.top, w.branch}
+	if w.unmerged == "" && q.late[of] == "" {
+		return
+	}
+	merged, err := r.has(ctx, "merge-base", "--is-ancestor", "refs/heads/"+w.branch, "refs/heads/"+w.base)
+	if err != nil || !merged {
+		return
+	}
+	if w.unmerged != "" && q.m.configure(ctx, r, "--unset", "branch."+w.branch+".orchestrator-unmerged") != nil {
+		return // the next round tries it again
+	}
+	delete(q.late, of)
+	q.m.note(events.TaskMerged, t, "is merged into "+w.base)
 }
 
 // candidate returns what is to be merged of a worktree, if it is complete and was not tried before.
