@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -182,11 +185,32 @@ permission may have a message, such as why it is denied.`,
 }
 
 func answerQuestion(a *cli.App, answer wire.AnswerQuestion) error {
-	return cli.Query[wire.QuestionReply]{
-		Operation: "answer-question", Request: answer, Explain: cli.WithAnswers,
-		Quiet: func(*wire.QuestionReply) error { return nil },
-		Text:  func(reply *wire.QuestionReply) error { return a.Print("%s\n", AnsweredWords(reply)) },
-	}.Run(a)
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
+		return cli.Query[wire.QuestionReply]{
+			Operation: "answer-question", Request: answer,
+			Explain: func(err error) error { return cli.WithAnswers(withFate(ctx, d, answer.QuestionID, err)) },
+			Quiet:   func(*wire.QuestionReply) error { return nil },
+			Text:    func(reply *wire.QuestionReply) error { return a.Print("%s\n", AnsweredWords(reply)) },
+		}.Send(ctx, a, d)
+	})
+}
+
+// withFate adds to the error about a question that is not open what became of it, if the record says so.
+func withFate(ctx context.Context, d *client.Client, id string, err error) error {
+	f, ok := errors.AsType[*cli.Failure](err)
+	if !ok || f.Code != wire.CodeNotFound {
+		return err
+	}
+	found, _ := client.Collect(ctx, d, "events", url.Values{"type": {"question.*"}}, func(e *wire.Event) bool {
+		about, _ := client.Decode[struct {
+			ID string `json:"question_id"`
+		}](e.Payload)
+		return about.ID == id && e.Kind != events.QuestionAsked && e.Kind != events.QuestionRejoined
+	})
+	if n := len(found); n > 0 {
+		f.Because = append(f.Because, fmt.Sprintf("%s (%s)", term.OneLine(found[n-1].Text), term.Ago(found[n-1].At, time.Now())))
+	}
+	return err
 }
 
 // AnsweredWords returns a sentence on the effect of an answer.

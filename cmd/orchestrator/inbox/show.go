@@ -50,10 +50,10 @@ func show(ctx context.Context, a *cli.App, d *client.Client, id string) error {
 			return a.Print("%s", questionCard(q, a.Paint(a.Stdout), time.Now()))
 		}
 	}
-	return &cli.Failure{
+	return withFate(ctx, d, id, &cli.Failure{
 		Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("no question %q is waiting for an answer", id),
 		Hint: "See which there are: orchestrator inbox",
-	}
+	})
 }
 
 // questionCard returns a question in full.
