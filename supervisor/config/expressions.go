@@ -100,18 +100,14 @@ func unknownMention(t hcl.Traversal, sc *scope) (Problem, hcl.Range, bool) {
 	}
 	if p.Hint == "" && len(known) > 0 && len(known) <= 12 {
 		p.Hint = "There are: " + strings.Join(known, ", ") + "."
+	} else if p.Hint == "" && kind == "variable" && len(known) == 0 {
+		p.Hint = fmt.Sprintf("Declare it: variable %q {}", name)
 	}
 	return p, at, true
 }
 
 // rootNames maps each root to the name of its members in messages.
-var rootNames = map[string]string{
-	"var":    "variable",
-	"local":  "local",
-	"secret": "secret",
-	"self":   "attribute of self",
-	"path":   "path",
-}
+var rootNames = map[string]string{"var": "variable", "local": "local", "secret": "secret", "self": "attribute of self", "path": "path"}
 
 func unknownRoot(t hcl.Traversal, sc *scope) Problem {
 	name := t.RootName()
@@ -132,7 +128,9 @@ func unknownRoot(t hcl.Traversal, sc *scope) Problem {
 		Detail: fmt.Sprintf("There is no %q; an expression may mention %s.", name, quotedList(slices.Sorted(maps.Keys(sc.roots)))),
 	}
 	p.Hint = didYouMean(name, slices.Collect(maps.Keys(sc.roots)))
-	if len(t) == 1 { // a root is never mentioned by itself
+	if name == "env" {
+		p.Hint = "The variable NAME of the file has the value of ORC_VAR_NAME."
+	} else if len(t) == 1 { // a root is never mentioned by itself
 		p.Hint = fmt.Sprintf("For the text itself use quotes: %q.", name)
 	}
 	return p

@@ -98,6 +98,18 @@ func TestMistakes(t *testing.T) {
 	golden(t, "testdata/mistakes.golden", rendered(problems))
 }
 
+// A file without variables is told how to declare one, and where the environment is.
+func TestNoVariables(t *testing.T) {
+	_, problems := Load(write(t, "orchestrator.hcl", `
+agent "a" {
+  command = ["echo", var.model, env.HOME]
+}
+`), Options{})
+	text := rendered(problems)
+	require.Contains(t, text, `There is no variable "model". Declare it: variable "model" {}`)
+	require.Contains(t, text, "The variable NAME of the file has the value of ORC_VAR_NAME.")
+}
+
 func golden(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {
