@@ -87,7 +87,7 @@ func restore(a *cli.App, from, path, stateDir string) error {
 	defer stop()
 	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
 		return &cli.Failure{
-			Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: "there is no file " + from, Hint: "Name a copy that orchestrator backup or store salvage has made",
+			Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: "there is no file " + from, Hint: nameACopy,
 			Details: map[string]any{"path": from},
 		}
 	}
@@ -128,7 +128,7 @@ func restore(a *cli.App, from, path, stateDir string) error {
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the artifacts cannot be copied: " + err.Error(), Because: []string{"The record is as it was."},
 		}
 	default:
-		return serve.CannotReadRecord(err, from)
+		return cli.WithHint(serve.CannotReadRecord(err, from), cli.CodeFailed, nameACopy)
 	}
 	if _, err := os.Stat(kept); errors.Is(err, fs.ErrNotExist) {
 		kept = ""
@@ -139,6 +139,9 @@ func restore(a *cli.App, from, path, stateDir string) error {
 	noteKept(a, kept, path)
 	return a.Print("%s in %s, restored from %s. To go on: orchestrator up%s\n", term.Count(int(last), "fact"), a.Short(path), a.Short(from), a.Named())
 }
+
+// nameACopy is the hint for a file that is no copy.
+const nameACopy = "Name a copy that orchestrator backup or store salvage has made"
 
 // copyArtifacts copies the artifacts of the record at path, if there is one, to the folder kept, and then those of the
 // copy in from. It returns the number of the latter.
