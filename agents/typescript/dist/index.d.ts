@@ -1174,6 +1174,8 @@ export interface Agent {
 	capabilities: string[];
 	/** The id of the first task that the agent has; null if it has none. */
 	currentTask: string | null;
+	/** Whether its capacity is 0, as that of a pipe without a role. */
+	takesNoTasks?: boolean;
 }
 /** The new capabilities of an agent. */
 export interface UpdateCapabilities {
@@ -2501,8 +2503,9 @@ export interface ServeOptions extends Options {
 export interface Worker {
 	/**
 	 * Does a task and returns its result: an object or a text, or undefined for success without a
-	 * result. The job's signal is aborted when the task is cancelled or the agent has to shut down;
-	 * do should then return soon.
+	 * result. If the result fails its verification so often that a person is asked, do is called
+	 * again after the answer, which is in the help of its task. The job's signal is aborted when
+	 * the task is cancelled or the agent has to shut down; do should then return soon.
 	 */
 	do?(job: Job): unknown;
 	/**
