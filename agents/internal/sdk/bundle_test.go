@@ -5,6 +5,8 @@ package sdk
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -37,3 +39,47 @@ func TestTypeScriptBundle(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(built.OutputFiles[0].Contents), string(is), "%s is stale: go test ./agents/internal/sdk -update", file)
 }
+
+// TestTypeScriptTypes checks that the types of the npm package have what its sources say of them, since only npm can
+// write them. Lines that the two format differently are left out.
+func TestTypeScriptTypes(t *testing.T) {
+	text, err := os.ReadFile("../../typescript/dist/index.d.ts")
+	require.NoError(t, err)
+	types := interfaces(string(text))
+	require.Greater(t, len(types), 50)
+	sources := ""
+	for _, folder := range []string{"work", "wire", "connection"} {
+		files, err := filepath.Glob("../../typescript/src/" + folder + "/*.ts")
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			sources += string(text)
+		}
+	}
+	for name, lines := range interfaces(sources) {
+		for _, line := range lines {
+			if types[name] != nil && !strings.Contains(line, "{") {
+				require.Contains(t, types[name], line, "%s in agents/typescript/dist/index.d.ts is stale: npm run types", name)
+			}
+		}
+	}
+}
+
+// interfaces returns the lines of the exported interfaces in a text.
+func interfaces(text string) map[string][]string {
+	all, name := make(map[string][]string), ""
+	for line := range strings.Lines(text) {
+		if is := exported.FindStringSubmatch(line); is != nil {
+			name = is[1]
+		} else if line == "}\n" {
+			name = ""
+		} else if name != "" {
+			all[name] = append(all[name], strings.TrimSpace(line))
+		}
+	}
+	return all
+}
+
+var exported = regexp.MustCompile(`^export interface (\w+)`)
