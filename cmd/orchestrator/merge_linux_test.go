@@ -132,12 +132,42 @@ merge {
 	coder.granted(nil, "complete-task", finishing(&heir))
 	y.waitForEvents(2, events.TaskMerged, "coder")
 	require.Contains(t, y.ask("why", task.ID), "is merged into main")
-	y.work(coder, "next", "mine\n")
-	require.Len(t, y.waitForEvents(3, events.TaskMerged, "coder"), 3)
-	y.work(coder, "last", "mine\n")
-	require.Len(t, y.waitForEvents(4, events.TaskMerged, "coder"), 4)
+
+	late := y.begin(coder, "late")
+	y.write("repo/late", "of the person\n")
+	y.change(late.Workspace.Path, "late", "mine\n")
+	coder.granted(nil, "complete-task", finishing(&late))
+	y.waitForEvents(2, events.TaskUnmerged, "coder")
+	require.NoError(t, os.Remove(y.path("repo/late")))
+	hand := y.begin(coder, "hand")
+	y.change("repo", "file", "theirs again\n")
+	y.change(hand.Workspace.Path, "file", "mine again\n")
+	coder.granted(nil, "complete-task", finishing(&hand))
+	y.heir(coder, hand.Workspace.Branch)
+	y.does(hand.Workspace.Path, "git merge -q main 2>/dev/null; echo all >file; git commit -qam all")
+	y.ask("task", "merge", hand.ID)
+
+	last := y.work(coder, "last", "mine\n")
+	waitForThat(t, "the last one merged", func() bool { return len(y.mergesOf(&last)) > 0 })
+	next := y.work(coder, "next", "mine\n")
+	waitForThat(t, "the next round", func() bool { return len(y.mergesOf(&next)) > 0 })
+	for _, of := range []wire.Task{task, late, hand, last} {
+		require.Len(t, y.mergesOf(&of), 1, of.Name)
+	}
+	require.Contains(t, y.mergesOf(&hand)[0], "is merged into main: ", "with the commit")
+	require.Contains(t, y.mergesOf(&late)[0], "is merged into main: ")
 	require.Contains(t, y.git("repo", "branch"), task.Workspace.Branch)
 	y.stop()
+}
+
+// mergesOf returns what the events about the merge of a task say.
+func (y *yard) mergesOf(of *wire.Task) (texts []string) {
+	for _, e := range y.events(events.TaskMerged, "coder") {
+		if e.Task == of.ID {
+			texts = append(texts, e.Text)
+		}
+	}
+	return texts
 }
 
 // does runs commands in a folder. What they return does not matter.

@@ -23,6 +23,15 @@ func (m *Manager) tell(t *wire.Task, w worktree, into, commit string) {
 	m.withdraw(&w)
 }
 
+// forget removes why a branch was not merged, because it is. It returns an error if somebody else has removed it.
+func (m *Manager) forget(ctx context.Context, r *repository, w *worktree) error {
+	delete(m.late, branchIn{r.top, w.branch})
+	if w.unmerged == "" {
+		return nil
+	}
+	return m.configure(ctx, r, "--unset", "branch."+w.branch+".orchestrator-unmerged")
+}
+
 // withdraw cancels the task that was to resolve why a branch was not merged, because it is.
 func (m *Manager) withdraw(w *worktree) {
 	if heir, ok := m.heir(w); ok && !heir.State.Final() {

@@ -191,6 +191,9 @@ func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.M
 		m.withdraw(&w)
 	} else {
 		m.tell(&t, w, in.Into, reply.Commit)
+		if in.Into == w.base {
+			_ = m.forget(ctx, r, &w)
+		}
 	}
 	if !r.agent.KeepAll {
 		reply.Removed = m.remove(ctx, r, w, in.Into)

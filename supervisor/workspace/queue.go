@@ -18,14 +18,13 @@ type Queue struct {
 	m     *Manager
 	stop  context.CancelFunc
 	group sync.WaitGroup
-	ended chan struct{}       // holds a value if a task has ended since the last look
-	late  map[branchIn]string // why branches could not be merged; those that are gone are forgotten
+	ended chan struct{} // holds a value if a task has ended since the last look
 }
 
 // OpenQueue begins to merge. Follow calls its function with each event from now on.
 func (m *Manager) OpenQueue(follow func(ctx context.Context, send func(wire.Event) error) error) *Queue {
 	ctx, stop := context.WithCancel(context.Background())
-	q := &Queue{m: m, stop: stop, ended: make(chan struct{}, 1), late: make(map[branchIn]string)}
+	q := &Queue{m: m, stop: stop, ended: make(chan struct{}, 1)}
 	q.ended <- struct{}{} // those that were done before
 	q.group.Go(func() {
 		err := follow(ctx, func(e wire.Event) error {
@@ -120,7 +119,7 @@ func (q *Queue) mergeIn(ctx context.Context, r *repository) error {
 		failed = append(failed, q.mergeBatch(ctx, r, byBase[base], base))
 	}
 	q.clear(ctx, r, all)
-	maps.DeleteFunc(q.late, func(of branchIn, _ string) bool {
+	maps.DeleteFunc(q.m.late, func(of branchIn, _ string) bool {
 		return of.top == r.top && !slices.ContainsFunc(all, func(w worktree) bool { return w.branch == of.branch })
 	})
 	return errors.Join(failed...)
@@ -136,7 +135,7 @@ func (q *Queue) clear(ctx context.Context, r *repository, all []worktree) {
 			continue
 		}
 		if q.m.configured().asOf(r.agent, &t).KeepAll {
-			q.takeBack(ctx, r, &w, &t)
+			q.recordMerged(ctx, r, &w, &t)
 			continue
 		}
 		moved, err := r.moved(ctx, w)
@@ -147,21 +146,15 @@ func (q *Queue) clear(ctx context.Context, r *repository, all []worktree) {
 	q.m.endRemovals(ctx, r, all)
 }
 
-// takeBack records that a branch is merged, if it was recorded before that it is not.
-func (q *Queue) takeBack(ctx context.Context, r *repository, w *worktree, t *wire.Task) {
-	of := branchIn{r.top, w.branch}
-	if w.unmerged == "" && q.late[of] == "" {
+// recordMerged records that a branch is merged, if the record says that it is not.
+func (q *Queue) recordMerged(ctx context.Context, r *repository, w *worktree, t *wire.Task) {
+	if w.unmerged == "" && q.m.late[branchIn{r.top, w.branch}] == "" {
 		return
 	}
 	merged, err := r.has(ctx, "merge-base", "--is-ancestor", "refs/heads/"+w.branch, "refs/heads/"+w.base)
-	if err != nil || !merged {
-		return
+	if err == nil && merged && q.m.forget(ctx, r, w) == nil { // otherwise the next round tries it again
+		q.m.note(events.TaskMerged, t, "is merged into "+w.base)
 	}
-	if w.unmerged != "" && q.m.configure(ctx, r, "--unset", "branch."+w.branch+".orchestrator-unmerged") != nil {
-		return // the next round tries it again
-	}
-	delete(q.late, of)
-	q.m.note(events.TaskMerged, t, "is merged into "+w.base)
 }
 
 // candidate returns what is to be merged of a worktree, if it is complete and was not tried before.
@@ -203,8 +196,8 @@ func (q *Queue) candidate(ctx context.Context, r *repository, w worktree) (candi
 // putOff records why a branch is not merged now. The queue tries it again in its next round, and records it again only
 // if there is another reason.
 func (q *Queue) putOff(c *candidate, why string) {
-	if of := (branchIn{c.top, c.branch}); q.late[of] != why {
-		q.late[of] = why
+	if of := (branchIn{c.top, c.branch}); q.m.late[of] != why {
+		q.m.late[of] = why
 		q.m.note(events.TaskUnmerged, &c.of, "is not merged: "+why)
 	}
 }
@@ -302,6 +295,7 @@ func (q *Queue) merged(ctx context.Context, r *repository, joined []candidate, i
 	}
 	for _, c := range joined {
 		q.m.tell(&c.of, c.worktree, into, c.merge)
+		_ = q.m.forget(ctx, r, &c.worktree) // otherwise the next round finds it merged
 		if !c.agent.KeepAll {
 			q.m.remove(ctx, r, c.worktree, into)
 		}

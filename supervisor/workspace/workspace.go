@@ -60,8 +60,9 @@ type Process interface{ Kill() }
 type Manager struct {
 	options Options
 
-	merging   chan struct{} // holds a value during a merge
-	worktrees sync.Mutex    // held while git adds or removes a worktree
+	merging   chan struct{}       // holds a value during a merge
+	late      map[branchIn]string // why branches could not be merged; those that are gone are forgotten; for who merges
+	worktrees sync.Mutex          // held while git adds or removes a worktree
 
 	mu      sync.Mutex
 	team    Team
@@ -71,7 +72,7 @@ type Manager struct {
 
 // New returns a Manager without agents.
 func New(o Options) *Manager {
-	return &Manager{options: o, merging: make(chan struct{}, 1), running: make(map[*job]bool), stopped: make(map[string]bool)}
+	return &Manager{options: o, merging: make(chan struct{}, 1), late: make(map[branchIn]string), running: make(map[*job]bool), stopped: make(map[string]bool)}
 }
 
 // Set replaces what is configured.
