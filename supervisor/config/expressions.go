@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
@@ -100,14 +101,16 @@ func unknownMention(t hcl.Traversal, sc *scope) (Problem, hcl.Range, bool) {
 	}
 	if p.Hint == "" && len(known) > 0 && len(known) <= 12 {
 		p.Hint = "There are: " + strings.Join(known, ", ") + "."
-	} else if p.Hint == "" && kind == "variable" && len(known) == 0 {
+	} else if p.Hint == "" && kind == "variable" && len(known) == 0 && hclsyntax.ValidIdentifier(name) {
 		p.Hint = fmt.Sprintf("Declare it: variable %q {}", name)
 	}
 	return p, at, true
 }
 
 // rootNames maps each root to the name of its members in messages.
-var rootNames = map[string]string{"var": "variable", "local": "local", "secret": "secret", "self": "attribute of self", "path": "path"}
+var rootNames = map[string]string{
+	"var": "variable", "local": "local", "secret": "secret", "self": "attribute of self", "path": "path",
+}
 
 func unknownRoot(t hcl.Traversal, sc *scope) Problem {
 	name := t.RootName()
@@ -128,8 +131,8 @@ func unknownRoot(t hcl.Traversal, sc *scope) Problem {
 		Detail: fmt.Sprintf("There is no %q; an expression may mention %s.", name, quotedList(slices.Sorted(maps.Keys(sc.roots)))),
 	}
 	p.Hint = didYouMean(name, slices.Collect(maps.Keys(sc.roots)))
-	if name == "env" {
-		p.Hint = "The variable NAME of the file has the value of ORC_VAR_NAME."
+	if of, ok := step(t); ok && name == "env" {
+		p.Hint = fmt.Sprintf("Write env(%q).", of)
 	} else if len(t) == 1 { // a root is never mentioned by itself
 		p.Hint = fmt.Sprintf("For the text itself use quotes: %q.", name)
 	}

@@ -98,16 +98,18 @@ func TestMistakes(t *testing.T) {
 	golden(t, "testdata/mistakes.golden", rendered(problems))
 }
 
-// A file without variables is told how to declare one, and where the environment is.
+// A file without variables is told how to declare one, and how to read the environment.
 func TestNoVariables(t *testing.T) {
 	_, problems := Load(write(t, "orchestrator.hcl", `
 agent "a" {
-  command = ["echo", var.model, env.HOME]
+  command = [env, var.model, env.HOME, var["a b"]]
 }
 `), Options{})
 	text := rendered(problems)
 	require.Contains(t, text, `There is no variable "model". Declare it: variable "model" {}`)
-	require.Contains(t, text, "The variable NAME of the file has the value of ORC_VAR_NAME.")
+	require.Contains(t, text, `Write env("HOME").`)
+	require.Contains(t, text, `For the text itself use quotes: "env".`)
+	require.Equal(t, 1, strings.Count(text, "Declare it"))
 }
 
 func golden(t *testing.T, file, got string) {

@@ -256,7 +256,7 @@ func (r *run) ask(ctx context.Context, l *hostlink.Line, most int64) ([]byte, er
 				return nil, hostlink.Failure(l.Reason)
 			case int64(len(text)) > most:
 				giveUp()
-				return nil, errTooMuch
+				return nil, hostlink.Failure(errTooMuch.Error())
 			case l.Yes:
 				return text, nil
 			}

@@ -43,7 +43,7 @@ const (
 	Grace = 20 * time.Second
 )
 
-// A Failure is the answer of a host that could not do what it was asked for.
+// A Failure is why the answer of a host is of no use. Mostly the host says so: it could not do what it was asked for.
 type Failure string
 
 func (f Failure) Error() string { return string(f) }

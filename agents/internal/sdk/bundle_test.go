@@ -40,8 +40,8 @@ func TestTypeScriptBundle(t *testing.T) {
 	require.Equal(t, string(built.OutputFiles[0].Contents), string(is), "%s is stale: go test ./agents/internal/sdk -update", file)
 }
 
-// TestTypeScriptTypes checks that the types of the npm package have what its sources say of them, since only npm can
-// write them. Lines that the two format differently are left out.
+// TestTypeScriptTypes checks that the interfaces of the types of the npm package have the lines of those in its
+// sources, since only npm can write them. Lines that the two format differently are left out. CI compares all.
 func TestTypeScriptTypes(t *testing.T) {
 	text, err := os.ReadFile("../../typescript/dist/index.d.ts")
 	require.NoError(t, err)

@@ -165,7 +165,7 @@ func (c *Client) Lines(ctx context.Context, body io.ReadCloser) iter.Seq2[[]byte
 	}
 }
 
-// Collect returns the wanted members of a list.
+// Collect reads a list with a member in each line, and returns those that are wanted.
 func Collect[T any](ctx context.Context, c *Client, what string, query url.Values, wanted func(*T) bool) ([]T, error) {
 	body, err := c.Get(ctx, what, query)
 	if err != nil {

@@ -208,7 +208,7 @@ func withFate(ctx context.Context, d *client.Client, id string, err error) error
 		return about.ID == id && e.Kind != events.QuestionAsked && e.Kind != events.QuestionRejoined
 	})
 	if n := len(found); n > 0 {
-		f.Because = append(f.Because, fmt.Sprintf("%s (%s)", term.OneLine(found[n-1].Text), term.Ago(found[n-1].At, time.Now())))
+		f.Because = append(f.Because, fmt.Sprintf("%s (%s)", term.Clip(term.OneLine(found[n-1].Text), 100), term.Ago(found[n-1].At, time.Now())))
 	}
 	return err
 }

@@ -188,7 +188,11 @@ func detached(a *cli.App, status control.Status, logName string) error {
 		}
 	}
 	if failed != nil {
-		a.Note("The rest is up. When the cause is fixed: orchestrator agent start %s%s     Or end all: orchestrator down%[2]s", strings.Join(failed, " "), a.Named())
+		rest, names := "The rest is up. ", strings.Join(failed, " ")
+		if len(failed) == len(status.Agents) {
+			rest, names = "", "--all"
+		}
+		a.Note("%sWhen the cause is fixed: orchestrator agent start %s%s     Or end all: orchestrator down%[3]s", rest, names, a.Named())
 	}
 	if a.Flags.JSON {
 		if err := a.Document(status); err != nil {

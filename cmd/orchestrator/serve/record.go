@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"orchestrator/cmd/orchestrator/cli"
@@ -117,8 +116,6 @@ func CannotReadRecord(err error, path string) error {
 		f.Message = path + " is not a record of an orchestrator: " + eventlog.ErrForeign.Error()
 	case errors.Is(err, syscall.ENOMEM):
 		f.Message, f.Hint = littleSpace(path)
-	case !strings.Contains(f.Message, path):
-		f.Message = path + ": " + f.Message
 	}
 	return f
 }

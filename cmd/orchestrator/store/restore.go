@@ -85,11 +85,8 @@ type restoreReport struct {
 func restore(a *cli.App, from, path, stateDir string) error {
 	ctx, stop := a.Context()
 	defer stop()
-	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
-		return &cli.Failure{
-			Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: "there is no file " + from, Hint: nameACopy,
-			Details: map[string]any{"path": from},
-		}
+	if err := isCopy(from); err != nil {
+		return err
 	}
 	home, err := serve.OpenHome(stateDir, a.SocketPath(stateDir))
 	if err != nil {
@@ -127,8 +124,10 @@ func restore(a *cli.App, from, path, stateDir string) error {
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the artifacts cannot be copied: " + err.Error(), Because: []string{"The record is as it was."},
 		}
-	default:
+	case errors.Is(err, eventlog.ErrForeign):
 		return cli.WithHint(serve.CannotReadRecord(err, from), cli.CodeFailed, nameACopy)
+	default:
+		return serve.CannotReadRecord(err, from)
 	}
 	if _, err := os.Stat(kept); errors.Is(err, fs.ErrNotExist) {
 		kept = ""
@@ -138,6 +137,20 @@ func restore(a *cli.App, from, path, stateDir string) error {
 	}
 	noteKept(a, kept, path)
 	return a.Print("%s in %s, restored from %s. To go on: orchestrator up%s\n", term.Count(int(last), "fact"), a.Short(path), a.Short(from), a.Named())
+}
+
+// isCopy returns an error for what cannot be a copy of a record.
+func isCopy(from string) error {
+	f := &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Hint: nameACopy, Details: map[string]any{"path": from}}
+	switch info, err := os.Stat(from); {
+	case errors.Is(err, fs.ErrNotExist):
+		f.Exit, f.Code, f.Message = cli.ExitNotFound, wire.CodeNotFound, "there is no file "+from
+	case err == nil && (!info.Mode().IsRegular() || info.Size() == 0):
+		f.Message = from + " is not a file, or it is empty"
+	default:
+		return nil
+	}
+	return f
 }
 
 // nameACopy is the hint for a file that is no copy.
