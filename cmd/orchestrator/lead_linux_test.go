@@ -2,6 +2,8 @@ package main
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -9,6 +11,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
 
@@ -41,6 +44,30 @@ func TestLead(t *testing.T) {
 	})
 	s.ask("task", "cancel", id)
 	s.waitForState(inner, wire.TaskCancelled)
+}
+
+// A task whose developer does not run does not fail. A person is asked, and it is tried again.
+func TestLeadWithoutDeveloper(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, sessionOf("change", "", "lead=architect", "dev=developer")+
+		"\nagent \"lead\" {\n  command = [\"orchestrator\", \"lead\"]\n}\n"+
+		"agent \"dev\" {\n  command = [\"./later\"]\n  capabilities {\n    max_concurrent_tasks = 0\n  }\n}\n")
+	s.up("--json")
+	s.waitForEvents(1, events.AgentGaveUp, "dev")
+	s.waitForEvents(1, events.AgentStarted, "lead")
+	id := strings.TrimSpace(s.ask("task", "add", "Write the page", "--review", "-q"))
+	s.waitForEvents(1, events.SessionAssigned, "dev")
+	_, _, code := s.call("agent", "start", "dev")
+	require.Equal(t, cli.ExitNo, code)
+	s.waitForState(id, wire.TaskNeedsHuman)
+	require.Contains(t, s.ask("inbox"), "dev has not taken the message: dev does not run any more")
+	folder, err := builtMembers()
+	require.NoError(t, err)
+	require.NoError(t, os.Link(filepath.Join(folder, "developer"), s.path("later")))
+	s.ask("agent", "start", "dev")
+	s.ask("inbox", "answer", "q1", "it runs now")
+	s.waitForState(id, wire.TaskDone)
+	s.stop()
 }
 
 // A leader is an agent of a session.

@@ -26,7 +26,9 @@ func LeadCommand(a *cli.App) *cobra.Command {
 		Long: `Works as an agent, the architect of a session. Each task that it gets is given to a
 developer of the session and then reviewed, until a reviewer approves it. Then the task
 is complete, with the summary, the changed files and the verdict. With several
-developers and reviewers, each task goes to the one that has the fewest.
+developers and reviewers, each task goes to the one that has the fewest. If one of them
+does not take its part, such as one that does not run, a person is asked, and after the
+answer the task is tried again.
 
 It needs nothing but the tools of any agent, and follows the rules of its session:
 max_iterations, on_max and the others.`,
@@ -132,6 +134,9 @@ func (l *leader) deliver(ctx context.Context, id string) {
 	}
 	_, _ = l.conn.StartTask(ctx, id) // an earlier run may have started it
 	d, err := l.order(ctx, &t)
+	for notTaken(err) && l.ask(ctx, t.ID, err) == nil {
+		d, err = l.order(ctx, &t)
+	}
 	switch {
 	case errors.Is(context.Cause(ctx), agents.ErrShutdown):
 	case ctx.Err() != nil:
@@ -143,6 +148,34 @@ func (l *leader) deliver(ctx context.Context, id string) {
 			"summary": d.Completion.Summary, "files": d.Completion.Changes.Touched(), "verdict": d.Review.Verdict,
 			"review": d.Review.Summary, "reviews": d.Reviews,
 		})
+	}
+}
+
+// notTaken reports whether the developer or the reviewer has not taken a message, such as one that does not run.
+func notTaken(err error) bool {
+	lost, ok := errors.AsType[*agents.Undelivered](err)
+	return ok && lost.Code == agents.Timeout
+}
+
+// ask waits until a person wants a task to be tried again.
+func (l *leader) ask(ctx context.Context, task string, why error) error {
+	lost, _ := errors.AsType[*agents.Undelivered](why)
+	question := fmt.Sprintf("%s.\nSee to it that it runs, and answer anything: then it is tried again. To end the task instead: orchestrator task fail %s",
+		lost.Message, wire.ShortID(task))
+	if _, err := l.conn.RequestHelp(ctx, task, question, nil); err != nil {
+		return err
+	}
+	again := time.NewTicker(pollInterval)
+	defer again.Stop()
+	for {
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if t, err := l.conn.GetTask(ctx, task); err != nil || t.State != wire.TaskNeedsHuman {
+			return err
+		}
 	}
 }
 
