@@ -23,7 +23,8 @@ func (m *Manager) tell(t *wire.Task, w worktree, into, commit string) {
 	m.withdraw(&w)
 }
 
-// forget removes why a branch was not merged, because it is. It returns an error if somebody else has removed it.
+// forget is called when a branch has been merged. It removes the reasons why the branch was not merged before. It
+// returns an error if the mark in the configuration of git cannot be removed, such as one that is gone already.
 func (m *Manager) forget(ctx context.Context, r *repository, w *worktree) error {
 	delete(m.late, branchIn{r.top, w.branch})
 	if w.unmerged == "" {
@@ -32,7 +33,7 @@ func (m *Manager) forget(ctx context.Context, r *repository, w *worktree) error 
 	return m.configure(ctx, r, "--unset", "branch."+w.branch+".orchestrator-unmerged")
 }
 
-// withdraw cancels the task that was to resolve why a branch was not merged, because it is.
+// withdraw is called when a branch has been merged. It cancels the task that was to resolve its conflict.
 func (m *Manager) withdraw(w *worktree) {
 	if heir, ok := m.heir(w); ok && !heir.State.Final() {
 		m.options.Cancel(w.heir, w.branch+" is merged")

@@ -146,7 +146,7 @@ func (q *Queue) clear(ctx context.Context, r *repository, all []worktree) {
 	q.m.endRemovals(ctx, r, all)
 }
 
-// recordMerged records that a branch is merged, if the record says that it is not.
+// recordMerged records that a branch has been merged, if the last record about it says that it was not.
 func (q *Queue) recordMerged(ctx context.Context, r *repository, w *worktree, t *wire.Task) {
 	if w.unmerged == "" && q.m.late[branchIn{r.top, w.branch}] == "" {
 		return

@@ -61,7 +61,7 @@ type Manager struct {
 	options Options
 
 	merging   chan struct{}       // holds a value during a merge
-	late      map[branchIn]string // why branches could not be merged; those that are gone are forgotten; for who merges
+	late      map[branchIn]string // why branches are put off, which only the holder of merging reads and changes
 	worktrees sync.Mutex          // held while git adds or removes a worktree
 
 	mu      sync.Mutex
