@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -142,7 +143,6 @@ type goFile struct {
 	path   string // relative to the top folder
 	folder string
 	test   bool
-	lines  int
 	fset   *token.FileSet
 	syntax *ast.File
 }
@@ -171,7 +171,7 @@ func goFiles(t *testing.T) []goFile {
 		}
 		files = append(files, goFile{
 			path: short, folder: filepath.ToSlash(filepath.Dir(short)), test: strings.HasSuffix(path, "_test.go"),
-			lines: fset.File(syntax.Pos()).LineCount(), fset: fset, syntax: syntax,
+			fset: fset, syntax: syntax,
 		})
 		return nil
 	})
@@ -313,92 +313,130 @@ func TestLawNoSleepInTests(t *testing.T) {
 	})
 }
 
-// ofPlatform matches files that may be small.
-var ofPlatform = regexp.MustCompile(`(^fixtures/|/doc\.go$|/main\.go$|_(linux|darwin|other|unix|windows)\.go$)`)
+// Sizes guide, and walls decide: a file is one idea, a function fits on a screen. Comments and blank
+// lines are free, so that no law pays for folding code or for leaving a reason out.
+const (
+	maxFileCode     = 500
+	maxFunctionCode = 60
+	maxPackageCode  = 8000
+	maxExported     = 200
+	manyMethods     = 80 // a warning
+	maxMethods      = 120
+)
 
-// Sizes: a file is one idea, a function fits on a screen. It prints the size of the whole, which has no
-// limit: five protocols, adapters, confinement and upgrades are more than the 76,000 lines that were
-// once the goal, and lines that are squeezed are no shorter to read.
+// largePackages have more code than maxPackageCode. Such a number may only fall: the package is split
+// where its arrows already run one way.
+var largePackages = map[string]int{"handlers": 13_000}
+
+// largeFiles have more code than maxFileCode. Such a number may only fall, too.
+var largeFiles = map[string]int{"cmd/orchestrator/serve/wiring.go": 540, "supervisor/adapter/codex/codex.go": 503}
+
+// TestLawSizes checks the sizes of files and functions, and prints the size of the whole, which has no limit.
 func TestLawSizes(t *testing.T) {
 	files, lines := 0, 0
 	for _, f := range goFiles(t) {
 		if !f.test {
-			files, lines = files+1, lines+f.lines
+			files, lines = files+1, lines+f.code(f.syntax)
 		}
 	}
-	t.Logf("%d files, %d lines of Go without tests", files, lines)
+	t.Logf("%d files, %d lines of code without tests", files, lines)
 	judge(t, func(f *goFile, guilty func(ast.Node, string)) {
 		if f.test {
 			return
 		}
-		if f.lines > 600 {
-			guilty(f.syntax.Name, "more than 600 lines: split it")
-		}
-		embeds := strings.HasSuffix(f.path, "/embed.go") // go:embed takes only files of its own folder
-		if f.lines < 40 && !ofPlatform.MatchString(f.path) && !embeds {
-			guilty(f.syntax.Name, "less than 40 lines: it belongs to another file")
+		if n := f.code(f.syntax); n > max(maxFileCode, largeFiles[f.path]) {
+			guilty(f.syntax.Name, fmt.Sprintf("%d lines of code are more than one idea: split the file", n))
 		}
 		for _, declaration := range f.syntax.Decls {
-			function, ok := declaration.(*ast.FuncDecl)
-			if ok && f.fset.Position(function.End()).Line-f.fset.Position(function.Pos()).Line >= 60 {
-				guilty(function, function.Name.Name+" has more than 60 lines")
+			if function, ok := declaration.(*ast.FuncDecl); ok && f.code(function) > maxFunctionCode {
+				guilty(function, fmt.Sprintf("%s has %d lines of code", function.Name.Name, f.code(function)))
 			}
 		}
 	})
 }
 
-// The package wire has the lines and their dialects, too. A line is an operation with a payload, and an
-// answer is spelled in the dialect of its question, so a package for them and this one would need each
-// other. The package handlers has tasks, delegations and sessions: they use 21 to 78 names of each
-// other, and a border is drawn where 15 suffice.
-//
-// largePackages are larger than the law allows. Each number leaves room for some requests, which need
-// rows in both; lower it when the package has shrunk. When the room is used up, move something out
-// instead of raising it.
-var largePackages = map[string]packageSize{
-	"handlers": {lines: 15_000, exported: 30},
-	"wire":     {lines: 5_500, exported: 200},
-}
-
-type packageSize struct{ lines, exported int }
-
-// TestLawSurface checks that packages have at most 6,000 lines and 200 exported names, and types
-// at most 60 methods.
+// TestLawSurface checks the sizes of packages. Functions that take a type first count as its methods,
+// because turning one into the other changes nothing.
 func TestLawSurface(t *testing.T) {
-	sizes, methods := make(map[string]packageSize), make(map[string]int)
+	sizes, exported, methods := make(map[string]int), make(map[string]int), make(map[string]int)
+	types := make(map[string]bool)
 	for _, f := range goFiles(t) {
 		if f.test {
 			continue
 		}
-		size := sizes[f.folder]
-		size.lines += f.lines
+		sizes[f.folder] += f.code(f.syntax)
 		for _, declaration := range f.syntax.Decls {
 			for _, name := range declared(declaration) {
 				if name.IsExported() {
-					size.exported++
+					exported[f.folder]++
 				}
 			}
-			if function, ok := declaration.(*ast.FuncDecl); ok && function.Recv != nil {
-				methods[f.folder+"."+receiver(function)]++
+			switch d := declaration.(type) {
+			case *ast.FuncDecl:
+				if owner := owner(d); owner != "" {
+					methods[f.folder+"."+owner]++
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					if spec, ok := spec.(*ast.TypeSpec); ok {
+						types[f.folder+"."+spec.Name.Name] = true
+					}
+				}
 			}
 		}
-		sizes[f.folder] = size
 	}
 	for _, folder := range slices.Sorted(maps.Keys(sizes)) {
-		size := sizes[folder]
-		most := packageSize{lines: 6000, exported: 200}
-		if large, ok := largePackages[folder]; ok {
-			most = large
-			t.Logf("%s: %d lines, %d exported names", folder, size.lines, size.exported)
+		most := max(maxPackageCode, largePackages[folder])
+		assert.LessOrEqual(t, sizes[folder], most, "%s: draw the wall that is missing", folder)
+		assert.LessOrEqual(t, exported[folder], maxExported, "%s exports too much: move names into the package of their topic", folder)
+	}
+	for _, name := range slices.Sorted(maps.Keys(methods)) {
+		n := methods[name]
+		if !types[name] { // a type of another package, or a basic one
+			continue
 		}
-		assert.LessOrEqual(t, size.lines, most.lines, `%s has %d lines too many. Your change may be right: move as many out, and do not raise the number.
-Out of handlers: code that needs neither the State nor a task, to handlers/match, queue or graph. Out of wire: readers and types of answers, to wire/hub.`, folder, size.lines-most.lines)
-		assert.LessOrEqual(t, size.exported, most.exported,
-			"%s exports too much: move names into the package of their topic, as answers of wire into wire/hub, wire/mail, wire/session or wire/activity", folder)
+		if n > manyMethods {
+			t.Logf("warning: %s has %d methods and functions that take it first", name, n)
+		}
+		assert.LessOrEqual(t, n, maxMethods, "%s has too many methods", name)
 	}
-	for name, n := range methods {
-		assert.LessOrEqual(t, n, 60, "%s has too many methods", name)
+}
+
+// code returns the number of lines of a node that have more than comments.
+func (f *goFile) code(node ast.Node) int {
+	lines := make(map[int]bool)
+	ast.Inspect(node, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case nil, *ast.Comment, *ast.CommentGroup:
+			return false
+		case *ast.BasicLit: // a raw string has many lines
+			for line := f.fset.Position(n.Pos()).Line; line <= f.fset.Position(n.End()).Line; line++ {
+				lines[line] = true
+			}
+		default:
+			lines[f.fset.Position(n.Pos()).Line] = true
+			lines[f.fset.Position(n.End()-1).Line] = true
+		}
+		return true
+	})
+	return len(lines)
+}
+
+// owner returns the type that a function belongs to: of its receiver, else of its first parameter.
+func owner(function *ast.FuncDecl) string {
+	if function.Recv != nil {
+		return receiver(function)
 	}
+	if parameters := function.Type.Params.List; len(parameters) > 0 {
+		kind := parameters[0].Type
+		if star, ok := kind.(*ast.StarExpr); ok {
+			kind = star.X
+		}
+		if id, ok := kind.(*ast.Ident); ok {
+			return id.Name
+		}
+	}
+	return ""
 }
 
 // declared returns the names that a declaration adds to its package. A method adds none.
