@@ -298,7 +298,22 @@ func (t *tasks) waitsFor(k *task) []string {
 // defaultLimit is the default number of listed tasks.
 const defaultLimit = 100
 
+// unknownRole returns the roles of the team, or nil if an agent has a role or a task requires it.
+// An agent with the role of a task may have left the team.
+func (s *State) unknownRole(role string) []string {
+	roles := s.agents.rolesWithout(role)
+	for _, k := range s.tasks.list {
+		if roles == nil || k.view.RequiredRole == role {
+			return nil
+		}
+	}
+	return roles
+}
+
 func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
+	if roles := td.state.unknownRole(q.RequiredRole); roles != nil {
+		return nil, wire.UnknownRole(q.RequiredRole, "/payload/requiredRole", roles)
+	}
 	limit := cmp.Or(int(q.Limit), defaultLimit)
 	from, after := td.state.tasks.list, int64(0)
 	if td.from.Kind == Agent && !td.from.ActsForOthers {
