@@ -51,7 +51,7 @@ func (s *sender) StartTask(ctx context.Context, id string) (wire.Task, error) {
 	return s.askTask(ctx, "start-task", wire.TaskID{TaskID: id})
 }
 
-// CompleteTask reports that a task is done. The result is an object or a text, or nil for
+// CompleteTask reports that a task is done. The result is any JSON value, or nil for
 // success without a result. Artifacts are as in Job.Artifact.
 func (s *sender) CompleteTask(ctx context.Context, id string, result any, artifacts ...hub.Artifact) (wire.Task, error) {
 	text, err := value(result)

@@ -19,7 +19,7 @@ var (
 	ErrShutdown  = errors.New("the agent is to shut down")
 )
 
-// A Handler does a task and returns its result: an object or a text, such as a Result, or nil
+// A Handler does a task and returns its result: any JSON value, such as a Result, or nil
 // for success without a result. Its context ends when the task is cancelled or the agent has to
 // shut down; the Handler should then return soon.
 type Handler func(ctx context.Context, task wire.Task) (result any, err error)

@@ -280,12 +280,13 @@ func TestWorkAboveTheRateLimit(t *testing.T) {
 
 func TestResultsThatAreRefused(t *testing.T) {
 	converse(t, func(t *talk) {
-		done := t.working(t.Context(), func(context.Context, wire.Task) (any, error) { return []int{1}, nil })
+		done := t.working(t.Context(), func(context.Context, wire.Task) (any, error) {
+			return map[string]string{"$schema": "orchestratia/task-result/v1"}, nil
+		})
 		t.assign("x")
-		request := t.settled("complete-task", `{"taskId":"task-x","result":[1]}`)
-		_, wrong := readRequest("complete-task", request.Payload)
-		require.NoError(t, t.peer.Refuse(request.ID, wrong))
-		t.answer(t.settled("fail-task", `{"taskId":"task-x","error":"its result was refused: result must be an object or a text"}`), taskNamed("x"))
+		request := t.settled("complete-task", `{"taskId":"task-x","result":{"$schema":"orchestratia/task-result/v1"}}`)
+		require.NoError(t, t.peer.Refuse(request.ID, &wire.Error{Code: wire.CodeInvalid, Message: "result.summary is missing"}))
+		t.answer(t.settled("fail-task", `{"taskId":"task-x","error":"its result was refused: result.summary is missing"}`), taskNamed("x"))
 
 		t.assign("y")
 		require.NoError(t, t.peer.Refuse(t.request("complete-task").ID, &wire.Error{Code: wire.CodeConflict, Message: "it has ended"}))

@@ -137,6 +137,13 @@ func unknownType(kind string) *Error {
 	}
 }
 
+// notType returns the refusal of a message with a type that is not a string.
+func notType(kind []byte) *Error {
+	return &Error{
+		Code: CodeUnknownType, Message: fmt.Sprintf("type must be a string, not %.40s", kind), Details: map[string]any{"pointer": "/type"},
+	}
+}
+
 // plainTime reports whether a value is a time in the most common form, without parsing it:
 // 2006-01-02T15:04:05Z, with or without a fraction. ParseTime checks days that not every month
 // has.

@@ -107,7 +107,7 @@ func (k *keys) nearly(kind string, typed bool) string {
 	case k.kind == nil || !object.IsObject(k.payload):
 		return ""
 	case !typed:
-		return "its type is no text"
+		return "its type is not a string, and it has no id"
 	}
 	if name := meantType(kind); name != "" {
 		return "there is no message type " + string(object.Quote(kind)) + ": did you mean " + string(object.Quote(name)) + "?"

@@ -198,7 +198,7 @@ type HubTask struct {
 	// The status of each delivered input, by contract key: fulfilled, partial or skipped.
 	InputStatus map[string]string `json:"resolved_input_status,omitzero"`
 	// The result; null before the task is done.
-	Result Raw `json:"result" schema:"type=object|string,null"`
+	Result Raw `json:"result" schema:"null"`
 	// Why the task failed.
 	Error *string `json:"error" schema:"null"`
 	// Why the task was cancelled.

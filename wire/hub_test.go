@@ -122,7 +122,7 @@ func TestHubBodiesAreRefused(t *testing.T) {
 		{"update", `{"result":{}}`, "/result: result" + set},
 		{"update", `{"resolved_inputs":{}}`, "/resolved_inputs: resolved_inputs" + set},
 		{"complete", `{}`, "/result: result is missing"},
-		{"complete", `{"result":7}`, "/result: result must be an object or a text"},
+		{"complete", `{"result":null}`, "/result: result is missing"},
 		{"fail", `{"error":{}}`, "/error: error must be a string"},
 		{"cancel", `{"reason":1}`, "/reason: reason must be a string"},
 		{"note", `{"content":"\t"}`, "/content: content must not be empty"},

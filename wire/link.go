@@ -29,7 +29,7 @@ type Link struct {
 
 	// The result of the other task, when it is done. It is missing if the author of the dependency may
 	// not read the other task.
-	Result Raw `json:"result,omitzero" schema:"type=object|string"`
+	Result Raw `json:"result,omitzero"`
 	// Whether the result is left out because a task shows at most 256 KiB of results. To get a part of
 	// it, depend on it as an input.
 	LeftOut bool `json:"result_left_out,omitzero"`

@@ -25,7 +25,8 @@ import (
 //	   routing or observability object, or no timestamp       Request: delegated work, or an act about it
 //	8  id and status, no type, of a task that the agent has:
 //	   one of six, or only members of a response               AgentEvent: a task response
-//	9  type and id otherwise                                  refused: unknown type
+//	9  type and id otherwise, or with a payload
+//	   a type that is not a string                            refused: unknown type
 //	10 anything else                                          log
 //
 // An agent may print the lines that it receives, so rules 7 and 8 check whether the agent has
@@ -109,6 +110,8 @@ func (r *Reader) Parse(line []byte) Message {
 		return r.taskResponse(line)
 	case typed && k.id != nil:
 		return &Refused{ID: correlatable(k.id), Type: kind, Request: true, Err: unknownType(kind)}
+	case k.kind != nil && k.id != nil && k.payload != nil:
+		return &Refused{ID: correlatable(k.id), Request: true, Err: notType(k.kind)}
 	}
 	return asLog("", k.nearly(kind, typed))
 }

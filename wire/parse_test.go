@@ -128,6 +128,10 @@ func TestDialects(t *testing.T) {
 		{`{"level":"info","msg":"x"}`, "log"}, {`{}`, "log"}, {`{"$schema":"x"}`, "log"},
 		{`{"TYPE":"request:query-agents","id":"1"}`, "log"}, {`{"type":7,"id":"1"}`, "log"},
 		{`{"type":null,"id":"1"}`, "log"},
+		// but one with a payload is a message
+		{`{"type":7,"id":"1","timestamp":"2026-02-04T14:30:00Z","payload":{}}`, `refused unknown_type "1"`},
+		{`{"type":null,"id":"1","payload":{}}`, `refused unknown_type "1"`}, {`{"type":["x"],"id":"1","payload":7}`, `refused unknown_type "1"`},
+		{`{"type":{},"id":"1","payload":{},"status":"completed"}`, `refused unknown_type "1"`},
 	} {
 		require.Equal(t, test.want, read(test.line), test.line)
 	}
@@ -201,13 +205,14 @@ func TestTimes(t *testing.T) {
 	for _, good := range []string{
 		"2026-11-20T09:15:00Z", "2026-11-20T09:15:00.123Z", "2026-11-20T09:15:00+05:30", "2026-11-20T09:15:00.123456789-0800",
 		"2026-11-20T09:15:00", "2026-02-04T14:30Z", "20260204T143000Z", "2026-02-04", "2026-11-20T09:15:00,5-23:59", "20260204T143000-0130",
+		"2026-02-04T14:30", "2026-02-04T16:30:00+02", "2026-02-04T16:30:00.5-11",
 	} {
 		_, ok := object.ParseTime(good)
 		require.True(t, ok, good)
 	}
 	for _, bad := range []string{"", "now", "2026-13-01T00:00:00Z", "04.02.2026", "1700000000", "2026-02-04 14:30",
 		// accepted only by time.Parse
-		"2026-02-04T1:30:00Z", "2026-11-20T09:15:00+24:00", "2026-11-20T09:15:00-05:60", "20260204T143000+0060", "2026-02-04T14:30Z+", "2026-02-30",
+		"2026-02-04T1:30:00Z", "2026-11-20T09:15:00+24:00", "2026-11-20T09:15:00-05:60", "20260204T143000+0060", "2026-02-04T16:30:00+24", "2026-02-04T16:30:00+2", "2026-02-04T16:30+02", "2026-02-04T14:30Z+", "2026-02-30",
 	} {
 		_, ok := object.ParseTime(bad)
 		require.False(t, ok, bad)
@@ -389,7 +394,7 @@ func TestNearlyAMessage(t *testing.T) {
 	for line, nearly := range map[string]string{
 		`{"type":"request:get-task","id":"1",}`:     "it is no JSON object in one line: let a library spell it",
 		`{'type': 'event:progress', 'id': '1'}`:     "it is no JSON object in one line: let a library spell it",
-		`{"type":5,"id":"1","payload":{}}`:          "its type is no text",
+		`{"type":5,"payload":{}}`:                   "its type is not a string, and it has no id",
 		`{"type":"complete_task","payload":{}}`:     `there is no message type "complete_task": did you mean "request:complete-task"?`,
 		`{"type":"error","message":"no such page"}`: "",
 		`{"level":"info","msg":"hello"}`:            "",

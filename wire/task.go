@@ -98,7 +98,7 @@ type Task struct {
 	// How often the task was assigned; 0 when it is missing.
 	Attempts int `json:"attempts,omitzero" schema:"min=1"`
 	// The result; null before the task is done, and in lists.
-	Result Raw `json:"result,omitzero" schema:"type=object|string,required,null"`
+	Result Raw `json:"result,omitzero" schema:"required,null"`
 	// Why the task failed.
 	Error string `json:"error,omitzero"`
 	// Why the task was cancelled.
@@ -316,7 +316,7 @@ func (t *TaskID) fields(f *fields) { f.need(&t.TaskID, "taskId", theTask) }
 // CompleteTask is the payload of complete-task.
 type CompleteTask struct {
 	TaskID string      `json:"taskId"`
-	Result *hub.Result `json:"result,omitzero"` // an object or a text; {"success":true} when it is missing
+	Result *hub.Result `json:"result,omitzero"` // any value; {"success":true} when it is missing
 
 	Artifacts []hub.Artifact `json:"artifacts,omitzero"`
 }
@@ -344,9 +344,9 @@ func readArtifacts(o *object.Reader) []hub.Artifact {
 
 func (c *CompleteTask) fields(f *fields) {
 	f.need(&c.TaskID, "taskId", theTask)
-	if !f.describe("result", "The result for the submitter: an object or a text; {\"success\":true} when it is missing. "+
+	if !f.describe("result", "The result for the submitter: any value; {\"success\":true} when it is missing. "+
 		"An object with a $schema must be a task-result document: its contracts go to the tasks that need them.",
-		`"type": ["object", "string", "null"]`, false) {
+		"", false) {
 		c.Result = hub.ResultIn(f.in, "result")
 	}
 	if !f.describe("artifacts", "Other products: each has a name, and one of content, path and ref.", schemaArtifacts, false) {

@@ -322,7 +322,7 @@ var taskRows = []row{
 	{id: "K-05", what: "roles and capabilities"},
 	{id: "K-06", what: "what the six codes say, and what a reason beside them"},
 	{id: "K-12", what: "progress is a fraction here"},
-	{id: "K-20", what: "a result is an object or a text"},
+	{id: "K-20", what: "a result is any value"},
 	{id: "K-21", what: "to cancel is to tell"},
 	{id: "K-22", what: "one list of questions for people"},
 	{id: "T-23", what: "a replay is not a second request"},

@@ -270,7 +270,7 @@ type taskChanges struct {
 
 // completionBody completes a task.
 type completionBody struct {
-	// The result: an object or a text. An object with a $schema must be a valid task-result document.
+	// The result: any value. An object with a $schema must be a valid task-result document.
 	Result wire.Raw `json:"result"`
 	// Other products. Each has a name, and one of content, path and ref, as in complete-task.
 	Artifacts []completedArtifact `json:"artifacts,omitzero"`

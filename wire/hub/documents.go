@@ -39,7 +39,7 @@ type Promise struct {
 
 // A Result is the outcome of a task.
 type Result struct {
-	Document   object.Raw // an object or a text
+	Document   object.Raw // any value
 	Structured bool       // it has a $schema, and so contracts count
 	Contracts  []Contract // in the order of their keys
 	Files      int        // number of files that it claims to have touched
@@ -121,7 +121,7 @@ type Dependency struct {
 	Oddities []Oddity `json:"-"`
 }
 
-// ResultOf returns a Result with the document, an object or a text. It returns nil for a nil
+// ResultOf returns a Result with the document, which is any value. It returns nil for a nil
 // document.
 func ResultOf(document object.Raw) *Result {
 	if document == nil {

@@ -72,7 +72,7 @@ type SpecConstraints struct {
 type SpecExpectations struct {
 	// What the task delivers to other tasks. A key has letters from a to z, digits and underscores. A
 	// contract has a description, and may have a format and the member required.
-	Contracts map[string]SpecContract `json:"contracts,omitzero" schema:"keys=word,each:null"`
+	Contracts map[string]SpecContract `json:"contracts,omitzero" schema:"keys=word"`
 	// The names of other expected products. A missing one has no consequence.
 	Artifacts []string `json:"artifacts,omitzero" schema:"each:nonblank"`
 }

@@ -16,18 +16,17 @@ const (
 
 var ContractStatuses = []string{ContractFulfilled, ContractPartial, ContractSkipped}
 
-// ReadResultMember reads an optional result: a text, an object with a $schema, or any other
-// object. Only an object with a $schema is checked.
+// ResultIn reads an optional result, which is any JSON value. Only an object with a $schema is
+// checked.
 func ResultIn(o *object.Reader, key string) *Result {
 	value := o.Find(key)
 	if value == nil {
 		return nil
 	}
-	if value[0] == '"' {
-		return &Result{Document: object.Clone(value)}
-	}
 	if !object.IsObject(value) {
-		o.Refuse(key, "must be an object or a text")
+		if value := o.Value(key); value != nil {
+			return &Result{Document: value}
+		}
 		return nil
 	}
 	if !mayNameSchema(value) {

@@ -111,6 +111,7 @@ func (s *Spec) readPromises(o *object.Reader) {
 	if !ok {
 		return
 	}
+	in.RefuseNulls("must be an object")
 	in.Each(func(key string, value []byte) {
 		if !isContractKey(key) {
 			in.Fail(object.Invalid(in.Below(key), fmt.Sprintf("%s: the key %.80q must have %s", object.NameOf(in.Pointer), key, keyForm)))

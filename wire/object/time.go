@@ -12,6 +12,8 @@ var timeLayouts = []string{
 	"2006-01-02T15:04:05.999999999",
 	"2006-01-02T15:04:05.999999999Z0700",
 	"2006-01-02T15:04Z07:00",
+	"2006-01-02T15:04",
+	"2006-01-02T15:04:05.999999999Z07",
 	"20060102T150405Z0700",
 	time.DateOnly,
 }
@@ -50,10 +52,10 @@ func loose(when string) bool {
 		return true
 	}
 	sign := strings.LastIndexAny(when, "+-")
-	if sign <= len("2006-01") || len(when) < sign+len("+0000") {
+	if sign <= len("2006-01") || len(when) < sign+len("+00") {
 		return false
 	}
-	return when[sign+1:sign+3] > "23" || when[len(when)-2:] > "59"
+	return when[sign+1:sign+3] > "23" || len(when) > sign+len("+00") && when[len(when)-2:] > "59"
 }
 
 // Timestamp formats a time as all messages and documents do: UTC, RFC 3339, milliseconds.

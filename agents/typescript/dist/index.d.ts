@@ -714,9 +714,7 @@ export interface Task {
 	/** How often the task was assigned; 0 when it is missing. */
 	attempts?: number;
 	/** The result; null before the task is done, and in lists. */
-	result: {
-		[key: string]: any;
-	} | string | null;
+	result: unknown;
 	/** Why the task failed. */
 	error?: string;
 	/** Why the task was cancelled. */
@@ -1695,9 +1693,9 @@ declare abstract class Operations {
 	 * Complete a task with its result.
 	 *
 	 * @param taskId The id of the task.
-	 * @param result The result for the submitter: an object or a text; {"success":true} when it is
-	 *   missing. An object with a $schema must be a task-result document: its contracts go to the
-	 *   tasks that need them.
+	 * @param result The result for the submitter: any value; {"success":true} when it is missing.
+	 *   An object with a $schema must be a task-result document: its contracts go to the tasks that
+	 *   need them.
 	 * @param artifacts Other products: each has a name, and one of content, path and ref.
 	 */
 	completeTask(taskId: string, result?: unknown, artifacts?: {
@@ -2502,7 +2500,7 @@ export interface ServeOptions extends Options {
 /** Configures Conn.work. Agents that need only do can pass a function instead. */
 export interface Worker {
 	/**
-	 * Does a task and returns its result: an object or a text, or undefined for success without a
+	 * Does a task and returns its result: any JSON value, or undefined for success without a
 	 * result. If the result fails its verification so often that a person is asked, do is called
 	 * again after the answer, which is in the help of its task. The job's signal is aborted when
 	 * the task is cancelled or the agent has to shut down; do should then return soon.

@@ -2334,9 +2334,9 @@ var Operations = class {
    * Complete a task with its result.
    *
    * @param taskId The id of the task.
-   * @param result The result for the submitter: an object or a text; {"success":true} when it is
-   *   missing. An object with a $schema must be a task-result document: its contracts go to the
-   *   tasks that need them.
+   * @param result The result for the submitter: any value; {"success":true} when it is missing.
+   *   An object with a $schema must be a task-result document: its contracts go to the tasks that
+   *   need them.
    * @param artifacts Other products: each has a name, and one of content, path and ref.
    */
   async completeTask(taskId, result2, artifacts, options2) {

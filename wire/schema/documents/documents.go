@@ -94,7 +94,7 @@ var all = []schema.Document{
 		)}}},
 	{Name: "task-result", Of: hub.ResultDocument{}, Lenient: true, Title: "The result of a task",
 		About: "A result in a form for programs. Its contracts go to the tasks that need them. " + stored + nullsMissing + versioned +
-			" A result may also be a text, or an object without $schema. Such a result is not read and delivers nothing.",
+			" A result may also be any value but an object with $schema. Such a result is not read and delivers nothing.",
 		Parts: []schema.Part{{Of: hub.ResultContract{}, Rules: schema.If(
 			schema.Has("status", schema.Const(hub.ContractSkipped)),
 			schema.Has("data", schema.About("Why the contract was skipped.", schema.And(schema.Type("object"), schema.Has("reason", given("The reason, in words."))))),

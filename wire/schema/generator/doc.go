@@ -24,6 +24,6 @@
 //	example=a|b    examples
 //	ref=NAME       the schema of a document, instead of the Go type
 //	each:WORD      a limit of the items of a list, or of the values of a map
-//	keys=FORMAT    the form of the keys of a map; a value of another key is null
+//	keys=FORMAT    the form of the keys of a map; another key is refused
 //	in:WORD        a limit that only a lenient document has
 package generator

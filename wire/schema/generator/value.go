@@ -143,7 +143,7 @@ func (w *writer) bare(kind reflect.Type, limits limits, path string) schema.Node
 		if format := limits.value("keys"); format != "" {
 			pattern, _ := schema.Formats[format][0].Value.(string)
 			values := schema.Node{{Key: pattern, Value: w.value(kind.Elem(), limits.each(), path)}}
-			return append(schema.Type("object"), schema.Member{Key: "patternProperties", Value: values}, schema.Member{Key: "additionalProperties", Value: schema.Type("null")})
+			return append(schema.Type("object"), schema.Member{Key: "patternProperties", Value: values}, schema.Member{Key: "additionalProperties", Value: false})
 		}
 		return append(schema.Type("object"), schema.Member{Key: "additionalProperties", Value: w.value(kind.Elem(), limits.each(), path)})
 	case reflect.Struct:

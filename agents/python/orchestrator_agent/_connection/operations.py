@@ -188,9 +188,9 @@ class Operations:
         """Complete a task with its result.
 
         task_id: The id of the task.
-        result: The result for the submitter: an object or a text; {"success":true} when it is
-            missing. An object with a $schema must be a task-result document: its contracts go to
-            the tasks that need them.
+        result: The result for the submitter: any value; {"success":true} when it is missing. An
+            object with a $schema must be a task-result document: its contracts go to the tasks that
+            need them.
         artifacts: Other products: each has a name, and one of content, path and ref.
         """
         return cast(Task, self._one("complete-task", "task", taskId=task_id, result=result, artifacts=artifacts))

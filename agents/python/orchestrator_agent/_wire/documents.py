@@ -45,7 +45,7 @@ class _Task(TypedDict):
     #: The agent that has the task, or had it when it ended; null if there is none.
     assignedTo: Optional[str]
     #: The result; null before the task is done, and in lists.
-    result: Optional[Union[Dict[str, Any], str]]
+    result: Any
     #: When the task was submitted.
     createdAt: str
 
@@ -175,7 +175,7 @@ class Link(_Link, total=False):
     soft: bool
     #: The result of the other task, when it is done. It is missing if the author of the dependency
     #: may not read the other task.
-    result: Union[Dict[str, Any], str]
+    result: Any
     #: Whether the result is left out because a task shows at most 256 KiB of results. To get a part
     #: of it, depend on it as an input.
     result_left_out: bool

@@ -73,9 +73,9 @@ export abstract class Operations {
    * Complete a task with its result.
    *
    * @param taskId The id of the task.
-   * @param result The result for the submitter: an object or a text; {"success":true} when it is
-   *   missing. An object with a $schema must be a task-result document: its contracts go to the
-   *   tasks that need them.
+   * @param result The result for the submitter: any value; {"success":true} when it is missing.
+   *   An object with a $schema must be a task-result document: its contracts go to the tasks that
+   *   need them.
    * @param artifacts Other products: each has a name, and one of content, path and ref.
    */
   async completeTask(taskId: string, result?: unknown, artifacts?: { name?: string; type?: string; content?: string; path?: string; ref?: string }[], options?: Options): Promise<Heard<Task>> {

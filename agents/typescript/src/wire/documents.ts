@@ -132,7 +132,7 @@ export interface Task {
   /** How often the task was assigned; 0 when it is missing. */
   attempts?: number;
   /** The result; null before the task is done, and in lists. */
-  result: { [key: string]: any } | string | null;
+  result: unknown;
   /** Why the task failed. */
   error?: string;
   /** Why the task was cancelled. */

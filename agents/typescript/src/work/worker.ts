@@ -13,7 +13,7 @@ import { Postman } from "./postman.js";
 /** Configures Conn.work. Agents that need only do can pass a function instead. */
 export interface Worker {
   /**
-   * Does a task and returns its result: an object or a text, or undefined for success without a
+   * Does a task and returns its result: any JSON value, or undefined for success without a
    * result. If the result fails its verification so often that a person is asked, do is called
    * again after the answer, which is in the help of its task. The job's signal is aborted when
    * the task is cancelled or the agent has to shut down; do should then return soon.
