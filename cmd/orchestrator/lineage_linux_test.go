@@ -1,11 +1,15 @@
 package main
 
 import (
+	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
@@ -69,13 +73,147 @@ exec cat
 	s.stop() // the audit is whole then
 	audit := 0
 	for _, line := range s.audited() {
-		if why, _ := line["why"].(string); strings.Contains(why, "was started by an agent") || strings.Contains(why, "was started by agent evil") {
+		if why, _ := line["why"].(string); strings.Contains(why, "was started by an agent,") || strings.Contains(why, "was started by agent evil") {
 			audit++
 			require.Positive(t, line["pid"])
 			require.Equal(t, "orchestrator", line["program"])
 		}
 	}
 	require.Equal(t, 5, audit)
+}
+
+// withoutCgroup is up in a system that delegates no cgroup. An ordinary user cannot take one away, and
+// mostly has none.
+func (s *stage) withoutCgroup(flags ...string) *stage {
+	const hidden = `unshare -m true 2>/dev/null || exec "$0" "$@"
+exec unshare -m sh -c 'umount -a -l -t cgroup2; exec "$0" "$@"' "$0" "$@"`
+	s.start(exec.Command("sh", append([]string{"-c", hidden, s.program, "up", "--state-dir", s.state(), "--timeout", "6m"}, flags...)...))
+	return s
+}
+
+// systems are the two ways in which the run of an orphan is known.
+var systems = map[string]func(s *stage, flags ...string) *stage{"cgroup": (*stage).up, "trace": (*stage).withoutCgroup}
+
+// forge asks as an orphan that names the run of the agent boss in its environment: at the operators'
+// socket, and at the socket of boss. The arguments are the folder of that agent and the state directory.
+const forge = `
+while [ ! -s "$1/boss" ]; do sleep 0.05; done
+read run socket <"$1/boss"
+env -u ORC_TOKEN ORC_RUN_ID="$run" ORC_SOCKET="$socket" STATE="$2" setsid sh -c '(
+	until [ -e orphaned ]; do sleep 0.05; done
+	orchestrator --host "$STATE/api.sock" token issue --sub mallory --role admin >forged 2>&1
+	echo "operator $?" >>forged
+	orchestrator task add stolen >>forged 2>&1
+	echo "boss $?" >>forged
+) &'
+touch orphaned
+while ! grep -q ^boss forged 2>/dev/null; do sleep 0.05; done
+cat forged
+exec cat
+`
+
+// An orphan that names the run of another agent in its environment is neither that agent nor, if that
+// agent may operate, the operator. People are told which run it names. The same holds for a confined one.
+//
+// Rows: S-01.
+func TestLineageOfForgers(t *testing.T) {
+	t.Parallel()
+	for name, up := range systems {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, quick+`
+agent "boss" {
+  command  = ["sh", "-c", "echo $ORC_RUN_ID $ORC_SOCKET >boss.part; mv boss.part boss; exec cat"]
+  operator = true
+}
+agent "free" {
+  dir     = "free"
+  command = ["sh", "../forge.sh", "..", "../state"]
+}
+agent "caged" {
+  dir     = "caged"
+  command = ["sh", "../forge.sh", abspath("."), abspath("state")]
+  confine {
+    write       = ["caged"]
+    network     = "none"
+    best_effort = true
+  }
+}
+`, "forge.sh", forge)
+			require.NoError(t, os.Mkdir(s.path("free"), 0o700))
+			require.NoError(t, os.Mkdir(s.path("caged"), 0o700))
+			up(s, "--json")
+			for _, agent := range []string{"free", "caged"} {
+				waitForThat(t, "the answers to "+agent, func() bool {
+					return strings.Contains(strings.Join(s.lines(agent, control.StreamOut), "\n"), "\nboss ")
+				})
+				said := strings.Join(s.lines(agent, control.StreamOut), "\n")
+				require.Regexp(t, `\noperator [1-9]`, said)
+				require.Regexp(t, `\nboss [1-9]`, said)
+			}
+			waitForThat(t, "the report", func() bool {
+				return slices.ContainsFunc(s.events(events.AgentRefused, ""), func(e wire.Event) bool {
+					return strings.Contains(e.Text, "tried to be the operator") && strings.Contains(e.Text, "which names the run of agent boss in its environment")
+				})
+			})
+			require.NotContains(t, s.ask("task", "ls", "--json"), "stolen")
+			require.NotContains(t, s.ask("token", "ls", "--json"), "mallory")
+			s.stop() // the audit is whole then
+			refused := 0
+			for _, line := range s.audited() {
+				if why, _ := line["why"].(string); strings.Contains(why, "was started by") {
+					refused++
+					require.Positive(t, line["pid"])
+				}
+			}
+			require.GreaterOrEqual(t, refused, 2)
+		})
+	}
+}
+
+// A helper that its agent leaves alone goes on as that agent, also over an upgrade, as long as the
+// orchestrator has seen it below the agent before. It is never the operator.
+//
+// Rows: S-01.
+func TestLineageOfHelpers(t *testing.T) {
+	t.Parallel()
+	for name, up := range systems {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, quick+`
+agent "boss" {
+  command  = ["sh", "boss.sh"]
+  operator = true
+}
+`, "boss.sh", `
+setsid sh -c '(
+	until [ -e orphaned ]; do sleep 0.05; done
+	orchestrator task add mine >helped 2>&1
+	echo "own $?" >>helped
+	env -u ORC_SOCKET -u ORC_TOKEN orchestrator --host state/api.sock task add stolen >>helped 2>&1
+	echo "operator $?" >>helped
+) & until [ -e upgraded ]; do sleep 0.05; done'
+touch orphaned
+while ! grep -q ^operator helped 2>/dev/null; do sleep 0.05; done
+cat helped
+exec cat
+`)
+			up(s, "--json")
+			s.waitForEvents(1, events.AgentStarted, "boss")
+			waitForThat(t, "the helper", func() bool { return len(s.processes()) >= 4 })
+			s.ask("upgrade")
+			s.write("upgraded", "")
+			waitForThat(t, "the answers", func() bool {
+				return strings.Contains(strings.Join(s.lines("boss", control.StreamOut), "\n"), "\noperator ")
+			})
+			said := strings.Join(s.lines("boss", control.StreamOut), "\n")
+			require.Contains(t, said, "\nown 0\n")
+			require.Contains(t, said, "Its parents have ended, so it cannot be the operator")
+			require.Contains(t, said, "\noperator 4")
+			require.NotContains(t, s.ask("task", "ls", "--json"), "stolen")
+			s.stop()
+		})
+	}
 }
 
 // A process that an agent of one orchestrator has started is not the operator of another one, unless that

@@ -104,7 +104,7 @@ tries orchestrator --state-dir "$ORC_STATE_DIR" task add stolen
 ORC_SOCKET=$socket ORC_TOKEN= tries orchestrator task add stolen
 ORC_SOCKET=$(cat roots) ORC_TOKEN= tries orchestrator task add stolen
 tries orchestrator task add mine
-(setsid sh -c '(orchestrator task add mine >away 2>&1; echo "forked $?" >>away) &' &)
+(sh -c '(orchestrator task add mine >away 2>&1; echo "forked $?" >>away) &' &)
 while ! grep -q ^forked away 2>/dev/null; do sleep 0.05; done
 grep ^forked away
 echo over

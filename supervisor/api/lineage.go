@@ -17,6 +17,9 @@ import (
 // be an operator, and at the socket of another run it would be that agent. So both refuse it, and
 // also what an agent of another orchestrator of this user has started. The user has started all
 // other processes.
+//
+// An orphan, whose parents have ended, is refused everywhere if its run is not known, and is never an
+// operator: no living process of the agent answers for it.
 
 // An Origin describes where a process comes from.
 type Origin struct {
@@ -24,6 +27,8 @@ type Origin struct {
 	Program string
 	Below   bool   // it descends from this process
 	Run     string // from which run; "" if that is not known
+	Orphan  bool   // its parents have ended
+	Claim   string // the run that an orphan's environment names, if that differs from Run
 	Foreign bool   // an agent of another orchestrator has started it
 }
 
@@ -123,11 +128,17 @@ func (api *API) descends(e *listenerInfo, r *http.Request) (identity.Caller, err
 	if p.Below {
 		agent = api.Runs.agentOf(p.Run)
 	}
-	if e.visit == nil && agent != "" && api.MayOperate != nil && api.MayOperate(agent) {
+	if e.visit == nil && !p.Orphan && agent != "" && api.MayOperate != nil && api.MayOperate(agent) {
 		c := e.caller
 		c.Name = "agent:" + agent
 		return c, nil
 	}
+	return identity.Caller{Kind: identity.Agent, Name: agent, Run: p.Run}, api.trespass(e, r, p, agent)
+}
+
+// trespass reports a process of an agent at the socket of another caller, and returns the refusal. The
+// agent is "" if it is not known. An orphan of no known run is reported for the agent that it names.
+func (api *API) trespass(e *listenerInfo, r *http.Request, p *peer, agent string) error {
 	who := "an agent"
 	switch {
 	case agent != "":
@@ -140,14 +151,30 @@ func (api *API) descends(e *listenerInfo, r *http.Request) (identity.Caller, err
 		whom, place = displayName(e.visit.caller), "the socket of "+displayName(e.visit.caller)
 	}
 	program := fmt.Sprintf("%s (process %d)", wire.Visible(p.Program), p.PID)
+	text, of, run := "tried to be "+whom+": "+program, agent, p.Run
+	if claimed := api.Runs.agentOf(p.Claim); claimed != "" {
+		text += ", which names the run of agent " + claimed + " in its environment,"
+		if agent == "" {
+			of, run = claimed, p.Claim
+			text = "a process that was not seen to be its own " + text
+		}
+	}
 	if api.Trespass != nil {
-		api.Trespass(agent, p.Run, fmt.Sprintf("tried to be %s: %s asked for %s %s at %s", whom, program, r.Method, wire.Visible(r.URL.Path), place))
+		api.Trespass(of, run, fmt.Sprintf("%s asked for %s %s at %s", text, r.Method, wire.Visible(r.URL.Path), place))
 	}
-	hint := "An agent asks at $ORC_SOCKET, and speaks for itself there"
-	if p.Foreign {
-		hint = "Give it a token, and let it ask over HTTP: orchestrator help http"
+	refusal := &wire.Error{
+		Code: wire.CodeDenied, Message: program + " was started by " + who + ", and this is " + place,
+		Hint: "An agent asks at $ORC_SOCKET, and speaks for itself there",
 	}
-	return identity.Caller{Kind: identity.Agent, Name: agent, Run: p.Run}, &wire.Error{
-		Code: wire.CodeDenied, Message: program + " was started by " + who + ", and this is " + place, Hint: hint,
+	switch {
+	case p.Foreign:
+		refusal.Hint = "Give it a token, and let it ask over HTTP: orchestrator help http"
+	case p.Orphan && agent == "":
+		refusal.Message = program + " was started by an agent, its parents have ended, and it is not known by which agent"
+		refusal.Hint = "Keep its parent alive while it asks: orchestrator help security"
+	case p.Orphan && e.visit == nil && api.MayOperate != nil && api.MayOperate(agent):
+		refusal.Message += ". Its parents have ended, so it cannot be the operator"
+		refusal.Hint = "Keep its parent alive while it asks: orchestrator help security"
 	}
+	return refusal
 }

@@ -37,26 +37,42 @@ func TestDescent(t *testing.T) {
 	below := func(run string) *peer {
 		return &peer{Origin: Origin{PID: 7, Program: "curl\x1b", Below: true, Run: run}}
 	}
+	orphan := func(run, claim string) *peer {
+		p := below(run)
+		p.Orphan, p.Claim = true, claim
+		return p
+	}
+	const unseen = `curl\x1b (process 7) was started by an agent, its parents have ended, and it is not known by which agent`
 	foreign := &peer{Origin: Origin{PID: 7, Program: "curl", Foreign: true}}
 	for name, test := range map[string]struct {
 		at      *listenerInfo
 		peer    *peer
 		want    identity.Caller
 		refusal string
+		told    string
 	}{
-		"the user":                {at: operators, peer: &peer{Origin: Origin{PID: 7}}, want: operators.caller},
-		"root":                    {at: operators, want: operators.caller},
-		"the user at a run":       {at: at(mine), peer: &peer{Origin: Origin{PID: 7}}, want: mine.caller},
-		"its own socket":          {at: at(mine), peer: below("r1"), want: mine.caller},
-		"an agent that operates":  {at: operators, peer: below("r3"), want: identity.Caller{Kind: identity.Operator, Name: "agent:boss"}},
-		"an agent":                {at: operators, peer: below("r1"), refusal: `curl\x1b (process 7) was started by agent mine, and this is the operators' socket`},
-		"an orphan of no run":     {at: operators, peer: below(""), refusal: `curl\x1b (process 7) was started by an agent, and this is the operators' socket`},
-		"a foreign agent":         {at: operators, peer: foreign, refusal: `curl (process 7) was started by an agent of another orchestrator, and this is the operators' socket`},
-		"a foreign one at a run":  {at: at(mine), peer: foreign, refusal: `curl (process 7) was started by an agent of another orchestrator, and this is the socket of agent mine`},
-		"another run":             {at: at(other), peer: below("r1"), refusal: `curl\x1b (process 7) was started by agent mine, and this is the socket of agent other`},
-		"an operator at a run":    {at: at(other), peer: below("r3"), refusal: `curl\x1b (process 7) was started by agent boss, and this is the socket of agent other`},
-		"an unknown origin":       {at: operators, peer: &peer{Origin: Origin{PID: 7}, err: errors.New("it has ended")}, refusal: "it is not known from where process 7 comes: it has ended"},
-		"an unknown one at a run": {at: at(mine), peer: &peer{Origin: Origin{PID: 7, Below: true, Run: "r1"}, err: errors.New("x")}, refusal: "it is not known from where process 7 comes: x"},
+		"the user":               {at: operators, peer: &peer{Origin: Origin{PID: 7}}, want: operators.caller},
+		"root":                   {at: operators, want: operators.caller},
+		"the user at a run":      {at: at(mine), peer: &peer{Origin: Origin{PID: 7}}, want: mine.caller},
+		"its own socket":         {at: at(mine), peer: below("r1"), want: mine.caller},
+		"an agent that operates": {at: operators, peer: below("r3"), want: identity.Caller{Kind: identity.Operator, Name: "agent:boss"}},
+		"an agent":               {at: operators, peer: below("r1"), refusal: `curl\x1b (process 7) was started by agent mine, and this is the operators' socket`},
+		"an orphan of no run":    {at: operators, peer: orphan("", ""), refusal: unseen},
+		"an orphan that names one that operates": {at: operators, peer: orphan("", "r3"), refusal: unseen,
+			told: `boss r3: a process that was not seen to be its own tried to be the operator: curl\x1b (process 7), which names the run of agent boss in its environment, asked for GET /tasks at the operators' socket`},
+		"an orphan of one that operates": {at: operators, peer: orphan("r3", ""), refusal: `curl\x1b (process 7) was started by agent boss, and this is the operators' socket. Its parents have ended, so it cannot be the operator`},
+		"an orphan of another that names one that operates": {at: operators, peer: orphan("r1", "r3"), refusal: `curl\x1b (process 7) was started by agent mine, and this is the operators' socket`,
+			told: `mine r1: tried to be the operator: curl\x1b (process 7), which names the run of agent boss in its environment, asked for GET /tasks at the operators' socket`},
+		"an orphan at its own socket":         {at: at(mine), peer: orphan("r1", "r2"), want: mine.caller},
+		"an orphan of no run at a run":        {at: at(mine), peer: orphan("", "r1"), refusal: unseen},
+		"an orphan at another run":            {at: at(other), peer: orphan("r1", "r2"), refusal: `curl\x1b (process 7) was started by agent mine, and this is the socket of agent other`},
+		"an orphan that names no run of ours": {at: at(mine), peer: orphan("", "r9"), refusal: unseen},
+		"a foreign agent":                     {at: operators, peer: foreign, refusal: `curl (process 7) was started by an agent of another orchestrator, and this is the operators' socket`},
+		"a foreign one at a run":              {at: at(mine), peer: foreign, refusal: `curl (process 7) was started by an agent of another orchestrator, and this is the socket of agent mine`},
+		"another run":                         {at: at(other), peer: below("r1"), refusal: `curl\x1b (process 7) was started by agent mine, and this is the socket of agent other`},
+		"an operator at a run":                {at: at(other), peer: below("r3"), refusal: `curl\x1b (process 7) was started by agent boss, and this is the socket of agent other`},
+		"an unknown origin":                   {at: operators, peer: &peer{Origin: Origin{PID: 7}, err: errors.New("it has ended")}, refusal: "it is not known from where process 7 comes: it has ended"},
+		"an unknown one at a run":             {at: at(mine), peer: &peer{Origin: Origin{PID: 7, Below: true, Run: "r1"}, err: errors.New("x")}, refusal: "it is not known from where process 7 comes: x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequest("GET", "/tasks", nil)
@@ -77,6 +93,9 @@ func TestDescent(t *testing.T) {
 			require.Equal(t, test.refusal, refused.Message)
 			require.NotEqual(t, identity.Operator, got.Kind)
 			require.Equal(t, test.peer.err == nil, len(trespasses) == 1, "the user is told: %q", trespasses)
+			if test.told != "" {
+				require.Equal(t, []string{test.told}, trespasses)
+			}
 		})
 	}
 }

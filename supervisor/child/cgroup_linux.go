@@ -23,6 +23,7 @@ import (
 // one. A leaf also holds processes that have cleared their environment.
 type delegation struct {
 	dir    string
+	path   string   // of dir, as /proc/PID/cgroup names it
 	prefix string   // begins the names of the leaves
 	bounds []string // what leaves can bound: "memory", "pids", "cpu"
 }
@@ -51,7 +52,7 @@ func findDelegation(home string) *delegation {
 		return nil
 	}
 	hash := sha256.Sum256([]byte(home))
-	d := &delegation{dir: dir, prefix: "orc-" + hex.EncodeToString(hash[:4]) + "-"}
+	d := &delegation{dir: dir, path: path, prefix: "orc-" + hex.EncodeToString(hash[:4]) + "-"}
 	trial := filepath.Join(dir, d.prefix+"trial")
 	if err := os.Mkdir(trial, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil
@@ -78,8 +79,11 @@ func mayDivide(dir, path string) bool {
 }
 
 // ownCgroup returns the path of this process in the unified hierarchy.
-func ownCgroup() (string, error) {
-	text, err := os.ReadFile("/proc/self/cgroup")
+func ownCgroup() (string, error) { return cgroupOf(os.Getpid()) }
+
+// cgroupOf returns the path of a process in the unified hierarchy.
+func cgroupOf(pid int) (string, error) {
+	text, err := readProc(pid, "cgroup")
 	if err != nil {
 		return "", err
 	}
@@ -153,6 +157,20 @@ func (d *delegation) leaf(run string, l Limits) (*leaf, error) {
 		return nil, err
 	}
 	return &leaf{dir: dir, fd: fd}, nil
+}
+
+// runOf returns the run in whose leaf a process is, or "". The child may have made cgroups in the leaf.
+func (d *delegation) runOf(pid int) string {
+	if d == nil {
+		return ""
+	}
+	path, err := cgroupOf(pid)
+	below, ours := strings.CutPrefix(path, filepath.Join(d.path, d.prefix))
+	if err != nil || !ours {
+		return ""
+	}
+	run, _, _ := strings.Cut(below, "/")
+	return run
 }
 
 // leaves returns the leaves of this home that an earlier host left.

@@ -252,6 +252,13 @@ func (c *Child) Stdin() Stdin {
 	return c.stdin
 }
 
+// traced returns the descendants of the leader that the latest trace recorded.
+func (c *Child) traced() []Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.below
+}
+
 // CloseStdin ends the child's input. A raw terminal has no end of input, so CloseStdin returns
 // false for it. On a terminal that the child has switched to line mode, it types the
 // end-of-file character.

@@ -25,6 +25,9 @@
 // the Host was created, and that lack its mark, are foreign. They and their descendants are
 // reaped, but never signalled.
 //
+// The mark is only for the end of a run: at worst a process is ended with a run that it names. To tell who
+// a process is, Origin believes what the Host has seen of it, because a program can name any run.
+//
 // Without a cgroup, an orphan may have cleared its environment and left the session between two
 // looks at the trees, which are 250 ms apart. The owner of such an orphan is unknown. It is
 // ended by Host.Close, or by the watchdog if any look has seen it. Systems other than Linux

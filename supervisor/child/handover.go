@@ -12,16 +12,17 @@ type Handed struct {
 	Stdout    int       `json:"stdout"` // for a terminal, the same as Stdin
 	Stderr    int       `json:"stderr"`
 	Temporary string    `json:"temporary,omitzero"` // its own $TMPDIR
+	Below     []Seen    `json:"below,omitempty"`    // its descendants, as last seen
 }
 
 // A Handover is what a host hands over to the host of the next program.
 type Handover struct {
-	Children []Handed  `json:"children"`
-	Foreign  []Foreign `json:"foreign"`
+	Children []Handed `json:"children"`
+	Foreign  []Seen   `json:"foreign"` // what the host must not signal
 }
 
-// A Foreign is a process that the host did not start and must not signal.
-type Foreign struct {
+// A Seen is a process that the host did not start itself.
+type Seen struct {
 	PID     int    `json:"pid"`
 	Born    uint64 `json:"born"`
 	Group   int    `json:"group"`
@@ -39,4 +40,13 @@ func (o *Handover) Files() []int {
 		}
 	}
 	return files
+}
+
+// processesOf returns the processes that have gone over.
+func processesOf(seen []Seen) []Process {
+	var processes []Process
+	for _, s := range seen {
+		processes = append(processes, Process{PID: s.PID, Program: s.Program, born: s.Born, group: s.Group})
+	}
+	return processes
 }

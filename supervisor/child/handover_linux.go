@@ -51,7 +51,7 @@ func (c *Child) Resume() {
 
 // handover returns what goes over of a held child.
 func (c *Child) handover() Handed {
-	h := Handed{Run: c.spec.Run, PID: c.pid, StartedAt: c.began, Stdin: -1, Stdout: numberOf(c.out.raw), Stderr: numberOf(c.err.raw), Temporary: c.temporary}
+	h := Handed{Run: c.spec.Run, PID: c.pid, StartedAt: c.began, Stdin: -1, Stdout: numberOf(c.out.raw), Stderr: numberOf(c.err.raw), Temporary: c.temporary, Below: seenOf(c.traced())}
 	if c.stdin != nil {
 		h.Stdin = numberOf(c.stdin.conn)
 	}
@@ -68,12 +68,12 @@ func numberOf(conn syscall.RawConn) int {
 // Handover returns what goes over to the next program. It returns an error unless all children are
 // held.
 func (h *Host) Handover() (Handover, error) {
+	if h.leafs == nil {
+		h.trace() // the next program cannot find out from where an orphan comes
+	}
 	h.census.RLock()
 	defer h.census.RUnlock()
-	var o Handover
-	for _, p := range h.foreign {
-		o.Foreign = append(o.Foreign, Foreign{PID: p.PID, Born: p.born, Group: p.group, Program: p.Program})
-	}
+	o := Handover{Foreign: seenOf(slices.Collect(maps.Values(h.foreign)))}
 	h.mu.Lock()
 	children := slices.Collect(maps.Values(h.leaders))
 	h.mu.Unlock()
@@ -87,6 +87,15 @@ func (h *Host) Handover() (Handover, error) {
 		o.Children = append(o.Children, c.handover())
 	}
 	return o, nil
+}
+
+// seenOf returns what goes over of processes.
+func seenOf(processes []Process) []Seen {
+	var seen []Seen
+	for _, p := range processes {
+		seen = append(seen, Seen{PID: p.PID, Born: p.born, Group: p.group, Program: p.Program})
+	}
+	return seen
 }
 
 // Exec replaces the program of this process. The files stay open. It returns only with an error,
@@ -120,12 +129,12 @@ func (w *watchdog) recall() {
 
 // inherit takes what the program before has handed over. The children wait for Adopt.
 func (h *Host) inherit(o *Handover) {
-	h.foreign, h.unclaimed = make(map[int]Process), make(map[int]string)
-	for _, f := range o.Foreign {
-		h.foreign[f.PID] = Process{PID: f.PID, Program: f.Program, born: f.Born, group: f.Group}
+	h.foreign, h.unclaimed = make(map[int]Process), make(map[int]Handed)
+	for _, p := range processesOf(o.Foreign) {
+		h.foreign[p.PID] = p
 	}
 	for _, c := range o.Children {
-		h.unclaimed[c.PID] = c.Run
+		h.unclaimed[c.PID] = c
 		for _, fd := range []int{c.Stdin, c.Stdout, c.Stderr} {
 			if fd >= 0 {
 				unix.CloseOnExec(fd)
@@ -136,7 +145,7 @@ func (h *Host) inherit(o *Handover) {
 
 // Adopt goes on with a child that was handed over. The command of spec is not executed.
 func (h *Host) Adopt(spec Spec, from Handed) (*Child, error) {
-	c := &Child{host: h, spec: spec, pid: from.PID, began: from.StartedAt, temporary: from.Temporary}
+	c := &Child{host: h, spec: spec, pid: from.PID, began: from.StartedAt, temporary: from.Temporary, below: processesOf(from.Below)}
 	if err := c.takeStreams(&from); err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ type Host struct {
 
 	mu        sync.Mutex
 	leaders   map[int]*Child // by pid, until reaped
-	unclaimed map[int]string // runs of handed children for which Adopt was not called yet, by pid
+	unclaimed map[int]Handed // handed children for which Adopt was not called yet, by pid
 	closed    bool
 }
 

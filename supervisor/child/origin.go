@@ -1,8 +1,10 @@
 package child
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 )
@@ -13,6 +15,8 @@ type Origin struct {
 	Program string // its name; "" if that is not known
 	Below   bool   // it descends from a child of the Host
 	Run     string // of that child; "" if it is not known
+	Orphan  bool   // its parents below that child have ended
+	Claim   string // the run that an orphan's environment names, if that differs from Run
 	Foreign bool   // it descends from a child of another Host, which this process does not descend from
 }
 
@@ -20,12 +24,17 @@ type Origin struct {
 const climbs = 20
 
 // Origin returns the origin of a process. A process cannot change it: it may fork and end as often
-// as it likes, because the Host is the parent of all orphans of its children. The caller makes sure
-// that the pid is not reused meanwhile.
+// as it likes, because the Host is the parent of all orphans of its children. The run of an orphan is
+// known if the kernel has kept it in the cgroup or the session of the run, or if the Host has seen it
+// below the run; what its environment names is only its Claim. The caller makes sure that the pid is not
+// reused meanwhile.
 func (h *Host) Origin(pid int) (Origin, error) {
 	o := Origin{PID: pid}
 	for try := 0; ; try++ {
 		top, above, program, err := climb(pid)
+		if err == nil && top != 0 {
+			err = h.locate(&o, top)
+		}
 		switch {
 		case errors.Is(err, errMoved) && try < climbs:
 			continue
@@ -33,7 +42,6 @@ func (h *Host) Origin(pid int) (Origin, error) {
 			return o, fmt.Errorf("tracing process %d: %w", pid, err)
 		}
 		if o.Program = program; top != 0 {
-			o.Run, o.Below = h.runOf(top)
 			return o, nil
 		}
 		_, own, _, _ := climb(os.Getpid())
@@ -67,21 +75,44 @@ func climb(pid int) (top int, above []int, program string, err error) {
 	return 0, above, program, err
 }
 
-// runOf returns the run of a child of this process, and reports whether it belongs to one. The run
-// of an orphan is the one that its mark names, which a program can forge.
-func (h *Host) runOf(pid int) (run string, ours bool) {
+// locate completes the origin of a process that descends from top, a child of this process. It climbs
+// once more while no orphan can be reaped, so that the pid of top is not that of a later process.
+func (h *Host) locate(o *Origin, top int) error {
 	h.census.Lock() // a child that is just being started is among the leaders afterwards
 	defer h.census.Unlock()
+	again, _, _, err := climb(o.PID)
+	if err != nil || again != top {
+		return cmp.Or(err, errMoved)
+	}
+	for _, t := range h.trees() {
+		if t.leader == top {
+			o.Below, o.Run = true, t.run
+			return nil
+		}
+	}
+	h.locateOrphan(o, top)
+	return nil
+}
+
+// A tree is what a Host knows of the processes of a child.
+type tree struct {
+	leader int
+	run    string
+	below  []Process // as the latest trace has seen them
+}
+
+// trees returns the trees of all children that were not reaped.
+func (h *Host) trees() []tree {
 	h.mu.Lock()
-	leader := h.leaders[pid]
-	run, unclaimed := h.unclaimed[pid]
+	children := slices.Collect(maps.Values(h.leaders))
+	handed := slices.Collect(maps.Values(h.unclaimed))
 	h.mu.Unlock()
-	if leader != nil {
-		return leader.spec.Run, true
+	trees := make([]tree, 0, len(children)+len(handed))
+	for _, c := range children {
+		trees = append(trees, tree{leader: c.pid, run: c.spec.Run, below: c.traced()})
 	}
-	if unclaimed {
-		return run, true
+	for _, from := range handed {
+		trees = append(trees, tree{leader: from.PID, run: from.Run, below: processesOf(from.Below)})
 	}
-	run, foreign := h.runOfOrphan(pid)
-	return run, !foreign
+	return trees
 }

@@ -2,7 +2,9 @@ package child
 
 import (
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -10,7 +12,8 @@ import (
 )
 
 // TestOrigin checks that every process of a tree has the origin of its run, however it was started,
-// and that this process, its parent and a foreign process have none.
+// and that this process, its parent and a foreign process have none. A process whose parents have ended
+// is always below, and its run is known in a leaf.
 //
 // Rows: S-01.
 func TestOrigin(t *testing.T) {
@@ -20,37 +23,32 @@ func TestOrigin(t *testing.T) {
 		"grandchild":  `sh -c 'sh -c "echo \$\$; cat"; true'; true`,
 		"setsid":      `setsid sh -c 'echo $$; cat' <&0; true`,
 		"double fork": `(setsid sh -c '(sh -c "echo \$\$; exec sleep 1000" &)' &); cat`,
+		"no mark":     `(env -i setsid sh -c '(sh -c "echo \$\$; exec sleep 1000" &)' &); cat`,
 	}
 	onHosts(t, func(t *testing.T, h *Host) {
 		for name, script := range trees {
 			t.Run(name, func(t *testing.T) {
 				c := start(t, h, sh(script))
 				pid := c.firstPID(t)
+				orphan := strings.HasPrefix(script, "(")
 				var o Origin
-				waitForThat(t, func() bool { // during exec a process has no mark
+				waitForThat(t, func() bool {
 					var err error
 					o, err = h.Origin(pid)
 					require.NoError(t, err)
-					return o.Run == c.spec.Run
+					return o.Orphan == orphan
 				})
 				require.Equal(t, pid, o.PID)
 				require.True(t, o.Below)
 				require.NotEmpty(t, o.Program)
+				if !orphan || h.leafs != nil {
+					require.Equal(t, c.spec.Run, o.Run)
+				}
+				require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 				c.Kill()
 				c.end(t)
 			})
 		}
-		t.Run("no mark", func(t *testing.T) {
-			c := start(t, h, sh(`(env -i setsid sh -c '(sh -c "echo \$\$; exec sleep 1000" &)' &); cat`))
-			pid := c.firstPID(t)
-			waitForThat(t, func() bool { o, err := h.Origin(pid); return err == nil && o.Run == "" })
-			o, err := h.Origin(pid)
-			require.NoError(t, err)
-			require.True(t, o.Below, "it cannot leave the tree")
-			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-			c.Kill()
-			c.end(t)
-		})
 		for name, pid := range map[string]int{"this process": os.Getpid(), "its parent": os.Getppid(), "init": 1} {
 			o, err := h.Origin(pid)
 			require.NoError(t, err)
@@ -59,6 +57,67 @@ func TestOrigin(t *testing.T) {
 		_, err := h.Origin(1 << 30)
 		require.Error(t, err)
 	})
+}
+
+// TestOriginOfOrphan checks that the run of an orphan is the one that it was seen below, whatever its
+// environment names, and that an orphan that was not seen belongs to none.
+//
+// Rows: S-01.
+func TestOriginOfOrphan(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *Host) {
+		victim := start(t, h, sh("exec sleep 1000"))
+		forger := start(t, h, Spec{
+			Command: []string{"/bin/sh", "-c", `setsid sh -c 'sh -c "echo \$\$; ORC_RUN_ID=$VICTIM exec sleep 1000" & read end' <&0; exec sleep 1000`},
+			Env:     append(os.Environ(), "VICTIM="+victim.spec.Run),
+		})
+		pid := forger.firstPID(t)
+		if h.leafs == nil {
+			waitForThat(t, func() bool { return slices.ContainsFunc(forger.traced(), func(p Process) bool { return p.PID == pid }) })
+		}
+		forger.CloseStdin()
+		forged := Origin{PID: pid, Program: "sleep", Below: true, Orphan: true, Run: forger.spec.Run, Claim: victim.spec.Run}
+		waitForThat(t, func() bool { o, err := h.Origin(pid); return err == nil && o == forged })
+		if h.leafs == nil {
+			known := forger.traced()
+			forger.forget(nil)
+			forged.Run = ""
+			require.Equal(t, forged, originOf(t, h, pid), "it was not seen")
+			i := slices.IndexFunc(known, func(p Process) bool { return p.PID == pid })
+			known[i].born++
+			forger.forget(known)
+			require.Equal(t, forged, originOf(t, h, pid), "an earlier process had its pid")
+		}
+		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+		for _, c := range []*told{victim, forger} {
+			c.Kill()
+			c.end(t)
+		}
+	})
+}
+
+// TestOriginBySession checks that an orphan in the session of a child in a terminal belongs to it.
+func TestOriginBySession(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *Host) {
+		c := start(t, h, Spec{Command: []string{"/bin/sh", "-c", `(sh -c '(sh -c "echo \$\$; exec sleep 1000" &)' &); cat`}, Pty: true})
+		pid := c.firstPID(t)
+		waitForThat(t, func() bool { o := originOf(t, h, pid); return o.Orphan && o.Run == c.spec.Run })
+		c.Kill()
+		c.end(t)
+	})
+}
+
+// forget replaces what was seen of the child, while nothing is being traced.
+func (c *told) forget(known []Process) {
+	c.host.census.Lock()
+	defer c.host.census.Unlock()
+	c.setTraced(known)
+}
+
+func originOf(t *testing.T, h *Host, pid int) Origin {
+	t.Helper()
+	o, err := h.Origin(pid)
+	require.NoError(t, err)
+	return o
 }
 
 // TestOriginWhileParentsEnd checks that a process that forks and ends all the time is always found

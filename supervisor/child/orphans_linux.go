@@ -3,6 +3,7 @@ package child
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -244,16 +245,13 @@ const traceEvery = 250 * time.Millisecond
 // traceShare is the least ratio of the time between two looks to the time that a look takes.
 const traceShare = 20
 
-// trace records the descendants of each child, for the end of the child. It reports them and
-// all orphans to the watchdog. If a tree cannot be read, its earlier record is kept.
+// trace records the descendants of each child, for the end of the child and for the origin of its
+// orphans. It reports them and all orphans to the watchdog. If a tree cannot be read, its earlier record is kept.
 func (h *Host) trace() {
 	h.census.RLock()
 	defer h.census.RUnlock()
 	h.mu.Lock()
-	children := make([]*Child, 0, len(h.leaders))
-	for _, c := range h.leaders {
-		children = append(children, c)
-	}
+	children := slices.Collect(maps.Values(h.leaders))
 	h.mu.Unlock()
 	all := make(map[identity]bool)
 	for _, c := range children {
@@ -295,13 +293,6 @@ func (h *Host) adoptedNow() map[identity]bool {
 		all[p.identity()] = true
 	}
 	return all
-}
-
-// traced returns the descendants of the leader that the latest trace recorded.
-func (c *Child) traced() []Process {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.below
 }
 
 func (c *Child) setTraced(found []Process) {
@@ -392,13 +383,33 @@ func (h *Host) isForeign(o orphan) (bool, error) {
 	return false, nil
 }
 
-// runOfOrphan returns the run that the mark of an orphan names, and reports whether the orphan is a
-// known foreign process. Its group and session say nothing, because others may join them.
-func (h *Host) runOfOrphan(pid int) (run string, foreign bool) {
-	_, run, err := marks(pid)
-	if s, statErr := readStat(pid); err == nil && statErr == nil {
-		known, ok := h.foreign[pid]
-		foreign = ok && known.born == s.born
+// locateOrphan completes the origin of a process that descends from an orphan. A known foreign
+// process is not below a child. h.census must be held.
+func (h *Host) locateOrphan(o *Origin, orphan int) {
+	s, err := readStat(orphan)
+	if known, ok := h.foreign[orphan]; ok && err == nil && known.born == s.born {
+		return
 	}
-	return run, foreign
+	o.Below, o.Orphan = true, true
+	if err == nil {
+		o.Run = h.runOfOrphan(s.process(orphan), s.session)
+	}
+	if home, run, err := marks(o.PID); err == nil && home == h.home && run != o.Run {
+		o.Claim = run
+	}
+}
+
+// runOfOrphan returns the run that an orphan belongs to, or "" if it is not known. A process cannot
+// join a session, and without rights on its hierarchy no cgroup either. It can join a group and choose
+// its environment, so these prove nothing.
+func (h *Host) runOfOrphan(orphan Process, session int) string {
+	leaf := h.leafs.runOf(orphan.PID)
+	for _, t := range h.trees() {
+		switch {
+		case h.leafs != nil && t.run == leaf,
+			h.leafs == nil && (session == t.leader || slices.ContainsFunc(t.below, orphan.same)):
+			return t.run
+		}
+	}
+	return ""
 }

@@ -162,8 +162,8 @@ func parentOf(pid int) (parent int, program string, err error) {
 // hasWatchdog reports false, because only Linux has a watchdog.
 func hasWatchdog(int) bool { return false }
 
-// runOfOrphan is not needed here, because this process gets no orphans.
-func (h *Host) runOfOrphan(int) (run string, foreign bool) { return "", true }
+// locateOrphan is not needed here, because this process gets no orphans.
+func (h *Host) locateOrphan(*Origin, int) {}
 
 // impossible returns why a child cannot be confined here.
 func (c *Confinement) impossible() string {

@@ -43,7 +43,8 @@ func (t *Instance) agentNamed(name string) *config.Agent {
 	return nil
 }
 
-// trespassed tells people that a process of an agent tried to be an operator, or another agent.
+// trespassed tells people that a process of an agent tried to be an operator, or another agent. A host
+// has no events and writes it to its log.
 func (t *Instance) trespassed(agent, run, what string) {
 	count := t.trespass.add(agent, time.Now())
 	if count == 0 {
@@ -53,8 +54,12 @@ func (t *Instance) trespassed(agent, run, what string) {
 	if count > 1 {
 		text += fmt.Sprintf(" (and %d times before)", count-1)
 	}
-	if agent == "" {
+	switch {
+	case agent == "":
 		t.log.Warn("a process of an agent that is not known " + text)
+		return
+	case t.Super == nil:
+		t.log.Warn("refused agent "+agent+": it "+text, "run", run)
 		return
 	}
 	t.Super.Report(&wire.Event{Kind: events.AgentRefused, Agent: agent, Run: run, Text: text, Figures: wire.Figures{Count: count}})
