@@ -37,10 +37,10 @@ type Options struct {
 	Record   dispatch.Record // where facts are stored; nil: nowhere
 	Warm     *dispatch.Warm  // follows Record; nil: Restore reads it
 	Keep     dispatch.Retention
-	Objects  Objects          // of the hubs that share Record; nil: there is one hub
-	ReadOnly bool             // Record is read-only: only Look can be called
-	Sound    func() error     // returns why new records would be lost, such as a deleted file; nil: not checked
-	Deposed  func(error) bool // whether an error of Record says that another hub is at work; nil: there is none
+	Objects  Objects                 // of the hubs that share Record; nil: there is one hub
+	ReadOnly bool                    // Record is read-only: only Look can be called
+	Sound    func() error            // returns why new records would be lost, such as a deleted file; nil: not checked
+	Deposed  func(error) *wire.Error // returns the refusal of requests if an error of Record says that another hub is at work; nil: there is none
 	Rules    handlers.Rules
 	Protocol dispatch.Protocol
 	Sessions []session.Spec        // the sessions of the configuration, in order
@@ -174,7 +174,7 @@ func (s *Supervisor) newDispatcher() *dispatch.Dispatcher {
 	o := dispatch.Options{
 		Record: s.options.Record, Warm: s.options.Warm, ReadOnly: s.options.ReadOnly, Rules: s.options.Rules, Protocol: s.options.Protocol,
 		Log: s.options.Log, Alarm: alarm.raise, Watch: s.options.Watch, Done: s.done,
-		Show: s.audience.Publish, Closed: s.life.sessionClosed, Broke: s.recordBroke, Spoke: s.audience.NoteMessage, Sound: s.options.Sound, Workshop: s.options.Workshop, Price: s.options.Price,
+		Show: s.audience.Publish, Closed: s.life.sessionClosed, Broke: s.recordBroke, Deposed: s.options.Deposed, Spoke: s.audience.NoteMessage, Sound: s.options.Sound, Workshop: s.options.Workshop, Price: s.options.Price,
 	}
 	if dir := s.options.StateDir; dir != "" {
 		s.artifacts = newArtifacts(dir, alarm)
@@ -376,7 +376,7 @@ func (s *Supervisor) heard(n *output.Notice) {
 func (s *Supervisor) recordBroke(err error) {
 	s.post(func() {
 		s.broken = err
-		if s.options.Hosts != nil && s.options.Deposed != nil && s.options.Deposed(err) {
+		if s.options.Hosts != nil && s.options.Deposed != nil && s.options.Deposed(err) != nil {
 			s.options.Hosts.Leave()
 		}
 		s.life.stop("nothing can be recorded any more")

@@ -10,6 +10,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/handlers/history"
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/object"
@@ -143,21 +144,28 @@ func (s *Supervisor) nameAwaited(views []control.AgentView) {
 	}
 }
 
+// SetStalled says why the record takes nothing at the moment, or with nil that it does. Meanwhile, reads show what
+// is committed.
+func (s *Supervisor) SetStalled(why *wire.Error) { dispatch.SetStalled(s.dispatcher, why) }
+
 // Status returns the present state of the supervisor and its agents.
 func (s *Supervisor) Status(ctx context.Context) (control.Status, error) {
 	got, err := s.seen(ctx)
 	if err != nil {
 		return control.Status{}, err
 	}
-	s.dispatcher.Settle()
-	got.status.Seq = s.Seq() // read first, so that a reader can continue from it without a gap
-	s.dispatcher.Look(func(state *handlers.State) {
-		got.status.Tasks, got.status.Questions, got.status.Used = state.Counts(), state.Questions(), handlers.Used(state)
+	stalled, err := dispatch.See(ctx, s.dispatcher, func(state *handlers.State, seq int64) {
+		got.status.Seq, got.status.Tasks, got.status.Questions, got.status.Used = seq, state.Counts(), state.Questions(), handlers.Used(state)
 		for i := range got.status.Agents {
 			showWork(state, &got.status.Agents[i])
 		}
 	})
-	s.dispatcher.Settle()            // the status shows only committed changes
+	if err != nil {
+		return control.Status{}, err
+	}
+	if stalled != nil {
+		got.status.NoQuorum = stalled.Message
+	}
 	for i, c := range got.children { // reads /proc outside Run's goroutine
 		if v := &got.status.Agents[i]; c != nil {
 			v.CPUMS, v.RSSBytes = c.Usage()

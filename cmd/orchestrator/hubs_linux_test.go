@@ -218,7 +218,8 @@ func TestHubDeposed(t *testing.T) {
 	require.Contains(t, list, "more")
 }
 
-// A hub without the others can be stopped: its end is not recorded then.
+// A hub without the others shows what was recorded, and refuses requests that write. It can be stopped: its end is
+// not recorded then.
 func TestHubWithoutOthers(t *testing.T) {
 	t.Parallel()
 	h := newThreeHubs(t)
@@ -226,10 +227,27 @@ func TestHubWithoutOthers(t *testing.T) {
 		h.up(i)
 	}
 	at := h.atWork(-1, 0, 1, 2)
+	id := strings.Fields(h.hubs[at].ask("task", "add", "kept", "-q"))[0]
 	for _, i := range others(at) {
 		h.hubs[i].signal(syscall.SIGKILL)
 		<-h.hubs[i].ended
 	}
+	for range 2 { // one that is sent before the hub knows, and one that is refused
+		_, stderr, code := h.hubs[at].call("task", "add", "lost")
+		require.NotEqual(t, cli.ExitOK, code)
+		require.NotContains(t, stderr, "disk")
+		for _, i := range others(at) {
+			require.Contains(t, stderr, h.peers[i])
+		}
+	}
+	for _, verb := range []string{"status", "ps", "task ls", "task show " + id, "why " + id, "why only", "logs only", "events", "agent show only", "inbox", "bus status"} {
+		stdout, stderr, code := h.hubs[at].call(strings.Fields(verb)...)
+		require.Equal(t, cli.ExitOK, code, stderr)
+		require.Contains(t, stderr, "No quorum: nothing can be recorded", verb)
+		require.NotContains(t, stdout, "lost", verb)
+	}
+	require.Contains(t, h.hubs[at].ask("status", "--json"), `"no_quorum":"nothing can be recorded`)
+	require.Contains(t, h.hubs[at].ask("hosts", "--hubs"), "nothing is recorded")
 	h.hubs[at].signal(syscall.SIGINT)
 	h.hubs[at].await()
 	require.Contains(t, h.hubs[at].cried.all(), "the other hubs cannot be reached")

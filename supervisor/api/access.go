@@ -239,6 +239,9 @@ func (api *API) examine(may admission, w http.ResponseWriter, r *http.Request) (
 // asOf is the header of an answer that may be behind what another hub has recorded.
 const asOf = "Orchestrator-As-Of"
 
+// NoQuorum is the header of such an answer that says why nothing can be recorded.
+const NoQuorum = "Orchestrator-No-Quorum"
+
 // unrecorded are requests that are served while nothing can be recorded: those that stop the team, speak for
 // longer, or only look at it with a browser.
 var unrecorded = []string{"down", "pipe", "mcp", "open-ui", "sign-in", "sign-out"}
@@ -255,6 +258,7 @@ func (api *API) writable(what string, w http.ResponseWriter, r *http.Request) er
 	if r.Method != http.MethodGet && declared(what).IsWrite() && !slices.Contains(unrecorded, what) {
 		return refusal
 	}
+	w.Header().Set(NoQuorum, refusal.Message)
 	w.Header().Set(asOf, strconv.FormatInt(api.AsOf(), 10))
 	return nil
 }

@@ -57,7 +57,8 @@ type Dispatcher struct {
 	wake chan struct{} // signals the recorder
 	done chan struct{} // closed when the recorder has ended
 
-	last atomic.Int64 // number of the last committed fact
+	last  atomic.Int64 // number of the last committed fact
+	stall stall
 
 	appending atomic.Int64 // when the running Append began, in Unix nanoseconds; 0: none runs
 	blocked   atomic.Int64 // when the last slow Append ended, in Unix nanoseconds
@@ -92,7 +93,7 @@ func New(o Options) *Dispatcher {
 	o = o.complete()
 	d := &Dispatcher{
 		options: o, record: o.Record, log: o.Log, watch: o.Watch, limit: o.Rules.RequestTimeout, snapshots: newSnapshots(),
-		state: handlers.New(o.Rules), wake: make(chan struct{}, 1), done: make(chan struct{}),
+		state: handlers.New(o.Rules), wake: make(chan struct{}, 1), done: make(chan struct{}), stall: stall{begun: make(chan struct{})},
 	}
 	if d.limit == 0 {
 		d.limit = 30 * time.Second
@@ -112,6 +113,9 @@ func (o Options) complete() Options {
 	o.Rules.Depth = o.Protocol.Depth
 	if o.Artifacts == nil {
 		o.Artifacts = noArtifacts{}
+	}
+	if o.Deposed == nil {
+		o.Deposed = func(error) *wire.Error { return nil }
 	}
 	if o.Alarm == nil {
 		o.Alarm = o.Log.Error
@@ -134,7 +138,11 @@ func (d *Dispatcher) submit(inputs []handlers.Input, w *work) {
 		d.rearm()
 		d.mu.Unlock()
 		if next < len(inputs) { // look again after the pending records are committed
-			d.Settle()
+			if err := d.settleFor(&inputs[next]); err != nil {
+				w.refuse(&inputs[next], err)
+				next++
+				continue
+			}
 			d.findArchived(&inputs[next], w.missing)
 			w.missing = w.missing[:0]
 		}
@@ -223,7 +231,7 @@ func (d *Dispatcher) take(out handlers.Outcome, w *work) {
 		w.letters = append(w.letters, out.Letters...)
 		return
 	}
-	if len(out.Records) == 0 && !d.recording && d.filling.empty() {
+	if d.options.ReadOnly || len(out.Records) == 0 && !d.recording && d.filling.empty() {
 		w.letters = append(w.letters, out.Letters...)
 		return
 	}
@@ -337,23 +345,29 @@ func NoteFrom(d *Dispatcher, agent string, m wire.Message) {
 }
 
 // Settle waits until everything decided so far is committed and delivered.
-func (d *Dispatcher) Settle() {
-	d.mu.Lock()
-	if !d.recording && d.filling.empty() || d.broken != nil {
-		d.mu.Unlock()
-		return
-	}
+func (d *Dispatcher) Settle() { <-d.settling() }
+
+// settling returns a channel that is closed when everything decided so far is committed and delivered.
+func (d *Dispatcher) settling() <-chan struct{} {
 	settled := make(chan struct{})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.recording && d.filling.empty() || d.broken != nil {
+		close(settled)
+		return settled
+	}
 	d.filling.settled = append(d.filling.settled, settled)
 	d.rouse()
-	d.mu.Unlock()
-	<-settled
+	return settled
 }
 
 // Adopt applies changed rules.
 func (d *Dispatcher) Adopt(rules handlers.Rules) {
 	rules.Depth, rules.Archive = d.options.Protocol.Depth, d.record != nil
-	d.Look(func(state *handlers.State) { state.Adopt(rules) })
+	d.Look(func(state *handlers.State) {
+		state.Adopt(rules)
+		d.options.Rules = rules
+	})
 }
 
 // Keeping returns the number of facts of the last snapshot while it is stored, or 0.
@@ -389,6 +403,7 @@ type Options struct {
 	Closed    func(*wire.Record)             // called for each closed session
 	Broke     func(error)                    // called when the record can no longer be written
 	Spoke     func(agent string)             // called for each request of an agent over HTTP; nil: not called
+	Deposed   func(error) *wire.Error        // returns the refusal of requests if an error of Record says that another hub has the record; nil: none does
 	Sound     func() error                   // returns why new records would be lost; nil: not checked
 	Alarm     func(text string, more ...any) // logs an error that agents may cause at will; nil: Log.Error
 	Audit     func(gap AuditGap) AuditFile   // opens the audit; nil: there is none

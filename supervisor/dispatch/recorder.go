@@ -177,9 +177,12 @@ func (d *Dispatcher) intact() bool {
 func (d *Dispatcher) breakOff(cause error, b *batch) {
 	d.log.Error("the record cannot be written: nothing is granted any more, and everything is stopped in order", "error", cause)
 	d.mu.Lock()
-	d.broken = &wire.Error{
-		Code:    wire.CodeInternal,
-		Message: "the record cannot be written, and the orchestrator is stopping; what was asked may not have happened",
+	d.broken = d.options.Deposed(cause)
+	if d.broken == nil {
+		d.broken = &wire.Error{
+			Code:    wire.CodeInternal,
+			Message: "the record cannot be written, and the orchestrator is stopping; what was asked may not have happened",
+		}
 	}
 	refused := appendRefusals(b.letters[:0], b.letters, d.broken)
 	b.letters = appendRefusals(refused, d.filling.letters, d.broken)
@@ -214,17 +217,26 @@ func appendRefusals(some, letters []handlers.Letter, why *wire.Error) []handlers
 // overdue sends an error to callers that wait for a blocked commit. The commit may still
 // succeed, and then their requests are granted. A repeated request gets the real result.
 func (d *Dispatcher) overdue(b *batch) {
-	why := &wire.Error{
-		Code:    wire.CodeTimeout,
-		Message: fmt.Sprintf("the disk has not taken the record for %s; what was asked may still happen", d.limit),
-	}
-	d.log.Error("the disk does not take the record: those who wait are told so", "waiting_for", d.limit.String())
+	why := d.slow()
+	d.log.Error("callers that wait for a commit get an error", "waiting_for", d.limit.String(), "error", why.Message)
 	d.mu.Lock()
 	late := appendRefusals(nil, b.letters, why)
 	late = appendRefusals(late, d.filling.letters, why)
 	b.letters, d.filling.letters = slices.DeleteFunc(b.letters, isAnswer), slices.DeleteFunc(d.filling.letters, isAnswer)
 	d.mu.Unlock()
 	d.deliver(late, new([]byte))
+}
+
+// slow returns the error for callers that wait for a commit too long.
+func (d *Dispatcher) slow() *wire.Error {
+	if stalled := d.stall.reason(); stalled != nil {
+		return unrecorded(stalled)
+	}
+	by := "the disk has not taken the record"
+	if d.options.Warm != nil {
+		by = "the other hubs, or the server of the record, have not confirmed it"
+	}
+	return &wire.Error{Code: wire.CodeTimeout, Message: fmt.Sprintf("%s for %s; what was asked may still happen", by, d.limit)}
 }
 
 // isAnswer reports whether a letter answers a request. A DeliveryError has no request.

@@ -65,7 +65,14 @@ func (d *Dispatcher) ask(ctx context.Context, from handlers.Actor, r *wire.Reque
 	if from.Kind == handlers.Agent && d.options.Spoke != nil {
 		d.options.Spoke(from.Name)
 	}
-	refusal := prepare(d, from, r, d.Settle)
+	if why := d.stall.reason(); why != nil {
+		if r.Declaration().IsWrite() {
+			return nil, why
+		}
+		return d.askCommitted(ctx, from, r)
+	}
+	begun := d.stall.beginning()
+	refusal := prepare(d, from, r, func() { d.settleUnlessStalled() })
 	if refusal == nil {
 		refusal = d.collect(from, r)
 	}
@@ -73,9 +80,22 @@ func (d *Dispatcher) ask(ctx context.Context, from handlers.Actor, r *wire.Reque
 	answer := d.recipients.wait(from.Run)
 	defer d.recipients.leave(from.Run)
 	d.submit([]handlers.Input{{At: time.Now(), From: from, Message: r, Random: randomBytes(), Refusal: refusal}}, new(work))
-	letter, err := Await(ctx, d.options.Done, answer)
-	if err != nil {
-		return nil, err
+	var letter handlers.Letter
+	select {
+	case letter = <-answer:
+	case <-begun:
+		if !r.Declaration().IsWrite() {
+			return d.askCommitted(ctx, from, r)
+		}
+		return nil, d.slow()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-d.options.Done:
+		select {
+		case letter = <-answer: // answered at the end
+		default:
+			return nil, ErrOver
+		}
 	}
 	if letter.Refusal != nil {
 		return nil, letter.Refusal
@@ -187,7 +207,7 @@ func (r Requests) Messages(ctx context.Context, q MailQuery, send func(mail.Mess
 		return &wire.Error{Code: wire.CodeInvalid, Message: "the topic is no pattern: " + q.Topic}
 	}
 	d := r.dispatcher
-	d.Settle()
+	d.settleUnlessStalled()
 	waiter, remove := d.notifier.add("")
 	defer remove()
 	if q.Since > 0 {

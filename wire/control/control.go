@@ -45,6 +45,8 @@ type Status struct {
 	Used          *activity.Used `json:"used,omitzero"`    // by the coding agents, in all their runs
 	Seq           int64          `json:"seq"`              // of the latest event
 	Upgrade       *Upgrade       `json:"upgrade,omitzero"` // the latest, if there was one
+	// NoQuorum is why nothing can be recorded at the moment. The rest shows what was recorded up to Seq.
+	NoQuorum string `json:"no_quorum,omitzero"`
 }
 
 // UpgradeRequest is the payload of upgrade.

@@ -52,6 +52,7 @@ type App struct {
 	parsed  bool           // the flags are parsed; until then JSON reads args
 	reading bool           // the command reads the event log if no orchestrator runs
 	record  *client.Client // client of the event log, once opened
+	stalled bool           // it was noted that nothing can be recorded
 	mu      sync.Mutex
 	atEnd   []func() // called at the end, the last one first
 }

@@ -48,7 +48,7 @@ func (a *App) FromRecord() bool { return a.record != nil }
 
 // NewClient returns a client of a target. Its errors are failures.
 func (a *App) NewClient(t client.Target) *client.Client {
-	return client.New(t, func(ctx context.Context, t *client.Target, err error) error {
+	d := client.New(t, func(ctx context.Context, t *client.Target, err error) error {
 		if refusal, ok := errors.AsType[*client.Refusal](err); ok {
 			return refused(t, refusal)
 		}
@@ -60,6 +60,16 @@ func (a *App) NewClient(t client.Target) *client.Client {
 		}
 		return connectionFailed(t, err)
 	})
+	d.Stalled = a.noteStalled
+	return d
+}
+
+// noteStalled prints once that answers show only what was recorded before the hub lost the others.
+func (a *App) noteStalled(why string) {
+	if !a.stalled {
+		a.stalled = true
+		a.Note("No quorum: %s. This is what was recorded before.", why)
+	}
 }
 
 // connectionFailed returns the failure for an error of the connection.

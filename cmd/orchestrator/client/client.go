@@ -28,7 +28,10 @@ import (
 
 // A Client sends requests to a running orchestrator.
 type Client struct {
-	Target  Target
+	Target Target
+	// Stalled is called with why the orchestrator cannot record anything at the moment, if an answer says so;
+	// nil: it is not called.
+	Stalled func(why string)
 	http    *http.Client
 	explain Explain
 }
@@ -136,6 +139,9 @@ func (c *Client) send(ctx context.Context, base, method, path string, body []byt
 	if response.StatusCode != http.StatusOK {
 		defer response.Body.Close()
 		return nil, refused(response)
+	}
+	if why := response.Header.Get(api.NoQuorum); why != "" && c.Stalled != nil {
+		c.Stalled(why)
 	}
 	return response.Body, nil
 }

@@ -57,8 +57,9 @@ const (
 	tooSilent = 3 * time.Second
 )
 
-// attend asks every lookAgain whether the log answers, until ctx ends.
-func (s *sharedStore) attend(ctx context.Context) {
+// attend asks every lookAgain whether the log answers, and calls stalled with why nothing can be recorded, or nil,
+// until ctx ends.
+func (s *sharedStore) attend(ctx context.Context, stalled func(*wire.Error)) {
 	ticker := time.NewTicker(lookAgain)
 	defer ticker.Stop()
 	for {
@@ -66,6 +67,7 @@ func (s *sharedStore) attend(ctx context.Context) {
 		if _, err := s.engine.End(ctx); err == nil {
 			s.answered.Store(&asked)
 		}
+		stalled(s.writable())
 		select {
 		case <-ctx.Done():
 			return
@@ -77,7 +79,7 @@ func (s *sharedStore) attend(ctx context.Context) {
 // writable returns why nothing can be recorded, if the log does not answer or has another hub.
 func (s *sharedStore) writable() *wire.Error {
 	if s.deposed.Load() {
-		return &wire.Error{Code: api.CodeNoQuorum, Message: "another hub is at work, and this one stops its agents", Hint: "Ask another hub"}
+		return &wire.Error{Code: api.CodeNoQuorum, Message: "another hub is at work, and this one stops its agents", Hint: "Try again in a few seconds, or ask another hub"}
 	}
 	if last := s.answered.Load(); last == nil || time.Since(*last) < tooSilent {
 		return nil
@@ -109,13 +111,14 @@ func (s *sharedStore) sound() error {
 	return err
 }
 
-// deposed reports whether an error of the record says that another hub is at work.
-func (t *Instance) deposed(err error) bool {
+// deposed returns the refusal of requests if an error of the record says that another hub is at work. Such an error
+// also says that nothing of the batch was recorded.
+func (t *Instance) deposed(err error) *wire.Error {
 	if t.shared == nil || !errors.Is(err, eventlog.ErrMoved) {
-		return false
+		return nil
 	}
 	t.shared.deposed.Store(true)
-	return true
+	return t.shared.writable()
 }
 
 // giveUp closes the engine if this hub is to end and cannot reach most hubs for a while. Otherwise it

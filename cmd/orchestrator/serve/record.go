@@ -136,7 +136,7 @@ func FileExists(err error, path string) error {
 func (t *Instance) cannotGoOn(err error) error {
 	lost, isLost := errors.AsType[*eventlog.LostError](err)
 	switch {
-	case t.deposed(err):
+	case t.deposed(err) != nil:
 		return errDeposed
 	case isLost:
 		return &cli.Failure{

@@ -420,7 +420,7 @@ func (t *Instance) Serve() (shut func()) {
 	if t.front != nil {
 		t.runs.Answer = t.server.Answer
 		attending, enough := context.WithCancel(context.Background())
-		go t.shared.attend(attending)
+		go t.shared.attend(attending, t.Super.SetStalled)
 		t.front.set(t.door().Handler())
 		return func() {
 			enough()
