@@ -146,7 +146,7 @@ func Prepare(r *wire.Request, depth int) *wire.Error {
 }
 
 // programOperations are the operations of the supervisor, which are only for operators.
-var programOperations = []string{"status", "start-agent", "stop-agent", "restart-agent", "list-hosts", "drain-host", "explain", "diff-task", "merge-task", "list-workspaces", "prune-workspaces", "open-ui", "reload", "upgrade", "down"}
+var programOperations = []string{"status", "start-agent", "stop-agent", "restart-agent", "list-hosts", "list-hubs", "drain-host", "explain", "diff-task", "merge-task", "list-workspaces", "prune-workspaces", "open-ui", "reload", "upgrade", "down"}
 
 // PrepareIn is Prepare with a reader that is used for many requests.
 func PrepareIn(p *wire.Payloads, r *wire.Request) *wire.Error {

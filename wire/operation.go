@@ -78,6 +78,7 @@ var ControlOperations = []*Operation{
 	{Name: "stop-agent", Audience: ForOperators, Writes: true, Summary: "Stop agents"},
 	{Name: "restart-agent", Audience: ForOperators, Writes: true, Summary: "Stop agents and start them again"},
 	{Name: "list-hosts", Audience: ForOperators, Summary: "List the machines that run agents, and the hubs"},
+	{Name: "list-hubs", Audience: ForOperators, Summary: "List the machines that share the record, as far as the asked one knows"},
 	{Name: "drain-host", Audience: ForOperators, Writes: true, Summary: "Start no more agents on a host, and stop those that run there"},
 	{Name: "explain", Audience: ForOperators, Summary: "Explain the state of a task or an agent, in the words of orchestrator why"},
 	{Name: "diff-task", Audience: ForOperators, Summary: "Show what a task has changed in its workspace"},

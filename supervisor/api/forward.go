@@ -1,16 +1,19 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -111,10 +114,16 @@ func (api *API) identifyForwarded(r *http.Request) (c caller, is bool, err error
 
 // A Forwarder is the handler of a hub that stands by. It passes requests on to the hub at work.
 type Forwarder struct {
-	Node   string                    // the name of this hub
-	Hub    func() (name, url string) // the hub at work; name is "" if none is known, url if it cannot be reached
-	Down   func(http.ResponseWriter) // ends this hub, for the operator at its socket
-	Runs   *Runs
+	Node  string                    // the name of this hub
+	Down  func(http.ResponseWriter) // ends this hub, for the operator at its socket
+	Hubs  func() any                // answers list-hubs, for the operator at its socket
+	Again http.Handler              // gets a request that reads again, when the hub at work has changed
+	Waits func() string             // which hubs this one waits for before there can be a hub at work, or ""
+	Runs  *Runs
+	// Hub returns the hub at work. The name is "" if none is known, and the URL if it cannot be reached. The channel
+	// is closed when requests go elsewhere.
+	Hub func() (name, url string, over <-chan struct{})
+
 	Signer *Signer        // must have the key that all hubs share when Hub returns one
 	Roots  *x509.CertPool // of the certificates of hubs; nil: those of the system
 	Log    hclog.Logger
@@ -135,7 +144,7 @@ func newProxy(roots *x509.CertPool, log hclog.Logger, failed func(http.ResponseW
 	return &httputil.ReverseProxy{
 		FlushInterval: -1, ErrorHandler: failed,
 		Rewrite: func(r *httputil.ProxyRequest) {
-			p, _ := r.In.Context().Value(passageKey{}).(passage)
+			p := passageOf(r.In)
 			r.SetURL(p.to)
 			r.Out.Host = p.to.Host
 			r.Out.Header.Set(p.header, p.value)
@@ -172,6 +181,10 @@ func (f *Forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.Down(w)
 		return
 	}
+	if operator && r.Method == http.MethodPost && r.URL.Path == operationsPath+"list-hubs" {
+		f.refuser.write(w, http.StatusOK, f.Hubs())
+		return
+	}
 	if err := f.answer(w, r, operator); err != nil {
 		f.refuser.refuse(w, r, err)
 	}
@@ -179,10 +192,14 @@ func (f *Forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // answer passes a request on, or returns why it cannot.
 func (f *Forwarder) answer(w http.ResponseWriter, r *http.Request, operator bool) error {
-	name, at := f.Hub()
-	refusal := &wire.Error{Code: CodeNoQuorum, Message: f.Node + " stands by: no hub is at work yet", Hint: "Try again in a few seconds: orchestrator hosts --hubs"}
-	switch {
+	name, at, over := f.Hub()
+	refusal := &wire.Error{Code: CodeNoQuorum, Message: f.Node + " stands by: no hub is at work yet", Hint: hubsHint}
+	switch waits := f.Waits(); {
+	case name == "" && waits != "":
+		refusal.Message, refusal.Hint, refusal.Details = f.Node+" waits for other hubs: "+waits, "Start them: orchestrator up", map[string]any{"waits": waits}
 	case name == "":
+	case name == f.Node: // it has taken its turn, and is about to answer
+		return f.await(w, r, over)
 	case at == "":
 		refusal.Code, refusal.Message = wire.CodeConflict, fmt.Sprintf("%s stands by: the hub is %s", f.Node, name)
 		refusal.Hint = "Ask there. If http.listen of all hubs can be reached by the others, any hub passes requests on"
@@ -195,46 +212,119 @@ func (f *Forwarder) answer(w http.ResponseWriter, r *http.Request, operator bool
 	case r.Header.Get(forwarded) != "": // the other hub did not know that this one is not at work any more
 		refusal.Message = f.Node + " stands by, and another hub has passed this on"
 	default:
-		return f.pass(w, r, at, operator)
+		return f.pass(w, r, passage{name: name, over: over, header: forwarded}, at, operator)
 	}
 	return refusal
 }
+
+// await passes a request to this hub as soon as it answers.
+func (f *Forwarder) await(w http.ResponseWriter, r *http.Request, over <-chan struct{}) error {
+	select {
+	case <-over:
+		f.Again.ServeHTTP(w, r)
+		return nil
+	case <-r.Context().Done():
+		return r.Context().Err()
+	}
+}
+
+const hubsHint = "Try again in a few seconds: orchestrator hosts --hubs"
 
 // A passage is where a request is passed on to, and the header that says by whom.
 type passage struct {
 	to            *url.URL
 	header, value string
+
+	// Only for another hub.
+	name string
+	over <-chan struct{} // closed when requests go elsewhere
+	in   *http.Request   // as the caller sent it
+	body []byte          // of a request that reads
 }
 
 // passageKey is the context key of a passage.
 type passageKey struct{}
 
-// pass passes a request on to the hub at a URL. It vouches for an operator.
-func (f *Forwarder) pass(w http.ResponseWriter, r *http.Request, at string, operator bool) error {
-	to, err := url.Parse(at)
-	if err != nil {
+// passageOf returns the passage of a request.
+func passageOf(r *http.Request) passage {
+	p, _ := r.Context().Value(passageKey{}).(passage)
+	return p
+}
+
+// maxRead is the size of the largest request that is sent again. Larger ones are not.
+const maxRead = 64 << 10
+
+// pass passes a request on to the hub at a URL. It vouches for an operator. It waits for the answer until requests go
+// elsewhere.
+func (f *Forwarder) pass(w http.ResponseWriter, r *http.Request, p passage, at string, operator bool) (err error) {
+	if p.to, err = url.Parse(at); err != nil {
 		return err
 	}
-	proof, err := f.Signer.forward(f.Node, operator, time.Now())
-	if err != nil {
+	if p.value, err = f.Signer.forward(f.Node, operator, time.Now()); err != nil {
 		return err
+	}
+	p.in = r
+	if isRead(r) && r.ContentLength >= 0 && r.ContentLength <= maxRead {
+		if p.body, err = io.ReadAll(r.Body); err != nil {
+			return &wire.Error{Code: wire.CodeMalformed, Message: "the request did not arrive whole"}
+		}
+		r.Body = io.NopCloser(bytes.NewReader(p.body))
 	}
 	if err := unhurried(w); err != nil {
 		return err
 	}
-	f.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), passageKey{}, passage{to: to, header: forwarded, value: proof})))
+	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), passageKey{}, p))
+	defer cancel()
+	go func() {
+		select {
+		case <-p.over:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	f.proxy.ServeHTTP(w, r.WithContext(ctx))
 	return nil
 }
 
-// failed answers a request that got no answer. If the hub at work may have received it, the
-// connection is cut, as if the client had asked that hub itself.
-func (f *Forwarder) failed(w http.ResponseWriter, r *http.Request, err error) {
-	dialing := orCut(f.Log, err)
-	name, _ := f.Hub()
-	f.refuser.refuse(w, r, &wire.Error{
-		Code: CodeNoQuorum, Message: fmt.Sprintf("%s stands by, and cannot reach the hub %s: %v", f.Node, name, dialing.Err),
-		Hint: "Try again in a few seconds: orchestrator hosts --hubs",
-	})
+// isRead reports whether a request only reads.
+func isRead(r *http.Request) bool {
+	name, ok := strings.CutPrefix(r.URL.Path, operationsPath)
+	return r.Method == http.MethodGet || ok && r.Method == http.MethodPost && !declared(name).IsWrite()
+}
+
+// failed answers a request that got no answer. One that reads is sent again if another hub is at work. For another one
+// the caller is told that it may have been carried out.
+func (f *Forwarder) failed(w http.ResponseWriter, out *http.Request, err error) {
+	p := passageOf(out)
+	r := p.in
+	dialing, is := errors.AsType[*net.OpError](err)
+	if is && dialing.Op == "dial" {
+		f.refuser.refuse(w, r, &wire.Error{
+			Code: CodeNoQuorum, Message: fmt.Sprintf("%s stands by, and cannot reach the hub %s: %v", f.Node, p.name, dialing.Err), Hint: hubsHint,
+		})
+		return
+	}
+	f.Log.Debug("the hub at work has not answered", "error", err)
+	over := false
+	select {
+	case <-p.over:
+		over = true
+	default:
+	}
+	switch {
+	case !over && r.Context().Err() != nil:
+		panic(http.ErrAbortHandler) // the caller is gone
+	case over && p.body != nil:
+		r.Body = io.NopCloser(bytes.NewReader(p.body))
+		f.Again.ServeHTTP(w, r)
+	case isRead(r):
+		f.refuser.refuse(w, r, &wire.Error{Code: CodeNoQuorum, Message: fmt.Sprintf("the hub %s has ended before it answered", p.name), Hint: hubsHint})
+	default:
+		f.refuser.refuse(w, r, &wire.Error{
+			Code: wire.CodeTimeout, Message: fmt.Sprintf("the hub %s has not answered. Your request was not confirmed, and may have been recorded", p.name),
+			Hint: "Look whether it was, before you repeat it: orchestrator events",
+		})
+	}
 }
 
 // orCut returns the error of a hub that could not be dialed. For any other error it cuts the connection.

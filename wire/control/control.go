@@ -47,6 +47,7 @@ type Status struct {
 	Upgrade       *Upgrade       `json:"upgrade,omitzero"` // the latest, if there was one
 	// NoQuorum is why nothing can be recorded at the moment. The rest shows what was recorded up to Seq.
 	NoQuorum string `json:"no_quorum,omitzero"`
+	Degraded bool   `json:"degraded,omitzero"` // the loss of one more hub stops the team
 }
 
 // UpgradeRequest is the payload of upgrade.
@@ -265,11 +266,13 @@ type DownRequest struct {
 	Force bool `json:"force,omitzero"` // kill at once
 }
 
-// HostsReply answers list-hosts.
+// HostsReply answers list-hosts, and list-hubs without hosts.
 type HostsReply struct {
 	FormatVersion string     `json:"format_version"`
 	Hosts         []HostView `json:"hosts"`
-	Hubs          []HubView  `json:"hubs"` // of a shared store; otherwise none
+	Hubs          []HubView  `json:"hubs"`               // of a shared store; otherwise none
+	Degraded      bool       `json:"degraded,omitzero"`  // the loss of one more hub stops the team
+	NoQuorum      string     `json:"no_quorum,omitzero"` // why nothing can be recorded at the moment
 }
 
 // A HostView is a machine that has joined, as an operator sees it.
@@ -291,6 +294,8 @@ type HubView struct {
 	State string `json:"state"` // at_work | standing_by | missing
 	URL   string `json:"url,omitzero"`
 	Epoch int64  `json:"epoch,omitzero"` // the number of the record with which it took its turn
+	// Followed is the number of the last record that the hub has; 0: it is not known.
+	Followed int64 `json:"followed,omitzero"`
 }
 
 // DrainRequest is the payload of drain-host.

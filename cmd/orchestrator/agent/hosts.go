@@ -15,6 +15,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
 
@@ -25,7 +26,11 @@ func HostsCommand(a *cli.App) *cobra.Command {
 		Use:   "hosts",
 		Short: "List the machines that run agents, and the hubs",
 		Long: `Lists the machines that have joined with "orchestrator join": their labels, their agents, and
-when they were last heard. With --hubs it lists the machines that share the record.`,
+when they were last heard. With --hubs it lists the machines that share the record. Each hub answers that
+itself, and says how many records it has followed.
+
+A host is joined, draining (its agents are moved) or gone. A hub is at work, standing by or missing. Its epoch is
+the number of the record with which it took its turn.`,
 		Example: `  orchestrator hosts
   orchestrator hosts -f          again every second, until Ctrl-C
   orchestrator hosts --hubs`,
@@ -46,7 +51,11 @@ when they were last heard. With --hubs it lists the machines that share the reco
 }
 
 func listHosts(ctx context.Context, a *cli.App, d *client.Client, hubs bool) error {
-	text, err := a.Ask(ctx, d, "list-hosts", struct{}{})
+	operation := "list-hosts"
+	if hubs {
+		operation = "list-hubs"
+	}
+	text, err := a.Ask(ctx, d, operation, struct{}{})
 	if err != nil {
 		return err
 	}
@@ -57,7 +66,7 @@ func listHosts(ctx context.Context, a *cli.App, d *client.Client, hubs bool) err
 	case a.JSON():
 		return a.Answer(text)
 	case hubs:
-		return showHubs(a, reply.Hubs)
+		return showHubs(a, &reply)
 	case a.Flags.Quiet:
 		return cli.PrintNames(a, reply.Hosts, func(h *control.HostView) string { return h.Name })
 	case len(reply.Hosts) == 0:
@@ -82,23 +91,37 @@ func listHosts(ctx context.Context, a *cli.App, d *client.Client, hubs bool) err
 	return a.Print("%s", term.Table(rows))
 }
 
-func showHubs(a *cli.App, hubs []control.HubView) error {
+func showHubs(a *cli.App, reply *control.HostsReply) error {
 	if a.Flags.Quiet {
-		return cli.PrintNames(a, hubs, func(h *control.HubView) string { return h.Name })
+		return cli.PrintNames(a, reply.Hubs, func(h *control.HubView) string { return h.Name })
 	}
-	if len(hubs) == 0 {
+	if len(reply.Hubs) == 0 {
 		a.Note("The record is on this machine alone: orchestrator help many-machines")
 		return nil
 	}
-	rows := [][]term.Cell{{term.Text("HUB"), term.Text("STATE"), term.Figure("EPOCH"), term.Text("URL")}}
-	for _, h := range hubs {
-		epoch := "-"
-		if h.Epoch > 0 {
-			epoch = strconv.FormatInt(h.Epoch, 10)
+	number := func(n int64) term.Cell {
+		if n == 0 {
+			return term.Figure("-")
 		}
-		rows = append(rows, []term.Cell{term.Text(term.OneLine(h.Name)), term.Text(strings.ReplaceAll(h.State, "_", " ")), term.Figure(epoch), term.Text(cmp.Or(term.OneLine(h.URL), "-"))})
+		return term.Figure(strconv.FormatInt(n, 10))
 	}
-	return a.Print("%s", term.Table(rows))
+	rows := [][]term.Cell{{term.Text("HUB"), term.Text("STATE"), term.Figure("EPOCH"), term.Figure("FOLLOWED"), term.Text("URL")}}
+	for _, h := range reply.Hubs {
+		rows = append(rows, []term.Cell{
+			term.Text(term.OneLine(h.Name)), term.Text(strings.ReplaceAll(h.State, "_", " ")), number(h.Epoch), number(h.Followed), term.Text(cmp.Or(term.OneLine(h.URL), "-")),
+		})
+	}
+	if err := a.Print("%s", term.Table(rows)); err != nil {
+		return err
+	}
+	p := a.Paint(a.Stdout)
+	switch {
+	case reply.NoQuorum != "":
+		return a.Print("%s %s\n", p.Bad("No quorum:"), wire.Visible(reply.NoQuorum))
+	case reply.Degraded:
+		return a.Print("%s the team stops if one more hub is lost.\n", p.Warn("Degraded:"))
+	}
+	return nil
 }
 
 // DrainCommand returns the drain command.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
@@ -94,6 +95,13 @@ func connectionFailed(t *client.Target, err error) *Failure {
 		return unreachable(t, err)
 	}
 	if _, ended := errors.AsType[*client.UnansweredError](err); ended {
+		if there, _ := api.Answers(t.Socket, time.Second); there {
+			return &Failure{
+				Exit: ExitNo, Code: CodeFailed, Message: "the orchestrator for " + t.Subject + " runs, and has cut the connection before the answer was complete",
+				Because: []string{"Another hub may be at work now. If you asked for a change, look whether it was made."},
+				Hint:    "Try again: orchestrator hosts --hubs",
+			}
+		}
 		f := notRunning(t)
 		f.Because = []string{"It ended before it answered. If a change was asked for, look whether it was made."}
 		return f

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -49,7 +50,11 @@ func detach(a *cli.App, c *config.Config) error {
 		state, _ := process.Wait()
 		ended <- state
 	}()
-	done := a.ShowWait("the agents to start")
+	var waits atomic.Pointer[string]
+	waits.Store(new("the agents to start"))
+	done := a.ShowDoing(func(since time.Duration) string {
+		return fmt.Sprintf("Waiting for %s, %ds", *waits.Load(), int(since.Seconds()))
+	})
 	defer done()
 	door := a.NewClient(client.Target{Socket: a.SocketPath(dir), Subject: c.File})
 	again := time.NewTicker(50 * time.Millisecond)
@@ -65,6 +70,8 @@ func detach(a *cli.App, c *config.Config) error {
 		status, ok, err := upNow(ctx, door)
 		standby, stands := errors.AsType[*cli.Failure](err)
 		switch {
+		case stands && standby.Details["waits"] != nil:
+			waits.Store(new(fmt.Sprintf("other hubs: %s", standby.Details["waits"])))
 		case stands && standby.Details["hub"] != nil:
 			if a.Flags.JSON {
 				return a.Document(standing{FormatVersion: wire.FormatVersion, Hub: standby.Details["hub"]})
@@ -126,7 +133,7 @@ type standing struct {
 func upNow(ctx context.Context, d *client.Client) (control.Status, bool, error) {
 	text, err := d.Ask(ctx, "status", struct{}{})
 	f, ok := errors.AsType[*cli.Failure](err)
-	if ok && f.Details["hub"] != nil { // it stands by
+	if ok && (f.Details["hub"] != nil || f.Details["waits"] != nil) { // it stands by
 		return control.Status{}, false, f
 	}
 	if ok && f.Code == wire.CodeInternal {

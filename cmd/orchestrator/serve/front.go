@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,31 +27,76 @@ import (
 // A front is the handler of the API of a hub: one that passes requests on while the hub stands by,
 // and then that of the hub at work.
 type front struct {
-	now atomic.Pointer[http.Handler]
-	hub atomic.Pointer[turn.Hub] // the hub at work, as far as this one knows
+	now     atomic.Pointer[http.Handler]
+	shared  atomic.Pointer[sharedStore] // nil while it is being opened
+	missing atomic.Pointer[[]string]    // hubs for which opening it waits
+
+	mu   sync.Mutex
+	hub  turn.Hub      // the hub at work, as far as this one knows
+	over chan struct{} // closed when requests go elsewhere
 }
 
-func (f *front) set(h http.Handler) { f.now.Store(&h) }
+func newFront() *front { return &front{over: make(chan struct{})} }
+
+// set replaces the handler. What the former one has passed on is cut.
+func (f *front) set(h http.Handler) {
+	f.now.Store(&h)
+	f.turn(turn.Hub{})
+}
+
+// heard notes that another hub is at work.
+func (f *front) heard(who turn.Hub) { f.turn(who) }
+
+// turn notes where requests go from now on.
+func (f *front) turn(to turn.Hub) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	close(f.over)
+	f.hub, f.over = to, make(chan struct{})
+}
 
 // ServeHTTP implements http.Handler.
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*f.now.Load()).ServeHTTP(w, r) }
 
-// atWork returns the name and the URL of the hub at work.
-func (f *front) atWork() (name, url string) {
-	if who := f.hub.Load(); who != nil {
-		return who.Name, who.URL
+// atWork returns the hub at work. The channel is closed when requests go elsewhere.
+func (f *front) atWork() (name, url string, over <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.hub.Name, f.hub.URL, f.over
+}
+
+// listHubs answers for a hub that stands by.
+func (f *front) listHubs(own string) any {
+	if s := f.shared.Load(); s != nil {
+		return s.view()
 	}
-	return "", ""
+	reply := control.HostsReply{
+		FormatVersion: wire.FormatVersion, Hosts: []control.HostView{}, Hubs: []control.HubView{{Name: own, State: "standing_by"}},
+	}
+	if missing := f.waits(); missing != "" {
+		reply.NoQuorum = "it waits for other hubs: " + missing
+	}
+	return reply
+}
+
+// waits returns which hubs this one waits for before it can open the record, or "".
+func (f *front) waits() string {
+	missing := f.missing.Load()
+	if missing == nil || len(*missing) == 0 || f.shared.Load() != nil {
+		return ""
+	}
+	return strings.Join(*missing, ", ")
 }
 
 // openFront begins to answer for a hub that stands by.
-func (t *Instance) openFront(name string, certificates *tls.Config, stop func()) *front {
-	t.front = new(front)
+func (t *Instance) openFront(own turn.Hub, certificates *tls.Config, stop func()) *front {
+	t.front = newFront()
 	f := &api.Forwarder{
-		Node: name, Hub: t.front.atWork, Runs: t.runs, Signer: t.signer, Log: t.log,
+		Node: own.Name, Hub: t.front.atWork, Runs: t.runs, Signer: t.signer, Log: t.log, Again: t.front, Waits: t.front.waits,
+		Hubs: func() any { return t.front.listHubs(own.Name) },
 		Down: func(w http.ResponseWriter) {
 			defer stop()
-			e := wire.Event{At: object.Timestamp(time.Now()), Kind: events.OrchestratorStopped, Text: name + " stands by no longer"}
+			e := wire.Event{At: object.Timestamp(time.Now()), Kind: events.OrchestratorStopped, Text: own.Name + " stands by no longer"}
 			if text, err := object.Encode(e); err == nil {
 				_, _ = w.Write(append(text, '\n'))
 			}

@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"orchestrator/cmd/orchestrator/serve/team"
@@ -62,26 +61,11 @@ func (t *Instance) endedInOrder(ctx context.Context) bool {
 	return false
 }
 
-func (t *Instance) listHosts(context.Context, struct{}) (control.HostsReply, error) {
-	reply := control.HostsReply{FormatVersion: wire.FormatVersion, Hosts: t.hosts.View(), Hubs: []control.HubView{}}
-	if t.shared == nil {
-		return reply, nil
-	}
-	missing, peers := t.shared.engine.Missing(), t.config.Store.Peers
-	if len(peers) == 0 { // a server keeps the record, and does not know who stands by
-		peers = []string{t.config.Store.Node}
-	}
-	for _, peer := range peers {
-		v := control.HubView{Name: peer, State: "standing_by"}
-		switch {
-		case peer == t.config.Store.Node:
-			v.State, v.URL, v.Epoch = "at_work", reachable(peer, t.remote), t.shared.epoch
-		case slices.Contains(missing, peer):
-			v.State = "missing"
-		}
-		reply.Hubs = append(reply.Hubs, v)
-	}
-	return reply, nil
+// listHosts returns the machines that run agents, and the hubs.
+func (t *Instance) listHosts(ctx context.Context, _ struct{}) (control.HostsReply, error) {
+	reply, err := t.listHubs(ctx, struct{}{})
+	reply.Hosts = t.hosts.View()
+	return reply, err
 }
 
 // drainHost lets a host run no more agents, and begins to stop those that are there. They start again

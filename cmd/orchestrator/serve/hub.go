@@ -43,8 +43,11 @@ type engine interface {
 type sharedStore struct {
 	log      *eventlog.Shared
 	engine   engine
-	peers    int // how many hubs there are; 0: any number, and a server keeps the record
+	peers    []string // the hubs; empty: there are any number, and a server keeps the record
+	own      turn.Hub
+	roster   *turn.Roster
 	epoch    int64
+	atWork   atomic.Bool // this hub has taken its turn
 	looked   time.Time
 	answered atomic.Pointer[time.Time] // when the log last answered a question
 	deposed  atomic.Bool               // another hub is at work
@@ -68,6 +71,7 @@ func (s *sharedStore) attend(ctx context.Context, stalled func(*wire.Error)) {
 			s.answered.Store(&asked)
 		}
 		stalled(s.writable())
+		s.roster.Tell(s.report())
 		select {
 		case <-ctx.Done():
 			return
@@ -86,13 +90,12 @@ func (s *sharedStore) writable() *wire.Error {
 	}
 	missing := s.engine.Missing()
 	refusal := &wire.Error{
-		Code: api.CodeNoQuorum, Message: fmt.Sprintf("nothing can be recorded: of the %d hubs, these cannot be reached: %s", s.peers, strings.Join(missing, ", ")),
-		Hint: "Start them, or ask another hub", Details: map[string]any{"missing": missing},
+		Code: api.CodeNoQuorum, Message: s.lost(missing), Hint: "Start them, or ask another hub", Details: map[string]any{"missing": missing},
 	}
 	switch {
-	case s.peers > 0 && len(missing) == 0:
+	case len(s.peers) > 0 && len(missing) == 0:
 		refusal.Message, refusal.Hint = "nothing can be recorded: the hubs elect a leader, or do not answer each other in time", "Try again"
-	case s.peers == 0:
+	case len(s.peers) == 0:
 		refusal.Message, refusal.Hint = "nothing can be recorded: the server of the record does not answer: "+strings.Join(missing, ", "), "Start it, or ask another hub"
 	}
 	return refusal
@@ -135,14 +138,14 @@ func (s *sharedStore) giveUp(ending, ended context.Context, log hclog.Logger) {
 		case <-ended.Done():
 			return
 		}
-		if missing := len(s.engine.Missing()); 2*missing > s.peers {
+		if missing := len(s.engine.Missing()); 2*missing > len(s.peers) {
 			silent++
 		} else {
 			silent = 0
 		}
 	}
 	away := "the other hubs cannot be reached"
-	if s.peers == 0 {
+	if len(s.peers) == 0 {
 		away = "the server of the record does not answer"
 	}
 	log.Warn(away+", so the end of this hub is not recorded", "missing", strings.Join(s.engine.Missing(), ", "))
@@ -167,23 +170,29 @@ func (t *Instance) standBy(a *cli.App, c *config.Config) error {
 		return cannotShare(err, c.Store)
 	}
 	hub := turn.Hub{Name: c.Store.Node, Version: cli.Version, URL: reachable(c.Store.Node, t.remote)}
-	f := t.openFront(hub.Name, certificates, stop)
+	f := t.openFront(hub, certificates, stop)
 	a.Note("%s stands by. Ctrl-C ends it.", hub.Name)
-	t.shared, err = openShared(ctx, t, a, c, certificates)
+	shared, err := openShared(ctx, t, a, c, certificates)
 	if err != nil {
 		if ctx.Err() != nil {
 			return cli.ExitWith(cli.ExitOK)
 		}
 		return cannotShare(err, c.Store)
 	}
-	t.record, t.signer.Seed = t.shared.log, t.shared.engine.Key()
+	shared.own = hub
+	f.shared.Store(shared)
+	t.shared, t.record, t.signer.Seed = shared, shared.log, shared.engine.Key()
 	o := dispatch.Options{Record: t.record, Log: t.log}
 	o.Rules, o.Protocol = team.Rules(c)
 	t.warm = dispatch.NewWarm(o)
 	mine, err := turn.Wait(ctx, turn.Options{
-		Log: t.shared.log, Engine: t.shared.engine, Hub: hub, Logger: t.log, Followed: t.warm.Follow,
+		Log: t.shared.log, Engine: t.shared.engine, Hub: hub, Logger: t.log,
+		Followed: func(ctx context.Context) error {
+			shared.roster.Tell(shared.report())
+			return t.warm.Follow(ctx)
+		},
 		Heard: func(who turn.Hub) {
-			f.hub.Store(&who)
+			f.heard(who)
 			a.Note("The hub is %s since fact %d.", who.Name, who.Epoch)
 		},
 	})
@@ -194,6 +203,8 @@ func (t *Instance) standBy(a *cli.App, c *config.Config) error {
 		return cannotShare(err, c.Store)
 	}
 	t.shared.epoch = mine.Epoch
+	t.shared.atWork.Store(true)
+	f.heard(mine)
 	if _, err = turn.Serve(t.shared.engine, mine); err != nil { // until the engine is closed
 		return cannotShare(err, c.Store)
 	}
@@ -251,7 +262,7 @@ func openEngine(ctx context.Context, t *Instance, a *cli.App, c *config.Config, 
 	}
 	return jetstream.Start(ctx, jetstream.Options{
 		Node: s.Node, Peers: s.Peers, Dir: streamDir(c), Log: s.Log,
-		Credentials: secret, TLS: certificates, Logger: t.log,
+		Credentials: secret, TLS: certificates, Logger: t.log, Waiting: func(missing []string) { t.front.missing.Store(&missing) },
 	})
 }
 
@@ -265,7 +276,11 @@ func openShared(ctx context.Context, t *Instance, a *cli.App, c *config.Config, 
 	if err != nil {
 		return nil, err
 	}
-	return &sharedStore{log: log, engine: engine, peers: len(c.Store.Peers)}, nil
+	roster, err := turn.NewRoster(engine)
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return &sharedStore{log: log, engine: engine, peers: c.Store.Peers, roster: roster}, nil
 }
 
 // hubTLS returns the certificates with which hubs know each other and their servers, or nil if none are

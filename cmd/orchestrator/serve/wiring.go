@@ -357,6 +357,7 @@ func (t *Instance) operations() map[string]api.Operation {
 		"status": api.Do(func(ctx context.Context, _ struct{}) (control.Status, error) {
 			status, err := s.Status(ctx)
 			status.URLs, status.Upgrade = t.web.All(), t.upgraded.Load()
+			status.Degraded = t.shared != nil && t.shared.degraded()
 			return status, err
 		}),
 		"start-agent":   agents(s.StartAgents),
@@ -365,6 +366,7 @@ func (t *Instance) operations() map[string]api.Operation {
 		"reload":        api.Do(t.reload),
 		"upgrade":       api.Do(t.upgrade),
 		"list-hosts":    api.Do(t.listHosts),
+		"list-hubs":     api.Do(t.listHubs),
 		"drain-host":    api.Do(t.drainHost),
 		"open-ui":       api.Do(t.web.Open),
 		"explain": api.Do(func(ctx context.Context, r control.ExplainRequest) (control.Explanation, error) {

@@ -25,17 +25,18 @@ import (
 
 // Engine is an engine of a shared log.
 type Engine struct {
-	log    string // the name of the team
-	logger hclog.Logger
-	keeper keeper
-	node   string        // the server in this process; "": there is none
-	copies int           // how many servers there are; the stream is on up to three of them
-	again  time.Duration // how long Ask asks again when no hub answers
-	conn   *nats.Conn
-	js     jetstream.JetStream
-	stream jetstream.Stream
-	key    []byte
-	known  atomic.Int64 // the highest entry that is known to be there
+	log     string // the name of the team
+	logger  hclog.Logger
+	keeper  keeper
+	node    string                 // the server in this process; "": there is none
+	copies  int                    // how many servers there are; the stream is on up to three of them
+	waiting func(missing []string) // called while the stream is not there; may be nil
+	again   time.Duration          // how long Ask asks again when no hub answers
+	conn    *nats.Conn
+	js      jetstream.JetStream
+	stream  jetstream.Stream
+	key     []byte
+	known   atomic.Int64 // the highest entry that is known to be there
 
 	silent atomic.Bool // the leader of the stream has not answered the last question
 	once   sync.Once
@@ -75,6 +76,7 @@ const tooLarge = jetstream.ErrorCode(10054)
 func (e *Engine) name() string    { return "orchestrator-" + e.log }
 func (e *Engine) subject() string { return "orchestrator." + e.log + ".log" }
 func (e *Engine) seat() string    { return "orchestrator." + e.log + ".hub" }
+func (e *Engine) reports() string { return "orchestrator." + e.log + ".reports" }
 
 // openStream opens the stream, and makes it if there is none. It waits for a leader that is in touch with most
 // servers, or until ctx ends.
@@ -110,6 +112,9 @@ func (e *Engine) openStream(ctx context.Context) error {
 		}
 		if errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) {
 			return err
+		}
+		if e.waiting != nil {
+			e.waiting(e.Missing())
 		}
 		missing := strings.Join(e.Missing(), ", ")
 		if time.Since(told) > 2*time.Second && missing != "" {
@@ -393,6 +398,20 @@ func (e *Engine) Serve(who []byte) (end func(), err error) {
 		cancel()
 		_ = s.Unsubscribe()
 	}, e.conn.FlushTimeout(putPatience)
+}
+
+// Report sends a text to the hubs of the log. It is lost if the server is not connected.
+func (e *Engine) Report(text []byte) error {
+	if !e.conn.IsConnected() {
+		return eventlog.ErrUnanswered
+	}
+	return e.conn.Publish(e.reports(), text)
+}
+
+// Reports calls heard with each text that a hub sends, until Close.
+func (e *Engine) Reports(heard func(text []byte)) error {
+	_, err := e.conn.Subscribe(e.reports(), func(m *nats.Msg) { heard(m.Data) })
+	return err
 }
 
 // Missing implements eventlog.Engine.

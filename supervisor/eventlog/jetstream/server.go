@@ -30,6 +30,7 @@ type Options struct {
 	Credentials string      // a secret of the hubs
 	TLS         *tls.Config // for connections between hubs; may be nil if all are on this machine
 	Logger      hclog.Logger
+	Waiting     func(missing []string) // called now and then while Start waits for other hubs; may be nil
 }
 
 // Timings of connections. With the defaults, minutes may pass until a server notices that another
@@ -123,7 +124,7 @@ func Start(ctx context.Context, o Options) (*Engine, error) {
 	}
 	s.SetLoggerV2(serverLog{o.Logger}, false, false, false)
 	s.Start()
-	e := &Engine{log: o.Log, logger: o.Logger, keeper: &ownServer{options: o, server: s}, node: o.Node, copies: len(o.Peers), closed: make(chan struct{})}
+	e := &Engine{log: o.Log, logger: o.Logger, keeper: &ownServer{options: o, server: s}, node: o.Node, copies: len(o.Peers), waiting: o.Waiting, closed: make(chan struct{})}
 	if e.conn, err = connectInside(s, o); err == nil {
 		err = e.openStream(ctx)
 	}
