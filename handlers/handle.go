@@ -45,6 +45,7 @@ type Actor struct {
 	ExplicitSteps bool
 	ActsForOthers bool   // an agent on a route that manages tasks of others
 	Via           string // how a request came from outside, as members of its line in the audit
+	Audited       bool   // it asks in the course of another request, which has the line in the audit
 }
 
 // ActorKind is the kind of an Actor.

@@ -184,7 +184,7 @@ var bounds = map[string][]string{
 		"supervisor/dispatch.recipients.waiters", "supervisor/dispatch.notifier.waiters", "supervisor.callers.waiting", "supervisor.Supervisor.inbox.turns",
 	},
 	"audit lines in memory":      {"supervisor/dispatch.audit.text"},
-	"refusals in one audit line": {"supervisor/dispatch.audit.folds", "supervisor/dispatch.fold.line"},
+	"requests in one audit line": {"supervisor/dispatch.audit.folds", "supervisor/dispatch.fold.line"},
 	"recent events":              {"supervisor/output.RecentEvents.events"},
 	"lines for a reader of logs": {
 		"supervisor/output.Feed.all", "supervisor/output.Agent.followers", "supervisor/output.Follower.queues", "supervisor/output.Follower.ready",

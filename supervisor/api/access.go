@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"mime"
@@ -159,11 +158,15 @@ func looks(c identity.Caller, reads bool) *wire.Error {
 	return denied("the token of " + displayName(c) + " has the role " + wire.Visible(c.Role) + ", and that is not enough for this")
 }
 
-// behind wraps a handler in the checks for all callers. Of a refused request only the headers
-// have been read. The refusal is recorded.
+// behind wraps a handler in the checks for all callers, and records each request. Of a refused request
+// only the headers have been read.
 func (api *API) behind(what string, may admission, do http.HandlerFunc) http.HandlerFunc {
+	writes := declared(what).IsWrite()
 	return func(w http.ResponseWriter, r *http.Request) {
 		c, v, err := api.examine(may, w, r)
+		c.account = api.open(c.who, what, !writes || r.Method == http.MethodGet || r.Method == http.MethodHead)
+		defer c.account.close()
+		r = r.WithContext(withCaller(r.Context(), c))
 		if err == nil {
 			err = api.writable(what, w, r)
 		}
@@ -171,13 +174,10 @@ func (api *API) behind(what string, may admission, do http.HandlerFunc) http.Han
 			brief(w, r)
 		}
 		if err != nil {
-			if refusal, ok := errors.AsType[*wire.Error](err); ok {
-				api.noteRefused(c.who, what, refusal)
-			}
 			api.refuse(w, r, err)
 			return
 		}
-		ctx := withCaller(r.Context(), c)
+		ctx := r.Context()
 		if !c.until.IsZero() {
 			var end context.CancelFunc
 			ctx, end = context.WithDeadline(ctx, c.until.Add(leeway))

@@ -121,9 +121,9 @@ type API struct {
 	// if it is not known.
 	Trespass func(agent, run, what string)
 
-	// Refused records requests that these routes refuse before a decision.
-	Refused func(from identity.Caller, operation string, err *wire.Error)
-	Depth   int // maximal nesting of their bodies; 0: 64
+	// Note records a request that no decision was about, granted or refused. Ask and Do record all others.
+	Note  func(r identity.Request, refusal *wire.Error)
+	Depth int // maximal nesting of the bodies of these routes; 0: 64
 
 	// OpenMail opens the mail of an actor after a number, until ctx ends. A nil cursor means the last
 	// acknowledged message, and "" the caller's own actor. next returns the next messages, in order.
@@ -215,7 +215,7 @@ func (api *API) stream(w http.ResponseWriter, r *http.Request, stream Stream) {
 		api.refuse(w, r, err)
 		return
 	}
-	api.lines(w, r, func(send func(any) error) error { return stream(r.Context(), body, send) })
+	api.lines(w, r, true, func(send func(any) error) error { return stream(r.Context(), body, send) })
 }
 
 func (api *API) list(w http.ResponseWriter, r *http.Request, list List) {
@@ -223,7 +223,8 @@ func (api *API) list(w http.ResponseWriter, r *http.Request, list List) {
 		api.refuse(w, r, err)
 		return
 	}
-	api.lines(w, r, func(send func(any) error) error { return list(r.Context(), r.URL.Query(), send) })
+	follows := r.URL.Query().Get("follow") == "true"
+	api.lines(w, r, follows, func(send func(any) error) error { return list(r.Context(), r.URL.Query(), send) })
 }
 
 // document answers one operation.
@@ -292,10 +293,10 @@ func sent(control *http.ResponseController) error {
 // headAfter is how long a stream may have no line before the caller is told that it has begun.
 const headAfter = 500 * time.Millisecond
 
-// lines answers with a stream and sends each line at once. An error before the first line and before
+// lines answers with lines and sends each at once. A stream of them has two lines in the audit. An error before the first line and before
 // headAfter is an ordinary refusal. A later error cuts the connection, so that a part is not taken for
 // the whole.
-func (api *API) lines(w http.ResponseWriter, r *http.Request, run func(func(any) error) error) {
+func (api *API) lines(w http.ResponseWriter, r *http.Request, stream bool, run func(func(any) error) error) {
 	control := http.NewResponseController(w)
 	var mu sync.Mutex // held while something is written
 	begun := false
@@ -304,6 +305,9 @@ func (api *API) lines(w http.ResponseWriter, r *http.Request, run func(func(any)
 			begun = true
 			w.Header().Set("Content-Type", inLines)
 			w.WriteHeader(http.StatusOK)
+			if stream {
+				accountOf(r.Context()).begin()
+			}
 		}
 	}
 	early := time.AfterFunc(headAfter, func() {
@@ -344,15 +348,21 @@ func (api *API) lines(w http.ResponseWriter, r *http.Request, run func(func(any)
 		begun = true
 		api.refuse(w, r, err)
 	case err != nil:
-		_, over := errors.AsType[*wire.Error](err) // the orchestrator has stopped, and says so itself
-		if r.Context().Err() == nil && !over {
-			api.Log.Warn("a stream ended early", "path", r.URL.Path, "error", err)
-		}
-		panic(http.ErrAbortHandler)
+		api.cut(r, err)
 	default:
 		begin()
 		_ = hurry(control) // the end of the stream is written when this returns
 	}
+}
+
+// cut ends a connection in the middle of an answer.
+func (api *API) cut(r *http.Request, err error) {
+	refusal, over := errors.AsType[*wire.Error](err) // the orchestrator has stopped, and says so itself
+	accountOf(r.Context()).refuse(refusal)
+	if r.Context().Err() == nil && !over {
+		api.Log.Warn("a stream ended early", "path", r.URL.Path, "error", err)
+	}
+	panic(http.ErrAbortHandler)
 }
 
 // refuse answers with an error. An internal error is logged here, once; the caller gets only a
@@ -366,6 +376,7 @@ func (api *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		api.Log.Error("a request failed", "path", r.URL.Path, "error", err)
 		refusal = &wire.Error{Code: wire.CodeInternal, Message: "something went wrong here; it is in the orchestrator's log"}
 	}
+	accountOf(r.Context()).refuse(refusal)
 	if unread(r) { // nothing else can follow on this connection
 		w.Header().Set("Connection", "close")
 	}

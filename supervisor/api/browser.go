@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"os/user"
 	"slices"
@@ -95,8 +94,11 @@ var (
 
 // page answers with a file of the web view.
 func (api *API) page(w http.ResponseWriter, r *http.Request) {
-	if _, _, err := api.examine(nil, w, r); err != nil {
-		api.refuse(w, r, err)
+	c, _, err := api.examine(nil, w, r)
+	c.account = api.open(c.who, "ui", true)
+	defer c.account.close()
+	if err != nil {
+		api.refuse(w, r.WithContext(withCaller(r.Context(), c)), err)
 		return
 	}
 	control := http.NewResponseController(w)
@@ -107,12 +109,7 @@ func (api *API) page(w http.ResponseWriter, r *http.Request) {
 
 // signIn signs a person in who has a code.
 func (api *API) signIn(w http.ResponseWriter, r *http.Request) {
-	refuse := func(err error) {
-		if refusal, ok := errors.AsType[*wire.Error](err); ok {
-			api.noteRefused(CallerOf(r.Context()), "sign-in", refusal)
-		}
-		api.refuse(w, r, err)
-	}
+	refuse := func(err error) { api.refuse(w, r, err) }
 	if refusal := sameOrigin(r); refusal != nil {
 		refuse(refusal)
 		return
@@ -141,6 +138,9 @@ func (api *API) signIn(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	setCookie(w, r, append(others, secret))
+	account := accountOf(r.Context())
+	account.From = in.Who
+	account.From.Via = via(r, caller{browser: in})
 	api.Log.Info("signed in to the web view", "name", in.Who.Name, "role", in.Who.Role, "address", r.RemoteAddr, "credential", in.ID())
 	api.write(w, http.StatusOK, api.describeSignIn(in))
 }

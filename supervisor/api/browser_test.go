@@ -316,7 +316,7 @@ func TestQuietStream(t *testing.T) {
 	api := &API{}
 	over := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		api.lines(w, r, func(func(any) error) error {
+		api.lines(w, r, true, func(func(any) error) error {
 			<-over
 			return nil
 		})

@@ -172,7 +172,6 @@ func (api *API) mail(w http.ResponseWriter, r *http.Request, body any) error {
 	from := callerOf(r.Context())
 	leave, refusal := api.readers.enter(from.who)
 	if refusal != nil {
-		api.noteRefused(from.who, "follow-messages", refusal)
 		return refusal
 	}
 	defer leave()
@@ -189,6 +188,7 @@ func (api *API) mail(w http.ResponseWriter, r *http.Request, body any) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
+	from.account.begin()
 	s := &mailStream{door: api, w: w, control: http.NewResponseController(w), caller: from, actor: asked.actor, next: next}
 	if asked.cursor != nil {
 		s.last = *asked.cursor

@@ -26,6 +26,7 @@ type caller struct {
 	key     *string
 	browser *signin.SignIn // of a person who has signed in; streams end when it does
 	hub     string         // the hub that has passed the request on, or ""
+	account *account       // of the request
 }
 
 // displayName returns a description of a caller for people.

@@ -170,11 +170,11 @@ func mayAsk(c identity.Caller, operation string) *wire.Error {
 func (api *API) ask(ctx context.Context, name string, request []byte) (any, error) {
 	from := CallerOf(ctx)
 	if err := mayAsk(from, name); err != nil {
-		api.noteRefused(from, name, err)
 		return nil, err
 	}
 	do := api.Operations[name]
 	if do == nil {
+		accountOf(ctx).decide()
 		do = func(ctx context.Context, request []byte) (any, error) { return api.Ask(ctx, from, name, request) }
 	}
 	answer, err := do(ctx, request)
@@ -187,9 +187,9 @@ func (api *API) ask(ctx context.Context, name string, request []byte) (any, erro
 // do performs an operation with a decoded body for a caller that may use it.
 func (api *API) do(ctx context.Context, from identity.Caller, operation string, body any) (any, error) {
 	if err := mayAsk(from, operation); err != nil {
-		api.noteRefused(from, operation, err)
 		return nil, err
 	}
+	accountOf(ctx).decide()
 	return api.Do(ctx, from, operation, body)
 }
 

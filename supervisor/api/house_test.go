@@ -47,7 +47,7 @@ func build(t *testing.T, change func(*API), guard TCP) *house {
 		},
 		Agent: func(key string) (name string, ok bool) { return "coder", key == "orc_coder" },
 		Actor: func(token string) (id string, ok bool) { return "HO:far", token == "orc_far" },
-		Do:    h.do, Refused: h.refuse,
+		Do:    h.do, Note: h.note,
 	}
 	h.door.Runs.URL = h.tcp.URL()
 	if change != nil {

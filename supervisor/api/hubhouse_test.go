@@ -25,6 +25,7 @@ type hearsay struct {
 	mu      sync.Mutex
 	asked   []question
 	refused []question
+	noted   []identity.Request
 	answer  func(question) (any, error)
 }
 
@@ -45,10 +46,13 @@ func (h *hearsay) do(_ context.Context, from identity.Caller, operation string, 
 	return answers[operation], nil
 }
 
-func (h *hearsay) refuse(from identity.Caller, operation string, err *wire.Error) {
+func (h *hearsay) note(r identity.Request, err *wire.Error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.refused = append(h.refused, question{from: lasting(from), operation: operation, body: err})
+	h.noted = append(h.noted, r)
+	if err != nil {
+		h.refused = append(h.refused, question{from: lasting(r.From), operation: r.Operation, body: err})
+	}
 }
 
 // lasting returns a caller without its connection.

@@ -204,8 +204,10 @@ func TestMailForTooManyReaders(t *testing.T) {
 	p := newPost()
 	d := mailDoor(p)
 	var noted []string
-	d.Refused = func(from identity.Caller, operation string, err *wire.Error) {
-		noted = append(noted, displayName(from)+" "+operation+" "+string(err.Code))
+	d.Note = func(r identity.Request, err *wire.Error) {
+		if r.Stage == "" {
+			noted = append(noted, displayName(r.From)+" "+r.Operation+" "+string(err.Code))
+		}
 	}
 	d.Actor = func(token string) (id string, ok bool) { return token[len(KeyPrefix):], true }
 	visitAs(t, identity.Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {

@@ -52,6 +52,7 @@ func (api *API) link(w http.ResponseWriter, r *http.Request) {
 	if err := acceptLink(conn); err != nil {
 		return
 	}
+	c.account.begin()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	go func() {

@@ -3,9 +3,11 @@ package api
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 
+	"orchestrator/wire"
 	"orchestrator/wire/object"
 )
 
@@ -17,12 +19,18 @@ const mcpPath = "/mcp"
 // uses it, so that its callers have the rights that they have everywhere.
 func (api *API) AskAs(ctx context.Context, r *http.Request, operation string, request []byte) ([]byte, error) {
 	c := callerOf(r.Context())
+	c.account.decide() // the operation has the line
+	c.account = api.open(c.who, operation, !declared(operation).IsWrite())
+	defer c.account.close()
 	if refusal := toOperation(operation)(c.who, r); refusal != nil {
-		api.noteRefused(c.who, operation, refusal)
+		c.account.refuse(refusal)
 		return nil, refusal
 	}
 	answer, err := api.ask(withCaller(ctx, c), operation, request)
 	if err != nil {
+		if refusal, ok := errors.AsType[*wire.Error](err); ok {
+			c.account.refuse(refusal)
+		}
 		return nil, err
 	}
 	return object.Encode(answer)
@@ -40,6 +48,7 @@ func (api *API) mcp(w http.ResponseWriter, r *http.Request) {
 		api.refuse(w, r, err)
 		return
 	}
+	accountOf(r.Context()).Reads = true // whatever the message writes, an operation does
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	api.MCP.ServeHTTP(w, r)
 }

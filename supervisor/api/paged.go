@@ -87,7 +87,7 @@ func (api *API) mailbox(w http.ResponseWriter, r *http.Request, body any) error 
 
 // get asks for an operation for the caller of a request.
 func get[Answer any](d *API, r *http.Request, operation string, body any) (*Answer, error) {
-	answer, err := d.Do(r.Context(), CallerOf(r.Context()), operation, body)
+	answer, err := d.do(r.Context(), CallerOf(r.Context()), operation, body)
 	if err != nil {
 		return nil, err
 	}

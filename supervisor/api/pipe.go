@@ -48,6 +48,7 @@ func (api *API) pipe(w http.ResponseWriter, r *http.Request, pipe Pipe) {
 			return nil, err
 		}
 		taken = conn
+		accountOf(r.Context()).begin()
 		return welcome(conn, buffered.Reader)
 	})
 	if taken != nil {

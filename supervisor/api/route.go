@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -71,13 +70,6 @@ func below(path string, trees []string) bool {
 	return false
 }
 
-// noteRefused records a refusal that the handlers do not see.
-func (api *API) noteRefused(from identity.Caller, operation string, err *wire.Error) {
-	if api.Refused != nil {
-		api.Refused(from, operation, err)
-	}
-}
-
 // pass returns the handler of a route.
 func (api *API) pass(t *route) http.HandlerFunc {
 	return api.behind(t.operation, t.access.admission(), func(w http.ResponseWriter, r *http.Request) {
@@ -95,9 +87,6 @@ func (api *API) pass(t *route) http.HandlerFunc {
 // through reads a request, performs its operation and writes the answer.
 func (api *API) through(w http.ResponseWriter, r *http.Request, t *route, from identity.Caller) error {
 	a, body, err := api.request(w, r, t)
-	if refusal, ok := errors.AsType[*wire.Error](err); ok {
-		api.noteRefused(from, t.operation, refusal)
-	}
 	if err != nil {
 		return err
 	}

@@ -4,13 +4,16 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/hashicorp/go-hclog"
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/identity"
 	"orchestrator/wire/object"
 )
 
@@ -31,11 +34,12 @@ type audit struct {
 	folds   map[string]*fold
 	whole   bool // nothing is folded any more
 	closing bool
+	ended   bool // the file is closed; it is opened again for the ends of the last streams
 }
 
-// A fold counts the refusals of one kind to one actor within foldTime. The first ones have a line each:
-// foldAfter, or foldStdout if they came on the stdout of an agent, whose protocol wants each request
-// audited. The others have one line together, so that they do not push all else out of the files.
+// A fold counts the refusals of one kind to one actor within foldTime, or the equal requests of a program that
+// polls. The first ones have a line each: foldAfter, or foldStdout if they came on the stdout of an agent, whose
+// protocol wants each request audited, or foldReads. The others have one line together, so that they do not push all else out of the files.
 type fold struct {
 	began, last time.Time
 	seen        int
@@ -47,6 +51,7 @@ type fold struct {
 const (
 	foldAfter  = 10
 	foldStdout = 1000
+	foldReads  = 1 // granted requests that read, and that no decision is about
 	foldTime   = 10 * time.Second
 	maxFolds   = 256 // of further kinds all have a line
 
@@ -84,7 +89,7 @@ func (a *audit) requests(inputs []handlers.Input, w *work) {
 	for i := range inputs {
 		in := &inputs[i]
 		r, ok := in.Message.(*wire.Request)
-		if !ok {
+		if !ok || in.From.Audited {
 			continue
 		}
 		began := len(b)
@@ -121,7 +126,37 @@ func (a *audit) note(at time.Time, from handlers.Actor, kind string, id []byte, 
 	}
 }
 
-// fold reports whether a refusal only counts, because it is not one of the first.
+// asked adds a line for a request that no decision was about. Such requests come over HTTP only.
+func (a *audit) asked(at time.Time, from handlers.Actor, kind string, stage identity.Stage, reads bool, verdict *wire.Error) {
+	if a == nil {
+		return
+	}
+	if verdict != nil && stage == "" {
+		a.note(at, from, kind, object.Quote(uuid.NewString()), verdict)
+		return
+	}
+	line := object.AppendText(appendWho(nil, at, from, kind), uuid.NewString())
+	if stage != "" {
+		line = object.AppendText(append(line, `,"stream":`...), string(stage))
+	}
+	line = appendOutcome(line, verdict)
+	if !reads || stage != "" || !a.fold(from.String()+source(from.Via)+"\x00"+kind, foldReads, at, line) {
+		a.add(line, 1)
+	}
+}
+
+// source returns the Via of an actor without the port, which differs for each connection of a program.
+func source(via string) string {
+	const member = `,"address":"`
+	rest, ok := strings.CutPrefix(via, member)
+	if !ok {
+		return via
+	}
+	address, others, _ := strings.Cut(rest, `"`)
+	return address[:max(0, strings.LastIndexByte(address, ':'))] + others
+}
+
+// fold reports whether a request only counts, because it is not one of the first.
 func (a *audit) fold(kind string, first int, at time.Time, line []byte) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -204,6 +239,11 @@ func (a *audit) add(text []byte, lines int64) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.ended {
+		_ = a.file.Write(text, lines, time.Now()) // nobody reads the log any more
+		a.file.Close()
+		return
+	}
 	if len(a.text) > maxAuditBytes {
 		a.lost += lines
 		return
@@ -222,7 +262,7 @@ func (a *audit) add(text []byte, lines int64) {
 // run writes the gathered lines until the audit is closed.
 func (a *audit) run() {
 	defer close(a.done)
-	defer a.file.Close()
+	defer a.end()
 	var text []byte
 	pause := time.NewTimer(auditPause)
 	defer pause.Stop()
@@ -243,6 +283,16 @@ func (a *audit) run() {
 		}
 		text, closing = a.write(text)
 	}
+}
+
+// end writes the lines that came while the last ones were written, and closes the file.
+func (a *audit) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ended = true; a.lines > 0 {
+		_ = a.file.Write(a.text, a.lines, time.Now())
+	}
+	a.file.Close()
 }
 
 // write writes the gathered lines and returns them, so that their buffer can be used again.

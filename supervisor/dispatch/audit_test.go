@@ -18,6 +18,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
+	"orchestrator/wire/identity"
 	"orchestrator/wire/object"
 )
 
@@ -265,4 +266,40 @@ func TestAuditFolds(t *testing.T) {
 		require.Equal(t, 20, counts["request:"+strings.Repeat("z", 1000)])
 		require.EqualValues(t, 1000-foldAfter+5, sum)
 	})
+}
+
+// TestAuditOfRequestsWithoutDecision checks that a program that polls has two lines in foldTime, that requests of
+// other programs and requests that write have a line each, and that a stream has its begin and its end, also after
+// the audit was closed.
+func TestAuditOfRequestsWithoutDecision(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAudit(fileIn(dir), hclog.NewNullLogger())
+		from := func(via string) handlers.Actor { return handlers.Actor{Kind: handlers.Operator, Name: "ann", Via: via} }
+		for port := range 5 { // each request has a connection of its own
+			a.asked(time.Now(), from(fmt.Sprintf(`,"address":"10.0.0.1:%d","credential":"t1"`, port)), "request:status", "", true, nil)
+		}
+		a.asked(time.Now(), from(`,"address":"10.0.0.2:1","credential":"t1"`), "request:status", "", true, nil)
+		a.asked(time.Now(), from(`,"address":"10.0.0.1:1","credential":"t2"`), "request:status", "", true, nil)
+		a.asked(time.Now(), from(`,"pid":7`), "request:status", "", true, nil)
+		for range 3 {
+			a.asked(time.Now(), from(`,"pid":7`), "request:stop-agent", "", false, nil)
+		}
+		a.asked(time.Now(), from(`,"pid":7`), "request:logs", identity.Begin, true, nil)
+		a.close()
+		a.asked(time.Now(), from(`,"pid":7`), "request:logs", identity.End, true, &wire.Error{Code: wire.CodeConflict, Message: "the orchestrator has stopped"})
+		none := (*audit)(nil)
+		none.asked(time.Now(), from(""), "request:status", "", true, nil)
+	})
+	var got []string
+	for _, line := range trail(t, dir) {
+		require.NotEmpty(t, line["id"])
+		got = append(got, strings.TrimSpace(fmt.Sprint(line["type"], " ", line["outcome"], " ", line["stream"], " ", line["folded"])))
+	}
+	require.ElementsMatch(t, []string{
+		"request:status granted <nil> <nil>", "request:status granted <nil> 4",
+		"request:status granted <nil> <nil>", "request:status granted <nil> <nil>", "request:status granted <nil> <nil>",
+		"request:stop-agent granted <nil> <nil>", "request:stop-agent granted <nil> <nil>", "request:stop-agent granted <nil> <nil>",
+		"request:logs granted begin <nil>", "request:logs conflict end <nil>",
+	}, got)
 }

@@ -34,18 +34,25 @@ func (c Callers) Do(ctx context.Context, from identity.Caller, operation string,
 	return c.requests.Do(ctx, actor, operation, body)
 }
 
-// Refused records a refusal before a decision in the audit.
-func (c Callers) Refused(from identity.Caller, operation string, err *wire.Error) {
-	_ = c.requests.Refuse(actorOf(from), operation, err) // the caller already has the error
+// Note records a request that no decision was about in the audit, with its outcome.
+func (c Callers) Note(r identity.Request, refusal *wire.Error) {
+	d, kind := c.requests.dispatcher, "request:"+r.Operation
+	from := actorOf(r.From)
+	if r.Stage == "" && refusal != nil {
+		d.watch.refused(from, kind, refusal)
+	}
+	d.audit.asked(time.Now(), from, kind, r.Stage, r.Reads, refusal)
 }
 
 // OpenMail opens the mail of an actor, as Requests.OpenMail does, and returns the Next of its reader.
 func (c Callers) OpenMail(ctx context.Context, from identity.Caller, actor string, cursor *int64) (next func(context.Context) ([]mail.Message, error), err error) {
-	reader, err := c.requests.OpenMail(ctx, actorOf(from), actor, cursor)
+	reader := actorOf(from)
+	reader.Audited = true // by Note, as the stream that it is
+	mail, err := c.requests.OpenMail(ctx, reader, actor, cursor)
 	if err != nil {
 		return nil, err
 	}
-	return reader.Next, nil
+	return mail.Next, nil
 }
 
 // TokenIssued reports whether a person's token was issued, and was not revoked since.

@@ -48,7 +48,7 @@ func TestCallersAreAudited(t *testing.T) {
 		require.NoError(t, err)
 		_, err = callers.Do(t.Context(), stranger, "list-keys", &wire.Nothing{})
 		require.Error(t, err)
-		callers.Refused(identity.Caller{Kind: identity.Outsider, Name: "HO:far", Via: via}, "add-note", &wire.Error{Code: wire.CodeDenied, Message: "no"})
+		callers.Note(identity.Request{From: identity.Caller{Kind: identity.Outsider, Name: "HO:far", Via: via}, Operation: "add-note"}, &wire.Error{Code: wire.CodeDenied, Message: "no"})
 		d.audit.close()
 	})
 	var got []string

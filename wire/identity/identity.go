@@ -41,3 +41,20 @@ type Caller struct {
 	// begins with a comma.
 	Via string
 }
+
+// A Request is a request of a caller, as the audit has it.
+type Request struct {
+	From      Caller
+	Operation string // of the declared ones, or a name for the route
+	Stage     Stage
+	Reads     bool // it changes nothing
+}
+
+// A Stage tells which line of a stream a line is. All other requests have one line, and the zero value.
+type Stage string
+
+// The stages of streams.
+const (
+	Begin Stage = "begin"
+	End   Stage = "end"
+)

@@ -398,7 +398,7 @@ func (t *Instance) door() *api.API {
 		Ask:        callers.Ask,
 		Do:         callers.Do,
 		OpenMail:   callers.OpenMail,
-		Refused:    callers.Refused,
+		Note:       callers.Note,
 		MayOperate: t.mayOperate,
 		Trespass:   t.trespassed,
 		Depth:      t.depth,
