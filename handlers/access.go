@@ -43,6 +43,17 @@ func (s *State) TokenIssued(id string) bool {
 	return c != nil && c.Kind == access.Token && !c.Revoked
 }
 
+// TokenRecorded reports whether a person's token was issued to a subject, in a role and with an end, which
+// is compared as a token has it, in whole seconds.
+func (s *State) TokenRecorded(id, subject, role string, end time.Time) bool {
+	c := s.access.ByID(id)
+	if c == nil || c.Kind != access.Token {
+		return false
+	}
+	recorded, ok := object.ParseTime(c.ExpiresAt)
+	return ok && c.For == subject && c.Role == role && recorded.Truncate(time.Second).Equal(end.Truncate(time.Second))
+}
+
 func revokeKey(ad accessDecision, r *wire.Revoke) (*wire.Credential, *wire.Error) {
 	c, err := ad.state.access.Named(r.ID, access.Key, access.Registration)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -11,6 +12,7 @@ import (
 	"orchestrator/handlers/history"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/object"
 )
 
 // TestForeignRecords checks that a record that does not follow from those before it is an error
@@ -158,6 +160,24 @@ func TestTokensAreRevoked(t *testing.T) {
 	for _, s := range []*State{p.state, p.replayed()} {
 		require.False(t, s.TokenIssued(issued.ID))
 		require.True(t, s.TokenIssued(other.ID))
+	}
+}
+
+// TestTokensAreRecorded checks that a person's token is known with the subject, the role and the end that
+// it was issued with, also in another life.
+func TestTokensAreRecorded(t *testing.T) {
+	p := atWork(t)
+	p.play(`> operator a issue-token {"sub":"ann","role":"viewer"}`)
+	issued, ok := p.last.Letters[0].Payload.(*wire.IssuedToken)
+	require.True(t, ok)
+	end, ok := object.ParseTime(issued.ExpiresAt)
+	require.True(t, ok)
+	for _, s := range []*State{p.state, p.replayed()} {
+		require.True(t, s.TokenRecorded(issued.ID, "ann", wire.PersonViewer, end.Truncate(time.Second)))
+		require.False(t, s.TokenRecorded("forged", "ann", wire.PersonViewer, end))
+		require.False(t, s.TokenRecorded(issued.ID, "bob", wire.PersonViewer, end))
+		require.False(t, s.TokenRecorded(issued.ID, "ann", wire.PersonAdmin, end))
+		require.False(t, s.TokenRecorded(issued.ID, "ann", wire.PersonViewer, end.Add(time.Second)))
 	}
 }
 

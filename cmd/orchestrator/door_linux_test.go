@@ -79,6 +79,13 @@ func TestDoorOverTCP(t *testing.T) {
 		require.Equal(t, http.StatusOK, status, body)
 		status, body = knock(t, url, "start-agent", token)
 		require.Equal(t, want, status, body)
+		raised, err := signer.Verify(token, time.Now())
+		require.NoError(t, err)
+		raised.Role = wire.PersonAdmin
+		forged, err = signer.Sign(raised)
+		require.NoError(t, err)
+		status, body = knock(t, url, "status", forged)
+		require.Equal(t, http.StatusUnauthorized, status, "a token that was signed with another role: %s", body)
 	}
 	s.stop()
 	_, err = net.Dial("tcp", strings.TrimPrefix(url, "http://"))

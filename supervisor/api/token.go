@@ -46,6 +46,9 @@ type Signer struct {
 	Path   string
 	Seed   []byte               // the 32 bytes of a key that several hubs share, instead of Path
 	Issued func(id string) bool // whether a token was issued, and was not revoked; nil: all are
+	// Recorded reports whether a token was issued to this subject, in this role and with this end; nil: all
+	// are. So whoever reads the key cannot give a token other rights.
+	Recorded func(c Claims) bool
 
 	mu   sync.Mutex
 	key  ed25519.PrivateKey
@@ -102,7 +105,7 @@ func (s *Signer) Verify(text string, now time.Time) (Claims, error) {
 		return Claims{}, unauthenticated("the token is not valid yet", "Look at the clocks")
 	case err != nil, !c.whole():
 		return Claims{}, unauthenticated("the token is none of this orchestrator's", showToken)
-	case s.Issued != nil && !s.Issued(c.ID):
+	case s.Issued != nil && !s.Issued(c.ID), s.Recorded != nil && !s.Recorded(c):
 		return Claims{}, unauthenticated("the token was not issued here, or was revoked", showToken)
 	}
 	return c, nil

@@ -42,6 +42,24 @@ func TestTokenIsKnownAgain(t *testing.T) {
 	s.Issued = func(id string) bool { return id != "t1" }
 	_, err = s.Verify(text, noon)
 	require.ErrorContains(t, err, "revoked")
+	s.Issued = nil
+	for name, forge := range map[string]func(*Claims){
+		"as it was issued": func(*Claims) {},
+		"another id":       func(c *Claims) { c.ID = "t2" },
+		"another subject":  func(c *Claims) { c.Subject = "bob" },
+		"another role":     func(c *Claims) { c.Role = wire.PersonAdmin },
+		"another end":      func(c *Claims) { c.ExpiresAt = c.ExpiresAt.Add(time.Hour) },
+	} {
+		said := claims()
+		forge(&said)
+		text, err := s.Sign(said)
+		require.NoError(t, err)
+		s.Recorded = func(c Claims) bool {
+			return c.ID == "t1" && c.Subject == "ann" && c.Role == wire.PersonOperator && c.ExpiresAt.Equal(claims().ExpiresAt)
+		}
+		_, err = s.Verify(text, noon)
+		require.Equal(t, name == "as it was issued", err == nil, name)
+	}
 }
 
 func TestTokenThatIsNotSigned(t *testing.T) {

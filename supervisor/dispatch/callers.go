@@ -61,6 +61,12 @@ func (c Callers) TokenIssued(id string) (issued bool) {
 	return issued
 }
 
+// TokenRecorded reports whether a person's token was issued to a subject, in a role and with an end.
+func (c Callers) TokenRecorded(id, subject, role string, end time.Time) (recorded bool) {
+	c.requests.dispatcher.Look(func(state *handlers.State) { recorded = state.TokenRecorded(id, subject, role, end) })
+	return recorded
+}
+
 // AgentOf returns the agent that a key belongs to. The key is valid for all runs of the agent.
 func (c Callers) AgentOf(key string) (name string, known bool) {
 	hash, now := access.Hash(key), time.Now()

@@ -266,7 +266,9 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	}
 	o.Hosts, o.Workshop = t.openHosts(ctx, c), t.openWorkshop(c)
 	t.Super = supervisor.New(o, t.specs(c))
-	t.signer.Issued = t.Super.Requests.Callers().TokenIssued
+	callers := t.Super.Requests.Callers()
+	t.signer.Issued = callers.TokenIssued
+	t.signer.Recorded = func(c api.Claims) bool { return callers.TokenRecorded(c.ID, c.Subject, c.Role, c.ExpiresAt) }
 	if err := t.Super.Restore(ctx); err != nil {
 		return cannotRecord(err, c.Store)
 	}
