@@ -32,6 +32,9 @@ type Confinement struct {
 	Ports   []int
 	// BestEffort starts the child even if the kernel can do only a part of this, or nothing.
 	BestEffort bool
+	// Trusted is for git of the orchestrator: the home of the Host is not hidden, and the hooks and settings of
+	// repositories are not kept.
+	Trusted bool
 
 	temporary string // $TMPDIR, which may be below Hide
 	pty       bool   // it has a terminal of its own
@@ -118,6 +121,9 @@ var gitParts = []string{"hooks", "config", "config.worktree"}
 
 // repositories returns the parts of git repositories at the top of Write that are kept.
 func (c *Confinement) repositories() []string {
+	if c.Trusted {
+		return nil
+	}
 	var parts []string
 	for _, path := range c.Write {
 		for _, dir := range []string{filepath.Join(path, ".git"), path} {
@@ -142,7 +148,9 @@ func (h *Host) confined(c *Confinement, temporary string) *Confinement {
 		return nil
 	}
 	own := *c
-	own.Hide = slices.Concat(c.Hide, []string{h.home}, h.hidden)
+	if !c.Trusted {
+		own.Hide = slices.Concat(c.Hide, []string{h.home}, h.hidden)
+	}
 	own.temporary = temporary
 	return &own
 }

@@ -76,14 +76,13 @@ func inTheWay(err error, place string) error {
 // resume repairs a repository in which git was killed in advance. It removes the locks of git. Files that are those of
 // the new commit already are added to the index; otherwise they would look like changes that are not committed. Of a
 // file that was being written, only the beginning is there: it is removed, and written again.
-var resume = `git() { command git ` + strings.Join(gitFlags, " ") + ` "$@"; }
-for at in index HEAD "refs/heads/$2"; do rm -f "$(git rev-parse --path-format=absolute --git-path "$at").lock"; done
+const resume = `for at in index HEAD "refs/heads/$2"; do rm -f "$(git rev-parse --path-format=absolute --git-path "$at").lock"; done
 test -n "$3" || exit 0
 index=$(git rev-parse --path-format=absolute --git-path index)
 own=$index.orchestrator-$$
 trap 'rm -f "$own" "$own.lock"' EXIT
 git diff --name-only -z --no-renames HEAD "$1" | xargs -0 -r -n 1 sh -c '
-git() { command git --literal-pathspecs ` + strings.Join(gitFlags, " ") + ` "$@"; }
+export GIT_LITERAL_PATHSPECS=1
 test -e "$4" || test -L "$4" || exit 0
 cp "$2" "$3"
 export GIT_INDEX_FILE="$3"
@@ -112,7 +111,7 @@ func (m *Manager) finish(ctx context.Context, r *repository, places map[string]s
 		if follows { // otherwise they are those of a person
 			files = "files"
 		}
-		_, err = m.run(ctx, r.agent, command{argv: []string{"sh", "-c", resume, "sh", commit, branch, files}, dir: cmp.Or(place, r.top)})
+		_, err = r.runIn(ctx, command{argv: []string{"sh", "-c", resume, "sh", commit, branch, files}, dir: cmp.Or(place, r.top)})
 	}
 	if err == nil && follows {
 		if _, err = r.gitIn(ctx, place, "merge", "--ff-only", "--quiet", commit); err != nil {

@@ -52,6 +52,7 @@ type reply struct {
 	Began     string         `json:"began,omitzero"`  // the commit at which it began
 	Bundle    []byte         `json:"bundle,omitzero"` // the commits since then
 	Failed    string         `json:"failed,omitzero"` // why it is not verified
+	Fresh     bool           `json:"fresh,omitzero"`  // the workspace was not there, and was made
 	Lacks     bool           `json:"lacks,omitzero"`  // a commit: the hub sends the request again, with a bundle
 	Has       []string       `json:"has,omitzero"`    // the last commits of branches
 }
@@ -110,7 +111,7 @@ func (m *Manager) serve(ctx context.Context, a *Agent, in *request) (out reply, 
 		} else {
 			out.Began = in.Base
 		}
-		if out.Workspace, err = m.enter(ctx, a, &wire.Task{ID: in.Task, Name: in.Name}); err != nil {
+		if out.Workspace, out.Fresh, err = m.enter(ctx, a, &wire.Task{ID: in.Task, Name: in.Name}); err != nil || in.Complete && out.Fresh {
 			return out, err
 		}
 		dir = out.Workspace.Path
@@ -144,14 +145,13 @@ func (m *Manager) serve(ctx context.Context, a *Agent, in *request) (out reply, 
 
 // pack adds to a reply what has changed in a workspace.
 func (m *Manager) pack(ctx context.Context, r *repository, dir string, out *reply) (err error) {
-	a := r.agent
-	if out.Changed, err = m.changed(ctx, a, out.Workspace); err != nil {
+	if out.Changed, err = m.changed(ctx, r.agent, out.Workspace); err != nil {
 		return err
 	}
 	if out.Head, err = r.gitIn(ctx, dir, "rev-parse", "HEAD"); err != nil || out.Head == out.Began {
 		return err
 	}
-	out.Bundle, err = m.run(ctx, a, command{argv: append(append([]string{"git"}, gitFlags...), "bundle", "create", "--quiet", "-", out.Began+"..HEAD"), dir: dir, most: maxBundle})
+	out.Bundle, err = r.runIn(ctx, command{argv: []string{"git", "bundle", "create", "--quiet", "-", out.Began + "..HEAD"}, dir: dir, most: maxBundle})
 	if errors.Is(err, errLong) {
 		err = fmt.Errorf("the commits of the branch %s have more than %d MiB: bring them to the repository of the orchestrator yourself, and complete the task for the agent", out.Workspace.Branch, maxBundle>>20)
 	}
@@ -180,11 +180,31 @@ func (m *Manager) lacks(ctx context.Context, r *repository, in *request) (bool, 
 	}
 	fetching, cancel := context.WithTimeout(ctx, maxFetch)
 	defer cancel()
-	_, _ = r.git(fetching, "fetch", "--all", "--quiet")
+	r.fetch(fetching)
 	if commit, err = missing(); commit != "" && err == nil && in.Bundle != nil {
 		err = fmt.Errorf("the repository %s there has no commit %.12s, and the hub has not sent it", r.top, commit)
 	}
 	return commit != "", err
+}
+
+// fetch fetches from the remotes of the repository, as its agent would.
+func (r *repository) fetch(ctx context.Context) {
+	if g, err := r.at(ctx, r.top); err == nil {
+		g.remotes = true
+		_, _ = r.run(ctx, r.agent, command{argv: []string{"git", "fetch", "--all", "--quiet", "--no-write-fetch-head", "--upload-pack", "git-upload-pack"}, dir: r.top, git: g})
+	}
+}
+
+// unbundle adds the commits of a bundle to the repository.
+func (r *repository) unbundle(ctx context.Context, file, refs string) error {
+	g, err := r.at(ctx, r.top)
+	if err != nil {
+		return err
+	}
+	g.bundle = true
+	argv := []string{"git", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", file, refs}
+	_, err = r.run(ctx, r.agent, command{argv: argv, dir: r.top, git: g})
+	return err
 }
 
 // sent is where refs to the commits of a bundle of the hub are, in both repositories.
@@ -199,8 +219,7 @@ func (m *Manager) take(ctx context.Context, r *repository, bundle []byte) error 
 	defer remove()
 	return m.writing(ctx, r, func() error {
 		r.dropSent(ctx)
-		_, err := r.git(ctx, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", file, sent+"*:"+sent+"*")
-		return err
+		return r.unbundle(ctx, file, sent+"*:"+sent+"*")
 	})
 }
 
@@ -223,7 +242,7 @@ func (r *repository) dropSent(ctx context.Context) {
 func (m *Manager) bundle(ctx context.Context, r *repository, in *request, has []string) (text []byte, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxFetch, errors.New("the commits that the repository there lacks could not be collected in time"))
 	defer cancel()
-	argv := append(append([]string{"git"}, gitFlags...), "bundle", "create", "--quiet", "-", "--ignore-missing")
+	argv := []string{"git", "bundle", "create", "--quiet", "-", "--ignore-missing"}
 	for _, commit := range in.commits() {
 		argv = append(argv, sent+commit)
 	}
@@ -241,9 +260,9 @@ func (m *Manager) bundle(ctx context.Context, r *repository, in *request, has []
 				more = append(more, "^"+commit)
 			}
 		}
-		text, err = m.run(ctx, r.agent, command{argv: more, dir: r.top, most: maxSent})
+		text, err = r.runIn(ctx, command{argv: more, dir: r.top, most: maxSent})
 		if _, failed := errors.AsType[*failed](err); failed && len(has) > 0 { // such as a shallow copy, which has only the last commits
-			text, err = m.run(ctx, r.agent, command{argv: argv, dir: r.top, most: maxSent})
+			text, err = r.runIn(ctx, command{argv: argv, dir: r.top, most: maxSent})
 		}
 		return err
 	})
@@ -275,7 +294,8 @@ func (m *Manager) enterSomewhere(ctx context.Context, a *Agent, t *wire.Task) (w
 	case work == nil && a.Placed:
 		return w, errors.New("the host of its agent is not connected")
 	case work == nil:
-		return m.enter(ctx, a, t)
+		w, _, err = m.enter(ctx, a, t)
+		return w, err
 	}
 	base, from, onto, err := m.start(ctx, a, t)
 	if err != nil {
@@ -363,6 +383,8 @@ func (v *verification) runElsewhere(ctx context.Context, host string, work func(
 	case err != nil:
 	case out.Lacks:
 		err = errors.New("the repository there has neither the workspace of the task nor the commit at which it began")
+	case out.Fresh:
+		return nil, nil, v.remade(out.Workspace.Path)
 	case out.Failed != "":
 		err = errors.New(out.Failed)
 	case out.Ran == 0 && len(v.a.Verify) > 0:
@@ -444,7 +466,7 @@ func (m *Manager) bringBack(ctx context.Context, a *Agent, task, base string, ba
 	defer remove()
 	branch := a.Branch(task)
 	err = m.writing(ctx, r, func() error {
-		if _, err := r.git(ctx, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", file, "HEAD"); err != nil {
+		if err := r.unbundle(ctx, file, "HEAD"); err != nil {
 			return err
 		}
 		if there, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+branch); there || err != nil {

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,9 +23,11 @@ const folder = ".workspaces"
 
 // A repository runs git for an agent.
 type repository struct {
-	agent *Agent
-	run   runner
-	top   string // its first worktree
+	agent    *Agent
+	run      runner
+	top      string      // its first worktree
+	common   string      // its folder .git
+	settings [][2]string // those that override its own
 }
 
 // A failed is a command that has ended with another code than 0.
@@ -51,15 +52,17 @@ func open(ctx context.Context, run runner, a *Agent) (*repository, error) {
 	if _, err := os.Stat(a.Repository); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the folder %s is gone", a.Repository)
 	}
-	common, err := r.git(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	found, err := run(ctx, a, command{argv: []string{"git", "rev-parse", "--path-format=absolute", "--git-common-dir"}, dir: a.Repository, git: new(gitRun)})
 	if err != nil {
 		return nil, err
 	}
-	if filepath.Base(common) != ".git" {
+	r.common = strings.TrimSuffix(string(found), "\n")
+	if filepath.Base(r.common) != ".git" {
 		return nil, fmt.Errorf("%s is a bare repository or a submodule, which have no place for worktrees", a.Repository)
 	}
-	r.top = filepath.Dir(common)
-	return r, nil
+	r.top = filepath.Dir(r.common)
+	r.settings, err = r.foreign(ctx, []string{"GIT_DIR=" + r.common})
+	return r, err
 }
 
 // git runs git in the top folder and returns what it prints, without the last line end.
@@ -67,16 +70,18 @@ func (r *repository) git(ctx context.Context, args ...string) (string, error) {
 	return r.gitIn(ctx, r.top, args...)
 }
 
-// gitFlags keep git from executing anything of the repository, except its filters, and from quoting names.
-var gitFlags = []string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false", "-c", "gc.auto=0", "-c", "core.quotePath=false"}
-
-// gitIn is git in another folder.
+// gitIn is git in the top folder of a worktree, or below the folder that an agent names.
 func (r *repository) gitIn(ctx context.Context, dir string, args ...string) (string, error) {
-	out, err := r.run(ctx, r.agent, command{argv: slices.Concat([]string{"git"}, gitFlags, args), dir: dir})
-	if f, ok := errors.AsType[*failed](err); ok {
-		f.argv = append([]string{"git"}, args...)
-	}
+	out, err := r.runIn(ctx, command{argv: append([]string{"git"}, args...), dir: dir})
 	return strings.TrimSuffix(string(out), "\n"), err
+}
+
+// runIn runs git, or a script that runs git, in a worktree.
+func (r *repository) runIn(ctx context.Context, c command) (out []byte, err error) {
+	if c.git, err = r.at(ctx, c.dir); err != nil {
+		return nil, err
+	}
+	return r.run(ctx, r.agent, c)
 }
 
 // has reports whether git answers yes, and not no.
@@ -111,12 +116,12 @@ var process = uuid.NewString()
 // writes begins a change of the repository. The returned function ends it. Changes must not overlap.
 func (r *repository) writes(ctx context.Context) (done func(), err error) {
 	argv := []string{"sh", "-c", busy, "sh", strconv.Itoa(os.Getpid()), process}
-	if _, err := r.run(ctx, r.agent, command{argv: argv, dir: r.top}); err != nil {
+	if _, err := r.runIn(ctx, command{argv: argv, dir: r.top}); err != nil {
 		return nil, err
 	}
 	return func() {
-		argv := []string{"sh", "-c", `rm -f "$(git rev-parse --git-common-dir)/orchestrator-busy"`}
-		_, _ = r.run(context.WithoutCancel(ctx), r.agent, command{argv: argv, dir: r.top})
+		argv := []string{"rm", "-f", filepath.Join(r.common, "orchestrator-busy")}
+		_, _ = r.runIn(context.WithoutCancel(ctx), command{argv: argv, dir: r.top})
 	}, nil
 }
 
@@ -243,6 +248,9 @@ func (r *repository) make(ctx context.Context, task string) (w worktree, made bo
 				return w, false, err
 			}
 		}
+		if _, err := r.entry(have.path); errors.Is(err, errSwapped) && exists(filepath.Join(have.path, ".git")) {
+			return w, false, err // its files stay as they are
+		}
 		if r.there(ctx, have.path) {
 			return have, false, nil
 		}
@@ -292,7 +300,7 @@ func (r *repository) makeRoom(ctx context.Context, w, mark worktree) error {
 			argv = []string{"rm", "-rf", w.path}
 		}
 	}
-	_, err := r.run(ctx, r.agent, command{argv: argv, dir: r.top})
+	_, err := r.runIn(ctx, command{argv: argv, dir: r.top})
 	return err
 }
 
@@ -401,7 +409,7 @@ func (r *repository) ignore(ctx context.Context) error {
 		return err
 	}
 	add := `mkdir -p "${1%/*}" && { grep -qsxF "$2" "$1" || { test -z "$(tail -c 1 "$1" 2>/dev/null)" || echo; printf '%s\n' "$2"; } >>"$1"; }`
-	_, err = r.run(ctx, r.agent, command{argv: []string{"sh", "-c", add, "sh", exclude, "/" + folder + "/"}, dir: r.top})
+	_, err = r.runIn(ctx, command{argv: []string{"sh", "-c", add, "sh", exclude, "/" + folder + "/"}, dir: r.top})
 	return err
 }
 
@@ -420,14 +428,13 @@ func (r *repository) add(ctx context.Context, branch string, args ...string) err
 
 // unlike prints the files in a folder that differ from those of a branch, or of a commit if the branch is missing.
 // Files that are not there, and those that git ignores, do not count. The folder need not be a worktree.
-var unlike = `set -e
+const unlike = `set -e
 cd "$1"
 GIT_DIR=$3
 GIT_WORK_TREE=$1
 GIT_INDEX_FILE=$3/orchestrator-index.$$
 export GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 trap 'rm -f "$GIT_INDEX_FILE"' EXIT
-git() { command git ` + strings.Join(gitFlags, " ") + ` "$@"; }
 git read-tree "$(git rev-parse --verify --quiet "refs/heads/$2" || echo "$4")"
 git update-index -q --refresh >/dev/null || :
 git diff-files --name-status --diff-filter=d
@@ -439,8 +446,8 @@ func (r *repository) touched(ctx context.Context, w worktree) (bool, error) {
 	if _, err := os.Lstat(w.path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	argv := []string{"sh", "-c", unlike, "sh", w.path, w.branch, filepath.Join(r.top, ".git"), w.began}
-	files, err := r.run(ctx, r.agent, command{argv: argv, dir: r.top})
+	argv := []string{"sh", "-c", unlike, "sh", w.path, w.branch, r.common, w.began}
+	files, err := r.runIn(ctx, command{argv: argv, dir: r.top})
 	return len(files) > 0, err
 }
 

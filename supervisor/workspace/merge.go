@@ -91,8 +91,7 @@ func (m *Manager) repositories(ctx context.Context) func(func(*repository, error
 // compare prints what has changed since a commit, with what is not committed. It adds new files to a copy of the index,
 // and their contents to a folder of objects that it removes, so the repository stays as it is. Settings of the
 // repository do not change the form of the output.
-var compare = `set -e
-git() { command git ` + strings.Join(gitFlags, " ") + ` -c diff.suppressBlankEmpty=false "$@"; }
+const compare = `set -e
 own=$(git rev-parse --path-format=absolute --git-path orchestrator-diff).$$
 objects=$(git rev-parse --path-format=absolute --git-path objects)
 mkdir "$own"
@@ -104,7 +103,7 @@ GIT_ATTR_SOURCE=$(git hash-object -t tree /dev/null) # attributes of an agent wo
 export GIT_ATTR_SOURCE
 began=$1
 shift
-git diff --cached --no-color --no-ext-diff --no-textconv --src-prefix=a/ --dst-prefix=b/ --submodule=short "$@" "$began"`
+git diff --cached --text --no-color --no-ext-diff --no-textconv --src-prefix=a/ --dst-prefix=b/ --submodule=short "$@" "$began"`
 
 // Diff returns what a task has changed since its branch began, with what is not committed.
 func (m *Manager) Diff(ctx context.Context, in control.DiffRequest) (control.TaskDiff, error) {
@@ -133,7 +132,7 @@ func (m *Manager) Diff(ctx context.Context, in control.DiffRequest) (control.Tas
 	if in.Whole {
 		argv = append(argv, "--binary", "--full-index")
 	}
-	patch, err := m.run(ctx, r.agent, command{argv: argv, dir: w.path, most: maxDiff})
+	patch, err := r.runIn(ctx, command{argv: argv, dir: w.path, most: maxDiff})
 	if errors.Is(err, errLong) {
 		return control.TaskDiff{}, &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("the task has changed more than %d MiB", maxDiff>>20),
@@ -282,7 +281,7 @@ func (m *Manager) apart(ctx context.Context, r *repository, name, commit string,
 	drop := func(ctx context.Context) error {
 		return m.writing(ctx, r, func() error {
 			_, _ = r.git(ctx, "worktree", "remove", "--force", "--force", at)
-			_, err := m.run(ctx, r.agent, command{argv: []string{"rm", "-rf", at}, dir: r.top}) // git may not know it
+			_, err := r.runIn(ctx, command{argv: []string{"rm", "-rf", at}, dir: r.top}) // git may not know it
 			return err
 		})
 	}
@@ -394,7 +393,7 @@ func (m *Manager) remove(ctx context.Context, r *repository, w worktree, into st
 				return cmp.Or(err, errNotMerged)
 			}
 			_, _ = r.git(ctx, "worktree", "remove", "--force", "--force", w.path)
-			if _, err := m.run(ctx, r.agent, command{argv: []string{"rm", "-rf", w.path}, dir: r.top}); err != nil {
+			if _, err := r.runIn(ctx, command{argv: []string{"rm", "-rf", w.path}, dir: r.top}); err != nil {
 				return err
 			}
 			_, _ = r.git(ctx, "worktree", "prune")

@@ -204,10 +204,6 @@ func (q *Queue) putOff(c *candidate, why string) {
 
 // giveUp records why a branch was not merged. The queue tries it again when it has another commit.
 func (q *Queue) giveUp(ctx context.Context, r *repository, c *candidate, why error) {
-	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+c.branch)
-	if err == nil {
-		_ = q.m.configure(ctx, r, "branch."+c.branch+".orchestrator-unmerged", head)
-	}
 	text := "is not merged: " + why.Error()
 	if e, ok := errors.AsType[*wire.Error](why); ok {
 		if id, ok := e.Details["task"].(string); ok {
@@ -217,6 +213,10 @@ func (q *Queue) giveUp(ctx context.Context, r *repository, c *candidate, why err
 		}
 	}
 	q.m.note(events.TaskUnmerged, &c.of, text)
+	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+c.branch)
+	if err == nil {
+		_ = q.m.configure(ctx, r, "branch."+c.branch+".orchestrator-unmerged", head)
+	}
 }
 
 // mergeBatch merges branches together. If the result is not verified, it merges the halves one after another, so that

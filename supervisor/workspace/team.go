@@ -15,6 +15,7 @@ type Trees struct {
 	Branch     func(task string) string // the name of the branch of a task
 	Base       string                   // "": what is checked out in the repository
 	KeepAll    bool                     // no worktree is removed
+	Filters    bool                     // git runs the filters that the configuration of the repository names
 	Setup      [][]string
 }
 

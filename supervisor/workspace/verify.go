@@ -80,9 +80,14 @@ func (v *verification) run(ctx context.Context) (report *hub.Artifact, changed [
 	dir, err := v.a.Dir, error(nil)
 	if v.task.Details != nil && v.task.Workspace != nil && v.a.Repository != "" { // otherwise the agent does not know of one
 		var w wire.Workspace
-		if w, err = v.m.enter(ctx, v.a, v.task); err != nil {
-			err = fmt.Errorf("the workspace cannot be used: %w", err)
-		} else {
+		var fresh bool
+		w, fresh, err = v.m.enter(ctx, v.a, v.task)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			return nil, nil, v.unusable("the workspace cannot be used: " + err.Error())
+		case err == nil && fresh:
+			return nil, nil, v.remade(w.Path)
+		case err == nil:
 			dir = w.Path
 			changed, err = v.m.changed(ctx, v.a, w)
 		}
@@ -108,6 +113,21 @@ func (v *verification) run(ctx context.Context) (report *hub.Artifact, changed [
 		return nil, nil, refusal("interrupted", "the verification was interrupted", "complete the task again")
 	}
 	return nil, nil, v.refuse("not_verified", v.against(err))
+}
+
+// unusable refuses a completion whose workspace cannot be used.
+func (v *verification) unusable(why string) *wire.Error {
+	if len(v.a.Verify) > 0 {
+		v.note(events.TaskUnverified, "was not verified: "+why)
+	}
+	return refusal("no_workspace", "the task is not done: "+why, "correct it, and complete the task again")
+}
+
+// remade refuses a completion whose workspace was gone, and has been made again: it lacks what was not committed.
+func (v *verification) remade(path string) *wire.Error {
+	why := fmt.Sprintf("the folder of its workspace was removed or replaced, and is made again from the branch: %s. What was not committed is not there", path)
+	v.m.options.Note(&wire.TaskChecked{Kind: events.TaskWorkspace, Agent: v.a.Name, Task: v.task.ID, Text: "has its workspace again: " + why, Workspace: v.task.Workspace})
+	return v.unusable(why)
 }
 
 // completed records the last commit of the branch. The queue merges no later one.

@@ -222,18 +222,18 @@ func entered(t *wire.Task) bool {
 	return err == nil
 }
 
-// enter returns the workspace of a task, and makes it if it is not there.
-func (m *Manager) enter(ctx context.Context, a *Agent, t *wire.Task) (w wire.Workspace, err error) {
+// enter returns the workspace of a task, and makes it if it is not there. Then it is fresh.
+func (m *Manager) enter(ctx context.Context, a *Agent, t *wire.Task) (w wire.Workspace, fresh bool, err error) {
 	r, err := open(ctx, m.run, a)
 	if err == nil {
 		err = m.adopt(ctx, r, t)
 	}
 	if err != nil {
-		return w, err
+		return w, fresh, err
 	}
 	at, fresh, err := m.make(ctx, r, t.ID)
 	if err != nil {
-		return w, err
+		return w, fresh, err
 	}
 	w = wire.Workspace{Path: at.path, Branch: at.branch, Base: at.base}
 	readyKey, ready := "branch."+at.branch+".orchestrator-ready", false
@@ -241,12 +241,12 @@ func (m *Manager) enter(ctx context.Context, a *Agent, t *wire.Task) (w wire.Wor
 		ready, err = r.has(ctx, "config", "--local", "--get", readyKey)
 	}
 	if ready || err != nil || len(a.Setup) == 0 {
-		return w, err
+		return w, fresh, err
 	}
 	if _, err = m.each(ctx, a, a.Setup, at.path); err == nil {
 		err = m.configure(ctx, r, readyKey, "true")
 	}
-	return w, err
+	return w, fresh, err
 }
 
 // make is repository.make, for one caller at a time.
@@ -281,8 +281,9 @@ func (m *Manager) each(ctx context.Context, a *Agent, commands [][]string, dir s
 type command struct {
 	argv []string
 	dir  string
-	both bool // stderr belongs to the output
-	most int  // bytes that are kept; 0: maxOutput
+	both bool    // stderr belongs to the output
+	most int     // bytes that are kept; 0: maxOutput
+	git  *gitRun // of git, and of a script that runs git
 }
 
 // A runner runs a command as an agent would. The error of one that ends with another code than 0 is a *failed.
@@ -301,8 +302,12 @@ func (m *Manager) run(ctx context.Context, a *Agent, c command) ([]byte, error) 
 	if err := a.Fill(ctx, &spec); err != nil {
 		return nil, err
 	}
-	spec.Env = append(spec.Env, "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true")
 	spec.Command, spec.Dir, spec.Run, spec.NoStdin, spec.Pty = c.argv, c.dir, uuid.NewString(), true, false
+	if c.git != nil {
+		c.git.prepare(&spec)
+	} else {
+		spec.Env = append(spec.Env, honest...)
+	}
 	var mu sync.Mutex // the streams come on a goroutine each
 	spec.Output = func(stream child.Stream, chunk []byte) {
 		mu.Lock()
