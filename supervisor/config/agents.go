@@ -201,6 +201,7 @@ func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope, place
 		attr("autostart", truth(&a.Autostart)),
 		attr("on_exit", choice(&a.OnExit, OnExits...)),
 		attr("verify", argvs(&a.Verify)),
+		attr("verify_env", words(&a.VerifyEnv)),
 		attr("permission", choice(&a.Client.Permission, "ask", "edits", "plan", "auto", "full")),
 		attr("allow", words(&a.Client.Allow)),
 		attr("model", text(&a.Client.Model)),

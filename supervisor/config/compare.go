@@ -243,6 +243,7 @@ var agentTable = []struct {
 	{name: "workspace", needs: ActionLive, of: func(a *Agent) any { return a.Workspace }},
 	{name: "budget", needs: ActionLive, of: func(a *Agent) any { return a.Budget }},
 	{name: "verify", needs: ActionLive, of: func(a *Agent) any { return a.Verify }},
+	{name: "verify_env", needs: ActionLive, of: func(a *Agent) any { return a.VerifyEnv }},
 	{name: "confine", needs: ActionRestart, of: func(a *Agent) any { return a.Confine }},
 	{name: "output.dir", needs: ActionRestart, of: func(a *Agent) any { return a.Output.Dir }},
 	{name: "output.max_size", needs: ActionLive, of: func(a *Agent) any { return a.Output.MaxSize }},

@@ -218,7 +218,8 @@ type Agent struct {
 	Client       Client
 	Placement    *Placement // nil: it runs on the machine of the hub
 	Work
-	Budget *Budget // nil: none
+	VerifyEnv []string // variables with secrets that setup and verify commands get
+	Budget    *Budget  // nil: none
 
 	env environment
 }

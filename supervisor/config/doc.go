@@ -46,6 +46,7 @@
 //	placement            restart   a process stays on its machine
 //	workspace            live      it is looked at with each task
 //	verify               live      the same
+//	verify_env           live      the same
 //	budget               live      it is looked at when something was used
 //	output.dir           restart   a run has one file
 //	output.*             live      the writer looks at them

@@ -156,6 +156,18 @@ func (r *reader) fingerprint(e environment) [sha256.Size]byte {
 // secrets and of sensitive variables are not inherited either; only env passes them on. Errors
 // name the agent, the variable and the cause, but no value.
 func (c *Config) Environ(ctx context.Context, a *Agent, base []string) ([]string, error) {
+	return c.environWith(ctx, a, base, func(string) bool { return true })
+}
+
+// VerifyEnviron is Environ for the commands that set up and verify the work of an agent. They run what other agents have
+// written, so values that may be secret are left out unless VerifyEnv names them: those from env files, and those of
+// expressions that mention secrets, sensitive variables, env() and file().
+func (c *Config) VerifyEnviron(ctx context.Context, a *Agent, base []string) ([]string, error) {
+	return c.environWith(ctx, a, base, func(name string) bool { return slices.Contains(a.VerifyEnv, name) })
+}
+
+// environWith returns the environment of an agent, with those values that may be secret which reveal chooses by name.
+func (c *Config) environWith(ctx context.Context, a *Agent, base []string, reveal func(name string) bool) ([]string, error) {
 	e := &envBuilder{values: map[string]string{}}
 	c.inherit(e, a, base)
 	if err := e.applyUser(a); err != nil {
@@ -166,9 +178,9 @@ func (c *Config) Environ(ctx context.Context, a *Agent, base []string) ([]string
 		if err != nil {
 			return nil, fmt.Errorf("agent %q: environment file %s: %w", a.Name, file, err)
 		}
-		e.apply(settings)
+		e.apply(slices.DeleteFunc(settings, func(s envSetting) bool { return s.value != nil && !reveal(s.name) }))
 	}
-	settings, err := c.envOf(ctx, a, base)
+	settings, err := c.envOf(ctx, a, base, reveal)
 	if err != nil {
 		return nil, fmt.Errorf("agent %q: %w", a.Name, err)
 	}
@@ -265,8 +277,8 @@ func (e *envBuilder) list() []string {
 	return list
 }
 
-// envOf evaluates an agent's env with the secrets that it mentions.
-func (c *Config) envOf(ctx context.Context, a *Agent, base []string) ([]envSetting, error) {
+// envOf evaluates an agent's env with the secrets that it mentions, as far as they are revealed.
+func (c *Config) envOf(ctx context.Context, a *Agent, base []string, reveal func(name string) bool) ([]envSetting, error) {
 	if a.env.whole == nil {
 		return nil, nil
 	}
@@ -276,7 +288,11 @@ func (c *Config) envOf(ctx context.Context, a *Agent, base []string) ([]envSetti
 		if err != nil {
 			return nil, fmt.Errorf("env: %w", err)
 		}
-		return settingsOf(v)
+		settings, err := settingsOf(v)
+		if secret := maySecret(a.env.whole, a.env.scope); secret {
+			settings = slices.DeleteFunc(settings, func(s envSetting) bool { return s.value != nil && !reveal(s.name) })
+		}
+		return settings, err
 	}
 	var settings []envSetting
 	for _, pair := range a.env.pairs {
@@ -288,6 +304,9 @@ func (c *Config) envOf(ctx context.Context, a *Agent, base []string) ([]envSetti
 		if err != nil {
 			return nil, fmt.Errorf("env: %w", err)
 		}
+		if maySecret(pair.Value, a.env.scope) && !reveal(name) {
+			continue
+		}
 		text, err := l.text(ctx, pair.Value, a.env.scope)
 		if err != nil {
 			return nil, fmt.Errorf("variable %s: %w", name, err)
@@ -295,6 +314,15 @@ func (c *Config) envOf(ctx context.Context, a *Agent, base []string) ([]envSetti
 		settings = append(settings, envSetting{name: name, value: text})
 	}
 	return settings, nil
+}
+
+// maySecret reports whether the value of an expression may be secret.
+func maySecret(expr hcl.Expression, sc *scope) bool {
+	if names, all := mentioned(expr, "secret"); len(names) > 0 || all {
+		return true
+	}
+	v, _ := work(expr, sc)
+	return v.ContainsMarked()
 }
 
 func settingsOf(v cty.Value) ([]envSetting, error) {

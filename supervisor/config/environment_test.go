@@ -220,3 +220,28 @@ agent "c" {
 	}
 	require.Equal(t, []string{filepath.Join(c.Dir, "gone")}, c.SecretFiles())
 }
+
+// The commands that verify work get no value that may be secret, unless verify_env names its variable.
+func TestVerifyEnviron(t *testing.T) {
+	for more, want := range map[string][]string{
+		"":                              {"HOME=/h", "PLAIN=a"},
+		`verify_env = ["KEY", "FILED"]`: {"HOME=/h", "FILED=filed", "PLAIN=a", "KEY=hidden"},
+	} {
+		path := config(t, inAgent(`
+  inherit_env = ["HOME"]
+  env_file    = ["more.env"]
+  env = {
+    PLAIN = "a"
+    KEY   = secret.key
+    WORD  = env("ORC_TEST_WORD", "word")
+    MIXED = "x-${secret.key}"
+  }
+  `+more)+"\nsecret \"key\" {\n  file = \"key\"\n}\n")
+		require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "key"), []byte("hidden"), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "more.env"), []byte("FILED=filed\n"), 0o600))
+		c := load(t, path, Options{})
+		env, err := c.VerifyEnviron(t.Context(), &c.Agents[0], []string{"HOME=/h", "OTHER=x"})
+		require.NoError(t, err)
+		require.Equal(t, want, env)
+	}
+}

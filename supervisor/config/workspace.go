@@ -23,6 +23,7 @@ type Workspace struct {
 	Base     string     // the branch or commit to begin at; "": what is checked out in Worktree
 	Setup    [][]string // commands that run once in a new worktree
 	Keep     string     // "unmerged" or "all": which worktrees prune leaves
+	Filters  bool       // git of the orchestrator runs the filters of the repository
 }
 
 // Merge says what becomes of the branches of tasks that are done.
@@ -47,6 +48,7 @@ func workspace(r *reader, at string, into **Workspace, sc *scope) child {
 			attr("base", text(&w.Base)),
 			attr("keep", choice(&w.Keep, "unmerged", "all")),
 			attr("setup", argvs(&w.Setup)),
+			attr("filters", truth(&w.Filters)),
 		}})
 		if _, ok := set["worktree"]; !ok {
 			missing(r, b, "A workspace has no worktree: a folder of the git repository that its tasks are about.", `Give it one, such as worktree = ".".`)

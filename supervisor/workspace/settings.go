@@ -65,9 +65,9 @@ type gitRun struct {
 	place    []string    // GIT_DIR and the like; nil: git looks for the repository
 	settings [][2]string // besides gitSettings
 	write    []string    // folders that it may change
-	remotes  bool // it talks to the remotes of the repository
-	bundle   bool // it reads a file with commits
-	filters  bool // it may run the filters of the repository, which may use the network
+	remotes  bool        // it talks to the remotes of the repository
+	bundle   bool        // it reads a file with commits
+	filters  bool        // it may run the filters of the repository, which may use the network
 }
 
 // prepare sets what git runs with.

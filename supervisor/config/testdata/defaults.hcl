@@ -122,6 +122,7 @@ agent "worker" {
   autostart   = true
   on_exit     = "auto"
   verify      = []
+  verify_env  = []
 
   permission   = "ask"
   allow        = []

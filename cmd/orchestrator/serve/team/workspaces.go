@@ -54,7 +54,7 @@ func group(name, place string, w *config.Work) *workspace.Group {
 
 // worker returns what is configured for the tasks of an agent.
 func worker(c *config.Config, a *config.Agent, base []string) *workspace.Agent {
-	env := environment(func(ctx context.Context) ([]string, error) { return c.Environ(ctx, a, base) })
+	env := environment(func(ctx context.Context) ([]string, error) { return c.VerifyEnviron(ctx, a, base) })
 	w := &workspace.Agent{
 		Name: a.Name, Role: a.Role, Place: a.Place, Placed: a.Placement != nil, Dir: a.Dir, Trees: trees(a.Workspace), Verify: a.Verify, Attempts: c.Scheduler.VerifyAttempts,
 		Fill: func(ctx context.Context, spec *child.Spec) (err error) {
@@ -85,7 +85,7 @@ func trees(o *config.Workspace) (t workspace.Trees) {
 		return t
 	}
 	return workspace.Trees{
-		Repository: o.Worktree, Base: o.Base, KeepAll: o.Keep == "all", Setup: o.Setup,
+		Repository: o.Worktree, Base: o.Base, KeepAll: o.Keep == "all", Setup: o.Setup, Filters: o.Filters,
 		Branch: func(task string) string {
 			id, short := task, workspace.Name(task)
 			if !strings.HasPrefix(id, short) {
