@@ -7,6 +7,7 @@ import (
 	"orchestrator/handlers/bus"
 	"orchestrator/handlers/history"
 	"orchestrator/wire"
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/mail"
@@ -351,6 +352,7 @@ type mailReport struct {
 	result   *hub.Result // of task.completed
 	progress *float64    // of task.progress, if present
 	text     string      // the error of a failed task, or a message
+	code     string      // the error_code of a failed task
 }
 
 // linked returns the report in a message, if it counts: if its sender has the task. Otherwise
@@ -376,7 +378,7 @@ func (md mailDecision) linked(m *wire.SendMessage) (*mailReport, []string) {
 	if err != nil {
 		return nil, []string{err.Message}
 	}
-	e := &mailReport{task: k, result: &succeeded, text: said.FirstText("error", "message", "error_code")}
+	e := &mailReport{task: k, result: &succeeded, text: said.FirstText("error", "message", "error_code"), code: said.Text("error_code")}
 	if at, raw := said.Number("progress"); raw != nil && at >= 0 && at <= 1 {
 		e.progress = &at
 	}
@@ -398,7 +400,8 @@ func (md mailDecision) heed(e *mailReport, m *mailed) {
 		md.tasks().complete(k, e.result, end{mailed: true})
 	case mail.TopicTaskFailed:
 		why := cmp.Or(e.text, fmt.Sprintf("said by message %d", m.Seq))
-		md.tasks().fail(k, failure{why: why, end: end{mailed: true}})
+		fault := &delegation.Fault{Code: cmp.Or(e.code, delegation.FaultInternal), Message: why}
+		md.tasks().fail(k, failure{why: why, fault: fault, end: end{mailed: true}})
 	case mail.TopicTaskProgress:
 		if e.progress != nil {
 			md.fact("", k.view.ID, &taskProgress{

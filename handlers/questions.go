@@ -395,6 +395,7 @@ func requestHelp(qd questionDecision, r *wire.RequestHelp) (*wire.TaskReply, *wi
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, QuestionID: qd.state.questions.questionID(),
 		Question: r.Question, Context: r.Context, Request: qd.mark(), Options: r.Options,
 	})
+	qd.delegations().tellSource(k)
 	if r.Recall != "" && k.delegation() == nil {
 		qd.tasks().recall(k, k.view.AssignedTo, k.run, r.Recall)
 	}
@@ -435,6 +436,17 @@ func (qd questionDecision) cancelQuestions(k *task) {
 	}
 }
 
+// inputAnswers answers the question about a task with the input of its source. A server reads the
+// answer in its task.
+func (qd questionDecision) inputAnswers(k *task, input wire.Raw) {
+	answer, isText := object.Text(input)
+	if !isText {
+		answer = string(input)
+	}
+	q := qd.state.questions.byID[k.more.question]
+	qd.fact(agentPrefix+q.view.Agent, k.view.ID, &questionAnswered{ID: q.view.ID, Agent: q.view.Agent, Answer: answer, Told: true})
+}
+
 // helped continues a task whose agent has its answer.
 func (qd questionDecision) helped(id, answer string) {
 	k := qd.state.tasks.byID[id]
@@ -442,6 +454,7 @@ func (qd questionDecision) helped(id, answer string) {
 		return
 	}
 	qd.tasks().start(k, nil)
+	qd.delegations().tellSource(k)
 	if a := qd.state.agents.byID[k.view.AssignedTo]; k.delegation() != nil && a != nil && a.remote == nil {
 		qd.delegations().act(k, &taskActed{Act: delegation.ActUpdate, Input: object.Quote(answer)})
 		return

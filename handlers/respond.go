@@ -137,6 +137,14 @@ func (dd delegationDecision) respondFor(k *task, how *delegation.Response) {
 	dd.speakFor(k, r)
 }
 
+// tellSource sends the source of a delegated task its status, which its agent has not sent as a
+// response.
+func (dd delegationDecision) tellSource(k *task) {
+	if k.delegation() != nil {
+		dd.speakFor(k, dd.state.questions.response(k, nil))
+	}
+}
+
 // speakFor sends a response to the source of a task in place of its agent.
 func (dd delegationDecision) speakFor(k *task, r *delegation.Response) {
 	dd.own.fact(k.view.SubmittedBy, k.view.ID, &taskResponded{
@@ -315,13 +323,16 @@ func updateTaskRequest(dd delegationDecision, r *wire.UpdateTaskRequest) (*wire.
 	switch {
 	case d == nil:
 		return nil, errNotDelegated(k)
-	case a != nil && a.remote != nil && !k.view.State.Final():
-		return nil, &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("task %s is done by a server, which takes no input", k.label()),
-			Details: map[string]any{"taskId": k.view.ID, "reason": "takes_no_input"}, Hint: "if it has asked a question, answer that: orchestrator inbox",
-		}
 	case k.view.State.Final():
 		return nil, wrongState(k, "given input")
+	case a != nil && a.remote != nil:
+		if k.view.State != wire.TaskNeedsHuman {
+			return nil, &wire.Error{
+				Code: wire.CodeConflict, Message: fmt.Sprintf("the server that works on task %s has not asked for input", k.label()),
+				Details: map[string]any{"taskId": k.view.ID, "reason": "takes_no_input"}, Hint: "wait until the status of the task is input_required",
+			}
+		}
+		dd.questions().inputAnswers(k, r.Input)
 	case d.out == "":
 		return nil, notForwarded(k)
 	}
