@@ -136,6 +136,9 @@ func (ak *agentKnown) apply(s *State, r *wire.Record) {
 		a = newAgent(ak.ID)
 		s.meet(a)
 	}
+	if ak.Manual != a.Manual && !a.alive() {
+		a.returns = !ak.Manual
+	}
 	s.tasks.queue.removeIdle(a)
 	if a.remote != nil { // a configured agent has taken its name
 		s.agents.unhear(a)
@@ -372,7 +375,7 @@ func (td taskDecision) strip(a *agent, why string) {
 
 func same(a, b wire.Member) bool {
 	return a.Role == b.Role && a.Capacity == b.Capacity && a.OpenTasks == b.OpenTasks && a.OnExit == b.OnExit && a.Deaf == b.Deaf && a.Actor == b.Actor &&
-		slices.Equal(a.Capabilities, b.Capabilities) && slices.Equal(a.Names, b.Names) && string(a.Abilities) == string(b.Abilities) && a.Fixed == b.Fixed
+		slices.Equal(a.Capabilities, b.Capabilities) && slices.Equal(a.Names, b.Names) && string(a.Abilities) == string(b.Abilities) && a.Fixed == b.Fixed && a.Manual == b.Manual
 }
 
 // requeue lets a task wait for another agent.

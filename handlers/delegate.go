@@ -187,7 +187,8 @@ func (dd delegationDecision) chooseTarget(kind, named string, chain []string, en
 }
 
 // unavailable returns why nothing can be delegated to an agent, or "". An agent that has just
-// ended counts as available, since it may be restarted. While the orchestrator stops, tasks wait
+// ended counts as available, since it may be restarted, but not one that was killed with the
+// orchestrator and starts only on request. While the orchestrator stops, tasks wait
 // for the next start.
 func (dd delegationDecision) unavailable(a *agent, ended string, gone departures) string {
 	switch {
@@ -195,7 +196,7 @@ func (dd delegationDecision) unavailable(a *agent, ended string, gone departures
 		return fmt.Sprintf("%q takes no messages", a.ID)
 	case gone[a] != "":
 		return gone[a]
-	case a.comes(), dd.state.stopping, a.ID == ended:
+	case a.comes(), dd.state.stopping, a.ID == ended && !(a.Manual && dd.starts):
 		return ""
 	}
 	return fmt.Sprintf("%q does not run, and is not started by itself", a.ID)

@@ -89,7 +89,7 @@ func awake(s *State, at time.Time, kept []string) {
 		s.tasks.queue.removeIdle(a)
 		a.wrecked = a.wrecked || a.alive()
 		a.endRun(&s.bus)
-		a.state, a.stale, a.deaf, a.run, a.returns = offline, false, false, "", true
+		a.state, a.stale, a.deaf, a.run, a.returns = offline, false, false, "", !a.Manual
 		s.sessions.waitAgain(a, at)
 		s.updateStanding(a)
 	}

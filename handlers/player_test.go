@@ -234,6 +234,8 @@ func (p *player) enlist(rest string) {
 				m.Capacity, _ = strconv.Atoi(field)
 			case field == "raw":
 				m.Deaf = true
+			case field == "manual":
+				m.Manual = true
 			case field == "fixed":
 				m.Fixed = true
 			case field == "two open":

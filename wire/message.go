@@ -109,6 +109,7 @@ type Member struct {
 	Names        []string `json:"names,omitzero"`      // those of the capabilities that are only names
 	Abilities    Raw      `json:"abilities,omitzero"`  // a capabilities document
 	Fixed        bool     `json:"fixed,omitzero"`      // it can report less than Abilities and Capacity, but not more
+	Manual       bool     `json:"manual,omitzero"`     // it starts only on request
 }
 
 // Tick reports that a deadline has passed.
