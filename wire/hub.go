@@ -171,6 +171,9 @@ type HubTask struct {
 	Title string `json:"title"`
 	// What is to be done, for people.
 	Spec string `json:"spec"`
+	// The input data of the task: the payload of submit-task or of a task request. It is missing if
+	// the task has none.
+	Payload Raw `json:"payload,omitzero" schema:"type=object"`
 	// The specification in a form for programs: a task-spec document.
 	StructuredSpec Raw `json:"structured_spec" schema:"type=object,null"`
 	// The state of the task. The last three are final.
@@ -236,7 +239,7 @@ type HubTask struct {
 // Hub returns the task as the hub shows it.
 func (t *Task) Hub() *HubTask {
 	h := &HubTask{
-		ID: t.ID, Title: t.Name, Spec: t.Description, Status: t.State.Hub(), Type: t.Type, Priority: hub.PriorityWord(t.Priority),
+		ID: t.ID, Title: t.Name, Spec: t.Description, Payload: t.Payload, Status: t.State.Hub(), Type: t.Type, Priority: hub.PriorityWord(t.Priority),
 		Dependencies: t.Links, ResolvedInputs: t.ResolvedInputs, Result: t.Result, Progress: t.Progress,
 		Error: orNull(t.Error), Reason: orNull(t.Reason), CreatedBy: t.SubmittedBy, CreatedAt: t.CreatedAt,
 		AssignedServerID: orNull(hub.ServerID(t.AssignedTo)), AssignedServerName: orNull(t.AssignedTo),
