@@ -11,6 +11,7 @@ import (
 	"orchestrator/handlers/history"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
+	"orchestrator/supervisor/hosts"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/object"
@@ -210,6 +211,9 @@ func view(a *agent) control.AgentView {
 		LastExit:  a.lastExit,
 		Output:    a.voice.View(),
 		Mailbox:   control.MailboxView{Refused: a.refused},
+	}
+	if there, ok := a.child.(*hosts.Process); ok {
+		v.Host = there.Host()
 	}
 	if a.child != nil {
 		v.PID = a.child.PID()

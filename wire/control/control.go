@@ -45,6 +45,7 @@ type Status struct {
 	Used          *activity.Used `json:"used,omitzero"`    // by the coding agents, in all their runs
 	Seq           int64          `json:"seq"`              // of the latest event
 	Upgrade       *Upgrade       `json:"upgrade,omitzero"` // the latest, if there was one
+	Hub           string         `json:"hub,omitzero"`     // the name of the hub at work, if there are several
 	// NoQuorum is why nothing can be recorded at the moment. The rest shows what was recorded up to Seq.
 	NoQuorum string `json:"no_quorum,omitzero"`
 	Degraded bool   `json:"degraded,omitzero"` // the loss of one more hub stops the team
@@ -110,7 +111,8 @@ type AgentView struct {
 	Tasks   []TaskLabel `json:"tasks"` // that it holds
 
 	DependsOn   []string    `json:"depends_on"`
-	PID         int         `json:"pid,omitzero"`
+	Host        string      `json:"host,omitzero"` // of its run; "": it runs on the machine of the hub, or not at all
+	PID         int         `json:"pid,omitzero"`  // on its host
 	Run         string      `json:"run,omitzero"`
 	StartedAt   string      `json:"started_at,omitzero"`
 	UpMS        int64       `json:"up_ms"`

@@ -58,28 +58,27 @@ func listCommand(a *cli.App, name, path string) *cobra.Command {
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			agents, err := agents(a)
+			status, err := statusNow(a)
 			switch {
 			case err != nil:
 				return err
 			case a.Flags.JSON:
-				return a.Document(agentList{FormatVersion: wire.FormatVersion, Agents: agents})
+				return a.Document(agentList{FormatVersion: wire.FormatVersion, Agents: status.Agents})
 			case a.Flags.Quiet:
-				return showNames(a, agents)
+				return showNames(a, status.Agents)
 			}
-			return showAgents(a, agents, true)
+			return showAgents(a, &status, true)
 		},
 	}
 }
 
-// agents returns all agents.
-func agents(a *cli.App) (list []control.AgentView, err error) {
+// statusNow returns the status of the orchestrator.
+func statusNow(a *cli.App) (status control.Status, err error) {
 	err = a.WithClient(func(ctx context.Context, d *client.Client) error {
-		status, _, err := a.Status(ctx, d)
-		list = status.Agents
+		status, _, err = a.Status(ctx, d)
 		return err
 	})
-	return list, err
+	return status, err
 }
 
 func agentShowCommand(a *cli.App) *cobra.Command {
@@ -92,11 +91,11 @@ mailbox. The name of a block with replicas stands for all of them.`,
 		Args:              cli.ArgCount(1, -1),
 		ValidArgsFunction: a.CompleteAgents,
 		RunE: func(_ *cobra.Command, names []string) error {
-			agents, err := agents(a)
+			status, err := statusNow(a)
 			if err != nil {
 				return err
 			}
-			chosen, err := pick(agents, names)
+			chosen, err := pick(status.Agents, names)
 			if err != nil {
 				return err
 			}
@@ -109,7 +108,7 @@ mailbox. The name of a block with replicas stands for all of them.`,
 						return err
 					}
 				}
-				if err := a.Print("%s", agentCard(agent, a.Paint(a.Stdout))); err != nil {
+				if err := a.Print("%s", agentCard(agent, status.Hub, a.Paint(a.Stdout))); err != nil {
 					return err
 				}
 			}
@@ -153,8 +152,8 @@ func noAgent(name string, agents []control.AgentView) *cli.Failure {
 	return f
 }
 
-// agentCard returns the description of an agent in full.
-func agentCard(v control.AgentView, p term.Paint) string {
+// agentCard returns the description of an agent in full. The hub is "" if there is only one.
+func agentCard(v control.AgentView, hub string, p term.Paint) string {
 	head := fmt.Sprintf("%s  %s", p.Strong(wire.Visible(v.Name)), p.State(v.State, wire.Visible(string(v.State))))
 	if said := term.AgentNote(v); said != "" {
 		head += "  " + said
@@ -167,7 +166,13 @@ func agentCard(v control.AgentView, p term.Paint) string {
 	}
 	row("about", v.Description)
 	row("command", strings.Join(cli.Quoted(v.Command), " "))
-	row("dir", v.Dir)
+	machine := machineOf(&v, hub)
+	row("host", machine)
+	if v.Host == "" {
+		row("dir", v.Dir)
+	} else {
+		row("dir", "as its host's copy of the file says")
+	}
 	row("role", v.Role)
 	var held []string
 	for _, t := range v.Tasks {
@@ -176,7 +181,7 @@ func agentCard(v control.AgentView, p term.Paint) string {
 	row("tasks", strings.Join(held, "; "))
 	row("depends on", strings.Join(v.DependsOn, ", "))
 	if v.PID != 0 {
-		row("process", fmt.Sprintf("pid %d, up %s, %s of CPU, %s of memory", v.PID, term.MS(v.UpMS), term.MS(v.CPUMS), term.Bytes(v.RSSBytes)))
+		row("process", fmt.Sprintf("pid %d%s, up %s, %s of CPU, %s of memory", v.PID, on(machine), term.MS(v.UpMS), term.MS(v.CPUMS), term.Bytes(v.RSSBytes)))
 	}
 	if v.PID == 0 && v.StartedAt != "" {
 		row("pipe", "up "+term.MS(v.UpMS))
@@ -191,9 +196,23 @@ func agentCard(v control.AgentView, p term.Paint) string {
 	row("starts", fmt.Sprintf("%d, of these %s by itself", v.Starts, term.Count(v.Restarts, "restart")))
 	row("last exit", v.LastExit)
 	row("output", outputNote(v.Output))
-	row("kept in", v.Output.File)
+	if v.Output.File != "" {
+		kept := hub
+		if v.Host != "" {
+			kept = cmp.Or(hub, "the hub")
+		}
+		row("kept in", v.Output.File+on(kept))
+	}
 	row("mailbox", mailboxNote(v.Mailbox))
 	return head + "\n" + term.Table(rows)
+}
+
+// on returns the machine of a pid, for a text.
+func on(machine string) string {
+	if machine == "" {
+		return ""
+	}
+	return " on " + machine
 }
 
 func outputNote(o control.OutputView) string {

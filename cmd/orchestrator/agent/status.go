@@ -95,10 +95,13 @@ func showStatus(a *cli.App, status *control.Status, all bool) error {
 	if tasks != "" {
 		tasks = "   tasks: " + tasks
 	}
-	err := a.Print("%s%s  up %s  pid %d  %s%s\n", p.Strong(wire.Visible(status.Name)), doing,
-		term.MS(status.UpMS), status.PID, term.Count(len(status.Agents), "agent"), tasks)
+	err := a.Print("%s%s  up %s  pid %d%s  %s%s\n", p.Strong(wire.Visible(status.Name)), doing,
+		term.MS(status.UpMS), status.PID, on(term.OneLine(status.Hub)), term.Count(len(status.Agents), "agent"), tasks)
+	if err == nil && status.Degraded {
+		err = a.Print("%s the team stops if one more hub is lost (orchestrator hosts --hubs)\n", p.Warn("Degraded:"))
+	}
 	if err == nil && len(status.Agents) > 0 {
-		err = showAgents(a, status.Agents, all)
+		err = showAgents(a, status, all)
 	}
 	if used := term.Used(status.Used); err == nil && used != "" {
 		err = a.Print("Used: %s\n", used)
@@ -126,8 +129,8 @@ func showNames(a *cli.App, agents []control.AgentView) error {
 }
 
 // showAgents prints the table of agents.
-func showAgents(a *cli.App, agents []control.AgentView, all bool) error {
-	calm := 0
+func showAgents(a *cli.App, status *control.Status, all bool) error {
+	agents, calm := status.Agents, 0
 	if !all && len(agents) > calmRows {
 		shown := slices.DeleteFunc(slices.Clone(agents), func(v control.AgentView) bool { return v.State == control.StateRunning })
 		calm, agents = len(agents)-len(shown), shown
@@ -136,6 +139,11 @@ func showAgents(a *cli.App, agents []control.AgentView, all bool) error {
 	rows := [][]term.Cell{{term.Text("AGENT"), term.Text("STATE"), term.Text("TASK"), term.Figure("PID"), term.Figure("UP"), term.Figure("RESTARTS"), term.Figure("CPU"), term.Figure("RSS"), term.Text("NOTE")}}
 	for _, agent := range agents {
 		rows = append(rows, agentRow(agent, p))
+	}
+	if hosts := hostCells(agents, status.Hub); hosts != nil {
+		for i := range rows {
+			rows[i] = slices.Insert(rows[i], pidColumn, hosts[i])
+		}
 	}
 	if len(rows) > 1 {
 		if err := a.Print("%s", term.Table(rows)); err != nil {
@@ -146,6 +154,30 @@ func showAgents(a *cli.App, agents []control.AgentView, all bool) error {
 		return a.Print("%d more are running: orchestrator status --all\n", calm)
 	}
 	return nil
+}
+
+// pidColumn is the column of agentRow before which the hosts are shown.
+const pidColumn = 3
+
+// hostCells returns a column with the machine of each agent, or nil if all are on this one.
+func hostCells(agents []control.AgentView, hub string) []term.Cell {
+	if hub == "" && !slices.ContainsFunc(agents, func(v control.AgentView) bool { return v.Host != "" }) {
+		return nil
+	}
+	cells := []term.Cell{term.Text("HOST")}
+	for i := range agents {
+		cells = append(cells, term.Text(cmp.Or(term.OneLine(machineOf(&agents[i], hub)), "-")))
+	}
+	return cells
+}
+
+// machineOf returns the machine on which an agent runs: a host, the hub, or "" for one that does not run or whose
+// orchestrator is alone.
+func machineOf(v *control.AgentView, hub string) string {
+	if v.Host == "" && v.PID != 0 {
+		return hub
+	}
+	return v.Host
 }
 
 func agentRow(v control.AgentView, p term.Paint) []term.Cell {

@@ -359,7 +359,9 @@ func (t *Instance) operations() map[string]api.Operation {
 		"status": api.Do(func(ctx context.Context, _ struct{}) (control.Status, error) {
 			status, err := s.Status(ctx)
 			status.URLs, status.Upgrade = t.web.All(), t.upgraded.Load()
-			status.Degraded = t.shared != nil && t.shared.degraded()
+			if t.shared != nil {
+				status.Hub, status.Degraded = t.shared.own.Name, t.shared.degraded()
+			}
 			return status, err
 		}),
 		"start-agent":   agents(s.StartAgents),

@@ -154,7 +154,11 @@ func (m *model) agentDetail(width, height int, focused bool) []string {
 	}
 	pid := "no process"
 	if v.PID != 0 {
-		pid = fmt.Sprintf("pid %d  up %s", v.PID, term.MS(v.UpMS))
+		pid = fmt.Sprintf("pid %d", v.PID)
+		if v.Host != "" {
+			pid += " on " + oneLine(v.Host)
+		}
+		pid += "  up " + term.MS(v.UpMS)
 	}
 	lines := []string{
 		fmt.Sprintf(" %s  restarts %d", pid, v.Restarts),

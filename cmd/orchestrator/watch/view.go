@@ -109,6 +109,8 @@ func (m *model) header() string {
 	switch {
 	case !m.lost.IsZero():
 		doing, ink = "reconnecting… "+term.Duration(max(0, m.now.Sub(m.lost))), term.InkBad
+	case m.status.NoQuorum != "":
+		doing, ink = "no quorum, nothing is recorded", term.InkBad
 	case m.status.State != "running":
 		doing, ink = wire.Visible(m.status.State), term.InkWarn
 	}

@@ -25,7 +25,8 @@ type agentCauses struct {
 	State         control.State       `json:"state"`
 	Since         string              `json:"since,omitzero"`
 	Reason        string              `json:"reason"`
-	WaitsFor      []whyOther          `json:"waits_for"` // agents
+	Host          string              `json:"host,omitzero"` // on which it runs; "": the machine of the hub
+	WaitsFor      []whyOther          `json:"waits_for"`     // agents
 	Starts        int                 `json:"starts"`
 	Restarts      int                 `json:"restarts"`
 	NextStartMS   int64               `json:"next_start_ms,omitzero"`
@@ -52,7 +53,7 @@ type whyOther struct {
 
 func whyAgent(ctx context.Context, a *cli.App, d *client.Client, status *control.Status, v *control.AgentView) error {
 	c := &agentCauses{
-		FormatVersion: wire.FormatVersion, Agent: v.Name, State: v.State, Reason: v.Reason, Starts: v.Starts, Restarts: v.Restarts,
+		FormatVersion: wire.FormatVersion, Agent: v.Name, State: v.State, Reason: v.Reason, Host: v.Host, Starts: v.Starts, Restarts: v.Restarts,
 		NextStartMS: v.NextStartMS, LastExit: v.LastExit, Tasks: v.Tasks, view: v,
 	}
 	if v.Activity != nil {
@@ -139,6 +140,9 @@ func (c *agentCauses) text(p term.Paint, now time.Time) string {
 	head := fmt.Sprintf("%s is %s%s\n", p.Strong(term.OneLine(c.Agent)), state, since(c.Since, now))
 	card := term.Card{}
 	card.Row("reason", term.AgentNote(*c.view))
+	if c.Host != "" {
+		card.Row("host", term.OneLine(c.Host)+", where its processes are. Its log is on the hub")
+	}
 	for _, o := range c.WaitsFor {
 		card.Row("waits for", term.OneLine(o.Agent)+", "+o.Words)
 	}

@@ -45,14 +45,14 @@ function Head({ a }) {
       <div><dt>Task</dt><dd>${a.tasks.length ? a.tasks.slice(0, 3).map((/** @type {any} */ t) => html`<${Link} key=${t.id} to=${taskAddress(t.id)}>${clip(t.name, 80)}<//> `) : "none"}</dd></div>
       <div><dt>Role</dt><dd>${clip(a.role, 40)}</dd></div>
       <div><dt>Up</dt><dd>${a.started_at && a.pid ? html`<${Age} at=${a.started_at} long/>` : "–"}</dd></div>
-      <div><dt>Process</dt><dd>${a.pid ? html`<span class="mono">${a.pid}</span>` : "–"}</dd></div>
+      <div><dt>Process</dt><dd>${a.pid ? html`<span class="mono">${a.pid}</span>${a.host && ` on ${clip(a.host, 60)}`}` : "–"}</dd></div>
       <div><dt>Restarts</dt><dd class=${a.restarts ? "t-amber" : ""}>${a.restarts}</dd></div>
       ${a.last_exit && html`<div><dt>Last exit</dt><dd>${clip(a.last_exit, 120)}</dd></div>`}
       <div><dt>Memory</dt><dd>${a.rss_bytes ? bytes(a.rss_bytes) : "–"}</dd></div>
       <div><dt>CPU time</dt><dd>${a.pid ? (a.cpu_ms / 1000).toFixed(1) + " s" : "–"}</dd></div>
       <div><dt>Mailbox</dt><dd>${count(a.mailbox.messages, "message")}</dd></div>
       ${a.activity?.model && html`<div><dt>Model</dt><dd>${clip(a.activity.model, 60)}</dd></div>`}
-      <div class="long"><dt>Command</dt><dd><code title=${clip(a.dir)}>${clip(a.command.map(quoted).join(" "), 200)}</code></dd></div></dl>`;
+      <div class="long"><dt>Command</dt><dd><code title=${a.host ? "" : clip(a.dir)}>${clip(a.command.map(quoted).join(" "), 200)}</code></dd></div></dl>`;
 }
 
 /** The kinds of events that change the state of an agent, and what they begin. @type {Record<string, string>} */

@@ -52,7 +52,7 @@ export function Shell({ children }) {
       <button type="button" class="quiet wide" title="Sign out" aria-label="Sign out" onClick=${() => signOut().catch((e) => note(e.message, true))}><${Icon} name="out"/></button>
     </header>
     <${Menu}/>
-    <main id="main" tabindex="-1">${!loaded.value && trouble.value ? html`<${Unreachable}/>` : children}</main>
+    <main id="main" tabindex="-1">${s?.no_quorum && html`<p class="t-red" role="alert"><b>No quorum:</b> ${clip(s.no_quorum)}. This is what was recorded before.</p>`}${!loaded.value && trouble.value ? html`<${Unreachable}/>` : children}</main>
     ${overlay.value === "search" && html`<${Find}/>`}${overlay.value === "keys" && html`<${Keys}/>`}${overlay.value === "add" && html`<${Add}/>`}`;
 }
 

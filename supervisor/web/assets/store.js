@@ -1,6 +1,6 @@
 // What the pages show: one snapshot, and then the events that follow it.
 import { signal, computed, batch, useEffect, useState } from "./vendor-ui.js";
-import { ask } from "./api.js";
+import { ask, me } from "./api.js";
 import { follow } from "./stream.js";
 import { apply } from "./reduce.js";
 
@@ -67,6 +67,7 @@ export async function load() {
     fresh = Date.now();
     lastSeq = now.seq;
     listen(now.seq);
+    watchHubs();
   } catch (error) {
     const wait = failures++ ? 3000 : 300; // the first failure may be that of one connection
     if (failures > 1) trouble.value = error instanceof Error ? error.message : String(error);
@@ -175,6 +176,13 @@ function laterQuestions(ms) {
 export async function refreshStatus() {
   try { status.value = await ask("status"); } catch { /* the stream shows that the link is gone */ }
 }
+
+/** With several hubs, reads the status now and then: no event says that the others are lost. */
+const watchHubs = () => later("hubs", 5000, async () => {
+  if (!me.value || !status.value?.hub) return;
+  await refreshStatus();
+  watchHubs();
+});
 
 export async function refreshQuestions() {
   const { questions: found } = await ask("list-questions");
