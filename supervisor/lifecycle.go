@@ -15,6 +15,7 @@ import (
 
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
+	"orchestrator/supervisor/hosts"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -324,6 +325,9 @@ func (l *lifecycle) startFailed(a *agent, err error) {
 	switch {
 	case a.halt != nil || l.stopping != nil:
 		l.stopped(a, child.Ending{})
+	case errors.Is(err, hosts.ErrUnknownAgent):
+		l.wait(a, "a host with it in its file")
+		l.post(l.wakeWaiting) // on another host, or it says why there is none
 	case temporary:
 		l.restartIn(a, a.Restart.MaxDelay, text, 0)
 	case errors.Is(err, fs.ErrNotExist):

@@ -428,6 +428,28 @@ agent "mover" {
 	}
 }
 
+// An agent that the file of a host does not have waits, until the host has joined with a new file.
+func TestHostWithOldFile(t *testing.T) {
+	t.Parallel()
+	f := newFarm(t, `
+agent "fresh" {
+  command = ["cat"]
+  placement {}
+}
+`)
+	attic := newStage(t, "", "token", f.ask("token", "issue", "--actor", "HO:attic"))
+	attic.join(f.url)
+	waitForThat(t, "waiting", func() bool {
+		v := f.agent("fresh")
+		return v.State == control.StateWaiting && strings.Contains(v.Reason, "attic does not have it in its file")
+	})
+	attic.signal(syscall.SIGINT)
+	require.Equal(t, cli.ExitOK, attic.await())
+	attic.write("orchestrator.hcl", f.file)
+	attic.join(f.url)
+	f.waitForAgent("fresh", "attic")
+}
+
 // A host joins with its token only, and as the host blocks allow.
 func TestHostRefused(t *testing.T) {
 	t.Parallel()
@@ -449,6 +471,9 @@ agent "far" {
 	require.Contains(t, refused("orc_guessed", "attic"), "token")
 	require.Contains(t, refused(f.ask("token", "issue", "--sub", "ann"), "attic"), "this is for hosts")
 	require.Contains(t, refused(f.ask("token", "issue", "--actor", "HO:cellar"), "cellar"), "no host block allows")
+	late := newStage(t, f.file, "token", f.ask("token", "issue", "--actor", "HO:attic"))
+	late.join("http://"+freeAddresses(t, 1)[0], "--timeout", "1s")
+	require.Equal(t, cli.ExitTimeout, late.await(), late.cried.all())
 	attic := f.host("attic")
 	require.Contains(t, f.agent("far").Reason, "attic may not run it")
 	f.ask("token", "revoke", "--all", "--yes")

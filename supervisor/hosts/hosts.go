@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -84,6 +85,18 @@ type host struct {
 	leaving  bool              // it has asked to be drained
 	runs     map[string]*run   // that may have processes there
 	chosen   map[string]string // the blocks of the agents, by name, for which Find keeps room until Start
+	unknown  map[string]bool   // agents that its file does not have; forgotten when it joins again
+}
+
+// ErrUnknownAgent reports that the file of a host does not have an agent. Find returns another host then, until
+// that one has joined again.
+var ErrUnknownAgent = errors.New("the file of the host does not have the agent")
+
+// forgo notes that the file of a host does not have an agent.
+func (host *host) forgo(h *Hosts, agent string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	host.unknown[agent] = true
 }
 
 // New returns Hosts that no host has joined.
@@ -224,6 +237,8 @@ func (h *Hosts) unfit(host *host, agent string, p Placement) string {
 		return "is not " + p.Only + ", which has it"
 	case host.link == nil:
 		return "is not connected"
+	case host.unknown[agent]:
+		return "does not have it in its file (change the file there, and join again)"
 	case host.draining():
 		return "is being drained"
 	case host.capacity > 0 && host.load() >= host.capacity:
@@ -335,7 +350,7 @@ func (h *Hosts) View() []control.HostView {
 func (h *Hosts) host(name string) *host {
 	found := h.hosts[name]
 	if found == nil {
-		found = &host{name: name, runs: make(map[string]*run), chosen: make(map[string]string)}
+		found = &host{name: name, runs: make(map[string]*run), chosen: make(map[string]string), unknown: make(map[string]bool)}
 		h.hosts[name] = found
 	}
 	return found
@@ -363,6 +378,7 @@ func (h *Hosts) hello(name string, s *session, l *hostlink.Line) (*host, *wire.E
 		}
 	}
 	host.leaving = false
+	clear(host.unknown)
 	now := time.Now()
 	host.link, host.since, host.heard, host.grace = s, now, now, cmp.Or(rule.Grace, hostlink.Grace)
 	host.address, host.program, host.labels, host.capacity = s.address, l.Program, l.Labels, l.Capacity

@@ -104,11 +104,15 @@ func (h *Hosts) Start(ctx context.Context, o Order, spec child.Spec) (*Process, 
 		return nil, ctx.Err()
 	}
 	if l.Type != hostlink.Started {
-		r.leave()
 		err := fs.ErrPermission
-		if l.Missing {
+		switch {
+		case l.Unknown:
+			err = ErrUnknownAgent
+			r.host.forgo(h, o.Agent)
+		case l.Missing:
 			err = fs.ErrNotExist
 		}
+		r.leave()
 		return nil, &child.StartError{Reason: "on " + o.Host + ": " + l.Reason, Hint: l.Hint, Temporary: l.Temporary, Err: err}
 	}
 	r.began = time.Now()

@@ -107,9 +107,12 @@ func (r *run) tellStarted() {
 	}
 }
 
+// ErrUnknownAgent reports that the file of this host does not have an agent.
+var ErrUnknownAgent = errors.New("the file of the host does not have the agent")
+
 // fail tells the hub that the run could not be started.
 func (r *run) fail(err error) {
-	l := &hostlink.Line{Type: hostlink.Failed, Reason: err.Error(), Missing: errors.Is(err, fs.ErrNotExist)}
+	l := &hostlink.Line{Type: hostlink.Failed, Reason: err.Error(), Missing: errors.Is(err, fs.ErrNotExist), Unknown: errors.Is(err, ErrUnknownAgent)}
 	if refused, ok := errors.AsType[*child.StartError](err); ok {
 		l.Hint, l.Temporary = refused.Hint, refused.Temporary
 	}

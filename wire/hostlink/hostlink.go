@@ -124,6 +124,7 @@ type Line struct {
 	Hint         string   `json:"hint,omitzero"`
 	Temporary    bool     `json:"temporary,omitzero"`
 	Missing      bool     `json:"missing,omitzero"` // the program is not there
+	Unknown      bool     `json:"unknown,omitzero"` // the host's file does not have the agent
 
 	Path string `json:"path,omitzero"` // of fetch; fetch and file have a number
 

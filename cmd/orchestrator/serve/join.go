@@ -58,6 +58,8 @@ NAME is the name of the host. The agents outlive a link that is gone for less th
 the grace of the host block. Then they are killed, and the hub starts them again when a host is
 there.
 
+With --timeout it gives up if it could not join in that time. Once it has joined, it tries again without end.
+
 Ctrl-C (or SIGTERM) drains the host: the hub stops its agents in order and starts them
 elsewhere. A second one kills them.`,
 		Example: `  orchestrator join https://h1:7433,https://h2:7433 --token host.token
@@ -90,6 +92,7 @@ type hostProgram struct {
 	hub    atomic.Pointer[string] // the URL of the hub that it has joined last
 	tokens sync.Map               // of the runs here, by run
 	told   map[string]string      // why the last attempt to join has failed, by the host of the URL
+	unsaid []string               // why attempts of this round have failed
 }
 
 // joinHubs runs a host until it is drained or killed.
@@ -243,8 +246,10 @@ func (h *hostProgram) serve(memory runner.Memory) error {
 		<-signals
 		kill()
 	}()
+	patience := h.patience()
 	for wait := 200 * time.Millisecond; ; wait = min(2*wait, 3*time.Second) {
 		reached := false
+		h.unsaid = nil
 		for _, u := range h.urls {
 			joined, err := h.join(ctx, u, drain)
 			if ctx.Err() != nil || isClosed(drain) && h.host.Done() {
@@ -254,9 +259,10 @@ func (h *hostProgram) serve(memory runner.Memory) error {
 				return final
 			}
 			if reached = reached || joined; joined {
-				wait = 200 * time.Millisecond
+				wait, patience = 200*time.Millisecond, nil
 			}
 		}
+		h.sayAll()
 		asked := drain
 		if isClosed(drain) {
 			if h.host.Idle() && !reached {
@@ -267,9 +273,19 @@ func (h *hostProgram) serve(memory runner.Memory) error {
 		select {
 		case <-time.After(wait):
 		case <-asked:
+		case <-patience:
+			return h.app.TimedOut()
 		case <-ctx.Done():
 		}
 	}
+}
+
+// patience returns a channel that receives when the host gives up joining for the first time, as --timeout says.
+func (h *hostProgram) patience() <-chan time.Time {
+	if limit := h.app.Flags.Timeout.Duration; limit > 0 {
+		return time.After(limit)
+	}
+	return nil
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -300,13 +316,21 @@ func (h *hostProgram) final(u *url.URL, err error) error {
 	return nil
 }
 
-// say shows why a hub could not be joined, unless it has shown the same before.
+// say keeps why a hub could not be joined for sayAll, unless the same was shown before.
 func (h *hostProgram) say(u *url.URL, err error) {
 	if err == nil || h.told[u.Host] == err.Error() {
 		return
 	}
 	h.told[u.Host] = err.Error()
-	h.app.Note("Cannot join %s: %v", u, err)
+	h.unsaid = append(h.unsaid, fmt.Sprintf("Cannot join %s: %v", u, err))
+}
+
+// sayAll shows why no hub could be joined. Nobody needs to know which hubs stand by if another one was joined.
+func (h *hostProgram) sayAll() {
+	for _, text := range h.unsaid {
+		h.app.Note("%s", text)
+	}
+	h.unsaid = nil
 }
 
 // join joins a hub and runs agents for it until the link ends. It reports whether it had joined.
@@ -325,7 +349,7 @@ func (h *hostProgram) join(ctx context.Context, u *url.URL, drain <-chan struct{
 	}
 	at := u.String()
 	err = h.host.Serve(ctx, link.New(conn, in), drain, func(l *hostlink.Line) {
-		joined = true
+		joined, h.unsaid = true, nil
 		clear(h.told)
 		h.hub.Store(&at)
 		h.app.Note("Joined %s at %s.", wire.Visible(l.Hub), at)
@@ -372,7 +396,7 @@ func (h *hostProgram) launch(ctx context.Context, order *hostlink.Line, spec chi
 	agent := h.specs[order.Agent]
 	if agent == nil {
 		return nil, &child.StartError{
-			Reason: fmt.Sprintf("the configuration there has no agent %q", order.Agent), Hint: "use the same file on the hub and its hosts", Err: os.ErrNotExist,
+			Reason: fmt.Sprintf("the configuration there has no agent %q", order.Agent), Hint: "use the same file on the hub and its hosts", Err: runner.ErrUnknownAgent,
 		}
 	}
 	user, err := child.FindUser(agent.User)
