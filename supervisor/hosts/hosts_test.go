@@ -394,6 +394,10 @@ func TestSettle(t *testing.T) {
 		<-time.After(2 * settleEvery)
 		quiet.Store(true)
 		require.Equal(t, map[string]hostlink.Going{"r1": {Got: 2, Seq: 5, Mail: 9, Waits: true}}, f.read(hostlink.Settled).Runs)
+		began := time.Now()
+		f.say(&hostlink.Line{Type: hostlink.Output, Bytes: []byte("y\n")})
+		require.EqualValues(t, 3, f.read(hostlink.Settled).Runs["r1"].Got)
+		require.Equal(t, settleSoon, time.Since(began), "a run that talks is settled soon")
 		require.NoError(t, f.Close())
 		<-f.served
 		<-time.After(time.Minute)

@@ -194,6 +194,9 @@ func (r *run) handle(l *hostlink.Line) error {
 			return nil
 		}
 		r.input.Free(max(0, min(l.N, hostlink.InputRoom-r.input.Left()))) // it may be what an earlier hub has sent
+		if r.input.Left() == hostlink.InputRoom {
+			r.stirs()
+		}
 	case hostlink.Output, hostlink.Stopped, hostlink.Exited, hostlink.Ended:
 		return r.enqueue(l)
 	case hostlink.File:
@@ -328,6 +331,17 @@ func (r *run) deal() {
 		r.mu.Lock()
 		r.calling = false
 		r.mu.Unlock()
+		r.stirs()
+	}
+}
+
+// stirs notes that more of the run may be settled.
+func (r *run) stirs() {
+	r.hosts.mu.Lock()
+	s := r.link
+	r.hosts.mu.Unlock()
+	if s != nil {
+		s.stirs(r)
 	}
 }
 

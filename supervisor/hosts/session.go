@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"sync"
 	"time"
 
 	"orchestrator/supervisor/hosts/link"
@@ -22,6 +23,33 @@ type session struct {
 	address string
 	host    *host
 	over    chan struct{} // closed at its end
+
+	stir    chan struct{} // holds a value if stirred has runs
+	mu      sync.Mutex
+	stirred map[*run]bool // runs of which more may be settled
+}
+
+// stirs notes that more of a run may be settled.
+func (s *session) stirs(r *run) {
+	s.mu.Lock()
+	if s.stirred == nil {
+		s.stirred = make(map[*run]bool)
+	}
+	s.stirred[r] = true
+	s.mu.Unlock()
+	select {
+	case s.stir <- struct{}{}:
+	default:
+	}
+}
+
+// takeStirred returns the runs of which more may be settled since its last call.
+func (s *session) takeStirred() map[*run]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	runs := s.stirred
+	s.stirred = nil
+	return runs
 }
 
 // Serve serves the link of the host with a name until it ends, and returns why. The runs there go on without it
@@ -32,7 +60,7 @@ func (h *Hosts) Serve(name, address string, conn *link.Conn) (err error) {
 	if err != nil {
 		return err
 	}
-	s := &session{hosts: h, conn: conn, address: address, over: make(chan struct{})}
+	s := &session{hosts: h, conn: conn, address: address, over: make(chan struct{}), stir: make(chan struct{}, 1)}
 	defer close(s.over)
 	select {
 	case <-h.open:
@@ -64,8 +92,12 @@ func (h *Hosts) Serve(name, address string, conn *link.Conn) (err error) {
 	return cmp.Or(<-resumed, err)
 }
 
-// settleEvery is how often a hub tells a host what is settled.
-const settleEvery = time.Second
+// A hub tells a host every settleEvery what is settled of all runs, because the number of the record grows. A run that
+// has said or was told something is settled after settleSoon: if the hub is lost then, the run need not end.
+const (
+	settleEvery = time.Second
+	settleSoon  = 20 * time.Millisecond
+)
 
 // settle tells the host what is settled of its runs, until over is closed.
 func (s *session) settle(over <-chan struct{}) {
@@ -73,29 +105,43 @@ func (s *session) settle(over <-chan struct{}) {
 	defer ticker.Stop()
 	told := make(map[string]hostlink.Going)
 	for {
+		var some map[*run]bool // nil: all
 		select {
 		case <-over:
 			return
 		case <-ticker.C:
-		}
-		if marks := s.settled(); len(marks) > 0 && !maps.Equal(marks, told) {
-			if s.conn.Send(&hostlink.Line{Type: hostlink.Settled, Runs: marks}) != nil {
+		case <-s.stir:
+			select {
+			case <-over:
 				return
+			case <-time.After(settleSoon):
 			}
-			told = marks
+			some = s.takeStirred()
 		}
+		marks := s.settled(some)
+		if some == nil { // those that have ended are forgotten
+			maps.DeleteFunc(told, func(run string, _ hostlink.Going) bool { _, there := marks[run]; return !there })
+		}
+		maps.DeleteFunc(marks, func(run string, g hostlink.Going) bool { return told[run] == g })
+		if len(marks) > 0 && s.conn.Send(&hostlink.Line{Type: hostlink.Settled, Runs: marks}) != nil {
+			return
+		}
+		maps.Copy(told, marks)
 	}
 }
 
-// settled returns the runs of which all is settled. The number of the last record is read before those of the lines.
-// So a line that is dealt with in between has a later record, and another hub does not go on with its run.
-func (s *session) settled() map[string]hostlink.Going {
+// settled returns the runs of which all is settled, of all or of some. The number of the last record is read before those
+// of the lines. So a line that is dealt with in between has a later record, and another hub does not go on with its run.
+func (s *session) settled(some map[*run]bool) map[string]hostlink.Going {
 	var runs []*run
 	var dealt []int64
 	seq := s.hosts.options.Committed(func() {
 		s.hosts.mu.Lock()
 		defer s.hosts.mu.Unlock()
 		for _, r := range s.host.runs {
+			if some != nil && !some[r] {
+				continue
+			}
 			if n, all := r.dealtAll(); all && r.link == s && !r.muted {
 				runs, dealt = append(runs, r), append(dealt, n)
 			}
