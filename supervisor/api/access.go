@@ -218,8 +218,9 @@ func (api *API) examine(may admission, w http.ResponseWriter, r *http.Request) (
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(late.Seconds()))))
 		return c, nil, &wire.Error{
 			Code:    wire.CodeLimited,
-			Message: fmt.Sprintf("more than %d requests a second", api.Rate),
-			Hint:    "Try again when the header Retry-After says",
+			Message: fmt.Sprintf("too many requests: http.rate = %d a second", api.Rate),
+			Details: map[string]any{"setting": "http.rate", "retry_after_ms": int64(math.Ceil(float64(late) / float64(time.Millisecond)))},
+			Hint:    "Try again after the time in details.retry_after_ms, or in the header Retry-After",
 		}
 	}
 	if err != nil {
@@ -300,7 +301,7 @@ func (api *API) tooOften(e *listenerInfo, c identity.Caller, r *http.Request) ti
 	if api.Rate <= 0 || local && c.Kind == identity.Operator {
 		return 0
 	}
-	return api.limits.take(api.Rate, bucketName(c, r.RemoteAddr), time.Now())
+	return api.limits.take(r.Context(), api.Rate, bucketName(c, r.RemoteAddr))
 }
 
 // outside refuses requests for other host names. No browser keeps an answer or guesses its type.

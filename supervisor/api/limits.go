@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -24,19 +25,48 @@ type limits struct {
 	buckets map[string]*rate.Limiter
 	rest    *rate.Limiter // of those beyond
 	swept   time.Time
+	paced   map[string]bool // callers of which a request waits for its turn
 }
 
+// maxPace is the longest time that a request waits for its turn.
+const maxPace = 10 * time.Millisecond
+
 // take counts a request and returns how long the caller has to wait, or 0 if it is granted. A
-// refused request does not count.
-func (l *limits) take(perSecond int, name string, now time.Time) time.Duration {
+// refused request does not count. One request of a caller waits up to maxPace for its turn, so a caller that
+// waits for each answer is not refused.
+func (l *limits) take(ctx context.Context, perSecond int, name string) time.Duration {
+	late, paced := l.reserve(perSecond, name, time.Now())
+	if !paced {
+		return late
+	}
+	select {
+	case <-time.After(late):
+	case <-ctx.Done():
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.paced, name)
+	return 0
+}
+
+// reserve counts a request. If it has to wait, it is counted only if it may wait, and paced is true.
+func (l *limits) reserve(perSecond int, name string, now time.Time) (late time.Duration, paced bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	reserved := l.bucket(perSecond, name, now).ReserveN(now, 1)
-	late := reserved.DelayFrom(now)
-	if late > 0 {
-		reserved.CancelAt(now)
+	late = reserved.DelayFrom(now)
+	if late <= 0 {
+		return 0, false
 	}
-	return late
+	if late > maxPace || l.paced[name] {
+		reserved.CancelAt(now)
+		return late, false
+	}
+	if l.paced == nil {
+		l.paced = make(map[string]bool)
+	}
+	l.paced[name] = true
+	return late, true
 }
 
 func (l *limits) bucket(perSecond int, name string, now time.Time) *rate.Limiter {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -16,12 +19,12 @@ import (
 func TestLimits(t *testing.T) {
 	var l limits
 	for range 3 {
-		require.Zero(t, l.take(3, "a", noon), "as many at once as a second")
+		require.Zero(t, late(&l, 3, "a", noon), "as many at once as a second")
 	}
-	require.InDelta(t, time.Second/3, l.take(3, "a", noon), float64(time.Millisecond))
-	require.Zero(t, l.take(3, "b", noon), "each has its own")
-	require.NotZero(t, l.take(3, "a", noon.Add(300*time.Millisecond)), "what was refused has not counted, and nor has it helped")
-	require.Zero(t, l.take(3, "a", noon.Add(400*time.Millisecond)))
+	require.InDelta(t, time.Second/3, late(&l, 3, "a", noon), float64(time.Millisecond))
+	require.Zero(t, late(&l, 3, "b", noon), "each has its own")
+	require.NotZero(t, late(&l, 3, "a", noon.Add(300*time.Millisecond)), "what was refused has not counted, and nor has it helped")
+	require.Zero(t, late(&l, 3, "a", noon.Add(400*time.Millisecond)))
 }
 
 // TestLimitsAreBounded checks that made-up names use bounded memory, and that earlier callers
@@ -29,12 +32,12 @@ func TestLimits(t *testing.T) {
 func TestLimitsAreBounded(t *testing.T) {
 	var l limits
 	for i := range 2 * maxBuckets {
-		l.take(1, fmt.Sprint(i), noon)
+		late(&l, 1, fmt.Sprint(i), noon)
 	}
 	require.Len(t, l.buckets, maxBuckets)
-	require.NotZero(t, l.take(1, "0", noon))
-	require.NotZero(t, l.take(1, "one more", noon), "those beyond have one bucket")
-	require.Zero(t, l.take(1, "one more", noon.Add(time.Minute)))
+	require.NotZero(t, late(&l, 1, "0", noon))
+	require.NotZero(t, late(&l, 1, "one more", noon), "those beyond have one bucket")
+	require.Zero(t, late(&l, 1, "one more", noon.Add(time.Minute)))
 	require.Len(t, l.buckets, 1, "who asked for nothing for long is forgotten")
 }
 
@@ -53,6 +56,35 @@ func TestBucketNames(t *testing.T) {
 	one := bucketName(identity.Caller{Kind: identity.Agent, Name: "a", Run: "1"}, "192.0.2.1:80")
 	require.Equal(t, one, bucketName(identity.Caller{Kind: identity.Agent, Name: "a"}, "@"), "whichever of its credentials it shows")
 	require.NotEqual(t, one, bucketName(identity.Caller{Kind: identity.Operator, Name: "a"}, "@"))
+}
+
+func late(l *limits, rate int, name string, now time.Time) time.Duration {
+	late, _ := l.reserve(rate, name, now)
+	return late
+}
+
+// TestPacedRequests checks that a caller that waits for each answer is not refused, and that of many
+// requests at once all but one are.
+func TestPacedRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l limits
+		began := time.Now()
+		for range 500 {
+			require.Zero(t, l.take(t.Context(), 200, "a"))
+		}
+		require.InDelta(t, 1500*time.Millisecond, time.Since(began), float64(10*time.Millisecond))
+		var all sync.WaitGroup
+		var refused atomic.Int64
+		for range 300 {
+			all.Go(func() {
+				if l.take(t.Context(), 200, "b") > 0 {
+					refused.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		require.EqualValues(t, 99, refused.Load())
+	})
 }
 
 // Rows: A-164, K-06.
@@ -78,6 +110,8 @@ func TestTooManyRequests(t *testing.T) {
 		}
 		_, text := ask(t, c, "orc_a")
 		require.Contains(t, text, `"code":"limited"`)
+		require.Contains(t, text, "too many requests: http.rate = 1 a second")
+		require.Regexp(t, `"retry_after_ms":\d+`, text)
 		<-time.After(time.Second)
 		status, _ := ask(t, c, "orc_a")
 		require.Equal(t, http.StatusOK, status, "after what Retry-After says")

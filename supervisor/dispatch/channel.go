@@ -25,9 +25,10 @@ type Channel struct {
 	mail       *stdin.Mailbox
 	reader     wire.Reader
 	payloads   wire.Payloads
-	bucket     bucket
-	bytes      bucket
-	size       int // of the present line
+	rates      rates
+	maxLine    int  // bytes
+	size       int  // of the present line
+	piled      bool // a message of this chunk was counted: the next one did not wait for its answer
 	complain   func(kind string, text string, count int64)
 
 	inputs   []handlers.Input // since the last send
@@ -67,7 +68,7 @@ func (d *Dispatcher) Channel(agent, run string, complain func(kind, text string,
 		dispatcher: d,
 		actor:      handlers.Actor{Kind: handlers.Agent, Name: agent, Run: run},
 		payloads:   wire.Payloads{Depth: depth},
-		bucket:     d.options.Protocol.bucket(),
+		rates:      d.options.Protocol.rates(),
 		complain:   complain,
 	}
 	c.reader = wire.Reader{Agent: agent, Depth: depth, Capability: d.does, Given: c.given}
@@ -107,7 +108,7 @@ func (c *Channel) Take(line line.Line, now time.Time) bool {
 	var message wire.Message
 	c.size = len(line.Text)
 	if line.Cut {
-		message = c.reader.ParseHead(line.Text, fmt.Sprintf("its line is %s long, which is over the limit", line.FormatSize()))
+		message = c.parseHead(line)
 	} else {
 		message = c.reader.Parse(line.Text)
 	}
@@ -118,7 +119,7 @@ func (c *Channel) Take(line line.Line, now time.Time) bool {
 	case *wire.AgentEvent:
 		return c.event(m, now)
 	case *wire.Refused:
-		if err := c.admit(now); err != nil {
+		if err := c.admit(now, false); err != nil {
 			m.Err = err
 		}
 		c.refuse(m.Request, m.Form, m.ID, m.Type, m.Err, now)
@@ -138,9 +139,19 @@ func (c *Channel) Take(line line.Line, now time.Time) bool {
 	return false
 }
 
+// parseHead returns the message of an oversized line. The refusal of a request names the limit.
+func (c *Channel) parseHead(l line.Line) wire.Message {
+	message := c.reader.ParseHead(l.Text, fmt.Sprintf("its line has %d bytes, more than protocol.max_line = %s (%d bytes)",
+		l.Size, line.FormatSize(int64(c.maxLine)), c.maxLine))
+	if refused, ok := message.(*wire.Refused); ok {
+		refused.Err.Details = map[string]any{"pointer": "", "setting": "protocol.max_line", "limit": c.maxLine, "bytes": l.Size}
+	}
+	return message
+}
+
 // reply sends the ready answer of a tool call that needs no decision.
 func (c *Channel) reply(m *wire.Answered, now time.Time) {
-	err := c.admit(now)
+	err := c.admit(now, false)
 	if err != nil {
 		c.refuse(true, wire.DialectToolCall, m.ID, m.Method, err, now)
 		return
@@ -153,7 +164,7 @@ func (c *Channel) reply(m *wire.Answered, now time.Time) {
 // request adds a request to the inputs, or refuses it. The body of a delegated task, or of a
 // message about one, has been parsed already.
 func (c *Channel) request(r *wire.Request, now time.Time) {
-	err := c.admit(now)
+	err := c.admit(now, false)
 	if err == nil && r.Body == nil {
 		err = handlers.PrepareIn(&c.payloads, r)
 		c.takes = c.takes || r.Declaration().IsWrite()
@@ -183,7 +194,7 @@ func (c *Channel) request(r *wire.Request, now time.Time) {
 func (c *Channel) prepare(m wire.Message, now *time.Time) *wire.Error {
 	worked := false
 	refused := prepare(c.dispatcher, c.actor, m, func() {
-		c.Send(*now)
+		c.send(*now)
 		c.dispatcher.Settle()
 		worked = true
 	})
@@ -196,7 +207,7 @@ func (c *Channel) prepare(m wire.Message, now *time.Time) *wire.Error {
 // session adds a message of a session to the inputs, or refuses it. A malformed message gets a
 // decision like any other, because the log of its session contains it.
 func (c *Channel) session(s *wire.Session, now time.Time) {
-	if err := c.admit(now); err != nil {
+	if err := c.admit(now, false); err != nil {
 		c.refuse(true, wire.DialectSession, s.RawID(), called{class: classSession, name: s.Type}.String(), err, now)
 		return
 	}
@@ -210,7 +221,7 @@ func (c *Channel) session(s *wire.Session, now time.Time) {
 // named "log", or a malformed one, which gets no answer. A response that cannot be accepted is
 // answered with a refusal, because its requester waits for it.
 func (c *Channel) event(r *wire.AgentEvent, now time.Time) bool {
-	err := c.admit(now)
+	err := c.admit(now, isVital(r.Name))
 	response, responds := r.Body.(*delegation.Response)
 	switch {
 	case err != nil:
@@ -249,30 +260,23 @@ func (c *Channel) event(r *wire.AgentEvent, now time.Time) bool {
 // Turn returns what the agent does at the moment, or nil if it does not report that.
 func (c *Channel) Turn() *activity.Turn { return c.turn.Load() }
 
-// LimitBytes sets how many bytes of messages the run may send a second, and at once. 0 means any number.
-func (c *Channel) LimitBytes(rate int64, once int) {
-	c.bytes = bucket{rate: float64(rate), burst: float64(once)}
+// LimitBytes sets how many bytes of messages the run may send a second, and the length of a line, which it
+// may send at once. A rate of 0 means any number.
+func (c *Channel) LimitBytes(rate int64, maxLine int) {
+	c.maxLine = maxLine
+	c.rates.bytes = bucket{rate: float64(rate), burst: float64(maxLine)}
 }
 
-// admit counts a message against the limits and returns an error if one is exceeded. A message that
-// begins within the limit of bytes is taken, however long it is.
-func (c *Channel) admit(now time.Time) *wire.Error {
-	if !c.bucket.take(now) {
-		return &wire.Error{
-			Code:    wire.CodeLimited,
-			Message: fmt.Sprintf("more than %.0f messages a second", c.bucket.rate),
-			Details: map[string]any{"rate": c.bucket.rate, "burst": c.bucket.burst},
-		}
+// admit counts a message against the limits and returns an error if one is exceeded. The first message of a
+// chunk waits for its turn instead: an agent that waits for each answer sends one message in each chunk.
+func (c *Channel) admit(now time.Time, vital bool) *wire.Error {
+	if !c.piled {
+		c.piled = true
+		c.rates.pace(now)
+		c.rates.count(c.size)
+		return nil
 	}
-	if c.bytes.rate > 0 && !c.bytes.has(now, 0) {
-		return &wire.Error{
-			Code:    wire.CodeLimited,
-			Message: fmt.Sprintf("more than %.0f bytes of messages a second", c.bytes.rate),
-			Details: map[string]any{"rate_bytes": c.bytes.rate},
-		}
-	}
-	c.bytes.takeMore(c.size)
-	return nil
+	return c.rates.admit(now, c.size, vital)
 }
 
 // refuse answers a malformed request, and reports it in the log and in the audit.
@@ -309,6 +313,11 @@ func (c *complaints) add(text string) {
 // full, because that agent sends requests without reading the answers. It also blocks while too
 // many records wait to be written.
 func (c *Channel) Send(now time.Time) {
+	c.piled = false
+	c.send(now)
+}
+
+func (c *Channel) send(now time.Time) {
 	c.sendRefusals()
 	c.submit()
 	c.sendRefusals() // refusals from the decisions

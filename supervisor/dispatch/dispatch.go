@@ -485,7 +485,3 @@ type Protocol struct {
 func (p Protocol) orDefault() Protocol {
 	return Protocol{Depth: cmp.Or(p.Depth, 64), Rate: cmp.Or(p.Rate, 100), Burst: cmp.Or(p.Burst, 100)}
 }
-
-func (p Protocol) bucket() bucket {
-	return bucket{rate: float64(p.Rate), burst: float64(p.Burst)}
-}

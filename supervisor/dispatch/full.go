@@ -35,9 +35,11 @@ func adds(m wire.Message) bool {
 			return true
 		}
 	case *wire.AgentEvent:
-		switch m.Body.(type) {
+		switch body := m.Body.(type) {
 		case *delegation.Response, *activity.Usage, *activity.Conversation, *activity.Limited, *activity.Receipt:
 			return false
+		case *activity.Trouble: // an error that is not recoverable ends a task
+			return body.Recoverable
 		}
 		return true
 	}

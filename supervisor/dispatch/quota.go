@@ -160,33 +160,3 @@ func contents(r *delegation.Response) (bytes int64) {
 	}
 	return bytes
 }
-
-// A bucket limits how many messages an actor may send: burst at once, and then rate a second. A
-// new bucket with both fields set is full.
-type bucket struct {
-	rate, burst float64
-
-	spent float64
-	at    time.Time
-}
-
-// take takes one message out. It reports false if the limit is reached.
-func (b *bucket) take(now time.Time) bool {
-	if !b.has(now, 1) {
-		return false
-	}
-	b.spent++
-	return true
-}
-
-// has reports whether n more can be taken out.
-func (b *bucket) has(now time.Time, n float64) bool {
-	if past := now.Sub(b.at); past > 0 && !b.at.IsZero() { // clocks may be set back
-		b.spent = max(0, b.spent-past.Seconds()*b.rate)
-	}
-	b.at = now
-	return b.spent+n <= b.burst
-}
-
-// takeMore takes n more messages out, also beyond the limit, so that later ones have to wait.
-func (b *bucket) takeMore(n int) { b.spent += float64(n) }

@@ -3,6 +3,7 @@ package line
 import (
 	"bytes"
 	"fmt"
+	"strings"
 )
 
 // Head is how many bytes of an oversized line are kept: enough to tell what it was and who
@@ -32,16 +33,21 @@ type Line struct {
 }
 
 // FormatSize returns the size with its unit.
-func (l Line) FormatSize() string {
+func (l Line) FormatSize() string { return FormatSize(l.Size) }
+
+// FormatSize returns a number of bytes with its unit, such as 16 MiB or 1.5 KiB.
+func FormatSize(n int64) string {
 	const mebi, kibi = 1 << 20, 1 << 10
 	switch {
-	case l.Size >= mebi:
-		return fmt.Sprintf("%.1f MiB", float64(l.Size)/mebi)
-	case l.Size >= kibi:
-		return fmt.Sprintf("%.1f KiB", float64(l.Size)/kibi)
+	case n >= mebi:
+		return rounded(float64(n)/mebi) + " MiB"
+	case n >= kibi:
+		return rounded(float64(n)/kibi) + " KiB"
 	}
-	return fmt.Sprintf("%d bytes", l.Size)
+	return fmt.Sprintf("%d bytes", n)
 }
+
+func rounded(n float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0") }
 
 // A Splitter splits a stream into lines. It splits at LF bytes only, and drops one CR before the
 // LF and one byte order mark at the start of the stream. Of a line beyond the limit it keeps the
