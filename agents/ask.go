@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -204,24 +205,35 @@ func (s *sender) writeNext(ctx context.Context, spell func() ([]byte, error)) er
 	return s.torn
 }
 
-// pause is the wait before a request over the rate limit is repeated. The orchestrator counts
-// requests per second.
+// pause is the wait before a request over the rate limit is repeated, if the refusal does not say after which time.
 const pause = time.Second
 
 // askPatiently is Ask for requests that must not be lost to the rate limit. A request over the
 // limit has had no effect, so it is repeated.
 func (s *sender) askPatiently(ctx context.Context, operation string, payload, answer any) error {
-	for {
+	for tries := 0; ; tries++ {
 		err := s.Ask(ctx, operation, payload, answer)
 		if !refusedFor(ReasonLimited, err) {
 			return err
 		}
 		select {
-		case <-time.After(pause):
+		case <-time.After(backoff(err, tries)):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// backoff returns the wait before a limited request is repeated: what the refusal says, twice as long after each
+// try up to pause, with some jitter. Without a time in the refusal it is pause.
+func backoff(err error, tries int) time.Duration {
+	var refused *Refusal
+	if !errors.As(err, &refused) || refused.RetryAfter() == 0 {
+		return pause
+	}
+	after := refused.RetryAfter()
+	after = max(after, min(after<<min(tries, 10), pause))
+	return after + rand.N(after/4+1)
 }
 
 // settle asks for an operation even if the stream has ended. The orchestrator still reads the
@@ -290,6 +302,21 @@ func (r *Refusal) Reason() string {
 	}
 	return details.Text("reason")
 }
+
+// RetryAfter returns how long to wait before the same is sent again, or 0 if the refusal does not say. A refusal
+// with ReasonLimited has it.
+func (r *Refusal) RetryAfter() time.Duration {
+	var details struct {
+		RetryAfter int64 `json:"retry_after_ms"`
+	}
+	if object.DecodeOwn(r.Details, &details) != nil || details.RetryAfter < 0 || details.RetryAfter > maxRetryAfter.Milliseconds() {
+		return 0
+	}
+	return time.Duration(details.RetryAfter) * time.Millisecond
+}
+
+// maxRetryAfter is the longest time that a refusal may name. A longer one is not believed.
+const maxRetryAfter = 48 * time.Hour
 
 // refusedFor reports whether an error is a refusal with a reason.
 func refusedFor(reason string, err error) bool {

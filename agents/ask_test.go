@@ -109,6 +109,10 @@ func TestWhatRefusalsMean(t *testing.T) {
 		})
 	}
 	require.Equal(t, agents.ReasonLimited, (&agents.Refusal{Details: wire.Raw(`{"reason":"rate_limited"}`)}).Reason())
+	require.Equal(t, 20*time.Millisecond, (&agents.Refusal{Details: wire.Raw(`{"retry_after_ms":20}`)}).RetryAfter())
+	for _, details := range []string{`{}`, `{"retry_after_ms":-1}`, `{"retry_after_ms":"20"}`, `{"retry_after_ms":1e300}`, ``} {
+		require.Zero(t, (&agents.Refusal{Details: wire.Raw(details)}).RetryAfter(), details)
+	}
 }
 
 func TestWhoeverGivesUpIsForgotten(t *testing.T) {

@@ -1514,6 +1514,11 @@ export declare class Refused extends Error {
 	constructor(why: Refusal, operation?: string);
 	/** The reason in the details, or "". */
 	get reason(): string;
+	/**
+	 * The milliseconds to wait before the same is sent again; 0 if the refusal does not say. A refusal
+	 * with Reason.Limited has it.
+	 */
+	get retryAfter(): number;
 	/** The operation, the message and the code. */
 	get spoken(): string;
 }

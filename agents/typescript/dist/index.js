@@ -146,6 +146,7 @@ var Reason = {
   /** The task waits for others. */
   Blocked: "blocked"
 };
+var longestRetryAfter = 48 * 36e5;
 var Refused = class extends Error {
   name = "Refused";
   code;
@@ -163,6 +164,14 @@ var Refused = class extends Error {
   get reason() {
     const reason = this.details?.["reason"];
     return typeof reason === "string" ? reason : "";
+  }
+  /**
+   * The milliseconds to wait before the same is sent again; 0 if the refusal does not say. A refusal
+   * with Reason.Limited has it.
+   */
+  get retryAfter() {
+    const after3 = this.details?.["retry_after_ms"];
+    return typeof after3 === "number" && after3 >= 0 && after3 <= longestRetryAfter ? after3 : 0;
   }
   /** The operation, the message and the code. */
   get spoken() {
@@ -2598,6 +2607,11 @@ var Operations = class {
 
 // src/connection/stream.ts
 var pause = 1e3;
+function backoff(refused, tries) {
+  const after3 = refused.retryAfter;
+  if (after3 === 0) return pause;
+  return Math.max(after3, Math.min(after3 * 2 ** Math.min(tries, 10), pause)) * (1 + Math.random() / 4);
+}
 var Stream = class extends Operations {
   /** @internal */
   mailbox = new Mailbox();
@@ -2712,12 +2726,12 @@ var Stream = class extends Operations {
    * limit has had no effect, so it is repeated.
    */
   async askPatiently(operation, payload, signal) {
-    for (; ; ) {
+    for (let tries = 0; ; tries++) {
       try {
         return await this.ask(operation, payload, { signal });
       } catch (error) {
-        if (!refusedFor(Reason.Limited, error)) throw error;
-        await sleep(pause, signal);
+        if (!(error instanceof Refused) || error.reason !== Reason.Limited) throw error;
+        await sleep(backoff(error, tries), signal);
       }
     }
   }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import random
 import threading
 import time
 from contextlib import suppress
@@ -19,9 +20,19 @@ from .stop import Stop, current_stop
 
 __all__ = ["PAUSE", "Stream"]
 
-#: The wait before a request over the rate limit is repeated. The orchestrator counts requests per
-#: second.
+#: The wait before a request over the rate limit is repeated, if the refusal does not say after which time.
 PAUSE = 1.0
+
+
+def _backoff(refused: Refused, tries: int) -> float:
+    """Returns the wait before a limited request is repeated: what the refusal says, twice as long after
+    each try up to PAUSE, with some jitter."""
+    after = refused.retry_after
+    if after == 0:
+        return PAUSE
+    after = max(after, min(after * 2 ** min(tries, 10), PAUSE))
+    return after * (1 + random.random() / 4)
+
 
 _Reply = Union[Dict[str, Any], BaseException]
 
@@ -102,15 +113,18 @@ class Stream(Operations):
     def _ask_patiently(self, operation: str, payload: Optional[Mapping[str, Any]], stop: Optional[Stop]) -> Dict[str, Any]:
         """Like _ask, for requests that must not be lost to the rate limit. A request over the limit
         has had no effect, so it is repeated."""
+        tries = 0
         while True:
             try:
                 return self._ask(operation, payload, stop)
             except Refused as refused:
                 if refused.reason != "rate_limited":
                     raise
+                wait = _backoff(refused, tries)
+            tries += 1
             if stop is None:
-                time.sleep(PAUSE)
-            elif stop.wait(PAUSE):
+                time.sleep(wait)
+            elif stop.wait(wait):
                 stop.check()
 
     def _settle(self, operation: str, payload: Mapping[str, Any]) -> None:

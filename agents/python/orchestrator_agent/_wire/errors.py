@@ -11,6 +11,10 @@ __all__ = [
 ]
 
 
+#: The longest time in seconds that a refusal may name. A longer one is not believed.
+MAX_RETRY_AFTER = 48 * 3600
+
+
 class AgentError(Exception):
     """The base class of the package's exceptions."""
 
@@ -33,6 +37,15 @@ class Refused(AgentError):
         """The reason in the details, such as rate_limited or wrong_state, or ""."""
         reason = self.details.get("reason")
         return reason if isinstance(reason, str) else ""
+
+    @property
+    def retry_after(self) -> float:
+        """The seconds to wait before the same is sent again; 0 if the refusal does not say. A refusal
+        with the reason rate_limited has it."""
+        after = self.details.get("retry_after_ms")
+        if isinstance(after, bool) or not isinstance(after, (int, float)) or not 0 <= after <= MAX_RETRY_AFTER * 1000:
+            return 0.0
+        return after / 1000
 
 
 class Undelivered(Refused):

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import { about, checkEvent, document, Envelope, message, refusal } from "../wire/envelope.js";
-import { Closed, Reason, type Refusal, Refused, refusedFor, Shutdown, Torn } from "../wire/errors.js";
+import { Closed, Reason, type Refusal, Refused, Shutdown, Torn } from "../wire/errors.js";
 import { type Heard, Raw, read } from "../wire/json.js";
 import { Lines } from "../wire/lines.js";
 import { readSaid, type Said } from "../wire/said.js";
@@ -30,10 +30,20 @@ interface Call {
 }
 
 /**
- * The wait before a request over the rate limit is repeated, in milliseconds. The orchestrator
- * counts requests per second.
+ * The wait in milliseconds before a request over the rate limit is repeated, if the refusal does not
+ * say after which time.
  */
 const pause = 1000;
+
+/**
+ * Returns the wait before a limited request is repeated: what the refusal says, twice as long after
+ * each try up to pause, with some jitter.
+ */
+function backoff(refused: Refused, tries: number): number {
+  const after = refused.retryAfter;
+  if (after === 0) return pause;
+  return Math.max(after, Math.min(after * 2 ** Math.min(tries, 10), pause)) * (1 + Math.random() / 4);
+}
 
 /**
  * The two streams between an agent and its orchestrator. Answers go to the requests that wait for
@@ -157,12 +167,12 @@ export class Stream extends Operations {
    * limit has had no effect, so it is repeated.
    */
   async askPatiently<T>(operation: string, payload?: unknown, signal?: AbortSignal): Promise<Heard<T>> {
-    for (;;) {
+    for (let tries = 0; ; tries++) {
       try {
         return await this.ask<T>(operation, payload, { signal });
       } catch (error) {
-        if (!refusedFor(Reason.Limited, error)) throw error;
-        await sleep(pause, signal);
+        if (!(error instanceof Refused) || error.reason !== Reason.Limited) throw error;
+        await sleep(backoff(error, tries), signal);
       }
     }
   }

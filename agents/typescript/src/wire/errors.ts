@@ -18,6 +18,9 @@ export const Reason = {
   Blocked: "blocked",
 } as const;
 
+/** The longest time in milliseconds that a refusal may name. A longer one is not believed. */
+const longestRetryAfter = 48 * 3_600_000;
+
 /** A refusal of the orchestrator. */
 export interface Refusal {
   code: Code;
@@ -45,6 +48,15 @@ export class Refused extends Error {
   get reason(): string {
     const reason = this.details?.["reason"];
     return typeof reason === "string" ? reason : "";
+  }
+
+  /**
+   * The milliseconds to wait before the same is sent again; 0 if the refusal does not say. A refusal
+   * with Reason.Limited has it.
+   */
+  get retryAfter(): number {
+    const after = this.details?.["retry_after_ms"];
+    return typeof after === "number" && after >= 0 && after <= longestRetryAfter ? after : 0;
   }
 
   /** The operation, the message and the code. */
