@@ -79,7 +79,7 @@ func heardCode(t *testing.T, code wire.Code) (heard, reason string) {
 // reasons lists the values of details.reason in the order of the page. The test fails if this
 // list and the code differ.
 var reasons = []struct{ reason, meaning string }{
-	{"rate_limited", "more messages than `protocol.rate` allows, from one agent. Nothing was done. Wait a second and ask again, with a new id"},
+	{"rate_limited", "more messages than `details.setting` allows, from one agent. Nothing was done. Wait for `details.retry_after_ms` and ask again, with a new id"},
 	{"wrong_state", "the task is in a state in which this cannot be; `details.state` says which"},
 	{"blocked", "the task waits for others; `details.waitsFor` has their ids"},
 	{"unassigned", "no agent has the task, and an operator cannot work on it: agents take their own, or are given them"},

@@ -85,7 +85,7 @@ func TestSessionOddLines(t *testing.T) {
 	dev.utter("msg-1", "ada", session.TypeFeedback, remark(strings.Repeat("x", 100<<10)))
 	u := dev.refusedFor("msg-1")
 	require.Equal(t, "malformed", u.Type)
-	require.Contains(t, u.message, "over the limit")
+	require.Contains(t, u.message, "more than protocol.max_line = ")
 	for _, odd := range []string{
 		"\x00\xff\xfe{\"message_type\":\"feedback\"}\n",
 		strings.Replace(speech("msg-2", "dev", "ada", session.TypeFeedback, remark("\x01")), "\\u0001", "\xff\xfe\x00", 1) + "\n",

@@ -56,6 +56,7 @@ type Run struct {
 	Echoes   *EchoFilter // nil if the agent has no terminal
 	Messages Messages    // nil if all output is log
 	streams  [2]speechStream
+	longest  string // the limit of a line, in words
 }
 
 // A speechStream is one stream of a Run. It must not be used concurrently.
@@ -94,7 +95,7 @@ func (a *Agent) Begin(run string, maxLine int) *Run {
 	dir := filepath.Join(output.Dir, a.agent)
 	prefix := RunPrefix(NextRun(dir)) // reads the disk, so not under the lock
 	a.spoke.Store(false)
-	s := &Run{Agent: a, run: run}
+	s := &Run{Agent: a, run: run, longest: "protocol.max_line = " + line.FormatSize(int64(maxLine))}
 	for i, suffix := range []string{".out", ".err"} {
 		s.streams[i] = speechStream{
 			name:  []string{control.StreamOut, control.StreamErr}[i],
@@ -188,9 +189,10 @@ func (r *Run) lineCut(t *speechStream, line line.Line, now time.Time) {
 	}
 	t.cutTold = now
 	r.Tell(wire.Event{
-		Kind:    events.AgentLineCut,
-		Run:     r.run,
-		Text:    fmt.Sprintf("a line of %s on %s is over the limit: dropped up to its end, first %d bytes kept", line.FormatSize(), t.name, len(line.Text)),
+		Kind: events.AgentLineCut,
+		Run:  r.run,
+		Text: fmt.Sprintf("a line of %d bytes on %s is longer than %s: dropped up to its end, first %d bytes kept",
+			line.Size, t.name, r.longest, len(line.Text)),
 		Figures: wire.Figures{Count: line.Size},
 	})
 }
