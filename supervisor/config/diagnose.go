@@ -41,7 +41,7 @@ func (r *reader) diagnose(diags hcl.Diagnostics, code string, known *section) {
 }
 
 // argumentPrefix is the text that the library puts before the error of a function.
-var argumentPrefix = expression(`^Invalid value for "[^"]*" parameter: `)
+var argumentPrefix = expression(`^Invalid value for "([^"]*)" parameter: `)
 
 func reword(p *Problem, d *hcl.Diagnostic) {
 	switch d.Summary {

@@ -141,7 +141,7 @@ func (r *reader) fingerprint(e environment) [sha256.Size]byte {
 		h.Write([]byte(r.sources.plainText(e.whole)))
 		for _, t := range e.whole.Variables() {
 			if root := t.RootName(); root != "secret" {
-				v, _ := t.TraverseAbs(e.scope.context())
+				v, _ := t.TraverseAbs(&hcl.EvalContext{Variables: e.scope.roots})
 				bare, _ := v.UnmarkDeep()
 				fmt.Fprintf(h, "%#v\n", bare)
 			}

@@ -34,15 +34,16 @@ func (s *scope) with(root string, v cty.Value) *scope {
 	return &scope{roots: roots, functions: s.functions}
 }
 
-func (s *scope) context() *hcl.EvalContext {
-	return &hcl.EvalContext{Variables: s.roots, Functions: s.functions}
-}
-
 // evaluate evaluates an expression. It first checks what the expression mentions, which gives
 // better messages than the library does.
 func (r *reader) evaluate(expr hcl.Expression, sc *scope) (cty.Value, bool) {
 	usable, known := r.mentionsKnown(expr, sc)
 	v, diags := work(expr, usable)
+	if total, _ := measure(v); !diags.HasErrors() {
+		if r.worked += total; r.worked > maxLoad {
+			diags = tooLarge(expr.Range())
+		}
+	}
 	r.diagnose(diags, "config/bad-expression", nil)
 	if !known || diags.HasErrors() {
 		return cty.DynamicVal, false
@@ -50,8 +51,8 @@ func (r *reader) evaluate(expr hcl.Expression, sc *scope) (cty.Value, bool) {
 	return v, true
 }
 
-// work is Expression.Value, but returns an error if a library function panics. A file must
-// never crash the orchestrator.
+// work is Expression.Value with bounds. It returns an error if a library function panics: a file must
+// never crash the orchestrator. Its diagnostics quote no sensitive value.
 func work(expr hcl.Expression, sc *scope) (v cty.Value, diags hcl.Diagnostics) {
 	defer func() {
 		if recover() != nil {
@@ -65,7 +66,16 @@ func work(expr hcl.Expression, sc *scope) (v cty.Value, diags hcl.Diagnostics) {
 			}}
 		}
 	}()
-	return expr.Value(sc.context())
+	w := weigh(expr, sc)
+	if w.over != nil {
+		return cty.DynamicVal, tooLarge(*w.over)
+	}
+	v, diags = expr.Value(w.context)
+	total, longest := measure(v)
+	if !diags.HasErrors() && (longest > maxText || total > maxWork) {
+		return cty.DynamicVal, tooLarge(expr.Range())
+	}
+	return v, w.withhold(diags)
 }
 
 // mentionsKnown reports unknown names in an expression. The scope that it returns has a value

@@ -31,6 +31,7 @@ type reader struct {
 	users     []func() // checks of the users of agents, when all agents are read
 	problems  Problems
 	sensitive []string // values no problem may show
+	worked    int      // bytes and elements of all evaluated expressions
 	functions map[string]function.Function
 	scope     *scope // for expressions outside agents
 	agents    map[string]*block
