@@ -284,11 +284,19 @@ func (c *Channel) refuse(request bool, form wire.Dialect, id []byte, kind string
 	if request {
 		c.answer(form, id, err, now)
 	}
-	if form == wire.DialectMail && len(id) > 0 {
-		kind += " with the idempotency_key " + string(id)
-	}
 	c.dispatcher.refused(now, c.actor, kind, id, err)
-	c.refusals.add("refused " + kind + ": " + err.Message)
+	c.refusals.add("refused " + inLog(form, kind, id) + ": " + err.Message)
+}
+
+// inLog returns the name of a refused message for the log. Mail has no type, so its key names it.
+func inLog(form wire.Dialect, kind string, id []byte) string {
+	switch {
+	case form != wire.DialectMail:
+		return kind
+	case len(id) == 0:
+		return "mail without an idempotency_key"
+	}
+	return "mail with the idempotency_key " + string(id)
 }
 
 // answer appends a refusal to the answers that the next sendRefusals puts into the mailbox.
@@ -375,7 +383,7 @@ func (c *Channel) note() {
 			continue
 		}
 		if r, ok := in.Message.(*wire.Request); ok { // its agent gets an answer; this is for the log
-			c.refusals.add("refused " + calledOf(r).String() + ": " + err.Message)
+			c.refusals.add("refused " + inLog(r.Form, calledOf(r).String(), r.RawID()) + ": " + err.Message)
 			continue
 		}
 		r, ok := in.Message.(*wire.AgentEvent)
