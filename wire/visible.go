@@ -11,14 +11,15 @@ import (
 
 // AppendVisible appends text to dst so that it is safe on a terminal. Control characters,
 // invalid UTF-8, and characters that are not shown or change the writing direction, are escaped, as
-// in \x1b or \u202e. Tabs are kept. Color sequences are harmless and are removed, since their escapes would
+// in \x1b or \u202e, and so are combining marks beyond the eighth on a letter. Tabs are kept. Color sequences are harmless and are removed, since their escapes would
 // only be noise.
 //
 // It is for output only; stored text is not changed.
 func AppendVisible(dst, text []byte) []byte {
+	var piled marks
 	for i := 0; i < len(text); {
 		if c := text[i]; c >= ' ' && c < 0x7f || c == '\t' {
-			dst = append(dst, c)
+			dst, piled = append(dst, c), 0
 			i++
 			continue
 		}
@@ -27,13 +28,14 @@ func AppendVisible(dst, text []byte) []byte {
 			continue
 		}
 		r, size := utf8.DecodeRune(text[i:])
+		escaped := treacherous(r) || piled.next(r)
 		switch {
 		case r == utf8.RuneError && size <= 1, r < ' ', r == 0x7f:
 			dst = fmt.Appendf(dst, `\x%02x`, text[i])
 			size = 1
-		case treacherous(r) && r > 0xffff:
+		case escaped && r > 0xffff:
 			dst = fmt.Appendf(dst, `\U%08x`, r)
-		case treacherous(r):
+		case escaped:
 			dst = fmt.Appendf(dst, `\u%04x`, r)
 		default:
 			dst = append(dst, text[i:i+size]...)
@@ -56,15 +58,17 @@ func Visible(text string) string {
 // AppendVisibleJSON appends a JSON text, in which the characters that AppendVisible escapes are written
 // as in \u202e. A program that reads the text finds the same values.
 func AppendVisibleJSON(dst, text []byte) []byte {
+	var piled marks
 	for i := 0; i < len(text); {
 		if text[i] < 0x7f {
-			dst = append(dst, text[i])
+			dst, piled = append(dst, text[i]), 0
 			i++
 			continue
 		}
 		r, size := utf8.DecodeRune(text[i:])
+		escaped := treacherous(r) || piled.next(r)
 		switch high, low := utf16.EncodeRune(r); {
-		case r == utf8.RuneError, r != 0x7f && !treacherous(r):
+		case r == utf8.RuneError, r != 0x7f && !escaped:
 			dst = append(dst, text[i:i+size]...)
 		case r > 0xffff:
 			dst = fmt.Appendf(dst, `\u%04x\u%04x`, high, low)
@@ -105,6 +109,26 @@ func treacherous(r rune) bool {
 		return true
 	}
 	return r >= 0x80 && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// maxMarks is the largest number of combining marks on a letter. More of them cover the lines above and below; no
+// script needs as many.
+const maxMarks = 8
+
+// marks counts the combining marks on the present letter.
+type marks int
+
+// next takes the next character. It reports whether it is one mark too many.
+func (m *marks) next(r rune) bool {
+	switch {
+	case r < 0x300:
+		*m = 0
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		*m++
+	case r != 0x200c && r != 0x200d: // joiners do not begin a letter
+		*m = 0
+	}
+	return *m > maxMarks && r != 0x200c && r != 0x200d
 }
 
 // How much of an id people see.

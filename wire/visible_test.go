@@ -32,10 +32,13 @@ func TestVisible(t *testing.T) {
 		"line\u2028separator":   `line\u2028separator`,
 		"\ufffd is a character": "\ufffd is a character",
 		"tag\U000e0041\u00ad":   `tag\U000e0041\u00ad`,
-		"\u3164\u2063\u115f\ufe01\u2800\U000e0100": `\u3164\u2063\u115f\ufe01\u2800\U000e0100`,
-		"\U0001f469\u200d\U0001f680 \u2764\ufe0f":  "\U0001f469\u200d\U0001f680 \u2764\ufe0f",
-		"\x1b[":    `\x1b[`,
-		"\x1b[123": `\x1b[123`,
+		"\u3164\u2063\u115f\ufe01\u2800\U000e0100":     `\u3164\u2063\u115f\ufe01\u2800\U000e0100`,
+		"\U0001f469\u200d\U0001f680 \u2764\ufe0f":      "\U0001f469\u200d\U0001f680 \u2764\ufe0f",
+		"e" + strings.Repeat("\u0301", 8):              "e" + strings.Repeat("\u0301", 8),
+		"e" + strings.Repeat("\u0301", 10) + "x\u0301": "e" + strings.Repeat("\u0301", 8) + `\u0301\u0301` + "x\u0301",
+		"e" + strings.Repeat("\u20dd\u200d", 9):        "e" + strings.Repeat("\u20dd\u200d", 8) + `\u20dd` + "\u200d",
+		"\x1b[":                                        `\x1b[`,
+		"\x1b[123":                                     `\x1b[123`,
 	} {
 		require.Equal(t, want, Visible(in))
 	}

@@ -1,6 +1,10 @@
 // Text for people: times, sizes, ids, and text of agents made harmless to read.
 
-const hidden = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+// The characters that Visible in wire/visible.go escapes; a test compares them, and -update writes them.
+const hidden = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u115f-\u1160\u17b4-\u17b5\u180b-\u180f\u200b\u200e-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\u{110bd}\u{110cd}\u{13430}-\u{1343f}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
+
+// Combining marks beyond the eighth on a letter are written out, too.
+const piled = /(?<=(?:[\p{Mn}\p{Me}][\u200c\u200d]*){8})[\p{Mn}\p{Me}]/gu;
 
 /**
  * Returns the text with its invisible characters written out, as in \x1b and \u202e. Line ends
@@ -9,13 +13,20 @@ const hidden = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b
  * @param {boolean} [lines]
  */
 export function visible(text, lines) {
-  return String(text ?? "").replace(hidden, (c) => {
+  return String(text ?? "").replace(piled, escaped).replace(hidden, (c) => {
     if (lines && c === "\n") return c;
     if (c === "\n") return "\\n";
     if (c === "\r") return "\\r";
-    const code = c.charCodeAt(0);
-    return code < 0x100 ? "\\x" + code.toString(16).padStart(2, "0") : "\\u" + code.toString(16).padStart(4, "0");
+    return escaped(c);
   });
+}
+
+/** Returns a character written out, as in \x1b, \u202e and \U000e0041. @param {string} c */
+function escaped(c) {
+  const code = c.codePointAt(0) ?? 0;
+  const digits = code.toString(16);
+  if (code < 0x80) return "\\x" + digits.padStart(2, "0");
+  return code <= 0xffff ? "\\u" + digits.padStart(4, "0") : "\\U" + digits.padStart(8, "0");
 }
 
 /**
