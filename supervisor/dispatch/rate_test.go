@@ -88,7 +88,7 @@ func TestPace(t *testing.T) {
 		}
 		require.InDelta(t, 3*time.Second, time.Since(began), float64(10*time.Millisecond), "a hundred at once, then one each 10 ms")
 
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		began = time.Now()
 		long := strings.Repeat("x", 2<<20-200)
 		for n := range 6 {
@@ -129,7 +129,7 @@ func TestPiledUp(t *testing.T) {
 			}
 		}
 		require.Equal(t, 200, refused)
-		time.Sleep(10 * time.Millisecond)
+		<-time.After(10 * time.Millisecond)
 		a.says(query(301, ""))
 		require.NotContains(t, a.lines()[300], "rate_limited")
 		s.Close()
