@@ -140,8 +140,16 @@ func incidentOf(mail *wire.SendMessage, at time.Time, attempts int, err error) i
 	}
 }
 
+// NoteIncident appends a message that could not be sent to an incident file, as a Client does.
+func NoteIncident(file string, mail *wire.SendMessage, attempts int, err error) error {
+	return note(file, incidentOf(mail, time.Now(), attempts, err))
+}
+
 // incidents returns the name of the incident file.
 func (c *Client) incidents() string { return cmp.Or(c.Incidents, "bus-incidents.jsonl") }
+
+// maxIncidents is the size at which an incident file is renamed and a new one begins.
+const maxIncidents = 8 << 20
 
 // note appends a line with one write, so that programs can share the file without tearing
 // lines. The file is private to its user, because it contains payloads.
@@ -149,6 +157,11 @@ func note(name string, i incident) error {
 	line, err := object.Encode(i)
 	if err != nil {
 		return fmt.Errorf("spelling an incident: %w", err)
+	}
+	if info, err := os.Stat(name); err == nil && info.Size() >= maxIncidents {
+		if err := os.Rename(name, name+".1"); err != nil {
+			return err
+		}
 	}
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {

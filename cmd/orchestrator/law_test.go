@@ -75,7 +75,7 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/cli":           {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "supervisor/api", "supervisor/config", "cmd/orchestrator/client", "cmd/orchestrator/term", "cmd/orchestrator/help"},
 	"cmd/orchestrator/task":          verbsMayImport(),
 	"cmd/orchestrator/session":       verbsMayImport(),
-	"cmd/orchestrator/bus":           verbsMayImport(),
+	"cmd/orchestrator/bus":           verbsMayImport("agents/bus"), // for the incident file
 	"cmd/orchestrator/inbox":         verbsMayImport(),
 	"cmd/orchestrator/demo":          verbsMayImport("agents", "cmd/orchestrator/serve"),
 	"fixtures/lighthouse":            {"cmd/orchestrator/demo"},

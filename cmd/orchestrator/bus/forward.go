@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -128,7 +127,7 @@ func (w *forwarder) run(ctx context.Context, mailed <-chan struct{}) error {
 		switch {
 		case ctx.Err() != nil:
 			return cli.UnlessLeft(w.app.Ended(ctx))
-		case err != nil && !passing(err):
+		case err != nil && !cli.Temporary(err) && !limited(err):
 			return err
 		case err != nil && !w.waiting:
 			w.waiting = true
@@ -148,14 +147,11 @@ func (w *forwarder) run(ctx context.Context, mailed <-chan struct{}) error {
 	}
 }
 
-// passing reports whether an error may be gone later: an orchestrator cannot be reached, stands by, or is busy.
-func passing(err error) bool {
+// limited reports whether an orchestrator refused a request because there were too many.
+func limited(err error) bool {
 	f, ok := errors.AsType[*cli.Failure](err)
-	return ok && (f.Exit == cli.ExitNotRunning || slices.Contains([]wire.Code{wire.CodeInternal, wire.CodeLimited, wire.CodeTimeout, codeNoQuorum}, f.Code))
+	return ok && f.Code == wire.CodeLimited
 }
-
-// codeNoQuorum is the code of a hub that cannot record anything now.
-const codeNoQuorum wire.Code = "no_quorum"
 
 // page forwards some messages. It reports whether there may be more.
 func (w *forwarder) page(ctx context.Context) (more bool, err error) {

@@ -121,8 +121,8 @@ func busAckCommand(a *cli.App) *cobra.Command {
 		Short: "Acknowledge messages",
 		Long: `Acknowledges the messages to an actor up to a number. The next poll begins after that
 number, and an agent is not notified of these messages again. A number below the last
-one has no effect. If no orchestrator answers, the command retries after 2, 10 and 60
-seconds, unless --no-retry is given.`,
+one has no effect. If no orchestrator answers, or the answer has an HTTP status of 500 or
+above, the command retries after 2, 10 and 60 seconds, unless --no-retry is given.`,
 		Example: `  orchestrator bus ack 42
   orchestrator bus ack 42 --actor PO:shop`,
 		Args: cli.ArgCount(1, 1),

@@ -3,7 +3,9 @@ package bus
 import (
 	"cmp"
 	"context"
-	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"orchestrator/agents/bus"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
@@ -48,9 +51,11 @@ a state and prints the states: it is written to the agent, its model has it in c
 or the addressee has acknowledged it. See "bus status".
 
 --payload takes a JSON object, @FILE for the contents of a file, or - for stdin. If no
-orchestrator answers, the message is sent again after 2, 10 and 60 seconds, unless
---no-retry is given. All attempts have the same key, so the message is stored once. To
-repeat a message yourself, give the same --key.`,
+orchestrator answers, or the answer has an HTTP status of 500 or above, the message is
+sent again after 2, 10 and 60 seconds, unless --no-retry is given. All attempts have the
+same key, so the message is stored once. After the last attempt the message is kept in
+bus-incidents.jsonl in the state directory, in the folder for temporary files inside an
+agent, or else in the current folder. To repeat a message yourself, give the same --key.`,
 		Example: `  orchestrator bus send --to coder "Keep the old page working" --wait in-context
   orchestrator bus send --to coder --urgent "Stop: main is broken"
   orchestrator bus send --to PO:shop --topic message.direct --reply-to 41 --payload @answer.json
@@ -109,6 +114,9 @@ func send(a *cli.App, f *sendFlags) error {
 	}
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		text, err := askAgain(ctx, a, d, f.once, "send-message", m)
+		if cli.Temporary(err) && !f.once {
+			err = givenUp(d, m, err)
+		}
 		if err == nil && f.wait.Value != "" {
 			return f.wait.until(ctx, a, d, text)
 		}
@@ -238,12 +246,38 @@ func nobodyYet(ctx context.Context, a *cli.App, d *client.Client, actor string) 
 // retryPauses are the pauses between attempts to reach the bus.
 var retryPauses = []time.Duration{2 * time.Second, 10 * time.Second, time.Minute}
 
-// askAgain is Ask for the bus. It retries while no orchestrator answers or the answer is an
-// internal error, unless once is set.
+// givenUp appends a message that could not be sent to the incident file, and adds its place to the
+// error.
+func givenUp(d *client.Client, m *wire.SendMessage, err error) error {
+	file := filepath.Join(incidentDir(&d.Target), "bus-incidents.jsonl")
+	f := cli.FailureOf(err)
+	if trouble := bus.NoteIncident(file, m, len(retryPauses)+1, err); trouble != nil {
+		f.Because = append(f.Because, fmt.Sprintf("The message cannot be kept in %s: %v", file, trouble))
+		return f
+	}
+	f.Because = append(f.Because, "The message is kept in "+file)
+	f.Hint = "Send it again later, with the same key: --key " + term.Word(m.Key)
+	return f
+}
+
+// incidentDir returns the folder of the incident file: the state directory, if there is one on this
+// machine. The folder of an agent has its work, so an agent uses the one for temporary files.
+func incidentDir(t *client.Target) string {
+	dir := filepath.Dir(t.Socket)
+	switch {
+	case t.Inside:
+		return os.TempDir()
+	case t.URL == "" && cli.IsStateDir(dir):
+		return dir
+	}
+	return "."
+}
+
+// askAgain is Ask for the bus. It retries after temporary errors, unless once is set.
 func askAgain(ctx context.Context, a *cli.App, d *client.Client, once bool, operation string, request any) ([]byte, error) {
 	for _, pause := range retryPauses {
 		text, err := a.Ask(ctx, d, operation, request)
-		if f, ok := errors.AsType[*cli.Failure](err); once || ctx.Err() != nil || !ok || f.Exit != cli.ExitNotRunning && f.Code != wire.CodeInternal {
+		if once || ctx.Err() != nil || !cli.Temporary(err) {
 			return text, err
 		}
 		a.Note("%v: trying again in %s", err, pause)

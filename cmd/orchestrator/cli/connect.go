@@ -51,15 +51,21 @@ func (a *App) FromRecord() bool { return a.record != nil }
 func (a *App) NewClient(t client.Target) *client.Client {
 	d := client.New(t, func(ctx context.Context, t *client.Target, err error) error {
 		if refusal, ok := errors.AsType[*client.Refusal](err); ok {
-			return refused(t, refusal)
+			f := refused(t, refusal.Reason)
+			f.temporary = refusal.Status >= http.StatusInternalServerError
+			return f
 		}
 		if unknown, ok := errors.AsType[*client.UnknownServerError](err); ok {
-			return unknownServer(t, unknown)
+			f := unknownServer(t, unknown)
+			f.temporary = unknown.Code >= http.StatusInternalServerError
+			return f
 		}
 		if over := a.Ended(ctx); over != nil {
 			return over
 		}
-		return connectionFailed(t, err)
+		f := connectionFailed(t, err)
+		f.temporary = f.Exit != ExitDenied
+		return f
 	})
 	d.Stalled = a.noteStalled
 	return d
@@ -172,7 +178,7 @@ func rootCause(err error) error {
 }
 
 // refused returns the failure for an error response of the API.
-func refused(t *client.Target, e *client.Refusal) *Failure {
+func refused(t *client.Target, e *wire.Error) *Failure {
 	f := &Failure{Exit: exitOf(e.Code), Code: e.Code, Message: e.Message, Hint: e.Hint, Details: e.Details}
 	switch {
 	case e.Code == wire.CodeDenied && e.Hint == "" && t.Inside:

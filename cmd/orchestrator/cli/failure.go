@@ -25,6 +25,9 @@ type Failure struct {
 	Hint    string   // next step, with a command to paste
 	Details map[string]any
 
+	// temporary is set if the connection failed, or the answer had a status of 500 or above.
+	temporary bool
+
 	// said is set if the command has printed its whole answer. Only the exit code is left
 	// to report.
 	said bool
@@ -48,6 +51,13 @@ func ExitWith(exit int) *Failure { return &Failure{Exit: exit, said: true} }
 // UsageError returns a failure for a wrong command line. The hint says what is right.
 func UsageError(message, hint string) *Failure {
 	return &Failure{Exit: ExitUsage, Code: codeUsage, Message: message, Hint: hint}
+}
+
+// Temporary reports whether the same request may succeed later, because the orchestrator did not
+// answer or could not carry it out.
+func Temporary(err error) bool {
+	f, ok := errors.AsType[*Failure](err)
+	return ok && f.temporary
 }
 
 // FailureOf returns err as a Failure. Errors of unknown kinds have the code ExitNo.

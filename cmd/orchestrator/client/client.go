@@ -107,7 +107,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (io.R
 // elsewhere reports whether another hub may answer: nothing was done yet.
 func elsewhere(err error) bool {
 	if refusal, ok := errors.AsType[*Refusal](err); ok {
-		return refusal.Code == api.CodeNoQuorum
+		return refusal.Reason.Code == api.CodeNoQuorum
 	}
 	dialing, ok := errors.AsType[*net.OpError](err)
 	return ok && dialing.Op == "dial"
@@ -284,10 +284,13 @@ func unanswered(err error) error {
 }
 
 // A Refusal is an error response of the API.
-type Refusal wire.Error
+type Refusal struct {
+	Status int // of the response
+	Reason *wire.Error
+}
 
 // Error returns the message of the refusal.
-func (r *Refusal) Error() string { return r.Message }
+func (r *Refusal) Error() string { return r.Reason.Message }
 
 // An UnknownServerError is the response of a server that is not an orchestrator.
 type UnknownServerError struct {
@@ -308,7 +311,7 @@ func refused(response *http.Response) error {
 	if err := object.Decode(text, &refusal); err != nil || refusal.Error == nil {
 		return &UnknownServerError{Status: response.Status, Code: response.StatusCode, Text: string(text)}
 	}
-	return (*Refusal)(refusal.Error)
+	return &Refusal{Status: response.StatusCode, Reason: refusal.Error}
 }
 
 // A Link is the client's end of a pipe.
