@@ -393,9 +393,9 @@ func (f *taskFilter) ended() bool {
 	})
 }
 
-// takes reports whether a task is selected.
-func (f *taskFilter) takes(v *storedTask, conversation string) bool {
-	if (f.Status != "" && v.State.Status() != f.Status && string(v.State) != f.Status && v.State.Hub() != f.State) || f.State != "" && v.State.Hub() != f.State {
+// takes reports whether a task is selected that the caller sees in a state.
+func (f *taskFilter) takes(v *storedTask, state wire.TaskState, conversation string) bool {
+	if (f.Status != "" && state.Status() != f.Status && string(state) != f.Status && state.Hub() != f.State) || f.State != "" && state.Hub() != f.State {
 		return false
 	}
 	if f.ProjectID != "" && (v.Details == nil || v.ProjectID != f.ProjectID) || f.ConversationID != "" && conversation != f.ConversationID {

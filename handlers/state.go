@@ -14,7 +14,6 @@ import (
 	"orchestrator/handlers/match"
 	"orchestrator/handlers/queue"
 	"orchestrator/wire"
-	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
@@ -312,24 +311,6 @@ func take(s *State, f fact, r *wire.Record) {
 	f.apply(s, r)
 }
 
-// Counts returns the number of tasks in each state.
-func (s *State) Counts() control.TaskCounts {
-	return control.TaskCounts{
-		Pending:    s.tasks.counts[wire.TaskPending],
-		Blocked:    s.tasks.counts[blocked],
-		Assigned:   s.tasks.counts[wire.TaskAssigned],
-		Planning:   s.tasks.counts[wire.TaskPlanning],
-		PlanReview: s.tasks.counts[wire.TaskPlanReview],
-		Running:    s.tasks.counts[wire.TaskRunning],
-		NeedsHuman: s.tasks.counts[wire.TaskNeedsHuman],
-		InReview:   s.tasks.counts[wire.TaskInReview],
-		Verifying:  s.tasks.counts[wire.TaskVerifying],
-		Done:       s.tasks.counts[wire.TaskDone],
-		Failed:     s.tasks.counts[wire.TaskFailed],
-		Cancelled:  s.tasks.counts[wire.TaskCancelled],
-	}
-}
-
 // Tasks returns the number of tasks in the State, open and ended.
 func (s *State) Tasks() int { return len(s.tasks.list) }
 
@@ -341,19 +322,6 @@ func (s *State) Open() int {
 
 // Questions returns the number of open questions.
 func (s *State) Questions() int { return len(s.questions.open) }
-
-// TasksOf returns the tasks that an agent holds.
-func (s *State) TasksOf(name string) []control.TaskLabel {
-	a := s.agents.byID[name]
-	if a == nil {
-		return nil
-	}
-	labels := make([]control.TaskLabel, 0, len(a.holds))
-	for _, k := range a.holds {
-		labels = append(labels, control.TaskLabel{ID: k.view.ID, Name: k.view.Name, State: k.view.State, Progress: k.view.Progress})
-	}
-	return labels
-}
 
 // A turn is the handling of one input.
 type turn struct {

@@ -243,7 +243,9 @@ func (td taskDecision) replyWith(k *task) *wire.TaskReply {
 			}
 		}
 	}
-	return td.state.tasks.reply(k)
+	reply := td.state.tasks.reply(k)
+	td.personal(k, &reply.Task)
+	return reply
 }
 
 // shown returns a task as callers see it, with its dependencies.
@@ -266,7 +268,7 @@ func getTask(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := td.state.tasks.reply(k)
+	answer := td.replyWith(k)
 	answer.Task.WaitsFor = td.state.tasks.waitsFor(k)
 	if k.more != nil && k.more.output != 0 {
 		td.pages = append(td.pages, history.Page{Task: k.view.ID, Output: k.more.output})
@@ -332,12 +334,16 @@ func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Erro
 	}
 	var found []*task
 	var more int64
-	filter := td.filter(q)
+	filter, heldUp := td.filter(q), td.heldUp()
 	for _, k := range from {
 		if more == most {
 			break
 		}
-		if !filter.takes(&k.view, k.conversation()) {
+		state := k.view.State
+		if heldUp[k.view.ID] {
+			state = wire.TaskNeedsHuman
+		}
+		if !filter.takes(&k.view, state, k.conversation()) {
 			continue
 		}
 		if len(found) == limit {
@@ -354,13 +360,16 @@ func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Erro
 		brief := &answer.Tasks[i]
 		*brief = td.state.tasks.shown(k)
 		brief.Description, brief.Payload, brief.Result, brief.Details = "", nil, nil, brief.Details.Brief()
+		if heldUp[k.view.ID] {
+			brief.State = wire.TaskNeedsHuman
+		}
 		brief.WaitsFor = td.state.tasks.waitsFor(k)
 	}
 	if td.state.tasks.archive.size() > 0 && filter.ended() {
 		kept := filter // the page outlives the decision
 		page, _ := td.state.tasks.archivedPage(after, td.state.seq, func(v *wire.Task, conversation string) bool {
 			archived := stored(v)
-			return kept.takes(&archived, conversation)
+			return kept.takes(&archived, archived.State, conversation)
 		})
 		page.Archived.Limit, page.Archived.Most = limit, most
 		for _, k := range found {
