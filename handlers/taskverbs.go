@@ -201,10 +201,20 @@ func startTask(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 		return nil, wrongState(k, "started")
 	case !td.maySteer(k):
 		return nil, notHolder(k)
+	case !held && td.state.agents.isDown(k.view.AssignedTo):
+		return nil, errorf(wire.CodeConflict, details{"taskId": k.view.ID, "agent": k.view.AssignedTo, "reason": "agent_down"},
+			"task %s cannot be started, because %s does not run: its next run is told of the task", k.label(), k.view.AssignedTo)
 	}
 	td.questions().cancelQuestions(k)
 	td.start(k, td.mark())
 	return td.replyWith(k), nil
+}
+
+// isDown reports whether an agent of this team has no process. A task that starts meanwhile would
+// run for nobody: only assigned tasks are announced to the next run.
+func (as *agents) isDown(name string) bool {
+	a := as.byID[name]
+	return a != nil && a.remote == nil && !a.online()
 }
 
 // ownWay returns the way of a task that an agent takes itself. It is byHand for tasks that must

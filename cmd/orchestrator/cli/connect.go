@@ -191,6 +191,10 @@ func refused(t *client.Target, e *wire.Error) *Failure {
 		if id, ok := e.Details["taskId"].(string); ok {
 			f.Hint = "Why it is so, and what can be done: orchestrator why " + term.ID(id)
 		}
+	case e.Code == wire.CodeConflict && e.Hint == "" && e.Details["reason"] == "agent_down":
+		if agent, ok := e.Details["agent"].(string); ok {
+			f.Hint = "Start it: orchestrator agent start " + term.Word(agent)
+		}
 	}
 	return f
 }
