@@ -12,6 +12,7 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/hosts"
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/object"
@@ -115,6 +116,7 @@ func (s *Supervisor) Losses() (l DroppedOutput) {
 type seen struct {
 	status   control.Status
 	children []Process
+	mail     []*stdin.Mailbox
 }
 
 func (s *Supervisor) seen(ctx context.Context) (seen, error) {
@@ -123,6 +125,7 @@ func (s *Supervisor) seen(ctx context.Context) (seen, error) {
 		for _, a := range s.life.order {
 			v.status.Agents = append(v.status.Agents, view(a))
 			v.children = append(v.children, a.child)
+			v.mail = append(v.mail, a.mail)
 		}
 		s.nameAwaited(v.status.Agents)
 		return v, nil
@@ -171,6 +174,7 @@ func (s *Supervisor) Status(ctx context.Context) (control.Status, error) {
 		if v := &got.status.Agents[i]; c != nil {
 			v.CPUMS, v.RSSBytes = c.Usage()
 			v.Mailbox.Unread = c.Unread()
+			v.Mailbox.TaskUnread = got.mail[i] != nil && got.mail[i].TaskUnread(v.Mailbox.Unread)
 		}
 	}
 	return got.status, nil

@@ -248,6 +248,7 @@ func (d *Dispatcher) toAgent(letters []handlers.Letter, room *[]byte, s *sealer)
 		if l.Notice == "" {
 			e.Answers++
 		}
+		e.Assigns = e.Assigns || l.Notice == wire.NoticeAssigned
 		if l.Task != "" {
 			e.Receipts, e.Priority = []wire.Delivered{{Agent: to.Name, Run: to.Run, Task: l.Task}}, true
 			break

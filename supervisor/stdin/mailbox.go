@@ -44,6 +44,8 @@ type Mailbox struct {
 	pressed   int // those of them that are in hand
 	taken     int // messages that are being written, and their bytes
 	inHand    int64
+	accepted  int64    // bytes, so far
+	assigned  int64    // of these up to the latest notice of a task; 0: there was none
 	asking    receipts // receipts of what is being written
 	scratch   []byte   // used only by the writer
 	writing   bool
@@ -106,6 +108,8 @@ type Entry struct {
 	// Retriable marks an entry that the caller puts again if there is no room. It does not
 	// count as lost, and an agent that does not read it is not reported as stalled.
 	Retriable bool
+	// Assigns marks an entry that tells the agent of a task.
+	Assigns bool
 }
 
 // OneLine returns an entry of one line.
@@ -165,6 +169,10 @@ func (m *Mailbox) Put(e Entry) (moved <-chan struct{}, err error) {
 		return moved, err
 	}
 	m.bytes += int64(len(e.Text))
+	m.accepted += int64(len(e.Text))
+	if e.Assigns {
+		m.assigned = m.accepted
+	}
 	if !e.Retriable {
 		m.pressing += e.Lines
 	}
@@ -423,6 +431,14 @@ func (m *Mailbox) Adopt(limits Limits, timeout time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.limits, m.timeout = limits, timeout
+}
+
+// TaskUnread reports whether the agent has not read the latest notice of a task, when so many
+// written bytes are unread.
+func (m *Mailbox) TaskUnread(written int64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.assigned > 0 && m.bytes+written > m.accepted-m.assigned
 }
 
 // Waiting returns the number and the size of the waiting messages, and how many messages were

@@ -175,6 +175,8 @@ type MailboxView struct {
 	Bytes    int64 `json:"bytes"`
 	Refused  int64 `json:"refused"` // never written: the mailbox was full, or the agent gone
 	Unread   int64 `json:"unread"`  // bytes in the pipe that the agent has not read
+
+	TaskUnread bool `json:"task_unread,omitzero"` // the agent has not read the latest notice of a task
 }
 
 // Streams of a LogLine.

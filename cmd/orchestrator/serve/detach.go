@@ -154,12 +154,35 @@ func settled(status control.Status) bool {
 		o.agents[agent.Name] = agent
 	}
 	for _, agent := range status.Agents {
-		if agent.State == control.StateStarting || agent.State == control.StateWaiting && agent.Starts == 0 && o.hope(agent.Name) {
+		switch agent.State {
+		case control.StateStarting:
 			return false
+		case control.StateWaiting:
+			if agent.Starts == 0 && o.hope(agent.Name) {
+				return false
+			}
+		case control.StateRunning:
+			if time.Duration(agent.UpMS)*time.Millisecond < earlyEnd {
+				return false
+			}
+		case control.StateBackoff:
+			if !loops(&agent) && time.Duration(agent.NextStartMS)*time.Millisecond < patientBackoff {
+				return false
+			}
 		}
 	}
 	return true
 }
+
+// A program that cannot work often ends within earlyEnd of its start. The answer waits that long, and
+// for a second start that follows within patientBackoff.
+const (
+	earlyEnd       = 300 * time.Millisecond
+	patientBackoff = 2 * time.Second
+)
+
+// loops reports whether an agent has ended at least twice since the team is up.
+func loops(v *control.AgentView) bool { return v.State == control.StateBackoff && v.Starts > 1 }
 
 // A startForecast determines which agents may still start.
 type startForecast struct {
@@ -188,10 +211,16 @@ func (s *startForecast) hope(name string) bool {
 // detached prints the answer for a team in the background.
 func detached(a *cli.App, status control.Status, logName string) error {
 	var failed []string
-	for _, agent := range status.Agents {
+	looping := false
+	for i := range status.Agents {
+		agent := &status.Agents[i]
 		if agent.State == control.StateFailed {
 			failed = append(failed, term.Word(agent.Name))
 			a.Note("%s failed: %s", agent.Name, wire.Visible(agent.Reason))
+		}
+		if loops(agent) {
+			looping = true
+			a.Note("%s has ended %s already (%s): orchestrator why %s%s", agent.Name, times(agent.Starts), wire.Visible(agent.LastExit), term.Word(agent.Name), a.Named())
 		}
 	}
 	if failed != nil {
@@ -208,10 +237,17 @@ func detached(a *cli.App, status control.Status, logName string) error {
 	} else if err := a.Print("%s is up, pid %d, %s. What happens is in %s\n", status.Name, status.PID, term.Count(len(status.Agents), "agent"), a.Short(logName)); err != nil {
 		return err
 	}
-	if failed != nil {
+	if failed != nil || looping {
 		return cli.ExitWith(cli.ExitNo)
 	}
 	return nil
+}
+
+func times(n int) string {
+	if n == 2 {
+		return "twice"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // endedEarly returns the result of a program in the background that has ended already. An

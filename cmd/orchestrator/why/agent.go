@@ -101,9 +101,13 @@ func lifeOf(ctx context.Context, d *client.Client, c *agentCauses) error {
 	if err != nil {
 		return err
 	}
+	began := "" // the latest run
 	for i := range found {
 		if moves[found[i].Kind] {
 			c.Since = found[i].At
+		}
+		if found[i].Kind == events.AgentStarting {
+			began = found[i].At
 		}
 	}
 	lines, err := client.Collect(ctx, d, "logs", url.Values{"agent": {c.Agent}, "n": {someWords}}, func(l *control.LogLine) bool { return l.Stream != control.StreamOwn })
@@ -115,6 +119,7 @@ func lifeOf(ctx context.Context, d *client.Client, c *agentCauses) error {
 		return nil // earlier runs do not matter
 	}
 	c.Tried = triedOf(found, events.AgentExited, events.AgentRestarting, events.AgentGaveUp, events.AgentStalled, events.AgentStopping)
+	lines = slices.DeleteFunc(lines, func(l control.LogLine) bool { return l.At < began }) // maybe of another command
 	for _, line := range lines[max(0, len(lines)-fewWords):] {
 		c.LastWords = append(c.LastWords, line.Text)
 	}
@@ -190,7 +195,10 @@ func (c *agentCauses) next() []string {
 	case control.StateStalled:
 		next = []string{logs, "Start it anew: orchestrator agent restart " + name}
 	case control.StateRunning:
-		if term.HeldUp(c.view.Activity, time.Now()) == "" {
+		switch held := term.HeldUp(c.view.Activity, time.Now()); {
+		case c.view.Mailbox.TaskUnread && len(c.Tasks) > 0:
+			next = append(next, unreadTask(c.view), "See what it does with its stdin: orchestrator check -- "+commandLine(c.view))
+		case held == "":
 			next = append(next, name+" is "+standing(c.view)+".")
 		}
 		next = append(next, c.whySilent()...)
@@ -270,8 +278,18 @@ func (c *agentCauses) whySilent() []string {
 	return []string{
 		"Nothing was heard of it, which is well if it has nothing to say yet. Unless the file says pty = true its stdout is a pipe, and",
 		"what it prints may wait in a buffer of its own: flush each line (Python: PYTHONUNBUFFERED=1; others: stdbuf -oL CMD), or pty = true.",
-		"See it alone: orchestrator check -- " + term.OneLine(strings.Join(cli.Quoted(c.view.Command), " ")),
+		"See it alone: orchestrator check -- " + commandLine(c.view),
 	}
+}
+
+func commandLine(v *control.AgentView) string {
+	return term.OneLine(strings.Join(cli.Quoted(v.Command), " "))
+}
+
+// unreadTask returns that an agent has not read its latest task.
+func unreadTask(v *control.AgentView) string {
+	latest := v.Tasks[len(v.Tasks)-1]
+	return fmt.Sprintf("%s has not read its task %s: %s.", term.OneLine(v.Name), term.TaskLabel(latest.ID, latest.Name), stdinWords(&v.Mailbox))
 }
 
 // stdinWords returns how much of its stdin the agent has not read, or "".
@@ -279,7 +297,11 @@ func stdinWords(m *control.MailboxView) string {
 	if m.Messages == 0 && m.Unread == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s unread in its stdin, %s waiting", term.Bytes(m.Unread), term.Count(m.Messages, "message"))
+	words := term.Bytes(m.Unread) + " unread in its stdin"
+	if m.Messages > 0 {
+		words += ", " + term.Count(m.Messages, "message") + " waiting"
+	}
+	return words
 }
 
 // nextOfWaiting returns the next steps for an agent that waits for others. Failed and

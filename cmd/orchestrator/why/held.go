@@ -69,7 +69,7 @@ func limitLines(v *control.AgentView, now time.Time) []string {
 // holdersOf adds what holds up the agent that has the task.
 func holdersOf(ctx context.Context, a *cli.App, d *client.Client, c *taskCauses) error {
 	t := &c.task.Task
-	if t.AssignedTo == "" || t.State.Final() || t.State == wire.TaskNeedsHuman {
+	if t.AssignedTo == "" || t.State.Final() {
 		return nil
 	}
 	for i := range c.status.Agents {
@@ -79,7 +79,8 @@ func holdersOf(ctx context.Context, a *cli.App, d *client.Client, c *taskCauses)
 	}
 	var err error
 	c.asked, err = questions(ctx, a, d, func(q *wire.Question) bool {
-		return q.Blocking && q.Agent == t.AssignedTo && (q.Task == "" || q.Task == t.ID)
+		helps := t.Details != nil && t.Help != nil && q.ID == t.Help.QuestionID
+		return helps || q.Blocking && q.Agent == t.AssignedTo && (q.Task == "" || q.Task == t.ID)
 	})
 	for i := range c.asked {
 		c.Questions = append(c.Questions, c.asked[i].ID)

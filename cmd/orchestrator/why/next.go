@@ -199,10 +199,20 @@ func (c *taskCauses) nextOfHeld(does, instead string) []string {
 	name := term.OneLine(c.task.AssignedTo)
 	for i := range c.status.Agents {
 		v := &c.status.Agents[i]
-		if v.Name != c.task.AssignedTo || v.State == control.StateRunning {
-			continue
+		switch n := len(v.Tasks); {
+		case v.Name != c.task.AssignedTo:
+		case v.State == control.StateRunning && v.Mailbox.TaskUnread && n > 0 && v.Tasks[n-1].ID == c.Task.ID:
+			return []string{unreadTask(v), "What it does instead: orchestrator why " + name}
+		case v.State != control.StateRunning:
+			next := []string{fmt.Sprintf("%s has it, and is %s. Why: orchestrator why %s", name, standing(v), name)}
+			if v.State == control.StateStopped {
+				next[0] = fmt.Sprintf("%s has it, and is stopped. Start it: orchestrator agent start %s", name, name)
+			}
+			if c.task.State != wire.TaskAssigned { // nobody can begin it while its agent does not run
+				next = append(next, instead)
+			}
+			return next
 		}
-		return []string{fmt.Sprintf("%s has it, and is %s. Why: orchestrator why %s", name, standing(v), name), instead}
 	}
 	if held := c.heldUp(); len(held) > 0 {
 		return append(held, instead)
@@ -215,6 +225,9 @@ func (c *taskCauses) nextOfHeld(does, instead string) []string {
 }
 
 func (c *taskCauses) nextOfQuestion(id string) []string {
+	if len(c.asked) > 0 {
+		return questionLines(c.asked, func(*wire.Question) string { return "Its agent" })
+	}
 	if c.task.Details == nil || c.task.Help == nil {
 		return []string{"It goes on when a person has helped: orchestrator task start " + id}
 	}
