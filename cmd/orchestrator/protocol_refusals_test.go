@@ -99,6 +99,7 @@ var reasons = []struct{ reason, meaning string }{
 	{"agent_busy", "too much waits for the agent that a task is handed on to; `details.waiting` says how many"},
 	{"delegated", "the task was handed on by a task request, and is given to no other agent"},
 	{"not_delegated", "the task did not come by a task request, and takes no input"},
+	{"agent_down", "a person cannot start the task of an agent that does not run; its next run is told of it"},
 	{"not_forwarded", "the task has not been brought to its agent yet"},
 	{"takes_no_input", "the task is done by a server, and servers take no input"},
 	{"other_run", "the task was given to another run of you, and that alone responds"},

@@ -328,19 +328,22 @@ func TestLimitsChangeWhileItWrites(t *testing.T) {
 
 // A notice of a task is unread as long as the unread bytes reach back to it.
 func TestTaskUnread(t *testing.T) {
-	m := New(Options{Limits: Limits{Messages: 10, Bytes: 1 << 20}, To: discarding{}, OnReceipts: func([]wire.Delivered, bool) {}})
-	put := func(e Entry) {
-		_, err := m.Put(e)
-		require.NoError(t, err)
-	}
-	put(OneLine([]byte("before\n")))
-	require.False(t, m.TaskUnread(7), "it was told of no task")
-	put(Entry{Text: []byte("the task\n"), Lines: 1, Assigns: true})
-	require.True(t, m.TaskUnread(9))
-	require.True(t, m.TaskUnread(1), "a half of it is unread")
-	put(OneLine([]byte("later\n")))
-	require.True(t, m.TaskUnread(7))
-	require.False(t, m.TaskUnread(6), "only what came later is unread")
+	synctest.Test(t, func(t *testing.T) {
+		m := New(Options{Limits: Limits{Messages: 10, Bytes: 1 << 20}, To: discarding{}, OnReceipts: func([]wire.Delivered, bool) {}})
+		put := func(e Entry) {
+			_, err := m.Put(e)
+			require.NoError(t, err)
+			synctest.Wait() // it is written
+		}
+		put(OneLine([]byte("before\n")))
+		require.False(t, m.TaskUnread(7), "it was told of no task")
+		put(Entry{Text: []byte("the task\n"), Lines: 1, Assigns: true})
+		require.True(t, m.TaskUnread(9))
+		require.True(t, m.TaskUnread(1), "a half of it is unread")
+		put(OneLine([]byte("later\n")))
+		require.True(t, m.TaskUnread(7))
+		require.False(t, m.TaskUnread(6), "only what came later is unread")
+	})
 }
 
 type discarding struct{}
