@@ -31,6 +31,7 @@ const maxArchived = 8
 type archive struct {
 	on       bool
 	counts   map[wire.TaskState]int // archived tasks
+	parts    map[wire.TaskState]int // those of them that are parts of others
 	leaving  byEnd                  // with all tasks that may be archived
 	recalled map[string]*task       // tasks of the State that have been archived before
 
@@ -111,6 +112,9 @@ func (t *taskArchived) apply(s *State, _ *wire.Record) {
 		s.tasks.leave(k.parent)
 	}
 	s.tasks.archive.counts[k.view.State]++
+	if k.view.Details.IsPart() {
+		s.tasks.archive.parts[k.view.State]++
+	}
 	delete(s.tasks.archive.recalled, t.ID)
 	s.tasks.list = s.tasks.list.Without(k)
 	for _, actor := range k.owners() {
@@ -157,6 +161,9 @@ func (t *taskRecalled) apply(s *State, _ *wire.Record) {
 		k, _ = s.tasks.readmit(t.Task) // see check
 	}
 	s.tasks.archive.counts[k.view.State]--
+	if k.view.Details.IsPart() {
+		s.tasks.archive.parts[k.view.State]--
+	}
 	s.tasks.archive.recalled[t.ID] = k
 	s.tasks.list = s.tasks.list.With(k)
 	for _, actor := range k.owners() {

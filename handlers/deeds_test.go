@@ -443,9 +443,13 @@ func (w *world) goOn(m *inhabitant, id string, state wire.TaskState) bool {
 			w.request(person, "approve-plan", "{"+task+"}")
 		}
 	case wire.TaskNeedsHuman:
-		if w.chance.IntN(3) == 0 {
+		q := w.state.blockerOf(w.task(id)) // its agent only waits, and cannot start it again
+		switch {
+		case q != nil:
+			w.request(person, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"do"}`, q.view.ID))
+		case w.chance.IntN(3) == 0:
 			w.request(m.actor(), "start-task", "{"+task+"}")
-		} else {
+		default:
 			w.request(person, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"do"}`, w.task(id).more.question))
 		}
 	case wire.TaskRunning:

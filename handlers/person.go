@@ -7,17 +7,21 @@ import (
 
 // People see a task in needs_human while its agent waits for the answer to a question about it,
 // although the task runs for its agent. Lists, single tasks, filters and counts for people all use
-// heldUp. Agents see the state of the task itself.
+// it. A request whose part waits for a person waits too, and counts once: its parts do not count.
+// Agents see the state of the task itself.
 
 // heldUp returns the ids of the tasks that questions hold up.
 func (s *State) heldUp() map[string]bool {
 	var found map[string]bool
 	for _, q := range s.questions.open {
-		if k := s.tasks.byID[q.view.Task]; k != nil && q.holdsUp(s, k) {
-			if found == nil {
-				found = make(map[string]bool)
+		k := s.tasks.byID[q.view.Task]
+		for _, held := range []*task{k, requestOf(k)} {
+			if held != nil && q.holdsUp(s, held) {
+				if found == nil {
+					found = make(map[string]bool)
+				}
+				found[held.view.ID] = true
 			}
-			found[k.view.ID] = true
 		}
 	}
 	return found
@@ -26,43 +30,62 @@ func (s *State) heldUp() map[string]bool {
 // blockerOf returns the oldest question that holds up a task, or nil.
 func (s *State) blockerOf(k *task) *question {
 	for _, q := range s.questions.open {
-		if q.view.Task == k.view.ID && q.holdsUp(s, k) {
+		if q.holdsUp(s, k) {
 			return q
 		}
 	}
 	return nil
 }
 
-// holdsUp reports whether the agent of a task waits for the answer to a question about it. A task
-// that the agent itself has put into needs_human is in that state for everyone.
+// requestOf returns the task that another one is a part of, or nil.
+func requestOf(k *task) *task {
+	if k == nil || !k.view.Details.IsPart() {
+		return nil
+	}
+	return k.parent
+}
+
+// holdsUp reports whether a task that is being worked on waits for the answer to a question about
+// it, or about a part of it. A task that its own agent has put into needs_human is in that state for
+// everyone.
 func (q *question) holdsUp(s *State, k *task) bool {
-	works := k.view.State == wire.TaskRunning || k.view.State == wire.TaskPlanning
-	return works && q.aside && k.view.AssignedTo == q.view.Agent && q.waited(s)
+	if k.view.State != wire.TaskRunning && k.view.State != wire.TaskPlanning {
+		return false
+	}
+	if q.view.Task == k.view.ID {
+		return q.aside && k.view.AssignedTo == q.view.Agent && q.waited(s)
+	}
+	part := s.tasks.byID[q.view.Task]
+	return part != nil && requestOf(part) == k && (part.view.State == wire.TaskNeedsHuman && !q.aside || q.holdsUp(s, part))
 }
 
 // Counts returns the number of tasks in each state, as people see them.
 func (s *State) Counts() control.TaskCounts {
+	of := func(state wire.TaskState) int { return s.tasks.counts[state] - s.tasks.parts[state] }
 	c := control.TaskCounts{
-		Pending:    s.tasks.counts[wire.TaskPending],
-		Blocked:    s.tasks.counts[blocked],
-		Assigned:   s.tasks.counts[wire.TaskAssigned],
-		Planning:   s.tasks.counts[wire.TaskPlanning],
-		PlanReview: s.tasks.counts[wire.TaskPlanReview],
-		Running:    s.tasks.counts[wire.TaskRunning],
-		NeedsHuman: s.tasks.counts[wire.TaskNeedsHuman],
-		InReview:   s.tasks.counts[wire.TaskInReview],
-		Verifying:  s.tasks.counts[wire.TaskVerifying],
-		Done:       s.tasks.counts[wire.TaskDone],
-		Failed:     s.tasks.counts[wire.TaskFailed],
-		Cancelled:  s.tasks.counts[wire.TaskCancelled],
+		Pending:    of(wire.TaskPending),
+		Blocked:    of(blocked),
+		Assigned:   of(wire.TaskAssigned),
+		Planning:   of(wire.TaskPlanning),
+		PlanReview: of(wire.TaskPlanReview),
+		Running:    of(wire.TaskRunning),
+		NeedsHuman: of(wire.TaskNeedsHuman),
+		InReview:   of(wire.TaskInReview),
+		Verifying:  of(wire.TaskVerifying),
+		Done:       of(wire.TaskDone),
+		Failed:     of(wire.TaskFailed),
+		Cancelled:  of(wire.TaskCancelled),
 	}
 	for id := range s.heldUp() {
-		c.NeedsHuman++
-		if s.tasks.byID[id].view.State == wire.TaskPlanning {
+		switch k := s.tasks.byID[id]; {
+		case k.view.Details.IsPart():
+			continue
+		case k.view.State == wire.TaskPlanning:
 			c.Planning--
-		} else {
+		default:
 			c.Running--
 		}
+		c.NeedsHuman++
 	}
 	return c
 }

@@ -109,6 +109,10 @@ func (r *restoring) restoreArchive(kept *snapshot) {
 		r.tasks.archive.counts[state] = count
 		r.tasks.counts[state] += count
 	}
+	for state, count := range kept.Parts {
+		r.tasks.archive.parts[state] = count
+		r.tasks.parts[state] += count
+	}
 	for _, id := range kept.Recalled {
 		r.tasks.archive.recalled[id] = r.task(id)
 	}

@@ -41,6 +41,7 @@ type snapshot struct {
 	Met      int64            `json:"actors_met"`
 
 	Archived map[wire.TaskState]int `json:"archived,omitzero"`
+	Parts    map[wire.TaskState]int `json:"archived_parts,omitzero"` // of Archived
 	Recalled []string               `json:"recalled,omitzero"`
 
 	// The lists that may be long come last. The tasks are in any order.

@@ -20,9 +20,12 @@ import (
 // requireSoundTasks requires that every task is counted once, waits for open tasks only, and is
 // listed by its owners.
 func requireSoundTasks(t testing.TB, s *State) {
-	counts := make(map[wire.TaskState]int)
+	counts, parts := make(map[wire.TaskState]int), make(map[wire.TaskState]int)
 	for _, k := range s.tasks.list {
 		counts[k.view.State]++
+		if k.view.Details.IsPart() {
+			parts[k.view.State]++
+		}
 		open := 0
 		for e := range s.tasks.graph.Needs(k.node) {
 			v := s.tasks.graph.Edge(e)
@@ -46,6 +49,9 @@ func requireSoundTasks(t testing.TB, s *State) {
 	}
 	for state, n := range s.tasks.counts {
 		require.Equal(t, counts[state]+s.tasks.archive.counts[state], n, "tasks that are %s", state)
+		if state != blocked {
+			require.Equal(t, parts[state]+s.tasks.archive.parts[state], s.tasks.parts[state], "parts that are %s", state)
+		}
 	}
 	require.Empty(t, s.tasks.archive.guests)
 	require.Len(t, s.tasks.byID, len(s.tasks.list))

@@ -33,6 +33,9 @@ func (s *State) Snapshot() *Snapshot {
 	}
 	if s.tasks.archive.size() > 0 {
 		kept.Archived = s.tasks.archive.counts
+		if len(s.tasks.archive.parts) > 0 {
+			kept.Parts = s.tasks.archive.parts
+		}
 	}
 	for c := range s.access.All() {
 		kept.Access = append(kept.Access, snapshotAccess{Credential: c.Credential, Hash: c.Hash, Revoked: c.Revoked})

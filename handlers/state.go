@@ -64,6 +64,7 @@ type tasks struct {
 	list     queue.List[*task]
 	owned    map[string]queue.List[*task]
 	counts   map[wire.TaskState]int // with archived tasks
+	parts    map[wire.TaskState]int // of these, those that are parts of others
 	finished []*task                // tasks that are kept whole, in the order of their end
 	queue    taskQueue              // those that wait for an agent
 	required requirementQueue       // tasks that wait for an agent by their requirements
@@ -99,9 +100,9 @@ func New(rules Rules) *State {
 		agents: agents{byID: make(map[string]*agent), index: index},
 		tasks: tasks{
 			byID: make(map[string]*task), blocks: make(map[string]*task),
-			owned: make(map[string]queue.List[*task]), counts: make(map[wire.TaskState]int),
+			owned: make(map[string]queue.List[*task]), counts: make(map[wire.TaskState]int), parts: make(map[wire.TaskState]int),
 			queue: newTaskQueue(index), required: newRequirementQueue(), graph: graph.New(),
-			archive: archive{on: rules.Archive, counts: make(map[wire.TaskState]int), recalled: make(map[string]*task)},
+			archive: archive{on: rules.Archive, counts: make(map[wire.TaskState]int), parts: make(map[wire.TaskState]int), recalled: make(map[string]*task)},
 		},
 		questions: questions{byID: make(map[string]*question)},
 		access:    access.NewBook(),

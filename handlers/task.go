@@ -409,9 +409,16 @@ func (s *State) move(k *task, to wire.TaskState) {
 }
 
 func (s *State) count(k *task, by int) {
+	part := k.view.Details.IsPart()
 	s.tasks.counts[k.view.State] += by
+	if part {
+		s.tasks.parts[k.view.State] += by
+	}
 	if k.view.State == wire.TaskPending && s.tasks.graph.Open(k.node) > 0 {
 		s.tasks.counts[blocked] += by
+		if part {
+			s.tasks.parts[blocked] += by
+		}
 	}
 	if a := s.agents.byID[k.view.AssignedTo]; a != nil && k.busy() {
 		a.running += by

@@ -126,6 +126,10 @@ func (d *Details) Brief() *Details {
 	return brief.Filled()
 }
 
+// IsPart reports whether a task is a part of another one: its submitter has the other one, and a
+// member of its session does this one for it. People see both as one request.
+func (d *Details) IsPart() bool { return d != nil && d.SessionID != "" && d.ParentTaskID != "" }
+
 // Copy returns a shallow copy of d that may be modified. The copy of nil is empty.
 func (d *Details) Copy() *Details {
 	if d == nil {
