@@ -67,7 +67,7 @@ func (td taskDecision) checked(m *wire.TaskChecked) {
 		return
 	}
 	if m.Kind == events.TaskVerifying && k.work() == nil && k.delegation() == nil {
-		if k.view.State == wire.TaskAssigned && td.state.tasks.graph.Open(k.node) > 0 {
+		if k.view.State != wire.TaskRunning && td.state.tasks.graph.Open(k.node) > 0 {
 			return // since it was completed it needs another one
 		}
 		td.begin(k)

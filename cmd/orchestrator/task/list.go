@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -115,7 +116,7 @@ func showTasks(a *cli.App, tasks []Seen, some bool) error {
 	case a.Flags.JSON:
 		return a.Document(documentOf(tasks))
 	case a.Flags.Quiet:
-		return cli.PrintNames(a, tasks, func(t *Seen) string { return t.ID })
+		return cli.PrintNames(a, requests(tasks), func(t *Seen) string { return t.ID })
 	case len(tasks) == 0 && some:
 		return a.Print("No task is like that. All of them: orchestrator task ls\n")
 	case len(tasks) == 0:
@@ -123,10 +124,34 @@ func showTasks(a *cli.App, tasks []Seen, some bool) error {
 	}
 	p, now := a.Paint(a.Stdout), time.Now()
 	rows := [][]term.Cell{{term.Text("ID"), term.Text("NAME"), term.Text("STATE"), term.Text("AGENT"), term.Figure("PROGRESS"), term.Figure("AGE"), term.Text("NEEDS")}}
-	for i := range tasks {
-		rows = append(rows, taskRow(&tasks[i].Task, p, now))
+	parts := partsByRequest(tasks)
+	for _, t := range requests(tasks) {
+		rows = append(rows, taskRow(&t.Task, p, now))
+		for _, part := range parts[t.ID] {
+			row := taskRow(&part.Task, p, now)
+			row[1].Text = "└ its part"
+			rows = append(rows, row)
+		}
 	}
 	return a.Print("%s", term.Table(rows))
+}
+
+// partsByRequest returns the parts of the listed requests, by the ids of these.
+func partsByRequest(tasks []Seen) map[string][]*Seen {
+	listed := ByID(tasks)
+	parts := make(map[string][]*Seen)
+	for i := range tasks {
+		if t := &tasks[i]; t.Details.IsPart() && listed[t.ParentTaskID] != nil {
+			parts[t.ParentTaskID] = append(parts[t.ParentTaskID], t)
+		}
+	}
+	return parts
+}
+
+// requests returns the tasks without those that are parts of others in the list.
+func requests(tasks []Seen) []Seen {
+	listed := ByID(tasks)
+	return slices.DeleteFunc(slices.Clone(tasks), func(t Seen) bool { return t.Details.IsPart() && listed[t.ParentTaskID] != nil })
 }
 
 func taskRow(t *wire.Task, p term.Paint, now time.Time) []term.Cell {

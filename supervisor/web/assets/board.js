@@ -1,6 +1,6 @@
 // The board: tasks by their states. The table has the same filters.
 import { html, useMemo, signal } from "./vendor-ui.js";
-import { allTasks, loaded, questions, status, tick } from "./store.js";
+import { loaded, parts, questions, requests, status, tick } from "./store.js";
 import { route, refine, Link, taskAddress } from "./route.js";
 import { groups, groupOf, lookOf, sinceOf, final } from "./states.js";
 import { Icon, Avatar, Age, Bar, Empty, narrow } from "./ui.js";
@@ -26,7 +26,7 @@ export function filtered(all, query) {
 
 export function Board() {
   const { query } = route.value;
-  const all = allTasks.value;
+  const all = requests.value;
   const found = useMemo(() => filtered(all, query), [all, query]);
   const table = query.view === "table";
   useKeys({ n: () => { if (mayAct()) overlay.value = "add"; }, v: () => refine({ view: table ? undefined : "table" }), f: () => /** @type {HTMLElement|null} */ (document.querySelector("#filter"))?.focus() });
@@ -86,12 +86,14 @@ function Column({ group, tasks, open, small }) {
 function Card({ t, lit: bright }) {
   const look = lookOf(t);
   const waits = t.waitsFor?.length ?? 0;
-  const asked = look.group === "you" ? questions.value.find((q) => q.task === t.id) : undefined;
+  const part = final(t) ? undefined : parts.value.get(t.id);
+  const asked = look.group === "you" ? questions.value.find((q) => q.task === t.id || q.task === part?.id) : undefined;
   const over = () => { if (waits) lit.value = new Set(t.waitsFor); };
   const out = () => { if (lit.value.size) lit.value = new Set(); };
   return html`<${Link} class=${"task" + (bright ? " lit" : "")} role="listitem" title=${short(t.id)} to=${taskAddress(t.id)} onMouseEnter=${over} onMouseLeave=${out} onFocus=${over} onBlur=${out}>
     <span class="name">${clip(t.name, 160)}</span>
     ${asked ? html`<span class="asks t-amber">${clip(asked.question, 160)}</span>`
+      : part ? html`<span class="asks dim">${clip(part.assignedTo ?? "its part", 40)}: ${lookOf(part).word}</span>`
       : t.progress !== undefined && !final(t) && html`<span class=${"t-" + look.tone}><${Bar} value=${t.progress}/></span>`}
     <span class="meta">${t.assignedTo ? html`<${Avatar} name=${t.assignedTo}/><span class="who">${clip(t.assignedTo, 60)}</span>` : ""}
       ${spoken.has(t.state) ? html`<span class=${"t-" + look.tone}>${look.word}</span>` : html`<code>${short(t.id)}</code>`}

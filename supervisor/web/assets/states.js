@@ -17,6 +17,8 @@
  * @property {number} [attempts]
  * @property {string} [error]
  * @property {string} [targetRepo]
+ * @property {string} [sessionId]
+ * @property {string} [parentTaskId]
  * @property {string} createdAt
  * @property {string} [assignedAt]
  * @property {string} [startedAt]
@@ -64,6 +66,9 @@ export const groupOf = (t) => lookOf(t).group;
 
 /** Reports whether a task has ended. @param {{state: string}} t */
 export const final = (t) => t.state === "done" || t.state === "failed" || t.state === "cancelled";
+
+/** Reports whether a task is a part of another: a member of its session does it for that one. @param {Task} t */
+export const isPart = (t) => Boolean(t.sessionId && t.parentTaskId);
 
 /** Returns since when a task is in its state. @param {Task} t */
 export function sinceOf(t) {

@@ -3,6 +3,7 @@ import { signal, computed, batch, useEffect, useState } from "./vendor-ui.js";
 import { ask, me } from "./api.js";
 import { follow } from "./stream.js";
 import { apply } from "./reduce.js";
+import { final, isPart } from "./states.js";
 
 /** @typedef {import("./states.js").Task} Task */
 /** @typedef {{seq: number, at: string, kind: string, agent?: string, task?: string, run?: string, text: string, figures?: any, payload?: any, mail?: any}} Event */
@@ -21,6 +22,10 @@ export const questionsLoaded = signal(false);
 
 /** All tasks, in the order of their creation. */
 export const allTasks = computed(() => (tick.value, [...tasks.values()]));
+/** All tasks but the parts of others. */
+export const requests = computed(() => allTasks.value.filter((t) => !isPart(t) || !tasks.has(t.parentTaskId ?? "")));
+/** The open part of each request that has one, by the id of the request. */
+export const parts = computed(() => new Map(allTasks.value.filter((t) => isPart(t) && !final(t)).map((t) => [t.parentTaskId ?? "", t])));
 /** Tasks with a plan that a person has to approve. */
 export const plans = computed(() => allTasks.value.filter((t) => t.state === "plan_review"));
 /** How many questions and plans wait for a person. */
@@ -122,6 +127,8 @@ function take(events) {
     if (e.kind === "orchestrator.stopping" || e.kind === "orchestrator.stopped") stopped.value = true;
     if (!e.task) continue;
     if (apply(tasks, e) === "unclear" || doubtful) dirty.add(e.task);
+    const part = tasks.get(e.task);
+    if (part && isPart(part) && e.kind !== "task.progress") dirty.add(part.parentTaskId ?? ""); // it may need a person when its part does
     changed.add(e.task);
   }
   batch(() => {
