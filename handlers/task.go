@@ -357,13 +357,10 @@ func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Erro
 		answer.Cursor = found[limit-1].view.ID
 	}
 	for i, k := range found {
-		brief := &answer.Tasks[i]
-		*brief = td.state.tasks.shown(k)
-		brief.Description, brief.Payload, brief.Result, brief.Details = "", nil, nil, brief.Details.Brief()
+		answer.Tasks[i] = td.state.tasks.brief(k)
 		if heldUp[k.view.ID] {
-			brief.State = wire.TaskNeedsHuman
+			answer.Tasks[i].State = wire.TaskNeedsHuman
 		}
-		brief.WaitsFor = td.state.tasks.waitsFor(k)
 	}
 	if td.state.tasks.archive.size() > 0 && filter.ended() {
 		kept := filter // the page outlives the decision
@@ -378,6 +375,14 @@ func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Erro
 		td.pages = append(td.pages, page)
 	}
 	return answer, nil
+}
+
+// brief returns a task as lists have it.
+func (t *tasks) brief(k *task) wire.Task {
+	v := t.shown(k)
+	v.Description, v.Payload, v.Result, v.Details = "", nil, nil, v.Details.Brief()
+	v.WaitsFor = t.waitsFor(k)
+	return v
 }
 
 // owns adds a task to those that an actor sees, in the order of creation.

@@ -128,13 +128,13 @@ func (g *growth) follow(f *goFile, path string, expr ast.Expr) bool {
 var bounds = map[string][]string{
 	"what an agent, or a program with a token, adds to the record and the artifacts": {"supervisor/dispatch.quotas.limits", "supervisor/dispatch.quotas.used"},
 	"open tasks": {
-		"handlers.storedTask.RequiredCapabilities", "handlers.tasks.byID", "handlers.tasks.list", "handlers.tasks.owned", "handlers.tasks.later", "handlers.tasks.counts",
+		"handlers.storedTask.RequiredCapabilities", "handlers.tasks.byID", "handlers.tasks.list", "handlers.tasks.owned", "handlers.tasks.later", "handlers.tasks.counts", "handlers.tasks.parts",
 		"handlers.demand.capabilities", "handlers.requirements.key", "handlers.requirements.under", "handlers.work.scope", "handlers.reviewOf.wanted",
 		"handlers.taskExtra.promises", "handlers.taskExtra.delivered", "handlers.taskExtra.history", "handlers.agent.holds",
 		"handlers/queue.Bucket.under", "handlers/queue.Bucket.waiting", "handlers/queue.Queue.byKey", "handlers/queue.Queue.under",
 		"handlers/match.Demand.Environments", "handlers/match.Demand.Languages", "handlers/match.Demand.Tags", "handlers/match.Demand.Tools",
 	},
-	"ended tasks":                 {"handlers.tasks.finished", "handlers.archive.counts", "handlers.archive.leaving", "handlers.archive.recalled", "handlers.agents.released"},
+	"ended tasks":                 {"handlers.tasks.finished", "handlers.archive.counts", "handlers.archive.parts", "handlers.archive.leaving", "handlers.archive.recalled", "handlers.agents.released"},
 	"notes and changes of a task": {"handlers.taskExtra.notes", "handlers.taskExtra.parts"},
 	"dependencies": {
 		"handlers.tasks.nodes", "handlers.taskExtra.needs", "handlers/graph.Graph.edges", "handlers/graph.Graph.nodes", "handlers/graph.Graph.stamps",
