@@ -363,11 +363,7 @@ func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Erro
 		}
 	}
 	if td.state.tasks.archive.size() > 0 && filter.ended() {
-		kept := filter // the page outlives the decision
-		page, _ := td.state.tasks.archivedPage(after, td.state.seq, func(v *wire.Task, conversation string) bool {
-			archived := stored(v)
-			return kept.takes(&archived, archived.State, conversation)
-		})
+		page := td.state.archivedMatches(filter, after)
 		page.Archived.Limit, page.Archived.Most = limit, most
 		for _, k := range found {
 			page.Archived.Created = append(page.Archived.Created, k.created)
@@ -375,6 +371,16 @@ func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Erro
 		td.pages = append(td.pages, page)
 	}
 	return answer, nil
+}
+
+// archivedMatches returns the page that adds the archived tasks that match a filter to a list. The
+// page outlives the decision, and so its filter is a copy.
+func (s *State) archivedMatches(filter taskFilter, after int64) history.Page {
+	page, _ := s.tasks.archivedPage(after, s.seq, func(v *wire.Task, conversation string) bool {
+		archived := stored(v)
+		return filter.takes(&archived, archived.State, conversation)
+	})
+	return page
 }
 
 // brief returns a task as lists have it.
