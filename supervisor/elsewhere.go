@@ -17,6 +17,7 @@ import (
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/object"
 )
 
 // Agents with a placement run on other machines: see package hosts. The hub decides everything about
@@ -170,10 +171,34 @@ var unrelated = map[string]bool{
 	events.AgentStalled: true, events.AgentRecovered: true, events.OrchestratorStarted: true, events.OrchestratorIdle: true,
 }
 
+// answeredOnly has the kinds of records of which the agent that has caused them hears only the answer to its request.
+var answeredOnly = map[string]bool{events.TaskProgress: true, events.TaskStarted: true}
+
+// asked reports whether a request of a run has caused a record, and the run hears only the answer to it. A host repeats
+// such a request if the answer has not arrived, and then it is answered from memory.
+func asked(r *wire.Record, run string) bool {
+	var cause struct {
+		Request struct {
+			Run string `json:"run"`
+		} `json:"request"`
+	}
+	text := r.Payload
+	if r.IsMail() {
+		text = []byte(r.Correlation)
+	} else if !answeredOnly[r.Kind] {
+		return false
+	}
+	return object.DecodeOwn(text, &cause) == nil && cause.Request.Run == run
+}
+
+// maxAsked is how many requests of a run may be repeated, of the replies.Kept that are remembered of an agent.
+const maxAsked = 100
+
 // unsound returns why this hub cannot go on with a run of an agent, or "" if it can. It can if the records after seq,
 // up to the last one of an earlier hub, have nothing that the run may have to be told, and nothing that it has
 // caused. Any goroutine may call unsound.
 func unsound(d *dispatch.Dispatcher, record dispatch.Record, restored int64, sr *startRequest, seq int64, waits bool) (why string) {
+	answers := 0
 	agent, spelled := handlers.Actor{Kind: handlers.Agent, Name: sr.spec.Name}.String(), []byte(strconv.Quote(sr.spec.Name))
 	for r, err := range record.Records(context.Background(), seq) {
 		switch {
@@ -181,6 +206,11 @@ func unsound(d *dispatch.Dispatcher, record dispatch.Record, restored int64, sr 
 			return "the record cannot be read: " + err.Error()
 		case r.Seq > restored:
 			return ""
+		case asked(&r, sr.run):
+			if answers++; answers > maxAsked {
+				return fmt.Sprintf("the run has had more than %d answers that are not settled", maxAsked)
+			}
+			continue
 		case unrelated[r.Kind], r.IsMail() && r.From != agent: // mail is brought after the last one that has arrived
 			continue
 		}

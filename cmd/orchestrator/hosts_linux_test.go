@@ -529,6 +529,62 @@ agent "far" {
 	h.hubs[next].stop()
 }
 
+// An agent on a host that talks when the hub is killed goes on: with the same run and attempt, each of its requests is
+// recorded once and answered once.
+func TestTalkingAgentOutlivesItsHub(t *testing.T) {
+	t.Parallel()
+	const talker = `#!/bin/sh
+read -r notice
+task=$(printf %s "$notice" | sed 's/.*"taskId":"\([^"]*\)".*/\1/')
+say() { printf '{"type":"request:%s","id":"%s","timestamp":"2026-01-01T00:00:00.000Z","payload":%s}\n' "$1" "$2" "$3"; }
+for n in $(seq 1 60); do
+  say report-progress q$n '{"taskId":"'"$task"'","progress":0.5,"message":"'"step $n"'"}'
+  read -r reply
+  printf '%s\n' "$reply" >>replies
+  sleep 0.05
+done
+say complete-task end '{"taskId":"'"$task"'"}'
+exec cat >/dev/null
+`
+	h := newOpenThreeHubs(t, `
+agent "talker" {
+  command = ["sh", "talker"]
+  placement {}
+}
+`)
+	for i := range h.hubs {
+		h.up(i)
+	}
+	at := h.atWork(-1, 0, 1, 2)
+	file, err := os.ReadFile(h.hubs[at].path("orchestrator.hcl"))
+	require.NoError(t, err)
+	host := newStage(t, string(file), "token", h.hubs[at].ask("token", "issue", "--actor", "HO:attic"), "hubs.key", "s3cret", "talker", talker)
+	host.join(strings.Join(h.urls, ","))
+	waitForThat(t, "agent on the host", func() bool { return h.hubs[at].agent("talker").State == control.StateRunning })
+	run := h.hubs[at].agent("talker").Run
+	id := strings.Fields(h.hubs[at].ask("task", "add", "talk", "--assign", "talker", "-q"))[0]
+	replies := func() []string {
+		text, _ := os.ReadFile(host.path("replies"))
+		return strings.Split(strings.TrimSpace(string(text)), "\n")
+	}
+	waitForThat(t, "replies", func() bool { return len(replies()) >= 20 })
+	h.hubs[at].signal(syscall.SIGKILL)
+	<-h.hubs[at].ended
+	next := h.atWork(at, others(at)...)
+	waitForThat(t, "done", func() bool { return strings.Contains(h.hubs[next].ask("task", "show", id), "done") })
+	require.Equal(t, run, h.hubs[next].agent("talker").Run)
+	for n, reply := range replies() {
+		require.Contains(t, reply, fmt.Sprintf(`"correlationId":"q%d"`, n+1))
+		require.Contains(t, reply, `"type":"response:success"`)
+	}
+	require.Len(t, replies(), 60)
+	reports := h.hubs[next].ask("events", "--type", "task.progress", "--json")
+	for n := range 60 {
+		require.Equal(t, 1, strings.Count(reports, fmt.Sprintf(`"message":"step %d"`, n+1)), reports)
+	}
+	require.NotContains(t, h.hubs[next].ask("task", "show", id), "attempt 2")
+}
+
 // A hub that hung and wakes says nothing more to the agents on hosts, which belong to the next hub.
 func TestHostOfHungHub(t *testing.T) {
 	t.Parallel()

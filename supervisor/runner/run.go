@@ -30,6 +30,7 @@ type run struct {
 	disowned bool    // no hub knows it any more
 	input    [][]byte
 	midLine  bool // the input so far ends within a line
+	answered answered
 	settled  hostlink.Going
 	closing  bool                         // stdin is to be closed after the input
 	more     chan struct{}                // holds a value if there may be more input
@@ -126,7 +127,7 @@ func (r *run) going() hostlink.Going {
 	defer r.mu.Unlock()
 	g := r.settled
 	g.Got = r.stream.Got()
-	g.Unfit = g.Seq == 0 || r.midLine || r.killed || r.closing || !r.stream.Fit()
+	g.Unfit = g.Seq == 0 || r.midLine || r.killed || r.closing || r.answered.crowded || !r.stream.Fit()
 	return g
 }
 
@@ -134,6 +135,7 @@ func (r *run) going() hostlink.Going {
 func (r *run) settle(g hostlink.Going) error {
 	r.mu.Lock()
 	r.settled = g
+	r.answered.settle(g.Got)
 	r.mu.Unlock()
 	return r.stream.Settle(g.Got)
 }
@@ -145,8 +147,9 @@ func (r *run) restart() bool {
 		giveUp()
 	}
 	r.works = nil
+	took, fit := r.stream.Restart(r.answered.has)
+	r.answered = answered{}
 	r.mu.Unlock()
-	took, fit := r.stream.Restart()
 	r.output.Set(hostlink.OutputRoom - took)
 	return fit
 }
@@ -189,6 +192,7 @@ func (r *run) obey(l *hostlink.Line) {
 	case hostlink.Input:
 		r.input = append(r.input, l.Bytes)
 		r.midLine = !bytes.HasSuffix(l.Bytes, []byte("\n"))
+		r.answered.hear(l.Bytes, r.stream.Last())
 	case hostlink.Close:
 		r.closing = true
 	}

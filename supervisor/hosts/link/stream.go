@@ -173,15 +173,54 @@ func (s *Stream) unsettled() (all []*hostlink.Line) {
 	return all
 }
 
+// without returns lines about a run without the lines of stdout for which drop returns true. Drop gets the number of the
+// line in which the line of stdout ends.
+func without(all []*hostlink.Line, drop func(text []byte, n int64) bool) (left []*hostlink.Line) {
+	var open []byte // the beginning of a line of stdout
+	keep := func(text []byte) {
+		for piece := range slices.Chunk(text, hostlink.MaxPiece) {
+			left = append(left, &hostlink.Line{Type: hostlink.Output, Bytes: piece})
+		}
+	}
+	for _, l := range all {
+		if !isStdout(l) {
+			if l.Type == hostlink.Exited || l.Type == hostlink.Ended {
+				keep(open)
+				open = nil
+			}
+			left = append(left, l)
+			continue
+		}
+		var kept []byte
+		for line := range bytes.Lines(append(open, l.Bytes...)) {
+			if open = nil; !bytes.HasSuffix(line, []byte("\n")) {
+				open = bytes.Clone(line)
+			} else if !drop(line, l.M) {
+				kept = append(kept, line...)
+			}
+		}
+		keep(kept)
+	}
+	keep(open)
+	return left
+}
+
+// Last returns the number of the last line of this side.
+func (s *Stream) Last() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
 // Restart begins the numbers anew, for another hub: with the lines that are not settled, and those that the hub
-// before did not have. It returns what they take of the room for output, and whether these are all lines that the
-// other hub needs.
-func (s *Stream) Restart() (took int, fit bool) {
+// before did not have, but without the lines of stdout for which drop returns true. It returns what they take of the
+// room for output, and whether these are all lines that the other hub needs.
+func (s *Stream) Restart(drop func(text []byte, n int64) bool) (took int, fit bool) {
 	s.sending.Lock()
 	defer s.sending.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	again := s.unsettled()
+	again := without(s.unsettled(), drop)
 	fit = s.retained.dropped == 0
 	s.kept, s.last, s.got, s.started, s.conn = nil, 0, 0, false, nil
 	s.retained = retained{}
