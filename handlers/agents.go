@@ -375,7 +375,8 @@ func (td taskDecision) strip(a *agent, why string) {
 
 func same(a, b wire.Member) bool {
 	return a.Role == b.Role && a.Capacity == b.Capacity && a.OpenTasks == b.OpenTasks && a.OnExit == b.OnExit && a.Deaf == b.Deaf && a.Actor == b.Actor &&
-		slices.Equal(a.Capabilities, b.Capabilities) && slices.Equal(a.Names, b.Names) && string(a.Abilities) == string(b.Abilities) && a.Fixed == b.Fixed && a.Manual == b.Manual
+		slices.Equal(a.Capabilities, b.Capabilities) && slices.Equal(a.Names, b.Names) && string(a.Abilities) == string(b.Abilities) &&
+		a.Fixed == b.Fixed && a.Manual == b.Manual && a.Manage == b.Manage
 }
 
 // requeue lets a task wait for another agent.

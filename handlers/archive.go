@@ -388,7 +388,7 @@ type taskFilter struct {
 func (td taskDecision) filter(q *wire.QueryTasks) taskFilter {
 	f := taskFilter{QueryTasks: q, from: td.from, all: td.from.Kind != Agent}
 	if td.from.ActsForOthers && td.state.agents.byID[td.from.Name] != nil {
-		f.all, f.loose = f.all || td.plans(), true
+		f.all, f.loose = f.all || td.managesAll(), true
 	}
 	return f
 }

@@ -2,6 +2,8 @@ package handlers
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"orchestrator/handlers/match"
 	"orchestrator/handlers/queue"
@@ -79,6 +81,9 @@ func assignTask(td taskDecision, r *wire.AssignTask) (*wire.TaskReply, *wire.Err
 	default:
 		return nil, wrongState(k, "assigned")
 	}
+	if err := td.meets(k, a); err != nil {
+		return nil, err
+	}
 	td.assignBy(k, a, &taskAssigned{Way: byHand, Plan: r.RequirePlan, Request: td.mark()})
 	return td.replyWith(k), nil
 }
@@ -106,6 +111,33 @@ func (td taskDecision) mayManage(k *task, verb string) *wire.Error {
 		Code: wire.CodeDenied, Message: fmt.Sprintf("only who submitted a task may %s it", verb),
 		Details: map[string]any{"taskId": k.view.ID}, Hint: "if you cannot do it, say so with fail-task",
 	}
+}
+
+// meets returns an error if an agent gives a task to one that lacks a hard requirement of it. A person may
+// do that.
+func (td taskDecision) meets(k *task, a *agent) *wire.Error {
+	if td.from.Kind != Agent {
+		return nil
+	}
+	var lacks []string
+	if role := k.view.RequiredRole; role != "" && role != a.Role {
+		lacks = append(lacks, "the role "+role)
+	}
+	for _, c := range k.view.RequiredCapabilities {
+		if !slices.Contains(a.Capabilities, c) {
+			lacks = append(lacks, "the capability "+c)
+		}
+	}
+	if wants := k.wants(); wants != nil {
+		lacks = append(lacks, td.state.agents.index.Lacks(&wants.Demand, a.ID)...)
+	}
+	if len(lacks) == 0 {
+		return nil
+	}
+	err := errorf(wire.CodeConflict, details{"taskId": k.view.ID, "agent": a.ID, "reason": "requirements", "lacks": lacks},
+		"agent %s lacks what task %s requires: %s", a.ID, k.label(), strings.Join(lacks, ", "))
+	err.Hint = "match-agents lists the agents that have it; only a person may give it to another one"
+	return err
 }
 
 // agentNamed returns the agent with a name, a server id or a run id, or nil.
@@ -140,6 +172,9 @@ func autoAssign(td taskDecision, r *wire.TaskID) (*wire.Assignment, *wire.Error)
 	if !ok {
 		return &wire.Assignment{Status: wire.NoMatch}, nil
 	}
+	if err := td.meets(k, td.state.agents.byID[name]); err != nil {
+		return nil, err
+	}
 	answer := &wire.Assignment{Status: wire.Assigned, ServerID: td.state.agents.byID[name].serverID, ServerName: name, MatchScore: score}
 	td.assignBy(k, td.state.agents.byID[name], &taskAssigned{Way: matched, Score: score, Request: td.mark()})
 	return answer, nil
@@ -160,7 +195,7 @@ func (t *taskAssigned) remember(s *State, r *wire.Record, k *task) {
 }
 
 func matchAgents(td taskDecision, r *wire.TaskID) (*hub.Matches, *wire.Error) {
-	k, err := td.manageableTask(r.TaskID)
+	k, err := td.readableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +254,7 @@ func checkTasks(td taskDecision, r *wire.CheckTasks) (*wire.TaskList, *wire.Erro
 		return nil, errorf(wire.CodeNotFound, details{"sessionId": r.SessionID, "pointer": "/payload/sessionId"}, "there is no agent %q", r.SessionID)
 	}
 	if td.from.Kind == Agent && (a == nil || a.ID != td.from.Name) {
-		if me := td.state.agents.byID[td.from.Name]; a == nil || me == nil || me.Role != wire.RolePlanner || !td.from.ActsForOthers {
+		if a == nil || !td.managesAll() || !td.from.ActsForOthers {
 			return nil, &wire.Error{Code: wire.CodeDenied, Message: "the session is not yours", Details: map[string]any{"sessionId": r.SessionID}}
 		}
 	}

@@ -39,7 +39,7 @@ func (ld linkDecision) dependencies(needs []hub.Dependency, of *wire.Details, pa
 // mayHave decides what a task with some details gets of another: the whole result, a promised
 // contract or nothing. It marks the dependency as private when the caller may not read the other.
 func (ld linkDecision) mayHave(up *task, d *hub.Dependency, of *wire.Details, pointer string) *wire.Error {
-	if up.submittedBy(ld.from) || ld.tasks().manages(up) || ld.shares(up, of) {
+	if up.submittedBy(ld.from) || ld.tasks().reads(up) || ld.shares(up, of) {
 		return nil
 	}
 	d.Private = true
@@ -68,7 +68,7 @@ func (ld linkDecision) shares(up *task, d *wire.Details) bool {
 	if its.ProjectID != "" && its.ProjectID == d.ProjectID {
 		return true
 	}
-	if parent := ld.state.tasks.find(d.ParentTaskID); parent != nil && its.ParentTaskID == d.ParentTaskID && (parent.submittedBy(ld.from) || ld.tasks().manages(parent)) {
+	if parent := ld.state.tasks.find(d.ParentTaskID); parent != nil && its.ParentTaskID == d.ParentTaskID && (parent.submittedBy(ld.from) || ld.tasks().reads(parent)) {
 		return true
 	}
 	x := ld.state.sessions.byID[d.SessionID]

@@ -238,6 +238,8 @@ func (p *player) enlist(rest string) {
 				m.Manual = true
 			case field == "fixed":
 				m.Fixed = true
+			case field == "manage":
+				m.Manage = true
 			case field == "two open":
 				m.OpenTasks = 2
 			default:

@@ -218,7 +218,7 @@ func (dd delegationDecision) standingAnswer(k *task) *wire.TaskAnswer {
 }
 
 func getTaskResponse(dd delegationDecision, r *wire.GetTaskResponse) (*wire.TaskAnswer, *wire.Error) {
-	k, err := dd.tasks().manageableTask(r.TaskID)
+	k, err := dd.tasks().readableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}

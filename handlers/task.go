@@ -168,29 +168,37 @@ func (t *task) submittedBy(from Actor) bool {
 func (t *task) heldBy(from Actor) bool { return from.Kind != Agent || t.view.AssignedTo == from.Name }
 
 // maySteer reports whether the caller may start and end a task. This holds for its agent, for
-// operators, and for planners over protocol A.
+// operators, and over protocol A for agents that manage all tasks.
 func (td taskDecision) maySteer(k *task) bool {
-	return k.heldBy(td.from) || td.from.ActsForOthers && td.plans()
+	return k.heldBy(td.from) || td.from.ActsForOthers && td.managesAll()
 }
 
-// plans reports whether the caller is an agent that plans.
-func (td taskDecision) plans() bool {
+// managesAll reports whether the caller is an agent that may manage all tasks: a planner, or one with
+// manage = true.
+func (td taskDecision) managesAll() bool {
 	a := td.state.agents.byID[td.from.Name]
-	return td.from.Kind == Agent && a != nil && a.Role == wire.RolePlanner
+	return td.from.Kind == Agent && a != nil && (a.Role == wire.RolePlanner || a.Manage)
 }
 
-// manages reports whether the caller may manage a task like its submitter. A planner may manage
-// all tasks; another agent may manage tasks of people that no other agent holds.
+// manages reports whether the caller may manage a task like its submitter. An agent that does not manage
+// all tasks may manage the tasks of people that it holds.
 func (td taskDecision) manages(k *task) bool {
 	a := td.state.agents.byID[td.from.Name]
 	if !td.from.ActsForOthers || a == nil {
 		return false
 	}
-	return td.plans() || agentOf(k.view.SubmittedBy) == "" && (k.view.AssignedTo == "" || k.view.AssignedTo == a.ID)
+	return td.managesAll() || agentOf(k.view.SubmittedBy) == "" && k.view.AssignedTo == a.ID
 }
 
-// manageableTask returns a task that the caller submitted, holds or manages.
-func (td taskDecision) manageableTask(id string) (*task, *wire.Error) {
+// reads reports whether the caller may read a task like its submitter: one that it manages, or one of a
+// person that no agent holds.
+func (td taskDecision) reads(k *task) bool {
+	loose := agentOf(k.view.SubmittedBy) == "" && k.view.AssignedTo == ""
+	return td.manages(k) || loose && td.from.ActsForOthers && td.state.agents.byID[td.from.Name] != nil
+}
+
+// readableTask returns a task that the caller submitted, holds or may read.
+func (td taskDecision) readableTask(id string) (*task, *wire.Error) {
 	k := td.state.tasks.byID[id]
 	if k == nil {
 		k = td.state.tasks.find(object.CanonicalID(id))
@@ -198,11 +206,25 @@ func (td taskDecision) manageableTask(id string) (*task, *wire.Error) {
 	if k == nil {
 		return nil, errorf(wire.CodeNotFound, details{"taskId": brief(id)}, "there is no task %q", brief(id))
 	}
-	if !k.submittedBy(td.from) && !td.manages(k) {
+	if !k.submittedBy(td.from) && !td.reads(k) {
 		err := errorf(wire.CodeDenied, details{"taskId": id}, "the task is not yours: you neither submitted it nor have it")
 		if td.dependsOn(k) {
 			err.Details["hint"] = "its result is in your own task, beside the dependency"
 		}
+		return nil, err
+	}
+	return k, nil
+}
+
+// manageableTask returns a task that the caller submitted, holds or manages.
+func (td taskDecision) manageableTask(id string) (*task, *wire.Error) {
+	k, err := td.readableTask(id)
+	if err == nil && !k.submittedBy(td.from) && !td.manages(k) {
+		err = errorf(wire.CodeDenied, details{"taskId": k.view.ID},
+			"the task is not yours: you may read it, and neither submitted it nor have it")
+		err.Hint = `an agent with role = "planner" or manage = true manages all tasks`
+	}
+	if err != nil {
 		return nil, err
 	}
 	return k, nil
@@ -261,7 +283,7 @@ func (k *task) reviewedBy(agent string) bool {
 }
 
 func getTask(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
-	k, err := td.manageableTask(r.TaskID)
+	k, err := td.readableTask(r.TaskID)
 	if of := td.state.tasks.byID[r.TaskID]; err != nil && td.from.Kind == Agent && of.reviewedBy(td.from.Name) {
 		k, err = of, nil
 	}

@@ -168,7 +168,7 @@ func asUUID(b [16]byte) string {
 }
 
 func startTask(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
-	k, err := td.manageableTask(r.TaskID)
+	k, err := td.readableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -193,6 +193,9 @@ func startTask(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 		}
 		if k.more != nil && k.more.planFirst {
 			return nil, wrongState(k, "started without a plan")
+		}
+		if err := td.meets(k, a); err != nil && !k.submittedBy(td.from) { // it has set the requirements itself
+			return nil, err
 		}
 		td.take(k, a, &taskAssigned{Way: td.ownWay(k)})
 	case state == wire.TaskPending:

@@ -41,6 +41,7 @@ type Agent struct {
 	Names     []string // the capabilities that are only names
 	Abilities wire.Raw // a capabilities document, nil for none
 	Fixed     bool     // it can report less than Abilities and Capacity, but not more
+	Manage    bool     // it manages all tasks over protocol A, as a planner does
 	Capacity  int      // tasks at a time; 0: it gets no tasks
 	OpenTasks int      // how many tasks that it submitted may be open; 0: any number
 	Stored    int64    // bytes that it may store within a day; 0: any number

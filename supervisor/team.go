@@ -100,7 +100,7 @@ func (l *lifecycle) enlist() {
 func (a *Agent) Member() wire.Member {
 	return wire.Member{
 		ID: a.Name, Role: a.Role, Capabilities: a.Offers, Capacity: a.Capacity, OpenTasks: a.OpenTasks, OnExit: a.OnExit, Deaf: a.Raw || a.NoStdin,
-		Names: a.Names, Abilities: a.Abilities, Fixed: a.Fixed, Actor: a.Actor, Manual: !a.Autostart,
+		Names: a.Names, Abilities: a.Abilities, Fixed: a.Fixed, Actor: a.Actor, Manual: !a.Autostart, Manage: a.Manage,
 	}
 }
 

@@ -110,6 +110,7 @@ type Member struct {
 	Abilities    Raw      `json:"abilities,omitzero"`  // a capabilities document
 	Fixed        bool     `json:"fixed,omitzero"`      // it can report less than Abilities and Capacity, but not more
 	Manual       bool     `json:"manual,omitzero"`     // it starts only on request
+	Manage       bool     `json:"manage,omitzero"`     // it manages all tasks over protocol A, as a planner does
 }
 
 // Tick reports that a deadline has passed.

@@ -62,7 +62,7 @@ func TestHubBadInput(t *testing.T) {
 		{coder, "POST /servers/tasks/" + begun + "/help", `{"question":7}`, invalid, "invalid", "/question"},
 		{coder, "POST /server/tasks/" + begun + "/assign", `{}`, invalid, "invalid", "/session_name"},
 		{coder, "POST /server/tasks/" + task + "/dependencies", `{"dependency_type":"input"}`, invalid, "invalid", "/depends_on_task_id"},
-		{coder, "DELETE /server/tasks/" + task + "/dependencies/nope", ``, unknown, "not_found", ""},
+		{coder, "DELETE /server/tasks/" + begun + "/dependencies/nope", ``, unknown, "not_found", ""},
 		{coder, "GET /server/tasks?status=asleep", ``, invalid, "invalid", ""},
 		{coder, "GET /server/tasks/check?session_id=nope", ``, http.StatusForbidden, "denied", ""},
 		{coder, "POST /servers/heartbeat", `{"capabilities":{"languages":7}}`, invalid, "invalid", "/capabilities/languages"},

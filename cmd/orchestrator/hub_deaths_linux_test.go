@@ -309,7 +309,7 @@ func TestHubManyEndAtOnce(t *testing.T) {
 func TestHubCrossedDependencies(t *testing.T) {
 	t.Parallel()
 	const pairs = 25
-	h := newHub(t, listeners+quick+knowing("one", "go", 1)+knowing("two", "ts", 1), "one", "two")
+	h := newHub(t, listeners+quick+knowing("one", "go", 1, "manage = true")+knowing("two", "ts", 1, "manage = true"), "one", "two")
 	h.open("one", "two")
 	ann, one, two := h.person(), h.program("one"), h.program("two")
 	var tasks []string

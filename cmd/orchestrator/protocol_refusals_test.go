@@ -103,6 +103,7 @@ var reasons = []struct{ reason, meaning string }{
 	{"not_forwarded", "the task has not been brought to its agent yet"},
 	{"takes_no_input", "the task is done by a server, and servers take no input"},
 	{"other_run", "the task was given to another run of you, and that alone responds"},
+	{"requirements", "the agent lacks what the task requires, and only a person may give it the task; `details.lacks` lists it"},
 	{"no_requirements", "the task says nothing that agents could be matched by"},
 	{"too_many_notes", "the task has ten thousand notes, and takes no more"},
 	{"too_many_changes", "the task was changed ten thousand times, and takes no more changes"},

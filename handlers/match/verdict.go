@@ -57,6 +57,15 @@ func (x *Index) Verdict(d *Demand, name string) Verdict {
 	return x.ask(d).verdict(slot)
 }
 
+// Lacks returns the hard demands that a known agent does not meet. Its capacity does not count.
+func (x *Index) Lacks(d *Demand, name string) []string {
+	slot, known := x.slots[name]
+	if !known {
+		return []string{offersNothing}
+	}
+	return x.ask(d).lacks(slot)
+}
+
 // Verdicts returns the verdicts on all agents, sorted by descending score, then by name.
 func (x *Index) Verdicts(d *Demand) []Verdict {
 	q := x.ask(d)
@@ -88,26 +97,31 @@ func (q *question) against(slot int32, a *agent) (reasons []string) {
 	if at, bit := place(slot); q.index.words[at].offering&bit == 0 {
 		return []string{offersNothing}
 	}
-	miss := func(format string, args ...any) {
-		reasons = append(reasons, fmt.Sprintf(format+" (disqualified)", args...))
+	for _, reason := range q.lacks(slot) {
+		reasons = append(reasons, reason+" (disqualified)")
 	}
+	if s := a.standing; s.Running >= s.Capacity {
+		reasons = append(reasons, fmt.Sprintf("at capacity: %d/%d (disqualified)", s.Running, s.Capacity))
+	}
+	return reasons
+}
+
+// lacks returns the hard demands that an agent does not meet.
+func (q *question) lacks(slot int32) (lacks []string) {
 	for _, w := range q.repo {
 		if !w.met(slot) {
-			miss("missing repo: %s", w.text)
+			lacks = append(lacks, "missing repo: "+w.text)
 		}
 	}
 	for _, w := range q.languages {
 		if !w.met(slot) {
-			miss("missing language: %s", w.text)
+			lacks = append(lacks, "missing language: "+w.text)
 		}
 	}
 	if len(q.environments) > 0 && len(met(q.environments, slot)) == 0 {
-		miss("no matching environment: %s", strings.Join(texts(q.environments), ", "))
+		lacks = append(lacks, "no matching environment: "+strings.Join(texts(q.environments), ", "))
 	}
-	if s := a.standing; s.Running >= s.Capacity {
-		miss("at capacity: %d/%d", s.Running, s.Capacity)
-	}
-	return reasons
+	return lacks
 }
 
 // hard adds the points for hard demands, which the agent meets. Of the environments, one is

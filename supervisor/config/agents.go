@@ -196,6 +196,7 @@ func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope, place
 		attr("actor", actor(a)),
 		attr("pty", truth(&a.Pty)),
 		attr("operator", truth(&a.Operator)),
+		attr("manage", truth(&a.Manage)),
 		{name: "replicas", raw: func(*hcl.Attribute) {}},
 		attr("depends_on", func(v value) { *waits = dependencies(v, a.Name) }),
 		attr("autostart", truth(&a.Autostart)),

@@ -56,6 +56,9 @@ func (c *Config) Commands() []Command {
 		if a.User != "" {
 			rest = append(rest, a.User)
 		}
+		if a.Manage {
+			rest = append(rest, "manage")
+		}
 		add("agent "+a.Block, a.Place, slices.Concat(a.Wrap, a.Command), a.notes(), rest...)
 		work(a.Block, a.Place, &a.Work)
 		for _, s := range a.Client.Servers {
@@ -78,6 +81,9 @@ func (a *Agent) notes() []string {
 	var notes []string
 	if a.Operator {
 		notes = append(notes, "operator = true")
+	}
+	if a.Manage {
+		notes = append(notes, "manage = true")
 	}
 	if a.Client.Permission == "full" || a.Client.Permission == "auto" {
 		notes = append(notes, fmt.Sprintf("permission = %q", a.Client.Permission))

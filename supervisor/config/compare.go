@@ -203,6 +203,7 @@ var agentTable = []struct {
 	{name: "actor", needs: ActionRestart, of: func(a *Agent) any { return a.Actor }},
 	{name: "pty", needs: ActionRestart, of: func(a *Agent) any { return a.Pty }},
 	{name: "operator", needs: ActionLive, of: func(a *Agent) any { return a.Operator }},
+	{name: "manage", needs: ActionLive, of: func(a *Agent) any { return a.Manage }},
 	{name: "depends_on", needs: ActionLive, of: func(a *Agent) any { return a.DependsOn }},
 	{name: "autostart", needs: ActionLive, of: func(a *Agent) any { return a.Autostart }},
 	{name: "on_exit", needs: ActionLive, of: func(a *Agent) any { return a.OnExit }},

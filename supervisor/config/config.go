@@ -205,6 +205,7 @@ type Agent struct {
 	Actor        string
 	Pty          bool
 	Operator     bool     // it may ask at the operators' socket
+	Manage       bool     // it manages the tasks of others over protocol A
 	DependsOn    []string // names of agents; a block with replicas is listed as all of them
 	Autostart    bool
 	OnExit       string

@@ -56,6 +56,7 @@
 //	description          live
 //	role                 live
 //	operator             live      it is looked at with each request
+//	manage               live      the same
 //	capabilities         live
 //	depends_on           live      they order the next start and stop
 //	autostart            live

@@ -249,7 +249,11 @@ func (e *examiner) rights() {
 	default:
 		e.row("network", 10, 0, "may not use the network")
 	}
-	e.either("operator", 10, e.agent.Operator, "may do what an operator may (operator = true)", "is not an operator")
+	if e.agent.Manage && !e.agent.Operator {
+		e.row("operator", 10, 0.5, "may change and assign the tasks of others (manage = true)")
+	} else {
+		e.either("operator", 10, e.agent.Operator, "may do what an operator may (operator = true)", "is not an operator")
+	}
 	e.either("capabilities", 2, !e.agent.Capabilities.Fixed, "may report other capabilities to get more tasks", "may not report more capabilities than the file")
 	e.limits()
 	if e.agent.IsClient() {

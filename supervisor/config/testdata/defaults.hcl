@@ -117,6 +117,7 @@ agent "worker" {
   actor       = "auto"
   pty         = false
   operator    = false
+  manage      = false
   replicas    = 1
   depends_on  = []
   autostart   = true

@@ -37,6 +37,7 @@ func Agents(c *config.Config, base []string) []supervisor.Agent {
 			Names:     a.Capabilities.Names,
 			Abilities: abilities(&a.Capabilities),
 			Fixed:     a.Capabilities.Fixed,
+			Manage:    a.Manage,
 			Capacity:  a.Capabilities.MaxConcurrentTasks,
 			OpenTasks: a.Limits.OpenTasks,
 			Stored:    a.Limits.Stored,
