@@ -176,7 +176,12 @@ func (k *keyIssued) tell(e *wire.Event) { e.Agent, e.Text = k.Agent, "has a new 
 
 // What facts about the work on tasks mean, for people.
 
-func (t *taskUpdated) tell(e *wire.Event) { e.Task, e.Text = t.ID, label(t.ID, t.Name)+" changed" }
+func (t *taskUpdated) tell(e *wire.Event) {
+	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" changed"
+	if t.By != "" {
+		e.Text += " by " + t.By
+	}
+}
 
 func (t *taskNoted) tell(e *wire.Event) {
 	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" noted: "+t.Content

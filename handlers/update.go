@@ -34,6 +34,7 @@ type taskUpdated struct {
 	StructuredSpec     wire.Raw    `json:"structured_spec,omitzero"`
 	Requirements       wire.Raw    `json:"requirements,omitzero"`
 	Without            []string    `json:"without,omitzero"`
+	By                 string      `json:"by,omitzero"` // who has changed a text; "" if none was changed
 	Request            *requestKey `json:"request,omitzero"`
 }
 
@@ -79,6 +80,9 @@ func (t *taskUpdated) change(v *wire.Task) {
 		v.Payload = t.Payload
 	}
 	d := v.Details.Copy()
+	if t.By != "" {
+		d.ChangedBy = t.By
+	}
 	set(&d.TargetRepo, t.TargetRepo)
 	set(&d.ProjectID, t.ProjectID)
 	set(&d.AcceptanceCriteria, t.AcceptanceCriteria)
@@ -89,6 +93,12 @@ func (t *taskUpdated) change(v *wire.Task) {
 		d.Requirements = t.Requirements
 	}
 	v.Details = d.Filled()
+}
+
+// changesText reports whether the changes of a task change what its agent reads as its order.
+func (t *taskUpdated) changesText(k *task) bool {
+	return t.Name != k.view.Name || t.Description != nil || t.Payload != nil || t.TargetRepo != nil || t.AcceptanceCriteria != nil ||
+		t.StructuredSpec != nil || t.Requirements != nil || len(t.Without) > 0
 }
 
 func set[T any](to *T, value *T) {
@@ -123,6 +133,9 @@ func updateTask(td taskDecision, r *wire.UpdateTask) (*wire.TaskReply, *wire.Err
 	}
 	if r.Requirements != nil {
 		f.Requirements, oddities = r.Requirements.Document, append(oddities, r.Requirements.Oddities...)
+	}
+	if f.changesText(k) {
+		f.By = td.from.String()
 	}
 	td.fact("", k.view.ID, f)
 	if o := hub.OddPriority(r.Priority); o != nil {
@@ -167,7 +180,7 @@ func (t *taskNoted) Note(r *wire.Record) wire.Note {
 }
 
 func addNote(td taskDecision, r *wire.AddNote) (*wire.NoteReply, *wire.Error) {
-	k, err := td.manageableTask(r.TaskID)
+	k, err := td.readableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +198,7 @@ func addNote(td taskDecision, r *wire.AddNote) (*wire.NoteReply, *wire.Error) {
 }
 
 func listNotes(td taskDecision, r *wire.TaskID) (*wire.NoteList, *wire.Error) {
-	k, err := td.manageableTask(r.TaskID)
+	k, err := td.readableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}

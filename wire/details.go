@@ -17,6 +17,8 @@ type Details struct {
 	TargetRepo string `json:"targetRepo,omitzero"`
 	// The conditions under which the task counts as done.
 	AcceptanceCriteria []string `json:"acceptanceCriteria,omitzero"`
+	// Who changed the name, the description or another text of the task last, such as agent:planner.
+	ChangedBy string `json:"changedBy,omitzero"`
 	// The project that the task belongs to.
 	ProjectID string `json:"projectId,omitzero"`
 	// The session that the task came from.
@@ -88,7 +90,7 @@ type Help struct {
 // empty reports whether d has no members.
 func (d *Details) empty() bool {
 	return d == nil || d.StructuredSpec == nil && d.Requirements == nil && d.TargetRepo == "" &&
-		len(d.AcceptanceCriteria) == 0 && d.ProjectID == "" && d.SessionID == "" && d.ParentTaskID == "" &&
+		len(d.AcceptanceCriteria) == 0 && d.ChangedBy == "" && d.ProjectID == "" && d.SessionID == "" && d.ParentTaskID == "" &&
 		d.Plan == nil && d.PlanFeedback == "" && d.Help == nil && d.Used == nil && d.After == "" && d.Output == nil && d.Artifacts == nil &&
 		d.Verify == nil && d.Unverified == 0 && d.Block == "" && d.Workspace == nil && d.FailureClass == "" &&
 		d.Context == nil && d.Routing == nil && d.Observability == nil
@@ -149,6 +151,7 @@ func (d *Details) append(b []byte) []byte {
 	if len(d.AcceptanceCriteria) > 0 {
 		b = object.AppendTexts(b, "acceptanceCriteria", d.AcceptanceCriteria)
 	}
+	b = object.AppendOptional(b, "changedBy", d.ChangedBy)
 	b = object.AppendOptional(b, "projectId", d.ProjectID)
 	b = object.AppendOptional(b, "sessionId", d.SessionID)
 	b = object.AppendOptional(b, "parentTaskId", d.ParentTaskID)

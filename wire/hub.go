@@ -222,6 +222,8 @@ type HubTask struct {
 	Progress float64 `json:"progress,omitzero" schema:"min=0,max=1"`
 	// The submitter, such as agent:planner.
 	CreatedBy string `json:"created_by"`
+	// Who changed the title, the spec or another text of the task last, such as agent:planner.
+	ChangedBy *string `json:"changed_by,omitzero"`
 	// The server_id of the agent that has the task, or had it when it ended; null if there is none.
 	AssignedServerID *string `json:"assigned_server_id" schema:"null"`
 	// The name of that agent.
@@ -256,6 +258,7 @@ func (t *Task) Hub() *HubTask {
 		h.AcceptanceCriteria, h.TargetRepo, h.ProjectID = d.AcceptanceCriteria, orNull(d.TargetRepo), orNull(d.ProjectID)
 		h.Context, h.Routing, h.Observability = d.Context, d.Routing, d.Observability
 		h.SessionID, h.ParentTaskID, h.PlanFeedback = orNull(d.SessionID), orNull(d.ParentTaskID), orNull(d.PlanFeedback)
+		h.ChangedBy = orNull(d.ChangedBy)
 	}
 	return h
 }

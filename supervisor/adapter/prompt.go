@@ -18,6 +18,8 @@ type taskView struct {
 	Payload            wire.Raw       `json:"payload"`
 	Spec               wire.Raw       `json:"structured_spec"`
 	AcceptanceCriteria []string       `json:"acceptanceCriteria"`
+	SubmittedBy        string         `json:"submittedBy"`
+	ChangedBy          string         `json:"changedBy"`
 	TargetRepo         string         `json:"targetRepo"`
 	Workspace          wire.Workspace `json:"workspace"`
 	Plan               wire.Raw       `json:"plan"`
@@ -45,6 +47,9 @@ func (v *taskView) prompt() string {
 	}
 	if v.TargetRepo != "" {
 		fmt.Fprintf(&b, "\nRepository: %s\n", v.TargetRepo)
+	}
+	if v.ChangedBy != "" && v.ChangedBy != v.SubmittedBy {
+		fmt.Fprintf(&b, "\n%s submitted this task, and %s changed its text afterwards.\n", v.SubmittedBy, v.ChangedBy)
 	}
 	if w := v.Workspace; w.Path != "" {
 		fmt.Fprintf(&b, "\nWork in the folder %s and nowhere else. It is a git worktree for this task, on the branch %s. Commit there what you have changed.\n", w.Path, w.Branch)

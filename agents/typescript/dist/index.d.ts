@@ -634,6 +634,10 @@ export interface Task {
 	targetRepo?: string;
 	/** The conditions under which the task counts as done. */
 	acceptanceCriteria?: string[];
+	/**
+	 * Who changed the name, the description or another text of the task last, such as agent:planner.
+	 */
+	changedBy?: string;
 	/** The project that the task belongs to. */
 	projectId?: string;
 	/** The session that the task came from. */

@@ -43,6 +43,14 @@ func showTask(ctx context.Context, a *cli.App, d *client.Client, id string) erro
 	return a.Print("%s", taskCard(&t.Task, surroundings(ctx, a, d, &t.Task), a.Paint(a.Stdout), time.Now()))
 }
 
+// ChangedBy returns who has changed the text of a task last, or "" if that is its submitter.
+func ChangedBy(t *wire.Task) string {
+	if t.Details == nil || t.ChangedBy == "" || t.ChangedBy == t.SubmittedBy {
+		return ""
+	}
+	return "by " + wire.Visible(strings.TrimPrefix(t.ChangedBy, "agent:"))
+}
+
 // taskCard returns the description of a task in full.
 func taskCard(t *wire.Task, s *taskContext, p term.Paint, now time.Time) string {
 	at := func(stamp string) string { return term.Clock(stamp, now, time.TimeOnly) }
@@ -187,6 +195,7 @@ func dependencies(ctx context.Context, a *cli.App, d *client.Client, t *wire.Tas
 
 // details adds the rows that few tasks have.
 func details(c *term.Card, t *wire.Task, s *taskContext) {
+	c.Row("changed", ChangedBy(t))
 	c.Row("part of", s.parent)
 	if t.Details == nil {
 		return

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"orchestrator/cmd/orchestrator/task"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
@@ -126,6 +127,7 @@ func (p pen) taskDetail(t *wire.Task, now time.Time, width, height int, focused 
 	row("agent", oneLine(t.AssignedTo))
 	row("role", oneLine(t.RequiredRole))
 	row("created", at(t.CreatedAt)+" by "+oneLine(strings.TrimPrefix(t.SubmittedBy, "agent:")))
+	row("changed", task.ChangedBy(t))
 	row("started", at(t.StartedAt))
 	row("ended", at(t.EndedAt))
 	if t.Attempts > 1 {

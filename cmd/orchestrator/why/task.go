@@ -35,6 +35,7 @@ type taskCauses struct {
 	Questions     []string                 `json:"questions,omitzero"`     // ids of the questions that it and its parts wait for
 	LimitedUntil  string                   `json:"limited_until,omitzero"` // its agent does nothing before
 	After         string                   `json:"after,omitzero"`         // it is not given out before
+	ChangedBy     string                   `json:"changed_by,omitzero"`    // who has changed its text last
 	Next          []string                 `json:"next"`                   // what happens next, and what a person can do
 	task          *task.Seen               // in full
 	status        *control.Status          // status of the orchestrator
@@ -84,7 +85,7 @@ func explainTask(ctx context.Context, a *cli.App, d *client.Client, find *task.F
 		task:  &t, status: status, brought: task.WasBrought(found), merge: task.LastMerge(found),
 	}
 	if t.Details != nil {
-		c.After = t.After
+		c.After, c.ChangedBy = t.After, t.ChangedBy
 	}
 	c.Task.Since = movedAt(&t.Task, found)
 	c.holdups(task.ByID(tasks))
@@ -264,6 +265,7 @@ func (c *taskCauses) text(p term.Paint, now time.Time) string {
 	}
 	card.Rows("parts", storyLines(c.Parts))
 	card.Row("asks for", c.Asks)
+	card.Row("changed", task.ChangedBy(&c.task.Task))
 	c.agentRows(&card)
 	if c.Attempts > 1 {
 		card.Row("attempts", fmt.Sprint(c.Attempts))

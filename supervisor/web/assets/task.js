@@ -99,7 +99,7 @@ function Summary({ t }) {
   useEffect(() => { ask("list-notes", { taskId: t.id }).then((a) => setNotes(a.notes)).catch(() => {}); }, [t]);
   const rows = [
     ["Type", clip(t.type, 80)], ["Role", t.requiredRole], ["Capabilities", (t.requiredCapabilities ?? []).join(", ")], ["Repository", t.targetRepo], ["Priority", t.priority], ["Workspace", t.workspace?.path], ["Branch", t.workspace?.branch],
-    ["Attempts", t.attempts], ["Submitted by", t.submittedBy], ["Created", clock(t.createdAt)], ["Started", clock(t.startedAt)], ["Ended", clock(t.endedAt)],
+    ["Attempts", t.attempts], ["Submitted by", t.submittedBy], ["Changed by", t.changedBy === t.submittedBy ? null : t.changedBy], ["Created", clock(t.createdAt)], ["Started", clock(t.startedAt)], ["Ended", clock(t.endedAt)],
     ["Used", t.used && `${(t.used.input ?? 0).toLocaleString("en-US")} tokens in, ${(t.used.output ?? 0).toLocaleString("en-US")} out${t.used.cost ? `, ${t.used.cost} ${t.used.currency ?? ""}` : ""}`],
   ].filter(([, value]) => value !== undefined && value !== null && value !== "");
   return html`<div class="summary">

@@ -71,6 +71,9 @@ class Task(_Task, total=False):
     targetRepo: str
     #: The conditions under which the task counts as done.
     acceptanceCriteria: List[str]
+    #: Who changed the name, the description or another text of the task last, such as
+    #: agent:planner.
+    changedBy: str
     #: The project that the task belongs to.
     projectId: str
     #: The session that the task came from.
