@@ -348,6 +348,32 @@ func TestUpgradeThenKilled(t *testing.T) {
 	waitForThat(t, "end of all processes", func() bool { return len(s.processes()) == 0 })
 }
 
+// TestUpgradeToWhatEnds upgrades to a program that passes the check and ends when it takes over. The
+// command says so at once, and nothing that the agents have started is left.
+func TestUpgradeToWhatEnds(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, quick+`
+agent "family" {
+  command = ["sh", "-c", "trap '' TERM HUP; (trap '' TERM HUP; exec setsid sleep 1000) & (trap '' TERM HUP; exec sleep 1001) & while :; do sleep 1; done"]
+}
+`)
+	s.up("--json")
+	s.waitForEvents(1, events.AgentStarted, "family")
+	waitForThat(t, "all processes", func() bool { return len(s.processes()) >= 3 })
+	bad := filepath.Join(t.TempDir(), "bad")
+	program := fmt.Sprintf("#!/bin/sh\nif [ $ORC_UPGRADE = check ]; then exec %s \"$@\"; fi\nexit 7\n", s.program)
+	require.NoError(t, os.WriteFile(bad, []byte(program), 0o755))
+	_, stderr, code := s.call("upgrade", bad)
+	require.Equal(t, cli.ExitNo, code, stderr)
+	require.Contains(t, stderr, "the new program has ended")
+	require.Contains(t, stderr, "orchestrator up --state-dir")
+	require.Equal(t, 7, s.await())
+	waitForThat(t, "end of all processes", func() bool { return len(s.processes()) == 0 })
+	s.up("--json")
+	s.waitForEvents(1, events.AgentStarted, "family")
+	s.stop()
+}
+
 // TestUpgradeWhileAgentsEnd upgrades while agents crash, are restarted by hand and leave processes
 // behind. An upgrade may be refused for that. Nothing is left at the end.
 func TestUpgradeWhileAgentsEnd(t *testing.T) {

@@ -18,7 +18,19 @@ type Handed struct {
 // A Handover is what a host hands over to the host of the next program.
 type Handover struct {
 	Children []Handed `json:"children"`
-	Foreign  []Seen   `json:"foreign"` // what the host must not signal
+	// Foreign is what the host must not signal. It also has the watchdog, because an older program does not
+	// know Watchdog, and would take it for an orphan.
+	Foreign  []Seen          `json:"foreign"`
+	Watchdog *HandedWatchdog `json:"watchdog,omitzero"` // nil if none runs
+}
+
+// A HandedWatchdog is the watchdog that runs while one program replaces another. Its pipe stays
+// open, so it ends the children if the next program ends before it has a watchdog itself.
+type HandedWatchdog struct {
+	PID  int      `json:"pid"`
+	Pipe int      `json:"pipe"` // file descriptor
+	Runs []string `json:"runs"`
+	Seen []Seen   `json:"seen"` // of the runs
 }
 
 // A Seen is a process that the host did not start itself.
@@ -38,6 +50,9 @@ func (o *Handover) Files() []int {
 				files = append(files, fd)
 			}
 		}
+	}
+	if o.Watchdog != nil {
+		files = append(files, o.Watchdog.Pipe)
 	}
 	return files
 }

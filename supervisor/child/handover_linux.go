@@ -73,7 +73,16 @@ func (h *Host) Handover() (Handover, error) {
 	}
 	h.census.RLock()
 	defer h.census.RUnlock()
-	o := Handover{Foreign: seenOf(slices.Collect(maps.Values(h.foreign)))}
+	foreign := slices.Collect(maps.Values(h.foreign))
+	dog := h.watchdog.handover()
+	if dog != nil {
+		stat, err := readStat(dog.PID)
+		if err != nil {
+			return Handover{}, fmt.Errorf("looking at the watchdog: %w", err)
+		}
+		foreign = append(foreign, stat.process(dog.PID))
+	}
+	o := Handover{Foreign: seenOf(foreign), Watchdog: dog}
 	h.mu.Lock()
 	children := slices.Collect(maps.Values(h.leaders))
 	h.mu.Unlock()
@@ -98,13 +107,16 @@ func seenOf(processes []Process) []Seen {
 	return seen
 }
 
-// Exec replaces the program of this process. The files stay open. It returns only with an error,
-// and then the host goes on.
+// Exec replaces the program of this process. The files stay open, those of the latest Handover among
+// them. It returns only with an error, and then the host goes on.
 func (h *Host) Exec(path string, argv, env []string, files []int) error {
-	h.census.Lock() // nothing is started or reaped any more
+	h.census.Lock() // nothing is started or reaped
 	defer h.census.Unlock()
-	h.watchdog.dismiss()
-	defer h.watchdog.recall()
+	release, err := h.watchdog.holdStill()
+	if err != nil {
+		return err
+	}
+	defer release()
 	for _, fd := range files {
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
 			return fmt.Errorf("keeping file %d open: %w", fd, err)
@@ -116,22 +128,13 @@ func (h *Host) Exec(path string, argv, env []string, files []int) error {
 	return (<-done).err
 }
 
-// recall starts a watchdog again after dismiss.
-func (w *watchdog) recall() {
-	if w == nil {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.over, w.started = false, time.Now()
-	_ = w.start() // again is called with the next look
-}
-
 // inherit takes what the program before has handed over. The children wait for Adopt.
 func (h *Host) inherit(o *Handover) {
 	h.foreign, h.unclaimed = make(map[int]Process), make(map[int]Handed)
 	for _, p := range processesOf(o.Foreign) {
-		h.foreign[p.PID] = p
+		if o.Watchdog == nil || p.PID != o.Watchdog.PID {
+			h.foreign[p.PID] = p
+		}
 	}
 	for _, c := range o.Children {
 		h.unclaimed[c.PID] = c

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -63,6 +64,7 @@ func upgraded(home string) {
 		g.kids[from.Run], err = g.host.Adopt(g.spec(from.Run), from)
 		succeed(err)
 	}
+	g.host.requireOneWatchdog()
 	if n := g.host.Unclaimed(); n != 0 {
 		succeed(fmt.Errorf("%d children are not adopted", n))
 	}
@@ -82,6 +84,18 @@ func upgraded(home string) {
 		return
 	}
 	g.handOver(home)
+}
+
+// requireOneWatchdog ends the program unless the watchdog of the program before has ended.
+func (h *Host) requireOneWatchdog() {
+	pids, err := childrenOf(os.Getpid())
+	succeed(err)
+	for _, pid := range pids {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err == nil && strings.HasPrefix(string(text), watchdogName) && pid != h.watchdog.pid {
+			succeed(fmt.Errorf("%d is a second watchdog", pid))
+		}
+	}
 }
 
 // handOver becomes the next generation. Before that it tries to become a program that does not
@@ -176,4 +190,25 @@ func TestHandover(t *testing.T) {
 		between += 2 * 2 * (n + 1)
 	}
 	require.Equal(t, between, strings.Count(text, "heard between\n"), text)
+}
+
+// replaceByNothing becomes a program that ends before it adopts the child.
+func replaceByNothing(h *Host, c *Child) {
+	succeed(c.Hold(10 * time.Second))
+	o, err := h.Handover()
+	succeed(err)
+	succeed(h.Exec("/bin/sh", []string{"sh", "-c", "exit 7"}, nil, o.Files()))
+}
+
+// TestNothingOutlivesAFailedTakeover checks that no process of a child's tree outlives a program that
+// ends before it has adopted the child.
+func TestNothingOutlivesAFailedTakeover(t *testing.T) {
+	for _, options := range []string{"cgroup-replaced", "marks-replaced"} {
+		t.Run(options, func(t *testing.T) {
+			p := hunted(t, options, nil)
+			_ = p.Wait()
+			require.Equal(t, 7, p.ProcessState.ExitCode())
+			waitForThat(t, func() bool { return !slices.ContainsFunc(p.pids, alive) })
+		})
+	}
 }

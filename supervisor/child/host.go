@@ -120,10 +120,11 @@ func NewHost(o Options) (*Host, error) {
 		h.leafs = findDelegation(o.Home)
 	}
 	if o.Watchdog {
-		if h.watchdog, err = startWatchdog(o.Home, h.leafs); err != nil {
+		if h.watchdog, err = startWatchdog(o.Home, h.leafs, o.Upgraded); err != nil {
 			return nil, fmt.Errorf("starting the watchdog: %w", err)
 		}
 	}
+	o.Upgraded.dismissWatchdog()
 	h.group.Go(h.spawn)
 	h.group.Go(h.tend)
 	h.group.Go(h.exits.run)

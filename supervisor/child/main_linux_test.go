@@ -122,6 +122,9 @@ func play(part string) {
 			h.EndAt(SinceBoot() + time.Second)
 		}
 		fmt.Println("looked")
+		if strings.HasSuffix(kind, "-replaced") {
+			replaceByNothing(h, c)
+		}
 		select {}
 	case "upgraded": // becomes itself again and again; arg is home
 		LendMainThread(func() {

@@ -48,6 +48,15 @@ func signalGroup(pid int, sig syscall.Signal)              { _ = unix.Kill(-pid,
 // orphans are found only there.
 var errNoUpgrade = errors.New("a running orchestrator can be upgraded only on Linux")
 
+// An Observed is a process that is not a child of this one.
+type Observed struct{}
+
+// Observe returns an error, because upgrades are what it is for.
+func Observe(int) (*Observed, error) { return nil, errNoUpgrade }
+
+func (o *Observed) Ended() (how string, ended bool) { return "", false }
+func (o *Observed) Close()                          {}
+
 func (h *Host) inherit(*Handover)                                       {}
 func (h *Host) Handover() (Handover, error)                             { return Handover{}, errNoUpgrade }
 func (h *Host) Exec(path string, argv, env []string, files []int) error { return errNoUpgrade }

@@ -2,8 +2,10 @@ package child
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -31,6 +33,7 @@ type watchdog struct {
 	mu      sync.Mutex
 	pid     int      // 0 if none runs
 	pipe    *os.File // its other end is the watchdog's stdin
+	handed  int      // the pid that handover has returned
 	over    bool     // dismiss was called
 	runs    map[string]bool
 	seen    map[identity]bool
@@ -38,10 +41,75 @@ type watchdog struct {
 	limit   time.Duration // see Host.EndAt; 0: none
 }
 
-// startWatchdog starts the watchdog of a home.
-func startWatchdog(home string, leaves *delegation) (*watchdog, error) {
+// startWatchdog starts the watchdog of a home. It knows the runs of the program before, if there was one.
+func startWatchdog(home string, leaves *delegation, before *Handover) (*watchdog, error) {
 	w := &watchdog{home: home, leaves: leaves, runs: make(map[string]bool), seen: make(map[identity]bool)}
+	if before != nil {
+		w.inherit(before)
+	}
 	return w, w.start()
+}
+
+// inherit takes what the watchdog of the program before knows.
+func (w *watchdog) inherit(before *Handover) {
+	for _, c := range before.Children {
+		w.runs[c.Run] = true
+	}
+	if before.Watchdog == nil {
+		return
+	}
+	for _, run := range before.Watchdog.Runs {
+		w.runs[run] = true
+	}
+	for _, p := range before.Watchdog.Seen {
+		w.seen[identity{pid: p.PID, born: p.Born}] = true
+	}
+}
+
+// handover returns the watchdog for the next program, or nil if none runs.
+func (w *watchdog) handover() *HandedWatchdog {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.handed = w.pid; w.pid == 0 {
+		return nil
+	}
+	conn, err := w.pipe.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	o := &HandedWatchdog{PID: w.pid, Pipe: numberOf(conn), Runs: slices.Collect(maps.Keys(w.runs))}
+	for p := range w.seen {
+		o.Seen = append(o.Seen, Seen{PID: p.pid, Born: p.born})
+	}
+	return o
+}
+
+// holdStill keeps the watchdog from being replaced until release is called, and from reading half a
+// line. It returns an error if the watchdog is not the one that handover has returned.
+func (w *watchdog) holdStill() (release func(), err error) {
+	if w == nil {
+		return func() {}, nil
+	}
+	w.mu.Lock()
+	if w.pid != w.handed {
+		w.mu.Unlock()
+		return nil, errors.New("the watchdog has just been replaced; try again")
+	}
+	return w.mu.Unlock, nil
+}
+
+// dismissWatchdog ends the watchdog of the program before. This host has the same runs, and a
+// watchdog for them.
+func (o *Handover) dismissWatchdog() {
+	if o == nil || o.Watchdog == nil {
+		return
+	}
+	unix.CloseOnExec(o.Watchdog.Pipe)
+	before := watchdog{pid: o.Watchdog.PID, pipe: os.NewFile(uintptr(o.Watchdog.Pipe), "watchdog")}
+	before.dismiss()
 }
 
 // start starts the process and sends it everything known. w.mu must be held, except in

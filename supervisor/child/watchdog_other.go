@@ -19,10 +19,11 @@ func SinceBoot() time.Duration { return time.Since(began) }
 
 type watchdog struct{}
 
-func startWatchdog(string, *delegation) (*watchdog, error) { return nil, nil }
-func keepWatch(io.Reader)                                  {}
-func (w *watchdog) begins(string)                          {}
-func (w *watchdog) ended(string)                           {}
-func (w *watchdog) endAt(time.Duration)                    {}
-func (w *watchdog) dismiss()                               {}
-func (h *Host) Swept() []Process                           { return nil }
+func startWatchdog(string, *delegation, *Handover) (*watchdog, error) { return nil, nil }
+func keepWatch(io.Reader)                                             {}
+func (w *watchdog) begins(string)                                     {}
+func (w *watchdog) ended(string)                                      {}
+func (w *watchdog) endAt(time.Duration)                               {}
+func (w *watchdog) dismiss()                                          {}
+func (o *Handover) dismissWatchdog()                                  {}
+func (h *Host) Swept() []Process                                      { return nil }

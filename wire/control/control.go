@@ -68,6 +68,7 @@ type Upgrade struct {
 	Hint          string `json:"hint,omitzero"`  // what to do about the error
 	Agents        int    `json:"agents"`         // that went over
 	TookMS        int64  `json:"took_ms"`        // for which nothing was decided
+	PID           int    `json:"pid,omitzero"`   // of the process, which stays the same
 }
 
 // OpenUIRequest is the payload of open-ui.

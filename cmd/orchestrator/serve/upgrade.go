@@ -82,8 +82,10 @@ an argument the file of the running program is executed again, which may be new.
 
 The upgrade is refused if the other program cannot read the file or the record, if the
 file has changed, and while an agent is being started or stopped. Coding agents and
-agents that joined over a connection cannot go over. If it fails, everything goes on
-with the old program. HTTP requests and streams that are open are cut off.`,
+agents that joined over a connection cannot go over. An agent that doesn't read its
+stdin keeps an upgrade from happening: decisions wait up to 3 seconds for it, then the
+upgrade is refused. If it fails, everything goes on with the old program. HTTP requests
+and streams that are open are cut off.`,
 		Example: `  orchestrator upgrade
   orchestrator upgrade ./orchestrator-new`,
 		Args: cli.ArgCount(0, 1),
@@ -107,37 +109,75 @@ func upgradeRunning(ctx context.Context, a *cli.App, d *client.Client, program s
 	if err != nil {
 		return err
 	}
-	u, err := awaitUpgrade(ctx, a, d, asked.ID)
+	u, err := awaitUpgrade(ctx, a, d, &asked)
 	if err != nil {
 		return err
 	}
 	return showUpgrade(a, u)
 }
 
-// awaitUpgrade waits for the end of an upgrade. Connections that come meanwhile wait, and some are
-// cut off.
-func awaitUpgrade(ctx context.Context, a *cli.App, d *client.Client, id string) (*control.Upgrade, error) {
+const (
+	upgradeTime = time.Minute     // how long an upgrade may take for the one who has asked for it
+	lookTime    = 2 * time.Second // how long it waits for a status, because a program that hangs gives none
+)
+
+// awaitUpgrade waits for the end of an upgrade. Meanwhile connections wait, and some are cut off.
+func awaitUpgrade(ctx context.Context, a *cli.App, d *client.Client, asked *control.Upgrade) (*control.Upgrade, error) {
 	defer a.ShowWait("the other program to go on")()
+	process, err := child.Observe(asked.PID)
+	if err == nil {
+		defer process.Close()
+	}
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
-	limit := time.NewTimer(time.Minute)
+	limit := time.NewTimer(upgradeTime)
 	defer limit.Stop()
 	for {
-		text, askErr := d.Ask(ctx, "status", struct{}{})
-		status, err := client.Decode[control.Status](text)
-		if u := status.Upgrade; askErr == nil && err == nil && u != nil && u.ID == id && u.State != upgradeRuns {
+		how, ended := process.Ended() // before the look: the last look is after the end
+		if u := lookAtUpgrade(ctx, d); u != nil && u.ID == asked.ID && u.State != upgradeRuns {
 			return u, nil
+		}
+		if ended {
+			return nil, endedMidway(a, how)
 		}
 		select {
 		case <-again.C:
 		case <-limit.C:
 			return nil, &cli.Failure{
-				Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the upgrade has not ended after a minute", Hint: "Look: orchestrator status",
+				Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the upgrade has not ended after a minute",
+				Because: []string{fmt.Sprintf("Process %d runs, and does not say how far it is.", asked.PID)}, Hint: "Look: orchestrator status",
 			}
 		case <-ctx.Done():
 			return nil, a.Ended(ctx)
 		}
 	}
+}
+
+// lookAtUpgrade returns the latest upgrade, or nil if the orchestrator does not answer at the moment.
+func lookAtUpgrade(ctx context.Context, d *client.Client) *control.Upgrade {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	text, err := d.Ask(ctx, "status", struct{}{})
+	if err != nil {
+		return nil
+	}
+	status, err := client.Decode[control.Status](text)
+	if err != nil {
+		return nil
+	}
+	return status.Upgrade
+}
+
+// endedMidway returns the failure for a program that has ended before it went on.
+func endedMidway(a *cli.App, how string) *cli.Failure {
+	f := &cli.Failure{
+		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the new program has ended",
+		Because: []string{"Its agents end with it. Nothing that was confirmed is lost."}, Hint: "Start the team again: orchestrator up" + a.Named(),
+	}
+	if how != "" {
+		f.Message += " (" + how + ")"
+	}
+	return f
 }
 
 func showUpgrade(a *cli.App, u *control.Upgrade) error {
@@ -162,7 +202,7 @@ func (t *Instance) upgrade(ctx context.Context, r control.UpgradeRequest) (contr
 	if c := api.CallerOf(ctx); !c.Wide || c.Name != "" { // it may execute any program, outside of any confinement
 		return control.Upgrade{}, &wire.Error{Code: wire.CodeDenied, Message: "an upgrade is only for the user, at the operators' socket"}
 	}
-	u := control.Upgrade{FormatVersion: wire.FormatVersion, ID: uuid.NewString(), From: cli.Version, State: upgradeRuns}
+	u := control.Upgrade{FormatVersion: wire.FormatVersion, ID: uuid.NewString(), From: cli.Version, State: upgradeRuns, PID: os.Getpid()}
 	select {
 	case t.turn <- struct{}{}:
 	case <-ctx.Done():
