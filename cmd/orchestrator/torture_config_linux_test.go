@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -144,6 +145,34 @@ func TestTortureReloadWithMistakeChangesNothing(t *testing.T) {
 	require.Contains(t, stderr, "Nothing was changed.")
 	require.Equal(t, before, s.pids())
 	require.NoFileExists(t, s.path("new-ran"))
+	s.stop()
+}
+
+// A file without any block changes nothing, because an editor may have truncated it before it writes.
+func TestTortureReloadOfAnEmptyFile(t *testing.T) {
+	t.Parallel()
+	const hcl = quick + "agent \"a\" {\n  command = [\"cat\"]\n}\n"
+	s := newStage(t, hcl).up("--json")
+	s.waitForEvents(1, events.AgentStarted, "a")
+	before := s.pids()
+	for i, text := range []string{"", " \n\t\n", "# agents follow\n"} {
+		s.write("orchestrator.hcl", text)
+		for _, dry := range []string{"--dry-run", "--yes"} {
+			_, stderr, code := s.call("reload", dry)
+			require.Equal(t, cli.ExitNo, code, stderr)
+			require.Contains(t, stderr, "file is empty")
+			require.Contains(t, stderr, "To stop the agents: orchestrator down")
+			require.Contains(t, stderr, "Nothing was changed.")
+		}
+		s.signal(syscall.SIGHUP)
+		waitForThat(t, "refusal of the signal", func() bool {
+			return strings.Count(s.cried.all(), `"the file is empty: nothing was changed; to stop the agents: orchestrator down"`) == 3*(i+1)
+		})
+		require.Equal(t, before, s.pids())
+	}
+	s.write("orchestrator.hcl", hcl)
+	require.Contains(t, s.ask("reload"), "Nothing has changed.")
+	require.Equal(t, before, s.pids())
 	s.stop()
 }
 

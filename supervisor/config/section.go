@@ -140,16 +140,27 @@ func strange(text []byte, isJSON bool) (Problem, bool) {
 	return p, true
 }
 
+// CodeEmptyFile is the code of the warning about a file that declares nothing.
+const CodeEmptyFile = "config/empty-file"
+
 // warnOfEmpty warns about an empty file, which is valid but seldom intended.
 func (r *reader) warnOfEmpty(body hcl.Body, name string) {
-	native, ok := body.(*hclsyntax.Body)
-	if ok && len(native.Attributes) == 0 && len(native.Blocks) == 0 {
+	if declaresNothing(body) {
 		r.report(hcl.Range{Filename: name}, Problem{
-			Severity: SeverityWarning, Code: "config/empty-file", Summary: "File is empty",
+			Severity: SeverityWarning, Code: CodeEmptyFile, Summary: "File is empty",
 			Detail: "It declares no agent, so there is nothing to start.",
 			Hint:   `An agent is written as: agent "coder" { command = ["python3", "coder.py"] }`,
 		})
 	}
+}
+
+// declaresNothing reports whether a file has neither attributes nor blocks.
+func declaresNothing(body hcl.Body) bool {
+	if native, ok := body.(*hclsyntax.Body); ok {
+		return len(native.Attributes) == 0 && len(native.Blocks) == 0
+	}
+	members, problems := body.JustAttributes() // of JSON, also those that stand for blocks
+	return len(members) == 0 && !problems.HasErrors()
 }
 
 // rewordSyntax explains a colon in place of an equals sign, which the parser does not

@@ -34,7 +34,7 @@ func ReloadCommand(a *cli.App) *cobra.Command {
 		Short: "Apply the changed file to the running team",
 		Long: `Makes the running orchestrator read its file again and apply the changes. Agents
 without changes keep running. New task blocks are given out. A file with a mistake changes
-nothing.
+nothing, and neither does an empty file.
 
 On a terminal, reload shows the commands that have changed, and asks before it runs them.
 SIGHUP does the same without asking.`,
@@ -225,11 +225,15 @@ func (t *Instance) change(ctx context.Context, r control.ReloadRequest, reply *c
 		return nil, context.Cause(ctx)
 	}
 	next, problems := t.load()
+	why := "the changed configuration is not valid, nothing was changed"
+	if refuseEmpty(problems) {
+		why = "the file is empty: nothing was changed; to stop the agents: orchestrator down"
+	}
 	if reply.Errors = problems.Errors(); reply.Errors > 0 {
 		var text bytes.Buffer
 		_ = problems.Render(&text, false)
 		reply.Problems = text.String()
-		t.log.Error("the changed configuration is not valid, nothing was changed", "problems", reply.Problems)
+		t.log.Error(why, "problems", reply.Problems)
 		return nil, nil
 	}
 	commands := next.Commands()
@@ -255,6 +259,19 @@ func (t *Instance) change(ctx context.Context, r control.ReloadRequest, reply *c
 		t.log.Info("a command has changed", "of", c.Of, "before", c.Before, "after", c.After)
 	}
 	return t.apply(ctx, next, changes)
+}
+
+// refuseEmpty makes an error of the warning about an empty file, and reports whether there is one. An
+// editor that truncates a file before it writes, or a full disk, must not stop a team.
+func refuseEmpty(problems config.Problems) bool {
+	i := slices.IndexFunc(problems, func(p config.Problem) bool { return p.Code == config.CodeEmptyFile })
+	if i < 0 {
+		return false
+	}
+	p := &problems[i]
+	p.Severity, p.Detail = config.SeverityError, "It declares no agent."
+	p.Hint = "To stop the agents: orchestrator down"
+	return true
 }
 
 // digestOf identifies a list of commands.
