@@ -17,7 +17,7 @@ import (
 // and are recorded for operators.
 var happenings = map[string]bool{
 	events.HubEpoch: true, events.HostJoined: true, events.HostLost: true, events.HostDrained: true, events.AgentPlaced: true,
-	events.OrchestratorStarted: true, events.OrchestratorUpgraded: true, events.OrchestratorRemained: true, events.OrchestratorReloaded: true, events.OrchestratorStopping: true, events.OrchestratorStopped: true, events.OrchestratorIdle: true,
+	events.OrchestratorStarted: true, events.OrchestratorUpgraded: true, events.OrchestratorRemained: true, events.OrchestratorReloaded: true, events.OrchestratorStopping: true, events.OrchestratorStopped: true, events.OrchestratorIdle: true, events.OrchestratorSalvaged: true,
 	events.OrchestratorCleared: true, events.OrchestratorStorm: true, events.AgentWaiting: true, events.AgentStarting: true, events.AgentStarted: true,
 	events.AgentExited: true, events.AgentEnded: true, events.AgentRestarting: true, events.AgentGaveUp: true, events.AgentStopping: true,
 	events.AgentStopped: true, events.AgentLeftOver: true, events.AgentHeldOpen: true, events.AgentStalled: true, events.AgentRecovered: true,

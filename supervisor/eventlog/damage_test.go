@@ -110,6 +110,45 @@ func TestBreakSeenWhileWriting(t *testing.T) {
 	require.Equal(t, int64(3003), mustOpen(t, Options{Path: path}).Last())
 }
 
+// TestBreakBehindAState checks that a log can be written although one of its newest facts is damaged, if a
+// state that can be read includes that fact.
+func TestBreakBehindAState(t *testing.T) {
+	t.Parallel()
+	const n = 900
+	whole := closedLog(t, n)
+	l, err := Open(t.Context(), Options{Path: whole, Durable: true})
+	require.NoError(t, err)
+	require.NoError(t, l.Keep(t.Context(), 700, bytes.NewReader([]byte("state"))))
+	require.NoError(t, l.Close())
+	for sql, broken := range map[string]int64{
+		"UPDATE events SET kind = 'early' WHERE seq = 300":                                     0,
+		"UPDATE events SET kind = 'early' WHERE seq = 700":                                     0,
+		"DELETE FROM events WHERE seq = 300":                                                   0,
+		"UPDATE events SET kind = 'early' WHERE seq = 701":                                     701,
+		"UPDATE events SET kind = 'early' WHERE seq = 900":                                     900,
+		"DELETE FROM events WHERE seq = 700":                                                   700, // the state does not continue the chain
+		"UPDATE events SET kind = 'early' WHERE seq = 300; UPDATE snapshots SET state = x'00'": 300,
+		"UPDATE events SET kind = 'early' WHERE seq IN (300, 800)":                             800,
+	} {
+		t.Run(sql, func(t *testing.T) {
+			path := copyLog(t, whole, t.TempDir())
+			edit(t, path, sql)
+			l, err := Open(t.Context(), Options{Path: path, Durable: true})
+			if broken > 0 {
+				requireBreak(t, broken, err)
+				return
+			}
+			require.NoError(t, err)
+			require.NoError(t, l.Append(t.Context(), n, facts(n, 3)))
+			require.Len(t, all(t, l, 700), n+3-700)
+			require.NoError(t, l.Close())
+			_, lost, err := Salvage(t.Context(), path, filepath.Join(t.TempDir(), "new.db"), nil)
+			require.NoError(t, err)
+			require.Error(t, lost, "its readers get an error")
+		})
+	}
+}
+
 // TestFlippedBits checks that a flipped bit in the file never gives a wrong fact.
 func TestFlippedBits(t *testing.T) {
 	t.Parallel()

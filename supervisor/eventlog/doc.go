@@ -55,8 +55,8 @@
 // checksum is not a signature: a program that can write the file can also compute it.
 //
 // Open verifies the newest rows and refuses to write after a broken chain. With ReadOnly it
-// opens a broken log as well. Older rows are verified when they are read: a range over Records
-// from 0 verifies all. A reader gets an error at a break. Appending is still possible, because
+// opens a broken log as well. Older rows, and those that a stored state includes, are verified when
+// they are read: a range over Records from 0 verifies all. A reader gets an error at a break. Appending is still possible, because
 // new rows continue the newest row, which was verified.
 //
 // # Concurrency

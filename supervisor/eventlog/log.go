@@ -138,6 +138,9 @@ func (e *ChainError) Error() string {
 	return text
 }
 
+// DamagedFact returns Seq.
+func (e *ChainError) DamagedFact() int64 { return e.Seq }
+
 // Unwrap returns the error of SQLite, or nil.
 func (e *ChainError) Unwrap() error { return e.Cause }
 

@@ -38,7 +38,8 @@ const (
 const tail = 1000
 
 // Open opens the log in a file, which it creates if necessary. It verifies the newest facts. If
-// the chain is broken, it returns a *ChainError, unless the log is opened for reading.
+// the chain is broken, it returns a *ChainError, unless the log is opened for reading, or a stored state
+// includes what is damaged.
 func Open(ctx context.Context, o Options) (*SQLite, error) {
 	if o.library == nil {
 		o.library = onVFS(o.VFS)
@@ -90,7 +91,7 @@ func (l *SQLite) continues(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	if l.sum, err = l.verify(ctx, max(end-tail, base.Seq), end); err != nil {
+	if l.sum, err = l.verifyTail(ctx, base.Seq, end); err != nil {
 		return err
 	}
 	if err := l.complete(); err != nil {
@@ -110,6 +111,21 @@ func (l *SQLite) continues(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	return l.settle(o)
+}
+
+// verifyTail verifies the newest facts, and returns the sum of the last one. If one of them is damaged and a
+// state that can be read includes it, it verifies only those after the state: a start does not read the others.
+func (l *SQLite) verifyTail(ctx context.Context, base, end int64) (uint32, error) {
+	sum, err := l.verify(ctx, max(end-tail, base), end)
+	chain, broken := errors.AsType[*ChainError](err)
+	if !broken {
+		return sum, err
+	}
+	kept, _, unread := l.Snapshot(ctx)
+	if unread != nil || kept < chain.Seq || kept > end {
+		return sum, err
+	}
+	return l.verify(ctx, kept, end)
 }
 
 // complete returns a ChainError if the log was cut short: a stored state must not include facts

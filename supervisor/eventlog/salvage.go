@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"orchestrator/wire"
@@ -17,7 +18,7 @@ import (
 // Check reads the whole log, and looks at the structure of its file. It returns the last fact of the intact part at the
 // beginning, and the error that follows it, or nil.
 func (l *SQLite) Check(ctx context.Context) (last int64, broken error) {
-	last, broken = l.check(ctx, func(wire.Record) bool { return true })
+	last, broken = l.check(ctx, nil, func(wire.Record) bool { return true })
 	if broken != nil {
 		return last, broken
 	}
@@ -30,7 +31,8 @@ func (l *SQLite) Check(ctx context.Context) (last int64, broken error) {
 	return last, err
 }
 
-func (l *SQLite) check(ctx context.Context, show func(wire.Record) bool) (last int64, broken error) {
+// check reads the whole log. Where a fact is damaged for which gaps has another one, it shows that and goes on.
+func (l *SQLite) check(ctx context.Context, gaps *Gaps, show func(wire.Record) bool) (last int64, broken error) {
 	acked, sum := readTip(l.path) // read first, because the log may be growing
 	end, err := l.newest()
 	if err != nil {
@@ -41,14 +43,38 @@ func (l *SQLite) check(ctx context.Context, show func(wire.Record) bool) (last i
 		return 0, baseErr
 	}
 	last = base.Seq
-	_, broken = l.read(ctx, base.Seq, end, func(r wire.Record) bool {
-		last = r.Seq
-		return show(r)
-	})
+	for more := true; more; {
+		_, broken = l.read(ctx, last, end, func(r wire.Record) bool {
+			last = r.Seq
+			return show(r)
+		})
+		var fill wire.Record
+		if fill, more = gaps.fill(last+1, broken); more {
+			last, more = fill.Seq, show(fill)
+		}
+	}
 	if broken == nil && err == nil && last == end {
 		broken = l.reaches(last, acked, sum)
 	}
 	return last, broken
+}
+
+// Gaps are the facts that Salvage leaves out if they are damaged, instead of ending before them.
+type Gaps struct {
+	Without []int64
+	Fill    func(seq int64) wire.Record // returns the fact that takes the place of one
+	Left    []int64                     // that were damaged and left out
+}
+
+// fill returns what takes the place of a fact, and reports whether it is damaged and to be left out.
+func (g *Gaps) fill(seq int64, broken error) (wire.Record, bool) {
+	if _, damaged := errors.AsType[*ChainError](broken); !damaged || g == nil || !slices.Contains(g.Without, seq) {
+		return wire.Record{}, false
+	}
+	g.Left = append(g.Left, seq)
+	r := g.Fill(seq)
+	r.Seq = seq
+	return r, true
 }
 
 // salvageBatch is the number of facts that are copied at a time.
@@ -56,8 +82,8 @@ const salvageBatch = 512
 
 // Salvage copies the intact part at the beginning of a log into a new log, which must not
 // exist. It returns the last fact copied and the error that followed it. The damaged log is not
-// changed.
-func Salvage(ctx context.Context, from, to string) (last int64, lost, err error) {
+// changed. gaps may be nil.
+func Salvage(ctx context.Context, from, to string, gaps *Gaps) (last int64, lost, err error) {
 	old, err := Open(ctx, Options{Path: from, ReadOnly: true})
 	if err != nil {
 		return 0, nil, err
@@ -80,7 +106,7 @@ func Salvage(ctx context.Context, from, to string) (last int64, lost, err error)
 		batch = batch[:0]
 		return failed == nil
 	}
-	last, lost = old.check(ctx, func(r wire.Record) bool {
+	last, lost = old.check(ctx, gaps, func(r wire.Record) bool {
 		if failed != nil {
 			return false
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -30,7 +31,7 @@ func TestSalvage(t *testing.T) {
 			before, err := os.ReadFile(path)
 			require.NoError(t, err)
 			to := filepath.Join(t.TempDir(), "new.db")
-			last, lost, err := Salvage(t.Context(), path, to)
+			last, lost, err := Salvage(t.Context(), path, to, nil)
 			require.NoError(t, err)
 			require.Equal(t, first-1, last)
 			if first <= 3000 {
@@ -50,8 +51,46 @@ func TestSalvage(t *testing.T) {
 			l := mustOpen(t, Options{Path: to, Durable: true})
 			require.Equal(t, numbered(0, facts(0, int(last))), all(t, l, 0))
 			require.NoError(t, l.Append(t.Context(), last, facts(last, 3)))
-			_, _, err = Salvage(t.Context(), path, to)
+			_, _, err = Salvage(t.Context(), path, to, nil)
 			require.ErrorIs(t, err, os.ErrExist)
+		})
+	}
+}
+
+// TestSalvageWithout checks that facts that are damaged and named leave a gap, and that nothing else is lost.
+func TestSalvageWithout(t *testing.T) {
+	t.Parallel()
+	whole := closedLog(t, 3000)
+	fill := func(seq int64) wire.Record {
+		return wire.Record{At: time.Unix(1, 0).UTC(), From: "GO", Kind: "gap", Payload: []byte(fmt.Sprintf(`{"n":%d}`, seq))}
+	}
+	for _, c := range []struct {
+		sql           string
+		without, left []int64
+		last          int64
+	}{
+		{"UPDATE events SET kind = 'early' WHERE seq = 2500", []int64{2500}, []int64{2500}, 3000},
+		{"UPDATE events SET kind = 'early' WHERE seq IN (2, 700, 3000)", []int64{700, 2, 3000}, []int64{2, 700, 3000}, 3000},
+		{"UPDATE events SET kind = 'early' WHERE seq IN (2, 700)", []int64{2}, []int64{2}, 699},
+		{"DELETE FROM events WHERE seq = 1700", []int64{1700}, []int64{1700}, 1700},
+		{"DELETE FROM events WHERE seq = 1700", []int64{1700, 1701}, []int64{1700, 1701}, 3000},
+		{"SELECT 1", []int64{5}, nil, 3000},
+	} {
+		t.Run(fmt.Sprint(c.sql, c.without), func(t *testing.T) {
+			path, to := copyLog(t, whole, t.TempDir()), filepath.Join(t.TempDir(), "new.db")
+			edit(t, path, c.sql)
+			gaps := &Gaps{Without: c.without, Fill: fill}
+			last, lost, err := Salvage(t.Context(), path, to, gaps)
+			require.NoError(t, err)
+			require.Equal(t, c.last, last)
+			require.Equal(t, c.last < 3000, lost != nil)
+			require.Equal(t, c.left, gaps.Left)
+			want := numbered(0, facts(0, int(last)))
+			for _, seq := range c.left {
+				want[seq-1] = fill(seq)
+				want[seq-1].Seq = seq
+			}
+			require.Equal(t, want, all(t, mustOpen(t, Options{Path: to}), 0))
 		})
 	}
 }
@@ -71,7 +110,7 @@ func TestSalvageOfAnEndThatCannotBeFound(t *testing.T) {
 	_, err = Open(t.Context(), Options{Path: path})
 	require.Error(t, err)
 	to := filepath.Join(t.TempDir(), "new.db")
-	last, lost, err := Salvage(t.Context(), path, to)
+	last, lost, err := Salvage(t.Context(), path, to, nil)
 	require.NoError(t, err)
 	require.Error(t, lost)
 	require.Greater(t, last, int64(2000))
@@ -130,7 +169,7 @@ func TestCopy(t *testing.T) {
 		_, err = Copy(t.Context(), path, filepath.Join(dir, "moved"))
 		require.ErrorIs(t, err, os.ErrExist)
 		require.ErrorContains(t, err, name)
-		_, _, err = Salvage(t.Context(), path, filepath.Join(dir, "moved"))
+		_, _, err = Salvage(t.Context(), path, filepath.Join(dir, "moved"), nil)
 		require.ErrorIs(t, err, os.ErrExist)
 		require.NoError(t, os.Remove(name))
 	}

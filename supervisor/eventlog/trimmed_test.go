@@ -42,7 +42,7 @@ func TestTrimmedLogIsOpened(t *testing.T) {
 		for _, copied := range []func(to string) error{
 			func(to string) error { _, err := Copy(t.Context(), path, to); return err },
 			func(to string) error {
-				last, lost, err := Salvage(t.Context(), path, to)
+				last, lost, err := Salvage(t.Context(), path, to, nil)
 				require.NoError(t, lost)
 				require.Equal(t, int64(3000), last)
 				return err

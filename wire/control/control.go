@@ -45,10 +45,17 @@ type Status struct {
 	Used          *activity.Used `json:"used,omitzero"`    // by the coding agents, in all their runs
 	Seq           int64          `json:"seq"`              // of the latest event
 	Upgrade       *Upgrade       `json:"upgrade,omitzero"` // the latest, if there was one
+	Damage        *Damage        `json:"damage,omitzero"`  // of the record, if some was found
 	Hub           string         `json:"hub,omitzero"`     // the name of the hub at work, if there are several
 	// NoQuorum is why nothing can be recorded at the moment. The rest shows what was recorded up to Seq.
 	NoQuorum string `json:"no_quorum,omitzero"`
 	Degraded bool   `json:"degraded,omitzero"` // the loss of one more hub stops the team
+}
+
+// Damage is a fact of the record that cannot be read. Its readers get an error, and everything else goes on.
+type Damage struct {
+	Seq  int64  `json:"seq"` // the first one that was found
+	Text string `json:"text"`
 }
 
 // UpgradeRequest is the payload of upgrade.

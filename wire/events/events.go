@@ -16,7 +16,8 @@ const (
 	OrchestratorIdle     = "orchestrator.idle"
 	OrchestratorCleared  = "orchestrator.cleared" // left-overs of an earlier life
 	OrchestratorStorm    = "orchestrator.storm"
-	OrchestratorGap      = "orchestrator.gap" // events that a reader requested are no longer there
+	OrchestratorGap      = "orchestrator.gap"      // events that a reader requested are no longer there
+	OrchestratorSalvaged = "orchestrator.salvaged" // a damaged fact was left out of the record, and this is in its place
 	AgentWaiting         = "agent.waiting"
 	AgentStarting        = "agent.starting"
 	AgentStarted         = "agent.started"

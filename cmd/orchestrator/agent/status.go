@@ -106,6 +106,9 @@ func showStatus(a *cli.App, status *control.Status, all bool) error {
 	if used := term.Used(status.Used); err == nil && used != "" {
 		err = a.Print("Used: %s\n", used)
 	}
+	if d := status.Damage; err == nil && d != nil {
+		err = a.Print("%s fact %d of the record cannot be read: orchestrator store check\n", p.Warn("Damaged:"), d.Seq)
+	}
 	if calls := callsOf(status); err == nil && calls != "" {
 		err = a.Print("%s %s\n", p.Warn("Needs you:"), calls)
 	}

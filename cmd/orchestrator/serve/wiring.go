@@ -60,7 +60,8 @@ type Instance struct {
 	shut   func()         // ends the API of front
 	ending func()         // called when the team is to end
 
-	looksOver func() // stops lookOver; may be nil
+	looksOver func()                         // stops lookOver; may be nil
+	damage    atomic.Pointer[control.Damage] // found by lookOver
 	workshop  *workspace.Manager
 	notifier  *notify.Notifier
 	merging   *workspace.Queue                        // nil if branches are merged only when a person says so
@@ -298,8 +299,8 @@ func (t *Instance) sound() error {
 	return nil
 }
 
-// lookOver reads the whole event log once in the background, so that damage is logged
-// before a request meets it. The returned function stops the reading.
+// lookOver reads the whole event log once in the background, so that damage is logged, and shown in
+// the status, before a request meets it. The returned function stops the reading.
 func (t *Instance) lookOver() (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -315,6 +316,7 @@ func (t *Instance) lookOver() (end func()) {
 			}
 			if err != nil {
 				if ctx.Err() == nil {
+					t.damage.Store(damageOf(err))
 					t.log.Error("the record is damaged: reading there fails, and everything else goes on", "error", err, "see", "orchestrator store check")
 				}
 				return
@@ -332,6 +334,15 @@ func (t *Instance) lookOver() (end func()) {
 		cancel()
 		<-done
 	}
+}
+
+// damageOf describes the error of a reader.
+func damageOf(err error) *control.Damage {
+	d := &control.Damage{Text: err.Error()}
+	if chain, ok := errors.AsType[*eventlog.ChainError](err); ok {
+		d.Seq = chain.Seq
+	}
+	return d
 }
 
 // start starts a process for the supervisor.
@@ -358,7 +369,7 @@ func (t *Instance) operations() map[string]api.Operation {
 	return map[string]api.Operation{
 		"status": api.Do(func(ctx context.Context, _ struct{}) (control.Status, error) {
 			status, err := s.Status(ctx)
-			status.URLs, status.Upgrade = t.web.All(), t.upgraded.Load()
+			status.URLs, status.Upgrade, status.Damage = t.web.All(), t.upgraded.Load(), t.damage.Load()
 			if t.shared != nil {
 				status.Hub, status.Degraded = t.shared.own.Name, t.shared.degraded()
 			}

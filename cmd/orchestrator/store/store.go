@@ -8,14 +8,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/serve"
 	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
 
@@ -56,6 +62,7 @@ type report struct {
 	Removed       *front  `json:"removed,omitzero"`
 	Damage        *damage `json:"damage,omitzero"`
 	Copy          string  `json:"copy,omitzero"`
+	LeftOut       []int64 `json:"left_out,omitzero"` // damaged facts, in the place of which stands an event
 }
 
 // front describes the facts that were removed from the front.
@@ -138,13 +145,20 @@ func checkStore(a *cli.App, path string) error {
 
 func salvageCommand(a *cli.App) *cobra.Command {
 	var from string
+	var without []int64
 	verb := &cobra.Command{
 		Use:   "salvage NEW",
 		Short: "Copy the intact beginning of a damaged record",
 		Long: `Copies the facts of a damaged record, up to the first that is damaged or missing, to a
-new file. The damaged record is not changed. The orchestrator must not run.`,
-		Example: "  orchestrator store salvage rescued.db\n  orchestrator store salvage rescued.db --from damaged.db",
-		Args:    cli.ArgCount(1, 1),
+new file. The damaged record is not changed. The orchestrator must not run.
+
+With --without, a damaged fact with this number is left out, and the facts behind it are
+copied. The event orchestrator.salvaged is in its place. This is refused if the facts
+behind it cannot be understood without it.`,
+		Example: `  orchestrator store salvage rescued.db
+  orchestrator store salvage rescued.db --without 748
+  orchestrator store salvage rescued.db --from damaged.db`,
+		Args: cli.ArgCount(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var named []string
 			if from != "" {
@@ -154,14 +168,21 @@ new file. The damaged record is not changed. The orchestrator must not run.`,
 			if err != nil {
 				return err
 			}
-			return salvage(a, path, stateDir, a.Path(args[0]))
+			return salvage(a, path, stateDir, a.Path(args[0]), without)
 		},
 	}
 	verb.Flags().StringVar(&from, "from", "", "the damaged record `FILE` (default: that of the configuration)")
+	verb.Flags().Int64SliceVar(&without, "without", nil, "leave out the damaged fact with this `NUMBER`, and go on behind it; may be repeated")
 	return verb
 }
 
-func salvage(a *cli.App, path, stateDir, to string) error {
+// inPlaceOf returns the fact that takes the place of a damaged one.
+func inPlaceOf(seq int64) wire.Record {
+	text, _ := object.Encode(map[string]string{"text": fmt.Sprintf("event %d was damaged; store salvage has left it out", seq)})
+	return wire.Record{At: time.Now().UTC().Truncate(time.Millisecond), From: mail.Global, Kind: events.OrchestratorSalvaged, Payload: text}
+}
+
+func salvage(a *cli.App, path, stateDir, to string, without []int64) error {
 	ctx, stop := a.Context()
 	defer stop()
 	if cli.IsStateDir(stateDir) {
@@ -172,11 +193,21 @@ func salvage(a *cli.App, path, stateDir, to string) error {
 		defer home.Close()
 	}
 	done := a.ShowWait("the record to be copied")
-	last, lost, err := eventlog.Salvage(ctx, path, to)
+	gaps := &eventlog.Gaps{Without: without, Fill: inPlaceOf}
+	last, lost, err := eventlog.Salvage(ctx, path, to, gaps)
+	if err == nil && len(gaps.Left) > 0 {
+		err = understood(ctx, to)
+	}
 	done()
+	unclear, isUnclear := errors.AsType[*unclearError](err)
 	switch {
 	case a.Ended(ctx) != nil:
 		return a.Ended(ctx)
+	case isUnclear:
+		return &cli.Failure{
+			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the facts behind the damaged one need it: " + unclear.Error(), Because: []string{"No file was made."},
+			Hint: "Copy what is before it: orchestrator store salvage " + term.Word(a.Short(to)),
+		}
 	case errors.Is(err, fs.ErrExist):
 		return serve.FileExists(err, to)
 	case err != nil:
@@ -188,14 +219,42 @@ func salvage(a *cli.App, path, stateDir, to string) error {
 		}
 	}
 	if a.Flags.JSON {
-		return a.Document(report{FormatVersion: wire.FormatVersion, Path: path, Facts: last, Damage: damageOf(lost), Copy: to})
+		return a.Document(report{FormatVersion: wire.FormatVersion, Path: path, Facts: last, Damage: damageOf(lost), Copy: to, LeftOut: gaps.Left})
 	}
+	return showSalvaged(a, last, gaps.Left, lost, to)
+}
+
+// showSalvaged prints what was copied, and what was not.
+func showSalvaged(a *cli.App, last int64, left []int64, lost error, to string) error {
 	if err := a.Print("%s copied to %s\n", term.Count(int(last), "fact"), a.Short(to)); err != nil {
 		return err
+	}
+	for _, seq := range left {
+		a.Note("Left out: fact %d", seq)
 	}
 	if lost != nil {
 		a.Note("Lost: %v", lost)
 	}
+	if chain, ok := errors.AsType[*eventlog.ChainError](lost); ok {
+		a.Note("Leave it out, and copy what is behind it: orchestrator store salvage NEW.db --without %d", chain.Seq)
+	}
 	a.Note("Put it in the place of the record: orchestrator restore %s", term.Word(a.Short(to)))
 	return nil
+}
+
+// An unclearError reports that no state can be made from the facts of a log.
+type unclearError struct{ error }
+
+// understood removes a log, and returns an unclearError, if no state can be made from its facts.
+func understood(ctx context.Context, path string) error {
+	log, err := eventlog.Open(ctx, eventlog.Options{Path: path, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	err = dispatch.NewWarm(dispatch.Options{Record: log, Log: hclog.NewNullLogger()}).Follow(ctx)
+	err = errors.Join(err, log.Close())
+	if err == nil {
+		return nil
+	}
+	return errors.Join(&unclearError{err}, os.Remove(path))
 }
