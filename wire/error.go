@@ -25,6 +25,7 @@ const (
 	CodeLimited         = object.CodeLimited
 	CodeTimeout         = object.CodeTimeout
 	CodeInternal        = object.CodeInternal
+	CodeDamaged         = object.CodeDamaged
 	CodeUnknownType     = object.CodeUnknownType
 	CodeUnauthenticated = object.CodeUnauthenticated
 	CodeMalformed       = object.CodeMalformed

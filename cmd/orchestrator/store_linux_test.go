@@ -2,6 +2,8 @@ package main
 
 import (
 	"database/sql"
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,6 +92,54 @@ with open(sys.argv[1], "r+b") as f:
 	s.ask("restore", s.path("new.db"))
 	s.ask("store", "check")
 	require.Contains(t, s.ask("task", "ls"), "kept")
+}
+
+// A damaged fact that the kept state includes does not keep the team from starting. Its readers are told, and
+// it can be left out of a copy.
+func TestDamagedFactBehindTheState(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, onlyCat).up("--json")
+	s.waitForEvents(1, events.AgentStarted, "only")
+	s.ask("task", "add", "kept")
+	s.ask("agent", "restart", "only")
+	s.stop()
+	db, err := sql.Open("sqlite", filepath.Join(s.state(), "events.db"))
+	require.NoError(t, err)
+	_, err = db.Exec(`UPDATE events SET payload = replace(payload, 'is being', 'as being') WHERE seq = (SELECT min(seq) FROM events WHERE kind = 'agent.starting')`)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	checked, _, code := s.call("store", "check", "--json")
+	require.Equal(t, cli.ExitNo, code)
+	var check struct{ Damage struct{ Seq int64 } }
+	require.NoError(t, json.Unmarshal([]byte(checked), &check))
+	seq := check.Damage.Seq
+	require.Positive(t, seq)
+
+	s.up("--json")
+	s.waitForEvents(1, events.AgentStarted, "only")
+	waitForThat(t, "damage in the status", func() bool { return s.status().Damage != nil })
+	require.Equal(t, seq, s.status().Damage.Seq)
+	require.Contains(t, s.ask("status"), fmt.Sprintf("Damaged: fact %d of the record cannot be read", seq))
+	require.Contains(t, s.cried.all(), "the record is damaged")
+	said, stderr, code := s.call("events", "--json")
+	require.Equal(t, cli.ExitNo, code, stderr)
+	require.NotEmpty(t, said)
+	require.Contains(t, said+stderr, fmt.Sprintf("fact %d of the record is damaged", seq))
+	require.Contains(t, said+stderr, "orchestrator store check")
+	require.Contains(t, s.ask("why", "only"), "is running since", "the events behind the damage are known")
+	s.signal(syscall.SIGTERM)
+	require.Zero(t, s.await())
+
+	copied := s.path("without.db")
+	require.Contains(t, s.ask("store", "salvage", copied, "--without", fmt.Sprint(seq)), " facts copied to ")
+	s.ask("restore", copied)
+	s.ask("store", "check")
+	s.up("--json")
+	s.waitForEvents(1, events.AgentStarted, "only")
+	require.Contains(t, s.ask("events"), fmt.Sprintf("event %d was damaged; store salvage has left it out", seq))
+	require.Contains(t, s.ask("task", "ls"), "kept")
+	require.Nil(t, s.status().Damage)
+	s.stop()
 }
 
 // A backup of a running team is a usable record.

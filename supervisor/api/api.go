@@ -295,7 +295,7 @@ const headAfter = 500 * time.Millisecond
 
 // lines answers with lines and sends each at once. A stream of them has two lines in the audit. An error before the first line and before
 // headAfter is an ordinary refusal. A later error cuts the connection, so that a part is not taken for
-// the whole.
+// the whole. Damage of the record is told in a last line.
 func (api *API) lines(w http.ResponseWriter, r *http.Request, stream bool, run func(func(any) error) error) {
 	control := http.NewResponseController(w)
 	var mu sync.Mutex // held while something is written
@@ -347,6 +347,8 @@ func (api *API) lines(w http.ResponseWriter, r *http.Request, stream bool, run f
 	case err != nil && !begun:
 		begun = true
 		api.refuse(w, r, err)
+	case damageOf(err) != nil:
+		api.endAtDamage(w, r, err)
 	case err != nil:
 		api.cut(r, err)
 	default:
@@ -369,6 +371,10 @@ func (api *API) cut(r *http.Request, err error) {
 // general message.
 func (api *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	refusal, known := errors.AsType[*wire.Error](err)
+	if damage := damageOf(err); !known && damage != nil {
+		api.Log.Warn("a request met damage of the record", "path", r.URL.Path, "error", err)
+		refusal, known = &damage.Error, true
+	}
 	if !known {
 		if r.Context().Err() != nil {
 			panic(http.ErrAbortHandler) // the client is gone, or may not hear it

@@ -12,6 +12,7 @@ const (
 	CodeLimited  Code = "limited"   // too many in too short a time
 	CodeTimeout  Code = "timeout"   // it took too long
 	CodeInternal Code = "internal"  // a fault of the orchestrator
+	CodeDamaged  Code = "damaged"   // a fact of the record cannot be read
 
 	CodeUnknownType Code = "unknown_type" // a message of an unknown type
 

@@ -156,6 +156,10 @@ func (c *Client) Lines(ctx context.Context, body io.ReadCloser) iter.Seq2[[]byte
 		for {
 			line, err := reader.ReadBytes('\n')
 			if line = bytes.TrimSpace(line); len(line) > 0 && err == nil {
+				if refusal := refusalOf(line); refusal != nil {
+					yield(nil, c.Failed(ctx, refusal))
+					return
+				}
 				if !yield(line, nil) {
 					return
 				}
@@ -171,7 +175,17 @@ func (c *Client) Lines(ctx context.Context, body io.ReadCloser) iter.Seq2[[]byte
 	}
 }
 
-// Collect reads a list with a member in each line, and returns those that are wanted.
+// refusalOf returns the error in the last line of a stream that could not be read to its end, or nil.
+func refusalOf(line []byte) error {
+	var last wire.Refusal
+	if !bytes.HasPrefix(line, []byte(`{"error":{`)) || object.Decode(line, &last) != nil {
+		return nil
+	}
+	return &Refusal{Status: http.StatusOK, Reason: last.Error}
+}
+
+// Collect reads a list with a member in each line, and returns those that are wanted. With an error of the
+// stream it returns those before.
 func Collect[T any](ctx context.Context, c *Client, what string, query url.Values, wanted func(*T) bool) ([]T, error) {
 	body, err := c.Get(ctx, what, query)
 	if err != nil {
@@ -180,7 +194,7 @@ func Collect[T any](ctx context.Context, c *Client, what string, query url.Value
 	var found []T
 	for line, err := range c.Lines(ctx, body) {
 		if err != nil {
-			return nil, err
+			return found, err
 		}
 		one, err := Decode[T](line)
 		if err != nil {

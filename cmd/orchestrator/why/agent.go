@@ -97,7 +97,7 @@ func (c *agentCauses) waits(status *control.Status) {
 // adds how its runs ended and its last lines.
 func lifeOf(ctx context.Context, d *client.Client, c *agentCauses) error {
 	query := url.Values{"agent": {c.Agent}, "type": {"agent.*"}}
-	found, err := client.Collect(ctx, d, "events", query, func(e *wire.Event) bool { return moves[e.Kind] || e.Kind == events.AgentRefused })
+	found, err := readable(ctx, d, query, func(e *wire.Event) bool { return moves[e.Kind] || e.Kind == events.AgentRefused })
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func explainTask(ctx context.Context, a *cli.App, d *client.Client, find *task.F
 	if err != nil {
 		return err
 	}
-	found, err := client.Collect(ctx, d, "events", url.Values{"task": {id}}, func(e *wire.Event) bool { return e.Kind != events.TaskProgress })
+	found, err := readable(ctx, d, url.Values{"task": {id}}, func(e *wire.Event) bool { return e.Kind != events.TaskProgress })
 	if err != nil {
 		return err
 	}

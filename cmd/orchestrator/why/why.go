@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -191,4 +194,25 @@ func heldLabels(tasks []control.TaskLabel) string {
 		words += fmt.Sprintf(" and %d more", len(tasks)-few)
 	}
 	return words
+}
+
+// maxDamage is how many damaged facts readable goes around.
+const maxDamage = 20
+
+// readable returns the events that a query selects. It goes on behind facts of the record that are damaged.
+func readable(ctx context.Context, d *client.Client, query url.Values, wanted func(*wire.Event) bool) (found []wire.Event, err error) {
+	behind := int64(0)
+	for range maxDamage {
+		part, err := client.Collect(ctx, d, "events", query, wanted)
+		found = append(found, part...)
+		f, failed := errors.AsType[*cli.Failure](err)
+		if !failed || f.Code != wire.CodeDamaged {
+			return found, err
+		}
+		seq, _ := f.Details["seq"].(float64)
+		behind = max(behind+1, int64(seq)) // a fact that is missing cannot be the place to begin
+		query = maps.Clone(query)
+		query.Set("since", strconv.FormatInt(behind, 10))
+	}
+	return found, nil
 }
