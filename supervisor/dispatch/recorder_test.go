@@ -29,17 +29,42 @@ func TestStateIsKeptNowAndThen(t *testing.T) {
 		for i := range inputs {
 			inputs[i] = handlers.Input{At: time.Now(), Message: &wire.Event{Kind: events.OrchestratorIdle}}
 		}
-		for range 2*snapshotEvery/len(inputs) + 1 {
+		for range 2 * smallEvery / len(inputs) {
 			d.submit(inputs, new(work))
 			synctest.Wait()
 		}
 		require.Len(t, record.keeps, 2)
 		for i, seq := range record.keeps {
-			require.GreaterOrEqual(t, seq, int64(i+1)*snapshotEvery)
+			require.GreaterOrEqual(t, seq, int64(i+1)*smallEvery)
 		}
+		d.submit(inputs[:1], new(work))
 		d.Close()
 		require.Len(t, record.keeps, 3)
 	})
+}
+
+// TestSnapshotIsDue checks after how many facts a snapshot is due.
+func TestSnapshotIsDue(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		slow, wanted bool
+		last, tasks  int // tasks of the last snapshot, and now
+		first        int64
+	}{
+		{name: "small", first: smallEvery},
+		{name: "ten for each task", tasks: 5000, first: 50_000},
+		{name: "large", tasks: 1_000_000, first: snapshotEvery},
+		{name: "grows", last: 300_000, tasks: 1_000_000, first: 300_000},
+		{name: "shrinks", last: 300_000, tasks: 10, first: smallEvery},
+		{name: "slow start", slow: true, tasks: 1_000_000, first: slowFacts},
+		{name: "removal waits", wanted: true, tasks: 5000, first: trimSnapshot},
+	} {
+		s := newSnapshots()
+		s.slow, s.last = c.slow, result{seq: 7, tasks: c.last}
+		s.wanted.Store(c.wanted)
+		require.False(t, s.due(7+c.first-1, c.tasks), c.name)
+		require.True(t, s.due(7+c.first, c.tasks), c.name)
+	}
 }
 
 // TestStateIsKeptWithManyTasks checks that a State that grows with each fact is kept too, and that

@@ -9,14 +9,23 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
 )
 
-// snapshotEvery is the least number of facts between two snapshots. A large State is written
-// less often, because that takes longer.
-const snapshotEvery = 100_000
+// A snapshot is due after snapshotEvery facts, however large the State is: the next one then comes after as
+// many facts as that one had tasks. It is due sooner, after smallEvery facts and factsPerTask for each task that the
+// State holds, because a small State is written quickly, and a start applies all facts after it. A start that took
+// longer than slowStart makes one due after slowFacts.
+const (
+	snapshotEvery = 100_000
+	smallEvery    = 10_000
+	factsPerTask  = 10
+	slowStart     = time.Second
+	slowFacts     = 1000
+)
 
 // pieceBytes is about how much text is spelled while the lock is held once, which takes well under a
 // millisecond. At the end, when nothing else is to be done, a State with at most largest tasks is
@@ -32,7 +41,9 @@ const (
 // it has. So the lock is never held for long, and no more than a part of the text is in memory.
 type snapshots struct {
 	every  int         // snapshotEvery
+	small  int         // smallEvery
 	wanted atomic.Bool // facts wait for a snapshot to be removed
+	slow   bool        // the start took long
 	last   result      // the newest snapshot, or the newest attempt
 	begun  *spelling   // is to be stored after its facts; nil: there is none
 
@@ -50,7 +61,7 @@ type result struct {
 
 func newSnapshots() *snapshots {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &snapshots{every: snapshotEvery, ctx: ctx, cancel: cancel}
+	return &snapshots{every: snapshotEvery, small: smallEvery, ctx: ctx, cancel: cancel}
 }
 
 // A spelling is a snapshot that is being spelled. It is the reader of its text.
@@ -90,6 +101,7 @@ func (d *Dispatcher) Restore(ctx context.Context) error {
 	if d.record == nil {
 		return nil
 	}
+	began := time.Now()
 	w := d.options.Warm
 	if w == nil {
 		w = &Warm{record: d.record, rules: d.options.Rules}
@@ -99,6 +111,7 @@ func (d *Dispatcher) Restore(ctx context.Context) error {
 	}
 	d.state, d.snapshots.last = w.state, w.from
 	d.last.Store(w.state.Seq())
+	d.snapshots.slow = time.Since(began) > slowStart
 	return nil
 }
 
@@ -192,7 +205,7 @@ func (d *Dispatcher) takeSnapshot(end bool) {
 	if d.options.ReadOnly || d.broken != nil || s.begun != nil || seq == s.last.seq && s.stored == nil {
 		return
 	}
-	if end && tasks > largest || !end && (s.stored != nil || !s.due(seq)) {
+	if end && tasks > largest || !end && (s.stored != nil || !s.due(seq, tasks)) {
 		return
 	}
 	size := pieceBytes
@@ -202,19 +215,23 @@ func (d *Dispatcher) takeSnapshot(end bool) {
 	}
 	s.last = result{seq: seq, tasks: tasks}
 	s.wanted.Store(false)
+	s.slow = false
 	s.begun = &spelling{Snapshot: d.state.Snapshot(), seq: seq, mu: &d.mu}
 	s.begun.next(size)
 }
 
-// due reports whether enough facts came since the last snapshot. How many are enough depends on
-// the size of that one. It must not depend on the present size: a State that grows by a task with
-// each fact would never be written.
-func (s *snapshots) due(seq int64) bool {
+// due reports whether enough facts came since the last snapshot, for a State with so many tasks. A number that
+// follows the present size is not enough: a State that grows by a task with each fact would never be written.
+func (s *snapshots) due(seq int64, tasks int) bool {
+	since := seq - s.last.seq
+	if since >= int64(max(s.small, factsPerTask*tasks)) || s.slow && since >= slowFacts {
+		return true
+	}
 	enough := s.every
 	if s.wanted.Load() {
 		enough = min(enough, trimSnapshot)
 	}
-	return seq-s.last.seq >= int64(max(enough, s.last.tasks))
+	return since >= int64(max(enough, s.last.tasks))
 }
 
 // keepSnapshot stores the snapshot that was begun, once its facts are committed.

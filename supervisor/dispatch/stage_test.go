@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"strings"
 	"sync"
@@ -69,7 +70,7 @@ func (s *stage) taken() []wire.Record {
 // lock, so keepEvery waits until it has nothing to do.
 func (s *stage) keepEvery(facts int) {
 	synctest.Wait()
-	s.snapshots.every = facts
+	s.snapshots.every, s.snapshots.small = facts, math.MaxInt
 }
 
 // A speaker is a run of an agent without a process.
