@@ -374,6 +374,32 @@ agent "family" {
 	s.stop()
 }
 
+// TestUpgradeCountsRestarts checks that restarts before an upgrade count for restart.burst after it.
+func TestUpgradeCountsRestarts(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, `
+agent "crasher" {
+  command = ["sh", "-c", "n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n >n; until [ -e crash$n ]; do sleep 0.05; done; exit 1"]
+  restart {
+    delay     = "10ms"
+    max_delay = "10ms"
+    burst     = 3
+    window    = "1h"
+  }
+}
+`)
+	s.up("--json")
+	for n := range 4 {
+		s.waitForEvents(n+1, events.AgentStarted, "crasher")
+		if n == 2 {
+			s.ask("upgrade")
+		}
+		s.write(fmt.Sprintf("crash%d", n+1), "")
+	}
+	s.waitForEvents(1, events.AgentGaveUp, "crasher")
+	s.stop()
+}
+
 // TestUpgradeWhileAgentsEnd upgrades while agents crash, are restarted by hand and leave processes
 // behind. An upgrade may be refused for that. Nothing is left at the end.
 func TestUpgradeWhileAgentsEnd(t *testing.T) {

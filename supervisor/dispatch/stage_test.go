@@ -99,7 +99,9 @@ func (s *speaker) actor() handlers.Actor { return s.Channel.actor }
 // listen reads what is written to the run from now on.
 func (s *speaker) listen() {
 	go func() {
-		for in := bufio.NewScanner(s.theirs); in.Scan(); {
+		in := bufio.NewScanner(s.theirs)
+		in.Buffer(nil, 1<<20)
+		for in.Scan() {
 			s.mu.Lock()
 			s.heard = append(s.heard, in.Text())
 			s.mu.Unlock()
