@@ -136,7 +136,11 @@ func tokenWords(issued *wire.IssuedToken, overlap int64, now time.Time) []string
 		until = ", until " + term.Clock(issued.ExpiresAt, now, time.TimeOnly)
 	}
 	if issued.Actor == "" {
-		return []string{fmt.Sprintf("This is token %s of %s, %s%s.", term.OneLine(issued.ID), term.OneLine(issued.Subject), term.OneLine(issued.Role), until) + safe}
+		words := []string{fmt.Sprintf("This is token %s of %s, %s%s.", term.OneLine(issued.ID), term.OneLine(issued.Subject), term.OneLine(issued.Role), until) + safe}
+		if issued.Role != wire.PersonViewer {
+			words = append(words, "On the bus its messages are from IO:"+term.OneLine(issued.Subject)+".")
+		}
+		return words
 	}
 	older := "Older tokens of " + term.OneLine(issued.Actor) + " hold no more."
 	if overlap > 0 {

@@ -3,6 +3,8 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"net"
+	"slices"
 	"time"
 
 	"orchestrator/cmd/orchestrator/serve/team"
@@ -72,6 +74,12 @@ func (t *Instance) listHosts(ctx context.Context, _ struct{}) (control.HostsRepl
 // where there is room.
 func (t *Instance) drainHost(_ context.Context, r control.DrainRequest) (control.DrainReply, error) {
 	agents, err := t.hosts.Drain(r.Host, r.Undo)
+	if t.isHub(r.Host) && err != nil {
+		return control.DrainReply{}, &wire.Error{
+			Code: wire.CodeConflict, Message: r.Host + " is a hub, and only hosts are drained",
+			Hint: "On its machine: orchestrator down. Another hub goes on, if that one is at work",
+		}
+	}
 	if err != nil {
 		return control.DrainReply{}, err
 	}
@@ -82,6 +90,14 @@ func (t *Instance) drainHost(_ context.Context, r control.DrainRequest) (control
 		t.move(r.Host, agents)
 	}
 	return control.DrainReply{FormatVersion: wire.FormatVersion, Host: r.Host, Agents: agents}, nil
+}
+
+// isHub reports whether a name is one of a hub, with or without its port.
+func (t *Instance) isHub(name string) bool {
+	return t.shared != nil && slices.ContainsFunc(t.shared.peers, func(peer string) bool {
+		host, _, err := net.SplitHostPort(peer)
+		return peer == name || err == nil && host == name
+	})
 }
 
 // move begins to stop agents that run on a host, and to start them elsewhere.
