@@ -250,8 +250,14 @@ func (s *stage) first(kind string) string {
 	return ""
 }
 
-// descriptors counts the open files of the orchestrator.
+// descriptors counts the open files of the orchestrator. Only root can list them; Linux 6.2 shows everybody
+// their number.
 func (s *stage) descriptors() int {
+	info, err := os.Stat(fmt.Sprintf("/proc/%d/fd", s.process.Process.Pid))
+	require.NoError(s.t, err)
+	if info.Size() > 0 {
+		return int(info.Size())
+	}
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.process.Process.Pid))
 	require.NoError(s.t, err)
 	return len(entries)

@@ -98,6 +98,9 @@ func NewHost(o Options) (*Host, error) {
 	if err := adoptOrphans(); err != nil {
 		return nil, fmt.Errorf("becoming the parent of orphans: %w", err)
 	}
+	if err := conceal(); err != nil {
+		return nil, fmt.Errorf("closing this process to others of its user: %w", err)
+	}
 	h := &Host{
 		home:    o.Home,
 		userDir: o.UserDir,

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // TestOrigin checks that every process of a tree has the origin of its run, however it was started,
@@ -144,6 +145,23 @@ func TestOriginWhileParentsEnd(t *testing.T) {
 				}
 			}
 		}
+		c.Kill()
+		c.end(t)
+	})
+}
+
+// TestHostIsConcealed checks that other processes of the user cannot read the memory of a host. Its own
+// children stay readable.
+func TestHostIsConcealed(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *Host) {
+		dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+		require.NoError(t, err)
+		require.Zero(t, dumpable)
+		c := start(t, h, sh("echo ready; exec sleep 1000"))
+		c.firstWords(t)
+		_, run, err := marks(c.PID())
+		require.NoError(t, err)
+		require.Equal(t, c.spec.Run, run)
 		c.Kill()
 		c.end(t)
 	})

@@ -147,7 +147,7 @@ func kernelIP(text string) (netip.Addr, bool) {
 	return ip.Unmap(), ok
 }
 
-// whoHas returns a process that has one of the sockets open. It cannot see the processes of
+// whoHas returns a process that has one of the sockets open. It cannot see other orchestrators and the processes of
 // other users.
 func whoHas(links map[string]bool) (pid int, name string) {
 	processes, _ := filepath.Glob("/proc/[0-9]*")
