@@ -202,14 +202,13 @@ func TestDemo(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "demo")
+	cmd := exec.CommandContext(ctx, program, "demo", "--keep", filepath.Join(dir, "kept"))
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "ORC_VAR_pace=0.02", "XDG_STATE_HOME="+dir)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "6 of 6 tasks")
-	sites, err := filepath.Glob(filepath.Join(dir, "orchestrator-demo-*", ".orchestrator", "site", "index.html"))
-	require.NoError(t, err)
-	require.Len(t, sites, 1)
-	require.Contains(t, string(out), sites[0])
+	site := filepath.Join(dir, "kept", ".orchestrator", "site", "index.html")
+	require.FileExists(t, site)
+	require.Contains(t, string(out), site)
 }

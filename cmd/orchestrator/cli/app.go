@@ -50,6 +50,9 @@ type App struct {
 	Flags   Flags
 	args    []string
 	parsed  bool           // the flags are parsed; until then JSON reads args
+	looks   bool           // the command may be about the only team that runs
+	found   bool           // it is, and has said so
+	Unnamed bool           // commands find the team of this one without its configuration
 	reading bool           // the command reads the event log if no orchestrator runs
 	record  *client.Client // client of the event log, once opened
 	stalled bool           // it was noted that nothing can be recorded
@@ -194,7 +197,7 @@ func Root(a *App, verbs ...*cobra.Command) *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		Args:              cobra.ArbitraryArgs,
 		PersistentPreRun: func(verb *cobra.Command, _ []string) {
-			a.parsed, a.reading = true, ReadsRecord(verb)
+			a.parsed, a.reading, a.looks = true, ReadsRecord(verb), looksAround(verb)
 		},
 		RunE: func(root *cobra.Command, args []string) error {
 			switch asked, _ := root.Flags().GetBool("version"); {

@@ -284,6 +284,9 @@ func (a *App) target() (client.Target, error) {
 	}
 	file, err := a.FindConfig(a.Flags.Config)
 	if err != nil {
+		file, err = a.around(err)
+	}
+	if err != nil {
 		return client.Target{}, err
 	}
 	dir, err := a.stateDir(file)
@@ -291,7 +294,7 @@ func (a *App) target() (client.Target, error) {
 		return client.Target{}, err
 	}
 	t := client.Target{Socket: a.SocketPath(dir), Subject: file}
-	if f.Config != "" {
+	if f.Config != "" && !a.Unnamed {
 		t.Named = " -c " + term.Word(f.Config)
 	}
 	return t, nil

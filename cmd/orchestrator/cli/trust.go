@@ -109,8 +109,8 @@ func (a *App) Trust(c *config.Config, commands []config.Command) error {
 
 var errNoHome = errors.New("HOME is not set")
 
-// trustFile returns the file that remembers the commands of a configuration file.
-func (a *App) trustFile(file string) (string, error) {
+// stateHome returns a folder in which this program keeps something for its user.
+func (a *App) stateHome(name string) (string, error) {
 	dir := a.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
 		home := a.Getenv("HOME")
@@ -119,6 +119,12 @@ func (a *App) trustFile(file string) (string, error) {
 		}
 		dir = filepath.Join(home, ".local", "state")
 	}
+	return filepath.Join(dir, "orchestrator", name), nil
+}
+
+// trustFile returns the file that remembers the commands of a configuration file.
+func (a *App) trustFile(file string) (string, error) {
+	dir, err := a.stateHome("trusted")
 	print := sha256.Sum256([]byte(file))
-	return filepath.Join(dir, "orchestrator", "trusted", hex.EncodeToString(print[:])), nil
+	return filepath.Join(dir, hex.EncodeToString(print[:])), err
 }

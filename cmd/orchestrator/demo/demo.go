@@ -24,6 +24,7 @@ var team string
 
 // Command returns the demo command.
 func Command(a *cli.App) *cobra.Command {
+	keep := ""
 	verb := &cobra.Command{
 		Use:   "demo",
 		Short: "Run a team that is inside this program",
@@ -32,11 +33,15 @@ program. They build the web site of a lighthouse: an architect assigns tasks, a 
 purpose and its task is given out again, a designer asks you a question, and a reviewer follows
 every link. Answer the question by typing, or let it pass. Ctrl-C stops everything.
 
-The file of the team and the site are in a new folder, which stays there.`,
-		Example: "  orchestrator demo",
-		Args:    cli.ArgCount(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error { return run(a) },
+While it runs, orchestrator ui shows the team in the browser and orchestrator watch in another
+terminal. The team works in a temporary folder, which is removed at the end. With --keep, its
+file and the site stay.`,
+		Example: `  orchestrator demo
+  orchestrator demo --keep lighthouse      keep the team and its site in a new folder`,
+		Args: cli.ArgCount(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error { return run(a, keep) },
 	}
+	verb.Flags().StringVar(&keep, "keep", "", "keep the team and its site in `DIR`, which is made")
 	verb.AddCommand(&cobra.Command{
 		Use: "play ROLE [FLAG…]", Short: "Play a member of the team", Hidden: true, DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error { return Play(context.Background(), args) },
@@ -44,23 +49,44 @@ The file of the team and the site are in a new folder, which stays there.`,
 	return verb
 }
 
-func run(a *cli.App) error {
+// patience is how long the question waits for the person at a terminal.
+const patience = "1m"
+
+func run(a *cli.App, keep string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
-	dir, err := os.MkdirTemp("", "orchestrator-demo-")
+	dir, err := folder(a, keep)
 	if err != nil {
 		return fmt.Errorf("making a folder: %w", err)
+	}
+	if keep == "" {
+		defer os.RemoveAll(dir)
 	}
 	file := filepath.Join(dir, "orchestrator.hcl")
 	text := strings.Replace(team, "[\"orchestrator\", \"demo\", \"play\"]", fmt.Sprintf("[%q, \"demo\", \"play\"]", self), 1)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("writing the file of the team: %w", err)
 	}
-	a.Flags.Config = file
-	a.Note("To see it from elsewhere: orchestrator ui%s", a.Named())
+	a.Flags.Config, a.Unnamed = file, a.FindableAnywhere()
+	if term.IsTerminal(a.Stdin) && term.IsTerminal(a.Stdout) && a.Getenv("ORC_VAR_patience") == "" {
+		a.Flags.Vars = append([]string{"patience=" + patience}, a.Flags.Vars...)
+	}
+	a.Note("See it in the browser: orchestrator ui%[1]s     In another terminal: orchestrator watch%[1]s", a.Named())
 	err = serve.UpUntilIdle(a)
-	a.Note("The team is %s, and its site %s.", term.OneLine(file), term.OneLine(filepath.Join(dir, ".orchestrator", "site", "index.html")))
+	if keep == "" {
+		a.Note("Keep the team and its site next time: orchestrator demo --keep DIR")
+	} else {
+		a.Note("The team is %s, and its site %s.", term.OneLine(file), term.OneLine(filepath.Join(dir, ".orchestrator", "site", "index.html")))
+	}
 	return err
+}
+
+// folder makes the folder of the team.
+func folder(a *cli.App, keep string) (string, error) {
+	if keep == "" {
+		return os.MkdirTemp("", cli.DemoPrefix)
+	}
+	return a.Path(keep), os.Mkdir(a.Path(keep), 0o700)
 }

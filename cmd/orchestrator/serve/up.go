@@ -175,6 +175,7 @@ func up(a *cli.App, f upFlags, names []string) error {
 	if err := checkWork(t, c); err != nil {
 		return err
 	}
+	defer a.NoteTeam(file, a.SocketPath(c.Orchestrator.StateDir))()
 	greet(a, c, file, urls)
 	return work(a, t, f)
 }
