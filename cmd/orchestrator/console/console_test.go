@@ -111,6 +111,27 @@ func TestConsoleShowsReports(t *testing.T) {
 `, shown(false, true, reports...))
 }
 
+// The work on a branch is progress, and only what failed is trouble. The last lines of a failed
+// command follow its event once, as lines.
+func TestConsoleShowsVerification(t *testing.T) {
+	require.Equal(t, `14:33:02 coder   > 7f3a has a workspace: /w
+14:33:02 coder   > 7f3a is being verified: sh test.sh
+14:33:02 coder   ! 7f3a is not verified: sh test.sh: exit 1
+14:33:02 coder       two
+14:33:02 coder       three
+14:33:02 coder       four
+14:33:02 coder   ok 7f3a is verified
+14:33:02 coder   ok 7f3a is merged into main
+`, shown(false, false,
+		wire.Event{Kind: events.TaskWorkspace, Agent: "coder", Text: "7f3a has a workspace: /w"},
+		wire.Event{Kind: events.TaskVerifying, Agent: "coder", Text: "7f3a is being verified: sh test.sh"},
+		wire.Event{Kind: events.TaskUnverified, Agent: "coder", Text: "7f3a is not verified: sh test.sh: exit 1"},
+		wire.Event{Kind: events.AgentRefused, Agent: "coder", Text: "refused request:complete-task \"c\": the task is not done\none\ntwo\n\nthree\nfour\n"},
+		wire.Event{Kind: events.TaskVerified, Agent: "coder", Text: "7f3a is verified"},
+		wire.Event{Kind: events.TaskMerged, Agent: "coder", Text: "7f3a is merged into main"},
+	))
+}
+
 // With --quiet, only trouble and questions are shown.
 func TestConsoleKeepsCalm(t *testing.T) {
 	require.Equal(t, `14:33:02 coder   ! 7f3a9c1e: no ink

@@ -63,6 +63,11 @@ var looks = map[string]look{
 	events.QuestionRejoined:  {mark: "?", color: term.Paint.Warn, calm: true},
 	events.QuestionAnswered:  {mark: "ok", color: term.Paint.Good, calm: true},
 
+	events.TaskWorkspace: {mark: ">", color: term.Paint.Dim, text: term.Paint.Dim, calm: true},
+	events.TaskVerifying: {mark: ">", color: term.Paint.Good, calm: true},
+	events.TaskVerified:  {mark: "ok", color: term.Paint.Good, calm: true},
+	events.TaskMerged:    {mark: "ok", color: term.Paint.Good, calm: true},
+
 	events.TaskForwarded: {mark: ">", color: term.Paint.Good, calm: true},
 	events.TaskActed:     {mark: ">", color: term.Paint.Good, calm: true},
 	events.TaskResponded: {mark: ">", color: term.Paint.Dim, text: term.Paint.Dim, calm: true},
@@ -135,7 +140,8 @@ func (c *Console) event(l output.Line) {
 	if !known {
 		k = trouble
 	}
-	text, next := wire.Visible(e.Text), ""
+	text, below := term.FirstAndLast(e.Text)
+	next := ""
 	switch e.Kind {
 	case events.OrchestratorStopping:
 		if c.tty {
@@ -144,6 +150,11 @@ func (c *Console) event(l output.Line) {
 	case events.AgentExited:
 		if exitedWell(e) {
 			k.mark, k.color = ".", term.Paint.Dim
+		}
+	case events.AgentRefused:
+		if strings.HasPrefix(text, "refused request:complete-task") && len(below) > 0 { // the event of the task has told
+			c.below(l, below)
+			return
 		}
 	case events.AgentLimited:
 		if !limited(e) {
@@ -180,8 +191,16 @@ func (c *Console) event(l output.Line) {
 		text = k.text(p, text)
 	}
 	c.put(l.At, e.Agent, mark, text)
+	c.below(l, below)
 	if next != "" {
 		c.put(l.At, e.Agent, mark, p.Dim(next))
+	}
+}
+
+// below prints lines of output below the line of their event.
+func (c *Console) below(l output.Line, lines []string) {
+	for _, line := range lines {
+		c.put(l.At, l.Event.Agent, " ", "  "+c.paint.Dim(line))
 	}
 }
 

@@ -183,3 +183,12 @@ func TestOutletWithoutReader(t *testing.T) {
 	require.True(t, ReaderGone(syscall.EIO, true), "a terminal that was hung up")
 	require.False(t, ReaderGone(syscall.ENOSPC, true))
 }
+
+func TestFirstAndLast(t *testing.T) {
+	first, last := FirstAndLast("sh test.sh: exit 1\none\ntwo\n\nthree\r\nfo\x1bur\n")
+	require.Equal(t, "sh test.sh: exit 1", first)
+	require.Equal(t, []string{"two", "three", `fo\x1bur`}, last)
+	first, last = FirstAndLast("alone")
+	require.Equal(t, "alone", first)
+	require.Empty(t, last)
+}

@@ -239,3 +239,18 @@ func Mark(s wire.TaskState) string {
 	}
 	return "."
 }
+
+// lastLines is how many lines of the output of a failed command are shown.
+const lastLines = 3
+
+// FirstAndLast returns the first line of a text, and the last of the others that are not blank,
+// for output of a command that has failed.
+func FirstAndLast(text string) (first string, last []string) {
+	first, rest, _ := strings.Cut(text, "\n")
+	for line := range strings.Lines(rest) {
+		if line = strings.TrimRight(line, " \t\r\n"); line != "" {
+			last = append(last, wire.Visible(line))
+		}
+	}
+	return wire.Visible(first), last[max(0, len(last)-lastLines):]
+}

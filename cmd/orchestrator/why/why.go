@@ -132,13 +132,17 @@ func triedOf(found []wire.Event, kinds ...string) []tried {
 func addTried(c *term.Card, label string, all []tried, now time.Time) {
 	var lines []string
 	for _, t := range all[max(0, len(all)-maxTried):] {
-		line := term.Clock(t.At, now, time.TimeOnly) + " " + term.OneLine(t.Text)
+		first, below := term.FirstAndLast(t.Text)
+		line := term.Clock(t.At, now, time.TimeOnly) + " " + first
 		if t.Kind == events.TaskRequeued && t.Agent != "" {
 			line += " (" + term.OneLine(t.Agent) + " had it)"
 		}
 		lines = append(lines, line)
+		for _, output := range below {
+			lines = append(lines, "  "+output)
+		}
 	}
-	if older := len(all) - len(lines); older > 0 {
+	if older := len(all) - maxTried; older > 0 {
 		lines = append([]string{isEarlier(older)}, lines...)
 	}
 	c.Rows(label, lines)
