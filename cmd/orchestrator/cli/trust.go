@@ -51,7 +51,7 @@ func (a *App) CheckTrust(c *config.Config, commands []config.Command, yes bool, 
 			Hint:    hint,
 		}
 	default:
-		a.Note("%s of %s: run for the first time, without a question. ORC_TRUST=strict refuses them.", term.Count(len(news), "command"), wire.Visible(c.File))
+		a.Note("Running %s of %s. To require approval, set ORC_TRUST=strict.", term.Count(len(news), "new command"), wire.Visible(c.File))
 	}
 	if err := a.Trust(c, commands); err != nil {
 		a.Note("It is not remembered which commands you run: %v", err)

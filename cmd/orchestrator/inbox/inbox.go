@@ -89,13 +89,16 @@ func showInbox(a *cli.App, list *wire.QuestionList) error {
 	return a.Print("%s", term.Table(rows))
 }
 
+// noLimit is the time from which a deadline means that a question waits as long as its agent.
+const noLimit = 180 * 24 * time.Hour
+
 func questionRow(q *wire.Question, p term.Paint, now time.Time) []term.Cell {
 	stamp := object.Timestamp(now)
 	age, left := "-", "-"
 	if passed, ok := term.Between(q.AskedAt, stamp); ok {
 		age = term.Duration(max(0, passed))
 	}
-	if rest, ok := term.Between(stamp, q.Deadline); ok {
+	if rest, ok := term.Between(stamp, q.Deadline); ok && rest < noLimit {
 		left = term.Duration(max(0, rest))
 	}
 	asked := term.OneLine(q.Question)

@@ -190,11 +190,11 @@ func showUpgrade(a *cli.App, u *control.Upgrade) error {
 	if a.JSON() {
 		return a.Document(u)
 	}
-	versions := "from " + u.From + " to " + u.To
-	if u.From == u.To {
-		versions = "to another program of the same version, " + u.To + ","
+	versions := "Upgraded from " + u.From + " to " + u.To
+	if u.From == u.To { // maybe the same file
+		versions = "Started the program of version " + u.To + " again"
 	}
-	return a.Print("Upgraded %s in %d ms. %s went over.\n", versions, u.TookMS, term.Count(u.Agents, "running agent"))
+	return a.Print("%s in %d ms. %s went over.\n", versions, u.TookMS, term.Count(u.Agents, "running agent"))
 }
 
 // upgrade checks whether another program can go on, and starts the upgrade. Status tells its end.

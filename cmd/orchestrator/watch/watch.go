@@ -126,7 +126,7 @@ func runWatch(a *cli.App, bell bool) error {
 		return cli.UsageError("watch needs a terminal", `Without one use "status --watch" or "events -f --json"`)
 	}
 	if a.Getenv("TERM") == "dumb" {
-		return cli.UsageError("this terminal shows no full screen (TERM=dumb)", `Use "status --watch" or "events -f"`)
+		return cli.UsageError("this terminal shows no full screen (TERM=dumb)", "Use: orchestrator status --watch     or: orchestrator events -f")
 	}
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		status, _, err := a.Status(ctx, d)
