@@ -158,7 +158,7 @@ func (r *reader) do(line string) string {
 }
 
 // noted is what up notes about a file that is new. On a terminal it asks instead, as the pages say.
-var noted = regexp.MustCompile(`(?m)^\d+ commands? of .*: run for the first time, without .*\n`)
+var noted = regexp.MustCompile(`(?m)^Running \d+ new commands? of .*\n`)
 
 // typed is a command and its expected output.
 type typed struct {
@@ -230,7 +230,7 @@ func (r *reader) runOnCheckout(c typed) {
 		text, err := install.CombinedOutput()
 		require.NoError(r.t, err, "%s", text)
 		require.FileExists(r.t, filepath.Join(r.dir, "bin", "orchestrator"))
-	case "go run ./cmd/orchestrator up --exit-when-idle":
+	case "orchestrator up --exit-when-idle":
 		r.runTeam(c.want)
 	case "go test -timeout 60m ./...": // this test is a part of it
 		script, err := os.ReadFile("../../.ci/run")
