@@ -390,6 +390,9 @@ func (td taskDecision) requeue(k *task, f *taskRequeued) {
 	parts := k.parts()
 	td.questions().cancelQuestions(k)
 	f.ID, f.Name, f.Agent = k.view.ID, k.view.Name, k.view.AssignedTo
+	if td.comesBack(k, f) {
+		f.To = f.Agent
+	}
 	td.fact("", k.view.ID, f)
 	td.delegations().cancelParts(parts, "")
 	td.lostTasks = append(td.lostTasks, lostTask{task: k, of: f.Agent})

@@ -236,6 +236,7 @@ func (ad agentDecision) happen(e *wire.Event) {
 	ad.fact(to, "", &lifecycleEvent{what: e.Kind, Agent: e.Agent, Run: e.Run, Text: e.Text, Figures: e.Figures})
 	if a := ad.state.agents.byID[e.Agent]; a != nil && e.Kind == events.AgentStarted {
 		ad.tasks().remind(a)
+		ad.tasks().recheckAddressed(a)
 		if a.remote == nil {
 			ad.mail().spawn(a, e, wrecked)
 			for _, answer := range late {
@@ -398,6 +399,8 @@ func (td taskDecision) reassignLost() {
 	for _, o := range td.lostTasks {
 		if o.task.delegation() != nil {
 			td.delegations().handOver(o.task, o.of, td.departed)
+		} else if addressee(o.task) != "" {
+			td.giveAgain(o.task)
 		} else if td.free(o.task) {
 			td.place(o.task, match.Conditions{Online: true, Not: o.of})
 		}

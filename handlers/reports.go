@@ -231,7 +231,7 @@ func (ad agentDecision) limit(a *agent, l *activity.Limited) {
 	switch at, _ := object.ParseTime(until); {
 	case !at.After(ad.at):
 		if !a.limited.IsZero() {
-			ad.fact(a.actor, "", &agentLimited{Agent: a.ID})
+			ad.unpark(a)
 		}
 		return
 	case at.Sub(ad.at) > activity.MaxLimit:
@@ -244,7 +244,7 @@ func (ad agentDecision) limit(a *agent, l *activity.Limited) {
 // starts only by hand again.
 func (ad agentDecision) lift(a *agent) {
 	if !a.limited.IsZero() && !ad.state.stopping {
-		ad.fact(a.actor, "", &agentLimited{Agent: a.ID})
+		ad.unpark(a)
 	}
 }
 
@@ -255,8 +255,14 @@ func (ad agentDecision) unlimit() {
 		if a.limited.After(ad.at) {
 			return
 		}
-		ad.fact(a.actor, "", &agentLimited{Agent: a.ID})
+		ad.unpark(a)
 	}
+}
+
+// unpark ends the limit of an agent, and gives it the tasks that waited for that.
+func (ad agentDecision) unpark(a *agent) {
+	ad.fact(a.actor, "", &agentLimited{Agent: a.ID})
+	ad.tasks().recheckAddressed(a)
 }
 
 // A parked agent is one that gets no task until a time.

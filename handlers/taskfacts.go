@@ -214,6 +214,7 @@ func (t *taskAssigned) apply(s *State, r *wire.Record) {
 	}
 	s.release(k)
 	detachParts(s, k)
+	s.tasks.address(k, "")
 	to := wire.TaskAssigned
 	if t.Plan {
 		to = wire.TaskPlanning
@@ -313,6 +314,7 @@ type taskRequeued struct {
 
 	Class string `json:"class,omitzero"` // of the failure after which it is tried again
 	After string `json:"after,omitzero"` // it is not given out before
+	To    string `json:"to,omitzero"`    // the agent that gets it again; see addressee
 
 	Request *requestKey `json:"request,omitzero"`
 }
@@ -336,6 +338,7 @@ func (t *taskRequeued) apply(s *State, r *wire.Record) {
 	}
 	after, _ := object.ParseTime(t.After)
 	s.unassign(k, t.Agent, t.Why, after)
+	s.tasks.address(k, t.To)
 	if a := s.agents.byID[t.Agent]; a != nil && t.Returned { // it runs, and may fit the task again
 		s.tasks.required.gain(a)
 	}

@@ -35,6 +35,9 @@ type Details struct {
 	Used *activity.Used `json:"used,omitzero"`
 	// The time before which no agent is given the task; missing if it may be given to one now.
 	After string `json:"after,omitzero" schema:"stamp"`
+	// The agent that gets the task again when it can. It was assigned by hand, and requires nothing by
+	// which another agent could be found.
+	Addressee string `json:"addressee,omitzero"`
 	// The last partial result that an agent reported, in the answers to get-task and current-task. The
 	// task keeps it when it fails or goes to another agent; the result replaces it.
 	Output Raw `json:"output,omitzero"`
@@ -91,7 +94,7 @@ type Help struct {
 func (d *Details) empty() bool {
 	return d == nil || d.StructuredSpec == nil && d.Requirements == nil && d.TargetRepo == "" &&
 		len(d.AcceptanceCriteria) == 0 && d.ChangedBy == "" && d.ProjectID == "" && d.SessionID == "" && d.ParentTaskID == "" &&
-		d.Plan == nil && d.PlanFeedback == "" && d.Help == nil && d.Used == nil && d.After == "" && d.Output == nil && d.Artifacts == nil &&
+		d.Plan == nil && d.PlanFeedback == "" && d.Help == nil && d.Used == nil && d.After == "" && d.Addressee == "" && d.Output == nil && d.Artifacts == nil &&
 		d.Verify == nil && d.Unverified == 0 && d.Block == "" && d.Workspace == nil && d.FailureClass == "" &&
 		d.Context == nil && d.Routing == nil && d.Observability == nil
 }
@@ -164,6 +167,7 @@ func (d *Details) append(b []byte) []byte {
 		b = appendEncoded(b, "used", d.Used)
 	}
 	b = object.AppendOptional(b, "after", d.After)
+	b = object.AppendOptional(b, "addressee", d.Addressee)
 	b = object.AppendRaw(b, "output", d.Output)
 	if len(d.Artifacts) > 0 {
 		b = hub.AppendArtifacts(object.AppendKey(b, "artifacts"), d.Artifacts)

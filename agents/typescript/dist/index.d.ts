@@ -662,6 +662,11 @@ export interface Task {
 	/** The time before which no agent is given the task; missing if it may be given to one now. */
 	after?: string;
 	/**
+	 * The agent that gets the task again when it can. It was assigned by hand, and requires nothing
+	 * by which another agent could be found.
+	 */
+	addressee?: string;
+	/**
 	 * The last partial result that an agent reported, in the answers to get-task and current-task.
 	 * The task keeps it when it fails or goes to another agent; the result replaces it.
 	 */

@@ -66,6 +66,26 @@ func limitLines(v *control.AgentView, now time.Time) []string {
 	}
 }
 
+// comesBack returns when the agent that gets a pending task again gets it, or nil if there is none.
+func (c *taskCauses) comesBack() []string {
+	d := c.task.Task.Details
+	if d == nil || d.Addressee == "" {
+		return nil
+	}
+	name := term.OneLine(d.Addressee)
+	for i := range c.status.Agents {
+		v := &c.status.Agents[i]
+		switch lines := limitLines(v, time.Now()); {
+		case v.Name != d.Addressee:
+		case lines != nil:
+			return append([]string{"It goes to " + name + " again when its limit ends."}, lines...)
+		default:
+			return []string{"It goes to " + name + " again when that starts: orchestrator agent start " + name}
+		}
+	}
+	return []string{"It goes to " + name + " again when that is in the team."}
+}
+
 // holdersOf adds what holds up the agent that has the task.
 func holdersOf(ctx context.Context, a *cli.App, d *client.Client, c *taskCauses) error {
 	t := &c.task.Task

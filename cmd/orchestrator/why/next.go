@@ -120,6 +120,9 @@ func (c *taskCauses) nextOfPending(id string) []string {
 	if after := c.notBefore(); after != "" {
 		return []string{after, give}
 	}
+	if lines := c.comesBack(); lines != nil {
+		return append(lines, "Or give it to another one: orchestrator task assign "+id+" AGENT")
+	}
 	if c.Asks == "" {
 		return []string{"It asks for nothing, so no agent is matched: one has to take it.", give}
 	}
