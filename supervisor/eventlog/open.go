@@ -266,6 +266,10 @@ func (l *SQLite) settle(o Options) error {
 			return err // only the owner of the file may change its mode
 		}
 	}
+	dropParts(restoredOf(o.Path))
+	if err := removeAll(logFiles(restoredOf(o.Path))); err != nil { // of an interrupted Restore
+		return err
+	}
 	if !o.Durable {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"orchestrator/wire"
 )
@@ -177,13 +178,17 @@ func Copy(ctx context.Context, from, to string) (last int64, err error) {
 	if _, err := os.Stat(from); err != nil {
 		return 0, err
 	}
+	dropParts(to)
 	acked, _ := readTip(from)
 	file, err := os.CreateTemp(filepath.Dir(to), filepath.Base(to)+".part-*") // SQLite uses an empty file and keeps its mode
 	if err != nil {
 		return 0, err
 	}
 	part := file.Name()
-	defer func() { err = errors.Join(err, file.Close(), removeAll(logFiles(part))) }()
+	defer func() { err = errors.Join(err, file.Close(), removeAll(partFiles(part))) }()
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		return 0, err
+	}
 	if err := vacuum(from, part); err != nil {
 		return 0, orFull(to, err)
 	}
@@ -202,12 +207,38 @@ func Copy(ctx context.Context, from, to string) (last int64, err error) {
 	return last, syncFolder(filepath.Dir(to))
 }
 
+// partFiles returns the names of the files of a copy that is being made.
+func partFiles(part string) []string { return append(logFiles(part), part+"-journal") }
+
+// dropParts removes what copies to a file have left that were killed. A copy holds a lock on its part.
+func dropParts(to string) {
+	parts, _ := filepath.Glob(escaped(to) + ".part-*")
+	for _, part := range parts {
+		file, err := os.Open(part)
+		if err != nil {
+			continue
+		}
+		if syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil && !strings.HasSuffix(part, "-journal") {
+			_ = removeAll(partFiles(part))
+		}
+		_ = file.Close()
+	}
+}
+
+// escaped returns a path as a pattern of filepath.Glob that matches only the path.
+func escaped(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
+
+// restoredOf returns the name of the copy that Restore puts in the place of a log.
+func restoredOf(path string) string { return path + ".restored" }
+
 // Restore puts a copy of the log in from in the place of the log at path, which must not be open. It moves the files of
 // that log, also of a damaged one, to the folder aside, which it creates if there are any. Before the first of them,
 // when the copy has been verified, it calls ready. It returns the last fact in the copy, also with an error after ready.
 // If it was interrupted after a file was moved, Open refuses what is there, and Restore can be called again.
 func Restore(ctx context.Context, from, path, aside string, ready func() error) (last int64, err error) {
-	part := path + ".restored"
+	part := restoredOf(path)
 	if err := removeAll(logFiles(part)); err != nil { // of an interrupted call
 		return 0, err
 	}
@@ -223,7 +254,7 @@ func Restore(ctx context.Context, from, path, aside string, ready func() error) 
 	acked, _ := readTip(path)
 	had, replaced := exists(path), false
 	steps := []func() error{
-		func() error { // until the tip is gone, Open refuses the log because of it, instead of beginning a new one
+		func() error { // while there is a tip without a database, Open refuses the log, instead of beginning a new one
 			if acked == 0 {
 				return refuse(path)
 			}
@@ -231,17 +262,19 @@ func Restore(ctx context.Context, from, path, aside string, ready func() error) 
 		},
 		func() error { return moveAll(database, aside) },
 		func() error { return moveAll(rest, aside) },
+		func() error { // with the tip of the copy, nothing is left to do once the copy is there
+			if acked > 0 {
+				if err := keepTip(path, aside); err != nil {
+					return err
+				}
+			}
+			return adoptTip(path, part)
+		},
+		func() error { return syncFolder(dir) },
 		func() error {
 			err := os.Rename(part, path)
 			replaced = err == nil
 			return err
-		},
-		func() error { return syncFolder(dir) },
-		func() error {
-			if acked == 0 {
-				return removeAll(tip)
-			}
-			return moveAll(tip, aside)
 		},
 		func() error { return syncFolder(dir) },
 	}
@@ -270,6 +303,42 @@ func refuse(path string) error {
 	}
 	t.put(1, 0)
 	return errors.Join(t.file.Truncate(tipSize), t.file.Sync(), t.close())
+}
+
+// keepTip writes a copy of the tip of a log to the folder aside.
+func keepTip(path, aside string) error {
+	text, err := os.ReadFile(tipOf(path))
+	if err == nil {
+		err = os.MkdirAll(aside, 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(aside, filepath.Base(tipOf(path))), text, 0o600)
+}
+
+// adoptTip replaces the tip of a log, at once, by one for the log that will take its place.
+func adoptTip(path, next string) error {
+	l, err := Open(context.Background(), Options{Path: next, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	last := l.Last()
+	l.reading.Lock()
+	sum, _, _, err := l.sumAt(last)
+	l.reading.Unlock()
+	if err = errors.Join(err, l.Close()); err != nil {
+		return err
+	}
+	t, err := openTip(next)
+	if err != nil {
+		return err
+	}
+	t.put(last, sum)
+	if err := errors.Join(t.file.Sync(), t.close()); err != nil {
+		return err
+	}
+	return os.Rename(tipOf(next), tipOf(path))
 }
 
 // moveAll moves the files that exist to a folder, which it creates if necessary.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -236,9 +237,9 @@ func TestRestore(t *testing.T) {
 		func() { require.NoError(t, moveAll(logFiles(path)[:3], filepath.Join(dir, "second"))) },
 		func() {
 			require.NoError(t, moveAll(logFiles(path)[:3], filepath.Join(dir, "third")))
-			_, err := Copy(t.Context(), saved, path+".new")
+			_, err := Copy(t.Context(), saved, path+".restored")
 			require.NoError(t, err)
-			require.NoError(t, os.Rename(path+".new", path))
+			require.NoError(t, adoptTip(path, path+".restored"))
 		},
 	} {
 		interrupted()
@@ -255,6 +256,17 @@ func TestRestore(t *testing.T) {
 		require.NoError(t, l.Close())
 	}
 	require.EqualValues(t, 70, reopened(t, filepath.Join(dir, "aside 0", "events.db")))
+
+	// With the last step nothing is left to do.
+	require.NoError(t, moveAll(logFiles(path)[:3], filepath.Join(dir, "fourth")))
+	_, err = Copy(t.Context(), saved, path+".restored")
+	require.NoError(t, err)
+	require.NoError(t, adoptTip(path, path+".restored"))
+	require.NoError(t, os.Rename(path+".restored", path))
+	require.EqualValues(t, 50, reopened(t, path))
+	l = mustOpen(t, Options{Path: path, Durable: true})
+	require.NoError(t, l.Append(t.Context(), 50, facts(50, 30)))
+	require.NoError(t, l.Close())
 	require.NoFileExists(t, path+".restored")
 
 	// A log without a tip is refused too after an interruption, and is as it was if nothing was moved.
@@ -285,6 +297,29 @@ func TestRestore(t *testing.T) {
 	require.NoError(t, err)
 	require.NoDirExists(t, filepath.Join(dir, "unused"))
 	require.EqualValues(t, 50, reopened(t, none))
+}
+
+// Copy removes what a killed copy to the same file has left, and Open what a killed Restore has left.
+func TestLeftParts(t *testing.T) {
+	t.Parallel()
+	path := closedLog(t, 10)
+	dir := t.TempDir()
+	to := filepath.Join(dir, "a[b]*.db")
+	left := []string{to + ".part-123", to + ".part-123-journal", path + ".restored", path + ".restored.part-7"}
+	for _, name := range append(left, to+".part-9") {
+		require.NoError(t, os.WriteFile(name, []byte("half"), 0o600))
+	}
+	held, err := os.Open(to + ".part-9")
+	require.NoError(t, err)
+	defer held.Close()
+	require.NoError(t, syscall.Flock(int(held.Fd()), syscall.LOCK_EX))
+	_, err = Copy(t.Context(), path, to)
+	require.NoError(t, err)
+	require.EqualValues(t, 10, reopened(t, path))
+	for _, name := range left {
+		require.NoFileExists(t, name)
+	}
+	require.FileExists(t, to+".part-9", "another copy is being made")
 }
 
 // reopened returns the last fact of a log.
