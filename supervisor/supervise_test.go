@@ -130,6 +130,14 @@ func speaking(then part) part {
 	}
 }
 
+// logging returns a part that sends an event:log first.
+func logging(then part) part {
+	return func(r *player) int {
+		r.say(`{"type":"event:log","id":"l","timestamp":"2026-11-21T14:00:00Z","payload":{"level":"info","message":"begun"}}`)
+		return then(r)
+	}
+}
+
 // TestStopLadder checks the stop sequence: the notice, the end of stdin, the signal, the kill.
 func TestStopLadder(t *testing.T) {
 	for _, test := range []struct {
@@ -143,6 +151,7 @@ func TestStopLadder(t *testing.T) {
 		{"never spoke, needs the kill", deafTo, 6 * time.Second, true},
 		{"spoke, needs the signal", speaking(untilSignal), 30 * time.Second, false},
 		{"spoke, needs the kill", speaking(deafTo), 35 * time.Second, true},
+		{"spoke to the log, needs the signal", logging(untilSignal), 30 * time.Second, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

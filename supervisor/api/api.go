@@ -379,7 +379,11 @@ func (api *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		if r.Context().Err() != nil {
 			panic(http.ErrAbortHandler) // the client is gone, or may not hear it
 		}
-		api.Log.Error("a request failed", "path", r.URL.Path, "error", err)
+		level := hclog.Error
+		if errors.Is(err, net.ErrClosed) { // an upgrade or the end has cut it off
+			level = hclog.Debug
+		}
+		api.Log.Log(level, "a request failed", "path", r.URL.Path, "error", err)
 		refusal = &wire.Error{Code: wire.CodeInternal, Message: "something went wrong here; it is in the orchestrator's log"}
 	}
 	accountOf(r.Context()).refuse(refusal)

@@ -42,6 +42,7 @@ type Channel struct {
 	refusals complaints
 	warned   bool // it has reported a line that was nearly a message, once a run
 	untimed  bool // it has reported an event without a valid timestamp, once a run
+	logged   bool // has sent an event:log
 }
 
 // complaints gathers texts that are reported together at most once a second. Each different
@@ -242,6 +243,7 @@ func (c *Channel) event(r *wire.AgentEvent, now time.Time) bool {
 		return responds || err.Code == wire.CodeLimited
 	}
 	if r.Name == "log" {
+		c.logged = true
 		return false
 	}
 	if _, ok := object.ParseTime(r.Timestamp); !ok && !responds && !c.untimed {
@@ -259,6 +261,9 @@ func (c *Channel) event(r *wire.AgentEvent, now time.Time) bool {
 
 // Turn returns what the agent does at the moment, or nil if it does not report that.
 func (c *Channel) Turn() *activity.Turn { return c.turn.Load() }
+
+// Spoke implements output.Messages.
+func (c *Channel) Spoke() bool { return c.logged }
 
 // LimitBytes sets how many bytes of messages the run may send a second, and the length of a line, which it
 // may send at once. A rate of 0 means any number.

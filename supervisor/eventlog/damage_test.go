@@ -206,6 +206,19 @@ func readsBeginning(t *testing.T, path string, want []wire.Record) bool {
 	return l.Last() == int64(len(want))
 }
 
+// TestHalf checks that a file that was cut is told to be damaged, so that the user hears of store check and salvage.
+func TestHalf(t *testing.T) {
+	t.Parallel()
+	path := closedLog(t, 3000)
+	require.NoError(t, os.RemoveAll(path+"-wal"))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(path, info.Size()/2/4096*4096))
+	_, err = Open(t.Context(), Options{Path: path})
+	chain := new(ChainError)
+	require.True(t, errors.Is(err, ErrDamaged) || errors.As(err, &chain), "%v", err)
+}
+
 // TestDamagedState checks that a damaged state is replaced by the one before it, or by none.
 func TestDamagedState(t *testing.T) {
 	path := closedLog(t, 10)

@@ -362,7 +362,9 @@ func (p *page) read(rows statement, c *chain) error {
 		if !more {
 			return p.broken("it is missing")
 		}
-		if seq := rows.integer(0); seq != p.after+1 {
+		if seq := rows.integer(0); seq <= p.after {
+			return p.broken(fmt.Sprintf("it is missing; a row with the number %d is in its place", seq))
+		} else if seq != p.after+1 {
 			return p.broken(fmt.Sprintf("it is missing; the next one is %d", seq))
 		}
 		r, ok := p.decode(rows)

@@ -52,6 +52,9 @@ func Open(ctx context.Context, o Options) (*SQLite, error) {
 	if err == nil {
 		return l, nil
 	}
+	if damaged(err) && !errors.Is(err, ErrForeign) {
+		err = l.why(err)
+	}
 	return nil, fmt.Errorf("opening event log %s: %w", o.Path, errors.Join(err, l.release()))
 }
 

@@ -72,6 +72,8 @@ type speechStream struct {
 type Messages interface {
 	// Take handles a line if it is a message. It returns false for a line of log.
 	Take(line line.Line, now time.Time) bool
+	// Spoke reports whether Take has met a message, also one whose text is log.
+	Spoke() bool
 	// Send passes on the messages that Take has gathered.
 	Send(now time.Time)
 	// End reports what has not been reported yet.
@@ -164,9 +166,14 @@ func (r *Run) line(p *page, t *speechStream, line line.Line, now time.Time) {
 	if r.Echoes.drop(line.Text, now) {
 		return
 	}
-	if r.Messages != nil && t == &r.streams[0] && r.Messages.Take(line, now) {
-		r.spoke.Store(true)
-		return
+	if r.Messages != nil && t == &r.streams[0] {
+		taken := r.Messages.Take(line, now)
+		if taken || r.Messages.Spoke() {
+			r.spoke.Store(true)
+		}
+		if taken {
+			return
+		}
 	}
 	if len(p.front) == 0 {
 		p.front = append(object.AppendTimestamp(p.front, now), ' ')
