@@ -296,12 +296,13 @@ func (c *Child) Signal(sig syscall.Signal) {
 	signalGroup(c.pid, syscall.SIGCONT)
 }
 
-// Kill kills the whole tree. Ended is called afterwards.
+// Kill kills the whole tree. Ended is called afterwards. What has outlived the leader is listed first and
+// then killed by clear, because a process that dies before it is listed would not be reported.
 func (c *Child) Kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forced = true
-	if c.gone {
+	if c.gone || c.dead {
 		return
 	}
 	c.leaf.kill()

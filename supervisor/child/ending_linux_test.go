@@ -68,6 +68,38 @@ func TestOrderedEndIsEndedByKill(t *testing.T) {
 	})
 }
 
+// TestKillBeforeTheFirstLook checks that left-overs are reported that Kill ends before they were listed, as on a
+// machine where a look takes long.
+func TestKillBeforeTheFirstLook(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *Host) {
+		for name, script := range map[string]string{
+			"in the group":       `CHILD_TEST_PART=deaf-to-term "$0" & wait`,
+			"in its own session": `CHILD_TEST_PART=deaf-to-term setsid "$0" & wait`,
+		} {
+			t.Run(name, func(t *testing.T) {
+				c := start(t, h, withSelf(script))
+				c.firstWords(t)
+				pids, err := childrenOf(c.PID())
+				require.NoError(t, err)
+				require.Len(t, pids, 1)
+				h.census.RLock() // no look ends
+				c.Signal(syscall.SIGTERM)
+				receive(t, c.exited)
+				c.Kill()
+				select {
+				case <-c.ended:
+				case <-time.After(lull):
+				}
+				listed := alive(pids[0])
+				h.census.RUnlock()
+				require.True(t, listed, "it is listed before it is killed")
+				require.Len(t, receive(t, c.ended).LeftOver, 1)
+				require.False(t, alive(pids[0]))
+			})
+		}
+	})
+}
+
 func TestEndOfInputOnTerminalThatTakesLines(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *Host) {
 		spec := sh("stty icanon; echo ready; cat; echo over")
