@@ -59,6 +59,28 @@ func TestStateDirectoryDeleted(t *testing.T) {
 	}
 }
 
+// When nothing runs, status tells when and why the last run in the background ended, until another run has ended.
+func TestStatusTellsTheLastEnd(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, onlyCat)
+	s.ask("up", "-d")
+	require.NoError(t, os.Remove(filepath.Join(s.state(), "events.db")))
+	var stderr string
+	waitForThat(t, "end", func() bool {
+		var code int
+		_, stderr, code = s.call("status")
+		return code == cli.ExitNotRunning && strings.Contains(stderr, "It stopped at ")
+	})
+	require.Regexp(t, `It stopped at \d{4}-.*: the record was lost: .*\. See .*orchestrator\.log`, stderr)
+	require.NoError(t, os.RemoveAll(filepath.Join(s.state(), "events.db-tip")))
+	require.NoError(t, os.RemoveAll(filepath.Join(s.state(), "events.db-wal")))
+	s.ask("up", "-d")
+	s.ask("down")
+	_, stderr, code := s.call("status")
+	require.Equal(t, cli.ExitNotRunning, code)
+	require.NotContains(t, stderr, "It stopped at ")
+}
+
 // The file of a record may be damaged where no fact is. Store check finds that, up says what to do, and a copy of what is
 // in order can be used.
 func TestDamagedIndex(t *testing.T) {

@@ -137,6 +137,10 @@ func notRunning(t *client.Target) *Failure {
 	if info, err := os.Stat(t.Socket); err == nil && info.Mode().Type() != fs.ModeSocket {
 		f.Message = fmt.Sprintf("%s is no socket, so no orchestrator is behind it", t.Socket)
 		f.Hint = "Name its configuration: -c FILE     or its state directory: --state-dir DIR"
+		return f
+	}
+	if end := lastEnd(filepath.Dir(t.Socket)); end != "" {
+		f.Because = append(f.Because, end)
 	}
 	return f
 }
