@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
-	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
@@ -48,32 +47,6 @@ func TestStored(t *testing.T) {
 		require.Equal(t, refused, submit(hog))
 		SetStored(d.Dispatcher, map[string]int64{"hog": 1 << 20})
 		require.NoError(t, submit(hog), "the limit was raised")
-	})
-}
-
-// TestBytesOfMessages checks that a run may send so many bytes at once and a second, and that each message beyond that
-// is answered.
-func TestBytesOfMessages(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := begin(t, Options{Record: newLedger()})
-		defer d.Close()
-		d.Note(&wire.AgentSet{Agents: []wire.Member{{ID: "hog"}}})
-		hog := d.enter("hog", stdin.Limits{Messages: 100, Bytes: 1 << 20})
-		hog.listen()
-		hog.LimitBytes(1<<20, 1<<20)
-		const each, sent = 400 << 10, 12
-		for n := range sent {
-			hog.says(fmt.Sprintf(`{"type":"request:submit-task","id":"r%d","timestamp":%q,"payload":{"type":"t","name":"n","description":%q}}`, n, noon, strings.Repeat("x", each)))
-		}
-		answers := strings.Join(hog.lines(), "\n")
-		for n := range sent {
-			require.Equal(t, 1, strings.Count(answers, fmt.Sprintf(`"correlationId":"r%d"`, n)), "each is answered once")
-		}
-		refused := strings.Count(answers, "bytes of messages a second")
-		require.Equal(t, sent-3, refused, "the third begins within the limit")
-		<-time.After(time.Minute)
-		hog.says(fmt.Sprintf(`{"type":"request:query-tasks","id":"later","timestamp":%q,"payload":{}}`, noon))
-		require.NotContains(t, hog.lines()[len(hog.lines())-1], "bytes of messages a second")
 	})
 }
 
