@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
+
 	"orchestrator/wire"
 	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
@@ -153,6 +155,16 @@ type arguments struct {
 
 var errUnreadable = errors.New("the arguments cannot be read: they do not fit the schema of the tool")
 
+// unreadable returns the error of arguments that cannot be decoded, with the argument that is wrong.
+func unreadable(err error) error {
+	wrong, ok := errors.AsType[*json.SemanticError](err)
+	if !ok || wrong.JSONPointer == "" {
+		return errUnreadable
+	}
+	name := strings.TrimPrefix(string(wrong.JSONPointer), "/")
+	return fmt.Errorf("%s does not fit the schema of the tool: it must not be a JSON %s", name, wrong.JSONKind)
+}
+
 // A Request is the request that the call of a tool makes.
 type Request struct {
 	Operation string
@@ -172,7 +184,7 @@ func Prepare(tool string, args wire.Raw, caller Caller) (*Request, error) {
 	var a arguments
 	if len(args) > 0 {
 		if err := object.Decode(object.Replaced(args), &a); err != nil {
-			return nil, errUnreadable
+			return nil, unreadable(err)
 		}
 	}
 	if OfTask(tool) && task == "" && tool != ForReviews {
@@ -204,7 +216,7 @@ func Prepare(tool string, args wire.Raw, caller Caller) (*Request, error) {
 		return &Request{"ask-user", wire.AskUser{Question: Clip(a.Question, MaxText), Options: wire.Options(a.Options...), Timeout: aYear, Wait: caller.Wait.Milliseconds()}}, nil
 	case "message_send":
 		text := object.Spell(map[string]string{"text": a.Text})
-		return &Request{"send-message", wire.SendMessage{To: a.To, Topic: cmp.Or(a.Topic, "note"), Payload: text}}, nil
+		return &Request{"send-message", wire.SendMessage{To: a.To, Topic: cmp.Or(a.Topic, mail.TopicDirect), Payload: text}}, nil
 	case "message_read":
 		return &Request{"poll-messages", struct{}{}}, nil
 	case ForReviews:

@@ -58,3 +58,19 @@ func TestArtifactsAreHandedIn(t *testing.T) {
 		require.Nil(t, refused)
 	}
 }
+
+// TestWrongArguments checks that a model hears which argument is wrong.
+func TestWrongArguments(t *testing.T) {
+	for _, test := range []struct{ tool, args, want string }{
+		{"ask_human", `{"question": 17}`, "question does not fit the schema of the tool: it must not be a JSON number"},
+		{"task_progress", `{"message": "m", "progress": "half"}`, "progress does not fit the schema of the tool: it must not be a JSON string"},
+		{"ask_human", `{"question": "?", "options": "red"}`, "options does not fit the schema of the tool: it must not be a JSON string"},
+		{"ask_human", `[]`, errUnreadable.Error()},
+	} {
+		_, err := Prepare(test.tool, []byte(test.args), Caller{Task: "t"})
+		require.EqualError(t, err, test.want, test.args)
+	}
+	r, err := Prepare("message_send", []byte(`{"to":"coder","text":"hi"}`), Caller{})
+	require.NoError(t, err)
+	require.Equal(t, "message.direct", r.Payload.(wire.SendMessage).Topic)
+}
