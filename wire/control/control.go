@@ -217,7 +217,8 @@ type LogLine struct {
 
 // AgentsRequest is the payload of start-agent, stop-agent and restart-agent.
 type AgentsRequest struct {
-	Agents []string `json:"agents"`           // names, or blocks: all replicas; empty: all
+	Agents []string `json:"agents"`           // names, or blocks: all replicas; empty: all, for start-agent
+	All    bool     `json:"all,omitzero"`     // every agent, without names; stop-agent and restart-agent need it
 	NoDeps bool     `json:"no_deps,omitzero"` // only for start-agent: without their dependencies
 }
 

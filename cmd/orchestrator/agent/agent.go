@@ -255,7 +255,7 @@ func agentChangeCommand(a *cli.App, name, short, long string) *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, names []string) error {
-			return changeAgents(a, name, control.AgentsRequest{Agents: names, NoDeps: noDeps})
+			return changeAgents(a, name, control.AgentsRequest{Agents: names, All: all && name != "start", NoDeps: noDeps})
 		},
 	}
 	verb.Flags().BoolVar(&all, "all", false, "every agent")

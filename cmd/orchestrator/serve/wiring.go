@@ -376,8 +376,8 @@ func (t *Instance) operations() map[string]api.Operation {
 			return status, err
 		}),
 		"start-agent":   agents(s.StartAgents),
-		"stop-agent":    agents(s.StopAgents),
-		"restart-agent": agents(s.RestartAgents),
+		"stop-agent":    agents(named(s.StopAgents)),
+		"restart-agent": agents(named(s.RestartAgents)),
 		"reload":        api.Do(t.reload),
 		"upgrade":       api.Do(t.upgrade),
 		"list-hosts":    api.Do(t.listHosts),
@@ -385,6 +385,9 @@ func (t *Instance) operations() map[string]api.Operation {
 		"drain-host":    api.Do(t.drainHost),
 		"open-ui":       api.Do(t.web.Open),
 		"explain": api.Do(func(ctx context.Context, r control.ExplainRequest) (control.Explanation, error) {
+			if r.Of == "" {
+				return control.Explanation{}, &wire.Error{Code: wire.CodeInvalid, Message: "of is required: an agent or a task", Details: map[string]any{"pointer": "/of"}}
+			}
 			text, err := why.Text(ctx, t.listener.Addr().String(), r.Of)
 			return control.Explanation{FormatVersion: wire.FormatVersion, Text: text}, err
 		}),
@@ -392,6 +395,19 @@ func (t *Instance) operations() map[string]api.Operation {
 		"merge-task":       api.Do(t.workshop.Merge),
 		"list-workspaces":  api.Do(t.workshop.List),
 		"prune-workspaces": api.Do(t.workshop.Prune),
+	}
+}
+
+// named refuses a request that neither names agents nor asks for all.
+func named(do func(context.Context, control.AgentsRequest) ([]control.AgentOutcome, error)) func(context.Context, control.AgentsRequest) ([]control.AgentOutcome, error) {
+	return func(ctx context.Context, r control.AgentsRequest) ([]control.AgentOutcome, error) {
+		if (len(r.Agents) == 0) != r.All {
+			return nil, &wire.Error{
+				Code: wire.CodeInvalid, Message: `send the names of agents, or "all": true`, Details: map[string]any{"pointer": "/agents"},
+				Hint: "orchestrator agent ls lists the names",
+			}
+		}
+		return do(ctx, r)
 	}
 }
 
