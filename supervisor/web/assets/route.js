@@ -8,7 +8,8 @@ const base = "/ui/";
 /** @returns {Route} */
 function read() {
   const page = location.pathname.slice(base.length).replace(/\/+$/, "") || "board";
-  return { page, query: Object.fromEntries(new URLSearchParams(location.search)), hash: location.hash.slice(1) };
+  const hash = location.hash.startsWith("#code=") ? "" : location.hash.slice(1); // a code is for the sign-in only
+  return { page, query: Object.fromEntries(new URLSearchParams(location.search)), hash };
 }
 
 export const route = signal(read());
