@@ -195,14 +195,11 @@ func (api *API) behind(what string, may admission, do http.HandlerFunc) http.Han
 	}
 }
 
-// strangersTime is how long the body of a request of an unknown caller may take.
-const strangersTime = 10 * time.Second
-
 // brief ends the connection of an unknown caller over the network after its request.
 func brief(w http.ResponseWriter, r *http.Request) {
 	if entranceOf(r.Context()).caller.Kind == identity.Unknown {
 		w.Header().Set("Connection", "close")
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(strangersTime))
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodySilence))
 	}
 }
 
@@ -225,6 +222,12 @@ func (api *API) examine(may admission, w http.ResponseWriter, r *http.Request) (
 	}
 	if err != nil {
 		return c, nil, err
+	}
+	if c.who.Kind != identity.Unknown && c.hub == "" { // a hub that passes requests on is no caller
+		if refusal := visitorOf(r).seat(c.who); refusal != nil {
+			w.Header().Set("Connection", "close")
+			return c, nil, refusal
+		}
 	}
 	if may != nil {
 		if refusal := may(c.who, r); refusal != nil {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -150,7 +151,8 @@ type API struct {
 	Version string // for the OpenAPI document
 
 	limits  limits
-	readers readers
+	readers readers // of mail
+	streams readers // of lines
 }
 
 // Handler returns the handler of the API. It must be called only once.
@@ -215,7 +217,22 @@ func (api *API) stream(w http.ResponseWriter, r *http.Request, stream Stream) {
 		api.refuse(w, r, err)
 		return
 	}
+	leave, refusal := api.enterStream(r)
+	if refusal != nil {
+		api.refuse(w, r, refusal)
+		return
+	}
+	defer leave()
 	api.lines(w, r, true, func(send func(any) error) error { return stream(r.Context(), body, send) })
+}
+
+// enterStream counts a stream of lines until leave is called.
+func (api *API) enterStream(r *http.Request) (leave func(), refusal *wire.Error) {
+	c := CallerOf(r.Context())
+	if c.Wide {
+		return func() {}, nil
+	}
+	return api.streams.enter(c, maxStreams)
 }
 
 func (api *API) list(w http.ResponseWriter, r *http.Request, list List) {
@@ -224,6 +241,14 @@ func (api *API) list(w http.ResponseWriter, r *http.Request, list List) {
 		return
 	}
 	follows := r.URL.Query().Get("follow") == "true"
+	if follows {
+		leave, refusal := api.enterStream(r)
+		if refusal != nil {
+			api.refuse(w, r, refusal)
+			return
+		}
+		defer leave()
+	}
 	api.lines(w, r, follows, func(send func(any) error) error { return list(r.Context(), r.URL.Query(), send) })
 }
 
@@ -254,14 +279,43 @@ func (api *API) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if CallerOf(r.Context()).Kind == identity.Unknown {
 		most = min(most, maxOfStrangers)
 	}
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
-	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, &wire.Error{Code: wire.CodeTooLarge, Message: fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit)}
+	tooLarge := &wire.Error{Code: wire.CodeTooLarge, Message: fmt.Sprintf("the request is larger than %d bytes", most)}
+	if r.ContentLength > most {
+		return nil, tooLarge
 	}
-	if err != nil {
+	control := http.NewResponseController(w)
+	text, err := io.ReadAll(http.MaxBytesReader(w, &steady{ReadCloser: r.Body, control: control, until: time.Now().Add(bodyTime)}, most))
+	switch _, larger := errors.AsType[*http.MaxBytesError](err); {
+	case larger:
+		return nil, tooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &wire.Error{Code: wire.CodeMalformed, Message: fmt.Sprintf("the request did not arrive whole: nothing came for %s, or it took longer than %s", bodySilence, bodyTime)}
+	case err != nil:
 		return nil, &wire.Error{Code: wire.CodeMalformed, Message: "the request did not arrive whole"}
 	}
 	return text, unhurried(w)
+}
+
+// Bounds of the time for the body of a request.
+const (
+	bodySilence = 10 * time.Second // without a byte
+	bodyTime    = time.Minute
+)
+
+// A steady body ends with an error when it is silent for bodySilence.
+type steady struct {
+	io.ReadCloser
+	control *http.ResponseController
+	until   time.Time // it must be whole
+}
+
+func (s *steady) Read(p []byte) (int, error) {
+	end := time.Now().Add(bodySilence)
+	if end.After(s.until) {
+		end = s.until
+	}
+	_ = s.control.SetReadDeadline(end) // the deadline of the server holds if there can be none
+	return s.ReadCloser.Read(p)
 }
 
 // maxOfStrangers bounds the body of a caller without a credential.

@@ -170,7 +170,7 @@ func (api *API) mail(w http.ResponseWriter, r *http.Request, body any) error {
 		return fmt.Errorf("a reader of mail asked with a %T", body)
 	}
 	from := callerOf(r.Context())
-	leave, refusal := api.readers.enter(from.who)
+	leave, refusal := api.readers.enter(from.who, maxReaders)
 	if refusal != nil {
 		return refusal
 	}

@@ -10,14 +10,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// Limits of open connections. The operators' socket has none, so that an operator can always see and
-// end what others do. A stream holds a connection, so these are limits of streams, too.
-const (
-	mostOfSource = 256 // from one address, at a TCP listener: a program may ask a hundred times at once
-	mostOfAll    = 512 // at a TCP listener
-)
-
-// MostOfRun is the default limit at the socket of a run.
+// MostOfRun is the default limit at the socket of a run. The operators' socket has none, so that an operator can
+// always see and end what others do. A lobby has the limits of TCP listeners.
 const MostOfRun = 64
 
 // A crowd counts the open connections of a listener, by source.

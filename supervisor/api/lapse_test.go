@@ -247,10 +247,10 @@ func TestReadersAreCounted(t *testing.T) {
 	full := func(c identity.Caller) (leave func()) {
 		for range maxReaders {
 			var refusal *wire.Error
-			leave, refusal = s.enter(c)
+			leave, refusal = s.enter(c, maxReaders)
 			require.Nil(t, refusal)
 		}
-		_, refusal := s.enter(c)
+		_, refusal := s.enter(c, maxReaders)
 		require.NotNil(t, refusal)
 		return leave
 	}
@@ -259,7 +259,7 @@ func TestReadersAreCounted(t *testing.T) {
 	full(identity.Caller{Kind: identity.Agent, Name: "a"})
 	full(identity.Caller{Kind: identity.Operator, Name: "a"})
 	leave()
-	_, refusal := s.enter(identity.Caller{Kind: identity.Agent, Name: "a", Run: "1", Via: `,"credential":"k1"`})
+	_, refusal := s.enter(identity.Caller{Kind: identity.Agent, Name: "a", Run: "1", Via: `,"credential":"k1"`}, maxReaders)
 	require.Nil(t, refusal, "whichever of its credentials it shows")
 }
 

@@ -119,11 +119,14 @@ func bucketName(c identity.Caller, address string) string {
 	return ip.String()
 }
 
-// maxReaders bounds the mail streams of a caller, so that one credential cannot exhaust the
-// process.
-const maxReaders = 16
+// Bounds of the streams of a caller, so that one credential cannot exhaust the process. An operator at a socket
+// has no bound for lines.
+const (
+	maxReaders = 16 // of mail
+	maxStreams = 32 // of lines
+)
 
-// readers counts the open mail streams.
+// readers counts the open streams of one kind.
 type readers struct {
 	mu   sync.Mutex
 	open map[holder]int
@@ -136,14 +139,16 @@ type holder struct {
 	name, run string
 }
 
+func holderOf(c identity.Caller) holder { return holder{kind: c.Kind, name: c.Name, run: c.Run} }
+
 // enter counts a stream until leave is called.
-func (r *readers) enter(c identity.Caller) (leave func(), refusal *wire.Error) {
-	h := holder{kind: c.Kind, name: c.Name, run: c.Run}
+func (r *readers) enter(c identity.Caller, most int) (leave func(), refusal *wire.Error) {
+	h := holderOf(c)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.open[h] >= maxReaders {
+	if r.open[h] >= most {
 		return nil, &wire.Error{
-			Code: wire.CodeLimited, Message: fmt.Sprintf("%s has %d streams open", displayName(c), maxReaders),
+			Code: wire.CodeLimited, Message: fmt.Sprintf("%s has %d streams open", displayName(c), most),
 			Hint: "Close those that are not read",
 		}
 	}

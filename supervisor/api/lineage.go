@@ -104,12 +104,25 @@ func (p *peer) mayBe(visit *runSocket) bool {
 // peerKey is the context key of a peer.
 type peerKey struct{}
 
+// visitorKey is the context key of a visitor.
+type visitorKey struct{}
+
 // withPeer returns the context of the requests of a connection.
 func withPeer(ctx context.Context, conn net.Conn) context.Context {
-	if l := lingeringOf(conn); l != nil && l.peer != nil {
-		return context.WithValue(ctx, peerKey{}, l.peer)
+	switch l := lingeringOf(conn); {
+	case l == nil:
+	case l.peer != nil:
+		ctx = context.WithValue(ctx, peerKey{}, l.peer)
+	case l.visitor != nil:
+		ctx = context.WithValue(ctx, visitorKey{}, l.visitor)
 	}
 	return ctx
+}
+
+// visitorOf returns the connection of a request at a TCP listener, or nil.
+func visitorOf(r *http.Request) *visitor {
+	v, _ := r.Context().Value(visitorKey{}).(*visitor)
+	return v
 }
 
 // descends returns the caller at the socket of an operator or a run, or an error if the process at

@@ -328,7 +328,7 @@ type TCP struct {
 // Unknown.
 type TCPListener struct {
 	net.Listener
-	*crowd
+	*lobby
 	raw   *net.TCPListener
 	url   string
 	hosts map[string]bool // the names by which it may be asked for
@@ -397,10 +397,10 @@ func (t *TCP) guard(listener *net.TCPListener, secure *tls.Config, host string) 
 	} else {
 		names = append(names[:len(names):len(names)], host)
 	}
-	c := &crowd{most: func() (each, all int) { return mostOfSource, mostOfAll }, what: listener.Addr().String(), encrypted: secure != nil}
+	c := &lobby{crowd: crowd{what: listener.Addr().String(), encrypted: secure != nil}}
 	l := &TCPListener{
-		Listener: lingerListener{listener, c},
-		crowd:    c,
+		Listener: lobbyListener{listener, c},
+		lobby:    c,
 		raw:      listener,
 		url:      "http://" + net.JoinHostPort(host, fmt.Sprint(at.Port)),
 		hosts:    hostNames(names),

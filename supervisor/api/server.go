@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-
-	"orchestrator/wire/identity"
 )
 
 // A Server serves many listeners, perhaps thousands; each costs one waiting goroutine.
@@ -55,8 +53,8 @@ func NewServer(handler http.Handler, logger hclog.Logger) *Server {
 			}
 			return context.WithValue(enterBy(l), closingKey{}, s)
 		},
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       time.Minute,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       bodyTime,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          log.New(logger.StandardWriter(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}), "", 0),
@@ -223,7 +221,8 @@ type lingering struct {
 	peer *peer       // nil: not known, or not needed
 	calm atomic.Bool // no answer since it was idle, so nothing can be lost
 	// leave is called when it is closed; nil if it is not counted.
-	leave func()
+	leave   func()
+	visitor *visitor // at a TCP listener
 }
 
 // linger makes a connection one that is closed in order, if it can be.
@@ -281,27 +280,5 @@ func (s *Server) hurry() {
 	defer s.mu.Unlock()
 	for c := range s.open {
 		c.calm.Store(true)
-	}
-}
-
-// lingerListener accepts connections that are closed in order, and not too many.
-type lingerListener struct {
-	net.Listener
-	crowd *crowd
-}
-
-func (l lingerListener) Accept() (net.Conn, error) {
-	for {
-		conn, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		if leave := l.crowd.enter(bucketName(identity.Caller{}, conn.RemoteAddr().String()), conn); leave != nil {
-			lingers := linger(conn)
-			if c, ok := lingers.(*lingering); ok {
-				c.leave = leave
-			}
-			return lingers, nil
-		}
 	}
 }

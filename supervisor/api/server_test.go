@@ -125,6 +125,30 @@ func TestNothingAfterAnUnreadBody(t *testing.T) {
 	}
 }
 
+// TestBodyThatFallsSilent checks that a body ends when nothing comes for a while, and that the answer is complete.
+func TestBodyThatFallsSilent(t *testing.T) {
+	d := &API{Operations: map[string]Operation{"echo": Do(func(context.Context, struct{}) (any, error) { return "done", nil })}}
+	visitAsOperator(t, d, func(t *testing.T, _ *http.Client, p *pipes) {
+		conn, err := p.Dial(t.Context())
+		require.NoError(t, err)
+		defer conn.Close()
+		began := time.Now()
+		in := bufio.NewReader(conn)
+		_, err = io.WriteString(conn, "POST /api/v1/operations/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+		require.NoError(t, err)
+		<-time.After(bodySilence - time.Second)
+		_, err = io.WriteString(conn, " ")
+		require.NoError(t, err)
+		response, err := http.ReadResponse(in, nil)
+		require.NoError(t, err)
+		require.Equal(t, 2*bodySilence-time.Second, time.Since(began))
+		require.Equal(t, http.StatusBadRequest, response.StatusCode)
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.Contains(t, string(text), "nothing came for 10s")
+	})
+}
+
 // pipes is a listener with in-memory connections, so that time can be fake.
 type pipes struct {
 	*Inside
