@@ -344,6 +344,9 @@ var calls = map[string]func(ctx context.Context, c *agents.Conn, payload []byte)
 	"cancel-task": verb(func(c *agents.Conn, ctx context.Context, p wire.CancelTask) (wire.Task, error) {
 		return c.CancelTask(ctx, p.TaskID, p.Reason)
 	}),
+	"retry-task": verb(func(c *agents.Conn, ctx context.Context, p wire.RetryTask) (wire.Task, error) {
+		return c.RetryTask(ctx, p)
+	}),
 	"add-dependency": verb(func(c *agents.Conn, ctx context.Context, p struct {
 		TaskID   string `json:"taskId"`
 		On       string `json:"dependsOnTaskId"`

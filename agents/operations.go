@@ -71,6 +71,11 @@ func (s *sender) CancelTask(ctx context.Context, id, reason string) (wire.Task, 
 	return s.askTask(ctx, "cancel-task", wire.CancelTask{TaskID: id, Reason: reason})
 }
 
+// RetryTask tries a task again that has failed or was cancelled.
+func (s *sender) RetryTask(ctx context.Context, retry wire.RetryTask) (wire.Task, error) {
+	return s.askTask(ctx, "retry-task", retry)
+}
+
 // askTask asks for an operation that answers with a task.
 func (s *sender) askTask(ctx context.Context, operation string, payload any) (wire.Task, error) {
 	answer, err := askFor[wire.TaskReply](ctx, s, operation, payload)

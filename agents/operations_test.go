@@ -79,6 +79,14 @@ func TestOperations(t *testing.T) {
 			answer: task,
 			got:    asHeard(task),
 		},
+		"retry-task": {
+			ask: func(t *talk) (any, error) {
+				return t.agent.RetryTask(t.Context(), wire.RetryTask{TaskID: "task-one", Keep: true})
+			},
+			want:   &wire.RetryTask{TaskID: "task-one", Keep: true},
+			answer: task,
+			got:    asHeard(task),
+		},
 	} {
 		each.require(t, operation)
 	}

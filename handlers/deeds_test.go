@@ -43,6 +43,8 @@ func (w *world) step() {
 		w.deliver()
 	case n < 670:
 		w.read(m)
+	case n < 675:
+		w.request(w.anyCaller(m), "retry-task", fmt.Sprintf(`{"taskId":%q,"keep":%t,"dependents":%t}`, w.someTask(), w.chance.IntN(2) == 0, w.chance.IntN(4) > 0))
 	case n < 695:
 		w.request(w.anyCaller(m), "cancel-task", fmt.Sprintf(`{"taskId":%q}`, w.someTask()))
 	case n < 715:
@@ -78,7 +80,7 @@ func (w *world) check() {
 	}
 	k := w.state.tasks.list[from+at]
 	kinds := []string{
-		events.TaskWorkspace, events.TaskVerifying, events.TaskVerifying, events.TaskVerified, events.TaskUnverified, events.TaskMerged, events.TaskUnmerged,
+		events.TaskWorkspace, events.TaskVerifying, events.TaskVerifying, events.TaskVerified, events.TaskUnverified, events.TaskMerged, events.TaskUnmerged, events.TaskUnchanged,
 	}
 	if k.view.State == wire.TaskVerifying {
 		kinds = kinds[3:5]

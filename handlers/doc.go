@@ -38,6 +38,7 @@
 //	running -> needs_human -> running
 //	any that is open -> cancelled
 //	any that has an agent -> pending    (its agent has ended, and it is tried again)
+//	failed, cancelled -> pending        (retry-task)
 //
 // Any other transition is an error and has no effect. A task is assigned in one of five ways:
 //

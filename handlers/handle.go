@@ -128,6 +128,7 @@ type Rules struct {
 	IgnoreArrivals      bool          // do not match them when an agent becomes available
 	OnlineOnly          bool          // match them only with agents that are online
 	CountAssigned       bool          // tasks that are not started count against capacity
+	MergeQueue          bool          // branches of done tasks are merged, and what depends on a task waits for that
 	MaxAttempts         int           // maximum attempts of a task whose agents end
 	DelegationRetries   int           // retries of a failed delegated task with a recoverable fault
 	Silence             time.Duration // of a server that has registered: then it is offline
@@ -221,6 +222,7 @@ func (d *decision) handle(message wire.Message, refusal *wire.Error) {
 	case *wire.AgentSet:
 		d.agents().syncAgents(m)
 		d.sessions().syncSessions(m.Sessions)
+		d.tasks().queueClosed()
 	case wire.Tick:
 		d.expire(m)
 	default:

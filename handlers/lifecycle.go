@@ -368,7 +368,7 @@ func (td taskDecision) retry(k *task, a *agent, how string, code int, ordered bo
 		td.giveUp(k, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
 	case death && k.deaths+1 >= poison:
 		td.giveUp(k, fmt.Sprintf("poison: %d runs ended while they had it: %s", k.deaths+1, k.fates(a, how)))
-	case k.view.Attempts >= td.state.rules.MaxAttempts:
+	case td.triedOut(k):
 		td.giveUp(k, fmt.Sprintf("given up after %d attempts: %s", k.view.Attempts, k.fates(a, how)))
 	default:
 		td.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Death: death})

@@ -40,7 +40,7 @@ func (t *tasks) link(k, on *task, d hub.Dependency, at time.Time) graph.Edge {
 	if d.Private {
 		t.graph.Hide(e)
 	}
-	done := on.view.State == wire.TaskDone
+	done := on.handsOver()
 	if kind == graph.Related || done || kind == graph.Soft && on.view.State.Final() {
 		t.graph.Resolve(e, at.UnixMilli())
 	}

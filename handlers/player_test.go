@@ -84,6 +84,8 @@ func command(word string) func(p *player, rest string) {
 		return (*player).stop
 	case "event":
 		return (*player).event
+	case "checked":
+		return (*player).checked
 	case ">":
 		return (*player).speak
 	case "resend":
@@ -204,6 +206,8 @@ func (p *player) setRules(rest string) {
 			p.rules.LenientResults, err = strconv.ParseBool(value)
 		case "online-only":
 			p.rules.OnlineOnly, err = strconv.ParseBool(value)
+		case "queue":
+			p.rules.MergeQueue, err = strconv.ParseBool(value)
 		case "count-assigned":
 			p.rules.CountAssigned, err = strconv.ParseBool(value)
 		case "ignore-arrivals":
@@ -262,6 +266,17 @@ func (p *player) happen(kind, who string) {
 func (p *player) event(rest string) {
 	kind, who, _ := strings.Cut(rest, " ")
 	p.happen(kind, who)
+}
+
+// checked tells what was done for a task: its workspace was made, or its branch was merged.
+func (p *player) checked(rest string) {
+	kind, name, _ := strings.Cut(rest, " ")
+	k := p.state.tasks.byID[p.withIDs(name)]
+	m := &wire.TaskChecked{Kind: "task." + kind, Task: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Text: "is checked"}
+	if kind == "workspace" {
+		m.Workspace = &wire.Workspace{Path: "/w/" + k.view.Name, Branch: "task/" + k.view.Name, Base: "main"}
+	}
+	p.do(Actor{}, m)
 }
 
 func (p *player) restart(string) { p.state = p.replayed() }

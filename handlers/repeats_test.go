@@ -133,6 +133,8 @@ func TestAllRepeats(t *testing.T) {
 		`dev r start-task {"taskId":"$y"}`,
 		`dev r report-progress {"taskId":"$y","message":"half","progress":0.5,"kind":"words"}`,
 		`dev r fail-task {"taskId":"$y","error":"e"}`,
+		`boss r retry-task {"taskId":"$y","agent":"dev"}`,
+		`boss r cancel-task {"taskId":"$y"}`,
 		`boss r submit-task {"type":"t","name":"v"}`,
 		`boss r assign-task {"taskId":"$v","agent":"dev"}`,
 		`dev r start-task {"taskId":"$v"}`,

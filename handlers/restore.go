@@ -223,7 +223,7 @@ func (s *snapshotTask) restore() *task {
 	}
 	m := taskExtra{
 		patient: s.Patient, promises: s.Promises, maxFiles: s.MaxFiles, parts: s.Parts, notes: s.Notes,
-		planFirst: s.PlanFirst, block: s.Block, question: s.Question, history: s.History, used: s.Used, needs: s.Needs, trace: s.Trace, output: s.Output,
+		planFirst: s.PlanFirst, spent: s.Spent, block: s.Block, question: s.Question, history: s.History, used: s.Used, needs: s.Needs, trace: s.Trace, output: s.Output,
 	}
 	if d := k.view.Details; d != nil {
 		m.after, _ = object.ParseTime(d.After)
@@ -274,7 +274,7 @@ func (r *restoring) restoreAwaited(task, on string) {
 
 // empty reports whether m has no members.
 func (t *taskExtra) empty() bool {
-	return !t.planFirst && !t.patient && t.block == nil && t.promises == nil && t.maxFiles == 0 && t.wants == nil && t.parts == nil && t.notes == nil && t.output == 0 &&
+	return !t.planFirst && t.spent == 0 && !t.patient && t.block == nil && t.promises == nil && t.maxFiles == 0 && t.wants == nil && t.parts == nil && t.notes == nil && t.output == 0 &&
 		t.delivered == nil && t.question == "" && t.history == nil && t.trace == nil && t.delegation == nil && t.needs == nil && t.used == (activity.Used{}) && t.after.IsZero()
 }
 

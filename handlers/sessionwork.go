@@ -43,7 +43,7 @@ func (wd workDecision) considerAssignment(x *messageContext, a *session.Assignme
 		x.chain = x.MessageID
 	}
 	for _, d := range needs {
-		if gates(kindOf(d.Type)) && wd.state.tasks.byID[d.On].view.State != wire.TaskDone {
+		if gates(kindOf(d.Type)) && !wd.state.tasks.byID[d.On].handsOver() {
 			x.fate = fateHeld
 		}
 	}

@@ -77,7 +77,7 @@ func rulesOf(seed uint64) Rules {
 	either := func() bool { return chance.IntN(2) == 0 }
 	return Rules{
 		KeepFinished: 50, OnDependencyFailure: []string{"auto", "block", "cancel"}[chance.IntN(3)], MaxAttempts: 1 + chance.IntN(4),
-		OnlineOnly: either(), CountAssigned: either(), MatchOnCreate: either(), LenientResults: either(), IgnoreArrivals: chance.IntN(4) == 0,
+		OnlineOnly: either(), CountAssigned: either(), MergeQueue: either(), MatchOnCreate: either(), LenientResults: either(), IgnoreArrivals: chance.IntN(4) == 0,
 		Stale: []time.Duration{10 * time.Second, time.Minute, 3 * time.Minute}[chance.IntN(3)], Topics: []string{"build.finished"},
 		DelegationRetries: []int{0, 2, 3, 5}[chance.IntN(4)], KeepClosed: 1,
 		Archive: chance.IntN(3) > 0,

@@ -127,6 +127,7 @@ type snapshotTask struct {
 	Promises  []hub.Promise      `json:"promises,omitzero"`
 	MaxFiles  int64              `json:"max_files,omitzero"`
 	PlanFirst bool               `json:"plan_first,omitzero"`
+	Spent     int                `json:"spent,omitzero"`
 	Wants     *match.Demand      `json:"wants,omitzero"`
 	Parts     []int64            `json:"parts,omitzero"`
 	Notes     []int64            `json:"notes,omitzero"`
@@ -198,7 +199,7 @@ func (t *task) snapshot() snapshotTask {
 	}
 	kept.Patient, kept.Promises, kept.MaxFiles, kept.Parts, kept.Notes, kept.Block = m.patient, m.promises, m.maxFiles, m.parts, m.notes, m.block
 	kept.Question, kept.History, kept.Used, kept.Needs, kept.Output = m.question, m.history, m.used, m.needs, m.output
-	kept.PlanFirst = m.planFirst
+	kept.PlanFirst, kept.Spent = m.planFirst, m.spent
 	kept.Trace, kept.Handed = m.trace, m.delegation.snapshot()
 	if m.wants != nil {
 		kept.Wants = &m.wants.Demand

@@ -42,6 +42,7 @@ var update = flag.Bool("update", false, "write what the stories and tables say n
 //	exit AGENT CODE                  it exits by itself: a number, or a signal
 //	stop AGENT CODE                  it exits because it was told to
 //	event KIND [AGENT]               another event of the supervisor
+//	checked KIND TASK                what was done for a task: workspace, merged, unmerged, unchanged
 //	> AGENT ID OPERATION PAYLOAD     a request; AGENT@RUN is another run
 //	                                 hub:submit-task takes a task in the form of the hub
 //	> AGENT event:NAME PAYLOAD       an event

@@ -94,6 +94,7 @@ type taskExtra struct {
 	question  string             // its agent waits for the answer to this one
 	history   []string           // how each of its agents ended
 	after     time.Time          // it is not given out before; zero: it may be now
+	spent     int                // attempts before it was reopened
 	planFirst bool               // a plan is wanted before it is begun, and none is approved
 	used      activity.Used      // what its agents have used for it
 	needs     []need             // its dependencies, if it has been archived

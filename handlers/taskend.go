@@ -23,7 +23,7 @@ func (td taskDecision) complete(k *task, result *hub.Result, e end) {
 	before := len(td.out.Records)
 	td.fact("", k.view.ID, &taskDone{
 		ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Result: result.Document, Plain: e.responded, Artifacts: e.artifacts,
-		Request: e.request, read: result, mailed: e.mailed,
+		Merges: td.state.rules.MergeQueue && k.workspace() != nil, Request: e.request, read: result, mailed: e.mailed,
 	})
 	if !e.inSession {
 		td.works().tellEnd(k, session.OutcomeCompleted, "Completed by "+td.from.String())
@@ -137,7 +137,7 @@ func (ld linkDecision) resolve(k *task) (count int, unblocked []*task) {
 	var held []*task // that were held back until now, each once
 	for e := range ld.state.tasks.graph.Waiting(k.node) {
 		v := ld.state.tasks.graph.Edge(e)
-		if v.Resolved || k.view.State != wire.TaskDone && v.Kind != graph.Soft {
+		if v.Resolved || !k.handsOver() && v.Kind != graph.Soft {
 			continue
 		}
 		down := ld.state.tasks.nodes[v.Down]

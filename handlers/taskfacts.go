@@ -130,7 +130,9 @@ func (t *tasks) include(k *task) {
 	t.admit(k)
 	t.list = append(t.list, k)
 	if k.more != nil && k.more.block != nil {
-		t.blocks[k.more.block.Name] = k
+		if before := t.blocks[k.more.block.Name]; before == nil || before.created < k.created { // a snapshot has no order
+			t.blocks[k.more.block.Name] = k
+		}
 	}
 }
 
@@ -377,7 +379,8 @@ type taskDone struct {
 	Name   string   `json:"name"`
 	Agent  string   `json:"agent,omitzero"`
 	Result wire.Raw `json:"result"`
-	Plain  bool     `json:"plain,omitzero"` // the result is not decoded
+	Plain  bool     `json:"plain,omitzero"`  // the result is not decoded
+	Merges bool     `json:"merges,omitzero"` // its branch will be merged, and its dependents wait for that
 
 	Artifacts []hub.Artifact `json:"artifacts,omitzero"`
 
@@ -409,6 +412,9 @@ func (t *taskDone) apply(s *State, r *wire.Record) {
 	if k.view.Result = t.Result; k.result > heavy {
 		k.view.Result, k.stub = nil, true
 		k.leaveDelivered()
+	}
+	if t.Merges {
+		k.setMerge(wire.MergeWaiting)
 	}
 	s.end(k, wire.TaskDone, r)
 	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)

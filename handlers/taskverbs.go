@@ -22,6 +22,7 @@ var taskOperations = []Operation{
 	bind("complete-task", (*decision).tasks, completeTask),
 	bind("fail-task", (*decision).tasks, failTask),
 	bind("cancel-task", (*decision).tasks, cancelTask),
+	bind("retry-task", (*decision).tasks, retryTask),
 }
 
 func submitTask(td taskDecision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
@@ -358,7 +359,7 @@ func failTask(td taskDecision, r *wire.FailTask) (*wire.TaskReply, *wire.Error) 
 	td.begin(k)
 	f := failure{why: r.Error, class: r.Class, retryable: r.Retryable, end: end{request: td.mark()}}
 	if r.Retryable && (k.way == dispatched || k.way == matched) {
-		if k.view.Attempts < td.state.rules.MaxAttempts {
+		if !td.triedOut(k) {
 			td.questions().endPermissions(k)
 			td.requeue(k, &taskRequeued{Why: "failed" + classWords(r.Class) + ": " + r.Error, Class: r.Class, Request: f.request})
 			return td.replyWith(k), nil

@@ -94,6 +94,7 @@ var verbs = []verb{
 	{"complete", `complete-task {"taskId":"$x"}`, false},
 	{"fail", `fail-task {"taskId":"$x","error":"e"}`, false},
 	{"cancel", `cancel-task {"taskId":"$x"}`, false},
+	{"retry", `retry-task {"taskId":"$x"}`, false},
 	{"assign", `assign-task {"taskId":"$x","agent":"other"}`, false},
 	{"assign, plan", `assign-task {"taskId":"$x","agent":"other","requirePlan":true}`, false},
 	{"auto-assign", `auto-assign {"taskId":"$x"}`, false},
@@ -119,8 +120,8 @@ var transitions = map[wire.TaskState][]wire.TaskState{
 	wire.TaskRunning:    {wire.TaskDone, wire.TaskFailed, wire.TaskNeedsHuman, wire.TaskPending, wire.TaskCancelled},
 	wire.TaskNeedsHuman: {wire.TaskRunning, wire.TaskCancelled},
 	wire.TaskDone:       {},
-	wire.TaskFailed:     {},
-	wire.TaskCancelled:  {},
+	wire.TaskFailed:     {wire.TaskPending},
+	wire.TaskCancelled:  {wire.TaskPending},
 }
 
 // say brings a task into a state, makes the request, and returns the outcome.
@@ -159,7 +160,7 @@ func say(t *testing.T, state verbState, v verb, caller string) string {
 func requireAllowed(t *testing.T, state wire.TaskState, records []wire.Record) {
 	to := map[string]wire.TaskState{
 		events.TaskAssigned: wire.TaskAssigned, events.TaskStarted: wire.TaskRunning, events.TaskRequeued: wire.TaskPending,
-		events.TaskDone: wire.TaskDone, events.TaskFailed: wire.TaskFailed, events.TaskCancelled: wire.TaskCancelled,
+		events.TaskReopened: wire.TaskPending, events.TaskDone: wire.TaskDone, events.TaskFailed: wire.TaskFailed, events.TaskCancelled: wire.TaskCancelled,
 		events.TaskPlanned: wire.TaskPlanReview, events.TaskPlanReturned: wire.TaskPlanning, events.TaskHelpWanted: wire.TaskNeedsHuman,
 	}
 	for _, r := range records {

@@ -15,6 +15,7 @@ type taskChecked struct {
 	Text      string          `json:"text,omitzero"`
 	Workspace *wire.Workspace `json:"workspace,omitzero"`
 	Failed    bool            `json:"failed,omitzero"` // and not interrupted
+	Merge     string          `json:"merge,omitzero"`  // what becomes of the branch of a done task
 }
 
 func (tc *taskChecked) kind() string { return tc.what }
@@ -26,7 +27,11 @@ func (tc *taskChecked) apply(s *State, _ *wire.Record) {
 		d := k.view.Details.Copy()
 		d.Workspace = tc.Workspace
 		k.view.Details = d
-	case events.TaskMerged, events.TaskUnmerged: // the task has ended
+	case events.TaskMerged, events.TaskUnmerged, events.TaskUnchanged:
+		if k != nil && tc.Merge != "" {
+			s.tasks.beforeChange(k)
+			k.setMerge(tc.Merge)
+		}
 	case events.TaskVerifying:
 		s.move(k, wire.TaskVerifying)
 	default:
@@ -43,7 +48,7 @@ func (tc *taskChecked) check(s *State) error {
 	switch tc.what {
 	case events.TaskWorkspace:
 		return s.tasks.checkTask(tc.ID, heldStates...)
-	case events.TaskMerged, events.TaskUnmerged:
+	case events.TaskMerged, events.TaskUnmerged, events.TaskUnchanged:
 		return nil
 	case events.TaskVerifying:
 		return s.tasks.checkTask(tc.ID, wire.TaskRunning)
@@ -59,8 +64,15 @@ func (tc *taskChecked) tell(e *wire.Event) {
 // nothing.
 func (td taskDecision) checked(m *wire.TaskChecked) {
 	k := td.state.tasks.byID[m.Task]
-	if m.Kind == events.TaskMerged || m.Kind == events.TaskUnmerged {
-		td.fact("", m.Task, &taskChecked{what: m.Kind, ID: m.Task, Name: m.Name, Agent: m.Agent, Text: m.Text})
+	switch m.Kind {
+	case events.TaskMerged:
+		td.mergeEnded(m, wire.MergeDone)
+		return
+	case events.TaskUnmerged:
+		td.mergeEnded(m, wire.MergeRefused)
+		return
+	case events.TaskUnchanged:
+		td.mergeEnded(m, wire.MergeUnchanged)
 		return
 	}
 	if k == nil || k.view.AssignedTo != m.Agent || k.view.State.Final() {
@@ -76,6 +88,88 @@ func (td taskDecision) checked(m *wire.TaskChecked) {
 	if f.check(td.state) == nil {
 		td.fact("", k.view.ID, f)
 	}
+}
+
+// setMerge notes what became of the branch of a done task.
+func (t *task) setMerge(is string) {
+	d := t.view.Details.Copy()
+	w := *d.Workspace
+	w.Merge = is
+	d.Workspace = &w
+	t.view.Details = d
+}
+
+// workspace returns the workspace of a task, or nil.
+func (t *task) workspace() *wire.Workspace {
+	if t.view.Details == nil {
+		return nil
+	}
+	return t.view.Details.Workspace
+}
+
+// handsOver reports whether a task is done and what it has made can be used by those that depend on it: its
+// branch does not wait to be merged.
+func (t *task) handsOver() bool { return t.view.State == wire.TaskDone && !t.workspace().Holds() }
+
+// mergeEnded records what the queue has done about the branch of a task. Tasks that waited for its merge go on.
+func (td taskDecision) mergeEnded(m *wire.TaskChecked, is string) {
+	k := td.state.tasks.byID[m.Task]
+	f := &taskChecked{what: m.Kind, ID: m.Task, Name: m.Name, Agent: m.Agent, Text: m.Text}
+	held := k != nil && k.view.State == wire.TaskDone && k.workspace().Holds()
+	if held {
+		f.Merge = is
+	}
+	td.fact("", m.Task, f)
+	if held && k.handsOver() {
+		td.links().handOver(k)
+	}
+}
+
+// handOver resolves the dependencies on a done task whose branch is no longer waited for.
+func (ld linkDecision) handOver(k *task) {
+	_, unblocked := ld.resolve(k)
+	ld.unblock(unblocked)
+}
+
+// queueClosed lets tasks go on that wait for merges which no queue makes now.
+func (td taskDecision) queueClosed() {
+	if td.state.rules.MergeQueue {
+		return
+	}
+	for _, k := range td.state.tasks.list {
+		if k.view.State == wire.TaskDone && k.workspace().Holds() {
+			td.fact("", k.view.ID, &taskChecked{
+				what: events.TaskUnmerged, ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Merge: wire.MergeLeft,
+				Text: "is not merged: there is no merge queue now. Merge it: orchestrator task merge " + short(k.view.ID),
+			})
+			td.links().handOver(k)
+		}
+	}
+}
+
+// Branches counts the done tasks whose branches the merge queue still has to merge, and those that it could not merge.
+func (s *State) Branches() (waiting, refused int) {
+	for _, k := range s.tasks.list {
+		if w := k.workspace(); w != nil && k.view.State == wire.TaskDone {
+			switch w.Merge {
+			case wire.MergeWaiting:
+				waiting++
+			case wire.MergeRefused:
+				refused++
+			}
+		}
+	}
+	return waiting, refused
+}
+
+// Unmerged returns the done tasks whose branches the merge queue has not merged.
+func (s *State) Unmerged() (all []wire.Task) {
+	for _, k := range s.tasks.list {
+		if k.view.State == wire.TaskDone && k.workspace().Holds() {
+			all = append(all, k.view.shown())
+		}
+	}
+	return all
 }
 
 // Held returns a task that an agent holds, and whether the agent could complete it now.

@@ -16,6 +16,10 @@ import (
 // task was not done.
 var ErrTasksUndone = errors.New("not every task was done")
 
+// ErrUnmerged is returned by Run when ExitWhenIdle ended it and every task was done, but the branch of one was not
+// merged.
+var ErrUnmerged = errors.New("not every branch was merged")
+
 // An idleCounter counts the results of tasks in this run of the orchestrator. ExitWhenIdle uses
 // it to find the end of the work.
 type idleCounter struct {
@@ -61,8 +65,12 @@ func (i *idleCounter) count(n *output.Notice) (ended bool) {
 		i.undone++
 		i.last = time.Now()
 		return true
+	case events.TaskReopened:
+		i.undone = max(0, i.undone-1)
 	case events.TaskDone:
 		i.last = time.Now()
+		return true
+	case events.TaskMerged, events.TaskUnmerged, events.TaskUnchanged:
 		return true
 	case events.QuestionAnswered, events.QuestionExpired:
 		return true
@@ -133,8 +141,11 @@ func (i *idleness) workDone() bool {
 	i.life.dispatcher.Look(func(state *handlers.State) {
 		// Blocked tasks do not count: only failed tasks are left for them to wait for.
 		open = state.Open() - state.Counts().Blocked + state.Questions()
+		if open == 0 {
+			open, _ = state.Branches() // the queue will merge them, and then unblock others
+		}
 	})
-	if open > 0 {
+	if open > 0 || i.life.options.Workshop != nil && i.life.options.Workshop.Merging() {
 		return false
 	}
 	all, again := i.awaits()
@@ -167,6 +178,15 @@ func (i *idleness) planless() bool {
 // undone reports whether a task of this run of the orchestrator was not done.
 func (i *idleness) undone() bool {
 	return i.life.open() > 0 || !i.tally.allDone()
+}
+
+// unmerged reports whether the merge queue has not merged the branch of a task.
+func (i *idleness) unmerged() (left bool) {
+	i.life.dispatcher.Look(func(state *handlers.State) {
+		waiting, refused := state.Branches()
+		left = waiting+refused > 0
+	})
+	return left
 }
 
 // check detects that every agent has ended for good. An agent that waits for one that will

@@ -69,6 +69,7 @@ type Options struct {
 // A Workshop does what has to be done before messages of agents are decided.
 type Workshop interface {
 	dispatch.Workshop
+	Merging() bool // the queue is at work, and will call Supervisor.Merged
 	// Stop ends what is done for an agent that is being stopped, until Resume.
 	Stop(agent string)
 	Resume(agent string)
@@ -305,6 +306,8 @@ func (s *Supervisor) end(untend func()) error {
 		return ErrAgentsFailed
 	case s.options.ExitWhenIdle && s.life.idle.undone():
 		return ErrTasksUndone
+	case s.options.ExitWhenIdle && s.life.idle.unmerged():
+		return ErrUnmerged
 	}
 	return nil
 }
@@ -367,6 +370,13 @@ func ask[T any](ctx context.Context, s *Supervisor, question func() (T, error)) 
 // heard checks each recorded event, because it may have ended the last task.
 func (s *Supervisor) heard(n *output.Notice) {
 	if s.options.ExitWhenIdle && s.life.idle.tally.count(n) {
+		s.post(s.life.idle.check)
+	}
+}
+
+// Merged is called when the merge queue is at rest, which may be the end of all work.
+func (s *Supervisor) Merged() {
+	if s.options.ExitWhenIdle {
 		s.post(s.life.idle.check)
 	}
 }

@@ -84,6 +84,12 @@ func (s *Supervisor) Left(most int) (tasks []wire.Task, open int) {
 	return tasks, open
 }
 
+// Unmerged returns the done tasks whose branches the merge queue has not merged.
+func (s *Supervisor) Unmerged() (tasks []wire.Task) {
+	s.dispatcher.Look(func(state *handlers.State) { tasks = state.Unmerged() })
+	return tasks
+}
+
 // Since returns the tasks that had not ended at a time, for a report at the end of Run.
 func (s *Supervisor) Since(at time.Time) ([]wire.Task, error) {
 	var list *wire.TaskList

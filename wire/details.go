@@ -52,6 +52,8 @@ type Details struct {
 	Block string `json:"block,omitzero"`
 	// Where its agent works on it, if it has a workspace.
 	Workspace *Workspace `json:"workspace,omitzero"`
+	// How often it was tried again on a fresh branch.
+	Restarts int `json:"restarts,omitzero" schema:"min=1"`
 	// The class of the failure, if its agent named one.
 	FailureClass string `json:"failureClass,omitzero" schema:"enum=wire.FailureClasses"`
 	// The context of the task request that submitted the task.
@@ -74,6 +76,27 @@ type Workspace struct {
 	Branch string `json:"branch,omitzero"`
 	// The branch that it was begun from.
 	Base string `json:"base,omitzero"`
+	// The commit at which its branch begins. It holds the work of the tasks that this one depends on.
+	Began string `json:"began,omitzero"`
+	// What became of the branch after the task was done, with a merge queue.
+	Merge string `json:"merge,omitzero" schema:"enum=wire.MergeStates"`
+}
+
+// States of the branch of a task that is done.
+const (
+	MergeWaiting   = "waiting"   // the queue will merge it; tasks that depend on this one wait
+	MergeRefused   = "refused"   // the queue could not merge it; tasks that depend on this one still wait
+	MergeDone      = "merged"    // it is part of another branch
+	MergeUnchanged = "unchanged" // it has no commit
+	MergeLeft      = "left"      // the queue was closed before it was merged; no task waits for it
+)
+
+// MergeStates lists them.
+var MergeStates = []string{MergeWaiting, MergeRefused, MergeDone, MergeUnchanged, MergeLeft}
+
+// Holds reports whether tasks that depend on the one of this workspace wait for its branch.
+func (w *Workspace) Holds() bool {
+	return w != nil && (w.Merge == MergeWaiting || w.Merge == MergeRefused)
 }
 
 // Help is a question that the agent of a task asked a person, and its answer.
@@ -95,7 +118,7 @@ func (d *Details) empty() bool {
 	return d == nil || d.StructuredSpec == nil && d.Requirements == nil && d.TargetRepo == "" &&
 		len(d.AcceptanceCriteria) == 0 && d.ChangedBy == "" && d.ProjectID == "" && d.SessionID == "" && d.ParentTaskID == "" &&
 		d.Plan == nil && d.PlanFeedback == "" && d.Help == nil && d.Used == nil && d.After == "" && d.Addressee == "" && d.Output == nil && d.Artifacts == nil &&
-		d.Verify == nil && d.Unverified == 0 && d.Block == "" && d.Workspace == nil && d.FailureClass == "" &&
+		d.Verify == nil && d.Unverified == 0 && d.Block == "" && d.Workspace == nil && d.FailureClass == "" && d.Restarts == 0 &&
 		d.Context == nil && d.Routing == nil && d.Observability == nil
 }
 
@@ -181,6 +204,9 @@ func (d *Details) append(b []byte) []byte {
 	b = object.AppendOptional(b, "block", d.Block)
 	if d.Workspace != nil {
 		b = appendEncoded(b, "workspace", d.Workspace)
+	}
+	if d.Restarts != 0 {
+		b = appendEncoded(b, "restarts", d.Restarts)
 	}
 	b = object.AppendOptional(b, "failureClass", d.FailureClass)
 	if d.Context != nil {

@@ -83,7 +83,7 @@ type TaskChecked struct {
 	Agent, Task string
 	Text        string
 	Workspace   *Workspace
-	Name        string // of the task, which may have ended long ago: of task.merged and task.unmerged
+	Name        string // of the task, which may have ended long ago: of task.merged, task.unmerged and task.unchanged
 	Failed      bool   // the verification has failed, and was not interrupted
 }
 

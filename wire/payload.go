@@ -118,6 +118,15 @@ func (f *fields) truth(p *bool, key, about string) {
 	}
 }
 
+// truthOrNil declares an optional true or false, and keeps apart whether it is there.
+func (f *fields) truthOrNil(p **bool, key, about string) {
+	if !f.describe(key, about, schemaTruth, false) {
+		if is, there := f.in.Bool(key); there {
+			*p = &is
+		}
+	}
+}
+
 // whole declares an optional whole number from least to most.
 func (f *fields) whole(p *int64, key, about string, least, most int64) {
 	if f.in != nil {

@@ -385,6 +385,22 @@ func (c *CancelTask) fields(f *fields) {
 	f.text(&c.Reason, "reason", "The reason, for the agent of the task.")
 }
 
+// RetryTask is the payload of retry-task.
+type RetryTask struct {
+	TaskID string `json:"taskId"`
+	Agent  string `json:"agent,omitzero"` // that gets it; "": as before
+	Keep   bool   `json:"keep,omitzero"`  // its workspace stays as it is
+	// Dependents brings back the tasks that were cancelled because of this one; nil: true.
+	Dependents *bool `json:"dependents,omitzero"`
+}
+
+func (r *RetryTask) fields(f *fields) {
+	f.need(&r.TaskID, "taskId", theTask)
+	f.text(&r.Agent, "agent", "The agent that gets it. Without it, the task is given out as before.")
+	f.truth(&r.Keep, "keep", "Continue in its workspace as it is, with the commits and files of the last attempt. Otherwise it begins on a fresh branch, and the earlier one is kept under another name.")
+	f.truthOrNil(&r.Dependents, "dependents", "Whether the tasks that were cancelled because of this one come back, too. They do if it is missing.")
+}
+
 // TaskReply answers with one task.
 type TaskReply struct {
 	Task Task `json:"task"`
@@ -504,6 +520,12 @@ var taskOperations = []Operation{
 		Summary:  "Cancel a task that you submitted and tell its agent",
 		About:    "The task must not have ended.",
 		Examples: []string{`{"taskId": "task-123", "reason": "It is not needed any more."}`, `{"taskId": "task-123"}`},
+	}),
+	request[RetryTask](Operation{
+		Name: "retry-task", Answer: answerTask, Writes: true, OfTask: true,
+		Summary:  "Try a task again that has failed or was cancelled",
+		About:    "The task is pending again, with its history. Tasks that were cancelled because of it come back, too.",
+		Examples: []string{`{"taskId": "task-123"}`, `{"taskId": "task-123", "agent": "coder", "keep": true, "dependents": false}`},
 	}),
 }
 

@@ -47,13 +47,19 @@ func (m *Manager) OpenQueue(follow func(ctx context.Context, send func(wire.Even
 				return
 			case <-q.ended:
 			}
+			m.queued.Store(true)
 			if err := q.mergeAll(ctx); err != nil && ctx.Err() == nil {
 				m.options.Log.Error("branches are not merged", "error", err)
 			}
+			m.queued.Store(false)
+			m.options.Merged()
 		}
 	})
 	return q
 }
+
+// Merging reports whether the queue is at work.
+func (m *Manager) Merging() bool { return m.queued.Load() }
 
 // Close ends the queue, which may be nil. A merge that runs is given up.
 func (q *Queue) Close() {

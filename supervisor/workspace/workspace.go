@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -43,6 +44,8 @@ type Options struct {
 	Cancel   func(id, why string)
 	// Elsewhere returns the host of an agent, and what has it work, or nil if the agent is on this machine.
 	Elsewhere func(agent string) (host string, work func(ctx context.Context, request []byte) (reply []byte, err error))
+	Unmerged  func() []wire.Task // the done tasks whose branches the queue has not merged
+	Merged    func()             // the queue is at rest
 	// Ask makes a person decide about a task, in the name of its agent.
 	Ask func(agent, task, question string) error
 }
@@ -63,6 +66,8 @@ type Manager struct {
 	merging   chan struct{}       // holds a value during a merge
 	late      map[branchIn]string // why branches are put off, which only the holder of merging reads and changes
 	worktrees sync.Mutex          // held while git adds or removes a worktree
+
+	queued atomic.Bool // the queue is at work
 
 	mu      sync.Mutex
 	team    Team

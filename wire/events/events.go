@@ -49,7 +49,8 @@ const (
 	TaskProgress           = "task.progress"
 	TaskArchived           = "task.archived"
 	TaskRecalled           = "task.recalled"
-	TaskTrouble            = "task.trouble" // an error that the agent can live with
+	TaskTrouble            = "task.trouble"  // an error that the agent can live with
+	TaskReopened           = "task.reopened" // it had failed or was cancelled, and is tried again
 	TaskRequeued           = "task.requeued"
 	TaskDue                = "task.due"        // the time has come before which it was not given out
 	TaskWorkspace          = "task.workspace"  // its workspace is there
@@ -58,6 +59,7 @@ const (
 	TaskUnverified         = "task.unverified" // one has failed, and its agent goes on
 	TaskMerged             = "task.merged"     // its branch is part of another one
 	TaskUnmerged           = "task.unmerged"   // its branch could not be merged
+	TaskUnchanged          = "task.unchanged"  // its branch has no commit, so the merge queue has nothing to do
 	TaskDone               = "task.done"
 	TaskFailed             = "task.failed"
 	TaskCancelled          = "task.cancelled"

@@ -694,7 +694,11 @@ export interface Task {
 		host?: string;
 		branch?: string;
 		base?: string;
+		began?: string;
+		merge?: "waiting" | "refused" | "merged" | "unchanged" | "left";
 	};
+	/** How often it was tried again on a fresh branch. */
+	restarts?: number;
 	/** The class of the failure, if its agent named one. */
 	failureClass?: "refused" | "context" | "limit" | "budget" | "login" | "stuck" | "tool";
 	/** The context of the task request that submitted the task. */
@@ -942,6 +946,23 @@ export interface AssignTask {
 	 * that has the task and has not started.
 	 */
 	requirePlan?: boolean;
+}
+/** Tries a task again. */
+export interface RetryTask {
+	/** The id of the task. */
+	taskId: string;
+	/** The agent that gets it. Without it, the task is given out as before. */
+	agent?: string;
+	/**
+	 * Continue in its workspace as it is, with the commits and files of the last attempt. Otherwise
+	 * it begins on a fresh branch, and the earlier one is kept under another name.
+	 */
+	keep?: boolean;
+	/**
+	 * Whether the tasks that were cancelled because of this one come back, too. They do if it is
+	 * missing.
+	 */
+	dependents?: boolean;
 }
 /** Answers auto-assign. */
 export interface AutoAssigned {
@@ -1734,6 +1755,11 @@ declare abstract class Operations {
 	 * @param reason The reason, for the agent of the task.
 	 */
 	cancelTask(taskId: string, reason?: string, options?: Options): Promise<Heard<Task>>;
+	/**
+	 * Try a task again that has failed or was cancelled. The task is pending again, with its history.
+	 * Tasks that were cancelled because of it come back, too.
+	 */
+	retryTask(retry: RetryTask, options?: Options): Promise<Heard<Task>>;
 	/**
 	 * Show the task that you work on. If you have several, it is the one that started first; if none
 	 * has started, the one that was assigned first. An agent without a task is refused with

@@ -2371,6 +2371,13 @@ var Operations = class {
     return partOf(await this.ask("cancel-task", { taskId, reason: reason || void 0 }, options2), "task");
   }
   /**
+   * Try a task again that has failed or was cancelled. The task is pending again, with its history.
+   * Tasks that were cancelled because of it come back, too.
+   */
+  async retryTask(retry, options2) {
+    return partOf(await this.ask("retry-task", retry, options2), "task");
+  }
+  /**
    * Show the task that you work on. If you have several, it is the one that started first; if none
    * has started, the one that was assigned first. An agent without a task is refused with
    * NOT_FOUND.

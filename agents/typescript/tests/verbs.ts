@@ -12,6 +12,7 @@ export function call(conn: Conn, operation: string, p: any): Promise<any> {
     "complete-task": () => conn.completeTask(p.taskId, p.result, p.artifacts),
     "fail-task": () => conn.failTask(p.taskId, p.error),
     "cancel-task": () => conn.cancelTask(p.taskId, p.reason),
+    "retry-task": () => conn.retryTask(p),
     "update-task": () => conn.updateTask(p),
     "assign-task": () => conn.assignTask(p),
     "auto-assign": () => conn.autoAssign(p.taskId),

@@ -26,6 +26,7 @@ type Team interface {
 	Listen(lines bool) *output.Follower
 	Scene(ctx context.Context, tasks, questions int) (supervisor.Dashboard, error)
 	Left(most int) (tasks []wire.Task, open int)
+	Unmerged() []wire.Task
 	Losses() supervisor.DroppedOutput
 	Seq() int64
 	Stop(reason string)

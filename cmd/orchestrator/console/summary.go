@@ -24,6 +24,7 @@ func (r *tally) text(p term.Paint) string {
 	b.WriteString(r.outcome(p))
 	b.WriteString(r.byWhom())
 	b.WriteString(r.unfinished(p))
+	b.WriteString(r.unmerged(p))
 	b.WriteString(r.talk())
 	return b.String()
 }
@@ -36,8 +37,8 @@ func (r *tally) outcome(p term.Paint) string {
 	switch {
 	case all == 0:
 		return ""
-	case r.done == all:
-		return p.Good("Done in "+took) + fmt.Sprintf(": %d of %s\n", r.done, term.Count(all, "task"))
+	case r.done == all && len(r.options.Team.Unmerged()) == 0:
+		return p.Good("Done in "+took) + fmt.Sprintf(": %d of %s%s\n", r.done, term.Count(all, "task"), r.branches())
 	}
 	var parts []string
 	add := func(n int, word string) {
@@ -53,7 +54,40 @@ func (r *tally) outcome(p term.Paint) string {
 	if r.failed+r.cancelled > 0 {
 		head = p.Bad(head)
 	}
-	return head + strings.Join(parts, ", ") + "\n"
+	return head + strings.Join(parts, ", ") + r.branches() + "\n"
+}
+
+// branches returns the number of branches by what became of them, or "" without a merge queue.
+func (r *tally) branches() (said string) {
+	if r.merged > 0 {
+		said = ", " + term.Count(r.merged, "branch") + " merged"
+	}
+	if left := len(r.options.Team.Unmerged()); left > 0 {
+		said += fmt.Sprintf(", %d not merged", left)
+	}
+	return said
+}
+
+// unmerged returns the branches of done tasks that are not merged, with the reasons.
+func (r *tally) unmerged(p term.Paint) string {
+	var b strings.Builder
+	left := r.options.Team.Unmerged()
+	for i := range left[:min(wrongNamed, len(left))] {
+		t := &left[i]
+		text := r.unmergedWhy[t.ID]
+		if text == "" {
+			text = fmt.Sprintf("%s %q is not merged yet", wire.ShortID(t.ID), t.Name)
+		}
+		first, _, _ := strings.Cut(text, "\n")
+		fmt.Fprintf(&b, "  %s %s\n", p.Bad("x"), term.Clip(term.OneLine(first), 120))
+	}
+	if more := len(left) - wrongNamed; more > 0 {
+		fmt.Fprintf(&b, "    … %d more\n", more)
+	}
+	if len(left) > 0 && !r.options.Volatile {
+		fmt.Fprintf(&b, "  Why: orchestrator why %s    Merge one: orchestrator task merge %[1]s\n", term.ID(left[0].ID))
+	}
+	return b.String()
 }
 
 // byWhom returns a table of agents with their results.
@@ -169,10 +203,10 @@ func (r *tally) talk() string {
 	} else {
 		said += ", nothing refused"
 	}
-	if len(losses) == 0 {
+	if len(losses) == 0 && len(r.options.Team.Unmerged()) == 0 {
 		losses = []string{"nothing lost"}
 	}
-	parts = append(parts, said+", "+strings.Join(losses, ", "))
+	parts = append(parts, strings.Join(append([]string{said}, losses...), ", "))
 	return strings.Join(parts, ". ") + ".\n"
 }
 
@@ -228,7 +262,9 @@ type tally struct {
 	before  int // open tasks at the start
 
 	created, done, failed, cancelled int
-	wrong                            []string // descriptions of the first failed or cancelled ones
+	merged                           int               // branches
+	unmergedWhy                      map[string]string // tasks whose branches are not merged, with the latest reason
+	wrong                            []string          // descriptions of the first failed or cancelled ones
 
 	deeds  map[string]*agentStats
 	names  []string // agents in the order of their first events
@@ -272,7 +308,7 @@ func newTally(o Options) *tally {
 	_, open := o.Team.Left(0)
 	return &tally{
 		options: o, began: time.Now(), before: open, deeds: make(map[string]*agentStats), jobs: make(map[string]job),
-		asked: make(map[string]time.Time),
+		asked: make(map[string]time.Time), unmergedWhy: make(map[string]string),
 	}
 }
 
@@ -345,6 +381,13 @@ func (r *tally) work(e *wire.Event, at time.Time) {
 	case events.TaskRequeued:
 		r.put(e.Task, at)
 		r.of(e.Agent).returned++
+	case events.TaskReopened:
+		r.reopen(e)
+	case events.TaskMerged:
+		r.merged++
+		delete(r.unmergedWhy, e.Task)
+	case events.TaskUnmerged:
+		r.unmergedWhy[e.Task] = e.Text
 	case events.TaskDone:
 		r.put(e.Task, at)
 		r.done++
@@ -365,6 +408,23 @@ func (r *tally) work(e *wire.Event, at time.Time) {
 			r.of(e.Agent).failed++
 		}
 	}
+}
+
+// reopen takes back that a task has failed or was cancelled.
+func (r *tally) reopen(e *wire.Event) {
+	was, _ := client.Decode[struct {
+		State wire.TaskState `json:"was"`
+	}](e.Payload)
+	ended := &r.failed
+	if was.State == wire.TaskCancelled {
+		ended = &r.cancelled
+	}
+	if *ended == 0 { // it ended before this run
+		r.before++
+		return
+	}
+	*ended--
+	r.wrong = slices.DeleteFunc(r.wrong, func(text string) bool { return strings.HasPrefix(text, wire.ShortID(e.Task)+" ") })
 }
 
 // take records that an agent begins to work on a task, and put that it has stopped. Time

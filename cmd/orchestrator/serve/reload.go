@@ -373,9 +373,11 @@ func mergeWhenDone(t *Instance, c *config.Config) {
 func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
 	looks := handlers.Actor{Kind: handlers.Operator, Audited: true} // for merge-task and others, which have a line in the audit
 	t.workshop = workspace.New(workspace.Options{
-		Start: func(spec child.Spec) (workspace.Process, error) { return t.host.Start(spec) },
-		Find:  func(agent, task string) (wire.Task, bool) { return t.Super.Held(agent, task) },
-		Note:  func(m wire.Message) { t.Super.Note(m) },
+		Start:    func(spec child.Spec) (workspace.Process, error) { return t.host.Start(spec) },
+		Find:     func(agent, task string) (wire.Task, bool) { return t.Super.Held(agent, task) },
+		Note:     func(m wire.Message) { t.Super.Note(m) },
+		Unmerged: func() []wire.Task { return t.Super.Unmerged() },
+		Merged:   func() { t.Super.Merged() },
 		Task: func(id string) (wire.Task, bool) {
 			answer, err := doNow(t, looks, "get-task", &wire.TaskID{TaskID: id})
 			reply, ok := answer.(*wire.TaskReply)

@@ -112,7 +112,7 @@ func runAlone(a *cli.App, t *Instance, name string, rules []scripted) error {
 	forced := signals.end()
 	shut()
 	failed := errors.Is(err, supervisor.ErrAgentsFailed)
-	if errors.Is(err, supervisor.ErrTasksUndone) {
+	if errors.Is(err, supervisor.ErrTasksUndone) || errors.Is(err, supervisor.ErrUnmerged) {
 		err = nil // open tasks of the command are not an error
 	}
 	switch {

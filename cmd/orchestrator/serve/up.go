@@ -282,7 +282,7 @@ func work(a *cli.App, t *Instance, f upFlags) error {
 		return cli.ExitWith(forced)
 	case unwritten != nil:
 		return unwritten
-	case errors.Is(err, supervisor.ErrAgentsFailed), errors.Is(err, supervisor.ErrTasksUndone):
+	case errors.Is(err, supervisor.ErrAgentsFailed), errors.Is(err, supervisor.ErrTasksUndone), errors.Is(err, supervisor.ErrUnmerged):
 		return cli.ExitWith(cli.ExitNo)
 	}
 	return t.cannotGoOn(err)

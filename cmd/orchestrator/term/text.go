@@ -141,8 +141,8 @@ func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	if noun == "process" {
-		return fmt.Sprintf("%d processes", n)
+	if strings.HasSuffix(noun, "s") || strings.HasSuffix(noun, "ch") { // processes, branches
+		return fmt.Sprintf("%d %ses", n, noun)
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -13,7 +13,7 @@ import (
 // Words are the lists of words that schema tags name.
 var Words = map[string][]string{
 	"wire.TaskState": texts(wire.TaskStates), "wire.TaskStatuses": wire.TaskStatuses, "wire.FailureClasses": wire.FailureClasses, "wire.HubStates": hubStates(), "wire.AgentStatuses": wire.AgentStatuses,
-	"wire.PersonRoles": wire.PersonRoles,
+	"wire.PersonRoles": wire.PersonRoles, "wire.MergeStates": wire.MergeStates,
 
 	"mail.states":            {mail.StateKept, mail.StateWritten, mail.StateInContext, mail.StateRefused, mail.StateAcked},
 	"mail.actorStatuses":     {mail.ActorActive, mail.ActorStale, mail.ActorOffline, mail.ActorQuiet},

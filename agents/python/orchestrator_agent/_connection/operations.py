@@ -220,6 +220,29 @@ class Operations:
         """
         return cast(Task, self._one("cancel-task", "task", taskId=task_id, reason=reason))
 
+    def retry_task(
+        self,
+        task_id: str,
+        agent: Optional[str] = None,
+        *,
+        keep: bool = False,
+        dependents: bool = False,
+    ) -> Task:
+        """Try a task again that has failed or was cancelled. The task is pending again, with its
+        history. Tasks that were cancelled because of it come back, too.
+
+        task_id: The id of the task.
+        agent: The agent that gets it. Without it, the task is given out as before.
+        keep: Continue in its workspace as it is, with the commits and files of the last
+            attempt. Otherwise it begins on a fresh branch, and the earlier one is kept under
+            another name.
+        dependents: Whether the tasks that were cancelled because of this one come back, too.
+            They do if it is missing.
+        """
+        return cast(Task, self._one(
+            "retry-task", "task", taskId=task_id, agent=agent, keep=keep or None, dependents=dependents or None,
+        ))
+
     def current_task(self) -> Task:
         """Show the task that you work on. If you have several, it is the one that started first; if
         none has started, the one that was assigned first. An agent without a task is refused with

@@ -107,6 +107,8 @@ class Task(_Task, total=False):
     block: str
     #: Where its agent works on it, if it has a workspace.
     workspace: Dict[str, Any]
+    #: How often it was tried again on a fresh branch.
+    restarts: int
     #: The class of the failure, if its agent named one. One of refused, context, limit, budget,
     #: login, stuck, tool.
     failureClass: str

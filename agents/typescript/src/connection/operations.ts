@@ -2,8 +2,9 @@
 
 import type {
   Acked, AddNote, Agent, AskPermission, AskUser, AssignTask, AutoAssigned, Beat, Conversation, Dependency, Limited,
-  Link, MailList, Match, Note, PollMessages, QueryAgents, QueryTasks, Receipt, ReportProgress, SendMessage, SentMail,
-  Server, SubmitTask, Task, Turn, UpdateCapabilities, UpdateTask, Usage, UserAnswer, WithdrawQuestion, Withdrawn,
+  Link, MailList, Match, Note, PollMessages, QueryAgents, QueryTasks, Receipt, ReportProgress, RetryTask, SendMessage,
+  SentMail, Server, SubmitTask, Task, Turn, UpdateCapabilities, UpdateTask, Usage, UserAnswer, WithdrawQuestion,
+  Withdrawn,
 } from "../wire/documents.js";
 import { asking, dependency, submission } from "../wire/envelope.js";
 import { type Heard, listOf, partOf, type Raw } from "../wire/json.js";
@@ -101,6 +102,14 @@ export abstract class Operations {
    */
   async cancelTask(taskId: string, reason?: string, options?: Options): Promise<Heard<Task>> {
     return partOf(await this.ask("cancel-task", { taskId, reason: reason || undefined }, options), "task");
+  }
+
+  /**
+   * Try a task again that has failed or was cancelled. The task is pending again, with its history.
+   * Tasks that were cancelled because of it come back, too.
+   */
+  async retryTask(retry: RetryTask, options?: Options): Promise<Heard<Task>> {
+    return partOf(await this.ask("retry-task", retry, options), "task");
   }
 
   /**

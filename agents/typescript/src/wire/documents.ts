@@ -114,7 +114,9 @@ export interface Task {
   /** The task block of the configuration that it comes from. */
   block?: string;
   /** Where its agent works on it, if it has a workspace. */
-  workspace?: { path: string; commit?: string; host?: string; branch?: string; base?: string };
+  workspace?: { path: string; commit?: string; host?: string; branch?: string; base?: string; began?: string; merge?: "waiting" | "refused" | "merged" | "unchanged" | "left" };
+  /** How often it was tried again on a fresh branch. */
+  restarts?: number;
   /** The class of the failure, if its agent named one. */
   failureClass?: "refused" | "context" | "limit" | "budget" | "login" | "stuck" | "tool";
   /** The context of the task request that submitted the task. */
@@ -369,6 +371,24 @@ export interface AssignTask {
    * that has the task and has not started.
    */
   requirePlan?: boolean;
+}
+
+/** Tries a task again. */
+export interface RetryTask {
+  /** The id of the task. */
+  taskId: string;
+  /** The agent that gets it. Without it, the task is given out as before. */
+  agent?: string;
+  /**
+   * Continue in its workspace as it is, with the commits and files of the last attempt. Otherwise
+   * it begins on a fresh branch, and the earlier one is kept under another name.
+   */
+  keep?: boolean;
+  /**
+   * Whether the tasks that were cancelled because of this one come back, too. They do if it is
+   * missing.
+   */
+  dependents?: boolean;
 }
 
 /** Answers auto-assign. */

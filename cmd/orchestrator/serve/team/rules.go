@@ -21,7 +21,7 @@ func Rules(c *config.Config) (handlers.Rules, dispatch.Protocol) {
 	return handlers.Rules{
 			RequestTimeout: p.RequestTimeout, OnDependencyFailure: p.OnDependencyFailure, LenientResults: !p.StrictResults,
 			MatchOnCreate: m.OnCreate, IgnoreArrivals: !m.OnOnline, OnlineOnly: !m.AssignOffline,
-			CountAssigned: m.CountAssigned, MaxAttempts: m.MaxAttempts, DelegationRetries: m.DelegationRetries, Heartbeat: c.Bus.Heartbeat, Stale: c.Bus.Stale, Topics: c.Bus.Topics,
+			MergeQueue: c.Merge.Queue, CountAssigned: m.CountAssigned, MaxAttempts: m.MaxAttempts, DelegationRetries: m.DelegationRetries, Heartbeat: c.Bus.Heartbeat, Stale: c.Bus.Stale, Topics: c.Bus.Topics,
 		},
 		dispatch.Protocol{Depth: p.MaxDepth, Rate: p.Rate, Burst: p.Burst}
 }
