@@ -217,6 +217,8 @@ func (d *decision) handle(message wire.Message, refusal *wire.Error) {
 		d.tasks().told(m)
 	case *wire.TaskChecked:
 		d.tasks().checked(m)
+	case *wire.TaskHeld:
+		d.tasks().hold(m)
 	case *wire.AgentGone:
 		d.agents().gone(m.Agent)
 	case *wire.AgentSet:

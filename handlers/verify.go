@@ -1,8 +1,10 @@
 package handlers
 
 import (
+	"orchestrator/handlers/graph"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 )
 
 // taskChecked records what the orchestrator itself does for a task: it makes its workspace, and runs the
@@ -131,6 +133,27 @@ func (ld linkDecision) handOver(k *task) {
 	ld.unblock(unblocked)
 }
 
+// hold makes a task wait for another one before its agent begins it. A task that was given to its agent by hand stays
+// with it; any other one is pending again.
+func (td taskDecision) hold(m *wire.TaskHeld) {
+	k, up := td.state.tasks.byID[m.Task], td.state.tasks.byID[m.On]
+	if k == nil || up == nil || k.view.AssignedTo != m.Agent || up.view.State.Final() || k.work() != nil || k.delegation() != nil {
+		return
+	}
+	if k.view.State != wire.TaskAssigned && k.view.State != wire.TaskRunning {
+		return
+	}
+	added := &dependencyAdded{ID: k.view.ID, Name: k.view.Name, Dependency: hub.Dependency{On: up.view.ID, Type: hub.DependsBlocks}}
+	if _, there := td.state.tasks.graph.Find(k.node, up.node, graph.Blocks, ""); !there {
+		td.fact("", k.view.ID, added)
+	}
+	if k.view.State == wire.TaskAssigned && !k.asks() && k.wants() == nil {
+		return // its agent is told when it can begin
+	}
+	td.recall(k, k.view.AssignedTo, k.run, "It waits: "+m.Text)
+	td.requeue(k, &taskRequeued{Why: "it waits: " + m.Text, Blameless: true})
+}
+
 // queueClosed lets tasks go on that wait for merges which no queue makes now.
 func (td taskDecision) queueClosed() {
 	if td.state.rules.MergeQueue {
@@ -183,6 +206,7 @@ func (s *State) Held(agent, id string) (t wire.Task, completable bool) {
 		_, err = td.reportableTask(id, "completed")
 	}
 	t = s.tasks.shown(k)
+	t.WaitsFor = s.tasks.waitsFor(k)
 	if k.more != nil {
 		used := k.more.used
 		t.Details = t.Details.Copy()

@@ -87,6 +87,14 @@ type TaskChecked struct {
 	Failed      bool   // the verification has failed, and was not interrupted
 }
 
+// TaskHeld reports that the work of a task of an agent cannot begin before another task is done, which merges what it
+// needs.
+type TaskHeld struct {
+	Agent, Task string
+	On          string // the other task
+	Text        string // why
+}
+
 // AgentGone reports that an agent has ended and is not restarted automatically.
 type AgentGone struct{ Agent string }
 
@@ -126,6 +134,7 @@ type Tick struct {
 func (*Event) message()       {}
 func (*Delivered) message()   {}
 func (*TaskChecked) message() {}
+func (*TaskHeld) message()    {}
 func (*AgentGone) message()   {}
 func (*AgentSet) message()    {}
 func (Tick) message()         {}

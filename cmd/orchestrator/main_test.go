@@ -105,6 +105,9 @@ var shipped = sync.OnceValues(func() (string, error) {
 // TestScripts runs the scripts that need no orchestrator, or one with canned answers (stand-in).
 func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
 
+// TestJourneys plays what users do with several features at once.
+func TestJourneys(t *testing.T) { runScripts(t, "e2e/journeys") }
+
 func runScripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,

@@ -218,7 +218,7 @@ func (t *Telemetry) Answered(a Answered) {
 // matters reports whether facts of a kind change open work. Other facts are only counted.
 func matters(kind string) bool {
 	switch kind {
-	case events.TaskCreated, events.TaskAssigned, events.TaskRequeued, events.TaskBlocked, events.TaskUnblocked,
+	case events.TaskCreated, events.TaskReopened, events.TaskAssigned, events.TaskRequeued, events.TaskBlocked, events.TaskUnblocked,
 		events.TaskForwarded, events.TaskRetried,
 		events.TaskDone, events.TaskFailed, events.TaskCancelled, events.DependencyAdded,
 		events.SessionOpened, events.SessionClosed, events.AgentEnded, events.AgentUsage:

@@ -117,7 +117,7 @@ func (w *openWork) learn(r *wire.Record) {
 	case events.AgentUsage:
 		w.used(f)
 		return
-	case events.TaskCreated:
+	case events.TaskCreated, events.TaskReopened: // a reopened one is another piece of work
 		w.create(f, r)
 		return
 	}

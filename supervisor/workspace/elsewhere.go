@@ -28,8 +28,9 @@ import (
 type request struct {
 	Task     string `json:"task"`
 	Name     string `json:"name"`
-	Base     string `json:"base"`          // the commit to begin at, if there is no workspace yet
-	Onto     string `json:"onto,omitzero"` // a commit that the agent is to merge
+	Base     string `json:"base"`              // the commit to begin at, if there is no workspace yet
+	Onto     string `json:"onto,omitzero"`     // a commit that the agent is to merge
+	Restarts int    `json:"restarts,omitzero"` // how often the task was tried again on a fresh branch
 	Complete bool   `json:"complete,omitzero"`
 	Bundle   []byte `json:"bundle,omitzero"` // Base and Onto, if a host lacks them
 }
@@ -101,7 +102,7 @@ func (m *Manager) serve(ctx context.Context, a *Agent, in *request) (out reply, 
 		if err != nil {
 			return out, err
 		}
-		if mark := marks[a.Branch(in.Task)]; mark.task == in.Task {
+		if mark := marks[a.Branch(in.Task)]; mark.task == in.Task && mark.restarts >= in.Restarts {
 			a.Base, out.Began = mark.base, mark.began
 		} else if out.Lacks, err = m.lacks(ctx, r, in); err != nil {
 			return out, err
@@ -111,7 +112,8 @@ func (m *Manager) serve(ctx context.Context, a *Agent, in *request) (out reply, 
 		} else {
 			out.Began = in.Base
 		}
-		if out.Workspace, out.Fresh, err = m.enter(ctx, a, &wire.Task{ID: in.Task, Name: in.Name}); err != nil || in.Complete && out.Fresh {
+		t := &wire.Task{ID: in.Task, Name: in.Name, Details: &wire.Details{Restarts: in.Restarts}}
+		if out.Workspace, out.Fresh, err = m.enter(ctx, a, t); err != nil || in.Complete && out.Fresh {
 			return out, err
 		}
 		dir = out.Workspace.Path
@@ -301,7 +303,7 @@ func (m *Manager) enterSomewhere(ctx context.Context, a *Agent, t *wire.Task) (w
 	if err != nil {
 		return w, err
 	}
-	in := request{Task: t.ID, Name: t.Name, Base: from, Onto: onto}
+	in := request{Task: t.ID, Name: t.Name, Base: from, Onto: onto, Restarts: restarts(t)}
 	out, err := m.ask(ctx, work, in)
 	if err == nil && out.Lacks {
 		out, err = m.askAgain(ctx, a, work, in, out.Has)
@@ -310,7 +312,7 @@ func (m *Manager) enterSomewhere(ctx context.Context, a *Agent, t *wire.Task) (w
 		return w, fmt.Errorf("on %s: %w", host, err)
 	}
 	w = out.Workspace
-	w.Host, w.Base = host, base
+	w.Host, w.Base, w.Began = host, base, out.Began
 	return w, nil
 }
 
@@ -339,22 +341,28 @@ func (m *Manager) start(ctx context.Context, a *Agent, t *wire.Task) (base, comm
 	if err != nil {
 		return "", "", "", err
 	}
-	m.worktrees.Lock() // handBack may be about to make the branch
-	defer m.worktrees.Unlock()
-	marks, err := r.marks(ctx)
+	mark, err := m.reserved(ctx, r, t)
 	if err != nil {
 		return "", "", "", err
 	}
-	if mark := marks[a.Branch(t.ID)]; mark.task == t.ID {
-		onto = mark.onto
+	if mark.task == t.ID {
 		if commit, err = r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+mark.branch); err == nil {
-			return mark.base, commit, onto, nil
+			return mark.base, commit, mark.onto, nil
 		}
 	}
-	if base, err = r.base(ctx); err == nil {
-		commit, err = r.git(ctx, "rev-parse", "--verify", "--quiet", r.ref(ctx, base)+"^{commit}")
+	base, commit, err = m.beginning(ctx, r, t)
+	return base, commit, mark.onto, err
+}
+
+// reserved returns what belongs to the branch of a task, if there is one for this attempt.
+func (m *Manager) reserved(ctx context.Context, r *repository, t *wire.Task) (mark worktree, err error) {
+	m.worktrees.Lock() // handBack may be about to make the branch
+	defer m.worktrees.Unlock()
+	marks, err := r.marks(ctx)
+	if mark = marks[r.agent.Branch(t.ID)]; mark.task != t.ID || mark.restarts < restarts(t) {
+		return worktree{}, err
 	}
-	return base, commit, onto, err
+	return mark, err
 }
 
 // runElsewhere is run, on the host of the agent.
@@ -375,7 +383,7 @@ func (v *verification) runElsewhere(ctx context.Context, host string, work func(
 	var out reply
 	lost := false
 	if err == nil {
-		out, err = v.m.ask(ctx, work, request{Task: v.task.ID, Name: v.task.Name, Base: from, Complete: true})
+		out, err = v.m.ask(ctx, work, request{Task: v.task.ID, Name: v.task.Name, Base: from, Complete: true, Restarts: restarts(v.task)})
 		_, answered := errors.AsType[hostlink.Failure](err)
 		lost = err != nil && !answered
 	}
@@ -393,7 +401,7 @@ func (v *verification) runElsewhere(ctx context.Context, host string, work func(
 		err = errors.New("the host has sent no commits")
 	}
 	if err == nil && out.Bundle != nil {
-		err = v.m.bringBack(ctx, v.a, v.task.ID, base, &out)
+		err = v.m.bringBack(ctx, v.a, v.task, base, &out)
 	}
 	if err == nil && out.Head != "" && isCommit.MatchString(out.Head) {
 		v.at(out.Head)
@@ -454,7 +462,7 @@ func writeFor(ctx context.Context, a *Agent, dir, file string, text []byte) erro
 }
 
 // bringBack adds the commits of a host to the branch of a task.
-func (m *Manager) bringBack(ctx context.Context, a *Agent, task, base string, back *reply) error {
+func (m *Manager) bringBack(ctx context.Context, a *Agent, t *wire.Task, base string, back *reply) error {
 	r, err := open(ctx, m.run, a)
 	if err != nil {
 		return err
@@ -464,15 +472,18 @@ func (m *Manager) bringBack(ctx context.Context, a *Agent, task, base string, ba
 		return err
 	}
 	defer remove()
-	branch := a.Branch(task)
+	branch := a.Branch(t.ID)
 	err = m.writing(ctx, r, func() error {
+		if err := r.setAside(ctx, t); err != nil {
+			return err
+		}
 		if err := r.unbundle(ctx, file, "HEAD"); err != nil {
 			return err
 		}
 		if there, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+branch); there || err != nil {
 			return err
 		}
-		if err := r.mark(ctx, branch, task, base, back.Began); err != nil {
+		if err := r.mark(ctx, branch, t, base, back.Began); err != nil {
 			return err
 		}
 		if err := r.ignore(ctx); err != nil {
@@ -484,7 +495,7 @@ func (m *Manager) bringBack(ctx context.Context, a *Agent, task, base string, ba
 	if err != nil {
 		return err
 	}
-	w, _, err := m.make(ctx, r, task)
+	w, _, err := m.make(ctx, r, t)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,8 @@ import (
 	"unicode"
 
 	"github.com/google/uuid"
+
+	"orchestrator/wire"
 )
 
 // folder holds the worktrees of tasks, in the top folder of a repository. Git ignores it.
@@ -139,6 +141,7 @@ type worktree struct {
 	heir         string // the task that was to resolve why it was not merged
 	rounds       int    // how many such tasks came before it
 	onto         string // the commit that such a task is to merge
+	restarts     int    // how often the task was tried again on a fresh branch before
 }
 
 // mine reports whether a worktree is in the folder for those of tasks.
@@ -218,6 +221,8 @@ func (r *repository) marks(ctx context.Context) (map[string]worktree, error) {
 			w.heir = value
 		case "rounds":
 			w.rounds, _ = strconv.Atoi(value)
+		case "restarts":
+			w.restarts, _ = strconv.Atoi(value)
 		case "onto":
 			if isCommit.MatchString(value) {
 				w.onto = value
@@ -228,9 +233,11 @@ func (r *repository) marks(ctx context.Context) (map[string]worktree, error) {
 	return marks, err
 }
 
-// make returns the worktree of a task. It makes it if it is not there, at the branch that the task had before.
-func (r *repository) make(ctx context.Context, task string) (w worktree, made bool, err error) {
-	w = worktree{path: filepath.Join(r.top, folder, Name(task)), branch: r.agent.Branch(task), task: task}
+// make returns the worktree of a task. It makes it if it is not there, at the branch that the task had before, or else at
+// a commit.
+func (r *repository) make(ctx context.Context, t *wire.Task, base, commit string) (w worktree, made bool, err error) {
+	task := t.ID
+	w = worktree{path: filepath.Join(r.top, folder, Name(task)), branch: r.agent.Branch(task), task: task, restarts: restarts(t)}
 	all, _, err := r.list(ctx)
 	if err != nil {
 		return w, false, err
@@ -259,7 +266,7 @@ func (r *repository) make(ctx context.Context, task string) (w worktree, made bo
 	if err != nil {
 		return w, false, err
 	}
-	if there, err := r.switched(ctx, w, marks); there || err != nil {
+	if there, err := r.switched(ctx, t, w, marks); there || err != nil {
 		return w, false, err
 	}
 	if err := r.makeRoom(ctx, w, marks[w.branch]); err != nil {
@@ -280,10 +287,75 @@ func (r *repository) make(ctx context.Context, task string) (w worktree, made bo
 		mark.path, mark.half = w.path, false
 		return mark, true, r.add(ctx, mark.branch, mark.path, mark.branch)
 	}
-	if w.base, err = r.base(ctx); err != nil {
-		return w, false, err
+	if commit == "" {
+		return w, false, errUnborn
 	}
-	return w, true, r.begin(ctx, w)
+	w.base, w.began = base, commit
+	return w, true, r.begin(ctx, t, w)
+}
+
+// restarts returns how often a task was tried again on a fresh branch.
+func restarts(t *wire.Task) int {
+	if t.Details == nil {
+		return 0
+	}
+	return t.Restarts
+}
+
+// setAside gives another name to the branch and the folder of an earlier attempt at a task, which is tried again on a
+// fresh one. If there is nothing in them, it removes them. It can be called again after a crash.
+func (r *repository) setAside(ctx context.Context, t *wire.Task) error {
+	all, _, err := r.list(ctx)
+	if err != nil {
+		return err
+	}
+	marks, err := r.marks(ctx)
+	if err != nil {
+		return err
+	}
+	w, ok := marks[r.agent.Branch(t.ID)]
+	if !ok || w.task != t.ID || w.restarts >= restarts(t) {
+		return nil
+	}
+	for _, have := range all {
+		if have.branch == w.branch {
+			w = have
+		}
+	}
+	aside := fmt.Sprintf("%s-try%d", w.branch, w.restarts+1)
+	if w.path != "" && r.there(ctx, w.path) {
+		loose, err := r.changes(ctx, w.path)
+		if err != nil {
+			return err
+		}
+		moved, err := r.moved(ctx, w)
+		if err == nil && !moved && len(loose) == 0 {
+			if _, err = r.git(ctx, "worktree", "remove", "--force", w.path); err == nil {
+				_, err = r.git(ctx, "branch", "-D", w.branch) // and its marks
+			}
+			return err
+		}
+		if err == nil {
+			_, err = r.git(ctx, "worktree", "move", w.path, fmt.Sprintf("%s-try%d", w.path, w.restarts+1))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if there, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+w.branch); err != nil || !there {
+		if err == nil {
+			_, err = r.git(ctx, "config", "--local", "--remove-section", "branch."+w.branch)
+		}
+		return err
+	}
+	if _, err := r.git(ctx, "config", "--local", "branch."+w.branch+".orchestrator-earlier", t.ID); err != nil {
+		return err
+	}
+	if _, err := r.git(ctx, "config", "--local", "--unset", "branch."+w.branch+".orchestrator-task"); err != nil {
+		return err
+	}
+	_, err = r.git(ctx, "branch", "-m", w.branch, aside) // with its marks
+	return err
 }
 
 // makeRoom moves a folder aside that is in the place of a worktree, and that git does not know. It removes what is left of
@@ -307,7 +379,7 @@ func (r *repository) makeRoom(ctx context.Context, w, mark worktree) error {
 // switched returns an error if the folder of a task has another branch checked out than that of the task, or none. Then
 // nothing is changed, because the agent may have work there. If only the marks of the branch are gone, it reports true
 // after it has set them again.
-func (r *repository) switched(ctx context.Context, w worktree, marks map[string]worktree) (bool, error) {
+func (r *repository) switched(ctx context.Context, t *wire.Task, w worktree, marks map[string]worktree) (bool, error) {
 	if !r.there(ctx, w.path) {
 		return false, nil
 	}
@@ -334,12 +406,16 @@ func (r *repository) switched(ctx context.Context, w worktree, marks map[string]
 	if err != nil {
 		return false, err
 	}
-	return true, r.mark(ctx, branch, w.task, base, began)
+	return true, r.mark(ctx, branch, t, base, began)
 }
 
 // mark notes what belongs to a branch.
-func (r *repository) mark(ctx context.Context, branch, task, base, began string) error {
-	for _, mark := range [][2]string{{"task", task}, {"base", base}, {"began", began}} {
+func (r *repository) mark(ctx context.Context, branch string, t *wire.Task, base, began string) error {
+	marks := [][2]string{{"task", t.ID}, {"base", base}, {"began", began}}
+	if n := restarts(t); n > 0 {
+		marks = append([][2]string{{"restarts", strconv.Itoa(n)}}, marks...)
+	}
+	for _, mark := range marks {
 		if _, err := r.git(ctx, "config", "--local", "branch."+branch+".orchestrator-"+mark[0], mark[1]); err != nil {
 			return err
 		}
@@ -381,19 +457,15 @@ func (r *repository) base(ctx context.Context) (string, error) {
 
 // begin makes a branch and its worktree. What belongs to the branch is noted first, so that a crash leaves no
 // branch of an unknown task.
-func (r *repository) begin(ctx context.Context, w worktree) error {
+func (r *repository) begin(ctx context.Context, t *wire.Task, w worktree) error {
 	if err := r.ignore(ctx); err != nil {
 		return err
 	}
-	var err error
-	if w.began, err = r.git(ctx, "rev-parse", "--verify", "--quiet", r.ref(ctx, w.base)+"^{commit}"); err != nil {
-		return err
-	}
 	section := "branch." + w.branch
-	if err := r.mark(ctx, w.branch, w.task, w.base, w.began); err != nil {
+	if err := r.mark(ctx, w.branch, t, w.base, w.began); err != nil {
 		return err
 	}
-	err = r.add(ctx, w.branch, "-b", w.branch, w.path, w.began)
+	err := r.add(ctx, w.branch, "-b", w.branch, w.path, w.began)
 	if err != nil {
 		if there, unsure := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+w.branch); unsure == nil && !there {
 			_, _ = r.git(ctx, "config", "--local", "--remove-section", section)

@@ -25,23 +25,30 @@ func (m *Manager) join(ctx context.Context, r *repository, w worktree, into, bef
 // join merges the branch of a task into what is checked out in a folder. It never rebases: that would make commits that
 // no command has verified, leave out what a merge commit has resolved, and skip a change that was made and taken back.
 func (r *repository) join(ctx context.Context, at string, w worktree, into string) error {
-	args := []string{"merge", "--no-ff", "--quiet", "-m", fmt.Sprintf("Merge %s into %s", w.branch, into), "refs/heads/" + w.branch}
-	if named, err := r.has(ctx, "config", "user.email"); err != nil {
-		return err
-	} else if !named {
-		args = append([]string{"-c", "user.name=orchestrator", "-c", "user.email=orchestrator@localhost"}, args...)
-	}
-	_, err := r.gitIn(ctx, at, args...)
-	if err == nil {
-		return nil
-	}
-	files, _ := r.gitIn(ctx, at, "diff", "--name-only", "--diff-filter=U")
-	if files == "" {
+	names, err := r.mergeAt(ctx, at, "refs/heads/"+w.branch, fmt.Sprintf("Merge %s into %s", w.branch, into))
+	if err == nil || names == nil {
 		return err
 	}
-	names := strings.Split(files, "\n")
 	return &wire.Error{
 		Code: wire.CodeConflict, Message: fmt.Sprintf("%s and %s change the same lines of %s", w.branch, into, some(names)),
 		Hint: fmt.Sprintf("Merge %s into the branch in %s, and ask again", into, w.path), Details: map[string]any{"reason": "conflict", "files": names},
 	}
+}
+
+// mergeAt merges a commit into what is checked out in a folder. If it fails because of conflicts, it also returns the
+// files that have them.
+func (r *repository) mergeAt(ctx context.Context, at, commit, message string) (conflicts []string, err error) {
+	args := []string{"merge", "--no-ff", "--quiet", "-m", message, commit}
+	if named, err := r.has(ctx, "config", "user.email"); err != nil {
+		return nil, err
+	} else if !named {
+		args = append([]string{"-c", "user.name=orchestrator", "-c", "user.email=orchestrator@localhost"}, args...)
+	}
+	if _, err = r.gitIn(ctx, at, args...); err == nil {
+		return nil, nil
+	}
+	if files, _ := r.gitIn(ctx, at, "diff", "--name-only", "--diff-filter=U"); files != "" {
+		conflicts = strings.Split(files, "\n")
+	}
+	return conflicts, err
 }

@@ -124,7 +124,7 @@ func (m *Manager) Diff(ctx context.Context, in control.DiffRequest) (control.Tas
 		return control.TaskDiff{}, asWire(err)
 	}
 	m.recorded(&w)
-	began, err := r.gitIn(ctx, w.path, "merge-base", r.ref(ctx, w.base), "HEAD")
+	began, err := r.origin(ctx, &w)
 	if err != nil {
 		return control.TaskDiff{}, asWire(err)
 	}

@@ -91,20 +91,52 @@ func (q *Queue) mergeAll(ctx context.Context) error {
 	}
 	defer next()
 	var failed []error
+	seen := make(map[string]bool)
 	for r, err := range q.m.repositories(ctx) {
 		if err == nil {
-			err = q.mergeIn(ctx, r)
+			err = q.mergeIn(ctx, r, seen)
 		}
 		failed = append(failed, err)
 	}
-	return errors.Join(failed...)
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	return q.findLost(ctx, seen)
+}
+
+// findLost records what became of the branches of done tasks that have no worktree, because somebody has removed it, or
+// because the orchestrator was killed after it had removed a merged one.
+func (q *Queue) findLost(ctx context.Context, seen map[string]bool) error {
+	for _, t := range q.m.options.Unmerged() {
+		if seen[t.ID] || t.Workspace.Merge != wire.MergeWaiting {
+			continue
+		}
+		merged := false
+		for r, err := range q.m.repositories(ctx) {
+			if err != nil {
+				return err
+			}
+			if t.Workspace.Commit != "" && !merged {
+				merged, _ = r.has(ctx, "merge-base", "--is-ancestor", t.Workspace.Commit, "refs/heads/"+t.Workspace.Base) // not in other repositories
+			}
+		}
+		if merged {
+			q.m.note(events.TaskMerged, &t, fmt.Sprintf("is merged into %s: %s", t.Workspace.Base, t.Workspace.Commit))
+		} else {
+			q.m.note(events.TaskUnmerged, &t, "is not merged: its workspace "+t.Workspace.Path+" is gone")
+		}
+	}
+	return nil
 }
 
 // mergeIn merges the branches of one repository.
-func (q *Queue) mergeIn(ctx context.Context, r *repository) error {
+func (q *Queue) mergeIn(ctx context.Context, r *repository, seen map[string]bool) error {
 	all, places, err := r.list(ctx)
 	if err != nil {
 		return err
+	}
+	for _, w := range all {
+		seen[w.task] = true
 	}
 	if err := q.m.finish(ctx, r, places); err != nil {
 		return err
@@ -181,6 +213,9 @@ func (q *Queue) candidate(ctx context.Context, r *repository, w worktree) (candi
 		return c, false
 	}
 	if head == w.began {
+		if t.Details != nil && t.Workspace != nil && t.Workspace.Merge == wire.MergeWaiting {
+			q.m.note(events.TaskUnchanged, &t, "has no commit, so nothing is merged")
+		}
 		return c, false
 	}
 	if ok, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+w.base); err != nil || !ok {

@@ -235,12 +235,13 @@ func (m *Manager) changed(ctx context.Context, a *Agent, w wire.Workspace) ([]st
 	if err != nil {
 		return nil, err
 	}
-	began, err := r.gitIn(ctx, w.Path, "merge-base", r.ref(ctx, w.Base), "HEAD")
-	if err != nil { // its base is gone
-		marks, failed := r.marks(ctx)
-		if began = marks[w.Branch].began; failed != nil || began == "" {
-			return nil, err
-		}
+	marks, err := r.marks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	began, err := r.origin(ctx, &worktree{path: w.Path, base: w.Base, began: marks[w.Branch].began})
+	if err != nil {
+		return nil, err
 	}
 	tracked, err := r.gitIn(ctx, w.Path, "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", began)
 	if err != nil {

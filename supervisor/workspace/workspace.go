@@ -46,6 +46,8 @@ type Options struct {
 	Elsewhere func(agent string) (host string, work func(ctx context.Context, request []byte) (reply []byte, err error))
 	Unmerged  func() []wire.Task // the done tasks whose branches the queue has not merged
 	Merged    func()             // the queue is at rest
+	// Hold makes a task wait for another one.
+	Hold func(agent, task, on, text string)
 	// Ask makes a person decide about a task, in the name of its agent.
 	Ask func(agent, task, question string) error
 }
@@ -200,7 +202,7 @@ func (m *Manager) Wants(agent string, completes bool) bool {
 func (m *Manager) Enter(agent, id string) *wire.Error {
 	t, _ := m.options.Find(agent, id)
 	a := m.configured().of(agent, &t)
-	if a == nil || a.Repository == "" || t.ID == "" || entered(&t) {
+	if a == nil || a.Repository == "" || t.ID == "" || len(t.WaitsFor) > 0 || entered(&t) {
 		return nil
 	}
 	ctx, end := m.begin(context.Background(), agent)
@@ -236,11 +238,11 @@ func (m *Manager) enter(ctx context.Context, a *Agent, t *wire.Task) (w wire.Wor
 	if err != nil {
 		return w, fresh, err
 	}
-	at, fresh, err := m.make(ctx, r, t.ID)
+	at, fresh, err := m.make(ctx, r, t)
 	if err != nil {
 		return w, fresh, err
 	}
-	w = wire.Workspace{Path: at.path, Branch: at.branch, Base: at.base}
+	w = wire.Workspace{Path: at.path, Branch: at.branch, Base: at.base, Began: at.began}
 	readyKey, ready := "branch."+at.branch+".orchestrator-ready", false
 	if !fresh && len(a.Setup) > 0 {
 		ready, err = r.has(ctx, "config", "--local", "--get", readyKey)
@@ -254,17 +256,29 @@ func (m *Manager) enter(ctx context.Context, a *Agent, t *wire.Task) (w wire.Wor
 	return w, fresh, err
 }
 
-// make is repository.make, for one caller at a time.
-func (m *Manager) make(ctx context.Context, r *repository, task string) (worktree, bool, error) {
-	m.worktrees.Lock()
-	defer m.worktrees.Unlock()
-	done, err := r.writes(ctx)
-	if err != nil {
-		return worktree{}, false, err
+// make makes the worktree of a task, for one caller at a time, unless it is there.
+func (m *Manager) make(ctx context.Context, r *repository, t *wire.Task) (w worktree, made bool, err error) {
+	make := func(base, commit string) error {
+		return m.writing(ctx, r, func() error {
+			if err := r.setAside(ctx, t); err != nil {
+				return err
+			}
+			w, made, err = r.make(ctx, t, base, commit)
+			return err
+		})
 	}
-	defer done()
-	return r.make(ctx, task)
+	if err = make("", ""); !errors.Is(err, errUnborn) {
+		return w, made, err
+	}
+	base, commit, err := m.beginning(ctx, r, t)
+	if err == nil {
+		err = make(base, commit)
+	}
+	return w, made, err
 }
+
+// errUnborn reports that a task has no branch yet.
+var errUnborn = errors.New("the task has no branch yet")
 
 func refusal(reason, text, hint string) *wire.Error {
 	return &wire.Error{Code: wire.CodeConflict, Message: text, Hint: hint, Details: map[string]any{"reason": reason}}

@@ -239,6 +239,8 @@ var ForeignCommands = map[string]meant{
 	"submit":    {Alone: "task add TITLE", Named: "task add"},
 	"wait":      {Alone: "task wait ID", Named: "task wait"},
 	"cancel":    {Alone: "task cancel ID", Named: "task cancel"},
+	"retry":     {Alone: "task retry ID", Named: "task retry"},
+	"rerun":     {Alone: "task retry ID", Named: "task retry"},
 	"ask":       {Alone: "inbox"},
 	"questions": {Alone: "inbox"},
 	"answer":    {Alone: "inbox answer ID VALUE", Named: "inbox answer"},

@@ -415,6 +415,9 @@ func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
 				t.log.Error("a task that is not needed any more could not be cancelled", "task", id, "error", err)
 			}
 		},
+		Hold: func(agent, task, on, text string) {
+			t.Super.Note(&wire.TaskHeld{Agent: agent, Task: task, On: on, Text: text})
+		},
 		Log: t.log.Named("workspaces"),
 		Ask: func(agent, task, question string) error {
 			_, err := doNow(t, handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{TaskID: task, Question: question})

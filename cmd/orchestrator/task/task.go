@@ -32,7 +32,7 @@ plans and inputs (help work), and delegation between agents (help delegation).`,
 		cli.OnRecord(taskListCommand(a)), cli.OnRecord(taskShowCommand(a)), cli.OnRecord(GraphCommand(a, "orchestrator task graph")),
 		taskAssignCommand(a), taskMatchCommand(a), taskUpdateCommand(a), cli.OnRecord(taskDepsCommand(a)),
 		taskPlanCommand(a), taskApprovePlanCommand(a), taskRevisePlanCommand(a),
-		taskStartCommand(a), taskAskCommand(a), taskDoneCommand(a), taskFailCommand(a), taskCancelCommand(a),
+		taskStartCommand(a), taskAskCommand(a), taskDoneCommand(a), taskFailCommand(a), taskRetryCommand(a), taskCancelCommand(a),
 		taskNoteCommand(a), cli.OnRecord(taskNotesCommand(a)), taskWaitCommand(a),
 		taskDiffCommand(a), taskMergeCommand(a),
 		taskInputCommand(a), cli.OnRecord(taskResponseCommand(a)),
@@ -42,6 +42,11 @@ plans and inputs (help work), and delegation between agents (help delegation).`,
 // CompleteTasks completes the ids of tasks that are not among the arguments yet. If ended
 // is not set, it omits ended tasks.
 func CompleteTasks(a *cli.App, ended bool) cobra.CompletionFunc {
+	return completeTasks(a, func(t *Seen) bool { return ended || !t.State.Final() })
+}
+
+// completeTasks completes the ids of some tasks that are not among the arguments yet.
+func completeTasks(a *cli.App, takes func(t *Seen) bool) cobra.CompletionFunc {
 	return func(_ *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var offered []cobra.Completion
 		tasks := tasksForShell(a)
@@ -55,7 +60,7 @@ func CompleteTasks(a *cli.App, ended bool) cobra.CompletionFunc {
 			if number[id] > 1 || len(begun) > len(id) {
 				id = t.ID
 			}
-			if !strings.HasPrefix(t.ID, begun) || t.State.Final() && !ended || startsOne(t.ID, already) {
+			if !strings.HasPrefix(t.ID, begun) || !takes(t) || startsOne(t.ID, already) {
 				continue
 			}
 			offered = append(offered, cobra.CompletionWithDesc(id, term.Clip(term.OneLine(t.Name), 40)+", "+HeldWords(&t.Task)))

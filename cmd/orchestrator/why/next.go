@@ -23,6 +23,9 @@ func (c *taskCauses) next() []string {
 		if name := t.AssignedTo; t.State == wire.TaskFailed && c.status != nil && slices.ContainsFunc(c.status.Agents, func(a control.AgentView) bool { return a.Name == name }) {
 			next = append(next, "What its agent printed: orchestrator logs "+term.OneLine(name))
 		}
+		if t.State != wire.TaskDone {
+			next = append(next, "Try it again: orchestrator task retry "+id)
+		}
 		return append(next, c.nextOfMerge()...)
 	case len(c.WaitsFor) > 0:
 		return c.nextOfBlocked(id)
@@ -72,27 +75,39 @@ func ended(t *task.Seen) string {
 
 // nextOfMerge returns what became of the branch of a task that has ended.
 func (c *taskCauses) nextOfMerge() []string {
-	if c.merge == nil {
-		return nil
+	if c.merge != nil {
+		return []string{"Its branch " + term.OneLine(task.MergeWords(c.merge))}
 	}
-	return []string{"Its branch " + term.OneLine(task.MergeWords(c.merge))}
+	if c.task.Details != nil && c.task.Workspace != nil && c.task.Workspace.Merge == wire.MergeWaiting {
+		return []string{"Its branch waits for the merge queue."}
+	}
+	return nil
 }
 
 // nextOfBlocked returns the next steps for a task that waits for others. Failed and
 // cancelled tasks never become done by themselves.
 func (c *taskCauses) nextOfBlocked(id string) []string {
-	var lost, open []string
+	var lost, open, unmerged []string
 	for _, t := range c.HeldUpBy {
-		if t.State.Final() {
+		switch {
+		case t.State == wire.TaskDone:
+			unmerged = append(unmerged, t.ID)
+		case t.State.Final():
 			lost = append(lost, t.ID)
-		} else {
+		default:
 			open = append(open, t.ID)
+		}
+	}
+	if len(unmerged) > 0 {
+		return []string{
+			fmt.Sprintf("%s is done, and its branch is not merged yet. It goes on when it is. Why not: orchestrator why %s", task.ShortIDs(unmerged), term.ID(unmerged[0])),
+			"Or merge it by hand: orchestrator task merge " + term.ID(unmerged[0]),
 		}
 	}
 	if len(lost) > 0 {
 		return []string{
-			fmt.Sprintf("%s came to nothing, so it will wait for ever. Take the dependency away: orchestrator task deps %s --rm %s",
-				task.ShortIDs(lost), c.waiter(lost[0]), term.ID(lost[0])),
+			fmt.Sprintf("%s came to nothing, so it will wait for ever. Try that again: orchestrator task retry %s", task.ShortIDs(lost), term.ID(lost[0])),
+			fmt.Sprintf("Or take the dependency away: orchestrator task deps %s --rm %s", c.waiter(lost[0]), term.ID(lost[0])),
 			"Or give it up: orchestrator task cancel " + id,
 		}
 	}

@@ -81,7 +81,7 @@ func explainTask(ctx context.Context, a *cli.App, d *client.Client, find *task.F
 	}
 	c := &taskCauses{
 		FormatVersion: wire.FormatVersion, Task: inStory(&t), Asks: askWords(&t.Task), Attempts: t.Attempts,
-		Tried: triedOf(found, events.TaskRequeued, events.TaskRetried, events.TaskUnverified, events.TaskFailed, events.TaskTrouble, events.TaskBlocked),
+		Tried: triedOf(found, events.TaskRequeued, events.TaskRetried, events.TaskReopened, events.TaskUnverified, events.TaskFailed, events.TaskTrouble, events.TaskBlocked),
 		task:  &t, status: status, brought: task.WasBrought(found), merge: task.LastMerge(found),
 	}
 	if t.Details != nil {
@@ -120,7 +120,7 @@ func inStory(t *task.Seen) whyTask {
 // movedAt returns when a task entered its state.
 func movedAt(t *wire.Task, found []wire.Event) string {
 	moves := []string{
-		events.TaskCreated, events.TaskAssigned, events.TaskStarted, events.TaskRequeued, events.TaskRetried, events.TaskPlanned,
+		events.TaskCreated, events.TaskAssigned, events.TaskStarted, events.TaskRequeued, events.TaskRetried, events.TaskReopened, events.TaskPlanned,
 		events.TaskPlanReturned, events.TaskHelpWanted, events.TaskDone, events.TaskFailed, events.TaskCancelled,
 	}
 	for _, e := range slices.Backward(found) {

@@ -1,0 +1,49 @@
+package task
+
+import (
+	"github.com/spf13/cobra"
+
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/wire"
+)
+
+func taskRetryCommand(a *cli.App) *cobra.Command {
+	var agent string
+	var keep, alone bool
+	verb := &cobra.Command{
+		Use:   "retry ID",
+		Short: "Try a failed or cancelled task again",
+		Long: `Makes a task that has failed or was cancelled pending again, and with it the tasks that
+were cancelled because of it. Its history stays, and attempts are counted on.
+
+A task with a workspace begins on a fresh branch. The branch and the folder of the last
+attempt are kept under another name if they hold work. With --keep the task goes on in
+its workspace as it is.
+
+Without --agent, the task goes to the agents that it went to before.`,
+		Example: `  orchestrator task retry 91c0
+  orchestrator task retry 91c0 --agent coder-1
+  orchestrator task retry 91c0 --keep`,
+		Args:              cli.ArgCount(1, 1),
+		ValidArgsFunction: completeFailed(a),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return moveTask(a, args[0], "retry-task", func(id string) any {
+				r := wire.RetryTask{TaskID: id, Agent: agent, Keep: keep}
+				if alone {
+					r.Dependents = new(bool)
+				}
+				return r
+			})
+		},
+	}
+	verb.Flags().StringVar(&agent, "agent", "", "give it to this agent, by `NAME`")
+	verb.Flags().BoolVar(&keep, "keep", false, "continue in its workspace as it is")
+	verb.Flags().BoolVar(&alone, "alone", false, "leave the tasks cancelled that were cancelled because of it")
+	_ = verb.RegisterFlagCompletionFunc("agent", a.CompleteAgents)
+	return verb
+}
+
+// completeFailed completes the id of a task that can be tried again.
+func completeFailed(a *cli.App) cobra.CompletionFunc {
+	return cli.OneArg(completeTasks(a, func(t *Seen) bool { return t.State == wire.TaskFailed || t.State == wire.TaskCancelled }))
+}

@@ -1,0 +1,273 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"orchestrator/wire"
+	"orchestrator/wire/hub"
+)
+
+// The branch of a task begins at a commit that holds the work of every task that it needs. With a merge queue the base
+// has it already. Otherwise the base is merged with the branches of these tasks. If two of them conflict, the task waits
+// for another one, which merges them.
+
+// maxNeeds is the maximum number of tasks whose work is looked for.
+const maxNeeds = 1000
+
+// A legacy is what a needed task has left.
+type legacy struct {
+	task   wire.Task
+	branch string // as people know it
+	commit string
+}
+
+// A clash is a conflict between what two needed tasks have left.
+type clash struct {
+	legacy          // could not be merged
+	files  []string // that both have changed
+	with   []legacy // that are in the commit
+	into   string   // the commit that holds them
+}
+
+// beginning returns the base of the branch of a task, and the commit at which it begins.
+func (m *Manager) beginning(ctx context.Context, r *repository, t *wire.Task) (base, commit string, err error) {
+	if base, err = r.base(ctx); err != nil {
+		return "", "", err
+	}
+	if commit, err = r.git(ctx, "rev-parse", "--verify", "--quiet", r.ref(ctx, base)+"^{commit}"); err != nil {
+		return "", "", err
+	}
+	left, err := m.legacies(ctx, r, t)
+	if err != nil {
+		return "", "", err
+	}
+	if left, err = r.newest(ctx, left, commit); err != nil || len(left) == 0 {
+		return base, commit, err
+	}
+	if len(left) == 1 { // nothing is to be merged if the base has not moved since
+		if follows, err := r.has(ctx, "merge-base", "--is-ancestor", commit, left[0].commit); err != nil || follows {
+			return base, left[0].commit, err
+		}
+	}
+	commit, clashed, err := m.gather(ctx, r, t, base, commit, left)
+	if err == nil && clashed != nil {
+		err = m.reconcile(ctx, r, t, base, clashed)
+	}
+	return base, commit, err
+}
+
+// legacies returns what the tasks have left that a task needs, directly or by way of tasks without a branch here.
+func (m *Manager) legacies(ctx context.Context, r *repository, t *wire.Task) (left []legacy, err error) {
+	marks, err := r.marks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{t.ID: true}
+	for queue := needed(t); len(queue) > 0; queue = queue[1:] {
+		if seen[queue[0]] || len(seen) > maxNeeds {
+			continue
+		}
+		seen[queue[0]] = true
+		up, ok := m.options.Task(queue[0])
+		if !ok || up.State != wire.TaskDone {
+			continue
+		}
+		of, ok, err := r.legacy(ctx, &up, marks)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			left = append(left, of)
+		} else {
+			queue = append(queue, needed(&up)...)
+		}
+	}
+	return left, nil
+}
+
+// needed returns the tasks without which a task is not given out.
+func needed(t *wire.Task) (ids []string) {
+	for _, l := range t.Links {
+		if l.Type != hub.DependsRelated {
+			ids = append(ids, l.On)
+		}
+	}
+	return ids
+}
+
+// legacy returns what a done task has left in this repository, if it has.
+func (r *repository) legacy(ctx context.Context, t *wire.Task, marks map[string]worktree) (legacy, bool, error) {
+	if t.Details == nil || t.Workspace == nil || t.Workspace.Branch == "" {
+		return legacy{}, false, nil
+	}
+	of := legacy{task: *t, branch: t.Workspace.Branch, commit: t.Workspace.Commit}
+	if of.commit == "" { // a person has ended it
+		if marks[of.branch].task != t.ID {
+			return of, false, nil
+		}
+		head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+of.branch)
+		if isNo(err) {
+			return of, false, nil
+		}
+		of.commit = head
+		return of, err == nil, err
+	}
+	there, err := r.has(ctx, "cat-file", "-e", of.commit+"^{commit}")
+	if f, ok := errors.AsType[*failed](err); ok && f.code == 128 { // another repository has it
+		return of, false, nil
+	}
+	return of, there, err
+}
+
+// newest returns those of some commits that no other one of them has, and not a base either.
+func (r *repository) newest(ctx context.Context, left []legacy, base string) (newest []legacy, err error) {
+	for i, of := range left {
+		old, err := r.has(ctx, "merge-base", "--is-ancestor", of.commit, base)
+		for j := 0; err == nil && !old && j < len(left); j++ {
+			if other := left[j].commit; other == of.commit {
+				old = j < i
+			} else {
+				old, err = r.has(ctx, "merge-base", "--is-ancestor", of.commit, other)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !old {
+			newest = append(newest, of)
+		}
+	}
+	return newest, nil
+}
+
+// gather merges what needed tasks have left into a commit. What conflicts with the rest is left out, and returned.
+func (m *Manager) gather(ctx context.Context, r *repository, t *wire.Task, base, commit string, left []legacy) (begins string, clashed *clash, err error) {
+	err = m.apart(ctx, r, Name(t.ID), commit, func(at string) error {
+		var in []legacy
+		for _, of := range left {
+			text := fmt.Sprintf("Merge %s into %s for %s", of.branch, base, r.agent.Branch(t.ID))
+			files, err := r.mergeAt(ctx, at, of.commit, text)
+			switch {
+			case err != nil && files == nil:
+				return err
+			case err == nil:
+				in = append(in, of)
+				continue
+			}
+			if _, err := r.gitIn(ctx, at, "reset", "--hard", "--quiet"); err != nil {
+				return err
+			}
+			if clashed == nil {
+				clashed = &clash{legacy: of, files: files}
+			}
+		}
+		if begins, err = r.gitIn(ctx, at, "rev-parse", "HEAD"); clashed != nil {
+			clashed.with, clashed.into = in, begins
+		}
+		return err
+	})
+	return begins, clashed, err
+}
+
+// reconcileName returns the name of the task that merges what a task needs.
+func reconcileName(c *clash, t *wire.Task) string {
+	return fmt.Sprintf("Merge %s for %s", c.branch, wire.ShortID(t.ID))
+}
+
+// reconcile has an agent merge what two needed tasks have left. The task waits for that. reconcile returns the error that
+// says so.
+func (m *Manager) reconcile(ctx context.Context, r *repository, t *wire.Task, base string, c *clash) error {
+	whole := fmt.Errorf("what it needs cannot be merged: %s and the other branches that it needs change the same lines of %s", c.branch, some(c.files))
+	a := m.configured().of(t.AssignedTo, t)
+	if a == nil || tries(m, t) >= a.Attempts {
+		return whole
+	}
+	name := reconcileName(c, t)
+	id := ""
+	err := m.writing(ctx, r, func() (err error) { // so that the agent does not begin elsewhere before its branch is made
+		if known, ok := m.options.OpenTask(name); ok { // of an orchestrator that was killed then
+			id = known.ID
+		} else if id, err = m.options.Submit(reconciling(t, a, base, name, c)); err != nil {
+			return err
+		}
+		if err = r.reserve(ctx, id, base, c); err != nil {
+			m.options.Cancel(id, "its branch could not be made")
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%w (%v)", whole, err)
+	}
+	m.options.Hold(t.AssignedTo, t.ID, id, fmt.Sprintf("%s conflicts with the other branches that it needs, and %s merges them", c.branch, wire.ShortID(id)))
+	return fmt.Errorf("it waits for the task %s, which merges what it needs: %s conflicts in %s", wire.ShortID(id), c.branch, some(c.files))
+}
+
+// tries returns how many tasks were to merge what a task needs.
+func tries(m *Manager, t *wire.Task) (n int) {
+	for _, id := range needed(t) {
+		if up, ok := m.options.Task(id); ok && up.SubmittedBy == "operator" && strings.HasPrefix(up.Name, "Merge ") && strings.HasSuffix(up.Name, " for "+wire.ShortID(t.ID)) {
+			n++
+		}
+	}
+	return n
+}
+
+// reconciling returns the task that merges what a task needs.
+func reconciling(t *wire.Task, a *Agent, base, name string, c *clash) wire.SubmitTask {
+	var in []string
+	for _, of := range c.with {
+		in = append(in, fmt.Sprintf("- %s, of %q, at %s", of.branch, of.task.Name, of.commit))
+	}
+	if in == nil {
+		in = []string{"- only " + base}
+	}
+	text := fmt.Sprintf("The task %q needs the work of several others, and their branches conflict.\n\nYour branch holds:\n%s\n\nMerge the commit %s into it, which is %s, of %q. Resolve the conflicts and commit.\n\nBoth have changed:\n- %s",
+		t.Name, strings.Join(in, "\n"), c.commit, c.branch, c.task.Name, strings.Join(c.files, "\n- "))
+	s := wire.SubmitTask{
+		Type: t.Type, Name: name, Description: text, AssignTo: t.AssignedTo, RequiredRole: a.Role, RequiredCapabilities: t.RequiredCapabilities,
+	}
+	if t.Details != nil {
+		s.Details.Verify = t.Verify
+	}
+	return s
+}
+
+// reserve makes the branch of the task that merges what another one needs.
+func (r *repository) reserve(ctx context.Context, task, base string, c *clash) error {
+	marks, err := r.marks(ctx)
+	branch := r.agent.Branch(task)
+	if err != nil || marks[branch].task == task {
+		return err
+	}
+	if _, err := r.git(ctx, "branch", branch, c.into); err != nil {
+		return err
+	}
+	for _, mark := range [][2]string{{"base", base}, {"began", c.into}, {"onto", c.commit}, {"task", task}} { // the task last: until then, reserve is called again
+		if _, err := r.git(ctx, "config", "--local", "branch."+branch+".orchestrator-"+mark[0], mark[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// origin returns the commit since which the work of a task counts: where its branch began, or where it has last taken over
+// its base.
+func (r *repository) origin(ctx context.Context, w *worktree) (string, error) {
+	taken, err := r.gitIn(ctx, w.path, "merge-base", r.ref(ctx, w.base), "HEAD")
+	if w.began == "" {
+		return taken, err
+	}
+	if err == nil {
+		if later, err := r.has(ctx, "merge-base", "--is-ancestor", w.began, taken); later && err == nil {
+			return taken, nil
+		}
+	}
+	own, unsure := r.gitIn(ctx, w.path, "merge-base", w.began, "HEAD")
+	if unsure != nil { // its agent has moved the branch elsewhere
+		return taken, err
+	}
+	return own, nil
+}
