@@ -414,7 +414,7 @@ func (t *taskDone) apply(s *State, r *wire.Record) {
 		k.leaveDelivered()
 	}
 	if t.Merges {
-		k.setMerge(wire.MergeWaiting)
+		k.setMerge(hub.MergeWaiting)
 	}
 	s.end(k, wire.TaskDone, r)
 	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)

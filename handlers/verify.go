@@ -68,13 +68,13 @@ func (td taskDecision) checked(m *wire.TaskChecked) {
 	k := td.state.tasks.byID[m.Task]
 	switch m.Kind {
 	case events.TaskMerged:
-		td.mergeEnded(m, wire.MergeDone)
+		td.mergeEnded(m, hub.MergeDone)
 		return
 	case events.TaskUnmerged:
-		td.mergeEnded(m, wire.MergeRefused)
+		td.mergeEnded(m, hub.MergeRefused)
 		return
 	case events.TaskUnchanged:
-		td.mergeEnded(m, wire.MergeUnchanged)
+		td.mergeEnded(m, hub.MergeUnchanged)
 		return
 	}
 	if k == nil || k.view.AssignedTo != m.Agent || k.view.State.Final() {
@@ -162,7 +162,7 @@ func (td taskDecision) queueClosed() {
 	for _, k := range td.state.tasks.list {
 		if k.view.State == wire.TaskDone && k.workspace().Holds() {
 			td.fact("", k.view.ID, &taskChecked{
-				what: events.TaskUnmerged, ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Merge: wire.MergeLeft,
+				what: events.TaskUnmerged, ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Merge: hub.MergeLeft,
 				Text: "is not merged: there is no merge queue now. Merge it: orchestrator task merge " + short(k.view.ID),
 			})
 			td.links().handOver(k)
@@ -175,9 +175,9 @@ func (s *State) Branches() (waiting, refused int) {
 	for _, k := range s.tasks.list {
 		if w := k.workspace(); w != nil && k.view.State == wire.TaskDone {
 			switch w.Merge {
-			case wire.MergeWaiting:
+			case hub.MergeWaiting:
 				waiting++
-			case wire.MergeRefused:
+			case hub.MergeRefused:
 				refused++
 			}
 		}

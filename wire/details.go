@@ -79,24 +79,12 @@ type Workspace struct {
 	// The commit at which its branch begins. It holds the work of the tasks that this one depends on.
 	Began string `json:"began,omitzero"`
 	// What became of the branch after the task was done, with a merge queue.
-	Merge string `json:"merge,omitzero" schema:"enum=wire.MergeStates"`
+	Merge string `json:"merge,omitzero" schema:"enum=hub.MergeStates"`
 }
-
-// States of the branch of a task that is done.
-const (
-	MergeWaiting   = "waiting"   // the queue will merge it; tasks that depend on this one wait
-	MergeRefused   = "refused"   // the queue could not merge it; tasks that depend on this one still wait
-	MergeDone      = "merged"    // it is part of another branch
-	MergeUnchanged = "unchanged" // it has no commit
-	MergeLeft      = "left"      // the queue was closed before it was merged; no task waits for it
-)
-
-// MergeStates lists them.
-var MergeStates = []string{MergeWaiting, MergeRefused, MergeDone, MergeUnchanged, MergeLeft}
 
 // Holds reports whether tasks that depend on the one of this workspace wait for its branch.
 func (w *Workspace) Holds() bool {
-	return w != nil && (w.Merge == MergeWaiting || w.Merge == MergeRefused)
+	return w != nil && (w.Merge == hub.MergeWaiting || w.Merge == hub.MergeRefused)
 }
 
 // Help is a question that the agent of a task asked a person, and its answer.

@@ -11,6 +11,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 )
 
 // A Queue merges the branches of tasks when they are done.
@@ -108,7 +109,7 @@ func (q *Queue) mergeAll(ctx context.Context) error {
 // because the orchestrator was killed after it had removed a merged one.
 func (q *Queue) findLost(ctx context.Context, seen map[string]bool) error {
 	for _, t := range q.m.options.Unmerged() {
-		if seen[t.ID] || t.Workspace.Merge != wire.MergeWaiting {
+		if seen[t.ID] || t.Workspace.Merge != hub.MergeWaiting {
 			continue
 		}
 		merged := false
@@ -213,7 +214,7 @@ func (q *Queue) candidate(ctx context.Context, r *repository, w worktree) (candi
 		return c, false
 	}
 	if head == w.began {
-		if t.Details != nil && t.Workspace != nil && t.Workspace.Merge == wire.MergeWaiting {
+		if t.Details != nil && t.Workspace != nil && t.Workspace.Merge == hub.MergeWaiting {
 			q.m.note(events.TaskUnchanged, &t, "has no commit, so nothing is merged")
 		}
 		return c, false

@@ -12,6 +12,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 )
 
 // next returns what happens next, and what a person can do.
@@ -78,7 +79,7 @@ func (c *taskCauses) nextOfMerge() []string {
 	if c.merge != nil {
 		return []string{"Its branch " + term.OneLine(task.MergeWords(c.merge))}
 	}
-	if c.task.Details != nil && c.task.Workspace != nil && c.task.Workspace.Merge == wire.MergeWaiting {
+	if c.task.Details != nil && c.task.Workspace != nil && c.task.Workspace.Merge == hub.MergeWaiting {
 		return []string{"Its branch waits for the merge queue."}
 	}
 	return nil

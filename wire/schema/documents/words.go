@@ -13,7 +13,7 @@ import (
 // Words are the lists of words that schema tags name.
 var Words = map[string][]string{
 	"wire.TaskState": texts(wire.TaskStates), "wire.TaskStatuses": wire.TaskStatuses, "wire.FailureClasses": wire.FailureClasses, "wire.HubStates": hubStates(), "wire.AgentStatuses": wire.AgentStatuses,
-	"wire.PersonRoles": wire.PersonRoles, "wire.MergeStates": wire.MergeStates,
+	"wire.PersonRoles": wire.PersonRoles,
 
 	"mail.states":            {mail.StateKept, mail.StateWritten, mail.StateInContext, mail.StateRefused, mail.StateAcked},
 	"mail.actorStatuses":     {mail.ActorActive, mail.ActorStale, mail.ActorOffline, mail.ActorQuiet},
@@ -39,7 +39,7 @@ var Words = map[string][]string{
 	"delegation.Statuses": delegation.Statuses, "delegation.Acts": delegation.Acts, "delegation.Priorities": delegation.Priorities,
 
 	"hub.DependencyTypes": hub.DependencyTypes, "hub.ContractStatuses": hub.ContractStatuses, "hub.SpecPriorities": hub.SpecPriorities,
-	"hub.SpecReferences": hub.SpecReferences, "hub.SpecTesting": hub.SpecTesting,
+	"hub.MergeStates": hub.MergeStates, "hub.SpecReferences": hub.SpecReferences, "hub.SpecTesting": hub.SpecTesting,
 }
 
 func texts[T ~string](of []T) (all []string) {
