@@ -391,7 +391,7 @@ func allowed(patterns []string, p *Permission) bool {
 			return true
 		}
 		if beginning, ok := strings.CutSuffix(rest, ":*"); ok {
-			if (command == beginning || strings.HasPrefix(command, beginning+" ")) && plainCommand(command) {
+			if (command == beginning || strings.HasPrefix(command, beginning+" ")) && plainCommand(command) && !reaches(command) {
 				return true
 			}
 		} else if command == rest {
@@ -404,3 +404,39 @@ func allowed(patterns []string, p *Permission) bool {
 // plainCommand reports whether a command is a single one: a pattern for its beginning says
 // nothing about what follows a shell operator.
 func plainCommand(command string) bool { return !strings.ContainsAny(command, ";&|<>`$\n\\(){}") }
+
+// A reach lists the options by which a program that reads also writes a file, runs a program, or reads a file that no
+// argument names.
+type reach struct {
+	letters string   // of short options, which may be joined
+	words   []string // long options, and the words of find
+}
+
+var reachOf = map[string]reach{
+	"git":  {letters: "O", words: []string{"--output", "--ext-diff", "--textconv", "--open-files-in-pager", "--no-index", "--exec", "--upload-pack", "--receive-pack"}},
+	"grep": {letters: "f", words: []string{"--file", "--exclude-from"}},
+	"rg":   {letters: "f", words: []string{"--pre", "--file", "--ignore-file"}},
+	"sort": {letters: "oT", words: []string{"--output", "--compress-program", "--files0-from", "--temporary-directory"}},
+	"find": {words: []string{"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls", "-files0-from"}},
+}
+
+// reaches reports whether a command has an option by which its program does more than read. Who allows a beginning
+// such as "git diff" does not think of these, so a person is asked.
+func reaches(command string) bool {
+	words := strings.Fields(strings.NewReplacer(`"`, "", "'", "").Replace(command))
+	if len(words) == 0 {
+		return false
+	}
+	program := reachOf[words[0]]
+	return slices.ContainsFunc(words[1:], func(word string) bool {
+		name, _, _ := strings.Cut(word, "=")
+		if slices.Contains(program.words, name) {
+			return true
+		}
+		if !strings.HasPrefix(name, "--") {
+			return strings.HasPrefix(name, "-") && program.letters != "" && strings.ContainsAny(name, program.letters)
+		}
+		const shortest = len("--o") // programs take the beginning of a long option
+		return len(name) > shortest && name != "--text" && slices.ContainsFunc(program.words, func(w string) bool { return strings.HasPrefix(w, name) })
+	})
+}

@@ -2,11 +2,11 @@
 # The agents work in the folder work: a git worktree, or any other folder.
 # What each setting means: orchestrator help real-agents
 
-# The kernel refuses the agents all changes but those at write, and the files at hide.
+# The kernel refuses the agents all changes but those at write, and the files at hide. Where it cannot do
+# this, they do not start, and up says why. best_effort = true in this block would start them unconfined.
 defaults {
   confine {
-    hide        = ["~/.ssh", "~/.gnupg", "~/.aws", "~/.kube", "~/.config/gh", "~/.netrc", "~/.git-credentials"]
-    best_effort = true # they start unconfined where the kernel cannot do this
+    hide = ["~/.ssh", "~/.gnupg", "~/.aws", "~/.kube", "~/.config/gh", "~/.netrc", "~/.git-credentials"]
   }
 }
 agent "ann" {
