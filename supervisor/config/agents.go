@@ -274,7 +274,10 @@ func folder(into *string, elsewhere bool) func(value) {
 	}
 }
 
-// inheritEnv reads true, false or a list of names.
+// ordinaryEnv is the word for all variables but those that look like credentials.
+const ordinaryEnv = "ordinary"
+
+// inheritEnv reads true, false, "ordinary" or a list of names.
 func inheritEnv(into *InheritEnv) func(value) {
 	return func(v value) {
 		if v.cty.Type() == cty.Bool {
@@ -282,7 +285,9 @@ func inheritEnv(into *InheritEnv) func(value) {
 			return
 		}
 		if v.cty.Type().IsPrimitiveType() {
-			v.wrongKind("true, false or a list of names")
+			word := ""
+			choice(&word, ordinaryEnv)(v)
+			*into = InheritEnv{Ordinary: word == ordinaryEnv}
 			return
 		}
 		var names []string

@@ -261,11 +261,12 @@ func (a *Agent) IsClient() bool {
 	return a.Protocol == ProtocolClaude || a.Protocol == ProtocolCodex || a.Protocol == ProtocolACP
 }
 
-// InheritEnv selects the variables that an agent inherits: all, or the named ones. The zero
-// value selects none.
+// InheritEnv selects the variables that an agent inherits: all, all but those that look like credentials, or the
+// named ones. The zero value selects none.
 type InheritEnv struct {
-	All   bool
-	Names []string
+	All      bool
+	Ordinary bool
+	Names    []string
 }
 
 // Restart holds the restart settings of an agent.

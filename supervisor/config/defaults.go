@@ -56,7 +56,7 @@ func standard(file string) *Config {
 // applied.
 func standardAgent() Agent {
 	return Agent{
-		InheritEnv: InheritEnv{All: true},
+		InheritEnv: InheritEnv{Ordinary: true},
 		Protocol:   "native",
 		Stdin:      "pipe",
 		Role:       "worker",

@@ -152,7 +152,8 @@ func (r *reader) fingerprint(e environment) [sha256.Size]byte {
 
 // Environ returns the environment for one start of an agent: the inherited variables of base,
 // then those that name its user, its env files, then its env, where null removes a variable. Files and secrets are read
-// again at each call. Variables named ORC_* are not inherited, except ORC_VAR_*. The sources of
+// again at each call. Variables named ORC_* are not inherited, except ORC_VAR_*, nor by default those that look like
+// credentials. The sources of
 // secrets and of sensitive variables are not inherited either; only env passes them on. Errors
 // name the agent, the variable and the cause, but no value.
 func (c *Config) Environ(ctx context.Context, a *Agent, base []string) ([]string, error) {
@@ -191,7 +192,7 @@ func (c *Config) environWith(ctx context.Context, a *Agent, base []string, revea
 // inherit sets the variables of base that an agent inherits.
 func (c *Config) inherit(e *envBuilder, a *Agent, base []string) {
 	for _, pair := range base {
-		if name, value, ok := strings.Cut(pair, "="); ok && name != "" && a.InheritEnv.passes(name) && !c.withheld[name] && !a.withholds(name) {
+		if name, value, ok := strings.Cut(pair, "="); ok && name != "" && a.inherits(name) && !c.withheld[name] && !a.withholds(name) {
 			e.set(name, value)
 		}
 	}
@@ -203,20 +204,8 @@ func (c *Config) Inherited(a *Agent, base []string) []string {
 	e := &envBuilder{values: map[string]string{}}
 	c.inherit(e, a, base)
 	var own []envSetting
-	for _, pair := range a.env.pairs {
-		if key, diags := work(pair.Key, a.env.scope); !diags.HasErrors() {
-			if name, err := envKey(key); err == nil {
-				own = append(own, envSetting{name: name})
-			}
-		}
-	}
-	if a.env.whole != nil && a.env.pairs == nil {
-		if v, diags := work(a.env.whole, a.env.scope); !diags.HasErrors() && v.IsKnown() {
-			own, _ = settingsOf(v)
-		}
-	}
-	for i := range own {
-		own[i].value = nil
+	for _, name := range a.ownNames() {
+		own = append(own, envSetting{name: name})
 	}
 	e.apply(own)
 	return e.list()
@@ -233,13 +222,6 @@ func (c *Config) Secrets(a *Agent) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-func (i InheritEnv) passes(name string) bool {
-	if strings.HasPrefix(name, "ORC_") && !strings.HasPrefix(name, "ORC_VAR_") {
-		return false
-	}
-	return i.All || slices.Contains(i.Names, name)
 }
 
 // An envBuilder collects an environment. Variables keep the order of their first setting, so

@@ -23,6 +23,7 @@ func environ(t *testing.T, c *Config) []string {
 func TestInheritEnv(t *testing.T) {
 	for value, want := range map[string][]string{
 		`true`:                        {"PATH=/bin", "HOME=/home/ann", "ORC_VAR_x=1", "LANG=C", "KEY=from-environ"},
+		`"ordinary"`:                  {"PATH=/bin", "HOME=/home/ann", "ORC_VAR_x=1", "LANG=C"},
 		`false`:                       {},
 		`["LANG", "ORC_TOKEN", "NO"]`: {"LANG=C"},
 	} {

@@ -36,8 +36,9 @@ agent "b" {
   env     = { HOME = "/srv/b", LOGNAME = null }
 }
 agent "c" {
-  command = ["x"]
-  user    = ""
+  command     = ["x"]
+  user        = ""
+  inherit_env = true
 }
 `, "OWN", u.Username)), Options{})
 	require.Equal(t, []string{u.Username, u.Username, ""}, []string{c.Agents[0].User, c.Agents[1].User, c.Agents[2].User})

@@ -20,6 +20,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/project"
+	"orchestrator/cmd/orchestrator/serve"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
@@ -27,10 +28,11 @@ import (
 
 // checkFlags are the flags of check.
 type checkFlags struct {
-	as    cli.Choice
-	full  bool
-	wait  cli.Duration
-	grace cli.Duration
+	inheritEnv bool
+	as         cli.Choice
+	full       bool
+	wait       cli.Duration
+	grace      cli.Duration
 
 	security  bool
 	threshold float64
@@ -91,6 +93,7 @@ score from 0.0 (safe) to 10.0 (exposed). An agent that is named is shown in deta
 	set.BoolVar(&f.full, "full", false, "make longer checks, too: run it again, kill it, give it ten tasks")
 	set.Var(&f.wait, "wait", "maximum time without progress on a task: `DUR`")
 	set.Var(&f.grace, "grace", "maximum time to exit after the end of its stdin: `DUR`")
+	set.BoolVar(&f.inheritEnv, "inherit-env", false, "pass on variables that look like credentials, too: see help environment")
 	set.BoolVar(&f.security, "security", false, "report what the agents of the file may do and reach: check --security [AGENT…]")
 	set.Float64Var(&f.threshold, "threshold", maxScore, "fail if a score of --security is above this `SCORE`")
 	_ = verb.RegisterFlagCompletionFunc("as", f.as.Complete)
@@ -120,7 +123,10 @@ type Report struct {
 
 func check(a *cli.App, command []string, f *checkFlags) error {
 	c := &checking{app: a, command: command, full: f.full}
-	c.terms = requirements{Demand: f.as.Value != "", Role: f.as.Value, Wait: f.wait.Duration, Grace: f.grace.Duration}
+	if !f.inheritEnv {
+		serve.NoteLeftOut(a, config.Alone(a.Dir, "", "check", command), serve.AgentBase(a.Environ))
+	}
+	c.terms = requirements{Demand: f.as.Value != "", Role: f.as.Value, Wait: f.wait.Duration, Grace: f.grace.Duration, InheritEnv: f.inheritEnv}
 	if c.terms.Role == "" {
 		c.terms.Role = wire.RoleWorker
 	}

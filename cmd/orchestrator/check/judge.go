@@ -65,6 +65,8 @@ type requirements struct {
 	Role   string // role that its tasks require
 	Wait   time.Duration
 	Grace  time.Duration // time between the end of stdin and the signal
+
+	InheritEnv bool // it gets variables that look like credentials
 }
 
 // judgeFirst judges a life in which the program got a task and was then asked to end.

@@ -219,23 +219,12 @@ func (e *examiner) environment() {
 	var names []string
 	for _, pair := range e.config.Inherited(e.agent, e.surroundings.environ) {
 		name, value, _ := strings.Cut(pair, "=")
-		if value != "" && credentialName(name) {
+		if value != "" && config.IsCredential(name) {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	e.any("environment", 8, "inherits variables that look like credentials", "inherits nothing that looks like a credential", names)
-}
-
-// credentialWords are the words in names of variables with credentials.
-var credentialWords = []string{
-	"KEY", "KEYS", "APIKEY", "TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "PASS", "PASSPHRASE", "PGPASSWORD", "CREDENTIAL", "CREDENTIALS",
-	"AUTH", "PAT", "DSN", "JWT", "COOKIE", "PRIVATE",
-}
-
-// credentialName reports whether a variable looks like a credential.
-func credentialName(name string) bool {
-	return slices.ContainsFunc(strings.Split(strings.ToUpper(name), "_"), func(word string) bool { return slices.Contains(credentialWords, word) })
 }
 
 // rights judges the network, the rights at the orchestrator, the limits and the permission mode.

@@ -49,6 +49,7 @@ agent "open" {
   env      = { MODEL = secret.model, SET_TOKEN = "x", NO_TOKEN = null }
   env_file = ["more.env"]
   operator = true
+  inherit_env = true
   replicas = 2
 }
 agent "closed" {
@@ -190,6 +191,7 @@ agent "`+long+`" {
   protocol = "claude"
   permission = "full"
   allow = ["Bash"]
+  inherit_env = true
 }`, true, strings.Repeat("VERY_", 30)+"TOKEN=x")
 	all := []exposed{agents[long]}
 	for line := range strings.Lines(scores(false, all) + details(cli.New(cli.Env{Stdout: io.Discard, Dir: "/"}), all)) {

@@ -57,6 +57,7 @@ func beginTrial(a *cli.App, command []string, terms requirements, again bool) (*
 		return nil, serve.CannotHold(err, state)
 	}
 	t.Base = serve.AgentBase(a.Environ)
+	agent.InheritEnv = config.InheritEnv{All: terms.InheritEnv, Ordinary: !terms.InheritEnv}
 	if err := t.Supervise(c, supervisor.Options{Name: name}); err != nil {
 		t.Release()
 		_ = os.RemoveAll(state)

@@ -199,6 +199,7 @@ func (h *hostProgram) configure() (stateDir string, err error) {
 		return "", err
 	}
 	h.config, h.Base = c, AgentBase(a.Environ)
+	NoteLeftOut(a, c, h.Base)
 	if h.authorities, err = hubAuthorities(c.Store.CA); err != nil {
 		return "", err
 	}

@@ -26,8 +26,9 @@ import (
 
 // runFlags are the flags of run.
 type runFlags struct {
-	pty     bool
-	answers string
+	pty        bool
+	answers    string
+	inheritEnv bool
 }
 
 // RunCommand returns the run command.
@@ -52,6 +53,7 @@ reader. It is 1 if the command succeeded but its output could not be written.`,
 	}
 	verb.Flags().BoolVar(&f.pty, "pty", false, "give the command a terminal")
 	verb.Flags().StringVar(&f.answers, "answers", "", "answer its questions from `FILE`: lines such as \"Which login* => oauth\"")
+	verb.Flags().BoolVar(&f.inheritEnv, "inherit-env", false, "pass on variables that look like credentials, too: see help environment")
 	verb.Flags().SetInterspersed(false)
 	return verb
 }
@@ -81,6 +83,8 @@ func runOne(a *cli.App, command []string, f runFlags) error {
 	}
 	defer t.Release()
 	t.Base = AgentBase(a.Environ)
+	c.Agents[0].InheritEnv = config.InheritEnv{All: f.inheritEnv, Ordinary: !f.inheritEnv}
+	NoteLeftOut(a, c, t.Base)
 	if err := t.Supervise(c, supervisor.Options{Name: name, ExitWhenIdle: true}); err != nil {
 		return err
 	}

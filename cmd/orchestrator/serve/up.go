@@ -177,6 +177,7 @@ func up(a *cli.App, f upFlags, names []string) error {
 	}
 	defer a.NoteTeam(file, a.SocketPath(c.Orchestrator.StateDir))()
 	greet(a, c, file, urls)
+	NoteLeftOut(a, c, t.Base)
 	return work(a, t, f)
 }
 
@@ -213,6 +214,13 @@ func greet(a *cli.App, c *config.Config, file string, urls []string) {
 	}
 	if term.IsTerminal(a.Stdin) && term.IsTerminal(a.Stdout) {
 		a.Note("Ctrl-C stops everything in order, twice kills.")
+	}
+}
+
+// NoteLeftOut says which variables look like credentials, and are therefore not passed on to agents.
+func NoteLeftOut(a *cli.App, c *config.Config, base []string) {
+	if names := c.LeftOut(base); len(names) > 0 {
+		a.Note("Not passed on to agents, since they look like credentials: %s. To pass one on: orchestrator help environment", strings.Join(names, ", "))
 	}
 }
 

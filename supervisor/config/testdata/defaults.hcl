@@ -53,7 +53,7 @@ bus {
 }
 
 defaults {
-  inherit_env = true
+  inherit_env = "ordinary"
   wrap        = []
   user        = ""
 
@@ -110,7 +110,7 @@ agent "worker" {
   dir         = "."
   env         = {}
   env_file    = []
-  inherit_env = true
+  inherit_env = "ordinary"
   protocol    = "native"
   stdin       = "pipe"
   role        = "worker"
