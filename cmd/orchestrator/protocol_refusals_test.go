@@ -85,7 +85,7 @@ var reasons = []struct{ reason, meaning string }{
 	{"unassigned", "no agent has the task, and an operator cannot work on it: agents take their own, or are given them"},
 	{"too_many_questions", "a thousand of your questions wait for an answer; `details.open` says how many"},
 	{"too_many_tasks", "as many tasks that you submitted are open as may be; `details.limit` says how many"},
-	{"stored", "you have stored as many bytes as you may for now; `details.limit` says how many. You can read, and complete what you have"},
+	{"stored", "you have stored as many bytes as you may for now; `details.limit` says how many. You can read, and complete what you have; from twice as many on, with a result of at most 4 KiB"},
 	{"removed", "the record of it was removed, as `store.keep` says; `details.base` is the last one that is gone"},
 	{"disk_full", "the disk of the orchestrator has no room; `details.free` says how many bytes are left"},
 	{"at_capacity", "you have as many tasks as you may have at a time; `details.taskIds` says which"},

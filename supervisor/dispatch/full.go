@@ -14,10 +14,10 @@ func (d *Dispatcher) SetFull(err *wire.Error) { d.full.Store(err) }
 // tooMuch returns why an input cannot be taken now because it adds something, or nil. Operators are never
 // refused. d.mu must be held.
 func tooMuch(d *Dispatcher, in *handlers.Input) *wire.Error {
-	if in.From.Kind == handlers.Orchestrator || in.From.Kind == handlers.Operator || !adds(in.Message) {
+	if in.From.Kind == handlers.Orchestrator || in.From.Kind == handlers.Operator {
 		return nil
 	}
-	if full := d.full.Load(); full != nil {
+	if full := d.full.Load(); full != nil && adds(in.Message) {
 		return full
 	}
 	return d.quotas.exceeded(in)

@@ -7,7 +7,9 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/line"
 )
 
 // defaultStored is the limit of an external actor, and of an agent without a setting, in bytes.
@@ -59,10 +61,24 @@ func (q *quotas) limit(of storer) int64 {
 	return defaultStored
 }
 
+// maxLastWord is the largest result that an actor may hand in when it has stored twice its limit, in bytes.
+const maxLastWord = 4 << 10
+
 // exceeded returns an error if the sender of an input has stored as much as it may, and the input adds
-// more. What it has begun it can always end.
+// more. What it has begun it can always end, but with a short result beyond twice the limit.
 func (q *quotas) exceeded(in *handlers.Input) *wire.Error {
-	actor, limited := storerOf(&in.From)
+	if adds(in.Message) {
+		return q.beyond(&in.From, in.At, 1, "the room comes back within a day")
+	}
+	if heft(in.Message) > maxLastWord {
+		return q.beyond(&in.From, in.At, 2, "end the task with a result of at most "+line.FormatSize(maxLastWord))
+	}
+	return nil
+}
+
+// beyond returns an error if an actor has stored so many times its limit.
+func (q *quotas) beyond(from *handlers.Actor, now time.Time, times int64, help string) *wire.Error {
+	actor, limited := storerOf(from)
 	if !limited {
 		return nil
 	}
@@ -70,15 +86,47 @@ func (q *quotas) exceeded(in *handlers.Input) *wire.Error {
 	if u == nil || limit == 0 {
 		return nil
 	}
-	u.pass(in.At, limit)
-	if u.bytes < float64(limit) {
+	u.pass(now, limit)
+	over := u.bytes - float64(times*limit)
+	if over < 0 {
 		return nil
+	}
+	often := ""
+	if times > 1 {
+		often = "twice "
 	}
 	return &wire.Error{
 		Code:    wire.CodeLimited,
-		Message: fmt.Sprintf("%s has stored its %d bytes: the room comes back within a day", wire.Visible(in.From.Name), limit),
-		Details: map[string]any{"reason": "stored", "limit": limit},
+		Message: fmt.Sprintf("%s has stored %slimits.stored = %s: %s", wire.Visible(from.Name), often, line.FormatSize(limit), help),
+		Details: map[string]any{
+			"reason": "stored", "limit": limit, "setting": "limits.stored",
+			"retry_after_ms": 1 + int64(over/float64(limit)*float64(drainTime.Milliseconds())),
+		},
 	}
+}
+
+// heft returns the size of what a message hands in at the end of a task.
+func heft(m wire.Message) int64 {
+	bytes := int64(len(resultOf(m)))
+	switch m := m.(type) {
+	case *wire.Request:
+		switch body := m.Body.(type) {
+		case *wire.CompleteTask:
+			for i := range body.Artifacts {
+				bytes += max(body.Artifacts[i].Size, int64(len(body.Artifacts[i].Content)))
+			}
+		case *wire.FailTask:
+			bytes += int64(len(body.Error))
+		}
+	case *wire.AgentEvent:
+		switch body := m.Body.(type) {
+		case *delegation.Response:
+			bytes += contents(body)
+		case *activity.Trouble:
+			bytes += int64(len(body.Error) + len(body.Stack))
+		}
+	}
+	return bytes
 }
 
 // add counts bytes that an actor has stored.
@@ -145,6 +193,14 @@ func storedBy(in *handlers.Input, out *handlers.Outcome) (bytes int64) {
 // detach takes the large artifacts of a response into files, and counts their bytes.
 func detach(d *Dispatcher, from *handlers.Actor, r *delegation.Response, now time.Time) *wire.Error {
 	before := contents(r)
+	if before > maxLastWord {
+		d.mu.Lock()
+		err := d.quotas.beyond(from, now, 2, "end the task without artifacts")
+		d.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
 	if err := d.options.Artifacts.Detach(r); err != nil {
 		return err
 	}

@@ -32,10 +32,18 @@ func TestStored(t *testing.T) {
 			require.NoError(t, submit(hog))
 		}
 		refused := &wire.Error{
-			Code: wire.CodeLimited, Message: "hog has stored its 10000 bytes: the room comes back within a day",
-			Details: map[string]any{"reason": "stored", "limit": int64(10_000)},
+			Code: wire.CodeLimited, Message: "hog has stored limits.stored = 9.8 KiB: the room comes back within a day",
+			Details: map[string]any{"reason": "stored", "limit": int64(10_000), "setting": "limits.stored"},
 		}
-		require.Equal(t, refused, submit(hog))
+		requireRefused := func(err error) {
+			t.Helper()
+			var is *wire.Error
+			require.ErrorAs(t, err, &is)
+			require.Positive(t, is.Details["retry_after_ms"])
+			delete(is.Details, "retry_after_ms")
+			require.Equal(t, refused, is)
+		}
+		requireRefused(submit(hog))
 		_, err := d.Requests().Ask(t.Context(), hog, "query-tasks", nil)
 		require.NoError(t, err)
 		for range 5 {
@@ -44,9 +52,40 @@ func TestStored(t *testing.T) {
 		}
 		<-time.After(8 * time.Hour)
 		require.NoError(t, submit(hog))
-		require.Equal(t, refused, submit(hog))
+		requireRefused(submit(hog))
 		SetStored(d.Dispatcher, map[string]int64{"hog": 1 << 20})
 		require.NoError(t, submit(hog), "the limit was raised")
+	})
+}
+
+// TestStoredByResults checks that results have a bound, too: twice the limit. A short one ends a task in any case.
+//
+// Rows: S-05.
+func TestStoredByResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := begin(t, Options{Record: newLedger()})
+		defer d.Close()
+		d.Note(&wire.AgentSet{Agents: []wire.Member{{ID: "hog"}}})
+		SetStored(d.Dispatcher, map[string]int64{"hog": 20_000})
+		a := d.enter("hog", stdin.Limits{Messages: 1000, Bytes: 1 << 20})
+		a.listen()
+		complete := func(result string) error {
+			task, err := d.Requests().Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "submit-task", []byte(`{"type":"t","name":"n"}`))
+			require.NoError(t, err)
+			id, ok := task.(*wire.TaskReply)
+			require.True(t, ok, "%T", task)
+			_, err = d.Requests().Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "assign-task", fmt.Appendf(nil, `{"taskId":%q,"agent":"hog"}`, id.Task.ID))
+			require.NoError(t, err)
+			_, err = d.Requests().Ask(t.Context(), a.actor(), "complete-task", fmt.Appendf(nil, `{"taskId":%q,"result":%q}`, id.Task.ID, result))
+			return err
+		}
+		long := strings.Repeat("x", 15_000)
+		for range 3 {
+			require.NoError(t, complete(long))
+		}
+		err := complete(long)
+		require.ErrorContains(t, err, "hog has stored twice limits.stored = 19.5 KiB: end the task with a result of at most 4 KiB")
+		require.NoError(t, complete("done"))
 	})
 }
 
