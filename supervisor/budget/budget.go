@@ -53,6 +53,8 @@ type Options struct {
 	Find func(agent, task string) wire.Task
 	// Spending returns the tasks that an agent works on, and what it and its team have used.
 	Spending func(agent string) (tasks []wire.Task, ofAgent, ofTeam activity.Used)
+	// Members returns the agents of the team.
+	Members func() []Member
 	// Questions returns the open questions.
 	Questions func() []wire.Question
 	// Tell records a sentence about the budget of an agent.
@@ -228,13 +230,57 @@ func (k *Keeper) used(e *wire.Event, l Limit) {
 		}
 		used = *t.Used
 	case PerTeam:
-		used = ofTeam
+		team := k.options.Members()
+		share, times := l.divided(len(team)), 1+k.budget(l.key("", "", at)).raised
+		if part, text := share.share(used, times); part >= 1 && slices.Contains(team, Member{Name: e.Agent, Program: true}) {
+			k.compare(e.Agent, e.Task, share, k.budget("share "+e.Agent), part, text+", its share of the team's")
+			return
+		}
+		used = k.believed(team, share, times, ofTeam)
 	case PerDay:
 		used = d.used
 	}
 	b := k.budget(l.key(e.Agent, e.Task, at))
 	part, text := l.share(used, 1+b.raised)
 	k.compare(e.Agent, e.Task, l, b, part, text)
+}
+
+// A Member is an agent of the team.
+type Member struct {
+	Name    string
+	Program bool // it says itself what it has used; no adapter does
+}
+
+// divided returns the equal share of each of n agents in a budget of the team.
+func (l Limit) divided(n int) Limit {
+	n = max(n, 1)
+	tokens := l.Tokens / int64(n)
+	if l.Tokens > 0 {
+		tokens = max(tokens, 1)
+	}
+	return Limit{Tokens: tokens, Cost: l.Cost / float64(n), Per: PerAgent, Stop: l.Stop}
+}
+
+// believed returns what the team has used. Of what a program says about itself, no more than its share counts: a single
+// event with an absurd cost would stop everybody otherwise.
+func (k *Keeper) believed(team []Member, share Limit, times int, all activity.Used) activity.Used {
+	var sum activity.Used
+	absurd := false
+	for _, m := range team {
+		_, used, _ := k.options.Spending(m.Name)
+		if part, _ := share.share(used, times); m.Program && part > 1 {
+			absurd = true
+			used.Cost = min(used.Cost, share.Cost*float64(times))
+			if most := share.Tokens * int64(times); most > 0 && used.Input+used.Output > most {
+				used.Input, used.Output = most, 0
+			}
+		}
+		sum.Add(used)
+	}
+	if !absurd {
+		return all // also what agents have used that are no longer in the file
+	}
+	return sum
 }
 
 // share returns the part of n times the limit that was used, as a number and as text.

@@ -25,11 +25,14 @@ func doNow(t *Instance, from handlers.Actor, operation string, body any) (any, e
 func limit(t *Instance, c *config.Config) {
 	t.prices.Store(&c.Prices)
 	limits := make(map[string]budget.Limit)
+	members := make([]budget.Member, 0, len(c.Agents))
 	for i := range c.Agents {
+		members = append(members, budget.Member{Name: c.Agents[i].Name, Program: !c.Agents[i].IsClient()})
 		if b := c.Agents[i].Budget; b != nil {
 			limits[c.Agents[i].Name] = budget.Limit{Tokens: int64(b.Tokens), Cost: b.Cost, Time: b.Time, Per: b.Per, Stop: b.Reached == "stop"}
 		}
 	}
+	t.members.Store(&members)
 	switch {
 	case t.keeper != nil:
 		t.keeper.Set(limits)
@@ -63,6 +66,7 @@ func budgets(t *Instance) budget.Options {
 			return found
 		},
 		Spending:  s.Spending,
+		Members:   func() []budget.Member { return *t.members.Load() },
 		Questions: func() []wire.Question { return s.Questions(math.MaxInt) },
 		Tell:      func(agent, text string) { s.Note(&wire.Event{Kind: events.AgentBudget, Agent: agent, Text: text}) },
 		Park:      s.Park,

@@ -66,6 +66,7 @@ type Instance struct {
 	merging   *workspace.Queue                        // nil if branches are merged only when a person says so
 	keeper    *budget.Keeper                          // nil if no agent has a budget
 	prices    atomic.Pointer[map[string]config.Price] // of models
+	members   atomic.Pointer[[]budget.Member]         // of the configuration
 	terminal  atomic.Pointer[notify.Terminal]
 
 	watch    *telemetry.Telemetry

@@ -1,0 +1,88 @@
+package budget
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+	"orchestrator/wire/activity"
+	"orchestrator/wire/events"
+	"orchestrator/wire/object"
+)
+
+// A ledger plays the team of a Keeper: what its agents have used, and who was kept from tasks.
+type ledger struct {
+	mu     sync.Mutex
+	used   map[string]activity.Used
+	parked []string
+	told   []string
+}
+
+// keep runs a Keeper with a budget of 9 USD for three agents, one of which is a program, on some usage.
+func keep(t *testing.T, usage []wire.Event) *ledger {
+	l := &ledger{used: make(map[string]activity.Used)}
+	limit := Limit{Cost: 9, Per: PerTeam}
+	heard := make(chan struct{})
+	k := Start(Options{
+		Log: hclog.NewNullLogger(),
+		Events: func(ctx context.Context, _ int64, send func(wire.Event) error) error {
+			defer close(heard)
+			for i, e := range usage {
+				var u activity.Usage
+				require.NoError(t, object.DecodeOwn(e.Payload, &u))
+				l.mu.Lock()
+				sum := l.used[e.Agent]
+				sum.Add(u.Sum())
+				l.used[e.Agent] = sum
+				l.mu.Unlock()
+				e.Seq, e.Kind, e.At = int64(i+1), events.AgentUsage, "2026-11-21T12:00:00Z"
+				if err := send(e); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Find:      func(string, string) wire.Task { return wire.Task{} },
+		Questions: func() []wire.Question { return nil },
+		Members:   func() []Member { return []Member{{Name: "coder"}, {Name: "program", Program: true}, {Name: "other"}} },
+		Spending: func(agent string) (_ []wire.Task, own, all activity.Used) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			for _, used := range l.used {
+				all.Add(used)
+			}
+			return nil, l.used[agent], all
+		},
+		Tell: func(agent, text string) { l.told = append(l.told, agent+": "+text) },
+		Park: func(agent string, _ time.Time, _ string) { l.parked = append(l.parked, agent) },
+	}, map[string]Limit{"coder": limit, "program": limit, "other": limit})
+	<-heard
+	k.Close()
+	return l
+}
+
+func usage(t *testing.T, agent string, cost float64) wire.Event {
+	payload, err := json.Marshal(activity.Usage{Input: 1, Output: 1, Cost: cost, Currency: "USD"})
+	require.NoError(t, err)
+	return wire.Event{Agent: agent, Payload: payload}
+}
+
+// TestAbsurdUsage checks that what a program says about itself stops the others only as far as its share goes, and
+// that the budget of the team still holds for all.
+func TestAbsurdUsage(t *testing.T) {
+	l := keep(t, []wire.Event{usage(t, "coder", 1), usage(t, "program", 1e15), usage(t, "coder", 1), usage(t, "other", 3)})
+	require.Equal(t, []string{"program"}, l.parked, "the others go on")
+	require.Contains(t, l.told[0], "program: the budget is used up: 1000000000000000.00 of 3.00 USD, its share of the team's")
+
+	l = keep(t, []wire.Event{usage(t, "program", 1e15), usage(t, "coder", 4), usage(t, "other", 3)})
+	require.ElementsMatch(t, []string{"program", "coder", "program", "other"}, l.parked, "3 + 4 + 3 is more than 9")
+
+	l = keep(t, []wire.Event{usage(t, "coder", 10)})
+	require.ElementsMatch(t, []string{"coder", "program", "other"}, l.parked, "an adapter knows what was used")
+}
