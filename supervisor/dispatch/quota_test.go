@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 )
 
