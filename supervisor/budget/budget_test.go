@@ -87,6 +87,7 @@ func (l *ledger) keep(limits map[string]Limit) *Keeper {
 			used := l.used[task]
 			return wire.Task{ID: task, Details: &wire.Details{Used: &used}}
 		},
+		Members: func() []Member { return []Member{{Name: "a"}, {Name: "b"}, {Name: "c"}} },
 		Spending: func(agent string) ([]wire.Task, activity.Used, activity.Used) {
 			var ofAgent, ofTeam activity.Used
 			for task, used := range l.used {

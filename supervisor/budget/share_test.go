@@ -16,17 +16,17 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A ledger plays the team of a Keeper: what its agents have used, and who was kept from tasks.
-type ledger struct {
+// accounts play the team of a Keeper: what its agents have used, and who was kept from tasks.
+type accounts struct {
 	mu     sync.Mutex
 	used   map[string]activity.Used
 	parked []string
 	told   []string
 }
 
-// keep runs a Keeper with a budget of 9 USD for three agents, one of which is a program, on some usage.
-func keep(t *testing.T, usage []wire.Event) *ledger {
-	l := &ledger{used: make(map[string]activity.Used)}
+// keepShares runs a Keeper with a budget of 9 USD for three agents, one of which is a program, on some usage.
+func keepShares(t *testing.T, usage []wire.Event) *accounts {
+	l := &accounts{used: make(map[string]activity.Used)}
 	limit := Limit{Cost: 9, Per: PerTeam}
 	heard := make(chan struct{})
 	k := Start(Options{
@@ -76,13 +76,13 @@ func usage(t *testing.T, agent string, cost float64) wire.Event {
 // TestAbsurdUsage checks that what a program says about itself stops the others only as far as its share goes, and
 // that the budget of the team still holds for all.
 func TestAbsurdUsage(t *testing.T) {
-	l := keep(t, []wire.Event{usage(t, "coder", 1), usage(t, "program", 1e15), usage(t, "coder", 1), usage(t, "other", 3)})
+	l := keepShares(t, []wire.Event{usage(t, "coder", 1), usage(t, "program", 1e15), usage(t, "coder", 1), usage(t, "other", 3)})
 	require.Equal(t, []string{"program"}, l.parked, "the others go on")
 	require.Contains(t, l.told[0], "program: the budget is used up: 1000000000000000.00 of 3.00 USD, its share of the team's")
 
-	l = keep(t, []wire.Event{usage(t, "program", 1e15), usage(t, "coder", 4), usage(t, "other", 3)})
+	l = keepShares(t, []wire.Event{usage(t, "program", 1e15), usage(t, "coder", 4), usage(t, "other", 3)})
 	require.ElementsMatch(t, []string{"program", "coder", "program", "other"}, l.parked, "3 + 4 + 3 is more than 9")
 
-	l = keep(t, []wire.Event{usage(t, "coder", 10)})
+	l = keepShares(t, []wire.Event{usage(t, "coder", 10)})
 	require.ElementsMatch(t, []string{"coder", "program", "other"}, l.parked, "an adapter knows what was used")
 }
