@@ -201,6 +201,9 @@ func (r *repository) inherit(ctx context.Context, w worktree, heir, branch, onto
 	} else if older, err := r.has(ctx, "merge-base", "--is-ancestor", there, head); err != nil || !older {
 		return cmp.Or(err, fmt.Errorf("there is a branch %s already", branch))
 	}
+	if err := r.markHistory(ctx, branch); err != nil {
+		return err
+	}
 	section := "branch." + branch + ".orchestrator-"
 	for _, mark := range [][2]string{
 		{section + "base", w.base}, {section + "began", w.began}, {section + "rounds", strconv.Itoa(w.rounds + 1)}, {section + "onto", onto},

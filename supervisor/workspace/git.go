@@ -142,6 +142,7 @@ type worktree struct {
 	rounds       int    // how many such tasks came before it
 	onto         string // the commit that such a task is to merge
 	restarts     int    // how often the task was tried again on a fresh branch before
+	history      string // what made git show something else when it began; "" if an earlier version has made it
 }
 
 // mine reports whether a worktree is in the folder for those of tasks.
@@ -223,6 +224,8 @@ func (r *repository) marks(ctx context.Context) (map[string]worktree, error) {
 			w.rounds, _ = strconv.Atoi(value)
 		case "restarts":
 			w.restarts, _ = strconv.Atoi(value)
+		case "history":
+			w.history = value
 		case "onto":
 			if isCommit.MatchString(value) {
 				w.onto = value
@@ -420,7 +423,16 @@ func (r *repository) mark(ctx context.Context, branch string, t *wire.Task, base
 			return err
 		}
 	}
-	return nil
+	return r.markHistory(ctx, branch)
+}
+
+// markHistory notes what makes git show something else when a branch begins.
+func (r *repository) markHistory(ctx context.Context, branch string) error {
+	all, err := r.history(ctx)
+	if err == nil {
+		_, err = r.git(ctx, "config", "--local", "branch."+branch+".orchestrator-history", cmp.Or(strings.Join(all, " "), unaltered))
+	}
+	return err
 }
 
 // there reports whether a worktree still exists. Its folder may have been removed by hand.
@@ -504,7 +516,7 @@ const unlike = `set -e
 cd "$1"
 GIT_DIR=$3
 GIT_WORK_TREE=$1
-GIT_INDEX_FILE=$3/orchestrator-index.$$
+GIT_INDEX_FILE=$(mktemp)
 export GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 trap 'rm -f "$GIT_INDEX_FILE"' EXIT
 git read-tree "$(git rev-parse --verify --quiet "refs/heads/$2" || echo "$4")"

@@ -17,7 +17,7 @@ func (m *Manager) join(ctx context.Context, r *repository, w worktree, into, bef
 		if commit, err = r.gitIn(ctx, at, "rev-parse", "HEAD"); err != nil { // before commands run there
 			return err
 		}
-		return m.verifyMerged(ctx, []*Agent{r.agent}, at)
+		return m.verifyMerged(ctx, r, []*Agent{r.agent}, at, commit)
 	})
 	return commit, err
 }

@@ -228,6 +228,9 @@ func (m *Manager) merge(ctx context.Context, r *repository, w worktree, in contr
 	if err := r.complete(ctx, w, in.Commit); err != nil {
 		return reply, err
 	}
+	if err := r.altered(ctx, w); err != nil {
+		return reply, err
+	}
 	if err := m.finish(ctx, r, places); err != nil {
 		return reply, err
 	}
@@ -304,8 +307,23 @@ func (m *Manager) apart(ctx context.Context, r *repository, name, commit string,
 	return do(at)
 }
 
-// verifyMerged runs the verify commands of agents on merged files, each once.
-func (m *Manager) verifyMerged(ctx context.Context, agents []*Agent, at string) error {
+// verifyMerged runs the verify commands of agents on the files of a merge, each once. The files must be those of its
+// commit before and after.
+func (m *Manager) verifyMerged(ctx context.Context, r *repository, agents []*Agent, at, commit string) error {
+	if !slices.ContainsFunc(agents, func(a *Agent) bool { return len(a.Verify) > 0 }) {
+		return nil
+	}
+	if err := r.same(ctx, at, commit, "before"); err != nil {
+		return err
+	}
+	if err := m.verifyEach(ctx, agents, at); err != nil {
+		return err
+	}
+	return r.same(ctx, at, commit, "after")
+}
+
+// verifyEach runs the verify commands of agents, each once.
+func (m *Manager) verifyEach(ctx context.Context, agents []*Agent, at string) error {
 	ran := make(map[string]bool)
 	for _, a := range agents {
 		for _, argv := range a.Verify {

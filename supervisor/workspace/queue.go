@@ -208,6 +208,9 @@ func (q *Queue) candidate(ctx context.Context, r *repository, w worktree) (candi
 		return c, false
 	}
 	if loose, err := r.changes(ctx, w.path); err != nil || len(loose) > 0 {
+		if errors.Is(err, errSwapped) {
+			q.putOff(&c, err.Error())
+		}
 		if err == nil {
 			q.putOff(&c, fmt.Sprintf("%s in %s", count(len(loose), "file is not committed", "files are not committed"), w.path))
 		}
@@ -226,6 +229,10 @@ func (q *Queue) candidate(ctx context.Context, r *repository, w worktree) (candi
 		return c, false
 	}
 	if merged, err := r.has(ctx, "merge-base", "--is-ancestor", head, "refs/heads/"+w.base); err != nil || merged {
+		return c, false
+	}
+	if err := r.altered(ctx, w); err != nil {
+		q.putOff(&c, asWire(err).Error())
 		return c, false
 	}
 	if t.Details != nil && t.Workspace != nil && t.Workspace.Commit != "" && t.Workspace.Commit != head {
@@ -296,7 +303,7 @@ func (q *Queue) mergeBatch(ctx context.Context, r *repository, batch []candidate
 			return nil
 		}
 		commit = joined[len(joined)-1].merge
-		return q.m.verifyMerged(ctx, agents, at)
+		return q.m.verifyMerged(ctx, r, agents, at, commit)
 	})
 	inTheWay := false
 	if err == nil && len(joined) > 0 {

@@ -89,6 +89,9 @@ func (v *verification) run(ctx context.Context) (report *hub.Artifact, changed [
 			return nil, nil, v.remade(w.Path)
 		case err == nil:
 			dir = w.Path
+			if err := v.m.altered(ctx, v.a, w); err != nil && ctx.Err() == nil {
+				return nil, nil, v.unusable(err.Error())
+			}
 			changed, err = v.m.changed(ctx, v.a, w)
 		}
 	}
@@ -227,6 +230,19 @@ func (c *claims) against(err error) error {
 		return fmt.Errorf("%w\nThe completion says that the tests have passed", err)
 	}
 	return err
+}
+
+// altered returns an error if a clone of the repository would have other files than the workspace.
+func (m *Manager) altered(ctx context.Context, a *Agent, w wire.Workspace) error {
+	r, err := open(ctx, m.run, a)
+	if err != nil {
+		return err
+	}
+	marks, err := r.marks(ctx)
+	if err != nil {
+		return err
+	}
+	return r.altered(ctx, marks[w.Branch])
 }
 
 // changed returns the files that have changed in a workspace since its branch began.
