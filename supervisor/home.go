@@ -291,6 +291,30 @@ func (h *Home) UserDir() (string, error) {
 	return path, nil
 }
 
+// mergesDir is the folder of a state directory with the files of merges that run.
+const mergesDir = "merges"
+
+// Apart returns a folder for the files of merges, which is closed to confined agents. A user of its own, who may be nil,
+// can enter it.
+func (h *Home) Apart(u *child.User) (string, error) {
+	if u == nil {
+		dir := filepath.Join(h.Dir, mergesDir)
+		return dir, os.MkdirAll(dir, 0o700)
+	}
+	top, err := h.UserDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(top, mergesDir)
+	if err = os.Mkdir(dir, 0o711); errors.Is(err, os.ErrExist) {
+		err = nil
+	}
+	return dir, err
+}
+
+// ClearMerges removes the files of merges that an earlier orchestrator has left.
+func (h *Home) ClearMerges() { _ = child.RemoveAll(filepath.Join(h.Dir, mergesDir)) }
+
 // ClearUserDir removes what an earlier orchestrator has left in the folder for agents of other users.
 func (h *Home) ClearUserDir() {
 	if path := UserDir(h.Dir); ours(filepath.Dir(path)) == nil && ours(path) == nil {

@@ -28,7 +28,7 @@ var stateFiles = []string{"lock", ".gitignore", "jwt.key", "orchestrator.log", "
 var stateSecrets = []string{"jwt.key", "events.db"}
 
 // stateFolders are the folders of a state directory.
-var stateFolders = []string{"logs", "audit", "artifacts"}
+var stateFolders = []string{"logs", "audit", "artifacts", mergesDir}
 
 // ignoreAll is the content of the .gitignore of a state directory.
 const ignoreAll = "*\n"

@@ -280,7 +280,7 @@ func TestMarksOfAnAgent(t *testing.T) {
 // What a person and a verify command do while a merge is verified changes neither what is merged nor where.
 func TestMergeAmidChanges(t *testing.T) {
 	t.Parallel()
-	const meanwhile = "case $PWD in */merge-*) git -C ../.. switch -q -c feature; touch bad; git add bad; git commit -q -m bad;; esac"
+	const meanwhile = "case $PWD in */merges/merge-*) git -C ../../../repo switch -q -c feature; touch bad; git add bad; git commit -q -m bad;; esac"
 	y := newYard(t, "  verify = [[\"sh\", \"-c\", \""+meanwhile+"\"]]\n")
 	y.up("--json")
 	coder := y.theatre.enter("coder")

@@ -24,6 +24,8 @@ type Confinement struct {
 	// Hide lists exceptions from both: the contents can be neither read nor changed. Names in a
 	// hidden folder can be listed if they can be guessed to be there. The home of the Host is hidden.
 	Hide []string
+	// Lend lists folders that the child may read and change, though they may be below Hide.
+	Lend []string
 	// Keep lists exceptions from Write. The hooks and settings of git repositories at Write are
 	// such exceptions.
 	Keep []string
@@ -92,12 +94,12 @@ func (c *Confinement) MayReadAll(folder string) bool {
 
 // MayRead reports whether a child may read a file, or something in a folder.
 func (c *Confinement) MayRead(path string) bool {
-	return c == nil || opens(slices.Concat(c.Read, c.Write), exceptions(c.Hide), resolve(path))
+	return c == nil || opens(slices.Concat(c.Read, c.Write), exceptions(c.Hide), resolve(path)) || opens(c.Lend, nil, resolve(path))
 }
 
 // MayChange reports whether a child may change a file, or something in a folder.
 func (c *Confinement) MayChange(path string) bool {
-	return c == nil || opens(c.Write, c.kept(), resolve(path))
+	return c == nil || opens(c.Write, c.kept(), resolve(path)) || opens(c.Lend, nil, resolve(path))
 }
 
 // opens reports whether something at path is allowed and is not an exception.
@@ -153,6 +155,44 @@ func (h *Host) confined(c *Confinement, temporary string) *Confinement {
 	}
 	own.temporary = temporary
 	return &own
+}
+
+// Intersect returns what two confinements allow both. A nil one allows all. Lend and Trusted are those of c.
+func (c *Confinement) Intersect(o *Confinement) *Confinement {
+	switch {
+	case o == nil:
+		return c
+	case c == nil:
+		own := *o
+		return &own
+	}
+	both := *c
+	both.Write, both.Read = common(c.Write, o.Write), common(slices.Concat(c.Read, c.Write), slices.Concat(o.Read, o.Write))
+	both.Hide, both.Keep = slices.Concat(c.Hide, o.Hide), slices.Concat(c.Keep, o.Keep)
+	both.BestEffort = c.BestEffort && o.BestEffort
+	switch {
+	case o.Limited && c.Limited:
+		both.Ports = slices.DeleteFunc(slices.Clone(c.Ports), func(port int) bool { return !slices.Contains(o.Ports, port) })
+	case o.Limited:
+		both.Limited, both.Ports = true, o.Ports
+	}
+	return &both
+}
+
+// common returns the paths that are within both lists.
+func common(a, b []string) (both []string) {
+	for _, one := range a {
+		for _, other := range b {
+			switch {
+			case within(one, other):
+				both = append(both, one)
+			case within(other, one):
+				both = append(both, other)
+			}
+		}
+	}
+	slices.Sort(both)
+	return slices.Compact(both)
 }
 
 // makeTemporary makes the $TMPDIR of a child.

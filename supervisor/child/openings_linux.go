@@ -35,6 +35,7 @@ func (c *Confinement) rules(version int) (*ruleset, error) {
 		{paths: c.Read, rights: mayRead, except: hidden},
 		{paths: c.Write, rights: mayRead, except: hidden, required: true},
 		{paths: c.Write, rights: mayChange, except: kept, required: true},
+		{paths: c.Lend, rights: mayRead | mayChange, required: true},
 		{paths: devices, rights: mayUseDevice, except: hidden},
 		{paths: c.terminal(), rights: mayUseDevice},
 		{paths: []string{c.temporary}, rights: mayRead | mayChange, required: true},

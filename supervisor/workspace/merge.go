@@ -3,6 +3,8 @@ package workspace
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"orchestrator/supervisor/child"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
@@ -278,20 +281,50 @@ func (r *repository) complete(ctx context.Context, w worktree, want string) erro
 	return err
 }
 
+// room returns the path of a worktree for a merge. It is where confined agents can change nothing. A sandbox that another
+// program makes may not show that folder: then it is beside the worktrees of tasks.
+func (m *Manager) room(ctx context.Context, r *repository, name string) (string, error) {
+	for _, a := range m.configured().Agents {
+		if a.Wrapped || m.options.Apart == nil {
+			return filepath.Join(r.top, folder, name), nil
+		}
+	}
+	var spec child.Spec
+	if err := r.agent.Fill(ctx, &spec); err != nil {
+		return "", err
+	}
+	dir, err := m.options.Apart(spec.User)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(r.top)) // two repositories may have branches of the same name
+	at := filepath.Join(dir, name+"-"+hex.EncodeToString(sum[:4]))
+	if err = child.RemoveAll(at); err == nil { // of a merge that was killed
+		err = os.Mkdir(at, 0o700)
+	}
+	if err == nil && spec.User != nil {
+		err = os.Chown(at, spec.User.UID, spec.User.GID)
+	}
+	return at, err
+}
+
 // apart calls do with a new worktree for a merge, which is removed then.
 func (m *Manager) apart(ctx context.Context, r *repository, name, commit string, do func(at string) error) error {
-	at := filepath.Join(r.top, folder, "merge-"+name)
+	at, err := m.room(ctx, r, "merge-"+name)
+	if err != nil {
+		return err
+	}
 	drop := func(ctx context.Context) error {
 		return m.writing(ctx, r, func() error {
 			_, _ = r.git(ctx, "worktree", "remove", "--force", "--force", at)
-			_, err := r.runIn(ctx, command{argv: []string{"rm", "-rf", at}, dir: r.top}) // git may not know it
-			return err
+			return errors.Join(child.RemoveAll(at), ctx.Err()) // git may not know it
 		})
 	}
-	if err := drop(ctx); err != nil { // one of a merge that was killed
-		return err
-	}
-	err := m.writing(ctx, r, func() error {
+	err = m.writing(ctx, r, func() error {
+		_, _ = r.git(ctx, "worktree", "remove", "--force", "--force", at) // of a merge that was killed
 		_, _ = r.git(ctx, "worktree", "prune")
 		_, err := r.git(ctx, "worktree", "add", "--detach", at, commit)
 		return err
@@ -332,7 +365,7 @@ func (m *Manager) verifyEach(ctx context.Context, agents []*Agent, at string) er
 			} else {
 				ran[key] = true
 			}
-			_, err := m.each(ctx, a, [][]string{argv}, at)
+			_, err := m.each(ctx, a, [][]string{argv}, at, agents...)
 			if err != nil && ctx.Err() == nil && isOfCommand(err) {
 				err = &wire.Error{Code: wire.CodeConflict, Message: "the merged files are not verified, so nothing was merged: " + err.Error(), Details: map[string]any{"reason": "not_verified"}}
 			}

@@ -30,6 +30,7 @@ type Agent struct {
 	Outputs  map[string]func(result []byte) error // checks of results, by the capability or the type of a task
 	Placed   bool                                 // it runs on another machine
 	Dir      string                               // where commands run if there is no worktree
+	Wrapped  bool                                 // another program puts it into a sandbox, which may not show other folders
 	// Fill adds to a spec what the agent runs with, except its command.
 	Fill func(ctx context.Context, spec *child.Spec) error
 }

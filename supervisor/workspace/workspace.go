@@ -48,6 +48,9 @@ type Options struct {
 	Merged    func()             // the queue is at rest
 	// Hold makes a task wait for another one.
 	Hold func(agent, task, on, text string)
+	// Apart returns a folder in which confined agents can change nothing, for the files of merges. A user of its own, who
+	// may be nil, can make files in it.
+	Apart func(*child.User) (string, error)
 	// Ask makes a person decide about a task, in the name of its agent.
 	Ask func(agent, task, question string) error
 }
@@ -284,11 +287,16 @@ func refusal(reason, text, hint string) *wire.Error {
 	return &wire.Error{Code: wire.CodeConflict, Message: text, Hint: hint, Details: map[string]any{"reason": reason}}
 }
 
-// each runs commands, one after another, until one fails. It returns all their output.
-func (m *Manager) each(ctx context.Context, a *Agent, commands [][]string, dir string) (all []byte, err error) {
+// each runs commands, one after another, until one fails. It returns all their output. Others are the agents whose work
+// is in the folder, too.
+func (m *Manager) each(ctx context.Context, a *Agent, commands [][]string, dir string, others ...*Agent) (all []byte, err error) {
+	var at *cage
+	if a.Repository != "" && dir != a.Dir {
+		at = &cage{dir: dir, repository: a.Repository, others: others}
+	}
 	for _, argv := range commands {
 		all = fmt.Appendf(all, "$ %s\n", words(argv))
-		out, err := m.run(ctx, a, command{argv: argv, dir: dir, both: true})
+		out, err := m.run(ctx, a, command{argv: argv, dir: dir, both: true, at: at})
 		if all = append(all, out...); err != nil {
 			return all, err
 		}
@@ -303,6 +311,7 @@ type command struct {
 	both bool    // stderr belongs to the output
 	most int     // bytes that are kept; 0: maxOutput
 	git  *gitRun // of git, and of a script that runs git
+	at   *cage   // of a command of setup or verify in a worktree
 }
 
 // A runner runs a command as an agent would. The error of one that ends with another code than 0 is a *failed.
@@ -326,6 +335,11 @@ func (m *Manager) run(ctx context.Context, a *Agent, c command) ([]byte, error) 
 		c.git.prepare(&spec)
 	} else {
 		spec.Env = append(spec.Env, honest...)
+	}
+	if c.at != nil {
+		if err := c.at.confine(ctx, &spec); err != nil {
+			return nil, err
+		}
 	}
 	var mu sync.Mutex // the streams come on a goroutine each
 	spec.Output = func(stream child.Stream, chunk []byte) {

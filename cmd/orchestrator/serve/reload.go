@@ -418,7 +418,7 @@ func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
 		Hold: func(agent, task, on, text string) {
 			t.Super.Note(&wire.TaskHeld{Agent: agent, Task: task, On: on, Text: text})
 		},
-		Log: t.log.Named("workspaces"),
+		Log: t.log.Named("workspaces"), Apart: t.Home.Apart,
 		Ask: func(agent, task, question string) error {
 			_, err := doNow(t, handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{TaskID: task, Question: question})
 			if err != nil {

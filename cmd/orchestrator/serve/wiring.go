@@ -179,6 +179,7 @@ func (t *Instance) clearEarlier() {
 	ended, survivors := t.host.ClearEarlier()
 	ended = append(t.host.Swept(), ended...)
 	t.Home.ClearUserDir()
+	t.Home.ClearMerges()
 	if len(ended) > 0 {
 		t.log.Warn("ended what an earlier orchestrator had left running", "processes", programs(ended))
 	}

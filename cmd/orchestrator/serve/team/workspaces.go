@@ -56,7 +56,7 @@ func group(name, place string, w *config.Work) *workspace.Group {
 func worker(c *config.Config, a *config.Agent, base []string) *workspace.Agent {
 	env := environment(func(ctx context.Context) ([]string, error) { return c.VerifyEnviron(ctx, a, base) })
 	w := &workspace.Agent{
-		Name: a.Name, Role: a.Role, Place: a.Place, Placed: a.Placement != nil, Dir: a.Dir, Trees: trees(a.Workspace), Verify: a.Verify, Attempts: c.Scheduler.VerifyAttempts,
+		Name: a.Name, Role: a.Role, Place: a.Place, Placed: a.Placement != nil, Dir: a.Dir, Wrapped: len(a.Wrap) > 0, Trees: trees(a.Workspace), Verify: a.Verify, Attempts: c.Scheduler.VerifyAttempts,
 		Fill: func(ctx context.Context, spec *child.Spec) (err error) {
 			if spec.User, err = child.FindUser(a.User); err != nil {
 				return err
