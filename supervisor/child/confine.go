@@ -26,9 +26,12 @@ type Confinement struct {
 	Hide []string
 	// Lend lists folders that the child may read and change, though they may be below Hide.
 	Lend []string
-	// Keep lists exceptions from Write. The hooks and settings of git repositories at Write are
+	// Keep lists exceptions from Write. The hooks and settings of git repositories below Write are
 	// such exceptions.
 	Keep []string
+	// Repositories lists folders of git repositories whose worktrees the child works in. Worktrees that are
+	// added later are not closed to it.
+	Repositories []string
 	// Limited closes the network, except Ports over TCP, and UDP if there are ports.
 	Limited bool
 	Ports   []int
@@ -116,28 +119,6 @@ func opens(allowed, except []string, path string) bool {
 // kept returns all exceptions from Write.
 func (c *Confinement) kept() []string {
 	return slices.Concat(exceptions(c.Hide), exceptions(c.Keep), exceptions(c.repositories()))
-}
-
-// gitParts are the files of a git repository that name programs, which git would run for the user.
-var gitParts = []string{"hooks", "config", "config.worktree"}
-
-// repositories returns the parts of git repositories at the top of Write that are kept.
-func (c *Confinement) repositories() []string {
-	if c.Trusted {
-		return nil
-	}
-	var parts []string
-	for _, path := range c.Write {
-		for _, dir := range []string{filepath.Join(path, ".git"), path} {
-			if _, err := os.Stat(filepath.Join(dir, "objects")); err != nil {
-				continue
-			}
-			for _, name := range gitParts {
-				parts = append(parts, filepath.Join(dir, name))
-			}
-		}
-	}
-	return parts
 }
 
 // temporaryDir is the folder of the home that has the $TMPDIR of confined children.

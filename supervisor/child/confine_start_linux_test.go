@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
@@ -89,6 +90,43 @@ mv ../main/.git/hooks ../main/.git/away
 	for _, hook := range hooks {
 		require.NotEqual(t, "pre-commit", hook.Name())
 	}
+}
+
+// Repositories below a folder that an agent may change keep their hooks and settings, with those of submodules and of
+// worktrees elsewhere. An agent whose task gets a worktree in one of them works there, also if it is made later.
+func TestConfinedInnerRepository(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	top := dir + "/proj/deep/repo"
+	require.NoError(t, os.MkdirAll(top, 0o700))
+	git(t, top, "init", "-q", "-b", "main")
+	git(t, top, "commit", "-q", "--allow-empty", "-m", "one")
+	git(t, top, "worktree", "add", "-q", dir+"/elsewhere")
+	require.NoError(t, os.MkdirAll(top+"/.git/modules", 0o700))
+	git(t, top, "clone", "-q", "--bare", ".", ".git/modules/sub")
+	evil := "for at in .git/hooks/pre-commit .git/modules/sub/hooks/pre-commit; do echo evil >$at; done\n" +
+		"for at in .git/config .git/modules/sub/config .git/worktrees/elsewhere/gitdir .git/worktrees/elsewhere/commondir; do echo evil >>$at; done\n"
+	_, out := runConfined(t, top, evil, &Confinement{Write: []string{dir + "/proj"}, Read: []string{"/"}})
+	require.Equal(t, 6, strings.Count(out, "Permission denied"), out)
+
+	require.NoError(t, os.Mkdir(top+"/.workspaces", 0o700))
+	require.NoError(t, unix.Mkfifo(dir+"/go", 0o600))
+	later := gitIdentity + `set -e
+read -r go <../../../go
+cd .workspaces/task; echo two >file; git add .; git commit -q -m two; git log --oneline | wc -l
+set +e
+cd ../..
+` + evil
+	confine := &Confinement{Write: []string{dir + "/proj"}, Read: []string{"/"}, Repositories: []string{top}}
+	go func() {
+		begun, err := os.OpenFile(dir+"/go", os.O_WRONLY, 0) // waits for the child
+		assert.NoError(t, err)
+		git(t, top, "worktree", "add", "-q", "-b", "task", ".workspaces/task")
+		_, _ = begun.WriteString("go\n")
+	}()
+	_, out = runConfined(t, top, later, confine)
+	require.Regexp(t, `(?m)^2$`, out)
+	require.Equal(t, 4, strings.Count(out, "Permission denied"), out)
 }
 
 // In a repository itself, an agent reads, and changes the files that are there. It can commit

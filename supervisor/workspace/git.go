@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"orchestrator/supervisor/child"
 	"orchestrator/wire"
 )
 
@@ -108,9 +109,24 @@ const busy = `cd "$(git rev-parse --git-common-dir)"
 if read -r before of 2>/dev/null <orchestrator-busy && { test "$before" = "$1" -a "$of" != "$2" || test "$before" != "$1" && ! kill -0 "$before" 2>/dev/null && ! test -d "/proc/$before"; }; then
 	rm -f config.lock HEAD.lock index.lock packed-refs.lock
 	find refs/heads -name "*.lock" -exec rm -f {} +
-	for at in worktrees/*/; do test ! -d "$at" || test -s "$at/commondir" -a -s "$at/gitdir" -a -s "$at/HEAD" || rm -rf "$at"; done
+	for at in worktrees/*/; do test "$at" = worktrees/orchestrator/ || test ! -d "$at" || test -s "$at/commondir" -a -s "$at/gitdir" -a -s "$at/HEAD" || rm -rf "$at"; done
 fi
 echo "$1 $2" >orchestrator-busy`
+
+// prepare makes the folders that worktrees need, before a confined agent starts: those that are made later are closed to it.
+// The entry in the folder worktrees keeps git from removing that.
+const prepare = `mkdir -p "$1" "$2/worktrees/orchestrator" "$2/logs/refs/heads" "$2/refs/heads"
+test -e "$2/worktrees/orchestrator/locked" || echo "orchestrator needs the folder above, for confined agents" >"$2/worktrees/orchestrator/locked"`
+
+// prepare makes a repository ready for a confined agent.
+func (r *repository) prepare(ctx context.Context) error {
+	var spec child.Spec
+	if err := r.agent.Fill(ctx, &spec); err != nil || spec.Confine == nil {
+		return err
+	}
+	_, err := r.runIn(ctx, command{argv: []string{"sh", "-c", prepare, "sh", filepath.Join(r.top, folder), r.common}, dir: r.top})
+	return err
+}
 
 // process tells this process from an earlier one with the same id.
 var process = uuid.NewString()

@@ -130,6 +130,9 @@ func (m *Manager) check(ctx context.Context, a *Agent) error {
 		if err == nil {
 			_, err = r.base(ctx)
 		}
+		if err == nil {
+			err = r.prepare(ctx)
+		}
 		if err != nil {
 			return fmt.Errorf("workspace: %w", err)
 		}

@@ -85,7 +85,7 @@ type examiner struct {
 
 // expose judges an agent.
 func (s *surroundings) expose(a *config.Agent) exposed {
-	e := &examiner{surroundings: s, agent: a, confine: team.Confinement(&a.Confine), exposed: exposed{Agent: a.Block}}
+	e := &examiner{surroundings: s, agent: a, confine: team.Confinement(s.config, a), exposed: exposed{Agent: a.Block}}
 	e.homes = []string{s.home}
 	if as, err := child.FindUser(a.User); err == nil && as != nil {
 		e.as = as
@@ -151,7 +151,7 @@ func (e *examiner) changes() {
 		e.row("project", 8, 0, "may change nothing in the project")
 	}
 	e.either("configuration", 8, e.mayChange(e.config.File), "may change the file that says what is run", "may not change the configuration", e.config.File)
-	e.any("git hooks", 8, "may change programs that git runs for you", "may change no git hooks", slices.DeleteFunc(e.hooks(), func(hooks string) bool { return !e.mayChange(hooks) }))
+	e.any("git hooks", 8, "may change programs that git runs for you", "may change no git hooks", slices.DeleteFunc(e.hooks(), func(part string) bool { return !e.mayChange(part) }))
 	state := e.config.Orchestrator.StateDir
 	e.either("state", 10, e.mayRead(state) || e.mayChange(state), "may read keys and the record, and change them", "may not use the state directory", state)
 	profile := filepath.Join(e.home, ".profile")
@@ -161,13 +161,26 @@ func (e *examiner) changes() {
 // unnamedIn returns a file in a folder that no rule of a confinement names.
 func unnamedIn(dir string) string { return filepath.Join(dir, "orchestrator.check") }
 
-// hooks returns the folders of git hooks of the project and of the agent.
+// hooks returns the parts of git repositories that name programs: of the project, of the agent, of workspaces, and of those
+// that the agent may change.
 func (e *examiner) hooks() []string {
 	var found []string
-	for _, dir := range []string{e.config.Dir, e.agent.Dir} {
+	add := func(repository string) {
+		found = append(found, filepath.Join(repository, "hooks"), filepath.Join(repository, "config"))
+	}
+	if e.confine != nil {
+		for _, repository := range child.FindRepositories(e.confine.Write) {
+			add(repository)
+		}
+	}
+	dirs := []string{e.config.Dir, e.agent.Dir}
+	if e.agent.Workspace != nil {
+		dirs = append(dirs, e.agent.Workspace.Worktree)
+	}
+	for _, dir := range dirs {
 		for ; ; dir = filepath.Dir(dir) {
 			if _, err := os.Stat(filepath.Join(dir, ".git", "objects")); err == nil {
-				found = append(found, filepath.Join(dir, ".git", "hooks"))
+				add(filepath.Join(dir, ".git"))
 			}
 			if dir == filepath.Dir(dir) {
 				break

@@ -87,7 +87,7 @@ func TestExposure(t *testing.T) {
 	require.Contains(t, open["user"].Text, "ann")
 	for what, names := range map[string][]string{
 		"confinement": {}, "network": {}, "operator": {}, "capabilities": {}, "limits": {},
-		"project": at("project"), "configuration": at("project/orchestrator.hcl"), "git hooks": at("project/.git/hooks"),
+		"project": at("project"), "configuration": at("project/orchestrator.hcl"), "git hooks": {filepath.Join(dir, "project/.git/config"), filepath.Join(dir, "project/.git/hooks")},
 		"state": at("project/.orchestrator"), "home": at("home/.profile"), "secret files": at("project/model.key"), "keys": at("home/.ssh"),
 		"folders": {"closed", "ports"}, "secrets": {"secret.model", filepath.Join(dir, "project/more.env")},
 		"environment": {"GITHUB_TOKEN", "SSH_AUTH_SOCK"},
@@ -124,17 +124,17 @@ func TestExposure(t *testing.T) {
 	require.Equal(t, 9.1, agents["open"].Score) // all but user: 12 of 131
 }
 
-// A repository that is not at the top of a folder that the agent may change is not kept from it.
+// A repository below a folder that the agent may change is kept from it.
 func TestExposureOfInnerRepository(t *testing.T) {
 	t.Parallel()
-	rows, _, dir := exposing(t, `
+	rows, _, _ := exposing(t, `
 agent "a" {
   command = ["cat"]
   dir     = "work"
   confine { write = [".."] }
 }
 `, true)
-	require.Equal(t, []string{filepath.Join(dir, "project/.git/hooks")}, rows["a"]["git hooks"].Names)
+	require.Zero(t, rows["a"]["git hooks"].Exposure)
 	require.Equal(t, 1.0, rows["a"]["user"].Exposure)
 }
 

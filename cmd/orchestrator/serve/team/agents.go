@@ -48,7 +48,7 @@ func Agents(c *config.Config, base []string) []supervisor.Agent {
 			User:      a.User,
 			Dir:       a.Dir,
 			Environ:   func(ctx context.Context) ([]string, error) { return c.Environ(ctx, a, base) },
-			Client:    codingAgent(a),
+			Client:    codingAgent(c, a),
 			Raw:       a.Protocol == "raw",
 			NoStdin:   a.Stdin == "null",
 			Pty:       a.Pty,
@@ -64,7 +64,7 @@ func Agents(c *config.Config, base []string) []supervisor.Agent {
 			Health:    supervisor.Health{Silence: a.Health.Silence, WriteTimeout: a.Health.WriteTimeout, Restart: a.Health.OnStalled == "restart"},
 			Mailbox:   stdin.Limits{Messages: a.Limits.Mailbox, Bytes: a.Limits.MailboxBytes},
 			Limits:    limits(a),
-			Confine:   Confinement(&a.Confine),
+			Confine:   Confinement(c, a),
 			Output:    output.Limits{Dir: a.Output.Dir, MaxSize: a.Output.MaxSize, Keep: a.Output.Keep, Tail: a.Output.Tail},
 			Placement: placement(a.Placement),
 			Wait:      a.Placement != nil && a.Placement.OnLost == "wait",
@@ -77,12 +77,12 @@ func Agents(c *config.Config, base []string) []supervisor.Agent {
 const patience = 10 * time.Minute
 
 // codingAgent returns the settings of a coding agent, or nil for another agent.
-func codingAgent(a *config.Agent) *supervisor.Client {
+func codingAgent(c *config.Config, a *config.Agent) *supervisor.Client {
 	if !a.IsClient() {
 		return nil
 	}
 	o := adapter.Opening{
-		Permission: a.Client.Permission, Confined: Confinement(&a.Confine).Complete(), Allow: a.Client.Allow, Model: a.Client.Model, Instructions: a.Client.Instructions,
+		Permission: a.Client.Permission, Confined: Confinement(c, a).Complete(), Allow: a.Client.Allow, Model: a.Client.Model, Instructions: a.Client.Instructions,
 		OnTurnEnd: a.Client.OnTurnEnd, Patience: patience,
 	}
 	if self, err := os.Executable(); err == nil { // or the agent has no tools, and says so
@@ -100,14 +100,35 @@ func limits(a *config.Agent) child.Limits {
 }
 
 // Confinement returns what an agent is confined to, or nil.
-func Confinement(x *config.Confine) *child.Confinement {
+func Confinement(c *config.Config, a *config.Agent) *child.Confinement {
+	x := &a.Confine
 	if !x.On {
 		return nil
 	}
 	return &child.Confinement{
-		Write: x.Write, Read: x.Read, Hide: x.Hide, Keep: x.Keep,
+		Write: x.Write, Read: x.Read, Hide: x.Hide, Keep: x.Keep, Repositories: repositories(c),
 		Limited: x.Limited, Ports: x.Ports, BestEffort: x.BestEffort,
 	}
+}
+
+// repositories returns the folders of the repositories of all workspaces.
+func repositories(c *config.Config) (all []string) {
+	add := func(w *config.Workspace) {
+		if w != nil {
+			all = append(all, w.Worktree)
+		}
+	}
+	for i := range c.Agents {
+		add(c.Agents[i].Workspace)
+	}
+	for i := range c.Sessions {
+		add(c.Sessions[i].Workspace)
+	}
+	for i := range c.Tasks {
+		add(c.Tasks[i].Workspace)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // busActor returns the bus actor of an agent, "" if the configuration says auto.

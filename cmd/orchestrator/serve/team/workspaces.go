@@ -62,7 +62,7 @@ func worker(c *config.Config, a *config.Agent, base []string) *workspace.Agent {
 				return err
 			}
 			spec.Env, err = env(ctx)
-			spec.Wrap, spec.Confine = a.Wrap, Confinement(&a.Confine)
+			spec.Wrap, spec.Confine = a.Wrap, Confinement(c, a)
 			spec.Limits = limits(a)
 			return err
 		},
