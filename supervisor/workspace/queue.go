@@ -207,6 +207,10 @@ func (q *Queue) candidate(ctx context.Context, r *repository, w worktree) (candi
 	if err != nil || head == w.unmerged {
 		return c, false
 	}
+	if err := r.altered(ctx, w); err != nil {
+		q.putOff(&c, asWire(err).Error())
+		return c, false
+	}
 	if loose, err := r.changes(ctx, w.path); err != nil || len(loose) > 0 {
 		if errors.Is(err, errSwapped) {
 			q.putOff(&c, err.Error())
@@ -231,10 +235,6 @@ func (q *Queue) candidate(ctx context.Context, r *repository, w worktree) (candi
 	if merged, err := r.has(ctx, "merge-base", "--is-ancestor", head, "refs/heads/"+w.base); err != nil || merged {
 		return c, false
 	}
-	if err := r.altered(ctx, w); err != nil {
-		q.putOff(&c, asWire(err).Error())
-		return c, false
-	}
 	if t.Details != nil && t.Workspace != nil && t.Workspace.Commit != "" && t.Workspace.Commit != head {
 		q.putOff(&c, "its branch has commits since it was completed. Look at them, and merge it: orchestrator task merge "+wire.ShortID(t.ID))
 		return c, false
@@ -248,6 +248,9 @@ func (q *Queue) putOff(c *candidate, why string) {
 	if of := (branchIn{c.top, c.branch}); q.m.late[of] != why {
 		q.m.late[of] = why
 		q.m.note(events.TaskUnmerged, &c.of, "is not merged: "+why)
+		if strings.Contains(why, errSwapped.Error()) {
+			q.m.refused(c.of.AssignedTo, why)
+		}
 	}
 }
 

@@ -84,6 +84,9 @@ func (v *verification) run(ctx context.Context) (report *hub.Artifact, changed [
 		w, fresh, err = v.m.enter(ctx, v.a, v.task)
 		switch {
 		case err != nil && ctx.Err() == nil:
+			if errors.Is(err, errSwapped) {
+				v.m.refused(v.a.Name, err.Error())
+			}
 			return nil, nil, v.unusable("the workspace cannot be used: " + err.Error())
 		case err == nil && fresh:
 			return nil, nil, v.remade(w.Path)
@@ -116,6 +119,13 @@ func (v *verification) run(ctx context.Context) (report *hub.Artifact, changed [
 		return nil, nil, refusal("interrupted", "the verification was interrupted", "complete the task again")
 	}
 	return nil, nil, v.refuse("not_verified", v.against(err))
+}
+
+// refused reports that an agent has made files of git name another repository.
+func (m *Manager) refused(agent, why string) {
+	if m.options.Refused != nil {
+		m.options.Refused(agent, "has changed files by which git finds a repository: "+why)
+	}
 }
 
 // unusable refuses a completion whose workspace cannot be used.

@@ -48,6 +48,8 @@ type Options struct {
 	Merged    func()             // the queue is at rest
 	// Hold makes a task wait for another one.
 	Hold func(agent, task, on, text string)
+	// Refused reports what an agent has tried; nil: to nobody.
+	Refused func(agent, what string)
 	// Apart returns a folder in which confined agents can change nothing, for the files of merges. A user of its own, who
 	// may be nil, can make files in it.
 	Apart func(*child.User) (string, error)

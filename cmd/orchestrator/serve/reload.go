@@ -419,6 +419,7 @@ func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
 			t.Super.Note(&wire.TaskHeld{Agent: agent, Task: task, On: on, Text: text})
 		},
 		Log: t.log.Named("workspaces"), Apart: t.Home.Apart,
+		Refused: func(agent, what string) { t.trespassed(agent, "", what) },
 		Ask: func(agent, task, question string) error {
 			_, err := doNow(t, handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{TaskID: task, Question: question})
 			if err != nil {
