@@ -118,6 +118,9 @@ func (s *Supervisor) Park(agent string, until time.Time, why string) {
 // Note submits a message of the orchestrator itself.
 func (s *Supervisor) Note(m wire.Message) { s.dispatcher.Note(m) }
 
+// Settle waits until everything that was noted is durable.
+func (s *Supervisor) Settle() { s.dispatcher.Settle() }
+
 // ErrAgentsFailed is returned by Run when ExitWhenIdle or AbortOnFailure ended it, and not
 // every agent had ended well.
 var ErrAgentsFailed = errors.New("agents failed")

@@ -244,11 +244,13 @@ func TestMergeQueueTakesWhatWasCompleted(t *testing.T) {
 	require.Equal(t, "done\nfile\nlater\n", y.git("repo", "ls-files"))
 	require.Regexp(t, `Its branch is merged into main: [0-9a-f]{40}\n`, y.ask("why", task.ID))
 	require.Regexp(t, `(?m)^  branch +is merged into main: [0-9a-f]{40}$`, y.ask("task", "show", task.ID))
-	for _, verb := range []string{"merge", "diff"} {
-		_, stderr, code := y.call("task", verb, task.ID)
-		require.Equal(t, cli.ExitNotFound, code)
-		require.Regexp(t, `(?s)the branch of the task is merged into main: [0-9a-f]{40}\n.*git show -m --first-parent [0-9a-f]{40}`, stderr)
-	}
+	_, stderr, code := y.call("task", "diff", task.ID)
+	require.Equal(t, cli.ExitNotFound, code)
+	require.Regexp(t, `(?s)the branch of the task is merged into main: [0-9a-f]{40}\n.*git show -m --first-parent [0-9a-f]{40}`, stderr)
+	stdout, stderr, code := y.call("task", "merge", task.ID)
+	require.Zero(t, code)
+	require.Contains(t, stderr, task.Workspace.Branch+" is already merged into main.")
+	require.Equal(t, y.git("repo", "rev-parse", "main"), stdout)
 	y.stop()
 }
 

@@ -96,6 +96,14 @@ fi' sh "$1" "$index" "$own"`
 
 // finish ends an advance during which the orchestrator was killed, unless the branch has other commits since.
 func (m *Manager) finish(ctx context.Context, r *repository, places map[string]string) error {
+	if _, err := r.git(ctx, "config", "--local", "--get", advancing); isNo(err) {
+		return nil
+	}
+	return m.writing(ctx, r, func() error { return m.finishAlone(ctx, r, places) })
+}
+
+// finishAlone is finish while no other merge moves a branch.
+func (m *Manager) finishAlone(ctx context.Context, r *repository, places map[string]string) error {
 	begun, err := r.git(ctx, "config", "--local", "--get", advancing)
 	if isNo(err) {
 		return nil
@@ -118,6 +126,6 @@ func (m *Manager) finish(ctx context.Context, r *repository, places map[string]s
 			return inTheWay(err, place) // when it has gone, the next call goes on
 		}
 	}
-	_ = m.configure(ctx, r, "--unset", advancing)
+	_, _ = r.git(ctx, "config", "--local", "--unset", advancing)
 	return err
 }

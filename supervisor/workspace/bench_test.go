@@ -15,6 +15,7 @@ import (
 
 	"orchestrator/supervisor/child"
 	"orchestrator/wire"
+	"orchestrator/wire/events"
 )
 
 // A bench is a Manager with a repository and the agent ann, whose commands run without a host of children.
@@ -47,7 +48,8 @@ func newBench(t *testing.T) *bench {
 		Submit:    func(wire.SubmitTask) (string, error) { return "", errors.New("no tasks") },
 		Cancel:    func(string, string) {},
 		Elsewhere: func(string) (string, func(context.Context, []byte) ([]byte, error)) { return "", nil },
-		Ask:       func(string, string, string) error { return nil },
+		LastMerge: b.lastMerge, Settle: func() {},
+		Ask: func(string, string, string) error { return nil },
 	})
 	b.ann = &Agent{
 		Name: "ann", Attempts: 9, Dir: dir, Trees: Trees{Repository: b.top, Branch: func(task string) string { return "task/" + Name(task) }},
@@ -127,6 +129,18 @@ func (b *bench) noted(kind string) (texts []string) {
 		}
 	}
 	return texts
+}
+
+// lastMerge returns the last note about a merge of a task.
+func (b *bench) lastMerge(task string) (text string, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, n := range b.notes {
+		if n.Task == task && n.Kind == events.TaskMerged {
+			text, ok = n.Text, true
+		}
+	}
+	return text, ok
 }
 
 // begin gives ann a task, and returns the folder of its workspace.

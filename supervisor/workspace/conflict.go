@@ -17,16 +17,60 @@ func (m *Manager) note(kind string, t *wire.Task, text string) {
 	m.options.Note(&wire.TaskChecked{Kind: kind, Agent: t.AssignedTo, Task: t.ID, Name: t.Name, Text: text})
 }
 
-// tell records that the branch of a task is merged. The task that was to resolve why it was not is cancelled.
+// tell records that the branch of a task is merged, and waits until that is durable: when the branch is gone, nothing else
+// leads to it. The task that was to resolve why it was not merged is cancelled.
 func (m *Manager) tell(t *wire.Task, w worktree, into, commit string) {
-	m.note(events.TaskMerged, t, fmt.Sprintf("is merged into %s: %s", into, commit))
+	m.note(events.TaskMerged, t, mergedInto+into+": "+commit)
+	m.options.Settle()
 	m.withdraw(&w)
+}
+
+// mergedInto begins the text about a branch that is merged.
+const mergedInto = "is merged into "
+
+// lastMerge returns the branch into which that of a task was merged last, and the commit.
+func (m *Manager) lastMerge(task string) (into, commit string, ok bool) {
+	text, ok := m.options.LastMerge(task)
+	if at := strings.LastIndex(text, mergedInto); ok && at >= 0 {
+		into, commit, ok = strings.Cut(text[at+len(mergedInto):], ": ")
+	}
+	return into, commit, ok && isCommit.MatchString(commit)
+}
+
+// tellOnce is tell for a branch that was merged earlier. It reports whether the record has that merge now.
+func (m *Manager) tellOnce(ctx context.Context, r *repository, t *wire.Task, w worktree) bool {
+	into := cmp.Or(w.into, w.base)
+	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
+	if err != nil {
+		return isNo(err) && w.leaving // its merge was recorded before its removal began
+	}
+	if merged, err := r.has(ctx, "merge-base", "--is-ancestor", head, r.ref(ctx, into)); err != nil || !merged {
+		return false
+	}
+	if known, commit, ok := m.lastMerge(t.ID); ok && known == into {
+		if has, err := r.has(ctx, "merge-base", "--is-ancestor", head, commit); err == nil && has {
+			m.withdraw(&w)
+			return true
+		}
+	}
+	merges, err := r.git(ctx, "rev-list", "--first-parent", "--ancestry-path", head+".."+r.ref(ctx, into))
+	if err != nil {
+		return false
+	}
+	all := strings.Fields(merges)
+	if len(all) == 0 {
+		all = []string{head} // the branch was moved to it
+	}
+	m.tell(t, w, into, all[len(all)-1])
+	return true
 }
 
 // forget is called when a branch has been merged. It removes the reasons why the branch was not merged before. It
 // returns an error if the mark in the configuration of git cannot be removed, such as one that is gone already.
 func (m *Manager) forget(ctx context.Context, r *repository, w *worktree) error {
+	m.mu.Lock()
 	delete(m.late, branchIn{r.top, w.branch})
+	m.mu.Unlock()
 	if w.unmerged == "" {
 		return nil
 	}

@@ -156,14 +156,18 @@ func (m *Manager) Diff(ctx context.Context, in control.DiffRequest) (control.Tas
 func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.MergeReply, error) {
 	ctx, end := m.begin(ctx, "")
 	defer end()
-	next, err := m.alone(ctx)
+	r, w, places, err := m.find(ctx, in.TaskID)
+	if err != nil {
+		return m.mergedBefore(in, asWire(err))
+	}
+	m.recorded(&w)
+	next, err := m.alone(ctx, branchIn{r.top, cmp.Or(in.Into, w.base)})
 	if err != nil {
 		return control.MergeReply{}, err
 	}
 	defer next()
-	r, w, places, err := m.find(ctx, in.TaskID)
-	if err != nil {
-		return control.MergeReply{}, asWire(err)
+	if r, w, places, err = m.find(ctx, in.TaskID); err != nil { // it may have been merged meanwhile
+		return m.mergedBefore(in, asWire(err))
 	}
 	t, ok := m.recorded(&w)
 	if ok && !t.State.Final() {
@@ -186,7 +190,7 @@ func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.M
 		return reply, m.handBack(ctx, r, w, &t, in.Into, asWire(err))
 	}
 	if reply.Already {
-		m.withdraw(&w)
+		m.tellOnce(ctx, r, &t, w)
 	} else {
 		m.tell(&t, w, in.Into, reply.Commit)
 		if in.Into == w.base {
@@ -205,12 +209,35 @@ func (m *Manager) open(task string) bool {
 	return ok && !t.State.Final()
 }
 
-// alone waits until no other merge runs, so that each is verified with those before. The returned function lets the
-// next one run.
-func (m *Manager) alone(ctx context.Context) (next func(), err error) {
+// mergedBefore answers for a task whose workspace is gone because its branch is merged. Otherwise it returns the error.
+func (m *Manager) mergedBefore(in control.MergeRequest, err error) (control.MergeReply, error) {
+	reply := control.MergeReply{FormatVersion: wire.FormatVersion, Already: true}
+	if e, ok := errors.AsType[*wire.Error](err); !ok || e.Code != wire.CodeNotFound {
+		return reply, err
+	}
+	ok := false
+	if reply.Into, reply.Commit, ok = m.lastMerge(in.TaskID); !ok || in.Into != "" && in.Into != reply.Into {
+		return control.MergeReply{}, err
+	}
+	if t, _ := m.options.Task(in.TaskID); t.Details != nil && t.Workspace != nil {
+		reply.Branch = t.Workspace.Branch
+	}
+	return reply, nil
+}
+
+// alone waits until no other merge into a branch runs, so that each is verified with those before. The returned function
+// lets the next one run.
+func (m *Manager) alone(ctx context.Context, into branchIn) (next func(), err error) {
+	m.mu.Lock()
+	merging := m.merging[into]
+	if merging == nil {
+		merging = make(chan struct{}, 1)
+		m.merging[into] = merging
+	}
+	m.mu.Unlock()
 	select {
-	case m.merging <- struct{}{}:
-		return func() { <-m.merging }, nil
+	case merging <- struct{}{}:
+		return func() { <-merging }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -382,11 +409,6 @@ func (m *Manager) List(ctx context.Context, _ struct{}) (control.WorkspaceList, 
 
 // Prune removes the workspaces whose work has been merged.
 func (m *Manager) Prune(ctx context.Context, _ struct{}) (control.WorkspaceList, error) {
-	next, err := m.alone(ctx)
-	if err != nil {
-		return control.WorkspaceList{}, err
-	}
-	defer next()
 	for r, err := range m.repositories(ctx) {
 		if err != nil {
 			return control.WorkspaceList{}, asWire(err)
@@ -398,7 +420,7 @@ func (m *Manager) Prune(ctx context.Context, _ struct{}) (control.WorkspaceList,
 		m.endRemovals(ctx, r, all)
 	}
 	list := control.WorkspaceList{FormatVersion: wire.FormatVersion, Workspaces: []control.WorkspaceView{}}
-	err = m.visit(ctx, func(r *repository, v control.WorkspaceView, w worktree) {
+	err := m.visit(ctx, func(r *repository, v control.WorkspaceView, w worktree) {
 		if v.Trouble == "" && v.Ahead == 0 && v.Uncommitted == 0 && v.Moved && !r.agent.KeepAll && !m.open(w.task) && m.remove(ctx, r, w, w.base) {
 			list.Workspaces = append(list.Workspaces, v)
 		}

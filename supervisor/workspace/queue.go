@@ -86,11 +86,6 @@ type candidate struct {
 func (q *Queue) mergeAll(ctx context.Context) error {
 	ctx, end := q.m.begin(ctx, "")
 	defer end()
-	next, err := q.m.alone(ctx)
-	if err != nil {
-		return err
-	}
-	defer next()
 	var failed []error
 	seen := make(map[string]bool)
 	for r, err := range q.m.repositories(ctx) {
@@ -155,9 +150,16 @@ func (q *Queue) mergeIn(ctx context.Context, r *repository, seen map[string]bool
 	var failed []error
 	for _, base := range bases {
 		slices.SortFunc(byBase[base], func(a, b candidate) int { return strings.Compare(a.of.EndedAt, b.of.EndedAt) })
+		next, err := q.m.alone(ctx, branchIn{r.top, base})
+		if err != nil {
+			return err
+		}
 		failed = append(failed, q.mergeBatch(ctx, r, byBase[base], base))
+		next()
 	}
 	q.clear(ctx, r, all)
+	q.m.mu.Lock()
+	defer q.m.mu.Unlock()
 	maps.DeleteFunc(q.m.late, func(of branchIn, _ string) bool {
 		return of.top == r.top && !slices.ContainsFunc(all, func(w worktree) bool { return w.branch == of.branch })
 	})
@@ -178,8 +180,8 @@ func (q *Queue) clear(ctx context.Context, r *repository, all []worktree) {
 			continue
 		}
 		moved, err := r.moved(ctx, w)
-		if err == nil && (moved || w.leaving) && q.m.remove(ctx, r, w, w.base) {
-			q.m.note(events.TaskMerged, &t, "is merged into "+w.base)
+		if err == nil && (moved || w.leaving) && q.m.tellOnce(ctx, r, &t, w) {
+			q.m.remove(ctx, r, w, w.base)
 		}
 	}
 	q.m.endRemovals(ctx, r, all)
@@ -187,12 +189,11 @@ func (q *Queue) clear(ctx context.Context, r *repository, all []worktree) {
 
 // recordMerged records that a branch has been merged, if the last record about it says that it was not.
 func (q *Queue) recordMerged(ctx context.Context, r *repository, w *worktree, t *wire.Task) {
-	if w.unmerged == "" && q.m.late[branchIn{r.top, w.branch}] == "" {
+	if w.unmerged == "" && q.m.lateness(branchIn{r.top, w.branch}) == "" {
 		return
 	}
-	merged, err := r.has(ctx, "merge-base", "--is-ancestor", "refs/heads/"+w.branch, "refs/heads/"+w.base)
-	if err == nil && merged && q.m.forget(ctx, r, w) == nil { // otherwise the next round tries it again
-		q.m.note(events.TaskMerged, t, "is merged into "+w.base)
+	if q.m.tellOnce(ctx, r, t, *w) {
+		_ = q.m.forget(ctx, r, w) // otherwise the next round tries it again
 	}
 }
 
@@ -242,11 +243,20 @@ func (q *Queue) candidate(ctx context.Context, r *repository, w worktree) (candi
 	return c, true
 }
 
+// lateness returns why a branch is put off, or "".
+func (m *Manager) lateness(of branchIn) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.late[of]
+}
+
 // putOff records why a branch is not merged now. The queue tries it again in its next round, and records it again only
 // if there is another reason.
 func (q *Queue) putOff(c *candidate, why string) {
-	if of := (branchIn{c.top, c.branch}); q.m.late[of] != why {
+	if of := (branchIn{c.top, c.branch}); q.m.lateness(of) != why {
+		q.m.mu.Lock()
 		q.m.late[of] = why
+		q.m.mu.Unlock()
 		q.m.note(events.TaskUnmerged, &c.of, "is not merged: "+why)
 		if strings.Contains(why, errSwapped.Error()) {
 			q.m.refused(c.of.AssignedTo, why)

@@ -48,6 +48,9 @@ type Options struct {
 	Merged    func()             // the queue is at rest
 	// Hold makes a task wait for another one.
 	Hold func(agent, task, on, text string)
+	// LastMerge returns what the record says about the latest merge of the branch of a task: task.merged.
+	LastMerge func(task string) (text string, ok bool)
+	Settle    func() // waits until everything that was noted is durable
 	// Refused reports what an agent has tried; nil: to nobody.
 	Refused func(agent, what string)
 	// Apart returns a folder in which confined agents can change nothing, for the files of merges. A user of its own, who
@@ -70,13 +73,13 @@ type Process interface{ Kill() }
 type Manager struct {
 	options Options
 
-	merging   chan struct{}       // holds a value during a merge
-	late      map[branchIn]string // why branches are put off, which only the holder of merging reads and changes
-	worktrees sync.Mutex          // held while git adds or removes a worktree
+	worktrees sync.Mutex // held while git adds or removes a worktree
 
 	queued atomic.Bool // the queue is at work
 
 	mu      sync.Mutex
+	merging map[branchIn]chan struct{} // each holds a value during a merge into a branch
+	late    map[branchIn]string        // why branches are put off
 	team    Team
 	running map[*job]bool
 	stopped map[string]bool // agents
@@ -84,7 +87,7 @@ type Manager struct {
 
 // New returns a Manager without agents.
 func New(o Options) *Manager {
-	return &Manager{options: o, merging: make(chan struct{}, 1), late: make(map[branchIn]string), running: make(map[*job]bool), stopped: make(map[string]bool)}
+	return &Manager{options: o, merging: make(map[branchIn]chan struct{}), late: make(map[branchIn]string), running: make(map[*job]bool), stopped: make(map[string]bool)}
 }
 
 // Set replaces what is configured.

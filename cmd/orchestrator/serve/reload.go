@@ -23,6 +23,7 @@ import (
 	"orchestrator/supervisor/workspace"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
+	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 )
 
@@ -369,6 +370,18 @@ func mergeWhenDone(t *Instance, c *config.Config) {
 	}
 }
 
+// lastMerge returns what the record says about the latest merge of the branch of a task.
+func (t *Instance) lastMerge(task string) (text string, ok bool) {
+	q := output.EventQuery{Task: task, Kind: events.TaskMerged}
+	err := t.Super.Events(context.Background(), q, func(e wire.Event) error {
+		if e.Kind == events.TaskMerged {
+			text, ok = e.Text, true
+		}
+		return nil
+	})
+	return text, ok && err == nil
+}
+
 // openWorkshop makes what gives tasks their workspaces and verifies them.
 func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
 	looks := handlers.Actor{Kind: handlers.Operator, Audited: true} // for merge-task and others, which have a line in the audit
@@ -419,6 +432,7 @@ func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
 			t.Super.Note(&wire.TaskHeld{Agent: agent, Task: task, On: on, Text: text})
 		},
 		Log: t.log.Named("workspaces"), Apart: t.Home.Apart,
+		Settle: func() { t.Super.Settle() }, LastMerge: t.lastMerge,
 		Refused: func(agent, what string) { t.trespassed(agent, "", what) },
 		Ask: func(agent, task, question string) error {
 			_, err := doNow(t, handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{TaskID: task, Question: question})

@@ -184,7 +184,7 @@ func merge(ctx context.Context, a *cli.App, d *client.Client, in control.MergeRe
 	}
 	word := "is merged into"
 	if m.Already {
-		word = "was merged before into"
+		word = "is already merged into"
 	}
 	a.Note("%s %s %s.", term.OneLine(m.Branch), word, term.OneLine(m.Into))
 	return a.Print("%s\n", term.OneLine(m.Commit))
