@@ -194,7 +194,7 @@ func TestAnswers(t *testing.T) {
 	require.NoError(t, err)
 	ended := make(chan error, 1)
 	go func() {
-		for range 2 {
+		for range 3 {
 			conn, err := listener.Accept()
 			if err != nil {
 				ended <- err
@@ -205,6 +205,7 @@ func TestAnswers(t *testing.T) {
 		listener.(*net.UnixListener).SetUnlinkOnClose(false)
 		ended <- listener.Close()
 	}()
+	require.False(t, AnswersNow(socket, Answering))
 	there, err := Answers(socket, Answering)
 	require.NoError(t, err)
 	require.False(t, there)
@@ -213,6 +214,7 @@ func TestAnswers(t *testing.T) {
 	second, err := Listen(socket)
 	require.NoError(t, err)
 	go func() { ended <- http.Serve(second, http.NotFoundHandler()) }()
+	require.True(t, AnswersNow(socket, Answering))
 	there, err = Answers(socket, Answering)
 	require.NoError(t, err)
 	require.True(t, there)

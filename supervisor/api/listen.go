@@ -67,21 +67,34 @@ const Answering = 5 * time.Second
 // program that has not ended after the wait counts as one that answers.
 func Answers(path string, wait time.Duration) (bool, error) {
 	for deadline := time.Now().Add(wait); ; time.Sleep(10 * time.Millisecond) {
-		conn, err := net.DialTimeout("unix", path, time.Second)
+		there, err := askHealth(path, deadline)
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			return false, nil
 		}
-		if err != nil {
-			return false, err
-		}
-		_ = conn.SetDeadline(deadline)
-		_, _ = io.WriteString(conn, "GET /health HTTP/1.0\r\n\r\n") // the read returns its error as well
-		_, err = conn.Read(make([]byte, 1))
-		_ = conn.Close()
-		if err == nil || !time.Now().Before(deadline) {
-			return true, nil
+		if err != nil || there || !time.Now().Before(deadline) {
+			return err == nil, err
 		}
 	}
+}
+
+// AnswersNow reports whether a program answers one request at a socket. Unlike Answers, it counts a program that closes
+// the connection, and one that does not answer within the wait, as one that does not answer.
+func AnswersNow(path string, wait time.Duration) bool {
+	there, err := askHealth(path, time.Now().Add(wait))
+	return there && err == nil
+}
+
+// askHealth reports whether a program answers one request at a socket. It returns an error if it cannot connect.
+func askHealth(path string, deadline time.Time) (bool, error) {
+	conn, err := net.DialTimeout("unix", path, time.Second)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(deadline)
+	_, _ = io.WriteString(conn, "GET /health HTTP/1.0\r\n\r\n") // the read returns its error as well
+	_, err = conn.Read(make([]byte, 1))
+	return err == nil, nil
 }
 
 // Socket is a listener for this user and root. Its callers are operators.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"net"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -39,17 +40,19 @@ func TestOrchestratorThatEndsBeforeItAnswers(t *testing.T) {
 		socket := filepath.Join(t.TempDir(), "s")
 		listener, err := net.Listen("unix", socket)
 		require.NoError(t, err)
-		connections := make(chan int, 1)
+		requests := make(chan int, 1)
 		go func() {
 			n := 0
 			for {
 				conn, err := listener.Accept()
 				if err != nil {
-					connections <- n
+					requests <- n
 					return
 				}
-				n++
-				_, _ = conn.Read(make([]byte, 1))
+				first := make([]byte, 1)
+				if _, err := conn.Read(first); err == nil && first[0] == 'P' { // POST, unlike the question whether it lives
+					n++
+				}
 				_, _ = conn.Read(make([]byte, reads))
 				_ = conn.Close()
 			}
@@ -62,8 +65,29 @@ func TestOrchestratorThatEndsBeforeItAnswers(t *testing.T) {
 		require.Equal(t, "Start it: orchestrator up", f.Hint)
 		require.Contains(t, f.Because[0], "It ended before it answered.")
 		require.NoError(t, listener.Close())
-		require.Equal(t, 1, <-connections)
+		require.Equal(t, 1, <-requests)
 	}
+}
+
+// An orchestrator that cuts a connection and still answers is not reported as ended.
+func TestOrchestratorThatCutsAConnection(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	server := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/health" {
+			panic(http.ErrAbortHandler)
+		}
+	})}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	d := New(Env{}).NewClient(client.Target{Socket: socket, Subject: "shop"})
+	_, err = d.Ask(t.Context(), "status", struct{}{})
+	f := FailureOf(err)
+	require.Equal(t, ExitNo, f.Exit)
+	require.Equal(t, "the orchestrator for shop runs, and has cut the connection before the answer was complete", f.Message)
+	require.NoError(t, server.Close())
+	require.ErrorIs(t, <-ended, http.ErrServerClosed)
 }
 
 func TestNearest(t *testing.T) {

@@ -101,7 +101,7 @@ func connectionFailed(t *client.Target, err error) *Failure {
 		return unreachable(t, err)
 	}
 	if _, ended := errors.AsType[*client.UnansweredError](err); ended {
-		if there, _ := api.Answers(t.Socket, time.Second); there {
+		if api.AnswersNow(t.Socket, time.Second) {
 			return &Failure{
 				Exit: ExitNo, Code: CodeFailed, Message: "the orchestrator for " + t.Subject + " runs, and has cut the connection before the answer was complete",
 				Because: []string{"Another hub may be at work now. If you asked for a change, look whether it was made."},
