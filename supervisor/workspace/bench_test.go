@@ -48,8 +48,9 @@ func newBench(t *testing.T) *bench {
 		Submit:    func(wire.SubmitTask) (string, error) { return "", errors.New("no tasks") },
 		Cancel:    func(string, string) {},
 		Elsewhere: func(string) (string, func(context.Context, []byte) ([]byte, error)) { return "", nil },
-		LastMerge: b.lastMerge, Settle: func() {},
-		Ask: func(string, string, string) error { return nil },
+		LastMerge: b.lastMerge, Settle: func() {}, Merged: func() {}, Unmerged: func() []wire.Task { return nil },
+		Hold: func(string, string, string, string) {},
+		Ask:  func(string, string, string) error { return nil },
 	})
 	b.ann = &Agent{
 		Name: "ann", Attempts: 9, Dir: dir, Trees: Trees{Repository: b.top, Branch: func(task string) string { return "task/" + Name(task) }},
