@@ -90,17 +90,22 @@ func retryTask(td taskDecision, r *wire.RetryTask) (*wire.TaskReply, *wire.Error
 			return nil, noAgent(r.Agent)
 		}
 	}
-	td.reopen(k, to, r.Keep, td.mark())
+	answer := td.reopen(k, to, r.Keep, td.mark())
 	if r.Dependents == nil || *r.Dependents {
 		td.reopenDependents(k, r.Keep)
 	}
-	return td.replyWith(k), nil
+	return answer, nil
+}
+
+// cameToNothing reports whether a task has failed or was cancelled.
+func (t *task) cameToNothing() bool {
+	return t.view.State == wire.TaskFailed || t.view.State == wire.TaskCancelled
 }
 
 // mayReopen returns why a task cannot be tried again.
 func (td taskDecision) mayReopen(k *task) *wire.Error {
 	switch {
-	case k.view.State != wire.TaskFailed && k.view.State != wire.TaskCancelled:
+	case !k.cameToNothing():
 		err := wrongState(k, "tried again")
 		if k.view.State == wire.TaskDone {
 			err.Hint = "only a task that has failed or was cancelled can be: submit a new one for what is missing"
@@ -119,7 +124,7 @@ func (td taskDecision) mayReopen(k *task) *wire.Error {
 	for e := range td.state.tasks.graph.Needs(k.node) {
 		v := td.state.tasks.graph.Edge(e)
 		up := td.state.tasks.nodes[v.Up]
-		if gates(v.Kind) && !v.Resolved && (up.view.State == wire.TaskFailed || up.view.State == wire.TaskCancelled) && !td.state.rules.staysBlocked(k.patient()) {
+		if gates(v.Kind) && !v.Resolved && up.cameToNothing() && !td.state.rules.staysBlocked(k.patient()) {
 			return errorf(wire.CodeConflict, details{"taskId": k.view.ID, "waitsFor": up.view.ID, "reason": "dependency_failed"},
 				"task %s needs task %s, which is %s: try that again, and this one comes back with it", k.label(), up.label(), up.view.State)
 		}
@@ -128,19 +133,24 @@ func (td taskDecision) mayReopen(k *task) *wire.Error {
 }
 
 // reopen makes an ended task pending, and gives it to an agent. Without one, a task that no agent would be matched
-// with goes to the agent that had it.
-func (td taskDecision) reopen(k *task, to *agent, keep bool, mk *requestKey) {
-	before := td.state.agents.byID[k.view.AssignedTo]
-	td.fact("", k.view.ID, &taskReopened{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Was: k.view.State, Keep: keep, Request: mk})
+// with goes to the agent that had it. reopen returns the answer to the request, as a repeat of that gets it.
+func (td taskDecision) reopen(k *task, to *agent, keep bool, mk *requestKey) *wire.TaskReply {
 	if to == nil && !k.asks() && k.wants() == nil {
-		to = before
+		to = td.state.agents.byID[k.view.AssignedTo]
 	}
-	switch {
-	case to != nil:
-		td.assignBy(k, to, &taskAssigned{Way: byHand})
-	case td.free(k):
+	f := &taskReopened{ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Was: k.view.State, Keep: keep}
+	if to != nil {
+		td.fact("", k.view.ID, f)
+		td.assignBy(k, to, &taskAssigned{Way: byHand, Request: mk})
+		return td.replyWith(k)
+	}
+	f.Request = mk
+	td.fact("", k.view.ID, f)
+	answer := td.replyWith(k)
+	if td.free(k) {
 		td.place(k, match.Conditions{Online: td.state.rules.OnlineOnly})
 	}
+	return answer
 }
 
 // reopenDependents reopens the tasks that were cancelled because others will not be done, with those that were

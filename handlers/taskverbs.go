@@ -39,7 +39,7 @@ func (td taskDecision) submit(r *wire.SubmitTask) (*wire.TaskReply, *wire.Error)
 			"requiredRole must be one of %s, not %.80q", strings.Join(roles, ", "), r.RequiredRole)
 	}
 	if r.Block != nil {
-		if k := td.state.tasks.blocks[r.Block.Name]; k != nil {
+		if k := td.state.tasks.blocks[r.Block.Name]; k != nil && !(r.Block.Again && k.cameToNothing()) {
 			return td.replyWith(k), nil
 		}
 		for _, need := range r.Block.Needs {

@@ -58,7 +58,7 @@ func moved(r *wire.Record) (to wire.TaskState, moves bool) {
 		return "", false
 	}
 	switch f := f.(type) {
-	case *taskCreated, *taskRequeued:
+	case *taskCreated, *taskRequeued, *taskReopened:
 		return wire.TaskPending, true
 	case *taskAssigned:
 		if f.Plan {

@@ -278,6 +278,9 @@ func (w *world) hearRecord(r *wire.Record) {
 	if k == nil {
 		return
 	}
+	if r.Kind == events.TaskReopened {
+		delete(w.ended, k.view.ID)
+	}
 	w.must(isHandedOn && slices.Contains(afterHandovers, r.Kind) || slices.Contains(afterwards, r.Kind) || ofSessions(r.Kind) || w.ended[k.view.ID] == "", "%s after %s is %s", r.Kind, k.view.ID, w.ended[k.view.ID])
 	if !isHandedOn {
 		w.follow(k.view.ID, r)

@@ -2,13 +2,15 @@ package supervisor
 
 import (
 	"context"
+	"slices"
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
 )
 
 // GiveOut submits the tasks of task blocks whose tasks were not submitted before. Each follows
-// those that it needs.
+// those that it needs. A block that has changed since its task failed or was cancelled is given out again, with
+// those that need it.
 func (s *Supervisor) GiveOut(ctx context.Context, tasks []wire.SubmitTask) error {
 	_, err := ask(ctx, s, func() (struct{}, error) {
 		s.life.giveOut(ctx, tasks)
@@ -19,14 +21,20 @@ func (s *Supervisor) GiveOut(ctx context.Context, tasks []wire.SubmitTask) error
 
 // giveOut is GiveOut, on the goroutine of Run. No other goroutine submits tasks of blocks.
 func (l *lifecycle) giveOut(ctx context.Context, tasks []wire.SubmitTask) {
+	anew := make(map[string]bool)
 	for i := range tasks {
 		block := tasks[i].Block
 		var id string
 		var state wire.TaskState
 		var sum uint64
 		l.dispatcher.Look(func(s *handlers.State) { id, state, sum = handlers.OfBlock(s, block.Name) })
+		needsAnew := slices.ContainsFunc(block.Needs, func(need string) bool { return anew[need] })
+		if block.Again = (state == wire.TaskFailed || state == wire.TaskCancelled) && (sum != block.Sum || needsAnew); block.Again {
+			anew[block.Name] = true
+			l.options.Log.Info("a task block is given out again, because its task had come to nothing", "block", block.Name, "before", wire.ShortID(id))
+		}
 		switch {
-		case id == "":
+		case id == "", block.Again:
 			if _, err := l.dispatcher.Requests().Do(ctx, handlers.Actor{}, "submit-task", &tasks[i]); err != nil {
 				l.options.Log.Warn("a task block is not given out", "block", block.Name, "error", err)
 				l.idle.tally.given(false)

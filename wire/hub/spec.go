@@ -191,4 +191,5 @@ type TaskBlock struct {
 	Name  string   `json:"name"`
 	Sum   uint64   `json:"sum"` // of the block, to recognize a change
 	Needs []string `json:"-"`   // blocks whose tasks must be done first
+	Again bool     `json:"-"`   // it is given out again if its task has come to nothing
 }
