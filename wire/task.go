@@ -398,7 +398,7 @@ func (r *RetryTask) fields(f *fields) {
 	f.need(&r.TaskID, "taskId", theTask)
 	f.text(&r.Agent, "agent", "The agent that gets it. Without it, the task is given out as before.")
 	f.truth(&r.Keep, "keep", "Continue in its workspace as it is, with the commits and files of the last attempt. Otherwise it begins on a fresh branch, and the earlier one is kept under another name.")
-	f.truthOrNil(&r.Dependents, "dependents", "Whether the tasks that were cancelled because of this one come back, too. They do if it is missing.")
+	f.truthOrNil(&r.Dependents, "dependents", "Whether the tasks that were cancelled because of this one come back, too; true if it is missing.")
 }
 
 // TaskReply answers with one task.

@@ -295,7 +295,7 @@ func pythonParameter(t *testing.T, c call, m member, name string) (parameter, va
 	switch {
 	case c.request.needs(m.name) && c.python[m.name] == "":
 		return name + ": " + kind, value
-	case kind == "bool":
+	case kind == "bool" && c.python[m.name] == "":
 		return name + ": bool = False", name + " or None"
 	case kind == "Any" || kind == "Result":
 		return name + ": " + kind + " = None", value

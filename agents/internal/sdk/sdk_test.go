@@ -48,7 +48,7 @@ var methods = []method{
 	{operation: "complete-task", answer: answered + "task", part: "task", first: "taskId result artifacts"},
 	{operation: "fail-task", answer: answered + "task", part: "task", first: "taskId error"},
 	{operation: "cancel-task", answer: answered + "task", part: "task", first: "taskId reason"},
-	{operation: "retry-task", answer: answered + "task", part: "task", first: "taskId agent", whole: "retry: RetryTask"},
+	{operation: "retry-task", answer: answered + "task", part: "task", first: "taskId agent", whole: "retry: RetryTask", python: map[string]string{"dependents": "dependents"}},
 	{operation: "update-task", answer: answered + "task", part: "task", first: "taskId", whole: "change: UpdateTask"},
 	{operation: "assign-task", answer: answered + "task", part: "task", first: "taskId agent requirePlan", whole: "assignment: AssignTask"},
 	{operation: "auto-assign", answer: answered + "assignment", first: "taskId", more: "If no agent fits, the status of the answer is no_match."},

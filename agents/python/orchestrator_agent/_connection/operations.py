@@ -226,7 +226,7 @@ class Operations:
         agent: Optional[str] = None,
         *,
         keep: bool = False,
-        dependents: bool = False,
+        dependents: Optional[bool] = None,
     ) -> Task:
         """Try a task again that has failed or was cancelled. The task is pending again, with its
         history. Tasks that were cancelled because of it come back, too.
@@ -236,11 +236,11 @@ class Operations:
         keep: Continue in its workspace as it is, with the commits and files of the last
             attempt. Otherwise it begins on a fresh branch, and the earlier one is kept under
             another name.
-        dependents: Whether the tasks that were cancelled because of this one come back, too.
-            They do if it is missing.
+        dependents: Whether the tasks that were cancelled because of this one come back, too;
+            true if it is missing.
         """
         return cast(Task, self._one(
-            "retry-task", "task", taskId=task_id, agent=agent, keep=keep or None, dependents=dependents or None,
+            "retry-task", "task", taskId=task_id, agent=agent, keep=keep or None, dependents=dependents,
         ))
 
     def current_task(self) -> Task:
