@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -42,6 +43,8 @@ type fakeTeam struct {
 	signedIn  bool
 	questions []map[string]any
 	answers   []string
+	tasks     []map[string]any // instead of the usual one
+	retried   []string
 	streams   []string // the header Last-Event-ID of each
 	cut       chan struct{}
 }
@@ -120,6 +123,22 @@ func (f *fakeTeam) operation(w http.ResponseWriter, r *http.Request, name string
 		"list-topics": map[string]any{"topics": []any{}}, "list-actors": map[string]any{"actors": []any{}}, "list-keys": map[string]any{"credentials": []any{}},
 		"list-tokens": map[string]any{"credentials": []any{}}, "list-hosts": map[string]any{"hosts": []any{}, "hubs": []any{}}, "list-sessions": map[string]any{"sessions": []any{}}, "list-reviews": map[string]any{"reviews": []any{}},
 	}
+	if f.tasks != nil {
+		answers["query-tasks"] = map[string]any{"tasks": f.tasks}
+	}
+	if f.tasks != nil && (name == "get-task" || name == "retry-task") {
+		var in struct{ TaskID string }
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		for _, t := range f.tasks {
+			if t["id"] == in.TaskID && name == "retry-task" {
+				f.retried = append(f.retried, in.TaskID)
+				t["state"], t["error"] = "pending", nil
+			}
+			if t["id"] == in.TaskID {
+				answers[name] = map[string]any{"task": t}
+			}
+		}
+	}
 	answers["get-task-response"] = map[string]any{"artifacts": []any{map[string]any{"name": hostile, "type": hostile, "content": "the content: " + hostile}}}
 	answers["explain"] = map[string]any{"text": "in words: " + hostile}
 	answers["diff-task"] = map[string]any{"branch": hostile, "base": hostile, "uncommitted": []string{hostile}, "patch": patch}
@@ -196,13 +215,13 @@ func TestPagesInBrowser(t *testing.T) {
 	open("board#code=once")
 	browser.Holds(ctx, t, said(harmless))
 	browser.Holds(ctx, t, "location.hash === ''")
-	browser.Holds(ctx, t, "document.title === '(2) shop'")
+	browser.Holds(ctx, t, "document.title === '(2) Board · shop'")
 
 	t.Log("text of agents is only text")
-	for _, page := range []string{"board", "board?view=table", "agents", "agent?name=coder", "agent?name=coder&tab=told", "task?id=t1", "task?id=t1&tab=why", "task?id=t1&tab=changes", "graph", "settings", "inbox"} {
+	for _, page := range []string{"board", "board?view=table", "agents", "agent?name=coder", "agent?name=coder&tab=activity", "task?id=t1", "task?id=t1&tab=why", "task?id=t1&tab=changes", "graph", "settings", "inbox"} {
 		open(page)
 		browser.Holds(ctx, t, `document.querySelector("main h1") !== null`)
-		browser.Holds(ctx, t, `document.body.innerText.includes("onerror=") && document.querySelector("main img") === null && document.title === "(2) shop"`)
+		browser.Holds(ctx, t, `document.body.innerText.includes("onerror=") && document.querySelector("main img") === null && /^\(2\) .* · shop$/.test(document.title)`)
 		keepsRules(page)
 	}
 	for _, page := range []string{"timeline", "bus", "metrics", "reviews"} {
@@ -250,7 +269,7 @@ func TestPagesInBrowser(t *testing.T) {
 	browser.Holds(ctx, t, said("night"))
 	require.NoError(t, chromedp.Do(ctx, chromedp.KeyEvent("2")))
 	browser.Holds(ctx, t, said("Answered coder: night"))
-	browser.Holds(ctx, t, "document.title === '(1) shop'")
+	browser.Holds(ctx, t, "document.title === '(1) Inbox · shop'")
 	browser.Holds(ctx, t, `document.querySelector(".asked.open textarea") !== null`)
 	require.NoError(t, chromedp.Do(ctx, chromedp.KeyEvent("\r"), chromedp.Sleep(200*time.Millisecond), chromedp.KeyEvent("oauth"), chromedp.KeyEvent("\r")))
 	browser.Holds(ctx, t, said("Nothing needs you"))
@@ -278,4 +297,96 @@ func TestPagesInBrowser(t *testing.T) {
 	stopConsole()
 	seen.Wait()
 	assert.Empty(t, wrong, "exceptions, and what the policy has refused")
+}
+
+// boardTask returns a task as query-tasks has it.
+func boardTask(id, state string, more map[string]any) map[string]any {
+	now := time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
+	t := map[string]any{
+		"id": id, "name": "Task " + id, "type": "task", "state": state, "dependencies": []string{}, "requiredCapabilities": []string{}, "submittedBy": "operator",
+		"assignedTo": "coder", "createdAt": now, "startedAt": now, "endedAt": now, "result": nil,
+	}
+	maps.Copy(t, more)
+	return t
+}
+
+// openTeam opens a page of a team with these tasks and questions, signed in.
+func openTeam(t *testing.T, team *fakeTeam) (ctx context.Context, open func(page string)) {
+	ctx = browser.Open(t)
+	team.role, team.cut = "operator", make(chan struct{})
+	server := httptest.NewServer(team)
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(team.cut) })
+	open = func(page string) {
+		t.Helper()
+		require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(server.URL+"/ui/"+page)))
+	}
+	open("board#code=once")
+	browser.Holds(ctx, t, "location.hash === ''")
+	return ctx, open
+}
+
+// The header, the inbox, the column, the metrics and the table have the same number of what needs a person. A reviewed
+// request is one card that names its part.
+func TestCountsAgreeInBrowser(t *testing.T) {
+	about := func(id, task string) map[string]any {
+		q := question(id)
+		q["task"], q["question"] = task, "Which one, "+id+"?"
+		return q
+	}
+	team := &fakeTeam{
+		questions: []map[string]any{about("q1", "asks"), about("q2", "part")},
+		tasks: []map[string]any{
+			boardTask("asks", "needs_human", nil), boardTask("works", "running", nil),
+			boardTask("request", "needs_human", nil), boardTask("part", "needs_human", map[string]any{"sessionId": "s", "parentTaskId": "request"}),
+			boardTask("blocked", "pending", map[string]any{"assignedTo": nil, "dependencies": []string{"asks"}, "waitsFor": []string{"asks"}}),
+		},
+	}
+	ctx, open := openTeam(t, team)
+	const column = `document.querySelector("section[aria-label='Needs you']")`
+	agree := func(n, ofTasks int) {
+		t.Helper()
+		open("board")
+		browser.Holds(ctx, t, fmt.Sprintf(`%s?.querySelector(".n").innerText === "%[2]d" && %[1]s.querySelectorAll(".task").length === %[2]d`, column, n))
+		browser.Holds(ctx, t, fmt.Sprintf(`document.querySelector(".needs b").innerText === "%[1]d" && document.querySelector(".menu .num").innerText === "%[1]d"`, n))
+		open("metrics")
+		browser.Holds(ctx, t, fmt.Sprintf(`[...document.querySelectorAll(".figures .card")].some((c) => c.innerText.replace(/\s+/g, " ") === "%d Needs you")`, n))
+		open("inbox")
+		browser.Holds(ctx, t, fmt.Sprintf(`document.querySelectorAll(".asked").length === %d`, n))
+		open("board?view=table&state=you")
+		browser.Holds(ctx, t, fmt.Sprintf(`document.querySelectorAll("a.of-tasks").length === %d`, ofTasks))
+	}
+	agree(2, 2)
+	open("board")
+	browser.Holds(ctx, t, said("Which one, q1?")+` && `+said("blocked by Task asks"))
+	browser.Holds(ctx, t, `![...document.querySelectorAll(".task .name")].some((e) => e.innerText === "Task part") && `+said("Which one, q2?"))
+
+	t.Log("a question of a task that goes on, or of none, has a card")
+	team.mu.Lock()
+	team.questions = append(team.questions, about("q3", "works"), about("q4", ""))
+	team.mu.Unlock()
+	agree(4, 2)
+}
+
+// A failed task shows its reason once, in lines, and is retried by a button. A done task shows that its branch is not merged.
+func TestFailedTaskInBrowser(t *testing.T) {
+	team := &fakeTeam{questions: []map[string]any{}, tasks: []map[string]any{
+		boardTask("f1", "failed", map[string]any{"error": "2 of 9 tests failed\nFAIL TestPage\n    page.go:17: got 3"}),
+		boardTask("m1", "done", map[string]any{"workspace": map[string]any{"path": "/w", "branch": "task/m1", "merge": "refused"}}),
+		boardTask("m2", "done", map[string]any{"workspace": map[string]any{"path": "/w", "branch": "task/m2", "merge": "waiting"}}),
+	}}
+	ctx, open := openTeam(t, team)
+	browser.Holds(ctx, t, said("merge refused")+" && "+said("merge queued")+" && "+said("2 of 9 tests failed"))
+	open("task?id=m1")
+	browser.Holds(ctx, t, said("merge refused"))
+	open("task?id=f1")
+	browser.Holds(ctx, t, `document.querySelector("pre.output")?.innerText === "FAIL TestPage\n    page.go:17: got 3" && document.body.innerText.split("2 of 9 tests failed").length === 2`)
+	_, err := chromedp.Run(ctx, chromedp.Evaluate[string](`[...document.querySelectorAll(".act button")].find((b) => b.innerText.trim() === "Retry").click(); ""`))
+	require.NoError(t, err)
+	browser.Holds(ctx, t, said("Retrying Task f1"))
+	open("board")
+	browser.Holds(ctx, t, `document.querySelector("section[aria-label='Ready'] .task .name")?.innerText === "Task f1"`)
+	team.mu.Lock()
+	defer team.mu.Unlock()
+	require.Equal(t, []string{"f1"}, team.retried)
 }

@@ -36,8 +36,8 @@ export function Add() {
   };
   return html`<${Layer} label="Add a task"><form class="adding" onSubmit=${add}><h2>Add a task</h2>
     <label>Title<input ref=${field} type="text" required maxlength="500" value=${task.name} onInput=${change("name")}/></label>
-    <label>What is to be done<textarea rows="5" value=${task.text} onInput=${change("text")}></textarea></label>
-    <label>Who gets it<select value=${task.to} onChange=${change("to")}><option value="">an idle worker</option>
+    <label>Description<textarea rows="5" value=${task.text} onInput=${change("text")}></textarea></label>
+    <label>Assignee<select value=${task.to} onChange=${change("to")}><option value="">Any idle worker</option>
       ${(status.value?.agents ?? []).map((/** @type {any} */ a) => html`<option key=${a.name} value=${a.name}>${clip(a.name, 60)}</option>`)}</select></label>
     ${trouble && html`<p class="bad" role="alert"><${Icon} name="cross"/> ${clip(trouble, 400)}</p>`}
     <div class="row"><button type="submit" class="primary" disabled=${busy || !task.name.trim()}>Add</button>

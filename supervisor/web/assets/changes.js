@@ -101,7 +101,7 @@ export function Changes({ id, findings = [], ended }) {
   return html`<div class="page changes"><div class="bar"><h2>${count(found.files.length, "changed file")} <small>on ${clip(found.branch, 80)}, from ${clip(found.base, 60)}</small></h2>
       <span class="switch push" role="group" aria-label="Form"><button type="button" aria-pressed=${!beside} onClick=${() => setBeside(false)}>Unified</button><button type="button" aria-pressed=${beside} onClick=${() => setBeside(true)}>Side by side</button></span></div>
     ${found.uncommitted?.length > 0 && html`<p class="t-amber">${count(found.uncommitted.length, "file is", "files are")} not committed: ${clip(found.uncommitted.slice(0, 20).join(", "), 400)}</p>`}
-    <div class="row"><${Command} text=${cli}/><button type="button" onClick=${() => setAgain(again + 1)}>Look again</button>${ended && html`<${Merge} id=${id} of=${found} done=${() => setAgain(again + 1)}/>`}</div>
+    <div class="row"><${Command} text=${cli}/><button type="button" onClick=${() => setAgain(again + 1)}>Refresh</button>${ended && html`<${Merge} id=${id} of=${found} done=${() => setAgain(again + 1)}/>`}</div>
     ${!found.files.length && html`<p class="dim">It has changed nothing yet.</p>`}
     ${found.files.map((/** @type {File} */ f) => html`<details key=${f.name} class="card diff" open=${f.rows.length < maxOpen || findings.some((g) => isIn(g, f))}>
       <summary><code>${clip(f.name, 200)}</code> ${f.was && html`<span class="dim">${clip(f.was, 200)}</span>`} <span class="push"><span class="t-green">+${f.added}</span> <span class="t-red">−${f.removed}</span></span></summary>

@@ -64,10 +64,11 @@ export function GraphPage() {
   return html`<div class="page fill"><div class="bar"><h1>Graph <small>${some.length < all.length ? `${some.length} of ${count(all.length, "task")}` : count(all.length, "task")}</small></h1>
       ${of && html`<span class="row">what “${clip(of.name, 40)}” needs <button type="button" onClick=${() => refine({ of: undefined })}>Show all</button></span>`}
       ${all.length > 60 && html`<label class="row"><input type="checkbox" checked=${query.done === "show"} onChange=${() => refine({ done: query.done === "show" ? undefined : "show" })}/> Done tasks</label>`}
+      ${thick.size > 0 && html`<span class="legend"><i class="long"></i>longest chain of open tasks</span>`}
       <span class="push row">${some.length > 0 && html`<${Save} of=".graph svg.canvas" name="graph.svg" size=${drawn.size}/>`}<${Command} text="orchestrator graph"/></span></div>
     ${!some.length ? html`<p class="dim">No task depends on another.</p>` : html`<div class="graph"><${Canvas} drawn=${drawn} thick=${thick} picked=${query.task}/>
       ${picked && html`<${Drawer} t=${picked}/>`}</div>`}
-    <details class="twin"><summary>The same as a list</summary><ul>${some.slice(0, 500).map((t) => html`<li key=${t.id}><${Link} to=${taskAddress(t.id)}>${clip(t.name, 100)}<//> (${lookOf(t).word})${t.dependencies?.length ? " needs " + t.dependencies.map((d) => clip(tasks.get(d)?.name ?? short(d), 60)).join(", ") : ""}</li>`)}</ul></details></div>`;
+    <details class="twin"><summary>List of these tasks</summary><ul>${some.slice(0, 500).map((t) => html`<li key=${t.id}><${Link} to=${taskAddress(t.id)}>${clip(t.name, 100)}<//> (${lookOf(t).word})${t.dependencies?.length ? " needs " + t.dependencies.map((d) => clip(tasks.get(d)?.name ?? short(d), 60)).join(", ") : ""}</li>`)}</ul></details></div>`;
 }
 
 /** @param {{t: Task}} props */
@@ -84,7 +85,7 @@ function Canvas({ drawn, thick, picked }) {
   tick.value;
   const fit = () => {
     const { clientWidth: w, clientHeight: h } = /** @type {SVGSVGElement} */ (box.current);
-    const k = Math.max(0.15, Math.min(1.1, w / size.width, h / size.height));
+    const k = Math.max(0.15, Math.min(1.4, w / size.width, h / size.height));
     setView({ x: Math.max(0, (w - size.width * k) / 2), y: Math.max(0, (h - size.height * k) / 2), k });
   };
   useEffect(() => {
@@ -111,9 +112,9 @@ function Canvas({ drawn, thick, picked }) {
   const move = (/** @type {PointerEvent} */ e) => { const d = drag.current; if (d?.v) setView({ ...d.v, x: d.v.x + e.clientX - d.x, y: d.v.y + e.clientY - d.y }); };
   const middle = () => { const b = /** @type {SVGSVGElement} */ (box.current); return [b.clientWidth / 2, b.clientHeight / 2]; };
   return html`<svg ref=${box} class="canvas" role="group" aria-label="Graph of tasks" onPointerDown=${press} onPointerMove=${move} onPointerUp=${() => (drag.current = null)}>
-      <defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z"/></marker></defs>
+      <defs>${["tip", "thick-tip"].map((id) => html`<marker key=${id} id=${id} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="9" markerHeight="9" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 8 4 0 8z"/></marker>`)}</defs>
       ${view && html`<g transform=${`translate(${view.x} ${view.y}) scale(${view.k})`}>
-        ${edges.map((/** @type {any} */ e) => html`<path key=${e.from + e.to} class=${"edge" + (thick.has(e.from + " " + e.to) ? " thick" : "")} marker-end="url(#tip)" d=${curve(e.points)}/>`)}
+        ${edges.map((/** @type {any} */ e) => html`<path key=${e.from + e.to} class=${"edge" + (thick.has(e.from + " " + e.to) ? " thick" : "")} marker-end=${thick.has(e.from + " " + e.to) ? "url(#thick-tip)" : "url(#tip)"} d=${curve(e.points)}/>`)}
         ${spots.map((s) => html`<${Node} key=${s.id} spot=${s} picked=${s.id === picked}/>`)}</g>`}</svg>
     ${view && spots.length > 50 && html`<${MiniMap} drawn=${drawn} view=${view} box=${box.current} to=${(/** @type {number} */ x, /** @type {number} */ y) => { const [w, h] = middle(); setView({ ...view, x: w - x * view.k, y: h - y * view.k }); }}/>`}
     <div class="tools"><button type="button" aria-label="Closer" onClick=${() => { const [x, y] = middle(); zoom(1.3, x, y); }}>+</button><button type="button" aria-label="Farther" onClick=${() => { const [x, y] = middle(); zoom(1 / 1.3, x, y); }}>−</button><button type="button" onClick=${fit}>Fit</button></div>`;

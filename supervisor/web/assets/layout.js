@@ -54,7 +54,10 @@ function placeOne(some) {
   const { width: w, height: h } = g.graph();
   return {
     spots: some.map((t) => ({ id: t.id, x: g.node(t.id).x, y: g.node(t.id).y })), width: w, height: h,
-    edges: g.edges().map((/** @type {any} */ e) => ({ from: e.v, to: e.w, points: g.edge(e).points })),
+    edges: g.edges().map((/** @type {any} */ e) => {
+      const inner = g.edge(e).points.slice(1, -1), a = g.node(e.v), b = g.node(e.w); // from the right side of one to the left side of the other
+      return { from: e.v, to: e.w, points: [{ x: a.x + width / 2, y: a.y }, ...inner, { x: b.x - width / 2, y: b.y }] };
+    }),
   };
 }
 

@@ -1,6 +1,7 @@
 // The output of an agent: live or at a moment, with search, filters and links to lines.
 import { html, useEffect, useMemo, useRef, useState } from "./vendor-ui.js";
 import { list } from "./api.js";
+import { status } from "./store.js";
 import { follow as followList } from "./stream.js";
 import { route, address } from "./route.js";
 import { Icon, Command, copy } from "./ui.js";
@@ -62,7 +63,9 @@ export function LogView({ agent, from, until }) {
     setFollowing(false);
     copy(new URL(to, location.href).href);
   };
-  const row = (/** @type {Line} */ l, /** @type {number} */ i) => html`<${Row} key=${l.n} l=${l} prev=${shown[i - 1]} times=${times} want=${want} now=${i === at} marked=${i === marked} link=${link}/>`;
+  // A coding agent's own words come by stderr, because its stdout is the protocol of the client.
+  const speaks = !!status.value?.agents.find((/** @type {any} */ a) => a.name === agent)?.activity?.kind;
+  const row = (/** @type {Line} */ l, /** @type {number} */ i) => html`<${Row} key=${l.n} l=${l} prev=${shown[i - 1]} times=${times} want=${want} now=${i === at} marked=${i === marked} speaks=${speaks} link=${link}/>`;
   const list2 = wrap ? shown.slice(-500) : shown;
   return html`<section class="log" aria-label="Output">
     <div class="bar">${!still && html`<button type="button" aria-pressed=${following} class=${following ? "on" : ""} title="f" onClick=${() => setFollowing(!following)}><${Icon} name="dot" class=${following ? "t-green" : ""}/>${following ? "Following" : "Follow"}</button>`}
@@ -70,7 +73,7 @@ export function LogView({ agent, from, until }) {
         onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter") step(e.shiftKey ? -1 : 1); }}/>
         ${want && html`<span class="dim">${hits.length ? `${Math.min(hit, hits.length - 1) + 1} of ${hits.length}` : "not found"}</span>`}</span>
       <select aria-label="Stream" value=${stream} onChange=${(/** @type {any} */ e) => setStream(e.target.value)}><option value="">All streams</option><option value="stdout">stdout</option><option value="stderr">stderr</option><option value="own">orchestrator</option></select>
-      <select aria-label="Times" value=${times} onChange=${(/** @type {any} */ e) => setTimes(e.target.value)}><option value="clock">Clock</option><option value="gap">Since the line before</option><option value="off">No times</option></select>
+      <select aria-label="Timestamps" value=${times} onChange=${(/** @type {any} */ e) => setTimes(e.target.value)}><option value="clock">Timestamps</option><option value="gap">Since the previous line</option><option value="off">No timestamps</option></select>
       <label class="row"><input type="checkbox" checked=${wrap} onChange=${() => setWrap(!wrap)}/> Wrap</label>
       <span class="push"><${Command} text=${still ? `orchestrator logs ${quoted(agent)}` : `orchestrator logs -f ${quoted(agent)}`}/></span></div>
     ${trouble ? html`<p class="bad">${clip(trouble)}</p>` : !shown.length ? html`<p class="none">${lines.length ? "No line of this stream." : "Nothing printed yet."}</p>`
@@ -80,11 +83,11 @@ export function LogView({ agent, from, until }) {
 }
 
 /** @param {any} props */
-function Row({ l, prev, times, want, now, marked, link }) {
+function Row({ l, prev, times, want, now, marked, speaks, link }) {
   const gap = prev ? Date.parse(l.at) - Date.parse(prev.at) : 0;
-  return html`<div class=${"line s-" + l.stream + (l.level ? " l-" + clip(l.level, 10) : "") + (now ? " now" : "") + (marked ? " marked" : "")}>
+  return html`<div class=${"line s-" + (l.stream === "stderr" && speaks ? "words" : l.stream) + (l.level ? " l-" + clip(l.level, 10) : "") + (now ? " now" : "") + (marked ? " marked" : "")}>
     ${times !== "off" && html`<button type="button" class="at" title=${"Copy a link to this line: " + clip(l.at)} onClick=${() => link(l)}>${times === "gap" ? "+" + (gap < 10000 ? (gap / 1000).toFixed(3) + " s" : brief(gap)) : clock(l.at)}</button>`}
-    <span class="stream" title=${l.stream}>${l.stream === "stderr" ? "err" : l.stream === "own" ? "orc" : ""}</span>
+    <span class="stream" title=${l.stream}>${l.stream === "stderr" ? (speaks ? "" : "err") : l.stream === "own" ? "orc" : ""}</span>
     <span class="words">${l.missed ? html`<em>${l.missed} lines missed </em>` : ""}${l.level ? html`<b>${clip(l.level, 10)} </b>` : ""}<${Marked} text=${visible(l.text.length > 8000 ? l.text.slice(0, 8000) + "…" : l.text)} want=${want}/></span></div>`;
 }
 

@@ -1,11 +1,13 @@
 // The start of the web view: who is signed in, and which page is shown.
 import { html, render, effect, signal, untracked, useEffect } from "./vendor-ui.js";
 import { me, whoAmI, signInTrouble } from "./api.js";
-import { load, needs, status } from "./store.js";
+import { load, needs, status, tasks, tick } from "./store.js";
 import { route } from "./route.js";
 import { Shell } from "./shell.js";
 import "./announce.js";
 import { Command, Notes, Dialog } from "./ui.js";
+import { places } from "./keys.js";
+import { clip } from "./text.js";
 
 /** The module of each page and the name of its component. @type {Record<string, [() => Promise<any>, string]>} */
 const pages = {
@@ -23,7 +25,7 @@ const pages = {
   settings: [() => import("./settings.js"), "Settings"],
 };
 
-const NotFound = () => html`<div class="empty"><h1>There is no such page</h1><p>The menu has all of them.</p></div>`;
+const NotFound = () => html`<div class="empty"><h1>There is no such page</h1><p>Choose a page from the menu.</p></div>`;
 const Unreadable = () => html`<div class="empty"><h1>The page could not be loaded</h1><p>The orchestrator may be another version now, or gone. Load this page again.</p></div>`;
 
 const shown = signal(/** @type {{page: string, Page: any}|null} */ (null));
@@ -57,11 +59,19 @@ function Shown() {
   return page ? html`<${page.Page} key=${page.page}/>` : html`<p class="loading">Loading…</p>`;
 }
 
+/** The words of a page in the title of its tab. @param {import("./route.js").Route} route */
+function titleOf({ page, query }) {
+  if (page === "task") return (tick.value, clip(tasks.get(query.id)?.name ?? "Task", 60));
+  if (page === "agent" || page === "session") return clip(query.name ?? query.id ?? "", 60);
+  return places.find(([, name]) => name === page)?.[2] ?? "";
+}
+
 // The title and the icon of the tab have the number of questions.
 const icon = /** @type {HTMLLinkElement} */ (document.querySelector("link[rel=icon]"));
 effect(() => {
   const n = needs.value;
-  document.title = (n ? `(${n}) ` : "") + (status.value?.name ?? me.value?.team ?? "orchestrator");
+  const title = me.value ? titleOf(route.value) : "";
+  document.title = (n ? `(${n}) ` : "") + (title && title + " · ") + (status.value?.name ?? me.value?.team ?? "orchestrator");
   const mark = n ? `<circle cx="22" cy="10" r="10" fill="#d97706"/><text x="22" y="15" font-size="14" font-family="sans-serif" font-weight="700" text-anchor="middle" fill="#fff">${n > 9 ? "9+" : n}</text>` : "";
   icon.href = "data:image/svg+xml," + encodeURIComponent(
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect x="2" y="6" width="24" height="24" rx="6" fill="#4f46e5"/><path d="M8 15h12M8 21h8" stroke="#fff" stroke-width="3" stroke-linecap="round"/>${mark}</svg>`);

@@ -111,5 +111,5 @@ function Said({ m }) {
     ${verdict && html`<p><${Badge} look=${verdict}/> ${count(p.findings?.length ?? 0, "finding")}</p>`}
     ${words && html`<p class="pre">${visible(String(words).slice(0, 4000), true)}${p.progress_percent !== undefined && ` (${p.progress_percent} %)`}</p>`}
     ${changed?.length > 0 && html`<p class="dim">${count(changed.length, "file")}: ${changed.slice(0, 30).map((/** @type {string} */ f, /** @type {number} */ i) => html`${i > 0 && ", "}<code>${clip(f, 120)}</code>`)}</p>`}
-    ${!quiet && html`<details><summary class="dim">all of it</summary><pre>${pretty(p)}</pre></details>`}</div></li>`;
+    ${!quiet && html`<details><summary class="dim">Show all</summary><pre>${pretty(p)}</pre></details>`}</div></li>`;
 }

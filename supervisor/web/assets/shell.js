@@ -32,7 +32,9 @@ const parents = /** @type {Record<string, string>} */ ({ task: "board", agent: "
 function Menu() {
   const { page } = route.value;
   const current = parents[page] ?? page;
-  return html`<nav class="menu" aria-label="Pages">${places.map(([key, name, word]) => html`
+  const bar = useRef(/** @type {HTMLElement|null} */ (null));
+  useEffect(() => bar.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }), [current]); // the bar of a phone is narrower
+  return html`<nav ref=${bar} class="menu" aria-label="Pages">${places.map(([key, name, word]) => html`
     <${Link} key=${name} to=${address(name)} aria-current=${current === name ? "page" : undefined} title=${`g ${key}`}>
       <${Icon} name=${name}/><span>${word}</span>${name === "inbox" && needs.value > 0 && html`<b class="num">${needs.value}</b>`}
       <kbd class="wide">g ${key}</kbd><//>`)}</nav>`;
@@ -69,13 +71,17 @@ export function Layer({ label, children }) {
 }
 
 const keyList = [
-  ["/ or Ctrl K", "search tasks, agents and pages"], ["?", "this list"], ["Esc", "close, or leave a field"],
+  ["Everywhere", ""], ["/ or Ctrl K", "search tasks, agents and pages"], ["?", "list the keys"], ["Esc", "close, or leave a field"],
   ...places.map(([key, , word]) => [`g ${key}`, word]),
   ["Inbox", ""], ["j, k", "next, previous question"], ["1 … 9", "answer with that option"], ["Enter", "write an answer, and send it"], ["o", "open the task of the question"],
   ["Board", ""], ["n", "add a task"], ["v", "board or table"], ["f", "filter"],
   ["Agent", ""], ["f", "follow the output, or stop"], ["s", "search the output"],
 ];
 
-const Keys = () => html`<${Layer} label="Keys"><h2>Keys</h2><dl class="keys">${keyList.map(([key, word]) => (word
-  ? html`<dt>${key.split(/(, | or | … )/).map((k, i) => (i % 2 ? k : html`<kbd>${k}</kbd>`))}</dt><dd>${word}</dd>` : html`<dt class="head">${key}</dt><dd></dd>`))}</dl>
+/** The keys of each page. @type {[string, string[][]][]} */
+const keyGroups = [];
+for (const [key, word] of keyList) word ? keyGroups.at(-1)?.[1].push([key, word]) : keyGroups.push([key, []]);
+
+const Keys = () => html`<${Layer} label="Keys"><h2>Keys</h2><div class="keys">${keyGroups.map(([title, keys]) => html`<section><h3>${title}</h3><dl>
+    ${keys.map(([key, word]) => html`<dt>${key.split(/(, | or | … )/).map((k, i) => (i % 2 ? k : html`<kbd>${k}</kbd>`))}</dt><dd>${word}</dd>`)}</dl></section>`)}</div>
   <p class="dim">${count(status.value?.agents.length ?? 0, "agent")}, version ${clip(status.value?.version, 40)}</p><//>`;

@@ -5,13 +5,14 @@ import { list } from "./api.js";
 import { tasks, status, useEvents } from "./store.js";
 import { route, refine, go, Link, taskAddress, agentAddress } from "./route.js";
 import { Avatar, Command, Empty, now } from "./ui.js";
-import { clip, clock, count, duration } from "./text.js";
+import { clip, clock, count, duration, short } from "./text.js";
 import { Virtual } from "./virtual.js";
 import { spansOf, wanted } from "./spans.js";
 
 const ranges = [["15m", "15 min", 15 * 60_000], ["1h", "1 h", 3600_000], ["6h", "6 h", 6 * 3600_000], ["24h", "24 h", 24 * 3600_000]];
 const lane = 34;
 const maxEvents = 100_000;
+const maxIdle = 20; // agents of a team whose idle ones have a lane, too
 
 export function Timeline() {
   const { query } = route.value;
@@ -31,12 +32,13 @@ export function Timeline() {
   if (!events) return html`<p class="loading">Loading…</p>`;
   const seen = [...new Set(spans.flatMap((s) => (s.to ?? end) > from && s.from < to ? [s.agent] : []))];
   const order = (status.value?.agents ?? []).map((/** @type {any} */ a) => a.name);
+  if (seen.length > 0 && order.length <= maxIdle) seen.push(...order.filter((/** @type {string} */ a) => !seen.includes(a)));
   seen.sort((a, b) => order.indexOf(a) - order.indexOf(b));
   const inside = events.filter((e) => { const at = Date.parse(e.at); return at >= from && at <= to && (!query.agent || e.agent === query.agent); });
   return html`<div class="page fill"><div class="bar"><h1>Timeline <small>${clock(new Date(from).toISOString())} to ${brush ? clock(new Date(to).toISOString()) : "now"}</small></h1>
       <span class="switch" role="group" aria-label="Range">${ranges.map((r) => html`<button type="button" key=${r[0]} aria-pressed=${r[0] === range[0] && !brush} onClick=${() => { setBrush(null); refine({ range: /** @type {string} */ (r[0]) }); }}>${r[1]}</button>`)}</span>
-      ${brush ? html`<button type="button" onClick=${() => setBrush(null)}>Whole range</button>` : html`<span class="dim">drag over the lanes to look closer</span>`}
-      <span class="legend push"><i class="k-task"></i>task <i class="k-review"></i>review <i class="k-question"></i>question <i class="k-crash"></i>crash</span>
+      ${brush ? html`<button type="button" onClick=${() => setBrush(null)}>Whole range</button>` : html`<span class="dim">Drag to zoom in</span>`}
+      <span class="legend push"><i class="k-task"></i>running <i class="o-done"></i>done <i class="o-failed"></i>failed or given back <i class="k-review"></i>review <i class="k-question"></i>question <i class="k-crash"></i>crash</span>
       ${seen.length > 0 && html`<${Save} of=".gantt svg" name="timeline.svg" lanes=${seen}/>`}</div>
     ${!seen.length ? html`<${Empty} part title="Nothing happened in this range"/>` : html`<${Lanes} agents=${seen} spans=${spans} from=${from} to=${to} end=${end} onBrush=${setBrush}/>`}
     <${Happened} events=${inside}/></div>`;
@@ -95,8 +97,14 @@ function steps(from, to) {
   return found;
 }
 
+/** The text of an event, with a link on the id of its task. @param {{e: any}} props */
+function Words({ e }) {
+  const text = clip((e.text ?? "").split("\n")[0], 200), id = e.task ? short(e.task) : "", at = id ? text.indexOf(id) : -1;
+  return at < 0 ? text : html`${text.slice(0, at)}<${Link} to=${taskAddress(e.task)}>${id}<//>${text.slice(at + id.length)}`;
+}
+
 /** The events of the range, the latest last. @param {{events: any[]}} props */
 function Happened({ events }) {
   return html`<section class="happened"><div class="row"><h2>What happened <small>${count(events.length, "event")}</small></h2><span class="push"><${Command} text="orchestrator events -f"/></span></div>
-    <${Virtual} class="lines" height=${22} stick items=${events} label="Events" row=${(/** @type {any} */ e) => html`<div key=${e.seq} class="line"><span class="dim">${clock(e.at)}</span><b>${clip(e.kind, 40)}</b><span>${e.agent ? html`<${Link} to=${agentAddress(e.agent)}>${clip(e.agent, 40)}<//> ` : ""}${e.task ? html`<${Link} to=${taskAddress(e.task)}>${clip(e.text, 200)}<//>` : clip(e.text, 200)}</span></div>`}/></section>`;
+    <${Virtual} class="lines" height=${22} stick items=${events} label="Events" row=${(/** @type {any} */ e) => html`<div key=${e.seq} class="line"><span class="dim">${clock(e.at)}</span><b>${clip(e.kind, 40)}</b><span class="words">${e.agent && !(e.text ?? "").startsWith(e.agent + " ") && html`<${Link} to=${agentAddress(e.agent)}>${clip(e.agent, 40)}<//> `}<${Words} e=${e}/></span></div>`}/></section>`;
 }

@@ -1,17 +1,13 @@
 // Parts that all pages use: icons, buttons with their commands, notes, dialogs, times.
-import { html, signal, useState, useRef, useEffect } from "./vendor-ui.js";
+import { html, signal, computed, useState, useRef, useEffect } from "./vendor-ui.js";
 import { mayAct } from "./api.js";
+import { status } from "./store.js";
 import { brief, duration, clock, clip, hash } from "./text.js";
 import { lookOf, agentLook } from "./states.js";
 
 /** The time, which moves once a second. */
 export const now = signal(Date.now());
 setInterval(() => document.hidden || (now.value = Date.now()), 1000);
-
-const small = matchMedia("(max-width: 720px)");
-/** Whether the window is as narrow as a phone. */
-export const narrow = signal(small.matches);
-small.addEventListener("change", () => (narrow.value = small.matches));
 
 const paths = {
   dashed: "M8 2a6 6 0 1 1 0 12A6 6 0 0 1 8 2",
@@ -48,8 +44,12 @@ export const TaskBadge = ({ task }) => html`<${Badge} look=${lookOf(task)}/>`;
 /** @param {{state: string}} props */
 export const AgentBadge = ({ state }) => html`<${Badge} look=${agentLook(state)}/>`;
 
+const colors = 8; // of avatars in the style sheet
+/** The colors of the team's agents by their names, so that neighbors differ. */
+const colorOf = computed(() => new Map((status.value?.agents ?? []).map((/** @type {any} */ a, /** @type {number} */ i) => [a.name, i % colors])));
+
 /** The initial of an agent in its color. @param {{name: string}} props */
-export const Avatar = ({ name }) => html`<span class=${"avatar av" + hash(name, 8)} aria-hidden="true">${clip(name, 1).slice(0, 1).toUpperCase()}</span>`;
+export const Avatar = ({ name }) => html`<span class=${"avatar av" + (colorOf.value.get(name) ?? hash(name, colors))} aria-hidden="true">${clip(name, 1).slice(0, 1).toUpperCase()}</span>`;
 
 /** How long ago something was. @param {{at?: string, long?: boolean}} props */
 export function Age({ at, long }) {
