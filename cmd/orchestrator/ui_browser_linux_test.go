@@ -13,6 +13,7 @@ import (
 
 	chromium "orchestrator/fixtures/browser"
 	"orchestrator/fixtures/programs"
+	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
@@ -58,6 +59,9 @@ agent "printer" {
 	chromium.Holds(ctx, t, "location.hash === '' && document.title.startsWith('(1) ')")
 	chromium.Holds(ctx, t, shows("live"))
 
+	visit(base + "board")
+	chromium.Holds(ctx, t, `document.querySelector("section[aria-label='Needs you'] .n")?.innerText === "1" && document.querySelector(".needs b").innerText === "1"`)
+	chromium.Holds(ctx, t, shows("Which one?"))
 	visit(base + "inbox")
 	chromium.Holds(ctx, t, shows("Which one?"))
 	require.NoError(t, chromedp.Do(ctx, chromedp.KeyEvent("\r"), chromedp.Sleep(200*time.Millisecond), chromedp.KeyEvent("this one"), chromedp.KeyEvent("\r")))
@@ -76,6 +80,15 @@ agent "printer" {
 	require.NoError(t, chromedp.Do(ctx, chromedp.KeyEvent("\r")))
 	chromium.Holds(ctx, t, shows("Added: From the browser")+` && document.querySelector("form.adding") === null`)
 	require.Contains(t, s.ask("task", "ls"), "From the browser")
+
+	ended := strings.TrimSpace(s.ask("task", "add", "Not yet", "-q"))
+	s.ask("task", "cancel", ended, "--message", "too early", "--yes")
+	visit(base + "task?id=" + ended)
+	chromium.Holds(ctx, t, shows("too early")+` && document.querySelector(".act.primary button") !== null`)
+	_, err = chromedp.Run(ctx, chromedp.Evaluate[string](`document.querySelector(".act.primary button").click(); ""`))
+	require.NoError(t, err)
+	s.waitForState(ended, wire.TaskPending)
+	chromium.Holds(ctx, t, shows("pending")+" && !"+shows("too early"))
 
 	visit(base + "timeline")
 	chromium.Saves(ctx, t, "asker")

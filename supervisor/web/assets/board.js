@@ -1,15 +1,16 @@
 // The board: tasks by their states. The table has the same filters.
 import { html, useMemo, signal } from "./vendor-ui.js";
-import { loaded, parts, questions, requests, status, tick } from "./store.js";
-import { route, refine, Link, taskAddress } from "./route.js";
-import { groups, groupOf, lookOf, sinceOf, final } from "./states.js";
-import { Icon, Avatar, Age, Bar, Empty, narrow } from "./ui.js";
-import { clip, short, count } from "./text.js";
+import { loaded, loose, parts, questions, requests, status, tasks, tick } from "./store.js";
+import { address, route, refine, Link, taskAddress } from "./route.js";
+import { groups, groupOf, lookOf, sinceOf, final, holds, mayRetry } from "./states.js";
+import { Icon, Avatar, Age, Bar, Empty } from "./ui.js";
+import { clip, short, count, duration } from "./text.js";
 import { Virtual } from "./virtual.js";
 import { useKeys, overlay } from "./keys.js";
 import { mayAct } from "./api.js";
 import { AddButton } from "./add.js";
 import { TaskTable } from "./table.js";
+import { Retry } from "./retry.js";
 
 /** @typedef {import("./states.js").Task} Task */
 
@@ -31,7 +32,7 @@ export function Board() {
   const table = query.view === "table";
   useKeys({ n: () => { if (mayAct()) overlay.value = "add"; }, v: () => refine({ view: table ? undefined : "table" }), f: () => /** @type {HTMLElement|null} */ (document.querySelector("#filter"))?.focus() });
   if (!loaded.value && !all.length) return html`<p class="loading">Loading…</p>`;
-  if (!all.length) return html`<${Empty} title="No tasks yet" cli='orchestrator task add "Say hello"'><p>Agents and people create tasks. This adds one:</p><${AddButton}/><//>`;
+  if (!all.length && !loose.value.length) return html`<${Empty} title="No tasks yet" cli='orchestrator task add "Say hello"'><p>Agents and people create tasks. This adds one:</p><${AddButton}/><//>`;
   return html`<div class="page fill"><${Filters} query=${query} all=${all} n=${found.length} table=${table}/>
     ${table ? html`<${TaskTable} tasks=${found} query=${query}/>` : html`<${Columns} tasks=${found} query=${query}/>`}</div>`;
 }
@@ -55,50 +56,60 @@ function Filters({ query, all, n, table }) {
 /** @param {{tasks: Task[], query: Record<string, string>}} props */
 function Columns({ tasks, query }) {
   const by = useMemo(() => {
-    /** @type {Record<string, Task[]>} */
+    /** @type {Record<string, any[]>} */
     const found = Object.fromEntries(groups.map((g) => [g.id, []]));
     for (const t of tasks) found[groupOf(t)].push(t);
     for (const id of ["done", "failed"]) found[id].sort((a, b) => (sinceOf(a) < sinceOf(b) ? 1 : -1));
+    found.you.push(...loose.value.filter((q) => !query.repo && (!query.agent || q.agent === query.agent) && (!query.text || q.question.toLowerCase().includes(query.text.toLowerCase()))));
     return found;
-  }, [tasks, tick.value]);
+  }, [tasks, query, loose.value, tick.value]);
   const fallback = ["you", "running", "review", "ready", "waiting", "failed", "done"].find((id) => by[id].length) ?? "running";
   const tab = query.tab ?? fallback;
   return html`<div class="tabs only-small" role="tablist">${groups.map((g) => html`<button type="button" role="tab" key=${g.id} aria-selected=${g.id === tab} onClick=${() => refine({ tab: g.id })}>${g.word} ${by[g.id].length}</button>`)}</div>
-    <div class="board">${groups.map((g) => html`<${Column} key=${g.id} group=${g} tasks=${by[g.id]} open=${query.open?.split(".").includes(g.id)} small=${g.id === tab}/>`)}</div>`;
+    <div class="board">${groups.map((g) => html`<${Column} key=${g.id} group=${g} tasks=${by[g.id]} small=${g.id === tab}/>`)}</div>`;
 }
 
 /** States that the column does not tell. */
-const spoken = new Set(["assigned", "planning", "plan_review", "needs_human", "cancelled"]);
-const rowHeight = 100; // of a card and the gap below it
+const spoken = new Set(["assigned", "planning", "plan_review", "cancelled"]);
+const rowHeight = 92; // of a card and the gap below it
 
-/** @param {{group: any, tasks: Task[], open?: boolean, small: boolean}} props */
-function Column({ group, tasks, open, small }) {
-  const folded = group.id === "done" && !open && !narrow.value;
-  return html`<section class=${"column" + (small ? "" : " wide") + (!tasks.length || folded ? " thin" : "")} aria-label=${group.word}>
-    <header title=${group.help} class=${"t-" + group.tone}><${Icon} name=${group.icon}/><h2>${group.word}</h2><span class="n">${tasks.length}</span>
-      ${group.id === "done" && tasks.length > 0 && open && html`<button type="button" class="quiet wide" onClick=${() => refine({ open: undefined })}>Fold</button>`}</header>
-    ${!tasks.length ? html`<p class="none">none</p>`
-      : folded ? html`<button type="button" class="fold" onClick=${() => refine({ open: "done" })}>Show ${tasks.length === 1 ? "it" : "them"}</button>`
-      : html`<${Virtual} items=${tasks} height=${rowHeight} label=${group.word} row=${(/** @type {Task} */ t) => html`<${Card} key=${t.id} t=${t} lit=${lit.value.has(t.id)}/>`}/>`}</section>`;
+/** @param {{group: any, tasks: any[], small: boolean}} props */
+const Column = ({ group, tasks, small }) => html`<section class=${"column" + (small ? "" : " wide") + (tasks.length ? "" : " thin")} aria-label=${group.word}>
+    <header title=${group.help} class=${"t-" + group.tone}><${Icon} name=${group.icon}/><h2>${group.word}</h2><span class="n">${tasks.length}</span></header>
+    ${tasks.length > 0 && html`<${Virtual} items=${tasks} height=${rowHeight} label=${group.word} row=${(/** @type {any} */ t) => t.question === undefined ? html`<${Card} key=${t.id} t=${t} lit=${lit.value.has(t.id)}/>` : html`<${Asked} key=${"?" + t.id} q=${t}/>`}/>`}</section>`;
+
+/** A question that no task in the column is about. @param {{q: any}} props */
+const Asked = ({ q }) => html`<div class="slot" role="listitem"><${Link} class="task" to=${address("inbox", { q: q.id })}><span class="name">${clip(q.question, 160)}</span>
+    <span class="meta"><${Avatar} name=${q.agent}/><span class="who">${clip(q.agent, 60)}</span><code>${clip(q.id, 24)}</code><span class="since">for <${Age} at=${q.askedAt}/></span></span><//></div>`;
+
+/** The line below the name: what the task waits for, what it does, or how it ended. @param {{t: Task, look: any}} props */
+function Line({ t, look }) {
+  const part = final(t) ? undefined : parts.value.get(t.id);
+  const asked = look.group === "you" ? questions.value.find((q) => q.task === t.id || q.task === part?.id) : undefined;
+  const line = (/** @type {string} */ words, tone = "dim") => html`<span class=${"under t-" + tone}>${words}</span>`;
+  if (asked) return line(clip(asked.question, 160), "amber");
+  if (part) return line(`${clip(part.assignedTo ?? "its part", 40)}: ${lookOf(part).word}`);
+  const waits = t.waitsFor ?? [];
+  if (waits.length > 0 && !final(t)) return line(`blocked by ${clip(tasks.get(waits[0])?.name ?? short(waits[0]), 80)}${waits.length > 1 ? ` and ${waits.length - 1} more` : ""}`);
+  if (t.state === "cancelled" && t.reason) return line(clip(t.reason.split("\n")[0], 160));
+  if (t.state === "failed" && t.error) return line(clip(t.error.trimStart().split("\n")[0], 160), "red");
+  if (t.progress !== undefined && !final(t)) return html`<span class=${"t-" + look.tone}><${Bar} value=${t.progress}/></span>`;
+  if (t.state === "done" && t.startedAt && t.endedAt) return line(`took ${duration(Date.parse(t.endedAt) - Date.parse(t.startedAt))}`);
+  const asks = [t.requiredRole, t.targetRepo, ...(t.requiredCapabilities ?? [])].filter(Boolean);
+  return !t.assignedTo && asks.length > 0 && line(`asks for ${clip(asks.join(", "), 100)}`);
 }
 
 /** @param {{t: Task, lit: boolean}} props */
 function Card({ t, lit: bright }) {
   const look = lookOf(t);
   const waits = t.waitsFor?.length ?? 0;
-  const part = final(t) ? undefined : parts.value.get(t.id);
-  const asked = look.group === "you" ? questions.value.find((q) => q.task === t.id || q.task === part?.id) : undefined;
   const over = () => { if (waits) lit.value = new Set(t.waitsFor); };
   const out = () => { if (lit.value.size) lit.value = new Set(); };
-  return html`<${Link} class=${"task" + (bright ? " lit" : "")} role="listitem" title=${short(t.id)} to=${taskAddress(t.id)} onMouseEnter=${over} onMouseLeave=${out} onFocus=${over} onBlur=${out}>
-    <span class="name">${clip(t.name, 160)}</span>
-    ${asked ? html`<span class="asks t-amber">${clip(asked.question, 160)}</span>`
-      : part ? html`<span class="asks dim">${clip(part.assignedTo ?? "its part", 40)}: ${lookOf(part).word}</span>`
-      : t.progress !== undefined && !final(t) && html`<span class=${"t-" + look.tone}><${Bar} value=${t.progress}/></span>`}
+  return html`<div class="slot" role="listitem"><${Link} class=${"task" + (bright ? " lit" : "")} title=${short(t.id)} to=${taskAddress(t.id)} onMouseEnter=${over} onMouseLeave=${out} onFocus=${over} onBlur=${out}>
+    <span class="name">${clip(t.name, 160)}</span><${Line} t=${t} look=${look}/>
     <span class="meta">${t.assignedTo ? html`<${Avatar} name=${t.assignedTo}/><span class="who">${clip(t.assignedTo, 60)}</span>` : ""}
-      ${spoken.has(t.state) ? html`<span class=${"t-" + look.tone}>${look.word}</span>` : html`<code>${short(t.id)}</code>`}
-      ${waits > 0 && html`<span class="chip">blocked by ${waits}</span>`}
-      ${!t.assignedTo && [t.targetRepo, ...(t.requiredCapabilities ?? [])].filter(Boolean).slice(0, 2).map((c) => html`<span key=${c} class="chip">${clip(c, 30)}</span>`)}
-      ${t.progress !== undefined && !final(t) && html`<span>${Math.round(t.progress * 100)} %</span>`}<${Age} at=${sinceOf(t)}/></span>
-    <//>`;
+      ${spoken.has(t.state) || holds(t) ? html`<span class=${"t-" + look.tone}>${look.word}</span>` : html`<code>${short(t.id)}</code>`}
+      ${t.progress !== undefined && !final(t) && html`<span>${Math.round(t.progress * 100)} %</span>`}
+      <span class="since">${final(t) ? html`<${Age} at=${sinceOf(t)}/> ago` : html`for <${Age} at=${sinceOf(t)}/>`}</span></span>
+    <//>${mayRetry(t) && html`<${Retry} t=${t}/>`}</div>`;
 }

@@ -2,7 +2,8 @@
 import { html, useEffect, useRef, useState } from "./vendor-ui.js";
 import Plot from "./vendor-plot.js";
 import { list } from "./api.js";
-import { status, refreshStatus } from "./store.js";
+import { loose, requests, status, refreshStatus } from "./store.js";
+import { groups, groupOf } from "./states.js";
 import { route, refine } from "./route.js";
 import { Command, now } from "./ui.js";
 import { clip } from "./text.js";
@@ -40,7 +41,7 @@ export function Metrics() {
       <${Chart} title="Tasks that ended" unit="a minute" from=${from} to=${to} bars data=${[buckets.t, buckets["task.done"], buckets["task.failed"]]} series=${[["done", "--green"], ["failed", "--red"]]}/>
       <${Chart} title="Messages between actors" unit="a minute" from=${from} to=${to} bars data=${[buckets.t, buckets["message.sent"]]} series=${[["messages", "--accent"]]}/>
       <${Chart} title="Open tasks" from=${from} to=${to} data=${[samples.t, samples.get("running"), samples.get("pending"), samples.get("blocked"), samples.get("needs_human"), samples.get("in_review")]}
-        series=${[["running", "--blue"], ["ready", "--ink"], ["blocked", "--soft"], ["needs a person", "--amber"], ["in review", "--violet"]]}/>
+        series=${[["running", "--blue"], ["ready", "--ink"], ["blocked", "--soft"], ["needs you", "--amber"], ["in review", "--violet"]]}/>
       <${Chart} title="Requests and events" unit="a second" from=${from} to=${to} data=${[samples.t, rate("stdio"), rate("http")]} series=${[["of agents", "--blue"], ["by HTTP", "--violet"]]}/>
       <${Chart} title="Age of the oldest waiting task" unit="seconds" from=${from} to=${to} data=${[samples.t, samples.get("queue_age")]} series=${[["age", "--amber"]]}/>
       <${Chart} title="Time to record a batch" unit="milliseconds" from=${from} to=${to} data=${[samples.t, samples.get("commit")]} series=${[["mean", "--green"]]}/>
@@ -49,15 +50,14 @@ export function Metrics() {
     </div><${Command} text="curl --unix-socket .orchestrator/api.sock http://localhost/metrics"/></div>`;
 }
 
-/** The figures of now. */
+/** The figures of now, counted as the columns of the board are. */
 function Figures() {
   const s = status.value;
   if (!s) return null;
-  const t = s.tasks;
-  const all = [["running", t.running + t.assigned + t.planning, "t-blue"], ["wait", t.pending, ""], ["need a person", t.needs_human + t.plan_review, "t-amber"], ["in review", t.in_review + t.verifying, "t-violet"], ["done", t.done, "t-green"], ["failed", t.failed, "t-red"],
-    ["restarts", s.agents.reduce((/** @type {number} */ n, /** @type {any} */ a) => n + a.restarts, 0), ""]];
-  if (s.used?.cost) all.push([clip(s.used.currency ?? "cost", 8), Number(s.used.cost.toFixed(2)), ""]);
-  return html`<div class="figures">${all.map(([word, n, tone]) => html`<div key=${word} class="card"><b class=${n ? tone : "dim"}>${(n ?? 0).toLocaleString("en-US")}</b><span class="dim">${word}</span></div>`)}</div>`;
+  const all = groups.map((g) => /** @type {[string, number, string]} */ ([g.word, requests.value.filter((t) => groupOf(t) === g.id).length + (g.id === "you" ? loose.value.length : 0), "t-" + g.tone]));
+  all.push(["Restarts", s.agents.reduce((/** @type {number} */ n, /** @type {any} */ a) => n + a.restarts, 0), ""]);
+  if (s.used?.cost) all.push([clip(s.used.currency ?? "Cost", 8), Number(s.used.cost.toFixed(2)), ""]);
+  return html`<div class="figures">${all.map(([word, n, tone]) => html`<div key=${word} class="card"><b class=${n ? tone : "dim"}>${n.toLocaleString("en-US")}</b><span class="dim">${word}</span></div>`)}</div>`;
 }
 
 /** Counts events by minutes. @param {{at: number, kind: string}[]} events @param {number} from @param {number} to */
@@ -70,6 +70,12 @@ function perMinute(events, from, to) {
   for (const e of events) { const i = Math.floor((e.at - start) / size); if (i >= 0 && i < t.length) found[e.kind][i] = (found[e.kind][i] ?? 0) + 60 / size; }
   return found;
 }
+
+/** @param {number|null|undefined} v */
+const figure = (v) => (v === null || v === undefined ? "–" : +v.toFixed(2));
+
+/** What the legend shows while no moment is pointed at: the total of the bars, or the latest sample. @param {number[]} t @param {(number|null)[]} all @param {boolean} [bars] */
+const atRest = (t, all, bars) => (bars ? Math.round((all.reduce((/** @type {number} */ n, v) => n + (v ?? 0), 0) * (t[1] - t[0])) / 60) + " in all" : figure(all.findLast((v) => v !== null)));
 
 /** @param {{title: string, unit?: string, from: number, to: number, bars?: boolean, data: any[], series: string[][]}} props */
 function Chart({ title, unit = "", from, to, bars, data, series }) {
@@ -90,7 +96,7 @@ function Chart({ title, unit = "", from, to, bars, data, series }) {
         scales: { x: { range: () => limits.current }, y: { range: (/** @type {any} */ u, /** @type {number} */ lo, /** @type {number} */ hi) => [0, Math.max(1, hi * 1.1)] } },
         axes: [{ ...axis, space: 70, values: (/** @type {any} */ u, /** @type {number[]} */ all) => all.map((s) => new Date(s * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false })) }, { ...axis, size: 44 }],
         series: [{ value: (/** @type {any} */ u, /** @type {number} */ s) => (s ? new Date(s * 1000).toLocaleTimeString([], { hour12: false }) : "") }, ...series.map(([label, name]) => ({ label, stroke: color(name), width: 1.6, fill: bars ? color(name) : undefined, points: { show: !bars && data[0].length < 3 },
-          paths: bars ? /** @type {any} */ (Plot).paths.bars({ size: [0.7, 40] }) : undefined, value: (/** @type {any} */ u, /** @type {number} */ v) => (v === null || v === undefined ? "–" : +v.toFixed(2)) }))],
+          paths: bars ? /** @type {any} */ (Plot).paths.bars({ size: [0.7, 40] }) : undefined, value: (/** @type {any} */ u, /** @type {number|null} */ v, /** @type {number} */ at, /** @type {number|null} */ i) => i === null ? atRest(u.data[0], u.data[at], bars) : figure(v) }))],
       }, data, div);
     };
     make();

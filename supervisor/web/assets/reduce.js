@@ -1,4 +1,5 @@
 // How an event changes a task.
+import { holds } from "./states.js";
 
 /** @typedef {import("./states.js").Task} Task */
 
@@ -11,7 +12,7 @@ const changes = {
   "task.planned": () => ({ state: "plan_review" }),
   "task.plan_returned": () => ({ state: "planning" }),
   "task.help_wanted": () => ({ state: "needs_human" }),
-  "task.done": (t, e) => ({ state: "done", endedAt: e.at, waitsFor: [] }),
+  "task.done": (t, e) => t.workspace ? "unclear" : ({ state: "done", endedAt: e.at, waitsFor: [] }), // its branch may wait for its merge
   "task.failed": (t, e) => ({ state: "failed", endedAt: e.at, error: e.payload?.error ?? t.error }),
   "task.cancelled": (t, e) => ({ state: "cancelled", endedAt: e.at }),
   // These change nothing that a list shows.
@@ -45,7 +46,7 @@ function created(tasks, e) {
   const needs = (p.dependencies ?? []).filter((/** @type {any} */ d) => d.dependency_type !== "related").map((/** @type {any} */ d) => (typeof d === "string" ? d : d.depends_on_task_id));
   return {
     id: e.task, name: p.name ?? e.text, type: p.type ?? "", state: "pending", requiredRole: p.required_role ?? null,
-    requiredCapabilities: p.required_capabilities ?? [], dependencies: needs, waitsFor: needs.filter((/** @type {string} */ id) => tasks.get(id)?.state !== "done"),
+    requiredCapabilities: p.required_capabilities ?? [], dependencies: needs, waitsFor: needs.filter((/** @type {string} */ id) => { const t = tasks.get(id); return t?.state !== "done" || holds(t); }),
     submittedBy: e.agent ? "agent:" + e.agent : "operator", assignedTo: null, createdAt: e.at, result: null,
   };
 }

@@ -16,6 +16,7 @@
  * @property {string} [message]
  * @property {number} [attempts]
  * @property {string} [error]
+ * @property {string} [reason]
  * @property {string} [targetRepo]
  * @property {string} [sessionId]
  * @property {string} [parentTaskId]
@@ -25,6 +26,7 @@
  * @property {string} [endedAt]
  * @property {any} [result]
  * @property {any} [plan]
+ * @property {{merge?: string, path: string, branch?: string}} [workspace]
  */
 
 /** The columns of the board. tone names a color of the style sheet. */
@@ -45,7 +47,7 @@ export const taskStates = {
   planning: { word: "planning", tone: "blue", icon: "half", group: "running" },
   plan_review: { word: "plan to approve", tone: "amber", icon: "ask", group: "you" },
   running: { word: "running", tone: "blue", icon: "half", group: "running" },
-  needs_human: { word: "needs a person", tone: "amber", icon: "ask", group: "you" },
+  needs_human: { word: "needs you", tone: "amber", icon: "ask", group: "you" },
   verifying: { word: "verifying", tone: "violet", icon: "eye", group: "review" },
   in_review: { word: "in review", tone: "violet", icon: "eye", group: "review" },
   done: { word: "done", tone: "green", icon: "check", group: "done" },
@@ -55,8 +57,18 @@ export const taskStates = {
 const unknown = { word: "unknown", tone: "dim", icon: "ring", group: "waiting" };
 const blocked = { word: "waiting", tone: "dim", icon: "dashed", group: "waiting" };
 
+/** How a done task looks whose branch is not merged. @type {Record<string, {word: string, tone: string, icon: string, group: string}>} */
+const unmerged = {
+  waiting: { word: "merge queued", tone: "violet", icon: "half", group: "done" },
+  refused: { word: "merge refused", tone: "amber", icon: "cross", group: "done" },
+};
+
+/** Reports whether a done task has a branch that the tasks that need it wait for. @param {Task} t */
+export const holds = (t) => t.state === "done" && Object.hasOwn(unmerged, t.workspace?.merge ?? "");
+
 /** Returns how the state of a task looks. @param {Task} t */
 export function lookOf(t) {
+  if (holds(t)) return unmerged[t.workspace?.merge ?? ""];
   if (t.state === "pending" && t.waitsFor?.length) return blocked;
   return taskStates[t.state] ?? { ...unknown, word: t.state };
 }
@@ -66,6 +78,9 @@ export const groupOf = (t) => lookOf(t).group;
 
 /** Reports whether a task has ended. @param {{state: string}} t */
 export const final = (t) => t.state === "done" || t.state === "failed" || t.state === "cancelled";
+
+/** Reports whether a task can be tried again. @param {Task} t */
+export const mayRetry = (t) => (t.state === "failed" || t.state === "cancelled") && !t.sessionId;
 
 /** Reports whether a task is a part of another: a member of its session does it for that one. @param {Task} t */
 export const isPart = (t) => Boolean(t.sessionId && t.parentTaskId);

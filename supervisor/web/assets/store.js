@@ -3,7 +3,7 @@ import { signal, computed, batch, useEffect, useState } from "./vendor-ui.js";
 import { ask, me } from "./api.js";
 import { follow } from "./stream.js";
 import { apply } from "./reduce.js";
-import { final, isPart } from "./states.js";
+import { final, groupOf, isPart } from "./states.js";
 
 /** @typedef {import("./states.js").Task} Task */
 /** @typedef {{seq: number, at: string, kind: string, agent?: string, task?: string, run?: string, text: string, figures?: any, payload?: any, mail?: any}} Event */
@@ -30,6 +30,12 @@ export const parts = computed(() => new Map(allTasks.value.filter((t) => isPart(
 export const plans = computed(() => allTasks.value.filter((t) => t.state === "plan_review"));
 /** How many questions and plans wait for a person. */
 export const needs = computed(() => questions.value.length + plans.value.length);
+
+/** Open questions that no task in "Needs you" is about. Each has a card there, so that the counts agree. */
+export const loose = computed(() => {
+  const shown = new Set(requests.value.filter((t) => groupOf(t) === "you").map((t) => t.id));
+  return questions.value.filter((q) => !shown.has(q.task) && !shown.has(tasks.get(q.task)?.parentTaskId ?? ""));
+});
 
 /** Functions that are called with each batch of events. */
 const listeners = new Set(/** @type {((events: Event[]) => void)[]} */ ([]));

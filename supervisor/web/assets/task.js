@@ -3,14 +3,15 @@ import { html, useEffect, useState } from "./vendor-ui.js";
 import { ask, list } from "./api.js";
 import { tasks, tick, onEvents, status, questions, refreshTask, useEvents } from "./store.js";
 import { route, refine, Link, address, taskAddress, agentAddress } from "./route.js";
-import { final, lookOf, sinceOf } from "./states.js";
+import { final, lookOf, mayRetry, sinceOf } from "./states.js";
 import { Act, Age, Badge, Bar, Command, Empty, TaskBadge, confirm, note } from "./ui.js";
-import { clip, clock, count, duration, pretty, quoted, short, visible, idWord } from "./text.js";
+import { clip, clock, count, duration, lastLines, pretty, quoted, short, visible, idWord } from "./text.js";
 import { LogView } from "./log.js";
 import { Plan } from "./inbox.js";
 import { Why } from "./why.js";
 import { Artifacts } from "./artifacts.js";
 import { Changes } from "./changes.js";
+import { Retry } from "./retry.js";
 
 const tabs = [["summary", "Summary"], ["changes", "Changes"], ["timeline", "Timeline"], ["log", "Log"], ["why", "Why"]];
 
@@ -38,10 +39,13 @@ export function TaskPage() {
   const tab = query.tab ?? "summary";
   if (task === undefined) return html`<p class="loading">Loading…</p>`;
   if (task instanceof Error) return html`<${Empty} title="The task cannot be shown" cli="orchestrator task ls"><p>${clip(task.message)}</p><//>`;
-  return html`<div class=${"page" + (tab === "log" ? " fill" : "")}><${Head} t=${task}/>
+  return html`<div class=${"page" + (tab === "log" ? " fill" : "")}><${Head} t=${task} brief=${tab === "why"}/>
     <div class="tabs" role="tablist">${tabs.filter(([name]) => name !== "changes" || task.workspace).map(([name, word]) => html`<button type="button" role="tab" key=${name} aria-selected=${tab === name} onClick=${() => refine({ tab: name === "summary" ? undefined : name })}>${word}</button>`)}</div>
     ${tab === "summary" ? html`<${Summary} t=${task}/>` : tab === "timeline" ? html`<${Story} of="task" id=${task.id}/>` : tab === "log" ? html`<${Log} t=${task}/>` : tab === "changes" ? html`<${Changes} key=${task.id} id=${task.id} ended=${final(task)}/>` : html`<${Why} t=${task}/>`}</div>`;
 }
+
+/** The names of tasks, the first two of them. @param {string[]} ids */
+const names = (ids) => html`${ids.slice(0, 2).map((id, i) => html`${i > 0 && ", "}<${Link} key=${id} to=${taskAddress(id)}>${clip(tasks.get(id)?.name ?? short(id), 60)}<//>`)}${ids.length > 2 && ` and ${ids.length - 2} more`}`;
 
 /** A sentence about the state of a task. @param {{t: any}} props */
 export function Sentence({ t }) {
@@ -50,17 +54,23 @@ export function Sentence({ t }) {
   const far = t.progress !== undefined && !final(t) ? html`, ${Math.round(t.progress * 100)} %${t.message ? ": " + clip(t.message, 160) : ""}` : "";
   const took = t.endedAt && t.startedAt ? html`, took ${duration(Date.parse(t.endedAt) - Date.parse(t.startedAt))}` : "";
   return html`<p class="sentence"><${Badge} look=${look}/>
-    <span>${t.state === "pending" ? (t.waitsFor?.length ? html`for ${count(t.waitsFor.length, "task")}` : "for an agent") : who ? html`${final(t) ? "by" : "on"} ${who}` : ""}
+    <span>${t.state === "pending" ? (t.waitsFor?.length ? html`for ${names(t.waitsFor)}` : "for an agent") : who ? html`${final(t) ? "by" : "on"} ${who}` : ""}
     ${" "}${final(t) ? html`<${Age} at=${sinceOf(t)} long/> ago${took}` : html`for <${Age} at=${sinceOf(t)} long/>${far}`}</span></p>
     ${!final(t) && t.progress !== undefined && html`<span class=${"t-" + look.tone}><${Bar} value=${t.progress}/></span>`}`;
 }
 
-/** @param {{t: any}} props */
-function Head({ t }) {
+/** The reason of a failure: its first line, and the end of the output below it. @param {{text: string}} props */
+export function Reason({ text }) {
+  const [first, ...rest] = text.trim().split("\n");
+  return html`<div class="page reason"><p class="bad">${visible(first.slice(0, 1000))}</p>${rest.length > 0 && html`<pre class="output">${lastLines(rest)}</pre>`}</div>`;
+}
+
+/** @param {{t: any, brief: boolean}} props brief leaves out what the tab says */
+function Head({ t, brief }) {
   const asks = questions.value.filter((q) => q.task === t.id);
   return html`<header class="page head-of-task"><h1><span>${clip(t.name, 400)}</span> <code class="dim">${short(t.id)}</code></h1>
     <${Sentence} t=${t}/>
-    ${t.error && html`<p class="bad">${visible(t.error.slice(0, 2000), true)}</p>`}
+    ${(t.error || t.reason) && final(t) && !brief && html`<${Reason} text=${t.error || t.reason}/>`}
     ${asks.map((q) => html`<p key=${q.id} class="t-amber">It waits for your answer: <${Link} to=${address("inbox", { q: q.id })}>${clip(q.question, 200)}<//></p>`)}
     <${Actions} t=${t}/></header>`;
 }
@@ -85,6 +95,7 @@ function Actions({ t }) {
   };
   const open = ["pending", "assigned"].includes(t.state) && !t.waitsFor?.length;
   return html`<div class="row">
+    ${mayRetry(t) && html`<${Retry} t=${t} kind="primary"/>`}
     ${open && html`<span class="row"><select aria-label="Agent" value=${agent} onChange=${(/** @type {any} */ e) => setAgent(e.target.value)}><option value="">Choose an agent</option>
         ${(status.value?.agents ?? []).map((/** @type {any} */ a) => html`<option key=${a.name} value=${a.name}>${clip(a.name, 40)}${a.tasks.length ? " (busy)" : ""}</option>`)}</select>
       <${Act} label="Assign" disabled=${!agent} cli=${`orchestrator task assign ${id} ${agent ? quoted(agent) : "AGENT"}`} run=${async () => { await ask("assign-task", { taskId: t.id, agent }); await done(`Assigned to ${agent}`); }}/></span>
@@ -105,7 +116,7 @@ function Summary({ t }) {
   return html`<div class="summary">
     <section class="page">
       ${t.state === "plan_review" && html`<div class="card"><h2>Plan to approve</h2><${Plan} key=${t.id} task=${t}/></div>`}
-      ${t.description && html`<${Doc} title="What is to be done" value=${t.description}/>`}
+      ${t.description && html`<${Doc} title="Description" value=${t.description}/>`}
       ${t.acceptanceCriteria?.length > 0 && html`<div class="card"><h2>Done when</h2><ul>${t.acceptanceCriteria.map((/** @type {string} */ c, /** @type {number} */ i) => html`<li key=${i}>${clip(c, 500)}</li>`)}</ul></div>`}
       ${t.result !== null && t.result !== undefined && html`<${Doc} title="Result" value=${t.result}/>`}
       <${Artifacts} key=${"a" + t.id} t=${t}/>
@@ -144,8 +155,8 @@ export function Story({ of, id }) {
   const start = Date.parse(events[0].at);
   return html`<ol class="story">${events.slice(-2000).map((e) => html`<li key=${e.seq} class=${storyTone(e.kind)}><details><summary>
       <time title=${clip(e.at)}>${clock(e.at)}</time><span class="dim mono after">+${duration(Date.parse(e.at) - start)}</span><b>${clip(e.kind, 60)}</b>
-      <span class="what">${of === "task" && e.agent && html`<${Link} to=${agentAddress(e.agent)}>${clip(e.agent, 60)}<//> `}${of === "agent" && e.task && html`<${Link} to=${taskAddress(e.task)}>${short(e.task)}<//> `}${clip(e.text, 240)}</span></summary>
-    <pre>${pretty(e)}</pre></details></li>`)}</ol><${Command} text=${of === "task" ? `orchestrator events --task ${idWord(id)}` : `orchestrator events --agent ${quoted(id)}`}/>`;
+      <span class="what">${of === "task" && e.agent && html`<${Link} to=${agentAddress(e.agent)}>${clip(e.agent, 60)}<//> `}${of === "agent" && e.task && html`<${Link} to=${taskAddress(e.task)}>${short(e.task)}<//> `}${clip((e.text ?? "").split("\n")[0], 240)}</span></summary>
+    ${e.text?.includes("\n") && html`<pre class="output">${lastLines(e.text.split("\n").slice(1))}</pre>`}<pre>${pretty(e)}</pre></details></li>`)}</ol><${Command} text=${of === "task" ? `orchestrator events --task ${idWord(id)}` : `orchestrator events --agent ${quoted(id)}`}/>`;
 }
 
 const storyTone = (/** @type {string} */ kind) => /failed|trouble|overdue|deadline|requeued|refused|gave_up/.test(kind) ? "t-red" : /help|question|planned/.test(kind) ? "t-amber" : /done/.test(kind) ? "t-green" : /started|assigned/.test(kind) ? "t-blue" : "t-dim";

@@ -40,6 +40,9 @@ export function clip(text, n = 300) {
   return visible(cut);
 }
 
+/** Returns the last 20 lines of output. @param {string[]} lines */
+export const lastLines = (lines) => (lines.length > 20 ? "…\n" : "") + visible(lines.slice(-20).join("\n").trimEnd(), true);
+
 /** Returns the first 8 characters of a UUID, and any other id whole. @param {string} id */
 export function short(id) {
   return /^[0-9a-f]{8}-[0-9a-f]{4}-/.test(id) ? id.slice(0, 8) : clip(id, 24);

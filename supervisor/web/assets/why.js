@@ -3,7 +3,7 @@ import { html, useEffect, useState } from "./vendor-ui.js";
 import { ask } from "./api.js";
 import { tasks, status, questions, tick } from "./store.js";
 import { Link, address, taskAddress, agentAddress } from "./route.js";
-import { final, lookOf } from "./states.js";
+import { final, holds, lookOf } from "./states.js";
 import { AgentBadge, Command, TaskBadge } from "./ui.js";
 import { clip, count, short, visible, idWord } from "./text.js";
 import { reasonOf } from "./agents.js";
@@ -22,7 +22,6 @@ export function Why({ t }) {
     ${waiting && html`<${Candidates} t=${t} match=${match}/>`}
     ${holder && !final(t) && html`<p><${Link} to=${agentAddress(holder.name)}>${clip(holder.name, 60)}<//> is <${AgentBadge} state=${holder.state}/> ${reasonOf(holder)}</p>`}
     ${asked.map((q) => html`<p key=${q.id} class="t-amber">${clip(q.agent, 60)} asks: <${Link} to=${address("inbox", { q: q.id })}>${clip(q.question, 200)}<//></p>`)}
-    ${t.error && html`<p class="bad">${clip(t.error, 600)}</p>`}
     <${Words} of=${t.id} about=${t}/><${Command} text=${`orchestrator why ${id}`}/></div>`;
 }
 
@@ -39,6 +38,7 @@ function Words({ of, about }) {
 
 /** @param {any} t @param {any} holder @param {any[]} asked */
 function headline(t, holder, asked) {
+  if (holds(t)) return t.workspace.merge === "refused" ? "It is done, and the merge queue refused its branch." : "It is done, and its branch is in the merge queue.";
   if (final(t)) return `It has ended: ${lookOf(t).word}.`;
   if (t.waitsFor?.length) return `It is blocked by ${count(t.waitsFor.length, "task")}.`;
   if (t.state === "pending") return "It waits for an agent that fits.";
