@@ -959,7 +959,7 @@ export interface RetryTask {
 	 */
 	keep?: boolean;
 	/**
-	 * Whether the tasks that were cancelled because of this one come back, too. They do if it is
+	 * Whether the tasks that were cancelled because of this one come back, too; true if it is
 	 * missing.
 	 */
 	dependents?: boolean;
