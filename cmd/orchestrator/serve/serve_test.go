@@ -123,7 +123,11 @@ func TestOpenHome(t *testing.T) {
 
 func TestSettled(t *testing.T) {
 	view := func(name string, state control.State, on ...string) control.AgentView {
-		return control.AgentView{Name: name, State: state, DependsOn: on}
+		v := control.AgentView{Name: name, State: state, DependsOn: on}
+		if state == control.StateRunning {
+			v.UpMS = earlyEnd.Milliseconds()
+		}
+		return v
 	}
 	waiting := func(name string, on ...string) control.AgentView { return view(name, control.StateWaiting, on...) }
 	for name, test := range map[string]struct {
@@ -132,6 +136,8 @@ func TestSettled(t *testing.T) {
 	}{
 		"none":                     {want: true},
 		"running":                  {want: true, agents: []control.AgentView{view("a", control.StateRunning), view("b", control.StateFailed)}},
+		"may end at once":          {agents: []control.AgentView{{Name: "a", State: control.StateRunning, UpMS: 1}}},
+		"ends in a loop":           {want: true, agents: []control.AgentView{{Name: "a", State: control.StateBackoff, Starts: 2}}},
 		"starting":                 {agents: []control.AgentView{view("a", control.StateRunning), view("b", control.StateStarting)}},
 		"waits for a start":        {agents: []control.AgentView{view("a", control.StateStarting), waiting("b", "a")}},
 		"waits for one that runs":  {agents: []control.AgentView{view("a", control.StateRunning), waiting("b", "a")}},
