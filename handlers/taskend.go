@@ -202,6 +202,9 @@ func cancelTask(td taskDecision, r *wire.CancelTask) (*wire.TaskReply, *wire.Err
 		return nil, errNotDelegated(k) // the caller would get no response
 	}
 	td.cancel(k, cmp.Or(r.Reason, "Cancelled by "+td.from.String()), end{request: td.mark()})
+	if k.view.SubmittedBy != td.from.String() {
+		td.tellSubmitter(k, k.view.Reason)
+	}
 	td.links().abandon(k, "")
 	if td.request.Form == wire.DialectTaskAct {
 		return nil, nil // the response notifies the caller
@@ -235,7 +238,7 @@ func (td taskDecision) relieve(k *task, by string) {
 	}
 }
 
-// tellSubmitter notifies the agent that submitted a task that the orchestrator has cancelled it.
+// tellSubmitter notifies the agent that submitted a task that the orchestrator or somebody else has cancelled it.
 // Others are notified in another way: the agent that has the task by recall, a delegator by a
 // response, and an architect by its session.
 func (td taskDecision) tellSubmitter(k *task, reason string) {
