@@ -211,6 +211,7 @@ func startTask(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	}
 	td.questions().cancelQuestions(k)
 	td.start(k, td.mark())
+	td.delegations().tellSource(k)
 	return td.replyWith(k), nil
 }
 
