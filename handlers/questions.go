@@ -396,6 +396,7 @@ func requestHelp(qd questionDecision, r *wire.RequestHelp) (*wire.TaskReply, *wi
 		Question: r.Question, Context: r.Context, Request: qd.mark(), Options: r.Options,
 	})
 	qd.delegations().tellSource(k)
+	qd.tellArchitectOf(k, k.view.AssignedTo+" asks a person: "+r.Question)
 	if r.Recall != "" && k.delegation() == nil {
 		qd.tasks().recall(k, k.view.AssignedTo, k.run, r.Recall)
 	}
@@ -447,6 +448,14 @@ func (qd questionDecision) inputAnswers(k *task, input wire.Raw) {
 	qd.fact(agentPrefix+q.view.Agent, k.view.ID, &questionAnswered{ID: q.view.ID, Agent: q.view.Agent, Answer: answer, Told: true})
 }
 
+// tellArchitectOf notifies the architect of a task in a session that its agent has asked a person or has its
+// answer.
+func (qd questionDecision) tellArchitectOf(k *task, message string) {
+	if w := k.work(); w != nil {
+		qd.works().tellArchitect(w, message)
+	}
+}
+
 // helped continues a task whose agent has its answer.
 func (qd questionDecision) helped(id, answer string) {
 	k := qd.state.tasks.byID[id]
@@ -455,6 +464,7 @@ func (qd questionDecision) helped(id, answer string) {
 	}
 	qd.tasks().start(k, nil)
 	qd.delegations().tellSource(k)
+	qd.tellArchitectOf(k, "A person has answered: "+answer)
 	if a := qd.state.agents.byID[k.view.AssignedTo]; k.delegation() != nil && a != nil && a.remote == nil {
 		qd.delegations().act(k, &taskActed{Act: delegation.ActUpdate, Input: object.Quote(answer)})
 		return

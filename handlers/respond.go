@@ -85,6 +85,7 @@ func (dd delegationDecision) heedResponse(k *task, r *delegation.Response) (agai
 		dd.fact("", k.view.ID, &taskHelp{
 			ID: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, QuestionID: dd.state.questions.questionID(), Question: r.Question, Options: r.Options,
 		})
+		dd.questions().tellArchitectOf(k, dd.from.Name+" asks a person: "+r.Question)
 	}
 	return false, nil
 }
