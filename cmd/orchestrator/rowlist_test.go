@@ -325,6 +325,8 @@ var taskRows = []row{
 	{id: "K-20", what: "a result is any value"},
 	{id: "K-21", what: "to cancel is to tell"},
 	{id: "K-22", what: "one list of questions for people"},
+	{id: "K-24", what: "a member that a protocol requires reaches the workers of all protocols"},
+	{id: "K-25", what: "a question reaches everybody who may answer it, in any protocol"},
 	{id: "T-23", what: "a replay is not a second request"},
 }
 

@@ -27,7 +27,7 @@ import (
 // testdata/rows.md has the table. Every required row must be shown.
 
 // highest is the last number of each kind of row, to detect typing errors.
-var highest = map[string]int{"A": 165, "B": 86, "C": 103, "D": 44, "E": 86, "K": 23, "T": 64, "X": 7, "S": 16}
+var highest = map[string]int{"A": 165, "B": 86, "C": 103, "D": 44, "E": 86, "K": 25, "T": 64, "X": 7, "S": 16}
 
 // A showing lists where a row is shown: test names by file.
 type showing map[string][]string

@@ -31,6 +31,7 @@ var Chapters = []Chapter{
 	{"The work", "verified", "Work that is checked before it is done, in folders of its own"},
 	{"The work", "session", "An architect, developers and reviewers, by rules"},
 	{"The work", "delegation", "Delegating work and receiving its results"},
+	{"The work", "submitters", "What the submitter of a task hears, in each protocol"},
 	{"The work", "bus", "Messages between agents, people and programs elsewhere"},
 	{"The work", "notify", "How people are told that they are needed"},
 
@@ -50,7 +51,7 @@ var Chapters = []Chapter{
 }
 
 // AlsoCalled maps other words for a topic to its name.
-var AlsoCalled = map[string]string{"protocols": "protocol", "configuration": "config", "errors": "troubleshooting", "metrics": "http"}
+var AlsoCalled = map[string]string{"protocols": "protocol", "configuration": "config", "errors": "troubleshooting", "metrics": "http", "seams": "submitters"}
 
 // TopicNames returns the names of all pages.
 func TopicNames() []string {
