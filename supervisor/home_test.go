@@ -162,6 +162,12 @@ func TestHomeOfAStranger(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(dir), ".git", "index"), index, 0o644))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "jwt.key"), nil, 0o600))
 		}},
+		"sign-ins that came with a repository": {why: "may have come with the repository", make: func(t *testing.T, dir, _ string) {
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			require.NoError(t, os.Mkdir(filepath.Join(filepath.Dir(dir), ".git"), 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(dir), ".git", "index"), index, 0o644))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "sign-ins.json"), nil, 0o600))
+		}},
 		"tracked": {why: "is tracked by git", make: func(t *testing.T, dir, _ string) {
 			require.NoError(t, os.Mkdir(dir, 0o755))
 			require.NoError(t, os.Mkdir(filepath.Join(filepath.Dir(dir), ".git"), 0o755))

@@ -6,7 +6,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -113,26 +116,88 @@ func TestWebView(t *testing.T) {
 	require.Contains(t, stderr, "orchestrator up")
 }
 
-// A sign-in ends with the orchestrator. up --ui prints the address by itself.
+// A sign-in goes on after a stop, a kill and an upgrade, at the same address. up --ui prints the address by itself.
 func TestWebViewOfTheNextOrchestrator(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "agent \"a\" {\n  command = [\"cat\"]\n}\n").up("--ui")
-	before, _ := s.opens(s.shownUI())
+	b, _ := s.opens(s.shownUI())
+	holds := func(want int) {
+		t.Helper()
+		s.waitForEvents(1, events.AgentStarted, "a")
+		status, text := b.visit(http.MethodGet, "/ui/me", "")
+		require.Equal(t, want, status, text)
+	}
+	holds(http.StatusOK)
+	s.stop()
+	s.up()
+	holds(http.StatusOK)
+	s.signal(syscall.SIGKILL)
+	s.await()
+	s.up()
+	holds(http.StatusOK)
+	s.ask("upgrade")
+	holds(http.StatusOK)
+	status, text := b.visit(http.MethodPost, "/ui/sign-out", "")
+	require.Equal(t, http.StatusOK, status, text)
 	s.stop()
 	s.up("--ui")
-	now, _ := s.opens(s.shownUI())
-	status, text := now.visit(http.MethodGet, "/ui/me", "")
-	require.Equal(t, http.StatusOK, status, text)
-	before.base = now.base
-	status, text = before.visit(http.MethodGet, "/ui/me", "")
-	require.Equal(t, http.StatusUnauthorized, status, text)
-
-	s.ask("upgrade")
-	after, _ := s.opens(s.ask("ui", "--print"))
-	require.Equal(t, now.base, after.base, "the port goes over to the next program")
-	status, text = now.visit(http.MethodGet, "/ui/me", "")
-	require.Equal(t, http.StatusUnauthorized, status, text)
+	again, _ := s.opens(s.shownUI())
+	require.Equal(t, b.base, again.base, "the port stays the same")
+	b.cookie = ""
+	holds(http.StatusUnauthorized)
 	s.stop()
+}
+
+// The browser gets a page that only the user can read, and no process sees the code on a command line. A process of
+// an agent cannot sign in, whatever code it has.
+func TestCodeOfTheWebViewIsNotOnACommandLine(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "agent \"thief\" {\n  command = [\"sh\", \"thief.sh\"]\n  protocol = \"raw\"\n}\n")
+	s.write("thief.sh", `until [ -f code ]; do sleep 0.1; done
+curl -s -X POST -H 'Content-Type: application/json' -d "{\"code\":\"$(cat code)\"}" "$(cat base)/ui/sign-in"
+cat
+`)
+	s.write("browser", "#!/bin/sh\nprintf %s \"$1\" > opened.new\nmv opened.new opened\n")
+	require.NoError(t, os.Chmod(s.path("browser"), 0o700))
+	s.up("--json")
+	s.waitForEvents(1, events.AgentStarted, "thief")
+	ui := exec.Command(s.program, "ui", "--state-dir", s.state())
+	ui.Dir, ui.Env = s.dir, append(s.environ(), "BROWSER="+s.path("browser"))
+	output, err := ui.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	var opened string
+	waitForThat(t, "the browser", func() bool {
+		text, err := os.ReadFile(s.path("opened"))
+		opened = string(text)
+		return err == nil
+	})
+	path, found := strings.CutPrefix(opened, "file://")
+	require.True(t, found, opened)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	page, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(page), "/ui/#code=")
+
+	u, err := url.Parse(strings.TrimSpace(s.ask("ui", "--print")))
+	require.NoError(t, err)
+	s.write("base", "http://"+u.Host)
+	s.write("code.new", strings.TrimPrefix(u.Fragment, "code="))
+	require.NoError(t, os.Rename(s.path("code.new"), s.path("code")))
+	refused := s.waitForEvents(1, events.AgentRefused, "thief")
+	require.Contains(t, refused[0].Text, "tried to be a person: curl")
+	b, _ := s.opens(u.String())
+	status, text := b.visit(http.MethodGet, "/ui/me", "")
+	require.Equal(t, http.StatusOK, status, "the code was not used: %s", text)
+	s.stop()
+	signIns := 0
+	for _, line := range s.audited() {
+		if line["type"] == "request:sign-in" {
+			signIns++
+		}
+	}
+	require.Equal(t, 2, signIns)
 }
 
 // shownUI returns the address that up --ui prints.

@@ -114,6 +114,10 @@ func (api *API) signIn(w http.ResponseWriter, r *http.Request) {
 		refuse(refusal)
 		return
 	}
+	if refusal := api.descendsOverTCP(r); refusal != nil {
+		refuse(refusal)
+		return
+	}
 	text, err := api.body(w, r)
 	if err != nil {
 		refuse(err)
@@ -233,19 +237,31 @@ type SignIns struct {
 func (s *SignIns) Invite(ctx context.Context, r control.OpenUIRequest) (string, error) {
 	by := callerOf(ctx)
 	switch {
+	case r.Page && (!by.who.Wide || by.hub != ""):
+		return "", &wire.Error{Code: wire.CodeInvalid, Message: "a page for the browser is for callers on the machine of the team", Details: map[string]any{"pointer": "/page"}}
 	case by.who.Kind != identity.Operator, by.browser != nil, by.who.Wide && by.who.Name != "":
 		return "", errUIForPersons
 	case r.Role != "" && r.Role != wire.PersonOperator && r.Role != wire.PersonViewer:
 		return "", &wire.Error{Code: wire.CodeInvalid, Message: "role must be " + wire.PersonOperator + " or " + wire.PersonViewer, Details: map[string]any{"pointer": "/role"}}
 	}
 	who := identity.Caller{Kind: identity.Operator, Name: cmp.Or(by.who.Name, login()), Role: cmp.Or(r.Role, wire.PersonOperator)}
-	return UIPath + "#code=" + s.kept.Invite(who, by.token, by.until, time.Now()), nil
+	holds := signin.CodeTime
+	if r.Page {
+		holds = signin.PageTime
+	}
+	return UIPath + "#code=" + s.kept.Invite(who, by.token, by.until, time.Now(), holds), nil
 }
+
+// Open keeps the sign-ins in a file, and reads those of the program before this one.
+func (s *SignIns) Open(path string) error { return s.kept.Open(path, time.Now()) }
+
+// Any reports whether somebody is signed in.
+func (s *SignIns) Any() bool { return s.kept.Any(time.Now()) }
 
 // InviteUser is Invite for the user of this process.
 func (s *SignIns) InviteUser() string {
 	who := identity.Caller{Kind: identity.Operator, Name: login(), Role: wire.PersonOperator}
-	return UIPath + "#code=" + s.kept.Invite(who, "", time.Time{}, time.Now())
+	return UIPath + "#code=" + s.kept.Invite(who, "", time.Time{}, time.Now(), signin.CodeTime)
 }
 
 // login returns the name of the user of this process.
@@ -265,7 +281,7 @@ func (api *API) browserEndpoints() map[string]*endpoint {
 	found := map[string]*endpoint{
 		"POST " + signInPath: {
 			ID: "sign_in", Summary: "Sign a person in who has a code from open-ui", Tags: []string{tagDoor},
-			Description: "The answer sets a cookie, which ends with the program, after 12 hours, and after 100 newer ones.",
+			Description: "The answer sets a cookie, which ends after 12 hours, and after 100 newer ones.",
 			Body:        &openBody{Required: true, Content: map[string]openContent{inJSON: {Schema: refer("sign-in")}}},
 			Responses:   responses(person, 400, 401, 413, 415),
 		},

@@ -125,6 +125,28 @@ func visitorOf(r *http.Request) *visitor {
 	return v
 }
 
+// descendsOverTCP refuses a request from this machine that a process of an agent has sent. The process is found by
+// the port of its connection. One that is not found is not refused: another user may have sent the request.
+func (api *API) descendsOverTCP(r *http.Request) *wire.Error {
+	if api.Runs == nil || api.Runs.Trace == nil {
+		return nil
+	}
+	pid := pidAt(r.RemoteAddr)
+	if pid == 0 {
+		return nil
+	}
+	p, err := api.Runs.Trace(pid)
+	if err != nil || !p.Below && !p.Foreign {
+		return nil
+	}
+	agent := api.Runs.agentOf(p.Run)
+	program := fmt.Sprintf("%s (process %d)", wire.Visible(p.Program), p.PID)
+	if api.Trespass != nil {
+		api.Trespass(agent, p.Run, fmt.Sprintf("tried to be a person: %s asked for %s %s", program, r.Method, wire.Visible(r.URL.Path)))
+	}
+	return &wire.Error{Code: wire.CodeDenied, Message: program + " was started by an agent, and the web view is for people"}
+}
+
 // descends returns the caller at the socket of an operator or a run, or an error if the process at
 // the other end may not be that caller. An agent that may operate is the operator of its name.
 func (api *API) descends(e *listenerInfo, r *http.Request) (identity.Caller, error) {

@@ -2,12 +2,18 @@ package web
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"html"
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"orchestrator/supervisor/api"
 	"orchestrator/wire"
@@ -21,9 +27,12 @@ const Address = "127.0.0.1:0"
 type View struct {
 	SignIns *api.SignIns
 	URLs    []string // of the listeners of the team
-	// Listen opens a listener at Address, and Answer begins to serve it.
-	Listen func() (*api.TCPListener, error)
+	// Listen opens a listener at an address, and Answer begins to serve it.
+	Listen func(address string) (*api.TCPListener, error)
 	Answer func(net.Listener)
+	// Dir is the folder for the pages of Open, and for the address of the listener, which stays the same when
+	// the team runs again; "": there is none.
+	Dir string
 
 	mu  sync.Mutex
 	own *api.TCPListener // nil until Own opens it
@@ -43,7 +52,37 @@ func (v *View) Open(ctx context.Context, r control.OpenUIRequest) (control.OpenU
 			Hint: "Name one in the file: http { listen = [\"127.0.0.1:7433\"] }",
 		}
 	}
-	return control.OpenUIReply{FormatVersion: wire.FormatVersion, URL: base + end}, nil
+	reply := control.OpenUIReply{FormatVersion: wire.FormatVersion, URL: base + end}
+	if r.Page {
+		reply.Page, err = v.page(reply.URL)
+	}
+	return reply, err
+}
+
+// page writes a page that leads to a URL. A command line that has the URL itself shows its code to every process of
+// the machine, and this file is closed to other users and hidden from confined agents.
+func (v *View) page(to string) (string, error) {
+	if v.Dir == "" {
+		return "", errors.New("there is no folder for the page")
+	}
+	file, err := os.CreateTemp(v.Dir, "ui-*.html") // with the mode 0600
+	if err != nil {
+		return "", fmt.Errorf("writing a page for the browser: %w", err)
+	}
+	time.AfterFunc(pageTime, func() { _ = os.Remove(file.Name()) })
+	_, err = fmt.Fprintf(file, "<!doctype html><meta charset=utf-8><title>orchestrator</title><meta http-equiv=refresh content=\"0; url=%s\">\n", html.EscapeString(to))
+	return file.Name(), errors.Join(err, file.Close())
+}
+
+// pageTime is how long a page is there. Its code holds for a shorter time.
+const pageTime = 15 * time.Second
+
+// Clear removes the pages that an orchestrator has left that was killed.
+func (v *View) Clear() {
+	left, _ := filepath.Glob(filepath.Join(v.Dir, "ui-*.html"))
+	for _, name := range left {
+		_ = os.Remove(name)
+	}
 }
 
 // Show returns the URL of the web view for the user of this program.
@@ -71,7 +110,7 @@ func (v *View) Own() (string, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.own == nil {
-		l, err := v.Listen()
+		l, err := v.listen()
 		if err != nil {
 			return "", fmt.Errorf("opening the listener of the web view: %w", err)
 		}
@@ -79,6 +118,23 @@ func (v *View) Own() (string, error) {
 		v.Answer(l)
 	}
 	return v.own.URL(), nil
+}
+
+// listen opens the listener where it was when the team ran before, or else at a free port.
+func (v *View) listen() (*api.TCPListener, error) {
+	path := filepath.Join(v.Dir, "ui.address")
+	if text, err := os.ReadFile(path); err == nil && v.Dir != "" {
+		if at, err := netip.ParseAddrPort(strings.TrimSpace(string(text))); err == nil && at.Addr().IsLoopback() {
+			if l, err := v.Listen(at.String()); err == nil {
+				return l, nil
+			}
+		}
+	}
+	l, err := v.Listen(Address)
+	if err == nil && v.Dir != "" {
+		_ = os.WriteFile(path, []byte(l.Addr().String()+"\n"), 0o600) // without it the next port is another
+	}
+	return l, err
 }
 
 // Listener returns the listener at Address, or nil if it is not open.

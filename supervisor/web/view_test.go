@@ -15,8 +15,8 @@ import (
 func viewOf(t *testing.T, opened *int, urls ...string) *View {
 	return &View{
 		SignIns: new(api.SignIns), URLs: urls, Answer: func(net.Listener) { *opened++ },
-		Listen: func() (*api.TCPListener, error) {
-			l, err := api.ListenTCP(Address, api.TCP{})
+		Listen: func(address string) (*api.TCPListener, error) {
+			l, err := api.ListenTCP(address, api.TCP{})
 			if err == nil {
 				t.Cleanup(func() { _ = l.Close() })
 			}
@@ -60,7 +60,7 @@ func TestListenersOfTheTeam(t *testing.T) {
 
 func TestNoListener(t *testing.T) {
 	v := viewOf(t, new(int))
-	v.Listen = func() (*api.TCPListener, error) { return nil, errors.New("no port is free") }
+	v.Listen = func(string) (*api.TCPListener, error) { return nil, errors.New("no port is free") }
 	_, err := v.Show()
 	require.ErrorContains(t, err, "no port is free")
 	require.Nil(t, v.Listener())

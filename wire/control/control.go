@@ -81,12 +81,14 @@ type Upgrade struct {
 // OpenUIRequest is the payload of open-ui.
 type OpenUIRequest struct {
 	Role string `json:"role,omitzero"` // operator or viewer; "": operator
+	Page bool   `json:"page,omitzero"` // answer with a page that the browser opens, on the machine of the team
 }
 
 // OpenUIReply answers it.
 type OpenUIReply struct {
 	FormatVersion string `json:"format_version"`
-	URL           string `json:"url"` // of the web view, with a code that signs a person in once
+	URL           string `json:"url"`           // of the web view, with a code that signs a person in once
+	Page          string `json:"page,omitzero"` // the path of a page that leads there, for ten seconds
 }
 
 // TaskCounts has the number of tasks in each state. Blocked tasks are pending tasks that wait

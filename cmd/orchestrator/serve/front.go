@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -155,17 +156,28 @@ func local(host string) bool {
 
 // openWeb returns the web view of the team with a name.
 func (t *Instance) openWeb(team string) *web.View {
-	return &web.View{
-		SignIns: &api.SignIns{Team: team}, URLs: t.urls, Answer: func(l net.Listener) { t.server.Answer(l) },
-		Listen: func() (*api.TCPListener, error) { return t.before.listen(web.Address, api.TCP{Hosts: t.http.Hosts}) },
+	v := &web.View{
+		SignIns: &api.SignIns{Team: team}, URLs: t.urls, Answer: func(l net.Listener) { t.server.Answer(l) }, Dir: t.Home.Dir,
+		Listen: func(address string) (*api.TCPListener, error) {
+			if t.before != nil && t.before.TCP[web.Address] != 0 {
+				address = web.Address // it is open already
+			}
+			return t.before.listen(address, api.TCP{Hosts: t.http.Hosts})
+		},
 	}
+	v.Clear()
+	if err := v.SignIns.Open(filepath.Join(t.Home.Dir, "sign-ins.json")); err != nil {
+		t.log.Warn("nobody is signed in to the web view any more", "error", err)
+	}
+	return v
 }
 
 // showWeb serves the listener of the web view that the program before this one has had, and prints the
 // address of the web view if that is asked for.
 func (t *Instance) showWeb(a *cli.App, asked bool) {
 	var err error
-	if t.before != nil && t.before.TCP[web.Address] != 0 && len(t.urls) == 0 {
+	handed := t.before != nil && t.before.TCP[web.Address] != 0
+	if (handed || t.web.SignIns.Any()) && len(t.urls) == 0 { // open pages go on
 		_, err = t.web.Own()
 	}
 	if asked && err == nil {

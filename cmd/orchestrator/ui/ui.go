@@ -27,9 +27,11 @@ func Command(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "ui",
 		Short: "Open the web view in a browser",
-		Long: `Opens the web view of the running team in the browser. The address has a code that signs
-one browser in, once and within two minutes. The sign-in holds for 12 hours, or until the
-orchestrator stops. Without a display, the address is printed.
+		Long: `Opens the web view of the running team in the browser. The browser gets a page in the state
+directory, whose code signs it in once and within ten seconds, and which only you can read.
+The sign-in holds for 12 hours, also when the team stops and runs again. Without a display,
+and with --print, the address is printed, and its code holds for two minutes: use it over ssh
+with a forwarded port.
 
 If the team has no listener for HTTP, the orchestrator opens one at a free port of this
 machine. Nothing of it can be reached without a code or a token.`,
@@ -49,15 +51,13 @@ machine. Nothing of it can be reached without a code or a token.`,
 
 // open asks for the address of the web view and opens it.
 func open(ctx context.Context, a *cli.App, d *client.Client, f flags) error {
-	request := control.OpenUIRequest{Role: wire.PersonOperator}
+	program := opener(a)
+	opens := program != "" && !f.print && !a.Flags.Quiet && !a.JSON()
+	request := control.OpenUIRequest{Role: wire.PersonOperator, Page: opens && d.Target.URL == ""}
 	if f.viewer {
 		request.Role = wire.PersonViewer
 	}
-	text, err := a.Ask(ctx, d, "open-ui", request)
-	if err != nil {
-		return err
-	}
-	reply, err := client.Decode[control.OpenUIReply](text)
+	reply, err := invite(ctx, a, d, request)
 	if err != nil {
 		return err
 	}
@@ -67,16 +67,29 @@ func open(ctx context.Context, a *cli.App, d *client.Client, f flags) error {
 	if a.JSON() {
 		return a.Document(reply)
 	}
-	program := opener(a)
-	if f.print || program == "" || a.Flags.Quiet {
+	if !opens {
 		return a.Print("%s\n", reply.URL)
 	}
-	if err := start(program, reply.URL, a); err != nil {
+	address := reply.URL
+	if reply.Page != "" { // a command line is open to all processes
+		address = "file://" + (&url.URL{Path: reply.Page}).EscapedPath()
+	}
+	if err := start(program, address, a); err != nil {
 		a.Note("The browser was not opened (%v). Open this address:", err)
-		return a.Print("%s\n", reply.URL)
+		f.print = true // with a code that holds long enough
+		return open(ctx, a, d, f)
 	}
 	a.Note("The web view opens in the browser. If it does not: orchestrator ui --print")
 	return nil
+}
+
+// invite asks for the address of the web view.
+func invite(ctx context.Context, a *cli.App, d *client.Client, r control.OpenUIRequest) (control.OpenUIReply, error) {
+	text, err := a.Ask(ctx, d, "open-ui", r)
+	if err != nil {
+		return control.OpenUIReply{}, err
+	}
+	return client.Decode[control.OpenUIReply](text)
 }
 
 // seenFrom returns an address of the web view with the server by which this machine reaches the orchestrator.

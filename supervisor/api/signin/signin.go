@@ -1,8 +1,8 @@
 // Package signin keeps who has signed in to the web view with a browser.
 //
 // A person gets a code, which holds once and for a short time. A browser that has the code gets a secret,
-// which it sends in a cookie. Both are only in memory, as hashes, so all of it ends with the program. HTTP is
-// the business of package api.
+// which it sends in a cookie. Both are kept as hashes. Codes end with the program. Sign-ins are also in a file, so
+// that an open page goes on after a restart. HTTP is the business of package api.
 package signin
 
 import (
@@ -18,14 +18,17 @@ import (
 
 // Bounds of sign-ins.
 const (
-	CodeTime = 2 * time.Minute // how long a code holds
-	Time     = 12 * time.Hour  // how long a sign-in holds
-	maxKept  = 100             // browsers, and as many codes; the oldest goes
+	CodeTime = 2 * time.Minute  // how long a code holds
+	PageTime = 10 * time.Second // how long a code in a page for the browser holds
+	Time     = 12 * time.Hour   // how long a sign-in holds
+	maxKept  = 100              // browsers, and as many codes; the oldest goes
 )
 
-// A List has the people who have signed in, and the codes that sign one in. The zero value is empty.
+// A List has the people who have signed in, and the codes that sign one in. The zero value is empty and has no
+// file.
 type List struct {
 	mu       sync.Mutex
+	path     string    // of the file; "": there is none
 	codes    []*SignIn // oldest first
 	browsers []*SignIn // oldest first
 }
@@ -45,11 +48,11 @@ func (s *SignIn) ID() string { return "s" + hex.EncodeToString(s.hash[:4]) }
 
 // Invite returns a code that signs a person in once. If a token was used to request it, the sign-in ends
 // with that token.
-func (l *List) Invite(who identity.Caller, token string, most, now time.Time) string {
+func (l *List) Invite(who identity.Caller, token string, most, now time.Time, holds time.Duration) string {
 	code := rand.Text()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.codes = added(l.codes, now, &SignIn{Who: who, Token: token, most: most, Until: now.Add(CodeTime), hash: sha256.Sum256([]byte(code))})
+	l.codes = added(l.codes, now, &SignIn{Who: who, Token: token, most: most, Until: now.Add(holds), hash: sha256.Sum256([]byte(code))})
 	return code
 }
 
@@ -70,6 +73,7 @@ func (l *List) Use(code string, now time.Time) (secret string, in *SignIn) {
 		invited.Until = invited.most
 	}
 	l.browsers = added(l.browsers, now, &invited)
+	l.keep()
 	return secret, &invited
 }
 
@@ -95,6 +99,7 @@ func (l *List) End(in *SignIn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.browsers = slices.DeleteFunc(l.browsers, func(other *SignIn) bool { return other == in })
+	l.keep()
 }
 
 // added appends to a list, without those that have expired, and without the oldest if it is full.

@@ -1,6 +1,8 @@
 package signin
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -25,7 +27,7 @@ func TestCode(t *testing.T) {
 		"long after it":   {24 * time.Hour, false},
 	} {
 		var l List
-		code := l.Invite(ann, "", time.Time{}, now)
+		code := l.Invite(ann, "", time.Time{}, now, CodeTime)
 		_, in := l.Use(code+"x", now)
 		require.Nil(t, in, name)
 		secret, in := l.Use(code, now.Add(test.after))
@@ -44,7 +46,7 @@ func TestCode(t *testing.T) {
 
 func TestSignInEnds(t *testing.T) {
 	var l List
-	secret, in := l.Use(l.Invite(ann, "", time.Time{}, now), now)
+	secret, in := l.Use(l.Invite(ann, "", time.Time{}, now, CodeTime), now)
 	require.NotNil(t, l.Of(secret, now.Add(Time-time.Second)))
 	require.Nil(t, l.Of(secret, now.Add(Time)))
 	require.True(t, l.Holds(in))
@@ -53,32 +55,67 @@ func TestSignInEnds(t *testing.T) {
 	require.Nil(t, l.Of(secret, now))
 
 	short := now.Add(time.Hour)
-	secret, in = l.Use(l.Invite(ann, "t1", short, now), now)
+	secret, in = l.Use(l.Invite(ann, "t1", short, now, CodeTime), now)
 	require.Equal(t, short, in.Until, "no longer than the token")
 	require.Equal(t, "t1", in.Token)
 	require.Nil(t, l.Of(secret, short))
-	_, in = l.Use(l.Invite(ann, "t2", now.Add(48*time.Hour), now), now)
+	_, in = l.Use(l.Invite(ann, "t2", now.Add(48*time.Hour), now, CodeTime), now)
 	require.Equal(t, now.Add(Time), in.Until)
 }
 
 func TestOldestGoes(t *testing.T) {
 	var l List
-	secret, first := l.Use(l.Invite(ann, "", time.Time{}, now), now)
+	secret, first := l.Use(l.Invite(ann, "", time.Time{}, now, CodeTime), now)
 	for range maxKept {
 		require.NotNil(t, l.Of(secret, now))
-		_, in := l.Use(l.Invite(ann, "", time.Time{}, now), now)
+		_, in := l.Use(l.Invite(ann, "", time.Time{}, now, CodeTime), now)
 		require.NotNil(t, in)
 	}
 	require.Nil(t, l.Of(secret, now))
 	require.False(t, l.Holds(first))
 	require.Len(t, l.browsers, maxKept)
 
-	code := l.Invite(ann, "", time.Time{}, now)
+	code := l.Invite(ann, "", time.Time{}, now, CodeTime)
 	for range maxKept {
-		l.Invite(ann, "", time.Time{}, now)
+		l.Invite(ann, "", time.Time{}, now, CodeTime)
 	}
 	_, in := l.Use(code, now)
 	require.Nil(t, in)
-	l.Invite(ann, "", time.Time{}, now.Add(CodeTime))
+	l.Invite(ann, "", time.Time{}, now.Add(CodeTime), CodeTime)
 	require.Len(t, l.codes, 1, "those that have expired go first")
+}
+
+// TestSignInsAreKept checks that sign-ins hold in the next program, with their ends, and that the file has no
+// secret and is closed to others.
+func TestSignInsAreKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sign-ins.json")
+	var before, next, last List
+	require.NoError(t, before.Open(path, now))
+	secret, in := before.Use(before.Invite(ann, "t1", time.Time{}, now, CodeTime), now)
+	other, out := before.Use(before.Invite(ann, "", time.Time{}, now, CodeTime), now)
+	code := before.Invite(ann, "", time.Time{}, now, CodeTime)
+	before.End(out)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), secret)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	require.NoError(t, next.Open(path, now))
+	require.True(t, next.Any(now))
+	again := next.Of(secret, now)
+	require.Equal(t, []any{in.Who, in.Token, in.Until, in.ID()}, []any{again.Who, again.Token, again.Until, again.ID()})
+	require.Nil(t, next.Of(other, now), "it was ended")
+	_, used := next.Use(code, now)
+	require.Nil(t, used, "a code ends with the program")
+	require.Nil(t, next.Of(secret, now.Add(Time)))
+	next.End(again)
+	require.NoError(t, last.Open(path, now))
+	require.False(t, last.Any(now))
+
+	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
+	var broken List
+	require.ErrorContains(t, broken.Open(path, now), "reading the sign-ins")
+	require.False(t, broken.Any(now))
 }
