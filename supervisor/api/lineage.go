@@ -125,26 +125,36 @@ func visitorOf(r *http.Request) *visitor {
 	return v
 }
 
-// descendsOverTCP refuses a request from this machine that a process of an agent has sent. The process is found by
-// the port of its connection. One that is not found is not refused: another user may have sent the request.
+// descendsOverTCP refuses a request from this machine that a process of an agent has sent, or may have sent because
+// it does not show which connections it has. A request that no process can have sent is refused, too: its sender hides
+// the connection. What is outside of this container, or of another user, is not refused.
 func (api *API) descendsOverTCP(r *http.Request) *wire.Error {
-	if api.Runs == nil || api.Runs.Trace == nil {
+	at, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if api.Runs == nil || api.Runs.Trace == nil || at == nil {
 		return nil
 	}
-	pid := pidAt(r.RemoteAddr)
-	if pid == 0 {
+	pids, known := holdersOf("/proc", r.RemoteAddr, at.String())
+	switch {
+	case !known:
 		return nil
+	case len(pids) == 0:
+		return &wire.Error{
+			Code: wire.CodeDenied, Message: "it is not known which program sent the request, and the web view is for people",
+			Hint: "Sign in with a browser on this machine, or over ssh with a forwarded port: orchestrator help security",
+		}
 	}
-	p, err := api.Runs.Trace(pid)
-	if err != nil || !p.Below && !p.Foreign {
-		return nil
+	for _, pid := range pids {
+		p, err := api.Runs.Trace(pid)
+		if err != nil || !p.Below && !p.Foreign {
+			continue
+		}
+		program := fmt.Sprintf("%s (process %d)", wire.Visible(p.Program), pid)
+		if api.Trespass != nil {
+			api.Trespass(api.Runs.agentOf(p.Run), p.Run, fmt.Sprintf("tried to be a person: %s asked for %s %s", program, r.Method, wire.Visible(r.URL.Path)))
+		}
+		return &wire.Error{Code: wire.CodeDenied, Message: program + " was started by an agent, and the web view is for people"}
 	}
-	agent := api.Runs.agentOf(p.Run)
-	program := fmt.Sprintf("%s (process %d)", wire.Visible(p.Program), p.PID)
-	if api.Trespass != nil {
-		api.Trespass(agent, p.Run, fmt.Sprintf("tried to be a person: %s asked for %s %s", program, r.Method, wire.Visible(r.URL.Path)))
-	}
-	return &wire.Error{Code: wire.CodeDenied, Message: program + " was started by an agent, and the web view is for people"}
+	return nil
 }
 
 // descends returns the caller at the socket of an operator or a run, or an error if the process at

@@ -7,57 +7,95 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// pidAt returns the process of this machine that has the connection with a local address, or 0 if none that this
-// user may look at has it.
-func pidAt(address string) int {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil || !at.Addr().Unmap().IsLoopback() {
-		return 0
+// initialPIDs is the PID namespace of the machine, as /proc/self/ns/pid has it. Containers have others.
+const initialPIDs = "pid:[4026531836]"
+
+// holdersOf returns the processes that may have a connection within this machine, from one address to another: the
+// process that has it, or else those that do not show this user which connections they have. Nobody has the
+// connection if there are none of these. It reports whether that can be known: in a container, the process may be
+// outside. The folder proc is /proc.
+func holdersOf(proc, from, to string) (pids []int, known bool) {
+	here, err := netip.ParseAddrPort(to)
+	there, wrong := netip.ParseAddrPort(from)
+	if err != nil || wrong != nil || !there.Addr().Unmap().IsLoopback() {
+		return nil, false
 	}
-	inode := inodeAt(at)
-	if inode == "" {
-		return 0
+	inode, owner, err := socketAt(proc, there, here)
+	if err != nil {
+		return nil, false
 	}
-	processes, _ := os.ReadDir("/proc") // of one that cannot be read nothing is found
+	if inode != "0" {
+		if pids = having(proc, inode, owner); len(pids) > 0 {
+			return pids, true
+		}
+	}
+	space, _ := os.Readlink(filepath.Join(proc, "self", "ns", "pid"))
+	_, err = os.ReadFile(filepath.Join(proc, "1", "status")) // processes of others may be hidden
+	return nil, err == nil && space == initialPIDs
+}
+
+// having returns the process that has a socket, or else the processes with the owner of the socket as a user whose
+// files this user may not look at.
+func having(proc, inode, owner string) (hidden []int) {
+	processes, _ := os.ReadDir(proc)
 	for _, process := range processes {
 		pid, err := strconv.Atoi(process.Name())
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		dir := filepath.Join("/proc", process.Name(), "fd")
-		files, _ := os.ReadDir(dir)
+		dir := filepath.Join(proc, process.Name(), "fd")
+		files, err := os.ReadDir(dir)
+		if err != nil && isUser(filepath.Join(proc, process.Name(), "status"), owner) {
+			hidden = append(hidden, pid)
+		}
 		for _, file := range files {
 			if target, err := os.Readlink(filepath.Join(dir, file.Name())); err == nil && target == "socket:["+inode+"]" {
-				return pid
+				return []int{pid}
 			}
 		}
 	}
-	return 0
+	return hidden
 }
 
-// inodeAt returns the inode of the socket with a local address, or "".
-func inodeAt(at netip.AddrPort) string {
-	for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		file, err := os.Open(name)
-		if err != nil {
+// isUser reports whether a file of the kind /proc/PID/status names a user. The file of a process that has ended
+// names none.
+func isUser(status, user string) bool {
+	text, _ := os.ReadFile(status)
+	_, rest, _ := strings.Cut(string(text), "\nUid:")
+	ids, _, _ := strings.Cut(rest, "\n")
+	return slices.Contains(strings.Fields(ids), user)
+}
+
+// socketAt returns the inode of the socket with a local and a remote address, and its user. The inode is 0 if no
+// process has the socket, or if there is none.
+func socketAt(proc string, local, remote netip.AddrPort) (inode, owner string, err error) {
+	for _, name := range []string{"tcp", "tcp6"} {
+		file, err := os.Open(filepath.Join(proc, "net", name))
+		if err != nil && name == "tcp" {
+			return "", "", err
+		}
+		if err != nil { // a machine without IPv6
 			continue
 		}
-		inode := ""
-		for lines := bufio.NewScanner(file); inode == "" && lines.Scan(); {
-			if fields := strings.Fields(lines.Text()); len(fields) > 9 && fields[9] != "0" && kernelAddress(fields[1]) == at {
-				inode = fields[9]
+		lines := bufio.NewScanner(file)
+		for inode == "" && lines.Scan() {
+			fields := strings.Fields(lines.Text())
+			if len(fields) > 9 && kernelAddress(fields[1]) == local && kernelAddress(fields[2]) == remote {
+				owner, inode = fields[7], fields[9]
 			}
 		}
+		err = lines.Err()
 		_ = file.Close()
-		if inode != "" {
-			return inode
+		if inode != "" || err != nil {
+			return inode, owner, err
 		}
 	}
-	return ""
+	return "0", "", nil
 }
 
 // kernelAddress reads an address as /proc/net/tcp has it: words of the machine in hexadecimal.
