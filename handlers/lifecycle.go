@@ -22,7 +22,7 @@ var happenings = map[string]bool{
 	events.AgentExited: true, events.AgentEnded: true, events.AgentRestarting: true, events.AgentGaveUp: true, events.AgentStopping: true,
 	events.AgentStopped: true, events.AgentLeftOver: true, events.AgentHeldOpen: true, events.AgentStalled: true, events.AgentRecovered: true,
 	events.AgentLineCut: true, events.AgentUnlogged: true, events.AgentStdinClosed: true, events.AgentRefused: true,
-	events.AgentNotServed: true, events.AgentUndelivered: true, events.AgentBudget: true,
+	events.PersonSignedIn: true, events.AgentNotServed: true, events.AgentUndelivered: true, events.AgentBudget: true,
 }
 
 // A lifecycleEvent records an event of the supervisor.

@@ -106,6 +106,7 @@ const (
 	RegistrationIssued     = "registration.issued"
 	TokenIssued            = "token.issued"
 	TokenRevoked           = "token.revoked"
+	PersonSignedIn         = "person.signed_in" // to the web view
 	KeyIssued              = "key.issued"
 	OrchestratorStoodStill = "orchestrator.stood_still"
 	MessageSent            = "message.sent"

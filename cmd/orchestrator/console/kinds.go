@@ -84,7 +84,7 @@ var looks = map[string]look{
 	events.AgentCapable: aside, events.AgentConversation: aside, events.AgentUsage: aside, events.AgentInterrupted: aside,
 	events.ServerRegistered: aside, events.ServerSeen: aside,
 	events.KeyRotated: aside, events.KeyRevoked: aside, events.RegistrationIssued: aside, events.TokenRevoked: aside,
-	events.KeyIssued: aside, events.TokenIssued: aside, events.ActorTokenIssued: aside,
+	events.PersonSignedIn: aside, events.KeyIssued: aside, events.TokenIssued: aside, events.ActorTokenIssued: aside,
 
 	events.OrchestratorStarted: hidden, events.AgentStarting: hidden, events.AgentEnded: hidden, events.AgentStopping: hidden,
 	events.AgentKnown: hidden, events.AgentForgotten: hidden, // known from the file
