@@ -56,7 +56,7 @@ var mayImport = map[string][]string{
 	"supervisor/telemetry":           {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace"}, // cmd connects it to the other packages
 	"supervisor/api/signin":          {"wire/identity"},
 	"supervisor/api":                 {"supervisor/api/signin", "wire/schema", "wire", "wire/hostlink", "wire/identity", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace"},
-	"supervisor/web":                 {"wire", "wire/control", "supervisor/api"},
+	"supervisor/web":                 {"wire", "wire/control", "supervisor/api", "supervisor/api/signin"},
 	"supervisor/web/vendorize":       {},
 	"agents/...":                     {"wire", "wire/tools", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "agents/..."},
 	"supervisor/adapter/...":         {"wire", "wire/activity", "wire/mail", "wire/session", "wire/object", "wire/line", "wire/tools", "supervisor/adapter/...", "supervisor/child"}, // one file starts the child
@@ -84,7 +84,7 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/access":        verbsMayImport("cmd/orchestrator/bus"),
 	"cmd/orchestrator/agent":         verbsMayImport("cmd/orchestrator/task"),
 	"cmd/orchestrator/why":           verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),
-	"cmd/orchestrator/ui":            verbsMayImport(),
+	"cmd/orchestrator/ui":            verbsMayImport("supervisor/api/signin"),
 	"cmd/orchestrator/watch":         verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task", "cmd/orchestrator/live"),
 	"cmd/orchestrator/serve":         verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/eventlog/postgres", "supervisor/turn", "supervisor/hosts", "supervisor/hosts/link", "supervisor/runner", "wire/hostlink", "supervisor/api", "supervisor/web", "supervisor/telemetry", "supervisor/notify", "supervisor/budget", "supervisor/workspace", "wire/activity", "cmd/orchestrator/console", "cmd/orchestrator/serve/ownlog", "cmd/orchestrator/serve/systemd", "cmd/orchestrator/serve/team", "cmd/orchestrator/why", "agents", "agents/mcp"), // agents/mcp serves /mcp
 	"cmd/orchestrator/notify":        verbsMayImport("supervisor/notify", "cmd/orchestrator/serve"),

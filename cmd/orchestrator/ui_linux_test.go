@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net"
@@ -26,6 +27,21 @@ type browser struct {
 	cookie string
 }
 
+// dialAsBrowser connects as browsers do: names below localhost are this machine.
+func dialAsBrowser(ctx context.Context, network, address string) (net.Conn, error) {
+	if host, port, err := net.SplitHostPort(address); err == nil && strings.HasSuffix(host, ".localhost") {
+		address = net.JoinHostPort("127.0.0.1", port)
+	}
+	return new(net.Dialer).DialContext(ctx, network, address)
+}
+
+// plain returns the base of the same listener by its address.
+func (b *browser) plain() string {
+	u, err := url.Parse(b.base)
+	require.NoError(b.t, err)
+	return "http://127.0.0.1:" + u.Port()
+}
+
 // visit sends a request. The headers are names and values in turn.
 func (b *browser) visit(method, path, body string, header ...string) (int, string) {
 	b.t.Helper()
@@ -40,7 +56,7 @@ func (b *browser) visit(method, path, body string, header ...string) (int, strin
 			r.Host = header[i+1]
 		}
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialAsBrowser}, Timeout: 30 * time.Second}
 	answer, err := client.Do(r)
 	require.NoError(b.t, err)
 	defer answer.Body.Close()
@@ -94,7 +110,14 @@ func TestWebView(t *testing.T) {
 	require.NotContains(t, s.ask("task", "ls"), "evil")
 	status, text = b.visit(http.MethodGet, "/ui/", "", "Host", "evil.example")
 	require.Equal(t, http.StatusForbidden, status, text)
-	require.Equal(t, []string{b.base}, s.status().URLs, "one port for all who ask")
+	require.Equal(t, []string{b.plain()}, s.status().URLs, "one port for all who ask")
+	require.Regexp(t, `^http://orc-[a-z2-7]{12}\.localhost:\d+$`, b.base)
+	for path, method := range map[string]string{"/ui/": http.MethodGet, "/ui/sign-in": http.MethodPost, "/api/v1/events": http.MethodGet} {
+		shared := &browser{t: t, base: b.plain(), cookie: b.cookie}
+		status, text = shared.visit(method, path, `{"code":"x"}`)
+		require.Equal(t, http.StatusForbidden, status, "%s: %s", path, text)
+		require.NotContains(t, text, "orc-", "a page of an agent could lead the browser there")
+	}
 
 	viewer, _ := s.opens(s.ask("ui", "--print", "--viewer"))
 	require.Equal(t, b.base, viewer.base)
@@ -109,7 +132,7 @@ func TestWebView(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(s.ask("ui", "--json")), &opened))
 	require.Contains(t, opened.URL, b.base+"/ui/#code=")
 	s.stop()
-	_, err := net.Dial("tcp", strings.TrimPrefix(b.base, "http://"))
+	_, err := net.Dial("tcp", strings.TrimPrefix(b.plain(), "http://"))
 	require.Error(t, err)
 	_, stderr, exit := s.call("ui", "--print")
 	require.Equal(t, cli.ExitNotRunning, exit)
@@ -123,7 +146,13 @@ func TestWebViewOfTheNextOrchestrator(t *testing.T) {
 	b, _ := s.opens(s.shownUI())
 	holds := func(want int) {
 		t.Helper()
-		s.waitForEvents(1, events.AgentStarted, "a")
+		waitForThat(t, "the web view", func() bool {
+			conn, err := net.Dial("tcp", strings.TrimPrefix(b.plain(), "http://"))
+			if err == nil {
+				_ = conn.Close()
+			}
+			return err == nil
+		})
 		status, text := b.visit(http.MethodGet, "/ui/me", "")
 		require.Equal(t, want, status, text)
 	}
@@ -154,7 +183,7 @@ func TestCodeOfTheWebViewIsNotOnACommandLine(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "agent \"thief\" {\n  command = [\"sh\", \"thief.sh\"]\n  protocol = \"raw\"\n}\n")
 	s.write("thief.sh", `until [ -f code ]; do sleep 0.1; done
-curl -s -X POST -H 'Content-Type: application/json' -d "{\"code\":\"$(cat code)\"}" "$(cat base)/ui/sign-in"
+curl -s --connect-to ::127.0.0.1: -X POST -H 'Content-Type: application/json' -d "{\"code\":\"$(cat code)\"}" "$(cat base)/ui/sign-in"
 cat
 `)
 	s.write("browser", "#!/bin/sh\nprintf %s \"$1\" > opened.new\nmv opened.new opened\n")
@@ -190,6 +219,7 @@ cat
 	b, _ := s.opens(u.String())
 	status, text := b.visit(http.MethodGet, "/ui/me", "")
 	require.Equal(t, http.StatusOK, status, "the code was not used: %s", text)
+	require.Contains(t, s.waitForEvents(1, events.PersonSignedIn, "")[0].Text, "has signed in to the web view as operator")
 	s.stop()
 	signIns := 0
 	for _, line := range s.audited() {

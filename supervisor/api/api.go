@@ -122,6 +122,9 @@ type API struct {
 	// if it is not known.
 	Trespass func(agent, run, what string)
 
+	// SignedIn reports that a person has signed in to the web view with a role.
+	SignedIn func(name, role string)
+
 	// Note records a request that no decision was about, granted or refused. Ask and Do record all others.
 	Note  func(r identity.Request, refusal *wire.Error)
 	Depth int // maximal nesting of the bodies of these routes; 0: 64

@@ -29,7 +29,7 @@ const (
 
 	cookieName = "orchestrator_session"
 	// maxSecrets is how many secrets a cookie has. Browsers send a cookie to all ports of a host, so
-	// the orchestrators of a machine share it. Each has its own secret there.
+	// the orchestrators behind one name share it. Each has its own secret there.
 	maxSecrets = 8
 )
 
@@ -89,6 +89,7 @@ var (
 	errSignInEnded  = unauthenticated("the sign-in of this browser has ended", "Sign in again: orchestrator ui")
 	errUnknownCode  = unauthenticated("the code is not known, or was used, or has expired", "Get another one: orchestrator ui")
 	errOtherOrigin  = denied("the request comes from a page of another site")
+	errElsewhere    = &wire.Error{Code: wire.CodeDenied, Message: "the web view has a host name, which no other server has", Hint: "Open it: orchestrator ui"}
 	errUIForPersons = denied("the web view is for people: at the operators' socket, or with the token of an operator")
 )
 
@@ -99,6 +100,10 @@ func (api *API) page(w http.ResponseWriter, r *http.Request) {
 	defer c.account.close()
 	if err != nil {
 		api.refuse(w, r.WithContext(withCaller(r.Context(), c)), err)
+		return
+	}
+	if entranceOf(r.Context()).elsewhere(r) {
+		api.refuse(w, r, errElsewhere)
 		return
 	}
 	control := http.NewResponseController(w)
@@ -116,6 +121,10 @@ func (api *API) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	if refusal := api.descendsOverTCP(r); refusal != nil {
 		refuse(refusal)
+		return
+	}
+	if entranceOf(r.Context()).elsewhere(r) {
+		refuse(errElsewhere)
 		return
 	}
 	text, err := api.body(w, r)
@@ -145,6 +154,9 @@ func (api *API) signIn(w http.ResponseWriter, r *http.Request) {
 	account := accountOf(r.Context())
 	account.From = in.Who
 	account.From.Via = via(r, caller{browser: in})
+	if api.SignedIn != nil {
+		api.SignedIn(in.Who.Name, in.Who.Role)
+	}
 	api.Log.Info("signed in to the web view", "name", in.Who.Name, "role", in.Who.Role, "address", r.RemoteAddr, "credential", in.ID())
 	api.write(w, http.StatusOK, api.describeSignIn(in))
 }
@@ -191,6 +203,9 @@ func (api *API) identifyBrowser(e *listenerInfo, r *http.Request) (c caller, is 
 	secrets := secretsOf(r)
 	if api.SignIns == nil || e.caller.Kind != identity.Unknown || len(secrets) == 0 || !forBrowsers(r.URL.Path) {
 		return caller{}, false, nil
+	}
+	if e.elsewhere(r) {
+		return caller{}, true, errElsewhere
 	}
 	for _, secret := range secrets {
 		in := api.SignIns.kept.Of(secret, time.Now())

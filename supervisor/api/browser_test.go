@@ -331,3 +331,54 @@ func TestQuietStream(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, text)
 }
+
+// TestViewHasAName checks that people sign in at the host name of the web view only, and that nothing else there leads
+// to the name. A token counts at each name.
+func TestViewHasAName(t *testing.T) {
+	const name = "orc-abc.localhost"
+	h := build(t, func(d *API) {
+		d.SignIns = &SignIns{Team: "shop"}
+		d.Version = "1.2.3"
+		d.Pages = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+		d.Operations = map[string]Operation{"status": whoAsks, "open-ui": Do(d.SignIns.Invite)}
+	}, TCP{View: name, Hosts: []string{"localhost", "team.example"}})
+	require.Regexp(t, `^http://127\.0\.0\.1:\d+$`, h.tcp.URL())
+	require.Regexp(t, `^http://orc-abc\.localhost:\d+$`, h.tcp.ViewURL())
+	visit := func(host, method, path, body, cookie string) (*http.Response, string) {
+		r, err := http.NewRequestWithContext(t.Context(), method, h.tcp.URL()+path, strings.NewReader(body))
+		require.NoError(t, err)
+		r.Host = host
+		r.Header.Set("Content-Type", "application/json")
+		if cookie != "" {
+			r.Header.Set("Cookie", cookie)
+		}
+		response, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		return response, string(text)
+	}
+	code := h.code(t, "operator")
+	shared := []string{"127.0.0.1", "127.0.0.1:80", "localhost", "LOCALHOST.", "[::ffff:127.0.0.1]:80"}
+	for _, host := range shared {
+		for path, method := range map[string]string{UIPath: http.MethodGet, signInPath: http.MethodPost} {
+			response, text := visit(host, method, path, `{"code":"`+code+`"}`, "")
+			require.Equal(t, http.StatusForbidden, response.StatusCode, "%s %s: %s", host, path, text)
+			require.NotContains(t, text, "orc-abc")
+			require.Empty(t, response.Header.Get("Location"))
+		}
+	}
+	response, text := visit(name+":80", http.MethodPost, signInPath, `{"code":"`+code+`"}`, "")
+	require.Equal(t, http.StatusOK, response.StatusCode, text)
+	c := response.Cookies()[0]
+	require.Empty(t, c.Domain, "only this name gets it")
+	for _, host := range []string{name, "team.example"} {
+		response, text = visit(host, http.MethodPost, "/api/v1/operations/status", "{}", c.Name+"="+c.Value)
+		require.Equal(t, http.StatusOK, response.StatusCode, "%s: %s", host, text)
+	}
+	for _, host := range shared {
+		response, text = visit(host, http.MethodPost, "/api/v1/operations/status", "{}", c.Name+"="+c.Value)
+		require.Equal(t, http.StatusForbidden, response.StatusCode, "%s: %s", host, text)
+	}
+}

@@ -222,6 +222,7 @@ type listenerInfo struct {
 	caller identity.Caller // the caller if a request has no credential
 	visit  *runSocket      // the run whose socket it is, or nil
 	hosts  map[string]bool // accepted host names; nil: all
+	view   string          // the host name of the web view; "": each of hosts
 }
 
 // entranceKey is the context key of a listenerInfo.
@@ -270,16 +271,30 @@ func (l *listenerInfo) answersTo(r *http.Request) bool {
 	if l.hosts == nil {
 		return true
 	}
-	name := r.Host
-	if host, _, err := net.SplitHostPort(r.Host); err == nil {
-		name = host
-	}
-	if l.hosts[hostName(name)] || l.hosts[hostName(r.Host)] {
+	name := hostOf(r)
+	if l.hosts[name] || l.hosts[hostName(r.Host)] {
 		return true
 	}
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	asked, err := netip.ParseAddr(hostName(name))
+	asked, err := netip.ParseAddr(name)
 	return ok && err == nil && asked.Unmap() == local.AddrPort().Addr().Unmap()
+}
+
+// hostOf returns the normalized host name of a request, without the port.
+func hostOf(r *http.Request) string {
+	if host, _, err := net.SplitHostPort(r.Host); err == nil {
+		return hostName(host)
+	}
+	return hostName(r.Host)
+}
+
+// elsewhere reports whether a browser uses an address that all servers of this machine have, although the web view
+// has a host name. Browsers send a cookie to each port of a host, so an agent's server would get it. Nor may such a
+// request lead to the name: a page of that server that knows the name gets the browser to visit its port there.
+func (l *listenerInfo) elsewhere(r *http.Request) bool {
+	host := hostOf(r)
+	_, err := netip.ParseAddr(host)
+	return l.view != "" && (err == nil || isThisMachine(host))
 }
 
 // Inside is an in-process listener. Its callers are operators.
@@ -333,6 +348,7 @@ func (i *Inside) entrance() *listenerInfo {
 // TCP configures a TCP listener.
 type TCP struct {
 	Hosts       []string // further host names that are accepted
+	View        string   // the host name of the web view at a loopback address without TLS, see listenerInfo.elsewhere
 	Certificate string   // a PEM file; enables TLS
 	Key         string   // a PEM file
 }
@@ -345,12 +361,17 @@ type TCPListener struct {
 	raw   *net.TCPListener
 	url   string
 	hosts map[string]bool // the names by which it may be asked for
+	view  string          // the URL of the web view
+	name  string          // its host name, if it has one
 }
 
 // URL returns the URL of the listener.
 func (l *TCPListener) URL() string { return l.url }
 
-func (l *TCPListener) entrance() *listenerInfo { return &listenerInfo{hosts: l.hosts} }
+// ViewURL returns the URL by which browsers find the web view.
+func (l *TCPListener) ViewURL() string { return l.view }
+
+func (l *TCPListener) entrance() *listenerInfo { return &listenerInfo{hosts: l.hosts, view: l.name} }
 
 // ListenTCP opens a listener at host:port. Without a certificate the address must be a loopback
 // address, because credentials would otherwise be sent unencrypted. The resolved address
@@ -410,6 +431,13 @@ func (t *TCP) guard(listener *net.TCPListener, secure *tls.Config, host string) 
 	} else {
 		names = append(names[:len(names):len(names)], host)
 	}
+	name := ""
+	if secure == nil && isThisMachine(host) {
+		name = t.View
+	}
+	if name != "" {
+		names = append(names[:len(names):len(names)], name)
+	}
 	c := &lobby{crowd: crowd{what: listener.Addr().String(), encrypted: secure != nil}}
 	l := &TCPListener{
 		Listener: lobbyListener{listener, c},
@@ -417,10 +445,21 @@ func (t *TCP) guard(listener *net.TCPListener, secure *tls.Config, host string) 
 		raw:      listener,
 		url:      "http://" + net.JoinHostPort(host, fmt.Sprint(at.Port)),
 		hosts:    hostNames(names),
+		name:     name,
 	}
 	if secure != nil {
 		l.Listener = tls.NewListener(l.Listener, secure)
 		l.url = "https://" + net.JoinHostPort(host, fmt.Sprint(at.Port))
 	}
+	l.view = l.url
+	if name != "" {
+		l.view = "http://" + net.JoinHostPort(name, fmt.Sprint(at.Port))
+	}
 	return l
+}
+
+// isThisMachine reports whether a host is an address to which browsers resolve names below localhost, or localhost.
+func isThisMachine(host string) bool {
+	host = hostName(host)
+	return host == "localhost" || host == "127.0.0.1" || host == "::1"
 }

@@ -2,20 +2,18 @@ package web
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"html"
 	"net"
 	"net/netip"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"orchestrator/supervisor/api"
+	"orchestrator/supervisor/api/signin"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
@@ -27,12 +25,11 @@ const Address = "127.0.0.1:0"
 type View struct {
 	SignIns *api.SignIns
 	URLs    []string // of the listeners of the team
+	Views   []string // the URLs by which browsers find the web view there
 	// Listen opens a listener at an address, and Answer begins to serve it.
 	Listen func(address string) (*api.TCPListener, error)
 	Answer func(net.Listener)
-	// Dir is the folder for the pages of Open, and for the address of the listener, which stays the same when
-	// the team runs again; "": there is none.
-	Dir string
+	Dir    string // the state directory
 
 	mu  sync.Mutex
 	own *api.TCPListener // nil until Own opens it
@@ -54,36 +51,14 @@ func (v *View) Open(ctx context.Context, r control.OpenUIRequest) (control.OpenU
 	}
 	reply := control.OpenUIReply{FormatVersion: wire.FormatVersion, URL: base + end}
 	if r.Page {
-		reply.Page, err = v.page(reply.URL)
+		reply.Page, err = signin.WritePage(v.Dir, reply.URL)
+		time.AfterFunc(signin.PageLife, func() { _ = os.Remove(reply.Page) })
 	}
 	return reply, err
 }
 
-// page writes a page that leads to a URL. A command line that has the URL itself shows its code to every process of
-// the machine, and this file is closed to other users and hidden from confined agents.
-func (v *View) page(to string) (string, error) {
-	if v.Dir == "" {
-		return "", errors.New("there is no folder for the page")
-	}
-	file, err := os.CreateTemp(v.Dir, "ui-*.html") // with the mode 0600
-	if err != nil {
-		return "", fmt.Errorf("writing a page for the browser: %w", err)
-	}
-	time.AfterFunc(pageTime, func() { _ = os.Remove(file.Name()) })
-	_, err = fmt.Fprintf(file, "<!doctype html><meta charset=utf-8><title>orchestrator</title><meta http-equiv=refresh content=\"0; url=%s\">\n", html.EscapeString(to))
-	return file.Name(), errors.Join(err, file.Close())
-}
-
-// pageTime is how long a page is there. Its code holds for a shorter time.
-const pageTime = 15 * time.Second
-
-// Clear removes the pages that an orchestrator has left that was killed.
-func (v *View) Clear() {
-	left, _ := filepath.Glob(filepath.Join(v.Dir, "ui-*.html"))
-	for _, name := range left {
-		_ = os.Remove(name)
-	}
-}
+// Clear removes the pages that a killed orchestrator has left.
+func (v *View) Clear() { signin.ClearPages(v.Dir, 0) }
 
 // Show returns the URL of the web view for the user of this program.
 func (v *View) Show() (string, error) {
@@ -94,18 +69,18 @@ func (v *View) Show() (string, error) {
 	return base + v.SignIns.InviteUser(), nil
 }
 
-// base returns the URL of a listener: one that only this machine can reach, if there is one.
+// base returns the URL of a listener for browsers: one that only this machine can reach, if there is one.
 func (v *View) base() (string, error) {
-	if i := slices.IndexFunc(v.URLs, loopback); i >= 0 {
-		return v.URLs[i], nil
+	if i := slices.IndexFunc(v.Views, loopback); i >= 0 {
+		return v.Views[i], nil
 	}
-	if len(v.URLs) > 0 {
-		return v.URLs[0], nil
+	if len(v.Views) > 0 {
+		return v.Views[0], nil
 	}
 	return v.Own()
 }
 
-// Own returns the URL of the listener at Address. It opens the listener, unless it is open.
+// Own returns the URL for browsers of the listener at Address. It opens the listener, unless it is open.
 func (v *View) Own() (string, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -117,24 +92,27 @@ func (v *View) Own() (string, error) {
 		v.own = l
 		v.Answer(l)
 	}
-	return v.own.URL(), nil
+	return v.own.ViewURL(), nil
 }
 
-// listen opens the listener where it was when the team ran before, or else at a free port.
+// listen opens the listener at the port that it had when the team ran before, or else at a free one. The lock must be
+// held.
 func (v *View) listen() (*api.TCPListener, error) {
-	path := filepath.Join(v.Dir, "ui.address")
-	if text, err := os.ReadFile(path); err == nil && v.Dir != "" {
-		if at, err := netip.ParseAddrPort(strings.TrimSpace(string(text))); err == nil && at.Addr().IsLoopback() {
-			if l, err := v.Listen(at.String()); err == nil {
-				return l, nil
-			}
+	place, _ := PlaceIn(v.Dir)
+	if place.Port != 0 {
+		if l, err := v.Listen(fmt.Sprintf("127.0.0.1:%d", place.Port)); err == nil {
+			return l, nil
 		}
 	}
 	l, err := v.Listen(Address)
-	if err == nil && v.Dir != "" {
-		_ = os.WriteFile(path, []byte(l.Addr().String()+"\n"), 0o600) // without it the next port is another
+	if err != nil {
+		return nil, err
 	}
-	return l, err
+	if at, ok := l.Addr().(*net.TCPAddr); ok {
+		place.Port = uint16(at.Port)
+	}
+	_ = place.keep(v.Dir) // without it the next port is another
+	return l, nil
 }
 
 // Listener returns the listener at Address, or nil if it is not open.
@@ -162,5 +140,5 @@ func loopback(text string) bool {
 		return false
 	}
 	address, err := netip.ParseAddr(u.Hostname())
-	return u.Hostname() == "localhost" || err == nil && address.IsLoopback()
+	return u.Hostname() == "localhost" || strings.HasSuffix(u.Hostname(), ".localhost") || err == nil && address.IsLoopback()
 }

@@ -154,6 +154,20 @@ func local(host string) bool {
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
+// viewHost returns the host name of the web view, or "" if browsers do not find it.
+func (t *Instance) viewHost() string {
+	place, err := web.PlaceIn(t.Home.Dir)
+	if err != nil {
+		t.log.Warn("the web view gets another address at the next start", "error", err)
+	}
+	return place.Host()
+}
+
+// signedIn tells people that somebody has signed in to the web view.
+func (t *Instance) signedIn(name, role string) {
+	t.Super.Report(&wire.Event{Kind: events.PersonSignedIn, Text: name + " has signed in to the web view as " + role})
+}
+
 // openWeb returns the web view of the team with a name.
 func (t *Instance) openWeb(team string) *web.View {
 	v := &web.View{
@@ -162,12 +176,17 @@ func (t *Instance) openWeb(team string) *web.View {
 			if t.before != nil && t.before.TCP[web.Address] != 0 {
 				address = web.Address // it is open already
 			}
-			return t.before.listen(address, api.TCP{Hosts: t.http.Hosts})
+			return t.before.listen(address, api.TCP{Hosts: t.http.Hosts, View: t.viewHost()})
 		},
+	}
+	for _, l := range t.remote {
+		if tcp, ok := l.(*api.TCPListener); ok {
+			v.Views = append(v.Views, tcp.ViewURL())
+		}
 	}
 	v.Clear()
 	if err := v.SignIns.Open(filepath.Join(t.Home.Dir, "sign-ins.json")); err != nil {
-		t.log.Warn("nobody is signed in to the web view any more", "error", err)
+		t.log.Warn("all sign-ins to the web view have ended", "error", err)
 	}
 	return v
 }

@@ -327,7 +327,7 @@ func (t *Instance) writeReport(file string, began time.Time) error {
 func (t *Instance) listen(c *config.Config) (urls []string, err error) {
 	h := &c.HTTP
 	for _, address := range h.Listen {
-		l, err := t.before.listen(address, api.TCP{Hosts: h.Hosts, Certificate: h.Certificate, Key: h.Key})
+		l, err := t.before.listen(address, api.TCP{Hosts: h.Hosts, View: t.viewHost(), Certificate: h.Certificate, Key: h.Key})
 		if err != nil {
 			return nil, cannotListen(err, address, c.Place("http.listen"))
 		}

@@ -379,6 +379,7 @@ func (t *Instance) door() *api.API {
 		Note:       callers.Note,
 		MayOperate: t.mayOperate,
 		Trespass:   t.trespassed,
+		SignedIn:   t.signedIn,
 		Depth:      t.depth,
 		Metrics:    t.watch.Metrics,
 		SignIns:    t.web.SignIns,
