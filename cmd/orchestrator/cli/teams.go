@@ -31,7 +31,7 @@ func (t *runningTeam) isDemo() bool {
 
 // NoteTeam makes a team that runs known to other commands of this user, until forget is called.
 func (a *App) NoteTeam(file, socket string) (forget func()) {
-	dir, err := a.stateHome("running")
+	dir, err := a.StateHome("running")
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
 	}
@@ -49,7 +49,7 @@ func (a *App) NoteTeam(file, socket string) (forget func()) {
 
 // teams returns the teams of this user that run.
 func (a *App) teams() []runningTeam {
-	dir, err := a.stateHome("running")
+	dir, err := a.StateHome("running")
 	if err != nil {
 		return nil
 	}
@@ -144,6 +144,6 @@ func (a *App) around(err error) (string, error) {
 // this command.
 func (a *App) FindableAnywhere() bool {
 	_, err := config.Find(a.Dir, "", a.Environ)
-	_, homeless := a.stateHome("running")
+	_, homeless := a.StateHome("running")
 	return err != nil && homeless == nil && a.Getenv("ORC_HOST") == "" && a.Getenv("ORC_SOCKET") == ""
 }

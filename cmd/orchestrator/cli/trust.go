@@ -109,8 +109,8 @@ func (a *App) Trust(c *config.Config, commands []config.Command) error {
 
 var errNoHome = errors.New("HOME is not set")
 
-// stateHome returns a folder in which this program keeps something for its user.
-func (a *App) stateHome(name string) (string, error) {
+// StateHome returns a folder in which this program keeps something for its user.
+func (a *App) StateHome(name string) (string, error) {
 	dir := a.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
 		home := a.Getenv("HOME")
@@ -124,7 +124,7 @@ func (a *App) stateHome(name string) (string, error) {
 
 // trustFile returns the file that remembers the commands of a configuration file.
 func (a *App) trustFile(file string) (string, error) {
-	dir, err := a.stateHome("trusted")
+	dir, err := a.StateHome("trusted")
 	print := sha256.Sum256([]byte(file))
 	return filepath.Join(dir, hex.EncodeToString(print[:])), err
 }

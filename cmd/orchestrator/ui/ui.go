@@ -3,10 +3,13 @@ package ui
 
 import (
 	"context"
+	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -14,6 +17,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
+	"orchestrator/supervisor/api/signin"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
@@ -27,11 +31,14 @@ func Command(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "ui",
 		Short: "Open the web view in a browser",
-		Long: `Opens the web view of the running team in the browser. The browser gets a page in the state
-directory, whose code signs it in once and within ten seconds, and which only you can read.
-The sign-in holds for 12 hours, also when the team stops and runs again. Without a display,
-and with --print, the address is printed, and its code holds for two minutes: use it over ssh
-with a forwarded port.
+		Long: `Opens the web view of the running team in the browser. The browser gets a page that only you
+can read, and whose code signs it in once and within ten seconds. The sign-in holds for 12
+hours, also when the team stops and runs again. A browser in a sandbox, such as a snap, may
+not read the page: use --print.
+
+Without a display, and with --print, the address is printed, and its code holds for two
+minutes. On another machine, forward the port with ssh, and open the same address:
+ssh -L 41234:127.0.0.1:41234 HOST
 
 If the team has no listener for HTTP, the orchestrator opens one at a free port of this
 machine. Nothing of it can be reached without a code or a token.`,
@@ -70,17 +77,32 @@ func open(ctx context.Context, a *cli.App, d *client.Client, f flags) error {
 	if !opens {
 		return a.Print("%s\n", reply.URL)
 	}
-	address := reply.URL
-	if reply.Page != "" { // a command line is open to all processes
-		address = "file://" + (&url.URL{Path: reply.Page}).EscapedPath()
+	if reply.Page == "" { // the team is on another machine
+		reply.Page, err = page(a, reply.URL)
 	}
-	if err := start(program, address, a); err != nil {
+	if err == nil {
+		err = start(program, "file://"+(&url.URL{Path: reply.Page}).EscapedPath(), a)
+	}
+	if err != nil {
 		a.Note("The browser was not opened (%v). Open this address:", err)
 		f.print = true // with a code that holds long enough
 		return open(ctx, a, d, f)
 	}
 	a.Note("The web view opens in the browser. If it does not: orchestrator ui --print")
 	return nil
+}
+
+// page writes a page for the browser, and removes earlier ones. A command line is open to all processes.
+func page(a *cli.App, to string) (string, error) {
+	dir, err := a.StateHome("pages")
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	signin.ClearPages(dir, signin.PageLife)
+	return signin.WritePage(dir, to)
 }
 
 // invite asks for the address of the web view.
@@ -92,14 +114,20 @@ func invite(ctx context.Context, a *cli.App, d *client.Client, r control.OpenUIR
 	return client.Decode[control.OpenUIReply](text)
 }
 
-// seenFrom returns an address of the web view with the server by which this machine reaches the orchestrator.
+// seenFrom returns an address of the web view with the server by which this machine reaches the orchestrator. A host
+// name below localhost stays if that is a port of this machine, such as one that ssh forwards.
 func seenFrom(server, address string) string {
 	base, err := url.Parse(server)
 	u, wrong := url.Parse(address)
 	if err != nil || wrong != nil {
 		return address
 	}
-	u.Scheme, u.Host = base.Scheme, base.Host
+	host := base.Host
+	if at, err := netip.ParseAddr(base.Hostname()); strings.HasSuffix(u.Hostname(), ".localhost") && base.Scheme == "http" && base.Port() != "" &&
+		(base.Hostname() == "localhost" || err == nil && at.IsLoopback()) {
+		host = net.JoinHostPort(u.Hostname(), base.Port())
+	}
+	u.Scheme, u.Host = base.Scheme, host
 	return u.String()
 }
 
