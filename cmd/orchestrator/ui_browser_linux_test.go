@@ -25,7 +25,7 @@ func shows(text string) string {
 }
 
 // A person signs in with a real browser, answers a question, and sees tasks and output as they come. When the
-// orchestrator is killed the page says so, and another start wants another sign-in.
+// orchestrator is killed the page says so, and it goes on with the next start.
 func TestWebViewInBrowser(t *testing.T) {
 	ctx := chromium.Open(t)
 	addresses, err := programs.FreeAddresses(1)
@@ -55,6 +55,7 @@ agent "printer" {
 	u, err := url.Parse(strings.TrimSpace(address))
 	require.NoError(t, err)
 	base := "http://" + u.Host + "/ui/"
+	require.Contains(t, u.Host, ".localhost:")
 	visit(address)
 	chromium.Holds(ctx, t, "location.hash === '' && document.title.startsWith('(1) ')")
 	chromium.Holds(ctx, t, shows("live"))
@@ -98,11 +99,15 @@ agent "printer" {
 
 	s.signal(syscall.SIGKILL)
 	<-s.ended
-	chromium.Holds(ctx, t, shows("reconnecting in"))
+	chromium.Holds(ctx, t, shows("The orchestrator does not answer.")+" && "+shows("orchestrator up -d"))
 	s.up("--json")
 	s.waitForEvents(1, events.AgentStarted, "printer")
-	chromium.Holds(ctx, t, shows("orchestrator ui"))
-	visit(s.ask("ui", "--print"))
+	chromium.Holds(ctx, t, shows("live")+" && !"+shows("orchestrator up -d"))
+	s.stop()
+	chromium.Holds(ctx, t, shows("The team has stopped.")+" && "+shows("orchestrator up -d"))
+	s.up("--json")
+	chromium.Holds(ctx, t, shows("live")+" && !"+shows("orchestrator up -d"))
+	visit(base + "board")
 	chromium.Holds(ctx, t, shows("Say hello"))
 	s.stop()
 }

@@ -1,9 +1,9 @@
 // What surrounds every page: the team, the link, the menu, the search and the list of keys.
 import { html, useEffect, useRef } from "./vendor-ui.js";
 import { me, signOut } from "./api.js";
-import { status, link, needs, trouble, loaded, load, stopped } from "./store.js";
+import { status, link, needs, trouble, loaded, load, stopped, failed } from "./store.js";
 import { route, address, Link } from "./route.js";
-import { Icon, now, note } from "./ui.js";
+import { Icon, Command, now, note } from "./ui.js";
 import { clip, count } from "./text.js";
 import { overlay, places } from "./keys.js";
 import { Find } from "./find.js";
@@ -18,6 +18,13 @@ function Pill() {
   if (state === "connecting" || state === "paused") return html`<span class="pill t-dim" role="status">connecting…</span>`;
   const s = Math.max(1, Math.ceil(((until ?? 0) - now.value) / 1000));
   return html`<span class="pill t-red" role="status" title=${trouble.value}>${loaded.value ? "" : "no answer, "}reconnecting in ${s} s</span>`;
+}
+
+/** Says across the page that the team has stopped, and how it starts. The first attempt after a loss may be too early. */
+function Stopped() {
+  if (link.value.state === "live" || !(stopped.value || failed.value > 1)) return null;
+  return html`<div class="stopped" role="alert"><b>${stopped.value ? "The team has stopped." : "The orchestrator does not answer."}</b>
+    <span>Start it where its file is:</span> <${Command} text="orchestrator up -d"/> <span>Then this page goes on by itself.</span></div>`;
 }
 
 function NeedsYou() {
@@ -54,7 +61,7 @@ export function Shell({ children }) {
       <button type="button" class="quiet wide" title="Sign out" aria-label="Sign out" onClick=${() => signOut().catch((e) => note(e.message, true))}><${Icon} name="out"/></button>
     </header>
     <${Menu}/>
-    <main id="main" tabindex="-1">${s?.no_quorum && html`<p class="t-red" role="alert"><b>No quorum:</b> ${clip(s.no_quorum)}. This is what was recorded before.</p>`}${!loaded.value && trouble.value ? html`<${Unreachable}/>` : children}</main>
+    <main id="main" tabindex="-1"><${Stopped}/>${s?.no_quorum && html`<p class="t-red" role="alert"><b>No quorum:</b> ${clip(s.no_quorum)}. This is what was recorded before.</p>`}${!loaded.value && trouble.value ? html`<${Unreachable}/>` : children}</main>
     ${overlay.value === "search" && html`<${Find}/>`}${overlay.value === "keys" && html`<${Keys}/>`}${overlay.value === "add" && html`<${Add}/>`}`;
 }
 

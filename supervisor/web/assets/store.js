@@ -98,6 +98,8 @@ function show(found) {
 
 /** Whether the orchestrator has said that it stops. */
 export const stopped = signal(false);
+/** How often the link was tried in vain since it was live. */
+export const failed = signal(0);
 
 /** @param {number} since */
 function listen(since) {
@@ -106,7 +108,8 @@ function listen(since) {
   stopped.value = false;
   stream = follow({ name: "events", since, onItems: take, onReset: load, onLink: async (l) => {
     link.value = l;
-    if (l.state === "waiting") lost = true;
+    if (l.state === "waiting") { lost = true; failed.value++; }
+    if (l.state === "live") failed.value = 0;
     if (l.state !== "live" || !lost) return;
     lost = false;
     await refreshStatus();
