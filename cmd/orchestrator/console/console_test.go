@@ -11,6 +11,7 @@ import (
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/mail"
 )
 
@@ -279,4 +280,22 @@ func TestConsolePaintsAlerts(t *testing.T) {
 	require.Contains(t, screen, "\x1b[32mok\x1b[0m PO:shop is not missed")
 	require.Contains(t, screen, "\x1b[2mPO:shop uses the topic odd.thing")
 	require.Contains(t, screen, "\x1b[2mHO:attic has a new token")
+}
+
+// A done task whose branch is not merged is a failure for a CI system.
+func TestReportOfAnUnmergedBranch(t *testing.T) {
+	now := time.Now()
+	tasks := []wire.Task{
+		{ID: "a", Name: "merged", State: wire.TaskDone, Details: &wire.Details{Workspace: &wire.Workspace{Merge: hub.MergeDone}}},
+		{ID: "b", Name: "left", State: wire.TaskDone, Details: &wire.Details{Workspace: &wire.Workspace{Merge: hub.MergeRefused}}},
+	}
+	r := newReport("team", now, now, tasks)
+	require.Equal(t, map[string]int{"done": 1, "unmerged": 1}, r.Counts)
+	text, err := r.junit()
+	require.NoError(t, err)
+	require.Contains(t, string(text), `failures="1"`)
+	require.Contains(t, string(text), `<failure message="its branch is not merged: orchestrator why b">`)
+	page, err := r.html()
+	require.NoError(t, err)
+	require.Contains(t, string(page), "0 not done, 1 not merged.")
 }

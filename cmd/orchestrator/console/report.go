@@ -30,7 +30,7 @@ type report struct {
 	StartedAt     string         `json:"started_at"`
 	EndedAt       string         `json:"ended_at"`
 	Seconds       float64        `json:"seconds"`
-	Counts        map[string]int `json:"counts"` // number of tasks by outcome; not_done is for open ones
+	Counts        map[string]int `json:"counts"` // number of tasks by outcome; not_done is for open ones, unmerged for done ones
 	Tasks         []reported     `json:"tasks"`
 }
 
@@ -46,7 +46,8 @@ type reported struct {
 	EndedAt   string  `json:"ended_at,omitzero"`
 	Seconds   float64 `json:"seconds"` // from start to end
 	Attempts  int     `json:"attempts"`
-	Why       string  `json:"why,omitzero"` // why the task failed, was cancelled or is open
+	Unmerged  bool    `json:"unmerged,omitzero"` // it is done, and the queue has not merged its branch
+	Why       string  `json:"why,omitzero"`      // why the task failed, was cancelled, is open or unmerged
 }
 
 // FitReport returns an error for a file that a report cannot be written to.
@@ -126,6 +127,9 @@ func newReport(name string, began, ended time.Time, tasks []wire.Task) *report {
 		case wire.TaskCancelled:
 			x.Why = t.Reason
 		case wire.TaskDone:
+			if x.Unmerged = t.Details != nil && t.Workspace.Holds(); x.Unmerged {
+				x.Why = "its branch is not merged: orchestrator why " + wire.ShortID(t.ID)
+			}
 		default:
 			x.Why = openWords(t)
 		}
@@ -146,8 +150,11 @@ func newReport(name string, began, ended time.Time, tasks []wire.Task) *report {
 // seconds returns a duration in seconds, rounded down to milliseconds.
 func seconds(d time.Duration) float64 { return float64(max(d, 0).Milliseconds()) / 1000 }
 
-// outcome returns done, failed, cancelled or not_done.
+// outcome returns done, unmerged, failed, cancelled or not_done.
 func (r *reported) outcome() string {
+	if r.Unmerged {
+		return "unmerged"
+	}
 	if state := wire.TaskState(r.State); state.Final() {
 		return r.State
 	}
@@ -159,7 +166,7 @@ func (r *report) json() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// junitSuite is the XML element for CI systems. A failed task is a failure, an open one an
+// junitSuite is the XML element for CI systems. A failed task is a failure, as is one whose branch is not merged; an open one is an
 // error, and a cancelled one is skipped.
 type junitSuite struct {
 	XMLName  xml.Name    `xml:"testsuite"`
@@ -188,7 +195,7 @@ type junitWords struct {
 
 func (r *report) junit() ([]byte, error) {
 	suite := junitSuite{
-		Name: term.OneLine(r.Name), Tests: len(r.Tasks), Failures: r.Counts["failed"], Errors: r.Counts["not_done"], Skipped: r.Counts["cancelled"],
+		Name: term.OneLine(r.Name), Tests: len(r.Tasks), Failures: r.Counts["failed"] + r.Counts["unmerged"], Errors: r.Counts["not_done"], Skipped: r.Counts["cancelled"],
 		Time: decimal(r.Seconds), At: r.StartedAt,
 	}
 	for i := range r.Tasks {
@@ -198,7 +205,7 @@ func (r *report) junit() ([]byte, error) {
 			Name: term.OneLine(x.Name) + " (" + term.ID(x.ID) + ")", Class: suite.Name + "." + term.OneLine(x.Type), Time: decimal(x.Seconds),
 		}
 		switch x.outcome() {
-		case "failed":
+		case "failed", "unmerged":
 			c.Failure = words
 		case "cancelled":
 			c.Skipped = words
@@ -227,14 +234,14 @@ table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .4rem .8rem .4rem 0; border-bottom: 1px solid #8884; }
 td.n { text-align: right; font-variant-numeric: tabular-nums; }
 code { opacity: .7; }
-.done { color: #2a8a4a; } .failed, .not_done { color: #d0382b; } .cancelled { opacity: .7; }
+.done { color: #2a8a4a; } .failed, .unmerged, .not_done { color: #d0382b; } .cancelled { opacity: .7; }
 .why { white-space: pre-wrap; overflow-wrap: anywhere; }
 </style>
 </head>
 <body>
 <h1>{{line .Name}}</h1>
 <p>{{len .Tasks}} tasks in {{took .Seconds}}, from {{.StartedAt}} to {{.EndedAt}}:
-{{count . "done"}} done, {{count . "failed"}} failed, {{count . "cancelled"}} cancelled, {{count . "not_done"}} not done.</p>
+{{count . "done"}} done, {{count . "failed"}} failed, {{count . "cancelled"}} cancelled, {{count . "not_done"}} not done{{with count . "unmerged"}}, {{.}} not merged{{end}}.</p>
 {{if .Tasks}}<table>
 <tr><th>Task<th>State<th>Agent<th>At work<th>Why</tr>
 {{range .Tasks}}<tr><td>{{line .Name}} <code>{{id .ID}}</code><td class="{{.Outcome}}">{{words .State}}<td>{{line .Agent}}<td class="n">{{took .Seconds}}<td class="why">{{text .Why}}</tr>
