@@ -60,8 +60,9 @@ func (m *Manager) apart(ctx context.Context, r *repository, name, commit string,
 	}
 	err = m.writing(ctx, r, func() error {
 		_, _ = r.git(ctx, "worktree", "remove", "--force", "--force", at) // of a merge that was killed
+		_, _ = r.git(ctx, "worktree", "unlock", at)                       // git locks it while it adds it
 		_, _ = r.git(ctx, "worktree", "prune")
-		_, err := r.git(ctx, "worktree", "add", "--detach", at, commit)
+		_, err := r.git(ctx, "worktree", "add", "--force", "--force", "--detach", at, commit)
 		return err
 	})
 	if err != nil {

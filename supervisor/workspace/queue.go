@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"orchestrator/wire"
 	"orchestrator/wire/events"
@@ -41,22 +42,52 @@ func (m *Manager) OpenQueue(follow func(ctx context.Context, send func(wire.Even
 			m.options.Log.Error("branches are no longer merged", "error", err)
 		}
 	})
-	q.group.Go(func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-q.ended:
-			}
-			m.queued.Store(true)
-			if err := q.mergeAll(ctx); err != nil && ctx.Err() == nil {
-				m.options.Log.Error("branches are not merged", "error", err)
-			}
-			m.queued.Store(false)
-			m.options.Merged()
-		}
-	})
+	q.group.Go(func() { q.work(ctx) })
 	return q
+}
+
+// maxRounds is how often the queue tries to merge, one round after another, if it cannot work at all.
+const maxRounds = 4
+
+// work merges when a task has ended. If that fails, it tries again, and then records that the branches are not merged.
+func (q *Queue) work(ctx context.Context) {
+	var again <-chan time.Time
+	for failures := 0; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-q.ended:
+		case <-again:
+		}
+		q.m.queued.Store(true)
+		err := q.mergeAll(ctx)
+		again = nil
+		switch failures++; {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			failures = 0
+		case failures < maxRounds:
+			q.m.options.Log.Warn("branches are not merged, and the queue tries again", "error", err)
+			again = time.After(time.Duration(failures) * time.Second)
+		default:
+			q.m.options.Log.Error("branches are not merged", "error", err)
+			q.abandon(err)
+			failures = 0
+		}
+		q.m.queued.Store(again != nil)
+		q.m.options.Merged()
+	}
+}
+
+// abandon records why the branches of done tasks are not merged. The next task that ends has the queue try again.
+func (q *Queue) abandon(why error) {
+	first, _, _ := strings.Cut(why.Error(), "\n")
+	for _, t := range q.m.options.Unmerged() {
+		if t.Workspace.Merge == hub.MergeWaiting {
+			q.m.note(events.TaskUnmerged, &t, "is not merged: "+first)
+		}
+	}
 }
 
 // Merging reports whether the queue is at work.

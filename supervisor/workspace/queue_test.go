@@ -2,12 +2,17 @@ package workspace
 
 import (
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 )
 
 // A merge that a kill has cut off is recorded once, with its commit, before the branch is removed.
@@ -62,4 +67,29 @@ func TestMergesOfTwoBranches(t *testing.T) {
 	cancel()
 	_, err = b.m.alone(gone, branchIn{b.top, "main"})
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// Git locks a worktree while it adds it. A kill in between leaves an entry that git does not remove by itself.
+func TestMergeAfterAnInterruptedAddition(t *testing.T) {
+	const id = "11111111-0000-4000-8000-000000000001"
+	b := newBench(t)
+	dir := b.begin(id)
+	b.change(dir, "file", "two\n")
+	require.Nil(t, b.complete(id))
+	task, _ := b.task(id)
+	at := filepath.Join(b.top, folder, "merge-"+Name("queue "+task.Workspace.Base))
+	b.git(b.top, "worktree", "add", "--quiet", "--detach", "--lock", at, "main")
+	require.NoError(t, os.RemoveAll(at))
+	require.NoError(t, (&Queue{m: b.m}).mergeAll(t.Context()))
+	require.Len(t, b.noted(events.TaskMerged), 1)
+}
+
+// If the queue cannot work, what is waiting for it is told why.
+func TestQueueThatCannotWork(t *testing.T) {
+	b := newBench(t)
+	waiting := wire.Task{ID: "a", Details: &wire.Details{Workspace: &wire.Workspace{Merge: hub.MergeWaiting}}}
+	refused := wire.Task{ID: "b", Details: &wire.Details{Workspace: &wire.Workspace{Merge: hub.MergeRefused}}}
+	b.m.options.Unmerged = func() []wire.Task { return []wire.Task{waiting, refused} }
+	(&Queue{m: b.m}).abandon(errors.New("git is gone\nand more"))
+	require.Equal(t, []string{"is not merged: git is gone"}, b.noted(events.TaskUnmerged))
 }
