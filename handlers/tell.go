@@ -81,9 +81,9 @@ func (t *taskCreated) tell(e *wire.Event) {
 
 func (t *taskAssigned) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Run = t.ID, t.Agent, t.Run
-	e.Text = label(t.ID, t.Name) + " -> " + t.Agent
+	e.Text = label(t.ID, t.Name) + " assigned to " + t.Agent
 	if t.Score != 0 {
-		e.Text += fmt.Sprintf(", score %d", t.Score)
+		e.Text += " (best fit)"
 	}
 	if t.Plan {
 		e.Text += ", a plan first"
@@ -154,7 +154,11 @@ func (t *taskBlocked) tell(e *wire.Event) {
 func (qa *questionAsked) tell(e *wire.Event) {
 	e.Agent, e.Task, e.Text = qa.Agent, qa.Task, qa.ID+" "+qa.Question
 	for _, o := range qa.Options {
-		e.Text += " [" + o.Value + "]"
+		e.Text += " [" + o.Value
+		if o.Label != "" && o.Label != o.Value {
+			e.Text += ": " + o.Label
+		}
+		e.Text += "]"
 	}
 }
 
@@ -200,7 +204,7 @@ func (t *taskHelp) tell(e *wire.Event) {
 }
 
 func (t *taskUnblocked) tell(e *wire.Event) {
-	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" waits for nothing any more"
+	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" unblocked"
 }
 
 func (t *taskAnnounced) tell(e *wire.Event) {
@@ -387,7 +391,7 @@ func (sc *sessionClosed) tell(e *wire.Event) {
 
 func (ss *sessionSaid) tell(e *wire.Event) {
 	e.Agent, e.Task = ss.From, ss.Task
-	e.Text = fmt.Sprintf("%s  %s -> %s  %s", ss.Session, ss.From, ss.To, ss.Type)
+	e.Text = fmt.Sprintf("%s  %s to %s: %s", ss.Session, ss.From, ss.To, plain(ss.Type))
 	if ss.Task != "" {
 		e.Text += " " + short(ss.Task)
 	}
@@ -396,7 +400,7 @@ func (ss *sessionSaid) tell(e *wire.Event) {
 	}
 	switch ss.Fate {
 	case fateHeld:
-		e.Text += ", held back"
+		e.Text += ", sent once it is unblocked"
 	case fateKept:
 		e.Text += ", kept here"
 	}
@@ -431,7 +435,7 @@ func (wa *workAssigned) tell(e *wire.Event) {
 		e.Text += ", a revision of " + short(wa.Revises)
 	}
 	if wa.Held {
-		e.Text += ", when it waits for nothing any more"
+		e.Text += ", once it is unblocked"
 	}
 }
 
@@ -468,11 +472,14 @@ func (rr *reviewRequested) tell(e *wire.Event) {
 
 func (rd *reviewDecided) tell(e *wire.Event) {
 	e.Agent, e.Task = rd.Reviewer, rd.ID
-	e.Text = fmt.Sprintf("%s: %s%s", short(rd.ID), rd.Verdict, foundWords(rd.Findings))
+	e.Text = fmt.Sprintf("%s: %s%s", short(rd.ID), plain(string(rd.Verdict)), foundWords(rd.Findings))
 	if rd.Verdict == "" {
 		e.Text = fmt.Sprintf("the review of %s came to nothing: %s", short(rd.ID), rd.Why)
 	}
 }
+
+// plain returns a word of the protocol as people write it.
+func plain(word string) string { return strings.ReplaceAll(word, "_", " ") }
 
 // foundWords returns the number of open and of fixed findings, as text.
 func foundWords(found []review.Finding) string {
@@ -486,8 +493,8 @@ func foundWords(found []review.Finding) string {
 	if open > 0 {
 		said += ", " + counted(open, "finding")
 	}
-	if mended := len(found) - open; mended > 0 {
-		said += fmt.Sprintf(", %d mended", mended)
+	if fixed := len(found) - open; fixed > 0 {
+		said += ", " + counted(fixed, "finding") + " fixed"
 	}
 	return said
 }

@@ -83,7 +83,7 @@ func (w *work) over() bool { return w.phase == session.PhaseOver }
 func (w *work) how() string {
 	switch w.phase {
 	case session.PhaseHeld:
-		return "held back"
+		return "blocked"
 	case session.PhaseReviewing:
 		return "being reviewed"
 	case session.PhaseRevise:
@@ -350,10 +350,10 @@ func (wd workDecision) moveWork(w *work, phase, why string) {
 	wd.fact("", w.task.view.ID, &workMoved{ID: w.task.view.ID, Phase: phase, Why: why})
 }
 
-// release assigns a work to its developer when it waits for nothing any more.
+// release assigns a work to its developer when it is unblocked.
 func (wd workDecision) release(w *work) {
 	if w.phase == session.PhaseHeld {
-		wd.moveWork(w, session.PhaseAssigned, "it waits for nothing any more")
+		wd.moveWork(w, session.PhaseAssigned, "it is unblocked")
 		wd.startWorkTask(w)
 	}
 }

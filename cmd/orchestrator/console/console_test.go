@@ -31,7 +31,7 @@ var workDay = []wire.Event{
 	{Kind: events.AgentKnown, Agent: "planner", Text: "is a planner"},
 	{Kind: events.TaskCreated, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec"`},
 	{Kind: events.TaskCreated, Agent: "planner", Task: "91c0aa42", Text: `91c0aa42 "API" after 7f3a9c1e`},
-	{Kind: events.TaskAssigned, Agent: "coder", Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" -> coder`},
+	{Kind: events.TaskAssigned, Agent: "coder", Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" assigned to coder`},
 	{Kind: events.TaskStarted, Agent: "coder", Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" running`},
 	{Kind: events.TaskProgress, Agent: "coder", Task: "7f3a9c1e", Text: "7f3a9c1e \"Write the spec\" 64%  \x1b[2Jhalf"},
 	{Kind: events.TaskTrouble, Agent: "coder", Task: "7f3a9c1e", Text: "7f3a9c1e: no ink"},
@@ -51,7 +51,7 @@ var workDay = []wire.Event{
 	{Kind: events.DependencyResolved, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" is there for 91c0aa42`},
 	{Kind: events.ContractFulfilled, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" delivers spec`},
 	{Kind: events.ContractMissing, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" does not deliver api`},
-	{Kind: events.TaskUnblocked, Task: "91c0aa42", Text: `91c0aa42 "API" waits for nothing any more`},
+	{Kind: events.TaskUnblocked, Task: "91c0aa42", Text: `91c0aa42 "API" unblocked`},
 	{Kind: events.TaskAnnounced, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" is done, 1 unblocked`},
 	{Kind: events.TaskPlanned, Agent: "coder", Task: "91c0aa42", Text: `91c0aa42 "API" has a plan: a person or a planner has to approve it`},
 	{Kind: events.TaskNoted, Task: "91c0aa42", Text: `91c0aa42 "API" noted: hot`},
@@ -60,7 +60,7 @@ var workDay = []wire.Event{
 func TestConsoleShowsWork(t *testing.T) {
 	require.Equal(t, `14:33:02 + task 7f3a9c1e "Write the spec"
 14:33:02 planner + task 91c0aa42 "API" after 7f3a9c1e
-14:33:02 coder   > 7f3a9c1e "Write the spec" -> coder
+14:33:02 coder   > 7f3a9c1e "Write the spec" assigned to coder
 14:33:02 coder   > 7f3a9c1e "Write the spec" running
 14:33:02 coder   > 7f3a9c1e "Write the spec" 64%  \x1b[2Jhalf
 14:33:02 coder   ! 7f3a9c1e: no ink
@@ -80,7 +80,7 @@ func TestConsoleShowsWork(t *testing.T) {
 14:33:02 ci      . has a new key k1
 14:33:02 ok 7f3a9c1e "Write the spec" delivers spec
 14:33:02 ! 7f3a9c1e "Write the spec" does not deliver api
-14:33:02 > 91c0aa42 "API" waits for nothing any more
+14:33:02 > 91c0aa42 "API" unblocked
 14:33:02 coder   ? 91c0aa42 "API" has a plan: a person or a planner has to approve it
 14:33:02 coder   ? orchestrator task approve-plan 91c0aa42     or: revise-plan 91c0aa42 -m TEXT
 14:33:02 . 91c0aa42 "API" noted: hot

@@ -171,14 +171,16 @@ func (c *Console) event(l output.Line) {
 	case events.QuestionAsked, events.TaskHelpWanted:
 		next = howToAnswer(e) + c.named
 		if c.tty {
-			next += "     or type it here: VALUE"
+			next += "     or type its number or VALUE here"
 		}
 	case events.TaskPlanned:
 		next = "orchestrator task approve-plan " + term.ID(e.Task) + c.named + "     or: revise-plan " + term.ID(e.Task) + " -m TEXT" + c.named
 	case events.TaskResponded:
 		k.hidden = saidElsewhere(e)
 	case events.SessionMessage: // the event of the task tells the same
-		k.hidden = strings.Contains(text, session.TypeTaskProgress)
+		k.hidden = payload[struct {
+			Type string `json:"message_type"`
+		}](e).Type == session.TypeTaskProgress
 	}
 	if k.hidden {
 		return
