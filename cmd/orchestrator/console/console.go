@@ -39,6 +39,7 @@ type Options struct {
 	Agents   []string                 // names of agents, for the width of their column
 	JSON     bool                     // each line is a document, as with --json
 	Output   bool                     // print the output of agents, not only events
+	Pinned   string                   // stays visible below the rows of a terminal, or ""
 	Volatile bool                     // the event log is lost at the end
 	Hurry    <-chan struct{}          // closed near the end: output is no longer shown
 	Signal   func(*wire.Event) string // what tells the person at the terminal of an event, such as a bell

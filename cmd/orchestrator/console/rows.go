@@ -23,14 +23,16 @@ import (
 // rowsData is the state of a team for the rows at the bottom of a terminal.
 type rowsData struct {
 	supervisor.Dashboard
-	at    time.Time // when the state was read
-	paint term.Paint
+	at     time.Time // when the state was read
+	paint  term.Paint
+	pinned string // the text of the last row, or ""
 }
 
 const (
 	barSize     = 10
 	stateWidth  = len("needs_human")
 	roomForBars = 70 // columns; narrower rows show only a percentage
+	roomToPin   = 4  // rows; with fewer, the pinned text is not shown
 )
 
 // rows returns the rows: the number of tasks by state, then questions, open tasks and
@@ -40,6 +42,10 @@ func (r *rowsData) rows(columns, most int, now time.Time) []string {
 		return nil
 	}
 	rows, room := []string{r.rule(columns)}, most-1
+	var pinned []string
+	if r.pinned != "" && room > roomToPin {
+		pinned, room = []string{r.paint.Dim(term.Clip("   "+r.pinned, columns))}, room-1
+	}
 	asking := min(len(r.Questions), max(1, room/3), room)
 	room -= asking
 	open, agents := r.open(), len(r.Status.Agents)
@@ -54,7 +60,7 @@ func (r *rowsData) rows(columns, most int, now time.Time) []string {
 	tasks = max(0, min(tasks, room-min(agents, room/2)))
 	agents = max(0, min(agents, room-tasks))
 	rows = append(rows, r.tasks(tasks, columns)...)
-	return append(rows, r.agents(agents, columns, now)...)
+	return append(append(rows, r.agents(agents, columns, now)...), pinned...)
 }
 
 // open returns the number of tasks that have not ended.
@@ -116,7 +122,7 @@ func (r *rowsData) question(q *wire.Question, columns, spare int, now time.Time)
 	var options strings.Builder
 	var below []string
 	for i, o := range q.Options {
-		option := fmt.Sprintf("%d %s", i+1, term.OneLine(cmp.Or(o.Label, o.Value)))
+		option := fmt.Sprintf("%d [%s]", i+1, term.OptionWord(&o))
 		options.WriteString("  " + option)
 		below = append(below, term.Clip("   "+option, columns))
 	}
@@ -137,9 +143,9 @@ func (r *rowsData) hint() string {
 	case len(r.Questions) == 0:
 		return ""
 	case len(r.Questions) > 1:
-		return "answer here: " + wire.Visible(r.Questions[0].ID) + " ANSWER"
+		return "answer here: " + wire.Visible(r.Questions[0].ID) + " VALUE"
 	case len(r.Questions[0].Options) > 0:
-		return "answer here: a number, or the word"
+		return "answer here: a number or VALUE"
 	}
 	return "answer here"
 }
@@ -305,6 +311,7 @@ type liveRows struct {
 	beside *beside
 	team   Team
 	paint  term.Paint
+	pinned string
 	news   chan struct{}
 	cancel context.CancelFunc
 	group  sync.WaitGroup
@@ -329,7 +336,7 @@ func openRows(a *cli.App, o Options) *liveRows {
 		o.Log.Warn("the bottom of the terminal shows nothing", "error", err)
 		return nil
 	}
-	p := &liveRows{region: region, team: o.Team, paint: a.Paint(a.Stdout), news: make(chan struct{}, 1)}
+	p := &liveRows{region: region, team: o.Team, paint: a.Paint(a.Stdout), pinned: o.Pinned, news: make(chan struct{}, 1)}
 	if p.beside, _ = a.Stderr.(*beside); p.beside != nil {
 		p.beside.region.Store(region)
 	}
@@ -369,7 +376,7 @@ func (l *liveRows) happened() {
 func (l *liveRows) follow(ctx context.Context) {
 	for {
 		if scene, err := l.team.Scene(ctx, maxAtOnce, maxAtOnce); err == nil {
-			l.show(rowsData{Dashboard: scene, at: time.Now(), paint: l.paint})
+			l.show(rowsData{Dashboard: scene, at: time.Now(), paint: l.paint, pinned: l.pinned})
 		}
 		select {
 		case <-ctx.Done():

@@ -45,7 +45,7 @@ func workshop() *rowsData {
 // Active and waiting items come first; the others are counted.
 func TestVistaRows(t *testing.T) {
 	require.Equal(t, `── 1 running 1 in_review 9 pending 3 done 1 failed ────────────────────────────
-?  q1 coder-0: Which login?  1 OAuth  2 jwt                          4m17s left
+?  q1 coder-0: Which login?  1 [oauth: OAuth]  2 [jwt]               4m17s left
 >  7f3a9c1e API              running      [######----]  64%  coder-0
 r  5be1d7c0 写手 store\x1b…  in_review                       reviewer
 .  91c0aa42 Dashboard        pending                         waits for 7f3a9c1e
@@ -62,19 +62,31 @@ func TestVistaAnswers(t *testing.T) {
 	v.Questions[0].Options = long
 	rows := v.rows(79, 9, lookedAt.Add(2*time.Second))
 	require.Equal(t, `?  q1 coder-0: Which login?                                          4m17s left
-   1 white walls and blue water
-   2 a dark sky with many stars
-   3 storm`, strings.Join(rows[1:5], "\n"))
+   1 [day: white walls and blue water]
+   2 [night: a dark sky with many stars]
+   3 [storm]`, strings.Join(rows[1:5], "\n"))
 	require.Len(t, rows, 9)
 	require.Contains(t, strings.Join(rows, "\n"), "7f3a9c1e API")
-	require.Contains(t, v.rows(79, 4, lookedAt)[1], "1 white walls", "else they begin beside it")
+	require.Contains(t, v.rows(79, 4, lookedAt)[1], "1 [day: white", "else they begin beside it")
+}
+
+// The pinned text is the last row, unless only a few rows fit.
+func TestPinnedRow(t *testing.T) {
+	v := workshop()
+	v.pinned = "Browser: orchestrator ui"
+	rows := v.rows(79, 9, lookedAt)
+	require.Len(t, rows, 9)
+	require.Equal(t, "   Browser: orchestrator ui", rows[8])
+	require.NotContains(t, strings.Join(v.rows(79, 4, lookedAt), "\n"), "Browser")
 }
 
 // Rows never exceed the available width and height.
 func TestVistaFits(t *testing.T) {
 	for columns := 10; columns < 200; columns++ {
 		for most := range 20 {
-			rows := workshop().rows(columns, most, lookedAt)
+			v := workshop()
+			v.pinned = "Browser: orchestrator ui"
+			rows := v.rows(columns, most, lookedAt)
 			require.LessOrEqual(t, len(rows), most)
 			for _, row := range rows {
 				require.LessOrEqual(t, term.Width(row), columns, "%q", row)

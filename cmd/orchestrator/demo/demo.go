@@ -74,7 +74,7 @@ func run(a *cli.App, keep string) error {
 		a.Flags.Vars = append([]string{"patience=" + patience}, a.Flags.Vars...)
 	}
 	a.Note("See it in the browser: orchestrator ui%[1]s     In another terminal: orchestrator watch%[1]s", a.Named())
-	err = serve.UpUntilIdle(a)
+	err = serve.UpUntilIdle(a, fmt.Sprintf("Browser: orchestrator ui%[1]s     Terminal: orchestrator watch%[1]s", a.Named()))
 	if keep == "" {
 		a.Note("Keep the team and its site next time: orchestrator demo --keep DIR")
 	} else {

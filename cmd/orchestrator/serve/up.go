@@ -40,6 +40,7 @@ type upFlags struct {
 	scripted       []scripted
 	report         string // a file, or ""
 	reported       bool   // --report was given
+	pinned         string // stays visible on a terminal, or ""
 }
 
 // UpCommand returns the up command.
@@ -90,9 +91,10 @@ prints a summary of completed and lost work.`,
 	return verb
 }
 
-// UpUntilIdle starts the agents of a file that the program itself has written, and stops when all tasks have ended.
-func UpUntilIdle(a *cli.App) error {
-	return up(a, upFlags{yes: true, exitWhenIdle: true, logFormat: cli.Choice{Value: "auto"}}, nil)
+// UpUntilIdle starts the agents of a file that the program itself has written, and stops when all tasks have ended. On a
+// terminal, the pinned text stays visible.
+func UpUntilIdle(a *cli.App, pinned string) error {
+	return up(a, upFlags{yes: true, exitWhenIdle: true, pinned: pinned, logFormat: cli.Choice{Value: "auto"}}, nil)
 }
 
 // loader returns the function that reads the configuration, for a hub or a host. node names this hub, or is "".
@@ -301,6 +303,7 @@ func (t *Instance) shown(a *cli.App, f upFlags, hurry <-chan struct{}) console.O
 	o := console.Options{
 		Team: t.Super, Log: t.log, JSON: f.logFormat.Value == "json", Output: !isDetached(a), Hurry: hurry,
 		Signal:   t.signal,
+		Pinned:   f.pinned,
 		Volatile: t.config.Store.Kind == "memory",
 		Messages: func() (heard, refused int64) { return t.heard.Load(), t.refusals.Load() },
 	}
