@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/adapter"
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/config"
 	"orchestrator/wire"
 )
 
@@ -66,6 +68,8 @@ type agentReport struct {
 	Mode       string   `json:"mode"`       // its own name of the permission that is set
 	Plans      bool     `json:"plans"`      // it has a mode in which nothing may be changed until a plan is approved
 	Findings   Findings `json:"findings"`
+
+	confined, readOnly bool // by the kernel
 }
 
 func doctor(a *cli.App, names []string, patience time.Duration) error {
@@ -82,7 +86,7 @@ func doctor(a *cli.App, names []string, patience time.Duration) error {
 		d.Healthy = d.Healthy && one.Findings.Count(Fail) == 0
 		d.Agents = append(d.Agents, one)
 		done()
-		err := one.print(a, ruler(all))
+		err := one.print(a, widestName(all))
 		done = a.ShowWait(awaited)
 		return err
 	})
@@ -111,6 +115,7 @@ func examine(e *serve.Examined, patience time.Duration) agentReport {
 	}
 	if e.Agent.IsClient() {
 		one.Permission = e.Agent.Client.Permission
+		one.confined, one.readOnly = kernel(&e.Agent)
 	}
 	login := "Run it by itself and log in: " + one.Command[0]
 	if client, ok := project.ClientOf(one.Command); ok {
@@ -135,7 +140,7 @@ func examine(e *serve.Examined, patience time.Duration) agentReport {
 		one.Handshake, one.Version, one.Login = true, e.Ready.Version, o.Login
 		one.Mail, one.Resume, one.Cost, one.Mode, one.Plans = o.Mail, o.Resume, o.Cost, o.Mode, o.Plans
 		if !o.Plans {
-			one.Findings.add(Note, "plans", "", "%s: it has no mode for plans: if a task requires a plan, only the prompt says that nothing may be changed before", one.Agent)
+			one.Findings.add(Note, "plans", "", "%s: no mode for plans: only the prompt forbids changes before a plan is approved", one.Agent)
 		}
 		if o.Login == adapter.LoginNo {
 			one.Findings.add(Fail, "login", login, "%s: not logged in", one.Agent)
@@ -155,17 +160,15 @@ func (r *agentReport) cure(err error) string {
 	return ""
 }
 
-// print prints the row of an agent and what was found, unless all is printed at the end. Columns are
-// at least as wide as in a row that is not printed.
-func (r *agentReport) print(a *cli.App, ruler []term.Cell) error {
+// print prints the lines of an agent and what was found, unless all is printed at the end.
+func (r *agentReport) print(a *cli.App, name int) error {
 	if a.Flags.JSON {
 		return nil
 	}
 	p := a.Paint(a.Stdout)
 	var text strings.Builder
 	if !a.Flags.Quiet {
-		_, row, _ := strings.Cut(term.Table([][]term.Cell{ruler, r.row(p)}), "\n")
-		text.WriteString(row)
+		text.WriteString(r.lines(p, name))
 	}
 	for _, one := range r.Findings {
 		if one.Verdict == Fail || !a.Flags.Quiet {
@@ -175,59 +178,75 @@ func (r *agentReport) print(a *cli.App, ruler []term.Cell) error {
 	return a.Print("%s", text.String())
 }
 
-// ruler returns a row with the longest texts that are likely, so that the columns of agents that end
-// at different times agree.
-func ruler(all []serve.Examined) []term.Cell {
-	var name, program string
-	cells := []term.Cell{{}, {}, term.Text("login: " + notSaid)}
+// widestName returns the width of the column of names.
+func widestName(all []serve.Examined) (width int) {
 	for i := range all {
-		name = longer(name, all[i].Agent.Block)
-		program = longer(program, filepath.Base(all[i].Agent.Command[0])+" 0.000.0")
-		if all[i].Agent.IsClient() && len(cells) == 3 {
-			cells = append(cells, term.Text("mail: "+mailWords[adapter.MailProved]), term.Text("resume: yes"), term.Text("money: "+notSaid))
-		}
+		width = max(width, term.Width(all[i].Agent.Block))
 	}
-	cells[0], cells[1] = term.Text(name), term.Text(program)
-	return cells
+	return width
 }
 
-func longer(a, b string) string {
-	if term.Width(b) > term.Width(a) {
-		return b
-	}
-	return a
-}
-
-// row describes an agent in one line. The path is in the last column.
-func (r *agentReport) row(p term.Paint) []term.Cell {
-	cells := make([]term.Cell, 8)
-	cells[0] = term.Text(r.Agent)
-	cells[1] = term.Text(wire.Visible(strings.TrimSpace(filepath.Base(r.Command[0]) + " " + r.Version)))
-	cells[7] = term.Cell{Text: r.Path, Ink: p.Dim}
+// lines describes an agent: first its program, then what the program offers, a line each.
+func (r *agentReport) lines(p term.Paint, name int) string {
+	program := wire.Visible(strings.TrimSpace(filepath.Base(r.Command[0]) + " " + r.Version))
+	rows := [][2]string{}
+	add := func(label, text string) { rows = append(rows, [2]string{label, text}) }
+	state := loginWords[r.Login]
 	switch {
 	case r.Path == "":
-		cells[2] = term.Cell{Text: "not found", Ink: p.Bad}
-		return cells
+		state = p.Bad("not found")
 	case r.Permission == "": // not a coding agent
-		cells[2] = term.Text("found")
-		return cells
+		state = "found"
 	case !r.Handshake:
-		cells[2] = term.Cell{Text: cmp.Or(loginWords[r.Login], "no handshake"), Ink: p.Bad}
-		return cells
+		state = p.Bad(cmp.Or(state, "no handshake"))
+	case r.Login == adapter.LoginNo:
+		state = p.Bad(state)
+	default:
+		state = cmp.Or(state, "login: "+notSaid)
 	}
-	mode := r.Permission
-	if r.Mode != mode {
-		mode = fmt.Sprintf("%s (%s)", mode, wire.Visible(cmp.Or(r.Mode, notSaid)))
+	if r.Path != "" {
+		add("program", p.Dim(r.Path))
 	}
-	cells[2] = term.Text(cmp.Or(loginWords[r.Login], "login: "+notSaid))
-	if r.Login == adapter.LoginNo {
-		cells[2].Ink = p.Bad
+	if r.Handshake {
+		add("permission", r.permission())
+		add("mail", mailWords[r.Mail])
+		add("resume", yesNo(r.Resume))
+		add("cost", cmp.Or(r.Cost, notSaid))
 	}
-	cells[3] = term.Text("mail: " + mailWords[r.Mail])
-	cells[4] = term.Text("resume: " + yesNo(r.Resume))
-	cells[5] = term.Text("money: " + cmp.Or(r.Cost, notSaid))
-	cells[6] = term.Text("permission: " + mode)
-	return cells
+	text := term.Pad(r.Agent, name) + "  " + program + ", " + state + "\n"
+	for _, row := range rows {
+		text += strings.Repeat(" ", name+2) + term.Pad(row[0], len("permission")) + "  " + row[1] + "\n"
+	}
+	return text
+}
+
+// permission returns what the agent may do. If the kernel confines it, the mode of the program says nothing about that:
+// programs get a mode that leaves confinement to the kernel.
+func (r *agentReport) permission() string {
+	switch {
+	case r.readOnly:
+		return r.Permission + ": read-only, by the kernel"
+	case r.confined:
+		return r.Permission + ": writes only what confine allows, by the kernel"
+	case r.Mode == r.Permission:
+		return r.Permission
+	}
+	return fmt.Sprintf("%s (%s)", r.Permission, wire.Visible(cmp.Or(r.Mode, notSaid)))
+}
+
+// kernel returns whether the kernel confines an agent, and whether it may change nothing in its folder.
+func kernel(a *config.Agent) (confined, readOnly bool) {
+	confined = a.Confine.On && !a.Confine.BestEffort
+	readOnly = confined && a.Workspace == nil && !slices.ContainsFunc(a.Confine.Write, func(folder string) bool {
+		return below(a.Dir, folder) || below(folder, a.Dir)
+	})
+	return confined, readOnly
+}
+
+// below reports whether a path is a folder or something in it. Both are absolute.
+func below(path, folder string) bool {
+	inside, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(inside)
 }
 
 const notSaid = "not said"
