@@ -119,17 +119,63 @@ type project struct {
 	library string // name of the library that its agents import; empty if there is none
 }
 
-// steps returns the commands to run. In a git repository, the agents get a worktree first.
+// steps returns the commands to run. In a git repository, the agents get a worktree first. It begins at a commit with the
+// files that init has written.
 func (p project) steps(root string) []string {
-	if p.work == "" || !exists(filepath.Join(root, ".git")) || exists(filepath.Join(root, p.work, ".git")) {
+	if !p.wantsWorktree(root) {
 		return p.next
 	}
-	first := []string{"git worktree add " + p.work}
-	git := filepath.Join(root, ".git")
-	if refs, err := os.ReadDir(filepath.Join(git, "refs", "heads")); err == nil && len(refs) == 0 && !exists(filepath.Join(git, "packed-refs")) {
-		first = append([]string{`git add . && git commit -m "Begin"`}, first...) // without a commit there is no worktree
+	return append([]string{`git add . && git commit -m "Add a team"`, "git worktree add " + p.work}, p.next...)
+}
+
+// wantsWorktree reports whether the agents get a worktree that does not exist yet.
+func (p project) wantsWorktree(root string) bool {
+	return p.work != "" && exists(filepath.Join(root, ".git")) && !exists(filepath.Join(root, p.work, ".git"))
+}
+
+// ignoreWork has git ignore the worktree of the agents, which git add would otherwise add as a repository in a repository.
+func (p project) ignoreWork(root string) error {
+	if !p.wantsWorktree(root) {
+		return nil
 	}
-	return append(first, p.next...)
+	file := filepath.Join(commonDir(filepath.Join(root, ".git")), "info", "exclude")
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	line := "/" + p.work + "/"
+	if slices.Contains(strings.Split(string(text), "\n"), line) {
+		return nil
+	}
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		line = "\n" + line
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(text, line+"\n"...), 0o666)
+}
+
+// commonDir returns the folder of a repository that its worktrees share. In a worktree, .git is a file that names a
+// folder, which names the shared one.
+func commonDir(git string) string {
+	text, err := os.ReadFile(git)
+	if err != nil {
+		return git
+	}
+	dir := named(filepath.Dir(git), strings.TrimPrefix(string(text), "gitdir:"))
+	if text, err = os.ReadFile(filepath.Join(dir, "commondir")); err != nil {
+		return dir
+	}
+	return named(dir, string(text))
+}
+
+// named returns the path that a file of git names, relative to a folder or absolute.
+func named(dir, path string) string {
+	if path = strings.TrimSpace(path); filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
 }
 
 func initialize(a *cli.App, dir string, p project, force bool) error {
@@ -158,6 +204,9 @@ func initialize(a *cli.App, dir string, p project, force bool) error {
 	}
 	if err := writeAll(root, dir, slices.Concat(files, beside), made, force); err != nil {
 		return err
+	}
+	if err := p.ignoreWork(root); err != nil {
+		a.Note("git does not ignore the folder %s: %s. Write /%[1]s/ into .git/info/exclude", p.work, rootOf(err))
 	}
 	trust(a, root)
 	return showCreated(a, dir, p, files, beside)
