@@ -142,8 +142,8 @@ agent "talker" {
 func TestLiveAnswers(t *testing.T) {
 	t.Parallel()
 	w := inTerminal(t, inquisitive(t, `"Which login?", "oauth", "jwt"`), "exec $UP", 80, 24)
-	w.matches(`^\?  q1 asker: Which login\?  1 oauth  2 jwt +\d+s left$`)
-	w.until("> answer here: a number, or the word")
+	w.matches(`^\?  q1 asker: Which login\?  1 \[oauth\]  2 \[jwt\] +\d+s left$`)
+	w.until("> answer here: a number or VALUE")
 	w.types("o")
 	for _, typed := range []string{"a", "x" + screen.Backspace, "uth wrong\x17"} { // Ctrl-W
 		before := strings.Count(w.Written(), "blah")
