@@ -396,8 +396,16 @@ func (e *eventPrinter) line(raw []byte) error {
 	if who == "" {
 		who = "orchestrator"
 	}
-	return e.row(strconv.FormatInt(event.Seq, 10), at, event.Agent,
-		wire.Visible(who), wire.Visible(event.Kind), wire.Visible(event.Text))
+	text, below := term.FirstAndLast(event.Text)
+	if err := e.row(strconv.FormatInt(event.Seq, 10), at, event.Agent, wire.Visible(who), wire.Visible(event.Kind), text); err != nil {
+		return err
+	}
+	for _, line := range below { // of the output of a failed command
+		if err := e.app.Print("%s%s\n", strings.Repeat(" ", len("123456  ")+e.at+e.who+e.kind+len("      ")+2), e.paint.Dim(line)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (e *eventPrinter) row(seq, at, agent, who, kind, what string) error {
