@@ -237,7 +237,7 @@ func (r *reader) checkAgent(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 // gets a warning.
 func role(into *string) func(value) {
 	return func(v value) {
-		s, ok := v.asText()
+		s, ok := v.asQuoted()
 		switch {
 		case !ok:
 			return

@@ -53,7 +53,7 @@ func (r *reader) task(b *hcl.Block) (Task, []need) {
 			attr("title", word(&t.Title)),
 			attr("spec", text(&t.Spec)),
 			attr("agent", func(v value) { agent = v; word(&t.Agent)(v) }),
-			attr("role", func(v value) { role = v; word(&t.Role)(v) }),
+			attr("role", func(v value) { role = v; quoted(&t.Role)(v) }),
 			attr("requires", words(&t.Requires)),
 			attr("needs", func(v value) { needs = needsOf(v, t.Name) }),
 			attr("verify", argvs(&t.Verify)),

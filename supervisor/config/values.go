@@ -102,6 +102,15 @@ func (v value) asText() (string, bool) {
 	return s.AsString(), true
 }
 
+// asQuoted is asText without numbers and booleans, which HCL converts to text: for a name, they are mistakes.
+func (v value) asQuoted() (string, bool) {
+	if v.cty.Type() != cty.String {
+		v.wrongKind("text in quotes")
+		return "", false
+	}
+	return v.asText()
+}
+
 func (v value) asNumber(want string) (*big.Float, bool) {
 	n, err := convert.Convert(v.cty, cty.Number)
 	if err != nil || n.IsNull() {
@@ -154,6 +163,15 @@ func word(into *string) func(value) {
 		}
 		if ok {
 			*into = s
+		}
+	}
+}
+
+// quoted is word for a name, which a number or a boolean is not.
+func quoted(into *string) func(value) {
+	return func(v value) {
+		if _, ok := v.asQuoted(); ok {
+			word(into)(v)
 		}
 	}
 }
