@@ -58,6 +58,11 @@ func (c *Config) LeftOut(base []string) (names []string) {
 	return slices.Compact(names)
 }
 
+// MaySetPath reports whether programs of an agent may be found elsewhere than in the PATH of the orchestrator.
+func (a *Agent) MaySetPath() bool {
+	return len(a.EnvFile) > 0 || a.User != "" || slices.Contains(a.ownNames(), "PATH")
+}
+
 // ownNames returns the names of the variables that the env of an agent sets or removes.
 func (a *Agent) ownNames() (names []string) {
 	for _, pair := range a.env.pairs {

@@ -110,8 +110,22 @@ func showVerdict(a *cli.App, file string, c *config.Config, problems config.Prob
 	return a.Print("%s is valid: %s.\n", file, size)
 }
 
-// noteMissing tells of scripts that are not there. They are no mistakes of the file: it may be for another machine, and
-// something may make them before the team starts.
+// missingProgram reports whether the program of an agent does not exist. An agent with a PATH in its env may find others,
+// so for such an agent it reports only paths.
+func missingProgram(a *cli.App, agent *config.Agent) bool {
+	name := agent.Command[0]
+	if !strings.Contains(name, "/") {
+		return !agent.MaySetPath() && program(a, name) == "" && name != "orchestrator"
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(agent.Dir, name)
+	}
+	_, err := os.Stat(name)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// noteMissing reports programs and scripts that do not exist. They are not mistakes of the file: it may be for another
+// machine, and something may make them before the team starts.
 func noteMissing(a *cli.App, c *config.Config) {
 	told := make(map[string]bool)
 	for _, agent := range c.Agents {
@@ -119,6 +133,9 @@ func noteMissing(a *cli.App, c *config.Config) {
 			continue
 		}
 		told[agent.Block] = true
+		if missingProgram(a, &agent) {
+			a.Note("Agent %s: no program %s was found.", agent.Block, term.OneLine(agent.Command[0]))
+		}
 		for _, word := range agent.Command[1:] {
 			if word == "-c" || word == "-e" || word == "-m" { // a program in a word, or a module
 				break
