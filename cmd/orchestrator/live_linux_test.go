@@ -176,7 +176,7 @@ agent "%s" {
 }
 `
 	w := inTerminal(t, fmt.Sprintf(asker, "first")+fmt.Sprintf(asker, "second"), "exec $UP", 100, 24)
-	w.until("> answer here: q1 ANSWER")
+	w.until("> answer here: q1 VALUE")
 	w.types("q1 one" + screen.Enter)
 	w.until("the answer is one")
 	w.types("q1 two" + screen.Enter)

@@ -141,7 +141,6 @@ func (c *Console) event(l output.Line) {
 		k = trouble
 	}
 	text, below := term.FirstAndLast(e.Text)
-	next := ""
 	switch e.Kind {
 	case events.OrchestratorStopping:
 		if c.tty {
@@ -165,16 +164,8 @@ func (c *Console) event(l output.Line) {
 	case events.AgentGaveUp:
 		k = look{mark: "x", color: term.Paint.Bad}
 		text = p.Bad("gave up: ") + text
-		next = "what it said: orchestrator logs " + e.Agent + c.named + "     try again: orchestrator agent start " + e.Agent + c.named
 	case events.TaskDone:
 		text += took(c.tally.took(e.Task))
-	case events.QuestionAsked, events.TaskHelpWanted:
-		next = howToAnswer(e) + c.named
-		if c.tty {
-			next += "     or type its number or VALUE here"
-		}
-	case events.TaskPlanned:
-		next = "orchestrator task approve-plan " + term.ID(e.Task) + c.named + "     or: revise-plan " + term.ID(e.Task) + " -m TEXT" + c.named
 	case events.TaskResponded:
 		k.hidden = saidElsewhere(e)
 	case events.SessionMessage: // the event of the task tells the same
@@ -194,9 +185,25 @@ func (c *Console) event(l output.Line) {
 	}
 	c.put(l.At, e.Agent, mark, text)
 	c.below(l, below)
-	if next != "" {
+	if next := c.next(e); next != "" {
 		c.put(l.At, e.Agent, mark, p.Dim(next))
 	}
+}
+
+// next returns what a person can do about an event, or "".
+func (c *Console) next(e *wire.Event) string {
+	switch e.Kind {
+	case events.AgentGaveUp:
+		return "what it said: orchestrator logs " + e.Agent + c.named + "     try again: orchestrator agent start " + e.Agent + c.named
+	case events.QuestionAsked, events.TaskHelpWanted:
+		if c.tty {
+			return howToAnswer(e) + c.named + "     or type its number or VALUE here"
+		}
+		return howToAnswer(e) + c.named
+	case events.TaskPlanned:
+		return "orchestrator task approve-plan " + term.ID(e.Task) + c.named + "     or: revise-plan " + term.ID(e.Task) + " -m TEXT" + c.named
+	}
+	return ""
 }
 
 // below prints lines of output below the line of their event.
