@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -44,22 +43,6 @@ type Channel struct {
 	untimed  bool // it has reported an event without a valid timestamp, once a run
 	logged   bool // has sent an event:log
 }
-
-// complaints gathers texts that are reported together at most once a second. Each different
-// text is reported with its count.
-type complaints struct {
-	told  time.Time
-	count int64
-	texts []complaint // the first few
-}
-
-type complaint struct {
-	text  string
-	count int64
-}
-
-// maxComplaints is the largest number of different texts in one report.
-const maxComplaints = 5
 
 // Channel returns the Channel of a run that is about to begin. It calls complain with texts for
 // the output of the agent.
@@ -311,17 +294,6 @@ func (c *Channel) answer(form wire.Dialect, id []byte, err *wire.Error, now time
 	c.refused.Lines++
 }
 
-func (c *complaints) add(text string) {
-	c.count++
-	i := slices.IndexFunc(c.texts, func(known complaint) bool { return known.text == text })
-	switch {
-	case i >= 0:
-		c.texts[i].count++
-	case len(c.texts) < maxComplaints:
-		c.texts = append(c.texts, complaint{text: text, count: 1})
-	}
-}
-
 // Send submits the messages that Take has gathered. It blocks while the agent's mailbox is
 // full, because that agent sends requests without reading the answers. It also blocks while too
 // many records wait to be written.
@@ -334,7 +306,7 @@ func (c *Channel) send(now time.Time) {
 	c.sendRefusals()
 	c.submit()
 	c.sendRefusals() // refusals from the decisions
-	c.report(events.AgentRefused, &c.refusals, now)
+	c.refusals.report(now, c.complainOfRefusal)
 }
 
 // sendRefusals puts the answers that need no decision into the mailbox.
@@ -422,33 +394,14 @@ func saidIn(r *wire.AgentEvent) string {
 	return "; it says: " + e.Error
 }
 
-// report reports the texts gathered since the last report, at most once a second.
-func (c *Channel) report(kind string, what *complaints, now time.Time) {
-	if what.count == 0 || now.Sub(what.told) < time.Second {
-		return
-	}
-	more := what.count
-	for _, one := range what.texts {
-		more -= one.count
-	}
-	for i, one := range what.texts {
-		text := one.text
-		if one.count > 1 {
-			text += fmt.Sprintf(" (%d times)", one.count)
-		}
-		if i == len(what.texts)-1 && more > 0 {
-			text += fmt.Sprintf(" (and %d more)", more)
-			one.count += more
-		}
-		c.complain(kind, text, one.count)
-	}
-	*what = complaints{told: now}
-}
-
 // End submits the remaining messages and reports the remaining texts.
 func (c *Channel) End(now time.Time) {
-	c.refusals.told = time.Time{}
 	c.Send(now)
+	c.refusals.flush(now, c.complainOfRefusal)
+}
+
+func (c *Channel) complainOfRefusal(text string, count int64) {
+	c.complain(events.AgentRefused, text, count)
 }
 
 // Finish waits until the run has received all replies to its requests, or until over is closed,

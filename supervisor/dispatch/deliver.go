@@ -35,7 +35,13 @@ type recipients struct {
 type recipient struct {
 	run  string
 	mail *stdin.Mailbox
-	lost *complaints // undelivered messages that are not reported yet; guarded by recipients.mu
+	lost *lost // undelivered messages that are not reported yet; guarded by recipients.mu
+}
+
+// lost counts the undelivered messages of a run that are not reported yet.
+type lost struct {
+	told  time.Time // of the last report
+	count int64
 }
 
 func (r *recipients) open(agent, run string, mail *stdin.Mailbox) {
@@ -44,7 +50,7 @@ func (r *recipients) open(agent, run string, mail *stdin.Mailbox) {
 	if r.agents == nil {
 		r.agents = make(map[string]recipient)
 	}
-	r.agents[agent] = recipient{run: run, mail: mail, lost: new(complaints)}
+	r.agents[agent] = recipient{run: run, mail: mail, lost: new(lost)}
 }
 
 // A Folder is where a run of an agent works, and how its files are read for the agent.
@@ -352,9 +358,9 @@ func (r *recipients) missed(to handlers.Actor, lines int, now time.Time) int64 {
 	if now.Sub(at.lost.told) < time.Second {
 		return 0
 	}
-	lost := at.lost.count
-	*at.lost = complaints{told: now}
-	return lost
+	count := at.lost.count
+	*at.lost = lost{told: now}
+	return count
 }
 
 // spell appends a letter in the form that the agent reads.

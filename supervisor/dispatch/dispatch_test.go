@@ -175,8 +175,7 @@ func TestComplaints(t *testing.T) {
 		for _, text := range texts {
 			what.add(text)
 		}
-		c := Channel{complain: func(_, text string, count int64) { all = append(all, told{text, count}) }}
-		c.report("", &what, time.Unix(9, 0))
+		what.report(time.Unix(9, 0), func(text string, count int64) { all = append(all, told{text, count}) })
 		return all
 	}
 	require.Empty(t, say())
@@ -188,6 +187,35 @@ func TestComplaints(t *testing.T) {
 	all := say(many...)
 	require.Len(t, all, maxComplaints)
 	require.Equal(t, told{"4 (and 3 more)", 4}, all[maxComplaints-1])
+}
+
+// TestLateComplaints checks that a text that comes within a second of a report is reported when the second is
+// over, once, also if nothing else is said, and that flush reports it at once.
+func TestLateComplaints(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var what complaints
+		var all []string
+		complain := func(text string, _ int64) { all = append(all, text) }
+		say := func(text string) {
+			what.add(text)
+			what.report(time.Now(), complain)
+		}
+		later := func() {
+			<-time.After(time.Second)
+			synctest.Wait()
+		}
+		say("a")
+		say("b")
+		say("c")
+		require.Equal(t, []string{"a"}, all)
+		later()
+		require.Equal(t, []string{"a", "b", "c"}, all)
+		say("d")
+		what.flush(time.Now(), complain)
+		require.Equal(t, []string{"a", "b", "c", "d"}, all)
+		later()
+		require.Len(t, all, 4)
+	})
 }
 
 // TestMailWaitersAreRemoved checks that a waiter for mail is removed when its reader ends, for any
