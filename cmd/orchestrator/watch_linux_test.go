@@ -398,7 +398,7 @@ func TestWatchEnds(t *testing.T) {
 
 	_, stderr, code := h.call("watch")
 	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, stderr, `use "status --watch" or "events -f --json"`)
+	require.Contains(t, stderr, `use "orchestrator status --watch" or "orchestrator events -f --json"`)
 }
 
 // Without an orchestrator, watch fails like every command.

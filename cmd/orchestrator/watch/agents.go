@@ -78,9 +78,9 @@ func (m *model) agentRows(width, room int, header bool) []string {
 	}
 	var rows []string
 	if header {
-		cells := []cell{{text: "AGENT", size: name}, {text: "STATE", size: state}, {text: "DOES", size: rest}}
+		cells := []cell{{text: "AGENT", size: name}, {text: "STATE", size: state}, {text: "ACTIVITY", size: rest}}
 		if figures {
-			cells = append(cells, cell{text: "LINES", size: 8, right: true}, cell{text: "A MINUTE", size: spark}, cell{text: "RAM", size: 5, right: true})
+			cells = append(cells, cell{text: "LINES/S", size: 8, right: true}, cell{text: "RECENTLY", size: spark}, cell{text: "RAM", size: 5, right: true})
 		}
 		rows = append(rows, p.ink(term.InkDim, p.row(false, width, cells...)))
 	}
@@ -105,8 +105,8 @@ func (m *model) figures(v *control.AgentView, spark int) []cell {
 	var past []float64
 	if figure, known := pace.latest(); known {
 		past = pace.past
-		if said = fmt.Sprintf("%.1f/s", figure); figure >= 1000 {
-			said = fmt.Sprintf("%.0f/s", figure)
+		if said = fmt.Sprintf("%.1f", figure); figure >= 1000 {
+			said = fmt.Sprintf("%.0f", figure)
 		}
 	}
 	if v.RSSBytes > 0 {

@@ -140,8 +140,8 @@ func (m *model) drawBus(width, height int) []string {
 	}
 	left := min(36, width*3/10)
 	place(m, 0, 0, left, height, 1, &b.pick)
-	place(m, left, 0, width-left, height, 0, &b.rows)
-	return beside(b.topicsPane(m.pen, m.focus[tabBus] == 1, left, height), b.mailPane(m.pen, m.now, m.focus[tabBus] == 0, width-left, height))
+	place(m, left+gutter, 0, rightOf(left, width), height, 0, &b.rows)
+	return beside(b.topicsPane(m.pen, m.focus[tabBus] == 1, left, height), b.mailPane(m.pen, m.now, m.focus[tabBus] == 0, rightOf(left, width), height))
 }
 
 func (b *busView) topicsPane(p pen, focused bool, width, height int) []string {

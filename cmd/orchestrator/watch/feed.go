@@ -391,6 +391,8 @@ type paperNews struct {
 type noteNews struct {
 	text string
 	bad  bool
+
+	unanswered string // id of the question whose answer was refused
 }
 
 // tickNews comes once a second to update the times.

@@ -44,7 +44,7 @@ func (m *model) answerFirst() {
 // options, else a line.
 func (m *model) answerPicked() {
 	q := m.questions.picked()
-	if q == nil {
+	if q == nil || q.ID == m.answered { // an answered one is in the list until it is read again
 		return
 	}
 	if len(q.Options) > 0 {
@@ -104,13 +104,14 @@ func (m *model) choiceGone() {
 
 // answer sends an answer.
 func (m *model) answer(answer wire.AnswerQuestion) {
+	m.answered = answer.QuestionID
 	m.feed.do(func(ctx context.Context) tea.Msg {
 		within, end := context.WithTimeout(ctx, patience)
 		defer end()
 		said, err := m.of.Answer(within, answer)
 		m.feed.note(aboutQuestions)
 		if err != nil {
-			return noteNews{text: "Not answered: " + firstLine(err), bad: true}
+			return noteNews{text: "Not answered: " + firstLine(err), bad: true, unanswered: answer.QuestionID}
 		}
 		return noteNews{text: said}
 	})
@@ -129,7 +130,7 @@ func (m *model) drawInbox(width, height int) []string {
 	case !m.single():
 		left := width / 2
 		place(m, 0, 0, left, height, 0, &m.questions.list)
-		return beside(m.questionList(left, height), m.questionDetail(width-left, height, m.choice != nil))
+		return beside(m.questionList(left, height), m.questionDetail(rightOf(left, width), height, m.choice != nil))
 	case m.choice != nil || m.line != nil || m.focus[tabInbox]%2 == 1:
 		return m.questionDetail(width, height, true)
 	}

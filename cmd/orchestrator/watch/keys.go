@@ -8,6 +8,9 @@ import (
 	"unicode"
 
 	tea "charm.land/bubbletea/v2"
+
+	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/wire"
 )
 
 // key handles a key. While a line is typed, the line gets all keys but Ctrl-Z.
@@ -189,9 +192,20 @@ func (m *model) taskKey(name string) {
 		m.do(about(t.ID, "task", "show")...)
 	case "d":
 		m.do(about(t.ID, "task", "diff")...)
+	case "r":
+		m.retry(t)
 	case "y":
 		m.do(about(t.ID, "why")...)
 	}
+}
+
+// retry starts the command that puts a failed or cancelled task back.
+func (m *model) retry(t *wire.Task) {
+	if t.State != wire.TaskFailed && t.State != wire.TaskCancelled {
+		m.say(noteNews{text: "Only a failed or cancelled task can be retried", bad: true})
+		return
+	}
+	m.command("task retry " + quoted(term.ID(t.ID)))
 }
 
 // look starts the input of a filter. The filter applies with each character.
@@ -270,6 +284,7 @@ var helpLines = []string{
 	"a  s  A  d   a permission: allow, for this session, always; deny",
 	"l            the agent's log",
 	"r  s         agent restart, agent stop: enter does it",
+	"r            task retry, for a failed or cancelled task: enter does it",
 	"y            why",
 	"d            what a task has changed: task diff",
 	"+            graph: all, or what has not ended",

@@ -57,20 +57,21 @@ type model struct {
 	log       logView
 	tail      tailView
 
-	areas  []area // what the mouse can use
-	free   bool   // the mouse is left to the terminal
-	bell   bool   // ring when a question comes
-	ring   bool   // a question has come
-	note   noteNews
-	noted  time.Time
-	line   *line // the line being typed, or nil
-	choice *choice
-	paper  *paper // the text that covers the screen, or nil
-	help   bool
-	past   []string // commands
-	run    int      // commands so far
-	giveUp func()   // cancels the last command
-	busy   string   // the running command
+	areas    []area // what the mouse can use
+	free     bool   // the mouse is left to the terminal
+	bell     bool   // ring when a question comes
+	ring     bool   // a question has come
+	note     noteNews
+	noted    time.Time
+	line     *line // the line being typed, or nil
+	choice   *choice
+	answered string // id of the question that was answered last
+	paper    *paper // the text that covers the screen, or nil
+	help     bool
+	past     []string // commands
+	run      int      // commands so far
+	giveUp   func()   // cancels the last command
+	busy     string   // the running command
 }
 
 func newModel(o Orchestrator, f *feed, done <-chan struct{}, color bool) *model {
@@ -268,6 +269,9 @@ func (m *model) hear(msg tea.Msg) bool {
 	case mailNews:
 		m.bus.hear(news, m.filter[tabBus])
 	case noteNews:
+		if news.unanswered != "" && news.unanswered == m.answered {
+			m.answered = ""
+		}
 		m.say(news)
 	case paperNews:
 		m.hearPaper(news)

@@ -395,3 +395,55 @@ func TestOwnLines(t *testing.T) {
 	require.NotContains(t, screenOf(m), "ended here")
 	require.NotContains(t, screenOf(m), "has message 95")
 }
+
+// A number answers at once, and enter after it neither asks again nor hides that.
+func TestAnswerThenEnter(t *testing.T) {
+	t.Parallel()
+	m := full(false)
+	m.show(tabInbox)
+	m.answerFirst()
+	require.NotNil(t, m.choice)
+	id := m.choice.question.ID
+	press(m, "2")
+	press(m, "enter")
+	require.Nil(t, m.choice, "it is answered")
+	m.hear(noteNews{text: "Answered coder-0: night."})
+	m.hear(questionsNews{})
+	require.Contains(t, screenOf(m), "Answered coder-0: night.")
+
+	m.hear(noteNews{text: "Not answered: no", bad: true, unanswered: id})
+	require.Empty(t, m.answered, "it can be answered again")
+}
+
+// r retries the selected task if it has failed, by a command that enter confirms.
+func TestRetryKey(t *testing.T) {
+	t.Parallel()
+	m := still(false)
+	status, _ := team(1, 0)
+	m.hear(status)
+	m.hear(tasksNews{tasks: []wire.Task{{ID: "91c0", Name: "Page", State: wire.TaskRunning}}})
+	m.show(tabTasks)
+	press(m, "r")
+	require.Nil(t, m.line)
+	require.Contains(t, screenOf(m), "Only a failed or cancelled task can be retried")
+	m.hear(tasksNews{tasks: []wire.Task{{ID: "91c0", Name: "Page", State: wire.TaskFailed}}})
+	press(m, "r")
+	require.NotNil(t, m.line)
+	require.Equal(t, "task retry 91c0", string(m.line.text))
+}
+
+// Panes side by side have a gap, and the head of the rate names its unit.
+func TestPanesHaveAGap(t *testing.T) {
+	t.Parallel()
+	m := full(false)
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}} {
+		m.width, m.height = size[0], size[1]
+		for tab := range tabCount {
+			m.show(tab)
+			require.NotRegexp(t, `[╮│╯][╭│╰]|\+\+`, screenOf(m), "%v, tab %d", size, tab+1)
+		}
+	}
+	m.show(tabAgents)
+	require.Contains(t, screenOf(m), "LINES/S")
+	require.NotContains(t, screenOf(m), "0.0/s")
+}

@@ -191,11 +191,17 @@ func blank(p pen, width, height int) []string {
 	return lines
 }
 
+// gutter is the width of the gap between two blocks side by side.
+const gutter = 1
+
+// rightOf returns the width of a block beside one of width left, on a screen of a given width.
+func rightOf(left, width int) int { return width - left - gutter }
+
 // beside joins two blocks of the same height side by side.
 func beside(left, right []string) []string {
 	lines := make([]string, len(left))
 	for i := range left {
-		lines[i] = left[i] + right[i]
+		lines[i] = left[i] + strings.Repeat(" ", gutter) + right[i]
 	}
 	return lines
 }

@@ -84,7 +84,7 @@ func drawReviews(m *model, width, height int) []string {
 	}
 	if width >= 110 {
 		left := width / 2
-		return beside(reviewList(m, 0, 0, left, height), reviewDetail(m, width-left, height, false))
+		return beside(reviewList(m, 0, 0, left, height), reviewDetail(m, rightOf(left, width), height, false))
 	}
 	lower := max(6, height/2)
 	return append(reviewList(m, 0, 0, width, height-lower), reviewDetail(m, width, lower, false)...)

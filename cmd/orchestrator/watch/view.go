@@ -258,7 +258,7 @@ func (m *model) keys() string {
 	case m.tab == tabOverview && m.focus[tabOverview] == 0, m.tab == tabAgents:
 		words = "enter open  l logs  r restart  s stop  y why  / filter  : command  tab pane"
 	case m.tab == tabOverview, m.tab == tabTasks:
-		words = "enter open  d diff  y why  / filter  : command  tab pane"
+		words = "enter open  r retry  d diff  y why  / filter  : command  tab pane"
 	case m.tab == tabGraph:
 		words = "enter open  + all or open  y why  / filter  : command"
 	case m.tab == tabInbox:
@@ -303,14 +303,14 @@ func (m *model) drawOverview(width, height int) []string {
 	left := width * 4 / 7
 	top := []string(nil)
 	if width >= 160 { // room for the questions, too
-		top = beside(m.agentsPane(width*3/5, upper, focus != 1), m.questionList(width-width*3/5, upper))
+		top = beside(m.agentsPane(width*3/5, upper, focus != 1), m.questionList(rightOf(width*3/5, width), upper))
 		place(m, 0, 0, width*3/5, upper, 0, &m.agents.list)
 	} else {
 		top = m.agentsPane(width, upper, focus != 1)
 		place(m, 0, 0, width, upper, 0, &m.agents.list)
 	}
 	place(m, 0, upper, left, lower, 1, &m.tasks.list)
-	lines := append(top, beside(m.tasksPane(left, lower, focus == 1), m.agentDetail(width-left, lower, false))...)
+	lines := append(top, beside(m.tasksPane(left, lower, focus == 1), m.agentDetail(rightOf(left, width), lower, false))...)
 	if below > 0 {
 		lines = append(lines, m.log.draw(m.pen, m.now, m.filter[tabLog], width, below, false)...)
 	}

@@ -110,7 +110,8 @@ their dependencies, questions, messages, output, reviews and times. Keys and the
 answer questions and run commands; ":" runs any command, and "?" lists the keys.
 
 Quitting with q does not stop the agents. While the orchestrator does not answer, watch
-shows the last known state and reconnects.`,
+shows the last known state and reconnects. If watch is killed and the terminal looks wrong,
+type reset and press Enter.`,
 		Example: `  orchestrator watch
   orchestrator watch --host https://build.example.com:7433`,
 		Args:              cli.ArgCount(0, 0),
@@ -123,7 +124,7 @@ shows the last known state and reconnects.`,
 
 func runWatch(a *cli.App, bell bool) error {
 	if a.Flags.JSON || !term.IsTerminal(a.Stdin) || !term.IsTerminal(a.Stdout) {
-		return cli.UsageError("watch needs a terminal", `Without one use "status --watch" or "events -f --json"`)
+		return cli.UsageError("watch needs a terminal", `Without one use "orchestrator status --watch" or "orchestrator events -f --json"`)
 	}
 	if a.Getenv("TERM") == "dumb" {
 		return cli.UsageError("this terminal shows no full screen (TERM=dumb)", "Use: orchestrator status --watch     or: orchestrator events -f")
