@@ -76,8 +76,10 @@ agent "asker" {
 	s := newStage(t, file("")).up("--json")
 	s.waitForEvents(1, events.AgentStarted, "idle")
 	id := strings.TrimSpace(s.ask("task", "add", "A task", "--capability", "nobody", "-q"))
-	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(strings.TrimSpace(s.ask("ui", "--print")))))
-	v := &visitorOfPages{t: t, ctx: ctx, base: "http://" + addresses[0] + "/ui/"}
+	address := strings.TrimSpace(s.ask("ui", "--print"))
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(address)))
+	base, _, _ := strings.Cut(address, "#")
+	v := &visitorOfPages{t: t, ctx: ctx, base: base}
 	v.sees("live")
 	other, closeTab := chromedp.NewContext(ctx)
 	defer closeTab()
@@ -150,8 +152,10 @@ func TestWebViewMerges(t *testing.T) {
 	coder := y.theatre.enter("coder")
 	task := y.begin(coder, "first")
 	y.change(task.Workspace.Path, "file", "one\n<b>two</b>\n")
-	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(strings.TrimSpace(y.ask("ui", "--print")))))
-	v := &visitorOfPages{t: t, ctx: ctx, base: "http://" + addresses[0] + "/ui/"}
+	address := strings.TrimSpace(y.ask("ui", "--print"))
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(address)))
+	base, _, _ := strings.Cut(address, "#")
+	v := &visitorOfPages{t: t, ctx: ctx, base: base}
 	v.sees("live")
 	v.goes("task?id=" + task.ID + "&tab=why")
 	v.sees("coder works on it.")

@@ -81,6 +81,7 @@ export async function load() {
     watchHubs();
   } catch (error) {
     const wait = failures++ ? 3000 : 300; // the first failure may be that of one connection
+    failed.value = failures;
     if (failures > 1) trouble.value = error instanceof Error ? error.message : String(error);
     link.value = { state: "waiting", until: Date.now() + wait };
     setTimeout(load, wait);
