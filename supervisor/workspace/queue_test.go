@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,6 +14,7 @@ import (
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/object"
 )
 
 // A merge that a kill has cut off is recorded once, with its commit, before the branch is removed.
@@ -80,6 +82,7 @@ func TestMergeAfterAnInterruptedAddition(t *testing.T) {
 	at := filepath.Join(b.top, folder, "merge-"+Name("queue "+task.Workspace.Base))
 	b.git(b.top, "worktree", "add", "--quiet", "--detach", "--lock", at, "main")
 	require.NoError(t, os.RemoveAll(at))
+	require.NoError(t, os.Mkdir(at, 0o700)) // as it is made for the next merge
 	require.NoError(t, (&Queue{m: b.m}).mergeAll(t.Context()))
 	require.Len(t, b.noted(events.TaskMerged), 1)
 }
@@ -92,4 +95,41 @@ func TestQueueThatCannotWork(t *testing.T) {
 	b.m.options.Unmerged = func() []wire.Task { return []wire.Task{waiting, refused} }
 	(&Queue{m: b.m}).abandon(errors.New("git is gone\nand more"))
 	require.Equal(t, []string{"is not merged: git is gone"}, b.noted(events.TaskUnmerged))
+}
+
+// With a queue, only commits are merged: a completion that leaves changes behind is refused.
+func TestQueueWantsCommits(t *testing.T) {
+	const id = "11111111-0000-4000-8000-000000000001"
+	b := newBench(t)
+	b.team.Queue = true
+	b.m.Set(b.team)
+	dir := b.begin(id)
+	b.write(dir, "loose", "text\n")
+	refused := b.complete(id)
+	require.NotNil(t, refused)
+	require.Contains(t, refused.Message, "1 file is not committed: loose. Commit them first")
+	b.git(dir, "add", "--all")
+	b.git(dir, "commit", "--quiet", "-m", "all")
+	require.Nil(t, b.complete(id))
+}
+
+// What a killed git has locked is free again for the next run, and what the present run has locked is not.
+func TestLocksOfAnEarlierRun(t *testing.T) {
+	const id = "11111111-0000-4000-8000-000000000001"
+	b := newBench(t)
+	dir := b.begin(id)
+	lock := filepath.Join(b.top, ".git/worktrees/11111111/index.lock")
+	require.NoError(t, os.WriteFile(lock, nil, 0o600))
+	assigned := func(at time.Time) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.tasks[id].AssignedAt = object.Timestamp(at)
+	}
+	assigned(time.Now().Add(-time.Hour))
+	require.Nil(t, b.m.Enter("ann", id))
+	require.FileExists(t, lock)
+	assigned(time.Now().Add(time.Hour))
+	require.Nil(t, b.m.Enter("ann", id))
+	require.NoFileExists(t, lock)
+	b.git(dir, "status")
 }

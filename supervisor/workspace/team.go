@@ -50,6 +50,7 @@ type Team struct {
 	Sessions map[string]*Group // by their names
 	Blocks   map[string]*Group // by those of task blocks
 	Shared   bool              // a group has worktrees
+	Queue    bool              // branches are merged when their tasks are done
 	Verifies bool              // the work of an agent is verified, or compared with what has really changed
 }
 

@@ -95,7 +95,9 @@ func (v *verification) run(ctx context.Context) (report *hub.Artifact, changed [
 			if err := v.m.altered(ctx, v.a, w); err != nil && ctx.Err() == nil {
 				return nil, nil, v.unusable(err.Error())
 			}
-			changed, err = v.m.changed(ctx, v.a, w)
+			if changed, err = v.m.changed(ctx, v.a, w); err == nil {
+				err = v.m.committed(ctx, v.a, w)
+			}
 		}
 	}
 	var said []byte
@@ -141,6 +143,23 @@ func (v *verification) remade(path string) *wire.Error {
 	why := fmt.Sprintf("the folder of its workspace was removed or replaced, and is made again from the branch: %s. What was not committed is not there", path)
 	v.m.options.Note(&wire.TaskChecked{Kind: events.TaskWorkspace, Agent: v.a.Name, Task: v.task.ID, Text: "has its workspace again: " + why, Workspace: v.task.Workspace})
 	return v.unusable(why)
+}
+
+// committed returns an error if a workspace has changes that are not committed, and its branch goes to the merge queue,
+// which merges only commits.
+func (m *Manager) committed(ctx context.Context, a *Agent, w wire.Workspace) error {
+	if !m.configured().Queue {
+		return nil
+	}
+	r, err := open(ctx, m.run, a)
+	if err != nil {
+		return err
+	}
+	loose, err := r.changes(ctx, w.Path)
+	if err == nil && len(loose) > 0 {
+		err = fmt.Errorf("%s: %s. Commit them first: only commits are merged", count(len(loose), "file is not committed", "files are not committed"), some(loose))
+	}
+	return err
 }
 
 // completed records the last commit of the branch. The queue merges no later one.

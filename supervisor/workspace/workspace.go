@@ -20,6 +20,7 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/object"
 )
 
 const (
@@ -213,7 +214,11 @@ func (m *Manager) Wants(agent string, completes bool) bool {
 func (m *Manager) Enter(agent, id string) *wire.Error {
 	t, _ := m.options.Find(agent, id)
 	a := m.configured().of(agent, &t)
-	if a == nil || a.Repository == "" || t.ID == "" || len(t.WaitsFor) > 0 || entered(&t) {
+	if a == nil || a.Repository == "" || t.ID == "" || len(t.WaitsFor) > 0 {
+		return nil
+	}
+	if entered(&t) {
+		m.unlock(&t)
 		return nil
 	}
 	ctx, end := m.begin(context.Background(), agent)
@@ -226,6 +231,34 @@ func (m *Manager) Enter(agent, id string) *wire.Error {
 		m.options.Note(&wire.TaskChecked{Kind: events.TaskWorkspace, Agent: agent, Task: t.ID, Text: "has a workspace: " + w.Path, Workspace: &w})
 	}
 	return nil
+}
+
+// unlock removes the locks of git in a workspace that are older than the run that has the task: a git of an earlier run was
+// killed. They would keep git from working there.
+func (m *Manager) unlock(t *wire.Task) {
+	since, ok := object.ParseTime(t.AssignedAt)
+	if !ok {
+		return
+	}
+	path := t.Workspace.Path
+	entry, err := os.ReadFile(filepath.Join(path, ".git"))
+	if err != nil {
+		return
+	}
+	_, name, ok := strings.Cut(strings.TrimSpace(string(entry)), "/.git/worktrees/") // an agent can write the file
+	if !ok || strings.Contains(name, "/") {
+		return
+	}
+	root, err := os.OpenRoot(filepath.Join(filepath.Dir(filepath.Dir(path)), ".git", "worktrees", name))
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	for _, lock := range []string{"index.lock", "HEAD.lock"} {
+		if at, err := root.Lstat(lock); err == nil && at.ModTime().Before(since) && root.Remove(lock) == nil {
+			m.options.Log.Info("a lock of git was left by an earlier run, and is removed", "task", wire.ShortID(t.ID), "lock", lock)
+		}
+	}
 }
 
 // entered reports whether a task has a workspace, which has its files.

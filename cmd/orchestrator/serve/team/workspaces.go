@@ -19,7 +19,7 @@ import (
 
 // Workspaces returns what is configured for workspaces and the verification of tasks.
 func Workspaces(c *config.Config, base []string) workspace.Team {
-	t := workspace.Team{Agents: make(map[string]*workspace.Agent), Sessions: make(map[string]*workspace.Group), Blocks: make(map[string]*workspace.Group)}
+	t := workspace.Team{Queue: c.Merge.Queue, Agents: make(map[string]*workspace.Agent), Sessions: make(map[string]*workspace.Group), Blocks: make(map[string]*workspace.Group)}
 	for i := range c.Agents {
 		a := worker(c, &c.Agents[i], base)
 		t.Agents[a.Name], t.Verifies = a, t.Verifies || len(a.Verify)+len(a.Outputs) > 0 || a.Repository != ""
