@@ -143,7 +143,7 @@ func (f *addFlags) requiredRole(requirements *hub.Requirements) (string, error) 
 		return "", cli.UsageError("--assign names the agent, and a role or a capability would find another", "Leave out --role and --capability")
 	case f.role.Value == noRole && len(f.capabilities) == 0 && !matched && f.assign == "":
 		return "", cli.UsageError("--role none wants a --capability: a task that asks for nothing is given to no agent", "Leave --role out for any worker")
-	case f.role.Value == noRole, !asks && (matched || f.assign != ""):
+	case f.role.Value == noRole, !asks && (matched || f.assign != "" || f.review):
 		return "", nil
 	case !asks:
 		return wire.RoleWorker, nil
