@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 		"puppet":              puppet,
 		"labourer":            labourer,
 		"acp-member":          acpMember,
+		"acp-coder":           acpCode,
 	})
 }
 
@@ -103,12 +104,11 @@ var shipped = sync.OnceValues(func() (string, error) {
 })
 
 // TestScripts runs the scripts that need no orchestrator, or one with canned answers (stand-in).
-func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
+func TestScripts(t *testing.T) {
+	runScripts(t, "testdata/script", func(*testscript.Env) error { return nil })
+}
 
-// TestJourneys plays what users do with several features at once.
-func TestJourneys(t *testing.T) { runScripts(t, "e2e/journeys") }
-
-func runScripts(t *testing.T, dir string) {
+func runScripts(t *testing.T, dir string, setup func(*testscript.Env) error) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,
 		RequireExplicitExec: true,
@@ -122,7 +122,7 @@ func runScripts(t *testing.T, dir string) {
 			env.Setenv("ORC_SOCKET", "")
 			env.Setenv("NO_COLOR", "")
 			env.Setenv("TERM", "xterm")
-			return nil
+			return setup(env)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":    exits,
