@@ -258,6 +258,10 @@ func (sr *startRequest) callbacks(l *lifecycle, a *agent, shut func()) child.Spe
 			l.post(func() { l.exited(a, exit) })
 		},
 		Stopped: func(yes bool) { l.post(func() { l.frozen(a, sr.run, yes) }) },
+		Lost: func(ending child.Ending) {
+			<-sr.told
+			l.post(func() { l.leftOver(a, ending, " of an interrupted turn") })
+		},
 		Ended: func(ending child.Ending) {
 			sr.speech.End()
 			shut()
@@ -406,13 +410,10 @@ func (l *lifecycle) ended(a *agent, ending child.Ending) {
 
 // clearUp releases the resources of a run and reports the left-over processes.
 func (l *lifecycle) clearUp(a *agent, ending child.Ending) {
-	if len(ending.LeftOver) > 0 && a.halt == nil {
-		l.event(a, wire.Event{
-			Kind:    events.AgentLeftOver,
-			Text:    "ended " + leftOvers(ending.LeftOver),
-			Figures: wire.Figures{LeftOver: views(ending.LeftOver), Count: int64(len(ending.LeftOver))},
-		})
+	if a.halt != nil {
+		ending.LeftOver = nil // stopped reports them
 	}
+	l.leftOver(a, ending, "")
 	if ending.HeldOpen {
 		l.event(a, wire.Event{
 			Kind:    events.AgentHeldOpen,
@@ -420,23 +421,34 @@ func (l *lifecycle) clearUp(a *agent, ending child.Ending) {
 			Figures: wire.Figures{LeftOver: views(ending.HeldBy)},
 		})
 	}
-	if len(ending.Survivors) > 0 {
-		l.options.Log.Error("processes do not die", "agent", a.Name, "processes", names(ending.Survivors))
-		l.event(a, wire.Event{
-			Kind:    events.AgentLeftOver,
-			Text:    "could not end " + leftOvers(ending.Survivors),
-			Figures: wire.Figures{LeftOver: views(ending.Survivors)},
-		})
-	}
-	if ending.Unverified {
-		l.event(a, wire.Event{Kind: events.AgentLeftOver, Text: "its tree could not be looked at to the end; there may be more of it"})
-	}
 	l.dispatcher.Detach(a.Name, a.run)
 	a.mail.Drop()
 	_, _, refused := a.mail.Waiting()
 	a.refused += refused
 	a.survivors = len(ending.Survivors)
 	a.child, a.mail, a.exit = nil, nil, nil
+}
+
+// leftOver reports processes that were ended, and those that could not be. What they are left of is part of the text.
+func (l *lifecycle) leftOver(a *agent, ending child.Ending, of string) {
+	if len(ending.LeftOver) > 0 {
+		l.event(a, wire.Event{
+			Kind:    events.AgentLeftOver,
+			Text:    "ended " + leftOvers(ending.LeftOver) + of,
+			Figures: wire.Figures{LeftOver: views(ending.LeftOver), Count: int64(len(ending.LeftOver))},
+		})
+	}
+	if len(ending.Survivors) > 0 {
+		l.options.Log.Error("processes do not die", "agent", a.Name, "processes", names(ending.Survivors))
+		l.event(a, wire.Event{
+			Kind:    events.AgentLeftOver,
+			Text:    "could not end " + leftOvers(ending.Survivors) + of,
+			Figures: wire.Figures{LeftOver: views(ending.Survivors)},
+		})
+	}
+	if ending.Unverified {
+		l.event(a, wire.Event{Kind: events.AgentLeftOver, Text: "its tree could not be looked at to the end; there may be more of it"})
+	}
 }
 
 // restartIn schedules the restart of an agent after a delay.

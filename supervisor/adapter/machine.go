@@ -49,7 +49,7 @@ const (
 	OnTurnEndFail     = "fail"     // the task fails
 )
 
-// An Effect is what a Machine wants done: a Write, an Ask, a Say, a Log or a Stuck.
+// An Effect is what a Machine wants done: a Write, an Ask, a Say, a Log, a Clear or a Stuck.
 type Effect any
 
 type (
@@ -67,6 +67,9 @@ type (
 	}
 	// Log is a line for people: what the model or the client says.
 	Log struct{ Text string }
+	// Clear ends the processes that the client has begun in its interrupted turn and does not have any more. Machine.Cleared
+	// is called afterwards.
+	Clear struct{}
 	// Stuck ends a client that does not answer, and logs why. Its class is FailLogin, or "" for all other reasons.
 	Stuck struct{ Why, Class string }
 )

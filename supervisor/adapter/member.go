@@ -28,8 +28,11 @@ type Machine struct {
 	closing  bool
 	looking  bool // the orchestrator is asked what the client did in the turn that has ended
 	busy     bool // a turn runs
+	cut      bool // the turn was interrupted
+	clearing bool // what an interrupted turn has left is being ended
 	halted   bool // what is to be said next waits for the next turn
 	turns    int64
+	begins   int64     // the number of turns that have begun, also of those that the client began by itself
 	last     time.Time // of the last line of the client
 	warned   bool      // it was interrupted, because it was silent
 	ids      uint64
@@ -229,7 +232,7 @@ func (m *Machine) taskID() string {
 // advance begins a turn if there is something to say and no turn runs. Texts that came during a
 // turn are added to it, if the client can do that.
 func (m *Machine) advance() {
-	if !m.ready || m.closing || m.looking {
+	if !m.ready || m.closing || m.looking || m.clearing {
 		return
 	}
 	if m.busy {
@@ -261,6 +264,7 @@ func (m *Machine) advance() {
 	m.sent = append(m.sent, delivery{id: id, texts: m.prompts})
 	m.prompts, m.busy = nil, true
 	m.turns++
+	m.begins++
 	m.doing = ""
 	m.last = m.now
 	m.handle(effects)
@@ -285,6 +289,7 @@ func (m *Machine) steer() {
 func (m *Machine) begun() {
 	if !m.busy { // the client begins it by itself
 		m.busy = true
+		m.begins++
 		m.turn(activity.Busy, "")
 	}
 	m.warned = false
@@ -404,11 +409,16 @@ func (p *pauses) next() time.Duration {
 
 // turnEnded handles the end of a turn.
 func (m *Machine) turnEnded(e *Ended) {
-	m.busy, m.warned, m.halted = false, false, false
+	cut := m.cut || e.Stopped
+	m.busy, m.cut, m.warned, m.halted = false, false, false, false
 	m.doing, m.late = "", nil
 	m.handle([]Effect{m.running.Clear()})
 	m.withdrawAll()
 	m.turn(activity.Idle, "")
+	if cut && !m.closing {
+		m.clearing = true
+		m.out = append(m.out, Clear{})
+	}
 	if e.Failure != "" {
 		m.keepUnread(e)
 	} else {
@@ -419,6 +429,15 @@ func (m *Machine) turnEnded(e *Ended) {
 		return
 	}
 	m.settle(e)
+}
+
+// Turns returns the number of turns that have begun.
+func (m *Machine) Turns() int64 { return m.begins }
+
+// Cleared goes on after a Clear.
+func (m *Machine) Cleared(at time.Time) []Effect {
+	m.now, m.clearing = at, false
+	return m.take(nil)
 }
 
 // settle decides about the task of a turn that has ended.
@@ -566,7 +585,7 @@ func (m *Machine) Due(at time.Time) []Effect {
 		return m.take(nil)
 	}
 	if effects := m.client.Interrupt(); m.busy && !m.warned && effects != nil {
-		m.warned = true
+		m.warned, m.cut = true, true
 		m.log("nothing was heard for %v: the turn is interrupted", m.o.Patience)
 		return m.take(effects)
 	}

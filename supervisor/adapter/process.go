@@ -43,6 +43,8 @@ type Process struct {
 	spec    child.Spec // the callbacks of the orchestrator
 
 	mu       sync.Mutex
+	turn     int64         // the last turn that has begun
+	began    time.Duration // when it began, in SinceBoot
 	timer    *time.Timer
 	lingers  *time.Timer // ends a client that goes on after the end of its stdin
 	toClient *queue
@@ -55,6 +57,7 @@ type Process struct {
 	stdout   *line.Splitter
 	stderr   *line.Splitter
 	over     bool
+	gone     chan struct{} // closed when over is set
 	writers  sync.WaitGroup
 	people   sync.WaitGroup // the writer to toPeople, which the others write to
 }
@@ -64,7 +67,7 @@ type Process struct {
 func Start(start func(child.Spec) (Program, error), spec child.Spec, m *Machine, maxLine int, wire *WireLog) (*Process, error) {
 	p := &Process{
 		machine: m, spec: spec, wire: wire, stdout: line.NewSplitter(maxLine), stderr: line.NewSplitter(maxLine),
-		toClient: newQueue(), toTeam: newQueue(), toPeople: newQueue(), toWire: newQueue(),
+		toClient: newQueue(), toTeam: newQueue(), toPeople: newQueue(), toWire: newQueue(), gone: make(chan struct{}),
 	}
 	begun := make(chan struct{})
 	spec.Output = func(stream child.Stream, chunk []byte) {
@@ -102,9 +105,12 @@ func (p *Process) step(act func(now time.Time) []Effect) {
 	if p.over {
 		return
 	}
-	now := time.Now()
+	now, began := time.Now(), child.SinceBoot()
 	for _, e := range act(now) {
 		p.perform(e, now)
+	}
+	if n := p.machine.Turns(); n != p.turn {
+		p.turn, p.began = n, began
 	}
 	p.rearm(now)
 }
@@ -120,9 +126,47 @@ func (p *Process) perform(e Effect, now time.Time) {
 		p.toTeam.add(message("event:"+e.Event, p.machine.id(), e.Payload, now))
 	case Log:
 		p.log(e.Text)
+	case Clear:
+		since, until := p.began, child.SinceBoot()
+		p.writers.Go(func() { p.clear(since, until) })
 	case Stuck:
 		p.log(e.Why)
 		p.Program.Kill()
+	}
+}
+
+// A loser can end what it has lost: a child.Child.
+type loser interface {
+	EndLost(since, until time.Duration)
+}
+
+// A client may report the end of a turn before the shell of its command has ended, and until then the command is not
+// lost. So there are several looks: the first ones, mostly enough, before the next turn, and the others beside it.
+var (
+	firstLooks = []time.Duration{0, 100 * time.Millisecond, 200 * time.Millisecond}
+	lateLooks  = []time.Duration{500 * time.Millisecond, time.Second, time.Second}
+)
+
+// clear ends what the client has begun between two times of SinceBoot, and does not have any more. What it still has,
+// such as the MCP servers, goes on.
+func (p *Process) clear(since, until time.Duration) {
+	program, able := p.Program.(loser)
+	look := func(pauses []time.Duration) {
+		for _, pause := range pauses {
+			select {
+			case <-p.gone:
+				return
+			case <-time.After(pause):
+				program.EndLost(since, until)
+			}
+		}
+	}
+	if able {
+		look(firstLooks)
+	}
+	p.step(p.machine.Cleared)
+	if able {
+		look(lateLooks)
 	}
 }
 
@@ -200,6 +244,7 @@ func (p *Process) end(ending child.Ending) {
 	}
 	p.mu.Lock()
 	p.over = true
+	close(p.gone)
 	if p.unkept > 0 {
 		p.log(fmt.Sprintf("%d lines of the client's protocol were not kept: too many waited", p.unkept))
 	}

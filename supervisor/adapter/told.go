@@ -111,6 +111,7 @@ func (m *Machine) interrupted(n *wire.TaskNotice) {
 func (m *Machine) interrupt() {
 	effects := m.client.Interrupt()
 	m.halted = effects != nil
+	m.cut = m.cut || m.halted
 	m.handle(effects)
 }
 
@@ -138,6 +139,7 @@ func (m *Machine) cancelled(n *wire.TaskNotice) {
 		k.ended = true
 		m.prompts = slices.DeleteFunc(m.prompts, func(t text) bool { return len(t.mail) == 0 })
 		if m.busy {
+			m.cut = true
 			m.handle(m.client.Interrupt())
 		} else {
 			m.task = nil

@@ -34,6 +34,9 @@
 // have no subreaper, readable marks, pidfd or watchdog: only the group is ended. See
 // proc_darwin.go.
 //
+// A program can also lose processes while it runs. EndLost ends those that were started within a time. It is for
+// adapters, which know when a turn of a coding agent was interrupted.
+//
 // If a program is on a mount that hangs, Start waits for it before it takes a lock. A later
 // hang, between fork and the end of exec, delays every count of orphans. It also stops this
 // whole process at the next garbage collection, because the runtime cannot stop a thread that

@@ -41,6 +41,7 @@ func conceal() error                                       { return nil }
 func widen(int, int)                                       {}
 func (h *Host) clearStrays() []Process                     { return nil }
 func (h *Host) ClearEarlier() (ended, survivors []Process) { return nil, nil }
+func (c *Child) EndLost(_, _ time.Duration)                {}
 func (c *Child) Usage() (cpuMS, rss int64)                 { return 0, 0 }
 func (c *Child) Unread() int64                             { return 0 }
 func signalGroup(pid int, sig syscall.Signal)              { _ = unix.Kill(-pid, sig) }

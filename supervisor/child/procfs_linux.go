@@ -313,13 +313,15 @@ func (p *pump) pipeName() string {
 	return name
 }
 
+// ticksPerSecond is USER_HZ, the same on every Linux that Go runs on.
+const ticksPerSecond = 100
+
 // Usage returns the CPU time and the memory of the leader.
 func (c *Child) Usage() (cpuMS, rss int64) {
 	s, err := readStat(c.pid)
 	if err != nil {
 		return 0, 0
 	}
-	const ticksPerSecond = 100 // USER_HZ, the same on every Linux that Go runs on
 	return s.ticks * 1000 / ticksPerSecond, s.pages * int64(os.Getpagesize())
 }
 

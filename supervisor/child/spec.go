@@ -51,6 +51,8 @@ type Spec struct {
 	// Stopped is called when a signal stops the leader, and when it continues. It must not
 	// block. It may be nil, and is not called on systems that do not report stops.
 	Stopped func(yes bool)
+	// Lost is called when EndLost has ended processes. It may be nil.
+	Lost func(Ending)
 	// Ended is called once, after Exited and as the last callback, when the tree is empty and
 	// the streams have ended. A caller of Signal waits for it as long as it grants left-overs,
 	// and then calls Kill.

@@ -122,7 +122,7 @@ func (h *Hosts) Start(ctx context.Context, o Order, spec child.Spec) (*Process, 
 
 // abandon kills a run that has not been started yet, and removes its callbacks.
 func (r *run) abandon() {
-	r.spec.Output, r.spec.Exited, r.spec.Ended, r.spec.Stopped = func(child.Stream, []byte) {}, func(child.Exit) {}, func(child.Ending) {}, nil
+	r.spec.Output, r.spec.Exited, r.spec.Ended, r.spec.Stopped, r.spec.Lost = func(child.Stream, []byte) {}, func(child.Exit) {}, func(child.Ending) {}, nil, nil
 	r.stream.Send(&hostlink.Line{Type: hostlink.Kill})
 	go func() {
 		if l := <-r.answer; l.Type == hostlink.Started {
@@ -197,7 +197,7 @@ func (r *run) handle(l *hostlink.Line) error {
 		if r.input.Left() == hostlink.InputRoom {
 			r.stirs()
 		}
-	case hostlink.Output, hostlink.Stopped, hostlink.Exited, hostlink.Ended:
+	case hostlink.Output, hostlink.Stopped, hostlink.Lost, hostlink.Exited, hostlink.Ended:
 		return r.enqueue(l)
 	case hostlink.File:
 		r.mu.Lock()
@@ -368,11 +368,15 @@ func (r *run) call(l *hostlink.Line) (last bool) {
 		if r.spec.Stopped != nil {
 			r.spec.Stopped(l.Yes)
 		}
+	case hostlink.Lost:
+		if r.spec.Lost != nil {
+			r.spec.Lost(endingOf(l))
+		}
 	case hostlink.Exited:
 		r.spec.Exited(child.Exit{At: time.Now(), Code: l.Code, Signal: syscall.Signal(l.Signal)})
 	case hostlink.Ended:
 		r.input.Shut()
-		r.spec.Ended(child.Ending{LeftOver: processes(l.LeftOver), Survivors: processes(l.Survivors), Unverified: l.Unverified, HeldOpen: l.HeldOpen})
+		r.spec.Ended(endingOf(l))
 		return true
 	}
 	return false
@@ -389,6 +393,10 @@ func (r *run) isMuted() bool {
 	r.hosts.mu.Lock()
 	defer r.hosts.mu.Unlock()
 	return r.muted
+}
+
+func endingOf(l *hostlink.Line) child.Ending {
+	return child.Ending{LeftOver: processes(l.LeftOver), Survivors: processes(l.Survivors), Unverified: l.Unverified, HeldOpen: l.HeldOpen}
 }
 
 func processes(left []hostlink.Left) (all []child.Process) {

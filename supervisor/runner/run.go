@@ -50,6 +50,9 @@ func (r *run) spec() child.Spec {
 			r.stream.SendRetained(&hostlink.Line{Type: hostlink.Exited, Code: exit.Code, Signal: int(exit.Signal)})
 		},
 		Stopped: func(yes bool) { r.send(&hostlink.Line{Type: hostlink.Stopped, Yes: yes}) },
+		Lost: func(e child.Ending) {
+			r.send(&hostlink.Line{Type: hostlink.Lost, LeftOver: left(e.LeftOver), Survivors: left(e.Survivors), Unverified: e.Unverified})
+		},
 		Ended: func(e child.Ending) {
 			r.stream.SendRetained(&hostlink.Line{
 				Type: hostlink.Ended, LeftOver: left(e.LeftOver), Survivors: left(e.Survivors), Unverified: e.Unverified, HeldOpen: e.HeldOpen,

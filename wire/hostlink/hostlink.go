@@ -83,6 +83,7 @@ const (
 	Signal  = "signal"  // hub
 	Kill    = "kill"    // hub
 	Stopped = "stopped" // host: a signal has stopped the leader, or it goes on
+	Lost    = "lost"    // host: processes that the run had lost were ended, and it goes on
 	Exited  = "exited"  // host: the leader is dead
 	Ended   = "ended"   // host: the tree is empty; the last line of a run
 	Drain   = "drain"   // host: the hub is to place no more agents on it, and to stop those that are there
@@ -133,7 +134,7 @@ type Line struct {
 	Bytes  []byte `json:"bytes,omitzero"`
 	N      int    `json:"n,omitzero"`
 
-	// signal, stopped, exited, ended
+	// signal, stopped, lost, exited, ended
 	Signal     int    `json:"signal,omitzero"`
 	Code       int    `json:"code,omitzero"`
 	Yes        bool   `json:"yes,omitzero"`

@@ -35,6 +35,7 @@ type agentCauses struct {
 	LastWords     []string            `json:"last_words"`
 	Heard         *heard              `json:"heard,omitzero"` // of a running agent
 	Refused       []tried             `json:"refused"`        // rejected messages of this run
+	LeftOver      []tried             `json:"left_over"`      // processes of this run that were ended
 	Tasks         []control.TaskLabel `json:"tasks"`          // its tasks
 	Questions     []string            `json:"questions"`      // ids of its open questions
 	LimitedUntil  string              `json:"limited_until,omitzero"`
@@ -97,7 +98,9 @@ func (c *agentCauses) waits(status *control.Status) {
 // adds how its runs ended and its last lines.
 func lifeOf(ctx context.Context, d *client.Client, c *agentCauses) error {
 	query := url.Values{"agent": {c.Agent}, "type": {"agent.*"}}
-	found, err := readable(ctx, d, query, func(e *wire.Event) bool { return moves[e.Kind] || e.Kind == events.AgentRefused })
+	found, err := readable(ctx, d, query, func(e *wire.Event) bool { 
+		return moves[e.Kind] || e.Kind == events.AgentRefused || e.Kind == events.AgentLeftOver
+	})
 	if err != nil {
 		return err
 	}
@@ -159,6 +162,7 @@ func (c *agentCauses) text(p term.Paint, now time.Time) string {
 		card.Row("stdin", stdinWords(&c.view.Mailbox))
 	}
 	addTried(&card, "refused", c.Refused, now)
+	addTried(&card, "left over", c.LeftOver, now)
 	var said []string
 	for _, line := range c.LastWords {
 		said = append(said, term.Clip(wire.Visible(line), 200))
@@ -231,11 +235,9 @@ func (c *agentCauses) hears(lines []control.LogLine, found []wire.Event) {
 			c.Heard.Last = at
 		}
 	}
-	for _, t := range triedOf(found, events.AgentRefused) {
-		if t.At >= v.StartedAt {
-			c.Refused = append(c.Refused, t)
-		}
-	}
+	before := func(t tried) bool { return t.At < v.StartedAt }
+	c.Refused = slices.DeleteFunc(triedOf(found, events.AgentRefused), before)
+	c.LeftOver = slices.DeleteFunc(triedOf(found, events.AgentLeftOver), before)
 }
 
 // silent reports whether a running agent has never printed anything.

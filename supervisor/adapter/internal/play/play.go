@@ -152,6 +152,9 @@ func (p *player) show(effects []adapter.Effect) {
 			p.line("event:" + e.Event + " " + p.spelled(e.Payload))
 		case adapter.Log:
 			p.line("log " + e.Text)
+		case adapter.Clear:
+			p.line("(what the turn has left is ended)")
+			p.show(p.machine.Cleared(p.at))
 		case adapter.Stuck:
 			p.line("(it is ended: " + e.Why + ")")
 		default:

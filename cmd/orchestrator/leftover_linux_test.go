@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire"
+	"orchestrator/wire/events"
+)
+
+// forgetful is a client that has a server and a daemon when its first turn begins. If the turn is interrupted, it ends
+// the shell of its command and loses the rest. In the second turn it notes whether the command still runs.
+const forgetful = `
+say() { echo "$1"; }
+read -r hello
+say '{"type":"control_response","response":{"subtype":"success","request_id":"orc_1","response":{}}}'
+sleep 1000 & echo $! >server
+(setsid sh -c 'echo $$ >daemon; exec sleep 1000' &)
+until [ -s daemon ]; do sleep 0.02; done
+sleep 0.02
+while read -r line; do
+  case "$line" in
+  *'"subtype":"interrupt"'*)
+    kill -9 $shell
+    wait $shell
+    say '{"type":"result","subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_tools"}'
+    ;;
+  *'"type":"user"'*)
+    say '{"type":"user","uuid":"'"$(expr "$line" : '.*"uuid":"\([^"]*\)"')"'","isReplay":true}'
+    if [ -e command ]; then
+      kill -0 $(cat command) 2>/dev/null && touch beside
+      say '{"type":"result","is_error":false,"terminal_reason":"completed","result":"Done."}'
+      continue
+    fi
+    sh -c 'timeout 1000 sh -c "echo \$\$ >began; mv began command; sleep 1000; true"; true' & shell=$!
+    ;;
+  esac
+done
+`
+
+// When a task of a coding agent is cancelled, the command that its client has lost is ended before the next task
+// begins. What the client still has goes on, and so does a daemon of before. The same holds on a host.
+func TestCancelledCommandEnds(t *testing.T) {
+	t.Parallel()
+	file := func(more string) string {
+		return `
+agent "coder" {
+  protocol    = "claude"
+  command     = ["sh", "client.sh"]
+  on_turn_end = "complete"
+` + more + `}
+`
+	}
+	play := func(t *testing.T, hub, there *stage) {
+		id := strings.TrimSpace(hub.ask("task", "add", "Count", "-q"))
+		command := there.pidIn("command")
+		hub.ask("task", "cancel", id)
+		next := strings.TrimSpace(hub.ask("task", "add", "Count again", "-q"))
+		hub.waitForState(next, wire.TaskDone)
+		require.NoFileExists(t, there.path("beside"), "the command ran beside the next task")
+		require.False(t, alive(command))
+		left := hub.waitForEvents(1, events.AgentLeftOver, "coder")[0]
+		require.Regexp(t, fmt.Sprintf(`^ended \d left-overs \(.*\b%d sh.*\) of an interrupted turn$`, command), left.Text)
+		require.Regexp(t, `(?m)^ +left over .*ended \d left-overs .* of an interrupted turn$`, hub.ask("why", "coder"))
+		for _, spared := range []string{"server", "daemon"} {
+			require.True(t, alive(there.pidIn(spared)), spared)
+		}
+		hub.stop()
+	}
+	t.Run("here", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, file(""), "client.sh", forgetful)
+		s.up("--json")
+		play(t, s, s)
+	})
+	t.Run("host", func(t *testing.T) {
+		t.Parallel()
+		f := newFarm(t, file("  placement {}\n"))
+		attic := newStage(t, f.file, "token", f.ask("token", "issue", "--actor", "HO:attic"), "client.sh", forgetful)
+		attic.join(f.url)
+		f.waitForAgent("coder", "attic")
+		play(t, f.stage, attic)
+	})
+}
+
+// pidIn waits for a file with a process id.
+func (s *stage) pidIn(name string) int {
+	s.t.Helper()
+	var pid int
+	waitForThat(s.t, name, func() bool {
+		text, err := os.ReadFile(s.path(name))
+		if err == nil {
+			pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
+		}
+		return err == nil
+	})
+	return pid
+}
