@@ -98,7 +98,7 @@ func (c *agentCauses) waits(status *control.Status) {
 // adds how its runs ended and its last lines.
 func lifeOf(ctx context.Context, d *client.Client, c *agentCauses) error {
 	query := url.Values{"agent": {c.Agent}, "type": {"agent.*"}}
-	found, err := readable(ctx, d, query, func(e *wire.Event) bool { 
+	found, err := readable(ctx, d, query, func(e *wire.Event) bool {
 		return moves[e.Kind] || e.Kind == events.AgentRefused || e.Kind == events.AgentLeftOver
 	})
 	if err != nil {
