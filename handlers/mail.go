@@ -3,6 +3,7 @@ package handlers
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"orchestrator/handlers/bus"
 	"orchestrator/handlers/history"
@@ -157,6 +158,8 @@ func (md mailDecision) mailbox(word string) (string, *wire.Error) {
 		return word, nil
 	}
 	switch a := md.state.agents.byID[word]; {
+	case a == nil && mail.IsName(word):
+		return "", md.unknownName(word)
 	case a == nil:
 		return "", errorf(wire.CodeInvalid, details{"pointer": "/payload/to_actor"}, "to_actor %s", why)
 	case a.mail == nil:
@@ -165,6 +168,23 @@ func (md mailDecision) mailbox(word string) (string, *wire.Error) {
 	default:
 		return a.mail.ID, nil
 	}
+}
+
+// maxNames is how many agents an error names.
+const maxNames = 20
+
+// unknownName refuses a message to a name that no agent has. The error lists the agents.
+func (md mailDecision) unknownName(word string) *wire.Error {
+	var names []string
+	for _, a := range md.state.agents.order {
+		names = append(names, a.ID)
+	}
+	more := ""
+	if n := len(names) - maxNames; n > 0 {
+		names, more = names[:maxNames], fmt.Sprintf(" and %d more", n)
+	}
+	return errorf(wire.CodeInvalid, details{"pointer": "/payload/to_actor"}, "no agent is called %q. Agents: %s%s",
+		word, cmp.Or(strings.Join(names, ", "), "none"), more)
 }
 
 // IdempotencyKey returns the idempotency key of an input, its sender, and the Lookup to fill in.

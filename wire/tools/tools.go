@@ -215,6 +215,9 @@ func Prepare(tool string, args wire.Raw, caller Caller) (*Request, error) {
 	case "ask_human":
 		return &Request{"ask-user", wire.AskUser{Question: Clip(a.Question, MaxText), Options: wire.Options(a.Options...), Timeout: aYear, Wait: caller.Wait.Milliseconds()}}, nil
 	case "message_send":
+		if !mail.IsName(a.To) && mail.CheckAddressee(a.To) != "" {
+			return nil, fmt.Errorf("to is %.80q, which is neither the name of an agent, such as reviewer, nor GO", a.To)
+		}
 		text := object.Spell(map[string]string{"text": a.Text})
 		return &Request{"send-message", wire.SendMessage{To: a.To, Topic: cmp.Or(a.Topic, mail.TopicDirect), Payload: text}}, nil
 	case "message_read":
