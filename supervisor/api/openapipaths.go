@@ -155,6 +155,7 @@ var listWords = map[string]struct {
 		{name: "n", words: "At most so many of the latest."},
 		{name: "topic", words: "Only messages on topics that match this pattern."},
 		{name: "actor", words: "Only messages from or to this actor."},
+		{name: "housekeeping", words: "Whether to send the records of the orchestrator: starts and ends of agents, heartbeats, unknown topics.", of: []string{"true", "false"}},
 		{name: "follow", words: "Whether to go on with those to come.", of: []string{"true", "false"}},
 	}},
 }

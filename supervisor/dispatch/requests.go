@@ -188,10 +188,14 @@ type MailQuery struct {
 	Since  int64  // only messages after this number
 	Last   int    // number of latest messages; 0: all
 	Follow bool
+	People bool // leaves out housekeeping
 }
 
 func (q *MailQuery) wants(m *mail.Message) bool {
 	if q.Actor != "" && m.From != q.Actor && m.To != q.Actor && (m.To != mail.Broadcast || m.From == q.Actor) {
+		return false
+	}
+	if q.People && m.Housekeeping() {
 		return false
 	}
 	if q.Topic == "" {

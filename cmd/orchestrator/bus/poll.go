@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -20,6 +21,7 @@ type pollFlags struct {
 	actor  string
 	cursor mailNumber
 	most   string
+	all    bool
 }
 
 func busPollCommand(a *cli.App) *cobra.Command {
@@ -28,8 +30,11 @@ func busPollCommand(a *cli.App) *cobra.Command {
 		Use:   "poll",
 		Short: "Read the messages that are not acknowledged",
 		Long: `Shows messages to an actor, oldest first: number, time, sender, addressee, topic and
-payload. The list begins after the actor's cursor, which is the last acknowledged
-message, or after --cursor. Reading does not acknowledge messages: see "bus ack".
+text. The list begins after the actor's cursor, which is the last acknowledged message, or
+after --cursor. Reading does not acknowledge messages: see "bus ack".
+
+The messages by which the orchestrator keeps its records are left out: starts and ends of
+agents, heartbeats and unknown topics. --all and --json show them.
 
 Without --actor the actor is GO, which is you. Inside an agent it is the agent's own
 actor.`,
@@ -50,6 +55,7 @@ actor.`,
 	set.StringVar(&f.actor, "actor", "", "messages to `ACTOR` (default GO; inside an agent its own actor)")
 	set.Var(&f.cursor, "cursor", "messages after `SEQ` (default: the last acknowledged one)")
 	set.StringVarP(&f.most, "lines", "n", "100", "at most `N` messages")
+	set.BoolVar(&f.all, "all", false, "show also the records of the orchestrator")
 	_ = verb.RegisterFlagCompletionFunc("actor", CompleteActors(a))
 	_ = verb.RegisterFlagCompletionFunc("cursor", cobra.NoFileCompletions)
 	_ = verb.RegisterFlagCompletionFunc("lines", cobra.NoFileCompletions)
@@ -85,13 +91,20 @@ func showMail(a *cli.App, f *pollFlags, list *mail.List) error {
 		return a.Print("No messages for %s behind %d.\n", term.OneLine(list.Actor), behind)
 	}
 	show := newMailPrinter(a, time.Now())
-	for i := range list.Messages {
-		show.measure(&list.Messages[i])
+	shown := slices.Clone(list.Messages)
+	if !f.all {
+		shown = slices.DeleteFunc(shown, func(m mail.Message) bool { return m.Housekeeping() })
 	}
-	for i := range list.Messages {
-		if err := show.mail(&list.Messages[i]); err != nil {
+	for i := range shown {
+		show.measure(&shown[i])
+	}
+	for i := range shown {
+		if err := show.mail(&shown[i]); err != nil {
 			return err
 		}
+	}
+	if n := len(list.Messages) - len(shown); n > 0 {
+		a.Note("%s of the orchestrator itself left out: --all shows them.", term.Count(n, "message"))
 	}
 	saidOfMail(a, f, list)
 	return nil

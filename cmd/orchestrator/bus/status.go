@@ -70,7 +70,8 @@ func latestState(m *mail.Status) string {
 func stateWords(state string) string { return strings.ReplaceAll(term.OneLine(state), "_", " ") }
 
 func showStatus(a *cli.App, m *mail.Status) error {
-	if err := a.Print("%s  %s -> %s  %s\n", a.Paint(a.Stdout).Strong(strconv.FormatInt(m.Seq, 10)), term.OneLine(m.From), term.OneLine(m.To), term.OneLine(m.Topic)); err != nil {
+	names := newNames(a)
+	if err := a.Print("%s  %s  %s\n", a.Paint(a.Stdout).Strong(strconv.FormatInt(m.Seq, 10)), names.parties(m.From, m.To), term.OneLine(m.Topic)); err != nil {
 		return err
 	}
 	now := time.Now()
@@ -81,7 +82,7 @@ func showStatus(a *cli.App, m *mail.Status) error {
 			at = term.Clock(s.At, now, "15:04:05.000")
 		}
 		rows = append(rows, []term.Cell{
-			term.Text(stateWords(s.State)), term.Text(at), term.Text(sinceKept(m, s.At)), term.Text(term.OneLine(cmp.Or(s.Agent, s.Actor))),
+			term.Text(stateWords(s.State)), term.Text(at), term.Text(sinceKept(m, s.At)), term.Text(cmp.Or(term.OneLine(s.Agent), names.of(s.Actor))),
 		})
 	}
 	return a.Print("%s", term.Table(rows))

@@ -24,6 +24,7 @@ type tailFlags struct {
 	topic  string
 	actor  string
 	since  mailNumber
+	all    bool
 }
 
 func busTailCommand(a *cli.App) *cobra.Command {
@@ -32,8 +33,12 @@ func busTailCommand(a *cli.App) *cobra.Command {
 		Use:   "tail",
 		Short: "Follow the messages of all actors",
 		Long: `Shows the messages of all actors, oldest first: the last 10, or with --since all after
-a number. It moves no cursor and does not change what agents receive. Long payloads are
-cut; -v and --json show them whole.`,
+a number. It moves no cursor and does not change what agents receive. Actors have the names
+of their agents, and messages with a text are shown as text. Long payloads are cut; -v and
+--json show them whole.
+
+The messages by which the orchestrator keeps its records are left out: starts and ends of
+agents, heartbeats and unknown topics. --all and --json show them, and --topic if they match.`,
 		Example: `  orchestrator bus tail -f
   orchestrator bus tail -f --topic 'task.*'
   orchestrator bus tail -n all --actor PO:shop      to it and from it
@@ -53,6 +58,7 @@ cut; -v and --json show them whole.`,
 	set.StringVar(&f.topic, "topic", "", "only topics that match `GLOB`, such as 'task.*'")
 	set.StringVar(&f.actor, "actor", "", "only messages from `ACTOR` or to it")
 	set.Var(&f.since, "since", "messages after `SEQ`")
+	set.BoolVar(&f.all, "all", false, "show also the records of the orchestrator")
 	_ = verb.RegisterFlagCompletionFunc("topic", cli.Completion(a, completeTopics))
 	_ = verb.RegisterFlagCompletionFunc("actor", CompleteActors(a))
 	for _, name := range []string{"lines", "since"} {
@@ -68,6 +74,9 @@ func tail(a *cli.App, f *tailFlags) error {
 	query, err := f.query()
 	if err != nil {
 		return err
+	}
+	if f.hides(a) {
+		query.Set("housekeeping", "false")
 	}
 	if err := ActorGiven(a, "actor", f.actor, mail.CheckAddressee); err != nil {
 		return err
@@ -88,7 +97,16 @@ func tail(a *cli.App, f *tailFlags) error {
 	}
 	show := newMailPrinter(a, time.Now())
 	show.parties, show.topic = usualParties, len(mail.TopicAgentTerminated) // later messages are not known yet
-	return a.Stream("messages", query, f.follow, show.line)
+	err = a.Stream("messages", query, f.follow, show.line)
+	if err == nil && !show.headed && f.hides(a) && !f.follow {
+		a.Note("No messages. Those of the orchestrator itself: orchestrator bus tail --all")
+	}
+	return err
+}
+
+// hides reports whether people do not see the records of the orchestrator. Programs get all messages.
+func (f *tailFlags) hides(a *cli.App) bool {
+	return !f.all && f.topic == "" && !a.JSON() && !a.Flags.Quiet
 }
 
 // query returns the query for the API. Without n the API returns all messages.
@@ -125,6 +143,7 @@ func (f *tailFlags) query() (url.Values, error) {
 type mailPrinter struct {
 	app     *cli.App
 	paint   term.Paint
+	names   *names
 	now     time.Time
 	headed  bool
 	at      int // column widths so far
@@ -133,7 +152,7 @@ type mailPrinter struct {
 }
 
 func newMailPrinter(a *cli.App, now time.Time) *mailPrinter {
-	return &mailPrinter{app: a, paint: a.Paint(a.Stdout), now: now, parties: len("FROM -> TO"), topic: len(mail.TopicDirect)}
+	return &mailPrinter{app: a, paint: a.Paint(a.Stdout), names: newNames(a), now: now, parties: len("FROM -> TO"), topic: len(mail.TopicDirect)}
 }
 
 // line prints a message as the API returned it.
@@ -154,7 +173,7 @@ func (p *mailPrinter) line(raw []byte) error {
 // measure widens the columns for a message.
 func (p *mailPrinter) measure(m *mail.Message) {
 	p.at = max(p.at, len(term.Clock(m.CreatedAt, p.now, "15:04:05.000")))
-	p.parties = max(p.parties, term.Width(partiesCell(m)))
+	p.parties = max(p.parties, term.Width(p.names.parties(m.From, m.To)))
 	p.topic = max(p.topic, term.Width(term.OneLine(m.Topic)))
 }
 
@@ -162,7 +181,7 @@ func (p *mailPrinter) mail(m *mail.Message) error {
 	p.measure(m)
 	if !p.headed {
 		p.headed = true
-		if err := p.row("SEQ", "TIME", "FROM -> TO", term.Pad("TOPIC", p.topic), "PAYLOAD"); err != nil {
+		if err := p.row("SEQ", "TIME", "FROM -> TO", term.Pad("TOPIC", p.topic), "TEXT"); err != nil {
 			return err
 		}
 	}
@@ -173,25 +192,27 @@ func (p *mailPrinter) mail(m *mail.Message) error {
 	case mail.TopicAlertResolved:
 		topic = p.paint.Good(topic)
 	}
-	return p.row(strconv.FormatInt(m.Seq, 10), term.Clock(m.CreatedAt, p.now, "15:04:05.000"), partiesCell(m), topic, p.said(m))
+	return p.row(strconv.FormatInt(m.Seq, 10), term.Clock(m.CreatedAt, p.now, "15:04:05.000"), p.names.parties(m.From, m.To), topic, p.said(m))
 }
 
-// said returns the payload of a message and the number of the message it answers.
+// said returns the text of a message and the number of the message it answers.
 func (p *mailPrinter) said(m *mail.Message) string {
 	var parts []string
-	if payload := term.OneLine(string(m.Payload)); payload != "{}" {
-		if !p.app.Flags.Verbose {
-			payload = term.Clip(payload, term.ShownPayload)
-		}
-		parts = append(parts, payload)
+	text := term.OneLine(m.Text())
+	switch {
+	case p.app.Flags.Verbose:
+		text = term.OneLine(string(m.Payload))
+	case text != "{}":
+		text = term.Clip(text, term.ShownPayload)
+	}
+	if text != "{}" {
+		parts = append(parts, text)
 	}
 	if m.ReplyTo != nil {
 		parts = append(parts, p.paint.Dim(fmt.Sprintf("answers %d", *m.ReplyTo)))
 	}
 	return strings.Join(parts, "  ")
 }
-
-func partiesCell(m *mail.Message) string { return term.OneLine(m.From) + " -> " + term.OneLine(m.To) }
 
 func (p *mailPrinter) row(seq, at, whom, topic, said string) error {
 	line := fmt.Sprintf("%6s  %s  %s  %s  %s", seq, p.paint.Dim(term.Pad(at, p.at)), term.Pad(whom, p.parties), topic, said)

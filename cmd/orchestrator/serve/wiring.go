@@ -470,7 +470,10 @@ func (t *Instance) logs(ctx context.Context, query url.Values, send func(any) er
 
 // messages lists the messages of all actors.
 func (t *Instance) messages(ctx context.Context, query url.Values, send func(any) error) error {
-	q := dispatch.MailQuery{Topic: query.Get("topic"), Actor: query.Get("actor"), Follow: query.Get("follow") == "true"}
+	q := dispatch.MailQuery{
+		Topic: query.Get("topic"), Actor: query.Get("actor"),
+		Follow: query.Get("follow") == "true", People: query.Get("housekeeping") == "false",
+	}
 	var err error
 	if q.Since, err = number(query, "since", 0); err != nil {
 		return err

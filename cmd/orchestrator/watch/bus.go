@@ -17,9 +17,11 @@ import (
 // busView holds the messages and their topics.
 type busView struct {
 	mail   ring[mail.Message]
+	names  mail.Names
 	known  []mail.TopicView
 	topics []topic
-	pick   list // selected topic; 0 is all
+	pick   list // selected topic; 0 is all, without housekeeping
+	most   int  // messages without housekeeping
 	seen   []*mail.Message
 	rows   list
 	follow bool
@@ -35,6 +37,9 @@ type topic struct {
 func (b *busView) hear(news mailNews, filter string) {
 	b.denied = news.denied
 	b.mail.add(news.mail, news.fresh)
+	for i := range news.mail {
+		b.names.Learn(&news.mail[i])
+	}
 	b.count(filter)
 }
 
@@ -44,8 +49,12 @@ func (b *busView) count(filter string) {
 	for _, t := range b.known {
 		on[t.Topic] = 0
 	}
+	b.most = 0
 	for i := range b.mail.all {
 		on[b.mail.all[i].Topic]++
+		if !b.mail.all[i].Housekeeping() {
+			b.most++
+		}
 	}
 	before := b.chosen()
 	b.topics = b.topics[:0]
@@ -79,7 +88,10 @@ func (b *busView) choose(filter string) {
 	at := -1
 	for i := range b.mail.all {
 		m := &b.mail.all[i]
-		if on != "" && m.Topic != on || filter != "" && !strings.Contains(strings.ToLower(m.From+" "+m.To+" "+m.Topic+" "+string(m.Payload)), filter) {
+		if on != "" && m.Topic != on || on == "" && m.Housekeeping() {
+			continue
+		}
+		if filter != "" && !strings.Contains(strings.ToLower(m.From+" "+m.To+" "+b.parties(m)+" "+m.Topic+" "+string(m.Payload)), filter) {
 			continue
 		}
 		if m.Seq <= before {
@@ -100,7 +112,11 @@ func (m *model) askTopics() {
 		if err != nil {
 			return noteNews{text: firstLine(err), bad: true}
 		}
-		return topicsNews{topics: list.Topics}
+		actors, err := answer[mail.ActorList](ctx, m.of, "list-actors", struct{}{})
+		if err != nil {
+			return noteNews{text: firstLine(err), bad: true}
+		}
+		return topicsNews{topics: list.Topics, names: mail.NamesOf(actors.Actors)}
 	})
 }
 
@@ -148,7 +164,7 @@ func (b *busView) topicsPane(p pen, focused bool, width, height int) []string {
 	from, to := b.pick.window(height - 2)
 	var rows []string
 	for i := from; i < to; i++ {
-		name, n := "all", len(b.mail.all)
+		name, n := "all", b.most
 		if i > 0 {
 			name, n = b.topics[i-1].name, b.topics[i-1].n
 		}
@@ -162,7 +178,7 @@ func (b *busView) mailPane(p pen, now time.Time, focused bool, width, height int
 	from, to := b.rows.window(height - 2)
 	whom, topic := 16, 12
 	for _, one := range b.seen[from:to] {
-		whom = max(whom, min(width/3, p.width.StringWidth(partiesText(one))))
+		whom = max(whom, min(width/3, p.width.StringWidth(b.parties(one))))
 		topic = max(topic, min(18, p.width.StringWidth(oneLine(one.Topic))))
 	}
 	var rows []string
@@ -176,9 +192,9 @@ func (b *busView) mailPane(p pen, now time.Time, focused bool, width, height int
 		}
 		rows = append(rows, p.row(from+i == b.rows.at, width-2,
 			cell{text: oneLine(term.Clock(one.CreatedAt, now, time.TimeOnly)), size: 8, ink: term.InkDim},
-			cell{text: partiesText(one), size: whom},
+			cell{text: b.parties(one), size: whom},
 			cell{text: oneLine(one.Topic), size: topic, ink: ink},
-			cell{text: oneLine(string(one.Payload)), size: width},
+			cell{text: oneLine(one.Text()), size: width},
 		))
 	}
 	if len(rows) == 0 {
@@ -191,4 +207,6 @@ func (b *busView) mailPane(p pen, now time.Time, focused bool, width, height int
 	return p.draw(pane{title: title, focused: focused}, width, height, rows)
 }
 
-func partiesText(m *mail.Message) string { return oneLine(m.From) + " -> " + oneLine(m.To) }
+func (b *busView) parties(m *mail.Message) string {
+	return oneLine(b.names.Of(m.From)) + " -> " + oneLine(b.names.Of(m.To))
+}

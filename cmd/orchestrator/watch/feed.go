@@ -358,8 +358,11 @@ type tasksNews struct {
 // questionsNews is the list of open questions.
 type questionsNews struct{ questions []wire.Question }
 
-// topicsNews is the list of registered topics.
-type topicsNews struct{ topics []mail.TopicView }
+// topicsNews is the list of registered topics, and the names of actors.
+type topicsNews struct {
+	topics []mail.TopicView
+	names  mail.Names
+}
 
 // logNews is a batch of output of an agent, or of all agents for "". It is for the tail
 // pane, or else for the log. A fresh batch replaces the earlier lines.

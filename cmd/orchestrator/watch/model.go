@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
+	"orchestrator/wire/mail"
 )
 
 const (
@@ -77,7 +79,7 @@ type model struct {
 func newModel(o Orchestrator, f *feed, done <-chan struct{}, color bool) *model {
 	m := &model{of: o, feed: f, done: done, pen: pen{color: term.Paint(color), theme: newTheme(true)}, now: time.Now(), paces: make(map[string]*pace)}
 	m.log.follow = true
-	m.bus.follow = true
+	m.bus.follow, m.bus.names = true, make(mail.Names)
 	m.agents.id = func(v *control.AgentView) string { return v.Name }
 	m.agents.words = func(v *control.AgentView) string {
 		return strings.Join([]string{v.Name, string(v.State), v.Role, v.Reason, taskWords(v)}, " ")
@@ -263,6 +265,7 @@ func (m *model) hear(msg tea.Msg) bool {
 		m.reviews.set(news.tasks, m.filter[tabReviews])
 	case topicsNews:
 		m.bus.known = news.topics
+		maps.Copy(m.bus.names, news.names)
 		m.bus.count(m.filter[tabBus])
 	case logNews:
 		m.hearLog(news)

@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -446,4 +447,27 @@ func TestPanesHaveAGap(t *testing.T) {
 	m.show(tabAgents)
 	require.Contains(t, screenOf(m), "LINES/S")
 	require.NotContains(t, screenOf(m), "0.0/s")
+}
+
+// The bus shows names and texts, and what the orchestrator records only below its topic.
+func TestBusForPeople(t *testing.T) {
+	t.Parallel()
+	const run = "606c3411-85a5-4d1b-9c4f-3e0c2b9c7f11"
+	m := still(false)
+	m.hear(topicsNews{names: mail.Names{"PO:shop": "shop"}})
+	m.hear(mailNews{fresh: true, mail: []mail.Message{
+		{Seq: 1, From: "GO", To: "GO", Topic: mail.TopicAgentSpawned, Payload: wire.Raw(`{"agent":"coder","actor":"W:` + run + `"}`)},
+		{Seq: 2, From: "PO:shop", To: "W:" + run, Topic: mail.TopicDirect, Payload: wire.Raw(`{"text":"hello"}`)},
+	}})
+	rows := strings.Join(m.bus.mailPane(m.pen, m.now, true, 100, 10), "\n")
+	require.Contains(t, rows, "shop -> coder")
+	require.Contains(t, rows, "message.direct hello")
+	require.NotContains(t, rows, "agent.spawned")
+	at := slices.IndexFunc(m.bus.topics, func(t topic) bool { return t.name == mail.TopicAgentSpawned })
+	m.bus.pick.at = at + 1
+	m.bus.choose("")
+	require.Contains(t, strings.Join(m.bus.mailPane(m.pen, m.now, true, 100, 10), "\n"), "GO -> GO")
+	m.bus.pick.at = 0
+	m.bus.choose("coder")
+	require.Len(t, m.bus.seen, 1)
 }
