@@ -77,7 +77,7 @@ func (m *Manager) repositories(ctx context.Context) func(func(*repository, error
 			if err == nil {
 				seen[r.top] = true
 			}
-			if err == nil { // an empty change repairs what a killed orchestrator has left
+			if err == nil && !m.options.ReadOnly { // an empty change repairs what a killed orchestrator has left
 				err = m.writing(ctx, r, func() error { return nil })
 			}
 			if !yield(r, err) {

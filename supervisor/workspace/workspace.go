@@ -59,6 +59,8 @@ type Options struct {
 	Apart func(*child.User) (string, error)
 	// Ask makes a person decide about a task, in the name of its agent.
 	Ask func(agent, task, question string) error
+	// ReadOnly leaves repositories as they are. Then only Task of the functions above is needed, besides Start.
+	ReadOnly bool
 }
 
 // errSlow reports a command that took too long.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -21,8 +22,10 @@ import (
 	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
+	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/workspace"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
@@ -103,6 +106,7 @@ func servePast(a *cli.App, c *config.Config) (dial func(context.Context) (net.Co
 		cancel()
 		return nil, seen, unreadable(errors.Join(err, record.Close()), c.Store)
 	}
+	closeWorkshop := t.openPastWorkshop(a, c)
 	inside := api.NewInside()
 	looked := make(chan struct{})
 	go func() {
@@ -119,6 +123,7 @@ func servePast(a *cli.App, c *config.Config) (dial func(context.Context) (net.Co
 		cancel()
 		<-served
 		<-looked
+		closeWorkshop()
 		_ = record.Close()
 	})
 	for last, err := range record.Records(ctx, max(t.Super.Seq()-1, 0)) {
@@ -128,6 +133,37 @@ func servePast(a *cli.App, c *config.Config) (dial func(context.Context) (net.Co
 		break
 	}
 	return inside.Dial, seen, nil
+}
+
+// openPastWorkshop makes what looks at the workspaces of a stopped team. It runs git, and changes nothing in
+// repositories. Processes begin with the first look, in a folder that the returned function removes.
+func (t *Instance) openPastWorkshop(a *cli.App, c *config.Config) (end func()) {
+	var home string
+	var host *child.Host
+	open := sync.OnceValue(func() (err error) {
+		if home, err = os.MkdirTemp("", "orchestrator-look-"); err == nil {
+			host, err = child.NewHost(child.Options{Home: home})
+		}
+		return err
+	})
+	t.workshop = workspace.New(workspace.Options{
+		ReadOnly: true, Log: t.log, Task: t.taskOf,
+		Start: func(spec child.Spec) (workspace.Process, error) {
+			if err := open(); err != nil {
+				return nil, err
+			}
+			return host.Start(spec)
+		},
+	})
+	t.workshop.Set(team.Workspaces(c, AgentBase(a.Environ)))
+	return func() {
+		if host != nil {
+			host.Close()
+		}
+		if home != "" {
+			_ = os.RemoveAll(home)
+		}
+	}
 }
 
 // ownRecord returns an error for the event log of another user. SQLite creates files beside
@@ -176,7 +212,9 @@ func (t *Instance) pastDoor() *api.API {
 		Ask:      t.Super.Requests.Callers().Ask,
 		ReadOnly: true,
 		Operations: map[string]api.Operation{
-			"status": api.Do(func(ctx context.Context, _ struct{}) (control.Status, error) { return t.Super.Status(ctx) }),
+			"status":          api.Do(func(ctx context.Context, _ struct{}) (control.Status, error) { return t.Super.Status(ctx) }),
+			"list-workspaces": api.Do(t.workshop.List),
+			"diff-task":       api.Do(t.workshop.Diff),
 		},
 		Lists: map[string]api.List{"events": ended(t.events), "logs": ended(t.logs)},
 	}

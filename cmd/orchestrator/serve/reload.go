@@ -382,26 +382,31 @@ func (t *Instance) lastMerge(task string) (text string, ok bool) {
 	return text, ok && err == nil
 }
 
+// looksFor is who looks at tasks for merge-task and others, which have a line in the audit.
+func looksFor() handlers.Actor { return handlers.Actor{Kind: handlers.Operator, Audited: true} }
+
+// taskOf returns a task, if there is one with an id.
+func (t *Instance) taskOf(id string) (wire.Task, bool) {
+	answer, err := doNow(t, looksFor(), "get-task", &wire.TaskID{TaskID: id})
+	reply, ok := answer.(*wire.TaskReply)
+	if err != nil || !ok {
+		return wire.Task{}, false
+	}
+	return reply.Task, true
+}
+
 // openWorkshop makes what gives tasks their workspaces and verifies them.
 func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
-	looks := handlers.Actor{Kind: handlers.Operator, Audited: true} // for merge-task and others, which have a line in the audit
 	t.workshop = workspace.New(workspace.Options{
 		Start:    func(spec child.Spec) (workspace.Process, error) { return t.host.Start(spec) },
 		Find:     func(agent, task string) (wire.Task, bool) { return t.Super.Held(agent, task) },
 		Note:     func(m wire.Message) { t.Super.Note(m) },
 		Unmerged: func() []wire.Task { return t.Super.Unmerged() },
 		Merged:   func() { t.Super.Merged() },
-		Task: func(id string) (wire.Task, bool) {
-			answer, err := doNow(t, looks, "get-task", &wire.TaskID{TaskID: id})
-			reply, ok := answer.(*wire.TaskReply)
-			if err != nil || !ok {
-				return wire.Task{}, false
-			}
-			return reply.Task, true
-		},
+		Task:     t.taskOf,
 		OpenTask: func(name string) (wire.Task, bool) {
 			for _, status := range []string{"queued", "running"} {
-				answer, err := doNow(t, looks, "query-tasks", &wire.QueryTasks{Status: status, Limit: object.MaxWhole})
+				answer, err := doNow(t, looksFor(), "query-tasks", &wire.QueryTasks{Status: status, Limit: object.MaxWhole})
 				list, ok := answer.(*wire.TaskList)
 				if err != nil || !ok {
 					continue

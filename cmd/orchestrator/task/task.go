@@ -34,7 +34,7 @@ plans and inputs (help work), and delegation between agents (help delegation).`,
 		taskPlanCommand(a), taskApprovePlanCommand(a), taskRevisePlanCommand(a),
 		taskStartCommand(a), taskAskCommand(a), taskDoneCommand(a), taskFailCommand(a), taskRetryCommand(a), taskCancelCommand(a),
 		taskNoteCommand(a), cli.OnRecord(taskNotesCommand(a)), taskWaitCommand(a),
-		taskDiffCommand(a), taskMergeCommand(a),
+		cli.OnRecord(taskDiffCommand(a)), taskMergeCommand(a),
 		taskInputCommand(a), cli.OnRecord(taskResponseCommand(a)),
 	)
 }

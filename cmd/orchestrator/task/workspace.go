@@ -199,8 +199,8 @@ func WorkspaceCommand(a *cli.App) *cobra.Command {
 orchestrator help verified.`,
 		Example: "  orchestrator workspace ls\n  orchestrator workspace show 91c0\n  orchestrator workspace prune",
 	},
-		workspacesCommand(a, "ls", "list-workspaces", "List the workspaces of tasks", "Lists the workspaces of tasks: their branches, and what has not been committed or merged."),
-		workspaceCommand(a),
+		cli.OnRecord(workspacesCommand(a, "ls", "list-workspaces", "List the workspaces of tasks", "Lists the workspaces of tasks: their branches, and what has not been committed or merged.")),
+		cli.OnRecord(workspaceCommand(a)),
 		workspacesCommand(a, "prune", "prune-workspaces", "Remove the workspaces whose work has been merged",
 			"Removes the workspaces and branches of tasks whose work has been merged, and prints which. It\nleaves those with changes that are not committed or not merged, and those without a commit."),
 	)
