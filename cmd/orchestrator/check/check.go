@@ -29,6 +29,7 @@ import (
 // checkFlags are the flags of check.
 type checkFlags struct {
 	inheritEnv bool
+	workspace  string
 	as         cli.Choice
 	full       bool
 	wait       cli.Duration
@@ -53,8 +54,11 @@ reports whether the program starts, completes a task, sends valid messages, igno
 unknown notifications, ends with its stdin and leaves no processes behind. The program
 really runs, with all its effects on files and other systems.
 
-Each line is a finding: ok, FAIL, warn or note, followed by a cure. Not doing tasks is a
-fault only with --as. The exit code is 0 if nothing failed and 1 if something did, or
+With --workspace, its tasks have workspaces: git worktrees of a temporary clone of DIR, which
+begin at the commit that is checked out there. DIR itself does not change.
+
+Each line is a finding: ok, FAIL, warn or note, followed by a cure. To fail a task is a fault.
+Not doing tasks is a fault only with --as. The exit code is 0 if nothing failed and 1 if something did, or
 126 or 127 if the program could not be started.
 
 --security starts nothing. It reports what the agents of the file may do and reach, with a
@@ -62,6 +66,7 @@ score from 0.0 (safe) to 10.0 (exposed). An agent that is named is shown in deta
 --threshold the exit code is 1 if a score is above it.`,
 		Example: `  orchestrator check -- python3 agents/hello.py
   orchestrator check --as worker --full -- ./agent
+  orchestrator check --workspace . -- python3 agents/coder.py
   orchestrator check --json -- node agent.ts
   orchestrator check --security
   orchestrator check --security --threshold 5 coder`,
@@ -78,6 +83,9 @@ score from 0.0 (safe) to 10.0 (exposed). An agent that is named is shown in deta
 			return nil, cobra.ShellCompDirectiveDefault
 		},
 		RunE: func(verb *cobra.Command, args []string) error {
+			if err := cli.NotEmpty(verb, "workspace"); err != nil {
+				return err
+			}
 			switch {
 			case f.security:
 				return checkSecurity(a, verb, args, f.threshold)
@@ -87,6 +95,12 @@ score from 0.0 (safe) to 10.0 (exposed). An agent that is named is shown in deta
 			return check(a, args, &f)
 		},
 	}
+	f.declare(verb)
+	return verb
+}
+
+// declare adds the flags to the command.
+func (f *checkFlags) declare(verb *cobra.Command) {
 	set := verb.Flags()
 	set.SetInterspersed(false)
 	set.Var(&f.as, "as", "the role in which it must do a task: worker, planner or reviewer")
@@ -94,10 +108,11 @@ score from 0.0 (safe) to 10.0 (exposed). An agent that is named is shown in deta
 	set.Var(&f.wait, "wait", "maximum time without progress on a task: `DUR`")
 	set.Var(&f.grace, "grace", "maximum time to exit after the end of its stdin: `DUR`")
 	set.BoolVar(&f.inheritEnv, "inherit-env", false, "pass on variables that look like credentials, too: see help environment")
+	set.StringVar(&f.workspace, "workspace", "", "give its tasks worktrees of a clone of the repository `DIR`")
 	set.BoolVar(&f.security, "security", false, "report what the agents of the file may do and reach: check --security [AGENT…]")
 	set.Float64Var(&f.threshold, "threshold", maxScore, "fail if a score of --security is above this `SCORE`")
 	_ = verb.RegisterFlagCompletionFunc("as", f.as.Complete)
-	return verb
+	_ = verb.MarkFlagDirname("workspace")
 }
 
 // checking is one run of the check command.
@@ -127,6 +142,9 @@ func check(a *cli.App, command []string, f *checkFlags) error {
 		serve.NoteLeftOut(a, config.Alone(a.Dir, "", "check", command), serve.AgentBase(a.Environ))
 	}
 	c.terms = requirements{Demand: f.as.Value != "", Role: f.as.Value, Wait: f.wait.Duration, Grace: f.grace.Duration, InheritEnv: f.inheritEnv}
+	if f.workspace != "" {
+		c.terms.Workspace = a.Path(f.workspace)
+	}
 	if c.terms.Role == "" {
 		c.terms.Role = wire.RoleWorker
 	}

@@ -66,7 +66,8 @@ type requirements struct {
 	Wait   time.Duration
 	Grace  time.Duration // time between the end of stdin and the signal
 
-	InheritEnv bool // it gets variables that look like credentials
+	InheritEnv bool   // it gets variables that look like credentials
+	Workspace  string // the repository of its workspaces, or ""
 }
 
 // judgeFirst judges a life in which the program got a task and was then asked to end.
@@ -178,7 +179,11 @@ func (f *Findings) works(r *run, task string, terms requirements) {
 		f.ok("task", "does a task that it is given")
 	case t.State == events.TaskFailed:
 		_, why, _ := strings.Cut(t.Text, " failed: ")
-		f.ok("task", "answers a task that it is given: it fails it (%s)", term.OneLine(why))
+		cure := "Let it do any task, also one without a payload"
+		if terms.Workspace == "" {
+			cure += ". If it needs a folder with a repository: check --workspace DIR"
+		}
+		f.add(Fail, "task", cure, "fails the task that it is given: %s", term.OneLine(why))
 	case t.State == events.TaskHelpWanted:
 		f.ok("task", "answers a task that it is given: it wants a person")
 	case r.Working:

@@ -57,6 +57,11 @@ func beginTrial(a *cli.App, command []string, terms requirements, again bool) (*
 		return nil, serve.CannotHold(err, state)
 	}
 	t.Base = serve.AgentBase(a.Environ)
+	if err := t.addWorkspace(agent); err != nil {
+		t.Release()
+		_ = os.RemoveAll(state)
+		return nil, err
+	}
 	agent.InheritEnv = config.InheritEnv{All: terms.InheritEnv, Ordinary: !terms.InheritEnv}
 	if err := t.Supervise(c, supervisor.Options{Name: name}); err != nil {
 		t.Release()
@@ -76,6 +81,23 @@ func beginTrial(a *cli.App, command []string, terms requirements, again bool) (*
 		_ = t.Super.Run(context.Background()) // the recorded events tell the result
 	}()
 	return t, nil
+}
+
+// addWorkspace gives the tasks of an agent workspaces in a clone of the repository, below the state directory.
+func (t *trial) addWorkspace(agent *config.Agent) error {
+	if t.terms.Workspace == "" {
+		return nil
+	}
+	clone := filepath.Join(t.state, "repository")
+	argv := []string{"git", "clone", "-q", "--shared", "--", t.terms.Workspace, clone}
+	if err := t.Run(argv, t.state); err != nil {
+		return &cli.Failure{
+			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: fmt.Sprintf("--workspace %s: git cannot clone it: %v", t.terms.Workspace, err),
+			Because: []string{"Nothing was checked."}, Hint: "Name the top folder of a git repository with a commit",
+		}
+	}
+	agent.Workspace = &config.Workspace{Worktree: clone, Branch: "task/" + config.TaskShort, Keep: "all"}
+	return nil
 }
 
 // end stops the program, waits for the end of its processes, and reads the audit of its

@@ -123,6 +123,12 @@ func (t *Instance) Hold(stateDir, socket string, log hclog.Logger) error {
 	return nil
 }
 
+// Run runs a short command with the environment that agents inherit.
+func (t *Instance) Run(command []string, dir string) error {
+	_, err := t.host.Run(context.Background(), command, dir, t.Base)
+	return err
+}
+
 // OpenHome opens the state directory of the orchestrator with a socket. A killed orchestrator
 // holds the directory until the kernel has closed its files. It leaves a socket at which it does
 // not answer, and OpenHome waits for its end.
