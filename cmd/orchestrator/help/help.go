@@ -22,6 +22,8 @@ var Chapters = []Chapter{
 
 	{"The team", "config", "The file: every block and attribute, with its default"},
 	{"The team", "agents", "What an agent receives and sends, and how it ends"},
+	{"The team", "python", "An agent in Python, on one screen"},
+	{"The team", "typescript", "An agent in TypeScript or JavaScript, on one screen"},
 	{"The team", "real-agents", "Claude Code and Codex as agents"},
 	{"The team", "many-machines", "Three machines that share one record"},
 	{"The team", "security", "Who may do what, and what is kept"},
@@ -51,7 +53,9 @@ var Chapters = []Chapter{
 }
 
 // AlsoCalled maps other words for a topic to its name.
-var AlsoCalled = map[string]string{"protocols": "protocol", "configuration": "config", "errors": "troubleshooting", "metrics": "http", "seams": "submitters"}
+var AlsoCalled = map[string]string{
+	"protocols": "protocol", "configuration": "config", "errors": "troubleshooting", "metrics": "http", "seams": "submitters", "javascript": "typescript",
+}
 
 // TopicNames returns the names of all pages.
 func TopicNames() []string {

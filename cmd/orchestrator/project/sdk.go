@@ -50,21 +50,26 @@ func libraryOf(name string) *library {
 // all returns the files of the library.
 func (l *library) all() ([]createdFile, error) { return filesOf(l.files, ".") }
 
-// beside returns the files that an agent needs beside it, with the license.
+// beside returns the files that an agent needs beside it, with the README and the license.
 func (l *library) beside() ([]createdFile, error) {
 	files, err := filesOf(l.files, l.module)
 	if err != nil {
 		return nil, err
 	}
-	license, err := fs.ReadFile(l.files, "LICENSE")
-	files = append(files, createdFile{File: "LICENSE", Lines: strings.Count(string(license), "\n"), Text: license})
+	for _, name := range []string{"README.md", "LICENSE"} {
+		text, err := fs.ReadFile(l.files, name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, createdFile{File: name, Lines: strings.Count(string(text), "\n"), Text: text})
+	}
 	if l.name == "typescript" { // Node before 22 takes a file without this for an older kind of module
 		files = append(files, createdFile{File: "package.json", Lines: 1, Text: []byte("{\"type\": \"module\"}\n")})
 	}
 	for i := range files {
 		files[i].File = path.Join(l.at, files[i].File)
 	}
-	return files, err
+	return files, nil
 }
 
 // filesOf returns the files in a folder.

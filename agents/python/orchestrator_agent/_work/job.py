@@ -20,7 +20,12 @@ LOOK_AGAIN = 60.0
 
 
 class Job:
-    """A running task, for the function that does it."""
+    """A running task, for the function that does it.
+
+    job.id is the id of the task. job.task is the task as it was when the function was called, a dict:
+    job.task["name"], job.task.get("description"), job.task["payload"]. If the agent has a workspace,
+    job.task["workspace"]["path"] is the folder of the task, a git worktree with a branch. job.stop tells the
+    function to stop."""
 
     def __init__(self, conn: Stream, task_id: str, above: Stop) -> None:
         self.id = task_id
