@@ -333,7 +333,7 @@ func (td taskDecision) requeueLost(k *task, a *agent, how string, code int, orde
 		td.requeue(k, &taskRequeued{Why: td.stopWhy(how), Blameless: true})
 	case a.OnExit == "fail", a.OnExit != "requeue" && code != 0:
 		td.giveUp(k, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
-	case a.OnExit != "requeue" && k.view.Details.Copy().Verify == nil:
+	case a.OnExit != "requeue" && k.view.Details.Copy().Verify == nil && !k.isPlanned():
 		td.resume(k)
 		td.complete(k, &succeeded, end{})
 	case k.deaths+1 >= poison:
@@ -341,6 +341,11 @@ func (td taskDecision) requeueLost(k *task, a *agent, how string, code int, orde
 	default:
 		td.requeue(k, &taskRequeued{Why: "its agent ended: " + how, Death: true})
 	}
+}
+
+// isPlanned reports whether the work on a task waits for its plan. An agent that ends now has not done it.
+func (t *task) isPlanned() bool {
+	return t.view.State == wire.TaskPlanning || t.view.State == wire.TaskPlanReview
 }
 
 // stopWhy returns the reason to requeue a task whose agent was stopped, or lost with the
