@@ -170,12 +170,12 @@ func autoAssign(td taskDecision, r *wire.TaskID) (*wire.Assignment, *wire.Error)
 	}
 	name, score, ok := td.state.agents.index.Best(&k.wants().Demand, match.Conditions{Online: td.state.rules.OnlineOnly})
 	if !ok {
-		return &wire.Assignment{Status: wire.NoMatch}, nil
+		return &wire.Assignment{Status: hub.NoMatch}, nil
 	}
 	if err := td.meets(k, td.state.agents.byID[name]); err != nil {
 		return nil, err
 	}
-	answer := &wire.Assignment{Status: wire.Assigned, ServerID: td.state.agents.byID[name].serverID, ServerName: name, MatchScore: score}
+	answer := &wire.Assignment{Status: hub.Assigned, ServerID: td.state.agents.byID[name].serverID, ServerName: name, MatchScore: score}
 	td.assignBy(k, td.state.agents.byID[name], &taskAssigned{Way: matched, Score: score, Request: td.mark()})
 	return answer, nil
 }
@@ -187,7 +187,7 @@ func (t *taskAssigned) remember(s *State, r *wire.Record, k *task) {
 	}
 	if t.Way == matched {
 		s.saveReply(agentOf(r.From), t.Request, &wire.Assignment{
-			Status: wire.Assigned, ServerID: s.agents.byID[t.Agent].serverID, ServerName: t.Agent, MatchScore: t.Score,
+			Status: hub.Assigned, ServerID: s.agents.byID[t.Agent].serverID, ServerName: t.Agent, MatchScore: t.Score,
 		}, nil)
 		return
 	}

@@ -34,12 +34,6 @@ type Assignment struct {
 	MatchScore int `json:"match_score,omitzero"`
 }
 
-// The statuses of an Assignment.
-const (
-	Assigned = "assigned"
-	NoMatch  = "no_match" // no agent fits, or all are full
-)
-
 // UpdateTask is the payload of update-task. A nil field leaves the task unchanged.
 type UpdateTask struct {
 	TaskID             string    `json:"taskId"`

@@ -132,6 +132,7 @@ func TestCommandsOfTheManualExist(t *testing.T) {
 			}
 			line, _, _ = strings.Cut(line, " | ") // the rest is another program
 			line, _, _ = strings.Cut(line, " -- ")
+			line = strings.TrimSuffix(line, " [flags]")
 			verb, rest, err := rootCommand(testApp()).Find(strings.Fields(line))
 			require.NoError(t, err, "%s: orchestrator %s", page, line)
 			require.True(t, verb.HasParent() && !(verb.HasSubCommands() && len(rest) > 0), "%s: orchestrator %s", page, line)

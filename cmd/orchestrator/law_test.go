@@ -67,7 +67,7 @@ var mayImport = map[string][]string{
 	"supervisor/dispatch":            {"wire", "wire/identity", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "handlers/access", "handlers/history", "supervisor/stdin"},
 	"supervisor":                     {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "handlers/history", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/hosts", "supervisor/stdin", "supervisor/output"},
 	"supervisor/simulate":            {"wire", "wire/events", "wire/object", "wire/session", "handlers"},
-	"supervisor/workspace":           {"wire", "wire/control", "wire/events", "wire/hostlink", "wire/hub", "supervisor/child"},
+	"supervisor/workspace":           {"wire", "wire/control", "wire/events", "wire/hostlink", "wire/hub", "wire/object", "supervisor/child"},
 	"cmd/orchestrator/live":          {"cmd/orchestrator/term"},
 	"cmd/orchestrator/term":          {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},
 	"cmd/orchestrator/help":          {},

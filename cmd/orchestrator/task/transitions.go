@@ -71,7 +71,7 @@ func autoAssign(ctx context.Context, a *cli.App, d *client.Client, id string) er
 	if err != nil {
 		return err
 	}
-	if reply.Status != wire.Assigned {
+	if reply.Status != hub.Assigned {
 		return nobodyFits(ctx, a, d, id, text)
 	}
 	switch {

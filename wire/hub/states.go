@@ -11,3 +11,9 @@ const (
 
 // MergeStates lists them.
 var MergeStates = []string{MergeWaiting, MergeRefused, MergeDone, MergeUnchanged, MergeLeft}
+
+// The statuses of an automatic assignment.
+const (
+	Assigned = "assigned"
+	NoMatch  = "no_match" // no agent fits, or all are full
+)
