@@ -344,7 +344,7 @@ func TestBorrowedWordsLeadSomewhere(t *testing.T) {
 var liveOnly = []string{
 	"orchestrator agent ls", "orchestrator agent servers", "orchestrator agent show", "orchestrator ps", "orchestrator hosts", "orchestrator status",
 	"orchestrator bus presence", "orchestrator bus status", "orchestrator bus topics", "orchestrator inbox watch",
-	"orchestrator key ls", "orchestrator token ls", "orchestrator task match", "orchestrator schema", "orchestrator help", "orchestrator notify dead", "orchestrator task diff", "orchestrator workspace ls", "orchestrator workspace show",
+	"orchestrator key ls", "orchestrator token ls", "orchestrator task match", "orchestrator schema", "orchestrator help", "orchestrator notify dead",
 }
 
 // TestCommandsThatShowReadTheRecord checks that each command that lists or shows something reads the
