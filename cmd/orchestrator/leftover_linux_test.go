@@ -57,6 +57,7 @@ agent "coder" {
 `
 	}
 	play := func(t *testing.T, hub, there *stage) {
+		hub.waitForEvents(1, events.AgentStarted, "coder")
 		id := strings.TrimSpace(hub.ask("task", "add", "Count", "-q"))
 		command := there.pidIn("command")
 		hub.ask("task", "cancel", id)
