@@ -15,6 +15,7 @@ import (
 	"orchestrator/agents"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
+	"orchestrator/wire/hub"
 	"orchestrator/wire/session"
 )
 
@@ -144,10 +145,40 @@ func (l *leader) deliver(ctx context.Context, id string) {
 	case err != nil:
 		_, _ = l.conn.FailTask(context.WithoutCancel(ctx), t.ID, err.Error())
 	default:
+		if !l.awaitMerge(ctx, t.ID, d.TaskID) {
+			return // the next run goes on
+		}
 		_, _ = l.conn.CompleteTask(context.WithoutCancel(ctx), t.ID, map[string]any{
 			"summary": d.Completion.Summary, "files": d.Completion.Changes.Touched(), "verdict": d.Review.Verdict,
 			"review": d.Review.Summary, "reviews": d.Reviews,
 		})
+	}
+}
+
+// awaitMerge waits until the branch of approved work is merged, if there is a merge queue: what depends on the task
+// begins with that work. If the queue cannot merge it, a person is asked. awaitMerge reports false if the leader stops.
+func (l *leader) awaitMerge(ctx context.Context, task, work string) bool {
+	again := time.NewTicker(pollInterval)
+	defer again.Stop()
+	for asked := false; ; {
+		t, err := l.conn.GetTask(ctx, work)
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case err != nil || t.Details == nil || !t.Workspace.Holds():
+			return true
+		}
+		if t.Workspace.Merge == hub.MergeRefused && !asked {
+			question := fmt.Sprintf("The work is approved, and its branch %s could not be merged. Why: orchestrator why %s\nMerge it, and the task is done: orchestrator task merge %[2]s",
+				t.Workspace.Branch, wire.ShortID(work))
+			_, err := l.conn.RequestHelp(ctx, task, question, nil)
+			asked = err == nil
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return false
+		}
 	}
 }
 
