@@ -212,15 +212,17 @@ type errand struct {
 	request, body string
 }
 
-// atOnce sends all requests concurrently and returns the answers in order.
+// atOnce sends all requests concurrently, as many as a caller may have connections, and returns the answers in order.
 func (h *hubTeam) atOnce(errands []errand) []*reply {
 	h.t.Helper()
 	replies, failures := make([]*reply, len(errands)), make([]error, len(errands))
 	var group sync.WaitGroup
-	begin := make(chan struct{})
+	begin, room := make(chan struct{}), make(chan struct{}, 48)
 	for i, e := range errands {
 		group.Go(func() {
 			<-begin
+			room <- struct{}{}
+			defer func() { <-room }()
 			replies[i], failures[i] = e.who.try(e.request, e.body)
 		})
 	}

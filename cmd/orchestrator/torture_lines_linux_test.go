@@ -120,7 +120,7 @@ agent "talker" {
 	for i, size := range sizes[:3] {
 		require.True(t, lines[i] == strings.Repeat("x", size), "line %d has %d bytes", i, len(lines[i]))
 	}
-	require.Equal(t, strings.Repeat("x", line.Head)+"… [cut: the line was 16.0 MiB]", lines[3])
+	require.Equal(t, strings.Repeat("x", line.Head)+"… [cut: the line was 16 MiB]", lines[3])
 	require.Equal(t, message, lines[4])
 }
 

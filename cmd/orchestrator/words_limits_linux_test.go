@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -333,7 +334,8 @@ agent "b" {
 	for n := range 400 {
 		a.submit(fmt.Sprintf(`{"type":"t","name":"task number %03d of many"}`, n))
 	}
-	h.stop()
+	h.signal(syscall.SIGKILL) // a kept state, as after a stop, would include the damage
+	h.await()
 	path := filepath.Join(h.state(), "events.db")
 	whole := intoOneFile(t, path)
 	ran, err := os.ReadFile(h.path("b-ran"))

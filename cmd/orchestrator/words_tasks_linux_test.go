@@ -174,7 +174,7 @@ func TestWordsDispatch(t *testing.T) {
 	late := boss.submit(`{"type":"t","name":"late","requiredRole":"worker","priority":5}`)
 	soon := boss.submit(`{"type":"t","name":"soon","requiredRole":"worker","priority":1}`)
 	boss.refused("NOT_FOUND", "submit-task", `{"type":"t","name":"n","dependencies":["task-nope"]}`)
-	worker.refused("INVALID_REQUEST", "complete-task", fmt.Sprintf(`{"taskId":%q,"result":7}`, first.ID))
+	worker.refused("INVALID_REQUEST", "complete-task", fmt.Sprintf(`{"taskId":%q,"result":{"$schema":"orchestratia/task-result/v1"}}`, first.ID))
 	boss.refused("UNAUTHORIZED", "complete-task", fmt.Sprintf(`{"taskId":%q}`, first.ID))
 	worker.granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q,"result":"done"}`, first.ID))
 	require.Equal(t, `{"summary":"done","completed_by":"agent:go"}`, string(boss.task(first.ID).Result))
