@@ -114,7 +114,7 @@ func (l *lighthouse) requireStory() {
 
 	verdicts := l.texts(events.ReviewDecided)
 	require.Len(t, verdicts, 2)
-	require.Contains(t, verdicts[0], session.VerdictChangesRequested)
+	require.Contains(t, verdicts[0], "changes requested")
 	require.Contains(t, verdicts[1], session.VerdictApproved)
 	require.Contains(t, l.said["reviewer"], "leads to tide.html, and there is no such page")
 	require.Contains(t, l.said["writer"], "tide.html is tides.html now")
