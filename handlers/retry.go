@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/handlers/match"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/events"
 )
 
@@ -40,6 +41,9 @@ func (t *taskReopened) apply(s *State, r *wire.Record) {
 	m := k.needsMore()
 	m.spent, k.deaths = k.view.Attempts, 0
 	d := k.view.Details.Copy()
+	if d.FailureClass == "budget" && agentOf(r.From) == "" { // a person allows the same amount again
+		m.used = activity.Used{}
+	}
 	d.Unverified, d.FailureClass = 0, ""
 	if !t.Keep && d.Workspace != nil {
 		d.Workspace = nil
