@@ -156,7 +156,7 @@ func (m *Manager) Diff(ctx context.Context, in control.DiffRequest) (control.Tas
 func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.MergeReply, error) {
 	ctx, end := m.begin(ctx, "")
 	defer end()
-	r, w, places, err := m.find(ctx, in.TaskID)
+	r, w, _, err := m.find(ctx, in.TaskID)
 	if err != nil {
 		return m.mergedBefore(in, asWire(err))
 	}
@@ -166,7 +166,8 @@ func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.M
 		return control.MergeReply{}, err
 	}
 	defer next()
-	if r, w, places, err = m.find(ctx, in.TaskID); err != nil { // it may have been merged meanwhile
+	r, w, places, err := m.find(ctx, in.TaskID)
+	if err != nil { // it may have been merged meanwhile
 		return m.mergedBefore(in, asWire(err))
 	}
 	t, ok := m.recorded(&w)
