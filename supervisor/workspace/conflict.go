@@ -142,12 +142,12 @@ func (m *Manager) handBack(ctx context.Context, r *repository, w worktree, t *wi
 			if marks, err := r.marks(ctx); err != nil || marks[a.Branch(id)].task == id {
 				return err // its agent has begun
 			}
-			return r.inherit(ctx, w, id, a.Branch(id), onto)
+			return r.inherit(ctx, w, &wire.Task{ID: id}, a.Branch(id), onto)
 		}
 		if id, err = m.options.Submit(resolving(t, a, &w, into, to, why)); err != nil {
 			return err
 		}
-		if err = r.inherit(ctx, w, id, a.Branch(id), onto); err != nil {
+		if err = r.inherit(ctx, w, &wire.Task{ID: id}, a.Branch(id), onto); err != nil {
 			m.options.Cancel(id, "its branch could not be made")
 		}
 		return err
@@ -207,6 +207,9 @@ func (m *Manager) adopt(ctx context.Context, r *repository, t *wire.Task) error 
 		return nil
 	}
 	return m.writing(ctx, r, func() error {
+		if err := r.setAside(ctx, t); err != nil { // it is tried again, and begins at the same branch
+			return err
+		}
 		marks, err := r.marks(ctx)
 		own := r.agent.Branch(t.ID)
 		if err != nil || marks[own].task != "" || marks[branch].task == "" {
@@ -224,13 +227,13 @@ func (m *Manager) adopt(ctx context.Context, r *repository, t *wire.Task) error 
 		if heir, ok := m.heir(&w); ok && heir.ID != t.ID && !heir.State.Final() {
 			return nil
 		}
-		return r.inherit(ctx, w, t.ID, own, onto)
+		return r.inherit(ctx, w, t, own, onto)
 	})
 }
 
 // inherit makes the branch of the task that is to resolve why another one could not be merged. Its task is noted last: if
 // the orchestrator is killed before, inherit is called again.
-func (r *repository) inherit(ctx context.Context, w worktree, heir, branch, onto string) error {
+func (r *repository) inherit(ctx context.Context, w worktree, heir *wire.Task, branch, onto string) error {
 	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
 	if err != nil {
 		return err
@@ -251,7 +254,7 @@ func (r *repository) inherit(ctx context.Context, w worktree, heir, branch, onto
 	section := "branch." + branch + ".orchestrator-"
 	for _, mark := range [][2]string{
 		{section + "base", w.base}, {section + "began", w.began}, {section + "rounds", strconv.Itoa(w.rounds + 1)}, {section + "onto", onto},
-		{"branch." + w.branch + ".orchestrator-heir", heir}, {section + "task", heir},
+		{section + "restarts", strconv.Itoa(restarts(heir))}, {"branch." + w.branch + ".orchestrator-heir", heir.ID}, {section + "task", heir.ID},
 	} {
 		if _, err := r.git(ctx, "config", "--local", mark[0], mark[1]); err != nil {
 			return err

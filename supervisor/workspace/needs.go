@@ -177,10 +177,13 @@ func reconcileName(c *clash, t *wire.Task) string {
 	return fmt.Sprintf("Merge %s for %s", c.branch, wire.ShortID(t.ID))
 }
 
+// errUnmergeable reports that a person has to merge what a task needs.
+var errUnmergeable = errors.New("what it needs cannot be merged")
+
 // reconcile has an agent merge what two needed tasks have left. The task waits for that. reconcile returns the error that
 // says so.
 func (m *Manager) reconcile(ctx context.Context, r *repository, t *wire.Task, base string, c *clash) error {
-	whole := fmt.Errorf("what it needs cannot be merged: %s and the other branches that it needs change the same lines of %s", c.branch, some(c.files))
+	whole := fmt.Errorf("%w: %s and the other branches that it needs change the same lines of %s", errUnmergeable, c.branch, some(c.files))
 	a := m.configured().of(t.AssignedTo, t)
 	if a == nil || tries(m, t) >= a.Attempts {
 		return whole

@@ -248,7 +248,7 @@ func (q *Queue) candidate(ctx context.Context, r *repository, w worktree) (candi
 			q.putOff(&c, err.Error())
 		}
 		if err == nil {
-			q.putOff(&c, fmt.Sprintf("%s in %s", count(len(loose), "file is not committed", "files are not committed"), w.path))
+			q.putOff(&c, fmt.Sprintf("%s in %s: %s", count(len(loose), "file is not committed", "files are not committed"), w.path, some(loose)))
 		}
 		return c, false
 	}

@@ -105,6 +105,7 @@ func (v *verification) run(ctx context.Context) (report *hub.Artifact, changed [
 		said, err = v.m.each(ctx, v.a, v.a.Verify, dir)
 	}
 	if err == nil && dir != v.a.Dir {
+		v.m.sweep(ctx, v.a, dir)
 		v.completed(ctx, dir)
 	}
 	switch {
@@ -145,21 +146,45 @@ func (v *verification) remade(path string) *wire.Error {
 	return v.unusable(why)
 }
 
-// committed returns an error if a workspace has changes that are not committed, and its branch goes to the merge queue,
-// which merges only commits.
+// committed returns an error if the branch of a task that is to merge a commit does not have it, or if a workspace has
+// changes that are not committed, and its branch goes to the merge queue, which merges only commits.
 func (m *Manager) committed(ctx context.Context, a *Agent, w wire.Workspace) error {
-	if !m.configured().Queue {
-		return nil
-	}
 	r, err := open(ctx, m.run, a)
 	if err != nil {
 		return err
+	}
+	marks, err := r.marks(ctx)
+	if err != nil {
+		return err
+	}
+	if onto := marks[w.Branch].onto; onto != "" {
+		if merged, err := r.has(ctx, "merge-base", "--is-ancestor", onto, "refs/heads/"+w.Branch); err == nil && !merged {
+			return fmt.Errorf("the commit %s is not part of the branch: merge it, as the task says", onto)
+		}
+	}
+	if !m.configured().Queue {
+		return nil
 	}
 	loose, err := r.changes(ctx, w.Path)
 	if err == nil && len(loose) > 0 {
 		err = fmt.Errorf("%s: %s. Commit them first: only commits are merged", count(len(loose), "file is not committed", "files are not committed"), some(loose))
 	}
 	return err
+}
+
+// sweep removes the new files that verify commands have left in a workspace before its branch goes to the merge queue.
+// There were none before them: see committed.
+func (m *Manager) sweep(ctx context.Context, a *Agent, dir string) {
+	if !m.configured().Queue {
+		return
+	}
+	r, err := open(ctx, m.run, a)
+	if err == nil {
+		_, err = r.gitIn(ctx, dir, "clean", "--force", "-d", "--quiet")
+	}
+	if err != nil && ctx.Err() == nil {
+		m.options.Log.Warn("what verify commands have left is not removed, and may keep a branch from being merged", "folder", dir, "error", err)
+	}
 }
 
 // completed records the last commit of the branch. The queue merges no later one.
