@@ -262,7 +262,7 @@ func (r *repository) make(ctx context.Context, t *wire.Task, base, commit string
 		return w, false, err
 	}
 	for _, have := range all {
-		if have.task != task {
+		if have.task != task || have.restarts < w.restarts {
 			continue
 		}
 		if have.half {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"orchestrator/wire"
@@ -124,21 +125,24 @@ func (r *repository) legacy(ctx context.Context, t *wire.Task, marks map[string]
 
 // newest returns those of some commits that no other one of them has, and not a base either.
 func (r *repository) newest(ctx context.Context, left []legacy, base string) (newest []legacy, err error) {
-	for i, of := range left {
-		old, err := r.has(ctx, "merge-base", "--is-ancestor", of.commit, base)
-		for j := 0; err == nil && !old && j < len(left); j++ {
-			if other := left[j].commit; other == of.commit {
-				old = j < i
-			} else {
-				old, err = r.has(ctx, "merge-base", "--is-ancestor", of.commit, other)
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-		if !old {
+	if len(left) == 0 {
+		return nil, nil
+	}
+	args := []string{"merge-base", "--independent", base}
+	for _, of := range left {
+		args = append(args, of.commit)
+	}
+	text, err := r.git(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	independent := strings.Fields(text)
+	seen := map[string]bool{base: true}
+	for _, of := range left {
+		if slices.Contains(independent, of.commit) && !seen[of.commit] {
 			newest = append(newest, of)
 		}
+		seen[of.commit] = true
 	}
 	return newest, nil
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -51,6 +53,10 @@ const maxRounds = 4
 
 // work merges when a task has ended. If that fails, it tries again, and then records that the branches are not merged.
 func (q *Queue) work(ctx context.Context) {
+	defer func() { // a merge may be given up halfway
+		q.m.queued.Store(false)
+		q.m.options.Merged()
+	}()
 	var again <-chan time.Time
 	for failures := 0; ; {
 		select {
@@ -82,10 +88,9 @@ func (q *Queue) work(ctx context.Context) {
 
 // abandon records why the branches of done tasks are not merged. The next task that ends has the queue try again.
 func (q *Queue) abandon(why error) {
-	first, _, _ := strings.Cut(why.Error(), "\n")
 	for _, t := range q.m.options.Unmerged() {
 		if t.Workspace.Merge == hub.MergeWaiting {
-			q.m.note(events.TaskUnmerged, &t, "is not merged: "+first)
+			q.m.note(events.TaskUnmerged, &t, "is not merged: "+firstLine(why))
 		}
 	}
 }
@@ -111,6 +116,8 @@ type candidate struct {
 	merge string // the commit that merges it
 	of    wire.Task
 	agent *Agent
+
+	settled bool // there is nothing to merge, or not again
 }
 
 // mergeAll merges all branches of tasks that are done.
@@ -210,6 +217,11 @@ func (q *Queue) clear(ctx context.Context, r *repository, all []worktree) {
 			q.recordMerged(ctx, r, &w, &t)
 			continue
 		}
+		if done := completedAt(&t); done != "" && !w.leaving {
+			if merged, err := r.has(ctx, "merge-base", "--is-ancestor", done, "refs/heads/"+w.base); err != nil || !merged {
+				continue // its branch may have been moved to a commit that others have merged
+			}
+		}
 		moved, err := r.moved(ctx, w)
 		if err == nil && (moved || w.leaving) && q.m.tellOnce(ctx, r, &t, w) {
 			q.m.remove(ctx, r, w, w.base)
@@ -235,43 +247,82 @@ func (q *Queue) candidate(ctx context.Context, r *repository, w worktree) (candi
 		return candidate{}, false
 	}
 	c := candidate{worktree: w, top: r.top, of: t, agent: q.m.configured().asOf(r.agent, &t)}
-	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
-	if err != nil || head == w.unmerged {
+	why, err := q.obstacle(ctx, r, &c)
+	switch {
+	case ctx.Err() != nil:
+		return c, false
+	case err != nil:
+		q.putOff(&c, firstLine(asWire(err)))
+		return c, false
+	case why != "":
+		q.putOff(&c, why)
 		return c, false
 	}
-	if err := r.altered(ctx, w); err != nil {
-		q.putOff(&c, asWire(err).Error())
-		return c, false
-	}
-	if loose, err := r.changes(ctx, w.path); err != nil || len(loose) > 0 {
-		if errors.Is(err, errSwapped) {
-			q.putOff(&c, err.Error())
+	return c, !c.settled
+}
+
+// obstacle returns why a branch cannot be merged now. It sets settled if there is nothing to merge, or not again.
+func (q *Queue) obstacle(ctx context.Context, r *repository, c *candidate) (why string, err error) {
+	waits := c.of.Details != nil && c.of.Workspace != nil && c.of.Workspace.Merge == hub.MergeWaiting
+	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+c.branch)
+	switch {
+	case isNo(err):
+		return "its branch " + c.branch + " is gone", nil
+	case err != nil:
+		return "", err
+	case head == c.unmerged:
+		c.settled = true
+		if waits { // the record does not say so yet
+			return "it could not be merged before. Correct it on the branch, and merge it: orchestrator task merge " + wire.ShortID(c.of.ID), nil
 		}
-		if err == nil {
-			q.putOff(&c, fmt.Sprintf("%s in %s: %s", count(len(loose), "file is not committed", "files are not committed"), w.path, some(loose)))
+		return "", nil
+	}
+	if err := r.altered(ctx, c.worktree); err != nil {
+		return "", err
+	}
+	if _, err := os.Lstat(c.path); errors.Is(err, fs.ErrNotExist) {
+		return "its workspace " + c.path + " is gone", nil
+	}
+	loose, err := r.changes(ctx, c.path)
+	switch {
+	case err != nil:
+		return "", err
+	case len(loose) > 0:
+		return fmt.Sprintf("%s in %s: %s", count(len(loose), "file is not committed", "files are not committed"), c.path, some(loose)), nil
+	}
+	if done := completedAt(&c.of); done != "" && done != head {
+		if later, err := r.has(ctx, "merge-base", "--is-ancestor", done, head); err != nil || !later {
+			return fmt.Sprintf("its branch is no longer what was completed, the commit %.12s. Look at it, and merge it: orchestrator task merge %s", done, wire.ShortID(c.of.ID)), err
 		}
-		return c, false
-	}
-	if head == w.began {
-		if t.Details != nil && t.Workspace != nil && t.Workspace.Merge == hub.MergeWaiting {
-			q.m.note(events.TaskUnchanged, &t, "has no commit, so nothing is merged")
+		if merged, err := r.has(ctx, "merge-base", "--is-ancestor", head, "refs/heads/"+c.base); err != nil || !merged {
+			return "its branch has commits since it was completed. Look at them, and merge it: orchestrator task merge " + wire.ShortID(c.of.ID), err
 		}
-		return c, false
 	}
-	if ok, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+w.base); err != nil || !ok {
-		if err == nil {
-			q.putOff(&c, "there is no branch "+w.base+", where it began")
+	if head == c.began {
+		if c.settled = true; waits {
+			q.m.note(events.TaskUnchanged, &c.of, "has no commit, so nothing is merged")
 		}
-		return c, false
+		return "", nil
 	}
-	if merged, err := r.has(ctx, "merge-base", "--is-ancestor", head, "refs/heads/"+w.base); err != nil || merged {
-		return c, false
+	if ok, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+c.base); err != nil || !ok {
+		return "there is no branch " + c.base + ", where it began", err
 	}
-	if t.Details != nil && t.Workspace != nil && t.Workspace.Commit != "" && t.Workspace.Commit != head {
-		q.putOff(&c, "its branch has commits since it was completed. Look at them, and merge it: orchestrator task merge "+wire.ShortID(t.ID))
-		return c, false
+	c.settled, err = r.has(ctx, "merge-base", "--is-ancestor", head, "refs/heads/"+c.base)
+	return "", err
+}
+
+// completedAt returns the commit at which a task was completed, or "".
+func completedAt(t *wire.Task) string {
+	if t.Details == nil || t.Workspace == nil {
+		return ""
 	}
-	return c, true
+	return t.Workspace.Commit
+}
+
+// firstLine returns the first line of an error.
+func firstLine(err error) string {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return first
 }
 
 // lateness returns why a branch is put off, or "".

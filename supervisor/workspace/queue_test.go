@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -132,4 +133,77 @@ func TestLocksOfAnEarlierRun(t *testing.T) {
 	require.Nil(t, b.m.Enter("ann", id))
 	require.NoFileExists(t, lock)
 	b.git(dir, "status")
+}
+
+// What was completed is what is merged, whatever becomes of the branch, the folder or the marks before it is.
+func TestQueueMergesWhatWasCompleted(t *testing.T) {
+	const id = "11111111-0000-4000-8000-000000000001"
+	for name, test := range map[string]struct {
+		harm func(b *bench, dir string)
+		why  string
+	}{
+		"moved to a commit of others": {func(b *bench, dir string) {
+			b.change(b.top, "theirs", "text\n")
+			b.git(dir, "reset", "--hard", "--quiet", "main")
+		}, "its branch is no longer what was completed"},
+		"moved back":     {func(b *bench, dir string) { b.git(dir, "reset", "--hard", "--quiet", "HEAD~1") }, "its branch is no longer what was completed"},
+		"branch removed": {func(b *bench, dir string) { b.git(dir, "update-ref", "-d", "refs/heads/task/11111111") }, "its branch task/11111111 is gone"},
+		"folder removed": {func(b *bench, dir string) { require.NoError(b.t, os.RemoveAll(dir)) }, "its workspace "},
+		"index damaged": {func(b *bench, dir string) {
+			require.NoError(b.t, os.WriteFile(filepath.Join(b.top, ".git/worktrees/11111111/index"), []byte("x"), 0o600))
+		}, "git status"},
+		"marked as refused": {func(b *bench, dir string) {
+			b.git(b.top, "config", "branch.task/11111111.orchestrator-unmerged", strings.TrimSpace(b.git(dir, "rev-parse", "HEAD")))
+		}, "it could not be merged before"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			dir := b.begin(id)
+			b.change(dir, "file", "two\n")
+			require.Nil(t, b.complete(id))
+			task, _ := b.task(id)
+			w := *task.Workspace
+			w.Merge = hub.MergeWaiting
+			b.mu.Lock()
+			b.tasks[id].Details = &wire.Details{Workspace: &w}
+			b.mu.Unlock()
+			test.harm(b, dir)
+			require.NoError(t, (&Queue{m: b.m}).mergeAll(t.Context()))
+			require.Empty(t, b.noted(events.TaskMerged))
+			require.Empty(t, b.noted(events.TaskUnchanged))
+			require.Len(t, b.noted(events.TaskUnmerged), 1)
+			require.Contains(t, b.noted(events.TaskUnmerged)[0], test.why)
+			require.NotContains(t, b.git(b.top, "show", "main:file"), "two")
+		})
+	}
+}
+
+// A task that is tried again begins on a fresh branch, also if names are taken and the last attempt was left elsewhere.
+func TestSetAside(t *testing.T) {
+	const id = "11111111-0000-4000-8000-000000000001"
+	for name, harm := range map[string]func(b *bench, dir string){
+		"as it was":            func(*bench, string) {},
+		"the name is taken":    func(b *bench, _ string) { b.git(b.top, "branch", "task/11111111-try1") },
+		"another branch there": func(b *bench, dir string) { b.git(dir, "switch", "--quiet", "--create", "elsewhere") },
+		"killed before its task was unset": func(b *bench, dir string) {
+			b.git(b.top, "worktree", "move", dir, dir+"-try1")
+			b.git(b.top, "branch", "-m", "task/11111111", "task/11111111-try1")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			dir := b.begin(id)
+			b.change(dir, "mine", "text\n")
+			harm(b, dir)
+			b.mu.Lock()
+			b.tasks[id].Details = &wire.Details{Restarts: 1}
+			b.mu.Unlock()
+			require.Nil(t, b.m.Enter("ann", id))
+			require.Equal(t, dir, b.tasks[id].Workspace.Path)
+			require.NoFileExists(t, filepath.Join(dir, "mine"))
+			require.Equal(t, "task/11111111", strings.TrimSpace(b.git(dir, "branch", "--show-current")))
+			require.FileExists(t, filepath.Join(dir+"-try1", "mine"))
+			require.Nil(t, b.m.Enter("ann", id))
+		})
+	}
 }

@@ -3,6 +3,9 @@ package workspace
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
 
 	"orchestrator/wire"
 )
@@ -15,58 +18,96 @@ func restarts(t *wire.Task) int {
 	return t.Restarts
 }
 
-// setAside gives another name to the branch and the folder of an earlier attempt at a task, which is tried again on a
-// fresh one. If there is nothing in them, it removes them. It can be called again after a crash.
+// setAside gives other names to the branch and the folder of an earlier attempt at a task, which is tried again on a fresh
+// one. If there is nothing in them, it removes them. It can be called again after a crash.
 func (r *repository) setAside(ctx context.Context, t *wire.Task) error {
-	all, _, err := r.list(ctx)
-	if err != nil {
-		return err
+	if restarts(t) == 0 {
+		return nil
 	}
 	marks, err := r.marks(ctx)
 	if err != nil {
 		return err
 	}
-	w, ok := marks[r.agent.Branch(t.ID)]
-	if !ok || w.task != t.ID || w.restarts >= restarts(t) {
-		return nil
-	}
-	for _, have := range all {
-		if have.branch == w.branch {
-			w = have
+	for _, w := range marks {
+		if w.task == t.ID && w.restarts < restarts(t) {
+			if err := r.setAsideOne(ctx, w); err != nil {
+				return err
+			}
 		}
 	}
-	aside := fmt.Sprintf("%s-try%d", w.branch, w.restarts+1)
-	if w.path != "" && r.there(ctx, w.path) {
-		loose, err := r.changes(ctx, w.path)
+	return nil
+}
+
+// setAsideOne sets one branch aside. Its task is unset last: until then, setAside is called again.
+func (r *repository) setAsideOne(ctx context.Context, w worktree) error {
+	path := filepath.Join(r.top, folder, Name(w.task))
+	w.path = path
+	there, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+w.branch)
+	if err != nil {
+		return err
+	}
+	if r.there(ctx, path) {
+		loose, err := r.changes(ctx, path)
 		if err != nil {
 			return err
 		}
-		moved, err := r.moved(ctx, w)
-		if err == nil && !moved && len(loose) == 0 {
-			if _, err = r.git(ctx, "worktree", "remove", "--force", w.path); err == nil {
+		own, err := r.gitIn(ctx, path, "branch", "--show-current")
+		if err != nil {
+			return err
+		}
+		moved := true
+		if there && own == w.branch {
+			if moved, err = r.moved(ctx, w); err != nil {
+				return err
+			}
+		}
+		if !moved && len(loose) == 0 {
+			if _, err = r.git(ctx, "worktree", "remove", "--force", path); err == nil {
 				_, err = r.git(ctx, "branch", "-D", w.branch) // and its marks
 			}
 			return err
 		}
-		if err == nil {
-			_, err = r.git(ctx, "worktree", "move", w.path, fmt.Sprintf("%s-try%d", w.path, w.restarts+1))
-		}
-		if err != nil {
+		if _, err := r.git(ctx, "worktree", "move", path, unused(path, w.restarts)); err != nil {
 			return err
 		}
 	}
-	if there, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+w.branch); err != nil || !there {
-		if err == nil {
-			_, err = r.git(ctx, "config", "--local", "--remove-section", "branch."+w.branch)
+	section := "branch." + w.branch
+	if !there {
+		_, err = r.git(ctx, "config", "--local", "--remove-section", section)
+		return err
+	}
+	if !strings.Contains(w.branch, asideMark) {
+		aside := w.branch + asideMark + strconv.Itoa(w.restarts+1)
+		for n := 2; ; n++ {
+			taken, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+aside)
+			if err != nil {
+				return err
+			}
+			if !taken {
+				break
+			}
+			aside = fmt.Sprintf("%s%s%d-%d", w.branch, asideMark, w.restarts+1, n)
 		}
+		if _, err := r.git(ctx, "branch", "-m", w.branch, aside); err != nil { // with its marks
+			return err
+		}
+		section = "branch." + aside
+	}
+	if _, err := r.git(ctx, "config", "--local", section+".orchestrator-earlier", w.task); err != nil {
 		return err
 	}
-	if _, err := r.git(ctx, "config", "--local", "branch."+w.branch+".orchestrator-earlier", t.ID); err != nil {
-		return err
-	}
-	if _, err := r.git(ctx, "config", "--local", "--unset", "branch."+w.branch+".orchestrator-task"); err != nil {
-		return err
-	}
-	_, err = r.git(ctx, "branch", "-m", w.branch, aside) // with its marks
+	_, err = r.git(ctx, "config", "--local", "--unset", section+".orchestrator-task")
 	return err
+}
+
+// asideMark is in the name of a branch of an earlier attempt, before the number of the attempt.
+const asideMark = "-try"
+
+// unused returns a name for the folder of an earlier attempt that no other folder has.
+func unused(path string, restarts int) string {
+	aside := path + asideMark + strconv.Itoa(restarts+1)
+	for n := 2; exists(aside); n++ {
+		aside = fmt.Sprintf("%s%s%d-%d", path, asideMark, restarts+1, n)
+	}
+	return aside
 }

@@ -76,6 +76,9 @@ func (v *verification) run(ctx context.Context) (report *hub.Artifact, changed [
 	if len(v.a.Verify) > 0 {
 		v.note(events.TaskVerifying, "is being verified: "+words(v.a.Verify[0]))
 	}
+	if v.a.Repository != "" && restarts(v.task) > 0 && v.task.Workspace == nil {
+		return nil, nil, v.unusable("the task is tried again in a new workspace, which its agent has not asked for: get-task has it")
+	}
 	began := time.Now()
 	dir, err := v.a.Dir, error(nil)
 	if v.task.Details != nil && v.task.Workspace != nil && v.a.Repository != "" { // otherwise the agent does not know of one

@@ -325,8 +325,12 @@ func (t *Instance) apply(ctx context.Context, next *config.Config, changes []con
 			todo = append(todo, supervisor.Change{Action: supervisor.Action(c.Action), Name: c.Agent, Agent: specs[c.Agent]})
 		}
 	}
+	adopted, _ := team.Rules(next)
+	t.Super.Adopt(adopted) // first: what is applied next is decided by them
 	wait, err := t.Super.Apply(ctx, todo, team.Sessions(next))
 	if err != nil {
+		before, _ := team.Rules(t.config)
+		t.Super.Adopt(before)
 		return nil, err
 	}
 	if err := t.Super.GiveOut(ctx, team.Tasks(next)); err != nil {
@@ -335,8 +339,6 @@ func (t *Instance) apply(ctx context.Context, next *config.Config, changes []con
 	t.config = next
 	t.allow(next)
 	t.workshop.Set(team.Workspaces(next, t.Base))
-	adopted, _ := team.Rules(next)
-	t.Super.Adopt(adopted)
 	t.tell(next)
 	limit(t, next)
 	mergeWhenDone(t, next)

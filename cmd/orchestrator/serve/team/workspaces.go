@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -84,8 +85,12 @@ func trees(o *config.Workspace) (t workspace.Trees) {
 	if o == nil {
 		return t
 	}
+	top, err := filepath.EvalSymlinks(o.Worktree) // below a link, nothing in it would be believed
+	if err != nil {
+		top = o.Worktree // it is checked later
+	}
 	return workspace.Trees{
-		Repository: o.Worktree, Base: o.Base, KeepAll: o.Keep == "all", Setup: o.Setup, Filters: o.Filters,
+		Repository: top, Base: o.Base, KeepAll: o.Keep == "all", Setup: o.Setup, Filters: o.Filters,
 		Branch: func(task string) string {
 			id, short := task, workspace.Name(task)
 			if !strings.HasPrefix(id, short) {
