@@ -248,12 +248,12 @@ func TestHubWithoutOthers(t *testing.T) {
 		h.hubs[i].signal(syscall.SIGKILL)
 		<-h.hubs[i].ended
 	}
-	for range 2 { // one that is sent before the hub knows, and one that is refused
+	for n := range 2 { // one that is sent before the hub knows, and one that is refused
 		_, stderr, code := h.hubs[at].call("task", "add", "lost")
 		require.NotEqual(t, cli.ExitOK, code)
 		require.NotContains(t, stderr, "disk")
 		for _, i := range others(at) {
-			require.Contains(t, stderr, h.peers[i])
+			require.True(t, n == 0 || strings.Contains(stderr, h.peers[i]), stderr)
 		}
 	}
 	for _, verb := range []string{"status", "ps", "task ls", "task show " + id, "why " + id, "why only", "logs only", "events", "agent show only", "inbox"} {

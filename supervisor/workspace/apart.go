@@ -28,6 +28,9 @@ func (m *Manager) room(ctx context.Context, r *repository, name string) (string,
 	if err := r.agent.Fill(ctx, &spec); err != nil {
 		return "", err
 	}
+	if spec.Confine != nil { // the folder is below what is hidden from it, and git runs with less than its rights
+		return filepath.Join(r.top, folder, name), nil
+	}
 	dir, err := m.options.Apart(spec.User)
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)

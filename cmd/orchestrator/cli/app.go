@@ -143,7 +143,7 @@ func (a *App) Print(format string, args ...any) error {
 
 // Note writes progress to stderr. It is silent with --quiet and --json.
 func (a *App) Note(format string, args ...any) {
-	if a.Flags.Quiet || a.JSON() {
+	if a.Flags.Quiet || a.JSON() || a.Stderr == nil {
 		return
 	}
 	_, _ = fmt.Fprintf(a.Stderr, format+"\n", args...)
