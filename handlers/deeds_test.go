@@ -61,7 +61,7 @@ func (w *world) step() {
 		w.administer(m)
 	case n < 985:
 		w.accident(m)
-	case n < 993:
+	case n < 988:
 		w.check()
 	case n < 998:
 		w.reconfigure(m)
