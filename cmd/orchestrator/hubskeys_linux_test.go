@@ -153,7 +153,7 @@ func TestCluster(t *testing.T) {
 				busy = i
 			}
 		}
-		return at >= 0 && len(hosts[0].processes())+len(hosts[1].processes()) >= 3
+		return at >= 0 && busy >= 0 && len(hosts[0].processes())+len(hosts[1].processes()) >= 3
 	})
 	h.hubs[at].signal(syscall.SIGKILL)
 	<-h.hubs[at].ended
