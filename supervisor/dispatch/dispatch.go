@@ -54,8 +54,9 @@ type Dispatcher struct {
 	timer     *time.Timer // for the next deadline
 	due       time.Time
 
-	wake chan struct{} // signals the recorder
-	done chan struct{} // closed when the recorder has ended
+	wake     chan struct{} // signals the recorder
+	done     chan struct{} // closed when the recorder has ended
+	appended chan struct{} // ends the errors of overdue callers
 
 	last  atomic.Int64 // number of the last committed fact
 	stall stall
@@ -93,7 +94,7 @@ func New(o Options) *Dispatcher {
 	o = o.complete()
 	d := &Dispatcher{
 		options: o, record: o.Record, log: o.Log, watch: o.Watch, limit: o.Rules.RequestTimeout, snapshots: newSnapshots(),
-		state: handlers.New(o.Rules), wake: make(chan struct{}, 1), done: make(chan struct{}), stall: stall{begun: make(chan struct{})},
+		state: handlers.New(o.Rules), wake: make(chan struct{}, 1), done: make(chan struct{}), appended: make(chan struct{}), stall: stall{begun: make(chan struct{})},
 	}
 	if d.limit == 0 {
 		d.limit = 30 * time.Second

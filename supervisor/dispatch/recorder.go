@@ -144,10 +144,15 @@ func (d *Dispatcher) append(b *batch) error {
 	if err := d.inPlace(soundAfter); err != nil {
 		return err
 	}
-	said := make(chan struct{})
 	overdue := time.AfterFunc(d.limit, func() {
-		defer close(said)
-		d.overdue(b)
+		for {
+			d.overdue(b)
+			select {
+			case <-d.appended:
+				return
+			case <-time.After(d.limit): // for later callers
+			}
+		}
 	})
 	began := time.Now()
 	d.appending.Store(began.UnixNano())
@@ -158,7 +163,7 @@ func (d *Dispatcher) append(b *batch) error {
 		d.blocked.Store(time.Now().UnixNano())
 	}
 	if !overdue.Stop() {
-		<-said
+		d.appended <- struct{}{}
 	}
 	if err == nil && d.watch.Recorded != nil {
 		d.watch.Recorded(b.records, began, took)
@@ -218,12 +223,15 @@ func appendRefusals(some, letters []handlers.Letter, why *wire.Error) []handlers
 // succeed, and then their requests are granted. A repeated request gets the real result.
 func (d *Dispatcher) overdue(b *batch) {
 	why := d.slow()
-	d.log.Error("callers that wait for a commit get an error", "waiting_for", d.limit.String(), "error", why.Message)
 	d.mu.Lock()
 	late := appendRefusals(nil, b.letters, why)
 	late = appendRefusals(late, d.filling.letters, why)
 	b.letters, d.filling.letters = slices.DeleteFunc(b.letters, isAnswer), slices.DeleteFunc(d.filling.letters, isAnswer)
 	d.mu.Unlock()
+	if len(late) == 0 {
+		return
+	}
+	d.log.Error("callers that wait for a commit get an error", "waiting_for", d.limit.String(), "error", why.Message)
 	d.deliver(late, new([]byte))
 }
 

@@ -63,6 +63,8 @@ const (
 // attend asks every lookAgain whether the log answers, and calls stalled with why nothing can be recorded, or nil,
 // until ctx ends.
 func (s *sharedStore) attend(ctx context.Context, stalled func(*wire.Error)) {
+	began := time.Now()
+	s.answered.Store(&began) // it has recorded its start
 	ticker := time.NewTicker(lookAgain)
 	defer ticker.Stop()
 	for {
