@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
@@ -72,7 +73,8 @@ func (b *bench) set() {
 // A started is a command of the bench.
 type started struct{ *exec.Cmd }
 
-func (s started) Kill() { _ = s.Process.Kill() }
+func (s started) Signal(sig syscall.Signal) { _ = syscall.Kill(-s.Process.Pid, sig) }
+func (s started) Kill()                     { s.Signal(syscall.SIGKILL) }
 
 // output is one stream of a command.
 type output struct {
@@ -87,7 +89,7 @@ func (o output) Write(p []byte) (int, error) {
 
 func start(s child.Spec) (Process, error) {
 	c := exec.Command(s.Command[0], s.Command[1:]...)
-	c.Dir, c.Env = s.Dir, s.Env
+	c.Dir, c.Env, c.SysProcAttr = s.Dir, s.Env, &syscall.SysProcAttr{Setpgid: true}
 	c.Stdout, c.Stderr = output{to: s.Output, stream: child.Stdout}, output{to: s.Output, stream: child.Stderr}
 	if err := c.Start(); err != nil {
 		return nil, err

@@ -445,7 +445,7 @@ func (m *Manager) visit(ctx context.Context, do func(*repository, control.Worksp
 			m.recorded(&w)
 			v := control.WorkspaceView{TaskID: w.task, Path: w.path, Branch: w.branch, Base: w.base, Heir: w.heir}
 			if err := r.examine(ctx, w, &v); err != nil {
-				v.Trouble, _, _ = strings.Cut(err.Error(), "\n")
+				v.Trouble = firstLine(err)
 			}
 			do(r, v, w)
 		}

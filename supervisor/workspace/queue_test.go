@@ -114,6 +114,24 @@ func TestQueueWantsCommits(t *testing.T) {
 	require.Nil(t, b.complete(id))
 }
 
+// What verify commands write and git does not ignore refuses a completion too, and stays where it is.
+func TestQueueWantsVerifiedCommits(t *testing.T) {
+	const id = "11111111-0000-4000-8000-000000000001"
+	b := newBench(t)
+	b.team.Queue = true
+	b.team.Agents["ann"].Verify = [][]string{{"touch", "report"}}
+	b.m.Set(b.team)
+	dir := b.begin(id)
+	refused := b.complete(id)
+	require.NotNil(t, refused)
+	require.Contains(t, refused.Message, "after the verify commands, 1 file is not committed: report. Commit them first")
+	require.FileExists(t, filepath.Join(dir, "report"))
+	b.write(dir, ".gitignore", "report\n")
+	b.git(dir, "add", "--all")
+	b.git(dir, "commit", "--quiet", "-m", "all")
+	require.Nil(t, b.complete(id))
+}
+
 // What a killed git has locked is free again for the next run, and what the present run has locked is not.
 func TestLocksOfAnEarlierRun(t *testing.T) {
 	const id = "11111111-0000-4000-8000-000000000001"
@@ -133,6 +151,27 @@ func TestLocksOfAnEarlierRun(t *testing.T) {
 	require.Nil(t, b.m.Enter("ann", id))
 	require.NoFileExists(t, lock)
 	b.git(dir, "status")
+}
+
+// A git whose agent is stopped leaves no lock, which would keep all later ones from the repository.
+func TestStoppedGitLeavesNoLock(t *testing.T) {
+	b := newBench(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r, err := open(ctx, b.m.run, b.ann)
+	require.NoError(t, err)
+	lock := filepath.Join(b.top, ".git/refs/heads/new.lock")
+	go func() {
+		for ctx.Err() == nil {
+			if _, err := os.Stat(lock); err == nil {
+				cancel()
+			}
+		}
+	}()
+	const hang = `{ printf "start\ncreate refs/heads/new $(git rev-parse HEAD)\nprepare\n"; sleep 600; } | git update-ref --stdin`
+	_, err = r.runIn(ctx, command{argv: []string{"sh", "-c", hang}, dir: b.top})
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoFileExists(t, lock)
 }
 
 // What was completed is what is merged, whatever becomes of the branch, the folder or the marks before it is.

@@ -80,9 +80,9 @@ func (v *verification) run(ctx context.Context) (report *hub.Artifact, changed [
 		return nil, nil, v.unusable("the task is tried again in a new workspace, which its agent has not asked for: get-task has it")
 	}
 	began := time.Now()
+	var w wire.Workspace
 	dir, err := v.a.Dir, error(nil)
 	if v.task.Details != nil && v.task.Workspace != nil && v.a.Repository != "" { // otherwise the agent does not know of one
-		var w wire.Workspace
 		var fresh bool
 		w, fresh, err = v.m.enter(ctx, v.a, v.task)
 		switch {
@@ -107,9 +107,15 @@ func (v *verification) run(ctx context.Context) (report *hub.Artifact, changed [
 	if err == nil {
 		said, err = v.m.each(ctx, v.a, v.a.Verify, dir)
 	}
-	if err == nil && dir != v.a.Dir {
-		v.m.sweep(ctx, v.a, dir)
-		v.completed(ctx, dir)
+	if err == nil && w.Path != "" {
+		if len(v.a.Verify) > 0 {
+			if err = v.m.committed(ctx, v.a, w); err != nil {
+				err = fmt.Errorf("after the verify commands, %w. What the commands write belongs in .gitignore", err)
+			}
+		}
+		if err == nil {
+			v.completed(ctx, w.Path)
+		}
 	}
 	switch {
 	case err == nil && len(v.a.Verify) == 0:
@@ -175,21 +181,6 @@ func (m *Manager) committed(ctx context.Context, a *Agent, w wire.Workspace) err
 	return err
 }
 
-// sweep removes the new files that verify commands have left in a workspace before its branch goes to the merge queue.
-// There were none before them: see committed.
-func (m *Manager) sweep(ctx context.Context, a *Agent, dir string) {
-	if !m.configured().Queue {
-		return
-	}
-	r, err := open(ctx, m.run, a)
-	if err == nil {
-		_, err = r.gitIn(ctx, dir, "clean", "--force", "-d", "--quiet")
-	}
-	if err != nil && ctx.Err() == nil {
-		m.options.Log.Warn("what verify commands have left is not removed, and may keep a branch from being merged", "folder", dir, "error", err)
-	}
-}
-
 // completed records the last commit of the branch. The queue merges no later one.
 func (v *verification) completed(ctx context.Context, dir string) {
 	r, err := open(ctx, v.m.run, v.a)
@@ -209,8 +200,7 @@ func (v *verification) at(head string) {
 
 // refuse refuses a completion. After several failures, a person is asked.
 func (v *verification) refuse(reason string, err error) *wire.Error {
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	v.m.options.Note(&wire.TaskChecked{Kind: events.TaskUnverified, Agent: v.a.Name, Task: v.task.ID, Text: "is not verified: " + first, Failed: true})
+	v.m.options.Note(&wire.TaskChecked{Kind: events.TaskUnverified, Agent: v.a.Name, Task: v.task.ID, Text: "is not verified: " + firstLine(err), Failed: true})
 	n := 1
 	if v.task.Details != nil {
 		n += v.task.Unverified

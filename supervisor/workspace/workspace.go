@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,6 +30,8 @@ const (
 	// maxOutput is how much of the output of one command is kept: its end. maxDiff is that of a diff.
 	maxOutput = 256 << 10
 	maxDiff   = 4 << 20
+	// lull is how long git may take to remove its locks when it is ended.
+	lull = 2 * time.Second
 )
 
 // Options configure a Manager.
@@ -70,7 +73,10 @@ var errSlow = errors.New("did not end")
 var errLong = errors.New("has printed more than the limit")
 
 // A Process is a command that runs.
-type Process interface{ Kill() }
+type Process interface {
+	Signal(syscall.Signal)
+	Kill()
+}
 
 // A Manager makes the workspaces of the tasks of a team, and runs its verify commands.
 type Manager struct {
@@ -117,8 +123,7 @@ func (m *Manager) Check(ctx context.Context, t Team) (reasons []string) {
 		}
 		seen[place] = true
 		if err := m.check(ctx, a); err != nil {
-			first, _, _ := strings.Cut(err.Error(), "\n")
-			reasons = append(reasons, fmt.Sprintf("%s: %s: %s", place, name, first))
+			reasons = append(reasons, fmt.Sprintf("%s: %s: %s", place, name, firstLine(err)))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Agents)) {
@@ -406,6 +411,13 @@ func (m *Manager) run(ctx context.Context, a *Agent, c command) ([]byte, error) 
 	select {
 	case <-ended:
 	case <-ctx.Done():
+		if c.git != nil { // a killed one leaves its locks, which keep others from the repository
+			p.Signal(syscall.SIGTERM)
+			select {
+			case <-ended:
+			case <-time.After(lull):
+			}
+		}
 		p.Kill()
 		<-ended
 		return out.end(), context.Cause(ctx)
