@@ -224,7 +224,7 @@ func (s *sender) askPatiently(ctx context.Context, operation string, payload, an
 	}
 }
 
-// backoff returns the wait before a limited request is repeated: what the refusal says, twice as long after each
+// backoff returns the wait before a limited request is repeated: the time in the refusal, doubled after each
 // try up to pause, with some jitter. Without a time in the refusal it is pause.
 func backoff(err error, tries int) time.Duration {
 	var refused *Refusal

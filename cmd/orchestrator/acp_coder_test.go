@@ -11,7 +11,7 @@ import (
 )
 
 // An acpCoder is a coding agent that speaks ACP. It does each task in its workspace, where it commits NAME.txt, and approves
-// what it reviews. While there is a file "hold" where it runs, its turns do not end.
+// in all reviews. Its turns last as long as there is a file "hold" in its folder.
 type acpCoder struct{ *acpPeer }
 
 // acpCode runs an acpCoder.

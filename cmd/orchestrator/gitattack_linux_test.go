@@ -52,7 +52,7 @@ func newAttacked(t *testing.T) *yard {
 	return y
 }
 
-// openQueue has the team merge what is done.
+// openQueue gives the team a merge queue.
 func (y *yard) openQueue() {
 	y.t.Helper()
 	y.write("orchestrator.hcl", y.read("orchestrator.hcl")+"\nmerge {\n  queue = true\n}\n")

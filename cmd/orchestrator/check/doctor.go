@@ -160,7 +160,7 @@ func (r *agentReport) cure(err error) string {
 	return ""
 }
 
-// print prints the lines of an agent and what was found, unless all is printed at the end.
+// print prints the lines of an agent and its findings. With --json everything is printed at the end.
 func (r *agentReport) print(a *cli.App, name int) error {
 	if a.Flags.JSON {
 		return nil
@@ -186,7 +186,7 @@ func widestName(all []serve.Examined) (width int) {
 	return width
 }
 
-// lines describes an agent: first its program, then what the program offers, a line each.
+// lines describes an agent: first its program, then the offers of the program, a line each.
 func (r *agentReport) lines(p term.Paint, name int) string {
 	program := wire.Visible(strings.TrimSpace(filepath.Base(r.Command[0]) + " " + r.Version))
 	rows := [][2]string{}
@@ -220,8 +220,8 @@ func (r *agentReport) lines(p term.Paint, name int) string {
 	return text
 }
 
-// permission returns what the agent may do. If the kernel confines it, the mode of the program says nothing about that:
-// programs get a mode that leaves confinement to the kernel.
+// permission returns the rights of the agent. If the kernel confines it, the mode of the program says nothing about
+// them: programs get a mode that leaves confinement to the kernel.
 func (r *agentReport) permission() string {
 	switch {
 	case r.readOnly:

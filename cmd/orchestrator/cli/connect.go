@@ -71,7 +71,7 @@ func (a *App) NewClient(t client.Target) *client.Client {
 	return d
 }
 
-// noteStalled prints once that answers show only what was recorded before the hub lost the others.
+// noteStalled prints once that the answers show the record before the hub lost the others.
 func (a *App) noteStalled(why string) {
 	if !a.stalled {
 		a.stalled = true

@@ -74,8 +74,8 @@ func (a *App) teams() []runningTeam {
 	return found
 }
 
-// onlyTeam returns the team that a command without a configuration is about: the demo, or the only
-// one that runs. The error says which there are, or is the given one.
+// onlyTeam returns the team for a command without a configuration: the demo, or the only running one.
+// Otherwise it returns the given error. If several teams run, the hint of the error names them.
 func (a *App) onlyTeam(nowhere error) (runningTeam, error) {
 	all := a.teams()
 	var demos []runningTeam

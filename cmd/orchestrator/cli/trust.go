@@ -109,7 +109,7 @@ func (a *App) Trust(c *config.Config, commands []config.Command) error {
 
 var errNoHome = errors.New("HOME is not set")
 
-// StateHome returns a folder in which this program keeps something for its user.
+// StateHome returns a folder for data of the user of this program.
 func (a *App) StateHome(name string) (string, error) {
 	dir := a.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {

@@ -184,8 +184,8 @@ func refusalOf(line []byte) error {
 	return &Refusal{Status: http.StatusOK, Reason: last.Error}
 }
 
-// Collect reads a list with a member in each line, and returns those that are wanted. With an error of the
-// stream it returns those before.
+// Collect reads a list with a member in each line, and returns the wanted ones. If the stream fails, it returns
+// the members before the error, too.
 func Collect[T any](ctx context.Context, c *Client, what string, query url.Values, wanted func(*T) bool) ([]T, error) {
 	body, err := c.Get(ctx, what, query)
 	if err != nil {

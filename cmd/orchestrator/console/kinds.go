@@ -190,7 +190,7 @@ func (c *Console) event(l output.Line) {
 	}
 }
 
-// next returns what a person can do about an event, or "".
+// next returns the command with which a person can react to an event, or "".
 func (c *Console) next(e *wire.Event) string {
 	switch e.Kind {
 	case events.AgentGaveUp:
