@@ -411,15 +411,7 @@ func (m *Manager) run(ctx context.Context, a *Agent, c command) ([]byte, error) 
 	select {
 	case <-ended:
 	case <-ctx.Done():
-		if c.git != nil { // a killed one leaves its locks, which keep others from the repository
-			p.Signal(syscall.SIGTERM)
-			select {
-			case <-ended:
-			case <-time.After(lull):
-			}
-		}
-		p.Kill()
-		<-ended
+		c.cancel(p, ended)
 		return out.end(), context.Cause(ctx)
 	}
 	if exit := <-exited; exit.Code != 0 || exit.Signal != 0 {
@@ -433,6 +425,19 @@ func (m *Manager) run(ctx context.Context, a *Agent, c command) ([]byte, error) 
 		return nil, fmt.Errorf("%s %w of %d bytes", words(c.argv), errLong, out.most)
 	}
 	return out.end(), nil
+}
+
+// cancel ends the command. A killed git leaves its locks, which keep others from the repository, so git gets time to remove them.
+func (c command) cancel(p Process, ended <-chan struct{}) {
+	if c.git != nil {
+		p.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+		case <-time.After(lull):
+		}
+	}
+	p.Kill()
+	<-ended
 }
 
 // A tail keeps the end of a text.
