@@ -50,6 +50,13 @@ const (
 	Session   = "session"   // a session in which nothing can be done
 )
 
+// Assumptions describes the model agents and people to the reader of a report.
+func Assumptions() string {
+	return fmt.Sprintf("Assumed: %.0fm for a task and %.0fm for an answer, on average. %.0f%% of attempts crash, %.0f%% fail, %.0f%%\n"+
+		"ask a person, and %.0f%% are refused where work is verified. %.0f%% of reviews want changes.\n",
+		meanWork.Minutes(), meanAnswer.Minutes(), 100*crashes, 100*fails, 100*asks, 100*wrong, 100*changes)
+}
+
 // report tells what has happened.
 func (w *world) report() Report {
 	r := Report{Seed: w.team.Seed, Lasted: w.now.Sub(began), Questions: len(w.people), Agents: []AgentReport{}, Findings: []Finding{}}
@@ -215,7 +222,7 @@ func (w *world) reportSessions(r *Report) {
 			switch n := ends[how]; how {
 			case "approved", "done":
 			case exhausted:
-				r.found(Loops, "%s: %d of %d tasks still needed changes after %d reviews, if each review wants changes with a chance of %.0f %%; then on_max = %q decides",
+				r.found(Loops, "%s: %d of %d tasks still needed changes after %d reviews, if each review wants changes with a chance of %.0f%%; then on_max = %q decides",
 					s.ID, n, all, s.MaxIterations, 100*changes, s.OnMax)
 			default:
 				r.found(Session, "%s: %d of %d tasks were not done: %s", s.ID, n, all, how)

@@ -110,9 +110,10 @@ func simulationText(a *cli.App, r *simulate.Report) string {
 	if r.Tasks > 0 {
 		text += fmt.Sprintf("Half of the tasks waited up to %s for an agent, and the last one %s.\n", round(r.Waited), round(r.Longest))
 	}
+	text += simulate.Assumptions()
 	rows := [][]term.Cell{{term.Text("AGENT"), term.Text("DONE"), term.Text("BUSY"), term.Text("CRASHES")}}
 	for _, m := range r.Agents {
-		rows = append(rows, []term.Cell{term.Text(term.OneLine(m.Name)), term.Figure(strconv.Itoa(m.Done)), term.Figure(strconv.Itoa(m.Busy) + " %"), term.Figure(strconv.Itoa(m.Crashes))})
+		rows = append(rows, []term.Cell{term.Text(term.OneLine(m.Name)), term.Figure(strconv.Itoa(m.Done)), term.Figure(strconv.Itoa(m.Busy) + "%"), term.Figure(strconv.Itoa(m.Crashes))})
 	}
 	text += "\n" + term.Table(rows)
 	if len(r.Findings) == 0 {
