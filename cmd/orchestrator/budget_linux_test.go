@@ -59,7 +59,7 @@ func TestBudgetAsks(t *testing.T) {
 	p.use(id, 79, "")
 	p.use(id, 2, "")
 	told := p.waitForEvents(1, events.AgentBudget, "coder")
-	require.Contains(t, told[0].Text, "81 % of its budget: 81 of 100 tokens, per task")
+	require.Contains(t, told[0].Text, "81% of its budget: 81 of 100 tokens, per task")
 	p.use(id, 30, "")
 	asked := p.waitForQuestions(1)[0]
 	require.Equal(t, "May it go on, with the same amount again? The budget is used up: 111 of 100 tokens, per task.", asked.Question)

@@ -1,7 +1,7 @@
 // Package budget stops agents that have used what they may use.
 //
 // A [Keeper] follows the events of a team. When an agent reports what a turn has used, the Keeper compares the sums
-// that the record has with the limits of the agent. At 80 % of a limit it records an event. At 100 % it records
+// that the record has with the limits of the agent. At 80% of a limit it records an event. At 100% it records
 // another one, and the task of the agent waits for a person or fails. The agent gets no more tasks if the limit is not
 // for one task.
 package budget
@@ -355,7 +355,7 @@ func (k *Keeper) compare(agent, task string, l Limit, b *state, part float64, te
 		k.reached(agent, task, l, why)
 	case part >= 0.8 && b.told < 80:
 		b.told = 80
-		k.options.Tell(agent, fmt.Sprintf("has used %.0f %% of its budget: %s, per %s", part*100, text, l.Per))
+		k.options.Tell(agent, fmt.Sprintf("has used %.0f%% of its budget: %s, per %s", part*100, text, l.Per))
 	}
 }
 

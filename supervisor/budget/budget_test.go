@@ -130,7 +130,7 @@ func TestTaskBudgetIsItsOwn(t *testing.T) {
 				k := l.keep(map[string]Limit{"coder": {Tokens: 100, Per: PerTask, Stop: stop}})
 				defer k.Close()
 				l.uses(true, "coder", "modest", 90)
-				require.Equal(t, []string{"tell coder: has used 90 % of its budget: 90 of 100 tokens, per task"}, l.done())
+				require.Equal(t, []string{"tell coder: has used 90% of its budget: 90 of 100 tokens, per task"}, l.done())
 				l.uses(true, "coder", "greedy", 110)
 				what := map[bool]string{false: "ask about greedy of coder", true: "fail greedy of coder"}[stop]
 				require.Equal(t, []string{"tell coder: the budget is used up: 110 of 100 tokens, per task", what}, l.done())
