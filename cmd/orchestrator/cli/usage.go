@@ -309,7 +309,7 @@ func borrowedWord(path string, after []string) (string, bool) {
 
 // ForeignFlags maps flags of other tools to the flags of this one.
 var ForeignFlags = map[string]string{
-	"depends-on": "needs", "depends_on": "needs", "after": "needs", "dependency": "needs",
+	"description": "spec", "depends-on": "needs", "depends_on": "needs", "after": "needs", "dependency": "needs",
 	"f": "config", "file": "config",
 	"o": "json", "output": "json", "format": "json",
 	"D": "detach", "daemon": "detach", "background": "detach",

@@ -176,7 +176,7 @@ func ByID(tasks []Seen) map[string]*Seen {
 }
 
 func linkRows(t *Seen, links []wire.Link, tasks map[string]*Seen, p term.Paint, now time.Time) [][]term.Cell {
-	rows := [][]term.Cell{{term.Text("DEP"), term.Text("TASK"), term.Text("NAME"), term.Text("STATE"), term.Text("KIND"), term.Text("RESOLVED")}}
+	rows := [][]term.Cell{{term.Text("DEP"), term.Text("TASK"), term.Text("TITLE"), term.Text("STATE"), term.Text("KIND"), term.Text("RESOLVED")}}
 	for i := range links {
 		l := &links[i]
 		name, state := term.Text("-"), term.Text("-")

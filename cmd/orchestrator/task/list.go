@@ -123,7 +123,7 @@ func showTasks(a *cli.App, tasks []Seen, some bool) error {
 		return a.Print("No tasks yet. orchestrator task add \"Say hello\"\n")
 	}
 	p, now := a.Paint(a.Stdout), time.Now()
-	rows := [][]term.Cell{{term.Text("ID"), term.Text("NAME"), term.Text("STATE"), term.Text("AGENT"), term.Figure("PROGRESS"), term.Figure("AGE"), term.Text("NEEDS")}}
+	rows := [][]term.Cell{{term.Text("ID"), term.Text("TITLE"), term.Text("STATE"), term.Text("AGENT"), term.Figure("PROGRESS"), term.Figure("AGE"), term.Text("NEEDS")}}
 	parts := partsByRequest(tasks)
 	for _, t := range requests(tasks) {
 		rows = append(rows, taskRow(&t.Task, p, now))

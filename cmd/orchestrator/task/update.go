@@ -51,7 +51,7 @@ The state is changed by other commands, and dependencies by task deps.`,
 	set := verb.Flags()
 	set.StringVar(&f.title, "title", "", "its new `TITLE`")
 	set.StringVar(&f.kind, "type", "", "`KIND` of work")
-	set.StringVar(&f.spec, "spec", "", "what is to be done: `TEXT`, @FILE or -")
+	set.StringVar(&f.spec, "spec", "", "description of the task: `TEXT`, @FILE or -")
 	set.StringVar(&f.payload, "payload", "", "a `JSON` object for the agent; or @FILE or -")
 	set.StringVar(&f.priority, "priority", "", "critical, high, normal, low, or a number: `P` 1 comes first")
 	f.wants.addTo(a, verb)

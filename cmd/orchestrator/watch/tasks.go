@@ -30,7 +30,7 @@ func (m *model) taskRows(width, room int, header bool) []string {
 	}
 	var rows []string
 	if header {
-		rows = append(rows, p.ink(term.InkDim, p.row(false, width, cell{size: 2}, cell{text: "ID", size: id}, cell{text: "TASK", size: name},
+		rows = append(rows, p.ink(term.InkDim, p.row(false, width, cell{size: 2}, cell{text: "ID", size: id}, cell{text: "TITLE", size: name},
 			cell{text: "STATE", size: state}, cell{text: "AGENT", size: who})))
 	}
 	for i, t := range m.tasks.seen[from:to] {

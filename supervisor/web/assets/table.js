@@ -14,7 +14,7 @@ const orders = {
   progress: (t) => t.progress ?? -1, since: (t) => sinceOf(t), created: (t) => t.createdAt,
 };
 const columns = [
-  ["id", "Id", "mid"], ["name", "Name", ""], ["state", "State", ""], ["agent", "Agent", "mid"], ["progress", "Progress", "far mid"], ["since", "Since", ""], ["created", "Created", "far mid"],
+  ["id", "Id", "mid"], ["name", "Title", ""], ["state", "State", ""], ["agent", "Agent", "mid"], ["progress", "Progress", "far mid"], ["since", "Since", ""], ["created", "Created", "far mid"],
 ];
 
 /** @param {{tasks: Task[], query: Record<string, string>}} props */
