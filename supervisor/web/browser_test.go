@@ -372,11 +372,13 @@ func TestCountsAgreeInBrowser(t *testing.T) {
 func TestFailedTaskInBrowser(t *testing.T) {
 	team := &fakeTeam{questions: []map[string]any{}, tasks: []map[string]any{
 		boardTask("f1", "failed", map[string]any{"error": "2 of 9 tests failed\nFAIL TestPage\n    page.go:17: got 3"}),
+		boardTask("c1", "cancelled", nil),
 		boardTask("m1", "done", map[string]any{"workspace": map[string]any{"path": "/w", "branch": "task/m1", "merge": "refused"}}),
 		boardTask("m2", "done", map[string]any{"workspace": map[string]any{"path": "/w", "branch": "task/m2", "merge": "waiting"}}),
 	}}
 	ctx, open := openTeam(t, team)
 	browser.Holds(ctx, t, said("merge refused")+" && "+said("merge queued")+" && "+said("2 of 9 tests failed"))
+	browser.Holds(ctx, t, `["Failed", "Cancelled"].every((word) => document.querySelector("section[aria-label='" + word + "'] .n").innerText === "1")`)
 	open("task?id=m1")
 	browser.Holds(ctx, t, said("merge refused"))
 	open("task?id=f1")
@@ -385,7 +387,7 @@ func TestFailedTaskInBrowser(t *testing.T) {
 	require.NoError(t, err)
 	browser.Holds(ctx, t, said("Retrying Task f1"))
 	open("board")
-	browser.Holds(ctx, t, `document.querySelector("section[aria-label='Ready'] .task .name")?.innerText === "Task f1"`)
+	browser.Holds(ctx, t, `document.querySelector("section[aria-label='Pending'] .task .name")?.innerText === "Task f1"`)
 	team.mu.Lock()
 	defer team.mu.Unlock()
 	require.Equal(t, []string{"f1"}, team.retried)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 var update = flag.Bool("update", false, "write the list of hidden characters")
@@ -85,4 +86,24 @@ func TestVisibleOfThePage(t *testing.T) {
 		require.NoError(t, err, "%s", out)
 		require.Equal(t, wire.Visible(text), string(out))
 	}
+}
+
+// TestStatesHaveOneName checks that the page names the states of tasks and agents as the command line does.
+func TestStatesHaveOneName(t *testing.T) {
+	text, err := os.ReadFile("assets/states.js")
+	require.NoError(t, err)
+	words := make(map[string]string)
+	for _, list := range []string{"taskStates = {", "agentStates = {"} {
+		_, rest, found := strings.Cut(string(text), list)
+		require.True(t, found, list)
+		rest, _, _ = strings.Cut(rest, "\n};")
+		for _, one := range regexp.MustCompile(`(?m)^  (\w+): \{ word: "([^"]+)"`).FindAllStringSubmatch(rest, -1) {
+			require.Equal(t, strings.ReplaceAll(one[1], "_", " "), one[2])
+			words[one[1]] = one[2]
+		}
+	}
+	for _, state := range wire.TaskStates {
+		require.Contains(t, words, string(state))
+	}
+	require.Contains(t, words, string(control.StateBackoff))
 }

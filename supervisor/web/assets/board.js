@@ -59,11 +59,11 @@ function Columns({ tasks, query }) {
     /** @type {Record<string, any[]>} */
     const found = Object.fromEntries(groups.map((g) => [g.id, []]));
     for (const t of tasks) found[groupOf(t)].push(t);
-    for (const id of ["done", "failed"]) found[id].sort((a, b) => (sinceOf(a) < sinceOf(b) ? 1 : -1));
+    for (const id of ["done", "failed", "cancelled"]) found[id].sort((a, b) => (sinceOf(a) < sinceOf(b) ? 1 : -1));
     found.you.push(...loose.value.filter((q) => !query.repo && (!query.agent || q.agent === query.agent) && (!query.text || q.question.toLowerCase().includes(query.text.toLowerCase()))));
     return found;
   }, [tasks, query, loose.value, tick.value]);
-  const fallback = ["you", "running", "review", "ready", "waiting", "failed", "done"].find((id) => by[id].length) ?? "running";
+  const fallback = ["you", "running", "review", "pending", "blocked", "failed", "done"].find((id) => by[id].length) ?? "running";
   const tab = query.tab ?? fallback;
   return html`<div class="tabs only-small" role="tablist">${groups.map((g) => html`<button type="button" role="tab" key=${g.id} aria-selected=${g.id === tab} onClick=${() => refine({ tab: g.id })}>${g.word} ${by[g.id].length}</button>`)}</div>
     <div class="board">${groups.map((g) => html`<${Column} key=${g.id} group=${g} tasks=${by[g.id]} small=${g.id === tab}/>`)}</div>`;

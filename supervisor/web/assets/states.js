@@ -31,31 +31,32 @@
 
 /** The columns of the board. tone names a color of the style sheet. */
 export const groups = [
-  { id: "waiting", word: "Waiting", tone: "dim", icon: "dashed", help: "These wait for other tasks" },
-  { id: "ready", word: "Ready", tone: "plain", icon: "ring", help: "These wait for an agent" },
+  { id: "blocked", word: "Blocked", tone: "dim", icon: "dashed", help: "These wait for other tasks" },
+  { id: "pending", word: "Pending", tone: "plain", icon: "ring", help: "These wait for an agent" },
   { id: "running", word: "Running", tone: "blue", icon: "half", help: "" },
   { id: "you", word: "Needs you", tone: "amber", icon: "ask", help: "" },
   { id: "review", word: "Review", tone: "violet", icon: "eye", help: "" },
   { id: "done", word: "Done", tone: "green", icon: "check", help: "" },
-  { id: "failed", word: "Failed", tone: "red", icon: "cross", help: "Failed or cancelled" },
+  { id: "failed", word: "Failed", tone: "red", icon: "cross", help: "" },
+  { id: "cancelled", word: "Cancelled", tone: "dim", icon: "minus", help: "" },
 ];
 
-/** @type {Record<string, {word: string, tone: string, icon: string, group: string}>} */
+/** How tasks look by their states. The words are those of the command line, without the underscores. @type {Record<string, {word: string, tone: string, icon: string, group: string}>} */
 export const taskStates = {
-  pending: { word: "pending", tone: "plain", icon: "ring", group: "ready" },
+  pending: { word: "pending", tone: "plain", icon: "ring", group: "pending" },
   assigned: { word: "assigned", tone: "blue", icon: "ring", group: "running" },
   planning: { word: "planning", tone: "blue", icon: "half", group: "running" },
-  plan_review: { word: "plan to approve", tone: "amber", icon: "ask", group: "you" },
+  plan_review: { word: "plan review", tone: "amber", icon: "ask", group: "you" },
   running: { word: "running", tone: "blue", icon: "half", group: "running" },
-  needs_human: { word: "needs you", tone: "amber", icon: "ask", group: "you" },
+  needs_human: { word: "needs human", tone: "amber", icon: "ask", group: "you" },
   verifying: { word: "verifying", tone: "violet", icon: "eye", group: "review" },
   in_review: { word: "in review", tone: "violet", icon: "eye", group: "review" },
   done: { word: "done", tone: "green", icon: "check", group: "done" },
   failed: { word: "failed", tone: "red", icon: "cross", group: "failed" },
-  cancelled: { word: "cancelled", tone: "dim", icon: "minus", group: "failed" },
+  cancelled: { word: "cancelled", tone: "dim", icon: "minus", group: "cancelled" },
 };
-const unknown = { word: "unknown", tone: "dim", icon: "ring", group: "waiting" };
-const blocked = { word: "waiting", tone: "dim", icon: "dashed", group: "waiting" };
+const unknown = { word: "unknown", tone: "dim", icon: "ring", group: "pending" };
+const blocked = { word: "blocked", tone: "dim", icon: "dashed", group: "blocked" };
 
 /** How a done task looks whose branch is not merged. @type {Record<string, {word: string, tone: string, icon: string, group: string}>} */
 const unmerged = {
@@ -100,7 +101,7 @@ export const agentStates = {
   waiting: { word: "waiting", tone: "dim", icon: "dashed" },
   stopping: { word: "stopping", tone: "amber", icon: "half" },
   stalled: { word: "stalled", tone: "amber", icon: "ask" },
-  backoff: { word: "restarts soon", tone: "amber", icon: "half" },
+  backoff: { word: "backoff", tone: "amber", icon: "half" },
   exited: { word: "exited", tone: "dim", icon: "check" },
   stopped: { word: "stopped", tone: "dim", icon: "minus" },
   failed: { word: "failed", tone: "red", icon: "cross" },
