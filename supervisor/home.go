@@ -291,6 +291,12 @@ func (h *Home) UserDir() (string, error) {
 	return path, nil
 }
 
+// notesFile is the file of a state directory with what is noted about the branches of tasks.
+const notesFile = "workspaces.json"
+
+// Notes returns the path of the file with what is noted about the branches of tasks, in a state directory.
+func Notes(dir string) string { return filepath.Join(dir, notesFile) }
+
 // mergesDir is the folder of a state directory with the files of merges that run.
 const mergesDir = "merges"
 

@@ -21,11 +21,11 @@ import (
 
 // stateFiles are the files of a state directory that are used by name. SQLite creates those
 // that end in -wal and -shm.
-var stateFiles = []string{"lock", ".gitignore", "jwt.key", "orchestrator.log", "events.db", "events.db-wal", "events.db-shm", "events.db-tip", "sign-ins.json", "ui.address"}
+var stateFiles = []string{"lock", ".gitignore", "jwt.key", "orchestrator.log", "events.db", "events.db-wal", "events.db-shm", "events.db-tip", "sign-ins.json", "ui.address", notesFile}
 
 // stateSecrets are the state files whose contents are trusted. No other user may be able to
 // read or write them.
-var stateSecrets = []string{"jwt.key", "events.db", "sign-ins.json"}
+var stateSecrets = []string{"jwt.key", "events.db", "sign-ins.json", notesFile}
 
 // stateFolders are the folders of a state directory.
 var stateFolders = []string{"logs", "audit", "artifacts", mergesDir}

@@ -299,54 +299,6 @@ func TestMergeAmidChanges(t *testing.T) {
 	y.stop()
 }
 
-// A merge goes on after a kill in the middle of the files. A file that is there in part is written again.
-func TestMergeKilledHalfway(t *testing.T) {
-	t.Parallel()
-	y := newYard(t, "")
-	y.up("--json")
-	coder := y.theatre.enter("coder")
-	y.change("repo", "gone", "old\n")
-	task := y.begin(coder, "halfway")
-	for name, text := range map[string]string{"whole": "whole\n", "part": "part of it\n", "file": "two, and longer\n", "odd [name]": "odd\n"} {
-		y.change(task.Workspace.Path, name, text)
-	}
-	y.git(task.Workspace.Path, "rm", "--quiet", "gone")
-	y.git(task.Workspace.Path, "commit", "--quiet", "-m", "gone")
-	coder.granted(nil, "complete-task", finishing(&task))
-
-	y.git("repo", "worktree", "add", "--quiet", "--detach", y.path("apart"), "main")
-	y.git("apart", "merge", "--quiet", "--no-ff", "-m", "Merge", task.Workspace.Branch)
-	y.git("repo", "config", "orchestrator.advancing", strings.TrimSpace(y.git("apart", "rev-parse", "HEAD"))+" main")
-	for name, text := range map[string]string{"whole": "whole\n", "part": "part o", "file": "two,", "odd [name]": "odd\n", ".git/index.lock": ""} {
-		y.write("repo/"+name, text)
-	}
-	require.NoError(t, os.Remove(y.path("repo/gone")))
-	y.write("repo/other", "of the person\n")
-	y.ask("task", "merge", task.ID)
-	require.Equal(t, "part of it\n", y.read("repo/part"))
-	require.Equal(t, "two, and longer\n", y.read("repo/file"))
-	require.Equal(t, "file\nodd [name]\npart\nwhole\n", y.git("repo", "ls-files"))
-	require.Equal(t, "?? other\n", y.git("repo", "status", "--porcelain"))
-	require.NoDirExists(t, task.Workspace.Path)
-
-	// If a person has gone on since the kill, their files stay as they are.
-	next := y.work(coder, "file", "two, and longer\nthree\n")
-	y.git("repo", "worktree", "add", "--quiet", "--detach", y.path("again"), "main")
-	y.git("again", "merge", "--quiet", "--no-ff", "-m", "Merge", next.Workspace.Branch)
-	y.git("repo", "config", "orchestrator.advancing", strings.TrimSpace(y.git("again", "rev-parse", "HEAD"))+" main")
-	y.change("repo", "mine", "of the person\n")
-	y.write("repo/file", "two,")
-	require.Equal(t, "in_the_way", y.refusesToMerge(next.ID).Details["reason"])
-	require.Equal(t, "two,", y.read("repo/file"))
-	y.git("repo", "checkout", "--quiet", "file")
-	y.write("repo/.git/refs/heads/main.lock", "")
-	y.git("repo", "checkout", "--quiet", "--detach")
-	require.Contains(t, y.refusesToMerge(next.ID).Message, "main.lock", "of a git that was killed: it is not tried for ever")
-	require.NoError(t, os.Remove(y.path("repo/.git/refs/heads/main.lock")))
-	y.ask("task", "merge", next.ID)
-	y.stop()
-}
-
 // A task to resolve a conflict begins at the branch that it is about, also if the orchestrator was killed after it had
 // submitted the task.
 func TestOrphanedHeir(t *testing.T) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -427,61 +426,4 @@ agent "cook" {
 	require.NotZero(t, code)
 	require.Contains(t, stderr, "no JSON Schema")
 	h.stop()
-}
-
-// A removal that was interrupted is ended, unless a file was written to the folder meanwhile.
-func TestInterruptedRemoval(t *testing.T) {
-	t.Parallel()
-	y := newYard(t, "")
-	y.up("--json")
-	coder := y.theatre.enter("coder")
-	for _, written := range []bool{false, true} {
-		task := y.begin(coder, fmt.Sprint("written ", written))
-		y.change(task.Workspace.Path, "own", fmt.Sprintln(written))
-		coder.granted(nil, "complete-task", finishing(&task))
-		y.git("repo", "merge", "--quiet", task.Workspace.Branch)
-		y.git("repo", "config", "branch."+task.Workspace.Branch+".orchestrator-leaving", "true")
-		require.NoError(t, os.Remove(filepath.Join(task.Workspace.Path, ".git")))
-		require.NoError(t, os.Remove(filepath.Join(task.Workspace.Path, "file")))
-		late := filepath.Join(task.Workspace.Path, "late")
-		if written {
-			require.NoError(t, os.WriteFile(late, []byte("kept\n"), 0o600))
-		}
-		y.ask("workspace", "prune")
-		if written {
-			require.FileExists(t, late)
-		} else {
-			require.NoDirExists(t, task.Workspace.Path)
-		}
-	}
-	task := y.begin(coder, "branch left")
-	y.change(task.Workspace.Path, "left", "own\n")
-	coder.granted(nil, "complete-task", finishing(&task))
-	y.git("repo", "merge", "--quiet", "-m", "left", task.Workspace.Branch)
-	y.git("repo", "config", "branch."+task.Workspace.Branch+".orchestrator-leaving", "true")
-	y.git("repo", "worktree", "remove", task.Workspace.Path)
-	y.ask("workspace", "prune")
-	require.NotContains(t, y.git("repo", "branch"), task.Workspace.Branch)
-	y.stop()
-}
-
-// A worktree is made again if git was killed before it had noted which branch is checked out there.
-func TestInterruptedAddition(t *testing.T) {
-	t.Parallel()
-	y := newYard(t, "")
-	y.up("--json")
-	coder := y.theatre.enter("coder")
-	id := strings.TrimSpace(y.ask("task", "add", "half", "--role", "worker", "-q"))
-	coder.assigned(id)
-	branch, path := "task/"+wire.ShortID(id), ".workspaces/"+wire.ShortID(id)
-	for key, value := range map[string]string{"task": id, "base": "main", "began": strings.TrimSpace(y.git("repo", "rev-parse", "main")), "making": "true"} {
-		y.git("repo", "config", "branch."+branch+".orchestrator-"+key, value)
-	}
-	y.git("repo", "worktree", "add", "--quiet", "-b", branch, path)
-	y.write("repo/.git/worktrees/"+wire.ShortID(id)+"/HEAD", strings.Repeat("0", 40)+"\n")
-	y.write("repo/.git/worktrees/"+wire.ShortID(id)+"/locked", "initializing\n")
-	task := y.enter(coder, id)
-	require.Equal(t, branch+"\n", y.git(task.Workspace.Path, "branch", "--show-current"))
-	require.Empty(t, y.git(task.Workspace.Path, "status", "--porcelain"))
-	y.stop()
 }

@@ -168,8 +168,7 @@ func TestWorkspaceOnAFullDisk(t *testing.T) {
 	y.stop()
 }
 
-// An agent that has switched to another branch in its workspace is told so, and nothing is moved. Its marks are set
-// again if it has removed them.
+// An agent that has switched to another branch in its workspace is told so, and nothing is moved.
 func TestWorkspaceWithAnotherBranch(t *testing.T) {
 	t.Parallel()
 	y := newYard(t, "")
@@ -186,7 +185,6 @@ func TestWorkspaceWithAnotherBranch(t *testing.T) {
 	}
 	y.git(dir, "checkout", "--quiet", branch)
 	y.git(dir, "merge", "--quiet", "feature")
-	y.git("repo", "config", "--remove-section", "branch."+branch)
 	coder.granted(nil, "complete-task", finishing(&task))
 	y.ask("task", "merge", task.ID)
 	require.Equal(t, "-b\n", y.read("repo/file"))

@@ -10,9 +10,6 @@ import (
 	"orchestrator/wire"
 )
 
-// advancing is where the configuration of git has the branch that is being moved, and the commit to which.
-const advancing = "orchestrator.advancing"
-
 // advance moves a branch. If it is checked out, its files change with it, unless that would overwrite something. It is
 // not given up halfway if its caller goes. Where the branch is checked out may have changed since the merge has begun.
 func (m *Manager) advance(ctx context.Context, r *repository, branch, before, commit string) error {
@@ -27,7 +24,10 @@ func (m *Manager) advance(ctx context.Context, r *repository, branch, before, co
 			err = errMoved(branch)
 		}
 		if err == nil {
-			_, err = r.git(ctx, "config", "--local", advancing, commit+" "+branch)
+			err = m.followed(ctx, r, branch, before)
+		}
+		if err == nil {
+			err = r.moving(&move{Branch: branch, Commit: commit})
 		}
 		if err != nil {
 			return err
@@ -41,9 +41,25 @@ func (m *Manager) advance(ctx context.Context, r *repository, branch, before, co
 				err = errMoved(branch)
 			}
 		}
-		_, _ = r.git(ctx, "config", "--local", "--unset", advancing)
-		return err
+		if err != nil {
+			commit = ""
+		}
+		return errors.Join(err, r.arrived(branch, commit))
 	})
+}
+
+// followed logs that a branch does not have the commit any more at which the last merge into it has left it. Agents can
+// move a branch, as people can, and work would be lost.
+func (m *Manager) followed(ctx context.Context, r *repository, branch, now string) error {
+	noted, err := r.noted()
+	last := noted.Merged[branch]
+	if err != nil || last == "" || last == now {
+		return err
+	}
+	if follows, err := r.has(ctx, "merge-base", "--is-ancestor", last, now); err != nil || !follows { // git may have removed the commit
+		m.options.Log.Warn("a branch has lost what was merged into it: somebody has moved it", "branch", branch, "merged", last, "now", now)
+	}
+	return nil
 }
 
 // errMoved reports that a branch has another commit than when the merge into it began.
@@ -96,19 +112,19 @@ fi' sh "$1" "$index" "$own"`
 
 // finish ends an advance during which the orchestrator was killed, unless the branch has other commits since.
 func (m *Manager) finish(ctx context.Context, r *repository, places map[string]string) error {
-	if _, err := r.git(ctx, "config", "--local", "--get", advancing); isNo(err) {
-		return nil
+	if noted, err := r.noted(); noted.Moving == nil {
+		return err
 	}
 	return m.writing(ctx, r, func() error { return m.finishAlone(ctx, r, places) })
 }
 
 // finishAlone is finish while no other merge moves a branch.
 func (m *Manager) finishAlone(ctx context.Context, r *repository, places map[string]string) error {
-	begun, err := r.git(ctx, "config", "--local", "--get", advancing)
-	if isNo(err) {
-		return nil
+	noted, err := r.noted()
+	if noted.Moving == nil {
+		return err
 	}
-	commit, branch, _ := strings.Cut(begun, " ")
+	commit, branch := noted.Moving.Commit, noted.Moving.Branch
 	place := places[branch]
 	follows := false
 	if err == nil && place != "" {
@@ -126,6 +142,8 @@ func (m *Manager) finishAlone(ctx context.Context, r *repository, places map[str
 			return inTheWay(err, place) // when it has gone, the next call goes on
 		}
 	}
-	_, _ = r.git(ctx, "config", "--local", "--unset", advancing)
-	return err
+	if err != nil || !follows {
+		commit = ""
+	}
+	return errors.Join(err, r.arrived(branch, commit))
 }

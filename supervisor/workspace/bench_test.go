@@ -185,6 +185,20 @@ func (b *bench) git(dir string, args ...string) string {
 	return strings.TrimSuffix(string(out), "\n")
 }
 
+// mark changes what is noted about a branch.
+func (b *bench) mark(branch string, do func(*mark)) {
+	b.t.Helper()
+	require.NoError(b.t, b.repository().mark(branch, do))
+}
+
+// repository returns the repository of ann.
+func (b *bench) repository() *repository {
+	b.t.Helper()
+	r, err := b.m.repository(b.t.Context(), b.ann)
+	require.NoError(b.t, err)
+	return r
+}
+
 // change writes a file and commits it.
 func (b *bench) change(dir, name, text string) {
 	b.t.Helper()

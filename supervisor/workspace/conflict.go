@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"orchestrator/wire"
@@ -39,10 +38,10 @@ func (m *Manager) lastMerge(task string) (into, commit string, ok bool) {
 
 // tellOnce is tell for a branch that was merged earlier. It reports whether the record has that merge now.
 func (m *Manager) tellOnce(ctx context.Context, r *repository, t *wire.Task, w worktree) bool {
-	into := cmp.Or(w.into, w.base)
+	into := cmp.Or(w.Leaving, w.Base)
 	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
 	if err != nil {
-		return isNo(err) && w.leaving // its merge was recorded before its removal began
+		return isNo(err) && w.Leaving != "" // its merge was recorded before its removal began
 	}
 	if merged, err := r.has(ctx, "merge-base", "--is-ancestor", head, r.ref(ctx, into)); err != nil || !merged {
 		return false
@@ -65,43 +64,41 @@ func (m *Manager) tellOnce(ctx context.Context, r *repository, t *wire.Task, w w
 	return true
 }
 
-// forget is called when a branch has been merged. It removes the reasons why the branch was not merged before. It
-// returns an error if the mark in the configuration of git cannot be removed, such as one that is gone already.
-func (m *Manager) forget(ctx context.Context, r *repository, w *worktree) error {
+// forget is called when a branch has been merged. It removes the reasons why the branch was not merged before.
+func (m *Manager) forget(r *repository, w *worktree) error {
 	m.mu.Lock()
 	delete(m.late, branchIn{r.top, w.branch})
 	m.mu.Unlock()
-	if w.unmerged == "" {
+	if w.Unmerged == "" {
 		return nil
 	}
-	return m.configure(ctx, r, "--unset", "branch."+w.branch+".orchestrator-unmerged")
+	return r.mark(w.branch, func(m *mark) { m.Unmerged = "" })
 }
 
 // withdraw is called when a branch has been merged. It cancels the task that was to resolve its conflict.
 func (m *Manager) withdraw(w *worktree) {
 	if heir, ok := m.heir(w); ok && !heir.State.Final() {
-		m.options.Cancel(w.heir, w.branch+" is merged")
+		m.options.Cancel(w.Heir, w.branch+" is merged")
 	}
 }
 
-// heir returns the task that is to resolve why a branch was not merged. Its id is in the configuration of git, which
-// agents can change, so it must be one that a person or the orchestrator has submitted, with the name of such a task.
+// heir returns the task that is to resolve why a branch was not merged. Its id may come from an earlier version, which let
+// agents change it, so it must be one that a person or the orchestrator has submitted, with the name of such a task.
 func (m *Manager) heir(w *worktree) (wire.Task, bool) {
-	if w.heir == "" {
+	if w.Heir == "" {
 		return wire.Task{}, false
 	}
-	t, ok := m.options.Task(w.heir)
+	t, ok := m.options.Task(w.Heir)
 	return t, ok && t.SubmittedBy == "operator" && strings.HasPrefix(t.Name, heirName(w.branch))
 }
 
 // heirName returns how the name of the heir of a branch begins.
 func heirName(branch string) string { return "Merge " + branch + " into " }
 
-// recorded returns the task of a worktree. The base of the worktree becomes that of the record, whatever its agent has
-// written into the configuration of git.
+// recorded returns the task of a worktree. The base of the worktree becomes that of the record.
 func (m *Manager) recorded(w *worktree) (t wire.Task, ok bool) {
-	if t, ok = m.options.Task(w.task); ok && t.Details != nil && t.Workspace != nil && t.Workspace.Base != "" {
-		w.base = t.Workspace.Base
+	if t, ok = m.options.Task(w.Task); ok && t.Details != nil && t.Workspace != nil && t.Workspace.Base != "" {
+		w.Base = t.Workspace.Base
 	}
 	return t, ok
 }
@@ -124,7 +121,7 @@ func (m *Manager) handBack(ctx context.Context, r *repository, w worktree, t *wi
 		return why
 	}
 	a := m.heirFor(ctx, r, t)
-	if a == nil || w.rounds >= a.Attempts {
+	if a == nil || w.Rounds >= a.Attempts {
 		return why
 	}
 	onto, failed := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+into)
@@ -139,7 +136,7 @@ func (m *Manager) handBack(ctx context.Context, r *repository, w worktree, t *wi
 	failed = m.writing(ctx, r, func() (err error) { // so that the agent does not begin elsewhere meanwhile
 		if known, ok := m.options.OpenTask(heirName(w.branch) + into); ok { // of an orchestrator that was killed then
 			id, who = known.ID, known.AssignedTo
-			if marks, err := r.marks(ctx); err != nil || marks[a.Branch(id)].task == id {
+			if marks, err := r.marks(); err != nil || marks[a.Branch(id)].Task == id {
 				return err // its agent has begun
 			}
 			return r.inherit(ctx, w, &wire.Task{ID: id}, a.Branch(id), onto)
@@ -175,7 +172,7 @@ func (m *Manager) heirFor(ctx context.Context, r *repository, t *wire.Task) *Age
 			return nil
 		}
 	}
-	if own, err := open(ctx, m.run, a); err != nil || own.top != r.top {
+	if own, err := m.repository(ctx, a); err != nil || own.top != r.top {
 		return nil
 	}
 	return a
@@ -210,9 +207,9 @@ func (m *Manager) adopt(ctx context.Context, r *repository, t *wire.Task) error 
 		if err := r.setAside(ctx, t); err != nil { // it is tried again, and begins at the same branch
 			return err
 		}
-		marks, err := r.marks(ctx)
+		marks, err := r.marks()
 		own := r.agent.Branch(t.ID)
-		if err != nil || marks[own].task != "" || marks[branch].task == "" {
+		if err != nil || marks[own].Task != "" || marks[branch].Task == "" {
 			return err
 		}
 		onto, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+into)
@@ -231,8 +228,8 @@ func (m *Manager) adopt(ctx context.Context, r *repository, t *wire.Task) error 
 	})
 }
 
-// inherit makes the branch of the task that is to resolve why another one could not be merged. Its task is noted last: if
-// the orchestrator is killed before, inherit is called again.
+// inherit makes the branch of the task that is to resolve why another one could not be merged. If the orchestrator is
+// killed before the branch is noted, inherit is called again.
 func (r *repository) inherit(ctx context.Context, w worktree, heir *wire.Task, branch, onto string) error {
 	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
 	if err != nil {
@@ -248,17 +245,8 @@ func (r *repository) inherit(ctx context.Context, w worktree, heir *wire.Task, b
 	} else if older, err := r.has(ctx, "merge-base", "--is-ancestor", there, head); err != nil || !older {
 		return cmp.Or(err, fmt.Errorf("there is a branch %s already", branch))
 	}
-	if err := r.markHistory(ctx, branch); err != nil {
+	if err := r.mark(w.branch, func(m *mark) { m.Heir = heir.ID }); err != nil {
 		return err
 	}
-	section := "branch." + branch + ".orchestrator-"
-	for _, mark := range [][2]string{
-		{section + "base", w.base}, {section + "began", w.began}, {section + "rounds", strconv.Itoa(w.rounds + 1)}, {section + "onto", onto},
-		{section + "restarts", strconv.Itoa(restarts(heir))}, {"branch." + w.branch + ".orchestrator-heir", heir.ID}, {section + "task", heir.ID},
-	} {
-		if _, err := r.git(ctx, "config", "--local", mark[0], mark[1]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.note(ctx, branch, mark{Task: heir.ID, Base: w.Base, Began: w.Began, Rounds: w.Rounds + 1, Onto: onto, Restarts: restarts(heir)})
 }

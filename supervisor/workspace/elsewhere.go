@@ -95,15 +95,15 @@ func (m *Manager) serve(ctx context.Context, a *Agent, in *request) (out reply, 
 		if a.Repository == "" {
 			return out, errors.New("the agent has no workspace in the configuration there: use the same file on the hub and its hosts")
 		}
-		if r, err = open(ctx, m.run, a); err != nil {
+		if r, err = m.repository(ctx, a); err != nil {
 			return out, err
 		}
-		marks, err := r.marks(ctx)
+		marks, err := r.marks()
 		if err != nil {
 			return out, err
 		}
-		if mark := marks[a.Branch(in.Task)]; mark.task == in.Task && mark.restarts >= in.Restarts {
-			a.Base, out.Began = mark.base, mark.began
+		if mark := marks[a.Branch(in.Task)]; mark.Task == in.Task && mark.Restarts >= in.Restarts {
+			a.Base, out.Began = mark.Base, mark.Began
 		} else if out.Lacks, err = m.lacks(ctx, r, in); err != nil {
 			return out, err
 		} else if out.Lacks {
@@ -318,7 +318,7 @@ func (m *Manager) enterSomewhere(ctx context.Context, a *Agent, t *wire.Task) (w
 
 // askAgain is ask, with the commits that a host lacks.
 func (m *Manager) askAgain(ctx context.Context, a *Agent, work func(context.Context, []byte) ([]byte, error), in request, has []string) (out reply, err error) {
-	r, err := open(ctx, m.run, a)
+	r, err := m.repository(ctx, a)
 	if err != nil {
 		return out, err
 	}
@@ -334,7 +334,7 @@ func (m *Manager) start(ctx context.Context, a *Agent, t *wire.Task) (base, comm
 	if a.Repository == "" {
 		return "", "", "", nil
 	}
-	r, err := open(ctx, m.run, a)
+	r, err := m.repository(ctx, a)
 	if err == nil {
 		err = m.adopt(ctx, r, t)
 	}
@@ -345,21 +345,21 @@ func (m *Manager) start(ctx context.Context, a *Agent, t *wire.Task) (base, comm
 	if err != nil {
 		return "", "", "", err
 	}
-	if mark.task == t.ID {
+	if mark.Task == t.ID {
 		if commit, err = r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+mark.branch); err == nil {
-			return mark.base, commit, mark.onto, nil
+			return mark.Base, commit, mark.Onto, nil
 		}
 	}
 	base, commit, err = m.beginning(ctx, r, t)
-	return base, commit, mark.onto, err
+	return base, commit, mark.Onto, err
 }
 
 // reserved returns what belongs to the branch of a task, if there is one for this attempt.
 func (m *Manager) reserved(ctx context.Context, r *repository, t *wire.Task) (mark worktree, err error) {
 	m.worktrees.Lock() // handBack may be about to make the branch
 	defer m.worktrees.Unlock()
-	marks, err := r.marks(ctx)
-	if mark = marks[r.agent.Branch(t.ID)]; mark.task != t.ID || mark.restarts < restarts(t) {
+	marks, err := r.marks()
+	if mark = marks[r.agent.Branch(t.ID)]; mark.Task != t.ID || mark.Restarts < restarts(t) {
 		return worktree{}, err
 	}
 	return mark, err
@@ -463,7 +463,7 @@ func writeFor(ctx context.Context, a *Agent, dir, file string, text []byte) erro
 
 // bringBack adds the commits of a host to the branch of a task.
 func (m *Manager) bringBack(ctx context.Context, a *Agent, t *wire.Task, base string, back *reply) error {
-	r, err := open(ctx, m.run, a)
+	r, err := m.repository(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -483,7 +483,7 @@ func (m *Manager) bringBack(ctx context.Context, a *Agent, t *wire.Task, base st
 		if there, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+branch); there || err != nil {
 			return err
 		}
-		if err := r.mark(ctx, branch, t, base, back.Began); err != nil {
+		if err := r.note(ctx, branch, mark{Task: t.ID, Base: base, Began: back.Began, Restarts: restarts(t)}); err != nil {
 			return err
 		}
 		if err := r.ignore(ctx); err != nil {
@@ -507,13 +507,13 @@ func (m *Manager) bringBack(ctx context.Context, a *Agent, t *wire.Task, base st
 	switch {
 	case err != nil:
 		return err
-	case head == w.back && len(loose) == 0: // unchanged here: the commits of the host replace it
+	case head == w.Back && len(loose) == 0: // unchanged here: the commits of the host replace it
 		_, err = r.gitIn(ctx, w.path, "reset", "--hard", "--quiet", back.Head)
 	default:
 		_, err = r.gitIn(ctx, w.path, "merge", "--ff-only", "--quiet", back.Head)
 	}
 	if err == nil {
-		err = m.configure(ctx, r, "branch."+branch+".orchestrator-back", back.Head)
+		err = r.mark(branch, func(m *mark) { m.Back = back.Head })
 	}
 	return err
 }

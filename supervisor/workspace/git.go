@@ -31,6 +31,7 @@ type repository struct {
 	top      string      // its first worktree
 	common   string      // its folder .git
 	settings [][2]string // those that override its own
+	book     *book
 }
 
 // A failed is a command that has ended with another code than 0.
@@ -49,13 +50,13 @@ func (f *failed) Error() string {
 	return fmt.Sprintf("%s: %s\n%s", words(f.argv), f.how, said)
 }
 
-// open finds the repository of an agent.
-func open(ctx context.Context, run runner, a *Agent) (*repository, error) {
-	r := &repository{agent: a, run: run, top: a.Repository}
+// repository finds the repository of an agent.
+func (m *Manager) repository(ctx context.Context, a *Agent) (*repository, error) {
+	r := &repository{agent: a, run: m.run, book: m.book, top: a.Repository}
 	if _, err := os.Stat(a.Repository); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the folder %s is gone", a.Repository)
 	}
-	found, err := run(ctx, a, command{argv: []string{"git", "rev-parse", "--path-format=absolute", "--git-common-dir"}, dir: a.Repository, git: new(gitRun)})
+	found, err := m.run(ctx, a, command{argv: []string{"git", "rev-parse", "--path-format=absolute", "--git-common-dir"}, dir: a.Repository, git: new(gitRun)})
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,9 @@ func open(ctx context.Context, run runner, a *Agent) (*repository, error) {
 		return nil, fmt.Errorf("%s is a bare repository or a submodule, which have no place for worktrees", a.Repository)
 	}
 	r.top = filepath.Dir(r.common)
-	r.settings, err = r.foreign(ctx, []string{"GIT_DIR=" + r.common})
+	if r.settings, err = r.foreign(ctx, []string{"GIT_DIR=" + r.common}); err == nil {
+		err = r.learn(ctx)
+	}
 	return r, err
 }
 
@@ -143,22 +146,11 @@ func (r *repository) writes(ctx context.Context) (done func(), err error) {
 	}, nil
 }
 
-// A worktree is one of a task. The configuration of git holds what belongs to its branch.
+// A worktree is one of a task.
 type worktree struct {
+	mark
 	path, branch string
-	task         string
-	base         string // the branch or commit at which it began
-	began        string // the commit at which it began; "" if an earlier version has made it
-	half         bool   // git was killed while it added it, before its agent knew of it
-	leaving      bool   // its removal was begun: all of it was merged
-	into         string // and into which branch
-	unmerged     string // the commit with which the queue could not merge it
-	back         string // the commit that came back from a host last
-	heir         string // the task that was to resolve why it was not merged
-	rounds       int    // how many such tasks came before it
-	onto         string // the commit that such a task is to merge
-	restarts     int    // how often the task was tried again on a fresh branch before
-	history      string // what made git show something else when it began; "" if an earlier version has made it
+	half         bool // git was killed while it added it, before its agent knew of it
 }
 
 // mine reports whether a worktree is in the folder for those of tasks.
@@ -172,7 +164,7 @@ func (r *repository) list(ctx context.Context) (all []worktree, places map[strin
 	if err != nil {
 		return nil, nil, err
 	}
-	marks, err := r.marks(ctx)
+	marks, err := r.marks()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -189,65 +181,43 @@ func (r *repository) list(ctx context.Context) (all []worktree, places map[strin
 			w.half = w.half || line == "locked initializing"
 		}
 		places[w.branch] = w.path
-		mark := marks[w.branch]
-		if !r.mine(w.path) || w.branch == "" || mark.task == "" {
+		if !r.mine(w.path) || w.branch == "" {
 			continue
 		}
-		mark.path, mark.half = w.path, mark.half || w.half
-		all = append(all, mark)
+		mark, known := marks[w.branch]
+		if !known {
+			mark = r.stranded(ctx, w)
+		}
+		if mark.Task != "" {
+			mark.path, mark.half = w.path, mark.half || w.half
+			all = append(all, mark)
+		}
 	}
 	return all, places, nil
 }
 
-// marks returns what belongs to the branches of tasks.
-func (r *repository) marks(ctx context.Context) (map[string]worktree, error) {
-	text, err := r.git(ctx, "config", "--local", "--get-regexp", `^branch\..*\.orchestrator-`)
-	if isNo(err) {
-		return nil, nil
+// stranded returns a worktree whose notes are lost with the state directory. Its task is the name of its folder.
+func (r *repository) stranded(ctx context.Context, w worktree) worktree {
+	name := filepath.Base(w.path)
+	if w.half || !strings.HasSuffix(w.branch, name) || strings.Contains(name, asideMark) {
+		return w
 	}
-	marks := make(map[string]worktree)
-	for line := range strings.SplitSeq(text, "\n") {
-		key, value, _ := strings.Cut(line, " ")
-		at := strings.LastIndex(key, ".orchestrator-")
-		if at < 0 {
-			continue
-		}
-		branch := strings.TrimPrefix(key[:at], "branch.")
-		w := marks[branch]
-		w.branch = branch
-		switch key[at+len(".orchestrator-"):] {
-		case "task":
-			w.task = value
-		case "base":
-			w.base = strings.TrimLeft(value, "-") // agents can write it, and git must not read it as an option
-		case "began":
-			if isCommit.MatchString(value) {
-				w.began = value
-			}
-		case "making":
-			w.half = true
-		case "leaving":
-			if w.leaving = true; value != "true" { // as an earlier version wrote it
-				w.into = value
-			}
-		case "unmerged":
-			w.unmerged = value
-		case "back":
-			w.back = value
-		case "heir":
-			w.heir = value
-		case "rounds":
-			w.rounds, _ = strconv.Atoi(value)
-		case "restarts":
-			w.restarts, _ = strconv.Atoi(value)
-		case "history":
-			w.history = value
-		case "onto":
-			if isCommit.MatchString(value) {
-				w.onto = value
-			}
-		}
-		marks[branch] = w
+	base, err := r.base(ctx)
+	if err != nil {
+		return w
+	}
+	if began, err := r.git(ctx, "merge-base", r.ref(ctx, base), "refs/heads/"+w.branch); err == nil {
+		w.mark = mark{Task: name, Base: base, Began: began}
+	}
+	return w
+}
+
+// marks returns what is noted about the branches of tasks.
+func (r *repository) marks() (map[string]worktree, error) {
+	noted, err := r.noted()
+	marks := make(map[string]worktree, len(noted.Branches))
+	for branch, m := range noted.Branches {
+		marks[branch] = worktree{mark: m, branch: branch, half: m.Making}
 	}
 	return marks, err
 }
@@ -256,13 +226,13 @@ func (r *repository) marks(ctx context.Context) (map[string]worktree, error) {
 // a commit.
 func (r *repository) make(ctx context.Context, t *wire.Task, base, commit string) (w worktree, made bool, err error) {
 	task := t.ID
-	w = worktree{path: filepath.Join(r.top, folder, Name(task)), branch: r.agent.Branch(task), task: task, restarts: restarts(t)}
+	w = worktree{path: filepath.Join(r.top, folder, Name(task)), branch: r.agent.Branch(task), mark: mark{Task: task, Restarts: restarts(t)}}
 	all, _, err := r.list(ctx)
 	if err != nil {
 		return w, false, err
 	}
 	for _, have := range all {
-		if have.task != task || have.restarts < w.restarts {
+		if have.Task != task || have.Restarts < w.Restarts {
 			continue
 		}
 		if have.half {
@@ -281,7 +251,7 @@ func (r *repository) make(ctx context.Context, t *wire.Task, base, commit string
 			return have, false, nil
 		}
 	}
-	marks, err := r.marks(ctx)
+	marks, err := r.marks()
 	if err != nil {
 		return w, false, err
 	}
@@ -300,7 +270,7 @@ func (r *repository) make(ctx context.Context, t *wire.Task, base, commit string
 	}
 	if there {
 		mark := marks[w.branch]
-		if mark.task != task {
+		if mark.Task != task {
 			return w, false, fmt.Errorf("there is a branch %s already, and it is not of this task", w.branch)
 		}
 		mark.path, mark.half = w.path, false
@@ -309,8 +279,8 @@ func (r *repository) make(ctx context.Context, t *wire.Task, base, commit string
 	if commit == "" {
 		return w, false, errUnborn
 	}
-	w.base, w.began = base, commit
-	return w, true, r.begin(ctx, t, w)
+	w.Base, w.Began = base, commit
+	return w, true, r.begin(ctx, w)
 }
 
 // makeRoom moves a folder aside that is in the place of a worktree, and that git does not know. It removes what is left of
@@ -350,7 +320,7 @@ func (r *repository) switched(ctx context.Context, t *wire.Task, w worktree, mar
 	case branch != w.branch:
 		return false, fmt.Errorf("%s has %s checked out, and not the branch %s of the task: in this folder, git switch %[3]s, and merge what was committed elsewhere",
 			w.path, cmp.Or(branch, "no branch"), w.branch)
-	case marks[branch].task != "":
+	case marks[branch].Task != "":
 		return false, nil // it is of another task, which is an error elsewhere
 	}
 	base, err := r.base(ctx)
@@ -361,30 +331,17 @@ func (r *repository) switched(ctx context.Context, t *wire.Task, w worktree, mar
 	if err != nil {
 		return false, err
 	}
-	return true, r.mark(ctx, branch, t, base, began)
+	return true, r.note(ctx, branch, mark{Task: t.ID, Base: base, Began: began, Restarts: restarts(t)})
 }
 
-// mark notes what belongs to a branch.
-func (r *repository) mark(ctx context.Context, branch string, t *wire.Task, base, began string) error {
-	marks := [][2]string{{"task", t.ID}, {"base", base}, {"began", began}}
-	if n := restarts(t); n > 0 {
-		marks = append([][2]string{{"restarts", strconv.Itoa(n)}}, marks...)
-	}
-	for _, mark := range marks {
-		if _, err := r.git(ctx, "config", "--local", "branch."+branch+".orchestrator-"+mark[0], mark[1]); err != nil {
-			return err
-		}
-	}
-	return r.markHistory(ctx, branch)
-}
-
-// markHistory notes what makes git show something else when a branch begins.
-func (r *repository) markHistory(ctx context.Context, branch string) error {
+// note notes what belongs to a new branch, and what makes git show something else when it begins.
+func (r *repository) note(ctx context.Context, branch string, now mark) error {
 	all, err := r.history(ctx)
-	if err == nil {
-		_, err = r.git(ctx, "config", "--local", "branch."+branch+".orchestrator-history", cmp.Or(strings.Join(all, " "), unaltered))
+	if err != nil {
+		return err
 	}
-	return err
+	now.History = cmp.Or(strings.Join(all, " "), unaltered)
+	return r.mark(branch, func(m *mark) { *m = now })
 }
 
 // there reports whether a worktree still exists. Its folder may have been removed by hand.
@@ -419,20 +376,19 @@ func (r *repository) base(ctx context.Context) (string, error) {
 	return base, nil
 }
 
-// begin makes a branch and its worktree. What belongs to the branch is noted first, so that a crash leaves no
-// branch of an unknown task.
-func (r *repository) begin(ctx context.Context, t *wire.Task, w worktree) error {
+// begin makes a branch and its worktree. The branch is noted first, so that a crash leaves none of an unknown task.
+func (r *repository) begin(ctx context.Context, w worktree) error {
 	if err := r.ignore(ctx); err != nil {
 		return err
 	}
-	section := "branch." + w.branch
-	if err := r.mark(ctx, w.branch, t, w.base, w.began); err != nil {
+	w.Making = true
+	if err := r.note(ctx, w.branch, w.mark); err != nil {
 		return err
 	}
-	err := r.add(ctx, w.branch, "-b", w.branch, w.path, w.began)
+	err := r.add(ctx, w.branch, "-b", w.branch, w.path, w.Began)
 	if err != nil {
 		if there, unsure := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+w.branch); unsure == nil && !there {
-			_, _ = r.git(ctx, "config", "--local", "--remove-section", section)
+			_ = r.unmark(w.branch)
 		}
 	}
 	return err
@@ -451,13 +407,12 @@ func (r *repository) ignore(ctx context.Context) error {
 
 // add adds a worktree with a branch. As long as that is not complete, the branch is marked.
 func (r *repository) add(ctx context.Context, branch string, args ...string) error {
-	key := "branch." + branch + ".orchestrator-making"
-	_, err := r.git(ctx, "config", "--local", key, "true")
+	err := r.mark(branch, func(m *mark) { m.Making = true })
 	if err == nil {
 		_, err = r.git(ctx, append([]string{"worktree", "add"}, args...)...)
 	}
 	if err == nil {
-		_, err = r.git(ctx, "config", "--local", "--unset", key)
+		err = r.mark(branch, func(m *mark) { m.Making = false })
 	}
 	return err
 }
@@ -482,19 +437,19 @@ func (r *repository) touched(ctx context.Context, w worktree) (bool, error) {
 	if _, err := os.Lstat(w.path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	argv := []string{"sh", "-c", unlike, "sh", w.path, w.branch, r.common, w.began}
+	argv := []string{"sh", "-c", unlike, "sh", w.path, w.branch, r.common, w.Began}
 	files, err := r.runIn(ctx, command{argv: argv, dir: r.top})
 	return len(files) > 0, err
 }
 
 // moved reports whether a branch has had a commit of its own.
 func (r *repository) moved(ctx context.Context, w worktree) (bool, error) {
-	if w.began == "" {
+	if w.Began == "" {
 		moves, err := r.git(ctx, "reflog", "show", "--format=%H", "refs/heads/"+w.branch)
 		return strings.Contains(moves, "\n"), err
 	}
 	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
-	return head != w.began, err
+	return head != w.Began, err
 }
 
 // changes returns the names of files with changes that are not committed.

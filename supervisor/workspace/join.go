@@ -10,7 +10,7 @@ import (
 
 // join makes the merged commit in a worktree of its own, and verifies it there.
 func (m *Manager) join(ctx context.Context, r *repository, w worktree, into, before string) (commit string, err error) {
-	err = m.apart(ctx, r, Name(w.task), before, func(at string) error {
+	err = m.apart(ctx, r, Name(w.Task), before, func(at string) error {
 		if err := r.join(ctx, at, w, into); err != nil {
 			return err
 		}

@@ -23,11 +23,17 @@ func (m *Manager) find(ctx context.Context, task string) (*repository, worktree,
 		if err != nil {
 			return nil, worktree{}, nil, err
 		}
+		if t, ok := m.options.Task(task); ok {
+			err = r.remember(&t)
+		}
+		if err != nil {
+			return nil, worktree{}, nil, err
+		}
 		all, places, err := r.list(ctx)
 		if err != nil {
 			return nil, worktree{}, nil, err
 		}
-		if i := slices.IndexFunc(all, func(w worktree) bool { return w.task == task }); i >= 0 {
+		if i := slices.IndexFunc(all, func(w worktree) bool { return w.Task == task || w.Task == Name(task) }); i >= 0 {
 			return r, all[i], places, nil
 		}
 	}
@@ -70,7 +76,7 @@ func (m *Manager) repositories(ctx context.Context) func(func(*repository, error
 			if a.Repository == "" {
 				continue
 			}
-			r, err := open(ctx, m.run, a)
+			r, err := m.repository(ctx, a)
 			if err == nil && seen[r.top] {
 				continue
 			}
@@ -115,7 +121,7 @@ func (m *Manager) Diff(ctx context.Context, in control.DiffRequest) (control.Tas
 	if _, err := os.Lstat(w.path); errors.Is(err, fs.ErrNotExist) {
 		return control.TaskDiff{}, &wire.Error{
 			Code: wire.CodeNotFound, Message: "the folder of the workspace is gone: " + w.path,
-			Hint: fmt.Sprintf("The branch is still there: git diff %s...%s", w.base, w.branch),
+			Hint: fmt.Sprintf("The branch is still there: git diff %s...%s", w.Base, w.branch),
 		}
 	}
 	commit, err := r.gitIn(ctx, w.path, "rev-parse", "HEAD")
@@ -143,7 +149,7 @@ func (m *Manager) Diff(ctx context.Context, in control.DiffRequest) (control.Tas
 	}
 	loose, err := r.changes(ctx, w.path)
 	d := control.TaskDiff{
-		FormatVersion: wire.FormatVersion, Path: w.path, Branch: w.branch, Base: w.base, Commit: commit, Uncommitted: loose, Patch: strings.ToValidUTF8(string(patch), "\uFFFD"),
+		FormatVersion: wire.FormatVersion, Path: w.path, Branch: w.branch, Base: w.Base, Commit: commit, Uncommitted: loose, Patch: strings.ToValidUTF8(string(patch), "\uFFFD"),
 	}
 	if in.Whole && d.Patch != string(patch) {
 		d.Bytes = patch
@@ -161,7 +167,7 @@ func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.M
 		return m.mergedBefore(in, asWire(err))
 	}
 	m.recorded(&w)
-	next, err := m.alone(ctx, branchIn{r.top, cmp.Or(in.Into, w.base)})
+	next, err := m.alone(ctx, branchIn{r.top, cmp.Or(in.Into, w.Base)})
 	if err != nil {
 		return control.MergeReply{}, err
 	}
@@ -178,7 +184,7 @@ func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.M
 		}
 	}
 	if in.Into == "" {
-		in.Into = w.base
+		in.Into = w.Base
 	}
 	if in.Into == w.branch {
 		return control.MergeReply{}, &wire.Error{
@@ -194,8 +200,8 @@ func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.M
 		m.tellOnce(ctx, r, &t, w)
 	} else {
 		m.tell(&t, w, in.Into, reply.Commit)
-		if in.Into == w.base {
-			_ = m.forget(ctx, r, &w)
+		if in.Into == w.Base {
+			_ = m.forget(r, &w)
 		}
 	}
 	if !r.agent.KeepAll {
@@ -247,7 +253,7 @@ func (m *Manager) alone(ctx context.Context, into branchIn) (next func(), err er
 func (m *Manager) merge(ctx context.Context, r *repository, w worktree, in control.MergeRequest, places map[string]string) (control.MergeReply, error) {
 	into := in.Into
 	reply := control.MergeReply{FormatVersion: wire.FormatVersion, Branch: w.branch, Into: into}
-	if w.leaving { // its removal was interrupted
+	if w.Leaving != "" { // its removal was interrupted
 		reply.Already = true
 		reply.Commit, _ = r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+into)
 		return reply, nil
@@ -295,7 +301,7 @@ func (r *repository) complete(ctx context.Context, w worktree, want string) erro
 	if want != "" && want != head {
 		return &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("the branch %s has moved since you have looked at it", w.branch),
-			Hint: "Look again: orchestrator task diff " + wire.ShortID(w.task), Details: map[string]any{"reason": "moved"},
+			Hint: "Look again: orchestrator task diff " + wire.ShortID(w.Task), Details: map[string]any{"reason": "moved"},
 		}
 	}
 	moved, err := r.moved(ctx, w)
@@ -303,14 +309,6 @@ func (r *repository) complete(ctx context.Context, w worktree, want string) erro
 		err = &wire.Error{Code: wire.CodeConflict, Message: fmt.Sprintf("the branch %s has no commit to merge", w.branch), Details: map[string]any{"reason": "nothing"}}
 	}
 	return err
-}
-
-// configure changes the configuration of git, which fails while another git changes it.
-func (m *Manager) configure(ctx context.Context, r *repository, args ...string) error {
-	return m.writing(ctx, r, func() error {
-		_, err := r.git(ctx, append([]string{"config", "--local"}, args...)...)
-		return err
-	})
 }
 
 // writing calls do, which changes a repository. Calls are made one after another.
@@ -328,15 +326,12 @@ func (m *Manager) writing(ctx context.Context, r *repository, do func() error) e
 // remove removes a worktree and its branch, if the branch is part of another one and the worktree has no changes that
 // are not committed. It ends a removal that was interrupted, unless something was added meanwhile.
 func (m *Manager) remove(ctx context.Context, r *repository, w worktree, into string) bool {
-	leaving := "branch." + w.branch + ".orchestrator-leaving"
+	stay := func(m *mark) { m.Leaving = "" }
 	return m.writing(ctx, r, func() error {
-		if w.leaving {
-			into = cmp.Or(w.into, into)
-		}
+		into = cmp.Or(w.Leaving, into)
 		head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
-		if isNo(err) && w.leaving { // only its section is left
-			_, err = r.git(ctx, "config", "--local", "--remove-section", "branch."+w.branch)
-			return err
+		if isNo(err) && w.Leaving != "" { // only its mark is left
+			return r.unmark(w.branch)
 		}
 		if err != nil {
 			return err
@@ -345,24 +340,24 @@ func (m *Manager) remove(ctx context.Context, r *repository, w worktree, into st
 		if err != nil || !merged || into == w.branch {
 			return cmp.Or(err, errNotMerged)
 		}
-		if !w.leaving {
+		if w.Leaving == "" {
 			loose, err := r.changes(ctx, w.path)
 			if err == nil && len(loose) > 0 {
 				err = errNotMerged
 			}
 			if err == nil {
-				_, err = r.git(ctx, "config", "--local", leaving, into)
+				err = r.mark(w.branch, func(m *mark) { m.Leaving = into })
 			}
 			if err != nil {
 				return err
 			}
 			if _, err := r.git(ctx, "worktree", "remove", w.path); err != nil {
-				_, _ = r.git(ctx, "config", "--local", "--unset", leaving)
+				_ = r.mark(w.branch, stay)
 				return err
 			}
 		} else {
 			if changed, err := r.touched(ctx, w); err != nil || changed {
-				_, _ = r.git(ctx, "config", "--local", "--unset", leaving)
+				_ = r.mark(w.branch, stay)
 				return cmp.Or(err, errNotMerged)
 			}
 			_, _ = r.git(ctx, "worktree", "remove", "--force", "--force", w.path)
@@ -372,33 +367,57 @@ func (m *Manager) remove(ctx context.Context, r *repository, w worktree, into st
 			_, _ = r.git(ctx, "worktree", "prune")
 		}
 		if _, err = r.git(ctx, "update-ref", "-d", "refs/heads/"+w.branch, head); err != nil { // it has a new commit
-			_, _ = r.git(ctx, "config", "--local", "--unset", leaving)
+			_ = r.mark(w.branch, stay)
 			return err
 		}
-		_, _ = r.git(ctx, "config", "--local", "--remove-section", "branch."+w.branch)
-		return nil
+		return r.unmark(w.branch)
 	}) == nil
 }
 
 // errNotMerged reports that something of a worktree was not merged.
 var errNotMerged = errors.New("not all of it was merged")
 
-// endRemovals removes the branches whose worktrees were removed just before the orchestrator was killed.
+// endRemovals removes the branches whose worktrees were removed just before the orchestrator was killed. It forgets those
+// that somebody has removed with their worktrees.
 func (m *Manager) endRemovals(ctx context.Context, r *repository, all []worktree) {
-	marks, err := r.marks(ctx)
+	marks, err := r.marks()
 	if err != nil {
 		return
 	}
-	for branch, w := range marks {
-		if w.leaving && w.task != "" && !slices.ContainsFunc(all, func(have worktree) bool { return have.branch == branch }) {
-			w.path = filepath.Join(r.top, folder, Name(w.task))
+	maps.DeleteFunc(marks, func(branch string, _ worktree) bool {
+		return slices.ContainsFunc(all, func(have worktree) bool { return have.branch == branch })
+	})
+	if len(marks) == 0 {
+		return
+	}
+	_ = m.writing(ctx, r, func() error { return r.forgetGone(ctx, marks) })
+	for _, w := range marks {
+		if w.Leaving != "" {
+			w.path = filepath.Join(r.top, folder, Name(w.Task))
 			if r.there(ctx, w.path) {
 				continue // a worktree with another branch
 			}
 			m.recorded(&w)
-			m.remove(ctx, r, w, w.base)
+			m.remove(ctx, r, w, w.Base)
 		}
 	}
+}
+
+// forgetGone forgets those of some branches that are gone.
+func (r *repository) forgetGone(ctx context.Context, marks map[string]worktree) error {
+	text, err := r.git(ctx, "for-each-ref", "--format=%(refname)", "refs/heads")
+	if err != nil {
+		return err
+	}
+	there := strings.Split(text, "\n")
+	for branch, w := range marks {
+		if w.Leaving == "" && !slices.Contains(there, "refs/heads/"+branch) && !exists(filepath.Join(r.top, folder, Name(w.Task))) {
+			if err := r.unmark(branch); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // List describes the workspaces of the team.
@@ -422,7 +441,7 @@ func (m *Manager) Prune(ctx context.Context, _ struct{}) (control.WorkspaceList,
 	}
 	list := control.WorkspaceList{FormatVersion: wire.FormatVersion, Workspaces: []control.WorkspaceView{}}
 	err := m.visit(ctx, func(r *repository, v control.WorkspaceView, w worktree) {
-		if v.Trouble == "" && v.Ahead == 0 && v.Uncommitted == 0 && v.Moved && !r.agent.KeepAll && !m.open(w.task) && m.remove(ctx, r, w, w.base) {
+		if v.Trouble == "" && v.Ahead == 0 && v.Uncommitted == 0 && v.Moved && !r.agent.KeepAll && !m.open(w.Task) && m.remove(ctx, r, w, w.Base) {
 			list.Workspaces = append(list.Workspaces, v)
 		}
 	})
@@ -443,7 +462,7 @@ func (m *Manager) visit(ctx context.Context, do func(*repository, control.Worksp
 		}
 		for _, w := range all {
 			m.recorded(&w)
-			v := control.WorkspaceView{TaskID: w.task, Path: w.path, Branch: w.branch, Base: w.base, Heir: w.heir}
+			v := control.WorkspaceView{TaskID: w.Task, Path: w.path, Branch: w.branch, Base: w.Base, Heir: w.Heir}
 			if err := r.examine(ctx, w, &v); err != nil {
 				v.Trouble = firstLine(err)
 			}
@@ -455,7 +474,7 @@ func (m *Manager) visit(ctx context.Context, do func(*repository, control.Worksp
 
 // examine adds what a workspace holds.
 func (r *repository) examine(ctx context.Context, w worktree, v *control.WorkspaceView) error {
-	if w.leaving {
+	if w.Leaving != "" {
 		v.Moved = true
 		return nil
 	}
@@ -466,10 +485,10 @@ func (r *repository) examine(ctx context.Context, w worktree, v *control.Workspa
 	} else {
 		return err
 	}
-	if there, err := r.has(ctx, "rev-parse", "--verify", "--quiet", r.ref(ctx, w.base)+"^{commit}"); err != nil || !there {
-		return cmp.Or(err, fmt.Errorf("%s is gone, where it began", w.base))
+	if there, err := r.has(ctx, "rev-parse", "--verify", "--quiet", r.ref(ctx, w.Base)+"^{commit}"); err != nil || !there {
+		return cmp.Or(err, fmt.Errorf("%s is gone, where it began", w.Base))
 	}
-	ahead, err := r.git(ctx, "rev-list", "--count", r.ref(ctx, w.base)+"..refs/heads/"+w.branch)
+	ahead, err := r.git(ctx, "rev-list", "--count", r.ref(ctx, w.Base)+"..refs/heads/"+w.branch)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (m *Manager) beginning(ctx context.Context, r *repository, t *wire.Task) (b
 
 // legacies returns what the tasks have left that a task needs, directly or by way of tasks without a branch here.
 func (m *Manager) legacies(ctx context.Context, r *repository, t *wire.Task) (left []legacy, err error) {
-	marks, err := r.marks(ctx)
+	marks, err := r.marks()
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (r *repository) legacy(ctx context.Context, t *wire.Task, marks map[string]
 	}
 	of := legacy{task: *t, branch: t.Workspace.Branch, commit: t.Workspace.Commit}
 	if of.commit == "" { // a person has ended it
-		if marks[of.branch].task != t.ID {
+		if marks[of.branch].Task != t.ID {
 			return of, false, nil
 		}
 		head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+of.branch)
@@ -244,35 +244,30 @@ func reconciling(t *wire.Task, a *Agent, base, name string, c *clash) wire.Submi
 
 // reserve makes the branch of the task that merges what another one needs.
 func (r *repository) reserve(ctx context.Context, task, base string, c *clash) error {
-	marks, err := r.marks(ctx)
+	marks, err := r.marks()
 	branch := r.agent.Branch(task)
-	if err != nil || marks[branch].task == task {
+	if err != nil || marks[branch].Task == task {
 		return err
 	}
 	if _, err := r.git(ctx, "branch", branch, c.into); err != nil {
 		return err
 	}
-	for _, mark := range [][2]string{{"base", base}, {"began", c.into}, {"onto", c.commit}, {"task", task}} { // the task last: until then, reserve is called again
-		if _, err := r.git(ctx, "config", "--local", "branch."+branch+".orchestrator-"+mark[0], mark[1]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.note(ctx, branch, mark{Task: task, Base: base, Began: c.into, Onto: c.commit})
 }
 
 // origin returns the commit since which the work of a task counts: where its branch began, or where it has last taken over
 // its base.
 func (r *repository) origin(ctx context.Context, w *worktree) (string, error) {
-	taken, err := r.gitIn(ctx, w.path, "merge-base", r.ref(ctx, w.base), "HEAD")
-	if w.began == "" {
+	taken, err := r.gitIn(ctx, w.path, "merge-base", r.ref(ctx, w.Base), "HEAD")
+	if w.Began == "" {
 		return taken, err
 	}
 	if err == nil {
-		if later, err := r.has(ctx, "merge-base", "--is-ancestor", w.began, taken); later && err == nil {
+		if later, err := r.has(ctx, "merge-base", "--is-ancestor", w.Began, taken); later && err == nil {
 			return taken, nil
 		}
 	}
-	own, unsure := r.gitIn(ctx, w.path, "merge-base", w.began, "HEAD")
+	own, unsure := r.gitIn(ctx, w.path, "merge-base", w.Began, "HEAD")
 	if unsure != nil { // its agent has moved the branch elsewhere
 		return taken, err
 	}

@@ -165,12 +165,17 @@ func (q *Queue) findLost(ctx context.Context, seen map[string]bool) error {
 
 // mergeIn merges the branches of one repository.
 func (q *Queue) mergeIn(ctx context.Context, r *repository, seen map[string]bool) error {
+	for _, t := range q.m.options.Unmerged() {
+		if err := r.remember(&t); err != nil {
+			return err
+		}
+	}
 	all, places, err := r.list(ctx)
 	if err != nil {
 		return err
 	}
 	for _, w := range all {
-		seen[w.task] = true
+		seen[w.Task] = true
 	}
 	if err := q.m.finish(ctx, r, places); err != nil {
 		return err
@@ -179,10 +184,10 @@ func (q *Queue) mergeIn(ctx context.Context, r *repository, seen map[string]bool
 	var bases []string
 	for _, w := range all {
 		if c, ok := q.candidate(ctx, r, w); ok {
-			if byBase[c.base] == nil {
-				bases = append(bases, c.base)
+			if byBase[c.Base] == nil {
+				bases = append(bases, c.Base)
 			}
-			byBase[c.base] = append(byBase[c.base], c)
+			byBase[c.Base] = append(byBase[c.Base], c)
 		}
 	}
 	var failed []error
@@ -217,14 +222,14 @@ func (q *Queue) clear(ctx context.Context, r *repository, all []worktree) {
 			q.recordMerged(ctx, r, &w, &t)
 			continue
 		}
-		if done := completedAt(&t); done != "" && !w.leaving {
-			if merged, err := r.has(ctx, "merge-base", "--is-ancestor", done, "refs/heads/"+w.base); err != nil || !merged {
+		if done := completedAt(&t); done != "" && w.Leaving == "" {
+			if merged, err := r.has(ctx, "merge-base", "--is-ancestor", done, "refs/heads/"+w.Base); err != nil || !merged {
 				continue // its branch may have been moved to a commit that others have merged
 			}
 		}
 		moved, err := r.moved(ctx, w)
-		if err == nil && (moved || w.leaving) && q.m.tellOnce(ctx, r, &t, w) {
-			q.m.remove(ctx, r, w, w.base)
+		if err == nil && (moved || w.Leaving != "") && q.m.tellOnce(ctx, r, &t, w) {
+			q.m.remove(ctx, r, w, w.Base)
 		}
 	}
 	q.m.endRemovals(ctx, r, all)
@@ -232,18 +237,18 @@ func (q *Queue) clear(ctx context.Context, r *repository, all []worktree) {
 
 // recordMerged records that a branch has been merged, if the last record about it says that it was not.
 func (q *Queue) recordMerged(ctx context.Context, r *repository, w *worktree, t *wire.Task) {
-	if w.unmerged == "" && q.m.lateness(branchIn{r.top, w.branch}) == "" {
+	if w.Unmerged == "" && q.m.lateness(branchIn{r.top, w.branch}) == "" {
 		return
 	}
 	if q.m.tellOnce(ctx, r, t, *w) {
-		_ = q.m.forget(ctx, r, w) // otherwise the next round tries it again
+		_ = q.m.forget(r, w) // otherwise the next round tries it again
 	}
 }
 
 // candidate returns what is to be merged of a worktree, if it is complete and was not tried before.
 func (q *Queue) candidate(ctx context.Context, r *repository, w worktree) (candidate, bool) {
 	t, ok := q.m.recorded(&w)
-	if !ok || t.State != wire.TaskDone || w.half || w.leaving {
+	if !ok || t.State != wire.TaskDone || w.half || w.Leaving != "" {
 		return candidate{}, false
 	}
 	c := candidate{worktree: w, top: r.top, of: t, agent: q.m.configured().asOf(r.agent, &t)}
@@ -270,7 +275,7 @@ func (q *Queue) obstacle(ctx context.Context, r *repository, c *candidate) (why 
 		return "its branch " + c.branch + " is gone", nil
 	case err != nil:
 		return "", err
-	case head == c.unmerged:
+	case head == c.Unmerged:
 		c.settled = true
 		if waits { // the record does not say so yet
 			return "it could not be merged before. Correct it on the branch, and merge it: orchestrator task merge " + wire.ShortID(c.of.ID), nil
@@ -294,20 +299,20 @@ func (q *Queue) obstacle(ctx context.Context, r *repository, c *candidate) (why 
 		if later, err := r.has(ctx, "merge-base", "--is-ancestor", done, head); err != nil || !later {
 			return fmt.Sprintf("its branch is no longer what was completed, the commit %.12s. Look at it, and merge it: orchestrator task merge %s", done, wire.ShortID(c.of.ID)), err
 		}
-		if merged, err := r.has(ctx, "merge-base", "--is-ancestor", head, "refs/heads/"+c.base); err != nil || !merged {
+		if merged, err := r.has(ctx, "merge-base", "--is-ancestor", head, "refs/heads/"+c.Base); err != nil || !merged {
 			return "its branch has commits since it was completed. Look at them, and merge it: orchestrator task merge " + wire.ShortID(c.of.ID), err
 		}
 	}
-	if head == c.began {
+	if head == c.Began {
 		if c.settled = true; waits {
 			q.m.note(events.TaskUnchanged, &c.of, "has no commit, so nothing is merged")
 		}
 		return "", nil
 	}
-	if ok, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+c.base); err != nil || !ok {
-		return "there is no branch " + c.base + ", where it began", err
+	if ok, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+c.Base); err != nil || !ok {
+		return "there is no branch " + c.Base + ", where it began", err
 	}
-	c.settled, err = r.has(ctx, "merge-base", "--is-ancestor", head, "refs/heads/"+c.base)
+	c.settled, err = r.has(ctx, "merge-base", "--is-ancestor", head, "refs/heads/"+c.Base)
 	return "", err
 }
 
@@ -359,7 +364,7 @@ func (q *Queue) giveUp(ctx context.Context, r *repository, c *candidate, why err
 	q.m.note(events.TaskUnmerged, &c.of, text)
 	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+c.branch)
 	if err == nil {
-		_ = q.m.configure(ctx, r, "branch."+c.branch+".orchestrator-unmerged", head)
+		_ = r.mark(c.branch, func(m *mark) { m.Unmerged = head })
 	}
 }
 
@@ -439,7 +444,7 @@ func (q *Queue) merged(ctx context.Context, r *repository, joined []candidate, i
 	}
 	for _, c := range joined {
 		q.m.tell(&c.of, c.worktree, into, c.merge)
-		_ = q.m.forget(ctx, r, &c.worktree) // otherwise the next round finds it merged
+		_ = q.m.forget(r, &c.worktree) // otherwise the next round finds it merged
 		if !c.agent.KeepAll {
 			q.m.remove(ctx, r, c.worktree, into)
 		}

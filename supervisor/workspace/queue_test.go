@@ -30,7 +30,7 @@ func TestMergeRecordedOnce(t *testing.T) {
 		"in the middle of its removal": func(b *bench, commit string) {
 			task, _ := b.task(id)
 			b.m.note(events.TaskMerged, &task, "is merged into main: "+commit)
-			b.git(b.top, "config", "branch.task/11111111.orchestrator-leaving", "main")
+			b.mark("task/11111111", func(m *mark) { m.Leaving = "main" })
 			b.git(b.top, "worktree", "remove", ".workspaces/11111111")
 		},
 	} {
@@ -158,8 +158,7 @@ func TestStoppedGitLeavesNoLock(t *testing.T) {
 	b := newBench(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	r, err := open(ctx, b.m.run, b.ann)
-	require.NoError(t, err)
+	r := b.repository()
 	lock := filepath.Join(b.top, ".git/refs/heads/new.lock")
 	go func() {
 		for ctx.Err() == nil {
@@ -169,7 +168,7 @@ func TestStoppedGitLeavesNoLock(t *testing.T) {
 		}
 	}()
 	const hang = `{ printf "start\ncreate refs/heads/new $(git rev-parse HEAD)\nprepare\n"; sleep 600; } | git update-ref --stdin`
-	_, err = r.runIn(ctx, command{argv: []string{"sh", "-c", hang}, dir: b.top})
+	_, err := r.runIn(ctx, command{argv: []string{"sh", "-c", hang}, dir: b.top})
 	require.ErrorIs(t, err, context.Canceled)
 	require.NoFileExists(t, lock)
 }
@@ -192,7 +191,7 @@ func TestQueueMergesWhatWasCompleted(t *testing.T) {
 			require.NoError(b.t, os.WriteFile(filepath.Join(b.top, ".git/worktrees/11111111/index"), []byte("x"), 0o600))
 		}, "git status"},
 		"marked as refused": {func(b *bench, dir string) {
-			b.git(b.top, "config", "branch.task/11111111.orchestrator-unmerged", strings.TrimSpace(b.git(dir, "rev-parse", "HEAD")))
+			b.mark("task/11111111", func(m *mark) { m.Unmerged = b.git(dir, "rev-parse", "HEAD") })
 		}, "it could not be merged before"},
 	} {
 		t.Run(name, func(t *testing.T) {

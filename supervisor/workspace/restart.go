@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"orchestrator/wire"
 )
@@ -24,12 +23,12 @@ func (r *repository) setAside(ctx context.Context, t *wire.Task) error {
 	if restarts(t) == 0 {
 		return nil
 	}
-	marks, err := r.marks(ctx)
+	marks, err := r.marks()
 	if err != nil {
 		return err
 	}
 	for _, w := range marks {
-		if w.task == t.ID && w.restarts < restarts(t) {
+		if w.Task == t.ID && w.Restarts < restarts(t) {
 			if err := r.setAsideOne(ctx, w); err != nil {
 				return err
 			}
@@ -38,9 +37,9 @@ func (r *repository) setAside(ctx context.Context, t *wire.Task) error {
 	return nil
 }
 
-// setAsideOne sets one branch aside. Its task is unset last: until then, setAside is called again.
+// setAsideOne sets one branch aside. Its mark is removed last: until then, setAside is called again.
 func (r *repository) setAsideOne(ctx context.Context, w worktree) error {
-	path := filepath.Join(r.top, folder, Name(w.task))
+	path := filepath.Join(r.top, folder, Name(w.Task))
 	w.path = path
 	there, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+w.branch)
 	if err != nil {
@@ -63,21 +62,19 @@ func (r *repository) setAsideOne(ctx context.Context, w worktree) error {
 		}
 		if !moved && len(loose) == 0 {
 			if _, err = r.git(ctx, "worktree", "remove", "--force", path); err == nil {
-				_, err = r.git(ctx, "branch", "-D", w.branch) // and its marks
+				_, err = r.git(ctx, "branch", "-D", w.branch)
+			}
+			if err == nil {
+				err = r.unmark(w.branch)
 			}
 			return err
 		}
-		if _, err := r.git(ctx, "worktree", "move", path, unused(path, w.restarts)); err != nil {
+		if _, err := r.git(ctx, "worktree", "move", path, unused(path, w.Restarts)); err != nil {
 			return err
 		}
 	}
-	section := "branch." + w.branch
-	if !there {
-		_, err = r.git(ctx, "config", "--local", "--remove-section", section)
-		return err
-	}
-	if !strings.Contains(w.branch, asideMark) {
-		aside := w.branch + asideMark + strconv.Itoa(w.restarts+1)
+	if there {
+		aside := w.branch + asideMark + strconv.Itoa(w.Restarts+1)
 		for n := 2; ; n++ {
 			taken, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+aside)
 			if err != nil {
@@ -86,18 +83,13 @@ func (r *repository) setAsideOne(ctx context.Context, w worktree) error {
 			if !taken {
 				break
 			}
-			aside = fmt.Sprintf("%s%s%d-%d", w.branch, asideMark, w.restarts+1, n)
+			aside = fmt.Sprintf("%s%s%d-%d", w.branch, asideMark, w.Restarts+1, n)
 		}
-		if _, err := r.git(ctx, "branch", "-m", w.branch, aside); err != nil { // with its marks
+		if _, err := r.git(ctx, "branch", "-m", w.branch, aside); err != nil {
 			return err
 		}
-		section = "branch." + aside
 	}
-	if _, err := r.git(ctx, "config", "--local", section+".orchestrator-earlier", w.task); err != nil {
-		return err
-	}
-	_, err = r.git(ctx, "config", "--local", "--unset", section+".orchestrator-task")
-	return err
+	return r.unmark(w.branch)
 }
 
 // asideMark is in the name of a branch of an earlier attempt, before the number of the attempt.

@@ -69,14 +69,14 @@ const unaltered = "none"
 // altered returns an error if the repository makes git show other commits or files than those that a clone gets, and did
 // not when the branch began. The marks of an earlier version do not say how that was.
 func (r *repository) altered(ctx context.Context, w worktree) error {
-	if w.history == "" {
+	if w.History == "" {
 		return nil
 	}
 	now, err := r.history(ctx)
 	if err != nil {
 		return err
 	}
-	before := strings.Fields(w.history)
+	before := strings.Fields(w.History)
 	i := slices.IndexFunc(now, func(one string) bool { return !slices.Contains(before, one) })
 	if i < 0 {
 		return nil

@@ -158,15 +158,15 @@ func (v *verification) remade(path string) *wire.Error {
 // committed returns an error if the branch of a task that is to merge a commit does not have it, or if a workspace has
 // changes that are not committed, and its branch goes to the merge queue, which merges only commits.
 func (m *Manager) committed(ctx context.Context, a *Agent, w wire.Workspace) error {
-	r, err := open(ctx, m.run, a)
+	r, err := m.repository(ctx, a)
 	if err != nil {
 		return err
 	}
-	marks, err := r.marks(ctx)
+	marks, err := r.marks()
 	if err != nil {
 		return err
 	}
-	if onto := marks[w.Branch].onto; onto != "" {
+	if onto := marks[w.Branch].Onto; onto != "" {
 		if merged, err := r.has(ctx, "merge-base", "--is-ancestor", onto, "refs/heads/"+w.Branch); err == nil && !merged {
 			return fmt.Errorf("the commit %s is not part of the branch: merge it, as the task says", onto)
 		}
@@ -183,7 +183,7 @@ func (m *Manager) committed(ctx context.Context, a *Agent, w wire.Workspace) err
 
 // completed records the last commit of the branch. The queue merges no later one.
 func (v *verification) completed(ctx context.Context, dir string) {
-	r, err := open(ctx, v.m.run, v.a)
+	r, err := v.m.repository(ctx, v.a)
 	if err != nil {
 		return
 	}
@@ -281,11 +281,11 @@ func (c *claims) against(err error) error {
 
 // altered returns an error if a clone of the repository would have other files than the workspace.
 func (m *Manager) altered(ctx context.Context, a *Agent, w wire.Workspace) error {
-	r, err := open(ctx, m.run, a)
+	r, err := m.repository(ctx, a)
 	if err != nil {
 		return err
 	}
-	marks, err := r.marks(ctx)
+	marks, err := r.marks()
 	if err != nil {
 		return err
 	}
@@ -294,15 +294,15 @@ func (m *Manager) altered(ctx context.Context, a *Agent, w wire.Workspace) error
 
 // changed returns the files that have changed in a workspace since its branch began.
 func (m *Manager) changed(ctx context.Context, a *Agent, w wire.Workspace) ([]string, error) {
-	r, err := open(ctx, m.run, a)
+	r, err := m.repository(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	marks, err := r.marks(ctx)
+	marks, err := r.marks()
 	if err != nil {
 		return nil, err
 	}
-	began, err := r.origin(ctx, &worktree{path: w.Path, base: w.Base, began: marks[w.Branch].began})
+	began, err := r.origin(ctx, &worktree{path: w.Path, mark: mark{Base: w.Base, Began: marks[w.Branch].Began}})
 	if err != nil {
 		return nil, err
 	}

@@ -62,6 +62,8 @@ type Options struct {
 	Apart func(*child.User) (string, error)
 	// Ask makes a person decide about a task, in the name of its agent.
 	Ask func(agent, task, question string) error
+	// Notes is the path of the file with what is noted about branches; "": it is kept in memory.
+	Notes string
 	// ReadOnly leaves repositories as they are. Then only Task of the functions above is needed, besides Start.
 	ReadOnly bool
 }
@@ -81,6 +83,7 @@ type Process interface {
 // A Manager makes the workspaces of the tasks of a team, and runs its verify commands.
 type Manager struct {
 	options Options
+	book    *book
 
 	worktrees sync.Mutex // held while git adds or removes a worktree
 
@@ -96,7 +99,10 @@ type Manager struct {
 
 // New returns a Manager without agents.
 func New(o Options) *Manager {
-	return &Manager{options: o, merging: make(map[branchIn]chan struct{}), late: make(map[branchIn]string), running: make(map[*job]bool), stopped: make(map[string]bool)}
+	return &Manager{
+		options: o, book: &book{path: o.Notes, readOnly: o.ReadOnly},
+		merging: make(map[branchIn]chan struct{}), late: make(map[branchIn]string), running: make(map[*job]bool), stopped: make(map[string]bool),
+	}
 }
 
 // Set replaces what is configured.
@@ -139,7 +145,7 @@ func (m *Manager) check(ctx context.Context, a *Agent) error {
 	ctx, end := m.begin(ctx, "")
 	defer end()
 	if a.Repository != "" {
-		r, err := open(ctx, m.run, a)
+		r, err := m.repository(ctx, a)
 		if err == nil {
 			_, err = r.base(ctx)
 		}
@@ -285,7 +291,7 @@ func entered(t *wire.Task) bool {
 
 // enter returns the workspace of a task, and makes it if it is not there. Then it is fresh.
 func (m *Manager) enter(ctx context.Context, a *Agent, t *wire.Task) (w wire.Workspace, fresh bool, err error) {
-	r, err := open(ctx, m.run, a)
+	r, err := m.repository(ctx, a)
 	if err == nil {
 		err = m.adopt(ctx, r, t)
 	}
@@ -296,16 +302,12 @@ func (m *Manager) enter(ctx context.Context, a *Agent, t *wire.Task) (w wire.Wor
 	if err != nil {
 		return w, fresh, err
 	}
-	w = wire.Workspace{Path: at.path, Branch: at.branch, Base: at.base, Began: at.began}
-	readyKey, ready := "branch."+at.branch+".orchestrator-ready", false
-	if !fresh && len(a.Setup) > 0 {
-		ready, err = r.has(ctx, "config", "--local", "--get", readyKey)
-	}
-	if ready || err != nil || len(a.Setup) == 0 {
-		return w, fresh, err
+	w = wire.Workspace{Path: at.path, Branch: at.branch, Base: at.Base, Began: at.Began}
+	if at.Ready && !fresh || len(a.Setup) == 0 {
+		return w, fresh, nil
 	}
 	if _, err = m.each(ctx, a, a.Setup, at.path); err == nil {
-		err = m.configure(ctx, r, readyKey, "true")
+		err = r.mark(at.branch, func(m *mark) { m.Ready = true })
 	}
 	return w, fresh, err
 }

@@ -222,6 +222,7 @@ func (h *hostProgram) openWorkspaces() error {
 	}
 	h.workshop = workspace.New(workspace.Options{
 		Start: func(spec child.Spec) (workspace.Process, error) { return h.Instance.host.Start(spec) }, Log: h.log,
+		Notes: supervisor.Notes(h.Instance.Home.Dir),
 	})
 	h.workshop.Set(here)
 	return unworkable(h.workshop.Check(context.Background(), here))

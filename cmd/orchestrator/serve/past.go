@@ -147,7 +147,7 @@ func (t *Instance) openPastWorkshop(a *cli.App, c *config.Config) (end func()) {
 		return err
 	})
 	t.workshop = workspace.New(workspace.Options{
-		ReadOnly: true, Log: t.log, Task: t.taskOf,
+		ReadOnly: true, Log: t.log, Task: t.taskOf, Notes: supervisor.Notes(c.Orchestrator.StateDir),
 		Start: func(spec child.Spec) (workspace.Process, error) {
 			if err := open(); err != nil {
 				return nil, err

@@ -438,7 +438,7 @@ func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
 		Hold: func(agent, task, on, text string) {
 			t.Super.Note(&wire.TaskHeld{Agent: agent, Task: task, On: on, Text: text})
 		},
-		Log: t.log.Named("workspaces"), Apart: t.Home.Apart,
+		Log: t.log.Named("workspaces"), Apart: t.Home.Apart, Notes: supervisor.Notes(t.Home.Dir),
 		Settle: func() { t.Super.Settle() }, LastMerge: t.lastMerge,
 		Refused: func(agent, what string) { t.trespassed(agent, "", what) },
 		Ask: func(agent, task, question string) error {
