@@ -195,9 +195,16 @@ func resolving(t *wire.Task, a *Agent, w *worktree, into, to string, why *wire.E
 	return s
 }
 
-// adopt makes the branch of a task that is to resolve why another one could not be merged, if the orchestrator was killed
-// after it had submitted the task.
+// adopt makes the branch of a task that is to resolve a conflict, if the orchestrator was killed after it had submitted
+// the task.
 func (m *Manager) adopt(ctx context.Context, r *repository, t *wire.Task) error {
+	noted, err := r.noted()
+	if err != nil {
+		return err
+	}
+	if what, ok := noted.Awaited[t.Name]; ok && t.SubmittedBy == "operator" {
+		return m.writing(ctx, r, func() error { return r.reserve(ctx, t.ID, t.Name, what) })
+	}
 	name, ok := strings.CutPrefix(t.Name, "Merge ")
 	branch, into, also := strings.Cut(name, " into ")
 	if !ok || !also || t.SubmittedBy != "operator" {

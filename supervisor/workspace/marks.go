@@ -43,8 +43,9 @@ type move struct {
 // A page is what the orchestrator notes about a repository.
 type page struct {
 	Branches map[string]mark   `json:"branches"`
-	Moving   *move             `json:"moving,omitempty"` // a branch that is being moved
-	Merged   map[string]string `json:"merged,omitempty"` // the commit of the last merge into each branch
+	Moving   *move             `json:"moving,omitempty"`  // a branch that is being moved
+	Awaited  map[string]mark   `json:"awaited,omitempty"` // of branches that tasks will have, by the names of these tasks
+	Merged   map[string]string `json:"merged,omitempty"`  // the commit of the last merge into each branch
 }
 
 // A book has a page for each repository, by its top folder.
@@ -85,7 +86,7 @@ func (b *book) change(top string, first *page, do func(*page)) error {
 	if known != nil {
 		first = known
 	}
-	next := page{Branches: maps.Clone(first.Branches), Moving: first.Moving, Merged: maps.Clone(first.Merged)}
+	next := page{Branches: maps.Clone(first.Branches), Moving: first.Moving, Merged: maps.Clone(first.Merged), Awaited: maps.Clone(first.Awaited)}
 	do(&next)
 	pages := maps.Clone(b.pages)
 	if pages == nil {
@@ -264,5 +265,19 @@ func (r *repository) arrived(branch, commit string) error {
 			p.Merged = make(map[string]string)
 		}
 		p.Merged[branch] = commit
+	})
+}
+
+// await notes what belongs to the branch of a task that will be submitted with a name; nil: of none.
+func (r *repository) await(task string, what *mark) error {
+	return r.book.change(r.top, &page{}, func(p *page) {
+		if what == nil {
+			delete(p.Awaited, task)
+			return
+		}
+		if p.Awaited == nil {
+			p.Awaited = make(map[string]mark)
+		}
+		p.Awaited[task] = *what
 	})
 }

@@ -252,3 +252,61 @@ func TestLostMergeIsReported(t *testing.T) {
 		}
 	}
 }
+
+// A task that is to merge what another one needs begins at its branch, also if it is given out after a kill, before the
+// branch was made.
+func TestAwaitedTask(t *testing.T) {
+	b := newBench(t)
+	into := b.git(b.top, "rev-parse", "main")
+	b.change(b.top, "later", "text\n")
+	const name = "Merge task/x for 22222222"
+	require.NoError(t, b.repository().await(name, &mark{Base: "main", Began: into, Onto: b.git(b.top, "rev-parse", "main")}))
+	b.tasks[first] = &wire.Task{ID: first, Name: name, State: wire.TaskRunning, AssignedTo: "ann", SubmittedBy: "operator"}
+	require.Nil(t, b.m.Enter("ann", first))
+	require.Equal(t, into, b.git(b.tasks[first].Workspace.Path, "rev-parse", "HEAD"))
+	noted, err := b.repository().noted()
+	require.NoError(t, err)
+	require.Empty(t, noted.Awaited)
+	require.NotEmpty(t, noted.Branches["task/11111111"].Onto)
+}
+
+// A task does not begin without the work that it needs, if git has removed that.
+func TestNeededCommitIsGone(t *testing.T) {
+	b := newBench(t)
+	dir := b.begin(first)
+	b.change(dir, "mine", "text\n")
+	require.Nil(t, b.complete(first))
+	const second = "22222222-0000-4000-8000-000000000001"
+	b.mu.Lock()
+	b.tasks[first].Workspace.Commit = strings.Repeat("1", 40)
+	b.tasks[second] = &wire.Task{ID: second, State: wire.TaskRunning, AssignedTo: "ann", Links: []wire.Link{{On: first}}}
+	b.mu.Unlock()
+	asked := ""
+	b.m.options.Ask = func(_, _, question string) error {
+		asked = question
+		return nil
+	}
+	refused := b.m.Enter("ann", second)
+	require.NotNil(t, refused)
+	require.Contains(t, refused.Message, "is gone from the repository")
+	require.Contains(t, asked, "on task/11111111, is gone")
+}
+
+// An earlier attempt in this repository is not merged, when the task was done in another one.
+func TestEarlierAttemptElsewhere(t *testing.T) {
+	b := newBench(t)
+	dir := b.begin(first)
+	b.change(dir, "mine", "text\n")
+	require.Nil(t, b.complete(first))
+	b.mu.Lock()
+	b.tasks[first].Details = &wire.Details{Restarts: 1, Workspace: &wire.Workspace{
+		Path: "/elsewhere/.workspaces/11111111", Branch: "task/11111111", Base: "main", Commit: strings.Repeat("1", 40), Merge: hub.MergeDone,
+	}}
+	b.mu.Unlock()
+	require.NoError(t, (&Queue{m: b.m}).mergeAll(t.Context()))
+	require.Empty(t, b.noted(events.TaskUnmerged))
+	require.Empty(t, b.noted(events.TaskMerged))
+	require.DirExists(t, dir)
+	_, err := b.m.Diff(t.Context(), control.DiffRequest{TaskID: first})
+	require.ErrorContains(t, err, "no workspace")
+}

@@ -33,7 +33,7 @@ func (m *Manager) find(ctx context.Context, task string) (*repository, worktree,
 		if err != nil {
 			return nil, worktree{}, nil, err
 		}
-		if i := slices.IndexFunc(all, func(w worktree) bool { return w.Task == task || w.Task == Name(task) }); i >= 0 {
+		if i := slices.IndexFunc(all, func(w worktree) bool { return (w.Task == task || w.Task == Name(task)) && m.latest(&w) }); i >= 0 {
 			return r, all[i], places, nil
 		}
 	}
@@ -208,6 +208,12 @@ func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.M
 		reply.Removed = m.remove(ctx, r, w, in.Into)
 	}
 	return reply, nil
+}
+
+// latest reports whether a worktree is of the latest attempt at its task. An earlier one may be in another repository.
+func (m *Manager) latest(w *worktree) bool {
+	t, ok := m.options.Task(w.Task)
+	return !ok || w.Restarts >= restarts(&t)
 }
 
 // open reports whether a task has not ended.

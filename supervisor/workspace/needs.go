@@ -117,8 +117,11 @@ func (r *repository) legacy(ctx context.Context, t *wire.Task, marks map[string]
 		return of, err == nil, err
 	}
 	there, err := r.has(ctx, "cat-file", "-e", of.commit+"^{commit}")
-	if f, ok := errors.AsType[*failed](err); ok && f.code == 128 { // another repository has it
-		return of, false, nil
+	if f, ok := errors.AsType[*failed](err); ok && f.code == 128 {
+		there, err = false, nil
+	}
+	if !there && err == nil && t.Workspace.Host == "" && t.Workspace.Merge != hub.MergeDone && r.mine(t.Workspace.Path) { // not of another repository
+		err = fmt.Errorf("%w: the commit %s of %q, on %s, is gone from the repository", errUnmergeable, of.commit, t.Name, of.branch)
 	}
 	return of, there, err
 }
@@ -195,12 +198,18 @@ func (m *Manager) reconcile(ctx context.Context, r *repository, t *wire.Task, ba
 	name := reconcileName(c, t)
 	id := ""
 	err := m.writing(ctx, r, func() (err error) { // so that the agent does not begin elsewhere before its branch is made
+		what := mark{Base: base, Began: c.into, Onto: c.commit}
 		if known, ok := m.options.OpenTask(name); ok { // of an orchestrator that was killed then
 			id = known.ID
-		} else if id, err = m.options.Submit(reconciling(t, a, base, name, c)); err != nil {
-			return err
+		} else {
+			if err = r.await(name, &what); err != nil {
+				return err
+			}
+			if id, err = m.options.Submit(reconciling(t, a, base, name, c)); err != nil {
+				return err
+			}
 		}
-		if err = r.reserve(ctx, id, base, c); err != nil {
+		if err = r.reserve(ctx, id, name, what); err != nil {
 			m.options.Cancel(id, "its branch could not be made")
 		}
 		return err
@@ -243,16 +252,24 @@ func reconciling(t *wire.Task, a *Agent, base, name string, c *clash) wire.Submi
 }
 
 // reserve makes the branch of the task that merges what another one needs.
-func (r *repository) reserve(ctx context.Context, task, base string, c *clash) error {
+func (r *repository) reserve(ctx context.Context, task, name string, what mark) error {
 	marks, err := r.marks()
 	branch := r.agent.Branch(task)
 	if err != nil || marks[branch].Task == task {
 		return err
 	}
-	if _, err := r.git(ctx, "branch", branch, c.into); err != nil {
+	if there, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+branch); err != nil {
+		return err
+	} else if !there {
+		if _, err := r.git(ctx, "branch", branch, what.Began); err != nil {
+			return err
+		}
+	}
+	what.Task = task
+	if err := r.note(ctx, branch, what); err != nil {
 		return err
 	}
-	return r.note(ctx, branch, mark{Task: task, Base: base, Began: c.into, Onto: c.commit})
+	return r.await(name, nil)
 }
 
 // origin returns the commit since which the work of a task counts: where its branch began, or where it has last taken over

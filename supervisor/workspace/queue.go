@@ -175,7 +175,7 @@ func (q *Queue) mergeIn(ctx context.Context, r *repository, seen map[string]bool
 		return err
 	}
 	for _, w := range all {
-		seen[w.Task] = true
+		seen[w.Task] = seen[w.Task] || q.m.latest(&w)
 	}
 	if err := q.m.finish(ctx, r, places); err != nil {
 		return err
@@ -215,7 +215,7 @@ func (q *Queue) clear(ctx context.Context, r *repository, all []worktree) {
 	for _, w := range all {
 		t, ok := q.m.recorded(&w)
 		heir, inherited := q.m.heir(&w)
-		if !ok || t.State != wire.TaskDone || inherited && !heir.State.Final() {
+		if !ok || t.State != wire.TaskDone || w.Restarts < restarts(&t) || inherited && !heir.State.Final() {
 			continue
 		}
 		if q.m.configured().asOf(r.agent, &t).KeepAll {
@@ -248,7 +248,7 @@ func (q *Queue) recordMerged(ctx context.Context, r *repository, w *worktree, t 
 // candidate returns what is to be merged of a worktree, if it is complete and was not tried before.
 func (q *Queue) candidate(ctx context.Context, r *repository, w worktree) (candidate, bool) {
 	t, ok := q.m.recorded(&w)
-	if !ok || t.State != wire.TaskDone || w.half || w.Leaving != "" {
+	if !ok || t.State != wire.TaskDone || w.half || w.Leaving != "" || w.Restarts < restarts(&t) {
 		return candidate{}, false
 	}
 	c := candidate{worktree: w, top: r.top, of: t, agent: q.m.configured().asOf(r.agent, &t)}

@@ -159,18 +159,17 @@ func TestStoppedGitLeavesNoLock(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	r := b.repository()
-	lock := filepath.Join(b.top, ".git/refs/heads/new.lock")
 	go func() {
 		for ctx.Err() == nil {
-			if _, err := os.Stat(lock); err == nil {
+			if said, _ := os.ReadFile(filepath.Join(b.top, "said")); strings.Contains(string(said), "prepare: ok") {
 				cancel()
 			}
 		}
 	}()
-	const hang = `{ printf "start\ncreate refs/heads/new $(git rev-parse HEAD)\nprepare\n"; sleep 600; } | git update-ref --stdin`
+	const hang = `{ printf "start\ncreate refs/heads/new $(git rev-parse HEAD)\nprepare\n"; sleep 600; } | git update-ref --stdin >said`
 	_, err := r.runIn(ctx, command{argv: []string{"sh", "-c", hang}, dir: b.top})
 	require.ErrorIs(t, err, context.Canceled)
-	require.NoFileExists(t, lock)
+	require.NoFileExists(t, filepath.Join(b.top, ".git/refs/heads/new.lock"))
 }
 
 // What was completed is what is merged, whatever becomes of the branch, the folder or the marks before it is.

@@ -239,7 +239,7 @@ func (m *Manager) Enter(agent, id string) *wire.Error {
 	w, err := m.enterSomewhere(ctx, a, &t)
 	if err != nil {
 		if errors.Is(err, errUnmergeable) && t.State != wire.TaskNeedsHuman {
-			_ = m.options.Ask(agent, t.ID, fmt.Sprintf("The task %q cannot begin: %v.\nMerge these branches, and answer anything: its agent tries again. To end the task instead: orchestrator task fail %s", t.Name, err, wire.ShortID(t.ID)))
+			_ = m.options.Ask(agent, t.ID, fmt.Sprintf("The task %q cannot begin: %v.\nPut that right, and answer anything: its agent tries again. To end the task instead: orchestrator task fail %s", t.Name, err, wire.ShortID(t.ID)))
 		}
 		return refusal("no_workspace", "the workspace of the task cannot be made: "+err.Error(), "try again, or report it with fail-task")
 	}
