@@ -209,7 +209,7 @@ func Prepare(tool string, args wire.Raw, caller Caller) (*Request, error) {
 		if strings.TrimSpace(a.Title) == "" {
 			return nil, errors.New("title is missing: say in one line what is to be done")
 		}
-		return &Request{"submit-task", submitTask{Name: a.Title, Description: a.Spec, Payload: wire.Raw("{}"), Role: a.Role, Dependencies: a.Needs}}, nil
+		return &Request{"submit-task", submitTask{Type: "task", Name: a.Title, Description: a.Spec, Payload: wire.Raw("{}"), Role: a.Role, Dependencies: a.Needs}}, nil
 	case "tasks":
 		return &Request{"query-tasks", wire.QueryTasks{Status: a.Status}}, nil
 	case "ask_human":
@@ -243,6 +243,7 @@ type (
 		Path string `json:"path"`
 	}
 	submitTask struct {
+		Type         string   `json:"type"`
 		Name         string   `json:"name"`
 		Description  string   `json:"description,omitzero"`
 		Payload      wire.Raw `json:"payload"`

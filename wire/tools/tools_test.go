@@ -59,6 +59,23 @@ func TestArtifactsAreHandedIn(t *testing.T) {
 	}
 }
 
+// TestRequests checks that the orchestrator can read the request of each tool.
+func TestRequests(t *testing.T) {
+	for _, tool := range All {
+		if tool.Name == ForReviews { // a message of a session
+			continue
+		}
+		const args = `{"message":"m","progress":0.5,"summary":"s","artifacts":["a.md"],"reason":"r","title":"t","spec":"s","role":"author",` +
+			`"needs":["t-0"],"status":"queued","question":"q","options":["a"],"to":"coder","text":"hi"}`
+		r, err := Prepare(tool.Name, wire.Raw(args), Caller{Task: "t-1", Files: true})
+		require.NoError(t, err)
+		text, err := object.Encode(r.Payload)
+		require.NoError(t, err)
+		_, refused := wire.ReadRequest(r.Operation, text, 64)
+		require.Nil(t, refused, tool.Name)
+	}
+}
+
 // TestWrongArguments checks that a model hears which argument is wrong.
 func TestWrongArguments(t *testing.T) {
 	for _, test := range []struct{ tool, args, want string }{
