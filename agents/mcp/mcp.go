@@ -25,6 +25,7 @@ import (
 	"orchestrator/agents"
 	"orchestrator/wire"
 	"orchestrator/wire/mail"
+	"orchestrator/wire/object"
 	"orchestrator/wire/tools"
 )
 
@@ -174,7 +175,12 @@ func (s *server) perform(ctx context.Context, tool string, arguments wire.Raw) (
 		return s.askPerson(ctx, request)
 	}
 	var answer wire.Raw
-	if err := s.team.Ask(ctx, request.Operation, request.Payload, &answer); err != nil {
+	err = s.team.Ask(ctx, request.Operation, request.Payload, &answer)
+	if refused, ok := errors.AsType[*agents.Refusal](err); ok {
+		pointer, _ := object.TextOf(refused.Details, "pointer")
+		return "", errors.New(request.Refused(refused.Message, pointer))
+	}
+	if err != nil {
 		return "", err
 	}
 	return request.Answer(answer), nil

@@ -163,7 +163,11 @@ func (s *server) report(ctx context.Context, w *workItem, tool string, arguments
 	case tool == "task_progress" && w.Review != nil: // a session has no progress of reviews
 		return "reported", nil
 	case tool == "task_progress":
-		return "reported", s.reply(ctx, w, session.TypeTaskProgress, w.Progress(arguments, w.percent))
+		progress, err := w.Progress(arguments, w.percent)
+		if err != nil {
+			return "", err
+		}
+		return "reported", s.reply(ctx, w, session.TypeTaskProgress, progress)
 	}
 	kind, body, err := w.Report(tool, arguments)
 	if err != nil {

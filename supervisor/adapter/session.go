@@ -122,7 +122,11 @@ func (m *Machine) callOfWork(k *task, c *Call) bool {
 
 // progressOfWork reports progress that the model has told.
 func (m *Machine) progressOfWork(k *task, c *Call) {
-	p := k.work.Progress(c.Arguments, k.percent)
+	p, err := k.work.Progress(c.Arguments, k.percent)
+	if err != nil {
+		m.result(c.ID, err.Error(), true)
+		return
+	}
 	k.percent = p.Percent
 	m.turn(activity.Busy, p.Step)
 	m.reportWork(k, p.Step)

@@ -25,7 +25,8 @@ type orderError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Details struct {
-		State wire.TaskState `json:"state"`
+		State   wire.TaskState `json:"state"`
+		Pointer string         `json:"pointer"`
 	} `json:"details"`
 }
 

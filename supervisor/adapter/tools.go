@@ -34,7 +34,7 @@ func (m *Machine) returned(p *pending, o *order) {
 		m.resumed("")
 	}
 	if o.Error != nil {
-		m.result(p.call, o.Error.Message, true)
+		m.result(p.call, p.tool.Refused(o.Error.Message, o.Error.Details.Pointer), true)
 		return
 	}
 	if p.task != nil {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"orchestrator/wire"
-	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
 
@@ -26,9 +25,9 @@ type finding struct {
 // completion returns the completion of a task in a session that a call of task_complete or
 // task_fail makes. The error is for the model.
 func completion(tool string, args wire.Raw, task string) (*session.Completion, error) {
-	var a arguments
-	if err := object.Decode(args, &a); err != nil {
-		return nil, errUnreadable
+	a, err := argumentsOf(args)
+	if err != nil {
+		return nil, err
 	}
 	c := &session.Completion{TaskID: task, Status: session.OutcomeCompleted, Summary: Clip(a.Summary, MaxText), Changes: session.FileChanges{Deleted: list(a.Deleted)}}
 	if tool == "task_fail" {
@@ -64,9 +63,9 @@ func list(texts []string) []string { return append([]string{}, texts...) }
 // review returns the result that a call of the tool review makes. A check that the request does
 // not ask for has passed. The error is for the model.
 func review(args wire.Raw, request *session.ReviewRequest) (*session.ReviewResult, error) {
-	var a arguments
-	if err := object.Decode(args, &a); err != nil {
-		return nil, errUnreadable
+	a, err := argumentsOf(args)
+	if err != nil {
+		return nil, err
 	}
 	if a.ReviewID != "" && a.ReviewID != request.ReviewID {
 		return nil, fmt.Errorf("review %.80q is not open: you are asked for %.80q", a.ReviewID, request.ReviewID)

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"orchestrator/wire"
 	"orchestrator/wire/mail"
@@ -126,7 +128,6 @@ type arguments struct {
 	Message   string     `json:"message"`
 	Progress  *float64   `json:"progress"`
 	Summary   string     `json:"summary"`
-	Outputs   wire.Raw   `json:"outputs"`
 	Artifacts []string   `json:"artifacts"`
 	Evidence  []evidence `json:"evidence"`
 	Reason    string     `json:"reason"`
@@ -141,28 +142,44 @@ type arguments struct {
 	Text      string     `json:"text"`
 	Topic     string     `json:"topic"`
 
-	Created         []string        `json:"created"`
-	Modified        []string        `json:"modified"`
-	Deleted         []string        `json:"deleted"`
-	ReviewID        string          `json:"review_id"`
-	Verdict         string          `json:"verdict"`
-	Findings        []finding       `json:"findings"`
-	TestsPassed     *bool           `json:"tests_passed"`
-	TypeCheckPassed *bool           `json:"type_check_passed"`
-	LintPassed      *bool           `json:"lint_passed"`
-	Checks          map[string]bool `json:"checks"`
+	Outputs         map[string]wire.Raw `json:"outputs"`
+	Created         []string            `json:"created"`
+	Modified        []string            `json:"modified"`
+	Deleted         []string            `json:"deleted"`
+	ReviewID        string              `json:"review_id"`
+	Verdict         string              `json:"verdict"`
+	Findings        []finding           `json:"findings"`
+	TestsPassed     *bool               `json:"tests_passed"`
+	TypeCheckPassed *bool               `json:"type_check_passed"`
+	LintPassed      *bool               `json:"lint_passed"`
+	Checks          map[string]bool     `json:"checks"`
 }
 
 var errUnreadable = errors.New("the arguments cannot be read: they do not fit the schema of the tool")
 
-// unreadable returns the error of arguments that cannot be decoded, with the argument that is wrong.
-func unreadable(err error) error {
-	wrong, ok := errors.AsType[*json.SemanticError](err)
-	if !ok || wrong.JSONPointer == "" {
-		return errUnreadable
+// jsonTypes has the JSON types of arguments.
+var jsonTypes = map[reflect.Kind]string{
+	reflect.String: "a string", reflect.Float64: "a number", reflect.Int: "a whole number", reflect.Int64: "a whole number",
+	reflect.Bool: "true or false", reflect.Slice: "an array", reflect.Map: "an object", reflect.Struct: "an object",
+}
+
+// argumentsOf decodes the arguments of a call. The error is for the model, with the argument that is wrong.
+func argumentsOf(args wire.Raw) (a arguments, err error) {
+	if len(args) == 0 {
+		return a, nil
 	}
-	name := strings.TrimPrefix(string(wrong.JSONPointer), "/")
-	return fmt.Errorf("%s does not fit the schema of the tool: it must not be a JSON %s", name, wrong.JSONKind)
+	err = object.Decode(object.Replaced(args), &a)
+	if err == nil {
+		return a, nil
+	}
+	if wrong, ok := errors.AsType[*json.SemanticError](err); ok && wrong.JSONPointer != "" {
+		return a, fmt.Errorf("%s does not fit the schema of the tool: it must be %s",
+			wrong.JSONPointer[1:], cmp.Or(jsonTypes[wrong.GoType.Kind()], "of another type"))
+	}
+	if wrong, ok := errors.AsType[*jsontext.SyntacticError](err); ok && errors.Is(err, jsontext.ErrDuplicateName) {
+		return a, fmt.Errorf("%s is there twice", wrong.JSONPointer[1:])
+	}
+	return a, errUnreadable
 }
 
 // A Request is the request that the call of a tool makes.
@@ -181,11 +198,9 @@ type Caller struct {
 // Prepare returns the request that the call of a tool makes. The error is for the model.
 func Prepare(tool string, args wire.Raw, caller Caller) (*Request, error) {
 	task := caller.Task
-	var a arguments
-	if len(args) > 0 {
-		if err := object.Decode(object.Replaced(args), &a); err != nil {
-			return nil, unreadable(err)
-		}
+	a, err := argumentsOf(args)
+	if err != nil {
+		return nil, err
 	}
 	if OfTask(tool) && task == "" && tool != ForReviews {
 		return nil, errors.New("you have no open task")
@@ -264,16 +279,15 @@ type (
 // so that they fulfil the contracts of the task.
 func (a *arguments) result() wire.Raw {
 	summary := Clip(a.Summary, MaxText)
-	var outputs map[string]wire.Raw
-	if len(a.Outputs) == 0 || object.Decode(a.Outputs, &outputs) != nil || len(outputs) == 0 {
+	if len(a.Outputs) == 0 {
 		return object.Spell(struct {
 			Summary   string     `json:"summary"`
 			Artifacts []string   `json:"artifacts,omitzero"`
 			Evidence  []evidence `json:"evidence,omitzero"`
 		}{summary, a.Artifacts, a.Evidence})
 	}
-	contracts := make(map[string]contract, len(outputs))
-	for key, value := range outputs {
+	contracts := make(map[string]contract, len(a.Outputs))
+	for key, value := range a.Outputs {
 		contracts[key] = contract{Status: "fulfilled", Data: value}
 	}
 	artifacts := make(map[string]string, len(a.Artifacts)) // such a document has them by name
@@ -317,6 +331,25 @@ func (r *Request) Answer(payload wire.Raw) string {
 		return Letters(list.Messages)
 	}
 	return Clip(string(payload), 4*MaxText)
+}
+
+// argumentOf has the arguments that have another name in a request.
+var argumentOf = map[string]string{
+	"name": "title", "description": "spec", "requiredRole": "role", "dependencies": "needs", "to_actor": "to",
+}
+
+// Refused returns what a model is told about the refusal of a request: its message, with the name of
+// the argument that is wrong. The pointer is that of the refusal, or "".
+func (r *Request) Refused(message, pointer string) string {
+	field, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/payload/"), "/")
+	name := argumentOf[field]
+	if rest, ok := strings.CutPrefix(message, field+" "); ok && name != "" {
+		return name + " " + rest
+	}
+	if name != "" {
+		message = name + ": " + message
+	}
+	return message
 }
 
 // answered returns what a model is told about the answer to a question.

@@ -7,6 +7,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
 // The result of a task has all that the model reports, whether it names outputs or not.
@@ -79,9 +80,12 @@ func TestRequests(t *testing.T) {
 // TestWrongArguments checks that a model hears which argument is wrong.
 func TestWrongArguments(t *testing.T) {
 	for _, test := range []struct{ tool, args, want string }{
-		{"ask_human", `{"question": 17}`, "question does not fit the schema of the tool: it must not be a JSON number"},
-		{"task_progress", `{"message": "m", "progress": "half"}`, "progress does not fit the schema of the tool: it must not be a JSON string"},
-		{"ask_human", `{"question": "?", "options": "red"}`, "options does not fit the schema of the tool: it must not be a JSON string"},
+		{"ask_human", `{"question": 17}`, "question does not fit the schema of the tool: it must be a string"},
+		{"task_progress", `{"message": "m", "progress": "half"}`, "progress does not fit the schema of the tool: it must be a number"},
+		{"ask_human", `{"question": "?", "options": "red"}`, "options does not fit the schema of the tool: it must be an array"},
+		{"task_complete", `{"summary": "s", "outputs": ["api"]}`, "outputs does not fit the schema of the tool: it must be an object"},
+		{"task_complete", `{"summary": "s", "evidence": [{"command": "go test", "exit": "0"}]}`, "evidence/0/exit does not fit the schema of the tool: it must be a whole number"},
+		{"task_fail", `{"reason": "r", "reason": "s"}`, "reason is there twice"},
 		{"ask_human", `[]`, errUnreadable.Error()},
 	} {
 		_, err := Prepare(test.tool, []byte(test.args), Caller{Task: "t"})
@@ -90,4 +94,35 @@ func TestWrongArguments(t *testing.T) {
 	r, err := Prepare("message_send", []byte(`{"to":"coder","text":"hi"}`), Caller{})
 	require.NoError(t, err)
 	require.Equal(t, "message.direct", r.Payload.(wire.SendMessage).Topic)
+}
+
+// TestWrongArgumentsOfWork checks that the same holds for the tools of a session.
+func TestWrongArgumentsOfWork(t *testing.T) {
+	work := &WorkItem{Assignment: &session.Assignment{}}
+	review := &WorkItem{Review: &session.ReviewRequest{}}
+	for _, test := range []struct {
+		work             *WorkItem
+		tool, args, want string
+	}{
+		{work, "task_complete", `{"summary": "s", "created": "a.go"}`, "created does not fit the schema of the tool: it must be an array"},
+		{review, ForReviews, `{"verdict": true}`, "verdict does not fit the schema of the tool: it must be a string"},
+		{review, "task_fail", `{"reason": 7}`, "reason does not fit the schema of the tool: it must be a string"},
+	} {
+		_, _, err := test.work.Report(test.tool, []byte(test.args))
+		require.EqualError(t, err, test.want, test.args)
+	}
+	_, err := work.Progress([]byte(`{"progress": "half"}`), 0)
+	require.EqualError(t, err, "progress does not fit the schema of the tool: it must be a number")
+}
+
+// TestRefusedArguments checks that the refusal of a request names the argument of the tool.
+func TestRefusedArguments(t *testing.T) {
+	for _, test := range []struct{ operation, message, pointer, want string }{
+		{"submit-task", `requiredRole must be one of author, not "x"`, "/payload/requiredRole", `role must be one of author, not "x"`},
+		{"submit-task", `there is no task "x" to depend on`, "/payload/dependencies/0", `needs: there is no task "x" to depend on`},
+		{"query-tasks", `status must be one of queued, not "open"`, "/payload/status", `status must be one of queued, not "open"`},
+		{"complete-task", "the tests fail", "", "the tests fail"},
+	} {
+		require.Equal(t, test.want, (&Request{Operation: test.operation}).Refused(test.message, test.pointer))
+	}
 }

@@ -52,8 +52,8 @@ func (w *WorkItem) Report(tool string, args wire.Raw) (kind string, body any, er
 		body, err = completion(tool, args, w.Assignment.Task.TaskID)
 		return session.TypeTaskCompletion, body, err
 	case tool == "task_fail":
-		reason, _ := object.TextOf(args, "reason")
-		return session.TypeFeedback, w.CannotReview(reason), nil
+		a, err := argumentsOf(args)
+		return session.TypeFeedback, w.CannotReview(a.Reason), err
 	}
 	return "", nil, nil
 }
@@ -66,17 +66,15 @@ func (w *WorkItem) CannotReview(why string) session.Feedback {
 	}
 }
 
-// Progress returns the progress that a call of task_progress reports, after that from before.
-func (w *WorkItem) Progress(args wire.Raw, before float64) session.Progress {
-	p := session.Progress{TaskID: w.ID(), Percent: before, Files: []string{}}
-	var a arguments
-	if object.Decode(args, &a) == nil {
-		p.Step = Clip(a.Message, 200)
-		if a.Progress != nil {
-			p.Percent = min(max(*a.Progress*100, 0), 100)
-		}
+// Progress returns the progress that a call of task_progress reports, after that from before. The error is
+// for the model.
+func (w *WorkItem) Progress(args wire.Raw, before float64) (session.Progress, error) {
+	a, err := argumentsOf(args)
+	p := session.Progress{TaskID: w.ID(), Step: Clip(a.Message, 200), Percent: before, Files: []string{}}
+	if a.Progress != nil {
+		p.Percent = min(max(*a.Progress*100, 0), 100)
 	}
-	return p
+	return p, err
 }
 
 // Reported reports whether the log of a session has the report that ends the work item. A report
