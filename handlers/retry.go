@@ -77,7 +77,9 @@ func (td taskDecision) triedOut(k *task) bool {
 	return k.view.Attempts-k.attemptsSpent() >= td.state.rules.MaxAttempts
 }
 
+// retryTask tries a task again for who submitted it or manages it, at every door.
 func retryTask(td taskDecision, r *wire.RetryTask) (*wire.TaskReply, *wire.Error) {
+	td.from.ActsForOthers = true
 	k, err := td.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err

@@ -132,6 +132,48 @@ func TestMCPGuest(t *testing.T) {
 	s.waitForState(id, wire.TaskPending)
 }
 
+// A member tries its own failed task again, and with it what was cancelled because of it. A refusal names the argument.
+func TestMCPRetry(t *testing.T) {
+	s := newStage(t, quick+oneIdler).up("--json")
+	s.waitForEvents(1, events.AgentStarted, "")
+	ann, bob := s.guest("--as", "ann"), s.guest("--as", "bob", "--role", "author")
+	add := func(arguments map[string]any) string {
+		var answer wire.TaskReply
+		require.NoError(t, json.Unmarshal([]byte(ann.used("task_add", arguments)), &answer))
+		return answer.Task.ID
+	}
+	page := add(map[string]any{"title": "Write the page", "role": "author"})
+	index := add(map[string]any{"title": "Write the index", "role": "author", "needs": []string{page}})
+	fails := func() {
+		require.Contains(t, bob.used("task_next", nil), page)
+		bob.used("task_fail", map[string]any{"reason": "no ink"})
+		s.waitForState(page, wire.TaskFailed)
+		s.waitForState(index, wire.TaskCancelled)
+	}
+	fails()
+	require.Equal(t, page, add(map[string]any{"retry": page}))
+	s.waitForState(index, wire.TaskPending)
+	fails()
+	require.Equal(t, page, add(map[string]any{"retry": page, "dependents": false}))
+	require.Contains(t, bob.used("task_next", nil), page)
+	bob.used("task_complete", map[string]any{"summary": "written"})
+	s.waitForState(page, wire.TaskDone)
+	s.waitForState(index, wire.TaskCancelled)
+
+	other := strings.TrimSpace(s.ask("task", "add", "Idle", "--assign", "idler", "-q"))
+	s.ask("task", "cancel", other)
+	lead := s.guest("--as", "lead", "--role", "planner")
+	for id, want := range map[string]string{
+		page: "retry: task " + wire.ShortID(page) + ` "Write the page" is done and cannot be tried again`, other: "retry: the task is not yours", "none": `retry: there is no task "none"`,
+	} {
+		require.Contains(t, ann.refused("task_add", map[string]any{"retry": id}), want)
+	}
+	s.waitForState(other, wire.TaskCancelled)
+	require.Contains(t, lead.used("task_add", map[string]any{"retry": other}), other)
+	s.waitForState(other, wire.TaskAssigned)
+	require.Equal(t, "to: no agent is called \"rex\". Agents: idler, ann, bob, lead", ann.refused("message_send", map[string]any{"to": "rex", "text": "Hello"}))
+}
+
 // The task of a client that is killed waits for another agent.
 func TestMCPGuestIsKilled(t *testing.T) {
 	s := newStage(t, quick+oneIdler).up("--json")

@@ -49,9 +49,11 @@ var All = []Tool{
 		`deleted:strings:paths of files that you deleted`)},
 	{Name: "task_fail", OfTask: true, Description: "Reports that your task cannot be done, and why.", Schema: args(
 		`!reason:string:why it cannot be done`)},
-	{Name: "task_add", Description: "Creates a task for the team. It is given to an agent that fits.", Schema: args(
-		`!title:string:one line`, `spec:string:what is to be done`, `role:string:the role that its agent must have`,
-		`needs:strings:ids of tasks that must be done first`)},
+	{Name: "task_add", Description: "Creates a task for the team, which is given to an agent that fits; or tries a failed or cancelled one of yours again.", Schema: args(
+		`title:string:one line; every new task has one`, `spec:string:what is to be done`, `role:string:the role that its agent must have`,
+		`needs:strings:ids of tasks that must be done first`,
+		`retry:string:instead of a new task, the id of a failed or cancelled one to try again`,
+		`dependents:boolean:with retry: whether tasks that were cancelled because of it come back, too; true if it is missing`)},
 	{Name: "tasks", ReadOnly: true, Description: "Lists the tasks of the team with their states.", Schema: args(
 		`status:string:only tasks with this status: queued, running, completed, failed or cancelled`)},
 	{Name: "ask_human", Description: "Asks a person a question and returns the answer. Use it for decisions that you must not make.", Schema: args(
@@ -135,6 +137,7 @@ type arguments struct {
 	Spec      string     `json:"spec"`
 	Role      string     `json:"role"`
 	Needs     []string   `json:"needs"`
+	Retry     string     `json:"retry"`
 	Status    string     `json:"status"`
 	Question  string     `json:"question"`
 	Options   []string   `json:"options"`
@@ -152,6 +155,7 @@ type arguments struct {
 	TestsPassed     *bool               `json:"tests_passed"`
 	TypeCheckPassed *bool               `json:"type_check_passed"`
 	LintPassed      *bool               `json:"lint_passed"`
+	Dependents      *bool               `json:"dependents"`
 	Checks          map[string]bool     `json:"checks"`
 }
 
@@ -221,10 +225,7 @@ func Prepare(tool string, args wire.Raw, caller Caller) (*Request, error) {
 		}
 		return &Request{"fail-task", wire.FailTask{TaskID: task, Error: Clip(a.Reason, MaxText)}}, nil
 	case "task_add":
-		if strings.TrimSpace(a.Title) == "" {
-			return nil, errors.New("title is missing: say in one line what is to be done")
-		}
-		return &Request{"submit-task", submitTask{Type: "task", Name: a.Title, Description: a.Spec, Payload: wire.Raw("{}"), Role: a.Role, Dependencies: a.Needs}}, nil
+		return a.addition()
 	case "tasks":
 		return &Request{"query-tasks", wire.QueryTasks{Status: a.Status}}, nil
 	case "ask_human":
@@ -241,6 +242,21 @@ func Prepare(tool string, args wire.Raw, caller Caller) (*Request, error) {
 		return nil, errors.New("you were not asked to review anything: report with task_complete or task_fail")
 	}
 	return nil, fmt.Errorf("there is no tool %.80q", tool)
+}
+
+// addition returns the request of task_add.
+func (a *arguments) addition() (*Request, error) {
+	switch {
+	case a.Retry != "" && (a.Title != "" || a.Spec != "" || a.Role != "" || len(a.Needs) > 0):
+		return nil, errors.New("retry tries a task again as it is: leave title, spec, role and needs out")
+	case a.Retry != "":
+		return &Request{"retry-task", wire.RetryTask{TaskID: a.Retry, Dependents: a.Dependents}}, nil
+	case a.Dependents != nil:
+		return nil, errors.New("dependents needs retry, the id of the task to try again")
+	case strings.TrimSpace(a.Title) == "":
+		return nil, errors.New("title is missing: say in one line what is to be done")
+	}
+	return &Request{"submit-task", submitTask{Type: "task", Name: a.Title, Description: a.Spec, Payload: wire.Raw("{}"), Role: a.Role, Dependencies: a.Needs}}, nil
 }
 
 // aYear is the longest time to wait for a person, in milliseconds.
@@ -343,6 +359,9 @@ var argumentOf = map[string]string{
 func (r *Request) Refused(message, pointer string) string {
 	field, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/payload/"), "/")
 	name := argumentOf[field]
+	if r.Operation == "retry-task" {
+		name = "retry"
+	}
 	if rest, ok := strings.CutPrefix(message, field+" "); ok && name != "" {
 		return name + " " + rest
 	}

@@ -85,6 +85,9 @@ func TestWrongArguments(t *testing.T) {
 		{"ask_human", `{"question": "?", "options": "red"}`, "options does not fit the schema of the tool: it must be an array"},
 		{"task_complete", `{"summary": "s", "outputs": ["api"]}`, "outputs does not fit the schema of the tool: it must be an object"},
 		{"task_complete", `{"summary": "s", "evidence": [{"command": "go test", "exit": "0"}]}`, "evidence/0/exit does not fit the schema of the tool: it must be a whole number"},
+		{"task_add", `{"retry": "t", "dependents": "no"}`, "dependents does not fit the schema of the tool: it must be true or false"},
+		{"task_add", `{"retry": "t", "title": "again"}`, "retry tries a task again as it is: leave title, spec, role and needs out"},
+		{"task_add", `{"title": "new", "dependents": false}`, "dependents needs retry, the id of the task to try again"},
 		{"task_fail", `{"reason": "r", "reason": "s"}`, "reason is there twice"},
 		{"ask_human", `[]`, errUnreadable.Error()},
 	} {
@@ -122,6 +125,7 @@ func TestRefusedArguments(t *testing.T) {
 		{"submit-task", `there is no task "x" to depend on`, "/payload/dependencies/0", `needs: there is no task "x" to depend on`},
 		{"query-tasks", `status must be one of queued, not "open"`, "/payload/status", `status must be one of queued, not "open"`},
 		{"complete-task", "the tests fail", "", "the tests fail"},
+		{"retry-task", `there is no task "x"`, "", `retry: there is no task "x"`},
 	} {
 		require.Equal(t, test.want, (&Request{Operation: test.operation}).Refused(test.message, test.pointer))
 	}
