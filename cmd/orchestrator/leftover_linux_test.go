@@ -13,17 +13,20 @@ import (
 	"orchestrator/wire/events"
 )
 
+// company is what a client has when its first turn begins: a server and a daemon.
+const company = `sleep 1000 & echo $! >server
+(setsid sh -c 'echo $$ >daemon; exec sleep 1000' &)
+until [ -s daemon ]; do sleep 0.02; done
+sleep 0.02
+`
+
 // forgetful is a client that has a server and a daemon when its first turn begins. If the turn is interrupted, it ends
 // the shell of its command and loses the rest. In the second turn it notes whether the command still runs.
 const forgetful = `
 say() { echo "$1"; }
 read -r hello
 say '{"type":"control_response","response":{"subtype":"success","request_id":"orc_1","response":{}}}'
-sleep 1000 & echo $! >server
-(setsid sh -c 'echo $$ >daemon; exec sleep 1000' &)
-until [ -s daemon ]; do sleep 0.02; done
-sleep 0.02
-while read -r line; do
+` + company + `while read -r line; do
   case "$line" in
   *'"subtype":"interrupt"'*)
     kill -9 $shell
@@ -37,6 +40,37 @@ while read -r line; do
       say '{"type":"result","is_error":false,"terminal_reason":"completed","result":"Done."}'
       continue
     fi
+    sh -c 'timeout 1000 sh -c "echo \$\$ >began; mv began command; sleep 1000; true"; true' & shell=$!
+    ;;
+  esac
+done
+`
+
+// possessive is an ACP client that keeps the command of a cancelled turn until its session is closed. Then it ends the
+// shell of the command and loses the rest.
+const possessive = `
+say() { echo '{"jsonrpc":"2.0","id":'$1',"result":{'"$2"'}}'; }
+read -r hello
+say 1 '"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"resume":{},"close":{}}}'
+` + company + `
+while read -r line; do
+  id=$(expr "$line" : '{"id":\([0-9]*\)')
+  case "$line" in
+  *session/new* | *session/resume*) say $id '"sessionId":"s","modes":{"currentModeId":"default","availableModes":[{"id":"default"}]}' ;;
+  *session/cancel*) say $prompt '"stopReason":"cancelled"' ;;
+  *session/close*)
+    kill -9 $shell
+    wait $shell
+    say $id ''
+    ;;
+  *session/prompt*)
+    prompt=$id
+    if [ -e command ]; then
+      kill -0 $(cat command) 2>/dev/null && touch beside
+      say $id '"stopReason":"end_turn"'
+      continue
+    fi
+    echo '{"jsonrpc":"2.0","method":"session/update","params":{"update":{"sessionUpdate":"tool_call","toolCallId":"c","kind":"execute","title":"make"}}}'
     sh -c 'timeout 1000 sh -c "echo \$\$ >began; mv began command; sleep 1000; true"; true' & shell=$!
     ;;
   esac
@@ -76,6 +110,12 @@ agent "coder" {
 	t.Run("here", func(t *testing.T) {
 		t.Parallel()
 		s := newStage(t, file(""), "client.sh", forgetful)
+		s.up("--json")
+		play(t, s, s)
+	})
+	t.Run("acp", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, strings.Replace(file(""), "claude", "acp", 1), "client.sh", possessive)
 		s.up("--json")
 		play(t, s, s)
 	})

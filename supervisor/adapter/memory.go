@@ -46,6 +46,16 @@ func (m *Memory[T]) Forget(id string) {
 	delete(m.values, id)
 }
 
+// Has reports whether a value fits.
+func (m *Memory[T]) Has(fits func(T) bool) bool {
+	for _, r := range m.values {
+		if fits(r.value) {
+			return true
+		}
+	}
+	return false
+}
+
 // Len returns the number of values.
 func (m *Memory[T]) Len() int { return len(m.values) }
 

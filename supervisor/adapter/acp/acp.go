@@ -51,19 +51,22 @@ type Client struct {
 	model     string
 	models    []string
 	canResume string // the method that resumes a conversation; "" if there is none
+	canClose  bool
 	canSteer  bool
 	login     string // whether it is logged in, as adapter.Offers has it
 	mode      string // its own name of the permission that is set
 	planMode  string // in which nothing may be changed; "" if it has none
 	workMode  string // to return to from planMode
 	option    string // the setting that has the mode, if it has no modes of the protocol
+	planning  bool   // it is to be in planMode
 	switching bool   // to or from planMode
 	ownPrompt bool   // it takes instructions apart from the first prompt
 	briefed   bool
 	briefing  int64 // the call of the prompt that begins with the briefing
 	turn      int64 // the call of the running prompt; 0: none
 	begun     bool
-	injected  []string // texts that the client took, and the model does not have yet
+	end       *adapter.Ended // of the turn whose commands are being ended
+	injected  []string       // texts that the client took, and the model does not have yet
 	words     strings.Builder
 	before    string // the words before them that are logged already
 	tools     adapter.Memory[toolCall]
@@ -148,6 +151,7 @@ type capabilities struct {
 		LoadSession bool `json:"loadSession"`
 		Session     struct {
 			Resume       wire.Raw `json:"resume"`
+			Close        wire.Raw `json:"close"`
 			SystemPrompt wire.Raw `json:"systemPrompt"`
 		} `json:"sessionCapabilities"`
 		Meta steering `json:"_meta"`
@@ -170,12 +174,16 @@ func (c *Client) answered(id int64, about call, result wire.Raw) []adapter.Effec
 		c.version = k.Info.Version
 		c.canSteer = k.Meta.Steering.Supported || k.Agent.Meta.Steering.Supported
 		c.ownPrompt = len(k.Agent.Session.SystemPrompt) > 0
+		c.canClose = len(k.Agent.Session.Close) > 0
 		switch {
 		case len(k.Agent.Session.Resume) > 0:
 			c.canResume = "session/resume"
 		case k.Agent.LoadSession:
 			c.canResume = "session/load"
 		}
+		return []adapter.Effect{c.open()}
+	case "session/close":
+		c.o.Conversation = c.session
 		return []adapter.Effect{c.open()}
 	case "session/new", "session/resume", "session/load":
 		return c.opened(about.method, result)
@@ -250,7 +258,21 @@ func (c *Client) ready() []adapter.Effect {
 	if c.canSteer {
 		offers.Mail = adapter.MailSteered
 	}
-	return []adapter.Effect{&adapter.Ready{Conversation: c.session, Version: c.version, Model: c.model, Offers: offers}}
+	effects := []adapter.Effect{&adapter.Ready{Conversation: c.session, Version: c.version, Model: c.model, Offers: offers}}
+	if c.end == nil {
+		return effects
+	}
+	if c.planning {
+		effects = append(effects, c.Plan(true)...)
+	}
+	return append(effects, c.cleared())
+}
+
+// cleared returns the end of the turn whose commands have been ended.
+func (c *Client) cleared() adapter.Effect {
+	end := c.end
+	c.end = nil
+	return end
 }
 
 // login reads the notification of a client about its login, an extension of the protocol.
@@ -278,6 +300,8 @@ func (c *Client) refused(id int64, about call, m *adapter.RPC) []adapter.Effect 
 	case "session/resume", "session/load":
 		c.o.Conversation, c.briefed = "", false
 		return []adapter.Effect{adapter.Log{Text: "the conversation cannot be resumed: " + why}, c.open()}
+	case "session/close":
+		return []adapter.Effect{adapter.Log{Text: "the command of the interrupted turn may go on: " + why}, c.cleared()}
 	case "_session/steering":
 		return []adapter.Effect{&adapter.Unread{ID: about.id}}
 	case "session/prompt":
@@ -461,7 +485,9 @@ func (c *Client) ended(id int64, about call, result wire.Raw) []adapter.Effect {
 	if !c.begun {
 		effects = append(effects, &adapter.Begun{}, &adapter.InContext{ID: about.id})
 	}
-	effects = append(append(effects, c.unread()...), c.tools.Clear())
+	effects = append(effects, c.unread()...)
+	commands := c.tools.Has(func(k toolCall) bool { return k.ToolKind == "execute" && !own(&k) })
+	effects = append(effects, c.tools.Clear())
 	var r struct {
 		StopReason string   `json:"stopReason"`
 		Usage      wire.Raw `json:"usage"`
@@ -472,6 +498,11 @@ func (c *Client) ended(id int64, about call, result wire.Raw) []adapter.Effect {
 	switch r.StopReason {
 	case "cancelled":
 		end.Stopped = true
+		// The protocol has no other way to end commands that outlive their turn, as those of codex-acp do.
+		if commands && c.canClose && c.canResume != "" {
+			c.end = end
+			return append(effects, c.call("session/close", map[string]any{"sessionId": c.session}, call{}))
+		}
 	case "refusal":
 		end.Failure = adapter.FailRefused
 	case "max_tokens":

@@ -140,6 +140,6 @@ func (c *Client) Plan(on bool) []adapter.Effect {
 	if c.planMode == "" {
 		return nil
 	}
-	c.switching = true
+	c.planning, c.switching = on, true
 	return []adapter.Effect{c.set(mode)}
 }
