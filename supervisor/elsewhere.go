@@ -151,11 +151,14 @@ func expect(l *lifecycle, p wire.Event) {
 	a.set(control.StateStalled, a.far)
 }
 
-// found handles the news that a host still has a run of an earlier hub.
+// found handles the news that a host still has a run of an earlier hub. The host kills a run that is unfit, or an earlier
+// hub has stopped it. Its end says nothing of its tasks, so it counts as ordered.
 func found(l *lifecycle, a *agent, sr *startRequest, mail int64, unfit string) {
 	switch {
 	case a.run != sr.run || a.child == nil:
 	case unfit != "":
+		a.halt = &stopRequest{reason: unfit, at: time.Now(), begun: true, signalled: true, forced: true, again: true}
+		a.set(control.StateStopping, unfit)
 		l.event(a, wire.Event{Kind: events.AgentStalled, Text: "cannot go on for this hub, and is killed: " + unfit})
 	default:
 		if sr.channel != nil && !a.NoStdin {
@@ -198,6 +201,9 @@ const maxAsked = 100
 // up to the last one of an earlier hub, have nothing that the run may have to be told, and nothing that it has
 // caused. Any goroutine may call unsound.
 func unsound(d *dispatch.Dispatcher, record dispatch.Record, restored int64, sr *startRequest, seq int64, waits bool) (why string) {
+	if seq > restored {
+		return "the record was put back to a time before what the run was told last"
+	}
 	answers := 0
 	agent, spelled := handlers.Actor{Kind: handlers.Agent, Name: sr.spec.Name}.String(), []byte(strconv.Quote(sr.spec.Name))
 	for r, err := range record.Records(context.Background(), seq) {

@@ -46,6 +46,7 @@ func TestUnsound(t *testing.T) {
 			}
 			d := dispatch.New(dispatch.Options{Log: hclog.NewNullLogger(), Record: log})
 			require.Equal(t, test.sound, unsound(d, log, 2, &sr, 1, test.waits) == "", "the first record is settled, the last one is of this hub")
+			require.NotEmpty(t, unsound(d, log, 2, &sr, 3, test.waits), "the record was restored")
 		})
 	}
 }
