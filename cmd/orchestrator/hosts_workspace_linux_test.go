@@ -128,3 +128,49 @@ agent "far" {
 	require.NotEqual(t, wire.TaskDone, f.taskState(id))
 	f.stop()
 }
+
+// A task block gives its task a workspace and verify commands on a host, too. The host runs only commands of its own file.
+func TestTaskBlockOnAHost(t *testing.T) {
+	t.Parallel()
+	file := `
+agent "far" {
+  command = ["sh", "far.sh"]
+  placement {}
+  workspace {
+    worktree = "repo"
+  }
+}
+task "spec" {
+  agent  = "far"
+  verify = [["sh", "-c", "test -s far; pwd"]]
+  workspace {
+    worktree = "repo"
+    branch   = "spec/${task.short}"
+  }
+}
+`
+	hub := &yard{&theatre{stage: newStage(t, file, "far.sh", farWorker)}}
+	require.NoError(t, os.Mkdir(hub.path("repo"), 0o700))
+	hub.git("repo", "init", "--quiet", "--initial-branch=main")
+	hub.git("repo", "config", "user.email", "a@example.org")
+	hub.git("repo", "config", "user.name", "A")
+	hub.change("repo", "file", "one\n")
+	f := farmOf(hub.stage, file)
+	attic := newStage(t, f.file, "token", f.ask("token", "issue", "--actor", "HO:attic"), "far.sh", farWorker)
+	hub.git("repo", "clone", "--quiet", hub.path("repo"), filepath.Join(attic.dir, "repo"))
+	attic.join(f.url)
+	spec := func() wire.Task {
+		all := hub.tasks()
+		return all[slices.IndexFunc(all, func(t wire.Task) bool { return t.Name == "spec" })]
+	}
+	waitForThat(t, "done", func() bool { return spec().State == wire.TaskDone })
+	there := filepath.Join(attic.dir, "repo/.workspaces", wire.ShortID(spec().ID))
+	require.Contains(t, f.ask("task", "response", spec().ID, "--artifact", "verification.txt"), there)
+	require.Contains(t, hub.git("repo", "branch"), "spec/"+wire.ShortID(spec().ID))
+
+	id := strings.Fields(f.ask("task", "add", "other", "--verify", "true", "-q"))[0]
+	refused := f.waitForEvents(1, events.TaskUnverified, "far")
+	require.Contains(t, refused[0].Text, `on attic: the verify command "sh -c true" of the task is in no session and no task block of the file there`)
+	require.NotEqual(t, wire.TaskDone, f.taskState(id))
+	f.stop()
+}

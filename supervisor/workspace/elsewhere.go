@@ -20,7 +20,7 @@ import (
 )
 
 // An agent on another machine has its workspaces there. The host makes them in its own copy of the repository, and runs
-// the commands of its own file: a hub cannot name any. When the agent completes a task, the commits of its branch come
+// the commands of its own file: a hub cannot name others. When the agent completes a task, the commits of its branch come
 // back with the reply of the host, as a bundle of git. So the hub has the branch, and shows and merges it like any other.
 // Commits that the repository of the host lacks come from a remote that it has, or else from the hub, as a bundle too.
 
@@ -33,6 +33,33 @@ type request struct {
 	Restarts int    `json:"restarts,omitzero"` // how often the task was tried again on a fresh branch
 	Complete bool   `json:"complete,omitzero"`
 	Bundle   []byte `json:"bundle,omitzero"` // Base and Onto, if a host lacks them
+
+	Session string     `json:"session,omitzero"`
+	Block   string     `json:"block,omitzero"`
+	Verify  [][]string `json:"verify,omitzero"` // the commands of the task itself
+}
+
+// requestFor returns a request for a task that begins at a commit.
+func requestFor(t *wire.Task, base string) request {
+	in := request{Task: t.ID, Name: t.Name, Base: base, Restarts: restarts(t)}
+	if t.Details != nil {
+		in.Session, in.Block, in.Verify = t.SessionID, t.Block, t.Verify
+	}
+	return in
+}
+
+// foreign returns the first verify command of a request that is in no session and no task block of a team, or nil.
+func (in *request) foreign(t *Team) []string {
+	for _, argv := range in.Verify {
+		known := false
+		for g := range t.groups {
+			known = known || slices.ContainsFunc(g.Verify, func(own []string) bool { return slices.Equal(own, argv) })
+		}
+		if !known {
+			return argv
+		}
+	}
+	return nil
 }
 
 // commits returns those that a host needs.
@@ -73,15 +100,18 @@ func (m *Manager) Serve(ctx context.Context, agent string, text []byte) ([]byte,
 	if err := json.Unmarshal(text, &in); err != nil {
 		return nil, err
 	}
-	own := m.configured().Agents[agent]
-	if own == nil {
+	team := m.configured()
+	a := team.of(agent, &wire.Task{Details: &wire.Details{SessionID: in.Session, Block: in.Block, Verify: in.Verify}})
+	if a == nil {
 		return nil, fmt.Errorf("the configuration there has no agent %q", agent)
 	}
-	a := *own
+	if argv := in.foreign(team); in.Complete && argv != nil {
+		return nil, fmt.Errorf("the verify command %q of the task is in no session and no task block of the file there, and a host runs no others: write it into the files of the hub and its hosts", words(argv))
+	}
 	a.Base = in.Base
 	ctx, end := m.begin(ctx, agent)
 	defer end()
-	out, err := m.serve(ctx, &a, &in)
+	out, err := m.serve(ctx, a, &in)
 	if err != nil {
 		return nil, err
 	}
@@ -303,7 +333,8 @@ func (m *Manager) enterSomewhere(ctx context.Context, a *Agent, t *wire.Task) (w
 	if err != nil {
 		return w, err
 	}
-	in := request{Task: t.ID, Name: t.Name, Base: from, Onto: onto, Restarts: restarts(t)}
+	in := requestFor(t, from)
+	in.Onto = onto
 	out, err := m.ask(ctx, work, in)
 	if err == nil && out.Lacks {
 		out, err = m.askAgain(ctx, a, work, in, out.Has)
@@ -377,13 +408,12 @@ func (v *verification) runElsewhere(ctx context.Context, host string, work func(
 	if v.task.Details != nil && v.task.Workspace != nil { // otherwise the agent does not know of one
 		base, from, _, err = v.m.start(ctx, v.a, v.task)
 	}
-	if v.task.Details != nil && v.task.Verify != nil {
-		err = errors.New("the task has verify commands of its own, and a host runs only those of its own file")
-	}
 	var out reply
 	lost := false
 	if err == nil {
-		out, err = v.m.ask(ctx, work, request{Task: v.task.ID, Name: v.task.Name, Base: from, Complete: true, Restarts: restarts(v.task)})
+		in := requestFor(v.task, from)
+		in.Complete = true
+		out, err = v.m.ask(ctx, work, in)
 		_, answered := errors.AsType[hostlink.Failure](err)
 		lost = err != nil && !answered
 	}
@@ -395,8 +425,8 @@ func (v *verification) runElsewhere(ctx context.Context, host string, work func(
 		return nil, nil, v.remade(out.Workspace.Path)
 	case out.Failed != "":
 		err = errors.New(out.Failed)
-	case out.Ran == 0 && len(v.a.Verify) > 0:
-		err = errors.New("the file there has no verify commands for the agent: use the same file on the hub and its hosts")
+	case out.Ran < len(v.a.Verify):
+		err = fmt.Errorf("%s of %d ran there: use the same file and the same version on the hub and its hosts", count(out.Ran, "verify command", "verify commands"), len(v.a.Verify))
 	case out.Bundle != nil && (!isCommit.MatchString(out.Head) || !isCommit.MatchString(out.Began)):
 		err = errors.New("the host has sent no commits")
 	}

@@ -40,7 +40,7 @@ type Group struct {
 	Name  string // as it is called in errors, such as "session checkout"
 	Place string
 	Trees
-	Verify [][]string // only for Check: each task has its own
+	Verify [][]string // for Check, and what a hub may name: each task has its own
 	Agent  string     // as which git runs if it is not for a task
 }
 

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -213,13 +214,8 @@ func (h *hostProgram) configure() (stateDir string, err error) {
 
 // openWorkspaces makes the workspace manager of this host. It returns an error if workspaces could not be made.
 func (h *hostProgram) openWorkspaces() error {
-	all := team.Workspaces(h.config, h.Base)
-	here := workspace.Team{Agents: make(map[string]*workspace.Agent)}
-	for i := range h.config.Agents {
-		if a := &h.config.Agents[i]; a.Placement != nil {
-			here.Agents[a.Name] = all.Agents[a.Name]
-		}
-	}
+	here := team.Workspaces(h.config, h.Base)
+	maps.DeleteFunc(here.Agents, func(_ string, a *workspace.Agent) bool { return !a.Placed })
 	h.workshop = workspace.New(workspace.Options{
 		Start: func(spec child.Spec) (workspace.Process, error) { return h.Instance.host.Start(spec) }, Log: h.log,
 		Notes: supervisor.Notes(h.Instance.Home.Dir),
