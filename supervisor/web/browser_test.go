@@ -44,6 +44,10 @@ type fakeTeam struct {
 	questions []map[string]any
 	answers   []string
 	tasks     []map[string]any // instead of the usual one
+	agents    []string         // more of them
+	given     map[string]any   // answers of operations, instead of the usual ones
+	events    []map[string]any
+	mails     []map[string]any
 	retried   []string
 	streams   []string // the header Last-Event-ID of each
 	cut       chan struct{}
@@ -69,10 +73,24 @@ func (f *fakeTeam) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(index)
 	case r.URL.Path == "/api/v1/events" && r.URL.Query().Get("follow") == "true":
 		f.stream(w, r)
+	case r.URL.Path == "/api/v1/events":
+		kinds := strings.TrimSuffix(r.URL.Query().Get("type"), "*")
+		writeLines(w, f.events, func(e map[string]any) bool { return strings.HasPrefix(e["kind"].(string), kinds) })
+	case r.URL.Path == "/api/v1/messages":
+		writeLines(w, f.mails, func(map[string]any) bool { return true })
 	case isOperation:
 		f.operation(w, r, operation)
 	case !strings.HasPrefix(r.URL.Path, "/api/v1/"):
 		http.NotFound(w, r)
+	}
+}
+
+// writeLines writes those values of a list that fit.
+func writeLines(w http.ResponseWriter, list []map[string]any, fits func(map[string]any) bool) {
+	for _, one := range list {
+		if fits(one) {
+			_ = json.NewEncoder(w).Encode(one)
+		}
 	}
 }
 
@@ -113,9 +131,15 @@ func (f *fakeTeam) operation(w http.ResponseWriter, r *http.Request, name string
 		"tasks": []any{map[string]any{"id": "t1", "name": hostile, "state": "running", "progress": 0.5}}, "restarts": 0, "starts": 1, "last_exit": hostile, "pid": 7, "cpu_ms": 1, "rss_bytes": 1,
 		"up_ms": 1, "started_at": now, "output": map[string]any{}, "mailbox": map[string]any{"messages": 0},
 	}
+	agents := []any{agent}
+	for _, name := range f.agents {
+		more := maps.Clone(agent)
+		more["name"], more["tasks"], more["reason"] = name, []any{}, ""
+		agents = append(agents, more)
+	}
 	answers := map[string]any{
 		"status": map[string]any{
-			"name": "shop", "version": "1", "state": "running", "config": hostile, "state_dir": hostile, "urls": []string{hostile}, "agents": []any{agent}, "questions": 2, "seq": 7, "up_ms": 1, "pid": 7,
+			"name": "shop", "version": "1", "state": "running", "config": hostile, "state_dir": hostile, "urls": []string{hostile}, "agents": agents, "questions": 2, "seq": 7, "up_ms": 1, "pid": 7,
 			"tasks": map[string]int{"running": 1},
 		},
 		"query-tasks": map[string]any{"tasks": []any{task}}, "get-task": map[string]any{"task": task}, "list-questions": map[string]any{"questions": f.questions},
@@ -149,6 +173,7 @@ func (f *fakeTeam) operation(w http.ResponseWriter, r *http.Request, name string
 		f.questions = f.questions[1:]
 		answers[name] = map[string]any{}
 	}
+	maps.Copy(answers, f.given)
 	_ = json.NewEncoder(w).Encode(answers[name])
 }
 
@@ -261,7 +286,7 @@ func TestPagesInBrowser(t *testing.T) {
 	browser.Holds(ctx, t, said("in words: "+harmless))
 
 	open("nothing")
-	browser.Holds(ctx, t, said("There is no such page"))
+	browser.Holds(ctx, t, said("Page not found"))
 	keepsRules("no page")
 
 	t.Log("a key answers, and the next question follows")

@@ -53,7 +53,7 @@ function Row({ a }) {
   return html`<div class="cells of-agents" role="row">
     <span role="cell" class="with"><${Avatar} name=${a.name}/><${Link} to=${agentAddress(a.name)} class="strong" title=${clip(a.description)}>${clip(a.name, 60)}<//>${a.host && html` <small class="dim">on ${clip(a.host, 40)}</small>`}</span>
     <span role="cell" class="two"><${AgentBadge} state=${a.state}/>${asks > 0 ? html` <${Link} class="t-amber" to=${address("inbox")}>asks you<//>` : why && html`<small class="dim" title=${why}>${why}</small>`}</span>
-    <span role="cell" class="two">${task ? html`<${Link} to=${taskAddress(task.id)}>${clip(task.name, 90)}<//>${a.tasks.length > 1 && html` <small class="dim">and ${a.tasks.length - 1} more</small>`}<span class="t-blue"><${Bar} value=${task.progress || undefined}/></span>` : html`<span class="dim">–</span>`}</span>
+    <span role="cell" class="two">${task ? html`<${Link} to=${taskAddress(task.id)}>${clip(task.name, 90)}<//>${a.tasks.length > 1 && html` <small class="dim">and ${a.tasks.length - 1} more</small>`}<${Bar} value=${task.progress || undefined}/>` : html`<span class="dim">–</span>`}</span>
     <span role="cell" class=${"mid num-cell" + (a.restarts ? " t-amber" : " dim")} title=${a.last_exit ? "last exit: " + clip(a.last_exit) : ""}>${a.restarts}</span>
     <span role="cell" class="mid num-cell dim">${a.started_at && a.up_ms ? html`<${Age} at=${a.started_at}/>` : "–"}</span>
     <span role="cell" class="mid far num-cell dim">${a.pid ? (a.cpu_ms / 1000).toFixed(1) + " s" : "–"}</span><span role="cell" class="mid far num-cell dim">${a.rss_bytes ? bytes(a.rss_bytes) : "–"}</span>

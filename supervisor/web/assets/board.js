@@ -43,7 +43,7 @@ function Filters({ query, all, n, table }) {
   const repos = useMemo(() => [...new Set(all.map((t) => t.targetRepo).filter(Boolean))].sort(), [all]);
   const any = query.text || query.agent || query.repo || query.state;
   const choose = (/** @type {string} */ name) => (/** @type {any} */ e) => refine({ [name]: e.target.value || undefined });
-  return html`<div class="bar"><h1>Board <small>${any ? `${n} of ${count(all.length, "task")}` : count(all.length, "task")}</small></h1>
+  return html`<div class="bar tools-of-board"><h1>Board <small>${any ? `${n} of ${count(all.length, "task")}` : count(all.length, "task")}</small></h1>
     <input id="filter" type="search" placeholder="Filter" aria-label="Filter by name or id" value=${query.text ?? ""} onInput=${choose("text")}/>
     <select aria-label="Agent" value=${query.agent ?? ""} onChange=${choose("agent")}><option value="">All agents</option>${agents.map((/** @type {any} */ a) => html`<option key=${a.name} value=${a.name}>${clip(a.name, 40)}</option>`)}</select>
     ${repos.length > 0 && html`<select aria-label="Repository" value=${query.repo ?? ""} onChange=${choose("repo")}><option value="">All repositories</option>${repos.map((r) => html`<option key=${r} value=${r}>${clip(r, 40)}</option>`)}</select>`}
@@ -70,17 +70,22 @@ function Columns({ tasks, query }) {
 }
 
 /** States that the column does not tell. */
-const spoken = new Set(["assigned", "planning", "plan_review", "cancelled"]);
-const rowHeight = 92; // of a card and the gap below it
+const spoken = new Set(["assigned", "planning", "plan_review"]);
+const rowHeight = 92; // of a card and the gap below it, where there are many
+const few = 50; // tasks of a column whose cards are as high as their texts
 
 /** @param {{group: any, tasks: any[], small: boolean}} props */
 const Column = ({ group, tasks, small }) => html`<section class=${"column" + (small ? "" : " wide") + (tasks.length ? "" : " thin")} aria-label=${group.word}>
     <header title=${group.help} class=${"t-" + group.tone}><${Icon} name=${group.icon}/><h2>${group.word}</h2><span class="n">${tasks.length}</span></header>
-    ${tasks.length > 0 && html`<${Virtual} items=${tasks} height=${rowHeight} label=${group.word} row=${(/** @type {any} */ t) => t.question === undefined ? html`<${Card} key=${t.id} t=${t} lit=${lit.value.has(t.id)}/>` : html`<${Asked} key=${"?" + t.id} q=${t}/>`}/>`}</section>`;
+    ${tasks.length > few ? html`<${Virtual} items=${tasks} height=${rowHeight} label=${group.word} row=${one}/>`
+      : tasks.length > 0 && html`<div class="virtual few" role="list" aria-label=${group.word} tabindex="0">${tasks.map(one)}</div>`}</section>`;
+
+/** @param {any} t a task, or a question */
+const one = (t) => t.question === undefined ? html`<${Card} key=${t.id} t=${t} lit=${lit.value.has(t.id)}/>` : html`<${Asked} key=${"?" + t.id} q=${t}/>`;
 
 /** A question that no task in the column is about. @param {{q: any}} props */
 const Asked = ({ q }) => html`<div class="slot" role="listitem"><${Link} class="task" to=${address("inbox", { q: q.id })}><span class="name">${clip(q.question, 160)}</span>
-    <span class="meta"><${Avatar} name=${q.agent}/><span class="who">${clip(q.agent, 60)}</span><code>${clip(q.id, 24)}</code><span class="since">for <${Age} at=${q.askedAt}/></span></span><//></div>`;
+    <span class="meta"><span class="of"><span class="who"><${Avatar} name=${q.agent}/> ${clip(q.agent, 60)}</span><code>${clip(q.id, 24)}</code></span><span class="since">for <${Age} at=${q.askedAt}/></span></span><//></div>`;
 
 /** The line below the name: what the task waits for, what it does, or how it ended. @param {{t: Task, look: any}} props */
 function Line({ t, look }) {
@@ -93,10 +98,12 @@ function Line({ t, look }) {
   if (waits.length > 0 && !final(t)) return line(`blocked by ${clip(tasks.get(waits[0])?.name ?? short(waits[0]), 80)}${waits.length > 1 ? ` and ${waits.length - 1} more` : ""}`);
   if (t.state === "cancelled" && t.reason) return line(clip(t.reason.split("\n")[0], 160));
   if (t.state === "failed" && t.error) return line(clip(t.error.trimStart().split("\n")[0], 160), "red");
-  if (t.progress !== undefined && !final(t)) return html`<span class=${"t-" + look.tone}><${Bar} value=${t.progress}/></span>`;
+  if (t.progress !== undefined && !final(t)) return html`<span class="under far"><${Bar} value=${t.progress}/> ${Math.round(t.progress * 100)} %</span>`;
+  if (holds(t)) return line(look.word, look.tone);
   if (t.state === "done" && t.startedAt && t.endedAt) return line(`took ${duration(Date.parse(t.endedAt) - Date.parse(t.startedAt))}`);
   const asks = [t.requiredRole, t.targetRepo, ...(t.requiredCapabilities ?? [])].filter(Boolean);
-  return !t.assignedTo && asks.length > 0 && line(`asks for ${clip(asks.join(", "), 100)}`);
+  if (!t.assignedTo && asks.length > 0) return line(`requires ${clip(asks.join(", "), 100)}`);
+  return (spoken.has(t.state) || look.group === "review") && line(look.word, look.tone);
 }
 
 /** @param {{t: Task, lit: boolean}} props */
@@ -105,11 +112,9 @@ function Card({ t, lit: bright }) {
   const waits = t.waitsFor?.length ?? 0;
   const over = () => { if (waits) lit.value = new Set(t.waitsFor); };
   const out = () => { if (lit.value.size) lit.value = new Set(); };
-  return html`<div class="slot" role="listitem"><${Link} class=${"task" + (bright ? " lit" : "")} title=${short(t.id)} to=${taskAddress(t.id)} onMouseEnter=${over} onMouseLeave=${out} onFocus=${over} onBlur=${out}>
+  return html`<div class="slot" role="listitem"><${Link} class=${"task" + (bright ? " lit" : "")} title=${clip(t.name)} to=${taskAddress(t.id)} onMouseEnter=${over} onMouseLeave=${out} onFocus=${over} onBlur=${out}>
     <span class="name">${clip(t.name, 160)}</span><${Line} t=${t} look=${look}/>
-    <span class="meta">${t.assignedTo ? html`<${Avatar} name=${t.assignedTo}/><span class="who">${clip(t.assignedTo, 60)}</span>` : ""}
-      ${spoken.has(t.state) || holds(t) ? html`<span class=${"t-" + look.tone}>${look.word}</span>` : html`<code>${short(t.id)}</code>`}
-      ${t.progress !== undefined && !final(t) && html`<span>${Math.round(t.progress * 100)} %</span>`}
+    <span class="meta"><span class="of">${t.assignedTo && html`<span class="who"><${Avatar} name=${t.assignedTo}/> ${clip(t.assignedTo, 60)}</span>`}<code>${short(t.id)}</code></span>
       <span class="since">${final(t) ? html`<${Age} at=${sinceOf(t)}/> ago` : html`for <${Age} at=${sinceOf(t)}/>`}</span></span>
     <//>${mayRetry(t) && html`<${Retry} t=${t}/>`}</div>`;
 }

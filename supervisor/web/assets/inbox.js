@@ -38,7 +38,7 @@ export function Inbox() {
   });
   if (!questionsLoaded.value || (!all.length && !loaded.value)) return html`<p class="loading">Loading…</p>`;
   if (!all.length) return html`<${Empty} title="Nothing needs you" cli="orchestrator inbox watch"><p>Questions of agents and plans to approve appear here. The same in a terminal:</p><//>`;
-  return html`<div class="page narrow"><h1>Inbox <small>${count(all.length, "question")}</small></h1>
+  return html`<div class="page narrow"><div class="bar"><h1>Inbox <small>${count(all.length, "question")}</small></h1></div>
     <ol class="inbox">${all.map((item, i) => html`<${Asked} key=${item.id} item=${item} open=${i === selected} onOpen=${() => select(i)} next=${all[i + 1] ?? all[i - 1]}/>`)}</ol></div>`;
 }
 

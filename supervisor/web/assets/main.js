@@ -2,7 +2,7 @@
 import { html, render, effect, signal, untracked, useEffect } from "./vendor-ui.js";
 import { me, whoAmI, signInTrouble } from "./api.js";
 import { load, needs, status, tasks, tick } from "./store.js";
-import { route } from "./route.js";
+import { Link, address, route } from "./route.js";
 import { Shell } from "./shell.js";
 import "./announce.js";
 import { Command, Notes, Dialog } from "./ui.js";
@@ -25,7 +25,7 @@ const pages = {
   settings: [() => import("./settings.js"), "Settings"],
 };
 
-const NotFound = () => html`<div class="empty"><h1>There is no such page</h1><p>Choose a page from the menu.</p></div>`;
+const NotFound = () => html`<div class="empty"><h1>Page not found</h1><p>There is no page at this address.</p><${Link} to=${address("board")}>Open the board<//></div>`;
 const Unreadable = () => html`<div class="empty"><h1>The page could not be loaded</h1><p>The orchestrator may be another version now, or gone. Load this page again.</p></div>`;
 
 const shown = signal(/** @type {{page: string, Page: any}|null} */ (null));
@@ -63,7 +63,7 @@ function Shown() {
 function titleOf({ page, query }) {
   if (page === "task") return (tick.value, clip(tasks.get(query.id)?.name ?? "Task", 60));
   if (page === "agent" || page === "session") return clip(query.name ?? query.id ?? "", 60);
-  return places.find(([, name]) => name === page)?.[2] ?? "";
+  return places.find(([, name]) => name === page)?.[2] ?? "Page not found";
 }
 
 // The title and the icon of the tab have the number of questions.

@@ -35,14 +35,14 @@ export function Reviews() {
   if (found instanceof Error) return html`<p class="bad">${clip(found.message)}</p>`;
   if (!found.sessions.length) return html`<${Empty} title="No sessions" cli="orchestrator help session"><p>In a session an architect, developers and reviewers work by rules. How:</p><//>`;
   const reviews = [...found.reviews].reverse();
-  return html`<div class="page"><h1>Reviews <small>${count(found.sessions.length, "session")}</small></h1>
+  return html`<div class="page"><div class="bar"><h1>Reviews <small>${count(found.sessions.length, "session")}</small></h1><span class="push"><${Command} text="orchestrator review ls"/></span></div>
     <div class="sessions">${found.sessions.map((/** @type {any} */ s) => html`<${Link} key=${s.session_id} class="card session" to=${address("session", { id: s.session_id })}>
       <div class="row"><h2>${clip(s.session_id, 80)}</h2><span class="dim">${clip(s.state, 20)}</span></div>
       <div class="row">${s.members.slice(0, 8).map((/** @type {any} */ m) => html`<span key=${m.agent_id} class="row" title=${clip(m.agent_type)}><${Avatar} name=${m.agent_id}/>${clip(m.agent_id, 24)}</span>`)}</div>
       <p class="dim">${s.open_tasks} of ${count(s.tasks, "task")} open, ${count(s.open_reviews, "open review")}, ${count(s.messages, "message")}${s.refused ? `, ${s.refused} refused` : ""}</p><//>`)}</div>
     ${reviews.length > 0 && html`<h2>Latest reviews</h2><table class="simple card"><thead><tr><th>Task</th><th>Round</th><th>Reviewer</th><th>Verdict</th><th>Findings</th><th>Asked</th></tr></thead>
       <tbody>${reviews.slice(0, 200).map((r) => html`<tr key=${r.review_id}><td><${Link} to=${taskAddress(r.task_id)}><code>${short(r.task_id)}</code><//> in <${Link} to=${address("session", { id: r.session_id })}>${clip(r.session_id, 40)}<//></td><td>${r.iteration}</td><td>${clip(r.reviewer, 40)}</td>
-        <td><${Badge} look=${verdicts[r.verdict] ?? openReview}/></td><td>${r.findings.length}</td><td class="dim"><${Age} at=${r.requested_at}/> ago</td></tr>`)}</tbody></table>`}<${Command} text="orchestrator review ls"/></div>`;
+        <td><${Badge} look=${verdicts[r.verdict] ?? openReview}/></td><td>${r.findings.length}</td><td class="dim"><${Age} at=${r.requested_at}/> ago</td></tr>`)}</tbody></table>`}</div>`;
 }
 
 export function SessionPage() {
@@ -67,7 +67,7 @@ export function SessionPage() {
   return html`<div class="page"><div class="bar"><h1>${clip(s.session_id, 80)}</h1><span class="dim">${clip(s.state, 20)}, at most ${count(s.max_iterations, "review")} of a task, then ${clip(String(s.on_max).replaceAll("_", " "), 30)}</span>
       <span class="push"><${Command} text=${`orchestrator session show ${quoted(s.session_id)}`}/></span></div>
     <div class="three">
-      <aside class="page"><div class="card"><h2>Members</h2><ul class="plain">${s.standing.map((/** @type {any} */ m) => html`<li key=${m.agent_id} class="row"><${Avatar} name=${m.agent_id}/><${Link} to=${agentAddress(m.agent_id)}>${clip(m.agent_id, 40)}<//><small class="dim">${clip(m.agent_type, 20)}, ${clip(m.status, 20)}</small></li>`)}</ul></div>
+      <aside class="page"><div class="card"><h2>Members</h2><ul class="plain">${s.standing.map((/** @type {any} */ m) => html`<li key=${m.agent_id} class="row"><${Avatar} name=${m.agent_id}/><span><${Link} to=${agentAddress(m.agent_id)}>${clip(m.agent_id, 40)}<//> <small class="dim">${clip(m.agent_type, 20)}, ${clip(m.status, 20)}</small></span></li>`)}</ul></div>
         ${s.tasks.map((/** @type {any} */ t) => html`<div key=${t.task_id} class="card"><h2><${Link} to=${taskAddress(t.task_id)}>${clip(t.name, 80)}<//></h2><${Badge} look=${taskStates[t.state] ?? { word: t.state, tone: "dim", icon: "ring" }}/>
           <p class="dim">${clip(t.developer, 40)}, round ${t.iteration} of ${t.max_iterations}${t.step ? ": " + clip(t.step, 100) : ""}</p>
           <div class="rounds">${s.reviews.filter((/** @type {any} */ r) => r.task_id === t.task_id).map((/** @type {any} */ r) => html`<span key=${r.review_id} class=${"round t-" + (verdicts[r.verdict] ?? openReview).tone} title=${`round ${r.iteration}: ${(verdicts[r.verdict] ?? openReview).word} by ${clip(r.reviewer, 40)}, ${clock(r.decided_at ?? r.requested_at)}`}>${r.iteration} ${(verdicts[r.verdict] ?? openReview).word}</span>`)}</div>

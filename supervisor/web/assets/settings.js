@@ -54,7 +54,7 @@ function Credentials() {
     note(`Revoked ${c.id}`);
     await read();
   };
-  return html`<div class="card"><h2>Keys and tokens</h2>${trouble ? html`<p class="bad">${clip(trouble)}</p>` : !found ? html`<p class="dim">Loading…</p>` : !found.length ? html`<p class="dim">There are none.</p>` : html`<table class="simple"><tbody>${found.map((c) => html`<tr key=${c.id}>
+  return html`<div class="card"><h2>Keys and tokens</h2>${trouble ? html`<p class="bad">${clip(trouble)}</p>` : !found ? html`<p class="dim">Loading…</p>` : !found.length ? html`<p class="dim">No keys or tokens.</p>` : html`<table class="simple"><tbody>${found.map((c) => html`<tr key=${c.id}>
       <td><b>${clip(c.for, 60)}</b><br/><code class="dim">${clip(c.id, 40)}</code></td><td>${clip(c.kind, 20)}${c.role ? ", " + clip(c.role, 20) : ""}</td><td class="dim">${c.revokedAt ? "revoked" : c.expiresAt ? "until " + clock(c.expiresAt) : ""}</td>
       <td>${me.value?.role === "admin" && !c.revokedAt && html`<${Act} kind="danger" label="Revoke" cli=${`orchestrator ${nounOf(c)} revoke ${quoted(c.id)}`} run=${revoke(c)}/>`}</td></tr>`)}</tbody></table>`}
     <${Command} text="orchestrator token issue --sub NAME"/></div>`;

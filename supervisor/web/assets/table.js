@@ -34,6 +34,6 @@ export function TaskTable({ tasks, query }) {
     <${Virtual} items=${sorted} height=${38} role="rowgroup" label="Tasks" row=${(/** @type {Task} */ t) => html`<${Link} key=${t.id} role="row" class="cells of-tasks" to=${taskAddress(t.id)}>
       <code class="mid dim" role="cell">${short(t.id)}</code><span role="cell">${clip(t.name, 200)}</span><span role="cell"><${TaskBadge} task=${t}/></span>
       <span class="mid with" role="cell">${t.assignedTo && html`<${Avatar} name=${t.assignedTo}/> ${clip(t.assignedTo, 60)}`}</span>
-      <span class="far mid" role="cell">${!final(t) && html`<span class=${"t-" + lookOf(t).tone}><${Bar} value=${t.progress}/></span>`}</span>
+      <span class="far mid" role="cell">${!final(t) && html`<${Bar} value=${t.progress}/>`}</span>
       <span class="dim" role="cell"><${Age} at=${sinceOf(t)}/></span><span class="far mid dim" role="cell">${clock(t.createdAt)}</span><//>`}/></div>`;
 }

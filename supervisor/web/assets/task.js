@@ -56,7 +56,7 @@ export function Sentence({ t }) {
   return html`<p class="sentence"><${Badge} look=${look}/>
     <span>${t.state === "pending" ? (t.waitsFor?.length ? html`for ${names(t.waitsFor)}` : "for an agent") : who ? html`${final(t) ? "by" : "on"} ${who}` : ""}
     ${" "}${final(t) ? html`<${Age} at=${sinceOf(t)} long/> ago${took}` : html`for <${Age} at=${sinceOf(t)} long/>${far}`}</span></p>
-    ${!final(t) && t.progress !== undefined && html`<span class=${"t-" + look.tone}><${Bar} value=${t.progress}/></span>`}`;
+    ${!final(t) && t.progress !== undefined && html`<${Bar} value=${t.progress}/>`}`;
 }
 
 /** The reason of a failure: its first line, and the end of the output below it. @param {{text: string}} props */

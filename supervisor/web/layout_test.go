@@ -1,0 +1,93 @@
+package web_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/fixtures/browser"
+)
+
+// resized sets the size of the page.
+func resized(ctx context.Context, t *testing.T, width, height int64) {
+	t.Helper()
+	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(width, height)))
+}
+
+// baselines is a function that tells whether the texts of two elements stand on one line.
+const baselines = `((a, b) => {
+	const line = (e) => { const r = document.createRange(); r.selectNodeContents([...e.childNodes].findLast((n) => n.nodeType === Node.TEXT_NODE && n.data.trim()) ?? e); return r.getBoundingClientRect().bottom; };
+	return Math.abs(line(a) - line(b)) < 1;
+})`
+
+// event returns an event of a number of seconds ago.
+func event(seq int, kind, agent, task string, ago time.Duration, payload map[string]any) map[string]any {
+	at := time.Now().Add(-ago).UTC().Format("2006-01-02T15:04:05.000Z")
+	return map[string]any{"seq": seq, "at": at, "kind": kind, "agent": agent, "task": task, "text": task + " happened", "payload": payload, "figures": map[string]any{"exit_code": 3}}
+}
+
+func boardOfAllStates() []map[string]any {
+	return []map[string]any{
+		boardTask("asks", "needs_human", map[string]any{"progress": 0.3}),
+		boardTask("11111111-2222-4333-8444-555555555555", "running", map[string]any{"name": "Short", "assignedTo": "an-agent-with-a-very-long-name"}),
+		boardTask("works", "running", map[string]any{"progress": 0.5, "name": "Write the documentation of the configuration with all of its blocks"}),
+		boardTask("blocked", "pending", map[string]any{"assignedTo": nil, "dependencies": []string{"asks"}, "waitsFor": []string{"asks"}, "endedAt": nil}),
+		boardTask("last", "pending", map[string]any{"assignedTo": nil, "dependencies": []string{"blocked", "works"}, "waitsFor": []string{"blocked"}, "endedAt": nil}),
+		boardTask("f1", "failed", map[string]any{"error": "2 of 9 tests failed", "name": "A name that is longer than its column is wide"}),
+		boardTask("ok", "done", nil),
+	}
+}
+
+// No page is higher than the screen where its lists scroll, or wider. Headings stand at one height.
+func TestPagesFitTheScreenInBrowser(t *testing.T) {
+	team := &fakeTeam{questions: []map[string]any{question("q1", "day")}, tasks: boardOfAllStates(), agents: []string{"writer", "reviewer"}, events: []map[string]any{event(1, "task.started", "coder", "works", time.Minute, nil)}}
+	ctx, open := openTeam(t, team)
+	for _, size := range [][2]int64{{1440, 900}, {390, 844}} {
+		resized(ctx, t, size[0], size[1])
+		heading := ""
+		for _, page := range []string{"board", "board?view=table", "graph", "timeline", "bus", "inbox", "agents", "metrics", "settings"} {
+			open(page)
+			browser.Holds(ctx, t, `document.querySelector("main h1") !== null && `+said("live"))
+			browser.Holds(ctx, t, `document.documentElement.scrollWidth <= innerWidth`)
+			browser.Holds(ctx, t, `!document.querySelector("main .fill") || document.documentElement.scrollHeight <= innerHeight`)
+			browser.Holds(ctx, t, `(() => { const a = document.querySelector(".menu [aria-current]").getBoundingClientRect(); return a.left >= 0 && a.right <= innerWidth && a.bottom <= innerHeight; })()`)
+			browser.Holds(ctx, t, `[...document.querySelectorAll("label:has(> input[type=checkbox])")].every((l) => l.querySelector("input").getBoundingClientRect().right <= l.getBoundingClientRect().left + 30)`)
+			middle, err := chromedp.Run(ctx, chromedp.Evaluate[string](`(() => { const b = document.querySelector("main h1").getBoundingClientRect(); return "" + Math.round((b.top + b.bottom) / 2); })()`))
+			require.NoError(t, err)
+			if heading == "" || size[0] < 720 {
+				heading = middle
+			}
+			assert.Equal(t, heading, middle, "the heading of %s", page)
+		}
+	}
+	open("board")
+	browser.Holds(ctx, t, `document.querySelectorAll(".column").length === 8`)
+	browser.Holds(ctx, t, `new Set([...document.querySelectorAll(".tools-of-board > *")].map((e) => { const b = e.getBoundingClientRect(); return Math.round((b.top + b.bottom) / 20); })).size === 2`) // rows of tools on a phone
+}
+
+// The cards of the board begin at one height, and have no blank line. What does not fit is left out whole.
+func TestBoardLayoutInBrowser(t *testing.T) {
+	team := &fakeTeam{questions: []map[string]any{}, tasks: boardOfAllStates(), agents: []string{"writer", "reviewer"}}
+	ctx, open := openTeam(t, team)
+	resized(ctx, t, 1440, 900)
+	open("board")
+	browser.Holds(ctx, t, `new Set([...document.querySelectorAll(".column .slot:first-child .task")].map((e) => e.getBoundingClientRect().top)).size === 1`)
+	browser.Holds(ctx, t, `document.querySelectorAll(".column.thin").length === 3 && [...document.querySelectorAll(".column.thin")].every((e) => e.getBoundingClientRect().width < 40)`)
+	browser.Holds(ctx, t, `[...document.querySelectorAll(".task")].every((e) => [...e.children].every((part, i) => i === 0 || part.getBoundingClientRect().top - e.children[i - 1].getBoundingClientRect().bottom < 6))`)
+	browser.Holds(ctx, t, `[...document.querySelectorAll(".meta code")].every((e) => { const id = e.getBoundingClientRect(), of = e.parentElement.getBoundingClientRect(); return id.top >= of.bottom || id.right <= of.right + 1; })`)
+	browser.Holds(ctx, t, `[...document.querySelectorAll(".meta code")].some((e) => e.innerText === "asks" && e.getBoundingClientRect().top < e.parentElement.getBoundingClientRect().bottom)`)
+	browser.Holds(ctx, t, `[...document.querySelectorAll(".name")].find((e) => e.innerText.startsWith("Write the documentation")).getBoundingClientRect().height > 30`) // two lines
+	browser.Holds(ctx, t, `(() => { const [a, b] = ["section[aria-label=Failed] .name", "section[aria-label=Failed] .act button"].map((s) => document.querySelector(s).getBoundingClientRect()); return b.top >= a.bottom; })()`)
+	browser.Holds(ctx, t, `new Set([...document.querySelectorAll("progress")].map((e) => getComputedStyle(e).color)).size === 1`)
+	open("board?view=table")
+	browser.Holds(ctx, t, `document.querySelectorAll("a.of-tasks").length === 7 && [...document.querySelectorAll("a.of-tasks")].every((r) => `+baselines+`(r.querySelector(".badge"), r.children[1]))`)
+	open("agents")
+	browser.Holds(ctx, t, `document.querySelectorAll(".of-agents .strong").length === 3 && new Set([...document.querySelectorAll("main .avatar")].map((e) => getComputedStyle(e).backgroundColor)).size === 3`)
+	browser.Holds(ctx, t, `[...document.querySelectorAll(".of-agents:has(.strong)")].slice(1).every((r) => `+baselines+`(r.querySelector(".badge"), r.querySelector(".strong")))`)
+	open("task?id=blocked")
+	browser.Holds(ctx, t, `(() => { const all = [...document.querySelectorAll("aside li")]; return all.length === 2 && all.every((li) => `+baselines+`(li.querySelector(".badge"), li.querySelector("a"))); })()`)
+}
