@@ -91,3 +91,30 @@ func TestBoardLayoutInBrowser(t *testing.T) {
 	open("task?id=blocked")
 	browser.Holds(ctx, t, `(() => { const all = [...document.querySelectorAll("aside li")]; return all.length === 2 && all.every((li) => `+baselines+`(li.querySelector(".badge"), li.querySelector("a"))); })()`)
 }
+
+// An edge leads from the middle of a side to the middle of a side, texts stay in their boxes, and Fit enlarges.
+func TestGraphLayoutInBrowser(t *testing.T) {
+	team := &fakeTeam{questions: []map[string]any{}, tasks: boardOfAllStates()}
+	team.tasks[1]["name"] = "WWWW MMMM WWWW MMMM WWWW MMMM WWWW"
+	ctx, open := openTeam(t, team)
+	resized(ctx, t, 1440, 900)
+	open("graph")
+	browser.Holds(ctx, t, said("is needed by")+` && `+said("longest chain of open tasks"))
+	browser.Holds(ctx, t, `document.querySelectorAll(".canvas .edge").length === 3 && [...document.querySelectorAll(".canvas .edge")].every((e) => {
+		const n = e.getTotalLength(), ends = [e.getPointAtLength(0), e.getPointAtLength(n)], near = e.getPointAtLength(n - 6);
+		const boxes = [...document.querySelectorAll(".node")].map((a) => a.transform.baseVal[0].matrix);
+		const at = (p, dx) => boxes.some((m) => Math.abs(m.e + dx - p.x) < 1 && Math.abs(m.f + 23 - p.y) < 1);
+		return at(ends[0], 190) && at(ends[1], 0) && near.x < ends[1].x - 4;
+	})`)
+	browser.Holds(ctx, t, `[...document.querySelectorAll(".node")].every((a) => { const box = a.querySelector("rect").getBoundingClientRect(); return [...a.querySelectorAll("text")].every((e) => e.getBoundingClientRect().right <= box.right); })`)
+	const scale = `document.querySelector(".canvas > g") !== null && new DOMMatrix(getComputedStyle(document.querySelector(".canvas > g")).transform).a`
+	_, err := chromedp.Run(ctx, chromedp.Evaluate[string](`for (const n of [1, 2, 3]) document.querySelector(".tools [aria-label=Farther]").click(); ""`))
+	require.NoError(t, err)
+	browser.Holds(ctx, t, scale+" < 0.8")
+	_, err = chromedp.Run(ctx, chromedp.Evaluate[string](`[...document.querySelectorAll(".tools button")].at(-1).click(); ""`))
+	require.NoError(t, err)
+	browser.Holds(ctx, t, scale+" > 1.2")
+	resized(ctx, t, 390, 844)
+	open("graph")
+	browser.Holds(ctx, t, scale+" >= 0.75")
+}

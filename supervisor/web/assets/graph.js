@@ -5,7 +5,7 @@ import { allTasks, tasks, tick, loaded } from "./store.js";
 import { route, refine, go, Link, taskAddress } from "./route.js";
 import { final, lookOf } from "./states.js";
 import { Command, Empty, Icon } from "./ui.js";
-import { clip, count, short } from "./text.js";
+import { clip, count, fitted, short } from "./text.js";
 import { Sentence } from "./task.js";
 import { curve, place, height, width } from "./layout.js";
 
@@ -13,6 +13,7 @@ import { curve, place, height, width } from "./layout.js";
 /** @typedef {{id: string, x: number, y: number}} Spot */
 
 const maxNodes = 400; // more of them are no picture
+const readable = 0.75; // the smallest scale at which texts are read
 
 /** Returns the tasks that are drawn. @param {Task[]} all @param {Record<string, string>} query */
 function chosen(all, query) {
@@ -64,12 +65,15 @@ export function GraphPage() {
   return html`<div class="page fill"><div class="bar"><h1>Graph <small>${some.length < all.length ? `${some.length} of ${count(all.length, "task")}` : count(all.length, "task")}</small></h1>
       ${of && html`<span class="row">what “${clip(of.name, 40)}” needs <button type="button" onClick=${() => refine({ of: undefined })}>Show all</button></span>`}
       ${all.length > 60 && html`<label class="row"><input type="checkbox" checked=${query.done === "show"} onChange=${() => refine({ done: query.done === "show" ? undefined : "show" })}/> Done tasks</label>`}
-      ${thick.size > 0 && html`<span class="legend"><i class="long"></i>longest chain of open tasks</span>`}
+      <span class="legend">${drawn.edges.length > 0 && html`<${Arrow} word="is needed by"/>`}${thick.size > 0 && html`<${Arrow} thick word="longest chain of open tasks"/>`}</span>
       <span class="push row">${some.length > 0 && html`<${Save} of=".graph svg.canvas" name="graph.svg" size=${drawn.size}/>`}<${Command} text="orchestrator graph"/></span></div>
     ${!some.length ? html`<p class="dim">No task depends on another.</p>` : html`<div class="graph"><${Canvas} drawn=${drawn} thick=${thick} picked=${query.task}/>
       ${picked && html`<${Drawer} t=${picked}/>`}</div>`}
     <details class="twin"><summary>List of these tasks</summary><ul>${some.slice(0, 500).map((t) => html`<li key=${t.id}><${Link} to=${taskAddress(t.id)}>${clip(t.name, 100)}<//> (${lookOf(t).word})${t.dependencies?.length ? " needs " + t.dependencies.map((d) => clip(tasks.get(d)?.name ?? short(d), 60)).join(", ") : ""}</li>`)}</ul></details></div>`;
 }
+
+/** The legend of a kind of edges. @param {{word: string, thick?: boolean}} props */
+const Arrow = ({ word, thick }) => html`<span><svg width="28" height="10" aria-hidden="true"><path class=${"edge" + (thick ? " thick" : "")} d="M0 5H26" marker-end=${thick ? "url(#thick-tip)" : "url(#tip)"}/></svg>${word}</span>`;
 
 /** @param {{t: Task}} props */
 const Drawer = ({ t }) => html`<aside class="card drawer" aria-label="Task"><div class="row"><h2>${clip(t.name, 120)}</h2><button type="button" class="quiet" aria-label="Close" onClick=${() => refine({ task: undefined })}><${Icon} name="cross"/></button></div>
@@ -90,8 +94,8 @@ function Canvas({ drawn, thick, picked }) {
   };
   useEffect(() => {
     const { clientWidth: w, clientHeight: h } = /** @type {SVGSVGElement} */ (box.current);
-    if (Math.min(w / size.width, h / size.height) > 0.45) fit();
-    else setView({ x: 0, y: 0, k: 0.75 }); // readable, from the top left
+    if (Math.min(w / size.width, h / size.height) >= readable) fit();
+    else setView({ x: 0, y: 0, k: 0.9 }); // from the top left
   }, [drawn]);
   const zoom = (/** @type {number} */ by, /** @type {number} */ px, /** @type {number} */ py) => setView((v) => {
     if (!v) return v;
@@ -141,5 +145,5 @@ function Node({ spot, picked }) {
   const open = (/** @type {MouseEvent} */ e) => { e.preventDefault(); refine({ task: t.id }); };
   return html`<a class=${"node t-" + look.tone + (picked ? " picked" : "")} href=${taskAddress(t.id)} onClick=${open} onDblClick=${() => go(taskAddress(t.id))} transform=${`translate(${spot.x - width / 2} ${spot.y - height / 2})`} aria-label=${clip(t.name, 120) + ", " + look.word}>
     <title>${clip(t.name, 300)}</title><rect width=${width} height=${height} rx="9"/><rect class="edge-of" width="4" height=${height - 18} x="7" y="9" rx="2"/>
-    <svg x="19" width=${width - 24} height=${height}><text class="name" y="19">${clip(t.name, 40)}</text><text class="state" y="36">${look.word}${t.progress !== undefined && !final(t) ? ` ${Math.round(t.progress * 100)} %` : ""}${t.assignedTo ? " · " + clip(t.assignedTo, 20) : ""}</text></svg></a>`;
+    <text class="name" x="19" y="19">${fitted(t.name, "600 12.5px", width - 27)}</text><text class="state" x="19" y="36">${fitted(`${look.word}${t.progress !== undefined && !final(t) ? ` ${Math.round(t.progress * 100)} %` : ""}${t.assignedTo ? " · " + t.assignedTo : ""}`, "11.5px", width - 27)}</text></a>`;
 }

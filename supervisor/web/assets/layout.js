@@ -61,11 +61,11 @@ function placeOne(some) {
   };
 }
 
-/** Returns the path of an edge. @param {{x: number, y: number}[]} points */
+/** Returns the path of an edge, which arrives from the left as its arrowhead points. @param {{x: number, y: number}[]} points */
 export function curve(points) {
   const [first, ...rest] = points;
   let d = `M${first.x} ${first.y}`;
-  for (let i = 0; i < rest.length - 1; i++) d += `Q${rest[i].x} ${rest[i].y} ${(rest[i].x + rest[i + 1].x) / 2} ${(rest[i].y + rest[i + 1].y) / 2}`;
-  const last = rest.at(-1) ?? first;
-  return d + `L${last.x} ${last.y}`;
+  for (let i = 0; i < rest.length - 2; i++) d += `Q${rest[i].x} ${rest[i].y} ${(rest[i].x + rest[i + 1].x) / 2} ${(rest[i].y + rest[i + 1].y) / 2}`;
+  const last = rest.at(-1) ?? first, turn = rest.at(-2) ?? { x: (first.x + last.x) / 2, y: first.y };
+  return d + `C${turn.x} ${turn.y} ${(turn.x + last.x) / 2} ${last.y} ${last.x} ${last.y}`;
 }

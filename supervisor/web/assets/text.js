@@ -40,6 +40,19 @@ export function clip(text, n = 300) {
   return visible(cut);
 }
 
+const pen = /** @type {CanvasRenderingContext2D|undefined} */ (globalThis.document?.createElement("canvas").getContext("2d") ?? undefined);
+
+/** Returns visible text, cut where it is wider in a font of the page. @param {string} text @param {string} font its weight and size @param {number} width in pixels */
+export function fitted(text, font, width) {
+  const all = clip(text);
+  if (!pen) return all;
+  pen.font = `${font} ${getComputedStyle(document.documentElement).fontFamily}`;
+  if (pen.measureText(all).width <= width) return all;
+  let n = all.length;
+  while (n > 1 && pen.measureText(all.slice(0, n) + "…").width > width) n--;
+  return all.slice(0, n).replace(/[\ud800-\udbff]$/, "").trimEnd() + "…";
+}
+
 /** Returns the last 20 lines of output. @param {string[]} lines */
 export const lastLines = (lines) => (lines.length > 20 ? "…\n" : "") + visible(lines.slice(-20).join("\n").trimEnd(), true);
 
