@@ -118,3 +118,31 @@ func TestGraphLayoutInBrowser(t *testing.T) {
 	open("graph")
 	browser.Holds(ctx, t, scale+" >= 0.75")
 }
+
+// Each agent has a row, each color a word, and a short bar its name beside it.
+func TestTimelineLayoutInBrowser(t *testing.T) {
+	team := &fakeTeam{questions: []map[string]any{}, tasks: boardOfAllStates(), agents: []string{"writer", "reviewer"}, events: []map[string]any{
+		event(1, "task.started", "coder", "ok", 100*time.Second, nil), event(2, "task.done", "coder", "ok", 99*time.Second, nil),
+		event(3, "task.started", "writer", "f1", 90*time.Second, nil), event(4, "task.failed", "writer", "f1", 50*time.Second, nil),
+		event(5, "task.started", "writer", "asks", 40*time.Second, nil), event(6, "task.requeued", "writer", "asks", 30*time.Second, nil),
+		event(7, "task.started", "writer", "asks", 20*time.Second, nil), event(8, "task.cancelled", "writer", "asks", 15*time.Second, nil),
+		event(9, "task.started", "writer", "works", 10*time.Second, nil), event(10, "agent.exited", "coder", "", 5*time.Second, nil),
+		event(11, "question.asked", "coder", "ok", 80*time.Second, map[string]any{"question_id": "q1"}), event(12, "review.requested", "coder", "ok", 70*time.Second, map[string]any{"review_id": "r1"}),
+	}}
+	ctx, open := openTeam(t, team)
+	resized(ctx, t, 1440, 900)
+	open("timeline")
+	browser.Holds(ctx, t, `[...document.querySelectorAll(".gantt .names a")].map((a) => a.innerText.split(/\s/).at(-1)).join() === "coder,writer,reviewer"`)
+	browser.Holds(ctx, t, said("(first event) to now"))
+	browser.Holds(ctx, t, `(() => {
+		const look = (e) => { const s = getComputedStyle(e.querySelector("rect, path")); return [s.fill, s.stroke, s.strokeDasharray].join(); };
+		const known = new Set([...document.querySelectorAll(".legend svg")].map(look)), drawn = [...document.querySelectorAll(".gantt svg a, .gantt svg g[class^=k-]")];
+		return known.size === 8 && drawn.length === 8 && new Set(drawn.map(look)).size === 8 && drawn.every((e) => known.has(look(e)));
+	})()`)
+	browser.Holds(ctx, t, `(() => { const bar = document.querySelector(".gantt a.o-done"); return bar.querySelector("text").textContent === "Task ok" && bar.querySelector("rect").getBoundingClientRect().width < 40; })()`)
+	browser.Holds(ctx, t, `[...document.querySelectorAll(".gantt .grid text")].every((e) => e.getBoundingClientRect().right <= e.ownerSVGElement.getBoundingClientRect().right)`)
+	browser.Holds(ctx, t, `document.querySelectorAll(".happened .line").length === 12 && [...document.querySelectorAll(".happened .words")].every((e) => e.innerText.split("ok").length <= 2)`)
+	resized(ctx, t, 390, 844)
+	open("timeline")
+	browser.Holds(ctx, t, `document.querySelectorAll(".happened .line").length > 0 && [...document.querySelectorAll(".happened .line")].every((e) => e.getBoundingClientRect().height === 44 && e.getBoundingClientRect().right <= innerWidth)`)
+}

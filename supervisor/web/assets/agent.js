@@ -68,7 +68,7 @@ function History({ name }) {
   if (!events?.length) return null;
   const end = now.value, start = Math.min(Date.parse(events[0].at), end - 1000), span = end - start;
   const parts = events.map((e, i) => ({ e, from: Date.parse(e.at), to: i + 1 < events.length ? Date.parse(events[i + 1].at) : end })).filter((p) => p.to - p.from > span / 2000).slice(-300);
-  const why = events.filter((e) => ["agent.exited", "agent.restarting", "agent.gave_up", "agent.stalled"].includes(e.kind)).slice(-12).reverse();
+  const why = events.filter((e) => ["agent.exited", "agent.stalled"].includes(e.kind)).slice(-12).reverse();
   return html`<div class="history"><svg viewBox="0 0 1000 12" preserveAspectRatio="none" role="img" aria-label="States since ${clock(events[0].at)}">
       ${parts.map((p) => html`<rect key=${p.e.seq} class=${"s-" + moves[p.e.kind]} x=${((p.from - start) / span) * 1000} width=${Math.max(0.5, ((p.to - p.from) / span) * 1000)} height="12"><title>${moves[p.e.kind]} from ${clock(p.e.at)}, ${duration(p.to - p.from)}: ${clip(p.e.text, 120)}</title></rect>`)}</svg>
     <div class="row dim"><small>${clock(events[0].at)}</small>${why.length > 0 && html`<details class="why"><summary>How its runs ended (${why.length})</summary><ul>${why.map((e) => html`<li key=${e.seq}><time class="mono">${clock(e.at)}</time> ${clip(e.text, 200)}</li>`)}</ul></details>`}<small class="push">now</small></div></div>`;

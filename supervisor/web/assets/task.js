@@ -146,6 +146,13 @@ function Needs({ t }) {
 }
 
 /** The events of a task, or of an agent. @param {{of: "task"|"agent", id: string}} props */
+/** The first line of an event, with a link on the id of its task. @param {{e: any}} props */
+export function EventText({ e }) {
+  const text = clip((e.text ?? "").split("\n")[0], 240), id = e.task ? short(e.task) : "", at = id ? text.indexOf(id) : -1;
+  const link = id && html`<${Link} to=${taskAddress(e.task)}>${id}<//>`;
+  return at < 0 ? html`${link}${link && " "}${text}` : html`${text.slice(0, at)}${link}${text.slice(at + id.length)}`;
+}
+
 export function Story({ of, id }) {
   const since = of === "agent" ? Math.max(0, (status.value?.seq ?? 0) - 20_000) : 0; // an agent may have very many
   const [events, trouble] = useEvents((signal) => list("events", { [of]: id, since }, signal), (e) => e[of] === id, [of, id], 4000);
@@ -155,7 +162,7 @@ export function Story({ of, id }) {
   const start = Date.parse(events[0].at);
   return html`<ol class="story">${events.slice(-2000).map((e) => html`<li key=${e.seq} class=${storyTone(e.kind)}><details><summary>
       <time title=${clip(e.at)}>${clock(e.at)}</time><span class="dim mono after">+${duration(Date.parse(e.at) - start)}</span><b>${clip(e.kind, 60)}</b>
-      <span class="what">${of === "task" && e.agent && html`<${Link} to=${agentAddress(e.agent)}>${clip(e.agent, 60)}<//> `}${of === "agent" && e.task && html`<${Link} to=${taskAddress(e.task)}>${short(e.task)}<//> `}${clip((e.text ?? "").split("\n")[0], 240)}</span></summary>
+      <span class="what">${of === "task" && e.agent && html`<${Link} to=${agentAddress(e.agent)}>${clip(e.agent, 60)}<//> `}${of === "task" ? clip((e.text ?? "").split("\n")[0], 240) : html`<${EventText} e=${e}/>`}</span></summary>
     ${e.text?.includes("\n") && html`<pre class="output">${lastLines(e.text.split("\n").slice(1))}</pre>`}<pre>${pretty(e)}</pre></details></li>`)}</ol><${Command} text=${of === "task" ? `orchestrator events --task ${idWord(id)}` : `orchestrator events --agent ${quoted(id)}`}/>`;
 }
 

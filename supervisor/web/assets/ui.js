@@ -9,6 +9,11 @@ import { lookOf, agentLook } from "./states.js";
 export const now = signal(Date.now());
 setInterval(() => document.hidden || (now.value = Date.now()), 1000);
 
+const small = matchMedia("(max-width: 720px)"); // as in the style sheet
+/** Whether the screen is that of a phone. */
+export const narrow = signal(small.matches);
+small.addEventListener("change", () => (narrow.value = small.matches));
+
 const paths = {
   dashed: "M8 2a6 6 0 1 1 0 12A6 6 0 0 1 8 2",
   ring: "M8 2a6 6 0 1 1 0 12A6 6 0 0 1 8 2",
