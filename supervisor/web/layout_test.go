@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -145,4 +146,36 @@ func TestTimelineLayoutInBrowser(t *testing.T) {
 	resized(ctx, t, 390, 844)
 	open("timeline")
 	browser.Holds(ctx, t, `document.querySelectorAll(".happened .line").length > 0 && [...document.querySelectorAll(".happened .line")].every((e) => e.getBoundingClientRect().height === 44 && e.getBoundingClientRect().right <= innerWidth)`)
+}
+
+// Messages have names and texts. Starts of agents are hidden, and the envelope is behind a click.
+func TestBusInBrowser(t *testing.T) {
+	const run = "0b67d79d-315c-4eeb-acde-00319f60207b"
+	mail := func(seq int, from, to, topic string, payload map[string]any) map[string]any {
+		return map[string]any{"seq": seq, "from_actor": from, "to_actor": to, "topic": topic, "payload": payload, "reply_to": nil, "created_at": "2026-11-27T09:00:00.000Z"}
+	}
+	team := &fakeTeam{questions: []map[string]any{}, tasks: boardOfAllStates(), mails: []map[string]any{
+		mail(2, "GO", "GO", "agent.spawned", map[string]any{"agent": "writer", "actor": "W:" + run}),
+		mail(5, "GO", "W:"+run, "task.assigned", map[string]any{"name": "Outline the site", "task": "t1"}),
+		mail(9, "W:"+run, "GO", "task.completed", map[string]any{"name": "Outline the site", "result": map[string]any{"summary": "3 pages"}}),
+		mail(12, "Bus", "GO", "alert.fired", map[string]any{"agent": "writer", "text": "exit 3"}),
+		mail(14, "IO:ann", "broadcast", "message.direct", map[string]any{"text": hostile, "from": 7, "to": "GO", "document": 7}),
+		mail(15, "session:site", "session:site", "task_assignment", map[string]any{"from": "architect", "to": "writer", "document": map[string]any{"payload": map[string]any{"task": map[string]any{"task_description": "Put the site together"}}}}),
+	}, given: map[string]any{"list-actors": map[string]any{"actors": []any{map[string]any{"actor": "GO", "status": "quiet", "cursor": 0, "latest": 9}}}}}
+	ctx, open := openTeam(t, team)
+	open("bus")
+	browser.Holds(ctx, t, `[...document.querySelectorAll(".mail")].map((e) => e.innerText.replace(/\s+/g, " ").replace(/^.*?\d\d:\d\d:\d\d /, "")).join("|") === `+quoted(
+		"orchestrator → writer task.assigned Outline the site|writer → orchestrator task.completed Outline the site: 3 pages|orchestrator alert.fired writer: exit 3|"+
+			"ann → everyone message.direct "+harmless+"|architect → writer task_assignment Put the site together"))
+	browser.Holds(ctx, t, `!document.querySelector(".bus aside").innerText.includes("agent.spawned") && !`+said("unread"))
+	press := func(selector string) {
+		_, err := chromedp.Run(ctx, chromedp.Evaluate[string](fmt.Sprintf("document.querySelector(%q).click(); ''", selector)))
+		require.NoError(t, err)
+	}
+	press(".mail")
+	browser.Holds(ctx, t, `document.querySelector(".message p").innerText === "Outline the site" && !`+said("W:"+run))
+	press(".message summary")
+	browser.Holds(ctx, t, said("W:"+run))
+	press(".bar input[type=checkbox]")
+	browser.Holds(ctx, t, `document.querySelectorAll(".mail").length === 6 && `+said("agent.spawned"))
 }

@@ -4,7 +4,7 @@ import { ask } from "./api.js";
 import { onEvents, questions } from "./store.js";
 import { route, address, Link, agentAddress, taskAddress } from "./route.js";
 import { Age, Avatar, Badge, Command, Empty } from "./ui.js";
-import { clip, clock, count, pretty, quoted, short, visible } from "./text.js";
+import { clip, clock, count, pretty, quoted, short, visible, wordsOf } from "./text.js";
 import { taskStates } from "./states.js";
 import { Changes } from "./changes.js";
 
@@ -104,7 +104,7 @@ function Said({ m }) {
   const p = m.payload ?? {};
   const verdict = verdicts[p.verdict];
   const changed = p.changes && [...(p.changes.files_created ?? []), ...(p.changes.files_modified ?? []), ...(p.changes.files_deleted ?? [])].map((f) => f.path ?? f);
-  const words = p.summary ?? p.current_step ?? p.task?.task_description ?? p.message ?? p.reason ?? p.question ?? "";
+  const words = wordsOf(p);
   const quiet = ["acknowledgment", "task_progress", "heartbeat"].includes(m.message_type);
   return html`<li class=${quiet ? "quiet-say" : ""}><${Avatar} name=${m.from_agent.agent_id}/><div class="say">
     <p class="dim"><b>${clip(m.from_agent.agent_id, 40)}</b> → ${clip(m.to_agent.agent_id, 40)} <span class=${loud[m.message_type] ?? ""}>${clip(m.message_type.replaceAll("_", " "), 40)}</span> <time>${clock(m.logged_at)}</time></p>

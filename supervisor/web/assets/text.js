@@ -111,6 +111,9 @@ export function quoted(word) {
   return "'" + visible(text).replaceAll("'", `'\\''`) + "'";
 }
 
+/** Returns the words in the payload of a message of a session. @param {any} p */
+export const wordsOf = (p) => String(p?.summary ?? p?.current_step ?? p?.task?.task_description ?? p?.message ?? p?.reason ?? p?.question ?? "");
+
 /** Returns a value as indented JSON with its invisible characters written out. @param {unknown} value */
 export function pretty(value) {
   if (typeof value === "string") return visible(value, true);
