@@ -179,3 +179,19 @@ func TestBusInBrowser(t *testing.T) {
 	press(".bar input[type=checkbox]")
 	browser.Holds(ctx, t, `document.querySelectorAll(".mail").length === 6 && `+said("agent.spawned"))
 }
+
+// A refused message of a session says so and counts for nothing.
+func TestRefusedReviewInBrowser(t *testing.T) {
+	said1 := map[string]any{
+		"log_seq": 1, "logged_at": "2026-11-27T09:00:00.000Z", "message_type": "review_result", "from_agent": map[string]any{"agent_id": "reviewer"}, "refused": "invalid",
+		"validation_errors": []string{"category must be bug"}, "payload": map[string]any{"task_id": "ok", "verdict": "changes_requested", "findings": []any{map[string]any{"finding_id": "f1"}}},
+	}
+	team := &fakeTeam{questions: []map[string]any{}, tasks: boardOfAllStates(), given: map[string]any{"get-session": map[string]any{
+		"session_id": "site", "state": "open", "max_iterations": 3, "on_max": "human_review", "standing": []any{map[string]any{"agent_id": "reviewer", "agent_type": "reviewer", "status": "idle"}},
+		"tasks": []any{map[string]any{"task_id": "ok", "name": "Task ok", "state": "pending", "developer": "coder", "iteration": 0, "max_iterations": 3}}, "reviews": []any{}, "messages": []any{said1},
+	}}}
+	ctx, open := openTeam(t, team)
+	open("session?id=site")
+	browser.Holds(ctx, t, said("category must be bug")+" && "+said("refused")+" && "+said("Show all")+" && !"+said("asked for changes")+" && !"+said("0 open of 0"))
+	browser.Holds(ctx, t, baselines+`(...document.querySelectorAll(".three aside li small, .three aside li a"))`)
+}

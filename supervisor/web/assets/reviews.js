@@ -13,6 +13,7 @@ const verdicts = {
   approved: { word: "approved", tone: "green", icon: "check" }, changes_requested: { word: "asked for changes", tone: "amber", icon: "ask" },
   rejected: { word: "rejected", tone: "red", icon: "cross" }, none: { word: "no verdict", tone: "dim", icon: "minus" },
 };
+const refused = { word: "refused", tone: "red", icon: "cross" };
 const openReview = { word: "under review", tone: "violet", icon: "eye" };
 
 /** Reads again when sessions or reviews change. @param {(signal: AbortSignal) => Promise<any>} read @param {any[]} deps */
@@ -69,7 +70,7 @@ export function SessionPage() {
     <div class="three">
       <aside class="page"><div class="card"><h2>Members</h2><ul class="plain">${s.standing.map((/** @type {any} */ m) => html`<li key=${m.agent_id} class="row"><${Avatar} name=${m.agent_id}/><span><${Link} to=${agentAddress(m.agent_id)}>${clip(m.agent_id, 40)}<//> <small class="dim">${clip(m.agent_type, 20)}, ${clip(m.status, 20)}</small></span></li>`)}</ul></div>
         ${s.tasks.map((/** @type {any} */ t) => html`<div key=${t.task_id} class="card"><h2><${Link} to=${taskAddress(t.task_id)}>${clip(t.name, 80)}<//></h2><${Badge} look=${taskStates[t.state] ?? { word: t.state, tone: "dim", icon: "ring" }}/>
-          <p class="dim">${clip(t.developer, 40)}, round ${t.iteration} of ${t.max_iterations}${t.step ? ": " + clip(t.step, 100) : ""}</p>
+          <p class="dim">${clip(t.developer, 40)}${t.iteration > 0 && `, round ${t.iteration} of ${t.max_iterations}`}${t.step ? ": " + clip(t.step, 100) : ""}</p>
           <div class="rounds">${s.reviews.filter((/** @type {any} */ r) => r.task_id === t.task_id).map((/** @type {any} */ r) => html`<span key=${r.review_id} class=${"round t-" + (verdicts[r.verdict] ?? openReview).tone} title=${`round ${r.iteration}: ${(verdicts[r.verdict] ?? openReview).word} by ${clip(r.reviewer, 40)}, ${clock(r.decided_at ?? r.requested_at)}`}>${r.iteration} ${(verdicts[r.verdict] ?? openReview).word}</span>`)}</div>
           ${t.scope?.length > 0 && html`<p class="dim">may change <code>${clip(t.scope.join(" "), 120)}</code></p>`}</div>`)}
         ${questions.value.some((q) => q.context?.session_id === s.session_id) && html`<${Link} class="needs" to=${address("inbox")}>A review waits for you<//>`}</aside>
@@ -78,8 +79,8 @@ export function SessionPage() {
           ${s.tasks.length > 1 && html`<select class="push" aria-label="Task" value=${task} onChange=${(/** @type {any} */ e) => setTask(e.target.value)}><option value="">All tasks</option>${s.tasks.map((/** @type {any} */ t) => html`<option key=${t.task_id} value=${t.task_id}>${clip(t.name, 50)}</option>`)}</select>`}</div>
         ${!changes ? html`<ol class="talk">${shown.slice(-500).map((/** @type {any} */ m) => html`<${Said} key=${m.log_seq} m=${m}/>`)}</ol>`
           : chosen ? html`<${Changes} key=${chosen} id=${chosen} findings=${placed(s, chosen)} ended=${s.tasks.some((/** @type {any} */ t) => t.task_id === chosen && ["done", "failed", "cancelled"].includes(t.state))}/>` : html`<p class="dim">Choose a task.</p>`}</section>
-      <aside class="page"><h2>Findings <small>${findings.filter((/** @type {any} */ f) => !f.fixed_in_iteration).length} open of ${findings.length}</small></h2>
-        ${!findings.length && html`<p class="dim">No reviewer has found anything.</p>`}
+      <aside class="page"><h2>Findings${findings.length > 0 && html` <small>${findings.filter((/** @type {any} */ f) => !f.fixed_in_iteration).length} open of ${findings.length}</small>`}</h2>
+        ${!findings.length && html`<p class="dim">No findings.</p>`}
         ${findings.map((/** @type {any} */ f) => html`<div key=${f.task.task_id + f.finding_id} class=${"card finding" + (f.fixed_in_iteration ? " fixed" : "")}><div class="row"><b class=${/critical|major/.test(f.severity) ? "t-red" : "t-amber"}>${clip(f.severity, 20)}</b><span class="dim">${clip(f.category, 30)}</span>
           <span class=${"push " + (f.fixed_in_iteration ? "t-green" : "t-amber")}>${f.fixed_in_iteration ? `fixed in round ${f.fixed_in_iteration}` : "open"}</span></div>
           <p>${clip(f.description, 600)}</p><p class="dim"><code>${clip(f.file ?? "", 200)}</code> found in round ${f.found_in_iteration}</p></div>`)}</aside></div></div>`;
@@ -90,7 +91,7 @@ function placed(s, task) {
   const known = s.tasks.find((/** @type {any} */ t) => t.task_id === task)?.findings ?? [];
   const all = new Map();
   for (const m of s.messages) {
-    if (m.message_type !== "review_result" || m.payload?.task_id !== task) continue;
+    if (m.refused || m.message_type !== "review_result" || m.payload?.task_id !== task) continue;
     for (const f of m.payload.findings ?? []) all.set(f.finding_id, { ...f, fixed: known.find((/** @type {any} */ k) => k.finding_id === f.finding_id)?.fixed_in_iteration });
   }
   return [...all.values()];
@@ -102,14 +103,15 @@ const loud = /** @type {Record<string, string>} */ ({ task_assignment: "t-blue",
 /** One message of the conversation. @param {{m: any}} props */
 function Said({ m }) {
   const p = m.payload ?? {};
-  const verdict = verdicts[p.verdict];
+  const verdict = m.refused ? undefined : verdicts[p.verdict];
   const changed = p.changes && [...(p.changes.files_created ?? []), ...(p.changes.files_modified ?? []), ...(p.changes.files_deleted ?? [])].map((f) => f.path ?? f);
   const words = wordsOf(p);
   const quiet = ["acknowledgment", "task_progress", "heartbeat"].includes(m.message_type);
-  return html`<li class=${quiet ? "quiet-say" : ""}><${Avatar} name=${m.from_agent.agent_id}/><div class="say">
-    <p class="dim"><b>${clip(m.from_agent.agent_id, 40)}</b> → ${clip(m.to_agent.agent_id, 40)} <span class=${loud[m.message_type] ?? ""}>${clip(m.message_type.replaceAll("_", " "), 40)}</span> <time>${clock(m.logged_at)}</time></p>
+  return html`<li class=${quiet ? "quiet-say" : ""}><${Avatar} name=${m.from_agent?.agent_id ?? "?"}/><div class="say">
+    <p class="dim"><b>${clip(m.from_agent?.agent_id, 40)}</b> → ${clip(m.to_agent?.agent_id, 40)} <span class=${loud[m.message_type] ?? ""}>${clip((m.message_type ?? "").replaceAll("_", " "), 40)}</span> <time>${clock(m.logged_at)}</time></p>
+    ${m.refused && html`<p><${Badge} look=${refused}/> <span class="bad">${clip((m.validation_errors ?? [m.refused]).join("; "), 600)}</span></p>`}
     ${verdict && html`<p><${Badge} look=${verdict}/> ${count(p.findings?.length ?? 0, "finding")}</p>`}
-    ${words && html`<p class="pre">${visible(String(words).slice(0, 4000), true)}${p.progress_percent !== undefined && ` (${p.progress_percent} %)`}</p>`}
+    ${words && html`<p class="pre">${visible(words.slice(0, 4000), true)}${p.progress_percent !== undefined && ` (${p.progress_percent} %)`}</p>`}
     ${changed?.length > 0 && html`<p class="dim">${count(changed.length, "file")}: ${changed.slice(0, 30).map((/** @type {string} */ f, /** @type {number} */ i) => html`${i > 0 && ", "}<code>${clip(f, 120)}</code>`)}</p>`}
     ${!quiet && html`<details><summary class="dim">Show all</summary><pre>${pretty(p)}</pre></details>`}</div></li>`;
 }
