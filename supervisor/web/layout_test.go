@@ -195,3 +195,22 @@ func TestRefusedReviewInBrowser(t *testing.T) {
 	browser.Holds(ctx, t, said("category must be bug")+" && "+said("refused")+" && "+said("Show all")+" && !"+said("asked for changes")+" && !"+said("0 open of 0"))
 	browser.Holds(ctx, t, baselines+`(...document.querySelectorAll(".three aside li small, .three aside li a"))`)
 }
+
+// A result stands once, a chart without samples says so, and its legend has the colors of its lines.
+func TestTextsStandOnceInBrowser(t *testing.T) {
+	team := &fakeTeam{questions: []map[string]any{question("q1", "day")}, tasks: []map[string]any{
+		boardTask("ok", "done", map[string]any{"result": map[string]any{"summary": "tides.html, 24 lines", "lines_added": 24}}),
+	}, events: []map[string]any{event(1, "task.done", "coder", "ok", 10*time.Second, nil)}}
+	ctx, open := openTeam(t, team)
+	open("task?id=ok")
+	browser.Holds(ctx, t, said("tides.html, 24 lines")+` && document.body.innerText.split("tides.html").length === 2`)
+	open("metrics")
+	browser.Holds(ctx, t, said("1 in total")+" && "+said("No data yet"))
+	browser.Holds(ctx, t, `document.querySelectorAll(".u-marker").length > 10 && [...document.querySelectorAll(".u-series + .u-series .u-marker")].every((e) => getComputedStyle(e).borderTopWidth === "0px")`)
+	open("inbox")
+	browser.Holds(ctx, t, `document.querySelector(".choices .quiet")?.innerText.trim() === "command" && document.querySelector(".choices .quiet").title === "Copy: orchestrator inbox answer q1 day"`)
+	open("agent?name=coder&tab=activity")
+	browser.Holds(ctx, t, `document.querySelector(".story .what")?.innerText === "ok happened"`)
+	open("nothing")
+	browser.Holds(ctx, t, `document.title.startsWith("(1) Page not found") && document.querySelector("main .empty a") !== null`)
+}

@@ -52,10 +52,10 @@ function Asked({ item, open, onOpen, next }) {
       <${Avatar} name=${item.agent || "?"}/>
       <span class="text">${open ? visible(item.text, true) : clip(item.text, 160)}</span><${Left} item=${item}/></button>
     ${open && html`<div class="body">
-      <p class="dim"><${Link} to=${agentAddress(item.agent)}>${clip(item.agent, 60)}<//>${item.q && !item.q.blocking ? " goes on meanwhile" : " waits"}, since <${Age} at=${item.at} long/>
+      <p class="dim"><${Link} to=${agentAddress(item.agent)}>${clip(item.agent, 60)}<//> asked <${Age} at=${item.at} long/> ago and ${item.q && !item.q.blocking ? "goes on" : "waits"}
         ${item.task && html` · <${Link} to=${taskAddress(item.task)}><code>${short(item.task)}</code> ${clip(task?.name ?? "", 80)}<//>`} · <code>${clip(item.plan ? "plan" : item.id, 40)}</code></p>
       ${item.q?.permission && html`<${Permission} p=${item.q.permission}/>`}
-      ${item.q?.context !== undefined && html`<details><summary>What belongs to it</summary><pre>${pretty(item.q.context)}</pre></details>`}
+      ${item.q?.context !== undefined && html`<details><summary>Context</summary><pre>${pretty(item.q.context)}</pre></details>`}
       ${item.plan ? html`<${Plan} task=${item.plan} next=${next}/>` : html`<${Answers} item=${item} next=${next}/>`}</div>`}</li>`;
 }
 
@@ -105,7 +105,7 @@ function Choose({ label, hint, cli, kind, run }) {
 }
 
 /** @param {{cli: string}} props */
-const Copy = ({ cli }) => html`<button type="button" class="quiet" title=${"Copy: " + cli} aria-label=${"Copy the command " + cli} onClick=${() => copy(cli)}><${Icon} name="copy"/></button>`;
+const Copy = ({ cli }) => html`<button type="button" class="quiet" title=${"Copy: " + cli} aria-label=${"Copy the command " + cli} onClick=${() => copy(cli)}><${Icon} name="copy"/><span class="wide"> command</span></button>`;
 
 /** @param {{task: any, next?: Item}} props */
 export function Plan({ task, next }) {

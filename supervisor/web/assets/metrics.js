@@ -33,19 +33,19 @@ export function Metrics() {
   const buckets = perMinute(ends, from, to);
   return html`<div class="page"><div class="bar"><h1>Metrics</h1>
       <span class="switch" role="group" aria-label="Range">${ranges.map((r) => html`<button type="button" key=${r[0]} aria-pressed=${r[0] === range[0]} onClick=${() => refine({ range: /** @type {string} */ (r[0]) })}>${r[1]}</button>`)}</span>
-      <span class="dim">Counts are of the whole range; the rest is sampled while this page is open.</span>
-      <span class="push row"><a href="/metrics" target="_blank" rel="noreferrer">as Prometheus</a></span></div>
+      <span class="dim">Bars cover the whole range. Lines are sampled while this page is open.</span>
+      <span class="push row"><a href="/metrics" target="_blank" rel="noreferrer">Prometheus</a></span></div>
     ${trouble && html`<p class="bad">${clip(trouble)}</p>`}
     <${Figures}/>
     <div class="charts">
-      <${Chart} title="Tasks that ended" unit="a minute" from=${from} to=${to} bars data=${[buckets.t, buckets["task.done"], buckets["task.failed"]]} series=${[["done", "--green"], ["failed", "--red"]]}/>
-      <${Chart} title="Messages between actors" unit="a minute" from=${from} to=${to} bars data=${[buckets.t, buckets["message.sent"]]} series=${[["messages", "--accent"]]}/>
+      <${Chart} title="Ended tasks" unit="per minute" from=${from} to=${to} bars data=${[buckets.t, buckets["task.done"], buckets["task.failed"]]} series=${[["done", "--green"], ["failed", "--red"]]}/>
+      <${Chart} title="Messages between actors" unit="per minute" from=${from} to=${to} bars data=${[buckets.t, buckets["message.sent"]]} series=${[["messages", "--accent"]]}/>
       <${Chart} title="Open tasks" from=${from} to=${to} data=${[samples.t, samples.get("running"), samples.get("pending"), samples.get("blocked"), samples.get("needs_human"), samples.get("in_review")]}
         series=${[["running", "--blue"], ["pending", "--ink"], ["blocked", "--soft"], ["needs you", "--amber"], ["in review", "--violet"]]}/>
-      <${Chart} title="Requests and events" unit="a second" from=${from} to=${to} data=${[samples.t, rate("stdio"), rate("http")]} series=${[["of agents", "--blue"], ["by HTTP", "--violet"]]}/>
+      <${Chart} title="Requests and events" unit="per second" from=${from} to=${to} data=${[samples.t, rate("stdio"), rate("http")]} series=${[["of agents", "--blue"], ["by HTTP", "--violet"]]}/>
       <${Chart} title="Age of the oldest waiting task" unit="seconds" from=${from} to=${to} data=${[samples.t, samples.get("queue_age")]} series=${[["age", "--amber"]]}/>
       <${Chart} title="Time to record a batch" unit="milliseconds" from=${from} to=${to} data=${[samples.t, samples.get("commit")]} series=${[["mean", "--green"]]}/>
-      <${Chart} title="Messages that wait for stdin" from=${from} to=${to} data=${[samples.t, samples.get("mailbox")]} series=${[["messages", "--blue"]]}/>
+      <${Chart} title="Messages not yet written to stdin" from=${from} to=${to} data=${[samples.t, samples.get("mailbox")]} series=${[["messages", "--blue"]]}/>
       <${Chart} title="Memory of agents" unit="MiB" from=${from} to=${to} data=${[samples.t, samples.get("rss")]} series=${[["all agents", "--violet"]]}/>
     </div><${Command} text="curl --unix-socket .orchestrator/api.sock http://localhost/metrics"/></div>`;
 }
@@ -75,7 +75,7 @@ function perMinute(events, from, to) {
 const figure = (v) => (v === null || v === undefined ? "–" : +v.toFixed(2));
 
 /** What the legend shows while no moment is pointed at: the total of the bars, or the latest sample. @param {number[]} t @param {(number|null)[]} all @param {boolean} [bars] */
-const atRest = (t, all, bars) => (bars ? Math.round((all.reduce((/** @type {number} */ n, v) => n + (v ?? 0), 0) * (t[1] - t[0])) / 60) + " in all" : figure(all.findLast((v) => v !== null)));
+const atRest = (t, all, bars) => (bars ? Math.round((all.reduce((/** @type {number} */ n, v) => n + (v ?? 0), 0) * (t[1] - t[0])) / 60) + " in total" : figure(all.findLast((v) => v !== null)));
 
 /** @param {{title: string, unit?: string, from: number, to: number, bars?: boolean, data: any[], series: string[][]}} props */
 function Chart({ title, unit = "", from, to, bars, data, series }) {
@@ -92,10 +92,10 @@ function Chart({ title, unit = "", from, to, bars, data, series }) {
       const color = (/** @type {string} */ name) => { div.style.color = `var(${name})`; const c = getComputedStyle(div).color; div.style.color = ""; return c; };
       const axis = { stroke: color("--soft"), grid: { stroke: color("--line"), width: 1 }, ticks: { show: false }, font: "11px " + style.fontFamily, size: 26 };
       plot.current = new Plot({
-        width: div.clientWidth, height: 150, cursor: { sync: { key: "metrics" }, y: false }, legend: { live: true },
+        width: div.clientWidth, height: 150, cursor: { sync: { key: "metrics" }, y: false }, legend: { live: true, markers: { width: 0, fill: (/** @type {any} */ u, /** @type {number} */ i) => color(series[i - 1]?.[1] ?? "--ink") } },
         scales: { x: { range: () => limits.current }, y: { range: (/** @type {any} */ u, /** @type {number} */ lo, /** @type {number} */ hi) => [0, Math.max(1, hi * 1.1)] } },
         axes: [{ ...axis, space: 70, values: (/** @type {any} */ u, /** @type {number[]} */ all) => all.map((s) => new Date(s * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false })) }, { ...axis, size: 44 }],
-        series: [{ value: (/** @type {any} */ u, /** @type {number} */ s) => (s ? new Date(s * 1000).toLocaleTimeString([], { hour12: false }) : "") }, ...series.map(([label, name]) => ({ label, stroke: color(name), width: 1.6, fill: bars ? color(name) : undefined, points: { show: !bars && data[0].length < 3 },
+        series: [{ value: (/** @type {any} */ u, /** @type {number} */ s) => (s ? new Date(s * 1000).toLocaleTimeString([], { hour12: false }) : "") }, ...series.map(([label, name]) => ({ label, stroke: color(name), width: 1.6, fill: bars ? color(name) : undefined, points: { show: !bars && data[0].length < 3, fill: color(name) },
           paths: bars ? /** @type {any} */ (Plot).paths.bars({ size: [0.7, 40] }) : undefined, value: (/** @type {any} */ u, /** @type {number|null} */ v, /** @type {number} */ at, /** @type {number|null} */ i) => i === null ? atRest(u.data[0], u.data[at], bars) : figure(v) }))],
       }, data, div);
     };
@@ -107,5 +107,6 @@ function Chart({ title, unit = "", from, to, bars, data, series }) {
     return () => { watch.disconnect(); dark.removeEventListener("change", make); plot.current?.destroy(); plot.current = null; };
   }, []);
   useEffect(() => plot.current?.setData(data), [data]);
-  return html`<section class="card chart"><h2>${title} <small>${unit}</small></h2><div ref=${box}></div></section>`;
+  return html`<section class="card chart"><h2>${title} <small>${unit}</small></h2><div ref=${box}></div>
+    ${data.slice(1).every((all) => all.every((/** @type {number|null} */ v) => v === null)) && html`<p class="none dim">No data yet</p>`}</section>`;
 }

@@ -133,7 +133,8 @@ function Summary({ t }) {
 
 /** @param {{title: string, value: any, folded?: boolean}} props */
 const Doc = ({ title, value, folded }) => html`<details class="card" open=${!folded}><summary><h2>${title}</h2></summary>
-  ${value?.summary ? html`<p class="pre">${visible(value.summary, true)}</p>` : ""}${typeof value === "string" ? html`<p class="pre">${visible(value, true)}</p>` : html`<pre>${pretty(value)}</pre>`}</details>`;
+  ${typeof value === "string" ? html`<p class="pre">${visible(value, true)}</p>` : typeof value?.summary !== "string" ? html`<pre>${pretty(value)}</pre>`
+    : html`<p class="pre">${visible(value.summary, true)}</p><details><summary class="dim">Show all</summary><pre>${pretty(value)}</pre></details>`}</details>`;
 
 /** What it needs, and what needs it. @param {{t: any}} props */
 function Needs({ t }) {
@@ -145,7 +146,6 @@ function Needs({ t }) {
     ${after.length > 0 && html`<h2>Needed by</h2><ul class="plain">${after.slice(0, 50).map((o) => line(o.id))}</ul>`}</div>`;
 }
 
-/** The events of a task, or of an agent. @param {{of: "task"|"agent", id: string}} props */
 /** The first line of an event, with a link on the id of its task. @param {{e: any}} props */
 export function EventText({ e }) {
   const text = clip((e.text ?? "").split("\n")[0], 240), id = e.task ? short(e.task) : "", at = id ? text.indexOf(id) : -1;
@@ -153,6 +153,7 @@ export function EventText({ e }) {
   return at < 0 ? html`${link}${link && " "}${text}` : html`${text.slice(0, at)}${link}${text.slice(at + id.length)}`;
 }
 
+/** The events of a task, or of an agent. @param {{of: "task"|"agent", id: string}} props */
 export function Story({ of, id }) {
   const since = of === "agent" ? Math.max(0, (status.value?.seq ?? 0) - 20_000) : 0; // an agent may have very many
   const [events, trouble] = useEvents((signal) => list("events", { [of]: id, since }, signal), (e) => e[of] === id, [of, id], 4000);
