@@ -16,10 +16,19 @@ import (
 	"orchestrator/wire/object"
 )
 
+// setClock sets the clock of the machine forward. Back, it would revive keys that have expired.
+func (w *world) setClock(by time.Duration) {
+	w.at = w.at.Add(by)
+	w.do(Actor{}, wire.ClockSet{By: by})
+}
+
 // step makes one thing happen.
 func (w *world) step() {
 	w.steps++
 	w.at = w.at.Add(time.Duration(w.chance.IntN(1500)) * time.Millisecond)
+	if w.chance.IntN(500) == 0 {
+		w.setClock(time.Duration(w.chance.IntN(3600)) * time.Second)
+	}
 	if due, some := w.state.Due(); some && !due.After(w.at) {
 		w.do(Actor{}, wire.Tick{Late: w.chance.IntN(20) == 0, Blocked: w.chance.IntN(20) == 0})
 		due, some = w.state.Due()

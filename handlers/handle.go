@@ -11,7 +11,6 @@ import (
 	"orchestrator/handlers/history"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
-	"orchestrator/wire/events"
 	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
@@ -227,6 +226,8 @@ func (d *decision) handle(message wire.Message, refusal *wire.Error) {
 		d.tasks().queueClosed()
 	case wire.Tick:
 		d.expire(m)
+	case wire.ClockSet:
+		d.fact("", "", &clockSet{By: m.By.Milliseconds()})
 	default:
 		panic("there is no decision for it")
 	}
@@ -469,16 +470,3 @@ func (d *decision) expire(due wire.Tick) {
 func expired() *wire.Error {
 	return &wire.Error{Code: wire.CodeTimeout, Message: "there was no answer in time: ask again, or with a longer timeout"}
 }
-
-// stoodStill records that the orchestrator, or its machine, was suspended. Silence in that time
-// does not count.
-type stoodStill struct{}
-
-func (*stoodStill) kind() string { return events.OrchestratorStoodStill }
-
-func (*stoodStill) apply(s *State, r *wire.Record) {
-	s.since = r.At
-	stirred(s, r.At)
-}
-
-func (*stoodStill) tell(e *wire.Event) { e.Text = "the orchestrator has stood still for a while" }

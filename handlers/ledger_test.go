@@ -78,7 +78,7 @@ func (l *ledger) hear(r *wire.Record) {
 	switch r.Kind {
 	case events.MessageAcked, events.ActorSeen, events.ActorStale, events.AgentKnown, events.AgentForgotten, events.ServerRegistered,
 		events.OrchestratorStarted, events.AgentStarted, events.AgentExited, events.AgentEnded, events.ActorTokenIssued, events.TokenRevoked,
-		events.OrchestratorStoodStill:
+		events.OrchestratorStoodStill, events.OrchestratorClockSet:
 	default:
 		return
 	}
@@ -99,6 +99,14 @@ func (l *ledger) hear(r *wire.Record) {
 		l.admit(f)
 	case *stoodStill:
 		l.since = r.At
+	case *clockSet:
+		by := time.Duration(f.By) * time.Millisecond
+		l.since = l.since.Add(by)
+		for id, expected := range l.expected {
+			if expected {
+				l.beats[id] = l.beats[id].Add(by)
+			}
+		}
 	case *tokenRevoked:
 		for hash, token := range l.tokens {
 			if token.id == f.ID {

@@ -120,6 +120,8 @@ func command(word string) func(p *player, rest string) {
 		return (*player).setTime
 	case "late":
 		return func(p *player, _ string) { p.do(Actor{}, wire.Tick{Late: true}) }
+	case "clock":
+		return (*player).setClock
 	case "wait":
 		return (*player).wait
 	case "counts":
@@ -405,6 +407,12 @@ func (p *player) run(name string) string {
 
 func (p *player) setTime(rest string) {
 	p.at = beginning.Add(p.duration(strings.TrimPrefix(rest, "+")))
+}
+
+func (p *player) setClock(rest string) {
+	by := p.duration(rest)
+	p.at = p.at.Add(by)
+	p.do(Actor{}, wire.ClockSet{By: by})
 }
 
 func (p *player) duration(text string) time.Duration {

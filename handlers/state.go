@@ -191,6 +191,7 @@ var facts = map[string]func() fact{
 	events.TokenIssued:            func() fact { return new(tokenIssued) },
 	events.TokenRevoked:           func() fact { return new(tokenRevoked) },
 	events.OrchestratorStoodStill: func() fact { return new(stoodStill) },
+	events.OrchestratorClockSet:   func() fact { return new(clockSet) },
 	events.MessageAcked:           func() fact { return new(mailAcked) },
 	events.ActorSeen:              func() fact { return new(actorSeen) },
 	events.ActorStale:             func() fact { return new(actorStale) },

@@ -65,6 +65,7 @@ var update = flag.Bool("update", false, "write what the stories and tables say n
 //	                                 input; with only the id: the request or act of
 //	                                 delegated work
 //	at +31s                          the time since the beginning
+//	clock 1h                         the clock of the machine is set
 //	wait                             until the next deadline has passed
 //	late                             a deadline is noticed late: there was no input meanwhile
 //	counts, holds AGENT, events      the views for people

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"time"
+
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -10,7 +12,7 @@ type Raw = object.Raw
 
 // A Message is an input of the orchestrator. A line of an agent is a Log, a Request, an
 // AgentEvent, a Refused, an Answered or a Session. The orchestrator itself produces a Delivered,
-// a TaskChecked, an AgentGone, an AgentSet or a Tick.
+// a TaskChecked, an AgentGone, an AgentSet, a Tick or a ClockSet.
 type Message interface{ message() }
 
 // A Log is a line for people. Why is the reason that a line that looked like a message is not
@@ -131,6 +133,9 @@ type Tick struct {
 	Blocked bool
 }
 
+// ClockSet reports that the clock of the machine was set, by an amount.
+type ClockSet struct{ By time.Duration }
+
 func (*Event) message()       {}
 func (*Delivered) message()   {}
 func (*TaskChecked) message() {}
@@ -138,6 +143,7 @@ func (*TaskHeld) message()    {}
 func (*AgentGone) message()   {}
 func (*AgentSet) message()    {}
 func (Tick) message()         {}
+func (ClockSet) message()     {}
 func (Log) message()          {}
 func (*Request) message()     {}
 func (*AgentEvent) message()  {}

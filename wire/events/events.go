@@ -109,6 +109,7 @@ const (
 	PersonSignedIn         = "person.signed_in" // to the web view
 	KeyIssued              = "key.issued"
 	OrchestratorStoodStill = "orchestrator.stood_still"
+	OrchestratorClockSet   = "orchestrator.clock_set"
 	MessageSent            = "message.sent"
 	MessageAcked           = "message.acked"
 	ActorSeen              = "actor.seen"  // its heartbeat
