@@ -163,6 +163,8 @@ func (k *Keeper) hear(e wire.Event) error {
 		if id, ok := object.TextOf(e.Payload, "question_id"); ok {
 			delete(k.asked, id)
 		}
+	case events.OrchestratorClockSet:
+		k.clockSet(&e)
 	}
 	l, limited := k.limits[e.Agent]
 	switch {
@@ -175,6 +177,19 @@ func (k *Keeper) hear(e wire.Event) error {
 		k.answered(&e, l)
 	}
 	return nil
+}
+
+// clockSet moves what people have allowed with the clock. The State does so with the beginnings of tasks.
+func (k *Keeper) clockSet(e *wire.Event) {
+	var f struct {
+		By int64 `json:"by_ms"`
+	}
+	if object.DecodeOwn(e.Payload, &f) != nil {
+		return
+	}
+	for _, b := range k.budgets {
+		b.raisedAt = b.raisedAt.Add(time.Duration(f.By) * time.Millisecond)
+	}
 }
 
 // Answers are the answers to a question of a Keeper.

@@ -241,3 +241,23 @@ func TestBudgetOfTime(t *testing.T) {
 		require.NotContains(t, did, "fail late of coder")
 	})
 }
+
+// TestBudgetOfTimeAndClock checks that the time of a budget that a person has raised goes on when the clock is set back.
+func TestBudgetOfTimeAndClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger(t)
+		k := l.keep(map[string]Limit{"coder": {Time: time.Hour, Per: PerTask}})
+		defer k.Close()
+		l.holds("coder", "only")
+		<-time.After(time.Hour + time.Millisecond)
+		require.Contains(t, l.done(), "ask about only of coder")
+		asked, err := object.Encode(map[string]any{"question_id": "q", "options": Answers})
+		require.NoError(t, err)
+		l.event(true, wire.Event{Kind: events.TaskHelpWanted, Agent: "coder", Task: "only", Payload: asked})
+		l.event(true, wire.Event{Kind: events.QuestionAnswered, Agent: "coder", Task: "only", Payload: []byte(`{"question_id":"q","answer":"go on"}`)})
+		l.done()
+		l.event(true, wire.Event{Kind: events.OrchestratorClockSet, Payload: []byte(`{"by_ms":-1800000}`)}) // in half an hour
+		<-time.After(31 * time.Minute)
+		require.Contains(t, l.done(), "ask about only of coder")
+	})
+}
