@@ -46,6 +46,7 @@ type Options struct {
 	Sessions []session.Spec        // the sessions of the configuration, in order
 	Tasks    []wire.SubmitTask     // the task blocks of the configuration, for GiveOut
 	Price    func(*activity.Usage) // adds the cost to what an agent has used; nil: it is as reported
+	Clock    func() time.Duration  // shows whether the date was set: see dispatch.Options
 	// Doorway gives a run of an agent access over HTTP, besides its pipe. env holds variables
 	// for the run, even if err is not nil. shut is called once, when the run's processes have
 	// ended. uid is the user of the run's processes, and 0 if that is the user of this process. A nil
@@ -179,6 +180,7 @@ func (s *Supervisor) newDispatcher() *dispatch.Dispatcher {
 		Record: s.options.Record, Warm: s.options.Warm, ReadOnly: s.options.ReadOnly, Rules: s.options.Rules, Protocol: s.options.Protocol,
 		Log: s.options.Log, Alarm: alarm.raise, Watch: s.options.Watch, Done: s.done,
 		Show: s.audience.Publish, Closed: s.life.sessionClosed, Broke: s.recordBroke, Deposed: s.options.Deposed, Spoke: s.audience.NoteMessage, Sound: s.options.Sound, Workshop: s.options.Workshop, Price: s.options.Price,
+		Clock: s.options.Clock,
 	}
 	if dir := s.options.StateDir; dir != "" {
 		s.artifacts = newArtifacts(dir, alarm)

@@ -27,6 +27,7 @@ func (s *Supervisor) tend() (end func()) {
 		for {
 			s.trim(ctx, &told)
 			disk.check(s, roomOf)
+			s.dispatcher.Tick() // also in a team that is idle, the clock may be set
 			select {
 			case <-ctx.Done():
 				return

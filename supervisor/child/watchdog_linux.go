@@ -23,6 +23,8 @@ import (
 // program's name, so that pkill orchestrator does not kill the watchdog.
 const watchdogName = "orc-watchdog"
 
+const bootClock = unix.CLOCK_BOOTTIME
+
 // A watchdog is a small process that ends the remaining children if this process is killed. It
 // reads what it must know from a pipe. If the pipe ends without a goodbye, this process is
 // dead. The methods accept a nil watchdog.

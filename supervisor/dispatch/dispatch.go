@@ -53,6 +53,7 @@ type Dispatcher struct {
 	closing   bool
 	timer     *time.Timer // for the next deadline
 	due       time.Time
+	clock     clock
 
 	wake     chan struct{} // signals the recorder
 	done     chan struct{} // closed when the recorder has ended
@@ -95,12 +96,13 @@ func New(o Options) *Dispatcher {
 	d := &Dispatcher{
 		options: o, record: o.Record, log: o.Log, watch: o.Watch, limit: o.Rules.RequestTimeout, snapshots: newSnapshots(),
 		state: handlers.New(o.Rules), wake: make(chan struct{}, 1), done: make(chan struct{}), appended: make(chan struct{}), stall: stall{begun: make(chan struct{})},
+		clock: newClock(o.Clock, time.Now()),
 	}
 	if d.limit == 0 {
 		d.limit = 30 * time.Second
 	}
 	d.mail.dispatcher = d
-	d.timer = time.AfterFunc(time.Hour, d.expire)
+	d.timer = time.AfterFunc(time.Hour, d.Tick)
 	d.timer.Stop()
 	if o.Audit != nil {
 		d.audit = newAudit(o.Audit(auditGap), o.Log)
@@ -133,6 +135,7 @@ func (d *Dispatcher) submit(inputs []handlers.Input, w *work) {
 	for next := 0; next < len(inputs); {
 		d.lookUp(inputs[next:])
 		d.mu.Lock()
+		d.heedClock(w)
 		for next < len(inputs) && d.decide(&inputs[next], w) {
 			next++
 		}
@@ -316,11 +319,12 @@ const suspendedAfter = 10 * time.Second
 // it held back may need as long to leave afterwards.
 const slowCommit = time.Second
 
-// expire submits a Tick when the timer fires.
-func (d *Dispatcher) expire() {
+// Tick handles the deadlines that have passed. The timer calls it. A call at any other time finds out
+// whether the clock was set.
+func (d *Dispatcher) Tick() {
 	now := time.Now()
 	d.mu.Lock()
-	late := !d.due.IsZero() && now.Round(0).Sub(d.due) > suspendedAfter
+	late := !d.due.IsZero() && now.Round(0).Sub(d.due)-d.clock.jump(now) > suspendedAfter
 	d.due = time.Time{} // makes rearm set the timer again
 	d.mu.Unlock()
 	began := d.appending.Load()
@@ -410,6 +414,7 @@ type Options struct {
 	Audit     func(gap AuditGap) AuditFile   // opens the audit; nil: there is none
 	Artifacts Artifacts                      // stores large content; nil: nothing is stored
 	Workshop  Workshop                       // nil: there is nothing to do before a decision
+	Clock     func() time.Duration           // goes on while the machine sleeps, and cannot be set; nil: the clock of package time, which stands still meanwhile
 	Price     func(*activity.Usage)          // adds the cost to what an agent has used; nil: it is as reported
 }
 

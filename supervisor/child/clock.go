@@ -10,7 +10,7 @@ import (
 // is the same in all processes.
 func SinceBoot() time.Duration {
 	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+	if err := unix.ClockGettime(bootClock, &ts); err != nil {
 		panic("reading the boot clock: " + err.Error())
 	}
 	return time.Duration(ts.Nano())
