@@ -247,7 +247,9 @@ func created(ctx context.Context, a *cli.App, d *client.Client, t Seen) (words s
 	}
 	if t.State == wire.TaskPending && AsksByName(&t.Task) && len(t.WaitsFor) == 0 {
 		fits, err := Fits(ctx, a, d, &t) // without an answer there is nothing to note
-		if err == nil && !slices.ContainsFunc(fits, func(f Fit) bool { return f.Good() || f.Full }) {
+		if err == nil && !slices.ContainsFunc(fits, func(f Fit) bool {
+			return f.Status != "offline" && f.Status != "crashed" && (f.Good() || f.Full)
+		}) {
 			a.Note("No agent fits it now. Why: orchestrator why %s", term.ID(t.ID))
 		}
 	}
