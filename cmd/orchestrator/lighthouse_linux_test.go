@@ -211,4 +211,11 @@ func TestDemo(t *testing.T) {
 	site := filepath.Join(dir, "kept", ".orchestrator", "site", "index.html")
 	require.FileExists(t, site)
 	require.Contains(t, string(out), site)
+
+	cmd = exec.CommandContext(ctx, program, "demo")
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "ORC_VAR_pace=0.02", "XDG_STATE_HOME="+dir)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	out, err = cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NotContains(t, string(out), "index.html\n", "the site is removed with its folder")
 }
