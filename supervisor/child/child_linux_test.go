@@ -324,7 +324,7 @@ func TestStartRefusals(t *testing.T) {
 		"forgot the dot":   {Spec{Command: []string{"local"}}, `not on this agent's PATH`, `did you mean "./local"`},
 		"folder":           {Spec{Command: []string{dir}}, `is a folder`, ""},
 		"not executable":   {Spec{Command: []string{plain}}, `may not be executed`, "chmod"},
-		"no first line":    {Spec{Command: []string{headless}}, `is no program`, ""},
+		"no first line":    {Spec{Command: []string{headless}}, `is no program`, `it begins with "echo no first line"`},
 		"lost interpreter": {Spec{Command: []string{lost}}, `interpreter in its first line does not: "/no/such/interpreter"$`, ""},
 		"Windows lines":    {Spec{Command: []string{windows}}, `no interpreter is called "/bin/sh\\r": its lines end as on Windows`, `sed -i 's/\r$//' ` + windows},
 		"byte order mark":  {Spec{Command: []string{marked}}, `a byte order mark stands before its first line`, "without"},

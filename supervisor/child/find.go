@@ -149,7 +149,10 @@ func notAProgram(path string) (reason, hint string) {
 		return fmt.Sprintf("%q is no program for this machine: it is made for another one, or damaged", path), ""
 	}
 	line := cmp.Or(firstLines[filepath.Ext(path)], "#!/bin/sh")
-	return fmt.Sprintf("%q is no program: a script needs a first line such as %s", path, line), ""
+	if begins, _, _ := bytes.Cut(text, []byte("\n")); len(begins) > 0 {
+		hint = fmt.Sprintf("it begins with %.80q", begins) // an installer that failed left its advice there
+	}
+	return fmt.Sprintf("%q is no program: a script needs a first line such as %s", path, line), hint
 }
 
 // firstLines maps the extension of a script to its usual first line.
