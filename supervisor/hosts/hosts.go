@@ -279,7 +279,8 @@ func (h *Hosts) Drain(name string, undo bool) ([]string, error) {
 	host := h.hosts[name]
 	if host == nil {
 		return nil, &wire.Error{
-			Code: wire.CodeNotFound, Message: fmt.Sprintf("no host %.80q has joined", name), Hint: "See which there are: orchestrator hosts",
+			Code: wire.CodeNotFound, Message: fmt.Sprintf("no host %.80q has joined", name),
+			Hint: "See which there are: orchestrator hosts     A hub is taken out of use by orchestrator down on its machine",
 		}
 	}
 	host.drained = !undo

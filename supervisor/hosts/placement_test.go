@@ -15,6 +15,7 @@ import (
 
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/hosts/link"
+	"orchestrator/wire"
 	"orchestrator/wire/hostlink"
 )
 
@@ -46,7 +47,9 @@ func TestFind(t *testing.T) {
 	_, why = h.Find("e", "e", Placement{Hosts: "h1"})
 	require.Contains(t, why, "h1 is being drained")
 	_, err = h.Drain("h3", false)
-	require.Error(t, err)
+	unknown, ok := errors.AsType[*wire.Error](err)
+	require.True(t, ok)
+	require.Contains(t, unknown.Hint, "orchestrator down on its machine", "it may be a hub")
 	h.Close()
 	_, err = h.Start(t.Context(), Order{Host: "h9", Agent: "a"}, child.Spec{})
 	refused, ok := errors.AsType[*child.StartError](err)
