@@ -132,6 +132,24 @@ func TestPipeOnTerminal(t *testing.T) {
 	require.NoError(t, cmd.Wait())
 }
 
+// On a terminal, run says what becomes of typed lines.
+func TestRunOnTerminal(t *testing.T) {
+	s := newStage(t, "")
+	cmd := exec.Command(s.program, "run", "--", "sh", "-c", "read line; echo heard $line")
+	cmd.Dir, cmd.Env = s.dir, append(s.environ(), "TERM=xterm")
+	terminal, err := pty.Start(cmd)
+	require.NoError(t, err)
+	defer terminal.Close()
+	screen := bufio.NewReader(terminal)
+	await := awaitIn(t, screen)
+	await("What you type is its stdin. It gets no tasks: for these, write a file with orchestrator init")
+	_, err = io.WriteString(terminal, "hello\n")
+	require.NoError(t, err)
+	await("heard hello")
+	_, _ = io.Copy(io.Discard, screen) // reading a closed terminal gives an error
+	require.NoError(t, cmd.Wait())
+}
+
 // A second signal ends the pipe at once and leaves nothing behind.
 func TestPipeLeavesAtOnce(t *testing.T) {
 	s := newStage(t, "")

@@ -17,6 +17,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/console"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/output"
@@ -39,7 +40,8 @@ func RunCommand(a *cli.App) *cobra.Command {
 		Short: "Run one command as an agent, without a file",
 		Long: `Runs one command as an agent. Ctrl-C stops it in order, and its whole process tree ends
 with it. Its output is printed in whole lines. Stdin is copied to the command and then
-closed. If stdin is /dev/null, the command's stdin stays open.
+closed. If stdin is /dev/null, the command's stdin stays open. The command gets no tasks:
+for these, write a file with orchestrator init.
 
 The exit code is that of the command, or 128 plus the number of the signal that ended
 it. It is 126 or 127 if the command could not be started, and 141 if its output has no
@@ -87,6 +89,9 @@ func runOne(a *cli.App, command []string, f runFlags) error {
 	NoteLeftOut(a, c, t.Base)
 	if err := t.Supervise(c, supervisor.Options{Name: name, ExitWhenIdle: true}); err != nil {
 		return err
+	}
+	if term.IsTerminal(a.Stdin) {
+		a.Note("What you type is its stdin. It gets no tasks: for these, write a file with orchestrator init")
 	}
 	return runAlone(a, t, name, rules)
 }
