@@ -398,12 +398,15 @@ func TestFailedTaskInBrowser(t *testing.T) {
 	team := &fakeTeam{questions: []map[string]any{}, tasks: []map[string]any{
 		boardTask("f1", "failed", map[string]any{"error": "2 of 9 tests failed\nFAIL TestPage\n    page.go:17: got 3"}),
 		boardTask("c1", "cancelled", nil),
+		boardTask("r1", "running", map[string]any{"progress": 0.3}),
 		boardTask("m1", "done", map[string]any{"workspace": map[string]any{"path": "/w", "branch": "task/m1", "merge": "refused"}}),
 		boardTask("m2", "done", map[string]any{"workspace": map[string]any{"path": "/w", "branch": "task/m2", "merge": "waiting"}}),
 	}}
 	ctx, open := openTeam(t, team)
 	browser.Holds(ctx, t, said("merge refused")+" && "+said("merge queued")+" && "+said("2 of 9 tests failed"))
-	browser.Holds(ctx, t, `["Failed", "Cancelled"].every((word) => document.querySelector("section[aria-label='" + word + "'] .n").innerText === "1")`)
+	browser.Holds(ctx, t, `["Failed", "Cancelled"].every((word) => document.querySelector("section[aria-label='" + word + "'] .n").innerText === "1") && `+said("30%"))
+	open("task?id=r1")
+	browser.Holds(ctx, t, said("30%"))
 	open("task?id=m1")
 	browser.Holds(ctx, t, said("merge refused"))
 	open("task?id=f1")

@@ -98,7 +98,7 @@ function Line({ t, look }) {
   if (waits.length > 0 && !final(t)) return line(`blocked by ${clip(tasks.get(waits[0])?.name ?? short(waits[0]), 80)}${waits.length > 1 ? ` and ${waits.length - 1} more` : ""}`);
   if (t.state === "cancelled" && t.reason) return line(clip(t.reason.split("\n")[0], 160));
   if (t.state === "failed" && t.error) return line(clip(t.error.trimStart().split("\n")[0], 160), "red");
-  if (t.progress !== undefined && !final(t)) return html`<span class="under far"><${Bar} value=${t.progress}/> ${Math.round(t.progress * 100)} %</span>`;
+  if (t.progress !== undefined && !final(t)) return html`<span class="under far"><${Bar} value=${t.progress}/> ${Math.round(t.progress * 100)}%</span>`;
   if (holds(t)) return line(look.word, look.tone);
   if (t.state === "done" && t.startedAt && t.endedAt) return line(`took ${duration(Date.parse(t.endedAt) - Date.parse(t.startedAt))}`);
   const asks = [t.requiredRole, t.targetRepo, ...(t.requiredCapabilities ?? [])].filter(Boolean);

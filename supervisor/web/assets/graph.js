@@ -145,5 +145,5 @@ function Node({ spot, picked }) {
   const open = (/** @type {MouseEvent} */ e) => { e.preventDefault(); refine({ task: t.id }); };
   return html`<a class=${"node t-" + look.tone + (picked ? " picked" : "")} href=${taskAddress(t.id)} onClick=${open} onDblClick=${() => go(taskAddress(t.id))} transform=${`translate(${spot.x - width / 2} ${spot.y - height / 2})`} aria-label=${clip(t.name, 120) + ", " + look.word}>
     <title>${clip(t.name, 300)}</title><rect width=${width} height=${height} rx="9"/><rect class="edge-of" width="4" height=${height - 18} x="7" y="9" rx="2"/>
-    <text class="name" x="19" y="19">${fitted(t.name, "600 12.5px", width - 27)}</text><text class="state" x="19" y="36">${fitted(`${look.word}${t.progress !== undefined && !final(t) ? ` ${Math.round(t.progress * 100)} %` : ""}${t.assignedTo ? " · " + t.assignedTo : ""}`, "11.5px", width - 27)}</text></a>`;
+    <text class="name" x="19" y="19">${fitted(t.name, "600 12.5px", width - 27)}</text><text class="state" x="19" y="36">${fitted(`${look.word}${t.progress !== undefined && !final(t) ? ` ${Math.round(t.progress * 100)}%` : ""}${t.assignedTo ? " · " + t.assignedTo : ""}`, "11.5px", width - 27)}</text></a>`;
 }

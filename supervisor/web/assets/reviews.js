@@ -111,7 +111,7 @@ function Said({ m }) {
     <p class="dim"><b>${clip(m.from_agent?.agent_id, 40)}</b> → ${clip(m.to_agent?.agent_id, 40)} <span class=${loud[m.message_type] ?? ""}>${clip((m.message_type ?? "").replaceAll("_", " "), 40)}</span> <time>${clock(m.logged_at)}</time></p>
     ${m.refused && html`<p><${Badge} look=${refused}/> <span class="bad">${clip((m.validation_errors ?? [m.refused]).join("; "), 600)}</span></p>`}
     ${verdict && html`<p><${Badge} look=${verdict}/> ${count(p.findings?.length ?? 0, "finding")}</p>`}
-    ${words && html`<p class="pre">${visible(words.slice(0, 4000), true)}${p.progress_percent !== undefined && ` (${p.progress_percent} %)`}</p>`}
+    ${words && html`<p class="pre">${visible(words.slice(0, 4000), true)}${p.progress_percent !== undefined && ` (${p.progress_percent}%)`}</p>`}
     ${changed?.length > 0 && html`<p class="dim">${count(changed.length, "file")}: ${changed.slice(0, 30).map((/** @type {string} */ f, /** @type {number} */ i) => html`${i > 0 && ", "}<code>${clip(f, 120)}</code>`)}</p>`}
     ${!quiet && html`<details><summary class="dim">Show all</summary><pre>${pretty(p)}</pre></details>`}</div></li>`;
 }

@@ -34,7 +34,7 @@ export function Sparks({ name }) {
   if (all.length < 3) return null;
   const seconds = Math.round(all[all.length - 1][0] - all[0][0]);
   return html`<div class="sparks">
-    <${Spark} word="CPU" values=${figures(all, 1, true)} say=${(/** @type {number} */ v) => (v * 100).toFixed(v < 0.1 ? 1 : 0) + " %"} seconds=${seconds}/>
+    <${Spark} word="CPU" values=${figures(all, 1, true)} say=${(/** @type {number} */ v) => (v * 100).toFixed(v < 0.1 ? 1 : 0) + "%"} seconds=${seconds}/>
     <${Spark} word="Memory" values=${figures(all, 2, false)} say=${bytes} seconds=${seconds}/>
     <${Spark} word="Lines" values=${figures(all, 3, true)} say=${(/** @type {number} */ v) => v.toFixed(v < 10 ? 1 : 0) + "/s"} seconds=${seconds}/></div>`;
 }

@@ -51,7 +51,7 @@ const names = (ids) => html`${ids.slice(0, 2).map((id, i) => html`${i > 0 && ", 
 export function Sentence({ t }) {
   const look = lookOf(t);
   const who = t.assignedTo && html`<${Link} to=${agentAddress(t.assignedTo)}>${clip(t.assignedTo, 60)}<//>`;
-  const far = t.progress !== undefined && !final(t) ? html`, ${Math.round(t.progress * 100)} %${t.message ? ": " + clip(t.message, 160) : ""}` : "";
+  const far = t.progress !== undefined && !final(t) ? html`, ${Math.round(t.progress * 100)}%${t.message ? ": " + clip(t.message, 160) : ""}` : "";
   const took = t.endedAt && t.startedAt ? html`, took ${duration(Date.parse(t.endedAt) - Date.parse(t.startedAt))}` : "";
   return html`<p class="sentence"><${Badge} look=${look}/>
     <span>${t.state === "pending" ? (t.waitsFor?.length ? html`for ${names(t.waitsFor)}` : "for an agent") : who ? html`${final(t) ? "by" : "on"} ${who}` : ""}

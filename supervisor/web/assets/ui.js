@@ -64,7 +64,7 @@ export function Age({ at, long }) {
 }
 
 /** @param {{value?: number}} props */
-export const Bar = ({ value }) => value === undefined ? null : html`<progress max="1" value=${value} aria-label=${Math.round(value * 100) + " %"}></progress>`;
+export const Bar = ({ value }) => value === undefined ? null : html`<progress max="1" value=${value} aria-label=${Math.round(value * 100) + "%"}></progress>`;
 
 // Notes: short messages at the bottom of the page.
 
