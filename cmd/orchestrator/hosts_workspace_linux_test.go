@@ -30,7 +30,10 @@ while read -r line; do
 		echo "$id" >far
 		git add far
 		git commit -q -m far
-		case $line in *'"name":"hide"'*) mv ../../.git ../../.hidden ;; esac
+		case $line in
+		*'"name":"hide"'*) mv ../../.git ../../.hidden ;;
+		*'"name":"lose"'*) rm -rf "$PWD" ;;
+		esac
 		say complete-task ;;
 	esac
 done
@@ -130,6 +133,7 @@ agent "far" {
 }
 
 // A task block gives its task a workspace and verify commands on a host, too. The host runs only commands of its own file.
+// A task whose workspace was removed is no longer verifying.
 func TestTaskBlockOnAHost(t *testing.T) {
 	t.Parallel()
 	file := `
@@ -168,9 +172,13 @@ task "spec" {
 	require.Contains(t, f.ask("task", "response", spec().ID, "--artifact", "verification.txt"), there)
 	require.Contains(t, hub.git("repo", "branch"), "spec/"+wire.ShortID(spec().ID))
 
-	id := strings.Fields(f.ask("task", "add", "other", "--verify", "true", "-q"))[0]
+	id := strings.Fields(f.ask("task", "add", "lose", "-q"))[0]
 	refused := f.waitForEvents(1, events.TaskUnverified, "far")
-	require.Contains(t, refused[0].Text, `on attic: the verify command "sh -c true" of the task is in no session and no task block of the file there`)
+	require.Contains(t, refused[0].Text, "the folder of its workspace was removed or replaced")
+	f.ask("task", "cancel", id)
+	id = strings.Fields(f.ask("task", "add", "other", "--verify", "true", "-q"))[0]
+	refused = f.waitForEvents(2, events.TaskUnverified, "far")
+	require.Contains(t, refused[1].Text, `on attic: the verify command "sh -c true" of the task is in no session and no task block of the file there`)
 	require.NotEqual(t, wire.TaskDone, f.taskState(id))
 	f.stop()
 }

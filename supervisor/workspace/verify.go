@@ -64,10 +64,12 @@ type verification struct {
 	a    *Agent
 	task *wire.Task
 	claims
+	begun bool // task.verifying was noted
 }
 
 // note records what is done.
 func (v *verification) note(kind, text string) {
+	v.begun = v.begun || kind == events.TaskVerifying
 	v.m.options.Note(&wire.TaskChecked{Kind: kind, Agent: v.a.Name, Task: v.task.ID, Text: text})
 }
 
@@ -142,7 +144,7 @@ func (m *Manager) refused(agent, why string) {
 
 // unusable refuses a completion whose workspace cannot be used.
 func (v *verification) unusable(why string) *wire.Error {
-	if len(v.a.Verify) > 0 {
+	if v.begun {
 		v.note(events.TaskUnverified, "was not verified: "+why)
 	}
 	return refusal("no_workspace", "the task is not done: "+why, "correct it, and complete the task again")
