@@ -232,7 +232,7 @@ func (r *run) fetch(do Work, l *hostlink.Line) func() {
 		r.works[l.Number] = cancel
 		return func() {
 			reply, err := r.work(ctx, cancel, do, l)
-			if r.worked(l.Number) {
+			if r.worked(l.Number) && !errors.Is(err, context.Canceled) { // the hub hears that the run has ended
 				r.sendFile(l, string(reply), err)
 			}
 		}

@@ -321,6 +321,31 @@ func TestOtherHub(t *testing.T) {
 	})
 }
 
+// Work that the end of its run interrupts has not failed: the hub hears only of the end.
+func TestInterruptedWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t)
+		began := make(chan struct{})
+		s.host.Work = func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+			close(began)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		p := s.start("r1")
+		s.say("r1", &hostlink.Line{Type: hostlink.Fetch, Number: 1, Bytes: []byte("verify")})
+		<-began
+		p.Kill()
+		require.Equal(t, hostlink.Exited, s.read().Type)
+		require.Equal(t, hostlink.Ended, s.read().Type)
+		synctest.Wait()
+		s.say("r1", &hostlink.Line{Type: hostlink.Fetch, Number: 2, Path: "file"})
+		require.Equal(t, int64(2), s.read().Number)
+		require.NoError(t, s.Close())
+		<-s.over
+		s.host.Close()
+	})
+}
+
 // beat returns the next beat.
 func (s *served) beat() *hostlink.Line {
 	l, err := s.Read()
