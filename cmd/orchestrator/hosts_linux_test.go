@@ -443,6 +443,7 @@ agent "fresh" {
 		v := f.agent("fresh")
 		return v.State == control.StateWaiting && strings.Contains(v.Reason, "attic does not have it in its file")
 	})
+	require.Contains(t, f.ask("why", "fresh"), "It starts when such a host has joined. The hosts: orchestrator hosts")
 	attic.signal(syscall.SIGINT)
 	require.Equal(t, cli.ExitOK, attic.await())
 	attic.write("orchestrator.hcl", f.file)

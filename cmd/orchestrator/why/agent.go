@@ -306,9 +306,12 @@ func stdinWords(m *control.MailboxView) string {
 	return words
 }
 
-// nextOfWaiting returns the next steps for an agent that waits for others. Failed and
+// nextOfWaiting returns the next steps for an agent that waits for others, or for a host. Failed and
 // stopped agents do not start by themselves.
 func (c *agentCauses) nextOfWaiting(name string) []string {
+	if strings.HasPrefix(c.view.Reason, "for a host") {
+		return []string{"It starts when such a host has joined. The hosts: orchestrator hosts"}
+	}
 	alone := "Without them: orchestrator agent start --no-deps " + name
 	for _, o := range c.WaitsFor {
 		if o.State == control.StateFailed || o.State == control.StateStopped {
