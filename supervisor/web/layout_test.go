@@ -68,6 +68,10 @@ func TestPagesFitTheScreenInBrowser(t *testing.T) {
 	open("board")
 	browser.Holds(ctx, t, `document.querySelectorAll(".column").length === 8`)
 	browser.Holds(ctx, t, `new Set([...document.querySelectorAll(".tools-of-board > *")].map((e) => { const b = e.getBoundingClientRect(); return Math.round((b.top + b.bottom) / 20); })).size === 2`) // rows of tools on a phone
+	t.Log("a notice above the page takes its room from the lists")
+	_, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.querySelector("main").prepend(Object.assign(document.createElement("h2"), {textContent: "The team has stopped."})); ""`))
+	require.NoError(t, err)
+	browser.Holds(ctx, t, said("The team has stopped.")+` && document.documentElement.scrollHeight <= innerHeight`)
 }
 
 // The cards of the board begin at one height, and have no blank line. What does not fit is left out whole.
@@ -188,11 +192,11 @@ func TestRefusedReviewInBrowser(t *testing.T) {
 	}
 	team := &fakeTeam{questions: []map[string]any{}, tasks: boardOfAllStates(), given: map[string]any{"get-session": map[string]any{
 		"session_id": "site", "state": "open", "max_iterations": 3, "on_max": "human_review", "standing": []any{map[string]any{"agent_id": "reviewer", "agent_type": "reviewer", "status": "idle"}},
-		"tasks": []any{map[string]any{"task_id": "ok", "name": "Task ok", "state": "pending", "developer": "coder", "iteration": 0, "max_iterations": 3}}, "reviews": []any{}, "messages": []any{said1},
+		"tasks": []any{map[string]any{"task_id": "ok", "name": "Task ok", "state": "done", "step": "Write: last.go", "developer": "coder", "iteration": 0, "max_iterations": 3}}, "reviews": []any{}, "messages": []any{said1},
 	}}}
 	ctx, open := openTeam(t, team)
 	open("session?id=site")
-	browser.Holds(ctx, t, said("category must be bug")+" && "+said("refused")+" && "+said("Show all")+" && !"+said("asked for changes")+" && !"+said("0 open of 0"))
+	browser.Holds(ctx, t, said("category must be bug")+" && "+said("refused")+" && "+said("Show all")+" && !"+said("asked for changes")+" && !"+said("0 open of 0")+" && !"+said("Write: last.go"))
 	browser.Holds(ctx, t, baselines+`(...document.querySelectorAll(".three aside li small, .three aside li a"))`)
 }
 

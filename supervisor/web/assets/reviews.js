@@ -5,7 +5,7 @@ import { onEvents, questions } from "./store.js";
 import { route, address, Link, agentAddress, taskAddress } from "./route.js";
 import { Age, Avatar, Badge, Command, Empty } from "./ui.js";
 import { clip, clock, count, pretty, quoted, short, visible, wordsOf } from "./text.js";
-import { taskStates } from "./states.js";
+import { final, taskStates } from "./states.js";
 import { Changes } from "./changes.js";
 
 /** @type {Record<string, {word: string, tone: string, icon: string}>} */
@@ -70,7 +70,7 @@ export function SessionPage() {
     <div class="three">
       <aside class="page"><div class="card"><h2>Members</h2><ul class="plain">${s.standing.map((/** @type {any} */ m) => html`<li key=${m.agent_id} class="row"><${Avatar} name=${m.agent_id}/><span><${Link} to=${agentAddress(m.agent_id)}>${clip(m.agent_id, 40)}<//> <small class="dim">${clip(m.agent_type, 20)}, ${clip(m.status, 20)}</small></span></li>`)}</ul></div>
         ${s.tasks.map((/** @type {any} */ t) => html`<div key=${t.task_id} class="card"><h2><${Link} to=${taskAddress(t.task_id)}>${clip(t.name, 80)}<//></h2><${Badge} look=${taskStates[t.state] ?? { word: t.state, tone: "dim", icon: "ring" }}/>
-          <p class="dim">${clip(t.developer, 40)}${t.iteration > 0 && `, round ${t.iteration} of ${t.max_iterations}`}${t.step ? ": " + clip(t.step, 100) : ""}</p>
+          <p class="dim">${clip(t.developer, 40)}${t.iteration > 0 && `, round ${t.iteration} of ${t.max_iterations}`}${t.step && !final(t) ? ": " + clip(t.step, 100) : ""}</p>
           <div class="rounds">${s.reviews.filter((/** @type {any} */ r) => r.task_id === t.task_id).map((/** @type {any} */ r) => html`<span key=${r.review_id} class=${"round t-" + (verdicts[r.verdict] ?? openReview).tone} title=${`round ${r.iteration}: ${(verdicts[r.verdict] ?? openReview).word} by ${clip(r.reviewer, 40)}, ${clock(r.decided_at ?? r.requested_at)}`}>${r.iteration} ${(verdicts[r.verdict] ?? openReview).word}</span>`)}</div>
           ${t.scope?.length > 0 && html`<p class="dim">may change <code>${clip(t.scope.join(" "), 120)}</code></p>`}</div>`)}
         ${questions.value.some((q) => q.context?.session_id === s.session_id) && html`<${Link} class="needs" to=${address("inbox")}>A review waits for you<//>`}</aside>
@@ -78,7 +78,7 @@ export function SessionPage() {
           ${!changes && html`<span class="dim">${count(shown.length, "message")}</span>`}
           ${s.tasks.length > 1 && html`<select class="push" aria-label="Task" value=${task} onChange=${(/** @type {any} */ e) => setTask(e.target.value)}><option value="">All tasks</option>${s.tasks.map((/** @type {any} */ t) => html`<option key=${t.task_id} value=${t.task_id}>${clip(t.name, 50)}</option>`)}</select>`}</div>
         ${!changes ? html`<ol class="talk">${shown.slice(-500).map((/** @type {any} */ m) => html`<${Said} key=${m.log_seq} m=${m}/>`)}</ol>`
-          : chosen ? html`<${Changes} key=${chosen} id=${chosen} findings=${placed(s, chosen)} ended=${s.tasks.some((/** @type {any} */ t) => t.task_id === chosen && ["done", "failed", "cancelled"].includes(t.state))}/>` : html`<p class="dim">Choose a task.</p>`}</section>
+          : chosen ? html`<${Changes} key=${chosen} id=${chosen} findings=${placed(s, chosen)} ended=${s.tasks.some((/** @type {any} */ t) => t.task_id === chosen && final(t))}/>` : html`<p class="dim">Choose a task.</p>`}</section>
       <aside class="page"><h2>Findings${findings.length > 0 && html` <small>${findings.filter((/** @type {any} */ f) => !f.fixed_in_iteration).length} open of ${findings.length}</small>`}</h2>
         ${!findings.length && html`<p class="dim">No findings.</p>`}
         ${findings.map((/** @type {any} */ f) => html`<div key=${f.task.task_id + f.finding_id} class=${"card finding" + (f.fixed_in_iteration ? " fixed" : "")}><div class="row"><b class=${/critical|major/.test(f.severity) ? "t-red" : "t-amber"}>${clip(f.severity, 20)}</b><span class="dim">${clip(f.category, 30)}</span>
