@@ -95,7 +95,7 @@ function followers(spans) {
   return found;
 }
 
-/** @param {{s: any, x1: number, x2: number, room: number, y: number}} props room is for the name, which may be longer than the bar */
+/** @param {{s: any, x1: number, x2: number, room: number, y: number}} props room is that up to the next bar */
 function Span({ s, x1, x2, room, y }) {
   const name = s.task ? clip(tasks.get(s.task)?.name ?? s.name ?? "", 60) : "";
   const words = `${s.words}${name ? " " + name : ""}, ${duration((s.to ?? Date.now()) - s.from)}`;
@@ -103,8 +103,9 @@ function Span({ s, x1, x2, room, y }) {
   const w = Math.max(2, x2 - x1);
   const high = s.kind === "task" ? 20 : 6;
   const top = s.kind === "task" ? y + 2 : y + 22;
+  const beside = w < 60 && room - w > 44; // the name stands in the bar, or behind it
   const body = html`<title>${words}</title><rect x=${x1} y=${top} width=${w} height=${high} rx="3" fill=${s.kind === "question" ? "url(#hatch)" : undefined}/>
-    ${s.kind === "question" && html`<path class="diamond" d=${`M${x1} ${y + 25}m-4 0l4-4 4 4-4 4z`}/>`}${s.kind === "task" && room > 44 && html`<text x=${Math.max(4, x1 + 6)} y=${y + 16}>${fitted(name, "11.5px", room - 10)}</text>`}`;
+    ${s.kind === "question" && html`<path class="diamond" d=${`M${x1} ${y + 25}m-4 0l4-4 4 4-4 4z`}/>`}${s.kind === "task" && (beside || w > 44) && html`<text x=${beside ? x2 + 5 : Math.max(4, x1 + 6)} y=${y + 16}>${fitted(name, "11.5px", beside ? room - w - 10 : w - 10)}</text>`}`;
   return s.task ? html`<a class=${`k-${s.kind} o-${s.outcome ?? "open"}`} href=${taskAddress(s.task)} onClick=${(/** @type {Event} */ e) => { e.preventDefault(); go(taskAddress(s.task)); }}>${body}</a>` : html`<g class=${"k-" + s.kind}>${body}</g>`;
 }
 
