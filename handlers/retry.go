@@ -79,12 +79,14 @@ func (td taskDecision) triedOut(k *task) bool {
 
 // retryTask tries a task again for who submitted it or manages it, at every door.
 func retryTask(td taskDecision, r *wire.RetryTask) (*wire.TaskReply, *wire.Error) {
-	td.from.ActsForOthers = true
-	k, err := td.manageableTask(r.TaskID)
+	manager := td.from
+	manager.ActsForOthers = true
+	managing := td.by(manager).tasks()
+	k, err := managing.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	if err := td.mayManage(k, "retry"); err != nil {
+	if err := managing.mayManage(k, "retry"); err != nil {
 		return nil, err
 	}
 	if err := td.mayReopen(k); err != nil {
