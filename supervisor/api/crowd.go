@@ -26,7 +26,8 @@ type crowd struct {
 	log     hclog.Logger // nil until the listener is served
 	told    time.Time
 	refused int // since told
-	turning int // connections that are being told
+
+	turning farewells
 }
 
 // enter counts a connection of a source until leave is called. If there are too many, it answers and
@@ -86,20 +87,14 @@ func (c *crowd) leave(source string) {
 	}
 }
 
-// refuse closes a connection, and tells why if not too many are being told. The lock must be held.
+// refuse turns a connection away. The lock must be held.
 func (c *crowd) refuse(conn net.Conn, why string) {
 	c.note(why)
-	if c.encrypted || c.turning >= maxStrangers {
+	if c.encrypted {
 		_ = conn.Close()
 		return
 	}
-	c.turning++
-	go func() {
-		turnAway(linger(conn), "429 Too Many Requests", "LIMITED", why)
-		c.mu.Lock()
-		c.turning--
-		c.mu.Unlock()
-	}()
+	c.turning.away(conn, "429 Too Many Requests", "LIMITED", why)
 }
 
 // note counts a refused connection, and logs at most one line in tellEvery. The lock must be held.

@@ -75,17 +75,17 @@ func (s *Server) Pause(patience time.Duration) {
 }
 
 // closeCalm closes the connections without a request, and returns the number of the others.
-func (s *Server) closeCalm() (busy int) {
+func (s *Server) closeCalm() (others int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.open {
-		if !c.calm.Load() {
-			busy++
+		if c.phase.Load() == busy {
+			others++
 			continue
 		}
 		_ = c.stream.Close()
 	}
-	return busy
+	return others
 }
 
 // Resume accepts connections again.

@@ -103,11 +103,11 @@ type Socket struct {
 	Trace     Trace // of the processes at the other end; nil: they are not traced
 	guest     int   // another user whose processes may connect, if they belong to the run; 0: none
 	made      os.FileInfo
-	strangers chan struct{} // holds one for each that is being answered
+	strangers farewells
 }
 
 func newSocket(listener net.Listener, made os.FileInfo) *Socket {
-	return &Socket{Listener: listener, made: made, strangers: make(chan struct{}, maxStrangers)}
+	return &Socket{Listener: listener, made: made}
 }
 
 // Remove removes the socket file, unless another program has replaced it.
@@ -135,15 +135,7 @@ func (s *Socket) Accept() (net.Conn, error) {
 			}
 			return l, nil
 		}
-		select {
-		case s.strangers <- struct{}{}:
-			go func() {
-				defer func() { <-s.strangers }()
-				turnAway(linger(conn), "403 Forbidden", "UNAUTHORIZED", "this socket is for another user")
-			}()
-		default:
-			_ = conn.Close()
-		}
+		s.strangers.away(conn, "403 Forbidden", "UNAUTHORIZED", "this socket is for another user")
 	}
 }
 
@@ -152,17 +144,6 @@ func (s *Socket) admits(conn net.Conn) bool {
 	err := trusted(conn)
 	other, known := errors.AsType[*StrangerError](err)
 	return err == nil || known && s.guest != 0 && other.UID == s.guest
-}
-
-// maxStrangers bounds the other users that get an answer at once; more are cut off.
-const maxStrangers = 16
-
-// turnAway sends a refusal and closes the connection. The message needs no escapes.
-func turnAway(conn net.Conn, status, code, message string) {
-	text := `{"format_version":"1.0","error":{"code":"` + code + `","message":"` + message + `"}}` + "\n"
-	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
-	_, _ = fmt.Fprintf(conn, "HTTP/1.1 "+status+"\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
-	_ = conn.Close()
 }
 
 // StrangerError reports that another user is at the other end of a socket.

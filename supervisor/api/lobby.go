@@ -56,12 +56,12 @@ func (l *lobby) enter(source string, conn *lingering) bool {
 	why := ""
 	switch full := len(l.strangers) >= maxStrangersInAll; {
 	case here >= maxStrangersOfSource:
-		if !l.evict(from) {
-			why = fmt.Sprintf("%d connections without a credential are open from here, which is the limit", maxStrangersOfSource)
+		if most := fmt.Sprintf("%d connections without a credential are open from here, which is the limit", maxStrangersOfSource); !l.evict(from, most) {
+			why = most
 		}
 	case full || l.all >= maxInAll-reservedInAll:
-		if !l.evict(anyone) && full {
-			why = fmt.Sprintf("%d connections without a credential are open, which is the limit", maxStrangersInAll)
+		if most := fmt.Sprintf("%d connections without a credential are open, which is the limit", maxStrangersInAll); !l.evict(anyone, most) && full {
+			why = most
 		}
 	}
 	switch {
@@ -83,17 +83,18 @@ func (l *lobby) enter(source string, conn *lingering) bool {
 	return true
 }
 
-// evict closes the oldest connection of strangers that has no request, and reports whether there was one. The
-// lock must be held.
-func (l *lobby) evict(which func(*visitor) bool) bool {
-	i := slices.IndexFunc(l.strangers, func(v *visitor) bool { return which(v) && v.conn.calm.Load() && !arrived(v.conn.stream) })
+// evict turns away the oldest connection of strangers that has no request, and reports whether there was one.
+// The lock must be held.
+func (l *lobby) evict(which func(*visitor) bool, why string) bool {
+	i := slices.IndexFunc(l.strangers, func(v *visitor) bool {
+		return which(v) && !arrived(v.conn.stream) && v.conn.phase.CompareAndSwap(calm, turned)
+	})
 	if i < 0 {
 		return false
 	}
 	v := l.strangers[i]
 	l.forget(v)
-	l.note("connections without a credential made room for newer ones")
-	_ = v.conn.stream.Close()
+	l.refuse(v.conn.stream, why)
 	return true
 }
 
@@ -187,7 +188,7 @@ func (l lobbyListener) Accept() (net.Conn, error) {
 		if !ok {
 			return conn, nil
 		}
-		c.calm.Store(true) // until its first request
+		c.phase.Store(calm) // until its first request
 		if l.lobby.enter(bucketName(identity.Caller{}, conn.RemoteAddr().String()), c) {
 			return c, nil
 		}

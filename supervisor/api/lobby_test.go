@@ -62,8 +62,9 @@ func TestConnectionsThatDoNothingMakeRoom(t *testing.T) {
 			require.Equal(t, http.StatusOK, status, text)
 		}
 	}
-	_, err := first.Read(make([]byte, 1))
-	require.Error(t, err, "the oldest one was closed")
+	response, err := http.ReadResponse(first.in, nil)
+	require.NoError(t, err, "the oldest one was turned away")
+	require.Equal(t, http.StatusTooManyRequests, response.StatusCode)
 	status, _ = kept.asks(t, bearer)
 	require.Equal(t, http.StatusOK, status, "with a credential it is not one of them")
 	require.LessOrEqual(t, strangersOf(h), maxStrangersOfSource)
@@ -168,7 +169,7 @@ func TestLobbyInAll(t *testing.T) {
 	require.Nil(t, last.visitor.seat(identity.Caller{Kind: identity.Agent, Name: "b"}))
 	c, ok := enter("x")
 	require.True(t, ok, "one has a credential now")
-	c.calm.Store(true)
+	c.phase.Store(calm)
 	d, ok := enter("y")
 	require.True(t, ok, "one is idle")
 	require.True(t, c.visitor.gone)

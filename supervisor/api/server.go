@@ -218,12 +218,19 @@ type stream interface {
 // more comes, and what it still sends is read, before the connection goes.
 type lingering struct {
 	stream
-	peer *peer       // nil: not known, or not needed
-	calm atomic.Bool // no answer since it was idle, so nothing can be lost
+	peer  *peer // nil: not known, or not needed
+	phase atomic.Int32
 	// leave is called when it is closed; nil if it is not counted.
 	leave   func()
 	visitor *visitor // at a TCP listener
 }
+
+// Phases of a lingering connection.
+const (
+	busy   int32 = iota // with a request
+	calm                // without a request, so nothing can be lost
+	turned              // turned away before its request: it is answered and closed by farewell
+)
 
 // linger makes a connection one that is closed in order, if it can be.
 func linger(conn net.Conn) net.Conn {
@@ -237,7 +244,10 @@ func (l *lingering) Close() error {
 	if l.leave != nil {
 		defer l.leave()
 	}
-	if !l.calm.Swap(true) && l.CloseWrite() == nil {
+	switch was := l.phase.Load(); {
+	case was == turned:
+		return nil
+	case was == busy && l.phase.CompareAndSwap(busy, calm) && l.CloseWrite() == nil:
 		_ = l.SetReadDeadline(time.Now().Add(restTime))
 		_, _ = io.CopyN(io.Discard, l.stream, restBytes)
 	}
@@ -250,7 +260,12 @@ func (s *Server) follow(conn net.Conn, state http.ConnState) {
 	if c == nil {
 		return
 	}
-	c.calm.Store(state == http.StateNew || state == http.StateIdle || state == http.StateHijacked)
+	switch {
+	case state == http.StateNew, state == http.StateIdle, state == http.StateHijacked:
+		c.phase.CompareAndSwap(busy, calm)
+	case state == http.StateActive && !c.phase.CompareAndSwap(calm, busy) && c.phase.Load() == turned:
+		panic(http.ErrAbortHandler) // the request must have no effect; net/http ends the connection
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch state {
@@ -279,6 +294,6 @@ func (s *Server) hurry() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.open {
-		c.calm.Store(true)
+		c.phase.CompareAndSwap(busy, calm)
 	}
 }
