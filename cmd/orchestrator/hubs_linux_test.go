@@ -270,6 +270,20 @@ func TestHubWithoutOthers(t *testing.T) {
 	require.Empty(t, h.hubs[at].processes())
 }
 
+// A hub in the background names the hubs that it waits for.
+func TestHubWaitsInBackground(t *testing.T) {
+	t.Parallel()
+	h := newThreeHubs(t)
+	first := h.hubs[0].up("-d", "--node", h.peers[0])
+	waitForThat(t, "the others named", func() bool {
+		said := first.cried.all()
+		return strings.Contains(said, "Waiting for other hubs: ") && strings.Contains(said, h.peers[1]) && strings.Contains(said, h.peers[2])
+	})
+	first.signal(syscall.SIGINT)
+	first.await()
+	require.Contains(t, first.ask("down"), "stands by no longer")
+}
+
 // A hub that stands by can be in the background, and be stopped.
 func TestHubInBackground(t *testing.T) {
 	t.Parallel()
