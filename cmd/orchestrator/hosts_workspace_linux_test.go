@@ -33,6 +33,7 @@ while read -r line; do
 		case $line in
 		*'"name":"hide"'*) mv ../../.git ../../.hidden ;;
 		*'"name":"lose"'*) rm -rf "$PWD" ;;
+		*'"name":"swap"'*) mv "$PWD" "$PWD.moved" && ln -s "$PWD.moved" "$PWD" ;;
 		esac
 		say complete-task ;;
 	esac
@@ -133,7 +134,7 @@ agent "far" {
 }
 
 // A task block gives its task a workspace and verify commands on a host, too. The host runs only commands of its own file.
-// A task whose workspace was removed is no longer verifying.
+// A task whose workspace was removed or replaced is no longer verifying.
 func TestTaskBlockOnAHost(t *testing.T) {
 	t.Parallel()
 	file := `
@@ -176,9 +177,15 @@ task "spec" {
 	refused := f.waitForEvents(1, events.TaskUnverified, "far")
 	require.Contains(t, refused[0].Text, "the folder of its workspace was removed or replaced")
 	f.ask("task", "cancel", id)
-	id = strings.Fields(f.ask("task", "add", "other", "--verify", "true", "-q"))[0]
+	id = strings.Fields(f.ask("task", "add", "swap", "-q"))[0]
 	refused = f.waitForEvents(2, events.TaskUnverified, "far")
-	require.Contains(t, refused[1].Text, `on attic: the verify command "sh -c true" of the task is in no session and no task block of the file there`)
+	require.Contains(t, refused[1].Text, "the workspace on attic cannot be used: ")
+	require.NotContains(t, f.ask("task", "show", id, "--json"), `"unverified"`)
+	require.Contains(t, f.ask("events"), "has changed files by which git finds a repository: on attic: ")
+	f.ask("task", "cancel", id)
+	id = strings.Fields(f.ask("task", "add", "other", "--verify", "true", "-q"))[0]
+	refused = f.waitForEvents(3, events.TaskUnverified, "far")
+	require.Contains(t, refused[2].Text, `on attic: the verify command "sh -c true" of the task is in no session and no task block of the file there`)
 	require.NotEqual(t, wire.TaskDone, f.taskState(id))
 	f.stop()
 }

@@ -76,13 +76,14 @@ type reply struct {
 	Ran       int            `json:"ran,omitzero"`  // verify commands
 	Said      []byte         `json:"said,omitzero"` // by them
 	Changed   []string       `json:"changed,omitzero"`
-	Head      string         `json:"head,omitzero"`   // the last commit of the branch
-	Began     string         `json:"began,omitzero"`  // the commit at which it began
-	Bundle    []byte         `json:"bundle,omitzero"` // the commits since then
-	Failed    string         `json:"failed,omitzero"` // why it is not verified
-	Fresh     bool           `json:"fresh,omitzero"`  // the workspace was not there, and was made
-	Lacks     bool           `json:"lacks,omitzero"`  // a commit: the hub sends the request again, with a bundle
-	Has       []string       `json:"has,omitzero"`    // the last commits of branches
+	Head      string         `json:"head,omitzero"`    // the last commit of the branch
+	Began     string         `json:"began,omitzero"`   // the commit at which it began
+	Bundle    []byte         `json:"bundle,omitzero"`  // the commits since then
+	Failed    string         `json:"failed,omitzero"`  // why it is not verified
+	Fresh     bool           `json:"fresh,omitzero"`   // the workspace was not there, and was made
+	Swapped   string         `json:"swapped,omitzero"` // why the files of git there cannot be believed
+	Lacks     bool           `json:"lacks,omitzero"`   // a commit: the hub sends the request again, with a bundle
+	Has       []string       `json:"has,omitzero"`     // the last commits of branches
 }
 
 // maxBundle is the size of the largest bundle, and maxSent that of the largest one from a hub, because a request is one
@@ -143,7 +144,11 @@ func (m *Manager) serve(ctx context.Context, a *Agent, in *request) (out reply, 
 			out.Began = in.Base
 		}
 		t := &wire.Task{ID: in.Task, Name: in.Name, Details: &wire.Details{Restarts: in.Restarts}}
-		if out.Workspace, out.Fresh, err = m.enter(ctx, a, t); err != nil || in.Complete && out.Fresh {
+		out.Workspace, out.Fresh, err = m.enter(ctx, a, t)
+		if in.Complete && errors.Is(err, errSwapped) {
+			out.Swapped, err = err.Error(), nil
+		}
+		if err != nil || out.Swapped != "" || in.Complete && out.Fresh {
 			return out, err
 		}
 		dir = out.Workspace.Path
@@ -421,6 +426,9 @@ func (v *verification) runElsewhere(ctx context.Context, host string, work func(
 	case err != nil:
 	case out.Lacks:
 		err = errors.New("the repository there has neither the workspace of the task nor the commit at which it began")
+	case out.Swapped != "":
+		v.m.refused(v.a.Name, "on "+host+": "+out.Swapped)
+		return nil, nil, v.unusable("the workspace on " + host + " cannot be used: " + out.Swapped)
 	case out.Fresh:
 		return nil, nil, v.remade(out.Workspace.Path)
 	case out.Failed != "":
