@@ -166,13 +166,14 @@ func TestBusInBrowser(t *testing.T) {
 		mail(9, "W:"+run, "GO", "task.completed", map[string]any{"name": "Outline the site", "result": map[string]any{"summary": "3 pages"}}),
 		mail(12, "Bus", "GO", "alert.fired", map[string]any{"agent": "writer", "text": "exit 3"}),
 		mail(14, "IO:ann", "broadcast", "message.direct", map[string]any{"text": hostile, "from": 7, "to": "GO", "document": 7}),
-		mail(15, "session:site", "session:site", "task_assignment", map[string]any{"from": "architect", "to": "writer", "document": map[string]any{"payload": map[string]any{"task": map[string]any{"task_description": "Put the site together"}}}}),
+		mail(15, "session:site", "session:site", "task_assignment", map[string]any{"from": "architect", "to": "writer", "document": map[string]any{"payload": map[string]any{"task": map[string]any{"task_description": "Put the\nsite together"}}}}),
+		mail(16, "session:site", "session:site", "review_request", map[string]any{"from": "architect", "to": "reviewer", "task": "ok", "document": map[string]any{"payload": map[string]any{"task_id": "ok"}}}),
 	}, given: map[string]any{"list-actors": map[string]any{"actors": []any{map[string]any{"actor": "GO", "status": "quiet", "cursor": 0, "latest": 9}}}}}
 	ctx, open := openTeam(t, team)
 	open("bus")
 	browser.Holds(ctx, t, `[...document.querySelectorAll(".mail")].map((e) => e.innerText.replace(/\s+/g, " ").replace(/^.*?\d\d:\d\d:\d\d /, "")).join("|") === `+quoted(
 		"orchestrator → writer task.assigned Outline the site|writer → orchestrator task.completed Outline the site: 3 pages|orchestrator alert.fired writer: exit 3|"+
-			"ann → everyone message.direct "+harmless+"|architect → writer task_assignment Put the site together"))
+			"ann → everyone message.direct "+harmless+"|architect → writer task_assignment Put the site together|architect → reviewer review_request Task ok"))
 	browser.Holds(ctx, t, `!document.querySelector(".bus aside").innerText.includes("agent.spawned") && !`+said("unread"))
 	press := func(selector string) {
 		_, err := chromedp.Run(ctx, chromedp.Evaluate[string](fmt.Sprintf("document.querySelector(%q).click(); ''", selector)))
@@ -183,7 +184,7 @@ func TestBusInBrowser(t *testing.T) {
 	press(".message summary")
 	browser.Holds(ctx, t, said("W:"+run))
 	press(".bar input[type=checkbox]")
-	browser.Holds(ctx, t, `document.querySelectorAll(".mail").length === 6 && `+said("agent.spawned"))
+	browser.Holds(ctx, t, `document.querySelectorAll(".mail").length === 7 && `+said("agent.spawned"))
 }
 
 // A refused message of a session says so and counts for nothing.
@@ -215,8 +216,13 @@ func TestTextsStandOnceInBrowser(t *testing.T) {
 	browser.Holds(ctx, t, `document.querySelectorAll(".u-marker").length > 10 && [...document.querySelectorAll(".u-series + .u-series .u-marker")].every((e) => getComputedStyle(e).borderTopWidth === "0px")`)
 	open("inbox")
 	browser.Holds(ctx, t, `document.querySelector(".choices .quiet")?.innerText.trim() === "command" && document.querySelector(".choices .quiet").title === "Copy: orchestrator inbox answer q1 day"`)
+	team.mu.Lock()
+	for i := range 60 {
+		team.events = append(team.events, event(2+i, "task.progress", "coder", "ok", time.Second, nil))
+	}
+	team.mu.Unlock()
 	open("agent?name=coder&tab=activity")
-	browser.Holds(ctx, t, `document.querySelector(".story .what")?.innerText === "ok happened"`)
+	browser.Holds(ctx, t, `document.querySelectorAll(".story .what").length === 61 && document.querySelector(".story .what").innerText === "ok happened" && document.querySelector(".tabs").getBoundingClientRect().height > 24`)
 	open("nothing")
 	browser.Holds(ctx, t, `document.title.startsWith("(1) Page not found") && document.querySelector("main .empty a") !== null`)
 }

@@ -16,7 +16,7 @@ export function Agent() {
   const a = status.value?.agents.find((/** @type {any} */ x) => x.name === name);
   if (!status.value) return html`<p class="loading">Loading…</p>`;
   if (!a) return html`<${Empty} title="There is no such agent" cli="orchestrator ps"><p>“${clip(name, 80)}” may have been removed from the file.</p><//>`;
-  return html`<div class="page fill agent"><${Head} a=${a}/><${Sparks} key=${"s" + name} name=${name}/><${History} key=${name} name=${name}/>
+  return html`<div class=${"page agent" + (shown === "activity" ? "" : " fill")}><${Head} a=${a}/><${Sparks} key=${"s" + name} name=${name}/><${History} key=${name} name=${name}/>
     <div class="tabs" role="tablist">${[["output", "Output"], ["activity", "Activity"]].map(([tab, word]) => html`<button type="button" role="tab" key=${tab} aria-selected=${shown === tab} onClick=${() => refine({ tab: tab === "output" ? undefined : tab })}>${word}</button>`)}</div>
     ${shown === "activity" ? html`<p class="dim">Its messages and the events about it:</p><${Story} key=${"activity" + name} of="agent" id=${name}/>` : html`<${LogView} key=${"log" + name} agent=${name}/>`}</div>`;
 }

@@ -1,7 +1,7 @@
 // The messages between actors: topics, the messages themselves, who has read how far, and sending.
 import { html, useEffect, useMemo, useState } from "./vendor-ui.js";
 import { ask, list, mayAct } from "./api.js";
-import { onEvents, status } from "./store.js";
+import { onEvents, status, tasks } from "./store.js";
 import { route, refine } from "./route.js";
 import { Act, Command, Empty, Icon, note, now } from "./ui.js";
 import { clip, clock, count, pretty, quoted, visible, wordsOf } from "./text.js";
@@ -25,11 +25,11 @@ const agentsOf = (actors, mails) => new Map([
 /** Returns the name of an actor for people. @param {string} actor @param {Map<string, string>} agents */
 const nameOf = (actor, agents) => clip(agents.get(actor) ?? known.get(actor) ?? actor.replace(/^(IO|PO|HO|session):/, "").replace(/([0-9a-f]{8})-[0-9a-f-]{27}$/, "$1"), 60);
 
-/** Returns the text of a message for people, or its payload if it has none. @param {any} m */
+/** Returns the text of a message for people: its words, the name of its task, or its payload. @param {any} m */
 function textOf({ topic, payload }) {
   const p = payload ?? {}, words = p.text || wordsOf(p.document?.payload ?? p);
   if (topic.startsWith("alert.") && p.agent) return `${p.agent}: ${words}`;
-  return [p.name, words || wordsOf(p.result)].filter(Boolean).join(": ") || JSON.stringify(payload);
+  return [p.name, words || wordsOf(p.result)].filter(Boolean).join(": ") || tasks.get(p.task)?.name || JSON.stringify(p.document?.payload ?? payload);
 }
 
 export function Bus() {
@@ -89,7 +89,7 @@ export function Bus() {
       <section class="mails">${!found.length ? html`<${Empty} part title="No messages" cli='orchestrator bus send --to AGENT "Hello"'/>` : html`<${Virtual} class="lines" height=${rowHeight} items=${found} stick=${!paused && !picked} label="Messages"
           row=${(/** @type {any} */ m) => html`<button type="button" key=${m.seq} class=${"mail" + (picked?.seq === m.seq ? " now" : "")} onClick=${() => refine({ seq: String(m.seq) })}>
             <time class="dim">${clock(m.created_at)}</time><span><${Parties} m=${m} name=${name}/> <span class="dim">${clip(m.topic, 60)}</span></span>
-            <span class="what">${clip(textOf(m), 300)}</span></button>`}/>`}
+            <span class="what">${clip(textOf(m).replace(/\s+/g, " "), 300)}</span></button>`}/>`}
         ${picked && html`<${Message} m=${picked} mails=${mails} name=${name} actors=${actors}/>`}
         <${Compose} reply=${picked} actors=${actors}/></section></div></div>`;
 }
