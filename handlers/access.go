@@ -23,7 +23,7 @@ var accessOperations = []Operation{
 }
 
 // sweep removes expired credentials.
-func (s *State) sweep(at time.Time) {
+func (s *core) sweep(at time.Time) {
 	for _, c := range s.access.Sweep(at) {
 		s.updateStanding(s.agents.byID[c.For])
 	}
@@ -38,14 +38,14 @@ func listTokens(ad accessDecision, _ *wire.Nothing) (*wire.CredentialList, *wire
 }
 
 // TokenIssued reports whether a person's token was issued, and was not revoked since.
-func (s *State) TokenIssued(id string) bool {
+func (s *core) TokenIssued(id string) bool {
 	c := s.access.ByID(id)
 	return c != nil && c.Kind == access.Token && !c.Revoked
 }
 
 // TokenRecorded reports whether a person's token was issued to a subject, in a role and with an end, which
 // is compared as a token has it, in whole seconds.
-func (s *State) TokenRecorded(id, subject, role string, end time.Time) bool {
+func (s *core) TokenRecorded(id, subject, role string, end time.Time) bool {
 	c := s.access.ByID(id)
 	if c == nil || c.Kind != access.Token {
 		return false
@@ -75,7 +75,7 @@ type keyRevoked struct {
 
 func (*keyRevoked) kind() string { return events.KeyRevoked }
 
-func (k *keyRevoked) apply(s *State, r *wire.Record) {
+func (k *keyRevoked) apply(s *core, r *wire.Record) {
 	if c := s.access.ByID(k.ID); c != nil {
 		s.access.Remove(c)
 	}
@@ -109,7 +109,7 @@ type registrationIssued struct {
 
 func (*registrationIssued) kind() string { return events.RegistrationIssued }
 
-func (ri *registrationIssued) apply(s *State, r *wire.Record) {
+func (ri *registrationIssued) apply(s *core, r *wire.Record) {
 	s.sweep(r.At)
 	s.access.Add(&access.Credential{Credential: wire.Credential{
 		ID: ri.ID, Kind: access.Registration, Name: ri.Name, IssuedAt: object.Timestamp(r.At), ExpiresAt: ri.ExpiresAt,
@@ -144,7 +144,7 @@ type tokenIssued struct {
 
 func (*tokenIssued) kind() string { return events.TokenIssued }
 
-func (t *tokenIssued) apply(s *State, r *wire.Record) {
+func (t *tokenIssued) apply(s *core, r *wire.Record) {
 	s.sweep(r.At)
 	s.access.Add(&access.Credential{Credential: wire.Credential{
 		ID: t.ID, Kind: access.Token, For: t.Subject, Role: t.Role, IssuedAt: object.Timestamp(r.At), ExpiresAt: t.ExpiresAt,
@@ -171,7 +171,7 @@ type tokenRevoked struct {
 
 func (*tokenRevoked) kind() string { return events.TokenRevoked }
 
-func (t *tokenRevoked) apply(s *State, r *wire.Record) {
+func (t *tokenRevoked) apply(s *core, r *wire.Record) {
 	switch c := s.access.ByID(t.ID); {
 	case c == nil:
 	case c.Kind == access.Token:
@@ -201,7 +201,7 @@ func noAgent(name string) *wire.Error {
 }
 
 // AgentOf returns the agent of a key, given by its hash.
-func (s *State) AgentOf(hash string, at time.Time) (name string, ok bool) {
+func (s *core) AgentOf(hash string, at time.Time) (name string, ok bool) {
 	c := s.access.Find(hash, access.Key, at)
 	if c == nil {
 		return "", false
@@ -218,14 +218,14 @@ type keyIssued struct {
 
 func (*keyIssued) kind() string { return events.KeyIssued }
 
-func (k *keyIssued) apply(s *State, r *wire.Record) {
+func (k *keyIssued) apply(s *core, r *wire.Record) {
 	s.sweep(r.At)
 	s.access.Add(access.KeyOf(k.Agent, k.ID, k.Hash, r.At))
 	s.admit(s.agents.byID[k.Agent])
 }
 
 // admit records that an agent has a key. A server that had none can be assigned tasks again.
-func (s *State) admit(a *agent) {
+func (s *core) admit(a *agent) {
 	if a != nil {
 		if a.remote != nil {
 			a.remote.keyless = 0
@@ -246,7 +246,7 @@ type keysRotated struct {
 
 func (*keysRotated) kind() string { return events.KeyRotated }
 
-func (k *keysRotated) apply(s *State, r *wire.Record) {
+func (k *keysRotated) apply(s *core, r *wire.Record) {
 	s.access.Shorten(access.Key, k.Agent, k.Until)
 	s.sweep(r.At)
 	s.access.Add(access.KeyOf(k.Agent, k.ID, k.Hash, r.At))
@@ -306,7 +306,7 @@ type actorTokenIssued struct {
 
 func (*actorTokenIssued) kind() string { return events.ActorTokenIssued }
 
-func (a *actorTokenIssued) apply(s *State, r *wire.Record) {
+func (a *actorTokenIssued) apply(s *core, r *wire.Record) {
 	s.access.Shorten(access.Actor, a.Actor, a.Until)
 	s.sweep(r.At)
 	s.access.Add(&access.Credential{Credential: wire.Credential{
@@ -317,7 +317,7 @@ func (a *actorTokenIssued) apply(s *State, r *wire.Record) {
 
 // ActorOf returns the actor of a token, given by its hash. It reports false if the token is not
 // valid.
-func (s *State) ActorOf(hash string, at time.Time) (actor string, ok bool) {
+func (s *core) ActorOf(hash string, at time.Time) (actor string, ok bool) {
 	c := s.access.Find(hash, access.Actor, at)
 	if c == nil {
 		return "", false

@@ -29,7 +29,7 @@ func beat(b *bus.Directory[agent], c *busActor, at time.Time) {
 }
 
 // attach gives an agent the mail of an actor.
-func (s *State) attach(a *agent, id string, seq int64) *busActor {
+func (s *core) attach(a *agent, id string, seq int64) *busActor {
 	if a.mail != nil && a.mail.ID == id {
 		return a.mail
 	}
@@ -46,7 +46,7 @@ func (s *State) attach(a *agent, id string, seq int64) *busActor {
 
 // detach takes the mail from an agent. An actor that existed only for a run is removed; its mail
 // stays in the log.
-func (s *State) detach(a *agent) {
+func (s *core) detach(a *agent) {
 	c := a.mail
 	if c == nil {
 		return
@@ -68,7 +68,7 @@ func (a *agent) writes() string { return cmp.Or(a.Member.Actor, ownActor) }
 func (a *agent) named() bool { return a.writes() != ownActor }
 
 // attachAgent gives an agent that does not run the mail that does not depend on its run.
-func (s *State) attachAgent(a *agent, seq int64) {
+func (s *core) attachAgent(a *agent, seq int64) {
 	switch {
 	case a.remote != nil:
 		s.attach(a, ownActor+":"+a.serverID, seq)
@@ -88,7 +88,7 @@ func isTaken(c *busActor, a *agent) bool {
 }
 
 // attachRun gives an agent that has started the mail of its run.
-func (s *State) attachRun(a *agent, r *wire.Record) {
+func (s *core) attachRun(a *agent, r *wire.Record) {
 	c := s.attach(a, mail.ActorOfRun(a.writes(), a.run), r.Seq)
 	c.OfRun, a.farewell = mail.PerRun(a.writes()), false
 	if a.named() {
@@ -148,7 +148,7 @@ func wrongActor(id, claimed, where string) *wire.Error {
 // Reads returns the actor whose mail an agent reads, and the number of the last message that it
 // needs no notice of. That is the last acknowledged one, or the record that introduced the
 // actor.
-func (s *State) Reads(name string) (actor string, after int64) {
+func (s *core) Reads(name string) (actor string, after int64) {
 	a := s.agents.byID[name]
 	if a == nil || a.mail == nil {
 		return "", 0
@@ -183,7 +183,7 @@ type actorSeen struct {
 
 func (*actorSeen) kind() string { return events.ActorSeen }
 
-func (a *actorSeen) apply(s *State, r *wire.Record) {
+func (a *actorSeen) apply(s *core, r *wire.Record) {
 	beat(&s.bus, s.bus.Enter(a.Actor, r.Seq), r.At)
 }
 
@@ -196,7 +196,7 @@ type actorStale struct {
 
 func (*actorStale) kind() string { return events.ActorStale }
 
-func (a *actorStale) apply(s *State, _ *wire.Record) {
+func (a *actorStale) apply(s *core, _ *wire.Record) {
 	c := s.bus.Actor(a.Actor)
 	c.Stale = !a.Over
 	if c.Stale {
@@ -221,7 +221,7 @@ func alertOf(what string, c *busActor) mail.Alert {
 
 // staleAt returns when the first actor becomes stale. A heartbeat at that exact time is not too
 // late.
-func (s *State) staleAt() time.Time {
+func (s *core) staleAt() time.Time {
 	return s.bus.Expected().First(s.since).Add(s.rules.Stale + time.Millisecond)
 }
 

@@ -130,7 +130,7 @@ type agentKnown struct{ wire.Member }
 
 func (*agentKnown) kind() string { return events.AgentKnown }
 
-func (ak *agentKnown) apply(s *State, r *wire.Record) {
+func (ak *agentKnown) apply(s *core, r *wire.Record) {
 	a := s.agents.byID[ak.ID]
 	if a == nil {
 		a = newAgent(ak.ID)
@@ -159,7 +159,7 @@ func (ak *agentKnown) apply(s *State, r *wire.Record) {
 }
 
 // indexCapabilities adds the capabilities of an agent to the index.
-func (s *State) indexCapabilities(a *agent, c *hub.Capabilities) {
+func (s *core) indexCapabilities(a *agent, c *hub.Capabilities) {
 	var under queue.Set
 	if c == nil {
 		c = new(hub.Capabilities)
@@ -190,7 +190,7 @@ type agentCapable struct {
 
 func (*agentCapable) kind() string { return events.AgentCapable }
 
-func (ac *agentCapable) apply(s *State, r *wire.Record) {
+func (ac *agentCapable) apply(s *core, r *wire.Record) {
 	a := s.agents.byID[ac.Agent]
 	if ac.System != nil {
 		a.noteSystem(ac.System)
@@ -291,7 +291,7 @@ func newAgent(name string) *agent {
 }
 
 // meet adds an agent.
-func (s *State) meet(a *agent) {
+func (s *core) meet(a *agent) {
 	s.agents.met++
 	a.number = s.agents.met
 	s.agents.byID[a.ID] = a
@@ -314,7 +314,7 @@ type agentForgotten struct {
 
 func (*agentForgotten) kind() string { return events.AgentForgotten }
 
-func (f *agentForgotten) apply(s *State, _ *wire.Record) {
+func (f *agentForgotten) apply(s *core, _ *wire.Record) {
 	a := s.agents.byID[f.ID]
 	for _, d := range slices.Clone(a.owed) {
 		dropKeptResponse(s, d) // no agent is left to receive it
@@ -455,7 +455,7 @@ type agentInterrupted struct {
 
 func (*agentInterrupted) kind() string { return events.AgentInterrupted }
 
-func (*agentInterrupted) apply(*State, *wire.Record) {}
+func (*agentInterrupted) apply(*core, *wire.Record) {}
 
 func (ai *agentInterrupted) tell(e *wire.Event) {
 	e.Agent, e.Task, e.Text = ai.Agent, ai.Task, "was interrupted"

@@ -94,7 +94,7 @@ type taskArchived struct {
 
 func (*taskArchived) kind() string { return events.TaskArchived }
 
-func (t *taskArchived) apply(s *State, _ *wire.Record) {
+func (t *taskArchived) apply(s *core, _ *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	if s.tasks.nextToArchive() == k {
 		heap.Pop(&s.tasks.archive.leaving)
@@ -155,7 +155,7 @@ type taskRecalled struct {
 
 func (*taskRecalled) kind() string { return events.TaskRecalled }
 
-func (t *taskRecalled) apply(s *State, _ *wire.Record) {
+func (t *taskRecalled) apply(s *core, _ *wire.Record) {
 	k := t.guest
 	if k == nil {
 		k, _ = s.tasks.readmit(t.Task) // see check

@@ -181,7 +181,7 @@ func autoAssign(td taskDecision, r *wire.TaskID) (*wire.Assignment, *wire.Error)
 }
 
 // remember stores the answer to the request that caused an assignment.
-func (t *taskAssigned) remember(s *State, r *wire.Record, k *task) {
+func (t *taskAssigned) remember(s *core, r *wire.Record, k *task) {
 	if t.Request == nil {
 		return
 	}

@@ -12,23 +12,23 @@ import (
 // A checked fact names things that must exist. Handle decides only valid facts. A record from
 // the log is checked before it is applied. A wrong log or a bug then gives an error and not a
 // panic.
-type checked interface{ check(s *State) error }
+type checked interface{ check(s *core) error }
 
-func (ak *agentKnown) check(*State) error {
+func (ak *agentKnown) check(*core) error {
 	if ak.ID == "" {
 		return errors.New("the agent has no name")
 	}
 	return nil
 }
 
-func (f *agentForgotten) check(s *State) error {
+func (f *agentForgotten) check(s *core) error {
 	if s.agents.byID[f.ID] == nil {
 		return fmt.Errorf("there is no agent %q", f.ID)
 	}
 	return nil
 }
 
-func (t *taskCreated) check(s *State) error {
+func (t *taskCreated) check(s *core) error {
 	switch {
 	case t.ID == "":
 		return errors.New("the task has no id")
@@ -49,11 +49,11 @@ func (t *taskCreated) check(s *State) error {
 	return nil
 }
 
-func (t *taskArchived) check(s *State) error {
+func (t *taskArchived) check(s *core) error {
 	return s.tasks.checkTask(t.ID, wire.TaskDone, wire.TaskFailed, wire.TaskCancelled)
 }
 
-func (t *taskRecalled) check(s *State) error {
+func (t *taskRecalled) check(s *core) error {
 	var kept snapshotTask
 	if s.tasks.byID[t.ID] != nil {
 		return fmt.Errorf("there is a task %s already", t.ID)
@@ -67,7 +67,7 @@ func (t *taskRecalled) check(s *State) error {
 	return nil
 }
 
-func (t *taskAssigned) check(s *State) error {
+func (t *taskAssigned) check(s *core) error {
 	if s.agents.byID[t.Agent] == nil {
 		return fmt.Errorf("there is no agent %q", t.Agent)
 	}
@@ -86,35 +86,35 @@ var (
 	openStates = append([]wire.TaskState{wire.TaskPending}, heldStates...)
 )
 
-func (t *taskStarted) check(s *State) error {
+func (t *taskStarted) check(s *core) error {
 	return s.tasks.checkTask(t.ID, wire.TaskAssigned, wire.TaskPlanReview, wire.TaskNeedsHuman)
 }
-func (t *taskProgress) check(s *State) error { return s.tasks.checkTask(t.ID, wire.TaskRunning) }
-func (t *taskRequeued) check(s *State) error { return s.tasks.checkTask(t.ID, heldStates...) }
-func (t *taskDue) check(s *State) error      { return s.tasks.checkTask(t.ID, wire.TaskPending) }
-func (t *taskDone) check(s *State) error {
+func (t *taskProgress) check(s *core) error { return s.tasks.checkTask(t.ID, wire.TaskRunning) }
+func (t *taskRequeued) check(s *core) error { return s.tasks.checkTask(t.ID, heldStates...) }
+func (t *taskDue) check(s *core) error      { return s.tasks.checkTask(t.ID, wire.TaskPending) }
+func (t *taskDone) check(s *core) error {
 	return s.tasks.checkTask(t.ID, heldStates...)
 }
-func (f *taskFailed) check(s *State) error {
+func (f *taskFailed) check(s *core) error {
 	if k := s.tasks.byID[f.ID]; k != nil && k.delegation() != nil { // there may be no agent for it
 		return s.tasks.checkTask(f.ID, openStates...)
 	}
 	return s.tasks.checkTask(f.ID, heldStates...)
 }
-func (t *taskPlanned) check(s *State) error   { return s.tasks.checkTask(t.ID, wire.TaskPlanning) }
-func (t *taskRevise) check(s *State) error    { return s.tasks.checkTask(t.ID, wire.TaskPlanReview) }
-func (t *taskCancelled) check(s *State) error { return s.tasks.checkTask(t.ID, openStates...) }
-func (t *taskUpdated) check(s *State) error   { return s.tasks.checkTask(t.ID, openStates...) }
-func (t *taskNoted) check(s *State) error     { return s.tasks.checkTask(t.ID, wire.TaskStates...) }
+func (t *taskPlanned) check(s *core) error   { return s.tasks.checkTask(t.ID, wire.TaskPlanning) }
+func (t *taskRevise) check(s *core) error    { return s.tasks.checkTask(t.ID, wire.TaskPlanReview) }
+func (t *taskCancelled) check(s *core) error { return s.tasks.checkTask(t.ID, openStates...) }
+func (t *taskUpdated) check(s *core) error   { return s.tasks.checkTask(t.ID, openStates...) }
+func (t *taskNoted) check(s *core) error     { return s.tasks.checkTask(t.ID, wire.TaskStates...) }
 
-func (t *taskHelp) check(s *State) error {
+func (t *taskHelp) check(s *core) error {
 	if s.questions.byID[t.QuestionID] != nil {
 		return fmt.Errorf("there is a question %s already", t.QuestionID)
 	}
 	return s.tasks.checkTask(t.ID, wire.TaskRunning)
 }
 
-func (d *dependencyAdded) check(s *State) error {
+func (d *dependencyAdded) check(s *core) error {
 	k, on := s.tasks.byID[d.ID], s.tasks.byID[d.Dependency.On]
 	switch {
 	case k == nil || on == nil:
@@ -129,9 +129,9 @@ func (d *dependencyAdded) check(s *State) error {
 	return nil
 }
 
-func (d *dependencyGone) check(s *State) error { return s.tasks.checkLink(d.ID, d.Number) }
+func (d *dependencyGone) check(s *core) error { return s.tasks.checkLink(d.ID, d.Number) }
 
-func (d *dependencyResolved) check(s *State) error {
+func (d *dependencyResolved) check(s *core) error {
 	for _, w := range d.Waiting {
 		if err := s.tasks.checkLink(w.ID, w.Number); err != nil {
 			return err
@@ -151,10 +151,10 @@ func (t *tasks) checkLink(id string, number int64) error {
 	return nil
 }
 
-func (q *questionWithdrawn) check(s *State) error { return s.questions.checkQuestion(q.ID) }
+func (q *questionWithdrawn) check(s *core) error { return s.questions.checkQuestion(q.ID) }
 
-func (ac *agentCapable) check(s *State) error { return s.agents.checkAgent(ac.Agent) }
-func (sr *serverRegistered) check(s *State) error {
+func (ac *agentCapable) check(s *core) error { return s.agents.checkAgent(ac.Agent) }
+func (sr *serverRegistered) check(s *core) error {
 	switch a := s.agents.byID[sr.Agent]; {
 	case sr.Agent == "":
 		return errors.New("the server has no name")
@@ -164,15 +164,15 @@ func (sr *serverRegistered) check(s *State) error {
 	return nil
 }
 
-func (a *actorStale) check(s *State) error {
+func (a *actorStale) check(s *core) error {
 	if s.bus.Actor(a.Actor) == nil {
 		return fmt.Errorf("there is no actor %q", a.Actor)
 	}
 	return nil
 }
 
-func (ss *serverSeen) check(s *State) error { return s.agents.checkServer(ss.Agent) }
-func (sl *serverLost) check(s *State) error { return s.agents.checkServer(sl.Agent) }
+func (ss *serverSeen) check(s *core) error { return s.agents.checkServer(ss.Agent) }
+func (sl *serverLost) check(s *core) error { return s.agents.checkServer(sl.Agent) }
 
 func (as *agents) checkAgent(name string) error {
 	if as.byID[name] == nil {
@@ -200,23 +200,23 @@ func (t *tasks) checkTask(id string, states ...wire.TaskState) error {
 	return nil
 }
 
-func (qa *questionAsked) check(s *State) error {
+func (qa *questionAsked) check(s *core) error {
 	if s.questions.byID[qa.ID] != nil {
 		return fmt.Errorf("there is a question %s already", qa.ID)
 	}
 	return nil
 }
 
-func (qr *questionRejoined) check(s *State) error {
+func (qr *questionRejoined) check(s *core) error {
 	if qr.Request == nil {
 		return errors.New("no caller waits for the question")
 	}
 	return s.questions.checkQuestion(qr.ID)
 }
 
-func (qa *questionAnswered) check(s *State) error { return s.questions.checkQuestion(qa.ID) }
-func (qk *questionKept) check(s *State) error     { return s.questions.checkQuestion(qk.ID) }
-func (qe *questionExpired) check(s *State) error  { return s.questions.checkQuestion(qe.ID) }
+func (qa *questionAnswered) check(s *core) error { return s.questions.checkQuestion(qa.ID) }
+func (qk *questionKept) check(s *core) error     { return s.questions.checkQuestion(qk.ID) }
+func (qe *questionExpired) check(s *core) error  { return s.questions.checkQuestion(qe.ID) }
 
 func (qs *questions) checkQuestion(id string) error {
 	if qs.byID[id] == nil {
@@ -227,18 +227,18 @@ func (qs *questions) checkQuestion(id string) error {
 
 // The checks of facts about sessions: see checked.
 
-func (so *sessionOpened) check(*State) error {
+func (so *sessionOpened) check(*core) error {
 	if so.ID == "" {
 		return errors.New("the session has no id")
 	}
 	return nil
 }
 
-func (sc *sessionClosed) check(s *State) error  { return s.sessions.checkSession(sc.ID) }
-func (ss *sessionSaid) check(s *State) error    { return s.sessions.checkSession(ss.Session) }
-func (sr *sessionRefused) check(s *State) error { return s.sessions.checkSession(sr.Session) }
+func (sc *sessionClosed) check(s *core) error  { return s.sessions.checkSession(sc.ID) }
+func (ss *sessionSaid) check(s *core) error    { return s.sessions.checkSession(ss.Session) }
+func (sr *sessionRefused) check(s *core) error { return s.sessions.checkSession(sr.Session) }
 
-func (wa *workAssigned) check(s *State) error {
+func (wa *workAssigned) check(s *core) error {
 	if err := s.sessions.checkSession(wa.Session); err != nil {
 		return err
 	}
@@ -248,14 +248,14 @@ func (wa *workAssigned) check(s *State) error {
 	return s.tasks.checkTask(wa.ID, wire.TaskStates...)
 }
 
-func (wm *workMoved) check(s *State) error      { return s.tasks.checkWork(wm.ID) }
-func (wc *workCompleted) check(s *State) error  { return s.tasks.checkWork(wc.ID) }
-func (wt *workTroubled) check(s *State) error   { return s.tasks.checkWork(wt.TaskID) }
-func (p *progressOverdue) check(s *State) error { return s.tasks.checkWork(p.ID) }
-func (d *deadlinePassed) check(s *State) error  { return s.tasks.checkWork(d.ID) }
-func (re *reviewExtended) check(s *State) error { return s.tasks.checkWork(re.ID) }
+func (wm *workMoved) check(s *core) error      { return s.tasks.checkWork(wm.ID) }
+func (wc *workCompleted) check(s *core) error  { return s.tasks.checkWork(wc.ID) }
+func (wt *workTroubled) check(s *core) error   { return s.tasks.checkWork(wt.TaskID) }
+func (p *progressOverdue) check(s *core) error { return s.tasks.checkWork(p.ID) }
+func (d *deadlinePassed) check(s *core) error  { return s.tasks.checkWork(d.ID) }
+func (re *reviewExtended) check(s *core) error { return s.tasks.checkWork(re.ID) }
 
-func (wr *workRepeated) check(s *State) error {
+func (wr *workRepeated) check(s *core) error {
 	if err := s.tasks.checkWork(wr.ID); err != nil {
 		return err
 	}
@@ -265,14 +265,14 @@ func (wr *workRepeated) check(s *State) error {
 	return nil
 }
 
-func (rr *reviewRequested) check(s *State) error {
+func (rr *reviewRequested) check(s *core) error {
 	if err := s.sessions.checkSession(rr.Session); err != nil {
 		return err
 	}
 	return s.tasks.checkWork(rr.ID)
 }
 
-func (rd *reviewDecided) check(s *State) error {
+func (rd *reviewDecided) check(s *core) error {
 	if err := s.sessions.checkSession(rd.Session); err != nil {
 		return err
 	}
@@ -282,7 +282,7 @@ func (rd *reviewDecided) check(s *State) error {
 	return nil
 }
 
-func (re *reviewEscalated) check(s *State) error {
+func (re *reviewEscalated) check(s *core) error {
 	if re.QuestionID != "" && s.questions.byID[re.QuestionID] != nil {
 		return fmt.Errorf("there is a question %s already", re.QuestionID)
 	}

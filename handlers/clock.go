@@ -16,7 +16,7 @@ type stoodStill struct{}
 
 func (*stoodStill) kind() string { return events.OrchestratorStoodStill }
 
-func (*stoodStill) apply(s *State, r *wire.Record) {
+func (*stoodStill) apply(s *core, r *wire.Record) {
 	s.since = r.At
 	stirred(s, r.At)
 }
@@ -32,7 +32,7 @@ type clockSet struct {
 
 func (*clockSet) kind() string { return events.OrchestratorClockSet }
 
-func (c *clockSet) apply(s *State, _ *wire.Record) {
+func (c *clockSet) apply(s *core, _ *wire.Record) {
 	by := time.Duration(c.By) * time.Millisecond
 	s.since = s.since.Add(by)
 	for _, q := range s.questions.deadlines {

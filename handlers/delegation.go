@@ -99,7 +99,7 @@ func (d *delegations) looked() {
 }
 
 // handOn adds the delegation of a new task.
-func (t *taskCreated) handOn(s *State, k *task, seq int64) {
+func (t *taskCreated) handOn(s *core, k *task, seq int64) {
 	q := t.request
 	d := &delegatedWork{
 		task: k, request: t.Delegated.Document, target: q.Routing.Target, chain: q.Routing.Chain,
@@ -146,7 +146,7 @@ func directed(d *wire.Details, agent string) *wire.Details {
 
 // awaitEnd marks a delegated task as a part of its agent's own task. While that task waits, it
 // does not count against the capacity of its agent.
-func (d *delegatedWork) awaitEnd(s *State, parent *task) {
+func (d *delegatedWork) awaitEnd(s *core, parent *task) {
 	if !parent.view.State.Final() && parent.view.AssignedTo == agentOf(d.task.view.SubmittedBy) && parent.view.AssignedTo != "" {
 		d.awaited = parent
 		m := parent.needsMore()
@@ -156,7 +156,7 @@ func (d *delegatedWork) awaitEnd(s *State, parent *task) {
 }
 
 // close drops the parts of a delegation that only an open task needs.
-func (d *delegatedWork) close(s *State) {
+func (d *delegatedWork) close(s *core) {
 	d.request = nil
 	s.agents.handsOn(d.task, -1)
 	s.delegations.when(d, time.Time{}, time.Time{})
@@ -168,7 +168,7 @@ func (d *delegatedWork) close(s *State) {
 }
 
 // detachParts unlinks delegated parts from a task that was taken away. The parts keep running.
-func detachParts(s *State, k *task) {
+func detachParts(s *core, k *task) {
 	if k.more == nil {
 		return
 	}
@@ -181,7 +181,7 @@ func detachParts(s *State, k *task) {
 
 // keepResponse sends the latest response to its source, if that is an agent with a stdin: now,
 // or when it has a run that reads.
-func (s *State) keepResponse(d *delegatedWork, line wire.Raw) {
+func (s *core) keepResponse(d *delegatedWork, line wire.Raw) {
 	a := s.agents.sourceAgent(d)
 	if a == nil {
 		return
@@ -207,14 +207,14 @@ func (as *agents) sourceAgent(d *delegatedWork) *agent {
 
 // bringTo queues the latest response for its source. line is nil if it must be read from the
 // record.
-func bringTo(s *State, a *agent, d *delegatedWork, line wire.Raw) {
+func bringTo(s *core, a *agent, d *delegatedWork, line wire.Raw) {
 	s.tasks.beforeChange(d.task)
 	d.sent, d.given = a.run, time.Time{}
 	s.delegations.fresh = append(s.delegations.fresh, reply{of: d, said: d.latest, line: line})
 }
 
 // sendKeptResponses queues the responses that an agent has not received, when it reads again.
-func sendKeptResponses(s *State, a *agent) {
+func sendKeptResponses(s *core, a *agent) {
 	if !a.listens() {
 		return
 	}
@@ -228,7 +228,7 @@ func sendKeptResponses(s *State, a *agent) {
 
 // settleGiven drops responses that an agent must have read: it has written something well after
 // they were written to it.
-func settleGiven(s *State, agent string, at time.Time) {
+func settleGiven(s *core, agent string, at time.Time) {
 	a := s.agents.byID[agent]
 	if a == nil {
 		return
@@ -241,7 +241,7 @@ func settleGiven(s *State, agent string, at time.Time) {
 }
 
 // dropKeptResponse records that the source needs no response any more.
-func dropKeptResponse(s *State, d *delegatedWork) {
+func dropKeptResponse(s *core, d *delegatedWork) {
 	if !d.owed {
 		return
 	}
@@ -280,7 +280,7 @@ type taskForwarded struct {
 
 func (*taskForwarded) kind() string { return events.TaskForwarded }
 
-func (f *taskForwarded) apply(s *State, r *wire.Record) {
+func (f *taskForwarded) apply(s *core, r *wire.Record) {
 	d := s.tasks.byID[f.ID].delegation()
 	if f.Acted != 0 {
 		d.returned = slices.DeleteFunc(d.returned, func(acted int64) bool { return acted == f.Acted })
@@ -301,7 +301,7 @@ type taskReturned struct {
 
 func (*taskReturned) kind() string { return events.TaskReturned }
 
-func (t *taskReturned) apply(s *State, _ *wire.Record) {
+func (t *taskReturned) apply(s *core, _ *wire.Record) {
 	d := s.tasks.byID[t.ID].delegation()
 	if t.Acted != 0 {
 		d.returned = append(d.returned, t.Acted)
@@ -331,7 +331,7 @@ func (*taskResponded) kind() string { return events.TaskResponded }
 // Line returns the response as it is sent to the source.
 func (t *taskResponded) Line() wire.Raw { return t.Document }
 
-func (t *taskResponded) apply(s *State, r *wire.Record) {
+func (t *taskResponded) apply(s *core, r *wire.Record) {
 	if !t.Own {
 		settleGiven(s, t.Agent, r.At)
 	}
@@ -352,7 +352,7 @@ type taskAnswered struct {
 
 func (*taskAnswered) kind() string { return events.TaskAnswered }
 
-func (t *taskAnswered) apply(s *State, r *wire.Record) {
+func (t *taskAnswered) apply(s *core, r *wire.Record) {
 	d := s.tasks.byID[t.ID].delegation()
 	d.given = r.At
 	if a := s.agents.sourceAgent(d); a != nil && len(a.owed) > maxKept {
@@ -376,7 +376,7 @@ type taskUnanswered struct {
 
 func (*taskUnanswered) kind() string { return events.TaskUnanswered }
 
-func (t *taskUnanswered) apply(s *State, _ *wire.Record) { s.tasks.byID[t.ID].delegation().sent = "" }
+func (t *taskUnanswered) apply(s *core, _ *wire.Record) { s.tasks.byID[t.ID].delegation().sent = "" }
 
 // taskActed records an act that was sent to the agent of a task.
 type taskActed struct {
@@ -393,7 +393,7 @@ type taskActed struct {
 
 func (*taskActed) kind() string { return events.TaskActed }
 
-func (t *taskActed) apply(s *State, r *wire.Record) {
+func (t *taskActed) apply(s *core, r *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	if until, ok := object.ParseTime(t.Until); ok {
 		d := k.delegation()
@@ -422,7 +422,7 @@ type taskRetried struct {
 
 func (*taskRetried) kind() string { return events.TaskRetried }
 
-func (t *taskRetried) apply(s *State, _ *wire.Record) {
+func (t *taskRetried) apply(s *core, _ *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	s.unassign(k, t.Agent, "it failed: "+t.Fault.Message, time.Time{})
 	k.delegation().retries++
@@ -430,18 +430,18 @@ func (t *taskRetried) apply(s *State, _ *wire.Record) {
 	s.delegations.when(k.delegation(), next, k.delegation().asked)
 }
 
-func (f *taskForwarded) check(s *State) error { return s.tasks.checkDelegated(f.ID, heldStates...) }
-func (t *taskReturned) check(s *State) error  { return s.tasks.checkDelegated(t.ID, heldStates...) }
-func (t *taskResponded) check(s *State) error {
+func (f *taskForwarded) check(s *core) error { return s.tasks.checkDelegated(f.ID, heldStates...) }
+func (t *taskReturned) check(s *core) error  { return s.tasks.checkDelegated(t.ID, heldStates...) }
+func (t *taskResponded) check(s *core) error {
 	return s.tasks.checkDelegated(t.ID, wire.TaskStates...)
 }
-func (t *taskAnswered) check(s *State) error { return s.tasks.checkDelegated(t.ID, wire.TaskStates...) }
-func (t *taskUnanswered) check(s *State) error {
+func (t *taskAnswered) check(s *core) error { return s.tasks.checkDelegated(t.ID, wire.TaskStates...) }
+func (t *taskUnanswered) check(s *core) error {
 	return s.tasks.checkDelegated(t.ID, wire.TaskStates...)
 }
-func (t *taskActed) check(s *State) error { return s.tasks.checkDelegated(t.ID, openStates...) }
+func (t *taskActed) check(s *core) error { return s.tasks.checkDelegated(t.ID, openStates...) }
 
-func (t *taskRetried) check(s *State) error {
+func (t *taskRetried) check(s *core) error {
 	if t.Fault == nil {
 		return errors.New("it does not say why")
 	}

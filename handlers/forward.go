@@ -143,13 +143,13 @@ func (dd delegationDecision) carried(d *delegatedWork, m *wire.Delivered) {
 
 // Given reports whether an agent has a task, or had it when the task ended. Only the output of
 // that agent counts as a response.
-func (s *State) Given(agent, id string) bool {
+func (s *core) Given(agent, id string) bool {
 	k := s.tasks.byID[id]
 	return k != nil && k.view.AssignedTo == agent && agent != ""
 }
 
 // Does reports whether any agent has a capability.
-func (s *State) Does(kind string) bool {
+func (s *core) Does(kind string) bool {
 	return slices.ContainsFunc(s.agents.order, func(a *agent) bool { return slices.Contains(a.Capabilities, kind) })
 }
 

@@ -79,6 +79,23 @@ func (a Actor) String() string {
 
 const agentPrefix = "agent:"
 
+// A State decides. It holds all open work and a bounded history of finished work. One goroutine at a time may use it.
+type State struct {
+	*core
+	turn    turn // the current one, reused
+	outcome Outcome
+}
+
+// New returns an empty State.
+func New(rules Rules) *State { return &State{core: newCore(rules)} }
+
+// Restore returns the State in a snapshot, which it reads with spread. It reports false if the snapshot cannot be used,
+// for instance because another version wrote it.
+func Restore(rules Rules, text []byte, spread spread) (*State, bool) {
+	c, ok := restoreCore(rules, text, spread)
+	return &State{core: c}, ok
+}
+
 // An Outcome is the result of Handle. It is valid until the next call; a caller that needs its
 // slices longer must copy them.
 type Outcome struct {
@@ -184,7 +201,7 @@ func (s *State) Handle(in Input) Outcome {
 		}
 	}
 	t := &s.turn
-	*t = turn{state: s, at: in.At.UTC().Truncate(time.Millisecond), random: in.Random, took: in.Took, starts: isStart(in.Message), out: &s.outcome}
+	*t = turn{state: s.core, at: in.At.UTC().Truncate(time.Millisecond), random: in.Random, took: in.Took, starts: isStart(in.Message), out: &s.outcome}
 	t.sender, t.own = decision{turn: t, from: in.From}, decision{turn: t}
 	t.sender.handle(in.Message, in.Refusal)
 	archive.dismiss(&s.tasks)
@@ -382,7 +399,7 @@ func (d *decision) factOf(from, to, correlation string, f fact) {
 
 // Due returns the earliest deadline, if there is one. At that time the caller handles a
 // wire.Tick.
-func (s *State) Due() (time.Time, bool) {
+func (s *core) Due() (time.Time, bool) {
 	due, some := time.Time{}, false
 	if len(s.questions.deadlines) > 0 {
 		due, some = s.questions.deadlines[0].due(), true
@@ -416,7 +433,7 @@ func (s *State) Due() (time.Time, bool) {
 }
 
 // lostAt returns when the first server will have been silent for too long.
-func (s *State) lostAt() time.Time { return s.agents.online.First(s.since).Add(s.rules.Silence) }
+func (s *core) lostAt() time.Time { return s.agents.online.First(s.since).Add(s.rules.Silence) }
 
 // due returns when something happens to a question: its caller stops waiting, or it expires.
 func (q *question) due() time.Time {

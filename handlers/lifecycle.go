@@ -36,7 +36,7 @@ type lifecycleEvent struct {
 
 func (l *lifecycleEvent) kind() string { return l.what }
 
-func (l *lifecycleEvent) apply(s *State, r *wire.Record) {
+func (l *lifecycleEvent) apply(s *core, r *wire.Record) {
 	switch l.what {
 	case events.OrchestratorStarted:
 		awake(s, r.At, l.Figures.Kept)
@@ -74,7 +74,7 @@ func (l *lifecycleEvent) apply(s *State, r *wire.Record) {
 
 // awake handles the start of an orchestrator: no agent runs on its machine, and no HTTP request waits. The runs
 // of the kept agents may go on. They are stale until they have been found.
-func awake(s *State, at time.Time, kept []string) {
+func awake(s *core, at time.Time, kept []string) {
 	s.stopping, s.since = false, at
 	stirred(s, at)
 	for _, a := range s.agents.order {
@@ -97,7 +97,7 @@ func awake(s *State, at time.Time, kept []string) {
 }
 
 // hangUp forgets the HTTP requests that wait, because their connections are gone.
-func hangUp(s *State) {
+func hangUp(s *core) {
 	for _, q := range s.questions.open {
 		q.door = false
 	}
@@ -137,7 +137,7 @@ func (l *lifecycleEvent) change(a *agent) {
 
 // Elsewhere returns the events about other machines that still hold: which runs are placed there, in the order of
 // the agents, and which of them are drained.
-func (s *State) Elsewhere() (all []wire.Event) {
+func (s *core) Elsewhere() (all []wire.Event) {
 	for _, a := range s.agents.order {
 		if a.host != "" && a.remote == nil && a.alive() && (a.state == up || a.state == leaving) {
 			all = append(all, wire.Event{Kind: events.AgentPlaced, Agent: a.ID, Run: a.run, Figures: wire.Figures{Host: a.host}})
@@ -170,7 +170,7 @@ func (a *agent) endRun(b *bus.Directory[agent]) {
 }
 
 // follow applies an event to the mail of its agent.
-func (l *lifecycleEvent) follow(s *State, a *agent, r *wire.Record) {
+func (l *lifecycleEvent) follow(s *core, a *agent, r *wire.Record) {
 	switch l.what {
 	case events.AgentStarted:
 		s.attachRun(a, r)
@@ -185,7 +185,7 @@ func (l *lifecycleEvent) follow(s *State, a *agent, r *wire.Record) {
 }
 
 // carry applies an event to the session messages that wait for its agent.
-func (l *lifecycleEvent) carry(s *State, a *agent, r *wire.Record) {
+func (l *lifecycleEvent) carry(s *core, a *agent, r *wire.Record) {
 	switch l.what {
 	case events.AgentStarted, events.AgentRecovered:
 		if a.runs(l.Run) && a.reachable() {

@@ -229,7 +229,7 @@ type dependencyAdded struct {
 
 func (*dependencyAdded) kind() string { return events.DependencyAdded }
 
-func (d *dependencyAdded) apply(s *State, r *wire.Record) {
+func (d *dependencyAdded) apply(s *core, r *wire.Record) {
 	k := s.tasks.byID[d.ID]
 	if d.Shown {
 		e, _ := s.tasks.graph.Find(k.node, s.tasks.byID[d.Dependency.On].node, kindOf(d.Dependency.Type), d.Dependency.Contract)
@@ -242,7 +242,7 @@ func (d *dependencyAdded) apply(s *State, r *wire.Record) {
 }
 
 // relink changes the dependencies of a task and updates the counts and the queue.
-func (s *State) relink(k *task, change func()) {
+func (s *core) relink(k *task, change func()) {
 	s.count(k, -1)
 	change()
 	s.count(k, +1)
@@ -252,7 +252,7 @@ func (s *State) relink(k *task, change func()) {
 	s.tasks.enqueue(k)
 }
 
-func (s *State) rememberLink(r *wire.Record, mk *requestKey, k *task, d hub.Dependency) {
+func (s *core) rememberLink(r *wire.Record, mk *requestKey, k *task, d hub.Dependency) {
 	if mk == nil {
 		return
 	}
@@ -272,7 +272,7 @@ type dependencyGone struct {
 
 func (*dependencyGone) kind() string { return events.DependencyRemoved }
 
-func (d *dependencyGone) apply(s *State, r *wire.Record) {
+func (d *dependencyGone) apply(s *core, r *wire.Record) {
 	k := s.tasks.byID[d.ID]
 	e, there := s.tasks.graph.Numbered(k.node, d.Number)
 	if !there {
@@ -299,7 +299,7 @@ type resolved struct {
 
 func (*dependencyResolved) kind() string { return events.DependencyResolved }
 
-func (d *dependencyResolved) apply(s *State, r *wire.Record) {
+func (d *dependencyResolved) apply(s *core, r *wire.Record) {
 	for _, w := range d.Waiting {
 		k := s.tasks.byID[w.ID]
 		e, there := s.tasks.graph.Numbered(k.node, w.Number)
@@ -320,8 +320,8 @@ type taskUnblocked struct {
 	Name string `json:"name"`
 }
 
-func (*taskUnblocked) kind() string               { return events.TaskUnblocked }
-func (*taskUnblocked) apply(*State, *wire.Record) {}
+func (*taskUnblocked) kind() string              { return events.TaskUnblocked }
+func (*taskUnblocked) apply(*core, *wire.Record) {}
 
 // taskAnnounced records that all consequences of the end of a task are decided.
 type taskAnnounced struct {
@@ -332,8 +332,8 @@ type taskAnnounced struct {
 	Unblocked int            `json:"unblocked,omitzero"` // tasks
 }
 
-func (*taskAnnounced) kind() string               { return events.TaskAnnounced }
-func (*taskAnnounced) apply(*State, *wire.Record) {}
+func (*taskAnnounced) kind() string              { return events.TaskAnnounced }
+func (*taskAnnounced) apply(*core, *wire.Record) {}
 
 // contractSeen records that a result has, or lacks, a contract that was promised or is needed.
 type contractSeen struct {
@@ -346,8 +346,8 @@ type contractSeen struct {
 	NeededBy string `json:"needed_by,omitzero"` // a task that came to depend on it later
 }
 
-func (c *contractSeen) kind() string             { return c.what }
-func (*contractSeen) apply(*State, *wire.Record) {}
+func (c *contractSeen) kind() string            { return c.what }
+func (*contractSeen) apply(*core, *wire.Record) {}
 
 // oddity records a warning about a document that was accepted.
 type oddity struct {
@@ -359,8 +359,8 @@ type oddity struct {
 	Text    string `json:"text"`
 }
 
-func (o *oddity) kind() string             { return o.what }
-func (*oddity) apply(*State, *wire.Record) {}
+func (o *oddity) kind() string            { return o.what }
+func (*oddity) apply(*core, *wire.Record) {}
 
 // odd records a warning about a task.
 func (td taskDecision) odd(k *task, o hub.Oddity) {

@@ -50,7 +50,7 @@ func (m *mailed) read(r *wire.Record) error {
 	return object.DecodeOwn([]byte(r.Correlation), m.cause)
 }
 
-func (m *mailed) apply(s *State, r *wire.Record) {
+func (m *mailed) apply(s *core, r *wire.Record) {
 	s.bus.Keys.Keep(r.From, m.key, bus.Sent{Seq: r.Seq})
 	if r.From != mail.Bus {
 		m.heard(s, s.bus.Enter(r.From, r.Seq), r)
@@ -63,7 +63,7 @@ func (m *mailed) apply(s *State, r *wire.Record) {
 }
 
 // heard updates the sender of a message. An agent does not send agent.spawned itself.
-func (m *mailed) heard(s *State, c *busActor, r *wire.Record) {
+func (m *mailed) heard(s *core, c *busActor, r *wire.Record) {
 	if r.Topic != mail.TopicAgentSpawned {
 		c.Seen = r.At
 	}
@@ -190,17 +190,21 @@ func (md mailDecision) unknownName(word string) *wire.Error {
 // IdempotencyKey returns the idempotency key of an input, its sender, and the Lookup to fill in.
 // The caller must search the log for the key before it calls Handle.
 func (s *State) IdempotencyKey(in *Input) (l *wire.Lookup, from, key string) {
+	return (&turn{state: s.core}).idempotencyKey(in)
+}
+
+func (t *turn) idempotencyKey(in *Input) (l *wire.Lookup, from, key string) {
 	r, ok := in.Message.(*wire.Request)
 	if !ok {
 		return nil, "", ""
 	}
 	switch m := r.Body.(type) {
 	case *wire.SendMessage:
-		if from, err := s.agents.writer(in.From, m.From, "from_actor"); m.Key != "" && err == nil {
+		if from, err := t.state.agents.writer(in.From, m.From, "from_actor"); m.Key != "" && err == nil {
 			return &m.Lookup, from, m.Key
 		}
 	case *wire.SaySession:
-		if x, err := (&turn{state: s}).by(in.From).sessions().locate(m); err == nil {
+		if x, err := t.by(in.From).sessions().locate(m); err == nil {
 			return &m.Lookup, x.of.key(), m.Message.MessageID
 		}
 	}
@@ -222,7 +226,7 @@ func SumOf(r *wire.Record) uint64 {
 
 // outdated reports whether the Lookup of a request is too old to decide it.
 func (d *decision) outdated(r *wire.Request) bool {
-	l, from, key := d.state.IdempotencyKey(&Input{From: d.from, Message: r})
+	l, from, key := (&turn{state: d.state}).idempotencyKey(&Input{From: d.from, Message: r})
 	if l == nil {
 		return false
 	}
@@ -326,7 +330,7 @@ type mailAcked struct {
 
 func (*mailAcked) kind() string { return events.MessageAcked }
 
-func (m *mailAcked) apply(s *State, r *wire.Record) {
+func (m *mailAcked) apply(s *core, r *wire.Record) {
 	c := s.bus.Enter(m.Actor, r.Seq)
 	c.Cursor = max(c.Cursor, m.Seq)
 	if m.Actor != mail.Bus {
@@ -360,7 +364,7 @@ func messageStatus(md mailDecision, r *wire.MessageSeq) (*mail.Status, *wire.Err
 }
 
 // Acked reports whether an actor has acknowledged a message.
-func Acked(s *State, actor string, seq int64) bool {
+func (s *core) Acked(actor string, seq int64) bool {
 	a := s.bus.Actor(actor)
 	return a != nil && a.Cursor >= seq
 }
@@ -469,17 +473,17 @@ func (md mailDecision) handsOut(from string, m *wire.SendMessage) (*task, []stri
 // An onBus fact is also shown on the bus: polls and streams of the actor that mailTo returns
 // find its record. If the actor is "", the bus does not show it.
 type onBus interface {
-	mailTo(s *State) (actor, topic string)
+	mailTo(s *core) (actor, topic string)
 }
 
-func (t *taskAssigned) mailTo(s *State) (actor, topic string) {
+func (t *taskAssigned) mailTo(s *core) (actor, topic string) {
 	if t.mailed {
 		return "", ""
 	}
 	return s.agents.actorOf(t.Agent), mail.TopicTaskAssigned
 }
 
-func (t *taskDone) mailTo(s *State) (actor, topic string) {
+func (t *taskDone) mailTo(s *core) (actor, topic string) {
 	if t.mailed {
 		return "", ""
 	}
@@ -487,7 +491,7 @@ func (t *taskDone) mailTo(s *State) (actor, topic string) {
 	return mail.Global, mail.TopicTaskCompleted
 }
 
-func (f *taskFailed) mailTo(s *State) (actor, topic string) {
+func (f *taskFailed) mailTo(s *core) (actor, topic string) {
 	if f.mailed {
 		return "", ""
 	}
@@ -495,7 +499,7 @@ func (f *taskFailed) mailTo(s *State) (actor, topic string) {
 	return mail.Global, mail.TopicTaskFailed
 }
 
-func (t *taskHelp) mailTo(s *State) (actor, topic string) {
+func (t *taskHelp) mailTo(s *core) (actor, topic string) {
 	t.Actor = s.agents.actorOf(t.Agent)
 	return mail.Global, mail.TopicAlertFired
 }

@@ -8,7 +8,7 @@ import "orchestrator/wire"
 // An open task needs its own records and those of the tasks that it depends on or belongs to. An
 // open session needs its messages. An actor needs the mail that it has not acked, if it is an
 // agent here or has ever acked mail: people may never do that.
-func Needs(s *State) (from int64, searches []wire.Search) {
+func (s *core) Needs() (from int64, searches []wire.Search) {
 	from = s.seq + 1
 	for _, k := range s.tasks.list {
 		if d := k.delegation(); !k.view.State.Final() || d != nil && d.owed {

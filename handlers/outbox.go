@@ -58,13 +58,13 @@ func (a *agent) reachable() bool {
 }
 
 // addItem adds an item.
-func (s *State) addItem(p *outboxItem, at time.Time) {
+func (s *core) addItem(p *outboxItem, at time.Time) {
 	p.to.outbox = append(p.to.outbox, p)
 	s.post(p, at)
 }
 
 // post sends an item if its recipient can receive it and no earlier item waits.
-func (s *State) post(p *outboxItem, at time.Time) {
+func (s *core) post(p *outboxItem, at time.Time) {
 	waits := slices.ContainsFunc(p.to.outbox, func(o *outboxItem) bool { return o != p && o.waits() })
 	switch a := s.agents.byID[p.to.AgentID]; {
 	case p.held:
@@ -116,7 +116,7 @@ func (x *sessions) deferUntil(p *outboxItem, until time.Time) {
 
 // sendItem queues an item for the current run of its recipient. Its letter is written when the
 // turn ends.
-func (s *State) sendItem(p *outboxItem, at time.Time) {
+func (s *core) sendItem(p *outboxItem, at time.Time) {
 	s.sessions.posted.Drop(p)
 	p.out, p.taken = s.agents.byID[p.to.AgentID].run, false
 	if p.unread() {
@@ -156,7 +156,7 @@ func (x *sessions) outboxItem(agent string, seq int64) *outboxItem {
 }
 
 // removeItems removes the items about a task that have not been taken up.
-func (s *sessionState) removeItems(st *State, task, kind string) {
+func (s *sessionState) removeItems(st *core, task, kind string) {
 	for _, m := range s.members {
 		for _, p := range slices.Clone(m.outbox) {
 			if p.task == task && p.kind == kind {
@@ -176,7 +176,7 @@ const (
 
 // trim removes the oldest delivered item of a member, if there are more than maxKept. A run
 // that received so many later ones has read it.
-func (s *State) trim(m *member) {
+func (s *core) trim(m *member) {
 	n := 0
 	for _, p := range m.outbox {
 		if p.told() {
@@ -252,7 +252,7 @@ func (sd sessionDecision) bring() {
 }
 
 // meetRun sends all waiting items of an agent to its new run.
-func (s *State) meetRun(a *agent, at time.Time) {
+func (s *core) meetRun(a *agent, at time.Time) {
 	for _, m := range s.sessions.seats[a.ID] {
 		for _, p := range m.outbox {
 			if !p.held && (p.out == "" || p.out != a.run) {
@@ -438,7 +438,7 @@ type sessionDelivered struct {
 
 func (*sessionDelivered) kind() string { return events.SessionDelivered }
 
-func (sd *sessionDelivered) apply(s *State, r *wire.Record) {
+func (sd *sessionDelivered) apply(s *core, r *wire.Record) {
 	p := s.sessions.outboxItem(sd.Agent, sd.Message)
 	s.sessions.posted.Drop(p)
 	p.taken, p.given = true, r.At
@@ -463,7 +463,7 @@ type sessionDeferred struct {
 
 func (*sessionDeferred) kind() string { return events.SessionDeferred }
 
-func (sd *sessionDeferred) apply(s *State, r *wire.Record) {
+func (sd *sessionDeferred) apply(s *core, r *wire.Record) {
 	p := s.sessions.outboxItem(sd.Agent, sd.Message)
 	p.retries = sd.Retries
 	if sd.Again {
@@ -490,15 +490,15 @@ type sessionUndelivered struct {
 
 func (*sessionUndelivered) kind() string { return events.SessionUndelivered }
 
-func (su *sessionUndelivered) apply(s *State, _ *wire.Record) {
+func (su *sessionUndelivered) apply(s *core, _ *wire.Record) {
 	s.sessions.removeItem(s.sessions.outboxItem(su.Agent, su.Message))
 }
 
-func (sd *sessionDelivered) check(s *State) error {
+func (sd *sessionDelivered) check(s *core) error {
 	return s.sessions.checkParcel(sd.Agent, sd.Message)
 }
-func (sd *sessionDeferred) check(s *State) error { return s.sessions.checkParcel(sd.Agent, sd.Message) }
-func (su *sessionUndelivered) check(s *State) error {
+func (sd *sessionDeferred) check(s *core) error { return s.sessions.checkParcel(sd.Agent, sd.Message) }
+func (su *sessionUndelivered) check(s *core) error {
 	return s.sessions.checkParcel(su.Agent, su.Message)
 }
 

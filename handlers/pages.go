@@ -126,7 +126,7 @@ func restoreDocuments(t *wire.Task, f *taskCreated) {
 // Since returns the tasks that had not ended at a time, in the order of their creation and
 // without large members. The pages name the errors that are only in the log; Complete reads
 // them.
-func (s *State) Since(at time.Time) (*wire.TaskList, []history.Page) {
+func (s *core) Since(at time.Time) (*wire.TaskList, []history.Page) {
 	list, pages, created := &wire.TaskList{Tasks: []wire.Task{}}, []history.Page(nil), []int64(nil)
 	for _, k := range s.tasks.list {
 		if ended, ok := object.ParseTime(k.view.EndedAt); ok && ended.Before(at) {

@@ -11,7 +11,7 @@ import (
 // Agents see the state of the task itself.
 
 // heldUp returns the ids of the tasks that questions hold up.
-func (s *State) heldUp() map[string]bool {
+func (s *core) heldUp() map[string]bool {
 	var found map[string]bool
 	for _, q := range s.questions.open {
 		k := s.tasks.byID[q.view.Task]
@@ -28,7 +28,7 @@ func (s *State) heldUp() map[string]bool {
 }
 
 // blockerOf returns the oldest question that holds up a task, or nil.
-func (s *State) blockerOf(k *task) *question {
+func (s *core) blockerOf(k *task) *question {
 	for _, q := range s.questions.open {
 		if q.holdsUp(s, k) {
 			return q
@@ -48,7 +48,7 @@ func requestOf(k *task) *task {
 // holdsUp reports whether a task that is being worked on waits for the answer to a question about
 // it, or about a part of it. A task that its own agent has put into needs_human is in that state for
 // everyone.
-func (q *question) holdsUp(s *State, k *task) bool {
+func (q *question) holdsUp(s *core, k *task) bool {
 	if k.view.State != wire.TaskRunning && k.view.State != wire.TaskPlanning {
 		return false
 	}
@@ -60,7 +60,7 @@ func (q *question) holdsUp(s *State, k *task) bool {
 }
 
 // Counts returns the number of tasks in each state, as people see them.
-func (s *State) Counts() control.TaskCounts {
+func (s *core) Counts() control.TaskCounts {
 	of := func(state wire.TaskState) int { return s.tasks.counts[state] - s.tasks.parts[state] }
 	c := control.TaskCounts{
 		Pending:    of(wire.TaskPending),
@@ -111,7 +111,7 @@ func (td taskDecision) personal(k *task, t *wire.Task) {
 }
 
 // TasksOf returns the tasks that an agent holds, as people see them.
-func (s *State) TasksOf(name string) []control.TaskLabel {
+func (s *core) TasksOf(name string) []control.TaskLabel {
 	a := s.agents.byID[name]
 	if a == nil {
 		return nil

@@ -91,7 +91,7 @@ type questionAsked struct {
 
 func (*questionAsked) kind() string { return events.QuestionAsked }
 
-func (qa *questionAsked) apply(s *State, r *wire.Record) {
+func (qa *questionAsked) apply(s *core, r *wire.Record) {
 	s.questions.numbered++
 	q := &question{
 		number: s.questions.numbered, aside: true,
@@ -115,7 +115,7 @@ type questionKept struct {
 
 func (*questionKept) kind() string { return events.QuestionKept }
 
-func (qk *questionKept) apply(s *State, _ *wire.Record) {
+func (qk *questionKept) apply(s *core, _ *wire.Record) {
 	q := s.questions.byID[qk.ID]
 	s.questions.deadlines.Drop(q)
 	s.settle(qk.Agent, q.request, q.asked(), nil)
@@ -168,7 +168,7 @@ type questionRejoined struct {
 
 func (*questionRejoined) kind() string { return events.QuestionRejoined }
 
-func (qr *questionRejoined) apply(s *State, _ *wire.Record) {
+func (qr *questionRejoined) apply(s *core, _ *wire.Record) {
 	q := s.questions.byID[qr.ID]
 	s.questions.deadlines.Drop(q)
 	q.until, _ = object.ParseTime(qr.Until)
@@ -176,7 +176,7 @@ func (qr *questionRejoined) apply(s *State, _ *wire.Record) {
 }
 
 // await sets the request that waits for the answer to a question, and its deadline.
-func (s *State) await(q *question, mk *requestKey, deadline string) {
+func (s *core) await(q *question, mk *requestKey, deadline string) {
 	q.request, q.view.Deadline = mk, deadline
 	q.deadline, _ = object.ParseTime(deadline)
 	s.questions.keepDeadline(q)
@@ -237,7 +237,7 @@ func answerQuestion(qd questionDecision, r *wire.AnswerQuestion) (*wire.Question
 
 // waited reports whether the caller still waits: an agent as long as its run lasts, and an HTTP
 // request as long as the orchestrator runs.
-func (q *question) waited(s *State) bool {
+func (q *question) waited(s *core) bool {
 	if q.request == nil || q.door || q.run == "" { // without a run it was asked over HTTP
 		return q.door
 	}
@@ -270,7 +270,7 @@ type questionAnswered struct {
 
 func (*questionAnswered) kind() string { return events.QuestionAnswered }
 
-func (qa *questionAnswered) apply(s *State, r *wire.Record) {
+func (qa *questionAnswered) apply(s *core, r *wire.Record) {
 	q := s.questions.close(qa.ID)
 	answer := q.answer(qa.Answer, qa.Message, r.At)
 	if a := s.agents.byID[qa.Agent]; a != nil && qa.Late {
@@ -335,7 +335,7 @@ type questionExpired struct {
 
 func (*questionExpired) kind() string { return events.QuestionExpired }
 
-func (qe *questionExpired) apply(s *State, _ *wire.Record) {
+func (qe *questionExpired) apply(s *core, _ *wire.Record) {
 	q := s.questions.close(qe.ID)
 	s.settle(qe.Agent, q.request, nil, expired())
 }
@@ -360,7 +360,7 @@ func (t *taskHelp) help() *wire.Help {
 	return &wire.Help{QuestionID: t.QuestionID, Question: t.Question, Context: t.Context}
 }
 
-func (t *taskHelp) apply(s *State, r *wire.Record) {
+func (t *taskHelp) apply(s *core, r *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	d := k.view.Details.Copy()
 	d.Help = t.help()
@@ -413,7 +413,7 @@ type questionWithdrawn struct {
 
 func (*questionWithdrawn) kind() string { return events.QuestionWithdrawn }
 
-func (q *questionWithdrawn) apply(s *State, _ *wire.Record) {
+func (q *questionWithdrawn) apply(s *core, _ *wire.Record) {
 	closed := s.questions.close(q.ID)
 	if q.Asked {
 		s.settle(q.Agent, closed.request, nil, withdrawn())

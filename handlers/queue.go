@@ -103,7 +103,7 @@ type taskDue struct {
 
 func (*taskDue) kind() string { return events.TaskDue }
 
-func (t *taskDue) apply(s *State, _ *wire.Record) {
+func (t *taskDue) apply(s *core, _ *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	s.tasks.postpone(k, time.Time{})
 	s.tasks.enqueue(k)
@@ -179,7 +179,7 @@ func (t *taskQueue) removeIdle(a *agent) {
 }
 
 // addIdle adds an agent to the free agents, if it can get a task, and updates its standing.
-func (s *State) addIdle(a *agent) {
+func (s *core) addIdle(a *agent) {
 	s.updateStanding(a)
 	if a.offered || !a.takes() {
 		return
@@ -190,7 +190,7 @@ func (s *State) addIdle(a *agent) {
 }
 
 // updateStanding updates the state of an agent in the index.
-func (s *State) updateStanding(a *agent) {
+func (s *core) updateStanding(a *agent) {
 	if a == nil || s.agents.byID[a.ID] != a {
 		return
 	}

@@ -18,7 +18,7 @@ func (d *decision) mark() *requestKey {
 }
 
 // saveReply stores the answer to the request that caused a fact.
-func (s *State) saveReply(name string, mk *requestKey, answer any, err *wire.Error) {
+func (s *core) saveReply(name string, mk *requestKey, answer any, err *wire.Error) {
 	a := s.agents.byID[name]
 	if mk == nil || a == nil {
 		return
@@ -32,7 +32,7 @@ func (s *State) saveReply(name string, mk *requestKey, answer any, err *wire.Err
 
 // settle stores the answer to a request that has waited. If a later run has used its id again,
 // it does nothing.
-func (s *State) settle(name string, mk *requestKey, answer any, err *wire.Error) {
+func (s *core) settle(name string, mk *requestKey, answer any, err *wire.Error) {
 	a := s.agents.byID[name]
 	if mk == nil || a == nil {
 		return

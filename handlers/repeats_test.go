@@ -284,9 +284,9 @@ func TestBlocks(t *testing.T) {
 		require.Nil(t, submit(other, "other", "", hub.TaskBlock{Name: "a", Sum: 8}))
 		require.Empty(t, other.last.Records)
 		require.Equal(t, one.view.ID, other.last.Letters[0].Payload.(*wire.TaskReply).Task.ID)
-		id, state, sum := OfBlock(other.state, "a")
+		id, state, sum := other.state.OfBlock("a")
 		require.Equal(t, []any{one.view.ID, wire.TaskAssigned, uint64(7)}, []any{id, state, sum})
-		id, _, _ = OfBlock(other.state, "c")
+		id, _, _ = other.state.OfBlock("c")
 		require.Empty(t, id)
 	}
 }

@@ -83,7 +83,7 @@ func (td taskDecision) trouble(e *activity.Trouble) *wire.Error {
 type conversation struct{ activity.Conversation }
 
 // Activity returns what a coding agent has reported about itself, or nil for another agent.
-func (s *State) Activity(name string) *control.Activity {
+func (s *core) Activity(name string) *control.Activity {
 	a := s.agents.byID[name]
 	if a == nil || a.conversation == nil && a.limited.IsZero() && a.usage == (activity.Used{}) {
 		return nil
@@ -112,11 +112,11 @@ type agentConversation struct {
 
 func (*agentConversation) kind() string { return events.AgentConversation }
 
-func (ac *agentConversation) apply(s *State, _ *wire.Record) {
+func (ac *agentConversation) apply(s *core, _ *wire.Record) {
 	s.agents.byID[ac.Agent].conversation = &conversation{ac.Conversation}
 }
 
-func (ac *agentConversation) check(s *State) error { return s.agents.checkAgent(ac.Agent) }
+func (ac *agentConversation) check(s *core) error { return s.agents.checkAgent(ac.Agent) }
 
 func (ac *agentConversation) tell(e *wire.Event) {
 	e.Agent, e.Text = ac.Agent, "its conversation is "+ac.ID
@@ -130,7 +130,7 @@ type agentUsage struct {
 
 func (*agentUsage) kind() string { return events.AgentUsage }
 
-func (u *agentUsage) apply(s *State, _ *wire.Record) {
+func (u *agentUsage) apply(s *core, _ *wire.Record) {
 	s.agents.byID[u.Agent].usage.Add(u.Sum())
 	if k := s.tasks.byID[u.TaskID]; k != nil {
 		s.tasks.beforeChange(k)
@@ -138,7 +138,7 @@ func (u *agentUsage) apply(s *State, _ *wire.Record) {
 	}
 }
 
-func (u *agentUsage) check(s *State) error { return s.agents.checkAgent(u.Agent) }
+func (u *agentUsage) check(s *core) error { return s.agents.checkAgent(u.Agent) }
 
 func (u *agentUsage) tell(e *wire.Event) {
 	e.Agent, e.Task = u.Agent, u.TaskID
@@ -149,7 +149,7 @@ func (u *agentUsage) tell(e *wire.Event) {
 }
 
 // Used returns what the agents have used in all, or nil if they have reported nothing.
-func Used(s *State) *activity.Used {
+func (s *core) Used() *activity.Used {
 	var all activity.Used
 	for _, a := range s.agents.order {
 		all.Add(a.usage)
@@ -169,7 +169,7 @@ type agentLimited struct {
 
 func (*agentLimited) kind() string { return events.AgentLimited }
 
-func (al *agentLimited) apply(s *State, _ *wire.Record) {
+func (al *agentLimited) apply(s *core, _ *wire.Record) {
 	a := s.agents.byID[al.Agent]
 	s.tasks.queue.removeIdle(a)
 	came := a.takes()
@@ -186,7 +186,7 @@ func (al *agentLimited) apply(s *State, _ *wire.Record) {
 	}
 }
 
-func (al *agentLimited) check(s *State) error { return s.agents.checkAgent(al.Agent) }
+func (al *agentLimited) check(s *core) error { return s.agents.checkAgent(al.Agent) }
 
 func (al *agentLimited) tell(e *wire.Event) {
 	e.Agent, e.Text = al.Agent, "is not limited any more"
@@ -289,7 +289,7 @@ func (mr *mailReceipt) Receipt(of *mail.Message) *mail.State {
 	return &mail.State{State: mr.State, Agent: mr.Agent}
 }
 
-func (*mailReceipt) apply(*State, *wire.Record) {}
+func (*mailReceipt) apply(*core, *wire.Record) {}
 
 func (mr *mailReceipt) tell(e *wire.Event) {
 	e.Agent, e.Text = mr.Agent, fmt.Sprintf("message %d is in the context of its model", mr.Seq)

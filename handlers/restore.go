@@ -31,11 +31,11 @@ func (s spread) over(n int, do func(from, to int)) {
 // together is how many tasks or facts are read before they are applied.
 const together = 2048
 
-// Restore returns the State in a snapshot. It reports false if the snapshot cannot be used, for
+// restoreCore returns the core in a snapshot. It reports false if the snapshot cannot be used, for
 // instance because another version wrote it.
-func Restore(rules Rules, text []byte, spread spread) (*State, bool) {
+func restoreCore(rules Rules, text []byte, spread spread) (*core, bool) {
 	var kept snapshot
-	s := restoring{State: New(rules)}
+	s := restoring{core: newCore(rules)}
 	var waiting []wire.Raw
 	kept.Tasks.Read = func(task wire.Raw) (err error) {
 		if !kept.known() { // the version stands before the tasks
@@ -76,7 +76,7 @@ func Restore(rules Rules, text []byte, spread spread) (*State, bool) {
 	for i := range kept.Questions {
 		s.restoreQuestion(&kept.Questions[i])
 	}
-	return s.State, !s.broken
+	return s.core, !s.broken
 }
 
 // restoreDuties restores what is derived from tasks: who owns, holds and awaits them.
@@ -137,7 +137,7 @@ func (t *tasks) reserve(n int) {
 
 // A restoring is a State that is being built from a snapshot.
 type restoring struct {
-	*State
+	*core
 	broken   bool        // the snapshot is inconsistent
 	awaiting [][2]string // a delegated task, and the task that waits for it
 	links    []link

@@ -23,7 +23,7 @@ type taskReopened struct {
 
 func (*taskReopened) kind() string { return events.TaskReopened }
 
-func (t *taskReopened) check(s *State) error {
+func (t *taskReopened) check(s *core) error {
 	return s.tasks.checkTask(t.ID, wire.TaskFailed, wire.TaskCancelled)
 }
 
@@ -34,7 +34,7 @@ func (t *taskReopened) tell(e *wire.Event) {
 	}
 }
 
-func (t *taskReopened) apply(s *State, r *wire.Record) {
+func (t *taskReopened) apply(s *core, r *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	s.tasks.beforeChange(k)
 	s.tasks.finished = slices.DeleteFunc(s.tasks.finished, func(o *task) bool { return o == k })

@@ -46,7 +46,7 @@ type serverRegistered struct {
 
 func (*serverRegistered) kind() string { return events.ServerRegistered }
 
-func (sr *serverRegistered) apply(s *State, r *wire.Record) {
+func (sr *serverRegistered) apply(s *core, r *wire.Record) {
 	a := s.agents.byID[sr.Agent]
 	if a == nil {
 		a = newAgent(sr.Agent)
@@ -95,7 +95,7 @@ type serverSeen struct {
 
 func (*serverSeen) kind() string { return events.ServerSeen }
 
-func (ss *serverSeen) apply(s *State, r *wire.Record) {
+func (ss *serverSeen) apply(s *core, r *wire.Record) {
 	a := s.agents.byID[ss.Agent]
 	came := a.state != up
 	s.tasks.queue.removeIdle(a)
@@ -114,7 +114,7 @@ type serverLost struct {
 
 func (*serverLost) kind() string { return events.ServerLost }
 
-func (sl *serverLost) apply(s *State, _ *wire.Record) {
+func (sl *serverLost) apply(s *core, _ *wire.Record) {
 	a := s.agents.byID[sl.Agent]
 	s.tasks.queue.removeIdle(a)
 	s.agents.unhear(a)
@@ -217,7 +217,7 @@ func queryServers(ad agentDecision, _ *wire.Nothing) (*hub.ServerList, *wire.Err
 var noRepos = wire.Raw("{}")
 
 // server returns an agent in the terms of the hub.
-func (s *State) server(a *agent) *hub.Server {
+func (s *core) server(a *agent) *hub.Server {
 	v := &hub.Server{
 		ServerID: a.serverID, Name: a.ID, Status: onlineWord(a.online()), Role: a.Role, System: a.system, Running: a.running,
 		Repos: noRepos, Capabilities: a.Abilities,

@@ -169,7 +169,7 @@ type sessionOpened struct {
 
 func (*sessionOpened) kind() string { return events.SessionOpened }
 
-func (so *sessionOpened) apply(st *State, _ *wire.Record) {
+func (so *sessionOpened) apply(st *core, _ *wire.Record) {
 	s := st.sessions.byID[so.ID]
 	if s == nil {
 		s = &sessionState{byReview: make(map[string]*reviewOf)}
@@ -192,7 +192,7 @@ type sessionClosed struct {
 
 func (*sessionClosed) kind() string { return events.SessionClosed }
 
-func (sc *sessionClosed) apply(st *State, r *wire.Record) {
+func (sc *sessionClosed) apply(st *core, r *wire.Record) {
 	s := st.sessions.byID[sc.ID]
 	s.closedAt, s.reason, s.aborted = r.Seq, sc.Reason, sc.By != ""
 	for _, m := range s.members {

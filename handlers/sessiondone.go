@@ -147,7 +147,7 @@ type workCompleted struct {
 
 func (*workCompleted) kind() string { return events.SessionCompleted }
 
-func (wc *workCompleted) apply(s *State, r *wire.Record) {
+func (wc *workCompleted) apply(s *core, r *wire.Record) {
 	w := s.tasks.byID[wc.ID].work()
 	w.result = wc.Result
 	if w.phase != session.PhaseReviewing {

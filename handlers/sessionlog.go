@@ -49,7 +49,7 @@ const (
 
 func (*sessionSaid) kind() string { return events.SessionMessage }
 
-func (ss *sessionSaid) apply(st *State, r *wire.Record) {
+func (ss *sessionSaid) apply(st *core, r *wire.Record) {
 	s := st.sessions.byID[ss.Session]
 	s.messages++
 	if ss.Sequence <= s.last+farAhead {
@@ -122,7 +122,7 @@ type sessionRefused struct {
 
 func (*sessionRefused) kind() string { return events.SessionRefused }
 
-func (sr *sessionRefused) apply(st *State, _ *wire.Record) {
+func (sr *sessionRefused) apply(st *core, _ *wire.Record) {
 	s := st.sessions.byID[sr.Session]
 	s.messages++
 	s.refused++

@@ -267,7 +267,7 @@ func change(in map[string]any, path []string, value string) {
 
 // session returns a session with its messages.
 func (p *player) session(id string) *wire.SessionView {
-	t := (&turn{state: p.state}).by(Actor{Kind: Operator})
+	t := (&turn{state: p.state.core}).by(Actor{Kind: Operator})
 	v, err := getSession(t.sessions(), &wire.GetSession{SessionID: id})
 	require.Nil(p.t, err)
 	whole, fault := Complete(v, t.pages, shelf(p.records))

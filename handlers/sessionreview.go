@@ -60,7 +60,7 @@ type reviewRequested struct {
 
 func (*reviewRequested) kind() string { return events.ReviewRequested }
 
-func (rr *reviewRequested) apply(st *State, r *wire.Record) {
+func (rr *reviewRequested) apply(st *core, r *wire.Record) {
 	s, w := st.sessions.byID[rr.Session], st.tasks.byID[rr.ID].work()
 	v := &reviewOf{work: w, named: rr.Named, wanted: rr.Wanted, view: session.ReviewView{
 		ReviewID: rr.Review, SessionID: rr.Session, TaskID: rr.ID, Reviewer: rr.Reviewer, Iteration: w.loop.Iteration + 1,
@@ -153,7 +153,7 @@ type reviewDecided struct {
 
 func (*reviewDecided) kind() string { return events.ReviewDecided }
 
-func (rd *reviewDecided) apply(st *State, r *wire.Record) {
+func (rd *reviewDecided) apply(st *core, r *wire.Record) {
 	v := st.sessions.byID[rd.Session].byReview[rd.Review]
 	w := v.work
 	v.view.DecidedAt, v.view.Verdict, w.open = object.Timestamp(r.At), rd.Verdict, nil
@@ -291,7 +291,7 @@ type reviewEscalated struct {
 
 func (*reviewEscalated) kind() string { return events.ReviewEscalated }
 
-func (re *reviewEscalated) apply(s *State, r *wire.Record) {
+func (re *reviewEscalated) apply(s *core, r *wire.Record) {
 	k := s.tasks.byID[re.ID]
 	w := k.work()
 	w.escalated = re.Policy
@@ -342,7 +342,7 @@ type reviewExtended struct {
 
 func (*reviewExtended) kind() string { return events.ReviewExtended }
 
-func (re *reviewExtended) apply(s *State, r *wire.Record) {
+func (re *reviewExtended) apply(s *core, r *wire.Record) {
 	w := s.tasks.byID[re.ID].work()
 	w.loop.Extend()
 	s.enter(w, session.PhaseRevise, r.At)

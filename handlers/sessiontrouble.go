@@ -24,7 +24,7 @@ type workTroubled struct {
 
 func (*workTroubled) kind() string { return events.SessionTrouble }
 
-func (wt *workTroubled) apply(s *State, r *wire.Record) {
+func (wt *workTroubled) apply(s *core, r *wire.Record) {
 	w := s.tasks.byID[wt.TaskID].work()
 	e := wt.ExecutionError
 	w.trouble = &e
@@ -220,7 +220,7 @@ type deadlinePassed struct {
 
 func (*deadlinePassed) kind() string { return events.TaskDeadlinePassed }
 
-func (d *deadlinePassed) apply(s *State, _ *wire.Record) {
+func (d *deadlinePassed) apply(s *core, _ *wire.Record) {
 	w := s.tasks.byID[d.ID].work()
 	w.expired = true
 	s.watchWork(w)
@@ -236,7 +236,7 @@ type progressOverdue struct {
 
 func (*progressOverdue) kind() string { return events.TaskProgressOverdue }
 
-func (p *progressOverdue) apply(s *State, _ *wire.Record) {
+func (p *progressOverdue) apply(s *core, _ *wire.Record) {
 	w := s.tasks.byID[p.ID].work()
 	w.overdue = true
 	s.watchWork(w)
@@ -251,7 +251,7 @@ type workRepeated struct {
 
 func (*workRepeated) kind() string { return events.SessionReassigned }
 
-func (wr *workRepeated) apply(s *State, _ *wire.Record) {
+func (wr *workRepeated) apply(s *core, _ *wire.Record) {
 	w := s.tasks.byID[wr.ID].work()
 	w.message, w.document = wr.Message, w.of.latest.Document
 }

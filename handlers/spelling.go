@@ -14,7 +14,7 @@ import (
 // A Snapshot is a snapshot of a State as it was at one time, spelled piece by piece while the State
 // goes on. A task that changes before its turn comes is spelled as it was.
 type Snapshot struct {
-	state  *State
+	state  *core
 	number uint32 // tasks with it are spelled
 	seq    int64
 	rest   []any  // to be spelled before the tasks: a string is a text, anything else an element of a list
@@ -26,7 +26,7 @@ type Snapshot struct {
 }
 
 // Snapshot begins a snapshot of the State as it is now. It ends one that was begun before.
-func (s *State) Snapshot() *Snapshot {
+func (s *core) Snapshot() *Snapshot {
 	kept := snapshot{
 		Version: snapshotVersion, Seq: s.seq, Stopping: s.stopping, Numbered: s.questions.numbered, Since: stamped(s.since), Drained: s.drained, Met: s.bus.Met(),
 		Finished: ids(s.tasks.finished), LastLink: s.tasks.graph.Last(), Count: len(s.tasks.list), Recalled: slices.Sorted(maps.Keys(s.tasks.archive.recalled)),

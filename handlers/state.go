@@ -18,9 +18,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// State holds all open work and a bounded history of finished work. One goroutine at a time
-// may use it.
-type State struct {
+// core holds all open work and a bounded history of finished work. One goroutine at a time may use it.
+type core struct {
 	rules Rules
 	seq   int64 // of the last record
 
@@ -40,9 +39,6 @@ type State struct {
 
 	// Verifies is set when a task has had verify commands of its own. It may be read at any time.
 	Verifies atomic.Bool
-
-	turn    turn // the current one, reused
-	outcome Outcome
 }
 
 // agents holds all known agents.
@@ -84,8 +80,8 @@ type questions struct {
 	numbered  int64                     // questions so far
 }
 
-// New returns an empty State.
-func New(rules Rules) *State {
+// newCore returns an empty core.
+func newCore(rules Rules) *core {
 	rules.Depth = cmp.Or(rules.Depth, 64)
 	rules.KeepFinished = cmp.Or(rules.KeepFinished, 1000)
 	rules.KeepClosed = cmp.Or(rules.KeepClosed, 100)
@@ -95,7 +91,7 @@ func New(rules Rules) *State {
 	rules.Heartbeat = cmp.Or(rules.Heartbeat, time.Minute)
 	rules.Stale = cmp.Or(rules.Stale, 3*time.Minute)
 	index := match.New()
-	return &State{
+	return &core{
 		rules:  rules,
 		agents: agents{byID: make(map[string]*agent), index: index},
 		tasks: tasks{
@@ -112,11 +108,11 @@ func New(rules Rules) *State {
 }
 
 // Seq returns the number of the last record that the State includes.
-func (s *State) Seq() int64 { return s.seq }
+func (s *core) Seq() int64 { return s.seq }
 
 // Adopt takes on changed rules.
-func (s *State) Adopt(rules Rules) {
-	s.rules = New(rules).rules
+func (s *core) Adopt(rules Rules) {
+	s.rules = newCore(rules).rules
 	s.tasks.archive.on = rules.Archive
 	for _, a := range s.agents.order {
 		s.updateStanding(a)
@@ -126,7 +122,7 @@ func (s *State) Adopt(rules Rules) {
 // fact is a decoded record.
 type fact interface {
 	kind() string
-	apply(s *State, r *wire.Record)
+	apply(s *core, r *wire.Record)
 }
 
 // facts maps each kind of record to a constructor of its fact.
@@ -266,7 +262,7 @@ func (e *UnknownKindError) Error() string {
 
 // Apply applies records of an earlier run, which it reads with spread. They must come in order,
 // without gaps.
-func (s *State) Apply(spread spread, records ...wire.Record) error {
+func (s *core) Apply(spread spread, records ...wire.Record) error {
 	for all := range slices.Chunk(records, together) {
 		read, failed := make([]fact, len(all)), make([]error, len(all))
 		spread.over(len(all), func(from, to int) {
@@ -288,7 +284,7 @@ func (s *State) Apply(spread spread, records ...wire.Record) error {
 }
 
 // follow applies a fact of an earlier run.
-func follow(s *State, f fact, r *wire.Record) error {
+func follow(s *core, f fact, r *wire.Record) error {
 	if r.Seq != s.seq+1 {
 		return fmt.Errorf("record %d follows record %d", r.Seq, s.seq)
 	}
@@ -307,7 +303,7 @@ func follow(s *State, f fact, r *wire.Record) error {
 }
 
 // take applies a fact. Most facts are about one task.
-func take(s *State, f fact, r *wire.Record) {
+func take(s *core, f fact, r *wire.Record) {
 	s.bus.Arrived(r)
 	if k := s.tasks.byID[r.Correlation]; k != nil {
 		s.tasks.beforeChange(k)
@@ -316,23 +312,23 @@ func take(s *State, f fact, r *wire.Record) {
 }
 
 // Tasks returns the number of tasks in the State, open and ended.
-func (s *State) Tasks() int { return len(s.tasks.list) }
+func (s *core) Tasks() int { return len(s.tasks.list) }
 
 // Open returns the number of tasks that have not ended.
-func (s *State) Open() int {
+func (s *core) Open() int {
 	ended := s.tasks.counts[wire.TaskDone] + s.tasks.counts[wire.TaskFailed] + s.tasks.counts[wire.TaskCancelled]
 	return len(s.tasks.list) + s.tasks.archive.size() - ended
 }
 
 // Questions returns the number of open questions.
-func (s *State) Questions() int { return len(s.questions.open) }
+func (s *core) Questions() int { return len(s.questions.open) }
 
 // A turn is the handling of one input.
 type turn struct {
 	sender decision // for the sender of the input
 	own    decision // for the orchestrator itself
 
-	state   *State
+	state   *core
 	at      time.Time
 	random  [16]byte
 	request *wire.Request  // nil unless it is one
@@ -387,7 +383,7 @@ func (d *decision) access() accessDecision          { return accessDecision{deci
 // OpenTasks returns up to most open tasks in short form. Tasks in progress come first, then
 // assigned ones, then waiting ones, each in the order of creation. It is cheap enough for
 // frequent calls.
-func (s *State) OpenTasks(most int) []wire.Task {
+func (s *core) OpenTasks(most int) []wire.Task {
 	var found queue.List[*task]
 	for _, a := range s.agents.order {
 		found = append(found, a.holds...)
@@ -423,7 +419,7 @@ func (s *State) OpenTasks(most int) []wire.Task {
 }
 
 // Asked returns up to most open questions, the oldest first.
-func (s *State) Asked(most int) []wire.Question {
+func (s *core) Asked(most int) []wire.Question {
 	questions := make([]wire.Question, 0, min(most, len(s.questions.open)))
 	for _, q := range s.questions.open[:min(most, len(s.questions.open))] {
 		questions = append(questions, q.view)
@@ -434,7 +430,7 @@ func (s *State) Asked(most int) []wire.Question {
 // HasPendingReply reports whether a run of an agent waits for an answer that comes later: to a
 // question, or from a task that the agent has delegated. Delegations of earlier runs count, too,
 // since the run receives their responses.
-func (s *State) HasPendingReply(run string) bool {
+func (s *core) HasPendingReply(run string) bool {
 	for _, a := range s.agents.order {
 		if a.run == run && a.handsOn > 0 {
 			return true

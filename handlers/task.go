@@ -325,7 +325,7 @@ const defaultLimit = 100
 
 // unknownRole returns the roles of the team, or nil if an agent has a role or a task requires it.
 // An agent with the role of a task may have left the team.
-func (s *State) unknownRole(role string) []string {
+func (s *core) unknownRole(role string) []string {
 	roles := s.agents.rolesWithout(role)
 	for _, k := range s.tasks.list {
 		if roles == nil || k.view.RequiredRole == role {
@@ -398,7 +398,7 @@ func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Erro
 
 // archivedMatches returns the page that adds the archived tasks that match a filter to a list. The
 // page outlives the decision, and so its filter is a copy.
-func (s *State) archivedMatches(filter taskFilter, after int64) history.Page {
+func (s *core) archivedMatches(filter taskFilter, after int64) history.Page {
 	page, _ := s.tasks.archivedPage(after, s.seq, func(v *wire.Task, conversation string) bool {
 		archived := stored(v)
 		return filter.takes(&archived, archived.State, conversation)
@@ -428,7 +428,7 @@ func (t *tasks) disowns(actor string, k *task) {
 }
 
 // move changes the state of a task and updates the counts.
-func (s *State) move(k *task, to wire.TaskState) {
+func (s *core) move(k *task, to wire.TaskState) {
 	s.tasks.beforeChange(k)
 	s.count(k, -1)
 	switch was, is := k.view.State.Final(), to.Final(); {
@@ -442,7 +442,7 @@ func (s *State) move(k *task, to wire.TaskState) {
 	s.delegations.recheckCapacity(s.agents.byID[k.view.AssignedTo])
 }
 
-func (s *State) count(k *task, by int) {
+func (s *core) count(k *task, by int) {
 	part := k.view.Details.IsPart()
 	s.tasks.counts[k.view.State] += by
 	if part {
@@ -466,7 +466,7 @@ func (t *task) busy() bool {
 
 // end puts a task in a final state and releases its agent. If too many finished tasks are kept
 // whole, the oldest becomes a stub.
-func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
+func (s *core) end(k *task, to wire.TaskState, r *wire.Record) {
 	holder := s.agents.byID[k.view.AssignedTo]
 	s.move(k, to)
 	s.release(k)
@@ -497,7 +497,7 @@ func (s *State) end(k *task, to wire.TaskState, r *wire.Record) {
 
 // release removes a task from the queue and from its agent. If it was postponed, it is not any
 // more.
-func (s *State) release(k *task) {
+func (s *core) release(k *task) {
 	s.tasks.unqueue(k)
 	s.tasks.postpone(k, time.Time{})
 	a := s.agents.byID[k.view.AssignedTo]

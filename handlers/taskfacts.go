@@ -47,7 +47,7 @@ type taskCreated struct {
 
 func (*taskCreated) kind() string { return events.TaskCreated }
 
-func (t *taskCreated) apply(s *State, r *wire.Record) {
+func (t *taskCreated) apply(s *core, r *wire.Record) {
 	settleGiven(s, agentOf(r.From), r.At)
 	t.read()
 	k := &task{
@@ -138,7 +138,7 @@ func (t *tasks) include(k *task) {
 
 // OfBlock returns the task of a task block of the configuration, its state, and the sum of the
 // block when it was submitted. The id is empty if there is none.
-func OfBlock(s *State, name string) (id string, state wire.TaskState, sum uint64) {
+func (s *core) OfBlock(name string) (id string, state wire.TaskState, sum uint64) {
 	if k := s.tasks.blocks[name]; k != nil {
 		return k.view.ID, k.view.State, k.more.block.Sum
 	}
@@ -208,7 +208,7 @@ type taskAssigned struct {
 
 func (*taskAssigned) kind() string { return events.TaskAssigned }
 
-func (t *taskAssigned) apply(s *State, r *wire.Record) {
+func (t *taskAssigned) apply(s *core, r *wire.Record) {
 	k, a := s.tasks.byID[t.ID], s.agents.byID[t.Agent]
 	if before := k.view.AssignedTo; before != "" && before != t.Agent {
 		defer s.updateStanding(s.agents.byID[before])
@@ -246,7 +246,7 @@ type taskStarted struct {
 
 func (*taskStarted) kind() string { return events.TaskStarted }
 
-func (t *taskStarted) apply(s *State, r *wire.Record) {
+func (t *taskStarted) apply(s *core, r *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	s.move(k, wire.TaskRunning)
 	if k.more != nil {
@@ -277,7 +277,7 @@ type taskProgress struct {
 
 func (*taskProgress) kind() string { return events.TaskProgress }
 
-func (t *taskProgress) apply(s *State, r *wire.Record) {
+func (t *taskProgress) apply(s *core, r *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	k.view.Progress, k.view.Message = t.Progress, t.Message
 	if t.Output != nil {
@@ -297,8 +297,8 @@ type taskTrouble struct {
 	Stack string `json:"stack,omitzero"`
 }
 
-func (*taskTrouble) kind() string               { return events.TaskTrouble }
-func (*taskTrouble) apply(*State, *wire.Record) {}
+func (*taskTrouble) kind() string              { return events.TaskTrouble }
+func (*taskTrouble) apply(*core, *wire.Record) {}
 
 // taskRequeued records that a task has lost its agent and waits for another.
 type taskRequeued struct {
@@ -326,7 +326,7 @@ func (*taskRequeued) kind() string { return events.TaskRequeued }
 // maxHistory is the maximum number of former agents that the error of a task names.
 const maxHistory = 10
 
-func (t *taskRequeued) apply(s *State, r *wire.Record) {
+func (t *taskRequeued) apply(s *core, r *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	if t.Death {
 		k.deaths++
@@ -348,7 +348,7 @@ func (t *taskRequeued) apply(s *State, r *wire.Record) {
 }
 
 // unassign takes a task from its agent and lets it wait for another, but not before a time.
-func (s *State) unassign(k *task, agent, why string, after time.Time) {
+func (s *core) unassign(k *task, agent, why string, after time.Time) {
 	s.move(k, wire.TaskPending)
 	s.release(k)
 	s.tasks.disowns(agentPrefix+agent, k)
@@ -393,7 +393,7 @@ type taskDone struct {
 
 func (*taskDone) kind() string { return events.TaskDone }
 
-func (t *taskDone) apply(s *State, r *wire.Record) {
+func (t *taskDone) apply(s *core, r *wire.Record) {
 	if t.Request != nil {
 		settleGiven(s, agentOf(r.From), r.At)
 	}
@@ -465,7 +465,7 @@ type taskFailed struct {
 
 func (*taskFailed) kind() string { return events.TaskFailed }
 
-func (f *taskFailed) apply(s *State, r *wire.Record) {
+func (f *taskFailed) apply(s *core, r *wire.Record) {
 	k := s.tasks.byID[f.ID]
 	if k.view.Error = f.Error; len(f.Error) > heavy {
 		k.view.Error, k.stub = "", true
@@ -489,7 +489,7 @@ type taskCancelled struct {
 
 func (*taskCancelled) kind() string { return events.TaskCancelled }
 
-func (t *taskCancelled) apply(s *State, r *wire.Record) {
+func (t *taskCancelled) apply(s *core, r *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	k.view.Reason = t.Reason
 	s.end(k, wire.TaskCancelled, r)
@@ -504,5 +504,5 @@ type taskBlocked struct {
 	Upstream string `json:"upstream"`
 }
 
-func (*taskBlocked) kind() string               { return events.TaskBlocked }
-func (*taskBlocked) apply(*State, *wire.Record) {}
+func (*taskBlocked) kind() string              { return events.TaskBlocked }
+func (*taskBlocked) apply(*core, *wire.Record) {}

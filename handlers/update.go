@@ -40,7 +40,7 @@ type taskUpdated struct {
 
 func (*taskUpdated) kind() string { return events.TaskUpdated }
 
-func (t *taskUpdated) apply(s *State, r *wire.Record) {
+func (t *taskUpdated) apply(s *core, r *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	s.tasks.unqueue(k)
 	s.rewrite(k, r, func() {
@@ -167,7 +167,7 @@ type taskNoted struct {
 
 func (*taskNoted) kind() string { return events.TaskNoted }
 
-func (t *taskNoted) apply(s *State, r *wire.Record) {
+func (t *taskNoted) apply(s *core, r *wire.Record) {
 	m := s.tasks.byID[t.ID].needsMore()
 	m.notes = append(m.notes, r.Seq)
 	s.saveReply(agentOf(r.From), t.Request, &wire.NoteReply{Note: t.Note(r)}, nil)
@@ -219,7 +219,7 @@ type taskPlanned struct {
 
 func (*taskPlanned) kind() string { return events.TaskPlanned }
 
-func (t *taskPlanned) apply(s *State, r *wire.Record) {
+func (t *taskPlanned) apply(s *core, r *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	d := k.view.Details.Copy()
 	d.Plan, d.PlanFeedback = t.Plan, ""
@@ -229,7 +229,7 @@ func (t *taskPlanned) apply(s *State, r *wire.Record) {
 }
 
 // rewrite changes texts or documents of a task, and remembers the record.
-func (s *State) rewrite(k *task, r *wire.Record, change func()) {
+func (s *core) rewrite(k *task, r *wire.Record, change func()) {
 	m := k.needsMore()
 	m.parts = append(m.parts, r.Seq)
 	change()
@@ -259,7 +259,7 @@ type taskRevise struct {
 
 func (*taskRevise) kind() string { return events.TaskPlanReturned }
 
-func (t *taskRevise) apply(s *State, r *wire.Record) {
+func (t *taskRevise) apply(s *core, r *wire.Record) {
 	k := s.tasks.byID[t.ID]
 	d := k.view.Details.Copy()
 	d.PlanFeedback = t.Feedback

@@ -22,7 +22,7 @@ type taskChecked struct {
 
 func (tc *taskChecked) kind() string { return tc.what }
 
-func (tc *taskChecked) apply(s *State, _ *wire.Record) {
+func (tc *taskChecked) apply(s *core, _ *wire.Record) {
 	k := s.tasks.byID[tc.ID]
 	switch tc.what {
 	case events.TaskWorkspace:
@@ -46,7 +46,7 @@ func (tc *taskChecked) apply(s *State, _ *wire.Record) {
 	}
 }
 
-func (tc *taskChecked) check(s *State) error {
+func (tc *taskChecked) check(s *core) error {
 	switch tc.what {
 	case events.TaskWorkspace:
 		return s.tasks.checkTask(tc.ID, heldStates...)
@@ -171,7 +171,7 @@ func (td taskDecision) queueClosed() {
 }
 
 // Branches counts the done tasks whose branches the merge queue still has to merge, and those that it could not merge.
-func (s *State) Branches() (waiting, refused int) {
+func (s *core) Branches() (waiting, refused int) {
 	for _, k := range s.tasks.list {
 		if w := k.workspace(); w != nil && k.view.State == wire.TaskDone {
 			switch w.Merge {
@@ -186,7 +186,7 @@ func (s *State) Branches() (waiting, refused int) {
 }
 
 // Unmerged returns the done tasks whose branches the merge queue has not merged.
-func (s *State) Unmerged() (all []wire.Task) {
+func (s *core) Unmerged() (all []wire.Task) {
 	for _, k := range s.tasks.list {
 		if k.view.State == wire.TaskDone && k.workspace().Holds() {
 			all = append(all, k.view.shown())
@@ -197,7 +197,7 @@ func (s *State) Unmerged() (all []wire.Task) {
 
 // Held returns a task that an agent holds, and whether the agent could complete it now.
 func (s *State) Held(agent, id string) (t wire.Task, completable bool) {
-	td := (&decision{turn: &turn{state: s}, from: Actor{Kind: Agent, Name: agent}}).tasks()
+	td := (&decision{turn: &turn{state: s.core}, from: Actor{Kind: Agent, Name: agent}}).tasks()
 	k, err := td.held(id, "completed")
 	if err != nil || k.view.AssignedTo != agent || k.view.State.Final() {
 		return t, false

@@ -118,7 +118,7 @@ func (w *work) last() *work {
 
 // enter moves a work to a phase, and its task to the corresponding state unless the task has
 // ended.
-func (s *State) enter(w *work, phase string, at time.Time) {
+func (s *core) enter(w *work, phase string, at time.Time) {
 	if w.phase != phase && (phase == session.PhaseAssigned || phase == session.PhaseWorking) {
 		w.begun = at
 	}
@@ -155,7 +155,7 @@ func (s *sessionState) track(w *work) {
 
 // takeUp applies the start of a task to its work. If the work was waiting for a person or a new
 // plan, its reviews are extended or reset.
-func (s *State) takeUp(w *work, at time.Time) {
+func (s *core) takeUp(w *work, at time.Time) {
 	switch w.phase {
 	case session.PhaseAssigned, session.PhaseWorking:
 	case session.PhaseRedesign:
@@ -170,7 +170,7 @@ func (s *State) takeUp(w *work, at time.Time) {
 
 // endOf applies the end of a task to its work. A work that its developer completed may still be
 // reviewed.
-func (s *State) endOf(w *work, to wire.TaskState, at time.Time) {
+func (s *core) endOf(w *work, to wire.TaskState, at time.Time) {
 	if to == wire.TaskDone && (w.active() || w.phase == session.PhaseHeld) {
 		s.enter(w, session.PhaseCompleted, at)
 		w.document = nil // it is not retried
@@ -193,7 +193,7 @@ func stateOf(phase string) wire.TaskState {
 
 // watchWork sets the time at which a work must be checked: for the silence of its developer, its
 // deadline or its time limit.
-func (s *State) watchWork(w *work) {
+func (s *core) watchWork(w *work) {
 	s.sessions.watched.Drop(w)
 	w.due = time.Time{}
 	if !w.active() {
@@ -249,7 +249,7 @@ func (x *sessions) worksOf(agent string) (all []*work) {
 
 // stirred resets the silence of all developers, because the orchestrator did not receive
 // messages meanwhile.
-func stirred(s *State, at time.Time) {
+func stirred(s *core, at time.Time) {
 	for _, w := range slices.Clone(s.sessions.watched) {
 		s.sessions.watched.Drop(w)
 		w.begun, w.heard = at, at
@@ -276,7 +276,7 @@ type workAssigned struct {
 
 func (*workAssigned) kind() string { return events.SessionAssigned }
 
-func (wa *workAssigned) apply(st *State, r *wire.Record) {
+func (wa *workAssigned) apply(st *core, r *wire.Record) {
 	s, k := st.sessions.byID[wa.Session], st.tasks.byID[wa.ID]
 	w := k.work()
 	if w == nil {
@@ -319,7 +319,7 @@ type workMoved struct {
 
 func (*workMoved) kind() string { return events.SessionMoved }
 
-func (wm *workMoved) apply(s *State, r *wire.Record) {
+func (wm *workMoved) apply(s *core, r *wire.Record) {
 	w := s.tasks.byID[wm.ID].work()
 	from := w.phase
 	s.enter(w, wm.Phase, r.At)
@@ -329,7 +329,7 @@ func (wm *workMoved) apply(s *State, r *wire.Record) {
 }
 
 // letGo sends an assignment that was held back, unless its developer polls.
-func (s *State) letGo(w *work, at time.Time) {
+func (s *core) letGo(w *work, at time.Time) {
 	m := w.of.member(w.developer)
 	if m == nil {
 		return // the developer has left the session

@@ -27,7 +27,7 @@ func (l *lifecycle) giveOut(ctx context.Context, tasks []wire.SubmitTask) {
 		var id string
 		var state wire.TaskState
 		var sum uint64
-		l.dispatcher.Look(func(s *handlers.State) { id, state, sum = handlers.OfBlock(s, block.Name) })
+		l.dispatcher.Look(func(s *handlers.State) { id, state, sum = s.OfBlock(block.Name) })
 		needsAnew := slices.ContainsFunc(block.Needs, func(need string) bool { return anew[need] })
 		if block.Again = (state == wire.TaskFailed || state == wire.TaskCancelled) && (sum != block.Sum || needsAnew); block.Again {
 			anew[block.Name] = true

@@ -104,7 +104,7 @@ func (s *Supervisor) Spending(agent string) (tasks []wire.Task, ofAgent, ofTeam 
 		if a := state.Activity(agent); a != nil {
 			ofAgent = activity.Used{Input: a.Input, Output: a.Output, Cost: a.Cost, Currency: a.Currency}
 		}
-		if all := handlers.Used(state); all != nil {
+		if all := state.Used(); all != nil {
 			ofTeam = *all
 		}
 	})

@@ -250,7 +250,7 @@ func (p *postman) addStates(to *mail.Status, cut bool) {
 		return
 	}
 	acked := false
-	p.dispatcher.Look(func(s *handlers.State) { acked = handlers.Acked(s, to.To, to.Seq) })
+	p.dispatcher.Look(func(s *handlers.State) { acked = s.Acked(to.To, to.Seq) })
 	if acked {
 		to.States = append(to.States, mail.State{State: mail.StateAcked, Actor: to.To})
 	}

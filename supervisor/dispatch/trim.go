@@ -78,7 +78,7 @@ func excess(d *Dispatcher, ctx context.Context, keep Retention, base wire.Base) 
 func needless(d *Dispatcher, ctx context.Context, upTo int64) (int64, error) {
 	var from int64
 	var searches []wire.Search
-	d.Look(func(s *handlers.State) { from, searches = handlers.Needs(s) })
+	d.Look(func(s *handlers.State) { from, searches = s.Needs() })
 	d.Settle() // what has ended must not begin again
 	upTo = min(upTo, from-1)
 	for _, s := range searches {
