@@ -94,6 +94,7 @@ func TestMCPGuest(t *testing.T) {
 	}
 	require.NoError(t, ann.session.Ping(t.Context(), nil))
 	require.Contains(t, ann.refused("task_complete", map[string]any{"summary": "done"}), "you have no open task")
+	require.Empty(t, s.events(events.AgentRefused, ""), "to have no task is no mistake")
 
 	id := strings.TrimSpace(s.ask("task", "add", "Write the page", "--role", "author", "-q"))
 	require.Contains(t, ann.used("task_next", nil), `"name":"Write the page"`)
@@ -244,6 +245,39 @@ cat
 	_, stderr, code := s.call("mcp")
 	require.Equal(t, 2, code)
 	require.Contains(t, stderr, "orchestrator mcp --as NAME")
+}
+
+// A coding agent whose tool ends a task before the client is seen to begin it makes no mistake.
+func TestMCPBeforeTheTurn(t *testing.T) {
+	s := newStage(t, quick+`
+agent "coder" {
+  protocol = "acp"
+  command  = ["sh", "client.sh"]
+}
+`, "client.sh", `
+say() { echo '{"jsonrpc":"2.0","id":'$1',"result":{'"$2"'}}'; }
+read -r hello
+say 1 '"protocolVersion":1'
+read -r new
+say 2 '"sessionId":"s","modes":{"currentModeId":"default","availableModes":[{"id":"default"}]}'
+printf '%s\n' \
+  '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
+  '{"jsonrpc":"2.0","method":"notifications/initialized"}' \
+  '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"task_complete","arguments":{"summary":"done"}}}' > calls
+while read -r prompt; do
+  id=$(expr "$prompt" : '{"id":\([0-9]*\)')
+  : > answers
+  (cat calls; until grep -q '"id":2' answers; do sleep 0.05; done) | "$ORCHESTRATOR" mcp > answers
+  echo '{"jsonrpc":"2.0","method":"session/update","params":{"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."}}}}'
+  say $id '"stopReason":"end_turn"'
+done
+`)
+	s.upWith("ORCHESTRATOR=" + s.program)
+	s.waitForEvents(1, events.AgentStarted, "")
+	for range 2 { // what the first task has caused is recorded before the second is done
+		s.waitForState(strings.TrimSpace(s.ask("task", "add", "Do it", "-q")), wire.TaskDone)
+	}
+	require.Empty(t, s.events(events.AgentRefused, "coder"))
 }
 
 // Clients that want a URL find the tools on the listener. A request acts as the agent whose key

@@ -360,6 +360,9 @@ func (c *Channel) note() {
 			continue
 		}
 		if r, ok := in.Message.(*wire.Request); ok { // its agent gets an answer; this is for the log
+			if c.harmless(r, err) {
+				continue
+			}
 			c.refusals.add("refused " + inLog(r.Form, calledOf(r).String(), r.RawID()) + ": " + err.Message)
 			continue
 		}
@@ -379,6 +382,18 @@ func (c *Channel) note() {
 			c.refusals.add("refused " + what.String() + ": " + err.Message)
 		}
 	}
+}
+
+// harmless reports whether a refusal shows no mistake of the agent: it has no task, or it is a coding agent
+// that was not seen to begin before its tool had ended the task.
+func (c *Channel) harmless(r *wire.Request, err *wire.Error) bool {
+	switch r.Operation {
+	case "current-task":
+		return err.Code == wire.CodeNotFound
+	case "start-task":
+		return err.Details["reason"] == "wrong_state" && c.Turn() != nil
+	}
+	return false
 }
 
 // saidIn returns the text of an error that an agent reports, for the log.
