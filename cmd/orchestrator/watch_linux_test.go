@@ -384,14 +384,10 @@ func TestWatchEnds(t *testing.T) {
 	require.NoError(t, err)
 	_, err = terminal.Until(ctx, screen.Shows("coder"))
 	require.NoError(t, err)
-	require.NoError(t, exec.Command("pkill", "-KILL", "-f", "^"+h.program+" watch --state-dir "+h.state()).Run())
+	h.killWatch()
 	waitForThat(t, "shell", func() bool { return strings.Contains(terminal.Written(), "over") }) // the guard may soon remove it from the screen
 	waitForThat(t, "guard", func() bool { return strings.Contains(terminal.Written(), "\x1b[?1049l") })
-	waitForThat(t, "mode of the terminal", func() bool {
-		again := exec.Command("stty", "-F", terminalOf(t, cmd.Process.Pid), "-a")
-		mode, err := again.Output()
-		return err == nil && strings.Contains(string(mode), " echo ") && strings.Contains(string(mode), " icanon ")
-	})
+	waitForThat(t, "mode of the terminal", func() bool { return cooked(t, cmd) })
 	require.NoError(t, terminal.Type(screen.CtrlC))
 	_, err = terminal.Wait(ctx)
 	require.NoError(t, err)
@@ -399,6 +395,45 @@ func TestWatchEnds(t *testing.T) {
 	_, stderr, code := h.call("watch")
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, stderr, `use "orchestrator status --watch" or "orchestrator events -f --json"`)
+}
+
+// killWatch kills a watch that has no other flag.
+func (s *stage) killWatch() {
+	s.t.Helper()
+	require.NoError(s.t, exec.Command("pkill", "-KILL", "-f", "^"+s.program+" watch --state-dir "+s.state()).Run())
+}
+
+// cooked reports whether the terminal of a command echoes and reads lines.
+func cooked(t *testing.T, cmd *exec.Cmd) bool {
+	t.Helper()
+	mode, err := exec.Command("stty", "-F", terminalOf(t, cmd.Process.Pid), "-a").Output()
+	return err == nil && strings.Contains(string(mode), " echo ") && strings.Contains(string(mode), " icanon ")
+}
+
+// An interactive shell that does not set the mode of its terminal, such as dash, gets it from the guard.
+func TestWatchKilledInAShell(t *testing.T) {
+	t.Parallel()
+	h, _ := busyStage(t)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.Command("sh", "-i")
+	cmd.Dir, cmd.Env = h.dir, append(h.environ(), "TERM=xterm-256color", "PS1=go on: ", "ENV=")
+	terminal, err := screen.Start(cmd, 80, 24)
+	require.NoError(t, err)
+	for n := range 3 {
+		require.NoError(t, terminal.Type(h.program+" watch --state-dir "+h.state()+"\r"))
+		_, err = terminal.Until(ctx, screen.Shows("coder"))
+		require.NoError(t, err)
+		h.killWatch()
+		waitForThat(t, "guard", func() bool { return strings.Count(terminal.Written(), "\x1b[?1049l") > n })
+		waitForThat(t, "mode of the terminal", func() bool { return cooked(t, cmd) })
+		require.NoError(t, terminal.Type("echo a''gain\r"))
+		_, err = terminal.Until(ctx, screen.Shows("again"))
+		require.NoError(t, err)
+	}
+	require.NoError(t, terminal.Type("exit\r"))
+	_, err = terminal.Wait(ctx)
+	require.NoError(t, err)
 }
 
 // Without an orchestrator, watch fails like every command.

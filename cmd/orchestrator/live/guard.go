@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -73,8 +74,19 @@ func Guard() {
 		return // it ended in order
 	}
 	_, _ = os.Stdout.WriteString(left)
-	// A shell with job control has the terminal by now, and has set its mode itself.
-	if group, err := unix.IoctlGetInt(1, unix.TIOCGPGRP); err == nil && int64(group) == before.Group {
-		_ = unix.IoctlSetTermios(1, setMode, &before.Mode)
+	group, err := unix.IoctlGetInt(1, unix.TIOCGPGRP)
+	if err != nil {
+		return
 	}
+	if int64(group) != before.Group { // a shell with job control has the terminal
+		time.Sleep(shellSets)
+		now, err := unix.IoctlGetTermios(1, readMode)
+		if err != nil || now.Lflag&(unix.ICANON|unix.ECHO|unix.ISIG) != 0 {
+			return // as most shells do, it has set the mode itself; dash leaves it raw
+		}
+	}
+	_ = unix.IoctlSetTermios(1, setMode, &before.Mode)
 }
+
+// shellSets is how long a shell has to set the mode of its terminal.
+const shellSets = 200 * time.Millisecond
