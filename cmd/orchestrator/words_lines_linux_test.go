@@ -413,6 +413,9 @@ func TestWordsIgnoredAndRefused(t *testing.T) {
 	refused := h.waitForEvents(1, events.AgentRefused, "a")[0].Text
 	require.Contains(t, refused, "event:error")
 	require.Contains(t, refused, "it says: the tap is broken")
+	actors[0].say(telling("f", "error", `{"taskId":"none","error":"the tap drips","recoverable":true}`) + "\n")
+	h.waitForEvents(1, events.TaskTrouble, "a")
+	require.Regexp(t, `(?m) a \. the tap drips$`, h.ask("logs", "a"))
 
 	actors[1].say(`{"from_actor":"HO:x","to_actor":"GO","topic":"message.direct","payload":7,"idempotency_key":"key-7"}` + "\n")
 	require.Contains(t, h.waitForEvents(1, events.AgentRefused, "b")[0].Text, `with the idempotency_key "key-7"`)

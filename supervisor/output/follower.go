@@ -10,6 +10,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/control"
+	"orchestrator/wire/events"
 )
 
 const (
@@ -339,7 +340,7 @@ func (u *Feed) Publish(records []wire.Record) {
 // of all agents. Decisions go only to followers, so that they do not displace the agent's own
 // lines in the tail.
 func (u *Feed) say(n *Notice) {
-	happening := handlers.Happening(n.Record.Kind)
+	happening := handlers.Happening(n.Record.Kind) || n.Record.Kind == events.TaskTrouble // its own words
 	agent := handlers.About(&n.Record)
 	u.mu.Lock()
 	v, all := u.outputs[agent], u.all
