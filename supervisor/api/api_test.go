@@ -2,12 +2,14 @@ package api
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -258,4 +260,14 @@ func TestReadOnly(t *testing.T) {
 		require.Equal(t, !o.Writes, slices.Contains(reading, "POST "+operationsPath+o.Name), o.Name)
 	}
 	require.Contains(t, reading, "POST "+operationsPath+"status")
+}
+
+// TestCutOff checks that a request that an upgrade cuts off is no error in the log.
+func TestCutOff(t *testing.T) {
+	for cause, level := range map[error]string{net.ErrClosed: "[DEBUG]", io.ErrUnexpectedEOF: "[ERROR]"} {
+		var said bytes.Buffer
+		api := &API{Log: hclog.New(&hclog.LoggerOptions{Output: &said, Level: hclog.Debug})}
+		api.refuse(httptest.NewRecorder(), httptest.NewRequest("POST", "/api/v1/operations/health", nil), cause)
+		require.Contains(t, said.String(), level+" a request failed")
+	}
 }

@@ -325,3 +325,22 @@ func TestReadOnly(t *testing.T) {
 	require.Len(t, all(t, reader, 0), 7)
 	require.Equal(t, int64(7), reader.Last())
 }
+
+// A row has a number and nothing else.
+type row struct {
+	statement
+	number int64
+}
+
+func (r row) next() (bool, error) { return true, nil }
+
+func (r row) integer(int) int64 { return r.number }
+
+// TestWrongNumber checks what is said of a row with a damaged number.
+func TestWrongNumber(t *testing.T) {
+	t.Parallel()
+	for number, want := range map[int64]string{0: "a row with the number 0 is in its place", 750: "the next one is 750"} {
+		err := (&page{after: 747, end: 1000}).read(row{number: number}, nil)
+		require.EqualError(t, err, "the chain is broken at fact 748: it is missing; "+want)
+	}
+}
