@@ -254,6 +254,33 @@ func TestNothingIsRecordedAfterAFailure(t *testing.T) {
 	})
 }
 
+// TestDeposed checks that a request that another hub keeps from the log is refused as Options.Deposed says, and so is a later
+// one. An internal error would keep clients from asking the other hub.
+func TestDeposed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		record, moved := newLedger(), errors.New("moved")
+		elsewhere := &wire.Error{Code: "no_quorum", Message: "another hub is at work"}
+		d := begin(t, Options{Record: record, Deposed: func(err error) *wire.Error {
+			if errors.Is(err, moved) {
+				return elsewhere
+			}
+			return nil
+		}})
+		door := d.recipients.wait("door:boss")
+		boss := handlers.Actor{Kind: handlers.Agent, Name: "boss", Run: "door:boss"}
+		d.Note(&wire.AgentSet{Agents: []wire.Member{{ID: "boss", Role: wire.RolePlanner}}})
+		d.Settle()
+		record.meddle(func() error { return moved })
+		for _, id := range []string{"1", "2"} {
+			r := &wire.Request{ID: id, Operation: "submit-task", Timestamp: noon, Payload: []byte(`{"type":"t","name":"n","requiredRole":"worker"}`)}
+			require.Nil(t, handlers.Prepare(r, 64))
+			d.submit([]handlers.Input{{At: time.Now(), From: boss, Message: r, Random: randomBytes()}}, new(work))
+			require.Equal(t, elsewhere, (<-door).Refusal)
+		}
+		d.Close()
+	})
+}
+
 // TestRecordThatIsLost checks that a log that was moved or deleted is noticed within a second,
 // even without commits, and before a batch after a pause.
 func TestRecordThatIsLost(t *testing.T) {
