@@ -68,6 +68,9 @@ func TestPagesFitTheScreenInBrowser(t *testing.T) {
 	open("board")
 	browser.Holds(ctx, t, `document.querySelectorAll(".column").length === 8`)
 	browser.Holds(ctx, t, `new Set([...document.querySelectorAll(".tools-of-board > *")].map((e) => { const b = e.getBoundingClientRect(); return Math.round((b.top + b.bottom) / 20); })).size === 2`) // rows of tools on a phone
+	require.NoError(t, chromedp.Do(ctx, chromedp.KeyEvent("?")))
+	browser.Holds(ctx, t, `document.querySelector(".layer .keys") !== null && document.querySelector(".layer").getBoundingClientRect().bottom <= innerHeight && document.querySelector(".layer").getBoundingClientRect().right <= innerWidth`)
+	require.NoError(t, chromedp.Do(ctx, chromedp.KeyEvent("\x1b")))
 	t.Log("a notice above the page takes its room from the lists")
 	_, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.querySelector("main").prepend(Object.assign(document.createElement("h2"), {textContent: "The team has stopped."})); ""`))
 	require.NoError(t, err)
@@ -223,6 +226,13 @@ func TestTextsStandOnceInBrowser(t *testing.T) {
 	team.mu.Unlock()
 	open("agent?name=coder&tab=activity")
 	browser.Holds(ctx, t, `document.querySelectorAll(".story .what").length === 61 && document.querySelector(".story .what").innerText === "ok happened" && document.querySelector(".tabs").getBoundingClientRect().height > 24`)
+	team.mu.Lock()
+	team.questions[0]["task"], team.questions[0]["question"] = "ok", "It was verified twice.\nFAIL TestPage"
+	team.mu.Unlock()
+	for _, page := range []string{"board", "task?id=ok", "agent?name=coder"} {
+		open(page)
+		browser.Holds(ctx, t, said("It was verified twice.")+" && !"+said("FAIL TestPage"))
+	}
 	open("nothing")
 	browser.Holds(ctx, t, `document.title.startsWith("(1) Page not found") && document.querySelector("main .empty a") !== null`)
 }

@@ -4,7 +4,7 @@ import { ask, list } from "./api.js";
 import { status, refreshStatus, questions, useEvents } from "./store.js";
 import { route, refine, Link, taskAddress, address } from "./route.js";
 import { Act, AgentBadge, Avatar, Age, Empty, Command, confirm, note, now } from "./ui.js";
-import { clip, bytes, clock, quoted, duration, count } from "./text.js";
+import { clip, bytes, clock, quoted, duration, count, firstLine } from "./text.js";
 import { useFreshStatus, reasonOf } from "./agents.js";
 import { LogView } from "./log.js";
 import { Sparks } from "./spark.js";
@@ -40,7 +40,7 @@ function Head({ a }) {
       ${runs && a.state === "backoff" && html`<${Act} label="Start now" cli=${`orchestrator agent start ${word}`} run=${run("start-agent", "start")}/>`}
       ${runs && html`<${Act} label="Restart" cli=${`orchestrator agent restart ${word}`} run=${run("restart-agent", "restart")}/>
       <${Act} kind="danger" label="Stop" cli=${`orchestrator agent stop ${word}`} run=${run("stop-agent", "stop")}/>`}</span></div>
-    ${asks.length > 0 && html`<p class="t-amber">It asks you: <${Link} to=${address("inbox", { q: asks[0].id })}>${clip(asks[0].question, 160)}<//></p>`}
+    ${asks.length > 0 && html`<p class="t-amber">It asks you: <${Link} to=${address("inbox", { q: asks[0].id })}>${firstLine(asks[0].question, 160)}<//></p>`}
     <dl class="facts">
       <div><dt>Task</dt><dd>${a.tasks.length ? a.tasks.slice(0, 3).map((/** @type {any} */ t) => html`<${Link} key=${t.id} to=${taskAddress(t.id)}>${clip(t.name, 80)}<//> `) : "none"}</dd></div>
       <div><dt>Role</dt><dd>${clip(a.role, 40)}</dd></div>

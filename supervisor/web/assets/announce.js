@@ -1,7 +1,7 @@
 // Notifications of the browser for new questions and plans while the tab is hidden.
 import { effect, signal } from "./vendor-ui.js";
 import { needs, questions } from "./store.js";
-import { clip } from "./text.js";
+import { clip, firstLine } from "./text.js";
 
 const key = "orchestrator.announce";
 
@@ -21,7 +21,7 @@ effect(() => {
   if (announces.value && lastNeeds >= 0 && n > lastNeeds && document.hidden) {
     const q = asked > lastAsked ? questions.value.at(-1) : undefined;
     try {
-      new Notification(q ? `${clip(q.agent, 40)} asks` : "A plan waits for you", { body: q ? clip(q.question, 160) : "", tag: "orchestrator" });
+      new Notification(q ? `${clip(q.agent, 40)} asks` : "A plan waits for you", { body: q ? firstLine(q.question, 160) : "", tag: "orchestrator" });
     } catch { /* some browsers allow it only in a service worker */ }
   }
   lastNeeds = n;

@@ -4,7 +4,7 @@ import { loaded, loose, parts, questions, requests, status, tasks, tick } from "
 import { address, route, refine, Link, taskAddress } from "./route.js";
 import { groups, groupOf, lookOf, sinceOf, final, holds, mayRetry } from "./states.js";
 import { Icon, Avatar, Age, Bar, Empty } from "./ui.js";
-import { clip, short, count, duration } from "./text.js";
+import { clip, short, count, duration, firstLine } from "./text.js";
 import { Virtual } from "./virtual.js";
 import { useKeys, overlay } from "./keys.js";
 import { mayAct } from "./api.js";
@@ -84,7 +84,7 @@ const Column = ({ group, tasks, small }) => html`<section class=${"column" + (sm
 const one = (t) => t.question === undefined ? html`<${Card} key=${t.id} t=${t} lit=${lit.value.has(t.id)}/>` : html`<${Asked} key=${"?" + t.id} q=${t}/>`;
 
 /** A question that no task in the column is about. @param {{q: any}} props */
-const Asked = ({ q }) => html`<div class="slot" role="listitem"><${Link} class="task" to=${address("inbox", { q: q.id })}><span class="name">${clip(q.question, 160)}</span>
+const Asked = ({ q }) => html`<div class="slot" role="listitem"><${Link} class="task" to=${address("inbox", { q: q.id })}><span class="name">${firstLine(q.question, 160)}</span>
     <span class="meta"><span class="of"><span class="who"><${Avatar} name=${q.agent}/> ${clip(q.agent, 60)}</span><code>${clip(q.id, 24)}</code></span><span class="since">for <${Age} at=${q.askedAt}/></span></span><//></div>`;
 
 /** The line below the name: what the task waits for, what it does, or how it ended. @param {{t: Task, look: any}} props */
@@ -92,12 +92,12 @@ function Line({ t, look }) {
   const part = final(t) ? undefined : parts.value.get(t.id);
   const asked = look.group === "you" ? questions.value.find((q) => q.task === t.id || q.task === part?.id) : undefined;
   const line = (/** @type {string} */ words, tone = "dim") => html`<span class=${"under t-" + tone}>${words}</span>`;
-  if (asked) return line(clip(asked.question, 160), "amber");
+  if (asked) return line(firstLine(asked.question, 160), "amber");
   if (part) return line(`${clip(part.assignedTo ?? "its part", 40)}: ${lookOf(part).word}`);
   const waits = t.waitsFor ?? [];
   if (waits.length > 0 && !final(t)) return line(`blocked by ${clip(tasks.get(waits[0])?.name ?? short(waits[0]), 80)}${waits.length > 1 ? ` and ${waits.length - 1} more` : ""}`);
-  if (t.state === "cancelled" && t.reason) return line(clip(t.reason.split("\n")[0], 160));
-  if (t.state === "failed" && t.error) return line(clip(t.error.trimStart().split("\n")[0], 160), "red");
+  if (t.state === "cancelled" && t.reason) return line(firstLine(t.reason, 160));
+  if (t.state === "failed" && t.error) return line(firstLine(t.error, 160), "red");
   if (t.progress !== undefined && !final(t)) return html`<span class="under far"><${Bar} value=${t.progress}/> ${Math.round(t.progress * 100)}%</span>`;
   if (holds(t)) return line(look.word, look.tone);
   if (t.state === "done" && t.startedAt && t.endedAt) return line(`took ${duration(Date.parse(t.endedAt) - Date.parse(t.startedAt))}`);

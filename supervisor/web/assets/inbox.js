@@ -4,7 +4,7 @@ import { ask, mayAct } from "./api.js";
 import { questions, plans, loaded, questionsLoaded, tasks, refreshQuestions, refreshTask } from "./store.js";
 import { route, refine, Link, go, taskAddress, agentAddress } from "./route.js";
 import { Act, Avatar, Age, Icon, Empty, Command, copy, now, note } from "./ui.js";
-import { clip, duration, clock, quoted, short, visible, pretty, count, idWord } from "./text.js";
+import { clip, duration, clock, quoted, short, visible, pretty, count, idWord, firstLine } from "./text.js";
 import { useKeys } from "./keys.js";
 
 /** @typedef {{id: string, label: string, value: string, kind?: string}} Choice */
@@ -50,7 +50,7 @@ function Asked({ item, open, onOpen, next }) {
   return html`<li ref=${box} class=${"asked" + (open ? " open" : "")}>
     <button type="button" class="head" aria-expanded=${open} onClick=${onOpen}>
       <${Avatar} name=${item.agent || "?"}/>
-      <span class="text">${open ? visible(item.text, true) : clip(item.text, 160)}</span><${Left} item=${item}/></button>
+      <span class="text">${open ? visible(item.text, true) : firstLine(item.text, 160)}</span><${Left} item=${item}/></button>
     ${open && html`<div class="body">
       <p class="dim"><${Link} to=${agentAddress(item.agent)}>${clip(item.agent, 60)}<//> asked <${Age} at=${item.at} long/> ago and ${item.q && !item.q.blocking ? "goes on" : "waits"}
         ${item.task && html` · <${Link} to=${taskAddress(item.task)}><code>${short(item.task)}</code> ${clip(task?.name ?? "", 80)}<//>`} · <code>${clip(item.plan ? "plan" : item.id, 40)}</code></p>

@@ -5,7 +5,7 @@ import { tasks, tick, onEvents, status, questions, refreshTask, useEvents } from
 import { route, refine, Link, address, taskAddress, agentAddress } from "./route.js";
 import { final, lookOf, mayRetry, sinceOf } from "./states.js";
 import { Act, Age, Badge, Bar, Command, Empty, TaskBadge, confirm, note } from "./ui.js";
-import { clip, clock, count, duration, lastLines, pretty, quoted, short, visible, idWord } from "./text.js";
+import { clip, clock, count, duration, lastLines, pretty, quoted, short, visible, idWord, firstLine } from "./text.js";
 import { LogView } from "./log.js";
 import { Plan } from "./inbox.js";
 import { Why } from "./why.js";
@@ -71,7 +71,7 @@ function Head({ t, brief }) {
   return html`<header class="page head-of-task"><h1><span>${clip(t.name, 400)}</span> <code class="dim">${short(t.id)}</code></h1>
     <${Sentence} t=${t}/>
     ${(t.error || t.reason) && final(t) && !brief && html`<${Reason} text=${t.error || t.reason}/>`}
-    ${asks.map((q) => html`<p key=${q.id} class="t-amber">It waits for your answer: <${Link} to=${address("inbox", { q: q.id })}>${clip(q.question, 200)}<//></p>`)}
+    ${asks.map((q) => html`<p key=${q.id} class="t-amber">It waits for your answer: <${Link} to=${address("inbox", { q: q.id })}>${firstLine(q.question, 200)}<//></p>`)}
     <${Actions} t=${t}/></header>`;
 }
 
@@ -121,7 +121,7 @@ function Summary({ t }) {
       ${t.result !== null && t.result !== undefined && html`<${Doc} title="Result" value=${t.result}/>`}
       <${Artifacts} key=${"a" + t.id} t=${t}/>
       ${t.plan !== undefined && t.state !== "plan_review" && html`<${Doc} title="Plan" value=${t.plan}/>`}
-      ${t.help && html`<div class="card"><h2>Asked a person</h2><p>${visible(t.help.question, true)}</p>${t.help.answer !== undefined && html`<p><b>Answer:</b> ${visible(t.help.answer, true)}</p>`}</div>`}
+      ${t.help && html`<div class="card"><h2>Asked a person</h2><p class="pre">${visible(t.help.question, true)}</p>${t.help.answer !== undefined && html`<p><b>Answer:</b> ${visible(t.help.answer, true)}</p>`}</div>`}
       ${t.payload !== undefined && html`<${Doc} title="Payload" value=${t.payload}/>`}
       ${t.structured_spec !== undefined && html`<${Doc} title="Specification" value=${t.structured_spec} folded/>`}
       ${notes.length > 0 && html`<div class="card"><h2>Notes</h2>${notes.map((n) => html`<div key=${n.id}><p class="dim"><small>${clip(n.author, 60)}, ${clock(n.created_at)}${n.urgent ? ", urgent" : ""}</small></p><p class="pre">${visible(n.content, true)}</p></div>`)}</div>`}
@@ -148,7 +148,7 @@ function Needs({ t }) {
 
 /** The first line of an event, with a link on the id of its task. @param {{e: any}} props */
 export function EventText({ e }) {
-  const text = clip((e.text ?? "").split("\n")[0], 240), id = e.task ? short(e.task) : "", at = id ? text.indexOf(id) : -1;
+  const text = firstLine(e.text, 240), id = e.task ? short(e.task) : "", at = id ? text.indexOf(id) : -1;
   const link = id && html`<${Link} to=${taskAddress(e.task)}>${id}<//>`;
   return at < 0 ? html`${link}${link && " "}${text}` : html`${text.slice(0, at)}${link}${text.slice(at + id.length)}`;
 }
@@ -163,7 +163,7 @@ export function Story({ of, id }) {
   const start = Date.parse(events[0].at);
   return html`<ol class="story">${events.slice(-2000).map((e) => html`<li key=${e.seq} class=${storyTone(e.kind)}><details><summary>
       <time title=${clip(e.at)}>${clock(e.at)}</time><span class="dim mono after">+${duration(Date.parse(e.at) - start)}</span><b>${clip(e.kind, 60)}</b>
-      <span class="what">${of === "task" && e.agent && html`<${Link} to=${agentAddress(e.agent)}>${clip(e.agent, 60)}<//> `}${of === "task" ? clip((e.text ?? "").split("\n")[0], 240) : html`<${EventText} e=${e}/>`}</span></summary>
+      <span class="what">${of === "task" && e.agent && html`<${Link} to=${agentAddress(e.agent)}>${clip(e.agent, 60)}<//> `}${of === "task" ? firstLine(e.text, 240) : html`<${EventText} e=${e}/>`}</span></summary>
     ${e.text?.includes("\n") && html`<pre class="output">${lastLines(e.text.split("\n").slice(1))}</pre>`}<pre>${pretty(e)}</pre></details></li>`)}</ol><${Command} text=${of === "task" ? `orchestrator events --task ${idWord(id)}` : `orchestrator events --agent ${quoted(id)}`}/>`;
 }
 

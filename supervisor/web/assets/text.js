@@ -40,6 +40,9 @@ export function clip(text, n = 300) {
   return visible(cut);
 }
 
+/** Returns the first line of a text, visible and at most n characters long. @param {unknown} text @param {number} [n] */
+export const firstLine = (text, n) => clip(String(text ?? "").trimStart().split("\n")[0], n);
+
 const pen = /** @type {CanvasRenderingContext2D|undefined} */ (globalThis.document?.createElement("canvas").getContext("2d") ?? undefined);
 
 /** Returns visible text, cut where it is wider in a font of the page. @param {string} text @param {string} font its weight and size @param {number} width in pixels */

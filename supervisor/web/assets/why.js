@@ -5,7 +5,7 @@ import { tasks, status, questions, tick } from "./store.js";
 import { Link, address, taskAddress, agentAddress } from "./route.js";
 import { final, holds, lookOf } from "./states.js";
 import { AgentBadge, Command, TaskBadge } from "./ui.js";
-import { clip, count, short, visible, idWord } from "./text.js";
+import { clip, count, short, visible, idWord, firstLine } from "./text.js";
 import { reasonOf } from "./agents.js";
 
 /** @param {{t: any}} props */
@@ -21,7 +21,7 @@ export function Why({ t }) {
     ${t.waitsFor?.length > 0 && html`<p>It waits for:</p><ul class="plain">${t.waitsFor.slice(0, 100).map((/** @type {string} */ x) => html`<li key=${x}><${Chain} id=${x} depth=${0}/></li>`)}</ul>`}
     ${waiting && html`<${Candidates} t=${t} match=${match}/>`}
     ${holder && !final(t) && html`<p><${Link} to=${agentAddress(holder.name)}>${clip(holder.name, 60)}<//> is <${AgentBadge} state=${holder.state}/> ${reasonOf(holder)}</p>`}
-    ${asked.map((q) => html`<p key=${q.id} class="t-amber">${clip(q.agent, 60)} asks: <${Link} to=${address("inbox", { q: q.id })}>${clip(q.question, 200)}<//></p>`)}
+    ${asked.map((q) => html`<p key=${q.id} class="t-amber">${clip(q.agent, 60)} asks: <${Link} to=${address("inbox", { q: q.id })}>${firstLine(q.question, 200)}<//></p>`)}
     <${Words} of=${t.id} about=${t}/><${Command} text=${`orchestrator why ${id}`}/></div>`;
 }
 
