@@ -233,11 +233,19 @@ func (d *decision) recallGuests() {
 	if len(a.missing) > 0 && len(d.out.Records) == 0 {
 		panic(missedTask{})
 	}
-	guests := a.guests
-	a.guests = nil
-	for _, g := range guests {
+	for _, g := range a.takeGuests() {
 		d.own.fact("", g.view.ID, &taskRecalled{ID: g.view.ID, Name: g.view.Name, Task: g.kept, guest: g.task})
 	}
+}
+
+// begin begins a turn. No archived task has one of the absent ids.
+func (a *archive) begin(absent map[string]bool) { a.missing, a.absent = a.missing[:0], absent }
+
+// takeGuests returns the guests of the turn, and forgets them.
+func (a *archive) takeGuests() []guest {
+	guests := a.guests
+	a.guests = nil
+	return guests
 }
 
 // dismiss removes the guests of a turn that has recorded nothing.
@@ -277,12 +285,17 @@ func (t *tasks) nextToArchive() *task {
 	return nil
 }
 
+// leaveReleased queues tasks whose response no agent waits for any more.
+func (s *core) leaveReleased() {
+	for _, k := range s.agents.released {
+		s.tasks.leave(k)
+	}
+	s.agents.released = nil
+}
+
 // archive archives tasks in a turn that records something.
 func (td taskDecision) archive() {
-	for _, k := range td.state.agents.released {
-		td.state.tasks.leave(k)
-	}
-	td.state.agents.released = nil
+	td.state.leaveReleased()
 	if len(td.out.Records) == 0 {
 		return
 	}

@@ -346,7 +346,7 @@ func BenchmarkSendKey(b *testing.B) {
 			body := r.Body.(*wire.SendMessage)
 			b.ReportAllocs()
 			for n := 0; b.Loop(); n++ {
-				body.Key, body.Looked = strconv.Itoa(n), z.state.seq
+				body.Key, body.Looked = strconv.Itoa(n), z.state.Seq()
 				_, body.Sender, _ = z.state.IdempotencyKey(&Input{From: m.from, Message: r})
 				z.ask(m.from, r)
 			}
@@ -371,7 +371,7 @@ func BenchmarkAck(b *testing.B) {
 	z, r := newBench(b, 1), request(b, "ack-messages", `{"seq":1}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		r.Body.(*wire.AckMessages).Seq = z.state.seq
+		r.Body.(*wire.AckMessages).Seq = z.state.Seq()
 		z.ask(mailers[0].from, r)
 	}
 	require.Len(b, z.out.Records, 1)
@@ -427,7 +427,7 @@ func BenchmarkSay(b *testing.B) {
 	for n := 0; b.Loop(); n++ {
 		copy(line[at:], fmt.Sprint(2_000_000_000+n))
 		s := reader.Parse(line).(*wire.Session)
-		said := &wire.SaySession{Session: *s, Lookup: wire.Lookup{Sender: "session:shop", Looked: p.state.seq}}
+		said := &wire.SaySession{Session: *s, Lookup: wire.Lookup{Sender: "session:shop", Looked: p.state.Seq()}}
 		out := p.state.Handle(Input{At: p.at, From: dev, Message: &wire.Request{
 			ID: s.ID, Operation: "send-session-message", Form: wire.DialectSession, Body: said,
 		}})

@@ -96,7 +96,7 @@ func (w *world) lookAtAsked(in *Input, r *wire.Request, out *Outcome, received [
 		w.lookAtPage(in, r.Body.(*wire.PollMessages), answer, out)
 	case *mail.Acked:
 		w.must(answer.Cursor == w.bus.cursors[answer.Actor], "%s has acked %d, not %d", answer.Actor, w.bus.cursors[answer.Actor], answer.Cursor)
-		w.must(answer.Cursor >= r.Body.(*wire.AckMessages).Seq && answer.Cursor <= w.state.seq, "%s has acked %d", answer.Actor, answer.Cursor)
+		w.must(answer.Cursor >= r.Body.(*wire.AckMessages).Seq && answer.Cursor <= w.state.Seq(), "%s has acked %d", answer.Actor, answer.Cursor)
 	case *mail.Beat:
 		seen, _ := object.ParseTime(answer.LastSeen)
 		w.must(w.at.Sub(seen) < beatsApart+time.Millisecond, "%s sends a heartbeat at %v, and was last there at %s", answer.Actor, w.at, answer.LastSeen)
@@ -116,9 +116,9 @@ func (w *world) lookAtClaim(in *Input, asked any, out *Outcome) {
 	case *wire.PollMessages:
 		claimed = asked.Actor
 	case *wire.AckMessages:
-		claimed, may = asked.Actor, asked.Seq <= w.state.seq
+		claimed, may = asked.Actor, asked.Seq <= w.state.Seq()
 		if refused != nil { // records of this turn came after it
-			may = asked.Seq <= w.state.seq-int64(len(out.Records))
+			may = asked.Seq <= w.state.Seq()-int64(len(out.Records))
 		}
 	case *wire.Heartbeat:
 		claimed = asked.Actor

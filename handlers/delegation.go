@@ -92,10 +92,21 @@ func (ds *delegations) recheckCapacity(a *agent) {
 }
 
 // looked drops the pending work of a turn that was replayed.
-func (d *delegations) looked() {
-	clear(d.look)
-	clear(d.fresh)
-	d.look, d.fresh = d.look[:0], d.fresh[:0]
+func (ds *delegations) looked() {
+	ds.forwarded()
+	ds.answered()
+}
+
+// forwarded forgets the agents that may have had room.
+func (ds *delegations) forwarded() {
+	clear(ds.look)
+	ds.look = ds.look[:0]
+}
+
+// answered forgets the responses of the turn.
+func (ds *delegations) answered() {
+	clear(ds.fresh)
+	ds.fresh = ds.fresh[:0]
 }
 
 // handOn adds the delegation of a new task.

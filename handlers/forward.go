@@ -22,8 +22,7 @@ func (dd delegationDecision) forward() {
 		}
 		dd.inputAgain(a)
 	}
-	clear(dd.state.delegations.look)
-	dd.state.delegations.look = dd.state.delegations.look[:0]
+	dd.state.delegations.forwarded()
 }
 
 // nextHanded returns the next delegated task for an agent. It returns nil if none waits or the
@@ -117,8 +116,7 @@ func (dd delegationDecision) bringResponses() {
 		}
 		dd.out.Letters = append(dd.out.Letters, l)
 	}
-	clear(dd.state.delegations.fresh)
-	dd.state.delegations.fresh = dd.state.delegations.fresh[:0]
+	dd.state.delegations.answered()
 }
 
 // carried handles the delivery of a line about a delegated task. A lost line is sent again when

@@ -193,7 +193,7 @@ func (s *State) Handle(in Input) Outcome {
 	s.outcome.Records, s.outcome.Letters = s.outcome.Records[:0], s.outcome.Letters[:0]
 	s.outcome.Refused, s.outcome.Waits, s.outcome.Again, s.outcome.Missing, s.outcome.Fault = nil, false, false, nil, nil
 	archive := &s.tasks.archive
-	archive.missing, archive.absent = archive.missing[:0], in.Absent
+	archive.begin(in.Absent)
 	slices.SortFunc(in.Archived, func(a, b wire.Record) int { return cmp.Compare(a.ReplyTo, b.ReplyTo) }) // parents first
 	for i := range in.Archived {
 		if err := s.tasks.visit(&in.Archived[i]); err != nil {
@@ -384,11 +384,10 @@ func (d *decision) factOf(from, to, correlation string, f fact) {
 	}
 	payload, err := object.Encode(f)
 	if err != nil {
-		panic(fmt.Sprintf("a %s cannot be spelled: %v", f.kind(), err))
+		panic(fmt.Sprintf("a %s cannot be spelled: %v", factKind(f), err))
 	}
-	d.state.seq++
 	r := wire.Record{
-		Seq: d.state.seq, At: d.at, From: from, To: to, Topic: topic, Kind: f.kind(), Payload: payload, Correlation: correlation,
+		Seq: d.state.next(), At: d.at, From: from, To: to, Topic: topic, Kind: factKind(f), Payload: payload, Correlation: correlation,
 	}
 	if a, ok := f.(*taskArchived); ok {
 		r.ReplyTo = a.Created

@@ -85,7 +85,7 @@ func (m *mailed) heard(s *core, c *busActor, r *wire.Record) {
 func (md mailDecision) post(f *mailed) {
 	md.recallGuests()
 	r := wire.Record{
-		Seq: md.state.seq + 1, At: md.at, From: f.From, To: f.To, Topic: f.Topic, Kind: events.MessageSent, Payload: f.Payload, Key: f.key,
+		At: md.at, From: f.From, To: f.To, Topic: f.Topic, Kind: events.MessageSent, Payload: f.Payload, Key: f.key,
 	}
 	if f.ReplyTo != nil {
 		r.ReplyTo = *f.ReplyTo
@@ -97,11 +97,10 @@ func (md mailDecision) post(f *mailed) {
 		}
 		r.Correlation = string(text)
 	}
-	md.state.seq++
+	r.Seq = md.state.next()
 	f.Seq, f.CreatedAt = r.Seq, object.Timestamp(md.at)
 	md.out.Records = append(md.out.Records, r)
-	md.state.bus.Arrived(&r)
-	f.apply(md.state, &r)
+	take(md.state, f, &r)
 }
 
 // tellGlobal sends a message to GO.
@@ -273,7 +272,7 @@ func (md mailDecision) oddMail(from string, m *wire.SendMessage) (warnings []str
 	if c := md.state.bus.Actor(m.To); c != nil && c.OfRun && c.Agent != nil && !c.Agent.alive() {
 		warnings = append(warnings, fmt.Sprintf("the agent %s does not run, and its next run has another mailbox", c.Agent.ID))
 	}
-	if m.ReplyTo > md.state.seq {
+	if m.ReplyTo > md.state.Seq() {
 		warnings = append(warnings, fmt.Sprintf("it answers message %d, and there is none yet", m.ReplyTo))
 	} else if m.ReplyTo != 0 {
 		md.pages = append(md.pages, history.Page{Reply: true})
@@ -296,7 +295,7 @@ func pollMessages(md mailDecision, r *wire.PollMessages) (*mail.List, *wire.Erro
 	if c := md.state.bus.Actor(id); c != nil {
 		answer.Cursor = c.Cursor
 	}
-	page := &history.MailPage{Actor: id, After: answer.Cursor, Until: max(md.state.seq, 1), Limit: cmp.Or(r.Limit, mail.DefaultPage)}
+	page := &history.MailPage{Actor: id, After: answer.Cursor, Until: max(md.state.Seq(), 1), Limit: cmp.Or(r.Limit, mail.DefaultPage)}
 	if r.Cursor != nil {
 		page.After = *r.Cursor
 	}
@@ -309,9 +308,9 @@ func ackMessages(md mailDecision, r *wire.AckMessages) (*mail.Acked, *wire.Error
 	switch {
 	case err != nil:
 		return nil, err
-	case r.Seq > md.state.seq:
-		return nil, errorf(wire.CodeInvalid, details{"pointer": "/payload/seq", "last": md.state.seq},
-			"there is no message %d yet: the last number is %d", r.Seq, md.state.seq)
+	case r.Seq > md.state.Seq():
+		return nil, errorf(wire.CodeInvalid, details{"pointer": "/payload/seq", "last": md.state.Seq()},
+			"there is no message %d yet: the last number is %d", r.Seq, md.state.Seq())
 	}
 	if c := md.state.bus.Actor(id); c == nil || r.Seq > c.Cursor {
 		md.factOf(id, "", "", &mailAcked{Actor: id, Seq: r.Seq, Agent: agentOf(md.from.String()), Request: md.mark()})
@@ -356,7 +355,7 @@ func messageStatus(md mailDecision, r *wire.MessageSeq) (*mail.Status, *wire.Err
 		}
 		page.Sender = id
 	}
-	if r.Seq > md.state.seq {
+	if r.Seq > md.state.Seq() {
 		return nil, history.NoMessage(r.Seq)
 	}
 	md.pages = append(md.pages, history.Page{Status: &page})

@@ -78,7 +78,7 @@ func (w *world) post(m *inhabitant) {
 	case n < 73:
 		seq := w.someSeq()
 		out := w.request(from, "ack-messages", fmt.Sprintf(`{%s"seq":%d}`, w.claim(from, "actor"), seq))
-		w.must(out.Refused != nil || seq <= w.state.seq, "%d is acked, and there is none", seq)
+		w.must(out.Refused != nil || seq <= w.state.Seq(), "%d is acked, and there is none", seq)
 	case n < 92:
 		w.request(from, "heartbeat", "{"+w.claim(from, "actor")+`"x":0}`)
 	case n < 96:
@@ -91,7 +91,7 @@ func (w *world) post(m *inhabitant) {
 
 // someSeq returns the number of a record, sometimes of one that does not exist yet.
 func (w *world) someSeq() int64 {
-	switch last := w.state.seq; w.chance.IntN(8) {
+	switch last := w.state.Seq(); w.chance.IntN(8) {
 	case 0:
 		return w.chance.Int64N(last + 1)
 	case 1:

@@ -247,8 +247,7 @@ func (sd sessionDecision) bring() {
 		}
 		sd.out.Letters = append(sd.out.Letters, l)
 	}
-	clear(sd.state.sessions.fresh)
-	sd.state.sessions.fresh = sd.state.sessions.fresh[:0]
+	sd.state.sessions.looked()
 }
 
 // meetRun sends all waiting items of an agent to its new run.

@@ -278,9 +278,9 @@ func (dd delegationDecision) act(k *task, f *taskActed) {
 	}
 	l := Letter{To: Actor{Kind: Agent, Name: a.ID, Run: a.run}, Line: f.Line()}
 	if f.Act == delegation.ActUpdate { // a lost status request is answered with what is known
-		l.Task, l.Said = k.view.ID, dd.state.seq
+		l.Task, l.Said = k.view.ID, dd.state.Seq()
 		if d := k.delegation(); len(d.returned) > 0 || !a.listens() { // after the inputs that wait
-			dd.fact(a.actor, k.view.ID, &taskReturned{ID: k.view.ID, Name: k.view.Name, Agent: a.ID, Run: a.run, Acted: dd.state.seq})
+			dd.fact(a.actor, k.view.ID, &taskReturned{ID: k.view.ID, Name: k.view.Name, Agent: a.ID, Run: a.run, Acted: dd.state.Seq()})
 			return
 		}
 	}

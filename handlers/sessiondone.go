@@ -258,7 +258,7 @@ func (sd sessionDecision) head(s *sessionState, from, to *member, chain string) 
 	}
 	return session.Head{
 		SessionID: named,
-		MessageID: messageID(s.spec.ID, sd.state.seq+1), At: sd.at, SequenceNumber: s.last + 1,
+		MessageID: messageID(s.spec.ID, sd.state.Seq()+1), At: sd.at, SequenceNumber: s.last + 1,
 		From: session.Agent{AgentID: from.AgentID, AgentType: from.AgentType},
 		To:   session.Agent{AgentID: to.AgentID, AgentType: to.AgentType}, CorrelationID: chain,
 	}

@@ -140,14 +140,13 @@ func (sd sessionDecision) sessionFact(s *sessionState, topic, key, task string, 
 	sd.recallGuests()
 	payload, err := object.Encode(f)
 	if err != nil {
-		panic("a " + f.kind() + " cannot be spelled: " + err.Error())
+		panic("a " + factKind(f) + " cannot be spelled: " + err.Error())
 	}
-	sd.state.seq++
 	r := wire.Record{
-		Seq: sd.state.seq, At: sd.at, From: s.key(), To: s.key(), Topic: topic, Kind: f.kind(), Payload: payload, Key: key, Correlation: task,
+		Seq: sd.state.next(), At: sd.at, From: s.key(), To: s.key(), Topic: topic, Kind: factKind(f), Payload: payload, Key: key, Correlation: task,
 	}
 	sd.out.Records = append(sd.out.Records, r)
-	f.apply(sd.state, &r)
+	take(sd.state, f, &r)
 	return r.Seq
 }
 
@@ -247,7 +246,7 @@ func getSession(sd sessionDecision, r *wire.GetSession) (*wire.SessionView, *wir
 		return nil, err
 	}
 	page := &history.SessionPage{
-		Session: s.key(), After: r.After, Until: max(sd.state.seq, 1), Limit: cmp.Or(int(r.Limit), session.Page), Chain: r.CorrelationID, Task: r.TaskID, To: r.To,
+		Session: s.key(), After: r.After, Until: max(sd.state.Seq(), 1), Limit: cmp.Or(int(r.Limit), session.Page), Chain: r.CorrelationID, Task: r.TaskID, To: r.To,
 	}
 	sd.pages = append(sd.pages, history.Page{Session: page})
 	view := sd.state.agents.sessionView(s)

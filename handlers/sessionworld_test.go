@@ -200,7 +200,7 @@ func (w *world) stop(m *inhabitant, figures wire.Figures) {
 
 // lookUp looks up the message sent with a key in the log.
 func (w *world) lookUp(l *wire.Lookup, from, key string) {
-	*l = wire.Lookup{Before: w.bus.keyed[sentKey{from, key}], Looked: w.state.seq, Sender: from}
+	*l = wire.Lookup{Before: w.bus.keyed[sentKey{from, key}], Looked: w.state.Seq(), Sender: from}
 	if sessionID, ok := strings.CutPrefix(from, sessionPrefix); ok {
 		said := w.minutes.sitting(sessionID).said[key]
 		l.Before, l.Sum = said.seq, said.sum

@@ -145,7 +145,7 @@ func (w *world) said() string { return hex.EncodeToString(w.voice.Sum(nil)) }
 
 func (w *world) summary() string {
 	var text strings.Builder
-	text.WriteString(fmt.Sprintf("%d steps, %d records, %d tasks:", w.steps, w.state.seq, len(w.state.tasks.list)))
+	text.WriteString(fmt.Sprintf("%d steps, %d records, %d tasks:", w.steps, w.state.Seq(), len(w.state.tasks.list)))
 	var kinds []string
 	for kind := range w.saw {
 		kinds = append(kinds, kind)

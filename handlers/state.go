@@ -288,10 +288,8 @@ func follow(s *core, f fact, r *wire.Record) error {
 	if r.Seq != s.seq+1 {
 		return fmt.Errorf("record %d follows record %d", r.Seq, s.seq)
 	}
-	if c, ok := f.(checked); ok {
-		if err := c.check(s); err != nil {
-			return fmt.Errorf("record %d, a %s, does not follow from those before it: %w", r.Seq, r.Kind, err)
-		}
+	if err := follows(s, f); err != nil {
+		return fmt.Errorf("record %d, a %s, does not follow from those before it: %w", r.Seq, r.Kind, err)
 	}
 	s.seq = r.Seq
 	take(s, f, r)
@@ -300,6 +298,23 @@ func follow(s *core, f fact, r *wire.Record) error {
 	s.sessions.looked()
 	s.delegations.looked()
 	return nil
+}
+
+// follows returns an error if a fact cannot be true now.
+func follows(s *core, f fact) error {
+	if c, ok := f.(checked); ok {
+		return c.check(s)
+	}
+	return nil
+}
+
+// factKind returns the kind of the record of a fact.
+func factKind(f fact) string { return f.kind() }
+
+// next returns the number of the next record.
+func (s *core) next() int64 {
+	s.seq++
+	return s.seq
 }
 
 // take applies a fact. Most facts are about one task.
@@ -311,8 +326,8 @@ func take(s *core, f fact, r *wire.Record) {
 	f.apply(s, r)
 }
 
-// Tasks returns the number of tasks in the State, open and ended.
-func (s *core) Tasks() int { return len(s.tasks.list) }
+// TaskCount returns the number of tasks in the State, open and ended.
+func (s *core) TaskCount() int { return len(s.tasks.list) }
 
 // Open returns the number of tasks that have not ended.
 func (s *core) Open() int {
@@ -320,8 +335,8 @@ func (s *core) Open() int {
 	return len(s.tasks.list) + s.tasks.archive.size() - ended
 }
 
-// Questions returns the number of open questions.
-func (s *core) Questions() int { return len(s.questions.open) }
+// QuestionCount returns the number of open questions.
+func (s *core) QuestionCount() int { return len(s.questions.open) }
 
 // A turn is the handling of one input.
 type turn struct {

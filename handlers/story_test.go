@@ -296,7 +296,7 @@ func (p *player) showCounts(string) {
 	for _, found := range some.FindAllStringSubmatch(string(counts), -1) {
 		fmt.Fprintf(&p.out, "%s %s, ", found[2], found[1])
 	}
-	fmt.Fprintf(&p.out, "%d open, %d questions\n", p.state.Open(), p.state.Questions())
+	fmt.Fprintf(&p.out, "%d open, %d questions\n", p.state.Open(), p.state.QuestionCount())
 }
 
 // showHolds writes the tasks that an agent holds.

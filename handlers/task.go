@@ -32,9 +32,9 @@ type task struct {
 	ended   int64      // its last record
 	result  int        // length of its result
 	stub    bool       // a part of it is only in the log
-	freed   bool       // it is being unblocked
 	left    bool       // it has ended, and is not among those that are kept whole
 	leaving bool       // it is in archive.leaving
+	counted bool       // during distinct
 	saved   uint32     // the latest snapshot in which it is spelled
 	more    *taskExtra // nil for most
 
@@ -260,7 +260,7 @@ func (t *tasks) reply(k *task) *wire.TaskReply { return &wire.TaskReply{Task: t.
 // answer, it is not made again.
 func (td taskDecision) replyWith(k *task) *wire.TaskReply {
 	if a := td.state.agents.byID[td.from.Name]; td.from.Kind == Agent && a != nil {
-		if kept := a.memories.Find(td.request.ID); kept != nil && kept.Seq == td.state.seq {
+		if kept := a.memories.Find(td.request.ID); kept != nil && kept.Seq == td.state.Seq() {
 			if reply, ok := kept.Answer.(*wire.TaskReply); ok && reply.Task.ID == k.view.ID {
 				return reply
 			}

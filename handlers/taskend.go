@@ -154,15 +154,11 @@ func (ld linkDecision) resolve(k *task) (count int, unblocked []*task) {
 	}
 	record()
 	for _, down := range held {
-		if ld.state.tasks.graph.Open(down.node) == 0 && !down.freed {
-			down.freed = true
+		if ld.state.tasks.graph.Open(down.node) == 0 {
 			unblocked = append(unblocked, down)
 		}
 	}
-	for _, down := range unblocked {
-		down.freed = false
-	}
-	return count, unblocked
+	return count, distinct(unblocked)
 }
 
 // unblock records that tasks wait for nothing any more, and assigns those with requirements.
@@ -294,13 +290,24 @@ func (t *tasks) waiting(k *task) []*task {
 	var waiting []*task
 	for e := range t.graph.Waiting(k.node) {
 		v := t.graph.Edge(e)
-		if down := t.nodes[v.Down]; gates(v.Kind) && !v.Resolved && !down.view.State.Final() && !down.freed {
-			down.freed = true
+		if down := t.nodes[v.Down]; gates(v.Kind) && !v.Resolved && !down.view.State.Final() {
 			waiting = append(waiting, down)
 		}
 	}
-	for _, down := range waiting {
-		down.freed = false
+	return distinct(waiting)
+}
+
+// distinct removes repeated tasks, in place.
+func distinct(all []*task) []*task {
+	kept := all[:0]
+	for _, k := range all {
+		if !k.counted {
+			k.counted = true
+			kept = append(kept, k)
+		}
 	}
-	return waiting
+	for _, k := range kept {
+		k.counted = false
+	}
+	return kept
 }

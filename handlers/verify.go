@@ -87,7 +87,7 @@ func (td taskDecision) checked(m *wire.TaskChecked) {
 		td.begin(k)
 	}
 	f := &taskChecked{what: m.Kind, ID: k.view.ID, Name: k.view.Name, Agent: m.Agent, Text: m.Text, Workspace: m.Workspace, Failed: m.Failed}
-	if f.check(td.state) == nil {
+	if follows(td.state, f) == nil {
 		td.fact("", k.view.ID, f)
 	}
 }

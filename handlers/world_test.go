@@ -181,7 +181,7 @@ func (w *world) decide(in *Input) Outcome {
 		return w.handle(in)
 	}
 	w.lookUp(m, from, key)
-	if late := w.chance.Int64N(w.state.seq + 1); w.chance.IntN(3) == 0 {
+	if late := w.chance.Int64N(w.state.Seq() + 1); w.chance.IntN(3) == 0 {
 		if m.Looked = late; m.Before > late {
 			m.Before = 0
 		}

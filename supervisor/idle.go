@@ -140,7 +140,7 @@ func (i *idleness) workDone() bool {
 	open := 0
 	i.life.dispatcher.Look(func(state *handlers.State) {
 		// Blocked tasks do not count: only failed tasks are left for them to wait for.
-		open = state.Open() - state.Counts().Blocked + state.Questions()
+		open = state.Open() - state.Counts().Blocked + state.QuestionCount()
 		if open == 0 {
 			open, _ = state.Branches() // the queue will merge them, and then unblock others
 		}

@@ -27,7 +27,7 @@ func (s *Supervisor) Glance(ctx context.Context) (control.Status, error) {
 		return control.Status{}, err
 	}
 	s.dispatcher.Look(func(state *handlers.State) {
-		got.status.Tasks, got.status.Questions, got.status.Used = state.Counts(), state.Questions(), state.Used()
+		got.status.Tasks, got.status.Questions, got.status.Used = state.Counts(), state.QuestionCount(), state.Used()
 		for i := range got.status.Agents {
 			showActivity(state, &got.status.Agents[i])
 		}
@@ -51,7 +51,7 @@ func (s *Supervisor) Scene(ctx context.Context, tasks, questions int) (Dashboard
 	}
 	v := Dashboard{Status: got.status}
 	s.dispatcher.Look(func(state *handlers.State) {
-		v.Status.Tasks, v.Status.Questions, v.Status.Used = state.Counts(), state.Questions(), state.Used()
+		v.Status.Tasks, v.Status.Questions, v.Status.Used = state.Counts(), state.QuestionCount(), state.Used()
 		v.Tasks, v.Questions = state.OpenTasks(tasks), state.Asked(questions)
 		for i := range v.Status.Agents {
 			showWork(state, &v.Status.Agents[i])
@@ -165,7 +165,7 @@ func (s *Supervisor) Status(ctx context.Context) (control.Status, error) {
 		return control.Status{}, err
 	}
 	stalled, err := dispatch.See(ctx, s.dispatcher, func(state *handlers.State, seq int64) {
-		got.status.Seq, got.status.Tasks, got.status.Questions, got.status.Used = seq, state.Counts(), state.Questions(), state.Used()
+		got.status.Seq, got.status.Tasks, got.status.Questions, got.status.Used = seq, state.Counts(), state.QuestionCount(), state.Used()
 		for i := range got.status.Agents {
 			showWork(state, &got.status.Agents[i])
 		}

@@ -80,7 +80,7 @@ func TestStateIsKeptWithManyTasks(t *testing.T) {
 			require.NoError(t, err)
 		}
 		synctest.Wait()
-		require.GreaterOrEqual(t, d.state.Tasks(), tasks)
+		require.GreaterOrEqual(t, d.state.TaskCount(), tasks)
 		require.GreaterOrEqual(t, len(record.keeps), 3)
 		for i, seq := range record.keeps[1:] {
 			require.LessOrEqual(t, seq, 4*record.keeps[i]+100)
@@ -337,7 +337,7 @@ func TestArchivedTasks(t *testing.T) {
 			ask("cancel-task", fmt.Sprintf(`{"taskId":%q}`, reply.Task.ID))
 		}
 		s.Look(func(state *handlers.State) {
-			require.LessOrEqual(t, state.Tasks(), kept+1)
+			require.LessOrEqual(t, state.TaskCount(), kept+1)
 			require.Equal(t, len(ids), state.Counts().Cancelled)
 			require.Zero(t, state.Open())
 		})

@@ -37,7 +37,7 @@ func Replay(ctx context.Context, o Options, until int64) (r Replayed, err error)
 	if err != nil {
 		return r, err
 	}
-	r = Replayed{Seq: state.Seq(), Sum: sha256.Sum256(text), Tasks: state.Counts(), Questions: state.Questions()}
+	r = Replayed{Seq: state.Seq(), Sum: sha256.Sum256(text), Tasks: state.Counts(), Questions: state.QuestionCount()}
 	if until != 0 {
 		return r, nil
 	}

@@ -158,7 +158,7 @@ func replay(ctx context.Context, record Record, rules handlers.Rules) (*handlers
 	}
 	state := handlers.New(rules)
 	if kept, ok := handlers.Restore(rules, text, onAllCores); seq > 0 && ok && kept.Seq() == seq {
-		state, from = kept, result{seq: seq, tasks: kept.Tasks()}
+		state, from = kept, result{seq: seq, tasks: kept.TaskCount()}
 	}
 	err = applyAfter(ctx, state, record)
 	if removed, ok := errors.AsType[*wire.RemovedError](err); ok {
@@ -201,7 +201,7 @@ func onAllCores(n int, do func(from, to int)) {
 // takeSnapshot begins a snapshot when one is due, or at the end. It includes the batch that is about
 // to be committed, and is stored after it. d.mu must be held.
 func (d *Dispatcher) takeSnapshot(end bool) {
-	s, seq, tasks := d.snapshots, d.state.Seq(), d.state.Tasks()
+	s, seq, tasks := d.snapshots, d.state.Seq(), d.state.TaskCount()
 	if d.options.ReadOnly || d.broken != nil || s.begun != nil || seq == s.last.seq && s.stored == nil {
 		return
 	}
