@@ -161,7 +161,7 @@ var bounds = map[string][]string{
 	"a snapshot that is written": {"handlers.Snapshot.early", "handlers.Snapshot.rest", "handlers.Snapshot.text", "supervisor/dispatch.spelling.text"},
 	"remembered requests":        {"handlers/replies.Cache.byID", "handlers/replies.Cache.ring"},
 	"permissions":                {"handlers.agent.grants"},
-	"drained hosts":              {"handlers.State.drained"},
+	"drained hosts":              {"handlers.core.drained"},
 	"ended runs":                 {"handlers.agent.past"},
 	"sessions":                   {"handlers.sessions.byID", "handlers.sessions.order", "handlers.sessions.seats", "handlers.sessionState.members"},
 	"work of a session": {
