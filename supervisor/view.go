@@ -77,9 +77,12 @@ func showActivity(state *handlers.State, v *control.AgentView) {
 	}
 }
 
-// Left returns the first open tasks and the number of all open ones. It may be called before
-// Run and after it.
+// Left returns the first open tasks and the number of all open ones, or none if the record is broken. It may be
+// called before Run and after it.
 func (s *Supervisor) Left(most int) (tasks []wire.Task, open int) {
+	if s.dispatcher.Broken() {
+		return nil, 0
+	}
 	s.dispatcher.Look(func(state *handlers.State) { tasks, open = state.OpenTasks(most), state.Open() })
 	return tasks, open
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -27,6 +29,26 @@ func idles(t *testing.T, hcl string, flags ...string) (code int, text string) {
 	}
 	require.NoError(t, err)
 	return 0, string(said)
+}
+
+// If the record breaks, the summary names no task that was not recorded.
+func TestSummaryOfABrokenRecord(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "agent \"w\" {\n  command = [\"cat\"]\n}\n")
+	s.up()
+	waitForThat(t, "orchestrator", func() bool {
+		_, _, code := s.call("task", "add", "First")
+		return code == cli.ExitOK
+	})
+	info, err := os.Stat(filepath.Join(s.state(), "events.db-wal"))
+	require.NoError(t, err)
+	s.roomFor(uint64(info.Size()) + 8<<10)
+	_, _, code := s.call("task", "add", "Second", "--spec", strings.Repeat("x", 60<<10))
+	require.NotEqual(t, cli.ExitOK, code)
+	require.Equal(t, cli.ExitNo, s.await())
+	require.Contains(t, s.said.all(), "1 task in ")
+	require.NotContains(t, s.said.all(), "Second")
+	require.NotContains(t, s.said.all(), "Why: orchestrator why")
 }
 
 // submitter returns an agent that submits tasks, reads the answers, and exits.

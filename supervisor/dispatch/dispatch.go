@@ -366,6 +366,13 @@ func (d *Dispatcher) settling() <-chan struct{} {
 	return settled
 }
 
+// Broken reports whether nothing can be recorded any more. The state then has decisions that are not in the record.
+func (d *Dispatcher) Broken() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.broken != nil && d.broken != ErrOver
+}
+
 // Adopt applies changed rules.
 func (d *Dispatcher) Adopt(rules handlers.Rules) {
 	rules.Depth, rules.Archive = d.options.Protocol.Depth, d.record != nil

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -57,7 +58,7 @@ func (d *Dispatcher) next(empty *batch, look <-chan time.Time) bool {
 		d.recording = false
 		if d.closing {
 			d.takeSnapshot(true)
-			d.broken = ErrOver // later requests are refused: the HTTP server still runs
+			d.broken = cmp.Or(d.broken, ErrOver) // later requests are refused: the HTTP server still runs
 			d.mu.Unlock()
 			return false
 		}

@@ -50,6 +50,9 @@ func (r *tally) outcome(p term.Paint) string {
 	add(r.failed, "failed")
 	add(r.cancelled, "cancelled")
 	add(open, "not done")
+	if len(parts) == 0 { // the record is broken: what is open is not known
+		parts = append(parts, "none done")
+	}
 	head := fmt.Sprintf("%s in %s: ", term.Count(all, "task"), took)
 	if r.failed+r.cancelled > 0 {
 		head = p.Bad(head)
