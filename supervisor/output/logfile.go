@@ -117,13 +117,19 @@ func (f *File) ready(more int64) error {
 	return nil
 }
 
-// makeDir makes a folder and those above it. It reports whether the folder is new and thus empty.
+// makeDir makes a folder and the one above it. It reports whether the folder is new and thus empty. A state
+// directory that was moved away does not come back.
 func makeDir(dir string) (fresh bool, err error) {
 	err = os.Mkdir(dir, 0o700)
-	if err == nil {
-		return true, nil
+	if errors.Is(err, os.ErrNotExist) {
+		if err = os.Mkdir(filepath.Dir(dir), 0o700); err == nil || errors.Is(err, os.ErrExist) {
+			err = os.Mkdir(dir, 0o700)
+		}
 	}
-	return false, os.MkdirAll(dir, 0o700)
+	if errors.Is(err, os.ErrExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // prune removes the oldest files of this stream beyond Limits.Keep, but never the current one.
