@@ -471,7 +471,9 @@ agent "far" {
 	}
 	require.Contains(t, refused("orc_guessed", "attic"), "token")
 	require.Contains(t, refused(f.ask("token", "issue", "--sub", "ann"), "attic"), "this is for hosts")
-	require.Contains(t, refused(f.ask("token", "issue", "--actor", "HO:cellar"), "cellar"), "no host block allows")
+	cellar := refused(f.ask("token", "issue", "--actor", "HO:cellar"), "cellar")
+	require.Contains(t, cellar, `no host block allows "cellar" to join`)
+	require.Contains(t, cellar, `Add it to the file of the hub: host "cellar" {}`)
 	late := newStage(t, f.file, "token", f.ask("token", "issue", "--actor", "HO:attic"))
 	late.join("http://"+freeAddresses(t, 1)[0], "--timeout", "1s")
 	require.Equal(t, cli.ExitTimeout, late.await(), late.cried.all())
