@@ -39,7 +39,7 @@ func (l *lifecycleEvent) kind() string { return l.what }
 func (l *lifecycleEvent) apply(s *core, r *wire.Record) {
 	switch l.what {
 	case events.OrchestratorStarted:
-		awake(s, r.At, l.Figures.Kept)
+		awake(s, r.At, l.Figures.Kept, l.Figures.Ordered)
 		return
 	case events.OrchestratorUpgraded:
 		hangUp(s)
@@ -74,7 +74,7 @@ func (l *lifecycleEvent) apply(s *core, r *wire.Record) {
 
 // awake handles the start of an orchestrator: no agent runs on its machine, and no HTTP request waits. The runs
 // of the kept agents may go on. They are stale until they have been found.
-func awake(s *core, at time.Time, kept []string) {
+func awake(s *core, at time.Time, kept []string, ordered bool) {
 	s.stopping, s.since = false, at
 	stirred(s, at)
 	for _, a := range s.agents.order {
@@ -87,7 +87,7 @@ func awake(s *core, at time.Time, kept []string) {
 			continue
 		}
 		s.tasks.queue.removeIdle(a)
-		a.wrecked = a.wrecked || a.alive()
+		a.wrecked = a.wrecked || a.alive() && !ordered
 		a.endRun(&s.bus)
 		a.state, a.stale, a.deaf, a.run, a.returns = offline, false, false, "", !a.Manual
 		s.sessions.waitAgain(a, at)
@@ -229,7 +229,7 @@ func (ad agentDecision) happen(e *wire.Event) {
 		to = agentPrefix + e.Agent
 	}
 	if ad.starts {
-		ad.lose(e.Figures.Kept) // before the agents' runs are forgotten
+		ad.lose(e) // before the agents' runs are forgotten
 	}
 	wrecked := ad.state.agents.wrecked(e.Agent)
 	late := ad.state.agents.late(e.Agent)
@@ -290,26 +290,32 @@ func (as *agents) late(name string) []*answeredByMail {
 // lostWithUs describes the end of a run that was lost with the orchestrator.
 const lostWithUs = "lost when the orchestrator was killed"
 
+// stoppedWithUs describes the end of a run that the orchestrator has stopped, and could not record.
+const stoppedWithUs = "stopped in order when nothing could be recorded any more"
+
 // isStart reports whether an input is the start of the orchestrator.
 func isStart(m wire.Message) bool {
 	e, ok := m.(*wire.Event)
 	return ok && e.Kind == events.OrchestratorStarted
 }
 
-// lose decides about the tasks of agents that were killed together with the previous
-// orchestrator.
-func (ad agentDecision) lose(kept []string) {
+// lose decides about the tasks of agents that ended together with the previous orchestrator.
+func (ad agentDecision) lose(start *wire.Event) {
+	how := lostWithUs
+	if start.Figures.Ordered {
+		how = stoppedWithUs
+	}
 	for _, a := range ad.state.agents.order {
-		if a.remote != nil || slices.Contains(kept, a.ID) {
+		if a.remote != nil || slices.Contains(start.Figures.Kept, a.ID) {
 			continue
 		}
-		if a.alive() {
+		if a.alive() && !start.Figures.Ordered {
 			ad.mail().crashed(a, &wire.Event{Run: a.run, Text: lostWithUs})
 		}
 		for _, k := range slices.Clone(a.holds) {
-			ad.tasks().requeueLost(k, a, lostWithUs, -1, true)
+			ad.tasks().requeueLost(k, a, how, -1, true)
 		}
-		ad.works().bereaveWorks(a, lostWithUs, true)
+		ad.works().bereaveWorks(a, how, true)
 	}
 }
 

@@ -24,6 +24,7 @@ type Home struct {
 	lock   *os.File
 	inode  os.FileInfo // the lock file's identity
 	beacon io.Closer   // nil where there is none
+	unsaid bool        // the last orchestrator here has stopped in order, and could not record it
 
 	making sync.Mutex // held while the folder for other users is made
 	users  *os.File   // that folder; nil if it was not made
@@ -172,10 +173,9 @@ func (h *Home) Lock() (name string, open os.FileInfo) { return filepath.Join(h.D
 // sign writes the process id and the time into the lock file. It also keeps the directory out
 // of version control.
 func (h *Home) sign() error {
-	if err := h.lock.Truncate(0); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(h.lock, "%d %d\n", os.Getpid(), time.Now().Unix()); err != nil {
+	words, _ := wordsOf(h.lock)
+	h.unsaid = len(words) == 3 && words[2] == unsaidEnd
+	if err := h.write(); err != nil {
 		return err
 	}
 	ignore := filepath.Join(h.Dir, ".gitignore")
@@ -185,12 +185,48 @@ func (h *Home) sign() error {
 	return nil
 }
 
+// unsaidEnd is the third word of a lock file after an end that could not be recorded.
+const unsaidEnd = "ordered"
+
+// wordsOf returns the words of a lock file: the process id, the time of its start, and perhaps unsaidEnd.
+func wordsOf(lock *os.File) ([]string, error) {
+	text := make([]byte, 64)
+	n, err := lock.ReadAt(text, 0)
+	return strings.Fields(string(text[:n])), err
+}
+
+// write writes the lock file. A full disk has room for it, because the file was there before.
+func (h *Home) write() error {
+	text := fmt.Sprintf("%d %d\n", os.Getpid(), time.Now().Unix())
+	if h.unsaid {
+		text = fmt.Sprintf("%d %d %s\n", os.Getpid(), time.Now().Unix(), unsaidEnd)
+	}
+	if _, err := h.lock.WriteAt([]byte(text), 0); err != nil {
+		return err
+	}
+	return h.lock.Truncate(int64(len(text)))
+}
+
+// NoteEnd notes that this orchestrator stops in order without a record of it. The note stays with the
+// directory, even if that was moved.
+func (h *Home) NoteEnd() error {
+	h.unsaid = true
+	return h.write()
+}
+
+// TakeEnd returns whether the last orchestrator has noted its end, and removes the note.
+func (h *Home) TakeEnd() bool {
+	noted := h.unsaid
+	if h.unsaid = false; noted {
+		_ = h.write() // a note that stays would excuse a later kill only in words
+	}
+	return noted
+}
+
 // busy returns a BusyError with the holder that the lock file names.
 func busy(dir string, lock *os.File) error {
 	e := &BusyError{Dir: dir}
-	text := make([]byte, 64)
-	n, _ := lock.Read(text)
-	if words := strings.Fields(string(text[:n])); len(words) == 2 {
+	if words, _ := wordsOf(lock); len(words) >= 2 {
 		e.PID, _ = strconv.Atoi(words[0])
 		since, _ := strconv.ParseInt(words[1], 10, 64)
 		e.Since = time.Unix(since, 0)
@@ -305,7 +341,10 @@ const mergesDir = "merges"
 func (h *Home) Apart(u *child.User) (string, error) {
 	if u == nil {
 		dir := filepath.Join(h.Dir, mergesDir)
-		return dir, os.MkdirAll(dir, 0o700)
+		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+			return "", err
+		}
+		return dir, nil
 	}
 	top, err := h.UserDir()
 	if err != nil {

@@ -56,6 +56,8 @@ type Options struct {
 	Workshop Workshop
 	// Watch observes requests and records.
 	Watch dispatch.Hooks
+	// UnsaidEnd is set if the orchestrator before this one has stopped in order, and could not record it.
+	UnsaidEnd bool
 	// Upgraded is the state of the team in the program before this one, which Start goes on with: its
 	// runs keep their ids. It is nil if the team starts.
 	Upgraded *Handover
@@ -247,7 +249,7 @@ func (s *Supervisor) begin(ctx context.Context) {
 	e := wire.Event{
 		Kind:    events.OrchestratorStarted,
 		Text:    fmt.Sprintf("%s is up, %s", s.options.Name, count(len(s.life.order), "agent")),
-		Figures: wire.Figures{PID: os.Getpid(), Count: int64(len(s.life.order))},
+		Figures: wire.Figures{PID: os.Getpid(), Count: int64(len(s.life.order)), Ordered: s.options.UnsaidEnd},
 	}
 	if s.options.Upgraded != nil {
 		e.Kind, e.Text = events.OrchestratorUpgraded, fmt.Sprintf("%s goes on with version %s", s.options.Name, s.options.Version)

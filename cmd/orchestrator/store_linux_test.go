@@ -52,11 +52,45 @@ func TestStateDirectoryDeleted(t *testing.T) {
 			require.Equal(t, cli.ExitConflict, code, stderr)
 			require.NotContains(t, stderr, "had left running")
 			require.Equal(t, cli.ExitNo, s.await())
-			require.Contains(t, s.said.all()+s.cried.all(), "was deleted while the orchestrator ran")
+			require.Regexp(t, "was (moved or )?deleted while the orchestrator ran", s.said.all()+s.cried.all())
 			require.Contains(t, s.said.all(), events.AgentStopped, "its agents were stopped in order")
 			require.Empty(t, s.processes())
 		})
 	}
+}
+
+// A team whose folder is moved stops in order, and the record knows that after a start at the new place. Nothing comes
+// back at the old place, although the agent prints.
+func TestStateDirectoryMoved(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, `
+agent "only" {
+  command = ["sh", "-c", "while echo line; do sleep 0.01; done"]
+  output {
+    max_size = "1KiB"
+  }
+}
+`)
+	s.ask("up", "-d")
+	id := strings.TrimSpace(s.ask("task", "add", "one", "--assign", "only", "-q"))
+	s.ask("task", "start", id)
+	moved := filepath.Join(t.TempDir(), "moved")
+	require.NoError(t, os.Rename(s.state(), moved))
+	waitForThat(t, "end", func() bool {
+		text, _ := os.ReadFile(filepath.Join(moved, "orchestrator.log"))
+		return strings.Contains(string(text), "Error: ")
+	})
+	require.NoDirExists(t, s.state())
+	require.NoError(t, os.Rename(moved, s.state()))
+	_, stderr, code := s.call("status")
+	require.Equal(t, cli.ExitNotRunning, code)
+	require.Contains(t, stderr, "the folder "+s.state()+" was moved or deleted while the orchestrator ran")
+	s.ask("up", "-d")
+	text := s.ask("events", "--json")
+	require.Contains(t, text, "stopped in order when nothing could be recorded any more")
+	require.NotContains(t, text, "lost when the orchestrator was killed")
+	require.NotContains(t, text, "agent.crashed")
+	s.ask("down")
 }
 
 // When nothing runs, status tells when and why the last run in the background ended, until another run has ended.

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // A LostError reports that a file of the log was deleted or replaced while the log was open. No
@@ -14,11 +15,15 @@ import (
 type LostError struct {
 	Path     string
 	Replaced bool // another file has the name now
+	Folder   bool // Path is the folder of the file, which is gone
 }
 
 func (e *LostError) Error() string {
 	if e.Replaced {
 		return e.Path + " was replaced by another file while the orchestrator ran"
+	}
+	if e.Folder {
+		return "the folder " + e.Path + " was moved or deleted while the orchestrator ran"
 	}
 	return e.Path + " was deleted while the orchestrator ran"
 }
@@ -29,6 +34,9 @@ func InPlace(name string, open os.FileInfo) error {
 	now, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if dir := filepath.Dir(name); isGone(dir) {
+			return &LostError{Path: dir, Folder: true}
+		}
 		return &LostError{Path: name}
 	case err != nil:
 		return nil
@@ -36,6 +44,11 @@ func InPlace(name string, open os.FileInfo) error {
 		return &LostError{Path: name, Replaced: true}
 	}
 	return nil
+}
+
+func isGone(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // meet returns the files of a log. SQLite holds them open, so their inode numbers are not

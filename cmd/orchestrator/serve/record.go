@@ -132,12 +132,30 @@ func FileExists(err error, path string) error {
 	}
 }
 
+// noteEnd notes that a team was stopped in order because of an error of its record, which cannot have that.
+func (t *Instance) noteEnd(err error) {
+	_, lost := errors.AsType[*eventlog.LostError](err)
+	if !lost && !errors.Is(err, eventlog.ErrFull) && !errors.Is(err, eventlog.ErrDamaged) {
+		return
+	}
+	if err := t.Home.NoteEnd(); err != nil {
+		t.log.Debug("the end was not noted: the next start takes it for a kill", "error", err)
+	}
+}
+
 // cannotGoOn returns the failure for a team that could no longer write its event log.
 func (t *Instance) cannotGoOn(err error) error {
 	lost, isLost := errors.AsType[*eventlog.LostError](err)
 	switch {
 	case t.deposed(err) != nil:
 		return errDeposed
+	case isLost && lost.Folder:
+		return &cli.Failure{
+			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the record was lost: " + lost.Error(),
+			Because: []string{"Everything was stopped in order. What was recorded before is in that folder, if you still have it."},
+			Hint:    "If you moved it, start the team at its new place: orchestrator up",
+			Details: map[string]any{"path": lost.Path, "replaced": false},
+		}
 	case isLost:
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the record was lost: " + lost.Error(),

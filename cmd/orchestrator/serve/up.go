@@ -282,6 +282,9 @@ func work(a *cli.App, t *Instance, f upFlags) error {
 		t.log.Warn("the last lines are not shown: their reader does not take them")
 	}
 	forced := signals.end()
+	if forced == 0 {
+		t.noteEnd(err)
+	}
 	shut()
 	unwritten := t.writeReport(f.report, began)
 	switch {

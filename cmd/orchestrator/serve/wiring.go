@@ -257,7 +257,7 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	o.Version, o.StateDir, o.Start, o.Log = cli.Version, c.Orchestrator.StateDir, t.start, t.log
 	o.Sound, o.Deposed = t.sound, t.deposed
 	t.prices.Store(&c.Prices)
-	o.Clock = child.SinceBoot
+	o.Clock, o.UnsaidEnd = child.SinceBoot, t.Home.TakeEnd()
 	o.Price = func(u *activity.Usage) { price(*t.prices.Load(), u) }
 	o.Shutdown, o.Record, o.Warm, o.Doorway = c.Orchestrator.Shutdown, t.record, t.warm, t.runs.Open
 	o.Keep = dispatch.Retention{For: c.Store.KeepFor, Bytes: c.Store.KeepBytes}
