@@ -77,10 +77,10 @@ agent "only" {
 	moved := filepath.Join(t.TempDir(), "moved")
 	require.NoError(t, os.Rename(s.state(), moved))
 	waitForThat(t, "end", func() bool {
+		require.NoDirExists(t, s.state())
 		text, _ := os.ReadFile(filepath.Join(moved, "orchestrator.log"))
 		return strings.Contains(string(text), "Error: ")
 	})
-	require.NoDirExists(t, s.state())
 	require.NoError(t, os.Rename(moved, s.state()))
 	_, stderr, code := s.call("status")
 	require.Equal(t, cli.ExitNotRunning, code)
