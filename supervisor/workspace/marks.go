@@ -69,9 +69,11 @@ func (b *book) page(top string) (*page, error) {
 	case err != nil:
 		return nil, err
 	}
-	if err := json.Unmarshal(text, &b.pages); err != nil {
+	var pages map[string]*page // not those of the book: what is damaged is read in part
+	if err := json.Unmarshal(text, &pages); err != nil {
 		return nil, fmt.Errorf("%s, the notes about branches, cannot be read: %w (move it away: then they are made again from the record)", b.path, err)
 	}
+	b.pages = pages
 	return b.pages[top], nil
 }
 

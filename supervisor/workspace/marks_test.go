@@ -61,10 +61,14 @@ func TestMarksStay(t *testing.T) {
 	left, err := os.ReadDir(filepath.Dir(began.path))
 	require.NoError(t, err)
 	require.Len(t, left, 1)
-	require.NoError(t, os.WriteFile(began.path, []byte(`{"`), 0o600))
-	b.m.book = &book{path: began.path}
-	_, err = b.m.repository(t.Context(), b.ann)
-	require.ErrorContains(t, err, "move it away")
+	for _, text := range []string{`{"`, `{"` + b.top + `":{"branches":{"task/11111111":5}}}`} {
+		require.NoError(t, os.WriteFile(began.path, []byte(text), 0o600))
+		b.m.book = &book{path: began.path}
+		for range 2 {
+			_, err = b.m.repository(t.Context(), b.ann)
+			require.ErrorContains(t, err, "move it away")
+		}
+	}
 	require.NoError(t, os.Remove(began.path))
 	require.DirExists(t, dir)
 }
