@@ -255,7 +255,7 @@ func (r *repository) make(ctx context.Context, t *wire.Task, base, commit string
 	if err != nil {
 		return w, false, err
 	}
-	if there, err := r.switched(ctx, t, w, marks); there || err != nil {
+	if there, err := r.switched(ctx, t, &w, marks); there || err != nil {
 		return w, false, err
 	}
 	if err := r.makeRoom(ctx, w, marks[w.branch]); err != nil {
@@ -304,7 +304,7 @@ func (r *repository) makeRoom(ctx context.Context, w, mark worktree) error {
 // switched returns an error if the folder of a task has another branch checked out than that of the task, or none. Then
 // nothing is changed, because the agent may have work there. If only the marks of the branch are gone, it reports true
 // after it has set them again.
-func (r *repository) switched(ctx context.Context, t *wire.Task, w worktree, marks map[string]worktree) (bool, error) {
+func (r *repository) switched(ctx context.Context, t *wire.Task, w *worktree, marks map[string]worktree) (bool, error) {
 	if !r.there(ctx, w.path) {
 		return false, nil
 	}
@@ -331,7 +331,8 @@ func (r *repository) switched(ctx context.Context, t *wire.Task, w worktree, mar
 	if err != nil {
 		return false, err
 	}
-	return true, r.note(ctx, branch, mark{Task: t.ID, Base: base, Began: began, Restarts: restarts(t)})
+	w.Base, w.Began = base, began
+	return true, r.note(ctx, branch, w.mark)
 }
 
 // note notes what belongs to a new branch, and what makes git show something else when it begins.

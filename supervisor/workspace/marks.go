@@ -240,13 +240,20 @@ func (m *mark) learn(name, value string) {
 // remember notes again what the record says about the branch of a task, if it is not noted any more: the record may have
 // come from a copy.
 func (r *repository) remember(t *wire.Task) error {
-	if t.Details == nil || t.Workspace == nil || t.Workspace.Host != "" || !r.mine(t.Workspace.Path) || !exists(t.Workspace.Path) {
+	if t.Details == nil || t.Workspace == nil {
+		return nil
+	}
+	w, back := *t.Workspace, ""
+	if w.Host != "" { // what has come back is here
+		w.Path, back = filepath.Join(r.top, folder, Name(t.ID)), w.Commit
+	}
+	if !r.mine(w.Path) || !exists(w.Path) {
 		return nil
 	}
 	noted, err := r.noted()
-	if w := t.Workspace; err == nil && noted.Branches[w.Branch] == (mark{}) {
+	if err == nil && noted.Branches[w.Branch] == (mark{}) {
 		err = r.mark(w.Branch, func(m *mark) {
-			*m = mark{Task: t.ID, Base: w.Base, Began: w.Began, Restarts: restarts(t)}
+			*m = mark{Task: t.ID, Base: w.Base, Began: w.Began, Restarts: restarts(t), Back: back}
 		})
 	}
 	return err

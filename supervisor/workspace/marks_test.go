@@ -99,6 +99,40 @@ func TestMarksAreMadeAgain(t *testing.T) {
 	require.Empty(t, b.m.book.pages[b.top].Branches)
 }
 
+// The branch of an agent on a host is where it came back, and not at the path on the host.
+func TestMarksOfAHostAreMadeAgain(t *testing.T) {
+	b := newBench(t)
+	dir := b.begin(first)
+	b.change(dir, "mine", "text\n")
+	require.Nil(t, b.complete(first))
+	task, _ := b.task(first)
+	w := *task.Workspace
+	w.Merge, w.Host, w.Path = hub.MergeWaiting, "far", "/far/repo/.workspaces/11111111"
+	b.mu.Lock()
+	b.tasks[first].Details = &wire.Details{Workspace: &w}
+	b.mu.Unlock()
+	b.m.book = new(book)
+	b.m.options.Unmerged = func() []wire.Task {
+		task, _ := b.task(first)
+		return []wire.Task{task}
+	}
+	require.NoError(t, (&Queue{m: b.m}).mergeAll(t.Context()))
+	require.Empty(t, b.noted(events.TaskUnmerged))
+	require.Len(t, b.noted(events.TaskMerged), 1)
+}
+
+// Without its notes and its record, a workspace keeps its base.
+func TestWorkspaceIsFoundAgain(t *testing.T) {
+	b := newBench(t)
+	b.begin(first)
+	task, _ := b.task(first)
+	b.m.book = new(book)
+	again := b.begin(first)
+	found, _ := b.task(first)
+	require.Equal(t, task.Workspace, found.Workspace)
+	require.DirExists(t, again)
+}
+
 // Worktrees outlive the record and the notes. One is found by the name of its folder.
 func TestStrandedWorktree(t *testing.T) {
 	b := newBench(t)
