@@ -1,17 +1,19 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // join makes the merged commit in a worktree of its own, and verifies it there.
-func (m *Manager) join(ctx context.Context, r *repository, w worktree, into, before string) (commit string, err error) {
+func (m *Manager) join(ctx context.Context, r *repository, w worktree, in control.MergeRequest, before string) (commit string, err error) {
 	err = m.apart(ctx, r, Name(w.Task), before, func(at string) error {
-		if err := r.join(ctx, at, w, into); err != nil {
+		if err := r.join(ctx, at, w, cmp.Or(in.Commit, "refs/heads/"+w.branch), in.Into); err != nil {
 			return err
 		}
 		if commit, err = r.gitIn(ctx, at, "rev-parse", "HEAD"); err != nil { // before commands run there
@@ -22,10 +24,10 @@ func (m *Manager) join(ctx context.Context, r *repository, w worktree, into, bef
 	return commit, err
 }
 
-// join merges the branch of a task into what is checked out in a folder. It never rebases: that would make commits that
+// join merges a commit of the branch of a task into what is checked out in a folder. It never rebases: that would make commits that
 // no command has verified, leave out what a merge commit has resolved, and skip a change that was made and taken back.
-func (r *repository) join(ctx context.Context, at string, w worktree, into string) error {
-	names, err := r.mergeAt(ctx, at, "refs/heads/"+w.branch, fmt.Sprintf("Merge %s into %s", w.branch, into))
+func (r *repository) join(ctx context.Context, at string, w worktree, commit, into string) error {
+	names, err := r.mergeAt(ctx, at, commit, fmt.Sprintf("Merge %s into %s", w.branch, into))
 	if err == nil || names == nil {
 		return err
 	}

@@ -281,7 +281,7 @@ func (m *Manager) merge(ctx context.Context, r *repository, w worktree, in contr
 		reply.Commit, reply.Already = before, merged
 		return reply, err
 	}
-	if reply.Commit, err = m.join(ctx, r, w, into, before); err != nil {
+	if reply.Commit, err = m.join(ctx, r, w, in, before); err != nil {
 		return reply, err
 	}
 	return reply, m.advance(ctx, r, into, before, reply.Commit)

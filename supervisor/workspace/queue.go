@@ -112,10 +112,11 @@ type branchIn struct{ top, branch string }
 // A candidate is a branch that could be merged.
 type candidate struct {
 	worktree
-	top   string // of its repository
-	merge string // the commit that merges it
-	of    wire.Task
-	agent *Agent
+	top    string // of its repository
+	commit string // which is to be merged: an agent may add another one meanwhile
+	merge  string // the commit that merges it
+	of     wire.Task
+	agent  *Agent
 
 	settled bool // there is nothing to merge, or not again
 }
@@ -282,6 +283,7 @@ func (q *Queue) obstacle(ctx context.Context, r *repository, c *candidate) (why 
 		}
 		return "", nil
 	}
+	c.commit = head
 	if err := r.altered(ctx, c.worktree); err != nil {
 		return "", err
 	}
@@ -352,7 +354,7 @@ func (q *Queue) putOff(c *candidate, why string) {
 }
 
 // giveUp records why a branch was not merged. The queue tries it again when it has another commit.
-func (q *Queue) giveUp(ctx context.Context, r *repository, c *candidate, why error) {
+func (q *Queue) giveUp(r *repository, c *candidate, why error) {
 	text := "is not merged: " + why.Error()
 	if e, ok := errors.AsType[*wire.Error](why); ok {
 		if id, ok := e.Details["task"].(string); ok {
@@ -362,10 +364,7 @@ func (q *Queue) giveUp(ctx context.Context, r *repository, c *candidate, why err
 		}
 	}
 	q.m.note(events.TaskUnmerged, &c.of, text)
-	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+c.branch)
-	if err == nil {
-		_ = r.mark(c.branch, func(m *mark) { m.Unmerged = head })
-	}
+	_ = r.mark(c.branch, func(m *mark) { m.Unmerged = c.commit })
 }
 
 // mergeBatch merges branches together. If the result is not verified, it merges the halves one after another, so that
@@ -383,14 +382,14 @@ func (q *Queue) mergeBatch(ctx context.Context, r *repository, batch []candidate
 	err = q.m.apart(ctx, r, Name("queue "+into), before, func(at string) error {
 		var agents []*Agent
 		for _, c := range batch {
-			if err := r.join(ctx, at, c.worktree, into); err != nil {
+			if err := r.join(ctx, at, c.worktree, c.commit, into); err != nil {
 				if ctx.Err() != nil {
 					return err
 				}
 				if _, err := r.gitIn(ctx, at, "reset", "--hard", "--quiet"); err != nil {
 					return err
 				}
-				q.giveUp(ctx, r, &c, q.m.handBack(ctx, r, c.worktree, &c.of, into, asWire(err)))
+				q.giveUp(r, &c, q.m.handBack(ctx, r, c.worktree, &c.of, into, asWire(err)))
 				continue
 			}
 			var err error
@@ -421,7 +420,7 @@ func (q *Queue) mergeBatch(ctx context.Context, r *repository, batch []candidate
 		q.putOff(&joined[0], err.Error())
 		return nil
 	case len(joined) == 1:
-		q.giveUp(ctx, r, &joined[0], q.m.handBack(ctx, r, joined[0].worktree, &joined[0].of, into, err))
+		q.giveUp(r, &joined[0], q.m.handBack(ctx, r, joined[0].worktree, &joined[0].of, into, err))
 		return nil
 	}
 	half := len(joined) / 2

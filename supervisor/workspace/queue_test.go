@@ -215,6 +215,24 @@ func TestQueueMergesWhatWasCompleted(t *testing.T) {
 	}
 }
 
+// A commit that is added to a branch while its batch is verified is not merged with a half of the batch.
+func TestQueueMergesNothingLater(t *testing.T) {
+	const second = "22222222-0000-4000-8000-000000000001"
+	b := newBench(t)
+	dirs := map[string]string{"a": b.begin(first), "b": b.begin(second)}
+	for name, dir := range dirs {
+		b.change(dir, name, "text\n")
+	}
+	require.Nil(t, b.complete(first))
+	require.Nil(t, b.complete(second))
+	b.ann.Verify = [][]string{{"sh", "-c", "git -C " + dirs["a"] + " commit --quiet --allow-empty -m later; test ! -e a -o ! -e b"}}
+	b.set()
+	require.NoError(t, (&Queue{m: b.m}).mergeAll(t.Context()))
+	require.Equal(t, "a\nfile", b.git(b.top, "ls-files"))
+	require.NotContains(t, b.git(b.top, "log", "--format=%s"), "later")
+	require.DirExists(t, dirs["a"])
+}
+
 // A task that is tried again begins on a fresh branch, also if names are taken and the last attempt was left elsewhere.
 func TestSetAside(t *testing.T) {
 	const id = "11111111-0000-4000-8000-000000000001"
