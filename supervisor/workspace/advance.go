@@ -74,6 +74,12 @@ func errMoved(branch string) error {
 func inTheWay(err error, place string) error {
 	var names []string
 	if f, ok := errors.AsType[*failed](err); ok {
+		if strings.Contains(string(f.output), "index.lock'") { // the rest depends on the language
+			return &wire.Error{
+				Code: wire.CodeConflict, Message: "git cannot lock the index of " + place + ": another git runs there, or was killed",
+				Hint: "Try again. If none runs there, remove index.lock", Details: map[string]any{"reason": "locked"},
+			}
+		}
 		for line := range strings.Lines(string(f.output)) {
 			if name, ok := strings.CutPrefix(line, "\t"); ok {
 				names = append(names, strings.TrimSpace(name))

@@ -20,6 +20,7 @@ import (
 // A Queue merges the branches of tasks when they are done.
 type Queue struct {
 	m     *Manager
+	pause time.Duration // before branches that are put off are tried again
 	stop  context.CancelFunc
 	group sync.WaitGroup
 	ended chan struct{} // holds a value if a task has ended since the last look
@@ -28,7 +29,7 @@ type Queue struct {
 // OpenQueue begins to merge. Follow calls its function with each event from now on.
 func (m *Manager) OpenQueue(follow func(ctx context.Context, send func(wire.Event) error) error) *Queue {
 	ctx, stop := context.WithCancel(context.Background())
-	q := &Queue{m: m, stop: stop, ended: make(chan struct{}, 1)}
+	q := &Queue{m: m, pause: 30 * time.Second, stop: stop, ended: make(chan struct{}, 1)}
 	q.ended <- struct{}{} // those that were done before
 	q.group.Go(func() {
 		err := follow(ctx, func(e wire.Event) error {
@@ -48,10 +49,11 @@ func (m *Manager) OpenQueue(follow func(ctx context.Context, send func(wire.Even
 	return q
 }
 
-// maxRounds is how often the queue tries to merge, one round after another, if it cannot work at all.
+// maxRounds is how often the queue tries to merge, one round after another, if git fails.
 const maxRounds = 4
 
 // work merges when a task has ended. If that fails, it tries again, and then records that the branches are not merged.
+// After a pause, it tries again what is not merged: what was in the way may be gone.
 func (q *Queue) work(ctx context.Context) {
 	defer func() { // a merge may be given up halfway
 		q.m.queued.Store(false)
@@ -67,7 +69,7 @@ func (q *Queue) work(ctx context.Context) {
 		}
 		q.m.queued.Store(true)
 		err := q.mergeAll(ctx)
-		again = nil
+		pause := q.pause
 		switch failures++; {
 		case ctx.Err() != nil:
 			return
@@ -75,18 +77,23 @@ func (q *Queue) work(ctx context.Context) {
 			failures = 0
 		case failures < maxRounds:
 			q.m.options.Log.Warn("branches are not merged, and the queue tries again", "error", err)
-			again = time.After(time.Duration(failures) * time.Second)
-		default:
+			pause = time.Duration(failures) * time.Second
+		case failures == maxRounds:
 			q.m.options.Log.Error("branches are not merged", "error", err)
+			fallthrough
+		default:
 			q.abandon(err)
-			failures = 0
 		}
-		q.m.queued.Store(again != nil)
+		again = nil
+		if err != nil || q.m.anyLate() {
+			again = time.After(pause)
+		}
+		q.m.queued.Store(err != nil && failures < maxRounds)
 		q.m.options.Merged()
 	}
 }
 
-// abandon records why the branches of done tasks are not merged. The next task that ends has the queue try again.
+// abandon records why the branches of done tasks are not merged.
 func (q *Queue) abandon(why error) {
 	for _, t := range q.m.options.Unmerged() {
 		if t.Workspace.Merge == hub.MergeWaiting {
@@ -332,6 +339,13 @@ func firstLine(err error) string {
 	return first
 }
 
+// anyLate reports whether a branch is put off.
+func (m *Manager) anyLate() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.late) > 0
+}
+
 // lateness returns why a branch is put off, or "".
 func (m *Manager) lateness(of branchIn) string {
 	m.mu.Lock()
@@ -379,27 +393,13 @@ func (q *Queue) mergeBatch(ctx context.Context, r *repository, batch []candidate
 	}
 	var joined []candidate
 	var commit string
-	err = q.m.apart(ctx, r, Name("queue "+into), before, func(at string) error {
-		var agents []*Agent
-		for _, c := range batch {
-			if err := r.join(ctx, at, c.worktree, c.commit, into); err != nil {
-				if ctx.Err() != nil {
-					return err
-				}
-				if _, err := r.gitIn(ctx, at, "reset", "--hard", "--quiet"); err != nil {
-					return err
-				}
-				q.giveUp(r, &c, q.m.handBack(ctx, r, c.worktree, &c.of, into, asWire(err)))
-				continue
-			}
-			var err error
-			if c.merge, err = r.gitIn(ctx, at, "rev-parse", "HEAD"); err != nil { // before commands run there
-				return err
-			}
-			joined, agents = append(joined, c), append(agents, c.agent)
+	err = q.m.apart(ctx, r, Name("queue "+into), before, func(at string) (err error) {
+		if joined, err = q.joinEach(ctx, r, at, batch, into); err != nil || len(joined) == 0 {
+			return err
 		}
-		if len(joined) == 0 {
-			return nil
+		var agents []*Agent
+		for _, c := range joined {
+			agents = append(agents, c.agent)
 		}
 		commit = joined[len(joined)-1].merge
 		return q.m.verifyMerged(ctx, r, agents, at, commit)
@@ -407,7 +407,7 @@ func (q *Queue) mergeBatch(ctx context.Context, r *repository, batch []candidate
 	inTheWay := false
 	if err == nil && len(joined) > 0 {
 		err = q.merged(ctx, r, joined, into, before, commit)
-		inTheWay = err != nil // such as a file of a person
+		inTheWay = err != nil && !hasReason("locked", err) // such as a file of a person
 	}
 	switch {
 	case len(joined) == 0 || err == nil:
@@ -428,6 +428,32 @@ func (q *Queue) mergeBatch(ctx context.Context, r *repository, batch []candidate
 		return err
 	}
 	return q.mergeBatch(ctx, r, joined[half:], into)
+}
+
+// joinEach merges branches in a folder, one after another, and returns those without conflicts.
+func (q *Queue) joinEach(ctx context.Context, r *repository, at string, batch []candidate, into string) (joined []candidate, err error) {
+	for _, c := range batch {
+		err := r.join(ctx, at, c.worktree, c.commit, into)
+		if err == nil {
+			if c.merge, err = r.gitIn(ctx, at, "rev-parse", "HEAD"); err != nil { // before commands run there
+				return joined, err
+			}
+			joined = append(joined, c)
+			continue
+		}
+		if ctx.Err() != nil {
+			return joined, err
+		}
+		if _, err := r.gitIn(ctx, at, "reset", "--hard", "--quiet"); err != nil {
+			return joined, err
+		}
+		if hasReason("conflict", err) {
+			q.giveUp(r, &c, q.m.handBack(ctx, r, c.worktree, &c.of, into, err))
+		} else {
+			q.putOff(&c, err.Error())
+		}
+	}
+	return joined, nil
 }
 
 // hasReason reports whether an error has a reason.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
@@ -231,6 +232,55 @@ func TestQueueMergesNothingLater(t *testing.T) {
 	require.Equal(t, "a\nfile", b.git(b.top, "ls-files"))
 	require.NotContains(t, b.git(b.top, "log", "--format=%s"), "later")
 	require.DirExists(t, dirs["a"])
+}
+
+// A branch is merged when what was in the way is gone, even if no other task ends.
+func TestQueueTriesAgain(t *testing.T) {
+	file := func(at string) [2]func(b *bench) {
+		return [2]func(b *bench){
+			func(b *bench) { b.write(b.top, at, "of the person\n") },
+			func(b *bench) { assert.NoError(b.t, os.Remove(filepath.Join(b.top, at))) },
+		}
+	}
+	for name, is := range map[string][2]func(b *bench){
+		"a file of a person": file("mine"),
+		"a git of a person":  file(".git/index.lock"),
+		"a setting that stops git": {
+			func(b *bench) { b.git(b.top, "config", "merge.verbosity", "loud") },
+			func(b *bench) { b.git(b.top, "config", "--unset", "merge.verbosity") },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			dir := b.begin(first)
+			b.change(dir, "mine", "text\n")
+			require.Nil(t, b.complete(first))
+			is[0](b)
+			ctx, stop := context.WithCancel(t.Context())
+			q := &Queue{m: b.m, pause: time.Millisecond, ended: make(chan struct{}, 1)}
+			q.ended <- struct{}{}
+			rounds := 0
+			b.m.options.Merged = func() {
+				if rounds++; rounds == 1 {
+					is[1](b)
+				} else if len(b.noted(events.TaskMerged)) > 0 {
+					stop()
+				}
+			}
+			q.work(ctx)
+			require.Equal(t, "text", b.git(b.top, "show", "main:mine"))
+			require.False(t, b.m.Merging())
+		})
+	}
+}
+
+// The errors of git are about what has failed, and not about what git is always told.
+func TestErrorsOfGit(t *testing.T) {
+	b := newBench(t)
+	b.write(b.top, ".git/index.lock", "")
+	_, err := b.repository().git(t.Context(), "reset", "--hard", "main")
+	require.ErrorContains(t, err, "index.lock")
+	require.NotContains(t, err.Error(), "graft")
 }
 
 // A task that is tried again begins on a fresh branch, also if names are taken and the last attempt was left elsewhere.

@@ -36,6 +36,7 @@ var gitSettings = [][2]string{
 	{"diff.suppressBlankEmpty", "false"},
 	{"submodule.recurse", "false"},
 	{"gc.auto", "0"},
+	{"advice.graftFileDeprecated", "false"}, // in the errors of git, about a variable that is always set
 	{"maintenance.auto", "false"},
 }
 
