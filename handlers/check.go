@@ -39,7 +39,7 @@ func (t *taskCreated) check(s *core) error {
 		if err != nil {
 			return err
 		}
-		t.request = request
+		t.decoded = request
 	}
 	for _, d := range t.Dependencies {
 		if s.tasks.byID[d.On] == nil {

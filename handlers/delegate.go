@@ -316,7 +316,7 @@ func (dd delegationDecision) handingOn(r *delegation.Request, parent *task, sour
 	if err != nil {
 		panic(err) // it is a valid request with few changes
 	}
-	f.request, f.Parent = request, request.Context.ParentTaskID
+	f.decoded, f.Parent = request, request.Context.ParentTaskID
 	return f
 }
 

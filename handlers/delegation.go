@@ -111,7 +111,7 @@ func (ds *delegations) answered() {
 
 // handOn adds the delegation of a new task.
 func (t *taskCreated) handOn(s *core, k *task, seq int64) {
-	q := t.request
+	q := t.decoded
 	d := &delegatedWork{
 		task: k, request: t.Delegated.Document, target: q.Routing.Target, chain: q.Routing.Chain,
 		sum: t.Delegated.Sum, number: seq, context: q.Context,

@@ -241,7 +241,7 @@ func (m *minutes) hearReview(j *job, f fact) {
 		j.extend()
 		m.enter(j, session.PhaseRevise)
 	default:
-		m.w.must(false, "nobody follows a %s", f.kind())
+		m.w.must(false, "nobody follows a %s", factKind(f))
 	}
 }
 

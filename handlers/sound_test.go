@@ -216,7 +216,7 @@ func requireSoundBus(t testing.TB, s *State) {
 			require.Same(t, c, c.Agent.mail, "%s is %s, and has the mail of another", c.Agent.ID, c.ID)
 		}
 		require.True(t, !c.OfRun || c.Agent != nil || s.access.HasToken(c.ID), "%s was a run, and is known for ever", c.ID)
-		require.LessOrEqual(t, max(c.Cursor, c.Latest, c.Since), s.seq)
+		require.LessOrEqual(t, max(c.Cursor, c.Latest, c.Since), s.Seq())
 	}
 	for _, a := range s.agents.order {
 		require.True(t, a.mail == nil || s.bus.Actor(a.mail.ID) == a.mail && a.mail.Agent == a, "%s is another's actor", a.ID)

@@ -42,7 +42,7 @@ type taskCreated struct {
 	SpanID        string            `json:"span_id,omitzero"`
 	Delegated     *delegated        `json:"delegated,omitzero"` // has its own payload and trace
 
-	request *delegation.Request // the decoded request of a delegated task, or nil
+	decoded *delegation.Request // the request of a delegated task, or nil
 }
 
 func (*taskCreated) kind() string { return events.TaskCreated }
@@ -77,7 +77,7 @@ func (t *taskCreated) apply(s *core, r *wire.Record) {
 	s.tasks.owns(r.From, k)
 	s.count(k, +1)
 	s.agents.opened(k, +1)
-	if t.request != nil {
+	if t.decoded != nil {
 		t.handOn(s, k, r.Seq)
 	}
 	s.tasks.enqueue(k)
@@ -88,8 +88,8 @@ func (t *taskCreated) apply(s *core, r *wire.Record) {
 // fact can be freed.
 func (t *task) follow(f *taskCreated) {
 	said := f.Observability
-	if f.request != nil {
-		said = &f.request.Observability
+	if f.decoded != nil {
+		said = &f.decoded.Observability
 	}
 	if said != nil {
 		t.needsMore().trace = &delegation.Trace{TraceID: said.TraceID, SpanID: said.SpanID, Baggage: slices.Clone(said.Baggage)}
@@ -98,14 +98,14 @@ func (t *task) follow(f *taskCreated) {
 
 // read decodes the request of a delegated task.
 func (t *taskCreated) read() {
-	if t.Delegated != nil && t.request == nil {
-		t.request, _ = t.Delegated.read() // see check
+	if t.Delegated != nil && t.decoded == nil {
+		t.decoded, _ = t.Delegated.read() // see check
 	}
 }
 
 func (t *taskCreated) payload() wire.Raw {
-	if t.request != nil {
-		return t.request.Payload
+	if t.decoded != nil {
+		return t.decoded.Payload
 	}
 	return t.Payload
 }
@@ -155,7 +155,7 @@ func (t *taskCreated) details() *wire.Details {
 	if t.Block != nil {
 		d.Block = t.Block.Name
 	}
-	if q := t.request; q != nil {
+	if q := t.decoded; q != nil {
 		if q.Context != (delegation.Context{}) {
 			d.Context = &q.Context
 		}
