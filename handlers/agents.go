@@ -343,7 +343,7 @@ func (ad agentDecision) syncAgents(r *wire.AgentSet) {
 		case a != nil && same(a.configured, m):
 			continue
 		}
-		ad.fact(agentPrefix+m.ID, "", &agentKnown{m})
+		ad.fact(agentPrefix+m.ID, "", &agentKnown{Member: m})
 		if m.Deaf {
 			ad.delegations().takeBack(ad.state.agents.byID[m.ID], m.ID+" takes no messages any more")
 		}

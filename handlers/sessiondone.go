@@ -16,7 +16,7 @@ import (
 // considerCompletion decides about a completion. A completion that changes files outside of the
 // scope is refused.
 func (wd workDecision) considerCompletion(x *messageContext, c *session.Completion) *wire.Error {
-	w, err := wd.state.tasks.completable(x, c.TaskID)
+	w, err := wd.completable(x, c.TaskID)
 	if err != nil {
 		return err
 	}
@@ -94,12 +94,12 @@ func brief(text string) string {
 
 // completable returns the work that a completion ends. A work under review can be completed if
 // its review was requested early.
-func (t *tasks) completable(x *messageContext, id string) (*work, *wire.Error) {
-	if w := t.workOn(x.of, id); w != nil && w.phase == session.PhaseReviewing && w.result == nil && w.developer == x.from.AgentID {
+func (wd workDecision) completable(x *messageContext, id string) (*work, *wire.Error) {
+	if w := wd.state.tasks.workOn(x.of, id); w != nil && w.phase == session.PhaseReviewing && w.result == nil && w.developer == x.from.AgentID {
 		x.task, x.chain = id, w.chain
 		return w, nil
 	}
-	return t.activeWork(x, id)
+	return wd.activeWork(x, id)
 }
 
 // payloadOf returns the payload of a session message, unchanged.

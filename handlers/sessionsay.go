@@ -264,20 +264,20 @@ func (sd sessionDecision) considerBody(x *messageContext) *wire.Error {
 	case *session.Abort:
 		return sd.considerAbort(x, body)
 	case *session.Feedback:
-		sd.state.tasks.about(x, body.TaskID, "related_task_id")
+		sd.about(x, body.TaskID, "related_task_id")
 	case *session.StatusQuery:
-		sd.state.tasks.about(x, body.TaskID, "task_id")
+		sd.about(x, body.TaskID, "task_id")
 		sd.considerQuery(x)
 	}
 	return nil
 }
 
 // about sets the task of a message that may name any task.
-func (t *tasks) about(x *messageContext, task, key string) {
+func (sd sessionDecision) about(x *messageContext, task, key string) {
 	if task == "" {
 		return
 	}
-	if w := t.workOn(x.of, task); w != nil {
+	if w := sd.state.tasks.workOn(x.of, task); w != nil {
 		x.task, x.chain = task, w.chain
 		return
 	}

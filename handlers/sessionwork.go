@@ -195,8 +195,8 @@ func (wd workDecision) beginWork(w *work) {
 }
 
 // activeWork returns the work that a message of a developer is about.
-func (t *tasks) activeWork(x *messageContext, id string) (*work, *wire.Error) {
-	w := t.workOn(x.of, id)
+func (wd workDecision) activeWork(x *messageContext, id string) (*work, *wire.Error) {
+	w := wd.state.tasks.workOn(x.of, id)
 	switch {
 	case w == nil:
 		return nil, errorf(wire.CodeNotFound, details{"pointer": "/payload/task_id", "task_id": id}, "no task of this session is called %.80q", id)
@@ -211,7 +211,7 @@ func (t *tasks) activeWork(x *messageContext, id string) (*work, *wire.Error) {
 }
 
 func (wd workDecision) considerProgress(x *messageContext, p *session.Progress) *wire.Error {
-	w, err := wd.state.tasks.activeWork(x, p.TaskID)
+	w, err := wd.activeWork(x, p.TaskID)
 	if err != nil {
 		return err
 	}
