@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/handlers/access"
 	"orchestrator/handlers/bus"
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/mail"
@@ -187,7 +188,7 @@ func TestFailedWithResult(t *testing.T) {
 	p.play(`> operator 2 assign-task {"taskId":"$one","agent":"plain"}`)
 	p.play(`> plain 1 send-message {"to_actor":"GO","topic":"task.failed","payload":{"ticket_id":"$one","error":"e","result":{"$schema":"orchestratia/task-result/v1","contracts":7}}}`)
 	require.Nil(t, p.last.Refused)
-	require.Equal(t, wire.TaskFailed, p.task("one").view.State)
+	require.Equal(t, wire.TaskFailed, p.task("one").View.State)
 }
 
 // TestComesToNothingTogether checks the end of an agent with two tasks, one of which waits for
@@ -218,8 +219,8 @@ func TestComesToNothingTogether(t *testing.T) {
 			}, test.ends...) {
 				p.play(line)
 			}
-			require.Equal(t, test.one, p.task("one").view.State)
-			require.Equal(t, test.two, p.task("two").view.State)
+			require.Equal(t, test.one, p.task("one").View.State)
+			require.Equal(t, test.two, p.task("two").View.State)
 			p.requireReplay()
 		})
 	}
@@ -258,7 +259,7 @@ func TestKeyAgain(t *testing.T) {
 	for i := range bus.MaxKeys {
 		require.Len(t, decide(far, send(far, fmt.Sprint("k", i)), len(p.records)).Records, 1)
 	}
-	require.NoError(t, p.state.bus.Keys.Check())
+	require.NoError(t, p.state.Bus.Keys.Check())
 	for name, restart := range map[string]func() *State{
 		"as it was": func() *State { return p.state },
 		"replayed":  p.replayed,
@@ -287,7 +288,7 @@ func TestKeyAgain(t *testing.T) {
 					require.Empty(t, out.Records)
 					require.True(t, sent.Duplicate)
 					require.Equal(t, test.there, sent.Seq)
-					whole, err := Complete(sent, out.Letters[0].Pages, shelf(p.records))
+					whole, err := state.Complete(sent, out.Letters[0].Pages, shelf(p.records))
 					require.NoError(t, err)
 					require.Equal(t, "PO:one", whole.(*mail.Sent).From)
 					require.JSONEq(t, `{"key":"k0"}`, string(whole.(*mail.Sent).Payload))
@@ -354,8 +355,8 @@ func TestActorsOfRuns(t *testing.T) {
 		if n%8 == 0 {
 			p.state = p.replayed()
 		}
-		require.Len(t, p.state.bus.All(), 5)
-		require.LessOrEqual(t, len(p.state.bus.Expected()), 4)
+		require.Len(t, p.state.Bus.All(), 5)
+		require.LessOrEqual(t, len(p.state.Bus.Expected()), 4)
 		requireSoundBus(t, p.state)
 	}
 	p.requireReplay()

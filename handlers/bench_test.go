@@ -69,7 +69,7 @@ func request(b testing.TB, operation, payload string) *wire.Request {
 // submit submits a task and returns its id.
 func (b *bench) submit(payload string) string {
 	b.ask(planner, request(b.b, "submit-task", payload))
-	return b.state.tasks.list[len(b.state.tasks.list)-1].view.ID
+	return b.state.Tasks.List[len(b.state.Tasks.List)-1].View.ID
 }
 
 const (
@@ -133,10 +133,10 @@ func BenchmarkCycle(b *testing.B) {
 
 func (b *bench) cycle(submit *wire.Request) {
 	b.ask(planner, submit)
-	k := b.state.tasks.list[len(b.state.tasks.list)-1]
-	worker := Actor{Kind: Agent, Name: k.view.AssignedTo, Run: "r"}
-	b.do(Actor{}, &wire.Delivered{Agent: worker.Name, Run: "r", Task: k.view.ID})
-	b.ask(worker, &wire.Request{Operation: "complete-task", Timestamp: "t", Sum: b.n, Body: &wire.CompleteTask{TaskID: k.view.ID}})
+	k := b.state.Tasks.List[len(b.state.Tasks.List)-1]
+	worker := Actor{Kind: Agent, Name: k.View.AssignedTo, Run: "r"}
+	b.do(Actor{}, &wire.Delivered{Agent: worker.Name, Run: "r", Task: k.View.ID})
+	b.ask(worker, &wire.Request{Operation: "complete-task", Timestamp: "t", Sum: b.n, Body: &wire.CompleteTask{TaskID: k.View.ID}})
 }
 
 // BenchmarkCycleBesideWaiting runs a cycle while 10,000 tasks wait for an agent that does not
@@ -173,7 +173,7 @@ func BenchmarkProgressBesideWaiting(b *testing.B) {
 		z.submit(noOnesTask)
 	}
 	id := z.submit(workerTask)
-	worker := Actor{Kind: Agent, Name: z.state.tasks.byID[id].view.AssignedTo, Run: "r"}
+	worker := Actor{Kind: Agent, Name: z.state.Tasks.ByID[id].View.AssignedTo, Run: "r"}
 	r := &wire.AgentEvent{Name: "progress", Body: &activity.Progress{TaskID: id, Progress: 0.5}}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -189,18 +189,18 @@ func BenchmarkRequeue(b *testing.B) {
 	first := z.submit(workerTask)
 	for range 50_000 {
 		z.ask(planner, r)
-		k := z.state.tasks.list[len(z.state.tasks.list)-1]
-		if k.view.AssignedTo == "" { // the one agent has the first one
-			k = z.state.tasks.list[len(z.state.tasks.list)-2]
+		k := z.state.Tasks.List[len(z.state.Tasks.List)-1]
+		if k.View.AssignedTo == "" { // the one agent has the first one
+			k = z.state.Tasks.List[len(z.state.Tasks.List)-2]
 		}
-		z.do(Actor{}, &wire.Delivered{Agent: k.view.AssignedTo, Run: "r", Task: k.view.ID})
-		worker := Actor{Kind: Agent, Name: k.view.AssignedTo, Run: "r"}
-		z.do(worker, &wire.Request{ID: "c", Operation: "complete-task", Timestamp: "t", Sum: z.n, Body: &wire.CompleteTask{TaskID: k.view.ID}})
+		z.do(Actor{}, &wire.Delivered{Agent: k.View.AssignedTo, Run: "r", Task: k.View.ID})
+		worker := Actor{Kind: Agent, Name: k.View.AssignedTo, Run: "r"}
+		z.do(worker, &wire.Request{ID: "c", Operation: "complete-task", Timestamp: "t", Sum: z.n, Body: &wire.CompleteTask{TaskID: k.View.ID}})
 	}
-	k := z.state.tasks.byID[first]
+	k := z.state.Tasks.ByID[first]
 	b.ReportAllocs()
 	for b.Loop() {
-		name := k.view.AssignedTo
+		name := k.View.AssignedTo
 		z.do(Actor{}, &wire.Delivered{Agent: name, Run: "r", Task: first, Lost: true})
 		z.do(Actor{}, &wire.Event{Kind: events.AgentRecovered, Agent: name, Run: "r"})
 	}
@@ -224,7 +224,7 @@ func BenchmarkGraph(b *testing.B) {
 				}
 				b.StartTimer()
 				z.finish()
-				require.Equal(b, tasks, z.state.tasks.counts[wire.TaskDone])
+				require.Equal(b, tasks, z.state.Tasks.Counts[wire.TaskDone])
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*tasks), "ns/task")
 		})
@@ -234,10 +234,10 @@ func BenchmarkGraph(b *testing.B) {
 // finish has the workers complete their tasks until none is open.
 func (b *bench) finish() {
 	for b.state.Open() > 0 {
-		for _, a := range b.state.agents.order {
-			if len(a.holds) > 0 {
+		for _, a := range b.state.Agents.Order {
+			if len(a.Holds) > 0 {
 				b.ask(Actor{Kind: Agent, Name: a.ID, Run: "r"},
-					&wire.Request{Operation: "complete-task", Timestamp: "t", Sum: b.n, Body: &wire.CompleteTask{TaskID: a.holds[0].view.ID}})
+					&wire.Request{Operation: "complete-task", Timestamp: "t", Sum: b.n, Body: &wire.CompleteTask{TaskID: a.Holds[0].View.ID}})
 			}
 		}
 	}
@@ -257,10 +257,10 @@ func BenchmarkApply(b *testing.B) {
 	for range 10_000 {
 		z.ask(planner, r)
 		keep()
-		k := z.state.tasks.list[len(z.state.tasks.list)-1]
-		z.do(Actor{}, &wire.Delivered{Agent: "w0", Run: "r", Task: k.view.ID})
+		k := z.state.Tasks.List[len(z.state.Tasks.List)-1]
+		z.do(Actor{}, &wire.Delivered{Agent: "w0", Run: "r", Task: k.View.ID})
 		keep()
-		z.do(Actor{Kind: Operator}, &wire.Request{ID: "1", Operation: "complete-task", Body: &wire.CompleteTask{TaskID: k.view.ID}})
+		z.do(Actor{Kind: Operator}, &wire.Request{ID: "1", Operation: "complete-task", Body: &wire.CompleteTask{TaskID: k.View.ID}})
 		keep()
 	}
 	b.ReportAllocs()
@@ -413,9 +413,9 @@ func BenchmarkSay(b *testing.B) {
 	} {
 		p.play(line)
 	}
-	for _, m := range p.state.sessions.byID["shop"].members {
-		for len(m.outbox) > 0 {
-			p.state.sessions.removeItem(m.outbox[0])
+	for _, m := range p.state.Sessions.ByID["shop"].Members {
+		for len(m.Outbox) > 0 {
+			p.state.Sessions.RemoveItem(m.Outbox[0])
 		}
 	}
 	line := []byte(p.spelledMessage("dev", "arch", "msg-1000000000", session.TypeTaskProgress, nil))

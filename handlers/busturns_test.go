@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/mail"
@@ -67,8 +68,8 @@ func (w *world) isLateAnswer(in *Input, r *wire.Record) bool {
 	e, happened := in.Message.(*wire.Event)
 	q, asked := in.Message.(*wire.Request)
 	w.must(happened && e.Kind == events.AgentStarted || asked && q.Operation == "answer-question", "%s at another time", r.Payload)
-	c := w.state.bus.Actor(r.To)
-	w.must(c != nil && c.Agent != nil && c.Agent.alive() && c.Agent.mail == c, "%s to %s, which does not run", r.Payload, r.To)
+	c := w.state.Bus.Actor(r.To)
+	w.must(c != nil && c.Agent != nil && c.Agent.Alive() && c.Agent.Mail == c, "%s to %s, which does not run", r.Payload, r.To)
 	return true
 }
 
@@ -81,7 +82,7 @@ func (w *world) lookAtAsked(in *Input, r *wire.Request, out *Outcome, received [
 		}
 	}
 	if acked, ok := answer.(*mail.Acked); ok && len(out.Records) == 0 {
-		if a := w.state.agents.byID[in.From.Name]; a != nil && a.memories.Find(r.ID) != nil && a.memories.Find(r.ID).Answer == any(acked) {
+		if a := w.state.Agents.ByID[in.From.Name]; a != nil && a.Memories.Find(r.ID) != nil && a.Memories.Find(r.ID).Answer == any(acked) {
 			return received // the answer of the first time
 		}
 	}
@@ -219,7 +220,7 @@ func (w *world) lookAtErrand(in *Input, m *wire.SendMessage, records []wire.Reco
 func (w *world) lookAtPage(in *Input, p *wire.PollMessages, answer *mail.List, out *Outcome) {
 	i := slices.IndexFunc(out.Letters, func(l Letter) bool { return l.Payload == answer })
 	pages := out.Letters[i].Pages
-	whole, err := Complete(answer, pages, w.bus)
+	whole, err := state.Complete(answer, pages, w.bus)
 	w.must(err == nil, "%v", err)
 	page := whole.(*mail.List)
 	id := w.bus.identity(in.From, p.Actor)
@@ -313,12 +314,12 @@ func (w *world) lookAtMissed() {
 
 // lookAtBus compares the bus with the records.
 func (w *world) lookAtBus() {
-	for _, c := range w.state.bus.All() {
+	for _, c := range w.state.Bus.All() {
 		w.must(c.Stale == w.bus.missed[c.ID], "%s is stale: %t", c.ID, c.Stale)
 		w.must(c.Cursor == w.bus.cursors[c.ID], "%s has acked %d, not %d", c.ID, w.bus.cursors[c.ID], c.Cursor)
 	}
 	for id, is := range w.bus.missed {
-		w.must(!is || w.state.bus.Actor(id) != nil, "GO waits for %s, and nobody knows it", id)
+		w.must(!is || w.state.Bus.Actor(id) != nil, "GO waits for %s, and nobody knows it", id)
 	}
 	for hash, token := range w.bus.tokens {
 		id, ok := w.state.ActorOf(hash, w.at)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
 )
@@ -66,12 +67,12 @@ func cross(t *testing.T, s *submitted, to string) *crossing {
 			c.line = c.written(&l)
 		}
 	}
-	require.Len(t, c.state.tasks.list, 1)
-	c.id = c.state.tasks.list[0].view.ID
-	if s.protocol == "A" && c.state.tasks.list[0].view.AssignedTo == "" {
+	require.Len(t, c.state.Tasks.List, 1)
+	c.id = c.state.Tasks.List[0].View.ID
+	if s.protocol == "A" && c.state.Tasks.List[0].View.AssignedTo == "" {
 		c.play(`> operator m auto-assign {"taskId":"` + c.id + `"}`)
 	}
-	require.Equal(t, c.worker, c.state.tasks.list[0].view.AssignedTo)
+	require.Equal(t, c.worker, c.state.Tasks.List[0].View.AssignedTo)
 	return c
 }
 
@@ -80,7 +81,7 @@ func (c *crossing) written(l *Letter) string {
 	if l.Kept == 0 {
 		return string(l.Line)
 	}
-	line, err := LineOf(c.records[l.Kept-1])
+	line, err := state.LineOf(c.records[l.Kept-1])
 	require.NoError(c.t, err)
 	return string(line)
 }
@@ -155,8 +156,8 @@ func TestQuestionsCrossProtocols(t *testing.T) {
 					inbox := c.ask("operator", "list-questions", "{}")
 					require.Contains(t, inbox, `"How?"`)
 					require.Contains(t, c.ask("operator", "poll-messages", `{"actor":"GO"}`), `"topic":"alert.fired"`)
-					c.answered(answerer, c.state.questions.open[0].view.ID)
-					require.Empty(t, c.state.questions.open)
+					c.answered(answerer, c.state.Questions.Open[0].View.ID)
+					require.Empty(t, c.state.Questions.Open)
 					c.requireReplay()
 				})
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/events"
@@ -81,21 +82,21 @@ func (w *world) step() {
 
 // check reports what is done for a task of an agent by itself.
 func (w *world) check() {
-	held := func(k *task) bool { return k.view.AssignedTo != "" && !k.view.State.Final() }
-	from := w.chance.IntN(len(w.state.tasks.list) + 1)
-	at := slices.IndexFunc(w.state.tasks.list[from:], held)
+	held := func(k *state.Task) bool { return k.View.AssignedTo != "" && !k.View.State.Final() }
+	from := w.chance.IntN(len(w.state.Tasks.List) + 1)
+	at := slices.IndexFunc(w.state.Tasks.List[from:], held)
 	if at < 0 {
 		return
 	}
-	k := w.state.tasks.list[from+at]
+	k := w.state.Tasks.List[from+at]
 	kinds := []string{
 		events.TaskWorkspace, events.TaskVerifying, events.TaskVerifying, events.TaskVerified, events.TaskUnverified, events.TaskMerged, events.TaskUnmerged, events.TaskUnchanged,
 	}
-	if k.view.State == wire.TaskVerifying {
+	if k.View.State == wire.TaskVerifying {
 		kinds = kinds[3:5]
 	}
 	w.do(Actor{}, &wire.TaskChecked{
-		Kind: kinds[w.chance.IntN(len(kinds))], Agent: k.view.AssignedTo, Task: k.view.ID, Text: "is checked", Workspace: &wire.Workspace{Path: "/w", Branch: "b"},
+		Kind: kinds[w.chance.IntN(len(kinds))], Agent: k.View.AssignedTo, Task: k.View.ID, Text: "is checked", Workspace: &wire.Workspace{Path: "/w", Branch: "b"},
 	})
 }
 
@@ -161,8 +162,8 @@ func (w *world) submit(m *inhabitant) {
 
 // tidy has a person cancel the task that has been open longest.
 func (w *world) tidy() {
-	oldest := slices.IndexFunc(w.state.tasks.list, func(k *task) bool { return !k.view.State.Final() })
-	w.request(Actor{Kind: Operator}, "cancel-task", fmt.Sprintf(`{"taskId":%q}`, w.state.tasks.list[oldest].view.ID))
+	oldest := slices.IndexFunc(w.state.Tasks.List, func(k *state.Task) bool { return !k.View.State.Final() })
+	w.request(Actor{Kind: Operator}, "cancel-task", fmt.Sprintf(`{"taskId":%q}`, w.state.Tasks.List[oldest].View.ID))
 }
 
 // someTask returns one of the latest tasks, or an unknown id.
@@ -182,7 +183,7 @@ func (w *world) work() {
 	}
 	held := holds[w.chance.IntN(len(holds))]
 	id := held.ID
-	if w.task(id).work() != nil && w.chance.IntN(12) > 0 {
+	if w.task(id).Work() != nil && w.chance.IntN(12) > 0 {
 		return // reported in its session instead
 	}
 	if w.chance.IntN(4) > 0 && w.goOn(m, id, held.State) {
@@ -220,7 +221,7 @@ func (w *world) report(m *inhabitant, id string) {
 	case 4:
 		w.request(m.actor(), "report-progress", fmt.Sprintf(`{"taskId":%q,"message":"m"}`, id))
 	case 5:
-		w.request(m.actor(), "withdraw-question", fmt.Sprintf(`{"questionId":"q%d"}`, w.state.questions.numbered))
+		w.request(m.actor(), "withdraw-question", fmt.Sprintf(`{"questionId":"q%d"}`, w.state.Questions.Numbered))
 	case 6:
 		w.request(m.actor(), "ask-permission", fmt.Sprintf(`{"taskId":%q,"tool":"Bash","title":"t","input":{"command":"c%d"},`+
 			`"choices":[{"id":"yes","kind":"allow_session"},{"id":"no","kind":"deny"}],"wait":%d}`, id, w.chance.IntN(3), 1+w.chance.IntN(20_000)))
@@ -288,12 +289,12 @@ func (w *world) repeat() {
 			from = m.actor()
 		}
 	}
-	a := w.state.agents.byID[from.Name]
+	a := w.state.Agents.ByID[from.Name]
 	if a == nil {
 		w.do(from, s.request)
 		return
 	}
-	kept := a.memories.Find(s.request.ID)
+	kept := a.Memories.Find(s.request.ID)
 	remembered := kept != nil && kept.Run == s.from.Run && kept.Sum == s.request.Sum && kept.Timestamp == s.request.Timestamp
 	answered := remembered && (kept.Answer != nil || kept.Err != nil)
 	if !remembered { // decided anew; the new answer counts from now on
@@ -317,7 +318,7 @@ func (w *world) repeat() {
 }
 
 func (w *world) question(m *inhabitant) {
-	if len(w.state.questions.open) > 30 {
+	if len(w.state.Questions.Open) > 30 {
 		w.answer()
 		return
 	}
@@ -333,13 +334,13 @@ func (w *world) question(m *inhabitant) {
 }
 
 func (w *world) answer() {
-	if len(w.state.questions.open) > 0 {
-		q := w.state.questions.open[w.chance.IntN(len(w.state.questions.open))]
+	if len(w.state.Questions.Open) > 0 {
+		q := w.state.Questions.Open[w.chance.IntN(len(w.state.Questions.Open))]
 		answer := "yes"
-		if len(q.view.Options) > 2 { // what is to become of a task
-			answer = q.view.Options[w.chance.IntN(3)].Value
+		if len(q.View.Options) > 2 { // what is to become of a task
+			answer = q.View.Options[w.chance.IntN(3)].Value
 		}
-		w.request(Actor{Kind: Operator}, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":%q}`, q.view.ID, answer))
+		w.request(Actor{Kind: Operator}, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":%q}`, q.View.ID, answer))
 	}
 }
 
@@ -373,7 +374,7 @@ func (w *world) documents() string {
 		text += `,"structured_spec":` + w.spec()
 	}
 	if w.chance.IntN(100) == 0 {
-		text += fmt.Sprintf(`,"description":%q`, strings.Repeat("x", heavy))
+		text += fmt.Sprintf(`,"description":%q`, strings.Repeat("x", state.Heavy))
 	}
 	return text
 }
@@ -438,10 +439,10 @@ func (w *world) result() string {
 
 // goOn has an agent take the next step of a task that it holds. It returns false if that step is
 // to end the task.
-func (w *world) goOn(m *inhabitant, id string, state wire.TaskState) bool {
+func (w *world) goOn(m *inhabitant, id string, st wire.TaskState) bool {
 	person := Actor{Kind: Operator}
 	task := fmt.Sprintf(`"taskId":%q`, id)
-	switch state {
+	switch st {
 	case wire.TaskAssigned:
 		w.request(m.actor(), "start-task", "{"+task+"}")
 	case wire.TaskPlanning:
@@ -454,14 +455,14 @@ func (w *world) goOn(m *inhabitant, id string, state wire.TaskState) bool {
 			w.request(person, "approve-plan", "{"+task+"}")
 		}
 	case wire.TaskNeedsHuman:
-		q := w.state.blockerOf(w.task(id)) // its agent only waits, and cannot start it again
+		q := w.state.BlockerOf(w.task(id)) // its agent only waits, and cannot start it again
 		switch {
 		case q != nil:
-			w.request(person, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"do"}`, q.view.ID))
+			w.request(person, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"do"}`, q.View.ID))
 		case w.chance.IntN(3) == 0:
 			w.request(m.actor(), "start-task", "{"+task+"}")
 		default:
-			w.request(person, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"do"}`, w.task(id).more.question))
+			w.request(person, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"do"}`, w.task(id).More.Question))
 		}
 	case wire.TaskRunning:
 		if w.chance.IntN(6) > 0 {
@@ -525,8 +526,8 @@ func (w *world) unlink(from Actor, id string) {
 	if k == nil {
 		return
 	}
-	for e := range w.state.tasks.graph.Needs(k.node) {
-		l := w.state.tasks.shownLink(e)
+	for e := range w.state.Tasks.Graph.Needs(k.Node) {
+		l := w.state.Tasks.ShownLink(e)
 		w.request(from, "remove-dependency", fmt.Sprintf(`{"taskId":%q,"dependencyId":%q}`, id, w.one(l.ID, l.On)))
 		return
 	}

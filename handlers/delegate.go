@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"orchestrator/handlers/queue"
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
@@ -27,7 +28,7 @@ const orchestratorName = "orchestrator"
 // submitTaskRequest delegates a task. A refused request creates no task, so its id can be used
 // again.
 func submitTaskRequest(dd delegationDecision, r *delegation.Request) (*wire.TaskAnswer, *wire.Error) {
-	if k := dd.state.tasks.find(r.ID); k != nil {
+	if k := dd.state.Tasks.Find(r.ID); k != nil {
 		return dd.handedOnBefore(k, r)
 	}
 	source, err := dd.source(r)
@@ -37,21 +38,21 @@ func submitTaskRequest(dd delegationDecision, r *delegation.Request) (*wire.Task
 	parent, among := dd.partOf(r)
 	chain := chainOf(parent, r.Routing.Chain, source)
 	if len(chain) > delegation.MaxChain {
-		return nil, delegationError(wire.CodeConflict, delegation.FaultDelegation, fmt.Sprintf("%d have had this in hand, which is as many as may", len(chain)), "most", delegation.MaxChain)
+		return nil, state.DelegationError(wire.CodeConflict, delegation.FaultDelegation, fmt.Sprintf("%d have had this in hand, which is as many as may", len(chain)), "most", delegation.MaxChain)
 	}
 	to, err := dd.chooseTarget(r.Type, r.Routing.Target, chain, "", nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := dd.state.agents.tooManyOpen(dd.from); err != nil {
+	if err := dd.state.Agents.TooManyOpen(dd.from); err != nil {
 		return nil, err
 	}
-	if err := to.checkBacklog(); err != nil {
+	if err := to.CheckBacklog(); err != nil {
 		return nil, err
 	}
 	f := dd.handingOn(r, parent, source, chain)
 	dd.fact("", r.ID, f)
-	k := dd.state.tasks.byID[r.ID]
+	k := dd.state.Tasks.ByID[r.ID]
 	dd.notes(k, r.Notes)
 	if parent == nil && among > 1 {
 		dd.notes(k, []string{fmt.Sprintf("/context/parentTaskId: is missing, and it is unknown of which of %d tasks in hand this is a part: it has none of their trace", among)})
@@ -61,7 +62,7 @@ func submitTaskRequest(dd delegationDecision, r *delegation.Request) (*wire.Task
 }
 
 // notes records the warnings about a task request, each with its place.
-func (dd delegationDecision) notes(k *task, notes []string) {
+func (dd delegationDecision) notes(k *state.Task, notes []string) {
 	for _, note := range notes {
 		pointer, text, _ := strings.Cut(note, ": ")
 		dd.tasks().odd(k, hub.Oddity{Kind: events.DocumentOdd, Pointer: pointer, Text: text})
@@ -70,9 +71,9 @@ func (dd delegationDecision) notes(k *task, notes []string) {
 
 // handedOnBefore answers a request whose id is that of a task. A repeat of the same request has
 // no second effect.
-func (dd delegationDecision) handedOnBefore(k *task, r *delegation.Request) (*wire.TaskAnswer, *wire.Error) {
-	if d := k.delegation(); d == nil || d.sum != r.Sum || k.view.SubmittedBy != dd.from.String() {
-		return nil, errorf(wire.CodeInvalid, details{"pointer": dd.pointer("/id"), "reason": wire.ReasonReused},
+func (dd delegationDecision) handedOnBefore(k *state.Task, r *delegation.Request) (*wire.TaskAnswer, *wire.Error) {
+	if d := k.Delegation(); d == nil || d.Sum != r.Sum || k.View.SubmittedBy != dd.from.String() {
+		return nil, state.Errorf(wire.CodeInvalid, state.Details{"pointer": dd.pointer("/id"), "reason": wire.ReasonReused},
 			"this id is that of another task: take a new one for each")
 	}
 	if dd.request.Form == wire.DialectTaskRequest {
@@ -92,7 +93,7 @@ func (dd delegationDecision) source(r *delegation.Request) (string, *wire.Error)
 		return "", denied(dd.pointer("/routing/source"), fmt.Sprintf("source says %.80q, and you are %q", said, dd.from.Name))
 	case said == "":
 		return orchestratorName, nil
-	case dd.state.agents.byID[said] != nil:
+	case dd.state.Agents.ByID[said] != nil:
 		return "", denied(dd.pointer("/routing/source"), fmt.Sprintf("%q is an agent, and does not ask for this itself", said))
 	}
 	return said, nil
@@ -113,26 +114,26 @@ func denied(pointer, message string) *wire.Error {
 // partOf returns the task of which a new delegated task is a part. It is the one that the
 // request names, one in the same trace, or the only one that the agent works on. among is the
 // number of candidates.
-func (dd delegationDecision) partOf(r *delegation.Request) (part *task, among int) {
-	named := dd.state.tasks.find(r.Context.ParentTaskID)
-	a := dd.state.agents.byID[dd.from.Name]
+func (dd delegationDecision) partOf(r *delegation.Request) (part *state.Task, among int) {
+	named := dd.state.Tasks.Find(r.Context.ParentTaskID)
+	a := dd.state.Agents.ByID[dd.from.Name]
 	switch {
-	case named != nil && named.submittedBy(dd.from):
+	case named != nil && named.SubmittedBy(dd.from):
 		return named, 1
 	case named != nil || dd.from.Kind != Agent || a == nil:
 		return nil, 0
 	}
-	var held []*task
-	for _, k := range a.holds {
-		if k.inHand() {
+	var held []*state.Task
+	for _, k := range a.Holds {
+		if k.InHand() {
 			held = append(held, k)
 		}
 	}
 	if trace := r.Observability.TraceID; trace != "" && len(held) > 1 {
-		held = slices.DeleteFunc(held, func(k *task) bool { return k.trace() == nil || k.trace().TraceID != trace })
+		held = slices.DeleteFunc(held, func(k *state.Task) bool { return k.Trace() == nil || k.Trace().TraceID != trace })
 	}
 	if len(held) > 1 { // tasks with delegated parts are waiting
-		held = slices.DeleteFunc(held, func(k *task) bool { return len(k.parts()) > 0 })
+		held = slices.DeleteFunc(held, func(k *state.Task) bool { return len(k.Parts()) > 0 })
 	}
 	if len(held) != 1 {
 		return nil, len(held)
@@ -140,18 +141,12 @@ func (dd delegationDecision) partOf(r *delegation.Request) (part *task, among in
 	return held[0], 1
 }
 
-// inHand reports whether the agent of a task is working on it, as far as is known.
-func (t *task) inHand() bool {
-	d := t.delegation()
-	return t.busy() || t.view.State == wire.TaskNeedsHuman || d != nil && d.out != "" && t.view.State == wire.TaskAssigned
-}
-
 // chainOf returns the agents that have had a task, without duplicates and with source at the
 // end. Those that are known come first, then those that the request names.
-func chainOf(parent *task, said []string, source string) []string {
+func chainOf(parent *state.Task, said []string, source string) []string {
 	var before []string
-	if parent != nil && parent.delegation() != nil {
-		before = parent.delegation().chain
+	if parent != nil && parent.Delegation() != nil {
+		before = parent.Delegation().Chain
 	}
 	var chain queue.Set
 	for _, names := range [][]string{before, said} {
@@ -167,21 +162,21 @@ func chainOf(parent *task, said []string, source string) []string {
 // chooseTarget returns the agent for a task: the named one, or the capable one that is likely to
 // begin first. The agent that has just ended with the task comes last, and an agent that is gone
 // is not chosen.
-func (dd delegationDecision) chooseTarget(kind, named string, chain []string, ended string, gone departures) (*agent, *wire.Error) {
+func (dd delegationDecision) chooseTarget(kind, named string, chain []string, ended string, gone departures) (*state.KnownAgent, *wire.Error) {
 	if named == "" {
 		return dd.bestCapable(kind, chain, ended, gone)
 	}
-	a := dd.state.agents.byID[named]
+	a := dd.state.Agents.ByID[named]
 	switch {
 	case a == nil:
-		return nil, delegationError(wire.CodeNotFound, delegation.FaultAgentNotFound, fmt.Sprintf("there is no agent %q", named), "target", named)
+		return nil, state.DelegationError(wire.CodeNotFound, delegation.FaultAgentNotFound, fmt.Sprintf("there is no agent %q", named), "target", named)
 	case slices.Contains(chain, named):
-		return nil, delegationError(wire.CodeConflict, delegation.FaultGraphCycle, fmt.Sprintf("%q has had this in hand already: it would go round in a circle", named), "delegationChain", chain)
+		return nil, state.DelegationError(wire.CodeConflict, delegation.FaultGraphCycle, fmt.Sprintf("%q has had this in hand already: it would go round in a circle", named), "delegationChain", chain)
 	case len(a.Capabilities) > 0 && !slices.Contains(a.Capabilities, kind): // an agent without capabilities may accept any type
-		return nil, delegationError(wire.CodeNotFound, delegation.FaultCapabilityNotFound, fmt.Sprintf("%q does not do %q", named, kind), "capabilities", a.Capabilities)
+		return nil, state.DelegationError(wire.CodeNotFound, delegation.FaultCapabilityNotFound, fmt.Sprintf("%q does not do %q", named, kind), "capabilities", a.Capabilities)
 	}
 	if why := dd.unavailable(a, ended, gone); why != "" {
-		return nil, delegationError(wire.CodeConflict, delegation.FaultAgentUnavailable, why, "target", named)
+		return nil, state.DelegationError(wire.CodeConflict, delegation.FaultAgentUnavailable, why, "target", named)
 	}
 	return a, nil
 }
@@ -190,34 +185,22 @@ func (dd delegationDecision) chooseTarget(kind, named string, chain []string, en
 // ended counts as available, since it may be restarted, but not one that was killed with the
 // orchestrator and starts only on request. While the orchestrator stops, tasks wait
 // for the next start.
-func (dd delegationDecision) unavailable(a *agent, ended string, gone departures) string {
+func (dd delegationDecision) unavailable(a *state.KnownAgent, ended string, gone departures) string {
 	switch {
-	case a.Deaf && a.remote == nil:
+	case a.Deaf && a.Remote == nil:
 		return fmt.Sprintf("%q takes no messages", a.ID)
 	case gone[a] != "":
 		return gone[a]
-	case a.comes(), dd.state.stopping, a.ID == ended && !(a.Manual && dd.starts):
+	case a.Comes(), dd.state.Stopping, a.ID == ended && !(a.Manual && dd.starts):
 		return ""
 	}
 	return fmt.Sprintf("%q does not run, and is not started by itself", a.ID)
 }
 
-// delegationError returns the refusal to delegate a task. fault is its code in protocol D.
-func delegationError(code wire.Code, fault, message, key string, value any) *wire.Error {
-	return &wire.Error{Code: code, Message: message, Details: map[string]any{"fault": fault, "reason": reasons[fault], key: value}}
-}
-
-// reasons maps these codes to the reasons that other protocols use.
-var reasons = map[string]string{
-	delegation.FaultAgentNotFound: "agent_not_found", delegation.FaultCapabilityNotFound: "capability_not_found",
-	delegation.FaultGraphCycle: "cycle", delegation.FaultAgentUnavailable: "agent_unavailable", delegation.FaultAgentBusy: "agent_busy",
-	delegation.FaultDelegation: "chain_too_long",
-}
-
 // bestCapable returns the agent for a task that names none.
-func (dd delegationDecision) bestCapable(kind string, chain []string, ended string, gone departures) (best *agent, err *wire.Error) {
+func (dd delegationDecision) bestCapable(kind string, chain []string, ended string, gone departures) (best *state.KnownAgent, err *wire.Error) {
 	can, had := false, false
-	for _, a := range dd.state.agents.order {
+	for _, a := range dd.state.Agents.Order {
 		if !slices.Contains(a.Capabilities, kind) {
 			continue
 		}
@@ -226,7 +209,7 @@ func (dd delegationDecision) bestCapable(kind string, chain []string, ended stri
 		case slices.Contains(chain, a.ID):
 			had = true
 		case dd.unavailable(a, ended, gone) != "":
-		case best == nil || a.rank(ended).compare(best.rank(ended)) < 0:
+		case best == nil || a.Rank(ended).Compare(best.Rank(ended)) < 0:
 			best = a
 		}
 	}
@@ -234,72 +217,18 @@ func (dd delegationDecision) bestCapable(kind string, chain []string, ended stri
 	case best != nil:
 		return best, nil
 	case !can:
-		return nil, delegationError(wire.CodeNotFound, delegation.FaultCapabilityNotFound, fmt.Sprintf("no agent does %q", kind), "type", kind)
+		return nil, state.DelegationError(wire.CodeNotFound, delegation.FaultCapabilityNotFound, fmt.Sprintf("no agent does %q", kind), "type", kind)
 	case had:
-		return nil, delegationError(wire.CodeConflict, delegation.FaultGraphCycle, fmt.Sprintf("each agent that does %q has had this in hand already", kind), "delegationChain", chain)
+		return nil, state.DelegationError(wire.CodeConflict, delegation.FaultGraphCycle, fmt.Sprintf("each agent that does %q has had this in hand already", kind), "delegationChain", chain)
 	}
-	return nil, delegationError(wire.CodeConflict, delegation.FaultAgentUnavailable, fmt.Sprintf("no agent that does %q runs, and none is started by itself", kind), "type", kind)
-}
-
-// rank orders candidate agents: the lowest starts soonest.
-type rank struct {
-	lost, away, full bool
-	load             int
-	given            int64
-}
-
-func (a *agent) rank(ended string) rank {
-	return rank{
-		lost: a.ID == ended, away: !a.reachable() && a.remote == nil || a.deaf || a.stale || a.remote != nil && !a.online(),
-		full: a.load() >= a.Capacity, load: a.load(), given: a.given,
-	}
-}
-
-func (r rank) compare(o rank) int {
-	return cmp.Or(compareBool(r.lost, o.lost), compareBool(r.away, o.away), compareBool(r.full, o.full), cmp.Compare(r.load, o.load), cmp.Compare(r.given, o.given))
-}
-
-// compareBool orders false before true.
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
-}
-
-// comes reports whether an agent runs, or will by itself.
-func (a *agent) comes() bool {
-	return a.remote != nil || a.returns || a.reachable() && a.state != leaving
-}
-
-// The maximum number and size of the delegated tasks that wait for an agent.
-const (
-	maxWaiting      = 1000
-	maxWaitingBytes = 32 << 20
-)
-
-// checkBacklog returns an error if too much waits for an agent.
-func (a *agent) checkBacklog() *wire.Error {
-	n, size := 0, 0
-	for _, k := range a.holds {
-		if d := k.delegation(); d != nil && d.waits() {
-			n, size = n+1, size+len(d.request)
-		}
-	}
-	if n < maxWaiting && size < maxWaitingBytes {
-		return nil
-	}
-	return delegationError(wire.CodeLimited, delegation.FaultAgentBusy, fmt.Sprintf("%s waits for %q already: ask again when it has less to do", counted(n, "task"), a.ID), "waiting", n)
+	return nil, state.DelegationError(wire.CodeConflict, delegation.FaultAgentUnavailable, fmt.Sprintf("no agent that does %q runs, and none is started by itself", kind), "type", kind)
 }
 
 // handingOn returns the fact that creates a delegated task.
-func (dd delegationDecision) handingOn(r *delegation.Request, parent *task, source string, chain []string) *taskCreated {
+func (dd delegationDecision) handingOn(r *delegation.Request, parent *state.Task, source string, chain []string) *state.TaskCreated {
 	place, above := dd.tasks().traceBelow(parent, r.Observability)
 	if place.TraceID == "" {
-		place.TraceID = dd.state.tasks.traceIDOf(parent, r.ID)
+		place.TraceID = dd.state.Tasks.TraceIDOf(parent, r.ID)
 	}
 	if place.SpanID == "" {
 		place.SpanID = trace.SpanIDOf([]byte(r.ID))
@@ -308,31 +237,31 @@ func (dd delegationDecision) handingOn(r *delegation.Request, parent *task, sour
 	document := r.Forwarded(delegation.Forwarding{
 		Source: source, Chain: chain, TraceID: place.TraceID, SpanID: place.SpanID, Baggage: place.Baggage, Context: contextBelow(parent),
 	})
-	f := &taskCreated{
+	f := &state.TaskCreated{
 		ID: r.ID, Name: r.Type, Type: r.Type, Priority: wire.Raw(object.Quote(priority)), Patient: true,
-		TraceID: place.TraceID, SpanID: above, Delegated: &delegated{Document: document, Sum: r.Sum},
+		TraceID: place.TraceID, SpanID: above, Delegated: &state.Delegated{Document: document, Sum: r.Sum},
 	}
-	request, err := f.Delegated.read()
+	request, err := f.Delegated.Read()
 	if err != nil {
 		panic(err) // it is a valid request with few changes
 	}
-	f.decoded, f.Parent = request, request.Context.ParentTaskID
+	f.Decoded, f.Parent = request, request.Context.ParentTaskID
 	return f
 }
 
 // contextBelow returns the default context of a part of a task.
-func contextBelow(parent *task) (c delegation.Context) {
+func contextBelow(parent *state.Task) (c delegation.Context) {
 	if parent == nil {
 		return c
 	}
-	c.ParentTaskID = parent.view.ID
-	if d := parent.delegation(); d != nil {
-		c.ConversationID, c.User = d.context.ConversationID, d.context.User
+	c.ParentTaskID = parent.View.ID
+	if d := parent.Delegation(); d != nil {
+		c.ConversationID, c.User = d.Context.ConversationID, d.Context.User
 	}
 	return c
 }
 
 // assignDelegated assigns a delegated task to an agent. It is forwarded when the agent has room.
-func (dd delegationDecision) assignDelegated(k *task, a *agent) {
-	dd.own.tasks().take(k, a, &taskAssigned{Way: assignedDelegated})
+func (dd delegationDecision) assignDelegated(k *state.Task, a *state.KnownAgent) {
+	dd.own.tasks().take(k, a, &state.TaskAssigned{Way: assignedDelegated})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers/history"
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
@@ -35,12 +36,12 @@ func TestChains(t *testing.T) {
 		{[]string{"a", "b"}, []string{"b", "c"}, "[a b c me]"},
 		{[]string{"a", "b"}, []string{"b", "a"}, "[a b me]"},
 	} {
-		parent := &task{more: &taskExtra{delegation: &delegatedWork{chain: test.before}}}
+		parent := &state.Task{More: &state.TaskExtra{Delegation: &state.DelegatedWork{Chain: test.before}}}
 		require.Equal(t, test.want, fmt.Sprint(chainOf(parent, test.said, "me")), "%v %v", test.before, test.said)
-		require.Len(t, parent.delegation().chain, len(test.before), "it is the parent's")
+		require.Len(t, parent.Delegation().Chain, len(test.before), "it is the parent's")
 		if test.before == nil {
 			require.Equal(t, test.want, fmt.Sprint(chainOf(nil, test.said, "me")))
-			require.Equal(t, test.want, fmt.Sprint(chainOf(new(task), test.said, "me")), "of another dialect")
+			require.Equal(t, test.want, fmt.Sprint(chainOf(new(state.Task), test.said, "me")), "of another dialect")
 		}
 	}
 }
@@ -49,15 +50,15 @@ func TestChains(t *testing.T) {
 //
 // Rows: D-16.
 func TestEagerness(t *testing.T) {
-	sorted := []rank{
-		{}, {given: 7}, {load: 1}, {load: 2, given: 1}, {full: true}, {full: true, load: 3},
-		{away: true}, {away: true, given: 1}, {away: true, full: true}, {lost: true}, {lost: true, away: true},
+	sorted := []state.Rank{
+		{}, {Given: 7}, {Load: 1}, {Load: 2, Given: 1}, {Full: true}, {Full: true, Load: 3},
+		{Away: true}, {Away: true, Given: 1}, {Away: true, Full: true}, {Lost: true}, {Lost: true, Away: true},
 	}
 	for i, a := range sorted {
-		require.Zero(t, a.compare(a))
+		require.Zero(t, a.Compare(a))
 		for _, b := range sorted[i+1:] {
-			require.Negative(t, a.compare(b), "%+v before %+v", a, b)
-			require.Positive(t, b.compare(a), "%+v after %+v", b, a)
+			require.Negative(t, a.Compare(b), "%+v before %+v", a, b)
+			require.Positive(t, b.Compare(a), "%+v after %+v", b, a)
 		}
 	}
 }
@@ -68,7 +69,7 @@ func TestEagerness(t *testing.T) {
 // Rows: D-30, K-06.
 func TestSwamped(t *testing.T) {
 	for name, test := range map[string]struct{ fits, size int }{
-		"many":  {maxWaiting, 1},
+		"many":  {state.MaxWaiting, 1},
 		"heavy": {33, 1 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +79,7 @@ func TestSwamped(t *testing.T) {
 			p.play("start boss")
 			payload := wire.Raw(`{"text":"` + strings.Repeat("x", test.size) + `"}`)
 			if name == "heavy" {
-				test.fits = maxWaitingBytes/(test.size+len(`{"id":"0000","type":"weigh","payload":{"text":""}`)) + 1
+				test.fits = state.MaxWaitingBytes/(test.size+len(`{"id":"0000","type":"weigh","payload":{"text":""}`)) + 1
 			}
 			for i := range test.fits {
 				require.Nil(t, p.handsOn("boss", fmt.Sprint(i), "dev", payload).Refused, "%d", i)
@@ -144,7 +145,7 @@ func TestLinesOfRecords(t *testing.T) {
 	}
 	var kept []string
 	for _, r := range p.records {
-		line, err := LineOf(r)
+		line, err := state.LineOf(r)
 		if err != nil {
 			require.ErrorContains(t, err, "keeps no line")
 			continue
@@ -155,7 +156,7 @@ func TestLinesOfRecords(t *testing.T) {
 		`{"id":"t-1","type":"task.update","payload":{"input":1.50}}`,
 		`{"id":"t-1","result":{"n":1.50},"status":"completed"}`,
 	}, kept)
-	_, err := LineOf(wire.Record{Seq: 7, Kind: "task.danced", Payload: []byte("{}")})
+	_, err := state.LineOf(wire.Record{Seq: 7, Kind: "task.danced", Payload: []byte("{}")})
 	require.ErrorContains(t, err, "record 7")
 }
 
@@ -172,7 +173,7 @@ func TestForeignDelegation(t *testing.T) {
 		p.play(line)
 	}
 	before := spelled(t, p.state)
-	plain := p.task("plain").view.ID
+	plain := p.task("plain").View.ID
 	for _, test := range []struct{ kind, payload, why string }{
 		{events.TaskCreated, `{"task":"a","delegated":{"document":{"id":"a"},"sum":1}}`, "its request makes no sense"},
 		{events.TaskForwarded, `{"task":"` + plain + `","agent":"dev"}`, "was not handed on"},
@@ -230,14 +231,14 @@ func TestCompleteResponse(t *testing.T) {
 	gone := read(func(seq int64) (wire.Record, error) { return wire.Record{}, fmt.Errorf("record %d is gone", seq) })
 	foreign := read(func(int64) (wire.Record, error) { return wire.Record{Kind: "task.danced"}, nil })
 	for _, page := range []history.Page{{Task: "t-1", Response: 7}, {Task: "t-1", Ended: 7}} {
-		_, err := Complete(answer, []history.Page{page}, gone)
+		_, err := state.Complete(answer, []history.Page{page}, gone)
 		require.ErrorContains(t, err, "record 7 is gone")
-		_, err = Complete(answer, []history.Page{page}, foreign)
+		_, err = state.Complete(answer, []history.Page{page}, foreign)
 		require.Error(t, err)
 	}
-	_, err := Complete(answer, []history.Page{{Task: "t-1", Response: 1}}, shelf(p.records))
+	_, err := state.Complete(answer, []history.Page{{Task: "t-1", Response: 1}}, shelf(p.records))
 	require.ErrorContains(t, err, "keeps no line")
-	whole, err := Complete(answer, nil, shelf(p.records))
+	whole, err := state.Complete(answer, nil, shelf(p.records))
 	require.NoError(t, err)
 	require.Equal(t, answer, whole)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
@@ -172,7 +173,7 @@ func (p *player) heardLine(l *Letter) string {
 	line, kept := l.Line, ""
 	if l.Kept != 0 {
 		var err error
-		line, err = LineOf(p.records[l.Kept-1])
+		line, err = state.LineOf(p.records[l.Kept-1])
 		require.NoError(p.t, err)
 		kept = fmt.Sprintf("kept %d ", l.Kept)
 		if l.Metadata != nil {

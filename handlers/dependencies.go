@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"orchestrator/handlers/graph"
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/session"
@@ -29,7 +30,7 @@ func (ld linkDecision) dependencies(needs []hub.Dependency, of *wire.Details, pa
 		if err := collides(taken, *d, pointer); err != nil {
 			return nil, err
 		}
-		if ld.state.tasks.isVain(*d) {
+		if ld.state.Tasks.IsVain(*d) {
 			vain = append(vain, d.On)
 		}
 	}
@@ -38,12 +39,12 @@ func (ld linkDecision) dependencies(needs []hub.Dependency, of *wire.Details, pa
 
 // mayHave decides what a task with some details gets of another: the whole result, a promised
 // contract or nothing. It marks the dependency as private when the caller may not read the other.
-func (ld linkDecision) mayHave(up *task, d *hub.Dependency, of *wire.Details, pointer string) *wire.Error {
-	if up.submittedBy(ld.from) || ld.tasks().reads(up) || ld.shares(up, of) {
+func (ld linkDecision) mayHave(up *state.Task, d *hub.Dependency, of *wire.Details, pointer string) *wire.Error {
+	if up.SubmittedBy(ld.from) || ld.tasks().reads(up) || ld.shares(up, of) {
 		return nil
 	}
 	d.Private = true
-	if d.Type != hub.DependsInput || up.promises(d.Contract) {
+	if d.Type != hub.DependsInput || up.Promises(d.Contract) {
 		return nil
 	}
 	return &wire.Error{
@@ -60,43 +61,31 @@ func (ld linkDecision) mayHave(up *task, d *hub.Dependency, of *wire.Details, po
 // the details d. A session counts only for its members, and a parent task only for callers that
 // may read it, since any agent can name them. The name of a project is trusted: an agent that
 // names a project may read its results.
-func (ld linkDecision) shares(up *task, d *wire.Details) bool {
-	its := up.view.Details
+func (ld linkDecision) shares(up *state.Task, d *wire.Details) bool {
+	its := up.View.Details
 	if its == nil || d == nil {
 		return false
 	}
 	if its.ProjectID != "" && its.ProjectID == d.ProjectID {
 		return true
 	}
-	if parent := ld.state.tasks.find(d.ParentTaskID); parent != nil && its.ParentTaskID == d.ParentTaskID && (parent.submittedBy(ld.from) || ld.tasks().reads(parent)) {
+	if parent := ld.state.Tasks.Find(d.ParentTaskID); parent != nil && its.ParentTaskID == d.ParentTaskID && (parent.SubmittedBy(ld.from) || ld.tasks().reads(parent)) {
 		return true
 	}
-	x := ld.state.sessions.byID[d.SessionID]
-	return its.SessionID == d.SessionID && x != nil && x.member(ld.from.Name) != nil
-}
-
-// promises reports whether the spec of a task declares a contract.
-func (t *task) promises(key string) bool {
-	return t.more != nil && slices.ContainsFunc(t.more.promises, func(p hub.Promise) bool { return p.Key == key })
-}
-
-// isVain reports whether a dependency would hold a task back forever, because the other task
-// failed or was cancelled.
-func (t *tasks) isVain(d hub.Dependency) bool {
-	on := t.byID[d.On].view.State
-	return gates(kindOf(d.Type)) && on.Final() && on != wire.TaskDone
+	x := ld.state.Sessions.ByID[d.SessionID]
+	return its.SessionID == d.SessionID && x != nil && x.Member(ld.from.Name) != nil
 }
 
 // mayDepend returns an error if no task can have a dependency.
 func (ld linkDecision) mayDepend(d *hub.Dependency, of *wire.Details, patient bool, pointer string) *wire.Error {
-	on := ld.state.tasks.find(d.On)
+	on := ld.state.Tasks.Find(d.On)
 	if on == nil {
-		return errorf(wire.CodeNotFound, details{"taskId": brief(d.On), "pointer": pointer}, "there is no task %q to depend on", brief(d.On))
+		return state.Errorf(wire.CodeNotFound, state.Details{"taskId": brief(d.On), "pointer": pointer}, "there is no task %q to depend on", brief(d.On))
 	}
-	if ld.state.tasks.isVain(*d) && !ld.state.rules.staysBlocked(patient) {
+	if ld.state.Tasks.IsVain(*d) && !ld.state.Rules.StaysBlocked(patient) {
 		return &wire.Error{ // without its name: it may be another agent's
 			Code:    wire.CodeConflict,
-			Message: fmt.Sprintf("task %s is %s: what depends on it would never run", d.On, on.view.State),
+			Message: fmt.Sprintf("task %s is %s: what depends on it would never run", d.On, on.View.State),
 			Details: map[string]any{"taskId": d.On, "reason": "dependency_failed", "pointer": pointer},
 		}
 	}
@@ -110,23 +99,11 @@ func collides(taken map[string]string, d hub.Dependency, pointer string) *wire.E
 		return nil
 	}
 	if other, there := taken[d.Contract]; there && other != d.On {
-		return errorf(wire.CodeConflict, details{"taskId": other, "contractKey": d.Contract, "reason": "contract_taken", "pointer": pointer},
+		return state.Errorf(wire.CodeConflict, state.Details{"taskId": other, "contractKey": d.Contract, "reason": "contract_taken", "pointer": pointer},
 			"%q is delivered by task %s already, and one would hide the other", d.Contract, other)
 	}
 	taken[d.Contract] = d.On
 	return nil
-}
-
-// staysBlocked reports whether a task stays pending after a dependency has failed, and waits for
-// a person. The configuration decides, or else the protocol by which the task was submitted.
-func (r *Rules) staysBlocked(patient bool) bool {
-	switch r.OnDependencyFailure {
-	case "block":
-		return true
-	case "cancel":
-		return false
-	}
-	return patient
 }
 
 func addDependency(ld linkDecision, r *wire.AddDependency) (*wire.LinkReply, *wire.Error) {
@@ -134,55 +111,55 @@ func addDependency(ld linkDecision, r *wire.AddDependency) (*wire.LinkReply, *wi
 	if err != nil {
 		return nil, err
 	}
-	if err := ld.mayRelink(k, kindOf(r.Dependency.Type)); err != nil {
+	if err := ld.mayRelink(k, state.KindOf(r.Dependency.Type)); err != nil {
 		return nil, err
 	}
 	if err := ld.mayAdd(k, &r.Dependency); err != nil {
 		return nil, err
 	}
-	if e, there := ld.state.tasks.graph.Find(k.node, ld.state.tasks.byID[r.Dependency.On].node, kindOf(r.Dependency.Type), r.Dependency.Contract); there {
-		if ld.state.tasks.graph.Edge(e).Private && !r.Dependency.Private { // its author may read the other
-			ld.fact("", k.view.ID, &dependencyAdded{ID: k.view.ID, Name: k.view.Name, Dependency: r.Dependency, Shown: true, Request: ld.mark()})
+	if e, there := ld.state.Tasks.Graph.Find(k.Node, ld.state.Tasks.ByID[r.Dependency.On].Node, state.KindOf(r.Dependency.Type), r.Dependency.Contract); there {
+		if ld.state.Tasks.Graph.Edge(e).Private && !r.Dependency.Private { // its author may read the other
+			ld.fact("", k.View.ID, &state.DependencyAdded{ID: k.View.ID, Name: k.View.Name, Dependency: r.Dependency, Shown: true, Request: ld.mark()})
 		}
-		return &wire.LinkReply{Dependency: ld.state.tasks.shownLink(e)}, nil
+		return &wire.LinkReply{Dependency: ld.state.Tasks.ShownLink(e)}, nil
 	}
 	for _, o := range r.Dependency.Oddities {
 		ld.tasks().odd(k, o)
 	}
-	ld.fact("", k.view.ID, &dependencyAdded{ID: k.view.ID, Name: k.view.Name, Dependency: r.Dependency, Request: ld.mark()})
-	e, _ := ld.state.tasks.graph.Find(k.node, ld.state.tasks.byID[r.Dependency.On].node, kindOf(r.Dependency.Type), r.Dependency.Contract)
+	ld.fact("", k.View.ID, &state.DependencyAdded{ID: k.View.ID, Name: k.View.Name, Dependency: r.Dependency, Request: ld.mark()})
+	e, _ := ld.state.Tasks.Graph.Find(k.Node, ld.state.Tasks.ByID[r.Dependency.On].Node, state.KindOf(r.Dependency.Type), r.Dependency.Contract)
 	ld.missLate(k, []hub.Dependency{r.Dependency})
 	ld.warnVain(k, r.Dependency)
-	return &wire.LinkReply{Dependency: ld.state.tasks.shownLink(e)}, nil
+	return &wire.LinkReply{Dependency: ld.state.Tasks.ShownLink(e)}, nil
 }
 
 // mayAdd returns why a task cannot depend on another.
-func (ld linkDecision) mayAdd(k *task, d *hub.Dependency) *wire.Error {
-	if err := ld.mayDepend(d, k.view.Details, k.patient(), "/payload/dependsOnTaskId"); err != nil {
+func (ld linkDecision) mayAdd(k *state.Task, d *hub.Dependency) *wire.Error {
+	if err := ld.mayDepend(d, k.View.Details, k.Patient(), "/payload/dependsOnTaskId"); err != nil {
 		return err
 	}
 	taken := make(map[string]string)
-	for e := range ld.state.tasks.graph.Needs(k.node) {
-		if v := ld.state.tasks.graph.Edge(e); v.Kind == graph.Input {
-			taken[v.Key] = ld.state.tasks.nodes[v.Up].view.ID
+	for e := range ld.state.Tasks.Graph.Needs(k.Node) {
+		if v := ld.state.Tasks.Graph.Edge(e); v.Kind == graph.Input {
+			taken[v.Key] = ld.state.Tasks.Nodes[v.Up].View.ID
 		}
 	}
 	if err := collides(taken, *d, "/payload/contractKey"); err != nil {
 		return err
 	}
-	if !gates(kindOf(d.Type)) {
-		if d.On == k.view.ID {
+	if !state.Gates(state.KindOf(d.Type)) {
+		if d.On == k.View.ID {
 			return circle([]string{d.On, d.On})
 		}
 		return nil
 	}
-	nodes := ld.state.tasks.graph.Circle(k.node, ld.state.tasks.byID[d.On].node)
+	nodes := ld.state.Tasks.Graph.Circle(k.Node, ld.state.Tasks.ByID[d.On].Node)
 	if nodes == nil {
 		return nil
 	}
 	path := make([]string, 0, len(nodes))
 	for _, n := range nodes {
-		path = append(path, ld.state.tasks.nodes[n].view.ID)
+		path = append(path, ld.state.Tasks.Nodes[n].View.ID)
 	}
 	return circle(path)
 }
@@ -199,22 +176,22 @@ func circle(path []string) *wire.Error {
 	if len(path) > maxPathLength {
 		path = append(slices.Clone(path[:maxPathLength-1]), path[len(path)-1])
 	}
-	return errorf(wire.CodeConflict, details{"code": "TASK_GRAPH_CYCLE", "reason": "cycle", "path": path}, "%s", message)
+	return state.Errorf(wire.CodeConflict, state.Details{"code": "TASK_GRAPH_CYCLE", "reason": "cycle", "path": path}, "%s", message)
 }
 
 // mayRelink returns an error if the dependencies of a task can no longer change.
-func (ld linkDecision) mayRelink(k *task, kind graph.Kind) *wire.Error {
-	if d := k.delegation(); d != nil && d.out != "" && gates(kind) { // its agent has received it
+func (ld linkDecision) mayRelink(k *state.Task, kind graph.Kind) *wire.Error {
+	if d := k.Delegation(); d != nil && d.Out != "" && state.Gates(kind) { // its agent has received it
 		return wrongState(k, "made to depend on something else")
 	}
-	if w := k.work(); w != nil && w.phase != session.PhaseHeld && gates(kind) { // its developer has received it
+	if w := k.Work(); w != nil && w.Phase != session.PhaseHeld && state.Gates(kind) { // its developer has received it
 		return wrongState(k, "made to depend on something else")
 	}
-	switch k.view.State {
+	switch k.View.State {
 	case wire.TaskPending, wire.TaskAssigned, wire.TaskPlanning, wire.TaskPlanReview:
 		return nil
 	case wire.TaskRunning, wire.TaskNeedsHuman, wire.TaskInReview, wire.TaskVerifying:
-		if !gates(kind) {
+		if !state.Gates(kind) {
 			return nil
 		}
 	}
@@ -222,9 +199,9 @@ func (ld linkDecision) mayRelink(k *task, kind graph.Kind) *wire.Error {
 }
 
 // warnVain records that a task waits for one that has failed.
-func (ld linkDecision) warnVain(k *task, d hub.Dependency) {
-	if ld.state.tasks.isVain(d) {
-		ld.fact("", k.view.ID, &taskBlocked{ID: k.view.ID, Name: k.view.Name, Upstream: d.On})
+func (ld linkDecision) warnVain(k *state.Task, d hub.Dependency) {
+	if ld.state.Tasks.IsVain(d) {
+		ld.fact("", k.View.ID, &state.TaskBlocked{ID: k.View.ID, Name: k.View.Name, Upstream: d.On})
 	}
 }
 
@@ -233,35 +210,20 @@ func removeDependency(ld linkDecision, r *wire.RemoveDependency) (*wire.LinkRepl
 	if err != nil {
 		return nil, err
 	}
-	e, found := ld.state.tasks.findLink(k, r.DependencyID)
+	e, found := ld.state.Tasks.FindLink(k, r.DependencyID)
 	if !found {
-		return nil, errorf(wire.CodeNotFound, details{"taskId": k.view.ID, "dependencyId": r.DependencyID},
-			"task %s has no dependency %q", k.label(), r.DependencyID)
+		return nil, state.Errorf(wire.CodeNotFound, state.Details{"taskId": k.View.ID, "dependencyId": r.DependencyID},
+			"task %s has no dependency %q", k.Label(), r.DependencyID)
 	}
-	v := ld.state.tasks.graph.Edge(e)
+	v := ld.state.Tasks.Graph.Edge(e)
 	if err := ld.mayRelink(k, v.Kind); err != nil {
 		return nil, err
 	}
-	link := ld.state.tasks.shownLink(e)
-	waited := ld.state.tasks.graph.Open(k.node) > 0
-	ld.fact("", k.view.ID, &dependencyGone{ID: k.view.ID, Name: k.view.Name, Number: v.Number, On: link.On, Request: ld.mark()})
-	if waited && ld.state.tasks.graph.Open(k.node) == 0 {
-		ld.unblock([]*task{k})
+	link := ld.state.Tasks.ShownLink(e)
+	waited := ld.state.Tasks.Graph.Open(k.Node) > 0
+	ld.fact("", k.View.ID, &state.DependencyGone{ID: k.View.ID, Name: k.View.Name, Number: v.Number, On: link.On, Request: ld.mark()})
+	if waited && ld.state.Tasks.Graph.Open(k.Node) == 0 {
+		ld.unblock([]*state.Task{k})
 	}
 	return &wire.LinkReply{Dependency: link}, nil
-}
-
-// findLink returns a dependency of a task, given by its id or by the id of the other task. Of
-// several it prefers an unresolved one.
-func (t *tasks) findLink(k *task, id string) (found graph.Edge, ok bool) {
-	for e := range t.graph.Needs(k.node) {
-		v := t.graph.Edge(e)
-		if linkID(v.Number) == id {
-			return e, true
-		}
-		if t.nodes[v.Up].view.ID == id && (!ok || t.graph.Edge(found).Resolved && !v.Resolved) {
-			found, ok = e, true
-		}
-	}
-	return found, ok
 }

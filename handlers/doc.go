@@ -1,33 +1,25 @@
-// Package handlers decides. A State holds all open work; Handle takes one Input, decides
-// what becomes true, and returns records and letters. The caller makes the records durable
-// first and delivers the letters then. Inputs are handled one at a time.
+// Package handlers decides. A State is what the orchestrator knows (package state); Handle takes one
+// Input, decides what becomes true, and returns records and letters. The caller makes the records
+// durable first and delivers the letters then. Inputs are handled one at a time.
 //
 //	Input -> Handle -> Outcome{Records, Letters}
 //	record of an earlier life -> Apply -> the same State
 //
-// A record is a fact: what became true, and not the input that led to it. State changes only
-// by applying facts. Applying cannot fail, and a record of an unknown kind is an error:
-// skipping it would build a different state than the one that was recorded.
-//
 // The package is pure. It has no clock and no randomness: times and random bytes come with
-// the input, so the same inputs give the same records, byte for byte. It keeps open work,
-// the latest finished tasks whole and older ones as stubs. The rest is in the log: an answer
-// that needs it names the records (history.Page), and Complete fills them in.
+// the input, so the same inputs give the same records, byte for byte.
 //
-//	state.go         the State, the facts that change it, the decision about one input
 //	handle.go        inputs and their outcomes, deadlines
+//	decision.go      the decisions of each domain about one input
 //	operations.go    the table of all requests, from the lists in the other files; all transports use it
-//	task*.go         tasks: facts, requests, what follows their end; update.go: notes and plans
+//	task*.go         requests on tasks, and what follows their end; update.go: notes and plans
 //	reports.go       what agents report; questions.go: what they ask people
 //	assign.go        which agent gets a task; queue.go: waiting tasks and idle agents
-//	links.go         dependencies (package graph) and contracts; dependencies.go: requests on them
-//	delegation.go    task requests of protocol D: delegate.go, forward.go, respond.go
+//	dependencies.go  requests on dependencies
+//	delegate.go      task requests of protocol D; forward.go, respond.go: their lines
 //	session*.go      protocol C; outbox.go: messages that their addressees may not have read
-//	mail.go          the message bus of protocol E (package bus); actors.go: its actors
+//	mail.go          the message bus of protocol E; actors.go: its actors
 //	agents.go        agents; lifecycle.go: their starts and ends; servers.go: registered ones
-//	access.go        keys, tokens, registrations (package access)
-//	snapshot.go      a State as bytes, restore.go: and back
-//	tell.go          facts as text; check.go: whether a fact of the log can be applied
+//	access.go        keys, tokens, registrations
 //
 // # Tasks
 //

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/events"
@@ -43,11 +44,11 @@ func FuzzHandle(f *testing.F) {
 		shadow := New(Rules{KeepFinished: 2, KeepClosed: 1, Archive: true})
 		for _, r := range z.records {
 			require.NoError(t, shadow.Apply(nil, r))
-			_ = Tell(r)
+			_ = state.Tell(r)
 		}
 		text := spelled(t, z.state)
 		require.Equal(t, text, spelled(t, shadow))
-		restored(t, z.state.rules, text)
+		restored(t, z.state.Rules, text)
 		requireSound(t, z.state)
 	})
 }
@@ -96,7 +97,7 @@ func (f *fuzzer) do(from Actor, m wire.Message) {
 	f.records = append(f.records, out.Records...)
 	for _, l := range out.Letters {
 		if l.Pages != nil {
-			_, err := Complete(l.Payload, l.Pages, shelf(f.records))
+			_, err := state.Complete(l.Payload, l.Pages, shelf(f.records))
 			require.NoError(f.t, err)
 		}
 		_ = wire.Envelope{}.AppendAnswer(nil, l.Request, l.Payload, l.Refusal)
@@ -118,8 +119,8 @@ func (f *fuzzer) actor() Actor {
 
 // task returns the id of a task, or another text.
 func (f *fuzzer) task() string {
-	if n := f.next(); n < len(f.state.tasks.list) {
-		return f.state.tasks.list[n].view.ID
+	if n := f.next(); n < len(f.state.Tasks.List) {
+		return f.state.Tasks.List[n].View.ID
 	}
 	return f.text()
 }
@@ -190,8 +191,8 @@ func (f *fuzzer) sensible(n int) {
 	case 7, 8:
 		roles := []string{`"worker"`, `"planner"`, `null`}
 		needs := ""
-		if len(f.state.tasks.list) > 0 && f.next()%2 == 0 {
-			needs = `"` + f.state.tasks.list[f.next()%len(f.state.tasks.list)].view.ID + `"`
+		if len(f.state.Tasks.List) > 0 && f.next()%2 == 0 {
+			needs = `"` + f.state.Tasks.List[f.next()%len(f.state.Tasks.List)].View.ID + `"`
 		}
 		f.request("submit-task", fmt.Sprintf(`{"type":"t","name":"n","requiredRole":%s,"priority":%d,"dependencies":[%s],"payload":{"p":%q}}`,
 			roles[f.next()%3], f.next(), needs, fmt.Sprint(f.next())))
@@ -231,7 +232,7 @@ func (f *fuzzer) work(n int, id string) {
 		f.request("remove-dependency", fmt.Sprintf(`{"taskId":%s,"dependencyId":%s}`, id, pick(string(other), `"d1"`, `"d2"`, `"d3"`)))
 	case 17:
 		f.request("complete-task", fmt.Sprintf(`{"taskId":%s,"result":{"$schema":"orchestratia/task-result/v1","summary":"s","contracts":{%q:{"status":"fulfilled","data":%s}}}}`,
-			id, pick("k", "k1"), pick(`{}`, `1`, `"`+strings.Repeat("x", heavy)+`"`)))
+			id, pick("k", "k1"), pick(`{}`, `1`, `"`+strings.Repeat("x", state.Heavy)+`"`)))
 	case 18:
 		f.request(pick("update-capabilities", "update-task", "add-note", "list-notes", "poll-tasks"),
 			fmt.Sprintf(`{"taskId":%s,"capabilities":%s,"requirements":%s,"content":"c","priority":%d}`, id, able(), able(), f.next()%5))
@@ -265,18 +266,18 @@ func FuzzApply(f *testing.F) {
 			if r.Kind == events.MessageSent {
 				z.address(&r)
 			}
-			_ = Tell(r)
+			_ = state.Tell(r)
 			if s.Apply(nil, r) == nil {
 				applied++
 			}
 		}
 		kept, err := s.Snapshot().Text()
 		require.NoError(t, err)
-		again := restored(t, s.rules, string(kept))
-		for _, state := range []*State{s, again} {
-			out := state.Handle(Input{At: beginning, Message: &wire.Event{Kind: events.OrchestratorStarted}})
+		again := restored(t, s.Rules, string(kept))
+		for _, st := range []*State{s, again} {
+			out := st.Handle(Input{At: beginning, Message: &wire.Event{Kind: events.OrchestratorStarted}})
 			require.NoError(t, out.Fault, "after %d records", applied)
-			out = state.Handle(Input{At: beginning.Add(time.Hour), Message: wire.Tick{}})
+			out = st.Handle(Input{At: beginning.Add(time.Hour), Message: wire.Tick{}})
 			require.NoError(t, out.Fault)
 		}
 		require.Equal(t, spelled(t, s), spelled(t, again))
@@ -286,7 +287,7 @@ func FuzzApply(f *testing.F) {
 // fuzzKinds lists the kinds of record, in order.
 var fuzzKinds = func() []string {
 	kinds := []string{events.OrchestratorStarted, events.AgentStarted, events.AgentEnded, events.MessageSent, "task.danced"}
-	for kind := range facts {
+	for kind := range state.Facts {
 		kinds = append(kinds, kind)
 	}
 	slices.Sort(kinds)
@@ -309,7 +310,7 @@ func (f *fuzzer) payload() string {
 		"plan":%s,"way":%s,"requirements":%s,"structured_spec":%s,"abilities":%s,"without":%s,"key":%s,"until":%s,"expires_at":%s,"registration":"r","description":%s`,
 		f.next()%4, task(), f.next()%4, task(), pick(`"blocks"`, `"input"`, `"related"`, `"soft"`, `"x"`), pick(`true`, `false`), pick(`""`, `"match"`, `"hand"`),
 		able(), pick(`null`, specWith("d")), able(), pick(`[]`, `["requirements"]`), pick(`"k1"`, `"k2"`), pick(`"2026-11-21T14:00:01.000Z"`, `""`), pick(`"2026-11-21T16:00:01.000Z"`, `""`),
-		pick(`""`, `"`+strings.Repeat("x", heavy+1)+`"`))
+		pick(`""`, `"`+strings.Repeat("x", state.Heavy+1)+`"`))
 	more += fmt.Sprintf(`,"actor":%s,"seq":%d,"over":%s`, pick(`"W:r0"`, `"PO:a"`, `"GO"`, `""`), f.next()%9, pick(`true`, `false`))
 	if f.next()%2 == 0 { // other kinds have lists or texts under these names
 		return fmt.Sprintf(`{"task":%s,"agent":%s,"question_id":%s,"capabilities":%s,"result":%s,%s}`, task(), name(), pick(`"q1"`, `"q2"`), able(),
@@ -390,7 +391,7 @@ func (f *fuzzer) decide(in *Input) Outcome {
 
 // mailName returns an actor that may have mail.
 func (f *fuzzer) mailName() string {
-	known := f.state.bus.All()
+	known := f.state.Bus.All()
 	if n := f.next(); n < len(known) {
 		return known[n].ID
 	}
@@ -400,8 +401,8 @@ func (f *fuzzer) mailName() string {
 // heldTask returns a task that an agent holds, or any task.
 func (f *fuzzer) heldTask() string {
 	if n := f.next(); n%4 > 0 {
-		if a := f.state.agents.byID[f.name(n/4)]; a != nil && len(a.holds) > 0 {
-			return a.holds[0].view.ID
+		if a := f.state.Agents.ByID[f.name(n/4)]; a != nil && len(a.Holds) > 0 {
+			return a.Holds[0].View.ID
 		}
 	}
 	return f.task()
@@ -437,7 +438,7 @@ func (f *fuzzer) mail(n int) {
 			f.request("issue-token", fmt.Sprintf(`{"actor":%q,"overlap":%d,"ttl":60000}`, id, f.next()*1000))
 		}
 	case 25:
-		f.state = restored(f.t, f.state.rules, spelled(f.t, f.state))
+		f.state = restored(f.t, f.state.Rules, spelled(f.t, f.state))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/handlers/history"
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
@@ -217,7 +218,7 @@ func (w *world) prod() {
 		return
 	}
 	for _, m := range w.members {
-		if m.ID != agentOf(e.source) || !m.up || m.far || m.Deaf || w.chance.IntN(4) == 0 {
+		if m.ID != state.AgentOf(e.source) || !m.up || m.far || m.Deaf || w.chance.IntN(4) == 0 {
 			continue
 		}
 		w.utter(m, m.actor(), fmt.Sprintf(`{"id":%q,"type":%s}`, e.id, w.one(
@@ -248,7 +249,7 @@ func (w *world) lookAtStanding(e *handover, out Outcome) {
 		if _, ok := l.Payload.(*wire.TaskAnswer); !ok {
 			continue
 		}
-		whole, err := Complete(l.Payload, l.Pages, w.handovers)
+		whole, err := state.Complete(l.Payload, l.Pages, w.handovers)
 		w.must(err == nil, "%v", err)
 		a, bad := wire.ReadTaskResponse(whole.(*wire.TaskAnswer).Document, history.Deepest)
 		w.must(bad == nil && a.ID == e.id && a.Status == e.state.Response(), "%+v is %s: %v", e, whole.(*wire.TaskAnswer).Document, bad)
@@ -258,27 +259,27 @@ func (w *world) lookAtStanding(e *handover, out Outcome) {
 func (w *world) answerAbout(e *handover) {
 	k := w.task(e.id)
 	if e.state == wire.TaskNeedsHuman {
-		w.request(Actor{Kind: Operator}, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"yes"}`, k.more.question))
+		w.request(Actor{Kind: Operator}, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"yes"}`, k.More.Question))
 	}
 }
 
 // settle brings a world to rest: all agents run and read, tasks that are not delegated are
 // cancelled, and time passes. Then all handovers end, and every source that can be told knows.
 func (w *world) settle() {
-	if w.state.stopping {
+	if w.state.Stopping {
 		w.do(Actor{}, &wire.Event{Kind: events.OrchestratorStarted})
 	}
 	for _, m := range w.members {
 		w.revive(m)
 	}
 	person := Actor{Kind: Operator}
-	for _, k := range slices.Clone(w.state.tasks.list) {
-		if !k.view.State.Final() && w.handovers.byID[k.view.ID] == nil {
-			w.request(person, "cancel-task", fmt.Sprintf(`{"taskId":%q}`, k.view.ID))
+	for _, k := range slices.Clone(w.state.Tasks.List) {
+		if !k.View.State.Final() && w.handovers.byID[k.View.ID] == nil {
+			w.request(person, "cancel-task", fmt.Sprintf(`{"taskId":%q}`, k.View.ID))
 		}
 	}
 	for _, e := range slices.Clone(w.handovers.open) {
-		for w.state.tasks.graph.Open(w.task(e.id).node) > 0 {
+		for w.state.Tasks.Graph.Open(w.task(e.id).Node) > 0 {
 			w.cutLoose(e)
 		}
 	}
@@ -298,8 +299,8 @@ func (w *world) settle() {
 		}
 	}
 	for _, e := range w.handovers.order {
-		w.must(e.state.Final() && e.final != 0, "%+v has not ended: %+v", e, w.state.agents.byID[e.holder])
-		w.must(!e.owed || !e.given.IsZero() || !w.reads(agentOf(e.source)), "the source of %+v does not know", e)
+		w.must(e.state.Final() && e.final != 0, "%+v has not ended: %+v", e, w.state.Agents.ByID[e.holder])
+		w.must(!e.owed || !e.given.IsZero() || !w.reads(state.AgentOf(e.source)), "the source of %+v does not know", e)
 	}
 }
 
@@ -332,9 +333,9 @@ func (w *world) revive(m *inhabitant) {
 // cutLoose removes a dependency of a handover.
 func (w *world) cutLoose(e *handover) {
 	k := w.task(e.id)
-	for edge := range w.state.tasks.graph.Needs(k.node) {
-		if v := w.state.tasks.graph.Edge(edge); !v.Resolved && gates(v.Kind) {
-			l := w.state.tasks.shownLink(edge)
+	for edge := range w.state.Tasks.Graph.Needs(k.Node) {
+		if v := w.state.Tasks.Graph.Edge(edge); !v.Resolved && state.Gates(v.Kind) {
+			l := w.state.Tasks.ShownLink(edge)
 			out := w.request(Actor{Kind: Operator}, "remove-dependency", fmt.Sprintf(`{"taskId":%q,"dependencyId":%q}`, e.id, l.ID))
 			w.must(out.Refused == nil, "%v", out.Refused)
 			return

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
@@ -92,26 +93,26 @@ var afterHandovers = []string{events.TaskResponded, events.TaskAnswered, events.
 // was written to it.
 func (h *handovers) settle(r *wire.Record) {
 	var from string
-	f, err := decode(r, new([]object.Member))
+	f, err := state.Decode(r, new([]object.Member))
 	h.w.must(err == nil, "%v", err)
 	switch f := f.(type) {
-	case *taskCreated:
-		from = agentOf(r.From)
-	case *taskDone:
+	case *state.TaskCreated:
+		from = state.AgentOf(r.From)
+	case *state.TaskDone:
 		if f.Request != nil {
-			from = agentOf(r.From)
+			from = state.AgentOf(r.From)
 		}
-	case *taskResponded:
+	case *state.TaskResponded:
 		if !f.Own {
 			from = f.Agent
 		}
-	case *sessionSaid:
+	case *state.SessionSaid:
 		if f.By == "" {
 			from = f.From
 		}
 	}
 	for _, e := range h.owing {
-		if from != "" && agentOf(e.source) == from && !e.given.IsZero() && r.At.Sub(e.given) >= time.Second {
+		if from != "" && state.AgentOf(e.source) == from && !e.given.IsZero() && r.At.Sub(e.given) >= time.Second {
 			e.owed, e.given = false, time.Time{}
 		}
 	}
@@ -135,33 +136,33 @@ func (h *handovers) hear(r *wire.Record) bool {
 		return false
 	}
 	h.w.must(e.final == 0 || slices.Contains(afterwards, r.Kind) || slices.Contains(afterHandovers, r.Kind) || ofSessions(r.Kind), "%s after %+v", r.Kind, e)
-	f, err := decode(r, new([]object.Member))
+	f, err := state.Decode(r, new([]object.Member))
 	h.w.must(err == nil, "%v", err)
 	switch f := f.(type) {
-	case *taskForwarded:
+	case *state.TaskForwarded:
 		h.hearForwarded(e, f)
-	case *taskReturned:
+	case *state.TaskReturned:
 		h.hearReturned(e, f)
-	case *taskResponded:
+	case *state.TaskResponded:
 		h.hearResponded(e, f, r)
-	case *taskAnswered:
+	case *state.TaskAnswered:
 		told := h.turn.told
 		h.w.must(e.owed && e.given.IsZero() && f.Said == e.latest && told != nil && !told.Lost && told.Said == f.Said && told.Run == e.sent, "%+v is answered: %+v", e, told)
 		e.given = r.At
-	case *taskUnanswered:
+	case *state.TaskUnanswered:
 		told := h.turn.told
 		h.w.must(e.owed && f.Said == e.latest && told != nil && told.Lost && told.Said == f.Said && told.Run == e.sent, "%+v is unanswered: %+v", e, told)
 		e.sent, e.failed = "", told.Run
-	case *taskActed:
-		elsewhere := h.w.state.agents.byID[f.Agent]
-		h.w.must(e.holder == f.Agent && (e.out != "" || elsewhere.remote != nil), "%+v is acted on: %+v", e, f)
+	case *state.TaskActed:
+		elsewhere := h.w.state.Agents.ByID[f.Agent]
+		h.w.must(e.holder == f.Agent && (e.out != "" || elsewhere.Remote != nil), "%+v is acted on: %+v", e, f)
 		if f.Act == delegation.ActUpdate {
 			e.inputs = append(e.inputs, &input{seq: r.Seq})
 		}
 		h.turn.acts = append(h.turn.acts, act{e, f, r.Seq})
-	case *taskAssigned:
+	case *state.TaskAssigned:
 		h.hearAssigned(e, f, r)
-	case *taskRequeued:
+	case *state.TaskRequeued:
 		h.w.must(f.Blameless != f.Death, "%+v is counted and not counted: %+v", e, f)
 		if f.Blameless {
 			e.tries--
@@ -177,11 +178,11 @@ func (h *handovers) hearCreated(r *wire.Record) bool {
 	if !bytes.Contains(r.Payload, []byte(`"delegated":`)) {
 		return false
 	}
-	f, err := decode(r, new([]object.Member))
+	f, err := state.Decode(r, new([]object.Member))
 	h.w.must(err == nil, "%v", err)
-	made := f.(*taskCreated)
+	made := f.(*state.TaskCreated)
 	h.w.must(h.byID[made.ID] == nil && h.w.states[made.ID] == "", "%s is created twice", made.ID)
-	q, err := made.Delegated.read()
+	q, err := made.Delegated.Read()
 	h.w.must(err == nil, "%v", err)
 	e := &handover{
 		id: made.ID, kind: q.Type, source: r.From, target: q.Routing.Target, chain: q.Routing.Chain, trace: q.Observability,
@@ -192,7 +193,7 @@ func (h *handovers) hearCreated(r *wire.Record) bool {
 	h.open = append(h.open, e)
 	h.turn.created = append(h.turn.created, e)
 	h.turn.requests = append(h.turn.requests, q)
-	if k := h.w.task(e.within); k != nil && !k.view.State.Final() && agentOf(e.source) != "" && k.view.AssignedTo == agentOf(e.source) {
+	if k := h.w.task(e.within); k != nil && !k.View.State.Final() && state.AgentOf(e.source) != "" && k.View.AssignedTo == state.AgentOf(e.source) {
 		h.parts[e.within] = append(h.parts[e.within], e)
 		h.w.saw["handed on: a part"]++
 	}
@@ -211,42 +212,42 @@ func (h *handovers) losePart(r *wire.Record) {
 
 // hearLife follows the runs. Letters on their way to a run are lost when it ends.
 func (h *handovers) hearLife(r *wire.Record) {
-	f, err := decode(r, new([]object.Member))
+	f, err := state.Decode(r, new([]object.Member))
 	h.w.must(err == nil, "%v", err)
 	switch f := f.(type) {
-	case *lifecycleEvent:
-		if f.what == events.OrchestratorStarted {
+	case *state.LifecycleEvent:
+		if f.What == events.OrchestratorStarted {
 			h.lines = nil // lost with all their readers
 		}
-		if v := h.w.state.agents.byID[f.Agent]; f.what == events.AgentRecovered && v != nil && v.runs(f.Run) && v.reachable() {
+		if v := h.w.state.Agents.ByID[f.Agent]; f.What == events.AgentRecovered && v != nil && v.Runs(f.Run) && v.Reachable() {
 			h.turn.reads = append(h.turn.reads, f.Agent)
 		}
 		for _, e := range h.owing {
-			if f.what == events.OrchestratorStarted || agentOf(e.source) == f.Agent && f.what != events.AgentEnded {
+			if f.What == events.OrchestratorStarted || state.AgentOf(e.source) == f.Agent && f.What != events.AgentEnded {
 				e.failed = ""
 			}
 		}
-	case *agentForgotten:
+	case *state.AgentForgotten:
 		for _, e := range h.owing {
-			if agentOf(e.source) == f.ID {
+			if state.AgentOf(e.source) == f.ID {
 				e.owed = false
 			}
 		}
 	}
 }
 
-func (h *handovers) hearAssigned(e *handover, f *taskAssigned, r *wire.Record) {
-	a := h.w.state.agents.byID[f.Agent]
+func (h *handovers) hearAssigned(e *handover, f *state.TaskAssigned, r *wire.Record) {
+	a := h.w.state.Agents.ByID[f.Agent]
 	h.move(e, wire.TaskAssigned, r.Kind)
 	h.w.must(e.out == "" && f.Way == assignedDelegated && f.Attempt == e.tries+1, "%+v is assigned: %+v", e, f)
 	h.w.must(!slices.Contains(e.chain, f.Agent), "%+v is given to %s, who has had it in hand", e, f.Agent)
 	h.w.must(e.target == "" || e.target == f.Agent, "%+v is given to %s", e, f.Agent)
-	h.w.must(a != nil && (!a.Deaf || a.remote != nil), "%+v is given to %s, who takes no messages", e, f.Agent)
+	h.w.must(a != nil && (!a.Deaf || a.Remote != nil), "%+v is given to %s, who takes no messages", e, f.Agent)
 	h.w.must(!r.At.Before(e.next), "%+v is tried again at %v", e, r.At)
 	e.holder, e.tries = f.Agent, f.Attempt
 }
 
-func (h *handovers) hearForwarded(e *handover, f *taskForwarded) {
+func (h *handovers) hearForwarded(e *handover, f *state.TaskForwarded) {
 	v := h.w.bus.lives[f.Agent]
 	h.w.must(e.holder == f.Agent && v != nil && v.runs && v.run == f.Run, "%+v is brought to %s", e, f.Run)
 	if f.Acted != 0 {
@@ -259,26 +260,26 @@ func (h *handovers) hearForwarded(e *handover, f *taskForwarded) {
 	}
 	h.w.must(e.state == wire.TaskAssigned && e.out == "", "%+v is brought to %s", e, f.Run)
 	e.out, e.brought = f.Run, false
-	a := h.w.state.agents.byID[f.Agent]
+	a := h.w.state.Agents.ByID[f.Agent]
 	h.turn.forwards = append(h.turn.forwards, e)
 	h.w.must(h.used(a) <= a.Capacity, "%s has room for %d, and is brought %s", a.ID, a.Capacity, e.id)
 }
 
 // used returns how much of an agent's capacity is taken.
-func (h *handovers) used(a *agent) (n int) {
-	for _, k := range a.holds {
-		e := h.byID[k.view.ID]
+func (h *handovers) used(a *state.KnownAgent) (n int) {
+	for _, k := range a.Holds {
+		e := h.byID[k.View.ID]
 		switch {
-		case len(h.parts[k.view.ID]) > 0:
-		case k.view.State == wire.TaskRunning, k.view.State == wire.TaskVerifying, k.view.State == wire.TaskNeedsHuman, e != nil && e.out != "" && k.view.State == wire.TaskAssigned,
-			e == nil && k.way == dispatched && k.view.State == wire.TaskAssigned:
+		case len(h.parts[k.View.ID]) > 0:
+		case k.View.State == wire.TaskRunning, k.View.State == wire.TaskVerifying, k.View.State == wire.TaskNeedsHuman, e != nil && e.out != "" && k.View.State == wire.TaskAssigned,
+			e == nil && k.Way == state.Dispatched && k.View.State == wire.TaskAssigned:
 			n++
 		}
 	}
 	return n
 }
 
-func (h *handovers) hearReturned(e *handover, f *taskReturned) {
+func (h *handovers) hearReturned(e *handover, f *state.TaskReturned) {
 	told := h.turn.told
 	if at := slices.IndexFunc(h.turn.acts, func(o act) bool { return f.Acted != 0 && o.seq == f.Acted }); at >= 0 { // others wait before it
 		h.turn.acts = slices.Delete(h.turn.acts, at, at+1)
@@ -297,7 +298,7 @@ func (h *handovers) hearReturned(e *handover, f *taskReturned) {
 	}
 }
 
-func (h *handovers) hearResponded(e *handover, f *taskResponded, r *wire.Record) {
+func (h *handovers) hearResponded(e *handover, f *state.TaskResponded, r *wire.Record) {
 	h.w.must(e.final == 0, "%s is %s after the final response to %+v", e.id, f.Status, e)
 	if f.Again {
 		h.w.must(f.Own && f.Status == e.status && e.latest != 0, "%+v is %s again", e, f.Status)
@@ -310,7 +311,7 @@ func (h *handovers) hearResponded(e *handover, f *taskResponded, r *wire.Record)
 		h.turn.finals = append(h.turn.finals, e)
 		h.w.saw["handed on: "+f.Status]++
 	}
-	v, a := h.w.bus.lives[agentOf(e.source)], h.w.state.agents.byID[agentOf(e.source)]
+	v, a := h.w.bus.lives[state.AgentOf(e.source)], h.w.state.Agents.ByID[state.AgentOf(e.source)]
 	e.owed, e.sent, e.failed, e.given = v != nil && !v.remote && (a == nil || !a.Deaf), "", "", time.Time{}
 	if e.owed && !slices.Contains(h.owing, e) {
 		h.owing = append(h.owing, e)
@@ -322,16 +323,16 @@ func isFinal(status string) bool {
 }
 
 // hearMove follows the state of a handover.
-func (h *handovers) hearMove(e *handover, f fact, r *wire.Record) {
+func (h *handovers) hearMove(e *handover, f state.Fact, r *wire.Record) {
 	next, moves := moved(r)
-	if again, ok := f.(*taskRetried); ok {
+	if again, ok := f.(*state.TaskRetried); ok {
 		next, moves = wire.TaskPending, true
 		wait := retryDelays[min(e.retries, len(retryDelays)-1)]
 		e.retries++
 		e.next = r.At.Add(wait)
 		h.w.must(again.Next == object.Timestamp(e.next) && e.retries <= h.w.rules.DelegationRetries, "%+v is tried again: %+v", e, again)
 	}
-	if f, ok := f.(*taskRequeued); ok && f.After != "" {
+	if f, ok := f.(*state.TaskRequeued); ok && f.After != "" {
 		e.next, _ = object.ParseTime(f.After)
 	}
 	if !moves {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/handlers/history"
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 )
@@ -28,7 +29,7 @@ type handoverTurn struct {
 // An act is a message to the agent of a handover.
 type act struct {
 	of   *handover
-	fact *taskActed // nil: sent again
+	fact *state.TaskActed // nil: sent again
 	seq  int64
 }
 
@@ -53,8 +54,8 @@ func (h *handovers) lookAtTurn(in *Input) {
 	}
 	h.w.must(len(h.turn.forwards) == 0, "%v are brought to nobody", h.turn.forwards)
 	for _, a := range h.turn.acts {
-		holder := h.w.state.agents.byID[a.of.holder]
-		h.w.must(holder == nil || !holder.reachable() || holder.run != a.of.out || a.of.state.Final(), "%+v of %+v is said to nobody", a, a.of)
+		holder := h.w.state.Agents.ByID[a.of.holder]
+		h.w.must(holder == nil || !holder.Reachable() || holder.Run != a.of.out || a.of.state.Final(), "%+v of %+v is said to nobody", a, a.of)
 	}
 	for _, name := range h.turn.reads {
 		h.lookAtReader(name)
@@ -71,31 +72,31 @@ func (h *handovers) lookAtCreated(in *Input, e *handover, q *delegation.Request)
 	source := q.Routing.Source
 	h.w.must(q.ID == said.ID && q.Type == said.Type && string(q.Payload) == string(said.Payload) && q.Context.Priority == said.Context.Priority,
 		"%s is asked, and %s is kept", said.Document, q.Document)
-	h.w.must(source != "" && (in.From.Kind != Agent || source == in.From.Name) && (in.From.Kind == Agent || h.w.state.agents.byID[source] == nil), "%v is %s", in.From, source)
+	h.w.must(source != "" && (in.From.Kind != Agent || source == in.From.Name) && (in.From.Kind == Agent || h.w.state.Agents.ByID[source] == nil), "%v is %s", in.From, source)
 	h.w.must(e.chain[len(e.chain)-1] == source, "%s has it last, and not %s", e.chain, source)
 	seen := make(map[string]bool)
 	for _, name := range e.chain {
-		h.w.must(!seen[name] || h.w.state.agents.byID[name] == nil, "%s has had it in hand twice: %v of %s", name, e.chain, said.Document)
+		h.w.must(!seen[name] || h.w.state.Agents.ByID[name] == nil, "%s has had it in hand twice: %v of %s", name, e.chain, said.Document)
 		seen[name] = true
 	}
 	for _, name := range said.Routing.Chain {
 		h.w.must(seen[name], "%s has had it in hand, says %s, and not %v", name, said.Document, e.chain)
 	}
 	k := h.w.task(q.Context.ParentTaskID)
-	may := k != nil && (in.From.Kind != Agent || k.view.AssignedTo == in.From.Name || k.view.SubmittedBy == in.From.String())
+	may := k != nil && (in.From.Kind != Agent || k.View.AssignedTo == in.From.Name || k.View.SubmittedBy == in.From.String())
 	h.w.must(said.Context.ParentTaskID == "" && (may || q.Context.ParentTaskID == "") || said.Context.ParentTaskID == q.Context.ParentTaskID,
 		"%s is part of %s", said.Document, q.Context.ParentTaskID)
 	h.w.must(q.Observability.TraceID != "" && q.Observability.SpanID != "", "%s has no trace", q.Document)
 	o, is := said.Observability, q.Observability
 	h.w.must((o.TraceID == "" || o.TraceID == is.TraceID) && (o.SpanID == "" || o.SpanID == is.SpanID) && (o.Baggage == nil || string(o.Baggage) == string(is.Baggage)),
 		"%s is asked, and %s is kept", said.Document, q.Document)
-	if !may || k.trace() == nil {
+	if !may || k.Trace() == nil {
 		return
 	}
-	up := k.trace()
+	up := k.Trace()
 	h.w.must(o.TraceID != "" || is.TraceID == up.TraceID, "%s is part of the trace %s", q.Document, up.TraceID)
 	h.w.must(o.Baggage != nil || o.TraceID != "" && o.TraceID != up.TraceID || string(is.Baggage) == string(up.Baggage), "%s has lost %s", q.Document, up.Baggage)
-	if d := k.delegation(); d != nil && d.chain == nil {
+	if d := k.Delegation(); d != nil && d.Chain == nil {
 		return // ended long ago
 	}
 	for _, name := range h.chainOf(q.Context.ParentTaskID) {
@@ -113,9 +114,9 @@ func (h *handovers) chainOf(id string) []string {
 
 // lookAtReader checks that an agent that reads again receives all lost inputs.
 func (h *handovers) lookAtReader(name string) {
-	a := h.w.state.agents.byID[name]
+	a := h.w.state.Agents.ByID[name]
 	for _, e := range h.open {
-		if e.holder != name || e.out != a.run || !a.listens() {
+		if e.holder != name || e.out != a.Run || !a.Listens() {
 			continue
 		}
 		for _, i := range e.inputs {
@@ -127,17 +128,17 @@ func (h *handovers) lookAtReader(name string) {
 // lookAtProgress checks that no task waits for an agent that reads and has room, or for one that
 // does not come.
 func (h *handovers) lookAtProgress() {
-	if h.w.state.stopping {
+	if h.w.state.Stopping {
 		return
 	}
 	for _, e := range h.open {
 		k := h.w.task(e.id)
-		a := h.w.state.agents.byID[e.holder]
+		a := h.w.state.Agents.ByID[e.holder]
 		h.w.must(e.state != wire.TaskPending || !e.next.IsZero(), "%+v is nobody's", e)
-		if a == nil || e.out != "" || h.w.state.tasks.graph.Open(k.node) > 0 {
+		if a == nil || e.out != "" || h.w.state.Tasks.Graph.Open(k.Node) > 0 {
 			continue
 		}
-		if e.state == wire.TaskAssigned && a.state == up && !a.stale && a.listens() {
+		if e.state == wire.TaskAssigned && a.State == state.Up && !a.Stale && a.Listens() {
 			h.w.must(h.used(a) >= a.Capacity, "%+v waits, and %s has room", e, a.ID)
 		}
 	}
@@ -147,11 +148,11 @@ func (h *handovers) lookAtProgress() {
 func (h *handovers) lookAtOwed() {
 	h.owing = slices.DeleteFunc(h.owing, func(e *handover) bool { return !e.owed })
 	for _, e := range h.owing {
-		a := h.w.state.agents.byID[agentOf(e.source)]
-		if a == nil || a.remote != nil || !a.reachable() || a.deaf {
+		a := h.w.state.Agents.ByID[state.AgentOf(e.source)]
+		if a == nil || a.Remote != nil || !a.Reachable() || a.Unreachable {
 			continue
 		}
-		h.w.must(e.sent == a.run || e.failed == a.run, "%+v is not brought to %s: %+v", e, a.run, *h.w.task(e.id).delegation())
+		h.w.must(e.sent == a.Run || e.failed == a.Run, "%+v is not brought to %s: %+v", e, a.Run, *h.w.task(e.id).Delegation())
 	}
 }
 
@@ -159,12 +160,12 @@ func (h *handovers) lookAtOwed() {
 func (h *handovers) look() {
 	for _, e := range h.order {
 		k := h.w.task(e.id)
-		d := k.delegation()
-		h.w.must(d != nil && k.view.State == e.state && d.owed == e.owed && (e.state.Final() || d.out == e.out), "%+v is %+v", e, d)
-		h.w.must(e.state == wire.TaskPending || e.state.Final() || k.view.AssignedTo == e.holder, "%+v is %+v", e, k.view)
+		d := k.Delegation()
+		h.w.must(d != nil && k.View.State == e.state && d.Owed == e.owed && (e.state.Final() || d.Out == e.out), "%+v is %+v", e, d)
+		h.w.must(e.state == wire.TaskPending || e.state.Final() || k.View.AssignedTo == e.holder, "%+v is %+v", e, k.View)
 		waits := 0
-		if k.more != nil {
-			waits = len(k.more.handedOn)
+		if k.More != nil {
+			waits = len(k.More.HandedOn)
 		}
 		h.w.must(len(h.parts[e.id]) == waits, "%+v waits for %d", e, waits)
 	}
@@ -175,7 +176,7 @@ func (h *handovers) lineOf(l *Letter) wire.Raw {
 	if l.Kept == 0 {
 		return l.Line
 	}
-	line, err := LineOf(h.words[l.Kept])
+	line, err := state.LineOf(h.words[l.Kept])
 	if err != nil { // an input
 		return nil
 	}
@@ -191,7 +192,7 @@ func (h *handovers) hearLine(in *Input, l *Letter) {
 		}
 		return
 	}
-	v, a := h.w.bus.lives[l.To.Name], h.w.state.agents.byID[l.To.Name]
+	v, a := h.w.bus.lives[l.To.Name], h.w.state.Agents.ByID[l.To.Name]
 	h.w.must(l.To.Kind == Agent && v != nil && v.runs && v.run == l.To.Run && !v.remote && !a.Deaf, "%+v is for nobody", l)
 	e := h.byID[l.Task]
 	h.w.must(e != nil, "%+v is about nothing", l)
@@ -201,7 +202,7 @@ func (h *handovers) hearLine(in *Input, l *Letter) {
 	})
 	switch {
 	case l.Said != 0 && l.Said == e.latest:
-		h.w.must(l.To.Name == agentOf(e.source) && e.owed, "%+v is told to %v", e, l.To)
+		h.w.must(l.To.Name == state.AgentOf(e.source) && e.owed, "%+v is told to %v", e, l.To)
 		e.sent, e.given = l.To.Run, time.Time{}
 		h.w.saw["handed on: a response"]++
 	case acts >= 0 && isAct(l, delegation.ActUpdate):
@@ -214,7 +215,7 @@ func (h *handovers) hearLine(in *Input, l *Letter) {
 		}
 		h.turn.acts = slices.Delete(h.turn.acts, acts, acts+1)
 	case l.Said != 0 && h.words[l.Said].Correlation == e.id: // a response that another one follows in the same turn
-		h.w.must(l.To.Name == agentOf(e.source), "%+v is told to %v", e, l.To)
+		h.w.must(l.To.Name == state.AgentOf(e.source), "%+v is told to %v", e, l.To)
 	default:
 		h.hearRequest(e, l)
 	}
@@ -279,7 +280,7 @@ func (h *handovers) hearStanding(in *Input, l *Letter) {
 		return
 	}
 	a, err := wire.ReadTaskResponse(l.Line, history.Deepest)
-	h.w.must(err == nil && a.ID == r.ID && a.Status == h.w.task(r.ID).view.State.Response(), "%s is said of %+v: %v", l.Line, h.byID[r.ID], err)
+	h.w.must(err == nil && a.ID == r.ID && a.Status == h.w.task(r.ID).View.State.Response(), "%s is said of %+v: %v", l.Line, h.byID[r.ID], err)
 	h.w.saw["handed on: how it stands"]++
 }
 

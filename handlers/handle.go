@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"orchestrator/handlers/history"
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/mail"
@@ -32,68 +33,21 @@ type Input struct {
 	Absent   map[string]bool
 }
 
-// An Actor is the sender of an input. Its fields come from the connection or the credential,
-// never from the message.
-type Actor struct {
-	Kind ActorKind
-	Name string // of an agent; of a person, if known; the id of an external actor
-	Run  string // of an agent: the process that speaks
-	Only string // of an agent over HTTP: the run that its credential is for; "": any
-	// ExplicitSteps is set for callers that report each step of a task. A task that was not
-	// started cannot be ended then.
-	ExplicitSteps bool
-	ActsForOthers bool   // an agent on a route that manages tasks of others
-	Via           string // how a request came from outside, as members of its line in the audit
-	Audited       bool   // it asks in the course of another request, which has the line in the audit
-}
-
-// ActorKind is the kind of an Actor.
-type ActorKind uint8
-
-// The kinds of Actor.
-const (
-	Orchestrator ActorKind = iota
-	Operator
-	Agent
-	Anonymous // a caller that has not registered yet
-	External  // an actor on another machine, which has only mail here
-)
-
-// String returns the actor as recorded in the log.
-func (a Actor) String() string {
-	switch a.Kind {
-	case Operator:
-		if a.Name != "" {
-			return "operator:" + a.Name
-		}
-		return "operator"
-	case Agent:
-		return agentPrefix + a.Name
-	case Anonymous:
-		return "stranger"
-	case External:
-		return "actor:" + a.Name
-	}
-	return "orchestrator"
-}
-
-const agentPrefix = "agent:"
-
 // A State decides. It holds all open work and a bounded history of finished work. One goroutine at a time may use it.
 type State struct {
-	*core
+	*state.State
 	turn    turn // the current one, reused
 	outcome Outcome
 }
 
 // New returns an empty State.
-func New(rules Rules) *State { return &State{core: newCore(rules)} }
+func New(rules Rules) *State { return &State{State: state.New(rules)} }
 
 // Restore returns the State in a snapshot, which it reads with spread. It reports false if the snapshot cannot be used,
 // for instance because another version wrote it.
-func Restore(rules Rules, text []byte, spread spread) (*State, bool) {
-	c, ok := restoreCore(rules, text, spread)
-	return &State{core: c}, ok
+func Restore(rules Rules, text []byte, spread state.Spread) (*State, bool) {
+	c, ok := state.Restore(rules, text, spread)
+	return &State{State: c}, ok
 }
 
 // An Outcome is the result of Handle. It is valid until the next call; a caller that needs its
@@ -135,28 +89,6 @@ type Letter struct {
 	Metadata *delegation.Metadata // of the task, for the members that the line lacks
 }
 
-// Rules holds the settings from the configuration.
-type Rules struct {
-	RequestTimeout      time.Duration // default timeout of questions
-	OnDependencyFailure string        // auto | block | cancel
-	LenientResults      bool          // a result that does not conform to its $schema is accepted
-	MatchOnCreate       bool          // tasks with requirements are matched when they are created
-	IgnoreArrivals      bool          // do not match them when an agent becomes available
-	OnlineOnly          bool          // match them only with agents that are online
-	CountAssigned       bool          // tasks that are not started count against capacity
-	MergeQueue          bool          // branches of done tasks are merged, and what depends on a task waits for that
-	MaxAttempts         int           // maximum attempts of a task whose agents end
-	DelegationRetries   int           // retries of a failed delegated task with a recoverable fault
-	Silence             time.Duration // of a server that has registered: then it is offline
-	Heartbeat           time.Duration // interval of heartbeats
-	Stale               time.Duration // time without a heartbeat after which GO is notified
-	Topics              []string      // registered topics besides the standard ones
-	Depth               int           // how deep a payload may nest
-	KeepFinished        int           // finished tasks that are kept whole
-	Archive             bool          // finished tasks are archived; there is a log to read them from
-	KeepClosed          int           // closed sessions, and servers without a key, that are kept
-}
-
 // Prepare decodes the payload of a request. It may run outside of the goroutine that calls
 // Handle.
 func Prepare(r *wire.Request, depth int) *wire.Error {
@@ -192,21 +124,21 @@ func PrepareIn(p *wire.Payloads, r *wire.Request) *wire.Error {
 func (s *State) Handle(in Input) Outcome {
 	s.outcome.Records, s.outcome.Letters = s.outcome.Records[:0], s.outcome.Letters[:0]
 	s.outcome.Refused, s.outcome.Waits, s.outcome.Again, s.outcome.Missing, s.outcome.Fault = nil, false, false, nil, nil
-	archive := &s.tasks.archive
-	archive.begin(in.Absent)
+	archive := &s.Tasks.Archive
+	archive.Begin(in.Absent)
 	slices.SortFunc(in.Archived, func(a, b wire.Record) int { return cmp.Compare(a.ReplyTo, b.ReplyTo) }) // parents first
 	for i := range in.Archived {
-		if err := s.tasks.visit(&in.Archived[i]); err != nil {
+		if err := s.Tasks.Visit(&in.Archived[i]); err != nil {
 			s.outcome.Fault = err // the task counts as missing
 		}
 	}
 	t := &s.turn
-	*t = turn{state: s.core, at: in.At.UTC().Truncate(time.Millisecond), random: in.Random, took: in.Took, starts: isStart(in.Message), out: &s.outcome}
+	*t = turn{state: s.State, at: in.At.UTC().Truncate(time.Millisecond), random: in.Random, took: in.Took, starts: isStart(in.Message), out: &s.outcome}
 	t.sender, t.own = decision{turn: t, from: in.From}, decision{turn: t}
 	t.sender.handle(in.Message, in.Refusal)
-	archive.dismiss(&s.tasks)
-	if len(archive.missing) > 0 && len(s.outcome.Records) == 0 && !s.outcome.Again && s.outcome.Fault == nil {
-		s.outcome = Outcome{Records: s.outcome.Records, Letters: s.outcome.Letters[:0], Again: true, Missing: archive.missing}
+	archive.Dismiss(&s.Tasks)
+	if len(archive.Missing) > 0 && len(s.outcome.Records) == 0 && !s.outcome.Again && s.outcome.Fault == nil {
+		s.outcome = Outcome{Records: s.outcome.Records, Letters: s.outcome.Letters[:0], Again: true, Missing: archive.Missing}
 	}
 	return s.outcome
 }
@@ -244,7 +176,7 @@ func (d *decision) handle(message wire.Message, refusal *wire.Error) {
 	case wire.Tick:
 		d.expire(m)
 	case wire.ClockSet:
-		d.fact("", "", &clockSet{By: m.By.Milliseconds()})
+		d.fact("", "", &state.ClockSet{By: m.By.Milliseconds()})
 	default:
 		panic("there is no decision for it")
 	}
@@ -265,14 +197,14 @@ func (d *decision) handle(message wire.Message, refusal *wire.Error) {
 func (d *decision) ask(r *wire.Request, refusal *wire.Error) {
 	o := byName[r.Operation]
 	if o == nil {
-		d.refuse(errorf(wire.CodeUnknownType, details{"type": "request:" + r.Operation}, "there is no operation %q", r.Operation))
+		d.refuse(state.Errorf(wire.CodeUnknownType, state.Details{"type": "request:" + r.Operation}, "there is no operation %q", r.Operation))
 		return
 	}
 	if err := o.mayAsk(d.from); err != nil {
 		d.refuse(err)
 		return
 	}
-	if a := d.state.agents.byID[d.from.Name]; d.from.Only != "" && (a == nil || a.run != d.from.Only) {
+	if a := d.state.Agents.ByID[d.from.Name]; d.from.Only != "" && (a == nil || a.Run != d.from.Only) {
 		d.refuse(&wire.Error{Code: wire.CodeDenied, Message: "the run that this credential is for has ended"})
 		return
 	}
@@ -287,7 +219,7 @@ func (d *decision) ask(r *wire.Request, refusal *wire.Error) {
 		d.out.Again, d.settled = true, true
 		return
 	}
-	if a := d.state.agents.byID[d.from.Name]; d.from.Kind == Agent && a != nil && a.remote != nil {
+	if a := d.state.Agents.ByID[d.from.Name]; d.from.Kind == Agent && a != nil && a.Remote != nil {
 		d.touch(reflect.ValueOf(r.Body))
 		d.agents().seen(a)
 	}
@@ -306,10 +238,10 @@ func (d *decision) ask(r *wire.Request, refusal *wire.Error) {
 // unknown refuses a request of an unknown agent and reports whether it did. Without the agent a
 // repeat could not be recognized.
 func (d *decision) unknown() bool {
-	if d.from.Kind != Agent || d.state.agents.byID[d.from.Name] != nil {
+	if d.from.Kind != Agent || d.state.Agents.ByID[d.from.Name] != nil {
 		return false
 	}
-	d.refuse(errorf(wire.CodeDenied, details{"agent": d.from.Name}, "%q is not one of the agents", d.from.Name))
+	d.refuse(state.Errorf(wire.CodeDenied, state.Details{"agent": d.from.Name}, "%q is not one of the agents", d.from.Name))
 	return true
 }
 
@@ -338,12 +270,12 @@ func (d *decision) answer(payload any) {
 
 // look adds the pages that a task in the answer needs.
 func (d *decision) look(v *wire.Task) {
-	k := d.state.tasks.find(v.ID)
+	k := d.state.Tasks.Find(v.ID)
 	if k == nil {
 		return
 	}
-	p, missing := k.page(v.State, d.until)
-	p.Inputs, p.Results = d.state.tasks.inputPages(k, v), d.state.tasks.resultPages(k, v)
+	p, missing := k.Page(v.State, d.until)
+	p.Inputs, p.Results = d.state.Tasks.InputPages(k, v), d.state.Tasks.ResultPages(k, v)
 	if missing || p.Inputs != nil || p.Results != nil {
 		p.Task = v.ID
 		d.pages = append(d.pages, p)
@@ -355,108 +287,44 @@ func (d *decision) refuse(err *wire.Error) {
 	d.out.Letters = append(d.out.Letters, Letter{To: d.from, Request: d.request.ID, Form: d.request.Form, Refusal: err})
 }
 
-// details are the members of an error for programs.
-type details = map[string]any
-
-// errorf returns an error with details and a formatted message.
-func errorf(code wire.Code, about details, format string, args ...any) *wire.Error {
-	return &wire.Error{Code: code, Message: fmt.Sprintf(format, args...), Details: about}
-}
-
 // notice sends an agent a notification.
 func (o *Outcome) notice(to Actor, name, receipt string, payload any) {
 	o.Letters = append(o.Letters, Letter{To: to, Notice: name, Payload: payload, Task: receipt})
 }
 
 // fact records a fact and applies it.
-func (d *decision) fact(to, correlation string, f fact) {
+func (d *decision) fact(to, correlation string, f state.Fact) {
 	d.factOf(d.from.String(), to, correlation, f)
 }
 
 // factOf is fact with a cause other than the actor.
-func (d *decision) factOf(from, to, correlation string, f fact) {
+func (d *decision) factOf(from, to, correlation string, f state.Fact) {
 	d.recallGuests()
 	topic := ""
-	if m, ok := f.(onBus); ok {
-		if actor, about := m.mailTo(d.state); actor != "" {
+	if m, ok := f.(state.OnBus); ok {
+		if actor, about := m.MailTo(d.state); actor != "" {
 			to, topic = actor, about
 		}
 	}
 	payload, err := object.Encode(f)
 	if err != nil {
-		panic(fmt.Sprintf("a %s cannot be spelled: %v", factKind(f), err))
+		panic(fmt.Sprintf("a %s cannot be spelled: %v", state.FactKind(f), err))
 	}
 	r := wire.Record{
-		Seq: d.state.next(), At: d.at, From: from, To: to, Topic: topic, Kind: factKind(f), Payload: payload, Correlation: correlation,
+		Seq: d.state.Next(), At: d.at, From: from, To: to, Topic: topic, Kind: state.FactKind(f), Payload: payload, Correlation: correlation,
 	}
-	if a, ok := f.(*taskArchived); ok {
+	if a, ok := f.(*state.TaskArchived); ok {
 		r.ReplyTo = a.Created
 	}
 	d.out.Records = append(d.out.Records, r)
-	take(d.state, f, &r)
-}
-
-// Due returns the earliest deadline, if there is one. At that time the caller handles a
-// wire.Tick.
-func (s *core) Due() (time.Time, bool) {
-	due, some := time.Time{}, false
-	if len(s.questions.deadlines) > 0 {
-		due, some = s.questions.deadlines[0].due(), true
-	}
-	if len(s.agents.online) > 0 {
-		if lost := s.lostAt(); !some || lost.Before(due) {
-			due, some = lost, true
-		}
-	}
-	if len(s.bus.Expected()) > 0 {
-		if stale := s.staleAt(); !some || stale.Before(due) {
-			due, some = stale, true
-		}
-	}
-	if posted := s.sessions.posted; len(posted) > 0 && !s.stopping && (!some || posted[0].next.Before(due)) {
-		due, some = posted[0].next, true
-	}
-	if watched := s.sessions.watched; len(watched) > 0 && !s.stopping && (!some || watched[0].due.Before(due)) {
-		due, some = watched[0].due, true
-	}
-	if handed := s.delegations.due; len(handed) > 0 && !s.stopping && (!some || handed[0].due.Before(due)) {
-		due, some = handed[0].due, true
-	}
-	if limited := s.agents.limited; len(limited) > 0 && (!some || limited[0].limited.Before(due)) {
-		due, some = limited[0].limited, true
-	}
-	if later := s.tasks.later; len(later) > 0 && !s.stopping && (!some || later[0].more.after.Before(due)) {
-		due, some = later[0].more.after, true
-	}
-	return due, some
-}
-
-// lostAt returns when the first server will have been silent for too long.
-func (s *core) lostAt() time.Time { return s.agents.online.First(s.since).Add(s.rules.Silence) }
-
-// due returns when something happens to a question: its caller stops waiting, or it expires.
-func (q *question) due() time.Time {
-	if !q.until.IsZero() {
-		return q.until
-	}
-	return q.deadline
-}
-
-// Date implements byTime.
-func (q *question) Date() (time.Time, int64) { return q.due(), q.number }
-
-// keepDeadline adds a question to the deadlines, if it has one.
-func (qs *questions) keepDeadline(q *question) {
-	if !q.due().IsZero() {
-		qs.deadlines.Add(q)
-	}
+	state.Take(d.state, f, &r)
 }
 
 // expire handles everything that is due: questions that expire, silent servers, actors and
 // developers, session messages to be retried, and delegated tasks to be retried or reported.
 func (d *decision) expire(due wire.Tick) {
 	if due.Late {
-		d.fact("", "", new(stoodStill)) // all servers and actors get their time again
+		d.fact("", "", new(state.StoodStill)) // all servers and actors get their time again
 	}
 	d.agents().silence()
 	d.mail().missBeats()
@@ -465,24 +333,20 @@ func (d *decision) expire(due wire.Tick) {
 	d.delegations().tryAgain()
 	d.agents().unlimit()
 	d.tasks().resumePostponed()
-	for len(d.state.questions.deadlines) > 0 && !d.state.questions.deadlines[0].due().After(d.at) {
-		q := d.state.questions.deadlines[0]
-		waited := q.waited(d.state)
-		if !q.until.IsZero() {
-			to, request := q.asker(), q.request
-			d.fact(agentPrefix+q.view.Agent, "", &questionKept{ID: q.view.ID, Agent: q.view.Agent})
+	for len(d.state.Questions.Deadlines) > 0 && !d.state.Questions.Deadlines[0].Due().After(d.at) {
+		q := d.state.Questions.Deadlines[0]
+		waited := q.Waited(d.state)
+		if !q.Until.IsZero() {
+			to, request := q.Asker(), q.Request
+			d.fact(state.AgentPrefix+q.View.Agent, "", &state.QuestionKept{ID: q.View.ID, Agent: q.View.Agent})
 			if waited {
-				d.out.Letters = append(d.out.Letters, Letter{To: to, Request: request.ID, Payload: q.asked()})
+				d.out.Letters = append(d.out.Letters, Letter{To: to, Request: request.ID, Payload: q.Asked()})
 			}
 			continue
 		}
-		d.fact(agentPrefix+q.view.Agent, "", &questionExpired{ID: q.view.ID, Agent: q.view.Agent})
+		d.fact(state.AgentPrefix+q.View.Agent, "", &state.QuestionExpired{ID: q.View.ID, Agent: q.View.Agent})
 		if waited {
-			d.out.Letters = append(d.out.Letters, Letter{To: q.asker(), Request: q.request.ID, Refusal: expired()})
+			d.out.Letters = append(d.out.Letters, Letter{To: q.Asker(), Request: q.Request.ID, Refusal: state.Expired()})
 		}
 	}
-}
-
-func expired() *wire.Error {
-	return &wire.Error{Code: wire.CodeTimeout, Message: "there was no answer in time: ask again, or with a longer timeout"}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/object"
@@ -66,8 +67,8 @@ func TestPanic(t *testing.T) {
 // Rows: B-21, B-75.
 func TestPanicAfterTheAnswer(t *testing.T) {
 	p := atWork(t)
-	spoil := func(t *decision) { t.state.tasks.queue.fresh = append(t.state.tasks.queue.fresh, nil) }
-	mend := func() { p.state.tasks.queue.fresh = nil }
+	spoil := func(t *decision) { t.state.Tasks.Queue.Fresh = append(t.state.Tasks.Queue.Fresh, nil) }
+	mend := func() { p.state.Tasks.Queue.Fresh = nil }
 	register(t, "answer-and-stumble", func(t *decision) (any, *wire.Error) {
 		spoil(t)
 		return &wire.Nothing{}, nil
@@ -130,7 +131,7 @@ func TestUsedChance(t *testing.T) {
 	p.chance--
 	out := p.do(p.actor("planner"), &wire.Request{ID: "2", Operation: "submit-task", Body: &wire.SubmitTask{Type: "t", Name: "two"}})
 	require.Error(t, out.Fault)
-	require.Len(t, p.state.tasks.list, 1)
+	require.Len(t, p.state.Tasks.List, 1)
 }
 
 // TestQuestionsAreBounded checks that an agent may have a thousand open questions. Beyond them
@@ -162,12 +163,12 @@ func TestQuestionsAreBounded(t *testing.T) {
 func TestChangesAreBounded(t *testing.T) {
 	p := atWork(t)
 	p.play(`> planner 1 submit-task {"type":"t","name":"one"}`)
-	k := p.state.tasks.list[0]
+	k := p.state.Tasks.List[0]
 	change := func() Outcome {
-		return p.do(Actor{Kind: Operator}, &wire.Request{ID: "2", Operation: "update-task", Body: &wire.UpdateTask{TaskID: k.view.ID, Name: new(k.view.Name)}})
+		return p.do(Actor{Kind: Operator}, &wire.Request{ID: "2", Operation: "update-task", Body: &wire.UpdateTask{TaskID: k.View.ID, Name: new(k.View.Name)}})
 	}
 	require.Nil(t, change().Refused)
-	k.more.parts = make([]int64, maxChanges-1)
+	k.More.Parts = make([]int64, state.MaxChanges-1)
 	require.Nil(t, change().Refused)
 	out := change()
 	require.Equal(t, "too_many_changes", out.Refused.Details["reason"])
@@ -220,7 +221,7 @@ func TestHeavyTasksAreNotKept(t *testing.T) {
 	whole := func(l Letter) wire.Task {
 		require.NotEmpty(t, l.Pages)
 		require.Empty(t, l.Payload.(*wire.TaskReply).Task.Payload)
-		answer, err := Complete(l.Payload, l.Pages, shelf(records))
+		answer, err := state.Complete(l.Payload, l.Pages, shelf(records))
 		require.NoError(t, err)
 		return answer.(*wire.TaskReply).Task
 	}
@@ -234,9 +235,9 @@ func TestHeavyTasksAreNotKept(t *testing.T) {
 	done := &wire.Request{ID: "3", Operation: "complete-task", Payload: []byte(`{"taskId":"` + first.ID + `","result":` + payload + `}`)}
 	require.Equal(t, payload, string(whole(handle(a, done).Letters[0]).Result))
 	require.Equal(t, first, whole(handle(a, submit).Letters[0]), "a repeat is answered as the first was")
-	state, err := s.Snapshot().Text()
+	st, err := s.Snapshot().Text()
 	require.NoError(t, err)
-	require.Less(t, len(state), 8<<10)
+	require.Less(t, len(st), 8<<10)
 }
 
 // TestOperations checks that the examples of every operation can be decoded, and that the

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
@@ -82,24 +83,24 @@ func (l *ledger) hear(r *wire.Record) {
 	default:
 		return
 	}
-	f, err := decode(r, new([]object.Member))
+	f, err := state.Decode(r, new([]object.Member))
 	l.w.must(err == nil, "%v", err)
 	switch f := f.(type) {
-	case *mailAcked:
+	case *state.MailAcked:
 		before, known := l.cursors[f.Actor]
 		l.w.must(r.From == f.Actor && (f.Seq > before || !known), "%s acks %d as %s, after %d", r.From, f.Seq, f.Actor, before)
 		l.cursors[f.Actor] = f.Seq
-	case *actorSeen:
+	case *state.ActorSeen:
 		l.w.must(r.From == f.Actor, "%s is there, says %s", f.Actor, r.From)
 		l.beat(f.Actor, r.At)
-	case *actorStale:
+	case *state.ActorStale:
 		l.w.must(r.From == mail.Bus && l.about == "" && l.missed[f.Actor] == f.Over, "%s is stale, over: %t", f.Actor, f.Over)
 		l.about = f.Actor
-	case *actorTokenIssued:
+	case *state.ActorTokenIssued:
 		l.admit(f)
-	case *stoodStill:
+	case *state.StoodStill:
 		l.since = r.At
-	case *clockSet:
+	case *state.ClockSet:
 		by := time.Duration(f.By) * time.Millisecond
 		l.since = l.since.Add(by)
 		for id, expected := range l.expected {
@@ -107,7 +108,7 @@ func (l *ledger) hear(r *wire.Record) {
 				l.beats[id] = l.beats[id].Add(by)
 			}
 		}
-	case *tokenRevoked:
+	case *state.TokenRevoked:
 		for hash, token := range l.tokens {
 			if token.id == f.ID {
 				delete(l.tokens, hash)
@@ -180,21 +181,21 @@ func (l *ledger) heard(id string) time.Time {
 }
 
 // hearLife follows the agents and their actors.
-func (l *ledger) hearLife(f fact, r *wire.Record) {
+func (l *ledger) hearLife(f state.Fact, r *wire.Record) {
 	switch f := f.(type) {
-	case *agentKnown:
+	case *state.AgentKnown:
 		l.know(f)
-	case *agentForgotten:
+	case *state.AgentForgotten:
 		l.lose(f.ID)
 		delete(l.lives, f.ID)
-	case *serverRegistered:
+	case *state.ServerRegistered:
 		if l.lives[f.Agent] == nil {
 			l.lives[f.Agent] = new(life)
 		}
 		l.lives[f.Agent].remote = true
 		l.become(f.Agent, "W:"+hub.ServerID(f.Agent))
-	case *lifecycleEvent:
-		if f.what == events.OrchestratorStarted {
+	case *state.LifecycleEvent:
+		if f.What == events.OrchestratorStarted {
 			l.lost = 0
 			for _, v := range l.lives {
 				if v.runs && !v.remote {
@@ -209,7 +210,7 @@ func (l *ledger) hearLife(f fact, r *wire.Record) {
 }
 
 // know adds or changes an agent of the configuration. A running agent keeps its actor.
-func (l *ledger) know(f *agentKnown) {
+func (l *ledger) know(f *state.AgentKnown) {
 	if l.lives[f.ID] == nil {
 		l.lives[f.ID] = new(life)
 	}
@@ -253,8 +254,8 @@ func (l *ledger) taken(id, name string) bool {
 }
 
 // live follows the process of an agent.
-func (l *ledger) live(v *life, f *lifecycleEvent, r *wire.Record) {
-	switch f.what {
+func (l *ledger) live(v *life, f *state.LifecycleEvent, r *wire.Record) {
+	switch f.What {
 	case events.AgentStarted:
 		v.run, v.runs, v.exited, v.farewell = f.Run, true, false, false
 		l.become(f.Agent, mail.ActorOfRun(v.writes, f.Run))
@@ -323,7 +324,7 @@ func ofRun(v *life) bool {
 }
 
 // admit follows the tokens of actors.
-func (l *ledger) admit(f *actorTokenIssued) {
+func (l *ledger) admit(f *state.ActorTokenIssued) {
 	until, _ := object.ParseTime(f.Until)
 	for _, token := range l.tokens {
 		if token.actor == f.Actor && (token.until.IsZero() || until.Before(token.until)) {

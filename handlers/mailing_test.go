@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/mail"
@@ -49,7 +50,7 @@ func (w *world) rename(m *inhabitant) {
 	}
 }
 
-func (m *inhabitant) writes() string { return (&agent{Member: m.Member}).writes() }
+func (m *inhabitant) writes() string { return (&state.KnownAgent{Member: m.Member}).Writes() }
 
 // yield has an ended member give up an actor that another one has by now.
 func (w *world) yield(m *inhabitant) {
@@ -258,12 +259,12 @@ func (w *world) hearKey(r *wire.Record) {
 	default:
 		return
 	}
-	f, err := decode(r, new([]object.Member))
+	f, err := state.Decode(r, new([]object.Member))
 	w.must(err == nil, "%v", err)
 	switch f := f.(type) {
-	case *keyIssued:
+	case *state.KeyIssued:
 		w.keys[f.Hash] = &key{agent: f.Agent}
-	case *keysRotated:
+	case *state.KeysRotated:
 		until, _ := object.ParseTime(f.Until)
 		for _, k := range w.keys {
 			if k.agent == f.Agent && (k.until.IsZero() || until.Before(k.until)) {
@@ -271,17 +272,17 @@ func (w *world) hearKey(r *wire.Record) {
 			}
 		}
 		w.keys[f.Hash] = &key{agent: f.Agent}
-	case *serverRegistered:
+	case *state.ServerRegistered:
 		w.servers[f.Agent] = true
 		w.forgetKeys(f.Agent)
 		w.keys[f.Hash] = &key{agent: f.Agent}
-	case *keyRevoked:
+	case *state.KeyRevoked:
 		for hash := range w.keys {
 			if "k"+hash[:8] == f.ID {
 				delete(w.keys, hash)
 			}
 		}
-	case *agentKnown:
+	case *state.AgentKnown:
 		if w.servers[f.ID] {
 			delete(w.servers, f.ID)
 			w.forgetKeys(f.ID)
@@ -301,7 +302,7 @@ func (w *world) forgetKeys(agent string) {
 func (w *world) tryKeys() {
 	for hash, k := range w.keys {
 		name, ok := w.state.AgentOf(hash, w.at)
-		holds := (k.until.IsZero() || k.until.After(w.at)) && w.state.agents.byID[k.agent] != nil
+		holds := (k.until.IsZero() || k.until.After(w.at)) && w.state.Agents.ByID[k.agent] != nil
 		w.must(ok == holds && (!ok || name == k.agent), "a key of %s, good until %v, speaks for %q: %t", k.agent, k.until, name, ok)
 		w.saw[fmt.Sprintf("a key holds: %t", ok)]++
 	}

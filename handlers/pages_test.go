@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 )
@@ -61,7 +62,7 @@ type twins struct {
 // filler marks where the lines of the long player have a long text.
 const filler = "FILLER"
 
-var lengthy = strings.Repeat("é<&>\U0001f600 ", heavy/12)
+var lengthy = strings.Repeat("é<&>\U0001f600 ", state.Heavy/12)
 
 func newTwins(t *testing.T, seed uint64) *twins {
 	w := &twins{t: t, chance: rand.New(rand.NewPCG(seed, 7)), short: newPlayer(t), long: newPlayer(t), saw: make(map[string]int)}
@@ -157,8 +158,8 @@ func (t *twins) line() string {
 // ask returns a request about some task.
 func (t *twins) ask(who, operation string, members ...string) string {
 	task := t.task()
-	if k := t.short.task(task[1:]); k != nil && k.view.AssignedTo != "" && t.chance.IntN(4) > 0 && (who == "coder" || who == "other") {
-		who = k.view.AssignedTo
+	if k := t.short.task(task[1:]); k != nil && k.View.AssignedTo != "" && t.chance.IntN(4) > 0 && (who == "coder" || who == "other") {
+		who = k.View.AssignedTo
 	}
 	members = append([]string{fmt.Sprintf(`"taskId":"%s"`, task)}, members...)
 	return fmt.Sprintf("> %s r%d %s {%s}", who, t.ids, operation, strings.Join(members, ","))
@@ -207,8 +208,8 @@ func (t *twins) plan() string {
 }
 
 func (t *twins) help() string {
-	if len(t.short.state.questions.open) > 0 && t.chance.IntN(2) == 0 {
-		return fmt.Sprintf(`> operator r%d answer-question {"questionId":%q,"answer":"a%d"}`, t.ids, t.short.state.questions.open[0].view.ID, t.ids)
+	if len(t.short.state.Questions.Open) > 0 && t.chance.IntN(2) == 0 {
+		return fmt.Sprintf(`> operator r%d answer-question {"questionId":%q,"answer":"a%d"}`, t.ids, t.short.state.Questions.Open[0].View.ID, t.ids)
 	}
 	return t.ask(t.pick("coder", "other"), "request-help", fmt.Sprintf(`"question":"q%d","context":{"c":"`, t.ids)+filler+`"}`)
 }
@@ -289,9 +290,9 @@ func (s shelf) archived(search *wire.Search, yield func(wire.Record, error) bool
 }
 
 // handle lets the State decide about an input, with the archived tasks that it needs.
-func (s shelf) handle(state *State, in *Input) Outcome {
+func (s shelf) handle(st *State, in *Input) Outcome {
 	for {
-		out := state.Handle(*in)
+		out := st.Handle(*in)
 		if !out.Again || len(out.Missing) == 0 {
 			return out
 		}
@@ -329,14 +330,14 @@ func found(s *wire.Search, r *wire.Record) bool {
 }
 
 // lookUp does the lookup in the log that precedes a decision about a message.
-func (s shelf) lookUp(state *State, in *Input) {
-	l, from, key := state.IdempotencyKey(in)
+func (s shelf) lookUp(st *State, in *Input) {
+	l, from, key := st.IdempotencyKey(in)
 	if l == nil {
 		return
 	}
 	*l = wire.Lookup{Looked: int64(len(s)), Sender: from}
 	for r := range s.Find(wire.Search{From: from, Key: key}) {
-		l.Before, l.Sum = r.Seq, SumOf(&r)
+		l.Before, l.Sum = r.Seq, state.SumOf(&r)
 	}
 }
 

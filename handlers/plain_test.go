@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire/object"
 )
 
@@ -31,13 +32,13 @@ func FuzzPlainDocuments(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var room []object.Member
-		var task, slowTask snapshotTask
-		if task.readPlain(text, &room) {
+		var task, slowTask state.SnapshotTask
+		if task.ReadPlain(text, &room) {
 			require.NoError(t, object.DecodeOwn(text, &slowTask))
 			require.Equal(t, respelled(t, &slowTask), respelled(t, &task))
 		}
-		var created, slowCreated taskCreated
-		if created.readPlain(text, &room) {
+		var created, slowCreated state.TaskCreated
+		if created.ReadPlain(text, &room) {
 			require.NoError(t, object.DecodeOwn(text, &slowCreated))
 			require.Equal(t, &slowCreated, &created)
 		}
@@ -45,8 +46,8 @@ func FuzzPlainDocuments(f *testing.F) {
 }
 
 // respelled returns a restored task as it is written again.
-func respelled(t *testing.T, kept *snapshotTask) string {
-	again := kept.restore().snapshot()
+func respelled(t *testing.T, kept *state.SnapshotTask) string {
+	again := kept.Restore().Snapshot()
 	text, err := object.Encode(&again)
 	require.NoError(t, err)
 	return string(text)
@@ -56,9 +57,9 @@ func respelled(t *testing.T, kept *snapshotTask) string {
 func TestPlainDocuments(t *testing.T) {
 	var room []object.Member
 	for i, text := range plainSamples {
-		var task snapshotTask
-		var created taskCreated
-		require.Equal(t, i < 2, task.readPlain([]byte(text), &room), text)
-		require.Equal(t, i == 6, created.readPlain([]byte(text), &room), text)
+		var task state.SnapshotTask
+		var created state.TaskCreated
+		require.Equal(t, i < 2, task.ReadPlain([]byte(text), &room), text)
+		require.Equal(t, i == 6, created.ReadPlain([]byte(text), &room), text)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
@@ -152,14 +153,14 @@ func (p *player) do(from Actor, m wire.Message) Outcome {
 }
 
 // task returns the task with a name, or nil.
-func (p *player) task(name string) *task {
-	for _, k := range p.state.tasks.list {
-		if k.view.Name == name {
+func (p *player) task(name string) *state.Task {
+	for _, k := range p.state.Tasks.List {
+		if k.View.Name == name {
 			return k
 		}
 	}
 	for _, k := range p.archived() {
-		if k.view.Name == name {
+		if k.View.Name == name {
 			return k
 		}
 	}
@@ -167,14 +168,14 @@ func (p *player) task(name string) *task {
 }
 
 // archived returns the archived tasks.
-func (p *player) archived() []*task {
-	var tasks []*task
+func (p *player) archived() []*state.Task {
+	var tasks []*state.Task
 	for r := range shelf(p.records).Find(wire.Search{Archived: true}) {
-		f, err := decode(&r, new([]object.Member))
+		f, err := state.Decode(&r, new([]object.Member))
 		require.NoError(p.t, err)
-		var kept snapshotTask
-		require.NoError(p.t, object.DecodeOwn(f.(*taskArchived).Task, &kept))
-		tasks = append(tasks, kept.restore())
+		var kept state.SnapshotTask
+		require.NoError(p.t, object.DecodeOwn(f.(*state.TaskArchived).Task, &kept))
+		tasks = append(tasks, kept.Restore())
 	}
 	return tasks
 }
@@ -273,10 +274,10 @@ func (p *player) event(rest string) {
 // checked tells what was done for a task: its workspace was made, or its branch was merged.
 func (p *player) checked(rest string) {
 	kind, name, _ := strings.Cut(rest, " ")
-	k := p.state.tasks.byID[p.withIDs(name)]
-	m := &wire.TaskChecked{Kind: "task." + kind, Task: k.view.ID, Name: k.view.Name, Agent: k.view.AssignedTo, Text: "is checked"}
+	k := p.state.Tasks.ByID[p.withIDs(name)]
+	m := &wire.TaskChecked{Kind: "task." + kind, Task: k.View.ID, Name: k.View.Name, Agent: k.View.AssignedTo, Text: "is checked"}
 	if kind == "workspace" {
-		m.Workspace = &wire.Workspace{Path: "/w/" + k.view.Name, Branch: "task/" + k.view.Name, Base: "main"}
+		m.Workspace = &wire.Workspace{Path: "/w/" + k.View.Name, Branch: "task/" + k.View.Name, Base: "main"}
 	}
 	p.do(Actor{}, m)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers/queue"
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
@@ -53,25 +54,25 @@ func crowd(p *player, chance *rand.Rand) {
 // stir makes something happen that causes assignments, and returns them: task and agent, in
 // order.
 func stir(p *player, chance *rand.Rand) (given []string) {
-	a := p.state.agents.order[chance.IntN(len(p.state.agents.order))]
+	a := p.state.Agents.Order[chance.IntN(len(p.state.Agents.Order))]
 	var out Outcome
 	switch {
-	case a.state != up && chance.IntN(3) == 0:
+	case a.State != state.Up && chance.IntN(3) == 0:
 		out = p.do(Actor{}, &wire.Event{Kind: events.AgentStarted, Agent: a.ID, Run: fmt.Sprint(p.chance)})
-	case len(a.holds) > 0 && chance.IntN(3) > 0:
-		out = p.do(Actor{Kind: Operator}, &wire.Request{ID: "1", Operation: "complete-task", Body: &wire.CompleteTask{TaskID: a.holds[0].view.ID}})
-	case a.state == up && chance.IntN(10) == 0:
-		out = p.do(Actor{}, &wire.Event{Kind: events.AgentEnded, Agent: a.ID, Run: a.run})
+	case len(a.Holds) > 0 && chance.IntN(3) > 0:
+		out = p.do(Actor{Kind: Operator}, &wire.Request{ID: "1", Operation: "complete-task", Body: &wire.CompleteTask{TaskID: a.Holds[0].View.ID}})
+	case a.State == state.Up && chance.IntN(10) == 0:
+		out = p.do(Actor{}, &wire.Event{Kind: events.AgentEnded, Agent: a.ID, Run: a.Run})
 	default:
 		body := &wire.SubmitTask{Type: "t", Name: fmt.Sprint(p.chance), RequiredRole: wire.Roles[chance.IntN(2)], Priority: wire.Raw(fmt.Sprint(1 + chance.IntN(4)))}
 		body.RequiredCapabilities = slices.Clone(skills[:chance.IntN(3)])
 		slices.Reverse(body.RequiredCapabilities)
-		out = p.do(Actor{Kind: Agent, Name: a.ID, Run: a.run}, &wire.Request{ID: fmt.Sprint(p.chance), Operation: "submit-task", Body: body, Sum: uint64(p.chance)})
+		out = p.do(Actor{Kind: Agent, Name: a.ID, Run: a.Run}, &wire.Request{ID: fmt.Sprint(p.chance), Operation: "submit-task", Body: body, Sum: uint64(p.chance)})
 	}
 	for _, r := range out.Records {
 		if r.Kind == events.TaskAssigned {
 			name, _ := object.TextOf(r.Payload, "agent")
-			given = append(given, r.Correlation+" "+agentPrefix+name)
+			given = append(given, r.Correlation+" "+state.AgentPrefix+name)
 		}
 	}
 	return given
@@ -87,8 +88,8 @@ type hand struct {
 
 func handsOf(s *State) hands {
 	h := make(hands)
-	for _, a := range s.agents.order {
-		h[a.actor] = &hand{holds: len(a.holds), given: a.given}
+	for _, a := range s.Agents.Order {
+		h[a.ActorID] = &hand{holds: len(a.Holds), given: a.Given}
 	}
 	return h
 }
@@ -96,44 +97,44 @@ func handsOf(s *State) hands {
 // expect returns the order in which the tasks should have been assigned. It uses what agents
 // have now, without these tasks.
 func (h hands) expect(now *State, given []string) (expected []string) {
-	var tasks []*task // that waited before the assignments
-	for _, k := range now.tasks.list {
-		if k.demand != nil || slices.ContainsFunc(given, func(g string) bool { return g[:36] == k.view.ID }) {
+	var tasks []*state.Task // that waited before the assignments
+	for _, k := range now.Tasks.List {
+		if k.Demand != nil || slices.ContainsFunc(given, func(g string) bool { return g[:36] == k.View.ID }) {
 			tasks = append(tasks, k)
 		}
 	}
-	for _, a := range now.agents.order {
-		h[a.actor].holds = len(a.holds)
+	for _, a := range now.Agents.Order {
+		h[a.ActorID].holds = len(a.Holds)
 	}
 	for _, g := range given {
 		h[g[37:]].holds--
 	}
-	slices.SortFunc(tasks, func(a, b *task) int {
+	slices.SortFunc(tasks, func(a, b *state.Task) int {
 		if queue.Before(a, b) {
 			return -1
 		}
 		return 1
 	})
 	for i, n := 0, int64(1<<40); i < len(tasks); i++ {
-		var best *agent
-		for _, a := range now.agents.order {
-			fits := a.state == up && h[a.actor].holds < a.Capacity && a.actor != tasks[i].view.SubmittedBy &&
-				a.offers(tasks[i].view.RequiredRole, tasks[i].view.RequiredCapabilities)
+		var best *state.KnownAgent
+		for _, a := range now.Agents.Order {
+			fits := a.State == state.Up && h[a.ActorID].holds < a.Capacity && a.ActorID != tasks[i].View.SubmittedBy &&
+				a.Offers(tasks[i].View.RequiredRole, tasks[i].View.RequiredCapabilities)
 			if fits && (best == nil || h.morePatient(a, best)) {
 				best = a
 			}
 		}
 		if best != nil {
 			n++
-			expected = append(expected, tasks[i].view.ID+" "+best.actor)
-			h[best.actor].holds, h[best.actor].given = h[best.actor].holds+1, n
+			expected = append(expected, tasks[i].View.ID+" "+best.ActorID)
+			h[best.ActorID].holds, h[best.ActorID].given = h[best.ActorID].holds+1, n
 		}
 	}
 	return expected
 }
 
-func (h hands) morePatient(a, than *agent) bool {
-	x, y := h[a.actor], h[than.actor]
+func (h hands) morePatient(a, than *state.KnownAgent) bool {
+	x, y := h[a.ActorID], h[than.ActorID]
 	if x.holds != y.holds {
 		return x.holds < y.holds
 	}
@@ -148,18 +149,18 @@ func TestDemandsAreForgotten(t *testing.T) {
 		p.do(p.actor("planner"), &wire.Request{ID: fmt.Sprint(i), Operation: "submit-task", Sum: uint64(i),
 			Body: &wire.SubmitTask{Type: "t", Name: "n", RequiredCapabilities: []string{fmt.Sprintf("c%d", i)}}})
 	}
-	for i := range 2 * spareDemands {
+	for i := range 2 * state.SpareDemands {
 		submit(i)
 	}
-	require.Equal(t, 2*spareDemands, p.state.tasks.queue.waiting.Len())
+	require.Equal(t, 2*state.SpareDemands, p.state.Tasks.Queue.Waiting.Len())
 	requireSound(t, p.state)
-	for _, k := range p.state.tasks.list {
-		p.do(Actor{Kind: Operator}, &wire.Request{Operation: "cancel-task", Body: &wire.CancelTask{TaskID: k.view.ID}})
+	for _, k := range p.state.Tasks.List {
+		p.do(Actor{Kind: Operator}, &wire.Request{Operation: "cancel-task", Body: &wire.CancelTask{TaskID: k.View.ID}})
 	}
-	for range p.state.tasks.queue.waiting.Buckets() {
+	for range p.state.Tasks.Queue.Waiting.Buckets() {
 		require.Fail(t, "a bucket is not empty")
 	}
-	require.LessOrEqual(t, p.state.tasks.queue.waiting.Len(), spareDemands)
+	require.LessOrEqual(t, p.state.Tasks.Queue.Waiting.Len(), state.SpareDemands)
 	requireSound(t, p.state)
 }
 
@@ -203,7 +204,7 @@ func (c *crowded) submit(needs ...hub.Dependency) string {
 	return c.last()
 }
 
-func (c *crowded) last() string { return c.state.tasks.list[len(c.state.tasks.list)-1].view.ID }
+func (c *crowded) last() string { return c.state.Tasks.List[len(c.state.Tasks.List)-1].View.ID }
 
 // finish has the agent start a task and complete it.
 func (c *crowded) finish(id string) Outcome {
@@ -214,13 +215,13 @@ func (c *crowded) finish(id string) Outcome {
 
 // requireReplay requires that the records so far give an equal State.
 func (c *crowded) requireReplay() {
-	again := New(c.state.rules)
+	again := New(c.state.Rules)
 	for _, r := range c.records {
 		require.NoError(c.t, again.Apply(nil, r))
 	}
 	require.Equal(c.t, c.state.Counts(), again.Counts())
-	last := c.state.tasks.list[len(c.state.tasks.list)-1].snapshot()
-	require.Equal(c.t, last, again.tasks.list[len(again.tasks.list)-1].snapshot())
+	last := c.state.Tasks.List[len(c.state.Tasks.List)-1].Snapshot()
+	require.Equal(c.t, last, again.Tasks.List[len(again.Tasks.List)-1].Snapshot())
 }
 
 // TestFanOut checks that one end resolves very many waiting tasks, each once and in order of
@@ -270,7 +271,7 @@ func TestChainComesToNothing(t *testing.T) {
 	out := c.ask("cancel-task", &wire.CancelTask{TaskID: first, Reason: "enough"})
 	require.Len(t, out.Records, multitude)
 	require.Equal(t, multitude, c.state.Counts().Cancelled)
-	require.Equal(t, wire.DependencyFailed, c.state.tasks.byID[last].view.Reason)
+	require.Equal(t, wire.DependencyFailed, c.state.Tasks.ByID[last].View.Reason)
 	c.requireReplay()
 }
 
@@ -301,7 +302,7 @@ func TestFanIn(t *testing.T) {
 		}
 	}
 	require.Empty(t, show().WaitsFor)
-	require.Zero(t, c.state.tasks.graph.Open(c.state.tasks.byID[down].node))
+	require.Zero(t, c.state.Tasks.Graph.Open(c.state.Tasks.ByID[down].Node))
 }
 
 // TestManyContracts checks that a result with very many contracts hands each one to the task
@@ -326,7 +327,7 @@ func TestManyContracts(t *testing.T) {
 	require.Len(t, l.Pages, 1)
 	require.Len(t, l.Pages[0].Inputs, multitude, "they are too many to be kept here")
 	reads := 0
-	whole, err := Complete(l.Payload, l.Pages, read(func(seq int64) (wire.Record, error) {
+	whole, err := state.Complete(l.Payload, l.Pages, read(func(seq int64) (wire.Record, error) {
 		reads++
 		return c.records[seq-1], nil
 	}))
@@ -347,8 +348,8 @@ func TestManyAbilities(t *testing.T) {
 	for i := range multitude {
 		able.Languages = append(able.Languages, fmt.Sprint("l", i), fmt.Sprint("l", i/2))
 	}
-	c.state.agents.byID["a"].setCapabilities(able)
-	require.Len(t, c.state.agents.byID["a"].Capabilities, multitude)
-	c.state.indexCapabilities(c.state.agents.byID["a"], able)
-	require.Len(t, c.state.agents.byID["a"].under, multitude)
+	c.state.Agents.ByID["a"].SetCapabilities(able)
+	require.Len(t, c.state.Agents.ByID["a"].Capabilities, multitude)
+	c.state.IndexCapabilities(c.state.Agents.ByID["a"], able)
+	require.Len(t, c.state.Agents.ByID["a"].Under, multitude)
 }

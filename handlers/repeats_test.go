@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/handlers/access"
 	"orchestrator/handlers/replies"
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
@@ -195,8 +196,8 @@ func TestClosedSessionsAreForgotten(t *testing.T) {
 		requireSound(t, c.state)
 	}
 	known := func() (ids []string) {
-		for _, s := range c.state.sessions.order {
-			ids = append(ids, s.spec.ID)
+		for _, s := range c.state.Sessions.Order {
+			ids = append(ids, s.Spec.ID)
 		}
 		return ids
 	}
@@ -206,11 +207,11 @@ func TestClosedSessionsAreForgotten(t *testing.T) {
 	require.Equal(t, []string{"s0", "s1", "s2"}, known())
 	sync()
 	require.Equal(t, []string{"s0", "s2"}, known(), "s1 closed first")
-	c.state = restored(t, c.state.rules, spelled(t, c.state))
+	c.state = restored(t, c.state.Rules, spelled(t, c.state))
 	require.Equal(t, []string{"s0", "s2"}, known())
 	sync("s1")
 	require.Equal(t, []string{"s0", "s2", "s1"}, known())
-	require.Len(t, c.state.sessions.seats["a"], 3)
+	require.Len(t, c.state.Sessions.Seats["a"], 3)
 	for i := range 50 {
 		sync(fmt.Sprint("t", i))
 	}
@@ -224,7 +225,7 @@ func TestServersWithoutKeysAreForgotten(t *testing.T) {
 	register := func(name string) (key string) {
 		token := c.ask("issue-registration", &wire.IssueRegistration{}).Letters[0].Payload.(*wire.IssuedRegistration).Token
 		c.ask("register-agent", &wire.Register{Token: token, Name: name})
-		for k := range c.state.access.All() {
+		for k := range c.state.Access.All() {
 			if k.Kind == access.Key && k.For == name {
 				return k.ID
 			}
@@ -238,14 +239,14 @@ func TestServersWithoutKeysAreForgotten(t *testing.T) {
 		requireSound(t, c.state)
 	}
 	c.ask("revoke-key", &wire.Revoke{ID: early}) // it came first, and is the last to lose its key
-	c.state = restored(t, c.state.rules, spelled(t, c.state))
+	c.state = restored(t, c.state.Rules, spelled(t, c.state))
 	c.ask("revoke-key", &wire.Revoke{ID: register("m9")})
 	var names []string
-	for _, a := range c.state.agents.order {
+	for _, a := range c.state.Agents.Order {
 		names = append(names, a.ID)
 	}
 	require.Equal(t, []string{"a", "stays", "early", "m9"}, names)
-	require.Len(t, slices.Collect(c.state.access.All()), 1, "credentials that are spent or revoked")
+	require.Len(t, slices.Collect(c.state.Access.All()), 1, "credentials that are spent or revoked")
 	register("m0")
 	requireSound(t, c.state)
 }
@@ -253,14 +254,14 @@ func TestServersWithoutKeysAreForgotten(t *testing.T) {
 // TestAbortedSessionsAreKept checks that an aborted session is kept, because it reopens at the
 // next start.
 func TestAbortedSessionsAreKept(t *testing.T) {
-	x := newSessions()
+	x := state.NewSessions()
 	for i, aborted := range []bool{true, false, false} {
-		x.put(&sessionState{spec: session.Spec{ID: fmt.Sprint("s", i)}, file: true, aborted: aborted, closedAt: int64(i + 1)})
+		x.Put(&state.SessionState{Spec: session.Spec{ID: fmt.Sprint("s", i)}, File: true, Aborted: aborted, ClosedAt: int64(i + 1)})
 	}
-	x.trim(1)
-	require.NotNil(t, x.byID["s0"])
-	require.Nil(t, x.byID["s1"])
-	require.NotNil(t, x.byID["s2"])
+	x.Trim(1)
+	require.NotNil(t, x.ByID["s0"])
+	require.Nil(t, x.ByID["s1"])
+	require.NotNil(t, x.ByID["s2"])
 }
 
 // TestBlocks checks that a task block has one task, whatever it says later, and that a restored
@@ -275,17 +276,17 @@ func TestBlocks(t *testing.T) {
 	require.Nil(t, submit(p, "two", "", hub.TaskBlock{Name: "b", Needs: []string{"a"}}))
 	require.Equal(t, wire.CodeNotFound, submit(p, "three", "none", hub.TaskBlock{Name: "c"}).Code)
 	one, two := p.task("one"), p.task("two")
-	require.Equal(t, "coder", one.view.AssignedTo)
-	require.Equal(t, []string{one.view.ID}, p.state.tasks.reply(two).Task.Dependencies)
+	require.Equal(t, "coder", one.View.AssignedTo)
+	require.Equal(t, []string{one.View.ID}, p.state.Tasks.Reply(two).Task.Dependencies)
 	require.Nil(t, p.task("three"))
 
 	saved := p.saved()
 	for _, other := range []*player{p, &saved, {t: t, state: p.replayed(), at: p.at, chance: p.chance, records: p.records}} {
 		require.Nil(t, submit(other, "other", "", hub.TaskBlock{Name: "a", Sum: 8}))
 		require.Empty(t, other.last.Records)
-		require.Equal(t, one.view.ID, other.last.Letters[0].Payload.(*wire.TaskReply).Task.ID)
-		id, state, sum := other.state.OfBlock("a")
-		require.Equal(t, []any{one.view.ID, wire.TaskAssigned, uint64(7)}, []any{id, state, sum})
+		require.Equal(t, one.View.ID, other.last.Letters[0].Payload.(*wire.TaskReply).Task.ID)
+		id, st, sum := other.state.OfBlock("a")
+		require.Equal(t, []any{one.View.ID, wire.TaskAssigned, uint64(7)}, []any{id, st, sum})
 		id, _, _ = other.state.OfBlock("c")
 		require.Empty(t, id)
 	}

@@ -69,7 +69,7 @@ func TestSamples(t *testing.T) {
 				test.heard = test.line
 			}
 			require.Equal(t, []string{test.to + " " + test.heard}, heard(p.last.Letters))
-			require.Equal(t, test.task, p.state.tasks.byID["kettle"].view.State)
+			require.Equal(t, test.task, p.state.Tasks.ByID["kettle"].View.State)
 			p.requireReplay()
 
 			view := p.session("shop")
@@ -141,5 +141,5 @@ func TestWhatIsMissingChangesNothing(t *testing.T) {
 			require.Equal(t, said[:3], p.last.Letters[0].To.Name[:3], "%s", came)
 		}
 	}
-	require.Empty(t, p.state.tasks.list)
+	require.Empty(t, p.state.Tasks.List)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
@@ -111,8 +112,8 @@ func (w *world) confer() {
 	}
 	out := w.say(name, w.spell(d))
 	for i := range out.Records {
-		if f, _ := decode(&out.Records[i], new([]object.Member)); out.Records[i].Kind == events.SessionClosed {
-			w.part(f.(*sessionClosed).Stop)
+		if f, _ := state.Decode(&out.Records[i], new([]object.Member)); out.Records[i].Kind == events.SessionClosed {
+			w.part(f.(*state.SessionClosed).Stop)
 			return
 		}
 	}

@@ -6,8 +6,8 @@ import (
 
 	"orchestrator/handlers/history"
 	"orchestrator/handlers/scope"
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
-	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
@@ -25,31 +25,31 @@ func (wd workDecision) considerCompletion(x *messageContext, c *session.Completi
 	}
 	files, wrong := c.Files()
 	if len(files) > maxFiles {
-		return errorf(wire.CodeTooLarge, details{"pointer": "/payload/changes"},
+		return state.Errorf(wire.CodeTooLarge, state.Details{"pointer": "/payload/changes"},
 			"it changes %d files, and %d is the most that a completion may", len(files), maxFiles)
 	}
 	x.notes = append(x.notes, wrong...)
-	if outside, n := outside(w.scope, files); n > 0 {
+	if outside, n := outside(w.Scope, files); n > 0 {
 		return wd.outOfScope(w, outside, n)
 	}
-	if w.tested && !c.SelfReview.TestsRun && c.Status != session.OutcomeFailed {
+	if w.Tested && !c.SelfReview.TestsRun && c.Status != session.OutcomeFailed {
 		x.notes = append(x.notes, "/payload/self_review/tests_run: the task requires tests, and none were run")
 	}
-	if wd.passed(w.wished) {
-		x.notes = append(x.notes, "it comes after its deadline, "+w.wished)
+	if wd.passed(w.Wished) {
+		x.notes = append(x.notes, "it comes after its deadline, "+w.Wished)
 	}
 	x.effect, x.work = effectComplete, w
 	if e := c.Error; e != nil && c.Status == session.OutcomeFailed && wd.mayRetry(w, e) {
 		x.effect = effectRetry
-		x.fate = fateKept // the work continues; the architect gets only the last completion
+		x.fate = state.FateKept // the work continues; the architect gets only the last completion
 	}
 	return nil
 }
 
 // beginAnew applies a completion of a failed work that is tried again.
-func (wd workDecision) beginAnew(w *work, e *session.ExecutionError) {
+func (wd workDecision) beginAnew(w *state.Work, e *session.ExecutionError) {
 	wd.beginWork(w)
-	if w.open != nil { // its review was requested early
+	if w.Open != nil { // its review was requested early
 		wd.reviews().breakReview(w, "its developer begins anew: "+e.ErrorMessage)
 	}
 	wd.retryWork(w, e)
@@ -62,8 +62,8 @@ func (wd workDecision) completed(x *messageContext, c *session.Completion) {
 	switch {
 	case c.Status == session.OutcomeFailed:
 		wd.failedWork(w, c)
-	case w.phase == session.PhaseReviewing: // the review was requested before the completion
-		wd.fact(agentPrefix+w.architect, c.TaskID, &workCompleted{ID: c.TaskID, Result: payloadOf(x.Document)})
+	case w.Phase == session.PhaseReviewing: // the review was requested before the completion
+		wd.fact(state.AgentPrefix+w.Architect, c.TaskID, &state.WorkCompleted{ID: c.TaskID, Result: payloadOf(x.Document)})
 	default:
 		wd.completeWork(w, payloadOf(x.Document))
 	}
@@ -94,9 +94,9 @@ func brief(text string) string {
 
 // completable returns the work that a completion ends. A work under review can be completed if
 // its review was requested early.
-func (wd workDecision) completable(x *messageContext, id string) (*work, *wire.Error) {
-	if w := wd.state.tasks.workOn(x.of, id); w != nil && w.phase == session.PhaseReviewing && w.result == nil && w.developer == x.from.AgentID {
-		x.task, x.chain = id, w.chain
+func (wd workDecision) completable(x *messageContext, id string) (*state.Work, *wire.Error) {
+	if w := wd.state.Tasks.WorkOn(x.of, id); w != nil && w.Phase == session.PhaseReviewing && w.Result == nil && w.Developer == x.from.AgentID {
+		x.task, x.chain = id, w.Chain
 		return w, nil
 	}
 	return wd.activeWork(x, id)
@@ -112,16 +112,16 @@ func payloadOf(document wire.Raw) wire.Raw {
 }
 
 // outOfScope refuses a completion that changes files outside of the scope.
-func (wd workDecision) outOfScope(w *work, files []string, n int) *wire.Error {
+func (wd workDecision) outOfScope(w *state.Work, files []string, n int) *wire.Error {
 	e := &session.ExecutionError{
-		TaskID: w.task.view.ID, ErrorType: session.ExecutionScopeViolation, Recoverable: true, SuggestedAction: session.SuggestRetry,
-		ErrorMessage: fmt.Sprintf("%s changed outside of the scope, such as %.200q", counted(n, "file"), files[0]),
+		TaskID: w.Task.View.ID, ErrorType: session.ExecutionScopeViolation, Recoverable: true, SuggestedAction: session.SuggestRetry,
+		ErrorMessage: fmt.Sprintf("%s changed outside of the scope, such as %.200q", state.Counted(n, "file"), files[0]),
 	}
 	wd.troubled(w, e)
 	return &wire.Error{
 		Code: wire.CodeConflict, Message: e.ErrorMessage,
 		Details: map[string]any{
-			"pointer": "/payload/changes", "reason": "scope_violation", "scope": w.scope, "files": files, "task_execution_error": e,
+			"pointer": "/payload/changes", "reason": "scope_violation", "scope": w.Scope, "files": files, "task_execution_error": e,
 		},
 		Hint: "say the completion again, as a new message, without what is outside",
 	}
@@ -129,40 +129,23 @@ func (wd workDecision) outOfScope(w *work, files []string, n int) *wire.Error {
 
 // completeWork applies a completion: the task is done, or waits for its review if the session
 // requires one.
-func (wd workDecision) completeWork(w *work, result wire.Raw) {
-	if w.of.spec.RequireReview || w.task.view.State.Final() {
-		wd.questions().cancelQuestions(w.task)
-		wd.fact(agentPrefix+w.architect, w.task.view.ID, &workCompleted{ID: w.task.view.ID, Result: result})
+func (wd workDecision) completeWork(w *state.Work, result wire.Raw) {
+	if w.Of.Spec.RequireReview || w.Task.View.State.Final() {
+		wd.questions().cancelQuestions(w.Task)
+		wd.fact(state.AgentPrefix+w.Architect, w.Task.View.ID, &state.WorkCompleted{ID: w.Task.View.ID, Result: result})
 		return
 	}
 	wd.doneWork(w, result)
 }
 
-// workCompleted records that a developer has completed a work whose task does not end now: it is
-// reviewed first, or was done before.
-type workCompleted struct {
-	ID     string   `json:"task"`
-	Result wire.Raw `json:"result"`
-}
-
-func (*workCompleted) kind() string { return events.SessionCompleted }
-
-func (wc *workCompleted) apply(s *core, r *wire.Record) {
-	w := s.tasks.byID[wc.ID].work()
-	w.result = wc.Result
-	if w.phase != session.PhaseReviewing {
-		s.enter(w, session.PhaseCompleted, r.At)
-	}
-}
-
 // doneWork completes the task of a work, and the tasks that it revises.
-func (wd workDecision) doneWork(w *work, document wire.Raw) {
+func (wd workDecision) doneWork(w *state.Work, document wire.Raw) {
 	result := &succeeded
 	if document != nil {
 		result = hub.ReadResult(document)
 	}
-	for ; w != nil; w = w.revises {
-		if k := w.task; !k.view.State.Final() {
+	for ; w != nil; w = w.Revises {
+		if k := w.Task; !k.View.State.Final() {
 			wd.questions().cancelQuestions(k)
 			wd.tasks().complete(k, result, end{inSession: true})
 		}
@@ -170,25 +153,25 @@ func (wd workDecision) doneWork(w *work, document wire.Raw) {
 }
 
 // failWork fails the task of a work, and the tasks that it revises.
-func (wd workDecision) failWork(w *work, why string) {
+func (wd workDecision) failWork(w *state.Work, why string) {
 	why = brief(why)
-	for ; w != nil; w = w.revises {
+	for ; w != nil; w = w.Revises {
 		wd.endWork(w, why, "")
-		if k := w.task; !k.view.State.Final() {
+		if k := w.Task; !k.View.State.Final() {
 			wd.tasks().fail(k, failure{why: why, end: end{inSession: true}})
 		}
 	}
 }
 
 // drop ends a work that is not wanted any more. The agent quiet is not notified.
-func (wd workDecision) drop(w *work, why, quiet string) {
+func (wd workDecision) drop(w *state.Work, why, quiet string) {
 	why = brief(why)
-	for ; w != nil; w = w.revises {
-		if w.over() {
+	for ; w != nil; w = w.Revises {
+		if w.Over() {
 			continue
 		}
 		wd.endWork(w, why, quiet)
-		if k := w.task; !k.view.State.Final() {
+		if k := w.Task; !k.View.State.Final() {
 			wd.tasks().cancel(k, why, end{inSession: true, quiet: quiet})
 			wd.links().abandon(k, quiet)
 		}
@@ -197,18 +180,18 @@ func (wd workDecision) drop(w *work, why, quiet string) {
 
 // endWork ends a work whose task has already ended, and withdraws its question. Any other work
 // ends with its task. The agent quiet is not notified.
-func (wd workDecision) endWork(w *work, why, quiet string) {
-	if q := wd.state.questions.byID[w.question]; q != nil && w.task.more.question == "" {
-		wd.fact(agentPrefix+w.architect, w.task.view.ID, &questionWithdrawn{ID: w.question, Agent: w.architect, Task: w.task.view.ID})
+func (wd workDecision) endWork(w *state.Work, why, quiet string) {
+	if q := wd.state.Questions.ByID[w.Question]; q != nil && w.Task.More.Question == "" {
+		wd.fact(state.AgentPrefix+w.Architect, w.Task.View.ID, &state.QuestionWithdrawn{ID: w.Question, Agent: w.Architect, Task: w.Task.View.ID})
 	}
-	if !w.over() && w.task.view.State.Final() {
+	if !w.Over() && w.Task.View.State.Final() {
 		wd.reviews().recallReview(w, why, quiet)
 		wd.moveWork(w, session.PhaseOver, why)
 	}
 }
 
 // failedWork applies a completion with the outcome failed.
-func (wd workDecision) failedWork(w *work, c *session.Completion) {
+func (wd workDecision) failedWork(w *state.Work, c *session.Completion) {
 	why := c.Summary
 	if len(c.Blockers) > 0 {
 		why += ": " + c.Blockers[0]
@@ -223,42 +206,42 @@ func (wd workDecision) failedWork(w *work, c *session.Completion) {
 
 // tellEnd sends the members of a session a completion of a task that another actor has ended, as
 // if its developer had sent it.
-func (wd workDecision) tellEnd(k *task, outcome, why string) {
-	w := k.work()
-	if w == nil || w.of.closed() {
+func (wd workDecision) tellEnd(k *state.Task, outcome, why string) {
+	w := k.Work()
+	if w == nil || w.Of.Closed() {
 		return
 	}
 	wd.sayCompletion(w, outcome, why, nil)
 }
 
 // sayCompletion sends a completion for a developer that does not send one.
-func (wd workDecision) sayCompletion(w *work, outcome, why string, e *session.ExecutionError) {
-	from, to := w.of.member(w.developer), w.lead()
+func (wd workDecision) sayCompletion(w *state.Work, outcome, why string, e *session.ExecutionError) {
+	from, to := w.Of.Member(w.Developer), w.Lead()
 	if from == nil || to == nil {
 		return // the sender or the recipient is gone
 	}
 	wd.sayFor(w, from, to, func(h session.Head) *session.Message {
-		return h.Completion(w.task.view.ID, outcome, brief(why), e)
+		return h.Completion(w.Task.View.ID, outcome, brief(why), e)
 	})
 }
 
 // sayFor sends a message for a member that does not send it itself.
-func (wd workDecision) sayFor(w *work, from, to *member, spell func(session.Head) *session.Message) {
-	m := spell(wd.sessions().head(w.of, from, to, w.chain))
-	wd.sessions().say(&messageContext{Message: m, of: w.of, from: from, to: to, chain: w.chain, task: w.task.view.ID, notes: m.Notes}, nil)
+func (wd workDecision) sayFor(w *state.Work, from, to *state.Member, spell func(session.Head) *session.Message) {
+	m := spell(wd.sessions().head(w.Of, from, to, w.Chain))
+	wd.sessions().say(&messageContext{Message: m, of: w.Of, from: from, to: to, chain: w.Chain, task: w.Task.View.ID, notes: m.Notes}, nil)
 }
 
 // head returns the envelope of a message that the orchestrator sends for a member.
-func (sd sessionDecision) head(s *sessionState, from, to *member, chain string) session.Head {
+func (sd sessionDecision) head(s *state.SessionState, from, to *state.Member, chain string) session.Head {
 	var named string // only if both members share several sessions
-	for _, seat := range sd.state.sessions.seats[from.AgentID] {
-		if other := seat.of; other != s && !other.closed() && other.member(to.AgentID) != nil {
-			named = s.spec.ID
+	for _, seat := range sd.state.Sessions.Seats[from.AgentID] {
+		if other := seat.Of; other != s && !other.Closed() && other.Member(to.AgentID) != nil {
+			named = s.Spec.ID
 		}
 	}
 	return session.Head{
 		SessionID: named,
-		MessageID: messageID(s.spec.ID, sd.state.Seq()+1), At: sd.at, SequenceNumber: s.last + 1,
+		MessageID: messageID(s.Spec.ID, sd.state.Seq()+1), At: sd.at, SequenceNumber: s.Last + 1,
 		From: session.Agent{AgentID: from.AgentID, AgentType: from.AgentType},
 		To:   session.Agent{AgentID: to.AgentID, AgentType: to.AgentType}, CorrelationID: chain,
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/session"
@@ -81,7 +82,7 @@ func (j *job) extend() { j.extra += 1 + max(0, j.reviews-j.limit()) }
 
 // hearDone checks a developer's report on a task: the developer has the task, and no file
 // outside its scope was changed.
-func (m *minutes) hearDone(f *sessionSaid) {
+func (m *minutes) hearDone(f *state.SessionSaid) {
 	j := m.jobs[f.Task]
 	m.w.must(j != nil && j.developer == f.From, "%s of %s is taken from %s", f.Type, f.Task, f.From)
 	early := j.phase == session.PhaseReviewing && !j.done && f.Type == session.TypeTaskCompletion
@@ -90,25 +91,25 @@ func (m *minutes) hearDone(f *sessionSaid) {
 }
 
 // hearJob follows the tasks of sessions.
-func (m *minutes) hearJob(f fact, r *wire.Record) {
-	if f, ok := f.(*workAssigned); ok {
+func (m *minutes) hearJob(f state.Fact, r *wire.Record) {
+	if f, ok := f.(*state.WorkAssigned); ok {
 		m.assign(f)
 		return
 	}
 	j := m.jobs[r.Correlation]
 	m.w.must(j != nil, "%s of %q, which is no task of a session", r.Kind, r.Correlation)
 	switch f := f.(type) {
-	case *workMoved:
+	case *state.WorkMoved:
 		m.hearMoved(j, f)
-	case *workRepeated:
+	case *state.WorkRepeated:
 		j.message = f.Message
 		m.w.must(j.phase == session.PhaseAssigned, "%s is assigned again, and %s", j.id, j.phase)
-	case *workCompleted:
+	case *state.WorkCompleted:
 		j.done = true
 		if j.phase != session.PhaseReviewing {
 			m.enter(j, session.PhaseCompleted)
 		}
-	case *workTroubled:
+	case *state.WorkTroubled:
 		m.w.must(f.Tries >= j.tries && f.Tries <= 2, "%s is tried for the %d. time", j.id, f.Tries)
 		if f.Tries > j.tries && f.ErrorType == session.ExecutionTimeout {
 			j.time *= 2
@@ -117,14 +118,14 @@ func (m *minutes) hearJob(f fact, r *wire.Record) {
 		j.tries = f.Tries
 		m.turn.troubles++
 		m.w.saw["trouble: "+f.ErrorType+", "+f.SuggestedAction]++
-	case *progressOverdue:
+	case *state.ProgressOverdue:
 		m.w.must(j.phase == session.PhaseWorking || j.phase == session.PhaseAssigned, "%s is overdue, and %s", j.id, j.phase)
-	case *questionAnswered:
+	case *state.QuestionAnswered:
 		if f.ID == j.question {
 			m.turn.words[j.id] = true
 			m.w.saw["judged: "+f.Answer]++
 		}
-	case *taskStarted:
+	case *state.TaskStarted:
 		switch j.phase {
 		case session.PhaseRedesign: // a redesign starts again
 			j.reviews, j.extra = 0, 0
@@ -133,7 +134,7 @@ func (m *minutes) hearJob(f fact, r *wire.Record) {
 			m.w.saw["begun while a person was asked"]++
 		}
 		m.enter(j, session.PhaseWorking)
-	case *taskDone, *taskFailed, *taskCancelled:
+	case *state.TaskDone, *state.TaskFailed, *state.TaskCancelled:
 		m.turn.ended = append(m.turn.ended, j)
 		planners := slices.ContainsFunc(j.sitting.spec.Members, func(o session.Member) bool {
 			return o.AgentID == j.architect || o.AgentType == session.AgentArchitect
@@ -154,7 +155,7 @@ func (m *minutes) hearJob(f fact, r *wire.Record) {
 
 // assign follows the assignment of a task to a developer: a new task, or one whose review
 // requests changes.
-func (m *minutes) assign(f *workAssigned) {
+func (m *minutes) assign(f *state.WorkAssigned) {
 	s, j := m.sittings[f.Session], m.jobs[f.ID]
 	if j == nil {
 		j = &job{id: f.ID, sitting: s, most: int(s.spec.MaxIterations)}
@@ -185,7 +186,7 @@ func (m *minutes) assign(f *workAssigned) {
 	m.enter(j, phase)
 }
 
-func (m *minutes) hearMoved(j *job, f *workMoved) {
+func (m *minutes) hearMoved(j *job, f *state.WorkMoved) {
 	held := j.phase == session.PhaseHeld
 	m.enter(j, f.Phase)
 	if !held || f.Phase != session.PhaseAssigned {
@@ -195,24 +196,24 @@ func (m *minutes) hearMoved(j *job, f *workMoved) {
 		if !p.held || p.Task != j.id {
 			continue
 		}
-		if p.held, p.again = false, true; m.w.state.agents.pulls(p.To) {
+		if p.held, p.again = false, true; m.w.state.Agents.Pulls(p.To) {
 			m.forget(p)
 		}
 	}
 }
 
 // hearReview follows the reviews of a task.
-func (m *minutes) hearReview(j *job, f fact) {
+func (m *minutes) hearReview(j *job, f state.Fact) {
 	s := j.sitting
 	switch f := f.(type) {
-	case *reviewRequested:
+	case *state.ReviewRequested:
 		m.w.must(s.reviews[f.Review] == nil && j.open == nil, "%s is to be reviewed as %s", j.id, f.Review)
 		m.w.must(j.reviews < j.limit() && j.revision == nil, "%s has had %d reviews of %d", j.id, j.reviews, j.limit())
 		v := &judged{id: f.Review, reviewer: f.Reviewer, job: j}
 		s.reviews[f.Review], j.open = v, v
 		s.asked = append(s.asked, v)
 		m.enter(j, session.PhaseReviewing)
-	case *reviewDecided:
+	case *state.ReviewDecided:
 		m.w.must(j.open != nil && j.open.id == f.Review && j.open.reviewer == f.Reviewer, "%s is judged by %s as %s", j.id, f.Reviewer, f.Review)
 		m.decide(j, cmp.Or(f.Verdict, session.VerdictNone))
 		m.overtake(j.id, session.TypeReviewRequest)
@@ -229,7 +230,7 @@ func (m *minutes) hearReview(j *job, f fact) {
 		case f.Verdict == session.VerdictChangesRequested && j.reviews < j.limit():
 			m.enter(j, session.PhaseRevise)
 		}
-	case *reviewEscalated:
+	case *state.ReviewEscalated:
 		last := j.reviews == j.limit() && j.phase == session.PhaseReviewing // else no agent is there to continue it
 		m.w.must(f.Policy != "" && j.revision == nil && (last || f.QuestionID != ""), "%s is %s after %d reviews of %d", j.id, j.phase, j.reviews, j.limit())
 		m.w.saw[fmt.Sprintf("escalated at the last: %t", last)]++
@@ -237,11 +238,11 @@ func (m *minutes) hearReview(j *job, f fact) {
 		if j.question = f.QuestionID; f.QuestionID != "" {
 			m.enter(j, session.PhaseHuman)
 		}
-	case *reviewExtended:
+	case *state.ReviewExtended:
 		j.extend()
 		m.enter(j, session.PhaseRevise)
 	default:
-		m.w.must(false, "nobody follows a %s", factKind(f))
+		m.w.must(false, "nobody follows a %s", state.FactKind(f))
 	}
 }
 
@@ -295,18 +296,18 @@ var sessionMoves = map[wire.TaskState][]wire.TaskState{
 // lookAtJobs compares the progress of tasks with the State.
 func (m *minutes) lookAtJobs() {
 	for _, s := range m.order {
-		x := m.w.state.sessions.byID[s.spec.ID]
-		m.w.must(x != nil && x.closed() != s.open && x.messages == s.messages && x.refused == s.refused, "%s is %+v", s.spec.ID, x)
+		x := m.w.state.Sessions.ByID[s.spec.ID]
+		m.w.must(x != nil && x.Closed() != s.open && x.Messages == s.messages && x.Refused == s.refused, "%s is %+v", s.spec.ID, x)
 		for _, v := range s.reviews {
-			have := x.byReview[v.id]
-			m.w.must(have.view.Verdict == v.verdict && have.view.TaskID == v.job.id && have.view.Reviewer == v.reviewer, "%+v is %+v", v, have.view)
+			have := x.ByReview[v.id]
+			m.w.must(have.View.Verdict == v.verdict && have.View.TaskID == v.job.id && have.View.Reviewer == v.reviewer, "%+v is %+v", v, have.View)
 		}
 	}
 	for id, j := range m.jobs {
-		w := m.w.task(id).work()
-		m.w.must(w != nil && w.phase == j.phase && w.developer == j.developer && w.architect == j.architect && w.tries == j.tries && w.message == j.message,
+		w := m.w.task(id).Work()
+		m.w.must(w != nil && w.Phase == j.phase && w.Developer == j.developer && w.Architect == j.architect && w.Tries == j.tries && w.Message == j.message,
 			"%+v is %+v", j, w)
-		m.w.must(w.loop.Iteration == j.reviews && w.loop.Limit() == j.limit() && (w.open == nil) == (j.open == nil), "%+v has had %d reviews of %d", j, w.loop.Iteration, w.loop.Limit())
-		m.w.must((w.revises == nil) == (j.revises == nil) && (w.revision == nil) == (j.revision == nil), "%+v is %+v", j, w)
+		m.w.must(w.Loop.Iteration == j.reviews && w.Loop.Limit() == j.limit() && (w.Open == nil) == (j.open == nil), "%+v has had %d reviews of %d", j, w.Loop.Iteration, w.Loop.Limit())
+		m.w.must((w.Revises == nil) == (j.revises == nil) && (w.Revision == nil) == (j.revision == nil), "%+v is %+v", j, w)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
@@ -51,9 +52,9 @@ type judged struct {
 
 // sessionTurn holds the effects of a turn.
 type sessionTurn struct {
-	said     []*sessionSaid
+	said     []*state.SessionSaid
 	seqs     []int64
-	refused  []*sessionRefused
+	refused  []*state.SessionRefused
 	troubles int
 	ended    []*job                  // whose tasks have ended
 	over     []*job                  // which are over
@@ -111,28 +112,28 @@ func (m *minutes) hear(r *wire.Record) {
 			return
 		}
 	}
-	f, err := decode(r, new([]object.Member))
+	f, err := state.Decode(r, new([]object.Member))
 	m.w.must(err == nil, "%v", err)
 	switch f := f.(type) {
-	case *sessionOpened:
+	case *state.SessionOpened:
 		m.open(f)
-	case *sessionClosed:
+	case *state.SessionClosed:
 		m.close(f)
-	case *sessionSaid:
+	case *state.SessionSaid:
 		m.hearSaid(f, r)
-	case *sessionRefused:
+	case *state.SessionRefused:
 		s := m.sittings[f.Session]
 		s.messages++
 		s.refused++
 		m.turn.refused = append(m.turn.refused, f)
-	case *sessionDelivered, *sessionDeferred, *sessionUndelivered, *lifecycleEvent, *agentForgotten:
+	case *state.SessionDelivered, *state.SessionDeferred, *state.SessionUndelivered, *state.LifecycleEvent, *state.AgentForgotten:
 		m.hearPost(f, r.At)
 	default:
 		m.hearJob(f, r)
 	}
 }
 
-func (m *minutes) open(f *sessionOpened) {
+func (m *minutes) open(f *state.SessionOpened) {
 	s := m.sittings[f.ID]
 	if s == nil {
 		s = &sitting{said: make(map[string]uttered), reviews: make(map[string]*judged)}
@@ -145,7 +146,7 @@ func (m *minutes) open(f *sessionOpened) {
 }
 
 // close follows the end of a session: nothing of it waits any more.
-func (m *minutes) close(f *sessionClosed) {
+func (m *minutes) close(f *state.SessionClosed) {
 	s := m.sittings[f.ID]
 	m.w.must(s.open, "%s is closed twice", f.ID)
 	s.open = false
@@ -172,7 +173,7 @@ func (m *minutes) forgetSitting(s *sitting) {
 }
 
 // hearSaid follows a message. It must be new, and in the log as it was sent.
-func (m *minutes) hearSaid(f *sessionSaid, r *wire.Record) {
+func (m *minutes) hearSaid(f *state.SessionSaid, r *wire.Record) {
 	s := m.sittings[f.Session]
 	m.w.must(s.open, "%s is said in %s, which is closed", f.Type, f.Session)
 	key, ours := f.ID, f.By == (Actor{}).String()

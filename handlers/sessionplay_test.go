@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
@@ -131,10 +132,10 @@ func (p *player) has(rest string, lost bool) {
 func (p *player) takes(who string) {
 	a := p.actor(who)
 	var said []int64
-	for _, m := range p.state.sessions.seats[a.Name] {
-		for _, one := range m.outbox {
-			if one.unread() {
-				said = append(said, one.seq)
+	for _, m := range p.state.Sessions.Seats[a.Name] {
+		for _, one := range m.Outbox {
+			if one.Unread() {
+				said = append(said, one.Seq)
 			}
 		}
 	}
@@ -267,10 +268,10 @@ func change(in map[string]any, path []string, value string) {
 
 // session returns a session with its messages.
 func (p *player) session(id string) *wire.SessionView {
-	t := (&turn{state: p.state.core}).by(Actor{Kind: Operator})
+	t := (&turn{state: p.state.State}).by(Actor{Kind: Operator})
 	v, err := getSession(t.sessions(), &wire.GetSession{SessionID: id})
 	require.Nil(p.t, err)
-	whole, fault := Complete(v, t.pages, shelf(p.records))
+	whole, fault := state.Complete(v, t.pages, shelf(p.records))
 	require.NoError(p.t, fault)
 	return whole.(*wire.SessionView)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/session"
@@ -14,7 +15,7 @@ import (
 
 // missive is a session message to be delivered.
 type missive struct {
-	*sessionSaid
+	*state.SessionSaid
 	seq     int64
 	held    bool
 	out     string // the run that it was sent to, written or not
@@ -36,7 +37,7 @@ func (m *missive) wait() {
 }
 
 // settle drops messages that were written to an agent that sends something now.
-func (m *minutes) settle(f *sessionSaid, at time.Time) {
+func (m *minutes) settle(f *state.SessionSaid, at time.Time) {
 	m.posts = slices.DeleteFunc(m.posts, func(p *missive) bool {
 		answered := f.ReplyTo != "" && f.ReplyTo == p.ID && f.Session == p.Session
 		return p.To == f.From && p.taken && (p.repeat || !p.lasting()) && (answered || at.Sub(p.given) >= time.Second)
@@ -44,18 +45,18 @@ func (m *minutes) settle(f *sessionSaid, at time.Time) {
 }
 
 // lodge adds a message to be delivered.
-func (m *minutes) lodge(f *sessionSaid, r *wire.Record) {
+func (m *minutes) lodge(f *state.SessionSaid, r *wire.Record) {
 	if f.By == "" {
 		m.settle(f, r.At)
 	}
 	switch f.Fate {
-	case fateKept:
+	case state.FateKept:
 		return
-	case fatePulled:
-		m.w.must(m.w.state.agents.pulls(f.To), "%s does not ask for its messages", f.To)
+	case state.FatePulled:
+		m.w.must(m.w.state.Agents.Pulls(f.To), "%s does not ask for its messages", f.To)
 		return
 	}
-	m.posts = append(m.posts, &missive{sessionSaid: f, seq: r.Seq, held: f.Fate == fateHeld})
+	m.posts = append(m.posts, &missive{SessionSaid: f, seq: r.Seq, held: f.Fate == state.FateHeld})
 }
 
 // leave drops messages that are not to be delivered any more.
@@ -83,13 +84,13 @@ func (m *minutes) post(seq int64) *missive {
 }
 
 // hearPost follows the delivery of messages.
-func (m *minutes) hearPost(f fact, at time.Time) {
+func (m *minutes) hearPost(f state.Fact, at time.Time) {
 	switch f := f.(type) {
-	case *sessionDelivered:
+	case *state.SessionDelivered:
 		p := m.post(f.Message)
 		m.w.must(p != nil && p.To == f.Agent && p.out != "" && !p.taken, "%d is delivered: %+v", f.Message, p)
 		p.taken, p.given = true, at
-	case *sessionDeferred:
+	case *state.SessionDeferred:
 		p := m.post(f.Message)
 		m.w.must(p != nil && !p.held, "%d is deferred: %+v", f.Message, p)
 		if f.Unread {
@@ -112,15 +113,15 @@ func (m *minutes) hearPost(f fact, at time.Time) {
 		p.retries = f.Retries
 		p.wait()
 		m.announce(p, f.Next)
-	case *sessionUndelivered:
+	case *state.SessionUndelivered:
 		p := m.post(f.Message)
 		m.w.must(p != nil && !p.held && !p.taken && f.Retries <= session.DeliveryRetries, "%d is given up: %+v", f.Message, p)
 		p.retries = f.Retries
 		m.announce(p, "")
 		m.forget(p)
-	case *agentForgotten:
+	case *state.AgentForgotten:
 		m.posts = slices.DeleteFunc(m.posts, func(p *missive) bool { return p.To == f.ID && (p.repeat || p.taken && !p.lasting()) })
-	case *lifecycleEvent:
+	case *state.LifecycleEvent:
 		m.hearRun(f)
 	}
 }
@@ -133,8 +134,8 @@ func (m *minutes) forget(p *missive) {
 // announce notes that the sender of a message must be told of its failed delivery, if it can be
 // reached.
 func (m *minutes) announce(p *missive, next string) {
-	a := m.w.state.agents.byID[p.From]
-	if p.By != "" || a == nil || a.remote != nil || !a.reachable() {
+	a := m.w.state.Agents.ByID[p.From]
+	if p.By != "" || a == nil || a.Remote != nil || !a.Reachable() {
 		return
 	}
 	m.turn.tidings = append(m.turn.tidings, session.DeliveryError{
@@ -144,19 +145,19 @@ func (m *minutes) announce(p *missive, next string) {
 
 // hearRun follows runs. A run that ends has not read its messages, and the next one gets all
 // that wait.
-func (m *minutes) hearRun(f *lifecycleEvent) {
+func (m *minutes) hearRun(f *state.LifecycleEvent) {
 	v := m.w.bus.lives[f.Agent]
 	for _, p := range m.posts {
 		switch life := m.w.bus.lives[p.To]; {
 		case p.held:
-		case f.what == events.OrchestratorStarted:
+		case f.What == events.OrchestratorStarted:
 			if life != nil && !life.remote {
 				p.wait()
 			}
 		case p.To != f.Agent || v == nil || v.remote:
-		case f.what == events.AgentEnded && v.run == f.Run:
+		case f.What == events.AgentEnded && v.run == f.Run:
 			p.wait()
-		case f.what == events.AgentStarted, f.what == events.AgentRecovered && v.run == f.Run && v.runs && !v.exited && p.out == "":
+		case f.What == events.AgentStarted, f.What == events.AgentRecovered && v.run == f.Run && v.runs && !v.exited && p.out == "":
 			p.wait()
 			m.turn.errands = append(m.turn.errands, p)
 		}
@@ -173,7 +174,7 @@ func (m *minutes) hearLine(l *Letter) {
 	m.w.must(p != nil, "message %d is told, and is not to be", l.Said)
 	v := m.w.bus.lives[l.To.Name]
 	m.w.must(l.To.Kind == Agent && l.To.Name == p.To && v != nil && v.runs && v.run == l.To.Run && !v.remote, "%+v is told to %v", p, l.To)
-	m.w.must(!m.w.state.agents.byID[p.To].Deaf, "%s takes no messages", p.To)
+	m.w.must(!m.w.state.Agents.ByID[p.To].Deaf, "%s takes no messages", p.To)
 	m.w.must(!p.held && p.out == "", "%+v is told to %v once more", p, l.To)
 	if !p.again {
 		for _, o := range m.posts {
@@ -185,17 +186,17 @@ func (m *minutes) hearLine(l *Letter) {
 	line := l.Line
 	if l.Kept != 0 {
 		m.w.must(l.Kept == p.seq && p.repeat, "%+v is told from the record", p)
-		line = p.sessionSaid.Line()
+		line = p.SessionSaid.Line()
 	}
 	m.w.voice.Write(line)
-	m.lookAtLine(line, p.sessionSaid)
+	m.lookAtLine(line, p.SessionSaid)
 	m.w.sessions.lines = append(m.w.sessions.lines, *l)
 	m.w.saw["a line"]++
 }
 
 // lookAtLine checks that the delivered line is the message that was sent, with a sequence number
 // and a correlation added if it had none.
-func (m *minutes) lookAtLine(line wire.Raw, f *sessionSaid) {
+func (m *minutes) lookAtLine(line wire.Raw, f *state.SessionSaid) {
 	body := f.Document[:len(f.Document)-1]
 	m.w.must(bytes.HasPrefix(line, body), "%s was said, and %s is delivered", f.Document, line)
 	var said, told map[string]any
@@ -229,8 +230,8 @@ func (m *minutes) lookAtPost(out *Outcome) {
 		for _, o := range m.turn.late {
 			first = first && !waits(o)
 		}
-		a := m.w.state.agents.byID[p.To]
-		m.w.must(!first || a == nil || !a.reachable(), "%s is said to %s, who is there, and is not told", f.Type, f.To)
+		a := m.w.state.Agents.ByID[p.To]
+		m.w.must(!first || a == nil || !a.Reachable(), "%s is said to %s, who is there, and is not told", f.Type, f.To)
 	}
 	told := 0
 	for i := range out.Letters {
@@ -247,18 +248,18 @@ func (m *minutes) lookAtPost(out *Outcome) {
 
 // lookAtParcels compares the undelivered messages with the State.
 func (m *minutes) lookAtParcels() {
-	var have []*outboxItem
-	for _, s := range m.w.state.sessions.order {
-		for _, seat := range s.members {
-			have = append(have, seat.outbox...)
+	var have []*state.OutboxItem
+	for _, s := range m.w.state.Sessions.Order {
+		for _, seat := range s.Members {
+			have = append(have, seat.Outbox...)
 		}
 	}
-	slices.SortFunc(have, func(a, b *outboxItem) int { return int(a.seq - b.seq) })
+	slices.SortFunc(have, func(a, b *state.OutboxItem) int { return int(a.Seq - b.Seq) })
 	m.w.must(len(have) == len(m.posts), "%d messages are to be delivered, not %d", len(m.posts), len(have))
 	for i, p := range m.posts {
 		h := have[i]
-		same := p.seq == h.seq && p.To == h.to.AgentID && p.Session == h.to.of.spec.ID && p.held == h.held && p.out == h.out && p.taken == h.taken &&
-			p.retries == h.retries && p.repeat == h.repeat && p.Task == h.task
+		same := p.seq == h.Seq && p.To == h.To.AgentID && p.Session == h.To.Of.Spec.ID && p.held == h.Held && p.out == h.Out && p.taken == h.Taken &&
+			p.retries == h.Retries && p.repeat == h.Repeat && p.Task == h.Task
 		m.w.must(same, "%+v is %+v", p, h)
 	}
 }

@@ -3,9 +3,9 @@ package handlers
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"orchestrator/handlers/bus"
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
@@ -14,17 +14,17 @@ import (
 // A messageContext is a session message while it is being decided.
 type messageContext struct {
 	*session.Message
-	of      *sessionState
+	of      *state.SessionState
 	said    *wire.SaySession
-	from    *member
-	to      *member
-	chain   string      // the correlation_id
-	task    string      // the task that it is about
-	fate    disposition // what happens to it
-	notes   []string    // warnings
+	from    *state.Member
+	to      *state.Member
+	chain   string            // the correlation_id
+	task    string            // the task that it is about
+	fate    state.Disposition // what happens to it
+	notes   []string          // warnings
 	effect  effect
-	work    *work    // that the effect changes
-	created *newWork // of an effectAssign
+	work    *state.Work // that the effect changes
+	created *newWork    // of an effectAssign
 }
 
 // The pointers of errors about the members of a message.
@@ -42,7 +42,7 @@ func sendSessionMessage(sd sessionDecision, said *wire.SaySession) (*session.Sai
 		}
 		return nil, err
 	}
-	if before, _ := sd.state.bus.Keys.Before(&said.Lookup, x.of.key(), x.MessageID); before.Seq != 0 {
+	if before, _ := sd.state.Bus.Keys.Before(&said.Lookup, x.of.Key(), x.MessageID); before.Seq != 0 {
 		return sd.saidBefore(x, before)
 	}
 	if err := sd.consider(x); err != nil {
@@ -61,7 +61,7 @@ func sendSessionMessage(sd sessionDecision, said *wire.SaySession) (*session.Sai
 // no error; another message is refused.
 func (sd sessionDecision) saidBefore(x *messageContext, before bus.Sent) (*session.Said, *wire.Error) {
 	if before.Sum != x.Sum {
-		err := errorf(wire.CodeInvalid, details{"pointer": "/message_id", "reason": wire.ReasonReused},
+		err := state.Errorf(wire.CodeInvalid, state.Details{"pointer": "/message_id", "reason": wire.ReasonReused},
 			"this message_id was used for another message: take a new one for each")
 		sd.logRefused(x.of, x.said, "", err)
 		return nil, x.Placed(err)
@@ -69,7 +69,7 @@ func (sd sessionDecision) saidBefore(x *messageContext, before bus.Sent) (*sessi
 	if sd.request.Form == wire.DialectSession {
 		return nil, nil
 	}
-	return &session.Said{MessageID: x.MessageID, SessionID: x.of.spec.ID, Seq: before.Seq, Duplicate: true}, nil
+	return &session.Said{MessageID: x.MessageID, SessionID: x.of.Spec.ID, Seq: before.Seq, Duplicate: true}, nil
 }
 
 // locate finds the session of a message, its sender and its recipient.
@@ -85,45 +85,25 @@ func (sd sessionDecision) locate(said *wire.SaySession) (*messageContext, *wire.
 	if err != nil {
 		return nil, err
 	}
-	x := &messageContext{Message: m, of: s, said: said, from: s.member(m.From.AgentID), to: s.addressed(m.To), notes: slices.Clone(m.Notes)}
+	x := &messageContext{Message: m, of: s, said: said, from: s.Member(m.From.AgentID), to: s.Addressed(m.To), notes: slices.Clone(m.Notes)}
 	switch {
 	case x.from == nil:
-		return nil, rejected(atFrom, fmt.Sprintf("%q is not a member of the session %q", m.From.AgentID, s.spec.ID))
+		return nil, rejected(atFrom, fmt.Sprintf("%q is not a member of the session %q", m.From.AgentID, s.Spec.ID))
 	case x.to == nil:
-		return nil, rejected(atTo, fmt.Sprintf("%q is not a member of the session %q", m.To.AgentID, s.spec.ID))
+		return nil, rejected(atTo, fmt.Sprintf("%q is not a member of the session %q", m.To.AgentID, s.Spec.ID))
 	case x.from.AgentType != m.From.AgentType:
 		return nil, rejected("/from_agent/agent_type", fmt.Sprintf("%q is of the type %s in this session", m.From.AgentID, x.from.AgentType))
 	case x.to.AgentType != m.To.AgentType:
 		return nil, rejected("/to_agent/agent_type", fmt.Sprintf("%q is of the type %s in this session", m.To.AgentID, x.to.AgentType))
-	case s.spec.Validation == session.ValidationStrict && m.Strictly() != nil:
+	case s.Spec.Validation == session.ValidationStrict && m.Strictly() != nil:
 		return nil, m.Strictly()
 	}
 	return x, nil
 }
 
-// addressed returns the member that a message is for: the agent of that name, else the replica
-// that instance_id names, by its whole name or its number. The name is then that of the block.
-// Any other instance_id is a label.
-func (s *sessionState) addressed(to session.Agent) *member {
-	if m := s.member(to.AgentID); m != nil || to.InstanceID == "" {
-		return m
-	}
-	number := strings.TrimPrefix(to.InstanceID, to.AgentID+"-")
-	if strings.Trim(number, "0123456789") != "" {
-		return nil
-	}
-	return s.member(to.AgentID + "-" + number)
-}
-
-// hasEnded reports whether an instance names an ended run of an agent.
-func (as *agents) hasEnded(agent, instance string) bool {
-	a := as.byID[agent]
-	return a != nil && instance != "" && (instance != a.run || a.ended) && slices.Contains(a.past, instance)
-}
-
 // sessionOf returns the session of a message: the one that it names, or the only one that both
 // members share.
-func (sd sessionDecision) sessionOf(said *wire.SaySession) (*sessionState, *wire.Error) {
+func (sd sessionDecision) sessionOf(said *wire.SaySession) (*state.SessionState, *wire.Error) {
 	m := said.Message
 	if said.SessionID != "" && m.SessionID != "" && said.SessionID != m.SessionID {
 		return nil, rejected("/session_id", fmt.Sprintf("it is said in %q, and says that it is in %q", said.SessionID, m.SessionID))
@@ -132,21 +112,21 @@ func (sd sessionDecision) sessionOf(said *wire.SaySession) (*sessionState, *wire
 		if id == "" {
 			continue
 		}
-		if s := sd.state.sessions.byID[id]; s != nil {
+		if s := sd.state.Sessions.ByID[id]; s != nil {
 			return s, nil
 		}
-		return nil, errorf(wire.CodeNotFound, details{"session_id": id, "pointer": "/session_id"}, "there is no session %q", id)
+		return nil, state.Errorf(wire.CodeNotFound, state.Details{"session_id": id, "pointer": "/session_id"}, "there is no session %q", id)
 	}
-	var both, one []*sessionState
-	for _, seat := range sd.state.sessions.seats[m.From.AgentID] {
-		one = append(one, seat.of)
-		if seat.of.addressed(m.To) != nil {
-			both = append(both, seat.of)
+	var both, one []*state.SessionState
+	for _, seat := range sd.state.Sessions.Seats[m.From.AgentID] {
+		one = append(one, seat.Of)
+		if seat.Of.Addressed(m.To) != nil {
+			both = append(both, seat.Of)
 		}
 	}
-	open := slices.DeleteFunc(slices.Clone(both), func(s *sessionState) bool { return s.closed() })
+	open := slices.DeleteFunc(slices.Clone(both), func(s *state.SessionState) bool { return s.Closed() })
 	if len(open) > 1 {
-		if s := sd.state.tasks.belongsTo(m, open); s != nil {
+		if s := sd.state.Tasks.BelongsTo(m, open); s != nil {
 			return s, nil
 		}
 	}
@@ -154,7 +134,7 @@ func (sd sessionDecision) sessionOf(said *wire.SaySession) (*sessionState, *wire
 	case len(open) == 1:
 		return open[0], nil
 	case len(open) > 1:
-		return nil, errorf(wire.CodeInvalid, details{"pointer": "/session_id", "reason": "ambiguous_session"},
+		return nil, state.Errorf(wire.CodeInvalid, state.Details{"pointer": "/session_id", "reason": "ambiguous_session"},
 			"you are in %d sessions with %q: say which one is meant", len(open), m.To.AgentID)
 	case len(both) > 0:
 		return both[0], nil
@@ -164,76 +144,46 @@ func (sd sessionDecision) sessionOf(said *wire.SaySession) (*sessionState, *wire
 	return nil, rejected(atFrom, fmt.Sprintf("%q is not a member of any session", m.From.AgentID))
 }
 
-// belongsTo returns the session among open that a message belongs to: by the task or the review
-// in its payload, or by the message that it answers. It returns nil if that does not identify
-// one.
-func (t *tasks) belongsTo(m *session.Message, open []*sessionState) *sessionState {
-	payload := object.MemberOf(m.Document, "payload")
-	for _, key := range []string{"task_id", "target_id", "related_task_id"} {
-		id, _ := object.TextOf(payload, key)
-		if k := t.byID[id]; k != nil && k.work() != nil && slices.Contains(open, k.work().of) {
-			return k.work().of
-		}
-		if i := slices.IndexFunc(open, func(s *sessionState) bool { return s.spec.ID == id }); i >= 0 {
-			return open[i]
-		}
-	}
-	review, _ := object.TextOf(payload, "review_id")
-	var found []*sessionState
-	for _, s := range open {
-		answers := func(w *work) bool {
-			return w.message != "" && w.message == m.ReplyTo || w.chain != "" && w.chain == m.CorrelationID
-		}
-		if s.byReview[review] != nil || slices.ContainsFunc(s.open, answers) {
-			found = append(found, s)
-		}
-	}
-	if len(found) == 1 {
-		return found[0]
-	}
-	return nil
-}
-
 // refusing returns the session whose log records a message that is refused before its session is
 // known, or nil.
-func (sd sessionDecision) refusing(said *wire.SaySession) *sessionState {
+func (sd sessionDecision) refusing(said *wire.SaySession) *state.SessionState {
 	name := sd.from.Name
 	if m := said.Message; m != nil {
-		if s, err := sd.sessionOf(said); err == nil && (sd.from.Kind != Agent || s.member(name) != nil) {
+		if s, err := sd.sessionOf(said); err == nil && (sd.from.Kind != Agent || s.Member(name) != nil) {
 			return s
 		}
 		if sd.from.Kind != Agent {
 			name = m.From.AgentID
 		}
 	}
-	if s := sd.state.sessions.byID[said.SessionID]; s != nil && (sd.from.Kind != Agent || s.member(sd.from.Name) != nil) {
+	if s := sd.state.Sessions.ByID[said.SessionID]; s != nil && (sd.from.Kind != Agent || s.Member(sd.from.Name) != nil) {
 		return s
 	}
-	if sd.from.Kind != Agent || len(sd.state.sessions.seats[name]) == 0 {
+	if sd.from.Kind != Agent || len(sd.state.Sessions.Seats[name]) == 0 {
 		return nil
 	}
-	return sd.state.sessions.seats[name][0].of
+	return sd.state.Sessions.Seats[name][0].Of
 }
 
 // consider decides what follows from a message. It changes nothing yet.
 func (sd sessionDecision) consider(x *messageContext) *wire.Error {
-	if x.of.closed() {
-		return errorf(wire.CodeConflict, details{"session_id": x.of.spec.ID, "reason": "session_closed"},
-			"the session %q is closed: %s", x.of.spec.ID, x.of.reason)
+	if x.of.Closed() {
+		return state.Errorf(wire.CodeConflict, state.Details{"session_id": x.of.Spec.ID, "reason": "session_closed"},
+			"the session %q is closed: %s", x.of.Spec.ID, x.of.Reason)
 	}
 	if err := x.Misdirected(); err != nil {
 		return err
 	}
-	if run := x.Message.To.InstanceID; sd.state.agents.hasEnded(x.to.AgentID, run) {
+	if run := x.Message.To.InstanceID; sd.state.Agents.HasEnded(x.to.AgentID, run) {
 		return rejected("/to_agent/instance_id", fmt.Sprintf("the run %s of %q has ended", run, x.to.AgentID))
 	}
-	if x.Sequenced && x.SequenceNumber < x.from.number {
-		x.notes = append(x.notes, fmt.Sprintf("/sequence_number: %d comes after %d", x.SequenceNumber, x.from.number))
+	if x.Sequenced && x.SequenceNumber < x.from.Number {
+		x.notes = append(x.notes, fmt.Sprintf("/sequence_number: %d comes after %d", x.SequenceNumber, x.from.Number))
 	}
 	if err := sd.considerBody(x); err != nil {
 		return err
 	}
-	if err := x.to.checkBacklog(); err != nil && x.MessageType != session.TypeAbort {
+	if err := x.to.CheckBacklog(); err != nil && x.MessageType != session.TypeAbort {
 		return err
 	}
 	switch {
@@ -277,28 +227,28 @@ func (sd sessionDecision) about(x *messageContext, task, key string) {
 	if task == "" {
 		return
 	}
-	if w := sd.state.tasks.workOn(x.of, task); w != nil {
-		x.task, x.chain = task, w.chain
+	if w := sd.state.Tasks.WorkOn(x.of, task); w != nil {
+		x.task, x.chain = task, w.Chain
 		return
 	}
 	x.notes = append(x.notes, fmt.Sprintf("/payload/%s: no task of this session is called %.80q", key, task))
 }
 
 // say records a message in the log of its session and sends it.
-func (sd sessionDecision) say(x *messageContext, mk *requestKey) *session.Said {
+func (sd sessionDecision) say(x *messageContext, mk *state.RequestKey) *session.Said {
 	if !x.Sequenced {
-		x.SequenceNumber = x.of.last + 1
+		x.SequenceNumber = x.of.Last + 1
 	}
-	if x.fate == fateDelivered && sd.state.agents.pulls(x.to.AgentID) {
-		x.fate = fatePulled
+	if x.fate == fateDelivered && sd.state.Agents.Pulls(x.to.AgentID) {
+		x.fate = state.FatePulled
 	}
-	f := &sessionSaid{
-		Session: x.of.spec.ID, From: x.From.AgentID, To: x.to.AgentID, Type: x.MessageType, ID: x.MessageID, Task: x.task,
+	f := &state.SessionSaid{
+		Session: x.of.Spec.ID, From: x.From.AgentID, To: x.to.AgentID, Type: x.MessageType, ID: x.MessageID, Task: x.task,
 		Sequence: x.SequenceNumber, Given: x.Sequenced, Chain: x.chain, Linked: x.CorrelationID != "", ReplyTo: x.ReplyTo, Sum: x.Sum,
 		TookMS: milliseconds(sd.took), Notes: x.notes, Fate: x.fate, Request: mk, Document: x.Document,
 	}
 	if f.By = (Actor{}).String(); x.said != nil {
-		f.By = sd.from.speaker()
+		f.By = sd.from.Speaker()
 	}
 	key := x.MessageID
 	if x.said == nil {
@@ -308,7 +258,7 @@ func (sd sessionDecision) say(x *messageContext, mk *requestKey) *session.Said {
 	if !sd.starts {
 		sd.bring() // before the notices about its effects
 	}
-	return f.answer(seq)
+	return f.Answer(seq)
 }
 
 // ownKey begins the keys of messages that the orchestrator sends for members. No message_id has
@@ -363,7 +313,7 @@ func (sd sessionDecision) perform(x *messageContext) {
 		sd.aborted(x, x.Body.(*session.Abort))
 	case effectClose:
 		a := x.Body.(*session.Abort)
-		sd.closeSession(x.of, &sessionClosed{Reason: a.Reason, By: x.from.AgentID, Stop: sd.leaving(x.of)})
+		sd.closeSession(x.of, &state.SessionClosed{Reason: a.Reason, By: x.from.AgentID, Stop: sd.leaving(x.of)})
 	case effectStatus:
 		sd.answerQuery(x, x.Body.(*session.StatusQuery))
 	}
@@ -372,11 +322,11 @@ func (sd sessionDecision) perform(x *messageContext) {
 // aborted applies the abort of a task.
 func (sd sessionDecision) aborted(x *messageContext, a *session.Abort) {
 	w, quiet := x.work, x.to.AgentID // the message notifies its addressee
-	if to := w.of.member(w.developer); to != nil && to != x.to && to != x.from && w.phase != session.PhaseCompleted {
+	if to := w.Of.Member(w.Developer); to != nil && to != x.to && to != x.from && w.Phase != session.PhaseCompleted {
 		sd.works().sayFor(w, x.from, to, func(h session.Head) *session.Message {
 			return h.Abort(object.MemberOf(x.Document, "payload"), a)
 		})
-		quiet = w.developer
+		quiet = w.Developer
 	}
 	sd.works().drop(w, "Aborted: "+a.Reason, quiet)
 }
@@ -387,6 +337,6 @@ func (sd sessionDecision) answerQuery(x *messageContext, q *session.StatusQuery)
 	if h.ReplyTo = x.MessageID; h.CorrelationID == "" {
 		h.CorrelationID = x.CorrelationID
 	}
-	m := h.StatusResponse(sd.standing(x.of, sd.state.agents.byID[x.to.AgentID], q.TaskID))
+	m := h.StatusResponse(sd.standing(x.of, sd.state.Agents.ByID[x.to.AgentID], q.TaskID))
 	sd.say(&messageContext{Message: m, of: x.of, from: x.to, to: x.from, chain: h.CorrelationID, task: x.task, notes: m.Notes}, nil)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
@@ -201,7 +202,7 @@ func (w *world) stop(m *inhabitant, figures wire.Figures) {
 // lookUp looks up the message sent with a key in the log.
 func (w *world) lookUp(l *wire.Lookup, from, key string) {
 	*l = wire.Lookup{Before: w.bus.keyed[sentKey{from, key}], Looked: w.state.Seq(), Sender: from}
-	if sessionID, ok := strings.CutPrefix(from, sessionPrefix); ok {
+	if sessionID, ok := strings.CutPrefix(from, state.SessionPrefix); ok {
 		said := w.minutes.sitting(sessionID).said[key]
 		l.Before, l.Sum = said.seq, said.sum
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/session"
@@ -126,7 +127,7 @@ type slowSnapshot struct {
 }
 
 func (s *slowSnapshot) look(w *world, size int) {
-	if s.snapshot == nil || w.state.tasks.saving != s.snapshot { // or the world was restored
+	if s.snapshot == nil || w.state.Tasks.Saving != s.snapshot { // or the world was restored
 		want := spelled(w.t, w.state)
 		*s = slowSnapshot{snapshot: w.state.Snapshot(), want: want}
 	}
@@ -145,7 +146,7 @@ func (w *world) said() string { return hex.EncodeToString(w.voice.Sum(nil)) }
 
 func (w *world) summary() string {
 	var text strings.Builder
-	text.WriteString(fmt.Sprintf("%d steps, %d records, %d tasks:", w.steps, w.state.Seq(), len(w.state.tasks.list)))
+	text.WriteString(fmt.Sprintf("%d steps, %d records, %d tasks:", w.steps, w.state.Seq(), len(w.state.Tasks.List)))
 	var kinds []string
 	for kind := range w.saw {
 		kinds = append(kinds, kind)
@@ -188,11 +189,11 @@ func seenSomewhere() []string {
 			what = append(what, "phase "+phase)
 		}
 	}
-	for kind := range facts {
+	for kind := range state.Facts {
 		what = append(what, kind)
 	}
-	for state := range transitions {
-		what = append(what, "-> "+string(state))
+	for st := range transitions {
+		what = append(what, "-> "+string(st))
 	}
 	return what
 }

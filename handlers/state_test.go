@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/handlers/access"
 	"orchestrator/handlers/history"
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
@@ -47,7 +48,7 @@ func TestForeignRecords(t *testing.T) {
 			p := atWork(t)
 			p.play(`> planner 1 submit-task {"type":"t","name":"one"}`)
 			p.play(`> planner 2 ask-user {"question":"?"}`)
-			require.Equal(t, task, p.task("one").view.ID)
+			require.Equal(t, task, p.task("one").View.ID)
 			before := spelled(t, p.state)
 			seq := p.state.Seq()
 			err := p.state.Apply(nil, wire.Record{Seq: seq + 1, At: beginning, Kind: test.kind, Payload: []byte(test.payload)})
@@ -75,7 +76,7 @@ func TestForeignSnapshots(t *testing.T) {
 	p.play(`> planner 2 submit-task {"type":"t","name":"two","dependencies":["$one"]}`)
 	p.play(`> planner 3 ask-user {"question":"?"}`)
 	whole := spelled(t, p.state)
-	one := p.task("one").view.ID
+	one := p.task("one").View.ID
 	twice := func(list string) string {
 		at := strings.Index(whole, list) + len(list)
 		end := at + strings.Index(whole[at:], `],"`)
@@ -85,7 +86,7 @@ func TestForeignSnapshots(t *testing.T) {
 		"nothing":               "",
 		"not JSON":              "{",
 		"half":                  whole[:len(whole)/2],
-		"another version":       strings.Replace(whole, fmt.Sprintf(`"version":%d`, snapshotVersion), `"version":12`, 1),
+		"another version":       strings.Replace(whole, fmt.Sprintf(`"version":%d`, state.SnapshotVersion), `"version":12`, 1),
 		"a task that is missed": strings.Replace(whole, `{"view":{"id":"`+one+`"`, `{"view":{"id":"else"`, 1),
 		"a task in no list":     strings.Replace(whole, `"finished":[`, `"finished":["else"`, 1),
 		"a task twice":          twice(`"tasks":[`),
@@ -106,16 +107,16 @@ func TestComplete(t *testing.T) {
 	p := atWork(t)
 	p.play(`> planner 1 submit-task {"type":"t","name":"one","payload":{"a":1}}`)
 	p.play(`> planner 2 submit-task {"type":"t","name":"two","payload":{"b":1}}`)
-	answer := p.state.tasks.reply(p.task("one"))
+	answer := p.state.Tasks.Reply(p.task("one"))
 	answer.Task.Payload = nil
 	one, two := p.task("one"), p.task("two")
-	whole, err := Complete(answer, []history.Page{{Task: one.view.ID, Parts: []int64{one.created}}}, shelf(p.records))
+	whole, err := state.Complete(answer, []history.Page{{Task: one.View.ID, Parts: []int64{one.Number}}}, shelf(p.records))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"a":1}`, string(whole.(*wire.TaskReply).Task.Payload))
 	require.Nil(t, answer.Task.Payload, "the one that was given may be remembered")
-	_, err = Complete(answer, []history.Page{{Task: one.view.ID, Parts: []int64{two.created}}}, shelf(p.records))
+	_, err = state.Complete(answer, []history.Page{{Task: one.View.ID, Parts: []int64{two.Number}}}, shelf(p.records))
 	require.ErrorContains(t, err, "is not about task")
-	_, err = Complete(answer, []history.Page{{Task: one.view.ID, Parts: []int64{1}}},
+	_, err = state.Complete(answer, []history.Page{{Task: one.View.ID, Parts: []int64{1}}},
 		read(func(int64) (wire.Record, error) { return wire.Record{Kind: "task.danced"}, nil }))
 	require.Error(t, err)
 }
@@ -183,7 +184,7 @@ func TestTokensAreRecorded(t *testing.T) {
 
 // TestTellBroken checks that a record that cannot be decoded is still shown.
 func TestTellBroken(t *testing.T) {
-	e := Tell(wire.Record{Seq: 7, At: beginning, Kind: "task.danced", Payload: []byte(`{"with":"x"}`)})
+	e := state.Tell(wire.Record{Seq: 7, At: beginning, Kind: "task.danced", Payload: []byte(`{"with":"x"}`)})
 	require.Equal(t, int64(7), e.Seq)
 	require.Equal(t, "task.danced", e.Kind)
 	require.JSONEq(t, `{"with":"x"}`, string(e.Payload))
@@ -209,8 +210,8 @@ func TestAbout(t *testing.T) {
 		{"agent:planner", "agent:coder", "planner"},
 		{"operator", "", ""},
 	} {
-		require.Equal(t, test.about, About(&wire.Record{From: test.from, To: test.to}))
+		require.Equal(t, test.about, state.About(&wire.Record{From: test.from, To: test.to}))
 	}
-	require.True(t, Happening(events.AgentStarted))
-	require.False(t, Happening(events.TaskDone))
+	require.True(t, state.Happening(events.AgentStarted))
+	require.False(t, state.Happening(events.TaskDone))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers/history"
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
 )
@@ -241,7 +242,7 @@ func (p *player) showLetter(l *Letter) {
 			fmt.Fprintf(&p.out, "(of records %v)\n", recordsOf(&page))
 		}
 		var err error
-		l.Payload, err = Complete(l.Payload, l.Pages, shelf(p.records))
+		l.Payload, err = state.Complete(l.Payload, l.Pages, shelf(p.records))
 		if !errors.As(err, &l.Refusal) {
 			require.NoError(p.t, err)
 		}
@@ -309,7 +310,7 @@ func (p *player) showHolds(who string) {
 // showEvents writes all records as people see them.
 func (p *player) showEvents(string) {
 	for _, r := range p.records {
-		e := Tell(r)
+		e := state.Tell(r)
 		about := e.Agent
 		if e.Run != "" {
 			about += " " + e.Run
@@ -331,7 +332,7 @@ func (p *player) withIDs(text string) string {
 			return p.token
 		}
 		if k := p.task(name[1:]); k != nil {
-			return k.view.ID
+			return k.View.ID
 		}
 		return "no-" + name[1:]
 	})
@@ -345,12 +346,12 @@ var (
 // plain makes the outcome of a line readable: names of tasks instead of their ids, times since
 // the beginning, and requests without sums.
 func (p *player) plain(text string) string {
-	for _, k := range append(p.archived(), p.state.tasks.list...) {
-		if k.delegation() != nil {
+	for _, k := range append(p.archived(), p.state.Tasks.List...) {
+		if k.Delegation() != nil {
 			continue // its source gives it a readable id
 		}
-		text = strings.ReplaceAll(text, k.view.ID, "$"+k.view.Name)
-		text = strings.ReplaceAll(text, short(k.view.ID), "$"+k.view.Name)
+		text = strings.ReplaceAll(text, k.View.ID, "$"+k.View.Name)
+		text = strings.ReplaceAll(text, state.Short(k.View.ID), "$"+k.View.Name)
 	}
 	text = markForm.ReplaceAllString(text, "$1}")
 	return timeForm.ReplaceAllStringFunc(text, func(when string) string {

@@ -169,7 +169,7 @@ func heardBySubmitter(t *testing.T, column, submit string, e *taskEvent, script 
 	case "A":
 		k := p.task("job")
 		require.NotNil(t, k)
-		words = append(words, k.view.State.Hub())
+		words = append(words, k.View.State.Hub())
 	case "E":
 		words = p.mailOfGO(mailed)
 	default:

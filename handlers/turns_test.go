@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"orchestrator/handlers/match"
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
@@ -53,31 +54,31 @@ func (w *world) lookAtPostponed(id string, r *wire.Record) {
 
 // moved returns the state in which a record leaves its task, if it changes it.
 func moved(r *wire.Record) (to wire.TaskState, moves bool) {
-	f, err := decode(r, new([]object.Member))
+	f, err := state.Decode(r, new([]object.Member))
 	if err != nil {
 		return "", false
 	}
 	switch f := f.(type) {
-	case *taskCreated, *taskRequeued, *taskReopened:
+	case *state.TaskCreated, *state.TaskRequeued, *state.TaskReopened:
 		return wire.TaskPending, true
-	case *taskAssigned:
+	case *state.TaskAssigned:
 		if f.Plan {
 			return wire.TaskPlanning, true
 		}
 		return wire.TaskAssigned, true
-	case *taskStarted:
+	case *state.TaskStarted:
 		return wire.TaskRunning, true
-	case *taskPlanned:
+	case *state.TaskPlanned:
 		return wire.TaskPlanReview, true
-	case *taskRevise:
+	case *state.TaskRevise:
 		return wire.TaskPlanning, true
-	case *taskHelp:
+	case *state.TaskHelp:
 		return wire.TaskNeedsHuman, true
-	case *taskDone:
+	case *state.TaskDone:
 		return wire.TaskDone, true
-	case *taskFailed:
+	case *state.TaskFailed:
 		return wire.TaskFailed, true
-	case *taskCancelled:
+	case *state.TaskCancelled:
 		return wire.TaskCancelled, true
 	}
 	return "", false
@@ -85,10 +86,10 @@ func moved(r *wire.Record) (to wire.TaskState, moves bool) {
 
 // rooms returns how many more tasks each agent could be assigned.
 func (w *world) rooms() map[string]int {
-	rooms := make(map[string]int, len(w.state.agents.order))
-	for _, a := range w.state.agents.order {
-		if a.takes() {
-			rooms[a.ID] = a.Capacity - len(a.holds)
+	rooms := make(map[string]int, len(w.state.Agents.Order))
+	for _, a := range w.state.Agents.Order {
+		if a.Takes() {
+			rooms[a.ID] = a.Capacity - len(a.Holds)
 		}
 	}
 	return rooms
@@ -116,9 +117,9 @@ func (w *world) lookAtMatches(records []wire.Record) {
 			otherwise[r.Correlation] = true
 		case events.TaskAssigned:
 			k := w.task(r.Correlation)
-			if a := w.state.agents.byID[assignee(r)]; k.way == matched && r.From == (Actor{}).String() && !otherwise[k.view.ID] {
+			if a := w.state.Agents.ByID[assignee(r)]; k.Way == state.Matched && r.From == (Actor{}).String() && !otherwise[k.View.ID] {
 				w.saw["matched on arrival"]++
-				w.must(len(a.holds) <= a.Capacity, "%s has come, and has too much", a.ID)
+				w.must(len(a.Holds) <= a.Capacity, "%s has come, and has too much", a.ID)
 			}
 		}
 	}
@@ -192,9 +193,9 @@ func (c *cascade) comes(step int) {
 
 // contract checks that a contract is reported as missing once.
 func (c *cascade) contract(r *wire.Record) {
-	f, err := decode(r, new([]object.Member))
+	f, err := state.Decode(r, new([]object.Member))
 	c.w.must(err == nil, "%v", err)
-	seen, _ := f.(*contractSeen)
+	seen, _ := f.(*state.ContractSeen)
 	key := c.id + " " + seen.Key
 	c.w.must(!c.w.missed[key], "%s is said twice", key)
 	c.w.missed[key] = true
@@ -202,9 +203,9 @@ func (c *cascade) contract(r *wire.Record) {
 
 // late reports whether a contract is missing for a task that needed it only later.
 func (w *world) late(r *wire.Record) bool {
-	f, err := decode(r, new([]object.Member))
+	f, err := state.Decode(r, new([]object.Member))
 	w.must(err == nil, "%v", err)
-	seen, _ := f.(*contractSeen)
+	seen, _ := f.(*state.ContractSeen)
 	if seen.NeededBy != "" {
 		w.saw["missed late"]++
 	}
@@ -223,7 +224,7 @@ func (w *world) lookAtCreation(records []wire.Record) {
 	for _, r := range records {
 		k := w.task(r.Correlation)
 		switch {
-		case r.Kind == events.TaskCreated && k.wants() != nil && !k.asks():
+		case r.Kind == events.TaskCreated && k.Wants() != nil && !k.Asks():
 			created = r.Correlation
 			w.saw["created with requirements"]++
 		case r.Kind == events.TaskAssigned && r.Correlation == created:
@@ -236,20 +237,20 @@ func (w *world) lookAtCreation(records []wire.Record) {
 // lookAtArrivals checks that no task that waited before the turn fits an agent that gained
 // something in it and has room.
 func (w *world) lookAtArrivals(records []wire.Record, before map[string]int) {
-	if w.state.stopping || w.rules.IgnoreArrivals {
+	if w.state.Stopping || w.rules.IgnoreArrivals {
 		return
 	}
-	gained := make(map[*agent]bool)
+	gained := make(map[*state.KnownAgent]bool)
 	for name, room := range w.rooms() {
 		if room > before[name] {
-			gained[w.state.agents.byID[name]] = true
+			gained[w.state.Agents.ByID[name]] = true
 		}
 	}
 	changed := make(map[string]bool) // tasks changed by the turn
 	for _, r := range records {
 		switch r.Kind {
 		case events.AgentCapable, events.AgentKnown, events.ServerRegistered:
-			if a := w.state.agents.byID[agentOf(r.To)]; a != nil && a.takes() {
+			if a := w.state.Agents.ByID[state.AgentOf(r.To)]; a != nil && a.Takes() {
 				gained[a] = true
 			}
 		case events.TaskCreated, events.TaskUpdated:
@@ -258,12 +259,12 @@ func (w *world) lookAtArrivals(records []wire.Record, before map[string]int) {
 	}
 	for a := range gained {
 		w.saw["gained"]++
-		for h := range w.state.tasks.required.waiting.Buckets() {
-			if !w.state.agents.index.Fits(&h.Asks.Demand, a.ID, match.Conditions{Online: true, Free: true}) {
+		for h := range w.state.Tasks.Required.Waiting.Buckets() {
+			if !w.state.Agents.Index.Fits(&h.Asks.Demand, a.ID, match.Conditions{Online: true, Free: true}) {
 				continue
 			}
 			for k := range h.Items() {
-				w.must(changed[k.view.ID], "%s waits, and would fit %s", k.view.ID, a.ID)
+				w.must(changed[k.View.ID], "%s waits, and would fit %s", k.View.ID, a.ID)
 			}
 		}
 	}

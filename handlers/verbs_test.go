@@ -20,13 +20,13 @@ import (
 // Rows: B-55, B-57, B-68, B-77, K-01, K-06, T-22, T-59.
 func TestVerbs(t *testing.T) {
 	var table strings.Builder
-	for _, state := range verbStates {
+	for _, st := range verbStates {
 		for _, verb := range verbs {
 			for _, caller := range callers {
 				if verb.event && caller == "operator" {
 					continue // people send no events
 				}
-				fmt.Fprintf(&table, "%-11s %-12s %-14s %s\n", state.name, verb.name, caller, say(t, state, verb, caller))
+				fmt.Fprintf(&table, "%-11s %-12s %-14s %s\n", st.name, verb.name, caller, say(t, st, verb, caller))
 			}
 		}
 		table.WriteString("\n")
@@ -125,17 +125,17 @@ var transitions = map[wire.TaskState][]wire.TaskState{
 }
 
 // say brings a task into a state, makes the request, and returns the outcome.
-func say(t *testing.T, state verbState, v verb, caller string) string {
+func say(t *testing.T, st verbState, v verb, caller string) string {
 	p := newPlayer(t)
 	for _, line := range append([]string{
 		`able holder {"languages":["go"]}`,
 		"agents: submitter(planner) holder(worker) stranger(reviewer) other(reviewer)", "up",
 		"start submitter", "start holder", "start stranger", `> stranger first submit-task {"type":"t","name":"z"}`,
-	}, strings.Split(state.script, "\n")...) {
+	}, strings.Split(st.script, "\n")...) {
 		p.play(line)
 	}
 	k := p.task("x")
-	require.Equal(t, state.state, k.view.State)
+	require.Equal(t, st.state, k.View.State)
 	before, records := spelled(t, p.state), len(p.records)
 	id := "z "
 	if v.event {
@@ -144,8 +144,8 @@ func say(t *testing.T, state verbState, v verb, caller string) string {
 	p.play("> " + caller + " " + id + v.message)
 	p.requireReplay()
 	if p.last.Refused == nil {
-		requireAllowed(t, state.state, p.records[records:])
-		return string(k.view.State)
+		requireAllowed(t, st.state, p.records[records:])
+		return string(k.View.State)
 	}
 	require.Equal(t, before, spelled(t, p.state), "what is refused changes nothing")
 	require.Empty(t, p.last.Records)
@@ -157,7 +157,7 @@ func say(t *testing.T, state verbState, v verb, caller string) string {
 }
 
 // requireAllowed follows a task through its records.
-func requireAllowed(t *testing.T, state wire.TaskState, records []wire.Record) {
+func requireAllowed(t *testing.T, st wire.TaskState, records []wire.Record) {
 	to := map[string]wire.TaskState{
 		events.TaskAssigned: wire.TaskAssigned, events.TaskStarted: wire.TaskRunning, events.TaskRequeued: wire.TaskPending,
 		events.TaskReopened: wire.TaskPending, events.TaskDone: wire.TaskDone, events.TaskFailed: wire.TaskFailed, events.TaskCancelled: wire.TaskCancelled,
@@ -169,8 +169,8 @@ func requireAllowed(t *testing.T, state wire.TaskState, records []wire.Record) {
 			next = wire.TaskPlanning
 		}
 		if next != "" {
-			require.Contains(t, transitions[state], next)
-			state = next
+			require.Contains(t, transitions[st], next)
+			st = next
 		}
 	}
 }

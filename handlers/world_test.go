@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/mail"
@@ -203,7 +204,7 @@ func (w *world) handle(in *Input) Outcome {
 	for {
 		out := w.state.Handle(*in)
 		if len(out.Missing) == 0 {
-			w.must(out.Again || len(w.state.tasks.archive.missing) == 0, "a turn has recorded something before it missed %v", w.state.tasks.archive.missing)
+			w.must(out.Again || len(w.state.Tasks.Archive.Missing) == 0, "a turn has recorded something before it missed %v", w.state.Tasks.Archive.Missing)
 			return out
 		}
 		w.must(out.Again && len(out.Records)+len(out.Letters) == 0, "something is decided without an archived task")
@@ -221,19 +222,19 @@ func (w *world) handle(in *Input) Outcome {
 }
 
 // task returns a task, also an archived one.
-func (w *world) task(id string) *task {
+func (w *world) task(id string) *state.Task {
 	r, archived := w.archived[id]
-	if k := w.state.tasks.byID[id]; k != nil || !archived {
+	if k := w.state.Tasks.ByID[id]; k != nil || !archived {
 		return k
 	}
-	f, err := decode(&r, new([]object.Member))
+	f, err := state.Decode(&r, new([]object.Member))
 	w.must(err == nil, "%v", err)
-	var kept snapshotTask
-	err = object.DecodeOwn(f.(*taskArchived).Task, &kept)
+	var kept state.SnapshotTask
+	err = object.DecodeOwn(f.(*state.TaskArchived).Task, &kept)
 	w.must(err == nil, "%v", err)
-	k := kept.restore()
-	k.node = w.state.tasks.graph.Add() // without dependencies
-	w.state.tasks.graph.RemoveNode(k.node)
+	k := kept.Restore()
+	k.Node = w.state.Tasks.Graph.Add() // without dependencies
+	w.state.Tasks.Graph.RemoveNode(k.Node)
 	return k
 }
 
@@ -279,25 +280,25 @@ func (w *world) hearRecord(r *wire.Record) {
 		return
 	}
 	if r.Kind == events.TaskReopened {
-		delete(w.ended, k.view.ID)
+		delete(w.ended, k.View.ID)
 	}
-	w.must(isHandedOn && slices.Contains(afterHandovers, r.Kind) || slices.Contains(afterwards, r.Kind) || ofSessions(r.Kind) || w.ended[k.view.ID] == "", "%s after %s is %s", r.Kind, k.view.ID, w.ended[k.view.ID])
+	w.must(isHandedOn && slices.Contains(afterHandovers, r.Kind) || slices.Contains(afterwards, r.Kind) || ofSessions(r.Kind) || w.ended[k.View.ID] == "", "%s after %s is %s", r.Kind, k.View.ID, w.ended[k.View.ID])
 	if !isHandedOn {
-		w.follow(k.view.ID, r)
+		w.follow(k.View.ID, r)
 	}
 	switch r.Kind {
 	case events.TaskCreated:
-		w.recent = append(w.recent, k.view.ID)
+		w.recent = append(w.recent, k.View.ID)
 		if len(w.recent) > 64 {
 			w.recent = w.recent[1:]
 		}
 	case events.TaskAssigned:
-		w.must(k.way != dispatched || w.state.tasks.graph.Open(k.node) == 0, "%s depends on what is not done", k.view.ID)
-		a := w.state.agents.byID[assignee(r)]
-		w.must(k.way != dispatched || len(a.holds) <= a.Capacity, "%s has too many tasks", a.ID)
-		w.must(k.way != dispatched || k.view.SubmittedBy != a.actor || r.From == a.actor, "%s has its own task, and did not take it", a.ID)
+		w.must(k.Way != state.Dispatched || w.state.Tasks.Graph.Open(k.Node) == 0, "%s depends on what is not done", k.View.ID)
+		a := w.state.Agents.ByID[assignee(r)]
+		w.must(k.Way != state.Dispatched || len(a.Holds) <= a.Capacity, "%s has too many tasks", a.ID)
+		w.must(k.Way != state.Dispatched || k.View.SubmittedBy != a.ActorID || r.From == a.ActorID, "%s has its own task, and did not take it", a.ID)
 	case events.TaskDone, events.TaskFailed, events.TaskCancelled:
-		w.ended[k.view.ID] = k.view.State
+		w.ended[k.View.ID] = k.View.State
 	}
 }
 
@@ -322,8 +323,8 @@ func (w *world) hearLetter(in Input, l *Letter) {
 	}
 	if l.Notice != "" {
 		w.saw["notify:"+l.Notice]++
-		a := w.state.agents.byID[l.To.Name]
-		w.must(a == nil || a.remote == nil, "%s is a server and cannot be told", l.To.Name)
+		a := w.state.Agents.ByID[l.To.Name]
+		w.must(a == nil || a.Remote == nil, "%s is a server and cannot be told", l.To.Name)
 		w.voice.Write(envelope.AppendNotice(nil, l.Notice, l.Payload))
 		if l.Task != "" {
 			w.mail = append(w.mail, *l)
@@ -376,11 +377,11 @@ func (w *world) requireAnswered(from Actor, r *wire.Request, out Outcome) {
 // remembers reports whether a granted request is remembered. A request that changed nothing is
 // not, and is decided anew.
 func (w *world) remembers(from Actor, r *wire.Request) bool {
-	a := w.state.agents.byID[from.Name]
+	a := w.state.Agents.ByID[from.Name]
 	if from.Kind != Agent || a == nil {
 		return false
 	}
-	kept := a.memories.Find(r.ID)
+	kept := a.Memories.Find(r.ID)
 	return kept != nil && kept.Run == from.Run && kept.Sum == r.Sum && kept.Timestamp == r.Timestamp && wire.OperationNamed(r.Operation).IsWrite()
 }
 
@@ -400,9 +401,9 @@ func (w *world) text(l *Letter) string {
 	var err error
 	switch answer.(type) {
 	case *mail.Sent:
-		answer, err = Complete(answer, l.Pages, w.bus)
+		answer, err = state.Complete(answer, l.Pages, w.bus)
 	case *wire.TaskAnswer:
-		answer, err = Complete(answer, l.Pages, w.handovers)
+		answer, err = state.Complete(answer, l.Pages, w.handovers)
 	}
 	w.must(err == nil, "%v", err)
 	return string(wire.Envelope{}.AppendAnswer(nil, l.Request, answer, l.Refusal))
@@ -433,14 +434,14 @@ func (w *world) end() {
 	w.minutes.look()
 	w.handovers.look()
 	requireSameText(w.t, spelled(w.t, w.state), spelled(w.t, w.shadow)) // only the records give an equal State
-	for id, state := range w.ended {
-		now := w.task(id).view.State
-		w.must(now == state, "%s was %s and is %s", id, state, now)
+	for id, st := range w.ended {
+		now := w.task(id).View.State
+		w.must(now == st, "%s was %s and is %s", id, st, now)
 	}
 	open := make(map[string]bool)
-	for _, q := range w.state.questions.open {
-		if q.request != nil {
-			open[q.run+" "+q.request.ID] = true
+	for _, q := range w.state.Questions.Open {
+		if q.Request != nil {
+			open[q.Run+" "+q.Request.ID] = true
 		}
 	}
 	for key := range w.waits {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/handlers"
+	"orchestrator/handlers/state"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -58,7 +59,7 @@ func (i *idleCounter) count(n *output.Notice) (ended bool) {
 	case events.TaskCreated:
 		i.tasks++
 		i.last = time.Now()
-		if submitter := handlers.About(&n.Record); submitter != "" {
+		if submitter := state.About(&n.Record); submitter != "" {
 			i.submitters[submitter] = true
 		}
 	case events.TaskFailed, events.TaskCancelled:

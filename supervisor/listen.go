@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"orchestrator/handlers"
+	"orchestrator/handlers/state"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
@@ -176,7 +176,7 @@ func (s *Supervisor) older(ctx context.Context, seq, last int64, send func(*wire
 		if r.Seq > last {
 			return nil
 		}
-		e := handlers.Tell(r)
+		e := state.Tell(r)
 		if err := send(&e); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/handlers/history"
+	"orchestrator/handlers/state"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/hosts"
@@ -98,7 +99,7 @@ func (s *Supervisor) Since(at time.Time) ([]wire.Task, error) {
 	var list *wire.TaskList
 	var pages []history.Page
 	s.dispatcher.Look(func(state *handlers.State) { list, pages = state.Since(at) })
-	whole, err := handlers.Complete(list, pages, s.dispatcher)
+	whole, err := state.Complete(list, pages, s.dispatcher)
 	if err != nil {
 		return list.Tasks, fmt.Errorf("reading why tasks failed: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"orchestrator/handlers"
+	"orchestrator/handlers/state"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
@@ -386,7 +387,7 @@ func (d *Dispatcher) complete(l *handlers.Letter) *wire.Error {
 		if err := behindBase(d, l); err != nil {
 			return d.unreadable(err)
 		}
-		whole, err := handlers.Complete(l.Payload, l.Pages, d)
+		whole, err := state.Complete(l.Payload, l.Pages, d)
 		if refusal, ok := errors.AsType[*wire.Error](err); ok {
 			return refusal
 		}

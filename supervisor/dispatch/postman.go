@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/handlers/history"
+	"orchestrator/handlers/state"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
@@ -452,7 +453,7 @@ func (d *Dispatcher) lineOf(l *handlers.Letter) (wire.Raw, error) {
 	if l.Kept != 0 {
 		r, err := d.Record(l.Kept)
 		if err == nil {
-			line, err = handlers.LineOf(r)
+			line, err = state.LineOf(r)
 		}
 		if err != nil || r.Kind == events.SessionMessage {
 			return line, err

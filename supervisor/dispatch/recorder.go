@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"orchestrator/handlers"
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/session"
@@ -202,7 +203,7 @@ func (d *Dispatcher) breakOff(cause error, b *batch) {
 // shown, without a number. Decisions that were not committed are dropped.
 func appendHappenings(some, records []wire.Record) []wire.Record {
 	for _, r := range records {
-		if handlers.Happening(r.Kind) {
+		if state.Happening(r.Kind) {
 			r.Seq = 0
 			some = append(some, r)
 		}

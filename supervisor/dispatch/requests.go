@@ -14,6 +14,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/handlers/history"
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/mail"
@@ -339,7 +340,7 @@ func (d *Dispatcher) sentBefore(l *wire.Lookup, from, key string) *wire.Error {
 		if err != nil {
 			return d.unreadable(err)
 		}
-		l.Before, l.Sum = r.Seq, handlers.SumOf(&r)
+		l.Before, l.Sum = r.Seq, state.SumOf(&r)
 	}
 	return nil
 }

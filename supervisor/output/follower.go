@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"orchestrator/handlers"
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/control"
@@ -317,7 +317,7 @@ type Notice struct {
 
 // Event returns the fact as an event.
 func (n *Notice) Event() *wire.Event {
-	n.once.Do(func() { n.event = handlers.Tell(n.Record) })
+	n.once.Do(func() { n.event = state.Tell(n.Record) })
 	return &n.event
 }
 
@@ -340,8 +340,8 @@ func (u *Feed) Publish(records []wire.Record) {
 // of all agents. Decisions go only to followers, so that they do not displace the agent's own
 // lines in the tail.
 func (u *Feed) say(n *Notice) {
-	happening := handlers.Happening(n.Record.Kind) || n.Record.Kind == events.TaskTrouble // its own words
-	agent := handlers.About(&n.Record)
+	happening := state.Happening(n.Record.Kind) || n.Record.Kind == events.TaskTrouble // its own words
+	agent := state.About(&n.Record)
 	u.mu.Lock()
 	v, all := u.outputs[agent], u.all
 	u.mu.Unlock()

@@ -1,4 +1,4 @@
-package handlers
+package state
 
 import (
 	"fmt"
@@ -16,17 +16,17 @@ import (
 // shown with the error.
 func Tell(r wire.Record) wire.Event {
 	e := wire.Event{Seq: r.Seq, At: object.Timestamp(r.At), Kind: r.Kind, Payload: r.Payload}
-	f, err := decode(&r, new([]object.Member))
+	f, err := Decode(&r, new([]object.Member))
 	if err != nil {
 		e.Text = err.Error()
 		return e
 	}
-	if h, ok := f.(*lifecycleEvent); ok {
+	if h, ok := f.(*LifecycleEvent); ok {
 		e.Agent, e.Run, e.Text, e.Figures, e.Payload = h.Agent, h.Run, h.Text, h.Figures, nil
 		return e
 	}
-	e.Agent = agentOf(r.From)
-	if m, ok := f.(*mailed); ok {
+	e.Agent = AgentOf(r.From)
+	if m, ok := f.(*Mailed); ok {
 		e.Mail, e.Payload = &m.Message, nil
 	}
 	if told, ok := f.(teller); ok {
@@ -39,47 +39,47 @@ func Tell(r wire.Record) wire.Event {
 }
 
 // Happening reports whether records of a kind are events of the supervisor and not decisions.
-func Happening(kind string) bool { return happenings[kind] }
+func Happening(kind string) bool { return Happenings[kind] }
 
 // About returns the agent that a record is about, without decoding it: its cause or its
 // recipient.
 func About(r *wire.Record) string {
-	if name := agentOf(r.From); name != "" {
+	if name := AgentOf(r.From); name != "" {
 		return name
 	}
 	if r.Kind == events.TaskAssigned {
 		name, _ := object.TextOf(r.Payload, "agent")
 		return name
 	}
-	return agentOf(r.To)
+	return AgentOf(r.To)
 }
 
 // A teller is a fact that sets the text and the agent of its Event.
 type teller interface{ tell(e *wire.Event) }
 
-func (ak *agentKnown) tell(e *wire.Event) {
+func (ak *AgentKnown) tell(e *wire.Event) {
 	e.Agent, e.Text = ak.ID, "is a "+ak.Role
 	if len(ak.Capabilities) > 0 {
 		e.Text += ", can " + strings.Join(ak.Capabilities, ", ")
 	}
 }
 
-func (f *agentForgotten) tell(e *wire.Event) {
+func (f *AgentForgotten) tell(e *wire.Event) {
 	e.Agent, e.Text = f.ID, "is no longer one of the agents"
 }
 
-func (t *taskCreated) tell(e *wire.Event) {
+func (t *TaskCreated) tell(e *wire.Event) {
 	e.Task, e.Text = t.ID, label(t.ID, t.Name)
 	if len(t.Dependencies) > 0 {
 		var waits []string
 		for _, d := range t.Dependencies {
-			waits = append(waits, short(d.On))
+			waits = append(waits, Short(d.On))
 		}
 		e.Text += " after " + strings.Join(waits, ", ")
 	}
 }
 
-func (t *taskAssigned) tell(e *wire.Event) {
+func (t *TaskAssigned) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Run = t.ID, t.Agent, t.Run
 	e.Text = label(t.ID, t.Name) + " assigned to " + t.Agent
 	if t.Score != 0 {
@@ -93,11 +93,11 @@ func (t *taskAssigned) tell(e *wire.Event) {
 	}
 }
 
-func (t *taskStarted) tell(e *wire.Event) {
+func (t *TaskStarted) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" running"
 }
 
-func (t *taskProgress) tell(e *wire.Event) {
+func (t *TaskProgress) tell(e *wire.Event) {
 	e.Task, e.Agent = t.ID, t.Agent
 	e.Text = label(t.ID, t.Name)
 	if t.Progress > 0 || t.Message == "" { // coding agents report words without a fraction
@@ -108,50 +108,50 @@ func (t *taskProgress) tell(e *wire.Event) {
 	}
 }
 
-func (t *taskTrouble) tell(e *wire.Event) {
+func (t *TaskTrouble) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Text = t.ID, t.Agent, t.Error
 	if t.ID != "" {
-		e.Text = short(t.ID) + ": " + t.Error
+		e.Text = Short(t.ID) + ": " + t.Error
 	}
 }
 
-func (t *taskRequeued) tell(e *wire.Event) {
+func (t *TaskRequeued) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" is back in the queue: "+t.Why
 	if t.After != "" {
 		e.Text += "; it is not given out before " + t.After
 	}
 }
 
-func (t *taskDue) tell(e *wire.Event) {
+func (t *TaskDue) tell(e *wire.Event) {
 	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" may be given out again"
 }
 
-func (t *taskDone) tell(e *wire.Event) {
+func (t *TaskDone) tell(e *wire.Event) {
 	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" done"
 	if t.Agent != "" {
 		e.Agent = t.Agent
 	}
 }
 
-func (f *taskFailed) tell(e *wire.Event) {
-	e.Task, e.Text = f.ID, label(f.ID, f.Name)+" failed"+classWords(f.Class)+": "+f.Error
+func (f *TaskFailed) tell(e *wire.Event) {
+	e.Task, e.Text = f.ID, label(f.ID, f.Name)+" failed"+ClassWords(f.Class)+": "+f.Error
 	if f.Agent != "" {
 		e.Agent = f.Agent
 	}
 }
 
-func (t *taskCancelled) tell(e *wire.Event) {
+func (t *TaskCancelled) tell(e *wire.Event) {
 	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" cancelled: "+t.Reason
 	if t.Agent != "" {
 		e.Agent = t.Agent
 	}
 }
 
-func (t *taskBlocked) tell(e *wire.Event) {
-	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" will not run: it waits for "+short(t.Upstream)+", which came to nothing"
+func (t *TaskBlocked) tell(e *wire.Event) {
+	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" will not run: it waits for "+Short(t.Upstream)+", which came to nothing"
 }
 
-func (qa *questionAsked) tell(e *wire.Event) {
+func (qa *QuestionAsked) tell(e *wire.Event) {
 	e.Agent, e.Task, e.Text = qa.Agent, qa.Task, qa.ID+" "+qa.Question
 	for _, o := range qa.Options {
 		e.Text += " [" + o.Value
@@ -162,60 +162,60 @@ func (qa *questionAsked) tell(e *wire.Event) {
 	}
 }
 
-func (qr *questionRejoined) tell(e *wire.Event) { e.Agent, e.Text = qr.Agent, qr.ID+" is asked again" }
+func (qr *QuestionRejoined) tell(e *wire.Event) { e.Agent, e.Text = qr.Agent, qr.ID+" is asked again" }
 
-func (qa *questionAnswered) tell(e *wire.Event) {
+func (qa *QuestionAnswered) tell(e *wire.Event) {
 	e.Agent, e.Text = qa.Agent, qa.ID+" is answered: "+qa.Answer
 }
 
-func (qk *questionKept) tell(e *wire.Event) {
+func (qk *QuestionKept) tell(e *wire.Event) {
 	e.Agent, e.Text = qk.Agent, "goes on without the answer to "+qk.ID+", which will come as mail"
 }
 
-func (qe *questionExpired) tell(e *wire.Event) {
+func (qe *QuestionExpired) tell(e *wire.Event) {
 	e.Agent, e.Text = qe.Agent, qe.ID+" was not answered in time"
 }
 
-func (k *keyIssued) tell(e *wire.Event) { e.Agent, e.Text = k.Agent, "has a new key "+k.ID }
+func (k *KeyIssued) tell(e *wire.Event) { e.Agent, e.Text = k.Agent, "has a new key "+k.ID }
 
 // What facts about the work on tasks mean, for people.
 
-func (t *taskUpdated) tell(e *wire.Event) {
+func (t *TaskUpdated) tell(e *wire.Event) {
 	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" changed"
 	if t.By != "" {
 		e.Text += " by " + t.By
 	}
 }
 
-func (t *taskNoted) tell(e *wire.Event) {
+func (t *TaskNoted) tell(e *wire.Event) {
 	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" noted: "+t.Content
 }
 
-func (t *taskPlanned) tell(e *wire.Event) {
+func (t *TaskPlanned) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" has a plan: a person or a planner has to approve it"
 }
 
-func (t *taskRevise) tell(e *wire.Event) {
+func (t *TaskRevise) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" wants another plan: "+t.Feedback
 }
 
-func (t *taskHelp) tell(e *wire.Event) {
+func (t *TaskHelp) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" needs a person: "+t.QuestionID+" "+t.Question
 }
 
-func (t *taskUnblocked) tell(e *wire.Event) {
+func (t *TaskUnblocked) tell(e *wire.Event) {
 	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" unblocked"
 }
 
-func (t *taskAnnounced) tell(e *wire.Event) {
+func (t *TaskAnnounced) tell(e *wire.Event) {
 	e.Task, e.Text = t.ID, fmt.Sprintf("%s is %s", label(t.ID, t.Name), t.State)
 	if t.Unblocked > 0 {
 		e.Text += fmt.Sprintf(", %d unblocked", t.Unblocked)
 	}
 }
 
-func (d *dependencyAdded) tell(e *wire.Event) {
-	e.Task, e.Text = d.ID, label(d.ID, d.Name)+" depends on "+short(d.Dependency.On)
+func (d *DependencyAdded) tell(e *wire.Event) {
+	e.Task, e.Text = d.ID, label(d.ID, d.Name)+" depends on "+Short(d.Dependency.On)
 	if d.Dependency.Type != hub.DependsBlocks && d.Dependency.Type != "" {
 		e.Text += ", " + d.Dependency.Type
 	}
@@ -224,28 +224,28 @@ func (d *dependencyAdded) tell(e *wire.Event) {
 	}
 }
 
-func (d *dependencyGone) tell(e *wire.Event) {
-	e.Task, e.Text = d.ID, label(d.ID, d.Name)+" does not depend on "+short(d.On)+" any more"
+func (d *DependencyGone) tell(e *wire.Event) {
+	e.Task, e.Text = d.ID, label(d.ID, d.Name)+" does not depend on "+Short(d.On)+" any more"
 }
 
 // maxTold is the maximum number of tasks that one text names.
 const maxTold = 5
 
-func (d *dependencyResolved) tell(e *wire.Event) {
+func (d *DependencyResolved) tell(e *wire.Event) {
 	var names []string
 	for i, w := range d.Waiting {
 		if i == maxTold {
 			names = append(names, fmt.Sprintf("%d more", len(d.Waiting)-i))
 			break
 		}
-		names = append(names, short(w.ID))
+		names = append(names, Short(w.ID))
 	}
 	e.Task, e.Text = d.ID, label(d.ID, d.Name)+" is there for "+strings.Join(names, ", ")
 }
 
-func (c *contractSeen) tell(e *wire.Event) {
+func (c *ContractSeen) tell(e *wire.Event) {
 	e.Task, e.Text = c.ID, fmt.Sprintf("%s delivers %s", label(c.ID, c.Name), c.Key)
-	if c.what == events.ContractMissing {
+	if c.What == events.ContractMissing {
 		e.Text = fmt.Sprintf("%s does not deliver %s", label(c.ID, c.Name), c.Key)
 	}
 	switch {
@@ -255,87 +255,87 @@ func (c *contractSeen) tell(e *wire.Event) {
 		e.Text += ", in part"
 	}
 	if c.NeededBy != "" {
-		e.Text += ", which " + short(c.NeededBy) + " wants"
+		e.Text += ", which " + Short(c.NeededBy) + " wants"
 	}
 }
 
-func (o *oddity) tell(e *wire.Event) {
+func (o *Oddity) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Text = o.ID, o.Agent, o.Pointer+": "+o.Text
 	if o.ID != "" {
 		e.Text = label(o.ID, o.Name) + " " + e.Text
 	}
 }
 
-func (q *questionWithdrawn) tell(e *wire.Event) {
+func (q *QuestionWithdrawn) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Text = q.Task, q.Agent, q.ID+" needs no answer any more"
 }
 
-func (ac *agentCapable) tell(e *wire.Event) {
+func (ac *AgentCapable) tell(e *wire.Event) {
 	e.Agent, e.Text = ac.Agent, "says what it can do"
 	if ac.Capabilities == nil {
 		e.Text = "says how it is"
 	}
 }
 
-func (sr *serverRegistered) tell(e *wire.Event) {
+func (sr *ServerRegistered) tell(e *wire.Event) {
 	e.Agent, e.Text = sr.Agent, "has registered"
 	if sr.Hostname != "" {
 		e.Text += " from " + sr.Hostname
 	}
 }
 
-func (ss *serverSeen) tell(e *wire.Event) { e.Agent, e.Text = ss.Agent, "is there" }
-func (sl *serverLost) tell(e *wire.Event) { e.Agent, e.Text = sl.Agent, "is not heard of any more" }
+func (ss *ServerSeen) tell(e *wire.Event) { e.Agent, e.Text = ss.Agent, "is there" }
+func (sl *ServerLost) tell(e *wire.Event) { e.Agent, e.Text = sl.Agent, "is not heard of any more" }
 
-func (k *keysRotated) tell(e *wire.Event) {
+func (k *KeysRotated) tell(e *wire.Event) {
 	e.Agent, e.Text = k.Agent, "has a new key "+k.ID+", the old ones hold until "+k.Until
 }
 
-func (k *keyRevoked) tell(e *wire.Event) { e.Agent, e.Text = k.Agent, k.ID+" is revoked" }
+func (k *KeyRevoked) tell(e *wire.Event) { e.Agent, e.Text = k.Agent, k.ID+" is revoked" }
 
-func (ri *registrationIssued) tell(e *wire.Event) { e.Text = "a server may register with " + ri.ID }
+func (ri *RegistrationIssued) tell(e *wire.Event) { e.Text = "a server may register with " + ri.ID }
 
-func (t *tokenIssued) tell(e *wire.Event) {
+func (t *TokenIssued) tell(e *wire.Event) {
 	e.Text = t.Subject + " has a new token " + t.ID + " as " + t.Role
 }
 
-func (t *tokenRevoked) tell(e *wire.Event) { e.Text = t.ID + " of " + t.Subject + " is revoked" }
+func (t *TokenRevoked) tell(e *wire.Event) { e.Text = t.ID + " of " + t.Subject + " is revoked" }
 
-func (m *mailed) tell(e *wire.Event) {
+func (m *Mailed) tell(e *wire.Event) {
 	e.Text = fmt.Sprintf("%s -> %s  %s", m.From, m.To, m.Topic)
 	if m.ReplyTo != nil {
 		e.Text += fmt.Sprintf(", answers %d", *m.ReplyTo)
 	}
-	if m.cause != nil {
-		e.Agent = m.cause.Agent
+	if m.Cause != nil {
+		e.Agent = m.Cause.Agent
 	}
 }
 
-func (m *mailAcked) tell(e *wire.Event) {
+func (m *MailAcked) tell(e *wire.Event) {
 	e.Text = fmt.Sprintf("%s has dealt with its mail up to %d", m.Actor, m.Seq)
 }
 
-func (a *actorSeen) tell(e *wire.Event) { e.Text = a.Actor + " is there" }
+func (a *ActorSeen) tell(e *wire.Event) { e.Text = a.Actor + " is there" }
 
-func (a *actorStale) tell(e *wire.Event) {
+func (a *ActorStale) tell(e *wire.Event) {
 	e.Text = a.Actor + " sends no heartbeat any more"
 	if a.Over {
 		e.Text = a.Actor + " is not missed any more"
 	}
 }
 
-func (a *actorTokenIssued) tell(e *wire.Event) { e.Text = a.Actor + " has a new token " + a.ID }
+func (a *ActorTokenIssued) tell(e *wire.Event) { e.Text = a.Actor + " has a new token " + a.ID }
 
 // The events of facts about delegated tasks.
 
-func (f *taskForwarded) tell(e *wire.Event) {
+func (f *TaskForwarded) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Run, e.Text = f.ID, f.Agent, f.Run, label(f.ID, f.Name)+" is brought to "+f.Agent
 	if f.Acted != 0 {
 		e.Text = "the input to " + label(f.ID, f.Name) + " is brought to " + f.Agent
 	}
 }
 
-func (t *taskReturned) tell(e *wire.Event) {
+func (t *TaskReturned) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Run = t.ID, t.Agent, t.Run
 	e.Text = t.Agent + " does not read: " + label(t.ID, t.Name) + " waits until it does"
 	if t.Acted != 0 {
@@ -343,7 +343,7 @@ func (t *taskReturned) tell(e *wire.Event) {
 	}
 }
 
-func (t *taskResponded) tell(e *wire.Event) {
+func (t *TaskResponded) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" is "+t.Status+", says "+t.Agent
 	switch {
 	case t.Again:
@@ -353,15 +353,15 @@ func (t *taskResponded) tell(e *wire.Event) {
 	}
 }
 
-func (t *taskAnswered) tell(e *wire.Event) {
+func (t *TaskAnswered) tell(e *wire.Event) {
 	e.Task, e.Text = t.ID, "the source of "+label(t.ID, t.Name)+" has the response"
 }
 
-func (t *taskUnanswered) tell(e *wire.Event) {
+func (t *TaskUnanswered) tell(e *wire.Event) {
 	e.Task, e.Text = t.ID, "the source of "+label(t.ID, t.Name)+" does not read: the response waits until it does"
 }
 
-func (t *taskActed) tell(e *wire.Event) {
+func (t *TaskActed) tell(e *wire.Event) {
 	e.Task, e.Agent = t.ID, t.Agent
 	switch t.Act {
 	case delegation.ActStatus:
@@ -371,7 +371,7 @@ func (t *taskActed) tell(e *wire.Event) {
 	}
 }
 
-func (t *taskRetried) tell(e *wire.Event) {
+func (t *TaskRetried) tell(e *wire.Event) {
 	e.Task, e.Agent = t.ID, t.Agent
 	e.Text = label(t.ID, t.Name) + " is tried again"
 	if t.Fault != nil { // other records have no fault
@@ -381,41 +381,41 @@ func (t *taskRetried) tell(e *wire.Event) {
 
 // What facts about sessions mean, for people.
 
-func (so *sessionOpened) tell(e *wire.Event) {
-	e.Text = fmt.Sprintf("session %s is open, with %s", so.ID, counted(len(so.Members), "member"))
+func (so *SessionOpened) tell(e *wire.Event) {
+	e.Text = fmt.Sprintf("session %s is open, with %s", so.ID, Counted(len(so.Members), "member"))
 }
 
-func (sc *sessionClosed) tell(e *wire.Event) {
+func (sc *SessionClosed) tell(e *wire.Event) {
 	e.Agent, e.Text = sc.By, fmt.Sprintf("session %s is closed: %s", sc.ID, sc.Reason)
 }
 
-func (ss *sessionSaid) tell(e *wire.Event) {
+func (ss *SessionSaid) tell(e *wire.Event) {
 	e.Agent, e.Task = ss.From, ss.Task
 	e.Text = fmt.Sprintf("%s  %s to %s: %s", ss.Session, ss.From, ss.To, plain(ss.Type))
 	if ss.Task != "" {
-		e.Text += " " + short(ss.Task)
+		e.Text += " " + Short(ss.Task)
 	}
 	if ss.By != "" {
 		e.Text += ", said by " + ss.By
 	}
 	switch ss.Fate {
-	case fateHeld:
+	case FateHeld:
 		e.Text += ", sent once it is unblocked"
-	case fateKept:
+	case FateKept:
 		e.Text += ", kept here"
 	}
 }
 
-func (sr *sessionRefused) tell(e *wire.Event) {
+func (sr *SessionRefused) tell(e *wire.Event) {
 	e.Agent, e.Task = sr.From, sr.Task
 	e.Text = fmt.Sprintf("%s  a message of %s is refused: %s", sr.Session, sr.From, sr.Why)
 }
 
-func (sd *sessionDelivered) tell(e *wire.Event) {
+func (sd *SessionDelivered) tell(e *wire.Event) {
 	e.Agent, e.Text = sd.Agent, fmt.Sprintf("has message %d", sd.Message)
 }
 
-func (sd *sessionDeferred) tell(e *wire.Event) {
+func (sd *SessionDeferred) tell(e *wire.Event) {
 	e.Agent, e.Text = sd.Agent, fmt.Sprintf("has not taken %s, which is tried again at %s", sd.ID, sd.Next)
 	if sd.Again {
 		e.Text = fmt.Sprintf("%s is tried again, retry %d", sd.ID, sd.Retries)
@@ -425,56 +425,56 @@ func (sd *sessionDeferred) tell(e *wire.Event) {
 	}
 }
 
-func (su *sessionUndelivered) tell(e *wire.Event) {
+func (su *SessionUndelivered) tell(e *wire.Event) {
 	e.Agent, e.Text = su.Agent, fmt.Sprintf("%s is not delivered: %s", su.ID, su.Why)
 }
 
-func (wa *workAssigned) tell(e *wire.Event) {
-	e.Agent, e.Task, e.Text = wa.Developer, wa.ID, fmt.Sprintf("%s is assigned to %s by %s", short(wa.ID), wa.Developer, wa.Architect)
+func (wa *WorkAssigned) tell(e *wire.Event) {
+	e.Agent, e.Task, e.Text = wa.Developer, wa.ID, fmt.Sprintf("%s is assigned to %s by %s", Short(wa.ID), wa.Developer, wa.Architect)
 	if wa.Revises != "" {
-		e.Text += ", a revision of " + short(wa.Revises)
+		e.Text += ", a revision of " + Short(wa.Revises)
 	}
 	if wa.Held {
 		e.Text += ", once it is unblocked"
 	}
 }
 
-func (wm *workMoved) tell(e *wire.Event) {
-	e.Task, e.Text = wm.ID, fmt.Sprintf("%s is %s", short(wm.ID), wm.Phase)
+func (wm *WorkMoved) tell(e *wire.Event) {
+	e.Task, e.Text = wm.ID, fmt.Sprintf("%s is %s", Short(wm.ID), wm.Phase)
 	if wm.Why != "" {
 		e.Text += ": " + wm.Why
 	}
 }
 
-func (wr *workRepeated) tell(e *wire.Event) {
-	e.Task, e.Text = wr.ID, short(wr.ID)+" is assigned again"
+func (wr *WorkRepeated) tell(e *wire.Event) {
+	e.Task, e.Text = wr.ID, Short(wr.ID)+" is assigned again"
 }
 
-func (wc *workCompleted) tell(e *wire.Event) {
-	e.Task, e.Text = wc.ID, short(wc.ID)+" is completed, as its developer says"
+func (wc *WorkCompleted) tell(e *wire.Event) {
+	e.Task, e.Text = wc.ID, Short(wc.ID)+" is completed, as its developer says"
 }
 
-func (wt *workTroubled) tell(e *wire.Event) {
-	e.Task, e.Text = wt.TaskID, fmt.Sprintf("%s: %s: %s, to do: %s", short(wt.TaskID), wt.ErrorType, wt.ErrorMessage, wt.SuggestedAction)
+func (wt *WorkTroubled) tell(e *wire.Event) {
+	e.Task, e.Text = wt.TaskID, fmt.Sprintf("%s: %s: %s, to do: %s", Short(wt.TaskID), wt.ErrorType, wt.ErrorMessage, wt.SuggestedAction)
 }
 
-func (d *deadlinePassed) tell(e *wire.Event) {
+func (d *DeadlinePassed) tell(e *wire.Event) {
 	e.Agent, e.Task, e.Text = d.Agent, d.ID, label(d.ID, d.Name)+" is not completed, and its deadline has passed: "+d.Deadline
 }
 
-func (p *progressOverdue) tell(e *wire.Event) {
+func (p *ProgressOverdue) tell(e *wire.Event) {
 	e.Agent, e.Task, e.Text = p.Agent, p.ID, label(p.ID, p.Name)+" has not been heard of since "+p.Since
 }
 
-func (rr *reviewRequested) tell(e *wire.Event) {
-	e.Agent, e.Task, e.Text = rr.Reviewer, rr.ID, fmt.Sprintf("%s is asked to review %s", rr.Reviewer, short(rr.ID))
+func (rr *ReviewRequested) tell(e *wire.Event) {
+	e.Agent, e.Task, e.Text = rr.Reviewer, rr.ID, fmt.Sprintf("%s is asked to review %s", rr.Reviewer, Short(rr.ID))
 }
 
-func (rd *reviewDecided) tell(e *wire.Event) {
+func (rd *ReviewDecided) tell(e *wire.Event) {
 	e.Agent, e.Task = rd.Reviewer, rd.ID
-	e.Text = fmt.Sprintf("%s: %s%s", short(rd.ID), plain(string(rd.Verdict)), foundWords(rd.Findings))
+	e.Text = fmt.Sprintf("%s: %s%s", Short(rd.ID), plain(string(rd.Verdict)), foundWords(rd.Findings))
 	if rd.Verdict == "" {
-		e.Text = fmt.Sprintf("the review of %s came to nothing: %s", short(rd.ID), rd.Why)
+		e.Text = fmt.Sprintf("the review of %s came to nothing: %s", Short(rd.ID), rd.Why)
 	}
 }
 
@@ -491,18 +491,18 @@ func foundWords(found []review.Finding) string {
 	}
 	said := ""
 	if open > 0 {
-		said += ", " + counted(open, "finding")
+		said += ", " + Counted(open, "finding")
 	}
 	if fixed := len(found) - open; fixed > 0 {
-		said += ", " + counted(fixed, "finding") + " fixed"
+		said += ", " + Counted(fixed, "finding") + " fixed"
 	}
 	return said
 }
 
-func (re *reviewEscalated) tell(e *wire.Event) {
-	e.Task, e.Text = re.ID, fmt.Sprintf("%s has had %s, with %s open: %s", label(re.ID, re.Name), counted(re.Iterations, "review"), counted(re.Open, "finding"), re.Policy)
+func (re *ReviewEscalated) tell(e *wire.Event) {
+	e.Task, e.Text = re.ID, fmt.Sprintf("%s has had %s, with %s open: %s", label(re.ID, re.Name), Counted(re.Iterations, "review"), Counted(re.Open, "finding"), re.Policy)
 }
 
-func (re *reviewExtended) tell(e *wire.Event) {
-	e.Task, e.Text = re.ID, short(re.ID)+" is to be revised once more, as a person wants"
+func (re *ReviewExtended) tell(e *wire.Event) {
+	e.Task, e.Text = re.ID, Short(re.ID)+" is to be revised once more, as a person wants"
 }

@@ -1,4 +1,4 @@
-package handlers
+package state
 
 import (
 	"time"
@@ -21,7 +21,7 @@ import (
 // has the dependencies of all tasks in a list of their own.
 const (
 	oldestVersion   = 13
-	snapshotVersion = 14
+	SnapshotVersion = 14
 )
 
 // A snapshot is a stored State, with which a restart need not read all records. Parts that can
@@ -98,7 +98,7 @@ type snapshotAgent struct {
 	Conversation *activity.Conversation `json:"conversation,omitzero"`
 	Grants       access.Grants          `json:"grants,omitzero"`
 	Usage        activity.Used          `json:"usage,omitzero"`
-	Late         []*answeredByMail      `json:"late,omitzero"`
+	Late         []*AnsweredByMail      `json:"late,omitzero"`
 	Limited      string                 `json:"limited,omitzero"`
 	LimitedBy    string                 `json:"limited_by,omitzero"`
 }
@@ -112,7 +112,7 @@ type snapshotRemote struct {
 	Keyless  int64    `json:"keyless,omitzero"`
 }
 
-type snapshotTask struct {
+type SnapshotTask struct {
 	View    wire.Task `json:"view"`
 	Run     string    `json:"run,omitzero"`
 	Deaths  int       `json:"deaths,omitzero"`
@@ -120,7 +120,7 @@ type snapshotTask struct {
 	Ended   int64     `json:"ended,omitzero"`
 	Result  int       `json:"result,omitzero"` // its length
 	Stub    bool      `json:"stub,omitzero"`
-	Way     way       `json:"way,omitzero"`
+	Way     Way       `json:"way,omitzero"`
 
 	Patient   bool               `json:"patient,omitzero"`
 	Block     *hub.TaskBlock     `json:"block,omitzero"`
@@ -177,30 +177,30 @@ type snapshotQuestion struct {
 	Number  int64         `json:"number"`
 	Run     string        `json:"run,omitzero"`
 	Door    bool          `json:"door,omitzero"`
-	Request *requestKey   `json:"request,omitzero"`
+	Request *RequestKey   `json:"request,omitzero"`
 	Aside   bool          `json:"aside,omitzero"`
 	Until   string        `json:"until,omitzero"`
 	Mailed  bool          `json:"mailed,omitzero"`
 }
 
-func ids(tasks []*task) []string {
+func Ids(tasks []*Task) []string {
 	list := make([]string, 0, len(tasks))
 	for _, k := range tasks {
-		list = append(list, k.view.ID)
+		list = append(list, k.View.ID)
 	}
 	return list
 }
 
-func (t *task) snapshot() snapshotTask {
-	kept := snapshotTask{View: t.view.shown(), Run: t.run, Deaths: t.deaths, Created: t.created, Ended: t.ended, Stub: t.stub, Way: t.way, Result: t.result}
-	m := t.more
+func (t *Task) Snapshot() SnapshotTask {
+	kept := SnapshotTask{View: t.View.Shown(), Run: t.Run, Deaths: t.Deaths, Created: t.Number, Ended: t.Ended, Stub: t.Stub, Way: t.Way, Result: t.result}
+	m := t.More
 	if m == nil {
 		return kept
 	}
-	kept.Patient, kept.Promises, kept.MaxFiles, kept.Parts, kept.Notes, kept.Block = m.patient, m.promises, m.maxFiles, m.parts, m.notes, m.block
-	kept.Question, kept.History, kept.Used, kept.Needs, kept.Output = m.question, m.history, m.used, m.needs, m.output
-	kept.PlanFirst, kept.Spent = m.planFirst, m.spent
-	kept.Trace, kept.Handed = m.trace, m.delegation.snapshot()
+	kept.Patient, kept.Promises, kept.MaxFiles, kept.Parts, kept.Notes, kept.Block = m.patient, m.Promises, m.MaxFiles, m.Parts, m.Notes, m.block
+	kept.Question, kept.History, kept.Used, kept.Needs, kept.Output = m.Question, m.history, m.Used, m.needs, m.Output
+	kept.PlanFirst, kept.Spent = m.PlanFirst, m.spent
+	kept.Trace, kept.Handed = m.trace, m.Delegation.Snapshot()
 	if m.wants != nil {
 		kept.Wants = &m.wants.Demand
 	}
@@ -210,51 +210,51 @@ func (t *task) snapshot() snapshotTask {
 	return kept
 }
 
-func (d *delegatedWork) snapshot() *snapshotHandedOn {
+func (d *DelegatedWork) Snapshot() *snapshotHandedOn {
 	if d == nil {
 		return nil
 	}
 	kept := &snapshotHandedOn{
-		Request: d.request, Target: d.target, Chain: d.chain, Sum: d.sum, Number: d.number, Retries: d.retries, Forwarded: d.forwarded, Out: d.out,
-		Said: d.said, Latest: d.latest, Owed: d.owed, Sent: d.sent, Returned: d.returned,
-		Context: d.context,
+		Request: d.Request, Target: d.Target, Chain: d.Chain, Sum: d.Sum, Number: d.number, Retries: d.Retries, Forwarded: d.forwarded, Out: d.Out,
+		Said: d.Said, Latest: d.Latest, Owed: d.Owed, Sent: d.Sent, Returned: d.Returned,
+		Context: d.Context,
 	}
-	kept.Given = stamped(d.given)
-	if !d.next.IsZero() {
-		kept.Next = object.Timestamp(d.next)
+	kept.Given = stamped(d.Given)
+	if !d.Next.IsZero() {
+		kept.Next = object.Timestamp(d.Next)
 	}
-	if !d.asked.IsZero() {
-		kept.Asked = object.Timestamp(d.asked)
+	if !d.Asked.IsZero() {
+		kept.Asked = object.Timestamp(d.Asked)
 	}
 	if d.awaited != nil {
-		kept.Awaited = d.awaited.view.ID
+		kept.Awaited = d.awaited.View.ID
 	}
 	return kept
 }
 
-func (a *agent) snapshot() *snapshotAgent {
+func (a *KnownAgent) Snapshot() *snapshotAgent {
 	kept := &snapshotAgent{
-		Member: a.Member, File: a.configured, State: a.state, Run: a.run, Host: a.host, Stale: a.stale, Deaf: a.deaf, Given: a.given,
-		Farewell: a.farewell, Ended: a.ended, Past: a.past, Wrecked: a.wrecked, Returns: a.returns,
-		Holds: ids(a.holds), System: a.system, Grants: a.grants, Usage: a.usage, Late: a.late,
+		Member: a.Member, File: a.Configured, State: a.State, Run: a.Run, Host: a.host, Stale: a.Stale, Deaf: a.Unreachable, Given: a.Given,
+		Farewell: a.Farewell, Ended: a.ended, Past: a.past, Wrecked: a.Wrecked, Returns: a.returns,
+		Holds: Ids(a.Holds), System: a.System, Grants: a.Grants, Usage: a.usage, Late: a.late,
 	}
-	if a.conversation != nil {
-		kept.Conversation = &a.conversation.Conversation
+	if a.Conversation != nil {
+		kept.Conversation = &a.Conversation.Conversation
 	}
-	if !a.limited.IsZero() {
-		kept.Limited, kept.LimitedBy = object.Timestamp(a.limited), a.limitedBy
+	if !a.Limited.IsZero() {
+		kept.Limited, kept.LimitedBy = object.Timestamp(a.Limited), a.limitedBy
 	}
-	if a.said != nil {
-		kept.Said = a.said.Document
+	if a.Said != nil {
+		kept.Said = a.Said.Document
 	}
-	if m := a.remote; m != nil {
-		kept.Remote = &snapshotRemote{Hostname: m.hostname, IP: m.ip, OS: m.os, Repos: m.repos, Seen: object.Timestamp(m.seen), Keyless: m.keyless}
+	if m := a.Remote; m != nil {
+		kept.Remote = &snapshotRemote{Hostname: m.hostname, IP: m.ip, OS: m.os, Repos: m.repos, Seen: object.Timestamp(m.Seen), Keyless: m.Keyless}
 	}
-	kept.saved = a.memories.All()
+	kept.saved = a.Memories.All()
 	return kept
 }
 
-func snapshotOf(c *busActor) *snapshotActor {
+func snapshotOf(c *BusActor) *snapshotActor {
 	kept := &snapshotActor{
 		ID: c.ID, Number: c.Number, Since: c.Since, OfRun: c.OfRun, Cursor: c.Cursor, Latest: c.Latest, Beats: c.Beats, Due: c.Due, Stale: c.Stale,
 	}
@@ -270,9 +270,9 @@ func snapshotOf(c *busActor) *snapshotActor {
 	return kept
 }
 
-func (q *question) snapshot() *snapshotQuestion {
+func (q *Question) Snapshot() *snapshotQuestion {
 	return &snapshotQuestion{
-		View: q.view, Number: q.number, Run: q.run, Door: q.door, Request: q.request, Aside: q.aside, Mailed: q.mailed, Until: stamped(q.until),
+		View: q.View, Number: q.number, Run: q.Run, Door: q.door, Request: q.Request, Aside: q.Aside, Mailed: q.Mailed, Until: stamped(q.Until),
 	}
 }
 
@@ -343,50 +343,50 @@ type snapshotParcel struct {
 	Next    string   `json:"next,omitzero"`
 }
 
-func (s *sessionState) snapshot() *snapshotSession {
+func (s *SessionState) Snapshot() *snapshotSession {
 	kept := &snapshotSession{
-		Spec: s.spec, File: s.file, ClosedAt: s.closedAt, Aborted: s.aborted, Reason: s.reason, Messages: s.messages, Refused: s.refused, Last: s.last,
+		Spec: s.Spec, File: s.File, ClosedAt: s.ClosedAt, Aborted: s.Aborted, Reason: s.Reason, Messages: s.Messages, Refused: s.Refused, Last: s.Last,
 	}
-	for _, m := range s.members {
-		kept.Numbers = append(kept.Numbers, m.number)
-		for _, p := range m.outbox {
-			kept.Parcels = append(kept.Parcels, p.snapshot())
+	for _, m := range s.Members {
+		kept.Numbers = append(kept.Numbers, m.Number)
+		for _, p := range m.Outbox {
+			kept.Parcels = append(kept.Parcels, p.Snapshot())
 		}
 	}
-	for _, w := range s.works {
-		kept.Works = append(kept.Works, w.snapshot())
+	for _, w := range s.Works {
+		kept.Works = append(kept.Works, w.Snapshot())
 	}
-	for _, v := range s.reviews {
-		kept.Reviews = append(kept.Reviews, snapshotReview{View: v.view, Named: v.named, Wanted: v.wanted})
+	for _, v := range s.Reviews {
+		kept.Reviews = append(kept.Reviews, snapshotReview{View: v.View, Named: v.Named, Wanted: v.Wanted})
 	}
 	return kept
 }
 
-func (oi *outboxItem) snapshot() snapshotParcel {
+func (oi *OutboxItem) Snapshot() snapshotParcel {
 	kept := snapshotParcel{
-		Seq: oi.seq, To: oi.to.AgentID, From: oi.from, ID: oi.id, Kind: oi.kind, Task: oi.task, By: oi.by, Line: oi.line, Held: oi.held, Out: oi.out,
-		Taken: oi.taken, Repeat: oi.repeat, Retries: oi.retries,
+		Seq: oi.Seq, To: oi.To.AgentID, From: oi.From, ID: oi.Id, Kind: oi.Kind, Task: oi.Task, By: oi.By, Line: oi.Line, Held: oi.Held, Out: oi.Out,
+		Taken: oi.Taken, Repeat: oi.Repeat, Retries: oi.Retries,
 	}
-	if oi.taken {
+	if oi.Taken {
 		kept.Given = object.Timestamp(oi.given)
 	}
 	if oi.timed() {
-		kept.Next = object.Timestamp(oi.next)
+		kept.Next = object.Timestamp(oi.Next)
 	}
 	return kept
 }
 
-func (w *work) snapshot() snapshotWork {
+func (w *Work) Snapshot() snapshotWork {
 	kept := snapshotWork{
-		Task: w.task.view.ID, Number: w.number, Architect: w.architect, Developer: w.developer, Phase: w.phase, Chain: w.chain, Message: w.message,
-		Document: w.document, Scope: w.scope, Tested: w.tested, Tries: w.tries, Loop: w.loop, Result: w.result, Escalated: w.escalated, Question: w.question,
-		Trouble: w.trouble, Limit: w.limit.Milliseconds(), Wished: w.wished, Expired: w.expired, Begun: stamped(w.begun), Heard: stamped(w.heard), Overdue: w.overdue,
+		Task: w.Task.View.ID, Number: w.number, Architect: w.Architect, Developer: w.Developer, Phase: w.Phase, Chain: w.Chain, Message: w.Message,
+		Document: w.Document, Scope: w.Scope, Tested: w.Tested, Tries: w.Tries, Loop: w.Loop, Result: w.Result, Escalated: w.escalated, Question: w.Question,
+		Trouble: w.trouble, Limit: w.Limit.Milliseconds(), Wished: w.Wished, Expired: w.expired, Begun: stamped(w.Begun), Heard: stamped(w.Heard), Overdue: w.Overdue,
 	}
-	if w.revises != nil {
-		kept.Revises = w.revises.task.view.ID
+	if w.Revises != nil {
+		kept.Revises = w.Revises.Task.View.ID
 	}
-	if w.open != nil {
-		kept.Open = w.open.view.ReviewID
+	if w.Open != nil {
+		kept.Open = w.Open.View.ReviewID
 	}
 	return kept
 }

@@ -1,4 +1,4 @@
-package handlers
+package state
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 // A Snapshot is a snapshot of a State as it was at one time, spelled piece by piece while the State
 // goes on. A task that changes before its turn comes is spelled as it was.
 type Snapshot struct {
-	state  *core
+	state  *State
 	number uint32 // tasks with it are spelled
 	seq    int64
 	rest   []any  // to be spelled before the tasks: a string is a text, anything else an element of a list
@@ -26,40 +26,40 @@ type Snapshot struct {
 }
 
 // Snapshot begins a snapshot of the State as it is now. It ends one that was begun before.
-func (s *core) Snapshot() *Snapshot {
+func (s *State) Snapshot() *Snapshot {
 	kept := snapshot{
-		Version: snapshotVersion, Seq: s.seq, Stopping: s.stopping, Numbered: s.questions.numbered, Since: stamped(s.since), Drained: s.drained, Met: s.bus.Met(),
-		Finished: ids(s.tasks.finished), LastLink: s.tasks.graph.Last(), Count: len(s.tasks.list), Recalled: slices.Sorted(maps.Keys(s.tasks.archive.recalled)),
+		Version: SnapshotVersion, Seq: s.seq, Stopping: s.Stopping, Numbered: s.Questions.Numbered, Since: stamped(s.since), Drained: s.drained, Met: s.Bus.Met(),
+		Finished: Ids(s.Tasks.Finished), LastLink: s.Tasks.Graph.Last(), Count: len(s.Tasks.List), Recalled: slices.Sorted(maps.Keys(s.Tasks.Archive.recalled)),
 	}
-	if s.tasks.archive.size() > 0 {
-		kept.Archived = s.tasks.archive.counts
-		if len(s.tasks.archive.parts) > 0 {
-			kept.Parts = s.tasks.archive.parts
+	if s.Tasks.Archive.Size() > 0 {
+		kept.Archived = s.Tasks.Archive.Counts
+		if len(s.Tasks.Archive.Parts) > 0 {
+			kept.Parts = s.Tasks.Archive.Parts
 		}
 	}
-	for c := range s.access.All() {
+	for c := range s.Access.All() {
 		kept.Access = append(kept.Access, snapshotAccess{Credential: c.Credential, Hash: c.Hash, Revoked: c.Revoked})
 	}
-	s.tasks.saved++
-	sn := &Snapshot{state: s, number: s.tasks.saved, seq: s.seq}
-	s.tasks.saving = sn
+	s.Tasks.saved++
+	sn := &Snapshot{state: s, number: s.Tasks.saved, seq: s.seq}
+	s.Tasks.Saving = sn
 	head := sn.element(nil, &kept)
 	sn.text = bytes.TrimSuffix(head[1:], []byte(`"tasks":[]}`))
 	sn.rest = append(sn.rest, `"agents":[`)
-	for _, a := range s.agents.order {
-		sn.rest = append(sn.rest, a.snapshot())
+	for _, a := range s.Agents.Order {
+		sn.rest = append(sn.rest, a.Snapshot())
 	}
 	sn.rest = append(sn.rest, `],"actors":[`)
-	for _, c := range s.bus.All() {
+	for _, c := range s.Bus.All() {
 		sn.rest = append(sn.rest, snapshotOf(c))
 	}
 	sn.rest = append(sn.rest, `],"sessions":[`)
-	for _, x := range s.sessions.order {
-		sn.rest = append(sn.rest, x.snapshot())
+	for _, x := range s.Sessions.Order {
+		sn.rest = append(sn.rest, x.Snapshot())
 	}
 	sn.rest = append(sn.rest, `],"questions":[`)
-	for _, q := range s.questions.open {
-		sn.rest = append(sn.rest, q.snapshot())
+	for _, q := range s.Questions.Open {
+		sn.rest = append(sn.rest, q.Snapshot())
 	}
 	sn.rest = append(sn.rest, `],"tasks":[`)
 	return sn
@@ -75,7 +75,7 @@ func (s *Snapshot) Text() ([]byte, error) {
 // the tasks that have changed meanwhile. After an end it returns io.ErrClosedPipe. The State must not
 // be used at the same time.
 func (s *Snapshot) Next(size int) (text []byte, done bool, err error) {
-	if s.state.tasks.saving != s {
+	if s.state.Tasks.Saving != s {
 		return nil, false, io.ErrClosedPipe
 	}
 	for ; len(s.rest) > 0 && len(s.text) < size; s.rest = s.rest[1:] {
@@ -97,15 +97,15 @@ func (s *Snapshot) Next(size int) (text []byte, done bool, err error) {
 func (s *Snapshot) spellTasks(size int) bool {
 	s.list(s.early)
 	s.early = nil
-	tasks, looked := &s.state.tasks, 0
-	for _, k := range tasks.list.After(s.after) {
-		if k.created > s.seq {
+	tasks, looked := &s.state.Tasks, 0
+	for _, k := range tasks.List.After(s.after) {
+		if k.Number > s.seq {
 			break
 		}
 		if looked++; len(s.text)+16*looked > size { // one that is spelled costs time too
 			return false
 		}
-		s.after = k.created
+		s.after = k.Number
 		tasks.beforeChange(k)
 		s.list(s.early)
 		s.early = s.early[:0]
@@ -137,30 +137,30 @@ func (s *Snapshot) element(b []byte, v any) []byte {
 
 // End ends a snapshot before it is complete.
 func (s *Snapshot) End() {
-	if s.state.tasks.saving == s {
-		s.state.tasks.saving = nil
+	if s.state.Tasks.Saving == s {
+		s.state.Tasks.Saving = nil
 	}
 }
 
 // beforeChange must be called before a task changes.
-func (t *tasks) beforeChange(k *task) {
-	sn := t.saving
-	if sn == nil || k.saved == sn.number || k.created > sn.seq {
+func (t *tasks) beforeChange(k *Task) {
+	sn := t.Saving
+	if sn == nil || k.saved == sn.number || k.Number > sn.seq {
 		return
 	}
 	k.saved = sn.number
 	var links []need
-	for e := range t.graph.Needs(k.node) {
-		v := t.graph.Edge(e)
+	for e := range t.Graph.Needs(k.Node) {
+		v := t.Graph.Edge(e)
 		links = append(links, need{
-			On: t.nodes[v.Up].view.ID, Kind: v.Kind, Key: v.Key, Resolved: v.Resolved, At: v.At, Number: v.Number, Private: v.Private,
+			On: t.Nodes[v.Up].View.ID, Kind: v.Kind, Key: v.Key, Resolved: v.Resolved, At: v.At, Number: v.Number, Private: v.Private,
 		})
 	}
-	if k.more == nil && links == nil {
-		sn.early = k.appendPlain(append(sn.early, ','))
+	if k.More == nil && links == nil {
+		sn.early = k.AppendPlain(append(sn.early, ','))
 		return
 	}
-	kept := k.snapshot()
+	kept := k.Snapshot()
 	kept.Links = links
 	sn.early = sn.element(sn.early, &kept)
 }

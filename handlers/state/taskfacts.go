@@ -1,4 +1,4 @@
-package handlers
+package state
 
 import (
 	"slices"
@@ -13,8 +13,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// taskCreated records a new task.
-type taskCreated struct {
+// TaskCreated records a new task.
+type TaskCreated struct {
 	ID                   string           `json:"task"`
 	Name                 string           `json:"name"`
 	Type                 string           `json:"type"`
@@ -34,31 +34,31 @@ type taskCreated struct {
 	Verify               [][]string       `json:"verify,omitzero"`
 	Patient              bool             `json:"patient,omitzero"`
 	Block                *hub.TaskBlock   `json:"block,omitzero"`
-	Request              *requestKey      `json:"request,omitzero"`
+	Request              *RequestKey      `json:"request,omitzero"`
 
 	// The position of the task in a trace: the given one, and the ids of the span above it.
 	Observability *delegation.Trace `json:"observability,omitzero"`
 	TraceID       string            `json:"trace_id,omitzero"`
 	SpanID        string            `json:"span_id,omitzero"`
-	Delegated     *delegated        `json:"delegated,omitzero"` // has its own payload and trace
+	Delegated     *Delegated        `json:"delegated,omitzero"` // has its own payload and trace
 
-	decoded *delegation.Request // the request of a delegated task, or nil
+	Decoded *delegation.Request `json:"-"` // the request of a delegated task, or nil
 }
 
-func (*taskCreated) kind() string { return events.TaskCreated }
+func (*TaskCreated) kind() string { return events.TaskCreated }
 
-func (t *taskCreated) apply(s *core, r *wire.Record) {
-	settleGiven(s, agentOf(r.From), r.At)
-	t.read()
-	k := &task{
-		view: storedTask{
+func (t *TaskCreated) apply(s *State, r *wire.Record) {
+	settleGiven(s, AgentOf(r.From), r.At)
+	t.Read()
+	k := &Task{
+		View: storedTask{
 			ID: t.ID, Name: t.Name, Type: t.Type, Description: t.Description, Payload: t.payload(),
 			RequiredRole: t.RequiredRole, RequiredCapabilities: t.RequiredCapabilities,
 			Priority: t.Priority, SubmittedBy: r.From, CreatedAt: object.Timestamp(r.At), Details: t.details(),
 			State: wire.TaskPending,
 		},
 		urgency: hub.Urgency(t.Priority),
-		created: r.Seq,
+		Number:  r.Seq,
 	}
 	if t.Patient {
 		k.needsMore().patient = true
@@ -69,84 +69,84 @@ func (t *taskCreated) apply(s *core, r *wire.Record) {
 	k.readDocuments()
 	k.follow(t)
 	k.lighten()
-	s.tasks.include(k)
+	s.Tasks.include(k)
 	s.Verifies.CompareAndSwap(false, t.Verify != nil)
 	for _, d := range t.Dependencies {
-		s.tasks.link(k, s.tasks.byID[d.On], d, r.At)
+		s.Tasks.link(k, s.Tasks.ByID[d.On], d, r.At)
 	}
-	s.tasks.owns(r.From, k)
+	s.Tasks.owns(r.From, k)
 	s.count(k, +1)
-	s.agents.opened(k, +1)
-	if t.decoded != nil {
+	s.Agents.opened(k, +1)
+	if t.Decoded != nil {
 		t.handOn(s, k, r.Seq)
 	}
-	s.tasks.enqueue(k)
-	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
+	s.Tasks.enqueue(k)
+	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
 }
 
 // follow sets the position of a task in its trace. It copies the texts, so that the rest of the
 // fact can be freed.
-func (t *task) follow(f *taskCreated) {
+func (t *Task) follow(f *TaskCreated) {
 	said := f.Observability
-	if f.decoded != nil {
-		said = &f.decoded.Observability
+	if f.Decoded != nil {
+		said = &f.Decoded.Observability
 	}
 	if said != nil {
 		t.needsMore().trace = &delegation.Trace{TraceID: said.TraceID, SpanID: said.SpanID, Baggage: slices.Clone(said.Baggage)}
 	}
 }
 
-// read decodes the request of a delegated task.
-func (t *taskCreated) read() {
-	if t.Delegated != nil && t.decoded == nil {
-		t.decoded, _ = t.Delegated.read() // see check
+// Read decodes the request of a delegated task.
+func (t *TaskCreated) Read() {
+	if t.Delegated != nil && t.Decoded == nil {
+		t.Decoded, _ = t.Delegated.Read() // see check
 	}
 }
 
-func (t *taskCreated) payload() wire.Raw {
-	if t.decoded != nil {
-		return t.decoded.Payload
+func (t *TaskCreated) payload() wire.Raw {
+	if t.Decoded != nil {
+		return t.Decoded.Payload
 	}
 	return t.Payload
 }
 
 // admit adds a task, except to the lists.
-func (t *tasks) admit(k *task) {
-	k.node = t.graph.Add()
-	if int(k.node) == len(t.nodes) {
-		t.nodes = append(t.nodes, nil)
+func (t *tasks) admit(k *Task) {
+	k.Node = t.Graph.Add()
+	if int(k.Node) == len(t.Nodes) {
+		t.Nodes = append(t.Nodes, nil)
 	}
-	t.nodes[k.node] = k
-	t.byID[k.view.ID] = k
-	if d := k.view.Details; d != nil && d.ParentTaskID != "" {
-		if k.parent = t.find(d.ParentTaskID); k.parent != nil {
+	t.Nodes[k.Node] = k
+	t.ByID[k.View.ID] = k
+	if d := k.View.Details; d != nil && d.ParentTaskID != "" {
+		if k.parent = t.Find(d.ParentTaskID); k.parent != nil {
 			k.parent.children++
 		}
 	}
 }
 
 // include adds a task.
-func (t *tasks) include(k *task) {
+func (t *tasks) include(k *Task) {
 	t.admit(k)
-	t.list = append(t.list, k)
-	if k.more != nil && k.more.block != nil {
-		if before := t.blocks[k.more.block.Name]; before == nil || before.created < k.created { // a snapshot has no order
-			t.blocks[k.more.block.Name] = k
+	t.List = append(t.List, k)
+	if k.More != nil && k.More.block != nil {
+		if before := t.Blocks[k.More.block.Name]; before == nil || before.Number < k.Number { // a snapshot has no order
+			t.Blocks[k.More.block.Name] = k
 		}
 	}
 }
 
 // OfBlock returns the task of a task block of the configuration, its state, and the sum of the
 // block when it was submitted. The id is empty if there is none.
-func (s *core) OfBlock(name string) (id string, state wire.TaskState, sum uint64) {
-	if k := s.tasks.blocks[name]; k != nil {
-		return k.view.ID, k.view.State, k.more.block.Sum
+func (s *State) OfBlock(name string) (id string, state wire.TaskState, sum uint64) {
+	if k := s.Tasks.Blocks[name]; k != nil {
+		return k.View.ID, k.View.State, k.More.block.Sum
 	}
 	return "", "", 0
 }
 
 // details returns the parts of a task that few tasks have.
-func (t *taskCreated) details() *wire.Details {
+func (t *TaskCreated) details() *wire.Details {
 	d := wire.Details{
 		StructuredSpec: t.StructuredSpec, Requirements: t.Requirements, TargetRepo: t.TargetRepo,
 		AcceptanceCriteria: t.AcceptanceCriteria, ProjectID: t.ProjectID, SessionID: t.SessionID, ParentTaskID: t.Parent,
@@ -155,7 +155,7 @@ func (t *taskCreated) details() *wire.Details {
 	if t.Block != nil {
 		d.Block = t.Block.Name
 	}
-	if q := t.decoded; q != nil {
+	if q := t.Decoded; q != nil {
 		if q.Context != (delegation.Context{}) {
 			d.Context = &q.Context
 		}
@@ -168,102 +168,102 @@ func (t *taskCreated) details() *wire.Details {
 }
 
 // readDocuments decodes the parts of a task's documents that decisions need.
-func (t *task) readDocuments() {
-	d := t.view.Details
+func (t *Task) readDocuments() {
+	d := t.View.Details
 	if d == nil {
 		return
 	}
 	if spec := hub.ReadSpec(d.StructuredSpec); spec != nil {
 		m := t.needsMore()
-		m.promises, m.maxFiles = spec.Promises, spec.MaxFiles
+		m.Promises, m.MaxFiles = spec.Promises, spec.MaxFiles
 	}
 	if required := hub.ReadRequirements(d.Requirements); !required.Empty() {
 		t.needsMore().wants = newWants(required)
 	}
 }
 
-// agentOf returns the name of the agent that an actor of the log stands for, or "".
-func agentOf(actor string) string {
-	name, _ := strings.CutPrefix(actor, agentPrefix)
+// AgentOf returns the name of the agent that an actor of the log stands for, or "".
+func AgentOf(actor string) string {
+	name, _ := strings.CutPrefix(actor, AgentPrefix)
 	if name == actor {
 		return ""
 	}
 	return name
 }
 
-// taskAssigned records that a task is assigned to an agent.
-type taskAssigned struct {
+// TaskAssigned records that a task is assigned to an agent.
+type TaskAssigned struct {
 	ID      string      `json:"task"`
 	Name    string      `json:"name"`
 	Agent   string      `json:"agent"`
 	Run     string      `json:"run"`
 	Attempt int         `json:"attempt"`
-	Way     way         `json:"way,omitzero"`
+	Way     Way         `json:"way,omitzero"`
 	Score   int         `json:"score,omitzero"` // of a matched task
 	Plan    bool        `json:"plan,omitzero"`  // a plan is wanted first
-	Request *requestKey `json:"request,omitzero"`
+	Request *RequestKey `json:"request,omitzero"`
 
-	mailed bool // the bus already has it as a message
+	Mailed bool `json:"-"` // the bus already has it as a message
 }
 
-func (*taskAssigned) kind() string { return events.TaskAssigned }
+func (*TaskAssigned) kind() string { return events.TaskAssigned }
 
-func (t *taskAssigned) apply(s *core, r *wire.Record) {
-	k, a := s.tasks.byID[t.ID], s.agents.byID[t.Agent]
-	if before := k.view.AssignedTo; before != "" && before != t.Agent {
-		defer s.updateStanding(s.agents.byID[before])
-		defer s.tasks.disowns(agentPrefix+before, k)
+func (t *TaskAssigned) apply(s *State, r *wire.Record) {
+	k, a := s.Tasks.ByID[t.ID], s.Agents.ByID[t.Agent]
+	if before := k.View.AssignedTo; before != "" && before != t.Agent {
+		defer s.updateStanding(s.Agents.ByID[before])
+		defer s.Tasks.disowns(AgentPrefix+before, k)
 	}
 	s.release(k)
 	detachParts(s, k)
-	s.tasks.address(k, "")
+	s.Tasks.address(k, "")
 	to := wire.TaskAssigned
 	if t.Plan {
 		to = wire.TaskPlanning
-		k.needsMore().planFirst = true
+		k.needsMore().PlanFirst = true
 	}
 	s.move(k, to)
-	k.view.AssignedTo, k.run, k.way, k.view.Attempts = t.Agent, t.Run, t.Way, t.Attempt
-	k.view.AssignedAt = object.Timestamp(r.At)
-	s.tasks.queue.removeIdle(a)
-	a.holds = append(a.holds, k)
-	a.given = r.Seq
+	k.View.AssignedTo, k.Run, k.Way, k.View.Attempts = t.Agent, t.Run, t.Way, t.Attempt
+	k.View.AssignedAt = object.Timestamp(r.At)
+	s.Tasks.Queue.removeIdle(a)
+	a.Holds = append(a.Holds, k)
+	a.Given = r.Seq
 	s.addIdle(a)
-	s.tasks.owns(a.actor, k)
-	if d := k.delegation(); d != nil {
-		s.delegations.directed(d, a)
+	s.Tasks.owns(a.ActorID, k)
+	if d := k.Delegation(); d != nil {
+		s.Delegations.directed(d, a)
 	}
 	t.remember(s, r, k)
 }
 
-// taskStarted records that an agent works on its task.
-type taskStarted struct {
+// TaskStarted records that an agent works on its task.
+type TaskStarted struct {
 	ID      string      `json:"task"`
 	Name    string      `json:"name"`
 	Agent   string      `json:"agent"`
-	Request *requestKey `json:"request,omitzero"`
+	Request *RequestKey `json:"request,omitzero"`
 }
 
-func (*taskStarted) kind() string { return events.TaskStarted }
+func (*TaskStarted) kind() string { return events.TaskStarted }
 
-func (t *taskStarted) apply(s *core, r *wire.Record) {
-	k := s.tasks.byID[t.ID]
+func (t *TaskStarted) apply(s *State, r *wire.Record) {
+	k := s.Tasks.ByID[t.ID]
 	s.move(k, wire.TaskRunning)
-	if k.more != nil {
-		k.more.planFirst = false
+	if k.More != nil {
+		k.More.PlanFirst = false
 	}
-	if w := k.work(); w != nil {
+	if w := k.Work(); w != nil {
 		s.takeUp(w, r.At)
 	}
-	if k.view.StartedAt == "" {
-		k.view.StartedAt = object.Timestamp(r.At)
+	if k.View.StartedAt == "" {
+		k.View.StartedAt = object.Timestamp(r.At)
 	}
-	s.updateStanding(s.agents.byID[k.view.AssignedTo])
-	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
+	s.updateStanding(s.Agents.ByID[k.View.AssignedTo])
+	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
 }
 
-// taskProgress records the progress of a task.
-type taskProgress struct {
+// TaskProgress records the progress of a task.
+type TaskProgress struct {
 	ID       string  `json:"task"`
 	Name     string  `json:"name"`
 	Agent    string  `json:"agent"`
@@ -272,36 +272,36 @@ type taskProgress struct {
 	Kind     string  `json:"kind,omitzero"` // of the message, if it came with report-progress
 
 	Output  wire.Raw    `json:"output,omitzero"` // the partial result, which is only in the log
-	Request *requestKey `json:"request,omitzero"`
+	Request *RequestKey `json:"request,omitzero"`
 }
 
-func (*taskProgress) kind() string { return events.TaskProgress }
+func (*TaskProgress) kind() string { return events.TaskProgress }
 
-func (t *taskProgress) apply(s *core, r *wire.Record) {
-	k := s.tasks.byID[t.ID]
-	k.view.Progress, k.view.Message = t.Progress, t.Message
+func (t *TaskProgress) apply(s *State, r *wire.Record) {
+	k := s.Tasks.ByID[t.ID]
+	k.View.Progress, k.View.Message = t.Progress, t.Message
 	if t.Output != nil {
-		k.needsMore().output = r.Seq
+		k.needsMore().Output = r.Seq
 	}
-	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
-	if w := k.work(); w != nil && w.phase == session.PhaseWorking {
+	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
+	if w := k.Work(); w != nil && w.Phase == session.PhaseWorking {
 		s.enter(w, session.PhaseWorking, r.At)
 	}
 }
 
-// taskTrouble records an error that does not end the task.
-type taskTrouble struct {
+// TaskTrouble records an error that does not end the task.
+type TaskTrouble struct {
 	ID    string `json:"task,omitzero"`
 	Agent string `json:"agent"`
 	Error string `json:"error"`
 	Stack string `json:"stack,omitzero"`
 }
 
-func (*taskTrouble) kind() string              { return events.TaskTrouble }
-func (*taskTrouble) apply(*core, *wire.Record) {}
+func (*TaskTrouble) kind() string               { return events.TaskTrouble }
+func (*TaskTrouble) apply(*State, *wire.Record) {}
 
-// taskRequeued records that a task has lost its agent and waits for another.
-type taskRequeued struct {
+// TaskRequeued records that a task has lost its agent and waits for another.
+type TaskRequeued struct {
 	ID    string `json:"task"`
 	Name  string `json:"name"`
 	Agent string `json:"agent"` // that had it
@@ -318,63 +318,63 @@ type taskRequeued struct {
 	After string `json:"after,omitzero"` // it is not given out before
 	To    string `json:"to,omitzero"`    // the agent that gets it again; see addressee
 
-	Request *requestKey `json:"request,omitzero"`
+	Request *RequestKey `json:"request,omitzero"`
 }
 
-func (*taskRequeued) kind() string { return events.TaskRequeued }
+func (*TaskRequeued) kind() string { return events.TaskRequeued }
 
 // maxHistory is the maximum number of former agents that the error of a task names.
 const maxHistory = 10
 
-func (t *taskRequeued) apply(s *core, r *wire.Record) {
-	k := s.tasks.byID[t.ID]
+func (t *TaskRequeued) apply(s *State, r *wire.Record) {
+	k := s.Tasks.ByID[t.ID]
 	if t.Death {
-		k.deaths++
+		k.Deaths++
 	}
 	if t.Blameless {
-		k.view.Attempts = max(0, k.view.Attempts-1)
+		k.View.Attempts = max(0, k.View.Attempts-1)
 	}
-	if a := s.agents.byID[t.Agent]; a != nil && t.Deaf {
-		s.tasks.queue.removeIdle(a)
-		a.deaf = true
+	if a := s.Agents.ByID[t.Agent]; a != nil && t.Deaf {
+		s.Tasks.Queue.removeIdle(a)
+		a.Unreachable = true
 	}
 	after, _ := object.ParseTime(t.After)
 	s.unassign(k, t.Agent, t.Why, after)
-	s.tasks.address(k, t.To)
-	if a := s.agents.byID[t.Agent]; a != nil && t.Returned { // it runs, and may fit the task again
-		s.tasks.required.gain(a)
+	s.Tasks.address(k, t.To)
+	if a := s.Agents.ByID[t.Agent]; a != nil && t.Returned { // it runs, and may fit the task again
+		s.Tasks.Required.gain(a)
 	}
-	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
+	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
 }
 
 // unassign takes a task from its agent and lets it wait for another, but not before a time.
-func (s *core) unassign(k *task, agent, why string, after time.Time) {
+func (s *State) unassign(k *Task, agent, why string, after time.Time) {
 	s.move(k, wire.TaskPending)
 	s.release(k)
-	s.tasks.disowns(agentPrefix+agent, k)
-	if a := s.agents.byID[agent]; a != nil {
-		a.memories.Forget(k.view.ID)
+	s.Tasks.disowns(AgentPrefix+agent, k)
+	if a := s.Agents.ByID[agent]; a != nil {
+		a.Memories.Forget(k.View.ID)
 		s.addIdle(a)
 	}
-	if k.way != dispatched {
+	if k.Way != Dispatched {
 		m := k.needsMore()
 		m.history = append(m.history, agent+": "+why)
 		m.history = m.history[max(0, len(m.history)-maxHistory):]
 	}
-	if d := k.delegation(); d != nil {
-		d.out, d.forwarded, d.said, d.returned = "", "", "", nil
+	if d := k.Delegation(); d != nil {
+		d.Out, d.forwarded, d.Said, d.Returned = "", "", "", nil
 		dropKeptResponse(s, d) // its last response is outdated
 	}
 	detachParts(s, k)
-	k.view.AssignedTo, k.run, k.way = "", "", dispatched
-	k.view.AssignedAt, k.view.StartedAt = "", ""
-	k.view.Progress, k.view.Message = 0, ""
-	s.tasks.postpone(k, after)
-	s.tasks.enqueue(k)
+	k.View.AssignedTo, k.Run, k.Way = "", "", Dispatched
+	k.View.AssignedAt, k.View.StartedAt = "", ""
+	k.View.Progress, k.View.Message = 0, ""
+	s.Tasks.postpone(k, after)
+	s.Tasks.enqueue(k)
 }
 
-// taskDone records the result of a task.
-type taskDone struct {
+// TaskDone records the result of a task.
+type TaskDone struct {
 	ID     string   `json:"task"`
 	Name   string   `json:"name"`
 	Agent  string   `json:"agent,omitzero"`
@@ -385,43 +385,43 @@ type taskDone struct {
 	Artifacts []hub.Artifact `json:"artifacts,omitzero"`
 
 	Actor   string      `json:"actor,omitzero"` // its agent on the bus
-	Request *requestKey `json:"request,omitzero"`
+	Request *RequestKey `json:"request,omitzero"`
 
-	read   *hub.Result // the result, if it was read already
-	mailed bool        // the bus already has it as a message
+	Read   *hub.Result `json:"-"` // the result, if it was read already
+	Mailed bool        `json:"-"` // the bus already has it as a message
 }
 
-func (*taskDone) kind() string { return events.TaskDone }
+func (*TaskDone) kind() string { return events.TaskDone }
 
-func (t *taskDone) apply(s *core, r *wire.Record) {
+func (t *TaskDone) apply(s *State, r *wire.Record) {
 	if t.Request != nil {
-		settleGiven(s, agentOf(r.From), r.At)
+		settleGiven(s, AgentOf(r.From), r.At)
 	}
-	k := s.tasks.byID[t.ID]
-	if t.read == nil && !t.Plain {
-		t.read = hub.ReadResult(t.Result)
+	k := s.Tasks.ByID[t.ID]
+	if t.Read == nil && !t.Plain {
+		t.Read = hub.ReadResult(t.Result)
 	}
-	if t.read != nil && t.read.Structured && len(t.read.Contracts) > 0 {
-		k.needsMore().delivered = delivered(t.read)
+	if t.Read != nil && t.Read.Structured && len(t.Read.Contracts) > 0 {
+		k.needsMore().delivered = delivered(t.Read)
 	}
-	k.view.Details = t.listed(k.view.Details)
-	if k.more != nil {
-		k.more.output = 0 // the result replaces it
+	k.View.Details = t.listed(k.View.Details)
+	if k.More != nil {
+		k.More.Output = 0 // the result replaces it
 	}
 	k.result = object.CompactLen(t.Result) // the record has no spaces of agents
-	if k.view.Result = t.Result; k.result > heavy {
-		k.view.Result, k.stub = nil, true
+	if k.View.Result = t.Result; k.result > Heavy {
+		k.View.Result, k.Stub = nil, true
 		k.leaveDelivered()
 	}
 	if t.Merges {
 		k.setMerge(hub.MergeWaiting)
 	}
 	s.end(k, wire.TaskDone, r)
-	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
+	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
 }
 
 // listed returns the details of the task with the artifacts, without their content.
-func (t *taskDone) listed(before *wire.Details) *wire.Details {
+func (t *TaskDone) listed(before *wire.Details) *wire.Details {
 	if len(t.Artifacts) == 0 {
 		return before
 	}
@@ -437,10 +437,10 @@ func (t *taskDone) listed(before *wire.Details) *wire.Details {
 }
 
 // Made implements history.Success.
-func (t *taskDone) Made() []delegation.Artifact { return madeOf(t.Artifacts) }
+func (t *TaskDone) Made() []delegation.Artifact { return MadeOf(t.Artifacts) }
 
-// madeOf returns artifacts as a task response has them.
-func madeOf(all []hub.Artifact) []delegation.Artifact {
+// MadeOf returns artifacts as a task response has them.
+func MadeOf(all []hub.Artifact) []delegation.Artifact {
 	var made []delegation.Artifact
 	for _, a := range all {
 		made = append(made, delegation.Artifact{Name: a.Name, Type: a.Type, Content: a.Content, Ref: a.Ref})
@@ -448,8 +448,8 @@ func madeOf(all []hub.Artifact) []delegation.Artifact {
 	return made
 }
 
-// taskFailed records that a task has failed.
-type taskFailed struct {
+// TaskFailed records that a task has failed.
+type TaskFailed struct {
 	ID        string      `json:"task"`
 	Name      string      `json:"name"`
 	Agent     string      `json:"agent,omitzero"`
@@ -458,51 +458,51 @@ type taskFailed struct {
 	Class     string      `json:"class,omitzero"`
 	Retryable bool        `json:"retryable,omitzero"` // another attempt might succeed, but there is none
 	Actor     string      `json:"actor,omitzero"`     // its agent on the bus
-	Request   *requestKey `json:"request,omitzero"`
+	Request   *RequestKey `json:"request,omitzero"`
 
-	mailed bool // the bus already has it as a message
+	Mailed bool `json:"-"` // the bus already has it as a message
 }
 
-func (*taskFailed) kind() string { return events.TaskFailed }
+func (*TaskFailed) kind() string { return events.TaskFailed }
 
-func (f *taskFailed) apply(s *core, r *wire.Record) {
-	k := s.tasks.byID[f.ID]
-	if k.view.Error = f.Error; len(f.Error) > heavy {
-		k.view.Error, k.stub = "", true
+func (f *TaskFailed) apply(s *State, r *wire.Record) {
+	k := s.Tasks.ByID[f.ID]
+	if k.View.Error = f.Error; len(f.Error) > Heavy {
+		k.View.Error, k.Stub = "", true
 	}
 	if f.Class != "" {
-		k.view.Details = k.view.Details.Copy()
-		k.view.FailureClass = f.Class
+		k.View.Details = k.View.Details.Copy()
+		k.View.FailureClass = f.Class
 	}
 	s.end(k, wire.TaskFailed, r)
-	s.saveReply(agentOf(r.From), f.Request, s.tasks.reply(k), nil)
+	s.saveReply(AgentOf(r.From), f.Request, s.Tasks.Reply(k), nil)
 }
 
-// taskCancelled records that a task is not wanted any more.
-type taskCancelled struct {
+// TaskCancelled records that a task is not wanted any more.
+type TaskCancelled struct {
 	ID      string      `json:"task"`
 	Name    string      `json:"name"`
 	Agent   string      `json:"agent,omitzero"` // that had it
 	Reason  string      `json:"reason"`
-	Request *requestKey `json:"request,omitzero"`
+	Request *RequestKey `json:"request,omitzero"`
 }
 
-func (*taskCancelled) kind() string { return events.TaskCancelled }
+func (*TaskCancelled) kind() string { return events.TaskCancelled }
 
-func (t *taskCancelled) apply(s *core, r *wire.Record) {
-	k := s.tasks.byID[t.ID]
-	k.view.Reason = t.Reason
+func (t *TaskCancelled) apply(s *State, r *wire.Record) {
+	k := s.Tasks.ByID[t.ID]
+	k.View.Reason = t.Reason
 	s.end(k, wire.TaskCancelled, r)
-	s.saveReply(agentOf(r.From), t.Request, s.tasks.reply(k), nil)
+	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
 }
 
-// taskBlocked records that a task waits for one that will never be done. It is a warning: only a
+// TaskBlocked records that a task waits for one that will never be done. It is a warning: only a
 // person can resolve it.
-type taskBlocked struct {
+type TaskBlocked struct {
 	ID       string `json:"task"`
 	Name     string `json:"name"`
 	Upstream string `json:"upstream"`
 }
 
-func (*taskBlocked) kind() string              { return events.TaskBlocked }
-func (*taskBlocked) apply(*core, *wire.Record) {}
+func (*TaskBlocked) kind() string               { return events.TaskBlocked }
+func (*TaskBlocked) apply(*State, *wire.Record) {}

@@ -1,4 +1,4 @@
-package handlers
+package state
 
 import (
 	"slices"
@@ -10,47 +10,47 @@ import (
 	"orchestrator/wire/object"
 )
 
-// heavy is the size above which the texts of a task, or of its end, are kept only in the log, in
+// Heavy is the size above which the texts of a task, or of its end, are kept only in the log, in
 // bytes.
-const heavy = 16 << 10
+const Heavy = 16 << 10
 
 // lighten drops the large texts and documents of a task, which are in the log.
-func (t *task) lighten() {
-	d := t.view.Details
-	size := len(t.view.Description) + len(t.view.Payload)
+func (t *Task) lighten() {
+	d := t.View.Details
+	size := len(t.View.Description) + len(t.View.Payload)
 	if d != nil {
 		size += len(d.StructuredSpec) + len(d.Requirements) + len(d.Plan)
 	}
-	if t.stub || size > heavy {
-		t.view.Description, t.view.Payload, t.stub = "", nil, true
-		t.view.Details = d.Brief()
+	if t.Stub || size > Heavy {
+		t.View.Description, t.View.Payload, t.Stub = "", nil, true
+		t.View.Details = d.Brief()
 	}
 }
 
 // shrink turns a finished task into a stub.
-func (t *task) shrink() {
-	t.left = true
-	t.view.Description, t.view.Payload, t.view.Result, t.view.Error, t.view.Message = "", nil, nil, "", ""
-	t.view.Details = t.view.Details.Brief()
-	t.stub = true
+func (t *Task) shrink() {
+	t.Left = true
+	t.View.Description, t.View.Payload, t.View.Result, t.View.Error, t.View.Message = "", nil, nil, "", ""
+	t.View.Details = t.View.Details.Brief()
+	t.Stub = true
 	t.leaveDelivered()
-	if t.more != nil {
-		t.more.wants, t.more.history = nil, nil
-		if d := t.delegation(); d != nil {
-			d.chain, d.context = nil, delegation.Context{ConversationID: d.context.ConversationID}
+	if t.More != nil {
+		t.More.wants, t.More.history = nil, nil
+		if d := t.Delegation(); d != nil {
+			d.Chain, d.Context = nil, delegation.Context{ConversationID: d.Context.ConversationID}
 		}
 	}
 }
 
-// page returns the records with the missing part of a task, up to a record. It reports false if
+// Page returns the records with the missing part of a task, up to a record. It reports false if
 // nothing is missing.
-func (t *task) page(shown wire.TaskState, until int64) (history.Page, bool) {
-	if !t.stub {
+func (t *Task) Page(shown wire.TaskState, until int64) (history.Page, bool) {
+	if !t.Stub {
 		return history.Page{}, false
 	}
-	p := history.Page{Task: t.view.ID, Parts: []int64{t.created}}
-	if t.more != nil {
-		parts := t.more.parts
+	p := history.Page{Task: t.View.ID, Parts: []int64{t.Number}}
+	if t.More != nil {
+		parts := t.More.Parts
 		if until != 0 {
 			later, _ := slices.BinarySearch(parts, until+1)
 			parts = parts[:later]
@@ -58,7 +58,7 @@ func (t *task) page(shown wire.TaskState, until int64) (history.Page, bool) {
 		p.Parts = append(p.Parts, parts...)
 	}
 	if shown.Final() {
-		p.Ended = t.ended
+		p.Ended = t.Ended
 	}
 	return p, true
 }
@@ -66,53 +66,53 @@ func (t *task) page(shown wire.TaskState, until int64) (history.Page, bool) {
 // Complete returns an answer completed from the log. The given answer is not modified, since
 // others may share it.
 func Complete(answer any, pages []history.Page, record history.Archive) (any, error) {
-	log := history.Log{Archive: record, Decode: func(r *wire.Record) (any, error) { return decode(r, new([]object.Member)) }}
+	log := history.Log{Archive: record, Decode: func(r *wire.Record) (any, error) { return Decode(r, new([]object.Member)) }}
 	return log.Complete(answer, pages)
 }
 
 // FillIn implements history.Part, here and below.
-func (t *taskCreated) FillIn(v *wire.Task, _ *wire.Record) {
-	t.read()
+func (t *TaskCreated) FillIn(v *wire.Task, _ *wire.Record) {
+	t.Read()
 	v.Description, v.Payload = t.Description, t.payload()
 	restoreDocuments(v, t)
 }
 
-func (t *taskUpdated) FillIn(v *wire.Task, _ *wire.Record) { t.change(v) }
+func (t *TaskUpdated) FillIn(v *wire.Task, _ *wire.Record) { t.change(v) }
 
-func (t *taskPlanned) FillIn(v *wire.Task, _ *wire.Record) {
+func (t *TaskPlanned) FillIn(v *wire.Task, _ *wire.Record) {
 	d := v.Details.Copy()
 	d.Plan = t.Plan
 	v.Details = d
 }
 
-func (t *taskProgress) FillIn(v *wire.Task, _ *wire.Record) {
+func (t *TaskProgress) FillIn(v *wire.Task, _ *wire.Record) {
 	d := v.Details.Copy()
 	d.Output = t.Output
 	v.Details = d
 }
 
-func (t *taskHelp) FillIn(v *wire.Task, _ *wire.Record) {
+func (t *TaskHelp) FillIn(v *wire.Task, _ *wire.Record) {
 	d := v.Details.Copy()
 	d.Help = t.help()
 	v.Details = d
 }
 
-func (q *questionAnswered) FillIn(v *wire.Task, r *wire.Record) {
+func (q *QuestionAnswered) FillIn(v *wire.Task, r *wire.Record) {
 	v.Details = answered(v.Details, q.Answer, r)
 }
 
-func (t *taskDone) FillIn(v *wire.Task, _ *wire.Record) {
+func (t *TaskDone) FillIn(v *wire.Task, _ *wire.Record) {
 	v.Result = t.Result
 	v.Details = t.listed(v.Details)
 }
 
-func (f *taskFailed) FillIn(v *wire.Task, _ *wire.Record) { v.Error = f.Error }
+func (f *TaskFailed) FillIn(v *wire.Task, _ *wire.Record) { v.Error = f.Error }
 
 // Delivers implements history.Success.
-func (t *taskDone) Delivers() wire.Raw { return t.Result }
+func (t *TaskDone) Delivers() wire.Raw { return t.Result }
 
 // restoreDocuments restores the details that a stub lacks.
-func restoreDocuments(t *wire.Task, f *taskCreated) {
+func restoreDocuments(t *wire.Task, f *TaskCreated) {
 	before := f.details()
 	if before == nil {
 		return
@@ -126,22 +126,22 @@ func restoreDocuments(t *wire.Task, f *taskCreated) {
 // Since returns the tasks that had not ended at a time, in the order of their creation and
 // without large members. The pages name the errors that are only in the log; Complete reads
 // them.
-func (s *core) Since(at time.Time) (*wire.TaskList, []history.Page) {
+func (s *State) Since(at time.Time) (*wire.TaskList, []history.Page) {
 	list, pages, created := &wire.TaskList{Tasks: []wire.Task{}}, []history.Page(nil), []int64(nil)
-	for _, k := range s.tasks.list {
-		if ended, ok := object.ParseTime(k.view.EndedAt); ok && ended.Before(at) {
+	for _, k := range s.Tasks.List {
+		if ended, ok := object.ParseTime(k.View.EndedAt); ok && ended.Before(at) {
 			continue
 		}
-		v := k.view.shown()
+		v := k.View.Shown()
 		v.Description, v.Payload, v.Result, v.Details = "", nil, nil, v.Details.Brief()
-		v.WaitsFor = s.tasks.waitsFor(k)
+		v.WaitsFor = s.Tasks.WaitsFor(k)
 		list.Tasks = append(list.Tasks, v)
-		created = append(created, k.created)
-		if k.stub && k.view.State == wire.TaskFailed {
-			pages = append(pages, history.Page{Task: v.ID, Ended: k.ended})
+		created = append(created, k.Number)
+		if k.Stub && k.View.State == wire.TaskFailed {
+			pages = append(pages, history.Page{Task: v.ID, Ended: k.Ended})
 		}
 	}
-	page, some := s.tasks.archivedPage(0, s.seq, func(v *wire.Task, _ string) bool {
+	page, some := s.Tasks.archivedPage(0, s.seq, func(v *wire.Task, _ string) bool {
 		ended, ok := object.ParseTime(v.EndedAt)
 		return !ok || !ended.Before(at)
 	})

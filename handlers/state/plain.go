@@ -1,4 +1,4 @@
-package handlers
+package state
 
 import (
 	"strconv"
@@ -11,29 +11,29 @@ import (
 // frequent members are written and read here, and all others by reflection. FuzzPlainDocuments and
 // requireSound hold both equal.
 
-// appendPlain appends a task without rare parts as a snapshot has it.
-func (t *task) appendPlain(b []byte) []byte {
-	v := t.view.shown()
+// AppendPlain appends a task without rare parts as a snapshot has it.
+func (t *Task) AppendPlain(b []byte) []byte {
+	v := t.View.Shown()
 	b = v.Append(append(b, `{"view":`...))
-	b = object.AppendOptional(b, "run", t.run)
-	if t.deaths != 0 {
-		b = strconv.AppendInt(object.AppendKey(b, "deaths"), int64(t.deaths), 10)
+	b = object.AppendOptional(b, "run", t.Run)
+	if t.Deaths != 0 {
+		b = strconv.AppendInt(object.AppendKey(b, "deaths"), int64(t.Deaths), 10)
 	}
-	b = strconv.AppendInt(object.AppendKey(b, "created"), t.created, 10)
-	if t.ended != 0 {
-		b = strconv.AppendInt(object.AppendKey(b, "ended"), t.ended, 10)
+	b = strconv.AppendInt(object.AppendKey(b, "created"), t.Number, 10)
+	if t.Ended != 0 {
+		b = strconv.AppendInt(object.AppendKey(b, "ended"), t.Ended, 10)
 	}
 	if t.result != 0 {
 		b = strconv.AppendInt(object.AppendKey(b, "result"), int64(t.result), 10)
 	}
-	if t.stub {
+	if t.Stub {
 		b = append(b, `,"stub":true`...)
 	}
-	return append(object.AppendOptional(b, "way", string(t.way)), '}')
+	return append(object.AppendOptional(b, "way", string(t.Way)), '}')
 }
 
-// readPlain reads a waiting task. It reports false for another one.
-func (s *snapshotTask) readPlain(text []byte, room *[]object.Member) bool {
+// ReadPlain reads a waiting task. It reports false for another one.
+func (s *SnapshotTask) ReadPlain(text []byte, room *[]object.Member) bool {
 	var view []byte
 	var state, method string
 	v := &s.View
@@ -44,18 +44,18 @@ func (s *snapshotTask) readPlain(text []byte, room *[]object.Member) bool {
 		"payload", &v.Payload, "priority", &v.Priority, "submittedBy", &v.SubmittedBy, "createdAt", &v.CreatedAt,
 		"requiredRole", object.Fixed("null"), "requiredCapabilities", object.Fixed("[]"), "dependencies", object.Fixed("[]"), "assignedTo", object.Fixed("null"), "result", object.Fixed("null"),
 	)
-	s.Way, v.State = way(method), wire.TaskPending
+	s.Way, v.State = Way(method), wire.TaskPending
 	return ok && v.ID != "" && state == string(v.State) && v.Status == v.State.Status()
 }
 
-// readPlain reads the fact of a new task. It reports false for one with rare members.
-func (t *taskCreated) readPlain(text []byte, room *[]object.Member) bool {
+// ReadPlain reads the fact of a new task. It reports false for one with rare members.
+func (t *TaskCreated) ReadPlain(text []byte, room *[]object.Member) bool {
 	var request []byte
 	ok := object.ReadPlain(text, room,
 		"task", &t.ID, "name", &t.Name, "type", &t.Type, "description", &t.Description, "payload", &t.Payload,
 		"priority", &t.Priority, "required_role", &t.RequiredRole, "request", &request,
 	)
-	r := &requestKey{}
+	r := &RequestKey{}
 	if ok && request != nil {
 		t.Request = r
 	}

@@ -1,0 +1,26 @@
+package handlers
+
+import "orchestrator/handlers/state"
+
+// The vocabulary of inputs and settings is that of the State.
+type (
+	// An Actor is who causes an input, or gets a letter.
+	Actor = state.Actor
+	// ActorKind is the kind of an Actor.
+	ActorKind = state.ActorKind
+	// Rules holds the settings from the configuration.
+	Rules = state.Rules
+	// A Snapshot is a State as bytes.
+	Snapshot = state.Snapshot
+	// UnknownKindError reports a record of a kind that only newer versions know.
+	UnknownKindError = state.UnknownKindError
+)
+
+// The kinds of Actor.
+const (
+	Orchestrator = state.Orchestrator
+	Operator     = state.Operator
+	Agent        = state.Agent
+	Anonymous    = state.Anonymous
+	External     = state.External
+)

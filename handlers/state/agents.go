@@ -1,0 +1,327 @@
+package state
+
+import (
+	"slices"
+	"time"
+
+	"orchestrator/handlers/access"
+	"orchestrator/handlers/match"
+	"orchestrator/handlers/queue"
+	"orchestrator/handlers/replies"
+	"orchestrator/wire"
+	"orchestrator/wire/activity"
+	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
+	"orchestrator/wire/object"
+)
+
+// An agent is an agent as the State knows it.
+type KnownAgent struct {
+	wire.Member
+	Configured  wire.Member       // as configured
+	ActorID     string            // its name in the log
+	Mail        *BusActor         // its actor on the bus; nil: none while it does not run
+	Farewell    bool              // its run has announced its end to GO
+	Wrecked     bool              // its last run ended with an error
+	ServerID    string            // its id in protocol A
+	Under       []string          // where tasks wait that it may fit
+	Running     int               // of the tasks that it holds
+	Remote      *remote           // of a registered server; nil for others
+	Said        *hub.Capabilities // capabilities that it reported; nil: none
+	System      wire.Raw          // what else it reported
+	State       agentState
+	Run         string
+	host        string           // the machine of the run; "" for this one
+	past        []string         // the latest runs that have ended, oldest first
+	ended       bool             // the run has ended
+	Stale       bool             // it runs, but does not read or write
+	Unreachable bool             // it cannot receive messages now
+	returns     bool             // it runs, or will run without a request
+	handsOn     int              // open tasks that it has delegated
+	submitted   int              // open tasks that it has submitted, with those
+	owed        []*DelegatedWork // delegations whose latest response it has not received
+	Holds       []*Task
+	number      int64 // in the order in which agents became known
+	Given       int64 // number of the record that gave it its latest task
+	Offered     bool  // it is in the list of free agents
+	Memories    replies.Cache
+
+	Conversation *conversation // of its program; nil if it reports none
+	Grants       access.Grants
+	late         []*AnsweredByMail // answers for its next run
+	usage        activity.Used
+	Limited      time.Time // it gets no task until then; zero: it is not limited
+	limitedBy    string    // why, as it reported
+}
+
+// An agentState is the state of an agent's process.
+type agentState string
+
+const (
+	offline  agentState = "offline"
+	crashed  agentState = "crashed"
+	Starting agentState = "starting"
+	Up       agentState = "up"
+	Leaving  agentState = "stopping"
+)
+
+// Takes reports whether a task can be assigned to the agent.
+func (a *KnownAgent) Takes() bool {
+	return a.State == Up && !a.Stale && a.Limited.IsZero() && len(a.Holds) < a.Capacity
+}
+
+// Hears reports whether the agent is notified of a task that is assigned to it.
+func (a *KnownAgent) Hears() bool { return !a.Unreachable && !a.Deaf || a.Remote != nil }
+
+// Online reports whether the agent has a process, or is a server that is online.
+func (a *KnownAgent) Online() bool { return a.State == Up || a.State == Leaving }
+
+// Alive reports whether a run of the agent has begun and not ended. Its output may still arrive.
+func (a *KnownAgent) Alive() bool { return a.Run != "" && !a.ended }
+
+// Runs reports whether a run is the current or the latest one. Late events of an earlier run do
+// not affect the next.
+func (a *KnownAgent) Runs(run string) bool { return run == a.Run || run == "" }
+
+// Offers reports whether the agent has a role and some capabilities.
+func (a *KnownAgent) Offers(role string, capabilities []string) bool {
+	if role != "" && role != a.Role {
+		return false
+	}
+	for _, c := range capabilities {
+		if !slices.Contains(a.Capabilities, c) {
+			return false
+		}
+	}
+	return true
+}
+
+// Status returns the status that other agents see.
+func (a *KnownAgent) Status() string {
+	switch {
+	case a.State != Up:
+		return string(a.State)
+	case a.Stale, a.Unreachable:
+		return "stale"
+	case len(a.Holds) > 0, !a.Limited.IsZero():
+		return "busy"
+	}
+	return "idle"
+}
+
+// Shown returns the agent as other agents see it.
+func (a *KnownAgent) Shown() wire.Agent {
+	shown := wire.Agent{ID: a.ID, Role: a.Role, Status: a.Status(), Capabilities: a.Capabilities, TakesNoTasks: a.Capacity == 0}
+	if len(a.Holds) > 0 {
+		shown.CurrentTask = a.Holds[0].View.ID
+	}
+	return shown
+}
+
+// AgentKnown records that there is an agent, or that it has changed.
+type AgentKnown struct{ wire.Member }
+
+func (*AgentKnown) kind() string { return events.AgentKnown }
+
+func (ak *AgentKnown) apply(s *State, r *wire.Record) {
+	a := s.Agents.ByID[ak.ID]
+	if a == nil {
+		a = newAgent(ak.ID)
+		s.meet(a)
+	}
+	if ak.Manual != a.Manual && !a.Alive() {
+		a.returns = !ak.Manual
+	}
+	s.Tasks.Queue.removeIdle(a)
+	if a.Remote != nil { // a configured agent has taken its name
+		s.Agents.unhear(a)
+		s.Access.RemoveAll(access.Key, a.ID)
+		a.Remote, a.System, a.State = nil, nil, offline
+		s.detach(a)
+	}
+	a.Member, a.Configured, a.Said = ak.Member, ak.Member, nil
+	s.attachAgent(a, r.Seq)
+	for _, w := range s.Sessions.WorksOf(ak.ID) { // whether it polls for its messages may have changed
+		s.watchWork(w)
+	}
+	s.IndexCapabilities(a, hub.ReadCapabilities(ak.Abilities))
+	s.addIdle(a)
+	s.Tasks.Required.gain(a)
+	s.Delegations.RecheckCapacity(a)
+	sendKeptResponses(s, a) // it may be able to receive messages now
+}
+
+// IndexCapabilities adds the capabilities of an agent to the index.
+func (s *State) IndexCapabilities(a *KnownAgent, c *hub.Capabilities) {
+	var under queue.Set
+	if c == nil {
+		c = new(hub.Capabilities)
+	}
+	offer := match.Offer{Languages: c.Languages, Environments: c.Environments, Tools: c.Tools, Tags: c.Tags}
+	for _, r := range c.Repos {
+		offer.Repos = append(offer.Repos, match.Repo{Name: r.Name, Languages: r.Languages, Tools: r.Tools})
+		under.Add(underRepo + r.Name)
+		for _, l := range r.Languages {
+			under.Add(underLanguage + l)
+		}
+	}
+	for _, l := range c.Languages {
+		under.Add(underLanguage + l)
+	}
+	a.Under = under.Texts
+	s.Agents.Index.Put(a.ID, offer, match.Standing{})
+	s.updateStanding(a)
+}
+
+// AgentCapable records the capabilities that an agent reports, and its machine.
+type AgentCapable struct {
+	Agent        string      `json:"agent"`
+	Capabilities wire.Raw    `json:"capabilities,omitzero"`
+	System       wire.Raw    `json:"system,omitzero"`
+	Request      *RequestKey `json:"request,omitzero"`
+}
+
+func (*AgentCapable) kind() string { return events.AgentCapable }
+
+func (ac *AgentCapable) apply(s *State, r *wire.Record) {
+	a := s.Agents.ByID[ac.Agent]
+	if ac.System != nil {
+		a.noteSystem(ac.System)
+	}
+	if c := hub.ReadCapabilities(ac.Capabilities); c != nil {
+		s.Tasks.Queue.removeIdle(a)
+		a.SetCapabilities(c)
+		s.IndexCapabilities(a, a.Said)
+		s.addIdle(a)
+		s.Tasks.Required.gain(a)
+		s.Delegations.RecheckCapacity(a)
+	}
+	s.saveReply(AgentOf(r.From), ac.Request, s.Server(a), nil)
+}
+
+// SetCapabilities replaces the configured capabilities of an agent with those that it reports.
+// The Names are kept, since a report does not contain them.
+func (a *KnownAgent) SetCapabilities(c *hub.Capabilities) {
+	a.Said, a.Capacity = c, c.Capacity
+	var all queue.Set
+	for _, texts := range [][]string{a.Names, c.Languages, c.Tools, c.Tags} {
+		for _, text := range texts {
+			all.Add(text)
+		}
+	}
+	a.Capabilities = all.Texts
+}
+
+// MayOffer returns what an agent may offer of what it reports. If its capabilities are fixed, that is
+// what the file says as well, and an oddity names the rest.
+func (a *KnownAgent) MayOffer(c *hub.Capabilities) *hub.Capabilities {
+	if c == nil || !a.Fixed {
+		return c
+	}
+	most := hub.ReadCapabilities(a.Configured.Abilities)
+	if most == nil {
+		most = new(hub.Capabilities)
+	}
+	most.Capacity = a.Configured.Capacity
+	return c.Within(most)
+}
+
+// noteSystem stores what an agent reports about its machine. Members that it leaves out are
+// kept. For a server, it also updates the members of its registration.
+func (a *KnownAgent) noteSystem(said wire.Raw) {
+	a.System = object.Merge(a.System, said)
+	if a.Remote == nil {
+		return
+	}
+	for key, text := range map[string]*string{"hostname": &a.Remote.hostname, "ip": &a.Remote.ip, "os": &a.Remote.os} {
+		if value, ok := object.TextOf(said, key); ok {
+			*text = value
+		}
+	}
+	if repos := object.MemberOf(said, "repos"); repos != nil && repos[0] == '{' {
+		a.Remote.repos = repos
+	}
+}
+
+func newAgent(name string) *KnownAgent {
+	return &KnownAgent{
+		Member: wire.Member{ID: name}, State: offline, returns: true, ActorID: AgentPrefix + name, ServerID: hub.ServerID(name),
+	}
+}
+
+// meet adds an agent.
+func (s *State) meet(a *KnownAgent) {
+	s.Agents.met++
+	a.number = s.Agents.met
+	s.Agents.ByID[a.ID] = a
+	s.Agents.Order = append(s.Agents.Order, a)
+	for _, k := range s.Tasks.Owned[a.ActorID] { // an agent of that name was here before
+		if k.View.SubmittedBy != a.ActorID || k.View.State.Final() {
+			continue
+		}
+		a.submitted++
+		if k.Delegation() != nil {
+			s.Agents.handsOn(k, +1)
+		}
+	}
+}
+
+// AgentForgotten records that an agent no longer exists. The tasks that it submitted stay.
+type AgentForgotten struct {
+	ID string `json:"id"`
+}
+
+func (*AgentForgotten) kind() string { return events.AgentForgotten }
+
+func (f *AgentForgotten) apply(s *State, _ *wire.Record) {
+	a := s.Agents.ByID[f.ID]
+	for _, d := range slices.Clone(a.owed) {
+		dropKeptResponse(s, d) // no agent is left to receive it
+	}
+	s.Tasks.Queue.removeIdle(a)
+	s.Agents.Limited.Drop(parked{a})
+	s.Agents.unhear(a)
+	s.detach(a)
+	for _, m := range s.Sessions.Seats[f.ID] {
+		m.Outbox = slices.DeleteFunc(m.Outbox, (*OutboxItem).told)
+	}
+	delete(s.Agents.ByID, f.ID)
+	s.Agents.Index.Remove(f.ID)
+	s.Agents.Order = slices.DeleteFunc(s.Agents.Order, func(o *KnownAgent) bool { return o == a })
+}
+
+// AgentInterrupted records that a person has interrupted an agent.
+type AgentInterrupted struct {
+	Agent   string `json:"agent"`
+	Task    string `json:"task,omitzero"`
+	Message string `json:"message,omitzero"`
+}
+
+func (*AgentInterrupted) kind() string { return events.AgentInterrupted }
+
+func (*AgentInterrupted) apply(*State, *wire.Record) {}
+
+func (ai *AgentInterrupted) tell(e *wire.Event) {
+	e.Agent, e.Task, e.Text = ai.Agent, ai.Task, "was interrupted"
+	if ai.Message != "" {
+		e.Text += ": " + ai.Message
+	}
+}
+
+// RolesWithout returns the roles of the team, or nil if a role is one of them: it is a role
+// of every team, or that of an agent.
+func (as *agents) RolesWithout(role string) []string {
+	if role == "" || slices.Contains(wire.Roles, role) {
+		return nil
+	}
+	roles := slices.Clone(wire.Roles)
+	for _, a := range as.Order {
+		if a.Role == role {
+			return nil
+		}
+		if !slices.Contains(roles, a.Role) {
+			roles = append(roles, a.Role)
+		}
+	}
+	return roles
+}

@@ -1,0 +1,116 @@
+package state
+
+import (
+	"orchestrator/handlers/match"
+	"orchestrator/handlers/queue"
+	"orchestrator/wire"
+	"orchestrator/wire/hub"
+)
+
+// AgentNamed returns the agent with a name, a server id or a run id, or nil.
+func (as *agents) AgentNamed(name string) *KnownAgent {
+	if a := as.ByID[name]; a != nil {
+		return a
+	}
+	for _, a := range as.Order {
+		if a.ServerID == name || a.Run == name && name != "" {
+			return a
+		}
+	}
+	return nil
+}
+
+// remember stores the answer to the request that caused an assignment.
+func (t *TaskAssigned) remember(s *State, r *wire.Record, k *Task) {
+	if t.Request == nil {
+		return
+	}
+	if t.Way == Matched {
+		s.saveReply(AgentOf(r.From), t.Request, &wire.Assignment{
+			Status: hub.Assigned, ServerID: s.Agents.ByID[t.Agent].ServerID, ServerName: t.Agent, MatchScore: t.Score,
+		}, nil)
+		return
+	}
+	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
+}
+
+func OnlineWord(online bool) string {
+	if online {
+		return hub.ServerOnline
+	}
+	return hub.ServerOffline
+}
+
+// Given returns the tasks that an agent has been assigned and has not begun.
+func (t *tasks) Given(a *KnownAgent) *wire.TaskList {
+	answer := &wire.TaskList{Tasks: []wire.Task{}}
+	if a == nil {
+		return answer
+	}
+	for _, k := range a.Holds {
+		if k.View.State == wire.TaskAssigned || k.View.State == wire.TaskPlanning {
+			v := t.Shown(k)
+			v.WaitsFor = t.WaitsFor(k)
+			t.ShowInputs(k, &v)
+			t.ShowResults(k, &v)
+			answer.Tasks = append(answer.Tasks, v)
+		}
+	}
+	return answer
+}
+
+// Match returns the first task that some agent fits, and the agent. One of them is new in this
+// round.
+func (t *taskQueue) Match() (first *Task, to *KnownAgent) {
+	for _, d := range t.Fresh {
+		if k := d.Head(); k != nil && (first == nil || queue.Before(k, first)) {
+			if a := t.mostPatient(d); a != nil {
+				first, to = k, a
+			}
+		}
+	}
+	for _, a := range t.Freed {
+		first, to = t.better("", a, first, to)
+		for _, c := range a.Capabilities {
+			first, to = t.better(c, a, first, to)
+		}
+	}
+	return first, to
+}
+
+// better returns the first task that fits, and its agent: one under a capability of a, or the
+// best so far.
+func (t *taskQueue) better(under string, a *KnownAgent, first *Task, to *KnownAgent) (*Task, *KnownAgent) {
+	for _, d := range t.Waiting.Under(under) {
+		if k := d.Head(); (first == nil || queue.Before(k, first)) && t.fits(d, a) {
+			first, to = k, a
+		}
+	}
+	return first, to
+}
+
+// mostPatient returns the first free agent that fits a bucket.
+func (t *taskQueue) mostPatient(d *bucket) *KnownAgent {
+	for _, a := range t.Free {
+		if t.fits(d, a) {
+			return a
+		}
+	}
+	return nil
+}
+
+// fits reports whether an agent can get the tasks of a bucket. It must receive notices, or be a
+// server that polls.
+func (t *taskQueue) fits(d *bucket, a *KnownAgent) bool {
+	asks := &d.Asks
+	return a.ActorID != asks.submitter && a.Hears() && a.Offers(asks.role, asks.capabilities) &&
+		(asks.wants == nil || t.index.Fits(&asks.wants.Demand, a.ID, match.Conditions{}))
+}
+
+// Settled starts a new round after everything was dispatched.
+func (t *taskQueue) Settled() {
+	clear(t.Fresh)
+	clear(t.Freed)
+	t.Fresh, t.Freed = t.Fresh[:0], t.Freed[:0]
+	t.round++
+}

@@ -1,0 +1,457 @@
+package state
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"orchestrator/handlers/access"
+	"orchestrator/handlers/bus"
+	"orchestrator/handlers/graph"
+	"orchestrator/handlers/queue"
+	"orchestrator/wire"
+	"orchestrator/wire/activity"
+	"orchestrator/wire/hub"
+	"orchestrator/wire/object"
+)
+
+// A spread calls do for parts of the numbers below n, until each was in one part. It may make these
+// calls at the same time. A nil spread makes one call.
+type Spread func(n int, do func(from, to int))
+
+func (s Spread) Over(n int, do func(from, to int)) {
+	if s == nil {
+		do(0, n)
+		return
+	}
+	s(n, do)
+}
+
+// together is how many tasks or facts are read before they are applied.
+const together = 2048
+
+// Restore returns the core in a snapshot. It reports false if the snapshot cannot be used, for
+// instance because another version wrote it.
+func Restore(rules Rules, text []byte, spread Spread) (*State, bool) {
+	var kept snapshot
+	s := restoring{State: New(rules)}
+	var waiting []wire.Raw
+	kept.Tasks.Read = func(task wire.Raw) (err error) {
+		if !kept.known() { // the version stands before the tasks
+			return errors.New("the snapshot is of another version")
+		}
+		if waiting = append(waiting, task); len(waiting) == together {
+			s.Tasks.reserve(min(kept.Count, len(text)/len(task)))
+			err, waiting = s.readTasks(waiting, spread), waiting[:0]
+		}
+		return err
+	}
+	if err := object.DecodeOwn(text, &kept); err != nil || !kept.known() || s.readTasks(waiting, spread) != nil {
+		return nil, false
+	}
+	s.seq, s.Stopping, s.Questions.Numbered, s.drained = kept.Seq, kept.Stopping, kept.Numbered, kept.Drained
+	s.since, _ = object.ParseTime(kept.Since)
+	for i := range kept.Access {
+		s.Access.Add(&access.Credential{Credential: kept.Access[i].Credential, Hash: kept.Access[i].Hash, Revoked: kept.Access[i].Revoked})
+	}
+	slices.SortFunc(s.Tasks.List, func(a, b *Task) int { return cmp.Compare(a.Number, b.Number) })
+	for _, d := range s.awaiting {
+		s.restoreAwaited(d[0], d[1])
+	}
+	s.restoreLinks(&kept)
+	for i := range kept.Agents {
+		s.restoreAgent(&kept.Agents[i])
+	}
+	s.restoreDuties()
+	for _, a := range s.Agents.Order {
+		s.addIdle(a)
+	}
+	s.Tasks.Finished = s.named(kept.Finished)
+	s.restoreArchive(&kept)
+	s.restoreBus(&kept)
+	for i := range kept.Sessions {
+		s.restoreSession(&kept.Sessions[i])
+	}
+	for i := range kept.Questions {
+		s.restoreQuestion(&kept.Questions[i])
+	}
+	return s.State, !s.broken
+}
+
+// restoreDuties restores what is derived from tasks: who owns, holds and awaits them.
+func (r *restoring) restoreDuties() {
+	for _, k := range r.Tasks.List {
+		for _, actor := range k.Owners() {
+			r.Tasks.owns(actor, k)
+		}
+		r.count(k, +1)
+		if !k.View.State.Final() {
+			r.Agents.opened(k, +1)
+		}
+		r.Tasks.enqueue(k)
+		d := k.Delegation()
+		if d == nil {
+			continue
+		}
+		if !k.View.State.Final() {
+			r.Agents.handsOn(k, +1)
+		}
+		if a := r.Agents.ByID[AgentOf(k.View.SubmittedBy)]; a != nil && d.Owed {
+			a.owed = append(a.owed, d)
+		}
+	}
+}
+
+// restoreArchive restores what is known of archived tasks, and which are to be archived next.
+func (r *restoring) restoreArchive(kept *snapshot) {
+	for state, count := range kept.Archived {
+		r.Tasks.Archive.Counts[state] = count
+		r.Tasks.Counts[state] += count
+	}
+	for state, count := range kept.Parts {
+		r.Tasks.Archive.Parts[state] = count
+		r.Tasks.Parts[state] += count
+	}
+	for _, id := range kept.Recalled {
+		r.Tasks.Archive.recalled[id] = r.task(id)
+	}
+	whole := make(map[*Task]bool, len(r.Tasks.Finished))
+	for _, k := range r.Tasks.Finished {
+		whole[k] = true
+	}
+	for _, k := range r.Tasks.List {
+		if k.View.State.Final() && !whole[k] {
+			k.Left = true
+			r.Tasks.leave(k)
+		}
+	}
+}
+
+// reserve makes room for n tasks at once, before the first of them.
+func (t *tasks) reserve(n int) {
+	if n > 0 && len(t.List) == 0 {
+		t.ByID, t.List, t.Nodes = make(map[string]*Task, n), make(queue.List[*Task], 0, n), make([]*Task, 0, n)
+	}
+}
+
+// A restoring is a State that is being built from a snapshot.
+type restoring struct {
+	*State
+	broken   bool        // the snapshot is inconsistent
+	awaiting [][2]string // a delegated task, and the task that waits for it
+	links    []link
+}
+
+// A link is a dependency of a task that was read.
+type link struct {
+	down graph.Node
+	need
+}
+
+func (s *snapshot) known() bool { return s.Version >= oldestVersion && s.Version <= SnapshotVersion }
+
+// task returns a task that the snapshot names. If it does not exist, task returns an empty one
+// and sets broken.
+func (r *restoring) task(id string) *Task {
+	if k := r.Tasks.ByID[id]; k != nil {
+		return k
+	}
+	r.broken = true
+	return new(Task)
+}
+
+func (r *restoring) named(ids []string) []*Task {
+	var tasks []*Task
+	for _, id := range ids {
+		tasks = append(tasks, r.task(id))
+	}
+	return tasks
+}
+
+// readTasks reads tasks and adds them to the State.
+func (r *restoring) readTasks(texts []wire.Raw, spread Spread) error {
+	read, failed := make([]SnapshotTask, len(texts)), make([]error, len(texts))
+	spread.Over(len(texts), func(from, to int) {
+		var room []object.Member
+		for i := from; i < to; i++ {
+			if !read[i].ReadPlain(texts[i], &room) {
+				read[i] = SnapshotTask{}
+				failed[i] = object.DecodeOwn(texts[i], &read[i])
+			}
+		}
+	})
+	for i := range read {
+		r.restoreTask(&read[i])
+	}
+	return errors.Join(failed...)
+}
+
+func (r *restoring) restoreTask(kept *SnapshotTask) {
+	k := kept.Restore()
+	r.broken = r.broken || r.Tasks.ByID[k.View.ID] != nil
+	r.Tasks.include(k)
+	if d := k.View.Details; d != nil && d.Verify != nil {
+		r.Verifies.Store(true)
+	}
+	for _, n := range kept.Links {
+		r.links = append(r.links, link{down: k.Node, need: n})
+	}
+	if k.Postponed() {
+		r.Tasks.Later.Add(k)
+	}
+	if d := k.Delegation(); d != nil {
+		r.Delegations.when(d, d.Next, d.Asked)
+		if kept.Handed.Awaited != "" {
+			r.awaiting = append(r.awaiting, [2]string{k.View.ID, kept.Handed.Awaited})
+		}
+	}
+}
+
+// Restore returns a task without its place in the State.
+func (s *SnapshotTask) Restore() *Task {
+	k := &Task{
+		View: stored(&s.View), urgency: hub.Urgency(s.View.Priority), Run: s.Run, Deaths: s.Deaths,
+		Number: s.Created, Ended: s.Ended, result: s.Result, Stub: s.Stub, Way: s.Way,
+	}
+	k.View.Details = k.View.Details.Filled()
+	if s.Block != nil { // the view of an earlier version did not have it
+		k.View.Details = k.View.Details.InBlock(s.Block.Name)
+	}
+	if string(k.View.Result) == "null" {
+		k.View.Result = nil // the encoding of a missing result
+	}
+	m := TaskExtra{
+		patient: s.Patient, Promises: s.Promises, MaxFiles: s.MaxFiles, Parts: s.Parts, Notes: s.Notes,
+		PlanFirst: s.PlanFirst, spent: s.Spent, block: s.Block, Question: s.Question, history: s.History, Used: s.Used, needs: s.Needs, trace: s.Trace, Output: s.Output,
+	}
+	if d := k.View.Details; d != nil {
+		m.After, _ = object.ParseTime(d.After)
+	}
+	if s.Handed != nil {
+		m.Delegation = s.Handed.Restore(k)
+	}
+	if s.Wants != nil {
+		m.wants = wantsOf(s.Wants)
+	}
+	if s.Delivered != nil {
+		m.delivered = deliveries(s.View.Result)
+	}
+	if m.delivered == nil {
+		for _, d := range s.Delivered {
+			m.delivered = append(m.delivered, delivery{key: d.Key, status: d.Status, logged: d.Logged})
+		}
+	}
+	if !m.empty() {
+		k.More = &m
+	}
+	return k
+}
+
+func (s *snapshotHandedOn) Restore(k *Task) *DelegatedWork {
+	d := &DelegatedWork{
+		Task: k, Request: s.Request, Target: s.Target, Chain: s.Chain, Sum: s.Sum, number: s.Number,
+		Retries: s.Retries, forwarded: s.Forwarded, Out: s.Out, Said: s.Said, Latest: s.Latest, Owed: s.Owed, Sent: s.Sent, Returned: s.Returned,
+		Context: s.Context,
+	}
+	d.Given, _ = object.ParseTime(s.Given)
+	d.Next, _ = object.ParseTime(s.Next)
+	d.Asked, _ = object.ParseTime(s.Asked)
+	return d
+}
+
+// restoreAwaited links a delegated task to the task that waits for it.
+func (r *restoring) restoreAwaited(task, on string) {
+	d, parent := r.task(task).Delegation(), r.task(on)
+	if r.broken || d == nil {
+		r.broken = true
+		return
+	}
+	d.awaited = parent
+	m := parent.needsMore()
+	m.HandedOn = append(m.HandedOn, d)
+}
+
+// empty reports whether m has no members.
+func (t *TaskExtra) empty() bool {
+	return !t.PlanFirst && t.spent == 0 && !t.patient && t.block == nil && t.Promises == nil && t.MaxFiles == 0 && t.wants == nil && t.Parts == nil && t.Notes == nil && t.Output == 0 &&
+		t.delivered == nil && t.Question == "" && t.history == nil && t.trace == nil && t.Delegation == nil && t.needs == nil && t.Used == (activity.Used{}) && t.After.IsZero()
+}
+
+// restoreLinks makes the graph.
+func (r *restoring) restoreLinks(kept *snapshot) {
+	for _, l := range r.links {
+		kept.Links = append(kept.Links, graph.View{
+			Down: l.down, Up: r.task(l.On).Node, Kind: l.Kind, Key: l.Key, Resolved: l.Resolved, At: l.At, Number: l.Number, Private: l.Private,
+		})
+	}
+	slices.SortFunc(kept.Links, func(a, b graph.View) int { return cmp.Compare(a.Number, b.Number) })
+	for _, l := range kept.Links {
+		n := graph.Node(len(r.Tasks.List))
+		if l.Down < 0 || l.Up < 0 || l.Down >= n || l.Up >= n || l.Kind > graph.Related || l.Number <= r.Tasks.Graph.Last() || l.Number > kept.LastLink {
+			r.broken = true
+			return
+		}
+		r.Tasks.Graph.Put(l)
+	}
+	r.Tasks.Graph.Skip(kept.LastLink)
+}
+
+func (r *restoring) restoreAgent(kept *snapshotAgent) {
+	a := newAgent(kept.Member.ID)
+	a.Member, a.Configured, a.State, a.Run, a.System = kept.Member, kept.File, kept.State, kept.Run, kept.System
+	a.host, a.ended, a.past = kept.Host, kept.Ended, kept.Past
+	a.Farewell, a.Wrecked = kept.Farewell, kept.Wrecked
+	a.returns = kept.Returns
+	a.Stale, a.Unreachable, a.Given, a.Holds = kept.Stale, kept.Deaf, kept.Given, r.named(kept.Holds)
+	a.Said = hub.ReadCapabilities(kept.Said)
+	a.Grants, a.usage, a.late = kept.Grants, kept.Usage, kept.Late
+	if kept.Conversation != nil {
+		a.Conversation = &conversation{*kept.Conversation}
+	}
+	for i := range kept.Memories {
+		m := &kept.Memories[i]
+		if t := m.Task; t != nil { // an earlier version did not say its block
+			if k := r.Tasks.ByID[t.Task.ID]; k != nil && k.View.Details != nil {
+				t.Task.Details = t.Task.Details.InBlock(k.View.Block)
+			}
+		}
+		memory := a.Memories.Keep(m.Key)
+		memory.Err, memory.Answer, memory.Seq = m.Err, m.Reply(), m.Seq
+	}
+	r.broken = r.broken || r.Agents.ByID[a.ID] != nil
+	r.meet(a)
+	if a.Limited, _ = object.ParseTime(kept.Limited); !a.Limited.IsZero() {
+		a.limitedBy = kept.LimitedBy
+		r.Agents.Limited.Add(parked{a})
+	}
+	abilities := a.Said
+	if abilities == nil {
+		abilities = hub.ReadCapabilities(a.Abilities)
+	}
+	if m := kept.Remote; m != nil {
+		a.Remote = &remote{hostname: m.Hostname, ip: m.IP, os: m.OS, repos: m.Repos, Keyless: m.Keyless}
+		seen, ok := object.ParseTime(m.Seen)
+		r.broken = r.broken || !ok
+		a.Remote.Seen = seen
+		if a.State == Up {
+			r.Agents.hear(a, seen)
+		}
+	}
+	r.IndexCapabilities(a, abilities)
+}
+
+// restoreBus restores the actors of the bus. The keys of their mail are only in the log, which
+// the caller searches.
+func (r *restoring) restoreBus(kept *snapshot) {
+	r.Bus.Keys = bus.NewKeys(kept.Seq)
+	var all []*BusActor
+	for i := range kept.Actors {
+		k := &kept.Actors[i]
+		c := &BusActor{
+			ID: k.ID, Number: k.Number, Since: k.Since, OfRun: k.OfRun, Cursor: k.Cursor, Latest: k.Latest,
+			Beats: k.Beats, Due: k.Due, Stale: k.Stale,
+		}
+		c.Seen, _ = object.ParseTime(k.Seen)
+		c.Beat, _ = object.ParseTime(k.Beat)
+		if k.Agent != "" {
+			if c.Agent = r.Agents.ByID[k.Agent]; c.Agent == nil || c.Agent.Mail != nil {
+				r.broken = true
+				return
+			}
+			c.Agent.Mail = c
+		}
+		all = append(all, c)
+	}
+	r.broken = r.broken || !r.Bus.Restore(all, kept.Met)
+}
+
+func (r *restoring) restoreQuestion(kept *snapshotQuestion) {
+	q := &Question{View: kept.View, number: kept.Number, Run: kept.Run, door: kept.Door, Request: kept.Request, Aside: kept.Aside, Mailed: kept.Mailed}
+	q.Until, _ = object.ParseTime(kept.Until)
+	q.Deadline, _ = object.ParseTime(q.View.Deadline)
+	r.broken = r.broken || r.Questions.ByID[q.View.ID] != nil
+	r.Questions.ByID[q.View.ID] = q
+	r.Questions.Open = append(r.Questions.Open, q)
+	r.Questions.keepDeadline(q)
+}
+
+// restoreSession restores a session. Tasks and agents must have been restored before.
+func (r *restoring) restoreSession(kept *snapshotSession) {
+	x := &SessionState{
+		Spec: kept.Spec, File: kept.File, ClosedAt: kept.ClosedAt, Aborted: kept.Aborted, Reason: kept.Reason, Messages: kept.Messages,
+		Refused: kept.Refused, Last: kept.Last, ByReview: make(map[string]*reviewOf),
+	}
+	r.broken = r.broken || r.Sessions.ByID[x.Spec.ID] != nil || len(kept.Numbers) != len(x.Spec.Members)
+	if r.broken {
+		return
+	}
+	r.Sessions.Put(x)
+	r.Sessions.seatIn(x)
+	for i, m := range x.Members {
+		m.Number = kept.Numbers[i]
+	}
+	for i := range kept.Works {
+		r.restoreWork(x, &kept.Works[i])
+	}
+	for i := range kept.Reviews {
+		r.restoreReview(x, &kept.Reviews[i])
+	}
+	for i, k := range kept.Works {
+		if v := x.ByReview[k.Open]; v != nil {
+			x.Works[i].Open = v
+		}
+	}
+	for i := range kept.Parcels {
+		r.restoreParcel(x, &kept.Parcels[i])
+	}
+}
+
+func (r *restoring) restoreWork(x *SessionState, kept *snapshotWork) {
+	w := &Work{
+		Of: x, Task: r.task(kept.Task), number: kept.Number, Architect: kept.Architect, Developer: kept.Developer, Phase: kept.Phase,
+		Chain: kept.Chain, Message: kept.Message, Document: kept.Document, Scope: kept.Scope, Tested: kept.Tested, Tries: kept.Tries, Loop: kept.Loop,
+		Result: kept.Result, escalated: kept.Escalated, Question: kept.Question, trouble: kept.Trouble,
+		Limit: time.Duration(kept.Limit) * time.Millisecond, Overdue: kept.Overdue, Wished: kept.Wished, expired: kept.Expired,
+	}
+	w.Begun, _ = object.ParseTime(kept.Begun)
+	w.Heard, _ = object.ParseTime(kept.Heard)
+	if kept.Revises != "" {
+		if w.Revises = r.task(kept.Revises).Work(); w.Revises == nil {
+			r.broken = true
+			return
+		}
+		w.Revises.Revision = w
+	}
+	w.Task.needsMore().work = w
+	x.Works = append(x.Works, w)
+	x.track(w)
+	r.watchWork(w)
+}
+
+func (r *restoring) restoreReview(x *SessionState, kept *snapshotReview) {
+	w := r.task(kept.View.TaskID).Work()
+	r.broken = r.broken || w == nil
+	v := &reviewOf{Named: kept.Named, Wanted: kept.Wanted, View: kept.View, Work: w}
+	x.Reviews = append(x.Reviews, v)
+	x.ByReview[v.View.ReviewID] = v
+}
+
+func (r *restoring) restoreParcel(x *SessionState, kept *snapshotParcel) {
+	p := &OutboxItem{
+		Seq: kept.Seq, To: x.Member(kept.To), From: kept.From, Id: kept.ID, Kind: kept.Kind, Task: kept.Task, By: kept.By, Line: kept.Line,
+		Held: kept.Held, Out: kept.Out, Taken: kept.Taken, Repeat: kept.Repeat, Retries: kept.Retries,
+	}
+	if p.To == nil {
+		r.broken = true
+		return
+	}
+	p.To.Outbox = append(p.To.Outbox, p)
+	if p.Taken {
+		p.given, _ = object.ParseTime(kept.Given)
+	}
+	if p.timed() {
+		p.Next, _ = object.ParseTime(kept.Next)
+		r.Sessions.Posted.Add(p)
+	}
+}

@@ -1,0 +1,349 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"orchestrator/handlers/graph"
+	"orchestrator/handlers/history"
+	"orchestrator/handlers/queue"
+	"orchestrator/wire"
+	"orchestrator/wire/activity"
+	"orchestrator/wire/delegation"
+	"orchestrator/wire/hub"
+	"orchestrator/wire/object"
+	"orchestrator/wire/trace"
+)
+
+// A task is a task in the State. The view is what callers see, without the dependencies, which
+// are in the graph. Texts and lists in the view are never modified in place, so that copies can
+// be read elsewhere.
+type Task struct {
+	View    storedTask
+	urgency uint8      // 0 is first
+	Node    graph.Node // in the graph
+	Run     string     // of the agent that holds it
+	Way     Way        // how it was assigned
+	Deaths  int        // of agents that held it
+	Demand  *bucket    // it waits in this one
+	Number  int64      // number of its first record
+	Ended   int64      // its last record
+	result  int        // length of its result
+	Stub    bool       // a part of it is only in the log
+	Left    bool       // it has ended, and is not among those that are kept whole
+	leaving bool       // it is in archive.leaving
+	counted bool       // during distinct
+	saved   uint32     // the latest snapshot in which it is spelled
+	More    *TaskExtra // nil for most
+
+	parent   *Task // nil for most
+	children int   // tasks of the State that have this one as their parent
+}
+
+// A storedTask is a wire.Task without what is derived when it is shown: its status, its
+// dependencies and its inputs. There may be many, so they must be small.
+type storedTask struct {
+	ID, Name, Type, Description string
+	State                       wire.TaskState
+	Payload, Priority, Result   wire.Raw
+	RequiredRole                string
+	RequiredCapabilities        []string
+	*wire.Details
+	SubmittedBy, AssignedTo, Message, Error, Reason string
+	Progress                                        float64
+	Attempts                                        int
+	CreatedAt, AssignedAt, StartedAt, EndedAt       string
+}
+
+// Shown returns the task without its dependencies.
+func (t *storedTask) Shown() wire.Task {
+	return wire.Task{
+		ID: t.ID, Name: t.Name, Type: t.Type, Status: t.State.Status(), State: t.State, Description: t.Description, Payload: t.Payload,
+		RequiredRole: t.RequiredRole, RequiredCapabilities: t.RequiredCapabilities, Details: t.Details, Priority: t.Priority,
+		SubmittedBy: t.SubmittedBy, AssignedTo: t.AssignedTo, Progress: t.Progress, Message: t.Message, Attempts: t.Attempts,
+		Result: t.Result, Error: t.Error, Reason: t.Reason,
+		CreatedAt: t.CreatedAt, AssignedAt: t.AssignedAt, StartedAt: t.StartedAt, EndedAt: t.EndedAt,
+	}
+}
+
+// stored is the opposite of shown.
+func stored(t *wire.Task) storedTask {
+	return storedTask{
+		ID: t.ID, Name: t.Name, Type: t.Type, State: t.State, Description: t.Description, Payload: t.Payload,
+		RequiredRole: t.RequiredRole, RequiredCapabilities: t.RequiredCapabilities, Details: t.Details, Priority: t.Priority,
+		SubmittedBy: t.SubmittedBy, AssignedTo: t.AssignedTo, Progress: t.Progress, Message: t.Message, Attempts: t.Attempts,
+		Result: t.Result, Error: t.Error, Reason: t.Reason,
+		CreatedAt: t.CreatedAt, AssignedAt: t.AssignedAt, StartedAt: t.StartedAt, EndedAt: t.EndedAt,
+	}
+}
+
+// A taskExtra holds the parts of a task that few tasks have.
+type TaskExtra struct {
+	patient   bool               // it stays pending if a dependency fails
+	block     *hub.TaskBlock     // of the configuration, that it comes from
+	Promises  []hub.Promise      // of its spec
+	MaxFiles  int64              // that it may touch without a warning
+	wants     *requirements      // of its requirements; nil: none
+	Bucket    *requirementBucket // it waits in this one
+	Parts     []int64            // later records that changed parts that a stub lacks
+	Notes     []int64            // records of its notes
+	Output    int64              // the record of its last partial result; 0: none
+	delivered []delivery         // the contracts of its result
+	Question  string             // its agent waits for the answer to this one
+	history   []string           // how each of its agents ended
+	After     time.Time          // it is not given out before; zero: it may be now
+	spent     int                // attempts before it was reopened
+	PlanFirst bool               // a plan is wanted before it is begun, and none is approved
+	Used      activity.Used      // what its agents have used for it
+	needs     []need             // its dependencies, if it has been archived
+	work      *Work              // its work in a session
+
+	trace      *delegation.Trace // its position in a trace, if known
+	Delegation *DelegatedWork    // how it was delegated
+	HandedOn   []*DelegatedWork  // its delegated parts that its agent waits for
+}
+
+// needsMore returns the taskExtra of a task, and creates it if needed.
+func (t *Task) needsMore() *TaskExtra {
+	if t.More == nil {
+		t.More = new(TaskExtra)
+	}
+	return t.More
+}
+
+// Wants returns the requirements of a task, or nil.
+func (t *Task) Wants() *requirements {
+	if t.More == nil {
+		return nil
+	}
+	return t.More.wants
+}
+
+// Work returns the work of a session on a task, or nil.
+func (t *Task) Work() *Work {
+	if t.More == nil {
+		return nil
+	}
+	return t.More.work
+}
+
+func (t *Task) Patient() bool { return t.More != nil && t.More.patient }
+
+// A way is how a task was assigned.
+type Way string
+
+const (
+	Dispatched Way = ""        // by its role and capabilities; it starts when the agent is notified
+	Matched    Way = "match"   // by its requirements; the agent starts it
+	ByHand     Way = "hand"    // by a request; the agent starts it
+	InSession  Way = "session" // by its architect; the assignment notifies the developer
+)
+
+// Blocked counts pending tasks that wait for others, beside the states.
+const Blocked wire.TaskState = "blocked"
+
+// Urgency returns the class of its priority: urgent, high, normal, low.
+func (t *Task) Urgency() uint8 { return t.urgency }
+
+// Created returns the number of its first record.
+func (t *Task) Created() int64 { return t.Number }
+
+// label returns a task as shown to people: its short id and its name.
+func label(id, name string) string { return fmt.Sprintf("%s %q", Short(id), wire.Visible(name)) }
+
+func (t *Task) Label() string { return label(t.View.ID, t.View.Name) }
+
+func Short(id string) string { return wire.ShortID(id) }
+
+// SubmittedBy reports whether an actor submitted a task or holds it. Callers other than agents
+// count as submitters.
+func (t *Task) SubmittedBy(from Actor) bool {
+	return from.Kind != Agent || AgentOf(t.View.SubmittedBy) == from.Name || t.View.AssignedTo == from.Name
+}
+
+// HeldBy reports whether an actor may end a task: the agent that holds it, or a caller other
+// than an agent.
+func (t *Task) HeldBy(from Actor) bool { return from.Kind != Agent || t.View.AssignedTo == from.Name }
+
+// Reply returns an answer with the current state of a task.
+func (t *tasks) Reply(k *Task) *wire.TaskReply { return &wire.TaskReply{Task: t.Shown(k)} }
+
+// Shown returns a task as callers see it, with its dependencies.
+func (t *tasks) Shown(k *Task) wire.Task {
+	v := k.View.Shown()
+	t.showLinks(k, &v)
+	return v
+}
+
+// ReviewedBy reports whether an agent is asked to review a task now.
+func (k *Task) ReviewedBy(agent string) bool {
+	return k != nil && k.Work() != nil && k.Work().Open != nil && k.Work().Open.View.Reviewer == agent
+}
+
+// WaitsFor returns the tasks that must be done before this one.
+func (t *tasks) WaitsFor(k *Task) []string {
+	if t.Graph.Open(k.Node) == 0 || k.View.State.Final() {
+		return nil
+	}
+	var ids queue.Set
+	for e := range t.Graph.Needs(k.Node) {
+		if v := t.Graph.Edge(e); !v.Resolved && Gates(v.Kind) {
+			ids.Add(t.Nodes[v.Up].View.ID)
+		}
+	}
+	return ids.Texts
+}
+
+// UnknownRole returns the roles of the team, or nil if an agent has a role or a task requires it.
+// An agent with the role of a task may have left the team.
+func (s *State) UnknownRole(role string) []string {
+	roles := s.Agents.RolesWithout(role)
+	for _, k := range s.Tasks.List {
+		if roles == nil || k.View.RequiredRole == role {
+			return nil
+		}
+	}
+	return roles
+}
+
+// ArchivedMatches returns the page that adds the archived tasks that match a filter to a list. The
+// page outlives the decision, and so its filter is a copy.
+func (s *State) ArchivedMatches(filter TaskFilter, after int64) history.Page {
+	page, _ := s.Tasks.archivedPage(after, s.seq, func(v *wire.Task, conversation string) bool {
+		archived := stored(v)
+		return filter.Takes(&archived, archived.State, conversation)
+	})
+	return page
+}
+
+// Brief returns a task as lists have it.
+func (t *tasks) Brief(k *Task) wire.Task {
+	v := t.Shown(k)
+	v.Description, v.Payload, v.Result, v.Details = "", nil, nil, v.Details.Brief()
+	v.WaitsFor = t.WaitsFor(k)
+	return v
+}
+
+// owns adds a task to those that an actor sees, in the order of creation.
+func (t *tasks) owns(actor string, k *Task) {
+	t.Owned[actor] = t.Owned[actor].With(k)
+}
+
+// disowns removes a task that an agent has lost from those that it sees, unless the agent
+// submitted it.
+func (t *tasks) disowns(actor string, k *Task) {
+	if k.View.SubmittedBy != actor {
+		t.Owned[actor] = t.Owned[actor].Without(k)
+	}
+}
+
+// move changes the state of a task and updates the counts.
+func (s *State) move(k *Task, to wire.TaskState) {
+	s.Tasks.beforeChange(k)
+	s.count(k, -1)
+	switch was, is := k.View.State.Final(), to.Final(); {
+	case is && !was:
+		s.Agents.opened(k, -1)
+	case was && !is:
+		s.Agents.opened(k, +1)
+	}
+	k.View.State = to
+	s.count(k, +1)
+	s.Delegations.RecheckCapacity(s.Agents.ByID[k.View.AssignedTo])
+}
+
+func (s *State) count(k *Task, by int) {
+	part := k.View.Details.IsPart()
+	s.Tasks.Counts[k.View.State] += by
+	if part {
+		s.Tasks.Parts[k.View.State] += by
+	}
+	if k.View.State == wire.TaskPending && s.Tasks.Graph.Open(k.Node) > 0 {
+		s.Tasks.Counts[Blocked] += by
+		if part {
+			s.Tasks.Parts[Blocked] += by
+		}
+	}
+	if a := s.Agents.ByID[k.View.AssignedTo]; a != nil && k.Busy() {
+		a.Running += by
+	}
+}
+
+// Busy reports whether a task is being worked on.
+func (t *Task) Busy() bool {
+	return t.View.State == wire.TaskRunning || t.View.State == wire.TaskInReview || t.View.State == wire.TaskVerifying
+}
+
+// end puts a task in a final state and releases its agent. If too many finished tasks are kept
+// whole, the oldest becomes a stub.
+func (s *State) end(k *Task, to wire.TaskState, r *wire.Record) {
+	holder := s.Agents.ByID[k.View.AssignedTo]
+	s.move(k, to)
+	s.release(k)
+	if holder != nil {
+		s.updateStanding(holder)
+	}
+	if d := k.Delegation(); d != nil {
+		d.close(s)
+	}
+	detachParts(s, k)
+	k.View.EndedAt, k.Ended = object.Timestamp(r.At), r.Seq
+	if w := k.Work(); w != nil {
+		s.endOf(w, to, r.At)
+	}
+	for e := range s.Tasks.Graph.Waiting(k.Node) {
+		s.Tasks.leave(s.Tasks.Nodes[s.Tasks.Graph.Edge(e).Down])
+	}
+	s.Tasks.Finished = append(s.Tasks.Finished, k)
+	for len(s.Tasks.Finished) > s.Rules.KeepFinished {
+		last := s.Tasks.Finished[0]
+		s.Tasks.Finished[0] = nil
+		s.Tasks.Finished = s.Tasks.Finished[1:]
+		s.Tasks.beforeChange(last)
+		last.shrink()
+		s.Tasks.leave(last)
+	}
+}
+
+// release removes a task from the queue and from its agent. If it was postponed, it is not any
+// more.
+func (s *State) release(k *Task) {
+	s.Tasks.unqueue(k)
+	s.Tasks.postpone(k, time.Time{})
+	a := s.Agents.ByID[k.View.AssignedTo]
+	if a == nil {
+		return
+	}
+	if i := slices.Index(a.Holds, k); i >= 0 {
+		s.Tasks.Queue.removeIdle(a)
+		a.Holds = slices.Delete(a.Holds, i, i+1)
+		s.addIdle(a)
+		s.Tasks.Required.gain(a)
+		s.Delegations.RecheckCapacity(a)
+	}
+}
+
+// Trace returns the position of a task in a trace, or nil if it is unknown.
+func (t *Task) Trace() *delegation.Trace {
+	if t.More == nil {
+		return nil
+	}
+	return t.More.trace
+}
+
+// TraceIDOf returns the trace id of a task without a given trace. It is derived from the first
+// task that leads to this one.
+func (t *tasks) TraceIDOf(parent *Task, id string) string {
+	for seen := 0; parent != nil && seen < len(t.List); seen++ {
+		if up := parent.Trace(); up != nil && up.TraceID != "" {
+			return up.TraceID
+		}
+		id = parent.View.ID
+		if parent.View.Details == nil {
+			break
+		}
+		parent = t.Find(parent.View.Details.ParentTaskID)
+	}
+	return trace.IDOf([]byte(id))
+}

@@ -1,0 +1,108 @@
+package state
+
+import (
+	"orchestrator/wire"
+	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
+)
+
+// TaskChecked records what the orchestrator itself does for a task: it makes its workspace, and runs the
+// commands that verify what its agent has completed.
+type TaskChecked struct {
+	What      string          `json:"-"`
+	ID        string          `json:"task"`
+	Name      string          `json:"name"`
+	Agent     string          `json:"agent"`
+	Text      string          `json:"text,omitzero"`
+	Workspace *wire.Workspace `json:"workspace,omitzero"`
+	Failed    bool            `json:"failed,omitzero"` // and not interrupted
+	Merge     string          `json:"merge,omitzero"`  // what becomes of the branch of a done task
+}
+
+func (tc *TaskChecked) kind() string { return tc.What }
+
+func (tc *TaskChecked) apply(s *State, _ *wire.Record) {
+	k := s.Tasks.ByID[tc.ID]
+	switch tc.What {
+	case events.TaskWorkspace:
+		d := k.View.Details.Copy()
+		d.Workspace = tc.Workspace
+		k.View.Details = d
+	case events.TaskMerged, events.TaskUnmerged, events.TaskUnchanged:
+		if k != nil && tc.Merge != "" {
+			s.Tasks.beforeChange(k)
+			k.setMerge(tc.Merge)
+		}
+	case events.TaskVerifying:
+		s.move(k, wire.TaskVerifying)
+	default:
+		if tc.Failed {
+			d := k.View.Details.Copy()
+			d.Unverified++
+			k.View.Details = d
+		}
+		s.move(k, wire.TaskRunning)
+	}
+}
+
+func (tc *TaskChecked) check(s *State) error {
+	switch tc.What {
+	case events.TaskWorkspace:
+		return s.Tasks.checkTask(tc.ID, heldStates...)
+	case events.TaskMerged, events.TaskUnmerged, events.TaskUnchanged:
+		return nil
+	case events.TaskVerifying:
+		return s.Tasks.checkTask(tc.ID, wire.TaskRunning)
+	}
+	return s.Tasks.checkTask(tc.ID, wire.TaskVerifying)
+}
+
+func (tc *TaskChecked) tell(e *wire.Event) {
+	e.Task, e.Agent, e.Text = tc.ID, tc.Agent, label(tc.ID, tc.Name)+" "+tc.Text
+}
+
+// setMerge notes what became of the branch of a done task.
+func (t *Task) setMerge(is string) {
+	d := t.View.Details.Copy()
+	w := *d.Workspace
+	w.Merge = is
+	d.Workspace = &w
+	t.View.Details = d
+}
+
+// Workspace returns the workspace of a task, or nil.
+func (t *Task) Workspace() *wire.Workspace {
+	if t.View.Details == nil {
+		return nil
+	}
+	return t.View.Details.Workspace
+}
+
+// HandsOver reports whether a task is done and what it has made can be used by those that depend on it: its
+// branch does not wait to be merged.
+func (t *Task) HandsOver() bool { return t.View.State == wire.TaskDone && !t.Workspace().Holds() }
+
+// Branches counts the done tasks whose branches the merge queue still has to merge, and those that it could not merge.
+func (s *State) Branches() (waiting, refused int) {
+	for _, k := range s.Tasks.List {
+		if w := k.Workspace(); w != nil && k.View.State == wire.TaskDone {
+			switch w.Merge {
+			case hub.MergeWaiting:
+				waiting++
+			case hub.MergeRefused:
+				refused++
+			}
+		}
+	}
+	return waiting, refused
+}
+
+// Unmerged returns the done tasks whose branches the merge queue has not merged.
+func (s *State) Unmerged() (all []wire.Task) {
+	for _, k := range s.Tasks.List {
+		if k.View.State == wire.TaskDone && k.Workspace().Holds() {
+			all = append(all, k.View.Shown())
+		}
+	}
+	return all
+}
