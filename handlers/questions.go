@@ -79,7 +79,7 @@ func answerQuestion(qd questionDecision, r *wire.AnswerQuestion) (*wire.Question
 		return nil, state.Errorf(wire.CodeInvalid, state.Details{"questionId": q.View.ID, "options": values, "pointer": "/payload/answer"},
 			"%q is none of the answers to choose from", r.Answer)
 	}
-	told := q.Waited(qd.state)
+	told := q.Waited(qd.state) || q.Own
 	if k := qd.state.Tasks.Find(q.View.Task); k != nil && !q.Aside { // it gets the answer with the next notice, or when it polls
 		told = k.View.State == wire.TaskNeedsHuman
 	}
@@ -105,6 +105,9 @@ func answerQuestion(qd questionDecision, r *wire.AnswerQuestion) (*wire.Question
 }
 
 func requestHelp(qd questionDecision, r *wire.RequestHelp) (*wire.TaskReply, *wire.Error) {
+	if !r.Until.IsZero() {
+		return qd.askAboutAgent(r)
+	}
 	k, err := qd.tasks().held(r.TaskID, "helped with")
 	switch {
 	case err != nil:
@@ -125,6 +128,18 @@ func requestHelp(qd questionDecision, r *wire.RequestHelp) (*wire.TaskReply, *wi
 		qd.tasks().recall(k, k.View.AssignedTo, k.Run, r.Recall)
 	}
 	return qd.tasks().replyWith(k), nil
+}
+
+// askAboutAgent puts a question of the orchestrator about an agent.
+func (qd questionDecision) askAboutAgent(r *wire.RequestHelp) (*wire.TaskReply, *wire.Error) {
+	if err := qd.tooMany(); err != nil {
+		return nil, err
+	}
+	qd.fact("", "", &state.QuestionAsked{
+		ID: qd.state.Questions.QuestionID(), Agent: qd.from.Name, Question: r.Question, Options: r.Options,
+		Deadline: object.Timestamp(r.Until), Own: true,
+	})
+	return &wire.TaskReply{}, nil
 }
 
 // cancelQuestions withdraws the question about a task that continues without the answer, or

@@ -1,11 +1,14 @@
 package wire
 
 import (
+	"slices"
+	"time"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
-	"slices"
 )
 
 // AssignTask is the payload of assign-task.
@@ -213,6 +216,8 @@ type RequestHelp struct {
 
 	Options []Option `json:"-"` // of the orchestrator itself: the answers to choose from
 	Recall  string   `json:"-"` // of the orchestrator itself: why the agent is to stop working on the task
+
+	Until time.Time `json:"-"` // of the orchestrator itself: the question is about the agent, not a task, and ends then
 }
 
 func (r *RequestHelp) fields(f *fields) {

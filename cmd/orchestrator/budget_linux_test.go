@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -128,6 +129,33 @@ func TestBudgetStops(t *testing.T) {
 	require.Equal(t, "big", bill.Costs[0].Name)
 	p.stop()
 	require.Contains(t, p.ask("cost", "--by", "task"), "first", "the record is enough")
+}
+
+// TestBudgetAsksAboutAgent checks that a person is asked about an agent whose task ends as its budget is used up. The
+// question survives a kill.
+func TestBudgetAsksAboutAgent(t *testing.T) {
+	t.Parallel()
+	p := newPurse(t, "tokens = 100\n    per = \"agent\"", "")
+	id := p.begin("first")
+	p.coder.granted(nil, "start-task", `{"taskId":"`+id+`"}`)
+	p.use(id, 110, "")
+	p.waitForQuestions(1)
+	p.coder.granted(nil, "complete-task", `{"taskId":"`+id+`"}`)
+	about := func(q wire.Question) bool { return q.Task == "" }
+	waitForThat(t, "question about the agent", func() bool { return slices.ContainsFunc(p.waitForQuestions(1), about) })
+	asked := p.waitForQuestions(1)[0]
+	require.Equal(t, "May it go on, with the same amount again? The budget is used up: 110 of 100 tokens, per agent.", asked.Question)
+	next := strings.TrimSpace(p.ask("task", "add", "second", "--role", "worker", "-q"))
+	require.Contains(t, p.ask("why", "coder"), "orchestrator inbox answer "+asked.ID)
+
+	p.signal(syscall.SIGKILL)
+	<-p.ended
+	p.up("--json")
+	p.coder = p.theatre.enter("coder")
+	require.Equal(t, wire.TaskPending, p.taskState(next))
+	require.Equal(t, "Answered coder: go on.", strings.TrimSpace(p.ask("inbox", "answer", asked.ID, "go on")))
+	p.coder.assigned(next)
+	p.stop()
 }
 
 // A task that takes too long waits for a person.

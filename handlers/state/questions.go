@@ -23,6 +23,7 @@ type Question struct {
 	Until    time.Time // its caller waits so long; then the answer goes by mail
 	Mailed   bool      // the answer goes by mail
 	Aside    bool      // its task goes on meanwhile
+	Own      bool      // the orchestrator asks it about the agent
 }
 
 func (qs *questions) QuestionID() string { return fmt.Sprintf("q%d", qs.Numbered+1) }
@@ -37,6 +38,7 @@ type QuestionAsked struct {
 	Deadline string        `json:"deadline,omitzero"`
 	Request  *RequestKey   `json:"request,omitzero"` // nil: the agent does not wait
 	Until    string        `json:"until,omitzero"`   // the agent waits so long; then the answer goes by mail
+	Own      bool          `json:"own,omitzero"`     // the orchestrator asks it about the agent
 
 	Task       string               `json:"for_task,omitzero"` // that the agent works on
 	Permission *activity.Permission `json:"permission,omitzero"`
@@ -47,7 +49,7 @@ func (*QuestionAsked) kind() string { return events.QuestionAsked }
 func (qa *QuestionAsked) apply(s *State, r *wire.Record) {
 	s.Questions.Numbered++
 	q := &Question{
-		number: s.Questions.Numbered, Aside: true,
+		number: s.Questions.Numbered, Aside: true, Own: qa.Own,
 		View: wire.Question{
 			ID: qa.ID, Agent: qa.Agent, Question: qa.Question, Options: qa.Options, Context: qa.Context,
 			Blocking: qa.Request != nil, AskedAt: object.Timestamp(r.At), Task: qa.Task, Permission: qa.Permission,

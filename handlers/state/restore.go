@@ -367,7 +367,7 @@ func (r *restoring) restoreBus(kept *snapshot) {
 }
 
 func (r *restoring) restoreQuestion(kept *snapshotQuestion) {
-	q := &Question{View: kept.View, number: kept.Number, Run: kept.Run, door: kept.Door, Request: kept.Request, Aside: kept.Aside, Mailed: kept.Mailed}
+	q := &Question{View: kept.View, number: kept.Number, Run: kept.Run, door: kept.Door, Request: kept.Request, Aside: kept.Aside, Mailed: kept.Mailed, Own: kept.Own}
 	q.Until, _ = object.ParseTime(kept.Until)
 	q.Deadline, _ = object.ParseTime(q.View.Deadline)
 	r.broken = r.broken || r.Questions.ByID[q.View.ID] != nil

@@ -181,6 +181,7 @@ type snapshotQuestion struct {
 	Aside   bool          `json:"aside,omitzero"`
 	Until   string        `json:"until,omitzero"`
 	Mailed  bool          `json:"mailed,omitzero"`
+	Own     bool          `json:"own,omitzero"`
 }
 
 func Ids(tasks []*Task) []string {
@@ -272,7 +273,7 @@ func snapshotOf(c *BusActor) *snapshotActor {
 
 func (q *Question) Snapshot() *snapshotQuestion {
 	return &snapshotQuestion{
-		View: q.View, Number: q.number, Run: q.Run, Door: q.door, Request: q.Request, Aside: q.Aside, Mailed: q.Mailed, Until: stamped(q.Until),
+		View: q.View, Number: q.number, Run: q.Run, Door: q.door, Request: q.Request, Aside: q.Aside, Mailed: q.Mailed, Own: q.Own, Until: stamped(q.Until),
 	}
 }
 

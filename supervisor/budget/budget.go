@@ -63,6 +63,8 @@ type Options struct {
 	Park func(agent string, until time.Time, why string)
 	// Ask makes the task of an agent wait for a person, who answers with one of Answers.
 	Ask func(agent, task, question string) error
+	// AskAbout asks a person about an agent until a time. The person answers with one of AnswersAbout.
+	AskAbout func(agent, question string, until time.Time) error
 	// Fail ends a task.
 	Fail func(agent, task, why string) error
 }
@@ -77,7 +79,7 @@ type Keeper struct {
 	limits   map[string]Limit   // of agents
 	budgets  map[string]*state  // by the keys of limits
 	days     map[string]*dayUse // of agents
-	asked    map[string]bool    // the open questions that Ask has put
+	asked    map[string]asked   // the open questions of a Keeper, by their ids
 	unpriced map[string]bool    // agents that were told of a missing price
 }
 
@@ -87,6 +89,9 @@ type state struct {
 	raised   int       // the number of times that a person has allowed the same amount again
 	raisedAt time.Time // the last of them
 }
+
+// An asked is a question of a Keeper. It is about nobody once a person has allowed more.
+type asked struct{ about, text string }
 
 // A dayUse is what an agent has used on one day.
 type dayUse struct {
@@ -100,12 +105,12 @@ func Start(o Options, limits map[string]Limit) *Keeper {
 	ctx, stop := context.WithCancel(context.Background())
 	k := &Keeper{
 		options: o, stop: stop, limits: limits, budgets: make(map[string]*state), days: make(map[string]*dayUse),
-		asked: make(map[string]bool), unpriced: make(map[string]bool),
+		asked: make(map[string]asked), unpriced: make(map[string]bool),
 	}
 	for _, q := range o.Questions() { // of an earlier Keeper; an agent may ask with any options, but not for help
 		help := o.Find(q.Agent, q.Task).Details
 		if help != nil && help.Help != nil && help.Help.QuestionID == q.ID && isOurs(q.Options) {
-			k.asked[q.ID] = true
+			k.asked[q.ID] = asked{about: q.Agent, text: q.Question}
 		}
 	}
 	k.group.Go(func() {
@@ -159,10 +164,8 @@ func (k *Keeper) hear(e wire.Event) error {
 	switch e.Kind {
 	case events.TaskDone, events.TaskFailed, events.TaskCancelled:
 		delete(k.budgets, taskKey(e.Task))
-	case events.QuestionWithdrawn:
-		if id, ok := object.TextOf(e.Payload, "question_id"); ok {
-			delete(k.asked, id)
-		}
+	case events.QuestionWithdrawn, events.QuestionExpired:
+		k.unanswered(&e)
 	case events.OrchestratorClockSet:
 		k.clockSet(&e)
 	}
@@ -171,7 +174,7 @@ func (k *Keeper) hear(e wire.Event) error {
 	case !limited:
 	case e.Kind == events.AgentUsage:
 		k.used(&e, l)
-	case e.Kind == events.TaskHelpWanted:
+	case e.Kind == events.TaskHelpWanted, e.Kind == events.QuestionAsked:
 		k.asks(&e)
 	case e.Kind == events.QuestionAnswered:
 		k.answered(&e, l)
@@ -192,8 +195,11 @@ func (k *Keeper) clockSet(e *wire.Event) {
 	}
 }
 
-// Answers are the answers to a question of a Keeper.
-var Answers = []wire.Option{{Label: "Go on, with the same amount again", Value: goOn}, {Label: "Stop: the task fails", Value: stop}}
+// Answers are the answers to a question of a Keeper about a task, and AnswersAbout to one about an agent.
+var (
+	Answers      = []wire.Option{{Label: "Go on, with the same amount again", Value: goOn}, {Label: "Stop: the task fails", Value: stop}}
+	AnswersAbout = []wire.Option{Answers[0], {Label: "Stop: it gets no more tasks", Value: stop}}
+)
 
 const (
 	goOn = "go on"
@@ -204,14 +210,45 @@ const (
 // with these was requested by a Keeper.
 func isOurs(options []wire.Option) bool { return slices.Equal(options, Answers) }
 
-// asks notes a question of the Keeper.
+// asks notes a question of the Keeper. One about an agent is marked, because agents can ask with any options.
 func (k *Keeper) asks(e *wire.Event) {
 	var q struct {
-		ID      string        `json:"question_id"`
-		Options []wire.Option `json:"options"`
+		ID       string        `json:"question_id"`
+		Question string        `json:"question"`
+		Options  []wire.Option `json:"options"`
+		Own      bool          `json:"own"`
 	}
-	if object.DecodeOwn(e.Payload, &q) == nil && isOurs(q.Options) {
-		k.asked[q.ID] = true
+	if object.DecodeOwn(e.Payload, &q) == nil && (q.Own || e.Kind == events.TaskHelpWanted && isOurs(q.Options)) {
+		delete(k.asked, asking+e.Agent)
+		k.asked[q.ID] = asked{about: e.Agent, text: q.Question}
+	}
+}
+
+// asking begins the keys of questions about agents that have no id yet.
+const asking = "about "
+
+// unanswered forgets a question that gets no answer. If its task went on or ended without one, the agent would still
+// get no tasks and nobody would decide, so the question is asked about the agent.
+func (k *Keeper) unanswered(e *wire.Event) {
+	id, _ := object.TextOf(e.Payload, "question_id")
+	q := k.asked[id]
+	delete(k.asked, id)
+	if l, limited := k.limits[q.about]; limited && l.Per != PerTask && e.Seq > k.options.Latest && e.Kind == events.QuestionWithdrawn {
+		k.askAbout(q.about, l, q.text)
+	}
+}
+
+// askAbout asks a person about an agent, unless a question about it is open.
+func (k *Keeper) askAbout(agent string, l Limit, question string) {
+	for _, q := range k.asked {
+		if q.about == agent {
+			return
+		}
+	}
+	k.asked[asking+agent] = asked{about: agent, text: question}
+	if err := k.options.AskAbout(agent, question, l.until(time.Now())); err != nil {
+		delete(k.asked, asking+agent)
+		k.options.Log.Error("nobody is asked about an agent whose budget is used up", "agent", agent, "error", err)
 	}
 }
 
@@ -387,6 +424,8 @@ func (k *Keeper) park(agent string, l Limit, until time.Time, why string) {
 // reached stops an agent whose budget is used up. A task that waits for a person is not stopped again.
 func (k *Keeper) reached(agent, task string, l Limit, why string) {
 	k.park(agent, l, l.until(time.Now()), why)
+	question := "May it go on, with the same amount again? " + strings.ToUpper(why[:1]) + why[1:] + "."
+	waits := false
 	tasks, _, _ := k.options.Spending(agent)
 	for _, t := range tasks {
 		if l.Per == PerTask && t.ID != task {
@@ -396,11 +435,15 @@ func (k *Keeper) reached(agent, task string, l Limit, why string) {
 		if l.Stop {
 			err = k.options.Fail(agent, t.ID, why)
 		} else {
-			err = k.options.Ask(agent, t.ID, "May it go on, with the same amount again? "+strings.ToUpper(why[:1])+why[1:]+".")
+			err = k.options.Ask(agent, t.ID, question)
+			waits = waits || err == nil
 		}
 		if err != nil {
 			k.options.Log.Error("a task whose budget is used up goes on", "agent", agent, "task", t.ID, "error", err)
 		}
+	}
+	if !waits && !l.Stop && l.Per != PerTask {
+		k.askAbout(agent, l, question)
 	}
 }
 
@@ -416,7 +459,7 @@ func (l Limit) until(now time.Time) time.Time {
 func (k *Keeper) answered(e *wire.Event, l Limit) {
 	id, _ := object.TextOf(e.Payload, "question_id")
 	answer, _ := object.TextOf(e.Payload, "answer")
-	if !k.asked[id] {
+	if _, ours := k.asked[id]; !ours {
 		return
 	}
 	delete(k.asked, id)
@@ -426,10 +469,15 @@ func (k *Keeper) answered(e *wire.Event, l Limit) {
 	case answer == goOn:
 		b := k.budget(l.key(e.Agent, e.Task, at))
 		b.raised, b.told, b.raisedAt = b.raised+1, 0, at
+		for other, q := range k.asked {
+			if q.about == e.Agent || l.Per == PerTeam && k.limits[q.about].Per == PerTeam {
+				k.asked[other] = asked{}
+			}
+		}
 		if !past {
 			k.park(e.Agent, l, time.Time{}, "")
 		}
-	case !past:
+	case !past && e.Task != "":
 		if err := k.options.Fail(e.Agent, e.Task, "a person stopped it, because its budget was used up"); err != nil {
 			k.options.Log.Warn("a task whose budget is used up has not failed", "task", e.Task, "error", err)
 		}

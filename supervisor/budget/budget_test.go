@@ -105,6 +105,7 @@ func (l *ledger) keep(limits map[string]Limit) *Keeper {
 		Tell:      func(agent, text string) { did("tell %s: %s", agent, text) },
 		Park:      func(agent string, _ time.Time, _ string) { did("park %s", agent) },
 		Ask:       func(agent, task, _ string) error { did("ask about %s of %s", task, agent); return nil },
+		AskAbout:  func(agent, _ string, _ time.Time) error { did("ask about %s", agent); return nil },
 		Fail:      func(agent, task, _ string) error { did("fail %s of %s", task, agent); return nil },
 	}, limits)
 	synctest.Wait()
@@ -221,6 +222,49 @@ func TestAllowedBefore(t *testing.T) {
 		require.Empty(t, l.done(), "150 of 200")
 		l.uses(true, "coder", "only", 60)
 		require.Equal(t, "tell coder: the budget is used up: 210 of 200 tokens, per agent", l.done()[0])
+	})
+}
+
+// TestQuestionAboutAgent checks that a person is asked about an agent whose budget is used up if no task of it waits for
+// the answer, and only once.
+func TestQuestionAboutAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger(t)
+		k := l.keep(map[string]Limit{"coder": {Tokens: 100, Per: PerAgent}, "other": {Tokens: 100, Per: PerTask}})
+		defer k.Close()
+		question := func(kind, agent, task, id string, more map[string]any) {
+			more["question_id"] = id
+			payload, err := object.Encode(more)
+			require.NoError(t, err)
+			l.event(true, wire.Event{Kind: kind, Agent: agent, Task: task, Payload: payload})
+		}
+		l.holds("coder", "only")
+		l.uses(true, "coder", "only", 110)
+		require.Contains(t, l.done(), "ask about only of coder")
+		question(events.TaskHelpWanted, "coder", "only", "q1", map[string]any{"options": Answers})
+		l.holds("coder")
+		question(events.QuestionWithdrawn, "coder", "only", "q1", map[string]any{})
+		require.Equal(t, []string{"ask about coder"}, l.done())
+		l.uses(true, "coder", "only", 1)
+		require.NotContains(t, l.done(), "ask about coder", "it has been asked")
+		question(events.QuestionAsked, "coder", "", "q2", map[string]any{"own": true, "options": AnswersAbout})
+		question(events.QuestionAsked, "coder", "", "q3", map[string]any{"options": AnswersAbout})
+		question(events.QuestionAnswered, "coder", "", "q3", map[string]any{"answer": "go on"})
+		require.Empty(t, l.done(), "the agent asked that itself")
+		question(events.QuestionAnswered, "coder", "", "q2", map[string]any{"answer": "go on"})
+		require.Equal(t, []string{"park coder"}, l.done(), "until a time in the past")
+		l.uses(true, "coder", "only", 100)
+		require.Contains(t, l.done(), "ask about coder", "211 of 200")
+		question(events.QuestionAsked, "coder", "", "q4", map[string]any{"own": true, "options": AnswersAbout})
+		question(events.QuestionAnswered, "coder", "", "q4", map[string]any{"answer": "stop"})
+		require.Empty(t, l.done(), "it has no task that could fail")
+
+		l.holds("other", "its")
+		l.uses(true, "other", "its", 110)
+		question(events.TaskHelpWanted, "other", "its", "q5", map[string]any{"options": Answers})
+		l.done()
+		question(events.QuestionWithdrawn, "other", "its", "q5", map[string]any{})
+		require.Empty(t, l.done(), "the budget of a task stops no agent")
 	})
 }
 

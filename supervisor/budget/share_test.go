@@ -61,6 +61,8 @@ func keepShares(t *testing.T, usage []wire.Event) *accounts {
 		},
 		Tell: func(agent, text string) { l.told = append(l.told, agent+": "+text) },
 		Park: func(agent string, _ time.Time, _ string) { l.parked = append(l.parked, agent) },
+
+		AskAbout: func(string, string, time.Time) error { return nil },
 	}, map[string]Limit{"coder": limit, "program": limit, "other": limit})
 	<-heard
 	k.Close()

@@ -76,6 +76,11 @@ func budgets(t *Instance) budget.Options {
 				Options: budget.Answers,
 			})
 		},
+		AskAbout: func(agent, question string, until time.Time) error {
+			return do(handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{
+				Question: question, Until: until, Options: budget.AnswersAbout,
+			})
+		},
 		Fail: func(_, task, why string) error {
 			return do(handlers.Actor{Kind: handlers.Operator}, "fail-task", &wire.FailTask{TaskID: task, Error: why, Class: "budget"})
 		},
