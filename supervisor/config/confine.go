@@ -96,6 +96,7 @@ func settleConfine(r *reader, b *hcl.Block, a *Agent) {
 	}
 	x.Hide, x.Keep = hide, r.files
 	warnOfHoles(r, b, a)
+	warnOfWorkspace(r, b, a)
 }
 
 // SecretFiles returns the files of secrets and the key of the HTTP listener.
@@ -121,12 +122,47 @@ func warnOfHoles(r *reader, b *hcl.Block, a *Agent) {
 			if _, err := os.Lstat(except); !inside || err != nil && except != r.config.Orchestrator.StateDir {
 				continue
 			}
+			hint := "Give it a folder of its own, such as a git worktree, with dir or with write."
+			if a.Workspace != nil && below(a.Workspace.repository(), dir) {
+				hint = "The workspaces of its tasks are not affected. For other files, add a folder to write."
+			}
 			r.report(b.DefRange, Problem{
 				Severity: SeverityWarning, Code: "config/confine-holes", Summary: "Folder has exceptions",
 				Detail: fmt.Sprintf("Agent %q cannot make or remove files directly in %s, because it may not change %s.", a.Block, dir, rest),
-				Hint:   "Give it a folder of its own, such as a git worktree, with dir or with write.",
+				Hint:   hint,
 			})
 			return
 		}
 	}
+}
+
+// warnOfWorkspace warns if an agent may not change the repository of its workspaces, which holds them.
+func warnOfWorkspace(r *reader, b *hcl.Block, a *Agent) {
+	if a.Workspace == nil {
+		return
+	}
+	top := a.Workspace.repository()
+	for _, needed := range []string{".git", ".workspaces"} {
+		path := filepath.Join(top, needed)
+		if !slices.ContainsFunc(a.Confine.Write, func(dir string) bool { return below(path, dir) }) {
+			r.report(b.DefRange, Problem{
+				Severity: SeverityWarning, Code: "config/confined-workspace", Summary: "Workspaces cannot be changed",
+				Detail: fmt.Sprintf("Agent %q works in worktrees below %s, and may not change %s.", a.Block, top, path),
+				Hint:   fmt.Sprintf("Add %q to write.", top),
+			})
+			return
+		}
+	}
+}
+
+// below reports whether a path is a folder or something in it, also if links lead there.
+func below(path, folder string) bool {
+	if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(real, filepath.Base(path))
+	}
+	if real, err := filepath.EvalSymlinks(folder); err == nil {
+		folder = real
+	}
+	inside, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(inside)
 }

@@ -106,6 +106,53 @@ agent "c" {
 	}
 }
 
+// TestConfinedWorkspace checks that a confined agent needs the repository of its workspaces, also if they are named by a
+// worktree of git, and what its warning about exceptions says.
+func TestConfinedWorkspace(t *testing.T) {
+	t.Parallel()
+	for folders, codes := range map[string][]string{
+		`["linked"]`:                        {"config/confined-workspace"},
+		`["repo/.git"]`:                     {"config/confined-workspace"},
+		`["repo/.git", "repo/.workspaces"]`: nil,
+		`["repo"]`:                          {"config/confine-holes"},
+		`["link"]`:                          {"config/confine-holes"},
+	} {
+		file := confinedWorkspace(t, folders)
+		_, problems := Load(file, Options{})
+		var found []string
+		for _, p := range problems {
+			found = append(found, p.Code)
+			require.Equal(t, SeverityWarning, p.Severity)
+			if p.Code == "config/confine-holes" {
+				require.Contains(t, p.Hint, "The workspaces of its tasks are not affected.")
+			}
+		}
+		require.Equal(t, codes, found, folders)
+	}
+}
+
+func confinedWorkspace(t *testing.T, folders string) string {
+	file := write(t, "orchestrator.hcl", `
+agent "a" {
+  command = ["x"]
+  dir     = "linked"
+  confine {
+    write = `+folders+`
+  }
+  workspace {
+    worktree = "linked"
+  }
+}
+`)
+	dir := filepath.Dir(file)
+	for _, folder := range []string{"repo/.git/hooks", "repo/.workspaces", "linked"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, folder), 0o700))
+	}
+	require.NoError(t, os.Symlink("repo", filepath.Join(dir, "link")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "linked/.git"), []byte("gitdir: "+dir+"/repo/.git/worktrees/linked\n"), 0o600))
+	return file
+}
+
 func TestConfineMistakes(t *testing.T) {
 	t.Parallel()
 	for text, code := range map[string]string{

@@ -65,17 +65,36 @@ func repository(into *string) func(value) {
 		if folder(&dir, false)(v); dir == "" {
 			return
 		}
-		for at := dir; ; at = filepath.Dir(at) {
-			if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
-				*into = dir
-				return
-			}
-			if at == filepath.Dir(at) {
-				break
-			}
+		if checkout(dir) != "" {
+			*into = dir
+			return
 		}
 		v.reject("not-a-repository", "Not a git repository", v.quoted()+" is not in a git repository, and each task gets a git worktree.", "Make it one: git init, and commit what is there. Or take the block out: then all tasks share the folder in which the agent runs.")
 	}
+}
+
+// checkout returns the folder with the git checkout that dir is in, or "".
+func checkout(dir string) string {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			return ""
+		}
+	}
+}
+
+// repository returns the folder that holds the repository of the workspaces. A worktree of git has a file that names it.
+func (w *Workspace) repository() string {
+	top := checkout(w.Worktree)
+	text, _ := os.ReadFile(filepath.Join(top, ".git")) // not a folder
+	if name, linked := strings.CutPrefix(string(text), "gitdir: "); linked {
+		if main, _, of := strings.Cut(name, "/.git/worktrees/"); of {
+			return main
+		}
+	}
+	return top
 }
 
 // branch reads the name of the branch of a task.
