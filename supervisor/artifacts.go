@@ -352,11 +352,3 @@ func (a *artifacts) makeDir(dir string) error {
 	}
 	return err
 }
-
-func syncDir(dir string) error {
-	folder, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
-}

@@ -401,3 +401,12 @@ func ours(dir string) error {
 	}
 	return nil
 }
+
+// syncDir makes the entries of a folder durable.
+func syncDir(dir string) error {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
