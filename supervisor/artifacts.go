@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"orchestrator/supervisor/dispatch"
+	"orchestrator/supervisor/home"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/hub"
@@ -61,7 +62,7 @@ const detachAbove = 64 << 10
 
 func newArtifacts(stateDir string, alarm *alarm) *artifacts {
 	return &artifacts{
-		dir: filepath.Join(stateDir, "artifacts"), alarm: alarm, sync: syncDir, read: readRegular,
+		dir: filepath.Join(stateDir, "artifacts"), alarm: alarm, sync: home.SyncDir, read: readRegular,
 		began: time.Now(), firm: make(map[string]bool), claims: make(map[string]*claim),
 	}
 }

@@ -253,7 +253,7 @@ func TestLawBounds(t *testing.T) {
 // help/limits.md with its bound.
 func TestLawStateFiles(t *testing.T) {
 	var names []string
-	for _, f := range shippedFiles(t, "supervisor") {
+	for _, f := range shippedFiles(t, "supervisor/home") {
 		for _, declaration := range f.syntax.Decls {
 			group, ok := declaration.(*ast.GenDecl)
 			if !ok || group.Tok != token.VAR {

@@ -42,6 +42,7 @@ var mayImport = map[string][]string{
 	"wire/control":                   {"wire", "wire/object", "wire/activity"},
 	"wire/hostlink":                  {"wire"},
 	"supervisor/child":               {},
+	"supervisor/home":                {"supervisor/child"},
 	"supervisor/budget":              {"wire", "wire/activity", "wire/events", "wire/object"},
 	"supervisor/notify":              {"wire", "wire/object", "wire/events", "supervisor/config", "supervisor/config/storeurl"},
 	"supervisor/config":              {"wire/object", "supervisor/config/storeurl", "supervisor/config/envfile", "supervisor/config/problem"},
@@ -65,7 +66,7 @@ var mayImport = map[string][]string{
 	"supervisor/stdin":               {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation"},
 	"supervisor/output":              {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers/state", "supervisor/child"}, // the state spells facts as text
 	"supervisor/dispatch":            {"wire", "wire/identity", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "handlers/access", "handlers/history", "handlers/state", "supervisor/stdin"},
-	"supervisor":                     {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "handlers/history", "handlers/state", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/hosts", "supervisor/stdin", "supervisor/output"},
+	"supervisor":                     {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "handlers", "handlers/history", "handlers/state", "supervisor/child", "supervisor/home", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/hosts", "supervisor/stdin", "supervisor/output"},
 	"supervisor/simulate":            {"wire", "wire/events", "wire/object", "wire/session", "handlers"},
 	"supervisor/workspace":           {"wire", "wire/control", "wire/events", "wire/hostlink", "wire/hub", "wire/object", "supervisor/child"},
 	"cmd/orchestrator/live":          {"cmd/orchestrator/term"},
@@ -86,7 +87,7 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/why":           verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),
 	"cmd/orchestrator/ui":            verbsMayImport("supervisor/api/signin"),
 	"cmd/orchestrator/watch":         verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task", "cmd/orchestrator/live"),
-	"cmd/orchestrator/serve":         verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/eventlog/postgres", "supervisor/turn", "supervisor/hosts", "supervisor/hosts/link", "supervisor/runner", "wire/hostlink", "supervisor/api", "supervisor/web", "supervisor/telemetry", "supervisor/notify", "supervisor/budget", "supervisor/workspace", "wire/activity", "cmd/orchestrator/console", "cmd/orchestrator/serve/ownlog", "cmd/orchestrator/serve/systemd", "cmd/orchestrator/serve/team", "cmd/orchestrator/why", "agents", "agents/mcp"), // agents/mcp serves /mcp
+	"cmd/orchestrator/serve":         verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/child", "supervisor/home", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/eventlog/postgres", "supervisor/turn", "supervisor/hosts", "supervisor/hosts/link", "supervisor/runner", "wire/hostlink", "supervisor/api", "supervisor/web", "supervisor/telemetry", "supervisor/notify", "supervisor/budget", "supervisor/workspace", "wire/activity", "cmd/orchestrator/console", "cmd/orchestrator/serve/ownlog", "cmd/orchestrator/serve/systemd", "cmd/orchestrator/serve/team", "cmd/orchestrator/why", "agents", "agents/mcp"), // agents/mcp serves /mcp
 	"cmd/orchestrator/notify":        verbsMayImport("supervisor/notify", "cmd/orchestrator/serve"),
 	"cmd/orchestrator/serve/ownlog":  {"supervisor/output"},
 	"cmd/orchestrator/serve/systemd": {},
@@ -94,7 +95,7 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/console":       verbsMayImport("supervisor", "supervisor/output", "cmd/orchestrator/live"),
 	"cmd/orchestrator/store":         verbsMayImport("supervisor/config", "supervisor/dispatch", "supervisor/eventlog", "cmd/orchestrator/serve"),
 	"cmd/orchestrator/check":         verbsMayImport("supervisor/simulate", "cmd/orchestrator/serve/team", "supervisor", "supervisor/adapter", "supervisor/child", "supervisor/output", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project"),
-	"cmd/orchestrator":               {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "supervisor", "supervisor/child", "cmd/..."}, // its tests run everything
+	"cmd/orchestrator":               {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "supervisor", "supervisor/home", "supervisor/child", "cmd/..."}, // its tests run everything
 	"fixtures/...":                   {"wire", "wire/line", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "agents/...", "fixtures/..."},
 	"fixtures/crashes":               {"wire", "wire/object", "wire/events", "wire/session", "agents", "supervisor/eventlog", "fixtures/programs"},       // it reads the record as it is on disk
 	"fixtures/failover":              {"wire", "wire/events", "wire/control", "agents", "supervisor/eventlog", "fixtures/programs", "fixtures/pgserver"}, // the same

@@ -29,8 +29,8 @@ import (
 	"orchestrator/cmd/orchestrator/ui"
 	"orchestrator/cmd/orchestrator/watch"
 	"orchestrator/cmd/orchestrator/why"
-	"orchestrator/supervisor"
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/home"
 )
 
 // The main goroutine stays on the main thread: see child.LendMainThread. Only what runs before main
@@ -56,7 +56,7 @@ func main() {
 			Stderr:     os.Stderr,
 			Environ:    os.Environ(),
 			Dir:        dir,
-			SocketPath: supervisor.SocketPath,
+			SocketPath: home.SocketPath,
 			Root:       rootCommand,
 			OpenRecord: serve.OpenRecord,
 		})

@@ -17,7 +17,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/fixtures/privileged"
-	"orchestrator/supervisor"
+	"orchestrator/supervisor/home"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
@@ -37,7 +37,7 @@ func newLodge(t *testing.T, hcl string, files ...string) *lodge {
 	require.NoError(t, err)
 	l.uid, l.gid = numbers(t, []string{other.Uid})[0], numbers(t, []string{other.Gid})[0]
 	l.open()
-	t.Cleanup(func() { _ = os.RemoveAll(supervisor.UserDir(l.state())) }) // after a failure
+	t.Cleanup(func() { _ = os.RemoveAll(home.UserDir(l.state())) }) // after a failure
 	require.NoError(t, os.Mkdir(l.path("work"), 0o700))
 	require.NoError(t, os.Chown(l.path("work"), l.uid, l.gid))
 	return l
@@ -286,7 +286,7 @@ done
 	l.ask("bus", "send", "--to", "broadcast", "hello")
 	require.Equal(t, fmt.Sprintf("%d still %s", l.uid, is), l.waitForLines(2, "stays")[1])
 	l.stop()
-	require.NoDirExists(t, supervisor.UserDir(l.state()))
+	require.NoDirExists(t, home.UserDir(l.state()))
 	for _, pid := range pids {
 		require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH)
 	}

@@ -28,6 +28,7 @@ import (
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/home"
 	"orchestrator/supervisor/hosts/link"
 	"orchestrator/supervisor/runner"
 	"orchestrator/supervisor/workspace"
@@ -218,7 +219,7 @@ func (h *hostProgram) openWorkspaces() error {
 	maps.DeleteFunc(here.Agents, func(_ string, a *workspace.Agent) bool { return !a.Placed })
 	h.workshop = workspace.New(workspace.Options{
 		Start: func(spec child.Spec) (workspace.Process, error) { return h.Instance.host.Start(spec) }, Log: h.log,
-		Notes: supervisor.Notes(h.Instance.Home.Dir),
+		Notes: home.Notes(h.Instance.Home.Dir),
 	})
 	h.workshop.Set(here)
 	return unworkable(h.workshop.Check(context.Background(), here))

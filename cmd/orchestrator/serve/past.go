@@ -25,6 +25,7 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/home"
 	"orchestrator/supervisor/workspace"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -138,16 +139,16 @@ func servePast(a *cli.App, c *config.Config) (dial func(context.Context) (net.Co
 // openPastWorkshop makes what looks at the workspaces of a stopped team. It runs git, and changes nothing in
 // repositories. Processes begin with the first look, in a folder that the returned function removes.
 func (t *Instance) openPastWorkshop(a *cli.App, c *config.Config) (end func()) {
-	var home string
+	var dir string
 	var host *child.Host
 	open := sync.OnceValue(func() (err error) {
-		if home, err = os.MkdirTemp("", "orchestrator-look-"); err == nil {
-			host, err = child.NewHost(child.Options{Home: home})
+		if dir, err = os.MkdirTemp("", "orchestrator-look-"); err == nil {
+			host, err = child.NewHost(child.Options{Home: dir})
 		}
 		return err
 	})
 	t.workshop = workspace.New(workspace.Options{
-		ReadOnly: true, Log: t.log, Task: t.taskOf, Notes: supervisor.Notes(c.Orchestrator.StateDir),
+		ReadOnly: true, Log: t.log, Task: t.taskOf, Notes: home.Notes(c.Orchestrator.StateDir),
 		Start: func(spec child.Spec) (workspace.Process, error) {
 			if err := open(); err != nil {
 				return nil, err
@@ -160,8 +161,8 @@ func (t *Instance) openPastWorkshop(a *cli.App, c *config.Config) (end func()) {
 		if host != nil {
 			host.Close()
 		}
-		if home != "" {
-			_ = os.RemoveAll(home)
+		if dir != "" {
+			_ = os.RemoveAll(dir)
 		}
 	}
 }

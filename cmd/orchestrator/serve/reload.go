@@ -19,6 +19,7 @@ import (
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/home"
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/workspace"
 	"orchestrator/wire"
@@ -438,7 +439,7 @@ func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
 		Hold: func(agent, task, on, text string) {
 			t.Super.Note(&wire.TaskHeld{Agent: agent, Task: task, On: on, Text: text})
 		},
-		Log: t.log.Named("workspaces"), Apart: t.Home.Apart, Notes: supervisor.Notes(t.Home.Dir),
+		Log: t.log.Named("workspaces"), Apart: t.Home.Apart, Notes: home.Notes(t.Home.Dir),
 		Settle: func() { t.Super.Settle() }, LastMerge: t.lastMerge,
 		Refused: func(agent, what string) { t.trespassed(agent, "", what) },
 		Ask: func(agent, task, question string) error {

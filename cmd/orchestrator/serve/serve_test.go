@@ -18,8 +18,8 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
-	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/home"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
@@ -109,14 +109,14 @@ func TestOpenHome(t *testing.T) {
 			}
 			ended <- err
 		}()
-		home, err := OpenHome(dir, socket)
+		held, err := OpenHome(dir, socket)
 		require.NoError(t, <-ended)
 		if free {
 			require.NoError(t, err)
-			home.Close()
+			held.Close()
 			continue
 		}
-		var busy *supervisor.BusyError
+		var busy *home.BusyError
 		require.ErrorAs(t, err, &busy)
 	}
 }

@@ -32,6 +32,7 @@ import (
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/home"
 	"orchestrator/supervisor/hosts"
 	"orchestrator/supervisor/hosts/link"
 	"orchestrator/supervisor/notify"
@@ -48,7 +49,7 @@ import (
 // An Instance is an orchestrator in this process.
 type Instance struct {
 	log    hclog.Logger
-	Home   *supervisor.Home
+	Home   *home.Home
 	host   *child.Host
 	Super  *supervisor.Supervisor
 	record ledger
@@ -105,17 +106,17 @@ func NewTeam() *Instance { return &Instance{turn: make(chan struct{}, 1)} }
 // Hold acquires the state directory, the socket and the process tree. It also ends agents
 // that an earlier orchestrator left running.
 func (t *Instance) Hold(stateDir, socket string, log hclog.Logger) error {
-	var home *supervisor.Home
+	var held *home.Home
 	var err error
 	if t.before != nil {
-		home, err = supervisor.TakeOverHome(stateDir, t.before.Locks)
+		held, err = home.TakeOver(stateDir, t.before.Locks)
 	} else {
-		home, err = OpenHome(stateDir, socket)
+		held, err = OpenHome(stateDir, socket)
 	}
 	if err != nil {
 		return err
 	}
-	t.Home, t.log = home, log
+	t.Home, t.log = held, log
 	if err := t.open(socket); err != nil {
 		t.Release()
 		return err
@@ -132,11 +133,11 @@ func (t *Instance) Run(command []string, dir string) error {
 // OpenHome opens the state directory of the orchestrator with a socket. A killed orchestrator
 // holds the directory until the kernel has closed its files. It leaves a socket at which it does
 // not answer, and OpenHome waits for its end.
-func OpenHome(stateDir, socket string) (*supervisor.Home, error) {
+func OpenHome(stateDir, socket string) (*home.Home, error) {
 	for deadline := time.Now().Add(api.Answering); ; time.Sleep(10 * time.Millisecond) {
-		home, err := supervisor.OpenHome(stateDir)
-		if _, busy := errors.AsType[*supervisor.BusyError](err); !busy || time.Now().After(deadline) {
-			return home, err
+		held, err := home.Open(stateDir)
+		if _, busy := errors.AsType[*home.BusyError](err); !busy || time.Now().After(deadline) {
+			return held, err
 		}
 		if there, unknown := api.Answers(socket, api.Answering); there || unknown != nil {
 			return nil, err
@@ -146,12 +147,12 @@ func OpenHome(stateDir, socket string) (*supervisor.Home, error) {
 
 func (t *Instance) open(socket string) error {
 	var err error
-	if err = supervisor.MakeSocketDir(socket, t.Home.Dir); err != nil {
+	if err = home.MakeSocketDir(socket, t.Home.Dir); err != nil {
 		return fmt.Errorf("making the folder of the socket: %w", err)
 	}
 	// The socket is opened first: if another orchestrator answers there, its agents must
 	// not be ended.
-	options := child.Options{Home: t.Home.Dir, UserDir: t.Home.UserDir, Hidden: []string{supervisor.UserDir(t.Home.Dir)}, Watchdog: true}
+	options := child.Options{Home: t.Home.Dir, UserDir: t.Home.UserDir, Hidden: []string{home.UserDir(t.Home.Dir)}, Watchdog: true}
 	var runs []api.HandedRun
 	if t.before != nil {
 		t.listener, err = api.Inherit(t.before.Socket)
@@ -232,7 +233,7 @@ func (t *Instance) Release() {
 	// removal, and may start another orchestrator at once.
 	if t.listener != nil {
 		t.listener.Remove()
-		supervisor.RemoveSocketDir(t.listener.Addr().String(), t.Home.Dir)
+		home.RemoveSocketDir(t.listener.Addr().String(), t.Home.Dir)
 	}
 	t.Home.Close()
 }
@@ -512,7 +513,7 @@ func number(query url.Values, name string, otherwise int64) (int64, error) {
 
 // CannotHold returns the failure for an error of Hold.
 func CannotHold(err error, stateDir string) error {
-	if busy, ok := errors.AsType[*supervisor.BusyError](err); ok {
+	if busy, ok := errors.AsType[*home.BusyError](err); ok {
 		return &cli.Failure{
 			Exit: cli.ExitConflict, Code: wire.CodeConflict,
 			Message: "an orchestrator already runs here" + busyDetail(busy),
@@ -530,7 +531,7 @@ func CannotHold(err error, stateDir string) error {
 	return f
 }
 
-func busyDetail(busy *supervisor.BusyError) string {
+func busyDetail(busy *home.BusyError) string {
 	if busy.PID == 0 {
 		return ""
 	}

@@ -1,4 +1,11 @@
-package supervisor
+// Package home is the state directory of an orchestrator: who holds it, what may be in it, and where
+// its files and sockets are. It is checked before anything in it is touched, because it may have come
+// with a repository of another author.
+//
+//	home.go       the locked directory, folders for other users, sockets
+//	statedir.go   what is checked before it is used
+//	beacon_*.go   how another orchestrator on this machine sees that the directory is held
+package home
 
 import (
 	"crypto/sha256"
@@ -47,9 +54,9 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("an orchestrator already runs here (pid %d, since %s)", e.PID, e.Since.Local().Format("15:04:05"))
 }
 
-// OpenHome creates the state directory if necessary, sets its mode to 0700 and takes its locks.
+// Open creates the state directory if necessary, sets its mode to 0700 and takes its locks.
 // It checks an existing directory before it changes anything.
-func OpenHome(dir string) (*Home, error) {
+func Open(dir string) (*Home, error) {
 	dir = filepath.Clean(dir)
 	if err := makeStateDir(dir); err != nil {
 		return nil, fmt.Errorf("making the state directory: %w", err)
@@ -74,9 +81,9 @@ func OpenHome(dir string) (*Home, error) {
 	return h, nil
 }
 
-// TakeOverHome returns the home of the program before this one in this process, by the file
+// TakeOver returns the home of the program before this one in this process, by the file
 // descriptors that Files has returned. The locks were never released.
-func TakeOverHome(dir string, files []int) (*Home, error) {
+func TakeOver(dir string, files []int) (*Home, error) {
 	h := &Home{Dir: filepath.Clean(dir)}
 	for i, fd := range files {
 		syscall.CloseOnExec(fd)
@@ -123,7 +130,7 @@ func makeStateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(dir))
+	return SyncDir(filepath.Dir(dir))
 }
 
 // take takes the locks of the directory.
@@ -402,8 +409,8 @@ func ours(dir string) error {
 	return nil
 }
 
-// syncDir makes the entries of a folder durable.
-func syncDir(dir string) error {
+// SyncDir makes the entries of a folder durable.
+func SyncDir(dir string) error {
 	folder, err := os.Open(dir)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package supervisor
+package home
 
 import (
 	"os"
@@ -183,7 +183,7 @@ func TestHomeOfAStranger(t *testing.T) {
 			test.make(t, dir, precious)
 			before, err := os.Stat(dir)
 			require.NoError(t, err)
-			_, err = OpenHome(dir)
+			_, err = Open(dir)
 			require.ErrorContains(t, err, test.why)
 			after, err := os.Stat(dir)
 			require.NoError(t, err)
@@ -206,7 +206,7 @@ func TestHomeWithUnfinishedKey(t *testing.T) {
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".key-1"), []byte("key"), 0o600))
 	require.NoError(t, os.Link(filepath.Join(dir, ".key-1"), filepath.Join(dir, "jwt.key")))
-	h, err := OpenHome(dir)
+	h, err := Open(dir)
 	require.NoError(t, err)
 	defer h.Close()
 	require.NoFileExists(t, filepath.Join(dir, ".key-1"))
@@ -217,21 +217,21 @@ func TestHomeWithUnfinishedKey(t *testing.T) {
 // has ended.
 func TestHomeThatVanishes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	h, err := OpenHome(dir)
+	h, err := Open(dir)
 	require.NoError(t, err)
 	name, open := h.Lock()
 	now, err := os.Stat(name)
 	require.NoError(t, err)
 	require.True(t, os.SameFile(open, now))
 	require.NoError(t, os.RemoveAll(dir))
-	_, err = OpenHome(dir)
+	_, err = Open(dir)
 	if runtime.GOOS == "linux" {
 		var busy *BusyError
 		require.ErrorAs(t, err, &busy)
 		require.Equal(t, os.Getpid(), busy.PID)
 	}
 	h.Close()
-	h, err = OpenHome(dir)
+	h, err = Open(dir)
 	require.NoError(t, err)
 	h.Close()
 }
@@ -239,7 +239,7 @@ func TestHomeThatVanishes(t *testing.T) {
 // Other users can enter the folder for their agents, and change nothing in it.
 func TestUserDir(t *testing.T) {
 	t.Parallel()
-	h, err := OpenHome(t.TempDir())
+	h, err := Open(t.TempDir())
 	require.NoError(t, err)
 	defer h.Close()
 	dir, err := h.UserDir()
@@ -258,7 +258,7 @@ func TestUserDir(t *testing.T) {
 	h.Close()
 	require.DirExists(t, dir, "a folder in use stays")
 	require.NoError(t, os.Chmod(dir, 0o777))
-	h, err = OpenHome(h.Dir)
+	h, err = Open(h.Dir)
 	require.NoError(t, err)
 	defer h.Close()
 	_, err = h.UserDir()
