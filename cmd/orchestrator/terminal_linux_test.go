@@ -255,7 +255,7 @@ agent "chatty" {
 }
 
 // On a terminal, up asks before it runs commands of a file for the first time, and reload before it
-// runs changed ones.
+// runs changed ones. What reload was told to run, the next up runs.
 func TestAsksBeforeNewCommands(t *testing.T) {
 	t.Parallel()
 	agent := func(command string) string {
@@ -263,7 +263,7 @@ func TestAsksBeforeNewCommands(t *testing.T) {
 	}
 	sleeps := `"sh", "-c", "touch started; read x"`
 	ask := `up="${UP% --yes *} ${UP#* --yes }"; ` // $UP without --yes
-	w := inTerminal(t, agent(sleeps), ask+`$up; echo "exit $?"; $up -d; echo "exit $?"; read next; ${UP%% *} reload --state-dir state; echo "exit $?"; read next; ${UP%% *} reload --state-dir state; echo "exit $?"; ${UP%% *} down --state-dir state; echo "exit $?"`, 100, 50)
+	w := inTerminal(t, agent(sleeps), ask+`$up; echo "exit $?"; $up -d; echo "exit $?"; read next; ${UP%% *} reload --state-dir state; echo "exit $?"; read next; ${UP%% *} reload --state-dir state; echo "exit $?"; read next; ${UP%% *} down --state-dir state; ORC_TRUST=strict $up -d; echo "trusted $?"; ${UP%% *} down --state-dir state; echo "exit $?"`, 100, 50)
 	w.until("/orchestrator.hcl runs commands that you have not run from it before:", `agent a  sh -c 'touch started; read x'  orchestrator.hcl:`, "Run them? [y/N]")
 	require.NoFileExists(t, w.path("started"))
 	w.types("\r")
@@ -288,5 +288,7 @@ func TestAsksBeforeNewCommands(t *testing.T) {
 		_, err := os.Stat(w.path("swapped"))
 		return err == nil
 	})
+	w.types("\r")
+	w.until("trusted 0")
 	w.ends(0)
 }

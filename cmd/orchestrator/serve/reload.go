@@ -46,7 +46,7 @@ SIGHUP does the same without asking.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
 			if dry || yes {
-				return reload(a, control.ReloadRequest{DryRun: dry})
+				return reload(a, control.ReloadRequest{DryRun: dry}, yes && !dry)
 			}
 			return reloadAsking(a)
 		},
@@ -59,7 +59,7 @@ SIGHUP does the same without asking.`,
 // reloadAsking applies the file. On a terminal it shows the commands that have changed, and asks.
 func reloadAsking(a *cli.App) error {
 	if !term.IsTerminal(a.Stdin) || !term.IsTerminal(a.Stderr) || a.JSON() {
-		return reload(a, control.ReloadRequest{})
+		return reload(a, control.ReloadRequest{}, false)
 	}
 	ctx, stop := a.Context()
 	defer stop()
@@ -76,13 +76,25 @@ func reloadAsking(a *cli.App) error {
 		return err
 	}
 	if !slices.ContainsFunc(plan.Commands, func(c control.CommandChange) bool { return c.After != nil }) {
-		return reload(a, control.ReloadRequest{Expect: plan.Digest})
+		return reload(a, control.ReloadRequest{Expect: plan.Digest}, false)
 	}
 	_, _ = fmt.Fprint(a.Stderr, commandDiff(plan.Commands, a.Paint(a.Stderr)))
 	if err := a.Confirm("Run the changed commands?"); err != nil {
 		return err
 	}
-	return reload(a, control.ReloadRequest{Expect: plan.Digest})
+	return reload(a, control.ReloadRequest{Expect: plan.Digest}, true)
+}
+
+// trustReloaded remembers the commands of the file that a person has approved, so that up does not ask about them. Their
+// digest shows that they are the commands that were approved.
+func trustReloaded(a *cli.App, digest string) {
+	file, err := a.FindConfig(a.Flags.Config)
+	if err != nil {
+		return
+	}
+	if c, problems := config.Load(file, a.Options()); problems.Errors() == 0 && digestOf(c.Commands()) == digest {
+		_ = a.Trust(c, c.Commands()) // otherwise up asks
+	}
 }
 
 // commandDiff shows changed commands as a diff.
@@ -109,10 +121,16 @@ func commandDiff(changes []control.CommandChange, p term.Paint) string {
 	return term.Table(rows)
 }
 
-func reload(a *cli.App, request control.ReloadRequest) error {
+func reload(a *cli.App, request control.ReloadRequest, approved bool) error {
 	return cli.Query[control.ReloadReply]{
 		Operation: "reload", Request: request, Awaits: "the changes to be made",
-		Text: func(reply *control.ReloadReply) error { return showReload(a, reply) }, Judge: reloaded,
+		Text: func(reply *control.ReloadReply) error { return showReload(a, reply) },
+		Judge: func(reply *control.ReloadReply) error {
+			if approved && reply.Errors == 0 {
+				trustReloaded(a, reply.Digest)
+			}
+			return reloaded(reply)
+		},
 	}.Run(a)
 }
 
