@@ -60,12 +60,24 @@ func (td taskDecision) mayReopen(k *state.Task) *wire.Error {
 		return state.Errorf(wire.CodeConflict, state.Details{"taskId": k.View.ID, "reason": "too_old"},
 			"task %s ended too long ago to be tried again: submit it anew", k.Label())
 	}
+	first := k
+	for up := td.lostNeed(k); up != nil; up = td.lostNeed(up) {
+		first = up
+	}
+	if first != k {
+		return state.Errorf(wire.CodeConflict, state.Details{"taskId": k.View.ID, "waitsFor": first.View.ID, "reason": "dependency_failed"},
+			"task %s needs task %s, which is %s: try that again, and this one comes back with it", k.Label(), first.Label(), first.View.State)
+	}
+	return nil
+}
+
+// lostNeed returns a task that has come to nothing and that another one needs, or nil.
+func (td taskDecision) lostNeed(k *state.Task) *state.Task {
 	for e := range td.state.Tasks.Graph.Needs(k.Node) {
 		v := td.state.Tasks.Graph.Edge(e)
 		up := td.state.Tasks.Nodes[v.Up]
 		if state.Gates(v.Kind) && !v.Resolved && up.CameToNothing() && !td.state.Rules.StaysBlocked(k.Patient()) {
-			return state.Errorf(wire.CodeConflict, state.Details{"taskId": k.View.ID, "waitsFor": up.View.ID, "reason": "dependency_failed"},
-				"task %s needs task %s, which is %s: try that again, and this one comes back with it", k.Label(), up.Label(), up.View.State)
+			return up
 		}
 	}
 	return nil
