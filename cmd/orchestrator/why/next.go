@@ -24,7 +24,13 @@ func (c *taskCauses) next() []string {
 		if name := t.AssignedTo; t.State == wire.TaskFailed && c.status != nil && slices.ContainsFunc(c.status.Agents, func(a control.AgentView) bool { return a.Name == name }) {
 			next = append(next, "What its agent printed: orchestrator logs "+term.OneLine(name))
 		}
-		if t.State != wire.TaskDone {
+		switch {
+		case t.State == wire.TaskDone:
+		case c.lost != nil:
+			lost := term.ID(c.lost.ID)
+			next = append(next, fmt.Sprintf("It needs %s %q, which is %s. Why: orchestrator why %s", lost, term.OneLine(c.lost.Name), c.lost.State, lost),
+				"Try that again, and this one comes back with it: orchestrator task retry "+lost)
+		default:
 			next = append(next, "Try it again: orchestrator task retry "+id)
 		}
 		return append(next, c.nextOfMerge()...)

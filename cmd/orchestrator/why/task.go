@@ -38,6 +38,7 @@ type taskCauses struct {
 	ChangedBy     string                   `json:"changed_by,omitzero"`    // who has changed its text last
 	Next          []string                 `json:"next"`                   // what happens next, and what a person can do
 	task          *task.Seen               // in full
+	lost          *task.Seen               // the task because of which it was cancelled
 	status        *control.Status          // status of the orchestrator
 	brought       bool                     // the task request was forwarded to its agent
 	asked         []wire.Question          // open questions of its agent about it
@@ -89,6 +90,7 @@ func explainTask(ctx context.Context, a *cli.App, d *client.Client, find *task.F
 	}
 	c.Task.Since = movedAt(&t.Task, found)
 	c.holdups(task.ByID(tasks))
+	c.lost = lostNeed(&t, task.ByID(tasks))
 	if t.State == wire.TaskPending && !task.HandedOn(&t.Task) {
 		if err := weighAgents(ctx, a, d, c); err != nil {
 			return err
@@ -167,6 +169,22 @@ func (c *taskCauses) holdups(tasks map[string]*task.Seen) {
 		}
 		open = deeper
 	}
+}
+
+// lostNeed returns the task because of which others down to t were cancelled, or nil.
+func lostNeed(t *task.Seen, tasks map[string]*task.Seen) (lost *task.Seen) {
+	for t.State == wire.TaskCancelled && t.Reason == wire.DependencyFailed {
+		i := slices.IndexFunc(t.Dependencies, func(id string) bool {
+			need := tasks[id]
+			return need != nil && (need.State == wire.TaskFailed || need.State == wire.TaskCancelled)
+		})
+		if i < 0 {
+			break
+		}
+		t = tasks[t.Dependencies[i]]
+		lost = t
+	}
+	return lost
 }
 
 // weighAgents adds how each agent fits the task.

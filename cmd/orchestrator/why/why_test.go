@@ -82,6 +82,23 @@ func TestHoldups(t *testing.T) {
 	require.Empty(t, c.behind(), "it waits for that one itself")
 }
 
+// TestLostNeed checks that the advice on a cancelled task is a command that brings it back.
+func TestLostNeed(t *testing.T) {
+	tasks := chain(4)
+	tasks[0].State = wire.TaskDone
+	tasks[1].State = wire.TaskFailed
+	for i := 2; i < 4; i++ {
+		tasks[i].State, tasks[i].Reason = wire.TaskCancelled, wire.DependencyFailed
+	}
+	c := &taskCauses{Task: inStory(&tasks[3]), task: &tasks[3], lost: lostNeed(&tasks[3], task.ByID(tasks))}
+	require.Equal(t, []string{
+		"It was cancelled: Dependency failed",
+		`It needs 00000001 "step", which is failed. Why: orchestrator why 00000001`,
+		"Try that again, and this one comes back with it: orchestrator task retry 00000001",
+	}, c.next())
+	require.Nil(t, lostNeed(&tasks[1], task.ByID(tasks)))
+}
+
 func TestReasonsInShort(t *testing.T) {
 	require.Equal(t, "languages +50", task.PointWords("language match: go, sql (+50)"))
 	require.Equal(t, "preferred +200", task.PointWords("preferred server (+200)"))
