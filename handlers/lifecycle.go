@@ -147,7 +147,9 @@ func (td taskDecision) retry(k *state.Task, a *state.KnownAgent, how string, cod
 	switch {
 	case !begun && a.Remote == nil && !(td.state.Rules.OnlineOnly && k.Wants() != nil):
 		return
-	case !counts:
+	case ordered:
+		td.requeue(k, &state.TaskRequeued{Why: td.stopWhy(how), Blameless: true})
+	case !begun:
 		td.requeue(k, &state.TaskRequeued{Why: "its agent ended: " + how, Blameless: true})
 	case a.OnExit == "fail":
 		td.giveUp(k, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
