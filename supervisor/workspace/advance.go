@@ -32,17 +32,19 @@ func (m *Manager) advance(ctx context.Context, r *repository, branch, before, co
 		if err != nil {
 			return err
 		}
-		if place := places[branch]; place != "" {
-			if _, err = r.gitIn(ctx, place, "merge", "--ff-only", "--quiet", commit); err != nil {
-				err = inTheWay(err, place)
-			}
-		} else if _, err = r.git(ctx, "update-ref", "-m", "merge by orchestrator", "refs/heads/"+branch, commit, before); err != nil {
-			if head, failed := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch); failed == nil && head != before {
-				err = errMoved(branch)
-			}
+		place := places[branch]
+		if place != "" {
+			_, err = r.gitIn(ctx, place, "merge", "--ff-only", "--quiet", commit)
+		} else {
+			_, err = r.git(ctx, "update-ref", "-m", "merge by orchestrator", "refs/heads/"+branch, commit, before)
 		}
 		if err != nil {
 			commit = ""
+			if head, failed := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch); failed == nil && head != before {
+				err = errMoved(branch)
+			} else if place != "" {
+				err = inTheWay(err, place)
+			}
 		}
 		return errors.Join(err, r.arrived(branch, commit))
 	})

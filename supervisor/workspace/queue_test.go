@@ -6,9 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -281,6 +283,28 @@ func TestErrorsOfGit(t *testing.T) {
 	_, err := b.repository().git(t.Context(), "reset", "--hard", "main")
 	require.ErrorContains(t, err, "index.lock")
 	require.NotContains(t, err.Error(), "graft")
+}
+
+// A writerFunc is a function that is called with what is logged.
+type writerFunc func()
+
+func (f writerFunc) Write(p []byte) (int, error) {
+	f()
+	return len(p), nil
+}
+
+// A commit that a person makes just before the branch is moved is merged with, and not put off.
+func TestQueueAmidCommits(t *testing.T) {
+	b := newBench(t)
+	dir := b.begin(first)
+	b.change(dir, "mine", "text\n")
+	require.Nil(t, b.complete(first))
+	require.NoError(t, b.repository().arrived("main", strings.Repeat("1", 40))) // is gone, which is logged just before
+	theirs := func() { b.change(b.top, "theirs", "text\n") }
+	b.m.options.Log = hclog.New(&hclog.LoggerOptions{Output: writerFunc(sync.OnceFunc(theirs))})
+	require.NoError(t, (&Queue{m: b.m}).mergeAll(t.Context()))
+	require.Empty(t, b.noted(events.TaskUnmerged))
+	require.Equal(t, "file\nmine\ntheirs", b.git(b.top, "ls-files"))
 }
 
 // A task that is tried again begins on a fresh branch, also if names are taken and the last attempt was left elsewhere.
