@@ -19,9 +19,14 @@ import (
 // room returns the path of a worktree for a merge. It is where confined agents can change nothing. A sandbox that another
 // program makes may not show that folder: then it is beside the worktrees of tasks.
 func (m *Manager) room(ctx context.Context, r *repository, name string) (string, error) {
+	beside := filepath.Join(r.top, folder, name)
+	if m.options.Notes != "" { // another team may make a merge of the same name
+		sum := sha256.Sum256([]byte(m.options.Notes))
+		beside += "-" + hex.EncodeToString(sum[:4])
+	}
 	for _, a := range m.configured().Agents {
 		if a.Wrapped || m.options.Apart == nil {
-			return filepath.Join(r.top, folder, name), nil
+			return beside, nil
 		}
 	}
 	var spec child.Spec
@@ -29,7 +34,7 @@ func (m *Manager) room(ctx context.Context, r *repository, name string) (string,
 		return "", err
 	}
 	if spec.Confine != nil { // the folder is below what is hidden from it, and git runs with less than its rights
-		return filepath.Join(r.top, folder, name), nil
+		return beside, nil
 	}
 	dir, err := m.options.Apart(spec.User)
 	if err == nil {

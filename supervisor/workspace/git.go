@@ -106,15 +106,27 @@ func isNo(err error) bool {
 }
 
 // busy begins a change of the repository: it writes the process id of the orchestrator to a file. If the file is there
-// with the id of a process that does not run, or with its own, which an earlier one had, the orchestrator was killed during a change. Then locks of git,
+// with the id of another process that runs, the orchestrator of another team makes a change: it waits up to 10 seconds,
+// and no longer, because an agent can write the file. If that process does not run, or the id is its own, which an earlier one had, the orchestrator was killed during a change. Then locks of git,
 // and the entry of a worktree that git had begun to add, are removed.
 const busy = `cd "$(git rev-parse --git-common-dir)"
-if read -r before of 2>/dev/null <orchestrator-busy && { test "$before" = "$1" -a "$of" != "$2" || test "$before" != "$1" && ! kill -0 "$before" 2>/dev/null && ! test -d "/proc/$before"; }; then
+left=100
+until (set -C && echo "$1 $2" >orchestrator-busy) 2>/dev/null; do
+	before= of=
+	read -r before of 2>/dev/null <orchestrator-busy
+	test "$before $of" != "$1 $2" || exit 0
+	if test "$before" != "$1" && { kill -0 "$before" || test -d "/proc/$before"; } 2>/dev/null; then
+		test -n "$before" || left=$((left - 20)) # nobody has written it
+		left=$((left - 1))
+		test $left -gt 0 || { echo "$1 $2" >orchestrator-busy; exit; }
+		sleep 0.1
+		continue
+	fi
 	rm -f config.lock HEAD.lock index.lock packed-refs.lock
 	find refs/heads -name "*.lock" -exec rm -f {} +
 	for at in worktrees/*/; do test "$at" = worktrees/orchestrator/ || test ! -d "$at" || test -s "$at/commondir" -a -s "$at/gitdir" -a -s "$at/HEAD" || rm -rf "$at"; done
-fi
-echo "$1 $2" >orchestrator-busy`
+	rm -f orchestrator-busy || exit
+done`
 
 // prepare makes the folders that worktrees need, before a confined agent starts: those that are made later are closed to it.
 // The entry in the folder worktrees keeps git from removing that.

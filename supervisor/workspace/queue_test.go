@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -285,6 +287,44 @@ func TestErrorsOfGit(t *testing.T) {
 	require.NotContains(t, err.Error(), "graft")
 }
 
+// Two teams can work on one repository: their merges have folders of their own, and their changes wait for each other.
+func TestTwoTeams(t *testing.T) {
+	b := newBench(t)
+	b.m.options.Notes = filepath.Join(t.TempDir(), "one.json")
+	r, other := b.repository(), New(b.m.options)
+	other.options.Notes = filepath.Join(t.TempDir(), "two.json")
+	other.Set(b.team)
+	require.NoError(t, b.m.apart(t.Context(), r, "main", "main", func(one string) error {
+		return other.apart(t.Context(), r, "main", "main", func(two string) error {
+			require.FileExists(t, filepath.Join(one, "file"))
+			require.FileExists(t, filepath.Join(two, "file"))
+			return nil
+		})
+	}))
+	var teams sync.WaitGroup
+	for range 2 {
+		teams.Go(func() {
+			team := exec.Command("sleep", "600") // whose orchestrator runs
+			if !assert.NoError(t, team.Start()) {
+				return
+			}
+			defer func() {
+				assert.NoError(t, team.Process.Kill())
+				assert.Error(t, team.Wait())
+			}()
+			for range 10 {
+				_, err := r.runIn(t.Context(), command{argv: []string{"sh", "-c", busy, "sh", strconv.Itoa(team.Process.Pid), "a"}, dir: b.top})
+				assert.NoError(t, err)
+				inside := filepath.Join(b.top, "inside")
+				assert.NoError(t, os.Mkdir(inside, 0o700), "both teams make a change")
+				_, err = r.git(t.Context(), "status")
+				assert.NoError(t, errors.Join(err, os.Remove(inside), os.Remove(filepath.Join(b.top, ".git/orchestrator-busy"))))
+			}
+		})
+	}
+	teams.Wait()
+}
+
 // A writerFunc is a function that is called with what is logged.
 type writerFunc func()
 
@@ -305,6 +345,17 @@ func TestQueueAmidCommits(t *testing.T) {
 	require.NoError(t, (&Queue{m: b.m}).mergeAll(t.Context()))
 	require.Empty(t, b.noted(events.TaskUnmerged))
 	require.Equal(t, "file\nmine\ntheirs", b.git(b.top, "ls-files"))
+}
+
+// The mark of a change that is empty stops no other change. If it cannot be written, the error has the reason.
+func TestChangeThatIsNotMarked(t *testing.T) {
+	b := newBench(t)
+	mark := filepath.Join(b.top, ".git/orchestrator-busy")
+	require.NoError(t, os.WriteFile(mark, nil, 0o600))
+	require.NoError(t, b.m.writing(t.Context(), b.repository(), func() error { return nil }))
+	require.NoFileExists(t, mark)
+	require.NoError(t, os.Mkdir(mark, 0o700))
+	require.ErrorContains(t, b.m.writing(t.Context(), b.repository(), func() error { return nil }), "orchestrator-busy: ")
 }
 
 // A task that is tried again begins on a fresh branch, also if names are taken and the last attempt was left elsewhere.
