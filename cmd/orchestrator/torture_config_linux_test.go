@@ -176,6 +176,19 @@ func TestTortureReloadOfAnEmptyFile(t *testing.T) {
 	s.stop()
 }
 
+// TestReloadLogsRights checks that the log tells a command with other rights from another command.
+func TestReloadLogsRights(t *testing.T) {
+	t.Parallel()
+	const hcl = quick + "agent \"a\" {\n  command = [\"cat\"]\n"
+	s := newStage(t, hcl+"}\n").up("--json")
+	s.waitForEvents(1, events.AgentStarted, "a")
+	s.write("orchestrator.hcl", hcl+"  manage = true\n}\n")
+	s.ask("reload", "--yes")
+	s.stop()
+	require.Contains(t, s.cried.all(), "the rights, folder or environment of a command have changed")
+	require.NotContains(t, s.cried.all(), "a command has changed")
+}
+
 // A reload applies only to the agents named at the start.
 func TestTortureReloadKeepsTheChosen(t *testing.T) {
 	t.Parallel()

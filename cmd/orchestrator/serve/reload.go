@@ -276,6 +276,10 @@ func (t *Instance) change(ctx context.Context, r control.ReloadRequest, reply *c
 		return nil, nil
 	}
 	for _, c := range reply.Commands {
+		if slices.Equal(c.Before, c.After) {
+			t.log.Info("the rights, folder or environment of a command have changed", "of", c.Of, "command", c.After)
+			continue
+		}
 		t.log.Info("a command has changed", "of", c.Of, "before", c.Before, "after", c.After)
 	}
 	return t.apply(ctx, next, changes)
