@@ -36,7 +36,7 @@ import (
 // stays there. A hub that does not have the file reads it from there.
 type artifacts struct {
 	dir     string
-	alarm   *alarm
+	alarm   func(text string, args ...any)
 	objects Objects                // of several hubs; nil: the files are the only ones
 	sync    func(dir string) error // makes the entries of a folder durable
 	read    func(path string) ([]byte, error)
@@ -60,7 +60,7 @@ type claim struct {
 // detachAbove is the largest content, in bytes, that stays in a response.
 const detachAbove = 64 << 10
 
-func newArtifacts(stateDir string, alarm *alarm) *artifacts {
+func newArtifacts(stateDir string, alarm func(text string, args ...any)) *artifacts {
 	return &artifacts{
 		dir: filepath.Join(stateDir, "artifacts"), alarm: alarm, sync: home.SyncDir, read: readRegular,
 		began: time.Now(), firm: make(map[string]bool), claims: make(map[string]*claim),
@@ -98,7 +98,7 @@ func (a *artifacts) Detach(r *delegation.Response) *wire.Error {
 	})
 	if err != nil {
 		a.Release(kept, false)
-		a.alarm.raise("an artifact cannot be kept: what it is in is refused", "error", err)
+		a.alarm("an artifact cannot be kept: what it is in is refused", "error", err)
 		return &wire.Error{Code: wire.CodeInternal, Message: "an artifact cannot be kept; why is in the orchestrator's log"}
 	}
 	return nil
@@ -216,7 +216,7 @@ func sameDevice(info os.FileInfo, folder string) bool {
 func (a *artifacts) Attach(document wire.Raw) wire.Raw {
 	whole, err := delegation.Attach(document, a.load)
 	if err != nil {
-		a.alarm.raise("an artifact cannot be read: who gets it gets what refers to it", "error", err)
+		a.alarm("an artifact cannot be read: who gets it gets what refers to it", "error", err)
 	}
 	return whole
 }

@@ -36,7 +36,7 @@ func (a *artifacts) fetch(ctx context.Context, hash string, here error) (string,
 		return "", fmt.Errorf("%w; the shared store has other content under its name", here)
 	}
 	if err := a.cache(hash, string(text)); err != nil {
-		a.alarm.raise("an artifact from the shared store cannot be stored here", "error", err)
+		a.alarm("an artifact from the shared store cannot be stored here", "error", err)
 	}
 	return string(text), nil
 }

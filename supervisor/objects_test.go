@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"testing/synctest"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/delegation"
@@ -71,7 +71,7 @@ func TestArtifactsOfSeveralHubs(t *testing.T) {
 		require.Contains(t, asks("3"), `"ref":"sha256:`)
 		require.Contains(t, said.String(), "other content under its name")
 		clear(o.kept)
-		p.artifacts.alarm.told = nil
+		<-time.After(time.Second) // until then, the same error is not logged again
 		require.Contains(t, asks("4"), `"ref":"sha256:`)
 		require.Contains(t, said.String(), "neither here nor in the shared store")
 		require.NoError(t, p.stop())
@@ -99,7 +99,7 @@ func TestArtifactsAreMoved(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, []int{1, 0}, []int{n, missing})
 		}
-		there := newArtifacts(other, &alarm{log: hclog.NewNullLogger()})
+		there := newArtifacts(other, func(string, ...any) {})
 		content, err := there.load(delegation.ArtifactRef(hashOf([]byte(large("x")))))
 		require.NoError(t, err)
 		require.Equal(t, large("x"), content)

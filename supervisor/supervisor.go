@@ -185,7 +185,7 @@ func (s *Supervisor) newDispatcher() *dispatch.Dispatcher {
 		Clock: s.options.Clock,
 	}
 	if dir := s.options.StateDir; dir != "" {
-		s.artifacts = newArtifacts(dir, alarm)
+		s.artifacts = newArtifacts(dir, alarm.raise)
 		s.artifacts.objects = s.options.Objects
 		o.Artifacts = s.artifacts
 		o.Audit = func(gap dispatch.AuditGap) dispatch.AuditFile { return auditFile(dir, gap) }
