@@ -17,13 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/artifacts"
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
 )
 
 // large returns content that is too large for a response.
-func large(of string) string { return strings.Repeat(of, 3*detachAbove/len(of)) }
+func large(of string) string { return strings.Repeat(of, 3*artifacts.DetachAbove/len(of)) }
 
 // making returns the response of an agent that has made an artifact.
 func making(id, content string) string {
@@ -57,14 +58,14 @@ func keptFiles(t *testing.T, dir string) []string {
 // Rows: D-35.
 func TestArtifactsAreKept(t *testing.T) {
 	dir := t.TempDir()
-	a := newArtifacts(dir, nil)
+	a := artifacts.New(dir, nil)
 	refs := make(map[string]bool)
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for range 20 {
 		for n := range 5 {
 			all.Go(func() {
-				ref, err := a.keep(fmt.Sprint("content ", n))
+				ref, err := a.Keep(fmt.Sprint("content ", n))
 				mu.Lock()
 				defer mu.Unlock()
 				refs[ref] = err == nil && delegation.IsArtifactRef(ref)
@@ -75,9 +76,9 @@ func TestArtifactsAreKept(t *testing.T) {
 	require.Len(t, refs, 5)
 	for ref, fine := range refs {
 		require.True(t, fine)
-		content, err := a.load(ref)
+		content, err := a.Load(ref)
 		require.NoError(t, err)
-		require.Equal(t, ref, delegation.ArtifactRef(hashOf([]byte(content))))
+		require.Equal(t, ref, delegation.ArtifactRef(artifacts.HashOf([]byte(content))))
 	}
 	files := keptFiles(t, dir)
 	require.Len(t, files, 5, "nothing is left over")
@@ -97,20 +98,20 @@ func TestArtifactsAreKept(t *testing.T) {
 // Rows: D-35.
 func TestArtifactsThatAreChanged(t *testing.T) {
 	dir := t.TempDir()
-	a := newArtifacts(dir, nil)
-	ref, err := a.keep("content")
+	a := artifacts.New(dir, nil)
+	ref, err := a.Keep("content")
 	require.NoError(t, err)
 	file := keptFiles(t, dir)[0]
 	long := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 	require.NoError(t, os.Chtimes(file, long, long))
-	_, err = a.keep("content")
+	_, err = a.Keep("content")
 	require.NoError(t, err)
 	info, err := os.Stat(file)
 	require.NoError(t, err)
 	require.True(t, info.ModTime().Equal(long), "it is not written again")
 
 	require.NoError(t, os.WriteFile(file, []byte("CONTENT"), 0o600))
-	_, err = a.load(ref)
+	_, err = a.Load(ref)
 	require.ErrorContains(t, err, "was changed")
 	for _, spoil := range []func() error{
 		func() error { return os.WriteFile(file, []byte("half"), 0o600) },
@@ -120,20 +121,20 @@ func TestArtifactsThatAreChanged(t *testing.T) {
 	} {
 		require.NoError(t, os.Remove(file))
 		require.NoError(t, spoil())
-		_, err = a.load(ref)
+		_, err = a.Load(ref)
 		require.Error(t, err)
-		_, err = a.keep("content")
+		_, err = a.Keep("content")
 		require.NoError(t, err, "made again, it is there again")
-		content, err := a.load(ref)
+		content, err := a.Load(ref)
 		require.NoError(t, err)
 		require.Equal(t, "content", content)
 	}
 
 	require.NoError(t, os.Remove(file))
-	_, err = a.load(ref)
+	_, err = a.Load(ref)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	for _, wrong := range []string{"", "sha256:", "../../etc/passwd", "sha256:" + strings.Repeat("../", 21) + "a", strings.ToUpper(ref)} {
-		_, err = a.load(wrong)
+		_, err = a.Load(wrong)
 		require.ErrorContains(t, err, "refers to nothing here")
 	}
 }
@@ -145,40 +146,40 @@ func TestArtifactsThatAreChanged(t *testing.T) {
 // Rows: D-35, B-74.
 func TestFoldersOfArtifactsSurvive(t *testing.T) {
 	dir := t.TempDir()
-	a := newArtifacts(dir, nil)
-	top, below := a.dir, filepath.Join(a.dir, hashOf([]byte("content"))[:2])
+	a := artifacts.New(dir, nil)
+	top, below := a.Dir, filepath.Join(a.Dir, artifacts.HashOf([]byte("content"))[:2])
 	var synced []string
 	ill := map[string]error{dir: errors.New("no such sector")}
-	a.sync = func(folder string) error {
+	a.Sync = func(folder string) error {
 		synced = append(synced, folder)
 		return ill[folder]
 	}
-	_, err := a.keep("content")
+	_, err := a.Keep("content")
 	require.ErrorIs(t, err, ill[dir])
 	require.NoDirExists(t, top, "who comes next must not take it for one that survives")
 	clear(ill)
 	ill[top] = errors.New("no space left on device")
 	for range 2 {
-		_, err = a.keep("content")
+		_, err = a.Keep("content")
 		require.ErrorIs(t, err, ill[top])
 		require.NoDirExists(t, below)
 	}
 	clear(ill)
 	synced = nil
 	for range 2 {
-		_, err = a.keep("content")
+		_, err = a.Keep("content")
 		require.NoError(t, err)
 	}
 	require.Equal(t, []string{top, dir, below, top, below, below}, synced)
 
-	again := newArtifacts(dir, nil)
-	again.sync, synced = a.sync, nil
-	_, err = again.keep("content")
+	again := artifacts.New(dir, nil)
+	again.Sync, synced = a.Sync, nil
+	_, err = again.Keep("content")
 	require.NoError(t, err)
 	require.Equal(t, []string{top, dir, below, top, below}, synced, "another life does not rely on it")
 
 	require.NoError(t, os.RemoveAll(top))
-	_, err = a.keep("content")
+	_, err = a.Keep("content")
 	require.NoError(t, err)
 	require.Len(t, keptFiles(t, dir), 1)
 }
@@ -190,10 +191,10 @@ func TestFoldersOfArtifactsSurvive(t *testing.T) {
 func TestUnfinishedArtifactsAreRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		a := newArtifacts(dir, nil)
-		_, err := a.keep("content")
+		a := artifacts.New(dir, nil)
+		_, err := a.Keep("content")
 		require.NoError(t, err)
-		old, fresh, other := filepath.Join(a.dir, "new-1"), filepath.Join(a.dir, "new-2"), filepath.Join(a.dir, "mine")
+		old, fresh, other := filepath.Join(a.Dir, "new-1"), filepath.Join(a.Dir, "new-2"), filepath.Join(a.Dir, "mine")
 		for path, at := range map[string]time.Time{old: time.Now().Add(-time.Second), fresh: time.Now().Add(time.Second), other: time.Now().Add(-time.Second)} {
 			require.NoError(t, os.WriteFile(path, []byte("half"), 0o600))
 			require.NoError(t, os.Chtimes(path, at, at))
@@ -227,7 +228,7 @@ func TestLargeArtifacts(t *testing.T) {
 		require.Equal(t, []string{line, small}, boss.lines())
 		require.Len(t, keptFiles(t, dir), 1)
 		for _, r := range record.facts(t) {
-			require.Less(t, len(r.Payload), detachAbove, r.Kind)
+			require.Less(t, len(r.Payload), artifacts.DetachAbove, r.Kind)
 		}
 		answer, err := p.Requests.Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "get-task-response", []byte(`{"taskId":"a"}`))
 		require.NoError(t, err)
@@ -322,9 +323,9 @@ func TestArtifactsOfRefusedRequests(t *testing.T) {
 // granted refers to it.
 func TestClaimsOnArtifacts(t *testing.T) {
 	dir := t.TempDir()
-	a := newArtifacts(dir, nil)
+	a := artifacts.New(dir, nil)
 	hold := func() []string {
-		ref, err := a.keep("content")
+		ref, err := a.Keep("content")
 		require.NoError(t, err)
 		return []string{ref}
 	}
@@ -339,18 +340,18 @@ func TestClaimsOnArtifacts(t *testing.T) {
 	require.Len(t, keptFiles(t, dir), 1, "the first was granted")
 	a.Release(hold(), false)
 	require.Len(t, keptFiles(t, dir), 1, "it was there before")
-	a.Release([]string{"https://example.com", delegation.ArtifactRef(hashOf(nil))}, false)
-	require.Empty(t, a.claims)
+	a.Release([]string{"https://example.com", delegation.ArtifactRef(artifacts.HashOf(nil))}, false)
+	require.Empty(t, a.Claims)
 }
 
 // TestSweepOfArtifacts checks that exactly the files that no record refers to are removed: not those
 // that are older than the log, those of requests that are not decided, and those of other names.
 func TestSweepOfArtifacts(t *testing.T) {
 	dir, began := t.TempDir(), time.Now().Add(-time.Hour)
-	a, record := newArtifacts(dir, nil), newLedger()
+	a, record := artifacts.New(dir, nil), newLedger()
 	refs := make(map[string]string)
 	for _, name := range []string{"recorded", "orphan", "old", "claimed", "late"} {
-		ref, err := a.keep(name)
+		ref, err := a.Keep(name)
 		require.NoError(t, err)
 		refs[name] = ref
 		if name != "claimed" {
@@ -359,13 +360,13 @@ func TestSweepOfArtifacts(t *testing.T) {
 	}
 	file := func(name string) string {
 		hash, _ := delegation.ArtifactHash(refs[name])
-		return a.path(hash)
+		return a.Path(hash)
 	}
 	require.NoError(t, os.Chtimes(file("old"), began.Add(-time.Second), began.Add(-time.Second)))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "artifacts", "mine"), nil, 0o600))
 	require.NoError(t, record.Append(t.Context(), 0, []wire.Record{{Kind: "task.done", At: time.Now(), Payload: []byte(`{"artifacts":[{"ref":"` + refs["recorded"] + `"}]}`)}}))
-	removed, err := a.sweep(t.Context(), record, began, func() {
-		ref, err := a.keep("late") // a request refers to it again
+	removed, err := a.Sweep(t.Context(), record, began, func() {
+		ref, err := a.Keep("late") // a request refers to it again
 		require.NoError(t, err)
 		a.Release([]string{ref}, true)
 	})
@@ -376,7 +377,7 @@ func TestSweepOfArtifacts(t *testing.T) {
 		require.FileExists(t, file(name), name)
 	}
 	require.NoError(t, record.Close())
-	_, err = a.sweep(t.Context(), record, began, func() {})
+	_, err = a.Sweep(t.Context(), record, began, func() {})
 	require.ErrorIs(t, err, fs.ErrClosed)
 	require.FileExists(t, file("recorded"), "nothing is removed without all references")
 }
@@ -393,7 +394,7 @@ func TestArtifactsOfAnotherFolder(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Rename(work, work+".old"))
 	require.NoError(t, os.Symlink(closed, work))
-	_, err = readWithin(dispatch.Folder{Path: work, Is: is}, "key", 1<<20)
+	_, err = artifacts.ReadWithin(dispatch.Folder{Path: work, Is: is}, "key", 1<<20)
 	require.ErrorContains(t, err, "not the one in which it was started")
 }
 
@@ -407,7 +408,7 @@ func TestArtifactOfTheKernel(t *testing.T) {
 		}
 		top, err := os.Stat("/")
 		require.NoError(t, err)
-		_, err = readWithin(dispatch.Folder{Path: "/", Is: top}, path, 1<<20)
+		_, err = artifacts.ReadWithin(dispatch.Folder{Path: "/", Is: top}, path, 1<<20)
 		require.ErrorContains(t, err, "is a file of the kernel", path)
 	}
 }

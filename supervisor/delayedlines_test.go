@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/supervisor/artifacts"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire/events"
 )
@@ -16,9 +17,9 @@ func (p *play) busy() (release func()) {
 	gate := make(chan struct{})
 	p.options.Record.(*ledger).readAfter(gate)
 	if p.artifacts != nil {
-		p.artifacts.read = func(path string) ([]byte, error) {
+		p.artifacts.Read = func(path string) ([]byte, error) {
 			<-gate
-			return readRegular(path)
+			return artifacts.ReadRegular(path)
 		}
 	}
 	return func() { close(gate) }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/artifacts"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/hosts"
@@ -242,7 +243,7 @@ type Launched struct {
 
 // ReadFile returns the text of a file in the folder of the run, with at most so many bytes.
 func (l *Launched) ReadFile(path string, most int64) (string, error) {
-	return readFor(l.folder, path, min(most, hub.MaxArtifactBytes))
+	return artifacts.ReadFor(l.folder, path, min(most, hub.MaxArtifactBytes))
 }
 
 // Launch starts a run of the agent on this machine, for a hub on another one. The spec has the callbacks of the run,

@@ -8,11 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/supervisor/artifacts"
 	"orchestrator/wire/delegation"
 )
 
@@ -43,14 +44,14 @@ func TestArtifactsOfSeveralHubs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, dir, said, boss, w := keeping(t)
 		o := &objects{kept: make(map[string]string), fault: errors.New("no quorum")}
-		p.artifacts.objects = o
+		p.artifacts.Objects = o
 		w.says(making("a", large("x")))
 		require.Empty(t, boss.lines(), "nothing refers to it")
 		require.Empty(t, keptFiles(t, dir))
 		o.fault = nil
 		w.says(making("a", large("x")))
 		require.Len(t, boss.lines(), 1)
-		require.Equal(t, large("x"), o.kept[hashOf([]byte(large("x")))])
+		require.Equal(t, large("x"), o.kept[artifacts.HashOf([]byte(large("x")))])
 
 		asks := func(id string) string {
 			boss.says(request(id, "get-task-response", `{"taskId":"a"}`))
@@ -67,7 +68,7 @@ func TestArtifactsOfSeveralHubs(t *testing.T) {
 		require.NotContains(t, said.String(), "cannot be read")
 
 		require.NoError(t, os.Remove(keptFiles(t, dir)[0]))
-		o.kept[hashOf([]byte(large("x")))] = "other"
+		o.kept[artifacts.HashOf([]byte(large("x")))] = "other"
 		require.Contains(t, asks("3"), `"ref":"sha256:`)
 		require.Contains(t, said.String(), "other content under its name")
 		clear(o.kept)
@@ -89,30 +90,30 @@ func TestArtifactsAreMoved(t *testing.T) {
 		changed := filepath.Join(dir, "artifacts", "00", strings.Repeat("0", 64))
 		require.NoError(t, os.MkdirAll(filepath.Dir(changed), 0o700))
 		require.NoError(t, os.WriteFile(changed, []byte("not its content"), 0o600))
-		n, err := ShareArtifacts(t.Context(), dir, o)
+		n, err := artifacts.ShareArtifacts(t.Context(), dir, o)
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		require.Len(t, o.kept, 1)
 		other := t.TempDir()
 		for range 2 {
-			n, missing, err := FetchArtifacts(t.Context(), other, p.options.Record, o)
+			n, missing, err := artifacts.FetchArtifacts(t.Context(), other, p.options.Record, o)
 			require.NoError(t, err)
 			require.Equal(t, []int{1, 0}, []int{n, missing})
 		}
-		there := newArtifacts(other, func(string, ...any) {})
-		content, err := there.load(delegation.ArtifactRef(hashOf([]byte(large("x")))))
+		there := artifacts.New(other, func(string, ...any) {})
+		content, err := there.Load(delegation.ArtifactRef(artifacts.HashOf([]byte(large("x")))))
 		require.NoError(t, err)
 		require.Equal(t, large("x"), content)
 		clear(o.kept)
-		n, missing, err := FetchArtifacts(t.Context(), t.TempDir(), p.options.Record, o)
+		n, missing, err := artifacts.FetchArtifacts(t.Context(), t.TempDir(), p.options.Record, o)
 		require.NoError(t, err)
 		require.Equal(t, []int{0, 1}, []int{n, missing})
 		o.fault = errors.New("no quorum")
-		_, _, err = FetchArtifacts(t.Context(), t.TempDir(), p.options.Record, o)
+		_, _, err = artifacts.FetchArtifacts(t.Context(), t.TempDir(), p.options.Record, o)
 		require.ErrorIs(t, err, o.fault)
-		_, err = ShareArtifacts(t.Context(), dir, o)
+		_, err = artifacts.ShareArtifacts(t.Context(), dir, o)
 		require.ErrorIs(t, err, o.fault)
-		n, err = ShareArtifacts(t.Context(), t.TempDir(), o)
+		n, err = artifacts.ShareArtifacts(t.Context(), t.TempDir(), o)
 		require.NoError(t, err)
 		require.Zero(t, n)
 	})

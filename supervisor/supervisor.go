@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/artifacts"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/hosts"
@@ -37,7 +38,7 @@ type Options struct {
 	Record   dispatch.Record // where facts are stored; nil: nowhere
 	Warm     *dispatch.Warm  // follows Record; nil: Restore reads it
 	Keep     dispatch.Retention
-	Objects  Objects                 // of the hubs that share Record; nil: there is one hub
+	Objects  artifacts.Objects       // of the hubs that share Record; nil: there is one hub
 	ReadOnly bool                    // Record is read-only: only Look can be called
 	Sound    func() error            // returns why new records would be lost, such as a deleted file; nil: not checked
 	Deposed  func(error) *wire.Error // returns the refusal of requests if an error of Record says that another hub is at work; nil: there is none
@@ -136,7 +137,7 @@ type Supervisor struct {
 
 	options    Options
 	dispatcher *dispatch.Dispatcher
-	artifacts  *artifacts // nil without a state directory
+	artifacts  *artifacts.Store // nil without a state directory
 	audience   *output.Feed
 	began      time.Time
 	done       chan struct{}   // closed when Run has ended
@@ -185,8 +186,8 @@ func (s *Supervisor) newDispatcher() *dispatch.Dispatcher {
 		Clock: s.options.Clock,
 	}
 	if dir := s.options.StateDir; dir != "" {
-		s.artifacts = newArtifacts(dir, alarm.raise)
-		s.artifacts.objects = s.options.Objects
+		s.artifacts = artifacts.New(dir, alarm.raise)
+		s.artifacts.Objects = s.options.Objects
 		o.Artifacts = s.artifacts
 		o.Audit = func(gap dispatch.AuditGap) dispatch.AuditFile { return auditFile(dir, gap) }
 	}
@@ -403,7 +404,7 @@ func (s *Supervisor) recordBroke(err error) {
 // Restore rebuilds the State from the record and removes unfinished files of earlier runs. It
 // must be called before Run.
 func (s *Supervisor) Restore(ctx context.Context) error {
-	s.artifacts.clear()
+	s.artifacts.Clear()
 	if err := s.dispatcher.Restore(ctx); err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (s *Supervisor) sweep(ctx context.Context) {
 	if err != nil || began.IsZero() {
 		return // the record is empty, or reading it fails for its readers, too
 	}
-	removed, err := s.artifacts.sweep(ctx, s.options.Record, began, s.dispatcher.Settle)
+	removed, err := s.artifacts.Sweep(ctx, s.options.Record, began, s.dispatcher.Settle)
 	if removed > 0 {
 		s.options.Log.Info("removed artifacts that no record refers to", "files", removed)
 	}

@@ -17,7 +17,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
-	"orchestrator/supervisor"
+	"orchestrator/supervisor/artifacts"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/supervisor/turn"
@@ -205,7 +205,7 @@ func (m *mover) in(ctx context.Context, certificates *tls.Config, report *moveRe
 		m.does(fmt.Sprintf("%s, fact %d of %d", doing, done, all))
 	}, BeforeUse: func(ctx context.Context) (err error) {
 		m.does("copying the artifacts")
-		report.Artifacts, err = supervisor.ShareArtifacts(ctx, m.Home.Dir, engine)
+		report.Artifacts, err = artifacts.ShareArtifacts(ctx, m.Home.Dir, engine)
 		return err
 	}}
 	err = move.In(ctx)
@@ -261,7 +261,7 @@ func (m *mover) back(ctx context.Context, certificates *tls.Config, report *move
 	err = shared.log.MoveOut(ctx, m.config.Store.Node)
 	if err == nil {
 		m.does("reading the artifacts")
-		report.Artifacts, report.Missing, err = supervisor.FetchArtifacts(ctx, m.Home.Dir, shared.log, shared.engine)
+		report.Artifacts, report.Missing, err = artifacts.FetchArtifacts(ctx, m.Home.Dir, shared.log, shared.engine)
 	}
 	report.Facts = shared.log.Last()
 	sum, failed := eventlog.ChainSum(shared.log.SQLite, report.Facts)

@@ -1,4 +1,10 @@
-package supervisor
+// Package artifacts keeps content that is too large for the record: in files of the state directory, and
+// among the objects of several hubs if they share the record.
+//
+//	artifacts.go  the files: content is stored before the record refers to it, and read for answers
+//	objects.go    the content that several hubs share
+//	sweep.go      files go with the last record that refers to them
+package artifacts
 
 import (
 	"context"
@@ -22,7 +28,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// artifacts stores content that is too large for the record. Content of more than detachAbove
+// Store stores content that is too large for the record. Content of more than detachAbove
 // bytes goes into a file that is named after its hash,
 //
 //	artifacts/AB/AB…, 64 digits of SHA-256
@@ -34,19 +40,19 @@ import (
 //
 // If several hubs share the record, the content is also among their objects before the record refers to it, and
 // stays there. A hub that does not have the file reads it from there.
-type artifacts struct {
-	dir     string
+type Store struct {
+	Dir     string
 	alarm   func(text string, args ...any)
-	objects Objects                // of several hubs; nil: the files are the only ones
-	sync    func(dir string) error // makes the entries of a folder durable
-	read    func(path string) ([]byte, error)
+	Objects Objects                // of several hubs; nil: the files are the only ones
+	Sync    func(dir string) error // makes the entries of a folder durable
+	Read    func(path string) ([]byte, error)
 	began   time.Time // older unfinished files have no writer
 
 	making sync.Mutex      // held while a folder is made
 	firm   map[string]bool // folders that are known to be durable
 
 	claiming sync.Mutex
-	claims   map[string]*claim // content of requests that are not decided, by hash
+	Claims   map[string]*claim // content of requests that are not decided, by hash
 	recent   map[string]bool   // hashes that had a claim since the running sweep began; nil: none runs
 }
 
@@ -57,24 +63,24 @@ type claim struct {
 	granted bool // one of them was granted
 }
 
-// detachAbove is the largest content, in bytes, that stays in a response.
-const detachAbove = 64 << 10
+// DetachAbove is the largest content, in bytes, that stays in a response.
+const DetachAbove = 64 << 10
 
-func newArtifacts(stateDir string, alarm func(text string, args ...any)) *artifacts {
-	return &artifacts{
-		dir: filepath.Join(stateDir, "artifacts"), alarm: alarm, sync: home.SyncDir, read: readRegular,
-		began: time.Now(), firm: make(map[string]bool), claims: make(map[string]*claim),
+func New(stateDir string, alarm func(text string, args ...any)) *Store {
+	return &Store{
+		Dir: filepath.Join(stateDir, "artifacts"), alarm: alarm, Sync: home.SyncDir, Read: ReadRegular,
+		began: time.Now(), firm: make(map[string]bool), Claims: make(map[string]*claim),
 	}
 }
 
-// clear removes files that an earlier run of the orchestrator did not finish. It does nothing
+// Clear removes files that an earlier run of the orchestrator did not finish. It does nothing
 // without a state directory. A file that
 // cannot be removed does no harm; the next start tries again.
-func (a *artifacts) clear() {
+func (a *Store) Clear() {
 	if a == nil {
 		return
 	}
-	left, _ := filepath.Glob(filepath.Join(a.dir, unfinished)) // the pattern is right
+	left, _ := filepath.Glob(filepath.Join(a.Dir, unfinished)) // the pattern is right
 	for _, path := range left {
 		info, err := os.Lstat(path)
 		if err == nil && info.Mode().IsRegular() && info.ModTime().Before(a.began) {
@@ -88,10 +94,10 @@ const unfinished = "new-*"
 
 // Detach moves the large content of a response into files. It runs on the goroutine of the
 // agent that responds, because it waits for the disk.
-func (a *artifacts) Detach(r *delegation.Response) *wire.Error {
+func (a *Store) Detach(r *delegation.Response) *wire.Error {
 	var kept []string
-	err := r.Detach(detachAbove, func(content string) (ref string, err error) {
-		if ref, err = a.keep(content); err == nil {
+	err := r.Detach(DetachAbove, func(content string) (ref string, err error) {
+		if ref, err = a.Keep(content); err == nil {
 			kept = append(kept, ref)
 		}
 		return ref, err
@@ -106,13 +112,13 @@ func (a *artifacts) Detach(r *delegation.Response) *wire.Error {
 
 // Collect reads the files that artifacts name and stores large content. The artifacts then have
 // their content, or a reference to it, and their size.
-func (a *artifacts) Collect(folder dispatch.Folder, all []hub.Artifact) *wire.Error {
+func (a *Store) Collect(folder dispatch.Folder, all []hub.Artifact) *wire.Error {
 	room := int64(hub.MaxArtifactBytes)
 	var r delegation.Response
 	for i := range all {
 		made := &all[i]
 		if made.Path != "" {
-			content, err := readFor(folder, made.Path, room)
+			content, err := ReadFor(folder, made.Path, room)
 			if err != nil {
 				in := object.Reader{Pointer: made.Pointer}
 				in.Refuse("path", fmt.Sprintf("names a file that cannot be taken: %v", err))
@@ -134,25 +140,25 @@ func (a *artifacts) Collect(folder dispatch.Folder, all []hub.Artifact) *wire.Er
 	return nil
 }
 
-// readFor returns the text of a file in the folder of an agent, read with the rights of the agent. Root
+// ReadFor returns the text of a file in the folder of an agent, read with the rights of the agent. Root
 // could read any file in a folder such as /.
-func readFor(folder dispatch.Folder, path string, most int64) (text string, err error) {
+func ReadFor(folder dispatch.Folder, path string, most int64) (text string, err error) {
 	if folder.Read != nil {
 		return folder.Read(path, most)
 	}
 	if folder.Do == nil {
-		return readWithin(folder, path, most)
+		return ReadWithin(folder, path, most)
 	}
 	err = folder.Do(func() error {
-		text, err = readWithin(folder, path, most)
+		text, err = ReadWithin(folder, path, most)
 		return err
 	})
 	return text, err
 }
 
-// readWithin returns the text of a file in a folder. The path may not lead out of the folder, also
+// ReadWithin returns the text of a file in a folder. The path may not lead out of the folder, also
 // not by a symbolic link.
-func readWithin(folder dispatch.Folder, path string, most int64) (string, error) {
+func ReadWithin(folder dispatch.Folder, path string, most int64) (string, error) {
 	if folder.Path == "" {
 		return "", errors.New("only a program that the orchestrator has started has a folder here, and a confined one if all of it is open to it")
 	}
@@ -213,19 +219,19 @@ func sameDevice(info os.FileInfo, folder string) bool {
 
 // Attach puts stored content back into a document. A reference whose content cannot be read
 // stays in the document.
-func (a *artifacts) Attach(document wire.Raw) wire.Raw {
-	whole, err := delegation.Attach(document, a.load)
+func (a *Store) Attach(document wire.Raw) wire.Raw {
+	whole, err := delegation.Attach(document, a.Load)
 	if err != nil {
 		a.alarm("an artifact cannot be read: who gets it gets what refers to it", "error", err)
 	}
 	return whole
 }
 
-// keep stores content and returns a reference to it. The content is durable when keep returns
+// Keep stores content and returns a reference to it. The content is durable when keep returns
 // without an error, and the caller then holds a claim on it.
-func (a *artifacts) keep(content string) (ref string, err error) {
-	hash := hashOf([]byte(content))
-	path := a.path(hash)
+func (a *Store) Keep(content string) (ref string, err error) {
+	hash := HashOf([]byte(content))
+	path := a.Path(hash)
 	a.claim(hash)
 	defer func() {
 		if err != nil {
@@ -235,47 +241,47 @@ func (a *artifacts) keep(content string) (ref string, err error) {
 	if err := a.makeDirs(path); err != nil {
 		return "", err
 	}
-	if there, err := readRegular(path); err != nil || hashOf(there) != hash { // a file with other content is replaced
+	if there, err := ReadRegular(path); err != nil || HashOf(there) != hash { // a file with other content is replaced
 		if err := a.write(path, content); err != nil {
 			return "", err
 		}
 		a.claiming.Lock()
-		a.claims[hash].made = a.claims[hash].made || there == nil
+		a.Claims[hash].made = a.Claims[hash].made || there == nil
 		a.claiming.Unlock()
 	}
-	if err := a.sync(filepath.Dir(path)); err != nil { // even for an existing file, which may not be synced yet
+	if err := a.Sync(filepath.Dir(path)); err != nil { // even for an existing file, which may not be synced yet
 		return "", err
 	}
-	if a.objects != nil { // it waits as long as nothing can be recorded
-		if err := a.objects.PutObject(context.Background(), hash, []byte(content)); err != nil {
+	if a.Objects != nil { // it waits as long as nothing can be recorded
+		if err := a.Objects.PutObject(context.Background(), hash, []byte(content)); err != nil {
 			return "", err
 		}
 	}
 	return delegation.ArtifactRef(hash), nil
 }
 
-// load returns the content of a reference. It returns an error if the file has other content.
-func (a *artifacts) load(ref string) (content string, err error) {
+// Load returns the content of a reference. It returns an error if the file has other content.
+func (a *Store) Load(ref string) (content string, err error) {
 	hash, ok := delegation.ArtifactHash(ref)
 	if !ok {
 		return "", fmt.Errorf("%.80q refers to nothing here", ref)
 	}
-	text, err := a.read(a.path(hash))
-	if err == nil && hashOf(text) != hash {
-		err = fmt.Errorf("the file %s was changed: it does not have the content that was kept", a.path(hash))
+	text, err := a.Read(a.Path(hash))
+	if err == nil && HashOf(text) != hash {
+		err = fmt.Errorf("the file %s was changed: it does not have the content that was kept", a.Path(hash))
 	}
 	switch {
 	case err == nil:
 		return string(text), nil
-	case a.objects == nil:
+	case a.Objects == nil:
 		return "", err
 	}
 	return a.fetch(context.Background(), hash, err)
 }
 
-func (a *artifacts) path(hash string) string { return filepath.Join(a.dir, hash[:2], hash) }
+func (a *Store) Path(hash string) string { return filepath.Join(a.Dir, hash[:2], hash) }
 
-func hashOf(content []byte) string {
+func HashOf(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
 }
@@ -283,9 +289,9 @@ func hashOf(content []byte) string {
 // largestArtifact is the most that is read from a file. No line can hold as much.
 const largestArtifact = 256 << 20
 
-// readRegular reads a stored file. Agents run as the same user and may replace the file, so it
+// ReadRegular reads a stored file. Agents run as the same user and may replace the file, so it
 // rejects symbolic links and anything that is not a regular file.
-func readRegular(path string) ([]byte, error) {
+func ReadRegular(path string) ([]byte, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -302,8 +308,8 @@ func readRegular(path string) ([]byte, error) {
 }
 
 // write creates a file or replaces one with wrong content.
-func (a *artifacts) write(path, content string) error {
-	file, err := os.CreateTemp(a.dir, unfinished) // with the mode 0600
+func (a *Store) write(path, content string) error {
+	file, err := os.CreateTemp(a.Dir, unfinished) // with the mode 0600
 	if err != nil {
 		return err
 	}
@@ -321,8 +327,8 @@ func (a *artifacts) write(path, content string) error {
 }
 
 // makeDirs creates the folders of a file.
-func (a *artifacts) makeDirs(path string) error {
-	if err := a.makeDir(a.dir); err != nil {
+func (a *Store) makeDirs(path string) error {
+	if err := a.makeDir(a.Dir); err != nil {
 		return err
 	}
 	return a.makeDir(filepath.Dir(path))
@@ -331,7 +337,7 @@ func (a *artifacts) makeDirs(path string) error {
 // makeDir creates a folder if it is missing and makes it durable. A killed orchestrator may
 // have left an existing folder unsynced. So the folder and its parent are synced once before
 // the folder is trusted.
-func (a *artifacts) makeDir(dir string) error {
+func (a *Store) makeDir(dir string) error {
 	a.making.Lock()
 	defer a.making.Unlock()
 	err := os.Mkdir(dir, 0o700)
@@ -343,7 +349,7 @@ func (a *artifacts) makeDir(dir string) error {
 	case a.firm[dir]:
 		return nil
 	}
-	if err = errors.Join(a.sync(dir), a.sync(filepath.Dir(dir))); err == nil {
+	if err = errors.Join(a.Sync(dir), a.Sync(filepath.Dir(dir))); err == nil {
 		a.firm[dir] = true
 		return nil
 	}

@@ -1,4 +1,4 @@
-package supervisor
+package artifacts
 
 import (
 	"context"
@@ -15,13 +15,13 @@ import (
 )
 
 // claim protects content until Release is called as often.
-func (a *artifacts) claim(hash string) {
+func (a *Store) claim(hash string) {
 	a.claiming.Lock()
 	defer a.claiming.Unlock()
-	if a.claims[hash] == nil {
-		a.claims[hash] = new(claim)
+	if a.Claims[hash] == nil {
+		a.Claims[hash] = new(claim)
 	}
-	a.claims[hash].holders++
+	a.Claims[hash].holders++
 	if a.recent != nil {
 		a.recent[hash] = true
 	}
@@ -29,12 +29,12 @@ func (a *artifacts) claim(hash string) {
 
 // Release ends claims when their request is decided. A file that was made only for requests that
 // were refused is removed.
-func (a *artifacts) Release(refs []string, granted bool) {
+func (a *Store) Release(refs []string, granted bool) {
 	a.claiming.Lock()
 	defer a.claiming.Unlock()
 	for _, ref := range refs {
 		hash, _ := delegation.ArtifactHash(ref)
-		c := a.claims[hash]
+		c := a.Claims[hash]
 		if c == nil {
 			continue // content that was stored before
 		}
@@ -42,20 +42,20 @@ func (a *artifacts) Release(refs []string, granted bool) {
 		if c.holders--; c.holders > 0 {
 			continue
 		}
-		delete(a.claims, hash)
+		delete(a.Claims, hash)
 		if c.made && !c.granted {
-			_ = os.Remove(a.path(hash)) // a remaining file is removed by sweep
+			_ = os.Remove(a.Path(hash)) // a remaining file is removed by sweep
 		}
 	}
 }
 
-// sweep removes the files to which no record refers: those of records that were removed, and those
+// Sweep removes the files to which no record refers: those of records that were removed, and those
 // that a killed orchestrator has left. It looks only at files that are younger than the log, since
 // older ones may belong to a log that was moved away. settle waits until all decisions are recorded.
-func (a *artifacts) sweep(ctx context.Context, record dispatch.Record, began time.Time, settle func()) (removed int, err error) {
+func (a *Store) Sweep(ctx context.Context, record dispatch.Record, began time.Time, settle func()) (removed int, err error) {
 	a.claiming.Lock()
 	a.recent = make(map[string]bool)
-	for hash := range a.claims {
+	for hash := range a.Claims {
 		a.recent[hash] = true
 	}
 	a.claiming.Unlock()
@@ -89,23 +89,23 @@ func (a *artifacts) sweep(ctx context.Context, record dispatch.Record, began tim
 var artifactRefs = regexp.MustCompile(`"sha256:([0-9a-f]{64})`)
 
 // discard removes a file unless a request has referred to it since the sweep began.
-func (a *artifacts) discard(hash string) bool {
+func (a *Store) discard(hash string) bool {
 	a.claiming.Lock()
 	defer a.claiming.Unlock()
-	return !a.recent[hash] && os.Remove(a.path(hash)) == nil
+	return !a.recent[hash] && os.Remove(a.Path(hash)) == nil
 }
 
 // hashName matches the name of a file.
 var hashName = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // files returns the hashes of the files that are younger than a time.
-func (a *artifacts) files(than time.Time) (map[string]bool, error) {
+func (a *Store) files(than time.Time) (map[string]bool, error) {
 	found := make(map[string]bool)
-	err := filepath.WalkDir(a.dir, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(a.Dir, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		if err != nil || !entry.Type().IsRegular() || !hashName.MatchString(entry.Name()) || path != a.path(entry.Name()) {
+		if err != nil || !entry.Type().IsRegular() || !hashName.MatchString(entry.Name()) || path != a.Path(entry.Name()) {
 			return err
 		}
 		if info, err := entry.Info(); err == nil && info.ModTime().After(than) {

@@ -1,4 +1,4 @@
-package supervisor
+package artifacts
 
 import (
 	"context"
@@ -23,16 +23,16 @@ type Objects interface {
 const fetchTime = 10 * time.Second
 
 // fetch returns content from the objects, and stores it in the folder. here is the error of reading it there.
-func (a *artifacts) fetch(ctx context.Context, hash string, here error) (string, error) {
+func (a *Store) fetch(ctx context.Context, hash string, here error) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
-	text, err := a.objects.GetObject(ctx, hash)
+	text, err := a.Objects.GetObject(ctx, hash)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("it is neither here nor in the shared store: %w", here)
 	case err != nil:
 		return "", fmt.Errorf("%w; reading it from the shared store: %w", here, err)
-	case hashOf(text) != hash:
+	case HashOf(text) != hash:
 		return "", fmt.Errorf("%w; the shared store has other content under its name", here)
 	}
 	if err := a.cache(hash, string(text)); err != nil {
@@ -42,30 +42,30 @@ func (a *artifacts) fetch(ctx context.Context, hash string, here error) (string,
 }
 
 // cache stores content that is also among the objects.
-func (a *artifacts) cache(hash, content string) error {
-	path := a.path(hash)
+func (a *Store) cache(hash, content string) error {
+	path := a.Path(hash)
 	if err := a.makeDirs(path); err != nil {
 		return err
 	}
 	if err := a.write(path, content); err != nil {
 		return err
 	}
-	return a.sync(filepath.Dir(path))
+	return a.Sync(filepath.Dir(path))
 }
 
 // ShareArtifacts stores the artifacts of a state directory as objects, and returns their number.
 func ShareArtifacts(ctx context.Context, stateDir string, o Objects) (n int, err error) {
-	a := newArtifacts(stateDir, nil)
+	a := New(stateDir, nil)
 	all, err := a.files(time.Time{})
 	if err != nil {
 		return 0, err
 	}
 	for hash := range all {
-		text, err := a.read(a.path(hash))
+		text, err := a.Read(a.Path(hash))
 		if err != nil {
 			return n, err
 		}
-		if hashOf(text) != hash {
+		if HashOf(text) != hash {
 			continue // it was changed, and is not an artifact any more
 		}
 		if err := o.PutObject(ctx, hash, text); err != nil {
@@ -79,7 +79,7 @@ func ShareArtifacts(ctx context.Context, stateDir string, o Objects) (n int, err
 // FetchArtifacts stores in a state directory the objects to which a record refers. It returns how many of them the
 // directory has now, and how many are missing because no hub has stored them.
 func FetchArtifacts(ctx context.Context, stateDir string, record dispatch.Record, o Objects) (n, missing int, err error) {
-	a := newArtifacts(stateDir, nil)
+	a := New(stateDir, nil)
 	seen := make(map[string]bool)
 	for r, err := range record.Find(ctx, wire.Search{Artifacts: true}) {
 		if err != nil {
@@ -107,13 +107,13 @@ func FetchArtifacts(ctx context.Context, stateDir string, record dispatch.Record
 
 // obtain copies content from the objects to the folder, unless the folder has it. It returns false if neither has
 // it.
-func (a *artifacts) obtain(ctx context.Context, hash string, o Objects) (bool, error) {
-	if text, err := a.read(a.path(hash)); err == nil && hashOf(text) == hash {
+func (a *Store) obtain(ctx context.Context, hash string, o Objects) (bool, error) {
+	if text, err := a.Read(a.Path(hash)); err == nil && HashOf(text) == hash {
 		return true, nil
 	}
 	text, err := o.GetObject(ctx, hash)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && hashOf(text) != hash:
+	case errors.Is(err, fs.ErrNotExist), err == nil && HashOf(text) != hash:
 		return false, nil
 	case err != nil:
 		return false, err
