@@ -53,7 +53,7 @@ var mayImport = map[string][]string{
 	"supervisor/hosts":               {"wire", "wire/object", "wire/events", "wire/control", "wire/hostlink", "wire/mail", "supervisor/child", "supervisor/hosts/link"},
 	"supervisor/hosts/link":          {"wire/hostlink"},
 	"supervisor/runner":              {"wire", "wire/hostlink", "supervisor/child", "supervisor/hosts/link", "supervisor/hosts"}, // hosts is the other side in its tests
-	"supervisor/turn":                {"wire", "wire/events", "supervisor/eventlog", "supervisor/eventlog/logtest"},
+	"supervisor/leadership":          {"wire", "wire/events", "supervisor/eventlog", "supervisor/eventlog/logtest"},
 	"supervisor/telemetry":           {"wire", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace"}, // cmd connects it to the other packages
 	"supervisor/api/signin":          {"wire/identity"},
 	"supervisor/api":                 {"supervisor/api/signin", "wire/schema", "wire", "wire/hostlink", "wire/identity", "wire/object", "wire/events", "wire/control", "wire/mail", "wire/session", "wire/hub", "wire/activity", "wire/delegation", "wire/trace"},
@@ -88,7 +88,7 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/why":           verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),
 	"cmd/orchestrator/ui":            verbsMayImport("supervisor/api/signin"),
 	"cmd/orchestrator/watch":         verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task", "cmd/orchestrator/live"),
-	"cmd/orchestrator/serve":         verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/artifacts", "supervisor/child", "supervisor/home", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/eventlog/postgres", "supervisor/turn", "supervisor/hosts", "supervisor/hosts/link", "supervisor/runner", "wire/hostlink", "supervisor/api", "supervisor/web", "supervisor/telemetry", "supervisor/notify", "supervisor/budget", "supervisor/workspace", "wire/activity", "cmd/orchestrator/console", "cmd/orchestrator/serve/ownlog", "cmd/orchestrator/serve/systemd", "cmd/orchestrator/serve/team", "cmd/orchestrator/why", "agents", "agents/mcp"), // agents/mcp serves /mcp
+	"cmd/orchestrator/serve":         verbsMayImport("wire/line", "handlers", "supervisor", "supervisor/artifacts", "supervisor/child", "supervisor/home", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/eventlog/postgres", "supervisor/leadership", "supervisor/hosts", "supervisor/hosts/link", "supervisor/runner", "wire/hostlink", "supervisor/api", "supervisor/web", "supervisor/telemetry", "supervisor/notify", "supervisor/budget", "supervisor/workspace", "wire/activity", "cmd/orchestrator/console", "cmd/orchestrator/serve/ownlog", "cmd/orchestrator/serve/systemd", "cmd/orchestrator/serve/team", "cmd/orchestrator/why", "agents", "agents/mcp"), // agents/mcp serves /mcp
 	"cmd/orchestrator/notify":        verbsMayImport("supervisor/notify", "cmd/orchestrator/serve"),
 	"cmd/orchestrator/serve/ownlog":  {"supervisor/output"},
 	"cmd/orchestrator/serve/systemd": {},

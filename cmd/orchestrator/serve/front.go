@@ -17,7 +17,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/supervisor/api"
-	"orchestrator/supervisor/turn"
+	"orchestrator/supervisor/leadership"
 	"orchestrator/supervisor/web"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -33,8 +33,8 @@ type front struct {
 	missing atomic.Pointer[[]string]    // hubs for which opening it waits
 
 	mu   sync.Mutex
-	hub  turn.Hub      // the hub at work, as far as this one knows
-	over chan struct{} // closed when requests go elsewhere
+	hub  leadership.Hub // the hub at work, as far as this one knows
+	over chan struct{}  // closed when requests go elsewhere
 }
 
 func newFront() *front { return &front{over: make(chan struct{})} }
@@ -42,14 +42,14 @@ func newFront() *front { return &front{over: make(chan struct{})} }
 // set replaces the handler. What the former one has passed on is cut.
 func (f *front) set(h http.Handler) {
 	f.now.Store(&h)
-	f.turn(turn.Hub{})
+	f.turn(leadership.Hub{})
 }
 
 // heard notes that another hub is at work.
-func (f *front) heard(who turn.Hub) { f.turn(who) }
+func (f *front) heard(who leadership.Hub) { f.turn(who) }
 
 // turn notes where requests go from now on.
-func (f *front) turn(to turn.Hub) {
+func (f *front) turn(to leadership.Hub) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	close(f.over)
@@ -90,7 +90,7 @@ func (f *front) waits() string {
 }
 
 // openFront begins to answer for a hub that stands by.
-func (t *Instance) openFront(own turn.Hub, certificates *tls.Config, stop func()) *front {
+func (t *Instance) openFront(own leadership.Hub, certificates *tls.Config, stop func()) *front {
 	t.front = newFront()
 	f := &api.Forwarder{
 		Node: own.Name, Hub: t.front.atWork, Runs: t.runs, Signer: t.signer, Log: t.log, Again: t.front, Waits: t.front.waits,

@@ -26,7 +26,7 @@ import (
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/supervisor/eventlog/jetstream"
 	"orchestrator/supervisor/eventlog/postgres"
-	"orchestrator/supervisor/turn"
+	"orchestrator/supervisor/leadership"
 	"orchestrator/wire"
 )
 
@@ -44,8 +44,8 @@ type sharedStore struct {
 	log      *eventlog.Shared
 	engine   engine
 	peers    []string // the hubs; empty: there are any number, and a server keeps the record
-	own      turn.Hub
-	roster   *turn.Roster
+	own      leadership.Hub
+	roster   *leadership.Roster
 	epoch    int64
 	atWork   atomic.Bool // this hub has taken its turn
 	looked   time.Time
@@ -171,7 +171,7 @@ func (t *Instance) standBy(a *cli.App, c *config.Config) error {
 	if err != nil {
 		return cannotShare(err, c.Store)
 	}
-	hub := turn.Hub{Name: c.Store.Node, Version: cli.Version, URL: reachable(c.Store.Node, t.remote)}
+	hub := leadership.Hub{Name: c.Store.Node, Version: cli.Version, URL: reachable(c.Store.Node, t.remote)}
 	f := t.openFront(hub, certificates, stop)
 	a.Note("%s stands by. Ctrl-C ends it.", hub.Name)
 	shared, err := openShared(ctx, t, a, c, certificates)
@@ -187,13 +187,13 @@ func (t *Instance) standBy(a *cli.App, c *config.Config) error {
 	o := dispatch.Options{Record: t.record, Log: t.log}
 	o.Rules, o.Protocol = team.Rules(c)
 	t.warm = dispatch.NewWarm(o)
-	mine, err := turn.Wait(ctx, turn.Options{
+	mine, err := leadership.Wait(ctx, leadership.Options{
 		Log: t.shared.log, Engine: t.shared.engine, Hub: hub, Logger: t.log,
 		Followed: func(ctx context.Context) error {
 			shared.roster.Tell(shared.report())
 			return t.warm.Follow(ctx)
 		},
-		Heard: func(who turn.Hub) {
+		Heard: func(who leadership.Hub) {
 			f.heard(who)
 			a.Note("The hub is %s since fact %d.", who.Name, who.Epoch)
 		},
@@ -207,7 +207,7 @@ func (t *Instance) standBy(a *cli.App, c *config.Config) error {
 	t.shared.epoch = mine.Epoch
 	t.shared.atWork.Store(true)
 	f.heard(mine)
-	if _, err = turn.Serve(t.shared.engine, mine); err != nil { // until the engine is closed
+	if _, err = leadership.Serve(t.shared.engine, mine); err != nil { // until the engine is closed
 		return cannotShare(err, c.Store)
 	}
 	a.Note("%s is the hub since fact %d.", mine.Name, mine.Epoch)
@@ -278,7 +278,7 @@ func openShared(ctx context.Context, t *Instance, a *cli.App, c *config.Config, 
 	if err != nil {
 		return nil, err
 	}
-	roster, err := turn.NewRoster(engine)
+	roster, err := leadership.NewRoster(engine)
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}

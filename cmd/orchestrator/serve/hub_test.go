@@ -11,7 +11,7 @@ import (
 
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/eventlog"
-	"orchestrator/supervisor/turn"
+	"orchestrator/supervisor/leadership"
 	"orchestrator/wire"
 )
 
@@ -24,7 +24,7 @@ func (mute) Missing() []string                  { return []string{"b:1", "c:1"} 
 // A hub that loses the others right after its start, before it has heard from them, refuses requests like any other.
 func TestHubThatNeverHearsTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		roster, err := turn.NewRoster(mute{})
+		roster, err := leadership.NewRoster(mute{})
 		require.NoError(t, err)
 		s := &sharedStore{log: &eventlog.Shared{SQLite: new(eventlog.SQLite)}, engine: mute{}, peers: []string{"a:1", "b:1", "c:1"}, roster: roster}
 		ctx, cancel := context.WithCancel(t.Context())

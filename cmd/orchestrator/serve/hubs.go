@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"orchestrator/supervisor/turn"
+	"orchestrator/supervisor/leadership"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
@@ -54,8 +54,8 @@ func (s *sharedStore) hubs() (views []control.HubView) {
 }
 
 // report returns what this hub tells the others.
-func (s *sharedStore) report() turn.Report {
-	r := turn.Report{Hub: s.own, AtWork: s.atWork.Load() && !s.deposed.Load(), Last: s.log.Last()}
+func (s *sharedStore) report() leadership.Report {
+	r := leadership.Report{Hub: s.own, AtWork: s.atWork.Load() && !s.deposed.Load(), Last: s.log.Last()}
 	if r.AtWork {
 		r.Epoch = s.epoch
 	}

@@ -20,7 +20,7 @@ import (
 	"orchestrator/supervisor/artifacts"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/eventlog"
-	"orchestrator/supervisor/turn"
+	"orchestrator/supervisor/leadership"
 	"orchestrator/wire"
 )
 
@@ -118,7 +118,7 @@ func (m *mover) run() error {
 	if err != nil {
 		return m.failure(ctx, err)
 	}
-	m.openFront(turn.Hub{Name: c.Store.Node}, certificates, func() { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM) })
+	m.openFront(leadership.Hub{Name: c.Store.Node}, certificates, func() { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM) })
 	m.does("looking at the record")
 	done := a.ShowDoing(func(since time.Duration) string {
 		return fmt.Sprintf("Moving: %s, %ds", *m.doing.Load(), int(since.Seconds()))

@@ -1,4 +1,4 @@
-package turn
+package leadership
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-// Package turn decides which of several hubs is at work.
+// Package leadership decides which of several hubs is at work.
 //
 // The shared log decides. A hub takes its turn by appending a hub.epoch fact to the log that it has
 // read to the end. After that, an append of the hub before it fails, because the log does not end where
@@ -11,7 +11,7 @@
 //
 // A hub takes no turn while a record is moved into the log, or after it was moved out: see package eventlog.
 // It leaves an empty log alone for a while, so that a move that is about to begin comes first.
-package turn
+package leadership
 
 import (
 	"context"
