@@ -47,7 +47,7 @@ const maxSystem = 64 << 10
 // oddCapabilities records the warnings about capabilities that an agent reports.
 func (ad agentDecision) oddCapabilities(a *state.KnownAgent, c *hub.Capabilities) {
 	for _, o := range c.Oddities {
-		ad.fact(a.ActorID, "", &state.Oddity{What: o.Kind, Agent: a.ID, Pointer: o.Pointer, Text: o.Text})
+		ad.fact(a.ActorID, "", &state.DocumentWarning{What: o.Kind, Agent: a.ID, Pointer: o.Pointer, Text: o.Text})
 	}
 }
 

@@ -235,7 +235,7 @@ func (td taskDecision) assign(k *state.Task, a *state.KnownAgent) {
 // take assigns a task to an agent. A task that was to be planned first still is, until a plan is
 // approved.
 func (td taskDecision) take(k *state.Task, a *state.KnownAgent, f *state.TaskAssigned) {
-	f.Plan = f.Plan || k.More != nil && k.More.PlanFirst
+	f.Plan = f.Plan || k.Extra != nil && k.Extra.PlanFirst
 	f.ID, f.Name, f.Agent, f.Run, f.Attempt = k.View.ID, k.View.Name, a.ID, a.Run, k.View.Attempts+1
 	parts := k.Parts()
 	td.own.questions().withdrawPermissions(func(q *state.Question) bool { return q.View.Task == k.View.ID && q.View.Agent != a.ID })

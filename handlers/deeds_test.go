@@ -462,7 +462,7 @@ func (w *world) goOn(m *inhabitant, id string, st wire.TaskState) bool {
 		case w.chance.IntN(3) == 0:
 			w.request(m.actor(), "start-task", "{"+task+"}")
 		default:
-			w.request(person, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"do"}`, w.task(id).More.Question))
+			w.request(person, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"do"}`, w.task(id).Extra.Question))
 		}
 	case wire.TaskRunning:
 		if w.chance.IntN(6) > 0 {

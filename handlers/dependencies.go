@@ -30,7 +30,7 @@ func (ld linkDecision) dependencies(needs []hub.Dependency, of *wire.Details, pa
 		if err := collides(taken, *d, pointer); err != nil {
 			return nil, err
 		}
-		if ld.state.Tasks.IsVain(*d) {
+		if ld.state.Tasks.IsUnmeetable(*d) {
 			vain = append(vain, d.On)
 		}
 	}
@@ -82,7 +82,7 @@ func (ld linkDecision) mayDepend(d *hub.Dependency, of *wire.Details, patient bo
 	if on == nil {
 		return state.Errorf(wire.CodeNotFound, state.Details{"taskId": brief(d.On), "pointer": pointer}, "there is no task %q to depend on", brief(d.On))
 	}
-	if ld.state.Tasks.IsVain(*d) && !ld.state.Rules.StaysBlocked(patient) {
+	if ld.state.Tasks.IsUnmeetable(*d) && !ld.state.Rules.StaysBlocked(patient) {
 		return &wire.Error{ // without its name: it may be another agent's
 			Code:    wire.CodeConflict,
 			Message: fmt.Sprintf("task %s is %s: what depends on it would never run", d.On, on.View.State),
@@ -200,7 +200,7 @@ func (ld linkDecision) mayRelink(k *state.Task, kind graph.Kind) *wire.Error {
 
 // warnVain records that a task waits for one that has failed.
 func (ld linkDecision) warnVain(k *state.Task, d hub.Dependency) {
-	if ld.state.Tasks.IsVain(d) {
+	if ld.state.Tasks.IsUnmeetable(d) {
 		ld.fact("", k.View.ID, &state.TaskBlocked{ID: k.View.ID, Name: k.View.Name, Upstream: d.On})
 	}
 }

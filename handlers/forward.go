@@ -72,8 +72,8 @@ func (dd delegationDecision) forwardTo(d *state.DelegatedWork, a *state.KnownAge
 	})
 }
 
-// bringResponses sends the responses of this turn to the sources of their tasks.
-func (dd delegationDecision) bringResponses() {
+// flushResponses sends the responses of this turn to the sources of their tasks.
+func (dd delegationDecision) flushResponses() {
 	for _, b := range dd.state.Delegations.Fresh {
 		a := dd.state.Agents.SourceAgent(b.Of)
 		if a == nil || a.Run == "" || a.Run != b.Of.Sent {

@@ -259,7 +259,7 @@ func (w *world) lookAtStanding(e *handover, out Outcome) {
 func (w *world) answerAbout(e *handover) {
 	k := w.task(e.id)
 	if e.state == wire.TaskNeedsHuman {
-		w.request(Actor{Kind: Operator}, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"yes"}`, k.More.Question))
+		w.request(Actor{Kind: Operator}, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":"yes"}`, k.Extra.Question))
 	}
 }
 

@@ -164,8 +164,8 @@ func (h *handovers) look() {
 		h.w.must(d != nil && k.View.State == e.state && d.Owed == e.owed && (e.state.Final() || d.Out == e.out), "%+v is %+v", e, d)
 		h.w.must(e.state == wire.TaskPending || e.state.Final() || k.View.AssignedTo == e.holder, "%+v is %+v", e, k.View)
 		waits := 0
-		if k.More != nil {
-			waits = len(k.More.HandedOn)
+		if k.Extra != nil {
+			waits = len(k.Extra.HandedOn)
 		}
 		h.w.must(len(h.parts[e.id]) == waits, "%+v waits for %d", e, waits)
 	}

@@ -160,7 +160,7 @@ func (d *decision) handle(message wire.Message, refusal *wire.Error) {
 	case *wire.AgentEvent:
 		d.out.Refused = d.tasks().report(m)
 	case *wire.Event:
-		d.agents().happen(m)
+		d.agents().applyLifecycle(m)
 	case *wire.Delivered:
 		d.tasks().told(m)
 	case *wire.TaskChecked:
@@ -187,8 +187,8 @@ func (d *decision) handle(message wire.Message, refusal *wire.Error) {
 	d.tasks().dispatch()
 	d.delegations().forward()
 	d.tasks().announce()
-	d.sessions().bring()
-	d.delegations().bringResponses()
+	d.sessions().flush()
+	d.delegations().flushResponses()
 	d.out.Letters = append(d.out.Letters, d.closed...)
 	d.tasks().archive()
 }

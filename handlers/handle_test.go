@@ -168,7 +168,7 @@ func TestChangesAreBounded(t *testing.T) {
 		return p.do(Actor{Kind: Operator}, &wire.Request{ID: "2", Operation: "update-task", Body: &wire.UpdateTask{TaskID: k.View.ID, Name: new(k.View.Name)}})
 	}
 	require.Nil(t, change().Refused)
-	k.More.Parts = make([]int64, state.MaxChanges-1)
+	k.Extra.Parts = make([]int64, state.MaxChanges-1)
 	require.Nil(t, change().Refused)
 	out := change()
 	require.Equal(t, "too_many_changes", out.Refused.Details["reason"])

@@ -11,10 +11,10 @@ import (
 	"orchestrator/wire/events"
 )
 
-// happen records an event of the supervisor, and decides about the tasks of agents that have
+// applyLifecycle records an event of the supervisor, and decides about the tasks of agents that have
 // ended.
-func (ad agentDecision) happen(e *wire.Event) {
-	if !state.Happenings[e.Kind] {
+func (ad agentDecision) applyLifecycle(e *wire.Event) {
+	if !state.LifecycleKinds[e.Kind] {
 		panic("no kind of happening: " + e.Kind)
 	}
 	to := ""
@@ -49,7 +49,7 @@ func (ad agentDecision) happen(e *wire.Event) {
 		for _, k := range slices.Clone(a.Holds) {
 			ad.tasks().requeueLost(k, a, e.Text, code, e.Figures.Ordered)
 		}
-		ad.works().bereaveWorks(a, e.Text, e.Figures.Ordered)
+		ad.works().runEnded(a, e.Text, e.Figures.Ordered)
 		if e.Figures.Ordered {
 			ad.lift(a)
 		}
@@ -61,7 +61,7 @@ func (ad agentDecision) happen(e *wire.Event) {
 		}
 	}
 	if ad.starts {
-		ad.sessions().reconvene()
+		ad.sessions().reopenAborted()
 		ad.trimServers()
 	}
 }
@@ -94,7 +94,7 @@ func (ad agentDecision) lose(start *wire.Event) {
 		for _, k := range slices.Clone(a.Holds) {
 			ad.tasks().requeueLost(k, a, how, -1, true)
 		}
-		ad.works().bereaveWorks(a, how, true)
+		ad.works().runEnded(a, how, true)
 	}
 }
 
@@ -106,7 +106,7 @@ const poison = 2
 // attempt and no death is counted.
 func (td taskDecision) requeueLost(k *state.Task, a *state.KnownAgent, how string, code int, ordered bool) {
 	switch {
-	case k.Way == state.InSession: // see bereaveWorks
+	case k.Way == state.InSession: // see runEnded
 	case k.Way == assignedDelegated && !k.View.State.Final():
 		td.delegations().loseHolder(k, a, how, ordered)
 	case k.View.State.Final(): // it has failed together with another task of the agent

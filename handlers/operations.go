@@ -69,13 +69,13 @@ func Operations() []Operation { return slices.Clone(operations) }
 // mayAsk returns an error if an actor may not request the operation.
 func (o *Operation) mayAsk(from Actor) *wire.Error {
 	switch {
-	case from.Kind == Anonymous && o.Audience != wire.ForNewcomers:
+	case from.Kind == Anonymous && o.Audience != wire.ForUnregistered:
 		return &wire.Error{Code: wire.CodeUnauthenticated, Message: o.Name + " requires authentication"}
 	case from.Kind == External && o.Audience != wire.ForActors:
 		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is not available to external actors"}
 	case o.Audience == wire.ForAgents && from.Kind != Agent:
 		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is for agents"}
-	case o.Audience == wire.ForNewcomers && from.Kind == Agent:
+	case o.Audience == wire.ForUnregistered && from.Kind == Agent:
 		return &wire.Error{Code: wire.CodeDenied, Message: "already registered as an agent"}
 	case o.Audience == wire.ForOperators && from.Kind != Operator:
 		return &wire.Error{Code: wire.CodeDenied, Message: o.Name + " is for operators"}

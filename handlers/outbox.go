@@ -10,8 +10,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// bring writes the letters of the items that this turn sends.
-func (sd sessionDecision) bring() {
+// flush writes the letters of the items that this turn sends.
+func (sd sessionDecision) flush() {
 	for _, p := range sd.state.Sessions.Fresh {
 		l := Letter{To: Actor{Kind: Agent, Name: p.To.AgentID, Run: p.Out}, Line: p.Line, Said: p.Seq, After: p.Before()}
 		if p.Line == nil {
@@ -19,7 +19,7 @@ func (sd sessionDecision) bring() {
 		}
 		sd.out.Letters = append(sd.out.Letters, l)
 	}
-	sd.state.Sessions.Looked()
+	sd.state.Sessions.ResetChanged()
 }
 
 // This file handles session messages that their recipients do not read.

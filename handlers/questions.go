@@ -145,12 +145,12 @@ func (qd questionDecision) askAboutAgent(r *wire.RequestHelp) (*wire.TaskReply, 
 // cancelQuestions withdraws the question about a task that continues without the answer, or
 // ends.
 func (qd questionDecision) cancelQuestions(k *state.Task) {
-	if k.More != nil && k.More.Question != "" {
+	if k.Extra != nil && k.Extra.Question != "" {
 		asked := k.View.AssignedTo
-		if w := k.Work(); w != nil && w.Question == k.More.Question {
+		if w := k.Work(); w != nil && w.Question == k.Extra.Question {
 			asked = w.Architect
 		}
-		qd.fact(state.AgentPrefix+asked, k.View.ID, &state.QuestionWithdrawn{ID: k.More.Question, Agent: asked, Task: k.View.ID})
+		qd.fact(state.AgentPrefix+asked, k.View.ID, &state.QuestionWithdrawn{ID: k.Extra.Question, Agent: asked, Task: k.View.ID})
 	}
 }
 
@@ -161,7 +161,7 @@ func (qd questionDecision) inputAnswers(k *state.Task, input wire.Raw) {
 	if !isText {
 		answer = string(input)
 	}
-	q := qd.state.Questions.ByID[k.More.Question]
+	q := qd.state.Questions.ByID[k.Extra.Question]
 	qd.fact(state.AgentPrefix+q.View.Agent, k.View.ID, &state.QuestionAnswered{ID: q.View.ID, Agent: q.View.Agent, Answer: answer, Told: true})
 }
 

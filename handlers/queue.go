@@ -11,7 +11,7 @@ import (
 func (td taskDecision) resumePostponed() {
 	for later := &td.state.Tasks.Later; len(*later) > 0 && !td.state.Stopping; {
 		k := (*later)[0]
-		if k.More.After.After(td.at) {
+		if k.Extra.After.After(td.at) {
 			return
 		}
 		td.own.fact("", k.View.ID, &state.TaskDue{ID: k.View.ID, Name: k.View.Name})
@@ -24,7 +24,7 @@ func (td taskDecision) resumePostponed() {
 // Tasks that are not started count as load, since otherwise a new agent would get all of them.
 func (td taskDecision) rematch() {
 	w := &td.state.Tasks.Required
-	defer w.Looked()
+	defer w.ResetChanged()
 	if td.state.Stopping || td.state.Rules.IgnoreArrivals || w.Waiting.Len() == 0 {
 		return
 	}

@@ -42,7 +42,7 @@ func (ad agentDecision) part(a *state.KnownAgent, why string) {
 	for _, k := range slices.Clone(a.Holds) {
 		ad.tasks().requeueLost(k, a, why, 0, false)
 	}
-	ad.works().bereaveWorks(a, why, false)
+	ad.works().runEnded(a, why, false)
 }
 
 // trimServers removes servers without a key until at most KeepClosed are left. Those that lost
@@ -61,7 +61,7 @@ func (ad agentDecision) trimServers() {
 	for _, a := range keyless[:len(keyless)-ad.state.Rules.KeepClosed] {
 		ad.forgetAgent(a)
 	}
-	ad.sessions().leaveBehind()
+	ad.sessions().dropMembers()
 }
 
 func registerAgent(ad agentDecision, r *wire.Register) (*hub.Registered, *wire.Error) {

@@ -18,7 +18,7 @@ var sessionOperations = []Operation{
 }
 
 // syncSessions applies the configured sessions: it opens new ones, updates changed ones and
-// closes the others. An aborted session stays closed until the next start: see reconvene.
+// closes the others. An aborted session stays closed until the next start: see reopenAborted.
 func (sd sessionDecision) syncSessions(specs []session.Spec) {
 	there := make(map[string]bool, len(specs))
 	for _, spec := range specs {
@@ -33,12 +33,12 @@ func (sd sessionDecision) syncSessions(specs []session.Spec) {
 			sd.closeSession(s, &state.SessionClosed{Reason: "it is no longer in the configuration"})
 		}
 	}
-	sd.leaveBehind()
+	sd.dropMembers()
 }
 
-// leaveBehind ends the work of members that are no longer agents, and retries their undelivered
+// dropMembers ends the work of members that are no longer agents, and retries their undelivered
 // messages.
-func (sd sessionDecision) leaveBehind() {
+func (sd sessionDecision) dropMembers() {
 	for _, s := range sd.state.Sessions.Order {
 		for _, m := range s.Members {
 			if sd.state.Agents.ByID[m.AgentID] != nil {
@@ -58,8 +58,8 @@ func (sd sessionDecision) leaveBehind() {
 	}
 }
 
-// reconvene opens the sessions that were aborted before this orchestrator started.
-func (sd sessionDecision) reconvene() {
+// reopenAborted opens the sessions that were aborted before this orchestrator started.
+func (sd sessionDecision) reopenAborted() {
 	for _, s := range sd.state.Sessions.Order {
 		if s.Closed() && s.Aborted {
 			sd.fact("", "", &state.SessionOpened{Spec: s.Spec, File: s.File})

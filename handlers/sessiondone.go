@@ -181,7 +181,7 @@ func (wd workDecision) drop(w *state.Work, why, quiet string) {
 // endWork ends a work whose task has already ended, and withdraws its question. Any other work
 // ends with its task. The agent quiet is not notified.
 func (wd workDecision) endWork(w *state.Work, why, quiet string) {
-	if q := wd.state.Questions.ByID[w.Question]; q != nil && w.Task.More.Question == "" {
+	if q := wd.state.Questions.ByID[w.Question]; q != nil && w.Task.Extra.Question == "" {
 		wd.fact(state.AgentPrefix+w.Architect, w.Task.View.ID, &state.QuestionWithdrawn{ID: w.Question, Agent: w.Architect, Task: w.Task.View.ID})
 	}
 	if !w.Over() && w.Task.View.State.Final() {

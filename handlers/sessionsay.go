@@ -256,7 +256,7 @@ func (sd sessionDecision) say(x *messageContext, mk *state.RequestKey) *session.
 	}
 	seq := sd.sessionFact(x.of, x.MessageType, key, x.task, f)
 	if !sd.starts {
-		sd.bring() // before the notices about its effects
+		sd.flush() // before the notices about its effects
 	}
 	return f.Answer(seq)
 }

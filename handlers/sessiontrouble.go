@@ -95,10 +95,10 @@ func (wd workDecision) breakWork(w *state.Work, why string) {
 	wd.loseWork(w, e)
 }
 
-// bereaveWorks decides about the works of an agent whose run has ended. Works that it had not
+// runEnded decides about the works of an agent whose run has ended. Works that it had not
 // begun wait for its next run. Others are retried once if the run ended by itself. An ordered
 // stop, or the loss of the orchestrator, is not counted.
-func (wd workDecision) bereaveWorks(a *state.KnownAgent, how string, ordered bool) {
+func (wd workDecision) runEnded(a *state.KnownAgent, how string, ordered bool) {
 	for _, w := range wd.state.Sessions.WorksOf(a.ID) {
 		if w.Phase != session.PhaseWorking {
 			continue

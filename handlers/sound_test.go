@@ -87,7 +87,7 @@ func requireSoundTasks(t testing.TB, s *State) {
 
 // requirePlain requires that a plain task is spelled by hand as it is by reflection.
 func requirePlain(t testing.TB, k *state.Task) {
-	if k.More != nil {
+	if k.Extra != nil {
 		return
 	}
 	kept := k.Snapshot()
@@ -162,7 +162,7 @@ func requireSoundPostponed(t testing.TB, s *State) {
 		}
 		postponed++
 		require.Equal(t, wire.TaskPending, k.View.State)
-		require.Equal(t, object.Timestamp(k.More.After), k.View.After)
+		require.Equal(t, object.Timestamp(k.Extra.After), k.View.After)
 		require.Contains(t, s.Tasks.Later, k)
 	}
 	require.Len(t, s.Tasks.Later, postponed)
@@ -230,14 +230,14 @@ func requireSoundWishes(t testing.TB, s *State) {
 	waiting := 0
 	for _, k := range s.Tasks.List {
 		could := k.View.State == wire.TaskPending && s.Tasks.Graph.Open(k.Node) == 0 && k.Wants() != nil && !k.Asks() && k.Delegation() == nil && !k.Postponed()
-		waits := k.More != nil && k.More.Bucket != nil
+		waits := k.Extra != nil && k.Extra.Bucket != nil
 		if could != waits {
 			require.Fail(t, "a task waits for one that fits, and does not", "%s is %s", k.View.ID, k.View.State)
 		}
 		if waits {
 			waiting++
-			require.Contains(t, slices.Collect(k.More.Bucket.Items()), k)
-			require.Equal(t, k.Wants().Key, k.More.Bucket.Asks.Key)
+			require.Contains(t, slices.Collect(k.Extra.Bucket.Items()), k)
+			require.Equal(t, k.Wants().Key, k.Extra.Bucket.Asks.Key)
 		}
 	}
 	require.NoError(t, s.Tasks.Required.Waiting.Check())
@@ -335,8 +335,8 @@ func requireSoundHelp(t testing.TB, s *State) {
 	}
 	for _, k := range s.Tasks.List {
 		question := ""
-		if k.More != nil {
-			question = k.More.Question
+		if k.Extra != nil {
+			question = k.Extra.Question
 		}
 		done := k.Work() != nil && k.View.State.Final() // it is reviewed after it was done
 		if k.View.State == wire.TaskNeedsHuman != (question != "") || question != about[k.View.ID] && !done {

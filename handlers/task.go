@@ -125,13 +125,13 @@ func getTask(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	}
 	answer := td.replyWith(k)
 	answer.Task.WaitsFor = td.state.Tasks.WaitsFor(k)
-	if k.More != nil && k.More.Output != 0 {
-		td.pages = append(td.pages, history.Page{Task: k.View.ID, Output: k.More.Output})
+	if k.Extra != nil && k.Extra.Output != 0 {
+		td.pages = append(td.pages, history.Page{Task: k.View.ID, Output: k.Extra.Output})
 	}
 	td.state.Tasks.ShowInputs(k, &answer.Task)
 	td.state.Tasks.ShowResults(k, &answer.Task)
-	if k.More != nil && k.More.Used != (activity.Used{}) {
-		used := k.More.Used
+	if k.Extra != nil && k.Extra.Used != (activity.Used{}) {
+		used := k.Extra.Used
 		answer.Task.Details = answer.Task.Details.Copy()
 		answer.Task.Used = &used
 	}

@@ -56,7 +56,7 @@ func (td taskDecision) announce() {
 
 // checkScope warns if a result touches more files than the spec allows.
 func (td taskDecision) checkScope(k *state.Task, result *hub.Result) {
-	if k.More == nil || k.More.MaxFiles == 0 || int64(result.Files) <= k.More.MaxFiles {
+	if k.Extra == nil || k.Extra.MaxFiles == 0 || int64(result.Files) <= k.Extra.MaxFiles {
 		return
 	}
 	td.odd(k, hub.Oddity{
@@ -79,8 +79,8 @@ func (ld linkDecision) checkContracts(k *state.Task, result *hub.Result) {
 		}
 	}
 	required := make(map[string]bool)
-	if result.Structured && k.More != nil {
-		for _, p := range k.More.Promises {
+	if result.Structured && k.Extra != nil {
+		for _, p := range k.Extra.Promises {
 			required[p.Key] = p.Required
 		}
 	}
@@ -94,8 +94,8 @@ func (ld linkDecision) checkContracts(k *state.Task, result *hub.Result) {
 			miss(c.Key, c.Status, c.Reason)
 		}
 	}
-	if result.Structured && k.More != nil {
-		for _, p := range k.More.Promises {
+	if result.Structured && k.Extra != nil {
+		for _, p := range k.Extra.Promises {
 			if p.Required && !delivered[p.Key] {
 				miss(p.Key, "", "")
 			}
@@ -228,8 +228,8 @@ func (td taskDecision) cancel(k *state.Task, reason string, e end) {
 	td.delegations().cancelParts(parts, e.quiet)
 }
 
-// relieve notifies the agent of a task that another actor has ended it.
-func (td taskDecision) relieve(k *state.Task, by string) {
+// notifyHolder notifies the agent of a task that another actor has ended it.
+func (td taskDecision) notifyHolder(k *state.Task, by string) {
 	if td.from.Kind != Agent || k.View.AssignedTo != td.from.Name {
 		td.recall(k, k.View.AssignedTo, k.Run, by+td.from.String())
 	}

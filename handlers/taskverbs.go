@@ -166,7 +166,7 @@ func startTask(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 		if len(a.Holds) >= a.Capacity {
 			return nil, hasEnough(a)
 		}
-		if k.More != nil && k.More.PlanFirst {
+		if k.Extra != nil && k.Extra.PlanFirst {
 			return nil, wrongState(k, "started without a plan")
 		}
 		if err := td.meets(k, a); err != nil && !k.SubmittedBy(td.from) { // it has set the requirements itself
@@ -300,7 +300,7 @@ func completeTask(td taskDecision, r *wire.CompleteTask) (*wire.TaskReply, *wire
 	if result.Breach != nil {
 		td.odd(k, hub.Oddity{Kind: events.DocumentOdd, Pointer: fmt.Sprint(result.Breach.Details["pointer"]), Text: result.Breach.Message})
 	}
-	td.relieve(k, "Completed by ")
+	td.notifyHolder(k, "Completed by ")
 	return td.replyWith(k), nil
 }
 
@@ -320,7 +320,7 @@ func failTask(td taskDecision, r *wire.FailTask) (*wire.TaskReply, *wire.Error) 
 		f.why = fmt.Sprintf("given up after %d attempts: %s", k.View.Attempts, r.Error)
 	}
 	td.fail(k, f)
-	td.relieve(k, "Failed by ")
+	td.notifyHolder(k, "Failed by ")
 	return td.replyWith(k), nil
 }
 

@@ -72,7 +72,7 @@ func addNote(td taskDecision, r *wire.AddNote) (*wire.NoteReply, *wire.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if k.More != nil && len(k.More.Notes) >= maxNotes {
+	if k.Extra != nil && len(k.Extra.Notes) >= maxNotes {
 		return nil, state.Errorf(wire.CodeConflict, state.Details{"taskId": k.View.ID, "reason": "too_many_notes"},
 			"task %s has %d notes, and takes no more", k.Label(), maxNotes)
 	}
@@ -90,8 +90,8 @@ func listNotes(td taskDecision, r *wire.TaskID) (*wire.NoteList, *wire.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if k.More != nil {
-		td.pages = append(td.pages, history.Page{Task: k.View.ID, Notes: k.More.Notes})
+	if k.Extra != nil {
+		td.pages = append(td.pages, history.Page{Task: k.View.ID, Notes: k.Extra.Notes})
 	}
 	return &wire.NoteList{Notes: []wire.Note{}}, nil
 }

@@ -107,8 +107,8 @@ func (s *State) Held(agent, id string) (t wire.Task, completable bool) {
 	}
 	t = s.Tasks.Shown(k)
 	t.WaitsFor = s.Tasks.WaitsFor(k)
-	if k.More != nil {
-		used := k.More.Used
+	if k.Extra != nil {
+		used := k.Extra.Used
 		t.Details = t.Details.Copy()
 		t.Used = &used
 	}

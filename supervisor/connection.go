@@ -286,8 +286,8 @@ func (l *lifecycle) unseated(a *agent, err error) error {
 	return err
 }
 
-// bequeath applies a configuration change to the name of a guest.
-func (a *agent) bequeath(c Change) expectation {
+// setSuccessor applies a configuration change to the name of a guest.
+func (a *agent) setSuccessor(c Change) expectation {
 	if c.Action == ActionStop {
 		a.heir = nil
 		return expectation{told: "is gone; who has joined by its name stays"}

@@ -85,7 +85,7 @@ func (sr *startRequest) makeElsewhere(ctx context.Context, l *lifecycle, a *agen
 		},
 	}
 	files := func(p *hosts.Process) {
-		l.dispatcher.House(sr.spec.Name, sr.run, dispatch.Folder{Read: p.ReadFile, Work: p.Work, Host: p.Host()})
+		l.dispatcher.SetFolder(sr.spec.Name, sr.run, dispatch.Folder{Read: p.ReadFile, Work: p.Work, Host: p.Host()})
 	}
 	if sr.goesOn {
 		p := l.options.Hosts.Expect(o, sr.callbacks(l, a, shut))

@@ -83,12 +83,12 @@ func TestWatch(t *testing.T) {
 			`judged http request:query-tasks "" 1`, `judged stdio request:submit-task "" 1`,
 		}, w.since())
 
-		h, err := p.Requests.Hindsight(t.Context(), 0)
+		h, err := p.Requests.ResumePoint(t.Context(), 0)
 		require.NoError(t, err)
 		require.Empty(t, w.since(), "who looks for a Watch is not seen by it")
 		created := slices.IndexFunc(record.facts(t), func(r wire.Record) bool { return r.Kind == events.TaskCreated })
 		require.LessOrEqual(t, h.Behind, int64(created), "the task is behind it")
-		status, err := p.Glance(t.Context())
+		status, err := p.QuickStatus(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, 1, status.Tasks.Pending)
 		require.Len(t, status.Agents, 2)
@@ -116,7 +116,7 @@ func TestHindsight(t *testing.T) {
 		}
 		behind := func(since int64) int64 {
 			<-time.After(time.Second) // of the bubble: each task has another time
-			h, err := p.Requests.Hindsight(t.Context(), since)
+			h, err := p.Requests.ResumePoint(t.Context(), since)
 			require.NoError(t, err)
 			return h.Behind
 		}

@@ -203,7 +203,7 @@ func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Proce
 	if err != nil {
 		return nil, err
 	}
-	l.dispatcher.House(sr.spec.Name, sr.run, sr.folder(user))
+	l.dispatcher.SetFolder(sr.spec.Name, sr.run, sr.folder(user))
 	sr.open(l, a)
 	own := sr.variables(l)
 	env, shut := l.doorway(sr, user, append(without(env, own), own...))

@@ -158,7 +158,7 @@ func TestFilesOfOthers(t *testing.T) {
 		for _, from := range []handlers.Actor{{Kind: handlers.Agent, Name: "w"}, {Kind: handlers.Operator}, {Kind: handlers.Operator, Name: "w"}} {
 			require.ErrorContains(t, complete(from), "only a program that the orchestrator has started has a folder here")
 		}
-		s.dispatcher.House("w", "other", dispatch.Folder{})
+		s.dispatcher.SetFolder("w", "other", dispatch.Folder{})
 		require.ErrorContains(t, complete(handlers.Actor{Kind: handlers.Agent, Name: "w", Only: run}), "has a folder here")
 	})
 }

@@ -346,7 +346,7 @@ func (o *orderedStops) begin(p *orderedStop, agents []*agent) {
 			p.ask(a)
 		}
 	}
-	o.disband()
+	o.removeFinished()
 }
 
 // ask asks an agent to stop, once.
@@ -372,11 +372,11 @@ func (o *orderedStops) gone(a *agent) {
 			}
 		}
 	}
-	o.disband()
+	o.removeFinished()
 }
 
-// disband removes the ordered stops that are complete, and starts their agents that should run.
-func (o *orderedStops) disband() {
+// removeFinished removes the ordered stops that are complete, and starts their agents that should run.
+func (o *orderedStops) removeFinished() {
 	rest := o.running[:0]
 	through := false
 	for _, p := range o.running {

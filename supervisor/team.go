@@ -150,7 +150,7 @@ func (l *lifecycle) apply(changes []Change) []<-chan control.AgentOutcome {
 			a = l.enter(c.Agent)
 		}
 		if a.guest {
-			expect(a, a.bequeath(c))
+			expect(a, a.setSuccessor(c))
 			continue
 		}
 		switch c.Action {

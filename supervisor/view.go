@@ -19,10 +19,10 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Glance is like Status, but does not wait for the disk, and may show uncommitted changes. It
+// QuickStatus is like Status, but does not wait for the disk, and may show uncommitted changes. It
 // omits the tasks of each agent and the figures that need a system call. It is cheap enough to
 // be called often.
-func (s *Supervisor) Glance(ctx context.Context) (control.Status, error) {
+func (s *Supervisor) QuickStatus(ctx context.Context) (control.Status, error) {
 	got, err := s.seen(ctx)
 	if err != nil {
 		return control.Status{}, err
@@ -43,9 +43,9 @@ type Dashboard struct {
 	Questions []wire.Question // the first open questions
 }
 
-// Scene returns what Glance does, the first open tasks and questions, and the tasks of each
+// Dashboard returns what QuickStatus does, the first open tasks and questions, and the tasks of each
 // agent. The audit does not record it.
-func (s *Supervisor) Scene(ctx context.Context, tasks, questions int) (Dashboard, error) {
+func (s *Supervisor) Dashboard(ctx context.Context, tasks, questions int) (Dashboard, error) {
 	got, err := s.seen(ctx)
 	if err != nil {
 		return Dashboard{}, err
@@ -113,8 +113,8 @@ type DroppedOutput struct {
 	Refused  int64 // messages that a mailbox refused
 }
 
-// Losses returns the sums over all agents. It must be called after Run.
-func (s *Supervisor) Losses() (l DroppedOutput) {
+// DroppedOutput returns the sums over all agents. It must be called after Run.
+func (s *Supervisor) DroppedOutput() (l DroppedOutput) {
 	for _, a := range s.life.order {
 		said := a.voice.View()
 		l.Cut, l.Unlogged, l.Refused = l.Cut+said.Cut, l.Unlogged+said.Unlogged, l.Refused+a.refused

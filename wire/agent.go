@@ -86,7 +86,7 @@ var serverOperations = []Operation{
 		Examples: []string{`{"agent": "coder", "message": "Keep the old page working."}`, `{"agent": "coder"}`},
 	}),
 	request[Register](Operation{
-		Name: "register-agent", Answer: answerRegistered, Audience: ForNewcomers, Writes: true,
+		Name: "register-agent", Answer: answerRegistered, Audience: ForUnregistered, Writes: true,
 		Summary: "Register a server as an agent with a registration token",
 		About:   "The answer has the key that the server authenticates with from then on.",
 		Examples: []string{

@@ -37,11 +37,11 @@ type Audience uint8
 
 // The audiences.
 const (
-	ForAll       Audience = iota
-	ForAgents             // only agents: the answer depends on the caller
-	ForOperators          // only people
-	ForNewcomers          // programs that are not registered yet, and people
-	ForActors             // all that have mail: agents, people, and actors without other access
+	ForAll          Audience = iota
+	ForAgents                // only agents: the answer depends on the caller
+	ForOperators             // only people
+	ForUnregistered          // programs that are not registered yet, and people
+	ForActors                // all that have mail: agents, people, and actors without other access
 )
 
 // String returns the audience as the manual shows it.
@@ -167,7 +167,7 @@ func (o *Operation) description() string {
 	switch o.Audience {
 	case ForOperators:
 		words += "Only for people; an agent gets UNAUTHORIZED. "
-	case ForNewcomers:
+	case ForUnregistered:
 		words += "Only for programs that are not registered; an agent gets UNAUTHORIZED. "
 	}
 	if !o.Published {

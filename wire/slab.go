@@ -10,7 +10,7 @@ import (
 // lines of log. Many of them share an allocation, and so do their texts. A message that is kept
 // is allocated by itself, because it would keep the others.
 type reads struct {
-	requests slab[Request]
+	requests arena[Request]
 	log      AgentEvent // the latest line of log
 	texts    strings.Builder
 }
@@ -20,7 +20,7 @@ type reads struct {
 func (r *Reader) Answered() { r.reads.requests.again() }
 
 // A slab hands out values that were allocated together.
-type slab[T any] struct {
+type arena[T any] struct {
 	values []T
 	used   int
 }
@@ -28,7 +28,7 @@ type slab[T any] struct {
 // The values in the first slab and in the largest one, and the bytes of a block of texts.
 const fewValues, manyValues, slabBytes = 16, 256, 2 << 10
 
-func (s *slab[T]) next() *T {
+func (s *arena[T]) next() *T {
 	if s.used == len(s.values) {
 		s.values, s.used = make([]T, min(max(fewValues, 2*len(s.values)), manyValues)), 0
 	}
@@ -37,7 +37,7 @@ func (s *slab[T]) next() *T {
 }
 
 // again hands out the values again. None of them may be in use.
-func (s *slab[T]) again() {
+func (s *arena[T]) again() {
 	clear(s.values[:s.used])
 	s.used = 0
 }

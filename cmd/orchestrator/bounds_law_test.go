@@ -130,19 +130,19 @@ var bounds = map[string][]string{
 	"open tasks": {
 		"handlers/state.storedTask.RequiredCapabilities", "handlers/state.tasks.ByID", "handlers/state.tasks.List", "handlers/state.tasks.Owned", "handlers/state.tasks.Later", "handlers/state.tasks.Counts", "handlers/state.tasks.Parts",
 		"handlers/state.demand.capabilities", "handlers/state.requirements.Key", "handlers/state.requirements.under", "handlers/state.Work.Scope", "handlers/state.reviewOf.Wanted",
-		"handlers/state.TaskExtra.Promises", "handlers/state.TaskExtra.delivered", "handlers/state.TaskExtra.history", "handlers/state.KnownAgent.Holds",
+		"handlers/state.Extra.Promises", "handlers/state.Extra.delivered", "handlers/state.Extra.history", "handlers/state.KnownAgent.Holds",
 		"handlers/queue.Bucket.under", "handlers/queue.Bucket.waiting", "handlers/queue.Queue.byKey", "handlers/queue.Queue.under",
 		"handlers/match.Demand.Environments", "handlers/match.Demand.Languages", "handlers/match.Demand.Tags", "handlers/match.Demand.Tools",
 	},
 	"ended tasks":                 {"handlers/state.tasks.Finished", "handlers/state.archive.Counts", "handlers/state.archive.Parts", "handlers/state.archive.leaving", "handlers/state.archive.recalled", "handlers/state.agents.released"},
-	"notes and changes of a task": {"handlers/state.TaskExtra.Notes", "handlers/state.TaskExtra.Parts"},
+	"notes and changes of a task": {"handlers/state.Extra.Notes", "handlers/state.Extra.Parts"},
 	"dependencies": {
-		"handlers/state.tasks.Nodes", "handlers/state.TaskExtra.needs", "handlers/graph.Graph.edges", "handlers/graph.Graph.nodes", "handlers/graph.Graph.stamps",
+		"handlers/state.tasks.Nodes", "handlers/state.Extra.needs", "handlers/graph.Graph.edges", "handlers/graph.Graph.nodes", "handlers/graph.Graph.stamps",
 		"handlers/graph.Graph.trail", "handlers/graph.Graph.unused", "handlers/graph.keys.spare", "handlers/graph.keys.texts",
 		"handlers/graph.ledger.entries", "handlers/graph.order.places", "handlers/graph.side.found",
 	},
 	"delegated tasks": {
-		"handlers/state.DelegatedWork.Chain", "handlers/state.DelegatedWork.Returned", "handlers/state.delegations.Due", "handlers/state.TaskExtra.HandedOn",
+		"handlers/state.DelegatedWork.Chain", "handlers/state.DelegatedWork.Returned", "handlers/state.delegations.Due", "handlers/state.Extra.HandedOn",
 	},
 	"responses to delegated tasks": {"handlers/state.KnownAgent.owed"},
 	"questions":                    {"handlers/state.questions.ByID", "handlers/state.questions.Deadlines", "handlers/state.questions.Open", "handlers/state.KnownAgent.late"},

@@ -139,7 +139,7 @@ func (s *State) admit(a *KnownAgent) {
 		}
 		s.Tasks.Queue.removeIdle(a)
 		s.addIdle(a)
-		s.Tasks.Required.gain(a)
+		s.Tasks.Required.markChanged(a)
 	}
 }
 

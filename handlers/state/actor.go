@@ -113,8 +113,8 @@ func (s *State) Due() (time.Time, bool) {
 	if limited := s.Agents.Limited; len(limited) > 0 && (!some || limited[0].Limited.Before(due)) {
 		due, some = limited[0].Limited, true
 	}
-	if later := s.Tasks.Later; len(later) > 0 && !s.Stopping && (!some || later[0].More.After.Before(due)) {
-		due, some = later[0].More.After, true
+	if later := s.Tasks.Later; len(later) > 0 && !s.Stopping && (!some || later[0].Extra.After.Before(due)) {
+		due, some = later[0].Extra.After, true
 	}
 	return due, some
 }

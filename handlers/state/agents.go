@@ -146,7 +146,7 @@ func (ak *AgentKnown) apply(s *State, r *wire.Record) {
 	}
 	s.IndexCapabilities(a, hub.ReadCapabilities(ak.Abilities))
 	s.addIdle(a)
-	s.Tasks.Required.gain(a)
+	s.Tasks.Required.markChanged(a)
 	s.Delegations.RecheckCapacity(a)
 	sendKeptResponses(s, a) // it may be able to receive messages now
 }
@@ -193,7 +193,7 @@ func (ac *AgentCapable) apply(s *State, r *wire.Record) {
 		a.SetCapabilities(c)
 		s.IndexCapabilities(a, a.Said)
 		s.addIdle(a)
-		s.Tasks.Required.gain(a)
+		s.Tasks.Required.markChanged(a)
 		s.Delegations.RecheckCapacity(a)
 	}
 	s.saveReply(AgentOf(r.From), ac.Request, s.Server(a), nil)

@@ -256,7 +256,7 @@ func (t *tasks) mayArchive(k *Task) bool {
 	if d := k.Delegation(); d != nil && d.Owed {
 		return false
 	}
-	return (k.More == nil || k.More.work == nil && k.More.block == nil) && isTaskID(k.View.ID)
+	return (k.Extra == nil || k.Extra.work == nil && k.Extra.block == nil) && isTaskID(k.View.ID)
 }
 
 // Archived returns what the record of an archived task holds.
@@ -291,8 +291,8 @@ type need struct {
 // needs iterates over the dependencies of a task, in the order of their creation.
 func (t *tasks) needs(k *Task) iter.Seq[need] {
 	return func(yield func(need) bool) {
-		if k.More != nil {
-			for _, n := range k.More.needs { // it has been archived, and has no others
+		if k.Extra != nil {
+			for _, n := range k.Extra.needs { // it has been archived, and has no others
 				if !yield(n) {
 					return
 				}

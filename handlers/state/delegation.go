@@ -63,10 +63,10 @@ type reply struct {
 
 // Delegation returns the delegation of a task, or nil.
 func (t *Task) Delegation() *DelegatedWork {
-	if t.More == nil {
+	if t.Extra == nil {
 		return nil
 	}
-	return t.More.Delegation
+	return t.Extra.Delegation
 }
 
 // Waits reports whether a task waits to be forwarded to its agent.
@@ -91,8 +91,8 @@ func (ds *delegations) RecheckCapacity(a *KnownAgent) {
 	}
 }
 
-// Looked drops the pending work of a turn that was replayed.
-func (ds *delegations) Looked() {
+// ResetChanged drops the pending work of a turn that was replayed.
+func (ds *delegations) ResetChanged() {
 	ds.Forwarded()
 	ds.Answered()
 }
@@ -116,7 +116,7 @@ func (t *TaskCreated) handOn(s *State, k *Task, seq int64) {
 		Task: k, Request: t.Delegated.Document, Target: q.Routing.Target, Chain: q.Routing.Chain,
 		Sum: t.Delegated.Sum, number: seq, Context: q.Context,
 	}
-	k.needsMore().Delegation = d
+	k.ensureExtra().Delegation = d
 	s.Agents.handsOn(k, +1)
 	if parent := s.Tasks.ByID[q.Context.ParentTaskID]; parent != nil {
 		d.awaitEnd(s, parent)
@@ -160,7 +160,7 @@ func directed(d *wire.Details, agent string) *wire.Details {
 func (d *DelegatedWork) awaitEnd(s *State, parent *Task) {
 	if !parent.View.State.Final() && parent.View.AssignedTo == AgentOf(d.Task.View.SubmittedBy) && parent.View.AssignedTo != "" {
 		d.awaited = parent
-		m := parent.needsMore()
+		m := parent.ensureExtra()
 		m.HandedOn = append(m.HandedOn, d)
 		s.Delegations.RecheckCapacity(s.Agents.ByID[parent.View.AssignedTo])
 	}
@@ -173,21 +173,21 @@ func (d *DelegatedWork) close(s *State) {
 	s.Delegations.when(d, time.Time{}, time.Time{})
 	if p := d.awaited; p != nil {
 		d.awaited = nil
-		p.More.HandedOn = slices.DeleteFunc(p.More.HandedOn, func(o *DelegatedWork) bool { return o == d })
+		p.Extra.HandedOn = slices.DeleteFunc(p.Extra.HandedOn, func(o *DelegatedWork) bool { return o == d })
 		s.Delegations.RecheckCapacity(s.Agents.ByID[p.View.AssignedTo])
 	}
 }
 
 // detachParts unlinks delegated parts from a task that was taken away. The parts keep running.
 func detachParts(s *State, k *Task) {
-	if k.More == nil {
+	if k.Extra == nil {
 		return
 	}
-	for _, d := range k.More.HandedOn {
+	for _, d := range k.Extra.HandedOn {
 		s.Tasks.beforeChange(d.Task)
 		d.awaited = nil
 	}
-	k.More.HandedOn = nil
+	k.Extra.HandedOn = nil
 }
 
 // keepResponse sends the latest response to its source, if that is an agent with a stdin: now,
@@ -237,9 +237,9 @@ func sendKeptResponses(s *State, a *KnownAgent) {
 	}
 }
 
-// settleGiven drops responses that an agent must have read: it has written something well after
+// confirmRead drops responses that an agent must have read: it has written something well after
 // they were written to it.
-func settleGiven(s *State, agent string, at time.Time) {
+func confirmRead(s *State, agent string, at time.Time) {
 	a := s.Agents.ByID[agent]
 	if a == nil {
 		return
@@ -344,7 +344,7 @@ func (t *TaskResponded) Line() wire.Raw { return t.Document }
 
 func (t *TaskResponded) apply(s *State, r *wire.Record) {
 	if !t.Own {
-		settleGiven(s, t.Agent, r.At)
+		confirmRead(s, t.Agent, r.At)
 	}
 	d := s.Tasks.ByID[t.ID].Delegation()
 	if !t.Again {

@@ -10,12 +10,12 @@ import (
 
 // Promises reports whether the spec of a task declares a contract.
 func (t *Task) Promises(key string) bool {
-	return t.More != nil && slices.ContainsFunc(t.More.Promises, func(p hub.Promise) bool { return p.Key == key })
+	return t.Extra != nil && slices.ContainsFunc(t.Extra.Promises, func(p hub.Promise) bool { return p.Key == key })
 }
 
-// IsVain reports whether a dependency would hold a task back forever, because the other task
+// IsUnmeetable reports whether a dependency would hold a task back forever, because the other task
 // failed or was cancelled.
-func (t *tasks) IsVain(d hub.Dependency) bool {
+func (t *tasks) IsUnmeetable(d hub.Dependency) bool {
 	on := t.ByID[d.On].View.State
 	return Gates(KindOf(d.Type)) && on.Final() && on != wire.TaskDone
 }

@@ -26,7 +26,7 @@ func (a *KnownAgent) load() int {
 // for delegated parts does not. Otherwise two agents that wait for each other would wait
 // forever.
 func (t *Task) Occupies() bool {
-	if t.More != nil && len(t.More.HandedOn) > 0 {
+	if t.Extra != nil && len(t.Extra.HandedOn) > 0 {
 		return false
 	}
 	switch t.View.State {
@@ -62,8 +62,8 @@ func LineOf(r wire.Record) (wire.Raw, error) {
 
 // Parts returns the delegated parts of a task that its agent waits for.
 func (t *Task) Parts() []*DelegatedWork {
-	if t.More == nil {
+	if t.Extra == nil {
 		return nil
 	}
-	return slices.Clone(t.More.HandedOn)
+	return slices.Clone(t.Extra.HandedOn)
 }

@@ -10,9 +10,9 @@ import (
 	"orchestrator/wire/events"
 )
 
-// Happenings are the kinds of record for events of the supervisor. Most do not change the State
+// LifecycleKinds are the kinds of record for events of the supervisor. Most do not change the State
 // and are recorded for operators.
-var Happenings = map[string]bool{
+var LifecycleKinds = map[string]bool{
 	events.HubEpoch: true, events.HostJoined: true, events.HostLost: true, events.HostDrained: true, events.AgentPlaced: true,
 	events.OrchestratorStarted: true, events.OrchestratorUpgraded: true, events.OrchestratorRemained: true, events.OrchestratorReloaded: true, events.OrchestratorStopping: true, events.OrchestratorStopped: true, events.OrchestratorIdle: true, events.OrchestratorSalvaged: true,
 	events.OrchestratorCleared: true, events.OrchestratorStorm: true, events.AgentWaiting: true, events.AgentStarting: true, events.AgentStarted: true,
@@ -36,10 +36,10 @@ func (l *LifecycleEvent) kind() string { return l.What }
 func (l *LifecycleEvent) apply(s *State, r *wire.Record) {
 	switch l.What {
 	case events.OrchestratorStarted:
-		awake(s, r.At, l.Figures.Kept, l.Figures.Ordered)
+		startAnew(s, r.At, l.Figures.Kept, l.Figures.Ordered)
 		return
 	case events.OrchestratorUpgraded:
-		hangUp(s)
+		dropCallers(s)
 		return
 	case events.OrchestratorStopping:
 		s.Stopping = true
@@ -64,16 +64,16 @@ func (l *LifecycleEvent) apply(s *State, r *wire.Record) {
 		l.carry(s, a, r)
 		s.addIdle(a)
 		if !came && a.Takes() {
-			s.Tasks.Required.gain(a)
+			s.Tasks.Required.markChanged(a)
 		}
 	}
 }
 
-// awake handles the start of an orchestrator: no agent runs on its machine, and no HTTP request waits. The runs
+// startAnew handles the start of an orchestrator: no agent runs on its machine, and no HTTP request waits. The runs
 // of the kept agents may go on. They are stale until they have been found.
-func awake(s *State, at time.Time, kept []string, ordered bool) {
+func startAnew(s *State, at time.Time, kept []string, ordered bool) {
 	s.Stopping, s.since = false, at
-	stirred(s, at)
+	resetSilence(s, at)
 	for _, a := range s.Agents.Order {
 		if a.Remote != nil {
 			continue // it runs elsewhere, and may not even have noticed
@@ -90,11 +90,11 @@ func awake(s *State, at time.Time, kept []string, ordered bool) {
 		s.Sessions.waitAgain(a, at)
 		s.updateStanding(a)
 	}
-	hangUp(s)
+	dropCallers(s)
 }
 
-// hangUp forgets the HTTP requests that wait, because their connections are gone.
-func hangUp(s *State) {
+// dropCallers forgets the HTTP requests that wait, because their connections are gone.
+func dropCallers(s *State) {
 	for _, q := range s.Questions.Open {
 		q.door = false
 	}
@@ -237,8 +237,8 @@ func (t *Task) IsPlanned() bool {
 // Fates returns how each agent that had a task ended, the given one last.
 func (t *Task) Fates(last *KnownAgent, how string) string {
 	var all []string
-	if t.More != nil {
-		all = append(all, t.More.history...)
+	if t.Extra != nil {
+		all = append(all, t.Extra.history...)
 	}
 	return strings.Join(append(all, last.ID+": "+how), "; ")
 }

@@ -179,23 +179,23 @@ func delivered(result *hub.Result) []delivery {
 // Delivery returns the delivery of a finished task under a contract, or nil. The search is
 // binary, since there may be as many as fit into a line.
 func (t *Task) Delivery(key string) *delivery {
-	if t.More == nil {
+	if t.Extra == nil {
 		return nil
 	}
-	at, there := slices.BinarySearchFunc(t.More.delivered, key, func(d delivery, key string) int { return strings.Compare(d.key, key) })
+	at, there := slices.BinarySearchFunc(t.Extra.delivered, key, func(d delivery, key string) int { return strings.Compare(d.key, key) })
 	if !there {
 		return nil
 	}
-	return &t.More.delivered[at]
+	return &t.Extra.delivered[at]
 }
 
 // leaveDelivered drops the delivered data, which are in the log.
 func (t *Task) leaveDelivered() {
-	if t.More == nil {
+	if t.Extra == nil {
 		return
 	}
-	for i := range t.More.delivered {
-		t.More.delivered[i].data = nil
+	for i := range t.Extra.delivered {
+		t.Extra.delivered[i].data = nil
 	}
 }
 
@@ -349,8 +349,8 @@ type ContractSeen struct {
 func (c *ContractSeen) kind() string             { return c.What }
 func (*ContractSeen) apply(*State, *wire.Record) {}
 
-// Oddity records a warning about a document that was accepted.
-type Oddity struct {
+// DocumentWarning records a warning about a document that was accepted.
+type DocumentWarning struct {
 	What    string `json:"-"`
 	ID      string `json:"task,omitzero"`
 	Name    string `json:"name,omitzero"`
@@ -359,5 +359,5 @@ type Oddity struct {
 	Text    string `json:"text"`
 }
 
-func (o *Oddity) kind() string             { return o.What }
-func (*Oddity) apply(*State, *wire.Record) {}
+func (o *DocumentWarning) kind() string             { return o.What }
+func (*DocumentWarning) apply(*State, *wire.Record) {}

@@ -36,8 +36,8 @@ func (t *tasks) oldest(k *Task) int64 {
 	for e := range t.Graph.Needs(k.Node) {
 		first = min(first, t.Nodes[t.Graph.Edge(e).Up].Number)
 	}
-	if k.More != nil {
-		for _, n := range k.More.needs {
+	if k.Extra != nil {
+		for _, n := range k.Extra.needs {
 			if n.Ended > 0 {
 				first = min(first, n.Ended)
 			}

@@ -343,14 +343,16 @@ func (su *SessionUndelivered) apply(s *State, _ *wire.Record) {
 }
 
 func (sd *SessionDelivered) check(s *State) error {
-	return s.Sessions.checkParcel(sd.Agent, sd.Message)
+	return s.Sessions.checkOutboxItem(sd.Agent, sd.Message)
 }
-func (sd *SessionDeferred) check(s *State) error { return s.Sessions.checkParcel(sd.Agent, sd.Message) }
+func (sd *SessionDeferred) check(s *State) error {
+	return s.Sessions.checkOutboxItem(sd.Agent, sd.Message)
+}
 func (su *SessionUndelivered) check(s *State) error {
-	return s.Sessions.checkParcel(su.Agent, su.Message)
+	return s.Sessions.checkOutboxItem(su.Agent, su.Message)
 }
 
-func (x *sessions) checkParcel(agent string, message int64) error {
+func (x *sessions) checkOutboxItem(agent string, message int64) error {
 	if x.OutboxItem(agent, message) == nil {
 		return fmt.Errorf("no message %d is on its way to %q", message, agent)
 	}

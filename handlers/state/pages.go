@@ -34,8 +34,8 @@ func (t *Task) shrink() {
 	t.View.Details = t.View.Details.Brief()
 	t.Stub = true
 	t.leaveDelivered()
-	if t.More != nil {
-		t.More.wants, t.More.history = nil, nil
+	if t.Extra != nil {
+		t.Extra.wants, t.Extra.history = nil, nil
 		if d := t.Delegation(); d != nil {
 			d.Chain, d.Context = nil, delegation.Context{ConversationID: d.Context.ConversationID}
 		}
@@ -49,8 +49,8 @@ func (t *Task) Page(shown wire.TaskState, until int64) (history.Page, bool) {
 		return history.Page{}, false
 	}
 	p := history.Page{Task: t.View.ID, Parts: []int64{t.Number}}
-	if t.More != nil {
-		parts := t.More.Parts
+	if t.Extra != nil {
+		parts := t.Extra.Parts
 		if until != 0 {
 			later, _ := slices.BinarySearch(parts, until+1)
 			parts = parts[:later]

@@ -207,7 +207,7 @@ func (q *Question) Answer(answer, message string, at time.Time) *wire.UserAnswer
 // Awaits reports whether the task of a question waits for its answer.
 func (t *tasks) Awaits(q *Question) bool {
 	k := t.ByID[q.View.Task]
-	return k != nil && k.More != nil && !q.Aside
+	return k != nil && k.Extra != nil && !q.Aside
 }
 
 // help adds the answer of a person to the task of the question.
@@ -217,9 +217,9 @@ func (t *tasks) help(q *Question, answer string, r *wire.Record) {
 	}
 	k := t.ByID[q.View.Task]
 	t.beforeChange(k)
-	k.More.Question = ""
+	k.Extra.Question = ""
 	if r.Correlation == k.View.ID { // records of an earlier version have no task
-		k.More.Parts = append(k.More.Parts, r.Seq)
+		k.Extra.Parts = append(k.Extra.Parts, r.Seq)
 	}
 	k.View.Details = answered(k.View.Details, answer, r)
 }
@@ -273,7 +273,7 @@ func (t *TaskHelp) apply(s *State, r *wire.Record) {
 	d := k.View.Details.Copy()
 	d.Help = t.help()
 	s.rewrite(k, r, func() { k.View.Details = d })
-	k.More.Question = t.QuestionID
+	k.Extra.Question = t.QuestionID
 	s.move(k, wire.TaskNeedsHuman)
 	s.updateStanding(s.Agents.ByID[t.Agent])
 	s.Questions.Numbered++
@@ -304,8 +304,8 @@ func (q *QuestionWithdrawn) apply(s *State, _ *wire.Record) {
 		s.settle(q.Agent, closed.Request, nil, Withdrawn())
 		return
 	}
-	if k := s.Tasks.ByID[q.Task]; k != nil && k.More != nil {
+	if k := s.Tasks.ByID[q.Task]; k != nil && k.Extra != nil {
 		s.Tasks.beforeChange(k)
-		k.More.Question = ""
+		k.Extra.Question = ""
 	}
 }

@@ -56,7 +56,7 @@ func (t *tasks) enqueue(k *Task) {
 		return
 	}
 	if !k.Asks() {
-		if k.Wants() != nil && k.More.Bucket == nil {
+		if k.Wants() != nil && k.Extra.Bucket == nil {
 			t.Required.add(k)
 		}
 		return
@@ -66,10 +66,10 @@ func (t *tasks) enqueue(k *Task) {
 
 // Postponed reports whether a task is not given out yet, because its agent has given it back
 // until a time.
-func (t *Task) Postponed() bool { return t.More != nil && !t.More.After.IsZero() }
+func (t *Task) Postponed() bool { return t.Extra != nil && !t.Extra.After.IsZero() }
 
 // Date implements queue.Timed.
-func (t *Task) Date() (time.Time, int64) { return t.More.After, t.Number }
+func (t *Task) Date() (time.Time, int64) { return t.Extra.After, t.Number }
 
 // postpone sets the time before which a task is not given out. The zero time ends that.
 func (t *tasks) postpone(k *Task, after time.Time) {
@@ -80,7 +80,7 @@ func (t *tasks) postpone(k *Task, after time.Time) {
 	}
 	t.beforeChange(k)
 	d := k.View.Details.Copy()
-	k.needsMore().After, d.After = after, stamped(after)
+	k.ensureExtra().After, d.After = after, stamped(after)
 	k.View.Details = d.Filled()
 	if !after.IsZero() {
 		t.Later.Add(k)
@@ -114,7 +114,7 @@ func (t *tasks) unqueue(k *Task) {
 	if k.Demand != nil {
 		t.Queue.drop(k)
 	}
-	if k.More != nil && k.More.Bucket != nil {
+	if k.Extra != nil && k.Extra.Bucket != nil {
 		t.Required.drop(k)
 	}
 }
@@ -276,24 +276,24 @@ func (r *requirementQueue) add(k *Task) {
 		b = r.Waiting.Open(k.Wants().Key, k.Wants().under, k.Wants())
 	}
 	r.Waiting.Add(b, k)
-	k.More.Bucket = b
+	k.Extra.Bucket = b
 }
 
 // drop takes a task out.
 func (r *requirementQueue) drop(k *Task) {
-	r.Waiting.Remove(k.More.Bucket, k)
-	k.More.Bucket = nil
+	r.Waiting.Remove(k.Extra.Bucket, k)
+	k.Extra.Bucket = nil
 }
 
-// gain marks an agent that has appeared, has room again or has new capabilities.
-func (r *requirementQueue) gain(a *KnownAgent) {
+// markChanged marks an agent that has appeared, has room again or has new capabilities.
+func (r *requirementQueue) markChanged(a *KnownAgent) {
 	if r.Waiting.Len() > 0 && !slices.Contains(r.Order, a) {
 		r.Order = append(r.Order, a)
 	}
 }
 
-// Looked clears the marks after everything was assigned.
-func (r *requirementQueue) Looked() {
+// ResetChanged clears the marks after everything was assigned.
+func (r *requirementQueue) ResetChanged() {
 	clear(r.Order)
 	r.Order = r.Order[:0]
 }

@@ -67,7 +67,7 @@ func (u *AgentUsage) apply(s *State, _ *wire.Record) {
 	s.Agents.ByID[u.Agent].usage.Add(u.Sum())
 	if k := s.Tasks.ByID[u.TaskID]; k != nil {
 		s.Tasks.beforeChange(k)
-		k.needsMore().Used.Add(u.Sum())
+		k.ensureExtra().Used.Add(u.Sum())
 	}
 }
 
@@ -115,7 +115,7 @@ func (al *AgentLimited) apply(s *State, _ *wire.Record) {
 	s.addIdle(a)
 	s.updateStanding(a)
 	if !came && a.Takes() {
-		s.Tasks.Required.gain(a)
+		s.Tasks.Required.markChanged(a)
 	}
 }
 

@@ -19,10 +19,10 @@ func (qs *questions) Response(k *Task, result wire.Raw) *delegation.Response {
 	case delegation.Cancelled:
 		r.Question = k.View.Reason // the message of a response
 	case delegation.InputRequired:
-		if k.More == nil {
+		if k.Extra == nil {
 			break
 		}
-		if q := qs.ByID[k.More.Question]; q != nil {
+		if q := qs.ByID[k.Extra.Question]; q != nil {
 			r.Question, r.Options = q.View.Question, q.View.Options
 		}
 	}

@@ -221,7 +221,7 @@ func (s *SnapshotTask) Restore() *Task {
 	if string(k.View.Result) == "null" {
 		k.View.Result = nil // the encoding of a missing result
 	}
-	m := TaskExtra{
+	m := Extra{
 		patient: s.Patient, Promises: s.Promises, MaxFiles: s.MaxFiles, Parts: s.Parts, Notes: s.Notes,
 		PlanFirst: s.PlanFirst, spent: s.Spent, block: s.Block, Question: s.Question, history: s.History, Used: s.Used, needs: s.Needs, trace: s.Trace, Output: s.Output,
 	}
@@ -243,7 +243,7 @@ func (s *SnapshotTask) Restore() *Task {
 		}
 	}
 	if !m.empty() {
-		k.More = &m
+		k.Extra = &m
 	}
 	return k
 }
@@ -268,12 +268,12 @@ func (r *restoring) restoreAwaited(task, on string) {
 		return
 	}
 	d.awaited = parent
-	m := parent.needsMore()
+	m := parent.ensureExtra()
 	m.HandedOn = append(m.HandedOn, d)
 }
 
 // empty reports whether m has no members.
-func (t *TaskExtra) empty() bool {
+func (t *Extra) empty() bool {
 	return !t.PlanFirst && t.spent == 0 && !t.patient && t.block == nil && t.Promises == nil && t.MaxFiles == 0 && t.wants == nil && t.Parts == nil && t.Notes == nil && t.Output == 0 &&
 		t.delivered == nil && t.Question == "" && t.history == nil && t.trace == nil && t.Delegation == nil && t.needs == nil && t.Used == (activity.Used{}) && t.After.IsZero()
 }
@@ -387,7 +387,7 @@ func (r *restoring) restoreSession(kept *snapshotSession) {
 		return
 	}
 	r.Sessions.Put(x)
-	r.Sessions.seatIn(x)
+	r.Sessions.addMembers(x)
 	for i, m := range x.Members {
 		m.Number = kept.Numbers[i]
 	}
@@ -403,7 +403,7 @@ func (r *restoring) restoreSession(kept *snapshotSession) {
 		}
 	}
 	for i := range kept.Parcels {
-		r.restoreParcel(x, &kept.Parcels[i])
+		r.restoreOutboxItem(x, &kept.Parcels[i])
 	}
 }
 
@@ -423,7 +423,7 @@ func (r *restoring) restoreWork(x *SessionState, kept *snapshotWork) {
 		}
 		w.Revises.Revision = w
 	}
-	w.Task.needsMore().work = w
+	w.Task.ensureExtra().work = w
 	x.Works = append(x.Works, w)
 	x.track(w)
 	r.watchWork(w)
@@ -437,7 +437,7 @@ func (r *restoring) restoreReview(x *SessionState, kept *snapshotReview) {
 	x.ByReview[v.View.ReviewID] = v
 }
 
-func (r *restoring) restoreParcel(x *SessionState, kept *snapshotParcel) {
+func (r *restoring) restoreOutboxItem(x *SessionState, kept *snapshotOutboxItem) {
 	p := &OutboxItem{
 		Seq: kept.Seq, To: x.Member(kept.To), From: kept.From, Id: kept.ID, Kind: kept.Kind, Task: kept.Task, By: kept.By, Line: kept.Line,
 		Held: kept.Held, Out: kept.Out, Taken: kept.Taken, Repeat: kept.Repeat, Retries: kept.Retries,

@@ -37,7 +37,7 @@ func (t *TaskReopened) apply(s *State, r *wire.Record) {
 	k := s.Tasks.ByID[t.ID]
 	s.Tasks.beforeChange(k)
 	s.Tasks.Finished = slices.DeleteFunc(s.Tasks.Finished, func(o *Task) bool { return o == k })
-	m := k.needsMore()
+	m := k.ensureExtra()
 	m.spent, k.Deaths = k.View.Attempts, 0
 	d := k.View.Details.Copy()
 	if d.FailureClass == "budget" && AgentOf(r.From) == "" { // a person allows the same amount again
@@ -65,10 +65,10 @@ func (t *TaskReopened) apply(s *State, r *wire.Record) {
 
 // AttemptsSpent returns how many attempts a task had before it was reopened.
 func (t *Task) AttemptsSpent() int {
-	if t.More == nil {
+	if t.Extra == nil {
 		return 0
 	}
-	return t.More.spent
+	return t.Extra.spent
 }
 
 // CameToNothing reports whether a task has failed or was cancelled.

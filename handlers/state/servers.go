@@ -56,7 +56,7 @@ func (sr *ServerRegistered) apply(s *State, r *wire.Record) {
 	s.attachAgent(a, r.Seq)
 	s.Agents.hear(a, r.At)
 	s.addIdle(a)
-	s.Tasks.Required.gain(a)
+	s.Tasks.Required.markChanged(a)
 }
 
 // hear marks a server as online.
@@ -91,7 +91,7 @@ func (ss *ServerSeen) apply(s *State, r *wire.Record) {
 	s.Agents.hear(a, r.At)
 	s.addIdle(a)
 	if came {
-		s.Tasks.Required.gain(a)
+		s.Tasks.Required.markChanged(a)
 	}
 }
 

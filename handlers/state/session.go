@@ -77,10 +77,10 @@ func (t *tasks) WorkOn(x *SessionState, id string) *Work {
 	return nil
 }
 
-// seatIn updates the members of a session from its spec. A member that stays keeps its outbox.
-func (x *sessions) seatIn(s *SessionState) {
+// addMembers updates the members of a session from its spec. A member that stays keeps its outbox.
+func (x *sessions) addMembers(s *SessionState) {
 	before := s.Members
-	x.unseat(s)
+	x.removeMember(s)
 	for _, m := range s.Spec.Members {
 		seat := &Member{Member: m, Of: s}
 		for _, old := range before {
@@ -109,7 +109,7 @@ func (x *sessions) seatsOf(name string) (seats []*Member) {
 	return seats
 }
 
-func (x *sessions) unseat(s *SessionState) {
+func (x *sessions) removeMember(s *SessionState) {
 	for _, m := range s.Members {
 		var others []*Member
 		for _, seat := range x.Seats[m.AgentID] {
@@ -132,8 +132,8 @@ func (x *sessions) drop(m *Member) {
 	m.Outbox = nil
 }
 
-// Looked drops the letters of a turn that was replayed.
-func (x *sessions) Looked() { clear(x.Fresh); x.Fresh = x.Fresh[:0] }
+// ResetChanged drops the letters of a turn that was replayed.
+func (x *sessions) ResetChanged() { clear(x.Fresh); x.Fresh = x.Fresh[:0] }
 
 // Put files a session.
 func (x *sessions) Put(s *SessionState) {
@@ -167,7 +167,7 @@ func (so *SessionOpened) apply(st *State, _ *wire.Record) {
 	}
 	s.Spec, s.File, s.ClosedAt, s.Reason, s.Aborted = so.Spec, so.File, 0, "", false
 	st.Sessions.Put(s)
-	st.Sessions.seatIn(s)
+	st.Sessions.addMembers(s)
 	for _, w := range s.Works {
 		st.watchWork(w)
 	}
@@ -207,12 +207,12 @@ func (x *sessions) Trim(keep int) (released []*Task) {
 	slices.SortFunc(closed, func(a, b *SessionState) int { return cmp.Compare(a.ClosedAt, b.ClosedAt) })
 	for _, s := range closed[:max(0, len(closed)-keep)] {
 		for _, w := range s.Works {
-			w.Task.More.work = nil
+			w.Task.Extra.work = nil
 			released = append(released, w.Task)
 		}
 		delete(x.ByID, s.Spec.ID)
 		x.Order = slices.DeleteFunc(x.Order, func(o *SessionState) bool { return o == s })
-		x.unseat(s)
+		x.removeMember(s)
 	}
 	return released
 }

@@ -135,7 +135,7 @@ func (re *ReviewEscalated) apply(s *State, r *wire.Record) {
 	if !k.View.State.Final() {
 		s.move(k, wire.TaskNeedsHuman)
 		s.updateStanding(s.Agents.ByID[k.View.AssignedTo])
-		k.More.Question = re.QuestionID
+		k.Extra.Question = re.QuestionID
 	}
 }
 

@@ -194,7 +194,7 @@ func Ids(tasks []*Task) []string {
 
 func (t *Task) Snapshot() SnapshotTask {
 	kept := SnapshotTask{View: t.View.Shown(), Run: t.Run, Deaths: t.Deaths, Created: t.Number, Ended: t.Ended, Stub: t.Stub, Way: t.Way, Result: t.result}
-	m := t.More
+	m := t.Extra
 	if m == nil {
 		return kept
 	}
@@ -279,18 +279,18 @@ func (q *Question) Snapshot() *snapshotQuestion {
 
 // A snapshotSession is a session in a snapshot.
 type snapshotSession struct {
-	Spec     session.Spec     `json:"spec"`
-	File     bool             `json:"file,omitzero"`
-	ClosedAt int64            `json:"closed_at,omitzero"`
-	Aborted  bool             `json:"aborted,omitzero"`
-	Reason   string           `json:"reason,omitzero"`
-	Messages int64            `json:"messages,omitzero"`
-	Refused  int64            `json:"refused,omitzero"`
-	Last     int64            `json:"last,omitzero"`
-	Numbers  []int64          `json:"numbers"` // of its members, in order
-	Works    []snapshotWork   `json:"works"`
-	Reviews  []snapshotReview `json:"reviews"`
-	Parcels  []snapshotParcel `json:"parcels"` // of each member in order, one member after the other
+	Spec     session.Spec         `json:"spec"`
+	File     bool                 `json:"file,omitzero"`
+	ClosedAt int64                `json:"closed_at,omitzero"`
+	Aborted  bool                 `json:"aborted,omitzero"`
+	Reason   string               `json:"reason,omitzero"`
+	Messages int64                `json:"messages,omitzero"`
+	Refused  int64                `json:"refused,omitzero"`
+	Last     int64                `json:"last,omitzero"`
+	Numbers  []int64              `json:"numbers"` // of its members, in order
+	Works    []snapshotWork       `json:"works"`
+	Reviews  []snapshotReview     `json:"reviews"`
+	Parcels  []snapshotOutboxItem `json:"parcels"` // of each member in order, one member after the other
 }
 
 type snapshotWork struct {
@@ -326,7 +326,7 @@ type snapshotReview struct {
 	Wanted []string           `json:"wanted,omitzero"`
 }
 
-type snapshotParcel struct {
+type snapshotOutboxItem struct {
 	Seq     int64    `json:"seq"`
 	To      string   `json:"to"`
 	From    string   `json:"from"`
@@ -363,8 +363,8 @@ func (s *SessionState) Snapshot() *snapshotSession {
 	return kept
 }
 
-func (oi *OutboxItem) Snapshot() snapshotParcel {
-	kept := snapshotParcel{
+func (oi *OutboxItem) Snapshot() snapshotOutboxItem {
+	kept := snapshotOutboxItem{
 		Seq: oi.Seq, To: oi.To.AgentID, From: oi.From, ID: oi.Id, Kind: oi.Kind, Task: oi.Task, By: oi.By, Line: oi.Line, Held: oi.Held, Out: oi.Out,
 		Taken: oi.Taken, Repeat: oi.Repeat, Retries: oi.Retries,
 	}

@@ -156,7 +156,7 @@ func (t *tasks) beforeChange(k *Task) {
 			On: t.Nodes[v.Up].View.ID, Kind: v.Kind, Key: v.Key, Resolved: v.Resolved, At: v.At, Number: v.Number, Private: v.Private,
 		})
 	}
-	if k.More == nil && links == nil {
+	if k.Extra == nil && links == nil {
 		sn.early = k.AppendPlain(append(sn.early, ','))
 		return
 	}

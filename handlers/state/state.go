@@ -168,8 +168,8 @@ var Facts = map[string]func() Fact{
 	events.DependencyResolved:     func() Fact { return new(DependencyResolved) },
 	events.ContractFulfilled:      func() Fact { return &ContractSeen{What: events.ContractFulfilled} },
 	events.ContractMissing:        func() Fact { return &ContractSeen{What: events.ContractMissing} },
-	events.SchemaVersionUnknown:   func() Fact { return &Oddity{What: events.SchemaVersionUnknown} },
-	events.DocumentOdd:            func() Fact { return &Oddity{What: events.DocumentOdd} },
+	events.SchemaVersionUnknown:   func() Fact { return &DocumentWarning{What: events.SchemaVersionUnknown} },
+	events.DocumentOdd:            func() Fact { return &DocumentWarning{What: events.DocumentOdd} },
 	events.QuestionWithdrawn:      func() Fact { return new(QuestionWithdrawn) },
 	events.AgentCapable:           func() Fact { return new(AgentCapable) },
 	events.AgentConversation:      func() Fact { return new(AgentConversation) },
@@ -232,7 +232,7 @@ func Decode(r *wire.Record, room *[]object.Member) (Fact, error) {
 	var f Fact
 	if empty := Facts[r.Kind]; empty != nil {
 		f = empty()
-	} else if Happenings[r.Kind] {
+	} else if LifecycleKinds[r.Kind] {
 		f = &LifecycleEvent{What: r.Kind}
 	} else {
 		return nil, &UnknownKindError{Seq: r.Seq, Kind: r.Kind}
@@ -293,9 +293,9 @@ func follow(s *State, f Fact, r *wire.Record) error {
 	s.seq = r.Seq
 	Take(s, f, r)
 	s.Tasks.Archive.Missing = s.Tasks.Archive.Missing[:0]
-	s.Tasks.Required.Looked() // the consequences are in later records
-	s.Sessions.Looked()
-	s.Delegations.Looked()
+	s.Tasks.Required.ResetChanged() // the consequences are in later records
+	s.Sessions.ResetChanged()
+	s.Delegations.ResetChanged()
 	return nil
 }
 

@@ -35,7 +35,7 @@ type Task struct {
 	leaving bool       // it is in archive.leaving
 	counted bool       // during distinct
 	saved   uint32     // the latest snapshot in which it is spelled
-	More    *TaskExtra // nil for most
+	Extra   *Extra     // nil for most
 
 	parent   *Task // nil for most
 	children int   // tasks of the State that have this one as their parent
@@ -79,7 +79,7 @@ func stored(t *wire.Task) storedTask {
 }
 
 // A taskExtra holds the parts of a task that few tasks have.
-type TaskExtra struct {
+type Extra struct {
 	patient   bool               // it stays pending if a dependency fails
 	block     *hub.TaskBlock     // of the configuration, that it comes from
 	Promises  []hub.Promise      // of its spec
@@ -104,31 +104,31 @@ type TaskExtra struct {
 	HandedOn   []*DelegatedWork  // its delegated parts that its agent waits for
 }
 
-// needsMore returns the taskExtra of a task, and creates it if needed.
-func (t *Task) needsMore() *TaskExtra {
-	if t.More == nil {
-		t.More = new(TaskExtra)
+// ensureExtra returns the taskExtra of a task, and creates it if needed.
+func (t *Task) ensureExtra() *Extra {
+	if t.Extra == nil {
+		t.Extra = new(Extra)
 	}
-	return t.More
+	return t.Extra
 }
 
 // Wants returns the requirements of a task, or nil.
 func (t *Task) Wants() *requirements {
-	if t.More == nil {
+	if t.Extra == nil {
 		return nil
 	}
-	return t.More.wants
+	return t.Extra.wants
 }
 
 // Work returns the work of a session on a task, or nil.
 func (t *Task) Work() *Work {
-	if t.More == nil {
+	if t.Extra == nil {
 		return nil
 	}
-	return t.More.work
+	return t.Extra.work
 }
 
-func (t *Task) Patient() bool { return t.More != nil && t.More.patient }
+func (t *Task) Patient() bool { return t.Extra != nil && t.Extra.patient }
 
 // A way is how a task was assigned.
 type Way string
@@ -319,17 +319,17 @@ func (s *State) release(k *Task) {
 		s.Tasks.Queue.removeIdle(a)
 		a.Holds = slices.Delete(a.Holds, i, i+1)
 		s.addIdle(a)
-		s.Tasks.Required.gain(a)
+		s.Tasks.Required.markChanged(a)
 		s.Delegations.RecheckCapacity(a)
 	}
 }
 
 // Trace returns the position of a task in a trace, or nil if it is unknown.
 func (t *Task) Trace() *delegation.Trace {
-	if t.More == nil {
+	if t.Extra == nil {
 		return nil
 	}
-	return t.More.trace
+	return t.Extra.trace
 }
 
 // TraceIDOf returns the trace id of a task without a given trace. It is derived from the first

@@ -48,7 +48,7 @@ type TaskCreated struct {
 func (*TaskCreated) kind() string { return events.TaskCreated }
 
 func (t *TaskCreated) apply(s *State, r *wire.Record) {
-	settleGiven(s, AgentOf(r.From), r.At)
+	confirmRead(s, AgentOf(r.From), r.At)
 	t.Read()
 	k := &Task{
 		View: storedTask{
@@ -61,10 +61,10 @@ func (t *TaskCreated) apply(s *State, r *wire.Record) {
 		Number:  r.Seq,
 	}
 	if t.Patient {
-		k.needsMore().patient = true
+		k.ensureExtra().patient = true
 	}
 	if t.Block != nil {
-		k.needsMore().block = &hub.TaskBlock{Name: t.Block.Name, Sum: t.Block.Sum}
+		k.ensureExtra().block = &hub.TaskBlock{Name: t.Block.Name, Sum: t.Block.Sum}
 	}
 	k.readDocuments()
 	k.follow(t)
@@ -92,7 +92,7 @@ func (t *Task) follow(f *TaskCreated) {
 		said = &f.Decoded.Observability
 	}
 	if said != nil {
-		t.needsMore().trace = &delegation.Trace{TraceID: said.TraceID, SpanID: said.SpanID, Baggage: slices.Clone(said.Baggage)}
+		t.ensureExtra().trace = &delegation.Trace{TraceID: said.TraceID, SpanID: said.SpanID, Baggage: slices.Clone(said.Baggage)}
 	}
 }
 
@@ -129,9 +129,9 @@ func (t *tasks) admit(k *Task) {
 func (t *tasks) include(k *Task) {
 	t.admit(k)
 	t.List = append(t.List, k)
-	if k.More != nil && k.More.block != nil {
-		if before := t.Blocks[k.More.block.Name]; before == nil || before.Number < k.Number { // a snapshot has no order
-			t.Blocks[k.More.block.Name] = k
+	if k.Extra != nil && k.Extra.block != nil {
+		if before := t.Blocks[k.Extra.block.Name]; before == nil || before.Number < k.Number { // a snapshot has no order
+			t.Blocks[k.Extra.block.Name] = k
 		}
 	}
 }
@@ -140,7 +140,7 @@ func (t *tasks) include(k *Task) {
 // block when it was submitted. The id is empty if there is none.
 func (s *State) OfBlock(name string) (id string, state wire.TaskState, sum uint64) {
 	if k := s.Tasks.Blocks[name]; k != nil {
-		return k.View.ID, k.View.State, k.More.block.Sum
+		return k.View.ID, k.View.State, k.Extra.block.Sum
 	}
 	return "", "", 0
 }
@@ -174,11 +174,11 @@ func (t *Task) readDocuments() {
 		return
 	}
 	if spec := hub.ReadSpec(d.StructuredSpec); spec != nil {
-		m := t.needsMore()
+		m := t.ensureExtra()
 		m.Promises, m.MaxFiles = spec.Promises, spec.MaxFiles
 	}
 	if required := hub.ReadRequirements(d.Requirements); !required.Empty() {
-		t.needsMore().wants = newWants(required)
+		t.ensureExtra().wants = newWants(required)
 	}
 }
 
@@ -220,7 +220,7 @@ func (t *TaskAssigned) apply(s *State, r *wire.Record) {
 	to := wire.TaskAssigned
 	if t.Plan {
 		to = wire.TaskPlanning
-		k.needsMore().PlanFirst = true
+		k.ensureExtra().PlanFirst = true
 	}
 	s.move(k, to)
 	k.View.AssignedTo, k.Run, k.Way, k.View.Attempts = t.Agent, t.Run, t.Way, t.Attempt
@@ -249,8 +249,8 @@ func (*TaskStarted) kind() string { return events.TaskStarted }
 func (t *TaskStarted) apply(s *State, r *wire.Record) {
 	k := s.Tasks.ByID[t.ID]
 	s.move(k, wire.TaskRunning)
-	if k.More != nil {
-		k.More.PlanFirst = false
+	if k.Extra != nil {
+		k.Extra.PlanFirst = false
 	}
 	if w := k.Work(); w != nil {
 		s.takeUp(w, r.At)
@@ -281,7 +281,7 @@ func (t *TaskProgress) apply(s *State, r *wire.Record) {
 	k := s.Tasks.ByID[t.ID]
 	k.View.Progress, k.View.Message = t.Progress, t.Message
 	if t.Output != nil {
-		k.needsMore().Output = r.Seq
+		k.ensureExtra().Output = r.Seq
 	}
 	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
 	if w := k.Work(); w != nil && w.Phase == session.PhaseWorking {
@@ -342,7 +342,7 @@ func (t *TaskRequeued) apply(s *State, r *wire.Record) {
 	s.unassign(k, t.Agent, t.Why, after)
 	s.Tasks.address(k, t.To)
 	if a := s.Agents.ByID[t.Agent]; a != nil && t.Returned { // it runs, and may fit the task again
-		s.Tasks.Required.gain(a)
+		s.Tasks.Required.markChanged(a)
 	}
 	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
 }
@@ -357,7 +357,7 @@ func (s *State) unassign(k *Task, agent, why string, after time.Time) {
 		s.addIdle(a)
 	}
 	if k.Way != Dispatched {
-		m := k.needsMore()
+		m := k.ensureExtra()
 		m.history = append(m.history, agent+": "+why)
 		m.history = m.history[max(0, len(m.history)-maxHistory):]
 	}
@@ -395,18 +395,18 @@ func (*TaskDone) kind() string { return events.TaskDone }
 
 func (t *TaskDone) apply(s *State, r *wire.Record) {
 	if t.Request != nil {
-		settleGiven(s, AgentOf(r.From), r.At)
+		confirmRead(s, AgentOf(r.From), r.At)
 	}
 	k := s.Tasks.ByID[t.ID]
 	if t.Read == nil && !t.Plain {
 		t.Read = hub.ReadResult(t.Result)
 	}
 	if t.Read != nil && t.Read.Structured && len(t.Read.Contracts) > 0 {
-		k.needsMore().delivered = delivered(t.Read)
+		k.ensureExtra().delivered = delivered(t.Read)
 	}
 	k.View.Details = t.listed(k.View.Details)
-	if k.More != nil {
-		k.More.Output = 0 // the result replaces it
+	if k.Extra != nil {
+		k.Extra.Output = 0 // the result replaces it
 	}
 	k.result = object.CompactLen(t.Result) // the record has no spaces of agents
 	if k.View.Result = t.Result; k.result > Heavy {

@@ -39,7 +39,7 @@ func Tell(r wire.Record) wire.Event {
 }
 
 // Happening reports whether records of a kind are events of the supervisor and not decisions.
-func Happening(kind string) bool { return Happenings[kind] }
+func Happening(kind string) bool { return LifecycleKinds[kind] }
 
 // About returns the agent that a record is about, without decoding it: its cause or its
 // recipient.
@@ -259,7 +259,7 @@ func (c *ContractSeen) tell(e *wire.Event) {
 	}
 }
 
-func (o *Oddity) tell(e *wire.Event) {
+func (o *DocumentWarning) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Text = o.ID, o.Agent, o.Pointer+": "+o.Text
 	if o.ID != "" {
 		e.Text = label(o.ID, o.Name) + " " + e.Text

@@ -48,7 +48,7 @@ func (t *TaskUpdated) apply(s *State, r *wire.Record) {
 
 // reread decodes the changed documents of a task again. The others may be only in the log.
 func (t *TaskUpdated) reread(k *Task) {
-	m := k.needsMore()
+	m := k.ensureExtra()
 	if t.StructuredSpec != nil || slices.Contains(t.Without, "structured_spec") {
 		m.Promises, m.MaxFiles = nil, 0
 	}
@@ -109,7 +109,7 @@ type TaskNoted struct {
 func (*TaskNoted) kind() string { return events.TaskNoted }
 
 func (t *TaskNoted) apply(s *State, r *wire.Record) {
-	m := s.Tasks.ByID[t.ID].needsMore()
+	m := s.Tasks.ByID[t.ID].ensureExtra()
 	m.Notes = append(m.Notes, r.Seq)
 	s.saveReply(AgentOf(r.From), t.Request, &wire.NoteReply{Note: t.Note(r)}, nil)
 }
@@ -142,7 +142,7 @@ func (t *TaskPlanned) apply(s *State, r *wire.Record) {
 
 // rewrite changes texts or documents of a task, and remembers the record.
 func (s *State) rewrite(k *Task, r *wire.Record, change func()) {
-	m := k.needsMore()
+	m := k.ensureExtra()
 	m.Parts = append(m.Parts, r.Seq)
 	change()
 	k.lighten()
@@ -153,7 +153,7 @@ const MaxChanges = 10_000
 
 // Changeable returns an error if a task was changed too often.
 func (t *Task) Changeable() *wire.Error {
-	if t.More == nil || len(t.More.Parts) < MaxChanges {
+	if t.Extra == nil || len(t.Extra.Parts) < MaxChanges {
 		return nil
 	}
 	return Errorf(wire.CodeConflict, Details{"taskId": t.View.ID, "reason": "too_many_changes"},

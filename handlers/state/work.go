@@ -247,9 +247,9 @@ func (x *sessions) WorksOf(agent string) (all []*Work) {
 	return all
 }
 
-// stirred resets the silence of all developers, because the orchestrator did not receive
+// resetSilence resets the silence of all developers, because the orchestrator did not receive
 // messages meanwhile.
-func stirred(s *State, at time.Time) {
+func resetSilence(s *State, at time.Time) {
 	for _, w := range slices.Clone(s.Sessions.Watched) {
 		s.Sessions.Watched.Drop(w)
 		w.Begun, w.Heard = at, at
@@ -282,7 +282,7 @@ func (wa *WorkAssigned) apply(st *State, r *wire.Record) {
 	if w == nil {
 		w = &Work{Of: s, Task: k, number: r.Seq}
 		w.Loop.Max, w.Loop.Policy = int(s.Spec.MaxIterations), review.Policy(s.Spec.OnMax)
-		k.needsMore().work = w
+		k.ensureExtra().work = w
 		s.Works = append(s.Works, w)
 		if before := st.Tasks.ByID[wa.Revises]; before != nil && before.Work() != nil {
 			w.Revises, before.Work().Revision, w.Loop = before.Work(), w, before.Work().Loop

@@ -158,9 +158,9 @@ func looks(c identity.Caller, reads bool) *wire.Error {
 	return denied("the token of " + displayName(c) + " has the role " + wire.Visible(c.Role) + ", and that is not enough for this")
 }
 
-// behind wraps a handler in the checks for all callers, and records each request. Of a refused request
+// authenticated wraps a handler in the checks for all callers, and records each request. Of a refused request
 // only the headers have been read.
-func (api *API) behind(what string, may admission, do http.HandlerFunc) http.HandlerFunc {
+func (api *API) authenticated(what string, may admission, do http.HandlerFunc) http.HandlerFunc {
 	writes := declared(what).IsWrite()
 	return func(w http.ResponseWriter, r *http.Request) {
 		c, v, err := api.examine(may, w, r)
@@ -307,8 +307,8 @@ func (api *API) tooOften(e *listenerInfo, c identity.Caller, r *http.Request) ti
 	return api.limits.take(r.Context(), api.Rate, bucketName(c, r.RemoteAddr))
 }
 
-// outside refuses requests for other host names. No browser keeps an answer or guesses its type.
-func (api *API) outside(next http.Handler) http.Handler {
+// guard refuses requests for other host names. No browser keeps an answer or guesses its type.
+func (api *API) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")

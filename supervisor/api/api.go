@@ -163,40 +163,40 @@ func (api *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	api.mount(mux.HandleFunc)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { api.notFound(mux, w, r) })
-	return whole(api.outside(api.rejectDotSegments(mux)))
+	return whole(api.guard(api.rejectDotSegments(mux)))
 }
 
 // mount registers all handlers.
 func (api *API) mount(at func(pattern string, do func(http.ResponseWriter, *http.Request))) {
 	for _, name := range api.operations() {
-		at("POST "+operationsPath+name, api.behind(name, toOperation(name), func(w http.ResponseWriter, r *http.Request) {
+		at("POST "+operationsPath+name, api.authenticated(name, toOperation(name), func(w http.ResponseWriter, r *http.Request) {
 			api.document(w, r, name)
 		}))
 	}
 	for name, stream := range api.Streams {
-		at("POST "+operationsPath+name, api.behind(name, toOperation(name), func(w http.ResponseWriter, r *http.Request) {
+		at("POST "+operationsPath+name, api.authenticated(name, toOperation(name), func(w http.ResponseWriter, r *http.Request) {
 			api.stream(w, r, stream)
 		}))
 	}
 	for name, list := range api.Lists {
-		at("GET "+apiPath+name, api.behind(name, toLook, func(w http.ResponseWriter, r *http.Request) {
+		at("GET "+apiPath+name, api.authenticated(name, toLook, func(w http.ResponseWriter, r *http.Request) {
 			api.list(w, r, list)
 		}))
 	}
 	for name, pipe := range api.Pipes {
-		at("POST "+apiPath+name, api.behind(name, toJoin, func(w http.ResponseWriter, r *http.Request) { api.pipe(w, r, pipe) }))
+		at("POST "+apiPath+name, api.authenticated(name, toJoin, func(w http.ResponseWriter, r *http.Request) { api.pipe(w, r, pipe) }))
 	}
-	for _, t := range api.passages() {
-		at(t.pattern, api.pass(t))
+	for _, t := range api.routes() {
+		at(t.pattern, api.routeHandler(t))
 	}
 	if api.Metrics != nil {
-		at("GET "+metricsPath, api.behind("metrics", toLook, api.metrics))
+		at("GET "+metricsPath, api.authenticated("metrics", toLook, api.metrics))
 	}
 	if api.MCP != nil {
-		at("POST "+mcpPath, api.behind("mcp", Agents.admission(), api.mcp))
+		at("POST "+mcpPath, api.authenticated("mcp", Agents.admission(), api.mcp))
 	}
 	if api.Link != nil {
-		at("POST "+hostlink.Path, api.behind("link-host", toLink, api.link))
+		at("POST "+hostlink.Path, api.authenticated("link-host", toLink, api.link))
 	}
 	api.browse(at)
 	at("GET "+openAPIPath, api.openAPI())

@@ -56,7 +56,7 @@ func (api *API) browse(at func(pattern string, do func(http.ResponseWriter, *htt
 	if api.SignIns == nil {
 		return
 	}
-	at("POST "+signInPath, api.behind("sign-in", nil, api.signIn))
+	at("POST "+signInPath, api.authenticated("sign-in", nil, api.signIn))
 	at("GET "+mePath, api.toBrowser("me", func(w http.ResponseWriter, _ *http.Request, in *signin.SignIn) {
 		api.write(w, http.StatusOK, api.describeSignIn(in))
 	}))
@@ -74,7 +74,7 @@ func (api *API) toBrowser(what string, do func(http.ResponseWriter, *http.Reques
 		}
 		return nil
 	}
-	return api.behind(what, may, func(w http.ResponseWriter, r *http.Request) {
+	return api.authenticated(what, may, func(w http.ResponseWriter, r *http.Request) {
 		in := callerOf(r.Context()).browser
 		if in == nil { // it has another credential, or is at a unix socket
 			api.refuse(w, r, errNotSignedIn)

@@ -15,7 +15,7 @@ import (
 const MostOfRun = 64
 
 // A crowd counts the open connections of a listener, by source.
-type crowd struct {
+type connLimiter struct {
 	most      func() (each, all int) // of a source, and in all
 	what      string                 // the listener, for the log
 	encrypted bool                   // a connection that is refused cannot be told so
@@ -32,7 +32,7 @@ type crowd struct {
 
 // enter counts a connection of a source until leave is called. If there are too many, it answers and
 // closes the connection, and leave is nil.
-func (c *crowd) enter(source string, conn net.Conn) (leave func()) {
+func (c *connLimiter) enter(source string, conn net.Conn) (leave func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	each, all := c.most()
@@ -78,7 +78,7 @@ func usesReserve(conn net.Conn) (yes bool) {
 	return yes
 }
 
-func (c *crowd) leave(source string) {
+func (c *connLimiter) leave(source string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.total--
@@ -88,7 +88,7 @@ func (c *crowd) leave(source string) {
 }
 
 // refuse turns a connection away. The lock must be held.
-func (c *crowd) refuse(conn net.Conn, why string) {
+func (c *connLimiter) refuse(conn net.Conn, why string) {
 	c.note(why)
 	if c.encrypted {
 		_ = conn.Close()
@@ -98,7 +98,7 @@ func (c *crowd) refuse(conn net.Conn, why string) {
 }
 
 // note counts a refused connection, and logs at most one line in tellEvery. The lock must be held.
-func (c *crowd) note(why string) {
+func (c *connLimiter) note(why string) {
 	c.refused++
 	if now := time.Now(); c.log != nil && now.Sub(c.told) >= tellEvery {
 		c.log.Warn("connections were refused", "at", c.what, "because", why, "connections", c.refused)
@@ -110,7 +110,7 @@ func (c *crowd) note(why string) {
 const tellEvery = 10 * time.Second
 
 // logTo sets the log of refused connections.
-func (c *crowd) logTo(log hclog.Logger) {
+func (c *connLimiter) logTo(log hclog.Logger) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.log = log

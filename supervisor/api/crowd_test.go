@@ -90,7 +90,7 @@ func answerAt(t *testing.T, network, address string) string {
 //
 // Rows: S-04.
 func TestCrowdInAll(t *testing.T) {
-	c := &crowd{most: func() (each, all int) { return 2, 3 }, encrypted: true}
+	c := &connLimiter{most: func() (each, all int) { return 2, 3 }, encrypted: true}
 	here, there := net.Pipe()
 	defer here.Close()
 	leave := c.enter("a", there)
@@ -166,7 +166,7 @@ func TestConnectionsOfAgents(t *testing.T) {
 	defer listener.Close()
 	v := &runSocket{caller: identity.Caller{Kind: identity.Agent, Name: "one"}}
 	require.NoError(t, r.answer(listener, "r1.sock", v))
-	crowd := v.listener.(*ownSocket).crowd
+	crowd := v.listener.(*ownSocket).connLimiter
 	_, there := net.Pipe()
 	require.NotNil(t, crowd.enter("", there))
 	require.Nil(t, crowd.enter("", there))

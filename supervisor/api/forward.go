@@ -136,7 +136,7 @@ type Forwarder struct {
 func (f *Forwarder) Handler() http.Handler {
 	f.refuser.Log, f.refuser.Runs = f.Log, f.Runs
 	f.proxy = newProxy(f.Roots, f.Log, f.failed)
-	return whole(f.refuser.outside(f))
+	return whole(f.refuser.guard(f))
 }
 
 // newProxy returns a proxy for requests with a passage.
@@ -360,7 +360,7 @@ func (d *HostDoor) Handler() http.Handler {
 		dialing := orCut(d.Log, err)
 		d.refuser.refuse(w, r, &wire.Error{Code: CodeNoQuorum, Message: "the hub cannot be reached: " + dialing.Err.Error()})
 	})
-	return whole(d.refuser.outside(d))
+	return whole(d.refuser.guard(d))
 }
 
 // ServeHTTP implements http.Handler.

@@ -200,7 +200,7 @@ func readDocument(t *testing.T, d *API) *document {
 	require.NoError(t, err)
 	found := &document{text: text, value: value.(map[string]any), compiler: jsonschema.NewCompiler(), mux: http.NewServeMux()}
 	require.NoError(t, found.compiler.AddResource("urn:document", value))
-	for _, t := range d.passages() {
+	for _, t := range d.routes() {
 		found.mux.HandleFunc(t.pattern, func(http.ResponseWriter, *http.Request) {})
 	}
 	return found

@@ -419,7 +419,7 @@ func (t *TCP) guard(listener *net.TCPListener, secure *tls.Config, host string) 
 	if name != "" {
 		names = append(names[:len(names):len(names)], name)
 	}
-	c := &lobby{crowd: crowd{what: listener.Addr().String(), encrypted: secure != nil}}
+	c := &lobby{connLimiter: connLimiter{what: listener.Addr().String(), encrypted: secure != nil}}
 	l := &TCPListener{
 		Listener: lobbyListener{listener, c},
 		lobby:    c,

@@ -24,10 +24,10 @@ const (
 
 // A lobby counts the open connections of a TCP listener, by source and then by caller.
 type lobby struct {
-	crowd                // tells those that are refused; only its lock and its log are used
-	strangers []*visitor // oldest first
-	callers   map[holder]int
-	all       int
+	connLimiter            // tells those that are refused; only its lock and its log are used
+	strangers   []*visitor // oldest first
+	callers     map[holder]int
+	all         int
 }
 
 // A visitor is a connection in a lobby.

@@ -151,7 +151,7 @@ func TestStreamsOfACaller(t *testing.T) {
 
 // TestLobbyInAll checks the bounds of all sources together, and that those with a credential have a reserve.
 func TestLobbyInAll(t *testing.T) {
-	l := &lobby{crowd: crowd{encrypted: true}}
+	l := &lobby{connLimiter: connLimiter{encrypted: true}}
 	enter := func(source string) (*lingering, bool) {
 		here, there := net.Pipe()
 		t.Cleanup(func() { _, _ = here.Close(), there.Close() })

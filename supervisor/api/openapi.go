@@ -131,7 +131,7 @@ func (api *API) describe() (wire.Raw, error) {
 // openAPI serves the document, which is built once.
 func (api *API) openAPI() http.HandlerFunc {
 	text, err := api.describe()
-	return api.behind("openapi.json", nil, func(w http.ResponseWriter, r *http.Request) {
+	return api.authenticated("openapi.json", nil, func(w http.ResponseWriter, r *http.Request) {
 		switch hurried := unhurried(w); {
 		case err != nil:
 			api.refuse(w, r, err)

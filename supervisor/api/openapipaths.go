@@ -47,7 +47,7 @@ func (api *API) endpoints(schemas map[string]wire.Raw) map[string]*endpoint {
 	for name := range api.Pipes {
 		found["POST "+apiPath+name] = pipeEndpoint(name)
 	}
-	for _, t := range api.passages() {
+	for _, t := range api.routes() {
 		found[t.pattern] = passageEndpoint(t)
 	}
 	maps.Copy(found, api.browserEndpoints())
@@ -83,7 +83,7 @@ func operationWords(o *wire.Operation) string {
 	switch o.Audience {
 	case wire.ForAgents:
 		words = append(words, "Only for agents.")
-	case wire.ForNewcomers:
+	case wire.ForUnregistered:
 		words = append(words, "For callers that are not registered, by the route for it, and for operators.")
 	}
 	if o.Summary != "" && !o.Writes {

@@ -40,8 +40,8 @@ func (r *route) path() string   { _, path, _ := strings.Cut(r.pattern, " "); ret
 // takesBody reports whether the body of a request is read.
 func (r *route) takesBody() bool { return r.method() != http.MethodGet }
 
-// passages returns all routes of the hub and the bus.
-func (api *API) passages() (there []*route) {
+// routes returns all routes of the hub and the bus.
+func (api *API) routes() (there []*route) {
 	if api.Do == nil {
 		return nil
 	}
@@ -70,22 +70,22 @@ func below(path string, trees []string) bool {
 	return false
 }
 
-// pass returns the handler of a route.
-func (api *API) pass(t *route) http.HandlerFunc {
-	return api.behind(t.operation, t.access.admission(), func(w http.ResponseWriter, r *http.Request) {
+// routeHandler returns the handler of a route.
+func (api *API) routeHandler(t *route) http.HandlerFunc {
+	return api.authenticated(t.operation, t.access.admission(), func(w http.ResponseWriter, r *http.Request) {
 		c := callerOf(r.Context())
 		if c.who.Kind == identity.Agent {
 			c.who.Wide = t.wide
 			r = r.WithContext(withCaller(r.Context(), c))
 		}
-		if err := api.through(w, r, t, c.who); err != nil {
+		if err := api.serveRoute(w, r, t, c.who); err != nil {
 			api.refuse(w, r, err)
 		}
 	})
 }
 
-// through reads a request, performs its operation and writes the answer.
-func (api *API) through(w http.ResponseWriter, r *http.Request, t *route, from identity.Caller) error {
+// serveRoute reads a request, performs its operation and writes the answer.
+func (api *API) serveRoute(w http.ResponseWriter, r *http.Request, t *route, from identity.Caller) error {
 	a, body, err := api.request(w, r, t)
 	if err != nil {
 		return err

@@ -156,7 +156,7 @@ func (r *Runs) answer(listener net.Listener, path string, v *runSocket) error {
 	}
 	socket := &ownSocket{
 		Socket: *newSocket(listener, nil), visit: v,
-		crowd: &crowd{what: "the socket of " + displayName(v.caller), most: func() (each, all int) {
+		connLimiter: &connLimiter{what: "the socket of " + displayName(v.caller), most: func() (each, all int) {
 			most := MostOfRun
 			if r.Connections != nil {
 				most = r.Connections(v.caller.Name)
@@ -277,7 +277,7 @@ func (r *runSocket) end() {
 // ownSocket is the socket of one run. Its callers are that run.
 type ownSocket struct {
 	Socket
-	*crowd
+	*connLimiter
 	visit *runSocket
 }
 
@@ -293,7 +293,7 @@ func (s *ownSocket) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if socket, ok := conn.(*lingering); ok {
-			if socket.leave = s.crowd.enter("", socket.stream); socket.leave == nil {
+			if socket.leave = s.connLimiter.enter("", socket.stream); socket.leave == nil {
 				continue
 			}
 			c := &ownConn{lingering: socket, visit: s.visit}

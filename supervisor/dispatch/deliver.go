@@ -28,7 +28,7 @@ import (
 type recipients struct {
 	mu      sync.RWMutex
 	agents  map[string]recipient
-	houses  map[string]house // of the latest run of each agent
+	houses  map[string]runFolder // of the latest run of each agent
 	waiters map[string]chan<- handlers.Letter
 }
 
@@ -75,20 +75,20 @@ func FolderOf(d *Dispatcher, agent string) Folder {
 }
 
 // A house is the folder in which a run of an agent works.
-type house struct {
+type runFolder struct {
 	run    string
 	folder Folder
 }
 
-// House sets the folder in which a run of an agent works, before it begins.
-func (d *Dispatcher) House(agent, run string, folder Folder) {
+// SetFolder sets the folder in which a run of an agent works, before it begins.
+func (d *Dispatcher) SetFolder(agent, run string, folder Folder) {
 	r := &d.recipients
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.houses == nil {
-		r.houses = make(map[string]house)
+		r.houses = make(map[string]runFolder)
 	}
-	r.houses[agent] = house{run: run, folder: folder}
+	r.houses[agent] = runFolder{run: run, folder: folder}
 }
 
 // folder returns the folder of the run that sends a message, without a path if the orchestrator did not

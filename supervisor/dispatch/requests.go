@@ -358,9 +358,9 @@ type ResumePoint struct {
 	Sessions []string // that are open
 }
 
-// Hindsight returns the ResumePoint of a reader that has read up to since. Tasks that ended
+// ResumePoint returns the ResumePoint of a reader that has read up to since. Tasks that ended
 // after since count as open. The point is as late as possible, because a record may be long.
-func (r Requests) Hindsight(ctx context.Context, since int64) (ResumePoint, error) {
+func (r Requests) ResumePoint(ctx context.Context, since int64) (ResumePoint, error) {
 	h := ResumePoint{Behind: r.dispatcher.last.Load()}
 	if r.dispatcher.record == nil {
 		return h, nil

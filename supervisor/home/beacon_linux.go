@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lightBeacon takes a second lock of a state directory, which no program can delete. The lock
+// lockName takes a second lock of a state directory, which no program can delete. The lock
 // is an abstract unix socket that is named after the directory and disappears with the process.
 // The lock file is not enough: after the directory was deleted, another orchestrator could
 // create it again and kill the agents of the first.
-func lightBeacon(dir string) (io.Closer, error) {
+func lockName(dir string) (io.Closer, error) {
 	path, err := filepath.Abs(dir)
 	if err == nil {
 		path, err = filepath.EvalSymlinks(path)
@@ -57,8 +57,8 @@ func newBeacon(l net.Listener) *beacon {
 	return b
 }
 
-// takeBeacon returns the second lock of the program before this one.
-func takeBeacon(file *os.File) (io.Closer, error) {
+// takeName returns the second lock of the program before this one.
+func takeName(file *os.File) (io.Closer, error) {
 	defer file.Close() // the listener has a duplicate
 	l, err := net.FileListener(file)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"os"
 )
 
-// lightBeacon returns nil: there are no abstract sockets here, so only the lock file is used.
-func lightBeacon(string) (io.Closer, error) { return nil, nil }
+// lockName returns nil: there are no abstract sockets here, so only the lock file is used.
+func lockName(string) (io.Closer, error) { return nil, nil }
 
-func takeBeacon(*os.File) (io.Closer, error) {
+func takeName(*os.File) (io.Closer, error) {
 	return nil, errors.New("there are no abstract sockets here")
 }

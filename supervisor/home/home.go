@@ -89,7 +89,7 @@ func TakeOver(dir string, files []int) (*Home, error) {
 		syscall.CloseOnExec(fd)
 		file := os.NewFile(uintptr(fd), "lock")
 		if i > 0 {
-			beacon, err := takeBeacon(file)
+			beacon, err := takeName(file)
 			if err != nil {
 				return nil, err
 			}
@@ -135,7 +135,7 @@ func makeStateDir(dir string) error {
 
 // take takes the locks of the directory.
 func (h *Home) take() (err error) {
-	if h.beacon, err = lightBeacon(h.Dir); err != nil {
+	if h.beacon, err = lockName(h.Dir); err != nil {
 		return h.busySince(err)
 	}
 	h.lock, err = os.OpenFile(filepath.Join(h.Dir, "lock"), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)

@@ -127,7 +127,7 @@ func (t *Telemetry) lookBack(ctx context.Context) {
 	if t.tracing != nil {
 		since = t.work.past
 	}
-	behind, sessions, err := t.options.Hindsight(ctx, since)
+	behind, sessions, err := t.options.ResumePoint(ctx, since)
 	if err != nil {
 		t.options.Warn("the tasks and sessions of earlier cannot be found: there are no spans and no figures of them", "error", err)
 		behind = min(since, behind)

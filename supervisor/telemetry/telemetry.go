@@ -19,9 +19,9 @@ type Options struct {
 	Operations []string // operations whose names may be labels
 	// Status returns the present state, as far as it is quickly available.
 	Status func(context.Context) (control.Status, error)
-	// Hindsight returns the number after which a reader of the record sees every task that is
+	// ResumePoint returns the number after which a reader of the record sees every task that is
 	// open or has ended after since. It also returns the open sessions.
-	Hindsight func(ctx context.Context, since int64) (behind int64, sessions []string, err error)
+	ResumePoint func(ctx context.Context, since int64) (behind int64, sessions []string, err error)
 	// Records returns the facts after a number, in order.
 	Records func(ctx context.Context, after int64) iter.Seq2[wire.Record, error]
 	Env     func(name string) string

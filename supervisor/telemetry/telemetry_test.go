@@ -32,7 +32,7 @@ type world struct {
 	t       *testing.T
 	warned  []string
 	behind  int64
-	block   chan struct{} // Hindsight waits for it
+	block   chan struct{} // ResumePoint waits for it
 	answers []http.Response
 
 	mu     sync.Mutex
@@ -52,7 +52,7 @@ func newWorld(t *testing.T, env map[string]string) *world {
 		Version: "1", Operations: []string{"submit-task"},
 		Status:  func(context.Context) (control.Status, error) { return control.Status{}, nil },
 		Records: w.records,
-		Hindsight: func(context.Context, int64) (int64, []string, error) {
+		ResumePoint: func(context.Context, int64) (int64, []string, error) {
 			<-w.block
 			return w.behind, []string{"kitchen"}, nil
 		},

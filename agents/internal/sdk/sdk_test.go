@@ -259,7 +259,7 @@ func calls(t *testing.T) []call {
 	for _, o := range wire.Operations {
 		at := slices.IndexFunc(methods, func(m method) bool { return m.operation == o.Name })
 		if at < 0 {
-			if o.Audience != wire.ForOperators && o.Audience != wire.ForNewcomers {
+			if o.Audience != wire.ForOperators && o.Audience != wire.ForUnregistered {
 				require.NotEmpty(t, withoutMethod[o.Name], "%s: give it a row in methods, or a line in withoutMethod", o.Name)
 			}
 			continue

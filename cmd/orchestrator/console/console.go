@@ -24,10 +24,10 @@ import (
 // A Team is what a console reads of a running team. A supervisor.Supervisor is one.
 type Team interface {
 	Listen(lines bool) *output.Follower
-	Scene(ctx context.Context, tasks, questions int) (supervisor.Dashboard, error)
+	Dashboard(ctx context.Context, tasks, questions int) (supervisor.Dashboard, error)
 	Left(most int) (tasks []wire.Task, open int)
 	Unmerged() []wire.Task
-	Losses() supervisor.DroppedOutput
+	DroppedOutput() supervisor.DroppedOutput
 	Seq() int64
 	Stop(reason string)
 }
@@ -272,7 +272,7 @@ func Standby(ctx context.Context, a *cli.App, t Team) {
 			continue
 		}
 		said = true
-		scene, err := t.Scene(ctx, 1, 1)
+		scene, err := t.Dashboard(ctx, 1, 1)
 		if err != nil {
 			return
 		}

@@ -375,7 +375,7 @@ func (l *liveRows) happened() {
 // follow reads the state of the team after events, at most once each lookAgain.
 func (l *liveRows) follow(ctx context.Context) {
 	for {
-		if scene, err := l.team.Scene(ctx, maxAtOnce, maxAtOnce); err == nil {
+		if scene, err := l.team.Dashboard(ctx, maxAtOnce, maxAtOnce); err == nil {
 			l.show(rowsData{Dashboard: scene, at: time.Now(), paint: l.paint, pinned: l.pinned})
 		}
 		select {

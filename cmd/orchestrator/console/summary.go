@@ -241,7 +241,7 @@ func (r *tally) questions() string {
 
 // losses returns what was lost, from the counters of the supervisor and of this summary.
 func (r *tally) losses() (said []string) {
-	l := r.options.Team.Losses()
+	l := r.options.Team.DroppedOutput()
 	add := func(n int64, noun, what string) {
 		if n > 0 {
 			said = append(said, term.Count(int(n), noun)+" "+what)

@@ -54,7 +54,7 @@ func budgets(t *Instance) budget.Options {
 			return s.Events(ctx, output.EventQuery{Since: since, Follow: true}, send)
 		},
 		Oldest: func(ctx context.Context) int64 {
-			point, err := s.Requests.Hindsight(ctx, s.Seq())
+			point, err := s.Requests.ResumePoint(ctx, s.Seq())
 			if err != nil {
 				t.log.Error("what people have allowed before is not known: they are asked again", "error", err)
 				return s.Seq()

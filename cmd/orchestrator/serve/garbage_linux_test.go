@@ -33,12 +33,12 @@ func TestGarbageFollowsTheHeap(t *testing.T) {
 	hold := make([]byte, 200<<20)
 	waitFor(t, "less garbage", func() bool {
 		runtime.GC()
-		return percent() == someGarbage
+		return percent() == gcPercent
 	})
 	runtime.KeepAlive(hold)
 	waitFor(t, "more garbage", func() bool {
 		runtime.GC()
-		return percent() > someGarbage
+		return percent() > gcPercent
 	})
 }
 

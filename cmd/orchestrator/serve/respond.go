@@ -51,7 +51,7 @@ func respond(ctx context.Context, a *cli.App, t *Instance, rules []scripted, typ
 // begin starts to give the scripted answers.
 func (a *Answerer) begin(ctx context.Context) {
 	if len(a.scripted) > 0 {
-		go a.recite(ctx)
+		go a.answerScripted(ctx)
 	}
 }
 
@@ -77,21 +77,21 @@ func (a *Answerer) Open(ctx context.Context) ([]wire.Question, error) {
 	return list.Questions, nil
 }
 
-// recite gives scripted answers to open questions and to later ones.
-func (a *Answerer) recite(ctx context.Context) {
+// answerScripted gives scripted answers to open questions and to later ones.
+func (a *Answerer) answerScripted(ctx context.Context) {
 	q := output.EventQuery{Since: a.Team.Super.Seq(), Follow: true}
 	noted := make(map[string]bool) // questions that no scripted answer fits
-	a.reciteOpen(ctx, noted)
+	a.answerOpen(ctx, noted)
 	_ = a.Team.Super.Events(ctx, q, func(e wire.Event) error {
 		switch e.Kind {
 		case events.QuestionAsked, events.TaskHelpWanted, events.ReviewEscalated:
-			a.reciteOpen(ctx, noted)
+			a.answerOpen(ctx, noted)
 		}
 		return nil
 	})
 }
 
-func (a *Answerer) reciteOpen(ctx context.Context, noted map[string]bool) {
+func (a *Answerer) answerOpen(ctx context.Context, noted map[string]bool) {
 	questions, err := a.Open(ctx)
 	if err != nil {
 		return // there is nothing to answer

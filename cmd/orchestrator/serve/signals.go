@@ -22,7 +22,7 @@ import (
 
 // A heeding handles the signals of a team. Its context ends with the first signal to stop,
 // or after --timeout.
-type heeding struct {
+type signalHandler struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	quit   chan struct{}
@@ -33,8 +33,8 @@ type heeding struct {
 }
 
 // heed starts to handle signals. Its goroutines end with end.
-func heed(a *cli.App, t *Instance) *heeding {
-	h := &heeding{quit: make(chan struct{}), hurry: make(chan struct{})}
+func heed(a *cli.App, t *Instance) *signalHandler {
+	h := &signalHandler{quit: make(chan struct{}), hurry: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
@@ -64,7 +64,7 @@ func heed(a *cli.App, t *Instance) *heeding {
 }
 
 // showLife tells the service manager that decisions are made. The service manager kills a program that stops telling it.
-func (h *heeding) showLife(a *cli.App, t *Instance, every time.Duration) {
+func (h *signalHandler) showLife(a *cli.App, t *Instance, every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -78,7 +78,7 @@ func (h *heeding) showLife(a *cli.App, t *Instance, every time.Duration) {
 	}
 }
 
-func (h *heeding) listen(a *cli.App, t *Instance, signals <-chan os.Signal, hungUp <-chan struct{}) {
+func (h *signalHandler) listen(a *cli.App, t *Instance, signals <-chan os.Signal, hungUp <-chan struct{}) {
 	var timeout <-chan time.Time
 	if limit := a.Flags.Timeout.Duration; limit > 0 {
 		timeout = time.After(limit)
@@ -130,7 +130,7 @@ func (h *heeding) listen(a *cli.App, t *Instance, signals <-chan os.Signal, hung
 }
 
 // leave starts the ordered stop.
-func (h *heeding) leave(a *cli.App, t *Instance, why string) {
+func (h *signalHandler) leave(a *cli.App, t *Instance, why string) {
 	// The program ends even if something blocks it then, such as a terminal that accepts no
 	// output. The agents have ended by that time.
 	time.AfterFunc(t.shutdown+lateEnd, func() { late(a, t, cli.ExitNo, keepEnd) })
@@ -178,7 +178,7 @@ const hurriedWords = time.Second
 
 // await waits until the last lines are written, at most lastWords. It reports whether they
 // were written.
-func (h *heeding) await(shown <-chan struct{}) bool {
+func (h *signalHandler) await(shown <-chan struct{}) bool {
 	enough := time.NewTimer(lastWords)
 	defer enough.Stop()
 	hurry := h.hurry
@@ -197,7 +197,7 @@ func (h *heeding) await(shown <-chan struct{}) bool {
 
 // awaitReader is await for run, whose output is the answer. It waits for a slow reader
 // until a signal asks for the end.
-func (h *heeding) awaitReader(shown <-chan struct{}) bool {
+func (h *signalHandler) awaitReader(shown <-chan struct{}) bool {
 	select {
 	case <-shown:
 		return true
@@ -207,7 +207,7 @@ func (h *heeding) awaitReader(shown <-chan struct{}) bool {
 }
 
 // end stops handling signals. It returns the exit code of a forced end, or 0.
-func (h *heeding) end() int {
+func (h *signalHandler) end() int {
 	close(h.quit)
 	h.hangs.close()
 	h.group.Wait()

@@ -23,7 +23,7 @@ import (
 // garbage.
 const (
 	muchGarbage  = 400
-	someGarbage  = 100
+	gcPercent    = 100
 	leastGarbage = 50
 
 	hugeHeap = 256 << 20
@@ -41,7 +41,7 @@ func garbageFor(live uint64) int {
 	}
 	const step = 25 // each change stops the world for a moment
 	percent := usualGarbage * 100 / max(live, 1) / step * step
-	return int(min(max(percent, someGarbage), muchGarbage))
+	return int(min(max(percent, gcPercent), muchGarbage))
 }
 
 // restAfter is how long no collection must have run until memory is returned to the system.
@@ -54,7 +54,7 @@ const restBytes = 1 << 20
 // A tender adjusts the percentage after each garbage collection, which runs its finalizer. When no
 // further collection follows, the program is idle. The tender then collects once more and returns
 // the free memory to the system. The runtime would keep that memory.
-type tender struct {
+type gcTuner struct {
 	percent int
 	sample  []metrics.Sample
 	rest    *time.Timer  // fires when no collection has run for a while
@@ -76,12 +76,12 @@ func tendGarbage() {
 		own.Store(true)
 		debug.FreeOSMemory()
 	})
-	c := &tender{percent: muchGarbage, sample: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}, rest: rest, own: own}
+	c := &gcTuner{percent: muchGarbage, sample: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}, rest: rest, own: own}
 	debug.SetGCPercent(c.percent)
-	runtime.SetFinalizer(c, (*tender).look)
+	runtime.SetFinalizer(c, (*gcTuner).look)
 }
 
-func (t *tender) look() {
+func (t *gcTuner) look() {
 	metrics.Read(t.sample)
 	if percent := garbageFor(t.sample[0].Value.Uint64()); percent != t.percent {
 		debug.SetGCPercent(percent)
@@ -90,7 +90,7 @@ func (t *tender) look() {
 	if !t.own.Swap(false) {
 		t.rest.Reset(restAfter)
 	}
-	runtime.SetFinalizer(t, (*tender).look)
+	runtime.SetFinalizer(t, (*gcTuner).look)
 }
 
 // listenerAt returns the program that listens at an address or blocks it. The pid is 0 if

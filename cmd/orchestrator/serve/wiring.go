@@ -544,13 +544,13 @@ func busyDetail(busy *home.BusyError) string {
 // observe creates the telemetry and returns the hooks of the supervisor for it.
 func (t *Instance) observe() dispatch.Hooks {
 	t.watch = telemetry.New(telemetry.Options{
-		Version:    cli.Version,
-		Operations: operationNames(),
-		Status:     t.glance,
-		Hindsight:  t.hindsight,
-		Records:    t.record.Records,
-		Env:        os.Getenv,
-		Warn:       t.log.Warn,
+		Version:     cli.Version,
+		Operations:  operationNames(),
+		Status:      t.glance,
+		ResumePoint: t.hindsight,
+		Records:     t.record.Records,
+		Env:         os.Getenv,
+		Warn:        t.log.Warn,
 	})
 	w := dispatch.Hooks{Judged: t.judged, Recorded: t.watch.Recorded}
 	if t.watch.Tracing() {
@@ -574,10 +574,12 @@ func (t *Instance) judged(door, kind string, code wire.Code, messages int) {
 // doorOfAgents is the name of the API on the stdio of agents.
 const doorOfAgents = "stdio"
 
-func (t *Instance) glance(ctx context.Context) (control.Status, error) { return t.Super.Glance(ctx) }
+func (t *Instance) glance(ctx context.Context) (control.Status, error) {
+	return t.Super.QuickStatus(ctx)
+}
 
 func (t *Instance) hindsight(ctx context.Context, since int64) (behind int64, sessions []string, err error) {
-	h, err := t.Super.Requests.Hindsight(ctx, since)
+	h, err := t.Super.Requests.ResumePoint(ctx, since)
 	return h.Behind, h.Sessions, err
 }
 

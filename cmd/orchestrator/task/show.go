@@ -40,7 +40,7 @@ func showTask(ctx context.Context, a *cli.App, d *client.Client, id string) erro
 	case a.Flags.Quiet:
 		return a.Print("%s\n", wire.Visible(t.ID))
 	}
-	return a.Print("%s", taskCard(&t.Task, surroundings(ctx, a, d, &t.Task), a.Paint(a.Stdout), time.Now()))
+	return a.Print("%s", taskCard(&t.Task, contextOf(ctx, a, d, &t.Task), a.Paint(a.Stdout), time.Now()))
 }
 
 // ChangedBy returns who has changed the text of a task last, or "" if that is its submitter.
@@ -149,7 +149,7 @@ type taskContext struct {
 	response *delegation.Response // the latest response to a delegated task
 }
 
-func surroundings(ctx context.Context, a *cli.App, d *client.Client, t *wire.Task) *taskContext {
+func contextOf(ctx context.Context, a *cli.App, d *client.Client, t *wire.Task) *taskContext {
 	s := &taskContext{needs: dependencies(ctx, a, d, t)}
 	if t.Details != nil && t.ParentTaskID != "" {
 		s.parent = need(ctx, a, d, t.ParentTaskID, true)

@@ -382,8 +382,8 @@ type mailNews struct {
 	denied string // the reason why this person may not read them
 }
 
-// paperNews is the output of a command.
-type paperNews struct {
+// outputMsg is the output of a command.
+type outputMsg struct {
 	number int // of the command
 	words  []string
 	text   string

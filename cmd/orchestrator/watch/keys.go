@@ -259,7 +259,7 @@ func (m *model) do(words ...string) {
 	m.busy = commandTitle(strings.Join(words, " "))
 	m.giveUp = m.feed.do(func(ctx context.Context) tea.Msg {
 		text, exit := m.of.Run(ctx, words, columns)
-		return paperNews{number: number, words: words, text: text, exit: exit}
+		return outputMsg{number: number, words: words, text: text, exit: exit}
 	})
 }
 

@@ -276,8 +276,8 @@ func (m *model) hear(msg tea.Msg) bool {
 			m.answered = ""
 		}
 		m.say(news)
-	case paperNews:
-		m.hearPaper(news)
+	case outputMsg:
+		m.onOutput(news)
 	default:
 		return false
 	}

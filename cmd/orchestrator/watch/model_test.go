@@ -327,11 +327,11 @@ func TestQuestionGoesWhileTyping(t *testing.T) {
 // A sentence that does not fit can still be read.
 func TestLongSentence(t *testing.T) {
 	m := still(false)
-	m.hear(paperNews{words: []string{"down"}, exit: 4, text: "Error: " + strings.Repeat("no ", 30) + "end\n"})
+	m.hear(outputMsg{words: []string{"down"}, exit: 4, text: "Error: " + strings.Repeat("no ", 30) + "end\n"})
 	require.Contains(t, screenOf(m), "end")
 	require.Contains(t, screenOf(m), "down exit 4")
 	press(m, "esc")
-	m.hear(paperNews{words: []string{"down"}, exit: 4, text: "Error: no\n"})
+	m.hear(outputMsg{words: []string{"down"}, exit: 4, text: "Error: no\n"})
 	require.Contains(t, screenOf(m), " Error: no ")
 	require.NotContains(t, screenOf(m), "exit 4")
 }

@@ -328,9 +328,9 @@ type paper struct {
 	room  int      // maximum number of visible lines
 }
 
-// hearPaper shows the output of a command: one line that fits as a note, anything longer as
+// onOutput shows the output of a command: one line that fits as a note, anything longer as
 // a paper.
-func (m *model) hearPaper(news paperNews) {
+func (m *model) onOutput(news outputMsg) {
 	if news.number != m.run {
 		return // a later command has begun
 	}
