@@ -115,7 +115,7 @@ func TestNotices(t *testing.T) {
 	}
 	texts := slices.SortedFunc(maps.Keys(all), func(a, b string) int { return cmp.Compare(all[a][0], all[b][0]) })
 	var b strings.Builder
-	b.WriteString("This program contains the modules named below, each with its license. The source of a module is\nat https://proxy.golang.org/MODULE/@v/VERSION.zip.\n")
+	b.WriteString("This program contains the modules named below, each with its license. Get the source of\na module with: go mod download MODULE@VERSION\n")
 	for _, text := range texts {
 		b.WriteString("\n" + strings.Repeat("=", 80) + "\n" + strings.Join(all[text], "\n") + "\n" + strings.Repeat("-", 80) + "\n\n" + text)
 	}

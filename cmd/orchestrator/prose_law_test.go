@@ -1,12 +1,17 @@
 package main
 
 import (
+	"maps"
+	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -67,4 +72,70 @@ func judgeProse(t *testing.T, what string, found map[string]string) {
 	share := 1000 * float64(bad) / float64(words)
 	t.Logf("%s: %d of %d words, %.2f in a thousand", what, bad, words, share)
 	require.Less(t, share, maxVague, "%s: name the one who acts\n%s", what, strings.Join(places, "\n"))
+}
+
+// filler matches words that stand where a noun should: what-clauses, pronouns without a noun nearby, and the like.
+var filler = regexp.MustCompile(`(?i)\b(what|the one that|that of|those (that|which|of)|others|something|nothing|any ?more|as it is|of its own|meanwhile|(in|at|by|from|of|to|with|on|for) which|whose|(is|are) there|there (is|are) (no|none)|says|told)\b`)
+
+// maxFiller is how many of them are allowed in a thousand words of a room. It only falls.
+var maxFiller = map[string]float64{
+	"CONTRIBUTING.md": 10.5, "README.md": 20.5, "agents": 10.9, "agents/bus": 11.9, "agents/mcp": 13.5, "cmd/orchestrator": 12.7,
+	"fixtures/bench": 14.1, "fixtures/crashes": 20.9, "fixtures/failover": 26.5, "fixtures/picture": 12.8, "fixtures/real": 22.9, "handlers": 11.9,
+	"handlers/access": 8.6, "handlers/bus": 24.4, "handlers/graph": 14.9, "handlers/history": 16.5, "handlers/match": 16.0, "handlers/queue": 9.7,
+	"handlers/review": 13.7, "handlers/scope": 18.5, "handlers/state": 13.1, "manual": 14.9, "supervisor": 15.4, "supervisor/adapter": 24.7,
+	"supervisor/api": 12.4, "supervisor/artifacts": 11.5, "supervisor/budget": 26.6, "supervisor/child": 14.0, "supervisor/config": 16.3,
+	"supervisor/dispatch": 15.4, "supervisor/eventlog": 14.0, "supervisor/home": 10.8, "supervisor/hosts": 17.2, "supervisor/leadership": 14.7,
+	"supervisor/notify": 43.4, "supervisor/runner": 19.6, "supervisor/simulate": 30.1, "supervisor/stdin": 10.4, "supervisor/telemetry": 14.0,
+	"supervisor/web": 6.6, "supervisor/workspace": 32.6, "wire": 10.8, "wire/activity": 35.5, "wire/control": 16.6, "wire/delegation": 8.3,
+	"wire/hostlink": 26.2, "wire/hub": 19.3, "wire/mail": 10.4, "wire/object": 14.8, "wire/schema": 8.9, "wire/session": 12.4, "wire/tools": 23.6,
+}
+
+// TestLawFiller checks that no room of the house has more filler in its comments and texts than before.
+func TestLawFiller(t *testing.T) {
+	t.Parallel()
+	rooms := make(map[string]string)
+	for _, f := range goFiles(t) {
+		if f.test {
+			continue
+		}
+		room := strings.Join(strings.SplitN(f.folder, "/", 3)[:min(2, strings.Count(f.folder, "/")+1)], "/")
+		for _, group := range f.syntax.Comments {
+			rooms[room] += group.Text()
+		}
+	}
+	for file, text := range prose(t, "help/*.md", "../../README.md", "../../.github/CONTRIBUTING.md") {
+		name := "manual"
+		if !strings.HasPrefix(file, "help/") {
+			name = filepath.Base(file)
+		}
+		rooms[name] += text
+	}
+	for _, room := range slices.Sorted(maps.Keys(rooms)) {
+		words := len(strings.Fields(rooms[room]))
+		share := 1000 * float64(len(filler.FindAllString(rooms[room], -1))) / float64(words)
+		most, known := maxFiller[room]
+		if !known {
+			if most = 6; words < 500 {
+				continue // too few to judge
+			}
+		}
+		assert.LessOrEqual(t, share, most, "%s: put nouns where clauses stand", room)
+		t.Logf("%q: %.1f,", room, math.Ceil(10*share)/10)
+	}
+}
+
+// subject matches the first line of a commit.
+var subject = regexp.MustCompile(`^[a-z0-9][a-z0-9/_., -]*: [A-Za-z]`)
+
+// TestLawCommits checks the first lines of the latest commits: a package, and a summary of at most 72 columns about one topic.
+func TestLawCommits(t *testing.T) {
+	t.Parallel()
+	text, err := exec.Command("git", "log", "--no-merges", "--format=%h %s", "-60").Output()
+	if err != nil {
+		return // a copy without its history
+	}
+	for line := range strings.Lines(string(text)) {
+		hash, first, _ := strings.Cut(strings.TrimSpace(line), " ")
+		assert.True(t, subject.MatchString(first) && len(first) <= 72 && !strings.Contains(first, ";"), "%s %s", hash, first)
+	}
 }

@@ -1,10 +1,10 @@
-// Vendorize makes the libraries of the web view from packages of the npm registry:
+// Vendorize makes the libraries of the web view from packages that npm downloads:
 //
 //	go run ./supervisor/web/vendorize
 //
 // It checks each package against the digest below, bundles the modules with esbuild, and writes
 // the bundles, their licenses and vendor.sha256 into supervisor/web/assets. The output is
-// checked in, so neither a build nor a run of the program needs the registry or Node.
+// checked in, so neither a build nor a run of the program needs npm.
 package main
 
 import (
@@ -18,15 +18,15 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// A pack is one package of the registry. Its digest is the integrity that the registry names.
+// A pack is one package. Its digest is the integrity that package-lock.json of npm would have.
 type pack struct{ name, version, digest string }
 
 var packs = []pack{
@@ -52,8 +52,6 @@ var bundles = map[string]string{
 	"vendor-plot.js":  `export { default } from "uplot";`,
 	"vendor-graph.js": `export { Graph, layout } from "@dagrejs/dagre";`,
 }
-
-const registry = "https://registry.npmjs.org/"
 
 func main() {
 	out := flag.String("out", "supervisor/web/assets", "folder that is written")
@@ -91,18 +89,20 @@ func vendorize(out string) error {
 	return write(out, files)
 }
 
-// fetch downloads the package, checks it and unpacks it into a folder.
+// fetch has npm download the package, checks it and unpacks it into a folder.
 func (p pack) fetch(folder string) error {
-	url := registry + p.name + "/-/" + p.name[strings.LastIndex(p.name, "/")+1:] + "-" + p.version + ".tgz"
-	answer, err := http.Get(url) //nolint:noctx // a tool that a person runs
+	dir, err := os.MkdirTemp("", "vendorize-pack")
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, answer.Status)
+	defer os.RemoveAll(dir)
+	npm := exec.Command("npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", dir, p.name+"@"+p.version)
+	npm.Stderr = os.Stderr
+	name, err := npm.Output()
+	if err != nil {
+		return fmt.Errorf("%s: %w", npm, err)
 	}
-	packed, err := io.ReadAll(answer.Body)
+	packed, err := os.ReadFile(filepath.Join(dir, filepath.Base(strings.TrimSpace(string(name)))))
 	if err != nil {
 		return err
 	}
