@@ -95,13 +95,10 @@ func Prepare(r *wire.Request, depth int) *wire.Error {
 	return PrepareIn(&wire.Payloads{Depth: depth}, r)
 }
 
-// programOperations are the operations of the supervisor, which are only for operators.
-var programOperations = []string{"status", "start-agent", "stop-agent", "restart-agent", "list-hosts", "list-hubs", "drain-host", "explain", "diff-task", "merge-task", "list-workspaces", "prune-workspaces", "open-ui", "reload", "upgrade", "down"}
-
 // PrepareIn is Prepare with a reader that is used for many requests.
 func PrepareIn(p *wire.Payloads, r *wire.Request) *wire.Error {
 	body, err := p.Request(r)
-	if err != nil && err.Code == wire.CodeUnknownType && slices.Contains(programOperations, r.Operation) {
+	if err != nil && err.Code == wire.CodeUnknownType && isControl(r.Operation) {
 		return &wire.Error{Code: wire.CodeDenied, Message: r.Operation + " is for operators"}
 	}
 	if err != nil {
@@ -115,6 +112,11 @@ func PrepareIn(p *wire.Payloads, r *wire.Request) *wire.Error {
 		r.Sum = sum.Sum64()
 	}
 	return nil
+}
+
+// isControl reports whether the supervisor performs an operation, which is only for operators.
+func isControl(operation string) bool {
+	return slices.ContainsFunc(wire.ControlOperations, func(o *wire.Operation) bool { return o.Name == operation })
 }
 
 // Handle decides about one input. What it returns is valid until the next call.
