@@ -180,8 +180,8 @@ func TestTheManualsConfigurationIsValid(t *testing.T) {
 	require.Len(t, samples, 17)
 	form, ok := strings.CutPrefix(samples[16], "json\n")
 	require.True(t, ok)
-	agent := strings.TrimSuffix(strings.TrimSpace(samples[0]), "}") + strings.Join(samples[1:5], "") + samples[6] + samples[7] + "}\n" +
-		"agent \"far\" {\n  command = [\"true\"]\n" + samples[5] + "}\n" // what it excludes is in the other one
+	agent := strings.TrimSuffix(strings.TrimSpace(samples[0]), "}") + strings.Join(samples[1:5], "") + samples[7] + "}\n" +
+		"agent \"far\" {\n  command = [\"true\"]\n" + samples[5] + samples[6] + "}\n" // what the other one excludes is in this one
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, ".git"), 0o700))                          // for the workspace
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "recipe.json"), []byte("{}"), 0o600)) // for the output
