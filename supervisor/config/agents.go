@@ -264,12 +264,16 @@ func folder(into *string, elsewhere bool) func(value) {
 		if dir == "" {
 			return
 		}
-		if info, err := os.Stat(dir); elsewhere || err == nil && info.IsDir() {
+		info, err := os.Stat(dir)
+		switch {
+		case elsewhere:
 			*into = dir
-		} else if err != nil {
+		case err != nil:
 			v.reject("bad-dir", "Folder cannot be used", fmt.Sprintf("%s: %v.", v.quoted(), folderCause(err)), "")
-		} else {
+		case !info.IsDir():
 			v.reject("bad-dir", "Folder cannot be used", v.quoted()+" is not a folder.", "")
+		default:
+			*into = dir
 		}
 	}
 }

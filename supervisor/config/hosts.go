@@ -84,11 +84,14 @@ func placement(r *reader, at string, into **Placement, sc *scope) child {
 func pattern(into *string) func(value) {
 	return func(v value) {
 		s, ok := v.asText()
-		if _, err := pathpkg.Match(s, ""); ok && (s == "" || err != nil) {
-			v.reject("bad-pattern", "Bad pattern", fmt.Sprintf("%s is a name, in which * stands for any text, such as \"gpu-*\", not %s.", v.name, v.quoted()), "")
-		} else if ok {
-			*into = s
+		if !ok {
+			return
 		}
+		if _, err := pathpkg.Match(s, ""); s == "" || err != nil {
+			v.reject("bad-pattern", "Bad pattern", fmt.Sprintf("%s is a name, in which * stands for any text, such as \"gpu-*\", not %s.", v.name, v.quoted()), "")
+			return
+		}
+		*into = s
 	}
 }
 
