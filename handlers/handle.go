@@ -50,6 +50,9 @@ func Restore(rules Rules, text []byte, spread state.Spread) (*State, bool) {
 	return &State{State: c}, ok
 }
 
+// Snapshot begins a snapshot of the State as it is now. It ends one that was begun before.
+func (s *State) Snapshot() *Snapshot { return state.Begin(s.State) }
+
 // An Outcome is the result of Handle. It is valid until the next call; a caller that needs its
 // slices longer must copy them.
 type Outcome struct {

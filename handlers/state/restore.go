@@ -9,27 +9,10 @@ import (
 	"orchestrator/handlers/access"
 	"orchestrator/handlers/bus"
 	"orchestrator/handlers/graph"
-	"orchestrator/handlers/queue"
 	"orchestrator/wire"
-	"orchestrator/wire/activity"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
-
-// A spread calls do for parts of the numbers below n, until each was in one part. It may make these
-// calls at the same time. A nil spread makes one call.
-type Spread func(n int, do func(from, to int))
-
-func (s Spread) Over(n int, do func(from, to int)) {
-	if s == nil {
-		do(0, n)
-		return
-	}
-	s(n, do)
-}
-
-// together is how many tasks or facts are read before they are applied.
-const together = 2048
 
 // Restore returns the core in a snapshot. It reports false if the snapshot cannot be used, for
 // instance because another version wrote it.
@@ -128,13 +111,6 @@ func (r *restoring) restoreArchive(kept *snapshot) {
 	}
 }
 
-// reserve makes room for n tasks at once, before the first of them.
-func (t *tasks) reserve(n int) {
-	if n > 0 && len(t.List) == 0 {
-		t.ByID, t.List, t.Nodes = make(map[string]*Task, n), make(queue.List[*Task], 0, n), make([]*Task, 0, n)
-	}
-}
-
 // A restoring is a State that is being built from a snapshot.
 type restoring struct {
 	*State
@@ -208,58 +184,6 @@ func (r *restoring) restoreTask(kept *SnapshotTask) {
 	}
 }
 
-// Restore returns a task without its place in the State.
-func (s *SnapshotTask) Restore() *Task {
-	k := &Task{
-		View: stored(&s.View), urgency: hub.Urgency(s.View.Priority), Run: s.Run, Deaths: s.Deaths,
-		Number: s.Created, Ended: s.Ended, result: s.Result, Stub: s.Stub, Way: s.Way,
-	}
-	k.View.Details = k.View.Details.Filled()
-	if s.Block != nil { // the view of an earlier version did not have it
-		k.View.Details = k.View.Details.InBlock(s.Block.Name)
-	}
-	if string(k.View.Result) == "null" {
-		k.View.Result = nil // the encoding of a missing result
-	}
-	m := Extra{
-		patient: s.Patient, Promises: s.Promises, MaxFiles: s.MaxFiles, Parts: s.Parts, Notes: s.Notes,
-		PlanFirst: s.PlanFirst, spent: s.Spent, block: s.Block, Question: s.Question, history: s.History, Used: s.Used, needs: s.Needs, trace: s.Trace, Output: s.Output,
-	}
-	if d := k.View.Details; d != nil {
-		m.After, _ = object.ParseTime(d.After)
-	}
-	if s.Handed != nil {
-		m.Delegation = s.Handed.Restore(k)
-	}
-	if s.Wants != nil {
-		m.wants = wantsOf(s.Wants)
-	}
-	if s.Delivered != nil {
-		m.delivered = deliveries(s.View.Result)
-	}
-	if m.delivered == nil {
-		for _, d := range s.Delivered {
-			m.delivered = append(m.delivered, delivery{key: d.Key, status: d.Status, logged: d.Logged})
-		}
-	}
-	if !m.empty() {
-		k.Extra = &m
-	}
-	return k
-}
-
-func (s *snapshotHandedOn) Restore(k *Task) *DelegatedWork {
-	d := &DelegatedWork{
-		Task: k, Request: s.Request, Target: s.Target, Chain: s.Chain, Sum: s.Sum, number: s.Number,
-		Retries: s.Retries, forwarded: s.Forwarded, Out: s.Out, Said: s.Said, Latest: s.Latest, Owed: s.Owed, Sent: s.Sent, Returned: s.Returned,
-		Context: s.Context,
-	}
-	d.Given, _ = object.ParseTime(s.Given)
-	d.Next, _ = object.ParseTime(s.Next)
-	d.Asked, _ = object.ParseTime(s.Asked)
-	return d
-}
-
 // restoreAwaited links a delegated task to the task that waits for it.
 func (r *restoring) restoreAwaited(task, on string) {
 	d, parent := r.task(task).Delegation(), r.task(on)
@@ -270,12 +194,6 @@ func (r *restoring) restoreAwaited(task, on string) {
 	d.awaited = parent
 	m := parent.ensureExtra()
 	m.HandedOn = append(m.HandedOn, d)
-}
-
-// empty reports whether m has no members.
-func (t *Extra) empty() bool {
-	return !t.PlanFirst && t.spent == 0 && !t.patient && t.block == nil && t.Promises == nil && t.MaxFiles == 0 && t.wants == nil && t.Parts == nil && t.Notes == nil && t.Output == 0 &&
-		t.delivered == nil && t.Question == "" && t.history == nil && t.trace == nil && t.Delegation == nil && t.needs == nil && t.Used == (activity.Used{}) && t.After.IsZero()
 }
 
 // restoreLinks makes the graph.

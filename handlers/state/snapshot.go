@@ -1,17 +1,12 @@
 package state
 
 import (
-	"time"
-
 	"orchestrator/handlers/access"
 	"orchestrator/handlers/graph"
-	"orchestrator/handlers/match"
 	"orchestrator/handlers/replies"
 	"orchestrator/handlers/review"
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
-	"orchestrator/wire/delegation"
-	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -112,66 +107,6 @@ type snapshotRemote struct {
 	Keyless  int64    `json:"keyless,omitzero"`
 }
 
-type SnapshotTask struct {
-	View    wire.Task `json:"view"`
-	Run     string    `json:"run,omitzero"`
-	Deaths  int       `json:"deaths,omitzero"`
-	Created int64     `json:"created"`
-	Ended   int64     `json:"ended,omitzero"`
-	Result  int       `json:"result,omitzero"` // its length
-	Stub    bool      `json:"stub,omitzero"`
-	Way     Way       `json:"way,omitzero"`
-
-	Patient   bool               `json:"patient,omitzero"`
-	Block     *hub.TaskBlock     `json:"block,omitzero"`
-	Promises  []hub.Promise      `json:"promises,omitzero"`
-	MaxFiles  int64              `json:"max_files,omitzero"`
-	PlanFirst bool               `json:"plan_first,omitzero"`
-	Spent     int                `json:"spent,omitzero"`
-	Wants     *match.Demand      `json:"wants,omitzero"`
-	Parts     []int64            `json:"parts,omitzero"`
-	Notes     []int64            `json:"notes,omitzero"`
-	Output    int64              `json:"output,omitzero"`    // the record of its last partial result
-	Delivered []snapshotDelivery `json:"delivered,omitzero"` // without the data, which are in the result
-	Question  string             `json:"question,omitzero"`
-	History   []string           `json:"history,omitzero"`
-	Used      activity.Used      `json:"used,omitzero"`
-	Needs     []need             `json:"needs,omitzero"`
-	Links     []need             `json:"links,omitzero"` // its dependencies in the graph
-
-	Trace  *delegation.Trace `json:"trace,omitzero"`
-	Handed *snapshotHandedOn `json:"handed,omitzero"`
-}
-
-// A snapshotHandedOn is the delegation of a task.
-type snapshotHandedOn struct {
-	Request   wire.Raw `json:"request,omitzero"`
-	Target    string   `json:"target,omitzero"`
-	Chain     []string `json:"chain"`
-	Sum       uint64   `json:"sum"`
-	Number    int64    `json:"number"`
-	Retries   int      `json:"retries,omitzero"`
-	Forwarded string   `json:"forwarded,omitzero"`
-	Out       string   `json:"out,omitzero"`
-	Said      string   `json:"said,omitzero"`
-	Latest    int64    `json:"latest,omitzero"`
-	Owed      bool     `json:"owed,omitzero"`
-	Sent      string   `json:"sent,omitzero"`
-	Given     string   `json:"given,omitzero"`
-	Returned  []int64  `json:"returned,omitzero"`
-	Next      string   `json:"next,omitzero"`
-	Asked     string   `json:"asked,omitzero"`
-	Awaited   string   `json:"awaited,omitzero"`
-
-	Context delegation.Context `json:"context"`
-}
-
-type snapshotDelivery struct {
-	Key    string `json:"key"`
-	Status string `json:"status"`
-	Logged bool   `json:"logged,omitzero"`
-}
-
 type snapshotQuestion struct {
 	View    wire.Question `json:"view"`
 	Number  int64         `json:"number"`
@@ -184,56 +119,7 @@ type snapshotQuestion struct {
 	Own     bool          `json:"own,omitzero"`
 }
 
-func Ids(tasks []*Task) []string {
-	list := make([]string, 0, len(tasks))
-	for _, k := range tasks {
-		list = append(list, k.View.ID)
-	}
-	return list
-}
-
-func (t *Task) Snapshot() SnapshotTask {
-	kept := SnapshotTask{View: t.View.Shown(), Run: t.Run, Deaths: t.Deaths, Created: t.Number, Ended: t.Ended, Stub: t.Stub, Way: t.Way, Result: t.result}
-	m := t.Extra
-	if m == nil {
-		return kept
-	}
-	kept.Patient, kept.Promises, kept.MaxFiles, kept.Parts, kept.Notes, kept.Block = m.patient, m.Promises, m.MaxFiles, m.Parts, m.Notes, m.block
-	kept.Question, kept.History, kept.Used, kept.Needs, kept.Output = m.Question, m.history, m.Used, m.needs, m.Output
-	kept.PlanFirst, kept.Spent = m.PlanFirst, m.spent
-	kept.Trace, kept.Handed = m.trace, m.Delegation.Snapshot()
-	if m.wants != nil {
-		kept.Wants = &m.wants.Demand
-	}
-	for _, d := range m.delivered {
-		kept.Delivered = append(kept.Delivered, snapshotDelivery{Key: d.key, Status: d.status, Logged: d.logged})
-	}
-	return kept
-}
-
-func (d *DelegatedWork) Snapshot() *snapshotHandedOn {
-	if d == nil {
-		return nil
-	}
-	kept := &snapshotHandedOn{
-		Request: d.Request, Target: d.Target, Chain: d.Chain, Sum: d.Sum, Number: d.number, Retries: d.Retries, Forwarded: d.forwarded, Out: d.Out,
-		Said: d.Said, Latest: d.Latest, Owed: d.Owed, Sent: d.Sent, Returned: d.Returned,
-		Context: d.Context,
-	}
-	kept.Given = stamped(d.Given)
-	if !d.Next.IsZero() {
-		kept.Next = object.Timestamp(d.Next)
-	}
-	if !d.Asked.IsZero() {
-		kept.Asked = object.Timestamp(d.Asked)
-	}
-	if d.awaited != nil {
-		kept.Awaited = d.awaited.View.ID
-	}
-	return kept
-}
-
-func (a *KnownAgent) Snapshot() *snapshotAgent {
+func memberOf(a *KnownAgent) *snapshotAgent {
 	kept := &snapshotAgent{
 		Member: a.Member, File: a.Configured, State: a.State, Run: a.Run, Host: a.host, Stale: a.Stale, Deaf: a.Unreachable, Given: a.Given,
 		Farewell: a.Farewell, Ended: a.ended, Past: a.past, Wrecked: a.Wrecked, Returns: a.returns,
@@ -255,7 +141,7 @@ func (a *KnownAgent) Snapshot() *snapshotAgent {
 	return kept
 }
 
-func snapshotOf(c *BusActor) *snapshotActor {
+func actorOf(c *BusActor) *snapshotActor {
 	kept := &snapshotActor{
 		ID: c.ID, Number: c.Number, Since: c.Since, OfRun: c.OfRun, Cursor: c.Cursor, Latest: c.Latest, Beats: c.Beats, Due: c.Due, Stale: c.Stale,
 	}
@@ -271,7 +157,7 @@ func snapshotOf(c *BusActor) *snapshotActor {
 	return kept
 }
 
-func (q *Question) Snapshot() *snapshotQuestion {
+func questionOf(q *Question) *snapshotQuestion {
 	return &snapshotQuestion{
 		View: q.View, Number: q.number, Run: q.Run, Door: q.door, Request: q.Request, Aside: q.Aside, Mailed: q.Mailed, Own: q.Own, Until: stamped(q.Until),
 	}
@@ -344,18 +230,18 @@ type snapshotOutboxItem struct {
 	Next    string   `json:"next,omitzero"`
 }
 
-func (s *SessionState) Snapshot() *snapshotSession {
+func sessionOf(s *SessionState) *snapshotSession {
 	kept := &snapshotSession{
 		Spec: s.Spec, File: s.File, ClosedAt: s.ClosedAt, Aborted: s.Aborted, Reason: s.Reason, Messages: s.Messages, Refused: s.Refused, Last: s.Last,
 	}
 	for _, m := range s.Members {
 		kept.Numbers = append(kept.Numbers, m.Number)
 		for _, p := range m.Outbox {
-			kept.Parcels = append(kept.Parcels, p.Snapshot())
+			kept.Parcels = append(kept.Parcels, outboxItemOf(p))
 		}
 	}
 	for _, w := range s.Works {
-		kept.Works = append(kept.Works, w.Snapshot())
+		kept.Works = append(kept.Works, workOf(w))
 	}
 	for _, v := range s.Reviews {
 		kept.Reviews = append(kept.Reviews, snapshotReview{View: v.View, Named: v.Named, Wanted: v.Wanted})
@@ -363,7 +249,7 @@ func (s *SessionState) Snapshot() *snapshotSession {
 	return kept
 }
 
-func (oi *OutboxItem) Snapshot() snapshotOutboxItem {
+func outboxItemOf(oi *OutboxItem) snapshotOutboxItem {
 	kept := snapshotOutboxItem{
 		Seq: oi.Seq, To: oi.To.AgentID, From: oi.From, ID: oi.Id, Kind: oi.Kind, Task: oi.Task, By: oi.By, Line: oi.Line, Held: oi.Held, Out: oi.Out,
 		Taken: oi.Taken, Repeat: oi.Repeat, Retries: oi.Retries,
@@ -377,7 +263,7 @@ func (oi *OutboxItem) Snapshot() snapshotOutboxItem {
 	return kept
 }
 
-func (w *Work) Snapshot() snapshotWork {
+func workOf(w *Work) snapshotWork {
 	kept := snapshotWork{
 		Task: w.Task.View.ID, Number: w.number, Architect: w.Architect, Developer: w.Developer, Phase: w.Phase, Chain: w.Chain, Message: w.Message,
 		Document: w.Document, Scope: w.Scope, Tested: w.Tested, Tries: w.Tries, Loop: w.Loop, Result: w.Result, Escalated: w.escalated, Question: w.Question,
@@ -390,12 +276,4 @@ func (w *Work) Snapshot() snapshotWork {
 		kept.Open = w.Open.View.ReviewID
 	}
 	return kept
-}
-
-// stamped formats a time, or returns "" for the zero time.
-func stamped(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return object.Timestamp(at)
 }

@@ -25,8 +25,8 @@ type Snapshot struct {
 	err    error
 }
 
-// Snapshot begins a snapshot of the State as it is now. It ends one that was begun before.
-func (s *State) Snapshot() *Snapshot {
+// Begin begins a snapshot of a State as it is now. It ends one that was begun before.
+func Begin(s *State) *Snapshot {
 	kept := snapshot{
 		Version: SnapshotVersion, Seq: s.seq, Stopping: s.Stopping, Numbered: s.Questions.Numbered, Since: stamped(s.since), Drained: s.drained, Met: s.Bus.Met(),
 		Finished: Ids(s.Tasks.Finished), LastLink: s.Tasks.Graph.Last(), Count: len(s.Tasks.List), Recalled: slices.Sorted(maps.Keys(s.Tasks.Archive.recalled)),
@@ -47,19 +47,19 @@ func (s *State) Snapshot() *Snapshot {
 	sn.text = bytes.TrimSuffix(head[1:], []byte(`"tasks":[]}`))
 	sn.rest = append(sn.rest, `"agents":[`)
 	for _, a := range s.Agents.Order {
-		sn.rest = append(sn.rest, a.Snapshot())
+		sn.rest = append(sn.rest, memberOf(a))
 	}
 	sn.rest = append(sn.rest, `],"actors":[`)
 	for _, c := range s.Bus.All() {
-		sn.rest = append(sn.rest, snapshotOf(c))
+		sn.rest = append(sn.rest, actorOf(c))
 	}
 	sn.rest = append(sn.rest, `],"sessions":[`)
 	for _, x := range s.Sessions.Order {
-		sn.rest = append(sn.rest, x.Snapshot())
+		sn.rest = append(sn.rest, sessionOf(x))
 	}
 	sn.rest = append(sn.rest, `],"questions":[`)
 	for _, q := range s.Questions.Open {
-		sn.rest = append(sn.rest, q.Snapshot())
+		sn.rest = append(sn.rest, questionOf(q))
 	}
 	sn.rest = append(sn.rest, `],"tasks":[`)
 	return sn
@@ -106,7 +106,7 @@ func (s *Snapshot) spellTasks(size int) bool {
 			return false
 		}
 		s.after = k.Number
-		tasks.beforeChange(k)
+		s.BeforeChange(k)
 		s.list(s.early)
 		s.early = s.early[:0]
 	}
@@ -142,25 +142,24 @@ func (s *Snapshot) End() {
 	}
 }
 
-// beforeChange must be called before a task changes.
-func (t *tasks) beforeChange(k *Task) {
-	sn := t.Saving
-	if sn == nil || k.saved == sn.number || k.Number > sn.seq {
+// BeforeChange spells a task that is about to change, unless its turn was before.
+func (s *Snapshot) BeforeChange(k *Task) {
+	if k.saved == s.number || k.Number > s.seq {
 		return
 	}
-	k.saved = sn.number
+	k.saved = s.number
 	var links []need
-	for e := range t.Graph.Needs(k.Node) {
-		v := t.Graph.Edge(e)
+	for e := range s.state.Tasks.Graph.Needs(k.Node) {
+		v := s.state.Tasks.Graph.Edge(e)
 		links = append(links, need{
-			On: t.Nodes[v.Up].View.ID, Kind: v.Kind, Key: v.Key, Resolved: v.Resolved, At: v.At, Number: v.Number, Private: v.Private,
+			On: s.state.Tasks.Nodes[v.Up].View.ID, Kind: v.Kind, Key: v.Key, Resolved: v.Resolved, At: v.At, Number: v.Number, Private: v.Private,
 		})
 	}
 	if k.Extra == nil && links == nil {
-		sn.early = k.AppendPlain(append(sn.early, ','))
+		s.early = k.AppendPlain(append(s.early, ','))
 		return
 	}
 	kept := k.Snapshot()
 	kept.Links = links
-	sn.early = sn.element(sn.early, &kept)
+	s.early = s.element(s.early, &kept)
 }

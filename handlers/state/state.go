@@ -67,8 +67,18 @@ type tasks struct {
 	Graph    *graph.Graph           // dependencies
 	Nodes    []*Task                // the tasks of its nodes
 	Archive  archive
-	Saving   *Snapshot // that is being spelled, or nil
-	saved    uint32    // snapshots so far
+	Saving   Saver  // a snapshot that is being spelled, or nil
+	saved    uint32 // snapshots so far
+}
+
+// A Saver spells tasks before they change.
+type Saver interface{ BeforeChange(*Task) }
+
+// beforeChange must be called before a task changes.
+func (t *tasks) beforeChange(k *Task) {
+	if t.Saving != nil {
+		t.Saving.BeforeChange(k)
+	}
 }
 
 // questions holds the open questions.

@@ -1,0 +1,210 @@
+package state
+
+import (
+	"time"
+
+	"orchestrator/handlers/match"
+	"orchestrator/handlers/queue"
+	"orchestrator/wire"
+	"orchestrator/wire/activity"
+	"orchestrator/wire/delegation"
+	"orchestrator/wire/hub"
+	"orchestrator/wire/object"
+)
+
+type SnapshotTask struct {
+	View    wire.Task `json:"view"`
+	Run     string    `json:"run,omitzero"`
+	Deaths  int       `json:"deaths,omitzero"`
+	Created int64     `json:"created"`
+	Ended   int64     `json:"ended,omitzero"`
+	Result  int       `json:"result,omitzero"` // its length
+	Stub    bool      `json:"stub,omitzero"`
+	Way     Way       `json:"way,omitzero"`
+
+	Patient   bool               `json:"patient,omitzero"`
+	Block     *hub.TaskBlock     `json:"block,omitzero"`
+	Promises  []hub.Promise      `json:"promises,omitzero"`
+	MaxFiles  int64              `json:"max_files,omitzero"`
+	PlanFirst bool               `json:"plan_first,omitzero"`
+	Spent     int                `json:"spent,omitzero"`
+	Wants     *match.Demand      `json:"wants,omitzero"`
+	Parts     []int64            `json:"parts,omitzero"`
+	Notes     []int64            `json:"notes,omitzero"`
+	Output    int64              `json:"output,omitzero"`    // the record of its last partial result
+	Delivered []snapshotDelivery `json:"delivered,omitzero"` // without the data, which are in the result
+	Question  string             `json:"question,omitzero"`
+	History   []string           `json:"history,omitzero"`
+	Used      activity.Used      `json:"used,omitzero"`
+	Needs     []need             `json:"needs,omitzero"`
+	Links     []need             `json:"links,omitzero"` // its dependencies in the graph
+
+	Trace  *delegation.Trace `json:"trace,omitzero"`
+	Handed *snapshotHandedOn `json:"handed,omitzero"`
+}
+
+// A snapshotHandedOn is the delegation of a task.
+type snapshotHandedOn struct {
+	Request   wire.Raw `json:"request,omitzero"`
+	Target    string   `json:"target,omitzero"`
+	Chain     []string `json:"chain"`
+	Sum       uint64   `json:"sum"`
+	Number    int64    `json:"number"`
+	Retries   int      `json:"retries,omitzero"`
+	Forwarded string   `json:"forwarded,omitzero"`
+	Out       string   `json:"out,omitzero"`
+	Said      string   `json:"said,omitzero"`
+	Latest    int64    `json:"latest,omitzero"`
+	Owed      bool     `json:"owed,omitzero"`
+	Sent      string   `json:"sent,omitzero"`
+	Given     string   `json:"given,omitzero"`
+	Returned  []int64  `json:"returned,omitzero"`
+	Next      string   `json:"next,omitzero"`
+	Asked     string   `json:"asked,omitzero"`
+	Awaited   string   `json:"awaited,omitzero"`
+
+	Context delegation.Context `json:"context"`
+}
+
+type snapshotDelivery struct {
+	Key    string `json:"key"`
+	Status string `json:"status"`
+	Logged bool   `json:"logged,omitzero"`
+}
+
+func Ids(tasks []*Task) []string {
+	list := make([]string, 0, len(tasks))
+	for _, k := range tasks {
+		list = append(list, k.View.ID)
+	}
+	return list
+}
+
+func (t *Task) Snapshot() SnapshotTask {
+	kept := SnapshotTask{View: t.View.Shown(), Run: t.Run, Deaths: t.Deaths, Created: t.Number, Ended: t.Ended, Stub: t.Stub, Way: t.Way, Result: t.result}
+	m := t.Extra
+	if m == nil {
+		return kept
+	}
+	kept.Patient, kept.Promises, kept.MaxFiles, kept.Parts, kept.Notes, kept.Block = m.patient, m.Promises, m.MaxFiles, m.Parts, m.Notes, m.block
+	kept.Question, kept.History, kept.Used, kept.Needs, kept.Output = m.Question, m.history, m.Used, m.needs, m.Output
+	kept.PlanFirst, kept.Spent = m.PlanFirst, m.spent
+	kept.Trace, kept.Handed = m.trace, m.Delegation.Snapshot()
+	if m.wants != nil {
+		kept.Wants = &m.wants.Demand
+	}
+	for _, d := range m.delivered {
+		kept.Delivered = append(kept.Delivered, snapshotDelivery{Key: d.key, Status: d.status, Logged: d.logged})
+	}
+	return kept
+}
+
+func (d *DelegatedWork) Snapshot() *snapshotHandedOn {
+	if d == nil {
+		return nil
+	}
+	kept := &snapshotHandedOn{
+		Request: d.Request, Target: d.Target, Chain: d.Chain, Sum: d.Sum, Number: d.number, Retries: d.Retries, Forwarded: d.forwarded, Out: d.Out,
+		Said: d.Said, Latest: d.Latest, Owed: d.Owed, Sent: d.Sent, Returned: d.Returned,
+		Context: d.Context,
+	}
+	kept.Given = stamped(d.Given)
+	if !d.Next.IsZero() {
+		kept.Next = object.Timestamp(d.Next)
+	}
+	if !d.Asked.IsZero() {
+		kept.Asked = object.Timestamp(d.Asked)
+	}
+	if d.awaited != nil {
+		kept.Awaited = d.awaited.View.ID
+	}
+	return kept
+}
+
+// stamped formats a time, or returns "" for the zero time.
+func stamped(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return object.Timestamp(at)
+}
+
+// A spread calls do for parts of the numbers below n, until each was in one part. It may make these
+// calls at the same time. A nil spread makes one call.
+type Spread func(n int, do func(from, to int))
+
+func (s Spread) Over(n int, do func(from, to int)) {
+	if s == nil {
+		do(0, n)
+		return
+	}
+	s(n, do)
+}
+
+// together is how many tasks or facts are read before they are applied.
+const together = 2048
+
+// reserve makes room for n tasks at once, before the first of them.
+func (t *tasks) reserve(n int) {
+	if n > 0 && len(t.List) == 0 {
+		t.ByID, t.List, t.Nodes = make(map[string]*Task, n), make(queue.List[*Task], 0, n), make([]*Task, 0, n)
+	}
+}
+
+// Restore returns a task without its place in the State.
+func (s *SnapshotTask) Restore() *Task {
+	k := &Task{
+		View: stored(&s.View), urgency: hub.Urgency(s.View.Priority), Run: s.Run, Deaths: s.Deaths,
+		Number: s.Created, Ended: s.Ended, result: s.Result, Stub: s.Stub, Way: s.Way,
+	}
+	k.View.Details = k.View.Details.Filled()
+	if s.Block != nil { // the view of an earlier version did not have it
+		k.View.Details = k.View.Details.InBlock(s.Block.Name)
+	}
+	if string(k.View.Result) == "null" {
+		k.View.Result = nil // the encoding of a missing result
+	}
+	m := Extra{
+		patient: s.Patient, Promises: s.Promises, MaxFiles: s.MaxFiles, Parts: s.Parts, Notes: s.Notes,
+		PlanFirst: s.PlanFirst, spent: s.Spent, block: s.Block, Question: s.Question, history: s.History, Used: s.Used, needs: s.Needs, trace: s.Trace, Output: s.Output,
+	}
+	if d := k.View.Details; d != nil {
+		m.After, _ = object.ParseTime(d.After)
+	}
+	if s.Handed != nil {
+		m.Delegation = s.Handed.Restore(k)
+	}
+	if s.Wants != nil {
+		m.wants = wantsOf(s.Wants)
+	}
+	if s.Delivered != nil {
+		m.delivered = deliveries(s.View.Result)
+	}
+	if m.delivered == nil {
+		for _, d := range s.Delivered {
+			m.delivered = append(m.delivered, delivery{key: d.Key, status: d.Status, logged: d.Logged})
+		}
+	}
+	if !m.empty() {
+		k.Extra = &m
+	}
+	return k
+}
+
+func (s *snapshotHandedOn) Restore(k *Task) *DelegatedWork {
+	d := &DelegatedWork{
+		Task: k, Request: s.Request, Target: s.Target, Chain: s.Chain, Sum: s.Sum, number: s.Number,
+		Retries: s.Retries, forwarded: s.Forwarded, Out: s.Out, Said: s.Said, Latest: s.Latest, Owed: s.Owed, Sent: s.Sent, Returned: s.Returned,
+		Context: s.Context,
+	}
+	d.Given, _ = object.ParseTime(s.Given)
+	d.Next, _ = object.ParseTime(s.Next)
+	d.Asked, _ = object.ParseTime(s.Asked)
+	return d
+}
+
+// empty reports whether m has no members.
+func (t *Extra) empty() bool {
+	return !t.PlanFirst && t.spent == 0 && !t.patient && t.block == nil && t.Promises == nil && t.MaxFiles == 0 && t.wants == nil && t.Parts == nil && t.Notes == nil && t.Output == 0 &&
+		t.delivered == nil && t.Question == "" && t.history == nil && t.trace == nil && t.Delegation == nil && t.needs == nil && t.Used == (activity.Used{}) && t.After.IsZero()
+}
