@@ -1,4 +1,4 @@
-// Package handlers decides. A State is what the orchestrator knows (package state); Handle takes one
+// Package handlers decides. A State holds all open work (package state); Handle takes one
 // Input, decides what becomes true, and returns records and letters. The caller makes the records
 // durable first and delivers the letters then. Inputs are handled one at a time.
 //
@@ -12,7 +12,7 @@
 //	decision.go      the decisions of each domain about one input
 //	operations.go    the table of all requests, from the lists in the other files; all transports use it
 //	task*.go         requests on tasks, and what follows their end; update.go: notes and plans
-//	reports.go       what agents report; questions.go: what they ask people
+//	reports.go       reports of agents; questions.go: their questions to people
 //	assign.go        which agent gets a task; queue.go: waiting tasks and idle agents
 //	dependencies.go  requests on dependencies
 //	delegate.go      task requests of protocol D; forward.go, respond.go: their lines

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"orchestrator/handlers/history"
+	"orchestrator/handlers/snapshot"
 	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
@@ -46,12 +47,12 @@ func New(rules Rules) *State { return &State{State: state.New(rules)} }
 // Restore returns the State in a snapshot, which it reads with spread. It reports false if the snapshot cannot be used,
 // for instance because another version wrote it.
 func Restore(rules Rules, text []byte, spread state.Spread) (*State, bool) {
-	c, ok := state.Restore(rules, text, spread)
+	c, ok := snapshot.Restore(rules, text, spread)
 	return &State{State: c}, ok
 }
 
 // Snapshot begins a snapshot of the State as it is now. It ends one that was begun before.
-func (s *State) Snapshot() *Snapshot { return state.Begin(s.State) }
+func (s *State) Snapshot() *Snapshot { return snapshot.Begin(s.State) }
 
 // An Outcome is the result of Handle. It is valid until the next call; a caller that needs its
 // slices longer must copy them.

@@ -1,6 +1,9 @@
 package handlers
 
-import "orchestrator/handlers/state"
+import (
+	"orchestrator/handlers/snapshot"
+	"orchestrator/handlers/state"
+)
 
 // The vocabulary of inputs and settings is that of the State.
 type (
@@ -11,7 +14,7 @@ type (
 	// Rules holds the settings from the configuration.
 	Rules = state.Rules
 	// A Snapshot is a State as bytes.
-	Snapshot = state.Snapshot
+	Snapshot = snapshot.Snapshot
 	// UnknownKindError reports a record of a kind that only newer versions know.
 	UnknownKindError = state.UnknownKindError
 )

@@ -10,6 +10,7 @@ import (
 
 	"orchestrator/handlers/access"
 	"orchestrator/handlers/history"
+	"orchestrator/handlers/snapshot"
 	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
@@ -86,7 +87,7 @@ func TestForeignSnapshots(t *testing.T) {
 		"nothing":               "",
 		"not JSON":              "{",
 		"half":                  whole[:len(whole)/2],
-		"another version":       strings.Replace(whole, fmt.Sprintf(`"version":%d`, state.SnapshotVersion), `"version":12`, 1),
+		"another version":       strings.Replace(whole, fmt.Sprintf(`"version":%d`, snapshot.SnapshotVersion), `"version":12`, 1),
 		"a task that is missed": strings.Replace(whole, `{"view":{"id":"`+one+`"`, `{"view":{"id":"else"`, 1),
 		"a task in no list":     strings.Replace(whole, `"finished":[`, `"finished":["else"`, 1),
 		"a task twice":          twice(`"tasks":[`),

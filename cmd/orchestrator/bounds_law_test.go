@@ -129,12 +129,12 @@ var bounds = map[string][]string{
 	"what an agent, or a program with a token, adds to the record and the artifacts": {"supervisor/dispatch.quotas.limits", "supervisor/dispatch.quotas.used"},
 	"open tasks": {
 		"handlers/state.storedTask.RequiredCapabilities", "handlers/state.tasks.ByID", "handlers/state.tasks.List", "handlers/state.tasks.Owned", "handlers/state.tasks.Later", "handlers/state.tasks.Counts", "handlers/state.tasks.Parts",
-		"handlers/state.demand.capabilities", "handlers/state.requirements.Key", "handlers/state.requirements.under", "handlers/state.Work.Scope", "handlers/state.reviewOf.Wanted",
+		"handlers/state.demand.capabilities", "handlers/state.requirements.Key", "handlers/state.requirements.under", "handlers/state.Work.Scope", "handlers/state.ReviewOf.Wanted",
 		"handlers/state.Extra.Promises", "handlers/state.Extra.delivered", "handlers/state.Extra.history", "handlers/state.KnownAgent.Holds",
 		"handlers/queue.Bucket.under", "handlers/queue.Bucket.waiting", "handlers/queue.Queue.byKey", "handlers/queue.Queue.under",
 		"handlers/match.Demand.Environments", "handlers/match.Demand.Languages", "handlers/match.Demand.Tags", "handlers/match.Demand.Tools",
 	},
-	"ended tasks":                 {"handlers/state.tasks.Finished", "handlers/state.archive.Counts", "handlers/state.archive.Parts", "handlers/state.archive.leaving", "handlers/state.archive.recalled", "handlers/state.agents.released"},
+	"ended tasks":                 {"handlers/state.tasks.Finished", "handlers/state.archive.Counts", "handlers/state.archive.Parts", "handlers/state.archive.leaving", "handlers/state.archive.Recalled", "handlers/state.agents.released"},
 	"notes and changes of a task": {"handlers/state.Extra.Notes", "handlers/state.Extra.Parts"},
 	"dependencies": {
 		"handlers/state.tasks.Nodes", "handlers/state.Extra.needs", "handlers/graph.Graph.edges", "handlers/graph.Graph.nodes", "handlers/graph.Graph.stamps",
@@ -144,8 +144,8 @@ var bounds = map[string][]string{
 	"delegated tasks": {
 		"handlers/state.DelegatedWork.Chain", "handlers/state.DelegatedWork.Returned", "handlers/state.delegations.Due", "handlers/state.Extra.HandedOn",
 	},
-	"responses to delegated tasks": {"handlers/state.KnownAgent.owed"},
-	"questions":                    {"handlers/state.questions.ByID", "handlers/state.questions.Deadlines", "handlers/state.questions.Open", "handlers/state.KnownAgent.late"},
+	"responses to delegated tasks": {"handlers/state.KnownAgent.Owed"},
+	"questions":                    {"handlers/state.questions.ByID", "handlers/state.questions.Deadlines", "handlers/state.questions.Open", "handlers/state.KnownAgent.Late"},
 	"agents": {
 		"handlers/state.agents.ByID", "handlers/state.agents.Limited", "handlers/state.agents.Online", "handlers/state.agents.Order", "handlers/state.KnownAgent.Under",
 		"handlers/state.taskQueue.Free", "handlers/state.taskQueue.Freed",
@@ -158,11 +158,11 @@ var bounds = map[string][]string{
 		"supervisor/dispatch.recipients.agents", "supervisor/dispatch.recipients.houses", "supervisor/dispatch.postman.agents", "supervisor/dispatch.postman.rounds",
 		"supervisor/output.Feed.outputs",
 	},
-	"a snapshot that is written": {"handlers/state.Snapshot.early", "handlers/state.Snapshot.rest", "handlers/state.Snapshot.text", "supervisor/dispatch.spelling.text"},
+	"a snapshot that is written": {"handlers/snapshot.Snapshot.early", "handlers/snapshot.Snapshot.rest", "handlers/snapshot.Snapshot.text", "supervisor/dispatch.spelling.text"},
 	"remembered requests":        {"handlers/replies.Cache.byID", "handlers/replies.Cache.ring"},
 	"permissions":                {"handlers/state.KnownAgent.Grants"},
-	"drained hosts":              {"handlers/state.State.drained"},
-	"ended runs":                 {"handlers/state.KnownAgent.past"},
+	"drained hosts":              {"handlers/state.State.Drained"},
+	"ended runs":                 {"handlers/state.KnownAgent.Past"},
 	"sessions":                   {"handlers/state.sessions.ByID", "handlers/state.sessions.Order", "handlers/state.sessions.Seats", "handlers/state.SessionState.Members"},
 	"work of a session": {
 		"handlers/state.SessionState.Works", "handlers/state.SessionState.Open", "handlers/state.SessionState.Reviews", "handlers/state.SessionState.ByReview", "handlers/state.sessions.Watched",

@@ -138,7 +138,7 @@ func (s *State) admit(a *KnownAgent) {
 			a.Remote.Keyless = 0
 		}
 		s.Tasks.Queue.removeIdle(a)
-		s.addIdle(a)
+		s.AddIdle(a)
 		s.Tasks.Required.markChanged(a)
 	}
 }

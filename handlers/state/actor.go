@@ -120,7 +120,7 @@ func (s *State) Due() (time.Time, bool) {
 }
 
 // LostAt returns when the first server will have been silent for too long.
-func (s *State) LostAt() time.Time { return s.Agents.Online.First(s.since).Add(s.Rules.Silence) }
+func (s *State) LostAt() time.Time { return s.Agents.Online.First(s.StartedAt).Add(s.Rules.Silence) }
 
 // Due returns when something happens to a question: its caller stops waiting, or it expires.
 func (q *Question) Due() time.Time {
@@ -131,10 +131,10 @@ func (q *Question) Due() time.Time {
 }
 
 // Date implements byTime.
-func (q *Question) Date() (time.Time, int64) { return q.Due(), q.number }
+func (q *Question) Date() (time.Time, int64) { return q.Due(), q.Number }
 
-// keepDeadline adds a question to the deadlines, if it has one.
-func (qs *questions) keepDeadline(q *Question) {
+// KeepDeadline adds a question to the deadlines, if it has one.
+func (qs *questions) KeepDeadline(q *Question) {
 	if !q.Due().IsZero() {
 		qs.Deadlines.Add(q)
 	}

@@ -183,7 +183,7 @@ func (a *ActorStale) apply(s *State, _ *wire.Record) {
 // StaleAt returns when the first actor becomes stale. A heartbeat at that exact time is not too
 // late.
 func (s *State) StaleAt() time.Time {
-	return s.Bus.Expected().First(s.since).Add(s.Rules.Stale + time.Millisecond)
+	return s.Bus.Expected().First(s.StartedAt).Add(s.Rules.Stale + time.Millisecond)
 }
 
 // Knows reports whether a topic is registered.

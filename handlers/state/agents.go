@@ -26,43 +26,43 @@ type KnownAgent struct {
 	ServerID    string            // its id in protocol A
 	Under       []string          // where tasks wait that it may fit
 	Running     int               // of the tasks that it holds
-	Remote      *remote           // of a registered server; nil for others
+	Remote      *Remote           // of a registered server; nil for others
 	Said        *hub.Capabilities // capabilities that it reported; nil: none
 	System      wire.Raw          // what else it reported
-	State       agentState
+	State       AgentState
 	Run         string
-	host        string           // the machine of the run; "" for this one
-	past        []string         // the latest runs that have ended, oldest first
-	ended       bool             // the run has ended
+	Host        string           // the machine of the run; "" for this one
+	Past        []string         // the latest runs that have ended, oldest first
+	Ended       bool             // the run has ended
 	Stale       bool             // it runs, but does not read or write
 	Unreachable bool             // it cannot receive messages now
-	returns     bool             // it runs, or will run without a request
+	Returns     bool             // it runs, or will run without a request
 	handsOn     int              // open tasks that it has delegated
 	submitted   int              // open tasks that it has submitted, with those
-	owed        []*DelegatedWork // delegations whose latest response it has not received
+	Owed        []*DelegatedWork // delegations whose latest response it has not received
 	Holds       []*Task
 	number      int64 // in the order in which agents became known
 	Given       int64 // number of the record that gave it its latest task
 	Offered     bool  // it is in the list of free agents
 	Memories    replies.Cache
 
-	Conversation *conversation // of its program; nil if it reports none
+	Conversation *Conversation // of its program; nil if it reports none
 	Grants       access.Grants
-	late         []*AnsweredByMail // answers for its next run
-	usage        activity.Used
+	Late         []*AnsweredByMail // answers for its next run
+	Usage        activity.Used
 	Limited      time.Time // it gets no task until then; zero: it is not limited
-	limitedBy    string    // why, as it reported
+	LimitedBy    string    // why, as it reported
 }
 
 // An agentState is the state of an agent's process.
-type agentState string
+type AgentState string
 
 const (
-	offline  agentState = "offline"
-	crashed  agentState = "crashed"
-	Starting agentState = "starting"
-	Up       agentState = "up"
-	Leaving  agentState = "stopping"
+	offline  AgentState = "offline"
+	crashed  AgentState = "crashed"
+	Starting AgentState = "starting"
+	Up       AgentState = "up"
+	Leaving  AgentState = "stopping"
 )
 
 // Takes reports whether a task can be assigned to the agent.
@@ -77,7 +77,7 @@ func (a *KnownAgent) Hears() bool { return !a.Unreachable && !a.Deaf || a.Remote
 func (a *KnownAgent) Online() bool { return a.State == Up || a.State == Leaving }
 
 // Alive reports whether a run of the agent has begun and not ended. Its output may still arrive.
-func (a *KnownAgent) Alive() bool { return a.Run != "" && !a.ended }
+func (a *KnownAgent) Alive() bool { return a.Run != "" && !a.Ended }
 
 // Runs reports whether a run is the current or the latest one. Late events of an earlier run do
 // not affect the next.
@@ -126,11 +126,11 @@ func (*AgentKnown) kind() string { return events.AgentKnown }
 func (ak *AgentKnown) apply(s *State, r *wire.Record) {
 	a := s.Agents.ByID[ak.ID]
 	if a == nil {
-		a = newAgent(ak.ID)
-		s.meet(a)
+		a = NewAgent(ak.ID)
+		s.Meet(a)
 	}
 	if ak.Manual != a.Manual && !a.Alive() {
-		a.returns = !ak.Manual
+		a.Returns = !ak.Manual
 	}
 	s.Tasks.Queue.removeIdle(a)
 	if a.Remote != nil { // a configured agent has taken its name
@@ -142,10 +142,10 @@ func (ak *AgentKnown) apply(s *State, r *wire.Record) {
 	a.Member, a.Configured, a.Said = ak.Member, ak.Member, nil
 	s.attachAgent(a, r.Seq)
 	for _, w := range s.Sessions.WorksOf(ak.ID) { // whether it polls for its messages may have changed
-		s.watchWork(w)
+		s.WatchWork(w)
 	}
 	s.IndexCapabilities(a, hub.ReadCapabilities(ak.Abilities))
-	s.addIdle(a)
+	s.AddIdle(a)
 	s.Tasks.Required.markChanged(a)
 	s.Delegations.RecheckCapacity(a)
 	sendKeptResponses(s, a) // it may be able to receive messages now
@@ -192,7 +192,7 @@ func (ac *AgentCapable) apply(s *State, r *wire.Record) {
 		s.Tasks.Queue.removeIdle(a)
 		a.SetCapabilities(c)
 		s.IndexCapabilities(a, a.Said)
-		s.addIdle(a)
+		s.AddIdle(a)
 		s.Tasks.Required.markChanged(a)
 		s.Delegations.RecheckCapacity(a)
 	}
@@ -233,24 +233,24 @@ func (a *KnownAgent) noteSystem(said wire.Raw) {
 	if a.Remote == nil {
 		return
 	}
-	for key, text := range map[string]*string{"hostname": &a.Remote.hostname, "ip": &a.Remote.ip, "os": &a.Remote.os} {
+	for key, text := range map[string]*string{"hostname": &a.Remote.Hostname, "ip": &a.Remote.Ip, "os": &a.Remote.Os} {
 		if value, ok := object.TextOf(said, key); ok {
 			*text = value
 		}
 	}
 	if repos := object.MemberOf(said, "repos"); repos != nil && repos[0] == '{' {
-		a.Remote.repos = repos
+		a.Remote.Repos = repos
 	}
 }
 
-func newAgent(name string) *KnownAgent {
+func NewAgent(name string) *KnownAgent {
 	return &KnownAgent{
-		Member: wire.Member{ID: name}, State: offline, returns: true, ActorID: AgentPrefix + name, ServerID: hub.ServerID(name),
+		Member: wire.Member{ID: name}, State: offline, Returns: true, ActorID: AgentPrefix + name, ServerID: hub.ServerID(name),
 	}
 }
 
-// meet adds an agent.
-func (s *State) meet(a *KnownAgent) {
+// Meet adds an agent.
+func (s *State) Meet(a *KnownAgent) {
 	s.Agents.met++
 	a.number = s.Agents.met
 	s.Agents.ByID[a.ID] = a
@@ -261,7 +261,7 @@ func (s *State) meet(a *KnownAgent) {
 		}
 		a.submitted++
 		if k.Delegation() != nil {
-			s.Agents.handsOn(k, +1)
+			s.Agents.HandsOn(k, +1)
 		}
 	}
 }
@@ -275,11 +275,11 @@ func (*AgentForgotten) kind() string { return events.AgentForgotten }
 
 func (f *AgentForgotten) apply(s *State, _ *wire.Record) {
 	a := s.Agents.ByID[f.ID]
-	for _, d := range slices.Clone(a.owed) {
+	for _, d := range slices.Clone(a.Owed) {
 		dropKeptResponse(s, d) // no agent is left to receive it
 	}
 	s.Tasks.Queue.removeIdle(a)
-	s.Agents.Limited.Drop(parked{a})
+	s.Agents.Limited.Drop(Parked{a})
 	s.Agents.unhear(a)
 	s.detach(a)
 	for _, m := range s.Sessions.Seats[f.ID] {

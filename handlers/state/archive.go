@@ -20,7 +20,7 @@ type archive struct {
 	Counts   map[wire.TaskState]int // archived tasks
 	Parts    map[wire.TaskState]int // those of them that are parts of others
 	leaving  byEnd                  // with all tasks that may be archived
-	recalled map[string]*Task       // tasks of the State that have been archived before
+	Recalled map[string]*Task       // tasks of the State that have been archived before
 
 	Missing []string        // ids that the turn has not found
 	absent  map[string]bool // ids of the input that no archived task has
@@ -93,16 +93,16 @@ func (t *TaskArchived) apply(s *State, _ *wire.Record) {
 	}
 	s.Tasks.drop(k)
 	for _, up := range ups {
-		s.Tasks.leave(up)
+		s.Tasks.Leave(up)
 	}
 	if k.parent != nil {
-		s.Tasks.leave(k.parent)
+		s.Tasks.Leave(k.parent)
 	}
 	s.Tasks.Archive.Counts[k.View.State]++
 	if k.View.Details.IsPart() {
 		s.Tasks.Archive.Parts[k.View.State]++
 	}
-	delete(s.Tasks.Archive.recalled, t.ID)
+	delete(s.Tasks.Archive.Recalled, t.ID)
 	s.Tasks.List = s.Tasks.List.Without(k)
 	for _, actor := range k.Owners() {
 		s.Tasks.Owned[actor] = s.Tasks.Owned[actor].Without(k)
@@ -151,10 +151,10 @@ func (t *TaskRecalled) apply(s *State, _ *wire.Record) {
 	if k.View.Details.IsPart() {
 		s.Tasks.Archive.Parts[k.View.State]--
 	}
-	s.Tasks.Archive.recalled[t.ID] = k
+	s.Tasks.Archive.Recalled[t.ID] = k
 	s.Tasks.List = s.Tasks.List.With(k)
 	for _, actor := range k.Owners() {
-		s.Tasks.owns(actor, k)
+		s.Tasks.Owns(actor, k)
 	}
 	s.Tasks.Finished = append(s.Tasks.Finished, k)
 }
@@ -166,7 +166,7 @@ func (t *tasks) readmit(text wire.Raw) (*Task, error) {
 		return nil, fmt.Errorf("an archived task cannot be read: %w", err)
 	}
 	k := kept.Restore()
-	k.saved = t.saved // it is not in the snapshot that is being spelled
+	k.Saved = t.Saved // it is not in the snapshot that is being spelled
 	t.admit(k)
 	return k, nil
 }
@@ -214,9 +214,9 @@ func (t *tasks) needed(k *Task) bool {
 	return false
 }
 
-// leave queues a task to be archived, if it has ended and may be archived now. It must be called
+// Leave queues a task to be archived, if it has ended and may be archived now. It must be called
 // whenever that may have become true.
-func (t *tasks) leave(k *Task) {
+func (t *tasks) Leave(k *Task) {
 	if !k.leaving && t.Archive.on && t.mayArchive(k) {
 		k.leaving = true
 		heap.Push(&t.Archive.leaving, k)
@@ -238,7 +238,7 @@ func (t *tasks) NextToArchive() *Task {
 // LeaveReleased queues tasks whose response no agent waits for any more.
 func (s *State) LeaveReleased() {
 	for _, k := range s.Agents.released {
-		s.Tasks.leave(k)
+		s.Tasks.Leave(k)
 	}
 	s.Agents.released = nil
 }
@@ -256,7 +256,7 @@ func (t *tasks) mayArchive(k *Task) bool {
 	if d := k.Delegation(); d != nil && d.Owed {
 		return false
 	}
-	return (k.Extra == nil || k.Extra.work == nil && k.Extra.block == nil) && isTaskID(k.View.ID)
+	return (k.Extra == nil || k.Extra.Work == nil && k.Extra.block == nil) && isTaskID(k.View.ID)
 }
 
 // Archived returns what the record of an archived task holds.
@@ -270,7 +270,7 @@ func (t *tasks) Archived(k *Task) SnapshotTask {
 }
 
 // A need is a dependency of a task, with what the task shows of the other one.
-type need struct {
+type Need struct {
 	On       string         `json:"on"`
 	Kind     graph.Kind     `json:"kind,omitzero"`
 	Key      string         `json:"key,omitzero"`
@@ -289,8 +289,8 @@ type need struct {
 }
 
 // needs iterates over the dependencies of a task, in the order of their creation.
-func (t *tasks) needs(k *Task) iter.Seq[need] {
-	return func(yield func(need) bool) {
+func (t *tasks) needs(k *Task) iter.Seq[Need] {
+	return func(yield func(Need) bool) {
 		if k.Extra != nil {
 			for _, n := range k.Extra.needs { // it has been archived, and has no others
 				if !yield(n) {
@@ -306,10 +306,10 @@ func (t *tasks) needs(k *Task) iter.Seq[need] {
 	}
 }
 
-func (t *tasks) need(e graph.Edge) need {
+func (t *tasks) need(e graph.Edge) Need {
 	v := t.Graph.Edge(e)
 	up := t.Nodes[v.Up]
-	n := need{
+	n := Need{
 		On: up.View.ID, Kind: v.Kind, Key: v.Key, Resolved: v.Resolved, At: v.At, Number: v.Number, Private: v.Private,
 		State: up.View.State, Ended: up.Ended, Length: up.result, result: up.View.Result,
 	}
@@ -366,8 +366,8 @@ func (t *tasks) archivedPage(after, until int64, takes func(*wire.Task, string) 
 	if a.Size() == 0 {
 		return history.Page{}, false
 	}
-	present := make(map[string]bool, len(a.recalled))
-	for id := range a.recalled {
+	present := make(map[string]bool, len(a.Recalled))
+	for id := range a.Recalled {
 		present[id] = true
 	}
 	return history.Page{Archived: &history.ArchivedPage{
@@ -380,7 +380,7 @@ func (t *tasks) archivedPage(after, until int64, takes func(*wire.Task, string) 
 func (t *TaskArchived) Archived() (v *wire.Task, created int64, conversation string, err error) {
 	var kept struct {
 		View   wire.Task `json:"view"`
-		Needs  []need    `json:"needs"`
+		Needs  []Need    `json:"needs"`
 		Handed *struct {
 			Context delegation.Context `json:"context"`
 		} `json:"handed"`

@@ -17,7 +17,7 @@ type StoodStill struct{}
 func (*StoodStill) kind() string { return events.OrchestratorStoodStill }
 
 func (*StoodStill) apply(s *State, r *wire.Record) {
-	s.since = r.At
+	s.StartedAt = r.At
 	resetSilence(s, r.At)
 }
 
@@ -34,10 +34,10 @@ func (*ClockSet) kind() string { return events.OrchestratorClockSet }
 
 func (c *ClockSet) apply(s *State, _ *wire.Record) {
 	by := time.Duration(c.By) * time.Millisecond
-	s.since = s.since.Add(by)
+	s.StartedAt = s.StartedAt.Add(by)
 	for _, q := range s.Questions.Deadlines {
 		q.Deadline, q.Until = shifted(q.Deadline, by), shifted(q.Until, by)
-		q.View.Deadline = stamped(q.Deadline)
+		q.View.Deadline = Stamped(q.Deadline)
 	}
 	for _, k := range s.Tasks.List {
 		if at, ok := object.ParseTime(k.View.StartedAt); ok && !k.View.State.Final() { // its time is limited
@@ -57,7 +57,7 @@ func (c *ClockSet) apply(s *State, _ *wire.Record) {
 	for _, w := range slices.Clone(s.Sessions.Watched) {
 		s.Sessions.Watched.Drop(w)
 		w.Begun, w.Heard = shifted(w.Begun, by), shifted(w.Heard, by)
-		s.watchWork(w)
+		s.WatchWork(w)
 	}
 	for _, d := range s.Delegations.Due {
 		s.Tasks.beforeChange(d.Task)

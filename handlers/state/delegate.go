@@ -57,7 +57,7 @@ func compareBool(a, b bool) int {
 
 // Comes reports whether an agent runs, or will by itself.
 func (a *KnownAgent) Comes() bool {
-	return a.Remote != nil || a.returns || a.Reachable() && a.State != Leaving
+	return a.Remote != nil || a.Returns || a.Reachable() && a.State != Leaving
 }
 
 // The maximum number and size of the delegated tasks that wait for an agent.

@@ -41,7 +41,7 @@ type DelegatedWork struct {
 	Asked   time.Time // when a status request is answered without the agent
 	Due     time.Time // the first of the two
 	number  int64     // of the record that made it
-	awaited *Task     // the task of the source that waits for it
+	Awaited *Task     // the task of the source that waits for it
 }
 
 // Date implements byTime.
@@ -72,8 +72,8 @@ func (t *Task) Delegation() *DelegatedWork {
 // Waits reports whether a task waits to be forwarded to its agent.
 func (d *DelegatedWork) Waits() bool { return d.Out == "" && d.Task.View.State == wire.TaskAssigned }
 
-// when sets the times at which a delegation is due. A zero time means never.
-func (ds *delegations) when(d *DelegatedWork, next, asked time.Time) {
+// When sets the times at which a delegation is due. A zero time means never.
+func (ds *delegations) When(d *DelegatedWork, next, asked time.Time) {
 	ds.Due.Drop(d)
 	d.Next, d.Asked, d.Due = next, asked, next
 	if next.IsZero() || !asked.IsZero() && asked.Before(next) {
@@ -116,22 +116,22 @@ func (t *TaskCreated) handOn(s *State, k *Task, seq int64) {
 		Task: k, Request: t.Delegated.Document, Target: q.Routing.Target, Chain: q.Routing.Chain,
 		Sum: t.Delegated.Sum, number: seq, Context: q.Context,
 	}
-	k.ensureExtra().Delegation = d
-	s.Agents.handsOn(k, +1)
+	k.EnsureExtra().Delegation = d
+	s.Agents.HandsOn(k, +1)
 	if parent := s.Tasks.ByID[q.Context.ParentTaskID]; parent != nil {
 		d.awaitEnd(s, parent)
 	}
 }
 
-// handsOn updates the number of open tasks that an agent has delegated.
-func (as *agents) handsOn(k *Task, by int) {
+// HandsOn updates the number of open tasks that an agent has delegated.
+func (as *agents) HandsOn(k *Task, by int) {
 	if a := as.ByID[AgentOf(k.View.SubmittedBy)]; a != nil {
 		a.handsOn += by
 	}
 }
 
-// opened counts a task as one more or less open one of its submitter.
-func (as *agents) opened(k *Task, by int) {
+// Opened counts a task as one more or less open one of its submitter.
+func (as *agents) Opened(k *Task, by int) {
 	if a := as.ByID[AgentOf(k.View.SubmittedBy)]; a != nil {
 		a.submitted += by
 	}
@@ -140,7 +140,7 @@ func (as *agents) opened(k *Task, by int) {
 // directed records that a delegated task is assigned to an agent.
 func (ds *delegations) directed(d *DelegatedWork, a *KnownAgent) {
 	d.Task.View.Details = directed(d.Task.View.Details, d.Task.View.AssignedTo)
-	ds.when(d, time.Time{}, d.Asked)
+	ds.When(d, time.Time{}, d.Asked)
 	ds.RecheckCapacity(a)
 }
 
@@ -159,8 +159,8 @@ func directed(d *wire.Details, agent string) *wire.Details {
 // does not count against the capacity of its agent.
 func (d *DelegatedWork) awaitEnd(s *State, parent *Task) {
 	if !parent.View.State.Final() && parent.View.AssignedTo == AgentOf(d.Task.View.SubmittedBy) && parent.View.AssignedTo != "" {
-		d.awaited = parent
-		m := parent.ensureExtra()
+		d.Awaited = parent
+		m := parent.EnsureExtra()
 		m.HandedOn = append(m.HandedOn, d)
 		s.Delegations.RecheckCapacity(s.Agents.ByID[parent.View.AssignedTo])
 	}
@@ -169,10 +169,10 @@ func (d *DelegatedWork) awaitEnd(s *State, parent *Task) {
 // close drops the parts of a delegation that only an open task needs.
 func (d *DelegatedWork) close(s *State) {
 	d.Request = nil
-	s.Agents.handsOn(d.Task, -1)
-	s.Delegations.when(d, time.Time{}, time.Time{})
-	if p := d.awaited; p != nil {
-		d.awaited = nil
+	s.Agents.HandsOn(d.Task, -1)
+	s.Delegations.When(d, time.Time{}, time.Time{})
+	if p := d.Awaited; p != nil {
+		d.Awaited = nil
 		p.Extra.HandedOn = slices.DeleteFunc(p.Extra.HandedOn, func(o *DelegatedWork) bool { return o == d })
 		s.Delegations.RecheckCapacity(s.Agents.ByID[p.View.AssignedTo])
 	}
@@ -185,7 +185,7 @@ func detachParts(s *State, k *Task) {
 	}
 	for _, d := range k.Extra.HandedOn {
 		s.Tasks.beforeChange(d.Task)
-		d.awaited = nil
+		d.Awaited = nil
 	}
 	k.Extra.HandedOn = nil
 }
@@ -199,7 +199,7 @@ func (s *State) keepResponse(d *DelegatedWork, line wire.Raw) {
 	}
 	if d.Sent, d.Given = "", (time.Time{}); !d.Owed {
 		d.Owed = true
-		a.owed = append(a.owed, d)
+		a.Owed = append(a.Owed, d)
 	}
 	if a.Reachable() && !a.Unreachable {
 		bringTo(s, a, d, line)
@@ -229,8 +229,8 @@ func sendKeptResponses(s *State, a *KnownAgent) {
 	if !a.Listens() {
 		return
 	}
-	slices.SortFunc(a.owed, func(d, o *DelegatedWork) int { return cmp.Compare(d.Latest, o.Latest) })
-	for _, d := range a.owed {
+	slices.SortFunc(a.Owed, func(d, o *DelegatedWork) int { return cmp.Compare(d.Latest, o.Latest) })
+	for _, d := range a.Owed {
 		if d.Sent != a.Run {
 			bringTo(s, a, d, nil)
 		}
@@ -244,7 +244,7 @@ func confirmRead(s *State, agent string, at time.Time) {
 	if a == nil {
 		return
 	}
-	for _, d := range slices.Clone(a.owed) {
+	for _, d := range slices.Clone(a.Owed) {
 		if !d.Given.IsZero() && !d.Given.Add(readWithin).After(at) {
 			dropKeptResponse(s, d)
 		}
@@ -260,7 +260,7 @@ func dropKeptResponse(s *State, d *DelegatedWork) {
 	d.Owed, d.Sent, d.Given = false, "", time.Time{}
 	s.Agents.released = append(s.Agents.released, d.Task)
 	if a := s.Agents.ByID[AgentOf(d.Task.View.SubmittedBy)]; a != nil {
-		a.owed = slices.DeleteFunc(a.owed, func(o *DelegatedWork) bool { return o == d })
+		a.Owed = slices.DeleteFunc(a.Owed, func(o *DelegatedWork) bool { return o == d })
 	}
 }
 
@@ -322,7 +322,7 @@ func (t *TaskReturned) apply(s *State, _ *wire.Record) {
 	if a := s.Agents.ByID[t.Agent]; a != nil && a.Runs(t.Run) {
 		s.Tasks.Queue.removeIdle(a)
 		a.Unreachable = true
-		s.addIdle(a)
+		s.AddIdle(a)
 	}
 }
 
@@ -350,7 +350,7 @@ func (t *TaskResponded) apply(s *State, r *wire.Record) {
 	if !t.Again {
 		d.Said, d.Latest = t.Status, r.Seq
 	}
-	s.Delegations.when(d, d.Next, time.Time{})
+	s.Delegations.When(d, d.Next, time.Time{})
 	s.keepResponse(d, t.Document)
 }
 
@@ -366,9 +366,9 @@ func (*TaskAnswered) kind() string { return events.TaskAnswered }
 func (t *TaskAnswered) apply(s *State, r *wire.Record) {
 	d := s.Tasks.ByID[t.ID].Delegation()
 	d.Given = r.At
-	if a := s.Agents.SourceAgent(d); a != nil && len(a.owed) > maxKept {
+	if a := s.Agents.SourceAgent(d); a != nil && len(a.Owed) > maxKept {
 		var oldest *DelegatedWork // of those that were written to it
-		for _, o := range a.owed {
+		for _, o := range a.Owed {
 			if !o.Given.IsZero() && (oldest == nil || o.Latest < oldest.Latest) {
 				oldest = o
 			}
@@ -408,7 +408,7 @@ func (t *TaskActed) apply(s *State, r *wire.Record) {
 	k := s.Tasks.ByID[t.ID]
 	if until, ok := object.ParseTime(t.Until); ok {
 		d := k.Delegation()
-		s.Delegations.when(d, d.Next, until)
+		s.Delegations.When(d, d.Next, until)
 	}
 	s.saveReply(AgentOf(r.From), t.Request, s.Questions.AnswerOf(k), nil)
 }
@@ -438,7 +438,7 @@ func (t *TaskRetried) apply(s *State, _ *wire.Record) {
 	s.unassign(k, t.Agent, "it failed: "+t.Fault.Message, time.Time{})
 	k.Delegation().Retries++
 	next, _ := object.ParseTime(t.Next)
-	s.Delegations.when(k.Delegation(), next, k.Delegation().Asked)
+	s.Delegations.When(k.Delegation(), next, k.Delegation().Asked)
 }
 
 func (f *TaskForwarded) check(s *State) error { return s.Tasks.checkDelegated(f.ID, heldStates...) }

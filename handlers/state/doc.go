@@ -1,4 +1,4 @@
-// Package state is what the orchestrator knows. A State holds all open work and a bounded history
+// Package state is the knowledge of the orchestrator. A State holds all open work and a bounded history
 // of finished work. It changes only by facts: a record of the log is a fact, and the same records
 // make the same State. Package handlers decides which facts become true; nothing here refers to a
 // decision, and no decision assigns a field of the State.
@@ -23,6 +23,6 @@
 //	agents.go      agents; lifecycle.go: their starts and ends; servers.go: registered ones
 //	access.go      keys, tokens, registrations (package access)
 //	archive.go     ended tasks that are only in the log
-//	snapshot.go    a State as bytes, restore.go: and back
+//	stored.go      tasks as they are stored: in records of the archive, and in snapshots (package snapshot)
 //	tell.go        facts as text; check.go: whether a fact of the log can be applied
 package state

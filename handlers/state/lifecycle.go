@@ -46,10 +46,10 @@ func (l *LifecycleEvent) apply(s *State, r *wire.Record) {
 		return
 	case events.HostDrained:
 		if l.Figures.Host != "" { // an operator has decided
-			s.drained = slices.DeleteFunc(s.drained, func(host string) bool { return host == l.Figures.Host })
+			s.Drained = slices.DeleteFunc(s.Drained, func(host string) bool { return host == l.Figures.Host })
 		}
 		if l.Figures.Ordered {
-			s.drained = append(s.drained[max(0, len(s.drained)+1-maxDrained):], l.Figures.Host)
+			s.Drained = append(s.Drained[max(0, len(s.Drained)+1-maxDrained):], l.Figures.Host)
 		}
 		return
 	}
@@ -62,7 +62,7 @@ func (l *LifecycleEvent) apply(s *State, r *wire.Record) {
 		l.change(a)
 		l.follow(s, a, r)
 		l.carry(s, a, r)
-		s.addIdle(a)
+		s.AddIdle(a)
 		if !came && a.Takes() {
 			s.Tasks.Required.markChanged(a)
 		}
@@ -72,7 +72,7 @@ func (l *LifecycleEvent) apply(s *State, r *wire.Record) {
 // startAnew handles the start of an orchestrator: no agent runs on its machine, and no HTTP request waits. The runs
 // of the kept agents may go on. They are stale until they have been found.
 func startAnew(s *State, at time.Time, kept []string, ordered bool) {
-	s.Stopping, s.since = false, at
+	s.Stopping, s.StartedAt = false, at
 	resetSilence(s, at)
 	for _, a := range s.Agents.Order {
 		if a.Remote != nil {
@@ -86,7 +86,7 @@ func startAnew(s *State, at time.Time, kept []string, ordered bool) {
 		s.Tasks.Queue.removeIdle(a)
 		a.Wrecked = a.Wrecked || a.Alive() && !ordered
 		a.endRun(&s.Bus)
-		a.State, a.Stale, a.Unreachable, a.Run, a.returns = offline, false, false, "", !a.Manual
+		a.State, a.Stale, a.Unreachable, a.Run, a.Returns = offline, false, false, "", !a.Manual
 		s.Sessions.waitAgain(a, at)
 		s.updateStanding(a)
 	}
@@ -96,7 +96,7 @@ func startAnew(s *State, at time.Time, kept []string, ordered bool) {
 // dropCallers forgets the HTTP requests that wait, because their connections are gone.
 func dropCallers(s *State) {
 	for _, q := range s.Questions.Open {
-		q.door = false
+		q.Door = false
 	}
 }
 
@@ -104,13 +104,13 @@ func dropCallers(s *State) {
 func (l *LifecycleEvent) change(a *KnownAgent) {
 	switch l.What {
 	case events.AgentStarting:
-		a.State, a.returns, a.host = Starting, true, ""
+		a.State, a.Returns, a.Host = Starting, true, ""
 	case events.AgentPlaced:
-		a.host = l.Figures.Host
+		a.Host = l.Figures.Host
 	case events.AgentWaiting, events.AgentRestarting:
-		a.returns = true
+		a.Returns = true
 	case events.AgentStarted:
-		a.State, a.Run, a.Stale, a.Unreachable, a.ended = Up, l.Run, false, false, false
+		a.State, a.Run, a.Stale, a.Unreachable, a.Ended = Up, l.Run, false, false, false
 		for _, k := range a.Holds {
 			k.Run = l.Run // its tasks belong to the new run
 		}
@@ -119,16 +119,16 @@ func (l *LifecycleEvent) change(a *KnownAgent) {
 			l.hearing(a)
 		}
 	case events.AgentStopping:
-		a.State, a.returns = Leaving, false
+		a.State, a.Returns = Leaving, false
 	case events.AgentExited:
-		a.State, a.returns = offline, false
+		a.State, a.Returns = offline, false
 		if l.Figures.ExitCode == nil || *l.Figures.ExitCode != 0 {
-			a.State, a.returns = crashed, true // another event follows if it is not restarted
+			a.State, a.Returns = crashed, true // another event follows if it is not restarted
 		}
 	case events.AgentStopped:
-		a.State, a.returns = offline, false
+		a.State, a.Returns = offline, false
 	case events.AgentGaveUp:
-		a.State, a.returns = crashed, false
+		a.State, a.Returns = crashed, false
 	}
 }
 
@@ -136,11 +136,11 @@ func (l *LifecycleEvent) change(a *KnownAgent) {
 // the agents, and which of them are drained.
 func (s *State) Elsewhere() (all []wire.Event) {
 	for _, a := range s.Agents.Order {
-		if a.host != "" && a.Remote == nil && a.Alive() && (a.State == Up || a.State == Leaving) {
-			all = append(all, wire.Event{Kind: events.AgentPlaced, Agent: a.ID, Run: a.Run, Figures: wire.Figures{Host: a.host}})
+		if a.Host != "" && a.Remote == nil && a.Alive() && (a.State == Up || a.State == Leaving) {
+			all = append(all, wire.Event{Kind: events.AgentPlaced, Agent: a.ID, Run: a.Run, Figures: wire.Figures{Host: a.Host}})
 		}
 	}
-	for _, host := range s.drained {
+	for _, host := range s.Drained {
 		all = append(all, wire.Event{Kind: events.HostDrained, Figures: wire.Figures{Host: host, Ordered: true}})
 	}
 	return all
@@ -155,12 +155,12 @@ const maxPast = 16
 
 // endRun records that a run has ended and its output was read.
 func (a *KnownAgent) endRun(b *bus.Directory[KnownAgent]) {
-	if !a.ended && a.Run != "" {
-		if a.past = append(a.past, a.Run); len(a.past) > maxPast {
-			a.past = a.past[1:]
+	if !a.Ended && a.Run != "" {
+		if a.Past = append(a.Past, a.Run); len(a.Past) > maxPast {
+			a.Past = a.Past[1:]
 		}
 	}
-	a.ended = true
+	a.Ended = true
 	if a.Mail != nil {
 		b.Unwatch(a.Mail)
 	}
@@ -171,7 +171,7 @@ func (l *LifecycleEvent) follow(s *State, a *KnownAgent, r *wire.Record) {
 	switch l.What {
 	case events.AgentStarted:
 		s.attachRun(a, r)
-		a.Wrecked, a.late = false, nil
+		a.Wrecked, a.Late = false, nil
 	case events.AgentEnded:
 		if !a.Runs(l.Run) {
 			return
@@ -224,7 +224,7 @@ func (as *agents) Wrecked(name string) bool {
 // Late returns the answers that wait for the next run of an agent.
 func (as *agents) Late(name string) []*AnsweredByMail {
 	if a := as.ByID[name]; a != nil {
-		return a.late
+		return a.Late
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func (t *tasks) link(k, on *Task, d hub.Dependency, at time.Time) graph.Edge {
 // ShownLink returns a dependency as callers see it.
 func (t *tasks) ShownLink(e graph.Edge) wire.Link { return t.need(e).Shown() }
 
-func (v need) Shown() wire.Link {
+func (v Need) Shown() wire.Link {
 	l := wire.Link{ID: linkID(v.Number), On: v.On, Contract: v.Key, Resolved: v.Resolved}
 	switch v.Kind {
 	case graph.Blocks:
@@ -71,7 +71,7 @@ func linkID(number int64) string { return "d" + strconv.FormatInt(number, 10) }
 // showLinks adds the dependencies of a task to its view.
 func (t *tasks) showLinks(k *Task, v *wire.Task) { showLinks(t.needs(k), v) }
 
-func showLinks(of iter.Seq[need], v *wire.Task) {
+func showLinks(of iter.Seq[Need], v *wire.Task) {
 	var needs queue.Set
 	for n := range of {
 		l := n.Shown()
@@ -120,7 +120,7 @@ func (t *tasks) ShowResults(k *Task, v *wire.Task) {
 // ResultPages returns the results that a task shows and that are only in the log.
 func (t *tasks) ResultPages(k *Task, v *wire.Task) []history.Result {
 	var pages []history.Result
-	var up map[string]need
+	var up map[string]Need
 	room := wire.MaxLinkResults
 	for i := range v.Links {
 		l := &v.Links[i]
@@ -143,8 +143,8 @@ func (t *tasks) ResultPages(k *Task, v *wire.Task) []history.Result {
 }
 
 // needsByTask returns a dependency of a task on each other one.
-func (t *tasks) needsByTask(k *Task) map[string]need {
-	up := make(map[string]need)
+func (t *tasks) needsByTask(k *Task) map[string]Need {
+	up := make(map[string]Need)
 	for n := range t.needs(k) {
 		up[n.On] = n
 	}
@@ -243,13 +243,13 @@ func (d *DependencyAdded) apply(s *State, r *wire.Record) {
 
 // relink changes the dependencies of a task and updates the counts and the queue.
 func (s *State) relink(k *Task, change func()) {
-	s.count(k, -1)
+	s.Count(k, -1)
 	change()
-	s.count(k, +1)
+	s.Count(k, +1)
 	if s.Tasks.Graph.Open(k.Node) > 0 {
 		s.Tasks.unqueue(k)
 	}
-	s.Tasks.enqueue(k)
+	s.Tasks.Enqueue(k)
 }
 
 func (s *State) rememberLink(r *wire.Record, mk *RequestKey, k *Task, d hub.Dependency) {
@@ -280,7 +280,7 @@ func (d *DependencyGone) apply(s *State, r *wire.Record) {
 	}
 	link, up := s.Tasks.ShownLink(e), s.Tasks.Nodes[s.Tasks.Graph.Edge(e).Up]
 	s.relink(k, func() { s.Tasks.Graph.Remove(e) })
-	s.Tasks.leave(up)
+	s.Tasks.Leave(up)
 	s.saveReply(AgentOf(r.From), d.Request, &wire.LinkReply{Dependency: link}, nil)
 }
 
@@ -307,10 +307,10 @@ func (d *DependencyResolved) apply(s *State, r *wire.Record) {
 			continue
 		}
 		s.Tasks.beforeChange(k)
-		s.count(k, -1)
+		s.Count(k, -1)
 		s.Tasks.Graph.Resolve(e, r.At.UnixMilli())
-		s.count(k, +1)
-		s.Tasks.enqueue(k)
+		s.Count(k, +1)
+		s.Tasks.Enqueue(k)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // open session needs its messages. An actor needs the mail that it has not acked, if it is an
 // agent here or has ever acked mail: people may never do that.
 func (s *State) Needs() (from int64, searches []wire.Search) {
-	from = s.seq + 1
+	from = s.LastSeq + 1
 	for _, k := range s.Tasks.List {
 		if d := k.Delegation(); !k.View.State.Final() || d != nil && d.Owed {
 			from = min(from, s.Tasks.oldest(k))

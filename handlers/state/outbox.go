@@ -27,7 +27,7 @@ type OutboxItem struct {
 	Held    bool      // it must not be delivered yet
 	Out     string    // the run that it was sent to; "": it waits
 	Taken   bool      // it was written to that run's stdin
-	given   time.Time // when that was
+	Given   time.Time // when that was
 	Repeat  bool      // it was written to a run that has ended, and is sent again
 	Retries int       // so far
 	Next    time.Time // when it is retried, or counts as unread
@@ -54,7 +54,7 @@ func (as *agents) Pulls(name string) bool {
 
 // Reachable reports whether an agent has a run that can receive messages.
 func (a *KnownAgent) Reachable() bool {
-	return a.Run != "" && !a.ended && (a.State == Up || a.State == Leaving)
+	return a.Run != "" && !a.Ended && (a.State == Up || a.State == Leaving)
 }
 
 // addItem adds an item.
@@ -78,9 +78,9 @@ func (s *State) post(p *OutboxItem, at time.Time) {
 // Unread reports whether an item was sent to a run that has not read it.
 func (oi *OutboxItem) Unread() bool { return oi.Out != "" && !oi.Taken && !oi.Repeat }
 
-// timed reports whether an item has a deadline: for a retry, or for a report to its sender that
+// Timed reports whether an item has a deadline: for a retry, or for a report to its sender that
 // it was not read.
-func (oi *OutboxItem) timed() bool { return oi.Waits() || oi.Unread() }
+func (oi *OutboxItem) Timed() bool { return oi.Waits() || oi.Unread() }
 
 // Waits reports whether a item is to be tried again.
 func (oi *OutboxItem) Waits() bool { return oi.Out == "" && !oi.Held && !oi.Repeat }
@@ -194,7 +194,7 @@ func (s *State) Trim(m *Member) {
 func (x *sessions) settleItems(agent string, in *SessionState, reply string, at time.Time) {
 	for _, m := range x.Seats[agent] {
 		m.Outbox = slices.DeleteFunc(m.Outbox, func(p *OutboxItem) bool {
-			read := m.Of == in && reply != "" && p.Id == reply || !p.given.Add(readWithin).After(at)
+			read := m.Of == in && reply != "" && p.Id == reply || !p.Given.Add(readWithin).After(at)
 			return p.Taken && p.told() && read
 		})
 	}
@@ -289,7 +289,7 @@ func (*SessionDelivered) kind() string { return events.SessionDelivered }
 func (sd *SessionDelivered) apply(s *State, r *wire.Record) {
 	p := s.Sessions.OutboxItem(sd.Agent, sd.Message)
 	s.Sessions.Posted.Drop(p)
-	p.Taken, p.given = true, r.At
+	p.Taken, p.Given = true, r.At
 	if p.told() {
 		p.Line = nil
 		s.Trim(p.To)

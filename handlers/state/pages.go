@@ -141,7 +141,7 @@ func (s *State) Since(at time.Time) (*wire.TaskList, []history.Page) {
 			pages = append(pages, history.Page{Task: v.ID, Ended: k.Ended})
 		}
 	}
-	page, some := s.Tasks.archivedPage(0, s.seq, func(v *wire.Task, _ string) bool {
+	page, some := s.Tasks.archivedPage(0, s.LastSeq, func(v *wire.Task, _ string) bool {
 		ended, ok := object.ParseTime(v.EndedAt)
 		return !ok || !ended.Before(at)
 	})

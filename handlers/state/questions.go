@@ -15,9 +15,9 @@ import (
 // A question is an open question of an agent to people.
 type Question struct {
 	View     wire.Question
-	number   int64
+	Number   int64
 	Run      string      // that waits for the answer
-	door     bool        // an HTTP request waits for the answer, not a process
+	Door     bool        // an HTTP request waits for the answer, not a process
 	Request  *RequestKey // nil when no caller waits
 	Deadline time.Time
 	Until    time.Time // its caller waits so long; then the answer goes by mail
@@ -49,7 +49,7 @@ func (*QuestionAsked) kind() string { return events.QuestionAsked }
 func (qa *QuestionAsked) apply(s *State, r *wire.Record) {
 	s.Questions.Numbered++
 	q := &Question{
-		number: s.Questions.Numbered, Aside: true, Own: qa.Own,
+		Number: s.Questions.Numbered, Aside: true, Own: qa.Own,
 		View: wire.Question{
 			ID: qa.ID, Agent: qa.Agent, Question: qa.Question, Options: qa.Options, Context: qa.Context,
 			Blocking: qa.Request != nil, AskedAt: object.Timestamp(r.At), Task: qa.Task, Permission: qa.Permission,
@@ -74,9 +74,9 @@ func (qk *QuestionKept) apply(s *State, _ *wire.Record) {
 	q := s.Questions.ByID[qk.ID]
 	s.Questions.Deadlines.Drop(q)
 	s.settle(qk.Agent, q.Request, q.Asked(), nil)
-	q.Request, q.door, q.Until, q.Mailed = nil, false, time.Time{}, true
+	q.Request, q.Door, q.Until, q.Mailed = nil, false, time.Time{}, true
 	q.View.Blocking = false
-	s.Questions.keepDeadline(q)
+	s.Questions.KeepDeadline(q)
 }
 
 // Asked is what a caller gets that does not wait for the answer any more.
@@ -96,7 +96,7 @@ type AnsweredByMail struct {
 // there is none to be sent. A caller of an earlier run gets it like one that waited only for a
 // time, unless it asked for a permission: the next run asks again before it uses the tool.
 func (q *Question) ByMail(answer, message string) *AnsweredByMail {
-	if !q.Mailed && (q.Request == nil || q.door || q.View.Permission != nil) {
+	if !q.Mailed && (q.Request == nil || q.Door || q.View.Permission != nil) {
 		return nil
 	}
 	letter := &AnsweredByMail{
@@ -134,20 +134,20 @@ func (qr *QuestionRejoined) apply(s *State, _ *wire.Record) {
 func (s *State) await(q *Question, mk *RequestKey, deadline string) {
 	q.Request, q.View.Deadline = mk, deadline
 	q.Deadline, _ = object.ParseTime(deadline)
-	s.Questions.keepDeadline(q)
+	s.Questions.KeepDeadline(q)
 	if mk == nil {
 		return
 	}
 	a := s.Agents.ByID[q.View.Agent]
-	q.Run, q.door = mk.Run, a == nil || mk.Run == "" || a.Run != mk.Run
+	q.Run, q.Door = mk.Run, a == nil || mk.Run == "" || a.Run != mk.Run
 	s.saveReply(q.View.Agent, mk, nil, nil)
 }
 
 // Waited reports whether the caller still waits: an agent as long as its run lasts, and an HTTP
 // request as long as the orchestrator runs.
 func (q *Question) Waited(s *State) bool {
-	if q.Request == nil || q.door || q.Run == "" { // without a run it was asked over HTTP
-		return q.door
+	if q.Request == nil || q.Door || q.Run == "" { // without a run it was asked over HTTP
+		return q.Door
 	}
 	a := s.Agents.ByID[q.View.Agent]
 	return a != nil && a.Run == q.Run && a.State != offline && a.State != crashed
@@ -160,7 +160,7 @@ func (qs *questions) close(id string) *Question {
 	q := qs.ByID[id]
 	delete(qs.ByID, id)
 	qs.Deadlines.Drop(q)
-	at, _ := slices.BinarySearchFunc(qs.Open, q.number, func(o *Question, number int64) int { return cmp.Compare(o.number, number) })
+	at, _ := slices.BinarySearchFunc(qs.Open, q.Number, func(o *Question, number int64) int { return cmp.Compare(o.Number, number) })
 	qs.Open = slices.Delete(qs.Open, at, at+1)
 	return q
 }
@@ -182,7 +182,7 @@ func (qa *QuestionAnswered) apply(s *State, r *wire.Record) {
 	q := s.Questions.close(qa.ID)
 	answer := q.Answer(qa.Answer, qa.Message, r.At)
 	if a := s.Agents.ByID[qa.Agent]; a != nil && qa.Late {
-		a.late = append(a.late, q.ByMail(qa.Answer, qa.Message))
+		a.Late = append(a.Late, q.ByMail(qa.Answer, qa.Message))
 	}
 	if a := s.Agents.ByID[qa.Agent]; a != nil && q.View.Permission != nil {
 		session := a.Session()
@@ -278,7 +278,7 @@ func (t *TaskHelp) apply(s *State, r *wire.Record) {
 	s.updateStanding(s.Agents.ByID[t.Agent])
 	s.Questions.Numbered++
 	q := &Question{
-		number: s.Questions.Numbered,
+		Number: s.Questions.Numbered,
 		View: wire.Question{
 			ID: t.QuestionID, Agent: t.Agent, Task: t.ID, Question: t.Question, Options: t.Options, Context: t.Context, AskedAt: object.Timestamp(r.At),
 		},

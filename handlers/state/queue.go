@@ -48,10 +48,10 @@ func newTaskQueue(index *match.Index) taskQueue {
 	return taskQueue{index: index, Waiting: queue.New[*Task, demand](SpareDemands), round: 1}
 }
 
-// enqueue adds a task to those that wait for an agent, unless something holds it back. A task
+// Enqueue adds a task to those that wait for an agent, unless something holds it back. A task
 // with a role or capabilities goes to the queue; one with only requirements goes to the
 // requirement queue.
-func (t *tasks) enqueue(k *Task) {
+func (t *tasks) Enqueue(k *Task) {
 	if k.View.State != wire.TaskPending || t.Graph.Open(k.Node) > 0 || k.Demand != nil || k.Delegation() != nil || k.Postponed() {
 		return
 	}
@@ -80,7 +80,7 @@ func (t *tasks) postpone(k *Task, after time.Time) {
 	}
 	t.beforeChange(k)
 	d := k.View.Details.Copy()
-	k.ensureExtra().After, d.After = after, stamped(after)
+	k.EnsureExtra().After, d.After = after, Stamped(after)
 	k.View.Details = d.Filled()
 	if !after.IsZero() {
 		t.Later.Add(k)
@@ -106,7 +106,7 @@ func (*TaskDue) kind() string { return events.TaskDue }
 func (t *TaskDue) apply(s *State, _ *wire.Record) {
 	k := s.Tasks.ByID[t.ID]
 	s.Tasks.postpone(k, time.Time{})
-	s.Tasks.enqueue(k)
+	s.Tasks.Enqueue(k)
 }
 
 // unqueue removes a waiting task from its queue.
@@ -166,8 +166,8 @@ func (t *taskQueue) removeIdle(a *KnownAgent) {
 	t.Freed = without(t.Freed, a)
 }
 
-// addIdle adds an agent to the free agents, if it can get a task, and updates its standing.
-func (s *State) addIdle(a *KnownAgent) {
+// AddIdle adds an agent to the free agents, if it can get a task, and updates its standing.
+func (s *State) AddIdle(a *KnownAgent) {
 	s.updateStanding(a)
 	if a.Offered || !a.Takes() {
 		return

@@ -18,7 +18,7 @@ func (s *State) saveReply(name string, mk *RequestKey, answer any, err *wire.Err
 	if kept == nil || kept.Key != *mk {
 		kept = a.Memories.Keep(*mk)
 	}
-	kept.Answer, kept.Err, kept.Seq = answer, err, s.seq
+	kept.Answer, kept.Err, kept.Seq = answer, err, s.LastSeq
 }
 
 // settle stores the answer to a request that has waited. If a later run has used its id again,

@@ -13,20 +13,20 @@ import (
 )
 
 // A conversation is the conversation of the program of an agent, as it reported it last.
-type conversation struct{ activity.Conversation }
+type Conversation struct{ activity.Conversation }
 
 // Activity returns what a coding agent has reported about itself, or nil for another agent.
 func (s *State) Activity(name string) *control.Activity {
 	a := s.Agents.ByID[name]
-	if a == nil || a.Conversation == nil && a.Limited.IsZero() && a.usage == (activity.Used{}) {
+	if a == nil || a.Conversation == nil && a.Limited.IsZero() && a.Usage == (activity.Used{}) {
 		return nil
 	}
-	v := &control.Activity{Input: a.usage.Input, Output: a.usage.Output, Cost: a.usage.Cost, Currency: a.usage.Currency}
+	v := &control.Activity{Input: a.Usage.Input, Output: a.Usage.Output, Cost: a.Usage.Cost, Currency: a.Usage.Currency}
 	if c := a.Conversation; c != nil {
 		v.Conversation, v.Kind, v.Dir, v.Program, v.Model = c.ID, c.Kind, c.Dir, c.Version, c.Model
 	}
 	if !a.Limited.IsZero() {
-		v.LimitedUntil, v.LimitedBy = object.Timestamp(a.Limited), a.limitedBy
+		v.LimitedUntil, v.LimitedBy = object.Timestamp(a.Limited), a.LimitedBy
 	}
 	for _, q := range s.Questions.Open {
 		if q.View.Agent == name && q.View.Blocking {
@@ -46,7 +46,7 @@ type AgentConversation struct {
 func (*AgentConversation) kind() string { return events.AgentConversation }
 
 func (ac *AgentConversation) apply(s *State, _ *wire.Record) {
-	s.Agents.ByID[ac.Agent].Conversation = &conversation{ac.Conversation}
+	s.Agents.ByID[ac.Agent].Conversation = &Conversation{ac.Conversation}
 }
 
 func (ac *AgentConversation) check(s *State) error { return s.Agents.checkAgent(ac.Agent) }
@@ -64,10 +64,10 @@ type AgentUsage struct {
 func (*AgentUsage) kind() string { return events.AgentUsage }
 
 func (u *AgentUsage) apply(s *State, _ *wire.Record) {
-	s.Agents.ByID[u.Agent].usage.Add(u.Sum())
+	s.Agents.ByID[u.Agent].Usage.Add(u.Sum())
 	if k := s.Tasks.ByID[u.TaskID]; k != nil {
 		s.Tasks.beforeChange(k)
-		k.ensureExtra().Used.Add(u.Sum())
+		k.EnsureExtra().Used.Add(u.Sum())
 	}
 }
 
@@ -85,7 +85,7 @@ func (u *AgentUsage) tell(e *wire.Event) {
 func (s *State) Used() *activity.Used {
 	var all activity.Used
 	for _, a := range s.Agents.Order {
-		all.Add(a.usage)
+		all.Add(a.Usage)
 	}
 	if all == (activity.Used{}) {
 		return nil
@@ -106,13 +106,13 @@ func (al *AgentLimited) apply(s *State, _ *wire.Record) {
 	a := s.Agents.ByID[al.Agent]
 	s.Tasks.Queue.removeIdle(a)
 	came := a.Takes()
-	s.Agents.Limited.Drop(parked{a})
+	s.Agents.Limited.Drop(Parked{a})
 	a.Limited, _ = object.ParseTime(al.Until)
-	a.limitedBy = al.Scope
+	a.LimitedBy = al.Scope
 	if !a.Limited.IsZero() {
-		s.Agents.Limited.Add(parked{a})
+		s.Agents.Limited.Add(Parked{a})
 	}
-	s.addIdle(a)
+	s.AddIdle(a)
 	s.updateStanding(a)
 	if !came && a.Takes() {
 		s.Tasks.Required.markChanged(a)
@@ -132,9 +132,9 @@ func (al *AgentLimited) tell(e *wire.Event) {
 }
 
 // A parked agent is one that gets no task until a time.
-type parked struct{ *KnownAgent }
+type Parked struct{ *KnownAgent }
 
-func (p parked) Date() (time.Time, int64) { return p.Limited, p.number }
+func (p Parked) Date() (time.Time, int64) { return p.Limited, p.number }
 
 // MailReceipt records what became of a message after it was written to an agent. It counts only
 // for mail of the actor that the agent had.

@@ -37,7 +37,7 @@ func (t *TaskReopened) apply(s *State, r *wire.Record) {
 	k := s.Tasks.ByID[t.ID]
 	s.Tasks.beforeChange(k)
 	s.Tasks.Finished = slices.DeleteFunc(s.Tasks.Finished, func(o *Task) bool { return o == k })
-	m := k.ensureExtra()
+	m := k.EnsureExtra()
 	m.spent, k.Deaths = k.View.Attempts, 0
 	d := k.View.Details.Copy()
 	if d.FailureClass == "budget" && AgentOf(r.From) == "" { // a person allows the same amount again

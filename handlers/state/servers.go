@@ -12,9 +12,9 @@ import (
 
 // A remote holds what is known of a registered server. A server is an agent that runs on another
 // machine and fetches its tasks. It is online as long as it sends requests.
-type remote struct {
-	hostname, ip, os string
-	repos            wire.Raw
+type Remote struct {
+	Hostname, Ip, Os string
+	Repos            wire.Raw
 	Seen             time.Time // the latest recorded sign of life
 	Keyless          int64     // the record that took its last key away; 0 while it has one
 }
@@ -37,13 +37,13 @@ func (*ServerRegistered) kind() string { return events.ServerRegistered }
 func (sr *ServerRegistered) apply(s *State, r *wire.Record) {
 	a := s.Agents.ByID[sr.Agent]
 	if a == nil {
-		a = newAgent(sr.Agent)
+		a = NewAgent(sr.Agent)
 		a.Role, a.OnExit, a.Capacity, a.Deaf = wire.RoleWorker, "requeue", 1, true
-		s.meet(a)
+		s.Meet(a)
 	}
 	s.Tasks.Queue.removeIdle(a)
 	s.Agents.unhear(a)
-	a.Remote = &remote{hostname: sr.Hostname, ip: sr.IP, os: sr.OS, repos: sr.Repos}
+	a.Remote = &Remote{Hostname: sr.Hostname, Ip: sr.IP, Os: sr.OS, Repos: sr.Repos}
 	if c := hub.ReadCapabilities(sr.Capabilities); c != nil {
 		a.SetCapabilities(c)
 	}
@@ -54,13 +54,13 @@ func (sr *ServerRegistered) apply(s *State, r *wire.Record) {
 	s.Access.Add(access.KeyOf(sr.Agent, sr.KeyID, sr.Hash, r.At))
 	s.IndexCapabilities(a, a.Said)
 	s.attachAgent(a, r.Seq)
-	s.Agents.hear(a, r.At)
-	s.addIdle(a)
+	s.Agents.Hear(a, r.At)
+	s.AddIdle(a)
 	s.Tasks.Required.markChanged(a)
 }
 
-// hear marks a server as online.
-func (as *agents) hear(a *KnownAgent, at time.Time) {
+// Hear marks a server as online.
+func (as *agents) Hear(a *KnownAgent, at time.Time) {
 	a.State, a.Stale = Up, false
 	a.Remote.Seen = at
 	as.Online.Add(a)
@@ -88,8 +88,8 @@ func (ss *ServerSeen) apply(s *State, r *wire.Record) {
 	came := a.State != Up
 	s.Tasks.Queue.removeIdle(a)
 	s.Agents.unhear(a)
-	s.Agents.hear(a, r.At)
-	s.addIdle(a)
+	s.Agents.Hear(a, r.At)
+	s.AddIdle(a)
 	if came {
 		s.Tasks.Required.markChanged(a)
 	}
@@ -107,7 +107,7 @@ func (sl *ServerLost) apply(s *State, _ *wire.Record) {
 	s.Tasks.Queue.removeIdle(a)
 	s.Agents.unhear(a)
 	a.State = offline
-	s.addIdle(a)
+	s.AddIdle(a)
 }
 
 var noRepos = wire.Raw("{}")
@@ -125,9 +125,9 @@ func (s *State) Server(a *KnownAgent) *hub.Server {
 		v.Repos = repos
 	}
 	if m := a.Remote; m != nil {
-		v.Remote, v.Hostname, v.IP, v.OS, v.LastSeen = true, m.hostname, m.ip, m.os, object.Timestamp(m.Seen)
-		if m.repos != nil {
-			v.Repos = m.repos
+		v.Remote, v.Hostname, v.IP, v.OS, v.LastSeen = true, m.Hostname, m.Ip, m.Os, object.Timestamp(m.Seen)
+		if m.Repos != nil {
+			v.Repos = m.Repos
 		}
 	}
 	return v

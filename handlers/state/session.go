@@ -22,8 +22,8 @@ type SessionState struct {
 	Members  []*Member
 	Works    []*Work     // in the order in which they were assigned
 	Open     []*Work     // the works that are not settled
-	Reviews  []*reviewOf // in the order of their requests
-	ByReview map[string]*reviewOf
+	Reviews  []*ReviewOf // in the order of their requests
+	ByReview map[string]*ReviewOf
 	Messages int64        // so far
 	Refused  int64        // among them
 	Last     int64        // the highest sequence number
@@ -77,8 +77,8 @@ func (t *tasks) WorkOn(x *SessionState, id string) *Work {
 	return nil
 }
 
-// addMembers updates the members of a session from its spec. A member that stays keeps its outbox.
-func (x *sessions) addMembers(s *SessionState) {
+// AddMembers updates the members of a session from its spec. A member that stays keeps its outbox.
+func (x *sessions) AddMembers(s *SessionState) {
 	before := s.Members
 	x.removeMember(s)
 	for _, m := range s.Spec.Members {
@@ -163,13 +163,13 @@ func (*SessionOpened) kind() string { return events.SessionOpened }
 func (so *SessionOpened) apply(st *State, _ *wire.Record) {
 	s := st.Sessions.ByID[so.ID]
 	if s == nil {
-		s = &SessionState{ByReview: make(map[string]*reviewOf)}
+		s = &SessionState{ByReview: make(map[string]*ReviewOf)}
 	}
 	s.Spec, s.File, s.ClosedAt, s.Reason, s.Aborted = so.Spec, so.File, 0, "", false
 	st.Sessions.Put(s)
-	st.Sessions.addMembers(s)
+	st.Sessions.AddMembers(s)
 	for _, w := range s.Works {
-		st.watchWork(w)
+		st.WatchWork(w)
 	}
 }
 
@@ -190,7 +190,7 @@ func (sc *SessionClosed) apply(st *State, r *wire.Record) {
 		st.Sessions.drop(m)
 	}
 	for _, k := range st.Sessions.Trim(st.Rules.KeepClosed) {
-		st.Tasks.leave(k)
+		st.Tasks.Leave(k)
 	}
 }
 
@@ -207,7 +207,7 @@ func (x *sessions) Trim(keep int) (released []*Task) {
 	slices.SortFunc(closed, func(a, b *SessionState) int { return cmp.Compare(a.ClosedAt, b.ClosedAt) })
 	for _, s := range closed[:max(0, len(closed)-keep)] {
 		for _, w := range s.Works {
-			w.Task.Extra.work = nil
+			w.Task.Extra.Work = nil
 			released = append(released, w.Task)
 		}
 		delete(x.ByID, s.Spec.ID)

@@ -201,7 +201,7 @@ func (w *Work) View() wire.SessionTask {
 	v := wire.SessionTask{
 		TaskID: k.View.ID, Name: k.View.Name, Architect: w.Architect, Developer: w.Developer, Phase: w.Phase, State: k.View.State,
 		Progress: k.View.Progress, Step: k.View.Message, Overdue: w.Overdue, Tries: w.Tries, Iteration: w.Loop.Iteration,
-		MaxIterations: w.Loop.Limit(), Escalated: w.escalated, CorrelationID: w.Chain, Scope: w.Scope, Findings: []session.FindingView{}, Error: w.trouble,
+		MaxIterations: w.Loop.Limit(), Escalated: w.Escalated, CorrelationID: w.Chain, Scope: w.Scope, Findings: []session.FindingView{}, Error: w.Trouble,
 	}
 	if w.Revises != nil {
 		v.Revises = w.Revises.Task.View.ID
@@ -214,7 +214,7 @@ func (w *Work) View() wire.SessionTask {
 	return v
 }
 
-func (r *reviewOf) Shown() session.ReviewView {
+func (r *ReviewOf) Shown() session.ReviewView {
 	shown := r.View
 	if shown.Findings == nil {
 		shown.Findings = []string{}

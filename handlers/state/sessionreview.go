@@ -24,7 +24,7 @@ func (*ReviewRequested) kind() string { return events.ReviewRequested }
 
 func (rr *ReviewRequested) apply(st *State, r *wire.Record) {
 	s, w := st.Sessions.ByID[rr.Session], st.Tasks.ByID[rr.ID].Work()
-	v := &reviewOf{Work: w, Named: rr.Named, Wanted: rr.Wanted, View: session.ReviewView{
+	v := &ReviewOf{Work: w, Named: rr.Named, Wanted: rr.Wanted, View: session.ReviewView{
 		ReviewID: rr.Review, SessionID: rr.Session, TaskID: rr.ID, Reviewer: rr.Reviewer, Iteration: w.Loop.Iteration + 1,
 		RequestedAt: object.Timestamp(r.At),
 	}}
@@ -120,14 +120,14 @@ func (*ReviewEscalated) kind() string { return events.ReviewEscalated }
 func (re *ReviewEscalated) apply(s *State, r *wire.Record) {
 	k := s.Tasks.ByID[re.ID]
 	w := k.Work()
-	w.escalated = re.Policy
+	w.Escalated = re.Policy
 	if re.QuestionID == "" {
 		return
 	}
 	w.Question = re.QuestionID
 	s.enter(w, session.PhaseHuman, r.At)
 	s.Questions.Numbered++
-	q := &Question{number: s.Questions.Numbered, View: wire.Question{
+	q := &Question{Number: s.Questions.Numbered, View: wire.Question{
 		ID: re.QuestionID, Agent: w.Architect, Task: re.ID, Question: re.Question, Options: judgements, AskedAt: object.Timestamp(r.At),
 	}}
 	s.Questions.ByID[re.QuestionID] = q

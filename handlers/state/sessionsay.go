@@ -25,7 +25,7 @@ func (s *SessionState) Addressed(to session.Agent) *Member {
 // HasEnded reports whether an instance names an ended run of an agent.
 func (as *agents) HasEnded(agent, instance string) bool {
 	a := as.ByID[agent]
-	return a != nil && instance != "" && (instance != a.Run || a.ended) && slices.Contains(a.past, instance)
+	return a != nil && instance != "" && (instance != a.Run || a.Ended) && slices.Contains(a.Past, instance)
 }
 
 // BelongsTo returns the session among open that a message belongs to: by the task or the review

@@ -20,13 +20,13 @@ func (*WorkTroubled) kind() string { return events.SessionTrouble }
 func (wt *WorkTroubled) apply(s *State, r *wire.Record) {
 	w := s.Tasks.ByID[wt.TaskID].Work()
 	e := wt.ExecutionError
-	w.trouble = &e
+	w.Trouble = &e
 	if wt.Tries > w.Tries && w.Active() {
 		w.Begun, w.Heard, w.Overdue = r.At, r.At, false
 	}
 	s.Sessions.Watched.Drop(w)
 	w.Tries, w.Limit = wt.Tries, time.Duration(wt.Limit)*time.Millisecond
-	s.watchWork(w)
+	s.WatchWork(w)
 }
 
 // Stands reports whether a work waits for its architect. A work that was revised under another
@@ -47,8 +47,8 @@ func (*DeadlinePassed) kind() string { return events.TaskDeadlinePassed }
 
 func (d *DeadlinePassed) apply(s *State, _ *wire.Record) {
 	w := s.Tasks.ByID[d.ID].Work()
-	w.expired = true
-	s.watchWork(w)
+	w.Expired = true
+	s.WatchWork(w)
 }
 
 // ProgressOverdue records that a task has had no progress report for too long.
@@ -64,7 +64,7 @@ func (*ProgressOverdue) kind() string { return events.TaskProgressOverdue }
 func (p *ProgressOverdue) apply(s *State, _ *wire.Record) {
 	w := s.Tasks.ByID[p.ID].Work()
 	w.Overdue = true
-	s.watchWork(w)
+	s.WatchWork(w)
 }
 
 // WorkRepeated records that a work was assigned again by a new message, after an interruption or

@@ -19,8 +19,8 @@ import (
 
 // State holds all open work and a bounded history of finished work. One goroutine at a time may use it.
 type State struct {
-	Rules Rules
-	seq   int64 // of the last record
+	Rules   Rules
+	LastSeq int64 // of the last record
 
 	Agents    agents
 	Tasks     tasks
@@ -32,9 +32,9 @@ type State struct {
 
 	Delegations delegations
 
-	Stopping bool      // no new work is given out
-	since    time.Time // start of this orchestrator, which missed everything before
-	drained  []string  // machines that an operator has drained
+	Stopping  bool      // no new work is given out
+	StartedAt time.Time // start of this orchestrator, which missed everything before
+	Drained   []string  // machines that an operator has drained
 
 	// Verifies is set when a task has had verify commands of its own. It may be read at any time.
 	Verifies atomic.Bool
@@ -47,7 +47,7 @@ type agents struct {
 	met     int64         // agents so far
 	Index   *match.Index
 	Online  queue.Timeline[*KnownAgent] // registered servers that are online
-	Limited queue.Timeline[parked]
+	Limited queue.Timeline[Parked]
 
 	released []*Task // whose response no agent waits for any more
 }
@@ -68,7 +68,7 @@ type tasks struct {
 	Nodes    []*Task                // the tasks of its nodes
 	Archive  archive
 	Saving   Saver  // a snapshot that is being spelled, or nil
-	saved    uint32 // snapshots so far
+	Saved    uint32 // snapshots so far
 }
 
 // A Saver spells tasks before they change.
@@ -107,7 +107,7 @@ func New(rules Rules) *State {
 			ByID: make(map[string]*Task), Blocks: make(map[string]*Task),
 			Owned: make(map[string]queue.List[*Task]), Counts: make(map[wire.TaskState]int), Parts: make(map[wire.TaskState]int),
 			Queue: newTaskQueue(index), Required: newRequirementQueue(), Graph: graph.New(),
-			Archive: archive{on: rules.Archive, Counts: make(map[wire.TaskState]int), Parts: make(map[wire.TaskState]int), recalled: make(map[string]*Task)},
+			Archive: archive{on: rules.Archive, Counts: make(map[wire.TaskState]int), Parts: make(map[wire.TaskState]int), Recalled: make(map[string]*Task)},
 		},
 		Questions: questions{ByID: make(map[string]*Question)},
 		Access:    access.NewBook(),
@@ -117,7 +117,7 @@ func New(rules Rules) *State {
 }
 
 // Seq returns the number of the last record that the State includes.
-func (s *State) Seq() int64 { return s.seq }
+func (s *State) Seq() int64 { return s.LastSeq }
 
 // Adopt takes on changed rules.
 func (s *State) Adopt(rules Rules) {
@@ -272,7 +272,7 @@ func (e *UnknownKindError) Error() string {
 // Apply applies records of an earlier run, which it reads with spread. They must come in order,
 // without gaps.
 func (s *State) Apply(spread Spread, records ...wire.Record) error {
-	for all := range slices.Chunk(records, together) {
+	for all := range slices.Chunk(records, Together) {
 		read, failed := make([]Fact, len(all)), make([]error, len(all))
 		spread.Over(len(all), func(from, to int) {
 			var room []object.Member
@@ -294,13 +294,13 @@ func (s *State) Apply(spread Spread, records ...wire.Record) error {
 
 // follow applies a fact of an earlier run.
 func follow(s *State, f Fact, r *wire.Record) error {
-	if r.Seq != s.seq+1 {
-		return fmt.Errorf("record %d follows record %d", r.Seq, s.seq)
+	if r.Seq != s.LastSeq+1 {
+		return fmt.Errorf("record %d follows record %d", r.Seq, s.LastSeq)
 	}
 	if err := Follows(s, f); err != nil {
 		return fmt.Errorf("record %d, a %s, does not follow from those before it: %w", r.Seq, r.Kind, err)
 	}
-	s.seq = r.Seq
+	s.LastSeq = r.Seq
 	Take(s, f, r)
 	s.Tasks.Archive.Missing = s.Tasks.Archive.Missing[:0]
 	s.Tasks.Required.ResetChanged() // the consequences are in later records
@@ -322,8 +322,8 @@ func FactKind(f Fact) string { return f.kind() }
 
 // Next returns the number of the next record.
 func (s *State) Next() int64 {
-	s.seq++
-	return s.seq
+	s.LastSeq++
+	return s.LastSeq
 }
 
 // Take applies a fact. Most facts are about one task.

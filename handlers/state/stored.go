@@ -36,8 +36,8 @@ type SnapshotTask struct {
 	Question  string             `json:"question,omitzero"`
 	History   []string           `json:"history,omitzero"`
 	Used      activity.Used      `json:"used,omitzero"`
-	Needs     []need             `json:"needs,omitzero"`
-	Links     []need             `json:"links,omitzero"` // its dependencies in the graph
+	Needs     []Need             `json:"needs,omitzero"`
+	Links     []Need             `json:"links,omitzero"` // its dependencies in the graph
 
 	Trace  *delegation.Trace `json:"trace,omitzero"`
 	Handed *snapshotHandedOn `json:"handed,omitzero"`
@@ -108,21 +108,21 @@ func (d *DelegatedWork) Snapshot() *snapshotHandedOn {
 		Said: d.Said, Latest: d.Latest, Owed: d.Owed, Sent: d.Sent, Returned: d.Returned,
 		Context: d.Context,
 	}
-	kept.Given = stamped(d.Given)
+	kept.Given = Stamped(d.Given)
 	if !d.Next.IsZero() {
 		kept.Next = object.Timestamp(d.Next)
 	}
 	if !d.Asked.IsZero() {
 		kept.Asked = object.Timestamp(d.Asked)
 	}
-	if d.awaited != nil {
-		kept.Awaited = d.awaited.View.ID
+	if d.Awaited != nil {
+		kept.Awaited = d.Awaited.View.ID
 	}
 	return kept
 }
 
-// stamped formats a time, or returns "" for the zero time.
-func stamped(at time.Time) string {
+// Stamped formats a time, or returns "" for the zero time.
+func Stamped(at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
@@ -141,11 +141,11 @@ func (s Spread) Over(n int, do func(from, to int)) {
 	s(n, do)
 }
 
-// together is how many tasks or facts are read before they are applied.
-const together = 2048
+// Together is how many tasks or facts are read before they are applied.
+const Together = 2048
 
-// reserve makes room for n tasks at once, before the first of them.
-func (t *tasks) reserve(n int) {
+// Reserve makes room for n tasks at once, before the first of them.
+func (t *tasks) Reserve(n int) {
 	if n > 0 && len(t.List) == 0 {
 		t.ByID, t.List, t.Nodes = make(map[string]*Task, n), make(queue.List[*Task], 0, n), make([]*Task, 0, n)
 	}

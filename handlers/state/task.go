@@ -34,7 +34,7 @@ type Task struct {
 	Left    bool       // it has ended, and is not among those that are kept whole
 	leaving bool       // it is in archive.leaving
 	counted bool       // during distinct
-	saved   uint32     // the latest snapshot in which it is spelled
+	Saved   uint32     // the latest snapshot in which it is spelled
 	Extra   *Extra     // nil for most
 
 	parent   *Task // nil for most
@@ -96,16 +96,16 @@ type Extra struct {
 	spent     int                // attempts before it was reopened
 	PlanFirst bool               // a plan is wanted before it is begun, and none is approved
 	Used      activity.Used      // what its agents have used for it
-	needs     []need             // its dependencies, if it has been archived
-	work      *Work              // its work in a session
+	needs     []Need             // its dependencies, if it has been archived
+	Work      *Work              // its work in a session
 
 	trace      *delegation.Trace // its position in a trace, if known
 	Delegation *DelegatedWork    // how it was delegated
 	HandedOn   []*DelegatedWork  // its delegated parts that its agent waits for
 }
 
-// ensureExtra returns the taskExtra of a task, and creates it if needed.
-func (t *Task) ensureExtra() *Extra {
+// EnsureExtra returns the taskExtra of a task, and creates it if needed.
+func (t *Task) EnsureExtra() *Extra {
 	if t.Extra == nil {
 		t.Extra = new(Extra)
 	}
@@ -125,7 +125,7 @@ func (t *Task) Work() *Work {
 	if t.Extra == nil {
 		return nil
 	}
-	return t.Extra.work
+	return t.Extra.Work
 }
 
 func (t *Task) Patient() bool { return t.Extra != nil && t.Extra.patient }
@@ -210,7 +210,7 @@ func (s *State) UnknownRole(role string) []string {
 // ArchivedMatches returns the page that adds the archived tasks that match a filter to a list. The
 // page outlives the decision, and so its filter is a copy.
 func (s *State) ArchivedMatches(filter TaskFilter, after int64) history.Page {
-	page, _ := s.Tasks.archivedPage(after, s.seq, func(v *wire.Task, conversation string) bool {
+	page, _ := s.Tasks.archivedPage(after, s.LastSeq, func(v *wire.Task, conversation string) bool {
 		archived := stored(v)
 		return filter.Takes(&archived, archived.State, conversation)
 	})
@@ -225,8 +225,8 @@ func (t *tasks) Brief(k *Task) wire.Task {
 	return v
 }
 
-// owns adds a task to those that an actor sees, in the order of creation.
-func (t *tasks) owns(actor string, k *Task) {
+// Owns adds a task to those that an actor sees, in the order of creation.
+func (t *tasks) Owns(actor string, k *Task) {
 	t.Owned[actor] = t.Owned[actor].With(k)
 }
 
@@ -241,19 +241,19 @@ func (t *tasks) disowns(actor string, k *Task) {
 // move changes the state of a task and updates the counts.
 func (s *State) move(k *Task, to wire.TaskState) {
 	s.Tasks.beforeChange(k)
-	s.count(k, -1)
+	s.Count(k, -1)
 	switch was, is := k.View.State.Final(), to.Final(); {
 	case is && !was:
-		s.Agents.opened(k, -1)
+		s.Agents.Opened(k, -1)
 	case was && !is:
-		s.Agents.opened(k, +1)
+		s.Agents.Opened(k, +1)
 	}
 	k.View.State = to
-	s.count(k, +1)
+	s.Count(k, +1)
 	s.Delegations.RecheckCapacity(s.Agents.ByID[k.View.AssignedTo])
 }
 
-func (s *State) count(k *Task, by int) {
+func (s *State) Count(k *Task, by int) {
 	part := k.View.Details.IsPart()
 	s.Tasks.Counts[k.View.State] += by
 	if part {
@@ -293,7 +293,7 @@ func (s *State) end(k *Task, to wire.TaskState, r *wire.Record) {
 		s.endOf(w, to, r.At)
 	}
 	for e := range s.Tasks.Graph.Waiting(k.Node) {
-		s.Tasks.leave(s.Tasks.Nodes[s.Tasks.Graph.Edge(e).Down])
+		s.Tasks.Leave(s.Tasks.Nodes[s.Tasks.Graph.Edge(e).Down])
 	}
 	s.Tasks.Finished = append(s.Tasks.Finished, k)
 	for len(s.Tasks.Finished) > s.Rules.KeepFinished {
@@ -302,7 +302,7 @@ func (s *State) end(k *Task, to wire.TaskState, r *wire.Record) {
 		s.Tasks.Finished = s.Tasks.Finished[1:]
 		s.Tasks.beforeChange(last)
 		last.shrink()
-		s.Tasks.leave(last)
+		s.Tasks.Leave(last)
 	}
 }
 
@@ -318,7 +318,7 @@ func (s *State) release(k *Task) {
 	if i := slices.Index(a.Holds, k); i >= 0 {
 		s.Tasks.Queue.removeIdle(a)
 		a.Holds = slices.Delete(a.Holds, i, i+1)
-		s.addIdle(a)
+		s.AddIdle(a)
 		s.Tasks.Required.markChanged(a)
 		s.Delegations.RecheckCapacity(a)
 	}

@@ -61,26 +61,26 @@ func (t *TaskCreated) apply(s *State, r *wire.Record) {
 		Number:  r.Seq,
 	}
 	if t.Patient {
-		k.ensureExtra().patient = true
+		k.EnsureExtra().patient = true
 	}
 	if t.Block != nil {
-		k.ensureExtra().block = &hub.TaskBlock{Name: t.Block.Name, Sum: t.Block.Sum}
+		k.EnsureExtra().block = &hub.TaskBlock{Name: t.Block.Name, Sum: t.Block.Sum}
 	}
 	k.readDocuments()
 	k.follow(t)
 	k.lighten()
-	s.Tasks.include(k)
+	s.Tasks.Include(k)
 	s.Verifies.CompareAndSwap(false, t.Verify != nil)
 	for _, d := range t.Dependencies {
 		s.Tasks.link(k, s.Tasks.ByID[d.On], d, r.At)
 	}
-	s.Tasks.owns(r.From, k)
-	s.count(k, +1)
-	s.Agents.opened(k, +1)
+	s.Tasks.Owns(r.From, k)
+	s.Count(k, +1)
+	s.Agents.Opened(k, +1)
 	if t.Decoded != nil {
 		t.handOn(s, k, r.Seq)
 	}
-	s.Tasks.enqueue(k)
+	s.Tasks.Enqueue(k)
 	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
 }
 
@@ -92,7 +92,7 @@ func (t *Task) follow(f *TaskCreated) {
 		said = &f.Decoded.Observability
 	}
 	if said != nil {
-		t.ensureExtra().trace = &delegation.Trace{TraceID: said.TraceID, SpanID: said.SpanID, Baggage: slices.Clone(said.Baggage)}
+		t.EnsureExtra().trace = &delegation.Trace{TraceID: said.TraceID, SpanID: said.SpanID, Baggage: slices.Clone(said.Baggage)}
 	}
 }
 
@@ -125,8 +125,8 @@ func (t *tasks) admit(k *Task) {
 	}
 }
 
-// include adds a task.
-func (t *tasks) include(k *Task) {
+// Include adds a task.
+func (t *tasks) Include(k *Task) {
 	t.admit(k)
 	t.List = append(t.List, k)
 	if k.Extra != nil && k.Extra.block != nil {
@@ -174,11 +174,11 @@ func (t *Task) readDocuments() {
 		return
 	}
 	if spec := hub.ReadSpec(d.StructuredSpec); spec != nil {
-		m := t.ensureExtra()
+		m := t.EnsureExtra()
 		m.Promises, m.MaxFiles = spec.Promises, spec.MaxFiles
 	}
 	if required := hub.ReadRequirements(d.Requirements); !required.Empty() {
-		t.ensureExtra().wants = newWants(required)
+		t.EnsureExtra().wants = newWants(required)
 	}
 }
 
@@ -220,7 +220,7 @@ func (t *TaskAssigned) apply(s *State, r *wire.Record) {
 	to := wire.TaskAssigned
 	if t.Plan {
 		to = wire.TaskPlanning
-		k.ensureExtra().PlanFirst = true
+		k.EnsureExtra().PlanFirst = true
 	}
 	s.move(k, to)
 	k.View.AssignedTo, k.Run, k.Way, k.View.Attempts = t.Agent, t.Run, t.Way, t.Attempt
@@ -228,8 +228,8 @@ func (t *TaskAssigned) apply(s *State, r *wire.Record) {
 	s.Tasks.Queue.removeIdle(a)
 	a.Holds = append(a.Holds, k)
 	a.Given = r.Seq
-	s.addIdle(a)
-	s.Tasks.owns(a.ActorID, k)
+	s.AddIdle(a)
+	s.Tasks.Owns(a.ActorID, k)
 	if d := k.Delegation(); d != nil {
 		s.Delegations.directed(d, a)
 	}
@@ -281,7 +281,7 @@ func (t *TaskProgress) apply(s *State, r *wire.Record) {
 	k := s.Tasks.ByID[t.ID]
 	k.View.Progress, k.View.Message = t.Progress, t.Message
 	if t.Output != nil {
-		k.ensureExtra().Output = r.Seq
+		k.EnsureExtra().Output = r.Seq
 	}
 	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
 	if w := k.Work(); w != nil && w.Phase == session.PhaseWorking {
@@ -354,10 +354,10 @@ func (s *State) unassign(k *Task, agent, why string, after time.Time) {
 	s.Tasks.disowns(AgentPrefix+agent, k)
 	if a := s.Agents.ByID[agent]; a != nil {
 		a.Memories.Forget(k.View.ID)
-		s.addIdle(a)
+		s.AddIdle(a)
 	}
 	if k.Way != Dispatched {
-		m := k.ensureExtra()
+		m := k.EnsureExtra()
 		m.history = append(m.history, agent+": "+why)
 		m.history = m.history[max(0, len(m.history)-maxHistory):]
 	}
@@ -370,7 +370,7 @@ func (s *State) unassign(k *Task, agent, why string, after time.Time) {
 	k.View.AssignedAt, k.View.StartedAt = "", ""
 	k.View.Progress, k.View.Message = 0, ""
 	s.Tasks.postpone(k, after)
-	s.Tasks.enqueue(k)
+	s.Tasks.Enqueue(k)
 }
 
 // TaskDone records the result of a task.
@@ -402,7 +402,7 @@ func (t *TaskDone) apply(s *State, r *wire.Record) {
 		t.Read = hub.ReadResult(t.Result)
 	}
 	if t.Read != nil && t.Read.Structured && len(t.Read.Contracts) > 0 {
-		k.ensureExtra().delivered = delivered(t.Read)
+		k.EnsureExtra().delivered = delivered(t.Read)
 	}
 	k.View.Details = t.listed(k.View.Details)
 	if k.Extra != nil {

@@ -42,13 +42,13 @@ func (t *TaskUpdated) apply(s *State, r *wire.Record) {
 		}
 	})
 	k.urgency = hub.Urgency(k.View.Priority)
-	s.Tasks.enqueue(k)
+	s.Tasks.Enqueue(k)
 	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
 }
 
 // reread decodes the changed documents of a task again. The others may be only in the log.
 func (t *TaskUpdated) reread(k *Task) {
-	m := k.ensureExtra()
+	m := k.EnsureExtra()
 	if t.StructuredSpec != nil || slices.Contains(t.Without, "structured_spec") {
 		m.Promises, m.MaxFiles = nil, 0
 	}
@@ -109,7 +109,7 @@ type TaskNoted struct {
 func (*TaskNoted) kind() string { return events.TaskNoted }
 
 func (t *TaskNoted) apply(s *State, r *wire.Record) {
-	m := s.Tasks.ByID[t.ID].ensureExtra()
+	m := s.Tasks.ByID[t.ID].EnsureExtra()
 	m.Notes = append(m.Notes, r.Seq)
 	s.saveReply(AgentOf(r.From), t.Request, &wire.NoteReply{Note: t.Note(r)}, nil)
 }
@@ -142,7 +142,7 @@ func (t *TaskPlanned) apply(s *State, r *wire.Record) {
 
 // rewrite changes texts or documents of a task, and remembers the record.
 func (s *State) rewrite(k *Task, r *wire.Record, change func()) {
-	m := k.ensureExtra()
+	m := k.EnsureExtra()
 	m.Parts = append(m.Parts, r.Seq)
 	change()
 	k.lighten()

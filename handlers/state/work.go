@@ -31,23 +31,23 @@ type Work struct {
 	Revises   *Work     // the work that this one revises under another id
 	Revision  *Work     // the work that revises this one
 	Result    wire.Raw  // of the latest completion, until it is approved
-	Open      *reviewOf // the review that is under way
-	escalated string
+	Open      *ReviewOf // the review that is under way
+	Escalated string
 	Question  string // the open question to a person about it
-	trouble   *session.ExecutionError
+	Trouble   *session.ExecutionError
 
 	Limit   time.Duration // time limit until the completion; 0: none
 	Wished  string        // its deadline, which is advisory; "": none
 	Begun   time.Time     // start of this attempt
 	Heard   time.Time     // last message of its developer about it
 	Overdue bool          // the silence of its developer is recorded
-	expired bool          // the end of its deadline is recorded
+	Expired bool          // the end of its deadline is recorded
 	Due     time.Time     // when it must be checked
-	number  int64         // of the record that made it
+	Number  int64         // of the record that made it
 }
 
 // A reviewOf is a review of a work.
-type reviewOf struct {
+type ReviewOf struct {
 	Named  string   // its task, as in the request
 	Wanted []string // verifications that must have been made
 	View   session.ReviewView
@@ -55,7 +55,7 @@ type reviewOf struct {
 }
 
 // Date implements byTime.
-func (w *Work) Date() (time.Time, int64) { return w.Due, w.number }
+func (w *Work) Date() (time.Time, int64) { return w.Due, w.Number }
 
 // Lead returns the architect of a work, or another architect of the session if that one is gone.
 // It may return nil.
@@ -137,13 +137,13 @@ func (s *State) enter(w *Work, phase string, at time.Time) {
 		s.move(w.Task, to)
 		s.updateStanding(s.Agents.ByID[w.Task.View.AssignedTo])
 	}
-	w.Of.track(w)
-	s.watchWork(w)
+	w.Of.Track(w)
+	s.WatchWork(w)
 }
 
-// track adds a work to the open works of its session, or removes it when it is settled.
-func (s *SessionState) track(w *Work) {
-	place, there := slices.BinarySearchFunc(s.Open, w, func(a, b *Work) int { return cmp.Compare(a.number, b.number) })
+// Track adds a work to the open works of its session, or removes it when it is settled.
+func (s *SessionState) Track(w *Work) {
+	place, there := slices.BinarySearchFunc(s.Open, w, func(a, b *Work) int { return cmp.Compare(a.Number, b.Number) })
 	switch {
 	case there == !w.Settled():
 	case there:
@@ -191,9 +191,9 @@ func stateOf(phase string) wire.TaskState {
 	return ""
 }
 
-// watchWork sets the time at which a work must be checked: for the silence of its developer, its
+// WatchWork sets the time at which a work must be checked: for the silence of its developer, its
 // deadline or its time limit.
-func (s *State) watchWork(w *Work) {
+func (s *State) WatchWork(w *Work) {
 	s.Sessions.Watched.Drop(w)
 	w.Due = time.Time{}
 	if !w.Active() {
@@ -220,7 +220,7 @@ func (w *Work) DeadlineAt() (time.Time, bool) {
 	if ok && at.Before(w.Begun) {
 		at = w.Begun
 	}
-	return at, ok && !w.expired
+	return at, ok && !w.Expired
 }
 
 // SilentAt returns when a developer has been silent about a work for too long. A work that takes
@@ -253,7 +253,7 @@ func resetSilence(s *State, at time.Time) {
 	for _, w := range slices.Clone(s.Sessions.Watched) {
 		s.Sessions.Watched.Drop(w)
 		w.Begun, w.Heard = at, at
-		s.watchWork(w)
+		s.WatchWork(w)
 	}
 }
 
@@ -280,9 +280,9 @@ func (wa *WorkAssigned) apply(st *State, r *wire.Record) {
 	s, k := st.Sessions.ByID[wa.Session], st.Tasks.ByID[wa.ID]
 	w := k.Work()
 	if w == nil {
-		w = &Work{Of: s, Task: k, number: r.Seq}
+		w = &Work{Of: s, Task: k, Number: r.Seq}
 		w.Loop.Max, w.Loop.Policy = int(s.Spec.MaxIterations), review.Policy(s.Spec.OnMax)
-		k.ensureExtra().work = w
+		k.EnsureExtra().Work = w
 		s.Works = append(s.Works, w)
 		if before := st.Tasks.ByID[wa.Revises]; before != nil && before.Work() != nil {
 			w.Revises, before.Work().Revision, w.Loop = before.Work(), w, before.Work().Loop
@@ -297,10 +297,10 @@ func (wa *WorkAssigned) apply(st *State, r *wire.Record) {
 	w.Architect, w.Developer, w.Chain, w.Message, w.Scope, w.Tries = wa.Architect, wa.Developer, wa.Chain, wa.Message, wa.Scope, 1
 	w.Tested = wa.Tested
 	if w.Wished != wa.Deadline {
-		w.Wished, w.expired = wa.Deadline, false
+		w.Wished, w.Expired = wa.Deadline, false
 	}
 	if wished, ok := object.ParseTime(wa.Deadline); ok && wished.Before(r.At) {
-		w.expired = true // the answer to the assignment warns its architect
+		w.Expired = true // the answer to the assignment warns its architect
 	}
 	w.Document, w.Limit, w.Overdue = s.latest.Document, time.Duration(s.Spec.TaskTimeout)*time.Millisecond, false
 	phase := session.PhaseAssigned

@@ -1,4 +1,4 @@
-package state
+package snapshot
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"orchestrator/handlers/access"
 	"orchestrator/handlers/bus"
 	"orchestrator/handlers/graph"
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
@@ -16,16 +17,16 @@ import (
 
 // Restore returns the core in a snapshot. It reports false if the snapshot cannot be used, for
 // instance because another version wrote it.
-func Restore(rules Rules, text []byte, spread Spread) (*State, bool) {
+func Restore(rules state.Rules, text []byte, spread state.Spread) (*state.State, bool) {
 	var kept snapshot
-	s := restoring{State: New(rules)}
+	s := restoring{State: state.New(rules)}
 	var waiting []wire.Raw
 	kept.Tasks.Read = func(task wire.Raw) (err error) {
 		if !kept.known() { // the version stands before the tasks
 			return errors.New("the snapshot is of another version")
 		}
-		if waiting = append(waiting, task); len(waiting) == together {
-			s.Tasks.reserve(min(kept.Count, len(text)/len(task)))
+		if waiting = append(waiting, task); len(waiting) == state.Together {
+			s.Tasks.Reserve(min(kept.Count, len(text)/len(task)))
 			err, waiting = s.readTasks(waiting, spread), waiting[:0]
 		}
 		return err
@@ -33,12 +34,12 @@ func Restore(rules Rules, text []byte, spread Spread) (*State, bool) {
 	if err := object.DecodeOwn(text, &kept); err != nil || !kept.known() || s.readTasks(waiting, spread) != nil {
 		return nil, false
 	}
-	s.seq, s.Stopping, s.Questions.Numbered, s.drained = kept.Seq, kept.Stopping, kept.Numbered, kept.Drained
-	s.since, _ = object.ParseTime(kept.Since)
+	s.LastSeq, s.Stopping, s.Questions.Numbered, s.Drained = kept.Seq, kept.Stopping, kept.Numbered, kept.Drained
+	s.StartedAt, _ = object.ParseTime(kept.Since)
 	for i := range kept.Access {
 		s.Access.Add(&access.Credential{Credential: kept.Access[i].Credential, Hash: kept.Access[i].Hash, Revoked: kept.Access[i].Revoked})
 	}
-	slices.SortFunc(s.Tasks.List, func(a, b *Task) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(s.Tasks.List, func(a, b *state.Task) int { return cmp.Compare(a.Number, b.Number) })
 	for _, d := range s.awaiting {
 		s.restoreAwaited(d[0], d[1])
 	}
@@ -48,7 +49,7 @@ func Restore(rules Rules, text []byte, spread Spread) (*State, bool) {
 	}
 	s.restoreDuties()
 	for _, a := range s.Agents.Order {
-		s.addIdle(a)
+		s.AddIdle(a)
 	}
 	s.Tasks.Finished = s.named(kept.Finished)
 	s.restoreArchive(&kept)
@@ -66,22 +67,22 @@ func Restore(rules Rules, text []byte, spread Spread) (*State, bool) {
 func (r *restoring) restoreDuties() {
 	for _, k := range r.Tasks.List {
 		for _, actor := range k.Owners() {
-			r.Tasks.owns(actor, k)
+			r.Tasks.Owns(actor, k)
 		}
-		r.count(k, +1)
+		r.Count(k, +1)
 		if !k.View.State.Final() {
-			r.Agents.opened(k, +1)
+			r.Agents.Opened(k, +1)
 		}
-		r.Tasks.enqueue(k)
+		r.Tasks.Enqueue(k)
 		d := k.Delegation()
 		if d == nil {
 			continue
 		}
 		if !k.View.State.Final() {
-			r.Agents.handsOn(k, +1)
+			r.Agents.HandsOn(k, +1)
 		}
-		if a := r.Agents.ByID[AgentOf(k.View.SubmittedBy)]; a != nil && d.Owed {
-			a.owed = append(a.owed, d)
+		if a := r.Agents.ByID[state.AgentOf(k.View.SubmittedBy)]; a != nil && d.Owed {
+			a.Owed = append(a.Owed, d)
 		}
 	}
 }
@@ -97,23 +98,23 @@ func (r *restoring) restoreArchive(kept *snapshot) {
 		r.Tasks.Parts[state] += count
 	}
 	for _, id := range kept.Recalled {
-		r.Tasks.Archive.recalled[id] = r.task(id)
+		r.Tasks.Archive.Recalled[id] = r.task(id)
 	}
-	whole := make(map[*Task]bool, len(r.Tasks.Finished))
+	whole := make(map[*state.Task]bool, len(r.Tasks.Finished))
 	for _, k := range r.Tasks.Finished {
 		whole[k] = true
 	}
 	for _, k := range r.Tasks.List {
 		if k.View.State.Final() && !whole[k] {
 			k.Left = true
-			r.Tasks.leave(k)
+			r.Tasks.Leave(k)
 		}
 	}
 }
 
 // A restoring is a State that is being built from a snapshot.
 type restoring struct {
-	*State
+	*state.State
 	broken   bool        // the snapshot is inconsistent
 	awaiting [][2]string // a delegated task, and the task that waits for it
 	links    []link
@@ -122,23 +123,23 @@ type restoring struct {
 // A link is a dependency of a task that was read.
 type link struct {
 	down graph.Node
-	need
+	state.Need
 }
 
 func (s *snapshot) known() bool { return s.Version >= oldestVersion && s.Version <= SnapshotVersion }
 
 // task returns a task that the snapshot names. If it does not exist, task returns an empty one
 // and sets broken.
-func (r *restoring) task(id string) *Task {
+func (r *restoring) task(id string) *state.Task {
 	if k := r.Tasks.ByID[id]; k != nil {
 		return k
 	}
 	r.broken = true
-	return new(Task)
+	return new(state.Task)
 }
 
-func (r *restoring) named(ids []string) []*Task {
-	var tasks []*Task
+func (r *restoring) named(ids []string) []*state.Task {
+	var tasks []*state.Task
 	for _, id := range ids {
 		tasks = append(tasks, r.task(id))
 	}
@@ -146,13 +147,13 @@ func (r *restoring) named(ids []string) []*Task {
 }
 
 // readTasks reads tasks and adds them to the State.
-func (r *restoring) readTasks(texts []wire.Raw, spread Spread) error {
-	read, failed := make([]SnapshotTask, len(texts)), make([]error, len(texts))
+func (r *restoring) readTasks(texts []wire.Raw, spread state.Spread) error {
+	read, failed := make([]state.SnapshotTask, len(texts)), make([]error, len(texts))
 	spread.Over(len(texts), func(from, to int) {
 		var room []object.Member
 		for i := from; i < to; i++ {
 			if !read[i].ReadPlain(texts[i], &room) {
-				read[i] = SnapshotTask{}
+				read[i] = state.SnapshotTask{}
 				failed[i] = object.DecodeOwn(texts[i], &read[i])
 			}
 		}
@@ -163,21 +164,21 @@ func (r *restoring) readTasks(texts []wire.Raw, spread Spread) error {
 	return errors.Join(failed...)
 }
 
-func (r *restoring) restoreTask(kept *SnapshotTask) {
+func (r *restoring) restoreTask(kept *state.SnapshotTask) {
 	k := kept.Restore()
 	r.broken = r.broken || r.Tasks.ByID[k.View.ID] != nil
-	r.Tasks.include(k)
+	r.Tasks.Include(k)
 	if d := k.View.Details; d != nil && d.Verify != nil {
 		r.Verifies.Store(true)
 	}
 	for _, n := range kept.Links {
-		r.links = append(r.links, link{down: k.Node, need: n})
+		r.links = append(r.links, link{down: k.Node, Need: n})
 	}
 	if k.Postponed() {
 		r.Tasks.Later.Add(k)
 	}
 	if d := k.Delegation(); d != nil {
-		r.Delegations.when(d, d.Next, d.Asked)
+		r.Delegations.When(d, d.Next, d.Asked)
 		if kept.Handed.Awaited != "" {
 			r.awaiting = append(r.awaiting, [2]string{k.View.ID, kept.Handed.Awaited})
 		}
@@ -191,8 +192,8 @@ func (r *restoring) restoreAwaited(task, on string) {
 		r.broken = true
 		return
 	}
-	d.awaited = parent
-	m := parent.ensureExtra()
+	d.Awaited = parent
+	m := parent.EnsureExtra()
 	m.HandedOn = append(m.HandedOn, d)
 }
 
@@ -216,16 +217,16 @@ func (r *restoring) restoreLinks(kept *snapshot) {
 }
 
 func (r *restoring) restoreAgent(kept *snapshotAgent) {
-	a := newAgent(kept.Member.ID)
+	a := state.NewAgent(kept.Member.ID)
 	a.Member, a.Configured, a.State, a.Run, a.System = kept.Member, kept.File, kept.State, kept.Run, kept.System
-	a.host, a.ended, a.past = kept.Host, kept.Ended, kept.Past
+	a.Host, a.Ended, a.Past = kept.Host, kept.Ended, kept.Past
 	a.Farewell, a.Wrecked = kept.Farewell, kept.Wrecked
-	a.returns = kept.Returns
+	a.Returns = kept.Returns
 	a.Stale, a.Unreachable, a.Given, a.Holds = kept.Stale, kept.Deaf, kept.Given, r.named(kept.Holds)
 	a.Said = hub.ReadCapabilities(kept.Said)
-	a.Grants, a.usage, a.late = kept.Grants, kept.Usage, kept.Late
+	a.Grants, a.Usage, a.Late = kept.Grants, kept.Usage, kept.Late
 	if kept.Conversation != nil {
-		a.Conversation = &conversation{*kept.Conversation}
+		a.Conversation = &state.Conversation{Conversation: *kept.Conversation}
 	}
 	for i := range kept.Memories {
 		m := &kept.Memories[i]
@@ -238,22 +239,22 @@ func (r *restoring) restoreAgent(kept *snapshotAgent) {
 		memory.Err, memory.Answer, memory.Seq = m.Err, m.Reply(), m.Seq
 	}
 	r.broken = r.broken || r.Agents.ByID[a.ID] != nil
-	r.meet(a)
+	r.Meet(a)
 	if a.Limited, _ = object.ParseTime(kept.Limited); !a.Limited.IsZero() {
-		a.limitedBy = kept.LimitedBy
-		r.Agents.Limited.Add(parked{a})
+		a.LimitedBy = kept.LimitedBy
+		r.Agents.Limited.Add(state.Parked{KnownAgent: a})
 	}
 	abilities := a.Said
 	if abilities == nil {
 		abilities = hub.ReadCapabilities(a.Abilities)
 	}
 	if m := kept.Remote; m != nil {
-		a.Remote = &remote{hostname: m.Hostname, ip: m.IP, os: m.OS, repos: m.Repos, Keyless: m.Keyless}
+		a.Remote = &state.Remote{Hostname: m.Hostname, Ip: m.IP, Os: m.OS, Repos: m.Repos, Keyless: m.Keyless}
 		seen, ok := object.ParseTime(m.Seen)
 		r.broken = r.broken || !ok
 		a.Remote.Seen = seen
-		if a.State == Up {
-			r.Agents.hear(a, seen)
+		if a.State == state.Up {
+			r.Agents.Hear(a, seen)
 		}
 	}
 	r.IndexCapabilities(a, abilities)
@@ -263,10 +264,10 @@ func (r *restoring) restoreAgent(kept *snapshotAgent) {
 // the caller searches.
 func (r *restoring) restoreBus(kept *snapshot) {
 	r.Bus.Keys = bus.NewKeys(kept.Seq)
-	var all []*BusActor
+	var all []*state.BusActor
 	for i := range kept.Actors {
 		k := &kept.Actors[i]
-		c := &BusActor{
+		c := &state.BusActor{
 			ID: k.ID, Number: k.Number, Since: k.Since, OfRun: k.OfRun, Cursor: k.Cursor, Latest: k.Latest,
 			Beats: k.Beats, Due: k.Due, Stale: k.Stale,
 		}
@@ -285,27 +286,27 @@ func (r *restoring) restoreBus(kept *snapshot) {
 }
 
 func (r *restoring) restoreQuestion(kept *snapshotQuestion) {
-	q := &Question{View: kept.View, number: kept.Number, Run: kept.Run, door: kept.Door, Request: kept.Request, Aside: kept.Aside, Mailed: kept.Mailed, Own: kept.Own}
+	q := &state.Question{View: kept.View, Number: kept.Number, Run: kept.Run, Door: kept.Door, Request: kept.Request, Aside: kept.Aside, Mailed: kept.Mailed, Own: kept.Own}
 	q.Until, _ = object.ParseTime(kept.Until)
 	q.Deadline, _ = object.ParseTime(q.View.Deadline)
 	r.broken = r.broken || r.Questions.ByID[q.View.ID] != nil
 	r.Questions.ByID[q.View.ID] = q
 	r.Questions.Open = append(r.Questions.Open, q)
-	r.Questions.keepDeadline(q)
+	r.Questions.KeepDeadline(q)
 }
 
 // restoreSession restores a session. Tasks and agents must have been restored before.
 func (r *restoring) restoreSession(kept *snapshotSession) {
-	x := &SessionState{
+	x := &state.SessionState{
 		Spec: kept.Spec, File: kept.File, ClosedAt: kept.ClosedAt, Aborted: kept.Aborted, Reason: kept.Reason, Messages: kept.Messages,
-		Refused: kept.Refused, Last: kept.Last, ByReview: make(map[string]*reviewOf),
+		Refused: kept.Refused, Last: kept.Last, ByReview: make(map[string]*state.ReviewOf),
 	}
 	r.broken = r.broken || r.Sessions.ByID[x.Spec.ID] != nil || len(kept.Numbers) != len(x.Spec.Members)
 	if r.broken {
 		return
 	}
 	r.Sessions.Put(x)
-	r.Sessions.addMembers(x)
+	r.Sessions.AddMembers(x)
 	for i, m := range x.Members {
 		m.Number = kept.Numbers[i]
 	}
@@ -325,12 +326,12 @@ func (r *restoring) restoreSession(kept *snapshotSession) {
 	}
 }
 
-func (r *restoring) restoreWork(x *SessionState, kept *snapshotWork) {
-	w := &Work{
-		Of: x, Task: r.task(kept.Task), number: kept.Number, Architect: kept.Architect, Developer: kept.Developer, Phase: kept.Phase,
+func (r *restoring) restoreWork(x *state.SessionState, kept *snapshotWork) {
+	w := &state.Work{
+		Of: x, Task: r.task(kept.Task), Number: kept.Number, Architect: kept.Architect, Developer: kept.Developer, Phase: kept.Phase,
 		Chain: kept.Chain, Message: kept.Message, Document: kept.Document, Scope: kept.Scope, Tested: kept.Tested, Tries: kept.Tries, Loop: kept.Loop,
-		Result: kept.Result, escalated: kept.Escalated, Question: kept.Question, trouble: kept.Trouble,
-		Limit: time.Duration(kept.Limit) * time.Millisecond, Overdue: kept.Overdue, Wished: kept.Wished, expired: kept.Expired,
+		Result: kept.Result, Escalated: kept.Escalated, Question: kept.Question, Trouble: kept.Trouble,
+		Limit: time.Duration(kept.Limit) * time.Millisecond, Overdue: kept.Overdue, Wished: kept.Wished, Expired: kept.Expired,
 	}
 	w.Begun, _ = object.ParseTime(kept.Begun)
 	w.Heard, _ = object.ParseTime(kept.Heard)
@@ -341,22 +342,22 @@ func (r *restoring) restoreWork(x *SessionState, kept *snapshotWork) {
 		}
 		w.Revises.Revision = w
 	}
-	w.Task.ensureExtra().work = w
+	w.Task.EnsureExtra().Work = w
 	x.Works = append(x.Works, w)
-	x.track(w)
-	r.watchWork(w)
+	x.Track(w)
+	r.WatchWork(w)
 }
 
-func (r *restoring) restoreReview(x *SessionState, kept *snapshotReview) {
+func (r *restoring) restoreReview(x *state.SessionState, kept *snapshotReview) {
 	w := r.task(kept.View.TaskID).Work()
 	r.broken = r.broken || w == nil
-	v := &reviewOf{Named: kept.Named, Wanted: kept.Wanted, View: kept.View, Work: w}
+	v := &state.ReviewOf{Named: kept.Named, Wanted: kept.Wanted, View: kept.View, Work: w}
 	x.Reviews = append(x.Reviews, v)
 	x.ByReview[v.View.ReviewID] = v
 }
 
-func (r *restoring) restoreOutboxItem(x *SessionState, kept *snapshotOutboxItem) {
-	p := &OutboxItem{
+func (r *restoring) restoreOutboxItem(x *state.SessionState, kept *snapshotOutboxItem) {
+	p := &state.OutboxItem{
 		Seq: kept.Seq, To: x.Member(kept.To), From: kept.From, Id: kept.ID, Kind: kept.Kind, Task: kept.Task, By: kept.By, Line: kept.Line,
 		Held: kept.Held, Out: kept.Out, Taken: kept.Taken, Repeat: kept.Repeat, Retries: kept.Retries,
 	}
@@ -366,9 +367,9 @@ func (r *restoring) restoreOutboxItem(x *SessionState, kept *snapshotOutboxItem)
 	}
 	p.To.Outbox = append(p.To.Outbox, p)
 	if p.Taken {
-		p.given, _ = object.ParseTime(kept.Given)
+		p.Given, _ = object.ParseTime(kept.Given)
 	}
-	if p.timed() {
+	if p.Timed() {
 		p.Next, _ = object.ParseTime(kept.Next)
 		r.Sessions.Posted.Add(p)
 	}

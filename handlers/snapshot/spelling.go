@@ -1,4 +1,4 @@
-package state
+package snapshot
 
 import (
 	"bytes"
@@ -8,13 +8,14 @@ import (
 	"math"
 	"slices"
 
+	"orchestrator/handlers/state"
 	"orchestrator/wire/object"
 )
 
 // A Snapshot is a snapshot of a State as it was at one time, spelled piece by piece while the State
 // goes on. A task that changes before its turn comes is spelled as it was.
 type Snapshot struct {
-	state  *State
+	state  *state.State
 	number uint32 // tasks with it are spelled
 	seq    int64
 	rest   []any  // to be spelled before the tasks: a string is a text, anything else an element of a list
@@ -26,10 +27,10 @@ type Snapshot struct {
 }
 
 // Begin begins a snapshot of a State as it is now. It ends one that was begun before.
-func Begin(s *State) *Snapshot {
+func Begin(s *state.State) *Snapshot {
 	kept := snapshot{
-		Version: SnapshotVersion, Seq: s.seq, Stopping: s.Stopping, Numbered: s.Questions.Numbered, Since: stamped(s.since), Drained: s.drained, Met: s.Bus.Met(),
-		Finished: Ids(s.Tasks.Finished), LastLink: s.Tasks.Graph.Last(), Count: len(s.Tasks.List), Recalled: slices.Sorted(maps.Keys(s.Tasks.Archive.recalled)),
+		Version: SnapshotVersion, Seq: s.LastSeq, Stopping: s.Stopping, Numbered: s.Questions.Numbered, Since: state.Stamped(s.StartedAt), Drained: s.Drained, Met: s.Bus.Met(),
+		Finished: state.Ids(s.Tasks.Finished), LastLink: s.Tasks.Graph.Last(), Count: len(s.Tasks.List), Recalled: slices.Sorted(maps.Keys(s.Tasks.Archive.Recalled)),
 	}
 	if s.Tasks.Archive.Size() > 0 {
 		kept.Archived = s.Tasks.Archive.Counts
@@ -40,8 +41,8 @@ func Begin(s *State) *Snapshot {
 	for c := range s.Access.All() {
 		kept.Access = append(kept.Access, snapshotAccess{Credential: c.Credential, Hash: c.Hash, Revoked: c.Revoked})
 	}
-	s.Tasks.saved++
-	sn := &Snapshot{state: s, number: s.Tasks.saved, seq: s.seq}
+	s.Tasks.Saved++
+	sn := &Snapshot{state: s, number: s.Tasks.Saved, seq: s.LastSeq}
 	s.Tasks.Saving = sn
 	head := sn.element(nil, &kept)
 	sn.text = bytes.TrimSuffix(head[1:], []byte(`"tasks":[]}`))
@@ -143,15 +144,15 @@ func (s *Snapshot) End() {
 }
 
 // BeforeChange spells a task that is about to change, unless its turn was before.
-func (s *Snapshot) BeforeChange(k *Task) {
-	if k.saved == s.number || k.Number > s.seq {
+func (s *Snapshot) BeforeChange(k *state.Task) {
+	if k.Saved == s.number || k.Number > s.seq {
 		return
 	}
-	k.saved = s.number
-	var links []need
+	k.Saved = s.number
+	var links []state.Need
 	for e := range s.state.Tasks.Graph.Needs(k.Node) {
 		v := s.state.Tasks.Graph.Edge(e)
-		links = append(links, need{
+		links = append(links, state.Need{
 			On: s.state.Tasks.Nodes[v.Up].View.ID, Kind: v.Kind, Key: v.Key, Resolved: v.Resolved, At: v.At, Number: v.Number, Private: v.Private,
 		})
 	}

@@ -1,10 +1,17 @@
-package state
+// Package snapshot spells a State as bytes, piece by piece while the State goes on, and restores it. With a
+// snapshot a restart need not read all records.
+//
+//	spelling.go  a snapshot that is being spelled
+//	snapshot.go  its pieces: agents, questions, sessions. Tasks are stored by package state, which archives them
+//	restore.go   a State from the pieces
+package snapshot
 
 import (
 	"orchestrator/handlers/access"
 	"orchestrator/handlers/graph"
 	"orchestrator/handlers/replies"
 	"orchestrator/handlers/review"
+	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/object"
@@ -75,7 +82,7 @@ type snapshotAgent struct {
 	Said     wire.Raw         `json:"said,omitzero"`
 	System   wire.Raw         `json:"system,omitzero"`
 	Remote   *snapshotRemote  `json:"remote,omitzero"`
-	State    agentState       `json:"state"`
+	State    state.AgentState `json:"state"`
 	Run      string           `json:"run,omitzero"`
 	Host     string           `json:"host,omitzero"`
 	Stale    bool             `json:"stale,omitzero"`
@@ -90,12 +97,12 @@ type snapshotAgent struct {
 	Memories []replies.Stored `json:"memories,omitzero"` // oldest first
 	saved    []replies.Reply  // that become Memories when the agent is spelled
 
-	Conversation *activity.Conversation `json:"conversation,omitzero"`
-	Grants       access.Grants          `json:"grants,omitzero"`
-	Usage        activity.Used          `json:"usage,omitzero"`
-	Late         []*AnsweredByMail      `json:"late,omitzero"`
-	Limited      string                 `json:"limited,omitzero"`
-	LimitedBy    string                 `json:"limited_by,omitzero"`
+	Conversation *activity.Conversation  `json:"conversation,omitzero"`
+	Grants       access.Grants           `json:"grants,omitzero"`
+	Usage        activity.Used           `json:"usage,omitzero"`
+	Late         []*state.AnsweredByMail `json:"late,omitzero"`
+	Limited      string                  `json:"limited,omitzero"`
+	LimitedBy    string                  `json:"limited_by,omitzero"`
 }
 
 type snapshotRemote struct {
@@ -108,40 +115,40 @@ type snapshotRemote struct {
 }
 
 type snapshotQuestion struct {
-	View    wire.Question `json:"view"`
-	Number  int64         `json:"number"`
-	Run     string        `json:"run,omitzero"`
-	Door    bool          `json:"door,omitzero"`
-	Request *RequestKey   `json:"request,omitzero"`
-	Aside   bool          `json:"aside,omitzero"`
-	Until   string        `json:"until,omitzero"`
-	Mailed  bool          `json:"mailed,omitzero"`
-	Own     bool          `json:"own,omitzero"`
+	View    wire.Question     `json:"view"`
+	Number  int64             `json:"number"`
+	Run     string            `json:"run,omitzero"`
+	Door    bool              `json:"door,omitzero"`
+	Request *state.RequestKey `json:"request,omitzero"`
+	Aside   bool              `json:"aside,omitzero"`
+	Until   string            `json:"until,omitzero"`
+	Mailed  bool              `json:"mailed,omitzero"`
+	Own     bool              `json:"own,omitzero"`
 }
 
-func memberOf(a *KnownAgent) *snapshotAgent {
+func memberOf(a *state.KnownAgent) *snapshotAgent {
 	kept := &snapshotAgent{
-		Member: a.Member, File: a.Configured, State: a.State, Run: a.Run, Host: a.host, Stale: a.Stale, Deaf: a.Unreachable, Given: a.Given,
-		Farewell: a.Farewell, Ended: a.ended, Past: a.past, Wrecked: a.Wrecked, Returns: a.returns,
-		Holds: Ids(a.Holds), System: a.System, Grants: a.Grants, Usage: a.usage, Late: a.late,
+		Member: a.Member, File: a.Configured, State: a.State, Run: a.Run, Host: a.Host, Stale: a.Stale, Deaf: a.Unreachable, Given: a.Given,
+		Farewell: a.Farewell, Ended: a.Ended, Past: a.Past, Wrecked: a.Wrecked, Returns: a.Returns,
+		Holds: state.Ids(a.Holds), System: a.System, Grants: a.Grants, Usage: a.Usage, Late: a.Late,
 	}
 	if a.Conversation != nil {
 		kept.Conversation = &a.Conversation.Conversation
 	}
 	if !a.Limited.IsZero() {
-		kept.Limited, kept.LimitedBy = object.Timestamp(a.Limited), a.limitedBy
+		kept.Limited, kept.LimitedBy = object.Timestamp(a.Limited), a.LimitedBy
 	}
 	if a.Said != nil {
 		kept.Said = a.Said.Document
 	}
 	if m := a.Remote; m != nil {
-		kept.Remote = &snapshotRemote{Hostname: m.hostname, IP: m.ip, OS: m.os, Repos: m.repos, Seen: object.Timestamp(m.Seen), Keyless: m.Keyless}
+		kept.Remote = &snapshotRemote{Hostname: m.Hostname, IP: m.Ip, OS: m.Os, Repos: m.Repos, Seen: object.Timestamp(m.Seen), Keyless: m.Keyless}
 	}
 	kept.saved = a.Memories.All()
 	return kept
 }
 
-func actorOf(c *BusActor) *snapshotActor {
+func actorOf(c *state.BusActor) *snapshotActor {
 	kept := &snapshotActor{
 		ID: c.ID, Number: c.Number, Since: c.Since, OfRun: c.OfRun, Cursor: c.Cursor, Latest: c.Latest, Beats: c.Beats, Due: c.Due, Stale: c.Stale,
 	}
@@ -157,9 +164,9 @@ func actorOf(c *BusActor) *snapshotActor {
 	return kept
 }
 
-func questionOf(q *Question) *snapshotQuestion {
+func questionOf(q *state.Question) *snapshotQuestion {
 	return &snapshotQuestion{
-		View: q.View, Number: q.number, Run: q.Run, Door: q.door, Request: q.Request, Aside: q.Aside, Mailed: q.Mailed, Own: q.Own, Until: stamped(q.Until),
+		View: q.View, Number: q.Number, Run: q.Run, Door: q.Door, Request: q.Request, Aside: q.Aside, Mailed: q.Mailed, Own: q.Own, Until: state.Stamped(q.Until),
 	}
 }
 
@@ -230,7 +237,7 @@ type snapshotOutboxItem struct {
 	Next    string   `json:"next,omitzero"`
 }
 
-func sessionOf(s *SessionState) *snapshotSession {
+func sessionOf(s *state.SessionState) *snapshotSession {
 	kept := &snapshotSession{
 		Spec: s.Spec, File: s.File, ClosedAt: s.ClosedAt, Aborted: s.Aborted, Reason: s.Reason, Messages: s.Messages, Refused: s.Refused, Last: s.Last,
 	}
@@ -249,25 +256,25 @@ func sessionOf(s *SessionState) *snapshotSession {
 	return kept
 }
 
-func outboxItemOf(oi *OutboxItem) snapshotOutboxItem {
+func outboxItemOf(oi *state.OutboxItem) snapshotOutboxItem {
 	kept := snapshotOutboxItem{
 		Seq: oi.Seq, To: oi.To.AgentID, From: oi.From, ID: oi.Id, Kind: oi.Kind, Task: oi.Task, By: oi.By, Line: oi.Line, Held: oi.Held, Out: oi.Out,
 		Taken: oi.Taken, Repeat: oi.Repeat, Retries: oi.Retries,
 	}
 	if oi.Taken {
-		kept.Given = object.Timestamp(oi.given)
+		kept.Given = object.Timestamp(oi.Given)
 	}
-	if oi.timed() {
+	if oi.Timed() {
 		kept.Next = object.Timestamp(oi.Next)
 	}
 	return kept
 }
 
-func workOf(w *Work) snapshotWork {
+func workOf(w *state.Work) snapshotWork {
 	kept := snapshotWork{
-		Task: w.Task.View.ID, Number: w.number, Architect: w.Architect, Developer: w.Developer, Phase: w.Phase, Chain: w.Chain, Message: w.Message,
-		Document: w.Document, Scope: w.Scope, Tested: w.Tested, Tries: w.Tries, Loop: w.Loop, Result: w.Result, Escalated: w.escalated, Question: w.Question,
-		Trouble: w.trouble, Limit: w.Limit.Milliseconds(), Wished: w.Wished, Expired: w.expired, Begun: stamped(w.Begun), Heard: stamped(w.Heard), Overdue: w.Overdue,
+		Task: w.Task.View.ID, Number: w.Number, Architect: w.Architect, Developer: w.Developer, Phase: w.Phase, Chain: w.Chain, Message: w.Message,
+		Document: w.Document, Scope: w.Scope, Tested: w.Tested, Tries: w.Tries, Loop: w.Loop, Result: w.Result, Escalated: w.Escalated, Question: w.Question,
+		Trouble: w.Trouble, Limit: w.Limit.Milliseconds(), Wished: w.Wished, Expired: w.Expired, Begun: state.Stamped(w.Begun), Heard: state.Stamped(w.Heard), Overdue: w.Overdue,
 	}
 	if w.Revises != nil {
 		kept.Revises = w.Revises.Task.View.ID
