@@ -33,9 +33,6 @@ func (m *Manager) room(ctx context.Context, r *repository, name string) (string,
 	if err := r.agent.Fill(ctx, &spec); err != nil {
 		return "", err
 	}
-	if spec.Confine != nil { // the folder is below what is hidden from it, and git runs with less than its rights
-		return beside, nil
-	}
 	dir, err := m.options.Apart(spec.User)
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
@@ -59,6 +56,10 @@ func (m *Manager) apart(ctx context.Context, r *repository, name, commit string,
 	at, err := m.room(ctx, r, "merge-"+name)
 	if err != nil {
 		return err
+	}
+	if !below(at, r.top) {
+		r.lent = filepath.Dir(at)
+		defer func() { r.lent = "" }()
 	}
 	drop := func(ctx context.Context) error {
 		return m.writing(ctx, r, func() error {

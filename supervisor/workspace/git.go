@@ -32,6 +32,7 @@ type repository struct {
 	common   string      // its folder .git
 	settings [][2]string // those that override its own
 	book     *book
+	lent     string // a folder that is closed to agents, for the files of a merge; "": none
 }
 
 // A failed is a command that has ended with another code than 0.

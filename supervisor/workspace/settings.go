@@ -66,6 +66,7 @@ type gitRun struct {
 	place    []string    // GIT_DIR and the like; nil: git looks for the repository
 	settings [][2]string // besides gitSettings
 	write    []string    // folders that it may change
+	lent     []string    // folders that it may change, though agents may not
 	remotes  bool        // it talks to the remotes of the repository
 	bundle   bool        // it reads a file with commits
 	filters  bool        // it may run the filters of the repository, which may use the network
@@ -113,7 +114,7 @@ func (g *gitRun) cage(of *child.Confinement) *child.Confinement {
 	hide := slices.DeleteFunc(slices.Clone(of.Hide), func(path string) bool { // git could make no file beside it
 		return slices.ContainsFunc(g.write, func(dir string) bool { return strings.HasPrefix(path, dir+"/") })
 	})
-	c := &child.Confinement{Write: g.write, Read: slices.Concat(of.Read, g.write), Hide: hide, Limited: true, BestEffort: of.BestEffort, Trusted: true}
+	c := &child.Confinement{Write: g.write, Read: slices.Concat(of.Read, g.write), Hide: hide, Limited: true, BestEffort: of.BestEffort, Trusted: true, Lend: g.lent}
 	if g.filters {
 		c.Limited, c.Ports = of.Limited, of.Ports
 	}
@@ -162,6 +163,9 @@ const plainMerge = "git merge-file --quiet --marker-size=%L %A %O %B || exit 1"
 // files there do not name this repository.
 func (r *repository) at(ctx context.Context, dir string) (*gitRun, error) {
 	g := &gitRun{settings: r.settings, write: []string{r.top, r.common}, filters: r.agent.Filters}
+	if r.lent != "" {
+		g.lent = []string{r.lent}
+	}
 	root, err := rootOf(dir)
 	if err != nil {
 		return nil, err
