@@ -3,6 +3,7 @@ package budget
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,9 +19,11 @@ import (
 
 // A ledger is a team with a record. Its Keepers act on it through Options.
 type ledger struct {
-	t      *testing.T
+	t     *testing.T
+	heard chan wire.Event
+
+	mu     sync.Mutex // a Keeper also looks when it is time
 	record []wire.Event
-	heard  chan wire.Event
 	used   map[string]activity.Used // by task
 	tasks  map[string][]wire.Task   // by agent
 	did    []string
@@ -32,16 +35,27 @@ func newLedger(t *testing.T) *ledger {
 
 // holds makes agents work on tasks.
 func (l *ledger) holds(agent string, tasks ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.tasks[agent] = nil
 	for _, id := range tasks {
 		l.tasks[agent] = append(l.tasks[agent], wire.Task{ID: id, StartedAt: object.Timestamp(time.Now())})
 	}
 }
 
+// takes makes an agent work on one more task.
+func (l *ledger) takes(agent, task string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tasks[agent] = append(l.tasks[agent], wire.Task{ID: task, StartedAt: object.Timestamp(time.Now())})
+}
+
 // event records an event, and shows it to the Keeper if there is one.
 func (l *ledger) event(keeps bool, e wire.Event) {
+	l.mu.Lock()
 	e.Seq, e.At = int64(len(l.record)+1), object.Timestamp(time.Now())
 	l.record = append(l.record, e)
+	l.mu.Unlock()
 	if keeps {
 		l.heard <- e
 		synctest.Wait()
@@ -52,9 +66,11 @@ func (l *ledger) event(keeps bool, e wire.Event) {
 func (l *ledger) uses(keeps bool, agent, task string, tokens int64) {
 	u := activity.Usage{}
 	u.Input = tokens
+	l.mu.Lock()
 	sum := l.used[task]
 	sum.Add(u.Sum())
 	l.used[task] = sum
+	l.mu.Unlock()
 	payload, err := object.Encode(u)
 	require.NoError(l.t, err)
 	l.event(keeps, wire.Event{Kind: events.AgentUsage, Agent: agent, Task: task, Payload: payload})
@@ -62,7 +78,11 @@ func (l *ledger) uses(keeps bool, agent, task string, tokens int64) {
 
 // keep starts a Keeper behind all that is recorded.
 func (l *ledger) keep(limits map[string]Limit) *Keeper {
-	did := func(format string, args ...any) { l.did = append(l.did, fmt.Sprintf(format, args...)) }
+	did := func(format string, args ...any) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.did = append(l.did, fmt.Sprintf(format, args...))
+	}
 	k := Start(Options{
 		Log: hclog.NewNullLogger(), Latest: int64(len(l.record)),
 		Events: func(ctx context.Context, since int64, send func(wire.Event) error) error {
@@ -84,11 +104,15 @@ func (l *ledger) keep(limits map[string]Limit) *Keeper {
 		},
 		Oldest: func(context.Context) int64 { return int64(len(l.record)) },
 		Find: func(_, task string) wire.Task {
+			l.mu.Lock()
+			defer l.mu.Unlock()
 			used := l.used[task]
 			return wire.Task{ID: task, Details: &wire.Details{Used: &used}}
 		},
 		Members: func() []Member { return []Member{{Name: "a"}, {Name: "b"}, {Name: "c"}} },
 		Spending: func(agent string) ([]wire.Task, activity.Used, activity.Used) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
 			var ofAgent, ofTeam activity.Used
 			for task, used := range l.used {
 				ofTeam.Add(used)
@@ -115,6 +139,8 @@ func (l *ledger) keep(limits map[string]Limit) *Keeper {
 // done returns what the Keepers have done since the last call.
 func (l *ledger) done() []string {
 	synctest.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	did := l.did
 	l.did = nil
 	return did
@@ -276,9 +302,7 @@ func TestBudgetOfTime(t *testing.T) {
 		defer k.Close()
 		l.holds("coder", "early")
 		<-time.After(30 * time.Minute)
-		early := l.tasks["coder"]
-		l.holds("coder", "late")
-		l.tasks["coder"] = append(early, l.tasks["coder"]...)
+		l.takes("coder", "late")
 		<-time.After(31*time.Minute + time.Millisecond)
 		did := l.done()
 		require.Contains(t, did, "fail early of coder")
