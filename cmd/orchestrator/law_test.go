@@ -350,7 +350,7 @@ const (
 var largePackages = map[string]int{}
 
 // largeFiles have more code than maxFileCode. Such a number may only fall, too.
-var largeFiles = map[string]int{"cmd/orchestrator/serve/wiring.go": 540, "supervisor/adapter/codex/codex.go": 503}
+var largeFiles = map[string]int{"cmd/orchestrator/serve/wiring.go": 513, "supervisor/adapter/codex/codex.go": 503}
 
 // TestLawSizes checks the sizes of files and functions, and prints the size of the whole, which has no limit.
 func TestLawSizes(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package history reads from the log what the State of the package handlers does not hold: large
+// Package history reads the parts of an answer that are only in the log, and not in the State: large
 // texts of tasks, results of finished ones, messages of actors and the logs of sessions.
 //
 // An answer that needs the log comes with Pages, which name its records. Complete fills them in.

@@ -1,12 +1,13 @@
-// Package workspace gives each task a git worktree with a branch of its own, runs the commands that verify
-// what an agent has completed, and shows and merges what it has changed.
+// Package workspace gives each task a git worktree and a branch, runs the commands that verify a
+// completion, and shows and merges the changes of a task.
 //
 // A worktree is a folder .workspaces/SHORT beside the files of the repository, where SHORT is the beginning of
-// the task's id. Git itself keeps what belongs together: the branch is the one that is checked out there, and
-// the section of the branch in the repository's configuration holds the whole id and the branch that it began
-// at. So nothing of it is in the state directory, and a removed state directory loses no work. A task that is
-// tried again gets the same worktree. Only Prune, Merge and the Queue remove worktrees, and only with "git worktree
-// remove", which refuses one with changes that are not committed, and after the branch has been merged.
+// the task's id. The notes about its branch, such as the task and the commit at which it began, are in a file of
+// the state directory, where agents cannot write (marks.go). If the file is lost, they are made again from the
+// record, or the worktree is found by the name of its folder, so a removed state directory loses no work. A task
+// that is tried again on its folder gets the same worktree. Only Prune, Merge and the Queue remove worktrees with
+// commits, after the branch has been merged, with "git worktree remove", which refuses one with changes that are
+// not committed.
 //
 // All commands, git among them, run as the agent of the task would: with its environment, its user, its limits
 // and its confinement. What an agent has put into its repository can therefore do no more than the agent. The Queue

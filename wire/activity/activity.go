@@ -1,4 +1,4 @@
-// Package activity has the events by which agents report what they do: progress, log entries, errors
+// Package activity has the events by which agents report their work: progress, log entries, errors
 // and questions. Coding agents also report what they used, their conversation, their turn, a limit
 // of their vendor, and what became of a message. The package also has what an agent asks a person
 // to permit.

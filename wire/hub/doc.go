@@ -1,6 +1,6 @@
-// Package hub has the documents of protocol A, in which servers share a queue of tasks: what a
-// task should achieve (Spec), what its agent must be able to do (Requirements), what an agent can
-// do (Capabilities), what a task achieved (Result) and what it waits for (Dependency).
+// Package hub has the documents of protocol A, in which servers share a queue of tasks: the goal of a
+// task (Spec), the demands on its agent (Requirements), the skills of an agent (Capabilities), the
+// outcome of a task (Result) and the tasks that it needs (Dependency).
 //
 // A Server is an agent as protocol A shows it.
 //

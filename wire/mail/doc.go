@@ -1,3 +1,3 @@
 // Package mail has the messages of the message bus as they are stored and shown, and its
-// vocabulary: the ids of actors, the topics, what an alert says, and the bounds of a message.
+// vocabulary: the ids of actors, the topics, the text of an alert, and the bounds of a message.
 package mail

@@ -1,5 +1,5 @@
 // Package object reads and writes JSON objects strictly: exact keys, none twice, bounded depth,
-// and errors that name the place of what is wrong.
+// and errors that name the place of a mistake.
 //
 //	Scan      checks a text and splits it into members, without allocating
 //	Reader    reads the members of an object and keeps the first error

@@ -1,6 +1,6 @@
 // Package check holds the commands that judge programs: check runs a program as an agent and
-// reports its mistakes, check --security reports what the agents of a file may do and reach, and
-// doctor reports whether the programs of a file can be used.
+// reports its mistakes, check --security reports the rights and the reach of the agents of a file, and
+// doctor finds programs of a file that cannot be used.
 //
 // A trial runs the program under a real supervisor, gives it tasks and sends it notifications. A
 // run records what the program does then: its lines, the events about it, and the audit of its

@@ -1,4 +1,4 @@
-// Package console is what a running team prints: lines of output and events, the rows at the
+// Package console prints the progress of a running team: lines of output and events, the rows at the
 // bottom of a terminal, and at the end a summary and a report.
 //
 // A [Console] is what up shows, and a [Single] what run shows. Both only read the team.

@@ -1,4 +1,4 @@
-// Package notify holds the commands about how people are told what happens.
+// Package notify holds the commands on notifications to people.
 package notify
 
 import (

@@ -1,4 +1,4 @@
-// Package why holds the why command, which explains what a task or an agent waits for.
+// Package why holds the why command, which explains the state of a task or an agent.
 package why
 
 import (

@@ -1,4 +1,4 @@
-// Package systemd tells the service manager that started this program what it does.
+// Package systemd reports the state of this program to the service manager that started it.
 package systemd
 
 import (

@@ -1,2 +1,2 @@
-// Package team turns a configuration into what the supervisor works with.
+// Package team turns a configuration into the settings of the supervisor.
 package team
