@@ -17,6 +17,7 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
+	"orchestrator/wire/hub"
 )
 
 // A bench is a Manager with a repository and the agent ann, whose commands run without a host of children.
@@ -173,6 +174,15 @@ func (b *bench) end(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.tasks[id].State = wire.TaskDone
+}
+
+// waits makes the branch of a task wait for the queue.
+func (b *bench) waits(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w := *b.tasks[id].Workspace
+	w.Merge = hub.MergeWaiting
+	b.tasks[id].Details = &wire.Details{Workspace: &w}
 }
 
 // git runs git as a person does, and returns what it prints.

@@ -79,12 +79,7 @@ func TestMarksAreMadeAgain(t *testing.T) {
 	dir := b.begin(first)
 	b.change(dir, "mine", "text\n")
 	require.Nil(t, b.complete(first))
-	task, _ := b.task(first)
-	w := *task.Workspace
-	w.Merge = hub.MergeWaiting
-	b.mu.Lock()
-	b.tasks[first].Details = &wire.Details{Workspace: &w}
-	b.mu.Unlock()
+	b.waits(first)
 	b.m.book = new(book)
 	_, err := b.m.Diff(t.Context(), control.DiffRequest{TaskID: first})
 	require.NoError(t, err)

@@ -203,12 +203,7 @@ func TestQueueMergesWhatWasCompleted(t *testing.T) {
 			dir := b.begin(id)
 			b.change(dir, "file", "two\n")
 			require.Nil(t, b.complete(id))
-			task, _ := b.task(id)
-			w := *task.Workspace
-			w.Merge = hub.MergeWaiting
-			b.mu.Lock()
-			b.tasks[id].Details = &wire.Details{Workspace: &w}
-			b.mu.Unlock()
+			b.waits(id)
 			test.harm(b, dir)
 			require.NoError(t, (&Queue{m: b.m}).mergeAll(t.Context()))
 			require.Empty(t, b.noted(events.TaskMerged))
