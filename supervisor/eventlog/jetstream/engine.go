@@ -153,7 +153,7 @@ func (e *Engine) examine(is, want jetstream.StreamConfig) error {
 	case is.Storage != want.Storage:
 		return errors.New("the stream of the shared log is not in files")
 	case is.Replicas < want.Replicas:
-		return fmt.Errorf("the stream %s of the shared log has %d copies, not %d", is.Name, is.Replicas, want.Replicas)
+		return fmt.Errorf("the stream %s of the shared log has %d copies, not %d; add them: nats stream edit %[1]s --replicas %[3]d", is.Name, is.Replicas, want.Replicas)
 	case is.PersistMode != want.PersistMode:
 		return fmt.Errorf("the stream %s of the shared log confirms messages that are not on the disk: its persist_mode is %s", is.Name, is.PersistMode)
 	case !is.DenyDelete || !is.DenyPurge || is.Retention != want.Retention || is.Discard != want.Discard,

@@ -201,7 +201,8 @@ func (r *report) problem() error {
 }
 
 // ask asks all monitors. It returns how many servers there are, or 0 if no monitor answers; the errors of monitors
-// that do not answer; and the problems of servers that are not safe.
+// that do not answer; and the problems of servers that are not safe. Each server has a monitor of its own, so there
+// are at least as many servers as monitors: a cluster that is starting counts fewer.
 func (s *otherServers) ask(ctx context.Context) (size int, silent, unsafe error) {
 	reports, failed := make([]*report, len(s.options.Monitors)), make([]error, len(s.options.Monitors))
 	var all sync.WaitGroup
@@ -218,7 +219,7 @@ func (s *otherServers) ask(ctx context.Context) (size int, silent, unsafe error)
 				s.proven[r.Name] = time.Now()
 			}
 			problems = append(problems, problem)
-			size = max(size, r.JetStream.Meta.Size, 1)
+			size = max(size, r.JetStream.Meta.Size, len(s.options.Monitors))
 		}
 	}
 	return size, errors.Join(failed...), errors.Join(problems...)

@@ -77,6 +77,26 @@ func TestServersConformance(t *testing.T) {
 	require.Equal(t, 3, info.Config.Replicas)
 }
 
+// Of three servers two are up when the first hub comes. It makes no stream with two copies, which the
+// next hub would refuse.
+func TestServersWithoutOne(t *testing.T) {
+	t.Parallel()
+	c := newSite(t, 2, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	early := c.login()
+	early.Monitors = append(early.Monitors, fmt.Sprintf("http://127.0.0.1:%d", natsserver.FreePorts(t, 1)[0]))
+	early.Logger = hclog.New(&hclog.LoggerOptions{Output: until{text: "waiting for the stream", end: cancel}})
+	_, err := Connect(ctx, early)
+	require.ErrorIs(t, err, context.Canceled)
+	e := c.mustJoin()
+	info, err := e.info(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 2, info.Config.Replicas, "of the hub that knows of two servers")
+	_, err = c.join(func(o *ServersOptions) { o.Monitors = early.Monitors })
+	require.ErrorContains(t, err, "has 2 copies, not 3; add them: nats stream edit orchestrator-team --replicas 3")
+}
+
 // A server is lost and comes back, and hubs go on. When it comes back unsafe, nothing is recorded until it
 // is safe again.
 func TestServersLost(t *testing.T) {
