@@ -93,7 +93,7 @@ func (r *reader) replicas(b *hcl.Block) (int, bool) {
 		return n, false
 	}
 	n = -1
-	if whole(&n, 0, maxReplicas)(v); n < 0 {
+	if whole(0, maxReplicas)(&n, v); n < 0 {
 		return 1, false
 	}
 	return n, true
@@ -182,34 +182,34 @@ func (r *reader) agent(b *hcl.Block, a Agent, name string, index int) (Agent, []
 
 func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope, placed bool) []attribute {
 	return []attribute{
-		attr("command", argv(&a.Command)),
-		attr("wrap", prefix(&a.Wrap)),
-		attr("user", account(&a.User)),
-		attr("description", text(&a.Description)),
-		attr("dir", folder(&a.Dir, placed)),
+		attr("command", &a.Command, argv),
+		attr("wrap", &a.Wrap, prefix),
+		attr("user", &a.User, account),
+		attr("description", &a.Description, text),
+		attr("dir", &a.Dir, folder(placed)),
 		{name: "env", raw: func(found *hcl.Attribute) { a.env = r.environment(found.Expr, sc) }},
-		attr("env_file", envFiles(&a.EnvFile)),
-		attr("inherit_env", inheritEnv(&a.InheritEnv)),
-		attr("protocol", protocol(&a.Protocol)),
-		attr("stdin", choice(&a.Stdin, "pipe", "null")),
-		attr("role", role(&a.Role)),
-		attr("actor", actor(a)),
-		attr("pty", truth(&a.Pty)),
-		attr("operator", truth(&a.Operator)),
-		attr("manage", truth(&a.Manage)),
+		attr("env_file", &a.EnvFile, envFiles),
+		attr("inherit_env", &a.InheritEnv, inheritEnv),
+		attr("protocol", &a.Protocol, protocol),
+		attr("stdin", &a.Stdin, choice("pipe", "null")),
+		attr("role", &a.Role, role),
+		attr("actor", a, actor),
+		attr("pty", &a.Pty, truth),
+		attr("operator", &a.Operator, truth),
+		attr("manage", &a.Manage, truth),
 		{name: "replicas", raw: func(*hcl.Attribute) {}},
-		attr("depends_on", func(v value) { *waits = dependencies(v, a.Name) }),
-		attr("autostart", truth(&a.Autostart)),
-		attr("on_exit", choice(&a.OnExit, OnExits...)),
-		attr("verify", argvs(&a.Verify)),
-		attr("verify_env", words(&a.VerifyEnv)),
-		attr("permission", choice(&a.Client.Permission, "ask", "edits", "plan", "auto", "full")),
-		attr("allow", words(&a.Client.Allow)),
-		attr("model", text(&a.Client.Model)),
-		attr("instructions", text(&a.Client.Instructions)),
-		attr("on_turn_end", choice(&a.Client.OnTurnEnd, "remind", "complete", "fail")),
-		attr("resume", truth(&a.Client.Resume)),
-		attr("wire_log", truth(&a.Client.WireLog)),
+		attr("depends_on", waits, func(into *[]dependency, v value) { *into = dependencies(v, a.Name) }),
+		attr("autostart", &a.Autostart, truth),
+		attr("on_exit", &a.OnExit, choice(OnExits...)),
+		attr("verify", &a.Verify, argvs),
+		attr("verify_env", &a.VerifyEnv, words),
+		attr("permission", &a.Client.Permission, choice("ask", "edits", "plan", "auto", "full")),
+		attr("allow", &a.Client.Allow, words),
+		attr("model", &a.Client.Model, text),
+		attr("instructions", &a.Client.Instructions, text),
+		attr("on_turn_end", &a.Client.OnTurnEnd, choice("remind", "complete", "fail")),
+		attr("resume", &a.Client.Resume, truth),
+		attr("wire_log", &a.Client.WireLog, truth),
 	}
 }
 
@@ -235,21 +235,19 @@ func (r *reader) checkAgent(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 
 // role reads the role of an agent. Any word is valid, but a word that is close to a known role
 // gets a warning.
-func role(into *string) func(value) {
-	return func(v value) {
-		s, ok := v.asQuoted()
-		switch {
-		case !ok:
-			return
-		case !IsRole(s):
-			v.reject("bad-role", "Not a role", fmt.Sprintf("%s is %s, and not \"none\": %s.", v.name, NameRule, v.quoted()), "")
-			return
-		}
-		*into = s
-		// Only one letter may differ: writer is not meant as worker.
-		if near := nearest(s, roles); near != "" && object.EditDistance(s, near) == 1 && !slices.Contains(roles, s) {
-			v.warn("odd-role", "Unusual role", fmt.Sprintf("%s is a role of its own, and not %s.", v.quoted(), quotedList(roles)), v.suggest(s, roles))
-		}
+func role(into *string, v value) {
+	s, ok := v.asQuoted()
+	switch {
+	case !ok:
+		return
+	case !IsRole(s):
+		v.reject("bad-role", "Not a role", fmt.Sprintf("%s is %s, and not \"none\": %s.", v.name, NameRule, v.quoted()), "")
+		return
+	}
+	*into = s
+	// Only one letter may differ: writer is not meant as worker.
+	if near := nearest(s, roles); near != "" && object.EditDistance(s, near) == 1 && !slices.Contains(roles, s) {
+		v.warn("odd-role", "Unusual role", fmt.Sprintf("%s is a role of its own, and not %s.", v.quoted(), quotedList(roles)), v.suggest(s, roles))
 	}
 }
 
@@ -257,10 +255,10 @@ func role(into *string) func(value) {
 var roles = []string{"worker", "planner", "reviewer"}
 
 // folder reads the path of a folder, which must be there unless it is on another machine.
-func folder(into *string, elsewhere bool) func(value) {
-	return func(v value) {
+func folder(elsewhere bool) func(*string, value) {
+	return func(into *string, v value) {
 		var dir string
-		path(&dir, v.r.config.absolute)(v)
+		path(v.r.config.absolute)(&dir, v)
 		if dir == "" {
 			return
 		}
@@ -282,34 +280,32 @@ func folder(into *string, elsewhere bool) func(value) {
 const ordinaryEnv = "ordinary"
 
 // inheritEnv reads true, false, "ordinary" or a list of names.
-func inheritEnv(into *InheritEnv) func(value) {
-	return func(v value) {
-		if v.cty.Type() == cty.Bool {
-			*into = InheritEnv{All: v.cty.True()}
-			return
-		}
-		if v.cty.Type().IsPrimitiveType() {
-			word := ""
-			choice(&word, ordinaryEnv)(v)
-			*into = InheritEnv{Ordinary: word == ordinaryEnv}
-			return
-		}
-		var names []string
-		words(&names)(v)
-		*into = InheritEnv{Names: names}
+func inheritEnv(into *InheritEnv, v value) {
+	if v.cty.Type() == cty.Bool {
+		*into = InheritEnv{All: v.cty.True()}
+		return
 	}
+	if v.cty.Type().IsPrimitiveType() {
+		word := ""
+		choice(ordinaryEnv)(&word, v)
+		*into = InheritEnv{Ordinary: word == ordinaryEnv}
+		return
+	}
+	var names []string
+	words(&names, v)
+	*into = InheritEnv{Names: names}
 }
 
 func (r *reader) capabilities(b *hcl.Block, path string, c *Capabilities, sc *scope) {
 	repos := map[string]hcl.Range{}
 	r.read(b.Body, sc, section{title: "Block capabilities", path: path, attributes: []attribute{
-		attr("fixed", truth(&c.Fixed)),
-		attr("languages", words(&c.Languages)),
-		attr("tools", words(&c.Tools)),
-		attr("environments", words(&c.Environments)),
-		attr("tags", words(&c.Tags)),
-		attr("names", words(&c.Names)),
-		attr("max_concurrent_tasks", whole(&c.MaxConcurrentTasks, 0, math.MaxInt32)),
+		attr("fixed", &c.Fixed, truth),
+		attr("languages", &c.Languages, words),
+		attr("tools", &c.Tools, words),
+		attr("environments", &c.Environments, words),
+		attr("tags", &c.Tags, words),
+		attr("names", &c.Names, words),
+		attr("max_concurrent_tasks", &c.MaxConcurrentTasks, whole(0, math.MaxInt32)),
 	}, children: []child{{kind: "repo", label: "name", many: true, read: func(b *hcl.Block) {
 		if !r.unique(repos, b) {
 			return
@@ -319,9 +315,9 @@ func (r *reader) capabilities(b *hcl.Block, path string, c *Capabilities, sc *sc
 			title: fmt.Sprintf("Repo %q", repo.Name),
 			path:  path + ".repo." + repo.Name,
 			attributes: []attribute{
-				attr("path", word(&repo.Path)),
-				attr("languages", words(&repo.Languages)),
-				attr("tools", words(&repo.Tools)),
+				attr("path", &repo.Path, word),
+				attr("languages", &repo.Languages, words),
+				attr("tools", &repo.Tools, words),
 			},
 		})
 		c.Repos = append(c.Repos, repo)
@@ -336,33 +332,31 @@ var actorForm = expression(`^(auto|GO|W|(HO|PO|IO|W):[^:\s]+|S:[^:\s]+(:[^:\s]+)
 var topicForm = expression(`^[^.\s*]+(\.[^.\s*]+)*$`)
 
 // actor reads the actor of an agent. An actor that is not per run may be used only once.
-func actor(a *Agent) func(value) {
-	return func(v value) {
-		taken := v.r.actors
-		var id string
-		word(&id)(v)
-		switch {
-		case id == "":
-			return
-		case !actorForm().MatchString(id) || !seen(id):
-			v.reject("bad-actor", "Bad actor", fmt.Sprintf("%s is no actor.", v.quoted()),
-				"Say GO, HO:host, PO:project, IO:person, or auto, W or S:kind for another one with each run.")
-			return
-		}
-		a.Actor = id
-		if id == "auto" || id == "W" || strings.HasPrefix(id, "S:") && strings.Count(id, ":") == 1 {
-			return
-		}
-		if other, ok := taken[id]; ok {
-			hint := "Two agents cannot read the same mail: give each an actor of its own."
-			if a.Index > 0 && strings.HasPrefix(other, a.Block) {
-				hint = "Replicas need one each, such as \"PO:name-${self.index}\"."
-			}
-			v.reject("actor-taken", "Actor is taken", fmt.Sprintf("Agent %q is %s already.", other, v.quoted()), hint)
-			return
-		}
-		taken[id] = a.Name
+func actor(a *Agent, v value) {
+	taken := v.r.actors
+	var id string
+	word(&id, v)
+	switch {
+	case id == "":
+		return
+	case !actorForm().MatchString(id) || !seen(id):
+		v.reject("bad-actor", "Bad actor", fmt.Sprintf("%s is no actor.", v.quoted()),
+			"Say GO, HO:host, PO:project, IO:person, or auto, W or S:kind for another one with each run.")
+		return
 	}
+	a.Actor = id
+	if id == "auto" || id == "W" || strings.HasPrefix(id, "S:") && strings.Count(id, ":") == 1 {
+		return
+	}
+	if other, ok := taken[id]; ok {
+		hint := "Two agents cannot read the same mail: give each an actor of its own."
+		if a.Index > 0 && strings.HasPrefix(other, a.Block) {
+			hint = "Replicas need one each, such as \"PO:name-${self.index}\"."
+		}
+		v.reject("actor-taken", "Actor is taken", fmt.Sprintf("Agent %q is %s already.", other, v.quoted()), hint)
+		return
+	}
+	taken[id] = a.Name
 }
 
 // maxWordLength is the longest word that leaves room for the id of a run.
@@ -374,30 +368,25 @@ func seen(word string) bool {
 }
 
 // topics reads a list of topic names.
-func topics(into *[]string) func(value) {
-	return func(v value) {
-		var names []string
-		words(&names)(v)
-		for _, name := range names {
-			if !topicForm().MatchString(name) || !seen(name) {
-				v.reject("bad-topic", "Bad topic", fmt.Sprintf("%q is no topic.", name), "A topic is words with dots between them, such as build.finished.")
-				return
-			}
+func topics(into *[]string, v value) {
+	var names []string
+	words(&names, v)
+	for _, name := range names {
+		if !topicForm().MatchString(name) || !seen(name) {
+			v.reject("bad-topic", "Bad topic", fmt.Sprintf("%q is no topic.", name), "A topic is words with dots between them, such as build.finished.")
+			return
 		}
-		if names != nil {
-			*into = names
-		}
+	}
+	if names != nil {
+		*into = names
 	}
 }
 
 // protocol reads the protocol of an agent.
-func protocol(into *string) func(value) {
-	read := choice(into, "messages", "native", "claude", "codex", "acp", "raw")
-	return func(v value) {
-		read(v)
-		if *into == "messages" {
-			*into = "native"
-		}
+func protocol(into *string, v value) {
+	choice("messages", "native", "claude", "codex", "acp", "raw")(into, v)
+	if *into == "messages" {
+		*into = "native"
 	}
 }
 
@@ -406,7 +395,7 @@ func mcpServer(r *reader, b *hcl.Block, path string, c *Client, sc *scope) {
 	s := MCPServer{Name: b.Labels[0]}
 	set := r.read(b.Body, sc, section{
 		title: fmt.Sprintf("MCP server %q", s.Name), path: path + ".mcp",
-		attributes: []attribute{attr("command", argv(&s.Command))},
+		attributes: []attribute{attr("command", &s.Command, argv)},
 	})
 	switch {
 	case s.Name == "orc":

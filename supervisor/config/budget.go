@@ -28,11 +28,11 @@ func budget(r *reader, at string, a *Agent, sc *scope) child {
 	return child{kind: "budget", read: func(b *hcl.Block) {
 		l := &Budget{Per: "task", Reached: "ask"}
 		set := r.read(b.Body, sc, section{title: "Block budget", path: at + ".budget", attributes: []attribute{
-			attr("tokens", whole(&l.Tokens, 0, math.MaxInt)),
-			attr("cost", ratio(&l.Cost, 0, 1e9)),
-			attr("time", duration(&l.Time)),
-			attr("per", choice(&l.Per, "task", "agent", "team", "day")),
-			attr("reached", choice(&l.Reached, "ask", "stop")),
+			attr("tokens", &l.Tokens, whole(0, math.MaxInt)),
+			attr("cost", &l.Cost, ratio(0, 1e9)),
+			attr("time", &l.Time, duration),
+			attr("per", &l.Per, choice("task", "agent", "team", "day")),
+			attr("reached", &l.Reached, choice("ask", "stop")),
 		}})
 		switch given, ok := set["time"]; {
 		case ok && l.Time > 0 && l.Per != "task":
@@ -57,9 +57,9 @@ func prices(r *reader, b *hcl.Block) {
 		var p Price
 		at := "prices.model." + b.Labels[0]
 		r.read(b.Body, r.scope, section{title: fmt.Sprintf("Model %q", b.Labels[0]), path: at, attributes: []attribute{
-			attr("input", ratio(&p.Input, 0, 1e9)),
-			attr("output", ratio(&p.Output, 0, 1e9)),
-			attr("cache_read", ratio(&p.CacheRead, 0, 1e9)),
+			attr("input", &p.Input, ratio(0, 1e9)),
+			attr("output", &p.Output, ratio(0, 1e9)),
+			attr("cache_read", &p.CacheRead, ratio(0, 1e9)),
 		}})
 		r.config.Prices[b.Labels[0]] = p
 	}}}})

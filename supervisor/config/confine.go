@@ -29,18 +29,18 @@ func (r *reader) confine(path string, x *Confine, sc *scope) child {
 	return child{kind: "confine", read: func(b *hcl.Block) {
 		x.On = true
 		r.read(b.Body, sc, section{title: "Block confine", path: path + ".confine", attributes: []attribute{
-			attr("write", paths(&x.Write, r.config.absolute)),
-			attr("read", paths(&x.Read, r.config.absolute)),
-			attr("hide", paths(&x.Hide, r.config.absolute)),
-			attr("network", network(x)),
-			attr("best_effort", truth(&x.BestEffort)),
+			attr("write", &x.Write, paths(r.config.absolute)),
+			attr("read", &x.Read, paths(r.config.absolute)),
+			attr("hide", &x.Hide, paths(r.config.absolute)),
+			attr("network", x, network),
+			attr("best_effort", &x.BestEffort, truth),
 		}})
 	}}
 }
 
 // paths reads a list of paths and makes them absolute.
-func paths(into *[]string, absolute func(string) string) func(value) {
-	return func(v value) {
+func paths(absolute func(string) string) func(*[]string, value) {
+	return func(into *[]string, v value) {
 		items, ok := v.items("a list of paths")
 		if !ok {
 			return
@@ -48,7 +48,7 @@ func paths(into *[]string, absolute func(string) string) func(value) {
 		list := []string{}
 		for _, item := range items {
 			var p string
-			path(&p, absolute)(item)
+			path(absolute)(&p, item)
 			if p == "" {
 				return
 			}
@@ -59,22 +59,20 @@ func paths(into *[]string, absolute func(string) string) func(value) {
 }
 
 // network reads "all", "none" or a list of ports.
-func network(x *Confine) func(value) {
-	return func(v value) {
-		if v.cty.Type() == cty.String {
-			var word string
-			choice(&word, "all", "none")(v)
-			x.Limited, x.Ports = word == "none", nil
-			return
-		}
-		if v.cty.Type().IsPrimitiveType() {
-			v.wrongKind(`"all", "none" or a list of ports`)
-			return
-		}
-		var ports []int
-		numbers(&ports, 1, 65535)(v)
-		x.Limited, x.Ports = true, ports
+func network(x *Confine, v value) {
+	if v.cty.Type() == cty.String {
+		var word string
+		choice("all", "none")(&word, v)
+		x.Limited, x.Ports = word == "none", nil
+		return
 	}
+	if v.cty.Type().IsPrimitiveType() {
+		v.wrongKind(`"all", "none" or a list of ports`)
+		return
+	}
+	var ports []int
+	numbers(1, 65535)(&ports, v)
+	x.Limited, x.Ports = true, ports
 }
 
 // settleConfine completes the confinement of an agent with what holds for all agents, and warns

@@ -111,7 +111,7 @@ func (r *reader) defaults(blocks hcl.Blocks) Agent {
 		r.read(b.Body, r.scope, section{
 			title:      "Block defaults",
 			path:       "defaults",
-			attributes: []attribute{attr("inherit_env", inheritEnv(&a.InheritEnv)), attr("wrap", prefix(&a.Wrap)), attr("user", account(&a.User))},
+			attributes: []attribute{attr("inherit_env", &a.InheritEnv, inheritEnv), attr("wrap", &a.Wrap, prefix), attr("user", &a.User, account)},
 			children:   r.behaviour("defaults", &a, r.scope),
 		})
 	}
@@ -153,57 +153,57 @@ func (r *reader) behaviour(path string, a *Agent, sc *scope) []child {
 
 func restartAttributes(x *Restart) []attribute {
 	return []attribute{
-		attr("policy", choice(&x.Policy, "always", "on-failure", "never")),
-		attr("delay", duration(&x.Delay)),
-		attr("factor", ratio(&x.Factor, 1, 1000)),
-		attr("max_delay", duration(&x.MaxDelay)),
-		attr("jitter", ratio(&x.Jitter, 0, 1)),
-		attr("reset_after", duration(&x.ResetAfter)),
-		attr("burst", whole(&x.Burst, 0, math.MaxInt32)),
-		attr("window", duration(&x.Window)),
-		attr("permanent", numbers(&x.Permanent, 0, 255)),
+		attr("policy", &x.Policy, choice("always", "on-failure", "never")),
+		attr("delay", &x.Delay, duration),
+		attr("factor", &x.Factor, ratio(1, 1000)),
+		attr("max_delay", &x.MaxDelay, duration),
+		attr("jitter", &x.Jitter, ratio(0, 1)),
+		attr("reset_after", &x.ResetAfter, duration),
+		attr("burst", &x.Burst, whole(0, math.MaxInt32)),
+		attr("window", &x.Window, duration),
+		attr("permanent", &x.Permanent, numbers(0, 255)),
 	}
 }
 
 func stopAttributes(x *Stop) []attribute {
 	return []attribute{
-		attr("close_stdin", func(v value) {
-			duration(&x.CloseStdin)(v)
+		attr("close_stdin", x, func(x *Stop, v value) {
+			duration(&x.CloseStdin, v)
 			x.Unspoken = x.CloseStdin
 		}),
-		attr("signal", choice(&x.Signal, signals...)),
-		attr("grace", duration(&x.Grace)),
+		attr("signal", &x.Signal, choice(signals...)),
+		attr("grace", &x.Grace, duration),
 	}
 }
 
 func healthAttributes(x *Health) []attribute {
 	return []attribute{
-		attr("silence", duration(&x.Silence)),
-		attr("write_timeout", longer(&x.WriteTimeout)),
-		attr("on_stalled", choice(&x.OnStalled, "mark", "restart")),
+		attr("silence", &x.Silence, duration),
+		attr("write_timeout", &x.WriteTimeout, longer),
+		attr("on_stalled", &x.OnStalled, choice("mark", "restart")),
 	}
 }
 
 func limitsAttributes(x *Limits) []attribute {
 	return []attribute{
-		attr("mailbox", whole(&x.Mailbox, 1, math.MaxInt32)),
-		attr("mailbox_bytes", size(&x.MailboxBytes, 1)),
-		attr("open_files", whole(&x.OpenFiles, 0, math.MaxInt32)),
-		attr("memory", size(&x.Memory, 0)),
-		attr("processes", whole(&x.Processes, 0, math.MaxInt32)),
-		attr("cpu", ratio(&x.CPU, 0, 1<<16)),
-		attr("open_tasks", whole(&x.OpenTasks, 0, math.MaxInt32)),
-		attr("stored", size(&x.Stored, 0)),
-		attr("rate_bytes", size(&x.RateBytes, 0)),
-		attr("connections", whole(&x.Connections, 1, math.MaxInt32)),
+		attr("mailbox", &x.Mailbox, whole(1, math.MaxInt32)),
+		attr("mailbox_bytes", &x.MailboxBytes, size(1)),
+		attr("open_files", &x.OpenFiles, whole(0, math.MaxInt32)),
+		attr("memory", &x.Memory, size(0)),
+		attr("processes", &x.Processes, whole(0, math.MaxInt32)),
+		attr("cpu", &x.CPU, ratio(0, 1<<16)),
+		attr("open_tasks", &x.OpenTasks, whole(0, math.MaxInt32)),
+		attr("stored", &x.Stored, size(0)),
+		attr("rate_bytes", &x.RateBytes, size(0)),
+		attr("connections", &x.Connections, whole(1, math.MaxInt32)),
 	}
 }
 
 func outputAttributes(x *Output, c *Config) []attribute {
 	return []attribute{
-		attr("dir", path(&x.Dir, c.inStateDir)),
-		attr("max_size", size(&x.MaxSize, 1)),
-		attr("keep", whole(&x.Keep, 0, math.MaxInt32)),
-		attr("tail", whole(&x.Tail, 0, 1_000_000)),
+		attr("dir", &x.Dir, path(c.inStateDir)),
+		attr("max_size", &x.MaxSize, size(1)),
+		attr("keep", &x.Keep, whole(0, math.MaxInt32)),
+		attr("tail", &x.Tail, whole(0, 1_000_000)),
 	}
 }

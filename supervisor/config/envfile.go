@@ -15,26 +15,24 @@ type envSetting struct {
 }
 
 // envFiles reads a list of env files and checks each.
-func envFiles(into *[]string) func(value) {
-	return func(v value) {
-		items, ok := v.items("a list of files")
-		if !ok {
-			return
-		}
-		var files []string
-		for _, item := range items {
-			var file string
-			path(&file, v.r.config.absolute)(item)
-			if file == "" {
-				continue
-			}
-			files = append(files, file)
-			if _, err := readEnvFile(context.Background(), file); err != nil && !(v.r.options.NoEnv && errors.Is(err, errNotThere)) {
-				item.reject("bad-env-file", "Environment file cannot be used", fmt.Sprintf("%s: %v.", item.quoted(), err), "")
-			}
-		}
-		*into = files
+func envFiles(into *[]string, v value) {
+	items, ok := v.items("a list of files")
+	if !ok {
+		return
 	}
+	var files []string
+	for _, item := range items {
+		var file string
+		path(v.r.config.absolute)(&file, item)
+		if file == "" {
+			continue
+		}
+		files = append(files, file)
+		if _, err := readEnvFile(context.Background(), file); err != nil && !(v.r.options.NoEnv && errors.Is(err, errNotThere)) {
+			item.reject("bad-env-file", "Environment file cannot be used", fmt.Sprintf("%s: %v.", item.quoted(), err), "")
+		}
+	}
+	*into = files
 }
 
 // readEnvFile reads NAME=value lines. Errors give the number of a line, never its content.

@@ -36,10 +36,10 @@ func hosts(r *reader, blocks hcl.Blocks) {
 		at := "host." + h.Name
 		r.config.places[at] = place(b.DefRange)
 		r.read(b.Body, r.scope, section{title: fmt.Sprintf("Host %q", h.Name), path: at, attributes: []attribute{
-			attr("names", patterns(&h.Names)),
-			attr("labels", dictionary(&h.Labels)),
-			attr("agents", patterns(&h.Agents)),
-			attr("grace", grace(&h.Grace)),
+			attr("names", &h.Names, patterns),
+			attr("labels", &h.Labels, dictionary),
+			attr("agents", &h.Agents, patterns),
+			attr("grace", &h.Grace, grace),
 		}})
 		r.config.Hosts = append(r.config.Hosts, h)
 	}
@@ -49,14 +49,12 @@ func hosts(r *reader, blocks hcl.Blocks) {
 const shortestGrace = 6 * time.Second
 
 // grace reads how long agents live on a host without a hub.
-func grace(into *time.Duration) func(value) {
-	return func(v value) {
-		var d time.Duration
-		if duration(&d)(v); d != 0 && d < shortestGrace {
-			v.reject("out-of-range", "Duration out of range", fmt.Sprintf("%s must be at least %s: a link may be silent for so long.", v.name, shortestGrace), "")
-		} else if d != 0 {
-			*into = d
-		}
+func grace(into *time.Duration, v value) {
+	var d time.Duration
+	if duration(&d, v); d != 0 && d < shortestGrace {
+		v.reject("out-of-range", "Duration out of range", fmt.Sprintf("%s must be at least %s: a link may be silent for so long.", v.name, shortestGrace), "")
+	} else if d != 0 {
+		*into = d
 	}
 }
 
@@ -72,66 +70,60 @@ func placement(r *reader, at string, into **Placement, sc *scope) child {
 		p := &Placement{Hosts: "*", OnLost: "wait"}
 		*into = p
 		r.read(b.Body, sc, section{title: "Block placement", path: at + ".placement", attributes: []attribute{
-			attr("hosts", pattern(&p.Hosts)),
-			attr("labels", dictionary(&p.Labels)),
-			attr("spread", truth(&p.Spread)),
-			attr("on_host_lost", choice(&p.OnLost, "wait", "move")),
+			attr("hosts", &p.Hosts, pattern),
+			attr("labels", &p.Labels, dictionary),
+			attr("spread", &p.Spread, truth),
+			attr("on_host_lost", &p.OnLost, choice("wait", "move")),
 		}})
 	}}
 }
 
 // pattern reads a pattern of names, such as "gpu-*".
-func pattern(into *string) func(value) {
-	return func(v value) {
-		s, ok := v.asText()
-		if !ok {
-			return
-		}
-		if _, err := pathpkg.Match(s, ""); s == "" || err != nil {
-			v.reject("bad-pattern", "Bad pattern", fmt.Sprintf("%s is a name, in which * stands for any text, such as \"gpu-*\", not %s.", v.name, v.quoted()), "")
-			return
-		}
-		*into = s
+func pattern(into *string, v value) {
+	s, ok := v.asText()
+	if !ok {
+		return
 	}
+	if _, err := pathpkg.Match(s, ""); s == "" || err != nil {
+		v.reject("bad-pattern", "Bad pattern", fmt.Sprintf("%s is a name, in which * stands for any text, such as \"gpu-*\", not %s.", v.name, v.quoted()), "")
+		return
+	}
+	*into = s
 }
 
 // patterns reads a list of patterns.
-func patterns(into *[]string) func(value) {
-	return func(v value) {
-		items, ok := v.items("a list of names")
-		if !ok {
-			return
-		}
-		*into = nil
-		for _, item := range items {
-			var s string
-			if pattern(&s)(item); s != "" {
-				*into = append(*into, s)
-			}
+func patterns(into *[]string, v value) {
+	items, ok := v.items("a list of names")
+	if !ok {
+		return
+	}
+	*into = nil
+	for _, item := range items {
+		var s string
+		if pattern(&s, item); s != "" {
+			*into = append(*into, s)
 		}
 	}
 }
 
 // dictionary reads an object of texts.
-func dictionary(into *map[string]string) func(value) {
-	return func(v value) {
-		ty := v.cty.Type()
-		if !ty.IsObjectType() && !ty.IsMapType() {
-			v.wrongKind("an object of texts, such as { gpu = \"a100\" }")
+func dictionary(into *map[string]string, v value) {
+	ty := v.cty.Type()
+	if !ty.IsObjectType() && !ty.IsMapType() {
+		v.wrongKind("an object of texts, such as { gpu = \"a100\" }")
+		return
+	}
+	*into = nil
+	for key, element := range v.cty.AsValueMap() {
+		item := v
+		item.cty, item.name = element, v.name+"."+key
+		s, ok := item.asText()
+		if !ok {
 			return
 		}
-		*into = nil
-		for key, element := range v.cty.AsValueMap() {
-			item := v
-			item.cty, item.name = element, v.name+"."+key
-			s, ok := item.asText()
-			if !ok {
-				return
-			}
-			if *into == nil {
-				*into = map[string]string{}
-			}
-			(*into)[key] = s
+		if *into == nil {
+			*into = map[string]string{}
 		}
+		(*into)[key] = s
 	}
 }

@@ -49,27 +49,25 @@ func natsURL(into *Store, block hcl.Range, v value, text string) {
 }
 
 // monitors reads the URLs of the monitors of servers of NATS.
-func monitors(into *[]string) func(value) {
-	return func(v value) {
-		items, ok := v.items("a list of URLs")
+func monitors(into *[]string, v value) {
+	items, ok := v.items("a list of URLs")
+	if !ok {
+		return
+	}
+	*into = nil
+	for _, item := range items {
+		text, ok := item.asText()
 		if !ok {
-			return
+			continue
 		}
-		*into = nil
-		for _, item := range items {
-			text, ok := item.asText()
-			if !ok {
-				continue
-			}
-			u, err := url.Parse(text)
-			if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-				item.reject("bad-url", "Bad URL", fmt.Sprintf("A monitor is the URL of http_port or https_port of a server, such as \"http://n1:8222\", not %s.", item.quoted()), "")
-				continue
-			}
-			*into = append(*into, text)
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			item.reject("bad-url", "Bad URL", fmt.Sprintf("A monitor is the URL of http_port or https_port of a server, such as \"http://n1:8222\", not %s.", item.quoted()), "")
+			continue
 		}
-		if len(items) == 0 {
-			v.reject("empty", "Empty value", "monitor must not be empty.", "")
-		}
+		*into = append(*into, text)
+	}
+	if len(items) == 0 {
+		v.reject("empty", "Empty value", "monitor must not be empty.", "")
 	}
 }

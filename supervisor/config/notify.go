@@ -33,15 +33,15 @@ type Notify struct {
 func notify(r *reader, b *hcl.Block) {
 	n := &r.config.Notify
 	set := r.read(b.Body, r.scope, section{title: "Block notify", path: "notify", attributes: []attribute{
-		attr("on", someOf(&n.On, NotifyWords)),
-		attr("bell", truth(&n.Bell)),
-		attr("osc", truth(&n.OSC)),
-		attr("command", argv(&n.Command)),
+		attr("on", &n.On, someOf(NotifyWords)),
+		attr("bell", &n.Bell, truth),
+		attr("osc", &n.OSC, truth),
+		attr("command", &n.Command, argv),
 		{name: "webhook", raw: func(a *hcl.Attribute) { webhook(r, a, n) }},
 		{name: "secret", raw: func(a *hcl.Attribute) {
 			secretNamed(r, a, "notify.secret", &n.Secret, "secret is a secret block, such as secret.webhook: the key of the signature must not be in this file.")
 		}},
-		attr("quiet", hours(n)),
+		attr("quiet", n, hours),
 	}})
 	if at, ok := set["secret"]; ok && set["webhook"].Empty() {
 		r.report(at, Problem{Code: "config/no-webhook", Summary: "Secret without a webhook", Detail: "secret is the key that signs what webhook gets, and there is no webhook."})
@@ -55,8 +55,8 @@ func notify(r *reader, b *hcl.Block) {
 }
 
 // someOf reads a list of some of the words.
-func someOf(into *[]string, known []string) func(value) {
-	return func(v value) {
+func someOf(known []string) func(*[]string, value) {
+	return func(into *[]string, v value) {
 		items, ok := v.items("a list of words")
 		if !ok {
 			return
@@ -64,7 +64,7 @@ func someOf(into *[]string, known []string) func(value) {
 		*into = []string{}
 		for _, item := range items {
 			var one string
-			if choice(&one, known...)(item); one != "" {
+			if choice(known...)(&one, item); one != "" {
 				*into = append(*into, one)
 			}
 		}
@@ -89,22 +89,20 @@ func webhook(r *reader, a *hcl.Attribute, n *Notify) {
 }
 
 // hours reads the hours of a day in which nobody is told.
-func hours(n *Notify) func(value) {
-	return func(v value) {
-		text, ok := v.asText()
-		if !ok || text == "" {
-			return
-		}
-		from, to, two := strings.Cut(text, "-")
-		begin, err := time.Parse("15:04", from)
-		end, endErr := time.Parse("15:04", to)
-		if !two || err != nil || endErr != nil || begin.Equal(end) {
-			v.reject("bad-hours", "Bad hours", fmt.Sprintf("quiet is two times of the day, such as \"22:00-07:00\", not %s.", v.quoted()), "")
-			return
-		}
-		midnight := begin.Truncate(24 * time.Hour)
-		n.Quiet, n.From, n.To = text, begin.Sub(midnight), end.Sub(midnight)
+func hours(n *Notify, v value) {
+	text, ok := v.asText()
+	if !ok || text == "" {
+		return
 	}
+	from, to, two := strings.Cut(text, "-")
+	begin, err := time.Parse("15:04", from)
+	end, endErr := time.Parse("15:04", to)
+	if !two || err != nil || endErr != nil || begin.Equal(end) {
+		v.reject("bad-hours", "Bad hours", fmt.Sprintf("quiet is two times of the day, such as \"22:00-07:00\", not %s.", v.quoted()), "")
+		return
+	}
+	midnight := begin.Truncate(24 * time.Hour)
+	n.Quiet, n.From, n.To = text, begin.Sub(midnight), end.Sub(midnight)
 }
 
 // secretNamed reads which secret block an attribute names. what is said if it names none.

@@ -34,8 +34,8 @@ func output(r *reader, at string, into *[]OutputSchema, sc *scope) child {
 		}
 		o := OutputSchema{Capability: b.Labels[0]}
 		r.read(b.Body, sc, section{title: fmt.Sprintf("Output %q", o.Capability), path: at + ".output." + o.Capability, attributes: []attribute{
-			attr("schema", func(v value) {
-				path(&o.File, r.config.absolute)(v)
+			attr("schema", &o, func(o *OutputSchema, v value) {
+				path(r.config.absolute)(&o.File, v)
 				text, err := os.ReadFile(o.File)
 				if o.Text = string(text); err == nil {
 					_, err = o.Compile()

@@ -21,8 +21,8 @@ func server(r *reader, b *hcl.Block, set map[string]hcl.Range) {
 }
 
 // serverURL reads the URL of a server, in a block, whose kind was read before.
-func serverURL(into *Store, block hcl.Range) func(value) {
-	return func(v value) {
+func serverURL(block hcl.Range) func(*Store, value) {
+	return func(into *Store, v value) {
 		text, ok := v.asText()
 		switch {
 		case !ok:

@@ -54,9 +54,9 @@ func (r *reader) secret(b *hcl.Block) secret {
 		title: fmt.Sprintf("Secret %q", b.Labels[0]),
 		path:  "secret." + b.Labels[0],
 		attributes: []attribute{
-			attr("file", path(&s.file, r.config.absolute)),
-			attr("env", word(&s.env)),
-			attr("command", argv(&s.command)),
+			attr("file", &s.file, path(r.config.absolute)),
+			attr("env", &s.env, word),
+			attr("command", &s.command, argv),
 		},
 	})
 	if len(set) != 1 {
@@ -83,37 +83,33 @@ func (c *Config) hiddenSecrets() cty.Value {
 }
 
 // argv reads a command: a list of words, the program first.
-func argv(into *[]string) func(value) {
-	return func(v value) {
-		if v.cty.Type() == cty.String {
-			v.reject("command-is-text", "Command is not a list",
-				v.name+` is a list of words, such as ["node", "coder.mjs"]; to run it through a shell use ["sh", "-c", "…"].`, "")
-			return
-		}
-		var list []string
-		words(&list)(v)
-		isEmpty := v.cty.CanIterateElements() && v.cty.LengthInt() == 0
-		if isEmpty || len(list) > 0 && list[0] == "" {
-			v.reject("empty-command", "Empty command", v.name+" needs the program to run as its first word.", "")
-			return
-		}
-		if slices.ContainsFunc(list, func(s string) bool { return strings.ContainsRune(s, 0) }) {
-			v.reject("bad-command", "Bad command", "A word of "+v.name+" holds a NUL byte, which no program can be given.", "")
-			return
-		}
-		*into = list
+func argv(into *[]string, v value) {
+	if v.cty.Type() == cty.String {
+		v.reject("command-is-text", "Command is not a list",
+			v.name+` is a list of words, such as ["node", "coder.mjs"]; to run it through a shell use ["sh", "-c", "…"].`, "")
+		return
 	}
+	var list []string
+	words(&list, v)
+	isEmpty := v.cty.CanIterateElements() && v.cty.LengthInt() == 0
+	if isEmpty || len(list) > 0 && list[0] == "" {
+		v.reject("empty-command", "Empty command", v.name+" needs the program to run as its first word.", "")
+		return
+	}
+	if slices.ContainsFunc(list, func(s string) bool { return strings.ContainsRune(s, 0) }) {
+		v.reject("bad-command", "Bad command", "A word of "+v.name+" holds a NUL byte, which no program can be given.", "")
+		return
+	}
+	*into = list
 }
 
 // prefix reads the words before a command. There may be none, which ends those of the defaults.
-func prefix(into *[]string) func(value) {
-	return func(v value) {
-		if ty := v.cty.Type(); (ty.IsTupleType() || ty.IsListType()) && v.cty.LengthInt() == 0 {
-			*into = nil
-			return
-		}
-		argv(into)(v)
+func prefix(into *[]string, v value) {
+	if ty := v.cty.Type(); (ty.IsTupleType() || ty.IsListType()) && v.cty.LengthInt() == 0 {
+		*into = nil
+		return
 	}
+	argv(into, v)
 }
 
 // secretCommandLimit is how long the command of a secret may take.

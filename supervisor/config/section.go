@@ -37,7 +37,10 @@ type child struct {
 	read  func(*hcl.Block)
 }
 
-func attr(name string, read func(value)) attribute { return attribute{name: name, read: read} }
+// attr returns an attribute whose value read stores in into.
+func attr[T any](name string, into *T, read func(into *T, v value)) attribute {
+	return attribute{name: name, read: func(v value) { read(into, v) }}
+}
 
 func (s *section) schema() *hcl.BodySchema {
 	schema := &hcl.BodySchema{}

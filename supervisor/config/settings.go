@@ -24,17 +24,17 @@ func (r *reader) setting(b *hcl.Block) {
 	switch b.Type {
 	case "orchestrator":
 		s.attributes = []attribute{
-			attr("name", word(&c.Orchestrator.Name)),
-			attr("state_dir", path(&c.Orchestrator.StateDir, c.absolute)),
-			attr("shutdown", duration(&c.Orchestrator.Shutdown)),
+			attr("name", &c.Orchestrator.Name, word),
+			attr("state_dir", &c.Orchestrator.StateDir, path(c.absolute)),
+			attr("shutdown", &c.Orchestrator.Shutdown, duration),
 		}
 	case "http":
 		r.http(b)
 		return
 	case "log":
 		s.attributes = []attribute{
-			attr("level", choice(&c.Log.Level, "trace", "debug", "info", "warn", "error", "off")),
-			attr("format", choice(&c.Log.Format, "auto", "console", "json")),
+			attr("level", &c.Log.Level, choice("trace", "debug", "info", "warn", "error", "off")),
+			attr("format", &c.Log.Format, choice("auto", "console", "json")),
 		}
 	case "store":
 		store(r, b)
@@ -43,13 +43,13 @@ func (r *reader) setting(b *hcl.Block) {
 		s.attributes = protocolAttributes(&c.Protocol)
 	case "scheduler":
 		s.attributes = []attribute{
-			attr("on_create", truth(&c.Scheduler.OnCreate)),
-			attr("on_online", truth(&c.Scheduler.OnOnline)),
-			attr("assign_offline", truth(&c.Scheduler.AssignOffline)),
-			attr("count_assigned", truth(&c.Scheduler.CountAssigned)),
-			attr("max_attempts", whole(&c.Scheduler.MaxAttempts, 1, math.MaxInt32)),
-			attr("verify_attempts", whole(&c.Scheduler.VerifyAttempts, 1, math.MaxInt32)),
-			attr("delegation_retries", whole(&c.Scheduler.DelegationRetries, 0, 100)),
+			attr("on_create", &c.Scheduler.OnCreate, truth),
+			attr("on_online", &c.Scheduler.OnOnline, truth),
+			attr("assign_offline", &c.Scheduler.AssignOffline, truth),
+			attr("count_assigned", &c.Scheduler.CountAssigned, truth),
+			attr("max_attempts", &c.Scheduler.MaxAttempts, whole(1, math.MaxInt32)),
+			attr("verify_attempts", &c.Scheduler.VerifyAttempts, whole(1, math.MaxInt32)),
+			attr("delegation_retries", &c.Scheduler.DelegationRetries, whole(0, 100)),
 		}
 	case "bus":
 		r.bus(b)
@@ -58,7 +58,7 @@ func (r *reader) setting(b *hcl.Block) {
 		notify(r, b)
 		return
 	case "merge":
-		s.attributes = []attribute{attr("queue", truth(&c.Merge.Queue))}
+		s.attributes = []attribute{attr("queue", &c.Merge.Queue, truth)}
 	case "prices":
 		prices(r, b)
 		return
@@ -67,50 +67,48 @@ func (r *reader) setting(b *hcl.Block) {
 }
 
 // keep reads how much history a store keeps: a time, a size or "forever".
-func keep(into *Store) func(value) {
-	return func(v value) {
-		s, ok := v.asText()
-		if !ok {
-			return
-		}
-		into.KeepFor, into.KeepBytes = 0, 0
-		text, days := strings.CutSuffix(s, "d")
-		n, err := strconv.ParseUint(text, 10, 16)
-		age, timeErr := time.ParseDuration(s)
-		bytes, sizeErr := parseSize(s)
-		switch {
-		case s == "forever":
-		case days && err == nil && n > 0:
-			into.KeepFor = time.Duration(n) * 24 * time.Hour
-		case timeErr == nil && age > 0:
-			into.KeepFor = age
-		case sizeErr == nil && bytes >= mib:
-			into.KeepBytes = bytes
-		default:
-			v.reject("bad-duration", "Bad duration",
-				fmt.Sprintf("%s is a time such as \"30d\" or \"12h\", a size from 1 MiB such as \"10GiB\", or \"forever\", not %s.", v.name, v.quoted()), "")
-		}
+func keep(into *Store, v value) {
+	s, ok := v.asText()
+	if !ok {
+		return
+	}
+	into.KeepFor, into.KeepBytes = 0, 0
+	text, days := strings.CutSuffix(s, "d")
+	n, err := strconv.ParseUint(text, 10, 16)
+	age, timeErr := time.ParseDuration(s)
+	bytes, sizeErr := parseSize(s)
+	switch {
+	case s == "forever":
+	case days && err == nil && n > 0:
+		into.KeepFor = time.Duration(n) * 24 * time.Hour
+	case timeErr == nil && age > 0:
+		into.KeepFor = age
+	case sizeErr == nil && bytes >= mib:
+		into.KeepBytes = bytes
+	default:
+		v.reject("bad-duration", "Bad duration",
+			fmt.Sprintf("%s is a time such as \"30d\" or \"12h\", a size from 1 MiB such as \"10GiB\", or \"forever\", not %s.", v.name, v.quoted()), "")
 	}
 }
 
 func protocolAttributes(p *Protocol) []attribute {
 	return []attribute{
-		attr("max_line", sizeUpTo(&p.MaxLine, kib, maxSaid)),
-		attr("max_depth", whole(&p.MaxDepth, 1, 10_000)),
-		attr("rate", whole(&p.Rate, 1, math.MaxInt32)),
-		attr("burst", whole(&p.Burst, 1, math.MaxInt32)),
-		attr("request_timeout", longer(&p.RequestTimeout)),
-		attr("on_dependency_failure", choice(&p.OnDependencyFailure, "auto", "block", "cancel")),
-		attr("strict_results", truth(&p.StrictResults)),
+		attr("max_line", &p.MaxLine, sizeUpTo(kib, maxSaid)),
+		attr("max_depth", &p.MaxDepth, whole(1, 10_000)),
+		attr("rate", &p.Rate, whole(1, math.MaxInt32)),
+		attr("burst", &p.Burst, whole(1, math.MaxInt32)),
+		attr("request_timeout", &p.RequestTimeout, longer),
+		attr("on_dependency_failure", &p.OnDependencyFailure, choice("auto", "block", "cancel")),
+		attr("strict_results", &p.StrictResults, truth),
 	}
 }
 
 func (r *reader) bus(b *hcl.Block) {
 	bus := &r.config.Bus
 	r.read(b.Body, r.scope, section{title: "Block bus", path: "bus", attributes: []attribute{
-		attr("heartbeat", longer(&bus.Heartbeat)),
-		attr("stale", longer(&bus.Stale)),
-		attr("topics", topics(&bus.Topics)),
+		attr("heartbeat", &bus.Heartbeat, longer),
+		attr("stale", &bus.Stale, longer),
+		attr("topics", &bus.Topics, topics),
 	}})
 	if bus.Stale <= bus.Heartbeat {
 		r.report(b.DefRange, Problem{
@@ -124,17 +122,17 @@ func (r *reader) http(b *hcl.Block) {
 	h := &r.config.HTTP
 	var listeners []value
 	set := r.read(b.Body, r.scope, section{title: "Block http", path: "http", attributes: []attribute{
-		attr("listen", func(v value) {
-			words(&h.Listen)(v)
-			if h.Listen != nil {
+		attr("listen", &h.Listen, func(into *[]string, v value) {
+			words(into, v)
+			if *into != nil {
 				listeners, _ = v.items("a list of words")
 			}
 		}),
-		attr("hosts", words(&h.Hosts)),
-		attr("max_body", sizeUpTo(&h.MaxBody, kib, maxSaid)),
-		attr("rate", whole(&h.Rate, 1, math.MaxInt32)),
-		attr("certificate", existingFile(&h.Certificate)),
-		attr("key", existingFile(&h.Key)),
+		attr("hosts", &h.Hosts, words),
+		attr("max_body", &h.MaxBody, sizeUpTo(kib, maxSaid)),
+		attr("rate", &h.Rate, whole(1, math.MaxInt32)),
+		attr("certificate", &h.Certificate, existingFile),
+		attr("key", &h.Key, existingFile),
 	}})
 	_, hasCertificate := set["certificate"]
 	_, hasKey := set["key"]
@@ -171,22 +169,20 @@ func (v value) listener(address string, encrypted bool) {
 
 // existingFile reads the path of a file of hubs. The file must exist, unless the configuration is
 // checked for another machine, or this one is a host.
-func existingFile(into *string) func(value) {
-	return func(v value) {
-		var file string
-		path(&file, v.r.config.absolute)(v)
-		if file == "" {
-			return
-		}
-		info, err := os.Stat(file)
-		if err == nil && info.IsDir() {
-			err = errIsFolder
-		}
-		if err != nil && !v.r.options.NoEnv && !v.r.options.Host {
-			v.reject("unreadable", "File cannot be read", fmt.Sprintf("%s: %v.", v.quoted(), cause(err)), "")
-		}
-		*into = file
+func existingFile(into *string, v value) {
+	var file string
+	path(v.r.config.absolute)(&file, v)
+	if file == "" {
+		return
 	}
+	info, err := os.Stat(file)
+	if err == nil && info.IsDir() {
+		err = errIsFolder
+	}
+	if err != nil && !v.r.options.NoEnv && !v.r.options.Host {
+		v.reject("unreadable", "File cannot be read", fmt.Sprintf("%s: %v.", v.quoted(), cause(err)), "")
+	}
+	*into = file
 }
 
 // settle sets values that depend on more than one attribute.
@@ -213,14 +209,14 @@ func (r *reader) session(b *hcl.Block) {
 		title: fmt.Sprintf("Session %q", s.Name),
 		path:  "session." + s.Name,
 		attributes: []attribute{
-			attr("validation", choice(&s.Validation, "standard", "strict")),
-			attr("max_iterations", whole(&s.MaxIterations, 1, math.MaxInt32)),
-			attr("on_max", choice(&s.OnMax, "abort", "force_approve", "human_review")),
-			attr("require_review", truth(&s.RequireReview)),
-			attr("task_timeout", duration(&s.TaskTimeout)),
-			attr("progress_after", longer(&s.ProgressAfter)),
-			attr("progress_every", longer(&s.ProgressEvery)),
-			attr("verify", argvs(&s.Verify)),
+			attr("validation", &s.Validation, choice("standard", "strict")),
+			attr("max_iterations", &s.MaxIterations, whole(1, math.MaxInt32)),
+			attr("on_max", &s.OnMax, choice("abort", "force_approve", "human_review")),
+			attr("require_review", &s.RequireReview, truth),
+			attr("task_timeout", &s.TaskTimeout, duration),
+			attr("progress_after", &s.ProgressAfter, longer),
+			attr("progress_every", &s.ProgressEvery, longer),
+			attr("verify", &s.Verify, argvs),
 		},
 		children: []child{workspace(r, "session."+s.Name, &s.Workspace, r.scope), {kind: "member", label: "name", many: true, read: func(b *hcl.Block) {
 			if r.unique(members, b) {
@@ -251,7 +247,7 @@ func (r *reader) member(b *hcl.Block, sessionID string) Member {
 		title: fmt.Sprintf("Member %q", m.Name),
 		path:  "session." + sessionID + ".member." + m.Name,
 		attributes: []attribute{
-			attr("type", choice(&m.Type, "architect", "developer", "reviewer")),
+			attr("type", &m.Type, choice("architect", "developer", "reviewer")),
 		},
 	})
 	if _, ok := set["type"]; !ok {

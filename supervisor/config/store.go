@@ -16,20 +16,20 @@ import (
 func store(r *reader, b *hcl.Block) {
 	s := &r.config.Store
 	set := r.read(b.Body, r.scope, section{title: "Block store", path: "store", attributes: []attribute{
-		attr("kind", choice(&s.Kind, "sqlite", "memory", "jetstream", "postgres")),
-		attr("path", word(&s.Path)),
-		attr("durable", truth(&s.Durable)),
-		attr("keep", keep(s)),
-		attr("url", serverURL(s, b.DefRange)),
-		attr("monitor", monitors(&s.Monitors)),
-		attr("peers", peers(&s.Peers)),
-		attr("log", word(&s.Log)),
+		attr("kind", &s.Kind, choice("sqlite", "memory", "jetstream", "postgres")),
+		attr("path", &s.Path, word),
+		attr("durable", &s.Durable, truth),
+		attr("keep", s, keep),
+		attr("url", s, serverURL(b.DefRange)),
+		attr("monitor", &s.Monitors, monitors),
+		attr("peers", &s.Peers, peers),
+		attr("log", &s.Log, word),
 		{name: "credentials", raw: func(a *hcl.Attribute) {
 			secretNamed(r, a, "store.credentials", &s.Credentials, "credentials is a secret block, such as secret.engine: what the hubs share must not be in this file.")
 		}},
-		attr("ca", existingFile(&s.CA)),
-		attr("certificate", existingFile(&s.Certificate)),
-		attr("key", existingFile(&s.Key)),
+		attr("ca", &s.CA, existingFile),
+		attr("certificate", &s.Certificate, existingFile),
+		attr("key", &s.Key, existingFile),
 	}})
 	_, elsewhere := set["url"]
 	switch {
@@ -125,31 +125,29 @@ func thisHub(r *reader, at hcl.Range) {
 }
 
 // peers reads the addresses of hubs.
-func peers(into *[]string) func(value) {
-	return func(v value) {
-		items, ok := v.items("a list of addresses")
+func peers(into *[]string, v value) {
+	items, ok := v.items("a list of addresses")
+	if !ok {
+		return
+	}
+	*into = nil
+	for _, item := range items {
+		text, ok := item.asText()
 		if !ok {
-			return
+			continue
 		}
-		*into = nil
-		for _, item := range items {
-			text, ok := item.asText()
-			if !ok {
-				continue
-			}
-			host, port, err := net.SplitHostPort(text)
-			n, portErr := strconv.Atoi(port)
-			switch {
-			case err != nil || host == "" || portErr != nil || n < 1 || n > math.MaxUint16:
-				item.reject("bad-address", "Bad address", fmt.Sprintf("A peer is host:port, such as \"h1:7434\", not %s.", item.quoted()), "")
-			case slices.Contains(*into, text):
-				item.reject("duplicate-peer", "Duplicate peer", fmt.Sprintf("%s is there twice.", item.quoted()), "")
-			default:
-				*into = append(*into, text)
-			}
+		host, port, err := net.SplitHostPort(text)
+		n, portErr := strconv.Atoi(port)
+		switch {
+		case err != nil || host == "" || portErr != nil || n < 1 || n > math.MaxUint16:
+			item.reject("bad-address", "Bad address", fmt.Sprintf("A peer is host:port, such as \"h1:7434\", not %s.", item.quoted()), "")
+		case slices.Contains(*into, text):
+			item.reject("duplicate-peer", "Duplicate peer", fmt.Sprintf("%s is there twice.", item.quoted()), "")
+		default:
+			*into = append(*into, text)
 		}
-		if len(items) == 0 {
-			v.reject("empty", "Empty value", "peers must not be empty.", "")
-		}
+	}
+	if len(items) == 0 {
+		v.reject("empty", "Empty value", "peers must not be empty.", "")
 	}
 }

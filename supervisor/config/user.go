@@ -24,27 +24,25 @@ type Rights struct {
 }
 
 // account reads the name of a user. "" is the user of the orchestrator.
-func account(into *string) func(value) {
-	return func(v value) {
-		text(into)(v)
-		if *into == "" || v.r.options.NoEnv {
-			return
-		}
-		found, err := user.Lookup(*into)
-		if err != nil {
-			v.reject("unknown-user", "Unknown user", fmt.Sprintf("There is no user %s on this machine.", v.quoted()),
-				"Users are looked up in /etc/passwd; useradd --system makes one.")
-			return
-		}
-		switch self := os.Geteuid(); {
-		case found.Uid == strconv.Itoa(self):
-		case runtime.GOOS != "linux":
-			v.reject("needs-root", "Another user", fmt.Sprintf("An agent runs as another user, such as %s, only on Linux.", v.quoted()), "")
-		case self != 0:
-			v.reject("needs-root", "Only root can do this",
-				fmt.Sprintf("Only root can start an agent as user %s, and this is user %d.", v.quoted(), self),
-				"Run the orchestrator as root, such as a service of systemd without User=, or leave user out.")
-		}
+func account(into *string, v value) {
+	text(into, v)
+	if *into == "" || v.r.options.NoEnv {
+		return
+	}
+	found, err := user.Lookup(*into)
+	if err != nil {
+		v.reject("unknown-user", "Unknown user", fmt.Sprintf("There is no user %s on this machine.", v.quoted()),
+			"Users are looked up in /etc/passwd; useradd --system makes one.")
+		return
+	}
+	switch self := os.Geteuid(); {
+	case found.Uid == strconv.Itoa(self):
+	case runtime.GOOS != "linux":
+		v.reject("needs-root", "Another user", fmt.Sprintf("An agent runs as another user, such as %s, only on Linux.", v.quoted()), "")
+	case self != 0:
+		v.reject("needs-root", "Only root can do this",
+			fmt.Sprintf("Only root can start an agent as user %s, and this is user %d.", v.quoted(), self),
+			"Run the orchestrator as root, such as a service of systemd without User=, or leave user out.")
 	}
 }
 

@@ -142,43 +142,37 @@ func (v value) items(want string) ([]value, bool) {
 	return items, true
 }
 
-// The functions in this file return readers of attributes. Each is given where the value goes
-// and which values are allowed.
+// The functions in this file read attributes: into a variable, if the value is allowed. One with
+// arguments returns such a function.
 
-func text(into *string) func(value) {
-	return func(v value) {
-		if s, ok := v.asText(); ok {
-			*into = s
-		}
+func text(into *string, v value) {
+	if s, ok := v.asText(); ok {
+		*into = s
 	}
 }
 
 // word reads a text that is not empty.
-func word(into *string) func(value) {
-	return func(v value) {
-		s, ok := v.asText()
-		if ok && s == "" {
-			v.reject("empty", "Empty value", v.name+" must not be empty.", "")
-			return
-		}
-		if ok {
-			*into = s
-		}
+func word(into *string, v value) {
+	s, ok := v.asText()
+	if ok && s == "" {
+		v.reject("empty", "Empty value", v.name+" must not be empty.", "")
+		return
+	}
+	if ok {
+		*into = s
 	}
 }
 
 // quoted is word for a name, which a number or a boolean is not.
-func quoted(into *string) func(value) {
-	return func(v value) {
-		if _, ok := v.asQuoted(); ok {
-			word(into)(v)
-		}
+func quoted(into *string, v value) {
+	if _, ok := v.asQuoted(); ok {
+		word(into, v)
 	}
 }
 
 // choice reads one of a few words.
-func choice(into *string, words ...string) func(value) {
-	return func(v value) {
+func choice(words ...string) func(*string, value) {
+	return func(into *string, v value) {
 		s, ok := v.asText()
 		if !ok {
 			return
@@ -192,20 +186,18 @@ func choice(into *string, words ...string) func(value) {
 	}
 }
 
-func truth(into *bool) func(value) {
-	return func(v value) {
-		b, err := convert.Convert(v.cty, cty.Bool)
-		if err != nil || b.IsNull() {
-			v.wrongKind("true or false")
-			return
-		}
-		*into = b.True()
+func truth(into *bool, v value) {
+	b, err := convert.Convert(v.cty, cty.Bool)
+	if err != nil || b.IsNull() {
+		v.wrongKind("true or false")
+		return
 	}
+	*into = b.True()
 }
 
 // whole reads an integer between least and most.
-func whole(into *int, least, most int) func(value) {
-	return func(v value) {
+func whole(least, most int) func(*int, value) {
+	return func(into *int, v value) {
 		n, ok := v.asNumber("a whole number")
 		if !ok {
 			return
@@ -224,8 +216,8 @@ func whole(into *int, least, most int) func(value) {
 }
 
 // ratio reads a number between least and most.
-func ratio(into *float64, least, most float64) func(value) {
-	return func(v value) {
+func ratio(least, most float64) func(*float64, value) {
+	return func(into *float64, v value) {
 		n, ok := v.asNumber("a number")
 		if !ok {
 			return
@@ -240,54 +232,50 @@ func ratio(into *float64, least, most float64) func(value) {
 	}
 }
 
-func duration(into *time.Duration) func(value) {
-	return func(v value) {
-		if v.cty.Type() == cty.Number {
-			v.reject("bad-duration", "Bad duration", fmt.Sprintf("%s is a time.", v.name), unitHint("Times", v, "s"))
-			return
-		}
-		s, ok := v.asText()
-		if !ok {
-			return
-		}
-		d, err := time.ParseDuration(s)
-		switch {
-		case err != nil && isDigits(s):
-			v.reject("bad-duration", "Bad duration", fmt.Sprintf("%s is a time.", v.name), unitHint("Times", v, "s"))
-		case err != nil:
-			v.reject("bad-duration", "Bad duration",
-				fmt.Sprintf("%s is a time such as \"250ms\", \"30s\" or \"2h\", not %s.", v.name, v.quoted()), "")
-		case d < 0:
-			v.reject("bad-duration", "Bad duration", fmt.Sprintf("%s cannot be negative.", v.name), "")
-		default:
-			*into = d
-		}
+func duration(into *time.Duration, v value) {
+	if v.cty.Type() == cty.Number {
+		v.reject("bad-duration", "Bad duration", fmt.Sprintf("%s is a time.", v.name), unitHint("Times", v, "s"))
+		return
+	}
+	s, ok := v.asText()
+	if !ok {
+		return
+	}
+	d, err := time.ParseDuration(s)
+	switch {
+	case err != nil && isDigits(s):
+		v.reject("bad-duration", "Bad duration", fmt.Sprintf("%s is a time.", v.name), unitHint("Times", v, "s"))
+	case err != nil:
+		v.reject("bad-duration", "Bad duration",
+			fmt.Sprintf("%s is a time such as \"250ms\", \"30s\" or \"2h\", not %s.", v.name, v.quoted()), "")
+	case d < 0:
+		v.reject("bad-duration", "Bad duration", fmt.Sprintf("%s cannot be negative.", v.name), "")
+	default:
+		*into = d
 	}
 }
 
 // longer reads a duration that is not zero.
-func longer(into *time.Duration) func(value) {
-	return func(v value) {
-		d := time.Duration(-1)
-		duration(&d)(v)
-		if d == 0 {
-			v.reject("out-of-range", "Duration out of range", v.name+" must be longer than nothing.", "")
-		}
-		if d > 0 {
-			*into = d
-		}
+func longer(into *time.Duration, v value) {
+	d := time.Duration(-1)
+	duration(&d, v)
+	if d == 0 {
+		v.reject("out-of-range", "Duration out of range", v.name+" must be longer than nothing.", "")
+	}
+	if d > 0 {
+		*into = d
 	}
 }
 
 // size reads a number of bytes that is not below least.
-func size(into *int64, least int64) func(value) { return sizeUpTo(into, least, math.MaxInt64) }
+func size(least int64) func(*int64, value) { return sizeUpTo(least, math.MaxInt64) }
 
 // maxSaid is the largest message. It must fit into one fact of the record, which holds 32 MiB.
 const maxSaid = 28 << 20
 
 // sizeUpTo is size with an upper limit.
-func sizeUpTo(into *int64, least, most int64) func(value) {
-	return func(v value) {
+func sizeUpTo(least, most int64) func(*int64, value) {
+	return func(into *int64, v value) {
 		if n := v.cty; n.Type() == cty.Number && n.AsBigFloat().Sign() != 0 {
 			v.reject("bad-size", "Bad size", fmt.Sprintf("%s is a size.", v.name), unitHint("Sizes", v, "MiB"))
 			return
@@ -327,27 +315,25 @@ func unitHint(what string, v value, unit string) string {
 }
 
 // words reads a list of texts. An empty list becomes nil, so that lists can be compared.
-func words(into *[]string) func(value) {
-	return func(v value) {
-		items, ok := v.items("a list of words")
+func words(into *[]string, v value) {
+	items, ok := v.items("a list of words")
+	if !ok {
+		return
+	}
+	var list []string
+	for _, item := range items {
+		s, ok := item.asText()
 		if !ok {
 			return
 		}
-		var list []string
-		for _, item := range items {
-			s, ok := item.asText()
-			if !ok {
-				return
-			}
-			list = append(list, s)
-		}
-		*into = list
+		list = append(list, s)
 	}
+	*into = list
 }
 
 // numbers reads a list of whole numbers.
-func numbers(into *[]int, least, most int) func(value) {
-	return func(v value) {
+func numbers(least, most int) func(*[]int, value) {
+	return func(into *[]int, v value) {
 		items, ok := v.items("a list of whole numbers")
 		if !ok {
 			return
@@ -355,7 +341,7 @@ func numbers(into *[]int, least, most int) func(value) {
 		var list []int
 		for _, item := range items {
 			n := least - 1
-			if whole(&n, least, most)(item); n < least {
+			if whole(least, most)(&n, item); n < least {
 				return
 			}
 			list = append(list, n)
@@ -365,10 +351,10 @@ func numbers(into *[]int, least, most int) func(value) {
 }
 
 // path reads the path of a file or folder and makes it absolute.
-func path(into *string, absolute func(string) string) func(value) {
-	return func(v value) {
+func path(absolute func(string) string) func(*string, value) {
+	return func(into *string, v value) {
 		var s string
-		if word(&s)(v); s != "" {
+		if word(&s, v); s != "" {
 			*into = absolute(s)
 		}
 	}

@@ -68,8 +68,8 @@ func (vs *variables) declaration(b *hcl.Block) *variable {
 		attributes: []attribute{
 			{name: "type", raw: func(a *hcl.Attribute) { vs.variableType(v, a) }},
 			{name: "default", raw: func(a *hcl.Attribute) { fallback = a }},
-			attr("description", text(new(string))),
-			attr("sensitive", truth(&v.sensitive)),
+			attr("description", new(string), text),
+			attr("sensitive", &v.sensitive, truth),
 		},
 	})
 	if fallback != nil {

@@ -43,12 +43,12 @@ func workspace(r *reader, at string, into **Workspace, sc *scope) child {
 		w := &Workspace{Branch: "task/" + TaskShort, Keep: "unmerged"}
 		ofTask := sc.with("task", cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(TaskID), "short": cty.StringVal(TaskShort)}))
 		set := r.read(b.Body, ofTask, section{title: "Block workspace", path: at + ".workspace", attributes: []attribute{
-			attr("worktree", repository(&w.Worktree)),
-			attr("branch", branch(&w.Branch)),
-			attr("base", text(&w.Base)),
-			attr("keep", choice(&w.Keep, "unmerged", "all")),
-			attr("setup", argvs(&w.Setup)),
-			attr("filters", truth(&w.Filters)),
+			attr("worktree", &w.Worktree, repository),
+			attr("branch", &w.Branch, branch),
+			attr("base", &w.Base, text),
+			attr("keep", &w.Keep, choice("unmerged", "all")),
+			attr("setup", &w.Setup, argvs),
+			attr("filters", &w.Filters, truth),
 		}})
 		if _, ok := set["worktree"]; !ok {
 			missing(r, b, "A workspace has no worktree: a folder of the git repository that its tasks are about.", `Give it one, such as worktree = ".".`)
@@ -59,18 +59,16 @@ func workspace(r *reader, at string, into **Workspace, sc *scope) child {
 }
 
 // repository reads a folder of a git repository.
-func repository(into *string) func(value) {
-	return func(v value) {
-		var dir string
-		if folder(&dir, false)(v); dir == "" {
-			return
-		}
-		if checkout(dir) != "" {
-			*into = dir
-			return
-		}
-		v.reject("not-a-repository", "Not a git repository", v.quoted()+" is not in a git repository, and each task gets a git worktree.", "Make it one: git init, and commit what is there. Or take the block out: then all tasks share the folder in which the agent runs.")
+func repository(into *string, v value) {
+	var dir string
+	if folder(false)(&dir, v); dir == "" {
+		return
 	}
+	if checkout(dir) != "" {
+		*into = dir
+		return
+	}
+	v.reject("not-a-repository", "Not a git repository", v.quoted()+" is not in a git repository, and each task gets a git worktree.", "Make it one: git init, and commit what is there. Or take the block out: then all tasks share the folder in which the agent runs.")
 }
 
 // checkout returns the folder with the git checkout that dir is in, or "".
@@ -98,40 +96,36 @@ func (w *Workspace) repository() string {
 }
 
 // branch reads the name of the branch of a task.
-func branch(into *string) func(value) {
-	return func(v value) {
-		s, ok := v.asText()
-		name := strings.NewReplacer(TaskID, "id", TaskShort, "id").Replace(s)
-		switch {
-		case !ok:
-		case name == s:
-			v.reject("bad-branch", "Bad branch", fmt.Sprintf("All tasks would share the branch %s.", v.quoted()), `Name the task, as in "task/${task.short}".`)
-		case strings.ContainsAny(name, " \t\n~^:?*[\\\x01\x7f") || strings.Contains(name, "..") || strings.Contains(name, "//") || strings.Contains(name, "@{") ||
-			strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".") || strings.HasSuffix(name, ".lock"):
-			v.reject("bad-branch", "Bad branch", v.quoted()+" is not a valid name of a branch.", "")
-		default:
-			*into = s
-		}
+func branch(into *string, v value) {
+	s, ok := v.asText()
+	name := strings.NewReplacer(TaskID, "id", TaskShort, "id").Replace(s)
+	switch {
+	case !ok:
+	case name == s:
+		v.reject("bad-branch", "Bad branch", fmt.Sprintf("All tasks would share the branch %s.", v.quoted()), `Name the task, as in "task/${task.short}".`)
+	case strings.ContainsAny(name, " \t\n~^:?*[\\\x01\x7f") || strings.Contains(name, "..") || strings.Contains(name, "//") || strings.Contains(name, "@{") ||
+		strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".") || strings.HasSuffix(name, ".lock"):
+		v.reject("bad-branch", "Bad branch", v.quoted()+" is not a valid name of a branch.", "")
+	default:
+		*into = s
 	}
 }
 
 // argvs reads a list of commands.
-func argvs(into *[][]string) func(value) {
-	return func(v value) {
-		items, ok := v.items("a list of commands, such as [[\"go\", \"test\", \"./...\"]]")
-		if !ok {
+func argvs(into *[][]string, v value) {
+	items, ok := v.items("a list of commands, such as [[\"go\", \"test\", \"./...\"]]")
+	if !ok {
+		return
+	}
+	var all [][]string
+	for _, item := range items {
+		var one []string
+		if argv(&one, item); one == nil {
 			return
 		}
-		var all [][]string
-		for _, item := range items {
-			var one []string
-			if argv(&one)(item); one == nil {
-				return
-			}
-			all = append(all, one)
-		}
-		*into = all
+		all = append(all, one)
 	}
+	*into = all
 }
 
 // settleVerify checks what verify commands exclude. on_exit becomes "requeue", because a task with verify commands must not become done when its agent exits.
