@@ -160,19 +160,10 @@ func (r *reader) agent(b *hcl.Block, a Agent, name string, index int) (Agent, []
 		"index": cty.NumberIntVal(int64(index)),
 	})
 	sc := r.scope.with("self", self)
-	path := "agent." + a.Block
-	r.config.places[path] = a.Place
 	var waits []dependency
-	set := r.read(b.Body, sc, section{
-		title:      fmt.Sprintf("Agent %q", a.Block),
-		path:       path,
-		attributes: r.agentAttributes(&a, &waits, sc, isPlaced(b)),
-		children: append(r.behaviour(path, &a, sc), child{kind: "capabilities", read: func(b *hcl.Block) {
-			r.capabilities(b, path+".capabilities", &a.Capabilities, sc)
-		}}, child{kind: "mcp", label: "name", many: true, read: func(b *hcl.Block) {
-			mcpServer(r, b, path, &a.Client, sc)
-		}}, placement(r, path, &a.Placement, sc), workspace(r, path, &a.Workspace, sc), budget(r, path, &a, sc)),
-	})
+	s := r.agentSection(&a, &waits, sc, isPlaced(b))
+	r.config.places[s.path] = a.Place
+	set := r.read(b.Body, sc, s)
 	r.checkAgent(b, &a, set)
 	settleVerify(r, &a, set)
 	settleConfine(r, b, &a)
@@ -180,40 +171,53 @@ func (r *reader) agent(b *hcl.Block, a Agent, name string, index int) (Agent, []
 	return a, waits
 }
 
-func (r *reader) agentAttributes(a *Agent, waits *[]dependency, sc *scope, placed bool) []attribute {
-	return []attribute{
-		attr("command", &a.Command, argv),
-		attr("wrap", &a.Wrap, prefix),
-		attr("user", &a.User, account),
-		attr("description", &a.Description, text),
-		attr("dir", &a.Dir, folder(placed)),
-		{name: "env", raw: func(found *hcl.Attribute) { a.env = r.environment(found.Expr, sc) }},
-		attr("env_file", &a.EnvFile, envFiles),
-		attr("inherit_env", &a.InheritEnv, inheritEnv),
-		attr("protocol", &a.Protocol, protocol),
-		attr("stdin", &a.Stdin, choice("pipe", "null")),
-		attr("role", &a.Role, role),
-		attr("actor", a, actor),
-		attr("pty", &a.Pty, truth),
-		attr("operator", &a.Operator, truth),
-		attr("manage", &a.Manage, truth),
-		{name: "replicas", raw: func(*hcl.Attribute) {}},
-		attr("depends_on", waits, func(into *[]dependency, v value) { *into = dependencies(v, a.Name) }),
-		attr("autostart", &a.Autostart, truth),
-		attr("on_exit", &a.OnExit, choice(OnExits...)),
-		attr("verify", &a.Verify, argvs),
-		attr("verify_env", &a.VerifyEnv, words),
-		attr("permission", &a.Client.Permission, choice("ask", "edits", "plan", "auto", "full")),
-		attr("allow", &a.Client.Allow, words),
-		attr("model", &a.Client.Model, text),
-		attr("instructions", &a.Client.Instructions, text),
-		attr("on_turn_end", &a.Client.OnTurnEnd, choice("remind", "complete", "fail")),
-		attr("resume", &a.Client.Resume, truth),
-		attr("wire_log", &a.Client.WireLog, truth),
+// agentSection returns the rows of the block of an agent. A process keeps its user, folder, environment,
+// pipes and limits from its start, so their changes need another one. All other settings are read at
+// each use.
+func (r *reader) agentSection(a *Agent, waits *[]dependency, sc *scope, placed bool) section {
+	path := "agent." + a.Block
+	return section{
+		title: fmt.Sprintf("Agent %q", a.Block), path: path,
+		attributes: []attribute{
+			attr("command", &a.Command, argv).restarts(nil),
+			attr("wrap", &a.Wrap, prefix).restarts([]string{}),
+			attr("user", &a.User, account).restarts(""),
+			attr("description", &a.Description, text).live(""),
+			attr("dir", &a.Dir, folder(placed)).restarts(derived(".")),
+			raw("env", func(found *hcl.Attribute) { a.env = r.environment(found.Expr, sc) }, &a.env.print).restarts(map[string]string{}),
+			attr("env_file", &a.EnvFile, envFiles).restarts([]string{}),
+			attr("inherit_env", &a.InheritEnv, inheritEnv).restarts(ordinaryEnv),
+			attr("protocol", &a.Protocol, protocol).restarts("native"),
+			attr("stdin", &a.Stdin, choice("pipe", "null")).restarts("pipe"),
+			attr("role", &a.Role, role).live("worker"),
+			attr("actor", a, actor).of(&a.Actor).restarts("auto"), // letters are addressed to it
+			attr("pty", &a.Pty, truth).restarts(false),
+			attr("operator", &a.Operator, truth).live(false),
+			attr("manage", &a.Manage, truth).live(false),
+			{name: "replicas", raw: func(*hcl.Attribute) {}, initial: 1}, // a change starts or stops replicas
+			attr("depends_on", waits, func(into *[]dependency, v value) { *into = dependencies(v, a.Name) }).of(&a.DependsOn).live([]string{}),
+			attr("autostart", &a.Autostart, truth).live(true),
+			attr("on_exit", &a.OnExit, choice(OnExits...)).live("auto"),
+			attr("verify", &a.Verify, argvs).live([]string{}),
+			attr("verify_env", &a.VerifyEnv, words).live([]string{}),
+			attr("permission", &a.Client.Permission, choice("ask", "edits", "plan", "auto", "full")).restarts("ask"),
+			attr("allow", &a.Client.Allow, words).restarts([]string{}),
+			attr("model", &a.Client.Model, text).restarts(""),
+			attr("instructions", &a.Client.Instructions, text).restarts(""),
+			attr("on_turn_end", &a.Client.OnTurnEnd, choice("remind", "complete", "fail")).restarts("remind"),
+			attr("resume", &a.Client.Resume, truth).restarts(true),
+			attr("wire_log", &a.Client.WireLog, truth).restarts(true),
+		},
+		children: append(r.behaviour(a), capabilities(r, path+".capabilities", &a.Capabilities, sc).live(&a.Capabilities),
+			child{kind: "mcp", label: "name", many: true, read: func(b *hcl.Block) {
+				mcpServer(r, b, path, &a.Client, sc)
+			}}.restarts(&a.Client.Servers),
+			placement(r, path, &a.Placement, sc).restarts(&a.Placement), // a process stays on its machine
+			workspace(r, path, &a.Workspace, sc).live(&a.Workspace), budget(r, path, a, sc).live(&a.Budget)),
 	}
 }
 
-// checkAgent checks what depends on more than one attribute.
+// checkAgent checks the relations of attributes.
 func (r *reader) checkAgent(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 	checkClient(r, b, a, set)
 	if _, ok := set["command"]; !ok && !meansCommand(b) && !a.IsClient() {
@@ -296,32 +300,33 @@ func inheritEnv(into *InheritEnv, v value) {
 	*into = InheritEnv{Names: names}
 }
 
-func (r *reader) capabilities(b *hcl.Block, path string, c *Capabilities, sc *scope) {
+// capabilities returns the block of that name.
+func capabilities(r *reader, path string, c *Capabilities, sc *scope) child {
 	repos := map[string]hcl.Range{}
-	r.read(b.Body, sc, section{title: "Block capabilities", path: path, attributes: []attribute{
-		attr("fixed", &c.Fixed, truth),
-		attr("languages", &c.Languages, words),
-		attr("tools", &c.Tools, words),
-		attr("environments", &c.Environments, words),
-		attr("tags", &c.Tags, words),
-		attr("names", &c.Names, words),
-		attr("max_concurrent_tasks", &c.MaxConcurrentTasks, whole(0, math.MaxInt32)),
+	return child{kind: "capabilities", attributes: []attribute{
+		attr("fixed", &c.Fixed, truth).initially(false),
+		attr("languages", &c.Languages, words).initially([]string{}),
+		attr("tools", &c.Tools, words).initially([]string{}),
+		attr("environments", &c.Environments, words).initially([]string{}),
+		attr("tags", &c.Tags, words).initially([]string{}),
+		attr("names", &c.Names, words).initially([]string{}),
+		attr("max_concurrent_tasks", &c.MaxConcurrentTasks, whole(0, math.MaxInt32)).initially(1),
 	}, children: []child{{kind: "repo", label: "name", many: true, read: func(b *hcl.Block) {
 		if !r.unique(repos, b) {
 			return
 		}
-		repo := Repo{Name: b.Labels[0], Path: "."}
-		r.read(b.Body, sc, section{
+		repo := Repo{Name: b.Labels[0]}
+		r.readFresh(b.Body, sc, section{
 			title: fmt.Sprintf("Repo %q", repo.Name),
 			path:  path + ".repo." + repo.Name,
 			attributes: []attribute{
-				attr("path", &repo.Path, word),
+				attr("path", &repo.Path, word).initially("."),
 				attr("languages", &repo.Languages, words),
 				attr("tools", &repo.Tools, words),
 			},
 		})
 		c.Repos = append(c.Repos, repo)
-	}}, output(r, path, &c.Outputs, sc)}})
+	}}, output(r, path, &c.Outputs, sc)}}
 }
 
 // actorForm matches the actor of an agent. "W" and "S:kind" are a new actor for each run, and
@@ -420,7 +425,7 @@ func checkClient(r *reader, b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 	if !a.IsClient() {
 		c := a.Client
 		c.Servers = nil
-		if !reflect.DeepEqual(c, standardAgent().Client) {
+		if !reflect.DeepEqual(c, r.client) {
 			r.report(b.DefRange, Problem{
 				Severity: SeverityWarning, Code: "config/not-a-coding-agent", Summary: "Only for coding agents",
 				Detail: fmt.Sprintf("Agent %q has settings of a coding agent, which have a meaning only with protocol = \"claude\", \"codex\" or \"acp\".", a.Block),
@@ -436,7 +441,7 @@ func checkClient(r *reader, b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 		a.Command = []string{a.Protocol}
 	}
 	if r.config.places["agent."+a.Block+".capabilities.fixed"] == "" {
-		a.Capabilities.Fixed = true // what it says are words of a model
+		a.Capabilities.Fixed = true // a model writes its messages
 	}
 	if _, ok := set["on_exit"]; !ok && a.OnExit == "auto" {
 		a.OnExit = "requeue" // such a program exits with 0 or 1 whatever its task is

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// A Budget says what an agent may use. A limit of 0 is none.
+// A Budget limits the usage of an agent. A limit of 0 is none.
 type Budget struct {
 	Tokens  int // in and out
 	Cost    float64
@@ -17,7 +17,7 @@ type Budget struct {
 	Reached string        // "ask" or "stop"
 }
 
-// A Price is what a million tokens of a model cost.
+// A Price is the cost of a million tokens of a model.
 type Price struct {
 	Input, Output float64
 	CacheRead     float64 // of the part of the input that was read from a cache; 0: as Input
@@ -26,13 +26,13 @@ type Price struct {
 // budget returns the reader of a budget block.
 func budget(r *reader, at string, a *Agent, sc *scope) child {
 	return child{kind: "budget", read: func(b *hcl.Block) {
-		l := &Budget{Per: "task", Reached: "ask"}
-		set := r.read(b.Body, sc, section{title: "Block budget", path: at + ".budget", attributes: []attribute{
+		l := new(Budget)
+		set := r.readFresh(b.Body, sc, section{title: "Block budget", path: at + ".budget", attributes: []attribute{
 			attr("tokens", &l.Tokens, whole(0, math.MaxInt)),
 			attr("cost", &l.Cost, ratio(0, 1e9)),
 			attr("time", &l.Time, duration),
-			attr("per", &l.Per, choice("task", "agent", "team", "day")),
-			attr("reached", &l.Reached, choice("ask", "stop")),
+			attr("per", &l.Per, choice("task", "agent", "team", "day")).initially("task"),
+			attr("reached", &l.Reached, choice("ask", "stop")).initially("ask"),
 		}})
 		switch given, ok := set["time"]; {
 		case ok && l.Time > 0 && l.Per != "task":
@@ -50,10 +50,9 @@ func budget(r *reader, at string, a *Agent, sc *scope) child {
 	}}
 }
 
-// prices reads what the models cost whose programs report no money.
-func prices(r *reader, b *hcl.Block) {
-	r.config.Prices = map[string]Price{}
-	r.read(b.Body, r.scope, section{title: "Block prices", path: "prices", children: []child{{kind: "model", label: "name", many: true, read: func(b *hcl.Block) {
+// prices returns the block of the prices of models, for programs that report no cost.
+func prices(r *reader) child {
+	return child{kind: "prices", children: []child{{kind: "model", label: "name", many: true, read: func(b *hcl.Block) {
 		var p Price
 		at := "prices.model." + b.Labels[0]
 		r.read(b.Body, r.scope, section{title: fmt.Sprintf("Model %q", b.Labels[0]), path: at, attributes: []attribute{
@@ -61,6 +60,9 @@ func prices(r *reader, b *hcl.Block) {
 			attr("output", &p.Output, ratio(0, 1e9)),
 			attr("cache_read", &p.CacheRead, ratio(0, 1e9)),
 		}})
+		if r.config.Prices == nil {
+			r.config.Prices = map[string]Price{}
+		}
 		r.config.Prices[b.Labels[0]] = p
-	}}}})
+	}}}}.live(&r.config.Prices)
 }

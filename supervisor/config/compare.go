@@ -1,9 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/hashicorp/hcl/v2"
 )
 
 // An Action is what a difference between two configurations requires of a running orchestrator.
@@ -76,14 +79,8 @@ func (c *Config) scaled(block string) []string {
 
 func compareSettings(prev, next *Config) []Change {
 	var changes []Change
-	for _, s := range settingTable {
-		if same(s.of(prev), s.of(next)) {
-			continue
-		}
-		c := Change{Action: s.needs, Attributes: []string{s.name}, Place: next.Place(s.name)}
-		if c.Place == "" {
-			c.Place = prev.Place(s.name)
-		}
+	for _, s := range changed(prev.section(), next.section()) {
+		c := Change{Action: s.needs, Attributes: []string{s.name}, Place: cmp.Or(next.Place(s.name), prev.Place(s.name))}
 		c.Detail = s.name + " takes effect at once"
 		if s.needs == ActionRefused {
 			c.Detail = s.name + " cannot change while the orchestrator runs; restart it"
@@ -110,7 +107,7 @@ func compareTasks(prev, next *Config) []Change {
 		switch before := old[t.Name]; {
 		case before == nil:
 			add(next.Place(name), name, " is given out, unless it was before")
-		case !same(*before, *t):
+		case !reflect.DeepEqual(before, t):
 			add(next.Place(name), name, " was given out before, and its task stays as it was")
 		}
 		delete(old, t.Name)
@@ -133,10 +130,7 @@ func compareAgent(old, now *Agent, scaled []string) (Change, bool) {
 		return c, true
 	}
 	var breaking []string
-	for _, t := range agentTable {
-		if same(t.of(old), t.of(now)) {
-			continue
-		}
+	for _, t := range changed(old.section(), now.section()) {
 		c.Attributes = append(c.Attributes, t.name)
 		if t.needs == ActionRestart {
 			breaking = append(breaking, t.name)
@@ -170,138 +164,33 @@ func stopped(a *Agent, scaled []string) Change {
 	return c
 }
 
-// same compares values of attributes. An empty list equals a nil one.
-func same(a, b any) bool {
-	if x, ok := a.([]string); ok {
-		return slices.Equal(x, b.([]string))
+// section returns the rows of a configuration, without the blocks of agents and tasks.
+func (c *Config) section() section {
+	r := &reader{config: c}
+	return section{children: append(r.settings(hcl.Range{}), child{kind: "host"}.live(&c.Hosts), child{kind: "session"}.live(&c.Sessions))}
+}
+
+// section returns the rows of an agent.
+func (a *Agent) section() section { return new(reader).agentSection(a, nil, nil, false) }
+
+// changed returns the rows of a section with other values than those of another one.
+func changed(prev, next section) (all []row) {
+	old := prev.rows("")
+	for i, now := range next.rows("") {
+		if !slices.EqualFunc(old[i].held, now.held, same) {
+			all = append(all, now)
+		}
 	}
-	if x, ok := a.([]int); ok {
-		return slices.Equal(x, b.([]int))
+	return all
+}
+
+// same compares variables. An empty list equals a nil one.
+func same(a, b any) bool {
+	if x, ok := a.(*[]string); ok {
+		return slices.Equal(*x, *b.(*[]string))
+	}
+	if x, ok := a.(*[]int); ok {
+		return slices.Equal(*x, *b.(*[]int))
 	}
 	return reflect.DeepEqual(a, b)
-}
-
-// The tables below must match the reload table of the package comment.
-
-// agentTable lists every attribute of an agent, and what a change of it requires.
-var agentTable = []struct {
-	name  string
-	needs Action
-	of    func(*Agent) any
-}{
-	{name: "command", needs: ActionRestart, of: func(a *Agent) any { return a.Command }},
-	{name: "wrap", needs: ActionRestart, of: func(a *Agent) any { return a.Wrap }},
-	{name: "user", needs: ActionRestart, of: func(a *Agent) any { return a.User }},
-	{name: "description", needs: ActionLive, of: func(a *Agent) any { return a.Description }},
-	{name: "dir", needs: ActionRestart, of: func(a *Agent) any { return a.Dir }},
-	{name: "env", needs: ActionRestart, of: func(a *Agent) any { return a.env.print }},
-	{name: "env_file", needs: ActionRestart, of: func(a *Agent) any { return a.EnvFile }},
-	{name: "inherit_env", needs: ActionRestart, of: func(a *Agent) any { return a.InheritEnv }},
-	{name: "protocol", needs: ActionRestart, of: func(a *Agent) any { return a.Protocol }},
-	{name: "stdin", needs: ActionRestart, of: func(a *Agent) any { return a.Stdin }},
-	{name: "role", needs: ActionLive, of: func(a *Agent) any { return a.Role }},
-	{name: "actor", needs: ActionRestart, of: func(a *Agent) any { return a.Actor }},
-	{name: "pty", needs: ActionRestart, of: func(a *Agent) any { return a.Pty }},
-	{name: "operator", needs: ActionLive, of: func(a *Agent) any { return a.Operator }},
-	{name: "manage", needs: ActionLive, of: func(a *Agent) any { return a.Manage }},
-	{name: "depends_on", needs: ActionLive, of: func(a *Agent) any { return a.DependsOn }},
-	{name: "autostart", needs: ActionLive, of: func(a *Agent) any { return a.Autostart }},
-	{name: "on_exit", needs: ActionLive, of: func(a *Agent) any { return a.OnExit }},
-	{name: "verify", needs: ActionLive, of: func(a *Agent) any { return a.Verify }},
-	{name: "verify_env", needs: ActionLive, of: func(a *Agent) any { return a.VerifyEnv }},
-	{name: "permission", needs: ActionRestart, of: func(a *Agent) any { return a.Client.Permission }},
-	{name: "allow", needs: ActionRestart, of: func(a *Agent) any { return a.Client.Allow }},
-	{name: "model", needs: ActionRestart, of: func(a *Agent) any { return a.Client.Model }},
-	{name: "instructions", needs: ActionRestart, of: func(a *Agent) any { return a.Client.Instructions }},
-	{name: "on_turn_end", needs: ActionRestart, of: func(a *Agent) any { return a.Client.OnTurnEnd }},
-	{name: "resume", needs: ActionRestart, of: func(a *Agent) any { return a.Client.Resume }},
-	{name: "wire_log", needs: ActionRestart, of: func(a *Agent) any { return a.Client.WireLog }},
-	{name: "restart.policy", needs: ActionLive, of: func(a *Agent) any { return a.Restart.Policy }},
-	{name: "restart.delay", needs: ActionLive, of: func(a *Agent) any { return a.Restart.Delay }},
-	{name: "restart.factor", needs: ActionLive, of: func(a *Agent) any { return a.Restart.Factor }},
-	{name: "restart.max_delay", needs: ActionLive, of: func(a *Agent) any { return a.Restart.MaxDelay }},
-	{name: "restart.jitter", needs: ActionLive, of: func(a *Agent) any { return a.Restart.Jitter }},
-	{name: "restart.reset_after", needs: ActionLive, of: func(a *Agent) any { return a.Restart.ResetAfter }},
-	{name: "restart.burst", needs: ActionLive, of: func(a *Agent) any { return a.Restart.Burst }},
-	{name: "restart.window", needs: ActionLive, of: func(a *Agent) any { return a.Restart.Window }},
-	{name: "restart.permanent", needs: ActionLive, of: func(a *Agent) any { return a.Restart.Permanent }},
-	{name: "stop.close_stdin", needs: ActionLive, of: func(a *Agent) any { return []any{a.Stop.CloseStdin, a.Stop.Unspoken} }},
-	{name: "stop.signal", needs: ActionLive, of: func(a *Agent) any { return a.Stop.Signal }},
-	{name: "stop.grace", needs: ActionLive, of: func(a *Agent) any { return a.Stop.Grace }},
-	{name: "health.silence", needs: ActionLive, of: func(a *Agent) any { return a.Health.Silence }},
-	{name: "health.write_timeout", needs: ActionLive, of: func(a *Agent) any { return a.Health.WriteTimeout }},
-	{name: "health.on_stalled", needs: ActionLive, of: func(a *Agent) any { return a.Health.OnStalled }},
-	{name: "limits.mailbox", needs: ActionRestart, of: func(a *Agent) any { return a.Limits.Mailbox }},
-	{name: "limits.mailbox_bytes", needs: ActionRestart, of: func(a *Agent) any { return a.Limits.MailboxBytes }},
-	{name: "limits.open_files", needs: ActionRestart, of: func(a *Agent) any { return a.Limits.OpenFiles }},
-	{name: "limits.memory", needs: ActionRestart, of: func(a *Agent) any { return a.Limits.Memory }},
-	{name: "limits.processes", needs: ActionRestart, of: func(a *Agent) any { return a.Limits.Processes }},
-	{name: "limits.cpu", needs: ActionRestart, of: func(a *Agent) any { return a.Limits.CPU }},
-	{name: "limits.open_tasks", needs: ActionLive, of: func(a *Agent) any { return a.Limits.OpenTasks }},
-	{name: "limits.stored", needs: ActionLive, of: func(a *Agent) any { return a.Limits.Stored }},
-	{name: "limits.rate_bytes", needs: ActionRestart, of: func(a *Agent) any { return a.Limits.RateBytes }},
-	{name: "limits.connections", needs: ActionLive, of: func(a *Agent) any { return a.Limits.Connections }},
-	{name: "output.dir", needs: ActionRestart, of: func(a *Agent) any { return a.Output.Dir }},
-	{name: "output.max_size", needs: ActionLive, of: func(a *Agent) any { return a.Output.MaxSize }},
-	{name: "output.keep", needs: ActionLive, of: func(a *Agent) any { return a.Output.Keep }},
-	{name: "output.tail", needs: ActionLive, of: func(a *Agent) any { return a.Output.Tail }},
-	{name: "confine", needs: ActionRestart, of: func(a *Agent) any { return a.Confine }},
-	{name: "capabilities", needs: ActionLive, of: func(a *Agent) any { return a.Capabilities }},
-	{name: "mcp", needs: ActionRestart, of: func(a *Agent) any { return a.Client.Servers }},
-	{name: "placement", needs: ActionRestart, of: func(a *Agent) any { return a.Placement }},
-	{name: "workspace", needs: ActionLive, of: func(a *Agent) any { return a.Workspace }},
-	{name: "budget", needs: ActionLive, of: func(a *Agent) any { return a.Budget }},
-}
-
-// settingTable is the same for attributes outside agents.
-var settingTable = []struct {
-	name  string
-	needs Action
-	of    func(*Config) any
-}{
-	{name: "orchestrator.name", needs: ActionRefused, of: func(c *Config) any { return c.Orchestrator.Name }},
-	{name: "orchestrator.state_dir", needs: ActionRefused, of: func(c *Config) any { return c.Orchestrator.StateDir }},
-	{name: "orchestrator.shutdown", needs: ActionRefused, of: func(c *Config) any { return c.Orchestrator.Shutdown }},
-	{name: "http.listen", needs: ActionRefused, of: func(c *Config) any { return c.HTTP.Listen }},
-	{name: "http.hosts", needs: ActionRefused, of: func(c *Config) any { return c.HTTP.Hosts }},
-	{name: "http.max_body", needs: ActionRefused, of: func(c *Config) any { return c.HTTP.MaxBody }},
-	{name: "http.rate", needs: ActionRefused, of: func(c *Config) any { return c.HTTP.Rate }},
-	{name: "http.certificate", needs: ActionRefused, of: func(c *Config) any { return c.HTTP.Certificate }},
-	{name: "http.key", needs: ActionRefused, of: func(c *Config) any { return c.HTTP.Key }},
-	{name: "log.level", needs: ActionLive, of: func(c *Config) any { return c.Log.Level }},
-	{name: "log.format", needs: ActionRefused, of: func(c *Config) any { return c.Log.Format }},
-	{name: "store.kind", needs: ActionRefused, of: func(c *Config) any { return c.Store.Kind }},
-	{name: "store.path", needs: ActionRefused, of: func(c *Config) any { return c.Store.Path }},
-	{name: "store.durable", needs: ActionRefused, of: func(c *Config) any { return c.Store.Durable }},
-	{name: "store.keep", needs: ActionRefused, of: func(c *Config) any { return [2]int64{int64(c.Store.KeepFor), c.Store.KeepBytes} }},
-	{name: "store.url", needs: ActionRefused, of: func(c *Config) any { return []any{c.Store.URL, c.Store.Servers, c.Store.User} }},
-	{name: "store.monitor", needs: ActionRefused, of: func(c *Config) any { return c.Store.Monitors }},
-	{name: "store.peers", needs: ActionRefused, of: func(c *Config) any { return []any{c.Store.Peers, c.Store.Node} }},
-	{name: "store.log", needs: ActionRefused, of: func(c *Config) any { return c.Store.Log }},
-	{name: "store.credentials", needs: ActionRefused, of: func(c *Config) any { return c.Store.Credentials }},
-	{name: "store.ca", needs: ActionRefused, of: func(c *Config) any { return c.Store.CA }},
-	{name: "store.certificate", needs: ActionRefused, of: func(c *Config) any { return c.Store.Certificate }},
-	{name: "store.key", needs: ActionRefused, of: func(c *Config) any { return c.Store.Key }},
-	{name: "protocol.max_line", needs: ActionRefused, of: func(c *Config) any { return c.Protocol.MaxLine }},
-	{name: "protocol.max_depth", needs: ActionRefused, of: func(c *Config) any { return c.Protocol.MaxDepth }},
-	{name: "protocol.rate", needs: ActionRefused, of: func(c *Config) any { return c.Protocol.Rate }},
-	{name: "protocol.burst", needs: ActionRefused, of: func(c *Config) any { return c.Protocol.Burst }},
-	{name: "protocol.request_timeout", needs: ActionLive, of: func(c *Config) any { return c.Protocol.RequestTimeout }},
-	{name: "protocol.on_dependency_failure", needs: ActionLive, of: func(c *Config) any { return c.Protocol.OnDependencyFailure }},
-	{name: "protocol.strict_results", needs: ActionLive, of: func(c *Config) any { return c.Protocol.StrictResults }},
-	{name: "scheduler.on_create", needs: ActionLive, of: func(c *Config) any { return c.Scheduler.OnCreate }},
-	{name: "scheduler.on_online", needs: ActionLive, of: func(c *Config) any { return c.Scheduler.OnOnline }},
-	{name: "scheduler.assign_offline", needs: ActionLive, of: func(c *Config) any { return c.Scheduler.AssignOffline }},
-	{name: "scheduler.count_assigned", needs: ActionLive, of: func(c *Config) any { return c.Scheduler.CountAssigned }},
-	{name: "scheduler.max_attempts", needs: ActionLive, of: func(c *Config) any { return c.Scheduler.MaxAttempts }},
-	{name: "scheduler.verify_attempts", needs: ActionLive, of: func(c *Config) any { return c.Scheduler.VerifyAttempts }},
-	{name: "scheduler.delegation_retries", needs: ActionLive, of: func(c *Config) any { return c.Scheduler.DelegationRetries }},
-	{name: "bus.heartbeat", needs: ActionLive, of: func(c *Config) any { return c.Bus.Heartbeat }},
-	{name: "bus.stale", needs: ActionLive, of: func(c *Config) any { return c.Bus.Stale }},
-	{name: "bus.topics", needs: ActionLive, of: func(c *Config) any { return c.Bus.Topics }},
-	{name: "notify", needs: ActionLive, of: func(c *Config) any { return c.Notify }},
-	{name: "prices", needs: ActionLive, of: func(c *Config) any { return c.Prices }},
-	{name: "merge.queue", needs: ActionLive, of: func(c *Config) any { return c.Merge.Queue }},
-	{name: "host", needs: ActionLive, of: func(c *Config) any { return c.Hosts }},
-	{name: "session", needs: ActionLive, of: func(c *Config) any { return c.Sessions }},
 }

@@ -1,55 +1,21 @@
 package config
 
 import (
-	"go/parser"
-	"go/token"
-	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// documented returns the reload table of the package comment.
-func documented(t *testing.T) map[string]string {
-	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), "doc.go", nil, parser.ParseComments)
-	require.NoError(t, err)
-	rows := map[string]string{}
-	for line := range strings.Lines(f.Doc.Text()) {
-		if fields := strings.Fields(line); strings.HasPrefix(line, "\t") && fields[1] != "attribute" {
-			rows[fields[0]] = fields[1]
-		}
+// needs returns what a change of each row needs.
+func needs() map[string]Action {
+	all := map[string]Action{}
+	for _, r := range slices.Concat(new(Config).section().rows(""), new(Agent).section().rows("")) {
+		all[r.name] = r.needs
 	}
-	return rows
-}
-
-// rowOf returns the name of the row of the reload table that covers an attribute.
-func rowOf(rows map[string]string, name string) string {
-	if _, ok := rows[name]; ok {
-		return name
-	}
-	block, _, _ := strings.Cut(name, ".")
-	return block + ".*"
-}
-
-func TestReloadTableIsTheDocumentedOne(t *testing.T) {
-	rows := documented(t)
-	unused := maps.Clone(rows)
-	check := func(name string, needs Action) {
-		row := rowOf(rows, name)
-		require.NotEmpty(t, rows[row], "the reload table of doc.go has no row for %s", name)
-		require.Equal(t, rows[row], string(needs), "the reload table of doc.go and compare.go differ about %s", name)
-		delete(unused, row)
-	}
-	for _, a := range agentTable {
-		check(a.name, a.needs)
-	}
-	for _, s := range settingTable {
-		check(s.name, s.needs)
-	}
-	require.Equal(t, map[string]string{"replicas": "scale", "task": "live"}, unused, "the rows of doc.go without a row in agentTable or settingTable (compare.go)")
+	return all
 }
 
 // mutate changes each leaf of a value in turn and calls try after each change.
@@ -90,17 +56,16 @@ func TestCompareSeesEveryField(t *testing.T) {
 	prev := load(t, "testdata/minimal.hcl", Options{})
 	next := load(t, "testdata/minimal.hcl", Options{})
 	known := map[string]bool{"Name": true, "Block": true, "Index": true, "Place": true}
-	rows, seen := documented(t), 0
+	rows, seen := needs(), 0
 	check := func(path string) {
 		if known[path] {
 			return
 		}
 		changes := Compare(prev, next)
-		require.NotEmpty(t, changes, "%s has no row in agentTable or settingTable (compare.go)", path)
+		require.NotEmpty(t, changes, "%s is compared by no row of a section", path)
 		require.Len(t, changes, 1, path)
 		require.Len(t, changes[0].Attributes, 1, path)
-		name := changes[0].Attributes[0]
-		require.Equal(t, rows[rowOf(rows, name)], string(changes[0].Action), "the reload table of doc.go and compare.go differ about %s", name)
+		require.Equal(t, rows[changes[0].Attributes[0]], changes[0].Action, path)
 		seen++
 	}
 	mutate(reflect.ValueOf(&next.Agents[0]).Elem(), "", check)

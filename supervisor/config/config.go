@@ -150,11 +150,10 @@ func Alone(dir, stateDir, name string, command []string) *Config {
 	c := standard(filepath.Join(dir, "orchestrator.hcl"))
 	c.Orchestrator.Name, c.Orchestrator.StateDir = name, stateDir
 	c.Store.Path = within(stateDir, c.Store.Path)
-	a := standardAgent()
+	a := c.standardAgent()
 	a.Name, a.Block, a.Place = name, name, "the command line"
 	a.Command, a.Dir = command, dir
 	a.Restart.Policy = "never"
-	a.Output.Dir = within(stateDir, a.Output.Dir)
 	c.Agents = []Agent{a}
 	return c
 }
@@ -174,14 +173,13 @@ var OnExits = []string{"auto", "fail", "requeue"}
 // Guest returns an agent that is in no file, because a program joins over a connection. It has
 // default settings and no command. It gets tasks only if works is true.
 func (c *Config) Guest(name, role string, capabilities []string, works bool) Agent {
-	a := standardAgent()
+	a := c.standardAgent()
 	a.Name, a.Block, a.Place, a.Description = name, name, "a pipe", "joined by pipe"
 	a.Role, a.Capabilities.Names = role, slices.Clone(capabilities)
 	if !works {
 		a.Capabilities.MaxConcurrentTasks = 0
 	}
 	a.Autostart = false
-	a.Output.Dir = within(c.Orchestrator.StateDir, a.Output.Dir)
 	return a
 }
 

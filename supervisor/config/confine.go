@@ -15,8 +15,8 @@ import (
 // Confine restricts what the processes of an agent may do. Its paths are absolute.
 type Confine struct {
 	On         bool     // the agent or the defaults have the block
-	Write      []string // what it may read and change
-	Read       []string // what it may read and run
+	Write      []string // paths that it may read and change
+	Read       []string // paths that it may read and run
 	Hide       []string // exceptions from both: those of the block, secrets, logs and the state directory
 	Keep       []string // exceptions from Write: the files of the configuration
 	Limited    bool     // it has no network but Ports
@@ -25,17 +25,14 @@ type Confine struct {
 }
 
 // confine returns the block of an agent or of the defaults.
-func (r *reader) confine(path string, x *Confine, sc *scope) child {
-	return child{kind: "confine", read: func(b *hcl.Block) {
-		x.On = true
-		r.read(b.Body, sc, section{title: "Block confine", path: path + ".confine", attributes: []attribute{
-			attr("write", &x.Write, paths(r.config.absolute)),
-			attr("read", &x.Read, paths(r.config.absolute)),
-			attr("hide", &x.Hide, paths(r.config.absolute)),
-			attr("network", x, network),
-			attr("best_effort", &x.BestEffort, truth),
-		}})
-	}}
+func (r *reader) confine(x *Confine) child {
+	return child{kind: "confine", attributes: []attribute{
+		attr("write", &x.Write, paths(r.config.absolute)),
+		attr("read", &x.Read, paths(r.config.absolute)),
+		attr("hide", &x.Hide, paths(r.config.absolute)),
+		attr("network", x, network),
+		attr("best_effort", &x.BestEffort, truth),
+	}, check: func(*hcl.Block, map[string]hcl.Range) { x.On = true }}.restarts(x)
 }
 
 // paths reads a list of paths and makes them absolute.

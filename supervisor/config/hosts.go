@@ -67,13 +67,13 @@ func isPlaced(b *hcl.Block) bool {
 // placement returns the block of an agent.
 func placement(r *reader, at string, into **Placement, sc *scope) child {
 	return child{kind: "placement", read: func(b *hcl.Block) {
-		p := &Placement{Hosts: "*", OnLost: "wait"}
+		p := new(Placement)
 		*into = p
-		r.read(b.Body, sc, section{title: "Block placement", path: at + ".placement", attributes: []attribute{
-			attr("hosts", &p.Hosts, pattern),
+		r.readFresh(b.Body, sc, section{title: "Block placement", path: at + ".placement", attributes: []attribute{
+			attr("hosts", &p.Hosts, pattern).initially("*"),
 			attr("labels", &p.Labels, dictionary),
 			attr("spread", &p.Spread, truth),
-			attr("on_host_lost", &p.OnLost, choice("wait", "move")),
+			attr("on_host_lost", &p.OnLost, choice("wait", "move")).initially("wait"),
 		}})
 	}}
 }

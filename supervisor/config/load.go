@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -83,7 +84,9 @@ func (r *reader) file(body hcl.Body) {
 	r.scope = r.scope.with("local", r.locals(p.locals))
 	r.secrets(p.secrets)
 	for _, b := range p.settings {
-		r.setting(b)
+		all := r.settings(b.DefRange)
+		i := slices.IndexFunc(all, func(c child) bool { return c.kind == b.Type })
+		r.block(b, all[i], b.Type, r.scope)
 	}
 	r.settle()
 	start := r.defaults(p.defaults)
@@ -105,26 +108,21 @@ func (r *reader) parts(body hcl.Body) parts {
 	into := func(list *hcl.Blocks) func(*hcl.Block) {
 		return func(b *hcl.Block) { *list = append(*list, b) }
 	}
-	s := section{title: "The file", children: []child{
+	settings := r.settings(hcl.Range{})
+	for i := range settings {
+		settings[i].read = into(&p.settings)
+	}
+	s := section{title: "The file", children: slices.Concat([]child{
 		{kind: "variable", label: "name", many: true, read: into(&p.variables)},
 		{kind: "locals", many: true, read: into(&p.locals)},
 		{kind: "secret", label: "name", many: true, read: into(&p.secrets)},
-		{kind: "orchestrator", read: into(&p.settings)},
-		{kind: "http", read: into(&p.settings)},
-		{kind: "log", read: into(&p.settings)},
-		{kind: "store", read: into(&p.settings)},
-		{kind: "protocol", read: into(&p.settings)},
-		{kind: "scheduler", read: into(&p.settings)},
-		{kind: "bus", read: into(&p.settings)},
-		{kind: "notify", read: into(&p.settings)},
-		{kind: "prices", read: into(&p.settings)},
-		{kind: "merge", read: into(&p.settings)},
+	}, settings, []child{
 		{kind: "host", label: "name", many: true, read: into(&p.hosts)},
 		{kind: "session", label: "name", many: true, read: into(&p.sessions)},
 		{kind: "defaults", read: into(&p.defaults)},
 		{kind: "agent", label: "name", many: true, read: into(&p.agents)},
 		{kind: "task", label: "name", many: true, read: into(&p.tasks)},
-	}}
+	})}
 	if filepath.Ext(r.config.File) == ".json" { // editors look for the schema there
 		s.attributes = []attribute{{name: "$schema", raw: func(*hcl.Attribute) {}}}
 	}

@@ -3,12 +3,13 @@ package config
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -66,31 +67,63 @@ func bare(c *Config) Config {
 	return b
 }
 
-func TestDefaultsAreWhatTheLanguageSays(t *testing.T) {
-	spelled := load(t, "testdata/defaults.hcl", Options{})
-	minimal := load(t, "testdata/minimal.hcl", Options{})
-	require.Equal(t, bare(minimal), bare(spelled))
+// reference returns a file with every attribute that has a default, set to it. Attributes of
+// agents that defaults may have stand there.
+func reference() string {
+	var b strings.Builder
+	spellSection(&b, new(Config).section())
+	a := new(Agent).section()
+	shared, own := new(reader).behaviour(new(Agent)), a
+	own.children = a.children[len(shared):]
+	shares := section{children: shared}
+	for _, x := range a.attributes {
+		if slices.Contains([]string{"inherit_env", "wrap", "user"}, x.name) {
+			shares.attributes = append(shares.attributes, x)
+		}
+	}
+	b.WriteString("defaults {\n")
+	spellSection(&b, shares)
+	b.WriteString("}\nagent \"worker\" {\ncommand = [\"./worker\"]\n")
+	spellSection(&b, own)
+	b.WriteString("}\n")
+	text, _ := Format([]byte(b.String()), "reference.hcl")
+	return string(text)
 }
 
-func TestDefaultsFileHoldsEveryAttribute(t *testing.T) {
-	text, err := os.ReadFile("testdata/defaults.hcl")
-	require.NoError(t, err)
-	c := load(t, "testdata/defaults.hcl", Options{})
-	for _, s := range settingTable {
-		if slices.Contains([]string{
-			"session", "host", "notify", "prices", "merge.queue", "http.certificate", "http.key", "store.url", "store.monitor", "store.peers", "store.log", "store.credentials", "store.ca", "store.certificate", "store.key",
-		}, s.name) {
-			continue // no default
+func spellSection(b *strings.Builder, s section) {
+	for _, a := range s.attributes {
+		if a.initial != nil {
+			fmt.Fprintf(b, "%s = %s\n", a.name, spelledDefault(a.initial))
 		}
-		require.NotEmpty(t, c.Place(s.name), "testdata/defaults.hcl has no line for %s", s.name)
 	}
-	for _, a := range agentTable {
-		if a.name == "mcp" || a.name == "confine" || a.name == "placement" || a.name == "workspace" || a.name == "budget" {
-			continue // there is none by default
+	for _, c := range s.children {
+		var inner strings.Builder
+		if spellSection(&inner, c.body("")); inner.Len() > 0 {
+			fmt.Fprintf(b, "%s {\n%s}\n", c.kind, inner.String())
 		}
-		name := a.name[strings.LastIndex(a.name, ".")+1:]
-		require.True(t, regexp.MustCompile(`(?m)^\s*`+name+`\b`).Match(text), "testdata/defaults.hcl has no line for %s", a.name)
 	}
+}
+
+// spelledDefault returns a default as the manual has it.
+func spelledDefault(initial any) string {
+	switch d := initial.(type) {
+	case float64:
+		if d == math.Trunc(d) {
+			return fmt.Sprintf("%.1f", d)
+		}
+	case map[string]string:
+		return "{}"
+	}
+	text, _ := json.Marshal(initial)
+	return strings.ReplaceAll(string(text), ",", ", ")
+}
+
+func TestDefaultsAreWhatTheLanguageSays(t *testing.T) {
+	file := write(t, "testdata/orchestrator.hcl", reference(), "testdata/minimal.hcl", "agent \"worker\" {\n  command = [\"./worker\"]\n}\n")
+	spelled, minimal := load(t, file, Options{}), load(t, filepath.Join(filepath.Dir(file), "minimal.hcl"), Options{})
+	require.Equal(t, bare(minimal), bare(spelled))
+	require.Equal(t, "testdata", minimal.Orchestrator.Name)
+	require.Equal(t, filepath.Dir(file)+"/.orchestrator/logs", minimal.Agents[0].Output.Dir)
 }
 
 func TestMistakes(t *testing.T) {

@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -83,21 +82,18 @@ func TestTheManualHasTheWholeLanguage(t *testing.T) {
 	}
 }
 
-// TestTheManualHasTheRightDefaults compares the defaults on the page with defaults.hcl, which
-// another test compares with the code.
+// TestTheManualHasTheRightDefaults compares the defaults on the page with those of the reader.
 func TestTheManualHasTheRightDefaults(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/defaults.hcl")
-	require.NoError(t, err)
 	defaults := map[string]string{}
-	spelled(t, string(text), defaults)
+	spelled(t, reference(), defaults)
 	there, compared := shown(t), 0
 	for name, value := range defaults {
 		said, ok := there[name]
 		if strings.HasPrefix(name, "defaults.") { // the page shows the block with other values
 			said, ok = cmp.Or(there[alone(name)], said), true
 		}
-		if value == "" || name == "orchestrator.name" || name == "agent.command" {
+		if value == "" || name == "agent.command" {
 			continue // a block, or an attribute without a default
 		}
 		compared++

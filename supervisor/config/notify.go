@@ -13,10 +13,10 @@ import (
 	"orchestrator/supervisor/config/storeurl"
 )
 
-// NotifyWords lists what people can be told about, for notify.on.
+// NotifyWords lists the occasions of notifications, for notify.on.
 var NotifyWords = []string{"question", "failed", "done", "budget"}
 
-// Notify says what people are told about, and how.
+// Notify holds the occasions and the ways of notifications to people.
 type Notify struct {
 	On       []string
 	Bell     bool // of the terminal
@@ -29,29 +29,29 @@ type Notify struct {
 	From, To time.Duration
 }
 
-// notify reads how people are told.
-func notify(r *reader, b *hcl.Block) {
-	n := &r.config.Notify
-	set := r.read(b.Body, r.scope, section{title: "Block notify", path: "notify", attributes: []attribute{
+// notify returns the block with the ways of notifications.
+func notify(r *reader, n *Notify) child {
+	return child{kind: "notify", attributes: []attribute{
 		attr("on", &n.On, someOf(NotifyWords)),
 		attr("bell", &n.Bell, truth),
 		attr("osc", &n.OSC, truth),
 		attr("command", &n.Command, argv),
-		{name: "webhook", raw: func(a *hcl.Attribute) { webhook(r, a, n) }},
-		{name: "secret", raw: func(a *hcl.Attribute) {
+		raw("webhook", func(a *hcl.Attribute) { webhook(r, a, n) }),
+		raw("secret", func(a *hcl.Attribute) {
 			secretNamed(r, a, "notify.secret", &n.Secret, "secret is a secret block, such as secret.webhook: the key of the signature must not be in this file.")
-		}},
+		}),
 		attr("quiet", n, hours),
-	}})
-	if at, ok := set["secret"]; ok && set["webhook"].Empty() {
-		r.report(at, Problem{Code: "config/no-webhook", Summary: "Secret without a webhook", Detail: "secret is the key that signs what webhook gets, and there is no webhook."})
-	}
-	if !n.Bell && !n.OSC && set["command"].Empty() && set["webhook"].Empty() {
-		r.report(b.DefRange, Problem{
-			Severity: SeverityWarning, Code: "config/tells-nobody", Summary: "Nobody is told",
-			Detail: "notify says how people are told: it has none of bell, osc, command and webhook.",
-		})
-	}
+	}, check: func(b *hcl.Block, set map[string]hcl.Range) {
+		if at, ok := set["secret"]; ok && set["webhook"].Empty() {
+			r.report(at, Problem{Code: "config/no-webhook", Summary: "Secret without a webhook", Detail: "secret is the key that signs what webhook gets, and there is no webhook."})
+		}
+		if !n.Bell && !n.OSC && set["command"].Empty() && set["webhook"].Empty() {
+			r.report(b.DefRange, Problem{
+				Severity: SeverityWarning, Code: "config/tells-nobody", Summary: "Nobody is told",
+				Detail: "notify says how people are told: it has none of bell, osc, command and webhook.",
+			})
+		}
+	}}.live(n)
 }
 
 // someOf reads a list of some of the words.
@@ -88,7 +88,7 @@ func webhook(r *reader, a *hcl.Attribute, n *Notify) {
 	}
 }
 
-// hours reads the hours of a day in which nobody is told.
+// hours reads the quiet hours of a day.
 func hours(n *Notify, v value) {
 	text, ok := v.asText()
 	if !ok || text == "" {

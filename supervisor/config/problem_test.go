@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -63,11 +62,10 @@ func TestFormat(t *testing.T) {
 }
 
 func TestFormatLeavesTheReferenceAlone(t *testing.T) {
-	src, err := os.ReadFile("testdata/defaults.hcl")
-	require.NoError(t, err)
-	out, problems := Format(src, "defaults.hcl")
+	src := reference()
+	out, problems := Format([]byte(src), "reference.hcl")
 	require.Empty(t, problems)
-	require.Equal(t, string(src), string(out))
+	require.Equal(t, src, string(out))
 }
 
 func TestFormatChangesNothingThatDoesNotParse(t *testing.T) {

@@ -260,12 +260,9 @@ func newSchema(t *testing.T) ([]byte, *schemaMaker) {
 	for _, sample := range samples(t) {
 		described("", sample, parsed(t, sample), m.comments)
 	}
-	text, err := os.ReadFile("testdata/defaults.hcl")
-	require.NoError(t, err)
-	inJSON(t, "", string(text), parsed(t, string(text)), m.defaults)
-	for _, own := range []string{"orchestrator.name", "agent.command"} {
-		delete(m.defaults, own)
-	}
+	text := reference()
+	inJSON(t, "", text, parsed(t, text), m.defaults)
+	delete(m.defaults, "agent.command")
 	schema := m.block(t, "")
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	schema["title"] = "orchestrator.hcl.json"
@@ -433,13 +430,12 @@ func TestSchemaOfTheFile(t *testing.T) {
 // schema.
 func TestJSONForm(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/defaults.hcl")
-	require.NoError(t, err)
-	form := inJSON(t, "", string(text), parsed(t, string(text)), jsonObject{})
+	text := reference()
+	form := inJSON(t, "", text, parsed(t, text), jsonObject{})
 	form["$schema"], form["//"] = "orchestrator.schema.json", "a comment"
 	out, err := json.Marshal(form)
 	require.NoError(t, err)
-	file := write(t, "testdata/orchestrator.hcl", string(text), "testdata/orchestrator.hcl.json", string(out))
+	file := write(t, "testdata/orchestrator.hcl", text, "testdata/orchestrator.hcl.json", string(out))
 	plain, same := bare(load(t, file, Options{})), bare(load(t, file+".json", Options{}))
 	for i := range plain.Agents {
 		plain.Agents[i].Place, same.Agents[i].Place = "", ""

@@ -8,11 +8,13 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty/gocty"
 )
 
-// A section describes what one kind of body may hold. It is created for each body, because its
-// readers write to the part of Config that the body sets. Attributes that the file does not set
-// keep their defaults.
+// A section lists the names that one kind of body may hold, once for all that is done with them: a row
+// is read, has a default, and is compared at a reload. A section is created for each body, because its
+// rows name the part of Config that the body sets. Attributes that the file does not set keep their
+// defaults.
 type section struct {
 	title      string // its name in messages: `Agent "coder"`
 	path       string // its key in Config.places: agent.coder
@@ -26,7 +28,18 @@ type attribute struct {
 	read func(value)
 	// raw reads the expression instead, for values that are evaluated later or in a special
 	// way.
-	raw func(*hcl.Attribute)
+	raw     func(*hcl.Attribute)
+	initial any // the default, as a file has it; nil if there is none
+	reload
+}
+
+// A derived is a default that depends on the folder of the file. setDefaults leaves it out.
+type derived string
+
+// A reload is the comparison of a row in two configurations.
+type reload struct {
+	needs Action // of a change; "" if the row is a part of one that is compared
+	held  []any  // pointers to the variables that the row sets
 }
 
 // A child is one kind of block within a body.
@@ -34,12 +47,95 @@ type child struct {
 	kind  string
 	label string // the meaning of its label, or "" if it has none
 	many  bool
-	read  func(*hcl.Block)
+
+	attributes []attribute
+	children   []child
+	check      func(b *hcl.Block, set map[string]hcl.Range) // may be nil
+	read       func(*hcl.Block)                             // replaces these three
+	reload                                                  // of the block as a whole
 }
 
 // attr returns an attribute whose value read stores in into.
 func attr[T any](name string, into *T, read func(into *T, v value)) attribute {
-	return attribute{name: name, read: func(v value) { read(into, v) }}
+	return attribute{name: name, read: func(v value) { read(into, v) }, reload: reload{held: []any{into}}}
+}
+
+// raw returns an attribute of which read gets the expression.
+func raw(name string, read func(*hcl.Attribute), held ...any) attribute {
+	return attribute{name: name, raw: read, reload: reload{held: held}}
+}
+
+// of names the variables that are compared, if they are not the target.
+func (a attribute) of(held ...any) attribute {
+	a.held = held
+	return a
+}
+
+// live, restarts and refused return the attribute with the need of a change, and with its default.
+func (a attribute) live(initial any) attribute     { return a.with(ActionLive, initial) }
+func (a attribute) restarts(initial any) attribute { return a.with(ActionRestart, initial) }
+func (a attribute) refused(initial any) attribute  { return a.with(ActionRefused, initial) }
+
+// initially returns the attribute of a block that is compared as a whole, with its default.
+func (a attribute) initially(initial any) attribute { return a.with("", initial) }
+
+func (a attribute) with(needs Action, initial any) attribute {
+	a.needs, a.initial = needs, initial
+	return a
+}
+
+// live and restarts return a block that is compared as a whole, with the need of a change.
+func (c child) live(into any) child {
+	c.reload = reload{needs: ActionLive, held: []any{into}}
+	return c
+}
+
+func (c child) restarts(into any) child {
+	c.reload = reload{needs: ActionRestart, held: []any{into}}
+	return c
+}
+
+// body returns the section of a block at a path.
+func (c child) body(path string) section {
+	return section{title: "Block " + c.kind, path: path, attributes: c.attributes, children: c.children}
+}
+
+// setDefaults stores the defaults of a section and of the blocks in it.
+func (r *reader) setDefaults(s section) {
+	for _, a := range s.attributes {
+		if _, is := a.initial.(derived); is || a.initial == nil || a.raw != nil {
+			continue
+		}
+		ty, _ := gocty.ImpliedType(a.initial) // a test reads all of them from a file
+		v, _ := gocty.ToCtyValue(a.initial, ty)
+		a.read(value{r: r, name: a.name, expr: hcl.StaticExpr(v, hcl.Range{}), cty: v})
+	}
+	for _, c := range s.children {
+		r.setDefaults(c.body(c.kind))
+	}
+}
+
+// A row is an attribute or a block that is compared at a reload.
+type row struct {
+	name string
+	reload
+}
+
+// rows returns the rows of a section, each with its name behind a prefix.
+func (s section) rows(prefix string) (all []row) {
+	for _, a := range s.attributes {
+		if a.needs != "" {
+			all = append(all, row{name: prefix + a.name, reload: a.reload})
+		}
+	}
+	for _, c := range s.children {
+		if c.needs != "" {
+			all = append(all, row{name: prefix + c.kind, reload: c.reload})
+		} else {
+			all = append(all, c.body("").rows(prefix+c.kind+".")...)
+		}
+	}
+	return all
 }
 
 func (s *section) schema() *hcl.BodySchema {
@@ -100,9 +196,25 @@ func (r *reader) read(body hcl.Body, sc *scope, s section) map[string]hcl.Range 
 		}
 	}
 	for _, c := range s.children {
+		if c.read == nil {
+			c.read = func(b *hcl.Block) { r.block(b, c, s.path+"."+c.kind, sc) }
+		}
 		r.children(content.Blocks, c)
 	}
 	return set
+}
+
+// readFresh reads the body of a block that has no variables before, and begins with the defaults.
+func (r *reader) readFresh(body hcl.Body, sc *scope, s section) map[string]hcl.Range {
+	r.setDefaults(s)
+	return r.read(body, sc, s)
+}
+
+// block reads a block as its child describes it.
+func (r *reader) block(b *hcl.Block, c child, path string, sc *scope) {
+	if set := r.read(b.Body, sc, c.body(path)); c.check != nil {
+		c.check(b, set)
+	}
 }
 
 func (r *reader) children(blocks hcl.Blocks, c child) {
@@ -189,7 +301,7 @@ func placeOf(name string, known *section) string {
 	if known.title != "The file" {
 		return ""
 	}
-	agent := section{attributes: new(reader).agentAttributes(&Agent{}, nil, nil, false)}
+	agent := new(reader).agentSection(new(Agent), nil, nil, false)
 	if !agent.hasAttribute(name) {
 		return ""
 	}
@@ -216,7 +328,7 @@ func (s *section) listed() string {
 	return fmt.Sprintf("It may hold %s.", strings.ReplaceAll(quotedList(s.names()), `"`, ""))
 }
 
-// missing reports that a block has not what it needs.
+// missing reports that a block lacks a required attribute.
 func missing(r *reader, b *hcl.Block, detail, hint string) {
 	r.report(b.DefRange, Problem{Code: "config/missing-attribute", Summary: "Missing attribute", Detail: detail, Hint: hint})
 }

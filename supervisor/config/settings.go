@@ -17,53 +17,46 @@ import (
 	"orchestrator/supervisor/config/storeurl"
 )
 
-// setting reads one of the blocks outside agents that may occur only once.
-func (r *reader) setting(b *hcl.Block) {
+// settings returns the blocks outside agents that may occur only once. A name in the records, the lock and
+// the listeners cannot change while the orchestrator runs.
+func (r *reader) settings(at hcl.Range) []child {
 	c := r.config
-	s := section{title: "Block " + b.Type, path: b.Type}
-	switch b.Type {
-	case "orchestrator":
-		s.attributes = []attribute{
-			attr("name", &c.Orchestrator.Name, word),
-			attr("state_dir", &c.Orchestrator.StateDir, path(c.absolute)),
-			attr("shutdown", &c.Orchestrator.Shutdown, duration),
-		}
-	case "http":
-		r.http(b)
-		return
-	case "log":
-		s.attributes = []attribute{
-			attr("level", &c.Log.Level, choice("trace", "debug", "info", "warn", "error", "off")),
-			attr("format", &c.Log.Format, choice("auto", "console", "json")),
-		}
-	case "store":
-		store(r, b)
-		return
-	case "protocol":
-		s.attributes = protocolAttributes(&c.Protocol)
-	case "scheduler":
-		s.attributes = []attribute{
-			attr("on_create", &c.Scheduler.OnCreate, truth),
-			attr("on_online", &c.Scheduler.OnOnline, truth),
-			attr("assign_offline", &c.Scheduler.AssignOffline, truth),
-			attr("count_assigned", &c.Scheduler.CountAssigned, truth),
-			attr("max_attempts", &c.Scheduler.MaxAttempts, whole(1, math.MaxInt32)),
-			attr("verify_attempts", &c.Scheduler.VerifyAttempts, whole(1, math.MaxInt32)),
-			attr("delegation_retries", &c.Scheduler.DelegationRetries, whole(0, 100)),
-		}
-	case "bus":
-		r.bus(b)
-		return
-	case "notify":
-		notify(r, b)
-		return
-	case "merge":
-		s.attributes = []attribute{attr("queue", &c.Merge.Queue, truth)}
-	case "prices":
-		prices(r, b)
-		return
+	o, p, s := &c.Orchestrator, &c.Protocol, &c.Scheduler
+	return []child{
+		{kind: "orchestrator", attributes: []attribute{
+			attr("name", &o.Name, word).refused(nil),
+			attr("state_dir", &o.StateDir, path(c.absolute)).refused(derived(".orchestrator")),
+			attr("shutdown", &o.Shutdown, duration).refused("40s"),
+		}},
+		http(r, &c.HTTP),
+		{kind: "log", attributes: []attribute{
+			attr("level", &c.Log.Level, choice("trace", "debug", "info", "warn", "error", "off")).live("info"),
+			attr("format", &c.Log.Format, choice("auto", "console", "json")).refused("auto"),
+		}},
+		{kind: "store", attributes: storeAttributes(r, &c.Store, at), check: func(b *hcl.Block, set map[string]hcl.Range) { checkStore(r, b, set) }},
+		{kind: "protocol", attributes: []attribute{
+			attr("max_line", &p.MaxLine, sizeUpTo(kib, maxSaid)).refused("16MiB"),
+			attr("max_depth", &p.MaxDepth, whole(1, 10_000)).refused(64),
+			attr("rate", &p.Rate, whole(1, math.MaxInt32)).refused(100),
+			attr("burst", &p.Burst, whole(1, math.MaxInt32)).refused(100),
+			attr("request_timeout", &p.RequestTimeout, longer).live("30s"),
+			attr("on_dependency_failure", &p.OnDependencyFailure, choice("auto", "block", "cancel")).live("auto"),
+			attr("strict_results", &p.StrictResults, truth).live(true),
+		}},
+		{kind: "scheduler", attributes: []attribute{
+			attr("on_create", &s.OnCreate, truth).live(false),
+			attr("on_online", &s.OnOnline, truth).live(true),
+			attr("assign_offline", &s.AssignOffline, truth).live(true),
+			attr("count_assigned", &s.CountAssigned, truth).live(false),
+			attr("max_attempts", &s.MaxAttempts, whole(1, math.MaxInt32)).live(3),
+			attr("verify_attempts", &s.VerifyAttempts, whole(1, math.MaxInt32)).live(2),
+			attr("delegation_retries", &s.DelegationRetries, whole(0, 100)).live(0),
+		}},
+		bus(r, &c.Bus),
+		notify(r, &c.Notify),
+		prices(r),
+		{kind: "merge", attributes: []attribute{attr("queue", &c.Merge.Queue, truth).live(nil)}},
 	}
-	r.read(b.Body, r.scope, s)
 }
 
 // keep reads how much history a store keeps: a time, a size or "forever".
@@ -91,49 +84,40 @@ func keep(into *Store, v value) {
 	}
 }
 
-func protocolAttributes(p *Protocol) []attribute {
-	return []attribute{
-		attr("max_line", &p.MaxLine, sizeUpTo(kib, maxSaid)),
-		attr("max_depth", &p.MaxDepth, whole(1, 10_000)),
-		attr("rate", &p.Rate, whole(1, math.MaxInt32)),
-		attr("burst", &p.Burst, whole(1, math.MaxInt32)),
-		attr("request_timeout", &p.RequestTimeout, longer),
-		attr("on_dependency_failure", &p.OnDependencyFailure, choice("auto", "block", "cancel")),
-		attr("strict_results", &p.StrictResults, truth),
-	}
+func bus(r *reader, bus *Bus) child {
+	return child{kind: "bus", attributes: []attribute{
+		attr("heartbeat", &bus.Heartbeat, longer).live("60s"),
+		attr("stale", &bus.Stale, longer).live("180s"),
+		attr("topics", &bus.Topics, topics).live([]string{}),
+	}, check: func(b *hcl.Block, _ map[string]hcl.Range) {
+		if bus.Stale <= bus.Heartbeat {
+			r.report(b.DefRange, Problem{
+				Severity: SeverityWarning, Code: "config/always-stale", Summary: "Actors would be stale between heartbeats",
+				Detail: fmt.Sprintf("stale (%v) should be longer than heartbeat (%v).", bus.Stale, bus.Heartbeat),
+			})
+		}
+	}}
 }
 
-func (r *reader) bus(b *hcl.Block) {
-	bus := &r.config.Bus
-	r.read(b.Body, r.scope, section{title: "Block bus", path: "bus", attributes: []attribute{
-		attr("heartbeat", &bus.Heartbeat, longer),
-		attr("stale", &bus.Stale, longer),
-		attr("topics", &bus.Topics, topics),
-	}})
-	if bus.Stale <= bus.Heartbeat {
-		r.report(b.DefRange, Problem{
-			Severity: SeverityWarning, Code: "config/always-stale", Summary: "Actors would be stale between heartbeats",
-			Detail: fmt.Sprintf("stale (%v) should be longer than heartbeat (%v).", bus.Stale, bus.Heartbeat),
-		})
-	}
-}
-
-func (r *reader) http(b *hcl.Block) {
-	h := &r.config.HTTP
+func http(r *reader, h *HTTP) child {
 	var listeners []value
-	set := r.read(b.Body, r.scope, section{title: "Block http", path: "http", attributes: []attribute{
+	return child{kind: "http", attributes: []attribute{
 		attr("listen", &h.Listen, func(into *[]string, v value) {
 			words(into, v)
 			if *into != nil {
 				listeners, _ = v.items("a list of words")
 			}
-		}),
-		attr("hosts", &h.Hosts, words),
-		attr("max_body", &h.MaxBody, sizeUpTo(kib, maxSaid)),
-		attr("rate", &h.Rate, whole(1, math.MaxInt32)),
-		attr("certificate", &h.Certificate, existingFile),
-		attr("key", &h.Key, existingFile),
-	}})
+		}).refused([]string{}),
+		attr("hosts", &h.Hosts, words).refused([]string{"localhost", "127.0.0.1", "::1"}),
+		attr("max_body", &h.MaxBody, sizeUpTo(kib, maxSaid)).refused("16MiB"),
+		attr("rate", &h.Rate, whole(1, math.MaxInt32)).refused(200),
+		attr("certificate", &h.Certificate, existingFile).refused(nil),
+		attr("key", &h.Key, existingFile).refused(nil),
+	}, check: func(_ *hcl.Block, set map[string]hcl.Range) { checkListeners(r, h, listeners, set) }}
+}
+
+// checkListeners checks the addresses, and that a certificate has a key.
+func checkListeners(r *reader, h *HTTP, listeners []value, set map[string]hcl.Range) {
 	_, hasCertificate := set["certificate"]
 	_, hasKey := set["key"]
 	if hasCertificate != hasKey {
@@ -202,20 +186,19 @@ func (r *reader) settle() {
 }
 
 func (r *reader) session(b *hcl.Block) {
-	s := standardSession()
-	s.Name = b.Labels[0]
+	s := Session{Name: b.Labels[0]}
 	members := map[string]hcl.Range{}
-	r.read(b.Body, r.scope, section{
+	r.readFresh(b.Body, r.scope, section{
 		title: fmt.Sprintf("Session %q", s.Name),
 		path:  "session." + s.Name,
 		attributes: []attribute{
-			attr("validation", &s.Validation, choice("standard", "strict")),
-			attr("max_iterations", &s.MaxIterations, whole(1, math.MaxInt32)),
-			attr("on_max", &s.OnMax, choice("abort", "force_approve", "human_review")),
+			attr("validation", &s.Validation, choice("standard", "strict")).initially("standard"),
+			attr("max_iterations", &s.MaxIterations, whole(1, math.MaxInt32)).initially(3),
+			attr("on_max", &s.OnMax, choice("abort", "force_approve", "human_review")).initially("human_review"),
 			attr("require_review", &s.RequireReview, truth),
 			attr("task_timeout", &s.TaskTimeout, duration),
-			attr("progress_after", &s.ProgressAfter, longer),
-			attr("progress_every", &s.ProgressEvery, longer),
+			attr("progress_after", &s.ProgressAfter, longer).initially("2m"),
+			attr("progress_every", &s.ProgressEvery, longer).initially("30s"),
 			attr("verify", &s.Verify, argvs),
 		},
 		children: []child{workspace(r, "session."+s.Name, &s.Workspace, r.scope), {kind: "member", label: "name", many: true, read: func(b *hcl.Block) {

@@ -34,6 +34,7 @@ type reader struct {
 	worked    int      // bytes and elements of all evaluated expressions
 	functions map[string]function.Function
 	scope     *scope // for expressions outside agents
+	client    Client // of an agent whose block sets nothing
 	agents    map[string]*block
 	actors    map[string]string // the agent that has each actor that is not per run
 

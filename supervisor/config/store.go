@@ -13,24 +13,28 @@ import (
 )
 
 // store reads the block of the event log.
-func store(r *reader, b *hcl.Block) {
-	s := &r.config.Store
-	set := r.read(b.Body, r.scope, section{title: "Block store", path: "store", attributes: []attribute{
-		attr("kind", &s.Kind, choice("sqlite", "memory", "jetstream", "postgres")),
-		attr("path", &s.Path, word),
-		attr("durable", &s.Durable, truth),
-		attr("keep", s, keep),
-		attr("url", s, serverURL(b.DefRange)),
-		attr("monitor", &s.Monitors, monitors),
-		attr("peers", &s.Peers, peers),
-		attr("log", &s.Log, word),
-		{name: "credentials", raw: func(a *hcl.Attribute) {
+func storeAttributes(r *reader, s *Store, block hcl.Range) []attribute {
+	return []attribute{
+		attr("kind", &s.Kind, choice("sqlite", "memory", "jetstream", "postgres")).refused("sqlite"),
+		attr("path", &s.Path, word).refused("events.db"),
+		attr("durable", &s.Durable, truth).refused(true),
+		attr("keep", s, keep).of(&s.KeepFor, &s.KeepBytes).refused("forever"),
+		attr("url", s, serverURL(block)).of(&s.URL, &s.Servers, &s.User).refused(nil),
+		attr("monitor", &s.Monitors, monitors).refused(nil),
+		attr("peers", &s.Peers, peers).of(&s.Peers, &s.Node).refused(nil),
+		attr("log", &s.Log, word).refused(nil),
+		raw("credentials", func(a *hcl.Attribute) {
 			secretNamed(r, a, "store.credentials", &s.Credentials, "credentials is a secret block, such as secret.engine: what the hubs share must not be in this file.")
-		}},
-		attr("ca", &s.CA, existingFile),
-		attr("certificate", &s.Certificate, existingFile),
-		attr("key", &s.Key, existingFile),
-	}})
+		}, &s.Credentials).refused(nil),
+		attr("ca", &s.CA, existingFile).refused(nil),
+		attr("certificate", &s.Certificate, existingFile).refused(nil),
+		attr("key", &s.Key, existingFile).refused(nil),
+	}
+}
+
+// checkStore checks the relations of attributes.
+func checkStore(r *reader, b *hcl.Block, set map[string]hcl.Range) {
+	s := &r.config.Store
 	_, elsewhere := set["url"]
 	switch {
 	case s.Kind == "jetstream" && elsewhere:

@@ -40,13 +40,13 @@ const (
 // workspace returns the reader of a workspace block.
 func workspace(r *reader, at string, into **Workspace, sc *scope) child {
 	return child{kind: "workspace", read: func(b *hcl.Block) {
-		w := &Workspace{Branch: "task/" + TaskShort, Keep: "unmerged"}
+		w := new(Workspace)
 		ofTask := sc.with("task", cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(TaskID), "short": cty.StringVal(TaskShort)}))
-		set := r.read(b.Body, ofTask, section{title: "Block workspace", path: at + ".workspace", attributes: []attribute{
+		set := r.readFresh(b.Body, ofTask, section{title: "Block workspace", path: at + ".workspace", attributes: []attribute{
 			attr("worktree", &w.Worktree, repository),
-			attr("branch", &w.Branch, branch),
+			attr("branch", &w.Branch, branch).initially("task/" + TaskShort),
 			attr("base", &w.Base, text),
-			attr("keep", &w.Keep, choice("unmerged", "all")),
+			attr("keep", &w.Keep, choice("unmerged", "all")).initially("unmerged"),
 			attr("setup", &w.Setup, argvs),
 			attr("filters", &w.Filters, truth),
 		}})
