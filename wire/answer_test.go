@@ -66,7 +66,7 @@ var (
 		ID: "t1", Kind: "token", For: "ann", Role: PersonViewer, Name: "attic", IssuedAt: object.Timestamp(noon.At), ExpiresAt: object.Timestamp(noon.At),
 	}
 	fullMail = mail.Message{
-		Seq: 43, From: "GO", To: "HO:attic", Topic: mail.TopicTaskAssigned, Payload: Raw(`{"n":1.0}`), ReplyTo: ptr(int64(42)), CreatedAt: object.Timestamp(noon.At),
+		Seq: 43, From: "GO", To: "HO:attic", Topic: mail.TopicTaskAssigned, Payload: Raw(`{"n":1.0}`), ReplyTo: new(int64(42)), CreatedAt: object.Timestamp(noon.At),
 	}
 	bareMail  = mail.Message{Seq: 1, From: mail.Bus, To: mail.Broadcast, Topic: mail.TopicHeartbeat, Payload: Raw(`{}`), CreatedAt: object.Timestamp(noon.At)}
 	fullActor = mail.ActorView{
@@ -124,7 +124,7 @@ func TestAnswersAreAsTheirSchemasSay(t *testing.T) {
 		answers = append(answers, &QuestionList{Questions: []Question{question}})
 	}
 	for _, status := range AgentStatuses {
-		answers = append(answers, &AgentList{Agents: []Agent{{ID: "a", Role: roleReviewer, Status: status}}})
+		answers = append(answers, &AgentList{Agents: []Agent{{ID: "a", Role: "reviewer", Status: status}}})
 	}
 	answers = append(answers, otherAnswers()...)
 	compiled := validators(t)
@@ -324,4 +324,23 @@ func TestShutdownNotice(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6_000_000, time.FixedZone("", 3600))
 	line := Envelope{ID: "n1", At: at}.AppendNotice(nil, NoticeShutdown, &ShutdownNotice{GracePeriod: 30_000, Reason: "Orchestrator stopping"})
 	require.Equal(t, `{"type":"notify:shutdown","id":"n1","timestamp":"2026-01-02T02:04:05.006Z","payload":{"gracePeriod":30000,"reason":"Orchestrator stopping"}}`+"\n", string(line))
+}
+
+// TestHubTasksAreAsTheirSchemaSays checks that every task in the form of the hub is valid.
+//
+// Rows: A-34, A-49, A-50, A-99, A-100, A-101, A-151.
+func TestHubTasksAreAsTheirSchemaSays(t *testing.T) {
+	schema := validators(t)["hub-task"]
+	for _, task := range append(each(bareTask, fullTask), detailed()...) {
+		for _, state := range TaskStates {
+			task.State = state
+			text, err := object.Encode(task.Hub())
+			require.NoError(t, err)
+			require.NoError(t, schema.Validate(decoded(t, text)), "%s", text)
+		}
+	}
+	text, err := object.Encode(fullTask.Hub())
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"resolved_inputs":{"k":{"n":1.0},"none":null},"resolved_input_status":{"k":"partial","none":"fulfilled"}`)
+	require.Contains(t, string(text), `"assigned_server_name":"coder"`)
 }

@@ -10,15 +10,6 @@ import (
 	"orchestrator/wire/object"
 )
 
-// The operations of delegated work, without their prefix. They can be requested like any other,
-// or sent as bare lines: see DialectTaskRequest and DialectTaskAct.
-const (
-	operationSubmitTask = "submit-task-request" // its payload is the task request
-	operationGetTask    = "get-task-response"
-	operationUpdateTask = "update-task-request"
-	operationCancelTask = "cancel-task"
-)
-
 // ReasonReused is the reason in the details of a refusal if the id of a task request belongs to
 // another task.
 const ReasonReused = "id_reused"

@@ -88,7 +88,7 @@ func TestRefusalsHaveTheFormOfTheQuestion(t *testing.T) {
 	for _, form := range []Dialect{DialectNative, DialectMail, DialectToolCall} {
 		line := string(noon.AppendReply([]byte("before "), form, "1", func() {}, nil))
 		require.Contains(t, line, `"INTERNAL_ERROR"`)
-		require.Equal(t, string(noon.AppendRefused([]byte("before "), form, rawID(form, "1"), unspeakable)), line)
+		require.Equal(t, string(noon.AppendRefused([]byte("before "), form, form.RawID("1"), unspeakable)), line)
 	}
 }
 

@@ -1,170 +1,238 @@
 package wire
 
 import (
-	"fmt"
+	"maps"
+	"time"
 
+	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
-// request reads the envelope of a request, given its operation, if that exists, and the members
-// of its payload. An error is answered if the request has an id.
-func (r *Reader) request(kind string, op *Operation, members []object.Member) Message {
-	k := &r.known
-	refused := func(err *Error) Message {
-		return &Refused{ID: correlatable(k.id), Type: kind, Request: true, Err: err}
+// An Envelope holds the id and the time of a message to an agent.
+type Envelope struct {
+	ID string // of this message
+	At time.Time
+}
+
+// AppendAnswer appends the answer to a request as one line. The line holds the payload, a JSON
+// object, or the refusal if it is not nil.
+func (e Envelope) AppendAnswer(b []byte, request string, payload any, refusal *Error) []byte {
+	if refusal != nil {
+		return e.AppendRefusal(b, object.Quote(request), refusal)
 	}
-	err := k.identity()
-	if err == nil {
-		err = r.envelope()
-	}
-	if err == nil {
-		err = k.moment()
-	}
+	from := len(b)
+	b = append(b, `{"type":"response:success","id":"`...)
+	b = append(b, e.ID...)
+	b = append(b, `","correlationId":`...)
+	b = object.AppendText(b, request)
+	b = e.appendTime(b)
+	b = append(b, `,"payload":`...)
+	b, err := AppendPayload(b, payload)
 	if err != nil {
-		return refused(err)
+		return e.AppendRefusal(b[:from], object.Quote(request), unspeakable)
 	}
-	var q *Request
-	if op == nil || op.Writes { // it may be kept
-		q = new(Request)
-		q.ID, _ = object.Text(k.id)
-		q.Timestamp, _ = object.Text(k.timestamp)
-	} else {
-		q = r.reads.requests.next()
-		q.ID, q.Timestamp = r.reads.text(k.id), r.reads.text(k.timestamp)
-	}
-	q.Operation, q.Payload, q.declared, q.members = kind[len("request:"):], k.body(), op, members
-	return q
+	return append(b, '}', '\n')
 }
 
-// event reads the envelope of an event. An event has no answer, so a missing timestamp is not an
-// error.
-func (r *Reader) event(kind string, members []object.Member) Message {
-	k := &r.known
-	err := k.identity()
+// unspeakable replaces an answer that cannot be encoded.
+var unspeakable = &Error{Code: CodeInternal, Message: "the answer could not be spelled"}
+
+// AppendRefusal appends the refusal of a request as one line. The request's id is given as it
+// was written, or nil.
+func (e Envelope) AppendRefusal(b []byte, request []byte, refusal *Error) []byte {
+	b = append(b, `{"type":"response:error","id":"`...)
+	b = append(b, e.ID...)
+	b = append(b, `","correlationId":`...)
+	if request == nil {
+		b = append(b, "null"...)
+	} else {
+		b = append(b, request...)
+	}
+	b = e.appendTime(b)
+	b = append(b, `,"error":`...)
+	return append(appendError(b, refusal), '}', '\n')
+}
+
+// appendError appends a refusal in the form that agents receive.
+func appendError(b []byte, refusal *Error) []byte {
+	code, reason := spokenCode(refusal.Code)
+	b = append(b, `{"code":"`...)
+	b = append(b, code...)
+	b = append(b, '"')
+	b = object.AppendMember(b, "message", refusal.Message)
+	details, err := object.Encode(object.DetailsWith(refusal, reason))
 	if err == nil {
-		err = r.envelope()
+		b = object.AppendRaw(b, "details", details)
 	}
+	return append(b, '}')
+}
+
+// spokenCode returns the code as agents receive it. Agents know six codes; a reason in the
+// details distinguishes the others.
+func spokenCode(c Code) (code, reason string) {
+	switch c {
+	case CodeInvalid, CodeMalformed:
+		return "INVALID_REQUEST", ""
+	case CodeConflict:
+		return "INVALID_REQUEST", "conflict"
+	case CodeLimited:
+		return "INVALID_REQUEST", "rate_limited"
+	case CodeUnknownType:
+		return "INVALID_MESSAGE_TYPE", ""
+	case CodeTooLarge, CodeMediaType:
+		return "INVALID_REQUEST", string(c)
+	case CodeDenied, CodeUnauthenticated:
+		return "UNAUTHORIZED", ""
+	case CodeNotFound:
+		return "NOT_FOUND", ""
+	case CodeTimeout:
+		return "TIMEOUT", ""
+	}
+	return "INTERNAL_ERROR", ""
+}
+
+// AppendNotice appends a notification as one line.
+func (e Envelope) AppendNotice(b []byte, name string, payload any) []byte {
+	from := len(b)
+	b = append(b, `{"type":"notify:`...)
+	b = append(b, name...)
+	b = append(b, `","id":"`...)
+	b = append(b, e.ID...)
+	b = append(b, '"')
+	b = e.appendTime(b)
+	b = append(b, `,"payload":`...)
+	b, err := AppendPayload(b, payload)
 	if err != nil {
-		return &Refused{ID: correlatable(k.id), Type: kind, Err: err}
+		return b[:from] // the payloads of notices can always be encoded
 	}
-	var e *AgentEvent
-	if kind == "event:log" { // it is not kept
-		e = &r.reads.log
-		*e = AgentEvent{ID: r.reads.text(k.id), Timestamp: r.reads.text(k.timestamp)}
-	} else {
-		e = new(AgentEvent)
-		e.ID, _ = object.Text(k.id)
-		e.Timestamp, _ = object.Text(k.timestamp)
-	}
-	e.Name, e.Payload, e.members = kind[len("event:"):], k.body(), members
-	return e
+	return append(b, '}', '\n')
 }
 
-// maxIDLength is the maximum length of an id, in bytes.
-const maxIDLength = 4096
+func (e Envelope) appendTime(b []byte) []byte {
+	b = append(b, `,"timestamp":"`...)
+	b = object.AppendTimestamp(b, e.At)
+	return append(b, '"')
+}
 
-// identity checks the id, which is any non-empty string.
-func (k *keys) identity() *Error {
+// AppendReply appends the answer to a request as one line, in the form of the request. The line
+// holds the payload, a JSON object, or the refusal if it is not nil. The request is given by its
+// ID.
+//
+// A delivered session message has no answer. Beside the refusal of one, payload may be its
+// *DeliveryError. Accepted delegated work has no answer either; later lines report on it.
+func (e Envelope) AppendReply(b []byte, form Dialect, request string, payload any, refusal *Error) []byte {
 	switch {
-	case k.id == nil:
-		return object.Invalid("/id", "id is missing")
-	case k.id[0] != '"':
-		return object.Invalid("/id", "id must be a string")
-	case len(k.id) == len(`""`):
-		return object.Invalid("/id", "id must not be empty")
-	case len(k.id) > maxIDLength && len(object.Unquote(k.id)) > maxIDLength: // the id is stored with the outcome
-		return object.Invalid("/id", fmt.Sprintf("id must not be longer than %d bytes", maxIDLength))
+	case form == DialectNative:
+		return e.AppendAnswer(b, request, payload, refusal)
+	case form == DialectSession:
+		return e.appendReceipt(b, request, payload, refusal)
+	case refusal != nil:
+		return e.AppendRefused(b, form, form.RawID(request), refusal)
+	case form == DialectTaskRequest || form == DialectTaskAct:
+		return b
 	}
-	return nil
+	from := len(b)
+	b, err := appendReply(b, form, request, payload)
+	if err != nil {
+		return e.AppendRefused(b[:from], form, form.RawID(request), unspeakable)
+	}
+	return append(b, '\n')
 }
 
-// moment checks the time of a request.
-func (k *keys) moment() *Error {
-	if plainTime(k.timestamp) {
-		return nil
+func appendReply(b []byte, form Dialect, request string, payload any) ([]byte, error) {
+	if form == DialectMail {
+		return AppendPayload(b, payload)
 	}
-	when, ok := object.Text(k.timestamp)
-	switch {
-	case k.timestamp == nil:
-		return object.Invalid("/timestamp", "timestamp is missing")
-	case !ok:
-		return object.Invalid("/timestamp", "timestamp must be a string")
+	spelled, err := AppendPayload(nil, payload)
+	if err != nil {
+		return b, err
 	}
-	if _, ok := object.ParseTime(when); !ok {
-		return object.Invalid("/timestamp", fmt.Sprintf("%.40q is not an ISO 8601 time", when))
-	}
-	return nil
+	return appendResult(b, form.RawID(request), string(spelled), spelled, false), nil
 }
 
-// envelope checks what requests and events have in common.
-func (r *Reader) envelope() *Error {
-	k := &r.known
-	if k.agent != nil {
-		switch {
-		case k.agent[0] != '"':
-			return object.Invalid("/agentId", "agentId must be a string")
-		case string(object.Unquote(k.agent)) != r.Agent:
-			return &Error{
-				Code:    CodeDenied,
-				Message: fmt.Sprintf("agentId says %q, but this is the stream of %q", object.Unquote(k.agent), r.Agent),
-				Details: map[string]any{"pointer": "/agentId"},
-			}
+// appendReceipt appends the delivery error of a session message that was refused.
+func (e Envelope) appendReceipt(b []byte, messageID string, payload any, refusal *Error) []byte {
+	if refusal == nil {
+		return b
+	}
+	what, _ := payload.(*session.DeliveryError)
+	if what == nil {
+		what = session.Undelivered(messageID, refusal)
+	}
+	return e.AppendDeliveryError(b, DialectSession.RawID(messageID), what, refusal)
+}
+
+// AppendDeliveryError appends the delivery error of a session message as one line. Its
+// message_id is given as it was written, or nil (Session.RawID). The details are those of both
+// errors.
+func (e Envelope) AppendDeliveryError(b []byte, messageID []byte, what *session.DeliveryError, why *object.Error) []byte {
+	said := *why
+	said.Details = maps.Clone(why.Details)
+	if said.Details == nil {
+		said.Details = make(map[string]any)
+	}
+	said.Details["original_message_id"] = what.OriginalMessageID
+	said.Details["error_type"] = what.ErrorType
+	said.Details["retry_count"] = what.RetryCount
+	said.Details["max_retries"] = what.MaxRetries
+	delete(said.Details, "next_retry_at")
+	if what.NextRetryAt != "" {
+		said.Details["next_retry_at"] = what.NextRetryAt
+	}
+	return e.AppendRefusal(b, messageID, &said)
+}
+
+// AppendRefused appends the refusal of a request as one line, in the form of the request. The
+// request's id is given as it was written, or nil.
+//
+// A refused task request is answered with a failed task response if its id is a string that
+// belongs to no other task. Otherwise it is answered with response:error.
+func (e Envelope) AppendRefused(b []byte, form Dialect, id []byte, refusal *Error) []byte {
+	refusal = form.place(refusal)
+	switch form {
+	case DialectToolCall:
+		return e.appendToolRefusal(b, id, refusal)
+	case DialectSession:
+		messageID, _ := object.Text(id)
+		return e.AppendDeliveryError(b, id, session.Undelivered(messageID, refusal), refusal)
+	case DialectTaskRequest:
+		if _, isText := object.Text(id); isText && refusal.Details["reason"] != ReasonReused {
+			return delegation.AppendUndone(b, id, refusal)
 		}
 	}
-	if k.payload != nil && !object.IsObject(k.payload) {
-		return object.Invalid("/payload", "payload must be an object")
-	}
-	return nil
+	return e.AppendRefusal(b, id, refusal)
 }
 
-// body returns the payload. A missing payload is an empty object.
-func (k *keys) body() []byte {
-	if k.payload == nil {
-		return []byte("{}")
+func (Envelope) appendToolRefusal(b, id []byte, refusal *Error) []byte {
+	words := refusal.Message
+	if refusal.Hint != "" {
+		words += ". " + refusal.Hint
 	}
-	return k.payload
+	about := append(appendError([]byte(`{"error":`), refusal), '}')
+	return append(appendResult(b, id, words, about, true), '\n')
 }
 
-func unknownType(kind string) *Error {
-	message := fmt.Sprintf("there is no message type %q", kind)
-	if meant := meantType(kind); meant != "" {
-		message += fmt.Sprintf(": did you mean %q?", meant)
+// appendResult appends the result of a tool call: as text for models, and as a document for
+// programs.
+func appendResult(b, id []byte, words string, document []byte, failed bool) []byte {
+	b = appendRPC(b, id)
+	b = append(b, `"result":{"content":[{"type":"text","text":`...)
+	b = object.AppendText(b, words)
+	b = append(b, `}],"structuredContent":`...)
+	b = append(b, document...)
+	if failed {
+		return append(b, `,"isError":true}}`...)
 	}
-	return &Error{
-		Code:    CodeUnknownType,
-		Message: message,
-		Details: map[string]any{"type": kind},
-	}
+	return append(b, `,"isError":false}}`...)
 }
 
-// notType returns the refusal of a message with a type that is not a string.
-func notType(kind []byte) *Error {
-	return &Error{
-		Code: CodeUnknownType, Message: fmt.Sprintf("type must be a string, not %.40s", kind), Details: map[string]any{"pointer": "/type"},
+// appendRPC begins an answer in JSON-RPC.
+func appendRPC(b, id []byte) []byte {
+	b = append(b, `{"jsonrpc":"2.0","id":`...)
+	if id == nil {
+		b = append(b, "null"...)
 	}
-}
-
-// plainTime reports whether a value is a time in the most common form, without parsing it:
-// 2006-01-02T15:04:05Z, with or without a fraction. ParseTime checks days that not every month
-// has.
-func plainTime(value []byte) bool {
-	const form = `"0000-00-00T00:00:00`
-	if len(value) < len(form)+len(`Z"`) || value[len(value)-2] != 'Z' {
-		return false
-	}
-	for i := range len(form) {
-		if form[i] != '0' && value[i] != form[i] || form[i] == '0' && !object.IsDigit(value[i]) {
-			return false
-		}
-	}
-	fraction := value[len(form) : len(value)-2]
-	for i, c := range fraction {
-		if i == 0 && c != '.' || i > 0 && !object.IsDigit(c) {
-			return false
-		}
-	}
-	two := func(at int) byte { return (value[at]-'0')*10 + value[at+1] - '0' }
-	month, day := two(6), two(9)
-	return month >= 1 && month <= 12 && day >= 1 && day <= 28 && two(12) < 24 && two(15) < 60 && two(18) < 60 &&
-		len(fraction) != 1 && len(fraction) <= len(".123456789")
+	b = append(b, id...)
+	return append(b, ',')
 }

@@ -141,25 +141,6 @@ func TestHubBodiesAreRefused(t *testing.T) {
 	}
 }
 
-// TestHubTasksAreAsTheirSchemaSays checks that every task in the form of the hub is valid.
-//
-// Rows: A-34, A-49, A-50, A-99, A-100, A-101, A-151.
-func TestHubTasksAreAsTheirSchemaSays(t *testing.T) {
-	schema := validators(t)["hub-task"]
-	for _, task := range append(each(bareTask, fullTask), detailed()...) {
-		for _, state := range TaskStates {
-			task.State = state
-			text, err := object.Encode(task.Hub())
-			require.NoError(t, err)
-			require.NoError(t, schema.Validate(decoded(t, text)), "%s", text)
-		}
-	}
-	text, err := object.Encode(fullTask.Hub())
-	require.NoError(t, err)
-	require.Contains(t, string(text), `"resolved_inputs":{"k":{"n":1.0},"none":null},"resolved_input_status":{"k":"partial","none":"fulfilled"}`)
-	require.Contains(t, string(text), `"assigned_server_name":"coder"`)
-}
-
 // Rows: A-39.
 func TestPrioritiesAsWords(t *testing.T) {
 	for given, want := range map[string]string{

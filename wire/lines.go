@@ -3,23 +3,16 @@ package wire
 import (
 	"bytes"
 	"fmt"
-	"slices"
 
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
 
-// session reports whether rule 4 fits.
-func (k *keys) session() bool {
-	kind, ok := object.Text(k.messageType)
-	return ok && (slices.Contains(session.Types, kind) || k.messageID != nil || k.fromAgent != nil || k.toAgent != nil)
-}
-
 // session reads a session message. Its sender must be the agent of the line. A message of
 // another sender to this agent is an echo of a delivered message.
 func (r *Reader) session(line []byte) Message {
-	s, from := named(r.room), r.sender()
+	s, from := SessionHead(r.room), r.sender()
 	switch {
 	case from == "" || from == r.Agent:
 	case session.AgentNamed(r.known.toAgent) == r.Agent:
@@ -57,21 +50,11 @@ func (r *Reader) spoiled(line []byte, why string) Message {
 	if r.sender() != r.Agent || r.Agent == "" {
 		return Log{Why: why}
 	}
-	s := named(r.room)
+	s := SessionHead(r.room)
 	s.Err = object.Invalid("", "the message cannot be taken: "+why)
 	if line != nil {
 		s.Document = object.Clone(bytes.TrimSpace(line))
 	}
-	return s
-}
-
-// named returns a session message of which only the id and the type are known.
-func named(members []object.Member) *Session {
-	s := new(Session)
-	s.Type, _ = object.Text(object.Once(members, "message_type"))
-	id := object.Once(members, "message_id")
-	s.ID, _ = object.Text(id)
-	s.id = bytes.Clone(correlatable(id))
 	return s
 }
 
@@ -97,6 +80,14 @@ func (r *Reader) given() (id string, given bool) {
 	}
 	return id, given
 }
+
+// The operations of delegated work, without their prefix. Bare lines request them as well.
+const (
+	operationSubmitTask = "submit-task-request" // its payload is the task request
+	operationGetTask    = "get-task-response"
+	operationUpdateTask = "update-task-request"
+	operationCancelTask = "cancel-task"
+)
 
 // taskRequest reads a request for work.
 func (r *Reader) taskRequest(line []byte) Message {
@@ -229,32 +220,4 @@ func behind(line []byte, members []object.Member) string {
 		return ""
 	}
 	return string(object.Unquote(key))
-}
-
-// ambiguous implements Ambiguity.
-func ambiguous(members []object.Member) (key, why string) {
-	var k keys
-	for i := range members {
-		k.note(&members[i])
-	}
-	return k.mistakable()
-}
-
-// mistakable returns the member that makes a message of delegated work ambiguous, and why. It
-// returns "" if there is none.
-func (k *keys) mistakable() (key, why string) {
-	kind, _ := object.Text(k.kind)
-	switch {
-	case k.twice != "":
-		return k.twice, "stands twice"
-	case isOwn(kind):
-		return "type", "must not begin with request:, event:, response: or notify:"
-	case k.calls():
-		return "jsonrpc", "makes it the call of a tool"
-	case k.session():
-		return "message_type", "makes it a message of a session"
-	case k.mails(), k.seq != nil && k.createdAt != nil && k.fromActor != nil:
-		return "from_actor", "makes it mail"
-	}
-	return "", ""
 }

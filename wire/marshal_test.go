@@ -17,7 +17,7 @@ import (
 
 // TestRequestsAreReadAsTheyAreSaid checks that an encoded request is decoded to the same value.
 func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
-	spec, needs := hub.ReadSpec(Raw(promising(`{"k":{"description":"d","required":true}}`))), hub.ReadRequirements(Raw(`{"repo":"shop","tools":["sh"]}`))
+	spec, needs := hub.ReadSpec(Raw(specWith(`{"k":{"description":"d","required":true}}`))), hub.ReadRequirements(Raw(`{"repo":"shop","tools":["sh"]}`))
 	can := hub.ReadCapabilities(Raw(`{"languages":["go"],"max_concurrent_tasks":2}`))
 	id := &TaskID{TaskID: "a"}
 	said := map[string][]any{
@@ -41,8 +41,8 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 		"update-task": {
 			&UpdateTask{TaskID: "a"},
 			&UpdateTask{
-				TaskID: "a", Name: ptr("n"), Description: ptr(""), Type: ptr("t"), Priority: Raw("1.50"), Payload: Raw(`{}`), TargetRepo: ptr(""),
-				ProjectID: ptr("p"), AcceptanceCriteria: &[]string{}, Spec: spec, Requirements: needs,
+				TaskID: "a", Name: new("n"), Description: new(""), Type: new("t"), Priority: Raw("1.50"), Payload: Raw(`{}`), TargetRepo: new(""),
+				ProjectID: new("p"), AcceptanceCriteria: &[]string{}, Spec: spec, Requirements: needs,
 			},
 			&UpdateTask{TaskID: "a", Spec: spec, Without: []string{"requirements"}},
 			&UpdateTask{TaskID: "a", Without: []string{"structured_spec", "requirements"}},
@@ -72,7 +72,7 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 			&SendMessage{To: mail.Global, Topic: mail.TopicHeartbeat, Payload: Raw(`{}`)},
 			&SendMessage{From: "W:1", To: mail.Broadcast, Topic: "a.b", Payload: Raw(`{"n":1.0}`), ReplyTo: 42, Key: "k"},
 		},
-		"poll-messages": {&PollMessages{}, &PollMessages{Actor: mail.Governor, Cursor: ptr(int64(0)), Limit: mail.MaxPage}},
+		"poll-messages": {&PollMessages{}, &PollMessages{Actor: mail.Governor, Cursor: new(int64(0)), Limit: mail.MaxPage}},
 		"ack-messages":  {&AckMessages{}, &AckMessages{Actor: "HO:attic", Seq: 45}},
 		"heartbeat":     {&Heartbeat{}, &Heartbeat{Actor: "IO:ann"}},
 		"get-session": {
@@ -128,7 +128,7 @@ func TestDocumentsAreMadeOfWhatTheySay(t *testing.T) {
 		Repos: []hub.Repo{{Name: "docs"}, {Name: "shop", Path: "/srv", Languages: []string{"go"}, Tools: []string{"make"}}}, Languages: []string{"go"},
 		Environments: []string{"linux"}, Tools: []string{"sh"}, Tags: []string{"x"}, Capacity: 2,
 	}
-	spec := hub.ReadSpec(Raw(specOf(``)))
+	spec := hub.ReadSpec(Raw(taskSpec(``)))
 	text, err := object.Encode(SubmitTask{Type: "t", Name: "n", Requirements: needs, Spec: spec})
 	require.NoError(t, err)
 	body, wrong := ReadRequest("submit-task", text, 64)

@@ -41,6 +41,20 @@ func (r *Request) Declaration() *Operation {
 	return OperationNamed(r.Operation)
 }
 
+// AppendRawID appends the id of a request as JSON, or null if it has none.
+func (r *Request) AppendRawID(b []byte) []byte {
+	switch {
+	case r.Form == DialectNative, r.ID != "" && r.Form != DialectToolCall:
+		return object.AppendText(b, r.ID)
+	case r.ID == "":
+		return append(b, "null"...)
+	}
+	return append(b, r.ID...)
+}
+
+// RawID returns the id of a request as JSON, or nil if it has none.
+func (r *Request) RawID() []byte { return r.Form.RawID(r.ID) }
+
 // An AgentEvent reports something and is never answered. Its line has the type event:….
 type AgentEvent struct {
 	ID        string

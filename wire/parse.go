@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 
 	"orchestrator/wire/delegation"
@@ -49,17 +48,6 @@ type Reader struct {
 	room, inside []object.Member // of the line and of its payload
 	known        keys
 	reads        reads
-}
-
-// keys holds the top-level members that decide which message a line is.
-type keys struct {
-	kind, id, timestamp, agent, payload               []byte // type, id, timestamp, agentId, payload
-	messageType, messageID, fromAgent, toAgent        []byte
-	jsonrpc, method                                   []byte
-	seq, createdAt, fromActor, toActor, topic, status []byte
-	context, routing, observability                   []byte
-	twice                                             string // a duplicate key
-	vague                                             bool   // a duplicate key is one that decides the kind or the sender
 }
 
 // Parse reads a line. A line that begins with another byte than a bracket is log.
@@ -109,11 +97,11 @@ func (r *Reader) Parse(line []byte) Message {
 	case k.kind == nil && k.id != nil && (k.responds() || k.means(members)):
 		return r.taskResponse(line)
 	case typed && k.id != nil:
-		return &Refused{ID: correlatable(k.id), Type: kind, Request: true, Err: unknownType(kind)}
+		return &Refused{ID: correlatable(k.id), Type: kind, Request: true, Err: UnknownType(kind)}
 	case k.kind != nil && k.id != nil && k.payload != nil:
 		return &Refused{ID: correlatable(k.id), Request: true, Err: notType(k.kind)}
 	}
-	return asLog("", k.nearly(kind, typed))
+	return asLog("", nearlyTyped(k, kind, typed))
 }
 
 // asLog returns a Log. It does not allocate for lines that do not resemble a message.
@@ -122,6 +110,34 @@ func asLog(why, nearly string) Message {
 		return Log{}
 	}
 	return Log{Why: why, Nearly: nearly}
+}
+
+// nearly returns why a line that is not a JSON object was probably meant as a message, or "".
+func nearly(line []byte) string {
+	text := bytes.TrimLeft(line, " \t")
+	if !bytes.HasPrefix(text, []byte("{")) {
+		return ""
+	}
+	for _, begun := range []string{`"request:`, `"event:`, `'request:`, `'event:`} {
+		if bytes.Contains(text[:min(len(text), 512)], []byte(begun)) {
+			return "it is no JSON object in one line: let a library spell it"
+		}
+	}
+	return ""
+}
+
+// nearlyTyped returns why an object that is log was probably meant as a message.
+func nearlyTyped(k *keys, kind string, typed bool) string {
+	switch {
+	case k.kind == nil || !object.IsObject(k.payload):
+		return ""
+	case !typed:
+		return "its type is not a string, and it has no id"
+	}
+	if name := MeantType(kind); name != "" {
+		return "there is no message type " + string(object.Quote(kind)) + ": did you mean " + string(object.Quote(name)) + "?"
+	}
+	return ""
 }
 
 // ambiguous returns the message on a line with a duplicate key. It refuses requests, session
@@ -141,12 +157,6 @@ func (r *Reader) ambiguous(line []byte) Message {
 		return r.spoiledTask(k.payload != nil, why)
 	}
 	return Log{Why: why}
-}
-
-// isOwn reports whether a type has a prefix of the native dialect, in either direction.
-func isOwn(kind string) bool {
-	family, _, found := strings.Cut(kind, ":")
-	return found && (family == "request" || family == "event" || family == "response" || family == "notify")
 }
 
 // isBatch reports whether a line is a list of calls. Many lines begin with a bracket, so only
@@ -187,13 +197,13 @@ func (r *Reader) unfinished(line []byte, why string) Message {
 		}
 	case k.calls():
 		if id != nil {
-			return k.fault(id, rpcInvalidRequest, err)
+			return r.fault(id, rpcInvalidRequest, err)
 		}
 	case k.session():
 		return r.spoiled(nil, why)
 	case k.mails() && k.seq == nil && k.createdAt == nil:
 		key := r.mailKey()
-		return &Refused{ID: rawID(DialectMail, key), Type: "request:" + operationMail, Request: true, Form: DialectMail, Err: err}
+		return &Refused{ID: DialectMail.RawID(key), Type: "request:" + operationMail, Request: true, Form: DialectMail, Err: err}
 	default:
 		if key := behind(line, r.room); key != "routing" { // which names the source of a request
 			return r.spoiledTask(k.payload != nil || key == "payload", why)
@@ -201,75 +211,6 @@ func (r *Reader) unfinished(line []byte, why string) Message {
 	}
 	return Log{Why: why}
 }
-
-// note stores a member under its key.
-func (k *keys) note(m *object.Member) {
-	var into *[]byte
-	switch string(m.Key) {
-	case "type":
-		into = &k.kind
-	case "id":
-		into = &k.id
-	case "timestamp":
-		into = &k.timestamp
-	case "agentId":
-		into = &k.agent
-	case "payload":
-		into = &k.payload
-	case "message_type":
-		into = &k.messageType
-	case "message_id":
-		into = &k.messageID
-	case "from_agent":
-		into = &k.fromAgent
-	case "to_agent":
-		into = &k.toAgent
-	case "jsonrpc":
-		into = &k.jsonrpc
-	case "method":
-		into = &k.method
-	case "seq":
-		into = &k.seq
-	case "created_at":
-		into = &k.createdAt
-	case "from_actor":
-		into = &k.fromActor
-	case "to_actor":
-		into = &k.toActor
-	case "topic":
-		into = &k.topic
-	case "status":
-		into = &k.status
-	case "context":
-		into = &k.context
-	case "routing":
-		into = &k.routing
-	case "observability":
-		into = &k.observability
-	default:
-		return
-	}
-	if *into != nil {
-		k.twice = string(m.Key)
-		k.vague = k.vague || !describes(k.twice)
-	}
-	*into = m.Value
-}
-
-// describes reports whether a member of delegated work does not affect the kind or the sender of
-// the line.
-func describes(key string) bool {
-	return key == "id" || key == "payload" || key == "context" || key == "observability" || key == "timestamp" || key == "agentId"
-}
-
-// calls reports whether rule 3 fits.
-func (k *keys) calls() bool {
-	version, _ := object.Text(k.jsonrpc)
-	return version == "2.0" && k.method != nil
-}
-
-// mails reports whether rule 6 fits.
-func (k *keys) mails() bool { return k.fromActor != nil && (k.topic != nil || k.toActor != nil) }
 
 // operationMail is the operation that bare mail requests.
 const operationMail = "send-message"
@@ -279,34 +220,6 @@ const operationMail = "send-message"
 func (r *Reader) mailKey() string {
 	line := object.Reader{Members: r.room}
 	return line.Text("idempotency_key")
-}
-
-// delegates reports whether rule 7 fits what has a type, an id and a payload.
-func (k *keys) delegates(kind string, capability func(string) bool) bool {
-	return object.IsObject(k.context) || object.IsObject(k.routing) || object.IsObject(k.observability) || k.timestamp == nil ||
-		capability != nil && capability(kind)
-}
-
-// means reports whether a line looks like a task response with an unknown status: it has only
-// members of a response.
-func (k *keys) means(members []object.Member) bool {
-	if k.status == nil {
-		return false
-	}
-	for i := range members {
-		switch string(members[i].Key) {
-		case "id", "status", "result", "error", "metadata", "artifacts", "message", "input":
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// responds reports whether the status is one of ResponseStatuses.
-func (k *keys) responds() bool {
-	status, _ := object.Text(k.status)
-	return slices.Contains(delegation.Statuses, status)
 }
 
 // A messageKind is a message type that agents may send, and its operation if it is a request.
@@ -340,15 +253,6 @@ func readType(value []byte) (name string, of *Operation, typed bool) {
 	return string(inner), nil, true
 }
 
-// correlatable returns id if it can be repeated in an answer: a string or a number, digit for
-// digit. Otherwise it returns nil.
-func correlatable(id []byte) []byte {
-	if len(id) > 0 && (id[0] == '"' || id[0] == '-' || '0' <= id[0] && id[0] <= '9') {
-		return id
-	}
-	return nil
-}
-
 // Check parses a line and its payload without effect. It is for authors of agents who want to
 // validate a message before they send it. It returns a Request or an AgentEvent with its Body, a
 // Session with its Message, an Answered, or a Refused. The errors point into the line. Without
@@ -368,7 +272,7 @@ func (r *Reader) Check(line []byte) Message {
 		}
 	case *Session:
 		if m.Err != nil {
-			return &Refused{ID: m.id, Type: m.Type, Request: true, Form: DialectSession, Err: m.Err}
+			return &Refused{ID: m.RawID(), Type: m.Type, Request: true, Form: DialectSession, Err: m.Err}
 		}
 	case *Answered:
 		if m.Err != nil {

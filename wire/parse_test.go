@@ -9,7 +9,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/wire/activity"
 	"orchestrator/wire/object"
 )
 
@@ -374,21 +373,6 @@ func TestHalfOfACharacterIsAnswered(t *testing.T) {
 	require.IsType(t, &Request{}, reader().Parse([]byte(`{"type":"request:submit-task","id":"1","timestamp":"2026-11-21T10:00:00Z","payload":{"x":"\ud83d\ude00"}}`)))
 }
 
-func TestMeantType(t *testing.T) {
-	for wrong, right := range map[string]string{
-		"complete-task":         "request:complete-task",
-		"request:complete_task": "request:complete-task",
-		"request:completeTask":  "request:complete-task",
-		"request:sumbit-task":   "request:submit-task",
-		"event:progres":         "event:progress",
-		"request:no-such-thing": "",
-		"info":                  "",
-		"":                      "",
-	} {
-		require.Equal(t, right, meantType(wrong), wrong)
-	}
-}
-
 func TestNearlyAMessage(t *testing.T) {
 	r := Reader{Agent: "a", Depth: 64}
 	for line, nearly := range map[string]string{
@@ -407,45 +391,18 @@ func TestNearlyAMessage(t *testing.T) {
 	}
 }
 
-// Rows: B-64, B-65, B-66, B-67.
-func TestReportsAreRead(t *testing.T) {
-	for _, test := range []struct {
-		name, payload string
-		want          any
-	}{
-		{"progress", `{"taskId":"a","progress":0.75,"message":"m"}`, &activity.Progress{TaskID: "a", Progress: 0.75, Message: "m"}},
-		{"progress", `{"taskId":"a","progress":0}`, &activity.Progress{TaskID: "a"}},
-		{"progress", `{"taskId":"a","progress":1.0}`, &activity.Progress{TaskID: "a", Progress: 1}},
-		{"log", `{"level":"warn","message":"","context":{"rows": 1000}}`, &activity.LogEntry{Level: "warn", Context: Raw(`{"rows": 1000}`)}},
-		{"log", `{"level":"debug","message":"m"}`, &activity.LogEntry{Level: "debug", Message: "m"}},
-		{"error", `{"taskId":"a","error":"e","stack":"s","recoverable":false}`, &activity.Trouble{TaskID: "a", Error: "e", Stack: "s"}},
-		{"error", `{"error":"e"}`, &activity.Trouble{Error: "e", Recoverable: true}},
-		{"error", `{"error":"e","recoverable":null}`, &activity.Trouble{Error: "e", Recoverable: true}},
-		{"question", `{"question":"?","context":{}}`, &activity.OpenQuestion{Question: "?", Context: Raw(`{}`)}},
-	} {
-		body, err := ReadReport(test.name, []byte(test.payload), 64)
-		require.Nil(t, err, "%s %s", test.name, test.payload)
-		require.Equal(t, test.want, body, "%s %s", test.name, test.payload)
-	}
-}
+// TestUnknownTypes checks that a request of an unknown type is refused with that reason. An
+// event is not, because events have no reply.
+//
+// Rows: B-12, B-28.
+func TestUnknownTypes(t *testing.T) {
+	m := reader().Check([]byte(`{"type":"request:nope","id":"1","timestamp":"2026-01-01T00:00:00Z"}`)).(*Refused)
+	require.True(t, m.Request)
+	line := string(Envelope{ID: "r1"}.AppendRefusal(nil, m.ID, m.Err))
+	require.Contains(t, line, `"correlationId":"1"`)
+	require.Contains(t, line, `"code":"INVALID_MESSAGE_TYPE"`)
 
-// Rows: B-64, B-65, B-66, B-67.
-func TestReportsAreRefused(t *testing.T) {
-	for _, test := range []struct{ name, payload, pointer string }{
-		{"progress", `{"taskId":"a"}`, "/payload/progress"},
-		{"progress", `{"taskId":"a","progress":-0.1}`, "/payload/progress"},
-		{"progress", `{"taskId":"a","progress":1.1}`, "/payload/progress"},
-		{"progress", `{"taskId":"a","progress":"0.5"}`, "/payload/progress"},
-		{"progress", `{"progress":0.5}`, "/payload/taskId"},
-		{"log", `{"message":"m"}`, "/payload/level"},
-		{"log", `{"level":"info"}`, "/payload/message"},
-		{"log", `{"level":"info","message":"m","context":"c"}`, "/payload/context"},
-		{"error", `{}`, "/payload/error"},
-		{"error", `{"error":"e","recoverable":"no"}`, "/payload/recoverable"},
-		{"question", `{"question":" "}`, "/payload/question"},
-	} {
-		_, err := ReadReport(test.name, []byte(test.payload), 64)
-		require.NotNil(t, err, "%s %s", test.name, test.payload)
-		require.Equal(t, test.pointer, err.Details["pointer"], "%s %s", test.name, test.payload)
-	}
+	m = reader().Check([]byte(`{"type":"event:nope","id":"1"}`)).(*Refused)
+	require.False(t, m.Request)
+	require.Equal(t, CodeUnknownType, m.Err.Code)
 }

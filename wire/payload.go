@@ -230,7 +230,7 @@ func (p *Payloads) Request(r *Request) (any, *Error) {
 	op := r.Declaration()
 	switch {
 	case op == nil:
-		return nil, unknownType("request:" + r.Operation)
+		return nil, UnknownType("request:" + r.Operation)
 	case op.payload == nil: // the payload is a document
 		return p.taskRequest(r.Payload)
 	}

@@ -45,7 +45,7 @@ func (p *Payloads) Report(r *AgentEvent) (any, *Error) {
 	}
 	body := activity.Read(r.Name, &o)
 	if body == nil {
-		return nil, unknownType("event:" + r.Name)
+		return nil, UnknownType("event:" + r.Name)
 	}
 	return body, o.Err()
 }

@@ -122,22 +122,6 @@ func TestRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// TestUnknownTypes checks that a request of an unknown type is refused with that reason. An
-// event is not, because events have no reply.
-//
-// Rows: B-12, B-28.
-func TestUnknownTypes(t *testing.T) {
-	m := reader().Check([]byte(`{"type":"request:nope","id":"1","timestamp":"2026-01-01T00:00:00Z"}`)).(*Refused)
-	require.True(t, m.Request)
-	line := string(Envelope{ID: "r1"}.AppendRefusal(nil, m.ID, m.Err))
-	require.Contains(t, line, `"correlationId":"1"`)
-	require.Contains(t, line, `"code":"INVALID_MESSAGE_TYPE"`)
-
-	m = reader().Check([]byte(`{"type":"event:nope","id":"1"}`)).(*Refused)
-	require.False(t, m.Request)
-	require.Equal(t, CodeUnknownType, m.Err.Code)
-}
-
 // TestOptions checks that the options of a question may be texts.
 func TestOptions(t *testing.T) {
 	require.Equal(t, []Option{{Label: "tea", Value: "tea"}, {Label: "coffee", Value: "coffee"}}, Options("tea", "coffee"))

@@ -1,12 +1,13 @@
 package wire
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
+
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -29,6 +30,16 @@ func (*Session) message() {}
 // RawID returns the message_id as it was written, or nil if it cannot be repeated.
 func (s *Session) RawID() []byte { return s.id }
 
+// SessionHead returns a session message of which only the id and the type are known.
+func SessionHead(members []object.Member) *Session {
+	s := new(Session)
+	s.Type, _ = object.Text(object.Once(members, "message_type"))
+	id := object.Once(members, "message_id")
+	s.ID, _ = object.Text(id)
+	s.id = bytes.Clone(correlatable(id))
+	return s
+}
+
 // Complaints returns the validation errors for the log, each with its place: those that were
 // tolerated, or all errors of a message that was refused.
 func (s *Session) Complaints() []string {
@@ -36,26 +47,6 @@ func (s *Session) Complaints() []string {
 		return s.Err.Complaints()
 	}
 	return slices.Clone(s.Message.Notes)
-}
-
-// AppendDeliveryError appends the delivery error of a session message as one line. Its
-// message_id is given as it was written, or nil (Session.RawID). The details are those of both
-// errors.
-func (e Envelope) AppendDeliveryError(b []byte, messageID []byte, what *session.DeliveryError, why *object.Error) []byte {
-	said := *why
-	said.Details = maps.Clone(why.Details)
-	if said.Details == nil {
-		said.Details = make(map[string]any)
-	}
-	said.Details["original_message_id"] = what.OriginalMessageID
-	said.Details["error_type"] = what.ErrorType
-	said.Details["retry_count"] = what.RetryCount
-	said.Details["max_retries"] = what.MaxRetries
-	delete(said.Details, "next_retry_at")
-	if what.NextRetryAt != "" {
-		said.Details["next_retry_at"] = what.NextRetryAt
-	}
-	return e.AppendRefusal(b, messageID, &said)
 }
 
 // A Lookup is the result of a search in the log for the key of a message. It is needed before
@@ -183,7 +174,7 @@ func (s *SaySession) fields(f *fields) {
 	}
 	document := object.Clone(value)
 	members, _, _ := object.Scan(document, object.AnyDepth, nil)
-	s.Session = *named(members)
+	s.Session = *SessionHead(members)
 	s.Document = document
 	if s.Message, s.Err = session.ReadMembers(document, members, o.Below(key)); s.Err == nil {
 		s.Err = object.RefuseDuplicate(document, o.Below(key))

@@ -56,17 +56,17 @@ func (r *Reader) call() Message {
 	method, ok := object.Text(k.method)
 	switch {
 	case !ok:
-		return k.fault(id, rpcInvalidRequest, object.Invalid("/method", "method must be a string"))
+		return r.fault(id, rpcInvalidRequest, object.Invalid("/method", "method must be a string"))
 	case method == "tools/call":
 		return r.callTool(id)
 	case method == "tools/list":
-		return k.reply(id, appendTools(nil))
+		return r.reply(id, appendTools(nil))
 	case method == "initialize":
-		return k.reply(id, r.appendWelcome(nil))
+		return r.reply(id, r.appendWelcome(nil))
 	case method == "ping":
-		return k.reply(id, []byte("{}"))
+		return r.reply(id, []byte("{}"))
 	}
-	return k.fault(id, rpcNoMethod, &Error{
+	return r.fault(id, rpcNoMethod, &Error{
 		Code:    CodeUnknownType,
 		Message: fmt.Sprintf("there is no method %.80q: there are initialize, ping, tools/list and tools/call", method),
 	})
@@ -77,7 +77,7 @@ func (r *Reader) callTool(id []byte) Message {
 	var params object.Reader
 	err := r.params(&params)
 	if err != nil {
-		return r.known.fault(id, rpcInvalidParams, err)
+		return r.fault(id, rpcInvalidParams, err)
 	}
 	name, arguments := params.NeedText("name"), params.Find("arguments")
 	i := slices.IndexFunc(tools, func(t tool) bool { return t.name == name })
@@ -90,7 +90,7 @@ func (r *Reader) callTool(id []byte) Message {
 		params.Refuse("arguments", "must be an object")
 	}
 	if err := params.Err(); err != nil {
-		return r.known.fault(id, rpcInvalidParams, err)
+		return r.fault(id, rpcInvalidParams, err)
 	}
 	return &Request{ID: string(id), Operation: tools[i].operation, Payload: arguments, Form: DialectToolCall}
 }
@@ -114,15 +114,15 @@ func toolNames() []string {
 }
 
 // reply answers a call with a result.
-func (k *keys) reply(id, result []byte) *Answered {
-	method, _ := object.Text(k.method)
+func (r *Reader) reply(id, result []byte) *Answered {
+	method, _ := object.Text(r.known.method)
 	line := append(appendRPC(nil, id), `"result":`...)
 	return &Answered{ID: id, Method: method, Text: append(append(line, result...), '}', '\n')}
 }
 
 // fault answers a call that cannot be one.
-func (k *keys) fault(id []byte, code int64, err *Error) *Answered {
-	method, _ := object.Text(k.method)
+func (r *Reader) fault(id []byte, code int64, err *Error) *Answered {
+	method, _ := object.Text(r.known.method)
 	line := append(appendRPC(nil, id), `"error":{"code":`...)
 	line = object.AppendMember(strconv.AppendInt(line, code, 10), "message", err.Message)
 	if data, failed := object.Encode(err.Details); failed == nil && len(err.Details) > 0 {
