@@ -11,6 +11,7 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/events"
 	"orchestrator/wire/session"
 )
@@ -429,7 +430,7 @@ func BenchmarkSay(b *testing.B) {
 		s := reader.Parse(line).(*wire.Session)
 		said := &wire.SaySession{Session: *s, Lookup: wire.Lookup{Sender: "session:shop", Looked: p.state.Seq()}}
 		out := p.state.Handle(Input{At: p.at, From: dev, Message: &wire.Request{
-			ID: s.ID, Operation: "send-session-message", Form: wire.DialectSession, Body: said,
+			ID: s.ID, Operation: "send-session-message", Form: dialect.Session, Body: said,
 		}})
 		if out.Refused != nil {
 			b.Fatal(out.Refused)

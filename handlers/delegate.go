@@ -10,6 +10,7 @@ import (
 	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
@@ -76,7 +77,7 @@ func (dd delegationDecision) handedOnBefore(k *state.Task, r *delegation.Request
 		return nil, state.Errorf(wire.CodeInvalid, state.Details{"pointer": dd.pointer("/id"), "reason": wire.ReasonReused},
 			"this id is that of another task: take a new one for each")
 	}
-	if dd.request.Form == wire.DialectTaskRequest {
+	if dd.request.Form == dialect.TaskRequest {
 		dd.repeatResponse(k)
 	}
 	return dd.standingAnswer(k), nil
@@ -101,7 +102,7 @@ func (dd delegationDecision) source(r *delegation.Request) (string, *wire.Error)
 
 // pointer returns a pointer into a task request as its sender sees it.
 func (dd delegationDecision) pointer(pointer string) string {
-	if dd.request.Form == wire.DialectTaskRequest {
+	if dd.request.Form == dialect.TaskRequest {
 		return pointer
 	}
 	return "/payload" + pointer

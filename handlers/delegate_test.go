@@ -12,6 +12,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/events"
 )
 
@@ -106,7 +107,7 @@ func (p *player) handsOn(who, id, to string, payload wire.Raw) Outcome {
 	p.chance++
 	out := p.state.Handle(Input{
 		At: p.at, From: p.actor(who), Random: [16]byte{byte(p.chance >> 8), byte(p.chance), 1},
-		Message: &wire.Request{ID: id, Operation: "submit-task-request", Body: r, Form: wire.DialectTaskRequest, Sum: r.Sum},
+		Message: &wire.Request{ID: id, Operation: "submit-task-request", Body: r, Form: dialect.TaskRequest, Sum: r.Sum},
 	})
 	require.NoError(p.t, out.Fault)
 	p.records = append(p.records, out.Records...)

@@ -9,6 +9,7 @@ import (
 	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/dialect"
 )
 
 // The checks of delegated tasks at the end of a turn.
@@ -272,7 +273,7 @@ func (h *handovers) hearRequest(e *handover, l *Letter) {
 // hearStanding checks that only the caller is told the status of a task.
 func (h *handovers) hearStanding(in *Input, l *Letter) {
 	r, ok := in.Message.(*wire.Request)
-	h.w.must(ok && (r.Form == wire.DialectTaskRequest || r.Form == wire.DialectTaskAct) && l.To == in.From, "nobody has asked for %+v", l)
+	h.w.must(ok && (r.Form == dialect.TaskRequest || r.Form == dialect.TaskAct) && l.To == in.From, "nobody has asked for %+v", l)
 	if l.Kept != 0 {
 		e := h.byID[r.ID]
 		h.w.must(e != nil && e.latest == l.Kept && e.status == e.state.Response(), "%+v is said of %+v", l, e)

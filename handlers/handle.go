@@ -13,6 +13,7 @@ import (
 	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 )
@@ -78,17 +79,17 @@ type Outcome struct {
 // notice to an agent.
 type Letter struct {
 	To      Actor
-	Request string         // of an answer: the id of the request
-	Form    wire.Dialect   // of an answer: the form of the request
-	Notice  string         // of a notice: its name
-	Payload any            // of either
-	Refusal *wire.Error    // of an answer: instead of a payload
-	Task    string         // of a notice: a wire.Delivered reports that it was written
-	Pages   []history.Page // of an answer: the parts that are only in the log
-	Line    wire.Raw       // a complete line, instead of the fields above
-	Said    int64          // of a Line: its record, for the wire.Delivered that reports it
-	Kept    int64          // instead of a Line: the record that holds it; see LineOf
-	After   int64          // of a session message: the previous one that is on its way
+	Request string          // of an answer: the id of the request
+	Form    dialect.Dialect // of an answer: the form of the request
+	Notice  string          // of a notice: its name
+	Payload any             // of either
+	Refusal *wire.Error     // of an answer: instead of a payload
+	Task    string          // of a notice: a wire.Delivered reports that it was written
+	Pages   []history.Page  // of an answer: the parts that are only in the log
+	Line    wire.Raw        // a complete line, instead of the fields above
+	Said    int64           // of a Line: its record, for the wire.Delivered that reports it
+	Kept    int64           // instead of a Line: the record that holds it; see LineOf
+	After   int64           // of a session message: the previous one that is on its way
 
 	Metadata *delegation.Metadata // of the task, for the members that the line lacks
 }

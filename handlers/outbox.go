@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/handlers/state"
 	"orchestrator/wire"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -88,7 +89,7 @@ func (sd sessionDecision) tellUndelivered(p *state.OutboxItem, retries int, next
 		text = fmt.Sprintf("%s has not taken the message: %s", p.To.AgentID, why)
 	}
 	sd.out.Letters = append(sd.out.Letters, Letter{
-		To: Actor{Kind: Agent, Name: a.ID, Run: a.Run}, Request: p.Id, Form: wire.DialectSession,
+		To: Actor{Kind: Agent, Name: a.ID, Run: a.Run}, Request: p.Id, Form: dialect.Session,
 		Payload: &session.DeliveryError{
 			OriginalMessageID: p.Id, ErrorType: session.DeliveryTimeout, RetryCount: retries, MaxRetries: session.DeliveryRetries, NextRetryAt: next,
 		},

@@ -3,12 +3,13 @@ package handlers
 import (
 	"orchestrator/handlers/state"
 	"orchestrator/wire"
+	"orchestrator/wire/dialect"
 )
 
 // mark returns the requestKey for the facts of this turn. It returns nil for callers other than
 // agents, which do not repeat requests, and for dialects without unique ids.
 func (d *decision) mark() *state.RequestKey {
-	if d.request == nil || d.from.Kind != Agent || d.request.Form != wire.DialectNative {
+	if d.request == nil || d.from.Kind != Agent || d.request.Form != dialect.Native {
 		return nil
 	}
 	return &state.RequestKey{ID: d.request.ID, Run: d.from.Run, Timestamp: d.request.Timestamp, Sum: d.request.Sum}
@@ -22,7 +23,7 @@ func (d *decision) mark() *state.RequestKey {
 // A request that was refused had no effect, and is handled again.
 func (d *decision) repeated(r *wire.Request) bool {
 	a := d.state.Agents.ByID[d.from.Name]
-	if d.from.Kind != Agent || a == nil || r.Form != wire.DialectNative {
+	if d.from.Kind != Agent || a == nil || r.Form != dialect.Native {
 		return false
 	}
 	kept := a.Memories.Find(r.ID)

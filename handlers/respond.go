@@ -8,6 +8,7 @@ import (
 	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
@@ -157,7 +158,7 @@ func (dd delegationDecision) speakFor(k *state.Task, r *delegation.Response) {
 // standingAnswer is answerOf with the latest response of the agent, if it is current. It returns
 // nil for bare lines, which have no answer.
 func (dd delegationDecision) standingAnswer(k *state.Task) *wire.TaskAnswer {
-	if dd.request.Form == wire.DialectTaskRequest || dd.request.Form == wire.DialectTaskAct {
+	if dd.request.Form == dialect.TaskRequest || dd.request.Form == dialect.TaskAct {
 		return nil
 	}
 	switch d := k.Delegation(); {
@@ -288,7 +289,7 @@ func updateTaskRequest(dd delegationDecision, r *wire.UpdateTaskRequest) (*wire.
 		dd.tasks().start(k, nil)
 	}
 	dd.act(k, &state.TaskActed{Act: delegation.ActUpdate, Input: r.Input, Payload: r.Payload, Request: dd.mark()})
-	if dd.request.Form == wire.DialectTaskAct {
+	if dd.request.Form == dialect.TaskAct {
 		return nil, nil
 	}
 	answer := dd.state.Questions.AnswerOf(k) // a repeat gets the same answer

@@ -12,6 +12,7 @@ import (
 
 	"orchestrator/handlers/state"
 	"orchestrator/wire"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
@@ -110,7 +111,7 @@ func (p *player) print(who, line string) {
 		fmt.Fprintf(&p.out, "(log: %s)\n", m.Why)
 	case *wire.Session:
 		p.do(a, &wire.Request{
-			ID: m.ID, Operation: "send-session-message", Form: wire.DialectSession, Body: &wire.SaySession{Session: *m},
+			ID: m.ID, Operation: "send-session-message", Form: dialect.Session, Body: &wire.SaySession{Session: *m},
 		})
 	case *wire.Refused: // the reader of the line answers
 		p.showLetter(&Letter{To: a, Request: unquoted(m.ID), Form: m.Form, Refusal: m.Err})

@@ -7,6 +7,7 @@ import (
 	"orchestrator/handlers/bus"
 	"orchestrator/handlers/state"
 	"orchestrator/wire"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -51,7 +52,7 @@ func sendSessionMessage(sd sessionDecision, said *wire.SaySession) (*session.Sai
 	}
 	answer := sd.say(x, sd.mark())
 	sd.perform(x)
-	if sd.request.Form == wire.DialectSession {
+	if sd.request.Form == dialect.Session {
 		return nil, nil // a delivered message has no answer
 	}
 	return answer, nil
@@ -66,7 +67,7 @@ func (sd sessionDecision) saidBefore(x *messageContext, before bus.Sent) (*sessi
 		sd.logRefused(x.of, x.said, "", err)
 		return nil, x.Placed(err)
 	}
-	if sd.request.Form == wire.DialectSession {
+	if sd.request.Form == dialect.Session {
 		return nil, nil
 	}
 	return &session.Said{MessageID: x.MessageID, SessionID: x.of.Spec.ID, Seq: before.Seq, Duplicate: true}, nil

@@ -7,6 +7,7 @@ import (
 
 	"orchestrator/handlers/state"
 	"orchestrator/wire"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
@@ -137,7 +138,7 @@ func (w *world) print(m *inhabitant, line string) Outcome {
 		return Outcome{}
 	}
 	return w.do(m.actor(), &wire.Request{
-		ID: s.ID, Operation: "send-session-message", Form: wire.DialectSession, Body: &wire.SaySession{Session: *s},
+		ID: s.ID, Operation: "send-session-message", Form: dialect.Session, Body: &wire.SaySession{Session: *s},
 	})
 }
 

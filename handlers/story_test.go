@@ -17,6 +17,7 @@ import (
 	"orchestrator/handlers/history"
 	"orchestrator/handlers/state"
 	"orchestrator/wire"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/object"
 )
 
@@ -250,7 +251,7 @@ func (p *player) showLetter(l *Letter) {
 	default:
 		line = wire.Envelope{At: p.at}.AppendReply(nil, l.Form, l.Request, l.Payload, l.Refusal)
 	}
-	if l.Form == wire.DialectTaskRequest && l.Refusal != nil && !isReply(line) {
+	if l.Form == dialect.TaskRequest && l.Refusal != nil && !isReply(line) {
 		fmt.Fprintf(&p.out, "%s <= %s\n", to, p.heardWork(line))
 		return
 	}

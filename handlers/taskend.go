@@ -10,6 +10,7 @@ import (
 	"orchestrator/handlers/state"
 	"orchestrator/wire"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/events"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/session"
@@ -195,7 +196,7 @@ func cancelTask(td taskDecision, r *wire.CancelTask) (*wire.TaskReply, *wire.Err
 	if err := td.mayManage(k, "cancel"); err != nil {
 		return nil, err
 	}
-	if td.request.Form == wire.DialectTaskAct && k.Delegation() == nil {
+	if td.request.Form == dialect.TaskAct && k.Delegation() == nil {
 		return nil, errNotDelegated(k) // the caller would get no response
 	}
 	td.cancel(k, cmp.Or(r.Reason, "Cancelled by "+td.from.String()), end{request: td.mark()})
@@ -203,7 +204,7 @@ func cancelTask(td taskDecision, r *wire.CancelTask) (*wire.TaskReply, *wire.Err
 		td.tellSubmitter(k, k.View.Reason)
 	}
 	td.links().abandon(k, "")
-	if td.request.Form == wire.DialectTaskAct {
+	if td.request.Form == dialect.TaskAct {
 		return nil, nil // the response notifies the caller
 	}
 	return td.replyWith(k), nil

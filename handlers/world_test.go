@@ -15,6 +15,7 @@ import (
 
 	"orchestrator/handlers/state"
 	"orchestrator/wire"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/events"
 	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
@@ -359,7 +360,7 @@ func (w *world) requireAnswered(from Actor, r *wire.Request, out Outcome) {
 			}
 		}
 	}
-	if (r.Form == wire.DialectSession || r.Form == wire.DialectTaskRequest || r.Form == wire.DialectTaskAct) && out.Refused == nil {
+	if (r.Form == dialect.Session || r.Form == dialect.TaskRequest || r.Form == dialect.TaskAct) && out.Refused == nil {
 		w.must(answers == 0, "%s is told that all is well", from.Name)
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/object"
 )
 
@@ -85,7 +86,7 @@ func (p *Payloads) taskRequest(payload []byte) (any, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := delegation.ReadRequest(object.Clone(bytes.TrimSpace(payload)), o.Members, o.Pointer, ambiguous)
+	r, err := delegation.ReadRequest(object.Clone(bytes.TrimSpace(payload)), o.Members, o.Pointer, dialect.Ambiguous)
 	if err == nil {
 		err = object.RefuseDuplicate(payload, o.Pointer)
 	}
@@ -156,7 +157,7 @@ func ReadTaskRequest(line []byte, depth int) (*delegation.Request, *object.Error
 	if err != nil {
 		return nil, err
 	}
-	return delegation.ReadRequest(document, members, "", ambiguous)
+	return delegation.ReadRequest(document, members, "", dialect.Ambiguous)
 }
 
 // ReadTaskAct reads an act, as ReadTaskRequest reads a request. The input of an update may be
@@ -166,7 +167,7 @@ func ReadTaskAct(line []byte, depth int) (*delegation.Act, *object.Error) {
 	if err != nil {
 		return nil, err
 	}
-	return delegation.ReadAct(document, members, ambiguous)
+	return delegation.ReadAct(document, members, dialect.Ambiguous)
 }
 
 // ReadTaskResponse reads a task response, as ReadTaskRequest reads a request. Only a completed
@@ -182,7 +183,7 @@ func ReadTaskResponse(line []byte, depth int) (*delegation.Response, *object.Err
 	if err != nil {
 		return nil, err
 	}
-	return delegation.ReadResponse(document, members, ambiguous)
+	return delegation.ReadResponse(document, members, dialect.Ambiguous)
 }
 
 // Response returns the state as the source of the work sees it: one of delegation.Statuses.

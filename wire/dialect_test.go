@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
@@ -16,7 +17,7 @@ const mailLine = `{"from_actor":"GO","to_actor":"HO:attic","topic":"task.assigne
 
 // Rows: E-11, E-16, E-17, E-82.
 func TestMailOnALine(t *testing.T) {
-	require.Equal(t, &Request{ID: "k1", Operation: "send-message", Payload: []byte(mailLine), Form: DialectMail}, reader().Parse([]byte(mailLine)))
+	require.Equal(t, &Request{ID: "k1", Operation: "send-message", Payload: []byte(mailLine), Form: dialect.Mail}, reader().Parse([]byte(mailLine)))
 	for line, id := range map[string]string{
 		`{"from_actor":"GO","topic":"t"}`:                                                "",
 		`{"from_actor":"GO","topic":"t","idempotency_key":null}`:                         "",
@@ -27,7 +28,7 @@ func TestMailOnALine(t *testing.T) {
 	} {
 		m, ok := reader().Parse([]byte(line)).(*Request)
 		require.True(t, ok, line)
-		require.Equal(t, DialectMail, m.Form, line)
+		require.Equal(t, dialect.Mail, m.Form, line)
 		require.Equal(t, id, m.ID, line)
 		require.Empty(t, m.Timestamp)
 	}
@@ -44,11 +45,11 @@ func TestRepliesHaveTheFormOfTheQuestion(t *testing.T) {
 	const mail = `{"seq":43,"from_actor":"GO","to_actor":"HO:attic","topic":"task.assigned","payload":{"n":1.0},"reply_to":42,"created_at":"2026-02-04T12:00:00.123Z","duplicate":true}`
 	quoted, err := json.Marshal(mail)
 	require.NoError(t, err)
-	require.Equal(t, mail+"\n", string(noon.AppendReply(nil, DialectMail, "k1", sent, nil)))
-	require.Equal(t, string(noon.AppendAnswer(nil, "k1", sent, nil)), string(noon.AppendReply(nil, DialectNative, "k1", sent, nil)))
+	require.Equal(t, mail+"\n", string(noon.AppendReply(nil, dialect.Mail, "k1", sent, nil)))
+	require.Equal(t, string(noon.AppendAnswer(nil, "k1", sent, nil)), string(noon.AppendReply(nil, dialect.Native, "k1", sent, nil)))
 	require.Equal(t,
 		`before {"jsonrpc":"2.0","id":9007199254740993,"result":{"content":[{"type":"text","text":`+string(quoted)+`}],"structuredContent":`+mail+`,"isError":false}}`+"\n",
-		string(noon.AppendReply([]byte("before "), DialectToolCall, "9007199254740993", sent, nil)))
+		string(noon.AppendReply([]byte("before "), dialect.ToolCall, "9007199254740993", sent, nil)))
 }
 
 // Rows: E-11, E-12, E-19, E-20, E-84.
@@ -60,13 +61,13 @@ func TestRefusalsHaveTheFormOfTheQuestion(t *testing.T) {
 	const details = `{"actor":"W:1","hint":"Leave it out","pointer":"/from_actor"}`
 	const spoken = `{"code":"UNAUTHORIZED","message":"you are W:1","details":`
 	for key, id := range map[string]string{"k1": `"k1"`, "": "null", `"`: `"\""`} {
-		line := noon.AppendReply(nil, DialectMail, key, nil, refused)
+		line := noon.AppendReply(nil, dialect.Mail, key, nil, refused)
 		require.Equal(t, `{"type":"response:error","id":"res-1","correlationId":`+id+`,"timestamp":"2026-02-04T12:00:00.123Z","error":`+spoken+details+"}}\n", string(line))
 		requireValid(t, "response:error", line)
 	}
 	for _, id := range []string{"1", `"a\u0062"`, "12345678901234567890", "-0.50e1", ""} {
-		raw := (&Request{ID: id, Form: DialectToolCall}).RawID()
-		for form := DialectNative; form <= DialectTaskAct; form++ {
+		raw := (&Request{ID: id, Form: dialect.ToolCall}).RawID()
+		for form := dialect.Native; form <= dialect.TaskAct; form++ {
 			asked := Request{ID: id, Form: form}
 			want := asked.RawID()
 			if want == nil {
@@ -74,8 +75,8 @@ func TestRefusalsHaveTheFormOfTheQuestion(t *testing.T) {
 			}
 			require.Equal(t, string(want), string(asked.AppendRawID(nil)))
 		}
-		line := string(noon.AppendReply(nil, DialectToolCall, id, nil, refused))
-		require.Equal(t, line, string(noon.AppendRefused(nil, DialectToolCall, raw, refused)))
+		line := string(noon.AppendReply(nil, dialect.ToolCall, id, nil, refused))
+		require.Equal(t, line, string(noon.AppendRefused(nil, dialect.ToolCall, raw, refused)))
 		if id == "" {
 			id = "null"
 		}
@@ -84,8 +85,8 @@ func TestRefusalsHaveTheFormOfTheQuestion(t *testing.T) {
 		keysOf(t, []byte(line))
 	}
 	require.Equal(t, "/payload/from_actor", refused.Details["pointer"], "it may be said again in another form")
-	require.Equal(t, string(noon.AppendRefusal(nil, []byte(`7`), refused)), string(noon.AppendRefused(nil, DialectNative, []byte(`7`), refused)))
-	for _, form := range []Dialect{DialectNative, DialectMail, DialectToolCall} {
+	require.Equal(t, string(noon.AppendRefusal(nil, []byte(`7`), refused)), string(noon.AppendRefused(nil, dialect.Native, []byte(`7`), refused)))
+	for _, form := range []dialect.Dialect{dialect.Native, dialect.Mail, dialect.ToolCall} {
 		line := string(noon.AppendReply([]byte("before "), form, "1", func() {}, nil))
 		require.Contains(t, line, `"INTERNAL_ERROR"`)
 		require.Equal(t, string(noon.AppendRefused([]byte("before "), form, form.RawID("1"), unspeakable)), line)
@@ -98,24 +99,24 @@ func TestRefusalsHaveTheFormOfTheQuestion(t *testing.T) {
 // Rows: C-90, K-06.
 func TestSessionMessagesAreAnsweredWhenTheyAreRefused(t *testing.T) {
 	refused := &Error{Code: CodeDenied, Message: "m", Details: map[string]any{"pointer": "/payload/task/task_id"}}
-	require.Empty(t, noon.AppendReply(nil, DialectSession, "msg-1", &session.Said{}, nil))
-	require.Empty(t, noon.AppendReply(nil, DialectSession, "", nil, nil))
+	require.Empty(t, noon.AppendReply(nil, dialect.Session, "msg-1", &session.Said{}, nil))
+	require.Empty(t, noon.AppendReply(nil, dialect.Session, "", nil, nil))
 	for id, raw := range map[string][]byte{"msg-1": []byte(`"msg-1"`), `"`: []byte(`"\""`), "": nil} {
-		require.Equal(t, raw, (&Request{ID: id, Form: DialectSession}).RawID())
+		require.Equal(t, raw, (&Request{ID: id, Form: dialect.Session}).RawID())
 		want := string(noon.AppendDeliveryError([]byte("before "), raw, session.Undelivered(id, refused), refused))
-		require.Equal(t, want, string(noon.AppendReply([]byte("before "), DialectSession, id, nil, refused)))
-		require.Equal(t, want, string(noon.AppendReply([]byte("before "), DialectSession, id, (*session.DeliveryError)(nil), refused)))
-		require.Equal(t, want, string(noon.AppendReply([]byte("before "), DialectSession, id, &session.Said{}, refused)))
-		require.Equal(t, want, string(noon.AppendRefused([]byte("before "), DialectSession, raw, refused)))
+		require.Equal(t, want, string(noon.AppendReply([]byte("before "), dialect.Session, id, nil, refused)))
+		require.Equal(t, want, string(noon.AppendReply([]byte("before "), dialect.Session, id, (*session.DeliveryError)(nil), refused)))
+		require.Equal(t, want, string(noon.AppendReply([]byte("before "), dialect.Session, id, &session.Said{}, refused)))
+		require.Equal(t, want, string(noon.AppendRefused([]byte("before "), dialect.Session, raw, refused)))
 		require.Contains(t, want, `"pointer":"/payload/task/task_id"`)
 	}
 	late := &session.DeliveryError{OriginalMessageID: "msg-1", ErrorType: session.DeliveryTimeout, RetryCount: 2, MaxRetries: 3, NextRetryAt: object.Timestamp(noon.At)}
 	require.Equal(t,
-		string(noon.AppendDeliveryError(nil, []byte(`"msg-1"`), late, refused)), string(noon.AppendReply(nil, DialectSession, "msg-1", late, refused)))
-	escaped := noon.AppendRefused(nil, DialectSession, []byte(`"\u006dsg-1"`), refused)
+		string(noon.AppendDeliveryError(nil, []byte(`"msg-1"`), late, refused)), string(noon.AppendReply(nil, dialect.Session, "msg-1", late, refused)))
+	escaped := noon.AppendRefused(nil, dialect.Session, []byte(`"\u006dsg-1"`), refused)
 	require.Contains(t, string(escaped), `"correlationId":"\u006dsg-1"`)
 	require.Contains(t, string(escaped), `"original_message_id":"msg-1"`)
-	number := noon.AppendRefused(nil, DialectSession, []byte(`7`), refused)
+	number := noon.AppendRefused(nil, dialect.Session, []byte(`7`), refused)
 	require.Contains(t, string(number), `"correlationId":7,`)
 	require.Contains(t, string(number), `"original_message_id":""`)
 }
@@ -132,13 +133,13 @@ func TestErrorsPointIntoTheLine(t *testing.T) {
 		"":                 {"", "", ""},
 	} {
 		for form, there := range want {
-			require.Equal(t, there, Dialect(form).place(object.Invalid(pointer, "m")).Details["pointer"], "%s %d", pointer, form)
+			require.Equal(t, there, dialect.Dialect(form).Place(object.Invalid(pointer, "m")).Details["pointer"], "%s %d", pointer, form)
 		}
-		for _, form := range []Dialect{DialectSession, DialectTaskRequest, DialectTaskAct} {
-			require.Equal(t, pointer, form.place(object.Invalid(pointer, "m")).Details["pointer"], "%s %d", pointer, form)
+		for _, form := range []dialect.Dialect{dialect.Session, dialect.TaskRequest, dialect.TaskAct} {
+			require.Equal(t, pointer, form.Place(object.Invalid(pointer, "m")).Details["pointer"], "%s %d", pointer, form)
 		}
 	}
-	require.Nil(t, DialectMail.place(&Error{}).Details)
+	require.Nil(t, dialect.Mail.Place(&Error{}).Details)
 	for line, want := range map[string]string{
 		`{"from_actor":"GO","to_actor":"GO","topic":"a..b","payload":{},"idempotency_key":"k"}`:                    `"k" /topic`,
 		`{"from_actor":"GO","to_actor":"GO","topic":"t","payload":{},"idempotency_key":"a","idempotency_key":"b"}`: ` /idempotency_key`,
@@ -171,10 +172,10 @@ func TestErrorsPointIntoTheLine(t *testing.T) {
 func TestNothingThatIsSaidBackIsHeard(t *testing.T) {
 	sent, refused := &mail.Sent{Message: fullMail, Warnings: []string{"w"}}, object.Invalid("/payload/topic", "m")
 	lines := [][]byte{noon.AppendNotice(nil, NoticeMessage, &fullMail), append(fullMail.Append(nil), '\n'), append(bareMail.Append(nil), '\n')}
-	for _, form := range []Dialect{DialectNative, DialectMail, DialectToolCall, DialectSession, DialectTaskRequest, DialectTaskAct} {
+	for _, form := range []dialect.Dialect{dialect.Native, dialect.Mail, dialect.ToolCall, dialect.Session, dialect.TaskRequest, dialect.TaskAct} {
 		for _, id := range []string{"1", ""} {
 			lines = append(lines, noon.AppendReply(nil, form, id, nil, refused))
-			if form < DialectSession {
+			if form < dialect.Session {
 				lines = append(lines, noon.AppendReply(nil, form, id, sent, nil))
 			}
 		}
@@ -202,7 +203,7 @@ func TestUnfinishedMailAndCalls(t *testing.T) {
 	refused, ok := reader().ParseHead([]byte(head), "too long").(*Refused)
 	require.True(t, ok)
 	require.Equal(t, &Refused{
-		ID: []byte(`"k"`), Type: "request:send-message", Request: true, Form: DialectMail, Err: object.Invalid("", "the request cannot be taken: too long"),
+		ID: []byte(`"k"`), Type: "request:send-message", Request: true, Form: dialect.Mail, Err: object.Invalid("", "the request cannot be taken: too long"),
 	}, refused)
 	refused, ok = reader().Parse([]byte(`{"from_actor":"GO","topic":"t","payload":{"x":"\ud800"}}`)).(*Refused)
 	require.True(t, ok)

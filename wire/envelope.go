@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -121,15 +122,15 @@ func (e Envelope) appendTime(b []byte) []byte {
 //
 // A delivered session message has no answer. Beside the refusal of one, payload may be its
 // *DeliveryError. Accepted delegated work has no answer either; later lines report on it.
-func (e Envelope) AppendReply(b []byte, form Dialect, request string, payload any, refusal *Error) []byte {
+func (e Envelope) AppendReply(b []byte, form dialect.Dialect, request string, payload any, refusal *Error) []byte {
 	switch {
-	case form == DialectNative:
+	case form == dialect.Native:
 		return e.AppendAnswer(b, request, payload, refusal)
-	case form == DialectSession:
+	case form == dialect.Session:
 		return e.appendReceipt(b, request, payload, refusal)
 	case refusal != nil:
 		return e.AppendRefused(b, form, form.RawID(request), refusal)
-	case form == DialectTaskRequest || form == DialectTaskAct:
+	case form == dialect.TaskRequest || form == dialect.TaskAct:
 		return b
 	}
 	from := len(b)
@@ -140,8 +141,8 @@ func (e Envelope) AppendReply(b []byte, form Dialect, request string, payload an
 	return append(b, '\n')
 }
 
-func appendReply(b []byte, form Dialect, request string, payload any) ([]byte, error) {
-	if form == DialectMail {
+func appendReply(b []byte, form dialect.Dialect, request string, payload any) ([]byte, error) {
+	if form == dialect.Mail {
 		return AppendPayload(b, payload)
 	}
 	spelled, err := AppendPayload(nil, payload)
@@ -160,7 +161,7 @@ func (e Envelope) appendReceipt(b []byte, messageID string, payload any, refusal
 	if what == nil {
 		what = session.Undelivered(messageID, refusal)
 	}
-	return e.AppendDeliveryError(b, DialectSession.RawID(messageID), what, refusal)
+	return e.AppendDeliveryError(b, dialect.Session.RawID(messageID), what, refusal)
 }
 
 // AppendDeliveryError appends the delivery error of a session message as one line. Its
@@ -188,15 +189,15 @@ func (e Envelope) AppendDeliveryError(b []byte, messageID []byte, what *session.
 //
 // A refused task request is answered with a failed task response if its id is a string that
 // belongs to no other task. Otherwise it is answered with response:error.
-func (e Envelope) AppendRefused(b []byte, form Dialect, id []byte, refusal *Error) []byte {
-	refusal = form.place(refusal)
+func (e Envelope) AppendRefused(b []byte, form dialect.Dialect, id []byte, refusal *Error) []byte {
+	refusal = form.Place(refusal)
 	switch form {
-	case DialectToolCall:
+	case dialect.ToolCall:
 		return e.appendToolRefusal(b, id, refusal)
-	case DialectSession:
+	case dialect.Session:
 		messageID, _ := object.Text(id)
 		return e.AppendDeliveryError(b, id, session.Undelivered(messageID, refusal), refusal)
-	case DialectTaskRequest:
+	case dialect.TaskRequest:
 		if _, isText := object.Text(id); isText && refusal.Details["reason"] != ReasonReused {
 			return delegation.AppendUndone(b, id, refusal)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -15,7 +16,7 @@ func (r *Reader) session(line []byte) Message {
 	s, from := SessionHead(r.room), r.sender()
 	switch {
 	case from == "" || from == r.Agent:
-	case session.AgentNamed(r.known.toAgent) == r.Agent:
+	case session.AgentNamed(r.known.ToAgent) == r.Agent:
 		return Log{Why: "an echo of a session message"}
 	default:
 		s.Err = object.Denied("/from_agent/agent_id", fmt.Sprintf("agent_id says %.80q, but this is the stream of %q", from, r.Agent))
@@ -95,7 +96,7 @@ func (r *Reader) taskRequest(line []byte) Message {
 	if given {
 		return Log{Why: "an echo of a task request"}
 	}
-	request, err := delegation.ReadRequest(r.keep(line), r.room, "", ambiguous)
+	request, err := delegation.ReadRequest(r.keep(line), r.room, "", dialect.Ambiguous)
 	if err == nil {
 		err = object.RefuseDuplicate(line, "")
 	}
@@ -103,9 +104,9 @@ func (r *Reader) taskRequest(line []byte) Message {
 		err = object.Denied("/routing/source", fmt.Sprintf("source says %.80q, but this is the stream of %q", request.Routing.Source, r.Agent))
 	}
 	if err != nil {
-		return r.refusedTask(DialectTaskRequest, typeTaskRequest, err)
+		return r.refusedTask(dialect.TaskRequest, typeTaskRequest, err)
 	}
-	return &Request{ID: id, Operation: operationSubmitTask, Body: request, Sum: request.Sum, Form: DialectTaskRequest}
+	return &Request{ID: id, Operation: operationSubmitTask, Body: request, Sum: request.Sum, Form: dialect.TaskRequest}
 }
 
 // taskAct reads an act on a task by its source.
@@ -114,14 +115,14 @@ func (r *Reader) taskAct(line []byte, kind string) Message {
 	if given {
 		return Log{Why: "an echo of what is said about a task: its agent says how it goes"}
 	}
-	act, err := delegation.ReadAct(r.keep(line), r.room, ambiguous)
+	act, err := delegation.ReadAct(r.keep(line), r.room, dialect.Ambiguous)
 	if err == nil {
 		err = object.RefuseDuplicate(line, "")
 	}
 	if err != nil {
-		return r.refusedTask(DialectTaskAct, typeOfAct(kind), err)
+		return r.refusedTask(dialect.TaskAct, typeOfAct(kind), err)
 	}
-	asked := &Request{ID: id, Form: DialectTaskAct}
+	asked := &Request{ID: id, Form: dialect.TaskAct}
 	switch act.Type {
 	case delegation.ActStatus:
 		asked.Operation, asked.Body = operationGetTask, &GetTaskResponse{TaskID: id, Check: true}
@@ -142,7 +143,7 @@ func (r *Reader) taskResponse(line []byte) Message {
 	if !given {
 		return Log{}
 	}
-	response, err := delegation.ReadResponse(r.keep(line), r.room, ambiguous)
+	response, err := delegation.ReadResponse(r.keep(line), r.room, dialect.Ambiguous)
 	if err == nil {
 		err = object.RefuseDuplicate(line, "")
 	}
@@ -150,13 +151,13 @@ func (r *Reader) taskResponse(line []byte) Message {
 		err = response.RefsOfOthers()
 	}
 	if err != nil {
-		return r.refusedTask(DialectTaskAct, typeTaskResponse, err)
+		return r.refusedTask(dialect.TaskAct, typeTaskResponse, err)
 	}
 	return &AgentEvent{ID: id, Name: ReportTaskResponse, Body: response}
 }
 
-func (r *Reader) refusedTask(form Dialect, kind string, err *Error) *Refused {
-	id := bytes.Clone(correlatable(r.known.id))
+func (r *Reader) refusedTask(form dialect.Dialect, kind string, err *Error) *Refused {
+	id := bytes.Clone(dialect.Correlatable(r.known.ID))
 	return &Refused{ID: id, Type: kind, Request: true, Form: form, Err: err}
 }
 
@@ -166,17 +167,17 @@ func (r *Reader) refusedTask(form Dialect, kind string, err *Error) *Refused {
 func (r *Reader) spoiledTask(payload bool, why string) Message {
 	k := &r.known
 	id, given := r.given()
-	kind, typed := object.Text(k.kind)
+	kind, typed := object.Text(k.Type)
 	err := object.Invalid("", "the message cannot be taken: "+why)
 	switch {
-	case id == "" || k.jsonrpc != nil || k.messageType != nil || k.fromActor != nil:
-	case k.kind == nil && given && k.responds():
-		return r.refusedTask(DialectTaskAct, typeTaskResponse, err)
+	case id == "" || k.JSONRPC != nil || k.MessageType != nil || k.FromActor != nil:
+	case k.Type == nil && given && k.Responds():
+		return r.refusedTask(dialect.TaskAct, typeTaskResponse, err)
 	case !typed || given:
 	case delegation.IsAct(kind):
-		return r.refusedTask(DialectTaskAct, typeOfAct(kind), err)
-	case payload && k.delegates(kind, r.Capability) && r.ours():
-		return r.refusedTask(DialectTaskRequest, typeTaskRequest, err)
+		return r.refusedTask(dialect.TaskAct, typeOfAct(kind), err)
+	case payload && k.Delegates(kind, r.Capability) && r.ours():
+		return r.refusedTask(dialect.TaskRequest, typeTaskRequest, err)
 	}
 	return Log{Why: why}
 }
@@ -184,11 +185,11 @@ func (r *Reader) spoiledTask(payload bool, why string) Message {
 // source returns the agent that a request names as its source, or "". It reports false if the
 // source cannot be read.
 func (r *Reader) source() (name string, known bool) {
-	if !object.IsObject(r.known.routing) {
+	if !object.IsObject(r.known.Routing) {
 		return "", true
 	}
 	var room [4]object.Member
-	o, err := object.Open(r.known.routing, object.AnyDepth, "", room[:0])
+	o, err := object.Open(r.known.Routing, object.AnyDepth, "", room[:0])
 	name = o.Text("source")
 	return name, err == nil && o.Err() == nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/events"
 	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
@@ -79,13 +80,13 @@ func TestPayloadsOfMailLeaveAsTheyCame(t *testing.T) {
 	for _, line := range [][]byte{
 		noon.AppendNotice(nil, NoticeMessage, &received),
 		noon.AppendAnswer(nil, "1", &mail.Sent{Message: received}, nil),
-		noon.AppendReply(nil, DialectMail, m.ID, &mail.Sent{Message: received}, nil),
-		noon.AppendReply(nil, DialectToolCall, "1", &mail.List{Messages: []mail.Message{received}}, nil),
+		noon.AppendReply(nil, dialect.Mail, m.ID, &mail.Sent{Message: received}, nil),
+		noon.AppendReply(nil, dialect.ToolCall, "1", &mail.List{Messages: []mail.Message{received}}, nil),
 	} {
 		keysOf(t, line)
 		require.Contains(t, string(line), `"payload":`+verbatim+`,"reply_to":null,`)
 	}
-	require.NotContains(t, string(noon.AppendReply(nil, DialectMail, m.ID, &mail.Sent{Message: received}, nil)), `"k"`, "the key stays with the bus")
+	require.NotContains(t, string(noon.AppendReply(nil, dialect.Mail, m.ID, &mail.Sent{Message: received}, nil)), `"k"`, "the key stays with the bus")
 }
 
 // Rows: E-22, E-25.

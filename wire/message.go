@@ -3,6 +3,7 @@ package wire
 import (
 	"time"
 
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -27,7 +28,7 @@ type Request struct {
 	Payload   []byte // a JSON object, as long as the line lives
 	Body      any    // the payload, read; nil until then
 	Sum       uint64 // of the content, to recognize a repeat; 0 until it is computed
-	Form      Dialect
+	Form      dialect.Dialect
 
 	declared *Operation      // the declaration of Operation, or nil if it is not looked up yet
 	members  []object.Member // of the payload, as long as the line lives; nil if it is not taken apart yet
@@ -44,7 +45,7 @@ func (r *Request) Declaration() *Operation {
 // AppendRawID appends the id of a request as JSON, or null if it has none.
 func (r *Request) AppendRawID(b []byte) []byte {
 	switch {
-	case r.Form == DialectNative, r.ID != "" && r.Form != DialectToolCall:
+	case r.Form == dialect.Native, r.ID != "" && r.Form != dialect.ToolCall:
 		return object.AppendText(b, r.ID)
 	case r.ID == "":
 		return append(b, "null"...)
@@ -71,7 +72,7 @@ type Refused struct {
 	ID      []byte // as written in the line, for the answer; nil if it cannot be repeated
 	Type    string
 	Request bool
-	Form    Dialect // of the question, and so of the answer
+	Form    dialect.Dialect // of the question, and so of the answer
 	Err     *Error
 }
 

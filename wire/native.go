@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/object"
 )
 
@@ -11,7 +12,7 @@ import (
 func (r *Reader) request(kind string, op *Operation, members []object.Member) Message {
 	k := &r.known
 	refused := func(err *Error) Message {
-		return &Refused{ID: correlatable(k.id), Type: kind, Request: true, Err: err}
+		return &Refused{ID: dialect.Correlatable(k.ID), Type: kind, Request: true, Err: err}
 	}
 	err := identity(k)
 	if err == nil {
@@ -26,11 +27,11 @@ func (r *Reader) request(kind string, op *Operation, members []object.Member) Me
 	var q *Request
 	if op == nil || op.Writes { // it may be kept
 		q = new(Request)
-		q.ID, _ = object.Text(k.id)
-		q.Timestamp, _ = object.Text(k.timestamp)
+		q.ID, _ = object.Text(k.ID)
+		q.Timestamp, _ = object.Text(k.Timestamp)
 	} else {
 		q = r.reads.requests.next()
-		q.ID, q.Timestamp = r.reads.text(k.id), r.reads.text(k.timestamp)
+		q.ID, q.Timestamp = r.reads.text(k.ID), r.reads.text(k.Timestamp)
 	}
 	q.Operation, q.Payload, q.declared, q.members = kind[len("request:"):], body(k), op, members
 	return q
@@ -45,16 +46,16 @@ func (r *Reader) event(kind string, members []object.Member) Message {
 		err = r.envelope()
 	}
 	if err != nil {
-		return &Refused{ID: correlatable(k.id), Type: kind, Err: err}
+		return &Refused{ID: dialect.Correlatable(k.ID), Type: kind, Err: err}
 	}
 	var e *AgentEvent
 	if kind == "event:log" { // it is not kept
 		e = &r.reads.log
-		*e = AgentEvent{ID: r.reads.text(k.id), Timestamp: r.reads.text(k.timestamp)}
+		*e = AgentEvent{ID: r.reads.text(k.ID), Timestamp: r.reads.text(k.Timestamp)}
 	} else {
 		e = new(AgentEvent)
-		e.ID, _ = object.Text(k.id)
-		e.Timestamp, _ = object.Text(k.timestamp)
+		e.ID, _ = object.Text(k.ID)
+		e.Timestamp, _ = object.Text(k.Timestamp)
 	}
 	e.Name, e.Payload, e.members = kind[len("event:"):], body(k), members
 	return e
@@ -64,28 +65,28 @@ func (r *Reader) event(kind string, members []object.Member) Message {
 const maxIDLength = 4096
 
 // identity checks the id, which is any non-empty string.
-func identity(k *keys) *Error {
+func identity(k *dialect.Keys) *Error {
 	switch {
-	case k.id == nil:
+	case k.ID == nil:
 		return object.Invalid("/id", "id is missing")
-	case k.id[0] != '"':
+	case k.ID[0] != '"':
 		return object.Invalid("/id", "id must be a string")
-	case len(k.id) == len(`""`):
+	case len(k.ID) == len(`""`):
 		return object.Invalid("/id", "id must not be empty")
-	case len(k.id) > maxIDLength && len(object.Unquote(k.id)) > maxIDLength: // the id is stored with the outcome
+	case len(k.ID) > maxIDLength && len(object.Unquote(k.ID)) > maxIDLength: // the id is stored with the outcome
 		return object.Invalid("/id", fmt.Sprintf("id must not be longer than %d bytes", maxIDLength))
 	}
 	return nil
 }
 
 // moment checks the time of a request.
-func moment(k *keys) *Error {
-	if plainTime(k.timestamp) {
+func moment(k *dialect.Keys) *Error {
+	if plainTime(k.Timestamp) {
 		return nil
 	}
-	when, ok := object.Text(k.timestamp)
+	when, ok := object.Text(k.Timestamp)
 	switch {
-	case k.timestamp == nil:
+	case k.Timestamp == nil:
 		return object.Invalid("/timestamp", "timestamp is missing")
 	case !ok:
 		return object.Invalid("/timestamp", "timestamp must be a string")
@@ -99,30 +100,30 @@ func moment(k *keys) *Error {
 // envelope checks what requests and events have in common.
 func (r *Reader) envelope() *Error {
 	k := &r.known
-	if k.agent != nil {
+	if k.AgentID != nil {
 		switch {
-		case k.agent[0] != '"':
+		case k.AgentID[0] != '"':
 			return object.Invalid("/agentId", "agentId must be a string")
-		case string(object.Unquote(k.agent)) != r.Agent:
+		case string(object.Unquote(k.AgentID)) != r.Agent:
 			return &Error{
 				Code:    CodeDenied,
-				Message: fmt.Sprintf("agentId says %q, but this is the stream of %q", object.Unquote(k.agent), r.Agent),
+				Message: fmt.Sprintf("agentId says %q, but this is the stream of %q", object.Unquote(k.AgentID), r.Agent),
 				Details: map[string]any{"pointer": "/agentId"},
 			}
 		}
 	}
-	if k.payload != nil && !object.IsObject(k.payload) {
+	if k.Payload != nil && !object.IsObject(k.Payload) {
 		return object.Invalid("/payload", "payload must be an object")
 	}
 	return nil
 }
 
 // body returns the payload. A missing payload is an empty object.
-func body(k *keys) []byte {
-	if k.payload == nil {
+func body(k *dialect.Keys) []byte {
+	if k.Payload == nil {
 		return []byte("{}")
 	}
-	return k.payload
+	return k.Payload
 }
 
 // notType returns the refusal of a message with a type that is not a string.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/object"
 )
 
@@ -46,7 +47,7 @@ type Reader struct {
 	Given func(id string) bool
 
 	room, inside []object.Member // of the line and of its payload
-	known        keys
+	known        dialect.Keys
 	reads        reads
 }
 
@@ -71,35 +72,35 @@ func (r *Reader) Parse(line []byte) Message {
 	if !ok {
 		return r.unfinished(line, why)
 	}
-	if k.twice != "" {
+	if k.Twice != "" {
 		return r.ambiguous(line)
 	}
-	kind, op, typed := readType(k.kind)
+	kind, op, typed := readType(k.Type)
 	switch {
 	case typed && strings.HasPrefix(kind, "request:"):
 		return r.request(kind, op, inner)
 	case typed && strings.HasPrefix(kind, "event:"):
 		return r.event(kind, inner)
-	case typed && isOwn(kind):
+	case typed && dialect.IsOwn(kind):
 		return Log{Why: kind + " is for the orchestrator to say"}
-	case k.calls():
+	case k.Calls():
 		return r.call()
-	case k.session():
+	case k.Session():
 		return r.session(line)
-	case k.seq != nil && k.createdAt != nil && k.fromActor != nil:
+	case k.Seq != nil && k.CreatedAt != nil && k.FromActor != nil:
 		return Log{Why: "an echo of mail"}
-	case k.mails():
-		return &Request{ID: r.mailKey(), Operation: operationMail, Payload: line, Form: DialectMail}
-	case typed && k.id != nil && delegation.IsAct(kind):
+	case k.Mails():
+		return &Request{ID: r.mailKey(), Operation: operationMail, Payload: line, Form: dialect.Mail}
+	case typed && k.ID != nil && delegation.IsAct(kind):
 		return r.taskAct(line, kind)
-	case typed && k.id != nil && k.payload != nil && k.delegates(kind, r.Capability):
+	case typed && k.ID != nil && k.Payload != nil && k.Delegates(kind, r.Capability):
 		return r.taskRequest(line)
-	case k.kind == nil && k.id != nil && (k.responds() || k.means(members)):
+	case k.Type == nil && k.ID != nil && (k.Responds() || k.Means(members)):
 		return r.taskResponse(line)
-	case typed && k.id != nil:
-		return &Refused{ID: correlatable(k.id), Type: kind, Request: true, Err: UnknownType(kind)}
-	case k.kind != nil && k.id != nil && k.payload != nil:
-		return &Refused{ID: correlatable(k.id), Request: true, Err: notType(k.kind)}
+	case typed && k.ID != nil:
+		return &Refused{ID: dialect.Correlatable(k.ID), Type: kind, Request: true, Err: UnknownType(kind)}
+	case k.Type != nil && k.ID != nil && k.Payload != nil:
+		return &Refused{ID: dialect.Correlatable(k.ID), Request: true, Err: notType(k.Type)}
 	}
 	return asLog("", nearlyTyped(k, kind, typed))
 }
@@ -127,9 +128,9 @@ func nearly(line []byte) string {
 }
 
 // nearlyTyped returns why an object that is log was probably meant as a message.
-func nearlyTyped(k *keys, kind string, typed bool) string {
+func nearlyTyped(k *dialect.Keys, kind string, typed bool) string {
 	switch {
-	case k.kind == nil || !object.IsObject(k.payload):
+	case k.Type == nil || !object.IsObject(k.Payload):
 		return ""
 	case !typed:
 		return "its type is not a string, and it has no id"
@@ -145,16 +146,16 @@ func nearlyTyped(k *keys, kind string, typed bool) string {
 // log.
 func (r *Reader) ambiguous(line []byte) Message {
 	k := &r.known
-	why := "the key " + k.twice + " stands twice"
-	id := correlatable(k.id) // the last, as most JSON decoders take it
-	switch kind, _ := object.Text(k.kind); {
+	why := "the key " + k.Twice + " stands twice"
+	id := dialect.Correlatable(k.ID) // the last, as most JSON decoders take it
+	switch kind, _ := object.Text(k.Type); {
 	case strings.HasPrefix(kind, "request:") && id != nil:
-		return &Refused{ID: id, Type: kind, Request: true, Err: object.Invalid("/"+k.twice, why)}
-	case isOwn(kind) || k.calls():
-	case k.session():
+		return &Refused{ID: id, Type: kind, Request: true, Err: object.Invalid("/"+k.Twice, why)}
+	case dialect.IsOwn(kind) || k.Calls():
+	case k.Session():
 		return r.spoiled(line, why)
-	case !k.vague:
-		return r.spoiledTask(k.payload != nil, why)
+	case !k.Vague:
+		return r.spoiledTask(k.Payload != nil, why)
 	}
 	return Log{Why: why}
 }
@@ -167,10 +168,10 @@ func isBatch(line []byte) bool {
 }
 
 // note stores members under their keys.
-func (r *Reader) note(members []object.Member) *keys {
-	r.known = keys{}
+func (r *Reader) note(members []object.Member) *dialect.Keys {
+	r.known = dialect.Keys{}
 	for i := range members {
-		r.known.note(&members[i])
+		r.known.Note(&members[i])
 	}
 	return &r.known
 }
@@ -187,26 +188,26 @@ func (r *Reader) ParseHead(head []byte, why string) Message {
 // certainly not an echo, since the members that tell may be in the missing part.
 func (r *Reader) unfinished(line []byte, why string) Message {
 	k := &r.known
-	kind, _ := object.Text(k.kind)
-	id, err := correlatable(k.id), object.Invalid("", "the request cannot be taken: "+why)
+	kind, _ := object.Text(k.Type)
+	id, err := dialect.Correlatable(k.ID), object.Invalid("", "the request cannot be taken: "+why)
 	switch {
-	case k.twice != "":
-	case isOwn(kind):
+	case k.Twice != "":
+	case dialect.IsOwn(kind):
 		if id != nil && strings.HasPrefix(kind, "request:") {
 			return &Refused{ID: id, Type: kind, Request: true, Err: err}
 		}
-	case k.calls():
+	case k.Calls():
 		if id != nil {
 			return r.fault(id, rpcInvalidRequest, err)
 		}
-	case k.session():
+	case k.Session():
 		return r.spoiled(nil, why)
-	case k.mails() && k.seq == nil && k.createdAt == nil:
+	case k.Mails() && k.Seq == nil && k.CreatedAt == nil:
 		key := r.mailKey()
-		return &Refused{ID: DialectMail.RawID(key), Type: "request:" + operationMail, Request: true, Form: DialectMail, Err: err}
+		return &Refused{ID: dialect.Mail.RawID(key), Type: "request:" + operationMail, Request: true, Form: dialect.Mail, Err: err}
 	default:
 		if key := behind(line, r.room); key != "routing" { // which names the source of a request
-			return r.spoiledTask(k.payload != nil || key == "payload", why)
+			return r.spoiledTask(k.Payload != nil || key == "payload", why)
 		}
 	}
 	return Log{Why: why}
@@ -268,15 +269,15 @@ func (r *Reader) Check(line []byte) Message {
 		kind = "request:" + m.Operation
 		m.Body, err = (&Payloads{Depth: r.Depth}).Request(m)
 		if err != nil {
-			return &Refused{ID: m.RawID(), Type: kind, Request: true, Form: m.Form, Err: m.Form.place(err)}
+			return &Refused{ID: m.RawID(), Type: kind, Request: true, Form: m.Form, Err: m.Form.Place(err)}
 		}
 	case *Session:
 		if m.Err != nil {
-			return &Refused{ID: m.RawID(), Type: m.Type, Request: true, Form: DialectSession, Err: m.Err}
+			return &Refused{ID: m.RawID(), Type: m.Type, Request: true, Form: dialect.Session, Err: m.Err}
 		}
 	case *Answered:
 		if m.Err != nil {
-			return &Refused{ID: m.ID, Type: m.Method, Request: true, Form: DialectToolCall, Err: m.Err}
+			return &Refused{ID: m.ID, Type: m.Method, Request: true, Form: dialect.ToolCall, Err: m.Err}
 		}
 	case *AgentEvent:
 		if m.Body != nil {
@@ -296,7 +297,7 @@ func (r *Reader) claimed(line []byte, m Message) Message {
 	claimed := Reader{Depth: r.Depth, Capability: r.Capability}
 	switch refused := m.(type) {
 	case Log:
-		if r.Given != nil || r.known.kind != nil {
+		if r.Given != nil || r.known.Type != nil {
 			return m
 		}
 		claimed.Agent, claimed.Given = r.Agent, func(string) bool { return true }
@@ -304,7 +305,7 @@ func (r *Reader) claimed(line []byte, m Message) Message {
 		if refused.Err.Code != CodeDenied {
 			return m
 		}
-		if claimed.Agent, _ = object.Text(r.known.agent); refused.Form == DialectTaskRequest {
+		if claimed.Agent, _ = object.Text(r.known.AgentID); refused.Form == dialect.TaskRequest {
 			claimed.Agent, _ = r.source()
 		}
 	case *Session:

@@ -17,6 +17,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/schema"
 )
 
@@ -68,7 +69,7 @@ func refusal(name string, line []byte) string {
 	kind := ""
 	switch m := (&Reader{Agent: "me", Depth: 64}).Check(line).(type) {
 	case *Request:
-		if m.Form == DialectNative {
+		if m.Form == dialect.Native {
 			kind = "request:" + m.Operation
 		}
 	case *AgentEvent:

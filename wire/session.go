@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
@@ -36,7 +37,7 @@ func SessionHead(members []object.Member) *Session {
 	s.Type, _ = object.Text(object.Once(members, "message_type"))
 	id := object.Once(members, "message_id")
 	s.ID, _ = object.Text(id)
-	s.id = bytes.Clone(correlatable(id))
+	s.id = bytes.Clone(dialect.Correlatable(id))
 	return s
 }
 

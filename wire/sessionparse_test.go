@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/object"
 )
 
@@ -216,7 +217,7 @@ func TestCheckReadsSessionMessages(t *testing.T) {
 		require.True(t, ok, agent)
 		require.Equal(t, "task_assignment", refused.Type)
 		require.Equal(t, `"msg-7-kettle"`, string(refused.ID))
-		require.Equal(t, DialectSession, refused.Form)
+		require.Equal(t, dialect.Session, refused.Form)
 		require.Equal(t, "/payload/priority", refused.Err.Details["pointer"])
 	}
 }

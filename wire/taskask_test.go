@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/object"
 )
 
@@ -93,7 +94,7 @@ func TestTaskAnswersAreTheirDocument(t *testing.T) {
 		require.Empty(t, (&TaskAnswer{Document: Raw(none)}).TaskID(), none)
 	}
 	require.Error(t, object.Decode([]byte(`{"id":`), &back))
-	line := noon.AppendReply(nil, DialectNative, "r1", &back, nil)
+	line := noon.AppendReply(nil, dialect.Native, "r1", &back, nil)
 	require.Contains(t, string(line), `"payload":`+document)
 	requireValid(t, "response:success", line)
 	require.IsType(t, Log{}, reader().Parse(line))

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/object"
 )
 
@@ -16,14 +17,14 @@ import (
 func TestTaskRequestsAreAnsweredWhenTheyAreRefused(t *testing.T) {
 	refused := &Error{Code: CodeNotFound, Message: "m", Details: map[string]any{"pointer": "/payload/x", "fault": delegation.FaultCapabilityNotFound}}
 	const fault = `{"code":"CAPABILITY_NOT_FOUND","message":"m","details":{"pointer":"/payload/x"},"recoverable":false}`
-	require.Empty(t, noon.AppendReply(nil, DialectTaskRequest, "tea-7", &TaskAnswer{Document: Raw(`{}`)}, nil))
-	require.Empty(t, noon.AppendReply(nil, DialectTaskRequest, "tea-7", nil, nil))
+	require.Empty(t, noon.AppendReply(nil, dialect.TaskRequest, "tea-7", &TaskAnswer{Document: Raw(`{}`)}, nil))
+	require.Empty(t, noon.AppendReply(nil, dialect.TaskRequest, "tea-7", nil, nil))
 	for id, raw := range map[string]string{"tea-7": `"tea-7"`, `"`: `"\""`} {
-		line := noon.AppendReply([]byte("before "), DialectTaskRequest, id, &TaskAnswer{}, refused)
+		line := noon.AppendReply([]byte("before "), dialect.TaskRequest, id, &TaskAnswer{}, refused)
 		require.Equal(t, `before {"id":`+raw+`,"status":"failed","error":`+fault+"}\n", string(line))
 		require.Nil(t, refusedResponse(line[len("before "):]))
 	}
-	require.Equal(t, `{"id":"\u0074ea-7","status":"failed","error":`+fault+"}\n", string(noon.AppendRefused(nil, DialectTaskRequest, []byte(`"\u0074ea-7"`), refused)), "as it stood")
+	require.Equal(t, `{"id":"\u0074ea-7","status":"failed","error":`+fault+"}\n", string(noon.AppendRefused(nil, dialect.TaskRequest, []byte(`"\u0074ea-7"`), refused)), "as it stood")
 
 	reused := &Error{Code: CodeConflict, Message: "m", Details: map[string]any{"reason": ReasonReused}}
 	for _, raw := range []string{"7", "9007199254740993", "-0.50e1", ""} {
@@ -31,11 +32,11 @@ func TestTaskRequestsAreAnsweredWhenTheyAreRefused(t *testing.T) {
 		if raw == "" {
 			id = nil
 		}
-		line := noon.AppendRefused(nil, DialectTaskRequest, id, refused)
+		line := noon.AppendRefused(nil, dialect.TaskRequest, id, refused)
 		require.Equal(t, string(noon.AppendRefusal(nil, id, refused)), string(line))
 		require.Contains(t, string(line), `"type":"response:error"`)
 	}
-	line := noon.AppendReply(nil, DialectTaskRequest, "tea-7", nil, reused)
+	line := noon.AppendReply(nil, dialect.TaskRequest, "tea-7", nil, reused)
 	require.Equal(t, string(noon.AppendRefusal(nil, []byte(`"tea-7"`), reused)), string(line), "it is no word about the task that has the id")
 	requireValid(t, "response:error", line)
 }
@@ -43,13 +44,13 @@ func TestTaskRequestsAreAnsweredWhenTheyAreRefused(t *testing.T) {
 // Rows: D-37, D-38, T-32.
 func TestActsAreAnsweredWhenTheyAreRefused(t *testing.T) {
 	refused := object.Invalid("/payload/input", "m")
-	require.Empty(t, noon.AppendReply(nil, DialectTaskAct, "tea-7", &TaskAnswer{Document: Raw(`{}`)}, nil))
-	require.Empty(t, noon.AppendReply(nil, DialectTaskAct, "tea-7", nil, nil))
-	line := noon.AppendReply(nil, DialectTaskAct, "tea-7", nil, refused)
+	require.Empty(t, noon.AppendReply(nil, dialect.TaskAct, "tea-7", &TaskAnswer{Document: Raw(`{}`)}, nil))
+	require.Empty(t, noon.AppendReply(nil, dialect.TaskAct, "tea-7", nil, nil))
+	line := noon.AppendReply(nil, dialect.TaskAct, "tea-7", nil, refused)
 	require.Equal(t, string(noon.AppendRefusal(nil, []byte(`"tea-7"`), refused)), string(line))
 	require.Contains(t, string(line), `"pointer":"/payload/input"`)
 	requireValid(t, "response:error", line)
-	require.Equal(t, `"tea-7"`, string((&Request{ID: "tea-7", Form: DialectTaskAct}).RawID()))
+	require.Equal(t, `"tea-7"`, string((&Request{ID: "tea-7", Form: dialect.TaskAct}).RawID()))
 }
 
 // TestRefusalsOfDelegatedWorkAreNotHeard checks that a refusal in this dialect is log output if

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/object"
 )
 
@@ -40,7 +41,7 @@ func requireOutlived(t *testing.T, m Message, line []byte) {
 			return
 		}
 	case *Refused:
-		if m.Form != DialectTaskRequest && m.Form != DialectTaskAct {
+		if m.Form != dialect.TaskRequest && m.Form != dialect.TaskAct {
 			return
 		}
 	default:
@@ -81,7 +82,7 @@ func TestTaskRequestsOnALine(t *testing.T) {
 		require.Equal(t, want.Routing, body.Routing)
 		require.NotContains(t, string(body.Document), "\r")
 		body.Document = want.Document
-		require.Equal(t, &Request{ID: want.ID, Operation: "submit-task-request", Body: want, Sum: want.Sum, Form: DialectTaskRequest}, m)
+		require.Equal(t, &Request{ID: want.ID, Operation: "submit-task-request", Body: want, Sum: want.Sum, Form: dialect.TaskRequest}, m)
 		require.Equal(t, string(object.Quote(want.ID)), string(m.RawID()))
 	}
 	bare := []byte(`{"id":"tea-7","type":"weigh_tea","payload":{}}`)
@@ -96,7 +97,7 @@ func TestTaskRequestsOfOthers(t *testing.T) {
 	m, ok := whose("scale", false).Parse([]byte(line)).(*Refused)
 	require.True(t, ok)
 	err := object.Denied("/routing/source", `source says "kitchen", but this is the stream of "scale"`)
-	require.Equal(t, &Refused{ID: object.Quote(fullRequest(t)["id"].(string)), Type: "task:request", Request: true, Form: DialectTaskRequest, Err: err}, m)
+	require.Equal(t, &Refused{ID: object.Quote(fullRequest(t)["id"].(string)), Type: "task:request", Request: true, Form: dialect.TaskRequest, Err: err}, m)
 	for _, own := range []string{`"source":"scale"`, `"source":""`, `"source":null`, `"later":1`} {
 		require.IsType(t, &Request{}, whose("scale", false).Parse([]byte(strings.Replace(line, `"source":"kitchen"`, own, 1))), own)
 	}
@@ -115,7 +116,7 @@ func TestActsOnALine(t *testing.T) {
 		room := []byte(line)
 		m := whose("kitchen", false).Parse(room)
 		clear(room)
-		want.ID, want.Form = "tea-7", DialectTaskAct
+		want.ID, want.Form = "tea-7", dialect.TaskAct
 		require.Equal(t, &want, m, line)
 		require.IsType(t, Log{}, whose("kitchen", true).Parse([]byte(line)), line)
 	}
@@ -128,7 +129,7 @@ func TestActsOnALine(t *testing.T) {
 	} {
 		m := refusedLine(t, line)
 		require.Equal(t, want, string(m.ID)+" "+m.Type+" "+strings.Join(m.Err.Complaints(), "\n"), line)
-		require.Equal(t, DialectTaskAct, m.Form)
+		require.Equal(t, dialect.TaskAct, m.Form)
 	}
 }
 
@@ -150,7 +151,7 @@ func TestTaskResponsesOnALine(t *testing.T) {
 		"/metadata/duration_ms: metadata.duration_ms must be a whole number from 0 to 9007199254740991",
 	}, m.Err.Complaints())
 	m.Err = nil
-	require.Equal(t, &Refused{ID: []byte(`"tea-7"`), Type: "task:response", Request: true, Form: DialectTaskAct}, m)
+	require.Equal(t, &Refused{ID: []byte(`"tea-7"`), Type: "task:response", Request: true, Form: dialect.TaskAct}, m)
 }
 
 // TestEchoesOfDelegatedWork checks that an agent that prints its input starts nothing. The lines
@@ -189,17 +190,17 @@ func TestSpoiledTaskMessages(t *testing.T) {
 	const ask = `{"id":"tea-7","type":"weigh_tea",`
 	deep := strings.Repeat("[", 64) + strings.Repeat("]", 64)
 	spoiled := map[string]*Refused{
-		ask + `"payload":{"x":"\ud800"}}`:                                             {Type: "task:request", Form: DialectTaskRequest},
-		ask + `"payload":{"x":` + deep + `}}`:                                         {Type: "task:request", Form: DialectTaskRequest},
-		ask + `"payload":{},"x":` + deep + `}`:                                        {Type: "task:request", Form: DialectTaskRequest},
-		ask + `"routing":{"source":"kitchen"},"payload":` + deep + `}`:                {Type: "task:request", Form: DialectTaskRequest},
-		ask + `"payload":{},"payload":{}}`:                                            {Type: "task:request", Form: DialectTaskRequest},
-		`{"id":"tea-8",` + ask[1:] + `"payload":{}}`:                                  {Type: "task:request", Form: DialectTaskRequest},
+		ask + `"payload":{"x":"\ud800"}}`:                                             {Type: "task:request", Form: dialect.TaskRequest},
+		ask + `"payload":{"x":` + deep + `}}`:                                         {Type: "task:request", Form: dialect.TaskRequest},
+		ask + `"payload":{},"x":` + deep + `}`:                                        {Type: "task:request", Form: dialect.TaskRequest},
+		ask + `"routing":{"source":"kitchen"},"payload":` + deep + `}`:                {Type: "task:request", Form: dialect.TaskRequest},
+		ask + `"payload":{},"payload":{}}`:                                            {Type: "task:request", Form: dialect.TaskRequest},
+		`{"id":"tea-8",` + ask[1:] + `"payload":{}}`:                                  {Type: "task:request", Form: dialect.TaskRequest},
 		ask + `"payload":{},"id":8}`:                                                  nil,
-		ask + `"payload":{},"context":{},"context":{}}`:                               {Type: "task:request", Form: DialectTaskRequest},
-		ask + `"timestamp":"x","context":{},"payload":{},"payload":7}`:                {Type: "task:request", Form: DialectTaskRequest},
-		`{"id":"tea-7","type":"task.update","payload":{"input":` + deep + `}}`:        {Type: "task:update", Form: DialectTaskAct},
-		`{"id":"tea-7","type":"task.status","payload":{},"payload":{}}`:               {Type: "task:status", Form: DialectTaskAct},
+		ask + `"payload":{},"context":{},"context":{}}`:                               {Type: "task:request", Form: dialect.TaskRequest},
+		ask + `"timestamp":"x","context":{},"payload":{},"payload":7}`:                {Type: "task:request", Form: dialect.TaskRequest},
+		`{"id":"tea-7","type":"task.update","payload":{"input":` + deep + `}}`:        {Type: "task:update", Form: dialect.TaskAct},
+		`{"id":"tea-7","type":"task.status","payload":{},"payload":{}}`:               {Type: "task:status", Form: dialect.TaskAct},
 		`{"id":"tea-7","type":"task.cancel","payload":{},"timestamp":1,"x":tru`:       nil,
 		ask + `"payload":{},"type":"weigh_milk"}`:                                     nil,
 		ask + `"payload":{},"routing":{},"routing":{}}`:                               nil,
@@ -304,13 +305,13 @@ func TestTaskLinesByChance(t *testing.T) {
 			given := strings.Contains(string(line), `"id":"mine"`)
 			switch m := m.(type) {
 			case *Request:
-				require.False(t, given && m.Form >= DialectTaskRequest, "%s", line)
+				require.False(t, given && m.Form >= dialect.TaskRequest, "%s", line)
 				heard++
 			case *AgentEvent:
 				require.True(t, given, "%s", line)
 				heard++
 			case *Refused:
-				require.False(t, given && m.Form == DialectTaskRequest, "%s", line)
+				require.False(t, given && m.Form == dialect.TaskRequest, "%s", line)
 				require.False(t, !given && m.Type == typeTaskResponse, "%s", line)
 				refused++
 			}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/object"
 	"orchestrator/wire/schema"
 )
@@ -46,14 +47,14 @@ const (
 // answered at once. A call without an id is not answered.
 func (r *Reader) call() Message {
 	k := &r.known
-	id := correlatable(k.id)
+	id := dialect.Correlatable(k.ID)
 	switch {
-	case k.id == nil || object.IsNull(k.id):
+	case k.ID == nil || object.IsNull(k.ID):
 		return Log{Why: "a call without an id wants no answer, and nothing is done"}
 	case id == nil:
 		return Log{Why: "the id of a call must be a string or a number"}
 	}
-	method, ok := object.Text(k.method)
+	method, ok := object.Text(k.Method)
 	switch {
 	case !ok:
 		return r.fault(id, rpcInvalidRequest, object.Invalid("/method", "method must be a string"))
@@ -92,7 +93,7 @@ func (r *Reader) callTool(id []byte) Message {
 	if err := params.Err(); err != nil {
 		return r.fault(id, rpcInvalidParams, err)
 	}
-	return &Request{ID: string(id), Operation: tools[i].operation, Payload: arguments, Form: DialectToolCall}
+	return &Request{ID: string(id), Operation: tools[i].operation, Payload: arguments, Form: dialect.ToolCall}
 }
 
 // params takes the parameters of a call apart.
@@ -115,14 +116,14 @@ func toolNames() []string {
 
 // reply answers a call with a result.
 func (r *Reader) reply(id, result []byte) *Answered {
-	method, _ := object.Text(r.known.method)
+	method, _ := object.Text(r.known.Method)
 	line := append(appendRPC(nil, id), `"result":`...)
 	return &Answered{ID: id, Method: method, Text: append(append(line, result...), '}', '\n')}
 }
 
 // fault answers a call that cannot be one.
 func (r *Reader) fault(id []byte, code int64, err *Error) *Answered {
-	method, _ := object.Text(r.known.method)
+	method, _ := object.Text(r.known.Method)
 	line := append(appendRPC(nil, id), `"error":{"code":`...)
 	line = object.AppendMember(strconv.AppendInt(line, code, 10), "message", err.Message)
 	if data, failed := object.Encode(err.Details); failed == nil && len(err.Details) > 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/mail"
 )
 
@@ -30,7 +31,7 @@ func TestToolsAreRequests(t *testing.T) {
 		{`-1.50e1`, `{"arguments":null,"name":"bus_presence_\u0068eartbeat"}`, "heartbeat", `{}`},
 		{`""`, `{"name":"bus_poll"}`, "poll-messages", `{}`},
 	} {
-		require.Equal(t, &Request{ID: test.id, Operation: test.operation, Payload: []byte(test.payload), Form: DialectToolCall},
+		require.Equal(t, &Request{ID: test.id, Operation: test.operation, Payload: []byte(test.payload), Form: dialect.ToolCall},
 			reader().Parse(calling(test.id, "tools/call", test.params)))
 	}
 	m, ok := reader().Check(calling(`1`, "tools/call", `{"name":"bus_presence_heartbeat","arguments":{"actor":"HO:attic"}}`)).(*Request)
@@ -74,7 +75,7 @@ func TestCallsThatCannotBe(t *testing.T) {
 		require.Equal(t, fault.Message, replied.Err.Message)
 		refused, ok := reader().Check(test.line).(*Refused)
 		require.True(t, ok)
-		require.Equal(t, &Refused{ID: []byte("1"), Type: replied.Method, Request: true, Form: DialectToolCall, Err: replied.Err}, refused)
+		require.Equal(t, &Refused{ID: []byte("1"), Type: replied.Method, Request: true, Form: dialect.ToolCall, Err: replied.Err}, refused)
 	}
 }
 
@@ -188,10 +189,10 @@ func FuzzCalls(f *testing.F) {
 		case *Answered:
 			id, answers = m.ID, [][]byte{m.Text}
 		case *Request:
-			if m.Form == DialectNative {
+			if m.Form == dialect.Native {
 				return
 			}
-			if id = m.RawID(); m.Form == DialectMail {
+			if id = m.RawID(); m.Form == dialect.Mail {
 				id = nil
 			}
 			body, err := ReadRequest(m.Operation, m.Payload, 64)

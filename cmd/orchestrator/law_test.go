@@ -37,7 +37,9 @@ var mayImport = map[string][]string{
 	"wire/mail":                      {"wire/object"},
 	"wire/schema":                    {},
 	"wire/trace":                     {"wire/object"},
-	"wire":                           {"wire/schema", "wire/object", "wire/line", "wire/events", "wire/mail", "wire/session", "wire/delegation", "wire/hub", "wire/activity"},
+	"wire/dialect":                   {"wire/object", "wire/session", "wire/delegation"},
+	"wire/stdio":                     {"wire", "wire/dialect", "wire/schema", "wire/object", "wire/session", "wire/delegation"},
+	"wire":                           {"wire/schema", "wire/dialect", "wire/object", "wire/line", "wire/events", "wire/mail", "wire/session", "wire/delegation", "wire/hub", "wire/activity"},
 	"wire/schema/generator":          {"wire/schema", "wire/object"},
 	"wire/schema/documents":          {"wire", "wire/activity", "wire/mail", "wire/schema", "wire/object", "wire/session", "wire/delegation", "wire/hub"},
 	"wire/control":                   {"wire", "wire/object", "wire/activity"},
@@ -215,7 +217,7 @@ func judge(t *testing.T, see func(f *goFile, guilty func(node ast.Node, crime st
 // childImportsParent lists the packages that import the one above them: engines and clients of what that declares. None is added.
 var childImportsParent = []string{
 	"agents/mcp", "supervisor/adapter/acp", "supervisor/adapter/claude", "supervisor/adapter/codex", "supervisor/eventlog/jetstream",
-	"supervisor/eventlog/logtest", "supervisor/eventlog/postgres", "wire/control", "wire/hostlink", "wire/schema/documents", "wire/schema/generator", "wire/tools",
+	"supervisor/eventlog/logtest", "supervisor/eventlog/postgres", "wire/control", "wire/hostlink", "wire/schema/documents", "wire/schema/generator", "wire/stdio", "wire/tools",
 }
 
 // TestLawParents checks that no package imports its parent, but those listed.

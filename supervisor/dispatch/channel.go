@@ -10,6 +10,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/delegation"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/events"
 	"orchestrator/wire/line"
 	"orchestrator/wire/object"
@@ -137,7 +138,7 @@ func (c *Channel) parseHead(l line.Line) wire.Message {
 func (c *Channel) reply(m *wire.Answered, now time.Time) {
 	err := c.admit(now, false)
 	if err != nil {
-		c.refuse(true, wire.DialectToolCall, m.ID, m.Method, err, now)
+		c.refuse(true, dialect.ToolCall, m.ID, m.Method, err, now)
 		return
 	}
 	c.refused.Text = append(c.refused.Text, m.Text...)
@@ -192,10 +193,10 @@ func (c *Channel) prepare(m wire.Message, now *time.Time) *wire.Error {
 // decision like any other, because the log of its session contains it.
 func (c *Channel) session(s *wire.Session, now time.Time) {
 	if err := c.admit(now, false); err != nil {
-		c.refuse(true, wire.DialectSession, s.RawID(), called{class: classSession, name: s.Type}.String(), err, now)
+		c.refuse(true, dialect.Session, s.RawID(), called{class: classSession, name: s.Type}.String(), err, now)
 		return
 	}
-	r := &wire.Request{ID: s.ID, Operation: sayOperation, Form: wire.DialectSession, Body: &wire.SaySession{Session: *s}}
+	r := &wire.Request{ID: s.ID, Operation: sayOperation, Form: dialect.Session, Body: &wire.SaySession{Session: *s}}
 	refusal := c.prepare(r, &now)
 	c.inputs = append(c.inputs, handlers.Input{At: now, From: c.actor, Random: randomBytes(), Message: r, Refusal: refusal})
 	c.requests++
@@ -222,7 +223,7 @@ func (c *Channel) event(r *wire.AgentEvent, now time.Time) bool {
 		}
 	}
 	if err != nil {
-		c.refuse(responds, wire.DialectTaskAct, object.Quote(r.ID), calledIn(r).String(), err, now)
+		c.refuse(responds, dialect.TaskAct, object.Quote(r.ID), calledIn(r).String(), err, now)
 		return responds || err.Code == wire.CodeLimited
 	}
 	if r.Name == "log" {
@@ -268,7 +269,7 @@ func (c *Channel) admit(now time.Time, vital bool) *wire.Error {
 }
 
 // refuse answers a malformed request, and reports it in the log and in the audit.
-func (c *Channel) refuse(request bool, form wire.Dialect, id []byte, kind string, err *wire.Error, now time.Time) {
+func (c *Channel) refuse(request bool, form dialect.Dialect, id []byte, kind string, err *wire.Error, now time.Time) {
 	if request {
 		c.answer(form, id, err, now)
 	}
@@ -277,9 +278,9 @@ func (c *Channel) refuse(request bool, form wire.Dialect, id []byte, kind string
 }
 
 // inLog returns the name of a refused message for the log. Mail has no type, so its key names it.
-func inLog(form wire.Dialect, kind string, id []byte) string {
+func inLog(form dialect.Dialect, kind string, id []byte) string {
 	switch {
-	case form != wire.DialectMail:
+	case form != dialect.Mail:
 		return kind
 	case len(id) == 0:
 		return "mail without an idempotency_key"
@@ -288,7 +289,7 @@ func inLog(form wire.Dialect, kind string, id []byte) string {
 }
 
 // answer appends a refusal to the answers that the next sendRefusals puts into the mailbox.
-func (c *Channel) answer(form wire.Dialect, id []byte, err *wire.Error, now time.Time) {
+func (c *Channel) answer(form dialect.Dialect, id []byte, err *wire.Error, now time.Time) {
 	envelope := wire.Envelope{ID: messageID(), At: now}
 	c.refused.Text = envelope.AppendRefused(c.refused.Text, form, id, err)
 	c.refused.Lines++
@@ -378,7 +379,7 @@ func (c *Channel) note() {
 		case err.Details["reason"] == "wrong_state":
 			c.refusals.add("ignored task " + what.name + ": " + err.Message)
 		default:
-			c.answer(wire.DialectTaskAct, id, err, in.At)
+			c.answer(dialect.TaskAct, id, err, in.At)
 			c.refusals.add("refused " + what.String() + ": " + err.Message)
 		}
 	}

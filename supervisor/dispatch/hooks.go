@@ -6,6 +6,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/wire"
+	"orchestrator/wire/dialect"
 )
 
 // Hooks observe requests and records without influencing decisions. A nil func costs nothing.
@@ -162,13 +163,13 @@ var acts = map[string]string{"get-task-response": "status", "update-task-request
 // calledOf returns the name of a request.
 func calledOf(r *wire.Request) called {
 	switch r.Form {
-	case wire.DialectSession:
+	case dialect.Session:
 		if said, ok := r.Body.(*wire.SaySession); ok {
 			return called{class: classSession, name: said.Type}
 		}
-	case wire.DialectTaskRequest:
+	case dialect.TaskRequest:
 		return called{class: classTask, name: "request"}
-	case wire.DialectTaskAct:
+	case dialect.TaskAct:
 		return called{class: classTask, name: acts[r.Operation]}
 	}
 	return called{class: classRequest, name: r.Operation}
@@ -198,8 +199,8 @@ func saying(in *handlers.Input) bool {
 // quiet reports whether messages of a dialect are answered only if they are refused. This holds
 // for session messages, delegated tasks and messages about them. Their results arrive as
 // separate lines.
-func quiet(form wire.Dialect) bool {
-	return form == wire.DialectSession || form == wire.DialectTaskRequest || form == wire.DialectTaskAct
+func quiet(form dialect.Dialect) bool {
+	return form == dialect.Session || form == dialect.TaskRequest || form == dialect.TaskAct
 }
 
 // unspoken returns the answer to a granted message of a quiet dialect. The answer is never

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orchestrator/wire"
+	"orchestrator/wire/dialect"
 	"orchestrator/wire/session"
 )
 
@@ -64,7 +65,7 @@ func (w *world) say(t *talk, from, to, kind string, payload string, again func()
 	if !ok {
 		panic("a model agent has said what is no message: " + line)
 	}
-	r := &wire.Request{ID: said.ID, Operation: "send-session-message", Form: wire.DialectSession, Body: &wire.SaySession{Session: *said}}
+	r := &wire.Request{ID: said.ID, Operation: "send-session-message", Form: dialect.Session, Body: &wire.SaySession{Session: *said}}
 	if refused := w.do(m.actor(), r); refused != nil {
 		t.ended = refused.Message
 		return false
