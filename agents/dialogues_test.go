@@ -22,6 +22,7 @@ import (
 	"orchestrator/agents"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
+	"orchestrator/wire/stdio"
 )
 
 // TestDialogues plays the dialogues that every SDK plays. dialogues/README.md describes their
@@ -173,7 +174,7 @@ func (s *stage) write(text string) {
 // hears compares a line with want, and checks that the orchestrator would accept the line.
 func (s *stage) hears(line, want string) {
 	s.Helper()
-	ears := wire.Reader{Depth: 1000, Agent: s.me.Agent, Given: func(id string) bool { return s.given[id] }}
+	ears := stdio.Reader{Depth: 1000, Agent: s.me.Agent, Given: func(id string) bool { return s.given[id] }}
 	switch message := ears.Parse([]byte(line)).(type) {
 	case wire.Log:
 		require.Fail(s, "it is no message to the orchestrator", "%.200q", line)

@@ -14,6 +14,7 @@ import (
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
+	"orchestrator/wire/stdio"
 )
 
 // Pipe connects an agent with a Peer in memory, for tests of agents. It has no buffer: a write
@@ -22,7 +23,7 @@ func Pipe() (*Conn, *Peer) {
 	in, say := io.Pipe()
 	hear, out := io.Pipe()
 	p := &Peer{say: say, hear: hear, lines: bufio.NewReader(hear), handed: make(map[string]bool)}
-	p.ears = wire.Reader{Depth: depth, Given: p.has}
+	p.ears = stdio.Reader{Depth: depth, Given: p.has}
 	return Connect(in, out), p
 }
 
@@ -32,7 +33,7 @@ type Peer struct {
 	say   *io.PipeWriter
 	hear  *io.PipeReader
 	lines *bufio.Reader
-	ears  wire.Reader
+	ears  stdio.Reader
 
 	mu     sync.Mutex
 	handed map[string]bool // the tasks that the agent was given as task requests
@@ -125,7 +126,7 @@ func (p *Peer) write(line []byte) error {
 	return err
 }
 
-func sealed() wire.Envelope { return wire.Envelope{ID: uuid.NewString(), At: time.Now()} }
+func sealed() stdio.Envelope { return stdio.Envelope{ID: uuid.NewString(), At: time.Now()} }
 
 // Hand delegates a task to the agent. From then on, lines of the agent about the task are read
 // as responses.

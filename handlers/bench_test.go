@@ -14,6 +14,7 @@ import (
 	"orchestrator/wire/dialect"
 	"orchestrator/wire/events"
 	"orchestrator/wire/session"
+	"orchestrator/wire/stdio"
 )
 
 // A bench drives a State without anything that would distort the measurement.
@@ -423,7 +424,7 @@ func BenchmarkSay(b *testing.B) {
 	dev, arch := p.actor("dev"), p.actor("arch")
 	at := len(`{"from_agent":{"agent_id":"dev","agent_type":"developer"},"message_id":"msg-`)
 	require.Equal(b, "1000000000", string(line[at:at+10]))
-	reader := wire.Reader{Agent: "dev", Depth: 64}
+	reader := stdio.Reader{Agent: "dev", Depth: 64}
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
 		copy(line[at:], fmt.Sprint(2_000_000_000+n))

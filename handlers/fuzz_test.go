@@ -17,6 +17,7 @@ import (
 	"orchestrator/wire/events"
 	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
+	"orchestrator/wire/stdio"
 )
 
 // FuzzHandle makes valid and odd inputs from bytes. No turn may fail. The records and a snapshot
@@ -100,7 +101,7 @@ func (f *fuzzer) do(from Actor, m wire.Message) {
 			_, err := state.Complete(l.Payload, l.Pages, shelf(f.records))
 			require.NoError(f.t, err)
 		}
-		_ = wire.Envelope{}.AppendAnswer(nil, l.Request, l.Payload, l.Refusal)
+		_ = stdio.Envelope{}.AppendAnswer(nil, l.Request, l.Payload, l.Refusal)
 	}
 }
 

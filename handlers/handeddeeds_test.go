@@ -11,6 +11,7 @@ import (
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
+	"orchestrator/wire/stdio"
 )
 
 // What agents and people do with delegated tasks.
@@ -109,7 +110,7 @@ func (w *world) ask(from Actor, line string) {
 
 // utter has an agent print a line of delegated work. The run may be over.
 func (w *world) utter(m *inhabitant, from Actor, line string) {
-	reader := wire.Reader{
+	reader := stdio.Reader{
 		Agent: m.ID, Depth: 64, Capability: w.state.Does, Given: func(id string) bool { return w.state.Given(m.ID, id) },
 	}
 	switch said := reader.Parse([]byte(line)).(type) {

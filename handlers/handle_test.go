@@ -13,6 +13,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/object"
+	"orchestrator/wire/stdio"
 )
 
 // register adds an operation to the table for one test.
@@ -49,7 +50,7 @@ func TestPanic(t *testing.T) {
 	require.ErrorContains(t, out.Fault, "for the log alone")
 	require.Equal(t, wire.CodeInternal, out.Refused.Code)
 	require.Len(t, out.Letters, 1)
-	line := string(wire.Envelope{}.AppendAnswer(nil, out.Letters[0].Request, nil, out.Letters[0].Refusal))
+	line := string(stdio.Envelope{}.AppendAnswer(nil, out.Letters[0].Request, nil, out.Letters[0].Refusal))
 	require.Contains(t, line, `"correlationId":"1"`)
 	require.Contains(t, line, `"code":"INTERNAL_ERROR"`)
 	require.NotContains(t, line, "log alone")

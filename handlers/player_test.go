@@ -18,6 +18,7 @@ import (
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
+	"orchestrator/wire/stdio"
 )
 
 // player plays stories: it is the environment of a State.
@@ -328,7 +329,7 @@ func (p *player) speak(rest string) {
 		ID: id, Operation: operation, Timestamp: object.Timestamp(p.at), Payload: []byte(p.withIDs(payload)),
 	}
 	if err := prepare(r); err != nil { // the reader of the line answers
-		p.showLine(who, wire.Envelope{At: p.at}.AppendAnswer(nil, id, nil, err))
+		p.showLine(who, stdio.Envelope{At: p.at}.AppendAnswer(nil, id, nil, err))
 		return
 	}
 	if p.do(p.actor(who), r).Refused == nil {

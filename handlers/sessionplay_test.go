@@ -16,6 +16,7 @@ import (
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
+	"orchestrator/wire/stdio"
 )
 
 // convene adds a session to the next configuration:
@@ -103,7 +104,7 @@ func (p *player) again(rest string) {
 // print has an agent print a line that is a session message, or delegated work.
 func (p *player) print(who, line string) {
 	a := p.actor(who)
-	reader := wire.Reader{
+	reader := stdio.Reader{
 		Agent: a.Name, Depth: 64, Capability: p.state.Does, Given: func(id string) bool { return p.state.Given(a.Name, id) },
 	}
 	switch m := reader.Parse([]byte(line)).(type) {

@@ -11,6 +11,7 @@ import (
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
+	"orchestrator/wire/stdio"
 )
 
 // assembly holds the sessions of a world: their configuration, their messages, and the lines on
@@ -131,7 +132,7 @@ func (w *world) say(from, line string) Outcome {
 
 // print has an agent print a line that is a session message.
 func (w *world) print(m *inhabitant, line string) Outcome {
-	reader := wire.Reader{Agent: m.ID, Depth: 64}
+	reader := stdio.Reader{Agent: m.ID, Depth: 64}
 	s, ok := reader.Parse([]byte(line)).(*wire.Session)
 	if !ok {
 		w.saw["an echo"]++ // of its own message, in the name of another

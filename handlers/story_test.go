@@ -19,6 +19,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/dialect"
 	"orchestrator/wire/object"
+	"orchestrator/wire/stdio"
 )
 
 var update = flag.Bool("update", false, "write what the stories and tables say now into their files")
@@ -237,7 +238,7 @@ func (p *player) showLetter(l *Letter) {
 		fmt.Fprintf(&p.out, "%s <= %s\n", to, p.heardLine(l))
 		return
 	case l.Notice != "":
-		line = wire.Envelope{At: p.at}.AppendNotice(nil, l.Notice, l.Payload)
+		line = stdio.Envelope{At: p.at}.AppendNotice(nil, l.Notice, l.Payload)
 	case l.Pages != nil:
 		for _, page := range l.Pages {
 			fmt.Fprintf(&p.out, "(of records %v)\n", recordsOf(&page))
@@ -249,7 +250,7 @@ func (p *player) showLetter(l *Letter) {
 		}
 		fallthrough
 	default:
-		line = wire.Envelope{At: p.at}.AppendReply(nil, l.Form, l.Request, l.Payload, l.Refusal)
+		line = stdio.Envelope{At: p.at}.AppendReply(nil, l.Form, l.Request, l.Payload, l.Refusal)
 	}
 	if l.Form == dialect.TaskRequest && l.Refusal != nil && !isReply(line) {
 		fmt.Fprintf(&p.out, "%s <= %s\n", to, p.heardWork(line))

@@ -20,6 +20,7 @@ import (
 	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
+	"orchestrator/wire/stdio"
 )
 
 // world is a random environment of a State: agents that work, die and restart, people, a
@@ -312,7 +313,7 @@ var afterwards = []string{
 
 // hearLetter checks a letter.
 func (w *world) hearLetter(in Input, l *Letter) {
-	envelope := wire.Envelope{At: w.at}
+	envelope := stdio.Envelope{At: w.at}
 	switch {
 	case l.Line == nil && l.Kept == 0:
 	case l.Task != "" || l.Said == 0:
@@ -407,7 +408,7 @@ func (w *world) text(l *Letter) string {
 		answer, err = state.Complete(answer, l.Pages, w.handovers)
 	}
 	w.must(err == nil, "%v", err)
-	return string(wire.Envelope{}.AppendAnswer(nil, l.Request, answer, l.Refusal))
+	return string(stdio.Envelope{}.AppendAnswer(nil, l.Request, answer, l.Refusal))
 }
 
 func (w *world) keep(s sent) {

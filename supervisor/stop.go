@@ -12,6 +12,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
+	"orchestrator/wire/stdio"
 )
 
 // afterKill is how long a stop waits for killed process trees before it ends without them.
@@ -77,7 +78,7 @@ func (l *lifecycle) beginHalt(a *agent) {
 	grace := l.within(a.patience())
 	if !a.Raw {
 		notice := &wire.ShutdownNotice{GracePeriod: roundUp(grace).Milliseconds(), Reason: a.halt.reason}
-		line := wire.Envelope{ID: uuid.NewString(), At: time.Now()}.AppendNotice(nil, wire.NoticeShutdown, notice)
+		line := stdio.Envelope{ID: uuid.NewString(), At: time.Now()}.AppendNotice(nil, wire.NoticeShutdown, notice)
 		_, _ = a.mail.Put(stdin.OneLine(line)) // an agent that does not read gets the signal anyway
 	}
 	a.mail.CloseWhenEmpty()

@@ -148,10 +148,10 @@ var delegationOperations = []Operation{
 }
 
 // ReadTaskRequest reads a task request and checks it without knowledge of other tasks. The error
-// lists all problems, as that of session.Read does.
+// lists all problems, as session.Read does.
 //
 // Unknown members are kept and forwarded. An optional member that is null counts as missing. The
-// type must not be that of an act (delegation.IsAct).
+// type must not be of an act (delegation.IsAct).
 func ReadTaskRequest(line []byte, depth int) (*delegation.Request, *object.Error) {
 	document, members, err := object.OpenCopy(line, depth)
 	if err != nil {

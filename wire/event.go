@@ -33,7 +33,7 @@ type Event struct {
 	Figures Figures `json:"figures,omitzero" schema:"type=object"`
 	// The recorded fact, if the event is a decision.
 	Payload object.Raw    `json:"payload,omitzero"`
-	Mail    *mail.Message `json:"mail,omitzero" schema:"-"` // of a message: what was sent
+	Mail    *mail.Message `json:"mail,omitzero" schema:"-"` // of a message: its content
 }
 
 // Figures are the figures of an Event; which are set depends on its kind.
@@ -82,7 +82,7 @@ type Record struct {
 	To          string    // its recipient; "" for none
 	Topic       string    // of mail
 	Kind        string    // its kind, such as "task.created"
-	Payload     []byte    // JSON in the form of its kind, stored as it is
+	Payload     []byte    // JSON in the form of its kind, stored unchanged
 	ReplyTo     int64     // the seq of the record that it answers; 0: none
 	Key         string    // unique for each From, when not ""
 	Correlation string    // groups related records

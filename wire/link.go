@@ -81,7 +81,7 @@ type Inputs []InputData
 // InputData is the data of one contract. From is the task that delivered it.
 type InputData struct {
 	Key, From, Status string
-	Data              Raw // null when there is none
+	Data              Raw // null when it is missing
 }
 
 // MarshalJSONTo implements json.MarshalerTo.

@@ -30,14 +30,14 @@ type Request struct {
 	Sum       uint64 // of the content, to recognize a repeat; 0 until it is computed
 	Form      dialect.Dialect
 
-	declared *Operation      // the declaration of Operation, or nil if it is not looked up yet
-	members  []object.Member // of the payload, as long as the line lives; nil if it is not taken apart yet
+	Declared *Operation      // the declaration of Operation, or nil if it is not looked up yet
+	Members  []object.Member // of the payload, as long as the line lives; nil if it is not taken apart yet
 }
 
-// Declaration returns the declaration of the operation, or nil if there is none.
+// Declaration returns the declaration of the operation, or nil if it is unknown.
 func (r *Request) Declaration() *Operation {
-	if r.declared != nil && r.declared.Name == r.Operation {
-		return r.declared
+	if r.Declared != nil && r.Declared.Name == r.Operation {
+		return r.Declared
 	}
 	return OperationNamed(r.Operation)
 }
@@ -56,7 +56,7 @@ func (r *Request) AppendRawID(b []byte) []byte {
 // RawID returns the id of a request as JSON, or nil if it has none.
 func (r *Request) RawID() []byte { return r.Form.RawID(r.ID) }
 
-// An AgentEvent reports something and is never answered. Its line has the type event:….
+// An AgentEvent is a report, and is never answered. Its line has the type event:….
 type AgentEvent struct {
 	ID        string
 	Name      string // without its prefix, such as "progress"
@@ -64,7 +64,7 @@ type AgentEvent struct {
 	Payload   []byte
 	Body      any
 
-	members []object.Member // as in a Request
+	Members []object.Member // as in a Request
 }
 
 // A Refused is a message with an error. A request is answered with Err; an event is not.
@@ -131,7 +131,7 @@ type Member struct {
 	OnExit       string   `json:"on_exit"`             // auto | fail | requeue
 	Deaf         bool     `json:"deaf,omitzero"`       // it receives no messages
 	Actor        string   `json:"actor,omitzero"`      // the actor as which it has mail; see ActorOfRun
-	Names        []string `json:"names,omitzero"`      // those of the capabilities that are only names
+	Names        []string `json:"names,omitzero"`      // capabilities that are only names
 	Abilities    Raw      `json:"abilities,omitzero"`  // a capabilities document
 	Fixed        bool     `json:"fixed,omitzero"`      // it can report less than Abilities and Capacity, but not more
 	Manual       bool     `json:"manual,omitzero"`     // it starts only on request
@@ -141,7 +141,7 @@ type Member struct {
 // Tick reports that a deadline has passed.
 type Tick struct {
 	// Late reports whether the tick comes much later than it should. The orchestrator was then
-	// suspended, and has received nothing meanwhile.
+	// suspended, and has received no message in that time.
 	Late bool
 	// Blocked reports whether the log has not been written for a while. Decisions made meanwhile
 	// have not been sent.

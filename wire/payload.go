@@ -234,7 +234,7 @@ func (p *Payloads) Request(r *Request) (any, *Error) {
 	case op.payload == nil: // the payload is a document
 		return p.taskRequest(r.Payload)
 	}
-	o, err := p.open(r.Payload, r.members)
+	o, err := p.open(r.Payload, r.Members)
 	if err != nil {
 		return nil, err
 	}

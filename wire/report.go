@@ -10,9 +10,9 @@ import (
 const ReportTaskResponse = "task-response"
 
 // CheckLog returns the error that Report returns for an event:log. It does not decode the
-// payload, because the line is kept as it is.
+// payload, because the line is kept unchanged.
 func (p *Payloads) CheckLog(r *AgentEvent) *Error {
-	o, err := p.open(r.Payload, r.members)
+	o, err := p.open(r.Payload, r.Members)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func ReadReport(name string, payload []byte, depth int) (any, *Error) {
 
 // Report reads the payload of an event.
 func (p *Payloads) Report(r *AgentEvent) (any, *Error) {
-	o, err := p.open(r.Payload, r.members)
+	o, err := p.open(r.Payload, r.Members)
 	if err != nil {
 		return nil, err
 	}

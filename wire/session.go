@@ -23,13 +23,10 @@ type Session struct {
 	Err      *object.Error
 	Document object.Raw // as received; nil if it could not be read completely
 
-	id []byte
+	RawID []byte // its message_id as it was written; nil if it cannot be repeated
 }
 
 func (*Session) message() {}
-
-// RawID returns the message_id as it was written, or nil if it cannot be repeated.
-func (s *Session) RawID() []byte { return s.id }
 
 // SessionHead returns a session message of which only the id and the type are known.
 func SessionHead(members []object.Member) *Session {
@@ -37,7 +34,7 @@ func SessionHead(members []object.Member) *Session {
 	s.Type, _ = object.Text(object.Once(members, "message_type"))
 	id := object.Once(members, "message_id")
 	s.ID, _ = object.Text(id)
-	s.id = bytes.Clone(dialect.Correlatable(id))
+	s.RawID = bytes.Clone(dialect.Correlatable(id))
 	return s
 }
 

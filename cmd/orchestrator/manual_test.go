@@ -184,7 +184,7 @@ func TestEveryToolHasAnEntry(t *testing.T) {
 	found := make(map[string]string)
 	for _, f := range shippedFiles(t, "wire/...") {
 		for text, node := range texts(&f) {
-			if f.path == "wire/tool.go" && strings.HasPrefix(text, "bus_") && !strings.Contains(text, " ") {
+			if f.path == "wire/stdio/tool.go" && strings.HasPrefix(text, "bus_") && !strings.Contains(text, " ") {
 				found[text] = f.at(node)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/stdio"
 )
 
 // codesPart returns the table of the codes of refusals and their meanings. The meanings are the
@@ -65,7 +66,7 @@ func wireCodes(t *testing.T) (found []wireCode) {
 // heardCode returns the code and reason that agents see for a code.
 func heardCode(t *testing.T, code wire.Code) (heard, reason string) {
 	t.Helper()
-	line := wire.Envelope{ID: "x", At: time.Unix(0, 0)}.AppendRefusal(nil, nil, &wire.Error{Code: code})
+	line := stdio.Envelope{ID: "x", At: time.Unix(0, 0)}.AppendRefusal(nil, nil, &wire.Error{Code: code})
 	var said struct {
 		Error struct {
 			Code    string

@@ -20,6 +20,7 @@ import (
 	"orchestrator/wire/mail"
 	"orchestrator/wire/schema"
 	"orchestrator/wire/session"
+	"orchestrator/wire/stdio"
 )
 
 var update = flag.Bool("update", false, "write the generated parts of the protocol page anew")
@@ -349,7 +350,7 @@ func TestLinesOfTheProtocolPageAreWhatItSays(t *testing.T) {
 	require.NoError(t, err)
 	seen := make(map[string]int)
 	given := func(id string) bool { return id == "task-7" }
-	reader := wire.Reader{Agent: "coder", Depth: project.CheckedDepth, Given: given}
+	reader := stdio.Reader{Agent: "coder", Depth: project.CheckedDepth, Given: given}
 	for _, found := range regexp.MustCompile(`(?m)^(log|request|event|refused)  +(\S.*)$`).FindAllStringSubmatch(string(text), -1) {
 		is := ""
 		switch reader.Parse([]byte(found[2])).(type) {

@@ -14,6 +14,7 @@ import (
 	"orchestrator/wire/events"
 	"orchestrator/wire/line"
 	"orchestrator/wire/object"
+	"orchestrator/wire/stdio"
 )
 
 // A Channel extracts the messages from the output of one run of an agent. It runs on the
@@ -23,7 +24,7 @@ type Channel struct {
 	dispatcher *Dispatcher
 	actor      handlers.Actor
 	mail       *stdin.Mailbox
-	reader     wire.Reader
+	reader     stdio.Reader
 	payloads   wire.Payloads
 	rates      rates
 	maxLine    int  // bytes
@@ -56,7 +57,7 @@ func (d *Dispatcher) Channel(agent, run string, complain func(kind, text string,
 		rates:      d.options.Protocol.rates(),
 		complain:   complain,
 	}
-	c.reader = wire.Reader{Agent: agent, Depth: depth, Capability: d.does, Given: c.given}
+	c.reader = stdio.Reader{Agent: agent, Depth: depth, Capability: d.does, Given: c.given}
 	return c
 }
 
@@ -193,7 +194,7 @@ func (c *Channel) prepare(m wire.Message, now *time.Time) *wire.Error {
 // decision like any other, because the log of its session contains it.
 func (c *Channel) session(s *wire.Session, now time.Time) {
 	if err := c.admit(now, false); err != nil {
-		c.refuse(true, dialect.Session, s.RawID(), called{class: classSession, name: s.Type}.String(), err, now)
+		c.refuse(true, dialect.Session, s.RawID, called{class: classSession, name: s.Type}.String(), err, now)
 		return
 	}
 	r := &wire.Request{ID: s.ID, Operation: sayOperation, Form: dialect.Session, Body: &wire.SaySession{Session: *s}}
@@ -290,7 +291,7 @@ func inLog(form dialect.Dialect, kind string, id []byte) string {
 
 // answer appends a refusal to the answers that the next sendRefusals puts into the mailbox.
 func (c *Channel) answer(form dialect.Dialect, id []byte, err *wire.Error, now time.Time) {
-	envelope := wire.Envelope{ID: messageID(), At: now}
+	envelope := stdio.Envelope{ID: messageID(), At: now}
 	c.refused.Text = envelope.AppendRefused(c.refused.Text, form, id, err)
 	c.refused.Lines++
 }

@@ -21,6 +21,7 @@ import (
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/events"
 	"orchestrator/wire/mail"
+	"orchestrator/wire/stdio"
 )
 
 // recipients holds the destinations of letters: the mailboxes of agents, and callers that wait
@@ -365,7 +366,7 @@ func (r *recipients) missed(to handlers.Actor, lines int, now time.Time) int64 {
 }
 
 // spell appends a letter in the form that the agent reads.
-func (d *Dispatcher) spell(b []byte, l *handlers.Letter, envelope wire.Envelope) []byte {
+func (d *Dispatcher) spell(b []byte, l *handlers.Letter, envelope stdio.Envelope) []byte {
 	if l.Notice != "" {
 		return envelope.AppendNotice(b, l.Notice, l.Payload)
 	}
@@ -460,13 +461,13 @@ func newSealer(at time.Time, messages int) sealer {
 
 // seal returns the next envelope. It has an id of its own also if there are more messages than
 // were expected.
-func (s *sealer) seal() wire.Envelope {
+func (s *sealer) seal() stdio.Envelope {
 	if s.ids == "" {
-		return wire.Envelope{ID: messageID(), At: s.at}
+		return stdio.Envelope{ID: messageID(), At: s.at}
 	}
 	id := s.ids[:idLength]
 	s.ids = s.ids[idLength:]
-	return wire.Envelope{ID: id, At: s.at}
+	return stdio.Envelope{ID: id, At: s.at}
 }
 
 // messageID returns a random UUID, version 4. The id need not be secret, so no system call is

@@ -16,6 +16,7 @@ import (
 	"orchestrator/wire/events"
 	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
+	"orchestrator/wire/stdio"
 )
 
 // A postman reads the record for agents. It delivers new mail to running agents, and the
@@ -207,7 +208,7 @@ func (p *postman) bring(r *round, messages []mail.Message) bool {
 		}
 	}}
 	for i := range messages {
-		envelope := wire.Envelope{ID: messageID(), At: time.Now()}
+		envelope := stdio.Envelope{ID: messageID(), At: time.Now()}
 		e.Text = envelope.AppendNotice(e.Text, wire.NoticeMessage, &messages[i])
 	}
 	p.mu.Lock()
@@ -283,7 +284,7 @@ func (p *postman) answer(l handlers.Letter, mail *stdin.Mailbox) {
 			return
 		}
 		d := p.dispatcher
-		text := d.spell(nil, &l, wire.Envelope{ID: messageID(), At: time.Now()})
+		text := d.spell(nil, &l, stdio.Envelope{ID: messageID(), At: time.Now()})
 		d.put(mail, stdin.Entry{Text: text, Lines: 1, Answers: 1}, l.To)
 	})
 }

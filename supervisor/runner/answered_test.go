@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/stdio"
 )
 
 // A request is answered if its answer came after it was printed. It is forgotten when it is settled.
@@ -14,8 +15,8 @@ func TestAnswered(t *testing.T) {
 	request := func(id string) []byte {
 		return fmt.Appendf(nil, `{"id":%q,"type":"request:list-agents","payload":{}}`, id)
 	}
-	reply := string(wire.Envelope{ID: "m1"}.AppendAnswer(nil, "q1", wire.Nothing{}, nil))
-	refusal := string(wire.Envelope{ID: "m2"}.AppendAnswer(nil, "q2", nil, &wire.Error{Code: wire.CodeInvalid, Message: "no"}))
+	reply := string(stdio.Envelope{ID: "m1"}.AppendAnswer(nil, "q1", wire.Nothing{}, nil))
+	refusal := string(stdio.Envelope{ID: "m2"}.AppendAnswer(nil, "q2", nil, &wire.Error{Code: wire.CodeInvalid, Message: "no"}))
 	var a answered
 	require.False(t, a.has(request("q1"), 1))
 	a.hear([]byte(`{"type":"notify:x","correlationId":"q3"}`+"\n"+reply[:9]), 3)
@@ -29,7 +30,7 @@ func TestAnswered(t *testing.T) {
 	a.settle(4)
 	require.False(t, a.has(request("q1"), 4))
 	for n := range maxAnswered + 1 {
-		a.hear(wire.Envelope{ID: "m"}.AppendAnswer(nil, fmt.Sprint(n), wire.Nothing{}, nil), 9)
+		a.hear(stdio.Envelope{ID: "m"}.AppendAnswer(nil, fmt.Sprint(n), wire.Nothing{}, nil), 9)
 	}
 	require.True(t, a.crowded)
 	a.settle(9)

@@ -8,6 +8,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/dialect"
 	"orchestrator/wire/session"
+	"orchestrator/wire/stdio"
 )
 
 // talks is how many tasks the architect of each session assigns.
@@ -60,7 +61,7 @@ func (w *world) say(t *talk, from, to, kind string, payload string, again func()
 	line := fmt.Sprintf(`{"message_id":%q,"session_id":%q,"timestamp":%q,"sequence_number":%d,"from_agent":{"agent_id":%q,"agent_type":%q},`+
 		`"to_agent":{"agent_id":%q,"agent_type":%q},"message_type":%q,"payload":%s}`, fmt.Sprintf("msg-%d", w.number), t.of.ID,
 		w.now.Format(time.RFC3339), w.number, a.AgentID, a.AgentType, b.AgentID, b.AgentType, kind, payload)
-	reader := wire.Reader{Agent: a.AgentID, Depth: 64}
+	reader := stdio.Reader{Agent: a.AgentID, Depth: 64}
 	said, ok := reader.Parse([]byte(line)).(*wire.Session)
 	if !ok {
 		panic("a model agent has said what is no message: " + line)

@@ -16,6 +16,7 @@ import (
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
+	"orchestrator/wire/stdio"
 )
 
 // A run records one life of a program. Its fields may be read by the function that Await
@@ -92,7 +93,7 @@ const (
 func newRun(agent string, depth int) *run {
 	return &run{
 		Agent: agent, Tasks: make(map[string]*seenTask), changed: make(chan struct{}),
-		odd: oddities{reader: wire.Reader{Agent: agent, Depth: depth}},
+		odd: oddities{reader: stdio.Reader{Agent: agent, Depth: depth}},
 	}
 }
 
@@ -304,7 +305,7 @@ func (r *run) ByItself() bool {
 
 // oddities collects log lines that may have been meant as messages.
 type oddities struct {
-	reader wire.Reader
+	reader stdio.Reader
 	list   []oddity
 }
 

@@ -18,6 +18,7 @@ import (
 	"orchestrator/wire/line"
 	"orchestrator/wire/object"
 	"orchestrator/wire/schema"
+	"orchestrator/wire/stdio"
 )
 
 // schemaList is the JSON answer of schema. It has the schemas themselves, so that
@@ -224,7 +225,7 @@ type finding struct {
 // A messageCheck checks lines one after the other.
 type messageCheck struct {
 	app    *cli.App
-	reader wire.Reader
+	reader stdio.Reader
 	line   int64
 	result checked
 }
@@ -239,7 +240,7 @@ func checkMessages(a *cli.App, name string) error {
 		defer file.Close()
 		source = file
 	}
-	c := messageCheck{app: a, reader: wire.Reader{Depth: CheckedDepth}}
+	c := messageCheck{app: a, reader: stdio.Reader{Depth: CheckedDepth}}
 	c.result.FormatVersion = wire.FormatVersion
 	if err := c.read(source, name); err != nil {
 		return err

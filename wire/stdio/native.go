@@ -1,0 +1,160 @@
+package stdio
+
+import (
+	"fmt"
+
+	"orchestrator/wire"
+	"orchestrator/wire/dialect"
+	"orchestrator/wire/object"
+)
+
+// request reads the envelope of a request, given its operation, if that exists, and the members
+// of its payload. An error is answered if the request has an id.
+func (r *Reader) request(kind string, op *wire.Operation, members []object.Member) wire.Message {
+	k := &r.known
+	refused := func(err *wire.Error) wire.Message {
+		return &wire.Refused{ID: dialect.Correlatable(k.ID), Type: kind, Request: true, Err: err}
+	}
+	err := identity(k)
+	if err == nil {
+		err = r.envelope()
+	}
+	if err == nil {
+		err = moment(k)
+	}
+	if err != nil {
+		return refused(err)
+	}
+	var q *wire.Request
+	if op == nil || op.Writes { // it may be kept
+		q = new(wire.Request)
+		q.ID, _ = object.Text(k.ID)
+		q.Timestamp, _ = object.Text(k.Timestamp)
+	} else {
+		q = r.reads.requests.next()
+		q.ID, q.Timestamp = r.reads.text(k.ID), r.reads.text(k.Timestamp)
+	}
+	q.Operation, q.Payload, q.Declared, q.Members = kind[len("request:"):], body(k), op, members
+	return q
+}
+
+// event reads the envelope of an event. An event has no answer, so a missing timestamp is not an
+// error.
+func (r *Reader) event(kind string, members []object.Member) wire.Message {
+	k := &r.known
+	err := identity(k)
+	if err == nil {
+		err = r.envelope()
+	}
+	if err != nil {
+		return &wire.Refused{ID: dialect.Correlatable(k.ID), Type: kind, Err: err}
+	}
+	var e *wire.AgentEvent
+	if kind == "event:log" { // it is not kept
+		e = &r.reads.log
+		*e = wire.AgentEvent{ID: r.reads.text(k.ID), Timestamp: r.reads.text(k.Timestamp)}
+	} else {
+		e = new(wire.AgentEvent)
+		e.ID, _ = object.Text(k.ID)
+		e.Timestamp, _ = object.Text(k.Timestamp)
+	}
+	e.Name, e.Payload, e.Members = kind[len("event:"):], body(k), members
+	return e
+}
+
+// maxIDLength is the maximum length of an id, in bytes.
+const maxIDLength = 4096
+
+// identity checks the id, which is any non-empty string.
+func identity(k *dialect.Keys) *wire.Error {
+	switch {
+	case k.ID == nil:
+		return object.Invalid("/id", "id is missing")
+	case k.ID[0] != '"':
+		return object.Invalid("/id", "id must be a string")
+	case len(k.ID) == len(`""`):
+		return object.Invalid("/id", "id must not be empty")
+	case len(k.ID) > maxIDLength && len(object.Unquote(k.ID)) > maxIDLength: // the id is stored with the outcome
+		return object.Invalid("/id", fmt.Sprintf("id must not be longer than %d bytes", maxIDLength))
+	}
+	return nil
+}
+
+// moment checks the time of a request.
+func moment(k *dialect.Keys) *wire.Error {
+	if plainTime(k.Timestamp) {
+		return nil
+	}
+	when, ok := object.Text(k.Timestamp)
+	switch {
+	case k.Timestamp == nil:
+		return object.Invalid("/timestamp", "timestamp is missing")
+	case !ok:
+		return object.Invalid("/timestamp", "timestamp must be a string")
+	}
+	if _, ok := object.ParseTime(when); !ok {
+		return object.Invalid("/timestamp", fmt.Sprintf("%.40q is not an ISO 8601 time", when))
+	}
+	return nil
+}
+
+// envelope checks what requests and events have in common.
+func (r *Reader) envelope() *wire.Error {
+	k := &r.known
+	if k.AgentID != nil {
+		switch {
+		case k.AgentID[0] != '"':
+			return object.Invalid("/agentId", "agentId must be a string")
+		case string(object.Unquote(k.AgentID)) != r.Agent:
+			return &wire.Error{
+				Code:    wire.CodeDenied,
+				Message: fmt.Sprintf("agentId says %q, but this is the stream of %q", object.Unquote(k.AgentID), r.Agent),
+				Details: map[string]any{"pointer": "/agentId"},
+			}
+		}
+	}
+	if k.Payload != nil && !object.IsObject(k.Payload) {
+		return object.Invalid("/payload", "payload must be an object")
+	}
+	return nil
+}
+
+// body returns the payload. A missing payload is an empty object.
+func body(k *dialect.Keys) []byte {
+	if k.Payload == nil {
+		return []byte("{}")
+	}
+	return k.Payload
+}
+
+// notType returns the refusal of a message with a type that is not a string.
+func notType(kind []byte) *wire.Error {
+	return &wire.Error{
+		Code: wire.CodeUnknownType, Message: fmt.Sprintf("type must be a string, not %.40s", kind), Details: map[string]any{"pointer": "/type"},
+	}
+}
+
+// plainTime reports whether a value is a time in the most common form, without parsing it:
+// 2006-01-02T15:04:05Z, with or without a fraction. ParseTime checks days that not every month
+// has.
+func plainTime(value []byte) bool {
+	const form = `"0000-00-00T00:00:00`
+	if len(value) < len(form)+len(`Z"`) || value[len(value)-2] != 'Z' {
+		return false
+	}
+	for i := range len(form) {
+		if form[i] != '0' && value[i] != form[i] || form[i] == '0' && !object.IsDigit(value[i]) {
+			return false
+		}
+	}
+	fraction := value[len(form) : len(value)-2]
+	for i, c := range fraction {
+		if i == 0 && c != '.' || i > 0 && !object.IsDigit(c) {
+			return false
+		}
+	}
+	two := func(at int) byte { return (value[at]-'0')*10 + value[at+1] - '0' }
+	month, day := two(6), two(9)
+	return month >= 1 && month <= 12 && day >= 1 && day <= 28 && two(12) < 24 && two(15) < 60 && two(18) < 60 &&
+		len(fraction) != 1 && len(fraction) <= len(".123456789")
+}
