@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -18,7 +17,6 @@ import (
 	"orchestrator/supervisor/adapter/codex"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
-	"orchestrator/supervisor/hosts"
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
@@ -28,52 +26,6 @@ import (
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
-
-// An Agent specifies what to run and how to keep it running.
-type Agent struct {
-	Name  string
-	Block string // name of the block, shared by the replicas of one agent
-	Place string // position in the configuration file
-	control.Profile
-	Role      string
-	Actor     string   // the actor whose mail it reads; "": a worker, a new actor for each run
-	Offers    []string // capabilities, in one list
-	Names     []string // the capabilities that are only names
-	Abilities wire.Raw // a capabilities document, nil for none
-	Fixed     bool     // it can report less than Abilities and Capacity, but not more
-	Manage    bool     // it manages all tasks over protocol A, as a planner does
-	Capacity  int      // tasks at a time; 0: it gets no tasks
-	OpenTasks int      // how many tasks that it submitted may be open; 0: any number
-	Stored    int64    // bytes that it may store within a day; 0: any number
-	RateBytes int64    // of messages a second; 0: any number
-	OnExit    string   // what happens to its task when it exits: auto | fail | requeue
-	Command   []string
-	Wrap      []string // see child.Spec
-	Dir       string
-	// Environ returns the environment of one start. It runs outside the supervisor's goroutine,
-	// so it may read files and block until ctx is done.
-	Environ   func(ctx context.Context) ([]string, error)
-	Client    *Client // its program is a coding agent; nil if it speaks our protocol
-	Raw       bool    // it does not speak the protocol; nothing is sent to it
-	NoStdin   bool
-	Pty       bool
-	DependsOn []string
-	Autostart bool
-	MaxLine   int // bytes
-	Restart   Restart
-	Stop      StopSequence
-	Health    Health
-	Mailbox   stdin.Limits
-	Limits    child.Limits
-	Confine   *child.Confinement // nil: it may do what its user may
-	User      string             // the name of the user whom it runs as; "": that of this process
-	Output    output.Limits
-	Placement *hosts.Placement // nil: it runs on this machine
-	Wait      bool             // if its host is lost, it waits for that one
-}
-
-// actor returns the actor whose mail a run reads.
-func (a *Agent) actor(run string) string { return mail.ActorOfRun(cmp.Or(a.Actor, "W"), run) }
 
 // A Process is one run of an agent: a child.Child, a connection of a program that joined, or a
 // function in a test.
@@ -86,21 +38,6 @@ type Process interface {
 	Kill()
 	Unread() int64
 	Usage() (cpuMS, rss int64)
-}
-
-// A StopSequence holds the delays and the signal that stop an agent, in order.
-type StopSequence struct {
-	CloseStdin time.Duration // after the notice and the end of stdin; the notice states this time
-	Unspoken   time.Duration // replaces CloseStdin for an agent that has sent no message in this run
-	Signal     syscall.Signal
-	Grace      time.Duration // after the signal; then the tree is killed
-}
-
-// Health determines when an agent counts as stalled.
-type Health struct {
-	Silence      time.Duration // without output; 0: never
-	WriteTimeout time.Duration // how long a write to stdin may block
-	Restart      bool          // restart a stalled agent instead of only marking it
 }
 
 // A named actor belongs to one run at a time. If the configuration gives the name to another
@@ -179,15 +116,6 @@ type agent struct {
 	thaw                       *deadline // when it counts as stopped by a signal
 }
 
-// A Client makes an agent a coding agent: its program speaks a protocol of its own, and an
-// adapter makes it a member of the team.
-type Client struct {
-	Protocol string // one of the keys of clients
-	WireLog  bool   // the lines of its protocol are kept beside its output
-	Resume   bool   // each run goes on with the conversation of the run before
-	Opening  adapter.Opening
-}
-
 // clients has the protocols of coding agents.
 var clients = map[string]struct {
 	launch func(command []string, o *adapter.Opening) []string
@@ -220,7 +148,7 @@ func (l *lifecycle) conversation(spec *Agent) (id string) {
 
 // startClient creates the process of a coding agent. The run is that of spec. The wrap function gets
 // the client of the adapter before it is used; nil leaves it as it is.
-func (a *Agent) startClient(start func(child.Spec) (Process, error), spec child.Spec, conversation string, wrap func(adapter.Client) adapter.Client) (Process, error) {
+func startClient(a *Agent, start func(child.Spec) (Process, error), spec child.Spec, conversation string, wrap func(adapter.Client) adapter.Client) (Process, error) {
 	c := a.Client
 	kind, ok := clients[c.Protocol]
 	if !ok {

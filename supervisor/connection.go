@@ -174,7 +174,7 @@ func (sr *startRequest) start(l *lifecycle, a *agent, spec child.Spec) (Process,
 	j := sr.joined
 	switch {
 	case j == nil && sr.spec.Client != nil:
-		return sr.spec.startClient(l.options.Start, spec, sr.conversation, nil)
+		return startClient(&sr.spec, l.options.Start, spec, sr.conversation, nil)
 	case j == nil:
 		return l.options.Start(spec)
 	}

@@ -248,7 +248,7 @@ func (l *Launched) ReadFile(path string, most int64) (string, error) {
 
 // Launch starts a run of the agent on this machine, for a hub on another one. The spec has the callbacks of the run,
 // and env has the variables that the hub has sent.
-func (a *Agent) Launch(ctx context.Context, start func(child.Spec) (Process, error), env []string, conversation string, spec child.Spec) (*Launched, error) {
+func Launch(ctx context.Context, a *Agent, start func(child.Spec) (Process, error), env []string, conversation string, spec child.Spec) (*Launched, error) {
 	own, err := a.Environ(ctx)
 	if err != nil {
 		return nil, err
@@ -257,10 +257,10 @@ func (a *Agent) Launch(ctx context.Context, start func(child.Spec) (Process, err
 	if err != nil {
 		return nil, err
 	}
-	a.fill(&spec, append(without(own, env), env...), user)
-	l := &Launched{folder: a.folder(user)}
+	fill(a, &spec, append(without(own, env), env...), user)
+	l := &Launched{folder: folderOf(a, user)}
 	if a.Client != nil {
-		l.Process, err = a.startClient(start, spec, conversation, nil)
+		l.Process, err = startClient(a, start, spec, conversation, nil)
 	} else {
 		l.Process, err = start(spec)
 	}

@@ -44,7 +44,7 @@ func Examine(ctx context.Context, start func(child.Spec) (Process, error), a *Ag
 	c.Opening.Examine, c.Opening.Door = true, nil // no orchestrator runs for the tools behind the door
 	examined.Client = &c
 	e := &examiner{done: make(chan struct{}), exited: make(chan child.Exit, 1), ended: make(chan struct{})}
-	p, err := examined.startClient(start, child.Spec{
+	p, err := startClient(&examined, start, child.Spec{
 		Command: a.Command, Wrap: a.Wrap, Dir: a.Dir, Env: env, Run: uuid.NewString(), Limits: a.Limits, Confine: a.Confine, User: user,
 		Output: e.output, Exited: func(exit child.Exit) { e.exited <- exit }, Ended: func(child.Ending) { close(e.ended) },
 	}, "", func(c adapter.Client) adapter.Client {

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
+	"orchestrator/wire/mail"
 )
 
 // A lifecycle starts, watches, restarts and stops the agents. Only the goroutine of Run uses it.
@@ -175,11 +177,11 @@ func (sr *startRequest) folder(user *child.User) dispatch.Folder {
 	if sr.joined != nil || sr.handed != nil && sr.spec.Confine != nil {
 		return dispatch.Folder{}
 	}
-	return sr.spec.folder(user)
+	return folderOf(&sr.spec, user)
 }
 
-// folder returns the folder from which files are read for a run that is just being started.
-func (a *Agent) folder(user *child.User) dispatch.Folder {
+// folderOf returns the folder from which files are read for a run that is just being started.
+func folderOf(a *Agent, user *child.User) dispatch.Folder {
 	f := dispatch.Folder{Path: a.Dir, Do: user.Do}
 	if !a.Confine.MayReadAll(f.Path) {
 		return dispatch.Folder{}
@@ -208,7 +210,7 @@ func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Proce
 	own := sr.variables(l)
 	env, shut := l.doorway(sr, user, append(without(env, own), own...))
 	spec := sr.callbacks(l, a, shut)
-	sr.spec.fill(&spec, env, user)
+	fill(&sr.spec, &spec, env, user)
 	c, err := sr.start(l, a, spec)
 	if err != nil {
 		shut()
@@ -230,7 +232,7 @@ func (sr *startRequest) open(l *lifecycle, a *agent) {
 
 // variables returns the variables of the run that are not from the configuration.
 func (sr *startRequest) variables(l *lifecycle) []string {
-	env := append([]string{"ORC_AGENT_ID=" + sr.spec.Name, "ORC_ACTOR=" + sr.spec.actor(sr.run)}, sr.session...)
+	env := append([]string{"ORC_AGENT_ID=" + sr.spec.Name, "ORC_ACTOR=" + mail.ActorOfRun(cmp.Or(sr.spec.Actor, "W"), sr.run)}, sr.session...)
 	if sr.conversation = l.conversation(&sr.spec); sr.conversation != "" {
 		env = append(env, "ORC_CONVERSATION="+sr.conversation)
 	}
@@ -238,7 +240,7 @@ func (sr *startRequest) variables(l *lifecycle) []string {
 }
 
 // fill adds to a spec what the configuration says of the agent.
-func (a *Agent) fill(spec *child.Spec, env []string, user *child.User) {
+func fill(a *Agent, spec *child.Spec, env []string, user *child.User) {
 	spec.Command, spec.Wrap, spec.Dir, spec.Env, spec.User = a.Command, a.Wrap, a.Dir, env, user
 	spec.NoStdin, spec.Pty, spec.Limits, spec.Confine = a.NoStdin, a.Pty, a.Limits, a.Confine
 }

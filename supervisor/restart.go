@@ -15,29 +15,6 @@ import (
 	"orchestrator/wire/events"
 )
 
-// A Policy determines after which exits an agent is restarted.
-type Policy string
-
-// The policies.
-const (
-	Always    Policy = "always"
-	OnFailure Policy = "on-failure"
-	Never     Policy = "never"
-)
-
-// Restart holds the restart settings of an agent.
-type Restart struct {
-	Policy     Policy
-	Delay      time.Duration // before the first restart
-	Factor     float64       // multiplies each further delay
-	MaxDelay   time.Duration
-	Jitter     float64       // fraction of the delay that is added or subtracted at random
-	ResetAfter time.Duration // uptime after which the delay starts at Delay again
-	Burst      int           // give up after more restarts than this within Window
-	Window     time.Duration
-	Permanent  []int // exit codes that another try cannot fix
-}
-
 // A verdict is the decision after the end of a run.
 type verdict struct {
 	again   bool
@@ -84,13 +61,13 @@ func (h *restartHistory) again(r Restart, cause string, up time.Duration, now ti
 		return verdict{why: gaveUp(h.endings, r)}
 	}
 	h.restarts = append(h.restarts, now)
-	delay := r.delay(h.streak, chance)
+	wait := delay(r, h.streak, chance)
 	h.streak++
-	return verdict{again: true, delay: delay, attempt: len(h.restarts)}
+	return verdict{again: true, delay: wait, attempt: len(h.restarts)}
 }
 
 // delay returns min(max, base·factorⁿ), randomly changed by up to jitter in both directions.
-func (r Restart) delay(n int, chance float64) time.Duration {
+func delay(r Restart, n int, chance float64) time.Duration {
 	delay := math.Min(float64(r.Delay)*math.Pow(r.Factor, float64(n)), float64(r.MaxDelay))
 	return time.Duration(delay * (1 + r.Jitter*(2*chance-1)))
 }

@@ -73,7 +73,7 @@ func TestVerdicts(t *testing.T) {
 	require.Equal(t, verdict{again: true, delay: 800 * time.Millisecond, attempt: 1}, decide(Always, 0, 0))
 	require.Equal(t, verdict{again: true, delay: time.Second, attempt: 1}, decide(OnFailure, 1, 0.5))
 	require.Equal(t, verdict{again: true, delay: time.Second, attempt: 1}, decide(OnFailure, -1, 0.5), "ended by a signal")
-	require.Equal(t, 5*time.Second, r.delay(20, 0.5), "capped")
+	require.Equal(t, 5*time.Second, delay(r, 20, 0.5), "capped")
 }
 
 // TestClockIsMonotonic is torture row 20: only monotonic time is used, so setting the clock

@@ -96,14 +96,6 @@ func (l *lifecycle) enlist() {
 	l.dispatcher.Note(roster)
 }
 
-// Member returns what the decisions know of an agent.
-func (a *Agent) Member() wire.Member {
-	return wire.Member{
-		ID: a.Name, Role: a.Role, Capabilities: a.Offers, Capacity: a.Capacity, OpenTasks: a.OpenTasks, OnExit: a.OnExit, Deaf: a.Raw || a.NoStdin,
-		Names: a.Names, Abilities: a.Abilities, Fixed: a.Fixed, Actor: a.Actor, Manual: !a.Autostart, Manage: a.Manage,
-	}
-}
-
 // An Action is what a configuration change requires.
 type Action string
 

@@ -425,7 +425,7 @@ func (h *hostProgram) launch(ctx context.Context, order *hostlink.Line, spec chi
 		h.tokens.Delete(spec.Run)
 		ended(e)
 	}
-	p, err := agent.Launch(ctx, h.start, append(env, api.EnvURL+"="+*h.hub.Load()), order.Conversation, spec)
+	p, err := supervisor.Launch(ctx, agent, h.start, append(env, api.EnvURL+"="+*h.hub.Load()), order.Conversation, spec)
 	if err != nil {
 		shut()
 		h.tokens.Delete(spec.Run)
