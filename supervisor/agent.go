@@ -18,6 +18,7 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/output"
+	"orchestrator/supervisor/settings"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
@@ -75,7 +76,7 @@ func (l *lifecycle) vacateActor(a *agent) {
 
 // An agent is the runtime state of an Agent. Only the goroutine of Run uses it.
 type agent struct {
-	Agent
+	settings.Agent
 	voice *output.Agent
 
 	state     control.State
@@ -83,12 +84,12 @@ type agent struct {
 	wanted    bool // it should run
 	freely    bool // it runs without its dependencies
 	removed   bool // no longer in the configuration
-	next      *Agent
-	as        string      // the named actor of its latest run, or ""
-	joined    *connection // the connection that is its run, or nil
-	lostHost  string      // the host that it waits for, or ""
-	guest     bool        // not in the configuration: exists as long as its connection
-	heir      *Agent      // for a guest: the configured agent of the same name
+	next      *settings.Agent
+	as        string          // the named actor of its latest run, or ""
+	joined    *connection     // the connection that is its run, or nil
+	lostHost  string          // the host that it waits for, or ""
+	guest     bool            // not in the configuration: exists as long as its connection
+	heir      *settings.Agent // for a guest: the configured agent of the same name
 	run       string
 	child     Process
 	channel   *dispatch.Channel // of its run; nil if all its output is log
@@ -136,7 +137,7 @@ func (a *agent) turn() *activity.Turn {
 
 // conversation returns the conversation of the program of an agent, or "". The conversation of
 // a coding agent is only for the program and the folder in which it was begun.
-func (l *lifecycle) conversation(spec *Agent) (id string) {
+func (l *lifecycle) conversation(spec *settings.Agent) (id string) {
 	l.dispatcher.Look(func(s *handlers.State) {
 		known := s.Activity(spec.Name)
 		if known != nil && (spec.Client == nil || known.Kind == spec.Client.Protocol && known.Dir == spec.Dir) {
@@ -148,7 +149,7 @@ func (l *lifecycle) conversation(spec *Agent) (id string) {
 
 // startClient creates the process of a coding agent. The run is that of spec. The wrap function gets
 // the client of the adapter before it is used; nil leaves it as it is.
-func startClient(a *Agent, start func(child.Spec) (Process, error), spec child.Spec, conversation string, wrap func(adapter.Client) adapter.Client) (Process, error) {
+func startClient(a *settings.Agent, start func(child.Spec) (Process, error), spec child.Spec, conversation string, wrap func(adapter.Client) adapter.Client) (Process, error) {
 	c := a.Client
 	kind, ok := clients[c.Protocol]
 	if !ok {

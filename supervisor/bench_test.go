@@ -17,6 +17,7 @@ import (
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/supervisor/output"
+	"orchestrator/supervisor/settings"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
@@ -91,7 +92,7 @@ func newMouth(b *testing.B, record dispatch.Record) *mouth {
 	s := New(Options{
 		Name: "bench", StateDir: b.TempDir(), Log: hclog.NewNullLogger(), Record: record,
 		Protocol: dispatch.Protocol{Rate: 1 << 30, Burst: 1 << 30},
-	}, []Agent{{Name: "a", Output: output.Limits{Dir: b.TempDir(), MaxSize: 1 << 20, Keep: 1, Tail: 10}}})
+	}, []settings.Agent{{Name: "a", Output: output.Limits{Dir: b.TempDir(), MaxSize: 1 << 20, Keep: 1, Tail: 10}}})
 	if record != nil {
 		go s.dispatcher.Run()
 	}

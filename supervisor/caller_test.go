@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
 )
 
@@ -152,7 +153,7 @@ func (p *play) work(capability string) string {
 	return reply.(*wire.TaskReply).Task.ID
 }
 
-func pipes(t *testing.T, agents []Agent, do func(*testing.T, *play)) {
+func pipes(t *testing.T, agents []settings.Agent, do func(*testing.T, *play)) {
 	synctest.Test(t, func(t *testing.T) {
 		parts := make(map[string]part)
 		for _, a := range agents {
@@ -171,7 +172,7 @@ func pipes(t *testing.T, agents []Agent, do func(*testing.T, *play)) {
 }
 
 // performAs is perform with unchanged agents.
-func performAs(t *testing.T, agents []Agent, parts map[string]part) *play {
+func performAs(t *testing.T, agents []settings.Agent, parts map[string]part) *play {
 	p := perform(t, Options{}, nil, parts)
 	var changes []Change
 	for _, a := range agents {

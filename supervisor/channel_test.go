@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/supervisor/dispatch"
+	"orchestrator/supervisor/settings"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
@@ -22,7 +23,7 @@ import (
 func TestWhoAsksWithoutReadingStandsStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 100
-		agents, parts, all := talkers(t, Agent{Name: "a", Mailbox: stdin.Limits{Messages: 10, Bytes: 1 << 20}}, Agent{Name: "b"})
+		agents, parts, all := talkers(t, settings.Agent{Name: "a", Mailbox: stdin.Limits{Messages: 10, Bytes: 1 << 20}}, settings.Agent{Name: "b"})
 		a, b := all[0], all[1]
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
 		synctest.Wait()
@@ -54,7 +55,7 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 200
 		small := stdin.Limits{Messages: 8, Bytes: 1 << 20}
-		agents, parts, all := talkers(t, Agent{Name: "a", Mailbox: small}, Agent{Name: "b", Mailbox: small})
+		agents, parts, all := talkers(t, settings.Agent{Name: "a", Mailbox: small}, settings.Agent{Name: "b", Mailbox: small})
 		record := newLedger()
 		p := perform(t, Options{Record: record, Protocol: freely}, agents, parts)
 		synctest.Wait()
@@ -86,7 +87,7 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 // Rows: B-21.
 func TestLargeAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents, parts, all := talkers(t, Agent{Name: "a", Mailbox: stdin.Limits{Messages: 1024, Bytes: 10_000}})
+		agents, parts, all := talkers(t, settings.Agent{Name: "a", Mailbox: stdin.Limits{Messages: 1024, Bytes: 10_000}})
 		a := all[0]
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
 		synctest.Wait()
@@ -113,7 +114,7 @@ func TestWhoTellsTooMuchWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const crowd = 4096 // facts that may wait for a commit
 		const many = 4 * crowd
-		agents, parts, all := talkers(t, Agent{Name: "a"}, Agent{Name: "b"})
+		agents, parts, all := talkers(t, settings.Agent{Name: "a"}, settings.Agent{Name: "b"})
 		a, b := all[0], all[1]
 		record := newLedger()
 		p := perform(t, Options{Record: record, Protocol: freely}, agents, parts)
@@ -147,7 +148,7 @@ func TestWhoTellsTooMuchWaits(t *testing.T) {
 // Rows: B-26.
 func TestQuestionsTakeNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents, parts, all := talkers(t, Agent{Name: "a", Mailbox: stdin.Limits{Messages: 4, Bytes: 1 << 20}})
+		agents, parts, all := talkers(t, settings.Agent{Name: "a", Mailbox: stdin.Limits{Messages: 4, Bytes: 1 << 20}})
 		a := all[0]
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
 		synctest.Wait()
@@ -168,7 +169,7 @@ func TestQuestionsTakeNoRoom(t *testing.T) {
 // Rows: B-63, B-79, T-24.
 func TestLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents, parts, all := talkers(t, Agent{Name: "a"}, Agent{Name: "b"})
+		agents, parts, all := talkers(t, settings.Agent{Name: "a"}, settings.Agent{Name: "b"})
 		a, b := all[0], all[1]
 		p := perform(t, Options{Record: newLedger(), Protocol: dispatch.Protocol{Rate: 100, Burst: 100}}, agents, parts)
 		synctest.Wait()
@@ -212,7 +213,7 @@ func TestProgressIsALifeSign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := worker("w", 1)
 		w.Health.Silence = 10 * time.Second
-		agents, parts, all := talkers(t, Agent{Name: "boss"}, w)
+		agents, parts, all := talkers(t, settings.Agent{Name: "boss"}, w)
 		boss, held := all[0], all[1]
 		p := perform(t, Options{Record: newLedger()}, agents, parts)
 		synctest.Wait()

@@ -11,6 +11,7 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/hosts"
+	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
@@ -47,7 +48,7 @@ const lately = time.Second
 // Join runs a connection as an agent and returns when the connection has ended. guest specifies
 // the agent if its name is unused. If Join returns an error without having called accept, it
 // changed nothing.
-func (s *Supervisor) Join(ctx context.Context, guest Agent, accept func() (Conn, error)) error {
+func (s *Supervisor) Join(ctx context.Context, guest settings.Agent, accept func() (Conn, error)) error {
 	j := &connection{accept: accept, over: make(chan struct{})}
 	defer j.withdraw()
 	patience := time.NewTimer(lately)
@@ -89,7 +90,7 @@ func (s *Supervisor) sit(j *connection) error {
 }
 
 // seat begins the run. If another connection has the agent, seat also returns that connection.
-func (l *lifecycle) seat(guest Agent, j *connection) (before *connection, err error) {
+func (l *lifecycle) seat(guest settings.Agent, j *connection) (before *connection, err error) {
 	if l.stopping != nil {
 		return nil, errStopping
 	}
@@ -206,7 +207,7 @@ func (sr *startRequest) start(l *lifecycle, a *agent, spec child.Spec) (Process,
 
 // byPipe returns the spec of an agent whose run is a connection. Such a run has no command and
 // needs no environment or terminal.
-func byPipe(spec Agent) Agent {
+func byPipe(spec settings.Agent) settings.Agent {
 	spec.Environ = func(context.Context) ([]string, error) { return nil, nil }
 	spec.Pty = false
 	return spec
@@ -298,7 +299,7 @@ func (a *agent) setSuccessor(c Change) expectation {
 
 // amend applies settings that take effect at once. If other settings already wait for the end
 // of a connection, spec replaces those instead.
-func (l *lifecycle) amend(a *agent, spec Agent) {
+func (l *lifecycle) amend(a *agent, spec settings.Agent) {
 	if a.joined != nil && a.next != nil {
 		a.next = &spec
 		return

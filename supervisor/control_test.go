@@ -12,6 +12,7 @@ import (
 
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/output"
+	"orchestrator/supervisor/settings"
 	"orchestrator/wire/control"
 )
 
@@ -21,7 +22,7 @@ import (
 // once: the stop goes on until the last one has ended.
 func TestStopWaitsForTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents := []Agent{{Name: "web", DependsOn: []string{"db"}}, {Name: "db"}, {Name: "slow"}}
+		agents := []settings.Agent{{Name: "web", DependsOn: []string{"db"}}, {Name: "db"}, {Name: "slow"}}
 		p := perform(t, Options{}, agents, map[string]part{
 			"web": slowly(500 * time.Millisecond), "db": after(2100*time.Millisecond, 0), "slow": slowly(2 * time.Second),
 		})
@@ -34,7 +35,7 @@ func TestStopWaitsForTheLast(t *testing.T) {
 
 func TestRestartThenStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": slowly(2 * time.Second)})
+		p := perform(t, Options{}, []settings.Agent{{Name: "a"}}, map[string]part{"a": slowly(2 * time.Second)})
 		<-time.After(5 * time.Second)
 		restart := p.ask(p.RestartAgents, "a")
 		stop := p.ask(p.StopAgents, "a")
@@ -48,7 +49,7 @@ func TestRestartThenStop(t *testing.T) {
 
 func TestRestartOfOneThatIsTakenOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "a"}, {Name: "b"}}, map[string]part{"a": slowly(2 * time.Second), "b": untilEOF})
+		p := perform(t, Options{}, []settings.Agent{{Name: "a"}, {Name: "b"}}, map[string]part{"a": slowly(2 * time.Second), "b": untilEOF})
 		<-time.After(5 * time.Second)
 		restart := p.ask(p.RestartAgents, "a")
 		reload := p.apply(Change{Action: ActionStop, Name: "a"})
@@ -64,7 +65,7 @@ func TestRestartOfOneThatIsTakenOut(t *testing.T) {
 
 func TestStartDuringStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": slowly(2 * time.Second)})
+		p := perform(t, Options{}, []settings.Agent{{Name: "a"}}, map[string]part{"a": slowly(2 * time.Second)})
 		<-time.After(5 * time.Second)
 		stop := p.ask(p.StopAgents, "a")
 		start := p.ask(p.StartAgents, "a")
@@ -78,7 +79,7 @@ func TestStartDuringStop(t *testing.T) {
 
 func TestStartOfOneWhoseDependencyFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "web", DependsOn: []string{"db"}}, {Name: "db"}}, map[string]part{"web": untilEOF})
+		p := perform(t, Options{}, []settings.Agent{{Name: "web", DependsOn: []string{"db"}}, {Name: "db"}}, map[string]part{"web": untilEOF})
 		<-time.After(5 * time.Second)
 		start := p.ask(p.StartAgents, "web")
 		<-time.After(time.Minute)
@@ -91,7 +92,7 @@ func TestStartOfOneWhoseDependencyFails(t *testing.T) {
 // by a correct one.
 func TestReloadWithDependencyThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "keep"}}, map[string]part{"keep": untilEOF, "web": untilEOF})
+		p := perform(t, Options{}, []settings.Agent{{Name: "keep"}}, map[string]part{"keep": untilEOF, "web": untilEOF})
 		<-time.After(5 * time.Second)
 		wrong := p.apply(Change{Action: ActionStart, Name: "web", Agent: agentOf(t, "web", "db")}, Change{Action: ActionStart, Name: "db", Agent: agentOf(t, "db")})
 		<-time.After(time.Minute)
@@ -124,7 +125,7 @@ func TestStartWhileClearing(t *testing.T) {
 			}()
 			return r, nil
 		}
-		p := perform(t, Options{Start: start}, []Agent{{Name: "a"}}, nil)
+		p := perform(t, Options{Start: start}, []settings.Agent{{Name: "a"}}, nil)
 		<-time.After(2200 * time.Millisecond)
 		again := p.ask(p.StartAgents, "a")
 		<-time.After(1900 * time.Millisecond)
@@ -137,7 +138,7 @@ func TestStartWhileClearing(t *testing.T) {
 
 func TestConsoleOutlivesAnAgentThatIsTakenOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "a"}, {Name: "b"}}, map[string]part{"a": untilEOF, "b": untilEOF, "c": func(r *player) int {
+		p := perform(t, Options{}, []settings.Agent{{Name: "a"}, {Name: "b"}}, map[string]part{"a": untilEOF, "b": untilEOF, "c": func(r *player) int {
 			r.say("hello")
 			return untilEOF(r)
 		}})
@@ -169,7 +170,7 @@ func TestConsoleOutlivesAnAgentThatIsTakenOut(t *testing.T) {
 
 func TestRestartLeavesADoneDependencyAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents := []Agent{{Name: "web", DependsOn: []string{"migrate"}}, {Name: "migrate"}}
+		agents := []settings.Agent{{Name: "web", DependsOn: []string{"migrate"}}, {Name: "migrate"}}
 		p := perform(t, Options{}, agents, map[string]part{"web": untilEOF, "migrate": after(time.Second, 0)})
 		<-time.After(5 * time.Second)
 		p.apply(Change{Action: ActionRestart, Name: "web", Agent: agentOf(t, "web", "migrate")})
@@ -184,7 +185,7 @@ func TestRestartLeavesADoneDependencyAlone(t *testing.T) {
 
 func TestRestartWithANewDependency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "web"}}, map[string]part{"web": untilEOF, "db": untilEOF})
+		p := perform(t, Options{}, []settings.Agent{{Name: "web"}}, map[string]part{"web": untilEOF, "db": untilEOF})
 		<-time.After(5 * time.Second)
 		db := agentOf(t, "db")
 		db.Environ = func(context.Context) ([]string, error) { <-time.After(3 * time.Second); return nil, nil }
@@ -197,7 +198,7 @@ func TestRestartWithANewDependency(t *testing.T) {
 
 func TestStopAndRestartOfAllKeepTheOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents := []Agent{{Name: "db"}, {Name: "web", DependsOn: []string{"db"}}}
+		agents := []settings.Agent{{Name: "db"}, {Name: "web", DependsOn: []string{"db"}}}
 		p := perform(t, Options{}, agents, map[string]part{"web": slowly(2 * time.Second), "db": untilEOF})
 		<-time.After(5 * time.Second)
 		p.ask(p.RestartAgents)
@@ -212,7 +213,7 @@ func TestStopAndRestartOfAllKeepTheOrder(t *testing.T) {
 
 func TestReloadDuringTheStopIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": slowly(time.Second)})
+		p := perform(t, Options{}, []settings.Agent{{Name: "a"}}, map[string]part{"a": slowly(time.Second)})
 		<-time.After(5 * time.Second)
 		p.cancel()
 		synctest.Wait()
@@ -226,7 +227,7 @@ func TestReloadDuringTheStopIsRefused(t *testing.T) {
 // agent or stopping a missing one is not an error.
 func TestReloadCanBeMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": untilEOF, "b": untilEOF})
+		p := perform(t, Options{}, []settings.Agent{{Name: "a"}}, map[string]part{"a": untilEOF, "b": untilEOF})
 		<-time.After(5 * time.Second)
 		changes := []Change{{Action: ActionStop, Name: "a"}, {Action: ActionStart, Name: "b", Agent: agentOf(t, "b")}}
 		ctx, leave := context.WithCancel(t.Context())
@@ -248,9 +249,9 @@ func TestReloadCanBeMadeAgain(t *testing.T) {
 // neither.
 func TestStallHasTwoCauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := Agent{Name: "a", Health: Health{Silence: 5 * time.Second, WriteTimeout: 10 * time.Second}}
+		a := settings.Agent{Name: "a", Health: settings.Health{Silence: 5 * time.Second, WriteTimeout: 10 * time.Second}}
 		hear := make(chan struct{})
-		p := perform(t, Options{}, []Agent{a}, map[string]part{"a": func(r *player) int {
+		p := perform(t, Options{}, []settings.Agent{a}, map[string]part{"a": func(r *player) int {
 			<-time.After(30 * time.Second)
 			go func() {
 				<-hear
@@ -280,7 +281,7 @@ func TestStallHasTwoCauses(t *testing.T) {
 // TestStopOfAStartThatHangs checks that an environment that hangs does not delay a stop.
 func TestStopOfAStartThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": untilEOF, "b": untilEOF})
+		p := perform(t, Options{}, []settings.Agent{{Name: "a"}}, map[string]part{"a": untilEOF, "b": untilEOF})
 		synctest.Wait()
 		b := agentOf(t, "b")
 		b.Environ = func(ctx context.Context) ([]string, error) { <-ctx.Done(); return nil, ctx.Err() }
@@ -316,7 +317,7 @@ func TestLeftOversOfAStopAreAsked(t *testing.T) {
 			}()
 			return r, nil
 		}
-		p := perform(t, Options{Start: start}, []Agent{{Name: "a"}}, nil)
+		p := perform(t, Options{Start: start}, []settings.Agent{{Name: "a"}}, nil)
 		synctest.Wait()
 		_, err := p.RestartAgents(t.Context(), control.AgentsRequest{})
 		require.NoError(t, err)

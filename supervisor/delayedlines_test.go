@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/supervisor/artifacts"
+	"orchestrator/supervisor/settings"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire/events"
 )
@@ -26,7 +27,7 @@ func (p *play) busy() (release func()) {
 }
 
 // always restarts an agent a second after it has ended.
-var always = Restart{Policy: Always, Delay: time.Second, Factor: 1, MaxDelay: time.Second, Burst: 10, Window: time.Minute}
+var always = settings.Restart{Policy: settings.Always, Delay: time.Second, Factor: 1, MaxDelay: time.Second, Burst: 10, Window: time.Minute}
 
 // TestResponsesDoNotOvertakeEachOther checks that messages about a task keep their order, even
 // if one must be read from the log first. Other tasks do not wait.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/supervisor/dispatch"
+	"orchestrator/supervisor/settings"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
@@ -35,10 +36,10 @@ func act(id, kind, payload string) string {
 }
 
 // handsOn returns a boss that delegates work and a worker that can do "parse".
-func handsOn(t *testing.T, capacity int) (agents []Agent, parts map[string]part, boss, w *talker) {
+func handsOn(t *testing.T, capacity int) (agents []settings.Agent, parts map[string]part, boss, w *talker) {
 	hand := worker("w", capacity)
 	hand.Offers = []string{"parse"}
-	agents, parts, all := talkers(t, Agent{Name: "boss"}, hand)
+	agents, parts, all := talkers(t, settings.Agent{Name: "boss"}, hand)
 	return agents, parts, all[0], all[1]
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/supervisor/settings"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
@@ -20,7 +21,7 @@ import (
 // Rows: B-08, B-56, T-04.
 func TestToldTasksRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents, parts, all := talkers(t, Agent{Name: "boss"}, worker("w", 1))
+		agents, parts, all := talkers(t, settings.Agent{Name: "boss"}, worker("w", 1))
 		boss, w := all[0], all[1]
 		record := newLedger()
 		p := perform(t, Options{Record: record}, agents, parts)
@@ -46,7 +47,7 @@ func TestUndeliveredAssignmentIsGivenToAnother(t *testing.T) {
 		first, second := worker("first", 1), worker("second", 1)
 		first.Offers, second.Offers = []string{"w"}, []string{"w"}
 		first.Mailbox = stdin.Limits{Messages: 10, Bytes: 300}
-		agents, parts, all := talkers(t, Agent{Name: "boss"}, first, second)
+		agents, parts, all := talkers(t, settings.Agent{Name: "boss"}, first, second)
 		boss, deaf, fine := all[0], all[1], all[2]
 		record := newLedger()
 		p := perform(t, Options{Record: record}, agents, parts)
@@ -73,7 +74,7 @@ func TestUndeliveredAssignmentIsGivenToAnother(t *testing.T) {
 // Rows: B-08, T-04.
 func TestDeafAgentIsGivenNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents, parts, all := talkers(t, Agent{Name: "boss"}, worker("w", 10))
+		agents, parts, all := talkers(t, settings.Agent{Name: "boss"}, worker("w", 10))
 		boss, w := all[0], all[1]
 		p := perform(t, Options{Record: newLedger()}, agents, parts)
 		synctest.Wait()
@@ -97,7 +98,7 @@ func TestDeafAgentIsGivenNothing(t *testing.T) {
 func TestNoticesComeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 100
-		agents, parts, all := talkers(t, Agent{Name: "boss"}, worker("w", many))
+		agents, parts, all := talkers(t, settings.Agent{Name: "boss"}, worker("w", many))
 		boss, w := all[0], all[1]
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
 		synctest.Wait()
@@ -122,7 +123,7 @@ func TestNoticesComeInOrder(t *testing.T) {
 // Rows: B-21, B-30.
 func TestLettersAreForOneRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents, parts, all := talkers(t, Agent{Name: "a", Restart: Restart{Policy: Always, Delay: time.Millisecond, Factor: 1, MaxDelay: time.Second, Burst: 10, Window: time.Minute}})
+		agents, parts, all := talkers(t, settings.Agent{Name: "a", Restart: settings.Restart{Policy: settings.Always, Delay: time.Millisecond, Factor: 1, MaxDelay: time.Second, Burst: 10, Window: time.Minute}})
 		a := all[0]
 		record := newLedger()
 		p := perform(t, Options{Record: record}, agents, parts)
@@ -150,7 +151,7 @@ func TestLettersAreForOneRun(t *testing.T) {
 // Rows: B-36, B-56.
 func TestReloadChangesTheRoster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents, parts, all := talkers(t, Agent{Name: "boss"}, worker("old", 1), worker("new", 1))
+		agents, parts, all := talkers(t, settings.Agent{Name: "boss"}, worker("old", 1), worker("new", 1))
 		boss, old, fresh := all[0], all[1], all[2]
 		p := perform(t, Options{Record: newLedger()}, agents[:2], parts)
 		synctest.Wait()

@@ -16,6 +16,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/supervisor/output"
+	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
@@ -27,7 +28,7 @@ import (
 // Rows: B-51, B-56.
 func TestNothingIsToldBeforeItIsRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents, parts, all := talkers(t, Agent{Name: "boss"}, worker("w", 1))
+		agents, parts, all := talkers(t, settings.Agent{Name: "boss"}, worker("w", 1))
 		boss, w := all[0], all[1]
 		record := newLedger()
 		p := perform(t, Options{Record: record}, agents, parts)
@@ -61,7 +62,7 @@ func TestNothingIsToldBeforeItIsRecorded(t *testing.T) {
 // Rows: B-26.
 func TestReadsComeAfterWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents, parts, all := talkers(t, Agent{Name: "a"}, Agent{Name: "b"})
+		agents, parts, all := talkers(t, settings.Agent{Name: "a"}, settings.Agent{Name: "b"})
 		a, b := all[0], all[1]
 		record := newLedger()
 		p := perform(t, Options{Record: record}, agents, parts)
@@ -85,9 +86,9 @@ func TestReadsComeAfterWrites(t *testing.T) {
 // one sync serves all waiting requests.
 func TestOneBatchServesAllWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var crowd []Agent
+		var crowd []settings.Agent
 		for i := range 20 {
-			crowd = append(crowd, Agent{Name: fmt.Sprint("a", i)})
+			crowd = append(crowd, settings.Agent{Name: fmt.Sprint("a", i)})
 		}
 		agents, parts, all := talkers(t, crowd...)
 		record := newLedger()
@@ -117,7 +118,7 @@ func TestOneBatchServesAllWhoWait(t *testing.T) {
 // Rows: B-21, B-74, B-75.
 func TestRecordThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents, parts, all := talkers(t, Agent{Name: "boss"}, worker("w", 1))
+		agents, parts, all := talkers(t, settings.Agent{Name: "boss"}, worker("w", 1))
 		boss, w := all[0], all[1]
 		record := newLedger()
 		p := perform(t, Options{Record: record}, agents, parts)
@@ -165,7 +166,7 @@ func TestDoorHearsOfARecordThatFails(t *testing.T) {
 // Rows: B-21, B-29, B-30.
 func TestRecordThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents, parts, all := talkers(t, Agent{Name: "boss"}, worker("w", 1))
+		agents, parts, all := talkers(t, settings.Agent{Name: "boss"}, worker("w", 1))
 		boss, w := all[0], all[1]
 		record := newLedger()
 		p := perform(t, Options{Record: record, Rules: handlers.Rules{RequestTimeout: 10 * time.Second}}, agents, parts)
@@ -196,7 +197,7 @@ func TestRecordThatHangs(t *testing.T) {
 func TestRecordThatIsAlmostTooLate(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
-			agents, parts, all := talkers(t, Agent{Name: "boss"})
+			agents, parts, all := talkers(t, settings.Agent{Name: "boss"})
 			record := newLedger()
 			p := perform(t, Options{Record: record, Rules: handlers.Rules{RequestTimeout: time.Second}}, agents, parts)
 			synctest.Wait()
@@ -222,7 +223,7 @@ func TestRecordThatIsAlmostTooLate(t *testing.T) {
 // Rows: B-75.
 func TestDecisionThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents, parts, all := talkers(t, Agent{Name: "a"})
+		agents, parts, all := talkers(t, settings.Agent{Name: "a"})
 		a := all[0]
 		p := perform(t, Options{Record: newLedger()}, agents, parts)
 		synctest.Wait()
@@ -263,9 +264,9 @@ func trail(t *testing.T, dir string) (lines []map[string]any) {
 // Rows: B-81.
 func TestAuditAfterARecordHasFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents, parts, all := talkers(t, Agent{Name: "a"})
+		agents, parts, all := talkers(t, settings.Agent{Name: "a"})
 		parts["slow"] = slowly(time.Second)
-		agents = append(agents, Agent{Name: "slow", DependsOn: []string{"a"}})
+		agents = append(agents, settings.Agent{Name: "slow", DependsOn: []string{"a"}})
 		record, dir := newLedger(), t.TempDir()
 		p := perform(t, Options{Record: record, StateDir: dir}, agents, parts)
 		synctest.Wait()

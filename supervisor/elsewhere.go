@@ -14,6 +14,7 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/hosts"
+	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
@@ -248,7 +249,7 @@ func (l *Launched) ReadFile(path string, most int64) (string, error) {
 
 // Launch starts a run of the agent on this machine, for a hub on another one. The spec has the callbacks of the run,
 // and env has the variables that the hub has sent.
-func Launch(ctx context.Context, a *Agent, start func(child.Spec) (Process, error), env []string, conversation string, spec child.Spec) (*Launched, error) {
+func Launch(ctx context.Context, a *settings.Agent, start func(child.Spec) (Process, error), env []string, conversation string, spec child.Spec) (*Launched, error) {
 	own, err := a.Environ(ctx)
 	if err != nil {
 		return nil, err

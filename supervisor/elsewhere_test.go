@@ -8,13 +8,14 @@ import (
 
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 )
 
 // A hub goes on with a run only if the record has nothing that the run may have to be told, or has caused.
 func TestUnsound(t *testing.T) {
-	far := &startRequest{spec: Agent{Name: "far"}}
+	far := &startRequest{spec: settings.Agent{Name: "far"}}
 	for name, test := range map[string]struct {
 		record wire.Record
 		waits  bool

@@ -11,6 +11,7 @@ import (
 
 	"orchestrator/supervisor/adapter"
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/settings"
 )
 
 // An Examination is what Examine found out about the program of an agent.
@@ -25,7 +26,7 @@ type Examination struct {
 // Examine finds the program of an agent. It starts that of a coding agent as a run does, waits
 // until the handshake is done or ctx is, and ends all its processes. The program gets no prompt.
 // The error is that of the environment or of the start.
-func Examine(ctx context.Context, start func(child.Spec) (Process, error), a *Agent) (x Examination, err error) {
+func Examine(ctx context.Context, start func(child.Spec) (Process, error), a *settings.Agent) (x Examination, err error) {
 	env, err := a.Environ(ctx)
 	if err != nil {
 		return x, err

@@ -14,6 +14,7 @@ import (
 
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
+	"orchestrator/supervisor/settings"
 )
 
 // real lists messages as agents send them.
@@ -128,7 +129,7 @@ func TestAMillionMutations(t *testing.T) {
 		}
 		cook := worker("cook", 4)
 		cook.Offers = []string{"weigh_salt"}
-		p := perform(t, options, []Agent{{Name: "noise"}, cook}, map[string]part{"noise": noise, "cook": echoing})
+		p := perform(t, options, []settings.Agent{{Name: "noise"}, cook}, map[string]part{"noise": noise, "cook": echoing})
 		answer := <-answers
 		require.Contains(t, answer, `"type":"response:success"`)
 		require.Contains(t, answer, `"id":"noise"`)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/supervisor/settings"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -29,7 +30,7 @@ func TestDeafAgentIsMarkedAndRecovers(t *testing.T) {
 			}
 			return 0
 		}
-		p := perform(t, Options{}, []Agent{{Name: "deaf"}, {Name: "fine"}}, map[string]part{
+		p := perform(t, Options{}, []settings.Agent{{Name: "deaf"}, {Name: "fine"}}, map[string]part{
 			"deaf": func(r *player) int { <-wake; return reader(r) },
 			"fine": func(r *player) int {
 				for r.read() != "" {
@@ -63,7 +64,7 @@ func TestDeafAgentIsMarkedAndRecovers(t *testing.T) {
 
 func TestMailboxIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "a", Mailbox: stdin.Limits{Messages: 3, Bytes: 100}}}, map[string]part{"a": deafTo})
+		p := perform(t, Options{}, []settings.Agent{{Name: "a", Mailbox: stdin.Limits{Messages: 3, Bytes: 100}}}, map[string]part{"a": deafTo})
 		synctest.Wait()
 		tell := func(n int) error { return p.Tell(t.Context(), "a", []byte(strings.Repeat("x", n)+"\n")) }
 		require.NoError(t, tell(10))
@@ -81,7 +82,7 @@ func TestMailboxIsBounded(t *testing.T) {
 
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "a", Health: Health{Silence: 10 * time.Second}}}, map[string]part{"a": func(r *player) int {
+		p := perform(t, Options{}, []settings.Agent{{Name: "a", Health: settings.Health{Silence: 10 * time.Second}}}, map[string]part{"a": func(r *player) int {
 			<-time.After(8 * time.Second)
 			r.say("one")
 			<-time.After(15 * time.Second)
@@ -103,7 +104,7 @@ func TestSilence(t *testing.T) {
 
 func TestStalledAgentIsRestarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "a", Health: Health{Silence: time.Second, Restart: true}}}, map[string]part{"a": untilSignal})
+		p := perform(t, Options{}, []settings.Agent{{Name: "a", Health: settings.Health{Silence: time.Second, Restart: true}}}, map[string]part{"a": untilSignal})
 		<-time.After(10 * time.Second)
 		require.Equal(t, []time.Duration{2500 * time.Millisecond, 3 * time.Second, 4 * time.Second}, p.gaps("a"), "silence, ladder, delay")
 		<-time.After(5 * time.Minute)

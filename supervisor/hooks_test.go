@@ -15,6 +15,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
+	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 )
@@ -181,7 +182,7 @@ func TestEachRunHasItsDoor(t *testing.T) {
 		a.Autostart = true
 		var mu sync.Mutex
 		var seen [][]string
-		p := perform(t, Options{Doorway: d.open}, []Agent{a}, map[string]part{"a": func(r *player) int {
+		p := perform(t, Options{Doorway: d.open}, []settings.Agent{a}, map[string]part{"a": func(r *player) int {
 			mu.Lock()
 			seen = append(seen, slices.Concat(r.spec.Env, []string{r.spec.Run}))
 			mu.Unlock()
@@ -211,7 +212,7 @@ func TestRunsWithoutADoor(t *testing.T) {
 		d := &doors{env: []string{"ORC_TOKEN=t"}, err: errors.New("no room")}
 		missing, lucky := agentOf(t, "missing"), agentOf(t, "lucky")
 		missing.Autostart, lucky.Autostart = true, true
-		p := perform(t, Options{Doorway: d.open}, []Agent{missing, lucky}, map[string]part{"lucky": untilEOF})
+		p := perform(t, Options{Doorway: d.open}, []settings.Agent{missing, lucky}, map[string]part{"lucky": untilEOF})
 		synctest.Wait()
 		told, _ := d.asked()
 		require.ElementsMatch(t, []string{"+missing", "-missing", "+lucky"}, told)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 )
@@ -44,7 +45,7 @@ func obliging(first func(r *player)) part {
 func TestIdleWaitsForPlanners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		run := 0
-		p := perform(t, Options{ExitWhenIdle: true}, []Agent{{Name: "boss", Role: wire.RolePlanner}, {Name: "w", Role: wire.RoleWorker}}, map[string]part{
+		p := perform(t, Options{ExitWhenIdle: true}, []settings.Agent{{Name: "boss", Role: wire.RolePlanner}, {Name: "w", Role: wire.RoleWorker}}, map[string]part{
 			"boss": func(r *player) int {
 				if run++; run == 1 {
 					r.say(taskFor("first"))
@@ -73,7 +74,7 @@ func TestIdleWaitsForPlanners(t *testing.T) {
 func TestIdleDoesNotWaitForWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := perform(t, Options{ExitWhenIdle: true},
-			[]Agent{{Name: "boss", Role: wire.RolePlanner}, {Name: "w", Role: wire.RoleWorker}, {Name: "v", Role: wire.RoleWorker}}, map[string]part{
+			[]settings.Agent{{Name: "boss", Role: wire.RolePlanner}, {Name: "w", Role: wire.RoleWorker}, {Name: "v", Role: wire.RoleWorker}}, map[string]part{
 				"boss": func(r *player) int {
 					r.say(taskFor("whole"))
 					r.read()
@@ -92,7 +93,7 @@ func TestIdleDoesNotWaitForWorkers(t *testing.T) {
 // for its next task.
 func TestIdleLingers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{ExitWhenIdle: true}, []Agent{{Name: "feeder", Role: "reviewer"}, {Name: "w", Role: wire.RoleWorker}}, map[string]part{
+		p := perform(t, Options{ExitWhenIdle: true}, []settings.Agent{{Name: "feeder", Role: "reviewer"}, {Name: "w", Role: wire.RoleWorker}}, map[string]part{
 			"feeder": func(r *player) int {
 				r.say(taskFor("one"))
 				for r.read() != "" {

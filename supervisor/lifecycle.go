@@ -18,6 +18,7 @@ import (
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/hosts"
 	"orchestrator/supervisor/output"
+	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
@@ -133,7 +134,7 @@ func (l *lifecycle) launch(a *agent, host string) {
 // A startRequest creates one run of an agent. It passes on what the child reports only after
 // the start itself was handled.
 type startRequest struct {
-	spec    Agent
+	spec    settings.Agent
 	run     string
 	session []string     // environment variables that describe its session
 	joined  *connection  // nil for a child process
@@ -181,7 +182,7 @@ func (sr *startRequest) folder(user *child.User) dispatch.Folder {
 }
 
 // folderOf returns the folder from which files are read for a run that is just being started.
-func folderOf(a *Agent, user *child.User) dispatch.Folder {
+func folderOf(a *settings.Agent, user *child.User) dispatch.Folder {
 	f := dispatch.Folder{Path: a.Dir, Do: user.Do}
 	if !a.Confine.MayReadAll(f.Path) {
 		return dispatch.Folder{}
@@ -240,7 +241,7 @@ func (sr *startRequest) variables(l *lifecycle) []string {
 }
 
 // fill adds to a spec what the configuration says of the agent.
-func fill(a *Agent, spec *child.Spec, env []string, user *child.User) {
+func fill(a *settings.Agent, spec *child.Spec, env []string, user *child.User) {
 	spec.Command, spec.Wrap, spec.Dir, spec.Env, spec.User = a.Command, a.Wrap, a.Dir, env, user
 	spec.NoStdin, spec.Pty, spec.Limits, spec.Confine = a.NoStdin, a.Pty, a.Limits, a.Confine
 }
@@ -495,7 +496,7 @@ func (l *lifecycle) fail(a *agent, why string, code int) {
 }
 
 // gaveUp describes why there were too many restarts.
-func gaveUp(endings []string, r Restart) string {
+func gaveUp(endings []string, r settings.Restart) string {
 	return fmt.Sprintf("it ended %d times within %s (%s), the limit is %s",
 		len(endings), r.Window, strings.Join(endings, ", "), count(r.Burst, "restart"))
 }

@@ -15,6 +15,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/supervisor/dispatch"
+	"orchestrator/supervisor/settings"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -53,9 +54,9 @@ func upTo(n int) (list []int) {
 }
 
 // named returns an agent with an actor of its name.
-func named(name string) Agent {
-	a := Agent{Name: name, Actor: "PO:" + name}
-	a.Restart.Policy = Always
+func named(name string) settings.Agent {
+	a := settings.Agent{Name: name, Actor: "PO:" + name}
+	a.Restart.Policy = settings.Always
 	return a
 }
 
@@ -171,7 +172,7 @@ func TestBroadcastsAreBrought(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		boss := named("boss")
 		boss.Actor = "GO"
-		plain := Agent{Name: "plain", Restart: named("").Restart}
+		plain := settings.Agent{Name: "plain", Restart: named("").Restart}
 		agents, parts, all := talkers(t, boss, named("one"), plain)
 		p := perform(t, Options{Record: newLedger(), Protocol: freely}, agents, parts)
 		synctest.Wait()
@@ -317,9 +318,9 @@ func TestFollowedMail(t *testing.T) {
 // Rows: E-74.
 func TestActorsThatMove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		was, is := named("was"), Agent{Name: "is", Actor: "PO:was"}
+		was, is := named("was"), settings.Agent{Name: "is", Actor: "PO:was"}
 		defaults(t, &is)
-		p := perform(t, Options{Record: newLedger()}, []Agent{was}, map[string]part{"was": untilSignal, "is": untilEOF})
+		p := perform(t, Options{Record: newLedger()}, []settings.Agent{was}, map[string]part{"was": untilSignal, "is": untilEOF})
 		synctest.Wait()
 		next := p.life.agents["was"].Agent
 		next.Actor = "PO:new"

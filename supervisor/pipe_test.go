@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/supervisor/dispatch"
+	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
@@ -187,9 +188,9 @@ func TestPipeIsNotRead(t *testing.T) {
 // TestJoinAsAnAgent checks that a pipe can join as an agent that does not run. The settings of
 // the file apply, its command is not started, and afterwards the agent is as before.
 func TestJoinAsAnAgent(t *testing.T) {
-	idle := Agent{Name: "idle", Profile: control.Profile{Description: "idle"}, Role: "reviewer", Offers: []string{"read"}, Restart: Restart{Policy: Always, Delay: time.Second}}
-	done := Agent{Name: "done", Restart: Restart{Policy: Never}}
-	pipes(t, []Agent{idle, done}, func(t *testing.T, p *play) {
+	idle := settings.Agent{Name: "idle", Profile: control.Profile{Description: "idle"}, Role: "reviewer", Offers: []string{"read"}, Restart: settings.Restart{Policy: settings.Always, Delay: time.Second}}
+	done := settings.Agent{Name: "done", Restart: settings.Restart{Policy: settings.Never}}
+	pipes(t, []settings.Agent{idle, done}, func(t *testing.T, p *play) {
 		p.mu.Lock()
 		_ = p.live["done"].theirs.Close() // it exits by itself
 		p.mu.Unlock()
@@ -224,9 +225,9 @@ func TestJoinAsAnAgent(t *testing.T) {
 }
 
 func TestJoinIsRefused(t *testing.T) {
-	raw := Agent{Name: "raw", Profile: control.Profile{Description: "idle"}, Raw: true}
-	waits := Agent{Name: "waits", DependsOn: []string{"raw"}}
-	pipes(t, []Agent{{Name: "runs"}, raw, waits, {Name: "coder-0", Block: "coder"}}, func(t *testing.T, p *play) {
+	raw := settings.Agent{Name: "raw", Profile: control.Profile{Description: "idle"}, Raw: true}
+	waits := settings.Agent{Name: "waits", DependsOn: []string{"raw"}}
+	pipes(t, []settings.Agent{{Name: "runs"}, raw, waits, {Name: "coder-0", Block: "coder"}}, func(t *testing.T, p *play) {
 		for name, why := range map[string]string{
 			"runs":  `agent "runs" runs its own command`,
 			"raw":   `agent "raw" takes no messages`,
@@ -252,7 +253,7 @@ func TestJoinIsRefused(t *testing.T) {
 // TestJoinThatIsNotAccepted checks that a pipe that leaves before it was accepted leaves nothing
 // behind.
 func TestJoinThatIsNotAccepted(t *testing.T) {
-	pipes(t, []Agent{{Name: "idle", Profile: control.Profile{Description: "idle"}}}, func(t *testing.T, p *play) {
+	pipes(t, []settings.Agent{{Name: "idle", Profile: control.Profile{Description: "idle"}}}, func(t *testing.T, p *play) {
 		for _, name := range []string{"idle", "me"} {
 			gone := errors.New("gone")
 			require.ErrorIs(t, p.Join(t.Context(), agentOf(t, name), func() (Conn, error) { return nil, gone }), gone)
@@ -263,7 +264,7 @@ func TestJoinThatIsNotAccepted(t *testing.T) {
 }
 
 func TestReloadWithGuests(t *testing.T) {
-	pipes(t, []Agent{{Name: "idle", Profile: control.Profile{Description: "idle"}}}, func(t *testing.T, p *play) {
+	pipes(t, []settings.Agent{{Name: "idle", Profile: control.Profile{Description: "idle"}}}, func(t *testing.T, p *play) {
 		me, joined := p.join("me"), p.join("idle")
 		heir := agentOf(t, "me")
 		heir.Role = "reviewer"
@@ -310,7 +311,7 @@ func TestGuestsAmongOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		p := perform(t, Options{ExitWhenIdle: true}, []Agent{{Name: "a"}}, map[string]part{"a": after(time.Minute, 0)})
+		p := perform(t, Options{ExitWhenIdle: true}, []settings.Agent{{Name: "a"}}, map[string]part{"a": after(time.Minute, 0)})
 		me := p.join("me")
 		<-time.After(2 * time.Minute)
 		restart := p.ask(p.RestartAgents, "me")

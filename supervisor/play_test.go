@@ -20,6 +20,7 @@ import (
 
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/output"
+	"orchestrator/supervisor/settings"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
@@ -88,7 +89,7 @@ func (p *player) read() string {
 }
 
 // perform starts a play in the test's bubble. It takes the parts by agent name.
-func perform(t *testing.T, options Options, agents []Agent, parts map[string]part) *play {
+func perform(t *testing.T, options Options, agents []settings.Agent, parts map[string]part) *play {
 	p := &play{t: t, parts: parts, starts: make(map[string][]time.Time), live: make(map[string]*player), result: make(chan error, 1)}
 	options.Name = "play"
 	if options.Log == nil {
@@ -112,20 +113,20 @@ func perform(t *testing.T, options Options, agents []Agent, parts map[string]par
 }
 
 // defaults sets the defaults of the configuration language.
-func defaults(t *testing.T, a *Agent) {
+func defaults(t *testing.T, a *settings.Agent) {
 	a.Capacity = max(1, a.Capacity)
 	a.Command, a.Dir, a.Autostart, a.MaxLine = []string{a.Name}, cmp.Or(a.Dir, "/"), true, 1<<20
 	a.Environ = func(context.Context) ([]string, error) { return nil, nil }
 	if a.Restart.Policy == "" {
-		a.Restart.Policy = OnFailure
+		a.Restart.Policy = settings.OnFailure
 	}
 	if a.Restart.Delay == 0 {
-		a.Restart = Restart{
+		a.Restart = settings.Restart{
 			Policy: a.Restart.Policy, Delay: 500 * time.Millisecond, Factor: 2, MaxDelay: 30 * time.Second,
 			ResetAfter: time.Minute, Burst: 5, Window: 2 * time.Minute, Permanent: []int{64, 78, 126, 127},
 		}
 	}
-	a.Stop = StopSequence{CloseStdin: 30 * time.Second, Unspoken: time.Second, Signal: syscall.SIGTERM, Grace: 5 * time.Second}
+	a.Stop = settings.Stop{CloseStdin: 30 * time.Second, Unspoken: time.Second, Signal: syscall.SIGTERM, Grace: 5 * time.Second}
 	if a.Health.WriteTimeout == 0 {
 		a.Health.WriteTimeout = 10 * time.Second
 	}
@@ -290,8 +291,8 @@ func (p *play) sequence() []string {
 }
 
 // agentOf returns an agent with the defaults.
-func agentOf(t *testing.T, name string, dependsOn ...string) Agent {
-	a := Agent{Name: name, DependsOn: dependsOn}
+func agentOf(t *testing.T, name string, dependsOn ...string) settings.Agent {
+	a := settings.Agent{Name: name, DependsOn: dependsOn}
 	defaults(t, &a)
 	return a
 }

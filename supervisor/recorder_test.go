@@ -16,6 +16,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/supervisor/output"
+	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
@@ -36,8 +37,8 @@ func liveALittle(t *testing.T, p *play, all []*talker) {
 }
 
 // team returns a boss and a worker.
-func team(t *testing.T) ([]Agent, map[string]part, []*talker) {
-	return talkers(t, Agent{Name: "boss", Role: wire.RolePlanner, OnExit: "auto"}, worker("w", 1))
+func team(t *testing.T) ([]settings.Agent, map[string]part, []*talker) {
+	return talkers(t, settings.Agent{Name: "boss", Role: wire.RolePlanner, OnExit: "auto"}, worker("w", 1))
 }
 
 // replayed returns the State that facts give.
@@ -206,7 +207,7 @@ func TestLifeWithoutAnAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := worker("one", 1), worker("other", 1)
 		one.Offers, other.Offers, one.OnExit = []string{"w"}, []string{"w"}, "requeue"
-		agents, parts, all := talkers(t, Agent{Name: "boss"}, one, other)
+		agents, parts, all := talkers(t, settings.Agent{Name: "boss"}, one, other)
 		record := newLedger()
 		p := perform(t, Options{Record: record}, agents, parts)
 		synctest.Wait()
@@ -215,7 +216,7 @@ func TestLifeWithoutAnAgent(t *testing.T) {
 		after := record.killed(t)
 		require.NoError(t, p.stop())
 
-		agents, parts, all = talkers(t, Agent{Name: "boss"}, other)
+		agents, parts, all = talkers(t, settings.Agent{Name: "boss"}, other)
 		p = perform(t, Options{Record: after}, agents, parts)
 		synctest.Wait()
 		require.Equal(t, []string{"notify:task-assigned"}, all[1].gist())
@@ -250,7 +251,7 @@ func TestEventsOfEarlierLives(t *testing.T) {
 
 // past writes a log file as an earlier process would have left it: each line is its second and
 // its text.
-func past(t *testing.T, agent Agent, name string, lines ...string) {
+func past(t *testing.T, agent settings.Agent, name string, lines ...string) {
 	t.Helper()
 	dir := filepath.Join(agent.Output.Dir, agent.Name)
 	require.NoError(t, os.MkdirAll(dir, 0o700))
@@ -264,7 +265,7 @@ func past(t *testing.T, agent Agent, name string, lines ...string) {
 
 func TestLogsOfEarlierLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents := []Agent{{Name: "a"}, {Name: "b"}}
+		agents := []settings.Agent{{Name: "a"}, {Name: "b"}}
 		p := perform(t, Options{}, agents, map[string]part{"a": untilEOF, "b": untilEOF})
 		past(t, agents[0], "000001-99.out", "01 one", "04 four")
 		past(t, agents[0], "000001-100.out", "07 seven")
@@ -289,7 +290,7 @@ func TestLogsOfEarlierLives(t *testing.T) {
 // TestLogsThatCannotBeRead checks that an unreadable file is an error, not the end of the lines.
 func TestLogsThatCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents := []Agent{{Name: "a"}}
+		agents := []settings.Agent{{Name: "a"}}
 		p := perform(t, Options{}, agents, map[string]part{"a": untilEOF})
 		past(t, agents[0], "000001-01.out", "01 one")
 		require.NoError(t, os.Mkdir(filepath.Join(agents[0].Output.Dir, "a", "000001-02.out"), 0o700))
@@ -305,7 +306,7 @@ func TestLogsThatCannotBeRead(t *testing.T) {
 // ones printed while it reads the files.
 func TestLogsFollowTakesUpWhereTheFilesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents := []Agent{{Name: "a"}}
+		agents := []settings.Agent{{Name: "a"}}
 		p := perform(t, Options{}, agents, map[string]part{"a": func(p *player) int {
 			p.say("before")
 			for line := p.read(); line != ""; line = p.read() {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 )
@@ -33,21 +34,21 @@ type restartHistory struct {
 
 // after decides what happens after an agent ended at now with the given uptime. chance is in
 // [0, 1).
-func (h *restartHistory) after(r Restart, code int, cause string, up time.Duration, now time.Time, chance float64) verdict {
+func (h *restartHistory) after(r settings.Restart, code int, cause string, up time.Duration, now time.Time, chance float64) verdict {
 	failed := code != 0
 	switch {
 	case failed && slices.Contains(r.Permanent, code):
 		return verdict{why: cause + " is permanent: another try would not mend it"}
-	case r.Policy == Never && failed:
+	case r.Policy == settings.Never && failed:
 		return verdict{why: cause + ", and its restart policy is never"}
-	case r.Policy == Never, r.Policy == OnFailure && !failed:
+	case r.Policy == settings.Never, r.Policy == settings.OnFailure && !failed:
 		return verdict{}
 	}
 	return h.again(r, cause, up, now, chance)
 }
 
 // again decides for an end that leads to a restart, unless there were too many.
-func (h *restartHistory) again(r Restart, cause string, up time.Duration, now time.Time, chance float64) verdict {
+func (h *restartHistory) again(r settings.Restart, cause string, up time.Duration, now time.Time, chance float64) verdict {
 	if up >= r.ResetAfter {
 		h.streak = 0
 	}
@@ -67,7 +68,7 @@ func (h *restartHistory) again(r Restart, cause string, up time.Duration, now ti
 }
 
 // delay returns min(max, base·factorⁿ), randomly changed by up to jitter in both directions.
-func delay(r Restart, n int, chance float64) time.Duration {
+func delay(r settings.Restart, n int, chance float64) time.Duration {
 	delay := math.Min(float64(r.Delay)*math.Pow(r.Factor, float64(n)), float64(r.MaxDelay))
 	return time.Duration(delay * (1 + r.Jitter*(2*chance-1)))
 }

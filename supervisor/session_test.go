@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/supervisor/dispatch"
+	"orchestrator/supervisor/settings"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
@@ -27,8 +28,8 @@ var kitchen = session.Spec{
 }
 
 // cooks returns its members and an agent that is not a member. An agent that fails is restarted.
-func cooks(t *testing.T) (agents []Agent, parts map[string]part, lead, coder, critic, guest *talker) {
-	agents, parts, all := talkers(t, Agent{Name: "lead"}, Agent{Name: "coder"}, Agent{Name: "critic"}, Agent{Name: "guest"})
+func cooks(t *testing.T) (agents []settings.Agent, parts map[string]part, lead, coder, critic, guest *talker) {
+	agents, parts, all := talkers(t, settings.Agent{Name: "lead"}, settings.Agent{Name: "coder"}, settings.Agent{Name: "critic"}, settings.Agent{Name: "guest"})
 	return agents, parts, all[0], all[1], all[2], all[3]
 }
 

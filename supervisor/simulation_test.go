@@ -16,6 +16,7 @@ import (
 
 	"orchestrator/handlers"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
 )
 
@@ -179,14 +180,14 @@ func (w *world) operate(ctx context.Context, p *play) {
 }
 
 // agents returns a boss, who submits tasks and sends mail, and two workers.
-func (w *world) agents() []Agent {
-	agents := []Agent{
+func (w *world) agents() []settings.Agent {
+	agents := []settings.Agent{
 		{Name: "boss", Role: wire.RolePlanner, OnExit: "auto", Actor: "PO:boss"},
 		{Name: "one", Role: wire.RoleWorker, Offers: []string{"w"}, Capacity: 1, OnExit: "auto", Actor: "PO:one"},
 		{Name: "two", Role: wire.RoleWorker, Offers: []string{"w"}, Capacity: 3, OnExit: "auto", Actor: "PO:two"},
 	}
 	for i := range agents {
-		agents[i].Restart = Restart{Policy: Always, Delay: 100 * time.Millisecond, Factor: 1, MaxDelay: time.Second, ResetAfter: time.Second, Burst: 10_000, Window: time.Minute}
+		agents[i].Restart = settings.Restart{Policy: settings.Always, Delay: 100 * time.Millisecond, Factor: 1, MaxDelay: time.Second, ResetAfter: time.Second, Burst: 10_000, Window: time.Minute}
 	}
 	return agents
 }

@@ -19,6 +19,7 @@ import (
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/output"
+	"orchestrator/supervisor/settings"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
 )
@@ -47,7 +48,7 @@ func TestRestartDelays(t *testing.T) {
 	} {
 		t.Run(test.up.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": after(test.up, 1)})
+				p := perform(t, Options{}, []settings.Agent{{Name: "a"}}, map[string]part{"a": after(test.up, 1)})
 				<-time.After(test.watch)
 				require.Equal(t, test.gaps, p.gaps("a"))
 				require.Equal(t, test.gaveUp, p.view("a").State == control.StateFailed)
@@ -59,20 +60,20 @@ func TestRestartDelays(t *testing.T) {
 }
 
 func TestVerdicts(t *testing.T) {
-	r := Restart{Policy: OnFailure, Delay: time.Second, Factor: 2, MaxDelay: 5 * time.Second, Jitter: 0.2, ResetAfter: time.Minute, Burst: 5, Window: time.Hour, Permanent: []int{64}}
+	r := settings.Restart{Policy: settings.OnFailure, Delay: time.Second, Factor: 2, MaxDelay: 5 * time.Second, Jitter: 0.2, ResetAfter: time.Minute, Burst: 5, Window: time.Hour, Permanent: []int{64}}
 	now := time.Now()
-	decide := func(policy Policy, code int, chance float64) verdict {
+	decide := func(policy settings.Policy, code int, chance float64) verdict {
 		r := r
 		r.Policy = policy
 		return new(restartHistory).after(r, code, fmt.Sprintf("exit %d", code), 0, now, chance)
 	}
-	require.Equal(t, verdict{}, decide(OnFailure, 0, 0))
-	require.Equal(t, verdict{}, decide(Never, 0, 0))
-	require.Contains(t, decide(Never, 1, 0).why, "policy is never")
-	require.Contains(t, decide(Always, 64, 0).why, "permanent")
-	require.Equal(t, verdict{again: true, delay: 800 * time.Millisecond, attempt: 1}, decide(Always, 0, 0))
-	require.Equal(t, verdict{again: true, delay: time.Second, attempt: 1}, decide(OnFailure, 1, 0.5))
-	require.Equal(t, verdict{again: true, delay: time.Second, attempt: 1}, decide(OnFailure, -1, 0.5), "ended by a signal")
+	require.Equal(t, verdict{}, decide(settings.OnFailure, 0, 0))
+	require.Equal(t, verdict{}, decide(settings.Never, 0, 0))
+	require.Contains(t, decide(settings.Never, 1, 0).why, "policy is never")
+	require.Contains(t, decide(settings.Always, 64, 0).why, "permanent")
+	require.Equal(t, verdict{again: true, delay: 800 * time.Millisecond, attempt: 1}, decide(settings.Always, 0, 0))
+	require.Equal(t, verdict{again: true, delay: time.Second, attempt: 1}, decide(settings.OnFailure, 1, 0.5))
+	require.Equal(t, verdict{again: true, delay: time.Second, attempt: 1}, decide(settings.OnFailure, -1, 0.5), "ended by a signal")
 	require.Equal(t, 5*time.Second, delay(r, 20, 0.5), "capped")
 }
 
@@ -80,10 +81,10 @@ func TestVerdicts(t *testing.T) {
 // changes nothing. The String of a time shows a monotonic reading.
 func TestClockIsMonotonic(t *testing.T) {
 	s := New(Options{}, nil)
-	a := s.life.enter(Agent{Name: "a", Restart: Restart{Burst: 5}})
+	a := s.life.enter(settings.Agent{Name: "a", Restart: settings.Restart{Burst: 5}})
 	s.life.restartIn(a, time.Minute, "", 1)
 	require.Contains(t, a.due.at.String(), "m=+")
-	v := a.history.again(Restart{Burst: 5, Window: time.Hour, Delay: time.Second, Factor: 1, MaxDelay: time.Second}, "", 0, time.Now(), 0.5)
+	v := a.history.again(settings.Restart{Burst: 5, Window: time.Hour, Delay: time.Second, Factor: 1, MaxDelay: time.Second}, "", 0, time.Now(), 0.5)
 	require.True(t, v.again)
 	require.Contains(t, a.history.restarts[0].String(), "m=+")
 	require.Contains(t, s.began.String(), "m=+")
@@ -91,7 +92,7 @@ func TestClockIsMonotonic(t *testing.T) {
 
 func TestPermanentAndNever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "a"}, {Name: "b", Restart: Restart{Policy: Never}}, {Name: "c"}},
+		p := perform(t, Options{}, []settings.Agent{{Name: "a"}, {Name: "b", Restart: settings.Restart{Policy: settings.Never}}, {Name: "c"}},
 			map[string]part{"a": after(0, 78), "b": after(0, 1), "c": after(0, 0)})
 		<-time.After(time.Minute)
 		require.Equal(t, control.StateFailed, p.view("a").State)
@@ -105,7 +106,7 @@ func TestPermanentAndNever(t *testing.T) {
 
 func TestDependenciesStartFirstAndStopLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents := []Agent{{Name: "web", DependsOn: []string{"api", "db"}}, {Name: "api", DependsOn: []string{"db"}}, {Name: "db"}}
+		agents := []settings.Agent{{Name: "web", DependsOn: []string{"api", "db"}}, {Name: "api", DependsOn: []string{"db"}}, {Name: "db"}}
 		p := perform(t, Options{}, agents, map[string]part{"web": untilEOF, "api": untilEOF, "db": untilEOF})
 		synctest.Wait()
 		require.NoError(t, p.stop())
@@ -115,7 +116,7 @@ func TestDependenciesStartFirstAndStopLast(t *testing.T) {
 
 func TestWaitsForDependencyThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents := []Agent{{Name: "web", DependsOn: []string{"db"}}, {Name: "db"}}
+		agents := []settings.Agent{{Name: "web", DependsOn: []string{"db"}}, {Name: "db"}}
 		p := perform(t, Options{ExitWhenIdle: true}, agents, map[string]part{"web": untilEOF})
 		require.ErrorIs(t, p.end(), ErrAgentsFailed)
 		require.Empty(t, p.order, "web must not have started")
@@ -155,7 +156,7 @@ func TestStopLadder(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": test.part})
+				p := perform(t, Options{}, []settings.Agent{{Name: "a"}}, map[string]part{"a": test.part})
 				synctest.Wait()
 				began := time.Now()
 				require.NoError(t, p.stop())
@@ -172,7 +173,7 @@ func TestStopLadder(t *testing.T) {
 func TestShutdownNotice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
-		p := perform(t, Options{}, []Agent{{Name: "a"}, {Name: "raw", Raw: true}}, map[string]part{
+		p := perform(t, Options{}, []settings.Agent{{Name: "a"}, {Name: "raw", Raw: true}}, map[string]part{
 			"a": func(r *player) int {
 				r.say(request("1", "query-agents", `{}`))
 				r.read()
@@ -205,7 +206,7 @@ func TestShutdownNotice(t *testing.T) {
 // however deep the dependencies go.
 func TestShutdownBudgetIsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents := []Agent{{Name: "c", DependsOn: []string{"b"}}, {Name: "b", DependsOn: []string{"a"}}, {Name: "a"}}
+		agents := []settings.Agent{{Name: "c", DependsOn: []string{"b"}}, {Name: "b", DependsOn: []string{"a"}}, {Name: "a"}}
 		p := perform(t, Options{Shutdown: 10 * time.Second}, agents, map[string]part{"a": deafTo, "b": deafTo, "c": deafTo})
 		synctest.Wait()
 		began := time.Now()
@@ -216,7 +217,7 @@ func TestShutdownBudgetIsOne(t *testing.T) {
 
 func TestSecondSignalKills(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "a"}, {Name: "b", DependsOn: []string{"a"}}}, map[string]part{"a": deafTo, "b": deafTo})
+		p := perform(t, Options{}, []settings.Agent{{Name: "a"}, {Name: "b", DependsOn: []string{"a"}}}, map[string]part{"a": deafTo, "b": deafTo})
 		synctest.Wait()
 		began := time.Now()
 		p.Stop("first")
@@ -228,7 +229,7 @@ func TestSecondSignalKills(t *testing.T) {
 
 func TestLeftOversAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "a", Restart: Restart{Policy: Never}}}, map[string]part{"a": func(r *player) int {
+		p := perform(t, Options{}, []settings.Agent{{Name: "a", Restart: settings.Restart{Policy: settings.Never}}}, map[string]part{"a": func(r *player) int {
 			r.left = []child.Process{{PID: 7, Program: "node", Held: true}}
 			return 1
 		}})
@@ -240,12 +241,12 @@ func TestLeftOversAreReported(t *testing.T) {
 // TestStormIsOneMessage is torture row 11: fifty agents crash together.
 func TestStormIsOneMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var agents []Agent
+		var agents []settings.Agent
 		parts := make(map[string]part)
 		crash := make(chan struct{})
 		for i := range 50 {
 			name := fmt.Sprintf("a%02d", i)
-			agents = append(agents, Agent{Name: name})
+			agents = append(agents, settings.Agent{Name: name})
 			var again atomic.Bool
 			parts[name] = func(r *player) int {
 				if !again.Swap(true) {
@@ -277,7 +278,7 @@ func TestStormIsOneMessage(t *testing.T) {
 
 func TestStartTellsOfAnEarlyEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "good"}, {Name: "bad", Restart: Restart{Policy: Never}}, {Name: "lost"}}, map[string]part{
+		p := perform(t, Options{}, []settings.Agent{{Name: "good"}, {Name: "bad", Restart: settings.Restart{Policy: settings.Never}}, {Name: "lost"}}, map[string]part{
 			"good": untilEOF,
 			"bad": func(r *player) int {
 				r.say("no module named requests")
@@ -303,7 +304,7 @@ func TestStartTellsOfAnEarlyEnd(t *testing.T) {
 
 func TestTemporaryStartFailureIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": untilEOF})
+		p := perform(t, Options{}, []settings.Agent{{Name: "a"}}, map[string]part{"a": untilEOF})
 		synctest.Wait()
 		_, err := p.StopAgents(t.Context(), control.AgentsRequest{Agents: []string{"a"}})
 		require.NoError(t, err)
@@ -325,7 +326,7 @@ func TestTemporaryStartFailureIsTriedAgain(t *testing.T) {
 
 func TestEnvironmentThatFailsIsPermanent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "a"}}, map[string]part{"a": untilEOF})
+		p := perform(t, Options{}, []settings.Agent{{Name: "a"}}, map[string]part{"a": untilEOF})
 		synctest.Wait()
 		changed := agentOf(t, "a")
 		changed.Environ = func(context.Context) ([]string, error) { return nil, errors.New("secret model_key: no such file") }
@@ -341,18 +342,18 @@ func TestEnvironmentThatFailsIsPermanent(t *testing.T) {
 // not touched.
 func TestApplyTouchesOnlyWhatChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var agents []Agent
+		var agents []settings.Agent
 		parts := map[string]part{"new": untilEOF}
 		for i := range 20 {
 			name := fmt.Sprintf("a%02d", i)
-			agents = append(agents, Agent{Name: name})
+			agents = append(agents, settings.Agent{Name: name})
 			parts[name] = untilEOF
 		}
 		p := perform(t, Options{}, agents, parts)
 		synctest.Wait()
 		before, err := p.Status(t.Context())
 		require.NoError(t, err)
-		changed, fresh, live := agents[7], Agent{Name: "new"}, agents[3]
+		changed, fresh, live := agents[7], settings.Agent{Name: "new"}, agents[3]
 		changed.Description = "changed"
 		live.Description = "live"
 		defaults(t, &fresh)
@@ -391,7 +392,7 @@ func TestRequestsAfterTheEnd(t *testing.T) {
 
 func TestUnknownAgentIsRefusedByName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := perform(t, Options{}, []Agent{{Name: "a-0", Block: "a"}, {Name: "a-1", Block: "a"}}, map[string]part{"a-0": untilEOF, "a-1": untilEOF})
+		p := perform(t, Options{}, []settings.Agent{{Name: "a-0", Block: "a"}, {Name: "a-1", Block: "a"}}, map[string]part{"a-0": untilEOF, "a-1": untilEOF})
 		synctest.Wait()
 		_, err := p.StopAgents(t.Context(), control.AgentsRequest{Agents: []string{"b"}})
 		require.EqualError(t, err, `there is no agent "b"`)
@@ -404,7 +405,7 @@ func TestUnknownAgentIsRefusedByName(t *testing.T) {
 
 func TestLogsOverRunsAndLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents := []Agent{{Name: "a"}}
+		agents := []settings.Agent{{Name: "a"}}
 		n := 0
 		p := perform(t, Options{}, agents, map[string]part{"a": func(r *player) int {
 			n++
@@ -448,7 +449,7 @@ func TestRestartWindowIsMonotonic(t *testing.T) {
 	require.Zero(t, first.Sub(jumped(first, -time.Hour)), "package time keeps times in another way now")
 	require.Equal(t, time.Hour, first.Round(0).Sub(jumped(first, -time.Hour).Round(0)))
 
-	r := Restart{Policy: Always, Delay: time.Second, Factor: 1, MaxDelay: time.Second, Burst: 2, Window: time.Minute}
+	r := settings.Restart{Policy: settings.Always, Delay: time.Second, Factor: 1, MaxDelay: time.Second, Burst: 2, Window: time.Minute}
 	var h restartHistory
 	require.True(t, h.again(r, "exit 1", 0, first, 0.5).again)
 	h.restarts[0] = jumped(first, -time.Hour)
@@ -459,7 +460,7 @@ func TestRestartWindowIsMonotonic(t *testing.T) {
 // reported, and that a coding agent gets only one of its own program and folder.
 func TestConversationOfTheRunBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agents, parts, all := talkers(t, Agent{Name: "a"})
+		agents, parts, all := talkers(t, settings.Agent{Name: "a"})
 		a := all[0]
 		p := perform(t, Options{Record: newLedger()}, agents, parts)
 		synctest.Wait()
@@ -478,7 +479,7 @@ func TestConversationOfTheRunBefore(t *testing.T) {
 		for _, want := range []struct{ protocol, dir, id string }{
 			{"claude", "/repo", "c-1"}, {"codex", "/repo", ""}, {"claude", "/other", ""},
 		} {
-			spec := &Agent{Name: "a", Dir: want.dir, Client: &Client{Protocol: want.protocol}}
+			spec := &settings.Agent{Name: "a", Dir: want.dir, Client: &settings.Client{Protocol: want.protocol}}
 			require.Equal(t, want.id, p.life.conversation(spec), want)
 		}
 		restart := p.ask(p.RestartAgents, "a")

@@ -18,6 +18,7 @@ import (
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/hosts"
 	"orchestrator/supervisor/output"
+	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/events"
@@ -155,7 +156,7 @@ type Supervisor struct {
 }
 
 // New returns a Supervisor of the given agents. Nothing starts before Run.
-func New(o Options, agents []Agent) *Supervisor {
+func New(o Options, agents []settings.Agent) *Supervisor {
 	s := &Supervisor{
 		options: o,
 		began:   time.Now(),

@@ -9,6 +9,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/output"
+	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
@@ -16,7 +17,7 @@ import (
 )
 
 // enter adds an agent that does not run yet.
-func (l *lifecycle) enter(spec Agent) *agent {
+func (l *lifecycle) enter(spec settings.Agent) *agent {
 	a := &agent{Agent: spec, state: control.StateStopped}
 	a.voice = output.NewAgent(spec.Name, spec.Output, func(e wire.Event) {
 		l.post(func() { l.event(a, e) })
@@ -111,7 +112,7 @@ const (
 type Change struct {
 	Action Action
 	Name   string
-	Agent  Agent // the new settings; unused for ActionStop
+	Agent  settings.Agent // the new settings; unused for ActionStop
 }
 
 // Apply applies changes to agents and replaces the list of sessions, all in one turn. Agents
@@ -192,7 +193,7 @@ func (l *lifecycle) apply(changes []Change) []<-chan control.AgentOutcome {
 
 // renew applies settings that need a start of the agent. It reports whether the agent must be
 // stopped for them.
-func (l *lifecycle) renew(a *agent, spec Agent) (expectation, bool) {
+func (l *lifecycle) renew(a *agent, spec settings.Agent) (expectation, bool) {
 	switch {
 	case a.joined != nil:
 		a.next = &spec
@@ -207,7 +208,7 @@ func (l *lifecycle) renew(a *agent, spec Agent) (expectation, bool) {
 }
 
 // adopt applies the settings that the configuration has now.
-func (l *lifecycle) adopt(a *agent, spec Agent) {
+func (l *lifecycle) adopt(a *agent, spec settings.Agent) {
 	a.Agent, a.next = spec, nil
 	a.voice.Adopt(spec.Output)
 	if a.mail != nil {

@@ -17,6 +17,7 @@ import (
 	"orchestrator/handlers"
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
 )
 
@@ -146,7 +147,7 @@ type talker struct {
 }
 
 // talkers returns agents with their parts, and a talker for each.
-func talkers(t *testing.T, agents ...Agent) (list []Agent, parts map[string]part, all []*talker) {
+func talkers(t *testing.T, agents ...settings.Agent) (list []settings.Agent, parts map[string]part, all []*talker) {
 	parts = make(map[string]part)
 	for _, a := range agents {
 		one := &talker{t: t, name: a.Name, exit: make(chan int)}
@@ -313,8 +314,8 @@ func submit(id, capability string) string {
 var freely = dispatch.Protocol{Rate: 1_000_000, Burst: 1_000_000}
 
 // worker returns an agent that can be assigned tasks.
-func worker(name string, capacity int) Agent {
-	return Agent{Name: name, Role: wire.RoleWorker, Offers: []string{name}, Capacity: capacity, OnExit: "auto"}
+func worker(name string, capacity int) settings.Agent {
+	return settings.Agent{Name: name, Role: wire.RoleWorker, Offers: []string{name}, Capacity: capacity, OnExit: "auto"}
 }
 
 // spelledState returns the snapshot of a State.

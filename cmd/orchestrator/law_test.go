@@ -70,7 +70,8 @@ var mayImport = map[string][]string{
 	"supervisor/output":              {"wire/...", "handlers/state", "supervisor/child"}, // the state spells facts as text
 	"supervisor/dispatch":            {"wire/...", "handlers", "handlers/access", "handlers/history", "handlers/state", "supervisor/stdin"},
 	"supervisor/artifacts":           {"wire/...", "supervisor/dispatch", "supervisor/home"},
-	"supervisor":                     {"wire/...", "handlers", "handlers/history", "handlers/state", "supervisor/artifacts", "supervisor/child", "supervisor/home", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/hosts", "supervisor/stdin", "supervisor/output"},
+	"supervisor/settings":            {"wire/...", "supervisor/adapter", "supervisor/child", "supervisor/hosts", "supervisor/output", "supervisor/stdin"},
+	"supervisor":                     {"wire/...", "handlers", "handlers/history", "handlers/state", "supervisor/settings", "supervisor/artifacts", "supervisor/child", "supervisor/home", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/hosts", "supervisor/stdin", "supervisor/output"},
 	"supervisor/simulate":            {"wire/...", "handlers"},
 	"supervisor/workspace":           {"wire/...", "supervisor/child"},
 	"cmd/orchestrator/live":          {"cmd/orchestrator/term"},
@@ -91,11 +92,11 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/why":           verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),
 	"cmd/orchestrator/ui":            verbsMayImport("supervisor/api/signin"),
 	"cmd/orchestrator/watch":         verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task", "cmd/orchestrator/live"),
-	"cmd/orchestrator/serve":         verbsMayImport("wire/...", "handlers", "supervisor", "supervisor/artifacts", "supervisor/child", "supervisor/home", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/eventlog/postgres", "supervisor/leadership", "supervisor/hosts", "supervisor/hosts/link", "supervisor/runner", "supervisor/api", "supervisor/web", "supervisor/telemetry", "supervisor/notify", "supervisor/budget", "supervisor/workspace", "cmd/orchestrator/console", "cmd/orchestrator/serve/ownlog", "cmd/orchestrator/serve/systemd", "cmd/orchestrator/serve/team", "cmd/orchestrator/why", "agents", "agents/mcp"), // agents/mcp serves /mcp
+	"cmd/orchestrator/serve":         verbsMayImport("wire/...", "handlers", "supervisor", "supervisor/settings", "supervisor/artifacts", "supervisor/child", "supervisor/home", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/eventlog/postgres", "supervisor/leadership", "supervisor/hosts", "supervisor/hosts/link", "supervisor/runner", "supervisor/api", "supervisor/web", "supervisor/telemetry", "supervisor/notify", "supervisor/budget", "supervisor/workspace", "cmd/orchestrator/console", "cmd/orchestrator/serve/ownlog", "cmd/orchestrator/serve/systemd", "cmd/orchestrator/serve/team", "cmd/orchestrator/why", "agents", "agents/mcp"), // agents/mcp serves /mcp
 	"cmd/orchestrator/notify":        verbsMayImport("supervisor/notify", "cmd/orchestrator/serve"),
 	"cmd/orchestrator/serve/ownlog":  {"supervisor/output"},
 	"cmd/orchestrator/serve/systemd": {},
-	"cmd/orchestrator/serve/team":    {"wire/...", "handlers", "supervisor", "supervisor/adapter", "supervisor/child", "supervisor/config", "supervisor/dispatch", "supervisor/hosts", "supervisor/output", "supervisor/stdin", "supervisor/workspace"},
+	"cmd/orchestrator/serve/team":    {"wire/...", "handlers", "supervisor/settings", "supervisor/adapter", "supervisor/child", "supervisor/config", "supervisor/dispatch", "supervisor/hosts", "supervisor/output", "supervisor/stdin", "supervisor/workspace"},
 	"cmd/orchestrator/console":       verbsMayImport("supervisor", "supervisor/output", "cmd/orchestrator/live"),
 	"cmd/orchestrator/store":         verbsMayImport("supervisor/config", "supervisor/dispatch", "supervisor/eventlog", "cmd/orchestrator/serve"),
 	"cmd/orchestrator/check":         verbsMayImport("supervisor/simulate", "cmd/orchestrator/serve/team", "supervisor", "supervisor/adapter", "supervisor/child", "supervisor/output", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project"),

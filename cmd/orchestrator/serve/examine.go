@@ -14,6 +14,7 @@ import (
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/settings"
 )
 
 // An Examined is an agent of the configuration and what was found out about its program.
@@ -77,7 +78,7 @@ func rights(user, path string) config.Rights {
 
 func (t *Instance) examine(ctx context.Context, c *config.Config, names []string, patience time.Duration, tell func(all []Examined, i int) error) error {
 	var all []Examined
-	var specs []supervisor.Agent
+	var specs []settings.Agent
 	for i, spec := range t.specs(c) {
 		seen := slices.ContainsFunc(all, func(e Examined) bool { return e.Agent.Block == spec.Block })
 		wanted := len(names) == 0 || slices.Contains(names, spec.Name) || slices.Contains(names, spec.Block)

@@ -31,6 +31,7 @@ import (
 	"orchestrator/supervisor/home"
 	"orchestrator/supervisor/hosts/link"
 	"orchestrator/supervisor/runner"
+	"orchestrator/supervisor/settings"
 	"orchestrator/supervisor/workspace"
 	"orchestrator/wire"
 	"orchestrator/wire/hostlink"
@@ -86,7 +87,7 @@ type hostProgram struct {
 	urls   []*url.URL
 	labels map[string]string
 	flags  joinFlags
-	specs  map[string]*supervisor.Agent
+	specs  map[string]*settings.Agent
 
 	authorities *x509.CertPool // of the certificates of hubs; nil: those of the system
 
@@ -205,7 +206,7 @@ func (h *hostProgram) configure() (stateDir string, err error) {
 	if h.authorities, err = hubAuthorities(c.Store.CA); err != nil {
 		return "", err
 	}
-	h.specs = make(map[string]*supervisor.Agent)
+	h.specs = make(map[string]*settings.Agent)
 	specs := h.Instance.specs(c)
 	for i := range specs {
 		h.specs[specs[i].Name] = &specs[i]

@@ -20,6 +20,7 @@ import (
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
 )
 
@@ -147,7 +148,7 @@ func (t *Instance) pipe(ctx context.Context, query url.Values, accept func() (*a
 }
 
 // guest returns the agent that a program wants to be, if its name is free.
-func (t *Instance) guest(ctx context.Context, query url.Values) (supervisor.Agent, error) {
+func (t *Instance) guest(ctx context.Context, query url.Values) (settings.Agent, error) {
 	name, role, capabilities := query.Get("as"), query.Get("role"), query["capability"]
 	onExit := cmp.Or(query.Get("on_exit"), "auto")
 	works := role != "" || len(capabilities) > 0
@@ -156,22 +157,22 @@ func (t *Instance) guest(ctx context.Context, query url.Values) (supervisor.Agen
 	}
 	switch {
 	case !config.IsName(name):
-		return supervisor.Agent{}, unfit("as", fmt.Sprintf("%.80q is no name for an agent", name), "Agents are named with "+config.NameRule)
+		return settings.Agent{}, unfit("as", fmt.Sprintf("%.80q is no name for an agent", name), "Agents are named with "+config.NameRule)
 	case !config.IsRole(role):
-		return supervisor.Agent{}, unfit("role", fmt.Sprintf("%.80q is not a role", role), "Roles are written with "+config.NameRule)
+		return settings.Agent{}, unfit("role", fmt.Sprintf("%.80q is not a role", role), "Roles are written with "+config.NameRule)
 	case slices.Contains(capabilities, ""):
-		return supervisor.Agent{}, unfit("capability", "a capability is not empty", "")
+		return settings.Agent{}, unfit("capability", "a capability is not empty", "")
 	case !slices.Contains(config.OnExits, onExit):
-		return supervisor.Agent{}, unfit("on_exit", fmt.Sprintf("on_exit is one of %s, not %.80q", strings.Join(config.OnExits, ", "), onExit), "")
+		return settings.Agent{}, unfit("on_exit", fmt.Sprintf("on_exit is one of %s, not %.80q", strings.Join(config.OnExits, ", "), onExit), "")
 	}
 	select { // no reload while the configuration is read
 	case t.turn <- struct{}{}:
 		defer func() { <-t.turn }()
 	case <-ctx.Done():
-		return supervisor.Agent{}, context.Cause(ctx)
+		return settings.Agent{}, context.Cause(ctx)
 	}
 	if t.config == nil {
-		return supervisor.Agent{}, &wire.Error{
+		return settings.Agent{}, &wire.Error{
 			Code: wire.CodeConflict, Message: "this orchestrator runs one command, and no program can join it",
 			Hint: "Start a team: orchestrator up",
 		}

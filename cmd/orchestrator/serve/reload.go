@@ -21,6 +21,7 @@ import (
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/home"
 	"orchestrator/supervisor/output"
+	"orchestrator/supervisor/settings"
 	"orchestrator/supervisor/workspace"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -332,7 +333,7 @@ func compareCommands(before, after []config.Command) []control.CommandChange {
 // apply makes the changes that do not need a restart. Later reloads compare with the new
 // configuration at once, even while earlier changes are pending.
 func (t *Instance) apply(ctx context.Context, next *config.Config, changes []config.Change) (waitOutcomes, error) {
-	specs := make(map[string]supervisor.Agent)
+	specs := make(map[string]settings.Agent)
 	for _, spec := range t.specs(next) {
 		specs[spec.Name] = spec
 	}

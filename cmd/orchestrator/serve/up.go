@@ -23,6 +23,7 @@ import (
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
 )
 
@@ -422,12 +423,12 @@ func declared(known []string) string {
 
 // specs returns the agents of a configuration for the supervisor. It starts the agents that were chosen when the
 // team was started.
-func (t *Instance) specs(c *config.Config) []supervisor.Agent {
+func (t *Instance) specs(c *config.Config) []settings.Agent {
 	return only(team.Agents(c, t.Base), t.chosen, t.noDeps)
 }
 
 // only sets Autostart for the named agents and clears it for the others.
-func only(specs []supervisor.Agent, names []string, noDeps bool) []supervisor.Agent {
+func only(specs []settings.Agent, names []string, noDeps bool) []settings.Agent {
 	if len(names) == 0 {
 		return specs
 	}

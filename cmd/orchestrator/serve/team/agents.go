@@ -9,12 +9,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"orchestrator/supervisor"
 	"orchestrator/supervisor/adapter"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/hosts"
 	"orchestrator/supervisor/output"
+	"orchestrator/supervisor/settings"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -22,11 +22,11 @@ import (
 )
 
 // Agents returns the agents of a configuration for the supervisor. base is the environment that they may inherit.
-func Agents(c *config.Config, base []string) []supervisor.Agent {
-	var specs []supervisor.Agent
+func Agents(c *config.Config, base []string) []settings.Agent {
+	var specs []settings.Agent
 	for i := range c.Agents {
 		a := &c.Agents[i]
-		specs = append(specs, supervisor.Agent{
+		specs = append(specs, settings.Agent{
 			Name:      a.Name,
 			Block:     a.Block,
 			Place:     a.Place,
@@ -55,13 +55,13 @@ func Agents(c *config.Config, base []string) []supervisor.Agent {
 			DependsOn: a.DependsOn,
 			Autostart: a.Autostart,
 			MaxLine:   int(c.Protocol.MaxLine),
-			Restart: supervisor.Restart{
-				Policy: supervisor.Policy(a.Restart.Policy), Delay: a.Restart.Delay, Factor: a.Restart.Factor,
+			Restart: settings.Restart{
+				Policy: settings.Policy(a.Restart.Policy), Delay: a.Restart.Delay, Factor: a.Restart.Factor,
 				MaxDelay: a.Restart.MaxDelay, Jitter: a.Restart.Jitter, ResetAfter: a.Restart.ResetAfter,
 				Burst: a.Restart.Burst, Window: a.Restart.Window, Permanent: a.Restart.Permanent,
 			},
-			Stop:      supervisor.StopSequence{CloseStdin: a.Stop.CloseStdin, Unspoken: a.Stop.Unspoken, Signal: signalNumber(a.Stop.Signal), Grace: a.Stop.Grace},
-			Health:    supervisor.Health{Silence: a.Health.Silence, WriteTimeout: a.Health.WriteTimeout, Restart: a.Health.OnStalled == "restart"},
+			Stop:      settings.Stop{CloseStdin: a.Stop.CloseStdin, Unspoken: a.Stop.Unspoken, Signal: signalNumber(a.Stop.Signal), Grace: a.Stop.Grace},
+			Health:    settings.Health{Silence: a.Health.Silence, WriteTimeout: a.Health.WriteTimeout, Restart: a.Health.OnStalled == "restart"},
 			Mailbox:   stdin.Limits{Messages: a.Limits.Mailbox, Bytes: a.Limits.MailboxBytes},
 			Limits:    limits(a),
 			Confine:   Confinement(c, a),
@@ -77,7 +77,7 @@ func Agents(c *config.Config, base []string) []supervisor.Agent {
 const patience = 10 * time.Minute
 
 // codingAgent returns the settings of a coding agent, or nil for another agent.
-func codingAgent(c *config.Config, a *config.Agent) *supervisor.Client {
+func codingAgent(c *config.Config, a *config.Agent) *settings.Client {
 	if !a.IsClient() {
 		return nil
 	}
@@ -91,7 +91,7 @@ func codingAgent(c *config.Config, a *config.Agent) *supervisor.Client {
 	for _, s := range a.Client.Servers {
 		o.Servers = append(o.Servers, adapter.Server{Name: s.Name, Command: s.Command})
 	}
-	return &supervisor.Client{Protocol: a.Protocol, Resume: a.Client.Resume, WireLog: a.Client.WireLog, Opening: o}
+	return &settings.Client{Protocol: a.Protocol, Resume: a.Client.Resume, WireLog: a.Client.WireLog, Opening: o}
 }
 
 // limits returns the limits of the processes of an agent.

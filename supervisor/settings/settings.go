@@ -1,4 +1,6 @@
-package supervisor
+// Package settings has the settings of an agent: its program, its rights and limits, and the rules for starts,
+// stops and restarts.
+package settings
 
 import (
 	"context"
@@ -46,7 +48,7 @@ type Agent struct {
 	Autostart bool
 	MaxLine   int // bytes
 	Restart   Restart
-	Stop      StopSequence
+	Stop      Stop
 	Health    Health
 	Mailbox   stdin.Limits
 	Limits    child.Limits
@@ -98,7 +100,7 @@ type Restart struct {
 }
 
 // A StopSequence holds the delays and the signal that stop an agent, in order.
-type StopSequence struct {
+type Stop struct {
 	CloseStdin time.Duration // after the notice and the end of stdin; the notice states this time
 	Unspoken   time.Duration // replaces CloseStdin for an agent that has sent no message in this run
 	Signal     syscall.Signal
