@@ -2,15 +2,9 @@ package supervisor
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
-	"orchestrator/handlers"
 	"orchestrator/supervisor/adapter"
 	"orchestrator/supervisor/adapter/acp"
 	"orchestrator/supervisor/adapter/claude"
@@ -20,11 +14,8 @@ import (
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/settings"
 	"orchestrator/supervisor/stdin"
-	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/control"
-	"orchestrator/wire/mail"
-	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
 
@@ -39,39 +30,6 @@ type Process interface {
 	Kill()
 	Unread() int64
 	Usage() (cpuMS, rss int64)
-}
-
-// A named actor belongs to one run at a time. If the configuration gives the name to another
-// agent, that agent starts only after the run that holds the name has ended. Otherwise two
-// agents would send as the same actor and read the same mail.
-
-// takeActor records which actor the new run of a uses for its mail.
-func (l *lifecycle) takeActor(a *agent) {
-	a.as = a.Actor
-	if a.as != "" && !mail.PerRun(a.as) {
-		l.actors[a.as] = a
-	}
-}
-
-// actorHolder returns the agent that still holds the actor that a needs, or nil.
-func (l *lifecycle) actorHolder(a *agent) *agent {
-	actor := a.Actor
-	if a.next != nil {
-		actor = a.next.Actor
-	}
-	holder := l.actors[actor]
-	if holder == nil || holder == a || holder.as != actor || holder.child == nil && holder.state != control.StateStarting {
-		return nil
-	}
-	return holder
-}
-
-// vacateActor releases the actor of an ended run and wakes the agents that waited for it.
-func (l *lifecycle) vacateActor(a *agent) {
-	if l.actors[a.as] == a {
-		delete(l.actors, a.as)
-		l.wakeWaiting()
-	}
 }
 
 // An agent is the runtime state of an Agent. Only the goroutine of Run uses it.
@@ -135,61 +93,6 @@ func (a *agent) turn() *activity.Turn {
 	return a.channel.Turn()
 }
 
-// conversation returns the conversation of the program of an agent, or "". The conversation of
-// a coding agent is only for the program and the folder in which it was begun.
-func (l *lifecycle) conversation(spec *settings.Agent) (id string) {
-	l.dispatcher.Look(func(s *handlers.State) {
-		known := s.Activity(spec.Name)
-		if known != nil && (spec.Client == nil || known.Kind == spec.Client.Protocol && known.Dir == spec.Dir) {
-			id = known.Conversation
-		}
-	})
-	return id
-}
-
-// startClient creates the process of a coding agent. The run is that of spec. The wrap function gets
-// the client of the adapter before it is used; nil leaves it as it is.
-func startClient(a *settings.Agent, start func(child.Spec) (Process, error), spec child.Spec, conversation string, wrap func(adapter.Client) adapter.Client) (Process, error) {
-	c := a.Client
-	kind, ok := clients[c.Protocol]
-	if !ok {
-		return nil, fmt.Errorf("there is no protocol %q", c.Protocol)
-	}
-	o := c.Opening
-	o.Agent, o.Run, o.Dir, o.Protocol = a.Name, spec.Run, a.Dir, c.Protocol
-	if c.Resume {
-		o.Conversation = conversation
-	}
-	if c.Protocol != "acp" {
-		o.Door = nil // it takes our tools in band
-	}
-	for _, entry := range spec.Env {
-		if name, _, _ := strings.Cut(entry, "="); name == "ORC_SOCKET" || name == "ORC_AGENT_ID" {
-			o.DoorEnv = append(o.DoorEnv, entry)
-		}
-	}
-	if o.Door != nil && !spec.User.MayExecute(o.Door[0]) {
-		return nil, &child.StartError{
-			Reason: fmt.Sprintf("user %q cannot execute %s, which gives the agent its tools", spec.User.Name, o.Door[0]),
-			Hint:   "install orchestrator where all users can execute it, such as /usr/local/bin", Err: os.ErrPermission,
-		}
-	}
-	if c.Protocol == "acp" {
-		spec.Env = append(spec.Env, acp.Environ(spec.Command, &o)...)
-	}
-	spec.Command = kind.launch(spec.Command, &o)
-	client := kind.begin()
-	var wire *adapter.WireLog
-	switch {
-	case wrap != nil: // it is only examined
-		client = wrap(client)
-	case c.WireLog:
-		wire = &adapter.WireLog{Dir: filepath.Join(a.Output.Dir, a.Name)}
-	}
-	program := func(spec child.Spec) (adapter.Program, error) { return start(spec) }
-	return adapter.Start(program, spec, adapter.NewMachine(client, &o), a.MaxLine, wire)
-}
-
 // sessionSpecs are the sessions of the configuration, in order.
 type sessionSpecs []session.Spec
 
@@ -204,34 +107,6 @@ func (s sessionSpecs) environment(agent string) []string {
 		}
 	}
 	return nil
-}
-
-// sessionClosed stops the agents that are to end with their session. Some of them may run
-// elsewhere.
-func (l *lifecycle) sessionClosed(r *wire.Record) {
-	var over struct {
-		Reason string   `json:"reason"`
-		Stop   []string `json:"stop"`
-	}
-	if err := object.DecodeOwn(r.Payload, &over); err != nil {
-		l.options.Log.Error("it cannot be read which agents end with a session", "seq", r.Seq, "error", err)
-		return
-	}
-	if len(over.Stop) == 0 {
-		return
-	}
-	l.post(func() {
-		if l.stopping != nil {
-			return // all agents are being stopped
-		}
-		var agents []*agent
-		for _, name := range over.Stop {
-			if a := l.agents[name]; a != nil && !a.removed && !slices.Contains(agents, a) {
-				agents = append(agents, a)
-			}
-		}
-		l.halts(agents, "its session was aborted: "+over.Reason)
-	})
 }
 
 // hasArchitect reports whether an agent is the architect of a session of the configuration.

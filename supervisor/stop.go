@@ -12,6 +12,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
+	"orchestrator/wire/object"
 	"orchestrator/wire/stdio"
 )
 
@@ -405,4 +406,32 @@ func (o *orderedStops) held(a *agent) bool {
 		}
 	}
 	return false
+}
+
+// sessionClosed stops the agents that are to end with their session. Some of them may run
+// elsewhere.
+func (l *lifecycle) sessionClosed(r *wire.Record) {
+	var over struct {
+		Reason string   `json:"reason"`
+		Stop   []string `json:"stop"`
+	}
+	if err := object.DecodeOwn(r.Payload, &over); err != nil {
+		l.options.Log.Error("it cannot be read which agents end with a session", "seq", r.Seq, "error", err)
+		return
+	}
+	if len(over.Stop) == 0 {
+		return
+	}
+	l.post(func() {
+		if l.stopping != nil {
+			return // all agents are being stopped
+		}
+		var agents []*agent
+		for _, name := range over.Stop {
+			if a := l.agents[name]; a != nil && !a.removed && !slices.Contains(agents, a) {
+				agents = append(agents, a)
+			}
+		}
+		l.halts(agents, "its session was aborted: "+over.Reason)
+	})
 }

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +12,7 @@ import (
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/events"
-	"orchestrator/wire/session"
+	"orchestrator/wire/mail"
 )
 
 // enter adds an agent that does not run yet.
@@ -97,140 +96,6 @@ func (l *lifecycle) enlist() {
 	l.dispatcher.Note(roster)
 }
 
-// An Action is what a configuration change requires.
-type Action string
-
-// The actions.
-const (
-	ActionStart   Action = "start"   // a new agent
-	ActionStop    Action = "stop"    // the agent was removed
-	ActionRestart Action = "restart" // stop the agent and start it with the new settings
-	ActionLive    Action = "live"    // apply the change while it runs
-)
-
-// A Change is a configuration change of one agent.
-type Change struct {
-	Action Action
-	Name   string
-	Agent  settings.Agent // the new settings; unused for ActionStop
-}
-
-// Apply applies changes to agents and replaces the list of sessions, all in one turn. Agents
-// that no change names are not touched. If Apply returns an error, nothing was changed. wait
-// returns the outcomes in the order of changes.
-func (s *Supervisor) Apply(ctx context.Context, changes []Change, sessions []session.Spec) (wait func(context.Context) ([]control.AgentOutcome, error), err error) {
-	outcomes, err := ask(ctx, s, func() ([]<-chan control.AgentOutcome, error) {
-		if s.life.stopping != nil {
-			return nil, errStopping
-		}
-		s.life.sessions = sessions // before anything starts
-		return s.life.apply(changes), nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) ([]control.AgentOutcome, error) { return s.collect(ctx, outcomes) }, nil
-}
-
-// apply applies the changes, whatever state the agents are in. It does not start an existing
-// agent a second time, and ignores the removal of an unknown one.
-func (l *lifecycle) apply(changes []Change) []<-chan control.AgentOutcome {
-	outcomes, expect := l.callers.gather()
-	var leaving []*agent
-	for _, c := range changes {
-		a := l.agents[c.Name]
-		if a == nil {
-			a = l.enter(c.Agent)
-		}
-		if a.guest {
-			expect(a, a.setSuccessor(c))
-			continue
-		}
-		switch c.Action {
-		case ActionLive:
-			l.amend(a, c.Agent)
-			expect(a, expectation{told: "goes on"})
-		case ActionStop:
-			a.removed, a.wanted = true, false
-			expect(a, expectation{})
-			leaving = append(leaving, a)
-		case ActionStart:
-			a.removed = false
-			l.adopt(a, c.Agent)
-			if !c.Agent.Autostart {
-				expect(a, expectation{told: "waits to be started"})
-				continue
-			}
-			a.wanted = true
-			expect(a, expectation{up: true})
-		case ActionRestart:
-			e, stops := l.renew(a, c.Agent)
-			expect(a, e)
-			if stops {
-				leaving = append(leaving, a)
-			}
-		}
-	}
-	l.enlist()
-	l.event(nil, wire.Event{
-		Kind: events.OrchestratorReloaded, Text: "the configuration was applied, " + count(len(changes), "change"),
-		Figures: wire.Figures{Count: int64(len(changes))},
-	})
-	l.stops.begin(l.stops.of(leaving, func(a *agent) {
-		if a.removed {
-			l.halt(a, stopRequest{reason: "no longer in the configuration"})
-		} else {
-			l.halt(a, stopRequest{reason: "its configuration changed", again: true})
-		}
-	}), leaving)
-	for _, a := range slices.Clone(l.order) {
-		if a.wanted && !a.state.Live() {
-			l.tryStart(a)
-		}
-	}
-	return *outcomes
-}
-
-// renew applies settings that need a start of the agent. It reports whether the agent must be
-// stopped for them.
-func (l *lifecycle) renew(a *agent, spec settings.Agent) (expectation, bool) {
-	switch {
-	case a.joined != nil:
-		a.next = &spec
-		return expectation{told: "is joined by a pipe, heeds it when that has ended"}, false
-	case !a.wanted:
-		l.adopt(a, spec)
-		return expectation{told: "is not running, heeds it at its next start"}, false
-	}
-	a.next = &spec
-	a.history.forget()
-	return expectation{up: true, run: a.run}, true
-}
-
-// adopt applies the settings that the configuration has now.
-func (l *lifecycle) adopt(a *agent, spec settings.Agent) {
-	a.Agent, a.next = spec, nil
-	a.voice.Adopt(spec.Output)
-	if a.mail != nil {
-		a.mail.Adopt(spec.Mailbox, spec.Health.WriteTimeout)
-	}
-	if a.child != nil && a.exit == nil && a.halt == nil && a.silent == "" {
-		l.deadlines.drop(a.watch)
-		l.watchSilence(a)
-	}
-}
-
-// leave removes an agent that is no longer in the configuration.
-func (l *lifecycle) leave(a *agent) {
-	l.audience.RemoveAgent(a.voice)
-	a.voice.Close()
-	delete(l.agents, a.Name)
-	l.order = slices.DeleteFunc(l.order, func(o *agent) bool { return o == a })
-	l.enlist()
-	l.wakeWaiting()
-	l.idle.check()
-}
-
 // An agent waits for its dependencies, and for its actor, before it starts.
 
 // missing returns the first dependency that a waits for, or "".
@@ -269,4 +134,37 @@ func (l *lifecycle) wakeWaiting() {
 func (l *lifecycle) hopeless(a *agent) bool {
 	d := l.agents[l.missing(a)]
 	return d != nil && (!d.wanted || d.state == control.StateWaiting && l.hopeless(d))
+}
+
+// A named actor belongs to one run at a time. If the configuration gives the name to another
+// agent, that agent starts only after the run that holds the name has ended. Otherwise two
+// agents would send as the same actor and read the same mail.
+
+// takeActor records which actor the new run of a uses for its mail.
+func (l *lifecycle) takeActor(a *agent) {
+	a.as = a.Actor
+	if a.as != "" && !mail.PerRun(a.as) {
+		l.actors[a.as] = a
+	}
+}
+
+// actorHolder returns the agent that still holds the actor that a needs, or nil.
+func (l *lifecycle) actorHolder(a *agent) *agent {
+	actor := a.Actor
+	if a.next != nil {
+		actor = a.next.Actor
+	}
+	holder := l.actors[actor]
+	if holder == nil || holder == a || holder.as != actor || holder.child == nil && holder.state != control.StateStarting {
+		return nil
+	}
+	return holder
+}
+
+// vacateActor releases the actor of an ended run and wakes the agents that waited for it.
+func (l *lifecycle) vacateActor(a *agent) {
+	if l.actors[a.as] == a {
+		delete(l.actors, a.as)
+		l.wakeWaiting()
+	}
 }

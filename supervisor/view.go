@@ -15,6 +15,7 @@ import (
 	"orchestrator/supervisor/hosts"
 	"orchestrator/supervisor/stdin"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/control"
 	"orchestrator/wire/object"
 )
@@ -305,4 +306,39 @@ func views(processes []child.Process) []wire.LeftOver {
 		list = append(list, wire.LeftOver{PID: p.PID, Program: p.Program, HeldOpen: p.Held})
 	}
 	return list
+}
+
+// Held returns a task that an agent holds, and whether the agent could complete it now.
+func (s *Supervisor) Held(agent, task string) (t wire.Task, completable bool) {
+	s.dispatcher.Look(func(state *handlers.State) { t, completable = state.Held(agent, task) })
+	return t, completable
+}
+
+// FolderOf returns the folder of the latest run of an agent.
+func (s *Supervisor) FolderOf(agent string) dispatch.Folder {
+	return dispatch.FolderOf(s.dispatcher, agent)
+}
+
+// Questions returns the first open questions.
+func (s *Supervisor) Questions(most int) (all []wire.Question) {
+	s.dispatcher.Look(func(state *handlers.State) { all = state.Asked(most) })
+	return all
+}
+
+// Spending returns the tasks that an agent works on, and what it and the team have used.
+func (s *Supervisor) Spending(agent string) (tasks []wire.Task, ofAgent, ofTeam activity.Used) {
+	s.dispatcher.Look(func(state *handlers.State) {
+		for _, label := range state.TasksOf(agent) {
+			if t, _ := state.Held(agent, label.ID); t.State == wire.TaskRunning {
+				tasks = append(tasks, t)
+			}
+		}
+		if a := state.Activity(agent); a != nil {
+			ofAgent = activity.Used{Input: a.Input, Output: a.Output, Cost: a.Cost, Currency: a.Currency}
+		}
+		if all := state.Used(); all != nil {
+			ofTeam = *all
+		}
+	})
+	return tasks, ofAgent, ofTeam
 }
