@@ -234,7 +234,7 @@ func unsound(d *dispatch.Dispatcher, record dispatch.Record, restored int64, sr 
 }
 
 // Committed calls dispatch.Committed.
-func (s *Supervisor) Committed(note func()) int64 { return dispatch.Committed(s.dispatcher, note) }
+func (s *Supervisor) Committed(note func()) int64 { return s.dispatcher.Committed(note) }
 
 // A Launched is a run on this machine, for a hub on another one.
 type Launched struct {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"orchestrator/supervisor/child"
-	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/hosts"
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/stdin"
@@ -108,7 +107,7 @@ func (s *Supervisor) HandOver(ctx context.Context, replace func(Handover) error)
 		if err := mayGoOver(s.life); err != nil {
 			return nil, err
 		}
-		release, err := dispatch.Hold(s.dispatcher, heldTime)
+		release, err := s.dispatcher.Hold(heldTime)
 		if err != nil {
 			return nil, err
 		}

@@ -76,7 +76,7 @@ type Workshop interface {
 
 // Park keeps an agent from getting tasks until a time, for a reason. A time in the past ends that.
 func (s *Supervisor) Park(agent string, until time.Time, why string) {
-	dispatch.NoteFrom(s.dispatcher, agent, &wire.AgentEvent{Name: "limited", Body: &activity.Limited{Until: object.Timestamp(until), Scope: why}})
+	s.dispatcher.NoteFrom(agent, &wire.AgentEvent{Name: "limited", Body: &activity.Limited{Until: object.Timestamp(until), Scope: why}})
 }
 
 // Note submits a message of the orchestrator itself.

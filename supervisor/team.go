@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"orchestrator/handlers"
-	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
@@ -92,7 +91,7 @@ func (l *lifecycle) enlist() {
 		stored[a.Name] = a.Stored
 		roster.Agents = append(roster.Agents, a.Member())
 	}
-	dispatch.SetStored(l.dispatcher, stored)
+	l.dispatcher.SetStored(stored)
 	l.dispatcher.Note(roster)
 }
 

@@ -161,7 +161,7 @@ func (s *Supervisor) nameAwaited(views []control.AgentView) {
 
 // SetStalled says why the record takes nothing at the moment, or with nil that it does. Meanwhile, reads show what
 // is committed.
-func (s *Supervisor) SetStalled(why *wire.Error) { dispatch.SetStalled(s.dispatcher, why) }
+func (s *Supervisor) SetStalled(why *wire.Error) { s.dispatcher.SetStalled(why) }
 
 // Status returns the present state of the supervisor and its agents.
 func (s *Supervisor) Status(ctx context.Context) (control.Status, error) {
@@ -316,7 +316,7 @@ func (s *Supervisor) Held(agent, task string) (t wire.Task, completable bool) {
 
 // FolderOf returns the folder of the latest run of an agent.
 func (s *Supervisor) FolderOf(agent string) dispatch.Folder {
-	return dispatch.FolderOf(s.dispatcher, agent)
+	return s.dispatcher.FolderOf(agent)
 }
 
 // Questions returns the first open questions.

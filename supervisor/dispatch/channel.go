@@ -160,7 +160,7 @@ func (c *Channel) request(r *wire.Request, now time.Time) {
 		return
 	}
 	r.Payload = nil // it is valid only as long as the line
-	if _, _, work := wanted(c.dispatcher, c.actor, r); work {
+	if _, _, work := c.dispatcher.wanted(c.actor, r); work {
 		kept := *r // its memory is used again after Send
 		r = &kept
 	}
@@ -179,7 +179,7 @@ func (c *Channel) request(r *wire.Request, now time.Time) {
 // prepare does what has to be done before a message is decided, and sets now to the time when it is done.
 func (c *Channel) prepare(m wire.Message, now *time.Time) *wire.Error {
 	worked := false
-	refused := prepare(c.dispatcher, c.actor, m, func() {
+	refused := c.dispatcher.prepare(c.actor, m, func() {
 		c.send(*now)
 		c.dispatcher.Settle()
 		worked = true
@@ -213,7 +213,7 @@ func (c *Channel) event(r *wire.AgentEvent, now time.Time) bool {
 	case err != nil:
 	case responds:
 		if err = c.prepare(r, &now); err == nil {
-			err = detach(c.dispatcher, &c.actor, response, now)
+			err = c.dispatcher.detach(&c.actor, response, now)
 		}
 	case r.Name == "log":
 		err = c.payloads.CheckLog(r)

@@ -69,7 +69,7 @@ type Folder struct {
 }
 
 // FolderOf returns the folder of the latest run of an agent.
-func FolderOf(d *Dispatcher, agent string) Folder {
+func (d *Dispatcher) FolderOf(agent string) Folder {
 	d.recipients.mu.RLock()
 	defer d.recipients.mu.RUnlock()
 	return d.recipients.houses[agent].folder
@@ -385,7 +385,7 @@ func (d *Dispatcher) isPart(l *handlers.Letter) bool {
 // complete fills in the part of an answer that is in the record or in files.
 func (d *Dispatcher) complete(l *handlers.Letter) *wire.Error {
 	if l.Pages != nil && d.record != nil {
-		if err := behindBase(d, l); err != nil {
+		if err := d.behindBase(l); err != nil {
 			return d.unreadable(err)
 		}
 		whole, err := state.Complete(l.Payload, l.Pages, d)

@@ -185,7 +185,7 @@ func (d *Dispatcher) decide(in *handlers.Input, w *work) bool {
 		w.refuse(in, d.broken)
 		return true
 	}
-	if err := tooMuch(d, in); err != nil {
+	if err := d.tooMuch(in); err != nil {
 		if _, isRequest := in.Message.(*wire.Request); !isRequest {
 			w.refuse(in, err)
 			return true
@@ -202,7 +202,7 @@ func (d *Dispatcher) decide(in *handlers.Input, w *work) bool {
 		w.missing = append(w.missing[:0], out.Missing...)
 		return false
 	}
-	explainRemoved(d, in, out.Refused)
+	d.explainRemoved(in, out.Refused)
 	if len(out.Records) > 0 {
 		d.quotas.add(&in.From, storedBy(in, &out), in.At)
 	}
@@ -345,7 +345,7 @@ func (d *Dispatcher) Note(m wire.Message) {
 }
 
 // NoteFrom submits a message of the orchestrator as if an agent had said it.
-func NoteFrom(d *Dispatcher, agent string, m wire.Message) {
+func (d *Dispatcher) NoteFrom(agent string, m wire.Message) {
 	d.submit([]handlers.Input{{At: time.Now(), From: handlers.Actor{Kind: handlers.Agent, Name: agent}, Message: m}}, new(work))
 }
 

@@ -13,7 +13,7 @@ func (d *Dispatcher) SetFull(err *wire.Error) { d.full.Store(err) }
 
 // tooMuch returns why an input cannot be taken now because it adds something, or nil. Operators are never
 // refused. d.mu must be held.
-func tooMuch(d *Dispatcher, in *handlers.Input) *wire.Error {
+func (d *Dispatcher) tooMuch(in *handlers.Input) *wire.Error {
 	if in.From.Kind == handlers.Orchestrator || in.From.Kind == handlers.Operator {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 // decided before is durable then, and its letters are in the mailboxes. Requests that come meanwhile
 // wait. The callers have stopped the output of agents. Hold returns an error if the postman does
 // not come to rest within patience.
-func Hold(d *Dispatcher, patience time.Duration) (release func(), err error) {
+func (d *Dispatcher) Hold(patience time.Duration) (release func(), err error) {
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		d.Settle()
 		d.mu.Lock()
@@ -21,7 +21,7 @@ func Hold(d *Dispatcher, patience time.Duration) (release func(), err error) {
 			d.mu.Unlock()
 			return nil, errors.New(d.broken.Message)
 		case !d.recording && d.filling.empty() && d.mail.rests():
-			keepNow(d)
+			d.keepNow()
 			d.audit.flush()
 			return d.mu.Unlock, nil
 		}
@@ -34,7 +34,7 @@ func Hold(d *Dispatcher, patience time.Duration) (release func(), err error) {
 
 // Committed returns the number of the last committed fact. It then calls note, and waits until everything decided
 // by then is committed, and its letters are in the mailboxes.
-func Committed(d *Dispatcher, note func()) int64 {
+func (d *Dispatcher) Committed(note func()) int64 {
 	seq := d.last.Load()
 	note()
 	d.Settle()
@@ -56,7 +56,7 @@ func (c *Channel) Quiet() (mail int64, waits, ok bool) {
 // keepNow stores a snapshot, so that the next program need not read many facts. The recorder
 // rests. If another snapshot is being stored, that one must do: its goroutine may wait for d.mu while it
 // keeps the record from taking a second one. d.mu must be held.
-func keepNow(d *Dispatcher) {
+func (d *Dispatcher) keepNow() {
 	select {
 	case <-d.snapshots.stored:
 		d.snapshots.stored = nil

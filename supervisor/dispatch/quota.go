@@ -47,7 +47,7 @@ type usage struct {
 const maxUsages = 10_000
 
 // SetStored sets how many bytes each agent may store within a day, by its name. 0 means any number.
-func SetStored(d *Dispatcher, limits map[string]int64) {
+func (d *Dispatcher) SetStored(limits map[string]int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.quotas.limits = limits
@@ -191,7 +191,7 @@ func storedBy(in *handlers.Input, out *handlers.Outcome) (bytes int64) {
 }
 
 // detach takes the large artifacts of a response into files, and counts their bytes.
-func detach(d *Dispatcher, from *handlers.Actor, r *delegation.Response, now time.Time) *wire.Error {
+func (d *Dispatcher) detach(from *handlers.Actor, r *delegation.Response, now time.Time) *wire.Error {
 	before := contents(r)
 	if before > maxLastWord {
 		d.mu.Lock()

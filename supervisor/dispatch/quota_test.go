@@ -23,7 +23,7 @@ func TestStored(t *testing.T) {
 		d := begin(t, Options{Record: newLedger()})
 		defer d.Close()
 		d.Note(&wire.AgentSet{Agents: []wire.Member{{ID: "hog"}, {ID: "free"}}})
-		SetStored(d.Dispatcher, map[string]int64{"hog": 10_000, "free": 0})
+		d.Dispatcher.SetStored(map[string]int64{"hog": 10_000, "free": 0})
 		submit := func(from handlers.Actor) error {
 			_, err := d.Requests().Ask(t.Context(), from, "submit-task", fmt.Appendf(nil, `{"type":"t","name":"n","description":%q}`, strings.Repeat("x", 4000)))
 			return err
@@ -54,7 +54,7 @@ func TestStored(t *testing.T) {
 		<-time.After(8 * time.Hour)
 		require.NoError(t, submit(hog))
 		requireRefused(submit(hog))
-		SetStored(d.Dispatcher, map[string]int64{"hog": 1 << 20})
+		d.Dispatcher.SetStored(map[string]int64{"hog": 1 << 20})
 		require.NoError(t, submit(hog), "the limit was raised")
 	})
 }
@@ -67,7 +67,7 @@ func TestStoredByResults(t *testing.T) {
 		d := begin(t, Options{Record: newLedger()})
 		defer d.Close()
 		d.Note(&wire.AgentSet{Agents: []wire.Member{{ID: "hog"}}})
-		SetStored(d.Dispatcher, map[string]int64{"hog": 20_000})
+		d.Dispatcher.SetStored(map[string]int64{"hog": 20_000})
 		a := d.enter("hog", stdin.Limits{Messages: 1000, Bytes: 1 << 20})
 		a.listen()
 		complete := func(result string) error {

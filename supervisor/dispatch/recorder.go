@@ -43,7 +43,7 @@ func (d *Dispatcher) Run() {
 // whenever look fires.
 func (d *Dispatcher) next(empty *batch, look <-chan time.Time) bool {
 	for {
-		gather(d)
+		d.gather()
 		d.mu.Lock()
 		if !d.filling.empty() {
 			*empty, d.filling = d.filling, *empty
@@ -80,7 +80,7 @@ const maxGathered = 64
 // gather lets other goroutines that are ready add to the batch, as long as it grows. Each caller
 // over HTTP has a goroutine of its own, and a commit of a few records costs nearly as much as one of
 // many. No time passes if no goroutine is ready.
-func gather(d *Dispatcher) {
+func (d *Dispatcher) gather() {
 	for last := 0; ; runtime.Gosched() {
 		d.mu.Lock()
 		n := len(d.filling.records)

@@ -188,7 +188,7 @@ func TestHoldDuringASnapshot(t *testing.T) {
 		_, err := d.Requests().Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "submit-task", []byte(`{"type":"t","name":"last"}`))
 		require.NoError(t, err)
 		<-reading
-		resume, err := Hold(d.Dispatcher, time.Second)
+		resume, err := d.Dispatcher.Hold(time.Second)
 		require.NoError(t, err)
 		resume()
 		close(release)

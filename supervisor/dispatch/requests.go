@@ -73,7 +73,7 @@ func (d *Dispatcher) ask(ctx context.Context, from handlers.Actor, r *wire.Reque
 		return d.askCommitted(ctx, from, r)
 	}
 	begun := d.stall.beginning()
-	refusal := prepare(d, from, r, func() { d.settleUnlessStalled() })
+	refusal := d.prepare(from, r, func() { d.settleUnlessStalled() })
 	if refusal == nil {
 		refusal = d.collect(from, r)
 	}
@@ -216,7 +216,7 @@ func (r Requests) Messages(ctx context.Context, q MailQuery, send func(mail.Mess
 	waiter, remove := d.notifier.add("")
 	defer remove()
 	if q.Since > 0 {
-		if err := since(d, q.Since); err != nil {
+		if err := d.since(q.Since); err != nil {
 			return d.unreadable(err)
 		}
 	}

@@ -20,7 +20,7 @@ type stall struct {
 }
 
 // SetStalled says why the record takes nothing at the moment, or with nil that it does.
-func SetStalled(d *Dispatcher, why *wire.Error) {
+func (d *Dispatcher) SetStalled(why *wire.Error) {
 	s := &d.stall
 	s.mu.Lock()
 	defer s.mu.Unlock()

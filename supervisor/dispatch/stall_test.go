@@ -46,7 +46,7 @@ func TestReadsDuringAStall(t *testing.T) {
 		}
 		go func() { read <- tasks() }()
 		synctest.Wait()
-		SetStalled(d.Dispatcher, errNoQuorum)
+		d.Dispatcher.SetStalled(errNoQuorum)
 
 		err := <-sent
 		var refusal *wire.Error
@@ -68,7 +68,7 @@ func TestReadsDuringAStall(t *testing.T) {
 
 		release()
 		synctest.Wait()
-		SetStalled(d.Dispatcher, nil)
+		d.Dispatcher.SetStalled(nil)
 		require.Equal(t, 2, tasks(), "what was in flight was recorded")
 		d.Close()
 	})

@@ -32,9 +32,9 @@ func (d *Dispatcher) Trim(ctx context.Context, keep Retention) (wire.Base, error
 	if err != nil {
 		return base, err
 	}
-	upTo, err := excess(d, ctx, keep, base)
+	upTo, err := d.excess(ctx, keep, base)
 	if err == nil && upTo > base.Seq {
-		upTo, err = needless(d, ctx, upTo)
+		upTo, err = d.needless(ctx, upTo)
 	}
 	if err != nil {
 		return base, err
@@ -60,7 +60,7 @@ func (d *Dispatcher) Trim(ctx context.Context, keep Retention) (wire.Base, error
 
 // excess returns the last fact that a Retention does not keep. For a size it assumes that all facts
 // have the same, so that several calls may be needed.
-func excess(d *Dispatcher, ctx context.Context, keep Retention, base wire.Base) (upTo int64, err error) {
+func (d *Dispatcher) excess(ctx context.Context, keep Retention, base wire.Base) (upTo int64, err error) {
 	if keep.For > 0 {
 		upTo = d.behind(object.Timestamp(time.Now().Add(-keep.For)))
 	}
@@ -75,7 +75,7 @@ func excess(d *Dispatcher, ctx context.Context, keep Retention, base wire.Base) 
 }
 
 // needless returns the last fact up to a number that nothing open needs.
-func needless(d *Dispatcher, ctx context.Context, upTo int64) (int64, error) {
+func (d *Dispatcher) needless(ctx context.Context, upTo int64) (int64, error) {
 	var from int64
 	var searches []wire.Search
 	d.Look(func(s *handlers.State) { from, searches = s.Needs() })
@@ -103,16 +103,16 @@ func (d *Dispatcher) Base() (wire.Base, error) {
 
 // behindBase returns a *wire.RemovedError for mail that is asked for from a number whose record was
 // removed. An actor without a cursor gets the mail that is left.
-func behindBase(d *Dispatcher, l *handlers.Letter) error {
+func (d *Dispatcher) behindBase(l *handlers.Letter) error {
 	list, ok := l.Payload.(*mail.List)
 	if !ok || l.Pages[0].Mail == nil || l.Pages[0].Mail.After == list.Cursor {
 		return nil
 	}
-	return since(d, l.Pages[0].Mail.After)
+	return d.since(l.Pages[0].Mail.After)
 }
 
 // since returns a *wire.RemovedError if records after a number were removed.
-func since(d *Dispatcher, after int64) error {
+func (d *Dispatcher) since(after int64) error {
 	base, err := d.Base()
 	if err == nil && after < base.Seq {
 		return &wire.RemovedError{Base: base}
@@ -121,7 +121,7 @@ func since(d *Dispatcher, after int64) error {
 }
 
 // explainRemoved adds to the refusal for an unknown task that its record may have been removed.
-func explainRemoved(d *Dispatcher, in *handlers.Input, refusal *wire.Error) {
+func (d *Dispatcher) explainRemoved(in *handlers.Input, refusal *wire.Error) {
 	if len(in.Absent) == 0 || refusal == nil || refusal.Code != wire.CodeNotFound {
 		return
 	}

@@ -50,7 +50,7 @@ func subject(m wire.Message) (task string, completes bool) {
 }
 
 // wanted reports whether there is work before the decision about a message, and for which task.
-func wanted(d *Dispatcher, from handlers.Actor, m wire.Message) (task string, completes, work bool) {
+func (d *Dispatcher) wanted(from handlers.Actor, m wire.Message) (task string, completes, work bool) {
 	if d.options.Workshop == nil || from.Kind != handlers.Agent {
 		return "", false, false
 	}
@@ -60,9 +60,9 @@ func wanted(d *Dispatcher, from handlers.Actor, m wire.Message) (task string, co
 
 // prepare does the work before the decision about a message of an agent, and returns why the message must be
 // refused. before is called if there is any: what the agent has said earlier must have been decided.
-func prepare(d *Dispatcher, from handlers.Actor, m wire.Message, before func()) *wire.Error {
+func (d *Dispatcher) prepare(from handlers.Actor, m wire.Message, before func()) *wire.Error {
 	shop := d.options.Workshop
-	task, completes, work := wanted(d, from, m)
+	task, completes, work := d.wanted(from, m)
 	if !work {
 		return nil
 	}
