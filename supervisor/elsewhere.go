@@ -68,8 +68,8 @@ func (sr *startRequest) makeElsewhere(ctx context.Context, l *lifecycle, a *agen
 	env = slices.DeleteFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "ORC_SOCKET=") }) // the host makes one
 	o := hosts.Order{
 		Host: sr.host, Agent: sr.spec.Name, Block: sr.spec.Block, Env: env, Conversation: sr.conversation,
-		Away:  func(yes bool) { l.post(func() { away(l, a, sr.run, sr.host, yes) }) },
-		Found: func(mail int64, unfit string) { l.post(func() { found(l, a, sr, mail, unfit) }) },
+		Away:  func(yes bool) { l.post(func() { l.away(a, sr.run, sr.host, yes) }) },
+		Found: func(mail int64, unfit string) { l.post(func() { l.found(a, sr, mail, unfit) }) },
 		Quiet: func() (mail int64, waits, ok bool) {
 			select {
 			case <-sr.told:
@@ -104,7 +104,7 @@ func (sr *startRequest) makeElsewhere(ctx context.Context, l *lifecycle, a *agen
 }
 
 // away marks an agent as stalled while its host cannot be reached.
-func away(l *lifecycle, a *agent, run, host string, yes bool) {
+func (l *lifecycle) away(a *agent, run, host string, yes bool) {
 	switch {
 	case a.run != run || a.child == nil:
 	case yes:
@@ -116,7 +116,7 @@ func away(l *lifecycle, a *agent, run, host string, yes bool) {
 
 // placements returns the events of the runs that hosts may still have, of agents that are configured. It tells the
 // Hosts which hosts were drained.
-func placements(l *lifecycle) (placed []wire.Event) {
+func (l *lifecycle) placements() (placed []wire.Event) {
 	if l.options.Hosts == nil {
 		return nil
 	}
@@ -134,7 +134,7 @@ func placements(l *lifecycle) (placed []wire.Event) {
 
 // expect goes on with a run that its host may still have. Until the host has joined, the agent is stalled, as
 // if its host could not be reached.
-func expect(l *lifecycle, p wire.Event) {
+func (l *lifecycle) expect(p wire.Event) {
 	a, host := l.agents[p.Agent], p.Figures.Host
 	sr := &startRequest{spec: a.Agent, run: p.Run, host: host, goesOn: true, session: l.sessions.environment(a.Name), told: make(chan struct{})}
 	defer close(sr.told)
@@ -155,7 +155,7 @@ func expect(l *lifecycle, p wire.Event) {
 
 // found handles the news that a host still has a run of an earlier hub. The host kills a run that is unfit, or an earlier
 // hub has stopped it. Its end says nothing of its tasks, so it counts as ordered.
-func found(l *lifecycle, a *agent, sr *startRequest, mail int64, unfit string) {
+func (l *lifecycle) found(a *agent, sr *startRequest, mail int64, unfit string) {
 	switch {
 	case a.run != sr.run || a.child == nil:
 	case unfit != "":

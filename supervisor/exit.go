@@ -65,7 +65,7 @@ func (l *lifecycle) exited(a *agent, exit child.Exit) {
 		l.event(a, wire.Event{Kind: events.AgentExited, Text: fmt.Sprintf("%s after %s", exit, short(up)), Figures: figures})
 		return
 	}
-	stopWork(l, a)
+	l.stopWork(a)
 	// stopped reports a requested stop as a whole. What the leader left behind has the rest of
 	// the stop sequence: a wrapper dies at once, but its program may have something to finish.
 	if !a.halt.signalled {

@@ -93,8 +93,8 @@ func (s *Supervisor) HandOver(ctx context.Context, replace func(Handover) error)
 	}
 	_, err := ask(ctx, s, func() (any, error) {
 		var err error
-		if err = mayGoOver(s.life); err == nil {
-			held, err = holdAll(s.life)
+		if err = s.life.mayGoOver(); err == nil {
+			held, err = s.life.holdAll()
 		}
 		return nil, err
 	})
@@ -104,7 +104,7 @@ func (s *Supervisor) HandOver(ctx context.Context, replace func(Handover) error)
 	// What the output has caused meanwhile is done before this turn.
 	_, err = ask(context.WithoutCancel(ctx), s, func() (any, error) {
 		defer resume()
-		if err := mayGoOver(s.life); err != nil {
+		if err := s.life.mayGoOver(); err != nil {
 			return nil, err
 		}
 		release, err := s.dispatcher.Hold(heldTime)
@@ -123,7 +123,7 @@ func (s *Supervisor) HandOver(ctx context.Context, replace func(Handover) error)
 }
 
 // mayGoOver returns an error if an agent cannot go over now.
-func mayGoOver(l *lifecycle) error {
+func (l *lifecycle) mayGoOver() error {
 	refused := func(a *agent, why, hint string) error {
 		return &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("agent %s %s, and so cannot go over to another program", a.Name, why), Hint: hint,
@@ -151,7 +151,7 @@ func mayGoOver(l *lifecycle) error {
 }
 
 // holdAll stops the reading and writing of all running agents. If it returns an error, they go on.
-func holdAll(l *lifecycle) (held []*agent, err error) {
+func (l *lifecycle) holdAll() (held []*agent, err error) {
 	for _, a := range l.order {
 		if a.child == nil {
 			continue

@@ -120,7 +120,7 @@ func (s *Supervisor) begin(ctx context.Context) {
 	if s.options.Hosts != nil {
 		defer s.options.Hosts.Open()
 	}
-	placements := placements(s.life)
+	placements := s.life.placements()
 	for _, p := range placements {
 		e.Figures.Kept = append(e.Figures.Kept, p.Agent)
 	}
@@ -134,7 +134,7 @@ func (s *Supervisor) begin(ctx context.Context) {
 	}
 	s.life.giveOut(ctx, s.options.Tasks)
 	for _, p := range placements {
-		expect(s.life, p)
+		s.life.expect(p)
 	}
 	for _, a := range s.life.order {
 		if a.Autostart && a.child == nil {

@@ -62,7 +62,7 @@ func (l *lifecycle) beginHalt(a *agent) {
 		a.halt = &stopRequest{reason: stoppingNotice, at: time.Now()}
 	}
 	if a.exit != nil {
-		stopWork(l, a)
+		l.stopWork(a)
 	}
 	if a.halt.begun || a.exit != nil {
 		return // dead already: ended continues when the tree is empty
@@ -97,13 +97,13 @@ func roundUp(d time.Duration) time.Duration {
 func (l *lifecycle) signalRung(a *agent) {
 	l.deadlines.drop(a.due)
 	a.halt.signalled = true
-	stopWork(l, a)
+	l.stopWork(a)
 	a.child.Signal(a.Stop.Signal)
 	a.due = l.deadlines.add(time.Now().Add(l.within(a.Stop.Grace)), func() { killRung(a) })
 }
 
 // stopWork ends what is done for an agent before its messages are decided. It may take longer than the agent has.
-func stopWork(l *lifecycle, a *agent) {
+func (l *lifecycle) stopWork(a *agent) {
 	if l.options.Workshop != nil {
 		l.options.Workshop.Stop(a.Name)
 	}

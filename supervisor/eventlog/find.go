@@ -233,7 +233,7 @@ func (l *SQLite) fact(p *page, seq int64) (wire.Record, error) {
 		return wire.Record{}, err
 	}
 	if err := l.fill(p); err != nil {
-		return wire.Record{}, removedSince(l, seq-1, err)
+		return wire.Record{}, l.removedSince(seq-1, err)
 	}
 	return p.facts[0], nil
 }

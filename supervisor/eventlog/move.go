@@ -221,7 +221,7 @@ func (m *Move) progress(doing string) {
 func (m *Move) read(ctx context.Context, doing string) error {
 	m.end, m.at, m.last, m.sum, m.same = assembly{}, 0, 0, 0, true
 	all := m.From.Last()
-	mine, err := ChainSum(m.From, all)
+	mine, err := m.From.ChainSum(all)
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func (m *Move) read(ctx context.Context, doing string) error {
 	}
 	err = answered(ctx, func() error { return m.Engine.Get(ctx, m.at, see) })
 	if err == nil && m.last < all {
-		mine, err = ChainSum(m.From, m.last)
+		mine, err = m.From.ChainSum(m.last)
 		m.same = mine == m.sum
 	}
 	return err
@@ -311,7 +311,7 @@ func (m *Move) put(e Entry, text []byte) (int64, error) {
 }
 
 // ChainSum returns the sum of the chain of a log at a fact. Logs with equal sums have equal facts up to it.
-func ChainSum(l *SQLite, seq int64) (uint32, error) {
+func (l *SQLite) ChainSum(seq int64) (uint32, error) {
 	l.reading.Lock()
 	defer l.reading.Unlock()
 	if l.reader == nil {

@@ -45,10 +45,10 @@ func TestMoveIn(t *testing.T) {
 			}}
 			require.NoError(t, move.In(t.Context()))
 			require.Subset(t, told, []string{"copying", "reading it back"})
-			sum, err := eventlog.ChainSum(from, 3000)
+			sum, err := from.ChainSum(3000)
 			require.NoError(t, err)
 			a, b := m.hub(t, "a"), m.hub(t, "b")
-			moved, err := eventlog.ChainSum(b.SQLite, 3000)
+			moved, err := b.SQLite.ChainSum(3000)
 			require.NoError(t, err)
 			require.Equal(t, sum, moved)
 			requireCopies(t, want, a, b)

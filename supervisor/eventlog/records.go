@@ -64,7 +64,7 @@ func (l *SQLite) read(ctx context.Context, after, end int64, show func(wire.Reco
 			break
 		}
 		if err = l.fill(p); err != nil {
-			err = removedSince(l, p.after, err)
+			err = l.removedSince(p.after, err)
 		}
 		for _, r := range p.facts {
 			if !show(r) {

@@ -100,7 +100,7 @@ func Salvage(ctx context.Context, from, to string, gaps *Gaps) (last int64, lost
 	var batch []wire.Record
 	base, failed := old.lockedFront()
 	if failed == nil && base.Seq > 0 {
-		failed = beginAt(made, base)
+		failed = made.beginAt(base)
 	}
 	flush := func() bool {
 		failed = made.Append(ctx, made.Last(), batch)
@@ -131,7 +131,7 @@ func Salvage(ctx context.Context, from, to string, gaps *Gaps) (last int64, lost
 }
 
 // beginAt makes an empty log begin after facts that were removed.
-func beginAt(l *SQLite, base front) error {
+func (l *SQLite) beginAt(base front) error {
 	l.appending.Lock()
 	defer l.appending.Unlock()
 	return l.transact("beginning the log", func() error { return setFront(l.writer, base) }, func() {

@@ -69,7 +69,7 @@ func (l *SQLite) lockedFront() (front, error) {
 
 // removedSince returns a *wire.RemovedError instead of an error that was found after fact number
 // after, if the next fact was removed in the meantime.
-func removedSince(l *SQLite, after int64, err error) error {
+func (l *SQLite) removedSince(after int64, err error) error {
 	if _, broken := errors.AsType[*ChainError](err); !broken {
 		return err
 	}

@@ -81,7 +81,7 @@ var errTooMuch = errors.New("the host has sent more output than there was room f
 // Start starts a run on a host. The callbacks of the spec are those of the run; the host knows the rest
 // by its own file. If ctx ends before the host has answered, the run is killed as soon as it has started.
 func (h *Hosts) Start(ctx context.Context, o Order, spec child.Spec) (*Process, error) {
-	r := newRun(h, o, spec)
+	r := h.newRun(o, spec)
 	h.mu.Lock()
 	host := h.hosts[o.Host]
 	if host != nil {
@@ -133,7 +133,7 @@ func (r *run) abandon() {
 	}()
 }
 
-func newRun(h *Hosts, o Order, spec child.Spec) *run {
+func (h *Hosts) newRun(o Order, spec child.Spec) *run {
 	return &run{
 		hosts: h, order: o, spec: spec, stream: link.NewStream(spec.Run), input: link.NewRoom(hostlink.InputRoom),
 		answer: make(chan *hostlink.Line, 1), more: make(chan struct{}, 1),
@@ -148,7 +148,7 @@ func (r *run) start() {
 // Expect returns a run of an earlier hub that its host may still have. It is given up if the host has not joined
 // with it when Options.Settled has come.
 func (h *Hosts) Expect(o Order, spec child.Spec) *Process {
-	r := newRun(h, o, spec)
+	r := h.newRun(o, spec)
 	r.expected, r.began = true, time.Now()
 	h.mu.Lock()
 	r.host = h.host(o.Host)

@@ -192,7 +192,7 @@ var errUnmergeable = errors.New("what it needs cannot be merged")
 func (m *Manager) reconcile(ctx context.Context, r *repository, t *wire.Task, base string, c *clash) error {
 	whole := fmt.Errorf("%w: %s and the other branches that it needs change the same lines of %s", errUnmergeable, c.branch, some(c.files))
 	a := m.configured().of(t.AssignedTo, t)
-	if a == nil || tries(m, t) >= a.Attempts {
+	if a == nil || m.tries(t) >= a.Attempts {
 		return whole
 	}
 	name := reconcileName(c, t)
@@ -222,7 +222,7 @@ func (m *Manager) reconcile(ctx context.Context, r *repository, t *wire.Task, ba
 }
 
 // tries returns how many tasks were to merge what a task needs.
-func tries(m *Manager, t *wire.Task) (n int) {
+func (m *Manager) tries(t *wire.Task) (n int) {
 	for _, id := range needed(t) {
 		if up, ok := m.options.Task(id); ok && up.SubmittedBy == "operator" && strings.HasPrefix(up.Name, "Merge ") && strings.HasSuffix(up.Name, " for "+wire.ShortID(t.ID)) {
 			n++

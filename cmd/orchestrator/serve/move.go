@@ -213,7 +213,7 @@ func (m *mover) in(ctx context.Context, certificates *tls.Config, report *moveRe
 		return err
 	}
 	report.Facts = from.Last()
-	sum, err := eventlog.ChainSum(from, report.Facts)
+	sum, err := from.ChainSum(report.Facts)
 	report.Chain = chainText(sum)
 	return err
 }
@@ -240,8 +240,8 @@ func (m *mover) keep(ctx context.Context, from *eventlog.SQLite) (string, error)
 			return "", FileExists(err, to)
 		}
 		defer there.Close()
-		mine, err := eventlog.ChainSum(from, last)
-		its, failed := eventlog.ChainSum(there, last)
+		mine, err := from.ChainSum(last)
+		its, failed := there.ChainSum(last)
 		if err = errors.Join(err, failed); err == nil && (mine != its || there.Last() != last) {
 			return "", FileExists(&fs.PathError{Op: "create", Path: to, Err: fs.ErrExist}, to)
 		}
@@ -264,7 +264,7 @@ func (m *mover) back(ctx context.Context, certificates *tls.Config, report *move
 		report.Artifacts, report.Missing, err = artifacts.FetchArtifacts(ctx, m.Home.Dir, shared.log, shared.engine)
 	}
 	report.Facts = shared.log.Last()
-	sum, failed := eventlog.ChainSum(shared.log.SQLite, report.Facts)
+	sum, failed := shared.log.SQLite.ChainSum(report.Facts)
 	if err = errors.Join(err, failed, shared.log.Close()); err != nil {
 		return err
 	}
@@ -275,7 +275,7 @@ func (m *mover) back(ctx context.Context, certificates *tls.Config, report *move
 	}
 	defer own.Close()
 	last, err := own.Check(ctx)
-	here, failed := eventlog.ChainSum(own, last)
+	here, failed := own.ChainSum(last)
 	if err = errors.Join(err, failed); err != nil {
 		return err
 	}
