@@ -216,7 +216,7 @@ func (c *checking) first(ctx context.Context) (*trial, Findings, error) {
 	if err != nil || ctx.Err() != nil {
 		return nil, nil, err
 	}
-	found := judgeFirst(t.run, task, c.terms)
+	found := t.run.judgeFirst(task, c.terms)
 	t.works = t.run.Done(task) && !found.Buffered()
 	return t, found, nil
 }

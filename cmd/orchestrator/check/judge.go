@@ -71,7 +71,7 @@ type requirements struct {
 }
 
 // judgeFirst judges a life in which the program got a task and was then asked to end.
-func judgeFirst(r *run, task string, terms requirements) Findings {
+func (r *run) judgeFirst(task string, terms requirements) Findings {
 	var f Findings
 	f.starts(r, task)
 	f.prints(r, task)
@@ -424,7 +424,7 @@ func (f Findings) News(later Findings) (news Findings) {
 }
 
 // judgeLater judges a life with steps: its messages, its end and its processes.
-func judgeLater(r *run, terms requirements) Findings {
+func (r *run) judgeLater(terms requirements) Findings {
 	var f Findings
 	f.says(r)
 	f.stops(r, terms)

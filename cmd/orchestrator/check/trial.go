@@ -294,7 +294,7 @@ func (c *checking) life(ctx context.Context, steps []step, works bool, first Fin
 	if err := t.end(ctx); err != nil || ctx.Err() != nil {
 		return taken, err
 	}
-	later := judgeLater(t.run, c.terms)
+	later := t.run.judgeLater(c.terms)
 	news := first.News(later)
 	crashed := !works && outcome == wentOn && t.run.Crashed()
 	if crashed && len(news) > 0 { // the input that it read caused the crash

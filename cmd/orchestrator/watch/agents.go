@@ -189,6 +189,6 @@ func (m *model) drawAgents(width, height int) []string {
 		return m.agentsPane(width, height, true)
 	}
 	lower := max(6, height*2/5)
-	place(m, 0, 0, width, height-lower, 0, &m.agents.list)
+	m.place(0, 0, width, height-lower, 0, &m.agents.list)
 	return append(m.agentsPane(width, height-lower, true), m.agentDetail(width, lower, false)...)
 }

@@ -155,8 +155,8 @@ func (m *model) drawBus(width, height int) []string {
 		return b.mailPane(m.pen, m.now, m.focus[tabBus] == 0, width, height)
 	}
 	left := min(36, width*3/10)
-	place(m, 0, 0, left, height, 1, &b.pick)
-	place(m, left+gutter, 0, rightOf(left, width), height, 0, &b.rows)
+	m.place(0, 0, left, height, 1, &b.pick)
+	m.place(left+gutter, 0, rightOf(left, width), height, 0, &b.rows)
 	return beside(b.topicsPane(m.pen, m.focus[tabBus] == 1, left, height), b.mailPane(m.pen, m.now, m.focus[tabBus] == 0, rightOf(left, width), height))
 }
 

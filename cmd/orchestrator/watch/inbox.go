@@ -129,7 +129,7 @@ func (m *model) drawInbox(width, height int) []string {
 	switch {
 	case !m.single():
 		left := width / 2
-		place(m, 0, 0, left, height, 0, &m.questions.list)
+		m.place(0, 0, left, height, 0, &m.questions.list)
 		return beside(m.questionList(left, height), m.questionDetail(rightOf(left, width), height, m.choice != nil))
 	case m.choice != nil || m.line != nil || m.focus[tabInbox]%2 == 1:
 		return m.questionDetail(width, height, true)

@@ -156,9 +156,9 @@ func (m *model) tabKey(name string) {
 	case tabLog:
 		m.log.key(name, m.filter[tabLog])
 	case tabReviews:
-		reviewKey(m, name)
+		m.reviewKey(name)
 	case tabTimeline:
-		timelineKey(m, name)
+		m.timelineKey(name)
 	}
 }
 

@@ -206,12 +206,12 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, nil
 	case tea.MouseClickMsg:
 		if msg.Button == tea.MouseLeft {
-			clicked(m, msg.X, msg.Y)
+			m.clicked(msg.X, msg.Y)
 			m.followTail()
 		}
 		return m, nil
 	case tea.MouseWheelMsg:
-		wheel(m, msg.Button, msg.X, msg.Y)
+		m.wheel(msg.Button, msg.X, msg.Y)
 		m.followTail()
 		return m, nil
 	case tea.KeyPressMsg:

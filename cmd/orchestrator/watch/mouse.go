@@ -12,7 +12,7 @@ type area struct {
 }
 
 // place notes where a pane is drawn. Its first row of the list is below its border, and below its header if it has one.
-func place(m *model, x, y, width, height, focus int, of *list) {
+func (m *model) place(x, y, width, height, focus int, of *list) {
 	a := area{x: x, y: y + bodyTop, width: width, height: height, list: of, focus: focus, head: 1}
 	if (of == &m.agents.list || of == &m.tasks.list) && height >= headed {
 		a.head++
@@ -24,7 +24,7 @@ func place(m *model, x, y, width, height, focus int, of *list) {
 const bodyTop = 2
 
 // clicked handles a click: of a tab, or of a row, which is selected. A click of the selected row opens it.
-func clicked(m *model, x, y int) {
+func (m *model) clicked(x, y int) {
 	if m.line != nil || m.help {
 		m.help = false
 		return
@@ -56,7 +56,7 @@ func clicked(m *model, x, y int) {
 }
 
 // wheel moves what is under the mouse, three rows at a time.
-func wheel(m *model, button tea.MouseButton, x, y int) {
+func (m *model) wheel(button tea.MouseButton, x, y int) {
 	var key string
 	switch button {
 	case tea.MouseWheelUp:

@@ -17,7 +17,7 @@ var permissionKeys = map[string]string{
 
 // permissionOf returns the question on the screen if it is a permission, or nil. In a narrow window,
 // that is only the one whose choices are shown.
-func permissionOf(m *model) *wire.Question {
+func (m *model) permissionOf() *wire.Question {
 	q := m.questions.picked()
 	switch {
 	case m.tab != tabInbox || m.paper != nil:
@@ -35,7 +35,7 @@ func permissionOf(m *model) *wire.Question {
 
 // permissionKey handles a key that answers the permission on the screen.
 func (m *model) permissionKey(name string) bool {
-	kind, q := permissionKeys[name], permissionOf(m)
+	kind, q := permissionKeys[name], m.permissionOf()
 	if kind == "" || q == nil {
 		return false
 	}

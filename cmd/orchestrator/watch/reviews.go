@@ -75,19 +75,19 @@ func (r *reviewed) openFindings() (n int) {
 	return n
 }
 
-func drawReviews(m *model, width, height int) []string {
+func (m *model) drawReviews(width, height int) []string {
 	if m.single() && m.focus[tabReviews]%2 == 1 {
-		return reviewDetail(m, width, height, true)
+		return m.reviewDetail(width, height, true)
 	}
 	if m.single() {
-		return reviewList(m, 0, 0, width, height)
+		return m.reviewList(0, 0, width, height)
 	}
 	if width >= 110 {
 		left := width / 2
-		return beside(reviewList(m, 0, 0, left, height), reviewDetail(m, rightOf(left, width), height, false))
+		return beside(m.reviewList(0, 0, left, height), m.reviewDetail(rightOf(left, width), height, false))
 	}
 	lower := max(6, height/2)
-	return append(reviewList(m, 0, 0, width, height-lower), reviewDetail(m, width, lower, false)...)
+	return append(m.reviewList(0, 0, width, height-lower), m.reviewDetail(width, lower, false)...)
 }
 
 // phaseInk returns the color of a phase.
@@ -103,9 +103,9 @@ func phaseInk(phase string) term.Ink {
 	return ""
 }
 
-func reviewList(m *model, x, y, width, height int) []string {
+func (m *model) reviewList(x, y, width, height int) []string {
 	p := m.pen
-	place(m, x, y, width, height, 0, &m.reviews.list)
+	m.place(x, y, width, height, 0, &m.reviews.list)
 	from, to := m.reviews.window(height - 2)
 	var rows []string
 	for i, r := range m.reviews.seen[from:to] {
@@ -131,7 +131,7 @@ func reviewList(m *model, x, y, width, height int) []string {
 	return p.draw(pane{title: "Sessions" + m.reviews.place(height-2), focused: m.focus[tabReviews] == 0}, width, height, rows)
 }
 
-func reviewDetail(m *model, width, height int, focused bool) []string {
+func (m *model) reviewDetail(width, height int, focused bool) []string {
 	p := m.pen
 	r := m.reviews.picked()
 	if r == nil {
@@ -169,7 +169,7 @@ func reviewDetail(m *model, width, height int, focused bool) []string {
 	return p.draw(pane{title: "Findings of " + oneLine(r.session), focused: focused}, width, height, lines)
 }
 
-func reviewKey(m *model, name string) {
+func (m *model) reviewKey(name string) {
 	r := m.reviews.picked()
 	if m.reviews.move(name) || r == nil {
 		return

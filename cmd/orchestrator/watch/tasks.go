@@ -154,11 +154,11 @@ func (m *model) drawTasks(width, height int) []string {
 		return m.tasksPane(width, height, true)
 	case width >= 110:
 		left := width * 3 / 5
-		place(m, 0, 0, left, height, 0, &m.tasks.list)
+		m.place(0, 0, left, height, 0, &m.tasks.list)
 		return beside(m.tasksPane(left, height, true), detail(rightOf(left, width), height, false))
 	}
 	lower := max(6, height/3)
-	place(m, 0, 0, width, height-lower, 0, &m.tasks.list)
+	m.place(0, 0, width, height-lower, 0, &m.tasks.list)
 	return append(m.tasksPane(width, height-lower, true), detail(width, lower, false)...)
 }
 

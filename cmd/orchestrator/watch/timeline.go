@@ -23,7 +23,7 @@ func spanOf(t *wire.Task, now time.Time) (made, begun, ended time.Time) {
 }
 
 // drawTimeline draws a row for each task: when it waited, and when it was worked on.
-func drawTimeline(m *model, width, height int) []string {
+func (m *model) drawTimeline(width, height int) []string {
 	p := m.pen
 	rows := make([]*wire.Task, 0, len(m.tasks.seen))
 	rows = append(rows, m.tasks.seen...)
@@ -72,7 +72,7 @@ func drawTimeline(m *model, width, height int) []string {
 	if to-from < len(rows) {
 		title += fmt.Sprintf("  %d-%d of %d", from+1, to, len(rows))
 	}
-	place(m, 0, 1, width, height-1, 0, &m.timeline) // below the axis
+	m.place(0, 1, width, height-1, 0, &m.timeline) // below the axis
 	return p.draw(pane{title: title + "  · waits  █ is worked on", focused: true}, width, height, lines)
 }
 
@@ -91,7 +91,7 @@ func (p pen) axis(first time.Time, length time.Duration, room int) string {
 	return b.String()
 }
 
-func timelineKey(m *model, name string) {
+func (m *model) timelineKey(name string) {
 	if m.timeline.move(name) || len(m.tasks.seen) == 0 {
 		return
 	}

@@ -85,7 +85,7 @@ func (m *model) body(width, height int) []string {
 	case tabAgents:
 		return m.drawAgents(width, height)
 	case tabGraph:
-		place(m, 0, 0, width, height, 0, &m.graph.rows.list)
+		m.place(0, 0, width, height, 0, &m.graph.rows.list)
 		return m.graph.draw(m.pen, len(m.tasks.all) == 0, width, height)
 	case tabInbox:
 		return m.drawInbox(width, height)
@@ -94,9 +94,9 @@ func (m *model) body(width, height int) []string {
 	case tabLog:
 		return m.log.draw(m.pen, m.now, m.filter[tabLog], width, height, true)
 	case tabReviews:
-		return drawReviews(m, width, height)
+		return m.drawReviews(width, height)
 	case tabTimeline:
-		return drawTimeline(m, width, height)
+		return m.drawTimeline(width, height)
 	}
 	return m.drawOverview(width, height)
 }
@@ -251,7 +251,7 @@ func (m *model) keys() string {
 		words = "esc back"
 	case m.paper != nil:
 		words = "esc back  ↑↓ move"
-	case permissionOf(m) != nil:
+	case m.permissionOf() != nil:
 		words = "a allow  s this session  A always  d deny  : command"
 	case m.choice != nil:
 		words = "1-9 answer  ↑↓ choose  enter answer  esc back"
@@ -304,12 +304,12 @@ func (m *model) drawOverview(width, height int) []string {
 	top := []string(nil)
 	if width >= 160 { // room for the questions, too
 		top = beside(m.agentsPane(width*3/5, upper, focus != 1), m.questionList(rightOf(width*3/5, width), upper))
-		place(m, 0, 0, width*3/5, upper, 0, &m.agents.list)
+		m.place(0, 0, width*3/5, upper, 0, &m.agents.list)
 	} else {
 		top = m.agentsPane(width, upper, focus != 1)
-		place(m, 0, 0, width, upper, 0, &m.agents.list)
+		m.place(0, 0, width, upper, 0, &m.agents.list)
 	}
-	place(m, 0, upper, left, lower, 1, &m.tasks.list)
+	m.place(0, upper, left, lower, 1, &m.tasks.list)
 	lines := append(top, beside(m.tasksPane(left, lower, focus == 1), m.agentDetail(rightOf(left, width), lower, false))...)
 	if below > 0 {
 		lines = append(lines, m.log.draw(m.pen, m.now, m.filter[tabLog], width, below, false)...)
