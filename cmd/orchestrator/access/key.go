@@ -16,7 +16,7 @@ import (
 
 // KeyCommand returns the key command.
 func KeyCommand(a *cli.App) *cobra.Command {
-	return cli.Group(a, &cobra.Command{
+	return a.Group(&cobra.Command{
 		Use: "key", Short: "Manage the keys of agents and hubs",
 		Example: "  KEY=$(orchestrator key issue ci)",
 	},

@@ -17,7 +17,7 @@ import (
 
 // TokenCommand returns the token command.
 func TokenCommand(a *cli.App) *cobra.Command {
-	return cli.Group(a, &cobra.Command{
+	return a.Group(&cobra.Command{
 		Use: "token", Short: "Manage the tokens of people and actors",
 		Example: "  ORC_TOKEN=$(orchestrator token issue --sub ann)\n  ORC_TOKEN=$(orchestrator token issue --actor HO:attic)",
 	},

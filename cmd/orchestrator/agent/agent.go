@@ -30,7 +30,7 @@ type agentList struct {
 
 // Command returns the agent command.
 func Command(a *cli.App) *cobra.Command {
-	return cli.Group(a, &cobra.Command{
+	return a.Group(&cobra.Command{
 		Use: "agent", Short: "Inspect, start, stop and restart agents",
 		Example: "  orchestrator agent show coder\n  orchestrator agent restart coder reviewer",
 	},

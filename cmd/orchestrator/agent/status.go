@@ -55,7 +55,7 @@ In a team of more than 50 agents, running agents are only counted.`,
 // watchStatus prints the status every second, below the previous one if the screen cannot
 // be cleared.
 func watchStatus(ctx context.Context, a *cli.App, d *client.Client, all bool) error {
-	clear, first := cli.ClearScreen(a), true
+	clear, first := a.ClearScreen(), true
 	return a.EverySecond(ctx, func() error {
 		_, text, err := a.Status(ctx, d)
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 
 // Command returns the bus command.
 func Command(a *cli.App) *cobra.Command {
-	return cli.Group(a, &cobra.Command{
+	return a.Group(&cobra.Command{
 		Use:   "bus",
 		Short: "Send and read messages on the bus",
 		Long: `Agents and people send each other messages on the bus. A message has a sender, an

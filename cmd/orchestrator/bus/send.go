@@ -86,7 +86,7 @@ agent, or else in the current folder. To repeat a message yourself, give the sam
 	_ = verb.RegisterFlagCompletionFunc("to", completeAddressees(a))
 	_ = verb.RegisterFlagCompletionFunc("wait", f.wait.Complete)
 	_ = verb.RegisterFlagCompletionFunc("from", CompleteActors(a))
-	_ = verb.RegisterFlagCompletionFunc("topic", cli.Completion(a, completeTopics))
+	_ = verb.RegisterFlagCompletionFunc("topic", a.Completion(completeTopics))
 	_ = verb.RegisterFlagCompletionFunc("reply-to", completeMail(a, "from"))
 	_ = verb.RegisterFlagCompletionFunc("key", cobra.NoFileCompletions)
 	return verb
@@ -201,7 +201,7 @@ func (f *sendFlags) message(a *cli.App) (*wire.SendMessage, error) {
 
 // content returns the payload: the text, or the document of --payload, with the mark of --urgent.
 func (f *sendFlags) content(a *cli.App) (wire.Raw, error) {
-	payload, err := cli.GivenDocument(a, "payload", f.payload)
+	payload, err := a.GivenDocument("payload", f.payload)
 	if f.text != "" {
 		payload = object.Spell(map[string]string{"text": f.text})
 	}

@@ -45,7 +45,7 @@ stops.`,
 			}.Run(a)
 		},
 	}
-	verb.ValidArgsFunction = cli.OneArg(cli.Completion(a, completeSent))
+	verb.ValidArgsFunction = cli.OneArg(a.Completion(completeSent))
 	return verb
 }
 

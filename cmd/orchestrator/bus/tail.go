@@ -59,7 +59,7 @@ agents, heartbeats and unknown topics. --all and --json show them, and --topic i
 	set.StringVar(&f.actor, "actor", "", "only messages from `ACTOR` or to it")
 	set.Var(&f.since, "since", "messages after `SEQ`")
 	set.BoolVar(&f.all, "all", false, "show also the records of the orchestrator")
-	_ = verb.RegisterFlagCompletionFunc("topic", cli.Completion(a, completeTopics))
+	_ = verb.RegisterFlagCompletionFunc("topic", a.Completion(completeTopics))
 	_ = verb.RegisterFlagCompletionFunc("actor", CompleteActors(a))
 	for _, name := range []string{"lines", "since"} {
 		_ = verb.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)

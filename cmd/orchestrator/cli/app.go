@@ -204,7 +204,7 @@ func Root(a *App, verbs ...*cobra.Command) *cobra.Command {
 			case len(args) > 0:
 				return UnknownVerb(root, args)
 			case asked:
-				return showVersion(a)
+				return a.showVersion()
 			case a.Flags.JSON:
 				return noCommand(root)
 			}
@@ -212,16 +212,16 @@ func Root(a *App, verbs ...*cobra.Command) *cobra.Command {
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	AddFlags(a, root.PersistentFlags())
+	a.AddFlags(root.PersistentFlags())
 	root.Flags().BoolP("version", "V", false, "which orchestrator this is")
 	_ = root.Flags().MarkHidden("version") // the manual names the version command only
 	root.AddCommand(verbs...)
-	root.AddCommand(versionCommand(a), completionCommand(a), manCommand(a))
-	root.SetHelpCommand(helpCommand(a))
+	root.AddCommand(a.versionCommand(), a.completionCommand(), a.manCommand())
+	root.SetHelpCommand(a.helpCommand())
 	root.InitDefaultHelpCmd()
-	root.SetHelpFunc(func(verb *cobra.Command, _ []string) { showHelp(a, verb) })
+	root.SetHelpFunc(func(verb *cobra.Command, _ []string) { a.showHelp(verb) })
 	root.SetFlagErrorFunc(flagFailure)
-	completeFlags(a, root)
+	a.completeFlags(root)
 	return root
 }
 

@@ -21,7 +21,7 @@ import (
 const completionPatience = 300 * time.Millisecond
 
 // completionCommand returns the completion command.
-func completionCommand(a *App) *cobra.Command {
+func (a *App) completionCommand() *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
@@ -64,7 +64,7 @@ func completionScript(root *cobra.Command, shell string, w io.Writer) error {
 }
 
 // completeFlags registers the completion of the flags of every command.
-func completeFlags(a *App, root *cobra.Command) {
+func (a *App) completeFlags(root *cobra.Command) {
 	none := cobra.FixedCompletions(nil, cobra.ShellCompDirectiveNoFileComp)
 	_ = root.RegisterFlagCompletionFunc("color", a.Flags.color.Complete)
 	_ = root.RegisterFlagCompletionFunc("timeout", none)
@@ -89,9 +89,9 @@ func unquoteUsage(verb *cobra.Command) {
 // completion.
 func (a *App) CompleteAgents(_ *cobra.Command, already []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	a.Flags.Quiet = true
-	names := runningNames(a)
+	names := a.runningNames()
 	if len(names) == 0 {
-		names = declaredNames(a)
+		names = a.declaredNames()
 	}
 	names = slices.DeleteFunc(names, func(offered cobra.Completion) bool {
 		return slices.ContainsFunc(already, func(word string) bool {
@@ -101,7 +101,7 @@ func (a *App) CompleteAgents(_ *cobra.Command, already []string, _ string) ([]co
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-func runningNames(a *App) []cobra.Completion {
+func (a *App) runningNames() []cobra.Completion {
 	status := CompletionList[control.Status](a, "status", struct{}{})
 	var names []cobra.Completion
 	for _, agent := range status.Agents {
@@ -110,7 +110,7 @@ func runningNames(a *App) []cobra.Completion {
 	return names
 }
 
-func declaredNames(a *App) []cobra.Completion {
+func (a *App) declaredNames() []cobra.Completion {
 	file, err := a.FindConfig(a.Flags.Config)
 	if err != nil {
 		return nil
@@ -157,7 +157,7 @@ func ForCompletion[T any](a *App, read func(context.Context, *client.Client) (T,
 }
 
 // Completion adapts a completion function that needs the app.
-func Completion(a *App, complete func(*App, *cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)) cobra.CompletionFunc {
+func (a *App) Completion(complete func(*App, *cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)) cobra.CompletionFunc {
 	return func(verb *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		return complete(a, verb, args, toComplete)
 	}

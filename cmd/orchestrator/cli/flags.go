@@ -36,7 +36,7 @@ type Flags struct {
 }
 
 // AddFlags adds the flags of every command.
-func AddFlags(a *App, set *pflag.FlagSet) {
+func (a *App) AddFlags(set *pflag.FlagSet) {
 	f := &a.Flags
 	f.color = Choice{Value: "auto", Of: []string{"auto", "always", "never"}}
 	set.SortFlags = false
@@ -204,7 +204,7 @@ func ParseTime(flag, text string, now time.Time) (time.Time, error) {
 // ReadArg returns the text given with a flag or an argument: the text itself, the contents
 // of FILE for @FILE, or stdin for "-". It removes the line end that editors and echo add.
 // Errors call the flag what.
-func ReadArg(a *App, what, value string) (string, error) {
+func (a *App) ReadArg(what, value string) (string, error) {
 	var text []byte
 	var err error
 	name, isFile := strings.CutPrefix(value, "@")
@@ -252,11 +252,11 @@ func ReadFile(name string) ([]byte, error) {
 }
 
 // GivenDocument returns the JSON object given with a flag, or nil without the flag.
-func GivenDocument(a *App, flag, value string) (wire.Raw, error) {
+func (a *App) GivenDocument(flag, value string) (wire.Raw, error) {
 	if value == "" {
 		return nil, nil
 	}
-	text, err := ReadArg(a, "--"+flag, value)
+	text, err := a.ReadArg("--"+flag, value)
 	if err != nil {
 		return nil, err
 	}
@@ -269,16 +269,16 @@ func GivenDocument(a *App, flag, value string) (wire.Raw, error) {
 
 // GivenResult returns the JSON object or text given with a flag. A text that begins with {
 // must be a valid object.
-func GivenResult(a *App, flag, value string) (wire.Raw, error) {
+func (a *App) GivenResult(flag, value string) (wire.Raw, error) {
 	if value == "" {
 		return nil, nil
 	}
-	text, err := ReadArg(a, "--"+flag, value)
+	text, err := a.ReadArg("--"+flag, value)
 	if err != nil {
 		return nil, err
 	}
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
-		return GivenDocument(a, flag, text)
+		return a.GivenDocument(flag, text)
 	}
 	if document := wire.Raw(text); document.IsValid() && document.Kind() == '"' {
 		return document, nil

@@ -13,7 +13,7 @@ import (
 )
 
 // helpCommand returns the help command.
-func helpCommand(a *App) *cobra.Command {
+func (a *App) helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND|TOPIC [SECTION]|CODE]",
 		Short: "Show the manual",
@@ -33,15 +33,15 @@ with -v the sections of each.`,
 			}
 			return append(help.TopicNames(), VerbNames(verb.Root())...), cobra.ShellCompDirectiveNoFileComp
 		},
-		RunE: func(verb *cobra.Command, args []string) error { return showHelpOn(a, verb.Root(), args) },
+		RunE: func(verb *cobra.Command, args []string) error { return a.showHelpOn(verb.Root(), args) },
 	}
 }
 
 // showHelpOn prints the help on one thing. A name of both a topic and a command, such as session,
 // is the topic. Its page refers to the command.
-func showHelpOn(a *App, root *cobra.Command, args []string) error {
+func (a *App) showHelpOn(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return showContents(a)
+		return a.showContents()
 	}
 	topic := args[0]
 	if also, ok := help.AlsoCalled[topic]; ok {
@@ -49,7 +49,7 @@ func showHelpOn(a *App, root *cobra.Command, args []string) error {
 	}
 	known := slices.Contains(help.TopicNames(), topic)
 	if known && len(args) == 1 {
-		return showTopic(a, root, topic)
+		return a.showTopic(root, topic)
 	}
 	verb, rest, err := root.Find(args)
 	isVerb := err == nil && verb != root && len(rest) == 0
@@ -58,17 +58,17 @@ func showHelpOn(a *App, root *cobra.Command, args []string) error {
 		if err == nil && verb != root && !isVerb {
 			below = VerbNames(verb)
 		}
-		return showSection(a, topic, title, isVerb, below)
+		return a.showSection(topic, title, isVerb, below)
 	}
 	if isVerb {
 		verb.InitDefaultHelpFlag()
-		showHelp(a, verb)
+		a.showHelp(verb)
 		return nil
 	}
-	return explain(a, root, args)
+	return a.explain(root, args)
 }
 
-func showTopic(a *App, root *cobra.Command, topic string) error {
+func (a *App) showTopic(root *cobra.Command, topic string) error {
 	text, err := help.ReadTopic(topic)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func showTopic(a *App, root *cobra.Command, topic string) error {
 	if slices.Contains(VerbNames(root), topic) {
 		text += "\nThe command of that name: orchestrator " + topic + " --help\n"
 	}
-	return a.page(readable(a, help.WithSections(topic, text)))
+	return a.page(a.readable(help.WithSections(topic, text)))
 }
 
 // isSection reports whether the contents of a page have a title.
@@ -91,7 +91,7 @@ func isSection(topic, title string) bool {
 
 // showSection prints the sections of a page that a title names. There may be a command of that name, too. The command of
 // the name of the page may have the commands below.
-func showSection(a *App, topic, title string, isVerb bool, below []string) error {
+func (a *App) showSection(topic, title string, isVerb bool, below []string) error {
 	page, err := help.ReadTopic(topic)
 	if err != nil {
 		return err
@@ -107,11 +107,11 @@ func showSection(a *App, topic, title string, isVerb bool, below []string) error
 	if isVerb {
 		text += "\nThe command of that name: orchestrator " + topic + " " + strings.ToLower(title) + " --help\n"
 	}
-	return a.page(readable(a, text))
+	return a.page(a.readable(text))
 }
 
 // readable formats a page for the width of the terminal.
-func readable(a *App, markdown string) string {
+func (a *App) readable(markdown string) string {
 	return term.Readable(markdown, a.Paint(a.Stdout), min(term.Columns(a.Stdout, 80), 100))
 }
 
@@ -128,7 +128,7 @@ type contentLine struct {
 	Sections []string `json:"sections"`
 }
 
-func showContents(a *App) error {
+func (a *App) showContents() error {
 	answer := contents{FormatVersion: wire.FormatVersion}
 	width := min(term.Columns(a.Stdout, 80), 100)
 	var b strings.Builder
@@ -188,7 +188,7 @@ type explanation struct {
 }
 
 // explain prints the explanations of a code. It returns an error for an unknown code.
-func explain(a *App, root *cobra.Command, args []string) error {
+func (a *App) explain(root *cobra.Command, args []string) error {
 	all, err := CodeEntries()
 	if err != nil {
 		return err
@@ -214,7 +214,7 @@ func explain(a *App, root *cobra.Command, args []string) error {
 		said[e.Head] = true
 	}
 	fmt.Fprintf(&b, "\nMore: orchestrator help %s\n", found[len(found)-1].Topic)
-	return a.Print("%s\n%s", a.Paint(a.Stdout).Strong(found[0].Code), readable(a, b.String()))
+	return a.Print("%s\n%s", a.Paint(a.Stdout).Strong(found[0].Code), a.readable(b.String()))
 }
 
 // entriesOf returns the entries of a code: exact matches, or else matches that ignore case

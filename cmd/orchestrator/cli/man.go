@@ -13,7 +13,7 @@ import (
 )
 
 // manCommand returns the man command.
-func manCommand(a *App) *cobra.Command {
+func (a *App) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual as man pages",

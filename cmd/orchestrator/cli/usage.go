@@ -14,7 +14,7 @@ import (
 )
 
 // showHelp prints the help of a command: its description, usage, flags and examples.
-func showHelp(a *App, verb *cobra.Command) {
+func (a *App) showHelp(verb *cobra.Command) {
 	p := a.Paint(a.Stdout)
 	if !verb.HasParent() {
 		_ = a.Print("%s", Overview(verb, p))
@@ -82,7 +82,7 @@ func UseLine(verb *cobra.Command) string {
 }
 
 // Group returns a command that only groups others.
-func Group(a *App, verb *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
+func (a *App) Group(verb *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
 	verb.Args = cobra.ArbitraryArgs
 	verb.ValidArgsFunction = cobra.NoFileCompletions
 	verb.RunE = func(verb *cobra.Command, args []string) error {
@@ -92,7 +92,7 @@ func Group(a *App, verb *cobra.Command, verbs ...*cobra.Command) *cobra.Command 
 		if a.Flags.JSON {
 			return noCommand(verb)
 		}
-		showHelp(a, verb)
+		a.showHelp(verb)
 		return nil
 	}
 	verb.AddCommand(verbs...)

@@ -65,7 +65,7 @@ type licenses struct {
 }
 
 // versionCommand returns the version command.
-func versionCommand(a *App) *cobra.Command {
+func (a *App) versionCommand() *cobra.Command {
 	var licensed bool
 	verb := &cobra.Command{
 		Use:               "version",
@@ -75,9 +75,9 @@ func versionCommand(a *App) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
 			if licensed {
-				return showLicenses(a)
+				return a.showLicenses()
 			}
-			return showVersion(a)
+			return a.showVersion()
 		},
 	}
 	verb.Flags().BoolVar(&licensed, "licenses", false, "print the licenses of all modules in this program")
@@ -85,7 +85,7 @@ func versionCommand(a *App) *cobra.Command {
 }
 
 // showVersion prints the version.
-func showVersion(a *App) error {
+func (a *App) showVersion() error {
 	if a.Flags.JSON {
 		return a.Document(thisBuild())
 	}
@@ -93,7 +93,7 @@ func showVersion(a *App) error {
 }
 
 // showLicenses prints the notices of all modules.
-func showLicenses(a *App) error {
+func (a *App) showLicenses() error {
 	if a.Flags.JSON {
 		return a.Document(licenses{FormatVersion: wire.FormatVersion, Notices: notices})
 	}

@@ -129,7 +129,7 @@ func (a *App) ShowDoing(line func(since time.Duration) string) (done func()) {
 	quit, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		tellWaiting(a, line, quit)
+		a.tellWaiting(line, quit)
 	}()
 	return func() {
 		close(quit)
@@ -137,7 +137,7 @@ func (a *App) ShowDoing(line func(since time.Duration) string) (done func()) {
 	}
 }
 
-func tellWaiting(a *App, say func(since time.Duration) string, quit <-chan struct{}) {
+func (a *App) tellWaiting(say func(since time.Duration) string, quit <-chan struct{}) {
 	live := term.IsTerminal(a.Stderr)
 	every := 10 * time.Second
 	if live {
@@ -185,7 +185,7 @@ func (a *App) Confirm(question string) error {
 const SignalEcho = 500 * time.Millisecond
 
 // ClearScreen returns the sequence that clears the screen, or "" without a terminal.
-func ClearScreen(a *App) string {
+func (a *App) ClearScreen() string {
 	if term.IsTerminal(a.Stdout) && bool(a.Paint(a.Stdout)) && !a.JSON() {
 		return "\x1b[H\x1b[2J"
 	}

@@ -129,7 +129,7 @@ it is printed again when it changes.`,
 }
 
 func watchInbox(ctx context.Context, a *cli.App, d *client.Client) error {
-	clear := cli.ClearScreen(a)
+	clear := a.ClearScreen()
 	var before []byte
 	return a.EverySecond(ctx, func() error {
 		text, err := a.Ask(ctx, d, "list-questions", struct{}{})
@@ -166,14 +166,14 @@ permission may have a message, such as why it is denied.`,
   orchestrator inbox answer q9 deny -m 'The tests must stay'
   orchestrator inbox answer q8 - < answer.txt`,
 		Args:              cli.ArgCount(2, 2),
-		ValidArgsFunction: cli.Completion(a, completeAnswer),
+		ValidArgsFunction: a.Completion(completeAnswer),
 		RunE: func(verb *cobra.Command, args []string) error {
 			if err := cli.NotEmpty(verb, "message"); err != nil {
 				return err
 			}
 			value := args[1]
 			if value == "-" {
-				text, err := cli.ReadArg(a, "VALUE", value)
+				text, err := a.ReadArg("VALUE", value)
 				if err != nil {
 					return err
 				}

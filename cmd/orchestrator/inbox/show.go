@@ -23,7 +23,7 @@ func inboxShowCommand(a *cli.App) *cobra.Command {
 also shows its tool, the command or the changes of files, the paths and the reason.`,
 		Example:           "  orchestrator inbox show q9\n  orchestrator inbox show q9 --json",
 		Args:              cli.ArgCount(1, 1),
-		ValidArgsFunction: cli.OneArg(cli.Completion(a, completeAnswer)),
+		ValidArgsFunction: cli.OneArg(a.Completion(completeAnswer)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.WithClient(func(ctx context.Context, d *client.Client) error { return show(ctx, a, d, args[0]) })
 		},

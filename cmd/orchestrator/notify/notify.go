@@ -19,7 +19,7 @@ import (
 
 // Command returns the notify command.
 func Command(a *cli.App) *cobra.Command {
-	return cli.Group(a, &cobra.Command{
+	return a.Group(&cobra.Command{
 		Use:   "notify",
 		Short: "Try how people are told, and see what was not delivered",
 		Long: `The block notify of the file says what people are told about, and how: by the terminal, a

@@ -69,6 +69,6 @@ func (endless) Read(into []byte) (int, error) {
 func schemaAlone(a *cli.App) *cobra.Command {
 	verb := SchemaCommand(a)
 	verb.SilenceUsage, verb.SilenceErrors = true, true
-	cli.AddFlags(a, verb.PersistentFlags())
+	a.AddFlags(verb.PersistentFlags())
 	return verb
 }

@@ -20,7 +20,7 @@ import (
 
 // ReviewCommand returns the review command.
 func ReviewCommand(a *cli.App) *cobra.Command {
-	return cli.Group(a, &cobra.Command{
+	return a.Group(&cobra.Command{
 		Use:   "review",
 		Short: "List and show reviews",
 		Long: `In a session an architect requests the review of a completed task. The reviewer answers
@@ -78,7 +78,7 @@ iteration, verdict and number of findings.`,
 	set := verb.Flags()
 	set.StringVar(&f.session, "session", "", "only reviews of the session `NAME`")
 	set.BoolVar(&f.open, "open", false, "only reviews without a result")
-	_ = verb.RegisterFlagCompletionFunc("session", cli.Completion(a, completeSessions))
+	_ = verb.RegisterFlagCompletionFunc("session", a.Completion(completeSessions))
 	return verb
 }
 
@@ -164,7 +164,7 @@ review that found it and the one that found it fixed. Any unique prefix of the i
 accepted.`,
 		Example:           "  orchestrator review show review-001\n  orchestrator review show review-001 --session checkout --json",
 		Args:              cli.ArgCount(1, 1),
-		ValidArgsFunction: cli.OneArg(cli.Completion(a, completeReviews)),
+		ValidArgsFunction: cli.OneArg(a.Completion(completeReviews)),
 		RunE: func(verb *cobra.Command, args []string) error {
 			if err := cli.NotEmpty(verb, "session"); err != nil {
 				return err
@@ -173,7 +173,7 @@ accepted.`,
 		},
 	}
 	verb.Flags().StringVar(&sessionID, "session", "", "the session `NAME`, if several sessions have a review with this id")
-	_ = verb.RegisterFlagCompletionFunc("session", cli.Completion(a, completeSessions))
+	_ = verb.RegisterFlagCompletionFunc("session", a.Completion(completeSessions))
 	return verb
 }
 

@@ -21,7 +21,7 @@ import (
 
 // Command returns the session command.
 func Command(a *cli.App) *cobra.Command {
-	return cli.Group(a, &cobra.Command{
+	return a.Group(&cobra.Command{
 		Use:   "session",
 		Short: "Inspect sessions of architects, developers and reviewers",
 		Long: `In a session an architect assigns tasks, developers do them, and reviewers review them.
@@ -168,7 +168,7 @@ file.`,
 	set.Int32Var(&f.maxIterations, "max-iterations", session.DefaultIterations, "review a task at most `N` times, unless the task sets a limit")
 	set.Var(&f.onMax, "on-max", "what happens to a task that is not approved then: abort, force_approve or human_review")
 	set.BoolVar(&f.requireReview, "require-review", false, "a task is done only when it is approved")
-	_ = verb.RegisterFlagCompletionFunc("member", cli.Completion(a, completeMembers))
+	_ = verb.RegisterFlagCompletionFunc("member", a.Completion(completeMembers))
 	_ = verb.RegisterFlagCompletionFunc("max-iterations", cobra.NoFileCompletions)
 	_ = verb.RegisterFlagCompletionFunc("on-max", f.onMax.Complete)
 	return verb
@@ -264,7 +264,7 @@ the same message_id and content is sent once.`,
 			if len(already) == 1 {
 				return nil, cobra.ShellCompDirectiveDefault
 			}
-			return cli.OneArg(cli.Completion(a, completeSessions))(verb, already, begun)
+			return cli.OneArg(a.Completion(completeSessions))(verb, already, begun)
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return say(a, args[0], args[1]) },
 	}
@@ -275,7 +275,7 @@ func say(a *cli.App, sessionID, file string) error {
 	if file == "-" {
 		source = file
 	}
-	text, err := cli.ReadArg(a, "FILE", source)
+	text, err := a.ReadArg("FILE", source)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ Only the last 100 messages are shown. -v shows them in full; --json shows everyt
   orchestrator session show checkout --all -v
   orchestrator session show checkout --json`,
 		Args:              cli.ArgCount(1, 1),
-		ValidArgsFunction: cli.OneArg(cli.Completion(a, completeSessions)),
+		ValidArgsFunction: cli.OneArg(a.Completion(completeSessions)),
 		RunE: func(verb *cobra.Command, args []string) error {
 			if err := cli.NotEmpty(verb, "task", "chain", "limit"); err != nil {
 				return err

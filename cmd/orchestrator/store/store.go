@@ -27,7 +27,7 @@ import (
 
 // Command returns the store command.
 func Command(a *cli.App) *cobra.Command {
-	return cli.Group(a, &cobra.Command{
+	return a.Group(&cobra.Command{
 		Use: "store", Short: "Check, salvage and move the record",
 		Example: "  orchestrator store check\n  orchestrator store salvage rescued.db",
 	},

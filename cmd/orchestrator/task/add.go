@@ -128,13 +128,13 @@ func (f *addFlags) request(a *cli.App, title string) (*wire.SubmitTask, error) {
 	if r.Priority, err = priorityOf(f.priority); err != nil {
 		return nil, err
 	}
-	if r.Description, err = cli.ReadArg(a, "--spec", f.spec); err != nil {
+	if r.Description, err = a.ReadArg("--spec", f.spec); err != nil {
 		return nil, err
 	}
 	if err = f.details.readInto(a, &r.Details); err != nil {
 		return nil, err
 	}
-	r.Payload, err = cli.GivenDocument(a, "payload", f.payload)
+	r.Payload, err = a.GivenDocument("payload", f.payload)
 	return r, err
 }
 
@@ -293,7 +293,7 @@ func (f *detailFlags) addTo(verb *cobra.Command) {
 // readInto adds the flags to the details of a new task.
 func (f *detailFlags) readInto(a *cli.App, d *wire.Details) (err error) {
 	d.TargetRepo, d.AcceptanceCriteria, d.ProjectID = f.targetRepo, f.criteria, f.project
-	d.StructuredSpec, err = cli.GivenDocument(a, "structured-spec", f.spec)
+	d.StructuredSpec, err = a.GivenDocument("structured-spec", f.spec)
 	return err
 }
 
@@ -424,7 +424,7 @@ func (f *wantFlags) read(a *cli.App) (*hub.Requirements, error) {
 	case f.document != "" && !brief.Empty():
 		return nil, cli.UsageError("--requirements is the whole document, and the short flags make another", "Write all of it in one of the two ways")
 	case f.document != "":
-		document, err := cli.GivenDocument(a, "requirements", f.document)
+		document, err := a.GivenDocument("requirements", f.document)
 		return hub.ReadRequirements(document), err
 	case brief.Empty():
 		return nil, nil

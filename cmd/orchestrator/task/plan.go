@@ -37,7 +37,7 @@ The plan is a JSON object or any text; @FILE reads it from a file, - from stdin.
 // givenWords returns the value of an argument that is a JSON object or any text. It returns
 // an error for an empty text.
 func givenWords(a *cli.App, what, value string) (wire.Raw, error) {
-	text, err := cli.ReadArg(a, what, value)
+	text, err := a.ReadArg(what, value)
 	switch {
 	case err != nil:
 		return nil, err
@@ -60,7 +60,7 @@ func taskApprovePlanCommand(a *cli.App) *cobra.Command {
 		Long:              "Approves the plan of a task. The agent is notified, and the task runs.",
 		Example:           "  orchestrator task show 91c0          the plan\n  orchestrator task approve-plan 91c0",
 		Args:              cli.ArgCount(1, 1),
-		ValidArgsFunction: cli.Completion(a, completePlans),
+		ValidArgsFunction: a.Completion(completePlans),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return moveTask(a, args[0], "approve-plan", func(id string) any { return wire.TaskID{TaskID: id} })
 		},
@@ -75,7 +75,7 @@ func taskRevisePlanCommand(a *cli.App) *cobra.Command {
 		Long:              "Rejects the plan of a task for a reason. The agent must submit a new plan.",
 		Example:           `  orchestrator task revise-plan 91c0 -m "keep the old endpoint for a release"`,
 		Args:              cli.ArgCount(1, 1),
-		ValidArgsFunction: cli.Completion(a, completePlans),
+		ValidArgsFunction: a.Completion(completePlans),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if strings.TrimSpace(why) == "" {
 				return cli.UsageError("a plan is sent back for a reason", "Say which: -m TEXT")
@@ -120,14 +120,14 @@ the state needs_human until a person answers or the task is started again.`,
 			if err := oneFromStdin("question", args[1], "context", about); err != nil {
 				return err
 			}
-			question, err := cli.ReadArg(a, "QUESTION", args[1])
+			question, err := a.ReadArg("QUESTION", args[1])
 			if err != nil {
 				return err
 			}
 			if strings.TrimSpace(question) == "" {
 				return cli.UsageError("the question is empty", "Write what a person is to say")
 			}
-			document, err := cli.GivenDocument(a, "context", about)
+			document, err := a.GivenDocument("context", about)
 			if err != nil {
 				return err
 			}

@@ -194,10 +194,10 @@ func readInput(a *cli.App, text []string, isJSON bool, document string) (wire.Ra
 	case !isJSON && len(text) == 0:
 		return nil, cli.UsageError("nothing is given to the task", "Write the text, or --json-input JSON")
 	case !isJSON:
-		said, err := cli.ReadArg(a, "TEXT", text[0])
+		said, err := a.ReadArg("TEXT", text[0])
 		return wire.Raw(object.Quote(said)), err
 	}
-	said, err := cli.ReadArg(a, "--json-input", document)
+	said, err := a.ReadArg("--json-input", document)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func readRequest(a *cli.App, file string) (*delegation.Request, error) {
 	if file == "-" {
 		source, name = file, "stdin"
 	}
-	text, err := cli.ReadArg(a, "FILE", source)
+	text, err := a.ReadArg("FILE", source)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 
 // Command returns the task command.
 func Command(a *cli.App) *cobra.Command {
-	return cli.Group(a, &cobra.Command{
+	return a.Group(&cobra.Command{
 		Use:   "task",
 		Short: "Submit, inspect and wait for tasks",
 		Long: `Tasks are the work of the agents. Each has a state and an id, of which any unique

@@ -29,7 +29,7 @@ the reasons are listed for each agent, and the exit code is 1.`,
   orchestrator task assign 91c0 coder-0 --require-plan
   orchestrator task assign --auto 91c0`,
 		Args:              cli.ArgCount(1, 2),
-		ValidArgsFunction: cli.Completion(a, completeAssignment),
+		ValidArgsFunction: a.Completion(completeAssignment),
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case auto && len(args) > 1:
@@ -176,7 +176,7 @@ stdin. Without one it is {"success":true}.`,
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, false),
 		RunE: func(_ *cobra.Command, args []string) error {
-			document, err := cli.GivenResult(a, "result", result)
+			document, err := a.GivenResult("result", result)
 			if err != nil {
 				return err
 			}

@@ -88,7 +88,7 @@ func (f *updateFlags) readWords(a *cli.App, verb *cobra.Command, c *wire.UpdateT
 		c.Type = &f.kind
 	}
 	if set.Changed("spec") {
-		text, err := cli.ReadArg(a, "--spec", f.spec)
+		text, err := a.ReadArg("--spec", f.spec)
 		if err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (f *updateFlags) readDocuments(a *cli.App, c *wire.UpdateTask) error {
 	if f.details.spec == none {
 		c.Without = append(c.Without, "structured_spec")
 	} else {
-		document, err := cli.GivenDocument(a, "structured-spec", f.details.spec)
+		document, err := a.GivenDocument("structured-spec", f.details.spec)
 		if err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (f *updateFlags) readDocuments(a *cli.App, c *wire.UpdateTask) error {
 	} else if c.Requirements, err = f.wants.read(a); err != nil {
 		return err
 	}
-	c.Payload, err = cli.GivenDocument(a, "payload", f.payload)
+	c.Payload, err = a.GivenDocument("payload", f.payload)
 	return err
 }
 
@@ -146,7 +146,7 @@ The note is the text itself, @FILE for the contents of a file, or - for stdin.`,
 		Args:              cli.ArgCount(2, 2),
 		ValidArgsFunction: completeOneTask(a, true),
 		RunE: func(_ *cobra.Command, args []string) error {
-			text, err := cli.ReadArg(a, "TEXT", args[1])
+			text, err := a.ReadArg("TEXT", args[1])
 			switch {
 			case err != nil:
 				return err

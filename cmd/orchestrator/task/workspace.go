@@ -192,7 +192,7 @@ func merge(ctx context.Context, a *cli.App, d *client.Client, in control.MergeRe
 
 // WorkspaceCommand returns the workspace command.
 func WorkspaceCommand(a *cli.App) *cobra.Command {
-	return cli.Group(a, &cobra.Command{
+	return a.Group(&cobra.Command{
 		Use:   "workspace",
 		Short: "See and remove the workspaces of tasks",
 		Long: `A task of an agent with a workspace block has a git worktree and a branch of its own. See

@@ -38,7 +38,7 @@ requirements, how each agent fits, and earlier attempts. For an agent it shows i
 and the reason, the ends of its runs, its last output, and its tasks.`,
 		Example:           "  orchestrator why 5be1\n  orchestrator why coder-1\n  orchestrator why 5be1 --json",
 		Args:              cli.ArgCount(1, 1),
-		ValidArgsFunction: cli.OneArg(cli.Completion(a, completeAnything)),
+		ValidArgsFunction: cli.OneArg(a.Completion(completeAnything)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.WithClient(func(ctx context.Context, d *client.Client) error { return why(ctx, a, d, args[0]) })
 		},
