@@ -86,10 +86,6 @@ var (
 	upDesc        = describe("up_seconds", "Uptime of the orchestrator.")
 )
 
-func describe(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, labels, nil)
-}
-
 // states are all states of an agent. A state without agents is reported as 0.
 var states = []control.State{
 	control.StateStopped, control.StateWaiting, control.StateStarting, control.StateRunning, control.StateStalled,
@@ -169,11 +165,6 @@ type counters struct {
 	batch    prometheus.Histogram
 	bytes    prometheus.Histogram
 }
-
-const namespace = "orchestrator"
-
-// otherKind is the label of messages of unknown kinds.
-const otherKind = "other"
 
 func (c *counters) register(r *prometheus.Registry, o Options) {
 	c.kinds = knownKinds(o.Operations)

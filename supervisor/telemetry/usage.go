@@ -3,7 +3,6 @@ package telemetry
 import (
 	"cmp"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
@@ -206,55 +205,11 @@ func (s *spending) attributes() []attribute.KeyValue {
 	return all
 }
 
-// settling is how long the end of a task waits for the usage of the turn in which the task ended.
-// A coding agent reports that after the end of the task.
-const settling = time.Minute
-
-// An unsettled task has ended. Its span is complete when the agent reports the usage of its last
-// turn, ends, or does neither for too long.
-type unsettled struct {
-	*task
-	agent, run string
-	state      wire.TaskState
-	at         time.Time
-	why        string
-	until      time.Time
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, labels, nil)
 }
 
-// settle ends the span of a task that has ended: at once, or later if its agent reports usage.
-func (w *openWork) settle(u *unsettled) {
-	if !w.users[u.agent] || len(w.unsettled) >= maxAsks {
-		w.spans.end(u.task, u.agent, u.state, u.at, u.why)
-		return
-	}
-	u.until = time.Now().Add(settling)
-	w.unsettled[u.id] = u
-	time.AfterFunc(settling, w.wake)
-}
+const namespace = "orchestrator"
 
-// used adds to what a task has used.
-func (w *openWork) used(f *fact) {
-	if w.spans == nil {
-		return
-	}
-	if len(w.users) < maxUsers {
-		w.users[f.Agent] = true
-	}
-	if k := w.tasks[f.Task]; k != nil {
-		k.spent.add(&f.Usage)
-	}
-	if u := w.unsettled[f.Task]; u != nil {
-		u.spent.add(&f.Usage)
-		w.settled(func(o *unsettled) bool { return o == u })
-	}
-}
-
-// settled ends the spans of the unsettled tasks for which fits returns true.
-func (w *openWork) settled(fits func(u *unsettled) bool) {
-	for id, u := range w.unsettled {
-		if fits(u) {
-			delete(w.unsettled, id)
-			w.spans.end(u.task, u.agent, u.state, u.at, u.why)
-		}
-	}
-}
+// otherKind is the label of messages of unknown kinds.
+const otherKind = "other"

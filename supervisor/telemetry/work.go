@@ -404,3 +404,56 @@ func endAsk(asked span, at time.Time, outcome, why string) {
 	asked.SetAttributes(attribute.String("request.outcome", outcome))
 	finish(asked, at, why)
 }
+
+// settling is how long the end of a task waits for the usage of the turn in which the task ended.
+// A coding agent reports that after the end of the task.
+const settling = time.Minute
+
+// An unsettled task has ended. Its span is complete when the agent reports the usage of its last
+// turn, ends, or does neither for too long.
+type unsettled struct {
+	*task
+	agent, run string
+	state      wire.TaskState
+	at         time.Time
+	why        string
+	until      time.Time
+}
+
+// settle ends the span of a task that has ended: at once, or later if its agent reports usage.
+func (w *openWork) settle(u *unsettled) {
+	if !w.users[u.agent] || len(w.unsettled) >= maxAsks {
+		w.spans.end(u.task, u.agent, u.state, u.at, u.why)
+		return
+	}
+	u.until = time.Now().Add(settling)
+	w.unsettled[u.id] = u
+	time.AfterFunc(settling, w.wake)
+}
+
+// used adds to what a task has used.
+func (w *openWork) used(f *fact) {
+	if w.spans == nil {
+		return
+	}
+	if len(w.users) < maxUsers {
+		w.users[f.Agent] = true
+	}
+	if k := w.tasks[f.Task]; k != nil {
+		k.spent.add(&f.Usage)
+	}
+	if u := w.unsettled[f.Task]; u != nil {
+		u.spent.add(&f.Usage)
+		w.settled(func(o *unsettled) bool { return o == u })
+	}
+}
+
+// settled ends the spans of the unsettled tasks for which fits returns true.
+func (w *openWork) settled(fits func(u *unsettled) bool) {
+	for id, u := range w.unsettled {
+		if fits(u) {
+			delete(w.unsettled, id)
+			w.spans.end(u.task, u.agent, u.state, u.at, u.why)
+		}
+	}
+}
