@@ -2,9 +2,7 @@ package adapter
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,10 +24,6 @@ type Program interface {
 	Unread() int64
 	Usage() (cpuMS, rss int64)
 }
-
-// maxWaiting is how many bytes may wait for the client, or for the orchestrator, before the
-// other side is not read any more.
-const maxWaiting = 1 << 20
 
 // A Process is a client that takes part as an agent: its stdin takes the lines of the
 // orchestrator, and its output is the requests and events of its Machine. What the client and
@@ -328,101 +322,29 @@ func (o *orders) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// A queue holds texts for a writer. Adding never blocks; wait blocks while it is full.
-type queue struct {
-	mu     sync.Mutex
-	moved  *sync.Cond
-	texts  [][]byte
-	bytes  int
-	closed bool
-	err    error // of the writer
-}
-
-func newQueue() *queue {
-	q := new(queue)
-	q.moved = sync.NewCond(&q.mu)
-	return q
-}
-
-func (q *queue) add(text []byte) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed || q.err != nil {
+// keepLine gives a line between the orchestrator and the client to the WireLog. A line for which
+// there is no room is counted.
+func (p *Process) keepLine(at time.Time, from string, line []byte) {
+	if p.wire == nil {
 		return
 	}
-	q.texts = append(q.texts, text)
-	q.bytes += len(text)
-	q.moved.Broadcast()
-}
-
-// tryAdd adds a text, and reports whether there was room.
-func (q *queue) tryAdd(text []byte) bool {
-	q.mu.Lock()
-	full := q.bytes > maxWaiting
-	q.mu.Unlock()
-	if !full {
-		q.add(text)
-	}
-	return !full
-}
-
-// all yields the texts until the queue is closed and empty. Texts that wait together are one.
-func (q *queue) all(yield func([]byte) bool) {
-	for text, ok := q.take(); ok && yield(text); text, ok = q.take() {
+	b := object.AppendMember(object.AppendText([]byte(`{"at":`), object.Timestamp(at)), "from", from)
+	b = object.AppendMember(b, "line", string(line))
+	if !p.toWire.tryAdd(append(b, '}', '\n')) {
+		p.unkept++
 	}
 }
 
-// take waits for texts and returns them as one. It reports false when the queue is closed and
-// empty.
-func (q *queue) take() ([]byte, bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for len(q.texts) == 0 && !q.closed {
-		q.moved.Wait()
-	}
-	if len(q.texts) == 0 {
-		return nil, false
-	}
-	text := bytes.Join(q.texts, nil)
-	q.texts, q.bytes = nil, 0
-	q.moved.Broadcast()
-	return text, true
-}
-
-func (q *queue) close() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.closed = true
-	q.moved.Broadcast()
-}
-
-func (q *queue) fail(err error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.err, q.texts, q.bytes = err, nil, 0
-	q.moved.Broadcast()
-}
-
-// wait waits until there is room, until the deadline, or until the queue is closed.
-func (q *queue) wait(deadline time.Time) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if !deadline.IsZero() {
-		alarm := time.AfterFunc(time.Until(deadline), func() {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			q.moved.Broadcast()
-		})
-		defer alarm.Stop()
-	}
-	for q.bytes > maxWaiting && !q.closed && q.err == nil {
-		if !deadline.IsZero() && !time.Now().Before(deadline) {
-			return os.ErrDeadlineExceeded
+// writeWireLog writes the lines that were kept. When the disk fails, that is logged once, and the lines are dropped.
+func (p *Process) writeWireLog() {
+	defer p.wire.Close()
+	failed := false
+	for text := range p.toWire.all {
+		if _, err := p.wire.Write(text); err != nil {
+			if _ = p.wire.Close(); !failed {
+				p.log("lines of the client's protocol are not kept: " + err.Error())
+			}
+			failed = true
 		}
-		q.moved.Wait()
 	}
-	if q.closed {
-		return os.ErrClosed
-	}
-	return errors.Join(q.err)
 }

@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -145,3 +146,5 @@ func (o *Opening) Briefing() string {
 	}
 	return own + "\n\n" + o.Instructions
 }
+
+func orElse(s, otherwise string) string { return cmp.Or(strings.TrimSpace(s), otherwise) }

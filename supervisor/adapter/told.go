@@ -13,29 +13,6 @@ import (
 	"orchestrator/wire/tools"
 )
 
-// An order is a line of the orchestrator.
-type order struct {
-	Type          string      `json:"type"`
-	CorrelationID string      `json:"correlationId"`
-	Payload       wire.Raw    `json:"payload"`
-	Error         *orderError `json:"error"`
-}
-
-type orderError struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Details struct {
-		State   wire.TaskState `json:"state"`
-		Pointer string         `json:"pointer"`
-	} `json:"details"`
-}
-
-// gone reports whether a request about a task was refused because the task has ended or is not
-// with this agent any more.
-func (e *orderError) gone() bool {
-	return e.Code == "NOT_FOUND" || e.Code == "UNAUTHORIZED" || e.Details.State.Final() || e.Details.State == wire.TaskPending
-}
-
 // Told takes a line of the orchestrator.
 func (m *Machine) Told(at time.Time, line []byte) []Effect {
 	m.now = at

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
-
-	"orchestrator/wire/object"
 )
 
 // maxWire is the size of a file of a WireLog. There are two: the older one has the name of WireOld.
@@ -78,31 +75,4 @@ func (w *WireLog) Close() error {
 	f := w.file
 	w.file = nil
 	return f.Close()
-}
-
-// keepLine gives a line between the orchestrator and the client to the WireLog. A line for which
-// there is no room is counted.
-func (p *Process) keepLine(at time.Time, from string, line []byte) {
-	if p.wire == nil {
-		return
-	}
-	b := object.AppendMember(object.AppendText([]byte(`{"at":`), object.Timestamp(at)), "from", from)
-	b = object.AppendMember(b, "line", string(line))
-	if !p.toWire.tryAdd(append(b, '}', '\n')) {
-		p.unkept++
-	}
-}
-
-// writeWireLog writes the lines that were kept. When the disk fails, that is logged once, and the lines are dropped.
-func (p *Process) writeWireLog() {
-	defer p.wire.Close()
-	failed := false
-	for text := range p.toWire.all {
-		if _, err := p.wire.Write(text); err != nil {
-			if _ = p.wire.Close(); !failed {
-				p.log("lines of the client's protocol are not kept: " + err.Error())
-			}
-			failed = true
-		}
-	}
 }
