@@ -11,16 +11,6 @@ import (
 	"orchestrator/wire/control"
 )
 
-const (
-	// smallestWidth and smallestHeight are the smallest screen that shows anything.
-	smallestWidth, smallestHeight = 30, 8
-	// A screen below narrow columns or low rows shows only one pane.
-	narrow, low = 60, 16
-)
-
-// single reports whether there is room for only one pane, the focused one.
-func (m *model) single() bool { return m.width < narrow || m.height < low }
-
 // View implements tea.Model.
 func (m *model) View() tea.View {
 	lines, cursor := m.screen()
@@ -317,17 +307,6 @@ func (m *model) drawOverview(width, height int) []string {
 	return lines
 }
 
-// A paper is a text that covers the panes.
-type paper struct {
-	title string
-	text  []string // its lines
-	diff  bool     // its lines have colors
-	lines []string // wrapped lines
-	size  int      // width of lines
-	top   int      // first visible line
-	room  int      // maximum number of visible lines
-}
-
 // onOutput shows the output of a command: one line that fits as a note, anything longer as
 // a paper.
 func (m *model) onOutput(news outputMsg) {
@@ -353,9 +332,6 @@ func (m *model) onOutput(news outputMsg) {
 		m.paper.diff = len(news.words) > 1 && news.words[0] == "task" && news.words[1] == "diff"
 	}
 }
-
-// commandTitle returns a command line for a title.
-func commandTitle(text string) string { return term.Clip(oneLine(text), 200) }
 
 // unroll shows a text over the panes.
 func (m *model) unroll(title, text string) {
@@ -387,30 +363,4 @@ func (m *model) paperKey(name string) bool {
 		return false
 	}
 	return true
-}
-
-func (r *paper) draw(p pen, width, height int) []string {
-	if r.size != width-4 {
-		r.size, r.lines = width-4, nil
-		for _, text := range r.text {
-			for _, part := range p.wrap(text, r.size) {
-				if r.diff {
-					part = p.ink(term.DiffInk(text), part)
-				}
-				r.lines = append(r.lines, part)
-			}
-		}
-	}
-	r.room = max(1, height-2)
-	r.top = max(0, min(r.top, len(r.lines)-r.room))
-	to := min(len(r.lines), r.top+r.room)
-	title := r.title
-	if len(r.lines) > r.room {
-		title = fmt.Sprintf("%s  %d-%d of %d", title, r.top+1, to, len(r.lines))
-	}
-	shown := make([]string, 0, r.room)
-	for _, text := range r.lines[r.top:to] {
-		shown = append(shown, " "+text)
-	}
-	return p.draw(pane{title: title, focused: true}, width, height, shown)
 }
