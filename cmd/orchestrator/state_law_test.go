@@ -2,40 +2,17 @@ package main
 
 import (
 	"go/ast"
-	"go/build"
-	"go/importer"
-	"go/parser"
-	"go/token"
 	gotypes "go/types"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // TestLawDecisionsAssignNothing checks that decisions assign no field of a State, which changes by facts alone. Facts, copies
 // and values of one turn are not parts of a State.
 func TestLawDecisionsAssignNothing(t *testing.T) {
 	const decisions, state = "handlers", "orchestrator/handlers/state"
-	var files []*ast.File
-	fset := token.NewFileSet()
-	for _, f := range goFiles(t) {
-		if f.folder == decisions && !f.test {
-			file, err := parser.ParseFile(fset, filepath.Join("../..", f.path), nil, 0)
-			require.NoError(t, err)
-			files = append(files, file)
-		}
-	}
-	info := &gotypes.Info{Uses: make(map[*ast.Ident]gotypes.Object), Selections: make(map[*ast.SelectorExpr]*gotypes.Selection)}
-	goroot, err := exec.Command("go", "env", "GOROOT").Output()
-	require.NoError(t, err)
-	build.Default.GOROOT = strings.TrimSpace(string(goroot)) // a test that was built with -trimpath does not know it
-	config := gotypes.Config{Importer: importer.ForCompiler(fset, "source", nil)}
-	_, err = config.Check("orchestrator/"+decisions, fset, files, info)
-	require.NoError(t, err)
+	fset, files, _, info := listed(t)[decisions].check(t)
 	for _, f := range files {
 		ast.Inspect(f, func(n ast.Node) bool {
 			for _, e := range assigned(n) {
