@@ -238,7 +238,7 @@ func TestFanOut(t *testing.T) {
 		case 0:
 			down.RequiredRole = wire.RoleWorker
 		case 1:
-			down.Requirements, down.Details.Requirements = wants, wants.Document
+			down.Requirements = wants
 		case 2:
 			down.Priority = wire.Raw("1")
 		}

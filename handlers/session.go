@@ -109,7 +109,7 @@ func (sd sessionDecision) closeSession(s *state.SessionState, f *state.SessionCl
 }
 
 func createSession(sd sessionDecision, create *wire.CreateSession) (*wire.SessionView, *wire.Error) {
-	spec := &create.Spec
+	spec := (*session.Spec)(create)
 	if spec.Verify != nil && sd.from.Kind == Agent {
 		return nil, state.Errorf(wire.CodeDenied, state.Details{"pointer": "/payload/verify"}, "only a person may name commands that run as the agent of a task")
 	}

@@ -26,7 +26,7 @@ var taskOperations = []Operation{
 }
 
 func submitTask(td taskDecision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
-	if r.Details.Verify != nil && td.from.Kind == Agent {
+	if r.Verify != nil && td.from.Kind == Agent {
 		return nil, state.Errorf(wire.CodeDenied, state.Details{"pointer": "/payload/verify"}, "only a person may name commands that run as the agent of a task")
 	}
 	return td.submit(r)
@@ -57,8 +57,7 @@ func (td taskDecision) submit(r *wire.SubmitTask) (*wire.TaskReply, *wire.Error)
 	if err := td.state.Agents.TooManyOpen(td.from); err != nil {
 		return nil, err
 	}
-	of := r.Details
-	of.ParentTaskID = td.parent()
+	of := wire.Details{ProjectID: r.ProjectID, SessionID: r.SessionID, ParentTaskID: td.parent()}
 	vain, err := td.links().dependencies(r.Dependencies, &of, r.Patient)
 	if err != nil {
 		return nil, err
@@ -67,14 +66,8 @@ func (td taskDecision) submit(r *wire.SubmitTask) (*wire.TaskReply, *wire.Error)
 	if td.state.Tasks.ByID[id] != nil {
 		panic("the chance that came with the input is not fresh")
 	}
-	f := &state.TaskCreated{
-		ID: id, Name: r.Name, Type: r.Type, Description: r.Description, Payload: r.Payload,
-		RequiredRole: r.RequiredRole, RequiredCapabilities: r.RequiredCapabilities,
-		Dependencies: r.Dependencies, Priority: r.Priority, Request: td.mark(),
-		StructuredSpec: r.Details.StructuredSpec, Requirements: r.Details.Requirements, TargetRepo: r.Details.TargetRepo,
-		AcceptanceCriteria: r.Details.AcceptanceCriteria, ProjectID: r.Details.ProjectID, SessionID: r.Details.SessionID,
-		Parent: of.ParentTaskID, Patient: r.Patient, Block: r.Block, Verify: r.Details.Verify,
-	}
+	f := td.created(id, r)
+	f.Parent = of.ParentTaskID
 	td.traced(f, r.Observability)
 	td.fact("", id, f)
 	k := td.state.Tasks.ByID[id]
@@ -92,6 +85,24 @@ func (td taskDecision) submit(r *wire.SubmitTask) (*wire.TaskReply, *wire.Error)
 		td.place(k, match.Conditions{Online: td.state.Rules.OnlineOnly})
 	}
 	return answer, nil
+}
+
+// created returns the fact of a new task.
+func (td taskDecision) created(id string, r *wire.SubmitTask) *state.TaskCreated {
+	f := &state.TaskCreated{
+		ID: id, Name: r.Name, Type: r.Type, Description: r.Description, Payload: r.Payload,
+		RequiredRole: r.RequiredRole, RequiredCapabilities: r.RequiredCapabilities,
+		Dependencies: r.Dependencies, Priority: r.Priority, Request: td.mark(),
+		TargetRepo: r.TargetRepo, AcceptanceCriteria: r.AcceptanceCriteria, ProjectID: r.ProjectID, SessionID: r.SessionID,
+		Patient: r.Patient, Block: r.Block, Verify: r.Verify,
+	}
+	if r.Spec != nil {
+		f.StructuredSpec = r.Spec.Document
+	}
+	if r.Requirements != nil {
+		f.Requirements = r.Requirements.Document
+	}
+	return f
 }
 
 // parent returns the task that a submitting agent works on. The new task is a part of it.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"orchestrator/wire/mail"
+	"orchestrator/wire/object"
 )
 
 // KeyPrefix begins every agent key, so that people and secret scanners recognize one.
@@ -9,13 +10,11 @@ const KeyPrefix = "orc_"
 
 // IssueKey is the payload of issue-key and of rotate-key.
 type IssueKey struct {
-	Agent   string `json:"agent"`
-	Overlap int64  `json:"overlap,omitzero"` // of rotate-key: milliseconds for which the old keys still hold
-}
-
-func (k *IssueKey) fields(f *fields) {
-	f.need(&k.Agent, "agent", "The name of the agent.")
-	f.milliseconds(&k.Overlap, "overlap", "For rotate-key: how long the old keys stay valid, in milliseconds; 0 when it is missing. issue-key ignores it.", 0)
+	// The name of the agent.
+	Agent string `json:"agent" schema:"nonblank"`
+	// For rotate-key: how long the old keys stay valid, in milliseconds; 0 when it is missing.
+	// issue-key ignores it.
+	Overlap int64 `json:"overlap,omitzero" schema:"ms=0"`
 }
 
 // IssuedKey answers issue-key and rotate-key. The key is not shown again.
@@ -30,11 +29,8 @@ type IssuedKey struct {
 
 // Revoke is the payload of revoke-key and revoke-token.
 type Revoke struct {
-	ID string `json:"id"`
-}
-
-func (r *Revoke) fields(f *fields) {
-	f.need(&r.ID, "id", "The id of the key or the token, as list-keys and list-tokens show it.")
+	// The id of the key or the token, as list-keys and list-tokens show it.
+	ID string `json:"id" schema:"nonblank"`
 }
 
 // A Credential describes a key, a registration token or an operator's token. It does not hold
@@ -64,13 +60,10 @@ type CredentialList struct {
 
 // IssueRegistration is the payload of issue-registration.
 type IssueRegistration struct {
-	Name string `json:"name,omitzero"` // the only server that may use it; "": any that has it
-	TTL  int64  `json:"ttl,omitzero"`  // milliseconds; a day when it is missing
-}
-
-func (i *IssueRegistration) fields(f *fields) {
-	f.text(&i.Name, "name", "The only server that may use the token; any server when it is missing.")
-	f.milliseconds(&i.TTL, "ttl", "How long the token is valid, in milliseconds, up to a year; a day when it is missing.", 1)
+	// The only server that may use the token; any server when it is missing.
+	Name string `json:"name,omitzero"`
+	// How long the token is valid, in milliseconds, up to a year; a day when it is missing.
+	TTL int64 `json:"ttl,omitzero" schema:"ms=1"`
 }
 
 // IssuedRegistration answers issue-registration. The token is not shown again.
@@ -96,26 +89,22 @@ var PersonRoles = []string{PersonAdmin, PersonOperator, PersonViewer}
 // IssueToken is the payload of issue-token. It requests a token for a person, or for an actor on
 // another machine.
 type IssueToken struct {
-	Subject string `json:"sub,omitzero"`
-	Role    string `json:"role,omitzero"` // of a person; operator when it is missing
-	TTL     int64  `json:"ttl,omitzero"`  // milliseconds; missing: eight hours for a person, for ever for an actor
-
-	Actor   string `json:"actor,omitzero"`
-	Overlap int64  `json:"overlap,omitzero"` // for an actor: how long its other tokens stay valid, in milliseconds
+	// What the person may do. admin and operator may do everything; viewer may only read. The default
+	// is operator.
+	Role string `json:"role,omitzero" schema:"enum=wire.PersonRoles"`
+	// How long the token is valid, in milliseconds, up to a year. The default is eight hours for a
+	// person, and no limit for an actor.
+	TTL int64 `json:"ttl,omitzero" schema:"ms=1"`
+	// The person that the token is for.
+	Subject string `json:"sub,omitzero" schema:"own,person"`
+	// The actor that the token is for, instead of a person: GO, HO:host, PO:project, IO:person, W:id
+	// or S:kind:id.
+	Actor string `json:"actor,omitzero" schema:"own,actor"`
+	// How long the other tokens of the actor stay valid, in milliseconds; 0 when it is missing.
+	Overlap int64 `json:"overlap,omitzero" schema:"own,ms=0"`
 }
 
-func (t *IssueToken) fields(f *fields) {
-	f.oneOf(&t.Role, "role", "What the person may do. admin and operator may do everything; viewer may only read. The default is operator.", PersonRoles...)
-	f.milliseconds(&t.TTL, "ttl", "How long the token is valid, in milliseconds, up to a year. The default is eight hours for a person, and no limit for an actor.", 1)
-	const person = `"pattern": "^[^\u0000-\u001f\u007f-\u009f]*[^ \u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$"`
-	if f.describe("sub", "The person that the token is for.", schemaText+", "+person, false) {
-		f.actor(&t.Actor, "actor", "The actor that the token is for, instead of a person: GO, HO:host, PO:project, IO:person, W:id or S:kind:id.", false)
-		f.milliseconds(&t.Overlap, "overlap", "How long the other tokens of the actor stay valid, in milliseconds; 0 when it is missing.", 0)
-		f.rule(`"anyOf": [{"required": ["sub"], "properties": {"sub": {"type": "string"}, "actor": {"type": "null"}, "overlap": {"type": "null"}}}, ` +
-			`{"required": ["actor"], "properties": {"actor": {"type": "string"}, "sub": {"type": "null"}, "role": {"type": "null"}}}]`)
-		return
-	}
-	o := f.in
+func (t *IssueToken) read(o *object.Reader) {
 	if o.Find("actor") == nil {
 		t.Subject = o.NeedText("sub")
 		o.NoControls("sub", t.Subject)
@@ -191,6 +180,10 @@ var accessOperations = []Operation{
 	}),
 	request[IssueToken](Operation{
 		Name: "issue-token", Answer: answerToken, Audience: ForActors, Writes: true,
+		Rules: []string{
+			`"anyOf": [{"required": ["sub"], "properties": {"sub": {"type": "string"}, "actor": {"type": "null"}, "overlap": {"type": "null"}}}, ` +
+				`{"required": ["actor"], "properties": {"actor": {"type": "string"}, "sub": {"type": "null"}, "role": {"type": "null"}}}]`,
+		},
 		Summary: "Create a token for a person or an actor on another machine; shown once. For operators; for GO, tokens of actors only",
 		About:   "Give sub for a person, or actor for an actor.",
 		Examples: []string{

@@ -9,49 +9,38 @@ import (
 
 // UpdateCapabilities is the payload of update-capabilities.
 type UpdateCapabilities struct {
-	Capabilities *hub.Capabilities `json:"capabilities,omitzero"` // nil: no change
-	System       Raw               `json:"system,omitzero"`       // other members, about its machine
-}
-
-func (u *UpdateCapabilities) fields(f *fields) {
-	if !f.document("capabilities", "What you can do: a capabilities document.", "capabilities") {
-		u.Capabilities = hub.CapabilitiesIn(f.in, "capabilities")
-	}
-	f.object(&u.System, "system", "Information about the machine that you run on, such as its load. It is shown to people.")
+	// What you can do: a capabilities document.
+	Capabilities *hub.Capabilities `json:"capabilities,omitzero" schema:"type=object,ref=capabilities"`
+	// Information about the machine that you run on, such as its load. It is shown to people.
+	System Raw `json:"system,omitzero" schema:"type=object"`
 }
 
 // Register is the payload of register-agent, for servers on other machines.
 type Register struct {
-	Name         string            `json:"name"`
-	Hostname     string            `json:"hostname,omitzero"`
-	IP           string            `json:"ip,omitzero"`
-	OS           string            `json:"os,omitzero"`
-	Token        string            `json:"registration_token"`
-	Repos        Raw               `json:"repos,omitzero"` // from before there were capabilities: shown, and never matched
-	Capabilities *hub.Capabilities `json:"capabilities,omitzero"`
-}
-
-func (r *Register) fields(f *fields) {
-	f.need(&r.Name, "name", "The name of the new agent: one word of at most 128 characters. A server that registers again with a new token is the same agent.")
-	f.text(&r.Hostname, "hostname", "The name of its machine.")
-	f.text(&r.IP, "ip", "Its address.")
-	f.text(&r.OS, "os", "Its operating system, such as linux.")
-	f.need(&r.Token, "registration_token", "The registration token that an operator created. It works once.")
-	f.object(&r.Repos, "repos", "Its repositories, in the form from before there were capabilities. They are shown; no task is matched by them.")
-	if !f.document("capabilities", "What it can do: a capabilities document.", "capabilities") {
-		r.Capabilities = hub.CapabilitiesIn(f.in, "capabilities")
-	}
+	// The name of the new agent: one word of at most 128 characters. A server that registers again
+	// with a new token is the same agent.
+	Name string `json:"name" schema:"nonblank"`
+	// The name of its machine.
+	Hostname string `json:"hostname,omitzero"`
+	// Its address.
+	IP string `json:"ip,omitzero"`
+	// Its operating system, such as linux.
+	OS string `json:"os,omitzero"`
+	// The registration token that an operator created. It works once.
+	Token string `json:"registration_token" schema:"nonblank"`
+	// Its repositories, in the form from before there were capabilities. They are shown; no task is
+	// matched by them.
+	Repos Raw `json:"repos,omitzero" schema:"type=object"`
+	// What it can do: a capabilities document.
+	Capabilities *hub.Capabilities `json:"capabilities,omitzero" schema:"type=object,ref=capabilities"`
 }
 
 // InterruptAgent is the payload of interrupt-agent.
 type InterruptAgent struct {
-	Agent   string `json:"agent"`
+	// The name of the agent.
+	Agent string `json:"agent" schema:"nonblank"`
+	// What the agent is to do now; optional.
 	Message string `json:"message,omitzero"`
-}
-
-func (i *InterruptAgent) fields(f *fields) {
-	f.need(&i.Agent, "agent", "The name of the agent.")
-	f.text(&i.Message, "message", "What the agent is to do now; optional.")
 }
 
 // The answers.
@@ -98,21 +87,18 @@ var serverOperations = []Operation{
 
 // QueryAgents is the payload of query-agents.
 type QueryAgents struct {
-	Role         string   `json:"role,omitzero"`
-	Status       string   `json:"status,omitzero"`
-	Capabilities []string `json:"capabilities,omitzero"` // agents that have all of them
+	// Only agents with this role: worker, planner, reviewer, or one that the file gives an agent. Any
+	// other is refused.
+	Role string `json:"role,omitzero" schema:"minlen=1"`
+	// Only agents with this status: idle, busy, starting, stopping, stale, offline or crashed. With any
+	// other status the list is empty.
+	Status string `json:"status,omitzero"`
+	// Only agents that have all of these.
+	Capabilities []string `json:"capabilities,omitzero" schema:"each:nonblank"`
 }
 
-var onlyStatus = "Only agents with this status: " + object.Choices(AgentStatuses) + ". With any other status the list is empty."
-
-func (q *QueryAgents) fields(f *fields) {
-	const role = "Only agents with this role: worker, planner, reviewer, or one that the file gives an agent. Any other is refused."
-	if !f.describe("role", role, schemaText+`, "minLength": 1`, false) {
-		q.Role = f.in.Text("role")
-	}
-	f.text(&q.Status, "status", onlyStatus)
-	f.texts(&q.Capabilities, "capabilities", "Only agents that have all of these.")
-	if o := f.in; o != nil && o.Find("role") != nil && q.Role == "" && o.Err() == nil {
+func (q *QueryAgents) read(o *object.Reader) {
+	if o.Find("role") != nil && q.Role == "" && o.Err() == nil {
 		o.Fail(UnknownRole("", o.Pointer+"/role", Roles))
 	}
 }

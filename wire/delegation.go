@@ -17,41 +17,30 @@ const ReasonReused = "id_reused"
 
 // GetTaskResponse is the payload of get-task-response.
 type GetTaskResponse struct {
-	TaskID string `json:"taskId"`
+	// The id of the task, as in its task request.
+	TaskID string `json:"taskId" schema:"nonblank"`
 	Check  bool   `json:"-"` // it came as a bare act: the answer is a separate line
 }
 
-const theRequested = "The id of the task, as in its task request."
-
-func (g *GetTaskResponse) fields(f *fields) { f.need(&g.TaskID, "taskId", theRequested) }
-
 // UpdateTaskRequest is the payload of update-task-request.
 type UpdateTaskRequest struct {
-	TaskID string `json:"taskId"`
-	Input  Raw    `json:"input"` // the input that the task waits for: any value, digit for digit
+	// The id of the task, as in its task request.
+	TaskID string `json:"taskId" schema:"nonblank"`
+	// The input that the task needs: any value, also null. Answers of people are texts.
+	Input Raw `json:"input" schema:"own,any"`
 
 	Payload Raw `json:"-"` // the whole payload of a bare act, if it has other members
 }
 
-func (u *UpdateTaskRequest) fields(f *fields) {
-	const key = "input"
-	f.need(&u.TaskID, "taskId", theRequested)
-	if f.describe(key, "The input that the task needs: any value, also null. Answers of people are texts.", "", true) {
-		return
-	}
-	switch u.Input = f.in.Value(key); {
+func (u *UpdateTaskRequest) read(o *object.Reader) {
+	switch u.Input = o.Value("input"); {
 	case u.Input != nil:
-	case object.IsNull(object.Once(f.in.Members, key)):
+	case object.IsNull(object.Once(o.Members, "input")):
 		u.Input = Raw("null")
 	default:
-		f.in.Refuse(key, "is missing")
+		o.Refuse("input", "is missing")
 	}
 }
-
-const schemaTrace = schemaObject + `, "properties": {` +
-	`"traceId": {"type": ["string", "null"], "maxLength": 4096, "pattern": "^[^\u0000-\u001f\u007f-\u009f]*$", "description": "The id of the trace. A W3C trace has 32 lower-case hexadecimal digits; any text is accepted."}, ` +
-	`"spanId": {"type": ["string", "null"], "maxLength": 4096, "pattern": "^[^\u0000-\u001f\u007f-\u009f]*$", "description": "The span that the work is part of."}, ` +
-	`"baggage": {"type": ["object", "null"], "description": "Values that travel with the trace, at most 16 KiB."}}`
 
 // TaskAnswer answers the operations of delegated work with the task response, unchanged.
 type TaskAnswer struct {
@@ -127,7 +116,7 @@ var delegationOperations = []Operation{
 			`{"id": "tea-7", "type": "weigh_tea", "payload": {"tea": "assam", "cups": 3}, "context": {"conversationId": "breakfast-12", "timestamp": "2026-11-20T09:15:00Z", "priority": "high"}, "routing": {"target": "scale", "delegationChain": ["kitchen"]}, "observability": {"traceId": "5b8aa5a2d2c872e8321cf37308d69df2", "baggage": {"house": "12"}}}`,
 			`{"id": "tea-8", "type": "weigh_tea", "payload": {}}`,
 		},
-		ref: "task-request",
+		Document: "task-request",
 	},
 	request[GetTaskResponse](Operation{
 		Name: "get-task-response", Answer: answerTaskResponse,

@@ -28,13 +28,12 @@ func ReadHubTask(o *object.Reader) *SubmitTask {
 	case object.IsBlank(s.Type):
 		o.Refuse("type", "must not be empty")
 	}
-	if s.Details.TargetRepo = o.Text("target_repo"); s.Details.TargetRepo == "" {
-		s.Details.TargetRepo = o.Text("repo")
+	if s.TargetRepo = o.Text("target_repo"); s.TargetRepo == "" {
+		s.TargetRepo = o.Text("repo")
 	}
-	s.Details.AcceptanceCriteria = o.Texts("acceptance_criteria")
-	s.Details.ProjectID = o.Text("project_id")
-	s.Details.SessionID = o.Text("session_id")
-	s.documents(o)
+	s.AcceptanceCriteria = o.Texts("acceptance_criteria")
+	s.ProjectID, s.SessionID = o.Text("project_id"), o.Text("session_id")
+	s.Spec, s.Requirements = hub.SpecIn(o, "structured_spec"), hub.RequirementsIn(o, "requirements")
 	return s
 }
 
@@ -64,7 +63,13 @@ func ReadHubUpdate(o *object.Reader, task string) *UpdateTask {
 	if u.TargetRepo == nil {
 		u.TargetRepo = o.OptionalText("repo")
 	}
-	u.common(o, "acceptance_criteria")
+	u.Type, u.Priority = o.OptionalName("type"), hub.PriorityIn(o, "priority")
+	if o.Find("acceptance_criteria") != nil {
+		texts := o.Texts("acceptance_criteria")
+		u.AcceptanceCriteria = &texts
+	}
+	u.Spec, u.Requirements = hub.SpecIn(o, "structured_spec"), hub.RequirementsIn(o, "requirements")
+	u.removed(o)
 	never(o, "dependencies", "dependency_ids", "result", "resolved_inputs")
 	return u
 }
@@ -146,7 +151,7 @@ func ReadHubHeartbeat(o *object.Reader, body Raw) *UpdateCapabilities {
 	return &UpdateCapabilities{Capabilities: hub.CapabilitiesIn(o, "capabilities"), System: systemOf(o, body)}
 }
 
-// systemOf returns a heartbeat without the capabilities, or nil if nothing is left.
+// systemOf returns a heartbeat without the capabilities, or nil if it had no other members.
 func systemOf(o *object.Reader, body Raw) Raw {
 	var rest []byte
 	for i := range o.Members {

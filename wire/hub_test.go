@@ -42,12 +42,12 @@ func TestHubBodiesAreRead(t *testing.T) {
 	bare.Dependencies = []hub.Dependency{{On: "a", Type: "blocks"}, {On: "b", Type: "blocks"}}
 	typed.Dependencies = []hub.Dependency{{On: "a", Type: "input", Contract: "k"}, {On: "b", Type: "blocks"}}
 	repo, upper := task, task // keys and ids as other clients write them
-	repo.Details.TargetRepo = "shop"
+	repo.TargetRepo = "shop"
 	upper.Dependencies = []hub.Dependency{{On: "7f3a9c1e-33b7-4c0e-8a4e-2b9d1c6f5e10", Type: "blocks"}, {On: "A", Type: "blocks"}}
 	gated := task
 	gated.Dependencies = []hub.Dependency{{On: "a", Type: "related"}, {On: "a", Type: "blocks"}}
 	full.Type, full.Priority = "bugfix", Raw(`"high"`)
-	full.Details = Details{TargetRepo: "shop", AcceptanceCriteria: []string{"c"}, ProjectID: "p", SessionID: "x", Requirements: Raw(`{"repo":"shop"}`)}
+	full.TargetRepo, full.AcceptanceCriteria, full.ProjectID, full.SessionID = "shop", []string{"c"}, "p", "x"
 	full.Requirements = &hub.Requirements{Document: Raw(`{"repo":"shop"}`), Repo: "shop"}
 	for _, test := range []struct {
 		what, body string

@@ -49,12 +49,22 @@ const NoticeMessage = "message"
 
 // SendMessage is the payload of send-message.
 type SendMessage struct {
-	From    string `json:"from_actor,omitzero"` // "": the caller
-	To      string `json:"to_actor"`
-	Topic   string `json:"topic"`
-	Payload Raw    `json:"payload"`
-	ReplyTo int64  `json:"reply_to,omitzero"`
-	Key     string `json:"idempotency_key,omitzero"`
+	// You, as an actor; optional. A message in the name of another actor is refused.
+	From string `json:"from_actor,omitzero"`
+	// The recipient: GO, HO:host, PO:project, IO:person, W:id, S:kind:id, Bus or Governor; the name of
+	// an agent, for its mailbox; or broadcast, which only GO may use. An actor need not exist yet. At
+	// most 200 bytes, without invisible characters.
+	To string `json:"to_actor" schema:"own,recipient"`
+	// The topic: words with dots between them, such as task.completed, at most 200 bytes. A topic that
+	// is not registered causes a warning.
+	Topic string `json:"topic" schema:"own,topic"`
+	// The content, at most 1 MiB. It is delivered unchanged, digit for digit.
+	Payload Raw `json:"payload" schema:"own,type=object"`
+	// The number of the message that this one answers, as a number or a text.
+	ReplyTo int64 `json:"reply_to,omitzero" schema:"own,type=integer|string,whole=1,digits"`
+	// A text that differs for each of your messages, such as a UUID, at most 200 bytes. A message that
+	// is sent again with the same key is not sent twice.
+	Key string `json:"idempotency_key,omitzero" schema:"own,key"`
 
 	Lookup `json:"-"` // whether the key is already in use; Sum is not set
 }
@@ -68,16 +78,7 @@ func (m *SendMessage) Completes() (task string, result Raw) {
 	return said.FirstText("ticket_id", "task_id", "taskId"), said.Value("result")
 }
 
-func (m *SendMessage) fields(f *fields) {
-	f.text(&m.From, "from_actor", "You, as an actor; optional. A message in the name of another actor is refused.")
-	if f.in == nil {
-		f.describe("to_actor", "The recipient: GO, HO:host, PO:project, IO:person, W:id, S:kind:id, Bus or Governor; the name of an agent, for its mailbox; "+
-			"or broadcast, which only GO may use. An actor need not exist yet. At most 200 bytes, without invisible characters.",
-			`"type": "string", `+actorSchema("[A-Za-z0-9][A-Za-z0-9._-]{0,62}|"), true)
-		m.describe(f)
-		return
-	}
-	o := f.in
+func (m *SendMessage) read(o *object.Reader) {
 	m.To, m.Topic = o.NeedText("to_actor"), readTopic(o, "topic")
 	m.ReplyTo, m.Key = readReplyTo(o, "reply_to"), o.Text("idempotency_key")
 	if why := mail.CheckAddressee(m.To); m.To != "" && why != "" && !mail.IsName(m.To) {
@@ -100,41 +101,6 @@ func (m *SendMessage) fields(f *fields) {
 		o.Refuse("idempotency_key", fmt.Sprintf("must not be longer than %d bytes", mail.MaxKey))
 	default:
 		o.NoControls("idempotency_key", m.Key)
-	}
-}
-
-// describe adds the members to the schema that fields reads in another way.
-func (*SendMessage) describe(f *fields) {
-	const word = `[^.*\u0000- \u007f-\u00a0\u2000-\u200f\u2028-\u202f\u3000\ufeff]+`
-	f.describe("topic", "The topic: words with dots between them, such as task.completed, at most 200 bytes. A topic that is not registered causes a warning.",
-		`"type": "string", "maxLength": 200, "pattern": "^`+word+`(\\.`+word+`)*$"`, true)
-	f.describe("payload", "The content, at most 1 MiB. It is delivered unchanged, digit for digit.", `"type": "object"`, true)
-	f.describe("reply_to", "The number of the message that this one answers, as a number or a text.",
-		wholeSchema(`["integer", "string", "null"]`, 1, object.MaxWhole)+`, "pattern": "^[1-9][0-9]{0,14}$"`, false)
-	f.describe("idempotency_key", "A text that differs for each of your messages, such as a UUID, at most 200 bytes. "+
-		"A message that is sent again with the same key is not sent twice.",
-		schemaText+`, "maxLength": 200, "pattern": "^[^\u0000-\u001f\u007f-\u009f]+$"`, false)
-}
-
-// actorSchema is the schema of the text of an actor's id, or of others, each with a bar after it.
-func actorSchema(others string) string {
-	const word = `[^:\u0000- \u007f-\u00a0\u2000-\u200f\u2028-\u202f\u3000\ufeff]+`
-	return `"maxLength": 200, "pattern": "^(` + others + `GO|(HO|PO|IO|W):` + word + `|S:` + word + `:` + word + `)$"`
-}
-
-// actor declares an optional id of an actor, or of any recipient.
-func (f *fields) actor(p *string, key, about string, recipient bool) {
-	switch {
-	case f.in == nil:
-		others := ""
-		if recipient {
-			others = "broadcast|Bus|Governor|"
-		}
-		f.describe(key, about, schemaText+", "+actorSchema(others), false)
-	case recipient:
-		*p = readActor(f.in, key, mail.CheckAddressee)
-	default:
-		*p = readActor(f.in, key, mail.CheckActor)
 	}
 }
 
@@ -179,63 +145,32 @@ func readReplyTo(o *object.Reader, key string) int64 {
 
 // PollMessages is the payload of poll-messages.
 type PollMessages struct {
-	Actor  string `json:"actor,omitzero"`  // "": the caller
-	Cursor *int64 `json:"cursor,omitzero"` // messages after this one; nil: after the last acknowledged one
-	Limit  int64  `json:"limit,omitzero"`  // MailPage when it is 0
-}
-
-func (p *PollMessages) fields(f *fields) {
-	f.actor(&p.Actor, "actor", "You, as an actor; optional. Only operators may name another.", true)
-	const cursor = "Only messages with a higher number; 0 for all. The default is the last acknowledged one."
-	switch {
-	case f.in == nil:
-		f.whole(nil, "cursor", cursor, 0, object.MaxWhole)
-	case f.in.Find("cursor") != nil:
-		after := f.in.Whole("cursor", 0)
-		p.Cursor = &after
-	}
-	f.whole(&p.Limit, "limit", "The maximum number of messages; 1000 when it is missing.", 1, mail.MaxPage)
+	// You, as an actor; optional. Only operators may name another.
+	Actor string `json:"actor,omitzero" schema:"addressee"`
+	// Only messages with a higher number; 0 for all. The default is the last acknowledged one.
+	Cursor *int64 `json:"cursor,omitzero" schema:"whole=0"`
+	// The maximum number of messages; 1000 when it is missing.
+	Limit int64 `json:"limit,omitzero" schema:"min=1,max=10000"`
 }
 
 // AckMessages is the payload of ack-messages.
 type AckMessages struct {
-	Actor string `json:"actor,omitzero"` // "": the caller
-	Seq   int64  `json:"seq"`            // the last message that has been dealt with
-}
-
-func (a *AckMessages) fields(f *fields) {
-	f.actor(&a.Actor, "actor", "You, as an actor; optional.", true)
-	if f.in == nil {
-		f.describe("seq", "The number of the last message that you have handled.", wholeSchema(`"integer"`, 0, object.MaxWhole), true)
-		return
-	}
-	if a.Seq = f.in.Whole("seq", 0); f.in.Find("seq") == nil {
-		f.in.Refuse("seq", "is missing")
-	}
+	// You, as an actor; optional.
+	Actor string `json:"actor,omitzero" schema:"addressee"`
+	// The number of the last message that you have handled.
+	Seq int64 `json:"seq" schema:"whole=0"`
 }
 
 // MessageSeq is the payload of message-status.
 type MessageSeq struct {
-	Seq int64 `json:"seq"`
-}
-
-func (m *MessageSeq) fields(f *fields) {
-	if f.in == nil {
-		f.describe("seq", "The number of the message.", wholeSchema(`"integer"`, 1, object.MaxWhole), true)
-		return
-	}
-	if m.Seq = f.in.Whole("seq", 1); f.in.Find("seq") == nil {
-		f.in.Refuse("seq", "is missing")
-	}
+	// The number of the message.
+	Seq int64 `json:"seq" schema:"whole=1"`
 }
 
 // Heartbeat is the payload of heartbeat.
 type Heartbeat struct {
-	Actor string `json:"actor,omitzero"` // "": the caller
-}
-
-func (h *Heartbeat) fields(f *fields) {
-	f.actor(&h.Actor, "actor", "You, as an actor; optional.", false)
+	// You, as an actor; optional.
+	Actor string `json:"actor,omitzero" schema:"actor"`
 }
 
 // The answers.

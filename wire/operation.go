@@ -1,8 +1,9 @@
 package wire
 
 import (
-	"fmt"
-	"strings"
+	"reflect"
+
+	"orchestrator/wire/object"
 )
 
 // Operation is one request to an orchestrator. An agent prints it as a line, a tool calls it,
@@ -17,11 +18,15 @@ type Operation struct {
 	Published bool     // part of the published stdio protocol; otherwise an extension
 	Writes    bool     // it can change something, so its repeats are recognized
 	OfTask    bool     // it is answered with one task, or with its task response
-	Answer    *Answer  // what it is answered with
+	Answer    *Answer  // the declaration of its answers
 	Examples  []string // payloads; "" for a request without one
 
-	payload func() payload // nil: the payload is a document
-	ref     string         // the schema of that document
+	// Rules are rules between members, for its schema: each the inside of a JSON object.
+	Rules []string
+	// Document is the schema of the payload if it is a document.
+	Document string
+
+	payload *payload // nil: the payload is a document
 }
 
 // An Answer declares the payload of the responses to some operations.
@@ -49,12 +54,9 @@ func (a Audience) String() string {
 	return [...]string{"all", "agents", "operators", "unregistered", "actors"}[a]
 }
 
-// request completes the declaration of an operation whose payload is a T.
-func request[T any, P interface {
-	*T
-	payload
-}](o Operation) Operation {
-	o.payload = func() payload { return P(new(T)) }
+// request completes the declaration of an operation with a payload of the type T.
+func request[T any](o Operation) Operation {
+	o.payload = &payload{kind: reflect.TypeFor[T](), make: func() any { return new(T) }}
 	return o
 }
 
@@ -99,7 +101,7 @@ var operationsByName = func() map[string]*Operation {
 	return found
 }()
 
-// OperationNamed returns the operation with a name, or nil if there is none.
+// OperationNamed returns the operation with a name, or nil.
 func OperationNamed(name string) *Operation { return operationsByName[name] }
 
 // IsWrite reports whether the operation can change something. A nil Operation cannot.
@@ -118,80 +120,14 @@ func (o *Operation) OpenToActors() bool {
 	return o != nil && o.Audience == ForActors
 }
 
-// Schema returns the JSON Schema of the request.
-func (o *Operation) Schema() []byte {
-	var f fields
-	body, needed := `{"$ref": "urn:orchestrator:`+o.ref+`"}`, true
-	if o.payload != nil {
-		o.payload().fields(&f)
-		body, needed = f.schema.text(4), f.schema.needed != nil || f.schema.rules != nil
+// Payload returns the Go type that declares the payload, or nil if the payload is a document.
+func (o *Operation) Payload() reflect.Type {
+	if o.payload == nil {
+		return nil
 	}
-	required := `"type", "id", "timestamp"`
-	if needed {
-		required += `, "payload"`
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, `{
-  "$schema": "https://json-schema.org/draft/2020-12/schema",
-  "$id": "urn:orchestrator:request:%[1]s",
-  "title": %[2]s,
-  "description": %[3]s,
-  "type": "object",
-  "properties": {
-    "type": {"const": "request:%[1]s"},
-%[4]s
-    "payload": %[5]s
-  },
-  "required": [%[6]s],
-  "examples": [`, o.Name, quoted(o.Summary), quoted(o.description()), envelopeMembers, body, required)
-	for i, example := range o.Examples {
-		if i > 0 {
-			b.WriteString(",")
-		}
-		fmt.Fprintf(&b, "\n"+`    {"type": "request:%s", "id": "req-7b1c90de-52f4-4c1e-9a60-3d5e8f0a21%02d", "timestamp": "2026-11-20T09:15:00Z"`, o.Name, i)
-		if example != "" {
-			b.WriteString(`, "payload": ` + example)
-		}
-		b.WriteString("}")
-	}
-	b.WriteString("\n  ]\n}\n")
-	return []byte(b.String())
+	return o.payload.kind
 }
 
-// description returns the description of the request.
-func (o *Operation) description() string {
-	words := o.Summary + ". "
-	if o.About != "" {
-		words += o.About + " "
-	}
-	switch o.Audience {
-	case ForOperators:
-		words += "Only for people; an agent gets UNAUTHORIZED. "
-	case ForUnregistered:
-		words += "Only for programs that are not registered; an agent gets UNAUTHORIZED. "
-	}
-	if !o.Published {
-		words += "An extension of the published protocol. "
-	}
-	return words + "One JSON object on one line of stdout. Keys are case-sensitive and unique. Unknown keys are ignored. " +
-		"Where null is allowed, it counts as missing."
-}
-
-// envelopeMembers are the members that all requests share.
-const envelopeMembers = `    "id": {
-      "type": "string",
-      "minLength": 1,
-      "description": "An id that differs for every request. The response repeats it, letter for letter, as correlationId. The same request with the same id gets the same response and has no second effect."
-    },
-    "timestamp": {
-      "type": "string",
-      ` + timePattern + `,
-      "description": "When the request was sent: an ISO 8601 time, such as 2026-11-20T09:15:00Z. Without a zone it is UTC. The day must exist in the calendar, which the pattern cannot express."
-    },
-    "agentId": {
-      "type": "string",
-      "description": "The name of the sender; optional. A message with the name of another agent is refused."
-    },`
-
-// timePattern is the keyword of a schema for an ISO 8601 time.
-const timePattern = `"pattern": "^([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])(T([01][0-9]|2[0-3]):[0-5][0-9]((:[0-5][0-9]([.,][0-9]+)?(Z|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)?)|(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?))?|[0-9]{4}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9]([.,][0-9]+)?(Z|[+-]([01][0-9]|2[0-3])[0-5][0-9]))$"`
+// Read reads a payload, for a request that came in another form than a line. The first error is in
+// in.Err.
+func (o *Operation) Read(in *object.Reader) any { return o.payload.read(in) }

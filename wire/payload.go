@@ -1,220 +1,230 @@
 package wire
 
 import (
-	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
+	"orchestrator/wire/activity"
+	"orchestrator/wire/delegation"
+	"orchestrator/wire/hub"
+	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
+	"orchestrator/wire/session"
 )
 
-// fields declares the members of a payload: their keys, types and descriptions. One declaration
-// serves two purposes. While a payload is read, each method reads its member into a variable.
-// While a payload is described, the method adds its member to a JSON Schema and reads nothing.
-type fields struct {
-	in     *object.Reader // the payload that is read; nil while it is described
-	schema payloadSchema
+// A payload reads the payloads of an operation as its Go type declares them. The fields are read in
+// their order, by their types and the words of their tags; the package generator documents these and
+// writes the JSON Schema from them.
+type payload struct {
+	kind reflect.Type
+	make func() any
+	plan atomic.Pointer[plan] // nil before the first payload is read
 }
 
-// payload is a payload that declares its members.
-type payload interface {
-	fields(f *fields)
+// A plan has the members of a payload in the order of the fields.
+type plan struct {
+	members []member
+	own     bool // the payload is an ownReader
 }
 
-// ReadPayload reads a payload of the type T. The first error is in o.Err.
-func ReadPayload[T any, P interface {
-	*T
-	payload
-}](o *object.Reader) *T {
-	p := new(T)
-	P(p).fields(&fields{in: o})
-	return p
-}
+// An ownReader reads the members with the word own in their tag, after the others, and checks rules
+// between members.
+type ownReader interface{ read(o *object.Reader) }
 
-// describe adds a member to the schema and reports whether the payload is only described. The
-// schema argument is the inside of a JSON object. A needed member is required.
-func (f *fields) describe(key, about, schema string, needed bool) bool {
-	if f.in != nil {
-		return false
+// read reads a payload. The first error is in o.Err.
+func (p *payload) read(o *object.Reader) any {
+	body := p.make()
+	plan, fields := p.made(), reflect.ValueOf(body).Elem()
+	for i := range plan.members {
+		if m := &plan.members[i]; m.needed || o.Find(m.key) != nil {
+			m.read(o, fields.Field(m.field).Addr().Interface())
+		}
 	}
-	f.schema.add(key, about, schema, needed)
+	if plan.own {
+		body.(ownReader).read(o)
+	}
+	return body
+}
+
+// made returns the plan, which is made for the first payload.
+func (p *payload) made() *plan {
+	if plan := p.plan.Load(); plan != nil {
+		return plan
+	}
+	made := &plan{own: reflect.PointerTo(p.kind).Implements(reflect.TypeFor[ownReader]())}
+	for i := range p.kind.NumField() {
+		tag := p.kind.Field(i).Tag
+		key, option, _ := strings.Cut(tag.Get("json"), ",")
+		m := member{key: key, field: i, needed: option == ""}
+		if key != "" && key != "-" && m.tagged(tag.Get("schema")) {
+			made.members = append(made.members, m)
+		}
+	}
+	p.plan.Store(made)
+	return made
+}
+
+// A member is a member of a payload.
+type member struct {
+	key         string
+	field       int // the index of its field
+	needed      bool
+	form        string   // the word that selects a reader of its type
+	words       []string // of an enumeration
+	least, most int64    // of a number
+}
+
+// tagged adopts the words of a schema tag. It reports whether the member is read by the plan.
+func (m *member) tagged(tag string) bool {
+	for limit := range strings.SplitSeq(tag, ",") {
+		word, value, _ := strings.Cut(limit, "=")
+		n, _ := strconv.ParseInt(value, 10, 64)
+		switch word {
+		case "own":
+			return false
+		case "whole", "ms":
+			m.form, m.least, m.most = word, n, object.MaxWhole
+		case "min":
+			m.least = n
+		case "max":
+			m.most = n
+		case "enum":
+			m.form = word
+			if m.words = Words[value]; m.words == nil {
+				m.words = strings.Split(value, "|")
+			}
+		case "nonblank", "time", "actor", "addressee", "session", "priority", "output", "any":
+			m.form = word
+		}
+	}
 	return true
 }
 
-// rule adds a rule about several members to the schema. It is the inside of a JSON object.
-func (f *fields) rule(schema string) {
-	if f.in == nil {
-		f.schema.rules = append(f.schema.rules, schema)
-	}
-}
-
-// Fragments of schemas.
-const (
-	wordsPattern    = `"pattern": "[^ \\t\\n\\r\\f]"`
-	schemaWords     = `"type": "string", ` + wordsPattern
-	schemaText      = `"type": ["string", "null"]`
-	schemaObject    = `"type": ["object", "null"]`
-	schemaTexts     = `"type": ["array", "null"], "items": {` + schemaWords + `}`
-	schemaTruth     = `"type": ["boolean", "null"]`
-	schemaSomeWords = schemaText + `, ` + wordsPattern
-)
-
-func wholeSchema(kind string, least, most int64) string {
-	return fmt.Sprintf(`"type": %s, "minimum": %d, "maximum": %d`, kind, least, most)
-}
-
-// need declares a text that must be there and is not blank.
-func (f *fields) need(p *string, key, about string) {
-	if !f.describe(key, about, schemaWords, true) {
-		*p = f.in.NeedText(key)
-	}
-}
-
-// text declares an optional text.
-func (f *fields) text(p *string, key, about string) {
-	if !f.describe(key, about, schemaText, false) {
-		*p = f.in.Text(key)
-	}
-}
-
-// textOrNil declares an optional text. It stays nil when it is missing.
-func (f *fields) textOrNil(p **string, key, about string) {
-	if !f.describe(key, about, schemaText, false) {
-		*p = f.in.OptionalText(key)
-	}
-}
-
-// wordsOrNil is textOrNil for a text that is not blank.
-func (f *fields) wordsOrNil(p **string, key, about string) {
-	if !f.describe(key, about, schemaSomeWords, false) {
-		*p = f.in.OptionalName(key)
-	}
-}
-
-// texts declares an optional list of texts, none of them blank.
-func (f *fields) texts(p *[]string, key, about string) {
-	if !f.describe(key, about, schemaTexts, false) {
-		*p = f.in.Texts(key)
-	}
-}
-
-// oneOf declares an optional text out of a few.
-func (f *fields) oneOf(p *string, key, about string, of ...string) {
-	if f.in != nil {
-		*p = f.in.OneOf(key, of...)
-		return
-	}
-	var words strings.Builder
-	for _, word := range of {
-		words.WriteString(strconv.Quote(word) + ", ")
-	}
-	f.schema.add(key, about, `"enum": [`+words.String()+`null]`, false)
-}
-
-// truth declares an optional true or false.
-func (f *fields) truth(p *bool, key, about string) {
-	if !f.describe(key, about, schemaTruth, false) {
-		*p, _ = f.in.Bool(key)
-	}
-}
-
-// truthOrNil declares an optional true or false, and keeps apart whether it is there.
-func (f *fields) truthOrNil(p **bool, key, about string) {
-	if !f.describe(key, about, schemaTruth, false) {
-		if is, there := f.in.Bool(key); there {
-			*p = &is
+// read reads the member into its field, which is missing only if the member is needed.
+func (m *member) read(o *object.Reader, field any) {
+	switch p := field.(type) {
+	case *string:
+		*p = m.text(o)
+	case **string:
+		text := m.text(o)
+		*p = &text
+	case *[]string:
+		*p = o.Texts(m.key)
+	case **[]string:
+		texts := o.Texts(m.key)
+		*p = &texts
+	case *bool:
+		*p, _ = o.Bool(m.key)
+	case **bool:
+		is, _ := o.Bool(m.key)
+		*p = &is
+	case *int64:
+		*p = m.number(o)
+	case **int64:
+		n := m.number(o)
+		*p = &n
+	case **float64:
+		n, _ := o.Number(m.key)
+		if n < float64(m.least) || n > float64(m.most) {
+			o.Refuse(m.key, "must be from "+strconv.FormatInt(m.least, 10)+" to "+strconv.FormatInt(m.most, 10))
 		}
+		*p = &n
+	case *Raw:
+		*p = m.raw(o)
+	default:
+		m.document(o, field)
 	}
 }
 
-// whole declares an optional whole number from least to most.
-func (f *fields) whole(p *int64, key, about string, least, most int64) {
-	if f.in != nil {
-		*p = object.ReadWhole(f.in, key, least, most)
-		return
+func (m *member) text(o *object.Reader) string {
+	switch m.form {
+	case "nonblank":
+		return o.NeedText(m.key)
+	case "enum":
+		return o.OneOf(m.key, m.words...)
+	case "time":
+		return o.Time(m.key)
+	case "actor":
+		return readActor(o, m.key, mail.CheckActor)
+	case "addressee":
+		return readActor(o, m.key, mail.CheckAddressee)
+	case "session":
+		return readSessionID(o, m.key)
 	}
-	f.schema.add(key, about, wholeSchema(`["integer", "null"]`, least, most), false)
+	text := o.Text(m.key)
+	m.mustBe(o)
+	return text
 }
 
-// milliseconds declares an optional duration of at most a year.
-func (f *fields) milliseconds(p *int64, key, about string, least int64) {
-	if f.in != nil {
-		*p = f.in.Milliseconds(key, least)
-		return
-	}
-	f.schema.add(key, about, wholeSchema(`["integer", "null"]`, least, object.MaxMilliseconds), false)
-}
-
-// millisecondsOr is milliseconds with a default.
-func (f *fields) millisecondsOr(p *int64, key, about string, otherwise int64) {
-	if f.in != nil {
-		*p = millisecondsOr(f.in, key, otherwise)
-		return
-	}
-	f.milliseconds(nil, key, about, 0)
-}
-
-// when declares an optional time. It is read as a timestamp.
-func (f *fields) when(p *string, key, about string) {
-	if !f.describe(key, about, schemaText+`, `+timePattern, false) {
-		*p = f.in.Time(key)
+// mustBe refuses a payload without the member if it is needed.
+func (m *member) mustBe(o *object.Reader) {
+	if m.needed && o.Find(m.key) == nil {
+		o.Refuse(m.key, "is missing")
 	}
 }
 
-// object declares an optional object that is kept as it is.
-func (f *fields) object(p *Raw, key, about string) {
-	if !f.describe(key, about, schemaObject, false) {
-		*p = f.in.Document(key)
+func (m *member) number(o *object.Reader) int64 {
+	if m.form == "ms" {
+		return o.Milliseconds(m.key, m.least)
+	}
+	n := object.ReadWhole(o, m.key, m.least, m.most)
+	m.mustBe(o)
+	return n
+}
+
+func (m *member) raw(o *object.Reader) Raw {
+	switch m.form {
+	case "any":
+		return o.Value(m.key)
+	case "output":
+		return activity.ReadOutput(o)
+	case "priority":
+		return hub.PriorityIn(o, m.key)
+	case "nonblank":
+		return readPlan(o)
+	}
+	value := o.Document(m.key)
+	m.mustBe(o)
+	return value
+}
+
+// document reads a member of a type with its own reader.
+func (m *member) document(o *object.Reader, field any) {
+	switch p := field.(type) {
+	case **hub.Spec:
+		*p = hub.SpecIn(o, m.key)
+	case **hub.Requirements:
+		*p = hub.RequirementsIn(o, m.key)
+	case **hub.Capabilities:
+		*p = hub.CapabilitiesIn(o, m.key)
+	case **hub.Result:
+		*p = hub.ResultIn(o, m.key)
+	case *[]hub.Artifact:
+		*p = readArtifacts(o)
+	case *[]hub.Dependency:
+		*p = hub.DependenciesIn(o, m.key)
+	case **delegation.Trace:
+		*p = readTrace(o, m.key)
+	case *[]delegation.Option:
+		*p = delegation.ReadOptions(o, m.key)
+	case *[]activity.PermissionChoice:
+		*p = activity.ChoicesIn(o)
+	case *[]session.Member:
+		*p = session.MembersIn(o, m.key)
+	case *[][]string:
+		*p = readCommands(o, m.key)
+	default:
+		o.Refuse(m.key, "has a type that no reader knows")
 	}
 }
 
-// document declares an optional document that has a schema of its own, and reports whether
-// it is only described.
-func (f *fields) document(key, about, schema string) bool {
-	if f.in == nil {
-		f.describe(key, about, schemaObject+`, "anyOf": [{"$ref": "urn:orchestrator:`+schema+`"}, {"type": "null"}]`, false)
-	}
-	return f.in == nil
+// Words are the lists of words that the tags of payloads name.
+var Words = map[string][]string{
+	"wire.statusWords": statusWords, "wire.FailureClasses": FailureClasses, "wire.PersonRoles": PersonRoles,
+	"session.validations": {session.ValidationStandard, session.ValidationStrict}, "session.Escalations": session.Escalations,
 }
-
-// payloadSchema is the schema of a payload while its members are declared.
-type payloadSchema struct {
-	members []string
-	needed  []string
-	rules   []string
-}
-
-func (s *payloadSchema) add(key, about, schema string, needed bool) {
-	if schema != "" {
-		schema += ", "
-	}
-	s.members = append(s.members, strconv.Quote(key)+`: {`+schema+`"description": `+quoted(about)+`}`)
-	if needed {
-		s.needed = append(s.needed, strconv.Quote(key))
-	}
-}
-
-// text spells the schema of the payload, indented by so many spaces.
-func (s *payloadSchema) text(indent int) string {
-	in := strings.Repeat(" ", indent)
-	var b strings.Builder
-	b.WriteString("{\n" + in + `  "type": "object"`)
-	if len(s.members) == 0 {
-		b.WriteString(",\n" + in + `  "description": "No member is read."`)
-	} else {
-		b.WriteString(",\n" + in + `  "properties": {` + "\n" + in + "    " + strings.Join(s.members, ",\n"+in+"    ") + "\n" + in + "  }")
-	}
-	if len(s.needed) > 0 {
-		b.WriteString(",\n" + in + `  "required": [` + strings.Join(s.needed, ", ") + `]`)
-	}
-	for _, rule := range s.rules {
-		b.WriteString(",\n" + in + "  " + rule)
-	}
-	b.WriteString("\n" + in + "}")
-	return b.String()
-}
-
-func quoted(text string) string { return string(object.AppendText(nil, text)) }
 
 // Payloads reads payloads, one after the other, with the same memory.
 type Payloads struct {
@@ -222,7 +232,6 @@ type Payloads struct {
 
 	room   []object.Member
 	object object.Reader // the payload that is being read
-	fields fields
 }
 
 // Request reads the payload of a request.
@@ -238,9 +247,8 @@ func (p *Payloads) Request(r *Request) (any, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	p.object, p.fields.in = o, &p.object
-	body := op.payload()
-	body.fields(&p.fields)
+	p.object = o
+	body := op.Read(&p.object)
 	if p.object.Err() != nil {
 		return nil, p.object.Err()
 	}
@@ -266,5 +274,3 @@ func ReadRequest(operation string, payload []byte, depth int) (any, *Error) {
 
 // Nothing is the payload of an operation that needs none. Its members are ignored.
 type Nothing struct{}
-
-func (*Nothing) fields(*fields) {}

@@ -8,10 +8,15 @@ import (
 
 // AskUser is the payload of ask-user.
 type AskUser struct {
-	Question string   `json:"question"`
-	Options  []Option `json:"options,omitzero"` // none: any text is allowed
-	Timeout  int64    `json:"timeout,omitzero"` // milliseconds; 0: as for every request
-	Wait     int64    `json:"wait,omitzero"`    // milliseconds; 0: as long as the timeout
+	// The question.
+	Question string `json:"question" schema:"nonblank"`
+	// How long to wait, in milliseconds, up to a year; 30000 when it is missing, as for every request.
+	Timeout int64 `json:"timeout,omitzero" schema:"ms=1"`
+	// How long you wait yourself, in milliseconds. If there is no answer by then, you get the id of
+	// the question, and later its answer as mail.
+	Wait int64 `json:"wait,omitzero" schema:"ms=1"`
+	// The answers that are allowed, each with its own value. Without options every text is allowed.
+	Options []Option `json:"options,omitzero"`
 }
 
 // An Option is one of the allowed answers to a question. Delegated work asks with the same.
@@ -26,19 +31,6 @@ func Options(values ...string) []Option {
 	return options
 }
 
-func (a *AskUser) fields(f *fields) {
-	f.need(&a.Question, "question", "The question.")
-	f.milliseconds(&a.Timeout, "timeout", "How long to wait, in milliseconds, up to a year; 30000 when it is missing, as for every request.", 1)
-	f.milliseconds(&a.Wait, "wait", "How long you wait yourself, in milliseconds. If there is no answer by then, you get the id of the question, and later its answer as mail.", 1)
-	if !f.describe("options", "The answers that are allowed, each with its own value. Without options every text is allowed.", schemaOptions, false) {
-		a.Options = delegation.ReadOptions(f.in, "options")
-	}
-}
-
-const schemaOptions = `"type": ["array", "null"], "items": {"type": "object", "properties": {` +
-	`"label": {"type": ["string", "null"], "description": "The text that the person sees; the value when it is missing."}, ` +
-	`"value": {"type": "string", "pattern": "[^ \\t\\n\\r\\f]", "description": "The answer that you get when the person chooses this option."}}, "required": ["value"]}`
-
 // UserAnswer answers ask-user and ask-permission.
 type UserAnswer struct {
 	// The value of the option that the person chose, or the text that the person typed.
@@ -52,7 +44,7 @@ type UserAnswer struct {
 	Metadata AnswerMetadata `json:"metadata"`
 }
 
-// AnswerMetadata says when a person answered.
+// AnswerMetadata has the time of an answer.
 type AnswerMetadata struct {
 	// When the person answered; missing if there is no answer yet.
 	AnsweredAt string `json:"answeredAt,omitzero" schema:"stamp"`
@@ -89,20 +81,12 @@ type QuestionList struct {
 
 // AnswerQuestion is the payload of answer-question.
 type AnswerQuestion struct {
-	QuestionID string `json:"questionId"`
-	Answer     string `json:"answer"`
-	Message    string `json:"message,omitzero"` // for the agent, beside the choice about a permission
-}
-
-func (a *AnswerQuestion) fields(f *fields) {
-	f.need(&a.QuestionID, "questionId", "The id of the question.")
-	f.text(&a.Message, "message", "What the agent is to know beside the answer, such as why it is denied. Only for permissions.")
-	if f.describe("answer", "The answer: one of the values that the question allows, or any text if it has no options.", `"type": "string"`, true) {
-		return
-	}
-	if a.Answer = f.in.Text("answer"); f.in.Find("answer") == nil {
-		f.in.Refuse("answer", "is missing")
-	}
+	// The id of the question.
+	QuestionID string `json:"questionId" schema:"nonblank"`
+	// What the agent is to know beside the answer, such as why it is denied. Only for permissions.
+	Message string `json:"message,omitzero"`
+	// The answer: one of the values that the question allows, or any text if it has no options.
+	Answer string `json:"answer"`
 }
 
 // QuestionReply answers answer-question. Told reports whether the answer was sent to the agent,

@@ -48,7 +48,7 @@ func TestRequestsAreRead(t *testing.T) {
 			&SubmitTask{
 				Type: "t", Name: "n", Priority: Raw(`"high"`),
 				Dependencies: []hub.Dependency{{On: "a", Type: "blocks"}, {On: "b", Type: "input", Contract: "k"}},
-				Details:      Details{TargetRepo: "shop", AcceptanceCriteria: []string{"c"}, ProjectID: "p", SessionID: "s"},
+				TargetRepo:   "shop", AcceptanceCriteria: []string{"c"}, ProjectID: "p", SessionID: "s",
 			},
 		},
 		{"query-tasks", `{"projectId":"p"}`, &QueryTasks{ProjectID: "p"}},

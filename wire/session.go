@@ -58,31 +58,68 @@ type Lookup struct {
 }
 
 // CreateSession is the payload of create-session.
-type CreateSession struct{ session.Spec }
+type CreateSession struct {
+	// The name of the session: at most 64 letters, digits, dots, dashes and underscores, the first of
+	// them a letter or digit.
+	ID string `json:"session_id" schema:"session"`
+	// The members.
+	Members []session.Member `json:"members"`
+	// standard, the default, tolerates some missing members. strict accepts no deviation from the
+	// protocol.
+	Validation string `json:"validation,omitzero" schema:"enum=session.validations"`
+	// The maximum number of reviews of a task that does not set its own; 3 when it is missing.
+	MaxIterations int64 `json:"max_iterations,omitzero" schema:"whole=1"`
+	// What happens to a task that still needs changes after its last review: abort gives it up,
+	// force_approve approves it, and human_review, the default, asks a person.
+	OnMax string `json:"on_max,omitzero" schema:"enum=session.Escalations"`
+	// Whether a task is done only when it is approved, and not when its developer has completed it.
+	RequireReview bool `json:"require_review,omitzero"`
+	// How long a task may take, in milliseconds; no limit when it is missing or 0.
+	TaskTimeout int64 `json:"task_timeout_ms,omitzero" schema:"ms=0"`
+	// The time after which a task must report progress, in milliseconds; 120000 when it is missing.
+	ProgressAfter int64 `json:"progress_after_ms,omitzero" schema:"ms=0"`
+	// The time between such reports, in milliseconds; 30000 when it is missing.
+	ProgressEvery int64 `json:"progress_every_ms,omitzero" schema:"ms=0"`
+	// Commands that must succeed before a task is done, besides those of its agent. Only a person may
+	// name them.
+	Verify [][]string `json:"verify,omitzero" schema:"maxitems=20,each:minitems=1,each:maxitems=1000"`
+}
 
-// SaySession is the payload of send-session-message. An agent says the same by
-// printing the message as a line of its own.
+// SaySession is the payload of send-session-message. An agent may also
+// print the message itself as a line.
 type SaySession struct {
-	SessionID string // the session; "": the only one that both members share
-	Session          // the message, or its error, which does not refuse the request
-	Lookup           // whether it was there before
+	// The session; optional if both members share only one session.
+	SessionID string `json:"session_id,omitzero"`
+	// The message: see session-message. It is delivered unchanged, digit for digit.
+	Session `json:"message" schema:"own,type=object"`
+
+	Lookup `json:"-"` // whether it was there before
 }
 
 // GetSession is the payload of get-session.
 type GetSession struct {
-	SessionID     string `json:"session_id,omitzero"`     // "": the only one that the caller is in
-	After         int64  `json:"after,omitzero"`          // messages behind this number of the record
-	Limit         int64  `json:"limit,omitzero"`          // session.Page when it is 0; at most session.MaxPage
-	CorrelationID string `json:"correlation_id,omitzero"` // only messages of this chain
-	TaskID        string `json:"task_id,omitzero"`        // only messages about this task
-	To            string `json:"to,omitzero"`             // only messages to this member
+	// The session; optional for a member of only one.
+	SessionID string `json:"session_id,omitzero"`
+	// Only messages after this number in the event log: the next of the previous page.
+	After int64 `json:"after,omitzero" schema:"whole=0"`
+	// The maximum number of messages; 100 when it is missing or 0.
+	Limit int64 `json:"limit,omitzero" schema:"min=0,max=10000"`
+	// Only messages with this correlation_id.
+	CorrelationID string `json:"correlation_id,omitzero"`
+	// Only messages about this task.
+	TaskID string `json:"task_id,omitzero"`
+	// Only messages for this member.
+	To string `json:"to,omitzero"`
 }
 
 // ListReviews is the payload of list-reviews.
 type ListReviews struct {
+	// Only reviews in this session.
 	SessionID string `json:"session_id,omitzero"`
-	TaskID    string `json:"task_id,omitzero"`
-	ReviewID  string `json:"review_id,omitzero"`
+	// Only reviews of this task.
+	TaskID string `json:"task_id,omitzero"`
+	// Only this review.
+	ReviewID string `json:"review_id,omitzero"`
 }
 
 // SessionView answers get-session with a whole session and a page of its log.
@@ -153,14 +190,9 @@ type SessionTask struct {
 	Error *session.ExecutionError `json:"error,omitzero"`
 }
 
-// fields accepts any message. An error inside it belongs in the log of the session.
-func (s *SaySession) fields(f *fields) {
+// read accepts any message. An error inside it belongs in the log of the session.
+func (s *SaySession) read(o *object.Reader) {
 	const key = "message"
-	f.text(&s.SessionID, "session_id", "The session; optional if both members share only one session.")
-	if f.describe(key, "The message: see session-message. It is delivered unchanged, digit for digit.", `"type": "object"`, true) {
-		return
-	}
-	o := f.in
 	value := o.Find(key)
 	switch {
 	case value == nil:
@@ -192,59 +224,24 @@ func (s SaySession) MarshalJSONTo(e *jsontext.Encoder) error {
 	return e.WriteValue(append(b, '}'))
 }
 
-func (g *GetSession) fields(f *fields) {
-	f.text(&g.SessionID, "session_id", "The session; optional for a member of only one.")
-	f.whole(&g.After, "after", "Only messages after this number in the event log: the next of the previous page.", 0, object.MaxWhole)
-	f.whole(&g.Limit, "limit", "The maximum number of messages; 100 when it is missing or 0.", 0, session.MaxPage)
-	f.text(&g.CorrelationID, "correlation_id", "Only messages with this correlation_id.")
-	f.text(&g.TaskID, "task_id", "Only messages about this task.")
-	f.text(&g.To, "to", "Only messages for this member.")
+// readSessionID reads the id of a new session.
+func readSessionID(o *object.Reader, key string) string {
+	id := o.NeedText(key)
+	if id != "" && !session.IsID(id) {
+		o.Refuse(key, fmt.Sprintf("must be 1 to %d letters, digits, dots, dashes and underscores, the first of them a letter or digit, not %.80q", session.MaxIDLength, id))
+	}
+	return id
 }
 
-func (l *ListReviews) fields(f *fields) {
-	f.text(&l.SessionID, "session_id", "Only reviews in this session.")
-	f.text(&l.TaskID, "task_id", "Only reviews of this task.")
-	f.text(&l.ReviewID, "review_id", "Only this review.")
-}
-
-func (c *CreateSession) fields(f *fields) {
-	s := &c.Spec
-	if !f.describe("session_id", "The name of the session: at most 64 letters, digits, dots, dashes and underscores, the first of them a letter or digit.",
-		`"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"`, true) {
-		s.ID = f.in.NeedText("session_id")
-		if s.ID != "" && !session.IsID(s.ID) {
-			f.in.Refuse("session_id", fmt.Sprintf("must be 1 to %d letters, digits, dots, dashes and underscores, the first of them a letter or digit, not %.80q", session.MaxIDLength, s.ID))
-		}
+func (c *CreateSession) read(o *object.Reader) {
+	c.Validation, c.OnMax = cmp.Or(c.Validation, session.ValidationStandard), cmp.Or(c.OnMax, session.EscalateHumanReview)
+	c.MaxIterations = cmp.Or(c.MaxIterations, session.DefaultIterations)
+	if o.Find("progress_after_ms") == nil {
+		c.ProgressAfter = session.ProgressAfter
 	}
-	if !f.describe("members", "The members.", schemaMembers, true) {
-		s.Members = session.MembersIn(f.in, "members")
+	if o.Find("progress_every_ms") == nil {
+		c.ProgressEvery = session.ProgressEvery
 	}
-	f.oneOf(&s.Validation, "validation", "standard, the default, tolerates some missing members. strict accepts no deviation from the protocol.",
-		session.ValidationStandard, session.ValidationStrict)
-	f.whole(&s.MaxIterations, "max_iterations", "The maximum number of reviews of a task that does not set its own; 3 when it is missing.", 1, object.MaxWhole)
-	f.oneOf(&s.OnMax, "on_max", "What happens to a task that still needs changes after its last review: abort gives it up, force_approve approves it, "+
-		"and human_review, the default, asks a person.", session.Escalations...)
-	f.truth(&s.RequireReview, "require_review", "Whether a task is done only when it is approved, and not when its developer has completed it.")
-	f.milliseconds(&s.TaskTimeout, "task_timeout_ms", "How long a task may take, in milliseconds; no limit when it is missing or 0.", 0)
-	f.millisecondsOr(&s.ProgressAfter, "progress_after_ms", "The time after which a task must report progress, in milliseconds; 120000 when it is missing.", session.ProgressAfter)
-	f.millisecondsOr(&s.ProgressEvery, "progress_every_ms", "The time between such reports, in milliseconds; 30000 when it is missing.", session.ProgressEvery)
-	f.commands(&s.Verify, "verify", "Commands that must succeed before a task is done, besides those of its agent. Only a person may name them.")
-	s.Validation, s.OnMax = cmp.Or(s.Validation, session.ValidationStandard), cmp.Or(s.OnMax, session.EscalateHumanReview)
-	s.MaxIterations = cmp.Or(s.MaxIterations, session.DefaultIterations)
-}
-
-const schemaMembers = `"type": "array", "items": {"type": "object", "properties": {` +
-	`"agent_id": {"type": "string", "maxLength": 200, "pattern": "^[^\u0000-\u001f\u007f-\u009f]*[^\u0000- \u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$", ` +
-	`"description": "The name of an agent, at most 200 bytes. Each member has a different name."}, ` +
-	`"agent_type": {"enum": ["architect", "developer", "reviewer"], "description": "What the agent does: it plans and assigns, works, or reviews."}}, ` +
-	`"required": ["agent_id", "agent_type"]}`
-
-// millisecondsOr is milliseconds with a default.
-func millisecondsOr(o *object.Reader, key string, otherwise int64) int64 {
-	if o.Find(key) == nil {
-		return otherwise
-	}
-	return o.Milliseconds(key, 0)
 }
 
 // The answers.

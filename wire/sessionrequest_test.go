@@ -19,7 +19,7 @@ func TestWhatIsAskedOfSessionsIsRead(t *testing.T) {
 			ID: "kitchen", Members: []session.Member{}, Validation: "standard", MaxIterations: 3, OnMax: "human_review", ProgressAfter: 120000, ProgressEvery: 30000,
 		}
 		change(s)
-		return &CreateSession{Spec: *s}
+		return (*CreateSession)(s)
 	}
 	for _, test := range []struct {
 		operation, payload string

@@ -178,117 +178,87 @@ var Roles = []string{RoleWorker, RolePlanner, roleReviewer}
 
 // SubmitTask is the payload of submit-task.
 type SubmitTask struct {
-	Type                 string            `json:"type"`
-	Name                 string            `json:"name"`
-	Description          string            `json:"description,omitzero"`
-	Payload              Raw               `json:"payload,omitzero"`
-	RequiredRole         string            `json:"requiredRole,omitzero"`
-	RequiredCapabilities []string          `json:"requiredCapabilities,omitzero"`
-	Dependencies         []hub.Dependency  `json:"dependencies,omitzero"` // tasks that must be done first, and related tasks
-	Priority             Raw               `json:"priority,omitzero"`     // a number, 1 is first; or critical, high, normal, low
-	Spec                 *hub.Spec         `json:"-"`
-	Requirements         *hub.Requirements `json:"-"`
-	Observability        *delegation.Trace `json:"observability,omitzero"` // nil if not said
-	AssignTo             string            `json:"assignTo,omitzero"`      // the only agent that gets it
-	RequirePlan          bool              `json:"requirePlan,omitzero"`   // that agent must submit a plan first
-	Details              Details           `json:",embed"`
-	Patient              bool              `json:"-"` // its dependents wait if it fails, unless the configuration differs
-	Block                *hub.TaskBlock    `json:"-"` // the block of the configuration that the task comes from, or nil
+	// The kind of task, in words of the submitter.
+	Type string `json:"type" schema:"nonblank"`
+	// The name of the task.
+	Name string `json:"name" schema:"nonblank"`
+	// What is to be done.
+	Description string `json:"description,omitzero"`
+	// Data for the agent. It is passed on unchanged, digit for digit.
+	Payload Raw `json:"payload,omitzero" schema:"type=object"`
+	// The role that the agent must have: worker, planner, reviewer, or one that the file gives an
+	// agent. Any other is refused.
+	RequiredRole string `json:"requiredRole,omitzero"`
+	// The capabilities that the agent must have.
+	RequiredCapabilities []string `json:"requiredCapabilities,omitzero" schema:"each:nonblank"`
+	// What the task depends on: ids of tasks that must be done first, or objects that say more.
+	Dependencies []hub.Dependency `json:"dependencies,omitzero"`
+	// A number or a word. 1 is the most urgent; the default is 3, and all above 3 are equal. The words
+	// are critical, high, normal and low; any other counts as normal.
+	Priority Raw `json:"priority,omitzero" schema:"type=number|string,priority"`
+	// The agent that gets the task: its name, its server_id, or the id of its run. It need not have
+	// the role and the capabilities.
+	AssignTo string `json:"assignTo,omitzero"`
+	// With assignTo, whether that agent must submit a plan first.
+	RequirePlan bool `json:"requirePlan,omitzero"`
+	// The trace that the task belongs to.
+	Observability *delegation.Trace `json:"observability,omitzero"`
+	// The repository that the task is about.
+	TargetRepo string `json:"targetRepo,omitzero"`
+	// The conditions under which the task counts as done.
+	AcceptanceCriteria []string `json:"acceptanceCriteria,omitzero" schema:"each:nonblank"`
+	// The project that the task belongs to.
+	ProjectID string `json:"projectId,omitzero"`
+	// The session that the task came from.
+	SessionID string `json:"sessionId,omitzero"`
+	// Commands that must succeed before the task is done, each a list of words. They run as its agent,
+	// so only a person may name them.
+	Verify [][]string `json:"verify,omitzero" schema:"maxitems=20,each:minitems=1,each:maxitems=1000"`
+	// The specification in a form for programs: a task-spec document.
+	Spec *hub.Spec `json:"structured_spec,omitzero" schema:"type=object,ref=task-spec"`
+	// What the task requires of an agent: a requirements document.
+	Requirements *hub.Requirements `json:"requirements,omitzero" schema:"type=object,ref=requirements"`
+
+	Patient bool           `json:"-"` // its dependents wait if it fails, unless the configuration differs
+	Block   *hub.TaskBlock `json:"-"` // the block of the configuration that the task comes from, or nil
 }
 
-func (s *SubmitTask) fields(f *fields) {
-	f.need(&s.Type, "type", "The kind of task, in words of the submitter.")
-	f.need(&s.Name, "name", "The name of the task.")
-	f.text(&s.Description, "description", "What is to be done.")
-	f.object(&s.Payload, "payload", "Data for the agent. It is passed on unchanged, digit for digit.")
-	f.text(&s.RequiredRole, "requiredRole",
-		"The role that the agent must have: worker, planner, reviewer, or one that the file gives an agent. Any other is refused.")
-	f.texts(&s.RequiredCapabilities, "requiredCapabilities", "The capabilities that the agent must have.")
-	if !f.describe("dependencies", "What the task depends on: ids of tasks that must be done first, or objects that say more.",
-		`"type": ["array", "null"], "items": {"$ref": "urn:orchestrator:dependency"}`, false) {
-		s.Dependencies = hub.DependenciesIn(f.in, "dependencies")
-	}
-	f.priority(&s.Priority)
-	f.text(&s.AssignTo, "assignTo", "The agent that gets the task: its name, its server_id, or the id of its run. It need not have the role and the capabilities.")
-	f.truth(&s.RequirePlan, "requirePlan", "With assignTo, whether that agent must submit a plan first.")
-	if !f.describe("observability", "The trace that the task belongs to.", schemaTrace, false) {
-		s.Observability = readTrace(f.in, "observability")
-	}
-	d := &s.Details
-	f.text(&d.TargetRepo, "targetRepo", "The repository that the task is about.")
-	f.texts(&d.AcceptanceCriteria, "acceptanceCriteria", "The conditions under which the task counts as done.")
-	f.text(&d.ProjectID, "projectId", "The project that the task belongs to.")
-	f.text(&d.SessionID, "sessionId", "The session that the task came from.")
-	f.commands(&d.Verify, "verify", "Commands that must succeed before the task is done, each a list of words. They run as its agent, so only a person may name them.")
-	described := f.document("structured_spec", "The specification in a form for programs: a task-spec document.", "task-spec")
-	f.document("requirements", "What the task requires of an agent: a requirements document.", "requirements")
-	if !described {
-		s.documents(f.in)
-	}
-}
-
-const schemaCommands = `"type": ["array", "null"], "maxItems": 20, "items": {"type": "array", "minItems": 1, "maxItems": 1000, "items": {"type": "string"}}`
-
-// commands declares a list of commands.
-func (f *fields) commands(into *[][]string, key, about string) {
-	if f.describe(key, about, schemaCommands, false) {
-		return
-	}
-	o := f.in
+// readCommands reads a list of commands.
+func readCommands(o *object.Reader, key string) (all [][]string) {
 	items, _ := o.Items(key)
 	if len(items) > 20 {
 		o.Refuse(key, "must not have more than 20 commands")
-		return
+		return nil
 	}
 	for i, item := range items {
 		var argv []string
 		if err := json.Unmarshal(item, &argv); err != nil || len(argv) == 0 || len(argv) > 1000 || argv[0] == "" || strings.Contains(strings.Join(argv, ""), "\x00") {
 			o.RefuseItem(key, i, "must be a command: a list of words, such as [\"go\", \"test\"]")
-			return
+			return nil
 		}
-		*into = append(*into, argv)
+		all = append(all, argv)
 	}
-}
-
-// priority declares the priority of a task.
-func (f *fields) priority(p *Raw) {
-	const kinds = `"type": ["number", "string", "null"], "minimum": -1.7976931348623157e+308, "maximum": 1.7976931348623157e+308, ` + wordsPattern
-	if !f.describe("priority", "A number or a word. 1 is the most urgent; the default is 3, and all above 3 are equal. "+
-		"The words are critical, high, normal and low; any other counts as normal.", kinds, false) {
-		*p = hub.PriorityIn(f.in, "priority")
-	}
-}
-
-// documents reads the optional documents of a new task.
-func (s *SubmitTask) documents(o *object.Reader) {
-	if s.Spec = hub.SpecIn(o, "structured_spec"); s.Spec != nil {
-		s.Details.StructuredSpec = s.Spec.Document
-	}
-	if s.Requirements = hub.RequirementsIn(o, "requirements"); s.Requirements != nil {
-		s.Details.Requirements = s.Requirements.Document
-	}
+	return all
 }
 
 // QueryTasks is the payload of query-tasks.
 type QueryTasks struct {
-	Status         string `json:"status,omitzero"` // one of TaskStatuses, or a TaskState
-	RequiredRole   string `json:"requiredRole,omitzero"`
-	Limit          int64  `json:"limit,omitzero"`  // 100 when it is missing
-	Cursor         string `json:"cursor,omitzero"` // only tasks after this one
-	Uncounted      bool   `json:"-"`               // TaskList.More is 1 for any number
-	State          string `json:"-"`               // as the hub calls it
-	ProjectID      string `json:"projectId,omitzero"`
+	// Only tasks with this status or in this state. queued is pending or assigned, completed is done,
+	// and running is everything between.
+	Status string `json:"status,omitzero" schema:"enum=wire.statusWords"`
+	// Only tasks that require this role.
+	RequiredRole string `json:"requiredRole,omitzero"`
+	// The maximum number of tasks; 100 when it is missing. The response has the number of further
+	// tasks.
+	Limit int64 `json:"limit,omitzero" schema:"whole=1"`
+	// Only tasks that were created after this one: the cursor of the previous response.
+	Cursor string `json:"cursor,omitzero"`
+	// Only tasks of this project.
+	ProjectID string `json:"projectId,omitzero"`
+	// Only tasks of this conversation: see task-request.
 	ConversationID string `json:"conversationId,omitzero"`
-}
-
-func (q *QueryTasks) fields(f *fields) {
-	f.oneOf(&q.Status, "status", "Only tasks with this status or in this state. queued is pending or assigned, completed is done, "+
-		"and running is everything between.", statusWords...)
-	f.text(&q.RequiredRole, "requiredRole", "Only tasks that require this role.")
-	f.whole(&q.Limit, "limit", "The maximum number of tasks; 100 when it is missing. The response has the number of further tasks.", 1, object.MaxWhole)
-	f.text(&q.Cursor, "cursor", "Only tasks that were created after this one: the cursor of the previous response.")
-	f.text(&q.ProjectID, "projectId", "Only tasks of this project.")
-	f.text(&q.ConversationID, "conversationId", "Only tasks of this conversation: see task-request.")
+	Uncounted      bool   `json:"-"` // TaskList.More is 1 for any number
+	State          string `json:"-"` // as the hub calls it
 }
 
 // statusWords lists the words by which tasks can be filtered.
@@ -306,30 +276,20 @@ var statusWords = func() []string {
 
 // TaskID is the payload of every operation that needs only a task.
 type TaskID struct {
-	TaskID string `json:"taskId"`
+	// The id of the task.
+	TaskID string `json:"taskId" schema:"nonblank"`
 }
-
-const theTask = "The id of the task."
-
-func (t *TaskID) fields(f *fields) { f.need(&t.TaskID, "taskId", theTask) }
 
 // CompleteTask is the payload of complete-task.
 type CompleteTask struct {
-	TaskID string      `json:"taskId"`
-	Result *hub.Result `json:"result,omitzero"` // any value; {"success":true} when it is missing
-
-	Artifacts []hub.Artifact `json:"artifacts,omitzero"`
+	// The id of the task.
+	TaskID string `json:"taskId" schema:"nonblank"`
+	// The result for the submitter: any value; {"success":true} when it is missing. An object with a
+	// $schema must be a task-result document: its contracts go to the tasks that need them.
+	Result *hub.Result `json:"result,omitzero" schema:"any"`
+	// Other products: each has a name, and one of content, path and ref.
+	Artifacts []hub.Artifact `json:"artifacts,omitzero" schema:"maxitems=100"`
 }
-
-const schemaArtifacts = `"type": ["array", "null"], "maxItems": 100, "items": {"type": "object", "properties": {` +
-	`"name": {"type": ["string", "null"], ` + wordsPattern + `, "description": "The name, such as a file name. The path is the name of one without."}, ` +
-	`"type": {"type": ["string", "null"], "description": "The MIME type, such as text/markdown; text/plain when it is missing."}, ` +
-	`"content": {"type": ["string", "null"], "description": "The content, as text."}, ` +
-	`"path": {"type": ["string", "null"], ` + wordsPattern + `, "description": "The path of a text file in your working folder, which is read now. Only for a run that the orchestrator has started."}, ` +
-	`"ref": {"type": ["string", "null"], ` + wordsPattern + `, "description": "The place of content that is stored elsewhere."}}, ` +
-	`"anyOf": [{"required": ["name"], "properties": {"name": {"type": "string"}}}, {"required": ["path"], "properties": {"path": {"type": "string"}}}], ` +
-	`"oneOf": [{"required": ["content"], "properties": {"content": {"type": "string"}}}, {"required": ["path"], "properties": {"path": {"type": "string"}}}, ` +
-	`{"required": ["ref"], "properties": {"ref": {"type": "string"}}}]}`
 
 // readArtifacts reads the artifacts that an agent hands in with a result.
 func readArtifacts(o *object.Reader) []hub.Artifact {
@@ -342,63 +302,43 @@ func readArtifacts(o *object.Reader) []hub.Artifact {
 	return all
 }
 
-func (c *CompleteTask) fields(f *fields) {
-	f.need(&c.TaskID, "taskId", theTask)
-	if !f.describe("result", "The result for the submitter: any value; {\"success\":true} when it is missing. "+
-		"An object with a $schema must be a task-result document: its contracts go to the tasks that need them.",
-		"", false) {
-		c.Result = hub.ResultIn(f.in, "result")
-	}
-	if !f.describe("artifacts", "Other products: each has a name, and one of content, path and ref.", schemaArtifacts, false) {
-		c.Artifacts = readArtifacts(f.in)
-	}
-}
-
 // FailTask is the payload of fail-task.
 type FailTask struct {
-	TaskID    string `json:"taskId"`
-	Error     string `json:"error"`
-	Class     string `json:"class,omitzero"`
-	Retryable bool   `json:"retryable,omitzero"`
+	// The id of the task.
+	TaskID string `json:"taskId" schema:"nonblank"`
+	// The reason.
+	Error string `json:"error" schema:"nonblank"`
+	// The kind of failure: the model refused; its context is too long; a limit of its vendor; the
+	// budget is used up; its program is not logged in; it made no progress; a tool or the program
+	// failed.
+	Class string `json:"class,omitzero" schema:"enum=wire.FailureClasses"`
+	// Whether another attempt may succeed. The task then waits for an agent again, up to max_attempts.
+	// A task that was assigned by hand, is part of a session, or was handed on fails anyway.
+	Retryable bool `json:"retryable,omitzero"`
 }
 
 // FailureClasses lists the classes of failures of coding agents.
 var FailureClasses = []string{"refused", "context", "limit", "budget", "login", "stuck", "tool"}
 
-func (t *FailTask) fields(f *fields) {
-	f.need(&t.TaskID, "taskId", theTask)
-	f.need(&t.Error, "error", "The reason.")
-	f.oneOf(&t.Class, "class", "The kind of failure: the model refused; its context is too long; a limit of its vendor; the budget is used up; "+
-		"its program is not logged in; it made no progress; a tool or the program failed.", FailureClasses...)
-	f.truth(&t.Retryable, "retryable", "Whether another attempt may succeed. The task then waits for an agent again, up to max_attempts. "+
-		"A task that was assigned by hand, is part of a session, or was handed on fails anyway.")
-}
-
 // CancelTask is the payload of cancel-task.
 type CancelTask struct {
-	TaskID string `json:"taskId"`
+	// The id of the task.
+	TaskID string `json:"taskId" schema:"nonblank"`
+	// The reason, for the agent of the task.
 	Reason string `json:"reason,omitzero"`
-}
-
-func (c *CancelTask) fields(f *fields) {
-	f.need(&c.TaskID, "taskId", theTask)
-	f.text(&c.Reason, "reason", "The reason, for the agent of the task.")
 }
 
 // RetryTask is the payload of retry-task.
 type RetryTask struct {
-	TaskID string `json:"taskId"`
-	Agent  string `json:"agent,omitzero"` // that gets it; "": as before
-	Keep   bool   `json:"keep,omitzero"`  // its workspace stays as it is
-	// Dependents brings back the tasks that were cancelled because of this one; nil: true.
+	// The id of the task.
+	TaskID string `json:"taskId" schema:"nonblank"`
+	// The agent that gets it. Without it, the task is given out as before.
+	Agent string `json:"agent,omitzero"`
+	// Continue in its workspace as it is, with the commits and files of the last attempt. Otherwise it
+	// begins on a fresh branch, and the earlier one is kept under another name.
+	Keep bool `json:"keep,omitzero"`
+	// Whether the tasks that were cancelled because of this one come back, too; true if it is missing.
 	Dependents *bool `json:"dependents,omitzero"`
-}
-
-func (r *RetryTask) fields(f *fields) {
-	f.need(&r.TaskID, "taskId", theTask)
-	f.text(&r.Agent, "agent", "The agent that gets it. Without it, the task is given out as before.")
-	f.truth(&r.Keep, "keep", "Continue in its workspace as it is, with the commits and files of the last attempt. Otherwise it begins on a fresh branch, and the earlier one is kept under another name.")
-	f.truthOrNil(&r.Dependents, "dependents", "Whether the tasks that were cancelled because of this one come back, too; true if it is missing.")
 }
 
 // TaskReply answers with one task.
@@ -527,21 +467,4 @@ var taskOperations = []Operation{
 		About:    "The task is pending again, with its history. Tasks that were cancelled because of it come back, too.",
 		Examples: []string{`{"taskId": "task-123"}`, `{"taskId": "task-123", "agent": "coder", "keep": true, "dependents": false}`},
 	}),
-}
-
-// MarshalJSONTo implements json.MarshalerTo. The documents come from the details or from the
-// decoded fields.
-func (s SubmitTask) MarshalJSONTo(e *jsontext.Encoder) error {
-	type plain SubmitTask // without this method
-	if s.Details.StructuredSpec == nil && s.Spec != nil {
-		s.Details.StructuredSpec = s.Spec.Document
-	}
-	if s.Details.Requirements == nil && s.Requirements != nil {
-		text, err := object.Encode(s.Requirements)
-		if err != nil {
-			return err
-		}
-		s.Details.Requirements = text
-	}
-	return json.MarshalEncode(e, plain(s))
 }

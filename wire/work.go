@@ -13,16 +13,13 @@ import (
 
 // AssignTask is the payload of assign-task.
 type AssignTask struct {
-	TaskID      string `json:"taskId"`
-	Agent       string `json:"agent"`                // a name, a server id or a run id
-	RequirePlan bool   `json:"requirePlan,omitzero"` // it must submit a plan first
-}
-
-func (a *AssignTask) fields(f *fields) {
-	f.need(&a.TaskID, "taskId", theTask)
-	f.need(&a.Agent, "agent", "The agent: its name, its server_id, or the id of its run.")
-	f.truth(&a.RequirePlan, "requirePlan", "Whether the agent must submit a plan first, with submit-plan. "+
-		"It can also be set for the agent that has the task and has not started.")
+	// The id of the task.
+	TaskID string `json:"taskId" schema:"nonblank"`
+	// The agent: its name, its server_id, or the id of its run.
+	Agent string `json:"agent" schema:"nonblank"`
+	// Whether the agent must submit a plan first, with submit-plan. It can also be set for the agent
+	// that has the task and has not started.
+	RequirePlan bool `json:"requirePlan,omitzero"`
 }
 
 // Assignment answers auto-assign.
@@ -39,51 +36,39 @@ type Assignment struct {
 
 // UpdateTask is the payload of update-task. A nil field leaves the task unchanged.
 type UpdateTask struct {
-	TaskID             string    `json:"taskId"`
-	Name               *string   `json:"name,omitzero"`
-	Description        *string   `json:"description,omitzero"`
-	Type               *string   `json:"type,omitzero"`
-	Priority           Raw       `json:"priority,omitzero"`
-	Payload            Raw       `json:"payload,omitzero"`
-	TargetRepo         *string   `json:"targetRepo,omitzero"`
-	ProjectID          *string   `json:"projectId,omitzero"`
-	AcceptanceCriteria *[]string `json:"acceptanceCriteria,omitzero"`
-
-	Spec         *hub.Spec         `json:"structured_spec,omitzero"`
-	Requirements *hub.Requirements `json:"requirements,omitzero"`
+	// The id of the task.
+	TaskID string `json:"taskId" schema:"nonblank"`
+	// The new payload.
+	Payload Raw `json:"payload,omitzero" schema:"type=object"`
+	// The new name.
+	Name *string `json:"name,omitzero" schema:"nonblank"`
+	// The new description; an empty text removes it.
+	Description *string `json:"description,omitzero"`
+	// The repository that the task is about.
+	TargetRepo *string `json:"targetRepo,omitzero"`
+	// The project that the task belongs to.
+	ProjectID *string `json:"projectId,omitzero"`
+	// The new type.
+	Type *string `json:"type,omitzero" schema:"nonblank"`
+	// A number or a word. 1 is the most urgent; the default is 3, and all above 3 are equal. The words
+	// are critical, high, normal and low; any other counts as normal.
+	Priority Raw `json:"priority,omitzero" schema:"type=number|string,priority"`
+	// The new conditions under which the task counts as done.
+	AcceptanceCriteria *[]string `json:"acceptanceCriteria,omitzero" schema:"each:nonblank"`
+	// The new specification: a task-spec document. null removes it.
+	Spec *hub.Spec `json:"structured_spec,omitzero" schema:"type=object,ref=task-spec"`
+	// The new requirements: a requirements document. null removes them.
+	Requirements *hub.Requirements `json:"requirements,omitzero" schema:"type=object,ref=requirements"`
 	Without      []string          `json:"-"` // documents that are taken away: structured_spec, requirements
 }
 
-func (u *UpdateTask) fields(f *fields) {
-	f.need(&u.TaskID, "taskId", theTask)
-	f.object(&u.Payload, "payload", "The new payload.")
-	f.wordsOrNil(&u.Name, "name", "The new name.")
-	f.textOrNil(&u.Description, "description", "The new description; an empty text removes it.")
-	f.textOrNil(&u.TargetRepo, "targetRepo", "The repository that the task is about.")
-	f.textOrNil(&u.ProjectID, "projectId", "The project that the task belongs to.")
-	if f.in != nil {
-		u.common(f.in, "acceptanceCriteria")
-		never(f.in, "state", "result", "assignedTo")
-		return
-	}
-	f.wordsOrNil(&u.Type, "type", "The new type.")
-	f.priority(&u.Priority)
-	f.texts(nil, "acceptanceCriteria", "The new conditions under which the task counts as done.")
-	f.document("structured_spec", "The new specification: a task-spec document. null removes it.", "task-spec")
-	f.document("requirements", "The new requirements: a requirements document. null removes them.", "requirements")
-	f.rule(`"description": "Members that are missing keep their values. id, status, state, result and assignedTo cannot be set: other operations change them."`)
-	f.rule(`"allOf": [{"properties": {"id": {"type": "null"}, "status": {"type": "null"}, "state": {"type": "null"}, "result": {"type": "null"}, "assignedTo": {"type": "null"}}}]`)
+func (u *UpdateTask) read(o *object.Reader) {
+	u.removed(o)
+	never(o, "state", "result", "assignedTo")
 }
 
-// common reads the members that both spellings of an update have.
-func (u *UpdateTask) common(o *object.Reader, criteria string) {
-	u.Type = o.OptionalName("type")
-	u.Priority = hub.PriorityIn(o, "priority")
-	if o.Find(criteria) != nil {
-		texts := o.Texts(criteria)
-		u.AcceptanceCriteria = &texts
-	}
-	u.Spec, u.Requirements = hub.SpecIn(o, "structured_spec"), hub.RequirementsIn(o, "requirements")
+// removed finds the documents that are taken away, and refuses members that cannot be set.
+func (u *UpdateTask) removed(o *object.Reader) {
 	for _, key := range []string{"structured_spec", "requirements"} {
 		if o.HasNull(key) {
 			u.Without = append(u.Without, key)
@@ -103,46 +88,31 @@ func never(o *object.Reader, keys ...string) {
 
 // AddDependency is the payload of add-dependency.
 type AddDependency struct {
-	TaskID     string         `json:"taskId"`
-	Dependency hub.Dependency `json:"-"`
+	// The id of the task that is to wait.
+	TaskID     string         `json:"taskId" schema:"nonblank"`
+	Dependency hub.Dependency `json:",embed"` // with other keys: see MarshalJSONTo
 }
 
-func (a *AddDependency) fields(f *fields) {
-	f.need(&a.TaskID, "taskId", "The id of the task that is to wait.")
-	if f.in != nil {
-		a.Dependency = hub.NewDependency(f.in, "dependsOnTaskId", "dependencyType", "contractKey")
-		return
-	}
-	f.need(nil, "dependsOnTaskId", "The id of the other task.")
-	f.oneOf(nil, "dependencyType", "blocks: the other task must be done first; the default. input: a part of its result is needed too. "+
-		"related: for information only.", hub.DependsBlocks, hub.DependsInput, hub.DependsRelated)
-	f.text(nil, "contractKey", "The part of the result that an input needs. With another type it has no meaning and causes a warning.")
-	f.rule(`"if": {"properties": {"dependencyType": {"const": "input"}}, "required": ["dependencyType"]}`)
-	f.rule(`"then": {"properties": {"contractKey": {"type": "string", "pattern": "^[A-Za-z0-9_]+$"}}, "required": ["contractKey"]}`)
+func (a *AddDependency) read(o *object.Reader) {
+	a.Dependency = hub.NewDependency(o, "dependsOnTaskId", "dependencyType", "contractKey")
 }
 
 // RemoveDependency is the payload of remove-dependency.
 type RemoveDependency struct {
-	TaskID       string `json:"taskId"`
-	DependencyID string `json:"dependencyId"` // the id of the dependency, or of the task that it names
-}
-
-func (r *RemoveDependency) fields(f *fields) {
-	f.need(&r.TaskID, "taskId", "The id of the task that depends on another one.")
-	f.need(&r.DependencyID, "dependencyId", "The id of the dependency, or of the task that it names.")
+	// The id of the task that depends on another one.
+	TaskID string `json:"taskId" schema:"nonblank"`
+	// The id of the dependency, or of the task that it names.
+	DependencyID string `json:"dependencyId" schema:"nonblank"`
 }
 
 // AddNote is the payload of add-note.
 type AddNote struct {
-	TaskID  string `json:"taskId"`
-	Content string `json:"content"`
-	Urgent  bool   `json:"urgent,omitzero"` // the agent of the task is notified at once
-}
-
-func (n *AddNote) fields(f *fields) {
-	f.need(&n.TaskID, "taskId", theTask)
-	f.need(&n.Content, "content", "The text of the note.")
-	f.truth(&n.Urgent, "urgent", "Whether the agent of the task is notified at once, with notify:task-updated.")
+	// The id of the task.
+	TaskID string `json:"taskId" schema:"nonblank"`
+	// The text of the note.
+	Content string `json:"content" schema:"nonblank"`
+	// Whether the agent of the task is notified at once, with notify:task-updated.
+	Urgent bool `json:"urgent,omitzero"`
 }
 
 // Note is a note on a task.
@@ -173,15 +143,10 @@ type NoteList struct {
 
 // SubmitPlan is the payload of submit-plan.
 type SubmitPlan struct {
-	TaskID string `json:"taskId"`
-	Plan   Raw    `json:"plan"` // an object or a text
-}
-
-func (s *SubmitPlan) fields(f *fields) {
-	f.need(&s.TaskID, "taskId", theTask)
-	if !f.describe("plan", "The plan: an object or a text.", `"type": ["object", "string"], `+wordsPattern, true) {
-		s.Plan = readPlan(f.in)
-	}
+	// The id of the task.
+	TaskID string `json:"taskId" schema:"nonblank"`
+	// The plan: an object or a text.
+	Plan Raw `json:"plan" schema:"type=object|string,nonblank"`
 }
 
 func readPlan(o *object.Reader) Raw {
@@ -199,42 +164,29 @@ func readPlan(o *object.Reader) Raw {
 
 // RevisePlan is the payload of revise-plan.
 type RevisePlan struct {
-	TaskID   string `json:"taskId"`
-	Feedback string `json:"feedback"`
-}
-
-func (r *RevisePlan) fields(f *fields) {
-	f.need(&r.TaskID, "taskId", theTask)
-	f.need(&r.Feedback, "feedback", "What is wrong with the plan.")
+	// The id of the task.
+	TaskID string `json:"taskId" schema:"nonblank"`
+	// What is wrong with the plan.
+	Feedback string `json:"feedback" schema:"nonblank"`
 }
 
 // RequestHelp is the payload of request-help.
 type RequestHelp struct {
-	TaskID   string `json:"taskId"`
-	Question string `json:"question"`
-	Context  Raw    `json:"context,omitzero"`
-
-	Options []Option `json:"-"` // of the orchestrator itself: the answers to choose from
-	Recall  string   `json:"-"` // of the orchestrator itself: why the agent is to stop working on the task
-
-	Until time.Time `json:"-"` // of the orchestrator itself: the question is about the agent, not a task, and ends then
-}
-
-func (r *RequestHelp) fields(f *fields) {
-	f.need(&r.TaskID, "taskId", theTask)
-	f.need(&r.Question, "question", "The question.")
-	if !f.describe("context", "What belongs to the question: any value.", "", false) {
-		r.Context = f.in.Value("context")
-	}
+	// The id of the task.
+	TaskID string `json:"taskId" schema:"nonblank"`
+	// The question.
+	Question string `json:"question" schema:"nonblank"`
+	// What belongs to the question: any value.
+	Context Raw       `json:"context,omitzero" schema:"any"`
+	Options []Option  `json:"-"` // of the orchestrator itself: the answers to choose from
+	Recall  string    `json:"-"` // of the orchestrator itself: why the agent is to stop working on the task
+	Until   time.Time `json:"-"` // of the orchestrator itself: the question is about the agent, not a task, and ends then
 }
 
 // CheckTasks is the payload of check-tasks.
 type CheckTasks struct {
-	SessionID string `json:"sessionId,omitzero"` // a name, a server id or a run id; by default the caller's
-}
-
-func (c *CheckTasks) fields(f *fields) {
-	f.text(&c.SessionID, "sessionId", "The session: the name of an agent, its server_id, or the id of its run. The default is your own.")
+	// The session: the name of an agent, its server_id, or the id of its run. The default is your own.
+	SessionID string `json:"sessionId,omitzero"`
 }
 
 // The answers.
@@ -250,6 +202,10 @@ var (
 var workOperations = []Operation{
 	request[UpdateTask](Operation{
 		Name: "update-task", Answer: answerTask, Writes: true, OfTask: true,
+		Rules: []string{
+			`"description": "Members that are missing keep their values. id, status, state, result and assignedTo cannot be set: other operations change them."`,
+			`"allOf": [{"properties": {"id": {"type": "null"}, "status": {"type": "null"}, "state": {"type": "null"}, "result": {"type": "null"}, "assignedTo": {"type": "null"}}}]`,
+		},
 		Summary: "Change the text, the documents or the priority of a task",
 		About:   "The task must not have ended. Allowed for the submitter and for planners.",
 		Examples: []string{
@@ -322,6 +278,10 @@ var workOperations = []Operation{
 	}),
 	request[AddDependency](Operation{
 		Name: "add-dependency", Answer: answerDependency, Writes: true,
+		Rules: []string{
+			`"if": {"properties": {"dependencyType": {"const": "input"}}, "required": ["dependencyType"]}`,
+			`"then": {"properties": {"contractKey": {"type": "string", "pattern": "^[A-Za-z0-9_]+$"}}, "required": ["contractKey"]}`,
+		},
 		Summary: "Add a dependency to a task",
 		About:   "The task must not have started. A dependency that closes a cycle is refused.",
 		Examples: []string{

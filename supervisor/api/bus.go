@@ -75,18 +75,18 @@ func (a *params) actor() string {
 var (
 	readMessage = bodyOf("bus.new-message", true, func(o *object.Reader, _ string) *wire.SendMessage {
 		o.NeedText("from_actor") // a line of an agent may leave it out, and these are the words of others
-		return wire.ReadPayload[wire.SendMessage](o)
+		return wire.OperationNamed("send-message").Read(o).(*wire.SendMessage)
 	})
 	readPoll = &reading{read: func(a *params) any {
 		p := &wire.PollMessages{Actor: a.actor(), Cursor: a.whole(byCursor)}
 		p.Limit = a.limit()
 		return p
 	}}
-	readAck      = bodyOf("bus.ack", true, func(o *object.Reader, _ string) *wire.AckMessages { return wire.ReadPayload[wire.AckMessages](o) })
-	readBeat     = bodyOf("bus.sign-of-life", false, func(o *object.Reader, _ string) *wire.Heartbeat { return wire.ReadPayload[wire.Heartbeat](o) })
+	readAck      = declaredBody("bus.ack", true, "ack-messages")
+	readBeat     = declaredBody("bus.sign-of-life", false, "heartbeat")
 	readNewToken = bodyOf("bus.new-token", true, func(o *object.Reader, _ string) *wire.IssueToken {
 		o.NeedText("actor") // tokens of people are made elsewhere
-		return wire.ReadPayload[wire.IssueToken](o)
+		return wire.OperationNamed("issue-token").Read(o).(*wire.IssueToken)
 	})
 	readFollower = &reading{read: func(a *params) any {
 		f := &follower{actor: a.actor(), cursor: a.whole(byCursor)}

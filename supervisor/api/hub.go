@@ -12,7 +12,6 @@ import (
 
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
-	"orchestrator/wire/object"
 )
 
 // The hub is protocol A: servers that work on tasks. Its routes are the same operations with
@@ -80,7 +79,7 @@ var (
 	readFeedback   = bodyOf("hub.feedback", true, wire.ReadHubRevise)
 	readAssignee   = bodyOf("hub.assignee", true, wire.ReadHubAssign)
 	readLink       = bodyOf("hub.new-dependency", true, wire.ReadHubDependency)
-	readNewcomer   = bodyOf("hub.registration", true, func(o *object.Reader, _ string) *wire.Register { return wire.ReadPayload[wire.Register](o) })
+	readNewcomer   = declaredBody("hub.registration", true, "register-agent")
 	readHeartbeat  = &reading{schema: "hub.heartbeat", read: func(a *params) any { return wire.ReadHubHeartbeat(&a.body, a.text) }}
 )
 

@@ -42,8 +42,8 @@ func TestHubRoutes(t *testing.T) {
 	submitted := func(t *testing.T, body any) {
 		s := body.(*wire.SubmitTask)
 		require.Equal(t, [3]string{"Fix it", "All of it", "feature"}, [3]string{s.Name, s.Description, s.Type})
-		require.Equal(t, theSpec, string(s.Details.StructuredSpec), "digit for digit")
-		require.Equal(t, theNeeds, string(s.Details.Requirements))
+		require.Equal(t, theSpec, string(s.Spec.Document), "digit for digit")
+		require.Equal(t, theNeeds, string(s.Requirements.Document))
 		require.Equal(t, []hub.Dependency{{On: "t-0", Type: "input", Contract: "api"}, {On: "t-2", Type: "blocks"}}, s.Dependencies)
 		require.True(t, s.Patient)
 	}

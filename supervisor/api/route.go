@@ -318,6 +318,11 @@ func bodyOf[Body any](schema string, need bool, read func(o *object.Reader, task
 	return &reading{schema: schema, need: need, read: func(a *params) any { return read(&a.body, a.task) }}
 }
 
+// declaredBody returns the reading of a body that an operation declares.
+func declaredBody(schema string, need bool, operation string) *reading {
+	return &reading{schema: schema, need: need, read: func(a *params) any { return wire.OperationNamed(operation).Read(&a.body) }}
+}
+
 // writing describes how to write an answer, and its schema.
 type writing struct {
 	status   int

@@ -190,7 +190,7 @@ func resolving(t *wire.Task, a *Agent, w *worktree, into, to string, why *wire.E
 		RequiredRole: a.Role, RequiredCapabilities: t.RequiredCapabilities, // if that agent ends
 	}
 	if t.Details != nil {
-		s.Details.Verify = t.Verify
+		s.Verify = t.Verify
 	}
 	return s
 }

@@ -246,7 +246,7 @@ func reconciling(t *wire.Task, a *Agent, base, name string, c *clash) wire.Submi
 		Type: t.Type, Name: name, Description: text, AssignTo: t.AssignedTo, RequiredRole: a.Role, RequiredCapabilities: t.RequiredCapabilities,
 	}
 	if t.Details != nil {
-		s.Details.Verify = t.Verify
+		s.Verify = t.Verify
 	}
 	return s
 }

@@ -110,6 +110,24 @@ var Formats = map[string]Node{
 	"messageID": And(Limit("maxLength", "200"), Pattern(`^([0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}|msg-[0-9]+(-[0-9a-zA-Z]+)?)$`)),
 	"word":      Pattern(`^[A-Za-z0-9_]+$`),
 	"secret":    Pattern("^orc_"),
+	"priority":  And(Limit("minimum", "-1.7976931348623157e+308"), Limit("maximum", "1.7976931348623157e+308"), Pattern(Nonblank)),
+	"digits":    Pattern("^[1-9][0-9]{0,14}$"),
+	"key":       And(Limit("maxLength", "200"), Pattern("^[^\u0000-\u001f\u007f-\u009f]+$")),
+	"person":    Pattern("^[^\u0000-\u001f\u007f-\u009f]*[^ \u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$"),
+	"session":   Pattern("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"),
+	"topic":     And(Limit("maxLength", "200"), Limit("pattern", `"^`+topicWord+`(\\.`+topicWord+`)*$"`)),
+	"actor":     actor(""),
+	"addressee": actor("broadcast|Bus|Governor|"),
+	"recipient": actor("[A-Za-z0-9][A-Za-z0-9._-]{0,62}|"),
+}
+
+// topicWord matches a word of a topic.
+const topicWord = `[^.*\u0000- \u007f-\u00a0\u2000-\u200f\u2028-\u202f\u3000\ufeff]+`
+
+// actor returns the schema of the ids of actors, and of other texts, each with a bar behind it.
+func actor(others Literal) Node {
+	const word = `[^:\u0000- \u007f-\u00a0\u2000-\u200f\u2028-\u202f\u3000\ufeff]+`
+	return And(Limit("maxLength", "200"), Limit("pattern", `"^(`+others+`GO|(HO|PO|IO|W):`+word+`|S:`+word+`:`+word+`)$"`))
 }
 
 // Nonblank matches texts with a character that is not blank.

@@ -33,7 +33,7 @@ func Names() []string {
 	return names
 }
 
-// Text returns the text of a schema. It reports false if there is none with this name.
+// Text returns the text of a schema. It reports false for an unknown name.
 func Text(name string) ([]byte, bool) {
 	text, err := files.ReadFile("json/" + FileName(name))
 	return text, err == nil && !strings.Contains(name, ".")

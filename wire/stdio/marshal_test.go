@@ -29,9 +29,8 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 			&wire.SubmitTask{
 				Type: "t", Name: "n", Description: "d", Payload: wire.Raw(`{"n":1.0}`), RequiredRole: wire.RoleWorker, RequiredCapabilities: []string{"go"},
 				Dependencies: []hub.Dependency{{On: "a", Type: hub.DependsBlocks}, {On: "b", Type: hub.DependsInput, Contract: "k"}, {On: "c", Type: hub.DependsRelated}},
-				Priority:     wire.Raw(`"high"`), Spec: spec, Requirements: needs, Observability: &delegation.Trace{TraceID: "t", Baggage: wire.Raw(`{"n":1.0}`)}, Details: wire.Details{
-					StructuredSpec: spec.Document, Requirements: needs.Document, TargetRepo: "shop", AcceptanceCriteria: []string{"c"}, ProjectID: "p", SessionID: "s",
-				},
+				Priority:     wire.Raw(`"high"`), Spec: spec, Requirements: needs, Observability: &delegation.Trace{TraceID: "t", Baggage: wire.Raw(`{"n":1.0}`)},
+				TargetRepo: "shop", AcceptanceCriteria: []string{"c"}, ProjectID: "p", SessionID: "s",
 			},
 		},
 		"get-task": {id}, "start-task": {id}, "auto-assign": {id}, "match-agents": {id}, "approve-plan": {id}, "list-notes": {id},
@@ -81,14 +80,14 @@ func TestRequestsAreReadAsTheyAreSaid(t *testing.T) {
 		},
 		"list-reviews": {&wire.ListReviews{}, &wire.ListReviews{SessionID: "kitchen", TaskID: "kettle-1", ReviewID: "kettle-1-a"}},
 		"create-session": {
-			&wire.CreateSession{Spec: session.Spec{
+			&wire.CreateSession{
 				ID: "attic", Members: []session.Member{}, Validation: session.ValidationStandard, MaxIterations: session.DefaultIterations, OnMax: session.EscalateHumanReview,
 				ProgressAfter: session.ProgressAfter, ProgressEvery: session.ProgressEvery,
-			}},
-			&wire.CreateSession{Spec: session.Spec{
+			},
+			&wire.CreateSession{
 				ID: "kitchen", Members: []session.Member{{AgentID: "lead", AgentType: session.AgentArchitect}}, Validation: session.ValidationStrict, MaxIterations: 1, OnMax: session.EscalateAbort,
 				RequireReview: true, TaskTimeout: 1, ProgressAfter: 2, ProgressEvery: 3,
-			}},
+			},
 		},
 		"submit-task-request":  {requested(t, `{"id":"1","type":"t","payload":{"n":1.0},"later":1}`), requested(t, string(encoded(t, fullRequest(t))))},
 		"get-task-response":    {&wire.GetTaskResponse{TaskID: "a"}},

@@ -113,7 +113,7 @@ func (f *addFlags) addTo(a *cli.App, verb *cobra.Command) {
 func (f *addFlags) request(a *cli.App, title string) (*wire.SubmitTask, error) {
 	r := &wire.SubmitTask{Type: f.kind, Name: title, RequiredCapabilities: f.capabilities}
 	for _, line := range f.verify {
-		r.Details.Verify = append(r.Details.Verify, []string{"sh", "-c", line})
+		r.Verify = append(r.Verify, []string{"sh", "-c", line})
 	}
 	if err := oneFromStdin("spec", f.spec, "payload", f.payload, "structured-spec", f.details.spec, "requirements", f.wants.document); err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (f *addFlags) request(a *cli.App, title string) (*wire.SubmitTask, error) {
 	if r.Description, err = a.ReadArg("--spec", f.spec); err != nil {
 		return nil, err
 	}
-	if err = f.details.readInto(a, &r.Details); err != nil {
+	if err = f.details.readInto(a, r); err != nil {
 		return nil, err
 	}
 	r.Payload, err = a.GivenDocument("payload", f.payload)
@@ -290,10 +290,13 @@ func (f *detailFlags) addTo(verb *cobra.Command) {
 	}
 }
 
-// readInto adds the flags to the details of a new task.
-func (f *detailFlags) readInto(a *cli.App, d *wire.Details) (err error) {
-	d.TargetRepo, d.AcceptanceCriteria, d.ProjectID = f.targetRepo, f.criteria, f.project
-	d.StructuredSpec, err = a.GivenDocument("structured-spec", f.spec)
+// readInto adds the flags to the request for a new task.
+func (f *detailFlags) readInto(a *cli.App, r *wire.SubmitTask) error {
+	r.TargetRepo, r.AcceptanceCriteria, r.ProjectID = f.targetRepo, f.criteria, f.project
+	spec, err := a.GivenDocument("structured-spec", f.spec)
+	if spec != nil {
+		r.Spec = &hub.Spec{Document: spec}
+	}
 	return err
 }
 

@@ -177,7 +177,7 @@ var all = []schema.Document{
 			"the correlationId is then its message_id. One JSON object on one line of stdin."},
 }
 
-// sessionParts are the payloads of session messages, and what they share.
+// sessionParts are the payloads of session messages, and their shared parts.
 var sessionParts = []schema.Part{
 	{Name: session.TypeTaskAssignment, About: "An architect assigns a task to a developer.", Of: session.Assignment{}},
 	{Name: session.TypeTaskProgress, About: "A developer reports the progress of a task.", Of: session.Progress{}},

@@ -115,3 +115,52 @@ type saidError struct {
 	// What to do: try again, reassign the task, abort it, or ask a person.
 	SuggestedAction string `json:"suggested_action,omitzero" schema:"enum=session.Suggestions"`
 }
+
+// dependencySaid has the members of a wire.AddDependency that make a hub.Dependency.
+type dependencySaid struct {
+	// The id of the other task.
+	On string `json:"dependsOnTaskId" schema:"nonblank"`
+	// blocks: the other task must be done first; the default. input: a part of its result is needed too.
+	// related: for information only.
+	Type string `json:"dependencyType,omitzero" schema:"enum=hub.DependencyTypes"`
+	// The part of the result that an input needs. With another type it has no meaning and causes a
+	// warning.
+	Contract string `json:"contractKey,omitzero"`
+}
+
+// The items of lists in requests.
+type (
+	optionSaid struct {
+		// The text that the person sees; the value when it is missing.
+		Label string `json:"label,omitzero"`
+		// The answer that you get when the person chooses this option.
+		Value string `json:"value" schema:"nonblank"`
+	}
+	choiceSaid struct {
+		// The answer that you get when the person chooses this.
+		ID string `json:"id" schema:"nonblank"`
+		// What it means.
+		Kind string `json:"kind" schema:"enum=allow_once|allow_session|allow_always|deny"`
+		// The text that the person sees.
+		Label string `json:"label,omitzero"`
+	}
+	memberSaid struct {
+		// The name of an agent, at most 200 bytes. Each member has a different name.
+		AgentID string `json:"agent_id" schema:"id"`
+		// What the agent does: it plans and assigns, works, or reviews.
+		AgentType string `json:"agent_type" schema:"enum=session.AgentTypes"`
+	}
+	artifactSaid struct {
+		// The name, such as a file name. The path is the name of one without.
+		Name string `json:"name,omitzero" schema:"nonblank"`
+		// The MIME type, such as text/markdown; text/plain when it is missing.
+		Type string `json:"type,omitzero"`
+		// The content, as text.
+		Content string `json:"content,omitzero"`
+		// The path of a text file in your working folder, which is read now. Only for a run that the
+		// orchestrator has started.
+		Path string `json:"path,omitzero" schema:"nonblank"`
+		// The place of content that is stored elsewhere.
+		Ref string `json:"ref,omitzero" schema:"nonblank"`
+	}
+)

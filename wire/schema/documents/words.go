@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"maps"
 	"slices"
 
 	"orchestrator/wire"
@@ -10,15 +11,18 @@ import (
 	"orchestrator/wire/session"
 )
 
-// Words are the lists of words that schema tags name.
-var Words = map[string][]string{
-	"wire.TaskState": texts(wire.TaskStates), "wire.TaskStatuses": wire.TaskStatuses, "wire.FailureClasses": wire.FailureClasses, "wire.HubStates": hubStates(), "wire.AgentStatuses": wire.AgentStatuses,
-	"wire.PersonRoles": wire.PersonRoles,
+// Words are the lists of words that schema tags name. Those of payloads are in wire.Words.
+var Words = func() map[string][]string {
+	maps.Copy(words, wire.Words)
+	return words
+}()
+
+var words = map[string][]string{
+	"wire.TaskState": texts(wire.TaskStates), "wire.TaskStatuses": wire.TaskStatuses, "wire.HubStates": hubStates(), "wire.AgentStatuses": wire.AgentStatuses,
 
 	"mail.states":            {mail.StateKept, mail.StateWritten, mail.StateInContext, mail.StateRefused, mail.StateAcked},
 	"mail.actorStatuses":     {mail.ActorActive, mail.ActorStale, mail.ActorOffline, mail.ActorQuiet},
 	"hub.serverStatuses":     {hub.ServerOnline, hub.ServerOffline},
-	"session.validations":    {session.ValidationStandard, session.ValidationStrict},
 	"session.states":         {session.Open, session.Closed},
 	"session.sources":        {session.FromFile, session.ByHand},
 	"session.reviewVerdicts": append(slices.Clone(session.Verdicts), session.VerdictNone),
@@ -33,7 +37,7 @@ var Words = map[string][]string{
 	"session.DependencyTypes": session.DependencyTypes, "session.Outcomes": session.Outcomes, "session.ChangeTypes": session.ChangeTypes,
 	"session.FocusAreas": session.FocusAreas, "session.Verdicts": session.Verdicts, "session.Severities": session.Severities,
 	"session.Categories": session.Categories, "session.Fixes": session.Fixes, "session.FeedbackTypes": session.FeedbackTypes,
-	"session.AbortScopes": session.AbortScopes, "session.Escalations": session.Escalations, "session.ExecutionErrors": session.ExecutionErrors,
+	"session.AbortScopes": session.AbortScopes, "session.ExecutionErrors": session.ExecutionErrors,
 	"session.Suggestions": session.Suggestions,
 
 	"delegation.Statuses": delegation.Statuses, "delegation.Acts": delegation.Acts, "delegation.Priorities": delegation.Priorities,

@@ -59,7 +59,11 @@ func readFields(kind string, fields *ast.StructType, found map[string]string) {
 		if text == "" {
 			text = field.Comment.Text()
 		}
-		for _, name := range field.Names {
+		names := field.Names
+		if kind, embedded := field.Type.(*ast.Ident); embedded && names == nil {
+			names = []*ast.Ident{kind}
+		}
+		for _, name := range names {
 			found[kind+"."+name.Name] = strings.Join(strings.Fields(text), " ")
 		}
 	}

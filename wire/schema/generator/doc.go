@@ -19,6 +19,7 @@
 //	FORMAT         one of schema.Formats, such as stamp
 //	min=N max=N    limits of a number; minlen, maxlen, minitems and maxitems likewise
 //	whole=N        a whole number from N, which every program can represent
+//	ms=N           a duration from N up to a year, in milliseconds
 //	enum=LIST      the words of a list; enum=a|b for words that stand nowhere else
 //	const=WORD     this word only
 //	example=a|b    examples
@@ -26,4 +27,6 @@
 //	each:WORD      a limit of the items of a list, or of the values of a map
 //	keys=FORMAT    the form of the keys of a map; another key is refused
 //	in:WORD        a limit that only a lenient document has
+//	own            of a payload: the member is read by a method of its type
+//	output         of a payload: the size is limited
 package generator

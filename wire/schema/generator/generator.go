@@ -23,7 +23,8 @@ type Generator struct {
 type writer struct {
 	*Generator
 	*schema.Document
-	err error // the first one
+	unordered bool  // members keep the order of their tags, with the description last
+	err       error // the first one
 }
 
 // Document returns the schema of a document, without examples.
@@ -53,6 +54,27 @@ func (w *writer) fail(format string, args ...any) {
 	if w.err == nil {
 		w.err = fmt.Errorf(format, args...)
 	}
+}
+
+// MembersOf returns the members of a payload and the required ones. The schemas of members have the
+// order of the tags.
+func (g *Generator) MembersOf(d *schema.Document) (members schema.Node, needed []string, err error) {
+	w := &writer{Generator: g, Document: d, unordered: true}
+	w.members(reflect.TypeOf(d.Of), "", func(key string, member schema.Node, required bool) {
+		members = append(members, schema.Member{Key: key, Value: member})
+		if required {
+			needed = append(needed, key)
+		}
+	}, func(string) {})
+	return members, needed, w.err
+}
+
+// ordered returns a schema in the order of the files.
+func (w *writer) ordered(node schema.Node) schema.Node {
+	if w.unordered {
+		return node
+	}
+	return ordered(node)
 }
 
 // message returns the members of a message: its type, those of its head, and its payload.
@@ -134,10 +156,14 @@ func (w *writer) members(owner reflect.Type, path string, add func(key string, m
 		case name == "-", name == "" && !embedded, field.Tag.Get("schema") == "-":
 			continue
 		case embedded:
-			if document := w.documentOf(elem(field.Type)); document != "" {
+			kind := elem(field.Type)
+			if as := w.As[field.Name]; as != nil {
+				kind = reflect.TypeOf(as)
+			}
+			if document := w.documentOf(kind); document != "" {
 				also(document)
 			} else {
-				w.members(elem(field.Type), path, add, also)
+				w.members(kind, path, add, also)
 			}
 			continue
 		}
@@ -159,7 +185,7 @@ func (w *writer) members(owner reflect.Type, path string, add func(key string, m
 		if about := w.about(owner, field, place); about != "" {
 			member = append(member, schema.Member{Key: "description", Value: about})
 		}
-		add(name, ordered(member), required)
+		add(name, w.ordered(member), required)
 	}
 }
 

@@ -31,6 +31,9 @@ func (g *Generator) Text(d *schema.Document, examples []byte) ([]byte, error) {
 	return Format(node), nil
 }
 
+// Line returns a value as JSON on one line.
+func Line(value any) string { return string(appendLine(nil, value)) }
+
 // Format returns a value as JSON with indents.
 func Format(value any) []byte {
 	return append(appendValue(nil, value, "", 0), '\n')

@@ -65,7 +65,11 @@ func (w *writer) value(kind reflect.Type, limits limits, path string) schema.Nod
 		return orNull(schema.Ref(document), limits)
 	}
 	if document := limits.value("ref"); document != "" {
-		return orNull(schema.Ref(document), limits)
+		ref := orNull(schema.Ref(document), limits)
+		if limits.has("type") {
+			ref = append(nullable(w.bare(kind, limits, path)), ref...)
+		}
+		return ref
 	}
 	if part := w.partOf(kind); part.Name != "" {
 		return orNull(schema.Ref("#/$defs/"+part.Name), limits)
@@ -77,10 +81,18 @@ func (w *writer) value(kind reflect.Type, limits limits, path string) schema.Nod
 	for _, limit := range limits {
 		node = append(node, w.limited(limit)...)
 	}
+	if isList(kind) && !limits.has("any") && !limits.has("type") {
+		node = append(node, schema.Member{Key: "items", Value: w.value(kind.Elem(), limits.each(), path)})
+	}
 	if limits.has("null") {
 		node = nullable(node)
 	}
-	return ordered(node)
+	return w.ordered(node)
+}
+
+// isList reports whether a Go type is a list, and not JSON of any kind.
+func isList(kind reflect.Type) bool {
+	return kind.Kind() == reflect.Slice && kind.Elem().Kind() != reflect.Uint8
 }
 
 // orNull returns a reference, or null if the limits allow it.
@@ -135,10 +147,10 @@ func (w *writer) bare(kind reflect.Type, limits limits, path string) schema.Node
 	case reflect.Float64:
 		return schema.Type("number")
 	case reflect.Slice:
-		if kind.Elem().Kind() == reflect.Uint8 { // JSON of any kind
+		if !isList(kind) { // JSON of any kind
 			return nil
 		}
-		return append(schema.Type("array"), schema.Member{Key: "items", Value: w.value(kind.Elem(), limits.each(), path)})
+		return schema.Type("array")
 	case reflect.Map:
 		if format := limits.value("keys"); format != "" {
 			pattern, _ := schema.Formats[format][0].Value.(string)
@@ -168,6 +180,8 @@ func (w *writer) limited(l limit) schema.Node {
 	switch l.word {
 	case "whole":
 		return schema.Node{{Key: "minimum", Value: schema.Literal(l.value)}, {Key: "maximum", Value: schema.Literal("9007199254740991")}}
+	case "ms":
+		return schema.Node{{Key: "minimum", Value: schema.Literal(l.value)}, {Key: "maximum", Value: schema.Literal("31536000000")}}
 	case "example":
 		return schema.Node{{Key: "examples", Value: words(strings.Split(l.value, "|"))}}
 	case "about":
@@ -182,7 +196,7 @@ func (w *writer) limited(l limit) schema.Node {
 			w.fail("the list of words %s is not declared", l.value)
 		}
 		return schema.Enum(strings.Split(l.value, "|")...)
-	case "null", "required", "optional", "strict", "type", "any", "keys":
+	case "null", "required", "optional", "strict", "type", "any", "keys", "own", "output":
 		return nil
 	}
 	if strings.HasPrefix(l.word, "each:") {

@@ -59,8 +59,8 @@ func Tasks(c *config.Config) []wire.SubmitTask {
 		}
 		all = append(all, wire.SubmitTask{
 			Type: "task", Name: t.Title, Description: t.Spec, RequiredRole: t.Role, RequiredCapabilities: t.Requires, AssignTo: t.Agent,
-			Details: wire.Details{Verify: t.Verify},
-			Block:   &hub.TaskBlock{Name: t.Name, Sum: sum.Sum64(), Needs: t.Needs},
+			Verify: t.Verify,
+			Block:  &hub.TaskBlock{Name: t.Name, Sum: sum.Sum64(), Needs: t.Needs},
 		})
 	}
 	return all
