@@ -174,7 +174,7 @@ var errGone = errors.New("the program that wanted to join has gone")
 func (sr *startRequest) start(l *lifecycle, a *agent, spec child.Spec) (Process, error) {
 	j := sr.joined
 	switch {
-	case j == nil && sr.spec.Client != nil:
+	case j == nil && sr.spec.Client.Protocol != "":
 		return startClient(&sr.spec, l.options.Start, spec, sr.conversation, nil)
 	case j == nil:
 		return l.options.Start(spec)

@@ -260,7 +260,7 @@ func Launch(ctx context.Context, a *settings.Agent, start func(child.Spec) (Proc
 	}
 	fill(a, &spec, append(without(own, env), env...), user)
 	l := &Launched{folder: folderOf(a, user)}
-	if a.Client != nil {
+	if a.Client.Protocol != "" {
 		l.Process, err = startClient(a, start, spec, conversation, nil)
 	} else {
 		l.Process, err = start(spec)

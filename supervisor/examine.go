@@ -38,12 +38,11 @@ func Examine(ctx context.Context, start func(child.Spec) (Process, error), a *se
 	if x.Path, err = user.Find(slices.Concat(a.Wrap, a.Command)[0], a.Dir, env); err == nil {
 		err = a.Confine.Possible()
 	}
-	if err != nil || a.Client == nil {
+	if err != nil || a.Client.Protocol == "" {
 		return x, err
 	}
-	examined, c := *a, *a.Client
-	c.Opening.Examine, c.Opening.Door = true, nil // no orchestrator runs for the tools behind the door
-	examined.Client = &c
+	examined := *a
+	examined.Client.Opening.Examine, examined.Client.Opening.Door = true, nil // no orchestrator runs for the tools behind the door
 	e := &examiner{done: make(chan struct{}), exited: make(chan child.Exit, 1), ended: make(chan struct{})}
 	p, err := startClient(&examined, start, child.Spec{
 		Command: a.Command, Wrap: a.Wrap, Dir: a.Dir, Env: env, Run: uuid.NewString(), Limits: a.Limits, Confine: a.Confine, User: user,

@@ -276,7 +276,7 @@ func (l *lifecycle) started(a *agent, m *startRequest, c Process, err error) {
 func (l *lifecycle) conversation(spec *settings.Agent) (id string) {
 	l.dispatcher.Look(func(s *handlers.State) {
 		known := s.Activity(spec.Name)
-		if known != nil && (spec.Client == nil || known.Kind == spec.Client.Protocol && known.Dir == spec.Dir) {
+		if known != nil && (spec.Client.Protocol == "" || known.Kind == spec.Client.Protocol && known.Dir == spec.Dir) {
 			id = known.Conversation
 		}
 	})
@@ -286,7 +286,7 @@ func (l *lifecycle) conversation(spec *settings.Agent) (id string) {
 // startClient creates the process of a coding agent. The run is that of spec. The wrap function gets
 // the client of the adapter before it is used; nil leaves it as it is.
 func startClient(a *settings.Agent, start func(child.Spec) (Process, error), spec child.Spec, conversation string, wrap func(adapter.Client) adapter.Client) (Process, error) {
-	c := a.Client
+	c := &a.Client
 	kind, ok := clients[c.Protocol]
 	if !ok {
 		return nil, fmt.Errorf("there is no protocol %q", c.Protocol)

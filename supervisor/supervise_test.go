@@ -479,7 +479,7 @@ func TestConversationOfTheRunBefore(t *testing.T) {
 		for _, want := range []struct{ protocol, dir, id string }{
 			{"claude", "/repo", "c-1"}, {"codex", "/repo", ""}, {"claude", "/other", ""},
 		} {
-			spec := &settings.Agent{Name: "a", Dir: want.dir, Client: &settings.Client{Protocol: want.protocol}}
+			spec := &settings.Agent{Name: "a", Dir: want.dir, Client: settings.Client{Protocol: want.protocol}}
 			require.Equal(t, want.id, p.life.conversation(spec), want)
 		}
 		restart := p.ask(p.RestartAgents, "a")

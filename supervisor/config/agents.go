@@ -9,10 +9,12 @@ import (
 	"strings"
 	"unicode"
 
-	"orchestrator/wire/object"
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"orchestrator/supervisor/adapter"
+	"orchestrator/wire/hub"
+	"orchestrator/wire/object"
 )
 
 // maxReplicas limits the effect of a typing mistake.
@@ -188,7 +190,7 @@ func (r *reader) agentSection(a *Agent, waits *[]dependency, sc *scope, placed b
 			attr("env_file", &a.EnvFile, envFiles).restarts([]string{}),
 			attr("inherit_env", &a.InheritEnv, inheritEnv).restarts(ordinaryEnv),
 			attr("protocol", &a.Protocol, protocol).restarts("native"),
-			attr("stdin", &a.Stdin, choice("pipe", "null")).restarts("pipe"),
+			attr("stdin", &a.NoStdin, chosen("null", "pipe", "null")).restarts("pipe"),
 			attr("role", &a.Role, role).live("worker"),
 			attr("actor", a, actor).of(&a.Actor).restarts("auto"), // letters are addressed to it
 			attr("pty", &a.Pty, truth).restarts(false),
@@ -200,30 +202,31 @@ func (r *reader) agentSection(a *Agent, waits *[]dependency, sc *scope, placed b
 			attr("on_exit", &a.OnExit, choice(OnExits...)).live("auto"),
 			attr("verify", &a.Verify, argvs).live([]string{}),
 			attr("verify_env", &a.VerifyEnv, words).live([]string{}),
-			attr("permission", &a.Client.Permission, choice("ask", "edits", "plan", "auto", "full")).restarts("ask"),
-			attr("allow", &a.Client.Allow, words).restarts([]string{}),
-			attr("model", &a.Client.Model, text).restarts(""),
-			attr("instructions", &a.Client.Instructions, text).restarts(""),
-			attr("on_turn_end", &a.Client.OnTurnEnd, choice("remind", "complete", "fail")).restarts("remind"),
+			attr("permission", &a.Client.Opening.Permission, choice("ask", "edits", "plan", "auto", "full")).restarts("ask"),
+			attr("allow", &a.Client.Opening.Allow, words).restarts([]string{}),
+			attr("model", &a.Client.Opening.Model, text).restarts(""),
+			attr("instructions", &a.Client.Opening.Instructions, text).restarts(""),
+			attr("on_turn_end", &a.Client.Opening.OnTurnEnd, choice("remind", "complete", "fail")).restarts("remind"),
 			attr("resume", &a.Client.Resume, truth).restarts(true),
 			attr("wire_log", &a.Client.WireLog, truth).restarts(true),
 		},
-		children: append(r.behaviour(a), capabilities(r, path+".capabilities", &a.Capabilities, sc).live(&a.Capabilities),
+		children: append(r.behaviour(a), capabilities(r, path+".capabilities", a, sc).live(&a.Capabilities, &a.Names, &a.Fixed, &a.Capacity, &a.Outputs),
 			child{kind: "mcp", label: "name", many: true, read: func(b *hcl.Block) {
-				mcpServer(r, b, path, &a.Client, sc)
-			}}.restarts(&a.Client.Servers),
-			placement(r, path, &a.Placement, sc).restarts(&a.Placement), // a process stays on its machine
-			workspace(r, path, &a.Workspace, sc).live(&a.Workspace), budget(r, path, a, sc).live(&a.Budget)),
+				mcpServer(r, b, path, &a.Client.Opening.Servers, sc)
+			}}.restarts(&a.Client.Opening.Servers),
+			placement(r, path, a, sc).restarts(&a.Placement, &a.Wait), // a process stays on its machine
+			workspace(r, path, &a.Workspace, sc).live(&a.Workspace), budgetBlock(r, path, a, sc).live(&a.Budget)),
 	}
 }
 
 // checkAgent checks the relations of attributes.
 func (r *reader) checkAgent(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
+	a.Raw = a.Protocol == "raw"
 	checkClient(r, b, a, set)
 	if _, ok := set["command"]; !ok && !meansCommand(b) && !a.IsClient() {
 		missing(r, b, fmt.Sprintf("Agent %q has no command.", a.Block), `Give it one, such as command = ["node", "coder.mjs"].`)
 	}
-	if a.Pty && a.Stdin == "null" {
+	if a.Pty && a.NoStdin {
 		r.report(set["pty"], Problem{
 			Code: "config/pty-without-stdin", Summary: "A terminal needs stdin",
 			Detail: `pty = true makes the terminal the agent's stdin, so stdin cannot be "null".`,
@@ -301,21 +304,22 @@ func inheritEnv(into *InheritEnv, v value) {
 }
 
 // capabilities returns the block of that name.
-func capabilities(r *reader, path string, c *Capabilities, sc *scope) child {
+func capabilities(r *reader, path string, a *Agent, sc *scope) child {
+	c := &a.Capabilities
 	repos := map[string]hcl.Range{}
 	return child{kind: "capabilities", attributes: []attribute{
-		attr("fixed", &c.Fixed, truth).initially(false),
+		attr("fixed", &a.Fixed, truth).initially(false),
 		attr("languages", &c.Languages, words).initially([]string{}),
 		attr("tools", &c.Tools, words).initially([]string{}),
 		attr("environments", &c.Environments, words).initially([]string{}),
 		attr("tags", &c.Tags, words).initially([]string{}),
-		attr("names", &c.Names, words).initially([]string{}),
-		attr("max_concurrent_tasks", &c.MaxConcurrentTasks, whole(0, math.MaxInt32)).initially(1),
+		attr("names", &a.Names, words).initially([]string{}),
+		attr("max_concurrent_tasks", &a.Capacity, whole(0, math.MaxInt32)).initially(1),
 	}, children: []child{{kind: "repo", label: "name", many: true, read: func(b *hcl.Block) {
 		if !r.unique(repos, b) {
 			return
 		}
-		repo := Repo{Name: b.Labels[0]}
+		repo := hub.Repo{Name: b.Labels[0]}
 		r.readFresh(b.Body, sc, section{
 			title: fmt.Sprintf("Repo %q", repo.Name),
 			path:  path + ".repo." + repo.Name,
@@ -326,7 +330,7 @@ func capabilities(r *reader, path string, c *Capabilities, sc *scope) child {
 			},
 		})
 		c.Repos = append(c.Repos, repo)
-	}}, output(r, path, &c.Outputs, sc)}}
+	}}, outputBlock(r, path, &a.Outputs, sc)}}
 }
 
 // actorForm matches the actor of an agent. "W" and "S:kind" are a new actor for each run, and
@@ -349,7 +353,9 @@ func actor(a *Agent, v value) {
 			"Say GO, HO:host, PO:project, IO:person, or auto, W or S:kind for another one with each run.")
 		return
 	}
-	a.Actor = id
+	if a.Actor = id; id == "auto" {
+		a.Actor = ""
+	}
 	if id == "auto" || id == "W" || strings.HasPrefix(id, "S:") && strings.Count(id, ":") == 1 {
 		return
 	}
@@ -396,8 +402,8 @@ func protocol(into *string, v value) {
 }
 
 // mcpServer reads a block with a program that has more tools for a coding agent.
-func mcpServer(r *reader, b *hcl.Block, path string, c *Client, sc *scope) {
-	s := MCPServer{Name: b.Labels[0]}
+func mcpServer(r *reader, b *hcl.Block, path string, into *[]adapter.Server, sc *scope) {
+	s := adapter.Server{Name: b.Labels[0]}
 	set := r.read(b.Body, sc, section{
 		title: fmt.Sprintf("MCP server %q", s.Name), path: path + ".mcp",
 		attributes: []attribute{attr("command", &s.Command, argv)},
@@ -416,7 +422,7 @@ func mcpServer(r *reader, b *hcl.Block, path string, c *Client, sc *scope) {
 		missing(r, b, fmt.Sprintf("MCP server %q has no command.", s.Name), `Give it one, such as command = ["github-mcp"].`)
 		return
 	}
-	c.Servers = append(c.Servers, s)
+	*into = append(*into, s)
 }
 
 // checkClient checks a coding agent, and warns about another agent with its settings. It sets the
@@ -424,7 +430,7 @@ func mcpServer(r *reader, b *hcl.Block, path string, c *Client, sc *scope) {
 func checkClient(r *reader, b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 	if !a.IsClient() {
 		c := a.Client
-		c.Servers = nil
+		c.Opening.Servers = nil
 		if !reflect.DeepEqual(c, r.client) {
 			r.report(b.DefRange, Problem{
 				Severity: SeverityWarning, Code: "config/not-a-coding-agent", Summary: "Only for coding agents",
@@ -433,6 +439,7 @@ func checkClient(r *reader, b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 		}
 		return
 	}
+	a.Client.Protocol = a.Protocol
 	switch {
 	case len(a.Command) > 0:
 	case a.Protocol == ProtocolACP: // many programs speak it
@@ -441,7 +448,7 @@ func checkClient(r *reader, b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 		a.Command = []string{a.Protocol}
 	}
 	if r.config.places["agent."+a.Block+".capabilities.fixed"] == "" {
-		a.Capabilities.Fixed = true // a model writes its messages
+		a.Fixed = true // a model writes its messages
 	}
 	if _, ok := set["on_exit"]; !ok && a.OnExit == "auto" {
 		a.OnExit = "requeue" // such a program exits with 0 or 1 whatever its task is
@@ -449,10 +456,10 @@ func checkClient(r *reader, b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 	switch {
 	case a.Pty:
 		r.report(set["pty"], clientProblem(a, "a terminal"))
-	case a.Stdin == "null":
+	case a.NoStdin:
 		r.report(set["stdin"], clientProblem(a, "a stdin that is /dev/null"))
 	}
-	if c := a.Capabilities.MaxConcurrentTasks; c > 1 {
+	if a.Capacity > 1 {
 		r.report(b.DefRange, Problem{
 			Code: "config/one-task", Summary: "One task at a time",
 			Detail: fmt.Sprintf("Agent %q speaks %s, which works on one task at a time: max_concurrent_tasks is 0 or 1.", a.Block, a.Protocol),

@@ -2,9 +2,11 @@ package config
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/supervisor/adapter"
+	"orchestrator/supervisor/settings"
 )
 
 // TestActors checks that an actor that does not change with each run belongs to one agent.
@@ -85,14 +87,14 @@ agent "c" {
 	a, b := c.Agents[0], c.Agents[1]
 	require.Equal(t, []string{"claude"}, a.Command)
 	require.Equal(t, "requeue", a.OnExit, "its exit says nothing about its task")
-	require.Equal(t, Client{Permission: "ask", OnTurnEnd: "remind", Resume: true, WireLog: true}, a.Client)
+	require.Equal(t, settings.Client{Protocol: "claude", Opening: adapter.Opening{Permission: "ask", OnTurnEnd: "remind"}, Resume: true, WireLog: true}, a.Client)
 	require.Equal(t, []string{"my-codex"}, b.Command)
 	require.Equal(t, "fail", b.OnExit)
-	require.Equal(t, []MCPServer{{Name: "github", Command: []string{"github-mcp", "-x"}}}, b.Client.Servers)
+	require.Equal(t, []adapter.Server{{Name: "github", Command: []string{"github-mcp", "-x"}}}, b.Client.Opening.Servers)
 	require.True(t, a.IsClient() && b.IsClient())
 	require.False(t, c.Agents[2].IsClient())
 	require.Equal(t, "native", c.Agents[2].Protocol)
-	require.Equal(t, []bool{true, false, false}, []bool{a.Capabilities.Fixed, b.Capabilities.Fixed, c.Agents[2].Capabilities.Fixed})
+	require.Equal(t, []bool{true, false, false}, []bool{a.Fixed, b.Fixed, c.Agents[2].Fixed})
 
 	for text, code := range map[string]string{
 		`protocol = "claude"` + "\npty = true":                               "config/coding-agent-pipes",
@@ -127,9 +129,9 @@ session "quick" {
 `), Options{})
 	plain, quick := c.Sessions[0], c.Sessions[1]
 	require.Zero(t, plain.TaskTimeout, "a task may take as long as it does")
-	require.Equal(t, 2*time.Minute, plain.ProgressAfter)
-	require.Equal(t, 30*time.Second, plain.ProgressEvery)
-	require.Equal(t, []time.Duration{time.Hour, 10 * time.Second, time.Second}, []time.Duration{quick.TaskTimeout, quick.ProgressAfter, quick.ProgressEvery})
+	require.EqualValues(t, 120_000, plain.ProgressAfter)
+	require.EqualValues(t, 30_000, plain.ProgressEvery)
+	require.Equal(t, []int64{3_600_000, 10_000, 1000}, []int64{quick.TaskTimeout, quick.ProgressAfter, quick.ProgressEvery})
 
 	_, problems := Load(config(t, "session \"s\" {\n task_timeout = 5\n progress_after = \"0s\"\n progress_ever = \"1s\"\n}"), Options{})
 	require.Len(t, problems, 3)

@@ -3,19 +3,11 @@ package config
 import (
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/hashicorp/hcl/v2"
-)
 
-// A Budget limits the usage of an agent. A limit of 0 is none.
-type Budget struct {
-	Tokens  int // in and out
-	Cost    float64
-	Time    time.Duration // of a task
-	Per     string        // "task", "agent", "team" or "day"
-	Reached string        // "ask" or "stop"
-}
+	"orchestrator/supervisor/budget"
+)
 
 // A Price is the cost of a million tokens of a model.
 type Price struct {
@@ -23,16 +15,16 @@ type Price struct {
 	CacheRead     float64 // of the part of the input that was read from a cache; 0: as Input
 }
 
-// budget returns the reader of a budget block.
-func budget(r *reader, at string, a *Agent, sc *scope) child {
+// budgetBlock returns the reader of a budget block.
+func budgetBlock(r *reader, at string, a *Agent, sc *scope) child {
 	return child{kind: "budget", read: func(b *hcl.Block) {
-		l := new(Budget)
+		l := new(budget.Limit)
 		set := r.readFresh(b.Body, sc, section{title: "Block budget", path: at + ".budget", attributes: []attribute{
-			attr("tokens", &l.Tokens, whole(0, math.MaxInt)),
+			attr("tokens", &l.Tokens, count(0, math.MaxInt)),
 			attr("cost", &l.Cost, ratio(0, 1e9)),
 			attr("time", &l.Time, duration),
 			attr("per", &l.Per, choice("task", "agent", "team", "day")).initially("task"),
-			attr("reached", &l.Reached, choice("ask", "stop")).initially("ask"),
+			attr("reached", &l.Stop, chosen("stop", "ask", "stop")).initially("ask"),
 		}})
 		switch given, ok := set["time"]; {
 		case ok && l.Time > 0 && l.Per != "task":

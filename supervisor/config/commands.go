@@ -40,7 +40,7 @@ func (c *Config) Commands() []Command {
 		}
 	}
 	for i := range c.Sessions {
-		work("session "+c.Sessions[i].Name, c.Place("session."+c.Sessions[i].Name), &c.Sessions[i].Work)
+		work("session "+c.Sessions[i].ID, c.Place("session."+c.Sessions[i].ID), &c.Sessions[i].Work)
 	}
 	for i := range c.Tasks {
 		work("task "+c.Tasks[i].Name, c.Place("task."+c.Tasks[i].Name), &c.Tasks[i].Work)
@@ -52,7 +52,7 @@ func (c *Config) Commands() []Command {
 			continue
 		}
 		seen[a.Block] = true
-		rest := []any{a.Dir, a.EnvFile, a.InheritEnv, a.env.print, a.Protocol, a.Operator, a.Client.Permission, a.Client.Allow, a.Confine}
+		rest := []any{a.Dir, a.EnvFile, a.InheritEnv, a.env.print, a.Protocol, a.Operator, a.Client.Opening.Permission, a.Client.Opening.Allow, a.Confined}
 		if a.User != "" {
 			rest = append(rest, a.User)
 		}
@@ -61,7 +61,7 @@ func (c *Config) Commands() []Command {
 		}
 		add("agent "+a.Block, a.Place, slices.Concat(a.Wrap, a.Command), a.notes(), rest...)
 		work(a.Block, a.Place, &a.Work)
-		for _, s := range a.Client.Servers {
+		for _, s := range a.Client.Opening.Servers {
 			add("mcp "+s.Name+" of "+a.Block, a.Place, s.Command, nil)
 		}
 	}
@@ -85,8 +85,8 @@ func (a *Agent) notes() []string {
 	if a.Manage {
 		notes = append(notes, "manage = true")
 	}
-	if a.Client.Permission == "full" || a.Client.Permission == "auto" {
-		notes = append(notes, fmt.Sprintf("permission = %q", a.Client.Permission))
+	if a.Client.Opening.Permission == "full" || a.Client.Opening.Permission == "auto" {
+		notes = append(notes, fmt.Sprintf("permission = %q", a.Client.Opening.Permission))
 	}
 	return notes
 }

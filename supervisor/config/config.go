@@ -1,12 +1,18 @@
 package config
 
 import (
-	"github.com/hashicorp/hcl/v2"
-
 	"context"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"orchestrator/supervisor/budget"
+	"orchestrator/supervisor/hosts"
+	"orchestrator/supervisor/settings"
+	"orchestrator/wire/hub"
+	"orchestrator/wire/session"
 )
 
 // A Config is a configuration file, read and checked. It does not change after Load.
@@ -24,7 +30,7 @@ type Config struct {
 	Notify       Notify
 	Prices       map[string]Price // of models
 	Merge        Merge
-	Hosts        []Host
+	Hosts        []hosts.Rule
 	Sessions     []Session
 	Agents       []Agent
 	Tasks        []Task // each behind those that it needs
@@ -122,22 +128,8 @@ type Bus struct {
 
 // A Session is a group of agents that review each other's work.
 type Session struct {
-	Name          string
-	Validation    string
-	MaxIterations int
-	OnMax         string
-	RequireReview bool
-	TaskTimeout   time.Duration // limit for a task without a completion; 0: none
-	ProgressAfter time.Duration // time after which a task must report progress
-	ProgressEvery time.Duration // interval of further progress reports
-	Work                        // for all its tasks
-	Members       []Member
-}
-
-// A Member is an agent of a session: one of this file, or a remote one.
-type Member struct {
-	Name string
-	Type string
+	session.Spec
+	Work // for all its tasks
 }
 
 // Place returns the position, as file:line, at which an attribute such as "http.listen" or
@@ -175,76 +167,33 @@ var OnExits = []string{"auto", "fail", "requeue"}
 func (c *Config) Guest(name, role string, capabilities []string, works bool) Agent {
 	a := c.standardAgent()
 	a.Name, a.Block, a.Place, a.Description = name, name, "a pipe", "joined by pipe"
-	a.Role, a.Capabilities.Names = role, slices.Clone(capabilities)
+	a.Role, a.Names = role, slices.Clone(capabilities)
 	if !works {
-		a.Capabilities.MaxConcurrentTasks = 0
+		a.Capacity = 0
 	}
 	a.Autostart = false
 	return a
 }
 
-// An Agent is a program to run: an agent block, or one replica of it.
+// An Agent is a program to run: an agent block, or one replica of it. The file cannot have all of its settings: those for
+// the supervisor are complete only there.
 type Agent struct {
-	Name  string // name of this replica
-	Block string // the block's label
-	Index int    // among the block's replicas
-	Place string // of the block, such as "orchestrator.hcl:31"
+	settings.Agent
+	Index int // among the block's replicas
 
-	Profile
-	Command      []string
-	Wrap         []string // words before those of the command, such as those of a sandbox
-	User         string   // whom it runs as; "": the user of the orchestrator
-	Dir          string   // absolute
 	EnvFile      []string // absolute
 	InheritEnv   InheritEnv
 	Protocol     string
-	Stdin        string
-	Role         string
-	Actor        string
-	Pty          bool
-	Operator     bool     // it may ask at the operators' socket
-	Manage       bool     // it manages the tasks of others over protocol A
-	DependsOn    []string // names of agents; a block with replicas is listed as all of them
-	Autostart    bool
-	OnExit       string
-	Restart      Restart
-	Stop         Stop
-	Health       Health
-	Limits       Limits
-	Confine      Confine
-	Output       Output
-	Capabilities Capabilities
-	Client       Client
-	Placement    *Placement // nil: it runs on the machine of the hub
+	Operator     bool // it may ask at the operators' socket
+	Connections  int  // to the socket of a run
+	Confined     Confine
+	Capabilities hub.Capabilities
+	Outputs      []OutputSchema
 	Work
-	VerifyEnv []string // variables with secrets that setup and verify commands get
-	Budget    *Budget  // nil: none
+	VerifyEnv []string      // variables with secrets that setup and verify commands get
+	Budget    *budget.Limit // nil: none
 
 	env environment
-}
-
-// A Profile describes an agent to people. A running team shows it as a control.Profile, which has
-// the same fields.
-type Profile struct {
-	Description string
-}
-
-// A Client holds the settings of a coding agent: an agent whose protocol is its own.
-type Client struct {
-	Permission   string
-	Allow        []string
-	Model        string
-	Instructions string
-	OnTurnEnd    string
-	Resume       bool
-	WireLog      bool
-	Servers      []MCPServer
-}
-
-// An MCPServer is a program with more tools for a coding agent.
-type MCPServer struct {
-	Name    string
-	Command []string
 }
 
 // The protocols of coding agents.
@@ -265,75 +214,4 @@ type InheritEnv struct {
 	All      bool
 	Ordinary bool
 	Names    []string
-}
-
-// Restart holds the restart settings of an agent.
-type Restart struct {
-	Policy     string
-	Delay      time.Duration
-	Factor     float64
-	MaxDelay   time.Duration
-	Jitter     float64
-	ResetAfter time.Duration
-	Burst      int
-	Window     time.Duration
-	Permanent  []int
-}
-
-// Stop holds the steps of an orderly stop.
-type Stop struct {
-	CloseStdin time.Duration
-	Unspoken   time.Duration // for an agent that has sent no message; CloseStdin if the file sets that
-	Signal     string
-	Grace      time.Duration
-}
-
-// Health determines when an agent counts as stalled.
-type Health struct {
-	Silence      time.Duration
-	WriteTimeout time.Duration
-	OnStalled    string
-}
-
-// Limits restrict the resources of one agent. Zero means no limit.
-type Limits struct {
-	Mailbox      int
-	MailboxBytes int64
-	OpenFiles    int
-	Memory       int64
-	Processes    int
-	CPU          float64 // cores
-	OpenTasks    int     // submitted by the agent
-	Stored       int64   // bytes that the agent adds to the record at once, and in each day
-	RateBytes    int64   // of messages a second
-	Connections  int     // to the socket of a run
-}
-
-// Output determines how the lines of an agent are stored.
-type Output struct {
-	Dir     string // absolute
-	MaxSize int64
-	Keep    int
-	Tail    int
-}
-
-// Capabilities are what an agent offers, as configured.
-type Capabilities struct {
-	Languages          []string
-	Tools              []string
-	Environments       []string
-	Tags               []string
-	Names              []string
-	MaxConcurrentTasks int
-	Outputs            []OutputSchema
-	Repos              []Repo
-	Fixed              bool // the agent can report less than this, but not more
-}
-
-// A Repo is a repository that an agent can work in. Its path is passed on as written.
-type Repo struct {
-	Name      string
-	Path      string
-	Languages []string
-	Tools     []string
 }

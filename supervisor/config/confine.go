@@ -75,7 +75,7 @@ func network(x *Confine, v value) {
 // settleConfine completes the confinement of an agent with what holds for all agents, and warns
 // about a folder that it cannot use well.
 func settleConfine(r *reader, b *hcl.Block, a *Agent) {
-	x, c := &a.Confine, r.config
+	x, c := &a.Confined, r.config
 	if !x.On {
 		return
 	}
@@ -111,8 +111,8 @@ func (c *Config) SecretFiles() []string {
 // warnOfHoles warns if a folder that an agent may change holds something that it may not. The
 // agent then cannot make or remove anything directly in the folders above that.
 func warnOfHoles(r *reader, b *hcl.Block, a *Agent) {
-	for _, dir := range a.Confine.Write {
-		for _, except := range slices.Concat([]string{filepath.Join(dir, ".git", "hooks")}, a.Confine.Keep, a.Confine.Hide) {
+	for _, dir := range a.Confined.Write {
+		for _, except := range slices.Concat([]string{filepath.Join(dir, ".git", "hooks")}, a.Confined.Keep, a.Confined.Hide) {
 			rest, inside := strings.CutPrefix(except, strings.TrimSuffix(dir, "/")+"/")
 			if _, err := os.Lstat(except); !inside || err != nil && except != r.config.Orchestrator.StateDir {
 				continue
@@ -139,7 +139,7 @@ func warnOfWorkspace(r *reader, b *hcl.Block, a *Agent) {
 	top := a.Workspace.repository()
 	for _, needed := range []string{".git", ".workspaces"} {
 		path := filepath.Join(top, needed)
-		if !slices.ContainsFunc(a.Confine.Write, func(dir string) bool { return below(path, dir) }) {
+		if !slices.ContainsFunc(a.Confined.Write, func(dir string) bool { return below(path, dir) }) {
 			r.report(b.DefRange, Problem{
 				Severity: SeverityWarning, Code: "config/confined-workspace", Summary: "Workspaces cannot be changed",
 				Detail: fmt.Sprintf("Agent %q works in worktrees below %s, and may not change %s.", a.Block, top, path),

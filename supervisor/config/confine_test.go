@@ -50,7 +50,7 @@ agent "c" {
 		{On: true, Write: []string{at("work/b"), "/cache"}, Read: []string{"/usr", dir}, Hide: append(always, "/home/ann/keys/model"), Keep: keep,
 			Limited: true, Ports: []int{443, 8080}, BestEffort: true},
 		{On: true, Write: []string{at("work")}, Read: []string{"/"}, Hide: append(always, "/home/ann/.ssh", "/home/ann/keys/model"), Keep: keep, Limited: true},
-	}, []Confine{c.Agents[0].Confine, c.Agents[1].Confine, c.Agents[2].Confine})
+	}, []Confine{c.Agents[0].Confined, c.Agents[1].Confined, c.Agents[2].Confined})
 }
 
 // Logs outside of the state directory are hidden from their agent, too.
@@ -68,8 +68,8 @@ agent "b" {
 }
 `)
 	c := load(t, file, Options{})
-	require.Contains(t, c.Agents[0].Confine.Hide, "/var/log/team")
-	require.Len(t, c.Agents[1].Confine.Hide, 2, "the state directory and the record")
+	require.Contains(t, c.Agents[0].Confined.Hide, "/var/log/team")
+	require.Len(t, c.Agents[1].Confined.Hide, 2, "the state directory and the record")
 }
 
 // A folder with something that its agent may not change gets a warning.

@@ -5,9 +5,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
+	"golang.org/x/sys/unix"
+
+	"orchestrator/supervisor/settings"
 )
 
 const (
@@ -43,8 +47,14 @@ func (c *Config) standardAgent() Agent {
 	return a
 }
 
-// signals are the allowed stop signals.
-var signals = []string{"SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGKILL"}
+// signal reads a stop signal.
+func signal(into *syscall.Signal, v value) {
+	name := ""
+	choice("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGKILL")(&name, v)
+	if name != "" {
+		*into = unix.SignalNum(name)
+	}
+}
 
 // defaults reads the defaults block and returns the settings that every agent starts from.
 func (r *reader) defaults(blocks hcl.Blocks) Agent {
@@ -75,15 +85,15 @@ func (r *reader) behaviour(a *Agent) []child {
 		{kind: "restart", attributes: restartAttributes(&a.Restart)},
 		{kind: "stop", attributes: stopAttributes(&a.Stop)},
 		{kind: "health", attributes: healthAttributes(&a.Health)},
-		{kind: "limits", attributes: limitsAttributes(&a.Limits)},
-		{kind: "output", attributes: outputAttributes(&a.Output, r.config)},
-		r.confine(&a.Confine),
+		{kind: "limits", attributes: limitsAttributes(a)},
+		{kind: "output", attributes: outputAttributes(a, r.config)},
+		r.confine(&a.Confined),
 	}
 }
 
-func restartAttributes(x *Restart) []attribute {
+func restartAttributes(x *settings.Restart) []attribute {
 	return []attribute{
-		attr("policy", &x.Policy, choice("always", "on-failure", "never")).live("on-failure"),
+		attr("policy", &x.Policy, policy).live("on-failure"),
 		attr("delay", &x.Delay, duration).live("500ms"),
 		attr("factor", &x.Factor, ratio(1, 1000)).live(2.0),
 		attr("max_delay", &x.MaxDelay, duration).live("30s"),
@@ -95,45 +105,50 @@ func restartAttributes(x *Restart) []attribute {
 	}
 }
 
-func stopAttributes(x *Stop) []attribute {
+// policy reads a restart policy.
+func policy(into *settings.Policy, v value) {
+	choice("always", "on-failure", "never")((*string)(into), v)
+}
+
+func stopAttributes(x *settings.Stop) []attribute {
 	return []attribute{
-		attr("close_stdin", x, func(x *Stop, v value) {
+		attr("close_stdin", x, func(x *settings.Stop, v value) {
 			duration(&x.CloseStdin, v)
 			x.Unspoken = x.CloseStdin
 		}).of(&x.CloseStdin, &x.Unspoken).live("30s"),
-		attr("signal", &x.Signal, choice(signals...)).live("SIGTERM"),
+		attr("signal", &x.Signal, signal).live("SIGTERM"),
 		attr("grace", &x.Grace, duration).live("5s"),
 	}
 }
 
-func healthAttributes(x *Health) []attribute {
+func healthAttributes(x *settings.Health) []attribute {
 	return []attribute{
 		attr("silence", &x.Silence, duration).live("0s"),
 		attr("write_timeout", &x.WriteTimeout, longer).live("10s"),
-		attr("on_stalled", &x.OnStalled, choice("mark", "restart")).live("mark"),
+		attr("on_stalled", &x.Restart, chosen("restart", "mark", "restart")).live("mark"),
 	}
 }
 
-func limitsAttributes(x *Limits) []attribute {
+func limitsAttributes(a *Agent) []attribute {
 	return []attribute{
-		attr("mailbox", &x.Mailbox, whole(1, math.MaxInt32)).restarts(1024),
-		attr("mailbox_bytes", &x.MailboxBytes, size(1)).restarts("32MiB"),
-		attr("open_files", &x.OpenFiles, whole(0, math.MaxInt32)).restarts(0),
-		attr("memory", &x.Memory, size(0)).restarts("0"),
-		attr("processes", &x.Processes, whole(0, math.MaxInt32)).restarts(0),
-		attr("cpu", &x.CPU, ratio(0, 1<<16)).restarts(0),
-		attr("open_tasks", &x.OpenTasks, whole(0, math.MaxInt32)).live(1000),
-		attr("stored", &x.Stored, size(0)).live("1GiB"),
-		attr("rate_bytes", &x.RateBytes, size(0)).restarts("8MiB"), // the bytes of a run are counted from its start
-		attr("connections", &x.Connections, whole(1, math.MaxInt32)).live(64),
+		attr("mailbox", &a.Mailbox.Messages, whole(1, math.MaxInt32)).restarts(1024),
+		attr("mailbox_bytes", &a.Mailbox.Bytes, size(1)).restarts("32MiB"),
+		attr("open_files", &a.Limits.OpenFiles, whole(0, math.MaxInt32)).restarts(0),
+		attr("memory", &a.Limits.Memory, size(0)).restarts("0"),
+		attr("processes", &a.Limits.Processes, whole(0, math.MaxInt32)).restarts(0),
+		attr("cpu", &a.Limits.CPU, ratio(0, 1<<16)).restarts(0),
+		attr("open_tasks", &a.OpenTasks, whole(0, math.MaxInt32)).live(1000),
+		attr("stored", &a.Stored, size(0)).live("1GiB"),
+		attr("rate_bytes", &a.RateBytes, size(0)).restarts("8MiB"), // the bytes of a run are counted from its start
+		attr("connections", &a.Connections, whole(1, math.MaxInt32)).live(64),
 	}
 }
 
-func outputAttributes(x *Output, c *Config) []attribute {
+func outputAttributes(a *Agent, c *Config) []attribute {
 	return []attribute{
-		attr("dir", &x.Dir, path(c.inStateDir)).restarts("logs"), // a run has one file
-		attr("max_size", &x.MaxSize, size(1)).live("16MiB"),
-		attr("keep", &x.Keep, whole(0, math.MaxInt32)).live(8),
-		attr("tail", &x.Tail, whole(0, 1_000_000)).live(200),
+		attr("dir", &a.Output.Dir, path(c.inStateDir)).restarts("logs"), // a run has one file
+		attr("max_size", &a.Output.MaxSize, size(1)).live("16MiB"),
+		attr("keep", &a.Output.Keep, whole(0, math.MaxInt32)).live(8),
+		attr("tail", &a.Output.Tail, whole(0, 1_000_000)).live(200),
 	}
 }

@@ -6,33 +6,18 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"orchestrator/supervisor/hosts"
 )
 
-// A Host is a block for machines that may join, and what they may run.
-type Host struct {
-	Name   string   // of the block
-	Names  []string // patterns of the names of hosts; empty: the name of the block
-	Labels map[string]string
-	Agents []string      // patterns of the names of agents; empty: all
-	Grace  time.Duration // how long agents live there without a hub; 0: the default
-}
-
-// A Placement says on which hosts an agent runs.
-type Placement struct {
-	Hosts  string // a pattern
-	Labels map[string]string
-	Spread bool   // its replicas are on different hosts if possible
-	OnLost string // "wait" for the host, or "move" to another one
-}
-
-// hosts reads the host blocks.
-func hosts(r *reader, blocks hcl.Blocks) {
+// hostBlocks reads the host blocks.
+func hostBlocks(r *reader, blocks hcl.Blocks) {
 	seen := map[string]hcl.Range{}
 	for _, b := range blocks {
 		if !r.unique(seen, b) {
 			continue
 		}
-		h := Host{Name: b.Labels[0]}
+		h := hosts.Rule{Name: b.Labels[0]}
 		at := "host." + h.Name
 		r.config.places[at] = place(b.DefRange)
 		r.read(b.Body, r.scope, section{title: fmt.Sprintf("Host %q", h.Name), path: at, attributes: []attribute{
@@ -65,15 +50,15 @@ func isPlaced(b *hcl.Block) bool {
 }
 
 // placement returns the block of an agent.
-func placement(r *reader, at string, into **Placement, sc *scope) child {
+func placement(r *reader, at string, a *Agent, sc *scope) child {
 	return child{kind: "placement", read: func(b *hcl.Block) {
-		p := new(Placement)
-		*into = p
+		p := new(hosts.Placement)
+		a.Placement = p
 		r.readFresh(b.Body, sc, section{title: "Block placement", path: at + ".placement", attributes: []attribute{
 			attr("hosts", &p.Hosts, pattern).initially("*"),
 			attr("labels", &p.Labels, dictionary),
 			attr("spread", &p.Spread, truth),
-			attr("on_host_lost", &p.OnLost, choice("wait", "move")).initially("wait"),
+			attr("on_host_lost", &a.Wait, chosen("wait", "wait", "move")).initially("wait"),
 		}})
 	}}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/supervisor/hosts"
 )
 
 // Host blocks and placements are read, and their mistakes are found.
@@ -32,8 +34,9 @@ agent "near" {
 	c, problems := Load(file, Options{})
 	require.Zero(t, problems.Errors(), problems)
 	require.Empty(t, problems)
-	require.Equal(t, []Host{{Name: "gpu", Names: []string{"gpu-*"}, Labels: map[string]string{"gpu": "a100", "site": "here"}, Agents: []string{"trainer"}, Grace: 5 * time.Minute}}, c.Hosts)
-	require.Equal(t, &Placement{Hosts: "*", Labels: map[string]string{"gpu": "a100"}, Spread: true, OnLost: "move"}, c.Agents[0].Placement)
+	require.Equal(t, []hosts.Rule{{Name: "gpu", Names: []string{"gpu-*"}, Labels: map[string]string{"gpu": "a100", "site": "here"}, Agents: []string{"trainer"}, Grace: 5 * time.Minute}}, c.Hosts)
+	require.Equal(t, &hosts.Placement{Hosts: "*", Labels: map[string]string{"gpu": "a100"}, Spread: true}, c.Agents[0].Placement)
+	require.False(t, c.Agents[0].Wait)
 	require.Nil(t, c.Agents[1].Placement)
 	c, problems = Load(write(t, "orchestrator.hcl", "agent \"a\" {\n command = [\"x\"]\n dir = \"elsewhere\"\n placement {}\n}"), Options{})
 	require.Empty(t, problems, "the folder is on the host")

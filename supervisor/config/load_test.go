@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/wire/hub"
+	"orchestrator/wire/session"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -212,11 +215,11 @@ session "s" {
 	require.Equal(t, "a-b!", c.Orchestrator.Name)
 	require.Equal(t, time.Minute, c.Orchestrator.Shutdown)
 	require.Equal(t, filepath.Join(c.Dir, ".orchestrator", "events.db"), c.Store.Path)
-	require.Equal(t, []Session{{
-		Name: "s", Validation: "standard", MaxIterations: 3, OnMax: "human_review",
-		ProgressAfter: 2 * time.Minute, ProgressEvery: 30 * time.Second,
-		Members: []Member{{Name: "coder-0", Type: "developer"}},
-	}}, c.Sessions)
+	require.Equal(t, []Session{{Spec: session.Spec{
+		ID: "s", Validation: "standard", MaxIterations: 3, OnMax: "human_review",
+		ProgressAfter: 120_000, ProgressEvery: 30_000,
+		Members: []session.Member{{AgentID: "coder-0", AgentType: "developer"}},
+	}}}, c.Sessions)
 
 	require.Len(t, c.Agents, 4)
 	one := c.Agents[1]
@@ -230,7 +233,7 @@ session "s" {
 	require.Equal(t, 9, one.Restart.Burst)
 	require.Equal(t, 2.0, one.Restart.Factor)
 	require.Equal(t, "/var/log/x", one.Output.Dir)
-	require.Equal(t, []Repo{{Name: "api", Path: ".", Tools: []string{"go"}}}, one.Capabilities.Repos)
+	require.Equal(t, []hub.Repo{{Name: "api", Path: ".", Tools: []string{"go"}}}, one.Capabilities.Repos)
 	require.Equal(t, InheritEnv{}, c.Agents[2].InheritEnv)
 	require.Equal(t, filepath.Join(c.Dir, "sub"), c.Agents[2].Dir)
 	require.Equal(t, []string{"coder-0", "coder-1"}, c.Agents[3].DependsOn)

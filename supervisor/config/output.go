@@ -25,8 +25,8 @@ func (o *OutputSchema) Compile() (*jsonschema.Resolved, error) {
 	return schema.Resolve(nil)
 }
 
-// output returns the reader of an output block.
-func output(r *reader, at string, into *[]OutputSchema, sc *scope) child {
+// outputBlock returns the reader of an output block.
+func outputBlock(r *reader, at string, into *[]OutputSchema, sc *scope) child {
 	seen := map[string]hcl.Range{}
 	return child{kind: "output", label: "capability", many: true, read: func(b *hcl.Block) {
 		if !r.unique(seen, b) {

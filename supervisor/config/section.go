@@ -85,13 +85,13 @@ func (a attribute) with(needs Action, initial any) attribute {
 }
 
 // live and restarts return a block that is compared as a whole, with the need of a change.
-func (c child) live(into any) child {
-	c.reload = reload{needs: ActionLive, held: []any{into}}
+func (c child) live(held ...any) child {
+	c.reload = reload{needs: ActionLive, held: held}
 	return c
 }
 
-func (c child) restarts(into any) child {
-	c.reload = reload{needs: ActionRestart, held: []any{into}}
+func (c child) restarts(held ...any) child {
+	c.reload = reload{needs: ActionRestart, held: held}
 	return c
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"orchestrator/supervisor/config/storeurl"
+	"orchestrator/wire/session"
 )
 
 // settings returns the blocks outside agents that may occur only once. A name in the records, the lock and
@@ -186,24 +187,24 @@ func (r *reader) settle() {
 }
 
 func (r *reader) session(b *hcl.Block) {
-	s := Session{Name: b.Labels[0]}
+	s := Session{Spec: session.Spec{ID: b.Labels[0]}}
 	members := map[string]hcl.Range{}
 	r.readFresh(b.Body, r.scope, section{
-		title: fmt.Sprintf("Session %q", s.Name),
-		path:  "session." + s.Name,
+		title: fmt.Sprintf("Session %q", s.ID),
+		path:  "session." + s.ID,
 		attributes: []attribute{
 			attr("validation", &s.Validation, choice("standard", "strict")).initially("standard"),
-			attr("max_iterations", &s.MaxIterations, whole(1, math.MaxInt32)).initially(3),
+			attr("max_iterations", &s.MaxIterations, count(1, math.MaxInt32)).initially(3),
 			attr("on_max", &s.OnMax, choice("abort", "force_approve", "human_review")).initially("human_review"),
 			attr("require_review", &s.RequireReview, truth),
-			attr("task_timeout", &s.TaskTimeout, duration),
-			attr("progress_after", &s.ProgressAfter, longer).initially("2m"),
-			attr("progress_every", &s.ProgressEvery, longer).initially("30s"),
-			attr("verify", &s.Verify, argvs),
+			attr("task_timeout", &s.TaskTimeout, milliseconds(duration)),
+			attr("progress_after", &s.ProgressAfter, milliseconds(longer)).initially("2m"),
+			attr("progress_every", &s.ProgressEvery, milliseconds(longer)).initially("30s"),
+			attr("verify", &s.Work.Verify, argvs),
 		},
-		children: []child{workspace(r, "session."+s.Name, &s.Workspace, r.scope), {kind: "member", label: "name", many: true, read: func(b *hcl.Block) {
+		children: []child{workspace(r, "session."+s.ID, &s.Workspace, r.scope), {kind: "member", label: "name", many: true, read: func(b *hcl.Block) {
 			if r.unique(members, b) {
-				s.Members = append(s.Members, r.member(b, s.Name))
+				s.Members = append(s.Members, r.member(b, s.ID))
 			}
 		}}},
 	})
@@ -213,31 +214,31 @@ func (r *reader) session(b *hcl.Block) {
 }
 
 func (r *reader) addSession(b *hcl.Block, s Session) {
-	if slices.ContainsFunc(r.config.Sessions, func(o Session) bool { return o.Name == s.Name }) {
+	if slices.ContainsFunc(r.config.Sessions, func(o Session) bool { return o.ID == s.ID }) {
 		r.report(b.LabelRanges[0], Problem{
 			Code: "config/duplicate-session", Summary: "Duplicate session",
-			Detail: fmt.Sprintf("The name %q is taken.", s.Name),
+			Detail: fmt.Sprintf("The name %q is taken.", s.ID),
 		})
 		return
 	}
 	r.config.Sessions = append(r.config.Sessions, s)
-	r.config.places["session."+s.Name] = place(b.DefRange)
+	r.config.places["session."+s.ID] = place(b.DefRange)
 }
 
-func (r *reader) member(b *hcl.Block, sessionID string) Member {
-	m := Member{Name: b.Labels[0]}
+func (r *reader) member(b *hcl.Block, sessionID string) session.Member {
+	m := session.Member{AgentID: b.Labels[0]}
 	set := r.read(b.Body, r.scope, section{
-		title: fmt.Sprintf("Member %q", m.Name),
-		path:  "session." + sessionID + ".member." + m.Name,
+		title: fmt.Sprintf("Member %q", m.AgentID),
+		path:  "session." + sessionID + ".member." + m.AgentID,
 		attributes: []attribute{
-			attr("type", &m.Type, choice("architect", "developer", "reviewer")),
+			attr("type", &m.AgentType, choice("architect", "developer", "reviewer")),
 		},
 	})
 	if _, ok := set["type"]; !ok {
-		missing(r, b, fmt.Sprintf("Member %q needs a type: \"architect\", \"developer\" or \"reviewer\".", m.Name), "")
+		missing(r, b, fmt.Sprintf("Member %q needs a type: \"architect\", \"developer\" or \"reviewer\".", m.AgentID), "")
 	}
 	r.memberPlaces = append(r.memberPlaces, b.LabelRanges[0])
-	r.memberNames = append(r.memberNames, m.Name)
+	r.memberNames = append(r.memberNames, m.AgentID)
 	return m
 }
 

@@ -14,6 +14,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"orchestrator/supervisor/settings"
 )
 
 // maxFile is the largest file that is read. The parser is recursive, and a program cannot recover
@@ -33,8 +35,8 @@ type reader struct {
 	sensitive []string // values no problem may show
 	worked    int      // bytes and elements of all evaluated expressions
 	functions map[string]function.Function
-	scope     *scope // for expressions outside agents
-	client    Client // of an agent whose block sets nothing
+	scope     *scope          // for expressions outside agents
+	client    settings.Client // of an agent whose block sets nothing
 	agents    map[string]*block
 	actors    map[string]string // the agent that has each actor that is not per run
 

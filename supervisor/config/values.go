@@ -186,6 +186,16 @@ func choice(words ...string) func(*string, value) {
 	}
 }
 
+// chosen reads one of a few words, and reports whether it is word.
+func chosen(word string, words ...string) func(*bool, value) {
+	return func(into *bool, v value) {
+		s := ""
+		if choice(words...)(&s, v); s != "" {
+			*into = s == word
+		}
+	}
+}
+
 func truth(into *bool, v value) {
 	b, err := convert.Convert(v.cty, cty.Bool)
 	if err != nil || b.IsNull() {
@@ -212,6 +222,15 @@ func whole(least, most int) func(*int, value) {
 		default:
 			*into = int(i)
 		}
+	}
+}
+
+// count is whole for a larger type.
+func count(least, most int) func(*int64, value) {
+	return func(into *int64, v value) {
+		n := int(*into)
+		whole(least, most)(&n, v)
+		*into = int64(n)
 	}
 }
 
@@ -264,6 +283,15 @@ func longer(into *time.Duration, v value) {
 	}
 	if d > 0 {
 		*into = d
+	}
+}
+
+// milliseconds stores a duration that read reads, rounded up, because 0 is none.
+func milliseconds(read func(*time.Duration, value)) func(*int64, value) {
+	return func(into *int64, v value) {
+		d := time.Duration(*into) * time.Millisecond
+		read(&d, v)
+		*into = (d + time.Millisecond - 1).Milliseconds()
 	}
 }
 

@@ -40,8 +40,8 @@ type Agent struct {
 	// Environ returns the environment of one start. It runs outside the supervisor's goroutine,
 	// so it may read files and block until ctx is done.
 	Environ   func(ctx context.Context) ([]string, error)
-	Client    *Client // its program is a coding agent; nil if it speaks our protocol
-	Raw       bool    // it does not speak the protocol; nothing is sent to it
+	Client    Client // of a coding agent
+	Raw       bool   // it does not speak the protocol; nothing is sent to it
 	NoStdin   bool
 	Pty       bool
 	DependsOn []string
@@ -67,10 +67,10 @@ func (a *Agent) Member() wire.Member {
 	}
 }
 
-// A Client makes an agent a coding agent: its program speaks a protocol of its own, and an
-// adapter makes it a member of the team.
+// A Client with a protocol makes an agent a coding agent: its program speaks that protocol, and an adapter
+// makes it a member of the team.
 type Client struct {
-	Protocol string // one of the keys of clients
+	Protocol string // "claude", "codex", "acp", or "" for ours
 	WireLog  bool   // the lines of its protocol are kept beside its output
 	Resume   bool   // each run goes on with the conversation of the run before
 	Opening  adapter.Opening

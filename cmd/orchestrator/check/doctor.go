@@ -114,7 +114,7 @@ func examine(e *serve.Examined, patience time.Duration) agentReport {
 		Agent: e.Agent.Block, Protocol: e.Agent.Protocol, Command: e.Agent.Command, Path: e.Path, Findings: Findings{},
 	}
 	if e.Agent.IsClient() {
-		one.Permission = e.Agent.Client.Permission
+		one.Permission = e.Agent.Client.Opening.Permission
 		one.confined, one.readOnly = kernel(&e.Agent)
 	}
 	login := "Run it by itself and log in: " + one.Command[0]
@@ -236,8 +236,8 @@ func (r *agentReport) permission() string {
 
 // kernel returns whether the kernel confines an agent, and whether it may change nothing in its folder.
 func kernel(a *config.Agent) (confined, readOnly bool) {
-	confined = a.Confine.On && !a.Confine.BestEffort
-	readOnly = confined && a.Workspace == nil && !slices.ContainsFunc(a.Confine.Write, func(folder string) bool {
+	confined = a.Confined.On && !a.Confined.BestEffort
+	readOnly = confined && a.Workspace == nil && !slices.ContainsFunc(a.Confined.Write, func(folder string) bool {
 		return below(a.Dir, folder) || below(folder, a.Dir)
 	})
 	return confined, readOnly

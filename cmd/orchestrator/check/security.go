@@ -242,7 +242,7 @@ func (e *examiner) environment() {
 
 // rights judges the network, the rights at the orchestrator, the limits and the permission mode.
 func (e *examiner) rights() {
-	x := &e.agent.Confine
+	x := &e.agent.Confined
 	switch {
 	case e.confine == nil || !x.Limited:
 		e.row("network", 10, 1, "may use the whole network")
@@ -256,7 +256,7 @@ func (e *examiner) rights() {
 	} else {
 		e.either("operator", 10, e.agent.Operator, "may do what an operator may (operator = true)", "is not an operator")
 	}
-	e.either("capabilities", 2, !e.agent.Capabilities.Fixed, "may report other capabilities to get more tasks", "may not report more capabilities than the file")
+	e.either("capabilities", 2, !e.agent.Fixed, "may report other capabilities to get more tasks", "may not report more capabilities than the file")
 	e.limits()
 	if e.agent.IsClient() {
 		e.permission()
@@ -291,7 +291,7 @@ var permissionWeights = map[string]float64{
 
 // permission judges the permission mode of a coding agent, with what it need not ask for.
 func (e *examiner) permission() {
-	c := &e.agent.Client
+	c := &e.agent.Client.Opening
 	if word := skips(e.agent.Command); word != "" {
 		e.row("permission", 12, 1, "has a flag that skips permissions", word)
 		return

@@ -88,7 +88,7 @@ func simulatedTeam(c *config.Config, seed uint64, load int) simulate.Team {
 	verified := make(map[string]bool)
 	for i := range c.Sessions {
 		for _, m := range c.Sessions[i].Members {
-			verified[m.Name] = verified[m.Name] || len(c.Sessions[i].Verify) > 0
+			verified[m.AgentID] = verified[m.AgentID] || len(c.Sessions[i].Work.Verify) > 0
 		}
 	}
 	specs := team.Agents(c, nil)
@@ -96,7 +96,7 @@ func simulatedTeam(c *config.Config, seed uint64, load int) simulate.Team {
 		a := &c.Agents[i]
 		t.Agents = append(t.Agents, simulate.Agent{
 			Member: specs[i].Member(), Waits: !a.Autostart, Delay: a.Restart.Delay, Stays: a.Restart.Policy == "never",
-			Verified: len(a.Verify)+len(a.Capabilities.Outputs) > 0 || verified[a.Name], Attempts: c.Scheduler.VerifyAttempts,
+			Verified: len(a.Verify)+len(a.Outputs) > 0 || verified[a.Name], Attempts: c.Scheduler.VerifyAttempts,
 		})
 	}
 	return t

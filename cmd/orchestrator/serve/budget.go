@@ -29,7 +29,7 @@ func limit(t *Instance, c *config.Config) {
 	for i := range c.Agents {
 		members = append(members, budget.Member{Name: c.Agents[i].Name, Program: !c.Agents[i].IsClient()})
 		if b := c.Agents[i].Budget; b != nil {
-			limits[c.Agents[i].Name] = budget.Limit{Tokens: int64(b.Tokens), Cost: b.Cost, Time: b.Time, Per: b.Per, Stop: b.Reached == "stop"}
+			limits[c.Agents[i].Name] = *b
 		}
 	}
 	t.members.Store(&members)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/hosts"
 	"orchestrator/wire"
@@ -40,7 +39,7 @@ func (t *Instance) openHosts(ctx context.Context, c *config.Config) *hosts.Hosts
 		o.Settled = time.Now().Add(hostlink.GivenUp(longest))
 	}
 	t.hosts = hosts.New(o)
-	t.hosts.SetRules(team.HostRules(c))
+	t.hosts.SetRules(c.Hosts)
 	return t.hosts
 }
 

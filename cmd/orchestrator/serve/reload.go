@@ -378,7 +378,7 @@ func (t *Instance) allow(c *config.Config) {
 	}
 	t.agents.Store(&agents)
 	if t.hosts != nil {
-		t.hosts.SetRules(team.HostRules(c))
+		t.hosts.SetRules(c.Hosts)
 	}
 }
 

@@ -30,7 +30,7 @@ func (t *Instance) mayOperate(agent string) bool {
 // connections returns how many connections the socket of a run of an agent takes.
 func (t *Instance) connections(agent string) int {
 	if a := t.agentNamed(agent); a != nil {
-		return a.Limits.Connections
+		return a.Connections
 	}
 	return api.MostOfRun
 }

@@ -3,12 +3,10 @@ package team
 import (
 	"fmt"
 	"hash/fnv"
-	"time"
 
 	"orchestrator/handlers"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/dispatch"
-	"orchestrator/supervisor/hosts"
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/session"
@@ -26,21 +24,12 @@ func Rules(c *config.Config) (handlers.Rules, dispatch.Protocol) {
 		dispatch.Protocol{Depth: p.MaxDepth, Rate: p.Rate, Burst: p.Burst}
 }
 
-// Sessions returns the sessions of a configuration for package handlers. It rounds times up
-// to milliseconds, because 0 means none.
+// Sessions returns the sessions of a configuration for package handlers.
 func Sessions(c *config.Config) []session.Spec {
-	milliseconds := func(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
 	var all []session.Spec
 	for i := range c.Sessions {
-		s := &c.Sessions[i]
-		spec := session.Spec{
-			Verify: s.Verify,
-			ID:     s.Name, Validation: s.Validation, MaxIterations: int64(s.MaxIterations), OnMax: s.OnMax, RequireReview: s.RequireReview,
-			TaskTimeout: milliseconds(s.TaskTimeout), ProgressAfter: milliseconds(s.ProgressAfter), ProgressEvery: milliseconds(s.ProgressEvery),
-		}
-		for _, m := range s.Members {
-			spec.Members = append(spec.Members, session.Member{AgentID: m.Name, AgentType: m.Type})
-		}
+		spec := c.Sessions[i].Spec
+		spec.Verify = c.Sessions[i].Work.Verify
 		all = append(all, spec)
 	}
 	return all
@@ -64,12 +53,4 @@ func Tasks(c *config.Config) []wire.SubmitTask {
 		})
 	}
 	return all
-}
-
-// HostRules returns the host blocks of a configuration.
-func HostRules(c *config.Config) (rules []hosts.Rule) {
-	for _, h := range c.Hosts {
-		rules = append(rules, hosts.Rule(h))
-	}
-	return rules
 }

@@ -27,13 +27,13 @@ func Workspaces(c *config.Config, base []string) workspace.Team {
 	}
 	for i := range c.Sessions {
 		s := &c.Sessions[i]
-		g := group("session "+s.Name, c.Place("session."+s.Name), &s.Work)
+		g := group("session "+s.ID, c.Place("session."+s.ID), &s.Work)
 		for _, m := range s.Members {
-			if t.Agents[m.Name] != nil && (g.Agent == "" || m.Type == "developer") {
-				g.Agent = m.Name
+			if t.Agents[m.AgentID] != nil && (g.Agent == "" || m.AgentType == "developer") {
+				g.Agent = m.AgentID
 			}
 		}
-		t.Sessions[s.Name], t.Shared, t.Verifies = g, t.Shared || g.Repository != "", t.Verifies || g.Repository != ""
+		t.Sessions[s.ID], t.Shared, t.Verifies = g, t.Shared || g.Repository != "", t.Verifies || g.Repository != ""
 	}
 	for i := range c.Tasks {
 		b := &c.Tasks[i]
@@ -64,12 +64,12 @@ func worker(c *config.Config, a *config.Agent, base []string) *workspace.Agent {
 			}
 			spec.Env, err = env(ctx)
 			spec.Wrap, spec.Confine = a.Wrap, Confinement(c, a)
-			spec.Limits = limits(a)
+			spec.Limits = a.Limits
 			return err
 		},
 	}
-	for i := range a.Capabilities.Outputs {
-		o := &a.Capabilities.Outputs[i]
+	for i := range a.Outputs {
+		o := &a.Outputs[i]
 		if schema, err := o.Compile(); err == nil { // it was compiled before
 			if w.Outputs == nil {
 				w.Outputs = make(map[string]func([]byte) error)
