@@ -176,7 +176,7 @@ func performAs(t *testing.T, agents []settings.Agent, parts map[string]part) *pl
 	p := perform(t, Options{}, nil, parts)
 	var changes []Change
 	for _, a := range agents {
-		changes = append(changes, Change{Action: ActionStart, Name: a.Name, Agent: a})
+		changes = append(changes, Change{Action: settings.ActionStart, Name: a.Name, Agent: a})
 	}
 	wait, err := p.Apply(t.Context(), changes, nil)
 	require.NoError(t, err)

@@ -11,22 +11,11 @@ import (
 	"orchestrator/wire/session"
 )
 
-// An Action is what a configuration change requires.
-type Action string
-
-// The actions.
-const (
-	ActionStart   Action = "start"   // a new agent
-	ActionStop    Action = "stop"    // the agent was removed
-	ActionRestart Action = "restart" // stop the agent and start it with the new settings
-	ActionLive    Action = "live"    // apply the change while it runs
-)
-
 // A Change is a configuration change of one agent.
 type Change struct {
-	Action Action
+	Action settings.Action
 	Name   string
-	Agent  settings.Agent // the new settings; unused for ActionStop
+	Agent  settings.Agent // the new settings; unused for settings.ActionStop
 }
 
 // Apply applies changes to agents and replaces the list of sessions, all in one turn. Agents
@@ -61,14 +50,14 @@ func (l *lifecycle) apply(changes []Change) []<-chan control.AgentOutcome {
 			continue
 		}
 		switch c.Action {
-		case ActionLive:
+		case settings.ActionLive:
 			l.amend(a, c.Agent)
 			expect(a, expectation{told: "goes on"})
-		case ActionStop:
+		case settings.ActionStop:
 			a.removed, a.wanted = true, false
 			expect(a, expectation{})
 			leaving = append(leaving, a)
-		case ActionStart:
+		case settings.ActionStart:
 			a.removed = false
 			l.adopt(a, c.Agent)
 			if !c.Agent.Autostart {
@@ -77,7 +66,7 @@ func (l *lifecycle) apply(changes []Change) []<-chan control.AgentOutcome {
 			}
 			a.wanted = true
 			expect(a, expectation{up: true})
-		case ActionRestart:
+		case settings.ActionRestart:
 			e, stops := l.renew(a, c.Agent)
 			expect(a, e)
 			if stops {

@@ -289,7 +289,7 @@ func (l *lifecycle) unseated(a *agent, err error) error {
 
 // setSuccessor applies a configuration change to the name of a guest.
 func (a *agent) setSuccessor(c Change) expectation {
-	if c.Action == ActionStop {
+	if c.Action == settings.ActionStop {
 		a.heir = nil
 		return expectation{told: "is gone; who has joined by its name stays"}
 	}

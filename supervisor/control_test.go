@@ -52,7 +52,7 @@ func TestRestartOfOneThatIsTakenOut(t *testing.T) {
 		p := perform(t, Options{}, []settings.Agent{{Name: "a"}, {Name: "b"}}, map[string]part{"a": slowly(2 * time.Second), "b": untilEOF})
 		<-time.After(5 * time.Second)
 		restart := p.ask(p.RestartAgents, "a")
-		reload := p.apply(Change{Action: ActionStop, Name: "a"})
+		reload := p.apply(Change{Action: settings.ActionStop, Name: "a"})
 		<-time.After(time.Minute)
 		require.False(t, restart.outcomes()[0].OK)
 		require.True(t, reload.outcomes()[0].OK)
@@ -94,10 +94,10 @@ func TestReloadWithDependencyThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := perform(t, Options{}, []settings.Agent{{Name: "keep"}}, map[string]part{"keep": untilEOF, "web": untilEOF})
 		<-time.After(5 * time.Second)
-		wrong := p.apply(Change{Action: ActionStart, Name: "web", Agent: agentOf(t, "web", "db")}, Change{Action: ActionStart, Name: "db", Agent: agentOf(t, "db")})
+		wrong := p.apply(Change{Action: settings.ActionStart, Name: "web", Agent: agentOf(t, "web", "db")}, Change{Action: settings.ActionStart, Name: "db", Agent: agentOf(t, "db")})
 		<-time.After(time.Minute)
 		require.Len(t, wrong.outcomes(), 2)
-		right := p.apply(Change{Action: ActionLive, Name: "web", Agent: agentOf(t, "web")}, Change{Action: ActionStop, Name: "db"})
+		right := p.apply(Change{Action: settings.ActionLive, Name: "web", Agent: agentOf(t, "web")}, Change{Action: settings.ActionStop, Name: "db"})
 		<-time.After(time.Minute)
 		require.Len(t, right.outcomes(), 2)
 		require.Equal(t, control.StateRunning, p.view("web").State, "it depends on nothing any more")
@@ -155,9 +155,9 @@ func TestConsoleOutlivesAnAgentThatIsTakenOut(t *testing.T) {
 		}
 		go listen(everybody, func(l output.Line) { heard <- l.Agent + " " + string(l.Text) }, func() { close(heard) })
 		go listen(one, func(output.Line) {}, func() { close(ended) })
-		p.apply(Change{Action: ActionStop, Name: "a"})
+		p.apply(Change{Action: settings.ActionStop, Name: "a"})
 		<-ended
-		p.apply(Change{Action: ActionStart, Name: "c", Agent: agentOf(t, "c")})
+		p.apply(Change{Action: settings.ActionStart, Name: "c", Agent: agentOf(t, "c")})
 		synctest.Wait()
 		require.NoError(t, p.stop())
 		var lines []string
@@ -173,7 +173,7 @@ func TestRestartLeavesADoneDependencyAlone(t *testing.T) {
 		agents := []settings.Agent{{Name: "web", DependsOn: []string{"migrate"}}, {Name: "migrate"}}
 		p := perform(t, Options{}, agents, map[string]part{"web": untilEOF, "migrate": after(time.Second, 0)})
 		<-time.After(5 * time.Second)
-		p.apply(Change{Action: ActionRestart, Name: "web", Agent: agentOf(t, "web", "migrate")})
+		p.apply(Change{Action: settings.ActionRestart, Name: "web", Agent: agentOf(t, "web", "migrate")})
 		<-time.After(5 * time.Second)
 		p.ask(p.RestartAgents, "web")
 		<-time.After(5 * time.Second)
@@ -189,7 +189,7 @@ func TestRestartWithANewDependency(t *testing.T) {
 		<-time.After(5 * time.Second)
 		db := agentOf(t, "db")
 		db.Environ = func(context.Context) ([]string, error) { <-time.After(3 * time.Second); return nil, nil }
-		p.apply(Change{Action: ActionRestart, Name: "web", Agent: agentOf(t, "web", "db")}, Change{Action: ActionStart, Name: "db", Agent: db})
+		p.apply(Change{Action: settings.ActionRestart, Name: "web", Agent: agentOf(t, "web", "db")}, Change{Action: settings.ActionStart, Name: "db", Agent: db})
 		<-time.After(10 * time.Second)
 		require.Equal(t, []string{"+web", "-web", "+db", "+web"}, p.sequence())
 		require.NoError(t, p.stop())
@@ -217,7 +217,7 @@ func TestReloadDuringTheStopIsRefused(t *testing.T) {
 		<-time.After(5 * time.Second)
 		p.cancel()
 		synctest.Wait()
-		_, err := p.Apply(t.Context(), []Change{{Action: ActionStart, Name: "b", Agent: agentOf(t, "b")}}, nil)
+		_, err := p.Apply(t.Context(), []Change{{Action: settings.ActionStart, Name: "b", Agent: agentOf(t, "b")}}, nil)
 		require.ErrorIs(t, err, errStopping)
 		require.NoError(t, p.end())
 	})
@@ -229,7 +229,7 @@ func TestReloadCanBeMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := perform(t, Options{}, []settings.Agent{{Name: "a"}}, map[string]part{"a": untilEOF, "b": untilEOF})
 		<-time.After(5 * time.Second)
-		changes := []Change{{Action: ActionStop, Name: "a"}, {Action: ActionStart, Name: "b", Agent: agentOf(t, "b")}}
+		changes := []Change{{Action: settings.ActionStop, Name: "a"}, {Action: settings.ActionStart, Name: "b", Agent: agentOf(t, "b")}}
 		ctx, leave := context.WithCancel(t.Context())
 		wait, err := p.Apply(ctx, changes, nil)
 		require.NoError(t, err)
@@ -285,7 +285,7 @@ func TestStopOfAStartThatHangs(t *testing.T) {
 		synctest.Wait()
 		b := agentOf(t, "b")
 		b.Environ = func(ctx context.Context) ([]string, error) { <-ctx.Done(); return nil, ctx.Err() }
-		p.apply(Change{Action: ActionStart, Name: "b", Agent: b})
+		p.apply(Change{Action: settings.ActionStart, Name: "b", Agent: b})
 		<-time.After(time.Hour)
 		require.True(t, p.ask(p.StopAgents, "b").outcomes()[0].OK)
 		p.ask(p.StartAgents, "b")

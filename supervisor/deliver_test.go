@@ -159,7 +159,7 @@ func TestReloadChangesTheRoster(t *testing.T) {
 		require.Equal(t, []string{"notify:task-assigned"}, old.gist())
 		defaults(t, &agents[2])
 		agents[2].Offers = []string{"new", "old"}
-		added := p.apply(Change{Action: ActionStart, Name: "new", Agent: agents[2]}, Change{Action: ActionStop, Name: "old"})
+		added := p.apply(Change{Action: settings.ActionStart, Name: "new", Agent: agents[2]}, Change{Action: settings.ActionStop, Name: "old"})
 		<-time.After(time.Minute)
 		require.Len(t, added.outcomes(), 2)
 		require.Equal(t, []string{"notify:task-assigned"}, fresh.gist())

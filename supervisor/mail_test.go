@@ -324,7 +324,7 @@ func TestActorsThatMove(t *testing.T) {
 		synctest.Wait()
 		next := p.life.agents["was"].Agent
 		next.Actor = "PO:new"
-		applied := p.apply(Change{Action: ActionRestart, Name: "was", Agent: next}, Change{Action: ActionStart, Name: "is", Agent: is})
+		applied := p.apply(Change{Action: settings.ActionRestart, Name: "was", Agent: next}, Change{Action: settings.ActionStart, Name: "is", Agent: is})
 		synctest.Wait()
 		require.Equal(t, control.StateWaiting, p.view("is").State)
 		require.Contains(t, p.view("is").Reason, "which still is PO:was")

@@ -273,15 +273,15 @@ func TestReloadWithGuests(t *testing.T) {
 		p.mu.Unlock()
 		next := agentOf(t, "idle")
 		next.Role, next.Autostart = wire.RolePlanner, false
-		reload := p.apply(Change{Action: ActionStart, Name: "me", Agent: heir}, Change{Action: ActionRestart, Name: "idle", Agent: next}).outcomes()
+		reload := p.apply(Change{Action: settings.ActionStart, Name: "me", Agent: heir}, Change{Action: settings.ActionRestart, Name: "idle", Agent: next}).outcomes()
 		require.Equal(t, "waits until the pipe that has its name has ended", reload[0].Text)
 		require.Equal(t, "is joined by a pipe, heeds it when that has ended", reload[1].Text)
 		require.Equal(t, wire.RoleWorker, p.view("me").Role)
 
-		taken := p.apply(Change{Action: ActionStop, Name: "me"})
+		taken := p.apply(Change{Action: settings.ActionStop, Name: "me"})
 		require.True(t, taken.outcomes()[0].OK)
 		require.Equal(t, control.StateRunning, p.view("me").State, "a reload does not end a guest")
-		p.apply(Change{Action: ActionStart, Name: "me", Agent: heir})
+		p.apply(Change{Action: settings.ActionStart, Name: "me", Agent: heir})
 
 		me.end()
 		me.goodbye()
@@ -295,7 +295,7 @@ func TestReloadWithGuests(t *testing.T) {
 		require.Equal(t, control.StateStopped, p.view("idle").State)
 
 		last := p.join("idle")
-		removed := p.apply(Change{Action: ActionStop, Name: "idle"})
+		removed := p.apply(Change{Action: settings.ActionStop, Name: "idle"})
 		require.Contains(t, last.hear(), `"notify:shutdown"`)
 		require.Equal(t, strings.TrimSuffix(wire.Farewell, "\n"), last.hear())
 		last.end()

@@ -330,7 +330,7 @@ func TestEnvironmentThatFailsIsPermanent(t *testing.T) {
 		synctest.Wait()
 		changed := agentOf(t, "a")
 		changed.Environ = func(context.Context) ([]string, error) { return nil, errors.New("secret model_key: no such file") }
-		request := p.apply(Change{Action: ActionRestart, Name: "a", Agent: changed})
+		request := p.apply(Change{Action: settings.ActionRestart, Name: "a", Agent: changed})
 		<-time.After(time.Minute)
 		require.Contains(t, request.outcomes()[0].Text, "secret model_key")
 		require.Equal(t, control.StateFailed, p.view("a").State)
@@ -358,10 +358,10 @@ func TestApplyTouchesOnlyWhatChanged(t *testing.T) {
 		live.Description = "live"
 		defaults(t, &fresh)
 		request := p.apply(
-			Change{Action: ActionRestart, Name: "a07", Agent: changed},
-			Change{Action: ActionStart, Name: "new", Agent: fresh},
-			Change{Action: ActionStop, Name: "a19"},
-			Change{Action: ActionLive, Name: "a03", Agent: live},
+			Change{Action: settings.ActionRestart, Name: "a07", Agent: changed},
+			Change{Action: settings.ActionStart, Name: "new", Agent: fresh},
+			Change{Action: settings.ActionStop, Name: "a19"},
+			Change{Action: settings.ActionLive, Name: "a03", Agent: live},
 		)
 		<-time.After(time.Minute)
 		for _, o := range request.outcomes() {

@@ -148,10 +148,10 @@ func TestSessionsChangeLive(t *testing.T) {
 	for _, line := range []string{`task_timeout = "1s"`, `progress_after = "1s"`, `progress_every = "1s"`, `require_review = true`} {
 		changes := compared(t, document(""), document(line))
 		require.Len(t, changes, 1, line)
-		require.Equal(t, ActionLive, changes[0].Action)
+		require.Equal(t, settings.ActionLive, changes[0].Action)
 		require.Equal(t, []string{"session"}, changes[0].Attributes)
 	}
 	changes := compared(t, settled+agentLike("a", ""), document(""))
 	require.Len(t, changes, 1)
-	require.Equal(t, ActionLive, changes[0].Action)
+	require.Equal(t, settings.ActionLive, changes[0].Action)
 }

@@ -7,24 +7,14 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-)
 
-// An Action is what a difference between two configurations requires of a running orchestrator.
-type Action string
-
-// The actions.
-const (
-	ActionLive    Action = "live"    // takes effect without a stop
-	ActionStart   Action = "start"   // the agent is new
-	ActionStop    Action = "stop"    // the agent is gone
-	ActionRestart Action = "restart" // the agent is drained and started again
-	ActionRefused Action = "refused" // the orchestrator itself has to be restarted
+	"orchestrator/supervisor/settings"
 )
 
 // A Change is one difference. Agent is empty if it does not concern an agent.
 type Change struct {
 	Agent      string
-	Action     Action
+	Action     settings.Action
 	Attributes []string // such as "restart.delay"
 	Place      string
 	Detail     string
@@ -82,7 +72,7 @@ func compareSettings(prev, next *Config) []Change {
 	for _, s := range changed(prev.section(), next.section()) {
 		c := Change{Action: s.needs, Attributes: []string{s.name}, Place: cmp.Or(next.Place(s.name), prev.Place(s.name))}
 		c.Detail = s.name + " takes effect at once"
-		if s.needs == ActionRefused {
+		if s.needs == settings.ActionRefused {
 			c.Detail = s.name + " cannot change while the orchestrator runs; restart it"
 		}
 		changes = append(changes, c)
@@ -95,7 +85,7 @@ func compareSettings(prev, next *Config) []Change {
 func compareTasks(prev, next *Config) []Change {
 	var changes []Change
 	add := func(place, name, detail string) {
-		changes = append(changes, Change{Action: ActionLive, Attributes: []string{name}, Place: place, Detail: name + detail})
+		changes = append(changes, Change{Action: settings.ActionLive, Attributes: []string{name}, Place: place, Detail: name + detail})
 	}
 	old := map[string]*Task{}
 	for i := range prev.Tasks {
@@ -123,7 +113,7 @@ func compareTasks(prev, next *Config) []Change {
 func compareAgent(old, now *Agent, scaled []string) (Change, bool) {
 	c := Change{Agent: now.Name, Place: now.Place}
 	if old == nil {
-		c.Action, c.Attributes, c.Detail = ActionStart, scaled, "is new"
+		c.Action, c.Attributes, c.Detail = settings.ActionStart, scaled, "is new"
 		if scaled != nil {
 			c.Detail = "is one more replica"
 		}
@@ -132,7 +122,7 @@ func compareAgent(old, now *Agent, scaled []string) (Change, bool) {
 	var breaking []string
 	for _, t := range changed(old.section(), now.section()) {
 		c.Attributes = append(c.Attributes, t.name)
-		if t.needs == ActionRestart {
+		if t.needs == settings.ActionRestart {
 			breaking = append(breaking, t.name)
 		}
 	}
@@ -140,10 +130,10 @@ func compareAgent(old, now *Agent, scaled []string) (Change, bool) {
 	case len(c.Attributes) == 0:
 		return Change{}, false
 	case len(breaking) > 0:
-		c.Action = ActionRestart
+		c.Action = settings.ActionRestart
 		c.Detail = strings.Join(breaking, ", ") + changeVerb(breaking) + " only at a start; it is drained and started again"
 	default:
-		c.Action = ActionLive
+		c.Action = settings.ActionLive
 		c.Detail = strings.Join(c.Attributes, ", ") + changeVerb(c.Attributes) + " at once"
 	}
 	return c, true
@@ -157,7 +147,7 @@ func changeVerb(names []string) string {
 }
 
 func stopped(a *Agent, scaled []string) Change {
-	c := Change{Agent: a.Name, Action: ActionStop, Attributes: scaled, Place: a.Place, Detail: "is not declared any more"}
+	c := Change{Agent: a.Name, Action: settings.ActionStop, Attributes: scaled, Place: a.Place, Detail: "is not declared any more"}
 	if scaled != nil {
 		c.Detail = "is a replica too many"
 	}

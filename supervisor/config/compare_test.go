@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/supervisor/settings"
 )
 
 // needs returns what a change of each row needs.
-func needs() map[string]Action {
-	all := map[string]Action{}
+func needs() map[string]settings.Action {
+	all := map[string]settings.Action{}
 	for _, r := range slices.Concat(new(Config).section().rows(""), new(Agent).section().rows("")) {
 		all[r.name] = r.needs
 	}
@@ -98,21 +100,21 @@ func TestCompareAgents(t *testing.T) {
 	before := settled + agentLike("a", "replicas = 2") + agentLike("b", "") + agentLike("c", "")
 	after := settled + agentLike("a", "replicas = 3") + agentLike("b", "description = \"d\"\nprotocol = \"raw\"") + agentLike("d", "")
 	require.Equal(t, []Change{
-		{Agent: "a-2", Action: ActionStart, Attributes: []string{"replicas"}, Place: "orchestrator.hcl:5", Detail: "is one more replica"},
-		{Agent: "b", Action: ActionRestart, Attributes: []string{"description", "protocol"}, Place: "orchestrator.hcl:13",
+		{Agent: "a-2", Action: settings.ActionStart, Attributes: []string{"replicas"}, Place: "orchestrator.hcl:5", Detail: "is one more replica"},
+		{Agent: "b", Action: settings.ActionRestart, Attributes: []string{"description", "protocol"}, Place: "orchestrator.hcl:13",
 			Detail: "protocol takes effect only at a start; it is drained and started again"},
-		{Agent: "d", Action: ActionStart, Place: "orchestrator.hcl:22", Detail: "is new"},
-		{Agent: "c", Action: ActionStop, Place: "orchestrator.hcl:21", Detail: "is not declared any more"},
+		{Agent: "d", Action: settings.ActionStart, Place: "orchestrator.hcl:22", Detail: "is new"},
+		{Agent: "c", Action: settings.ActionStop, Place: "orchestrator.hcl:21", Detail: "is not declared any more"},
 	}, compared(t, before, after))
 }
 
 func TestCompareRefused(t *testing.T) {
 	changes := compared(t, settled+"http {\n rate = 1\n}\n", settled+"http {\n rate = 2\n}\nlog {\n level = \"debug\"\n}\n")
 	require.Len(t, changes, 2)
-	require.Equal(t, ActionRefused, changes[0].Action)
+	require.Equal(t, settings.ActionRefused, changes[0].Action)
 	require.Empty(t, changes[0].Agent)
 	require.Equal(t, "orchestrator.hcl:6", changes[0].Place)
-	require.Equal(t, ActionLive, changes[1].Action)
+	require.Equal(t, settings.ActionLive, changes[1].Action)
 }
 
 func TestCompareEnv(t *testing.T) {
@@ -141,14 +143,14 @@ func TestCompareEnv(t *testing.T) {
 			}
 			require.Len(t, changes, 1)
 			require.Equal(t, []string{"env"}, changes[0].Attributes)
-			require.Equal(t, ActionRestart, changes[0].Action)
+			require.Equal(t, settings.ActionRestart, changes[0].Action)
 		})
 	}
 }
 
 func TestCompareWithNothing(t *testing.T) {
 	c := load(t, "testdata/minimal.hcl", Options{})
-	require.Equal(t, ActionStart, Compare(nil, c)[0].Action)
-	require.Equal(t, ActionStop, Compare(c, nil)[0].Action)
+	require.Equal(t, settings.ActionStart, Compare(nil, c)[0].Action)
+	require.Equal(t, settings.ActionStop, Compare(c, nil)[0].Action)
 	require.Empty(t, Compare(nil, nil))
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty/gocty"
+
+	"orchestrator/supervisor/settings"
 )
 
 // A section lists the names that one kind of body may hold, once for all that is done with them: a row
@@ -38,8 +40,8 @@ type derived string
 
 // A reload is the comparison of a row in two configurations.
 type reload struct {
-	needs Action // of a change; "" if the row is a part of one that is compared
-	held  []any  // pointers to the variables that the row sets
+	needs settings.Action // of a change; "" if the row is a part of one that is compared
+	held  []any           // pointers to the variables that the row sets
 }
 
 // A child is one kind of block within a body.
@@ -72,26 +74,26 @@ func (a attribute) of(held ...any) attribute {
 }
 
 // live, restarts and refused return the attribute with the need of a change, and with its default.
-func (a attribute) live(initial any) attribute     { return a.with(ActionLive, initial) }
-func (a attribute) restarts(initial any) attribute { return a.with(ActionRestart, initial) }
-func (a attribute) refused(initial any) attribute  { return a.with(ActionRefused, initial) }
+func (a attribute) live(initial any) attribute     { return a.with(settings.ActionLive, initial) }
+func (a attribute) restarts(initial any) attribute { return a.with(settings.ActionRestart, initial) }
+func (a attribute) refused(initial any) attribute  { return a.with(settings.ActionRefused, initial) }
 
 // initially returns the attribute of a block that is compared as a whole, with its default.
 func (a attribute) initially(initial any) attribute { return a.with("", initial) }
 
-func (a attribute) with(needs Action, initial any) attribute {
+func (a attribute) with(needs settings.Action, initial any) attribute {
 	a.needs, a.initial = needs, initial
 	return a
 }
 
 // live and restarts return a block that is compared as a whole, with the need of a change.
 func (c child) live(held ...any) child {
-	c.reload = reload{needs: ActionLive, held: held}
+	c.reload = reload{needs: settings.ActionLive, held: held}
 	return c
 }
 
 func (c child) restarts(held ...any) child {
-	c.reload = reload{needs: ActionRestart, held: held}
+	c.reload = reload{needs: settings.ActionRestart, held: held}
 	return c
 }
 

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/supervisor/settings"
 )
 
 var writers = settled + agentLike("writer", "") + agentLike("pair", "replicas = 2\n role = \"tester\"")
@@ -71,8 +73,8 @@ func TestCompareTasks(t *testing.T) {
 	changes := compared(t, writers+"task \"same\" {}\ntask \"other\" {}\ntask \"gone\" {}\n",
 		writers+"task \"same\" {}\ntask \"other\" { agent = \"writer\" }\ntask \"new\" { needs = [\"same\"] }\n")
 	require.Equal(t, []Change{
-		{Action: ActionLive, Attributes: []string{"task.other"}, Place: "orchestrator.hcl:23", Detail: "task.other was given out before, and its task stays as it was"},
-		{Action: ActionLive, Attributes: []string{"task.new"}, Place: "orchestrator.hcl:24", Detail: "task.new is given out, unless it was before"},
-		{Action: ActionLive, Attributes: []string{"task.gone"}, Place: "orchestrator.hcl:24", Detail: "task.gone is not declared any more; its task stays"},
+		{Action: settings.ActionLive, Attributes: []string{"task.other"}, Place: "orchestrator.hcl:23", Detail: "task.other was given out before, and its task stays as it was"},
+		{Action: settings.ActionLive, Attributes: []string{"task.new"}, Place: "orchestrator.hcl:24", Detail: "task.new is given out, unless it was before"},
+		{Action: settings.ActionLive, Attributes: []string{"task.gone"}, Place: "orchestrator.hcl:24", Detail: "task.gone is not declared any more; its task stays"},
 	}, changes)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/supervisor/settings"
 )
 
 // own returns the user who runs the test. Any team may have agents of this user.
@@ -137,7 +139,7 @@ func TestCompareUser(t *testing.T) {
 	before, after := load(t, config(t, settled+agentLike("a", "")), Options{}), load(t, config(t, settled+agentLike("a", "user = \""+name+"\"")), Options{})
 	changes := Compare(before, after)
 	require.Len(t, changes, 1)
-	require.Equal(t, ActionRestart, changes[0].Action)
+	require.Equal(t, settings.ActionRestart, changes[0].Action)
 	require.Equal(t, []string{"user"}, changes[0].Attributes)
 	require.NotEqual(t, before.Commands()[0].Print, after.Commands()[0].Print)
 }

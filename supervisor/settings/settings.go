@@ -113,3 +113,15 @@ type Health struct {
 	WriteTimeout time.Duration // how long a write to stdin may block
 	Restart      bool          // restart a stalled agent instead of only marking it
 }
+
+// An Action is the need of a change of settings while the orchestrator runs.
+type Action string
+
+// The actions.
+const (
+	ActionLive    Action = "live"    // the change takes effect without a stop
+	ActionStart   Action = "start"   // the agent is new
+	ActionStop    Action = "stop"    // the agent is gone
+	ActionRestart Action = "restart" // the agent is drained and started again
+	ActionRefused Action = "refused" // the orchestrator itself has to be restarted
+)

@@ -270,7 +270,7 @@ func (t *Instance) change(ctx context.Context, r control.ReloadRequest, reply *c
 			detail = strings.Join(c.Attributes, ", ")
 		}
 		reply.Changes = append(reply.Changes, control.ReloadChange{
-			Agent: c.Agent, Action: string(c.Action), Detail: detail, Place: c.Place, OK: c.Action != config.ActionRefused,
+			Agent: c.Agent, Action: string(c.Action), Detail: detail, Place: c.Place, OK: c.Action != settings.ActionRefused,
 		})
 	}
 	if reply.DryRun {
@@ -343,10 +343,10 @@ func (t *Instance) apply(ctx context.Context, next *config.Config, changes []con
 	var todo []supervisor.Change
 	for _, c := range changes {
 		switch {
-		case c.Action == config.ActionRefused:
+		case c.Action == settings.ActionRefused:
 			t.log.Warn("a change needs a restart of the orchestrator", "change", strings.Join(c.Attributes, ", "), "place", c.Place)
 		case c.Agent != "":
-			todo = append(todo, supervisor.Change{Action: supervisor.Action(c.Action), Name: c.Agent, Agent: specs[c.Agent]})
+			todo = append(todo, supervisor.Change{Action: c.Action, Name: c.Agent, Agent: specs[c.Agent]})
 		}
 	}
 	adopted, _ := team.Rules(next)
