@@ -35,8 +35,8 @@ type checkFlags struct {
 	wait       cli.Duration
 	grace      cli.Duration
 
-	security  bool
-	threshold float64
+	security bool
+	failOn   []string // exposures
 }
 
 // Command returns the check command.
@@ -61,15 +61,15 @@ Each line is a finding: ok, FAIL, warn or note, followed by a cure. To fail a ta
 Not doing tasks is a fault only with --as. The exit code is 0 if nothing failed and 1 if something did, or
 126 or 127 if the program could not be started.
 
---security starts nothing. It reports what the agents of the file may do and reach, with a
-score from 0.0 (safe) to 10.0 (exposed). An agent that is named is shown in detail. With
---threshold the exit code is 1 if a score is above it.`,
+--security starts nothing. It lists what the agents of the file may do and reach. An agent
+that you name is shown in detail. With --fail-on the exit code is 1 if an agent has one of
+these exposures, even in part; "any" stands for all of them.`,
 		Example: `  orchestrator check -- python3 agents/hello.py
   orchestrator check --as worker --full -- ./agent
   orchestrator check --workspace . -- python3 agents/coder.py
   orchestrator check --json -- node agent.ts
   orchestrator check --security
-  orchestrator check --security --threshold 5 coder`,
+  orchestrator check --security --fail-on keys,state,operator`,
 		Args: func(verb *cobra.Command, args []string) error {
 			if f.security {
 				return nil
@@ -88,9 +88,9 @@ score from 0.0 (safe) to 10.0 (exposed). An agent that is named is shown in deta
 			}
 			switch {
 			case f.security:
-				return checkSecurity(a, verb, args, f.threshold)
-			case verb.Flags().Changed("threshold"):
-				return cli.UsageError("--threshold is for --security", "Write: orchestrator check --security --threshold 5")
+				return checkSecurity(a, verb, args, f.failOn)
+			case verb.Flags().Changed("fail-on"):
+				return cli.UsageError("--fail-on is for --security", "Write: orchestrator check --security --fail-on keys,state")
 			}
 			return check(a, args, &f)
 		},
@@ -110,7 +110,7 @@ func (f *checkFlags) declare(verb *cobra.Command) {
 	set.BoolVar(&f.inheritEnv, "inherit-env", false, "pass on variables that look like credentials, too: see help environment")
 	set.StringVar(&f.workspace, "workspace", "", "give its tasks worktrees of a clone of the repository `DIR`")
 	set.BoolVar(&f.security, "security", false, "report what the agents of the file may do and reach: check --security [AGENT…]")
-	set.Float64Var(&f.threshold, "threshold", maxScore, "fail if a score of --security is above this `SCORE`")
+	set.StringSliceVar(&f.failOn, "fail-on", nil, "fail if an agent has one of these `EXPOSURES` of --security, such as keys,state, or any")
 	_ = verb.RegisterFlagCompletionFunc("as", f.as.Complete)
 	_ = verb.MarkFlagDirname("workspace")
 }

@@ -16,9 +16,6 @@ import (
 	"orchestrator/wire"
 )
 
-// maxScore is the score of an agent with everything.
-const maxScore = 10
-
 // exposures is the JSON answer of check --security.
 type exposures struct {
 	FormatVersion string    `json:"format_version"`
@@ -26,16 +23,16 @@ type exposures struct {
 	Agents        []exposed `json:"agents"`
 }
 
-// checkSecurity reports what the agents of the file may do and reach. It returns ExitNo if a score
-// is above the threshold.
-func checkSecurity(a *cli.App, verb *cobra.Command, names []string, threshold float64) error {
+// anyExposure stands for all exposures.
+const anyExposure = "any"
+
+// checkSecurity lists what the agents of the file may do and reach. It returns ExitNo if an agent has an exposure that
+// forbidden names.
+func checkSecurity(a *cli.App, verb *cobra.Command, names, forbidden []string) error {
 	for _, flag := range []string{"as", "full", "wait", "grace"} {
 		if verb.Flags().Changed(flag) {
 			return cli.UsageError("--security runs no program, so it has no use for --"+flag, "Write: orchestrator check --security [AGENT…]")
 		}
-	}
-	if threshold < 0 || threshold > maxScore {
-		return cli.UsageError("--threshold is a score from 0 to 10", "Write: orchestrator check --security --threshold 5")
 	}
 	for _, name := range names {
 		if strings.HasPrefix(name, "-") {
@@ -49,21 +46,50 @@ func checkSecurity(a *cli.App, verb *cobra.Command, names []string, threshold fl
 	s := &surroundings{config: c}
 	s.find(a)
 	answer := exposures{FormatVersion: wire.FormatVersion, File: c.File, Agents: s.exposeAll(names)}
-	over := slices.DeleteFunc(slices.Clone(answer.Agents), func(e exposed) bool { return e.Score <= threshold })
+	if err := known(answer.Agents, forbidden); err != nil {
+		return err
+	}
+	failed := slices.DeleteFunc(slices.Clone(answer.Agents), func(e exposed) bool { return !e.has(forbidden) })
 	switch {
 	case a.Flags.JSON:
 		err = a.Document(answer)
 	case a.Flags.Quiet:
-		err = a.Print("%s", scores(a.Paint(a.Stdout), over))
+		err = a.Print("%s", lines(failed))
 	case len(names) == 0:
-		err = a.Print("%s\n%sDetails: orchestrator check --security AGENT\n", scores(a.Paint(a.Stdout), answer.Agents), unfixed(answer.Agents))
+		err = a.Print("%s\nDetails: orchestrator check --security AGENT\n", lines(answer.Agents))
 	default:
 		err = a.Print("%s", details(a, answer.Agents))
 	}
-	if err == nil && len(over) > 0 {
+	if err == nil && len(failed) > 0 {
 		return cli.ExitWith(cli.ExitNo)
 	}
 	return err
+}
+
+// known returns an error if no agent has a row with one of some names.
+func known(agents []exposed, names []string) error {
+	rows := []string{anyExposure}
+	for _, e := range agents {
+		for _, r := range e.Rows {
+			if !slices.Contains(rows, r.What) {
+				rows = append(rows, r.What)
+			}
+		}
+	}
+	for _, name := range names {
+		// A team without a coding agent has no row for permissions.
+		if !slices.Contains(rows, name) && name != "permission" {
+			return cli.UsageError("there is no exposure "+strconv.Quote(name), "Choose from: "+strings.Join(rows, ", "))
+		}
+	}
+	return nil
+}
+
+// has reports whether an agent has one of some exposures, at least partly.
+func (e *exposed) has(names []string) bool {
+	return slices.ContainsFunc(e.Rows, func(r exposureRow) bool {
+		return r.Exposed != no && (slices.Contains(names, r.What) || slices.Contains(names, anyExposure))
+	})
 }
 
 // exposeAll judges the agents with some names, or all. Replicas are judged once.
@@ -84,51 +110,31 @@ func (s *surroundings) exposeAll(names []string) []exposed {
 // rowWidth is the width of the lines.
 const rowWidth = 80
 
-// scores returns a line for each agent: its score, and what adds most to it.
-func scores(p term.Paint, all []exposed) string {
+// lines returns a line for each agent: its exposures, those in part at the end.
+func lines(all []exposed) string {
 	rows := make([][]term.Cell, len(all))
+	wide := 0
 	for i := range all {
-		e := &all[i]
-		rows[i] = []term.Cell{
-			term.Text(term.Clip(e.Agent, 24)),
-			{Text: scoreText(e.Score), Right: true, Ink: gradeInk(p, e.Grade)},
-			{Text: e.Grade, Ink: gradeInk(p, e.Grade)},
-			{},
-		}
-	}
-	used := 0
-	for line := range strings.Lines(term.Table(rows)) {
-		used = max(used, term.Width(strings.TrimSuffix(line, "\n")))
+		name := term.Clip(all[i].Agent, 24)
+		rows[i], wide = []term.Cell{term.Text(name), {}}, max(wide, term.Width(name))
 	}
 	for i := range all {
-		rows[i][3].Text = term.Clip(all[i].worst(), rowWidth-used-len("  "))
+		rows[i][1].Text = term.Clip(all[i].summary(), rowWidth-wide-len("  "))
 	}
 	return term.Table(rows)
 }
 
-// unfixed returns a line with the agents that may report other capabilities, or "".
-func unfixed(all []exposed) string {
-	var names []string
-	for i := range all {
-		if slices.ContainsFunc(all[i].Rows, func(r exposureRow) bool { return r.What == "capabilities" && r.Exposure > 0 }) {
-			names = append(names, all[i].Agent)
-		}
+// summary names the exposures of an agent.
+func (e *exposed) summary() string {
+	found := make(map[extent][]string)
+	for _, r := range e.Rows {
+		found[r.Exposed] = append(found[r.Exposed], r.What)
 	}
-	if len(names) == 0 {
-		return ""
+	parts := found[yes]
+	if len(found[partly]) > 0 {
+		parts = append(parts, "partly "+strings.Join(found[partly], ", "))
 	}
-	return term.Clip("Capabilities are not fixed: "+strings.Join(names, ", "), rowWidth) + "\n"
-}
-
-// worst returns what is exposed, in the order of what it adds to the score.
-func (e *exposed) worst() string {
-	rows := slices.DeleteFunc(slices.Clone(e.Rows), func(r exposureRow) bool { return r.Exposure == 0 })
-	slices.SortStableFunc(rows, func(a, b exposureRow) int { return cmp.Compare(b.Exposure*b.Weight, a.Exposure*a.Weight) })
-	words := make([]string, len(rows))
-	for i := range rows {
-		words[i] = rows[i].What
-	}
-	return strings.Join(words, ", ")
+	return cmp.Or(strings.Join(parts, ", "), "none")
 }
 
 // details returns the rows of agents, those with a name below them.
@@ -140,17 +146,15 @@ func details(a *cli.App, all []exposed) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(p.Strong(e.Agent) + "  " + gradeInk(p, e.Grade)(scoreText(e.Score)+" "+e.Grade) + "\n")
-		table := [][]term.Cell{{
-			{Text: "what", Ink: p.Dim}, {Text: "whether", Ink: p.Dim}, {Text: "weight", Right: true, Ink: p.Dim}, {},
-		}}
+		b.WriteString(p.Strong(e.Agent) + "\n")
+		table := [][]term.Cell{{{Text: "exposure", Ink: p.Dim}, {Text: "exposed", Ink: p.Dim}, {}}}
 		for _, r := range e.Rows {
-			table = append(table, []term.Cell{term.Text(r.What), whether(p, r.Exposure), term.Figure(strconv.Itoa(int(r.Weight))), term.Text(r.Text)})
+			table = append(table, []term.Cell{term.Text(r.What), {Text: string(r.Exposed), Ink: extentInk(p, r.Exposed)}, term.Text(r.Text)})
 			for _, name := range r.Names {
 				if filepath.IsAbs(name) {
 					name = a.Short(name)
 				}
-				table = append(table, []term.Cell{{}, {}, {}, {Text: term.Clip(wire.Visible(name), rowWidth-nameColumn), Ink: p.Dim}})
+				table = append(table, []term.Cell{{}, {}, {Text: term.Clip(wire.Visible(name), rowWidth-nameColumn), Ink: p.Dim}})
 			}
 		}
 		b.WriteString(term.Table(table))
@@ -159,25 +163,13 @@ func details(a *cli.App, all []exposed) string {
 }
 
 // nameColumn is the column in which the texts and names begin.
-const nameColumn = len("configuration") + len("whether") + len("weight") + 3*len("  ")
+const nameColumn = len("configuration") + len("exposed") + 2*len("  ")
 
-func whether(p term.Paint, exposure float64) term.Cell {
-	switch exposure {
-	case 0:
-		return term.Cell{Text: "no", Ink: p.Good}
-	case 1:
-		return term.Cell{Text: "yes", Ink: p.Bad}
-	}
-	return term.Cell{Text: "partly", Ink: p.Warn}
-}
-
-func scoreText(score float64) string { return strconv.FormatFloat(score, 'f', 1, 64) }
-
-func gradeInk(p term.Paint, grade string) func(string) string {
-	switch grade {
-	case "safe", "ok":
+func extentInk(p term.Paint, is extent) func(string) string {
+	switch is {
+	case no:
 		return p.Good
-	case "medium":
+	case partly:
 		return p.Warn
 	}
 	return p.Bad

@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -21,39 +20,25 @@ import (
 
 // An exposureRow is one thing that an agent may do or reach.
 type exposureRow struct {
-	What     string   `json:"what"`
-	Exposure float64  `json:"exposure"` // 0: no, 1: yes, between them: partly
-	Weight   float64  `json:"weight"`
-	Text     string   `json:"text"`
-	Names    []string `json:"names"` // what Text is about: paths, agents, variables
+	What    string   `json:"what"`
+	Exposed extent   `json:"exposed"`
+	Text    string   `json:"text"`
+	Names   []string `json:"names"` // paths, agents or variables that Text is about
 }
+
+// An extent is how far an agent has an exposure.
+type extent string
+
+const (
+	no     extent = "no"
+	partly extent = "partly"
+	yes    extent = "yes"
+)
 
 // An exposed is an agent with all that it may do or reach.
 type exposed struct {
 	Agent string        `json:"agent"` // its block: replicas are equal
-	Score float64       `json:"score"` // 0 to 10
-	Grade string        `json:"grade"`
 	Rows  []exposureRow `json:"rows"`
-}
-
-// score sets the score: the exposed part of all weights, in tenths.
-func (e *exposed) score() {
-	var sum, all float64
-	for _, r := range e.Rows {
-		sum += r.Exposure * r.Weight
-		all += r.Weight
-	}
-	e.Score = math.Round(100*sum/all) / 10
-	switch {
-	case e.Score < 2:
-		e.Grade = "safe"
-	case e.Score < 4:
-		e.Grade = "ok"
-	case e.Score < 6:
-		e.Grade = "medium"
-	default:
-		e.Grade = "exposed"
-	}
 }
 
 // surroundings are what agents have in common.
@@ -98,44 +83,43 @@ func (s *surroundings) expose(a *config.Agent) exposed {
 	e.reads()
 	e.environment()
 	e.rights()
-	e.score()
 	return e.exposed
 }
 
 // row adds a row.
-func (e *examiner) row(what string, weight, exposure float64, text string, names ...string) {
-	e.Rows = append(e.Rows, exposureRow{What: what, Weight: weight, Exposure: exposure, Text: text, Names: append([]string{}, names...)})
+func (e *examiner) row(what string, is extent, text string, names ...string) {
+	e.Rows = append(e.Rows, exposureRow{What: what, Exposed: is, Text: text, Names: append([]string{}, names...)})
 }
 
 // either adds a row that holds or does not hold.
-func (e *examiner) either(what string, weight float64, is bool, yes, no string, names ...string) {
+func (e *examiner) either(what string, is bool, open, closed string, names ...string) {
 	if is {
-		e.row(what, weight, 1, yes, names...)
+		e.row(what, yes, open, names...)
 		return
 	}
-	e.row(what, weight, 0, no)
+	e.row(what, no, closed)
 }
 
 // any adds a row that holds if there are names.
-func (e *examiner) any(what string, weight float64, yes, no string, names []string) {
-	e.either(what, weight, len(names) > 0, yes, no, names...)
+func (e *examiner) any(what string, open, closed string, names []string) {
+	e.either(what, len(names) > 0, open, closed, names...)
 }
 
 // identity judges as which user the agent runs, and how it is confined.
 func (e *examiner) identity() {
 	if e.as != nil {
-		e.row("user", 12, 0, fmt.Sprintf("runs as %s, not as root (user = %q)", e.as.Name, e.as.Name))
+		e.row("user", no, fmt.Sprintf("runs as %s, not as root (user = %q)", e.as.Name, e.as.Name))
 	} else {
-		e.either("user", 12, e.root, "runs as root", "runs as "+e.user+", not as root")
+		e.either("user", e.root, "runs as root", "runs as "+e.user+", not as root")
 	}
 	switch {
 	case e.confine == nil:
-		e.row("confinement", 18, 1, "is not confined: it may do what its user may")
+		e.row("confinement", yes, "is not confined: it may do what its user may")
 	case e.confine.BestEffort && !e.confine.Complete():
 		e.confine = nil
-		e.row("confinement", 18, 1, "is not confined: this system cannot do all of it")
+		e.row("confinement", yes, "is not confined: this system cannot do all of it")
 	default:
-		e.row("confinement", 18, 0, "is confined: the kernel refuses other access")
+		e.row("confinement", no, "is confined: the kernel refuses other access")
 	}
 }
 
@@ -144,18 +128,18 @@ func (e *examiner) changes() {
 	project := e.config.Dir
 	switch {
 	case e.mayChange(unnamedIn(project)):
-		e.row("project", 8, 1, "may change the project", project)
+		e.row("project", yes, "may change the project", project)
 	case e.confine != nil && e.mayChange(project):
-		e.row("project", 8, 0.3, "may change a part of the project", e.confine.Write...)
+		e.row("project", partly, "may change a part of the project", e.confine.Write...)
 	default:
-		e.row("project", 8, 0, "may change nothing in the project")
+		e.row("project", no, "may change nothing in the project")
 	}
-	e.either("configuration", 8, e.mayChange(e.config.File), "may change the file that says what is run", "may not change the configuration", e.config.File)
-	e.any("git hooks", 8, "may change programs that git runs for you", "may change no git hooks", slices.DeleteFunc(e.hooks(), func(part string) bool { return !e.mayChange(part) }))
+	e.either("configuration", e.mayChange(e.config.File), "may change the file that says what is run", "may not change the configuration", e.config.File)
+	e.any("git hooks", "may change programs that git runs for you", "may change no git hooks", slices.DeleteFunc(e.hooks(), func(part string) bool { return !e.mayChange(part) }))
 	state := e.config.Orchestrator.StateDir
-	e.either("state", 10, e.mayRead(state) || e.mayChange(state), "may read keys and the record, and change them", "may not use the state directory", state)
+	e.either("state", e.mayRead(state) || e.mayChange(state), "may read keys and the record, and change them", "may not use the state directory", state)
 	profile := filepath.Join(e.home, ".profile")
-	e.either("home", 8, e.home != "" && e.mayChange(profile), "may change what your sessions start with", "may not change what your sessions start with", profile)
+	e.either("home", e.home != "" && e.mayChange(profile), "may change what your sessions start with", "may not change what your sessions start with", profile)
 }
 
 // unnamedIn returns a file in a folder that no rule of a confinement names.
@@ -203,7 +187,7 @@ func (e *examiner) reads() {
 	readable := func(paths []string) []string {
 		return slices.DeleteFunc(paths, func(path string) bool { return !e.mayRead(path) })
 	}
-	e.any("secret files", 8, "may read the files of secrets", "may read no file of a secret", readable(e.config.SecretFiles()))
+	e.any("secret files", "may read the files of secrets", "may read no file of a secret", readable(e.config.SecretFiles()))
 	var places []string
 	for _, home := range e.homes {
 		for _, place := range credentialPlaces {
@@ -212,14 +196,14 @@ func (e *examiner) reads() {
 			}
 		}
 	}
-	e.any("keys", 10, "may read keys of yours", "may read no keys of yours", readable(places))
+	e.any("keys", "may read keys of yours", "may read no keys of yours", readable(places))
 	var others []string
 	for i := range e.config.Agents {
 		if other := &e.config.Agents[i]; other.Block != e.agent.Block && !slices.Contains(others, other.Block) && e.mayRead(unnamedIn(other.Dir)) {
 			others = append(others, other.Block)
 		}
 	}
-	e.any("folders", 3, "may read the folders of other agents", "may read no folder of another agent", others)
+	e.any("folders", "may read the folders of other agents", "may read no folder of another agent", others)
 }
 
 // environment judges which credentials reach the agent.
@@ -228,7 +212,7 @@ func (e *examiner) environment() {
 	for i, name := range given {
 		given[i] = "secret." + name
 	}
-	e.any("secrets", 3, "is given secrets", "is given no secrets", append(given, e.agent.EnvFile...))
+	e.any("secrets", "is given secrets", "is given no secrets", append(given, e.agent.EnvFile...))
 	var names []string
 	for _, pair := range e.config.Inherited(e.agent, e.surroundings.environ) {
 		name, value, _ := strings.Cut(pair, "=")
@@ -237,7 +221,7 @@ func (e *examiner) environment() {
 		}
 	}
 	slices.Sort(names)
-	e.any("environment", 8, "inherits variables that look like credentials", "inherits nothing that looks like a credential", names)
+	e.any("environment", "inherits variables that look like credentials", "inherits nothing that looks like a credential", names)
 }
 
 // rights judges the network, the rights at the orchestrator, the limits and the permission mode.
@@ -245,23 +229,23 @@ func (e *examiner) rights() {
 	x := &e.agent.Confined
 	switch {
 	case e.confine == nil || !x.Limited:
-		e.row("network", 10, 1, "may use the whole network")
+		e.row("network", yes, "may use the whole network")
 	case len(x.Ports) > 0:
-		e.row("network", 10, 0.5, fmt.Sprintf("may use UDP, and TCP to the ports %s", strings.Trim(fmt.Sprint(x.Ports), "[]")))
+		e.row("network", partly, fmt.Sprintf("may use UDP, and TCP to the ports %s", strings.Trim(fmt.Sprint(x.Ports), "[]")))
 	default:
-		e.row("network", 10, 0, "may not use the network")
+		e.row("network", no, "may not use the network")
 	}
 	if e.agent.Manage && !e.agent.Operator {
-		e.row("operator", 10, 0.5, "may change and assign the tasks of others (manage = true)")
+		e.row("operator", partly, "may change and assign the tasks of others (manage = true)")
 	} else {
-		e.either("operator", 10, e.agent.Operator, "may do what an operator may (operator = true)", "is not an operator")
+		e.either("operator", e.agent.Operator, "may do what an operator may (operator = true)", "is not an operator")
 	}
-	e.either("capabilities", 2, !e.agent.Fixed, "may report other capabilities to get more tasks", "may not report more capabilities than the file")
+	e.either("capabilities", !e.agent.Fixed, "may report other capabilities to get more tasks", "may not report more capabilities than the file")
 	e.limits()
 	if e.agent.IsClient() {
 		e.permission()
 	} else if word := skips(e.agent.Command); word != "" {
-		e.row("permission", 12, 1, "has a flag that skips permissions", word)
+		e.row("permission", yes, "has a flag that skips permissions", word)
 	}
 }
 
@@ -278,32 +262,36 @@ func (e *examiner) limits() {
 		}
 	}
 	if len(missing) == 0 {
-		e.row("limits", 5, 0, "has limits on memory, processes and cpu")
+		e.row("limits", no, "has limits on memory, processes and cpu")
 		return
 	}
-	e.row("limits", 5, math.Round(100*float64(len(missing))/3)/100, "has no limit on "+strings.Join(missing, ", "))
+	is := partly
+	if len(missing) == 3 {
+		is = yes
+	}
+	e.row("limits", is, "has no limit on "+strings.Join(missing, ", "))
 }
 
-// permissionWeights are how far a coding agent decides by itself what it does.
-var permissionWeights = map[string]float64{
-	adapter.PermissionFull: 1, adapter.PermissionAuto: 0.6, adapter.PermissionEdits: 0.3, adapter.PermissionAsk: 0, adapter.PermissionPlan: 0,
+// decides is how far a coding agent decides by itself, by its permission mode.
+var decides = map[string]extent{
+	adapter.PermissionFull: yes, adapter.PermissionAuto: partly, adapter.PermissionEdits: partly, adapter.PermissionAsk: no, adapter.PermissionPlan: no,
 }
 
 // permission judges the permission mode of a coding agent, with what it need not ask for.
 func (e *examiner) permission() {
 	c := &e.agent.Client.Opening
 	if word := skips(e.agent.Command); word != "" {
-		e.row("permission", 12, 1, "has a flag that skips permissions", word)
+		e.row("permission", yes, "has a flag that skips permissions", word)
 		return
 	}
-	exposure, text := permissionWeights[c.Permission], "permission = "+strconv.Quote(c.Permission)
+	is, text := decides[c.Permission], "permission = "+strconv.Quote(c.Permission)
 	for _, rule := range c.Allow {
 		if slices.Contains([]string{"*", "Bash", "Bash(*)", "Bash(:*)"}, rule) {
-			exposure, text = 1, text+", and may run anything"
+			is, text = yes, text+", and may run anything"
 			break
 		}
 	}
-	e.row("permission", 12, exposure, text, c.Allow...)
+	e.row("permission", is, text, c.Allow...)
 }
 
 // skippingFlags are flags of coding agents that skip permissions.

@@ -83,7 +83,7 @@ func TestExposure(t *testing.T) {
 	at := func(name string) []string { return []string{filepath.Join(dir, name)} }
 
 	open := rows["open"]
-	require.Zero(t, open["user"].Exposure)
+	require.Equal(t, no, open["user"].Exposed)
 	require.Contains(t, open["user"].Text, "ann")
 	for what, names := range map[string][]string{
 		"confinement": {}, "network": {}, "operator": {}, "capabilities": {}, "limits": {},
@@ -92,7 +92,7 @@ func TestExposure(t *testing.T) {
 		"folders": {"closed", "ports"}, "secrets": {"secret.model", filepath.Join(dir, "project/more.env")},
 		"environment": {"GITHUB_TOKEN", "SSH_AUTH_SOCK"},
 	} {
-		require.Equal(t, 1.0, open[what].Exposure, what)
+		require.Equal(t, yes, open[what].Exposed, what)
 		require.Equal(t, names, open[what].Names, what)
 	}
 	require.NotContains(t, open, "permission")
@@ -101,27 +101,31 @@ func TestExposure(t *testing.T) {
 	for _, what := range []string{
 		"user", "confinement", "configuration", "git hooks", "state", "home", "secret files", "keys", "folders", "secrets", "network", "operator", "capabilities", "limits",
 	} {
-		require.Zero(t, closed[what].Exposure, what)
+		require.Equal(t, no, closed[what].Exposed, what)
 		require.Empty(t, closed[what].Names, what)
 	}
-	require.Equal(t, exposureRow{What: "project", Exposure: 0.3, Weight: 8, Text: "may change a part of the project", Names: at("project/work")}, closed["project"])
+	require.Equal(t, exposureRow{What: "project", Exposed: partly, Text: "may change a part of the project", Names: at("project/work")}, closed["project"])
 	require.Equal(t, []string{"GITHUB_TOKEN"}, closed["environment"].Names)
 
 	ports := rows["ports"]
-	require.Equal(t, 1.0, ports["project"].Exposure)
-	require.Zero(t, ports["configuration"].Exposure, "it is kept")
-	require.Zero(t, ports["git hooks"].Exposure, "those of the repository at write are kept")
-	require.Equal(t, 0.5, ports["network"].Exposure)
+	require.Equal(t, yes, ports["project"].Exposed)
+	require.Equal(t, no, ports["configuration"].Exposed, "it is kept")
+	require.Equal(t, no, ports["git hooks"].Exposed, "those of the repository at write are kept")
+	require.Equal(t, partly, ports["network"].Exposed)
 	require.Contains(t, ports["network"].Text, "443")
-	require.Equal(t, 0.67, ports["limits"].Exposure)
+	require.Equal(t, partly, ports["limits"].Exposed)
 	require.Equal(t, "has no limit on processes, cpu", ports["limits"].Text)
 	require.Equal(t, at("home/.ssh"), ports["keys"].Names)
-	require.Zero(t, ports["state"].Exposure)
+	require.Equal(t, no, ports["state"].Exposed)
 
-	require.Equal(t, "exposed", agents["open"].Grade)
-	require.Equal(t, "safe", agents["closed"].Grade)
-	require.Equal(t, "ok", agents["ports"].Grade)
-	require.Equal(t, 9.1, agents["open"].Score) // all but user: 12 of 131
+	openAgent, closedAgent, portsAgent := agents["open"], agents["closed"], agents["ports"]
+	require.Equal(t, "confinement, project, configuration, git hooks, state, home, secret files, keys, folders, secrets, environment, network, operator, capabilities, limits", openAgent.summary())
+	require.Equal(t, "environment, partly project", closedAgent.summary())
+	require.Equal(t, "project, keys, folders, capabilities, partly network, limits", portsAgent.summary())
+	require.True(t, portsAgent.has([]string{"network"}), "in part")
+	require.False(t, portsAgent.has([]string{"state", "operator"}))
+	require.True(t, closedAgent.has([]string{anyExposure}))
+	require.Equal(t, "none", (&exposed{Rows: []exposureRow{{What: "user", Exposed: no}}}).summary())
 }
 
 // A repository below a folder that the agent may change is kept from it.
@@ -134,8 +138,8 @@ agent "a" {
   confine { write = [".."] }
 }
 `, true)
-	require.Zero(t, rows["a"]["git hooks"].Exposure)
-	require.Equal(t, 1.0, rows["a"]["user"].Exposure)
+	require.Equal(t, no, rows["a"]["git hooks"].Exposed)
+	require.Equal(t, yes, rows["a"]["user"].Exposed)
 }
 
 func TestExposureByPermission(t *testing.T) {
@@ -174,10 +178,10 @@ agent "text" {
   command = ["codex", "-c", "sandbox_mode=\"danger-full-access\""]
 }
 `, false)
-	for name, exposure := range map[string]float64{"full": 1, "auto": 0.6, "plan": 0, "allowed": 1, "narrow": 0, "flag": 1, "text": 1} {
-		require.Equal(t, exposure, rows[name]["permission"].Exposure, name)
+	for name, is := range map[string]extent{"full": yes, "auto": partly, "plan": no, "allowed": yes, "narrow": no, "flag": yes, "text": yes} {
+		require.Equal(t, is, rows[name]["permission"].Exposed, name)
 	}
-	require.Zero(t, rows["plan"]["capabilities"].Exposure, "those of a coding agent are fixed")
+	require.Equal(t, no, rows["plan"]["capabilities"].Exposed, "those of a coding agent are fixed")
 	require.Equal(t, []string{"--dangerously-skip-permissions"}, rows["flag"]["permission"].Names)
 }
 
@@ -194,16 +198,16 @@ agent "`+long+`" {
   inherit_env = true
 }`, true, strings.Repeat("VERY_", 30)+"TOKEN=x")
 	all := []exposed{agents[long]}
-	for line := range strings.Lines(scores(false, all) + details(cli.New(cli.Env{Stdout: io.Discard, Dir: "/"}), all)) {
+	for line := range strings.Lines(lines(all) + details(cli.New(cli.Env{Stdout: io.Discard, Dir: "/"}), all)) {
 		require.LessOrEqual(t, term.Width(strings.TrimSuffix(line, "\n")), rowWidth, line)
 	}
-	require.Regexp(t, `^agent-with-a-long-name-…  8\.2  exposed  confinement, user, permission, `, scores(false, all))
+	require.Regexp(t, `^agent-with-a-long-name-…  user, confinement, project, .*…\n$`, lines(all))
 }
 
 // An agent of another user is judged with the rights of that user.
 func TestExposureOfOtherUser(t *testing.T) {
 	privileged.Test(t)
-	rows, agents, dir := exposing(t, `
+	rows, _, dir := exposing(t, `
 secret "model" { file = "model.key" }
 agent "other" {
   command = ["cat"]
@@ -214,14 +218,13 @@ agent "roots" {
 }
 `, true)
 	for _, what := range []string{"user", "project", "configuration", "git hooks", "state", "home", "secret files", "keys", "folders"} {
-		require.Zero(t, rows["other"][what].Exposure, what)
+		require.Equal(t, no, rows["other"][what].Exposed, what)
 		if what != "folders" {
-			require.Equal(t, 1.0, rows["roots"][what].Exposure, what)
+			require.Equal(t, yes, rows["roots"][what].Exposed, what)
 		}
 	}
 	require.Equal(t, `runs as nobody, not as root (user = "nobody")`, rows["other"]["user"].Text)
-	require.Equal(t, 1.0, rows["other"]["confinement"].Exposure)
-	require.Less(t, agents["other"].Score, agents["roots"].Score-4)
+	require.Equal(t, yes, rows["other"]["confinement"].Exposed)
 
 	for folder := filepath.Join(dir, "project"); folder != "/tmp" && folder != "/"; folder = filepath.Dir(folder) { // open it to the user
 		require.NoError(t, os.Chmod(folder, 0o755))
@@ -230,7 +233,7 @@ agent "roots" {
 	for _, r := range open.Rows {
 		switch r.What {
 		case "secret files", "configuration", "state", "project":
-			require.Zero(t, r.Exposure, r.What)
+			require.Equal(t, no, r.Exposed, r.What)
 		}
 	}
 }
