@@ -1,11 +1,12 @@
 package term
 
 import (
+	"slices"
 	"strings"
 )
 
 // Readable formats a page of Markdown for a screen: headings stand out, text is wrapped,
-// tables are aligned, samples are indented. It supports only the syntax of our own pages.
+// tables are aligned and wrapped, samples are indented. It supports only the syntax of our own pages.
 func Readable(markdown string, p Paint, width int) string {
 	var b strings.Builder
 	lines := strings.Split(strings.TrimRight(markdown, "\n"), "\n")
@@ -73,45 +74,95 @@ func readableBlock(lines []string, p Paint, width int) string {
 	return wrapped(strings.Join(lines, " "), "", "", width)
 }
 
-// leastWide is the minimum width of the last column of a table.
-const leastWide = 24
+// leastWide is the least width of a column with longer text.
+const leastWide = 16
 
-// readableTable aligns the columns and wraps the last one. If the last column has no room,
-// each row becomes a paragraph.
+// readableTable aligns the columns and wraps their text. If they have no room side by side, each
+// row becomes a paragraph.
 func readableTable(lines []string, p Paint, width int) string {
 	var rows [][]string
-	var widths []int
+	var natural, least []int
 	for _, line := range lines {
 		if strings.Trim(line, "|-: ") == "" {
 			continue
 		}
 		row := RowFields(line)
-		for i := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
+		for i, field := range row {
+			if i == len(natural) {
+				natural, least = append(natural, 0), append(least, 0)
 			}
-			widths[i] = max(widths[i], Width(row[i]))
+			natural[i] = max(natural[i], Width(field))
+			least[i] = max(least[i], min(Width(field), leastWide))
+			for word := range strings.FieldsSeq(field) {
+				least[i] = max(least[i], Width(word))
+			}
 		}
 		rows = append(rows, row)
 	}
-	taken := 2
-	for _, wide := range widths[:len(widths)-1] {
-		taken += wide + 2
-	}
-	if width-taken < leastWide {
+	widths := columnWidths(natural, least, width-2*len(natural))
+	if widths == nil {
 		return stacked(rows, width)
 	}
 	var b strings.Builder
 	for n, row := range rows {
-		head := "  "
-		for i, field := range row[:len(row)-1] {
-			head += Pad(field, widths[i]) + "  "
-		}
-		line := wrapped(row[len(row)-1], head, strings.Repeat(" ", Width(head)), width)
+		text := readableRow(row, widths)
 		if n == 0 {
-			line = p.Dim(strings.TrimRight(line, "\n")) + "\n"
+			text = p.Dim(strings.TrimRight(text, "\n")) + "\n"
 		}
-		b.WriteString(line)
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+// columnWidths divides room among columns. It widens the narrowest column first, up to its natural
+// width. It returns nil if the least widths do not fit.
+func columnWidths(natural, least []int, room int) []int {
+	widths := slices.Clone(least)
+	for _, wide := range widths {
+		room -= wide
+	}
+	if room < 0 {
+		return nil
+	}
+	for ; room > 0; room-- {
+		narrowest := -1
+		for i := range widths {
+			if widths[i] < natural[i] && (narrowest < 0 || widths[i] < widths[narrowest]) {
+				narrowest = i
+			}
+		}
+		if narrowest < 0 {
+			break
+		}
+		widths[narrowest]++
+	}
+	return widths
+}
+
+// readableRow wraps the fields of a row side by side. Further lines of the first are indented.
+func readableRow(row []string, widths []int) string {
+	var columns [][]string
+	height := 0
+	for i, field := range row {
+		indent := ""
+		if i == 0 {
+			indent = " "
+		}
+		lines := strings.Split(strings.TrimRight(wrapped(field, "", indent, widths[i]), "\n"), "\n")
+		columns = append(columns, lines)
+		height = max(height, len(lines))
+	}
+	var b strings.Builder
+	for n := range height {
+		line := ""
+		for i, lines := range columns {
+			field := ""
+			if n < len(lines) {
+				field = lines[n]
+			}
+			line += "  " + Pad(field, widths[i])
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	return b.String()
 }

@@ -85,19 +85,28 @@ that goes on.
 	require.Contains(t, Readable(page, false, 60), "\n  A      B\n  a | b  long text here\n")
 }
 
-// A table is shown in columns if the last column has enough room, and otherwise as lists.
+// A table is shown in columns if all have enough room, and otherwise as lists.
 func TestTablesFitTheScreen(t *testing.T) {
-	const table = "| Code | What is wrong | What to do |\n|---|---|---|\n| `one` | it is wrong | mend it |\n| `two` | | look |\n"
+	const table = "| Code | Problem | Fix |\n|---|---|---|\n| `one` | the value is not a number | mend it by hand, slowly |\n| `two` | | look |\n"
 	require.Equal(t, ""+
-		"  Code  What is wrong  What to do\n"+
-		"  one   it is wrong    mend it\n"+
-		"  two                  look\n", Readable(table, false, 60))
+		"  Code  Problem                    Fix\n"+
+		"  one   the value is not a number  mend it by hand, slowly\n"+
+		"  two                              look\n", Readable(table, false, 60))
+	require.Equal(t, ""+
+		"  Code  Problem            Fix\n"+
+		"  one   the value is not   mend it by hand,\n"+
+		"        a number           slowly\n"+
+		"  two                      look\n", Readable(table, false, 43))
 	require.Equal(t, ""+
 		"  one\n"+
-		"    What is wrong: it is wrong\n"+
-		"    What to do: mend it\n"+
+		"    Problem: the value is not\n"+
+		"      a number\n"+
+		"    Fix: mend it by hand,\n"+
+		"      slowly\n"+
 		"  two\n"+
-		"    What to do: look\n", Readable(table, false, 40))
+		"    Fix: look\n", Readable(table, false, 30))
+	require.Equal(t, "  Name of the part  Use\n  the first of all  a\n   the parts\n",
+		Readable("| Name of the part | Use |\n|---|---|\n| the first of all the parts | a |\n", false, 23), "further lines of the first column are indented")
 }
 
 // A disk accepts a number of bytes and then fails.
