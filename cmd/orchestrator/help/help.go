@@ -11,45 +11,48 @@ import (
 //go:embed *.md
 var Topics embed.FS
 
-// A Chapter is a page of the manual.
+// A Chapter is a page of the manual. Its part is the goal of its readers.
 type Chapter struct{ Part, Topic, About string }
 
-// Chapters lists the pages of the manual in reading order, by the parts of the manual.
+// Chapters lists the pages of the manual in reading order, by part.
 var Chapters = []Chapter{
-	{"Start", "quickstart", "The first ten minutes, in the order they happen"},
-	{"Start", "recipes", "CI, cron, fan-out, retries, approval: what to write for it"},
-	{"Start", "glossary", "What each word means"},
+	{"Start", "quickstart", "Your first team, in ten minutes"},
+	{"Start", "recipes", "CI, cron, fan-out, retries, approvals"},
+	{"Start", "versions", "Installation, upgrades, removal, compatibility"},
+	{"Start", "troubleshooting", "Symptoms and error codes, with their fixes"},
+	{"Start", "glossary", "The words of the manual and the protocols"},
 
-	{"The team", "config", "The file: every block and attribute, with its default"},
-	{"The team", "agents", "What an agent receives and sends, and how it ends"},
-	{"The team", "python", "An agent in Python, on one screen"},
-	{"The team", "typescript", "An agent in TypeScript or JavaScript, on one screen"},
-	{"The team", "real-agents", "Claude Code and Codex as agents"},
-	{"The team", "many-machines", "Three machines that share one record"},
-	{"The team", "security", "Who may do what, and what is kept"},
+	{"Describe a team", "config", "The file: every block and attribute, with its default"},
+	{"Describe a team", "agents", "Input, output and exit of an agent"},
+	{"Describe a team", "python", "An agent in Python, on one screen"},
+	{"Describe a team", "typescript", "An agent in TypeScript or JavaScript, on one screen"},
+	{"Describe a team", "tasks", "The parts of a task, and its states"},
+	{"Describe a team", "work", "Assignment, order and reports of tasks"},
+	{"Describe a team", "session", "An architect, developers and reviewers, by rules"},
+	{"Describe a team", "delegation", "Work that one agent gives to another"},
+	{"Describe a team", "submitters", "Notices to the submitter of a task, by protocol"},
 
-	{"The work", "tasks", "What a task is, and how it moves"},
-	{"The work", "work", "How tasks are assigned, ordered and reported"},
-	{"The work", "verified", "Work that is checked before it is done, in folders of its own"},
-	{"The work", "session", "An architect, developers and reviewers, by rules"},
-	{"The work", "delegation", "Delegating work and receiving its results"},
-	{"The work", "submitters", "What the submitter of a task hears, in each protocol"},
-	{"The work", "bus", "Messages between agents, people and programs elsewhere"},
-	{"The work", "notify", "How people are told that they are needed"},
+	{"Real coding agents", "real-agents", "Claude Code, Codex, Gemini and other clients"},
 
-	{"When it runs", "troubleshooting", "What to do about each error"},
-	{"When it runs", "limits", "What grows and how far, and what the orchestrator does not do"},
-	{"When it runs", "signals", "What Ctrl-C and the others do"},
-	{"When it runs", "versions", "Install, upgrade, remove; and what stays the same"},
+	{"Verified work", "verified", "Worktrees, verification, merges, budgets"},
 
-	{"Reference", "commands", "Every command and every flag"},
+	{"People and questions", "bus", "Messages between agents, people and other programs"},
+	{"People and questions", "notify", "Notifications by terminal, command or webhook"},
+
+	{"Safety", "security", "Rights, confinement, credentials, the audit"},
+	{"Safety", "limits", "Limits of every resource, and known gaps"},
+
+	{"Many machines", "many-machines", "Three machines with one record, and agents on hosts"},
+
+	{"Reference", "commands", "Every command and flag"},
 	{"Reference", "protocol", "Every message between an agent and the orchestrator"},
-	{"Reference", "http", "The same by HTTP: listeners, credentials, figures"},
-	{"Reference", "routes", "Every route, and who may ask"},
-	{"Reference", "events", "Every kind of event, and how to follow them"},
-	{"Reference", "environment", "Every variable that is read, and that an agent is given"},
-	{"Reference", "exit-codes", "The exit code of each outcome"},
-	{"Reference", "config-codes", "What can be wrong in the file, by its code"},
+	{"Reference", "http", "The HTTP API: listeners, credentials, metrics"},
+	{"Reference", "routes", "Every route, and its callers"},
+	{"Reference", "events", "Every kind of event"},
+	{"Reference", "environment", "Every environment variable"},
+	{"Reference", "signals", "The effect of each signal"},
+	{"Reference", "exit-codes", "Every exit code and error code"},
+	{"Reference", "config-codes", "Every code of a mistake in the file"},
 }
 
 // AlsoCalled maps other words for a topic to its name.
