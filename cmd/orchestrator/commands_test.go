@@ -256,7 +256,7 @@ func commandsPage() string {
 // flagTable returns a table of flags. It omits defaults that are empty.
 func flagTable(set *pflag.FlagSet) string {
 	var b strings.Builder
-	b.WriteString("| Flag | Default | What it does |\n|---|---|---|\n")
+	b.WriteString("| Flag | Default | Description |\n|---|---|---|\n")
 	set.VisitAll(func(flag *pflag.Flag) {
 		if flag.Hidden || flag.Name == "help" {
 			return

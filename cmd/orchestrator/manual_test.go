@@ -205,11 +205,11 @@ func TestEveryCodeHasAnEntry(t *testing.T) {
 				heads[e.Head] = true
 			}
 		}
-		if !heads["What it means"] && !heads["What is wrong"] {
-			t.Errorf("%s: no page says what %s means", from, code)
+		if !heads["Meaning"] && !heads["Problem"] {
+			t.Errorf("%s: no page has the meaning of %s", from, code)
 		}
-		if !heads["What to do"] {
-			t.Errorf("%s: no page says what to do about %s", from, code)
+		if !heads["Fix"] {
+			t.Errorf("%s: no page has a fix for %s", from, code)
 		}
 	}
 	for _, c := range wireCodes(t) {

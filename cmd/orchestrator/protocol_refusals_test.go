@@ -31,7 +31,7 @@ func codesPart(t *testing.T) string {
 	}
 	require.Len(t, rows, 6)
 	var b strings.Builder
-	b.WriteString("| Code | What it means |\n|---|---|\n")
+	b.WriteString("| Code | Meaning |\n|---|---|\n")
 	for _, code := range schemaNamed(t, "response:error").at("properties", "error", "properties", "code").words("enum") {
 		require.NotEmpty(t, rows[code], code)
 		fmt.Fprintf(&b, "| `%s` | %s |\n", code, strings.Join(rows[code], "; or "))
@@ -132,7 +132,7 @@ var reasons = []struct{ reason, meaning string }{
 func reasonsPart(t *testing.T) string {
 	var known []string
 	var b strings.Builder
-	b.WriteString("| Reason | What it means |\n|---|---|\n")
+	b.WriteString("| Reason | Meaning |\n|---|---|\n")
 	for _, r := range reasons {
 		known = append(known, r.reason)
 		fmt.Fprintf(&b, "| `%s` | %s |\n", r.reason, r.meaning)

@@ -72,7 +72,7 @@ const mend = "update it with: go test ./cmd/orchestrator -run TestProtocolPage -
 // operationsPart returns a table of all operations, and then each in detail.
 func operationsPart(t *testing.T) string {
 	var b, details strings.Builder
-	b.WriteString("| Operation | Who | From | What it does |\n|---|---|---|---|\n")
+	b.WriteString("| Operation | Who | From | Description |\n|---|---|---|---|\n")
 	for _, o := range handlers.Operations() {
 		from := "extension"
 		if o.Published {

@@ -223,9 +223,9 @@ func (a *App) ShowProblems(problems config.Problems, consequence string, exit in
 
 // withCodes adds the command that explains its code to each mistake.
 func withCodes(problems config.Problems) config.Problems {
-	told := slices.Clone(problems)
-	for i := range told {
-		told[i].Hint += "\nWhat it means: orchestrator help " + told[i].Code
+	shown := slices.Clone(problems)
+	for i := range shown {
+		shown[i].Hint += "\nHelp: orchestrator help " + shown[i].Code
 	}
-	return told
+	return shown
 }

@@ -17,15 +17,15 @@ func (a *App) helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND|TOPIC [SECTION]|CODE]",
 		Short: "Show the manual",
-		Long: `Explains a command, a topic or a code. A code is that of an error, of a reason, of a
-mistake in the file, or an exit code. Without an argument, help lists the topics, and
-with -v the sections of each.`,
-		Example: `  orchestrator help                          what there is to read
+		Long: `Explains a command, a topic or a code. Codes are error codes, reasons, codes of mistakes in
+the file, and exit codes. Without an argument, help lists the topics by task. With -v it
+also lists the sections of each.`,
+		Example: `  orchestrator help                          the list of topics
   orchestrator help quickstart
   orchestrator help config restart           a section of a topic
   orchestrator help logs                     a command
   orchestrator help agent restart
-  orchestrator help config/unknown-agent     the code of an error, and what to do
+  orchestrator help config/unknown-agent     an error code, and its fix
   orchestrator help 5                        an exit code`,
 		ValidArgsFunction: func(verb *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -132,7 +132,7 @@ func (a *App) showContents() error {
 	answer := contents{FormatVersion: wire.FormatVersion}
 	width := min(term.Columns(a.Stdout, 80), 100)
 	var b strings.Builder
-	b.WriteString("The manual.\n")
+	b.WriteString("The manual, by task.\n")
 	part := ""
 	for _, c := range help.Chapters {
 		page, err := help.ReadTopic(c.Topic)
@@ -153,10 +153,10 @@ func (a *App) showContents() error {
 		}
 	}
 	b.WriteString(`
-  orchestrator help TOPIC           one of these pages
-  orchestrator help TOPIC SECTION   a part of it, such as: help config restart
-  orchestrator help COMMAND         a command; all of them: orchestrator
-  orchestrator help CODE            the code of an error, such as not_found, and what to do
+  orchestrator help TOPIC           a page
+  orchestrator help TOPIC SECTION   a section, for example: help config restart
+  orchestrator help COMMAND         a command; orchestrator alone lists all
+  orchestrator help CODE            an error code, for example not_found, and its fix
 `)
 	if a.Flags.JSON {
 		return a.Document(answer)
