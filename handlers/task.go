@@ -145,6 +145,12 @@ func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Erro
 	if roles := td.state.UnknownRole(q.RequiredRole); roles != nil {
 		return nil, wire.UnknownRole(q.RequiredRole, "/payload/requiredRole", roles)
 	}
+	return td.taskPage(q)
+}
+
+// taskPage returns a page of the tasks that a query selects: those that the caller may list, and those
+// that are only in the log. The log completes any answer of this type.
+func (td taskDecision) taskPage(q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 	limit := cmp.Or(int(q.Limit), defaultLimit)
 	from, after := td.state.Tasks.List, int64(0)
 	if td.from.Kind == Agent && !td.from.ActsForOthers {
