@@ -201,6 +201,32 @@ func (s *sender) RevisePlan(ctx context.Context, id, feedback string) (wire.Task
 	return s.askTask(ctx, "revise-plan", wire.RevisePlan{TaskID: id, Feedback: feedback})
 }
 
+// CurrentTask returns the task that the agent works on. An agent without a task is refused with
+// NOT_FOUND.
+func (s *sender) CurrentTask(ctx context.Context) (wire.Task, error) {
+	return s.askTask(ctx, "current-task", nil)
+}
+
+// ReportProgress reports the work on a task. The method Progress sends that event.
+func (s *sender) ReportProgress(ctx context.Context, progress wire.ReportProgress) (wire.Task, error) {
+	return s.askTask(ctx, "report-progress", progress)
+}
+
+// ReturnTask gives a task back, so that it waits for an agent again.
+func (s *sender) ReturnTask(ctx context.Context, back wire.ReturnTask) (wire.Task, error) {
+	return s.askTask(ctx, "return-task", back)
+}
+
+// AskPermission asks a person whether a tool may be used, and waits for the answer.
+func (s *sender) AskPermission(ctx context.Context, permission wire.AskPermission) (wire.UserAnswer, error) {
+	return askFor[wire.UserAnswer](ctx, s, "ask-permission", permission)
+}
+
+// WithdrawQuestion withdraws a question of the agent.
+func (s *sender) WithdrawQuestion(ctx context.Context, question wire.WithdrawQuestion) (activity.Withdrawn, error) {
+	return askFor[activity.Withdrawn](ctx, s, "withdraw-question", question)
+}
+
 // SendMessage sends mail from the agent's actor and returns the stored message. Mail with a key
 // is stored once, however often it is sent.
 func (s *sender) SendMessage(ctx context.Context, message wire.SendMessage) (mail.Sent, error) {

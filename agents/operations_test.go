@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/wire"
+	"orchestrator/wire/activity"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/mail"
 	"orchestrator/wire/object"
@@ -236,6 +237,48 @@ func TestOperationsOnTasks(t *testing.T) {
 		"list-notes": {
 			ask:  func(t *talk) (any, error) { return t.agent.ListNotes(t.Context(), "task-one") },
 			want: &wire.TaskID{TaskID: "task-one"}, answer: wire.NoteList{Notes: []wire.Note{note}}, got: []wire.Note{note},
+		},
+	} {
+		each.require(t, operation)
+	}
+}
+
+// TestOperationsOfCodingAgents is TestOperations for requests about the current work.
+func TestOperationsOfCodingAgents(t *testing.T) {
+	task := taskNamed("task-one")
+	for operation, each := range map[string]exchange{
+		"current-task": {
+			ask:  func(t *talk) (any, error) { return t.agent.CurrentTask(t.Context()) },
+			want: &wire.Nothing{}, answer: task, got: asHeard(task),
+		},
+		"report-progress": {
+			ask: func(t *talk) (any, error) {
+				return t.agent.ReportProgress(t.Context(), wire.ReportProgress{TaskID: "task-one", Message: "m", Output: wire.Raw(`[1.0]`)})
+			},
+			want: &wire.ReportProgress{TaskID: "task-one", Message: "m", Output: wire.Raw(`[1.0]`)}, answer: task, got: asHeard(task),
+		},
+		"return-task": {
+			ask: func(t *talk) (any, error) {
+				return t.agent.ReturnTask(t.Context(), wire.ReturnTask{TaskID: "task-one", Reason: "r"})
+			},
+			want: &wire.ReturnTask{TaskID: "task-one", Reason: "r"}, answer: task, got: asHeard(task),
+		},
+		"ask-permission": {
+			ask: func(t *talk) (any, error) {
+				return t.agent.AskPermission(t.Context(), wire.AskPermission{
+					Tool: "Bash", Title: "t", Input: wire.Raw(`{"n":1.0}`), Choices: []activity.PermissionChoice{{ID: "y", Kind: activity.AllowOnce}},
+				})
+			},
+			want: &wire.AskPermission{
+				Tool: "Bash", Title: "t", Input: wire.Raw(`{"n":1.0}`), Choices: []activity.PermissionChoice{{ID: "y", Kind: activity.AllowOnce}},
+			},
+			answer: wire.UserAnswer{Answer: "y", Choice: "y"}, got: wire.UserAnswer{Answer: "y", Choice: "y"},
+		},
+		"withdraw-question": {
+			ask: func(t *talk) (any, error) {
+				return t.agent.WithdrawQuestion(t.Context(), wire.WithdrawQuestion{QuestionID: "q1"})
+			},
+			want: &wire.WithdrawQuestion{QuestionID: "q1"}, answer: activity.Withdrawn{Withdrawn: true}, got: activity.Withdrawn{Withdrawn: true},
 		},
 	} {
 		each.require(t, operation)

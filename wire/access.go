@@ -179,7 +179,7 @@ var accessOperations = []Operation{
 		Examples: []string{`{"name": "attic", "ttl": 3600000}`, ""},
 	}),
 	request[IssueToken](Operation{
-		Name: "issue-token", Answer: answerToken, Audience: ForActors, Writes: true,
+		Name: "issue-token", Answer: answerToken, Audience: ForActors, Writes: true, NoSDK: "only GO may request it",
 		Rules: []string{
 			`"anyOf": [{"required": ["sub"], "properties": {"sub": {"type": "string"}, "actor": {"type": "null"}, "overlap": {"type": "null"}}}, ` +
 				`{"required": ["actor"], "properties": {"actor": {"type": "string"}, "sub": {"type": "null"}, "role": {"type": "null"}}}]`,

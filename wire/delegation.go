@@ -109,7 +109,7 @@ var (
 // delegationOperations are the operations on delegated tasks.
 var delegationOperations = []Operation{
 	{
-		Name: "submit-task-request", Answer: answerTaskResponse, Writes: true, OfTask: true,
+		Name: "submit-task-request", Answer: answerTaskResponse, Writes: true, OfTask: true, NoSDK: "Delegate sends it",
 		Summary: "Delegate a task with a task request; an agent may also print the request itself",
 		About:   "The answer is a task response with the state of the task. A line that is the task request itself does the same and is answered with task responses on lines of their own.",
 		Examples: []string{
@@ -119,13 +119,13 @@ var delegationOperations = []Operation{
 		Document: "task-request",
 	},
 	request[GetTaskResponse](Operation{
-		Name: "get-task-response", Answer: answerTaskResponse,
+		Name: "get-task-response", Answer: answerTaskResponse, NoSDK: "a Delegation sends it",
 		Summary:  "Show a task as a task response with its result and artifacts",
 		About:    "A task act of the type task.status does the same.",
 		Examples: []string{`{"taskId": "tea-7"}`},
 	}),
 	request[UpdateTaskRequest](Operation{
-		Name: "update-task-request", Answer: answerTaskResponse, Writes: true, OfTask: true,
+		Name: "update-task-request", Answer: answerTaskResponse, Writes: true, OfTask: true, NoSDK: "a Delegation sends it",
 		Summary: "Give a delegated task the input that its agent waits for",
 		About:   "The answer is a task response. A task act of the type task.update does the same.",
 		Examples: []string{

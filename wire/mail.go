@@ -209,7 +209,7 @@ var mailOperations = []Operation{
 		Examples: []string{`{"actor": "HO:attic", "seq": 45}`, `{"seq": 45}`},
 	}),
 	request[MessageSeq](Operation{
-		Name: "message-status", Answer: answerStatus, Audience: ForActors,
+		Name: "message-status", Answer: answerStatus, Audience: ForActors, NoSDK: "Ask sends it",
 		Summary:  "Read what became of a message",
 		About:    "Only its sender and operators may read it. That a message was written is known as long as the orchestrator runs.",
 		Examples: []string{`{"seq": 45}`},
@@ -221,12 +221,12 @@ var mailOperations = []Operation{
 		Examples: []string{`{"actor": "HO:attic"}`, `{}`, ""},
 	}),
 	request[Nothing](Operation{
-		Name: "list-actors", Answer: answerActors, Audience: ForActors,
+		Name: "list-actors", Answer: answerActors, Audience: ForActors, NoSDK: "Ask sends it",
 		Summary:  "List the actors with their presence and cursors",
 		Examples: []string{`{}`, ""},
 	}),
 	request[Nothing](Operation{
-		Name: "list-topics", Answer: answerTopics, Audience: ForActors,
+		Name: "list-topics", Answer: answerTopics, Audience: ForActors, NoSDK: "Ask sends it",
 		Summary:  "List the registered topics",
 		Examples: []string{`{}`, ""},
 	}),

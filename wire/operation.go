@@ -20,6 +20,7 @@ type Operation struct {
 	OfTask    bool     // it is answered with one task, or with its task response
 	Answer    *Answer  // the declaration of its answers
 	Examples  []string // payloads; "" for a request without one
+	NoSDK     string   // why the SDKs have no method for it, if agents may request it
 
 	// Rules are rules between members, for its schema: each the inside of a JSON object.
 	Rules []string

@@ -255,7 +255,7 @@ var (
 // sessionOperations are the operations on sessions.
 var sessionOperations = []Operation{
 	request[SaySession](Operation{
-		Name: "send-session-message", Answer: answerSaid, Writes: true,
+		Name: "send-session-message", Answer: answerSaid, Writes: true, NoSDK: "a Session sends it",
 		Summary: "Send a message to a member of a session; an agent may also print it itself",
 		About:   "A line that is the message itself does the same and is answered only when it is refused. A message with the same message_id is not delivered twice. A refusal lists every error with its place, and the log of the session keeps it.",
 		Examples: []string{
@@ -264,7 +264,7 @@ var sessionOperations = []Operation{
 		},
 	}),
 	request[GetSession](Operation{
-		Name: "get-session", Answer: answerSession,
+		Name: "get-session", Answer: answerSession, NoSDK: "Ask sends it",
 		Summary: "Show a session with its members, tasks, reviews and a page of its log",
 		Examples: []string{
 			`{"session_id": "kitchen", "after": 41, "limit": 20, "correlation_id": "kettle", "task_id": "kettle-1", "to": "coder"}`,
@@ -273,7 +273,7 @@ var sessionOperations = []Operation{
 		},
 	}),
 	request[Nothing](Operation{
-		Name: "list-sessions", Answer: answerSessions,
+		Name: "list-sessions", Answer: answerSessions, NoSDK: "Ask sends it",
 		Summary:  "List your sessions; people see all",
 		Examples: []string{`{}`, ""},
 	}),
@@ -287,7 +287,7 @@ var sessionOperations = []Operation{
 		},
 	}),
 	request[ListReviews](Operation{
-		Name: "list-reviews", Answer: answerReviews,
+		Name: "list-reviews", Answer: answerReviews, NoSDK: "Ask sends it",
 		Summary:  "List the reviews of your sessions",
 		Examples: []string{`{"session_id": "kitchen", "task_id": "kettle-1", "review_id": "kettle-1-a"}`, `{}`, ""},
 	}),
