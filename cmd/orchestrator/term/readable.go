@@ -1,6 +1,7 @@
 package term
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -31,7 +32,7 @@ func blockLength(lines []string) int {
 		return len(lines)
 	case strings.HasPrefix(first, "|"):
 		is = func(line string) bool { return strings.HasPrefix(line, "|") }
-	case strings.HasPrefix(first, "- "):
+	case item.MatchString(first):
 		is = func(line string) bool { return strings.HasPrefix(line, "  ") }
 	case !plainText(first):
 		return 1
@@ -46,8 +47,11 @@ func blockLength(lines []string) int {
 // plainText reports whether a line continues a paragraph.
 func plainText(line string) bool {
 	return line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "```") &&
-		!strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "- ") && !isRemark(line)
+		!strings.HasPrefix(line, "|") && !item.MatchString(line) && !isRemark(line)
 }
+
+// item matches the mark of an entry in a list.
+var item = regexp.MustCompile(`^(-|[0-9]\.) `)
 
 // isRemark reports whether a line is a comment for authors of the page.
 func isRemark(line string) bool { return strings.HasPrefix(line, "<!--") }
@@ -68,8 +72,8 @@ func readableBlock(lines []string, p Paint, width int) string {
 		return "    " + strings.Join(body, "\n    ") + "\n"
 	case strings.HasPrefix(first, "|"):
 		return readableTable(lines, p, width)
-	case strings.HasPrefix(first, "- "):
-		return wrapped(strings.Join(lines, " "), "", "  ", width)
+	case item.MatchString(first):
+		return wrapped(strings.Join(lines, " "), "", strings.Repeat(" ", len(item.FindString(first))), width)
 	}
 	return wrapped(strings.Join(lines, " "), "", "", width)
 }

@@ -67,7 +67,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestReadable(t *testing.T) {
-	page := "# Title\n\nSome `code` and **weight**\nthat goes on.\n\n| A | B |\n|---|---|\n| `a \\| b` | long text here |\n\n- one\n  two\n- three\n\n```\n  kept   as is\n```\n"
+	page := "# Title\n\nSome `code` and **weight**\nthat goes on.\n\n| A | B |\n|---|---|\n| `a \\| b` | long text here |\n\n- one\n  two\n- three\n\n1. a long item\n   that goes on\n2. five\n\n```\n  kept   as is\n```\n"
 	require.Equal(t, `TITLE
 
 Some code and weight
@@ -79,6 +79,10 @@ that goes on.
 
 - one two
 - three
+
+1. a long item that
+   goes on
+2. five
 
       kept   as is
 `, Readable(page, false, 20), "a table that is too wide is read row by row")
