@@ -32,7 +32,7 @@
 //	any that has an agent -> pending    (its agent has ended, and it is tried again)
 //	failed, cancelled -> pending        (retry-task)
 //
-// Any other transition is an error and has no effect. A task is assigned in one of five ways:
+// state.Transitions lists them. Any other transition is an error and has no effect. A task is assigned in one of five ways:
 //
 //	queued      to an idle agent with its role and capabilities; it starts when the agent is told
 //	matched     to the agent that fits its requirements best (package match); the agent starts it

@@ -102,12 +102,7 @@ func requireGolden(t *testing.T, file, text, now string) {
 
 // tellStory plays a script and returns it with the outcome of each line.
 func tellStory(t *testing.T, text string) string {
-	var script []string
-	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, indent) {
-			script = append(script, strings.TrimSuffix(line, "\n"))
-		}
-	}
+	script := scriptOf(text)
 	p := newPlayer(t)
 	var told strings.Builder
 	var saved []player
@@ -126,6 +121,16 @@ func tellStory(t *testing.T, text string) string {
 }
 
 const indent = "    "
+
+// scriptOf returns the lines of a story without their outcomes.
+func scriptOf(text string) (script []string) {
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, indent) {
+			script = append(script, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return script
+}
 
 // playAll plays the rest of a script from where the player is.
 func (p *player) playAll(script []string) []string {

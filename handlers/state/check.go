@@ -3,7 +3,6 @@ package state
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"orchestrator/wire"
 	"orchestrator/wire/object"
@@ -74,36 +73,23 @@ func (t *TaskAssigned) check(s *State) error {
 	if t.Way == InSession {
 		return s.Tasks.checkTask(t.ID, openStates...)
 	}
-	return s.Tasks.checkTask(t.ID, wire.TaskPending, wire.TaskAssigned)
+	return s.Tasks.checkMove(t.kind(), t.ID)
 }
 
-// heldStates are the states of a task that an agent holds; openStates are those of any open
-// task.
-var (
-	heldStates = []wire.TaskState{
-		wire.TaskAssigned, wire.TaskPlanning, wire.TaskPlanReview, wire.TaskRunning, wire.TaskNeedsHuman, wire.TaskInReview, wire.TaskVerifying,
-	}
-	openStates = append([]wire.TaskState{wire.TaskPending}, heldStates...)
-)
-
-func (t *TaskStarted) check(s *State) error {
-	return s.Tasks.checkTask(t.ID, wire.TaskAssigned, wire.TaskPlanReview, wire.TaskNeedsHuman)
-}
+func (t *TaskStarted) check(s *State) error  { return s.Tasks.checkMove(t.kind(), t.ID) }
 func (t *TaskProgress) check(s *State) error { return s.Tasks.checkTask(t.ID, wire.TaskRunning) }
-func (t *TaskRequeued) check(s *State) error { return s.Tasks.checkTask(t.ID, heldStates...) }
+func (t *TaskRequeued) check(s *State) error { return s.Tasks.checkMove(t.kind(), t.ID) }
 func (t *TaskDue) check(s *State) error      { return s.Tasks.checkTask(t.ID, wire.TaskPending) }
-func (t *TaskDone) check(s *State) error {
-	return s.Tasks.checkTask(t.ID, heldStates...)
-}
+func (t *TaskDone) check(s *State) error     { return s.Tasks.checkMove(t.kind(), t.ID) }
 func (f *TaskFailed) check(s *State) error {
 	if k := s.Tasks.ByID[f.ID]; k != nil && k.Delegation() != nil { // there may be no agent for it
 		return s.Tasks.checkTask(f.ID, openStates...)
 	}
-	return s.Tasks.checkTask(f.ID, heldStates...)
+	return s.Tasks.checkMove(f.kind(), f.ID)
 }
-func (t *TaskPlanned) check(s *State) error   { return s.Tasks.checkTask(t.ID, wire.TaskPlanning) }
-func (t *TaskRevise) check(s *State) error    { return s.Tasks.checkTask(t.ID, wire.TaskPlanReview) }
-func (t *TaskCancelled) check(s *State) error { return s.Tasks.checkTask(t.ID, openStates...) }
+func (t *TaskPlanned) check(s *State) error   { return s.Tasks.checkMove(t.kind(), t.ID) }
+func (t *TaskRevise) check(s *State) error    { return s.Tasks.checkMove(t.kind(), t.ID) }
+func (t *TaskCancelled) check(s *State) error { return s.Tasks.checkMove(t.kind(), t.ID) }
 func (t *TaskUpdated) check(s *State) error   { return s.Tasks.checkTask(t.ID, openStates...) }
 func (t *TaskNoted) check(s *State) error     { return s.Tasks.checkTask(t.ID, wire.TaskStates...) }
 
@@ -111,7 +97,7 @@ func (t *TaskHelp) check(s *State) error {
 	if s.Questions.ByID[t.QuestionID] != nil {
 		return fmt.Errorf("there is a question %s already", t.QuestionID)
 	}
-	return s.Tasks.checkTask(t.ID, wire.TaskRunning)
+	return s.Tasks.checkMove(t.kind(), t.ID)
 }
 
 func (d *DependencyAdded) check(s *State) error {
@@ -184,18 +170,6 @@ func (as *agents) checkAgent(name string) error {
 func (as *agents) checkServer(name string) error {
 	if a := as.ByID[name]; a == nil || a.Remote == nil {
 		return fmt.Errorf("there is no server %q", name)
-	}
-	return nil
-}
-
-// checkTask returns an error unless a task exists and is in one of some states.
-func (t *tasks) checkTask(id string, states ...wire.TaskState) error {
-	k := t.ByID[id]
-	switch {
-	case k == nil:
-		return fmt.Errorf("there is no task %s", id)
-	case !slices.Contains(states, k.View.State):
-		return fmt.Errorf("task %s is %s", id, k.View.State)
 	}
 	return nil
 }

@@ -22,9 +22,7 @@ type TaskReopened struct {
 
 func (*TaskReopened) kind() string { return events.TaskReopened }
 
-func (t *TaskReopened) check(s *State) error {
-	return s.Tasks.checkTask(t.ID, wire.TaskFailed, wire.TaskCancelled)
-}
+func (t *TaskReopened) check(s *State) error { return s.Tasks.checkMove(t.kind(), t.ID) }
 
 func (t *TaskReopened) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" is tried again"

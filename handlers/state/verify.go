@@ -51,10 +51,8 @@ func (tc *TaskChecked) check(s *State) error {
 		return s.Tasks.checkTask(tc.ID, heldStates...)
 	case events.TaskMerged, events.TaskUnmerged, events.TaskUnchanged:
 		return nil
-	case events.TaskVerifying:
-		return s.Tasks.checkTask(tc.ID, wire.TaskRunning)
 	}
-	return s.Tasks.checkTask(tc.ID, wire.TaskVerifying)
+	return s.Tasks.checkMove(tc.What, tc.ID)
 }
 
 func (tc *TaskChecked) tell(e *wire.Event) {
