@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -42,31 +43,36 @@ type Limit struct {
 
 // Options configure a Keeper.
 type Options struct {
-	Log hclog.Logger
-	// Events calls send for each event after one, and goes on until ctx ends.
-	Events func(ctx context.Context, since int64, send func(wire.Event) error) error
+	Log    hclog.Logger
+	Team   Team
 	Latest int64 // the last event before the Keeper
+}
+
+// A Team is the team of a Keeper.
+type Team interface {
+	// Follow calls send for each event after one, and goes on until ctx ends.
+	Follow(ctx context.Context, since int64, send func(wire.Event) error) error
 	// Oldest returns an event before all that is about tasks that are open now. The answers of people are read from
 	// there.
-	Oldest func(ctx context.Context) int64
-	// Find returns a task that an agent has, or a task without an id.
-	Find func(agent, task string) wire.Task
+	Oldest(ctx context.Context) int64
+	// Held returns a task that an agent has, or a task without an id.
+	Held(agent, task string) (t wire.Task, completable bool)
 	// Spending returns the tasks that an agent works on, and what it and its team have used.
-	Spending func(agent string) (tasks []wire.Task, ofAgent, ofTeam activity.Used)
+	Spending(agent string) (tasks []wire.Task, ofAgent, ofTeam activity.Used)
 	// Members returns the agents of the team.
-	Members func() []Member
-	// Questions returns the open questions.
-	Questions func() []wire.Question
+	Members() []Member
+	// Questions returns the first open questions.
+	Questions(most int) []wire.Question
 	// Tell records a sentence about the budget of an agent.
-	Tell func(agent, text string)
+	Tell(agent, text string)
 	// Park keeps an agent from getting tasks until a time, for a reason. A time in the past ends that.
-	Park func(agent string, until time.Time, why string)
+	Park(agent string, until time.Time, why string)
 	// Ask makes the task of an agent wait for a person, who answers with one of Answers.
-	Ask func(agent, task, question string) error
+	Ask(agent, task, question string) error
 	// AskAbout asks a person about an agent until a time. The person answers with one of AnswersAbout.
-	AskAbout func(agent, question string, until time.Time) error
-	// Fail ends a task.
-	Fail func(agent, task, why string) error
+	AskAbout(agent, question string, until time.Time) error
+	// Fail ends a task of an agent.
+	Fail(agent, task, why string) error
 }
 
 // A Keeper watches the budgets of a team.
@@ -107,15 +113,15 @@ func Start(o Options, limits map[string]Limit) *Keeper {
 		options: o, stop: stop, limits: limits, budgets: make(map[string]*state), days: make(map[string]*dayUse),
 		asked: make(map[string]asked), unpriced: make(map[string]bool),
 	}
-	for _, q := range o.Questions() { // of an earlier Keeper; an agent may ask with any options, but not for help
-		help := o.Find(q.Agent, q.Task).Details
-		if help != nil && help.Help != nil && help.Help.QuestionID == q.ID && isOurs(q.Options) {
+	for _, q := range o.Team.Questions(math.MaxInt) { // of an earlier Keeper; an agent may ask with any options, but not for help
+		task, _ := o.Team.Held(q.Agent, q.Task)
+		if help := task.Details; help != nil && help.Help != nil && help.Help.QuestionID == q.ID && isOurs(q.Options) {
 			k.asked[q.ID] = asked{about: q.Agent, text: q.Question}
 		}
 	}
 	k.group.Go(func() {
 		since := k.since(ctx, limits)
-		if err := o.Events(ctx, since, k.hear); err != nil && ctx.Err() == nil {
+		if err := o.Team.Follow(ctx, since, k.hear); err != nil && ctx.Err() == nil {
 			o.Log.Error("budgets are no longer watched", "error", err)
 		}
 	})
@@ -141,7 +147,7 @@ func (k *Keeper) since(ctx context.Context, limits map[string]Limit) int64 {
 			return 0
 		}
 	}
-	return k.options.Oldest(ctx)
+	return k.options.Team.Oldest(ctx)
 }
 
 // Close ends a Keeper.
@@ -246,7 +252,7 @@ func (k *Keeper) askAbout(agent string, l Limit, question string) {
 		}
 	}
 	k.asked[asking+agent] = asked{about: agent, text: question}
-	if err := k.options.AskAbout(agent, question, l.until(time.Now())); err != nil {
+	if err := k.options.Team.AskAbout(agent, question, l.until(time.Now())); err != nil {
 		delete(k.asked, asking+agent)
 		k.options.Log.Error("nobody is asked about an agent whose budget is used up", "agent", agent, "error", err)
 	}
@@ -271,18 +277,18 @@ func (k *Keeper) used(e *wire.Event, l Limit) {
 	}
 	if l.Cost > 0 && u.Cost == 0 && u.Input+u.Output > 0 && !k.unpriced[e.Agent] {
 		k.unpriced[e.Agent] = true
-		k.options.Tell(e.Agent, "reports no cost, and "+cmp.Or(u.Model, "its model")+" has no price: its budget limits no cost")
+		k.options.Team.Tell(e.Agent, "reports no cost, and "+cmp.Or(u.Model, "its model")+" has no price: its budget limits no cost")
 	}
-	_, used, ofTeam := k.options.Spending(e.Agent)
+	_, used, ofTeam := k.options.Team.Spending(e.Agent)
 	switch l.Per {
 	case PerTask:
-		t := k.options.Find(e.Agent, e.Task)
+		t, _ := k.options.Team.Held(e.Agent, e.Task)
 		if t.Details == nil || t.Used == nil {
 			return
 		}
 		used = *t.Used
 	case PerTeam:
-		team := k.options.Members()
+		team := k.options.Team.Members()
 		share, times := l.divided(len(team)), 1+k.budget(l.key("", "", at)).raised
 		if part, text := share.share(used, times); part >= 1 && slices.Contains(team, Member{Name: e.Agent, Program: true}) {
 			k.compare(e.Agent, e.Task, share, k.budget("share "+e.Agent), part, text+", its share of the team's")
@@ -319,7 +325,7 @@ func (k *Keeper) believed(team []Member, share Limit, times int, all activity.Us
 	var sum activity.Used
 	absurd := false
 	for _, m := range team {
-		_, used, _ := k.options.Spending(m.Name)
+		_, used, _ := k.options.Team.Spending(m.Name)
 		if part, _ := share.share(used, times); m.Program && part > 1 {
 			absurd = true
 			used.Cost = min(used.Cost, share.Cost*float64(times))
@@ -356,7 +362,7 @@ func (k *Keeper) look(now time.Time) {
 		if l.Time == 0 {
 			continue
 		}
-		tasks, _, _ := k.options.Spending(agent)
+		tasks, _, _ := k.options.Team.Spending(agent)
 		for _, t := range tasks {
 			began, ok := object.ParseTime(t.StartedAt)
 			if !ok {
@@ -402,12 +408,12 @@ func (k *Keeper) compare(agent, task string, l Limit, b *state, part float64, te
 		why := fmt.Sprintf("the budget is used up: %s, per %s", text, l.Per)
 		if b.told < 100 {
 			b.told = 100
-			k.options.Tell(agent, why)
+			k.options.Team.Tell(agent, why)
 		}
 		k.reached(agent, task, l, why)
 	case part >= 0.8 && b.told < 80:
 		b.told = 80
-		k.options.Tell(agent, fmt.Sprintf("has used %.0f%% of its budget: %s, per %s", part*100, text, l.Per))
+		k.options.Team.Tell(agent, fmt.Sprintf("has used %.0f%% of its budget: %s, per %s", part*100, text, l.Per))
 	}
 }
 
@@ -416,7 +422,7 @@ func (k *Keeper) compare(agent, task string, l Limit, b *state, part float64, te
 func (k *Keeper) park(agent string, l Limit, until time.Time, why string) {
 	for other, of := range k.limits {
 		if l.Per != PerTask && (other == agent || l.Per == PerTeam && of.Per == PerTeam) {
-			k.options.Park(other, until, why)
+			k.options.Team.Park(other, until, why)
 		}
 	}
 }
@@ -426,16 +432,16 @@ func (k *Keeper) reached(agent, task string, l Limit, why string) {
 	k.park(agent, l, l.until(time.Now()), why)
 	question := "May it go on, with the same amount again? " + strings.ToUpper(why[:1]) + why[1:] + "."
 	waits := false
-	tasks, _, _ := k.options.Spending(agent)
+	tasks, _, _ := k.options.Team.Spending(agent)
 	for _, t := range tasks {
 		if l.Per == PerTask && t.ID != task {
 			continue
 		}
 		var err error
 		if l.Stop {
-			err = k.options.Fail(agent, t.ID, why)
+			err = k.options.Team.Fail(agent, t.ID, why)
 		} else {
-			err = k.options.Ask(agent, t.ID, question)
+			err = k.options.Team.Ask(agent, t.ID, question)
 			waits = waits || err == nil
 		}
 		if err != nil {
@@ -478,7 +484,7 @@ func (k *Keeper) answered(e *wire.Event, l Limit) {
 			k.park(e.Agent, l, time.Time{}, "")
 		}
 	case !past && e.Task != "":
-		if err := k.options.Fail(e.Agent, e.Task, "a person stopped it, because its budget was used up"); err != nil {
+		if err := k.options.Team.Fail(e.Agent, e.Task, "a person stopped it, because its budget was used up"); err != nil {
 			k.options.Log.Warn("a task whose budget is used up has not failed", "task", e.Task, "error", err)
 		}
 	}

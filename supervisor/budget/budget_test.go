@@ -17,7 +17,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A ledger is a team with a record. Its Keepers act on it through Options.
+// A ledger is a Team with a record.
 type ledger struct {
 	t     *testing.T
 	heard chan wire.Event
@@ -78,63 +78,72 @@ func (l *ledger) uses(keeps bool, agent, task string, tokens int64) {
 
 // keep starts a Keeper behind all that is recorded.
 func (l *ledger) keep(limits map[string]Limit) *Keeper {
-	did := func(format string, args ...any) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.did = append(l.did, fmt.Sprintf(format, args...))
-	}
-	k := Start(Options{
-		Log: hclog.NewNullLogger(), Latest: int64(len(l.record)),
-		Events: func(ctx context.Context, since int64, send func(wire.Event) error) error {
-			for _, e := range l.record[since:] {
-				if err := send(e); err != nil {
-					return err
-				}
-			}
-			for {
-				select {
-				case <-ctx.Done():
-					return ctx.Err()
-				case e := <-l.heard:
-					if err := send(e); err != nil {
-						return err
-					}
-				}
-			}
-		},
-		Oldest: func(context.Context) int64 { return int64(len(l.record)) },
-		Find: func(_, task string) wire.Task {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			used := l.used[task]
-			return wire.Task{ID: task, Details: &wire.Details{Used: &used}}
-		},
-		Members: func() []Member { return []Member{{Name: "a"}, {Name: "b"}, {Name: "c"}} },
-		Spending: func(agent string) ([]wire.Task, activity.Used, activity.Used) {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			var ofAgent, ofTeam activity.Used
-			for task, used := range l.used {
-				ofTeam.Add(used)
-				for _, e := range l.record {
-					if e.Task == task && e.Agent == agent {
-						ofAgent.Add(used)
-						break
-					}
-				}
-			}
-			return l.tasks[agent], ofAgent, ofTeam
-		},
-		Questions: func() []wire.Question { return nil },
-		Tell:      func(agent, text string) { did("tell %s: %s", agent, text) },
-		Park:      func(agent string, _ time.Time, _ string) { did("park %s", agent) },
-		Ask:       func(agent, task, _ string) error { did("ask about %s of %s", task, agent); return nil },
-		AskAbout:  func(agent, _ string, _ time.Time) error { did("ask about %s", agent); return nil },
-		Fail:      func(agent, task, _ string) error { did("fail %s of %s", task, agent); return nil },
-	}, limits)
+	k := Start(Options{Log: hclog.NewNullLogger(), Team: l, Latest: int64(len(l.record))}, limits)
 	synctest.Wait()
 	return k
 }
+
+func (l *ledger) Follow(ctx context.Context, since int64, send func(wire.Event) error) error {
+	for _, e := range l.record[since:] {
+		if err := send(e); err != nil {
+			return err
+		}
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case e := <-l.heard:
+			if err := send(e); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (l *ledger) Oldest(context.Context) int64 { return int64(len(l.record)) }
+
+func (l *ledger) Held(_, task string) (wire.Task, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	used := l.used[task]
+	return wire.Task{ID: task, Details: &wire.Details{Used: &used}}, true
+}
+
+func (l *ledger) Members() []Member { return []Member{{Name: "a"}, {Name: "b"}, {Name: "c"}} }
+
+func (l *ledger) Spending(agent string) ([]wire.Task, activity.Used, activity.Used) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var ofAgent, ofTeam activity.Used
+	for task, used := range l.used {
+		ofTeam.Add(used)
+		for _, e := range l.record {
+			if e.Task == task && e.Agent == agent {
+				ofAgent.Add(used)
+				break
+			}
+		}
+	}
+	return l.tasks[agent], ofAgent, ofTeam
+}
+
+func (l *ledger) Questions(int) []wire.Question { return nil }
+
+// note notes what a Keeper has done.
+func (l *ledger) note(format string, args ...any) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.did = append(l.did, fmt.Sprintf(format, args...))
+	return nil
+}
+
+func (l *ledger) Tell(agent, text string)                  { _ = l.note("tell %s: %s", agent, text) }
+func (l *ledger) Park(agent string, _ time.Time, _ string) { _ = l.note("park %s", agent) }
+func (l *ledger) Ask(agent, task, _ string) error          { return l.note("ask about %s of %s", task, agent) }
+func (l *ledger) Fail(agent, task, _ string) error         { return l.note("fail %s of %s", task, agent) }
+
+func (l *ledger) AskAbout(agent, _ string, _ time.Time) error { return l.note("ask about %s", agent) }
 
 // done returns what the Keepers have done since the last call.
 func (l *ledger) done() []string {

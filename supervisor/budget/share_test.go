@@ -16,8 +16,13 @@ import (
 	"orchestrator/wire/object"
 )
 
-// accounts play the team of a Keeper: what its agents have used, and who was kept from tasks.
+// accounts are a Team: what its agents have used, and who was kept from tasks.
 type accounts struct {
+	Team // for what is not asked for
+
+	t      *testing.T
+	usage  []wire.Event
+	heard  chan struct{} // closed when usage is heard
 	mu     sync.Mutex
 	used   map[string]activity.Used
 	parked []string
@@ -26,48 +31,51 @@ type accounts struct {
 
 // keepShares runs a Keeper with a budget of 9 USD for three agents, one of which is a program, on some usage.
 func keepShares(t *testing.T, usage []wire.Event) *accounts {
-	l := &accounts{used: make(map[string]activity.Used)}
+	l := &accounts{t: t, usage: usage, heard: make(chan struct{}), used: make(map[string]activity.Used)}
 	limit := Limit{Cost: 9, Per: PerTeam}
-	heard := make(chan struct{})
-	k := Start(Options{
-		Log: hclog.NewNullLogger(),
-		Events: func(ctx context.Context, _ int64, send func(wire.Event) error) error {
-			defer close(heard)
-			for i, e := range usage {
-				var u activity.Usage
-				require.NoError(t, object.DecodeOwn(e.Payload, &u))
-				l.mu.Lock()
-				sum := l.used[e.Agent]
-				sum.Add(u.Sum())
-				l.used[e.Agent] = sum
-				l.mu.Unlock()
-				e.Seq, e.Kind, e.At = int64(i+1), events.AgentUsage, "2026-11-21T12:00:00Z"
-				if err := send(e); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-		Find:      func(string, string) wire.Task { return wire.Task{} },
-		Questions: func() []wire.Question { return nil },
-		Members:   func() []Member { return []Member{{Name: "coder"}, {Name: "program", Program: true}, {Name: "other"}} },
-		Spending: func(agent string) (_ []wire.Task, own, all activity.Used) {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			for _, used := range l.used {
-				all.Add(used)
-			}
-			return nil, l.used[agent], all
-		},
-		Tell: func(agent, text string) { l.told = append(l.told, agent+": "+text) },
-		Park: func(agent string, _ time.Time, _ string) { l.parked = append(l.parked, agent) },
-
-		AskAbout: func(string, string, time.Time) error { return nil },
-	}, map[string]Limit{"coder": limit, "program": limit, "other": limit})
-	<-heard
+	k := Start(Options{Log: hclog.NewNullLogger(), Team: l}, map[string]Limit{"coder": limit, "program": limit, "other": limit})
+	<-l.heard
 	k.Close()
 	return l
 }
+
+func (l *accounts) Follow(_ context.Context, _ int64, send func(wire.Event) error) error {
+	defer close(l.heard)
+	for i, e := range l.usage {
+		var u activity.Usage
+		require.NoError(l.t, object.DecodeOwn(e.Payload, &u))
+		l.mu.Lock()
+		sum := l.used[e.Agent]
+		sum.Add(u.Sum())
+		l.used[e.Agent] = sum
+		l.mu.Unlock()
+		e.Seq, e.Kind, e.At = int64(i+1), events.AgentUsage, "2026-11-21T12:00:00Z"
+		if err := send(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *accounts) Held(string, string) (wire.Task, bool) { return wire.Task{}, false }
+func (l *accounts) Questions(int) []wire.Question         { return nil }
+
+func (l *accounts) Members() []Member {
+	return []Member{{Name: "coder"}, {Name: "program", Program: true}, {Name: "other"}}
+}
+
+func (l *accounts) Spending(agent string) (_ []wire.Task, own, all activity.Used) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, used := range l.used {
+		all.Add(used)
+	}
+	return nil, l.used[agent], all
+}
+
+func (l *accounts) Tell(agent, text string)                  { l.told = append(l.told, agent+": "+text) }
+func (l *accounts) Park(agent string, _ time.Time, _ string) { l.parked = append(l.parked, agent) }
+func (l *accounts) AskAbout(string, string, time.Time) error { return nil }
 
 func usage(t *testing.T, agent string, cost float64) wire.Event {
 	payload, err := json.Marshal(activity.Usage{Input: 1, Output: 1, Cost: cost, Currency: "USD"})

@@ -2,10 +2,10 @@ package serve
 
 import (
 	"context"
-	"math"
 	"time"
 
 	"orchestrator/handlers"
+	"orchestrator/supervisor"
 	"orchestrator/supervisor/budget"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/output"
@@ -37,54 +37,59 @@ func limit(t *Instance, c *config.Config) {
 	case t.keeper != nil:
 		t.keeper.Set(limits)
 	case len(limits) > 0: // without a budget, no goroutine follows the events
-		t.keeper = budget.Start(budgets(t), limits)
+		t.keeper = budget.Start(budget.Options{Log: t.log.Named("budget"), Team: &budgetTeam{t, t.Super}, Latest: t.Super.Seq()}, limits)
 	}
 }
 
-// budgets returns the options of the Keeper.
-func budgets(t *Instance) budget.Options {
-	s := t.Super
-	do := func(from handlers.Actor, operation string, body any) error {
-		_, err := doNow(t, from, operation, body)
-		return err
+// A budgetTeam is the team for its Keeper.
+type budgetTeam struct {
+	*Instance
+	*supervisor.Supervisor
+}
+
+// Follow calls send for each event after one, until ctx ends.
+func (b *budgetTeam) Follow(ctx context.Context, since int64, send func(wire.Event) error) error {
+	return b.Events(ctx, output.EventQuery{Since: since, Follow: true}, send)
+}
+
+// Oldest returns an event before all that is about open tasks.
+func (b *budgetTeam) Oldest(ctx context.Context) int64 {
+	point, err := b.Requests.ResumePoint(ctx, b.Seq())
+	if err != nil {
+		b.log.Error("what people have allowed before is not known: they are asked again", "error", err)
+		return b.Seq()
 	}
-	return budget.Options{
-		Log: t.log.Named("budget"), Latest: s.Seq(),
-		Events: func(ctx context.Context, since int64, send func(wire.Event) error) error {
-			return s.Events(ctx, output.EventQuery{Since: since, Follow: true}, send)
-		},
-		Oldest: func(ctx context.Context) int64 {
-			point, err := s.Requests.ResumePoint(ctx, s.Seq())
-			if err != nil {
-				t.log.Error("what people have allowed before is not known: they are asked again", "error", err)
-				return s.Seq()
-			}
-			return point.Behind
-		},
-		Find: func(agent, task string) wire.Task {
-			found, _ := s.Held(agent, task)
-			return found
-		},
-		Spending:  s.Spending,
-		Members:   func() []budget.Member { return *t.members.Load() },
-		Questions: func() []wire.Question { return s.Questions(math.MaxInt) },
-		Tell:      func(agent, text string) { s.Note(&wire.Event{Kind: events.AgentBudget, Agent: agent, Text: text}) },
-		Park:      s.Park,
-		Ask: func(agent, task, question string) error {
-			return do(handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{
-				TaskID: task, Question: question, Recall: "its budget is used up, and a person is asked",
-				Options: budget.Answers,
-			})
-		},
-		AskAbout: func(agent, question string, until time.Time) error {
-			return do(handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{
-				Question: question, Until: until, Options: budget.AnswersAbout,
-			})
-		},
-		Fail: func(_, task, why string) error {
-			return do(handlers.Actor{Kind: handlers.Operator}, "fail-task", &wire.FailTask{TaskID: task, Error: why, Class: "budget"})
-		},
-	}
+	return point.Behind
+}
+
+// Members returns the agents of the configuration.
+func (b *budgetTeam) Members() []budget.Member { return *b.members.Load() }
+
+// Tell records a sentence about the budget of an agent.
+func (b *budgetTeam) Tell(agent, text string) {
+	b.Supervisor.Note(&wire.Event{Kind: events.AgentBudget, Agent: agent, Text: text})
+}
+
+// Ask makes the task of an agent wait for a person.
+func (b *budgetTeam) Ask(agent, task, question string) error {
+	_, err := doNow(b.Instance, handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{
+		TaskID: task, Question: question, Recall: "its budget is used up, and a person is asked", Options: budget.Answers,
+	})
+	return err
+}
+
+// AskAbout asks a person about an agent until a time.
+func (b *budgetTeam) AskAbout(agent, question string, until time.Time) error {
+	_, err := doNow(b.Instance, handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{
+		Question: question, Until: until, Options: budget.AnswersAbout,
+	})
+	return err
+}
+
+// Fail ends a task.
+func (b *budgetTeam) Fail(_, task, why string) error {
+	_, err := doNow(b.Instance, handlers.Actor{Kind: handlers.Operator}, "fail-task", &wire.FailTask{TaskID: task, Error: why, Class: "budget"})
+	return err
 }
 
 // price adds the cost to what an agent has used, if its program reports none and its model has a price.
