@@ -20,7 +20,8 @@ import (
 	"orchestrator/wire/hub"
 )
 
-// A bench is a Manager with a repository and the agent ann, whose commands run without a host of children.
+// A bench is a Manager with a repository and the agent ann, whose commands run without a host of children. It has
+// the Tasks of the Manager.
 type bench struct {
 	t    *testing.T
 	m    *Manager
@@ -31,6 +32,10 @@ type bench struct {
 	mu    sync.Mutex
 	tasks map[string]*wire.Task
 	notes []wire.TaskChecked
+	asked string // the last question to a person
+
+	unmerged func() []wire.Task // nil: there are none
+	merged   func()             // nil: not called
 }
 
 func newBench(t *testing.T) *bench {
@@ -43,17 +48,7 @@ func newBench(t *testing.T) *bench {
 	b.git(b.top, "config", "user.email", "a@example.org")
 	b.git(b.top, "config", "user.name", "A")
 	b.change(b.top, "file", "one\n")
-	b.m = New(Options{
-		Start: start, Log: hclog.NewNullLogger(), Note: b.note, Task: b.task,
-		Find:      func(_, id string) (wire.Task, bool) { return b.task(id) },
-		OpenTask:  func(string) (wire.Task, bool) { return wire.Task{}, false },
-		Submit:    func(wire.SubmitTask) (string, error) { return "", errors.New("no tasks") },
-		Cancel:    func(string, string) {},
-		Elsewhere: func(string) (string, func(context.Context, []byte) ([]byte, error)) { return "", nil },
-		LastMerge: b.lastMerge, Settle: func() {}, Merged: func() {}, Unmerged: func() []wire.Task { return nil },
-		Hold: func(string, string, string, string) {},
-		Ask:  func(string, string, string) error { return nil },
-	})
+	b.m = New(Options{Start: start, Tasks: b, Log: hclog.NewNullLogger()})
 	b.ann = &Agent{
 		Name: "ann", Attempts: 9, Dir: dir, Trees: Trees{Repository: b.top, Branch: func(task string) string { return "task/" + Name(task) }},
 		Fill: func(_ context.Context, s *child.Spec) error {
@@ -103,7 +98,42 @@ func start(s child.Spec) (Process, error) {
 	return started{c}, nil
 }
 
-func (b *bench) task(id string) (wire.Task, bool) {
+func (b *bench) Held(_, id string) (wire.Task, bool)    { return b.Task(id) }
+func (b *bench) OpenTask(string) (wire.Task, bool)      { return wire.Task{}, false }
+func (b *bench) Submit(wire.SubmitTask) (string, error) { return "", errors.New("no tasks") }
+func (b *bench) Cancel(string, string)                  {}
+func (b *bench) Settle()                                {}
+func (b *bench) Hold(string, string, string, string)    {}
+func (b *bench) Refused(string, string)                 {}
+
+func (b *bench) Elsewhere(string) (string, func(context.Context, []byte) ([]byte, error)) {
+	return "", nil
+}
+
+func (b *bench) Follow(ctx context.Context, _ int64, _ func(wire.Event) error) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (b *bench) Unmerged() []wire.Task {
+	if b.unmerged == nil {
+		return nil
+	}
+	return b.unmerged()
+}
+
+func (b *bench) Merged() {
+	if b.merged != nil {
+		b.merged()
+	}
+}
+
+func (b *bench) Ask(_, _, question string) error {
+	b.asked = question
+	return nil
+}
+
+func (b *bench) Task(id string) (wire.Task, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := b.tasks[id]
@@ -113,7 +143,7 @@ func (b *bench) task(id string) (wire.Task, bool) {
 	return *t, true
 }
 
-func (b *bench) note(m wire.Message) {
+func (b *bench) Note(m wire.Message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := m.(*wire.TaskChecked)
@@ -135,8 +165,8 @@ func (b *bench) noted(kind string) (texts []string) {
 	return texts
 }
 
-// lastMerge returns the last note about a merge of a task.
-func (b *bench) lastMerge(task string) (text string, ok bool) {
+// LastMerge returns the last note about a merge of a task.
+func (b *bench) LastMerge(task string) (text string, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, n := range b.notes {
@@ -156,7 +186,7 @@ func (b *bench) begin(id string) (dir string) {
 	if refused := b.m.Enter("ann", id); refused != nil {
 		b.t.Fatal(refused)
 	}
-	t, _ := b.task(id)
+	t, _ := b.Task(id)
 	return t.Workspace.Path
 }
 

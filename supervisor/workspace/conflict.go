@@ -13,14 +13,14 @@ import (
 
 // note records what has happened to the branch of a task that has ended.
 func (m *Manager) note(kind string, t *wire.Task, text string) {
-	m.options.Note(&wire.TaskChecked{Kind: kind, Agent: t.AssignedTo, Task: t.ID, Name: t.Name, Text: text})
+	m.options.Tasks.Note(&wire.TaskChecked{Kind: kind, Agent: t.AssignedTo, Task: t.ID, Name: t.Name, Text: text})
 }
 
 // tell records that the branch of a task is merged, and waits until that is durable: when the branch is gone, nothing else
 // leads to it. The task that was to resolve why it was not merged is cancelled.
 func (m *Manager) tell(t *wire.Task, w worktree, into, commit string) {
 	m.note(events.TaskMerged, t, mergedInto+into+": "+commit)
-	m.options.Settle()
+	m.options.Tasks.Settle()
 	m.withdraw(&w)
 }
 
@@ -29,7 +29,7 @@ const mergedInto = "is merged into "
 
 // lastMerge returns the branch into which that of a task was merged last, and the commit.
 func (m *Manager) lastMerge(task string) (into, commit string, ok bool) {
-	text, ok := m.options.LastMerge(task)
+	text, ok := m.options.Tasks.LastMerge(task)
 	if at := strings.LastIndex(text, mergedInto); ok && at >= 0 {
 		into, commit, ok = strings.Cut(text[at+len(mergedInto):], ": ")
 	}
@@ -78,7 +78,7 @@ func (m *Manager) forget(r *repository, w *worktree) error {
 // withdraw is called when a branch has been merged. It cancels the task that was to resolve its conflict.
 func (m *Manager) withdraw(w *worktree) {
 	if heir, ok := m.heir(w); ok && !heir.State.Final() {
-		m.options.Cancel(w.Heir, w.branch+" is merged")
+		m.options.Tasks.Cancel(w.Heir, w.branch+" is merged")
 	}
 }
 
@@ -88,7 +88,7 @@ func (m *Manager) heir(w *worktree) (wire.Task, bool) {
 	if w.Heir == "" {
 		return wire.Task{}, false
 	}
-	t, ok := m.options.Task(w.Heir)
+	t, ok := m.options.Tasks.Task(w.Heir)
 	return t, ok && t.SubmittedBy == "operator" && strings.HasPrefix(t.Name, heirName(w.branch))
 }
 
@@ -97,7 +97,7 @@ func heirName(branch string) string { return "Merge " + branch + " into " }
 
 // recorded returns the task of a worktree. The base of the worktree becomes that of the record.
 func (m *Manager) recorded(w *worktree) (t wire.Task, ok bool) {
-	if t, ok = m.options.Task(w.Task); ok && t.Details != nil && t.Workspace != nil && t.Workspace.Base != "" {
+	if t, ok = m.options.Tasks.Task(w.Task); ok && t.Details != nil && t.Workspace != nil && t.Workspace.Base != "" {
 		w.Base = t.Workspace.Base
 	}
 	return t, ok
@@ -129,23 +129,23 @@ func (m *Manager) handBack(ctx context.Context, r *repository, w worktree, t *wi
 		return why
 	}
 	to := into
-	if _, work := m.options.Elsewhere(a.Name); work != nil || a.Placed {
+	if _, work := m.options.Tasks.Elsewhere(a.Name); work != nil || a.Placed {
 		to = "the commit " + onto // the host may have another one as the end of the branch
 	}
 	id, who := "", t.AssignedTo
 	failed = m.writing(ctx, r, func() (err error) { // so that the agent does not begin elsewhere meanwhile
-		if known, ok := m.options.OpenTask(heirName(w.branch) + into); ok { // of an orchestrator that was killed then
+		if known, ok := m.options.Tasks.OpenTask(heirName(w.branch) + into); ok { // of an orchestrator that was killed then
 			id, who = known.ID, known.AssignedTo
 			if marks, err := r.marks(); err != nil || marks[a.Branch(id)].Task == id {
 				return err // its agent has begun
 			}
 			return r.inherit(ctx, w, &wire.Task{ID: id}, a.Branch(id), onto)
 		}
-		if id, err = m.options.Submit(resolving(t, a, &w, into, to, why)); err != nil {
+		if id, err = m.options.Tasks.Submit(resolving(t, a, &w, into, to, why)); err != nil {
 			return err
 		}
 		if err = r.inherit(ctx, w, &wire.Task{ID: id}, a.Branch(id), onto); err != nil {
-			m.options.Cancel(id, "its branch could not be made")
+			m.options.Tasks.Cancel(id, "its branch could not be made")
 		}
 		return err
 	})

@@ -326,7 +326,7 @@ func (m *Manager) ask(ctx context.Context, work func(context.Context, []byte) ([
 
 // enterSomewhere is enter, on the machine of the agent.
 func (m *Manager) enterSomewhere(ctx context.Context, a *Agent, t *wire.Task) (w wire.Workspace, err error) {
-	host, work := m.options.Elsewhere(a.Name)
+	host, work := m.options.Tasks.Elsewhere(a.Name)
 	switch {
 	case work == nil && a.Placed:
 		return w, errors.New("the host of its agent is not connected")

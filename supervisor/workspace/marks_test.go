@@ -84,8 +84,8 @@ func TestMarksAreMadeAgain(t *testing.T) {
 	_, err := b.m.Diff(t.Context(), control.DiffRequest{TaskID: first})
 	require.NoError(t, err)
 	b.m.book = new(book)
-	b.m.options.Unmerged = func() []wire.Task {
-		task, _ := b.task(first)
+	b.unmerged = func() []wire.Task {
+		task, _ := b.Task(first)
 		return []wire.Task{task}
 	}
 	require.NoError(t, (&Queue{m: b.m}).mergeAll(t.Context()))
@@ -100,15 +100,15 @@ func TestMarksOfAHostAreMadeAgain(t *testing.T) {
 	dir := b.begin(first)
 	b.change(dir, "mine", "text\n")
 	require.Nil(t, b.complete(first))
-	task, _ := b.task(first)
+	task, _ := b.Task(first)
 	w := *task.Workspace
 	w.Merge, w.Host, w.Path = hub.MergeWaiting, "far", "/far/repo/.workspaces/11111111"
 	b.mu.Lock()
 	b.tasks[first].Details = &wire.Details{Workspace: &w}
 	b.mu.Unlock()
 	b.m.book = new(book)
-	b.m.options.Unmerged = func() []wire.Task {
-		task, _ := b.task(first)
+	b.unmerged = func() []wire.Task {
+		task, _ := b.Task(first)
 		return []wire.Task{task}
 	}
 	require.NoError(t, (&Queue{m: b.m}).mergeAll(t.Context()))
@@ -120,10 +120,10 @@ func TestMarksOfAHostAreMadeAgain(t *testing.T) {
 func TestWorkspaceIsFoundAgain(t *testing.T) {
 	b := newBench(t)
 	b.begin(first)
-	task, _ := b.task(first)
+	task, _ := b.Task(first)
 	b.m.book = new(book)
 	again := b.begin(first)
-	found, _ := b.task(first)
+	found, _ := b.Task(first)
 	require.Equal(t, task.Workspace, found.Workspace)
 	require.DirExists(t, again)
 }
@@ -314,15 +314,10 @@ func TestNeededCommitIsGone(t *testing.T) {
 	b.tasks[first].Workspace.Commit = strings.Repeat("1", 40)
 	b.tasks[second] = &wire.Task{ID: second, State: wire.TaskRunning, AssignedTo: "ann", Links: []wire.Link{{On: first}}}
 	b.mu.Unlock()
-	asked := ""
-	b.m.options.Ask = func(_, _, question string) error {
-		asked = question
-		return nil
-	}
 	refused := b.m.Enter("ann", second)
 	require.NotNil(t, refused)
 	require.Contains(t, refused.Message, "is gone from the repository")
-	require.Contains(t, asked, "on task/11111111, is gone")
+	require.Contains(t, b.asked, "on task/11111111, is gone")
 }
 
 // An earlier attempt in this repository is not merged, when the task was done in another one.

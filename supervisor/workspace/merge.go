@@ -23,7 +23,7 @@ func (m *Manager) find(ctx context.Context, task string) (*repository, worktree,
 		if err != nil {
 			return nil, worktree{}, nil, err
 		}
-		if t, ok := m.options.Task(task); ok {
+		if t, ok := m.options.Tasks.Task(task); ok {
 			err = r.remember(&t)
 		}
 		if err != nil {
@@ -38,7 +38,7 @@ func (m *Manager) find(ctx context.Context, task string) (*repository, worktree,
 		}
 	}
 	none := &wire.Error{Code: wire.CodeNotFound, Message: "the task has no workspace", Hint: "See which have one: orchestrator workspace ls"}
-	if t, _ := m.options.Task(task); t.State == wire.TaskPending || t.State == wire.TaskAssigned {
+	if t, _ := m.options.Tasks.Task(task); t.State == wire.TaskPending || t.State == wire.TaskAssigned {
 		none.Message = "the task has no workspace yet, because it has not begun"
 		none.Hint = "See why: orchestrator why " + wire.ShortID(task)
 	} else if t.AssignedTo != "" {
@@ -212,13 +212,13 @@ func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.M
 
 // latest reports whether a worktree is of the latest attempt at its task. An earlier one may be in another repository.
 func (m *Manager) latest(w *worktree) bool {
-	t, ok := m.options.Task(w.Task)
+	t, ok := m.options.Tasks.Task(w.Task)
 	return !ok || w.Restarts >= restarts(&t)
 }
 
 // open reports whether a task has not ended.
 func (m *Manager) open(task string) bool {
-	t, ok := m.options.Task(task)
+	t, ok := m.options.Tasks.Task(task)
 	return ok && !t.State.Final()
 }
 
@@ -232,7 +232,7 @@ func (m *Manager) mergedBefore(in control.MergeRequest, err error) (control.Merg
 	if reply.Into, reply.Commit, ok = m.lastMerge(in.TaskID); !ok || in.Into != "" && in.Into != reply.Into {
 		return control.MergeReply{}, err
 	}
-	if t, _ := m.options.Task(in.TaskID); t.Details != nil && t.Workspace != nil {
+	if t, _ := m.options.Tasks.Task(in.TaskID); t.Details != nil && t.Workspace != nil {
 		reply.Branch = t.Workspace.Branch
 	}
 	return reply, nil

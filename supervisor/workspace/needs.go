@@ -72,7 +72,7 @@ func (m *Manager) legacies(ctx context.Context, r *repository, t *wire.Task) (le
 			continue
 		}
 		seen[queue[0]] = true
-		up, ok := m.options.Task(queue[0])
+		up, ok := m.options.Tasks.Task(queue[0])
 		if !ok || up.State != wire.TaskDone {
 			continue
 		}
@@ -199,32 +199,32 @@ func (m *Manager) reconcile(ctx context.Context, r *repository, t *wire.Task, ba
 	id := ""
 	err := m.writing(ctx, r, func() (err error) { // so that the agent does not begin elsewhere before its branch is made
 		what := mark{Base: base, Began: c.into, Onto: c.commit}
-		if known, ok := m.options.OpenTask(name); ok { // of an orchestrator that was killed then
+		if known, ok := m.options.Tasks.OpenTask(name); ok { // of an orchestrator that was killed then
 			id = known.ID
 		} else {
 			if err = r.await(name, &what); err != nil {
 				return err
 			}
-			if id, err = m.options.Submit(reconciling(t, a, base, name, c)); err != nil {
+			if id, err = m.options.Tasks.Submit(reconciling(t, a, base, name, c)); err != nil {
 				return err
 			}
 		}
 		if err = r.reserve(ctx, id, name, what); err != nil {
-			m.options.Cancel(id, "its branch could not be made")
+			m.options.Tasks.Cancel(id, "its branch could not be made")
 		}
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("%w (%v)", whole, err)
 	}
-	m.options.Hold(t.AssignedTo, t.ID, id, fmt.Sprintf("%s conflicts with the other branches that it needs, and %s merges them", c.branch, wire.ShortID(id)))
+	m.options.Tasks.Hold(t.AssignedTo, t.ID, id, fmt.Sprintf("%s conflicts with the other branches that it needs, and %s merges them", c.branch, wire.ShortID(id)))
 	return fmt.Errorf("it waits for the task %s, which merges what it needs: %s conflicts in %s", wire.ShortID(id), c.branch, some(c.files))
 }
 
 // tries returns how many tasks were to merge what a task needs.
 func (m *Manager) tries(t *wire.Task) (n int) {
 	for _, id := range needed(t) {
-		if up, ok := m.options.Task(id); ok && up.SubmittedBy == "operator" && strings.HasPrefix(up.Name, "Merge ") && strings.HasSuffix(up.Name, " for "+wire.ShortID(t.ID)) {
+		if up, ok := m.options.Tasks.Task(id); ok && up.SubmittedBy == "operator" && strings.HasPrefix(up.Name, "Merge ") && strings.HasSuffix(up.Name, " for "+wire.ShortID(t.ID)) {
 			n++
 		}
 	}

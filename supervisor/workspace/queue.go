@@ -26,13 +26,13 @@ type Queue struct {
 	ended chan struct{} // holds a value if a task has ended since the last look
 }
 
-// OpenQueue begins to merge. Follow calls its function with each event from now on.
-func (m *Manager) OpenQueue(follow func(ctx context.Context, send func(wire.Event) error) error) *Queue {
+// OpenQueue begins to merge, when tasks end by events after one.
+func (m *Manager) OpenQueue(since int64) *Queue {
 	ctx, stop := context.WithCancel(context.Background())
 	q := &Queue{m: m, pause: 30 * time.Second, stop: stop, ended: make(chan struct{}, 1)}
 	q.ended <- struct{}{} // those that were done before
 	q.group.Go(func() {
-		err := follow(ctx, func(e wire.Event) error {
+		err := m.options.Tasks.Follow(ctx, since, func(e wire.Event) error {
 			if e.Kind == events.TaskDone {
 				select {
 				case q.ended <- struct{}{}:
@@ -57,7 +57,7 @@ const maxRounds = 4
 func (q *Queue) work(ctx context.Context) {
 	defer func() { // a merge may be given up halfway
 		q.m.queued.Store(false)
-		q.m.options.Merged()
+		q.m.options.Tasks.Merged()
 	}()
 	var again <-chan time.Time
 	for failures := 0; ; {
@@ -89,13 +89,13 @@ func (q *Queue) work(ctx context.Context) {
 			again = time.After(pause)
 		}
 		q.m.queued.Store(err != nil && failures < maxRounds)
-		q.m.options.Merged()
+		q.m.options.Tasks.Merged()
 	}
 }
 
 // abandon records why the branches of done tasks are not merged.
 func (q *Queue) abandon(why error) {
-	for _, t := range q.m.options.Unmerged() {
+	for _, t := range q.m.options.Tasks.Unmerged() {
 		if t.Workspace.Merge == hub.MergeWaiting {
 			q.m.note(events.TaskUnmerged, &t, "is not merged: "+firstLine(why))
 		}
@@ -149,7 +149,7 @@ func (q *Queue) mergeAll(ctx context.Context) error {
 // findLost records what became of the branches of done tasks that have no worktree, because somebody has removed it, or
 // because the orchestrator was killed after it had removed a merged one.
 func (q *Queue) findLost(ctx context.Context, seen map[string]bool) error {
-	for _, t := range q.m.options.Unmerged() {
+	for _, t := range q.m.options.Tasks.Unmerged() {
 		if seen[t.ID] || t.Workspace.Merge != hub.MergeWaiting {
 			continue
 		}
@@ -173,7 +173,7 @@ func (q *Queue) findLost(ctx context.Context, seen map[string]bool) error {
 
 // mergeIn merges the branches of one repository.
 func (q *Queue) mergeIn(ctx context.Context, r *repository, seen map[string]bool) error {
-	for _, t := range q.m.options.Unmerged() {
+	for _, t := range q.m.options.Tasks.Unmerged() {
 		if err := r.remember(&t); err != nil {
 			return err
 		}

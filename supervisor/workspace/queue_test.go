@@ -29,11 +29,11 @@ func TestMergeRecordedOnce(t *testing.T) {
 	for name, cut := range map[string]func(b *bench, commit string){
 		"before it is recorded": func(*bench, string) {},
 		"before its folder is removed": func(b *bench, commit string) {
-			task, _ := b.task(id)
+			task, _ := b.Task(id)
 			b.m.note(events.TaskMerged, &task, "is merged into main: "+commit)
 		},
 		"in the middle of its removal": func(b *bench, commit string) {
-			task, _ := b.task(id)
+			task, _ := b.Task(id)
 			b.m.note(events.TaskMerged, &task, "is merged into main: "+commit)
 			b.mark("task/11111111", func(m *mark) { m.Leaving = "main" })
 			b.git(b.top, "worktree", "remove", ".workspaces/11111111")
@@ -84,7 +84,7 @@ func TestMergeAfterAnInterruptedAddition(t *testing.T) {
 	dir := b.begin(id)
 	b.change(dir, "file", "two\n")
 	require.Nil(t, b.complete(id))
-	task, _ := b.task(id)
+	task, _ := b.Task(id)
 	at := filepath.Join(b.top, folder, "merge-"+Name("queue "+task.Workspace.Base))
 	b.git(b.top, "worktree", "add", "--quiet", "--detach", "--lock", at, "main")
 	require.NoError(t, os.RemoveAll(at))
@@ -98,7 +98,7 @@ func TestQueueThatCannotWork(t *testing.T) {
 	b := newBench(t)
 	waiting := wire.Task{ID: "a", Details: &wire.Details{Workspace: &wire.Workspace{Merge: hub.MergeWaiting}}}
 	refused := wire.Task{ID: "b", Details: &wire.Details{Workspace: &wire.Workspace{Merge: hub.MergeRefused}}}
-	b.m.options.Unmerged = func() []wire.Task { return []wire.Task{waiting, refused} }
+	b.unmerged = func() []wire.Task { return []wire.Task{waiting, refused} }
 	(&Queue{m: b.m}).abandon(errors.New("git is gone\nand more"))
 	require.Equal(t, []string{"is not merged: git is gone"}, b.noted(events.TaskUnmerged))
 }
@@ -259,7 +259,7 @@ func TestQueueTriesAgain(t *testing.T) {
 			q := &Queue{m: b.m, pause: time.Millisecond, ended: make(chan struct{}, 1)}
 			q.ended <- struct{}{}
 			rounds := 0
-			b.m.options.Merged = func() {
+			b.merged = func() {
 				if rounds++; rounds == 1 {
 					is[1](b)
 				} else if len(b.noted(events.TaskMerged)) > 0 {

@@ -18,11 +18,11 @@ import (
 // says that its tests have passed. Verify returns the report of what was run, the files that have changed in the
 // workspace, and a refusal if something is wrong.
 func (m *Manager) Verify(agent, id string, result []byte, tested bool) (report *hub.Artifact, changed []string, refused *wire.Error) {
-	t, ok := m.options.Find(agent, id)
+	t, ok := m.options.Tasks.Held(agent, id)
 	if own := m.configured().Agents[agent]; t.ID == "" && own != nil && own.Role == wire.RolePlanner { // it may complete the tasks of others
-		if of, _ := m.options.Task(id); of.AssignedTo != "" {
+		if of, _ := m.options.Tasks.Task(id); of.AssignedTo != "" {
 			agent = of.AssignedTo
-			t, ok = m.options.Find(agent, id)
+			t, ok = m.options.Tasks.Held(agent, id)
 		}
 	}
 	if !ok {
@@ -49,7 +49,7 @@ func (m *Manager) Verify(agent, id string, result []byte, tested bool) (report *
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go m.watch(ctx, cancel, agent, t.ID)
-	switch host, work := m.options.Elsewhere(agent); {
+	switch host, work := m.options.Tasks.Elsewhere(agent); {
 	case work != nil:
 		return v.runElsewhere(ctx, host, work)
 	case v.a.Placed:
@@ -70,7 +70,7 @@ type verification struct {
 // note records what is done.
 func (v *verification) note(kind, text string) {
 	v.begun = v.begun || kind == events.TaskVerifying
-	v.m.options.Note(&wire.TaskChecked{Kind: kind, Agent: v.a.Name, Task: v.task.ID, Text: text})
+	v.m.options.Tasks.Note(&wire.TaskChecked{Kind: kind, Agent: v.a.Name, Task: v.task.ID, Text: text})
 }
 
 // run runs the commands.
@@ -137,9 +137,7 @@ func (v *verification) run(ctx context.Context) (report *hub.Artifact, changed [
 
 // refused reports that an agent has made files of git name another repository.
 func (m *Manager) refused(agent, why string) {
-	if m.options.Refused != nil {
-		m.options.Refused(agent, "has changed files by which git finds a repository: "+why)
-	}
+	m.options.Tasks.Refused(agent, "has changed files by which git finds a repository: "+why)
 }
 
 // unusable refuses a completion whose workspace cannot be used.
@@ -153,7 +151,7 @@ func (v *verification) unusable(why string) *wire.Error {
 // remade refuses a completion whose workspace was gone, and has been made again: it lacks what was not committed.
 func (v *verification) remade(path string) *wire.Error {
 	why := fmt.Sprintf("the folder of its workspace was removed or replaced, and is made again from the branch: %s. What was not committed is not there", path)
-	v.m.options.Note(&wire.TaskChecked{Kind: events.TaskWorkspace, Agent: v.a.Name, Task: v.task.ID, Text: "has its workspace again: " + why, Workspace: v.task.Workspace})
+	v.m.options.Tasks.Note(&wire.TaskChecked{Kind: events.TaskWorkspace, Agent: v.a.Name, Task: v.task.ID, Text: "has its workspace again: " + why, Workspace: v.task.Workspace})
 	return v.unusable(why)
 }
 
@@ -197,12 +195,12 @@ func (v *verification) completed(ctx context.Context, dir string) {
 func (v *verification) at(head string) {
 	w := *v.task.Workspace
 	w.Commit = head
-	v.m.options.Note(&wire.TaskChecked{Kind: events.TaskWorkspace, Agent: v.a.Name, Task: v.task.ID, Text: "is completed at " + head, Workspace: &w})
+	v.m.options.Tasks.Note(&wire.TaskChecked{Kind: events.TaskWorkspace, Agent: v.a.Name, Task: v.task.ID, Text: "is completed at " + head, Workspace: &w})
 }
 
 // refuse refuses a completion. After several failures, a person is asked.
 func (v *verification) refuse(reason string, err error) *wire.Error {
-	v.m.options.Note(&wire.TaskChecked{Kind: events.TaskUnverified, Agent: v.a.Name, Task: v.task.ID, Text: "is not verified: " + firstLine(err), Failed: true})
+	v.m.options.Tasks.Note(&wire.TaskChecked{Kind: events.TaskUnverified, Agent: v.a.Name, Task: v.task.ID, Text: "is not verified: " + firstLine(err), Failed: true})
 	n := 1
 	if v.task.Details != nil {
 		n += v.task.Unverified
@@ -210,7 +208,7 @@ func (v *verification) refuse(reason string, err error) *wire.Error {
 	text := "the task is not done, because it is not verified"
 	question := fmt.Sprintf("The task %[1]q was verified %[2]s without success: %[3]s.\nWhat is to be done? The agent gets the answer. To end the task instead: orchestrator task done %[4]s, or task fail %[4]s",
 		v.task.Name, times(n), err.Error(), wire.ShortID(v.task.ID))
-	if n%v.a.Attempts != 0 || v.m.options.Ask(v.a.Name, v.task.ID, question) != nil {
+	if n%v.a.Attempts != 0 || v.m.options.Tasks.Ask(v.a.Name, v.task.ID, question) != nil {
 		return refusal(reason, text+": "+err.Error(), "correct it, and complete the task again")
 	}
 	return refusal("needs_human", text+", and a person is asked what to do: "+err.Error(), "wait for the answer")
@@ -237,7 +235,7 @@ func (m *Manager) watch(ctx context.Context, cancel context.CancelFunc, agent, t
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			if t, _ := m.options.Find(agent, task); t.ID == "" {
+			if t, _ := m.options.Tasks.Held(agent, task); t.ID == "" {
 				cancel()
 			}
 		}

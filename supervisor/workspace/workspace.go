@@ -37,35 +37,42 @@ const (
 // Options configure a Manager.
 type Options struct {
 	Start func(child.Spec) (Process, error)
-	// Find returns a task that an agent holds, and whether the agent could complete it now.
-	Find func(agent, task string) (wire.Task, bool)
-	Task func(id string) (wire.Task, bool) // any task
-	// OpenTask returns the open task of a name that the operator has submitted.
-	OpenTask func(name string) (wire.Task, bool)
-	Log      hclog.Logger
-	Note     func(wire.Message) // submits a message of the orchestrator itself
-	Submit   func(wire.SubmitTask) (id string, err error)
-	Cancel   func(id, why string)
-	// Elsewhere returns the host of an agent, and what has it work, or nil if the agent is on this machine.
-	Elsewhere func(agent string) (host string, work func(ctx context.Context, request []byte) (reply []byte, err error))
-	Unmerged  func() []wire.Task // the done tasks whose branches the queue has not merged
-	Merged    func()             // the queue is at rest
-	// Hold makes a task wait for another one.
-	Hold func(agent, task, on, text string)
-	// LastMerge returns what the record says about the latest merge of the branch of a task: task.merged.
-	LastMerge func(task string) (text string, ok bool)
-	Settle    func() // waits until everything that was noted is durable
-	// Refused reports what an agent has tried; nil: to nobody.
-	Refused func(agent, what string)
+	Tasks Tasks // nil: the Manager is that of a host, and has none
+	Log   hclog.Logger
 	// Apart returns a folder in which confined agents can change nothing, for the files of merges. A user of its own, who
 	// may be nil, can make files in it.
 	Apart func(*child.User) (string, error)
-	// Ask makes a person decide about a task, in the name of its agent.
-	Ask func(agent, task, question string) error
 	// Notes is the path of the file with what is noted about branches; "": it is kept in memory.
 	Notes string
-	// ReadOnly leaves repositories as they are. Then only Task of the functions above is needed, besides Start.
+	// ReadOnly leaves repositories as they are. Then only Task is called of Tasks.
 	ReadOnly bool
+}
+
+// Tasks are the tasks of the team of a Manager.
+type Tasks interface {
+	// Held returns a task that an agent holds, and whether the agent could complete it now.
+	Held(agent, task string) (t wire.Task, completable bool)
+	Task(id string) (wire.Task, bool) // any task
+	// OpenTask returns the open task of a name that the operator has submitted.
+	OpenTask(name string) (wire.Task, bool)
+	Note(wire.Message) // submits a message of the orchestrator itself
+	Submit(wire.SubmitTask) (id string, err error)
+	Cancel(id, why string)
+	// Elsewhere returns the host of an agent, and what has it work, or nil if the agent is on this machine.
+	Elsewhere(agent string) (host string, work func(ctx context.Context, request []byte) (reply []byte, err error))
+	Unmerged() []wire.Task // the done tasks whose branches the queue has not merged
+	Merged()               // the queue is at rest
+	// Hold makes a task wait for another one.
+	Hold(agent, task, on, text string)
+	// LastMerge returns what the record says about the latest merge of the branch of a task: task.merged.
+	LastMerge(task string) (text string, ok bool)
+	Settle() // waits until everything that was noted is durable
+	// Refused reports what an agent has tried.
+	Refused(agent, what string)
+	// Ask makes a person decide about a task, in the name of its agent.
+	Ask(agent, task, question string) error
+	// Follow calls send for each event after one, until ctx ends.
+	Follow(ctx context.Context, since int64, send func(wire.Event) error) error
 }
 
 // errSlow reports a command that took too long.
@@ -225,7 +232,7 @@ func (m *Manager) Wants(agent string, completes bool) bool {
 
 // Enter makes the workspace of a task that an agent reads or starts, if the agent holds the task.
 func (m *Manager) Enter(agent, id string) *wire.Error {
-	t, _ := m.options.Find(agent, id)
+	t, _ := m.options.Tasks.Held(agent, id)
 	a := m.configured().of(agent, &t)
 	if a == nil || a.Repository == "" || t.ID == "" || len(t.WaitsFor) > 0 {
 		return nil
@@ -239,12 +246,12 @@ func (m *Manager) Enter(agent, id string) *wire.Error {
 	w, err := m.enterSomewhere(ctx, a, &t)
 	if err != nil {
 		if errors.Is(err, errUnmergeable) && t.State != wire.TaskNeedsHuman {
-			_ = m.options.Ask(agent, t.ID, fmt.Sprintf("The task %q cannot begin: %v.\nPut that right, and answer anything: its agent tries again. To end the task instead: orchestrator task fail %s", t.Name, err, wire.ShortID(t.ID)))
+			_ = m.options.Tasks.Ask(agent, t.ID, fmt.Sprintf("The task %q cannot begin: %v.\nPut that right, and answer anything: its agent tries again. To end the task instead: orchestrator task fail %s", t.Name, err, wire.ShortID(t.ID)))
 		}
 		return refusal("no_workspace", "the workspace of the task cannot be made: "+err.Error(), "try again, or report it with fail-task")
 	}
 	if t.Details == nil || t.Workspace == nil || *t.Workspace != w {
-		m.options.Note(&wire.TaskChecked{Kind: events.TaskWorkspace, Agent: agent, Task: t.ID, Text: "has a workspace: " + w.Path, Workspace: &w})
+		m.options.Tasks.Note(&wire.TaskChecked{Kind: events.TaskWorkspace, Agent: agent, Task: t.ID, Text: "has a workspace: " + w.Path, Workspace: &w})
 	}
 	return nil
 }

@@ -2,24 +2,16 @@ package serve
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"orchestrator/handlers"
-	"orchestrator/supervisor"
 	"orchestrator/supervisor/budget"
 	"orchestrator/supervisor/config"
-	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 	"orchestrator/wire/activity"
 	"orchestrator/wire/events"
 )
-
-// doNow requests an operation for the orchestrator itself.
-func doNow(t *Instance, from handlers.Actor, operation string, body any) (any, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	return t.Super.Requests.Do(ctx, from, operation, body)
-}
 
 // limit sets the budgets of agents to those of a configuration.
 func limit(t *Instance, c *config.Config) {
@@ -32,24 +24,19 @@ func limit(t *Instance, c *config.Config) {
 			limits[c.Agents[i].Name] = *b
 		}
 	}
-	t.members.Store(&members)
+	t.budgeted.members.Store(&members)
 	switch {
 	case t.keeper != nil:
 		t.keeper.Set(limits)
 	case len(limits) > 0: // without a budget, no goroutine follows the events
-		t.keeper = budget.Start(budget.Options{Log: t.log.Named("budget"), Team: &budgetTeam{t, t.Super}, Latest: t.Super.Seq()}, limits)
+		t.keeper = budget.Start(budget.Options{Log: t.log.Named("budget"), Team: t.budgeted, Latest: t.Super.Seq()}, limits)
 	}
 }
 
 // A budgetTeam is the team for its Keeper.
 type budgetTeam struct {
-	*Instance
-	*supervisor.Supervisor
-}
-
-// Follow calls send for each event after one, until ctx ends.
-func (b *budgetTeam) Follow(ctx context.Context, since int64, send func(wire.Event) error) error {
-	return b.Events(ctx, output.EventQuery{Since: since, Follow: true}, send)
+	*requester
+	members atomic.Pointer[[]budget.Member]
 }
 
 // Oldest returns an event before all that is about open tasks.
@@ -67,12 +54,12 @@ func (b *budgetTeam) Members() []budget.Member { return *b.members.Load() }
 
 // Tell records a sentence about the budget of an agent.
 func (b *budgetTeam) Tell(agent, text string) {
-	b.Supervisor.Note(&wire.Event{Kind: events.AgentBudget, Agent: agent, Text: text})
+	b.Note(&wire.Event{Kind: events.AgentBudget, Agent: agent, Text: text})
 }
 
 // Ask makes the task of an agent wait for a person.
 func (b *budgetTeam) Ask(agent, task, question string) error {
-	_, err := doNow(b.Instance, handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{
+	_, err := b.do(handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{
 		TaskID: task, Question: question, Recall: "its budget is used up, and a person is asked", Options: budget.Answers,
 	})
 	return err
@@ -80,7 +67,7 @@ func (b *budgetTeam) Ask(agent, task, question string) error {
 
 // AskAbout asks a person about an agent until a time.
 func (b *budgetTeam) AskAbout(agent, question string, until time.Time) error {
-	_, err := doNow(b.Instance, handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{
+	_, err := b.do(handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{
 		Question: question, Until: until, Options: budget.AnswersAbout,
 	})
 	return err
@@ -88,7 +75,7 @@ func (b *budgetTeam) AskAbout(agent, question string, until time.Time) error {
 
 // Fail ends a task.
 func (b *budgetTeam) Fail(_, task, why string) error {
-	_, err := doNow(b.Instance, handlers.Actor{Kind: handlers.Operator}, "fail-task", &wire.FailTask{TaskID: task, Error: why, Class: "budget"})
+	_, err := b.do(handlers.Actor{Kind: handlers.Operator}, "fail-task", &wire.FailTask{TaskID: task, Error: why, Class: "budget"})
 	return err
 }
 

@@ -125,7 +125,7 @@ func joinHubs(a *cli.App, f joinFlags, args []string) error {
 		return fmt.Errorf("preparing the state directory: %w", err)
 	}
 	door := &api.HostDoor{
-		Hub: func() string { return *cmp.Or(h.hub.Load(), new(string)) }, Runs: h.runs, Log: log, Trespass: h.trespassed,
+		Hub: func() string { return *cmp.Or(h.hub.Load(), new(string)) }, Runs: h.runs, Log: log, Trespass: h.guard.report,
 		Token: func(run string) string {
 			token, _ := h.tokens.Load(run)
 			text, _ := token.(string)

@@ -107,6 +107,7 @@ func servePast(a *cli.App, c *config.Config) (dial func(context.Context) (net.Co
 		cancel()
 		return nil, seen, unreadable(errors.Join(err, record.Close()), c.Store)
 	}
+	t.own = &requester{Supervisor: t.Super, log: t.log}
 	closeWorkshop := t.openPastWorkshop(a, c)
 	inside := api.NewInside()
 	looked := make(chan struct{})
@@ -148,7 +149,7 @@ func (t *Instance) openPastWorkshop(a *cli.App, c *config.Config) (end func()) {
 		return err
 	})
 	t.workshop = workspace.New(workspace.Options{
-		ReadOnly: true, Log: t.log, Task: t.taskOf, Notes: home.Notes(c.Orchestrator.StateDir),
+		ReadOnly: true, Log: t.log, Tasks: workTasks{t.own}, Notes: home.Notes(c.Orchestrator.StateDir),
 		Start: func(spec child.Spec) (workspace.Process, error) {
 			if err := open(); err != nil {
 				return nil, err

@@ -15,18 +15,11 @@ import (
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/cmd/orchestrator/term"
-	"orchestrator/handlers"
 	"orchestrator/supervisor"
-	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
-	"orchestrator/supervisor/home"
-	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/settings"
-	"orchestrator/supervisor/workspace"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
-	"orchestrator/wire/events"
-	"orchestrator/wire/object"
 )
 
 // ReloadCommand returns the reload command.
@@ -370,13 +363,9 @@ func (t *Instance) apply(ctx context.Context, next *config.Config, changes []con
 	return wait, nil
 }
 
-// allow notes the agents of a configuration, for what their processes may do at the sockets.
+// allow notes the agents and the hosts of a configuration.
 func (t *Instance) allow(c *config.Config) {
-	agents := make(map[string]*config.Agent)
-	for i := range c.Agents {
-		agents[c.Agents[i].Name] = &c.Agents[i]
-	}
-	t.agents.Store(&agents)
+	t.guard.allow(c)
 	if t.hosts != nil {
 		t.hosts.SetRules(c.Hosts)
 	}
@@ -389,90 +378,6 @@ func mergeWhenDone(t *Instance, c *config.Config) {
 		t.merging = nil
 	}
 	if t.merging == nil && c.Merge.Queue {
-		since := t.Super.Seq()
-		t.merging = t.workshop.OpenQueue(func(ctx context.Context, send func(wire.Event) error) error {
-			return t.Super.Events(ctx, output.EventQuery{Since: since, Follow: true}, send)
-		})
+		t.merging = t.workshop.OpenQueue(t.Super.Seq())
 	}
-}
-
-// lastMerge returns what the record says about the latest merge of the branch of a task.
-func (t *Instance) lastMerge(task string) (text string, ok bool) {
-	q := output.EventQuery{Task: task, Kind: events.TaskMerged}
-	err := t.Super.Events(context.Background(), q, func(e wire.Event) error {
-		if e.Kind == events.TaskMerged {
-			text, ok = e.Text, true
-		}
-		return nil
-	})
-	return text, ok && err == nil
-}
-
-// looksFor is who looks at tasks for merge-task and others, which have a line in the audit.
-func looksFor() handlers.Actor { return handlers.Actor{Kind: handlers.Operator, Audited: true} }
-
-// taskOf returns a task, if there is one with an id.
-func (t *Instance) taskOf(id string) (wire.Task, bool) {
-	answer, err := doNow(t, looksFor(), "get-task", &wire.TaskID{TaskID: id})
-	reply, ok := answer.(*wire.TaskReply)
-	if err != nil || !ok {
-		return wire.Task{}, false
-	}
-	return reply.Task, true
-}
-
-// openWorkshop makes what gives tasks their workspaces and verifies them.
-func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
-	t.workshop = workspace.New(workspace.Options{
-		Start:    func(spec child.Spec) (workspace.Process, error) { return t.host.Start(spec) },
-		Find:     func(agent, task string) (wire.Task, bool) { return t.Super.Held(agent, task) },
-		Note:     func(m wire.Message) { t.Super.Note(m) },
-		Unmerged: func() []wire.Task { return t.Super.Unmerged() },
-		Merged:   func() { t.Super.Merged() },
-		Task:     t.taskOf,
-		OpenTask: func(name string) (wire.Task, bool) {
-			for _, status := range []string{"queued", "running"} {
-				answer, err := doNow(t, looksFor(), "query-tasks", &wire.QueryTasks{Status: status, Limit: object.MaxWhole})
-				list, ok := answer.(*wire.TaskList)
-				if err != nil || !ok {
-					continue
-				}
-				if i := slices.IndexFunc(list.Tasks, func(t wire.Task) bool { return t.Name == name && t.SubmittedBy == "operator" }); i >= 0 {
-					return list.Tasks[i], true
-				}
-			}
-			return wire.Task{}, false
-		},
-		Elsewhere: func(agent string) (string, func(context.Context, []byte) ([]byte, error)) {
-			folder := t.Super.FolderOf(agent)
-			return folder.Host, folder.Work
-		},
-		Submit: func(s wire.SubmitTask) (string, error) {
-			answer, err := doNow(t, handlers.Actor{Kind: handlers.Operator}, "submit-task", &s)
-			if err != nil {
-				return "", err
-			}
-			return answer.(*wire.TaskReply).Task.ID, nil
-		},
-		Cancel: func(id, why string) {
-			if _, err := doNow(t, handlers.Actor{Kind: handlers.Operator}, "cancel-task", &wire.CancelTask{TaskID: id, Reason: why}); err != nil {
-				t.log.Error("a task that is not needed any more could not be cancelled", "task", id, "error", err)
-			}
-		},
-		Hold: func(agent, task, on, text string) {
-			t.Super.Note(&wire.TaskHeld{Agent: agent, Task: task, On: on, Text: text})
-		},
-		Log: t.log.Named("workspaces"), Apart: t.Home.Apart, Notes: home.Notes(t.Home.Dir),
-		Settle: func() { t.Super.Settle() }, LastMerge: t.lastMerge,
-		Refused: func(agent, what string) { t.trespassed(agent, "", what) },
-		Ask: func(agent, task, question string) error {
-			_, err := doNow(t, handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{TaskID: task, Question: question})
-			if err != nil {
-				t.log.Error("a person could not be asked about a task", "task", task, "error", err)
-			}
-			return err
-		},
-	})
-	t.workshop.Set(team.Workspaces(c, t.Base))
-	return t.workshop
 }

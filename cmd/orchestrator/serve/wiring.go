@@ -80,8 +80,9 @@ type Instance struct {
 	http     config.HTTP
 	depth    int // maximum nesting of messages
 
-	agents   atomic.Pointer[map[string]*config.Agent] // of the configuration, by their names
-	trespass trespass
+	guard    *guard
+	own      *requester
+	budgeted *budgetTeam
 
 	heard, refusals atomic.Int64 // number of agents' messages, and of rejected ones
 
@@ -116,7 +117,9 @@ func (t *Instance) Hold(stateDir, socket string, log hclog.Logger) error {
 	if err != nil {
 		return err
 	}
-	t.Home, t.log = held, log
+	t.Home, t.log, t.guard = held, log, &guard{log: log}
+	t.own = &requester{log: log, guard: t.guard}
+	t.budgeted = &budgetTeam{requester: t.own}
 	if err := t.open(socket); err != nil {
 		t.Release()
 		return err
@@ -176,7 +179,7 @@ func (t *Instance) open(socket string) error {
 	}
 	t.runs = api.NewRuns(t.listener, runs...)
 	t.listener.Trace, t.runs.Trace = trace, trace
-	t.runs.Connections, t.runs.UserDir = t.connections, t.Home.UserDir
+	t.runs.Connections, t.runs.UserDir = t.guard.connections, t.Home.UserDir
 	t.signer = &api.Signer{Path: filepath.Join(t.Home.Dir, "jwt.key")}
 	return nil
 }
@@ -276,6 +279,8 @@ func (t *Instance) Supervise(c *config.Config, o supervisor.Options) error {
 	}
 	o.Hosts, o.Workshop = t.openHosts(ctx, c), t.openWorkshop(c)
 	t.Super = supervisor.New(o, t.specs(c))
+	t.own.Supervisor = t.Super
+	t.guard.team.Store(t.Super)
 	callers := t.Super.Requests.Callers()
 	t.signer.Issued = callers.TokenIssued
 	t.signer.Recorded = func(c api.Claims) bool { return callers.TokenRecorded(c.ID, c.Subject, c.Role, c.ExpiresAt) }
@@ -385,8 +390,8 @@ func (t *Instance) door() *api.API {
 		Do:         callers.Do,
 		OpenMail:   callers.OpenMail,
 		Note:       callers.Note,
-		MayOperate: t.mayOperate,
-		Trespass:   t.trespassed,
+		MayOperate: t.guard.mayOperate,
+		Trespass:   t.guard.report,
 		SignedIn:   t.signedIn,
 		Depth:      t.depth,
 		Metrics:    t.watch.Metrics,
