@@ -23,12 +23,11 @@ import (
 
 // A trial is one life of the checked program, with a temporary supervisor.
 type trial struct {
-	*serve.Instance
+	*serve.Hub
 	ask   *serve.Answerer
 	run   *run
 	terms requirements
 	state string // state directory
-	shut  func()
 	over  chan struct{} // closed when the supervisor has ended
 	heard chan struct{} // closed when all output and events are recorded
 	works bool          // it has done its task; valid at the end
@@ -51,34 +50,36 @@ func beginTrial(a *cli.App, command []string, terms requirements, again bool) (*
 		agent.OnExit = "requeue"
 		agent.Restart.Policy, agent.Restart.Delay = "always", 50*time.Millisecond
 	}
-	t := &trial{Instance: serve.NewTeam(), state: state, terms: terms, over: make(chan struct{}), heard: make(chan struct{})}
-	if err := t.Hold(state, a.SocketPath(state), hclog.NewNullLogger()); err != nil {
+	h := serve.NewHub(a, new(serve.Place), serve.NewFile(), c, hclog.NewNullLogger())
+	t := &trial{Hub: h, state: state, terms: terms, over: make(chan struct{}), heard: make(chan struct{})}
+	ctx := context.Background()
+	if err := t.Hold(ctx); err != nil {
 		_ = os.RemoveAll(state)
 		return nil, serve.CannotHold(err, state)
 	}
-	t.Base = serve.AgentBase(a.Environ)
+	t.File.Base = serve.AgentBase(a.Environ)
 	if err := t.addWorkspace(agent); err != nil {
-		t.Release()
+		t.Stop()
 		_ = os.RemoveAll(state)
 		return nil, err
 	}
 	agent.InheritEnv = config.InheritEnv{All: terms.InheritEnv, Ordinary: !terms.InheritEnv}
-	if err := t.Supervise(c, supervisor.Options{Name: name}); err != nil {
-		t.Release()
+	if err := t.Supervise(ctx, supervisor.Options{Name: name}); err != nil {
+		t.Stop()
 		_ = os.RemoveAll(state)
-		return nil, err
+		return nil, serve.CannotRecord(err, c.Store)
 	}
 	t.run = newRun(name, c.Protocol.MaxDepth)
-	t.ask = &serve.Answerer{App: a, Team: t.Instance}
+	t.ask = &serve.Answerer{App: a, Team: h}
 	follower := t.Super.Listen(true)
 	go func() {
 		defer close(t.heard)
 		t.run.Follow(follower)
 	}()
-	t.shut = t.Serve()
+	t.Serve()
 	go func() {
 		defer close(t.over)
-		_ = t.Super.Run(context.Background()) // the recorded events tell the result
+		_ = t.Super.Run(ctx) // the recorded events tell the result
 	}()
 	return t, nil
 }
@@ -90,7 +91,7 @@ func (t *trial) addWorkspace(agent *config.Agent) error {
 	}
 	clone := filepath.Join(t.state, "repository")
 	argv := []string{"git", "clone", "-q", "--shared", "--", t.terms.Workspace, clone}
-	if err := t.Run(argv, t.state); err != nil {
+	if _, err := t.Place.Run(context.Background(), argv, t.state, t.File.Base); err != nil {
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: fmt.Sprintf("--workspace %s: git cannot clone it: %v", t.terms.Workspace, err),
 			Because: []string{"Nothing was checked."}, Hint: "Name the top folder of a git repository with a commit",
@@ -109,9 +110,9 @@ func (t *trial) end(ctx context.Context) error {
 	defer unless()
 	<-t.over
 	<-t.heard
-	t.shut()
-	err := t.run.ReadTrail(t.Home.Dir)
-	t.Release()
+	t.Shut()
+	err := t.run.ReadTrail(t.Place.Home.Dir)
+	t.Stop()
 	_ = os.RemoveAll(t.state)
 	return err
 }

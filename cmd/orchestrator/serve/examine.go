@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
@@ -29,8 +30,8 @@ type Examined struct {
 // time, so that one that hangs does not hold up the others. In the order of the file, tell is called
 // when a program and those before it have ended. It gets all agents, and the index of this one.
 func Examine(ctx context.Context, a *cli.App, names []string, patience time.Duration, tell func(all []Examined, i int) error) error {
-	t := NewTeam()
-	c, err := ReadTeam(a, t.runCommand, names, "doctor")
+	p := new(Place)
+	c, err := ReadTeam(a, p.Run, names, "doctor")
 	if err != nil {
 		return err
 	}
@@ -39,12 +40,12 @@ func Examine(ctx context.Context, a *cli.App, names []string, patience time.Dura
 		return fmt.Errorf("making a place for its state: %w", err)
 	}
 	defer os.RemoveAll(state)
-	if err := t.Hold(state, a.SocketPath(state), hclog.NewNullLogger()); err != nil {
+	p.StateDir, p.Socket, p.Log = state, a.SocketPath(state), hclog.NewNullLogger()
+	if err := p.Start(ctx); err != nil {
 		return CannotHold(err, state)
 	}
-	defer t.Release()
-	t.Base = AgentBase(a.Environ)
-	return t.examine(ctx, c, names, patience, tell)
+	defer p.Stop()
+	return examine(ctx, p, c, AgentBase(a.Environ), names, patience, tell)
 }
 
 // ReadTeam reads the file for a command that starts no team. It shows the warnings, and returns an error
@@ -76,10 +77,10 @@ func rights(user, path string) config.Rights {
 	return config.Rights{Read: u.MayRead(path), Replace: u.MayReplace(path)}
 }
 
-func (t *Instance) examine(ctx context.Context, c *config.Config, names []string, patience time.Duration, tell func(all []Examined, i int) error) error {
+func examine(ctx context.Context, p *Place, c *config.Config, base []string, names []string, patience time.Duration, tell func(all []Examined, i int) error) error {
 	var all []Examined
 	var specs []settings.Agent
-	for i, spec := range t.specs(c) {
+	for i, spec := range team.Agents(c, base) {
 		seen := slices.ContainsFunc(all, func(e Examined) bool { return e.Agent.Block == spec.Block })
 		wanted := len(names) == 0 || slices.Contains(names, spec.Name) || slices.Contains(names, spec.Block)
 		if wanted && !seen {
@@ -95,7 +96,7 @@ func (t *Instance) examine(ctx context.Context, c *config.Config, names []string
 		ended[i] = make(chan struct{})
 		group.Go(func() {
 			defer close(ended[i])
-			all[i].Examination, all[i].Err = supervisor.Examine(soon, t.start, &specs[i])
+			all[i].Examination, all[i].Err = supervisor.Examine(soon, p.start, &specs[i])
 		})
 	}
 	for i := range all {

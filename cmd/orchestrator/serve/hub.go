@@ -1,337 +1,332 @@
 package serve
 
 import (
+	"bufio"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"fmt"
-	"io/fs"
+	"net"
+	"net/url"
 	"os"
-	"os/signal"
-	"path/filepath"
-	"strings"
-	"sync/atomic"
-	"syscall"
-	"time"
 
-	"github.com/hashicorp/go-hclog"
-
-	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/serve/team"
-	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
+	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/eventlog"
-	"orchestrator/supervisor/eventlog/jetstream"
-	"orchestrator/supervisor/eventlog/postgres"
-	"orchestrator/supervisor/leadership"
+	"orchestrator/supervisor/hosts/link"
+	"orchestrator/supervisor/output"
+	"orchestrator/supervisor/web"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
+	"orchestrator/wire/events"
 )
 
-// errDeposed reports that another hub is at work.
-var errDeposed = errors.New("another hub is at work")
-
-// An engine keeps the record of several hubs, and their artifacts.
-type engine interface {
-	eventlog.Engine
-	eventlog.Objects
+// Options configure a Hub.
+type Options struct {
+	Version string
+	Config  *config.Config
+	Environ []string // for the secrets of a shared store
+	// Note tells the person at the terminal how a hub stands by.
+	Note func(format string, args ...any)
+	// Explain answers explain, by requests at a socket.
+	Explain func(ctx context.Context, socket, of string) (string, error)
 }
 
-// A sharedStore is the record of a team with several hubs.
-type sharedStore struct {
-	log      *eventlog.Shared
-	engine   engine
-	peers    []string // the hubs; empty: there are any number, and a server keeps the record
-	own      leadership.Hub
-	roster   *leadership.Roster
-	epoch    int64
-	atWork   atomic.Bool // this hub has taken its turn
-	looked   time.Time
-	answered atomic.Pointer[time.Time] // when the log last answered a question
-	deposed  atomic.Bool               // another hub is at work
+// A Hub is a running orchestrator: its parts, in the order in which they start. They stop backwards.
+type Hub struct {
+	Options
+	Parts
+	Place *Place
+	File  *File
+	Super *supervisor.Supervisor // nil before Supervise
+
+	listeners *listeners
+	record    *record
+	standby   *standby
+	meter     *meter
+	verifier  *verifier
+	notices   *notices
+	budgets   *budgets
+	works     *works
+	door      *door
+
+	// Parts that neither start nor stop:
+	own      *requester
+	server   *Server
+	machines *machines
+	upgrades *upgrades
+	web      *web.View
 }
 
-// lookAgain is how often a hub asks whether it is still the one at work, and whether the log answers.
-// A log that does not answer for tooSilent cannot be written.
-const (
-	lookAgain = time.Second
-	tooSilent = 3 * time.Second
-)
+// New returns a hub of which nothing has started.
+func New(p *Place, f *File, o Options) *Hub {
+	h := &Hub{Options: o, Place: p, File: f, own: &requester{log: p.Log}, server: NewServer(p)}
+	h.listeners = &listeners{place: p, http: o.Config.HTTP, shared: o.Config.Store.Shared()}
+	h.record = &record{place: p, store: o.Config.Store}
+	h.standby = &standby{Options: o, place: p, server: h.server, listeners: h.listeners, record: h.record}
+	h.meter = &meter{version: o.Version, log: p.Log, own: h.own, record: h.record}
+	h.verifier = &verifier{record: h.record, log: p.Log}
+	h.notices = &notices{place: p, file: f, own: h.own, config: o.Config}
+	h.budgets = &budgets{requester: h.own, config: o.Config}
+	h.works = &works{own: h.own, config: o.Config, file: f}
+	h.machines = &machines{own: h.own, record: h.record}
+	h.upgrades = &upgrades{version: o.Version, place: p, file: f, record: h.record, listeners: h.listeners, server: h.server, own: h.own}
+	h.door = &door{hub: h}
+	return h
+}
 
-// attend asks every lookAgain whether the log answers, and calls stalled with why nothing can be recorded, or nil,
-// until ctx ends.
-func (s *sharedStore) attend(ctx context.Context, stalled func(*wire.Error)) {
-	began := time.Now()
-	s.answered.Store(&began) // it has recorded its start
-	ticker := time.NewTicker(lookAgain)
-	defer ticker.Stop()
-	for {
-		asked := time.Now()
-		if _, err := s.engine.End(ctx); err == nil {
-			s.answered.Store(&asked)
+// Hold starts the place.
+func (h *Hub) Hold(ctx context.Context) error {
+	if err := h.Parts.Start(ctx, h.Place); err != nil {
+		return err
+	}
+	h.own.guard = h.Place.guard
+	return nil
+}
+
+// Listen starts the listeners and returns their URLs.
+func (h *Hub) Listen(ctx context.Context) ([]string, error) {
+	err := h.Parts.Start(ctx, h.listeners)
+	return h.listeners.urls, err
+}
+
+// StandBy opens a shared record and waits for the turn of this hub, until ctx ends.
+func (h *Hub) StandBy(ctx context.Context) error { return h.Parts.Start(ctx, h.record, h.standby) }
+
+// Supervise creates the supervisor with the state from the event log, and starts what serves it. All of its errors are
+// about the event log.
+func (h *Hub) Supervise(ctx context.Context, o supervisor.Options) error {
+	if os.Getenv("GOGC") == "" {
+		tendGarbage()
+	}
+	if !h.Config.Store.Shared() {
+		if err := h.Parts.Start(ctx, h.record); err != nil {
+			return err
 		}
-		stalled(s.writable())
-		s.roster.Tell(s.report())
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
 	}
+	if err := h.Parts.Start(ctx, h.meter); err != nil {
+		return err
+	}
+	h.prepare(ctx, &o)
+	h.Super = supervisor.New(o, h.File.specs(h.Config))
+	h.own.Supervisor = h.Super
+	h.Place.guard.team.Store(h.Super)
+	callers := h.Super.Requests.Callers()
+	h.Place.signer.Issued = callers.TokenIssued
+	h.Place.signer.Recorded = func(c api.Claims) bool { return callers.TokenRecorded(c.ID, c.Subject, c.Role, c.ExpiresAt) }
+	if err := h.Super.Restore(ctx); err != nil {
+		return err
+	}
+	h.meter.watch.Begin(h.Super.Seq())
+	return h.Parts.Start(ctx, h.verifier, h.notices, h.budgets, h.works)
 }
 
-// writable returns why nothing can be recorded, if the log does not answer or has another hub.
-func (s *sharedStore) writable() *wire.Error {
-	if s.deposed.Load() {
-		return &wire.Error{Code: api.CodeNoQuorum, Message: "another hub is at work, and this one stops its agents", Hint: "Try again in a few seconds, or ask another hub"}
+// prepare completes the options of the supervisor.
+func (h *Hub) prepare(ctx context.Context, o *supervisor.Options) {
+	c, p, r := h.Config, h.Place, h.record
+	o.Version, o.StateDir, o.Start, o.Log = h.Version, c.Orchestrator.StateDir, p.start, p.Log
+	o.Sound, o.Deposed = r.sound, r.deposed
+	o.Clock, o.UnsaidEnd = child.SinceBoot, p.Home.TakeEnd()
+	h.budgets.prices.Store(&c.Prices)
+	o.Price = h.budgets.price
+	o.Shutdown, o.Record, o.Warm, o.Doorway = c.Orchestrator.Shutdown, r.ledger, r.warm, p.runs.Open
+	o.Keep = dispatch.Retention{For: c.Store.KeepFor, Bytes: c.Store.KeepBytes}
+	if r.shared != nil {
+		o.Objects = r.shared.engine
 	}
-	if last := s.answered.Load(); last == nil || time.Since(*last) < tooSilent {
-		return nil
+	p.guard.allow(c)
+	h.web = h.listeners.openWeb(o.Name, h.server)
+	h.upgrades.web = h.web
+	o.Rules, o.Protocol = team.Rules(c)
+	o.Sessions, o.Tasks = team.Sessions(c), team.Tasks(c)
+	o.Watch = h.meter.hooks()
+	if p.before != nil {
+		o.Upgraded, o.TakenOver = &p.before.Team, h.upgrades.settled
 	}
-	missing := s.engine.Missing()
-	refusal := &wire.Error{
-		Code: api.CodeNoQuorum, Message: s.lost(missing), Hint: "Start them, or ask another hub", Details: map[string]any{"missing": missing},
-	}
+	h.machines.prepare(ctx, c)
+	h.works.prepare(p)
+	o.Hosts, o.Workshop = h.machines.Hosts, h.works.Manager
+}
+
+// A WorkError has the reasons why workspaces could not be made, or their commands not run.
+type WorkError struct{ Reasons []string }
+
+func (e *WorkError) Error() string { return e.Reasons[0] }
+
+// CheckWork returns a WorkError if tasks could not be verified. A team that runs already goes on.
+func (h *Hub) CheckWork(ctx context.Context) error {
+	reasons := h.works.Check(ctx, team.Workspaces(h.Config, h.File.Base))
 	switch {
-	case len(s.peers) > 0 && len(missing) == 0:
-		refusal.Message, refusal.Hint = "nothing can be recorded: the hubs elect a leader, or do not answer each other in time", "Try again"
-	case len(s.peers) == 0:
-		refusal.Message, refusal.Hint = "nothing can be recorded: the server of the record does not answer: "+strings.Join(missing, ", "), "Start it, or ask another hub"
+	case len(reasons) == 0:
+		return nil
+	case h.Place.before != nil || h.standby.front != nil:
+		h.Place.Log.Error("tasks cannot be verified", "reasons", reasons)
+		return nil
 	}
-	return refusal
+	return &WorkError{reasons}
 }
 
-// sound returns ErrMoved if another hub is at work. It returns nil if the log does not answer, which proves nothing.
-func (s *sharedStore) sound() error {
-	if now := time.Now(); now.Sub(s.looked) < lookAgain {
+// Serve starts the API.
+func (h *Hub) Serve() { _ = h.Parts.Start(context.Background(), h.door) }
+
+// Shut ends the API before the other parts.
+func (h *Hub) Shut() { h.door.Stop() }
+
+// A door is the API of a hub.
+type door struct {
+	hub    *Hub
+	ending func() // called when the team is to end; may be nil
+	end    func()
+}
+
+// Start opens the door.
+func (d *door) Start(context.Context) error {
+	h := d.hub
+	handler := h.api().Handler()
+	d.end = func() {}
+	if h.standby.front == nil {
+		h.server.Serve(handler, h.listeners.open...)
 		return nil
 	}
-	err := s.log.Current(context.Background())
-	s.looked = time.Now()
-	if errors.Is(err, eventlog.ErrUnanswered) {
-		return nil
+	var attending context.Context
+	attending, d.end = context.WithCancel(context.Background())
+	go h.record.shared.attend(attending, h.Super.SetStalled)
+	h.standby.front.set(handler)
+	return nil
+}
+
+// Stop shuts it. It may be called more than once.
+func (d *door) Stop() {
+	d.end()
+	d.hub.server.Stop()
+}
+
+// Run runs the team until its end. The error is ErrDeposed if another hub is at work.
+func (h *Hub) Run(ctx context.Context) error {
+	ending, end := context.WithCancel(ctx)
+	defer end()
+	h.door.ending = end
+	if h.record.shared != nil {
+		ended, over := context.WithCancel(context.Background())
+		defer over()
+		go h.record.shared.giveUp(ending, ended, h.Place.Log)
+	}
+	err := h.Super.Run(ctx)
+	if h.record.deposed(err) != nil {
+		return ErrDeposed
 	}
 	return err
 }
 
-// deposed returns the refusal of requests if an error of the record says that another hub is at work. Such an error
-// also says that nothing of the batch was recorded.
-func (t *Instance) deposed(err error) *wire.Error {
-	if t.shared == nil || !errors.Is(err, eventlog.ErrMoved) {
-		return nil
+// Messages returns the number of messages of agents, and of those that were rejected.
+func (h *Hub) Messages() (heard, refused int64) { return h.meter.heard.Load(), h.meter.refusals.Load() }
+
+// Signal returns what is written to the terminal because of an event.
+func (h *Hub) Signal(e *wire.Event) string { return h.notices.signal(e) }
+
+// BeforeUpgrade sets what is called right before the program is replaced.
+func (h *Hub) BeforeUpgrade(drain func()) { h.upgrades.Drain = drain }
+
+// ShowWeb serves the listener of the web view that the program before this one has had. If the web view is asked for, it
+// returns the address that signs in once.
+func (h *Hub) ShowWeb(asked bool) (url string) {
+	var err error
+	before := h.Place.before
+	handed := before != nil && before.TCP[web.Address] != 0
+	if (handed || h.web.SignIns.Any()) && len(h.listeners.urls) == 0 { // open pages go on
+		_, err = h.web.Own()
 	}
-	t.shared.deposed.Store(true)
-	return t.shared.writable()
+	if asked && err == nil {
+		url, err = h.web.Show()
+	}
+	if err != nil {
+		h.Place.Log.Error("the web view has no address", "error", err)
+		return ""
+	}
+	return url
 }
 
-// giveUp closes the engine if this hub is to end and cannot reach most hubs for a while. Otherwise it
-// would wait for them in order to record its end.
-func (s *sharedStore) giveUp(ending, ended context.Context, log hclog.Logger) {
-	select {
-	case <-ending.Done():
-	case <-ended.Done():
+// api returns the API of the instance.
+func (h *Hub) api() *api.API {
+	s, callers := h.Super, h.Super.Requests.Callers()
+	d := &api.API{
+		MaxBody:    h.Config.HTTP.MaxBody,
+		Rate:       h.Config.HTTP.Rate,
+		Log:        h.Place.Log,
+		Runs:       h.Place.runs,
+		Agent:      callers.AgentOf,
+		Actor:      callers.ActorOf,
+		Signer:     h.Place.signer,
+		Operations: h.operations(),
+		Streams:    map[string]api.Stream{"down": api.DoLines(h.down)},
+		Lists:      map[string]api.List{"events": h.own.events, "logs": h.own.logs, "messages": h.own.messages},
+		Pipes:      map[string]api.Pipe{"pipe": h.pipe},
+		Ask:        callers.Ask,
+		Do:         callers.Do,
+		OpenMail:   callers.OpenMail,
+		Note:       callers.Note,
+		MayOperate: h.Place.guard.mayOperate,
+		Trespass:   h.Place.guard.report,
+		SignedIn:   h.signedIn,
+		Depth:      h.Config.Protocol.MaxDepth,
+		Metrics:    h.meter.watch.Metrics,
+		SignIns:    h.web.SignIns,
+		Pages:      web.Assets(),
+		Link: func(host, address string, conn net.Conn, in *bufio.Reader) error {
+			return h.machines.Serve(host, address, link.New(conn, in))
+		},
+		Version: h.Version,
+	}
+	if h.record.shared != nil {
+		d.Writable, d.AsOf = h.record.shared.writable, s.Seq
+	}
+	d.MCP = serveMCP(d, h.Version)
+	return d
+}
+
+// down stops the team and sends its events until the end.
+func (h *Hub) down(ctx context.Context, r control.DownRequest, send func(any) error) error {
+	q := output.EventQuery{Since: h.Super.Seq(), Follow: true}
+	if h.door.ending != nil {
+		h.door.ending()
+	}
+	if r.Force {
+		h.Super.Kill("killed by hand")
+	} else {
+		h.Super.Stop("stopped by hand")
+	}
+	return h.Super.Events(ctx, q, func(e wire.Event) error { return send(e) })
+}
+
+// NoteEnd notes that a team was stopped in order because of an error of its record, which cannot have that.
+func (h *Hub) NoteEnd(err error) {
+	_, lost := errors.AsType[*eventlog.LostError](err)
+	if !lost && !errors.Is(err, eventlog.ErrFull) && !errors.Is(err, eventlog.ErrDamaged) {
 		return
 	}
-	for silent := 0; silent < 5; {
-		select {
-		case <-time.After(time.Second):
-		case <-ended.Done():
-			return
-		}
-		if missing := len(s.engine.Missing()); 2*missing > len(s.peers) {
-			silent++
-		} else {
-			silent = 0
-		}
+	if err := h.Place.Home.NoteEnd(); err != nil {
+		h.Place.Log.Debug("the end was not noted: the next start takes it for a kill", "error", err)
 	}
-	away := "the other hubs cannot be reached"
-	if len(s.peers) == 0 {
-		away = "the server of the record does not answer"
-	}
-	log.Warn(away+", so the end of this hub is not recorded", "missing", strings.Join(s.engine.Missing(), ", "))
-	_ = s.engine.Close()
 }
 
-// standBy opens a shared record and waits until this hub has its turn.
-func (t *Instance) standBy(a *cli.App, c *config.Config) error {
-	if !c.Store.Shared() {
-		return nil
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := whichHub(c.Store, "up"); err != nil {
+// pipe lets a program join as an agent.
+func (h *Hub) pipe(ctx context.Context, query url.Values, accept func() (*api.Conn, error)) error {
+	guest, err := h.File.guest(ctx, query)
+	if err != nil {
 		return err
 	}
-	if err := notMoved(c); err != nil {
-		return err
-	}
-	certificates, err := hubTLS(c.Store)
-	if err != nil {
-		return cannotShare(err, c.Store)
-	}
-	hub := leadership.Hub{Name: c.Store.Node, Version: cli.Version, URL: reachable(c.Store.Node, t.remote)}
-	f := t.openFront(hub, certificates, stop)
-	a.Note("%s stands by. Ctrl-C ends it.", hub.Name)
-	shared, err := openShared(ctx, t, a, c, certificates)
-	if err != nil {
-		if ctx.Err() != nil {
-			return cli.ExitWith(cli.ExitOK)
-		}
-		return cannotShare(err, c.Store)
-	}
-	shared.own = hub
-	f.shared.Store(shared)
-	t.shared, t.record, t.signer.Seed = shared, shared.log, shared.engine.Key()
-	o := dispatch.Options{Record: t.record, Log: t.log}
-	o.Rules, o.Protocol = team.Rules(c)
-	t.warm = dispatch.NewWarm(o)
-	mine, err := leadership.Wait(ctx, leadership.Options{
-		Log: t.shared.log, Engine: t.shared.engine, Hub: hub, Logger: t.log,
-		Followed: func(ctx context.Context) error {
-			shared.roster.Tell(shared.report())
-			return t.warm.Follow(ctx)
-		},
-		Heard: func(who leadership.Hub) {
-			f.heard(who)
-			a.Note("The hub is %s since fact %d.", who.Name, who.Epoch)
-		},
-	})
-	switch {
-	case ctx.Err() != nil:
-		return cli.ExitWith(cli.ExitOK)
-	case err != nil:
-		return cannotShare(err, c.Store)
-	}
-	t.shared.epoch = mine.Epoch
-	t.shared.atWork.Store(true)
-	f.heard(mine)
-	if _, err = leadership.Serve(t.shared.engine, mine); err != nil { // until the engine is closed
-		return cannotShare(err, c.Store)
-	}
-	a.Note("%s is the hub since fact %d.", mine.Name, mine.Epoch)
-	return nil
-}
-
-// whichHub returns the failure for a configuration that does not say which hub this one is.
-func whichHub(s config.Store, verb string) error {
-	if s.Node != "" {
-		return nil
-	}
-	return &cli.Failure{
-		Exit: cli.ExitUsage, Code: wire.CodeInvalid,
-		Message: "which of the peers is this hub? " + strings.Join(s.Peers, ", "),
-		Because: []string{"Several of them are on this machine, or none is.", "Nothing was started."},
-		Hint:    "Say it: orchestrator " + verb + " --node " + s.Peers[0] + "     or ORC_NODE=" + s.Peers[0],
-	}
-}
-
-// notMoved returns the failure for a hub that has a record and has never had a part of the shared one. With
-// this hub, the others would begin an empty record.
-func notMoved(c *config.Config) error {
-	if c.Store.Kind != "jetstream" || len(c.Store.Servers) > 0 || !recorded(c.Store.Path) {
-		return nil
-	}
-	if _, err := os.Stat(streamDir(c)); !errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return &cli.Failure{
-		Exit: cli.ExitConflict, Code: wire.CodeConflict,
-		Message: c.Store.Path + " has records, and this hub has never used the shared store",
-		Because: []string{"Nothing was started."},
-		Hint:    "Move them: orchestrator store move --to jetstream     Or go on without them: move " + term.Word(c.Store.Path) + "* away",
-	}
-}
-
-// streamDir returns where a hub keeps its part of the shared record.
-func streamDir(c *config.Config) string { return filepath.Join(c.Orchestrator.StateDir, "stream") }
-
-// openEngine connects to the servers of a shared store, or starts the one of this hub.
-func openEngine(ctx context.Context, t *Instance, a *cli.App, c *config.Config, certificates *tls.Config) (engine, error) {
-	secret, err := c.SecretOf(ctx, "store.credentials", a.Environ)
-	if err != nil {
-		return nil, err
-	}
-	s := c.Store
-	switch {
-	case s.Kind == "postgres":
-		return postgres.Open(ctx, postgres.Options{URL: s.URL, Credentials: secret, Log: s.Log, Node: s.Node, Logger: t.log})
-	case len(s.Servers) > 0:
-		return jetstream.Connect(ctx, jetstream.ServersOptions{
-			Servers: s.Servers, Monitors: s.Monitors, Log: s.Log, Node: s.Node, User: s.User, Credentials: secret, TLS: certificates, Logger: t.log,
-		})
-	}
-	return jetstream.Start(ctx, jetstream.Options{
-		Node: s.Node, Peers: s.Peers, Dir: streamDir(c), Log: s.Log,
-		Credentials: secret, TLS: certificates, Logger: t.log, Waiting: func(missing []string) { t.front.missing.Store(&missing) },
-	})
-}
-
-// openShared starts the engine of a shared store and opens the copy of it here.
-func openShared(ctx context.Context, t *Instance, a *cli.App, c *config.Config, certificates *tls.Config) (*sharedStore, error) {
-	engine, err := openEngine(ctx, t, a, c, certificates)
-	if err != nil {
-		return nil, err
-	}
-	log, err := eventlog.OpenShared(ctx, c.Store.Path, engine)
-	if err != nil {
-		return nil, err
-	}
-	roster, err := leadership.NewRoster(engine)
-	if err != nil {
-		return nil, errors.Join(err, log.Close())
-	}
-	return &sharedStore{log: log, engine: engine, peers: c.Store.Peers, roster: roster}, nil
-}
-
-// hubTLS returns the certificates with which hubs know each other and their servers, or nil if none are
-// configured. Without an authority it is that of the system.
-func hubTLS(s config.Store) (*tls.Config, error) {
-	if s.CA == "" && s.Certificate == "" {
-		return nil, nil
-	}
-	c := &tls.Config{MinVersion: tls.VersionTLS13}
-	if s.CA != "" {
-		text, err := os.ReadFile(s.CA)
+	return h.Super.Join(ctx, guest, func() (supervisor.Conn, error) {
+		conn, err := accept()
 		if err != nil {
-			return nil, err
+			return nil, err // avoid a nil pointer in the interface
 		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s has no certificate", s.CA)
-		}
-	}
-	if s.Certificate == "" {
-		return c, nil
-	}
-	pair, err := tls.LoadX509KeyPair(s.Certificate, s.Key)
-	if err != nil {
-		return nil, err
-	}
-	c.Certificates, c.ClientCAs, c.ClientAuth = []tls.Certificate{pair}, c.RootCAs, tls.RequireAndVerifyClientCert
-	return c, nil
+		return conn, nil
+	})
 }
 
-// cannotShare returns the failure for a shared record that cannot be used.
-func cannotShare(err error, s config.Store) error {
-	f := &cli.Failure{
-		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "cannot use the shared record: " + err.Error(), Because: []string{"Nothing was started."},
-	}
-	if shorter, ok := errors.AsType[*eventlog.ShorterError](err); ok {
-		f.Because = append(f.Because, "The other hubs may have lost their disks, or peers names other hubs than before.")
-		if len(s.Peers) == 0 {
-			f.Because[1] = "The server may be one that was restored from a backup, or a replica that was behind, or url names another one than before."
-		}
-		f.Hint = "Start the hub that still has them, or, if they may be lost, move " + s.Path + "* away"
-		f.Details = map[string]any{"copy": shorter.Copy, "log": shorter.Log}
-		if shorter.Log == 0 {
-			f.Hint = "Move the record of this machine there: orchestrator store move --to " + s.Kind + "     Or, if it may be lost, move " + s.Path + "* away"
-		}
-	}
-	if away, ok := errors.AsType[*eventlog.ElsewhereError](err); ok {
-		f.Hint = whereMoved(away, s, "orchestrator store move --to "+s.Kind)
-		f.Details = map[string]any{"owner": away.Owner, "log": away.Last}
-	}
-	return f
+// signedIn tells people that somebody has signed in to the web view.
+func (h *Hub) signedIn(name, role string) {
+	h.Super.Report(&wire.Event{Kind: events.PersonSignedIn, Text: name + " has signed in to the web view as " + role})
 }

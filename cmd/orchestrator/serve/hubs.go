@@ -13,11 +13,11 @@ import (
 )
 
 // listHubs returns the machines that share the record, as far as this one knows.
-func (t *Instance) listHubs(context.Context, struct{}) (control.HostsReply, error) {
-	if t.shared == nil {
+func (r *record) listHubs(context.Context, struct{}) (control.HostsReply, error) {
+	if r.shared == nil {
 		return control.HostsReply{FormatVersion: wire.FormatVersion, Hosts: []control.HostView{}, Hubs: []control.HubView{}}, nil
 	}
-	return t.shared.view(), nil
+	return r.shared.view(), nil
 }
 
 // view returns the hubs, and whether most of them can be reached.

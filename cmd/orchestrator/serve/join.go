@@ -28,6 +28,7 @@ import (
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/home"
 	"orchestrator/supervisor/hosts/link"
 	"orchestrator/supervisor/runner"
@@ -81,7 +82,10 @@ elsewhere. A second one kills them.`,
 
 // A hostProgram is this program as a host.
 type hostProgram struct {
-	*Instance
+	place  *Place
+	server *Server
+	config *config.Config
+	base   []string
 	app    *cli.App
 	token  string
 	urls   []*url.URL
@@ -91,16 +95,18 @@ type hostProgram struct {
 
 	authorities *x509.CertPool // of the certificates of hubs; nil: those of the system
 
-	host   *runner.Host
-	hub    atomic.Pointer[string] // the URL of the hub that it has joined last
-	tokens sync.Map               // of the runs here, by run
-	told   map[string]string      // why the last attempt to join has failed, by the host of the URL
-	unsaid []string               // why attempts of this round have failed
+	host     *runner.Host
+	workshop *workspace.Manager
+	hub      atomic.Pointer[string] // the URL of the hub that it has joined last
+	tokens   sync.Map               // of the runs here, by run
+	told     map[string]string      // why the last attempt to join has failed, by the host of the URL
+	unsaid   []string               // why attempts of this round have failed
 }
 
 // joinHubs runs a host until it is drained or killed.
 func joinHubs(a *cli.App, f joinFlags, args []string) error {
-	h := &hostProgram{Instance: NewTeam(), app: a, flags: f, told: make(map[string]string)}
+	p := new(Place)
+	h := &hostProgram{place: p, server: NewServer(p), app: a, flags: f, told: make(map[string]string)}
 	if err := h.read(args); err != nil {
 		return err
 	}
@@ -113,10 +119,11 @@ func joinHubs(a *cli.App, f joinFlags, args []string) error {
 		return fmt.Errorf("making the state directory: %w", err)
 	}
 	log := logger(a, h.config, a.Flags.JSON)
-	if err := h.Hold(dir, a.SocketPath(dir), log); err != nil {
+	p.StateDir, p.Socket, p.Log = dir, a.SocketPath(dir), log
+	if err := p.Start(context.Background()); err != nil {
 		return CannotHold(err, dir)
 	}
-	defer h.Release()
+	defer p.Stop()
 	if err := h.openWorkspaces(); err != nil {
 		return err
 	}
@@ -125,25 +132,16 @@ func joinHubs(a *cli.App, f joinFlags, args []string) error {
 		return fmt.Errorf("preparing the state directory: %w", err)
 	}
 	door := &api.HostDoor{
-		Hub: func() string { return *cmp.Or(h.hub.Load(), new(string)) }, Runs: h.runs, Log: log, Trespass: h.guard.report,
+		Hub: func() string { return *cmp.Or(h.hub.Load(), new(string)) }, Runs: h.place.runs, Log: log, Trespass: h.place.guard.report,
 		Token: func(run string) string {
 			token, _ := h.tokens.Load(run)
 			text, _ := token.(string)
 			return text
 		},
 	}
-	h.server = api.NewServer(door.Handler(), log)
-	h.runs.Answer = h.server.Answer
-	serving, stop := context.WithCancel(context.Background())
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		h.server.Serve(serving, h.listener)
-	}()
-	err = h.serve(memory)
-	stop()
-	<-served
-	return err
+	h.server.Serve(door.Handler())
+	defer h.server.Stop()
+	return h.serve(memory)
 }
 
 // read reads the flags, the token and the URLs.
@@ -196,18 +194,17 @@ func (h *hostProgram) configure() (stateDir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	h.load = h.loader(a, file, "", true)
-	c, err := h.firstConfig(a, h.flags.yes)
+	c, err := firstConfig(a, &File{Load: loader(a, h.place, file, "", true)}, h.flags.yes)
 	if err != nil {
 		return "", err
 	}
-	h.config, h.Base = c, AgentBase(a.Environ)
-	NoteLeftOut(a, c, h.Base)
+	h.config, h.base = c, AgentBase(a.Environ)
+	NoteLeftOut(a, c, h.base)
 	if h.authorities, err = hubAuthorities(c.Store.CA); err != nil {
 		return "", err
 	}
 	h.specs = make(map[string]*settings.Agent)
-	specs := h.Instance.specs(c)
+	specs := team.Agents(c, h.base)
 	for i := range specs {
 		h.specs[specs[i].Name] = &specs[i]
 	}
@@ -216,11 +213,11 @@ func (h *hostProgram) configure() (stateDir string, err error) {
 
 // openWorkspaces makes the workspace manager of this host. It returns an error if workspaces could not be made.
 func (h *hostProgram) openWorkspaces() error {
-	here := team.Workspaces(h.config, h.Base)
+	here := team.Workspaces(h.config, h.base)
 	maps.DeleteFunc(here.Agents, func(_ string, a *workspace.Agent) bool { return !a.Placed })
 	h.workshop = workspace.New(workspace.Options{
-		Start: func(spec child.Spec) (workspace.Process, error) { return h.Instance.host.Start(spec) }, Log: h.log,
-		Notes: home.Notes(h.Instance.Home.Dir),
+		Start: func(spec child.Spec) (workspace.Process, error) { return h.place.host.Start(spec) }, Log: h.place.Log,
+		Notes: home.Notes(h.place.Home.Dir),
 	})
 	h.workshop.Set(here)
 	return unworkable(h.workshop.Check(context.Background(), here))
@@ -234,8 +231,8 @@ func (h *hostProgram) serve(memory runner.Memory) error {
 	ctx, kill := context.WithCancel(context.Background())
 	defer kill()
 	h.host = runner.New(ctx, runner.Options{
-		Program: cli.Version, Memory: memory, Labels: h.labels, Capacity: h.flags.capacity, Log: h.log,
-		Launch: h.launch, Work: h.workshop.Serve, Renew: h.renew, Clock: child.SinceBoot, EndAt: h.Instance.host.EndAt,
+		Program: cli.Version, Memory: memory, Labels: h.labels, Capacity: h.flags.capacity, Log: h.place.Log,
+		Launch: h.launch, Work: h.workshop.Serve, Renew: h.renew, Clock: child.SinceBoot, EndAt: h.place.host.EndAt,
 	})
 	defer h.host.Close()
 	drain := make(chan struct{})
@@ -411,9 +408,9 @@ func (h *hostProgram) launch(ctx context.Context, order *hostlink.Line, spec chi
 	env := slices.DeleteFunc(slices.Clone(order.Env), func(entry string) bool {
 		return !strings.HasPrefix(entry, "ORC_") || strings.HasPrefix(entry, api.EnvURL+"=") || strings.HasPrefix(entry, api.EnvSocket+"=")
 	})
-	ways, shut, err := h.runs.Open(order.Agent, spec.Run, uid)
+	ways, shut, err := h.place.runs.Open(order.Agent, spec.Run, uid)
 	if err != nil {
-		h.log.Warn("an agent has no socket of its own", "agent", order.Agent, "error", err)
+		h.place.Log.Warn("an agent has no socket of its own", "agent", order.Agent, "error", err)
 	}
 	for _, entry := range ways {
 		if strings.HasPrefix(entry, api.EnvSocket+"=") {
@@ -426,7 +423,7 @@ func (h *hostProgram) launch(ctx context.Context, order *hostlink.Line, spec chi
 		h.tokens.Delete(spec.Run)
 		ended(e)
 	}
-	p, err := supervisor.Launch(ctx, agent, h.start, append(env, api.EnvURL+"="+*h.hub.Load()), order.Conversation, spec)
+	p, err := supervisor.Launch(ctx, agent, h.place.start, append(env, api.EnvURL+"="+*h.hub.Load()), order.Conversation, spec)
 	if err != nil {
 		shut()
 		h.tokens.Delete(spec.Run)

@@ -68,7 +68,7 @@ type moveReport struct {
 
 // A mover moves a record.
 type mover struct {
-	*Instance
+	*standby
 	app   *cli.App
 	to    string
 	doing atomic.Pointer[string] // what it does now
@@ -82,12 +82,13 @@ func newMover(a *cli.App, to, node string) (*mover, error) {
 	if to != "jetstream" && to != "postgres" && to != "sqlite" {
 		return nil, cli.UsageError("--to is jetstream, postgres or sqlite", "Say where the record is to be: orchestrator store move --to jetstream")
 	}
-	m := &mover{Instance: NewTeam(), app: a, to: to}
+	p := new(Place)
+	m := &mover{app: a, to: to}
 	file, err := a.FindConfig(a.Flags.Config)
 	if err != nil {
 		return nil, err
 	}
-	c, problems := m.loader(a, file, node, false)()
+	c, problems := loader(a, p, file, node, false)()
 	if problems.Errors() > 0 {
 		return nil, a.Invalid(problems, "Nothing was moved.")
 	}
@@ -101,24 +102,26 @@ func newMover(a *cli.App, to, node string) (*mover, error) {
 			Because: []string{"Nothing was moved."}, Hint: hint,
 		}
 	}
-	m.config = c
+	p.StateDir, p.Socket, p.Log = c.Orchestrator.StateDir, a.SocketPath(c.Orchestrator.StateDir), hclog.NewNullLogger()
+	m.standby = newStandby(p, Options{Version: cli.Version, Config: c, Environ: a.Environ, Note: a.Note})
 	return m, whichHub(c.Store, "store move --to "+to)
 }
 
 // run moves the record while it holds the state directory.
 func (m *mover) run() error {
-	a, c := m.app, m.config
+	a, c := m.app, m.Config
 	ctx, stop := a.Context()
 	defer stop()
-	if err := m.Hold(c.Orchestrator.StateDir, a.SocketPath(c.Orchestrator.StateDir), hclog.NewNullLogger()); err != nil {
+	if err := m.place.Start(ctx); err != nil {
 		return CannotHold(err, c.Orchestrator.StateDir)
 	}
-	defer m.Release()
+	defer m.place.Stop()
 	certificates, err := hubTLS(c.Store)
 	if err != nil {
 		return m.failure(ctx, err)
 	}
 	m.openFront(leadership.Hub{Name: c.Store.Node}, certificates, func() { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM) })
+	defer m.server.Stop()
 	m.does("looking at the record")
 	done := a.ShowDoing(func(since time.Duration) string {
 		return fmt.Sprintf("Moving: %s, %ds", *m.doing.Load(), int(since.Seconds()))
@@ -146,7 +149,7 @@ func (m *mover) tell(r *moveReport) error {
 	}
 	where := "in " + a.Short(r.Path)
 	if m.to != "sqlite" {
-		where = fmt.Sprintf("in the log %q of %s", m.config.Store.Log, m.to)
+		where = fmt.Sprintf("in the log %q of %s", m.Config.Store.Log, m.to)
 	}
 	if err := a.Print("%s %s, compared with those before, chain %s\n", term.Count(int(r.Facts), "fact"), where, r.Chain); err != nil {
 		return err
@@ -160,7 +163,7 @@ func (m *mover) tell(r *moveReport) error {
 	if r.Kept != "" {
 		a.Note("The record as it was: %s", a.Short(r.Kept))
 	}
-	if _, err := os.Stat(filepath.Join(m.Home.Dir, "jwt.key")); err == nil || m.to == "sqlite" {
+	if _, err := os.Stat(filepath.Join(m.place.Home.Dir, "jwt.key")); err == nil || m.to == "sqlite" {
 		a.Note("Tokens that were issued before are not valid there: orchestrator token issue")
 	}
 	if m.to == "sqlite" {
@@ -174,7 +177,7 @@ func (m *mover) tell(r *moveReport) error {
 
 // in moves the record of this machine into the shared log.
 func (m *mover) in(ctx context.Context, certificates *tls.Config, report *moveReport) error {
-	path := m.config.Store.Path
+	path := m.Config.Store.Path
 	if !recorded(path) {
 		return &cli.Failure{
 			Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: "there is no record " + path, Because: []string{"Nothing was moved."},
@@ -197,15 +200,15 @@ func (m *mover) in(ctx context.Context, certificates *tls.Config, report *moveRe
 		return err
 	}
 	m.does(m.waitsFor())
-	engine, err := openEngine(ctx, m.Instance, m.app, m.config, certificates)
+	engine, err := m.openEngine(ctx, certificates)
 	if err != nil {
 		return err
 	}
-	move := eventlog.Move{From: from, Engine: engine, Owner: m.config.Store.Node, Progress: func(doing string, done, all int64) {
+	move := eventlog.Move{From: from, Engine: engine, Owner: m.Config.Store.Node, Progress: func(doing string, done, all int64) {
 		m.does(fmt.Sprintf("%s, fact %d of %d", doing, done, all))
 	}, BeforeUse: func(ctx context.Context) (err error) {
 		m.does("copying the artifacts")
-		report.Artifacts, err = artifacts.ShareArtifacts(ctx, m.Home.Dir, engine)
+		report.Artifacts, err = artifacts.ShareArtifacts(ctx, m.place.Home.Dir, engine)
 		return err
 	}}
 	err = move.In(ctx)
@@ -220,7 +223,7 @@ func (m *mover) in(ctx context.Context, certificates *tls.Config, report *moveRe
 
 // waitsFor returns what a move waits for when it opens the shared log.
 func (m *mover) waitsFor() string {
-	if len(m.config.Store.Peers) == 0 {
+	if len(m.Config.Store.Peers) == 0 {
 		return "waiting for the server of the record"
 	}
 	return "waiting for the other hubs (orchestrator up there)"
@@ -231,7 +234,7 @@ func chainText(sum uint32) string { return fmt.Sprintf("%08x", sum) }
 // keep copies the record to a file beside it, unless an earlier move did. The copy verifies every fact.
 func (m *mover) keep(ctx context.Context, from *eventlog.SQLite) (string, error) {
 	m.does("copying the record beside itself")
-	path, last := m.config.Store.Path, from.Last()
+	path, last := m.Config.Store.Path, from.Last()
 	to := fmt.Sprintf("%s.before-move-%d", path, last)
 	_, err := eventlog.Copy(ctx, path, to)
 	if errors.Is(err, fs.ErrExist) {
@@ -253,15 +256,15 @@ func (m *mover) keep(ctx context.Context, from *eventlog.SQLite) (string, error)
 // back moves the record from the shared log to the file of this machine.
 func (m *mover) back(ctx context.Context, certificates *tls.Config, report *moveReport) error {
 	m.does(m.waitsFor())
-	shared, err := openShared(ctx, m.Instance, m.app, m.config, certificates)
+	shared, err := m.openShared(ctx, certificates)
 	if err != nil {
 		return err
 	}
 	m.does("reading the shared log to its end")
-	err = shared.log.MoveOut(ctx, m.config.Store.Node)
+	err = shared.log.MoveOut(ctx, m.Config.Store.Node)
 	if err == nil {
 		m.does("reading the artifacts")
-		report.Artifacts, report.Missing, err = artifacts.FetchArtifacts(ctx, m.Home.Dir, shared.log, shared.engine)
+		report.Artifacts, report.Missing, err = artifacts.FetchArtifacts(ctx, m.place.Home.Dir, shared.log, shared.engine)
 	}
 	report.Facts = shared.log.Last()
 	sum, failed := shared.log.SQLite.ChainSum(report.Facts)
@@ -271,7 +274,7 @@ func (m *mover) back(ctx context.Context, certificates *tls.Config, report *move
 	m.does("verifying the record here")
 	own, err := eventlog.Open(ctx, eventlog.Options{Path: report.Path, Durable: true})
 	if err != nil {
-		return cannotRecord(err, m.config.Store)
+		return CannotRecord(err, m.Config.Store)
 	}
 	defer own.Close()
 	last, err := own.Check(ctx)
@@ -291,7 +294,7 @@ func (m *mover) failure(ctx context.Context, err error) error {
 	if f, ok := errors.AsType[*cli.Failure](err); ok {
 		return f
 	}
-	s, again := m.config.Store, "orchestrator store move --to "+m.to
+	s, again := m.Config.Store, "orchestrator store move --to "+m.to
 	f := &cli.Failure{
 		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the record was not moved: " + err.Error(),
 		Because: []string{"The record here is as it was, and no hub uses what was moved before all is."}, Hint: "Go on: " + again,

@@ -3,15 +3,14 @@ package serve
 import (
 	"context"
 
-	"orchestrator/cmd/orchestrator/why"
 	"orchestrator/supervisor/api"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
 
 // operations returns the operations of the API that are not decisions.
-func (t *Instance) operations() map[string]api.Operation {
-	s := t.Super
+func (h *Hub) operations() map[string]api.Operation {
+	s := h.Super
 	agents := func(do func(context.Context, control.AgentsRequest) ([]control.AgentOutcome, error)) api.Operation {
 		return api.Do(func(ctx context.Context, r control.AgentsRequest) (control.AgentsReply, error) {
 			outcomes, err := do(ctx, r)
@@ -21,32 +20,32 @@ func (t *Instance) operations() map[string]api.Operation {
 	return map[string]api.Operation{
 		"status": api.Do(func(ctx context.Context, _ struct{}) (control.Status, error) {
 			status, err := s.Status(ctx)
-			status.URLs, status.Upgrade, status.Damage = t.web.All(), t.upgraded.Load(), t.damage.Load()
-			if t.shared != nil {
-				status.Hub, status.Degraded = t.shared.own.Name, t.shared.degraded()
+			status.URLs, status.Upgrade, status.Damage = h.web.All(), h.upgrades.latest.Load(), h.verifier.damage.Load()
+			if h.record.shared != nil {
+				status.Hub, status.Degraded = h.record.shared.own.Name, h.record.shared.degraded()
 			}
 			return status, err
 		}),
 		"start-agent":   agents(s.StartAgents),
 		"stop-agent":    agents(named(s.StopAgents)),
 		"restart-agent": agents(named(s.RestartAgents)),
-		"reload":        api.Do(t.reload),
-		"upgrade":       api.Do(t.upgrade),
-		"list-hosts":    api.Do(t.listHosts),
-		"list-hubs":     api.Do(t.listHubs),
-		"drain-host":    api.Do(t.drainHost),
-		"open-ui":       api.Do(t.web.Open),
+		"reload":        api.Do(h.Reload),
+		"upgrade":       api.Do(h.upgrades.upgrade),
+		"list-hosts":    api.Do(h.machines.listHosts),
+		"list-hubs":     api.Do(h.record.listHubs),
+		"drain-host":    api.Do(h.machines.drainHost),
+		"open-ui":       api.Do(h.web.Open),
 		"explain": api.Do(func(ctx context.Context, r control.ExplainRequest) (control.Explanation, error) {
 			if r.Of == "" {
 				return control.Explanation{}, &wire.Error{Code: wire.CodeInvalid, Message: "of is required: an agent or a task", Details: map[string]any{"pointer": "/of"}}
 			}
-			text, err := why.Text(ctx, t.listener.Addr().String(), r.Of)
+			text, err := h.Explain(ctx, h.Place.socket.Addr().String(), r.Of)
 			return control.Explanation{FormatVersion: wire.FormatVersion, Text: text}, err
 		}),
-		"diff-task":        api.Do(t.workshop.Diff),
-		"merge-task":       api.Do(t.workshop.Merge),
-		"list-workspaces":  api.Do(t.workshop.List),
-		"prune-workspaces": api.Do(t.workshop.Prune),
+		"diff-task":        api.Do(h.works.Diff),
+		"merge-task":       api.Do(h.works.Merge),
+		"list-workspaces":  api.Do(h.works.List),
+		"prune-workspaces": api.Do(h.works.Prune),
 	}
 }
 

@@ -96,26 +96,24 @@ func servePast(a *cli.App, c *config.Config) (dial func(context.Context) (net.Co
 		cancel()
 		return nil, seen, unreadable(err, c.Store)
 	}
-	t := NewTeam()
-	t.log, t.record, t.http, t.depth = hclog.NewNullLogger(), record, c.HTTP, c.Protocol.MaxDepth
+	log := hclog.NewNullLogger()
 	addLogged(c)
-	o := supervisor.Options{Name: c.Orchestrator.Name, Version: cli.Version, Record: record, ReadOnly: true, Log: t.log}
+	o := supervisor.Options{Name: c.Orchestrator.Name, Version: cli.Version, Record: record, ReadOnly: true, Log: log}
 	o.Rules, o.Protocol = team.Rules(c)
 	o.Sessions = team.Sessions(c)
-	t.Super = supervisor.New(o, t.specs(c))
-	if err := t.Super.Restore(ctx); err != nil {
+	past := &pastTeam{requester: &requester{Supervisor: supervisor.New(o, team.Agents(c, nil)), log: log}}
+	if err := past.Restore(ctx); err != nil {
 		cancel()
 		return nil, seen, unreadable(errors.Join(err, record.Close()), c.Store)
 	}
-	t.own = &requester{Supervisor: t.Super, log: t.log}
-	closeWorkshop := t.openPastWorkshop(a, c)
+	closeWorkshop := past.openWorkshop(a, c)
 	inside := api.NewInside()
 	looked := make(chan struct{})
 	go func() {
 		defer close(looked)
-		t.Super.Look(ctx)
+		past.Look(ctx)
 	}()
-	server := api.NewServer(t.pastDoor().Handler(), t.log)
+	server := api.NewServer(past.door(c).Handler(), log)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -128,7 +126,7 @@ func servePast(a *cli.App, c *config.Config) (dial func(context.Context) (net.Co
 		closeWorkshop()
 		_ = record.Close()
 	})
-	for last, err := range record.Records(ctx, max(t.Super.Seq()-1, 0)) {
+	for last, err := range record.Records(ctx, max(past.Seq()-1, 0)) {
 		if err == nil {
 			seen = last.At
 		}
@@ -137,9 +135,15 @@ func servePast(a *cli.App, c *config.Config) (dial func(context.Context) (net.Co
 	return inside.Dial, seen, nil
 }
 
-// openPastWorkshop makes what looks at the workspaces of a stopped team. It runs git, and changes nothing in
+// A pastTeam is a stopped team, of which the record is read.
+type pastTeam struct {
+	*requester
+	workshop *workspace.Manager
+}
+
+// openWorkshop makes what looks at the workspaces of a stopped team. It runs git, and changes nothing in
 // repositories. Processes begin with the first look, in a folder that the returned function removes.
-func (t *Instance) openPastWorkshop(a *cli.App, c *config.Config) (end func()) {
+func (t *pastTeam) openWorkshop(a *cli.App, c *config.Config) (end func()) {
 	var dir string
 	var host *child.Host
 	open := sync.OnceValue(func() (err error) {
@@ -149,7 +153,7 @@ func (t *Instance) openPastWorkshop(a *cli.App, c *config.Config) (end func()) {
 		return err
 	})
 	t.workshop = workspace.New(workspace.Options{
-		ReadOnly: true, Log: t.log, Tasks: workTasks{t.own}, Notes: home.Notes(c.Orchestrator.StateDir),
+		ReadOnly: true, Log: t.log, Tasks: workTasks{t.requester}, Notes: home.Notes(c.Orchestrator.StateDir),
 		Start: func(spec child.Spec) (workspace.Process, error) {
 			if err := open(); err != nil {
 				return nil, err
@@ -200,9 +204,9 @@ func addLogged(c *config.Config) {
 	}
 }
 
-// pastDoor returns the API of a stopped team, which has only reading operations. Only this program
+// door returns the API of a stopped team, which has only reading operations. Only this program
 // uses it, without a credential.
-func (t *Instance) pastDoor() *api.API {
+func (t *pastTeam) door(c *config.Config) *api.API {
 	ended := func(list api.List) api.List {
 		return func(ctx context.Context, query url.Values, send func(any) error) error {
 			query.Del("follow") // nothing is appended
@@ -210,11 +214,11 @@ func (t *Instance) pastDoor() *api.API {
 		}
 	}
 	return &api.API{
-		MaxBody: t.http.MaxBody, Log: t.log, Depth: t.depth, Version: cli.Version,
-		Ask:      t.Super.Requests.Callers().Ask,
+		MaxBody: c.HTTP.MaxBody, Log: t.log, Depth: c.Protocol.MaxDepth, Version: cli.Version,
+		Ask:      t.Requests.Callers().Ask,
 		ReadOnly: true,
 		Operations: map[string]api.Operation{
-			"status":          api.Do(func(ctx context.Context, _ struct{}) (control.Status, error) { return t.Super.Status(ctx) }),
+			"status":          api.Do(func(ctx context.Context, _ struct{}) (control.Status, error) { return t.Status(ctx) }),
 			"list-workspaces": api.Do(t.workshop.List),
 			"diff-task":       api.Do(t.workshop.Diff),
 		},

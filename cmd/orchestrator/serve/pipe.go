@@ -1,15 +1,11 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
-	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -18,9 +14,7 @@ import (
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
-	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/config"
-	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
 )
 
@@ -132,62 +126,6 @@ func pipeTalk(a *cli.App, lines ...string) {
 	}
 }
 
-// pipe lets a program join as an agent.
-func (t *Instance) pipe(ctx context.Context, query url.Values, accept func() (*api.Conn, error)) error {
-	guest, err := t.guest(ctx, query)
-	if err != nil {
-		return err
-	}
-	return t.Super.Join(ctx, guest, func() (supervisor.Conn, error) {
-		conn, err := accept()
-		if err != nil {
-			return nil, err // avoid a nil pointer in the interface
-		}
-		return conn, nil
-	})
-}
-
-// guest returns the agent that a program wants to be, if its name is free.
-func (t *Instance) guest(ctx context.Context, query url.Values) (settings.Agent, error) {
-	name, role, capabilities := query.Get("as"), query.Get("role"), query["capability"]
-	onExit := cmp.Or(query.Get("on_exit"), "auto")
-	works := role != "" || len(capabilities) > 0
-	if role == "" {
-		role = wire.RoleWorker
-	}
-	switch {
-	case !config.IsName(name):
-		return settings.Agent{}, unfit("as", fmt.Sprintf("%.80q is no name for an agent", name), "Agents are named with "+config.NameRule)
-	case !config.IsRole(role):
-		return settings.Agent{}, unfit("role", fmt.Sprintf("%.80q is not a role", role), "Roles are written with "+config.NameRule)
-	case slices.Contains(capabilities, ""):
-		return settings.Agent{}, unfit("capability", "a capability is not empty", "")
-	case !slices.Contains(config.OnExits, onExit):
-		return settings.Agent{}, unfit("on_exit", fmt.Sprintf("on_exit is one of %s, not %.80q", strings.Join(config.OnExits, ", "), onExit), "")
-	}
-	select { // no reload while the configuration is read
-	case t.turn <- struct{}{}:
-		defer func() { <-t.turn }()
-	case <-ctx.Done():
-		return settings.Agent{}, context.Cause(ctx)
-	}
-	if t.config == nil {
-		return settings.Agent{}, &wire.Error{
-			Code: wire.CodeConflict, Message: "this orchestrator runs one command, and no program can join it",
-			Hint: "Start a team: orchestrator up",
-		}
-	}
-	alone := *t.config
-	guest := alone.Guest(name, role, capabilities, works)
-	guest.OnExit = onExit
-	alone.Agents = []config.Agent{guest}
-	return t.specs(&alone)[0], nil
-}
-
-func unfit(field, message, hint string) error {
-	return &wire.Error{Code: wire.CodeInvalid, Message: message, Hint: hint, Details: map[string]any{"field": field}}
-}
-
 // pipeAlone starts an orchestrator with a temporary state directory, joins it, and stops it
 // after the pipe.
 func pipeAlone(a *cli.App, f pipeFlags) error {
@@ -199,30 +137,31 @@ func pipeAlone(a *cli.App, f pipeFlags) error {
 	c := config.Alone(a.Dir, stateDir, "pipe", nil)
 	c.Agents = nil
 	c.Store.Kind = "memory" // the state directory is temporary
-	t := NewTeam()
-	if err := t.Hold(stateDir, a.SocketPath(stateDir), logger(a, c, a.Flags.JSON)); err != nil {
+	t := NewHub(a, new(Place), NewFile(), c, logger(a, c, a.Flags.JSON))
+	ctx := context.Background()
+	if err := t.Hold(ctx); err != nil {
 		return CannotHold(err, stateDir)
 	}
-	defer t.Release()
-	t.config = c
-	if err := t.Supervise(c, supervisor.Options{Name: "pipe"}); err != nil {
-		return err
+	defer t.Stop()
+	t.File.Config = c
+	if err := t.Supervise(ctx, supervisor.Options{Name: "pipe"}); err != nil {
+		return CannotRecord(err, c.Store)
 	}
-	shut := t.Serve()
+	t.Serve()
 	ran := make(chan error, 1)
-	go func() { ran <- t.Super.Run(context.Background()) }()
+	go func() { ran <- t.Super.Run(ctx) }()
 	err = pipeInto(a, t, f)
 	t.Super.Stop("its pipe has ended")
 	if failed := <-ran; err == nil {
 		err = failed
 	}
-	shut()
+	t.Shut()
 	return err
 }
 
 // pipeInto joins a team in this process through its socket.
-func pipeInto(a *cli.App, t *Instance, f pipeFlags) error {
-	to := client.Target{Socket: t.listener.Addr().String(), Subject: "this pipe"}
+func pipeInto(a *cli.App, t *Hub, f pipeFlags) error {
+	to := client.Target{Socket: t.Place.Socket, Subject: "this pipe"}
 	d := a.NewClient(to)
 	link, err := join(a, d, f)
 	if err != nil {

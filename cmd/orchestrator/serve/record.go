@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,33 +12,14 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/handlers"
 	"orchestrator/supervisor/config"
-	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/home"
 	"orchestrator/wire"
 )
 
-// A ledger is an event log that can be closed.
-type ledger interface {
-	dispatch.Record
-	Last() int64
-	Close() error
-}
-
-// openRecord opens the event log of a configuration.
-func openRecord(ctx context.Context, store config.Store) (ledger, error) {
-	if store.Kind == "memory" {
-		return eventlog.NewMemory(), nil
-	}
-	log, err := eventlog.Open(ctx, eventlog.Options{Path: store.Path, Durable: store.Durable})
-	if err != nil {
-		return nil, err // avoid a nil pointer in the interface
-	}
-	return log, nil
-}
-
-// cannotRecord returns the failure for an event log that cannot be used. Nothing starts
+// CannotRecord returns the failure for an event log that cannot be used. Nothing starts
 // with a damaged log, because lost decisions would be made again.
-func cannotRecord(err error, store config.Store) error {
+func CannotRecord(err error, store config.Store) error {
 	f := &cli.Failure{
 		Exit: cli.ExitNo, Code: cli.CodeFailed,
 		Message: "cannot use the record " + store.Path + ": " + err.Error(),
@@ -132,23 +112,10 @@ func FileExists(err error, path string) error {
 	}
 }
 
-// noteEnd notes that a team was stopped in order because of an error of its record, which cannot have that.
-func (t *Instance) noteEnd(err error) {
-	_, lost := errors.AsType[*eventlog.LostError](err)
-	if !lost && !errors.Is(err, eventlog.ErrFull) && !errors.Is(err, eventlog.ErrDamaged) {
-		return
-	}
-	if err := t.Home.NoteEnd(); err != nil {
-		t.log.Debug("the end was not noted: the next start takes it for a kill", "error", err)
-	}
-}
-
 // cannotGoOn returns the failure for a team that could no longer write its event log.
-func (t *Instance) cannotGoOn(err error) error {
+func cannotGoOn(err error, stateDir string) error {
 	lost, isLost := errors.AsType[*eventlog.LostError](err)
 	switch {
-	case t.deposed(err) != nil:
-		return errDeposed
 	case isLost && lost.Folder:
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the record was lost: " + lost.Error(),
@@ -167,7 +134,7 @@ func (t *Instance) cannotGoOn(err error) error {
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the disk is full: " + err.Error(),
 			Because: []string{"Everything was stopped in order, and nothing that was confirmed is lost."},
-			Hint:    "Make room there, and start again: df -h " + term.Word(t.Home.Dir),
+			Hint:    "Make room there, and start again: df -h " + term.Word(stateDir),
 		}
 	case errors.Is(err, eventlog.ErrDamaged):
 		return &cli.Failure{
@@ -175,4 +142,34 @@ func (t *Instance) cannotGoOn(err error) error {
 		}
 	}
 	return err
+}
+
+// CannotHold returns the failure for an error of Hold.
+func CannotHold(err error, stateDir string) error {
+	if busy, ok := errors.AsType[*home.BusyError](err); ok {
+		return &cli.Failure{
+			Exit: cli.ExitConflict, Code: wire.CodeConflict,
+			Message: "an orchestrator already runs here" + busyDetail(busy),
+			Hint:    "Look at it: orchestrator status     Stop it: orchestrator down     Another one: --state-dir DIR",
+			Details: map[string]any{"pid": busy.PID, "state_dir": stateDir},
+		}
+	}
+	f := &cli.Failure{
+		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "cannot start in " + stateDir + ": " + err.Error(),
+		Because: []string{"Nothing was started."}, Hint: "Keep the state elsewhere: --state-dir DIR     or in the file: orchestrator { state_dir = … }",
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		f.Hint = "Make room there: df -h " + term.Word(stateDir) + "     Or keep the state elsewhere: --state-dir DIR"
+	}
+	return f
+}
+
+func busyDetail(busy *home.BusyError) string {
+	if busy.PID == 0 {
+		return ""
+	}
+	if busy.Since.IsZero() {
+		return fmt.Sprintf(" (pid %d)", busy.PID)
+	}
+	return fmt.Sprintf(" (pid %d, since %s)", busy.PID, busy.Since.Local().Format("15:04"))
 }

@@ -1,10 +1,6 @@
 package serve
 
 import (
-	"bytes"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,11 +9,8 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
-	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/cmd/orchestrator/term"
-	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
-	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
@@ -202,182 +195,4 @@ func reloadTally(reply *control.ReloadReply) string {
 		}
 	}
 	return title + ": " + strings.Join(parts, ", ") + "."
-}
-
-// waitOutcomes waits for changes and returns their outcomes.
-type waitOutcomes func(context.Context) ([]control.AgentOutcome, error)
-
-// reload applies the current file. A file with a mistake changes nothing. A caller that
-// stops waiting gets no outcomes, but the changes are still made.
-func (t *Instance) reload(ctx context.Context, r control.ReloadRequest) (control.ReloadReply, error) {
-	reply := control.ReloadReply{FormatVersion: wire.FormatVersion, DryRun: r.DryRun}
-	if t.load == nil {
-		return reply, &wire.Error{Code: wire.CodeConflict, Message: "this orchestrator runs one command and has no file to reload"}
-	}
-	wait, err := t.change(ctx, r, &reply)
-	if err != nil || wait == nil {
-		return reply, err
-	}
-	outcomes, err := wait(ctx)
-	for _, o := range outcomes {
-		for i := range reply.Changes {
-			if c := &reply.Changes[i]; c.Agent == o.Name {
-				c.OK, c.Outcome = o.OK, o.Text
-			}
-		}
-	}
-	return reply, err
-}
-
-// change compares the file with the running configuration and makes the changes, for one
-// caller at a time. It returns nil if there is nothing to wait for.
-func (t *Instance) change(ctx context.Context, r control.ReloadRequest, reply *control.ReloadReply) (waitOutcomes, error) {
-	select {
-	case t.turn <- struct{}{}:
-		defer func() { <-t.turn }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	next, problems := t.load()
-	why := "the changed configuration is not valid, nothing was changed"
-	if refuseEmpty(problems) {
-		why = "the file is empty: nothing was changed; to stop the agents: orchestrator down"
-	}
-	if reply.Errors = problems.Errors(); reply.Errors > 0 {
-		var text bytes.Buffer
-		_ = problems.Render(&text, false)
-		reply.Problems = text.String()
-		t.log.Error(why, "problems", reply.Problems)
-		return nil, nil
-	}
-	commands := next.Commands()
-	reply.Digest = digestOf(commands)
-	if r.Expect != "" && r.Expect != reply.Digest {
-		return nil, &wire.Error{Code: wire.CodeConflict, Message: "the commands of the file have changed again since they were shown"}
-	}
-	reply.Commands = compareCommands(t.config.Commands(), commands)
-	changes := config.Compare(t.config, next)
-	for _, c := range changes {
-		detail := c.Detail
-		if detail == "" {
-			detail = strings.Join(c.Attributes, ", ")
-		}
-		reply.Changes = append(reply.Changes, control.ReloadChange{
-			Agent: c.Agent, Action: string(c.Action), Detail: detail, Place: c.Place, OK: c.Action != settings.ActionRefused,
-		})
-	}
-	if reply.DryRun {
-		return nil, nil
-	}
-	for _, c := range reply.Commands {
-		if slices.Equal(c.Before, c.After) {
-			t.log.Info("the rights, folder or environment of a command have changed", "of", c.Of, "command", c.After)
-			continue
-		}
-		t.log.Info("a command has changed", "of", c.Of, "before", c.Before, "after", c.After)
-	}
-	return t.apply(ctx, next, changes)
-}
-
-// refuseEmpty makes an error of the warning about an empty file, and reports whether there is one. An
-// editor that truncates a file before it writes, or a full disk, must not stop a team.
-func refuseEmpty(problems config.Problems) bool {
-	i := slices.IndexFunc(problems, func(p config.Problem) bool { return p.Code == config.CodeEmptyFile })
-	if i < 0 {
-		return false
-	}
-	p := &problems[i]
-	p.Severity, p.Detail = config.SeverityError, "It declares no agent."
-	p.Hint = "To stop the agents: orchestrator down"
-	return true
-}
-
-// digestOf identifies a list of commands.
-func digestOf(commands []config.Command) string {
-	h := sha256.New()
-	for i := range commands {
-		h.Write([]byte(commands[i].Print))
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// compareCommands returns the commands that were added, removed or changed.
-func compareCommands(before, after []config.Command) []control.CommandChange {
-	var changes []control.CommandChange
-	old := make(map[string]config.Command)
-	for _, c := range before {
-		old[c.Of] = c
-	}
-	for _, c := range after {
-		was := old[c.Of]
-		delete(old, c.Of)
-		if was.Print != c.Print {
-			changes = append(changes, control.CommandChange{Of: c.Of, Place: c.Place, Before: was.Argv, After: c.Argv})
-		}
-	}
-	for _, c := range before {
-		if _, gone := old[c.Of]; gone {
-			changes = append(changes, control.CommandChange{Of: c.Of, Place: c.Place, Before: c.Argv})
-		}
-	}
-	return changes
-}
-
-// apply makes the changes that do not need a restart. Later reloads compare with the new
-// configuration at once, even while earlier changes are pending.
-func (t *Instance) apply(ctx context.Context, next *config.Config, changes []config.Change) (waitOutcomes, error) {
-	specs := make(map[string]settings.Agent)
-	for _, spec := range t.specs(next) {
-		specs[spec.Name] = spec
-	}
-	if reasons := t.workshop.Check(ctx, team.Workspaces(next, t.Base)); len(reasons) > 0 {
-		return nil, &wire.Error{Code: wire.CodeInvalid, Message: strings.Join(reasons, "; "), Hint: "Nothing was changed. See orchestrator help verified"}
-	}
-	var todo []supervisor.Change
-	for _, c := range changes {
-		switch {
-		case c.Action == settings.ActionRefused:
-			t.log.Warn("a change needs a restart of the orchestrator", "change", strings.Join(c.Attributes, ", "), "place", c.Place)
-		case c.Agent != "":
-			todo = append(todo, supervisor.Change{Action: c.Action, Name: c.Agent, Agent: specs[c.Agent]})
-		}
-	}
-	adopted, _ := team.Rules(next)
-	t.Super.Adopt(adopted) // first: what is applied next is decided by them
-	wait, err := t.Super.Apply(ctx, todo, team.Sessions(next))
-	if err != nil {
-		before, _ := team.Rules(t.config)
-		t.Super.Adopt(before)
-		return nil, err
-	}
-	if err := t.Super.GiveOut(ctx, team.Tasks(next)); err != nil {
-		return nil, err
-	}
-	t.config = next
-	t.allow(next)
-	t.workshop.Set(team.Workspaces(next, t.Base))
-	t.tell(next)
-	limit(t, next)
-	mergeWhenDone(t, next)
-	t.log.SetLevel(logLevel(next.Log.Level))
-	return wait, nil
-}
-
-// allow notes the agents and the hosts of a configuration.
-func (t *Instance) allow(c *config.Config) {
-	t.guard.allow(c)
-	if t.hosts != nil {
-		t.hosts.SetRules(c.Hosts)
-	}
-}
-
-// mergeWhenDone begins to merge the branches of tasks that are done, or ends that, as a configuration says.
-func mergeWhenDone(t *Instance, c *config.Config) {
-	if !c.Merge.Queue {
-		t.merging.Close()
-		t.merging = nil
-	}
-	if t.merging == nil && c.Merge.Queue {
-		t.merging = t.workshop.OpenQueue(t.Super.Seq())
-	}
 }

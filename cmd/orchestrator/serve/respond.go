@@ -30,13 +30,13 @@ import (
 // person types.
 type Answerer struct {
 	App      *cli.App
-	Team     *Instance
+	Team     *Hub
 	scripted []scripted
 }
 
 // respond starts to answer questions, with lines that are typed or those of the terminal. Its goroutines end with ctx or with the team. The
 // caller does not wait for them, because they hold no resources.
-func respond(ctx context.Context, a *cli.App, t *Instance, rules []scripted, typed <-chan string) {
+func respond(ctx context.Context, a *cli.App, t *Hub, rules []scripted, typed <-chan string) {
 	r := &Answerer{App: a, Team: t, scripted: rules}
 	r.begin(ctx)
 	if typed != nil {

@@ -78,17 +78,17 @@ func runOne(a *cli.App, command []string, f runFlags) error {
 	c := config.Alone(a.Dir, stateDir, name, command)
 	c.Agents[0].Pty = f.pty
 	c.Store.Kind = "memory" // the state directory is temporary
-	log := logger(a, c, a.Flags.JSON)
-	t := NewTeam()
-	if err := t.Hold(stateDir, a.SocketPath(stateDir), log); err != nil {
+	t := NewHub(a, new(Place), NewFile(), c, logger(a, c, a.Flags.JSON))
+	ctx := context.Background()
+	if err := t.Hold(ctx); err != nil {
 		return CannotHold(err, stateDir)
 	}
-	defer t.Release()
-	t.Base = AgentBase(a.Environ)
+	defer t.Stop()
+	t.File.Base = AgentBase(a.Environ)
 	c.Agents[0].InheritEnv = config.InheritEnv{All: f.inheritEnv, Ordinary: !f.inheritEnv}
-	NoteLeftOut(a, c, t.Base)
-	if err := t.Supervise(c, supervisor.Options{Name: name, ExitWhenIdle: true}); err != nil {
-		return err
+	NoteLeftOut(a, c, t.File.Base)
+	if err := t.Supervise(ctx, supervisor.Options{Name: name, ExitWhenIdle: true}); err != nil {
+		return CannotRecord(err, c.Store)
 	}
 	if term.IsTerminal(a.Stdin) {
 		a.Note("What you type is its stdin. It gets no tasks: for these, write a file with orchestrator init")
@@ -97,8 +97,8 @@ func runOne(a *cli.App, command []string, f runFlags) error {
 }
 
 // runAlone runs a team of one agent and returns that agent's exit code.
-func runAlone(a *cli.App, t *Instance, name string, rules []scripted) error {
-	show := console.NewSingle(a, console.SingleOptions{Team: t.Super, Agent: name, StateDir: t.Home.Dir, Scripted: len(rules) > 0})
+func runAlone(a *cli.App, t *Hub, name string, rules []scripted) error {
+	show := console.NewSingle(a, console.SingleOptions{Team: t.Super, Agent: name, StateDir: t.Place.Home.Dir, Scripted: len(rules) > 0})
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)
@@ -110,16 +110,16 @@ func runAlone(a *cli.App, t *Instance, name string, rules []scripted) error {
 	defer enough()
 	go feed(feeding, a.Stdin, t, fate) // a read of a terminal cannot be interrupted: it ends with the program
 	signals := heed(a, t)              // before a client can see that it runs
-	shut := t.Serve()
+	t.Serve()
 	(&Answerer{App: a, Team: t, scripted: rules}).begin(feeding)
 	err := t.Super.Run(signals.ctx)
 	<-fate.heard
 	all := signals.awaitReader(shown)
 	if !all {
-		t.log.Warn("the last lines are not shown: their reader does not take them")
+		t.Place.Log.Warn("the last lines are not shown: their reader does not take them")
 	}
 	forced := signals.end()
-	shut()
+	t.Shut()
 	failed := errors.Is(err, supervisor.ErrAgentsFailed)
 	if errors.Is(err, supervisor.ErrTasksUndone) || errors.Is(err, supervisor.ErrUnmerged) {
 		err = nil // open tasks of the command are not an error
@@ -157,7 +157,7 @@ const piece = 64 << 10
 
 // feed copies stdin to the agent line by line, longer lines in parts, and then closes its
 // stdin. It leaves that open if stdin is /dev/null, so that answers can still be delivered.
-func feed(ctx context.Context, stdin io.Reader, t *Instance, f *exitWatch) {
+func feed(ctx context.Context, stdin io.Reader, t *Hub, f *exitWatch) {
 	select {
 	case <-f.started:
 	case <-ctx.Done():

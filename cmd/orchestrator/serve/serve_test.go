@@ -177,7 +177,7 @@ func TestUpNow(t *testing.T) {
 // A record whose state cannot be read, and whose facts are gone, is refused with what to do.
 func TestStateOfAnotherVersion(t *testing.T) {
 	err := fmt.Errorf("restoring: %w", &wire.RemovedError{Base: wire.Base{Seq: 7}})
-	f := cli.FailureOf(cannotRecord(err, config.Store{Path: "events.db"}))
+	f := cli.FailureOf(CannotRecord(err, config.Store{Path: "events.db"}))
 	require.Contains(t, f.Message, "records 1 to 7")
 	require.Contains(t, f.Hint, "Use the program that wrote it")
 	require.EqualValues(t, 7, f.Details["removed"])
@@ -191,7 +191,7 @@ func TestLittleAddressSpace(t *testing.T) {
 	wrong := fmt.Errorf("opening: %w", syscall.ENOMEM)
 	store := config.Store{Path: path}
 	for name, err := range map[string]error{
-		"up": cannotRecord(wrong, store), "task ls": unreadable(wrong, store), "store check": CannotReadRecord(wrong, path),
+		"up": CannotRecord(wrong, store), "task ls": unreadable(wrong, store), "store check": CannotReadRecord(wrong, path),
 	} {
 		f := cli.FailureOf(err)
 		require.Equal(t, "there is too little address space for the record "+path, f.Message, name)

@@ -33,7 +33,7 @@ type signalHandler struct {
 }
 
 // heed starts to handle signals. Its goroutines end with end.
-func heed(a *cli.App, t *Instance) *signalHandler {
+func heed(a *cli.App, t *Hub) *signalHandler {
 	h := &signalHandler{quit: make(chan struct{}), hurry: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 8)
@@ -64,7 +64,7 @@ func heed(a *cli.App, t *Instance) *signalHandler {
 }
 
 // showLife tells the service manager that decisions are made. The service manager kills a program that stops telling it.
-func (h *signalHandler) showLife(a *cli.App, t *Instance, every time.Duration) {
+func (h *signalHandler) showLife(a *cli.App, t *Hub, every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -78,7 +78,7 @@ func (h *signalHandler) showLife(a *cli.App, t *Instance, every time.Duration) {
 	}
 }
 
-func (h *signalHandler) listen(a *cli.App, t *Instance, signals <-chan os.Signal, hungUp <-chan struct{}) {
+func (h *signalHandler) listen(a *cli.App, t *Hub, signals <-chan os.Signal, hungUp <-chan struct{}) {
 	var timeout <-chan time.Time
 	if limit := a.Flags.Timeout.Duration; limit > 0 {
 		timeout = time.After(limit)
@@ -105,7 +105,7 @@ func (h *signalHandler) listen(a *cli.App, t *Instance, signals <-chan os.Signal
 				}
 				h.group.Go(func() { reloadBySignal(h.ctx, a, t) })
 			case syscall.SIGUSR1:
-				t.report(h.ctx)
+				report(h.ctx, t)
 			case syscall.SIGUSR2: // log files are rotated by size, not by this signal
 			default:
 				now := time.Now()
@@ -130,17 +130,17 @@ func (h *signalHandler) listen(a *cli.App, t *Instance, signals <-chan os.Signal
 }
 
 // leave starts the ordered stop.
-func (h *signalHandler) leave(a *cli.App, t *Instance, why string) {
+func (h *signalHandler) leave(a *cli.App, t *Hub, why string) {
 	// The program ends even if something blocks it then, such as a terminal that accepts no
 	// output. The agents have ended by that time.
-	time.AfterFunc(t.shutdown+lateEnd, func() { late(a, t, cli.ExitNo, keepEnd) })
+	time.AfterFunc(t.Config.Orchestrator.Shutdown+lateEnd, func() { late(a, t, cli.ExitNo, keepEnd) })
 	h.cancel(errors.New(why))
 	systemd.Notify(a.Getenv, systemd.Stopping)
 }
 
 // late exits, unless a snapshot of the state is being written. That takes longer for more
 // tasks, so it has a limit of its own.
-func late(a *cli.App, t *Instance, code int, more time.Duration) {
+func late(a *cli.App, t *Hub, code int, more time.Duration) {
 	facts := t.Super.Keeping()
 	if facts > 0 && more > 0 {
 		time.AfterFunc(time.Second, func() { late(a, t, code, more-time.Second) })
@@ -150,7 +150,7 @@ func late(a *cli.App, t *Instance, code int, more time.Duration) {
 		said := make(chan struct{})
 		go func() { // a write to stderr may block
 			defer close(said)
-			t.log.Error("the program ends before its state is kept: the next start reads these facts again", "facts", facts)
+			t.Place.Log.Error("the program ends before its state is kept: the next start reads these facts again", "facts", facts)
 		}()
 		select {
 		case <-said:
@@ -216,42 +216,42 @@ func (h *signalHandler) end() int {
 }
 
 // reloadBySignal reloads the file after a signal, and logs the result.
-func reloadBySignal(ctx context.Context, a *cli.App, t *Instance) {
+func reloadBySignal(ctx context.Context, a *cli.App, t *Hub) {
 	systemd.Notify(a.Getenv, systemd.Reloading())
 	defer systemd.Notify(a.Getenv, systemd.Reloaded)
-	reply, err := t.reload(ctx, control.ReloadRequest{})
+	reply, err := t.Reload(ctx, control.ReloadRequest{})
 	switch {
 	case err != nil:
-		t.log.Error("reload failed", "error", err)
+		t.Place.Log.Error("reload failed", "error", err)
 	case reply.Errors == 0:
-		t.log.Info("reloaded", "changes", len(reply.Changes))
+		t.Place.Log.Info("reloaded", "changes", len(reply.Changes))
 	}
 }
 
 // report writes the status and a dump of the goroutines to a file.
-func (t *Instance) report(ctx context.Context) {
-	name := filepath.Join(t.Home.Dir, "report-"+time.Now().UTC().Format("20060102T150405")+".txt")
+func report(ctx context.Context, t *Hub) {
+	name := filepath.Join(t.Place.Home.Dir, "report-"+time.Now().UTC().Format("20060102T150405")+".txt")
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
-		t.log.Error("cannot write the report", "error", err)
+		t.Place.Log.Error("cannot write the report", "error", err)
 		return
 	}
 	defer file.Close()
-	t.dropReports()
+	dropReports(t)
 	if status, err := t.Super.Status(ctx); err == nil {
 		text, _ := object.Encode(status)
 		_, _ = file.Write(append(text, "\n\n"...))
 	}
 	_ = pprof.Lookup("goroutine").WriteTo(file, 1)
-	t.log.Info("wrote a report", "file", name)
+	t.Place.Log.Info("wrote a report", "file", name)
 }
 
 // maxReports is the number of reports that are kept.
 const maxReports = 8
 
 // dropReports removes the oldest reports. A file that cannot be removed is removed next time.
-func (t *Instance) dropReports() {
-	reports, _ := filepath.Glob(filepath.Join(t.Home.Dir, "report-*.txt")) // sorted, so by time
+func dropReports(t *Hub) {
+	reports, _ := filepath.Glob(filepath.Join(t.Place.Home.Dir, "report-*.txt")) // sorted, so by time
 	for _, old := range reports[:max(0, len(reports)-maxReports)] {
 		_ = os.Remove(old)
 	}

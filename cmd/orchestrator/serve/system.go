@@ -3,7 +3,6 @@ package serve
 import (
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -15,8 +14,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"orchestrator/supervisor/child"
 )
 
 // Percentages for debug.SetGCPercent, and the size of the live heap from which there is the least
@@ -163,12 +160,4 @@ func whoHas(links map[string]bool) (pid int, name string) {
 		}
 	}
 	return 0, ""
-}
-
-func programs(processes []child.Process) string {
-	var words []string
-	for _, p := range processes {
-		words = append(words, fmt.Sprintf("%d %s", p.PID, p.Program))
-	}
-	return strings.Join(words, ", ")
 }

@@ -7,14 +7,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/handlers"
 	"orchestrator/supervisor"
-	"orchestrator/supervisor/child"
-	"orchestrator/supervisor/config"
-	"orchestrator/supervisor/home"
 	"orchestrator/supervisor/output"
-	"orchestrator/supervisor/workspace"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/object"
@@ -119,14 +114,4 @@ func (w workTasks) Ask(agent, task, question string) error {
 		w.log.Error("a person could not be asked about a task", "task", task, "error", err)
 	}
 	return err
-}
-
-// openWorkshop makes what gives tasks their workspaces and verifies them.
-func (t *Instance) openWorkshop(c *config.Config) supervisor.Workshop {
-	t.workshop = workspace.New(workspace.Options{
-		Start: func(spec child.Spec) (workspace.Process, error) { return t.host.Start(spec) }, Tasks: workTasks{t.own},
-		Log: t.log.Named("workspaces"), Apart: t.Home.Apart, Notes: home.Notes(t.Home.Dir),
-	})
-	t.workshop.Set(team.Workspaces(c, t.Base))
-	return t.workshop
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,15 +17,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/console"
 	"orchestrator/cmd/orchestrator/serve/ownlog"
-	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/cmd/orchestrator/why"
 	"orchestrator/supervisor"
-	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/config"
-	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
+	"orchestrator/wire/control"
 )
 
 // upFlags are the flags of up.
@@ -72,7 +73,7 @@ prints a summary of completed and lost work.`,
 		RunE: func(verb *cobra.Command, args []string) error {
 			f.reported = verb.Flags().Changed("report")
 			for { // a hub that another one has replaced stands by again
-				if err := up(a, f, args); !errors.Is(err, errDeposed) {
+				if err := up(a, f, args); !errors.Is(err, ErrDeposed) {
 					return err
 				}
 			}
@@ -98,11 +99,12 @@ func UpUntilIdle(a *cli.App, pinned string) error {
 	return up(a, upFlags{yes: true, exitWhenIdle: true, pinned: pinned, logFormat: cli.Choice{Value: "auto"}}, nil)
 }
 
-// loader returns the function that reads the configuration, for a hub or a host. node names this hub, or is "".
-func (t *Instance) loader(a *cli.App, file, node string, host bool) func() (*config.Config, config.Problems) {
+// loader returns the function that reads the configuration, for a hub or a host. node names this hub, or is "". The
+// commands of secrets run at a place.
+func loader(a *cli.App, p *Place, file, node string, host bool) func() (*config.Config, config.Problems) {
 	return func() (*config.Config, config.Problems) {
 		options := a.Options()
-		options.Run, options.Rights, options.Node, options.Host = t.runCommand, rights, cmp.Or(node, options.Node), host
+		options.Run, options.Rights, options.Node, options.Host = p.Run, rights, cmp.Or(node, options.Node), host
 		return config.Load(file, options)
 	}
 }
@@ -132,17 +134,17 @@ func up(a *cli.App, f upFlags, names []string) error {
 	if err := f.files(a); err != nil {
 		return err
 	}
-	t := NewTeam()
-	t.chosen, t.noDeps = names, f.noDeps
-	t.load = t.loader(a, file, f.node, false)
-	c, err := t.firstConfig(a, f.yes)
+	p, own := new(Place), NewFile()
+	own.Chosen, own.NoDeps = names, f.noDeps
+	own.Load = loader(a, p, file, f.node, false)
+	c, err := firstConfig(a, own, f.yes)
 	if err != nil {
 		return err
 	}
 	if a.Getenv(upgradeEnv) == checkUpgrade {
 		return readsRecord(a, c)
 	}
-	if t.before, err = handedOver(a); err != nil {
+	if p.before, err = handedOver(a); err != nil {
 		return err
 	}
 	if f.detach && !isDetached(a) {
@@ -156,46 +158,61 @@ func up(a *cli.App, f upFlags, names []string) error {
 		a.Stdout, a.Stderr = own, own
 	}
 	console.Prepare(a, f.logFormat.Value == "json")
-	log := logger(a, c, a.Flags.JSON || f.logFormat.Value == "json")
-	if err := t.Hold(c.Orchestrator.StateDir, a.SocketPath(c.Orchestrator.StateDir), log); err != nil {
-		return CannotHold(err, c.Orchestrator.StateDir)
+	t := NewHub(a, p, own, c, logger(a, c, a.Flags.JSON || f.logFormat.Value == "json"))
+	ctx := context.Background()
+	if err := t.Hold(ctx); err != nil {
+		return CannotHold(err, p.StateDir)
 	}
-	defer t.Release()
-	t.config, t.Base = c, AgentBase(a.Environ)
-	urls, err := t.listen(c)
+	defer t.Stop()
+	own.Config, own.Base = c, AgentBase(a.Environ)
+	urls, err := t.Listen(ctx)
 	if err != nil {
-		return err
+		return cannotListen(err, c.Place("http.listen"))
 	}
-	if err := t.standBy(a, c); err != nil {
-		return err
+	if c.Store.Shared() {
+		if err := standBy(t); err != nil {
+			return err
+		}
 	}
-	err = t.Supervise(c, supervisor.Options{
+	err = t.Supervise(ctx, supervisor.Options{
 		Name: c.Orchestrator.Name, Config: file, ExitWhenIdle: f.exitWhenIdle, AbortOnFailure: f.abortOnFailure,
 	})
 	if err != nil {
-		return err
+		return CannotRecord(err, c.Store)
 	}
-	if err := checkWork(t, c); err != nil {
-		return err
+	if wrong, ok := errors.AsType[*WorkError](t.CheckWork(ctx)); ok {
+		return unworkable(wrong.Reasons)
 	}
 	defer a.NoteTeam(file, a.SocketPath(c.Orchestrator.StateDir))()
 	greet(a, c, file, urls)
-	NoteLeftOut(a, c, t.Base)
+	NoteLeftOut(a, c, own.Base)
 	return work(a, t, f)
 }
 
-// checkWork returns an error if the workspaces of agents could not be made, or their commands not run. A team that
-// runs already goes on.
-func checkWork(t *Instance, c *config.Config) error {
-	reasons := t.workshop.Check(context.Background(), team.Workspaces(c, t.Base))
-	if len(reasons) == 0 {
-		return nil
+// NewHub returns a hub at a place in a state directory.
+func NewHub(a *cli.App, p *Place, own *File, c *config.Config, log hclog.Logger) *Hub {
+	p.StateDir, p.Socket, p.Log = c.Orchestrator.StateDir, a.SocketPath(c.Orchestrator.StateDir), log
+	return New(p, own, Options{Version: cli.Version, Config: c, Environ: a.Environ, Note: a.Note, Explain: why.Text})
+}
+
+// standBy waits for the turn of a hub, or a signal.
+func standBy(t *Hub) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c := t.Config
+	if err := whichHub(c.Store, "up"); err != nil {
+		return err
 	}
-	if t.before != nil || t.front != nil {
-		t.log.Error("tasks cannot be verified", "reasons", reasons)
-		return nil
+	if err := notMoved(c); err != nil {
+		return err
 	}
-	return unworkable(reasons)
+	switch err := t.StandBy(ctx); {
+	case errors.Is(err, ErrEnded):
+		return cli.ExitWith(cli.ExitOK)
+	case err != nil:
+		return cannotShare(err, c.Store)
+	}
+	return nil
 }
 
 // unworkable returns the failure for the reasons why workspaces could not be made, or nil if there are none.
@@ -229,65 +246,58 @@ func NoteLeftOut(a *cli.App, c *config.Config, base []string) {
 
 // firstConfig loads the configuration of a team that is about to start, and checks whether its
 // commands may run.
-func (t *Instance) firstConfig(a *cli.App, yes bool) (*config.Config, error) {
-	c, problems := t.load()
+func firstConfig(a *cli.App, f *File, yes bool) (*config.Config, error) {
+	c, problems := f.Load()
 	if problems.Errors() > 0 {
 		return nil, a.Invalid(problems, "Nothing was started.")
 	}
 	if len(problems) > 0 {
 		_ = a.ShowProblems(problems, "", cli.ExitOK)
 	}
-	if err := knowAgents(c, t.chosen, "up"); err != nil || isDetached(a) || a.Getenv(upgradeEnv) != "" {
+	if err := knowAgents(c, f.Chosen, "up"); err != nil || isDetached(a) || a.Getenv(upgradeEnv) != "" {
 		return c, err
 	}
 	return c, a.CheckTrust(c, c.Commands(), yes, "Read them, then: orchestrator up --yes")
 }
 
 // work runs a team until its end, with its API open and its output shown.
-func work(a *cli.App, t *Instance, f upFlags) error {
+func work(a *cli.App, t *Hub, f upFlags) error {
 	began := time.Now()
 	signals := heed(a, t) // before a client can see that it runs
-	show := console.New(a, t.shown(a, f, signals.hurry))
+	show := console.New(a, shown(a, t, f, signals.hurry))
 	defer show.Close()
-	t.drain = func() { show.Drain(pauseTime) }
-	shown := make(chan struct{})
+	t.BeforeUpgrade(func() { show.Drain(PauseTime) })
+	done := make(chan struct{})
 	go func() {
-		defer close(shown)
+		defer close(done)
 		show.Run()
 	}()
-	shut := t.Serve()
-	t.showWeb(a, f.ui && !isDetached(a))
+	t.Serve()
+	noteURL(a, t.ShowWeb(f.ui && !isDetached(a)))
 	responding, enough := context.WithCancel(signals.ctx)
 	defer enough()
 	if f.detach && isDetached(a) {
 		turning, stop := context.WithCancel(context.Background())
 		defer stop()
-		go ownlog.Keep(turning, filepath.Join(t.Home.Dir, "orchestrator.log"), func(err error) {
-			t.log.Error("orchestrator.log cannot be put aside any more", "error", err)
+		go ownlog.Keep(turning, filepath.Join(t.Place.Home.Dir, "orchestrator.log"), func(err error) {
+			t.Place.Log.Error("orchestrator.log cannot be put aside any more", "error", err)
 		})
 	}
 	respond(responding, a, t, f.scripted, show.Typed())
 	if f.exitWhenIdle && show.Typed() == nil && f.logFormat.Value != "json" {
 		go console.Standby(responding, a, t.Super) // it holds no resources and ends with responding
 	}
-	ending, end := context.WithCancel(signals.ctx)
-	t.ending = end
-	if t.shared != nil {
-		ended, over := context.WithCancel(context.Background())
-		defer over()
-		go t.shared.giveUp(ending, ended, t.log)
-	}
-	err := t.Super.Run(signals.ctx)
-	if !signals.await(shown) {
+	err := t.Run(signals.ctx)
+	if !signals.await(done) {
 		show.Close() // restore the terminal for the messages below
-		t.log.Warn("the last lines are not shown: their reader does not take them")
+		t.Place.Log.Warn("the last lines are not shown: their reader does not take them")
 	}
 	forced := signals.end()
 	if forced == 0 {
-		t.noteEnd(err)
+		t.NoteEnd(err)
 	}
-	shut()
-	unwritten := t.writeReport(f.report, began)
+	t.Shut()
+	unwritten := writeReport(t, f.report, began)
 	switch {
 	case forced != 0:
 		if unwritten != nil {
@@ -299,65 +309,66 @@ func work(a *cli.App, t *Instance, f upFlags) error {
 	case errors.Is(err, supervisor.ErrAgentsFailed), errors.Is(err, supervisor.ErrTasksUndone), errors.Is(err, supervisor.ErrUnmerged):
 		return cli.ExitWith(cli.ExitNo)
 	}
-	return t.cannotGoOn(err)
+	return cannotGoOn(err, t.Place.StateDir)
 }
 
 // shown returns the settings of the console of up.
-func (t *Instance) shown(a *cli.App, f upFlags, hurry <-chan struct{}) console.Options {
+func shown(a *cli.App, t *Hub, f upFlags, hurry <-chan struct{}) console.Options {
 	o := console.Options{
-		Team: t.Super, Log: t.log, JSON: f.logFormat.Value == "json", Output: !isDetached(a), Hurry: hurry,
-		Signal:   t.signal,
+		Team: t.Super, Log: t.Place.Log, JSON: f.logFormat.Value == "json", Output: !isDetached(a), Hurry: hurry,
+		Signal:   t.Signal,
 		Pinned:   f.pinned,
-		Volatile: t.config.Store.Kind == "memory",
-		Messages: func() (heard, refused int64) { return t.heard.Load(), t.refusals.Load() },
+		Volatile: t.Config.Store.Kind == "memory",
+		Messages: t.Messages,
 	}
-	for i := range t.config.Agents {
-		o.Agents = append(o.Agents, t.config.Agents[i].Name)
+	for i := range t.Config.Agents {
+		o.Agents = append(o.Agents, t.Config.Agents[i].Name)
 	}
 	return o
 }
 
 // writeReport writes the report on the tasks since began to a file, if one is given.
-func (t *Instance) writeReport(file string, began time.Time) error {
+func writeReport(t *Hub, file string, began time.Time) error {
 	if file == "" {
 		return nil
 	}
 	tasks, err := t.Super.Since(began)
 	if err != nil {
-		t.log.Warn("the report lacks the words of some errors", "error", err)
+		t.Place.Log.Warn("the report lacks the words of some errors", "error", err)
 	}
-	return console.WriteReport(file, t.config.Orchestrator.Name, began, tasks)
+	return console.WriteReport(file, t.Config.Orchestrator.Name, began, tasks)
 }
 
-// listen opens the listeners of http.listen and returns their URLs. If one fails, the start
-// fails.
-func (t *Instance) listen(c *config.Config) (urls []string, err error) {
-	h := &c.HTTP
-	for _, address := range h.Listen {
-		l, err := t.before.listen(address, api.TCP{Hosts: h.Hosts, View: t.viewHost(), Certificate: h.Certificate, Key: h.Key})
+// noteURL prints the address of the web view, if there is one.
+func noteURL(a *cli.App, url string) {
+	if url != "" {
+		a.Note("The web view is at %s (once, within two minutes; then: orchestrator ui)", url)
+	}
+}
+
+// noteWeb prints the address of the web view of an orchestrator in the background.
+func noteWeb(a *cli.App) error {
+	return a.WithClient(func(ctx context.Context, d *client.Client) error {
+		text, err := a.Ask(ctx, d, "open-ui", control.OpenUIRequest{})
 		if err != nil {
-			return nil, cannotListen(err, address, c.Place("http.listen"))
+			return err
 		}
-		t.remote = append(t.remote, l)
-		urls = append(urls, l.URL())
-	}
-	t.urls = urls
-	if len(urls) == 0 {
-		return nil, nil
-	}
-	t.runs.URL = urls[0]
-	if c.Store.Shared() { // the hubs share a key
-		return urls, nil
-	}
-	if err := t.signer.Ready(); err != nil {
-		return nil, cannotListen(err, "", "")
-	}
-	return urls, nil
+		reply, err := client.Decode[control.OpenUIReply](text)
+		noteURL(a, reply.URL)
+		return err
+	})
 }
 
 // cannotListen returns the failure for a listener that cannot be opened, with the program
 // that uses the address if it is known.
-func cannotListen(err error, address, place string) error {
+func cannotListen(err error, place string) error {
+	address := ""
+	if failed, ok := errors.AsType[*ListenError](err); ok {
+		address = failed.Address
+	}
+	if address == "" {
+		place = ""
+	}
 	f := &cli.Failure{
 		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "cannot serve http.listen" + at(place) + ": " + err.Error(),
 		Because: []string{"Nothing was started."},
@@ -421,43 +432,6 @@ func declared(known []string) string {
 	return "It declares " + strings.Join(known, ", ") + "."
 }
 
-// specs returns the agents of a configuration for the supervisor. It starts the agents that were chosen when the
-// team was started.
-func (t *Instance) specs(c *config.Config) []settings.Agent {
-	return only(team.Agents(c, t.Base), t.chosen, t.noDeps)
-}
-
-// only sets Autostart for the named agents and clears it for the others.
-func only(specs []settings.Agent, names []string, noDeps bool) []settings.Agent {
-	if len(names) == 0 {
-		return specs
-	}
-	for i := range specs {
-		s := &specs[i]
-		s.Autostart = slices.Contains(names, s.Name) || slices.Contains(names, s.Block)
-		if s.Autostart && noDeps {
-			s.DependsOn = nil
-		}
-	}
-	return specs
-}
-
-// AgentBase returns the environment that agents may inherit: that of this program, without
-// variables that are only for it.
-func AgentBase(environ []string) []string {
-	var base []string
-	for _, entry := range environ {
-		name, _, _ := strings.Cut(entry, "=")
-		switch name {
-		case "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES",
-			"ORC_SESSION", "ORC_SESSION_TYPE", upgradeEnv:
-		default:
-			base = append(base, entry)
-		}
-	}
-	return base
-}
-
 // logger returns the orchestrator's own log, on stderr. Its format is that of the output,
 // unless the file or the environment sets one.
 func logger(a *cli.App, c *config.Config, asJSON bool) hclog.Logger {
@@ -474,17 +448,10 @@ func logger(a *cli.App, c *config.Config, asJSON bool) hclog.Logger {
 	}
 	return hclog.New(&hclog.LoggerOptions{
 		Name:       "orchestrator",
-		Level:      logLevel(level),
+		Level:      LogLevel(level),
 		Output:     a.Stderr,
 		JSONFormat: format == "json" || format == "auto" && asJSON && !term.IsTerminal(a.Stderr),
 		Color:      color,
 		TimeFn:     time.Now,
 	})
-}
-
-func logLevel(word string) hclog.Level {
-	if level := hclog.LevelFromString(word); level != hclog.NoLevel {
-		return level
-	}
-	return hclog.Info
 }

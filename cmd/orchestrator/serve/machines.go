@@ -15,45 +15,51 @@ import (
 	"orchestrator/wire/hostlink"
 )
 
-// openHosts prepares for hosts to join.
-func (t *Instance) openHosts(ctx context.Context, c *config.Config) *hosts.Hosts {
+// machines are the hosts of a hub.
+type machines struct {
+	*hosts.Hosts
+	own    *requester
+	record *record
+}
+
+// prepare prepares for hosts to join.
+func (m *machines) prepare(ctx context.Context, c *config.Config) {
 	o := hosts.Options{
 		Hub:     c.Orchestrator.Name,
-		Changed: func() { t.Super.HostsChanged() },
+		Changed: func() { m.own.HostsChanged() },
 		Drain: func(host string, agents []string) {
-			t.Super.NoteHost(events.HostDrained, host, "wants to leave", wire.Figures{})
-			t.move(host, agents)
+			m.own.NoteHost(events.HostDrained, host, "wants to leave", wire.Figures{})
+			m.move(host, agents)
 		},
-		Committed: func(note func()) int64 { return t.Super.Committed(note) },
-		Note:      func(kind, host, text string) { t.Super.NoteHost(kind, host, text, wire.Figures{}) },
+		Committed: func(note func()) int64 { return m.own.Committed(note) },
+		Note:      func(kind, host, text string) { m.own.NoteHost(kind, host, text, wire.Figures{}) },
 	}
-	if t.shared != nil {
-		o.Hub, o.Team, o.Epoch = c.Store.Node, c.Store.Log, t.shared.epoch
-		o.Confirmed = func() bool { return t.shared.writable() == nil }
+	if m.record.shared != nil {
+		o.Hub, o.Team, o.Epoch = c.Store.Node, c.Store.Log, m.record.shared.epoch
+		o.Confirmed = func() bool { return m.record.shared.writable() == nil }
 	}
-	if !t.endedInOrder(ctx) {
+	if !m.endedInOrder(ctx) {
 		longest := hostlink.Grace
 		for _, h := range c.Hosts {
 			longest = max(longest, h.Grace)
 		}
 		o.Settled = time.Now().Add(hostlink.GivenUp(longest))
 	}
-	t.hosts = hosts.New(o)
-	t.hosts.SetRules(c.Hosts)
-	return t.hosts
+	m.Hosts = hosts.New(o)
+	m.SetRules(c.Hosts)
 }
 
 // endedInOrder reports whether no agent of an earlier life of the team can still run on a host: there was
 // none, or it has stopped in order and left nothing running. Another hub has appended the facts before this one's epoch.
-func (t *Instance) endedInOrder(ctx context.Context) bool {
-	last := t.record.Last()
-	if t.shared != nil {
-		last = t.shared.epoch - 1
+func (m *machines) endedInOrder(ctx context.Context) bool {
+	last := m.record.ledger.Last()
+	if m.record.shared != nil {
+		last = m.record.shared.epoch - 1
 	}
 	if last <= 0 {
 		return true
 	}
-	for r, err := range t.record.Records(ctx, last-1) {
+	for r, err := range m.record.ledger.Records(ctx, last-1) {
 		var stopped struct {
 			Figures wire.Figures `json:"figures"`
 		}
@@ -63,17 +69,17 @@ func (t *Instance) endedInOrder(ctx context.Context) bool {
 }
 
 // listHosts returns the machines that run agents, and the hubs.
-func (t *Instance) listHosts(ctx context.Context, _ struct{}) (control.HostsReply, error) {
-	reply, err := t.listHubs(ctx, struct{}{})
-	reply.Hosts = t.hosts.View()
+func (m *machines) listHosts(ctx context.Context, _ struct{}) (control.HostsReply, error) {
+	reply, err := m.record.listHubs(ctx, struct{}{})
+	reply.Hosts = m.View()
 	return reply, err
 }
 
 // drainHost lets a host run no more agents, and begins to stop those that are there. They start again
 // where there is room.
-func (t *Instance) drainHost(_ context.Context, r control.DrainRequest) (control.DrainReply, error) {
-	agents, err := t.hosts.Drain(r.Host, r.Undo)
-	if t.isHub(r.Host) && err != nil {
+func (m *machines) drainHost(_ context.Context, r control.DrainRequest) (control.DrainReply, error) {
+	agents, err := m.Hosts.Drain(r.Host, r.Undo)
+	if m.isHub(r.Host) && err != nil {
 		return control.DrainReply{}, &wire.Error{
 			Code: wire.CodeConflict, Message: r.Host + " is a hub, and only hosts are drained",
 			Hint: "On its machine: orchestrator down. Another hub goes on, if that one is at work",
@@ -83,30 +89,30 @@ func (t *Instance) drainHost(_ context.Context, r control.DrainRequest) (control
 		return control.DrainReply{}, err
 	}
 	if r.Undo {
-		t.Super.NoteHost(events.HostDrained, r.Host, "takes agents again", wire.Figures{Host: r.Host})
+		m.own.NoteHost(events.HostDrained, r.Host, "takes agents again", wire.Figures{Host: r.Host})
 	} else {
-		t.Super.NoteHost(events.HostDrained, r.Host, "is being drained", wire.Figures{Host: r.Host, Ordered: true})
-		t.move(r.Host, agents)
+		m.own.NoteHost(events.HostDrained, r.Host, "is being drained", wire.Figures{Host: r.Host, Ordered: true})
+		m.move(r.Host, agents)
 	}
 	return control.DrainReply{FormatVersion: wire.FormatVersion, Host: r.Host, Agents: agents}, nil
 }
 
 // isHub reports whether a name is one of a hub, with or without its port.
-func (t *Instance) isHub(name string) bool {
-	return t.shared != nil && slices.ContainsFunc(t.shared.peers, func(peer string) bool {
+func (m *machines) isHub(name string) bool {
+	return m.record.shared != nil && slices.ContainsFunc(m.record.shared.peers, func(peer string) bool {
 		host, _, err := net.SplitHostPort(peer)
 		return peer == name || err == nil && host == name
 	})
 }
 
 // move begins to stop agents that run on a host, and to start them elsewhere.
-func (t *Instance) move(host string, agents []string) {
+func (m *machines) move(host string, agents []string) {
 	if len(agents) == 0 {
 		return
 	}
 	go func() { // it ends when they run again, or with the team
-		if _, err := t.Super.RestartAgents(context.Background(), control.AgentsRequest{Agents: agents}); err != nil {
-			t.log.Warn("a host cannot be drained", "host", host, "error", err)
+		if _, err := m.own.RestartAgents(context.Background(), control.AgentsRequest{Agents: agents}); err != nil {
+			m.own.log.Warn("a host cannot be drained", "host", host, "error", err)
 		}
 	}()
 }

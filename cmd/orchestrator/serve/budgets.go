@@ -13,34 +13,50 @@ import (
 	"orchestrator/wire/events"
 )
 
+// budgets are the part of a hub that keeps the budgets of agents. They are the team for its Keeper.
+type budgets struct {
+	*requester
+	config  *config.Config
+	keeper  *budget.Keeper                          // nil if no agent has a budget
+	prices  atomic.Pointer[map[string]config.Price] // of models
+	members atomic.Pointer[[]budget.Member]
+}
+
+// Start begins to keep the budgets of the configuration.
+func (b *budgets) Start(context.Context) error {
+	b.limit(b.config)
+	return nil
+}
+
+// Stop ends that.
+func (b *budgets) Stop() {
+	if b.keeper != nil {
+		b.keeper.Close()
+	}
+}
+
 // limit sets the budgets of agents to those of a configuration.
-func limit(t *Instance, c *config.Config) {
-	t.prices.Store(&c.Prices)
+func (b *budgets) limit(c *config.Config) {
+	b.prices.Store(&c.Prices)
 	limits := make(map[string]budget.Limit)
 	members := make([]budget.Member, 0, len(c.Agents))
 	for i := range c.Agents {
 		members = append(members, budget.Member{Name: c.Agents[i].Name, Program: !c.Agents[i].IsClient()})
-		if b := c.Agents[i].Budget; b != nil {
-			limits[c.Agents[i].Name] = *b
+		if one := c.Agents[i].Budget; one != nil {
+			limits[c.Agents[i].Name] = *one
 		}
 	}
-	t.budgeted.members.Store(&members)
+	b.members.Store(&members)
 	switch {
-	case t.keeper != nil:
-		t.keeper.Set(limits)
+	case b.keeper != nil:
+		b.keeper.Set(limits)
 	case len(limits) > 0: // without a budget, no goroutine follows the events
-		t.keeper = budget.Start(budget.Options{Log: t.log.Named("budget"), Team: t.budgeted, Latest: t.Super.Seq()}, limits)
+		b.keeper = budget.Start(budget.Options{Log: b.log.Named("budget"), Team: b, Latest: b.Seq()}, limits)
 	}
-}
-
-// A budgetTeam is the team for its Keeper.
-type budgetTeam struct {
-	*requester
-	members atomic.Pointer[[]budget.Member]
 }
 
 // Oldest returns an event before all that is about open tasks.
-func (b *budgetTeam) Oldest(ctx context.Context) int64 {
+func (b *budgets) Oldest(ctx context.Context) int64 {
 	point, err := b.Requests.ResumePoint(ctx, b.Seq())
 	if err != nil {
 		b.log.Error("what people have allowed before is not known: they are asked again", "error", err)
@@ -50,15 +66,15 @@ func (b *budgetTeam) Oldest(ctx context.Context) int64 {
 }
 
 // Members returns the agents of the configuration.
-func (b *budgetTeam) Members() []budget.Member { return *b.members.Load() }
+func (b *budgets) Members() []budget.Member { return *b.members.Load() }
 
 // Tell records a sentence about the budget of an agent.
-func (b *budgetTeam) Tell(agent, text string) {
+func (b *budgets) Tell(agent, text string) {
 	b.Note(&wire.Event{Kind: events.AgentBudget, Agent: agent, Text: text})
 }
 
 // Ask makes the task of an agent wait for a person.
-func (b *budgetTeam) Ask(agent, task, question string) error {
+func (b *budgets) Ask(agent, task, question string) error {
 	_, err := b.do(handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{
 		TaskID: task, Question: question, Recall: "its budget is used up, and a person is asked", Options: budget.Answers,
 	})
@@ -66,7 +82,7 @@ func (b *budgetTeam) Ask(agent, task, question string) error {
 }
 
 // AskAbout asks a person about an agent until a time.
-func (b *budgetTeam) AskAbout(agent, question string, until time.Time) error {
+func (b *budgets) AskAbout(agent, question string, until time.Time) error {
 	_, err := b.do(handlers.Actor{Kind: handlers.Agent, Name: agent}, "request-help", &wire.RequestHelp{
 		Question: question, Until: until, Options: budget.AnswersAbout,
 	})
@@ -74,14 +90,14 @@ func (b *budgetTeam) AskAbout(agent, question string, until time.Time) error {
 }
 
 // Fail ends a task.
-func (b *budgetTeam) Fail(_, task, why string) error {
+func (b *budgets) Fail(_, task, why string) error {
 	_, err := b.do(handlers.Actor{Kind: handlers.Operator}, "fail-task", &wire.FailTask{TaskID: task, Error: why, Class: "budget"})
 	return err
 }
 
 // price adds the cost to what an agent has used, if its program reports none and its model has a price.
-func price(prices map[string]config.Price, u *activity.Usage) {
-	p, ok := prices[u.Model]
+func (b *budgets) price(u *activity.Usage) {
+	p, ok := (*b.prices.Load())[u.Model]
 	if !ok || u.Cost != 0 {
 		return
 	}

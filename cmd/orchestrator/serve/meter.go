@@ -1,0 +1,84 @@
+package serve
+
+import (
+	"context"
+	"os"
+	"sync/atomic"
+
+	"github.com/hashicorp/go-hclog"
+
+	"orchestrator/supervisor/dispatch"
+	"orchestrator/supervisor/telemetry"
+	"orchestrator/wire"
+	"orchestrator/wire/control"
+)
+
+// A meter is the part of a hub that counts messages and exports telemetry.
+type meter struct {
+	version string
+	log     hclog.Logger
+	own     *requester
+	record  *record
+	watch   *telemetry.Telemetry
+
+	heard, refusals atomic.Int64 // number of agents' messages, and of rejected ones
+}
+
+// Start creates the telemetry. It exports nothing before its Begin.
+func (m *meter) Start(context.Context) error {
+	m.watch = telemetry.New(telemetry.Options{
+		Version:     m.version,
+		Operations:  operationNames(),
+		Status:      m.glance,
+		ResumePoint: m.hindsight,
+		Records:     m.record.ledger.Records,
+		Env:         os.Getenv,
+		Warn:        m.log.Warn,
+	})
+	return nil
+}
+
+// Stop ends the export. It may read the event log.
+func (m *meter) Stop() { m.watch.Close() }
+
+// hooks returns the hooks of the supervisor for the telemetry.
+func (m *meter) hooks() dispatch.Hooks {
+	w := dispatch.Hooks{Judged: m.judged, Recorded: m.watch.Recorded}
+	if m.watch.Tracing() {
+		w.Asked = func(a dispatch.Asked) { m.watch.Asked(telemetry.Asked(a)) }
+		w.Answered = func(a dispatch.Answered) { m.watch.Answered(telemetry.Answered(a)) }
+	}
+	return w
+}
+
+// judged counts messages and passes them on to the telemetry.
+func (m *meter) judged(door, kind string, code wire.Code, messages int) {
+	if door == doorOfAgents {
+		m.heard.Add(int64(messages))
+		if code != "" {
+			m.refusals.Add(int64(messages))
+		}
+	}
+	m.watch.Judged(door, kind, code, messages)
+}
+
+// doorOfAgents is the name of the API on the stdio of agents.
+const doorOfAgents = "stdio"
+
+func (m *meter) glance(ctx context.Context) (control.Status, error) {
+	return m.own.QuickStatus(ctx)
+}
+
+func (m *meter) hindsight(ctx context.Context, since int64) (behind int64, sessions []string, err error) {
+	h, err := m.own.Requests.ResumePoint(ctx, since)
+	return h.Behind, h.Sessions, err
+}
+
+// operationNames returns the operations that package handlers decides.
+func operationNames() []string {
+	var names []string
+	for _, o := range wire.Operations {
+		names = append(names, o.Name)
+	}
+	return names
+}

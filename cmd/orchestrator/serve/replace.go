@@ -1,0 +1,342 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+
+	"orchestrator/cmd/orchestrator/serve/team"
+	"orchestrator/supervisor"
+	"orchestrator/supervisor/api"
+	"orchestrator/supervisor/child"
+	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/web"
+	"orchestrator/wire"
+	"orchestrator/wire/control"
+	"orchestrator/wire/events"
+)
+
+// upgradeEnv is set for the program that replaces this one: the file descriptor of a handover, or
+// checkUpgrade, with which the program only reports whether it could go on.
+const (
+	upgradeEnv   = "ORC_UPGRADE"
+	checkUpgrade = "check"
+)
+
+// handoverFormat changes when a program cannot read the handover of an earlier one.
+const handoverFormat = 1
+
+// States of an upgrade.
+const (
+	upgradeRuns   = "running"
+	upgradeDone   = "done"
+	upgradeFailed = "failed"
+)
+
+// A handover is what a program leaves for the one that replaces it in this process.
+type handover struct {
+	Format   int                 `json:"format"`
+	Upgrade  control.Upgrade     `json:"upgrade"`
+	Held     time.Time           `json:"held"` // since then nothing is decided
+	Locks    []int               `json:"locks"`
+	Socket   int                 `json:"socket"`
+	TCP      map[string]int      `json:"tcp"` // by configured address
+	Runs     []api.HandedRun     `json:"runs"`
+	Children child.Handover      `json:"children"`
+	Team     supervisor.Handover `json:"team"`
+}
+
+// An ability is what a program prints with checkUpgrade.
+type ability struct {
+	Format  int    `json:"format"`
+	Version string `json:"version"`
+	Error   string `json:"error"`
+}
+
+// upgrades replace the program of a hub by another one.
+type upgrades struct {
+	version   string
+	place     *Place
+	file      *File
+	record    *record
+	listeners *listeners
+	server    *Server
+	own       *requester
+	web       *web.View
+	latest    atomic.Pointer[control.Upgrade]
+	Drain     func() // prints what waits, and erases the rows of the terminal; may be nil
+}
+
+// upgrade checks whether another program can go on, and starts the upgrade. Status tells its end.
+func (x *upgrades) upgrade(ctx context.Context, r control.UpgradeRequest) (control.Upgrade, error) {
+	if c := api.CallerOf(ctx); !c.Wide || c.Name != "" { // it may execute any program, outside of any confinement
+		return control.Upgrade{}, &wire.Error{Code: wire.CodeDenied, Message: "an upgrade is only for the user, at the operators' socket"}
+	}
+	u := control.Upgrade{FormatVersion: wire.FormatVersion, ID: uuid.NewString(), From: x.version, State: upgradeRuns, PID: os.Getpid()}
+	if err := x.file.lock(ctx); err != nil {
+		return u, err
+	}
+	if err := x.mayUpgrade(ctx, r, &u); err != nil {
+		x.file.unlock()
+		return u, err
+	}
+	x.latest.Store(&u)
+	go func() {
+		defer x.file.unlock()
+		x.replace(u)
+	}()
+	return u, nil
+}
+
+// mayUpgrade completes u, or returns an error if no upgrade is possible.
+func (x *upgrades) mayUpgrade(ctx context.Context, r control.UpgradeRequest, u *control.Upgrade) (err error) {
+	refused := func(format string, args ...any) error {
+		return &wire.Error{Code: wire.CodeConflict, Message: fmt.Sprintf(format, args...), Hint: "Nothing was changed."}
+	}
+	if x.file.Load == nil || x.file.Config.Store.Kind == "memory" {
+		return refused("this orchestrator keeps no record, and so cannot be upgraded")
+	}
+	if x.record.shared != nil { // another hub would take over meanwhile
+		return refused("a hub is not upgraded in place: stop it, and start the other program. Another hub goes on meanwhile")
+	}
+	next, problems := x.file.Load()
+	if problems.Errors() > 0 {
+		return refused("the configuration has a mistake now: orchestrator validate")
+	}
+	if changes := config.Compare(x.file.Config, next); len(changes) > 0 {
+		return refused("the configuration has changed; apply it first: orchestrator reload")
+	}
+	if u.Program, err = programOf(r.Program); err != nil {
+		return refused("%v", err)
+	}
+	can, err := x.ability(ctx, u.Program)
+	switch {
+	case err != nil:
+		return refused("%s cannot go on: %v", u.Program, err)
+	case can.Error != "":
+		return refused("%s cannot go on: %s", u.Program, can.Error)
+	case can.Format != handoverFormat:
+		return refused("%s (version %s) reads other handovers than this version %s; stop and start instead: orchestrator down", u.Program, can.Version, x.version)
+	}
+	u.To = can.Version
+	return nil
+}
+
+// programOf returns the path of a program, or of the file that this program was started from. That
+// file may have been replaced.
+func programOf(program string) (string, error) {
+	if program == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return "", err
+		}
+		program = strings.TrimSuffix(self, " (deleted)")
+	}
+	if !filepath.IsAbs(program) {
+		return "", fmt.Errorf("%q is not an absolute path", program)
+	}
+	if err := unix.Access(program, unix.X_OK); err != nil {
+		return "", fmt.Errorf("%s cannot be executed: %w", program, err)
+	}
+	return program, nil
+}
+
+// checkTime is how long another program may take to read the record.
+const checkTime = time.Minute
+
+// ability runs a program to find out whether it can go on.
+func (x *upgrades) ability(ctx context.Context, program string) (can ability, err error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	dir, err := os.Getwd()
+	if err != nil {
+		return can, err
+	}
+	out, err := x.place.host.Run(ctx, append([]string{program}, os.Args[1:]...), dir, upgradeEnviron(checkUpgrade))
+	if err != nil {
+		return can, err
+	}
+	if json.Unmarshal(out, &can) != nil || can.Version == "" {
+		return can, errors.New("it is no orchestrator that can be upgraded to")
+	}
+	return can, nil
+}
+
+// upgradeEnviron returns the environment of the other program.
+func upgradeEnviron(value string) []string {
+	env := slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, upgradeEnv+"=") })
+	return append(env, upgradeEnv+"="+value)
+}
+
+// PauseTime is how long HTTP requests may take to end before an upgrade cuts them off. Streams do not end
+// by themselves.
+const PauseTime = 200 * time.Millisecond
+
+// replace executes another program. It returns only if that fails.
+func (x *upgrades) replace(u control.Upgrade) {
+	x.server.Pause(PauseTime)
+	held := time.Now()
+	err := x.own.HandOver(context.Background(), func(team supervisor.Handover) error {
+		h := &handover{Format: handoverFormat, Upgrade: u, Held: held, Team: team}
+		return x.become(u.Program, h)
+	})
+	x.server.Resume()
+	u.State, u.Error = upgradeFailed, err.Error()
+	if refusal, ok := errors.AsType[*wire.Error](err); ok {
+		u.Hint = refusal.Hint
+	}
+	x.latest.Store(&u)
+	x.place.Log.Error("the upgrade has failed, and this program goes on", "program", u.Program, "error", err)
+	x.own.Report(&wire.Event{Kind: events.OrchestratorRemained, Text: "an upgrade to " + u.To + " has failed: " + u.Error})
+}
+
+// become executes a program with a handover.
+func (x *upgrades) become(program string, h *handover) error {
+	var err error
+	if h.Children, err = x.place.host.Handover(); err != nil {
+		return err
+	}
+	if h.Runs, err = x.place.runs.Handover(); err != nil {
+		return err
+	}
+	if h.Socket, err = api.FileOf(x.place.socket); err != nil {
+		return err
+	}
+	h.Locks, h.TCP = x.place.Home.Files(), make(map[string]int)
+	files := append(h.Children.Files(), append(h.Locks, h.Socket)...)
+	for _, r := range h.Runs {
+		if r.File >= 0 {
+			files = append(files, r.File)
+		}
+	}
+	for i, address := range x.file.Config.HTTP.Listen {
+		if h.TCP[address], err = api.FileOf(x.listeners.open[i]); err != nil {
+			return err
+		}
+		files = append(files, h.TCP[address])
+	}
+	if own := x.web.Listener(); own != nil {
+		if h.TCP[web.Address], err = api.FileOf(own); err != nil {
+			return err
+		}
+		files = append(files, h.TCP[web.Address])
+	}
+	h.Upgrade.Agents = len(h.Children.Children)
+	state, err := stateFile(x.place.Home.Dir, h)
+	if err != nil {
+		return err
+	}
+	defer state.Close()
+	if x.Drain != nil {
+		x.Drain()
+	}
+	fd := int(state.Fd())
+	return x.place.host.Exec(program, os.Args, upgradeEnviron(strconv.Itoa(fd)), append(files, fd))
+}
+
+// stateFile returns a file without a name that has a handover.
+func stateFile(dir string, h *handover) (*os.File, error) {
+	file, err := os.CreateTemp(dir, "upgrade-")
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(file.Name())
+	if err = json.NewEncoder(file).Encode(h); err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// adopt goes on with a child of the program before this one. It returns nil if the run is not one
+// of these.
+func (h *handover) adopt(host *child.Host, spec child.Spec) (*child.Child, error) {
+	if h == nil {
+		return nil, nil
+	}
+	i := slices.IndexFunc(h.Children.Children, func(c child.Handed) bool { return c.Run == spec.Run })
+	if i < 0 {
+		return nil, nil
+	}
+	return host.Adopt(spec, h.Children.Children[i])
+}
+
+// listen opens a TCP listener, or takes that of the program before this one.
+func (h *handover) listen(address string, o api.TCP) (*api.TCPListener, error) {
+	if h != nil {
+		if fd, ok := h.TCP[address]; ok {
+			return api.InheritTCP(fd, address, o)
+		}
+	}
+	return api.ListenTCP(address, o)
+}
+
+// takenOver returns what the program before this one has left in a file.
+func takenOver(fd int) (*handover, error) {
+	syscall.CloseOnExec(fd)
+	file := os.NewFile(uintptr(fd), "handover")
+	defer file.Close()
+	h := new(handover)
+	if err := json.NewDecoder(file).Decode(h); err != nil {
+		return nil, fmt.Errorf("reading the handover: %w", err)
+	}
+	if h.Format != handoverFormat {
+		return nil, fmt.Errorf("the handover has format %d, and this program reads %d", h.Format, handoverFormat)
+	}
+	return h, nil
+}
+
+// settled records the end of an upgrade.
+func (x *upgrades) settled() {
+	if x.place.before == nil {
+		return
+	}
+	if n := x.place.host.Unclaimed(); n > 0 {
+		x.place.Log.Error("children of the program before were ended, because no agent has them", "count", n)
+	}
+	done := x.place.before.Upgrade
+	done.State, done.To, done.TookMS = upgradeDone, x.version, time.Since(x.place.before.Held).Milliseconds()
+	x.latest.Store(&done)
+	x.place.before.Team, x.place.before.Runs = supervisor.Handover{}, nil // they may be large
+	x.place.Log.Info("upgraded", "from", done.From, "to", done.To, "agents", done.Agents, "took", time.Since(x.place.before.Held).Round(time.Millisecond))
+}
+
+// restores returns an error unless the state can be restored from the record.
+func restores(c *config.Config, version string) error {
+	ctx := context.Background()
+	record, err := eventlog.Open(ctx, eventlog.Options{Path: c.Store.Path, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer record.Close()
+	o := supervisor.Options{Name: c.Orchestrator.Name, Version: version, Record: record, ReadOnly: true, Log: hclog.NewNullLogger()}
+	o.Rules, o.Protocol = team.Rules(c)
+	return supervisor.New(o, new(File).specs(c)).Restore(ctx)
+}
+
+// goesOn returns whether this program could go on with a configuration and its record.
+func goesOn(c *config.Config, version string) ability {
+	can := ability{Format: handoverFormat, Version: version}
+	if err := restores(c, version); err != nil {
+		can.Error = err.Error()
+	}
+	return can
+}
