@@ -178,7 +178,7 @@ func (m *mover) tell(r *moveReport) error {
 // in moves the record of this machine into the shared log.
 func (m *mover) in(ctx context.Context, certificates *tls.Config, report *moveReport) error {
 	path := m.Config.Store.Path
-	if !recorded(path) {
+	if !Recorded(path) {
 		return &cli.Failure{
 			Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: "there is no record " + path, Because: []string{"Nothing was moved."},
 			Hint: "Begin with an empty shared store: orchestrator up",
