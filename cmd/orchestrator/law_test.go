@@ -92,14 +92,14 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/why":           verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),
 	"cmd/orchestrator/ui":            verbsMayImport("supervisor/api/signin"),
 	"cmd/orchestrator/watch":         verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task", "cmd/orchestrator/live"),
-	"cmd/orchestrator/serve":         verbsMayImport("wire/...", "handlers", "supervisor", "supervisor/settings", "supervisor/artifacts", "supervisor/child", "supervisor/home", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/eventlog/postgres", "supervisor/leadership", "supervisor/hosts", "supervisor/hosts/link", "supervisor/runner", "supervisor/api", "supervisor/web", "supervisor/telemetry", "supervisor/notify", "supervisor/budget", "supervisor/workspace", "cmd/orchestrator/console", "cmd/orchestrator/serve/ownlog", "cmd/orchestrator/serve/systemd", "cmd/orchestrator/serve/team", "cmd/orchestrator/why", "agents", "agents/mcp"), // agents/mcp serves /mcp
+	"cmd/orchestrator/serve":         verbsMayImport("wire/...", "handlers", "supervisor", "supervisor/settings", "supervisor/artifacts", "supervisor/child", "supervisor/home", "supervisor/adapter/...", "supervisor/dispatch", "supervisor/stdin", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/eventlog/jetstream", "supervisor/eventlog/postgres", "supervisor/leadership", "supervisor/hosts", "supervisor/hosts/link", "supervisor/runner", "supervisor/api", "supervisor/web", "supervisor/telemetry", "supervisor/notify", "supervisor/budget", "supervisor/workspace", "cmd/orchestrator/console", "cmd/orchestrator/serve/ownlog", "cmd/orchestrator/serve/systemd", "supervisor/hub/team", "cmd/orchestrator/why", "agents", "agents/mcp"), // agents/mcp serves /mcp
 	"cmd/orchestrator/notify":        verbsMayImport("supervisor/notify", "cmd/orchestrator/serve"),
 	"cmd/orchestrator/serve/ownlog":  {"supervisor/output"},
 	"cmd/orchestrator/serve/systemd": {},
-	"cmd/orchestrator/serve/team":    {"wire/...", "handlers", "supervisor/settings", "supervisor/child", "supervisor/config", "supervisor/dispatch", "supervisor/workspace"},
+	"supervisor/hub/team":            {"wire/...", "handlers", "supervisor/settings", "supervisor/child", "supervisor/config", "supervisor/dispatch", "supervisor/workspace"},
 	"cmd/orchestrator/console":       verbsMayImport("supervisor", "supervisor/output", "cmd/orchestrator/live"),
 	"cmd/orchestrator/store":         verbsMayImport("supervisor/config", "supervisor/dispatch", "supervisor/eventlog", "cmd/orchestrator/serve"),
-	"cmd/orchestrator/check":         verbsMayImport("supervisor/simulate", "cmd/orchestrator/serve/team", "supervisor", "supervisor/adapter", "supervisor/child", "supervisor/output", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project"),
+	"cmd/orchestrator/check":         verbsMayImport("supervisor/simulate", "supervisor/hub/team", "supervisor", "supervisor/adapter", "supervisor/child", "supervisor/output", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project"),
 	"cmd/orchestrator":               {"wire/...", "supervisor", "supervisor/home", "supervisor/child", "cmd/..."}, // its tests run everything
 	"fixtures/...":                   {"wire/...", "agents/...", "fixtures/..."},
 	"fixtures/crashes":               {"wire/...", "agents", "supervisor/eventlog", "fixtures/programs"},                      // it reads the record as it is on disk
@@ -128,7 +128,7 @@ var onlyIn = map[string][]string{
 	"github.com/charmbracelet/x/vt":          {"fixtures/screen"},
 	"charm.land":                             {"cmd/orchestrator/watch"},
 	"github.com/spf13/cobra":                 {"cmd/..."},
-	"github.com/google/jsonschema-go":        {"supervisor/config", "cmd/orchestrator/serve/team", "agents/..."}, // the other one in go.mod takes 7 ms of each start
+	"github.com/google/jsonschema-go":        {"supervisor/config", "supervisor/hub/team", "agents/..."}, // the other one in go.mod takes 7 ms of each start
 	"github.com/prometheus":                  {"supervisor/telemetry"},
 	"go.opentelemetry.io":                    {"supervisor/telemetry"},
 	"google.golang.org/protobuf":             {"supervisor/telemetry"},

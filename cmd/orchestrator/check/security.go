@@ -12,10 +12,10 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/serve"
-	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/supervisor/adapter"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/hub/team"
 )
 
 // An exposureRow is one thing that an agent may do or reach.

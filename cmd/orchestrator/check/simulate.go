@@ -9,9 +9,9 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/serve"
-	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/hub/team"
 	"orchestrator/supervisor/simulate"
 	"orchestrator/wire"
 )

@@ -27,7 +27,7 @@ type trial struct {
 	ask   *serve.Answerer
 	run   *run
 	terms requirements
-	state string // state directory
+	state string        // state directory
 	over  chan struct{} // closed when the supervisor has ended
 	heard chan struct{} // closed when all output and events are recorded
 	works bool          // it has done its task; valid at the end

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/hub/team"
 	"orchestrator/supervisor/settings"
 	"orchestrator/wire"
 )

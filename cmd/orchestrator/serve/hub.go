@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 
-	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/child"
@@ -16,6 +15,7 @@ import (
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/eventlog"
 	"orchestrator/supervisor/hosts/link"
+	"orchestrator/supervisor/hub/team"
 	"orchestrator/supervisor/output"
 	"orchestrator/supervisor/web"
 	"orchestrator/wire"

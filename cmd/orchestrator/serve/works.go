@@ -3,10 +3,10 @@ package serve
 import (
 	"context"
 
-	"orchestrator/cmd/orchestrator/serve/team"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/home"
+	"orchestrator/supervisor/hub/team"
 	"orchestrator/supervisor/workspace"
 )
 
