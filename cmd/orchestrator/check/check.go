@@ -23,6 +23,7 @@ import (
 	"orchestrator/cmd/orchestrator/serve"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/hub"
 	"orchestrator/wire"
 )
 
@@ -139,7 +140,7 @@ type Report struct {
 func check(a *cli.App, command []string, f *checkFlags) error {
 	c := &checking{app: a, command: command, full: f.full}
 	if !f.inheritEnv {
-		serve.NoteLeftOut(a, config.Alone(a.Dir, "", "check", command), serve.AgentBase(a.Environ))
+		serve.NoteLeftOut(a, config.Alone(a.Dir, "", "check", command), hub.AgentBase(a.Environ))
 	}
 	c.terms = requirements{Demand: f.as.Value != "", Role: f.as.Value, Wait: f.wait.Duration, Grace: f.grace.Duration, InheritEnv: f.inheritEnv}
 	if f.workspace != "" {

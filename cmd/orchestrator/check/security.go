@@ -11,10 +11,10 @@ import (
 	"syscall"
 
 	"orchestrator/cmd/orchestrator/cli"
-	"orchestrator/cmd/orchestrator/serve"
 	"orchestrator/supervisor/adapter"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/hub"
 	"orchestrator/supervisor/hub/team"
 )
 
@@ -51,7 +51,7 @@ type surroundings struct {
 }
 
 func (s *surroundings) find(a *cli.App) {
-	s.root, s.home, s.environ = os.Geteuid() == 0, a.Getenv("HOME"), serve.AgentBase(a.Environ)
+	s.root, s.home, s.environ = os.Geteuid() == 0, a.Getenv("HOME"), hub.AgentBase(a.Environ)
 	s.user = "user " + strconv.Itoa(os.Geteuid())
 	if u, err := user.Current(); err == nil {
 		s.user = u.Username

@@ -16,6 +16,7 @@ import (
 	"orchestrator/cmd/orchestrator/serve"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/hub"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 	"orchestrator/wire/object"
@@ -23,7 +24,7 @@ import (
 
 // A trial is one life of the checked program, with a temporary supervisor.
 type trial struct {
-	*serve.Hub
+	*hub.Hub
 	ask   *serve.Answerer
 	run   *run
 	terms requirements
@@ -50,14 +51,14 @@ func beginTrial(a *cli.App, command []string, terms requirements, again bool) (*
 		agent.OnExit = "requeue"
 		agent.Restart.Policy, agent.Restart.Delay = "always", 50*time.Millisecond
 	}
-	h := serve.NewHub(a, new(serve.Place), serve.NewFile(), c, hclog.NewNullLogger())
+	h := serve.NewHub(a, new(hub.Place), hub.NewFile(), c, hclog.NewNullLogger())
 	t := &trial{Hub: h, state: state, terms: terms, over: make(chan struct{}), heard: make(chan struct{})}
 	ctx := context.Background()
 	if err := t.Hold(ctx); err != nil {
 		_ = os.RemoveAll(state)
 		return nil, serve.CannotHold(err, state)
 	}
-	t.File.Base = serve.AgentBase(a.Environ)
+	t.File.Base = hub.AgentBase(a.Environ)
 	if err := t.addWorkspace(agent); err != nil {
 		t.Stop()
 		_ = os.RemoveAll(state)

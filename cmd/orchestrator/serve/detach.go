@@ -18,6 +18,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/hub"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
@@ -35,7 +36,7 @@ func detach(a *cli.App, c *config.Config) error {
 	ctx, stop := a.Context()
 	defer stop()
 	dir := c.Orchestrator.StateDir
-	if home, err := OpenHome(dir, a.SocketPath(dir)); err != nil {
+	if home, err := hub.OpenHome(dir, a.SocketPath(dir)); err != nil {
 		return CannotHold(err, dir)
 	} else {
 		home.Close()

@@ -14,6 +14,7 @@ import (
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/hub"
 	"orchestrator/supervisor/hub/team"
 	"orchestrator/supervisor/settings"
 )
@@ -30,7 +31,7 @@ type Examined struct {
 // time, so that one that hangs does not hold up the others. In the order of the file, tell is called
 // when a program and those before it have ended. It gets all agents, and the index of this one.
 func Examine(ctx context.Context, a *cli.App, names []string, patience time.Duration, tell func(all []Examined, i int) error) error {
-	p := new(Place)
+	p := new(hub.Place)
 	c, err := ReadTeam(a, p.Run, names, "doctor")
 	if err != nil {
 		return err
@@ -45,7 +46,7 @@ func Examine(ctx context.Context, a *cli.App, names []string, patience time.Dura
 		return CannotHold(err, state)
 	}
 	defer p.Stop()
-	return examine(ctx, p, c, AgentBase(a.Environ), names, patience, tell)
+	return examine(ctx, p, c, hub.AgentBase(a.Environ), names, patience, tell)
 }
 
 // ReadTeam reads the file for a command that starts no team. It shows the warnings, and returns an error
@@ -77,7 +78,7 @@ func rights(user, path string) config.Rights {
 	return config.Rights{Read: u.MayRead(path), Replace: u.MayReplace(path)}
 }
 
-func examine(ctx context.Context, p *Place, c *config.Config, base []string, names []string, patience time.Duration, tell func(all []Examined, i int) error) error {
+func examine(ctx context.Context, p *hub.Place, c *config.Config, base []string, names []string, patience time.Duration, tell func(all []Examined, i int) error) error {
 	var all []Examined
 	var specs []settings.Agent
 	for i, spec := range team.Agents(c, base) {
@@ -96,7 +97,7 @@ func examine(ctx context.Context, p *Place, c *config.Config, base []string, nam
 		ended[i] = make(chan struct{})
 		group.Go(func() {
 			defer close(ended[i])
-			all[i].Examination, all[i].Err = supervisor.Examine(soon, p.start, &specs[i])
+			all[i].Examination, all[i].Err = supervisor.Examine(soon, p.Launch, &specs[i])
 		})
 	}
 	for i := range all {

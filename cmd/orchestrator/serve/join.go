@@ -30,6 +30,7 @@ import (
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/home"
 	"orchestrator/supervisor/hosts/link"
+	"orchestrator/supervisor/hub"
 	"orchestrator/supervisor/hub/team"
 	"orchestrator/supervisor/runner"
 	"orchestrator/supervisor/settings"
@@ -82,8 +83,8 @@ elsewhere. A second one kills them.`,
 
 // A hostProgram is this program as a host.
 type hostProgram struct {
-	place  *Place
-	server *Server
+	place  *hub.Place
+	server *hub.Server
 	config *config.Config
 	base   []string
 	app    *cli.App
@@ -105,8 +106,8 @@ type hostProgram struct {
 
 // joinHubs runs a host until it is drained or killed.
 func joinHubs(a *cli.App, f joinFlags, args []string) error {
-	p := new(Place)
-	h := &hostProgram{place: p, server: NewServer(p), app: a, flags: f, told: make(map[string]string)}
+	p := new(hub.Place)
+	h := &hostProgram{place: p, server: hub.NewServer(p), app: a, flags: f, told: make(map[string]string)}
 	if err := h.read(args); err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func joinHubs(a *cli.App, f joinFlags, args []string) error {
 		return fmt.Errorf("preparing the state directory: %w", err)
 	}
 	door := &api.HostDoor{
-		Hub: func() string { return *cmp.Or(h.hub.Load(), new(string)) }, Runs: h.place.runs, Log: log, Trespass: h.place.guard.report,
+		Hub: func() string { return *cmp.Or(h.hub.Load(), new(string)) }, Runs: h.place.Runs, Log: log, Trespass: h.place.Guard.Report,
 		Token: func(run string) string {
 			token, _ := h.tokens.Load(run)
 			text, _ := token.(string)
@@ -194,11 +195,11 @@ func (h *hostProgram) configure() (stateDir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	c, err := firstConfig(a, &File{Load: loader(a, h.place, file, "", true)}, h.flags.yes)
+	c, err := firstConfig(a, &hub.File{Load: loader(a, h.place, file, "", true)}, h.flags.yes)
 	if err != nil {
 		return "", err
 	}
-	h.config, h.base = c, AgentBase(a.Environ)
+	h.config, h.base = c, hub.AgentBase(a.Environ)
 	NoteLeftOut(a, c, h.base)
 	if h.authorities, err = hubAuthorities(c.Store.CA); err != nil {
 		return "", err
@@ -216,7 +217,7 @@ func (h *hostProgram) openWorkspaces() error {
 	here := team.Workspaces(h.config, h.base)
 	maps.DeleteFunc(here.Agents, func(_ string, a *workspace.Agent) bool { return !a.Placed })
 	h.workshop = workspace.New(workspace.Options{
-		Start: func(spec child.Spec) (workspace.Process, error) { return h.place.host.Start(spec) }, Log: h.place.Log,
+		Start: func(spec child.Spec) (workspace.Process, error) { return h.place.Host.Start(spec) }, Log: h.place.Log,
 		Notes: home.Notes(h.place.Home.Dir),
 	})
 	h.workshop.Set(here)
@@ -232,7 +233,7 @@ func (h *hostProgram) serve(memory runner.Memory) error {
 	defer kill()
 	h.host = runner.New(ctx, runner.Options{
 		Program: cli.Version, Memory: memory, Labels: h.labels, Capacity: h.flags.capacity, Log: h.place.Log,
-		Launch: h.launch, Work: h.workshop.Serve, Renew: h.renew, Clock: child.SinceBoot, EndAt: h.place.host.EndAt,
+		Launch: h.launch, Work: h.workshop.Serve, Renew: h.renew, Clock: child.SinceBoot, EndAt: h.place.Host.EndAt,
 	})
 	defer h.host.Close()
 	drain := make(chan struct{})
@@ -408,7 +409,7 @@ func (h *hostProgram) launch(ctx context.Context, order *hostlink.Line, spec chi
 	env := slices.DeleteFunc(slices.Clone(order.Env), func(entry string) bool {
 		return !strings.HasPrefix(entry, "ORC_") || strings.HasPrefix(entry, api.EnvURL+"=") || strings.HasPrefix(entry, api.EnvSocket+"=")
 	})
-	ways, shut, err := h.place.runs.Open(order.Agent, spec.Run, uid)
+	ways, shut, err := h.place.Runs.Open(order.Agent, spec.Run, uid)
 	if err != nil {
 		h.place.Log.Warn("an agent has no socket of its own", "agent", order.Agent, "error", err)
 	}
@@ -423,7 +424,7 @@ func (h *hostProgram) launch(ctx context.Context, order *hostlink.Line, spec chi
 		h.tokens.Delete(spec.Run)
 		ended(e)
 	}
-	p, err := supervisor.Launch(ctx, agent, h.place.start, append(env, api.EnvURL+"="+*h.hub.Load()), order.Conversation, spec)
+	p, err := supervisor.Launch(ctx, agent, h.place.Launch, append(env, api.EnvURL+"="+*h.hub.Load()), order.Conversation, spec)
 	if err != nil {
 		shut()
 		h.tokens.Delete(spec.Run)

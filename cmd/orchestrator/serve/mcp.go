@@ -9,6 +9,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/agents/mcp"
+	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor/api"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
@@ -16,12 +17,12 @@ import (
 
 // serveMCP returns the handler that serves MCP clients over HTTP. A request acts as the agent
 // whose credential it has.
-func serveMCP(d *api.API, version string) http.Handler {
+func serveMCP(d *api.API) http.Handler {
 	boxes := &mailboxes{of: make(map[string]*mcp.Mailbox)}
 	return mcp.Handler(func(r *http.Request) (mcp.Team, mcp.Options) {
 		from := api.CallerOf(r.Context())
 		box := boxes.get(from.Name + " " + from.Run)
-		return &httpMember{api: d, request: r}, mcp.Options{Version: version, Agent: from.Name, Mailbox: box}
+		return &httpMember{api: d, request: r}, mcp.Options{Version: cli.Version, Agent: from.Name, Mailbox: box}
 	})
 }
 

@@ -20,6 +20,7 @@ import (
 	"orchestrator/supervisor/artifacts"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/hub"
 	"orchestrator/supervisor/leadership"
 	"orchestrator/wire"
 )
@@ -68,7 +69,7 @@ type moveReport struct {
 
 // A mover moves a record.
 type mover struct {
-	*standby
+	*hub.Standby
 	app   *cli.App
 	to    string
 	doing atomic.Pointer[string] // what it does now
@@ -82,7 +83,7 @@ func newMover(a *cli.App, to, node string) (*mover, error) {
 	if to != "jetstream" && to != "postgres" && to != "sqlite" {
 		return nil, cli.UsageError("--to is jetstream, postgres or sqlite", "Say where the record is to be: orchestrator store move --to jetstream")
 	}
-	p := new(Place)
+	p := new(hub.Place)
 	m := &mover{app: a, to: to}
 	file, err := a.FindConfig(a.Flags.Config)
 	if err != nil {
@@ -103,7 +104,7 @@ func newMover(a *cli.App, to, node string) (*mover, error) {
 		}
 	}
 	p.StateDir, p.Socket, p.Log = c.Orchestrator.StateDir, a.SocketPath(c.Orchestrator.StateDir), hclog.NewNullLogger()
-	m.standby = newStandby(p, Options{Version: cli.Version, Config: c, Environ: a.Environ, Note: a.Note})
+	m.Standby = hub.NewStandby(p, hub.Options{Version: cli.Version, Config: c, Environ: a.Environ, Note: a.Note})
 	return m, whichHub(c.Store, "store move --to "+to)
 }
 
@@ -112,16 +113,16 @@ func (m *mover) run() error {
 	a, c := m.app, m.Config
 	ctx, stop := a.Context()
 	defer stop()
-	if err := m.place.Start(ctx); err != nil {
+	if err := m.Place.Start(ctx); err != nil {
 		return CannotHold(err, c.Orchestrator.StateDir)
 	}
-	defer m.place.Stop()
-	certificates, err := hubTLS(c.Store)
+	defer m.Place.Stop()
+	certificates, err := hub.TLS(c.Store)
 	if err != nil {
 		return m.failure(ctx, err)
 	}
-	m.openFront(leadership.Hub{Name: c.Store.Node}, certificates, func() { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM) })
-	defer m.server.Stop()
+	m.OpenFront(leadership.Hub{Name: c.Store.Node}, certificates, func() { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM) })
+	defer m.Server.Stop()
 	m.does("looking at the record")
 	done := a.ShowDoing(func(since time.Duration) string {
 		return fmt.Sprintf("Moving: %s, %ds", *m.doing.Load(), int(since.Seconds()))
@@ -163,7 +164,7 @@ func (m *mover) tell(r *moveReport) error {
 	if r.Kept != "" {
 		a.Note("The record as it was: %s", a.Short(r.Kept))
 	}
-	if _, err := os.Stat(filepath.Join(m.place.Home.Dir, "jwt.key")); err == nil || m.to == "sqlite" {
+	if _, err := os.Stat(filepath.Join(m.Place.Home.Dir, "jwt.key")); err == nil || m.to == "sqlite" {
 		a.Note("Tokens that were issued before are not valid there: orchestrator token issue")
 	}
 	if m.to == "sqlite" {
@@ -178,7 +179,7 @@ func (m *mover) tell(r *moveReport) error {
 // in moves the record of this machine into the shared log.
 func (m *mover) in(ctx context.Context, certificates *tls.Config, report *moveReport) error {
 	path := m.Config.Store.Path
-	if !Recorded(path) {
+	if !hub.Recorded(path) {
 		return &cli.Failure{
 			Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: "there is no record " + path, Because: []string{"Nothing was moved."},
 			Hint: "Begin with an empty shared store: orchestrator up",
@@ -200,7 +201,7 @@ func (m *mover) in(ctx context.Context, certificates *tls.Config, report *moveRe
 		return err
 	}
 	m.does(m.waitsFor())
-	engine, err := m.openEngine(ctx, certificates)
+	engine, err := m.OpenEngine(ctx, certificates)
 	if err != nil {
 		return err
 	}
@@ -208,7 +209,7 @@ func (m *mover) in(ctx context.Context, certificates *tls.Config, report *moveRe
 		m.does(fmt.Sprintf("%s, fact %d of %d", doing, done, all))
 	}, BeforeUse: func(ctx context.Context) (err error) {
 		m.does("copying the artifacts")
-		report.Artifacts, err = artifacts.ShareArtifacts(ctx, m.place.Home.Dir, engine)
+		report.Artifacts, err = artifacts.ShareArtifacts(ctx, m.Place.Home.Dir, engine)
 		return err
 	}}
 	err = move.In(ctx)
@@ -256,19 +257,19 @@ func (m *mover) keep(ctx context.Context, from *eventlog.SQLite) (string, error)
 // back moves the record from the shared log to the file of this machine.
 func (m *mover) back(ctx context.Context, certificates *tls.Config, report *moveReport) error {
 	m.does(m.waitsFor())
-	shared, err := m.openShared(ctx, certificates)
+	shared, err := m.OpenShared(ctx, certificates)
 	if err != nil {
 		return err
 	}
 	m.does("reading the shared log to its end")
-	err = shared.log.MoveOut(ctx, m.Config.Store.Node)
+	err = shared.Log.MoveOut(ctx, m.Config.Store.Node)
 	if err == nil {
 		m.does("reading the artifacts")
-		report.Artifacts, report.Missing, err = artifacts.FetchArtifacts(ctx, m.place.Home.Dir, shared.log, shared.engine)
+		report.Artifacts, report.Missing, err = artifacts.FetchArtifacts(ctx, m.Place.Home.Dir, shared.Log, shared.Engine)
 	}
-	report.Facts = shared.log.Last()
-	sum, failed := shared.log.SQLite.ChainSum(report.Facts)
-	if err = errors.Join(err, failed, shared.log.Close()); err != nil {
+	report.Facts = shared.Log.Last()
+	sum, failed := shared.Log.SQLite.ChainSum(report.Facts)
+	if err = errors.Join(err, failed, shared.Log.Close()); err != nil {
 		return err
 	}
 	m.does("verifying the record here")

@@ -11,13 +11,14 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/hub"
 	"orchestrator/supervisor/notify"
 )
 
 // Notifications reads how people are told, for a command that starts no team. The returned function releases
 // what the command of notify needs.
 func Notifications(ctx context.Context, a *cli.App) (c *config.Config, o notify.Options, release func(), err error) {
-	p := new(Place)
+	p := new(hub.Place)
 	if c, err = ReadTeam(a, p.Run, nil, "notify"); err != nil {
 		return nil, o, nil, err
 	}

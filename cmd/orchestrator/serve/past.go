@@ -16,6 +16,7 @@ import (
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/hub"
 	"orchestrator/wire"
 )
 
@@ -29,13 +30,13 @@ func OpenRecord(a *cli.App, t client.Target) (*client.Client, bool, error) {
 		return nil, false, nil
 	}
 	c := pastConfig(a)
-	if c.Store.Kind == "memory" || !Recorded(c.Store.Path) {
+	if c.Store.Kind == "memory" || !hub.Recorded(c.Store.Path) {
 		return nil, false, nil
 	}
 	if err := ownRecord(c.Store.Path); err != nil {
 		return nil, false, err
 	}
-	past := &Past{Config: c, Base: AgentBase(a.Environ), Version: cli.Version}
+	past := &hub.Past{Config: c, Base: hub.AgentBase(a.Environ), Version: cli.Version}
 	if err := past.Start(context.Background()); err != nil {
 		return nil, false, unreadable(err, c.Store)
 	}

@@ -15,6 +15,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/hub"
 	"orchestrator/wire"
 )
 
@@ -137,7 +138,7 @@ func pipeAlone(a *cli.App, f pipeFlags) error {
 	c := config.Alone(a.Dir, stateDir, "pipe", nil)
 	c.Agents = nil
 	c.Store.Kind = "memory" // the state directory is temporary
-	t := NewHub(a, new(Place), NewFile(), c, logger(a, c, a.Flags.JSON))
+	t := NewHub(a, new(hub.Place), hub.NewFile(), c, logger(a, c, a.Flags.JSON))
 	ctx := context.Background()
 	if err := t.Hold(ctx); err != nil {
 		return CannotHold(err, stateDir)
@@ -160,7 +161,7 @@ func pipeAlone(a *cli.App, f pipeFlags) error {
 }
 
 // pipeInto joins a team in this process through its socket.
-func pipeInto(a *cli.App, t *Hub, f pipeFlags) error {
+func pipeInto(a *cli.App, t *hub.Hub, f pipeFlags) error {
 	to := client.Target{Socket: t.Place.Socket, Subject: "this pipe"}
 	d := a.NewClient(to)
 	link, err := join(a, d, f)

@@ -11,6 +11,7 @@ import (
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/hub"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
@@ -79,7 +80,7 @@ func trustReloaded(a *cli.App, digest string) {
 	if err != nil {
 		return
 	}
-	if c, problems := config.Load(file, a.Options()); problems.Errors() == 0 && digestOf(c.Commands()) == digest {
+	if c, problems := config.Load(file, a.Options()); problems.Errors() == 0 && hub.DigestOf(c.Commands()) == digest {
 		_ = a.Trust(c, c.Commands()) // otherwise up asks
 	}
 }

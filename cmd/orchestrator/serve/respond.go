@@ -20,6 +20,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/handlers"
+	"orchestrator/supervisor/hub"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
@@ -30,13 +31,13 @@ import (
 // person types.
 type Answerer struct {
 	App      *cli.App
-	Team     *Hub
+	Team     *hub.Hub
 	scripted []scripted
 }
 
 // respond starts to answer questions, with lines that are typed or those of the terminal. Its goroutines end with ctx or with the team. The
 // caller does not wait for them, because they hold no resources.
-func respond(ctx context.Context, a *cli.App, t *Hub, rules []scripted, typed <-chan string) {
+func respond(ctx context.Context, a *cli.App, t *hub.Hub, rules []scripted, typed <-chan string) {
 	r := &Answerer{App: a, Team: t, scripted: rules}
 	r.begin(ctx)
 	if typed != nil {

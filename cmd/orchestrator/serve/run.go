@@ -20,6 +20,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/hub"
 	"orchestrator/supervisor/output"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
@@ -78,13 +79,13 @@ func runOne(a *cli.App, command []string, f runFlags) error {
 	c := config.Alone(a.Dir, stateDir, name, command)
 	c.Agents[0].Pty = f.pty
 	c.Store.Kind = "memory" // the state directory is temporary
-	t := NewHub(a, new(Place), NewFile(), c, logger(a, c, a.Flags.JSON))
+	t := NewHub(a, new(hub.Place), hub.NewFile(), c, logger(a, c, a.Flags.JSON))
 	ctx := context.Background()
 	if err := t.Hold(ctx); err != nil {
 		return CannotHold(err, stateDir)
 	}
 	defer t.Stop()
-	t.File.Base = AgentBase(a.Environ)
+	t.File.Base = hub.AgentBase(a.Environ)
 	c.Agents[0].InheritEnv = config.InheritEnv{All: f.inheritEnv, Ordinary: !f.inheritEnv}
 	NoteLeftOut(a, c, t.File.Base)
 	if err := t.Supervise(ctx, supervisor.Options{Name: name, ExitWhenIdle: true}); err != nil {
@@ -97,7 +98,7 @@ func runOne(a *cli.App, command []string, f runFlags) error {
 }
 
 // runAlone runs a team of one agent and returns that agent's exit code.
-func runAlone(a *cli.App, t *Hub, name string, rules []scripted) error {
+func runAlone(a *cli.App, t *hub.Hub, name string, rules []scripted) error {
 	show := console.NewSingle(a, console.SingleOptions{Team: t.Super, Agent: name, StateDir: t.Place.Home.Dir, Scripted: len(rules) > 0})
 	shown := make(chan struct{})
 	go func() {
@@ -157,7 +158,7 @@ const piece = 64 << 10
 
 // feed copies stdin to the agent line by line, longer lines in parts, and then closes its
 // stdin. It leaves that open if stdin is /dev/null, so that answers can still be delivered.
-func feed(ctx context.Context, stdin io.Reader, t *Hub, f *exitWatch) {
+func feed(ctx context.Context, stdin io.Reader, t *hub.Hub, f *exitWatch) {
 	select {
 	case <-f.started:
 	case <-ctx.Done():

@@ -10,6 +10,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/hub"
 	"orchestrator/wire"
 )
 
@@ -29,10 +30,10 @@ func whichHub(s config.Store, verb string) error {
 // notMoved returns the failure for a hub that has a record and has never had a part of the shared one. With
 // this hub, the others would begin an empty record.
 func notMoved(c *config.Config) error {
-	if c.Store.Kind != "jetstream" || len(c.Store.Servers) > 0 || !Recorded(c.Store.Path) {
+	if c.Store.Kind != "jetstream" || len(c.Store.Servers) > 0 || !hub.Recorded(c.Store.Path) {
 		return nil
 	}
-	if _, err := os.Stat(streamDir(c)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(hub.StreamDir(c)); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return &cli.Failure{

@@ -16,6 +16,7 @@ import (
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/serve/systemd"
 	"orchestrator/cmd/orchestrator/term"
+	"orchestrator/supervisor/hub"
 	"orchestrator/wire/control"
 	"orchestrator/wire/object"
 )
@@ -33,7 +34,7 @@ type signalHandler struct {
 }
 
 // heed starts to handle signals. Its goroutines end with end.
-func heed(a *cli.App, t *Hub) *signalHandler {
+func heed(a *cli.App, t *hub.Hub) *signalHandler {
 	h := &signalHandler{quit: make(chan struct{}), hurry: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 8)
@@ -64,7 +65,7 @@ func heed(a *cli.App, t *Hub) *signalHandler {
 }
 
 // showLife tells the service manager that decisions are made. The service manager kills a program that stops telling it.
-func (h *signalHandler) showLife(a *cli.App, t *Hub, every time.Duration) {
+func (h *signalHandler) showLife(a *cli.App, t *hub.Hub, every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -78,7 +79,7 @@ func (h *signalHandler) showLife(a *cli.App, t *Hub, every time.Duration) {
 	}
 }
 
-func (h *signalHandler) listen(a *cli.App, t *Hub, signals <-chan os.Signal, hungUp <-chan struct{}) {
+func (h *signalHandler) listen(a *cli.App, t *hub.Hub, signals <-chan os.Signal, hungUp <-chan struct{}) {
 	var timeout <-chan time.Time
 	if limit := a.Flags.Timeout.Duration; limit > 0 {
 		timeout = time.After(limit)
@@ -130,7 +131,7 @@ func (h *signalHandler) listen(a *cli.App, t *Hub, signals <-chan os.Signal, hun
 }
 
 // leave starts the ordered stop.
-func (h *signalHandler) leave(a *cli.App, t *Hub, why string) {
+func (h *signalHandler) leave(a *cli.App, t *hub.Hub, why string) {
 	// The program ends even if something blocks it then, such as a terminal that accepts no
 	// output. The agents have ended by that time.
 	time.AfterFunc(t.Config.Orchestrator.Shutdown+lateEnd, func() { late(a, t, cli.ExitNo, keepEnd) })
@@ -140,7 +141,7 @@ func (h *signalHandler) leave(a *cli.App, t *Hub, why string) {
 
 // late exits, unless a snapshot of the state is being written. That takes longer for more
 // tasks, so it has a limit of its own.
-func late(a *cli.App, t *Hub, code int, more time.Duration) {
+func late(a *cli.App, t *hub.Hub, code int, more time.Duration) {
 	facts := t.Super.Keeping()
 	if facts > 0 && more > 0 {
 		time.AfterFunc(time.Second, func() { late(a, t, code, more-time.Second) })
@@ -216,7 +217,7 @@ func (h *signalHandler) end() int {
 }
 
 // reloadBySignal reloads the file after a signal, and logs the result.
-func reloadBySignal(ctx context.Context, a *cli.App, t *Hub) {
+func reloadBySignal(ctx context.Context, a *cli.App, t *hub.Hub) {
 	systemd.Notify(a.Getenv, systemd.Reloading())
 	defer systemd.Notify(a.Getenv, systemd.Reloaded)
 	reply, err := t.Reload(ctx, control.ReloadRequest{})
@@ -229,7 +230,7 @@ func reloadBySignal(ctx context.Context, a *cli.App, t *Hub) {
 }
 
 // report writes the status and a dump of the goroutines to a file.
-func report(ctx context.Context, t *Hub) {
+func report(ctx context.Context, t *hub.Hub) {
 	name := filepath.Join(t.Place.Home.Dir, "report-"+time.Now().UTC().Format("20060102T150405")+".txt")
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -250,7 +251,7 @@ func report(ctx context.Context, t *Hub) {
 const maxReports = 8
 
 // dropReports removes the oldest reports. A file that cannot be removed is removed next time.
-func dropReports(t *Hub) {
+func dropReports(t *hub.Hub) {
 	reports, _ := filepath.Glob(filepath.Join(t.Place.Home.Dir, "report-*.txt")) // sorted, so by time
 	for _, old := range reports[:max(0, len(reports)-maxReports)] {
 		_ = os.Remove(old)

@@ -1,3 +1,5 @@
+// Package serve holds the commands that run, start, stop and maintain an orchestrator: up, run, pipe, reload, upgrade, down
+// and join. Package hub is the orchestrator. Here are flags, signals and the console, and the words of errors.
 package serve
 
 import (
@@ -24,6 +26,7 @@ import (
 	"orchestrator/cmd/orchestrator/why"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/hub"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
@@ -73,7 +76,7 @@ prints a summary of completed and lost work.`,
 		RunE: func(verb *cobra.Command, args []string) error {
 			f.reported = verb.Flags().Changed("report")
 			for { // a hub that another one has replaced stands by again
-				if err := up(a, f, args); !errors.Is(err, ErrDeposed) {
+				if err := up(a, f, args); !errors.Is(err, hub.ErrDeposed) {
 					return err
 				}
 			}
@@ -101,7 +104,7 @@ func UpUntilIdle(a *cli.App, pinned string) error {
 
 // loader returns the function that reads the configuration, for a hub or a host. node names this hub, or is "". The
 // commands of secrets run at a place.
-func loader(a *cli.App, p *Place, file, node string, host bool) func() (*config.Config, config.Problems) {
+func loader(a *cli.App, p *hub.Place, file, node string, host bool) func() (*config.Config, config.Problems) {
 	return func() (*config.Config, config.Problems) {
 		options := a.Options()
 		options.Run, options.Rights, options.Node, options.Host = p.Run, rights, cmp.Or(node, options.Node), host
@@ -134,17 +137,17 @@ func up(a *cli.App, f upFlags, names []string) error {
 	if err := f.files(a); err != nil {
 		return err
 	}
-	p, own := new(Place), NewFile()
+	p, own := new(hub.Place), hub.NewFile()
 	own.Chosen, own.NoDeps = names, f.noDeps
 	own.Load = loader(a, p, file, f.node, false)
 	c, err := firstConfig(a, own, f.yes)
 	if err != nil {
 		return err
 	}
-	if a.Getenv(upgradeEnv) == checkUpgrade {
+	if a.Getenv(hub.UpgradeEnv) == hub.CheckUpgrade {
 		return readsRecord(a, c)
 	}
-	if p.before, err = handedOver(a); err != nil {
+	if p.Before, err = handedOver(a); err != nil {
 		return err
 	}
 	if f.detach && !isDetached(a) {
@@ -164,24 +167,12 @@ func up(a *cli.App, f upFlags, names []string) error {
 		return CannotHold(err, p.StateDir)
 	}
 	defer t.Stop()
-	own.Config, own.Base = c, AgentBase(a.Environ)
-	urls, err := t.Listen(ctx)
-	if err != nil {
-		return cannotListen(err, c.Place("http.listen"))
-	}
-	if c.Store.Shared() {
-		if err := standBy(t); err != nil {
-			return err
-		}
-	}
-	err = t.Supervise(ctx, supervisor.Options{
+	own.Config, own.Base = c, hub.AgentBase(a.Environ)
+	urls, err := begin(ctx, t, supervisor.Options{
 		Name: c.Orchestrator.Name, Config: file, ExitWhenIdle: f.exitWhenIdle, AbortOnFailure: f.abortOnFailure,
 	})
 	if err != nil {
-		return CannotRecord(err, c.Store)
-	}
-	if wrong, ok := errors.AsType[*WorkError](t.CheckWork(ctx)); ok {
-		return unworkable(wrong.Reasons)
+		return err
 	}
 	defer a.NoteTeam(file, a.SocketPath(c.Orchestrator.StateDir))()
 	greet(a, c, file, urls)
@@ -189,14 +180,34 @@ func up(a *cli.App, f upFlags, names []string) error {
 	return work(a, t, f)
 }
 
+// begin starts the parts of a hub before its API, and returns the URLs of its listeners.
+func begin(ctx context.Context, t *hub.Hub, o supervisor.Options) (urls []string, err error) {
+	c := t.Config
+	if urls, err = t.Listen(ctx); err != nil {
+		return nil, cannotListen(err, c.Place("http.listen"))
+	}
+	if c.Store.Shared() {
+		if err := standBy(t); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.Supervise(ctx, o); err != nil {
+		return nil, CannotRecord(err, c.Store)
+	}
+	if wrong, ok := errors.AsType[*hub.WorkError](t.CheckWork(ctx)); ok {
+		return nil, unworkable(wrong.Reasons)
+	}
+	return urls, nil
+}
+
 // NewHub returns a hub at a place in a state directory.
-func NewHub(a *cli.App, p *Place, own *File, c *config.Config, log hclog.Logger) *Hub {
+func NewHub(a *cli.App, p *hub.Place, own *hub.File, c *config.Config, log hclog.Logger) *hub.Hub {
 	p.StateDir, p.Socket, p.Log = c.Orchestrator.StateDir, a.SocketPath(c.Orchestrator.StateDir), log
-	return New(p, own, Options{Version: cli.Version, Config: c, Environ: a.Environ, Note: a.Note, Explain: why.Text})
+	return hub.New(p, own, hub.Options{Version: cli.Version, Config: c, Environ: a.Environ, Note: a.Note, MCP: serveMCP, Explain: why.Text})
 }
 
 // standBy waits for the turn of a hub, or a signal.
-func standBy(t *Hub) error {
+func standBy(t *hub.Hub) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	c := t.Config
@@ -207,7 +218,7 @@ func standBy(t *Hub) error {
 		return err
 	}
 	switch err := t.StandBy(ctx); {
-	case errors.Is(err, ErrEnded):
+	case errors.Is(err, hub.ErrEnded):
 		return cli.ExitWith(cli.ExitOK)
 	case err != nil:
 		return cannotShare(err, c.Store)
@@ -246,7 +257,7 @@ func NoteLeftOut(a *cli.App, c *config.Config, base []string) {
 
 // firstConfig loads the configuration of a team that is about to start, and checks whether its
 // commands may run.
-func firstConfig(a *cli.App, f *File, yes bool) (*config.Config, error) {
+func firstConfig(a *cli.App, f *hub.File, yes bool) (*config.Config, error) {
 	c, problems := f.Load()
 	if problems.Errors() > 0 {
 		return nil, a.Invalid(problems, "Nothing was started.")
@@ -254,19 +265,19 @@ func firstConfig(a *cli.App, f *File, yes bool) (*config.Config, error) {
 	if len(problems) > 0 {
 		_ = a.ShowProblems(problems, "", cli.ExitOK)
 	}
-	if err := knowAgents(c, f.Chosen, "up"); err != nil || isDetached(a) || a.Getenv(upgradeEnv) != "" {
+	if err := knowAgents(c, f.Chosen, "up"); err != nil || isDetached(a) || a.Getenv(hub.UpgradeEnv) != "" {
 		return c, err
 	}
 	return c, a.CheckTrust(c, c.Commands(), yes, "Read them, then: orchestrator up --yes")
 }
 
 // work runs a team until its end, with its API open and its output shown.
-func work(a *cli.App, t *Hub, f upFlags) error {
+func work(a *cli.App, t *hub.Hub, f upFlags) error {
 	began := time.Now()
 	signals := heed(a, t) // before a client can see that it runs
 	show := console.New(a, shown(a, t, f, signals.hurry))
 	defer show.Close()
-	t.BeforeUpgrade(func() { show.Drain(PauseTime) })
+	t.BeforeUpgrade(func() { show.Drain(hub.PauseTime) })
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -313,7 +324,7 @@ func work(a *cli.App, t *Hub, f upFlags) error {
 }
 
 // shown returns the settings of the console of up.
-func shown(a *cli.App, t *Hub, f upFlags, hurry <-chan struct{}) console.Options {
+func shown(a *cli.App, t *hub.Hub, f upFlags, hurry <-chan struct{}) console.Options {
 	o := console.Options{
 		Team: t.Super, Log: t.Place.Log, JSON: f.logFormat.Value == "json", Output: !isDetached(a), Hurry: hurry,
 		Signal:   t.Signal,
@@ -328,7 +339,7 @@ func shown(a *cli.App, t *Hub, f upFlags, hurry <-chan struct{}) console.Options
 }
 
 // writeReport writes the report on the tasks since began to a file, if one is given.
-func writeReport(t *Hub, file string, began time.Time) error {
+func writeReport(t *hub.Hub, file string, began time.Time) error {
 	if file == "" {
 		return nil
 	}
@@ -363,7 +374,7 @@ func noteWeb(a *cli.App) error {
 // that uses the address if it is known.
 func cannotListen(err error, place string) error {
 	address := ""
-	if failed, ok := errors.AsType[*ListenError](err); ok {
+	if failed, ok := errors.AsType[*hub.ListenError](err); ok {
 		address = failed.Address
 	}
 	if address == "" {
@@ -448,7 +459,7 @@ func logger(a *cli.App, c *config.Config, asJSON bool) hclog.Logger {
 	}
 	return hclog.New(&hclog.LoggerOptions{
 		Name:       "orchestrator",
-		Level:      LogLevel(level),
+		Level:      hub.LogLevel(level),
 		Output:     a.Stderr,
 		JSONFormat: format == "json" || format == "auto" && asJSON && !term.IsTerminal(a.Stderr),
 		Color:      color,

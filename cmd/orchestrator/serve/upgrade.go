@@ -15,6 +15,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/config"
+	"orchestrator/supervisor/hub"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
 )
@@ -82,7 +83,7 @@ func awaitUpgrade(ctx context.Context, a *cli.App, d *client.Client, asked *cont
 	defer limit.Stop()
 	for {
 		how, ended := process.Ended() // before the look: the last look is after the end
-		if u := lookAtUpgrade(ctx, d); u != nil && u.ID == asked.ID && u.State != upgradeRuns {
+		if u := lookAtUpgrade(ctx, d); u != nil && u.ID == asked.ID && u.State != hub.UpgradeRuns {
 			return u, nil
 		}
 		if ended {
@@ -129,7 +130,7 @@ func endedMidway(a *cli.App, how string) *cli.Failure {
 }
 
 func showUpgrade(a *cli.App, u *control.Upgrade) error {
-	if u.State == upgradeFailed {
+	if u.State == hub.UpgradeFailed {
 		return &cli.Failure{
 			Exit: cli.ExitConflict, Code: wire.CodeConflict, Message: "the upgrade has failed: " + u.Error,
 			Because: []string{"Everything goes on with version " + u.From + "."}, Hint: u.Hint,
@@ -146,21 +147,21 @@ func showUpgrade(a *cli.App, u *control.Upgrade) error {
 }
 
 // handedOver returns what the program before this one has left, or nil.
-func handedOver(a *cli.App) (*handover, error) {
-	value := a.Getenv(upgradeEnv)
+func handedOver(a *cli.App) (*hub.Handover, error) {
+	value := a.Getenv(hub.UpgradeEnv)
 	if value == "" {
 		return nil, nil
 	}
 	fd, err := strconv.Atoi(value)
 	if err != nil {
-		return nil, cli.UsageError(fmt.Sprintf("%s is %q", upgradeEnv, wire.Visible(value)), "Unset it: it is for orchestrator upgrade")
+		return nil, cli.UsageError(fmt.Sprintf("%s is %q", hub.UpgradeEnv, wire.Visible(value)), "Unset it: it is for orchestrator upgrade")
 	}
-	return takenOver(fd)
+	return hub.TakenOver(fd)
 }
 
 // readsRecord prints whether this program could go on with a configuration and its record.
 func readsRecord(a *cli.App, c *config.Config) error {
-	text, err := json.Marshal(goesOn(c, cli.Version))
+	text, err := json.Marshal(hub.GoesOn(c, cli.Version))
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/config"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/hub"
 	"orchestrator/wire"
 )
 
@@ -88,7 +89,7 @@ func restore(a *cli.App, from, path, stateDir string) error {
 	if err := isCopy(from); err != nil {
 		return err
 	}
-	home, err := serve.OpenHome(stateDir, a.SocketPath(stateDir))
+	home, err := hub.OpenHome(stateDir, a.SocketPath(stateDir))
 	if err != nil {
 		return serve.CannotHold(err, stateDir)
 	}

@@ -19,6 +19,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/dispatch"
 	"orchestrator/supervisor/eventlog"
+	"orchestrator/supervisor/hub"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
 	"orchestrator/wire/mail"
@@ -186,7 +187,7 @@ func salvage(a *cli.App, path, stateDir, to string, without []int64) error {
 	ctx, stop := a.Context()
 	defer stop()
 	if cli.IsStateDir(stateDir) {
-		home, err := serve.OpenHome(stateDir, a.SocketPath(stateDir))
+		home, err := hub.OpenHome(stateDir, a.SocketPath(stateDir))
 		if err != nil {
 			return serve.CannotHold(err, stateDir)
 		}

@@ -1,4 +1,4 @@
-package serve
+package hub
 
 import (
 	"fmt"
@@ -60,9 +60,9 @@ func (g *guard) agentNamed(name string) *config.Agent {
 	return nil
 }
 
-// report tells people that a process of an agent tried to be an operator, or another agent. A host
+// Report tells people that a process of an agent tried to be an operator, or another agent. A host
 // has no events and writes it to its log.
-func (g *guard) report(agent, run, what string) {
+func (g *guard) Report(agent, run, what string) {
 	count := g.add(agent, time.Now())
 	if count == 0 {
 		return

@@ -1,4 +1,4 @@
-package serve
+package hub
 
 import (
 	"context"
@@ -28,7 +28,7 @@ func NewServer(p *Place) *Server { return &Server{place: p} }
 // Serve begins to serve a handler at the socket and at listeners.
 func (s *Server) Serve(handler http.Handler, listeners ...net.Listener) {
 	s.Server = api.NewServer(handler, s.place.Log)
-	s.place.runs.Answer = s.Answer
+	s.place.Runs.Answer = s.Answer
 	serving, cancel := context.WithCancel(context.Background())
 	served := make(chan struct{})
 	go func() {
@@ -69,7 +69,7 @@ func (e *ListenError) Unwrap() error { return e.Err }
 // Start opens the listeners.
 func (l *listeners) Start(context.Context) error {
 	for _, address := range l.http.Listen {
-		one, err := l.place.before.listen(address, api.TCP{Hosts: l.http.Hosts, View: l.place.viewHost(), Certificate: l.http.Certificate, Key: l.http.Key})
+		one, err := l.place.Before.listen(address, api.TCP{Hosts: l.http.Hosts, View: l.place.viewHost(), Certificate: l.http.Certificate, Key: l.http.Key})
 		if err != nil {
 			l.Stop()
 			return &ListenError{address, err}
@@ -80,7 +80,7 @@ func (l *listeners) Start(context.Context) error {
 	if len(l.urls) == 0 {
 		return nil
 	}
-	l.place.runs.URL = l.urls[0]
+	l.place.Runs.URL = l.urls[0]
 	if l.shared {
 		return nil
 	}
@@ -145,10 +145,10 @@ func (l *listeners) openWeb(team string, server *Server) *web.View {
 	v := &web.View{
 		SignIns: &api.SignIns{Team: team}, URLs: l.urls, Answer: func(own net.Listener) { server.Answer(own) }, Dir: l.place.Home.Dir,
 		Listen: func(address string) (*api.TCPListener, error) {
-			if l.place.before != nil && l.place.before.TCP[web.Address] != 0 {
+			if l.place.Before != nil && l.place.Before.TCP[web.Address] != 0 {
 				address = web.Address // it is open already
 			}
-			return l.place.before.listen(address, api.TCP{Hosts: l.http.Hosts, View: l.place.viewHost()})
+			return l.place.Before.listen(address, api.TCP{Hosts: l.http.Hosts, View: l.place.viewHost()})
 		},
 	}
 	for _, one := range l.open {

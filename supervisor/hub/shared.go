@@ -1,4 +1,4 @@
-package serve
+package hub
 
 import (
 	"context"
@@ -23,8 +23,8 @@ type engine interface {
 
 // A sharedStore is the record of a team with several hubs.
 type sharedStore struct {
-	log      *eventlog.Shared
-	engine   engine
+	Log      *eventlog.Shared
+	Engine   engine
 	peers    []string // the hubs; empty: there are any number, and a server keeps the record
 	own      leadership.Hub
 	roster   *leadership.Roster
@@ -51,7 +51,7 @@ func (s *sharedStore) attend(ctx context.Context, stalled func(*wire.Error)) {
 	defer ticker.Stop()
 	for {
 		asked := time.Now()
-		if _, err := s.engine.End(ctx); err == nil {
+		if _, err := s.Engine.End(ctx); err == nil {
 			s.answered.Store(&asked)
 		}
 		stalled(s.writable())
@@ -72,7 +72,7 @@ func (s *sharedStore) writable() *wire.Error {
 	if last := s.answered.Load(); last == nil || time.Since(*last) < tooSilent {
 		return nil
 	}
-	missing := s.engine.Missing()
+	missing := s.Engine.Missing()
 	refusal := &wire.Error{
 		Code: api.CodeNoQuorum, Message: s.lost(missing), Hint: "Start them, or ask another hub", Details: map[string]any{"missing": missing},
 	}
@@ -90,7 +90,7 @@ func (s *sharedStore) sound() error {
 	if now := time.Now(); now.Sub(s.looked) < lookAgain {
 		return nil
 	}
-	err := s.log.Current(context.Background())
+	err := s.Log.Current(context.Background())
 	s.looked = time.Now()
 	if errors.Is(err, eventlog.ErrUnanswered) {
 		return nil
@@ -112,7 +112,7 @@ func (s *sharedStore) giveUp(ending, ended context.Context, log hclog.Logger) {
 		case <-ended.Done():
 			return
 		}
-		if missing := len(s.engine.Missing()); 2*missing > len(s.peers) {
+		if missing := len(s.Engine.Missing()); 2*missing > len(s.peers) {
 			silent++
 		} else {
 			silent = 0
@@ -122,6 +122,6 @@ func (s *sharedStore) giveUp(ending, ended context.Context, log hclog.Logger) {
 	if len(s.peers) == 0 {
 		away = "the server of the record does not answer"
 	}
-	log.Warn(away+", so the end of this hub is not recorded", "missing", strings.Join(s.engine.Missing(), ", "))
-	_ = s.engine.Close()
+	log.Warn(away+", so the end of this hub is not recorded", "missing", strings.Join(s.Engine.Missing(), ", "))
+	_ = s.Engine.Close()
 }

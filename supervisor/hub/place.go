@@ -1,4 +1,4 @@
-package serve
+package hub
 
 import (
 	"context"
@@ -21,22 +21,22 @@ type Place struct {
 	StateDir string
 	Socket   string // the path of the operators' socket
 	Log      hclog.Logger
-	before   *handover // what the program before this one has left; nil if there was none
+	Before   *Handover // what the program before this one has left; nil if there was none
 
 	// While it is held:
 	Home   *home.Home
-	host   *child.Host
+	Host   *child.Host
 	socket *api.Socket
-	runs   *api.Runs // agents with their own sockets
+	Runs   *api.Runs // agents with their own sockets
 	signer *api.Signer
-	guard  *guard
+	Guard  *guard
 }
 
 // Start acquires the place. It also ends agents that an earlier orchestrator left running.
 func (p *Place) Start(context.Context) error {
 	var err error
-	if p.before != nil {
-		p.Home, err = home.TakeOver(p.StateDir, p.before.Locks)
+	if p.Before != nil {
+		p.Home, err = home.TakeOver(p.StateDir, p.Before.Locks)
 	} else {
 		p.Home, err = OpenHome(p.StateDir, p.Socket)
 	}
@@ -55,8 +55,8 @@ func (p *Place) Stop() {
 	if p.socket != nil {
 		_ = p.socket.Close()
 	}
-	if p.host != nil {
-		if left := p.host.Close(); len(left) > 0 {
+	if p.Host != nil {
+		if left := p.Host.Close(); len(left) > 0 {
 			p.Log.Warn("ended processes that no agent could be found for", "processes", programs(left))
 		}
 	}
@@ -71,7 +71,7 @@ func (p *Place) Stop() {
 
 // Run runs a short command.
 func (p *Place) Run(ctx context.Context, command []string, dir string, env []string) ([]byte, error) {
-	return p.host.Run(ctx, command, dir, env)
+	return p.Host.Run(ctx, command, dir, env)
 }
 
 // OpenHome opens the state directory of the orchestrator with a socket. A killed orchestrator
@@ -98,38 +98,38 @@ func (p *Place) open() error {
 	// not be ended.
 	options := child.Options{Home: p.Home.Dir, UserDir: p.Home.UserDir, Hidden: []string{home.UserDir(p.Home.Dir)}, Watchdog: true}
 	var runs []api.HandedRun
-	if p.before != nil {
-		p.socket, err = api.Inherit(p.before.Socket)
-		options.Upgraded, runs = &p.before.Children, p.before.Runs
+	if p.Before != nil {
+		p.socket, err = api.Inherit(p.Before.Socket)
+		options.Upgraded, runs = &p.Before.Children, p.Before.Runs
 	} else {
 		p.socket, err = api.Listen(p.Socket)
 	}
 	if err != nil {
 		return fmt.Errorf("opening the socket: %w", err)
 	}
-	p.host, err = child.NewHost(options)
+	p.Host, err = child.NewHost(options)
 	if err != nil {
 		return err
 	}
-	if p.before == nil {
+	if p.Before == nil {
 		p.clearEarlier()
 	}
-	p.guard = &guard{log: p.Log}
+	p.Guard = &guard{log: p.Log}
 	trace := func(pid int) (api.Origin, error) {
-		o, err := p.host.Origin(pid)
+		o, err := p.Host.Origin(pid)
 		return api.Origin(o), err
 	}
-	p.runs = api.NewRuns(p.socket, runs...)
-	p.socket.Trace, p.runs.Trace = trace, trace
-	p.runs.Connections, p.runs.UserDir = p.guard.connections, p.Home.UserDir
+	p.Runs = api.NewRuns(p.socket, runs...)
+	p.socket.Trace, p.Runs.Trace = trace, trace
+	p.Runs.Connections, p.Runs.UserDir = p.Guard.connections, p.Home.UserDir
 	p.signer = &api.Signer{Path: filepath.Join(p.Home.Dir, "jwt.key")}
 	return nil
 }
 
 // clearEarlier ends the agents that a killed orchestrator left running.
 func (p *Place) clearEarlier() {
-	ended, survivors := p.host.ClearEarlier()
-	ended = append(p.host.Swept(), ended...)
+	ended, survivors := p.Host.ClearEarlier()
+	ended = append(p.Host.Swept(), ended...)
 	p.Home.ClearUserDir()
 	p.Home.ClearMerges()
 	if len(ended) > 0 {
@@ -140,11 +140,11 @@ func (p *Place) clearEarlier() {
 	}
 }
 
-// start starts a process for the supervisor.
-func (p *Place) start(spec child.Spec) (supervisor.Process, error) {
-	c, err := p.before.adopt(p.host, spec)
+// Launch starts a process for the supervisor.
+func (p *Place) Launch(spec child.Spec) (supervisor.Process, error) {
+	c, err := p.Before.adopt(p.Host, spec)
 	if c == nil && err == nil {
-		c, err = p.host.Start(spec)
+		c, err = p.Host.Start(spec)
 	}
 	if err != nil {
 		return nil, err

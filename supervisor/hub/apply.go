@@ -1,4 +1,4 @@
-package serve
+package hub
 
 import (
 	"bytes"
@@ -63,7 +63,7 @@ func (h *Hub) change(ctx context.Context, r control.ReloadRequest, reply *contro
 		return nil, nil
 	}
 	commands := next.Commands()
-	reply.Digest = digestOf(commands)
+	reply.Digest = DigestOf(commands)
 	if r.Expect != "" && r.Expect != reply.Digest {
 		return nil, &wire.Error{Code: wire.CodeConflict, Message: "the commands of the file have changed again since they were shown"}
 	}
@@ -104,8 +104,8 @@ func refuseEmpty(problems config.Problems) bool {
 	return true
 }
 
-// digestOf identifies a list of commands.
-func digestOf(commands []config.Command) string {
+// DigestOf identifies a list of commands.
+func DigestOf(commands []config.Command) string {
 	sum := sha256.New()
 	for i := range commands {
 		sum.Write([]byte(commands[i].Print))
@@ -166,7 +166,7 @@ func (h *Hub) apply(ctx context.Context, next *config.Config, changes []config.C
 		return nil, err
 	}
 	h.File.Config = next
-	h.Place.guard.allow(next)
+	h.Place.Guard.allow(next)
 	h.machines.SetRules(next.Hosts)
 	h.works.Set(team.Workspaces(next, h.File.Base))
 	h.notices.tell(next)

@@ -1,10 +1,28 @@
-package serve
+// Package hub is a running orchestrator, without its commands: no flag, no console, no signal.
+//
+// A [Hub] is a list of [Part]s, which start forwards and stop backwards:
+//
+//	Place      state directory, socket, process tree
+//	listeners  TCP listeners of the API
+//	record     event log
+//	Standby    turn of this hub, if several share the event log
+//	meter      counts and telemetry
+//	verifier   one reading of the whole event log
+//	notices    notifications to people
+//	budgets    budgets of agents
+//	works      workspaces and the merge queue
+//	door       API
+//
+// The supervisor is created between meter and verifier, in [Hub.Supervise], and runs in [Hub.Run]. A part has its options,
+// its state, and pointers to the parts that it needs. Errors are values here: package serve has their words for people.
+package hub
 
 import (
 	"bufio"
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 
@@ -30,6 +48,8 @@ type Options struct {
 	Environ []string // for the secrets of a shared store
 	// Note tells the person at the terminal how a hub stands by.
 	Note func(format string, args ...any)
+	// MCP returns the handler of MCP clients, who make the requests of an API.
+	MCP func(*api.API) http.Handler
 	// Explain answers explain, by requests at a socket.
 	Explain func(ctx context.Context, socket, of string) (string, error)
 }
@@ -44,7 +64,7 @@ type Hub struct {
 
 	listeners *listeners
 	record    *record
-	standby   *standby
+	standby   *Standby
 	meter     *meter
 	verifier  *verifier
 	notices   *notices
@@ -65,7 +85,7 @@ func New(p *Place, f *File, o Options) *Hub {
 	h := &Hub{Options: o, Place: p, File: f, own: &requester{log: p.Log}, server: NewServer(p)}
 	h.listeners = &listeners{place: p, http: o.Config.HTTP, shared: o.Config.Store.Shared()}
 	h.record = &record{place: p, store: o.Config.Store}
-	h.standby = &standby{Options: o, place: p, server: h.server, listeners: h.listeners, record: h.record}
+	h.standby = &Standby{Options: o, Place: p, Server: h.server, listeners: h.listeners, record: h.record}
 	h.meter = &meter{version: o.Version, log: p.Log, own: h.own, record: h.record}
 	h.verifier = &verifier{record: h.record, log: p.Log}
 	h.notices = &notices{place: p, file: f, own: h.own, config: o.Config}
@@ -82,7 +102,7 @@ func (h *Hub) Hold(ctx context.Context) error {
 	if err := h.Parts.Start(ctx, h.Place); err != nil {
 		return err
 	}
-	h.own.guard = h.Place.guard
+	h.own.guard = h.Place.Guard
 	return nil
 }
 
@@ -112,7 +132,7 @@ func (h *Hub) Supervise(ctx context.Context, o supervisor.Options) error {
 	h.prepare(ctx, &o)
 	h.Super = supervisor.New(o, h.File.specs(h.Config))
 	h.own.Supervisor = h.Super
-	h.Place.guard.team.Store(h.Super)
+	h.Place.Guard.team.Store(h.Super)
 	callers := h.Super.Requests.Callers()
 	h.Place.signer.Issued = callers.TokenIssued
 	h.Place.signer.Recorded = func(c api.Claims) bool { return callers.TokenRecorded(c.ID, c.Subject, c.Role, c.ExpiresAt) }
@@ -126,24 +146,24 @@ func (h *Hub) Supervise(ctx context.Context, o supervisor.Options) error {
 // prepare completes the options of the supervisor.
 func (h *Hub) prepare(ctx context.Context, o *supervisor.Options) {
 	c, p, r := h.Config, h.Place, h.record
-	o.Version, o.StateDir, o.Start, o.Log = h.Version, c.Orchestrator.StateDir, p.start, p.Log
+	o.Version, o.StateDir, o.Start, o.Log = h.Version, c.Orchestrator.StateDir, p.Launch, p.Log
 	o.Sound, o.Deposed = r.sound, r.deposed
 	o.Clock, o.UnsaidEnd = child.SinceBoot, p.Home.TakeEnd()
 	h.budgets.prices.Store(&c.Prices)
 	o.Price = h.budgets.price
-	o.Shutdown, o.Record, o.Warm, o.Doorway = c.Orchestrator.Shutdown, r.ledger, r.warm, p.runs.Open
+	o.Shutdown, o.Record, o.Warm, o.Doorway = c.Orchestrator.Shutdown, r.ledger, r.warm, p.Runs.Open
 	o.Keep = dispatch.Retention{For: c.Store.KeepFor, Bytes: c.Store.KeepBytes}
 	if r.shared != nil {
-		o.Objects = r.shared.engine
+		o.Objects = r.shared.Engine
 	}
-	p.guard.allow(c)
+	p.Guard.allow(c)
 	h.web = h.listeners.openWeb(o.Name, h.server)
 	h.upgrades.web = h.web
 	o.Rules, o.Protocol = team.Rules(c)
 	o.Sessions, o.Tasks = team.Sessions(c), team.Tasks(c)
 	o.Watch = h.meter.hooks()
-	if p.before != nil {
-		o.Upgraded, o.TakenOver = &p.before.Team, h.upgrades.settled
+	if p.Before != nil {
+		o.Upgraded, o.TakenOver = &p.Before.Team, h.upgrades.settled
 	}
 	h.machines.prepare(ctx, c)
 	h.works.prepare(p)
@@ -161,7 +181,7 @@ func (h *Hub) CheckWork(ctx context.Context) error {
 	switch {
 	case len(reasons) == 0:
 		return nil
-	case h.Place.before != nil || h.standby.front != nil:
+	case h.Place.Before != nil || h.standby.front != nil:
 		h.Place.Log.Error("tasks cannot be verified", "reasons", reasons)
 		return nil
 	}
@@ -233,7 +253,7 @@ func (h *Hub) BeforeUpgrade(drain func()) { h.upgrades.Drain = drain }
 // returns the address that signs in once.
 func (h *Hub) ShowWeb(asked bool) (url string) {
 	var err error
-	before := h.Place.before
+	before := h.Place.Before
 	handed := before != nil && before.TCP[web.Address] != 0
 	if (handed || h.web.SignIns.Any()) && len(h.listeners.urls) == 0 { // open pages go on
 		_, err = h.web.Own()
@@ -255,7 +275,7 @@ func (h *Hub) api() *api.API {
 		MaxBody:    h.Config.HTTP.MaxBody,
 		Rate:       h.Config.HTTP.Rate,
 		Log:        h.Place.Log,
-		Runs:       h.Place.runs,
+		Runs:       h.Place.Runs,
 		Agent:      callers.AgentOf,
 		Actor:      callers.ActorOf,
 		Signer:     h.Place.signer,
@@ -267,8 +287,8 @@ func (h *Hub) api() *api.API {
 		Do:         callers.Do,
 		OpenMail:   callers.OpenMail,
 		Note:       callers.Note,
-		MayOperate: h.Place.guard.mayOperate,
-		Trespass:   h.Place.guard.report,
+		MayOperate: h.Place.Guard.mayOperate,
+		Trespass:   h.Place.Guard.Report,
 		SignedIn:   h.signedIn,
 		Depth:      h.Config.Protocol.MaxDepth,
 		Metrics:    h.meter.watch.Metrics,
@@ -282,7 +302,7 @@ func (h *Hub) api() *api.API {
 	if h.record.shared != nil {
 		d.Writable, d.AsOf = h.record.shared.writable, s.Seq
 	}
-	d.MCP = serveMCP(d, h.Version)
+	d.MCP = h.MCP(d)
 	return d
 }
 

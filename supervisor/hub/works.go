@@ -1,4 +1,4 @@
-package serve
+package hub
 
 import (
 	"context"
@@ -22,7 +22,7 @@ type works struct {
 // prepare makes the workspaces of a place that is held.
 func (w *works) prepare(p *Place) {
 	w.Manager = workspace.New(workspace.Options{
-		Start: func(spec child.Spec) (workspace.Process, error) { return p.host.Start(spec) }, Tasks: workTasks{w.own},
+		Start: func(spec child.Spec) (workspace.Process, error) { return p.Host.Start(spec) }, Tasks: workTasks{w.own},
 		Log: p.Log.Named("workspaces"), Apart: p.Home.Apart, Notes: home.Notes(p.Home.Dir),
 	})
 	w.Set(team.Workspaces(w.config, w.file.Base))

@@ -1,4 +1,4 @@
-package serve
+package hub
 
 import (
 	"context"
@@ -34,8 +34,8 @@ import (
 // upgradeEnv is set for the program that replaces this one: the file descriptor of a handover, or
 // checkUpgrade, with which the program only reports whether it could go on.
 const (
-	upgradeEnv   = "ORC_UPGRADE"
-	checkUpgrade = "check"
+	UpgradeEnv   = "ORC_UPGRADE"
+	CheckUpgrade = "check"
 )
 
 // handoverFormat changes when a program cannot read the handover of an earlier one.
@@ -43,13 +43,13 @@ const handoverFormat = 1
 
 // States of an upgrade.
 const (
-	upgradeRuns   = "running"
+	UpgradeRuns   = "running"
 	upgradeDone   = "done"
-	upgradeFailed = "failed"
+	UpgradeFailed = "failed"
 )
 
 // A handover is what a program leaves for the one that replaces it in this process.
-type handover struct {
+type Handover struct {
 	Format   int                 `json:"format"`
 	Upgrade  control.Upgrade     `json:"upgrade"`
 	Held     time.Time           `json:"held"` // since then nothing is decided
@@ -87,7 +87,7 @@ func (x *upgrades) upgrade(ctx context.Context, r control.UpgradeRequest) (contr
 	if c := api.CallerOf(ctx); !c.Wide || c.Name != "" { // it may execute any program, outside of any confinement
 		return control.Upgrade{}, &wire.Error{Code: wire.CodeDenied, Message: "an upgrade is only for the user, at the operators' socket"}
 	}
-	u := control.Upgrade{FormatVersion: wire.FormatVersion, ID: uuid.NewString(), From: x.version, State: upgradeRuns, PID: os.Getpid()}
+	u := control.Upgrade{FormatVersion: wire.FormatVersion, ID: uuid.NewString(), From: x.version, State: UpgradeRuns, PID: os.Getpid()}
 	if err := x.file.lock(ctx); err != nil {
 		return u, err
 	}
@@ -167,7 +167,7 @@ func (x *upgrades) ability(ctx context.Context, program string) (can ability, er
 	if err != nil {
 		return can, err
 	}
-	out, err := x.place.host.Run(ctx, append([]string{program}, os.Args[1:]...), dir, upgradeEnviron(checkUpgrade))
+	out, err := x.place.Host.Run(ctx, append([]string{program}, os.Args[1:]...), dir, upgradeEnviron(CheckUpgrade))
 	if err != nil {
 		return can, err
 	}
@@ -179,8 +179,8 @@ func (x *upgrades) ability(ctx context.Context, program string) (can ability, er
 
 // upgradeEnviron returns the environment of the other program.
 func upgradeEnviron(value string) []string {
-	env := slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, upgradeEnv+"=") })
-	return append(env, upgradeEnv+"="+value)
+	env := slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, UpgradeEnv+"=") })
+	return append(env, UpgradeEnv+"="+value)
 }
 
 // PauseTime is how long HTTP requests may take to end before an upgrade cuts them off. Streams do not end
@@ -192,11 +192,11 @@ func (x *upgrades) replace(u control.Upgrade) {
 	x.server.Pause(PauseTime)
 	held := time.Now()
 	err := x.own.HandOver(context.Background(), func(team supervisor.Handover) error {
-		h := &handover{Format: handoverFormat, Upgrade: u, Held: held, Team: team}
+		h := &Handover{Format: handoverFormat, Upgrade: u, Held: held, Team: team}
 		return x.become(u.Program, h)
 	})
 	x.server.Resume()
-	u.State, u.Error = upgradeFailed, err.Error()
+	u.State, u.Error = UpgradeFailed, err.Error()
 	if refusal, ok := errors.AsType[*wire.Error](err); ok {
 		u.Hint = refusal.Hint
 	}
@@ -206,12 +206,12 @@ func (x *upgrades) replace(u control.Upgrade) {
 }
 
 // become executes a program with a handover.
-func (x *upgrades) become(program string, h *handover) error {
+func (x *upgrades) become(program string, h *Handover) error {
 	var err error
-	if h.Children, err = x.place.host.Handover(); err != nil {
+	if h.Children, err = x.place.Host.Handover(); err != nil {
 		return err
 	}
-	if h.Runs, err = x.place.runs.Handover(); err != nil {
+	if h.Runs, err = x.place.Runs.Handover(); err != nil {
 		return err
 	}
 	if h.Socket, err = api.FileOf(x.place.socket); err != nil {
@@ -246,11 +246,11 @@ func (x *upgrades) become(program string, h *handover) error {
 		x.Drain()
 	}
 	fd := int(state.Fd())
-	return x.place.host.Exec(program, os.Args, upgradeEnviron(strconv.Itoa(fd)), append(files, fd))
+	return x.place.Host.Exec(program, os.Args, upgradeEnviron(strconv.Itoa(fd)), append(files, fd))
 }
 
 // stateFile returns a file without a name that has a handover.
-func stateFile(dir string, h *handover) (*os.File, error) {
+func stateFile(dir string, h *Handover) (*os.File, error) {
 	file, err := os.CreateTemp(dir, "upgrade-")
 	if err != nil {
 		return nil, err
@@ -268,7 +268,7 @@ func stateFile(dir string, h *handover) (*os.File, error) {
 
 // adopt goes on with a child of the program before this one. It returns nil if the run is not one
 // of these.
-func (h *handover) adopt(host *child.Host, spec child.Spec) (*child.Child, error) {
+func (h *Handover) adopt(host *child.Host, spec child.Spec) (*child.Child, error) {
 	if h == nil {
 		return nil, nil
 	}
@@ -280,7 +280,7 @@ func (h *handover) adopt(host *child.Host, spec child.Spec) (*child.Child, error
 }
 
 // listen opens a TCP listener, or takes that of the program before this one.
-func (h *handover) listen(address string, o api.TCP) (*api.TCPListener, error) {
+func (h *Handover) listen(address string, o api.TCP) (*api.TCPListener, error) {
 	if h != nil {
 		if fd, ok := h.TCP[address]; ok {
 			return api.InheritTCP(fd, address, o)
@@ -289,12 +289,12 @@ func (h *handover) listen(address string, o api.TCP) (*api.TCPListener, error) {
 	return api.ListenTCP(address, o)
 }
 
-// takenOver returns what the program before this one has left in a file.
-func takenOver(fd int) (*handover, error) {
+// TakenOver returns what the program before this one has left in a file.
+func TakenOver(fd int) (*Handover, error) {
 	syscall.CloseOnExec(fd)
 	file := os.NewFile(uintptr(fd), "handover")
 	defer file.Close()
-	h := new(handover)
+	h := new(Handover)
 	if err := json.NewDecoder(file).Decode(h); err != nil {
 		return nil, fmt.Errorf("reading the handover: %w", err)
 	}
@@ -306,17 +306,17 @@ func takenOver(fd int) (*handover, error) {
 
 // settled records the end of an upgrade.
 func (x *upgrades) settled() {
-	if x.place.before == nil {
+	if x.place.Before == nil {
 		return
 	}
-	if n := x.place.host.Unclaimed(); n > 0 {
+	if n := x.place.Host.Unclaimed(); n > 0 {
 		x.place.Log.Error("children of the program before were ended, because no agent has them", "count", n)
 	}
-	done := x.place.before.Upgrade
-	done.State, done.To, done.TookMS = upgradeDone, x.version, time.Since(x.place.before.Held).Milliseconds()
+	done := x.place.Before.Upgrade
+	done.State, done.To, done.TookMS = upgradeDone, x.version, time.Since(x.place.Before.Held).Milliseconds()
 	x.latest.Store(&done)
-	x.place.before.Team, x.place.before.Runs = supervisor.Handover{}, nil // they may be large
-	x.place.Log.Info("upgraded", "from", done.From, "to", done.To, "agents", done.Agents, "took", time.Since(x.place.before.Held).Round(time.Millisecond))
+	x.place.Before.Team, x.place.Before.Runs = supervisor.Handover{}, nil // they may be large
+	x.place.Log.Info("upgraded", "from", done.From, "to", done.To, "agents", done.Agents, "took", time.Since(x.place.Before.Held).Round(time.Millisecond))
 }
 
 // restores returns an error unless the state can be restored from the record.
@@ -332,8 +332,8 @@ func restores(c *config.Config, version string) error {
 	return supervisor.New(o, new(File).specs(c)).Restore(ctx)
 }
 
-// goesOn returns whether this program could go on with a configuration and its record.
-func goesOn(c *config.Config, version string) ability {
+// GoesOn returns whether this program could go on with a configuration and its record.
+func GoesOn(c *config.Config, version string) ability {
 	can := ability{Format: handoverFormat, Version: version}
 	if err := restores(c, version); err != nil {
 		can.Error = err.Error()

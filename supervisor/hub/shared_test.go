@@ -1,4 +1,4 @@
-package serve
+package hub
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func TestHubThatNeverHearsTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		roster, err := leadership.NewRoster(mute{})
 		require.NoError(t, err)
-		s := &sharedStore{log: &eventlog.Shared{SQLite: new(eventlog.SQLite)}, engine: mute{}, peers: []string{"a:1", "b:1", "c:1"}, roster: roster}
+		s := &sharedStore{Log: &eventlog.Shared{SQLite: new(eventlog.SQLite)}, Engine: mute{}, peers: []string{"a:1", "b:1", "c:1"}, roster: roster}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		said := make(chan *wire.Error)

@@ -1,4 +1,4 @@
-package serve
+package hub
 
 import (
 	"context"
@@ -105,7 +105,7 @@ func (w workTasks) LastMerge(task string) (text string, ok bool) {
 }
 
 // Refused reports what an agent has tried.
-func (w workTasks) Refused(agent, what string) { w.guard.report(agent, "", what) }
+func (w workTasks) Refused(agent, what string) { w.guard.Report(agent, "", what) }
 
 // Ask makes a person decide about a task, in the name of its agent.
 func (w workTasks) Ask(agent, task, question string) error {

@@ -1,4 +1,4 @@
-package serve
+package hub
 
 import (
 	"cmp"
@@ -68,7 +68,7 @@ func AgentBase(environ []string) []string {
 		name, _, _ := strings.Cut(entry, "=")
 		switch name {
 		case "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES",
-			"ORC_SESSION", "ORC_SESSION_TYPE", upgradeEnv:
+			"ORC_SESSION", "ORC_SESSION_TYPE", UpgradeEnv:
 		default:
 			base = append(base, entry)
 		}

@@ -1,4 +1,4 @@
-package serve
+package hub
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func (s *sharedStore) view() control.HostsReply {
 
 // hubs returns the hubs in the order of the peers. If a server keeps the record, those that have reported are known.
 func (s *sharedStore) hubs() (views []control.HubView) {
-	reports, missing, names := s.roster.Latest(), s.engine.Missing(), s.peers
+	reports, missing, names := s.roster.Latest(), s.Engine.Missing(), s.peers
 	own := s.report()
 	reports[own.Name] = own
 	if len(names) == 0 {
@@ -55,7 +55,7 @@ func (s *sharedStore) hubs() (views []control.HubView) {
 
 // report returns what this hub tells the others.
 func (s *sharedStore) report() leadership.Report {
-	r := leadership.Report{Hub: s.own, AtWork: s.atWork.Load() && !s.deposed.Load(), Last: s.log.Last()}
+	r := leadership.Report{Hub: s.own, AtWork: s.atWork.Load() && !s.deposed.Load(), Last: s.Log.Last()}
 	if r.AtWork {
 		r.Epoch = s.epoch
 	}
@@ -64,7 +64,7 @@ func (s *sharedStore) report() leadership.Report {
 
 // away returns the hubs that cannot be reached.
 func (s *sharedStore) away() []string {
-	return slices.DeleteFunc(s.engine.Missing(), func(name string) bool { return !slices.Contains(s.peers, name) })
+	return slices.DeleteFunc(s.Engine.Missing(), func(name string) bool { return !slices.Contains(s.peers, name) })
 }
 
 // degraded reports whether the loss of one more hub stops the team.
