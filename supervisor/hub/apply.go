@@ -21,7 +21,7 @@ import (
 // waitOutcomes waits for changes and returns their outcomes.
 type waitOutcomes func(context.Context) ([]control.AgentOutcome, error)
 
-// reload applies the current file. A file with a mistake changes nothing. A caller that
+// Reload applies the current file, unless it has a mistake. A caller that
 // stops waiting gets no outcomes, but the changes are still made.
 func (h *Hub) Reload(ctx context.Context, r control.ReloadRequest) (control.ReloadReply, error) {
 	reply := control.ReloadReply{FormatVersion: wire.FormatVersion, DryRun: r.DryRun}
@@ -44,7 +44,7 @@ func (h *Hub) Reload(ctx context.Context, r control.ReloadRequest) (control.Relo
 }
 
 // change compares the file with the running configuration and makes the changes, for one
-// caller at a time. It returns nil if there is nothing to wait for.
+// caller at a time. It returns nil after a dry run and a mistake.
 func (h *Hub) change(ctx context.Context, r control.ReloadRequest, reply *control.ReloadReply) (waitOutcomes, error) {
 	if err := h.File.lock(ctx); err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (h *Hub) apply(ctx context.Context, next *config.Config, changes []config.C
 		}
 	}
 	adopted, _ := team.Rules(next)
-	h.Super.Adopt(adopted) // first: what is applied next is decided by them
+	h.Super.Adopt(adopted) // first: they decide about the changes
 	wait, err := h.Super.Apply(ctx, todo, team.Sessions(next))
 	if err != nil {
 		before, _ := team.Rules(h.File.Config)

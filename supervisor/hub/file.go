@@ -16,8 +16,8 @@ import (
 
 // A File is the configuration of a team that runs, and the way to read it again.
 type File struct {
-	Config *config.Config                           // the one that applies; nil: no program can join the team
-	Load   func() (*config.Config, config.Problems) // reads it again; nil: there is no file
+	Config *config.Config                           // applies now; nil: no program can join the team
+	Load   func() (*config.Config, config.Problems) // reads it again; nil: the team has no file
 	Base   []string                                 // the environment that agents inherit
 	Chosen []string                                 // agents named to start; if empty, the file decides
 	NoDeps bool                                     // do not start their dependencies
@@ -45,7 +45,7 @@ func (f *File) specs(c *config.Config) []settings.Agent {
 	return only(team.Agents(c, f.Base), f.Chosen, f.NoDeps)
 }
 
-// only sets Autostart for the named agents and clears it for the others.
+// only sets Autostart for the named agents and clears it for all other agents.
 func only(specs []settings.Agent, names []string, noDeps bool) []settings.Agent {
 	if len(names) == 0 {
 		return specs
@@ -60,7 +60,7 @@ func only(specs []settings.Agent, names []string, noDeps bool) []settings.Agent 
 	return specs
 }
 
-// AgentBase returns the environment that agents may inherit: that of this program, without
+// AgentBase returns the environment that agents may inherit: all of this program, without
 // variables that are only for it.
 func AgentBase(environ []string) []string {
 	var base []string

@@ -12,11 +12,11 @@ import (
 )
 
 // A front is the handler of the API of a hub: one that passes requests on while the hub stands by,
-// and then that of the hub at work.
+// and afterwards the handler of the hub at work.
 type front struct {
 	now     atomic.Pointer[http.Handler]
 	shared  atomic.Pointer[sharedStore] // nil while it is being opened
-	missing atomic.Pointer[[]string]    // hubs for which opening it waits
+	missing atomic.Pointer[[]string]    // hubs that its opening waits for
 
 	mu   sync.Mutex
 	hub  leadership.Hub // the hub at work, as far as this one knows
@@ -25,7 +25,7 @@ type front struct {
 
 func newFront() *front { return &front{over: make(chan struct{})} }
 
-// set replaces the handler. What the former one has passed on is cut.
+// set replaces the handler and cuts requests that the former one has passed on.
 func (f *front) set(h http.Handler) {
 	f.now.Store(&h)
 	f.turn(leadership.Hub{})

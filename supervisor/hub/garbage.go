@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Percentages for debug.SetGCPercent, and the size of the live heap from which there is the least
+// Percentages for debug.SetGCPercent, and the size of a live heap with the least
 // garbage.
 const (
 	muchGarbage  = 400
@@ -36,7 +36,7 @@ func garbageFor(live uint64) int {
 // restAfter is how long no collection must have run until memory is returned to the system.
 const restAfter = 3 * time.Second
 
-// restBytes is how many bytes a program at rest may allocate meanwhile. A large heap is collected
+// restBytes is how many bytes a program at rest may allocate in that time. A large heap is collected
 // seldom, so that no collection does not mean rest.
 const restBytes = 1 << 20
 
@@ -47,7 +47,7 @@ type gcTuner struct {
 	percent int
 	sample  []metrics.Sample
 	rest    *time.Timer  // fires when no collection has run for a while
-	own     *atomic.Bool // the next collection is that of rest
+	own     *atomic.Bool // the next collection is due to rest
 }
 
 func tendGarbage() {

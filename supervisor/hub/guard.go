@@ -15,7 +15,7 @@ import (
 	"orchestrator/wire/events"
 )
 
-// A guard knows what processes of agents may do at the sockets, and reports those that try to be an operator or another
+// A guard knows the rights of the processes of agents at the sockets, and reports those that try to be an operator or another
 // agent: the first refused request of an agent at once, and later ones at most every reportPause. The audit has each.
 type guard struct {
 	log    hclog.Logger
@@ -83,7 +83,7 @@ func (g *guard) Report(agent, run, what string) {
 	team.Report(&wire.Event{Kind: events.AgentRefused, Agent: agent, Run: run, Text: text, Figures: wire.Figures{Count: count}})
 }
 
-// add counts one more of an agent. It returns how many are to be told now, or 0.
+// add counts one more of an agent. It returns the number to report now, or 0.
 func (g *guard) add(agent string, now time.Time) int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()

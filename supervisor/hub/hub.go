@@ -54,7 +54,7 @@ type Options struct {
 	Explain func(ctx context.Context, socket, of string) (string, error)
 }
 
-// A Hub is a running orchestrator: its parts, in the order in which they start. They stop backwards.
+// A Hub is a running orchestrator: its parts, in the order of their start. They stop backwards.
 type Hub struct {
 	Options
 	Parts
@@ -80,7 +80,7 @@ type Hub struct {
 	web      *web.View
 }
 
-// New returns a hub of which nothing has started.
+// New returns a hub that has not started.
 func New(p *Place, f *File, o Options) *Hub {
 	h := &Hub{Options: o, Place: p, File: f, own: &requester{log: p.Log}, server: NewServer(p)}
 	h.listeners = &listeners{place: p, http: o.Config.HTTP, shared: o.Config.Store.Shared()}
@@ -115,8 +115,8 @@ func (h *Hub) Listen(ctx context.Context) ([]string, error) {
 // StandBy opens a shared record and waits for the turn of this hub, until ctx ends.
 func (h *Hub) StandBy(ctx context.Context) error { return h.Parts.Start(ctx, h.record, h.standby) }
 
-// Supervise creates the supervisor with the state from the event log, and starts what serves it. All of its errors are
-// about the event log.
+// Supervise creates the supervisor with the state from the event log, and starts the parts that follow its events. All of its
+// errors are about the event log.
 func (h *Hub) Supervise(ctx context.Context, o supervisor.Options) error {
 	if os.Getenv("GOGC") == "" {
 		tendGarbage()
@@ -240,13 +240,13 @@ func (h *Hub) Run(ctx context.Context) error {
 	return err
 }
 
-// Messages returns the number of messages of agents, and of those that were rejected.
+// Messages returns the number of messages of agents, and the number of rejected ones.
 func (h *Hub) Messages() (heard, refused int64) { return h.meter.heard.Load(), h.meter.refusals.Load() }
 
-// Signal returns what is written to the terminal because of an event.
+// Signal returns the text that the terminal gets because of an event.
 func (h *Hub) Signal(e *wire.Event) string { return h.notices.signal(e) }
 
-// BeforeUpgrade sets what is called right before the program is replaced.
+// BeforeUpgrade sets a function that is called right before the program is replaced.
 func (h *Hub) BeforeUpgrade(drain func()) { h.upgrades.Drain = drain }
 
 // ShowWeb serves the listener of the web view that the program before this one has had. If the web view is asked for, it

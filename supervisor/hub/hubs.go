@@ -31,7 +31,7 @@ func (s *sharedStore) view() control.HostsReply {
 	return reply
 }
 
-// hubs returns the hubs in the order of the peers. If a server keeps the record, those that have reported are known.
+// hubs returns the hubs in the order of the peers. If a server keeps the record, a hub is known after its first report.
 func (s *sharedStore) hubs() (views []control.HubView) {
 	reports, missing, names := s.roster.Latest(), s.Engine.Missing(), s.peers
 	own := s.report()
@@ -53,7 +53,7 @@ func (s *sharedStore) hubs() (views []control.HubView) {
 	return views
 }
 
-// report returns what this hub tells the others.
+// report returns the report of this hub to all other hubs.
 func (s *sharedStore) report() leadership.Report {
 	r := leadership.Report{Hub: s.own, AtWork: s.atWork.Load() && !s.deposed.Load(), Last: s.Log.Last()}
 	if r.AtWork {
@@ -73,7 +73,7 @@ func (s *sharedStore) degraded() bool {
 	return len(s.peers) > 1 && up == len(s.peers)/2+1 && len(s.away()) > 0
 }
 
-// lost returns why nothing can be recorded if hubs cannot be reached.
+// lost returns why recording fails if hubs cannot be reached.
 func (s *sharedStore) lost(missing []string) string {
 	return fmt.Sprintf("nothing can be recorded: of the %d hubs, these cannot be reached: %s", len(s.peers), strings.Join(missing, ", "))
 }

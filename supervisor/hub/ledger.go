@@ -78,8 +78,8 @@ func (r *record) sound() error {
 	return nil
 }
 
-// deposed returns the refusal of requests if an error of the record says that another hub is at work. Such an error
-// also says that nothing of the batch was recorded.
+// deposed returns the refusal of requests if an error of the record means that another hub is at work. Then no fact
+// of the batch was recorded.
 func (r *record) deposed(err error) *wire.Error {
 	if r.shared == nil || !errors.Is(err, eventlog.ErrMoved) {
 		return nil

@@ -50,7 +50,7 @@ func (m *machines) prepare(ctx context.Context, c *config.Config) {
 }
 
 // endedInOrder reports whether no agent of an earlier life of the team can still run on a host: there was
-// none, or it has stopped in order and left nothing running. Another hub has appended the facts before this one's epoch.
+// none, or it has stopped in order and left no process. Another hub has appended the facts before this one's epoch.
 func (m *machines) endedInOrder(ctx context.Context) bool {
 	last := m.record.ledger.Last()
 	if m.record.shared != nil {
@@ -75,8 +75,8 @@ func (m *machines) listHosts(ctx context.Context, _ struct{}) (control.HostsRepl
 	return reply, err
 }
 
-// drainHost lets a host run no more agents, and begins to stop those that are there. They start again
-// where there is room.
+// drainHost lets a host run no more agents, and begins to stop its present ones. They start again
+// where a host has room.
 func (m *machines) drainHost(_ context.Context, r control.DrainRequest) (control.DrainReply, error) {
 	agents, err := m.Hosts.Drain(r.Host, r.Undo)
 	if m.isHub(r.Host) && err != nil {

@@ -24,7 +24,7 @@ type meter struct {
 	heard, refusals atomic.Int64 // number of agents' messages, and of rejected ones
 }
 
-// Start creates the telemetry. It exports nothing before its Begin.
+// Start creates the telemetry. It begins to export with Begin.
 func (m *meter) Start(context.Context) error {
 	m.watch = telemetry.New(telemetry.Options{
 		Version:     m.version,

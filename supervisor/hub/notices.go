@@ -10,7 +10,7 @@ import (
 	"orchestrator/wire"
 )
 
-// notices are the part of a hub that tells people what happens.
+// notices are the part of a hub that notifies people.
 type notices struct {
 	place    *Place
 	file     *File
@@ -29,7 +29,7 @@ func (n *notices) Start(context.Context) error {
 // Stop ends that.
 func (n *notices) Stop() { n.notifier.Close() }
 
-// tell begins to tell people what happens, as a configuration says. It replaces what told them before.
+// tell begins to notify people by a configuration, in place of the one before.
 func (n *notices) tell(c *config.Config) {
 	o, err := notify.Read(context.Background(), c, n.file.Base, n.place.Run)
 	if err != nil {
@@ -45,5 +45,5 @@ func (n *notices) tell(c *config.Config) {
 	n.terminal.Store(notify.OfTerminal(c, os.Getenv))
 }
 
-// signal returns what is written to the terminal because of an event.
+// signal returns the text that the terminal gets because of an event.
 func (n *notices) signal(e *wire.Event) string { return n.terminal.Load().Signal(e) }

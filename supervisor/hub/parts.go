@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// A Part is something that runs while a hub does.
+// A Part runs while its hub runs.
 type Part interface {
 	// Start starts the part. If it fails, the part needs no Stop.
 	Start(ctx context.Context) error
-	// Stop ends what the part does, and waits for that.
+	// Stop ends the work of the part, and waits for the end.
 	Stop()
 }
 

@@ -21,7 +21,7 @@ type Place struct {
 	StateDir string
 	Socket   string // the path of the operators' socket
 	Log      hclog.Logger
-	Before   *Handover // what the program before this one has left; nil if there was none
+	Before   *Handover // from the program before this one; nil if this one was started
 
 	// While it is held:
 	Home   *home.Home
@@ -75,7 +75,7 @@ func (p *Place) Run(ctx context.Context, command []string, dir string, env []str
 }
 
 // OpenHome opens the state directory of the orchestrator with a socket. A killed orchestrator
-// holds the directory until the kernel has closed its files. It leaves a socket at which it does
+// holds the directory until the kernel has closed its files. Its socket remains and does
 // not answer, and OpenHome waits for its end.
 func OpenHome(stateDir, socket string) (*home.Home, error) {
 	for deadline := time.Now().Add(api.Answering); ; time.Sleep(10 * time.Millisecond) {

@@ -26,7 +26,7 @@ import (
 	"orchestrator/wire/control"
 )
 
-// A Past is a stopped team whose event log is open for reading. It starts nothing.
+// A Past is a stopped team with its event log open for reading. It starts no agent.
 type Past struct {
 	Config  *config.Config
 	Base    []string // the environment that commands of workspaces inherit
@@ -92,8 +92,8 @@ func (p *Past) Start(context.Context) error {
 // Stop closes the event log.
 func (p *Past) Stop() { p.end() }
 
-// openWorkshop makes what looks at the workspaces of a stopped team. It runs git, and changes nothing in
-// repositories. Processes begin with the first look, in a folder that the returned function removes.
+// openWorkshop makes a Manager that looks at the workspaces of a stopped team. It runs git, and leaves
+// repositories unchanged. Processes begin with the first look, in a folder that the returned function removes.
 func (p *Past) openWorkshop() (end func()) {
 	var dir string
 	var host *child.Host
@@ -129,7 +129,7 @@ func (p *Past) door() *api.API {
 	c, t := p.Config, p.own
 	ended := func(list api.List) api.List {
 		return func(ctx context.Context, query url.Values, send func(any) error) error {
-			query.Del("follow") // nothing is appended
+			query.Del("follow") // no event follows
 			return list(ctx, query, send)
 		}
 	}

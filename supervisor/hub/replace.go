@@ -31,8 +31,8 @@ import (
 	"orchestrator/wire/events"
 )
 
-// upgradeEnv is set for the program that replaces this one: the file descriptor of a handover, or
-// checkUpgrade, with which the program only reports whether it could go on.
+// UpgradeEnv is set for the program that replaces this one: the file descriptor of a handover, or
+// CheckUpgrade, if the program is only to report whether it could go on.
 const (
 	UpgradeEnv   = "ORC_UPGRADE"
 	CheckUpgrade = "check"
@@ -48,11 +48,11 @@ const (
 	UpgradeFailed = "failed"
 )
 
-// A handover is what a program leaves for the one that replaces it in this process.
+// A Handover is the state that a program leaves to its successor in this process.
 type Handover struct {
 	Format   int                 `json:"format"`
 	Upgrade  control.Upgrade     `json:"upgrade"`
-	Held     time.Time           `json:"held"` // since then nothing is decided
+	Held     time.Time           `json:"held"` // since then all decisions wait
 	Locks    []int               `json:"locks"`
 	Socket   int                 `json:"socket"`
 	TCP      map[string]int      `json:"tcp"` // by configured address
@@ -61,7 +61,7 @@ type Handover struct {
 	Team     supervisor.Handover `json:"team"`
 }
 
-// An ability is what a program prints with checkUpgrade.
+// An ability is the output of a program with CheckUpgrade.
 type ability struct {
 	Format  int    `json:"format"`
 	Version string `json:"version"`
@@ -79,7 +79,7 @@ type upgrades struct {
 	own       *requester
 	web       *web.View
 	latest    atomic.Pointer[control.Upgrade]
-	Drain     func() // prints what waits, and erases the rows of the terminal; may be nil
+	Drain     func() // prints waiting lines, and erases the rows of the terminal; may be nil
 }
 
 // upgrade checks whether another program can go on, and starts the upgrade. Status tells its end.
@@ -111,7 +111,7 @@ func (x *upgrades) mayUpgrade(ctx context.Context, r control.UpgradeRequest, u *
 	if x.file.Load == nil || x.file.Config.Store.Kind == "memory" {
 		return refused("this orchestrator keeps no record, and so cannot be upgraded")
 	}
-	if x.record.shared != nil { // another hub would take over meanwhile
+	if x.record.shared != nil { // another hub would take over
 		return refused("a hub is not upgraded in place: stop it, and start the other program. Another hub goes on meanwhile")
 	}
 	next, problems := x.file.Load()
@@ -279,7 +279,7 @@ func (h *Handover) adopt(host *child.Host, spec child.Spec) (*child.Child, error
 	return host.Adopt(spec, h.Children.Children[i])
 }
 
-// listen opens a TCP listener, or takes that of the program before this one.
+// listen opens a TCP listener, or takes over the one of the program before.
 func (h *Handover) listen(address string, o api.TCP) (*api.TCPListener, error) {
 	if h != nil {
 		if fd, ok := h.TCP[address]; ok {
@@ -289,7 +289,7 @@ func (h *Handover) listen(address string, o api.TCP) (*api.TCPListener, error) {
 	return api.ListenTCP(address, o)
 }
 
-// TakenOver returns what the program before this one has left in a file.
+// TakenOver reads the handover of the program before this one.
 func TakenOver(fd int) (*Handover, error) {
 	syscall.CloseOnExec(fd)
 	file := os.NewFile(uintptr(fd), "handover")

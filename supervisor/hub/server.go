@@ -57,7 +57,7 @@ type listeners struct {
 	urls   []string
 }
 
-// A ListenError reports a listener that cannot be opened, or a key that cannot be read: then there is no Address.
+// A ListenError reports a listener that cannot be opened, or a key that cannot be read: then Address is empty.
 type ListenError struct {
 	Address string
 	Err     error
@@ -98,7 +98,7 @@ func (l *listeners) Stop() {
 	}
 }
 
-// reachable returns the URL of the first listener at which other hubs can reach the hub with a name, or "".
+// reachable returns the URL of the first listener that other hubs can use to reach the hub with a name, or "".
 // A listener at all addresses is reached by the name of the hub.
 func reachable(node string, listeners []net.Listener) string {
 	host, _, err := net.SplitHostPort(node)

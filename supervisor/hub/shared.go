@@ -42,7 +42,7 @@ const (
 	tooSilent = 3 * time.Second
 )
 
-// attend asks every lookAgain whether the log answers, and calls stalled with why nothing can be recorded, or nil,
+// attend asks every lookAgain whether the log answers, and calls stalled with the reason why recording fails, or nil,
 // until ctx ends.
 func (s *sharedStore) attend(ctx context.Context, stalled func(*wire.Error)) {
 	began := time.Now()
@@ -64,7 +64,7 @@ func (s *sharedStore) attend(ctx context.Context, stalled func(*wire.Error)) {
 	}
 }
 
-// writable returns why nothing can be recorded, if the log does not answer or has another hub.
+// writable returns why recording fails, if the log does not answer or has another hub.
 func (s *sharedStore) writable() *wire.Error {
 	if s.deposed.Load() {
 		return &wire.Error{Code: api.CodeNoQuorum, Message: "another hub is at work, and this one stops its agents", Hint: "Try again in a few seconds, or ask another hub"}
@@ -85,7 +85,7 @@ func (s *sharedStore) writable() *wire.Error {
 	return refusal
 }
 
-// sound returns ErrMoved if another hub is at work. It returns nil if the log does not answer, which proves nothing.
+// sound returns ErrMoved if another hub is at work. It returns nil if the log does not answer, which is no proof.
 func (s *sharedStore) sound() error {
 	if now := time.Now(); now.Sub(s.looked) < lookAgain {
 		return nil

@@ -30,7 +30,7 @@ var ErrDeposed = errors.New("another hub is at work")
 // ErrEnded reports that a hub was ended while it stood by.
 var ErrEnded = errors.New("this hub stands by no longer")
 
-// A standby is the part of a hub that opens a shared record and waits for its turn. Without a shared record it does nothing.
+// A Standby is the part of a hub that opens a shared record and waits for its turn. Another record needs no turn.
 type Standby struct {
 	Options
 	Place     *Place
@@ -176,8 +176,8 @@ func (s *Standby) OpenShared(ctx context.Context, certificates *tls.Config) (*sh
 	return &sharedStore{Log: log, Engine: engine, peers: s.Config.Store.Peers, roster: roster}, nil
 }
 
-// TLS returns the certificates with which hubs know each other and their servers, or nil if none are
-// configured. Without an authority it is that of the system.
+// TLS returns the certificates of hubs for each other and for their servers, or nil if none are
+// configured. The default authority is the system's.
 func TLS(s config.Store) (*tls.Config, error) {
 	if s.CA == "" && s.Certificate == "" {
 		return nil, nil

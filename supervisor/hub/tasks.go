@@ -37,7 +37,7 @@ func (r *requester) Follow(ctx context.Context, since int64, send func(wire.Even
 // workTasks are the tasks of the team for its workspaces.
 type workTasks struct{ *requester }
 
-// looksFor is who looks at tasks for merge-task and others, which have a line in the audit.
+// looksFor is the actor that looks at tasks for merge-task and similar operations, which have a line in the audit.
 func looksFor() handlers.Actor { return handlers.Actor{Kind: handlers.Operator, Audited: true} }
 
 // Task returns a task, if there is one with an id.
@@ -81,7 +81,7 @@ func (w workTasks) Cancel(id, why string) {
 	}
 }
 
-// Elsewhere returns the host of an agent, and what has it work.
+// Elsewhere returns the host of an agent, and the function that gives it work there.
 func (w workTasks) Elsewhere(agent string) (string, func(context.Context, []byte) ([]byte, error)) {
 	folder := w.FolderOf(agent)
 	return folder.Host, folder.Work
@@ -92,7 +92,7 @@ func (w workTasks) Hold(agent, task, on, text string) {
 	w.Note(&wire.TaskHeld{Agent: agent, Task: task, On: on, Text: text})
 }
 
-// LastMerge returns what the record says about the latest merge of the branch of a task.
+// LastMerge returns the text of the record about the latest merge of the branch of a task.
 func (w workTasks) LastMerge(task string) (text string, ok bool) {
 	q := output.EventQuery{Task: task, Kind: events.TaskMerged}
 	err := w.Events(context.Background(), q, func(e wire.Event) error {
@@ -104,7 +104,7 @@ func (w workTasks) LastMerge(task string) (text string, ok bool) {
 	return text, ok && err == nil
 }
 
-// Refused reports what an agent has tried.
+// Refused reports a forbidden act of an agent.
 func (w workTasks) Refused(agent, what string) { w.guard.Report(agent, "", what) }
 
 // Ask makes a person decide about a task, in the name of its agent.

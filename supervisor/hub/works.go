@@ -16,7 +16,7 @@ type works struct {
 	own    *requester
 	config *config.Config
 	file   *File
-	queue  *workspace.Queue // nil if branches are merged only when a person says so
+	queue  *workspace.Queue // nil if only people merge branches
 }
 
 // prepare makes the workspaces of a place that is held.
@@ -28,7 +28,7 @@ func (w *works) prepare(p *Place) {
 	w.Set(team.Workspaces(w.config, w.file.Base))
 }
 
-// Start begins to merge, if the configuration says so.
+// Start begins to merge, if the configuration has a queue.
 func (w *works) Start(context.Context) error {
 	w.merge(w.config)
 	return nil
@@ -37,7 +37,7 @@ func (w *works) Start(context.Context) error {
 // Stop ends merging.
 func (w *works) Stop() { w.queue.Close() }
 
-// merge begins to merge the branches of tasks that are done, or ends that, as a configuration says.
+// merge begins to merge the branches of tasks that are done, or ends that, by a configuration.
 func (w *works) merge(c *config.Config) {
 	if !c.Merge.Queue {
 		w.queue.Close()
