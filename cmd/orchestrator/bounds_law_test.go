@@ -126,7 +126,7 @@ func (g *growth) follow(f *goFile, path string, expr ast.Expr) bool {
 // bounds has the fields that growingFields finds, by the rows of help/limits.md that state their
 // bounds.
 var bounds = map[string][]string{
-	"what an agent, or a program with a token, adds to the record and the artifacts": {"supervisor/dispatch.quotas.limits", "supervisor/dispatch.quotas.used"},
+	"stored data of an agent or token": {"supervisor/dispatch.quotas.limits", "supervisor/dispatch.quotas.used"},
 	"open tasks": {
 		"handlers/state.storedTask.RequiredCapabilities", "handlers/state.tasks.ByID", "handlers/state.tasks.List", "handlers/state.tasks.Owned", "handlers/state.tasks.Later", "handlers/state.tasks.Counts", "handlers/state.tasks.Parts",
 		"handlers/state.demand.capabilities", "handlers/state.requirements.Key", "handlers/state.requirements.under", "handlers/state.Work.Scope", "handlers/state.ReviewOf.Wanted",
@@ -158,12 +158,12 @@ var bounds = map[string][]string{
 		"supervisor/dispatch.recipients.agents", "supervisor/dispatch.recipients.houses", "supervisor/dispatch.postman.agents", "supervisor/dispatch.postman.rounds",
 		"supervisor/output.Feed.outputs",
 	},
-	"a snapshot that is written": {"handlers/snapshot.Snapshot.early", "handlers/snapshot.Snapshot.rest", "handlers/snapshot.Snapshot.text", "supervisor/dispatch.spelling.text"},
-	"remembered requests":        {"handlers/replies.Cache.byID", "handlers/replies.Cache.ring"},
-	"permissions":                {"handlers/state.KnownAgent.Grants"},
-	"drained hosts":              {"handlers/state.State.Drained"},
-	"ended runs":                 {"handlers/state.KnownAgent.Past"},
-	"sessions":                   {"handlers/state.sessions.ByID", "handlers/state.sessions.Order", "handlers/state.sessions.Seats", "handlers/state.SessionState.Members"},
+	"a snapshot in progress": {"handlers/snapshot.Snapshot.early", "handlers/snapshot.Snapshot.rest", "handlers/snapshot.Snapshot.text", "supervisor/dispatch.spelling.text"},
+	"remembered requests":    {"handlers/replies.Cache.byID", "handlers/replies.Cache.ring"},
+	"permissions":            {"handlers/state.KnownAgent.Grants"},
+	"drained hosts":          {"handlers/state.State.Drained"},
+	"ended runs":             {"handlers/state.KnownAgent.Past"},
+	"sessions":               {"handlers/state.sessions.ByID", "handlers/state.sessions.Order", "handlers/state.sessions.Seats", "handlers/state.SessionState.Members"},
 	"work of a session": {
 		"handlers/state.SessionState.Works", "handlers/state.SessionState.Open", "handlers/state.SessionState.Reviews", "handlers/state.SessionState.ByReview", "handlers/state.sessions.Watched",
 	},
@@ -178,7 +178,7 @@ var bounds = map[string][]string{
 		"supervisor/dispatch.postman.loads", "supervisor/dispatch.postman.due", "supervisor/dispatch.delayedLines.lines", "supervisor/dispatch.delayedLines.done",
 	},
 	"recent messages":                {"supervisor/dispatch.latestMail.mail"},
-	"messages that were written":     {"supervisor/dispatch.postman.written"},
+	"delivery times":                 {"supervisor/dispatch.postman.written"},
 	"records that wait for the disk": {"supervisor/dispatch.batch.letters", "supervisor/dispatch.batch.records", "supervisor/dispatch.batch.settled"},
 	"callers over HTTP": {
 		"supervisor/dispatch.recipients.waiters", "supervisor/dispatch.notifier.waiters", "supervisor.callers.waiting", "supervisor.Supervisor.inbox.turns",
