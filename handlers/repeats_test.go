@@ -256,7 +256,7 @@ func TestServersWithoutKeysAreForgotten(t *testing.T) {
 func TestAbortedSessionsAreKept(t *testing.T) {
 	x := state.NewSessions()
 	for i, aborted := range []bool{true, false, false} {
-		x.Put(&state.SessionState{Spec: session.Spec{ID: fmt.Sprint("s", i)}, File: true, Aborted: aborted, ClosedAt: int64(i + 1)})
+		x.Put(&state.SessionState{StoredSession: state.StoredSession{Spec: session.Spec{ID: fmt.Sprint("s", i)}, File: true, Aborted: aborted, ClosedAt: int64(i + 1)}})
 	}
 	x.Trim(1)
 	require.NotNil(t, x.ByID["s0"])

@@ -129,7 +129,7 @@ var bounds = map[string][]string{
 	"stored data of an agent or token": {"supervisor/dispatch.quotas.limits", "supervisor/dispatch.quotas.used"},
 	"open tasks": {
 		"handlers/state.storedTask.RequiredCapabilities", "handlers/state.tasks.ByID", "handlers/state.tasks.List", "handlers/state.tasks.Owned", "handlers/state.tasks.Later", "handlers/state.tasks.Counts", "handlers/state.tasks.Parts",
-		"handlers/state.demand.capabilities", "handlers/state.requirements.Key", "handlers/state.requirements.under", "handlers/state.Work.Scope", "handlers/state.ReviewOf.Wanted",
+		"handlers/state.demand.capabilities", "handlers/state.requirements.Key", "handlers/state.requirements.under", "handlers/state.StoredWork.Scope", "handlers/state.StoredReview.Wanted",
 		"handlers/state.Extra.Promises", "handlers/state.Extra.delivered", "handlers/state.Extra.history", "handlers/state.KnownAgent.Holds",
 		"handlers/queue.Bucket.under", "handlers/queue.Bucket.waiting", "handlers/queue.Queue.byKey", "handlers/queue.Queue.under",
 		"handlers/match.Demand.Environments", "handlers/match.Demand.Languages", "handlers/match.Demand.Tags", "handlers/match.Demand.Tools",
@@ -145,7 +145,7 @@ var bounds = map[string][]string{
 		"handlers/state.DelegatedWork.Chain", "handlers/state.DelegatedWork.Returned", "handlers/state.delegations.Due", "handlers/state.Extra.HandedOn",
 	},
 	"responses to delegated tasks": {"handlers/state.KnownAgent.Owed"},
-	"questions":                    {"handlers/state.questions.ByID", "handlers/state.questions.Deadlines", "handlers/state.questions.Open", "handlers/state.KnownAgent.Late"},
+	"questions":                    {"handlers/state.questions.ByID", "handlers/state.questions.Deadlines", "handlers/state.questions.Open", "handlers/state.StoredAgent.Late"},
 	"agents": {
 		"handlers/state.agents.ByID", "handlers/state.agents.Limited", "handlers/state.agents.Online", "handlers/state.agents.Order", "handlers/state.KnownAgent.Under",
 		"handlers/state.taskQueue.Free", "handlers/state.taskQueue.Freed",
@@ -160,9 +160,9 @@ var bounds = map[string][]string{
 	},
 	"a snapshot in progress": {"handlers/snapshot.Snapshot.early", "handlers/snapshot.Snapshot.rest", "handlers/snapshot.Snapshot.text", "supervisor/dispatch.spelling.text"},
 	"remembered requests":    {"handlers/replies.Cache.byID", "handlers/replies.Cache.ring"},
-	"permissions":            {"handlers/state.KnownAgent.Grants"},
+	"permissions":            {"handlers/state.StoredAgent.Grants"},
 	"drained hosts":          {"handlers/state.State.Drained"},
-	"ended runs":             {"handlers/state.KnownAgent.Past"},
+	"ended runs":             {"handlers/state.StoredAgent.Past"},
 	"sessions":               {"handlers/state.sessions.ByID", "handlers/state.sessions.Order", "handlers/state.sessions.Seats", "handlers/state.SessionState.Members"},
 	"work of a session": {
 		"handlers/state.SessionState.Works", "handlers/state.SessionState.Open", "handlers/state.SessionState.Reviews", "handlers/state.SessionState.ByReview", "handlers/state.sessions.Watched",

@@ -24,8 +24,8 @@ const (
 // A Credential authenticates a caller.
 type Credential struct {
 	wire.Credential
-	Hash    string // "" for a person's token
-	Revoked bool   // of a signed token, which would stay valid until it expires
+	Hash    string `json:"hash,omitzero"`    // "" for a person's token
+	Revoked bool   `json:"revoked,omitzero"` // of a signed token, which would stay valid until it expires
 
 	until time.Time // zero: for ever
 }

@@ -13,18 +13,23 @@ import (
 
 // An Actor has mail. Most actors have an Owner. Others are programs on another machine.
 type Actor[Owner any] struct {
-	ID     string
-	Number int64     // in the order in which they became known
-	Since  int64     // number of the record by which it did
-	Agent  *Owner    // nil: none here
-	OfRun  bool      // it exists only for one run of its agent
-	Cursor int64     // the last message that it acked
-	Latest int64     // the last that was sent only to it
-	Seen   time.Time // its last sign of life
-	Beat   time.Time // its heartbeat, or when it was first expected
-	Beats  bool      // there was one
-	Due    bool      // the next one is expected
-	Stale  bool      // its heartbeat is overdue, and GO was notified
+	Stored
+	Agent *Owner // nil: none here
+}
+
+// Stored is the part of an Actor that a snapshot copies.
+type Stored struct {
+	ID     string    `json:"actor"`
+	Number int64     `json:"number"`          // in the order in which they became known
+	Since  int64     `json:"since,omitzero"`  // number of the record by which it did
+	OfRun  bool      `json:"of_run,omitzero"` // it exists only for one run of its agent
+	Cursor int64     `json:"cursor,omitzero"` // the last message that it acked
+	Latest int64     `json:"latest,omitzero"` // the last that was sent only to it
+	Seen   time.Time `json:"seen,omitzero"`   // its last sign of life
+	Beat   time.Time `json:"beat,omitzero"`   // its heartbeat, or when it was first expected
+	Beats  bool      `json:"beats,omitzero"`  // there was one
+	Due    bool      `json:"due,omitzero"`    // the next one is expected
+	Stale  bool      `json:"stale,omitzero"`  // its heartbeat is overdue, and GO was notified
 }
 
 // Date implements queue.Timed. It returns the time of the last heartbeat.
@@ -64,7 +69,7 @@ func (d *Directory[Owner]) Enter(id string, seq int64) *Actor[Owner] {
 	a := d.byID[id]
 	if a == nil {
 		d.met++
-		a = &Actor[Owner]{ID: id, Number: d.met, Since: seq}
+		a = &Actor[Owner]{Stored: Stored{ID: id, Number: d.met, Since: seq}}
 		d.byID[id] = a
 		d.order = append(d.order, a)
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"orchestrator/handlers/access"
 	"orchestrator/handlers/bus"
 	"orchestrator/handlers/graph"
 	"orchestrator/handlers/state"
@@ -36,8 +35,8 @@ func Restore(rules state.Rules, text []byte, spread state.Spread) (*state.State,
 	}
 	s.LastSeq, s.Stopping, s.Questions.Numbered, s.Drained = kept.Seq, kept.Stopping, kept.Numbered, kept.Drained
 	s.StartedAt, _ = object.ParseTime(kept.Since)
-	for i := range kept.Access {
-		s.Access.Add(&access.Credential{Credential: kept.Access[i].Credential, Hash: kept.Access[i].Hash, Revoked: kept.Access[i].Revoked})
+	for _, c := range kept.Access {
+		s.Access.Add(c)
 	}
 	slices.SortFunc(s.Tasks.List, func(a, b *state.Task) int { return cmp.Compare(a.Number, b.Number) })
 	for _, d := range s.awaiting {
@@ -57,8 +56,8 @@ func Restore(rules state.Rules, text []byte, spread state.Spread) (*state.State,
 	for i := range kept.Sessions {
 		s.restoreSession(&kept.Sessions[i])
 	}
-	for i := range kept.Questions {
-		s.restoreQuestion(&kept.Questions[i])
+	for _, q := range kept.Questions {
+		s.restoreQuestion(q)
 	}
 	return s.State, !s.broken
 }
@@ -218,13 +217,8 @@ func (r *restoring) restoreLinks(kept *snapshot) {
 
 func (r *restoring) restoreAgent(kept *snapshotAgent) {
 	a := state.NewAgent(kept.Member.ID)
-	a.Member, a.Configured, a.State, a.Run, a.System = kept.Member, kept.File, kept.State, kept.Run, kept.System
-	a.Host, a.Ended, a.Past = kept.Host, kept.Ended, kept.Past
-	a.Farewell, a.Wrecked = kept.Farewell, kept.Wrecked
-	a.Returns = kept.Returns
-	a.Stale, a.Unreachable, a.Given, a.Holds = kept.Stale, kept.Deaf, kept.Given, r.named(kept.Holds)
+	a.Member, a.StoredAgent, a.Remote, a.Unreachable, a.Holds = kept.Member, kept.StoredAgent, kept.Remote, kept.Deaf, r.named(kept.Holds)
 	a.Said = hub.ReadCapabilities(kept.Said)
-	a.Grants, a.Usage, a.Late = kept.Grants, kept.Usage, kept.Late
 	if kept.Conversation != nil {
 		a.Conversation = &state.Conversation{Conversation: *kept.Conversation}
 	}
@@ -240,22 +234,15 @@ func (r *restoring) restoreAgent(kept *snapshotAgent) {
 	}
 	r.broken = r.broken || r.Agents.ByID[a.ID] != nil
 	r.Meet(a)
-	if a.Limited, _ = object.ParseTime(kept.Limited); !a.Limited.IsZero() {
-		a.LimitedBy = kept.LimitedBy
+	if !a.Limited.IsZero() {
 		r.Agents.Limited.Add(state.Parked{KnownAgent: a})
 	}
 	abilities := a.Said
 	if abilities == nil {
 		abilities = hub.ReadCapabilities(a.Abilities)
 	}
-	if m := kept.Remote; m != nil {
-		a.Remote = &state.Remote{Hostname: m.Hostname, Ip: m.IP, Os: m.OS, Repos: m.Repos, Keyless: m.Keyless}
-		seen, ok := object.ParseTime(m.Seen)
-		r.broken = r.broken || !ok
-		a.Remote.Seen = seen
-		if a.State == state.Up {
-			r.Agents.Hear(a, seen)
-		}
+	if m := a.Remote; m != nil && a.State == state.Up {
+		r.Agents.Hear(a, m.Seen)
 	}
 	r.IndexCapabilities(a, abilities)
 }
@@ -267,12 +254,7 @@ func (r *restoring) restoreBus(kept *snapshot) {
 	var all []*state.BusActor
 	for i := range kept.Actors {
 		k := &kept.Actors[i]
-		c := &state.BusActor{
-			ID: k.ID, Number: k.Number, Since: k.Since, OfRun: k.OfRun, Cursor: k.Cursor, Latest: k.Latest,
-			Beats: k.Beats, Due: k.Due, Stale: k.Stale,
-		}
-		c.Seen, _ = object.ParseTime(k.Seen)
-		c.Beat, _ = object.ParseTime(k.Beat)
+		c := &state.BusActor{Stored: k.Stored}
 		if k.Agent != "" {
 			if c.Agent = r.Agents.ByID[k.Agent]; c.Agent == nil || c.Agent.Mail != nil {
 				r.broken = true
@@ -285,9 +267,8 @@ func (r *restoring) restoreBus(kept *snapshot) {
 	r.broken = r.broken || !r.Bus.Restore(all, kept.Met)
 }
 
-func (r *restoring) restoreQuestion(kept *snapshotQuestion) {
-	q := &state.Question{View: kept.View, Number: kept.Number, Run: kept.Run, Door: kept.Door, Request: kept.Request, Aside: kept.Aside, Mailed: kept.Mailed, Own: kept.Own}
-	q.Until, _ = object.ParseTime(kept.Until)
+func (r *restoring) restoreQuestion(kept state.StoredQuestion) {
+	q := &state.Question{StoredQuestion: kept}
 	q.Deadline, _ = object.ParseTime(q.View.Deadline)
 	r.broken = r.broken || r.Questions.ByID[q.View.ID] != nil
 	r.Questions.ByID[q.View.ID] = q
@@ -297,10 +278,7 @@ func (r *restoring) restoreQuestion(kept *snapshotQuestion) {
 
 // restoreSession restores a session. Tasks and agents must have been restored before.
 func (r *restoring) restoreSession(kept *snapshotSession) {
-	x := &state.SessionState{
-		Spec: kept.Spec, File: kept.File, ClosedAt: kept.ClosedAt, Aborted: kept.Aborted, Reason: kept.Reason, Messages: kept.Messages,
-		Refused: kept.Refused, Last: kept.Last, ByReview: make(map[string]*state.ReviewOf),
-	}
+	x := &state.SessionState{StoredSession: kept.StoredSession, ByReview: make(map[string]*state.ReviewOf)}
 	r.broken = r.broken || r.Sessions.ByID[x.Spec.ID] != nil || len(kept.Numbers) != len(x.Spec.Members)
 	if r.broken {
 		return
@@ -313,8 +291,8 @@ func (r *restoring) restoreSession(kept *snapshotSession) {
 	for i := range kept.Works {
 		r.restoreWork(x, &kept.Works[i])
 	}
-	for i := range kept.Reviews {
-		r.restoreReview(x, &kept.Reviews[i])
+	for _, v := range kept.Reviews {
+		r.restoreReview(x, v)
 	}
 	for i, k := range kept.Works {
 		if v := x.ByReview[k.Open]; v != nil {
@@ -327,14 +305,7 @@ func (r *restoring) restoreSession(kept *snapshotSession) {
 }
 
 func (r *restoring) restoreWork(x *state.SessionState, kept *snapshotWork) {
-	w := &state.Work{
-		Of: x, Task: r.task(kept.Task), Number: kept.Number, Architect: kept.Architect, Developer: kept.Developer, Phase: kept.Phase,
-		Chain: kept.Chain, Message: kept.Message, Document: kept.Document, Scope: kept.Scope, Tested: kept.Tested, Tries: kept.Tries, Loop: kept.Loop,
-		Result: kept.Result, Escalated: kept.Escalated, Question: kept.Question, Trouble: kept.Trouble,
-		Limit: time.Duration(kept.Limit) * time.Millisecond, Overdue: kept.Overdue, Wished: kept.Wished, Expired: kept.Expired,
-	}
-	w.Begun, _ = object.ParseTime(kept.Begun)
-	w.Heard, _ = object.ParseTime(kept.Heard)
+	w := &state.Work{StoredWork: kept.StoredWork, Of: x, Task: r.task(kept.Task), Limit: time.Duration(kept.Limit) * time.Millisecond}
 	if kept.Revises != "" {
 		if w.Revises = r.task(kept.Revises).Work(); w.Revises == nil {
 			r.broken = true
@@ -348,29 +319,22 @@ func (r *restoring) restoreWork(x *state.SessionState, kept *snapshotWork) {
 	r.WatchWork(w)
 }
 
-func (r *restoring) restoreReview(x *state.SessionState, kept *snapshotReview) {
+func (r *restoring) restoreReview(x *state.SessionState, kept state.StoredReview) {
 	w := r.task(kept.View.TaskID).Work()
 	r.broken = r.broken || w == nil
-	v := &state.ReviewOf{Named: kept.Named, Wanted: kept.Wanted, View: kept.View, Work: w}
+	v := &state.ReviewOf{StoredReview: kept, Work: w}
 	x.Reviews = append(x.Reviews, v)
 	x.ByReview[v.View.ReviewID] = v
 }
 
 func (r *restoring) restoreOutboxItem(x *state.SessionState, kept *snapshotOutboxItem) {
-	p := &state.OutboxItem{
-		Seq: kept.Seq, To: x.Member(kept.To), From: kept.From, Id: kept.ID, Kind: kept.Kind, Task: kept.Task, By: kept.By, Line: kept.Line,
-		Held: kept.Held, Out: kept.Out, Taken: kept.Taken, Repeat: kept.Repeat, Retries: kept.Retries,
-	}
+	p := &state.OutboxItem{StoredItem: kept.StoredItem, To: x.Member(kept.To)}
 	if p.To == nil {
 		r.broken = true
 		return
 	}
 	p.To.Outbox = append(p.To.Outbox, p)
-	if p.Taken {
-		p.Given, _ = object.ParseTime(kept.Given)
-	}
 	if p.Timed() {
-		p.Next, _ = object.ParseTime(kept.Next)
 		r.Sessions.Posted.Add(p)
 	}
 }

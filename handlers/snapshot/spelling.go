@@ -39,7 +39,7 @@ func Begin(s *state.State) *Snapshot {
 		}
 	}
 	for c := range s.Access.All() {
-		kept.Access = append(kept.Access, snapshotAccess{Credential: c.Credential, Hash: c.Hash, Revoked: c.Revoked})
+		kept.Access = append(kept.Access, c)
 	}
 	s.Tasks.Saved++
 	sn := &Snapshot{state: s, number: s.Tasks.Saved, seq: s.LastSeq}
@@ -60,7 +60,7 @@ func Begin(s *state.State) *Snapshot {
 	}
 	sn.rest = append(sn.rest, `],"questions":[`)
 	for _, q := range s.Questions.Open {
-		sn.rest = append(sn.rest, questionOf(q))
+		sn.rest = append(sn.rest, q.StoredQuestion)
 	}
 	sn.rest = append(sn.rest, `],"tasks":[`)
 	return sn

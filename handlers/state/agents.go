@@ -18,40 +18,45 @@ import (
 // An agent is an agent as the State knows it.
 type KnownAgent struct {
 	wire.Member
-	Configured  wire.Member       // as configured
+	StoredAgent
 	ActorID     string            // its name in the log
 	Mail        *BusActor         // its actor on the bus; nil: none while it does not run
-	Farewell    bool              // its run has announced its end to GO
-	Wrecked     bool              // its last run ended with an error
 	ServerID    string            // its id in protocol A
 	Under       []string          // where tasks wait that it may fit
 	Running     int               // of the tasks that it holds
 	Remote      *Remote           // of a registered server; nil for others
 	Said        *hub.Capabilities // capabilities that it reported; nil: none
-	System      wire.Raw          // what else it reported
-	State       AgentState
-	Run         string
-	Host        string           // the machine of the run; "" for this one
-	Past        []string         // the latest runs that have ended, oldest first
-	Ended       bool             // the run has ended
-	Stale       bool             // it runs, but does not read or write
-	Unreachable bool             // it cannot receive messages now
-	Returns     bool             // it runs, or will run without a request
-	handsOn     int              // open tasks that it has delegated
-	submitted   int              // open tasks that it has submitted, with those
-	Owed        []*DelegatedWork // delegations whose latest response it has not received
+	handsOn     int               // open tasks that it has delegated
+	submitted   int               // open tasks that it has submitted, with those
+	Owed        []*DelegatedWork  // delegations whose latest response it has not received
 	Holds       []*Task
 	number      int64 // in the order in which agents became known
-	Given       int64 // number of the record that gave it its latest task
 	Offered     bool  // it is in the list of free agents
+	Unreachable bool  // it cannot receive messages now
 	Memories    replies.Cache
 
 	Conversation *Conversation // of its program; nil if it reports none
-	Grants       access.Grants
-	Late         []*AnsweredByMail // answers for its next run
-	Usage        activity.Used
-	Limited      time.Time // it gets no task until then; zero: it is not limited
-	LimitedBy    string    // why, as it reported
+}
+
+// A StoredAgent is the part of a KnownAgent that a snapshot copies.
+type StoredAgent struct {
+	Configured wire.Member       `json:"file"`            // as configured
+	System     wire.Raw          `json:"system,omitzero"` // what else it reported
+	State      AgentState        `json:"state"`
+	Run        string            `json:"run,omitzero"`
+	Host       string            `json:"host,omitzero"`     // the machine of the run; "" for this one
+	Stale      bool              `json:"stale,omitzero"`    // it runs, but does not read or write
+	Farewell   bool              `json:"farewell,omitzero"` // its run has announced its end to GO
+	Ended      bool              `json:"ended,omitzero"`    // the run has ended
+	Past       []string          `json:"past,omitzero"`     // the latest runs that have ended, oldest first
+	Wrecked    bool              `json:"wrecked,omitzero"`  // its last run ended with an error
+	Returns    bool              `json:"returns,omitzero"`  // it runs, or will run without a request
+	Given      int64             `json:"given,omitzero"`    // number of the record that gave it its latest task
+	Grants     access.Grants     `json:"grants,omitzero"`
+	Usage      activity.Used     `json:"usage,omitzero"`
+	Late       []*AnsweredByMail `json:"late,omitzero"`       // answers for its next run
+	Limited    time.Time         `json:"limited,omitzero"`    // it gets no task until then; zero: it is not limited
+	LimitedBy  string            `json:"limited_by,omitzero"` // why, as it reported
 }
 
 // An agentState is the state of an agent's process.
@@ -245,7 +250,7 @@ func (a *KnownAgent) noteSystem(said wire.Raw) {
 
 func NewAgent(name string) *KnownAgent {
 	return &KnownAgent{
-		Member: wire.Member{ID: name}, State: offline, Returns: true, ActorID: AgentPrefix + name, ServerID: hub.ServerID(name),
+		Member: wire.Member{ID: name}, StoredAgent: StoredAgent{State: offline, Returns: true}, ActorID: AgentPrefix + name, ServerID: hub.ServerID(name),
 	}
 }
 

@@ -16,21 +16,26 @@ import (
 // taken up, any other message until its recipient sends a later one. If the run ends before
 // that, the next run gets it again; receivers recognize duplicates by message_id.
 type OutboxItem struct {
-	Seq     int64 // of its record
-	To      *Member
-	From    string // the sender
-	Id      string // its message_id
-	Kind    string
-	Task    string
-	By      string    // the actor that sent it for the sender
-	Line    wire.Raw  // nil once it was written and is only in the log
-	Held    bool      // it must not be delivered yet
-	Out     string    // the run that it was sent to; "": it waits
-	Taken   bool      // it was written to that run's stdin
-	Given   time.Time // when that was
-	Repeat  bool      // it was written to a run that has ended, and is sent again
-	Retries int       // so far
-	Next    time.Time // when it is retried, or counts as unread
+	StoredItem
+	To *Member
+}
+
+// A StoredItem is the part of an OutboxItem that a snapshot copies.
+type StoredItem struct {
+	Seq     int64     `json:"seq"`  // of its record
+	From    string    `json:"from"` // the sender
+	Id      string    `json:"id"`   // its message_id
+	Kind    string    `json:"kind"`
+	Task    string    `json:"task,omitzero"`
+	By      string    `json:"by,omitzero"`      // the actor that sent it for the sender
+	Line    wire.Raw  `json:"line,omitzero"`    // nil once it was written and is only in the log
+	Held    bool      `json:"held,omitzero"`    // it must not be delivered yet
+	Out     string    `json:"out,omitzero"`     // the run that it was sent to; "": it waits
+	Taken   bool      `json:"taken,omitzero"`   // it was written to that run's stdin
+	Given   time.Time `json:"given,omitzero"`   // when that was
+	Repeat  bool      `json:"repeat,omitzero"`  // it was written to a run that has ended, and is sent again
+	Retries int       `json:"retries,omitzero"` // so far
+	Next    time.Time `json:"next,omitzero"`    // when it is retried, or counts as unread
 }
 
 // Date implements byTime.

@@ -14,16 +14,21 @@ import (
 
 // A question is an open question of an agent to people.
 type Question struct {
-	View     wire.Question
-	Number   int64
-	Run      string      // that waits for the answer
-	Door     bool        // an HTTP request waits for the answer, not a process
-	Request  *RequestKey // nil when no caller waits
+	StoredQuestion
 	Deadline time.Time
-	Until    time.Time // its caller waits so long; then the answer goes by mail
-	Mailed   bool      // the answer goes by mail
-	Aside    bool      // its task goes on meanwhile
-	Own      bool      // the orchestrator asks it about the agent
+}
+
+// A StoredQuestion is the part of a Question that a snapshot copies.
+type StoredQuestion struct {
+	View    wire.Question `json:"view"`
+	Number  int64         `json:"number"`
+	Run     string        `json:"run,omitzero"`     // that waits for the answer
+	Door    bool          `json:"door,omitzero"`    // an HTTP request waits for the answer, not a process
+	Request *RequestKey   `json:"request,omitzero"` // nil when no caller waits
+	Aside   bool          `json:"aside,omitzero"`   // its task goes on while it is open
+	Until   time.Time     `json:"until,omitzero"`   // its caller waits so long; then the answer goes by mail
+	Mailed  bool          `json:"mailed,omitzero"`  // the answer goes by mail
+	Own     bool          `json:"own,omitzero"`     // the orchestrator asks it about the agent
 }
 
 func (qs *questions) QuestionID() string { return fmt.Sprintf("q%d", qs.Numbered+1) }
@@ -48,13 +53,13 @@ func (*QuestionAsked) kind() string { return events.QuestionAsked }
 
 func (qa *QuestionAsked) apply(s *State, r *wire.Record) {
 	s.Questions.Numbered++
-	q := &Question{
+	q := &Question{StoredQuestion: StoredQuestion{
 		Number: s.Questions.Numbered, Aside: true, Own: qa.Own,
 		View: wire.Question{
 			ID: qa.ID, Agent: qa.Agent, Question: qa.Question, Options: qa.Options, Context: qa.Context,
 			Blocking: qa.Request != nil, AskedAt: object.Timestamp(r.At), Task: qa.Task, Permission: qa.Permission,
 		},
-	}
+	}}
 	s.Questions.ByID[qa.ID] = q
 	s.Questions.Open = append(s.Questions.Open, q)
 	q.Until, _ = object.ParseTime(qa.Until)
@@ -277,12 +282,12 @@ func (t *TaskHelp) apply(s *State, r *wire.Record) {
 	s.move(k, wire.TaskNeedsHuman)
 	s.updateStanding(s.Agents.ByID[t.Agent])
 	s.Questions.Numbered++
-	q := &Question{
+	q := &Question{StoredQuestion: StoredQuestion{
 		Number: s.Questions.Numbered,
 		View: wire.Question{
 			ID: t.QuestionID, Agent: t.Agent, Task: t.ID, Question: t.Question, Options: t.Options, Context: t.Context, AskedAt: object.Timestamp(r.At),
 		},
-	}
+	}}
 	s.Questions.ByID[t.QuestionID] = q
 	s.Questions.Open = append(s.Questions.Open, q)
 	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)

@@ -13,10 +13,12 @@ import (
 // A remote holds what is known of a registered server. A server is an agent that runs on another
 // machine and fetches its tasks. It is online as long as it sends requests.
 type Remote struct {
-	Hostname, Ip, Os string
-	Repos            wire.Raw
-	Seen             time.Time // the latest recorded sign of life
-	Keyless          int64     // the record that took its last key away; 0 while it has one
+	Hostname string    `json:"hostname,omitzero"`
+	Ip       string    `json:"ip,omitzero"`
+	Os       string    `json:"os,omitzero"`
+	Repos    wire.Raw  `json:"repos,omitzero"`
+	Seen     time.Time `json:"seen"`             // the latest recorded sign of life
+	Keyless  int64     `json:"keyless,omitzero"` // the record that took its last key away; 0 while it has one
 }
 
 // ServerRegistered records that a server has registered with a token, and has a key.

@@ -14,20 +14,25 @@ import (
 // A sessionState is a group of agents that work together by session messages: architects, developers
 // and reviewers.
 type SessionState struct {
-	Spec     session.Spec
-	File     bool   // it is in the configuration; otherwise a request created it
-	ClosedAt int64  // the record that closed it; 0 while it is open
-	Reason   string // for which it was closed
-	Aborted  bool   // by a member: it opens again with the next start
+	StoredSession
 	Members  []*Member
 	Works    []*Work     // in the order in which they were assigned
 	Open     []*Work     // the works that are not settled
 	Reviews  []*ReviewOf // in the order of their requests
 	ByReview map[string]*ReviewOf
-	Messages int64        // so far
-	Refused  int64        // among them
-	Last     int64        // the highest sequence number
 	latest   *SessionSaid // the message of this turn, whose content its consequences need
+}
+
+// A StoredSession is the part of a SessionState that a snapshot copies.
+type StoredSession struct {
+	Spec     session.Spec `json:"spec"`
+	File     bool         `json:"file,omitzero"`      // it is in the configuration; otherwise a request created it
+	ClosedAt int64        `json:"closed_at,omitzero"` // the record that closed it; 0 while it is open
+	Aborted  bool         `json:"aborted,omitzero"`   // by a member: it opens again with the next start
+	Reason   string       `json:"reason,omitzero"`    // for which it was closed
+	Messages int64        `json:"messages,omitzero"`  // so far
+	Refused  int64        `json:"refused,omitzero"`   // among them
+	Last     int64        `json:"last,omitzero"`      // the highest sequence number
 }
 
 // A member is a member of a session.

@@ -63,10 +63,9 @@ func (ss *SessionSaid) apply(st *State, r *wire.Record) {
 	if to == nil || ss.Fate == FateKept || ss.Fate == FatePulled {
 		return
 	}
-	st.addItem(&OutboxItem{
-		Seq: r.Seq, To: to, From: ss.From, Id: ss.ID, Kind: ss.Type, Task: ss.Task, By: ss.By, Held: ss.Fate == FateHeld,
-		Line: ss.Line(),
-	}, r.At)
+	st.addItem(&OutboxItem{To: to, StoredItem: StoredItem{
+		Seq: r.Seq, From: ss.From, Id: ss.ID, Kind: ss.Type, Task: ss.Task, By: ss.By, Held: ss.Fate == FateHeld, Line: ss.Line(),
+	}}, r.At)
 }
 
 // Answer returns the answer to a request to send the message.

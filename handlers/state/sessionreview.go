@@ -24,10 +24,10 @@ func (*ReviewRequested) kind() string { return events.ReviewRequested }
 
 func (rr *ReviewRequested) apply(st *State, r *wire.Record) {
 	s, w := st.Sessions.ByID[rr.Session], st.Tasks.ByID[rr.ID].Work()
-	v := &ReviewOf{Work: w, Named: rr.Named, Wanted: rr.Wanted, View: session.ReviewView{
+	v := &ReviewOf{Work: w, StoredReview: StoredReview{Named: rr.Named, Wanted: rr.Wanted, View: session.ReviewView{
 		ReviewID: rr.Review, SessionID: rr.Session, TaskID: rr.ID, Reviewer: rr.Reviewer, Iteration: w.Loop.Iteration + 1,
 		RequestedAt: object.Timestamp(r.At),
-	}}
+	}}}
 	s.Reviews = append(s.Reviews, v)
 	s.ByReview[rr.Review] = v
 	w.Open = v
@@ -127,9 +127,9 @@ func (re *ReviewEscalated) apply(s *State, r *wire.Record) {
 	w.Question = re.QuestionID
 	s.enter(w, session.PhaseHuman, r.At)
 	s.Questions.Numbered++
-	q := &Question{Number: s.Questions.Numbered, View: wire.Question{
+	q := &Question{StoredQuestion: StoredQuestion{Number: s.Questions.Numbered, View: wire.Question{
 		ID: re.QuestionID, Agent: w.Architect, Task: re.ID, Question: re.Question, Options: judgements, AskedAt: object.Timestamp(r.At),
-	}}
+	}}}
 	s.Questions.ByID[re.QuestionID] = q
 	s.Questions.Open = append(s.Questions.Open, q)
 	if !k.View.State.Final() {

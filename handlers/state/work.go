@@ -16,42 +16,51 @@ import (
 // reviews. It outlives the end of the task if reviews follow. The task then stays done, and its
 // dependents are not held back again.
 type Work struct {
-	Of        *SessionState
-	Task      *Task
-	Architect string
-	Developer string
-	Phase     string   // session.Phase…
-	Chain     string   // the correlation_id of all its messages
-	Message   string   // message_id of the assignment
-	Document  wire.Raw // and the assignment itself, until it is over
-	Scope     []string
-	Tested    bool // the assignment requires tests
-	Tries     int
-	Loop      review.Loop
-	Revises   *Work     // the work that this one revises under another id
-	Revision  *Work     // the work that revises this one
-	Result    wire.Raw  // of the latest completion, until it is approved
-	Open      *ReviewOf // the review that is under way
-	Escalated string
-	Question  string // the open question to a person about it
-	Trouble   *session.ExecutionError
-
-	Limit   time.Duration // time limit until the completion; 0: none
-	Wished  string        // its deadline, which is advisory; "": none
-	Begun   time.Time     // start of this attempt
-	Heard   time.Time     // last message of its developer about it
-	Overdue bool          // the silence of its developer is recorded
-	Expired bool          // the end of its deadline is recorded
-	Due     time.Time     // when it must be checked
-	Number  int64         // of the record that made it
+	StoredWork
+	Of       *SessionState
+	Task     *Task
+	Revises  *Work         // the work that this one revises under another id
+	Revision *Work         // the work that revises this one
+	Open     *ReviewOf     // the review that is under way
+	Limit    time.Duration // time limit until the completion; 0: none
+	Due      time.Time     // when it must be checked
 }
 
-// A reviewOf is a review of a work.
+// A StoredWork is the part of a Work that a snapshot copies.
+type StoredWork struct {
+	Number    int64                   `json:"number"` // of the record that made it
+	Architect string                  `json:"architect"`
+	Developer string                  `json:"developer"`
+	Phase     string                  `json:"phase"`             // session.Phase…
+	Chain     string                  `json:"chain"`             // the correlation_id of all its messages
+	Message   string                  `json:"message"`           // message_id of the assignment
+	Document  wire.Raw                `json:"document,omitzero"` // and the assignment itself, until it is over
+	Scope     []string                `json:"scope"`
+	Tested    bool                    `json:"testing_required,omitzero"` // the assignment requires tests
+	Tries     int                     `json:"tries"`
+	Loop      review.Loop             `json:"loop"`
+	Result    wire.Raw                `json:"result,omitzero"` // of the latest completion, until it is approved
+	Escalated string                  `json:"escalated,omitzero"`
+	Question  string                  `json:"question,omitzero"` // the open question to a person about it
+	Trouble   *session.ExecutionError `json:"trouble,omitzero"`
+	Wished    string                  `json:"wished,omitzero"`  // its deadline, which is advisory; "": none
+	Begun     time.Time               `json:"begun,omitzero"`   // start of this attempt
+	Heard     time.Time               `json:"heard,omitzero"`   // last message of its developer about it
+	Overdue   bool                    `json:"overdue,omitzero"` // the silence of its developer is recorded
+	Expired   bool                    `json:"expired,omitzero"` // the end of its deadline is recorded
+}
+
+// A ReviewOf is a review of a work.
 type ReviewOf struct {
-	Named  string   // its task, as in the request
-	Wanted []string // verifications that must have been made
-	View   session.ReviewView
-	Work   *Work
+	StoredReview
+	Work *Work
+}
+
+// A StoredReview is the part of a ReviewOf that a snapshot copies.
+type StoredReview struct {
+	View   session.ReviewView `json:"view"`
+	Named  string             `json:"named"`           // its task, as in the request
+	Wanted []string           `json:"wanted,omitzero"` // verifications that must have been made
 }
 
 // Date implements byTime.
@@ -280,7 +289,7 @@ func (wa *WorkAssigned) apply(st *State, r *wire.Record) {
 	s, k := st.Sessions.ByID[wa.Session], st.Tasks.ByID[wa.ID]
 	w := k.Work()
 	if w == nil {
-		w = &Work{Of: s, Task: k, Number: r.Seq}
+		w = &Work{Of: s, Task: k, StoredWork: StoredWork{Number: r.Seq}}
 		w.Loop.Max, w.Loop.Policy = int(s.Spec.MaxIterations), review.Policy(s.Spec.OnMax)
 		k.EnsureExtra().Work = w
 		s.Works = append(s.Works, w)
