@@ -65,7 +65,7 @@ var taskEvents = []taskEvent{
 	}},
 	{row: "its agent asks for help", script: startJob + "--\n" + askHelp},
 	{row: "a person answers", script: startJob + askHelp + "\n--\n" + `> operator 4 answer-question {"questionId":"q1","answer":"so"}`},
-	{row: "a question of its agent has no answer in time", refused: true,
+	{row: "a question of its agent times out", refused: true,
 		script: startJob + `> dev 2 ask-user {"question":"How?","timeout":5000}` + "\n--\nwait"},
 	{row: "completed", script: startJob + "--\n" + jobDone, in: map[string]string{
 		"C": acknowledged + "--\nsay dev boss msg-3 task_completion",
@@ -91,17 +91,17 @@ var taskEvents = []taskEvent{
 	{row: "its agent sends `task.failed`", script: startJob + "--\n" +
 		`> dev 3 send-message {"to_actor":"GO","topic":"task.failed","payload":{"task_id":"$job","error_code":"MCP_NOT_CONNECTED"}}`},
 	{row: "cancelled by a person", script: startJob + "--\n" + `> operator 3 cancel-task {"taskId":"$job"}`},
-	{row: "a task that it needs fails", script: `> operator 3 submit-task {"type":"t","name":"first"}` + "\n" +
+	{row: "a needed task fails", script: `> operator 3 submit-task {"type":"t","name":"first"}` + "\n" +
 		`> operator 4 add-dependency {"taskId":"$job","dependsOnTaskId":"$first"}` + "\n--\n" + `> operator 5 cancel-task {"taskId":"$first"}`, in: map[string]string{"C": ""}},
-	{row: "its agent ends, and it is requeued", script: onExit("requeue") + startJob + "--\nexit dev 1", in: map[string]string{
+	{row: "its agent ends and the task is requeued", script: onExit("requeue") + startJob + "--\nexit dev 1", in: map[string]string{
 		"C": acknowledged + "--\nexit dev 1",
 	}},
-	{row: "its agent ends, and it fails", script: onExit("fail") + startJob + "--\nexit dev 1", in: map[string]string{
+	{row: "its agent ends and the task fails", script: onExit("fail") + startJob + "--\nexit dev 1", in: map[string]string{
 		"C": acknowledged + "takes dev\nexit dev 1\nstart dev\ntakes dev\nsay dev boss msg-3 task_progress\n--\nexit dev 1",
 	}},
-	{row: "given back by its agent", script: startJob + "--\n" + `> dev 3 return-task {"taskId":"$job","reason":"limit"}`, in: map[string]string{"C": ""}},
-	{row: "tried again by a person", script: startJob + jobFails + "\n--\n" + `> operator 4 retry-task {"taskId":"$job"}`, in: map[string]string{"C": "", "D": ""}},
-	{row: "tried again by itself after it failed", script: "", in: map[string]string{
+	{row: "returned by its agent", script: startJob + "--\n" + `> dev 3 return-task {"taskId":"$job","reason":"limit"}`, in: map[string]string{"C": ""}},
+	{row: "retried by a person", script: startJob + jobFails + "\n--\n" + `> operator 4 retry-task {"taskId":"$job"}`, in: map[string]string{"C": "", "D": ""}},
+	{row: "retried automatically after a failure", script: "", in: map[string]string{
 		"D": "rules: retries=1\nstart dev\n--\nrespond dev job-1 failed code=X says=no recoverable=true",
 	}},
 	{row: "its branch is merged", script: "rules: queue=true\nstart dev\n" + `> dev 1 start-task {"taskId":"$job"}` + "\nchecked workspace $job\n" + jobDone + "\n--\nchecked merged $job", in: map[string]string{
@@ -178,7 +178,7 @@ func heardBySubmitter(t *testing.T, column, submit string, e *taskEvent, script 
 		}
 	}
 	if len(words) == 0 {
-		return "nothing"
+		return "none"
 	}
 	return "`" + strings.Join(words, "`, `") + "`"
 }
