@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/app"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/help"
 	"orchestrator/cmd/orchestrator/serve"
@@ -26,7 +27,7 @@ import (
 func testApp() *cli.App {
 	return cli.New(cli.Env{
 		Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, SocketPath: func(dir string) string { return dir },
-		Root: rootCommand, OpenRecord: serve.OpenRecord,
+		Root: app.Root, OpenRecord: serve.OpenRecord,
 	})
 }
 
@@ -42,7 +43,7 @@ func eachVerb(verb *cobra.Command, do func(*cobra.Command)) {
 
 // Every command has a summary, an example, and a text for each flag.
 func TestEveryVerbIsExplained(t *testing.T) {
-	root := rootCommand(testApp())
+	root := app.Root(testApp())
 	eachVerb(root, func(verb *cobra.Command) {
 		name := verb.CommandPath()
 		require.NotEmpty(t, verb.Short, "%s: Short", name)
@@ -56,7 +57,7 @@ func TestEveryVerbIsExplained(t *testing.T) {
 }
 
 func TestOverviewHasEveryVerb(t *testing.T) {
-	root := rootCommand(testApp())
+	root := app.Root(testApp())
 	shown := cli.Overview(root, false)
 	for _, name := range cli.VerbNames(root) {
 		require.Regexp(t, `(?m)^.{10}`+name+` `, shown)
@@ -133,7 +134,7 @@ func TestCommandsOfTheManualExist(t *testing.T) {
 			line, _, _ = strings.Cut(line, " | ") // the rest is another program
 			line, _, _ = strings.Cut(line, " -- ")
 			line = strings.TrimSuffix(line, " [flags]")
-			verb, rest, err := rootCommand(testApp()).Find(strings.Fields(line))
+			verb, rest, err := app.Root(testApp()).Find(strings.Fields(line))
 			require.NoError(t, err, "%s: orchestrator %s", page, line)
 			require.True(t, verb.HasParent() && !(verb.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-")), "%s: orchestrator %s", page, line)
 			require.NoError(t, verb.ParseFlags(rest), "%s: orchestrator %s", page, line)
@@ -153,7 +154,7 @@ func TestCommandsOfThePagesExist(t *testing.T) {
 		for _, match := range shown.FindAllStringSubmatch(string(text), -1) {
 			line := strings.ReplaceAll(match[1], "agent ${verb}", "agent stop") // or start, or restart
 			words := strings.Fields(value.ReplaceAllString(line, "1"))[1:]
-			verb, rest, err := rootCommand(testApp()).Find(words)
+			verb, rest, err := app.Root(testApp()).Find(words)
 			require.NoError(t, err, "%s: %s", script, match[1])
 			require.True(t, verb.HasParent() && !(verb.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-")), "%s: %s", script, match[1])
 			if last := words[len(words)-1]; strings.HasPrefix(last, "-") && strings.HasSuffix(strings.TrimSpace(match[1]), last) {
@@ -237,7 +238,7 @@ func pageIs(t *testing.T, file, fresh, test string) {
 }
 
 func commandsPage() string {
-	root := rootCommand(testApp())
+	root := app.Root(testApp())
 	var b strings.Builder
 	b.WriteString("# Commands\n\n<!-- Made by TestCommandsPage -update -->\n")
 	b.WriteString("Every command, with its flags. `orchestrator COMMAND --help` says more of one, and\n`orchestrator` alone has them all on a screen.\n")
@@ -296,7 +297,7 @@ func unindented(text string) string {
 func TestEveryFlagHasAnEntry(t *testing.T) {
 	page, err := help.ReadTopic("commands")
 	require.NoError(t, err)
-	root := rootCommand(testApp())
+	root := app.Root(testApp())
 	parts := make(map[string]string)
 	for part := range strings.SplitSeq(page, "\n## ") {
 		title, body, _ := strings.Cut(part, "\n")
@@ -323,7 +324,7 @@ func TestEveryFlagHasAnEntry(t *testing.T) {
 
 // Each borrowed word is suggested as an existing command, and is not itself a command.
 func TestBorrowedWordsLeadSomewhere(t *testing.T) {
-	root := rootCommand(cli.New(cli.Env{}))
+	root := app.Root(cli.New(cli.Env{}))
 	for word, m := range cli.ForeignCommands {
 		for _, line := range []string{m.Alone, m.Named, m.Also} {
 			if line == "" {
@@ -361,13 +362,13 @@ func TestCommandsThatShowReadTheRecord(t *testing.T) {
 			unmarked = append(unmarked, verb.CommandPath())
 		}
 	}
-	walk(rootCommand(cli.New(cli.Env{})))
+	walk(app.Root(cli.New(cli.Env{})))
 	require.ElementsMatch(t, liveOnly, unmarked, "mark a command that can read the record with cli.OnRecord, where its family is put together; others belong in liveOnly")
 }
 
 // Each borrowed flag is suggested as a flag that some verb has.
 func TestBorrowedFlagsLeadSomewhere(t *testing.T) {
-	root := rootCommand(cli.New(cli.Env{}))
+	root := app.Root(cli.New(cli.Env{}))
 	for word, flag := range cli.ForeignFlags {
 		found := false
 		for _, name := range append(cli.VerbNames(root), "bus poll", "task add") {

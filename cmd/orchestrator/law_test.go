@@ -101,7 +101,8 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/console":       verbsMayImport("supervisor", "supervisor/output", "cmd/orchestrator/live"),
 	"cmd/orchestrator/store":         verbsMayImport("supervisor/hub", "supervisor/config", "supervisor/dispatch", "supervisor/eventlog", "cmd/orchestrator/serve"),
 	"cmd/orchestrator/check":         verbsMayImport("supervisor/simulate", "supervisor/hub", "supervisor/hub/team", "supervisor", "supervisor/adapter", "supervisor/child", "supervisor/output", "supervisor/config", "cmd/orchestrator/serve", "cmd/orchestrator/project"),
-	"cmd/orchestrator":               {"wire/...", "supervisor", "supervisor/home", "supervisor/child", "cmd/..."}, // its tests run everything
+	"cmd/orchestrator":               {"cmd/orchestrator/app"},
+	"cmd/orchestrator/app":           {"supervisor/home", "supervisor/child", "cmd/..."},
 	"fixtures/...":                   {"wire/...", "agents/...", "fixtures/..."},
 	"fixtures/crashes":               {"wire/...", "agents", "supervisor/eventlog", "fixtures/programs"},                      // it reads the record as it is on disk
 	"fixtures/failover":              {"wire/...", "agents", "supervisor/eventlog", "fixtures/programs", "fixtures/pgserver"}, // the same

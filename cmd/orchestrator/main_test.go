@@ -22,6 +22,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"orchestrator/cmd/orchestrator/app"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/serve"
 	"orchestrator/supervisor/child"
@@ -75,14 +76,14 @@ func orchestrator() {
 		fmt.Fprintln(os.Stderr, raced, err)
 		os.Exit(1)
 	}
-	main()
+	app.Main()
 }
 
 // brokenOrchestrator runs the program with a bug in it.
 func brokenOrchestrator() {
 	a := cli.New(cli.Env{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Dir: ".",
-		Root: rootCommand, OpenRecord: serve.OpenRecord,
+		Root: app.Root, OpenRecord: serve.OpenRecord,
 		SocketPath: func(string) string { panic("the socket has no path\nand this is a second line") },
 	})
 	os.Exit(a.Run(os.Args[1:]))

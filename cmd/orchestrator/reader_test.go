@@ -14,6 +14,8 @@ import (
 
 	"github.com/evanw/esbuild/pkg/api"
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/app"
 )
 
 // Every block of the README and of the quickstart is run, by its kind:
@@ -212,7 +214,7 @@ func (r *reader) parse(c typed) {
 		return
 	}
 	words := strings.Split(strings.TrimSuffix(r.do("printf '%s\\n' "+line), "\n"), "\n")
-	verb, rest, err := rootCommand(testApp()).Find(words)
+	verb, rest, err := app.Root(testApp()).Find(words)
 	require.NoError(r.t, err, c.line)
 	require.NoError(r.t, verb.ParseFlags(rest), c.line)
 	require.NoError(r.t, verb.ValidateArgs(verb.Flags().Args()), c.line)
