@@ -129,7 +129,7 @@ func TestLawFiller(t *testing.T) {
 }
 
 // subject matches the first line of a commit.
-var subject = regexp.MustCompile(`^[a-z0-9][a-z0-9/_., -]*: [A-Za-z]`)
+var subject = regexp.MustCompile(`^([a-z0-9][a-z0-9/_., -]*|README|CONTRIBUTING): [A-Za-z]`)
 
 // TestLawCommits checks the first lines of the latest commits: a package, and a summary of at most 72 columns about one topic.
 func TestLawCommits(t *testing.T) {
