@@ -324,7 +324,7 @@ func (d *decision) factOf(from, to, correlation string, f state.Fact) {
 		r.ReplyTo = a.Created
 	}
 	d.out.Records = append(d.out.Records, r)
-	state.Take(d.state, f, &r)
+	d.state.Take(f, &r)
 }
 
 // expire handles everything that is due: questions that expire, silent servers, actors and

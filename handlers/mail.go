@@ -42,7 +42,7 @@ func (md mailDecision) post(f *state.Mailed) {
 	r.Seq = md.state.Next()
 	f.Seq, f.CreatedAt = r.Seq, object.Timestamp(md.at)
 	md.out.Records = append(md.out.Records, r)
-	state.Take(md.state, f, &r)
+	md.state.Take(f, &r)
 }
 
 // tellGlobal sends a message to GO.

@@ -29,7 +29,7 @@ func (sd sessionDecision) sessionFact(s *state.SessionState, topic, key, task st
 		Seq: sd.state.Next(), At: sd.at, From: s.Key(), To: s.Key(), Topic: topic, Kind: state.FactKind(f), Payload: payload, Key: key, Correlation: task,
 	}
 	sd.out.Records = append(sd.out.Records, r)
-	state.Take(sd.state, f, &r)
+	sd.state.Take(f, &r)
 	return r.Seq
 }
 

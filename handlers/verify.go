@@ -33,7 +33,7 @@ func (td taskDecision) checked(m *wire.TaskChecked) {
 		td.begin(k)
 	}
 	f := &state.TaskChecked{What: m.Kind, ID: k.View.ID, Name: k.View.Name, Agent: m.Agent, Text: m.Text, Workspace: m.Workspace, Failed: m.Failed}
-	if state.Follows(td.state, f) == nil {
+	if td.state.Follows(f) == nil {
 		td.fact("", k.View.ID, f)
 	}
 }

@@ -153,7 +153,7 @@ func (ak *AgentKnown) apply(s *State, r *wire.Record) {
 	s.AddIdle(a)
 	s.Tasks.Required.markChanged(a)
 	s.Delegations.RecheckCapacity(a)
-	sendKeptResponses(s, a) // it may be able to receive messages now
+	s.sendKeptResponses(a) // it may be able to receive messages now
 }
 
 // IndexCapabilities adds the capabilities of an agent to the index.
@@ -281,7 +281,7 @@ func (*AgentForgotten) kind() string { return events.AgentForgotten }
 func (f *AgentForgotten) apply(s *State, _ *wire.Record) {
 	a := s.Agents.ByID[f.ID]
 	for _, d := range slices.Clone(a.Owed) {
-		dropKeptResponse(s, d) // no agent is left to receive it
+		s.dropKeptResponse(d) // no agent is left to receive it
 	}
 	s.Tasks.Queue.removeIdle(a)
 	s.Agents.Limited.Drop(Parked{a})

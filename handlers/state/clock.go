@@ -18,7 +18,7 @@ func (*StoodStill) kind() string { return events.OrchestratorStoodStill }
 
 func (*StoodStill) apply(s *State, r *wire.Record) {
 	s.StartedAt = r.At
-	resetSilence(s, r.At)
+	s.resetSilence(r.At)
 }
 
 func (*StoodStill) tell(e *wire.Event) { e.Text = "the orchestrator has stood still for a while" }

@@ -179,7 +179,7 @@ func (d *DelegatedWork) close(s *State) {
 }
 
 // detachParts unlinks delegated parts from a task that was taken away. The parts keep running.
-func detachParts(s *State, k *Task) {
+func (s *State) detachParts(k *Task) {
 	if k.Extra == nil {
 		return
 	}
@@ -202,7 +202,7 @@ func (s *State) keepResponse(d *DelegatedWork, line wire.Raw) {
 		a.Owed = append(a.Owed, d)
 	}
 	if a.Reachable() && !a.Unreachable {
-		bringTo(s, a, d, line)
+		s.bringTo(a, d, line)
 	}
 }
 
@@ -218,41 +218,41 @@ func (as *agents) SourceAgent(d *DelegatedWork) *KnownAgent {
 
 // bringTo queues the latest response for its source. line is nil if it must be read from the
 // record.
-func bringTo(s *State, a *KnownAgent, d *DelegatedWork, line wire.Raw) {
+func (s *State) bringTo(a *KnownAgent, d *DelegatedWork, line wire.Raw) {
 	s.Tasks.beforeChange(d.Task)
 	d.Sent, d.Given = a.Run, time.Time{}
 	s.Delegations.Fresh = append(s.Delegations.Fresh, reply{Of: d, Said: d.Latest, Line: line})
 }
 
 // sendKeptResponses queues the responses that an agent has not received, when it reads again.
-func sendKeptResponses(s *State, a *KnownAgent) {
+func (s *State) sendKeptResponses(a *KnownAgent) {
 	if !a.Listens() {
 		return
 	}
 	slices.SortFunc(a.Owed, func(d, o *DelegatedWork) int { return cmp.Compare(d.Latest, o.Latest) })
 	for _, d := range a.Owed {
 		if d.Sent != a.Run {
-			bringTo(s, a, d, nil)
+			s.bringTo(a, d, nil)
 		}
 	}
 }
 
 // confirmRead drops responses that an agent must have read: it has written something well after
 // they were written to it.
-func confirmRead(s *State, agent string, at time.Time) {
+func (s *State) confirmRead(agent string, at time.Time) {
 	a := s.Agents.ByID[agent]
 	if a == nil {
 		return
 	}
 	for _, d := range slices.Clone(a.Owed) {
 		if !d.Given.IsZero() && !d.Given.Add(readWithin).After(at) {
-			dropKeptResponse(s, d)
+			s.dropKeptResponse(d)
 		}
 	}
 }
 
 // dropKeptResponse records that the source needs no response any more.
-func dropKeptResponse(s *State, d *DelegatedWork) {
+func (s *State) dropKeptResponse(d *DelegatedWork) {
 	if !d.Owed {
 		return
 	}
@@ -344,7 +344,7 @@ func (t *TaskResponded) Line() wire.Raw { return t.Document }
 
 func (t *TaskResponded) apply(s *State, r *wire.Record) {
 	if !t.Own {
-		confirmRead(s, t.Agent, r.At)
+		s.confirmRead(t.Agent, r.At)
 	}
 	d := s.Tasks.ByID[t.ID].Delegation()
 	if !t.Again {
@@ -373,7 +373,7 @@ func (t *TaskAnswered) apply(s *State, r *wire.Record) {
 				oldest = o
 			}
 		}
-		dropKeptResponse(s, oldest)
+		s.dropKeptResponse(oldest)
 	}
 }
 

@@ -36,10 +36,10 @@ func (l *LifecycleEvent) kind() string { return l.What }
 func (l *LifecycleEvent) apply(s *State, r *wire.Record) {
 	switch l.What {
 	case events.OrchestratorStarted:
-		startAnew(s, r.At, l.Figures.Kept, l.Figures.Ordered)
+		s.startAnew(r.At, l.Figures.Kept, l.Figures.Ordered)
 		return
 	case events.OrchestratorUpgraded:
-		dropCallers(s)
+		s.dropCallers()
 		return
 	case events.OrchestratorStopping:
 		s.Stopping = true
@@ -71,9 +71,9 @@ func (l *LifecycleEvent) apply(s *State, r *wire.Record) {
 
 // startAnew handles the start of an orchestrator: no agent runs on its machine, and no HTTP request waits. The runs
 // of the kept agents may go on. They are stale until they have been found.
-func startAnew(s *State, at time.Time, kept []string, ordered bool) {
+func (s *State) startAnew(at time.Time, kept []string, ordered bool) {
 	s.Stopping, s.StartedAt = false, at
-	resetSilence(s, at)
+	s.resetSilence(at)
 	for _, a := range s.Agents.Order {
 		if a.Remote != nil {
 			continue // it runs elsewhere, and may not even have noticed
@@ -90,11 +90,11 @@ func startAnew(s *State, at time.Time, kept []string, ordered bool) {
 		s.Sessions.waitAgain(a, at)
 		s.updateStanding(a)
 	}
-	dropCallers(s)
+	s.dropCallers()
 }
 
 // dropCallers forgets the HTTP requests that wait, because their connections are gone.
-func dropCallers(s *State) {
+func (s *State) dropCallers() {
 	for _, q := range s.Questions.Open {
 		q.Door = false
 	}
@@ -187,7 +187,7 @@ func (l *LifecycleEvent) carry(s *State, a *KnownAgent, r *wire.Record) {
 	case events.AgentStarted, events.AgentRecovered:
 		if a.Runs(l.Run) && a.Reachable() {
 			s.meetRun(a, r.At)
-			sendKeptResponses(s, a)
+			s.sendKeptResponses(a)
 			s.Delegations.RecheckCapacity(a)
 		}
 		for _, m := range s.Sessions.Seats[a.ID] {

@@ -57,7 +57,7 @@ func (ss *SessionSaid) apply(st *State, r *wire.Record) {
 	}
 	if ss.By == "" {
 		st.Sessions.settleItems(ss.From, s, ss.ReplyTo, r.At)
-		confirmRead(st, ss.From, r.At)
+		st.confirmRead(ss.From, r.At)
 	}
 	to := s.Member(ss.To)
 	if to == nil || ss.Fate == FateKept || ss.Fate == FatePulled {

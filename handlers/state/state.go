@@ -284,7 +284,7 @@ func (s *State) Apply(spread Spread, records ...wire.Record) error {
 			if failed[i] != nil {
 				return failed[i]
 			}
-			if err := follow(s, read[i], &all[i]); err != nil {
+			if err := s.follow(read[i], &all[i]); err != nil {
 				return err
 			}
 		}
@@ -293,15 +293,15 @@ func (s *State) Apply(spread Spread, records ...wire.Record) error {
 }
 
 // follow applies a fact of an earlier run.
-func follow(s *State, f Fact, r *wire.Record) error {
+func (s *State) follow(f Fact, r *wire.Record) error {
 	if r.Seq != s.LastSeq+1 {
 		return fmt.Errorf("record %d follows record %d", r.Seq, s.LastSeq)
 	}
-	if err := Follows(s, f); err != nil {
+	if err := s.Follows(f); err != nil {
 		return fmt.Errorf("record %d, a %s, does not follow from those before it: %w", r.Seq, r.Kind, err)
 	}
 	s.LastSeq = r.Seq
-	Take(s, f, r)
+	s.Take(f, r)
 	s.Tasks.Archive.Missing = s.Tasks.Archive.Missing[:0]
 	s.Tasks.Required.ResetChanged() // the consequences are in later records
 	s.Sessions.ResetChanged()
@@ -310,7 +310,7 @@ func follow(s *State, f Fact, r *wire.Record) error {
 }
 
 // Follows returns an error if a fact cannot be true now.
-func Follows(s *State, f Fact) error {
+func (s *State) Follows(f Fact) error {
 	if c, ok := f.(checked); ok {
 		return c.check(s)
 	}
@@ -327,7 +327,7 @@ func (s *State) Next() int64 {
 }
 
 // Take applies a fact. Most facts are about one task.
-func Take(s *State, f Fact, r *wire.Record) {
+func (s *State) Take(f Fact, r *wire.Record) {
 	s.Bus.Arrived(r)
 	if k := s.Tasks.ByID[r.Correlation]; k != nil {
 		s.Tasks.beforeChange(k)

@@ -287,7 +287,7 @@ func (s *State) end(k *Task, to wire.TaskState, r *wire.Record) {
 	if d := k.Delegation(); d != nil {
 		d.close(s)
 	}
-	detachParts(s, k)
+	s.detachParts(k)
 	k.View.EndedAt, k.Ended = object.Timestamp(r.At), r.Seq
 	if w := k.Work(); w != nil {
 		s.endOf(w, to, r.At)

@@ -48,7 +48,7 @@ type TaskCreated struct {
 func (*TaskCreated) kind() string { return events.TaskCreated }
 
 func (t *TaskCreated) apply(s *State, r *wire.Record) {
-	confirmRead(s, AgentOf(r.From), r.At)
+	s.confirmRead(AgentOf(r.From), r.At)
 	t.Read()
 	k := &Task{
 		View: storedTask{
@@ -215,7 +215,7 @@ func (t *TaskAssigned) apply(s *State, r *wire.Record) {
 		defer s.Tasks.disowns(AgentPrefix+before, k)
 	}
 	s.release(k)
-	detachParts(s, k)
+	s.detachParts(k)
 	s.Tasks.address(k, "")
 	to := wire.TaskAssigned
 	if t.Plan {
@@ -363,9 +363,9 @@ func (s *State) unassign(k *Task, agent, why string, after time.Time) {
 	}
 	if d := k.Delegation(); d != nil {
 		d.Out, d.forwarded, d.Said, d.Returned = "", "", "", nil
-		dropKeptResponse(s, d) // its last response is outdated
+		s.dropKeptResponse(d) // its last response is outdated
 	}
-	detachParts(s, k)
+	s.detachParts(k)
 	k.View.AssignedTo, k.Run, k.Way = "", "", Dispatched
 	k.View.AssignedAt, k.View.StartedAt = "", ""
 	k.View.Progress, k.View.Message = 0, ""
@@ -395,7 +395,7 @@ func (*TaskDone) kind() string { return events.TaskDone }
 
 func (t *TaskDone) apply(s *State, r *wire.Record) {
 	if t.Request != nil {
-		confirmRead(s, AgentOf(r.From), r.At)
+		s.confirmRead(AgentOf(r.From), r.At)
 	}
 	k := s.Tasks.ByID[t.ID]
 	if t.Read == nil && !t.Plain {

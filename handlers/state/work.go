@@ -258,7 +258,7 @@ func (x *sessions) WorksOf(agent string) (all []*Work) {
 
 // resetSilence resets the silence of all developers, because the orchestrator did not receive
 // messages meanwhile.
-func resetSilence(s *State, at time.Time) {
+func (s *State) resetSilence(at time.Time) {
 	for _, w := range slices.Clone(s.Sessions.Watched) {
 		s.Sessions.Watched.Drop(w)
 		w.Begun, w.Heard = at, at
