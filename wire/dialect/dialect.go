@@ -12,12 +12,14 @@ type Dialect uint8
 
 // The dialects.
 const (
-	Native      Dialect = iota // request:…, answered with response:…
-	Mail                       // bare mail, answered with the stored mail
-	ToolCall                   // a tool call, answered as JSON-RPC; the ID is JSON
-	Session                    // a bare session message; only a refusal is answered, with a delivery error
-	TaskRequest                // a bare task request; only a refusal is answered, with a failed task response
-	TaskAct                    // a bare act on a task; only a refusal is answered, with response:…
+	Native       Dialect = iota // request:…, answered with response:…
+	Mail                        // bare mail, answered with the stored mail
+	ToolCall                    // a tool call, answered as JSON-RPC; the ID is JSON
+	Session                     // a bare session message; only a refusal is answered, with a delivery error
+	TaskRequest                 // a bare task request; only a refusal is answered, with a failed task response
+	TaskAct                     // a bare act on a task; only a refusal is answered, with response:…
+	TaskResponse                // a bare task response; it is refused as an act is
+	None                        // no message
 )
 
 // RawID returns the id of a request as JSON, or nil if it has none.

@@ -1,126 +1,160 @@
 package dialect
 
 import (
-	"slices"
-	"strings"
-
 	"orchestrator/wire/delegation"
 	"orchestrator/wire/object"
 	"orchestrator/wire/session"
 )
 
-// Keys holds the top-level members that decide which message a line is.
+// Keys are the top-level members that decide which message an object is. Of a duplicate key the last
+// value counts, as for most JSON decoders.
 type Keys struct {
-	Type, ID, Timestamp, AgentID, Payload             []byte // type, id, timestamp, agentId, payload
-	MessageType, messageID, fromAgent, ToAgent        []byte
-	JSONRPC, Method                                   []byte
-	Seq, CreatedAt, FromActor, toActor, topic, status []byte
-	context, Routing, observability                   []byte
-	Twice                                             string // a duplicate key
-	Vague                                             bool   // a duplicate key is one that decides the kind or the sender
+	// type, id, timestamp, agentId, payload, method and routing; nil if missing.
+	Type, ID, Timestamp, AgentID, Payload, Method, Routing []byte
+
+	Twice string // a duplicate key, or ""
+
+	seen  keySet
+	facts keySet // keys with values that decide
+	vague bool   // the kind or the sender is uncertain: its key is duplicate, or its value is cut
+	cut   bool   // the object was read only in part
 }
 
-// Note stores a member under its key.
-func (k *Keys) Note(m *object.Member) {
-	var into *[]byte
+// A keySet is a set of keys.
+type keySet uint32
+
+const (
+	typeKey keySet = 1 << iota
+	id
+	timestamp
+	agentID
+	payload
+	method
+	routing
+	context
+	observability
+	status
+	jsonrpc
+	messageType
+	messageID
+	fromAgent
+	toAgent
+	seq
+	createdAt
+	fromActor
+	toActor
+	topic
+	otherKey    // any other
+	sessionType // the message_type is of a session
+	textType    // the message_type is a text
+
+	described = id | payload | context | observability | timestamp | agentID // decide neither the kind nor the sender
+)
+
+func (s keySet) all(of keySet) bool { return s&of == of }
+func (s keySet) any(of keySet) bool { return s&of != 0 }
+
+// Gather stores members under their keys, and forgets the previous ones.
+func (k *Keys) Gather(members []object.Member) {
+	*k = Keys{}
+	for i := range members {
+		k.note(&members[i])
+	}
+}
+
+// Cut stores that the object was read only up to the value of a key.
+func (k *Keys) Cut(key string) {
+	k.cut = true
+	switch key {
+	case "routing": // names the source of a request
+		k.vague = true
+	case "payload":
+		k.seen |= payload
+	}
+}
+
+// note stores a member under its key.
+func (k *Keys) note(m *object.Member) {
+	var key keySet
 	switch string(m.Key) {
 	case "type":
-		into = &k.Type
+		key, k.Type = typeKey, m.Value
 	case "id":
-		into = &k.ID
+		key, k.ID = id, m.Value
 	case "timestamp":
-		into = &k.Timestamp
+		key, k.Timestamp = timestamp, m.Value
 	case "agentId":
-		into = &k.AgentID
+		key, k.AgentID = agentID, m.Value
 	case "payload":
-		into = &k.Payload
-	case "message_type":
-		into = &k.MessageType
-	case "message_id":
-		into = &k.messageID
-	case "from_agent":
-		into = &k.fromAgent
-	case "to_agent":
-		into = &k.ToAgent
-	case "jsonrpc":
-		into = &k.JSONRPC
+		key, k.Payload = payload, m.Value
 	case "method":
-		into = &k.Method
-	case "seq":
-		into = &k.Seq
-	case "created_at":
-		into = &k.CreatedAt
-	case "from_actor":
-		into = &k.FromActor
-	case "to_actor":
-		into = &k.toActor
-	case "topic":
-		into = &k.topic
-	case "status":
-		into = &k.status
-	case "context":
-		into = &k.context
+		key, k.Method = method, m.Value
 	case "routing":
-		into = &k.Routing
+		key, k.Routing = routing, m.Value
+		k.decide(routing, object.IsObject(m.Value))
+	case "context":
+		key = context
+		k.decide(context, object.IsObject(m.Value))
 	case "observability":
-		into = &k.observability
+		key = observability
+		k.decide(observability, object.IsObject(m.Value))
+	case "status":
+		key = status
+		k.decide(status, isOneOf(m.Value, delegation.Statuses...))
+	case "jsonrpc":
+		key = jsonrpc
+		k.decide(jsonrpc, isOneOf(m.Value, "2.0"))
+	case "message_type":
+		key = messageType
+		k.decide(textType, m.Value[0] == '"')
+		k.decide(sessionType, isOneOf(m.Value, session.Types...))
+	case "message_id":
+		key = messageID
+	case "from_agent":
+		key = fromAgent
+	case "to_agent":
+		key = toAgent
+	case "seq":
+		key = seq
+	case "created_at":
+		key = createdAt
+	case "from_actor":
+		key = fromActor
+	case "to_actor":
+		key = toActor
+	case "topic":
+		key = topic
+	case "result", "error", "metadata", "artifacts", "message", "input": // of a response
 	default:
-		return
+		k.seen |= otherKey
 	}
-	if *into != nil {
+	if k.seen.any(key) {
 		k.Twice = string(m.Key)
-		k.Vague = k.Vague || !describes(k.Twice)
+		k.vague = k.vague || !described.any(key)
 	}
-	*into = m.Value
+	k.seen |= key
 }
 
-// describes reports whether a member of delegated work does not affect the kind or the sender of
-// the line.
-func describes(key string) bool {
-	return key == "id" || key == "payload" || key == "context" || key == "observability" || key == "timestamp" || key == "agentId"
+// decide stores whether the value of a key decides the dialect.
+func (k *Keys) decide(key keySet, does bool) {
+	k.facts &^= key
+	if does {
+		k.facts |= key
+	}
 }
 
-// Calls reports whether rule 3 fits.
-func (k *Keys) Calls() bool {
-	version, _ := object.Text(k.JSONRPC)
-	return version == "2.0" && k.Method != nil
-}
-
-// Mails reports whether rule 6 fits.
-func (k *Keys) Mails() bool { return k.FromActor != nil && (k.topic != nil || k.toActor != nil) }
-
-// Delegates reports whether rule 7 fits what has a type, an id and a payload.
-func (k *Keys) Delegates(kind string, capability func(string) bool) bool {
-	return object.IsObject(k.context) || object.IsObject(k.Routing) || object.IsObject(k.observability) || k.Timestamp == nil ||
-		capability != nil && capability(kind)
-}
-
-// Means reports whether a line looks like a task response with an unknown status: it has only
-// members of a response.
-func (k *Keys) Means(members []object.Member) bool {
-	if k.status == nil {
+// isOneOf reports whether a value is one of some texts.
+func isOneOf(value []byte, texts ...string) bool {
+	if value[0] != '"' {
 		return false
 	}
-	for i := range members {
-		switch string(members[i].Key) {
-		case "id", "status", "result", "error", "metadata", "artifacts", "message", "input":
-		default:
-			return false
+	inner := object.Unquote(value)
+	for _, text := range texts {
+		if string(inner) == text {
+			return true
 		}
 	}
-	return true
-}
-
-// Responds reports whether the status is one of ResponseStatuses.
-func (k *Keys) Responds() bool {
-	status, _ := object.Text(k.status)
-	return slices.Contains(delegation.Statuses, status)
-}
-
-// IsOwn reports whether a type has a prefix of the native dialect, in either direction.
-func IsOwn(kind string) bool {
-	family, _, found := strings.Cut(kind, ":")
-	return found && (family == "request" || family == "event" || family == "response" || family == "notify")
+	return false
 }
 
 // Correlatable returns id if it can be repeated in an answer: a string or a number, digit for
@@ -130,38 +164,4 @@ func Correlatable(id []byte) []byte {
 		return id
 	}
 	return nil
-}
-
-// Session reports whether rule 4 fits.
-func (k *Keys) Session() bool {
-	kind, ok := object.Text(k.MessageType)
-	return ok && (slices.Contains(session.Types, kind) || k.messageID != nil || k.fromAgent != nil || k.ToAgent != nil)
-}
-
-// Ambiguous implements Ambiguity.
-func Ambiguous(members []object.Member) (key, why string) {
-	var k Keys
-	for i := range members {
-		k.Note(&members[i])
-	}
-	return k.mistakable()
-}
-
-// mistakable returns the member that makes a message of delegated work ambiguous, and why. It
-// returns "" if there is none.
-func (k *Keys) mistakable() (key, why string) {
-	kind, _ := object.Text(k.Type)
-	switch {
-	case k.Twice != "":
-		return k.Twice, "stands twice"
-	case IsOwn(kind):
-		return "type", "must not begin with request:, event:, response: or notify:"
-	case k.Calls():
-		return "jsonrpc", "makes it the call of a tool"
-	case k.Session():
-		return "message_type", "makes it a message of a session"
-	case k.Mails(), k.Seq != nil && k.CreatedAt != nil && k.FromActor != nil:
-		return "from_actor", "makes it mail"
-	}
-	return "", ""
 }

@@ -166,7 +166,7 @@ func (e Envelope) appendReceipt(b []byte, messageID string, payload any, refusal
 }
 
 // AppendDeliveryError appends the delivery error of a session message as one line. Its
-// message_id is given as it was written, or nil (Session.RawID). The details are those of both
+// message_id is given as it was written, or nil (Session.RawID). The details come from both
 // errors.
 func (e Envelope) AppendDeliveryError(b []byte, messageID []byte, what *session.DeliveryError, why *object.Error) []byte {
 	said := *why

@@ -17,7 +17,7 @@ func (r *Reader) session(line []byte) wire.Message {
 	s, from := wire.SessionHead(r.room), r.sender()
 	switch {
 	case from == "" || from == r.Agent:
-	case session.AgentNamed(r.known.ToAgent) == r.Agent:
+	case session.AgentNamed(object.Once(r.room, "to_agent")) == r.Agent:
 		return wire.Log{Why: "an echo of a session message"}
 	default:
 		s.Err = object.Denied("/from_agent/agent_id", fmt.Sprintf("agent_id says %.80q, but this is the stream of %q", from, r.Agent))
@@ -44,20 +44,6 @@ func (r *Reader) keep(line []byte) wire.Raw {
 		r.room, _, _ = object.Scan(document, r.Depth, r.room)
 	}
 	return document
-}
-
-// spoiled refuses a session message that cannot be read. It refuses only messages of this agent,
-// since others may be echoes. The line is nil if it is incomplete.
-func (r *Reader) spoiled(line []byte, why string) wire.Message {
-	if r.sender() != r.Agent || r.Agent == "" {
-		return wire.Log{Why: why}
-	}
-	s := wire.SessionHead(r.room)
-	s.Err = object.Invalid("", "the message cannot be taken: "+why)
-	if line != nil {
-		s.Document = object.Clone(bytes.TrimSpace(line))
-	}
-	return s
 }
 
 // sender returns the agent that the message names as its sender, or "" if it is unknown.
@@ -111,7 +97,7 @@ func (r *Reader) taskRequest(line []byte) wire.Message {
 }
 
 // taskAct reads an act on a task by its source.
-func (r *Reader) taskAct(line []byte, kind string) wire.Message {
+func (r *Reader) taskAct(line []byte) wire.Message {
 	id, given := r.given()
 	if given {
 		return wire.Log{Why: "an echo of what is said about a task: its agent says how it goes"}
@@ -121,7 +107,7 @@ func (r *Reader) taskAct(line []byte, kind string) wire.Message {
 		err = object.RefuseDuplicate(line, "")
 	}
 	if err != nil {
-		return r.refusedTask(dialect.TaskAct, typeOfAct(kind), err)
+		return r.refusedTask(dialect.TaskAct, r.typeOfAct(), err)
 	}
 	asked := &wire.Request{ID: id, Form: dialect.TaskAct}
 	switch act.Type {
@@ -134,8 +120,6 @@ func (r *Reader) taskAct(line []byte, kind string) wire.Message {
 	}
 	return asked
 }
-
-func typeOfAct(kind string) string { return typeTaskAct + kind[len("task."):] }
 
 // taskResponse reads a task response. A line is a response only if this agent has the task,
 // since many programs print objects with an id and a status.
@@ -157,30 +141,15 @@ func (r *Reader) taskResponse(line []byte) wire.Message {
 	return &wire.AgentEvent{ID: id, Name: wire.ReportTaskResponse, Body: response}
 }
 
+// typeOfAct returns the value of Refused.Type for an act.
+func (r *Reader) typeOfAct() string {
+	kind, _ := object.Text(r.known.Type)
+	return typeTaskAct + kind[len("task."):]
+}
+
 func (r *Reader) refusedTask(form dialect.Dialect, kind string, err *wire.Error) *wire.Refused {
 	id := bytes.Clone(dialect.Correlatable(r.known.ID))
 	return &wire.Refused{ID: id, Type: kind, Request: true, Form: form, Err: err}
-}
-
-// spoiledTask refuses a message of delegated work that cannot be read. The line must not be of
-// another dialect or from another agent. This agent must not have the task, unless the line is a
-// response. A request must have a payload, or the start of one.
-func (r *Reader) spoiledTask(payload bool, why string) wire.Message {
-	k := &r.known
-	id, given := r.given()
-	kind, typed := object.Text(k.Type)
-	err := object.Invalid("", "the message cannot be taken: "+why)
-	switch {
-	case id == "" || k.JSONRPC != nil || k.MessageType != nil || k.FromActor != nil:
-	case k.Type == nil && given && k.Responds():
-		return r.refusedTask(dialect.TaskAct, typeTaskResponse, err)
-	case !typed || given:
-	case delegation.IsAct(kind):
-		return r.refusedTask(dialect.TaskAct, typeOfAct(kind), err)
-	case payload && k.Delegates(kind, r.Capability) && r.ours():
-		return r.refusedTask(dialect.TaskRequest, typeTaskRequest, err)
-	}
-	return wire.Log{Why: why}
 }
 
 // source returns the agent that a request names as its source, or "". It reports false if the
@@ -193,33 +162,4 @@ func (r *Reader) source() (name string, known bool) {
 	o, err := object.Open(r.known.Routing, object.AnyDepth, "", room[:0])
 	name = o.Text("source")
 	return name, err == nil && o.Err() == nil
-}
-
-// ours reports whether a request names this agent or no source.
-func (r *Reader) ours() bool {
-	source, known := r.source()
-	return known && (source == "" || source == r.Agent)
-}
-
-// behind returns the key after the members of an object that could be read, or "" if there is
-// none. Its value is the part that could not be read.
-func behind(line []byte, members []object.Member) string {
-	s := object.Scanner{Text: line}
-	if len(members) == 0 {
-		s.Next('{')
-	} else {
-		last := members[len(members)-1].Value // it ends where its room does: see within
-		s.At = cap(line) - cap(last) + len(last)
-		s.Next(',')
-	}
-	s.Space()
-	from := s.At
-	if !s.Quoted() {
-		return ""
-	}
-	key := line[from:s.At]
-	if !s.Next(':') {
-		return ""
-	}
-	return string(object.Unquote(key))
 }

@@ -2,11 +2,49 @@ package stdio
 
 import (
 	"fmt"
+	"strings"
 
 	"orchestrator/wire"
 	"orchestrator/wire/dialect"
 	"orchestrator/wire/object"
 )
+
+// native reads a request or an event, given the members of its payload.
+func (r *Reader) native(members []object.Member) wire.Message {
+	kind, op := readType(r.known.Type)
+	if strings.HasPrefix(kind, "request:") {
+		return r.request(kind, op, members)
+	}
+	return r.event(kind, members)
+}
+
+// A messageKind is a message type that agents may send, and its operation if it is a request.
+type messageKind struct {
+	name string
+	of   *wire.Operation
+}
+
+// kinds holds one string for each type of requests, and of the most frequent events.
+var kinds = func() map[string]messageKind {
+	found := make(map[string]messageKind)
+	for _, o := range wire.Operations {
+		found["request:"+o.Name] = messageKind{name: "request:" + o.Name, of: o}
+	}
+	for _, name := range []string{"progress", "log", "error", "question"} {
+		found["event:"+name] = messageKind{name: "event:" + name}
+	}
+	return found
+}()
+
+// readType returns a message type and its operation, if it has one. It does not allocate for the
+// types in kinds.
+func readType(value []byte) (name string, of *wire.Operation) {
+	inner := object.Unquote(value)
+	if known, ok := kinds[string(inner)]; ok {
+		return known.name, known.of
+	}
+	return string(inner), nil
+}
 
 // request reads the envelope of a request, given its operation, if that exists, and the members
 // of its payload. An error is answered if the request has an id.
@@ -98,7 +136,7 @@ func moment(k *dialect.Keys) *wire.Error {
 	return nil
 }
 
-// envelope checks what requests and events have in common.
+// envelope checks the common members of requests and events.
 func (r *Reader) envelope() *wire.Error {
 	k := &r.known
 	if k.AgentID != nil {
@@ -125,13 +163,6 @@ func body(k *dialect.Keys) []byte {
 		return []byte("{}")
 	}
 	return k.Payload
-}
-
-// notType returns the refusal of a message with a type that is not a string.
-func notType(kind []byte) *wire.Error {
-	return &wire.Error{
-		Code: wire.CodeUnknownType, Message: fmt.Sprintf("type must be a string, not %.40s", kind), Details: map[string]any{"pointer": "/type"},
-	}
 }
 
 // plainTime reports whether a value is a time in the most common form, without parsing it:
