@@ -89,6 +89,10 @@ that goes on.
 	require.Contains(t, Readable(page, false, 60), "\n  A      B\n  a | b  long text here\n")
 }
 
+func TestNumberedItemsKeepTheirLines(t *testing.T) {
+	require.Equal(t, "1. one two\n   three\n10. four\n", Readable("1. one\n   two three\n10. four\n", false, 12))
+}
+
 // A table is shown in columns if all have enough room, and otherwise as lists.
 func TestTablesFitTheScreen(t *testing.T) {
 	const table = "| Code | Problem | Fix |\n|---|---|---|\n| `one` | the value is not a number | mend it by hand, slowly |\n| `two` | | look |\n"
