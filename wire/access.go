@@ -186,6 +186,7 @@ var accessOperations = []Operation{
 		},
 		Summary: "Create a token for a person or an actor on another machine; shown once. For operators; for GO, tokens of actors only",
 		About:   "Give sub for a person, or actor for an actor.",
+		HTTP:    []string{"POST /api/agents/tokens"},
 		Examples: []string{
 			`{"sub": "ann", "role": "viewer", "ttl": 3600000}`,
 			`{"sub": "ann"}`,

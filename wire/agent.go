@@ -57,6 +57,7 @@ var serverOperations = []Operation{
 		Name: "update-capabilities", Answer: answerServer, Audience: ForAgents, Writes: true,
 		Summary: "Replace your advertised capabilities and refresh your presence",
 		About:   "Members that are missing keep their values. Without any member, the request only refreshes your presence.",
+		HTTP:    []string{"POST /api/v1/servers/heartbeat"},
 		Examples: []string{
 			`{"capabilities": {"$schema": "orchestratia/capabilities/v1", "languages": ["go"], "max_concurrent_tasks": 2}, "system": {"load": 0.5}}`,
 			"",
@@ -66,6 +67,7 @@ var serverOperations = []Operation{
 		Name: "query-servers", Answer: answerServers,
 		Summary:  "List all agents with their capabilities and presence",
 		About:    "The list is in the terms of the hub, where agents are servers.",
+		HTTP:     []string{"GET /api/v1/server/servers"},
 		Examples: []string{`{}`, ""},
 	}),
 	request[InterruptAgent](Operation{
@@ -78,6 +80,7 @@ var serverOperations = []Operation{
 		Name: "register-agent", Answer: answerRegistered, Audience: ForUnregistered, Writes: true,
 		Summary: "Register a server as an agent with a registration token",
 		About:   "The answer has the key that the server authenticates with from then on.",
+		HTTP:    []string{"POST /api/v1/servers/register"},
 		Examples: []string{
 			`{"name": "attic", "hostname": "attic.example.com", "ip": "192.0.2.7", "os": "linux", "registration_token": "orcreg_Zm9yIGFuIGV4YW1wbGU", "repos": {"shop": "/srv/shop"}, "capabilities": {"repos": {"shop": {"path": "/srv/shop"}}, "languages": ["go"]}}`,
 			`{"name": "attic", "registration_token": "orcreg_Zm9yIGFuIGV4YW1wbGU"}`,

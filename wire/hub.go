@@ -92,11 +92,6 @@ func ReadHubFail(o *object.Reader, task string) *FailTask {
 	return f
 }
 
-// ReadHubCancel reads why a task is cancelled.
-func ReadHubCancel(o *object.Reader, task string) *CancelTask {
-	return &CancelTask{TaskID: task, Reason: o.Text("reason")}
-}
-
 // unspecified is the question of a call for help that has none.
 const unspecified = "The agent asks for help, and does not say with what"
 
@@ -107,22 +102,6 @@ func ReadHubHelp(o *object.Reader, task string) *RequestHelp {
 		r.Question = unspecified
 	}
 	return r
-}
-
-// ReadHubNote reads a note.
-func ReadHubNote(o *object.Reader, task string) *AddNote {
-	urgent, _ := o.Bool("urgent")
-	return &AddNote{TaskID: task, Content: o.NeedText("content"), Urgent: urgent}
-}
-
-// ReadHubPlan reads a plan.
-func ReadHubPlan(o *object.Reader, task string) *SubmitPlan {
-	return &SubmitPlan{TaskID: task, Plan: readPlan(o)}
-}
-
-// ReadHubRevise reads the feedback on a plan.
-func ReadHubRevise(o *object.Reader, task string) *RevisePlan {
-	return &RevisePlan{TaskID: task, Feedback: o.NeedText("feedback")}
 }
 
 // ReadHubAssign reads the assignment of a task.

@@ -12,15 +12,23 @@ import (
 
 // hubReaders maps each request body of the hub to its reader, for a task that the route names.
 var hubReaders = map[string]func(o *object.Reader, body Raw) any{
-	"create":     func(o *object.Reader, _ Raw) any { return ReadHubTask(o) },
-	"update":     func(o *object.Reader, _ Raw) any { return ReadHubUpdate(o, "t") },
-	"complete":   func(o *object.Reader, _ Raw) any { return ReadHubComplete(o, "t") },
-	"fail":       func(o *object.Reader, _ Raw) any { return ReadHubFail(o, "t") },
-	"cancel":     func(o *object.Reader, _ Raw) any { return ReadHubCancel(o, "t") },
-	"help":       func(o *object.Reader, _ Raw) any { return ReadHubHelp(o, "t") },
-	"note":       func(o *object.Reader, _ Raw) any { return ReadHubNote(o, "t") },
-	"plan":       func(o *object.Reader, _ Raw) any { return ReadHubPlan(o, "t") },
-	"revise":     func(o *object.Reader, _ Raw) any { return ReadHubRevise(o, "t") },
+	"create":   func(o *object.Reader, _ Raw) any { return ReadHubTask(o) },
+	"update":   func(o *object.Reader, _ Raw) any { return ReadHubUpdate(o, "t") },
+	"complete": func(o *object.Reader, _ Raw) any { return ReadHubComplete(o, "t") },
+	"fail":     func(o *object.Reader, _ Raw) any { return ReadHubFail(o, "t") },
+	"cancel": func(o *object.Reader, _ Raw) any {
+		return OperationNamed("cancel-task").ReadBody(o, map[string]string{"task_id": "t"})
+	},
+	"help": func(o *object.Reader, _ Raw) any { return ReadHubHelp(o, "t") },
+	"note": func(o *object.Reader, _ Raw) any {
+		return OperationNamed("add-note").ReadBody(o, map[string]string{"task_id": "t"})
+	},
+	"plan": func(o *object.Reader, _ Raw) any {
+		return OperationNamed("submit-plan").ReadBody(o, map[string]string{"task_id": "t"})
+	},
+	"revise": func(o *object.Reader, _ Raw) any {
+		return OperationNamed("revise-plan").ReadBody(o, map[string]string{"task_id": "t"})
+	},
 	"assign":     func(o *object.Reader, _ Raw) any { return ReadHubAssign(o, "t") },
 	"dependency": func(o *object.Reader, _ Raw) any { return ReadHubDependency(o, "t") },
 	"heartbeat":  func(o *object.Reader, body Raw) any { return ReadHubHeartbeat(o, body) },

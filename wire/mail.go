@@ -190,6 +190,7 @@ var mailOperations = []Operation{
 		Name: "send-message", Answer: answerSent, Audience: ForActors, Writes: true,
 		Summary: "Send a message to an actor, or as GO to all",
 		About:   "The message is kept unchanged until the recipient reads it. The payload can also be printed as a line of its own with a from_actor; that is answered with the message only.",
+		HTTP:    []string{"POST /api/bus/send"},
 		Examples: []string{
 			`{"from_actor": "W:7b1c90de-52f4-4c1e-9a60-3d5e8f0a2100", "to_actor": "GO", "topic": "task.completed", "payload": {"task_id": "task-123"}, "reply_to": 42, "idempotency_key": "5f0c7a52-6c1b-4d0e-9a4f-8b1d2c3e4f50"}`,
 			`{"to_actor": "HO:attic", "topic": "message.direct", "payload": {"text": "The disk is full."}}`,
@@ -200,12 +201,14 @@ var mailOperations = []Operation{
 		Name: "poll-messages", Answer: answerMessages, Audience: ForActors,
 		Summary:  "Read your messages after your cursor, or after any number, in order",
 		About:    "Reading removes nothing: a message that is not acknowledged is returned again.",
+		HTTP:     []string{"GET /api/bus/poll"},
 		Examples: []string{`{"actor": "HO:attic", "cursor": 41, "limit": 100}`, `{}`, ""},
 	}),
 	request[AckMessages](Operation{
 		Name: "ack-messages", Answer: answerAcked, Audience: ForActors, Writes: true,
 		Summary:  "Acknowledge your messages up to a number and move your cursor there",
 		About:    "poll-messages continues after that number. A lower number than before changes nothing.",
+		HTTP:     []string{"POST /api/bus/ack"},
 		Examples: []string{`{"actor": "HO:attic", "seq": 45}`, `{"seq": 45}`},
 	}),
 	request[MessageSeq](Operation{
@@ -218,6 +221,7 @@ var mailOperations = []Operation{
 		Name: "heartbeat", Answer: answerSeen, Audience: ForActors, Writes: true,
 		Summary:  "Announce that you are present for the next minute",
 		About:    "An agent that has sent one heartbeat must send one each minute. GO is alerted when none comes for three minutes.",
+		HTTP:     []string{"POST /api/bus/heartbeat"},
 		Examples: []string{`{"actor": "HO:attic"}`, `{}`, ""},
 	}),
 	request[Nothing](Operation{

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"iter"
 	"reflect"
 
 	"orchestrator/wire/object"
@@ -20,6 +21,7 @@ type Operation struct {
 	OfTask    bool     // it is answered with one task, or with its task response
 	Answer    *Answer  // the declaration of its answers
 	Examples  []string // payloads; "" for a request without one
+	HTTP      []string // its routes beside the one that each operation has: methods and paths
 	NoSDK     string   // why the SDKs have no method for it, if agents may request it
 
 	// Rules are rules between members, for its schema: each the inside of a JSON object.
@@ -129,6 +131,23 @@ func (o *Operation) Payload() reflect.Type {
 	return o.payload.kind
 }
 
-// Read reads a payload, for a request that came in another form than a line. The first error is in
-// in.Err.
-func (o *Operation) Read(in *object.Reader) any { return o.payload.read(in) }
+// Read reads a payload. The first error is in in.Err.
+func (o *Operation) Read(in *object.Reader) any {
+	return o.payload.read(o.payload.made(&o.payload.plan, func(key string) string { return key }), in, nil)
+}
+
+// ReadBody reads a payload with the keys of protocol A. The ids are the members that are in the path.
+func (o *Operation) ReadBody(in *object.Reader, ids map[string]string) any {
+	return o.payload.read(o.payload.made(&o.payload.hub, object.SnakeCase), in, ids)
+}
+
+// Body returns the members that ReadBody reads, and whether each must be there.
+func (o *Operation) Body() iter.Seq2[string, bool] {
+	return func(yield func(string, bool) bool) {
+		for _, m := range o.payload.made(&o.payload.hub, object.SnakeCase).members {
+			if !yield(m.key, m.needed) {
+				return
+			}
+		}
+	}
+}

@@ -21,6 +21,7 @@ type payload struct {
 	kind reflect.Type
 	make func() any
 	plan atomic.Pointer[plan] // nil before the first payload is read
+	hub  atomic.Pointer[plan] // likewise, with the keys of protocol A
 }
 
 // A plan has the members of a payload in the order of the fields.
@@ -33,12 +34,17 @@ type plan struct {
 // between members.
 type ownReader interface{ read(o *object.Reader) }
 
-// read reads a payload. The first error is in o.Err.
-func (p *payload) read(o *object.Reader) any {
+// read reads a payload by a plan. The ids are members that are known already. The first error is in
+// o.Err.
+func (p *payload) read(plan *plan, o *object.Reader, ids map[string]string) any {
 	body := p.make()
-	plan, fields := p.made(), reflect.ValueOf(body).Elem()
+	fields := reflect.ValueOf(body).Elem()
 	for i := range plan.members {
-		if m := &plan.members[i]; m.needed || o.Find(m.key) != nil {
+		m := &plan.members[i]
+		switch id, known := ids[m.key]; {
+		case known:
+			fields.Field(m.field).SetString(id)
+		case m.needed || o.Find(m.key) != nil:
 			m.read(o, fields.Field(m.field).Addr().Interface())
 		}
 	}
@@ -48,21 +54,22 @@ func (p *payload) read(o *object.Reader) any {
 	return body
 }
 
-// made returns the plan, which is made for the first payload.
-func (p *payload) made() *plan {
-	if plan := p.plan.Load(); plan != nil {
+// made returns a plan, which is made for the first payload. The keys are those of the tags as spell
+// spells them.
+func (p *payload) made(kept *atomic.Pointer[plan], spell func(string) string) *plan {
+	if plan := kept.Load(); plan != nil {
 		return plan
 	}
 	made := &plan{own: reflect.PointerTo(p.kind).Implements(reflect.TypeFor[ownReader]())}
 	for i := range p.kind.NumField() {
 		tag := p.kind.Field(i).Tag
 		key, option, _ := strings.Cut(tag.Get("json"), ",")
-		m := member{key: key, field: i, needed: option == ""}
+		m := member{key: spell(key), field: i, needed: option == ""}
 		if key != "" && key != "-" && m.tagged(tag.Get("schema")) {
 			made.members = append(made.members, m)
 		}
 	}
-	p.plan.Store(made)
+	kept.Store(made)
 	return made
 }
 

@@ -403,6 +403,7 @@ var taskOperations = []Operation{
 		Name: "query-tasks", Answer: answerTasks, Published: true,
 		Summary: "List the tasks that you submitted or that are assigned to you",
 		About:   "The list is sorted by age and leaves out what can be large: description, payload and result; get-task has them.",
+		HTTP:    []string{"GET /api/v1/server/tasks"},
 		Examples: []string{
 			`{"status": "queued", "requiredRole": "worker", "limit": 10, "projectId": "spring", "conversationId": "breakfast-12"}`,
 			"",
@@ -412,6 +413,7 @@ var taskOperations = []Operation{
 		Name: "submit-task", Answer: answerTask, Published: true, Writes: true, OfTask: true,
 		Summary: "Submit a task for an idle agent with the role and the capabilities that it requires",
 		About:   "The task waits until every task that it depends on is done, and until an agent that fits is idle.",
+		HTTP:    []string{"POST /api/v1/tasks", "POST /api/v1/server/tasks"},
 		Examples: []string{
 			`{"type": "implementation", "name": "Fix the login form", "description": "It forgets the name after a wrong password.", "payload": {"file": "src/login.ts"}, "requiredRole": "worker", "requiredCapabilities": ["typescript"], "dependencies": ["task-7"], "priority": 2}`,
 			`{"type": "review", "name": "Read the changes"}`,
@@ -422,6 +424,7 @@ var taskOperations = []Operation{
 		Name: "get-task", Answer: answerTask, Published: true, OfTask: true,
 		Summary:  "Show a task in full",
 		About:    "The answer has the description, the payload, the progress and, when the task is done, the result.",
+		HTTP:     []string{"GET /api/v1/tasks/{id}", "GET /api/v1/server/tasks/{id}"},
 		Examples: []string{`{"taskId": "task-123"}`},
 	}),
 	request[AskUser](Operation{
@@ -437,11 +440,13 @@ var taskOperations = []Operation{
 		Name: "start-task", Answer: answerTask, Writes: true, OfTask: true,
 		Summary:  "Start a task that is assigned to you, or take one of yours that has no agent",
 		About:    "The request is optional: a task starts by itself when its agent has been notified.",
+		HTTP:     []string{"POST /api/v1/servers/tasks/{id}/start", "POST /api/v1/server/tasks/{id}/start"},
 		Examples: []string{`{"taskId": "task-123"}`},
 	}),
 	request[CompleteTask](Operation{
 		Name: "complete-task", Answer: answerTask, Writes: true, OfTask: true,
 		Summary: "Complete a task with its result",
+		HTTP:    []string{"POST /api/v1/servers/tasks/{id}/complete", "POST /api/v1/server/tasks/{id}/complete"},
 		Examples: []string{
 			`{"taskId": "task-123", "result": {"success": true, "files": ["src/login.ts"]}}`,
 			`{"taskId": "task-123", "result": {"$schema": "orchestratia/task-result/v1", "summary": "The form keeps the name", "contracts": {"form_fields": {"status": "fulfilled", "data": {"fields": ["name"]}}}}}`,
@@ -453,12 +458,14 @@ var taskOperations = []Operation{
 		Name: "fail-task", Answer: answerTask, Writes: true, OfTask: true,
 		Summary:  "Fail a task with the reason",
 		About:    "Tasks that depend on it are cancelled, unless the configuration keeps them.",
+		HTTP:     []string{"POST /api/v1/servers/tasks/{id}/fail", "POST /api/v1/server/tasks/{id}/fail"},
 		Examples: []string{`{"taskId": "task-123", "error": "The repository is empty."}`, `{"taskId": "task-123", "error": "The compiler crashed.", "class": "tool", "retryable": true}`},
 	}),
 	request[CancelTask](Operation{
 		Name: "cancel-task", Answer: answerTask, Writes: true, OfTask: true,
 		Summary:  "Cancel a task that you submitted and tell its agent",
 		About:    "The task must not have ended.",
+		HTTP:     []string{"DELETE /api/v1/server/tasks/{id}"},
 		Examples: []string{`{"taskId": "task-123", "reason": "It is not needed any more."}`, `{"taskId": "task-123"}`},
 	}),
 	request[RetryTask](Operation{

@@ -208,6 +208,7 @@ var workOperations = []Operation{
 		},
 		Summary: "Change the text, the documents or the priority of a task",
 		About:   "The task must not have ended. Allowed for the submitter and for planners.",
+		HTTP:    []string{"PUT /api/v1/tasks/{id}", "PUT /api/v1/server/tasks/{id}"},
 		Examples: []string{
 			`{"taskId": "task-123", "name": "Fix the login form", "description": "It forgets the name.", "type": "bug", "priority": "high", "payload": {"file": "src/login.ts"}, "targetRepo": "shop", "projectId": "spring", "acceptanceCriteria": ["The name stays"], "structured_spec": {"$schema": "orchestratia/task-spec/v1", "requirements": [{"description": "The form keeps the name", "priority": "must"}]}, "requirements": {"repo": "shop", "languages": ["typescript"]}}`,
 			`{"taskId": "task-123", "priority": 1.5, "requirements": null}`,
@@ -217,6 +218,7 @@ var workOperations = []Operation{
 		Name: "assign-task", Answer: answerTask, Writes: true, OfTask: true,
 		Summary: "Assign a task to an agent, which may have to submit a plan first",
 		About:   "The agent need not fit the requirements. It is notified and starts the task itself. Allowed for the submitter and for planners.",
+		HTTP:    []string{"POST /api/v1/server/tasks/{id}/assign"},
 		Examples: []string{
 			`{"taskId": "task-123", "agent": "coder", "requirePlan": true}`,
 			`{"taskId": "task-123", "agent": "coder"}`,
@@ -226,30 +228,35 @@ var workOperations = []Operation{
 		Name: "auto-assign", Answer: answerAssignment, Writes: true,
 		Summary:  "Assign a task to the agent that fits its requirements best",
 		About:    "The agent starts the task itself.",
+		HTTP:     []string{"POST /api/v1/tasks/{id}/auto-assign"},
 		Examples: []string{`{"taskId": "task-123"}`},
 	}),
 	request[TaskID](Operation{
 		Name: "match-agents", Answer: answerMatches,
 		Summary:  "Show how each agent fits the requirements of a task",
 		About:    "The answer gives the reasons. Nothing is assigned.",
+		HTTP:     []string{"GET /api/v1/tasks/{id}/matching-agents"},
 		Examples: []string{`{"taskId": "task-123"}`},
 	}),
 	request[Nothing](Operation{
 		Name: "poll-tasks", Answer: answerTasks, Audience: ForAgents,
 		Summary:  "List the tasks that are assigned to you and not started",
 		About:    "The answer has the tasks in full.",
+		HTTP:     []string{"GET /api/v1/servers/tasks/poll"},
 		Examples: []string{`{}`, ""},
 	}),
 	request[CheckTasks](Operation{
 		Name: "check-tasks", Answer: answerTasks,
 		Summary:  "List the tasks that are assigned to a session and not started",
 		About:    "Only planners may ask for the sessions of others.",
+		HTTP:     []string{"GET /api/v1/server/tasks/check"},
 		Examples: []string{`{"sessionId": "coder"}`, ""},
 	}),
 	request[RequestHelp](Operation{
 		Name: "request-help", Answer: answerTask, Writes: true, OfTask: true,
 		Summary: "Ask a person for help with a task",
 		About:   "The task waits. When a person has answered, notify:task-updated says so, and the answer is in the task.",
+		HTTP:    []string{"POST /api/v1/servers/tasks/{id}/help", "POST /api/v1/server/tasks/{id}/help"},
 		Examples: []string{
 			`{"taskId": "task-123", "question": "Which database shall I write for?", "context": {"file": "src/db.ts"}}`,
 			`{"taskId": "task-123", "question": "May I drop the column?"}`,
@@ -259,6 +266,7 @@ var workOperations = []Operation{
 		Name: "submit-plan", Answer: answerTask, Writes: true, OfTask: true,
 		Summary: "Submit the plan that a task requires",
 		About:   "The task is in the state planning. Its agent may start when the plan is approved.",
+		HTTP:    []string{"POST /api/v1/server/tasks/{id}/plan"},
 		Examples: []string{
 			`{"taskId": "task-123", "plan": {"steps": ["Read the form", "Keep the name"]}}`,
 			`{"taskId": "task-123", "plan": "I keep the name in the session."}`,
@@ -268,12 +276,14 @@ var workOperations = []Operation{
 		Name: "approve-plan", Answer: answerTask, Writes: true, OfTask: true,
 		Summary:  "Approve the plan of a task",
 		About:    "Its agent may start. An agent cannot approve its own plan.",
+		HTTP:     []string{"POST /api/v1/tasks/{id}/approve-plan"},
 		Examples: []string{`{"taskId": "task-123"}`},
 	}),
 	request[RevisePlan](Operation{
 		Name: "revise-plan", Answer: answerTask, Writes: true, OfTask: true,
 		Summary:  "Reject the plan of a task with feedback",
 		About:    "The agent must submit another plan. An agent cannot reject its own plan.",
+		HTTP:     []string{"POST /api/v1/tasks/{id}/revise-plan"},
 		Examples: []string{`{"taskId": "task-123", "feedback": "Write the test first."}`},
 	}),
 	request[AddDependency](Operation{
@@ -284,6 +294,7 @@ var workOperations = []Operation{
 		},
 		Summary: "Add a dependency to a task",
 		About:   "The task must not have started. A dependency that closes a cycle is refused.",
+		HTTP:    []string{"POST /api/v1/server/tasks/{id}/dependencies"},
 		Examples: []string{
 			`{"taskId": "task-123", "dependsOnTaskId": "task-7", "dependencyType": "input", "contractKey": "form_fields"}`,
 			`{"taskId": "task-123", "dependsOnTaskId": "task-8"}`,
@@ -293,12 +304,14 @@ var workOperations = []Operation{
 		Name: "remove-dependency", Answer: answerDependency, Writes: true,
 		Summary:  "Remove a dependency from a task",
 		About:    "A task that waits for nothing else may start.",
+		HTTP:     []string{"DELETE /api/v1/server/tasks/{id}/dependencies/{dep_id}"},
 		Examples: []string{`{"taskId": "task-123", "dependencyId": "d5"}`},
 	}),
 	request[AddNote](Operation{
 		Name: "add-note", Answer: answerNote, Writes: true,
 		Summary: "Add a note to a task",
 		About:   "The note can be read by all who may see the task.",
+		HTTP:    []string{"POST /api/v1/tasks/{id}/notes", "POST /api/v1/server/tasks/{id}/notes"},
 		Examples: []string{
 			`{"taskId": "task-123", "content": "The designer is back on Monday.", "urgent": true}`,
 			`{"taskId": "task-123", "content": "See also the other form."}`,
@@ -307,6 +320,7 @@ var workOperations = []Operation{
 	request[TaskID](Operation{
 		Name: "list-notes", Answer: answerNotes,
 		Summary:  "List the notes of a task, oldest first",
+		HTTP:     []string{"GET /api/v1/tasks/{id}/notes"},
 		Examples: []string{`{"taskId": "task-123"}`},
 	}),
 }

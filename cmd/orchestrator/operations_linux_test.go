@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
+	"orchestrator/wire/object"
 )
 
 // A caller of an operation over HTTP, with the status of the refusal if the audience does not include it.
@@ -37,6 +38,7 @@ func TestOperationsAtEveryDoor(t *testing.T) {
 		{"an actor", outsider, (*wire.Operation).OpenToActors, http.StatusForbidden},
 		{"an unknown program", h.nobody(), func(*wire.Operation) bool { return false }, http.StatusUnauthorized},
 	}
+	ids := strings.NewReplacer("{id}", "task-123", "{dep_id}", "d5")
 	unwelcome := regexp.MustCompile(`is for (agents|operators)|already registered as an agent|is not for actors from elsewhere|this needs a credential`)
 	for _, o := range wire.Operations {
 		for _, example := range o.Examples {
@@ -56,10 +58,22 @@ func TestOperationsAtEveryDoor(t *testing.T) {
 				require.Equal(t, !c.allowed(o), unwelcome.MatchString(r.text), "%s %s from %s: %s", o.Name, payload, c.name, r.text)
 				require.True(t, c.allowed(o) || r.status == c.refused, "%s from %s: %d %s", o.Name, c.name, r.status, r.text)
 				require.NotEqual(t, http.StatusInternalServerError, r.status, "%s %s from %s: %s", o.Name, payload, c.name, r.text)
+				for _, route := range o.HTTP {
+					r := c.by.ask(ids.Replace(route), inSnakeCase(route, payload))
+					require.NotContains(t, []int{http.StatusMethodNotAllowed, http.StatusInternalServerError}, r.status, "%s %s from %s: %s", route, payload, c.name, r.text)
+				}
 			}
 		}
 	}
 	h.stop()
+}
+
+// inSnakeCase returns a payload as the body of a route of its own.
+func inSnakeCase(route, payload string) string {
+	if strings.HasPrefix(route, "GET ") {
+		return ""
+	}
+	return regexp.MustCompile(`"[a-zA-Z]+":`).ReplaceAllStringFunc(payload, object.SnakeCase)
 }
 
 // hurried returns an example that waits for a person no longer than a millisecond.

@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"orchestrator/wire"
 	"orchestrator/wire/mail"
-	"orchestrator/wire/object"
 )
 
 // The bus carries mail between actors, with its own paths and documents. It refuses as the hub
@@ -35,21 +35,23 @@ const busPause = "5"
 // changes.
 const busVersion = "1.0"
 
-// busRoutes lists all routes of the bus.
-var busRoutes = []route{
-	{pattern: "POST /api/bus/send", access: Actors, operation: "send-message", read: readMessage, write: writeSent},
-	{pattern: "GET /api/bus/poll", access: Actors, operation: "poll-messages", read: readPoll, write: writeMail, answer: (*API).mailbox,
-		query: []parameter{ofActor, byCursor, byLimit}},
-	{pattern: "POST /api/bus/ack", access: Actors, operation: "ack-messages", read: readAck, write: writeAcked},
-	{pattern: "POST /api/bus/heartbeat", access: Actors, operation: "heartbeat", read: readBeat, write: writeBeat},
-	{pattern: "POST /api/agents/tokens", access: Actors, operation: "issue-token", read: readNewToken, write: writeToken,
-		summary: "Create a token for an actor; its other tokens become invalid, at once or after the overlap"},
-	{pattern: "GET /api/sse/events", access: Actors, operation: "follow-messages", read: readFollower, write: writeEvents, answer: (*API).mail,
-		query: []parameter{ofActor, byCursor, byLastEvent}, summary: "Stream the messages to an actor as they arrive",
-		words: "It is a hint: what is missed here is in the poll. Nothing counts as dealt with because it was told here."},
-	{pattern: "GET /health", access: Public, operation: "health", read: readNothing, write: writeHealth, answer: (*API).health,
-		summary: "Show the version of the bus", words: "It needs no credential."},
-}
+// busRoutes returns all routes of the bus.
+var busRoutes = sync.OnceValue(func() []route {
+	return append(declaredRoutes(ofBus, map[string]form{
+		"send-message":  {body: "bus.new-message", need: true, read: readMessage, write: writeSent},
+		"poll-messages": {read: readPoll, write: writeMail, answer: (*API).mailbox, query: []parameter{ofActor, byCursor, byLimit}},
+		"ack-messages":  {body: "bus.ack", write: writeAcked},
+		"heartbeat":     {body: "bus.sign-of-life", write: writeBeat},
+		"issue-token": {body: "bus.new-token", need: true, read: readNewToken, write: writeToken,
+			summary: "Create a token for an actor; its other tokens become invalid, at once or after the overlap"},
+	}),
+		route{pattern: "GET /api/sse/events", access: Actors, operation: "follow-messages", read: readFollower, write: writeEvents, answer: (*API).mail,
+			query: []parameter{ofActor, byCursor, byLastEvent}, summary: "Stream the messages to an actor as they arrive",
+			words: "It is a hint: what is missed here is in the poll. Nothing counts as dealt with because it was told here."},
+		route{pattern: "GET /health", access: Public, operation: "health", read: &reading{read: func(*params) any { return nil }}, write: writeHealth, answer: (*API).health,
+			summary: "Show the version of the bus", words: "It needs no credential."},
+	)
+})
 
 // maxSeq is the largest message number that every JSON parser reads exactly.
 const maxSeq = 1<<53 - 1
@@ -71,31 +73,28 @@ func (a *params) actor() string {
 	return id
 }
 
-// Readers of bus requests.
-var (
-	readMessage = bodyOf("bus.new-message", true, func(o *object.Reader, _ string) *wire.SendMessage {
-		o.NeedText("from_actor") // a line of an agent may leave it out, and these are the words of others
-		return wire.OperationNamed("send-message").Read(o).(*wire.SendMessage)
-	})
-	readPoll = &reading{read: func(a *params) any {
-		p := &wire.PollMessages{Actor: a.actor(), Cursor: a.whole(byCursor)}
-		p.Limit = a.limit()
-		return p
-	}}
-	readAck      = declaredBody("bus.ack", true, "ack-messages")
-	readBeat     = declaredBody("bus.sign-of-life", false, "heartbeat")
-	readNewToken = bodyOf("bus.new-token", true, func(o *object.Reader, _ string) *wire.IssueToken {
-		o.NeedText("actor") // tokens of people are made elsewhere
-		return wire.OperationNamed("issue-token").Read(o).(*wire.IssueToken)
-	})
-	readFollower = &reading{read: func(a *params) any {
-		f := &follower{actor: a.actor(), cursor: a.whole(byCursor)}
-		if last := a.whole(byLastEvent); last != nil {
-			f.cursor = last
-		}
-		return f
-	}}
-)
+// Readers of bus requests that the operation does not declare.
+func readMessage(a *params) any {
+	a.body.NeedText("from_actor") // a line of an agent may leave it out, and these are the words of others
+	return declared("send-message").Read(&a.body)
+}
+
+func readPoll(a *params) any {
+	return &wire.PollMessages{Actor: a.actor(), Cursor: a.whole(byCursor), Limit: a.limit()}
+}
+
+func readNewToken(a *params) any {
+	a.body.NeedText("actor") // tokens of people are made elsewhere
+	return declared("issue-token").Read(&a.body)
+}
+
+var readFollower = &reading{read: func(a *params) any {
+	f := &follower{actor: a.actor(), cursor: a.whole(byCursor)}
+	if last := a.whole(byLastEvent); last != nil {
+		f.cursor = last
+	}
+	return f
+}}
 
 // Writers of bus answers.
 var (

@@ -33,9 +33,9 @@ var busBodies = map[string]string{
 
 func routeOfBus(t *testing.T, pattern string) *route {
 	t.Helper()
-	for i := range busRoutes {
-		if busRoutes[i].pattern == pattern {
-			return &busRoutes[i]
+	for i := range busRoutes() {
+		if busRoutes()[i].pattern == pattern {
+			return &busRoutes()[i]
 		}
 	}
 	require.Fail(t, "there is no such route", pattern)
@@ -104,8 +104,8 @@ func TestBusRoutes(t *testing.T) {
 		}
 		seen[test.route] = true
 	}
-	require.Len(t, seen, len(busRoutes)-2, "each is asked, but for the stream and the health")
-	require.Len(t, busRoutes, 7)
+	require.Len(t, seen, len(busRoutes())-2, "each is asked, but for the stream and the health")
+	require.Len(t, busRoutes(), 7)
 }
 
 // TestBusAnswers checks the less common responses.
@@ -224,8 +224,8 @@ func TestBusRefusals(t *testing.T) {
 	} {
 		h.answer = func(question) (any, error) { return nil, test.refusal }
 		h.post.refuse = test.refusal
-		for i := range busRoutes {
-			route := &busRoutes[i]
+		for i := range busRoutes() {
+			route := &busRoutes()[i]
 			if route.access == Public || !route.takesBody() && (test.status == 409 || test.status == 413) {
 				continue
 			}
@@ -261,8 +261,8 @@ func TestBusWhereNothingIs(t *testing.T) {
 		require.Equal(t, http.StatusNotFound, response.StatusCode)
 		require.NotContains(t, text, `"detail"`, "that is no path of the bus")
 	}
-	for i := range busRoutes {
-		route := &busRoutes[i]
+	for i := range busRoutes() {
+		route := &busRoutes()[i]
 		allow := map[string]string{"GET": "GET, HEAD", "POST": "POST"}[route.method()]
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"} {
 			if method == "HEAD" || strings.Contains(allow, method) {
@@ -308,8 +308,8 @@ func TestBusIsEncrypted(t *testing.T) {
 func TestBusAccess(t *testing.T) {
 	h := buildHub(t, nil)
 	for _, c := range h.comers(t) {
-		for i := range busRoutes {
-			route := &busRoutes[i]
+		for i := range busRoutes() {
+			route := &busRoutes()[i]
 			want := route.write.status
 			switch {
 			case route.access == Public:

@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"orchestrator/wire"
 	"orchestrator/wire/hub"
+	"orchestrator/wire/object"
 )
 
 // The hub is protocol A: servers that work on tasks. Its routes are the same operations with
@@ -23,78 +25,43 @@ var hubTrees = []string{"/api/v1/tasks", "/api/v1/server", "/api/v1/servers"}
 // ofHub reports whether a path belongs to the hub, even if it does not exist.
 func ofHub(path string) bool { return below(path, hubTrees) }
 
-// hubRoutes lists all routes of the hub. Operators use /tasks, agents use /servers for their
-// own tasks and /server for tasks that they manage.
-var hubRoutes = []route{
-	{pattern: "POST /api/v1/tasks", access: Operators, operation: "submit-task", read: readTask, write: writeCreated,
-		query: []parameter{byTrace}},
-	{pattern: "GET /api/v1/tasks/{id}", access: Operators, operation: "get-task", read: readTaskID, write: writeDetail},
-	{pattern: "PUT /api/v1/tasks/{id}", access: Operators, operation: "update-task", read: readChanges, write: writeDetail},
-	{pattern: "POST /api/v1/tasks/{id}/notes", access: Operators, operation: "add-note", read: readNote, write: writeNoted},
-	{pattern: "GET /api/v1/tasks/{id}/notes", access: Operators, operation: "list-notes", read: readTaskID, write: writeNotes},
-	{pattern: "POST /api/v1/tasks/{id}/approve-plan", access: Operators, operation: "approve-plan", read: readTaskID, write: writeMoved},
-	{pattern: "POST /api/v1/tasks/{id}/revise-plan", access: Operators, operation: "revise-plan", read: readFeedback, write: writeMoved},
-	{pattern: "POST /api/v1/tasks/{id}/auto-assign", access: Operators, operation: "auto-assign", read: readTaskID, write: writeMatched},
-	{pattern: "GET /api/v1/tasks/{id}/matching-agents", access: Operators, operation: "match-agents", read: readTaskID, write: writeMatches},
+// hubRoutes returns all routes of the hub.
+var hubRoutes = sync.OnceValue(func() []route { return declaredRoutes(ofHub, hubForms()) })
 
-	{pattern: "GET /api/v1/servers/tasks/poll", access: Agents, operation: "poll-tasks", read: readNothing, write: writePolled},
-	{pattern: "POST /api/v1/servers/tasks/{id}/start", access: Agents, operation: "start-task", read: readTaskID, write: writeMoved},
-	{pattern: "POST /api/v1/servers/tasks/{id}/complete", access: Agents, operation: "complete-task", read: readCompletion, write: writeDone},
-	{pattern: "POST /api/v1/servers/tasks/{id}/fail", access: Agents, operation: "fail-task", read: readFailure, write: writeMoved},
-	{pattern: "POST /api/v1/servers/tasks/{id}/help", access: Agents, operation: "request-help", read: readHelp, write: writeHelp},
-	{pattern: "POST /api/v1/servers/register", access: Public, operation: "register-agent", read: readNewcomer, write: writeRegistered},
-	{pattern: "POST /api/v1/servers/heartbeat", access: Agents, operation: "update-capabilities", read: readHeartbeat, write: writeAlive},
-
-	{pattern: "POST /api/v1/server/tasks", access: Agents, wide: true, operation: "submit-task", read: readTask, write: writeCreated,
-		query: []parameter{byTrace}},
-	{pattern: "GET /api/v1/server/tasks", access: Agents, wide: true, operation: "query-tasks", read: readFilter, write: writeLines, answer: (*API).tasks,
-		query: []parameter{byProject, byState, byLimit, byTask}},
-	{pattern: "GET /api/v1/server/tasks/check", access: Agents, wide: true, operation: "check-tasks", read: readSession, write: writeChecked,
-		query: []parameter{bySession}},
-	{pattern: "GET /api/v1/server/tasks/{id}", access: Agents, wide: true, operation: "get-task", read: readTaskID, write: writeDetail},
-	{pattern: "PUT /api/v1/server/tasks/{id}", access: Agents, wide: true, operation: "update-task", read: readChanges, write: writeDetail},
-	{pattern: "DELETE /api/v1/server/tasks/{id}", access: Agents, wide: true, operation: "cancel-task", read: readDismissal, write: writeMoved},
-	{pattern: "POST /api/v1/server/tasks/{id}/start", access: Agents, wide: true, operation: "start-task", read: readTaskID, write: writeMoved},
-	{pattern: "POST /api/v1/server/tasks/{id}/complete", access: Agents, wide: true, operation: "complete-task", read: readCompletion, write: writeDone},
-	{pattern: "POST /api/v1/server/tasks/{id}/fail", access: Agents, wide: true, operation: "fail-task", read: readFailure, write: writeMoved},
-	{pattern: "POST /api/v1/server/tasks/{id}/help", access: Agents, wide: true, operation: "request-help", read: readHelp, write: writeHelp},
-	{pattern: "POST /api/v1/server/tasks/{id}/assign", access: Agents, wide: true, operation: "assign-task", read: readAssignee, write: writeAssigned},
-	{pattern: "POST /api/v1/server/tasks/{id}/dependencies", access: Agents, wide: true, operation: "add-dependency", read: readLink, write: writeLinked},
-	{pattern: "DELETE /api/v1/server/tasks/{id}/dependencies/{dep_id}", access: Agents, wide: true, operation: "remove-dependency",
-		read: readLinkID, write: writeUnlinked},
-	{pattern: "POST /api/v1/server/tasks/{id}/notes", access: Agents, wide: true, operation: "add-note", read: readNote, write: writeNoted},
-	{pattern: "POST /api/v1/server/tasks/{id}/plan", access: Agents, wide: true, operation: "submit-plan", read: readPlan, write: writeMoved},
-	{pattern: "GET /api/v1/server/servers", access: Agents, wide: true, operation: "query-servers", read: readNothing, write: writeServers},
+// hubForms returns the forms by operation.
+func hubForms() map[string]form {
+	return map[string]form{
+		"submit-task":         {body: "hub.new-task", need: true, read: readTask, write: writeCreated, query: []parameter{byTrace}},
+		"get-task":            {write: writeDetail},
+		"query-tasks":         {read: readFilter, write: writeLines, answer: (*API).tasks, query: []parameter{byProject, byState, byLimit, byTask}},
+		"complete-task":       {body: "hub.completion", need: true, read: onTask(wire.ReadHubComplete), write: writeDone},
+		"fail-task":           {body: "hub.failure", read: onTask(wire.ReadHubFail)},
+		"cancel-task":         {body: "hub.cancellation"},
+		"update-task":         {body: "hub.changes", need: true, read: onTask(wire.ReadHubUpdate), write: writeDetail},
+		"assign-task":         {body: "hub.assignee", need: true, read: onTask(wire.ReadHubAssign), write: writeAssigned},
+		"auto-assign":         {write: writeMatched},
+		"match-agents":        {write: writeMatches},
+		"poll-tasks":          {write: writePolled},
+		"check-tasks":         {read: readSession, write: writeChecked, query: []parameter{bySession}},
+		"request-help":        {body: "hub.call-for-help", read: onTask(wire.ReadHubHelp), write: writeHelp},
+		"submit-plan":         {body: "hub.plan"},
+		"revise-plan":         {body: "hub.feedback"},
+		"add-dependency":      {body: "hub.new-dependency", need: true, read: onTask(wire.ReadHubDependency), write: writeLinked},
+		"remove-dependency":   {write: writeUnlinked},
+		"add-note":            {body: "hub.new-note", write: writeNoted},
+		"list-notes":          {write: writeNotes},
+		"register-agent":      {body: "hub.registration", write: writeRegistered},
+		"update-capabilities": {body: "hub.heartbeat", read: readHeartbeat, write: writeAlive},
+		"query-servers":       {write: writeServers},
+	}
 }
 
-// Readers of hub requests.
-var (
-	readChanges    = bodyOf("hub.changes", true, wire.ReadHubUpdate)
-	readCompletion = bodyOf("hub.completion", true, wire.ReadHubComplete)
-	readFailure    = bodyOf("hub.failure", false, wire.ReadHubFail)
-	readDismissal  = bodyOf("hub.cancellation", false, wire.ReadHubCancel)
-	readHelp       = bodyOf("hub.call-for-help", false, wire.ReadHubHelp)
-	readNote       = bodyOf("hub.new-note", true, wire.ReadHubNote)
-	readPlan       = bodyOf("hub.plan", true, wire.ReadHubPlan)
-	readFeedback   = bodyOf("hub.feedback", true, wire.ReadHubRevise)
-	readAssignee   = bodyOf("hub.assignee", true, wire.ReadHubAssign)
-	readLink       = bodyOf("hub.new-dependency", true, wire.ReadHubDependency)
-	readNewcomer   = declaredBody("hub.registration", true, "register-agent")
-	readHeartbeat  = &reading{schema: "hub.heartbeat", read: func(a *params) any { return wire.ReadHubHeartbeat(&a.body, a.text) }}
-)
-
-// Readers of requests that only have a path or a query. A body is ignored.
-var (
-	readTaskID  = &reading{read: func(a *params) any { return &wire.TaskID{TaskID: a.task} }}
-	readNothing = &reading{read: func(*params) any { return new(wire.Nothing) }}
-	readSession = &reading{read: func(a *params) any { return &wire.CheckTasks{SessionID: a.word(bySession)} }}
-	readLinkID  = &reading{read: func(a *params) any {
-		return &wire.RemoveDependency{TaskID: a.task, DependencyID: a.dependency}
-	}}
-	readFilter = &reading{read: func(a *params) any {
-		return &wire.QueryTasks{State: a.word(byState), ProjectID: a.word(byProject), Limit: a.limit(), Cursor: a.word(byTask)}
-	}}
-)
+// Readers of requests that the operation does not declare.
+func readHeartbeat(a *params) any { return wire.ReadHubHeartbeat(&a.body, a.text) }
+func readSession(a *params) any   { return &wire.CheckTasks{SessionID: a.word(bySession)} }
+func readFilter(a *params) any {
+	return &wire.QueryTasks{State: a.word(byState), ProjectID: a.word(byProject), Limit: a.limit(), Cursor: a.word(byTask)}
+}
 
 // Query parameters.
 var (
@@ -303,26 +270,12 @@ func hubDetails(details map[string]any) map[string]any {
 	}
 	spelled := make(map[string]any, len(details))
 	for key, value := range details {
-		spelled[snakeCase(key)] = value
+		spelled[object.SnakeCase(key)] = value
 	}
 	if state, ok := details["state"].(string); ok && details["status"] != nil {
 		spelled["status"] = wire.TaskState(state).Hub()
 	}
 	return spelled
-}
-
-// snakeCase converts a key such as taskId to task_id.
-func snakeCase(key string) string {
-	var spelled []byte
-	for i := range len(key) {
-		c := key[i]
-		if 'A' <= c && c <= 'Z' {
-			spelled = append(spelled, '_')
-			c |= 0x20
-		}
-		spelled = append(spelled, c)
-	}
-	return string(spelled)
 }
 
 func recoverable(e *wire.Error) bool {

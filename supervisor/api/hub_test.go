@@ -155,16 +155,17 @@ func TestHubRoutes(t *testing.T) {
 		}
 		seen[test.route] = true
 	}
-	for i := range hubRoutes {
-		require.True(t, seen[hubRoutes[i].pattern], "%s is not asked: give it a row above", hubRoutes[i].pattern)
+	for i := range hubRoutes() {
+		_, own := hubForms()[hubRoutes()[i].operation]
+		require.True(t, seen[hubRoutes()[i].pattern] || !own, "%s has a form of its own: give it a row above", hubRoutes()[i].pattern)
 	}
 }
 
 func routeOf(t *testing.T, pattern string) *route {
 	t.Helper()
-	for i := range hubRoutes {
-		if hubRoutes[i].pattern == pattern {
-			return &hubRoutes[i]
+	for i := range hubRoutes() {
+		if hubRoutes()[i].pattern == pattern {
+			return &hubRoutes()[i]
 		}
 	}
 	require.Fail(t, "there is no such route", pattern)
@@ -216,8 +217,8 @@ func TestHubOfLittle(t *testing.T) {
 // HEAD is GET without the body, and the lengths agree.
 func TestHubHead(t *testing.T) {
 	h := buildHub(t, nil)
-	for i := range hubRoutes {
-		route := &hubRoutes[i]
+	for i := range hubRoutes() {
+		route := &hubRoutes()[i]
 		if route.method() != http.MethodGet {
 			continue
 		}
@@ -329,8 +330,8 @@ func TestHubAccess(t *testing.T) {
 	h := buildHub(t, nil)
 	h.answer = decides
 	for _, c := range h.comers(t) {
-		for i := range hubRoutes {
-			route := &hubRoutes[i]
+		for i := range hubRoutes() {
+			route := &hubRoutes()[i]
 			status, from := c.want(route)
 			response, text := h.ask(t, c.by, route.method(), filled(route), bodies[route.read.schema])
 			require.Equal(t, status, response.StatusCode, "%s: %s: %s", c.name, route.pattern, text)

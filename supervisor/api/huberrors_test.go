@@ -55,8 +55,8 @@ func TestHubRefusals(t *testing.T) {
 			`{"error":{"code":"internal","message":"something went wrong here; it is in the orchestrator's log","details":{},"recoverable":true},"detail":"something went wrong here; it is in the orchestrator's log"}`},
 	} {
 		h.answer = func(question) (any, error) { return nil, test.refusal }
-		for i := range hubRoutes {
-			route := &hubRoutes[i]
+		for i := range hubRoutes() {
+			route := &hubRoutes()[i]
 			if status := test.status; !route.takesBody() && status != 500 && status != 403 {
 				continue // not possible for reads
 			}

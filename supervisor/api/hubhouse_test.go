@@ -119,9 +119,9 @@ var answers = func() map[string]any {
 		"heartbeat":     &mail.Beat{Actor: "HO:far", LastSeen: morning, Every: 60000},
 		"issue-token":   &wire.IssuedToken{ID: "a5", Actor: "HO:far", Token: "orc_secret", IssuedAt: morning},
 	}
-	for i := range hubRoutes {
-		if found[hubRoutes[i].operation] == nil {
-			found[hubRoutes[i].operation] = reply
+	for i := range hubRoutes() {
+		if found[hubRoutes()[i].operation] == nil {
+			found[hubRoutes()[i].operation] = reply
 		}
 	}
 	return found

@@ -92,7 +92,7 @@ func inTrace(text []byte, h http.Header, depth int) []byte {
 }
 
 // readTask reads a new task of the hub.
-var readTask = &reading{schema: "hub.new-task", need: true, read: func(a *params) any {
+func readTask(a *params) any {
 	s := wire.ReadHubTask(&a.body)
 	from, ok := traceOf(a.header)
 	said := s.Observability
@@ -104,7 +104,7 @@ var readTask = &reading{schema: "hub.new-task", need: true, read: func(a *params
 		s.Observability.Baggage = said.Baggage
 	}
 	return s
-}}
+}
 
 var placeHeading = heading{
 	name: traceparent, words: "The trace that the task is in, and its own span, as the W3C has it; missing where its ids are none of the W3C's.",

@@ -45,11 +45,11 @@ func (api *API) routes() (there []*route) {
 	if api.Do == nil {
 		return nil
 	}
-	for i := range hubRoutes {
-		there = append(there, &hubRoutes[i])
+	for i := range hubRoutes() {
+		there = append(there, &hubRoutes()[i])
 	}
-	for i := range busRoutes {
-		if t := &busRoutes[i]; t.read != readFollower || api.OpenMail != nil {
+	for i := range busRoutes() {
+		if t := &busRoutes()[i]; t.read != readFollower || api.OpenMail != nil {
 			there = append(there, t)
 		}
 	}
@@ -112,10 +112,14 @@ func (api *API) serveRoute(w http.ResponseWriter, r *http.Request, t *route, fro
 
 // request reads a request. An empty body counts as an empty object.
 func (api *API) request(w http.ResponseWriter, r *http.Request, t *route) (a *params, body any, err error) {
-	a = &params{task: r.PathValue("id"), dependency: r.PathValue("dep_id"), header: r.Header}
-	for _, id := range []string{a.task, a.dependency} {
+	a = &params{ids: make(map[string]string), header: r.Header}
+	for _, name := range []string{"id", "dep_id"} {
+		id := r.PathValue(name)
 		if !mayBeID(id) {
 			return nil, nil, &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("there is nothing with the id %.80q", id)}
+		}
+		if id != "" {
+			a.ids[pathMembers[name]] = id
 		}
 	}
 	if a.query, err = url.ParseQuery(r.URL.RawQuery); err != nil {
@@ -200,12 +204,12 @@ func nothingAt(r *http.Request) *wire.Error {
 
 // params is a request of a route, as its reader sees it.
 type params struct {
-	task, dependency string // from the path
-	query            url.Values
-	header           http.Header
-	text             []byte // the body, as it came
-	body             object.Reader
-	said             any // the payload that was read, for the operation
+	ids    map[string]string // in the path, by members of payloads
+	query  url.Values
+	header http.Header
+	text   []byte // the body, as it came
+	body   object.Reader
+	said   any // the payload that was read, for the operation
 
 	wrong *wire.Error // an error in the query
 }
@@ -313,15 +317,74 @@ func (r *reading) body(a *params) any {
 	return a.said
 }
 
-// bodyOf returns the reading of a body, which may concern the task in the path.
-func bodyOf[Body any](schema string, need bool, read func(o *object.Reader, task string) *Body) *reading {
-	return &reading{schema: schema, need: need, read: func(a *params) any { return read(&a.body, a.task) }}
+// onTask returns the reader of a body that concerns the task in the path.
+func onTask[Body any](read func(o *object.Reader, task string) *Body) func(*params) any {
+	return func(a *params) any { return read(&a.body, a.ids[pathMembers["id"]]) }
 }
 
-// declaredBody returns the reading of a body that an operation declares.
-func declaredBody(schema string, need bool, operation string) *reading {
-	return &reading{schema: schema, need: need, read: func(a *params) any { return wire.OperationNamed(operation).Read(&a.body) }}
+// A form is how the routes of an operation differ from its declaration.
+type form struct {
+	body    string            // the schema of the body, under another name than the operation
+	need    bool              // with read: a body is required
+	read    func(*params) any // nil: as the operation declares its payload
+	write   *writing          // nil: the short form of a task
+	query   []parameter
+	answer  func(d *API, w http.ResponseWriter, r *http.Request, body any) error
+	summary string
 }
+
+// declaredRoutes returns the routes of the operations below some paths.
+func declaredRoutes(below func(path string) bool, forms map[string]form) (all []route) {
+	for _, o := range wire.Operations {
+		for _, pattern := range o.HTTP {
+			r := route{pattern: pattern, operation: o.Name}
+			if !below(r.path()) {
+				continue
+			}
+			f := forms[o.Name]
+			r.access, r.wide = callersOf(o, r.path())
+			r.read, r.write, r.query, r.answer, r.summary = f.reading(o, &r), f.write, f.query, f.answer, f.summary
+			if r.write == nil {
+				r.write = writeMoved
+			}
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// callersOf returns who may use a route, by the beginning of its path, and whether an agent may manage the
+// tasks of others there.
+func callersOf(o *wire.Operation, path string) (access Access, wide bool) {
+	switch {
+	case o.Audience == wire.ForUnregistered:
+		return Public, false
+	case below(path, []string{"/api/v1/tasks"}):
+		return Operators, false
+	case below(path, []string{"/api/v1/servers"}):
+		return Agents, false
+	case below(path, []string{"/api/v1/server"}):
+		return Agents, true
+	}
+	return Actors, false
+}
+
+// reading returns how a route reads its requests.
+func (f form) reading(o *wire.Operation, r *route) *reading {
+	if f.read != nil {
+		return &reading{schema: f.body, need: f.need, read: f.read}
+	}
+	found := &reading{read: func(a *params) any { return o.ReadBody(&a.body, a.ids) }}
+	for key, needed := range o.Body() {
+		if key != pathMembers["id"] && key != pathMembers["dep_id"] && r.takesBody() {
+			found.schema, found.need = cmp.Or(f.body, "hub."+o.Name), found.need || needed
+		}
+	}
+	return found
+}
+
+// pathMembers maps the ids in paths to members of payloads.
+var pathMembers = map[string]string{"id": "task_id", "dep_id": "dependency_id"}
 
 // writing describes how to write an answer, and its schema.
 type writing struct {

@@ -48,3 +48,17 @@ func EditDistance(a, b string) int {
 	}
 	return previous[len(b)]
 }
+
+// SnakeCase returns a key such as taskId in the spelling of protocol A: task_id.
+func SnakeCase(key string) string {
+	var spelled []byte
+	for i := range len(key) {
+		c := key[i]
+		if 'A' <= c && c <= 'Z' {
+			spelled = append(spelled, '_')
+			c |= 0x20
+		}
+		spelled = append(spelled, c)
+	}
+	return string(spelled)
+}
