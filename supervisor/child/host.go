@@ -60,6 +60,8 @@ type Host struct {
 	// foreign holds the foreign descendants by pid. census guards it.
 	foreign map[int]Process
 
+	hosts hostMemory
+
 	closing chan struct{} // closed by Close
 
 	lookMu   sync.Mutex

@@ -44,8 +44,7 @@ func (h *Host) Origin(pid int) (Origin, error) {
 		if o.Program = program; top != 0 {
 			return o, nil
 		}
-		_, own, _, _ := climb(os.Getpid())
-		o.Foreign = slices.ContainsFunc(above, func(pid int) bool { return hasWatchdog(pid) && !slices.Contains(own, pid) })
+		o.Foreign = h.belowOther(above)
 		return o, nil
 	}
 }
@@ -73,6 +72,23 @@ func climb(pid int) (top int, above []int, program string, err error) {
 		at, parent = parent, next
 	}
 	return 0, above, program, err
+}
+
+// belowOther reports whether one of the ancestors of a process is another Host, which this process does not descend from.
+func (h *Host) belowOther(above []int) bool {
+	var own []int
+	for _, pid := range above {
+		if !h.hosts.has(pid) {
+			continue
+		}
+		if own == nil {
+			_, own, _, _ = climb(os.Getpid())
+		}
+		if !slices.Contains(own, pid) {
+			return true
+		}
+	}
+	return false
 }
 
 // locate completes the origin of a process that descends from top, a child of this process. It climbs

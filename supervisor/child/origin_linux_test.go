@@ -2,6 +2,7 @@ package child
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,6 +94,31 @@ func TestOriginOfOrphan(t *testing.T) {
 			c.Kill()
 			c.end(t)
 		}
+	})
+}
+
+// TestHostsAreRemembered checks that a program is known as a Host, or as none, until it calls exec.
+func TestHostsAreRemembered(t *testing.T) {
+	onHosts(t, func(t *testing.T, h *Host) {
+		named := filepath.Join(t.TempDir(), watchdogName)
+		require.NoError(t, os.Symlink("/bin/sleep", named))
+		c := start(t, h, Spec{
+			Command: []string{"/bin/sh", "-c", `echo $$; read go; exec sh -c '"$0" 1000 & echo ready; read end; kill $!; wait' "$DOG"`},
+			Env:     append(os.Environ(), "DOG="+named),
+		})
+		pid := c.firstPID(t)
+		require.False(t, h.hosts.has(pid))
+		require.False(t, h.hosts.has(pid))
+		require.False(t, h.belowOther([]int{pid}))
+		_, err := c.Stdin().Write([]byte("go\n"))
+		require.NoError(t, err)
+		waitForThat(t, func() bool { return hasWatchdog(pid) })
+		require.True(t, h.hosts.has(pid), "it has called exec")
+		require.True(t, h.belowOther([]int{1, pid}))
+		require.False(t, h.belowOther([]int{os.Getpid()}))
+		c.CloseStdin()
+		c.Kill()
+		c.end(t)
 	})
 }
 

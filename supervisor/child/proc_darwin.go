@@ -170,8 +170,10 @@ func parentOf(pid int) (parent int, program string, err error) {
 	return int(info.Eproc.Ppid), unix.ByteSliceToString(info.Proc.P_comm[:]), nil
 }
 
-// hasWatchdog reports false, because only Linux has a watchdog.
-func hasWatchdog(int) bool { return false }
+// A hostMemory is empty, because only Linux has a watchdog.
+type hostMemory struct{}
+
+func (*hostMemory) has(int) bool { return false }
 
 // locateOrphan is not needed here, because this process gets no orphans.
 func (h *Host) locateOrphan(*Origin, int) {}
