@@ -37,7 +37,7 @@ func TestChains(t *testing.T) {
 		{[]string{"a", "b"}, []string{"b", "c"}, "[a b c me]"},
 		{[]string{"a", "b"}, []string{"b", "a"}, "[a b me]"},
 	} {
-		parent := &state.Task{Extra: &state.Extra{Delegation: &state.DelegatedWork{Chain: test.before}}}
+		parent := &state.Task{Extra: &state.Extra{Delegation: &state.DelegatedWork{StoredDelegation: state.StoredDelegation{Chain: test.before}}}}
 		require.Equal(t, test.want, fmt.Sprint(chainOf(parent, test.said, "me")), "%v %v", test.before, test.said)
 		require.Len(t, parent.Delegation().Chain, len(test.before), "it is the parent's")
 		if test.before == nil {

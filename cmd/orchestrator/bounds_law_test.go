@@ -130,19 +130,19 @@ var bounds = map[string][]string{
 	"open tasks": {
 		"handlers/state.storedTask.RequiredCapabilities", "handlers/state.tasks.ByID", "handlers/state.tasks.List", "handlers/state.tasks.Owned", "handlers/state.tasks.Later", "handlers/state.tasks.Counts", "handlers/state.tasks.Parts",
 		"handlers/state.demand.capabilities", "handlers/state.requirements.Key", "handlers/state.requirements.under", "handlers/state.StoredWork.Scope", "handlers/state.StoredReview.Wanted",
-		"handlers/state.Extra.Promises", "handlers/state.Extra.delivered", "handlers/state.Extra.history", "handlers/state.KnownAgent.Holds",
+		"handlers/state.StoredExtra.Promises", "handlers/state.Extra.delivered", "handlers/state.StoredExtra.History", "handlers/state.KnownAgent.Holds",
 		"handlers/queue.Bucket.under", "handlers/queue.Bucket.waiting", "handlers/queue.Queue.byKey", "handlers/queue.Queue.under",
 		"handlers/match.Demand.Environments", "handlers/match.Demand.Languages", "handlers/match.Demand.Tags", "handlers/match.Demand.Tools",
 	},
 	"ended tasks":                 {"handlers/state.tasks.Finished", "handlers/state.archive.Counts", "handlers/state.archive.Parts", "handlers/state.archive.leaving", "handlers/state.archive.Recalled", "handlers/state.agents.released"},
-	"notes and changes of a task": {"handlers/state.Extra.Notes", "handlers/state.Extra.Parts"},
+	"notes and changes of a task": {"handlers/state.StoredExtra.Notes", "handlers/state.StoredExtra.Parts"},
 	"dependencies": {
-		"handlers/state.tasks.Nodes", "handlers/state.Extra.needs", "handlers/graph.Graph.edges", "handlers/graph.Graph.nodes", "handlers/graph.Graph.stamps",
+		"handlers/state.tasks.Nodes", "handlers/state.StoredExtra.Needs", "handlers/graph.Graph.edges", "handlers/graph.Graph.nodes", "handlers/graph.Graph.stamps",
 		"handlers/graph.Graph.trail", "handlers/graph.Graph.unused", "handlers/graph.keys.spare", "handlers/graph.keys.texts",
 		"handlers/graph.ledger.entries", "handlers/graph.order.places", "handlers/graph.side.found",
 	},
 	"delegated tasks": {
-		"handlers/state.DelegatedWork.Chain", "handlers/state.DelegatedWork.Returned", "handlers/state.delegations.Due", "handlers/state.Extra.HandedOn",
+		"handlers/state.StoredDelegation.Chain", "handlers/state.StoredDelegation.Returned", "handlers/state.delegations.Due", "handlers/state.Extra.HandedOn",
 	},
 	"responses to delegated tasks": {"handlers/state.KnownAgent.Owed"},
 	"questions":                    {"handlers/state.questions.ByID", "handlers/state.questions.Deadlines", "handlers/state.questions.Open", "handlers/state.StoredAgent.Late"},

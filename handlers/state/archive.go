@@ -256,7 +256,7 @@ func (t *tasks) mayArchive(k *Task) bool {
 	if d := k.Delegation(); d != nil && d.Owed {
 		return false
 	}
-	return (k.Extra == nil || k.Extra.Work == nil && k.Extra.block == nil) && isTaskID(k.View.ID)
+	return (k.Extra == nil || k.Extra.Work == nil && k.Extra.Block == nil) && isTaskID(k.View.ID)
 }
 
 // Archived returns what the record of an archived task holds.
@@ -292,7 +292,7 @@ type Need struct {
 func (t *tasks) needs(k *Task) iter.Seq[Need] {
 	return func(yield func(Need) bool) {
 		if k.Extra != nil {
-			for _, n := range k.Extra.needs { // it has been archived, and has no others
+			for _, n := range k.Extra.Needs { // it has been archived, and has no others
 				if !yield(n) {
 					return
 				}

@@ -19,33 +19,36 @@ import (
 // A delegatedWork holds the state of a delegated task: its source, its target, and the messages on
 // their way. It is kept as long as the task; the request itself is dropped when the task ends.
 type DelegatedWork struct {
+	StoredDelegation
 	Task    *Task
-	Request wire.Raw // the request without its target; nil when the task has ended
-	Target  string   // the named agent; "": any capable one
-	Chain   []string // every agent that has had it, the source last
-	Sum     uint64   // of the request
-
-	Context delegation.Context // the context of the task
-
-	Retries   int       // after failures
-	forwarded string    // when it was
-	Out       string    // the run that received it; "": none
-	Said      string    // the status of the latest response; "": none, or outdated
-	Latest    int64     // the record of that
-	Owed      bool      // its source may not have read it
-	Sent      string    // the run of the source that it was sent to
-	Given     time.Time // when it was written to that run's stdin; zero: not yet
-	Returned  []int64   // records of inputs that could not be sent
-
+	Given   time.Time // when the response was written to the stdin of that run; zero: not yet
 	Next    time.Time // when it is retried
 	Asked   time.Time // when a status request is answered without the agent
 	Due     time.Time // the first of the two
-	number  int64     // of the record that made it
 	Awaited *Task     // the task of the source that waits for it
 }
 
+// A StoredDelegation is the part of a DelegatedWork that a snapshot copies.
+type StoredDelegation struct {
+	Request   wire.Raw `json:"request,omitzero"`   // the request without its target; nil when the task has ended
+	Target    string   `json:"target,omitzero"`    // the named agent; "": any capable one
+	Chain     []string `json:"chain"`              // every agent that has had it, the source last
+	Sum       uint64   `json:"sum"`                // of the request
+	Number    int64    `json:"number"`             // of the record that made it
+	Retries   int      `json:"retries,omitzero"`   // after failures
+	Forwarded string   `json:"forwarded,omitzero"` // when it was
+	Out       string   `json:"out,omitzero"`       // the run that received it; "": none
+	Said      string   `json:"said,omitzero"`      // the status of the latest response; "": none, or outdated
+	Latest    int64    `json:"latest,omitzero"`    // the record of that
+	Owed      bool     `json:"owed,omitzero"`      // its source may not have read it
+	Sent      string   `json:"sent,omitzero"`      // the run of the source that it was sent to
+	Returned  []int64  `json:"returned,omitzero"`  // records of inputs that could not be sent
+
+	Context delegation.Context `json:"context"` // the context of the task
+}
+
 // Date implements byTime.
-func (d *DelegatedWork) Date() (time.Time, int64) { return d.Due, d.number }
+func (d *DelegatedWork) Date() (time.Time, int64) { return d.Due, d.Number }
 
 // delegations holds all delegations by what must happen next.
 type delegations struct {
@@ -112,10 +115,9 @@ func (ds *delegations) Answered() {
 // handOn adds the delegation of a new task.
 func (t *TaskCreated) handOn(s *State, k *Task, seq int64) {
 	q := t.Decoded
-	d := &DelegatedWork{
-		Task: k, Request: t.Delegated.Document, Target: q.Routing.Target, Chain: q.Routing.Chain,
-		Sum: t.Delegated.Sum, number: seq, Context: q.Context,
-	}
+	d := &DelegatedWork{Task: k, StoredDelegation: StoredDelegation{
+		Request: t.Delegated.Document, Target: q.Routing.Target, Chain: q.Routing.Chain, Sum: t.Delegated.Sum, Number: seq, Context: q.Context,
+	}}
 	k.EnsureExtra().Delegation = d
 	s.Agents.HandsOn(k, +1)
 	if parent := s.Tasks.ByID[q.Context.ParentTaskID]; parent != nil {
@@ -297,7 +299,7 @@ func (f *TaskForwarded) apply(s *State, r *wire.Record) {
 		d.Returned = slices.DeleteFunc(d.Returned, func(acted int64) bool { return acted == f.Acted })
 		return
 	}
-	d.Out, d.forwarded = f.Run, object.Timestamp(r.At)
+	d.Out, d.Forwarded = f.Run, object.Timestamp(r.At)
 }
 
 // TaskReturned records that the task or the input could not be sent. It is sent again when the

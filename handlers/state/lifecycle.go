@@ -238,7 +238,7 @@ func (t *Task) IsPlanned() bool {
 func (t *Task) Fates(last *KnownAgent, how string) string {
 	var all []string
 	if t.Extra != nil {
-		all = append(all, t.Extra.history...)
+		all = append(all, t.Extra.History...)
 	}
 	return strings.Join(append(all, last.ID+": "+how), "; ")
 }

@@ -37,7 +37,7 @@ func (t *tasks) oldest(k *Task) int64 {
 		first = min(first, t.Nodes[t.Graph.Edge(e).Up].Number)
 	}
 	if k.Extra != nil {
-		for _, n := range k.Extra.needs {
+		for _, n := range k.Extra.Needs {
 			if n.Ended > 0 {
 				first = min(first, n.Ended)
 			}

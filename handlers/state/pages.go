@@ -35,7 +35,7 @@ func (t *Task) shrink() {
 	t.Stub = true
 	t.leaveDelivered()
 	if t.Extra != nil {
-		t.Extra.wants, t.Extra.history = nil, nil
+		t.Extra.wants, t.Extra.History = nil, nil
 		if d := t.Delegation(); d != nil {
 			d.Chain, d.Context = nil, delegation.Context{ConversationID: d.Context.ConversationID}
 		}

@@ -34,7 +34,7 @@ func (t *Task) Metadata() delegation.Metadata {
 	v := &t.View
 	m := delegation.Metadata{StartedAt: v.StartedAt, CompletedAt: v.EndedAt, Agent: v.AssignedTo}
 	if d := t.Delegation(); d != nil && v.State.Final() && (m.StartedAt == "" || m.StartedAt == m.CompletedAt) { // its agent has not reported its start
-		m.StartedAt = d.forwarded
+		m.StartedAt = d.Forwarded
 	}
 	from, begun := object.ParseTime(m.StartedAt)
 	to, ended := object.ParseTime(m.CompletedAt)

@@ -36,7 +36,7 @@ func (t *TaskReopened) apply(s *State, r *wire.Record) {
 	s.Tasks.beforeChange(k)
 	s.Tasks.Finished = slices.DeleteFunc(s.Tasks.Finished, func(o *Task) bool { return o == k })
 	m := k.EnsureExtra()
-	m.spent, k.Deaths = k.View.Attempts, 0
+	m.Spent, k.Deaths = k.View.Attempts, 0
 	d := k.View.Details.Copy()
 	if d.FailureClass == "budget" && AgentOf(r.From) == "" { // a person allows the same amount again
 		m.Used = activity.Used{}
@@ -66,7 +66,7 @@ func (t *Task) AttemptsSpent() int {
 	if t.Extra == nil {
 		return 0
 	}
-	return t.Extra.spent
+	return t.Extra.Spent
 }
 
 // CameToNothing reports whether a task has failed or was cancelled.

@@ -1,13 +1,12 @@
 package state
 
 import (
+	"reflect"
 	"time"
 
 	"orchestrator/handlers/match"
 	"orchestrator/handlers/queue"
 	"orchestrator/wire"
-	"orchestrator/wire/activity"
-	"orchestrator/wire/delegation"
 	"orchestrator/wire/hub"
 	"orchestrator/wire/object"
 )
@@ -22,48 +21,20 @@ type SnapshotTask struct {
 	Stub    bool      `json:"stub,omitzero"`
 	Way     Way       `json:"way,omitzero"`
 
-	Patient   bool               `json:"patient,omitzero"`
-	Block     *hub.TaskBlock     `json:"block,omitzero"`
-	Promises  []hub.Promise      `json:"promises,omitzero"`
-	MaxFiles  int64              `json:"max_files,omitzero"`
-	PlanFirst bool               `json:"plan_first,omitzero"`
-	Spent     int                `json:"spent,omitzero"`
+	StoredExtra
 	Wants     *match.Demand      `json:"wants,omitzero"`
-	Parts     []int64            `json:"parts,omitzero"`
-	Notes     []int64            `json:"notes,omitzero"`
-	Output    int64              `json:"output,omitzero"`    // the record of its last partial result
 	Delivered []snapshotDelivery `json:"delivered,omitzero"` // without the data, which are in the result
-	Question  string             `json:"question,omitzero"`
-	History   []string           `json:"history,omitzero"`
-	Used      activity.Used      `json:"used,omitzero"`
-	Needs     []Need             `json:"needs,omitzero"`
-	Links     []Need             `json:"links,omitzero"` // its dependencies in the graph
-
-	Trace  *delegation.Trace `json:"trace,omitzero"`
-	Handed *snapshotHandedOn `json:"handed,omitzero"`
+	Links     []Need             `json:"links,omitzero"`     // its dependencies in the graph
+	Handed    *snapshotHandedOn  `json:"handed,omitzero"`
 }
 
 // A snapshotHandedOn is the delegation of a task.
 type snapshotHandedOn struct {
-	Request   wire.Raw `json:"request,omitzero"`
-	Target    string   `json:"target,omitzero"`
-	Chain     []string `json:"chain"`
-	Sum       uint64   `json:"sum"`
-	Number    int64    `json:"number"`
-	Retries   int      `json:"retries,omitzero"`
-	Forwarded string   `json:"forwarded,omitzero"`
-	Out       string   `json:"out,omitzero"`
-	Said      string   `json:"said,omitzero"`
-	Latest    int64    `json:"latest,omitzero"`
-	Owed      bool     `json:"owed,omitzero"`
-	Sent      string   `json:"sent,omitzero"`
-	Given     string   `json:"given,omitzero"`
-	Returned  []int64  `json:"returned,omitzero"`
-	Next      string   `json:"next,omitzero"`
-	Asked     string   `json:"asked,omitzero"`
-	Awaited   string   `json:"awaited,omitzero"`
-
-	Context delegation.Context `json:"context"`
+	StoredDelegation
+	Given   string `json:"given,omitzero"`
+	Next    string `json:"next,omitzero"`
+	Asked   string `json:"asked,omitzero"`
+	Awaited string `json:"awaited,omitzero"`
 }
 
 type snapshotDelivery struct {
@@ -86,10 +57,7 @@ func (t *Task) Snapshot() SnapshotTask {
 	if m == nil {
 		return kept
 	}
-	kept.Patient, kept.Promises, kept.MaxFiles, kept.Parts, kept.Notes, kept.Block = m.patient, m.Promises, m.MaxFiles, m.Parts, m.Notes, m.block
-	kept.Question, kept.History, kept.Used, kept.Needs, kept.Output = m.Question, m.history, m.Used, m.needs, m.Output
-	kept.PlanFirst, kept.Spent = m.PlanFirst, m.spent
-	kept.Trace, kept.Handed = m.trace, m.Delegation.Snapshot()
+	kept.StoredExtra, kept.Handed = m.StoredExtra, m.Delegation.Snapshot()
 	if m.wants != nil {
 		kept.Wants = &m.wants.Demand
 	}
@@ -103,18 +71,7 @@ func (d *DelegatedWork) Snapshot() *snapshotHandedOn {
 	if d == nil {
 		return nil
 	}
-	kept := &snapshotHandedOn{
-		Request: d.Request, Target: d.Target, Chain: d.Chain, Sum: d.Sum, Number: d.number, Retries: d.Retries, Forwarded: d.forwarded, Out: d.Out,
-		Said: d.Said, Latest: d.Latest, Owed: d.Owed, Sent: d.Sent, Returned: d.Returned,
-		Context: d.Context,
-	}
-	kept.Given = Stamped(d.Given)
-	if !d.Next.IsZero() {
-		kept.Next = object.Timestamp(d.Next)
-	}
-	if !d.Asked.IsZero() {
-		kept.Asked = object.Timestamp(d.Asked)
-	}
+	kept := &snapshotHandedOn{StoredDelegation: d.StoredDelegation, Given: Stamped(d.Given), Next: Stamped(d.Next), Asked: Stamped(d.Asked)}
 	if d.Awaited != nil {
 		kept.Awaited = d.Awaited.View.ID
 	}
@@ -164,10 +121,7 @@ func (s *SnapshotTask) Restore() *Task {
 	if string(k.View.Result) == "null" {
 		k.View.Result = nil // the encoding of a missing result
 	}
-	m := Extra{
-		patient: s.Patient, Promises: s.Promises, MaxFiles: s.MaxFiles, Parts: s.Parts, Notes: s.Notes,
-		PlanFirst: s.PlanFirst, spent: s.Spent, block: s.Block, Question: s.Question, history: s.History, Used: s.Used, needs: s.Needs, trace: s.Trace, Output: s.Output,
-	}
+	m := Extra{StoredExtra: s.StoredExtra}
 	if d := k.View.Details; d != nil {
 		m.After, _ = object.ParseTime(d.After)
 	}
@@ -192,19 +146,14 @@ func (s *SnapshotTask) Restore() *Task {
 }
 
 func (s *snapshotHandedOn) Restore(k *Task) *DelegatedWork {
-	d := &DelegatedWork{
-		Task: k, Request: s.Request, Target: s.Target, Chain: s.Chain, Sum: s.Sum, number: s.Number,
-		Retries: s.Retries, forwarded: s.Forwarded, Out: s.Out, Said: s.Said, Latest: s.Latest, Owed: s.Owed, Sent: s.Sent, Returned: s.Returned,
-		Context: s.Context,
-	}
+	d := &DelegatedWork{StoredDelegation: s.StoredDelegation, Task: k}
 	d.Given, _ = object.ParseTime(s.Given)
 	d.Next, _ = object.ParseTime(s.Next)
 	d.Asked, _ = object.ParseTime(s.Asked)
 	return d
 }
 
-// empty reports whether m has no members.
+// empty reports whether t has no members.
 func (t *Extra) empty() bool {
-	return !t.PlanFirst && t.spent == 0 && !t.patient && t.block == nil && t.Promises == nil && t.MaxFiles == 0 && t.wants == nil && t.Parts == nil && t.Notes == nil && t.Output == 0 &&
-		t.delivered == nil && t.Question == "" && t.history == nil && t.trace == nil && t.Delegation == nil && t.needs == nil && t.Used == (activity.Used{}) && t.After.IsZero()
+	return reflect.ValueOf(&t.StoredExtra).Elem().IsZero() && t.wants == nil && t.delivered == nil && t.Delegation == nil && t.After.IsZero()
 }

@@ -80,28 +80,33 @@ func stored(t *wire.Task) storedTask {
 
 // A taskExtra holds the parts of a task that few tasks have.
 type Extra struct {
-	patient   bool               // it stays pending if a dependency fails
-	block     *hub.TaskBlock     // of the configuration, that it comes from
-	Promises  []hub.Promise      // of its spec
-	MaxFiles  int64              // that it may touch without a warning
+	StoredExtra
 	wants     *requirements      // of its requirements; nil: none
 	Bucket    *requirementBucket // it waits in this one
-	Parts     []int64            // later records that changed parts that a stub lacks
-	Notes     []int64            // records of its notes
-	Output    int64              // the record of its last partial result; 0: none
 	delivered []delivery         // the contracts of its result
-	Question  string             // its agent waits for the answer to this one
-	history   []string           // how each of its agents ended
 	After     time.Time          // it is not given out before; zero: it may be now
-	spent     int                // attempts before it was reopened
-	PlanFirst bool               // a plan is wanted before it is begun, and none is approved
-	Used      activity.Used      // what its agents have used for it
-	needs     []Need             // its dependencies, if it has been archived
 	Work      *Work              // its work in a session
 
-	trace      *delegation.Trace // its position in a trace, if known
-	Delegation *DelegatedWork    // how it was delegated
-	HandedOn   []*DelegatedWork  // its delegated parts that its agent waits for
+	Delegation *DelegatedWork   // how it was delegated
+	HandedOn   []*DelegatedWork // its delegated parts that its agent waits for
+}
+
+// A StoredExtra is the part of an Extra that a snapshot copies.
+type StoredExtra struct {
+	Patient   bool              `json:"patient,omitzero"`    // it stays pending if a dependency fails
+	Block     *hub.TaskBlock    `json:"block,omitzero"`      // of the configuration, that it comes from
+	Promises  []hub.Promise     `json:"promises,omitzero"`   // of its spec
+	MaxFiles  int64             `json:"max_files,omitzero"`  // that it may touch without a warning
+	PlanFirst bool              `json:"plan_first,omitzero"` // a plan is wanted before it is begun, and none is approved
+	Spent     int               `json:"spent,omitzero"`      // attempts before it was reopened
+	Parts     []int64           `json:"parts,omitzero"`      // later records that changed parts that a stub lacks
+	Notes     []int64           `json:"notes,omitzero"`      // records of its notes
+	Output    int64             `json:"output,omitzero"`     // the record of its last partial result; 0: none
+	Question  string            `json:"question,omitzero"`   // its agent waits for the answer to this one
+	History   []string          `json:"history,omitzero"`    // how each of its agents ended
+	Used      activity.Used     `json:"used,omitzero"`       // what its agents have used for it
+	Needs     []Need            `json:"needs,omitzero"`      // its dependencies, if it has been archived
+	Trace     *delegation.Trace `json:"trace,omitzero"`      // its position in a trace, if known
 }
 
 // EnsureExtra returns the taskExtra of a task, and creates it if needed.
@@ -128,7 +133,7 @@ func (t *Task) Work() *Work {
 	return t.Extra.Work
 }
 
-func (t *Task) Patient() bool { return t.Extra != nil && t.Extra.patient }
+func (t *Task) Patient() bool { return t.Extra != nil && t.Extra.Patient }
 
 // A way is how a task was assigned.
 type Way string
@@ -329,7 +334,7 @@ func (t *Task) Trace() *delegation.Trace {
 	if t.Extra == nil {
 		return nil
 	}
-	return t.Extra.trace
+	return t.Extra.Trace
 }
 
 // TraceIDOf returns the trace id of a task without a given trace. It is derived from the first

@@ -61,10 +61,10 @@ func (t *TaskCreated) apply(s *State, r *wire.Record) {
 		Number:  r.Seq,
 	}
 	if t.Patient {
-		k.EnsureExtra().patient = true
+		k.EnsureExtra().Patient = true
 	}
 	if t.Block != nil {
-		k.EnsureExtra().block = &hub.TaskBlock{Name: t.Block.Name, Sum: t.Block.Sum}
+		k.EnsureExtra().Block = &hub.TaskBlock{Name: t.Block.Name, Sum: t.Block.Sum}
 	}
 	k.readDocuments()
 	k.follow(t)
@@ -92,7 +92,7 @@ func (t *Task) follow(f *TaskCreated) {
 		said = &f.Decoded.Observability
 	}
 	if said != nil {
-		t.EnsureExtra().trace = &delegation.Trace{TraceID: said.TraceID, SpanID: said.SpanID, Baggage: slices.Clone(said.Baggage)}
+		t.EnsureExtra().Trace = &delegation.Trace{TraceID: said.TraceID, SpanID: said.SpanID, Baggage: slices.Clone(said.Baggage)}
 	}
 }
 
@@ -129,9 +129,9 @@ func (t *tasks) admit(k *Task) {
 func (t *tasks) Include(k *Task) {
 	t.admit(k)
 	t.List = append(t.List, k)
-	if k.Extra != nil && k.Extra.block != nil {
-		if before := t.Blocks[k.Extra.block.Name]; before == nil || before.Number < k.Number { // a snapshot has no order
-			t.Blocks[k.Extra.block.Name] = k
+	if k.Extra != nil && k.Extra.Block != nil {
+		if before := t.Blocks[k.Extra.Block.Name]; before == nil || before.Number < k.Number { // a snapshot has no order
+			t.Blocks[k.Extra.Block.Name] = k
 		}
 	}
 }
@@ -140,7 +140,7 @@ func (t *tasks) Include(k *Task) {
 // block when it was submitted. The id is empty if there is none.
 func (s *State) OfBlock(name string) (id string, state wire.TaskState, sum uint64) {
 	if k := s.Tasks.Blocks[name]; k != nil {
-		return k.View.ID, k.View.State, k.Extra.block.Sum
+		return k.View.ID, k.View.State, k.Extra.Block.Sum
 	}
 	return "", "", 0
 }
@@ -358,11 +358,11 @@ func (s *State) unassign(k *Task, agent, why string, after time.Time) {
 	}
 	if k.Way != Dispatched {
 		m := k.EnsureExtra()
-		m.history = append(m.history, agent+": "+why)
-		m.history = m.history[max(0, len(m.history)-maxHistory):]
+		m.History = append(m.History, agent+": "+why)
+		m.History = m.History[max(0, len(m.History)-maxHistory):]
 	}
 	if d := k.Delegation(); d != nil {
-		d.Out, d.forwarded, d.Said, d.Returned = "", "", "", nil
+		d.Out, d.Forwarded, d.Said, d.Returned = "", "", "", nil
 		s.dropKeptResponse(d) // its last response is outdated
 	}
 	s.detachParts(k)
