@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/laws/source"
 	"orchestrator/wire/events"
 )
 
@@ -63,7 +64,7 @@ func requireListed(t *testing.T, dir, must string) {
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 		if entry.Type()&fs.ModeSymlink == 0 {
-			requireFileRow(t, entry.Name())
+			source.RequireFileRow(t, entry.Name())
 		}
 	}
 	require.Contains(t, names, must)

@@ -20,6 +20,7 @@ import (
 	"orchestrator/cmd/orchestrator/app"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/help"
+	"orchestrator/cmd/orchestrator/laws/source"
 	"orchestrator/cmd/orchestrator/serve"
 	"orchestrator/supervisor/config"
 )
@@ -217,24 +218,7 @@ func typedCommands(page string) []string {
 
 // The page of commands is generated from the commands.
 func TestCommandsPage(t *testing.T) {
-	pageIs(t, "help/commands.md", commandsPage(), "TestCommandsPage")
-}
-
-// pageIs compares a generated page with the file, or writes the file with -update.
-func pageIs(t *testing.T, file, fresh, test string) {
-	t.Helper()
-	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(fresh), 0o644))
-		return
-	}
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	has, should := strings.Split(string(text), "\n"), strings.Split(fresh, "\n")
-	hint := fmt.Sprintf("update it with: go test ./cmd/orchestrator -run %s -update", test)
-	for i := range min(len(has), len(should)) {
-		require.Equal(t, should[i], has[i], "%s:%d\n%s", file, i+1, hint)
-	}
-	require.Equal(t, len(should), len(has), hint)
+	source.RequirePage(t, "help/commands.md", commandsPage(), "TestCommandsPage")
 }
 
 func commandsPage() string {

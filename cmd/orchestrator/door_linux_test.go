@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/laws/source"
 	"orchestrator/supervisor/api"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -281,7 +282,7 @@ func TestRoutesPage(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	var d described
 	require.NoError(t, json.Unmarshal(text, &d))
-	pageIs(t, "help/routes.md", routesPage(t, &d), "TestRoutesPage")
+	source.RequirePage(t, "help/routes.md", routesPage(t, &d), "TestRoutesPage")
 }
 
 func routesPage(t *testing.T, d *described) string {

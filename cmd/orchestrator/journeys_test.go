@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/laws/source"
 	"orchestrator/fixtures/programs"
 )
 
@@ -93,7 +94,7 @@ func TestJourneyPairs(t *testing.T) {
 		}
 	}
 	golden := filepath.Join(journeys, "pairs.md")
-	if *update {
+	if *source.Update {
 		require.NoError(t, os.WriteFile(golden, []byte(table.String()), 0o600))
 	}
 	want, err := os.ReadFile(golden)

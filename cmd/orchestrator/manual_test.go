@@ -16,6 +16,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/help"
+	"orchestrator/cmd/orchestrator/laws/source"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
 	"orchestrator/wire/mail"
@@ -53,9 +54,9 @@ func rowsOf(t *testing.T, topic string) (words []string) {
 }
 
 // texts returns the string literals of a file.
-func texts(f *goFile) map[string]ast.Node {
+func texts(f *source.File) map[string]ast.Node {
 	found := make(map[string]ast.Node)
-	ast.Inspect(f.syntax, func(n ast.Node) bool {
+	ast.Inspect(f.Syntax, func(n ast.Node) bool {
 		if literal, ok := n.(*ast.BasicLit); ok && spelled(literal) != "" {
 			found[spelled(literal)] = literal
 		}
@@ -64,33 +65,25 @@ func texts(f *goFile) map[string]ast.Node {
 	return found
 }
 
-// shippedFiles returns the files of the program.
-func shippedFiles(t *testing.T, folders ...string) []goFile {
-	t.Helper()
-	files := slices.DeleteFunc(goFiles(t), func(f goFile) bool { return f.test || !matches(folders, f.folder) })
-	require.NotEmpty(t, files)
-	return files
-}
-
 // environs matches the names of environment variables that a user may set or find.
 var environs = regexp.MustCompile(`^((ORC|OTEL|XDG)_[A-Z_]*[A-Z]|NO_COLOR|TERM|NOTIFY_SOCKET|PAGER|EDITOR|BROWSER|TRACEPARENT)=?$`)
 
 func TestEveryVariableHasAnEntry(t *testing.T) {
 	found := make(map[string]string)
-	for _, f := range shippedFiles(t, "cmd/...", "supervisor/...", "agents/...", "handlers/...") {
+	for _, f := range source.Shipped(t, "cmd/...", "supervisor/...", "agents/...", "handlers/...") {
 		for text, node := range texts(&f) {
 			if environs.MatchString(text) {
-				found[strings.TrimSuffix(text, "=")] = f.at(node)
+				found[strings.TrimSuffix(text, "=")] = f.At(node)
 			}
 		}
-		ast.Inspect(f.syntax, func(n ast.Node) bool { // and all variables that are read by name
+		ast.Inspect(f.Syntax, func(n ast.Node) bool { // and all variables that are read by name
 			call, ok := n.(*ast.CallExpr)
 			if !ok || len(call.Args) == 0 {
 				return true
 			}
-			switch name := spelled(call.Args[len(call.Args)-1]); called(n) {
+			switch name := spelled(call.Args[len(call.Args)-1]); source.Called(n) {
 			case "os.Getenv", "os.LookupEnv", "a.env":
-				found[name] = f.at(n)
+				found[name] = f.At(n)
 			}
 			return true
 		})
@@ -107,10 +100,10 @@ func TestEveryVariableHasAnEntry(t *testing.T) {
 
 func TestEverySignalHasAnEntry(t *testing.T) {
 	found := make(map[string]string)
-	for _, f := range shippedFiles(t, "cmd/orchestrator", "cmd/orchestrator/cli", "cmd/orchestrator/serve") {
-		ast.Inspect(f.syntax, func(n ast.Node) bool {
+	for _, f := range source.Shipped(t, "cmd/orchestrator", "cmd/orchestrator/cli", "cmd/orchestrator/serve") {
+		ast.Inspect(f.Syntax, func(n ast.Node) bool {
 			if selector, ok := n.(*ast.SelectorExpr); ok && strings.HasPrefix(selector.Sel.Name, "SIG") {
-				found[selector.Sel.Name] = f.at(n)
+				found[selector.Sel.Name] = f.At(n)
 			}
 			return true
 		})
@@ -121,16 +114,16 @@ func TestEverySignalHasAnEntry(t *testing.T) {
 
 func TestEveryFigureHasAnEntry(t *testing.T) {
 	found := make(map[string]string)
-	for _, f := range shippedFiles(t, "supervisor/telemetry") {
-		ast.Inspect(f.syntax, func(n ast.Node) bool {
+	for _, f := range source.Shipped(t, "supervisor/telemetry") {
+		ast.Inspect(f.Syntax, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:
 				if to, ok := n.Fun.(*ast.Ident); ok && to.Name == "describe" {
-					found[spelled(n.Args[0])] = f.at(n)
+					found[spelled(n.Args[0])] = f.At(n)
 				}
 			case *ast.CompositeLit:
 				if name := member(n, "Name"); name != nil && member(n, "Namespace") != nil {
-					found[spelled(name)] = f.at(n)
+					found[spelled(name)] = f.At(n)
 				}
 			}
 			return true
@@ -154,11 +147,11 @@ func member(literal *ast.CompositeLit, name string) ast.Expr {
 
 func TestEveryKindOfEventHasAnEntry(t *testing.T) {
 	found := make(map[string]string)
-	for _, f := range shippedFiles(t, "wire/...") {
-		ast.Inspect(f.syntax, func(n ast.Node) bool {
+	for _, f := range source.Shipped(t, "wire/...") {
+		ast.Inspect(f.Syntax, func(n ast.Node) bool {
 			spec, ok := n.(*ast.ValueSpec)
-			if ok && f.folder == "wire/events" && len(spec.Values) == 1 {
-				found[spelled(spec.Values[0])] = f.at(n)
+			if ok && f.Folder == "wire/events" && len(spec.Values) == 1 {
+				found[spelled(spec.Values[0])] = f.At(n)
 			}
 			return true
 		})
@@ -182,10 +175,10 @@ func TestEveryOperationHasAnEntry(t *testing.T) {
 
 func TestEveryToolHasAnEntry(t *testing.T) {
 	found := make(map[string]string)
-	for _, f := range shippedFiles(t, "wire/...") {
+	for _, f := range source.Shipped(t, "wire/...") {
 		for text, node := range texts(&f) {
-			if f.path == "wire/stdio/tool.go" && strings.HasPrefix(text, "bus_") && !strings.Contains(text, " ") {
-				found[text] = f.at(node)
+			if f.Path == "wire/stdio/tool.go" && strings.HasPrefix(text, "bus_") && !strings.Contains(text, " ") {
+				found[text] = f.At(node)
 			}
 		}
 	}
@@ -237,25 +230,25 @@ func TestEveryCodeHasAnEntry(t *testing.T) {
 func codesAnywhere(t *testing.T) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
-	for _, f := range shippedFiles(t, "wire/...", "handlers/...", "supervisor/...", "cmd/...") {
-		ast.Inspect(f.syntax, func(n ast.Node) bool {
+	for _, f := range source.Shipped(t, "wire/...", "handlers/...", "supervisor/...", "cmd/...") {
+		ast.Inspect(f.Syntax, func(n ast.Node) bool {
 			spec, ok := n.(*ast.ValueSpec)
 			if !ok || len(spec.Values) != 1 {
 				return true
 			}
 			if number, ok := spec.Values[0].(*ast.UnaryExpr); ok && strings.HasPrefix(spec.Names[0].Name, "rpc") {
-				found["-"+number.X.(*ast.BasicLit).Value] = f.at(n)
+				found["-"+number.X.(*ast.BasicLit).Value] = f.At(n)
 			}
 			switch of := spec.Type.(type) {
 			case *ast.Ident:
-				ok = of.Name == "Code" && f.folder == "wire" || of.Name == "Code" && f.folder == "wire/object"
+				ok = of.Name == "Code" && f.Folder == "wire" || of.Name == "Code" && f.Folder == "wire/object"
 			case *ast.SelectorExpr:
 				ok = of.Sel.Name == "Code"
 			default:
 				ok = false
 			}
 			if ok {
-				found[spelled(spec.Values[0])] = f.at(n)
+				found[spelled(spec.Values[0])] = f.At(n)
 			}
 			return true
 		})
@@ -270,11 +263,11 @@ func codesAnywhere(t *testing.T) map[string]string {
 func faultCodes(t *testing.T) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
-	for _, f := range shippedFiles(t, "wire/...") {
-		ast.Inspect(f.syntax, func(n ast.Node) bool {
+	for _, f := range source.Shipped(t, "wire/...") {
+		ast.Inspect(f.Syntax, func(n ast.Node) bool {
 			spec, ok := n.(*ast.ValueSpec)
 			if ok && len(spec.Values) == 1 && strings.HasPrefix(spec.Names[0].Name, "Fault") && spelled(spec.Values[0]) != "" {
-				found[spelled(spec.Values[0])] = f.at(n)
+				found[spelled(spec.Values[0])] = f.At(n)
 			}
 			return true
 		})
@@ -294,27 +287,27 @@ var madeCodes = map[string][]string{
 func configCodes(t *testing.T) map[string]string {
 	t.Helper()
 	codes, made := make(map[string]string), 0
-	for _, f := range shippedFiles(t, "supervisor/config") {
+	for _, f := range source.Shipped(t, "supervisor/config") {
 		for text, node := range texts(&f) {
 			if strings.HasPrefix(text, "config/") && !strings.HasSuffix(text, "-") && text != "config/" {
-				codes[text] = f.at(node)
+				codes[text] = f.At(node)
 			}
 			for _, end := range madeCodes[text] {
-				codes[text+end] = f.at(node)
+				codes[text+end] = f.At(node)
 			}
 			if strings.HasPrefix(text, "config/") && strings.HasSuffix(text, "-") {
 				made++
-				require.NotEmpty(t, madeCodes[text], f.at(node))
+				require.NotEmpty(t, madeCodes[text], f.At(node))
 			}
 		}
-		ast.Inspect(f.syntax, func(n ast.Node) bool {
+		ast.Inspect(f.Syntax, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok {
 				return true
 			}
 			if to, ok := call.Fun.(*ast.SelectorExpr); ok && (to.Sel.Name == "reject" || to.Sel.Name == "warn") {
-				require.NotEmpty(t, spelled(call.Args[0]), f.at(n))
-				codes["config/"+spelled(call.Args[0])] = f.at(n)
+				require.NotEmpty(t, spelled(call.Args[0]), f.At(n))
+				codes["config/"+spelled(call.Args[0])] = f.At(n)
 			}
 			return true
 		})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/laws/source"
 	"orchestrator/wire"
 	"orchestrator/wire/stdio"
 )
@@ -153,16 +154,16 @@ func reasonsOfTheCode(t *testing.T) (found []string) {
 		_, reason := heardCode(t, c.code)
 		add(reason)
 	}
-	files := slices.DeleteFunc(goFiles(t), func(f goFile) bool {
-		return f.test || !matches([]string{"wire/...", "handlers/...", "supervisor", "supervisor/api", "supervisor/dispatch"}, f.folder)
+	files := slices.DeleteFunc(source.Files(t), func(f source.File) bool {
+		return f.Test || !source.Matches([]string{"wire/...", "handlers/...", "supervisor", "supervisor/api", "supervisor/dispatch"}, f.Folder)
 	})
 	named := namedTexts(files)
 	for _, f := range files {
-		ast.Inspect(f.syntax, func(n ast.Node) bool {
+		ast.Inspect(f.Syntax, func(n ast.Node) bool {
 			pair, ok := n.(*ast.KeyValueExpr)
 			if ok && spelled(pair.Key) == "reason" {
 				texts := spelledOut(pair.Value, named)
-				require.NotEmpty(t, texts, "%s: a reason that is not spelled out", f.at(pair))
+				require.NotEmpty(t, texts, "%s: a reason that is not spelled out", f.At(pair))
 				for _, text := range texts {
 					add(text)
 				}
@@ -175,10 +176,10 @@ func reasonsOfTheCode(t *testing.T) (found []string) {
 
 // namedTexts returns the string constants and variables of files by name, including those in
 // lists and tables.
-func namedTexts(files []goFile) map[string][]string {
+func namedTexts(files []source.File) map[string][]string {
 	named := make(map[string][]string)
 	for _, f := range files {
-		for _, declaration := range f.syntax.Decls {
+		for _, declaration := range f.Syntax.Decls {
 			general, ok := declaration.(*ast.GenDecl)
 			if !ok {
 				continue

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"reflect"
@@ -14,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/laws/source"
 	"orchestrator/cmd/orchestrator/project"
 	"orchestrator/handlers"
 	"orchestrator/wire"
@@ -22,8 +22,6 @@ import (
 	"orchestrator/wire/session"
 	"orchestrator/wire/stdio"
 )
-
-var update = flag.Bool("update", false, "write the generated parts of the protocol page anew")
 
 // The protocol page is written by hand except for the parts between marks. They are generated
 // here from the code.
@@ -56,7 +54,7 @@ func TestProtocolPage(t *testing.T) {
 	for name := range generated {
 		require.Contains(t, there, name, "the page has no marks for it")
 	}
-	if *update {
+	if *source.Update {
 		require.NoError(t, os.WriteFile(protocolPage, []byte(fresh), 0o644))
 		return
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/app"
+	"orchestrator/cmd/orchestrator/laws/source"
 )
 
 // Every block of the README and of the quickstart is run, by its kind:
@@ -32,42 +33,6 @@ import (
 // value. An … matches any text, and any lines if it is alone on a line. A command that changes
 // nothing is repeated until its output matches.
 
-// A fence is one block of a page.
-type fence struct {
-	lang  string
-	file  string // the file with this text
-	lines []string
-}
-
-var fileAbove = regexp.MustCompile("(?:^|, )`([\\w./]+)`:$")
-
-// fences returns the blocks of a page.
-func fences(t *testing.T, page string) (found []fence) {
-	t.Helper()
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
-	var inside *fence
-	above := ""
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSuffix(line, "\n")
-		lang, marks := strings.CutPrefix(line, "```")
-		switch {
-		case marks && inside == nil:
-			inside = &fence{lang: lang}
-			if name := fileAbove.FindStringSubmatch(above); name != nil {
-				inside.file = name[1]
-			}
-		case marks:
-			found, inside, above = append(found, *inside), nil, ""
-		case inside != nil:
-			inside.lines = append(inside.lines, line)
-		case line != "":
-			above = line
-		}
-	}
-	return found
-}
-
 // A reader runs what a reader of the README would run.
 type reader struct {
 	t       *testing.T
@@ -78,20 +43,20 @@ type reader struct {
 // reads runs all blocks of a page.
 func (r *reader) reads(page string) {
 	r.t.Helper()
-	for _, block := range fences(r.t, page) {
-		switch text := strings.Join(block.lines, "\n"); {
-		case block.file != "":
-			r.write(block.file, text+"\n")
-		case block.lang == "console":
-			for _, c := range commandsOf(block.lines) {
+	for _, block := range source.Fences(r.t, page) {
+		switch text := strings.Join(block.Lines, "\n"); {
+		case block.File != "":
+			r.write(block.File, text+"\n")
+		case block.Lang == "console":
+			for _, c := range commandsOf(block.Lines) {
 				r.run(c)
 			}
-		case block.lang == "shell-session":
-			for _, c := range commandsOf(block.lines) {
+		case block.Lang == "shell-session":
+			for _, c := range commandsOf(block.Lines) {
 				r.parse(c)
 			}
 		case strings.Contains(text, "$ "):
-			for _, c := range commandsOf(block.lines) {
+			for _, c := range commandsOf(block.Lines) {
 				r.runOnCheckout(c)
 			}
 		default:

@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/laws/source"
 )
 
-const (
-	readme       = "../../README.md"
-	contributing = "../../.github/CONTRIBUTING.md"
-)
+const contributing = "../../.github/CONTRIBUTING.md"
+
+const readme = "../../README.md"
 
 func TestReadme(t *testing.T) {
 	t.Parallel()
@@ -64,11 +65,11 @@ func TestReadmeIsComplete(t *testing.T) {
 func TestOneAgentForBoth(t *testing.T) {
 	page, err := os.ReadFile("help/agents.md")
 	require.NoError(t, err)
-	all := fences(t, readme)
-	agent := all[slices.IndexFunc(all, func(block fence) bool { return block.file != "" })]
-	require.Equal(t, "agent.sh", agent.file)
-	require.Len(t, agent.lines, 5, "five lines of shell")
-	require.Contains(t, string(page), "\n```\n"+strings.Join(agent.lines, "\n")+"\n```\n")
+	all := source.Fences(t, readme)
+	agent := all[slices.IndexFunc(all, func(block source.Fence) bool { return block.File != "" })]
+	require.Equal(t, "agent.sh", agent.File)
+	require.Len(t, agent.Lines, 5, "five lines of shell")
+	require.Contains(t, string(page), "\n```\n"+strings.Join(agent.Lines, "\n")+"\n```\n")
 }
 
 // compared matches expected lines with printed lines. It returns the missing and the unexpected
@@ -161,9 +162,9 @@ func TestTheAgentOfTheBusPageRuns(t *testing.T) {
 	script, err := os.ReadFile("testdata/script/bus_team.txtar")
 	require.NoError(t, err)
 	ran := 0
-	for _, block := range fences(t, "help/bus.md") {
-		text := strings.Join(block.lines, "\n") + "\n"
-		switch block.lang {
+	for _, block := range source.Fences(t, "help/bus.md") {
+		text := strings.Join(block.Lines, "\n") + "\n"
+		switch block.Lang {
 		case "sh":
 			require.Contains(t, string(script), "\n-- answer.sh --\n"+text+"-- ")
 			ran++

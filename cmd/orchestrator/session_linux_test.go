@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/laws/source"
 	"orchestrator/cmd/orchestrator/project"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
@@ -27,9 +28,9 @@ type manual struct {
 
 func sessionManual(t *testing.T) (m manual) {
 	t.Helper()
-	for _, sample := range fences(t, "help/session.md") {
-		text := strings.Join(sample.lines, "\n") + "\n"
-		switch sample.lang {
+	for _, sample := range source.Fences(t, "help/session.md") {
+		text := strings.Join(sample.Lines, "\n") + "\n"
+		switch sample.Lang {
 		case "hcl":
 			m.hcl = text
 		case "json":

@@ -16,6 +16,7 @@ import (
 
 	"orchestrator/cmd/orchestrator/check"
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/laws/source"
 	"orchestrator/cmd/orchestrator/project"
 )
 
@@ -161,7 +162,7 @@ func TestInitIsSmall(t *testing.T) {
 	slices.SortFunc(packages, func(a, b initialized) int { return cmp.Compare(b.bytes, a.bytes) })
 	for _, p := range packages {
 		most := maxOfOthers
-		if p.name == "main" || strings.HasPrefix(p.name, module+"/") {
+		if p.name == "main" || strings.HasPrefix(p.name, source.Module+"/") {
 			most = maxOfOurs
 		}
 		if p.bytes > most {

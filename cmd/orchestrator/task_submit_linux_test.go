@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/laws/source"
 	"orchestrator/cmd/orchestrator/project"
 	"orchestrator/supervisor/config"
 	"orchestrator/wire"
@@ -30,20 +31,20 @@ type delegationManual struct {
 
 func readDelegationManual(t *testing.T) (m delegationManual) {
 	t.Helper()
-	for _, sample := range fences(t, "help/delegation.md") {
-		text := strings.Join(sample.lines, "\n") + "\n"
+	for _, sample := range source.Fences(t, "help/delegation.md") {
+		text := strings.Join(sample.Lines, "\n") + "\n"
 		switch {
-		case sample.lang == "hcl":
+		case sample.Lang == "hcl":
 			m.hcl = append(m.hcl, text)
-		case sample.lang == "sh":
+		case sample.Lang == "sh":
 			m.agent = text
-		case sample.lang == "json" && len(sample.lines) > 1:
-			m.acts = sample.lines
-		case sample.lang == "json" && strings.Contains(text, `"status"`):
+		case sample.Lang == "json" && len(sample.Lines) > 1:
+			m.acts = sample.Lines
+		case sample.Lang == "json" && strings.Contains(text, `"status"`):
 			m.answer = text
-		case sample.lang == "json" && strings.Contains(text, `"request:complete-task"`):
+		case sample.Lang == "json" && strings.Contains(text, `"request:complete-task"`):
 			m.completion = text
-		case sample.lang == "json":
+		case sample.Lang == "json":
 			m.request = text
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package laws
 
 import (
 	"maps"
@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/laws/source"
 )
 
 // vague matches words that do not name an actor. A sentence says which type, program or person
@@ -26,18 +28,18 @@ const maxVague = 0.3
 func TestLawProse(t *testing.T) {
 	t.Parallel()
 	comments := make(map[string]string)
-	for _, f := range goFiles(t) {
-		if f.test {
+	for _, f := range source.Files(t) {
+		if f.Test {
 			continue
 		}
-		for _, group := range f.syntax.Comments {
-			comments[f.path] += group.Text()
+		for _, group := range f.Syntax.Comments {
+			comments[f.Path] += group.Text()
 		}
 	}
 	judgeProse(t, "comments", comments)
-	judgeProse(t, "help pages", prose(t, "help/*.md"))
-	judgeProse(t, "schemas", prose(t, "../../wire/schema/json/*.json", "../../supervisor/api/schemas/*.json"))
-	judgeProse(t, "pages of the project", prose(t, "../../README.md", "../../agents/*/README.md"))
+	judgeProse(t, "help pages", prose(t, "../help/*.md"))
+	judgeProse(t, "schemas", prose(t, "../../../wire/schema/json/*.json", "../../../supervisor/api/schemas/*.json"))
+	judgeProse(t, "pages of the project", prose(t, "../../../README.md", "../../../agents/*/README.md"))
 }
 
 // prose reads the files that match some patterns.
@@ -94,18 +96,18 @@ var maxFiller = map[string]float64{
 func TestLawFiller(t *testing.T) {
 	t.Parallel()
 	rooms := make(map[string]string)
-	for _, f := range goFiles(t) {
-		if f.test {
+	for _, f := range source.Files(t) {
+		if f.Test {
 			continue
 		}
-		room := strings.Join(strings.SplitN(f.folder, "/", 3)[:min(2, strings.Count(f.folder, "/")+1)], "/")
-		for _, group := range f.syntax.Comments {
+		room := strings.Join(strings.SplitN(f.Folder, "/", 3)[:min(2, strings.Count(f.Folder, "/")+1)], "/")
+		for _, group := range f.Syntax.Comments {
 			rooms[room] += group.Text()
 		}
 	}
-	for file, text := range prose(t, "help/*.md", "../../README.md", "../../.github/CONTRIBUTING.md") {
+	for file, text := range prose(t, "../help/*.md", "../../../README.md", "../../../.github/CONTRIBUTING.md") {
 		name := "manual"
-		if !strings.HasPrefix(file, "help/") {
+		if !strings.HasPrefix(file, "../help/") {
 			name = filepath.Base(file)
 		}
 		for line := range strings.Lines(text) {

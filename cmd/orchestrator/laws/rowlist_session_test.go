@@ -1,4 +1,4 @@
-package main
+package laws
 
 // teamRows are the rows of sessions and reviews.
 var teamRows = []row{

@@ -1,4 +1,4 @@
-package main
+package laws
 
 import (
 	"bufio"
@@ -20,6 +20,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/laws/source"
 )
 
 const (
@@ -57,14 +59,14 @@ type listing struct {
 func listed(t *testing.T) map[string]*listing {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Dir}}\t{{.Export}}\t{{range .GoFiles}}{{.}} {{end}}", "./...")
-	cmd.Dir = "../.."
+	cmd.Dir = source.Path("")
 	text, err := cmd.Output()
 	require.NoError(t, err)
 	all, exports := make(map[string]*listing), make(map[string]string)
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		part := strings.Split(lines.Text(), "\t")
 		exports[part[0]] = part[2]
-		if folder, is := strings.CutPrefix(part[0], "orchestrator/"); is {
+		if folder, is := strings.CutPrefix(part[0], source.Module+"/"); is && !source.IsTest(folder) {
 			all[folder] = &listing{path: part[0], dir: part[1], files: strings.Fields(part[3]), exports: exports}
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package laws
 
 import (
 	"fmt"
@@ -10,7 +10,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/laws/source"
 )
+
+const contributing = "../../../.github/CONTRIBUTING.md"
 
 // TestPackageTable checks that CONTRIBUTING has a row for each package: the first sentence of its comment.
 func TestPackageTable(t *testing.T) {
@@ -20,21 +24,21 @@ func TestPackageTable(t *testing.T) {
 	before, rest, ok := strings.Cut(string(text), head)
 	_, after, also := strings.Cut(rest, foot)
 	require.True(t, ok && also, "the table of packages is gone")
-	pageIs(t, contributing, before+head+packageTable(t)+foot+after, "TestPackageTable")
+	source.RequirePage(t, contributing, before+head+packageTable(t)+foot+after, "TestPackageTable")
 }
 
 // packageTable returns the rows of all packages.
 func packageTable(t *testing.T) string {
 	t.Helper()
 	jobs := make(map[string]string)
-	for _, f := range goFiles(t) {
-		if f.test || f.syntax.Doc == nil {
+	for _, f := range source.Files(t) {
+		if f.Test || f.Syntax.Doc == nil {
 			continue
 		}
-		job := new(doc.Package).Synopsis(f.syntax.Doc.Text())
-		name := f.syntax.Name.Name
+		job := new(doc.Package).Synopsis(f.Syntax.Doc.Text())
+		name := f.Syntax.Name.Name
 		job = strings.TrimPrefix(strings.TrimPrefix(job, "Package "+name+" "), "is ")
-		jobs[f.folder] = strings.TrimRight(job, ".:")
+		jobs[f.Folder] = strings.TrimRight(job, ".:")
 	}
 	var b strings.Builder
 	for _, room := range []string{"cmd", "wire", "handlers", "supervisor", "agents", "fixtures"} {

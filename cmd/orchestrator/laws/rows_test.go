@@ -1,4 +1,4 @@
-package main
+package laws
 
 import (
 	"cmp"
@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/laws/source"
 )
 
 // A row is a numbered requirement of a protocol, or, if it begins with S, an attack that must fail. A test declares the rows that it shows in a
@@ -45,7 +47,7 @@ func TestEveryRowIsShown(t *testing.T) {
 // shownRows returns the rows that tests declare to show.
 func shownRows(t *testing.T) map[string]showing {
 	t.Helper()
-	const top = "../.."
+	const top = "../../.."
 	found := make(map[string]showing)
 	note := func(file, test, list string) {
 		for _, id := range rowsIn(t, file, list) {
@@ -153,7 +155,7 @@ func TestRowTable(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/rows.md"
 	fresh := rowTable(t)
-	if *update {
+	if *source.Update {
 		require.NoError(t, os.WriteFile(file, []byte(fresh), 0o644))
 		return
 	}
@@ -161,7 +163,7 @@ func TestRowTable(t *testing.T) {
 	require.NoError(t, err)
 	has, should := strings.Split(string(kept), "\n"), strings.Split(fresh, "\n")
 	for i := range min(len(has), len(should)) {
-		require.Equal(t, should[i], has[i], "%s:%d: go test ./cmd/orchestrator -run TestRowTable -update", file, i+1)
+		require.Equal(t, should[i], has[i], "%s:%d: go test ./cmd/orchestrator/laws -run TestRowTable -update", file, i+1)
 	}
 	require.Equal(t, len(should), len(has), file)
 }

@@ -1,4 +1,4 @@
-package main
+package laws
 
 import (
 	"go/ast"

@@ -1,4 +1,4 @@
-package main
+package laws
 
 import (
 	"cmp"
@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/laws/source"
 )
 
 // A linked package is part of the program.
@@ -31,7 +33,7 @@ type linked struct {
 func linkedPackages(t *testing.T) (all []linked) {
 	t.Helper()
 	for _, system := range []string{"linux", "darwin"} {
-		list := exec.Command("go", "list", "-deps", "-json=Dir,Module", ".")
+		list := exec.Command("go", "list", "-deps", "-json=Dir,Module", source.Module+"/cmd/orchestrator")
 		list.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly")
 		list.Stderr = os.Stderr
 		out, err := list.Output()
@@ -79,7 +81,7 @@ func noticesOf(t *testing.T) map[string][]string {
 			all[text] = append(all[text], what)
 		}
 	}
-	for name, text := range noticesIn(t, "../..") {
+	for name, text := range noticesIn(t, "../../..") {
 		add(text, "orchestrator: "+name)
 	}
 	root, err := exec.Command("go", "env", "GOROOT").Output()
@@ -119,5 +121,5 @@ func TestNotices(t *testing.T) {
 	for _, text := range texts {
 		b.WriteString("\n" + strings.Repeat("=", 80) + "\n" + strings.Join(all[text], "\n") + "\n" + strings.Repeat("-", 80) + "\n\n" + text)
 	}
-	pageIs(t, "cli/notices.txt", b.String(), "TestNotices")
+	source.RequirePage(t, "../cli/notices.txt", b.String(), "TestNotices")
 }

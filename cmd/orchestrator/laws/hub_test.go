@@ -1,20 +1,22 @@
-package main
+package laws
 
 import (
 	"fmt"
 	"go/ast"
 	"testing"
+
+	"orchestrator/cmd/orchestrator/laws/source"
 )
 
 // TestLawHub checks that a hub is a list of parts: Hub has parts and options, and their state is in the parts. No part
 // grows into a second Hub.
 func TestLawHub(t *testing.T) {
 	const mostFields = 12
-	judge(t, func(f *goFile, guilty func(ast.Node, string)) {
-		if f.folder != "supervisor/hub" || f.test {
+	judge(t, func(f *source.File, guilty func(ast.Node, string)) {
+		if f.Folder != "supervisor/hub" || f.Test {
 			return
 		}
-		ast.Inspect(f.syntax, func(node ast.Node) bool {
+		ast.Inspect(f.Syntax, func(node ast.Node) bool {
 			declared, ok := node.(*ast.TypeSpec)
 			if !ok {
 				return true

@@ -1,10 +1,8 @@
-package main
+package laws
 
 import (
 	"go/ast"
 	"go/token"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/cmd/orchestrator/help"
+	"orchestrator/cmd/orchestrator/laws/source"
 )
 
 // growing are the packages whose structures the law on bounds follows.
@@ -24,7 +22,7 @@ type typeName struct{ folder, name string }
 // A growth finds the fields of structures that can hold any number of things.
 type growth struct {
 	types  map[typeName]*ast.TypeSpec
-	files  map[*ast.TypeSpec]*goFile
+	files  map[*ast.TypeSpec]*source.File
 	seen   map[typeName]bool
 	fields map[string]string // the place of each field, by Type.field with its folder
 }
@@ -33,18 +31,18 @@ type growth struct {
 // fields lead to, with the place of each.
 func growingFields(t *testing.T, roots ...typeName) map[string]string {
 	g := &growth{
-		types: make(map[typeName]*ast.TypeSpec), files: make(map[*ast.TypeSpec]*goFile),
+		types: make(map[typeName]*ast.TypeSpec), files: make(map[*ast.TypeSpec]*source.File),
 		seen: make(map[typeName]bool), fields: make(map[string]string),
 	}
-	for _, f := range shippedFiles(t, growing...) {
-		for _, declaration := range f.syntax.Decls {
+	for _, f := range source.Shipped(t, growing...) {
+		for _, declaration := range f.Syntax.Decls {
 			group, ok := declaration.(*ast.GenDecl)
 			if !ok || group.Tok != token.TYPE {
 				continue
 			}
 			for _, spec := range group.Specs {
 				spec := spec.(*ast.TypeSpec)
-				g.types[typeName{f.folder, spec.Name.Name}] = spec
+				g.types[typeName{f.Folder, spec.Name.Name}] = spec
 				g.files[spec] = &f
 			}
 		}
@@ -77,27 +75,27 @@ func (g *growth) named(name typeName) bool {
 	return g.follow(g.files[spec], name.folder+"."+name.name, spec.Type)
 }
 
-func (g *growth) structure(f *goFile, owner string, body *ast.StructType) {
+func (g *growth) structure(f *source.File, owner string, body *ast.StructType) {
 	for _, field := range body.Fields.List {
 		for _, name := range field.Names {
 			if g.follow(f, owner+"."+name.Name, field.Type) {
-				g.fields[owner+"."+name.Name] = f.at(name)
+				g.fields[owner+"."+name.Name] = f.At(name)
 			}
 		}
 		if len(field.Names) == 0 && g.follow(f, owner, field.Type) {
-			g.fields[owner] = f.at(field)
+			g.fields[owner] = f.At(field)
 		}
 	}
 }
 
 // follow follows the type of a field, and reports whether it is a slice or a map.
-func (g *growth) follow(f *goFile, path string, expr ast.Expr) bool {
+func (g *growth) follow(f *source.File, path string, expr ast.Expr) bool {
 	switch e := expr.(type) {
 	case *ast.Ident:
-		return g.named(typeName{f.folder, e.Name})
+		return g.named(typeName{f.Folder, e.Name})
 	case *ast.SelectorExpr:
-		for from := range f.imports() {
-			if folder, ours := strings.CutPrefix(from, module+"/"); ours && folder[strings.LastIndex(folder, "/")+1:] == e.X.(*ast.Ident).Name {
+		for from := range f.Imports() {
+			if folder, ours := strings.CutPrefix(from, source.Module+"/"); ours && folder[strings.LastIndex(folder, "/")+1:] == e.X.(*ast.Ident).Name {
 				return g.named(typeName{folder, e.Sel.Name})
 			}
 		}
@@ -217,23 +215,12 @@ var bounds = map[string][]string{
 	},
 }
 
-// limitRows returns the first column of the tables in help/limits.md.
-func limitRows(t *testing.T) map[string]bool {
-	page, err := help.ReadTopic("limits")
-	require.NoError(t, err)
-	rows := make(map[string]bool)
-	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \| ([^|]+) \|`).FindAllStringSubmatch(page, -1) {
-		rows[row[1]] = true
-	}
-	return rows
-}
-
 // TestLawBounds checks that everything that can grow in memory has a row in help/limits.md with
 // its bound.
 func TestLawBounds(t *testing.T) {
 	fields := growingFields(t, typeName{"handlers", "State"}, typeName{"supervisor/dispatch", "Dispatcher"}, typeName{"supervisor", "Supervisor"})
 	require.Greater(t, len(fields), 150, "the walk found too little to judge")
-	rows, listed := limitRows(t), make(map[string]bool)
+	rows, listed := source.LimitRows(t), make(map[string]bool)
 	for row, names := range bounds {
 		require.True(t, rows[row], "help/limits.md has no row %q", row)
 		for _, name := range names {
@@ -253,8 +240,8 @@ func TestLawBounds(t *testing.T) {
 // help/limits.md with its bound.
 func TestLawStateFiles(t *testing.T) {
 	var names []string
-	for _, f := range shippedFiles(t, "supervisor/home") {
-		for _, declaration := range f.syntax.Decls {
+	for _, f := range source.Shipped(t, "supervisor/home") {
+		for _, declaration := range f.Syntax.Decls {
 			group, ok := declaration.(*ast.GenDecl)
 			if !ok || group.Tok != token.VAR {
 				continue
@@ -275,19 +262,6 @@ func TestLawStateFiles(t *testing.T) {
 	}
 	require.Greater(t, len(names), 8)
 	for _, name := range names {
-		requireFileRow(t, name)
+		source.RequireFileRow(t, name)
 	}
-}
-
-// requireFileRow fails unless a file of a state directory has a row in help/limits.md.
-func requireFileRow(t *testing.T, name string) {
-	t.Helper()
-	for row := range limitRows(t) {
-		for _, pattern := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row, -1) {
-			if ok, _ := filepath.Match(strings.ReplaceAll(pattern[1], "<time>", "*"), name); ok {
-				return
-			}
-		}
-	}
-	t.Errorf("%s: give it a bound, and a row in help/limits.md", name)
 }

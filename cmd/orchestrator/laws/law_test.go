@@ -1,28 +1,24 @@
-package main
+// Package laws has the laws of this project. They check its sources and run no part of it.
+package laws
 
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"maps"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/laws/source"
 )
 
-// The laws of this project. Each test fails with the name of the law and the place.
-
-// module is the prefix of the module's packages.
-const module = "orchestrator"
+// Each test fails with the name of its law and the place.
 
 // mayImport lists the packages of the module that a package may import. A pattern ending in /...
 // is a package and all below it that have no row of their own.
@@ -146,74 +142,11 @@ var (
 	clockCall = regexp.MustCompile(`^time\.(Now|Sleep|After|AfterFunc|NewTimer|NewTicker|Tick|Since|Until)$`)
 )
 
-// A goFile is one Go file of the module.
-type goFile struct {
-	path   string // relative to the top folder
-	folder string
-	test   bool
-	fset   *token.FileSet
-	syntax *ast.File
-}
-
-func goFiles(t *testing.T) []goFile {
-	const top = "../.."
-	var files []goFile
-	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() && path != top && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || entry.Name() == "node_modules") {
-			return filepath.SkipDir
-		}
-		if filepath.Ext(path) != ".go" {
-			return nil
-		}
-		short, err := filepath.Rel(top, path)
-		if err != nil {
-			return err
-		}
-		fset := token.NewFileSet()
-		syntax, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
-		if err != nil {
-			return err
-		}
-		files = append(files, goFile{
-			path: short, folder: filepath.ToSlash(filepath.Dir(short)), test: strings.HasSuffix(path, "_test.go"),
-			fset: fset, syntax: syntax,
-		})
-		return nil
-	})
-	require.NoError(t, err)
-	require.Greater(t, len(files), 50, "the walk found nothing to judge")
-	return files
-}
-
-func (f *goFile) at(node ast.Node) string {
-	return f.path + ":" + strconv.Itoa(f.fset.Position(node.Pos()).Line)
-}
-
-func (f *goFile) imports() map[string]ast.Node {
-	found := make(map[string]ast.Node)
-	for _, spec := range f.syntax.Imports {
-		if path, err := strconv.Unquote(spec.Path.Value); err == nil {
-			found[path] = spec
-		}
-	}
-	return found
-}
-
-func matches(patterns []string, folder string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		base, deep := strings.CutSuffix(pattern, "/...")
-		return folder == base || deep && strings.HasPrefix(folder, base+"/")
-	})
-}
-
 // judge calls see for every file of the module. See reports violations by calling guilty.
-func judge(t *testing.T, see func(f *goFile, guilty func(node ast.Node, crime string))) {
+func judge(t *testing.T, see func(f *source.File, guilty func(node ast.Node, crime string))) {
 	t.Helper()
-	for _, f := range goFiles(t) {
-		see(&f, func(node ast.Node, crime string) { t.Errorf("%s: %s", f.at(node), crime) })
+	for _, f := range source.Files(t) {
+		see(&f, func(node ast.Node, crime string) { t.Errorf("%s: %s", f.At(node), crime) })
 	}
 }
 
@@ -227,35 +160,35 @@ var childImportsParent = []string{
 // TestLawParents checks that no package imports its parent, but those listed.
 func TestLawParents(t *testing.T) {
 	found := make(map[string]bool)
-	for _, f := range goFiles(t) {
-		parent := path.Dir(f.folder)
-		if _, imports := f.imports()[module+"/"+parent]; imports && !f.test {
-			found[f.folder] = true
+	for _, f := range source.Files(t) {
+		parent := path.Dir(f.Folder)
+		if _, imports := f.Imports()[source.Module+"/"+parent]; imports && !f.Test {
+			found[f.Folder] = true
 		}
 	}
 	assert.ElementsMatch(t, childImportsParent, slices.Collect(maps.Keys(found)), "draw the wall the other way, or remove the row of one that does not any more")
 }
 
 func TestLawImports(t *testing.T) {
-	judge(t, func(f *goFile, guilty func(ast.Node, string)) {
-		if f.test {
+	judge(t, func(f *source.File, guilty func(ast.Node, string)) {
+		if f.Test {
 			return
 		}
-		may, found := mayImport[f.folder]
+		may, found := mayImport[f.Folder]
 		for pattern, list := range mayImport {
-			if !found && matches([]string{pattern}, f.folder) {
+			if !found && source.Matches([]string{pattern}, f.Folder) {
 				may, found = list, true
 			}
 		}
 		if !found {
-			guilty(f.syntax.Name, "package "+f.folder+" has no place in the house: add it to mayImport, with a reason")
+			guilty(f.Syntax.Name, "package "+f.Folder+" has no place in the house: add it to mayImport, with a reason")
 		}
-		for path, node := range f.imports() {
-			if ours, ok := strings.CutPrefix(path, module+"/"); ok && !matches(may, ours) {
-				guilty(node, f.folder+" must not know "+ours)
+		for path, node := range f.Imports() {
+			if ours, ok := strings.CutPrefix(path, source.Module+"/"); ok && !source.Matches(may, ours) {
+				guilty(node, f.Folder+" must not know "+ours)
 			}
 			for other, places := range onlyIn {
-				if (path == other || strings.HasPrefix(path, other+"/")) && !matches(places, f.folder) {
+				if (path == other || strings.HasPrefix(path, other+"/")) && !source.Matches(places, f.Folder) {
 					guilty(node, path+" belongs in "+strings.Join(places, ", ")+" alone")
 				}
 			}
@@ -264,22 +197,22 @@ func TestLawImports(t *testing.T) {
 }
 
 func TestLawPurity(t *testing.T) {
-	judge(t, func(f *goFile, guilty func(ast.Node, string)) {
-		if f.test || !matches(pure, f.folder) {
+	judge(t, func(f *source.File, guilty func(ast.Node, string)) {
+		if f.Test || !source.Matches(pure, f.Folder) {
 			return
 		}
-		for path, node := range f.imports() {
+		for path, node := range f.Imports() {
 			if slices.Contains(impure, path) {
-				guilty(node, f.folder+" is pure and must not know "+path)
+				guilty(node, f.Folder+" is pure and must not know "+path)
 			}
 		}
-		ast.Inspect(f.syntax, func(node ast.Node) bool {
-			if call := called(node); clockCall.MatchString(call) {
-				guilty(node, f.folder+" is pure and must not call "+call)
+		ast.Inspect(f.Syntax, func(node ast.Node) bool {
+			if call := source.Called(node); clockCall.MatchString(call) {
+				guilty(node, f.Folder+" is pure and must not call "+call)
 			}
 			switch node.(type) {
 			case *ast.GoStmt, *ast.SelectStmt, *ast.ChanType:
-				guilty(node, f.folder+" is pure and has no goroutines: the race detector is not run on it")
+				guilty(node, f.Folder+" is pure and has no goroutines: the race detector is not run on it")
 			}
 			return true
 		})
@@ -287,14 +220,14 @@ func TestLawPurity(t *testing.T) {
 }
 
 func TestLawPackageComments(t *testing.T) {
-	said, folders := make(map[string]int), make(map[string]*goFile)
-	for _, f := range goFiles(t) {
-		if f.test {
+	said, folders := make(map[string]int), make(map[string]*source.File)
+	for _, f := range source.Files(t) {
+		if f.Test {
 			continue
 		}
-		folders[f.folder] = &f
-		if f.syntax.Doc != nil {
-			said[f.folder]++
+		folders[f.Folder] = &f
+		if f.Syntax.Doc != nil {
+			said[f.Folder]++
 		}
 	}
 	for folder := range folders {
@@ -303,8 +236,8 @@ func TestLawPackageComments(t *testing.T) {
 }
 
 func TestLawNoInit(t *testing.T) {
-	judge(t, func(f *goFile, guilty func(ast.Node, string)) {
-		for _, declaration := range f.syntax.Decls {
+	judge(t, func(f *source.File, guilty func(ast.Node, string)) {
+		for _, declaration := range f.Syntax.Decls {
 			if function, ok := declaration.(*ast.FuncDecl); ok && function.Recv == nil && function.Name.Name == "init" {
 				guilty(function, "no init: main is the only place that knows everything")
 			}
@@ -316,17 +249,17 @@ func TestLawNoInit(t *testing.T) {
 var sleepers = []string{"waitFor", "waitForThat"}
 
 func TestLawNoSleepInTests(t *testing.T) {
-	judge(t, func(f *goFile, guilty func(ast.Node, string)) {
-		if !f.test {
+	judge(t, func(f *source.File, guilty func(ast.Node, string)) {
+		if !f.Test {
 			return
 		}
-		for _, declaration := range f.syntax.Decls {
+		for _, declaration := range f.Syntax.Decls {
 			function, ok := declaration.(*ast.FuncDecl)
 			if !ok || slices.Contains(sleepers, function.Name.Name) {
 				continue
 			}
 			ast.Inspect(function, func(node ast.Node) bool {
-				switch called(node) {
+				switch source.Called(node) {
 				case "time.Sleep":
 					guilty(node, "no sleeping in tests")
 				case "t.Skip", "t.Skipf", "t.SkipNow":
@@ -361,22 +294,22 @@ var largeFiles = map[string]int{"supervisor/adapter/codex/codex.go": 503}
 // TestLawSizes checks the sizes of files and functions, and prints the size of the whole, which has no limit.
 func TestLawSizes(t *testing.T) {
 	files, lines := 0, 0
-	for _, f := range goFiles(t) {
-		if !f.test {
-			files, lines = files+1, lines+f.code(f.syntax)
+	for _, f := range source.Files(t) {
+		if !f.Test {
+			files, lines = files+1, lines+f.Code(f.Syntax)
 		}
 	}
 	t.Logf("%d files, %d lines of code without tests", files, lines)
-	judge(t, func(f *goFile, guilty func(ast.Node, string)) {
-		if f.test {
+	judge(t, func(f *source.File, guilty func(ast.Node, string)) {
+		if f.Test {
 			return
 		}
-		if n := f.code(f.syntax); n > max(maxFileCode, largeFiles[f.path]) {
-			guilty(f.syntax.Name, fmt.Sprintf("%d lines of code are more than one idea: split the file", n))
+		if n := f.Code(f.Syntax); n > max(maxFileCode, largeFiles[f.Path]) {
+			guilty(f.Syntax.Name, fmt.Sprintf("%d lines of code are more than one idea: split the file", n))
 		}
-		for _, declaration := range f.syntax.Decls {
-			if function, ok := declaration.(*ast.FuncDecl); ok && f.code(function) > maxFunctionCode {
-				guilty(function, fmt.Sprintf("%s has %d lines of code", function.Name.Name, f.code(function)))
+		for _, declaration := range f.Syntax.Decls {
+			if function, ok := declaration.(*ast.FuncDecl); ok && f.Code(function) > maxFunctionCode {
+				guilty(function, fmt.Sprintf("%s has %d lines of code", function.Name.Name, f.Code(function)))
 			}
 		}
 	})
@@ -387,26 +320,26 @@ func TestLawSizes(t *testing.T) {
 func TestLawSurface(t *testing.T) {
 	sizes, exported, methods := make(map[string]int), make(map[string]int), make(map[string]int)
 	types := make(map[string]bool)
-	for _, f := range goFiles(t) {
-		if f.test {
+	for _, f := range source.Files(t) {
+		if f.Test {
 			continue
 		}
-		sizes[f.folder] += f.code(f.syntax)
-		for _, declaration := range f.syntax.Decls {
+		sizes[f.Folder] += f.Code(f.Syntax)
+		for _, declaration := range f.Syntax.Decls {
 			for _, name := range declared(declaration) {
 				if name.IsExported() {
-					exported[f.folder]++
+					exported[f.Folder]++
 				}
 			}
 			switch d := declaration.(type) {
 			case *ast.FuncDecl:
 				if owner := owner(d); owner != "" {
-					methods[f.folder+"."+owner]++
+					methods[f.Folder+"."+owner]++
 				}
 			case *ast.GenDecl:
 				for _, spec := range d.Specs {
 					if spec, ok := spec.(*ast.TypeSpec); ok {
-						types[f.folder+"."+spec.Name.Name] = true
+						types[f.Folder+"."+spec.Name.Name] = true
 					}
 				}
 			}
@@ -427,26 +360,6 @@ func TestLawSurface(t *testing.T) {
 		}
 		assert.LessOrEqual(t, n, maxMethods, "%s has too many methods", name)
 	}
-}
-
-// code returns the number of lines of a node that have more than comments.
-func (f *goFile) code(node ast.Node) int {
-	lines := make(map[int]bool)
-	ast.Inspect(node, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case nil, *ast.Comment, *ast.CommentGroup:
-			return false
-		case *ast.BasicLit: // a raw string has many lines
-			for line := f.fset.Position(n.Pos()).Line; line <= f.fset.Position(n.End()).Line; line++ {
-				lines[line] = true
-			}
-		default:
-			lines[f.fset.Position(n.Pos()).Line] = true
-			lines[f.fset.Position(n.End()-1).Line] = true
-		}
-		return true
-	})
-	return len(lines)
 }
 
 // owner returns the type that a function belongs to: of its receiver, else of its first parameter.
@@ -501,27 +414,11 @@ func receiver(function *ast.FuncDecl) string {
 // TestLawTop checks that the top folder has only the listed entries.
 func TestLawTop(t *testing.T) {
 	allowed := []string{"cmd", "supervisor", "wire", "handlers", "agents", "fixtures", "go.mod", "go.sum", "orchestrator.hcl", "README.md", "LICENSE"}
-	entries, err := filepath.Glob("../../*")
+	entries, err := filepath.Glob("../../../*")
 	require.NoError(t, err)
 	for _, entry := range entries {
 		if name := filepath.Base(entry); !strings.HasPrefix(name, ".") {
 			require.Contains(t, allowed, name)
 		}
 	}
-}
-
-// called returns the function that a node calls, as package.Name.
-func called(node ast.Node) string {
-	call, ok := node.(*ast.CallExpr)
-	if !ok {
-		return ""
-	}
-	selector, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok {
-		return ""
-	}
-	if base, ok := selector.X.(*ast.Ident); ok {
-		return base.Name + "." + selector.Sel.Name
-	}
-	return ""
 }
