@@ -22,14 +22,14 @@ const Module = "orchestrator"
 
 // top is the module's top folder.
 var top = sync.OnceValue(func() string {
-	dir, err := os.Getwd() // the folder of the tests
-	for err == nil {
+	dir, _ := os.Getwd() // the folder of the tests
+	for dir != filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
+			break
 		}
 		dir = filepath.Dir(dir)
 	}
-	panic(err)
+	return dir
 })
 
 // Path returns the path of a file or folder of the module, given from its top.
@@ -49,10 +49,16 @@ type File struct {
 	Syntax *ast.File
 }
 
-// Files returns the Go files of the module.
+// Files returns the Go files of the module, which are read once.
 func Files(t *testing.T) []File {
-	var files []File
-	err := filepath.WalkDir(top(), func(path string, entry fs.DirEntry, err error) error {
+	files, err := read()
+	require.NoError(t, err)
+	require.Greater(t, len(files), 50, "the walk found nothing to judge")
+	return slices.Clone(files)
+}
+
+var read = sync.OnceValues(func() (files []File, err error) {
+	err = filepath.WalkDir(top(), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -78,10 +84,8 @@ func Files(t *testing.T) []File {
 		})
 		return nil
 	})
-	require.NoError(t, err)
-	require.Greater(t, len(files), 50, "the walk found nothing to judge")
-	return files
-}
+	return files, err
+})
 
 // At returns the place of a node.
 func (f *File) At(node ast.Node) string {
