@@ -284,7 +284,7 @@ func (n neverRead) Read([]byte) (int, error) {
 // operations that grant access. The token of a person is signed; that of an actor is not.
 func TestGrantsAreForAdministrators(t *testing.T) {
 	issued := wire.IssuedToken{ID: "t", Subject: "ann", Role: wire.PersonViewer, IssuedAt: "2026-11-21T14:00:00Z", ExpiresAt: "2126-11-21T14:00:00Z"}
-	d := &API{Signer: signer(t), Ask: func(context.Context, identity.Caller, string, []byte) (any, error) { return &issued, nil }}
+	d := &API{Signer: signer(t), Callers: &fakeCallers{ask: func(context.Context, identity.Caller, string, []byte) (any, error) { return &issued, nil }}}
 	require.ElementsMatch(t, []string{"issue-key", "rotate-key", "revoke-key", "issue-registration", "issue-token", "revoke-token"}, granting)
 	for role, may := range map[string]bool{"": true, wire.PersonAdmin: true, wire.PersonOperator: false, wire.PersonViewer: false} {
 		for _, name := range append([]string{"get-task"}, granting...) {

@@ -12,15 +12,19 @@ import (
 // decides. The API writes all others when the request ends, and one more when a stream begins.
 type account struct {
 	identity.Request
-	note    func(identity.Request, *wire.Error)
+	callers Callers     // nil: no line is written
 	decided atomic.Bool // the line is written, or the dispatcher writes it
 	stream  bool
 	refusal atomic.Pointer[wire.Error]
 }
 
-// open returns the account of a request. Note, if set, must be called for it once.
+// open returns the account of a request.
 func (api *API) open(from identity.Caller, operation string, reads bool) *account {
-	return &account{Request: identity.Request{From: from, Operation: operation, Reads: reads}, note: api.Note}
+	a := &account{Request: identity.Request{From: from, Operation: operation, Reads: reads}}
+	if !api.ReadOnly {
+		a.callers = api.Callers
+	}
+	return a
 }
 
 // accountOf returns the account of the request in a context, or nil.
@@ -63,9 +67,9 @@ func (a *account) close() {
 }
 
 func (a *account) write(stage identity.Stage) {
-	if a.note == nil {
+	if a.callers == nil {
 		return
 	}
 	a.Stage = stage
-	a.note(a.Request, a.refusal.Load())
+	a.callers.Note(a.Request, a.refusal.Load())
 }

@@ -68,13 +68,14 @@ func TestEveryRequestHasOneLine(t *testing.T) {
 		d.Pages = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("a page")) })
 		d.Link = func(string, string, net.Conn, *bufio.Reader) error { return nil }
 		d.MCP = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) })
-		d.Note = func(r identity.Request, refusal *wire.Error) { seen.note(r, refusal) }
-		d.Ask = func(_ context.Context, _ identity.Caller, operation string, _ []byte) (any, error) {
+		callers := fakeOf(d)
+		callers.note = func(r identity.Request, refusal *wire.Error) { seen.note(r, refusal) }
+		callers.ask = func(_ context.Context, _ identity.Caller, operation string, _ []byte) (any, error) {
 			seen.decide(operation)
 			return nil, nil
 		}
-		answer := d.Do
-		d.Do = func(ctx context.Context, from identity.Caller, operation string, body any) (any, error) {
+		answer := callers.do
+		callers.do = func(ctx context.Context, from identity.Caller, operation string, body any) (any, error) {
 			seen.decide(operation)
 			return answer(ctx, from, operation, body)
 		}

@@ -79,9 +79,30 @@ const (
 	inLines = "application/jsonl"
 )
 
+// Callers perform operations for the callers of an API, and know their credentials.
+type Callers interface {
+	// AgentOf returns the agent of a key.
+	AgentOf(key string) (name string, ok bool)
+	// ActorOf returns the external actor of a token. It is called for keys that AgentOf does not know.
+	ActorOf(token string) (id string, ok bool)
+	// Ask performs an operation of wire.Operations for a known caller.
+	Ask(ctx context.Context, from identity.Caller, operation string, request []byte) (any, error)
+	// Do performs an operation with a decoded body, for a route. A caller without credentials is Anonymous, so that it
+	// can register.
+	Do(ctx context.Context, from identity.Caller, operation string, body any) (any, error)
+	// Note records a request without a decision, granted or refused. Ask and Do record all others.
+	Note(r identity.Request, refusal *wire.Error)
+	// OpenMail opens the mail of an actor after a number, until ctx ends. A nil cursor means the last
+	// acknowledged message, and "" the caller's own actor. next returns the next messages, in order.
+	// It waits until there are some, or returns the error of its context. No message is lost if it is
+	// called again after that.
+	OpenMail(ctx context.Context, from identity.Caller, actor string, cursor *int64) (
+		next func(context.Context) ([]mail.Message, error), err error)
+}
+
 // An API serves operations, streams and routes over HTTP and checks which callers may use them. The
-// declaration of an operation in package wire names its callers. If Agent, Actor and Signer are not
-// set, the API accepts no credentials.
+// declaration of an operation in package wire names its callers. Without Callers and Signer, the API
+// accepts no credentials.
 type API struct {
 	Operations map[string]Operation // those that Ask does not perform; answered with a document
 	Streams    map[string]Stream    // operations answered with lines
@@ -93,23 +114,14 @@ type API struct {
 
 	// Runs admits running agents, each with its own credential.
 	Runs *Runs
-	// Agent returns the agent of a key.
-	Agent func(key string) (name string, ok bool)
-	// Actor returns the external actor of a token. It is called for keys that Agent does not
-	// know.
-	Actor func(token string) (id string, ok bool)
 	// Signer signs and verifies the tokens of operators.
 	Signer *Signer
 
-	// Ask performs an operation of wire.Operations for a known caller. They are served only if it is
-	// set, and only those that read if ReadOnly is set.
-	Ask      func(ctx context.Context, from identity.Caller, operation string, request []byte) (any, error)
+	// Callers perform the operations of wire.Operations, and the routes of the hub and the bus. With ReadOnly, the routes
+	// are not served, and only the operations that read.
+	Callers  Callers // nil: there are neither
 	ReadOnly bool
 
-	// Do performs an operation with a decoded body. The routes of the hub and the bus are
-	// served only if it is set. A caller without credentials is Anonymous, so that it can
-	// register.
-	Do func(ctx context.Context, from identity.Caller, operation string, body any) (any, error)
 	// MayOperate reports whether an agent may be an operator, by its configuration.
 	MayOperate func(agent string) bool
 
@@ -125,16 +137,7 @@ type API struct {
 	// SignedIn reports that a person has signed in to the web view with a role.
 	SignedIn func(name, role string)
 
-	// Note records a request that no decision was about, granted or refused. Ask and Do record all others.
-	Note  func(r identity.Request, refusal *wire.Error)
-	Depth int // maximal nesting of the bodies of these routes; 0: 64
-
-	// OpenMail opens the mail of an actor after a number, until ctx ends. A nil cursor means the last
-	// acknowledged message, and "" the caller's own actor. next returns the next messages, in order.
-	// It waits until there are some, or returns the error of its context. No message is lost if it is
-	// called again after that.
-	OpenMail func(ctx context.Context, from identity.Caller, actor string, cursor *int64) (
-		next func(context.Context) ([]mail.Message, error), err error)
+	Depth     int           // maximal nesting of the bodies of routes; 0: 64
 	KeepAlive time.Duration // longest silence of a mail stream; 0: 15 seconds
 
 	// Link serves the link of a host until it ends; nil: hosts cannot join.
@@ -206,7 +209,8 @@ func (api *API) mount(at func(pattern string, do func(http.ResponseWriter, *http
 func (api *API) operations() []string {
 	names := slices.Collect(maps.Keys(api.Operations))
 	for _, o := range wire.Operations {
-		if api.Ask != nil && !(api.ReadOnly && o.IsWrite()) {
+		own := api.Operations[o.Name] != nil || api.Streams[o.Name] != nil
+		if api.Callers != nil && !own && !(api.ReadOnly && o.IsWrite()) {
 			names = append(names, o.Name)
 		}
 	}

@@ -177,7 +177,7 @@ func (api *API) mail(w http.ResponseWriter, r *http.Request, body any) error {
 	ctx, end := context.WithCancel(r.Context())
 	defer end()
 	defer context.AfterFunc(closing(ctx), end)()
-	next, err := api.OpenMail(ctx, from.who, asked.actor, asked.cursor)
+	next, err := api.Callers.OpenMail(ctx, from.who, asked.actor, asked.cursor)
 	if err != nil {
 		return err
 	}

@@ -356,7 +356,7 @@ func TestBusAccess(t *testing.T) {
 // Rows: E-05, E-19, K-18.
 func TestCorrespondents(t *testing.T) {
 	h := buildHub(t, func(d *API) {
-		d.Ask, d.Operations = nil, map[string]Operation{
+		d.Operations = map[string]Operation{
 			"poll-messages": whoAsks, "send-message": whoAsks, "add-note": whoAsks, "list-keys": whoAsks, "create-session": whoAsks,
 		}
 		d.Streams = map[string]Stream{
@@ -386,7 +386,7 @@ func TestCorrespondents(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"orc_c_far", "orc_nobody"} { // actors and operations are not disclosed
-		d := &API{Operations: map[string]Operation{"list-keys": whoAsks}, Actor: h.door.Actor}
+		d := &API{Operations: map[string]Operation{"list-keys": whoAsks}, Callers: &fakeCallers{actor: h.door.Callers.ActorOf}}
 		visitAs(t, identity.Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
 			status, _ := asks{client: c, header: http.Header{"X-Api-Key": {key}}}.post(t, "operations/list-keys", "")
 			require.Equal(t, map[string]int{"orc_c_far": 403, "orc_nobody": 401}[key], status)
@@ -397,7 +397,10 @@ func TestCorrespondents(t *testing.T) {
 // TestAgentsComeBeforeActors checks that a key of an agent stays one, even if an actor has the
 // same.
 func TestAgentsComeBeforeActors(t *testing.T) {
-	d := &API{Agent: func(key string) (name string, ok bool) { return "coder", key == "orc_a" }, Actor: func(string) (id string, ok bool) { return "GO", true }}
+	d := &API{Callers: &fakeCallers{
+		agent: func(key string) (name string, ok bool) { return "coder", key == "orc_a" },
+		actor: func(string) (id string, ok bool) { return "GO", true },
+	}}
 	c, _, err := d.bearer("orc_a")
 	require.NoError(t, err)
 	require.Equal(t, identity.Caller{Kind: identity.Agent, Name: "coder"}, c.who)
@@ -411,7 +414,7 @@ func TestAgentsComeBeforeActors(t *testing.T) {
 //
 // Rows: E-57, K-06.
 func TestBusTooOften(t *testing.T) {
-	d := &API{Rate: 1, Do: new(hearsay).do, Actor: func(token string) (id string, ok bool) { return token, true }}
+	d := &API{Rate: 1, Callers: &fakeCallers{do: new(hearsay).do, actor: func(token string) (id string, ok bool) { return token, true }}}
 	visitAs(t, identity.Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
 		ask := func(token string) (*http.Response, string) {
 			return asks{client: c, header: http.Header{"X-Api-Key": {token}}}.do(t, http.MethodGet, "/api/bus/poll", "")

@@ -88,15 +88,14 @@ func (api *API) bearer(credential string) (caller, *runSocket, error) {
 
 // holder returns the agent or external actor that has a key.
 func (api *API) holder(key string) (caller, bool) {
-	if api.Agent != nil {
-		if name, ok := api.Agent(key); ok {
-			return caller{who: identity.Caller{Kind: identity.Agent, Name: name}, key: &key}, true
-		}
+	if api.Callers == nil {
+		return caller{}, false
 	}
-	if api.Actor != nil {
-		if id, ok := api.Actor(key); ok {
-			return caller{who: identity.Caller{Kind: identity.Outsider, Name: id}, key: &key}, true
-		}
+	if name, ok := api.Callers.AgentOf(key); ok {
+		return caller{who: identity.Caller{Kind: identity.Agent, Name: name}, key: &key}, true
+	}
+	if id, ok := api.Callers.ActorOf(key); ok {
+		return caller{who: identity.Caller{Kind: identity.Outsider, Name: id}, key: &key}, true
 	}
 	return caller{}, false
 }
@@ -175,7 +174,9 @@ func (api *API) ask(ctx context.Context, name string, request []byte) (any, erro
 	do := api.Operations[name]
 	if do == nil {
 		accountOf(ctx).decide()
-		do = func(ctx context.Context, request []byte) (any, error) { return api.Ask(ctx, from, name, request) }
+		do = func(ctx context.Context, request []byte) (any, error) {
+			return api.Callers.Ask(ctx, from, name, request)
+		}
 	}
 	answer, err := do(ctx, request)
 	if err != nil || name != "issue-token" {
@@ -190,7 +191,7 @@ func (api *API) do(ctx context.Context, from identity.Caller, operation string, 
 		return nil, err
 	}
 	accountOf(ctx).decide()
-	return api.Do(ctx, from, operation, body)
+	return api.Callers.Do(ctx, from, operation, body)
 }
 
 // withToken adds the signed token to the answer of an operation that issues one. The fact that

@@ -42,12 +42,14 @@ func build(t *testing.T, change func(*API), guard TCP) *house {
 		Lists: map[string]List{"events": func(ctx context.Context, _ url.Values, send func(any) error) error {
 			return send(spell(CallerOf(ctx)))
 		}},
-		Ask: func(_ context.Context, from identity.Caller, _ string, _ []byte) (any, error) {
-			return spell(from), nil
+		Callers: &fakeCallers{
+			ask: func(_ context.Context, from identity.Caller, _ string, _ []byte) (any, error) {
+				return spell(from), nil
+			},
+			agent: func(key string) (name string, ok bool) { return "coder", key == "orc_coder" },
+			actor: func(token string) (id string, ok bool) { return "HO:far", token == "orc_far" },
+			do:    h.do, note: h.note,
 		},
-		Agent: func(key string) (name string, ok bool) { return "coder", key == "orc_coder" },
-		Actor: func(token string) (id string, ok bool) { return "HO:far", token == "orc_far" },
-		Do:    h.do, Note: h.note,
 	}
 	h.door.Runs.URL = h.tcp.URL()
 	if change != nil {

@@ -138,12 +138,14 @@ func buildHub(t *testing.T, change func(*API)) *hubHouse {
 	t.Helper()
 	h := &hubHouse{post: newPost()}
 	h.house = build(t, func(d *API) {
-		d.MaxBody, d.Depth, d.OpenMail = 1<<16, 8, h.post.open
-		d.Actor = func(token string) (id string, ok bool) {
+		d.MaxBody, d.Depth = 1<<16, 8
+		callers := fakeOf(d)
+		callers.mail = h.post.open
+		callers.actor = func(token string) (id string, ok bool) {
 			name, ok := strings.CutPrefix(token, "orc_c_")
 			return "HO:" + name, ok
 		}
-		d.Agent = func(key string) (name string, ok bool) { return strings.CutPrefix(key, "orc_a_") }
+		callers.agent = func(key string) (name string, ok bool) { return strings.CutPrefix(key, "orc_a_") }
 		d.Signer.Issued = func(id string) bool { return id != "t-gone" }
 		if change != nil {
 			change(d)

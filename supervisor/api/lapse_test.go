@@ -90,7 +90,7 @@ func TestMailEndsWithItsCredential(t *testing.T) {
 			var void atomic.Bool
 			p := newPost()
 			d := mailDoor(p)
-			d.Agent = func(key string) (agent string, ok bool) {
+			fakeOf(d).agent = func(key string) (agent string, ok bool) {
 				switch {
 				case key == "orc_given" && void.Load():
 					return "reviewer", true
@@ -101,7 +101,7 @@ func TestMailEndsWithItsCredential(t *testing.T) {
 				}
 				return "coder", key == "orc_agent" && !void.Load()
 			}
-			d.Actor = func(token string) (id string, ok bool) {
+			fakeOf(d).actor = func(token string) (id string, ok bool) {
 				if token == "orc_moved" && void.Load() {
 					return "HO:near", true
 				}
@@ -150,8 +150,8 @@ func TestLinesEndWithTheirKey(t *testing.T) {
 	var void atomic.Bool
 	lines := make(chan string, 1)
 	h := build(t, func(d *API) {
-		d.Agent = func(key string) (name string, ok bool) { return "coder", key == "orc_coder" && !void.Load() }
-		d.Ask, d.Streams = nil, map[string]Stream{"query-tasks": func(_ context.Context, _ []byte, send func(any) error) error {
+		fakeOf(d).agent = func(key string) (name string, ok bool) { return "coder", key == "orc_coder" && !void.Load() }
+		d.Streams = map[string]Stream{"query-tasks": func(_ context.Context, _ []byte, send func(any) error) error {
 			for line := range lines {
 				if err := send(line); err != nil {
 					return err
@@ -204,12 +204,12 @@ func TestMailForTooManyReaders(t *testing.T) {
 	p := newPost()
 	d := mailDoor(p)
 	var noted []string
-	d.Note = func(r identity.Request, err *wire.Error) {
+	fakeOf(d).note = func(r identity.Request, err *wire.Error) {
 		if r.Stage == "" {
 			noted = append(noted, displayName(r.From)+" "+r.Operation+" "+string(err.Code))
 		}
 	}
-	d.Actor = func(token string) (id string, ok bool) { return token[len(KeyPrefix):], true }
+	fakeOf(d).actor = func(token string) (id string, ok bool) { return token[len(KeyPrefix):], true }
 	visitAs(t, identity.Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
 		by := func(actor string) asks {
 			return asks{client: c, header: http.Header{"X-Api-Key": {KeyPrefix + actor}}}

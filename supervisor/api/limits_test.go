@@ -93,7 +93,7 @@ func TestTooManyRequests(t *testing.T) {
 		return &API{
 			Rate:       1,
 			Operations: map[string]Operation{"poll-messages": Do(func(context.Context, struct{}) (any, error) { return "seen", nil })},
-			Agent:      func(key string) (name string, ok bool) { return key, key != "orc_wrong" },
+			Callers:    &fakeCallers{agent: func(key string) (name string, ok bool) { return key, key != "orc_wrong" }},
 		}
 	}
 	ask := func(t *testing.T, c *http.Client, key string) (int, string) {
@@ -147,7 +147,7 @@ func TestTooManyRequests(t *testing.T) {
 }
 
 func TestRetryAfter(t *testing.T) {
-	d := &API{Rate: 1, Do: new(hearsay).do}
+	d := &API{Rate: 1, Callers: &fakeCallers{do: new(hearsay).do}}
 	visitAs(t, identity.Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
 		limited := 0
 		for range 20 {

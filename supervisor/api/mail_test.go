@@ -23,7 +23,7 @@ import (
 )
 
 // mailDoor returns an API with only the mail.
-func mailDoor(p *post) *API { return &API{Do: new(hearsay).do, OpenMail: p.open} }
+func mailDoor(p *post) *API { return &API{Callers: &fakeCallers{do: new(hearsay).do, mail: p.open}} }
 
 // TestMailAsEvents checks that each message is one event, byte for byte, sent as soon as it
 // exists.

@@ -138,7 +138,7 @@ func TestTraceOfNewTasks(t *testing.T) {
 func TestTraceComesWithRequests(t *testing.T) {
 	var sent string
 	h := buildHub(t, func(d *API) {
-		d.Ask = func(_ context.Context, _ identity.Caller, _ string, text []byte) (any, error) {
+		fakeOf(d).ask = func(_ context.Context, _ identity.Caller, _ string, text []byte) (any, error) {
 			sent = string(text)
 			return &wire.TaskReply{}, nil
 		}
@@ -203,7 +203,7 @@ func TestTraceGoesWithAnswers(t *testing.T) {
 		"a response of none":   {answer: response(nil)},
 	} {
 		h := buildHub(t, func(d *API) {
-			d.Ask = func(context.Context, identity.Caller, string, []byte) (any, error) { return test.answer, nil }
+			fakeOf(d).ask = func(context.Context, identity.Caller, string, []byte) (any, error) { return test.answer, nil }
 		})
 		h.answer = func(question) (any, error) { return test.answer, nil }
 		response, text := h.at().do(t, http.MethodPost, operationsPath+"get-task", `{}`)

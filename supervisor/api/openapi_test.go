@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/wire"
-	"orchestrator/wire/identity"
 	"orchestrator/wire/schema"
 )
 
@@ -26,14 +25,13 @@ func everything() *API {
 	operation := Do(func(context.Context, struct{}) (any, error) { return nil, nil })
 	return &API{
 		Log: hclog.NewNullLogger(), Version: "1.2.3",
-		Ask:        func(context.Context, identity.Caller, string, []byte) (any, error) { return nil, nil },
 		Operations: map[string]Operation{"status": operation, "new": operation},
 		Streams:    map[string]Stream{"down": nil},
 		Lists:      map[string]List{"events": nil, "logs": nil, "others": nil},
 		Pipes:      map[string]Pipe{"pipe": nil},
 		Metrics:    func(context.Context, io.Writer) error { return nil },
 		SignIns:    new(SignIns), Pages: http.NotFoundHandler(),
-		Do: new(hearsay).do, OpenMail: newPost().open,
+		Callers: &fakeCallers{do: new(hearsay).do, mail: newPost().open},
 	}
 }
 
@@ -114,7 +112,7 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 		"POST /api/bus/send", "GET /api/bus/poll", "POST /api/bus/ack", "POST /api/bus/heartbeat", "POST /api/agents/tokens",
 		"GET /api/sse/events", "GET /health",
 	})
-	d.OpenMail = nil
+	d.Callers = nil
 	require.NotContains(t, patterns(d), "GET /api/sse/events", "nobody has mail to tell of")
 }
 

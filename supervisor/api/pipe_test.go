@@ -27,7 +27,7 @@ func piped(t *testing.T, pipe Pipe) func(query, headers, behind string) (*net.Un
 	listener, err := Listen(filepath.Join(t.TempDir(), "s"))
 	require.NoError(t, err)
 	known := func(key string) (name string, ok bool) { return "a", key == "orc_a" }
-	t.Cleanup(serve(&API{MaxBody: 1 << 20, Log: hclog.NewNullLogger(), Pipes: map[string]Pipe{"pipe": pipe}, Agent: known}, listener))
+	t.Cleanup(serve(&API{MaxBody: 1 << 20, Log: hclog.NewNullLogger(), Pipes: map[string]Pipe{"pipe": pipe}, Callers: &fakeCallers{agent: known}}, listener))
 	return func(query, headers, behind string) (*net.UnixConn, *http.Response, *bufio.Reader) {
 		conn, err := Dial(t.Context(), listener.Addr().String())
 		require.NoError(t, err)

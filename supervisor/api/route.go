@@ -42,16 +42,14 @@ func (r *route) takesBody() bool { return r.method() != http.MethodGet }
 
 // routes returns all routes of the hub and the bus.
 func (api *API) routes() (there []*route) {
-	if api.Do == nil {
+	if api.Callers == nil || api.ReadOnly {
 		return nil
 	}
 	for i := range hubRoutes() {
 		there = append(there, &hubRoutes()[i])
 	}
 	for i := range busRoutes() {
-		if t := &busRoutes()[i]; t.read != readFollower || api.OpenMail != nil {
-			there = append(there, t)
-		}
+		there = append(there, &busRoutes()[i])
 	}
 	return there
 }

@@ -67,7 +67,7 @@ func TestRunThatHasEnded(t *testing.T) {
 func TestRequestsEndWithTheirRun(t *testing.T) {
 	asked := make(chan struct{})
 	h := build(t, func(d *API) {
-		d.Ask, d.Operations = nil, map[string]Operation{"poll-messages": Do(func(ctx context.Context, _ struct{}) (any, error) {
+		d.Operations = map[string]Operation{"poll-messages": Do(func(ctx context.Context, _ struct{}) (any, error) {
 			asked <- struct{}{}
 			<-ctx.Done()
 			return nil, context.Cause(ctx)

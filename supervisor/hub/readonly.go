@@ -135,7 +135,7 @@ func (p *Past) door() *api.API {
 	}
 	return &api.API{
 		MaxBody: c.HTTP.MaxBody, Log: t.log, Depth: c.Protocol.MaxDepth, Version: p.Version,
-		Ask:      t.Requests.Callers().Ask,
+		Callers:  t.Requests.Callers(),
 		ReadOnly: true,
 		Operations: map[string]api.Operation{
 			"status":          api.Do(func(ctx context.Context, _ struct{}) (control.Status, error) { return t.Status(ctx) }),
