@@ -79,6 +79,14 @@ const (
 	inLines = "application/jsonl"
 )
 
+// A Guard knows the rights of the processes of agents.
+type Guard interface {
+	// MayOperate reports whether an agent may be an operator, by its configuration.
+	MayOperate(agent string) bool
+	// Report reports a forbidden request of a process below a run. The agent is "" if it is not known.
+	Report(agent, run, what string)
+}
+
 // Callers perform operations for the callers of an API, and know their credentials.
 type Callers interface {
 	// AgentOf returns the agent of a key.
@@ -122,17 +130,13 @@ type API struct {
 	Callers  Callers // nil: there are neither
 	ReadOnly bool
 
-	// MayOperate reports whether an agent may be an operator, by its configuration.
-	MayOperate func(agent string) bool
+	// Guard knows the rights of agents; nil: no agent is an operator, and nobody hears of trespassers.
+	Guard Guard
 
 	// Writable returns why nothing can be recorded at the moment; nil: everything can. Requests that
 	// write are refused then, and the answers to others are marked with AsOf.
 	Writable func() *wire.Error
 	AsOf     func() int64 // the number of the last fact
-
-	// Trespass reports what a process below a run asked for where it may not. The agent is ""
-	// if it is not known.
-	Trespass func(agent, run, what string)
 
 	// SignedIn reports that a person has signed in to the web view with a role.
 	SignedIn func(name, role string)

@@ -346,8 +346,7 @@ type HostDoor struct {
 	Roots *x509.CertPool // of the certificate of the hub; nil: those of the system
 	Log   hclog.Logger
 
-	// Trespass reports a process at a socket that is not its own; see API.
-	Trespass func(agent, run, what string)
+	Guard Guard // hears of a process at a socket that is not its own
 
 	refuser API
 	proxy   *httputil.ReverseProxy
@@ -355,7 +354,7 @@ type HostDoor struct {
 
 // Handler returns the handler. It must be called only once.
 func (d *HostDoor) Handler() http.Handler {
-	d.refuser.Log, d.refuser.Runs, d.refuser.Trespass = d.Log, d.Runs, d.Trespass
+	d.refuser.Log, d.refuser.Runs, d.refuser.Guard = d.Log, d.Runs, d.Guard
 	d.proxy = newProxy(d.Roots, d.Log, func(w http.ResponseWriter, r *http.Request, err error) {
 		dialing := orCut(d.Log, err)
 		d.refuser.refuse(w, r, &wire.Error{Code: CodeNoQuorum, Message: "the hub cannot be reached: " + dialing.Err.Error()})

@@ -149,8 +149,8 @@ func (api *API) descendsOverTCP(r *http.Request) *wire.Error {
 			continue
 		}
 		program := fmt.Sprintf("%s (process %d)", wire.Visible(p.Program), pid)
-		if api.Trespass != nil {
-			api.Trespass(api.Runs.agentOf(p.Run), p.Run, fmt.Sprintf("tried to be a person: %s asked for %s %s", program, r.Method, wire.Visible(r.URL.Path)))
+		if api.Guard != nil {
+			api.Guard.Report(api.Runs.agentOf(p.Run), p.Run, fmt.Sprintf("tried to be a person: %s asked for %s %s", program, r.Method, wire.Visible(r.URL.Path)))
 		}
 		return &wire.Error{Code: wire.CodeDenied, Message: program + " was started by an agent, and the web view is for people"}
 	}
@@ -173,7 +173,7 @@ func (api *API) descends(e *listenerInfo, r *http.Request) (identity.Caller, err
 	if p.Below {
 		agent = api.Runs.agentOf(p.Run)
 	}
-	if e.visit == nil && !p.Orphan && agent != "" && api.MayOperate != nil && api.MayOperate(agent) {
+	if e.visit == nil && !p.Orphan && agent != "" && api.mayOperate(agent) {
 		c := e.caller
 		c.Name = "agent:" + agent
 		return c, nil
@@ -204,8 +204,8 @@ func (api *API) trespass(e *listenerInfo, r *http.Request, p *peer, agent string
 			text = "a process that was not seen to be its own " + text
 		}
 	}
-	if api.Trespass != nil {
-		api.Trespass(of, run, fmt.Sprintf("%s asked for %s %s at %s", text, r.Method, wire.Visible(r.URL.Path), place))
+	if api.Guard != nil {
+		api.Guard.Report(of, run, fmt.Sprintf("%s asked for %s %s at %s", text, r.Method, wire.Visible(r.URL.Path), place))
 	}
 	refusal := &wire.Error{
 		Code: wire.CodeDenied, Message: program + " was started by " + who + ", and this is " + place,
@@ -217,9 +217,12 @@ func (api *API) trespass(e *listenerInfo, r *http.Request, p *peer, agent string
 	case p.Orphan && agent == "":
 		refusal.Message = program + " was started by an agent, its parents have ended, and it is not known by which agent"
 		refusal.Hint = "Keep its parent alive while it asks: orchestrator help security"
-	case p.Orphan && e.visit == nil && api.MayOperate != nil && api.MayOperate(agent):
+	case p.Orphan && e.visit == nil && api.mayOperate(agent):
 		refusal.Message += ". Its parents have ended, so it cannot be the operator"
 		refusal.Hint = "Keep its parent alive while it asks: orchestrator help security"
 	}
 	return refusal
 }
+
+// mayOperate reports whether an agent may be an operator.
+func (api *API) mayOperate(agent string) bool { return api.Guard != nil && api.Guard.MayOperate(agent) }

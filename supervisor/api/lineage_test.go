@@ -17,6 +17,13 @@ import (
 	"orchestrator/wire/identity"
 )
 
+// A bossGuard lets the boss operate, and notes reports.
+type bossGuard []string
+
+func (*bossGuard) MayOperate(agent string) bool { return agent == "boss" }
+
+func (g *bossGuard) Report(agent, run, what string) { *g = append(*g, agent+" "+run+": "+what) }
+
 // A process from below an agent is that agent at the socket of its run, and nothing at any other
 // one. A process of the user is the caller of the socket.
 //
@@ -27,11 +34,8 @@ func TestDescent(t *testing.T) {
 	}
 	mine, other := runOf("mine", "r1"), runOf("other", "r2")
 	runs := &Runs{visits: map[[sha256.Size]byte]*runSocket{{1}: mine, {2}: other, {3}: runOf("boss", "r3")}}
-	var trespasses []string
-	a := &API{
-		Runs: runs, MayOperate: func(agent string) bool { return agent == "boss" },
-		Trespass: func(agent, run, text string) { trespasses = append(trespasses, agent+" "+run+": "+text) },
-	}
+	var trespasses bossGuard
+	a := &API{Runs: runs, Guard: &trespasses}
 	operators := &listenerInfo{caller: identity.Caller{Kind: identity.Operator}}
 	at := func(v *runSocket) *listenerInfo { return &listenerInfo{caller: v.caller, visit: v} }
 	below := func(run string) *peer {
@@ -94,7 +98,7 @@ func TestDescent(t *testing.T) {
 			require.NotEqual(t, identity.Operator, got.Kind)
 			require.Equal(t, test.peer.err == nil, len(trespasses) == 1, "the user is told: %q", trespasses)
 			if test.told != "" {
-				require.Equal(t, []string{test.told}, trespasses)
+				require.Equal(t, bossGuard{test.told}, trespasses)
 			}
 		})
 	}

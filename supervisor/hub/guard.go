@@ -38,8 +38,8 @@ func (g *guard) allow(c *config.Config) {
 	g.agents.Store(&agents)
 }
 
-// mayOperate reports whether an agent may be an operator.
-func (g *guard) mayOperate(agent string) bool {
+// MayOperate reports whether an agent may be an operator.
+func (g *guard) MayOperate(agent string) bool {
 	a := g.agentNamed(agent)
 	return a != nil && a.Operator
 }

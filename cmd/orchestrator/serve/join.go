@@ -133,7 +133,7 @@ func joinHubs(a *cli.App, f joinFlags, args []string) error {
 		return fmt.Errorf("preparing the state directory: %w", err)
 	}
 	door := &api.HostDoor{
-		Hub: func() string { return *cmp.Or(h.hub.Load(), new(string)) }, Runs: h.place.Runs, Log: log, Trespass: h.place.Guard.Report,
+		Hub: func() string { return *cmp.Or(h.hub.Load(), new(string)) }, Runs: h.place.Runs, Log: log, Guard: h.place.Guard,
 		Token: func(run string) string {
 			token, _ := h.tokens.Load(run)
 			text, _ := token.(string)
