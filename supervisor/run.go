@@ -44,7 +44,7 @@ func (s *Supervisor) newDispatcher() *dispatch.Dispatcher {
 	o := dispatch.Options{
 		Record: s.options.Record, Warm: s.options.Warm, ReadOnly: s.options.ReadOnly, Rules: s.options.Rules, Protocol: s.options.Protocol,
 		Log: s.options.Log, Alarm: alarm.raise, Watch: s.options.Watch, Done: s.done,
-		Show: s.audience.Publish, Closed: s.life.sessionClosed, Broke: s.recordBroke, Deposed: s.options.Deposed, Spoke: s.audience.NoteMessage, Sound: s.options.Sound, Workshop: s.options.Workshop, Price: s.options.Price,
+		Show: s.audience.Publish, Closed: s.life.sessionClosed, Broke: s.recordBroke, Spoke: s.audience.NoteMessage, Check: s.options.Check, Workshop: s.options.Workshop, Price: s.options.Price,
 		Clock: s.options.Clock,
 	}
 	if dir := s.options.StateDir; dir != "" {
@@ -208,7 +208,7 @@ func (s *Supervisor) heard(n *output.Notice) {
 func (s *Supervisor) recordBroke(err error) {
 	s.post(func() {
 		s.broken = err
-		if s.options.Hosts != nil && s.options.Deposed != nil && s.options.Deposed(err) != nil {
+		if s.options.Hosts != nil && s.options.Check != nil && s.options.Check.Deposed(err) != nil {
 			s.options.Hosts.Leave()
 		}
 		s.life.stop("nothing can be recorded any more")

@@ -57,6 +57,11 @@ func newWorld(t *testing.T, seed uint64) *world {
 	return &world{random: random, model: newModel()}
 }
 
+// A logCheck checks the log of a world.
+type logCheck struct{ *eventlog.SQLite }
+
+func (logCheck) Deposed(error) *wire.Error { return nil }
+
 // live runs one life with the files of a folder. It returns the folder for the next one.
 func (w *world) live(t *testing.T, folder string, life int, calm bool) (next string) {
 	next = filepath.Join(t.TempDir(), "next")
@@ -78,7 +83,7 @@ func (w *world) live(t *testing.T, folder string, life int, calm bool) (next str
 		}
 		w.requireReplay(t, log)
 		w.model.begin()
-		p := perform(t, Options{Record: log, Protocol: freely, Sound: log.Sound}, w.agents(), w.parts())
+		p := perform(t, Options{Record: log, Protocol: freely, Check: logCheck{log}}, w.agents(), w.parts())
 		w.run(t, p, disk)
 		err = p.stop()
 		closed := log.Close()

@@ -33,10 +33,9 @@ type Options struct {
 	Record   dispatch.Record // where facts are stored; nil: nowhere
 	Warm     *dispatch.Warm  // follows Record; nil: Restore reads it
 	Keep     dispatch.Retention
-	Objects  artifacts.Objects       // of the hubs that share Record; nil: there is one hub
-	ReadOnly bool                    // Record is read-only: only Look can be called
-	Sound    func() error            // returns why new records would be lost, such as a deleted file; nil: not checked
-	Deposed  func(error) *wire.Error // returns the refusal of requests if an error of Record says that another hub is at work; nil: there is none
+	Objects  artifacts.Objects    // of the hubs that share Record; nil: there is one hub
+	ReadOnly bool                 // Record is read-only: only Look can be called
+	Check    dispatch.RecordCheck // nil: Record is not checked
 	Rules    handlers.Rules
 	Protocol dispatch.Protocol
 	Sessions []session.Spec        // the sessions of the configuration, in order

@@ -117,9 +117,6 @@ func (o Options) complete() Options {
 	if o.Artifacts == nil {
 		o.Artifacts = noArtifacts{}
 	}
-	if o.Deposed == nil {
-		o.Deposed = func(error) *wire.Error { return nil }
-	}
 	if o.Alarm == nil {
 		o.Alarm = o.Log.Error
 	}
@@ -415,8 +412,7 @@ type Options struct {
 	Closed    func(*wire.Record)             // called for each closed session
 	Broke     func(error)                    // called when the record can no longer be written
 	Spoke     func(agent string)             // called for each request of an agent over HTTP; nil: not called
-	Deposed   func(error) *wire.Error        // returns the refusal of requests if an error of Record says that another hub has the record; nil: none does
-	Sound     func() error                   // returns why new records would be lost; nil: not checked
+	Check     RecordCheck                    // nil: Record is not checked
 	Alarm     func(text string, more ...any) // logs an error that agents may cause at will; nil: Log.Error
 	Audit     func(gap AuditGap) AuditFile   // opens the audit; nil: there is none
 	Artifacts Artifacts                      // stores large content; nil: nothing is stored
@@ -436,6 +432,14 @@ type Record interface {
 	Base(ctx context.Context) (wire.Base, error)
 	Trim(ctx context.Context, upTo int64, at time.Time) (wire.Base, error)
 	Size(ctx context.Context) (int64, error)
+}
+
+// A RecordCheck checks whether new records are kept.
+type RecordCheck interface {
+	// Sound returns why new records would be lost, such as a deleted file.
+	Sound() error
+	// Deposed returns the refusal of requests after an error of the record because another hub has it, or nil.
+	Deposed(err error) *wire.Error
 }
 
 // Artifacts store content that is too large for the record.

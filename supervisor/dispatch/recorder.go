@@ -28,7 +28,7 @@ func (d *Dispatcher) Run() {
 	defer close(d.done)
 	var b batch
 	var look <-chan time.Time
-	if d.options.Sound != nil {
+	if d.options.Check != nil {
 		ticker := time.NewTicker(soundEvery)
 		defer ticker.Stop()
 		look = ticker.C
@@ -96,11 +96,11 @@ func (d *Dispatcher) gather() {
 // the last check is younger than relies.
 func (d *Dispatcher) inPlace(relies time.Duration) error {
 	now := time.Now()
-	if d.options.Sound == nil || now.Sub(d.looked) < relies {
+	if d.options.Check == nil || now.Sub(d.looked) < relies {
 		return nil
 	}
 	d.looked = now
-	return d.options.Sound()
+	return d.options.Check.Sound()
 }
 
 // leave handles a record that was lost while nothing was to be committed.
@@ -184,7 +184,9 @@ func (d *Dispatcher) intact() bool {
 func (d *Dispatcher) breakOff(cause error, b *batch) {
 	d.log.Error("the record cannot be written: nothing is granted any more, and everything is stopped in order", "error", cause)
 	d.mu.Lock()
-	d.broken = d.options.Deposed(cause)
+	if d.options.Check != nil {
+		d.broken = d.options.Check.Deposed(cause)
+	}
 	if d.broken == nil {
 		d.broken = &wire.Error{
 			Code:    wire.CodeInternal,

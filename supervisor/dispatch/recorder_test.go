@@ -254,18 +254,43 @@ func TestNothingIsRecordedAfterAFailure(t *testing.T) {
 	})
 }
 
-// TestDeposed checks that a request that another hub keeps from the log is refused as Options.Deposed says, and so is a later
+// A movedCheck refuses after an error.
+type movedCheck struct {
+	moved   error
+	refusal *wire.Error
+}
+
+func (movedCheck) Sound() error { return nil }
+
+func (c movedCheck) Deposed(err error) *wire.Error {
+	if errors.Is(err, c.moved) {
+		return c.refusal
+	}
+	return nil
+}
+
+// A lossCheck finds a lost record.
+type lossCheck struct {
+	lost *atomic.Bool
+	gone error
+}
+
+func (c lossCheck) Sound() error {
+	if c.lost.Load() {
+		return c.gone
+	}
+	return nil
+}
+
+func (lossCheck) Deposed(error) *wire.Error { return nil }
+
+// TestDeposed checks that a request that another hub keeps from the log is refused as the RecordCheck says, and so is a later
 // one. An internal error would keep clients from asking the other hub.
 func TestDeposed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		record, moved := newLedger(), errors.New("moved")
 		elsewhere := &wire.Error{Code: "no_quorum", Message: "another hub is at work"}
-		d := begin(t, Options{Record: record, Deposed: func(err error) *wire.Error {
-			if errors.Is(err, moved) {
-				return elsewhere
-			}
-			return nil
-		}})
+		d := begin(t, Options{Record: record, Check: movedCheck{moved, elsewhere}})
 		door := d.recipients.wait("door:boss")
 		boss := handlers.Actor{Kind: handlers.Agent, Name: "boss", Run: "door:boss"}
 		d.Note(&wire.AgentSet{Agents: []wire.Member{{ID: "boss", Role: wire.RolePlanner}}})
@@ -290,13 +315,7 @@ func TestRecordThatIsLost(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				record := newLedger()
 				var lost atomic.Bool
-				sound := func() error {
-					if lost.Load() {
-						return gone
-					}
-					return nil
-				}
-				d := begin(t, Options{Record: record, Sound: sound})
+				d := begin(t, Options{Record: record, Check: lossCheck{&lost, gone}})
 				d.Note(&wire.Event{Kind: events.OrchestratorStarted})
 				d.Settle()
 				<-time.After(soundAfter)

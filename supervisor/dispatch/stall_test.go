@@ -80,12 +80,7 @@ func TestRequestAtADeposedHub(t *testing.T) {
 		moved := errors.New("moved")
 		record := newLedger()
 		record.meddle(func() error { return moved })
-		d := begin(t, Options{Record: record, Deposed: func(err error) *wire.Error {
-			if errors.Is(err, moved) {
-				return errNoQuorum
-			}
-			return nil
-		}})
+		d := begin(t, Options{Record: record, Check: movedCheck{moved, errNoQuorum}})
 		for range 2 {
 			_, err := d.Requests().Ask(t.Context(), handlers.Actor{Kind: handlers.Operator}, "submit-task", []byte(`{"type":"t","name":"x"}`))
 			require.Equal(t, errNoQuorum, err)

@@ -147,7 +147,7 @@ func (h *Hub) Supervise(ctx context.Context, o supervisor.Options) error {
 func (h *Hub) prepare(ctx context.Context, o *supervisor.Options) {
 	c, p, r := h.Config, h.Place, h.record
 	o.Version, o.StateDir, o.Start, o.Log = h.Version, c.Orchestrator.StateDir, p.Launch, p.Log
-	o.Sound, o.Deposed = r.sound, r.deposed
+	o.Check = r
 	o.Clock, o.UnsaidEnd = child.SinceBoot, p.Home.TakeEnd()
 	h.budgets.prices.Store(&c.Prices)
 	o.Price = h.budgets.price
@@ -234,7 +234,7 @@ func (h *Hub) Run(ctx context.Context) error {
 		go h.record.shared.giveUp(ending, ended, h.Place.Log)
 	}
 	err := h.Super.Run(ctx)
-	if h.record.deposed(err) != nil {
+	if h.record.Deposed(err) != nil {
 		return ErrDeposed
 	}
 	return err

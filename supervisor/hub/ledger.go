@@ -60,9 +60,9 @@ func (r *record) Stop() {
 	}
 }
 
-// sound returns an error if the state directory or the event log was deleted or replaced.
+// Sound returns an error if the state directory or the event log was deleted or replaced.
 // New facts would then be lost with this process.
-func (r *record) sound() error {
+func (r *record) Sound() error {
 	name, open := r.place.Home.Lock()
 	if err := eventlog.InPlace(name, open); err != nil {
 		return err
@@ -78,9 +78,9 @@ func (r *record) sound() error {
 	return nil
 }
 
-// deposed returns the refusal of requests if an error of the record means that another hub is at work. Then no fact
+// Deposed returns the refusal of requests if an error of the record means that another hub is at work. Then no fact
 // of the batch was recorded.
-func (r *record) deposed(err error) *wire.Error {
+func (r *record) Deposed(err error) *wire.Error {
 	if r.shared == nil || !errors.Is(err, eventlog.ErrMoved) {
 		return nil
 	}
