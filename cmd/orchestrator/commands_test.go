@@ -225,7 +225,7 @@ func commandsPage() string {
 	root := app.Root(testApp())
 	var b strings.Builder
 	b.WriteString("# Commands\n\n<!-- Made by TestCommandsPage -update -->\n")
-	b.WriteString("Every command, with its flags. `orchestrator COMMAND --help` says more of one, and\n`orchestrator` alone has them all on a screen.\n")
+	b.WriteString("Every command, with its flags. `orchestrator COMMAND --help` explains one command, and `orchestrator` alone lists all\ncommands on one screen.\n")
 	b.WriteString("\n## Flags of every command\n\n" + flagTable(root.PersistentFlags()))
 	eachVerb(root, func(verb *cobra.Command) {
 		path := strings.TrimPrefix(verb.CommandPath(), "orchestrator ")

@@ -314,7 +314,7 @@ func routesPage(t *testing.T, d *described) string {
 	}
 	var b strings.Builder
 	b.WriteString("# Routes\n\n<!-- Made by TestRoutesPage -update -->\n")
-	b.WriteString("Every route of `/openapi.json`, and with which credential it may be asked. At the\noperators' socket none is needed: `orchestrator help http`.\n")
+	b.WriteString("Every route of `/openapi.json`, with its credential. The operators' socket needs none: `orchestrator help http`.\n")
 	for _, tag := range d.Tags {
 		fmt.Fprintf(&b, "\n## %s\n\n| Route | Who | Description |\n|---|---|---|\n%s", strings.TrimSuffix(tag.Description, "."), strings.Join(rows[tag.Name], ""))
 		delete(rows, tag.Name)
