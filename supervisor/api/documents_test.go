@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ func TestSchemaFile(t *testing.T) {
 		string(wire.CodeUnknownType), string(codeMethod), string(wire.CodeConflict), string(wire.CodeTooLarge), string(wire.CodeMediaType),
 		string(wire.CodeLimited), string(wire.CodeTimeout), string(wire.CodeInternal), string(CodeNoQuorum),
 	}
+	documents := slices.Concat(documents, declaredBodies())
 	g := generator.Generator{Root: "../..", Documents: slices.Concat(documents, shared.All()), Words: words}
 	var all schema.Node
 	for i := range documents {
@@ -46,6 +48,19 @@ func TestSchemaFile(t *testing.T) {
 	files, err := os.ReadDir("schemas")
 	require.NoError(t, err)
 	require.Len(t, files, 1, "each file but api.json is declared nowhere")
+}
+
+// declaredBodies returns the documents of the bodies that are as their operation declares them, and that
+// have no other name.
+func declaredBodies() (all []schema.Document) {
+	for i := range hubRoutes() {
+		o := declared(hubRoutes()[i].operation)
+		named := func(d schema.Document) bool { return d.Name == "hub."+o.Name }
+		if hubRoutes()[i].read.schema == "hub."+o.Name && !slices.ContainsFunc(all, named) {
+			all = append(all, schema.Document{Name: "hub." + o.Name, Title: o.Summary, Of: reflect.Zero(o.Payload()).Interface(), Lenient: true, Body: true})
+		}
+	}
+	return all
 }
 
 // TestMembersAreInSnakeCase checks the names of the members in the documents of the hub and the bus.
@@ -148,11 +163,11 @@ var documents = []schema.Document{
 				schema.Type("string")),
 		}},
 	{Name: "hub.failure", Title: "Why a task failed", Of: failureBody{}, Lenient: true},
-	{Name: "hub.cancellation", Title: "Why a task is cancelled", Of: cancellationBody{}, Lenient: true},
+	{Name: "hub.cancellation", Title: "Why a task is cancelled", Of: wire.CancelTask{}, Lenient: true, Body: true},
 	{Name: "hub.call-for-help", Title: "A question to a person", Of: helpBody{}, Lenient: true},
 	{Name: "hub.new-note", Title: "A new note", Of: noteBody{}, Lenient: true},
 	{Name: "hub.plan", Title: "A plan", Of: planBody{}, Lenient: true},
-	{Name: "hub.feedback", Title: "Feedback on a plan", Of: feedbackBody{}, Lenient: true},
+	{Name: "hub.feedback", Title: "Feedback on a plan", Of: wire.RevisePlan{}, Lenient: true, Body: true},
 	{Name: "hub.assignee", Title: "The agent that a task is assigned to", Of: assigneeBody{}, Lenient: true,
 		About: "At least one of the four names is required. If there are several, the first of them in this order counts: " +
 			"session_name, server_name, session_id, server_id.",
@@ -296,12 +311,6 @@ type failureBody struct {
 	Error string `json:"error,omitzero"`
 }
 
-// cancellationBody cancels a task.
-type cancellationBody struct {
-	// The reason, for the agent of the task.
-	Reason string `json:"reason,omitzero"`
-}
-
 // helpBody is a question to a person.
 type helpBody struct {
 	// The question.
@@ -322,12 +331,6 @@ type noteBody struct {
 type planBody struct {
 	// The plan: an object or a text.
 	Plan wire.Raw `json:"plan" schema:"type=string|object,nonblank"`
-}
-
-// feedbackBody is feedback on a plan.
-type feedbackBody struct {
-	// What is wrong with the plan.
-	Feedback string `json:"feedback" schema:"nonblank"`
 }
 
 // assigneeBody names an agent.

@@ -43,7 +43,7 @@ func (h *hubHouse) senders() (routes []*route, by func(*route) asks) {
 func TestHubBodiesThatCannotBeRead(t *testing.T) {
 	h := buildHub(t, nil)
 	routes, by := h.senders()
-	require.Len(t, routes, 24)
+	require.GreaterOrEqual(t, len(routes), 24)
 	for name, test := range map[string]struct {
 		body   string
 		header http.Header
@@ -204,7 +204,9 @@ func TestHubBodiesThatAreWrong(t *testing.T) {
 	routes, by := h.senders()
 	met := make(map[string]bool)
 	for _, route := range routes {
-		met[route.read.schema] = true
+		if route.read.schema != "hub."+route.operation { // TestHubBodiesThatCannotBeRead has the others
+			met[route.read.schema] = true
+		}
 		for body, place := range wrong[route.read.schema] {
 			body, unsaid := strings.CutPrefix(body, "!")
 			response, text := h.ask(t, by(route), route.method(), filled(route), body)

@@ -53,6 +53,9 @@ type Document struct {
 	Payload Node
 	// Lenient documents come from other programs. Their optional members may be null.
 	Lenient bool
+	// Body is the payload of an operation as the body of a route: the keys are in snake_case, and the ids
+	// in the path are left out.
+	Body    bool
 	Parts   []Part   // types that the document defines once
 	Formats []string // formats that the document defines once: keys of Formats
 	Rules   Node     // rules between members

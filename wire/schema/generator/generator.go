@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"orchestrator/wire/object"
 	"orchestrator/wire/schema"
 )
 
@@ -166,6 +167,11 @@ func (w *writer) members(owner reflect.Type, path string, add func(key string, m
 				w.members(kind, path, add, also)
 			}
 			continue
+		}
+		if w.Body {
+			if name = object.SnakeCase(name); name == "task_id" || name == "dependency_id" {
+				continue
+			}
 		}
 		limits := w.limits(field.Tag.Get("schema"))
 		required := !strings.Contains(option, "omitzero") && !strings.Contains(option, "omitempty")
