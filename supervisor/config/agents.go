@@ -167,8 +167,8 @@ func (r *reader) agent(b *hcl.Block, a Agent, name string, index int) (Agent, []
 	r.config.places[s.path] = a.Place
 	set := r.read(b.Body, sc, s)
 	r.checkAgent(b, &a, set)
-	settleVerify(r, &a, set)
-	settleConfine(r, b, &a)
+	r.settleVerify(&a, set)
+	r.settleConfine(b, &a)
 	r.users = append(r.users, func() { r.checkUser(b, &a, set) })
 	return a, waits
 }
@@ -210,21 +210,21 @@ func (r *reader) agentSection(a *Agent, waits *[]dependency, sc *scope, placed b
 			attr("resume", &a.Client.Resume, truth).restarts(true),
 			attr("wire_log", &a.Client.WireLog, truth).restarts(true),
 		},
-		children: append(r.behaviour(a), capabilities(r, path+".capabilities", a, sc).live(&a.Capabilities, &a.Names, &a.Fixed, &a.Capacity, &a.Outputs),
+		children: append(r.behaviour(a), r.capabilities(path+".capabilities", a, sc).live(&a.Capabilities, &a.Names, &a.Fixed, &a.Capacity, &a.Outputs),
 			child{kind: "mcp", label: "name", many: true, read: func(b *hcl.Block) {
-				mcpServer(r, b, path, &a.Client.Opening.Servers, sc)
+				r.mcpServer(b, path, &a.Client.Opening.Servers, sc)
 			}}.restarts(&a.Client.Opening.Servers),
-			placement(r, path, a, sc).restarts(&a.Placement, &a.Wait), // a process stays on its machine
-			workspace(r, path, &a.Workspace, sc).live(&a.Workspace), budgetBlock(r, path, a, sc).live(&a.Budget)),
+			r.placement(path, a, sc).restarts(&a.Placement, &a.Wait), // a process stays on its machine
+			r.workspace(path, &a.Workspace, sc).live(&a.Workspace), r.budgetBlock(path, a, sc).live(&a.Budget)),
 	}
 }
 
 // checkAgent checks the relations of attributes.
 func (r *reader) checkAgent(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 	a.Raw = a.Protocol == "raw"
-	checkClient(r, b, a, set)
+	r.checkClient(b, a, set)
 	if _, ok := set["command"]; !ok && !meansCommand(b) && !a.IsClient() {
-		missing(r, b, fmt.Sprintf("Agent %q has no command.", a.Block), `Give it one, such as command = ["node", "coder.mjs"].`)
+		r.missing(b, fmt.Sprintf("Agent %q has no command.", a.Block), `Give it one, such as command = ["node", "coder.mjs"].`)
 	}
 	if a.Pty && a.NoStdin {
 		r.report(set["pty"], Problem{
@@ -304,7 +304,7 @@ func inheritEnv(into *InheritEnv, v value) {
 }
 
 // capabilities returns the block of that name.
-func capabilities(r *reader, path string, a *Agent, sc *scope) child {
+func (r *reader) capabilities(path string, a *Agent, sc *scope) child {
 	c := &a.Capabilities
 	repos := map[string]hcl.Range{}
 	return child{kind: "capabilities", attributes: []attribute{
@@ -330,7 +330,7 @@ func capabilities(r *reader, path string, a *Agent, sc *scope) child {
 			},
 		})
 		c.Repos = append(c.Repos, repo)
-	}}, outputBlock(r, path, &a.Outputs, sc)}}
+	}}, r.outputBlock(path, &a.Outputs, sc)}}
 }
 
 // actorForm matches the actor of an agent. "W" and "S:kind" are a new actor for each run, and
@@ -402,7 +402,7 @@ func protocol(into *string, v value) {
 }
 
 // mcpServer reads a block with a program that has more tools for a coding agent.
-func mcpServer(r *reader, b *hcl.Block, path string, into *[]adapter.Server, sc *scope) {
+func (r *reader) mcpServer(b *hcl.Block, path string, into *[]adapter.Server, sc *scope) {
 	s := adapter.Server{Name: b.Labels[0]}
 	set := r.read(b.Body, sc, section{
 		title: fmt.Sprintf("MCP server %q", s.Name), path: path + ".mcp",
@@ -419,7 +419,7 @@ func mcpServer(r *reader, b *hcl.Block, path string, into *[]adapter.Server, sc 
 		})
 	}
 	if _, ok := set["command"]; !ok {
-		missing(r, b, fmt.Sprintf("MCP server %q has no command.", s.Name), `Give it one, such as command = ["github-mcp"].`)
+		r.missing(b, fmt.Sprintf("MCP server %q has no command.", s.Name), `Give it one, such as command = ["github-mcp"].`)
 		return
 	}
 	*into = append(*into, s)
@@ -427,7 +427,7 @@ func mcpServer(r *reader, b *hcl.Block, path string, into *[]adapter.Server, sc 
 
 // checkClient checks a coding agent, and warns about another agent with its settings. It sets the
 // command that the protocol implies.
-func checkClient(r *reader, b *hcl.Block, a *Agent, set map[string]hcl.Range) {
+func (r *reader) checkClient(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 	if !a.IsClient() {
 		c := a.Client
 		c.Opening.Servers = nil
@@ -443,7 +443,7 @@ func checkClient(r *reader, b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 	switch {
 	case len(a.Command) > 0:
 	case a.Protocol == ProtocolACP: // many programs speak it
-		missing(r, b, fmt.Sprintf("Agent %q has no command.", a.Block), `Say which program speaks ACP, such as command = ["gemini", "--acp"].`)
+		r.missing(b, fmt.Sprintf("Agent %q has no command.", a.Block), `Say which program speaks ACP, such as command = ["gemini", "--acp"].`)
 	default:
 		a.Command = []string{a.Protocol}
 	}

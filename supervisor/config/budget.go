@@ -16,7 +16,7 @@ type Price struct {
 }
 
 // budgetBlock returns the reader of a budget block.
-func budgetBlock(r *reader, at string, a *Agent, sc *scope) child {
+func (r *reader) budgetBlock(at string, a *Agent, sc *scope) child {
 	return child{kind: "budget", read: func(b *hcl.Block) {
 		l := new(budget.Limit)
 		set := r.readFresh(b.Body, sc, section{title: "Block budget", path: at + ".budget", attributes: []attribute{
@@ -43,7 +43,7 @@ func budgetBlock(r *reader, at string, a *Agent, sc *scope) child {
 }
 
 // prices returns the block of the prices of models, for programs that report no cost.
-func prices(r *reader) child {
+func (r *reader) prices() child {
 	return child{kind: "prices", children: []child{{kind: "model", label: "name", many: true, read: func(b *hcl.Block) {
 		var p Price
 		at := "prices.model." + b.Labels[0]

@@ -74,7 +74,7 @@ func network(x *Confine, v value) {
 
 // settleConfine completes the confinement of an agent with what holds for all agents, and warns
 // about a folder that it cannot use well.
-func settleConfine(r *reader, b *hcl.Block, a *Agent) {
+func (r *reader) settleConfine(b *hcl.Block, a *Agent) {
 	x, c := &a.Confined, r.config
 	if !x.On {
 		return
@@ -90,8 +90,8 @@ func settleConfine(r *reader, b *hcl.Block, a *Agent) {
 		hide = append(hide, a.Output.Dir)
 	}
 	x.Hide, x.Keep = hide, r.files
-	warnOfHoles(r, b, a)
-	warnOfWorkspace(r, b, a)
+	r.warnOfHoles(b, a)
+	r.warnOfWorkspace(b, a)
 }
 
 // SecretFiles returns the files of secrets and the key of the HTTP listener.
@@ -110,7 +110,7 @@ func (c *Config) SecretFiles() []string {
 
 // warnOfHoles warns if a folder that an agent may change holds something that it may not. The
 // agent then cannot make or remove anything directly in the folders above that.
-func warnOfHoles(r *reader, b *hcl.Block, a *Agent) {
+func (r *reader) warnOfHoles(b *hcl.Block, a *Agent) {
 	for _, dir := range a.Confined.Write {
 		for _, except := range slices.Concat([]string{filepath.Join(dir, ".git", "hooks")}, a.Confined.Keep, a.Confined.Hide) {
 			rest, inside := strings.CutPrefix(except, strings.TrimSuffix(dir, "/")+"/")
@@ -132,7 +132,7 @@ func warnOfHoles(r *reader, b *hcl.Block, a *Agent) {
 }
 
 // warnOfWorkspace warns if an agent may not change the repository of its workspaces, which holds them.
-func warnOfWorkspace(r *reader, b *hcl.Block, a *Agent) {
+func (r *reader) warnOfWorkspace(b *hcl.Block, a *Agent) {
 	if a.Workspace == nil {
 		return
 	}

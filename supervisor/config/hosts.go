@@ -11,7 +11,7 @@ import (
 )
 
 // hostBlocks reads the host blocks.
-func hostBlocks(r *reader, blocks hcl.Blocks) {
+func (r *reader) hostBlocks(blocks hcl.Blocks) {
 	seen := map[string]hcl.Range{}
 	for _, b := range blocks {
 		if !r.unique(seen, b) {
@@ -50,7 +50,7 @@ func isPlaced(b *hcl.Block) bool {
 }
 
 // placement returns the block of an agent.
-func placement(r *reader, at string, a *Agent, sc *scope) child {
+func (r *reader) placement(at string, a *Agent, sc *scope) child {
 	return child{kind: "placement", read: func(b *hcl.Block) {
 		p := new(hosts.Placement)
 		a.Placement = p

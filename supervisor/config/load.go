@@ -91,7 +91,7 @@ func (r *reader) file(body hcl.Body) {
 	r.settle()
 	start := r.defaults(p.defaults)
 	r.agentBlocks(p.agents, start)
-	hostBlocks(r, p.hosts)
+	r.hostBlocks(p.hosts)
 	for _, b := range p.sessions {
 		r.session(b)
 	}

@@ -14,13 +14,13 @@ import (
 
 // natsServers checks a store that servers of NATS keep, which do not belong to the hubs. Any machine may
 // be a hub.
-func natsServers(r *reader, b *hcl.Block, set map[string]hcl.Range) {
+func (r *reader) natsServers(b *hcl.Block, set map[string]hcl.Range) {
 	s := &r.config.Store
 	needs := []string{"url", "monitor", "credentials"}
 	if s.Certificate != "" {
 		needs = needs[:2] // the servers may know the hub by it
 	}
-	shares(r, b, set, needs, []string{"peers"}, "the servers of url keep the record.")
+	r.shares(b, set, needs, []string{"peers"}, "the servers of url keep the record.")
 	for name, other := range map[string]string{"certificate": "key", "key": "certificate"} {
 		if at, ok := set[name]; ok && set[other] == (hcl.Range{}) {
 			r.report(at, Problem{Code: "config/half-certificate", Summary: "Half a certificate", Detail: fmt.Sprintf("%s needs %s.", name, other)})
@@ -36,7 +36,7 @@ func natsURL(into *Store, block hcl.Range, v value, text string) {
 	u, ok := storeurl.NATS(text)
 	switch {
 	case u.Password:
-		reportPassword(v.r, block)
+		v.r.reportPassword(block)
 	case !ok:
 		v.reject("bad-url", "Bad URL", "url is those of servers of NATS, such as \"tls://hub@n1:4222,n2:4222,n3:4222\".", "")
 	case u.Remote && !strings.HasPrefix(text, "tls:"):

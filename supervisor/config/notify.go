@@ -30,15 +30,15 @@ type Notify struct {
 }
 
 // notify returns the block with the ways of notifications.
-func notify(r *reader, n *Notify) child {
+func (r *reader) notify(n *Notify) child {
 	return child{kind: "notify", attributes: []attribute{
 		attr("on", &n.On, someOf(NotifyWords)),
 		attr("bell", &n.Bell, truth),
 		attr("osc", &n.OSC, truth),
 		attr("command", &n.Command, argv),
-		raw("webhook", func(a *hcl.Attribute) { webhook(r, a, n) }),
+		raw("webhook", func(a *hcl.Attribute) { r.webhook(a, n) }),
 		raw("secret", func(a *hcl.Attribute) {
-			secretNamed(r, a, "notify.secret", &n.Secret, "secret is a secret block, such as secret.webhook: the key of the signature must not be in this file.")
+			r.secretNamed(a, "notify.secret", &n.Secret, "secret is a secret block, such as secret.webhook: the key of the signature must not be in this file.")
 		}),
 		attr("quiet", n, hours),
 	}, check: func(b *hcl.Block, set map[string]hcl.Range) {
@@ -72,9 +72,9 @@ func someOf(known []string) func(*[]string, value) {
 }
 
 // webhook reads a URL, or the name of a secret that has it.
-func webhook(r *reader, a *hcl.Attribute, n *Notify) {
+func (r *reader) webhook(a *hcl.Attribute, n *Notify) {
 	if names, _ := mentioned(a.Expr, "secret"); len(names) > 0 {
-		secretNamed(r, a, "notify.webhook", &n.HookFrom, "webhook is a URL, or a secret block such as secret.hook, with nothing around it.")
+		r.secretNamed(a, "notify.webhook", &n.HookFrom, "webhook is a URL, or a secret block such as secret.hook, with nothing around it.")
 		return
 	}
 	v, given := r.value(a.Expr, a.Name, r.scope)
@@ -106,7 +106,7 @@ func hours(n *Notify, v value) {
 }
 
 // secretNamed reads which secret block an attribute names. what is said if it names none.
-func secretNamed(r *reader, a *hcl.Attribute, path string, into *string, what string) {
+func (r *reader) secretNamed(a *hcl.Attribute, path string, into *string, what string) {
 	names, all := mentioned(a.Expr, "secret")
 	if all || len(names) != 1 {
 		r.report(a.Range, Problem{Code: "config/bad-credentials", Summary: "Credentials are not a secret", Detail: what})

@@ -26,7 +26,7 @@ func (o *OutputSchema) Compile() (*jsonschema.Resolved, error) {
 }
 
 // outputBlock returns the reader of an output block.
-func outputBlock(r *reader, at string, into *[]OutputSchema, sc *scope) child {
+func (r *reader) outputBlock(at string, into *[]OutputSchema, sc *scope) child {
 	seen := map[string]hcl.Range{}
 	return child{kind: "output", label: "capability", many: true, read: func(b *hcl.Block) {
 		if !r.unique(seen, b) {
@@ -46,7 +46,7 @@ func outputBlock(r *reader, at string, into *[]OutputSchema, sc *scope) child {
 			}),
 		}})
 		if o.Text == "" {
-			missing(r, b, "An output has no schema: a file with a JSON Schema.", `Give it one, such as schema = "recipe.json".`)
+			r.missing(b, "An output has no schema: a file with a JSON Schema.", `Give it one, such as schema = "recipe.json".`)
 			return
 		}
 		*into = append(*into, o)

@@ -12,9 +12,9 @@ import (
 
 // server checks a store that a server of PostgreSQL keeps. Any machine may be a hub, so a hub has the name of
 // its machine unless it has another one.
-func server(r *reader, b *hcl.Block, set map[string]hcl.Range) {
+func (r *reader) server(b *hcl.Block, set map[string]hcl.Range) {
 	s := &r.config.Store
-	shares(r, b, set, []string{"url"}, []string{"peers", "monitor", "certificate", "key"},
+	r.shares(b, set, []string{"url"}, []string{"peers", "monitor", "certificate", "key"},
 		"the server of url keeps the record, and its sslmode says how that is encrypted. ca is that of the hubs' http.certificate.")
 	name, _ := os.Hostname()
 	s.Node = cmp.Or(r.options.Node, name, "hub")
@@ -42,7 +42,7 @@ func postgresURL(into *Store, block hcl.Range, v value, text string) {
 	case !ok:
 		v.reject("bad-url", "Bad URL", "url is that of a server of PostgreSQL, such as \"postgres://orchestrator@db.example/orchestrator?sslmode=verify-full\".", "")
 	case u.Password:
-		reportPassword(v.r, block)
+		v.r.reportPassword(block)
 	case u.Remote && !slices.Contains([]string{"require", "verify-ca", "verify-full"}, u.SSLMode):
 		v.reject("server-without-tls", "Server without TLS",
 			"The server is on another machine: what hubs send it must not be read on the way. The sslmode of url is require, verify-ca or verify-full there.",
@@ -53,7 +53,7 @@ func postgresURL(into *Store, block hcl.Range, v value, text string) {
 }
 
 // reportPassword reports a URL with a password, at its block.
-func reportPassword(r *reader, block hcl.Range) {
+func (r *reader) reportPassword(block hcl.Range) {
 	r.report(block, Problem{
 		Code: "config/password-in-url", Summary: "Password in the file",
 		Detail: "url has a password, and this file is no place for one.",

@@ -331,6 +331,6 @@ func (s *section) listed() string {
 }
 
 // missing reports that a block lacks a required attribute.
-func missing(r *reader, b *hcl.Block, detail, hint string) {
+func (r *reader) missing(b *hcl.Block, detail, hint string) {
 	r.report(b.DefRange, Problem{Code: "config/missing-attribute", Summary: "Missing attribute", Detail: detail, Hint: hint})
 }

@@ -29,12 +29,12 @@ func (r *reader) settings(at hcl.Range) []child {
 			attr("state_dir", &o.StateDir, path(c.absolute)).refused(derived(".orchestrator")),
 			attr("shutdown", &o.Shutdown, duration).refused("40s"),
 		}},
-		http(r, &c.HTTP),
+		r.http(&c.HTTP),
 		{kind: "log", attributes: []attribute{
 			attr("level", &c.Log.Level, choice("trace", "debug", "info", "warn", "error", "off")).live("info"),
 			attr("format", &c.Log.Format, choice("auto", "console", "json")).refused("auto"),
 		}},
-		{kind: "store", attributes: storeAttributes(r, &c.Store, at), check: func(b *hcl.Block, set map[string]hcl.Range) { checkStore(r, b, set) }},
+		{kind: "store", attributes: r.storeAttributes(&c.Store, at), check: func(b *hcl.Block, set map[string]hcl.Range) { r.checkStore(b, set) }},
 		{kind: "protocol", attributes: []attribute{
 			attr("max_line", &p.MaxLine, sizeUpTo(kib, maxSaid)).refused("16MiB"),
 			attr("max_depth", &p.MaxDepth, whole(1, 10_000)).refused(64),
@@ -53,9 +53,9 @@ func (r *reader) settings(at hcl.Range) []child {
 			attr("verify_attempts", &s.VerifyAttempts, whole(1, math.MaxInt32)).live(2),
 			attr("delegation_retries", &s.DelegationRetries, whole(0, 100)).live(0),
 		}},
-		bus(r, &c.Bus),
-		notify(r, &c.Notify),
-		prices(r),
+		r.bus(&c.Bus),
+		r.notify(&c.Notify),
+		r.prices(),
 		{kind: "merge", attributes: []attribute{attr("queue", &c.Merge.Queue, truth).live(nil)}},
 	}
 }
@@ -85,7 +85,7 @@ func keep(into *Store, v value) {
 	}
 }
 
-func bus(r *reader, bus *Bus) child {
+func (r *reader) bus(bus *Bus) child {
 	return child{kind: "bus", attributes: []attribute{
 		attr("heartbeat", &bus.Heartbeat, longer).live("60s"),
 		attr("stale", &bus.Stale, longer).live("180s"),
@@ -100,7 +100,7 @@ func bus(r *reader, bus *Bus) child {
 	}}
 }
 
-func http(r *reader, h *HTTP) child {
+func (r *reader) http(h *HTTP) child {
 	var listeners []value
 	return child{kind: "http", attributes: []attribute{
 		attr("listen", &h.Listen, func(into *[]string, v value) {
@@ -114,11 +114,11 @@ func http(r *reader, h *HTTP) child {
 		attr("rate", &h.Rate, whole(1, math.MaxInt32)).refused(200),
 		attr("certificate", &h.Certificate, existingFile).refused(nil),
 		attr("key", &h.Key, existingFile).refused(nil),
-	}, check: func(_ *hcl.Block, set map[string]hcl.Range) { checkListeners(r, h, listeners, set) }}
+	}, check: func(_ *hcl.Block, set map[string]hcl.Range) { r.checkListeners(h, listeners, set) }}
 }
 
 // checkListeners checks the addresses, and that a certificate has a key.
-func checkListeners(r *reader, h *HTTP, listeners []value, set map[string]hcl.Range) {
+func (r *reader) checkListeners(h *HTTP, listeners []value, set map[string]hcl.Range) {
 	_, hasCertificate := set["certificate"]
 	_, hasKey := set["key"]
 	if hasCertificate != hasKey {
@@ -202,7 +202,7 @@ func (r *reader) session(b *hcl.Block) {
 			attr("progress_every", &s.ProgressEvery, milliseconds(longer)).initially("30s"),
 			attr("verify", &s.Work.Verify, argvs),
 		},
-		children: []child{workspace(r, "session."+s.ID, &s.Workspace, r.scope), {kind: "member", label: "name", many: true, read: func(b *hcl.Block) {
+		children: []child{r.workspace("session."+s.ID, &s.Workspace, r.scope), {kind: "member", label: "name", many: true, read: func(b *hcl.Block) {
 			if r.unique(members, b) {
 				s.Members = append(s.Members, r.member(b, s.ID))
 			}
@@ -235,7 +235,7 @@ func (r *reader) member(b *hcl.Block, sessionID string) session.Member {
 		},
 	})
 	if _, ok := set["type"]; !ok {
-		missing(r, b, fmt.Sprintf("Member %q needs a type: \"architect\", \"developer\" or \"reviewer\".", m.AgentID), "")
+		r.missing(b, fmt.Sprintf("Member %q needs a type: \"architect\", \"developer\" or \"reviewer\".", m.AgentID), "")
 	}
 	r.memberPlaces = append(r.memberPlaces, b.LabelRanges[0])
 	r.memberNames = append(r.memberNames, m.AgentID)

@@ -13,7 +13,7 @@ import (
 )
 
 // store reads the block of the event log.
-func storeAttributes(r *reader, s *Store, block hcl.Range) []attribute {
+func (r *reader) storeAttributes(s *Store, block hcl.Range) []attribute {
 	return []attribute{
 		attr("kind", &s.Kind, choice("sqlite", "memory", "jetstream", "postgres")).refused("sqlite"),
 		attr("path", &s.Path, word).refused("events.db"),
@@ -24,7 +24,7 @@ func storeAttributes(r *reader, s *Store, block hcl.Range) []attribute {
 		attr("peers", &s.Peers, peers).of(&s.Peers, &s.Node).refused(nil),
 		attr("log", &s.Log, word).refused(nil),
 		raw("credentials", func(a *hcl.Attribute) {
-			secretNamed(r, a, "store.credentials", &s.Credentials, "credentials is a secret block, such as secret.engine: what the hubs share must not be in this file.")
+			r.secretNamed(a, "store.credentials", &s.Credentials, "credentials is a secret block, such as secret.engine: what the hubs share must not be in this file.")
 		}, &s.Credentials).refused(nil),
 		attr("ca", &s.CA, existingFile).refused(nil),
 		attr("certificate", &s.Certificate, existingFile).refused(nil),
@@ -33,16 +33,16 @@ func storeAttributes(r *reader, s *Store, block hcl.Range) []attribute {
 }
 
 // checkStore checks the relations of attributes.
-func checkStore(r *reader, b *hcl.Block, set map[string]hcl.Range) {
+func (r *reader) checkStore(b *hcl.Block, set map[string]hcl.Range) {
 	s := &r.config.Store
 	_, elsewhere := set["url"]
 	switch {
 	case s.Kind == "jetstream" && elsewhere:
-		natsServers(r, b, set)
+		r.natsServers(b, set)
 	case s.Kind == "jetstream":
-		hubs(r, b, set)
+		r.hubs(b, set)
 	case s.Kind == "postgres":
-		server(r, b, set)
+		r.server(b, set)
 	default:
 		for _, name := range []string{"url", "monitor", "peers", "log", "credentials", "ca", "certificate", "key"} {
 			if at, ok := set[name]; ok {
@@ -56,14 +56,14 @@ func checkStore(r *reader, b *hcl.Block, set map[string]hcl.Range) {
 }
 
 // shares checks what all stores of several hubs need, and that the attributes of another kind are not set.
-func shares(r *reader, b *hcl.Block, set map[string]hcl.Range, needs, others []string, why string) {
+func (r *reader) shares(b *hcl.Block, set map[string]hcl.Range, needs, others []string, why string) {
 	s := &r.config.Store
 	if s.Log == "" {
 		s.Log = "team"
 	}
 	for _, name := range needs {
 		if _, ok := set[name]; !ok {
-			missing(r, b, fmt.Sprintf("A store of kind %q needs %s.", s.Kind, name), "See: orchestrator help many-machines")
+			r.missing(b, fmt.Sprintf("A store of kind %q needs %s.", s.Kind, name), "See: orchestrator help many-machines")
 		}
 	}
 	for _, name := range others {
@@ -85,9 +85,9 @@ func shares(r *reader, b *hcl.Block, set map[string]hcl.Range, needs, others []s
 }
 
 // hubs checks a store that the hubs keep themselves.
-func hubs(r *reader, b *hcl.Block, set map[string]hcl.Range) {
+func (r *reader) hubs(b *hcl.Block, set map[string]hcl.Range) {
 	s := &r.config.Store
-	shares(r, b, set, []string{"peers", "credentials"}, []string{"monitor"}, "the hubs keep the record themselves, and peers names them.")
+	r.shares(b, set, []string{"peers", "credentials"}, []string{"monitor"}, "the hubs keep the record themselves, and peers names them.")
 	files, remote := s.CA != "" && s.Certificate != "" && s.Key != "", slices.ContainsFunc(s.Peers, storeurl.IsElsewhere)
 	if at, ok := set["peers"]; ok && remote && !files {
 		r.report(at, Problem{
@@ -102,12 +102,12 @@ func hubs(r *reader, b *hcl.Block, set map[string]hcl.Range) {
 		})
 	}
 	if at, ok := set["peers"]; ok {
-		thisHub(r, at)
+		r.thisHub(at)
 	}
 }
 
 // thisHub finds out which of the hubs is this one.
-func thisHub(r *reader, at hcl.Range) {
+func (r *reader) thisHub(at hcl.Range) {
 	s := &r.config.Store
 	if named := r.options.Node; named != "" {
 		for _, peer := range s.Peers {

@@ -58,7 +58,7 @@ func (r *reader) task(b *hcl.Block) (Task, []need) {
 			attr("needs", &needs, func(into *[]need, v value) { *into = needsOf(v, t.Name) }),
 			attr("verify", &t.Verify, argvs),
 		},
-		children: []child{workspace(r, "task."+t.Name, &t.Workspace, r.scope)},
+		children: []child{r.workspace("task."+t.Name, &t.Workspace, r.scope)},
 	})
 	if at, ok := set["agent"]; ok {
 		for _, other := range []string{"role", "requires"} {

@@ -38,7 +38,7 @@ const (
 )
 
 // workspace returns the reader of a workspace block.
-func workspace(r *reader, at string, into **Workspace, sc *scope) child {
+func (r *reader) workspace(at string, into **Workspace, sc *scope) child {
 	return child{kind: "workspace", read: func(b *hcl.Block) {
 		w := new(Workspace)
 		ofTask := sc.with("task", cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(TaskID), "short": cty.StringVal(TaskShort)}))
@@ -51,7 +51,7 @@ func workspace(r *reader, at string, into **Workspace, sc *scope) child {
 			attr("filters", &w.Filters, truth),
 		}})
 		if _, ok := set["worktree"]; !ok {
-			missing(r, b, "A workspace has no worktree: a folder of the git repository that its tasks are about.", `Give it one, such as worktree = ".".`)
+			r.missing(b, "A workspace has no worktree: a folder of the git repository that its tasks are about.", `Give it one, such as worktree = ".".`)
 			return
 		}
 		*into = w
@@ -129,7 +129,7 @@ func argvs(into *[][]string, v value) {
 }
 
 // settleVerify checks what verify commands exclude. on_exit becomes "requeue", because a task with verify commands must not become done when its agent exits.
-func settleVerify(r *reader, a *Agent, set map[string]hcl.Range) {
+func (r *reader) settleVerify(a *Agent, set map[string]hcl.Range) {
 	if len(a.Verify) > 0 && a.OnExit == "auto" {
 		if at, ok := set["on_exit"]; ok {
 			r.report(at, Problem{
