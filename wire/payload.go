@@ -41,11 +41,10 @@ func (p *payload) read(plan *plan, o *object.Reader, ids map[string]string) any 
 	fields := reflect.ValueOf(body).Elem()
 	for i := range plan.members {
 		m := &plan.members[i]
-		switch id, known := ids[m.key]; {
-		case known:
+		if id, known := ids[m.key]; known {
 			fields.Field(m.field).SetString(id)
-		case m.needed || o.Find(m.key) != nil:
-			m.read(o, fields.Field(m.field).Addr().Interface())
+		} else if value := o.Find(m.key); value != nil || m.needed {
+			m.read(o, value, fields.Field(m.field).Addr().Interface())
 		}
 	}
 	if plan.own {
@@ -109,13 +108,13 @@ func (m *member) tagged(tag string) bool {
 	return true
 }
 
-// read reads the member into its field, which is missing only if the member is needed.
-func (m *member) read(o *object.Reader, field any) {
+// read reads the member into its field. The value is nil only if the member is needed.
+func (m *member) read(o *object.Reader, value []byte, field any) {
 	switch p := field.(type) {
 	case *string:
-		*p = m.text(o)
+		*p = m.text(o, value)
 	case **string:
-		text := m.text(o)
+		text := m.text(o, value)
 		*p = &text
 	case *[]string:
 		*p = o.Texts(m.key)
@@ -145,7 +144,12 @@ func (m *member) read(o *object.Reader, field any) {
 	}
 }
 
-func (m *member) text(o *object.Reader) string {
+func (m *member) text(o *object.Reader, value []byte) string {
+	if m.form == "" || m.form == "nonblank" { // the most frequent members, found once
+		if text, ok := object.Text(value); ok && (m.form == "" || !object.IsBlank(text)) {
+			return text
+		}
+	}
 	switch m.form {
 	case "nonblank":
 		return o.NeedText(m.key)

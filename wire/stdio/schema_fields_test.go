@@ -78,11 +78,10 @@ func at(value any, keys ...string) any {
 // Rows: B-33, B-34, B-35, B-38, B-39, B-40, B-43, B-44, B-45, B-46, B-47, B-48, B-49, B-50, B-52, B-58, B-59, B-60, B-64, B-65, B-66, B-67.
 func TestSchemasHaveTheFieldsThatReadersFill(t *testing.T) {
 	odd := map[string][]string{ // absence has a meaning
-		"event:error":            {"recoverable"},
-		"request:create-session": {"validation", "max_iterations", "on_max", "require_review"},
+		"event:error": {"recoverable"},
 	}
 	spelled := map[string]any{
-		"request:submit-task": submitted{}, "request:add-dependency": depended{}, "request:send-session-message": saySession{},
+		"request:add-dependency":      depended{},
 		"request:submit-task-request": struct{}{}, // of another schema
 	}
 	for _, name := range schema.Names() {
@@ -106,34 +105,6 @@ func TestSchemasHaveTheFieldsThatReadersFill(t *testing.T) {
 	}
 	options := at(schemaOf(t, "request:ask-user"), "properties", "payload", "properties", "options", "items")
 	requireFields(t, "an option", options, wire.Option{}, "label") // the label is the default
-}
-
-// submitted is a SubmitTask without its later details.
-type submitted struct {
-	Type                 string            `json:"type"`
-	Name                 string            `json:"name"`
-	Description          string            `json:"description,omitzero"`
-	Payload              wire.Raw          `json:"payload,omitzero"`
-	RequiredRole         string            `json:"requiredRole,omitzero"`
-	RequiredCapabilities []string          `json:"requiredCapabilities,omitzero"`
-	Dependencies         []hub.Dependency  `json:"dependencies,omitzero"`
-	Priority             wire.Raw          `json:"priority,omitzero"`
-	AssignTo             string            `json:"assignTo,omitzero"`
-	RequirePlan          bool              `json:"requirePlan,omitzero"`
-	Spec                 wire.Raw          `json:"structured_spec,omitzero"`
-	Requirements         wire.Raw          `json:"requirements,omitzero"`
-	TargetRepo           string            `json:"targetRepo,omitzero"`
-	AcceptanceCriteria   []string          `json:"acceptanceCriteria,omitzero"`
-	Verify               [][]string        `json:"verify,omitzero"`
-	ProjectID            string            `json:"projectId,omitzero"`
-	SessionID            string            `json:"sessionId,omitzero"`
-	Observability        *delegation.Trace `json:"observability,omitzero"`
-}
-
-// saySession is a SaySession as encoded.
-type saySession struct {
-	SessionID string   `json:"session_id,omitzero"`
-	Message   wire.Raw `json:"message"`
 }
 
 // depended is an AddDependency as encoded.
