@@ -1,0 +1,365 @@
+package manual
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"orchestrator/cmd/orchestrator/app"
+	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/help"
+	"orchestrator/cmd/orchestrator/laws/source"
+	"orchestrator/cmd/orchestrator/serve"
+	"orchestrator/supervisor/config"
+)
+
+func testApp() *cli.App {
+	return cli.New(cli.Env{
+		Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, SocketPath: func(dir string) string { return dir },
+		Root: app.Root, OpenRecord: serve.OpenRecord,
+	})
+}
+
+// eachVerb calls do for every visible command.
+func eachVerb(verb *cobra.Command, do func(*cobra.Command)) {
+	for _, sub := range verb.Commands() {
+		if !sub.Hidden {
+			do(sub)
+			eachVerb(sub, do)
+		}
+	}
+}
+
+// Every command has a summary, an example, and a text for each flag.
+func TestEveryVerbIsExplained(t *testing.T) {
+	root := app.Root(testApp())
+	eachVerb(root, func(verb *cobra.Command) {
+		name := verb.CommandPath()
+		require.NotEmpty(t, verb.Short, "%s: Short", name)
+		require.NotRegexp(t, `\.$`, verb.Short, "%s: Short is no sentence", name)
+		require.Contains(t, verb.Example, name, "%s: Example", name)
+		verb.Flags().VisitAll(func(flag *pflag.Flag) {
+			require.NotEmpty(t, flag.Usage, "%s --%s", name, flag.Name)
+		})
+	})
+	root.PersistentFlags().VisitAll(func(flag *pflag.Flag) { require.NotEmpty(t, flag.Usage, flag.Name) })
+}
+
+func TestOverviewHasEveryVerb(t *testing.T) {
+	root := app.Root(testApp())
+	shown := cli.Overview(root, false)
+	for _, name := range cli.VerbNames(root) {
+		require.Regexp(t, `(?m)^.{10}`+name+` `, shown)
+	}
+}
+
+func TestEveryTopicHasAPage(t *testing.T) {
+	pages, err := filepath.Glob("../../help/*.md")
+	require.NoError(t, err)
+	var names []string
+	for _, page := range pages {
+		names = append(names, strings.TrimSuffix(filepath.Base(page), ".md"))
+	}
+	require.ElementsMatch(t, help.TopicNames(), names)
+}
+
+// The page on exit codes has a row for every code that the program defines.
+func TestEveryExitCodeIsExplained(t *testing.T) {
+	page, err := help.Topics.ReadFile("exit-codes.md")
+	require.NoError(t, err)
+	exits, codes := 0, 0
+	for name, value := range constants(t) {
+		switch {
+		case strings.HasPrefix(strings.ToLower(name), "exit"):
+			exits++
+			require.Contains(t, string(page), "\n| "+value+" | ", name)
+		case strings.HasPrefix(strings.ToLower(name), "code"):
+			codes++
+			require.Contains(t, string(page), "\n| `"+strings.Trim(value, `"`)+"` | ", name)
+		}
+	}
+	require.Greater(t, exits, 10)
+	require.Greater(t, codes, 4)
+}
+
+// constants returns the constants of the package cli with their literal values.
+func constants(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, file := range sources(t) {
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(tree, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if ok && len(spec.Values) == 1 {
+				if value, ok := spec.Values[0].(*ast.BasicLit); ok {
+					found[spec.Names[0].Name] = value.Value
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
+
+func sources(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../cli/*.go")
+	require.NoError(t, err)
+	return slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(file, "_test.go") })
+}
+
+// All commands in the manual exist.
+func TestCommandsOfTheManualExist(t *testing.T) {
+	pages, err := filepath.Glob("../../help/*.md")
+	require.NoError(t, err)
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, line := range typedCommands(string(text)) {
+			if strings.Contains(line, " COMMAND") {
+				continue // a syntax description
+			}
+			line, _, _ = strings.Cut(line, " | ") // the rest is another program
+			line, _, _ = strings.Cut(line, " -- ")
+			line = strings.TrimSuffix(line, " [flags]")
+			verb, rest, err := app.Root(testApp()).Find(strings.Fields(line))
+			require.NoError(t, err, "%s: orchestrator %s", page, line)
+			require.True(t, verb.HasParent() && !(verb.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-")), "%s: orchestrator %s", page, line)
+			require.NoError(t, verb.ParseFlags(rest), "%s: orchestrator %s", page, line)
+		}
+	}
+}
+
+// All commands that the pages of the web view show exist, with their flags.
+func TestCommandsOfThePagesExist(t *testing.T) {
+	scripts, err := filepath.Glob("../../../../supervisor/web/assets/*.js")
+	require.NoError(t, err)
+	shown, value := regexp.MustCompile("[\"'`](orchestrator [a-z][^\"`'<]*)"), regexp.MustCompile(`\$\{[^}]*\}?`)
+	found := 0
+	for _, script := range scripts {
+		text, err := os.ReadFile(script)
+		require.NoError(t, err)
+		for _, match := range shown.FindAllStringSubmatch(string(text), -1) {
+			line := strings.ReplaceAll(match[1], "agent ${verb}", "agent stop") // or start, or restart
+			words := strings.Fields(value.ReplaceAllString(line, "1"))[1:]
+			verb, rest, err := app.Root(testApp()).Find(words)
+			require.NoError(t, err, "%s: %s", script, match[1])
+			require.True(t, verb.HasParent() && !(verb.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-")), "%s: %s", script, match[1])
+			if last := words[len(words)-1]; strings.HasPrefix(last, "-") && strings.HasSuffix(strings.TrimSpace(match[1]), last) {
+				rest = append(rest, "1") // the value is put together elsewhere
+			}
+			require.NoError(t, verb.ParseFlags(rest), "%s: %s", script, match[1])
+			found++
+		}
+	}
+	require.Greater(t, found, 25)
+}
+
+// The samples on the configuration page together are a valid file, and so is the one of the JSON
+// form.
+func TestTheManualsConfigurationIsValid(t *testing.T) {
+	page, err := help.Topics.ReadFile("config.md")
+	require.NoError(t, err)
+	var samples []string
+	for i, part := range strings.Split(string(page), "```") {
+		if i%2 == 1 {
+			samples = append(samples, part)
+		}
+	}
+	require.Len(t, samples, 17)
+	form, ok := strings.CutPrefix(samples[16], "json\n")
+	require.True(t, ok)
+	agent := strings.TrimSuffix(strings.TrimSpace(samples[0]), "}") + strings.Join(samples[1:5], "") + samples[7] + "}\n" +
+		"agent \"far\" {\n  command = [\"true\"]\n" + samples[5] + samples[6] + "}\n" // what the other one excludes is in this one
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, ".git"), 0o700))                          // for the workspace
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "recipe.json"), []byte("{}"), 0o600)) // for the output
+	file := filepath.Join(dir, "orchestrator.hcl")
+	require.NoError(t, os.WriteFile(file, []byte(agent+strings.Join(samples[8:16], "")), 0o600))
+	require.NoError(t, os.WriteFile(file+".json", []byte(form), 0o600))
+
+	for _, file := range []string{file, file + ".json"} {
+		_, problems := config.Load(file, config.Options{})
+		var shown strings.Builder
+		require.NoError(t, problems.Render(&shown, false))
+		require.Empty(t, problems, shown.String())
+	}
+}
+
+// typedCommands returns the commands in a page: sample lines and code spans.
+func typedCommands(page string) []string {
+	inline := regexp.MustCompile("`orchestrator\\s+([a-z][^`|]*)`")
+	sample := regexp.MustCompile(`(?m)^orchestrator ([a-z].*)$`)
+	var found []string
+	for i, part := range strings.Split(page, "```") {
+		pattern := inline
+		if i%2 == 1 {
+			pattern = sample
+		}
+		for _, match := range pattern.FindAllStringSubmatch(part, -1) {
+			found = append(found, match[1])
+		}
+	}
+	return found
+}
+
+// The page of commands is generated from the commands.
+func TestCommandsPage(t *testing.T) {
+	source.RequirePage(t, "../../help/commands.md", commandsPage(), "TestCommandsPage")
+}
+
+func commandsPage() string {
+	root := app.Root(testApp())
+	var b strings.Builder
+	b.WriteString("# Commands\n\n<!-- Made by TestCommandsPage -update -->\n")
+	b.WriteString("Every command, with its flags. `orchestrator COMMAND --help` explains one command, and `orchestrator` alone lists all\ncommands on one screen.\n")
+	b.WriteString("\n## Flags of every command\n\n" + flagTable(root.PersistentFlags()))
+	eachVerb(root, func(verb *cobra.Command) {
+		path := strings.TrimPrefix(verb.CommandPath(), "orchestrator ")
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n```\n%s\n```\n", path, verb.Short, cli.UseLine(verb))
+		if own, _ := cli.FlagsOf(verb); own.HasFlags() {
+			b.WriteString("\n" + flagTable(own))
+		}
+		fmt.Fprintf(&b, "\n```\n%s\n```\n", strings.TrimRight(unindented(verb.Example), "\n"))
+	})
+	return b.String()
+}
+
+// flagTable returns a table of flags. It omits defaults that are empty.
+func flagTable(set *pflag.FlagSet) string {
+	var b strings.Builder
+	b.WriteString("| Flag | Default | Description |\n|---|---|---|\n")
+	set.VisitAll(func(flag *pflag.Flag) {
+		if flag.Hidden || flag.Name == "help" {
+			return
+		}
+		value, usage := pflag.UnquoteUsage(flag)
+		name := "--" + flag.Name
+		if flag.Shorthand != "" {
+			name = "-" + flag.Shorthand + ", " + name
+		}
+		if value != "" && flag.NoOptDefVal == "" {
+			name += " " + value
+		}
+		standard := flag.DefValue
+		if standard == "false" || standard == "[]" || standard == "0" {
+			standard = ""
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", coded(name), coded(standard), strings.ReplaceAll(usage, "|", `\|`))
+	})
+	return b.String()
+}
+
+// coded returns a word as code in a table cell.
+func coded(word string) string {
+	if word == "" {
+		return ""
+	}
+	return "`" + strings.ReplaceAll(word, "|", `\|`) + "`"
+}
+
+// unindented returns text without the indentation by two spaces that examples have.
+func unindented(text string) string {
+	return regexp.MustCompile("(?m)^  ").ReplaceAllString(text, "")
+}
+
+// The page has an entry for every command and every flag. A new way to generate it must not lose
+// any.
+func TestEveryFlagHasAnEntry(t *testing.T) {
+	page, err := help.ReadTopic("commands")
+	require.NoError(t, err)
+	root := app.Root(testApp())
+	parts := make(map[string]string)
+	for part := range strings.SplitSeq(page, "\n## ") {
+		title, body, _ := strings.Cut(part, "\n")
+		parts[title] = body
+	}
+	verbs, flags := 0, 0
+	eachVerb(root, func(verb *cobra.Command) {
+		verbs++
+		part, ok := parts[strings.TrimPrefix(verb.CommandPath(), "orchestrator ")]
+		require.True(t, ok, verb.CommandPath())
+		verb.NonInheritedFlags().VisitAll(func(flag *pflag.Flag) {
+			if !flag.Hidden && flag.Name != "help" {
+				flags++
+				require.Regexp(t, "(?m)^\\| `(-., )?--"+flag.Name+"[ `]", part, verb.CommandPath())
+			}
+		})
+	})
+	root.PersistentFlags().VisitAll(func(flag *pflag.Flag) {
+		require.Regexp(t, "(?m)^\\| `(-., )?--"+flag.Name+"[ `]", parts["Flags of every command"])
+	})
+	require.Greater(t, verbs, 50)
+	require.Greater(t, flags, 100)
+}
+
+// Each borrowed word is suggested as an existing command, and is not itself a command.
+func TestBorrowedWordsLeadSomewhere(t *testing.T) {
+	root := app.Root(cli.New(cli.Env{}))
+	for word, m := range cli.ForeignCommands {
+		for _, line := range []string{m.Alone, m.Named, m.Also} {
+			if line == "" {
+				continue
+			}
+			verb, _, err := root.Find(strings.Fields(line))
+			require.NoError(t, err, "%s: %s", word, line)
+			require.NotEqual(t, root, verb, "%s: %s", word, line)
+			require.False(t, verb.HasSubCommands() && len(strings.Fields(line)) > 1, "%s: %s", word, line)
+		}
+		verb, rest, err := root.Find(strings.Fields(word))
+		require.True(t, err != nil || len(rest) > 0, "%q is the verb %s", word, verb.CommandPath())
+	}
+}
+
+// liveOnly lists the commands that show something without the record: what is now, or the program
+// itself.
+var liveOnly = []string{
+	"orchestrator agent ls", "orchestrator agent servers", "orchestrator agent show", "orchestrator ps", "orchestrator hosts", "orchestrator status",
+	"orchestrator bus presence", "orchestrator bus status", "orchestrator bus topics", "orchestrator inbox watch",
+	"orchestrator key ls", "orchestrator token ls", "orchestrator task match", "orchestrator schema", "orchestrator help", "orchestrator notify dead",
+}
+
+// TestCommandsThatShowReadTheRecord checks that each command that lists or shows something reads the
+// record, or is in liveOnly.
+func TestCommandsThatShowReadTheRecord(t *testing.T) {
+	unmarked := []string{}
+	var walk func(verb *cobra.Command)
+	walk = func(verb *cobra.Command) {
+		for _, v := range verb.Commands() {
+			walk(v)
+		}
+		what, _, _ := strings.Cut(verb.Short, " ")
+		if shows := what == "List" || what == "Show" || what == "Explain"; shows && !verb.HasSubCommands() && !cli.ReadsRecord(verb) {
+			unmarked = append(unmarked, verb.CommandPath())
+		}
+	}
+	walk(app.Root(cli.New(cli.Env{})))
+	require.ElementsMatch(t, liveOnly, unmarked, "mark a command that can read the record with cli.OnRecord, where its family is put together; others belong in liveOnly")
+}
+
+// Each borrowed flag is suggested as a flag that some verb has.
+func TestBorrowedFlagsLeadSomewhere(t *testing.T) {
+	root := app.Root(cli.New(cli.Env{}))
+	for word, flag := range cli.ForeignFlags {
+		found := false
+		for _, name := range append(cli.VerbNames(root), "bus poll", "task add") {
+			verb, _, err := root.Find(strings.Fields(name))
+			require.NoError(t, err)
+			found = found || verb.Flag(flag) != nil
+		}
+		require.True(t, found, "%s: --%s", word, flag)
+	}
+}

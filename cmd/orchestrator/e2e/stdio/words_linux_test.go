@@ -1,0 +1,5 @@
+package stdio
+
+// Tests of messages between agents, people and the orchestrator, with the real program. The
+// agents are puppets: real processes whose stdout the test writes, byte for byte, and whose
+// stdin it reads.
