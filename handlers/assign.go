@@ -12,11 +12,11 @@ import (
 )
 
 var assignOperations = []Operation{
-	bind("assign-task", (*decision).tasks, assignTask),
-	bind("auto-assign", (*decision).tasks, autoAssign),
-	bind("match-agents", (*decision).tasks, matchAgents),
-	bind("poll-tasks", (*decision).tasks, pollTasks),
-	bind("check-tasks", (*decision).tasks, checkTasks),
+	bind("assign-task", (*decision).tasks, taskDecision.assignTask),
+	bind("auto-assign", (*decision).tasks, taskDecision.autoAssign),
+	bind("match-agents", (*decision).tasks, taskDecision.matchAgents),
+	bind("poll-tasks", (*decision).tasks, taskDecision.pollTasks),
+	bind("check-tasks", (*decision).tasks, taskDecision.checkTasks),
 }
 
 // assignBy assigns a task to an agent. The agent is notified when no dependency holds the task
@@ -58,7 +58,7 @@ func (td taskDecision) remind(a *state.KnownAgent) {
 	}
 }
 
-func assignTask(td taskDecision, r *wire.AssignTask) (*wire.TaskReply, *wire.Error) {
+func (td taskDecision) assignTask(r *wire.AssignTask) (*wire.TaskReply, *wire.Error) {
 	k, err := td.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (td taskDecision) meets(k *state.Task, a *state.KnownAgent) *wire.Error {
 	return err
 }
 
-func autoAssign(td taskDecision, r *wire.TaskID) (*wire.Assignment, *wire.Error) {
+func (td taskDecision) autoAssign(r *wire.TaskID) (*wire.Assignment, *wire.Error) {
 	k, err := td.manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func autoAssign(td taskDecision, r *wire.TaskID) (*wire.Assignment, *wire.Error)
 	return answer, nil
 }
 
-func matchAgents(td taskDecision, r *wire.TaskID) (*hub.Matches, *wire.Error) {
+func (td taskDecision) matchAgents(r *wire.TaskID) (*hub.Matches, *wire.Error) {
 	k, err := td.readableTask(r.TaskID)
 	if err != nil {
 		return nil, err
@@ -186,11 +186,11 @@ func matchAgents(td taskDecision, r *wire.TaskID) (*hub.Matches, *wire.Error) {
 	return answer, nil
 }
 
-func pollTasks(td taskDecision, _ *wire.Nothing) (*wire.TaskList, *wire.Error) {
+func (td taskDecision) pollTasks(_ *wire.Nothing) (*wire.TaskList, *wire.Error) {
 	return td.state.Tasks.Given(td.state.Agents.ByID[td.from.Name]), nil
 }
 
-func checkTasks(td taskDecision, r *wire.CheckTasks) (*wire.TaskList, *wire.Error) {
+func (td taskDecision) checkTasks(r *wire.CheckTasks) (*wire.TaskList, *wire.Error) {
 	a := td.state.Agents.ByID[td.from.Name]
 	if r.SessionID != "" {
 		a = td.state.Agents.AgentNamed(r.SessionID)

@@ -18,9 +18,9 @@ import (
 )
 
 var delegationOperations = []Operation{
-	bind("submit-task-request", (*decision).delegations, submitTaskRequest),
-	bind("get-task-response", (*decision).delegations, getTaskResponse),
-	bind("update-task-request", (*decision).delegations, updateTaskRequest),
+	bind("submit-task-request", (*decision).delegations, delegationDecision.submitTaskRequest),
+	bind("get-task-response", (*decision).delegations, delegationDecision.getTaskResponse),
+	bind("update-task-request", (*decision).delegations, delegationDecision.updateTaskRequest),
 }
 
 // orchestratorName is the default source of tasks that callers other than agents delegate.
@@ -28,7 +28,7 @@ const orchestratorName = "orchestrator"
 
 // submitTaskRequest delegates a task. A refused request creates no task, so its id can be used
 // again.
-func submitTaskRequest(dd delegationDecision, r *delegation.Request) (*wire.TaskAnswer, *wire.Error) {
+func (dd delegationDecision) submitTaskRequest(r *delegation.Request) (*wire.TaskAnswer, *wire.Error) {
 	if k := dd.state.Tasks.Find(r.ID); k != nil {
 		return dd.handedOnBefore(k, r)
 	}

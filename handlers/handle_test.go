@@ -42,7 +42,7 @@ func (p *player) ask(who, id, operation string) Outcome {
 // Rows: B-21, B-75.
 func TestPanic(t *testing.T) {
 	register(t, "stumble", func(t *decision) (any, *wire.Error) {
-		_, _ = submitTask(t.tasks(), &wire.SubmitTask{Type: "t", Name: "before"})
+		_, _ = t.tasks().submitTask(&wire.SubmitTask{Type: "t", Name: "before"})
 		panic("for the log alone")
 	})
 	p := atWork(t)

@@ -13,9 +13,9 @@ import (
 )
 
 var reportOperations = []Operation{
-	bind("current-task", (*decision).tasks, currentTask),
-	bind("report-progress", (*decision).tasks, reportProgress),
-	bind("return-task", (*decision).tasks, returnTask),
+	bind("current-task", (*decision).tasks, taskDecision.currentTask),
+	bind("report-progress", (*decision).tasks, taskDecision.reportProgress),
+	bind("return-task", (*decision).tasks, taskDecision.returnTask),
 	bind("ask-permission", (*decision).questions, askPermission),
 	bind("withdraw-question", (*decision).questions, withdrawQuestion),
 }
@@ -145,7 +145,7 @@ func (ad agentDecision) unpark(a *state.KnownAgent) {
 
 // currentTask returns the task that the caller works on: the first one that has started, or the
 // first one that was assigned.
-func currentTask(td taskDecision, _ *wire.Nothing) (*wire.TaskReply, *wire.Error) {
+func (td taskDecision) currentTask(_ *wire.Nothing) (*wire.TaskReply, *wire.Error) {
 	a := td.state.Agents.ByID[td.from.Name]
 	var found *state.Task
 	for _, k := range a.Holds {
@@ -160,10 +160,10 @@ func currentTask(td taskDecision, _ *wire.Nothing) (*wire.TaskReply, *wire.Error
 	if found == nil {
 		return nil, &wire.Error{Code: wire.CodeNotFound, Message: "you have no task"}
 	}
-	return getTask(td, &wire.TaskID{TaskID: found.View.ID})
+	return td.getTask(&wire.TaskID{TaskID: found.View.ID})
 }
 
-func reportProgress(td taskDecision, r *wire.ReportProgress) (*wire.TaskReply, *wire.Error) {
+func (td taskDecision) reportProgress(r *wire.ReportProgress) (*wire.TaskReply, *wire.Error) {
 	k, err := td.reportableTask(r.TaskID, "worked on")
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func reportProgress(td taskDecision, r *wire.ReportProgress) (*wire.TaskReply, *
 	return td.replyWith(k), nil
 }
 
-func returnTask(td taskDecision, r *wire.ReturnTask) (*wire.TaskReply, *wire.Error) {
+func (td taskDecision) returnTask(r *wire.ReturnTask) (*wire.TaskReply, *wire.Error) {
 	k, err := td.held(r.TaskID, "returned")
 	switch {
 	case err != nil:

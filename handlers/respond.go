@@ -172,7 +172,7 @@ func (dd delegationDecision) standingAnswer(k *state.Task) *wire.TaskAnswer {
 	return answer
 }
 
-func getTaskResponse(dd delegationDecision, r *wire.GetTaskResponse) (*wire.TaskAnswer, *wire.Error) {
+func (dd delegationDecision) getTaskResponse(r *wire.GetTaskResponse) (*wire.TaskAnswer, *wire.Error) {
 	k, err := dd.tasks().readableTask(r.TaskID)
 	if err != nil {
 		return nil, err
@@ -259,7 +259,7 @@ func (dd delegationDecision) repeatResponse(k *state.Task) {
 	dd.out.Letters = append(dd.out.Letters, l)
 }
 
-func updateTaskRequest(dd delegationDecision, r *wire.UpdateTaskRequest) (*wire.TaskAnswer, *wire.Error) {
+func (dd delegationDecision) updateTaskRequest(r *wire.UpdateTaskRequest) (*wire.TaskAnswer, *wire.Error) {
 	k, err := dd.tasks().manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err

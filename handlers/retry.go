@@ -14,7 +14,7 @@ func (td taskDecision) triedOut(k *state.Task) bool {
 }
 
 // retryTask tries a task again for who submitted it or manages it, at every door.
-func retryTask(td taskDecision, r *wire.RetryTask) (*wire.TaskReply, *wire.Error) {
+func (td taskDecision) retryTask(r *wire.RetryTask) (*wire.TaskReply, *wire.Error) {
 	manager := td.from
 	manager.ActsForOthers = true
 	managing := td.by(manager).tasks()

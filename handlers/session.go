@@ -10,11 +10,11 @@ import (
 )
 
 var sessionOperations = []Operation{
-	bind("send-session-message", (*decision).sessions, sendSessionMessage),
-	bind("get-session", (*decision).sessions, getSession),
-	bind("list-sessions", (*decision).sessions, listSessions),
-	bind("create-session", (*decision).sessions, createSession),
-	bind("list-reviews", (*decision).sessions, listReviews),
+	bind("send-session-message", (*decision).sessions, sessionDecision.sendSessionMessage),
+	bind("get-session", (*decision).sessions, sessionDecision.getSession),
+	bind("list-sessions", (*decision).sessions, sessionDecision.listSessions),
+	bind("create-session", (*decision).sessions, sessionDecision.createSession),
+	bind("list-reviews", (*decision).sessions, sessionDecision.listReviews),
 }
 
 // syncSessions applies the configured sessions: it opens new ones, updates changed ones and
@@ -108,7 +108,7 @@ func (sd sessionDecision) closeSession(s *state.SessionState, f *state.SessionCl
 	sd.fact("", "", f)
 }
 
-func createSession(sd sessionDecision, create *wire.CreateSession) (*wire.SessionView, *wire.Error) {
+func (sd sessionDecision) createSession(create *wire.CreateSession) (*wire.SessionView, *wire.Error) {
 	spec := (*session.Spec)(create)
 	if spec.Verify != nil && sd.from.Kind == Agent {
 		return nil, state.Errorf(wire.CodeDenied, state.Details{"pointer": "/payload/verify"}, "only a person may name commands that run as the agent of a task")

@@ -76,7 +76,7 @@ func complaints(s *state.SessionState, said *wire.SaySession, err *wire.Error) [
 	return all
 }
 
-func listSessions(sd sessionDecision, _ *wire.Nothing) (*session.List, *wire.Error) {
+func (sd sessionDecision) listSessions(_ *wire.Nothing) (*session.List, *wire.Error) {
 	answer := &session.List{Sessions: []session.Brief{}}
 	for _, s := range sd.state.Sessions.Order {
 		if sd.from.Kind != Agent || s.Member(sd.from.Name) != nil {
@@ -86,7 +86,7 @@ func listSessions(sd sessionDecision, _ *wire.Nothing) (*session.List, *wire.Err
 	return answer, nil
 }
 
-func getSession(sd sessionDecision, r *wire.GetSession) (*wire.SessionView, *wire.Error) {
+func (sd sessionDecision) getSession(r *wire.GetSession) (*wire.SessionView, *wire.Error) {
 	s, err := sd.sessionNamed(r.SessionID)
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (sd sessionDecision) sessionNamed(id string) (*state.SessionState, *wire.Er
 	return s, nil
 }
 
-func listReviews(sd sessionDecision, r *wire.ListReviews) (*session.ReviewList, *wire.Error) {
+func (sd sessionDecision) listReviews(r *wire.ListReviews) (*session.ReviewList, *wire.Error) {
 	if r.SessionID != "" {
 		if _, err := sd.sessionNamed(r.SessionID); err != nil {
 			return nil, err

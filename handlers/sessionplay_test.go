@@ -271,7 +271,7 @@ func change(in map[string]any, path []string, value string) {
 // session returns a session with its messages.
 func (p *player) session(id string) *wire.SessionView {
 	t := (&turn{state: p.state.State}).by(Actor{Kind: Operator})
-	v, err := getSession(t.sessions(), &wire.GetSession{SessionID: id})
+	v, err := t.sessions().getSession(&wire.GetSession{SessionID: id})
 	require.Nil(p.t, err)
 	whole, fault := state.Complete(v, t.pages, shelf(p.records))
 	require.NoError(p.t, fault)

@@ -34,7 +34,7 @@ const (
 	atTo   = "/to_agent/agent_id"
 )
 
-func sendSessionMessage(sd sessionDecision, said *wire.SaySession) (*session.Said, *wire.Error) {
+func (sd sessionDecision) sendSessionMessage(said *wire.SaySession) (*session.Said, *wire.Error) {
 	x, err := sd.locate(said)
 	if err != nil {
 		sd.logRefused(sd.refusing(said), said, "", err)

@@ -115,7 +115,7 @@ func (td taskDecision) replyWith(k *state.Task) *wire.TaskReply {
 	return reply
 }
 
-func getTask(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
+func (td taskDecision) getTask(r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	k, err := td.readableTask(r.TaskID)
 	if of := td.state.Tasks.ByID[r.TaskID]; err != nil && td.from.Kind == Agent && of.ReviewedBy(td.from.Name) {
 		k, err = of, nil
@@ -141,7 +141,7 @@ func getTask(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 // defaultLimit is the default number of listed tasks.
 const defaultLimit = 100
 
-func queryTasks(td taskDecision, q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
+func (td taskDecision) queryTasks(q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 	if roles := td.state.UnknownRole(q.RequiredRole); roles != nil {
 		return nil, wire.UnknownRole(q.RequiredRole, "/payload/requiredRole", roles)
 	}

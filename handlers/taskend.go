@@ -185,7 +185,7 @@ func (ld linkDecision) unblock(tasks []*state.Task) {
 	}
 }
 
-func cancelTask(td taskDecision, r *wire.CancelTask) (*wire.TaskReply, *wire.Error) {
+func (td taskDecision) cancelTask(r *wire.CancelTask) (*wire.TaskReply, *wire.Error) {
 	k, err := td.manageableTask(r.TaskID)
 	switch {
 	case err != nil:

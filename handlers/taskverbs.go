@@ -15,17 +15,17 @@ import (
 )
 
 var taskOperations = []Operation{
-	bind("query-tasks", (*decision).tasks, queryTasks),
-	bind("submit-task", (*decision).tasks, submitTask),
-	bind("get-task", (*decision).tasks, getTask),
-	bind("start-task", (*decision).tasks, startTask),
-	bind("complete-task", (*decision).tasks, completeTask),
-	bind("fail-task", (*decision).tasks, failTask),
-	bind("cancel-task", (*decision).tasks, cancelTask),
-	bind("retry-task", (*decision).tasks, retryTask),
+	bind("query-tasks", (*decision).tasks, taskDecision.queryTasks),
+	bind("submit-task", (*decision).tasks, taskDecision.submitTask),
+	bind("get-task", (*decision).tasks, taskDecision.getTask),
+	bind("start-task", (*decision).tasks, taskDecision.startTask),
+	bind("complete-task", (*decision).tasks, taskDecision.completeTask),
+	bind("fail-task", (*decision).tasks, taskDecision.failTask),
+	bind("cancel-task", (*decision).tasks, taskDecision.cancelTask),
+	bind("retry-task", (*decision).tasks, taskDecision.retryTask),
 }
 
-func submitTask(td taskDecision, r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
+func (td taskDecision) submitTask(r *wire.SubmitTask) (*wire.TaskReply, *wire.Error) {
 	if r.Verify != nil && td.from.Kind == Agent {
 		return nil, state.Errorf(wire.CodeDenied, state.Details{"pointer": "/payload/verify"}, "only a person may name commands that run as the agent of a task")
 	}
@@ -153,7 +153,7 @@ func asUUID(b [16]byte) string {
 	return string(id)
 }
 
-func startTask(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
+func (td taskDecision) startTask(r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	k, err := td.readableTask(r.TaskID)
 	if err != nil {
 		return nil, err
@@ -294,7 +294,7 @@ func (td taskDecision) held(id, verb string) (*state.Task, *wire.Error) {
 // succeeded is the default result of a completed task.
 var succeeded = hub.Result{Document: delegation.Succeeded}
 
-func completeTask(td taskDecision, r *wire.CompleteTask) (*wire.TaskReply, *wire.Error) {
+func (td taskDecision) completeTask(r *wire.CompleteTask) (*wire.TaskReply, *wire.Error) {
 	k, err := td.reportableTask(r.TaskID, "completed")
 	if err != nil {
 		return nil, err
@@ -315,7 +315,7 @@ func completeTask(td taskDecision, r *wire.CompleteTask) (*wire.TaskReply, *wire
 	return td.replyWith(k), nil
 }
 
-func failTask(td taskDecision, r *wire.FailTask) (*wire.TaskReply, *wire.Error) {
+func (td taskDecision) failTask(r *wire.FailTask) (*wire.TaskReply, *wire.Error) {
 	k, err := td.reportableTask(r.TaskID, "failed")
 	if err != nil {
 		return nil, err

@@ -10,15 +10,15 @@ import (
 )
 
 var updateOperations = []Operation{
-	bind("update-task", (*decision).tasks, updateTask),
-	bind("submit-plan", (*decision).tasks, submitPlan),
-	bind("approve-plan", (*decision).tasks, approvePlan),
-	bind("revise-plan", (*decision).tasks, revisePlan),
-	bind("add-note", (*decision).tasks, addNote),
-	bind("list-notes", (*decision).tasks, listNotes),
+	bind("update-task", (*decision).tasks, taskDecision.updateTask),
+	bind("submit-plan", (*decision).tasks, taskDecision.submitPlan),
+	bind("approve-plan", (*decision).tasks, taskDecision.approvePlan),
+	bind("revise-plan", (*decision).tasks, taskDecision.revisePlan),
+	bind("add-note", (*decision).tasks, taskDecision.addNote),
+	bind("list-notes", (*decision).tasks, taskDecision.listNotes),
 }
 
-func updateTask(td taskDecision, r *wire.UpdateTask) (*wire.TaskReply, *wire.Error) {
+func (td taskDecision) updateTask(r *wire.UpdateTask) (*wire.TaskReply, *wire.Error) {
 	k, err := td.manageableTask(r.TaskID)
 	switch {
 	case err != nil:
@@ -67,7 +67,7 @@ func updateTask(td taskDecision, r *wire.UpdateTask) (*wire.TaskReply, *wire.Err
 // maxNotes is the maximum number of notes of a task.
 const maxNotes = 10_000
 
-func addNote(td taskDecision, r *wire.AddNote) (*wire.NoteReply, *wire.Error) {
+func (td taskDecision) addNote(r *wire.AddNote) (*wire.NoteReply, *wire.Error) {
 	k, err := td.readableTask(r.TaskID)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func addNote(td taskDecision, r *wire.AddNote) (*wire.NoteReply, *wire.Error) {
 	return &wire.NoteReply{Note: f.Note(&records[len(records)-1])}, nil
 }
 
-func listNotes(td taskDecision, r *wire.TaskID) (*wire.NoteList, *wire.Error) {
+func (td taskDecision) listNotes(r *wire.TaskID) (*wire.NoteList, *wire.Error) {
 	k, err := td.readableTask(r.TaskID)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func listNotes(td taskDecision, r *wire.TaskID) (*wire.NoteList, *wire.Error) {
 	return &wire.NoteList{Notes: []wire.Note{}}, nil
 }
 
-func submitPlan(td taskDecision, r *wire.SubmitPlan) (*wire.TaskReply, *wire.Error) {
+func (td taskDecision) submitPlan(r *wire.SubmitPlan) (*wire.TaskReply, *wire.Error) {
 	k, err := td.held(r.TaskID, "planned")
 	switch {
 	case err != nil:
@@ -125,7 +125,7 @@ func (td taskDecision) review(id, verb string) (*state.Task, *wire.Error) {
 	return k, nil
 }
 
-func approvePlan(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
+func (td taskDecision) approvePlan(r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
 	k, err := td.review(r.TaskID, "begun: there is no plan to approve")
 	switch {
 	case err != nil:
@@ -138,7 +138,7 @@ func approvePlan(td taskDecision, r *wire.TaskID) (*wire.TaskReply, *wire.Error)
 	return td.replyWith(k), nil
 }
 
-func revisePlan(td taskDecision, r *wire.RevisePlan) (*wire.TaskReply, *wire.Error) {
+func (td taskDecision) revisePlan(r *wire.RevisePlan) (*wire.TaskReply, *wire.Error) {
 	k, err := td.review(r.TaskID, "sent back: there is no plan to revise")
 	if err != nil {
 		return nil, err
