@@ -52,12 +52,10 @@ let failures = 0;
 const pageSize = 1000;
 const maxBehind = 5000; // events; more of them take longer than a snapshot
 
-/** Reads everything, and follows the events from there. */
+/** Reads everything, and follows the events from there. Until then the stream before goes on: it tells if the team stops. */
 export async function load() {
   if (loading) return;
   loading = true;
-  stream?.close();
-  stream = null;
   dirty.clear();
   try {
     const now = await ask("status");
@@ -80,6 +78,8 @@ export async function load() {
     listen(now.seq);
     watchHubs();
   } catch (error) {
+    stream?.close();
+    stream = null;
     const wait = failures++ ? 3000 : 300; // the first failure may be that of one connection
     failed.value = failures;
     if (failures > 1) trouble.value = error instanceof Error ? error.message : String(error);
@@ -106,7 +106,8 @@ export const failed = signal(0);
 function listen(since) {
   const started = status.value.started_at;
   let lost = false;
-  stopped.value = false;
+  stopped.value = status.value.state === "stopping";
+  stream?.close();
   stream = follow({ name: "events", since, onItems: take, onReset: load, onLink: async (l) => {
     link.value = l;
     if (l.state === "waiting") { lost = true; failed.value++; }
