@@ -34,8 +34,8 @@ import (
 // those here, and more.
 func Main(m *testing.M, more map[string]func()) {
 	child.Shim()                                                           // the watchdog must not run the tests
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue { // most tests wait for processes
-		_ = f.Value.Set("6")
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue { // most tests wait for processes, and two packages run at a time
+		_ = f.Value.Set("4")
 	}
 	all := map[string]func(){"orchestrator": orchestrator, "stand-in": standIn, "puppet": puppet, "labourer": labourer}
 	maps.Copy(all, more)
