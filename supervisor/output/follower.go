@@ -21,7 +21,8 @@ const (
 )
 
 // A Follower receives the lines of some agents. Each agent has its own backlog, taken in turn,
-// so that one agent with much output does not hide the others.
+// so that one agent with much output does not hide the others. An event comes after all lines
+// and events that were there before it, of any agent.
 //
 // An agent whose backlog is full waits for a blocking follower. If the follower takes nothing
 // for a second, lines are dropped. Other followers lose lines at once. Dropped lines are
@@ -34,7 +35,7 @@ type Follower struct {
 
 	mu     sync.Mutex
 	queues map[string]*queue
-	ready  []*queue // queues that are not empty, oldest first
+	ready  []*queue // the owner of each page that waits, oldest first
 	wake   chan struct{}
 	moved  chan struct{} // closed when a page was taken
 	stuck  bool
@@ -46,9 +47,11 @@ type Follower struct {
 // A queue is the backlog of one agent.
 type queue struct {
 	agent  string
-	page   page
+	pages  []page // oldest first; one, unless events had to wait for other agents
+	spare  page   // a buffer for the next page
+	text   int    // bytes of text on all pages
+	weight int    // memory that all pages use
 	missed int64
-	listed bool
 }
 
 // A Line is a line that a follower receives.
@@ -100,7 +103,7 @@ func (f *Follower) push(agent string, p *page) {
 	for {
 		f.mu.Lock()
 		q := f.queue(agent)
-		if f.closed || len(q.page.text) < backlog {
+		if f.closed || q.text < backlog {
 			f.put(q, p)
 			f.mu.Unlock()
 			return
@@ -135,7 +138,7 @@ func (f *Follower) pushNow(agent string, p *page) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	q := f.queue(agent)
-	if q.page.weight() >= 8*backlog {
+	if q.weight >= 8*backlog {
 		q.missed += int64(len(p.lines))
 		return
 	}
@@ -151,6 +154,8 @@ func (f *Follower) queue(agent string) *queue {
 	return q
 }
 
+// put adds lines to the last page of a queue. An event starts a page if lines of other agents wait
+// behind the last page.
 func (f *Follower) put(q *queue, p *page) {
 	if f.closed {
 		return
@@ -158,11 +163,16 @@ func (f *Follower) put(q *queue, p *page) {
 	for i := range p.lines {
 		m := p.lines[i]
 		m.missed, q.missed = q.missed, 0
-		q.page.add(m, p.line(i))
-	}
-	if !q.listed && len(q.page.lines) > 0 {
-		q.listed = true
-		f.ready = append(f.ready, q)
+		if len(q.pages) == 0 || m.news != nil && f.ready[len(f.ready)-1] != q {
+			q.pages = append(q.pages, q.spare)
+			q.spare = page{}
+			f.ready = append(f.ready, q)
+		}
+		last := &q.pages[len(q.pages)-1]
+		before := last.weight()
+		last.add(m, p.line(i))
+		q.text += m.end - m.start
+		q.weight += last.weight() - before
 	}
 	select {
 	case f.wake <- struct{}{}:
@@ -227,7 +237,7 @@ func (p *page) heard(i int, agent string) Line {
 // A Backlog is a buffer that the caller reuses for calls of Next.
 type Backlog struct{ page page }
 
-// take exchanges the next backlog for an empty page.
+// take exchanges the next page for an empty one.
 func (f *Follower) take(spare *page) (agent string, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -239,9 +249,16 @@ func (f *Follower) take(spare *page) (agent string, ok bool) {
 	if len(f.ready) == 0 {
 		f.ready = nil
 	}
-	q.listed = false
 	spare.clear()
-	*spare, q.page = q.page, *spare
+	q.spare, *spare = *spare, q.pages[0]
+	q.pages[0] = page{}
+	if len(q.pages) == 1 {
+		q.pages = q.pages[:0] // keeps the array
+	} else {
+		q.pages = q.pages[1:]
+	}
+	q.text -= len(spare.text)
+	q.weight -= spare.weight()
 	f.stuck = false
 	close(f.moved)
 	f.moved = make(chan struct{})

@@ -31,6 +31,48 @@ func TestFollowerThatMovesAtTheLastMoment(t *testing.T) {
 	})
 }
 
+// TestEventsInOrder checks that an event is not heard before an earlier one of another agent, and
+// that lines of an agent still come in one piece.
+func TestEventsInOrder(t *testing.T) {
+	f := NewFollower(false)
+	event := func(agent, kind string) {
+		var p page
+		p.add(mark{stream: control.StreamOwn, news: &Notice{Record: wire.Record{Kind: kind, Payload: []byte(`{}`)}}})
+		f.pushNow(agent, &p)
+	}
+	line := func(agent, text string) {
+		var p page
+		p.add(mark{stream: control.StreamOut}, []byte(text))
+		f.push(agent, &p)
+	}
+	event("", "1")
+	line("a", "x")
+	event("a", "2")
+	line("b", "y")
+	event("", "3")
+	event("a", "4")
+	line("b", "z")
+	event("", "5")
+	event("", "6")
+	f.Close()
+	var heard []string
+	var spare Backlog
+	for f.Next(t.Context(), &spare, func(l Line) {
+		if l.Event != nil {
+			heard = append(heard, l.Event.Kind)
+		} else {
+			heard = append(heard, string(l.Text))
+		}
+	}) {
+		heard = append(heard, "|")
+	}
+	require.Equal(t, "1 | x 2 | y z | 3 | 4 | 5 6 |", strings.Join(heard, " "))
+	for _, q := range f.queues {
+		require.Zero(t, q.text)
+		require.Zero(t, q.weight)
+	}
+}
+
 // TestSkippedEventsAreNotSpelled checks that events that a follower skips are not even encoded,
 // and that it gets all others.
 func TestSkippedEventsAreNotSpelled(t *testing.T) {
