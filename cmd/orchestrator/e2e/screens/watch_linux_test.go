@@ -355,7 +355,7 @@ func TestWatchEnds(t *testing.T) {
 	h, _ := busyStage(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	cmd := exec.Command(h.Program, "watch", "--state-dir", h.State(), "--timeout", "2s")
+	cmd := exec.Command(h.Program, "watch", "--state-dir", h.State(), "--timeout", "6s")
 	cmd.Dir, cmd.Env = h.Dir, append(h.Environ(), "TERM=xterm")
 	terminal, err := screen.Start(cmd, 80, 24)
 	require.NoError(t, err)
