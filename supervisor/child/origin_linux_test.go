@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -186,10 +185,10 @@ func TestHostIsConcealed(t *testing.T) {
 		require.Zero(t, dumpable)
 		c := start(t, h, sh("echo ready; exec sleep 1000"))
 		c.firstWords(t)
-		require.Eventually(t, func() bool {
+		waitForThat(t, func() bool { // the program may be calling exec
 			_, run, err := marks(c.PID())
 			return err == nil && run == c.spec.Run
-		}, 10*time.Second, time.Millisecond, "marks of a program that may call exec")
+		})
 		c.Kill()
 		c.end(t)
 	})

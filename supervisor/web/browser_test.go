@@ -316,7 +316,7 @@ func TestPagesInBrowser(t *testing.T) {
 
 	t.Log("a viewer sees no button that changes anything")
 	open("agent?name=coder")
-	browser.Holds(ctx, t, said("may only look"))
+	browser.Holds(ctx, t, said("read only"))
 	browser.Holds(ctx, t, `document.querySelector(".act, .choice") === null`)
 
 	stopConsole()

@@ -40,9 +40,9 @@ func keyCACommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "ca DIR HUB...",
 		Short: "Make the certificates and the secret of hubs",
-		Long: `Makes what hubs on several machines need (see orchestrator help many-machines): in DIR a
-certificate authority of the team, and for each HUB a folder DIR/HUB with all files that
-belong on its machine. HUB is the name in peers, without the port. Further names and
+		Long: `Creates the certificates of hubs on several machines (see orchestrator help many-machines).
+DIR gets a certificate authority of the team, and for each HUB a folder DIR/HUB with all
+files for its machine. HUB is the name in peers, without the port. Further names and
 addresses of the same machine follow after commas.
 
   ca.pem        the certificate of the authority
@@ -50,7 +50,7 @@ addresses of the same machine follow after commas.
   hub.pem       the certificate of this hub, for other hubs and for http
   hub-key.pem   its key
 
-DIR/ca-key.pem is the key of the authority. Keep it, and copy it to no hub. With --add it
+DIR/ca-key.pem is the key of the authority. Keep it, and don't copy it to any hub. --add
 makes certificates for more hubs. Certificates of hubs are valid for 2 years, the authority
 for 10. No file is ever overwritten.`,
 		Example: `  orchestrator key ca keys h1 h2 h3
@@ -77,7 +77,7 @@ for 10. No file is ever overwritten.`,
 			return m.show(a, hubs, add)
 		},
 	}
-	verb.Flags().BoolVar(&add, "add", false, "use the authority that is in DIR")
+	verb.Flags().BoolVar(&add, "add", false, "use the existing authority in DIR")
 	return verb
 }
 

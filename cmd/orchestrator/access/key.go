@@ -28,8 +28,8 @@ func keyIssueCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "issue AGENT",
 		Short: "Create a key for an agent",
-		Long: `Creates a key with which a program can act as an agent of the file. Only the key is
-printed to stdout, and only once: the orchestrator stores a fingerprint of it.`,
+		Long: `Creates a key that lets a program act as an agent of the file. Only the key is printed to
+stdout, and only once: the orchestrator stores just its fingerprint.`,
 		Example: `  KEY=$(orchestrator key issue ci)
   orchestrator key issue ci --json`,
 		Args:              cli.ArgCount(1, 1),
@@ -87,7 +87,7 @@ once.`,
 			return newKey(a, "rotate-key", wire.IssueKey{Agent: args[0], Overlap: overlap.Milliseconds()}, old)
 		},
 	}
-	verb.Flags().Var(&overlap, "overlap", "how long the old keys stay valid: `DUR`")
+	verb.Flags().Var(&overlap, "overlap", "keep the old keys valid for `DUR`")
 	_ = verb.RegisterFlagCompletionFunc("overlap", cobra.NoFileCompletions)
 	return verb
 }
@@ -113,8 +113,8 @@ func keyRegisterCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "register",
 		Short: "Create a token with which a server can register once",
-		Long: `Creates a token with which an external server can register as an agent, once. The
-server then receives its own key. Only the token is printed to stdout, and only once.
+		Long: `Creates a token that lets an external server register as an agent, once. The server
+then receives its own key. Only the token is printed to stdout, and only once.
 With --name no other server can use it.`,
 		Example:           "  orchestrator key register --name build-1 --ttl 1h",
 		Args:              cli.ArgCount(0, 0),
@@ -128,7 +128,7 @@ With --name no other server can use it.`,
 	}
 	set := verb.Flags()
 	set.StringVar(&name, "name", "", "only for the server named `SERVER`")
-	set.Var(&ttl, "ttl", "how long it is valid: `DUR` (24h by default)")
+	set.Var(&ttl, "ttl", "lifetime: `DUR` (24h by default)")
 	for _, flag := range []string{"name", "ttl"} {
 		_ = verb.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
 	}

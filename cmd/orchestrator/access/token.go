@@ -40,8 +40,7 @@ func tokenIssueCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "issue --sub NAME | --actor ID",
 		Short: "Create a token for a person or an actor",
-		Long: `Creates a token with which a program or a person can use this orchestrator over the
-network. Only the token is printed to stdout, and only once. No token is needed on this
+		Long: `Creates a token that lets a program or a person use this orchestrator over the network. Only the token is printed to stdout, and only once. No token is needed on this
 machine.
 
 With --sub the token is for a person and is valid for 8 hours. A viewer has read access
@@ -63,10 +62,10 @@ after --overlap, which leaves time to distribute the new token.`,
 	}
 	set := verb.Flags()
 	set.StringVar(&f.subject, "sub", "", "`NAME` of the person, as it is recorded")
-	set.Var(&f.role, "role", "what the person may do: admin, operator or viewer")
+	set.Var(&f.role, "role", "role of the person: admin, operator or viewer")
 	set.StringVar(&f.actor, "actor", "", "the actor: `ID`, such as HO:host or PO:project")
-	set.Var(&f.overlap, "overlap", "how long the actor's old tokens stay valid: `DUR`")
-	set.Var(&f.ttl, "ttl", "how long it is valid: `DUR`")
+	set.Var(&f.overlap, "overlap", "keep old tokens of the actor valid for `DUR`")
+	set.Var(&f.ttl, "ttl", "lifetime: `DUR`")
 	_ = verb.RegisterFlagCompletionFunc("role", f.role.Complete)
 	_ = verb.RegisterFlagCompletionFunc("actor", bus.CompleteActors(a))
 	for _, name := range []string{"sub", "overlap", "ttl"} {

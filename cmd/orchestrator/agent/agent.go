@@ -54,7 +54,7 @@ func listCommand(a *cli.App, name, path string) *cobra.Command {
 		Use:               name,
 		Short:             "List the agents",
 		Long:              "Lists the agents of the running orchestrator, one line each.",
-		Example:           fmt.Sprintf("  %s\n  %s -q          names alone\n  %s --json", path, path, path),
+		Example:           fmt.Sprintf("  %s\n  %s -q          only the names\n  %s --json", path, path, path),
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
@@ -269,7 +269,7 @@ func agentInterruptCommand(a *cli.App) *cobra.Command {
 	var message string
 	verb := &cobra.Command{
 		Use:   "interrupt AGENT",
-		Short: "Interrupt what an agent does, without ending its task",
+		Short: "Interrupt an agent without ending its task",
 		Long: `Interrupts a running agent. A coding agent ends its turn and begins the next one with the
 message, as a prompt from you, and goes on with its task. Other agents are notified with
 notify:interrupt.`,
@@ -293,7 +293,7 @@ notify:interrupt.`,
 			}.Run(a)
 		},
 	}
-	verb.Flags().StringVarP(&message, "message", "m", "", "what it is to do now: `TEXT`")
+	verb.Flags().StringVarP(&message, "message", "m", "", "new instruction for the agent: `TEXT`")
 	_ = verb.RegisterFlagCompletionFunc("message", cobra.NoFileCompletions)
 	return verb
 }

@@ -25,12 +25,12 @@ func HostsCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "hosts",
 		Short: "List the machines that run agents, and the hubs",
-		Long: `Lists the machines that have joined with "orchestrator join": their labels, their agents, and
-when they were last heard. With --hubs it lists the machines that share the record. Each hub answers that
-itself, and says how many records it has followed.
+		Long: `Lists the machines that have joined with "orchestrator join": their labels, agents and last
+contact. --hubs lists the machines that share the record; each hub reports how many records
+it has followed.
 
-A host is joined, draining (its agents are moved) or gone. A hub is at work, standing by or missing. Its epoch is
-the number of the record with which it took its turn.`,
+A host is joined, draining (its agents are being moved) or gone. A hub is at work, standing
+by or missing. Its epoch is the number of the record that began its turn.`,
 		Example: `  orchestrator hosts
   orchestrator hosts -f          again every second, until Ctrl-C
   orchestrator hosts --hubs`,
@@ -130,10 +130,10 @@ func DrainCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "drain HOST",
 		Short: "Move the agents of a host to other hosts",
-		Long: `Starts no more agents on a host, and stops those that run there in order. They start again on
-other hosts, as soon as there is one that fits.`,
+		Long: `Stops the agents of a host in order and starts them again on other hosts that fit. No new
+agent starts on a draining host.`,
 		Example: `  orchestrator drain gpu-1 --wait
-  orchestrator drain gpu-1 --undo    it may run agents again`,
+  orchestrator drain gpu-1 --undo    let it run agents again`,
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(_ *cobra.Command, args []string) error {

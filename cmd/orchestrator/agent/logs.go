@@ -52,10 +52,10 @@ your terminal; --raw writes the unchanged bytes.
 Without names the lines of all agents are shown. With --since or --until every line of
 that time is shown, otherwise the last 200 of each agent.`,
 		Example: `  orchestrator logs coder             its last 200 lines
-  orchestrator logs -f                 everything, as it comes
+  orchestrator logs -f                 new lines of all agents
   orchestrator logs --since 10m --grep 'panic|error'
   orchestrator logs coder --json | jq -r .text
-  orchestrator logs coder --wire      what it and its program said to each other`,
+  orchestrator logs coder --wire      the traffic with its program`,
 		ValidArgsFunction: a.CompleteAgents,
 		RunE: func(_ *cobra.Command, names []string) error {
 			if f.wire {
@@ -262,9 +262,9 @@ func EventsCommand(a *cli.App) *cobra.Command {
 To miss no event, a program remembers the last number and continues from there with
 --since, even after a restart of the orchestrator.`,
 		Example: `  orchestrator events                        what is kept
-  orchestrator events -n 20 -f               the last 20, and what happens next
-  orchestrator events -f --type 'agent.*'     starts, exits and the like, as they happen
-  orchestrator events --task 91c0            the story of a task
+  orchestrator events -n 20 -f               the last 20, then new ones
+  orchestrator events -f --type 'agent.*'     starts, exits and other news of agents
+  orchestrator events --task 91c0            the history of a task
   orchestrator events --since 412 --json      all after number 412
   orchestrator events --since 10m --agent coder`,
 		Args:              cli.ArgCount(0, 0),

@@ -159,7 +159,7 @@ func busPresenceCommand(a *cli.App) *cobra.Command {
 		Long: `Lists the actors: agent, status, last sign of life, last heartbeat, cursor and the
 latest direct message. A stale actor has missed its heartbeat. A quiet actor has never
 announced heartbeats.`,
-		Example: "  orchestrator bus presence\n  orchestrator bus presence -q         ids alone\n  orchestrator bus presence --json",
+		Example: "  orchestrator bus presence\n  orchestrator bus presence -q         only the ids\n  orchestrator bus presence --json",
 	})
 }
 

@@ -30,15 +30,14 @@ func busForwardCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "forward --to URL",
 		Short: "Forward the messages of an actor to another team",
-		Long: `Forwards the messages of an actor to the actor of the same name in another team, in
-their order, until Ctrl-C. A message is acknowledged here when it is stored there. Its key
-there is made of its number, so it is stored once, even if this command or either
-orchestrator is killed meanwhile.
+		Long: `Forwards the messages of an actor to the actor of the same name in another team, in order,
+until Ctrl-C. A message is acknowledged here once it is stored there. Its key there comes
+from its number, so it is stored once, even if this command or an orchestrator is killed.
 
-The sender there is the actor of the token. The payload gets a member "forwarded": the
-sender here, the number and the time. A message that cannot be stored there, such as one
-that was forwarded before, is reported to GO here as task.failed. While the other team
-cannot be reached, messages wait here.
+The sender there is the actor of the token. The payload gets a member "forwarded" with the
+sender here, the number and the time. A message that cannot be stored there, for example
+because it was forwarded before, is reported to GO here as task.failed. While the other
+team cannot be reached, messages wait here.
 
 Run it as an agent whose actor stands for the other team: see orchestrator help bus.`,
 		Example: `  orchestrator bus forward --to https://kitchen.example:7433 --token kitchen.token --actor PO:kitchen`,

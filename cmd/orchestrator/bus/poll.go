@@ -33,15 +33,15 @@ func busPollCommand(a *cli.App) *cobra.Command {
 text. The list begins after the actor's cursor, which is the last acknowledged message, or
 after --cursor. Reading does not acknowledge messages: see "bus ack".
 
-The messages by which the orchestrator keeps its records are left out: starts and ends of
-agents, heartbeats and unknown topics. --all and --json show them.
+The orchestrator's own records are left out: starts and ends of agents, heartbeats and
+unknown topics. --all and --json show them.
 
 Without --actor the actor is GO, which is you. Inside an agent it is the agent's own
 actor.`,
 		Example: `  orchestrator bus poll
   orchestrator bus poll --cursor 0 -n 20      from the first one on
-  orchestrator bus poll --actor PO:shop       what an agent has not dealt with
-  orchestrator bus poll --json                whole, for a program`,
+  orchestrator bus poll --actor PO:shop       unacknowledged messages of an agent
+  orchestrator bus poll --json                in full, for a program`,
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(verb *cobra.Command, _ []string) error {
@@ -55,7 +55,7 @@ actor.`,
 	set.StringVar(&f.actor, "actor", "", "messages to `ACTOR` (default GO; inside an agent its own actor)")
 	set.Var(&f.cursor, "cursor", "messages after `SEQ` (default: the last acknowledged one)")
 	set.StringVarP(&f.most, "lines", "n", "100", "at most `N` messages")
-	set.BoolVar(&f.all, "all", false, "show also the records of the orchestrator")
+	set.BoolVar(&f.all, "all", false, "include the records of the orchestrator")
 	_ = verb.RegisterFlagCompletionFunc("actor", CompleteActors(a))
 	_ = verb.RegisterFlagCompletionFunc("cursor", cobra.NoFileCompletions)
 	_ = verb.RegisterFlagCompletionFunc("lines", cobra.NoFileCompletions)

@@ -47,8 +47,8 @@ now. "broadcast" addresses all actors.
 
 TEXT becomes the payload {"text": TEXT}, on the topic message.direct unless --topic is
 given. --urgent interrupts the turn of a coding agent. --wait waits until the message has
-a state and prints the states: it is written to the agent, its model has it in context,
-or the addressee has acknowledged it. See "bus status".
+a state and prints the states: delivered to the agent, read by its model, or acknowledged
+by the addressee. See "bus status".
 
 --payload takes a JSON object, @FILE for the contents of a file, or - for stdin. If no
 orchestrator answers, or the answer has an HTTP status of 500 or above, the message is
@@ -56,7 +56,7 @@ sent again after 2, 10 and 60 seconds, unless --no-retry is given. All attempts 
 same key, so the message is stored once. After the last attempt the message is kept in
 bus-incidents.jsonl in the state directory, in the folder for temporary files inside an
 agent, or else in the current folder. To repeat a message yourself, give the same --key.`,
-		Example: `  orchestrator bus send --to coder "Keep the old page working" --wait in-context
+		Example: `  orchestrator bus send --to coder "Keep the old page working" --wait read
   orchestrator bus send --to coder --urgent "Stop: main is broken"
   orchestrator bus send --to PO:shop --topic message.direct --reply-to 41 --payload @answer.json
   orchestrator bus send --to broadcast --topic broadcast.all --payload '{"text": "the disk is full"}'
@@ -78,8 +78,8 @@ agent, or else in the current folder. To repeat a message yourself, give the sam
 	set.StringVar(&f.topic, "topic", "", "`TOPIC` of the message: words separated by dots (message.direct with TEXT)")
 	set.StringVar(&f.payload, "payload", "{}", "payload, a `JSON` object, @FILE or -")
 	set.BoolVar(&f.urgent, "urgent", false, "interrupt the turn of a coding agent")
-	set.Var(&f.wait, "wait", "wait until the message is `STATE`: written, in-context or acked")
-	set.Var(&f.replyTo, "reply-to", "number of the message that this one answers: `SEQ`")
+	set.Var(&f.wait, "wait", "wait until the message is in `STATE`: delivered, read or acknowledged")
+	set.Var(&f.replyTo, "reply-to", "answer the message with the number `SEQ`")
 	set.StringVar(&f.key, "key", "", "idempotency `KEY`: a repeated message is sent once")
 	set.StringVar(&f.from, "from", "", "sender `ACTOR` (default GO; inside an agent its own actor)")
 	set.BoolVar(&f.once, "no-retry", false, "make one attempt")

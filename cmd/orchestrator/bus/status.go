@@ -23,11 +23,10 @@ import (
 func busStatusCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "status SEQ",
-		Short: "Show what became of a message",
-		Long: `Shows the states of a message with their times: kept, written to the stdin of an agent,
-in the context of its model, refused by its program, and acknowledged. Only coding agents
-report what is in context. When a message was written is known until the orchestrator
-stops.`,
+		Short: "Show the delivery of a message",
+		Long: `Shows the states of a message with their times: stored, delivered to the stdin of an agent,
+read by its model, refused by its program, and acknowledged. Only coding agents report what
+their models have read. The time of delivery is known until the orchestrator stops.`,
 		Example: "  orchestrator bus status 41\n  orchestrator bus status 41 --json",
 		Args:    cli.ArgCount(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -67,7 +66,12 @@ func latestState(m *mail.Status) string {
 	return stateWords(m.States[len(m.States)-1].State)
 }
 
-func stateWords(state string) string { return strings.ReplaceAll(term.OneLine(state), "_", " ") }
+// stateNames are the states of messages as people read them.
+var stateNames = map[string]string{
+	mail.StateKept: "stored", mail.StateWritten: "delivered", mail.StateInContext: "read by the model", mail.StateAcked: "acknowledged",
+}
+
+func stateWords(state string) string { return cmp.Or(stateNames[state], term.OneLine(state)) }
 
 func showStatus(a *cli.App, m *mail.Status) error {
 	names := newNames(a)
@@ -82,32 +86,42 @@ func showStatus(a *cli.App, m *mail.Status) error {
 			at = term.Clock(s.At, now, "15:04:05.000")
 		}
 		rows = append(rows, []term.Cell{
-			term.Text(stateWords(s.State)), term.Text(at), term.Text(sinceKept(m, s.At)), term.Text(cmp.Or(term.OneLine(s.Agent), names.of(s.Actor))),
+			term.Text(stateWords(s.State)), term.Text(at), term.Text(sinceStored(m, s.At)), term.Text(cmp.Or(term.OneLine(s.Agent), names.of(s.Actor))),
 		})
 	}
 	return a.Print("%s", term.Table(rows))
 }
 
-// sinceKept returns how long after it was sent a message reached a state.
-func sinceKept(m *mail.Status, stamp string) string {
-	kept, ok := object.ParseTime(m.States[0].At)
+// sinceStored returns the time between the sending of a message and one of its states.
+func sinceStored(m *mail.Status, stamp string) string {
+	stored, ok := object.ParseTime(m.States[0].At)
 	at, known := object.ParseTime(stamp)
 	if !ok || !known {
 		return ""
 	}
-	return term.Duration(max(0, at.Sub(kept)))
+	return term.Duration(max(0, at.Sub(stored)))
 }
 
 // awaited is the flag for the state that a message must reach.
 type awaited struct{ cli.Choice }
 
-// order lists the states that --wait takes. Each implies those before it.
-var order = []string{"written", "in-context", mail.StateAcked}
+// order lists the states that --wait takes, by their words. Each implies those before it.
+var order = []string{mail.StateWritten, mail.StateInContext, mail.StateAcked}
 
-func newAwaited() awaited { return awaited{cli.Choice{Of: order}} }
+var awaitedWords = []string{"delivered", "read", "acknowledged"}
 
-// Set also accepts the words of the protocol, in_context.
-func (w *awaited) Set(word string) error { return w.Choice.Set(strings.ReplaceAll(word, "_", "-")) }
+func newAwaited() awaited { return awaited{cli.Choice{Of: awaitedWords}} }
+
+// Set also accepts the states as JSON has them, and in-context.
+func (w *awaited) Set(word string) error {
+	if i := slices.Index(order, strings.ReplaceAll(word, "-", "_")); i >= 0 {
+		word = awaitedWords[i]
+	}
+	return w.Choice.Set(word)
+}
+
+// state returns the state to wait for.
+func (w *awaited) state() string { return order[slices.Index(awaitedWords, w.Value)] }
 
 // between is the pause between two looks at a message. Writing to an agent causes no event.
 const between = 100 * time.Millisecond
@@ -121,12 +135,12 @@ func (w *awaited) until(ctx context.Context, a *cli.App, d *client.Client, sent 
 	for _, warning := range m.Warnings {
 		a.Note("%s %s", a.Paint(a.Stderr).Warn("Warning:"), term.OneLine(warning))
 	}
-	done := a.ShowWait(fmt.Sprintf("message %d to be %s", m.Seq, strings.ReplaceAll(w.Value, "-", " ")))
+	done := a.ShowWait(fmt.Sprintf("message %d to be %s", m.Seq, stateWords(w.state())))
 	status, text, err := w.watch(ctx, a, d, m.Seq)
 	done()
 	if err != nil {
 		if f, ok := errors.AsType[*cli.Failure](err); ok {
-			f.Because = append(f.Because, fmt.Sprintf("Message %d is sent and kept: orchestrator bus status %d", m.Seq, m.Seq))
+			f.Because = append(f.Because, fmt.Sprintf("Message %d is stored: orchestrator bus status %d", m.Seq, m.Seq))
 		}
 		return err
 	}
@@ -166,17 +180,15 @@ func (w *awaited) watch(ctx context.Context, a *cli.App, d *client.Client, seq i
 
 // reached reports whether a message has the state, or one after it.
 func (w *awaited) reached(m *mail.Status) bool {
-	return slices.ContainsFunc(order[slices.Index(order, w.Value):], func(state string) bool {
-		return m.Has(strings.ReplaceAll(state, "-", "_"))
-	})
+	return slices.ContainsFunc(order[slices.Index(order, w.state()):], m.Has)
 }
 
 // statusLine returns the states of a message in one line, such as
-// "41 kept · written 0.0s · in context 2.9s".
+// "41 stored · delivered 0.0s · read by the model 2.9s".
 func statusLine(m *mail.Status) string {
-	words := []string{fmt.Sprintf("%d %s", m.Seq, mail.StateKept)}
+	words := []string{fmt.Sprintf("%d %s", m.Seq, stateWords(mail.StateKept))}
 	for _, s := range m.States[min(1, len(m.States)):] {
-		words = append(words, strings.TrimSpace(stateWords(s.State)+" "+sinceKept(m, s.At)))
+		words = append(words, strings.TrimSpace(stateWords(s.State)+" "+sinceStored(m, s.At)))
 	}
 	return strings.Join(words, " · ")
 }

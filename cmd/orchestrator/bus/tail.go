@@ -33,12 +33,12 @@ func busTailCommand(a *cli.App) *cobra.Command {
 		Use:   "tail",
 		Short: "Follow the messages of all actors",
 		Long: `Shows the messages of all actors, oldest first: the last 10, or with --since all after
-a number. It moves no cursor and does not change what agents receive. Actors have the names
-of their agents, and messages with a text are shown as text. Long payloads are cut; -v and
---json show them whole.
+a number. It only reads: no cursor moves. Actors have the names of their agents, and
+messages with a text are shown as text. Long payloads are cut; -v and --json show them in
+full.
 
-The messages by which the orchestrator keeps its records are left out: starts and ends of
-agents, heartbeats and unknown topics. --all and --json show them, and --topic if they match.`,
+The orchestrator's own records are left out: starts and ends of agents, heartbeats and
+unknown topics. --all and --json show them, and so does a matching --topic.`,
 		Example: `  orchestrator bus tail -f
   orchestrator bus tail -f --topic 'task.*'
   orchestrator bus tail -n all --actor PO:shop      to it and from it
@@ -58,7 +58,7 @@ agents, heartbeats and unknown topics. --all and --json show them, and --topic i
 	set.StringVar(&f.topic, "topic", "", "only topics that match `GLOB`, such as 'task.*'")
 	set.StringVar(&f.actor, "actor", "", "only messages from `ACTOR` or to it")
 	set.Var(&f.since, "since", "messages after `SEQ`")
-	set.BoolVar(&f.all, "all", false, "show also the records of the orchestrator")
+	set.BoolVar(&f.all, "all", false, "include the records of the orchestrator")
 	_ = verb.RegisterFlagCompletionFunc("topic", a.Completion(completeTopics))
 	_ = verb.RegisterFlagCompletionFunc("actor", CompleteActors(a))
 	for _, name := range []string{"lines", "since"} {

@@ -49,7 +49,7 @@ func Command(a *cli.App) *cobra.Command {
 	}
 	verb := &cobra.Command{
 		Use: "check [flags] -- CMD…", DisableFlagsInUseLine: true,
-		Short: "Run a program and check that it is a good agent",
+		Short: "Run a program and check that it works as an agent",
 		Long: `Runs a program as an agent, several times and with a temporary state directory. It
 reports whether the program starts, completes a task, sends valid messages, ignores
 unknown notifications, ends with its stdin and leaves no processes behind. The program
@@ -58,13 +58,13 @@ really runs, with all its effects on files and other systems.
 With --workspace, its tasks have workspaces: git worktrees of a temporary clone of DIR, which
 begin at the commit that is checked out there. DIR itself does not change.
 
-Each line is a finding: ok, FAIL, warn or note, followed by a cure. To fail a task is a fault.
-Not doing tasks is a fault only with --as. The exit code is 0 if nothing failed and 1 if something did, or
+Each line is a finding: ok, FAIL, warn or note, followed by a fix. A failed task is a FAIL.
+A program that does no tasks is a FAIL only with --as. The exit code is 0 if nothing failed and 1 if something did, or
 126 or 127 if the program could not be started.
 
---security starts nothing. It lists what the agents of the file may do and reach. An agent
-that you name is shown in detail. With --fail-on the exit code is 1 if an agent has one of
-these exposures, even in part; "any" stands for all of them.`,
+--security starts nothing. It lists the exposures of the agents in the file: their access to
+files, network, secrets and the orchestrator. Name an agent for details. With --fail-on the
+exit code is 1 if an agent has one of these exposures, even in part; "any" means all.`,
 		Example: `  orchestrator check -- python3 agents/hello.py
   orchestrator check --as worker --full -- ./agent
   orchestrator check --workspace . -- python3 agents/coder.py
@@ -104,13 +104,13 @@ these exposures, even in part; "any" stands for all of them.`,
 func (f *checkFlags) declare(verb *cobra.Command) {
 	set := verb.Flags()
 	set.SetInterspersed(false)
-	set.Var(&f.as, "as", "the role in which it must do a task: worker, planner or reviewer")
-	set.BoolVar(&f.full, "full", false, "make longer checks, too: run it again, kill it, give it ten tasks")
+	set.Var(&f.as, "as", "role of its task: worker, planner or reviewer")
+	set.BoolVar(&f.full, "full", false, "run longer checks as well: a second run, a kill, ten tasks")
 	set.Var(&f.wait, "wait", "maximum time without progress on a task: `DUR`")
 	set.Var(&f.grace, "grace", "maximum time to exit after the end of its stdin: `DUR`")
-	set.BoolVar(&f.inheritEnv, "inherit-env", false, "pass on variables that look like credentials, too: see help environment")
+	set.BoolVar(&f.inheritEnv, "inherit-env", false, "also pass on variables that look like credentials (see help environment)")
 	set.StringVar(&f.workspace, "workspace", "", "give its tasks worktrees of a clone of the repository `DIR`")
-	set.BoolVar(&f.security, "security", false, "report what the agents of the file may do and reach: check --security [AGENT…]")
+	set.BoolVar(&f.security, "security", false, "list the exposures of the agents in the file: check --security [AGENT…]")
 	set.StringSliceVar(&f.failOn, "fail-on", nil, "fail if an agent has one of these `EXPOSURES` of --security, such as keys,state, or any")
 	_ = verb.RegisterFlagCompletionFunc("as", f.as.Complete)
 	_ = verb.MarkFlagDirname("workspace")

@@ -28,11 +28,11 @@ func DoctorCommand(a *cli.App) *cobra.Command {
 		Use:   "doctor [AGENT…]",
 		Short: "Check that the programs of the agents are installed and logged in",
 		Long: `Reads the file and looks for the program of each agent. A coding agent (protocol claude,
-codex or acp) is started with the command line of "up". It reports its version, its login
-and what it offers, gets no prompt, and is ended.
+codex or acp) is started with the command line of "up". It reports its version, login and
+abilities, gets no prompt, and is ended.
 
-The exit code is 0 if all is well, and 1 otherwise. What a program does not report is
-"not said".`,
+The exit code is 0 if all is well, and 1 otherwise. "unknown" stands for facts that a program
+does not report.`,
 		Example: `  orchestrator doctor
   orchestrator doctor coder
   orchestrator doctor --json     in CI`,
@@ -202,7 +202,7 @@ func (r *agentReport) lines(p term.Paint, name int) string {
 	case r.Login == adapter.LoginNo:
 		state = p.Bad(state)
 	default:
-		state = cmp.Or(state, "login: "+notSaid)
+		state = cmp.Or(state, "login: "+unknown)
 	}
 	if r.Path != "" {
 		add("program", p.Dim(r.Path))
@@ -211,7 +211,7 @@ func (r *agentReport) lines(p term.Paint, name int) string {
 		add("permission", r.permission())
 		add("mail", mailWords[r.Mail])
 		add("resume", yesNo(r.Resume))
-		add("cost", cmp.Or(r.Cost, notSaid))
+		add("cost", cmp.Or(r.Cost, unknown))
 	}
 	text := term.Pad(r.Agent, name) + "  " + program + ", " + state + "\n"
 	for _, row := range rows {
@@ -231,7 +231,7 @@ func (r *agentReport) permission() string {
 	case r.Mode == r.Permission:
 		return r.Permission
 	}
-	return fmt.Sprintf("%s (%s)", r.Permission, wire.Visible(cmp.Or(r.Mode, notSaid)))
+	return fmt.Sprintf("%s (%s)", r.Permission, wire.Visible(cmp.Or(r.Mode, unknown)))
 }
 
 // kernel returns whether the kernel confines an agent, and whether it may change nothing in its folder.
@@ -249,7 +249,7 @@ func below(path, folder string) bool {
 	return err == nil && filepath.IsLocal(inside)
 }
 
-const notSaid = "not said"
+const unknown = "unknown" // a fact that a program does not report
 
 var loginWords = map[string]string{
 	adapter.LoginYes: "logged in", adapter.LoginNo: "not logged in", adapter.LoginFree: "no login needed",

@@ -29,15 +29,15 @@ func SimulateCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "simulate [FILE]",
 		Short: "Simulate a team with model agents, and report problems",
-		Long: `Simulates the team of a file with model agents, on a simulated clock, and reports what would
-go wrong: tasks that no agent can get, tasks that wait very long or go round in circles, agents
-that get nothing, sessions in which nothing can be done. No program is started. The decisions
+		Long: `Simulates the team of a file with model agents, on a simulated clock, and reports problems:
+tasks that no agent can get, tasks that wait very long or go in circles, idle agents, and
+sessions without a way forward. No program is started. The decisions
 are those of a real team. The model agents take about ten minutes for a task, and sometimes
 crash, fail, hand in wrong results, or ask a person, who answers in about half an hour.
 
 The tasks are those of the task blocks, and --load more of all kinds that agents can do.
-Each session has 20 tasks. Another --seed gives another simulation. The exit code is 1 if
-something was found.`,
+Each session has 20 tasks. Another --seed gives another simulation. The exit code is 1 if it
+finds a problem.`,
 		Example: "  orchestrator simulate\n  orchestrator simulate team.hcl --seed 7 --load 1000\n  orchestrator simulate --json",
 		Args:    cli.ArgCount(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -50,8 +50,8 @@ something was found.`,
 			return simulateTeam(a, seed, load)
 		},
 	}
-	verb.Flags().Uint64Var(&seed, "seed", 1, "`N` that decides about all chance")
-	verb.Flags().IntVar(&load, "load", 100, "so many `TASKS` besides those of the task blocks")
+	verb.Flags().Uint64Var(&seed, "seed", 1, "seed of the random numbers: `N`")
+	verb.Flags().IntVar(&load, "load", 100, "number of `TASKS` besides those of the task blocks")
 	return verb
 }
 

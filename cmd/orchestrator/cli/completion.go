@@ -26,8 +26,8 @@ func (a *App) completionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Print a script for tab completion",
-		Long: `Prints a script with which your shell completes commands, flags and the names of your
-agents. The one for bash needs the package bash-completion.`,
+		Long: `Prints a script that lets your shell complete commands, flags and the names of your agents.
+The script for bash needs the package bash-completion.`,
 		Example: `  source <(orchestrator completion bash)                     this bash
   orchestrator completion zsh > "${fpath[1]}/_orchestrator"
   orchestrator completion fish > ~/.config/fish/completions/orchestrator.fish

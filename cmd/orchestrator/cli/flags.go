@@ -47,7 +47,7 @@ func (a *App) AddFlags(set *pflag.FlagSet) {
 	set.BoolVarP(&f.Quiet, "quiet", "q", false, "print only the answer; for a list, only the names")
 	set.BoolVarP(&f.Verbose, "verbose", "v", false, "print more details")
 	set.Var(&f.color, "color", "when to use color: auto, always or never")
-	set.Var(&f.Timeout, "timeout", "give up after `DUR`, such as 30s (exit 124)")
+	set.Var(&f.Timeout, "timeout", "give up after `DUR`, for example 30s (exit 124)")
 	set.StringArrayVar(&f.Vars, "var", nil, "set a variable of the file: `NAME=VALUE`, may be repeated")
 	set.StringArrayVar(&f.VarFiles, "var-file", nil, "read variables from `FILE`, may be repeated")
 }

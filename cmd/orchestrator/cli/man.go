@@ -17,10 +17,10 @@ func (a *App) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual as man pages",
-		Long: `Writes the manual as man pages into a folder: orchestrator.1, one page for each command,
-such as orchestrator-task-add.1, and one for each topic, such as orchestrator-help-config.1.
-The command manpath prints the folders above those that man searches, such as
-~/.local/share/man for ~/.local/share/man/man1.`,
+		Long: `Writes the manual as man pages into a folder: orchestrator.1, one page for each command, for
+example orchestrator-task-add.1, and one for each topic, for example
+orchestrator-help-config.1. To find a folder that man searches, run manpath: pages of
+section 1 belong into the folder man1 in any of its folders.`,
 		Example: "  orchestrator man ~/.local/share/man/man1\n  man orchestrator-task-add",
 		Args:    ArgCount(1, 1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -236,7 +236,7 @@ func (r *tally) questions() string {
 		parts = append(parts, fmt.Sprintf("%d still open", open))
 	}
 	asked := term.Count(max(r.asks, r.said+r.vain), "question")
-	return asked + ": " + cmp.Or(strings.Join(parts, ", "), "not needed any more")
+	return asked + ": " + cmp.Or(strings.Join(parts, ", "), "no longer needed")
 }
 
 // losses returns what was lost, from the counters of the supervisor and of this summary.

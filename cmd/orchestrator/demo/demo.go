@@ -27,7 +27,7 @@ func Command(a *cli.App) *cobra.Command {
 	keep := ""
 	verb := &cobra.Command{
 		Use:   "demo",
-		Short: "Run a team that is inside this program",
+		Short: "Run the built-in demo team",
 		Long: `Runs a team of four agents for twenty seconds. It needs no model, no network and no other
 program. They build the web site of a lighthouse: an architect assigns tasks, a writer crashes on
 purpose and its task is given out again, a designer asks you a question, and a reviewer follows
@@ -41,7 +41,7 @@ file and the site stay.`,
 		Args: cli.ArgCount(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error { return run(a, keep) },
 	}
-	verb.Flags().StringVar(&keep, "keep", "", "keep the team and its site in `DIR`, which is made")
+	verb.Flags().StringVar(&keep, "keep", "", "keep the team and its site in the new folder `DIR`")
 	verb.AddCommand(&cobra.Command{
 		Use: "play ROLE [FLAG…]", Short: "Play a member of the team", Hidden: true, DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error { return Play(context.Background(), args) },

@@ -52,7 +52,7 @@ func inboxListCommand(a *cli.App) *cobra.Command {
 		Use:     "ls",
 		Short:   "List the questions",
 		Long:    `Lists the questions that wait for a person, as "orchestrator inbox" does.`,
-		Example: "  orchestrator inbox ls\n  orchestrator inbox ls -q        ids alone\n  orchestrator inbox ls --json",
+		Example: "  orchestrator inbox ls\n  orchestrator inbox ls -q        only the ids\n  orchestrator inbox ls --json",
 	})
 }
 
@@ -116,10 +116,10 @@ func questionRow(q *wire.Question, p term.Paint, now time.Time) []term.Cell {
 func inboxWatchCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "watch",
-		Short: "Show the questions as they come and go",
+		Short: "Show open questions as they come and go",
 		Long: `Shows the open questions until Ctrl-C. On a terminal the list stays in place. Elsewhere
 it is printed again when it changes.`,
-		Example:           "  orchestrator inbox watch\n  orchestrator inbox watch --json     a document for each change",
+		Example:           "  orchestrator inbox watch\n  orchestrator inbox watch --json     one document for each change",
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
@@ -161,7 +161,7 @@ func inboxAnswerCommand(a *cli.App) *cobra.Command {
 		Short: "Answer a question",
 		Long: `Answers the question of an agent. If the question has options, the answer must be one
 of them; otherwise it is any text. "-" reads the answer from stdin. The answer to a
-permission may have a message, such as why it is denied.`,
+permission may have a message, for example the reason for a denial.`,
 		Example: `  orchestrator inbox answer q7 oauth
   orchestrator inbox answer q9 deny -m 'The tests must stay'
   orchestrator inbox answer q8 - < answer.txt`,
@@ -182,7 +182,7 @@ permission may have a message, such as why it is denied.`,
 			return answerQuestion(a, wire.AnswerQuestion{QuestionID: args[0], Answer: value, Message: message})
 		},
 	}
-	verb.Flags().StringVarP(&message, "message", "m", "", "what the agent is to know beside the answer to a permission: `TEXT`")
+	verb.Flags().StringVarP(&message, "message", "m", "", "message to the agent, with the answer to a permission: `TEXT`")
 	_ = verb.RegisterFlagCompletionFunc("message", cobra.NoFileCompletions)
 	return verb
 }

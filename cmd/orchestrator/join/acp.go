@@ -34,8 +34,8 @@ func ACPCommand(a *cli.App) *cobra.Command {
 editor. A prompt becomes a task: for a planner if the team has one, else for a worker,
 or else for any agent. The prompt ends with the result of the task.
 
-Meanwhile the editor shows the progress of the task and of the tasks below it. Questions
-about these tasks come as requests for permission. A question without options is shown
+The editor shows the progress of the task and of the tasks below it. Questions about these
+tasks come as requests for permission. A question without options is shown
 with the command that answers it. A cancelled prompt cancels its open tasks. When the
 editor ends, its tasks go on: orchestrator task list.
 
@@ -47,8 +47,8 @@ The command acts as you. The orchestrator may start later, or again.`,
 		RunE:              func(*cobra.Command, []string) error { return serveACP(a, f) },
 	}
 	set := verb.Flags()
-	set.StringVar(&f.agent, "agent", "", "give the tasks to `AGENT`")
-	set.Var(&f.role, "role", "the role of the agent that gets the tasks")
+	set.StringVar(&f.agent, "agent", "", "assign the tasks to `AGENT`")
+	set.Var(&f.role, "role", "role of the agent for the tasks")
 	verb.MarkFlagsMutuallyExclusive("agent", "role")
 	_ = verb.RegisterFlagCompletionFunc("agent", a.CompleteAgents)
 	_ = verb.RegisterFlagCompletionFunc("role", f.role.Complete)

@@ -24,15 +24,14 @@ func LeadCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lead",
 		Short: "Lead a session as its architect: have each task done and reviewed",
-		Long: `Works as an agent, the architect of a session. Each task that it gets is given to a
-developer of the session and then reviewed, until a reviewer approves it. Then the task
-is complete, with the summary, the changed files and the verdict. With several
-developers and reviewers, each task goes to the one that has the fewest. If one of them
-does not take its part, such as one that does not run, a person is asked, and after the
-answer the task is tried again.
+		Long: `Works as the architect of a session. It gives each of its tasks to a developer of the
+session and then to a reviewer, until a reviewer approves it. Then the task is complete,
+with the summary, the changed files and the verdict. With several developers or reviewers,
+the one with the fewest tasks is next. If a member does not take its part, for example
+because it does not run, a person is asked, and the task is tried again after the answer.
 
-It needs nothing but the tools of any agent, and follows the rules of its session:
-max_iterations, on_max and the others.`,
+It has the rights of any agent, and follows the rules of its session: max_iterations,
+on_max and so on.`,
 		Example: `  # The file starts orchestrator lead as an agent:
   agent "lead" {
     command = ["orchestrator", "lead"]

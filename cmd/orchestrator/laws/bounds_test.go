@@ -186,7 +186,7 @@ var bounds = map[string][]string{
 	"recent events":              {"supervisor/output.RecentEvents.events"},
 	"lines for a reader of logs": {
 		"supervisor/output.Feed.all", "supervisor/output.Agent.followers", "supervisor/output.Follower.queues", "supervisor/output.Follower.ready",
-		"supervisor/output.page.front", "supervisor/output.page.lines", "supervisor/output.page.text",
+		"supervisor/output.queue.pages", "supervisor/output.page.front", "supervisor/output.page.lines", "supervisor/output.page.text",
 	},
 	"an upgrade": {
 		"supervisor.Handover.Agents", "supervisor.handedAgent.Ages", "supervisor.handedAgent.Endings", "supervisor.handedTally.Submitters",

@@ -21,9 +21,9 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	return a.Group(&cobra.Command{
 		Use:   "notify",
-		Short: "Try how people are told, and see what was not delivered",
-		Long: `The block notify of the file says what people are told about, and how: by the terminal, a
-command or a webhook. See orchestrator help notify.`,
+		Short: "Test notifications and list undelivered ones",
+		Long: `The block notify of the file sets the notifications of people: by the terminal, a command
+or a webhook. See orchestrator help notify.`,
 		Example: "  orchestrator notify test\n  orchestrator notify dead\n  orchestrator notify dead --resend",
 	}, testCommand(a), deadCommand(a))
 }
@@ -31,10 +31,10 @@ command or a webhook. See orchestrator help notify.`,
 func testCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "test",
-		Short: "Tell a test message in each way of the file",
-		Long: `Reads the file and tells a test message in each way that its block notify has: the bell
-and the notification of this terminal, the command and the webhook. No team needs to run.
-Quiet hours do not matter. The exit code is 1 if one of them fails.`,
+		Short: "Send a test notification in every way that the file declares",
+		Long: `Sends a test notification in each way of the block notify: the bell and the notification of
+this terminal, the command and the webhook. No team needs to run, and quiet hours don't
+count. The exit code is 1 if one of them fails.`,
 		Example: "  orchestrator notify test\n  orchestrator notify test --json",
 		Args:    cli.ArgCount(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error { return test(a) },
@@ -136,15 +136,15 @@ func deadCommand(a *cli.App) *cobra.Command {
 	var resend, forget bool
 	verb := &cobra.Command{
 		Use:   "dead",
-		Short: "List the messages that the webhook did not take",
-		Long: `Lists the messages that could not be delivered: each was tried six times within a quarter
-of an hour, or refused. They are in the state directory of this machine. --resend sends
-each once more, and removes those that are taken. --forget removes all.`,
+		Short: "List the undelivered messages of the webhook",
+		Long: `Lists undelivered messages: each was tried six times within a quarter of an hour, or
+refused. They are in the state directory of this machine. --resend sends each message
+again and removes the delivered ones. --forget removes all.`,
 		Example: "  orchestrator notify dead\n  orchestrator notify dead --resend",
 		Args:    cli.ArgCount(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error { return dead(a, resend, forget) },
 	}
-	verb.Flags().BoolVar(&resend, "resend", false, "send each once more")
+	verb.Flags().BoolVar(&resend, "resend", false, "send each message again")
 	verb.Flags().BoolVar(&forget, "forget", false, "remove all")
 	return verb
 }

@@ -60,7 +60,7 @@ orchestrator.hcl.json, for editors: orchestrator help config.`,
 		Example: `  orchestrator schema
   orchestrator schema --config > orchestrator.schema.json
   orchestrator schema submit-task > submit-task.json
-  ./my-agent | orchestrator schema --check -     is what it says right?`,
+  ./my-agent | orchestrator schema --check -     check its output`,
 		Args: cli.ArgCount(0, 1),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {

@@ -95,10 +95,9 @@ func SDKCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "sdk LANGUAGE DIR",
 		Short: "Write the library for agents in Python or TypeScript",
-		Long: `Writes the library for agents in a language into a new folder, as a package that can be
-installed. It is the one of this version of the orchestrator. The languages are python and
-typescript; JavaScript uses the latter. Nothing has to be compiled, and nothing is loaded
-from the network.
+		Long: `Writes the library for agents in a language into a new folder, as a package that you can
+install. It has the version of this orchestrator. The languages are python and typescript;
+JavaScript uses the latter. It needs no compiler and no network.
 
 Agents in Go import the package agents of the orchestrator. Programs in other languages print
 JSON lines: see orchestrator help agents and orchestrator schema.`,

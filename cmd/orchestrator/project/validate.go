@@ -208,7 +208,7 @@ any; --diff shows the changes.`,
 		},
 	}
 	verb.Flags().BoolVar(&check, "check", false, "write nothing, exit 3 if a file is not formatted")
-	verb.Flags().BoolVar(&differ, "diff", false, "write nothing, show what would change")
+	verb.Flags().BoolVar(&differ, "diff", false, "write nothing, show the changes")
 	return verb
 }
 

@@ -31,7 +31,7 @@ that others depend on are stopped last.
 
 --force kills at once. It asks for confirmation. Without a terminal it requires --yes.`,
 		Example: `  orchestrator down
-  orchestrator down --if-running      fine as well when nothing runs
+  orchestrator down --if-running      succeeds when nothing runs
   orchestrator down --force --yes     kill everything now`,
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,

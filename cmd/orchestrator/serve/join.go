@@ -55,15 +55,14 @@ func JoinCommand(a *cli.App) *cobra.Command {
 		Short: "Run agents on this machine for a hub elsewhere",
 		Long: `Makes this machine a host: the hub starts agents with a placement block here. The command,
 the folder, the environment and the secrets of an agent are those of the configuration on this
-machine, which is usually the same file as that of the hub.
+machine, usually the same file as on the hub.
 
 The host dials the hub, so it needs no open port. Of several URLs it uses the first that answers
 as the hub at work. The token is from "orchestrator token issue --actor HO:NAME" at the hub, and
-NAME is the name of the host. The agents outlive a link that is gone for less than 20 seconds, or
-the grace of the host block. Then they are killed, and the hub starts them again when a host is
-there.
+NAME is the name of the host. If the link is lost, the agents keep running for 20 seconds, or
+for the grace of the host block. Then they are killed, and the hub starts them again on a host.
 
-With --timeout it gives up if it could not join in that time. Once it has joined, it tries again without end.
+With --timeout it gives up if it cannot join in that time. Once joined, it retries forever.
 
 Ctrl-C (or SIGTERM) drains the host: the hub stops its agents in order and starts them
 elsewhere. A second one kills them.`,
@@ -74,7 +73,7 @@ elsewhere. A second one kills them.`,
 		RunE:              func(_ *cobra.Command, args []string) error { return joinHubs(a, f, args) },
 	}
 	set := verb.Flags()
-	set.StringArrayVar(&f.labels, "label", nil, "say something about this machine: `KEY=VALUE`, may be repeated")
+	set.StringArrayVar(&f.labels, "label", nil, "describe this machine: `KEY=VALUE`, may be repeated")
 	set.IntVar(&f.capacity, "capacity", 0, "run at most `N` agents")
 	set.StringVar(&f.token, "token", "", "read the token of this host from `FILE` (else $ORC_TOKEN)")
 	set.BoolVar(&f.yes, "yes", false, "do not ask before commands that you have not run from the file before")

@@ -31,13 +31,13 @@ func StoreMoveCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "move",
 		Short: "Move the record to a shared store, or back",
-		Long: `Moves the record of this machine into the store of several hubs that the file names, or,
-with --to sqlite, from there into a file of this machine. No record is changed. The
-orchestrator must not run here. If it is interrupted, run it again: it goes on.
+		Long: `Moves the record of this machine into the shared store of the file, or, with --to sqlite,
+from there into a file of this machine. The records stay the same. The orchestrator must not
+run here. After an interruption, run the command again: it continues.
 
-If the store has peers, write it into the file of all hubs, run up on the others, which
-wait, and then this. If it has the url of a server, run this before up on any hub. The
-record as it was stays beside the new one.
+If the store has peers, first declare it in the file of every hub and run up on the others:
+they wait for this command. If it has the url of a server, run this command before up on any
+hub. The old record stays beside the new one.
 
 To go back, run this on one of the hubs, and then write kind = "sqlite" into its file.`,
 		Example: "  orchestrator store move --to jetstream\n  orchestrator store move --to sqlite",

@@ -26,7 +26,7 @@ func ReloadCommand(a *cli.App) *cobra.Command {
 without changes keep running. New task blocks are given out. A file with a mistake changes
 nothing, and neither does an empty file.
 
-On a terminal, reload shows the commands that have changed, and asks before it runs them.
+On a terminal, reload shows the changed commands and asks before it runs them.
 SIGHUP does the same without asking.`,
 		Example: `  orchestrator reload --dry-run   what would happen
   orchestrator reload`,
@@ -40,7 +40,7 @@ SIGHUP does the same without asking.`,
 		},
 	}
 	verb.Flags().BoolVar(&yes, "yes", false, "do not ask before commands that have changed")
-	verb.Flags().BoolVar(&dry, "dry-run", false, "show what would happen without changes")
+	verb.Flags().BoolVar(&dry, "dry-run", false, "show the changes without making them")
 	return verb
 }
 

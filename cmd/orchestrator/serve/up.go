@@ -64,12 +64,12 @@ counts as the first Ctrl-C. Any other SIGHUP reloads the file, as "orchestrator 
 does. The exit code is 0 after an ordered stop, and 130 or 143 after a forced one.
 
 On a terminal the last rows show current work and open questions. To answer, type the
-question's id and the answer, or only the answer if one question is open. At the end up
+question's id and the answer, or only the answer if one question is open. At the end, up
 prints a summary of completed and lost work.`,
 		Example: `  orchestrator up
-  orchestrator up web worker         only these, and what they depend on
+  orchestrator up web worker         only these and their dependencies
   orchestrator up -d                 in the background, once all have started
-  orchestrator up --exit-when-idle   ends with the last task, or agent: 1 if one failed
+  orchestrator up --exit-when-idle   ends with the last task or agent; exit 1 if one failed
   orchestrator up --exit-when-idle --report tasks.xml    for CI, as JUnit`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.CompleteAgents,
@@ -85,8 +85,8 @@ prints a summary of completed and lost work.`,
 	set := verb.Flags()
 	set.BoolVarP(&f.detach, "detach", "d", false, "run in the background; returns when every agent has started")
 	set.BoolVar(&f.yes, "yes", false, "do not ask before commands that you have not run from the file before")
-	set.BoolVar(&f.noDeps, "no-deps", false, "start the named agents without those they depend on")
-	set.BoolVar(&f.ui, "ui", false, "print the address of the web view, and a code that signs in once")
+	set.BoolVar(&f.noDeps, "no-deps", false, "start the named agents without their dependencies")
+	set.BoolVar(&f.ui, "ui", false, "print the address of the web view, with a one-time sign-in code")
 	set.BoolVar(&f.exitWhenIdle, "exit-when-idle", false, "stop when every agent has ended, or every task; exit 1 if one failed")
 	set.BoolVar(&f.abortOnFailure, "abort-on-failure", false, "stop everything when one agent fails for good; exit 1")
 	set.StringVar(&f.node, "node", "", "the `HUB` of a shared store that this one is, if its machine does not say so")

@@ -32,9 +32,9 @@ an argument the file of the running program is executed again, which may be new.
 The upgrade is refused if the other program cannot read the file or the record, if the
 file has changed, and while an agent is being started or stopped. Coding agents and
 agents that joined over a connection cannot go over. An agent that doesn't read its
-stdin keeps an upgrade from happening: decisions wait up to 3 seconds for it, then the
-upgrade is refused. If it fails, everything goes on with the old program. HTTP requests
-and streams that are open are cut off.`,
+stdin blocks an upgrade: decisions wait up to 3 seconds for it, then the upgrade is
+refused. If an upgrade fails, the old program continues. Open HTTP requests and streams
+are cut off.`,
 		Example: `  orchestrator upgrade
   orchestrator upgrade ./orchestrator-new`,
 		Args: cli.ArgCount(0, 1),

@@ -65,7 +65,7 @@ func reviewListCommand(a *cli.App) *cobra.Command {
 iteration, verdict and number of findings.`,
 		Example: `  orchestrator review ls --open
   orchestrator review ls --session checkout
-  orchestrator review ls -q --open      ids alone`,
+  orchestrator review ls -q --open      only the ids`,
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(verb *cobra.Command, _ []string) error {
@@ -160,7 +160,7 @@ func reviewShowCommand(a *cli.App) *cobra.Command {
 		Use:   "show ID",
 		Short: "Show a review in full",
 		Long: `Shows a review: its task, reviewer, verdict and findings. For each finding it shows the
-review that found it and the one that found it fixed. Any unique prefix of the id is
+review that found it and the review that found it fixed. Any unique prefix of the id is
 accepted.`,
 		Example:           "  orchestrator review show review-001\n  orchestrator review show review-001 --session checkout --json",
 		Args:              cli.ArgCount(1, 1),

@@ -53,7 +53,7 @@ func sessionListCommand(a *cli.App) *cobra.Command {
 		Short: "List the sessions",
 		Long: `Lists the sessions: members, open tasks, open reviews, and the number of messages, with
 rejected ones.`,
-		Example: "  orchestrator session ls\n  orchestrator session ls -q         names alone\n  orchestrator session ls --json",
+		Example: "  orchestrator session ls\n  orchestrator session ls -q         only the names\n  orchestrator session ls --json",
 	})
 }
 
@@ -164,10 +164,10 @@ file.`,
 	}
 	set := verb.Flags()
 	set.StringArrayVar(&f.members, "member", nil, "member and its role in the session: `AGENT=TYPE`, may be repeated")
-	set.BoolVar(&f.strict, "strict", false, "reject messages that deviate from the protocol in any way")
+	set.BoolVar(&f.strict, "strict", false, "reject every deviation from the protocol")
 	set.Int32Var(&f.maxIterations, "max-iterations", session.DefaultIterations, "review a task at most `N` times, unless the task sets a limit")
-	set.Var(&f.onMax, "on-max", "what happens to a task that is not approved then: abort, force_approve or human_review")
-	set.BoolVar(&f.requireReview, "require-review", false, "a task is done only when it is approved")
+	set.Var(&f.onMax, "on-max", "at that limit: abort, force_approve or human_review")
+	set.BoolVar(&f.requireReview, "require-review", false, "require approval before a task is done")
 	_ = verb.RegisterFlagCompletionFunc("member", a.Completion(completeMembers))
 	_ = verb.RegisterFlagCompletionFunc("max-iterations", cobra.NoFileCompletions)
 	_ = verb.RegisterFlagCompletionFunc("on-max", f.onMax.Complete)

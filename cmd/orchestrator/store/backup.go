@@ -24,8 +24,8 @@ func BackupCommand(a *cli.App) *cobra.Command {
 		Use:   "backup FILE",
 		Short: "Copy the record, even while it is in use",
 		Long: `Copies the record of the configuration, or of --state-dir, to a new file. The copy is
-verified before it gets its name. An orchestrator may run meanwhile. The artifacts of
-agents are copied to the folder FILE-artifacts.
+verified before it gets its name. An orchestrator may run during the copy. The artifacts
+of agents are copied to the folder FILE-artifacts.
 
 The command restore puts a copy back.`,
 		Example: "  orchestrator backup monday.db",

@@ -32,11 +32,11 @@ func ReplayCommand(a *cli.App) *cobra.Command {
 	until := int64(0)
 	verb := &cobra.Command{
 		Use:   "replay [FILE]",
-		Short: "Build the state anew from all facts, and compare it",
-		Long: `Builds the state of the record anew from all of its facts, and compares it with the state that
-a restart would build from the latest snapshot and the facts after it. Both must be the same.
-With --until it stops at a fact, and shows how things were then. Without FILE it reads the
-record of the configuration or of --state-dir. An orchestrator may run meanwhile.`,
+		Short: "Rebuild the state from all facts and compare it",
+		Long: `Rebuilds the state of the record from all of its facts, and compares it with the state that
+a restart would build from the latest snapshot and the facts after it. Both must be equal.
+With --until it stops at a fact and shows the state at that time. Without FILE it reads the
+record of the configuration or of --state-dir. An orchestrator may run at the same time.`,
 		Example: "  orchestrator replay\n  orchestrator replay --until 1200\n  orchestrator replay backup.db --json",
 		Args:    cli.ArgCount(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {

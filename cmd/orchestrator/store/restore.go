@@ -24,14 +24,14 @@ import (
 func RestoreCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Put a copy in the place of the record",
-		Long: `Puts a copy, which backup or store salvage has made, in the place of the record of the
-configuration, or of --state-dir. The copy is verified before it is used, and FILE stays.
-If there is a folder FILE-artifacts, its artifacts are copied too.
+		Short: "Replace the record with a copy",
+		Long: `Replaces the record of the configuration, or of --state-dir, with a copy from backup or store
+salvage. The copy is verified before it is used, and FILE stays. Artifacts in the folder
+FILE-artifacts are copied as well.
 
-The orchestrator must not run. The record that was there, even a damaged one, is moved
-to a folder beside the new one, with its artifacts. If this is interrupted, run it again;
-the record that was there is then in two such folders.
+The orchestrator must not run. The old record, even a damaged one, is moved to a folder
+beside the new one, with its artifacts. After an interruption, run the command again; the
+old record is then in two such folders.
 
 Tokens and keys that were revoked after the copy was made are valid again: revoke them.`,
 		Example: "  orchestrator restore monday.db",

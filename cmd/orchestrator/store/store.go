@@ -41,8 +41,8 @@ func checkCommand(a *cli.App) *cobra.Command {
 		Use:   "check [FILE]",
 		Short: "Read the whole record and report damage",
 		Long: `Reads every fact of the record and verifies it. Without FILE it reads the record of the
-configuration or of --state-dir. An orchestrator may run meanwhile. The exit code is 1
-if anything is damaged or missing.`,
+configuration or of --state-dir. An orchestrator may run at the same time. The exit code is
+1 if a fact is damaged or missing.`,
 		Example: "  orchestrator store check\n  orchestrator store check backup.db --json",
 		Args:    cli.ArgCount(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -153,9 +153,8 @@ func salvageCommand(a *cli.App) *cobra.Command {
 		Long: `Copies the facts of a damaged record, up to the first that is damaged or missing, to a
 new file. The damaged record is not changed. The orchestrator must not run.
 
-With --without, a damaged fact with this number is left out, and the facts behind it are
-copied. The event orchestrator.salvaged is in its place. This is refused if the facts
-behind it cannot be understood without it.`,
+--without skips the damaged fact with this number and copies the facts behind it. The event
+orchestrator.salvaged takes its place. The command refuses this if later facts depend on it.`,
 		Example: `  orchestrator store salvage rescued.db
   orchestrator store salvage rescued.db --without 748
   orchestrator store salvage rescued.db --from damaged.db`,
@@ -172,8 +171,8 @@ behind it cannot be understood without it.`,
 			return salvage(a, path, stateDir, a.Path(args[0]), without)
 		},
 	}
-	verb.Flags().StringVar(&from, "from", "", "the damaged record `FILE` (default: that of the configuration)")
-	verb.Flags().Int64SliceVar(&without, "without", nil, "leave out the damaged fact with this `NUMBER`, and go on behind it; may be repeated")
+	verb.Flags().StringVar(&from, "from", "", "the damaged record `FILE` (default: the configured record)")
+	verb.Flags().Int64SliceVar(&without, "without", nil, "skip the damaged fact with this `NUMBER`; may be repeated")
 	return verb
 }
 

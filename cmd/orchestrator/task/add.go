@@ -50,8 +50,8 @@ has the role and all of the capabilities.
 The default role is worker. With --role none any agent with the capabilities can get
 the task. A task with requirements instead (--repo, --language and so on) is matched:
 it goes to the agent that fits best. With --assign it goes to the named agent. With
---review it goes to the architect of the team's session, such as orchestrator lead,
-which has it done and reviewed.
+--review it goes to the architect of the team's session, for example orchestrator lead,
+who has it done and reviewed.
 
 --spec and --payload take the text itself, @FILE for the contents of a file, or - for
 stdin. See orchestrator help work.`,
@@ -81,7 +81,7 @@ stdin. See orchestrator help work.`,
 
 func (f *addFlags) addTo(a *cli.App, verb *cobra.Command) {
 	set := verb.Flags()
-	set.StringVar(&f.kind, "type", "task", "`KIND` of work, which the agent is told")
+	set.StringVar(&f.kind, "type", "task", "`KIND` of work, shown to the agent")
 	set.StringVar(&f.spec, "spec", "", "description of the task: `TEXT`, @FILE or -")
 	set.StringVar(&f.payload, "payload", "", "a `JSON` object for the agent; or @FILE or -")
 	f.needs.addTo(a, verb)
@@ -96,7 +96,7 @@ func (f *addFlags) addTo(a *cli.App, verb *cobra.Command) {
 	f.wants.addTo(a, verb)
 	set.StringVar(&f.assign, "assign", "", "assign the task to `AGENT`")
 	set.StringArrayVar(&f.verify, "verify", nil, "`COMMAND` of the shell that must succeed before the task is done; may be repeated")
-	set.BoolVar(&f.review, "review", false, "have the task done and reviewed in the session of the team")
+	set.BoolVar(&f.review, "review", false, "have the result reviewed in the session of the team")
 	set.BoolVar(&f.plan, "require-plan", false, "the agent must submit a plan for approval first")
 	set.StringVar(&f.priority, "priority", "", "critical, high, normal, low, or a number: `P` 1 comes first (default 3)")
 	f.details.addTo(verb)
@@ -282,7 +282,7 @@ type detailFlags struct {
 func (f *detailFlags) addTo(verb *cobra.Command) {
 	set := verb.Flags()
 	set.StringVar(&f.spec, "structured-spec", "", "machine-readable spec: a `JSON` object, @FILE or -")
-	set.StringVar(&f.targetRepo, "target-repo", "", "`REPO`sitory of the task")
+	set.StringVar(&f.targetRepo, "target-repo", "", "repository `REPO` of the task")
 	set.StringArrayVar(&f.criteria, "criterion", nil, "acceptance criterion: `TEXT`, may be repeated")
 	set.StringVar(&f.project, "project", "", "project of the task: an `ID` of your choice")
 	for _, name := range []string{"target-repo", "criterion", "project"} {
@@ -348,7 +348,7 @@ func (f *needFlags) addTo(a *cli.App, verb *cobra.Command) {
 	set := verb.Flags()
 	set.StringSliceVar(&f.needs, "needs", nil, "tasks that must be done first: comma-separated `IDS`; may be repeated")
 	set.StringSliceVar(&f.inputs, "input", nil, "tasks that must deliver an input first: comma-separated `ID:CONTRACT`; may be repeated")
-	set.StringSliceVar(&f.related, "related", nil, "related tasks, which do not block: comma-separated `IDS`; may be repeated")
+	set.StringSliceVar(&f.related, "related", nil, "related tasks, which don't block this one: comma-separated `IDS`; may be repeated")
 	for _, name := range []string{"needs", "input", "related"} {
 		_ = verb.RegisterFlagCompletionFunc(name, CompleteTasks(a, true))
 	}
@@ -406,11 +406,11 @@ type wantFlags struct {
 func (f *wantFlags) addTo(a *cli.App, verb *cobra.Command) {
 	set := verb.Flags()
 	set.StringVar(&f.document, "requirements", "", "requirements for the agent: a `JSON` object, @FILE or -")
-	set.StringVar(&f.repo, "repo", "", "the agent must have the `REPO`sitory")
+	set.StringVar(&f.repo, "repo", "", "the agent must have the repository `REPO`")
 	set.StringSliceVar(&f.languages, "language", nil, "languages that the agent must know: comma-separated `NAMES`; may be repeated")
 	set.StringSliceVar(&f.environments, "environment", nil, "environments of which the agent must have one: comma-separated `NAMES`; may be repeated")
 	set.StringSliceVar(&f.tools, "tool", nil, "prefer agents with these tools: comma-separated `NAMES`; may be repeated")
-	set.StringSliceVar(&f.tags, "tag", nil, "prefer agents with these tags, which count less: comma-separated `NAMES`; may be repeated")
+	set.StringSliceVar(&f.tags, "tag", nil, "prefer agents with these tags, with less weight: comma-separated `NAMES`; may be repeated")
 	set.StringVar(&f.prefer, "prefer", "", "prefer `AGENT`")
 	_ = verb.RegisterFlagCompletionFunc("prefer", a.CompleteAgents)
 	for _, name := range []string{"repo", "language", "environment", "tool", "tag"} {

@@ -40,10 +40,10 @@ func CostCommand(a *cli.App) *cobra.Command {
 	by := cli.Choice{Value: "agent", Of: []string{"agent", "task", "model", "day"}}
 	verb := &cobra.Command{
 		Use:   "cost",
-		Short: "Show the tokens and the money that agents have used",
-		Long: `Shows the tokens and the money that agents have used, as they have reported it, for each agent,
-task, model or day (UTC). A model whose program reports no money costs what the block prices
-of the file says: orchestrator help verified.`,
+		Short: "Show the tokens and the cost of agents",
+		Long: `Shows the tokens and the cost that agents have reported, for each agent, task, model or day
+(UTC). If a program reports no cost, the prices block of the file applies: orchestrator help
+verified.`,
 		Example:           "  orchestrator cost\n  orchestrator cost --by task\n  orchestrator cost --by day --json",
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -51,7 +51,7 @@ of the file says: orchestrator help verified.`,
 			return a.WithClient(func(ctx context.Context, d *client.Client) error { return cost(ctx, a, d, by.Value) })
 		},
 	}
-	verb.Flags().Var(&by, "by", "a row for each: agent, task, model or day")
+	verb.Flags().Var(&by, "by", "one row for each agent, task, model or day")
 	_ = verb.RegisterFlagCompletionFunc("by", by.Complete)
 	return verb
 }

@@ -52,7 +52,7 @@ Text output is limited to 200 tasks; -n changes the limit.`,
 	}
 	set := verb.Flags()
 	set.Var(&f.format, "format", "text, dot (for Graphviz), mermaid (for Markdown) or json")
-	set.BoolVarP(&f.all, "all", "a", false, "show ended tasks, too")
+	set.BoolVarP(&f.all, "all", "a", false, "include ended tasks")
 	set.StringVarP(&f.last, "lines", "n", "", "show at most `N` tasks, or all (default 200 for text)")
 	_ = verb.RegisterFlagCompletionFunc("format", f.format.Complete)
 	_ = verb.RegisterFlagCompletionFunc("lines", cobra.NoFileCompletions)

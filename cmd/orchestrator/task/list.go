@@ -37,7 +37,7 @@ func taskListCommand(a *cli.App) *cobra.Command {
 other tasks, or a time. Only the latest 100 tasks are listed; -n changes the limit.`,
 		Example: `  orchestrator task ls
   orchestrator task ls --state running --agent coder
-  orchestrator task ls -q --state failed      whole ids alone
+  orchestrator task ls -q --state failed      whole only the ids
   orchestrator task ls -n all --json          everything, for a program`,
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -45,7 +45,7 @@ other tasks, or a time. Only the latest 100 tasks are listed; -n changes the lim
 	}
 	set := verb.Flags()
 	set.Var(&f.state, "state", "only tasks in this state, such as running")
-	set.StringVar(&f.agent, "agent", "", "only tasks that `AGENT` has or had")
+	set.StringVar(&f.agent, "agent", "", "only tasks of `AGENT`, now or earlier")
 	set.Var(&f.role, "role", "only tasks for agents of this role")
 	set.StringVar(&f.conversation, "conversation", "", "only tasks of the conversation with this `ID`")
 	set.StringVarP(&f.last, "lines", "n", "100", "only the latest `N`, or all")

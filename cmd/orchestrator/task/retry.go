@@ -13,14 +13,14 @@ func taskRetryCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "retry ID",
 		Short: "Try a failed or cancelled task again",
-		Long: `Makes a task that has failed or was cancelled pending again, and with it the tasks that
-were cancelled because of it. Its history stays, and attempts are counted on.
+		Long: `Makes a failed or cancelled task pending again, and with it the tasks that were cancelled
+because of it. Its history stays, and the count of attempts continues.
 
 A task with a workspace begins on a fresh branch. The branch and the folder of the last
-attempt are kept under another name if they hold work. With --keep the task goes on in
-its workspace as it is.
+attempt are kept under another name if they hold work. With --keep the task continues in
+its workspace.
 
-Without --agent, the task goes to the agents that it went to before.`,
+Without --agent, the task can go to the same agents as before.`,
 		Example: `  orchestrator task retry 91c0
   orchestrator task retry 91c0 --agent coder-1
   orchestrator task retry 91c0 --keep`,
@@ -36,9 +36,9 @@ Without --agent, the task goes to the agents that it went to before.`,
 			})
 		},
 	}
-	verb.Flags().StringVar(&agent, "agent", "", "give it to this agent, by `NAME`")
+	verb.Flags().StringVar(&agent, "agent", "", "assign it to the agent `NAME`")
 	verb.Flags().BoolVar(&keep, "keep", false, "continue in its workspace as it is")
-	verb.Flags().BoolVar(&alone, "alone", false, "leave the tasks cancelled that were cancelled because of it")
+	verb.Flags().BoolVar(&alone, "alone", false, "don't retry the tasks that were cancelled with it")
 	_ = verb.RegisterFlagCompletionFunc("agent", a.CompleteAgents)
 	return verb
 }

@@ -204,7 +204,7 @@ orchestrator help tasks.`,
 			return moveTask(a, args[0], "fail-task", func(id string) any { return wire.FailTask{TaskID: id, Error: why} })
 		},
 	}
-	verb.Flags().StringVarP(&why, "message", "m", "", "why, in a `TEXT`")
+	verb.Flags().StringVarP(&why, "message", "m", "", "reason: `TEXT`")
 	_ = verb.RegisterFlagCompletionFunc("message", cobra.NoFileCompletions)
 	return verb
 }
@@ -242,13 +242,13 @@ that wait for them see orchestrator help tasks.
 
 For more than one task the command asks for confirmation. Without a terminal it
 requires --yes.`,
-		Example: `  orchestrator task cancel 91c0 -m "not needed any more"
+		Example: `  orchestrator task cancel 91c0 -m "no longer needed"
   orchestrator task cancel 91c0 5be1 --yes`,
 		Args:              cli.ArgCount(1, -1),
 		ValidArgsFunction: CompleteTasks(a, false),
 		RunE:              func(_ *cobra.Command, args []string) error { return cancelTasks(a, args, why, yes) },
 	}
-	verb.Flags().StringVarP(&why, "message", "m", "", "why, in a `TEXT`")
+	verb.Flags().StringVarP(&why, "message", "m", "", "reason: `TEXT`")
 	verb.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	_ = verb.RegisterFlagCompletionFunc("message", cobra.NoFileCompletions)
 	return verb

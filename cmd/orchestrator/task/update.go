@@ -28,8 +28,8 @@ func taskUpdateCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "update ID",
 		Short: "Change the text, the documents or the priority of a task",
-		Long: `Changes a task that has not ended. Only what the flags name is changed. The flags are
-those of task add; --requirements null and --structured-spec null remove the document.
+		Long: `Changes a task that has not ended. The flags are those of task add, and only the given ones
+change the task. --requirements null and --structured-spec null remove the document.
 
 The state is changed by other commands, and dependencies by task deps.`,
 		Example: `  orchestrator task update 91c0 --priority high

@@ -38,7 +38,7 @@ After --timeout the exit code is 124, and the tasks continue.`,
 			})
 		},
 	}
-	verb.Flags().Var(&until, "for", "what is waited for: done, or any end")
+	verb.Flags().Var(&until, "for", "wait for the state done, or for any end")
 	_ = verb.RegisterFlagCompletionFunc("for", until.Complete)
 	return verb
 }

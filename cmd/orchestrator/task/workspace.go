@@ -25,9 +25,9 @@ func taskDiffCommand(a *cli.App) *cobra.Command {
 	stat := false
 	verb := &cobra.Command{
 		Use:   "diff ID",
-		Short: "Show what a task has changed in its workspace",
-		Long: `Shows what a task has changed in its workspace since its branch began, as git does: with
-what is not committed, and with new files.`,
+		Short: "Show the changes in the workspace of a task",
+		Long: `Shows the changes in the workspace of a task since its branch began, in the format of git
+diff: committed changes, uncommitted ones and new files.`,
 		Example:           "  orchestrator task diff 91c0\n  orchestrator task diff 91c0 --stat\n  orchestrator task diff 91c0 > change.patch",
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, true),
@@ -37,7 +37,7 @@ what is not committed, and with new files.`,
 			})
 		},
 	}
-	verb.Flags().BoolVar(&stat, "stat", false, "print only the names of the files, with the lines added and removed")
+	verb.Flags().BoolVar(&stat, "stat", false, "print only file names and counts of lines")
 	return verb
 }
 
@@ -146,15 +146,15 @@ func taskMergeCommand(a *cli.App) *cobra.Command {
 	var in control.MergeRequest
 	verb := &cobra.Command{
 		Use:   "merge ID",
-		Short: "Merge the branch of a task, if its verify commands succeed on the result",
-		Long: `Merges the branch of a task into the branch that it began at, or into another one. The merge
-is made apart from your files, and the verify commands of its agent run there. Only if they
-succeed, the branch moves, with your files if it is checked out. Nothing is pushed. Then the
-workspace and the branch of the task are removed, unless keep is "all".
+		Short: "Merge the branch of a task, if the result passes its verify commands",
+		Long: `Merges the branch of a task into the branch where it began, or into another one. The merge
+is made in a separate folder, and the verify commands of its agent run there. If they
+succeed, the branch moves, and so do your files if it is checked out. Nothing is pushed.
+Then the workspace and the branch of the task are removed, unless keep is "all".
 
-Nothing is merged if the workspace has changes that are not committed, if both branches
-change the same lines, or if a verify command fails. In the last two cases the agent usually
-gets a new task to correct it: orchestrator help verified.`,
+Nothing is merged if the workspace has uncommitted changes, if both branches change the same
+lines, or if a verify command fails. In the last two cases the agent usually gets a new task
+to correct it: orchestrator help verified.`,
 		Example:           "  orchestrator task merge 91c0\n  orchestrator task merge 91c0 --into release",
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, true),
@@ -165,7 +165,7 @@ gets a new task to correct it: orchestrator help verified.`,
 			})
 		},
 	}
-	verb.Flags().StringVar(&in.Into, "into", "", "the `branch` to merge into; the default is the one that the task began at")
+	verb.Flags().StringVar(&in.Into, "into", "", "`branch` to merge into (default: the branch where the task began)")
 	_ = verb.RegisterFlagCompletionFunc("into", cobra.NoFileCompletions)
 	return verb
 }
@@ -194,14 +194,14 @@ func merge(ctx context.Context, a *cli.App, d *client.Client, in control.MergeRe
 func WorkspaceCommand(a *cli.App) *cobra.Command {
 	return a.Group(&cobra.Command{
 		Use:   "workspace",
-		Short: "See and remove the workspaces of tasks",
-		Long: `A task of an agent with a workspace block has a git worktree and a branch of its own. See
+		Short: "Inspect and remove the workspaces of tasks",
+		Long: `Each task of an agent with a workspace block has its own git worktree and branch. See
 orchestrator help verified.`,
 		Example: "  orchestrator workspace ls\n  orchestrator workspace show 91c0\n  orchestrator workspace prune",
 	},
 		cli.OnRecord(workspacesCommand(a, "ls", "list-workspaces", "List the workspaces of tasks", "Lists the workspaces of tasks: their branches, and what has not been committed or merged.")),
 		cli.OnRecord(workspaceCommand(a)),
-		workspacesCommand(a, "prune", "prune-workspaces", "Remove the workspaces whose work has been merged",
+		workspacesCommand(a, "prune", "prune-workspaces", "Remove the workspaces of merged tasks",
 			"Removes the workspaces and branches of tasks whose work has been merged, and prints which. It\nleaves those with changes that are not committed or not merged, and those without a commit."),
 	)
 }
@@ -221,8 +221,8 @@ func workspaceCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID",
 		Short: "Show the workspace of a task",
-		Long: `Shows the workspace of a task: its folder and branch, the files that are changed there, and
-what is not committed or not merged. See what exactly has changed with task diff.`,
+		Long: `Shows the workspace of a task: its folder and branch, its changed files, and its uncommitted
+or unmerged work. For the changes themselves, use task diff.`,
 		Example: "  orchestrator workspace show 91c0\n  orchestrator workspace show 91c0 --json",
 		Args:    cli.ArgCount(1, 1), ValidArgsFunction: completeOneTask(a, true),
 		RunE: func(_ *cobra.Command, args []string) error { return onTask(a, args[0], showWorkspace) },

@@ -32,19 +32,19 @@ func Command(a *cli.App) *cobra.Command {
 		Use:   "ui",
 		Short: "Open the web view in a browser",
 		Long: `Opens the web view of the running team in the browser. The browser gets a page that only you
-can read, and whose code signs it in once and within ten seconds. The sign-in holds for 12
-hours, also when the team stops and runs again. A browser in a sandbox, such as a snap, may
-not read the page: use --print.
+can read, with a code that signs it in once, within ten seconds. The sign-in lasts 12 hours,
+even if the team restarts. A browser in a sandbox, for example a snap, can't read the page:
+use --print.
 
 Without a display, and with --print, the address is printed, and its code holds for two
 minutes. On another machine, forward the port with ssh, and open the same address:
 ssh -L 41234:127.0.0.1:41234 HOST
 
 If the team has no listener for HTTP, the orchestrator opens one at a free port of this
-machine. Nothing of it can be reached without a code or a token.`,
+machine. Without a code or a token it answers nothing.`,
 		Example: `  orchestrator ui
-  orchestrator ui --print      only the address, such as for another browser
-  orchestrator ui --viewer     for a person who may see everything and change nothing`,
+  orchestrator ui --print      only the address, for another browser
+  orchestrator ui --viewer     for a person who only reads`,
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
@@ -52,7 +52,7 @@ machine. Nothing of it can be reached without a code or a token.`,
 		},
 	}
 	verb.Flags().BoolVar(&f.print, "print", false, "print the address and open nothing")
-	verb.Flags().BoolVar(&f.viewer, "viewer", false, "sign in as a viewer, who only reads")
+	verb.Flags().BoolVar(&f.viewer, "viewer", false, "sign in as a viewer (read only)")
 	return verb
 }
 

@@ -30,8 +30,8 @@ func Command(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "why TASK|AGENT",
 		Short: "Explain the state of a task or an agent",
-		Long: `Explains why a task does not move or an agent does not work: the causes in order, what
-happens next, and what you can do.
+		Long: `Explains why a task does not move or an agent does not work: the causes in order, the next
+step, and your options.
 
 For a task it shows the time of its last change, the tasks it waits for, its
 requirements, how each agent fits, and earlier attempts. For an agent it shows its state

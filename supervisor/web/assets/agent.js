@@ -15,10 +15,10 @@ export function Agent() {
   const name = route.value.query.name ?? "", shown = route.value.query.tab ?? "output";
   const a = status.value?.agents.find((/** @type {any} */ x) => x.name === name);
   if (!status.value) return html`<p class="loading">Loading…</p>`;
-  if (!a) return html`<${Empty} title="There is no such agent" cli="orchestrator ps"><p>“${clip(name, 80)}” may have been removed from the file.</p><//>`;
+  if (!a) return html`<${Empty} title="No such agent" cli="orchestrator ps"><p>“${clip(name, 80)}” may have been removed from the file.</p><//>`;
   return html`<div class=${"page agent" + (shown === "activity" ? "" : " fill")}><${Head} a=${a}/><${Sparks} key=${"s" + name} name=${name}/><${History} key=${name} name=${name}/>
     <div class="tabs" role="tablist">${[["output", "Output"], ["activity", "Activity"]].map(([tab, word]) => html`<button type="button" role="tab" key=${tab} aria-selected=${shown === tab} onClick=${() => refine({ tab: tab === "output" ? undefined : tab })}>${word}</button>`)}</div>
-    ${shown === "activity" ? html`<p class="dim">Its messages and the events about it:</p><${Story} key=${"activity" + name} of="agent" id=${name}/>` : html`<${LogView} key=${"log" + name} agent=${name}/>`}</div>`;
+    ${shown === "activity" ? html`<p class="dim">Messages and events of this agent:</p><${Story} key=${"activity" + name} of="agent" id=${name}/>` : html`<${LogView} key=${"log" + name} agent=${name}/>`}</div>`;
 }
 
 /** @param {{a: any}} props */
@@ -40,7 +40,7 @@ function Head({ a }) {
       ${runs && a.state === "backoff" && html`<${Act} label="Start now" cli=${`orchestrator agent start ${word}`} run=${run("start-agent", "start")}/>`}
       ${runs && html`<${Act} label="Restart" cli=${`orchestrator agent restart ${word}`} run=${run("restart-agent", "restart")}/>
       <${Act} kind="danger" label="Stop" cli=${`orchestrator agent stop ${word}`} run=${run("stop-agent", "stop")}/>`}</span></div>
-    ${asks.length > 0 && html`<p class="t-amber">It asks you: <${Link} to=${address("inbox", { q: asks[0].id })}>${firstLine(asks[0].question, 160)}<//></p>`}
+    ${asks.length > 0 && html`<p class="t-amber">Asks you:  <${Link} to=${address("inbox", { q: asks[0].id })}>${firstLine(asks[0].question, 160)}<//></p>`}
     <dl class="facts">
       <div><dt>Task</dt><dd>${a.tasks.length ? a.tasks.slice(0, 3).map((/** @type {any} */ t) => html`<${Link} key=${t.id} to=${taskAddress(t.id)}>${clip(t.name, 80)}<//> `) : "none"}</dd></div>
       <div><dt>Role</dt><dd>${clip(a.role, 40)}</dd></div>
@@ -71,5 +71,5 @@ function History({ name }) {
   const why = events.filter((e) => ["agent.exited", "agent.stalled"].includes(e.kind)).slice(-12).reverse();
   return html`<div class="history"><svg viewBox="0 0 1000 12" preserveAspectRatio="none" role="img" aria-label="States since ${clock(events[0].at)}">
       ${parts.map((p) => html`<rect key=${p.e.seq} class=${"s-" + moves[p.e.kind]} x=${((p.from - start) / span) * 1000} width=${Math.max(0.5, ((p.to - p.from) / span) * 1000)} height="12"><title>${moves[p.e.kind]} from ${clock(p.e.at)}, ${duration(p.to - p.from)}: ${clip(p.e.text, 120)}</title></rect>`)}</svg>
-    <div class="row dim"><small>${clock(events[0].at)}</small>${why.length > 0 && html`<details class="why"><summary>How its runs ended (${why.length})</summary><ul>${why.map((e) => html`<li key=${e.seq}><time class="mono">${clock(e.at)}</time> ${clip(e.text, 200)}</li>`)}</ul></details>`}<small class="push">now</small></div></div>`;
+    <div class="row dim"><small>${clock(events[0].at)}</small>${why.length > 0 && html`<details class="why"><summary>Ended runs (${why.length})</summary><ul>${why.map((e) => html`<li key=${e.seq}><time class="mono">${clock(e.at)}</time> ${clip(e.text, 200)}</li>`)}</ul></details>`}<small class="push">now</small></div></div>`;
 }

@@ -32,7 +32,7 @@ export function Board() {
   const table = query.view === "table";
   useKeys({ n: () => { if (mayAct()) overlay.value = "add"; }, v: () => refine({ view: table ? undefined : "table" }), f: () => /** @type {HTMLElement|null} */ (document.querySelector("#filter"))?.focus() });
   if (!loaded.value && !all.length) return html`<p class="loading">Loading…</p>`;
-  if (!all.length && !loose.value.length) return html`<${Empty} title="No tasks yet" cli='orchestrator task add "Say hello"'><p>Agents and people create tasks. This adds one:</p><${AddButton}/><//>`;
+  if (!all.length && !loose.value.length) return html`<${Empty} title="No tasks yet" cli='orchestrator task add "Say hello"'><p>Agents and people create tasks. Add the first one:</p><${AddButton}/><//>`;
   return html`<div class="page fill"><${Filters} query=${query} all=${all} n=${found.length} table=${table}/>
     ${table ? html`<${TaskTable} tasks=${found} query=${query}/>` : html`<${Columns} tasks=${found} query=${query}/>`}</div>`;
 }

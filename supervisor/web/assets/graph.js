@@ -121,7 +121,7 @@ function Canvas({ drawn, thick, picked }) {
         ${edges.map((/** @type {any} */ e) => html`<path key=${e.from + e.to} class=${"edge" + (thick.has(e.from + " " + e.to) ? " thick" : "")} marker-end=${thick.has(e.from + " " + e.to) ? "url(#thick-tip)" : "url(#tip)"} d=${curve(e.points)}/>`)}
         ${spots.map((s) => html`<${Node} key=${s.id} spot=${s} picked=${s.id === picked}/>`)}</g>`}</svg>
     ${view && spots.length > 50 && html`<${MiniMap} drawn=${drawn} view=${view} box=${box.current} to=${(/** @type {number} */ x, /** @type {number} */ y) => { const [w, h] = middle(); setView({ ...view, x: w - x * view.k, y: h - y * view.k }); }}/>`}
-    <div class="tools"><button type="button" aria-label="Closer" onClick=${() => { const [x, y] = middle(); zoom(1.3, x, y); }}>+</button><button type="button" aria-label="Farther" onClick=${() => { const [x, y] = middle(); zoom(1 / 1.3, x, y); }}>−</button><button type="button" onClick=${fit}>Fit</button></div>`;
+    <div class="tools"><button type="button" aria-label="Zoom in" onClick=${() => { const [x, y] = middle(); zoom(1.3, x, y); }}>+</button><button type="button" aria-label="Zoom out" onClick=${() => { const [x, y] = middle(); zoom(1 / 1.3, x, y); }}>−</button><button type="button" onClick=${fit}>Fit</button></div>`;
 }
 
 /** The whole graph, small, with the part that is on the screen. A click goes there. @param {any} props */

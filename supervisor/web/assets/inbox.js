@@ -52,7 +52,7 @@ function Asked({ item, open, onOpen, next }) {
       <${Avatar} name=${item.agent || "?"}/>
       <span class="text">${open ? visible(item.text, true) : firstLine(item.text, 160)}</span><${Left} item=${item}/></button>
     ${open && html`<div class="body">
-      <p class="dim"><${Link} to=${agentAddress(item.agent)}>${clip(item.agent, 60)}<//> asked <${Age} at=${item.at} long/> ago and ${item.q && !item.q.blocking ? "goes on" : "waits"}
+      <p class="dim"><${Link} to=${agentAddress(item.agent)}>${clip(item.agent, 60)}<//> asked <${Age} at=${item.at} long/> ago and ${item.q && !item.q.blocking ? "continues" : "waits"}
         ${item.task && html` · <${Link} to=${taskAddress(item.task)}><code>${short(item.task)}</code> ${clip(task?.name ?? "", 80)}<//>`} · <code>${clip(item.plan ? "plan" : item.id, 40)}</code></p>
       ${item.q?.permission && html`<${Permission} p=${item.q.permission}/>`}
       ${item.q?.context !== undefined && html`<details><summary>Context</summary><pre>${pretty(item.q.context)}</pre></details>`}

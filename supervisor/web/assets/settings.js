@@ -9,7 +9,7 @@ import { announces, announce } from "./announce.js";
 export function Settings() {
   const s = status.value;
   if (!s) return html`<p class="loading">Loading…</p>`;
-  const rows = [["Team", s.name], ["Version", s.version], ["Process", s.pid], ["Up", duration(s.up_ms)], ["File", s.config], ["State", s.state_dir], ["Listens at", s.urls.join(", ") || "its socket only"], ["Events", s.seq.toLocaleString("en-US")], ["Signed in as", `${me.value?.name}, ${me.value?.role}`]];
+  const rows = [["Team", s.name], ["Version", s.version], ["Process", s.pid], ["Up", duration(s.up_ms)], ["File", s.config], ["State", s.state_dir], ["Listens at", s.urls.join(", ") || "socket only"], ["Events", s.seq.toLocaleString("en-US")], ["Signed in as", `${me.value?.name}, ${me.value?.role}`]];
   return html`<div class="page settings"><div class="bar"><h1>Settings</h1><span class="push row"><button type="button" onClick=${() => signOut().catch((e) => note(e.message, true))}>Sign out</button></span></div>
     <div class="two-columns"><div class="page">
       <div class="card"><h2>This team</h2><dl class="pairs">${rows.map(([word, value]) => html`<dt key=${word}>${word}</dt><dd>${clip(value, 300)}</dd>`)}</dl><${Command} text="orchestrator status"/></div>
@@ -27,9 +27,9 @@ function Reload() {
     setPlan(null);
     load();
   };
-  return html`<div class="card"><h2>The file</h2><p class="dim">Compare the file with what runs, and then apply it.</p>
-    ${plan && (plan.errors ? html`<pre class="bad">${visible(plan.problems, true)}</pre>` : !plan.changes.length ? html`<p>The file says what runs: nothing to change.</p>` : html`<table class="simple"><tbody>${plan.changes.map((/** @type {any} */ c, /** @type {number} */ i) => html`<tr key=${i}><td><b>${clip(c.agent || "team", 60)}</b></td><td>${clip(c.action, 20)}</td><td class="dim">${clip(c.detail, 300)}</td></tr>`)}</tbody></table>
-      ${plan.commands?.length > 0 && html`<h2>Commands that change</h2>${plan.commands.map((/** @type {any} */ c, /** @type {number} */ i) => html`<pre key=${i}>${clip(c.of, 100)}${"\n"}- ${clip((c.before ?? []).map(quoted).join(" "), 400)}${"\n"}+ ${clip((c.after ?? []).map(quoted).join(" "), 400)}</pre>`)}`}`)}
+  return html`<div class="card"><h2>The file</h2><p class="dim">Compare the file with the running team, then apply it.</p>
+    ${plan && (plan.errors ? html`<pre class="bad">${visible(plan.problems, true)}</pre>` : !plan.changes.length ? html`<p>No changes: the team runs this file.</p>` : html`<table class="simple"><tbody>${plan.changes.map((/** @type {any} */ c, /** @type {number} */ i) => html`<tr key=${i}><td><b>${clip(c.agent || "team", 60)}</b></td><td>${clip(c.action, 20)}</td><td class="dim">${clip(c.detail, 300)}</td></tr>`)}</tbody></table>
+      ${plan.commands?.length > 0 && html`<h2>Changed commands</h2>${plan.commands.map((/** @type {any} */ c, /** @type {number} */ i) => html`<pre key=${i}>${clip(c.of, 100)}${"\n"}- ${clip((c.before ?? []).map(quoted).join(" "), 400)}${"\n"}+ ${clip((c.after ?? []).map(quoted).join(" "), 400)}</pre>`)}`}`)}
     <div class="row"><${Act} label="Compare" cli="orchestrator reload --dry-run" run=${async () => setPlan(await ask("reload", { dry_run: true }))}/>
       ${plan?.changes.length > 0 && !plan.errors && html`<${Act} kind="primary" label="Apply" cli="orchestrator reload" run=${apply}/>`}</div></div>`;
 }
@@ -73,5 +73,5 @@ function Hosts() {
 function Notify() {
   if (!("Notification" in window)) return null;
   return html`<div class="card"><h2>Notifications</h2><label class="row"><input type="checkbox" checked=${announces.value} onChange=${(/** @type {any} */ e) => announce(e.target.checked)}/> Tell me when a question needs me and this tab is hidden</label>
-    ${Notification.permission === "denied" && html`<p class="bad">The browser does not allow notifications of this page.</p>`}</div>`;
+    ${Notification.permission === "denied" && html`<p class="bad">The browser blocks notifications from this page.</p>`}</div>`;
 }

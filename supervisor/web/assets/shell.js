@@ -12,7 +12,7 @@ import { Add } from "./add.js";
 /** The state of the link to the orchestrator. */
 function Pill() {
   const { state, until } = link.value;
-  if (stopped.value && state !== "live") return html`<span class="pill t-dim" role="status" title="The orchestrator has stopped. When it is up again, the view goes on.">stopped</span>`;
+  if (stopped.value && state !== "live") return html`<span class="pill t-dim" role="status" title="The orchestrator has stopped. The view continues when it runs again.">stopped</span>`;
   if (status.value?.state === "stopping") return html`<span class="pill t-amber" role="status">stopping</span>`;
   if (state === "live") return html`<span class="pill t-green" role="status"><i></i>live</span>`;
   if (state === "connecting" || state === "paused") return html`<span class="pill t-dim" role="status">connecting…</span>`;
@@ -24,7 +24,7 @@ function Pill() {
 function Stopped() {
   if (link.value.state === "live" || !(stopped.value || failed.value > 1)) return null;
   return html`<div class="stopped" role="alert"><b>${stopped.value ? "The team has stopped." : "The orchestrator does not answer."}</b>
-    <span>Start it where its file is:</span> <${Command} text="orchestrator up -d"/> <span>Then this page goes on by itself.</span></div>`;
+    <span>Start it in its folder:</span> <${Command} text="orchestrator up -d"/> <span>This page then continues by itself.</span></div>`;
 }
 
 function NeedsYou() {
@@ -57,7 +57,7 @@ export function Shell({ children }) {
       <${Pill}/>
       <button type="button" class="find" onClick=${() => (overlay.value = "search")} aria-label="Search" title="Search: /"><${Icon} name="search"/><span class="wide">Search</span><kbd class="wide">/</kbd></button>
       <${NeedsYou}/>
-      <span class="who wide" title=${me.value?.role}>${clip(me.value?.name, 24)}${me.value?.role === "viewer" && html` <small>may only look</small>`}</span>
+      <span class="who wide" title=${me.value?.role}>${clip(me.value?.name, 24)}${me.value?.role === "viewer" && html` <small>read only</small>`}</span>
       <button type="button" class="quiet wide" title="Sign out" aria-label="Sign out" onClick=${() => signOut().catch((e) => note(e.message, true))}><${Icon} name="out"/></button>
     </header>
     <${Menu}/>

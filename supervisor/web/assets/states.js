@@ -31,8 +31,8 @@
 
 /** The columns of the board. tone names a color of the style sheet. */
 export const groups = [
-  { id: "blocked", word: "Blocked", tone: "dim", icon: "dashed", help: "These wait for other tasks" },
-  { id: "pending", word: "Pending", tone: "plain", icon: "ring", help: "These wait for an agent" },
+  { id: "blocked", word: "Blocked", tone: "dim", icon: "dashed", help: "Waiting for other tasks" },
+  { id: "pending", word: "Pending", tone: "plain", icon: "ring", help: "Waiting for an agent" },
   { id: "running", word: "Running", tone: "blue", icon: "half", help: "" },
   { id: "you", word: "Needs you", tone: "amber", icon: "ask", help: "" },
   { id: "review", word: "Review", tone: "violet", icon: "eye", help: "" },

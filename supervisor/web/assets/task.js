@@ -88,7 +88,7 @@ function Actions({ t }) {
     await done(`Cancelled ${t.name}`);
   };
   const annotate = async () => {
-    const text = await confirm({ title: "Add a note", input: "For later readers of the task", yes: "Add it", cli: `orchestrator task note ${id} TEXT` });
+    const text = await confirm({ title: "Add a note", input: "A note for everyone who reads the task", yes: "Add it", cli: `orchestrator task note ${id} TEXT` });
     if (text === null) return;
     await ask("add-note", { taskId: t.id, content: text });
     await done("The note was added");
@@ -111,7 +111,7 @@ function Summary({ t }) {
   const rows = [
     ["Type", clip(t.type, 80)], ["Role", t.requiredRole], ["Capabilities", (t.requiredCapabilities ?? []).join(", ")], ["Repository", t.targetRepo], ["Priority", t.priority], ["Workspace", t.workspace?.path], ["Branch", t.workspace?.branch],
     ["Attempts", t.attempts], ["Submitted by", t.submittedBy], ["Changed by", t.changedBy === t.submittedBy ? null : t.changedBy], ["Created", clock(t.createdAt)], ["Started", clock(t.startedAt)], ["Ended", clock(t.endedAt)],
-    ["Used", t.used && `${(t.used.input ?? 0).toLocaleString("en-US")} tokens in, ${(t.used.output ?? 0).toLocaleString("en-US")} out${t.used.cost ? `, ${t.used.cost} ${t.used.currency ?? ""}` : ""}`],
+    ["Usage", t.used && `${(t.used.input ?? 0).toLocaleString("en-US")} tokens in, ${(t.used.output ?? 0).toLocaleString("en-US")} out${t.used.cost ? `, ${t.used.cost} ${t.used.currency ?? ""}` : ""}`],
   ].filter(([, value]) => value !== undefined && value !== null && value !== "");
   return html`<div class="summary">
     <section class="page">

@@ -119,7 +119,7 @@ export function Dialog() {
       ${q.text && html`<p>${q.text}</p>`}
       ${q.input && html`<label>${q.input}<textarea autofocus rows="3" value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)}></textarea></label>`}
       ${q.cli && html`<${Command} text=${q.cli}/>`}
-      <div class="row end"><button type="button" onClick=${() => end(null)}>Keep as it is</button>
+      <div class="row end"><button type="button" onClick=${() => end(null)}>Cancel</button>
         <button class=${q.danger ? "danger" : "primary"} disabled=${q.input && !text.trim()} autofocus=${!q.input}>${q.yes}</button></div>
     </form></dialog>`;
 }

@@ -18,7 +18,7 @@ export function Why({ t }) {
   const holder = status.value?.agents.find((/** @type {any} */ a) => a.name === t.assignedTo);
   const asked = questions.value.filter((q) => q.task === t.id || (q.agent === t.assignedTo && q.blocking && !q.task));
   return html`<div class="card why"><h2>${headline(t, holder, asked)}</h2>
-    ${t.waitsFor?.length > 0 && html`<p>It waits for:</p><ul class="plain">${t.waitsFor.slice(0, 100).map((/** @type {string} */ x) => html`<li key=${x}><${Chain} id=${x} depth=${0}/></li>`)}</ul>`}
+    ${t.waitsFor?.length > 0 && html`<p>Waiting for:</p><ul class="plain">${t.waitsFor.slice(0, 100).map((/** @type {string} */ x) => html`<li key=${x}><${Chain} id=${x} depth=${0}/></li>`)}</ul>`}
     ${waiting && html`<${Candidates} t=${t} match=${match}/>`}
     ${holder && !final(t) && html`<p><${Link} to=${agentAddress(holder.name)}>${clip(holder.name, 60)}<//> is <${AgentBadge} state=${holder.state}/> ${reasonOf(holder)}</p>`}
     ${asked.map((q) => html`<p key=${q.id} class="t-amber">${clip(q.agent, 60)} asks: <${Link} to=${address("inbox", { q: q.id })}>${firstLine(q.question, 200)}<//></p>`)}

@@ -47,7 +47,7 @@ func TestShellsComplete(t *testing.T) {
 		}
 		said, err := command("fish", "-c", `orchestrator completion fish | source; complete -C "orchestrator wor"`).Output()
 		require.NoError(t, err)
-		require.Equal(t, "workspace\tSee and remove the workspaces of tasks\n", string(said))
+		require.Equal(t, "workspace\tInspect and remove the workspaces of tasks\n", string(said))
 	})
 	t.Run("zsh", func(t *testing.T) {
 		if !stage.HasRuntime(t, "zsh") {
