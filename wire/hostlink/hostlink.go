@@ -3,16 +3,16 @@
 // A host dials the hub and upgrades a request to /api/v1/hosts/link. Then both sides send lines of
 // JSON. The host begins with hello, and the hub answers with welcome, or closes the connection. Lines
 // about a run have its id. The input and the output of a run are sent in pieces, and each side sends
-// only as much as the other has room for, so that one run cannot hold up the others.
+// only as much as the other has room for, so that one run cannot hold up another.
 //
 // Lines about a run are numbered in each direction, and kept until the other side has them. So a run
 // outlives a link: the next one begins with the lines that the other side lacks.
 //
-// A run can also outlive its hub. For that, a hub says now and then what is settled: all that the run has
-// said up to a line was decided about and recorded, and all that was said to the run by a record has
-// arrived. Another hub begins the numbers of the run anew with a start line, and the host repeats its
-// output since then. That is only right if the record has nothing about the run since then. Otherwise
-// the run is killed, and the agent starts anew.
+// A run can also outlive its hub. For that, a hub reports from time to time how far a run is
+// settled: up to a line, the output of the run is decided about and recorded. Up to a record, all
+// messages to the run have arrived. Another hub begins the numbers of the run anew with a start
+// line, and the host repeats its output since then. That is only right if the record has nothing
+// about the run since then. Otherwise the run is killed, and the agent starts anew.
 //
 // Each side sends a beat every BeatEvery, and gives the link up after Silence without a line. A host
 // kills its agents when no beat was confirmed for its grace. The hub does not start an agent anywhere
@@ -39,11 +39,12 @@ const (
 	BeatEvery = 2 * time.Second
 	Silence   = 3 * BeatEvery
 
-	// Grace is how long agents live on a host without a hub, unless the hub says otherwise.
+	// Grace is how long agents live on a host without a hub, unless the hub sets another time.
 	Grace = 20 * time.Second
 )
 
-// A Failure is why the answer of a host is of no use. Mostly the host says so: it could not do what it was asked for.
+// A Failure explains why an answer of a host is of no use. Mostly it is the host's own reason: it
+// could not perform the operation.
 type Failure string
 
 func (f Failure) Error() string { return string(f) }
@@ -58,19 +59,19 @@ const (
 	OutputRoom = 1 << 20
 	MaxPiece   = 64 << 10
 
-	// HeardEvery is how many bytes of output a hub deals with before it says so.
+	// HeardEvery is how many bytes of output a hub processes before it confirms them.
 	HeardEvery = OutputRoom / 8
 
-	// PieceCost is what a piece of output costs besides its bytes, so that the number of pieces is
+	// PieceCost is the cost of a piece of output besides its bytes, so that the number of pieces is
 	// limited too.
 	PieceCost = 64
 )
 
 // The types of lines.
 const (
-	Hello   = "hello"   // host: what it is
+	Hello   = "hello"   // host: its name, labels and capacity
 	Welcome = "welcome" // hub
-	Refused = "refused" // hub: why there is no link
+	Refused = "refused" // hub: the reason for refusing the link
 	Beat    = "beat"    // both
 	Start   = "start"   // hub: start a run
 	Started = "started" // host
@@ -86,8 +87,8 @@ const (
 	Lost    = "lost"    // host: processes that the run had lost were ended, and it goes on
 	Exited  = "exited"  // host: the leader is dead
 	Ended   = "ended"   // host: the tree is empty; the last line of a run
-	Drain   = "drain"   // host: the hub is to place no more agents on it, and to stop those that are there
-	Settled = "settled" // hub: what is settled of the runs
+	Drain   = "drain"   // host: the hub is to place no more agents on it, and to stop its agents
+	Settled = "settled" // hub: how far the runs are settled
 	Fetch   = "fetch"   // hub: send a file of the run, which has at most N bytes; or with bytes and no path: do this for its agent, and send the reply; or without both: give that up
 	File    = "file"    // host: a piece of it, or an empty one while it is made. The last piece has yes, or a reason why there is none
 )
@@ -104,16 +105,16 @@ type Line struct {
 	Program  string            `json:"program,omitzero"` // the version of the program
 	Labels   map[string]string `json:"labels,omitzero"`
 	Capacity int               `json:"capacity,omitzero"` // how many agents it runs at most; 0: any number
-	Team     string            `json:"team,omitzero"`     // the name of the shared log; "" if there is none
+	Team     string            `json:"team,omitzero"`     // the name of the shared log, or ""
 	Epoch    int64             `json:"epoch,omitzero"`    // of the hub
 	Epochs   map[string]int64  `json:"epochs,omitzero"`   // the highest one that the host has seen of each team
 	Hub      string            `json:"hub,omitzero"`
-	Instance string            `json:"instance,omitzero"` // of the host: that of its state directory; of the hub: that of its process
+	Instance string            `json:"instance,omitzero"` // of the host: the id of its state directory; of the hub: the id of its process
 	Grace    time.Duration     `json:"grace,omitzero"`
-	Runs     map[string]Going  `json:"runs,omitzero"` // those that go on; also in the beat of a hub, and in settled
+	Runs     map[string]Going  `json:"runs,omitzero"` // the running runs; also in the beat of a hub, and in settled
 
 	// beat
-	Number  int64            `json:"number,omitzero"`  // a hub sends that of the last beat that it has read
+	Number  int64            `json:"number,omitzero"`  // a hub sends the number of the last beat that it read
 	Figures map[string]Usage `json:"figures,omitzero"` // by run; a hub sends none
 
 	// start, started, failed
@@ -146,18 +147,18 @@ type Line struct {
 	Error *wire.Error `json:"error,omitzero"` // of refused
 }
 
-// Going is what each side knows about a run that goes on.
+// Going is the knowledge of each side about a running run.
 type Going struct {
 	Got int64 `json:"got,omitzero"` // the last line of the other side; in settled: the last one that is settled
 
 	// hello and settled
-	Seq   int64 `json:"seq,omitzero"`   // the record up to which all that was said to the run has arrived
+	Seq   int64 `json:"seq,omitzero"`   // the record up to which all messages to the run have arrived
 	Mail  int64 `json:"mail,omitzero"`  // the last message that has arrived
 	Waits bool  `json:"waits,omitzero"` // it waits for an answer
 	Unfit bool  `json:"unfit,omitzero"` // no other hub can go on with it
 }
 
-// Usage is what a run has used.
+// Usage is the resource usage of a run.
 type Usage struct {
 	CPUMS  int64 `json:"cpu_ms"`
 	RSS    int64 `json:"rss"`

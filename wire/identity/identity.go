@@ -34,7 +34,7 @@ type Caller struct {
 	Run  string // of an agent: the only run of the credential; "": any
 	Role string // of an operator with a token: wire.PersonAdmin and so on
 	// Wide marks an operator at the operators' socket, who may use routes of agents and act for
-	// them. For an agent, it marks a route on which agents manage the tasks of others.
+	// them. For an agent, it marks a route on which agents manage the tasks of other agents.
 	Wide bool
 	// Via describes how the request came, as members of a JSON object for the audit: the process at
 	// the other end of a unix socket, or the address, and the id of the credential. Each member
@@ -47,7 +47,7 @@ type Request struct {
 	From      Caller
 	Operation string // of the declared ones, or a name for the route
 	Stage     Stage
-	Reads     bool // it changes nothing
+	Reads     bool // it only reads
 }
 
 // A Stage tells which line of a stream a line is. All other requests have one line, and the zero value.

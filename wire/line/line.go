@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Head is how many bytes of an oversized line are kept: enough to tell what it was and who
-// sent it, since a message of a session says that behind its names and times.
+// Head is how many bytes of an oversized line are kept. They are enough to identify the message and
+// its sender: in a session message, these follow its names and times.
 const Head = 1000
 
 // idleCarry is the largest buffer that Lines keeps between two lines. It bounds the memory of

@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire/session"
 )
 
-// A finding is what a model found in a review.
+// A finding is a finding of a model in a review.
 type finding struct {
 	Severity    string `json:"severity"`
 	Category    string `json:"category"`

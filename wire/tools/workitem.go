@@ -13,14 +13,14 @@ import (
 	"orchestrator/wire/session"
 )
 
-// A WorkItem is what a session message asks its recipient for: the work on a task, or a review.
+// A WorkItem is the request of a session message to its recipient: the work on a task, or a review.
 type WorkItem struct {
 	Asked      *session.Message
 	Assignment *session.Assignment    // nil for a review
 	Review     *session.ReviewRequest // nil for a task
 }
 
-// WorkItemOf returns what a session message asks for, or nil.
+// WorkItemOf returns the request of a session message, or nil.
 func WorkItemOf(m *session.Message) *WorkItem {
 	w := &WorkItem{Asked: m}
 	w.Assignment, _ = m.Body.(*session.Assignment)

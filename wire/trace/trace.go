@@ -46,13 +46,13 @@ func IsID(id string) bool { return object.IsHex(id, 32) && strings.Trim(id, "0")
 // lower case and not all 0.
 func IsSpanID(id string) bool { return object.IsHex(id, 16) && strings.Trim(id, "0") != "" }
 
-// IDOf returns a trace id derived from what. It is always the same for the same input.
+// IDOf returns a trace id derived from the input. It is always the same for the same input.
 func IDOf(what []byte) string { return derived("trace", what, 16) }
 
-// SpanIDOf returns a span id derived from what. It is not a prefix of the trace id.
+// SpanIDOf returns a span id derived from the input. It is not a prefix of the trace id.
 func SpanIDOf(what []byte) string { return derived("span", what, 8) }
 
-// derived returns an id derived from what. kind separates trace ids from span ids.
+// derived returns an id derived from the input. kind separates trace ids from span ids.
 func derived(kind string, what []byte, length int) string {
 	sum := sha256.Sum256(append([]byte(kind+"\x00"), what...))
 	id := hex.EncodeToString(sum[:length])
