@@ -43,7 +43,7 @@ type Credential struct {
 	Kind string `json:"kind" schema:"enum=key|registration|token|actor"`
 	// The agent, the person or the actor. It is empty for a registration token that is not used yet.
 	For string `json:"for"`
-	// What the person may do.
+	// The rights of the person.
 	Role string `json:"role,omitzero" schema:"enum=wire.PersonRoles"`
 	// The only server that may use the registration token.
 	Name string `json:"name,omitzero"`
@@ -89,8 +89,8 @@ var PersonRoles = []string{PersonAdmin, PersonOperator, PersonViewer}
 // IssueToken is the payload of issue-token. It requests a token for a person, or for an actor on
 // another machine.
 type IssueToken struct {
-	// What the person may do. admin and operator may do everything; viewer may only read. The default
-	// is operator.
+	// The rights of the person. admin and operator may do everything; viewer may only read. The
+	// default is operator.
 	Role string `json:"role,omitzero" schema:"enum=wire.PersonRoles"`
 	// How long the token is valid, in milliseconds, up to a year. The default is eight hours for a
 	// person, and no limit for an actor.
@@ -128,7 +128,7 @@ type IssuedToken struct {
 	ID string `json:"id"`
 	// The person that the token is for.
 	Subject string `json:"sub,omitzero"`
-	// What the person may do.
+	// The rights of the person.
 	Role string `json:"role,omitzero" schema:"enum=wire.PersonRoles"`
 	// The actor that the token is for.
 	Actor string `json:"actor,omitzero"`

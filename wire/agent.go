@@ -9,7 +9,7 @@ import (
 
 // UpdateCapabilities is the payload of update-capabilities.
 type UpdateCapabilities struct {
-	// What you can do: a capabilities document.
+	// Your skills: a capabilities document.
 	Capabilities *hub.Capabilities `json:"capabilities,omitzero" schema:"type=object,ref=capabilities"`
 	// Information about the machine that you run on, such as its load. It is shown to people.
 	System Raw `json:"system,omitzero" schema:"type=object"`
@@ -31,7 +31,7 @@ type Register struct {
 	// Its repositories, in the form from before there were capabilities. They are shown; no task is
 	// matched by them.
 	Repos Raw `json:"repos,omitzero" schema:"type=object"`
-	// What it can do: a capabilities document.
+	// Its skills: a capabilities document.
 	Capabilities *hub.Capabilities `json:"capabilities,omitzero" schema:"type=object,ref=capabilities"`
 }
 
@@ -39,7 +39,7 @@ type Register struct {
 type InterruptAgent struct {
 	// The name of the agent.
 	Agent string `json:"agent" schema:"nonblank"`
-	// What the agent is to do now; optional.
+	// An instruction for the agent; optional.
 	Message string `json:"message,omitzero"`
 }
 
@@ -128,7 +128,7 @@ type Agent struct {
 	Capabilities []string `json:"capabilities"`
 	// The id of the first task that the agent has; null if it has none.
 	CurrentTask string `json:"currentTask" schema:"null"`
-	// Whether its capacity is 0, as that of a pipe without a role.
+	// Whether its capacity is 0, as for a pipe without a role.
 	TakesNoTasks bool `json:"takesNoTasks,omitzero"`
 }
 

@@ -7,8 +7,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// AppendPayload appends a payload as JSON. The most frequent types are encoded by hand, the
-// others by reflection.
+// AppendPayload appends a payload as JSON. The most frequent types are encoded by hand, all other
+// types by reflection.
 func AppendPayload(b []byte, payload any) ([]byte, error) {
 	switch p := payload.(type) {
 	case *TaskReply:

@@ -11,7 +11,7 @@ import (
 type Details struct {
 	// The specification in a form for programs: a task-spec document.
 	StructuredSpec Raw `json:"structured_spec,omitzero" schema:"type=object"`
-	// What the task requires of an agent: a requirements document.
+	// The demands of the task on an agent: a requirements document.
 	Requirements Raw `json:"requirements,omitzero" schema:"type=object"`
 	// The repository that the task is about.
 	TargetRepo string `json:"targetRepo,omitzero"`
@@ -27,24 +27,24 @@ type Details struct {
 	ParentTaskID string `json:"parentTaskId,omitzero"`
 	// The plan of the agent.
 	Plan Raw `json:"plan,omitzero" schema:"type=object|string"`
-	// What is wrong with the plan.
+	// The objections to the plan.
 	PlanFeedback string `json:"planFeedback,omitzero"`
 	// The last question of the agent to a person.
 	Help *Help `json:"help,omitzero"`
-	// What coding agents have used for the task, in the answer to get-task.
+	// The usage of coding agents for the task, in the answer to get-task.
 	Used *activity.Used `json:"used,omitzero"`
 	// The time before which no agent is given the task; missing if it may be given to one now.
 	After string `json:"after,omitzero" schema:"stamp"`
-	// The agent that gets the task again when it can. It was assigned by hand, and requires nothing by
-	// which another agent could be found.
+	// The agent that gets the task again when it can. The task was assigned by hand, and has no
+	// requirements for finding another agent.
 	Addressee string `json:"addressee,omitzero"`
 	// The last partial result that an agent reported, in the answers to get-task and current-task. The
 	// task keeps it when it fails or goes to another agent; the result replaces it.
 	Output Raw `json:"output,omitzero"`
-	// What the agent handed in beside the result, without the content, in the answers to get-task.
-	// The task response has the content.
+	// The artifacts that the agent delivered with the result, without the content, in the answers to
+	// get-task. The task response has the content.
 	Artifacts []hub.Artifact `json:"artifacts,omitzero"`
-	// The commands that must succeed before the task is done, besides those of its agent.
+	// The commands that must succeed before the task is done, besides the commands of its agent.
 	Verify [][]string `json:"verify,omitzero"`
 	// How often its verification has failed.
 	Unverified int `json:"unverified,omitzero" schema:"min=1"`
@@ -76,9 +76,9 @@ type Workspace struct {
 	Branch string `json:"branch,omitzero"`
 	// The branch that it was begun from.
 	Base string `json:"base,omitzero"`
-	// The commit at which its branch begins. It holds the work of the tasks that this one depends on.
+	// The base commit of its branch. It holds the work of the tasks that this one depends on.
 	Began string `json:"began,omitzero"`
-	// What became of the branch after the task was done, with a merge queue.
+	// The state of the branch after the task was done, with a merge queue.
 	Merge string `json:"merge,omitzero" schema:"enum=hub.MergeStates"`
 }
 
@@ -93,7 +93,7 @@ type Help struct {
 	QuestionID string `json:"questionId"`
 	// The question. It is untrusted: escape it before you show it.
 	Question string `json:"question"`
-	// What belongs to the question: any value.
+	// Further facts about the question: any value.
 	Context Raw `json:"context,omitzero"`
 	// The answer of the person.
 	Answer string `json:"answer,omitzero"`
@@ -131,7 +131,7 @@ func (d *Details) Filled() *Details {
 	return d
 }
 
-// Brief returns d without the members that can be large, or nil if nothing is left.
+// Brief returns d without the members that can be large, or nil if no member is left.
 func (d *Details) Brief() *Details {
 	if d == nil {
 		return nil

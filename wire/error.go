@@ -11,7 +11,7 @@ import (
 
 type (
 	// An Error is a refusal as the other side sees it: a code for programs, a message for
-	// people, and a hint on what would help.
+	// people, and a hint on the remedy.
 	Error = object.Error
 	// Code is the kind of an Error, for programs.
 	Code = object.Code

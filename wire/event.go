@@ -91,8 +91,8 @@ type Record struct {
 // IsMail reports whether a record is a message from one actor to another.
 func (r *Record) IsMail() bool { return r.Topic != "" }
 
-// A Base is the end of the part of the log that was removed from its front. The zero Base is that of
-// a complete log.
+// A Base is the end of the part of the log that was removed from its front. The zero Base stands
+// for a complete log.
 type Base struct {
 	Seq     int64     // the last removed record; 0: none
 	At      time.Time // its time

@@ -37,8 +37,8 @@ func ReadHubTask(o *object.Reader) *SubmitTask {
 	return s
 }
 
-// mergeDependencies puts bare ids behind typed dependencies. A bare id holds the task back,
-// so it says nothing new only beside a typed dependency that does the same.
+// mergeDependencies puts bare ids behind typed dependencies. A bare id holds the task back. It is
+// redundant only beside a typed dependency that does the same.
 func mergeDependencies(typed, bare []hub.Dependency) []hub.Dependency {
 	if len(bare) == 0 {
 		return typed
@@ -153,7 +153,7 @@ type HubTask struct {
 	ID string `json:"id"`
 	// The title of the task.
 	Title string `json:"title"`
-	// What is to be done, for people.
+	// The work to do, for people.
 	Spec string `json:"spec"`
 	// The input data of the task: the payload of submit-task or of a task request. It is missing if
 	// the task has none.
@@ -176,7 +176,7 @@ type HubTask struct {
 	SessionID *string `json:"session_id" schema:"null"`
 	// The task that the submitter was working on.
 	ParentTaskID *string `json:"parent_task_id" schema:"null"`
-	// What the task requires of an agent: a requirements document.
+	// The demands of the task on an agent: a requirements document.
 	Requirements Raw `json:"requirements" schema:"type=object,null"`
 	// All dependencies of the task, of any type.
 	Dependencies []Link `json:"dependencies"`
@@ -192,7 +192,7 @@ type HubTask struct {
 	Reason *string `json:"cancel_reason,omitzero"`
 	// The plan of the agent.
 	Plan Raw `json:"plan" schema:"type=object|string,null"`
-	// What is wrong with the plan.
+	// The objections to the plan.
 	PlanFeedback *string `json:"plan_feedback" schema:"null"`
 	// The last question of the agent to a person.
 	Help *Help `json:"help,omitzero"`
@@ -208,7 +208,7 @@ type HubTask struct {
 	CreatedBy string `json:"created_by"`
 	// Who changed the title, the spec or another text of the task last, such as agent:planner.
 	ChangedBy *string `json:"changed_by,omitzero"`
-	// The server_id of the agent that has the task, or had it when it ended; null if there is none.
+	// The server_id of the agent that has the task, or had it when it ended; null without an agent.
 	AssignedServerID *string `json:"assigned_server_id" schema:"null"`
 	// The name of that agent.
 	AssignedServerName *string `json:"assigned_server_name" schema:"null"`

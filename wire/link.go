@@ -22,7 +22,7 @@ type Link struct {
 	// Whether the dependency is resolved when the other task ends, in any state; false when it is
 	// missing.
 	Soft bool `json:"soft,omitzero"`
-	// Whether the dependency is resolved: it does not block the task any more.
+	// Whether the dependency is resolved: it no longer blocks the task.
 	Resolved bool `json:"resolved"`
 	// When the dependency was resolved; null before that.
 	ResolvedAt string `json:"resolved_at" schema:"stamp,null"`

@@ -18,7 +18,7 @@ func MailOf(r *Record) mail.Message {
 		m.From, m.Payload = mailOfTask(r)
 	}
 	if r.ReplyTo != 0 {
-		number := r.ReplyTo // mail may outlive the record, which others fill again
+		number := r.ReplyTo // mail may outlive the record, which is reused
 		m.ReplyTo = &number
 	}
 	return m

@@ -93,8 +93,9 @@ type Delivered struct {
 	Lost       bool
 }
 
-// TaskChecked reports what the orchestrator has done for a task of an agent. The kind is one of the events
-// task.workspace, task.verifying, task.verified, task.unverified, task.merged and task.unmerged.
+// TaskChecked reports a step of the orchestrator for a task of an agent. The kind is one of the
+// events task.workspace, task.verifying, task.verified, task.unverified, task.merged and
+// task.unmerged.
 type TaskChecked struct {
 	Kind        string
 	Agent, Task string
@@ -104,8 +105,8 @@ type TaskChecked struct {
 	Failed      bool   // the verification has failed, and was not interrupted
 }
 
-// TaskHeld reports that the work of a task of an agent cannot begin before another task is done, which merges what it
-// needs.
+// TaskHeld reports that a task of an agent cannot begin yet: it waits for another task, which merges
+// the work that it needs.
 type TaskHeld struct {
 	Agent, Task string
 	On          string // the other task
@@ -143,8 +144,8 @@ type Tick struct {
 	// Late reports whether the tick comes much later than it should. The orchestrator was then
 	// suspended, and has received no message in that time.
 	Late bool
-	// Blocked reports whether the log has not been written for a while. Decisions made meanwhile
-	// have not been sent.
+	// Blocked reports whether the log has not been written for a while. Decisions of that time have
+	// not been sent.
 	Blocked bool
 }
 

@@ -17,11 +17,11 @@ type Operation struct {
 	About     string // the description in its schema, after the summary
 	Audience  Audience
 	Published bool     // part of the published stdio protocol; otherwise an extension
-	Writes    bool     // it can change something, so its repeats are recognized
+	Writes    bool     // it can change the state, so its repeats are recognized
 	OfTask    bool     // it is answered with one task, or with its task response
 	Answer    *Answer  // the declaration of its answers
 	Examples  []string // payloads; "" for a request without one
-	HTTP      []string // its routes beside the one that each operation has: methods and paths
+	HTTP      []string // its routes beside its default route: methods and paths
 	NoSDK     string   // why the SDKs have no method for it, if agents may request it
 
 	// Rules are rules between members, for its schema: each the inside of a JSON object.
@@ -107,7 +107,7 @@ var operationsByName = func() map[string]*Operation {
 // OperationNamed returns the operation with a name, or nil.
 func OperationNamed(name string) *Operation { return operationsByName[name] }
 
-// IsWrite reports whether the operation can change something. A nil Operation cannot.
+// IsWrite reports whether the operation can change the state. A nil Operation cannot.
 func (o *Operation) IsWrite() bool {
 	return o != nil && o.Writes
 }

@@ -30,8 +30,8 @@ type plan struct {
 	own     bool // the payload is an ownReader
 }
 
-// An ownReader reads the members with the word own in their tag, after the others, and checks rules
-// between members.
+// An ownReader reads the members with the word own in their tag, after all other members, and
+// checks rules between members.
 type ownReader interface{ read(o *object.Reader) }
 
 // read reads a payload by a plan. The ids are members that are known already. The first error is in
@@ -53,8 +53,8 @@ func (p *payload) read(plan *plan, o *object.Reader, ids map[string]string) any 
 	return body
 }
 
-// made returns a plan, which is made for the first payload. The keys are those of the tags as spell
-// spells them.
+// made returns the plan of a payload. The first payload makes it. The keys are the tags in the
+// spelling of spell.
 func (p *payload) made(kept *atomic.Pointer[plan], spell func(string) string) *plan {
 	if plan := kept.Load(); plan != nil {
 		return plan

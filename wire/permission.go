@@ -12,9 +12,9 @@ type AskPermission struct {
 	TaskID string `json:"taskId,omitzero"`
 	// The tool, such as Bash.
 	Tool string `json:"tool" schema:"nonblank"`
-	// What is to be done, in one line.
+	// The action to permit, in one line.
 	Title string `json:"title" schema:"nonblank"`
-	// What the tool is to be called with.
+	// The input of the tool call.
 	Input Raw `json:"input" schema:"type=object"`
 	// The files and folders that it concerns.
 	Paths []string `json:"paths,omitzero" schema:"each:nonblank"`
@@ -24,8 +24,8 @@ type AskPermission struct {
 	Reason string `json:"reason,omitzero"`
 	// How long to wait, in milliseconds; a year when it is missing.
 	Timeout int64 `json:"timeout,omitzero" schema:"ms=1"`
-	// How long you wait yourself, in milliseconds. If there is no answer by then, you get the id of
-	// the question, and later the choice as mail.
+	// How long you wait yourself, in milliseconds. Without an answer by then, you get the id of the
+	// question, and later the choice as mail.
 	Wait int64 `json:"wait,omitzero" schema:"ms=1"`
 }
 
@@ -50,14 +50,14 @@ func (w *WithdrawQuestion) read(o *object.Reader) {
 type ReportProgress struct {
 	// The id of the task.
 	TaskID string `json:"taskId" schema:"nonblank"`
-	// What you do now.
+	// Your current activity.
 	Message string `json:"message" schema:"nonblank"`
-	// What the message is: tool for a tool call, words for what the model says, plan for a step of a
-	// plan.
+	// The kind of the message: tool for a tool call, words for text of the model, plan for a step of
+	// a plan.
 	Kind string `json:"kind,omitzero" schema:"enum=tool|words|plan"`
-	// What you have so far: any value, up to 64 KiB. The task shows the last one until it is done.
+	// Your output so far: any value, up to 64 KiB. The task shows the last one until it is done.
 	Output Raw `json:"output,omitzero" schema:"any,output"`
-	// How much is done, from 0 to 1. When it is missing, it stays as it is.
+	// How much is done, from 0 to 1. A missing value changes nothing.
 	Progress *float64 `json:"progress,omitzero" schema:"min=0,max=1"`
 }
 

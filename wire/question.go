@@ -12,8 +12,8 @@ type AskUser struct {
 	Question string `json:"question" schema:"nonblank"`
 	// How long to wait, in milliseconds, up to a year; 30000 when it is missing, as for every request.
 	Timeout int64 `json:"timeout,omitzero" schema:"ms=1"`
-	// How long you wait yourself, in milliseconds. If there is no answer by then, you get the id of
-	// the question, and later its answer as mail.
+	// How long you wait yourself, in milliseconds. Without an answer by then, you get the id of the
+	// question, and later its answer as mail.
 	Wait int64 `json:"wait,omitzero" schema:"ms=1"`
 	// The answers that are allowed, each with its own value. Without options every text is allowed.
 	Options []Option `json:"options,omitzero"`
@@ -39,14 +39,14 @@ type UserAnswer struct {
 	QuestionID string `json:"questionId,omitzero"`
 	// The id of the choice, in the answer to ask-permission.
 	Choice string `json:"choice,omitzero"`
-	// What the person adds, in the answer to ask-permission.
+	// The person's remark, in the answer to ask-permission.
 	Message  string         `json:"message,omitzero"`
 	Metadata AnswerMetadata `json:"metadata"`
 }
 
 // AnswerMetadata has the time of an answer.
 type AnswerMetadata struct {
-	// When the person answered; missing if there is no answer yet.
+	// When the person answered; missing until then.
 	AnsweredAt string `json:"answeredAt,omitzero" schema:"stamp"`
 }
 
@@ -62,15 +62,15 @@ type Question struct {
 	Question string `json:"question"`
 	// The answers that are allowed; empty if any text is allowed.
 	Options []Option `json:"options"`
-	// What belongs to the question: an object, or any value after request-help.
+	// Further facts about the question: an object, or any value after request-help.
 	Context object.Raw `json:"context,omitzero"`
 	// Whether the agent waits for the answer.
 	Blocking bool `json:"blocking"`
 	// When the question was asked.
 	AskedAt string `json:"askedAt" schema:"stamp"`
-	// When the agent is told that there was no answer.
+	// When the question expires; the agent then learns that it has no answer.
 	Deadline string `json:"deadline,omitzero" schema:"stamp"`
-	// What is asked for, if the question comes from ask-permission.
+	// The requested permission, if the question comes from ask-permission.
 	Permission *activity.Permission `json:"permission,omitzero"`
 }
 
@@ -83,7 +83,8 @@ type QuestionList struct {
 type AnswerQuestion struct {
 	// The id of the question.
 	QuestionID string `json:"questionId" schema:"nonblank"`
-	// What the agent is to know beside the answer, such as why it is denied. Only for permissions.
+	// A remark for the agent beside the answer, such as the reason for a denial. Only for
+	// permissions.
 	Message string `json:"message,omitzero"`
 	// The answer: one of the values that the question allows, or any text if it has no options.
 	Answer string `json:"answer"`

@@ -28,7 +28,7 @@ type Session struct {
 
 func (*Session) message() {}
 
-// SessionHead returns a session message of which only the id and the type are known.
+// SessionHead returns a session message with only its id and its type.
 func SessionHead(members []object.Member) *Session {
 	s := new(Session)
 	s.Type, _ = object.Text(object.Once(members, "message_type"))
@@ -38,8 +38,8 @@ func SessionHead(members []object.Member) *Session {
 	return s
 }
 
-// Complaints returns the validation errors for the log, each with its place: those that were
-// tolerated, or all errors of a message that was refused.
+// Complaints returns the validation errors for the log, each with its place: the tolerated errors,
+// or all errors of a refused message.
 func (s *Session) Complaints() []string {
 	if s.Err != nil {
 		return s.Err.Complaints()
@@ -69,7 +69,7 @@ type CreateSession struct {
 	Validation string `json:"validation,omitzero" schema:"enum=session.validations"`
 	// The maximum number of reviews of a task that does not set its own; 3 when it is missing.
 	MaxIterations int64 `json:"max_iterations,omitzero" schema:"whole=1"`
-	// What happens to a task that still needs changes after its last review: abort gives it up,
+	// The action for a task that still needs changes after its last review: abort gives it up,
 	// force_approve approves it, and human_review, the default, asks a person.
 	OnMax string `json:"on_max,omitzero" schema:"enum=session.Escalations"`
 	// Whether a task is done only when it is approved, and not when its developer has completed it.
@@ -80,8 +80,8 @@ type CreateSession struct {
 	ProgressAfter int64 `json:"progress_after_ms,omitzero" schema:"ms=0"`
 	// The time between such reports, in milliseconds; 30000 when it is missing.
 	ProgressEvery int64 `json:"progress_every_ms,omitzero" schema:"ms=0"`
-	// Commands that must succeed before a task is done, besides those of its agent. Only a person may
-	// name them.
+	// Commands that must succeed before a task is done, besides the commands of its agent. Only a
+	// person may name them.
 	Verify [][]string `json:"verify,omitzero" schema:"maxitems=20,each:minitems=1,each:maxitems=1000"`
 }
 
@@ -135,11 +135,11 @@ type SessionView struct {
 	SequenceNumber int64 `json:"sequence_number" schema:"min=0"`
 	// The members with their load.
 	Standing []session.MemberView `json:"standing"`
-	// The tasks, in the order in which they were assigned.
+	// The tasks, in the order of their assignment.
 	Tasks []SessionTask `json:"tasks"`
-	// The reviews, in the order in which they were requested.
+	// The reviews, in the order of their requests.
 	Reviews []session.ReviewView `json:"reviews"`
-	// A page of messages, in the order in which they were received.
+	// A page of messages, in the order of their arrival.
 	Messages []session.Entry `json:"messages"`
 	// Whether more messages follow.
 	More bool `json:"more"`
@@ -166,7 +166,7 @@ type SessionTask struct {
 	State TaskState `json:"state"`
 	// The progress, from 0 to 1.
 	Progress float64 `json:"progress" schema:"min=0,max=1"`
-	// What the developer is doing now.
+	// The current step of the developer.
 	Step string `json:"step,omitzero"`
 	// Whether the progress report is overdue.
 	Overdue bool `json:"overdue,omitzero"`
@@ -176,7 +176,7 @@ type SessionTask struct {
 	Iteration int `json:"iteration" schema:"min=0"`
 	// The maximum number of reviews.
 	MaxIterations int `json:"max_iterations" schema:"min=1"`
-	// What happened when the last allowed review did not approve the task.
+	// The action after the last allowed review did not approve the task.
 	Escalated string `json:"escalated,omitzero" schema:"enum=session.Escalations"`
 	// The correlation_id of all messages about the task.
 	CorrelationID string `json:"correlation_id"`

@@ -30,7 +30,7 @@ const (
 	TaskCancelled  TaskState = "cancelled"
 )
 
-// TaskStates lists all states, in the order in which a task may pass through them.
+// TaskStates lists all states. A task may pass through them in this order.
 var TaskStates = []TaskState{
 	TaskPending, TaskAssigned, TaskPlanning, TaskPlanReview, TaskRunning,
 	TaskNeedsHuman, TaskInReview, TaskVerifying, TaskDone, TaskFailed, TaskCancelled,
@@ -52,7 +52,7 @@ func (s TaskState) Status() string {
 	return "running"
 }
 
-// TaskStatuses lists the results of Status, by which query-tasks can filter.
+// TaskStatuses lists the results of Status. query-tasks can filter by them.
 var TaskStatuses = []string{"queued", "running", "completed", "failed", "cancelled"}
 
 // A Task is a task as all callers see it. A list leaves out the members that can be large
@@ -68,7 +68,7 @@ type Task struct {
 	Status string `json:"status" schema:"enum=wire.TaskStatuses"`
 	// The state of the task. The last three are final.
 	State TaskState `json:"state"`
-	// What is to be done.
+	// The work to do.
 	Description string `json:"description,omitzero"`
 	// The payload as it was submitted, digit for digit.
 	Payload Raw `json:"payload,omitzero" schema:"type=object"`
@@ -89,7 +89,7 @@ type Task struct {
 	Priority Raw `json:"priority,omitzero" schema:"type=number|string"`
 	// The submitter, such as agent:planner.
 	SubmittedBy string `json:"submittedBy"`
-	// The agent that has the task, or had it when it ended; null if there is none.
+	// The agent that has the task, or had it when it ended; null without an agent.
 	AssignedTo string `json:"assignedTo" schema:"null"`
 	// The progress, from 0 to 1; 0 when it is missing.
 	Progress float64 `json:"progress,omitzero" schema:"min=0,max=1"`
@@ -182,7 +182,7 @@ type SubmitTask struct {
 	Type string `json:"type" schema:"nonblank"`
 	// The name of the task.
 	Name string `json:"name" schema:"nonblank"`
-	// What is to be done.
+	// The work to do.
 	Description string `json:"description,omitzero"`
 	// Data for the agent. It is passed on unchanged, digit for digit.
 	Payload Raw `json:"payload,omitzero" schema:"type=object"`
@@ -191,7 +191,8 @@ type SubmitTask struct {
 	RequiredRole string `json:"requiredRole,omitzero"`
 	// The capabilities that the agent must have.
 	RequiredCapabilities []string `json:"requiredCapabilities,omitzero" schema:"each:nonblank"`
-	// What the task depends on: ids of tasks that must be done first, or objects that say more.
+	// The dependencies of the task: ids of tasks that must be done first, or objects with more
+	// members.
 	Dependencies []hub.Dependency `json:"dependencies,omitzero"`
 	// A number or a word. 1 is the most urgent; the default is 3, and all above 3 are equal. The words
 	// are critical, high, normal and low; any other counts as normal.
@@ -216,7 +217,7 @@ type SubmitTask struct {
 	Verify [][]string `json:"verify,omitzero" schema:"maxitems=20,each:minitems=1,each:maxitems=1000"`
 	// The specification in a form for programs: a task-spec document.
 	Spec *hub.Spec `json:"structured_spec,omitzero" schema:"type=object,ref=task-spec"`
-	// What the task requires of an agent: a requirements document.
+	// The demands of the task on an agent: a requirements document.
 	Requirements *hub.Requirements `json:"requirements,omitzero" schema:"type=object,ref=requirements"`
 
 	Patient bool           `json:"-"` // its dependents wait if it fails, unless the configuration differs
@@ -261,7 +262,7 @@ type QueryTasks struct {
 	State          string `json:"-"` // as the hub calls it
 }
 
-// statusWords lists the words by which tasks can be filtered.
+// statusWords lists the words for filtering tasks.
 var statusWords = func() []string {
 	words := append([]string(nil), TaskStatuses...)
 	for _, state := range TaskStates {
@@ -334,8 +335,8 @@ type RetryTask struct {
 	TaskID string `json:"taskId" schema:"nonblank"`
 	// The agent that gets it. Without it, the task is given out as before.
 	Agent string `json:"agent,omitzero"`
-	// Continue in its workspace as it is, with the commits and files of the last attempt. Otherwise it
-	// begins on a fresh branch, and the earlier one is kept under another name.
+	// Continue in its present workspace, with the commits and files of the last attempt. Otherwise
+	// it begins on a fresh branch, and the earlier one is kept under another name.
 	Keep bool `json:"keep,omitzero"`
 	// Whether the tasks that were cancelled because of this one come back, too; true if it is missing.
 	Dependents *bool `json:"dependents,omitzero"`

@@ -55,8 +55,8 @@ func Visible(text string) string {
 	return text
 }
 
-// AppendVisibleJSON appends a JSON text, in which the characters that AppendVisible escapes are written
-// as in \u202e. A program that reads the text finds the same values.
+// AppendVisibleJSON appends a JSON text. Characters that AppendVisible escapes are written as in
+// \u202e. A program that reads the text finds the same values.
 func AppendVisibleJSON(dst, text []byte) []byte {
 	var piled marks
 	for i := 0; i < len(text); {
@@ -81,7 +81,7 @@ func AppendVisibleJSON(dst, text []byte) []byte {
 }
 
 // colorLength returns the length of an SGR sequence (ESC [ digits and semicolons m) at the start of
-// text, or 0 if there is none.
+// text, or 0.
 func colorLength(text []byte) int {
 	if len(text) < 3 || text[0] != 0x1b || text[1] != '[' {
 		return 0

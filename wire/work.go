@@ -166,7 +166,7 @@ func readPlan(o *object.Reader) Raw {
 type RevisePlan struct {
 	// The id of the task.
 	TaskID string `json:"taskId" schema:"nonblank"`
-	// What is wrong with the plan.
+	// The objections to the plan.
 	Feedback string `json:"feedback" schema:"nonblank"`
 }
 
@@ -176,7 +176,7 @@ type RequestHelp struct {
 	TaskID string `json:"taskId" schema:"nonblank"`
 	// The question.
 	Question string `json:"question" schema:"nonblank"`
-	// What belongs to the question: any value.
+	// Further facts about the question: any value.
 	Context Raw       `json:"context,omitzero" schema:"any"`
 	Options []Option  `json:"-"` // of the orchestrator itself: the answers to choose from
 	Recall  string    `json:"-"` // of the orchestrator itself: why the agent is to stop working on the task

@@ -1,7 +1,7 @@
-// Package activity has the events by which agents report their work: progress, log entries, errors
-// and questions. Coding agents also report what they used, their conversation, their turn, a limit
-// of their vendor, and what became of a message. The package also has what an agent asks a person
-// to permit.
+// Package activity has the events of agents about their work: progress, log entries, errors and
+// questions. Coding agents also report their usage, their conversation, their turn, a limit of
+// their vendor, and the state of a message. The package also has the permissions that an agent asks
+// a person for.
 package activity
 
 import (
@@ -11,8 +11,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// NoticeInterrupt is the notice that a person interrupts what the agent does. Its payload is a
-// wire.TaskNotice.
+// NoticeInterrupt is the notice that a person interrupts the current work of the agent. Its payload
+// is a wire.TaskNotice.
 const NoticeInterrupt = "interrupt"
 
 // Interrupted answers interrupt-agent.
@@ -29,7 +29,7 @@ type Withdrawn struct {
 	Withdrawn bool `json:"withdrawn"`
 }
 
-// Usage is the payload of event:usage: what a turn, or one request to a model, has used.
+// Usage is the payload of event:usage: the tokens and cost of a turn, or of one request to a model.
 type Usage struct {
 	// The id of the task, if it was used for one.
 	TaskID string `json:"taskId,omitzero"`
@@ -47,7 +47,7 @@ type Usage struct {
 	CacheWrite int64 `json:"cacheWrite,omitzero" schema:"whole=0"`
 	// The tokens of its reasoning.
 	Reasoning int64 `json:"reasoning,omitzero" schema:"whole=0"`
-	// What it cost.
+	// The cost.
 	Cost float64 `json:"cost,omitzero" schema:"min=0,max=9007199254740991"`
 	// The currency of the cost, such as USD.
 	Currency string `json:"currency,omitzero"`
@@ -57,13 +57,13 @@ type Usage struct {
 	ContextSize int64 `json:"contextSize,omitzero" schema:"whole=0"`
 }
 
-// Used is what an agent, the work on a task, or a team has used in all.
+// Used is the total usage of an agent, of the work on a task, or of a team.
 type Used struct {
 	// The tokens that went in.
 	Input int64 `json:"input,omitzero" schema:"whole=0"`
 	// The tokens that came out.
 	Output int64 `json:"output,omitzero" schema:"whole=0"`
-	// What it cost.
+	// The cost.
 	Cost float64 `json:"cost,omitzero" schema:"min=0"`
 	// The currency of the cost. A cost in another currency is not added.
 	Currency string `json:"currency,omitzero"`
@@ -81,7 +81,7 @@ func (u *Used) Add(more Used) {
 	}
 }
 
-// Sum returns what u adds to a Used.
+// Sum returns u as a Used, to be added to another.
 func (u *Usage) Sum() Used {
 	return Used{Input: u.Input, Output: u.Output, Cost: u.Cost, Currency: u.Currency}
 }
@@ -89,7 +89,7 @@ func (u *Usage) Sum() Used {
 // Conversation is the payload of event:session: the conversation of the agent's program. The
 // next run of the agent gets its id in ORC_CONVERSATION.
 type Conversation struct {
-	// The id of the conversation, with which your program resumes it.
+	// The id of the conversation. Your program resumes the conversation by this id.
 	ID string `json:"id" schema:"nonblank"`
 	// The kind of program, such as claude.
 	Kind string `json:"kind,omitzero"`
@@ -101,13 +101,13 @@ type Conversation struct {
 	Model string `json:"model,omitzero"`
 }
 
-// Turn is the payload of event:turn: what an agent does at the moment. It is not recorded.
+// Turn is the payload of event:turn: the current activity of an agent. It is not recorded.
 type Turn struct {
 	// busy, waiting (for a person) or idle.
 	State string `json:"state" schema:"enum=busy|waiting|idle"`
 	// Since when, in ISO 8601.
 	Since string `json:"since,omitzero" schema:"time"`
-	// What you do, in a few words.
+	// Your current activity, in a few words.
 	What string `json:"what,omitzero"`
 	// The id of the task that you work on.
 	TaskID string `json:"taskId,omitzero"`
@@ -120,21 +120,21 @@ const (
 	Idle    = "idle"
 )
 
-// MaxLimit is how long a limit lasts at most. An agent whose vendor names a later time tries again
-// after it.
+// MaxLimit is the longest duration of a limit. If the vendor of an agent names a later time, the
+// agent tries again after MaxLimit.
 const MaxLimit = 7 * 24 * time.Hour
 
-// Limited is the payload of event:limited: the agent can do nothing for a time, most often because
-// its vendor limits the use. It gets no task until then, or for seven days. A restart of the agent
-// by hand lifts the limit.
+// Limited is the payload of event:limited: the agent cannot work for a time, most often because its
+// vendor limits the use. It gets no task until then, or for seven days. A restart of the agent by
+// hand lifts the limit.
 type Limited struct {
 	// Until when, in ISO 8601.
 	Until string `json:"until" schema:"time"`
-	// Why: what is limited, in words of the vendor, or another reason.
+	// The reason: the limited resource in words of the vendor, or another reason.
 	Scope string `json:"scope,omitzero"`
 }
 
-// Receipt is the payload of event:receipt: what became of a message of the bus.
+// Receipt is the payload of event:receipt: the state of a message of the bus.
 type Receipt struct {
 	// The number of the message.
 	Seq int64 `json:"seq" schema:"whole=1"`

@@ -4,11 +4,11 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A PermissionChoice is one of the possible answers. Its kind says what it means.
+// A PermissionChoice is one of the possible answers. Its kind is its meaning.
 type PermissionChoice struct {
 	// The answer that the agent gets.
 	ID string `json:"id"`
-	// What it means.
+	// The meaning of the answer.
 	Kind string `json:"kind" schema:"enum=allow_once|allow_session|allow_always|deny"`
 	// The text that the person sees.
 	Label string `json:"label,omitzero"`
@@ -43,16 +43,16 @@ func ChoicesIn(o *object.Reader) []PermissionChoice {
 	return choices
 }
 
-// Permission is what a Question asks for, if it was asked with ask-permission.
+// Permission is the requested permission of a Question from ask-permission.
 type Permission struct {
 	// The tool.
 	Tool string `json:"tool"`
-	// What the tool is to be called with.
+	// The input of the tool call.
 	Input object.Raw `json:"input" schema:"type=object"`
 	// The files and folders that it concerns.
 	Paths []string `json:"paths,omitzero"`
 	// Why it is needed.
 	Reason string `json:"reason,omitzero"`
-	// The possible answers, with what they mean.
+	// The possible answers, with their meanings.
 	Choices []PermissionChoice `json:"choices"`
 }

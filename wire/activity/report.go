@@ -13,9 +13,9 @@ type Progress struct {
 	TaskID string `json:"taskId" schema:"nonblank"`
 	// The progress, from 0 to 1.
 	Progress float64 `json:"progress" schema:"min=0,max=1"`
-	// What you are doing, in a sentence.
+	// Your current activity, in a sentence.
 	Message string `json:"message,omitzero"`
-	// What you have so far: any value, up to 64 KiB. The task shows the last one until it is done.
+	// Your output so far: any value, up to 64 KiB. The task shows the last one until it is done.
 	Output object.Raw `json:"output,omitzero"`
 }
 
@@ -94,7 +94,7 @@ func needWords(o *object.Reader, key string) string {
 
 // Trouble is the payload of event:error.
 type Trouble struct {
-	// The id of the task in which the error occurred.
+	// The id of the task that the error belongs to.
 	TaskID string `json:"taskId,omitzero"`
 	// The error.
 	Error string `json:"error" schema:"nonblank"`
@@ -108,7 +108,7 @@ type Trouble struct {
 type OpenQuestion struct {
 	// The question.
 	Question string `json:"question" schema:"nonblank"`
-	// What belongs to the question.
+	// Further facts about the question.
 	Context object.Raw `json:"context,omitzero" schema:"type=object"`
 }
 

@@ -47,7 +47,8 @@ type Status struct {
 	Upgrade       *Upgrade       `json:"upgrade,omitzero"` // the latest, if there was one
 	Damage        *Damage        `json:"damage,omitzero"`  // of the record, if some was found
 	Hub           string         `json:"hub,omitzero"`     // the name of the hub at work, if there are several
-	// NoQuorum is why nothing can be recorded at the moment. The rest shows what was recorded up to Seq.
+	// NoQuorum is the reason why the log accepts no records at the moment. The other fields then
+	// show the state up to Seq.
 	NoQuorum string `json:"no_quorum,omitzero"`
 	Degraded bool   `json:"degraded,omitzero"` // the loss of one more hub stops the team
 }
@@ -72,9 +73,9 @@ type Upgrade struct {
 	To            string `json:"to"`             // version
 	State         string `json:"state"`          // running | done | failed
 	Error         string `json:"error,omitzero"` // why it has failed: then the program before it goes on
-	Hint          string `json:"hint,omitzero"`  // what to do about the error
+	Hint          string `json:"hint,omitzero"`  // the remedy for the error
 	Agents        int    `json:"agents"`         // that went over
-	TookMS        int64  `json:"took_ms"`        // for which nothing was decided
+	TookMS        int64  `json:"took_ms"`        // the time without decisions
 	PID           int    `json:"pid,omitzero"`   // of the process, which stays the same
 }
 
@@ -91,8 +92,8 @@ type OpenUIReply struct {
 	Page          string `json:"page,omitzero"` // the path of a page that leads there, for ten seconds
 }
 
-// TaskCounts has the number of tasks in each state. Blocked tasks are pending tasks that wait
-// for others.
+// TaskCounts has the number of tasks in each state. Blocked tasks are pending tasks that wait for
+// another task.
 type TaskCounts struct {
 	Pending    int `json:"pending"`
 	Blocked    int `json:"blocked"`
@@ -138,17 +139,17 @@ type AgentView struct {
 	Activity    *Activity   `json:"activity,omitzero"` // of a coding agent
 }
 
-// A Profile describes an agent to people, as its configuration does. Nothing else depends on it.
+// A Profile describes an agent to people, as its configuration does. No decision depends on it.
 type Profile struct {
 	Description string `json:"description"`
 }
 
-// Activity is what a coding agent has reported about itself.
+// Activity has the reports of a coding agent about itself.
 type Activity struct {
 	State        string  `json:"state,omitzero"` // busy | waiting | idle
 	Since        string  `json:"since,omitzero"`
 	What         string  `json:"what,omitzero"`
-	Question     string  `json:"question,omitzero"`      // the one that it waits for
+	Question     string  `json:"question,omitzero"`      // the question that it waits for
 	LimitedUntil string  `json:"limited_until,omitzero"` // it gets no task before
 	LimitedBy    string  `json:"limited_by,omitzero"`    // why, as it reported
 	Conversation string  `json:"conversation,omitzero"`
@@ -210,7 +211,7 @@ type LogLine struct {
 	Level string `json:"level,omitzero"`
 	// The context, if the line is an event:log.
 	Context object.Raw `json:"context,omitzero"`
-	// Kind and Trouble are those of an Event, if the line is from the orchestrator.
+	// Kind and Trouble are the fields of an Event, if the line is from the orchestrator.
 	Kind    string `json:"kind,omitzero" schema:"-"`
 	Trouble bool   `json:"trouble,omitzero" schema:"-"`
 	// The number of lines before this one that the reader was too slow for.
@@ -237,7 +238,7 @@ type AgentOutcome struct {
 	Text      string   `json:"text"`
 	PID       int      `json:"pid,omitzero"`
 	TookMS    int64    `json:"took_ms"`
-	LastWords []string `json:"last_words,omitzero"` // what it printed before it failed
+	LastWords []string `json:"last_words,omitzero"` // its last lines of output before it failed
 }
 
 // ReloadRequest is the payload of reload.
@@ -246,7 +247,7 @@ type ReloadRequest struct {
 	Expect string `json:"expect,omitzero"` // a digest; the reload is refused if the file has another one now
 }
 
-// ReloadReply describes what a reload would do, or did.
+// ReloadReply describes the changes that a reload would make, or made.
 type ReloadReply struct {
 	FormatVersion string          `json:"format_version"`
 	DryRun        bool            `json:"dry_run"`
@@ -287,7 +288,7 @@ type HostsReply struct {
 	Hosts         []HostView `json:"hosts"`
 	Hubs          []HubView  `json:"hubs"`               // of a shared store; otherwise none
 	Degraded      bool       `json:"degraded,omitzero"`  // the loss of one more hub stops the team
-	NoQuorum      string     `json:"no_quorum,omitzero"` // why nothing can be recorded at the moment
+	NoQuorum      string     `json:"no_quorum,omitzero"` // why the log accepts no records at the moment
 }
 
 // A HostView is a machine that has joined, as an operator sees it.
@@ -308,7 +309,7 @@ type HubView struct {
 	Name  string `json:"name"`
 	State string `json:"state"` // at_work | standing_by | missing
 	URL   string `json:"url,omitzero"`
-	Epoch int64  `json:"epoch,omitzero"` // the number of the record with which it took its turn
+	Epoch int64  `json:"epoch,omitzero"` // the number of the record that began its term
 	// Followed is the number of the last record that the hub has; 0: it is not known.
 	Followed int64 `json:"followed,omitzero"`
 }
@@ -343,7 +344,7 @@ type DiffRequest struct {
 	Whole  bool   `json:"whole,omitzero"` // with the contents of files that are not text, so that it can be applied
 }
 
-// TaskDiff answers diff-task: what a task has changed.
+// TaskDiff answers diff-task: the changes that a task made.
 type TaskDiff struct {
 	FormatVersion string   `json:"format_version"`
 	Path          string   `json:"path"`
@@ -358,7 +359,7 @@ type TaskDiff struct {
 // MergeRequest is the payload of merge-task.
 type MergeRequest struct {
 	TaskID string `json:"taskId"`
-	Into   string `json:"into,omitzero"`   // a branch; "": the one that the task began at
+	Into   string `json:"into,omitzero"`   // a branch; "" for the branch that the task began at
 	Commit string `json:"commit,omitzero"` // refuse if the branch of the task has moved on; "": do not look
 }
 
@@ -372,7 +373,7 @@ type MergeReply struct {
 	Removed       bool   `json:"removed,omitzero"` // the workspace and the branch are gone
 }
 
-// WorkspaceList answers list-workspaces, and prune-workspaces with those that were removed.
+// WorkspaceList answers list-workspaces. For prune-workspaces it has the removed workspaces.
 type WorkspaceList struct {
 	FormatVersion string          `json:"format_version"`
 	Workspaces    []WorkspaceView `json:"workspaces"`

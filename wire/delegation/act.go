@@ -32,7 +32,7 @@ const (
 
 var Acts = []string{ActStatus, ActUpdate, ActCancel}
 
-// IsAct reports whether a type is that of an act and not of a task request.
+// IsAct reports whether a type is the type of an act and not of a task request.
 func IsAct(kind string) bool { return slices.Contains(Acts, kind) }
 
 // ReadAct is ReadAct for a document that has been split into members.

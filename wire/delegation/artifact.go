@@ -39,7 +39,7 @@ func ArtifactHash(ref string) (hash string, ok bool) {
 	return hash, true
 }
 
-// IsArtifactRef reports whether a ref is that of detached content.
+// IsArtifactRef reports whether a ref names detached content.
 func IsArtifactRef(ref string) bool {
 	_, ok := ArtifactHash(ref)
 	return ok
@@ -79,7 +79,7 @@ func (r *Response) Detach(limit int, store func(content string) (ref string, err
 }
 
 // Attach restores detached content. Content that cannot be loaded keeps its ref. The document is
-// valid in any case, and the error lists what is missing.
+// valid in any case, and the error lists the missing content.
 func Attach(document object.Raw, load func(ref string) (string, error)) (object.Raw, error) {
 	var missing []error
 	whole := replaced(document, artifactsIn(document), func(i int, item object.Raw) object.Raw {
@@ -114,9 +114,8 @@ func refOf(artifact object.Raw) string {
 	return ""
 }
 
-// kept returns the form in which the content of an artifact is stored: the content, if Quote
-// restores its JSON text, or that text. Content that looks like JSON text is stored as JSON
-// text.
+// kept returns the stored form of the content of an artifact: the content, if Quote restores its
+// JSON text, or that text. Content that looks like JSON text is stored as JSON text.
 func kept(content string, literal []byte) string {
 	if string(object.Quote(content)) == string(literal) && !isLiteral(content) {
 		return content
@@ -169,7 +168,7 @@ func replaced(document object.Raw, items []object.Raw, other func(i int, item ob
 	return append(b, document[done:]...)
 }
 
-// withoutMember returns a document without one of its members. It must have others.
+// withoutMember returns a document without one of its members. The document must have at least two.
 func withoutMember(document object.Raw, key string) object.Raw {
 	members, _, _ := object.Scan(document, object.AnyDepth, nil)
 	i := slices.IndexFunc(members, func(m object.Member) bool { return string(m.Key) == key })

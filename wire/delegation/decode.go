@@ -15,8 +15,8 @@ func NewDecoder(members []object.Member, pointer string) *object.Decoder {
 	return &object.Decoder{Reader: object.Reader{Members: members, Pointer: pointer}, Issues: &object.Issues{NullIsAbsent: true}}
 }
 
-// readLabel is text that others may refer to: it becomes a key. One that must be there
-// says something.
+// readLabel reads text that becomes a key, since other messages may refer to it. A required label
+// must not be empty.
 func readLabel(p *object.Decoder, key string, must object.Presence) string {
 	if !p.Has(key, must) {
 		return ""
@@ -95,8 +95,8 @@ func readObject(p *object.Decoder, key string, must object.Presence) object.Raw 
 // maxLabel is the maximum length of a label, in bytes.
 const maxLabel = 4096
 
-// An Ambiguity returns the member that makes a message look like one of another dialect, and why.
-// It returns "" if there is none.
+// An Ambiguity returns the member that makes a message look like one of another dialect, and the
+// reason. For a clear message it returns "".
 type Ambiguity func(members []object.Member) (key, why string)
 
 // checkKeys refuses an ambiguous message. When it is forwarded, its recipient would take it for

@@ -1,5 +1,5 @@
-// Package delegation has the messages with which agents hand work to each other: a Request asks
-// for work, an Act asks about it or changes it, and a Response reports its state.
+// Package delegation has the messages of agents that hand work to each other: a Request asks for
+// work, an Act asks about it or changes it, and a Response reports its state.
 //
 //	ReadRequest, ReadAct, ReadResponse     check a message that was split into members
 //	AppendAct, AppendResponse, Forwarded   write one

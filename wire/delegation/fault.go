@@ -14,7 +14,7 @@ type Fault struct {
 	// COORDINATION_FAILED, TASK_GRAPH_CYCLE, DELEGATION_FAILED, TIMEOUT, INTERNAL_ERROR,
 	// KNOWLEDGE_NOT_FOUND and RATE_LIMITED. Other codes are accepted unchanged.
 	Code string `json:"code" schema:"optional"`
-	// What went wrong, for people.
+	// The error, for people.
 	Message string `json:"message" schema:"optional"`
 	// Additional data: any object.
 	Details object.Raw `json:"details,omitzero" schema:"type=object"`

@@ -21,9 +21,9 @@ type Forwarding struct {
 	Baggage object.Raw
 }
 
-// Forwarded returns the request as it is written to its target, without a line end. It is the
-// received document, digit for digit and with unknown members, except for the members in f. A
-// request without a Document is encoded first.
+// Forwarded returns the request in the form for its target, without a line end. It is the received
+// document, digit for digit and with unknown members, except for the members in f. A request
+// without a Document is encoded first.
 func (r *Request) Forwarded(f Forwarding) object.Raw {
 	document := r.Document
 	if document == nil {

@@ -29,7 +29,7 @@ func ReadResponse(document object.Raw, members []object.Member, check Ambiguity)
 	return r, nil
 }
 
-// Succeeded is the result of a completed task whose response has none.
+// Succeeded is the result of a completed task if its response has none.
 var Succeeded = object.Raw(`{"success":true}`)
 
 // normalized returns the document with the members that its status needs, and without an error

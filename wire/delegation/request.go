@@ -7,8 +7,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A Request is work that is delegated to an agent. It is forwarded unchanged. The fields
-// hold what decisions need.
+// A Request is work that is delegated to an agent. It is forwarded unchanged. The fields hold the
+// values that decisions need.
 type Request struct {
 	// The id of the task, chosen by the sender. It differs for every task; a UUID is recommended.
 	ID string `json:"id" schema:"label"`
@@ -78,8 +78,8 @@ const (
 
 var Priorities = []string{"low", PriorityNormal, "high", PriorityUrgent}
 
-// ReadRequest is ReadRequest for a document that has been split into members. The
-// pointer is that of the document.
+// ReadRequest is ReadRequest for a document that has been split into members. The pointer is the
+// place of the document.
 func ReadRequest(document object.Raw, members []object.Member, pointer string, check Ambiguity) (*Request, *object.Error) {
 	p := NewDecoder(members, pointer)
 	r := &Request{Document: document, ID: readLabel(p, "id", object.Required), Type: readLabel(p, "type", object.Required), Payload: readObject(p, "payload", object.Required)}

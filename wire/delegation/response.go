@@ -53,7 +53,7 @@ type Metadata struct {
 	StartedAt string `json:"startedAt,omitzero" schema:"time"`
 	// When the work ended: an ISO 8601 time.
 	CompletedAt string `json:"completedAt,omitzero" schema:"time"`
-	// The duration of the work, in milliseconds. This key is spelled differently from the others.
+	// The duration of the work, in milliseconds. This key is spelled differently from all other keys.
 	DurationMS *int64 `json:"duration_ms,omitzero" schema:"whole=0"`
 	// The agent that did the work.
 	Agent string `json:"agent,omitzero" schema:"plain"`
@@ -149,7 +149,8 @@ func ReadOptions(o *object.Reader, key string) []Option {
 	return all
 }
 
-// FillIn returns a task response whose metadata is completed from m. Existing members are kept.
+// FillIn completes the metadata of a task response from m and returns the response. Existing
+// members are kept.
 func (m Metadata) FillIn(response object.Raw) object.Raw {
 	spelled, err := object.Encode(m)
 	if err != nil { // strings and numbers can always be encoded

@@ -69,8 +69,8 @@ func readCapacity(o *object.Reader) int {
 	return int(min(capacity, math.MaxInt32))
 }
 
-// Within returns what c has in common with most. It is c itself if it has nothing else; otherwise an
-// oddity names what was left out.
+// Within returns the common part of c and most. If c has no more than that, the result is c itself;
+// otherwise an oddity lists the members that were left out.
 func (c *Capabilities) Within(most *Capabilities) *Capabilities {
 	common := &Capabilities{Oddities: c.Oddities, Capacity: min(c.Capacity, most.Capacity)}
 	var left []string

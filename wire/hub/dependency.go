@@ -8,8 +8,8 @@ import (
 // DependencyTypes are the types that a request may name.
 var DependencyTypes = []string{DependsBlocks, DependsInput, DependsRelated}
 
-// ReadDependencies reads an optional list of dependencies: ids, and objects that
-// say more. It is nil when it is missing, and not when nothing stands in it.
+// DependenciesIn reads an optional list of dependencies: ids, and objects with more members. It
+// returns nil for a missing list, and not for an empty one.
 func DependenciesIn(o *object.Reader, key string) []Dependency {
 	items, ok := o.Items(key)
 	if !ok {

@@ -51,11 +51,11 @@ type Result struct {
 type Contract struct {
 	Key    string
 	Status string     // fulfilled | partial | skipped
-	Data   object.Raw // nil when there is none
+	Data   object.Raw // nil if absent
 	Reason string     // why it was skipped
 }
 
-// Requirements are what a task asks of its agent.
+// Requirements are the demands of a task on its agent.
 type Requirements struct {
 	Document     object.Raw
 	Repo         string   // must be there
@@ -67,13 +67,13 @@ type Requirements struct {
 	Oddities     []Oddity
 }
 
-// Empty reports whether r requires nothing.
+// Empty reports whether r is without demands.
 func (r *Requirements) Empty() bool {
 	return r == nil || r.Repo == "" && len(r.Languages) == 0 && len(r.Environments) == 0 &&
 		len(r.Tools) == 0 && len(r.Tags) == 0 && r.Prefer == ""
 }
 
-// Capabilities are what an agent can do.
+// Capabilities are the skills and the capacity of an agent.
 type Capabilities struct {
 	Document     object.Raw
 	Repos        []Repo // in the order of their names
@@ -93,7 +93,7 @@ type Repo struct {
 	Tools     []string
 }
 
-// Empty reports whether c offers nothing that requirements can name.
+// Empty reports whether c has no value that requirements can name.
 func (c *Capabilities) Empty() bool {
 	return c == nil || len(c.Repos) == 0 && len(c.Languages) == 0 && len(c.Environments) == 0 &&
 		len(c.Tools) == 0 && len(c.Tags) == 0
@@ -102,7 +102,7 @@ func (c *Capabilities) Empty() bool {
 // The kinds of Dependency.
 const (
 	DependsBlocks  = "blocks"  // the other must be done first
-	DependsInput   = "input"   // and something of its result is needed
+	DependsInput   = "input"   // and a part of its result is needed
 	DependsRelated = "related" // for information only
 	DependsSoft    = "soft"    // the task does not wait; resolved when the other ends
 )
@@ -139,8 +139,8 @@ func After(ids ...string) []Dependency {
 	return needs
 }
 
-// The following functions read documents from the log, which were accepted before. They return
-// nil if there is no document.
+// The following functions read documents from the log, which were accepted before. They return nil
+// for a missing document.
 
 // ReadSpec reads a Spec that was accepted.
 func ReadSpec(document object.Raw) *Spec { return stored(document, SpecIn) }

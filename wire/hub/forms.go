@@ -4,26 +4,27 @@ import (
 	"orchestrator/wire/object"
 )
 
-// The types of this file are documents as they are written: each declares all members. The readers
-// fill Spec, Result, Requirements and Capabilities, which have only what decisions need.
+// The types of this file are documents in their written form: each declares all members. The
+// readers fill Spec, Result, Requirements and Capabilities, which have only the members that
+// decisions need.
 
-// A SpecDocument is a task spec as it is written.
+// A SpecDocument is a task spec in its written form.
 type SpecDocument struct {
 	// The kind and the version of the document.
 	Schema string `json:"$schema" schema:"const=orchestratia/task-spec/v1"`
-	// What is to be done, as a list.
+	// The parts of the work.
 	Requirements []SpecRequirement `json:"requirements" schema:"minitems=1"`
-	// What helps to understand the task.
+	// Background for the task.
 	InputContext SpecContext `json:"input_context,omitzero"`
 	// The constraints of the work. Only the agent checks them, except max_files_changed.
 	Constraints SpecConstraints `json:"constraints,omitzero"`
-	// What the result must contain.
+	// The demands on the result.
 	OutputExpectations SpecExpectations `json:"output_expectations,omitzero"`
 }
 
-// A SpecRequirement is a part of what is to be done.
+// A SpecRequirement is a part of the work.
 type SpecRequirement struct {
-	// What is to be done.
+	// The work to do.
 	Description string `json:"description" schema:"nonblank"`
 	// must: without it the task has failed. should: there must be a reason to leave it out. could:
 	// only if there is time.
@@ -32,9 +33,9 @@ type SpecRequirement struct {
 	Category string `json:"category,omitzero"`
 }
 
-// A SpecContext is what helps to understand a task.
+// A SpecContext is background for a task.
 type SpecContext struct {
-	// What to read first.
+	// The references to read first.
 	References []SpecReference `json:"references,omitzero"`
 }
 
@@ -68,10 +69,10 @@ type SpecConstraints struct {
 	Custom object.Raw `json:"custom,omitzero" schema:"type=object"`
 }
 
-// SpecExpectations are what the result of a task must contain.
+// SpecExpectations are the demands on the result of a task.
 type SpecExpectations struct {
-	// What the task delivers to other tasks. A key has letters from a to z, digits and underscores. A
-	// contract has a description, and may have a format and the member required.
+	// The contracts that the task delivers to other tasks. A key has letters from a to z, digits and
+	// underscores. A contract has a description, and may have a format and the member required.
 	Contracts map[string]SpecContract `json:"contracts,omitzero" schema:"keys=word"`
 	// The names of other expected products. A missing one has no consequence.
 	Artifacts []string `json:"artifacts,omitzero" schema:"each:nonblank"`
@@ -87,7 +88,7 @@ type SpecContract struct {
 	Required bool `json:"required,omitzero"`
 }
 
-// A ResultDocument is a structured result as it is written. Its contracts are delivered to the
+// A ResultDocument is a structured result in its written form. Its contracts are delivered to the
 // tasks that depend on them.
 type ResultDocument struct {
 	// The kind and the version of the document.
@@ -96,9 +97,9 @@ type ResultDocument struct {
 	Summary string `json:"summary" schema:"nonblank"`
 	// The changes to files.
 	Changes ResultChanges `json:"changes,omitzero"`
-	// What the task delivers, by the keys of its task spec; other keys are delivered too. Each
-	// contract has a status and data. The data goes unchanged to the tasks that need it, and should be
-	// an object. The data of a skipped contract has the reason.
+	// The delivered contracts, by the keys of the task spec; other keys are delivered too. Each
+	// contract has a status and data. The data goes unchanged to the tasks that need it, and should
+	// be an object. The data of a skipped contract has the reason.
 	Contracts map[string]ResultContract `json:"contracts,omitzero"`
 	// The results of the tests. The numbers need not add up.
 	Tests ResultTests `json:"tests,omitzero"`
@@ -132,7 +133,7 @@ type ResultChanges struct {
 // A ResultContract is one delivery of a result.
 type ResultContract struct {
 	// Whether data is everything that was promised (fulfilled), a part of it (partial), or only the
-	// reason why there is nothing (skipped).
+	// reason for its absence (skipped).
 	Status string `json:"status" schema:"enum=hub.ContractStatuses"`
 	// The delivered data.
 	Data any `json:"data,omitzero"`
@@ -154,7 +155,7 @@ type ResultTests struct {
 	Coverage float64 `json:"coverage_percent,omitzero"`
 }
 
-// A RequirementsDocument is a requirements document as it is written.
+// A RequirementsDocument is a requirements document in its written form.
 type RequirementsDocument struct {
 	// The kind and the version of the document; this version when it is missing.
 	Schema string `json:"$schema" schema:"const=orchestratia/requirements/v1,optional"`
@@ -172,7 +173,7 @@ type RequirementsDocument struct {
 	Prefer string `json:"prefer_server,omitzero"`
 }
 
-// A CapabilitiesDocument is a capabilities document as it is written.
+// A CapabilitiesDocument is a capabilities document in its written form.
 type CapabilitiesDocument struct {
 	// The kind and the version of the document; this version when it is missing.
 	Schema string `json:"$schema" schema:"const=orchestratia/capabilities/v1,optional"`
@@ -184,7 +185,7 @@ type CapabilitiesDocument struct {
 	Tools []string `json:"tools,omitzero" schema:"each:nonblank"`
 	// The environments that the agent runs in, such as linux.
 	Environments []string `json:"environments,omitzero" schema:"each:nonblank"`
-	// What the agent is good for, in free words.
+	// The strengths of the agent, in free words.
 	Tags []string `json:"tags,omitzero" schema:"each:nonblank"`
 	// The maximum number of tasks at a time; 1 when it is missing. With 0 the agent gets no tasks.
 	Capacity int `json:"max_concurrent_tasks" schema:"whole=0,optional"`

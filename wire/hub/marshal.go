@@ -8,7 +8,7 @@ import (
 )
 
 // This file encodes payloads for clients, where the members are not the encoding: a document is
-// encoded unchanged, regardless of what has been read from it.
+// encoded unchanged, regardless of the members that were read from it.
 
 // MarshalJSONTo implements json.MarshalerTo. A dependency that only blocks is encoded as a task
 // id.

@@ -24,7 +24,7 @@ func PriorityIn(o *object.Reader, key string) object.Raw {
 }
 
 // OddPriority returns a warning about a priority that has no defined meaning, or nil. Such a
-// priority is stored, and counts as Urgency says.
+// priority is stored, and counts by its Urgency.
 func OddPriority(given object.Raw) *Oddity {
 	if len(given) == 0 {
 		return nil
@@ -47,7 +47,7 @@ func OddPriority(given object.Raw) *Oddity {
 	}
 }
 
-// PriorityWord returns a priority as a word: the given word, or that of its class.
+// PriorityWord returns a priority as a word: the given word, or the word of its class.
 func PriorityWord(given object.Raw) string {
 	if len(given) > 0 && given[0] == '"' {
 		word, _ := object.Text(given)

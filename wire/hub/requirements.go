@@ -51,11 +51,9 @@ const (
 	schemaKnown = "v1"
 )
 
-// readSchema reads the $schema of a document. It is full when the document is held
-// against the one version that is known here. A document of another version is
-// odd and not wrong: what has the shape that is known is read out of it, and
-// nothing in it is refused. What names another family, or has nothing behind it, is
-// no such document.
+// readSchema reads the $schema of a document. full reports whether the document must follow the one
+// version that is known here. Another version is odd and not wrong: the members of the known shape
+// are read, and no member is refused. A name of another family, or without a version, is refused.
 func readSchema(o *object.Reader, family string, needed bool) (full bool, odd []Oddity) {
 	name := o.Text(schemaKey)
 	there := o.Find(schemaKey) != nil

@@ -52,8 +52,7 @@ func mayNameSchema(text []byte) bool {
 	return bytes.Contains(text, []byte(schemaKey)) || bytes.IndexByte(text, '\\') >= 0
 }
 
-// read fills in all members that can be read, even if others are wrong. The caller may accept
-// them.
+// read fills in all members that can be read, even if some are wrong. The caller may accept them.
 func (r *Result) read(o *object.Reader) {
 	full, odd := readSchema(o, SchemaResult, true)
 	r.Oddities = odd

@@ -185,11 +185,11 @@ func mayObject(o *object.Reader, key string) {
 	}
 }
 
-// A TaskBlock is a task block of the configuration. Its task is submitted once, whatever the
-// block says later.
+// A TaskBlock is a task block of the configuration. Its task is submitted once, regardless of later
+// changes of the block.
 type TaskBlock struct {
 	Name  string   `json:"name"`
 	Sum   uint64   `json:"sum"` // of the block, to recognize a change
-	Needs []string `json:"-"`   // blocks whose tasks must be done first
-	Again bool     `json:"-"`   // it is given out again if its task has come to nothing
+	Needs []string `json:"-"`   // blocks with tasks that must be done first
+	Again bool     `json:"-"`   // it is given out again if its task was not completed
 }

@@ -24,11 +24,11 @@ var actorParts = map[string]int{"HO": 1, "PO": 1, "IO": 1, "W": 1, "S": 2}
 
 // CheckActor returns why id does not name an actor that can send mail, or "" if it does:
 //
-//	GO             the one that runs it all
+//	GO             the actor that runs the whole team
 //	HO:host        one for each host
 //	PO:project     one for each project
 //	IO:person      one for each person
-//	W:uuid         a worker, of which there may be many
+//	W:uuid         a worker, one of many
 //	S:kind:uuid    a specialist, likewise
 func CheckActor(id string) string {
 	if id == Global {

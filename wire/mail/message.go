@@ -72,7 +72,7 @@ type Acked struct {
 // encoded as the message only.
 func (m *Message) Append(b []byte) []byte { return append(m.appendMembers(append(b, '{')), '}') }
 
-// appendMembers appends all seven members, even those that are empty.
+// appendMembers appends all seven members, even empty ones.
 func (m *Message) appendMembers(b []byte) []byte {
 	b = strconv.AppendInt(append(b, `"seq":`...), m.Seq, 10)
 	b = object.AppendMember(b, "from_actor", m.From)

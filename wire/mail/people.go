@@ -8,7 +8,7 @@ import (
 )
 
 // Housekeeping reports whether the orchestrator keeps its records with a message: starts and ends of
-// agents, heartbeats and unknown topics. People read the others, alerts included.
+// agents, heartbeats and unknown topics. People read all other messages, alerts included.
 func (m *Message) Housekeeping() bool {
 	switch m.Topic {
 	case TopicAgentSpawned, TopicAgentTerminated, TopicHeartbeat, TopicUnknown:
@@ -55,8 +55,8 @@ func (n Names) Learn(m *Message) {
 	}
 }
 
-// Of returns the name of an actor for people: that of its agent, or the actor itself. The id of an
-// ended run is cut.
+// Of returns the name of an actor for people: the name of its agent, or the actor itself. The id of
+// an ended run is cut.
 func (n Names) Of(actor string) string {
 	at := strings.LastIndexByte(actor, ':') + 1
 	if run := actor[at:]; n[actor] == "" && at > 0 && object.IsUUID(run) {

@@ -12,7 +12,7 @@ type Status struct {
 	To string `json:"to_actor"`
 	// The topic.
 	Topic  string  `json:"topic"`
-	States []State `json:"states"` // What became of the message, oldest first; kept is the first.
+	States []State `json:"states"` // The states of the message, oldest first; kept is the first.
 }
 
 // Has reports whether the message has reached a state.

@@ -65,8 +65,8 @@ const (
 	AlertDead    = "message.failed"   // it could not deal with a message
 )
 
-// Spawned is the payload of agent.spawned. It is also that of agent.terminated, when the agent
-// has not sent one itself.
+// Spawned is the payload of agent.spawned. It is also the payload of agent.terminated if the agent
+// has sent none.
 type Spawned struct {
 	Agent    string `json:"agent"`
 	Actor    string `json:"actor"`
@@ -94,7 +94,7 @@ type TopicView struct {
 	From string `json:"from,omitzero"`
 	// The intended recipient.
 	To string `json:"to,omitzero"`
-	// What a message on the topic says.
+	// The meaning of a message on the topic.
 	Summary string `json:"summary,omitzero"`
 }
 

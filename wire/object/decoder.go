@@ -13,7 +13,7 @@ const (
 	MaxNotes = 20
 )
 
-// Issues collects what Decoders find in one message.
+// Issues collects the errors and warnings of Decoders about one message.
 type Issues struct {
 	Problems     []Problem
 	Forgiven     []Problem // errors that only a strict reader refuses
@@ -45,15 +45,15 @@ func (i *Issues) forgive(pointer, message string) {
 	}
 }
 
-// A Decoder reads one JSON object and collects every error in it, where a Reader keeps the
-// first: the author of the message is told of all of them at once. Null does not stand for an
-// absent member, unless the Issues say so.
+// A Decoder reads one JSON object and collects every error in it, where a Reader keeps the first:
+// the author of the message learns all of them at once. Null does not stand for an absent member,
+// unless the Issues say so.
 type Decoder struct {
 	Reader
 	Issues *Issues
 }
 
-// Presence says whether a member must be there.
+// Presence is the rule for an absent member.
 type Presence uint8
 
 const (
@@ -70,7 +70,7 @@ func (d *Decoder) Forgive(key, message string) {
 	d.Issues.forgive(d.Below(key), d.Named(key)+" "+message)
 }
 
-// Note adds a warning about a member whose value is taken as it is.
+// Note adds a warning about a member. Its value is kept unchanged.
 func (d *Decoder) Note(key, message string) { d.Issues.Note(d.Below(key), d.Named(key)+" "+message) }
 
 // Has reports whether there is a member to read. It adds an error if the member is missing,
@@ -135,7 +135,7 @@ func (d *Decoder) Name(key string, must Presence) string {
 // MaxIDLength is how long an id may be, in bytes.
 const MaxIDLength = 200
 
-// ID returns a name that others refer to, so that it is used as a key.
+// ID returns a name that other messages refer to, so that it is used as a key.
 func (d *Decoder) ID(key string, must Presence) string {
 	s := d.Name(key, must)
 	if len(s) > MaxIDLength {
@@ -169,7 +169,7 @@ func (d *Decoder) Bool(key string, must Presence) bool {
 	return value
 }
 
-// Whole returns an integer that is at least least, and whether it is there.
+// Whole returns an integer that is at least least, and whether the member exists.
 func (d *Decoder) Whole(key string, must Presence, least int64) (value int64, there bool) {
 	if !d.Has(key, must) {
 		return 0, false
@@ -239,7 +239,7 @@ func (d *Decoder) strings(key string, must Presence, say bool) []string {
 	return all
 }
 
-// ManyOf returns a list of strings, each of which must be one of a few.
+// ManyOf returns a list of strings, each from a given list.
 func (d *Decoder) ManyOf(key string, must Presence, of []string) []string {
 	items := d.items(key, must)
 	words := make([]string, 0, len(items))

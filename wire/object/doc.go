@@ -6,8 +6,8 @@
 //	Decoder   reads the members of an object and collects all errors and warnings
 //	Encode    writes a document; the Append functions write members without reflection
 //	Decode    reads a document into a Go value
-//	Error     is what a reader returns, with a JSON pointer in its details
+//	Error     is the error of a reader, with a JSON pointer in its details
 //
-// The package knows no message and no document: what a member means belongs to the package that
+// The package knows no message and no document: the meaning of a member belongs to the package that
 // reads it.
 package object

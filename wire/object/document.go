@@ -43,7 +43,7 @@ func CompactLen(document Raw) (n int) {
 	return n
 }
 
-// MemberOf returns a member of a document as it was written, or nil if there is none.
+// MemberOf returns a member of a document as it was written, or nil.
 func MemberOf(document Raw, key string) Raw {
 	if document == nil {
 		return nil
@@ -131,6 +131,6 @@ func ReadHead(text []byte) Head {
 
 // Text returns a member that is a whole string, or "".
 func (h Head) Text(key string) (text string) {
-	_ = Decode(h[key], &text) // what is cut is not known
+	_ = Decode(h[key], &text) // a cut member is not known
 	return text
 }

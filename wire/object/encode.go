@@ -19,7 +19,7 @@ var asIs = json.JoinOptions(
 	jsontext.PreserveRawStrings(true),
 )
 
-// Spell returns a value as JSON, or null if it cannot be encoded. It is for values whose types
+// Spell returns a value as JSON, or null if it cannot be encoded. It is for values of types that
 // can always be encoded.
 func Spell(v any) Raw {
 	text, err := Encode(v)
@@ -29,22 +29,22 @@ func Spell(v any) Raw {
 	return text
 }
 
-// Decode reads a document strictly: keys match exactly, none occurs twice, and nothing follows
-// the document. Keys that v does not have are ignored, so that a newer orchestrator can send
-// more to an older reader.
+// Decode reads a document strictly: keys match exactly, none occurs twice, and no text follows the
+// document. Keys that v does not have are ignored, so that a newer orchestrator can send more to an
+// older reader.
 func Decode(text []byte, v any) error {
 	return json.Unmarshal(text, v)
 }
 
-// DecodeOwn is Decode for documents that the orchestrator wrote itself. Documents of others
+// DecodeOwn is Decode for documents that the orchestrator wrote itself. Documents of other programs
 // inside them may have any keys.
 func DecodeOwn(text []byte, v any) error {
 	return json.Unmarshal(text, v, jsontext.AllowDuplicateNames(true))
 }
 
-// Replaced returns a document in which U+FFFD is in the place of what is not a character: a byte that is
-// not UTF-8, or half of a surrogate pair. Decode refuses these. Programs write them when they cut a
-// text. What is not JSON is returned as it is.
+// Replaced returns a document with U+FFFD in the place of invalid characters: a byte that is not
+// UTF-8, or half of a surrogate pair. Decode refuses these. Programs write them when they cut a
+// text. Text that is not JSON is returned unchanged.
 func Replaced(document []byte) []byte {
 	if utf8.Valid(document) && !bytes.Contains(document, []byte(`\ud`)) && !bytes.Contains(document, []byte(`\uD`)) {
 		return document
@@ -56,8 +56,8 @@ func Replaced(document []byte) []byte {
 	return replaced
 }
 
-// AppendText appends text as a JSON string. The functions of this file write what is written
-// most often, without reflection; each appends one member.
+// AppendText appends text as a JSON string. The functions of this file write the most frequent
+// values without reflection; each appends one member.
 func AppendText(b []byte, text string) []byte {
 	from := len(b)
 	b = append(append(b, '"'), text...)
@@ -95,7 +95,7 @@ func AppendOrNull(b []byte, key, text string) []byte {
 	return AppendText(b, text)
 }
 
-// AppendRaw appends a member with a JSON value unless there is none.
+// AppendRaw appends a member with a JSON value. An empty value is left out.
 func AppendRaw(b []byte, key string, value Raw) []byte {
 	if value == nil {
 		return b

@@ -6,7 +6,7 @@ type Code string
 // The codes. Each interface has its own spelling of them.
 const (
 	CodeInvalid  Code = "invalid"   // the request makes no sense
-	CodeNotFound Code = "not_found" // the request names something that does not exist
+	CodeNotFound Code = "not_found" // the request names an object that does not exist
 	CodeConflict Code = "conflict"  // the request conflicts with the current state
 	CodeDenied   Code = "denied"    // not for this caller
 	CodeLimited  Code = "limited"   // too many in too short a time
@@ -23,8 +23,8 @@ const (
 	CodeMediaType       Code = "media_type"      // the media type is not JSON
 )
 
-// An Error is what the other side may know about a refusal: a code for programs, a message for
-// people, details, and what would help.
+// An Error is the public part of a refusal: a code for programs, a message for people, details, and
+// a hint on the remedy.
 type Error struct {
 	Code    Code           `json:"code"`
 	Message string         `json:"message"`
@@ -41,16 +41,16 @@ func Invalid(pointer, message string) *Error {
 	return &Error{Code: CodeInvalid, Message: message, Details: map[string]any{"pointer": pointer}}
 }
 
-// A Problem is one error in a message: where it is, as a JSON pointer, and what it is.
+// A Problem is one error in a message: its place, as a JSON pointer, and a description.
 type Problem struct {
 	// The place of the error: a JSON pointer.
 	Pointer string `json:"pointer"`
-	// What is wrong at that place.
+	// The error at that place.
 	Message string `json:"message"`
 }
 
-// ErrorOf returns an error for problems, nil if there are none. Its message is that of the
-// first, and its details have all of them.
+// ErrorOf returns an error for problems, nil if there are none. Its message is the message of the
+// first problem, and its details have all problems.
 func ErrorOf(problems []Problem) *Error {
 	if len(problems) == 0 {
 		return nil

@@ -15,10 +15,10 @@ import (
 // Raw is a JSON value that is passed on as it came, digit for digit.
 type Raw = jsontext.Value
 
-// A Reader reads the members of one JSON object and keeps the first error. What it returns is a
-// copy: a payload lives as long as its line, and a request longer.
+// A Reader reads the members of one JSON object and keeps the first error. Its results are copies:
+// a payload lives as long as its line, and a request longer.
 //
-// A member that is null counts as missing, since many programs write null for nothing.
+// A member that is null counts as missing, since many programs write null for an absent value.
 type Reader struct {
 	Pointer string // to the object, for messages
 	Members []Member
@@ -55,7 +55,7 @@ func (r *Reader) Refuse(key, message string) {
 	}
 }
 
-// Fail records err, for example that of a nested object, unless there is an error already.
+// Fail records err, for example that of a nested object, unless r has an error already.
 func (r *Reader) Fail(err *Error) {
 	if r.err == nil {
 		r.err = err
@@ -364,7 +364,7 @@ func (r *Reader) Milliseconds(key string, least int64) int64 {
 	return time
 }
 
-// Bool returns an optional boolean, and whether it is there.
+// Bool returns an optional boolean, and whether the member exists.
 func (r *Reader) Bool(key string) (value, there bool) {
 	switch word := r.Find(key); string(word) {
 	case "":
@@ -403,7 +403,7 @@ func (r *Reader) RefuseNulls(why string) {
 	}
 }
 
-// HasNull reports whether a member is there, and null.
+// HasNull reports whether a member exists with the value null.
 func (r *Reader) HasNull(key string) bool {
 	for i := range r.Members {
 		if string(r.Members[i].Key) == key {

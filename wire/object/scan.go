@@ -14,21 +14,21 @@ type Member struct {
 	Value []byte
 }
 
-// Scan checks all of a text that should be one JSON object and returns its top-level members,
-// in the room of into. If ok is false, the text is not exactly one object or nests deeper than
-// depth; why says so in words, or is "" if the text does not begin an object, and members are
-// those before the fault.
+// Scan checks all of a text that should be one JSON object and returns its top-level members, in
+// the room of into. If ok is false, the text is not exactly one object or nests deeper than depth;
+// why is the reason, or "" if the text does not begin an object, and members are the members before
+// the fault.
 //
-// It is written by hand because every line of every agent passes through it. It allocates
-// nothing and takes half the time of the token reader that its test compares it with.
+// Scan is written by hand because every line of every agent passes through it. It allocates nothing
+// and takes half the time of the token reader that its test compares it with.
 func Scan(line []byte, depth int, into []Member) (members []Member, why string, ok bool) {
 	s := Scanner{Text: line, room: depth}
 	return s.message(into)
 }
 
-// ScanBoth is Scan that also takes one member apart. It returns the members of the object with
-// the given key, in the room of inside, or nil if there is no such object. A key with escapes is
-// not found, and of several values the last counts.
+// ScanBoth is Scan that also takes one member apart. It returns the members of the object with the
+// given key, in the room of inside, or nil without such an object. A key with escapes is not found,
+// and of several values the last counts.
 func ScanBoth(line []byte, depth int, into []Member, key string, inside []Member) (members, inner []Member, why string, ok bool) {
 	s := Scanner{Text: line, room: depth, key: key, spare: inside[:0]}
 	members, why, ok = s.message(into)
@@ -52,8 +52,8 @@ func (s *Scanner) message(into []Member) (members []Member, why string, ok bool)
 	return members, "", true
 }
 
-// A Scanner walks over JSON text. After each method that succeeds, At is the offset behind
-// what it read.
+// A Scanner walks over JSON text. After each method that succeeds, At is the offset behind the text
+// that it read.
 type Scanner struct {
 	Text []byte
 	At   int
@@ -255,10 +255,9 @@ func (s *Scanner) digits() bool {
 	return s.At > from
 }
 
-// plain measures the bytes at the start of text that are nothing special in a
-// string: no quote, no backslash, no control character, ASCII. It looks at
-// eight at a time; in each byte of the word the highest bit is set by what is
-// special, and nothing before the first such byte is touched by borrows.
+// plain measures the plain bytes at the start of text: no quote, no backslash, no control
+// character, ASCII. It looks at eight bytes at a time. A special byte sets its highest bit in the
+// word, and borrows touch no byte before the first special one.
 func plain(text []byte) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	n := 0

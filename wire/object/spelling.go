@@ -2,7 +2,7 @@ package object
 
 import "strings"
 
-// These functions find what a misspelt word was meant to be.
+// These functions find the intended word for a misspelt one.
 
 // Dashed rewrites complete_task and completeTask as complete-task.
 func Dashed(word string) string {

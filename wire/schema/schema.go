@@ -44,7 +44,7 @@ func FileName(name string) string { return strings.Replace(name, ":", ".", 1) + 
 
 // A Document declares one schema.
 type Document struct {
-	Name  string // that of a message has a prefix, such as notify:shutdown
+	Name  string // for a message with a prefix, such as notify:shutdown
 	Title string
 	About string // the description
 	Of    any    // a value of the Go type, or nil; in a message, of the payload

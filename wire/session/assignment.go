@@ -14,7 +14,7 @@ type Assignment struct {
 	Priority string `json:"priority" schema:"enum=session.Priorities"`
 	// When the task should be done: an ISO 8601 time. It is advisory: the work continues after it.
 	Deadline string `json:"deadline,omitzero" schema:"time"`
-	// The maximum number of reviews of the task; that of the session when it is missing.
+	// The maximum number of reviews of the task. The default is the maximum of the session.
 	MaxIterations int64 `json:"max_iterations,omitzero" schema:"whole=1"`
 	// The tasks that the task waits for. An extension of the published protocol.
 	Dependencies []Dependency `json:"dependencies,omitzero" schema:"each:about=A dependency of a task."`
@@ -24,7 +24,7 @@ type Assignment struct {
 type TaskInput struct {
 	// The id of the task, unique among all tasks.
 	TaskID string `json:"task_id" schema:"id"`
-	// What is to be done, for people.
+	// The work to do, for people.
 	Description string `json:"task_description"`
 	// The context of the task.
 	Context TaskContext `json:"context"`
@@ -34,7 +34,7 @@ type TaskInput struct {
 	AcceptanceCriteria []string `json:"acceptance_criteria"`
 }
 
-// TaskContext lists what to read before the work begins.
+// TaskContext lists the material to read before the work begins.
 type TaskContext struct {
 	// The specifications of the task.
 	Specs []ContextFile `json:"specs"`
@@ -64,14 +64,15 @@ type Attempt struct {
 	Feedback string `json:"feedback"`
 }
 
-// Constraints are what the work must keep to.
+// Constraints are the limits of the work.
 type Constraints struct {
 	// Patterns of the files that may be created, modified or deleted. With an empty list no file may
 	// be changed.
 	Scope []string `json:"scope" schema:"each:nonblank"`
 	// Whether the tests must be run.
 	TestingRequired bool `json:"testing_required"`
-	// What must continue to work. Unless the session is strict, it may be missing.
+	// The features that must continue to work. Unless the session is strict, the member may be
+	// missing.
 	MustNotBreak []string `json:"must_not_break"`
 	// Where the style guide is.
 	StyleGuide string `json:"style_guide,omitzero"`

@@ -50,7 +50,7 @@ func appendMembersBut(b []byte, members []object.Member, keys []string) []byte {
 	return b
 }
 
-// appendKnown appends what is known about a message without a document.
+// appendKnown appends the known members of a message without a document.
 func (e *Entry) appendKnown(b []byte) []byte {
 	b = object.AppendOptional(b, "message_id", e.MessageID)
 	b = object.AppendOptional(b, "message_type", e.Type)

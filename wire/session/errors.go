@@ -46,22 +46,22 @@ func deliveryCode(c object.Code) string {
 	return DeliveryRejected
 }
 
-// A ExecutionError describes what went wrong with the work on a task of a session.
+// An ExecutionError describes a failure of the work on a task of a session.
 type ExecutionError struct {
 	// The id of the task again.
 	TaskID string `json:"task_id"`
-	// timeout: the work took too long. exception: something broke. scope_violation: a file outside the
-	// scope was changed. resource_limit: something ran out.
+	// timeout: the work took too long. exception: an unexpected error. scope_violation: a file
+	// outside the scope was changed. resource_limit: a resource ran out.
 	ErrorType string `json:"error_type" schema:"enum=session.ExecutionErrors"`
 	// The error in words.
 	ErrorMessage string `json:"error_message"`
 	// Whether another try may succeed.
 	Recoverable bool `json:"recoverable"`
-	// What to do: try again, reassign the task, abort it, or ask a person.
+	// The suggested action: try again, reassign the task, abort it, or ask a person.
 	SuggestedAction string `json:"suggested_action" schema:"enum=session.Suggestions"`
 }
 
-// What can go wrong with the work on a task.
+// The types of failures of the work on a task.
 const (
 	ExecutionTimeout        = "timeout"
 	ExecutionException      = "exception"

@@ -49,14 +49,14 @@ type Message struct {
 type Agent struct {
 	// The name of the agent.
 	AgentID string `json:"agent_id" schema:"id"`
-	// What the agent does: it plans and assigns, works, or reviews.
+	// The role of the agent: it plans and assigns, works, or reviews.
 	AgentType string `json:"agent_type" schema:"enum=session.AgentTypes"`
 	// The instance of the agent, if it has several.
 	InstanceID string `json:"instance_id,omitzero" schema:"id"`
 }
 
-// Strictly returns the error that a strict reader reports, with everything that was tolerated.
-// It is nil if nothing was. Warnings do not count.
+// Strictly returns the error that a strict reader reports, with all tolerated errors. It is nil for
+// a message without errors. Warnings do not count.
 func (m *Message) Strictly() *object.Error { return object.ErrorOf(m.lapses) }
 
 // Placed returns e with its pointer moved from the message to the line or the request that
@@ -72,8 +72,8 @@ func (m *Message) Placed(e *object.Error) *object.Error {
 	return &placed
 }
 
-// Delivered returns the message as it is written to its recipient. It is the received document,
-// with a sequence_number and a correlation_id if it had none. Zero values are not filled in.
+// Delivered returns the message in the form for its recipient. It is the received document, with a
+// sequence_number and a correlation_id if it had none. Zero values are not filled in.
 func (m *Message) Delivered(sequence int64, correlation string) object.Raw {
 	fillsSequence, fillsCorrelation := !m.Sequenced && sequence != 0, m.CorrelationID == "" && correlation != ""
 	if !fillsSequence && !fillsCorrelation {

@@ -22,8 +22,8 @@ func Read(line []byte, depth int) (*Message, *object.Error) {
 	return ReadMembers(document, members, "")
 }
 
-// ReadMembers is Read for a document that has been split into members. The pointer
-// is that of the document.
+// ReadMembers is Read for a document that has been split into members. The pointer is the place of
+// the document.
 func ReadMembers(document object.Raw, members []object.Member, pointer string) (*Message, *object.Error) {
 	var all object.Issues
 	p := object.Decoder{Reader: object.Reader{Pointer: pointer, Members: members}, Issues: &all}

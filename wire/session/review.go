@@ -9,7 +9,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// The names of verifications. That of a custom check follows customCheck.
+// The names of verifications. The name of a custom check follows customCheck.
 const (
 	checkTests  = "tests"
 	checkTypes  = "type_check"

@@ -10,7 +10,7 @@ type ReviewRequest struct {
 	ReviewID string `json:"review_id" schema:"id"`
 	// The id of the task.
 	TaskID string `json:"task_id" schema:"id"`
-	// What to review.
+	// The files and changes to review.
 	Scope ReviewScope `json:"scope"`
 	// The criteria for an approval.
 	Criteria ReviewCriteria `json:"criteria"`
@@ -18,11 +18,11 @@ type ReviewRequest struct {
 	Context ReviewContext `json:"context"`
 }
 
-// ReviewScope limits what to review.
+// ReviewScope limits a review.
 type ReviewScope struct {
 	// The files.
 	Files []string `json:"files" schema:"each:nonblank"`
-	// What to look for.
+	// The topics of the review.
 	FocusAreas []string `json:"focus_areas" schema:"each:enum=session.FocusAreas"`
 	// Patterns of files to ignore.
 	IgnorePatterns []string `json:"ignore_patterns,omitzero" schema:"each:nonblank"`
@@ -53,7 +53,7 @@ type CustomCheck struct {
 
 // ReviewContext describes the task that was to be done.
 type ReviewContext struct {
-	// What was to be done.
+	// The work that was to be done.
 	TaskDescription string `json:"task_description"`
 	// The conditions under which the task counts as done.
 	AcceptanceCriteria []string `json:"acceptance_criteria"`
@@ -90,7 +90,7 @@ type ReviewResult struct {
 	Summary string `json:"summary"`
 	// The changes that the reviewer requires.
 	RequiredChanges []RequiredChange `json:"required_changes,omitzero"`
-	// What was done well.
+	// The strengths of the work.
 	Commendations []string `json:"commendations,omitzero"`
 
 	custom []string // the names of the custom checks, in the order of the message
@@ -112,7 +112,7 @@ type Finding struct {
 	Rationale string `json:"rationale"`
 	// A suggestion for an improvement.
 	Suggestion string `json:"suggestion,omitzero"`
-	// The iteration in which the finding was fixed. A fixed finding does not prevent an approval.
+	// The iteration that fixed the finding. A fixed finding does not prevent an approval.
 	FixedIn int64 `json:"fixed_in_iteration,omitzero" schema:"whole=1"`
 }
 
@@ -169,6 +169,6 @@ type RequiredChange struct {
 	Priority string `json:"priority" schema:"enum=session.Fixes"`
 	// The ids of the findings that the change fixes.
 	Findings []string `json:"related_findings" schema:"each:nonblank"`
-	// What to change.
+	// The change to make.
 	Description string `json:"description"`
 }

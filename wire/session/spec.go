@@ -17,7 +17,7 @@ type Spec struct {
 	Validation string `json:"validation" schema:"enum=session.validations"`
 	// The maximum number of reviews of a task that does not set its own.
 	MaxIterations int64 `json:"max_iterations" schema:"min=1"`
-	// What happens to a task that still needs changes after its last review.
+	// The action for a task that still needs changes after its last review.
 	OnMax string `json:"on_max" schema:"enum=session.Escalations"`
 	// Whether a task is done only when it is approved, and not when its developer has completed it.
 	RequireReview bool `json:"require_review"`
@@ -27,7 +27,7 @@ type Spec struct {
 	ProgressAfter int64 `json:"progress_after_ms,omitzero" schema:"min=0"`
 	// The time between such reports, in milliseconds; 30000 when it is missing.
 	ProgressEvery int64 `json:"progress_every_ms,omitzero" schema:"min=0"`
-	// The commands that must succeed before a task is done, besides those of its agent.
+	// The commands that must succeed before a task is done, besides the commands of its agent.
 	Verify [][]string `json:"verify,omitzero"`
 }
 
@@ -55,7 +55,7 @@ const (
 type Member struct {
 	// The name of an agent.
 	AgentID string `json:"agent_id"`
-	// What the agent does: it plans and assigns, works, or reviews.
+	// The role of the agent: it plans and assigns, works, or reviews.
 	AgentType string `json:"agent_type" schema:"enum=session.AgentTypes"`
 }
 

@@ -51,7 +51,7 @@ type Brief struct {
 
 // The phases of a task of a session.
 const (
-	PhaseHeld      = "held"      // it waits for others
+	PhaseHeld      = "held"      // it waits for other tasks
 	PhaseAssigned  = "assigned"  // the developer has it and has not responded
 	PhaseWorking   = "working"   // the developer is at it
 	PhaseCompleted = "completed" // the developer is done; no review is requested yet

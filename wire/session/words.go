@@ -1,7 +1,7 @@
 package session
 
-// The words of the session protocol, in which an architect, developers and reviewers work
-// together. The lists are closed: any other word is an error.
+// The words of the session protocol between an architect, developers and reviewers. The lists are
+// closed: any other word is an error.
 
 // The types of session messages.
 const (

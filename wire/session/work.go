@@ -15,13 +15,13 @@ type Progress struct {
 	TaskID string `json:"task_id" schema:"id"`
 	// The progress, from 0 to 100; 1 is one percent.
 	Percent float64 `json:"progress_percent" schema:"min=0,max=100"`
-	// What the developer is doing now.
+	// The current step of the developer.
 	Step string `json:"current_step"`
 	// The files that were changed so far.
 	Files []string `json:"files_modified_so_far" schema:"each:nonblank"`
 	// The estimated remaining time, in free words.
 	Remaining string `json:"estimated_remaining,omitzero"`
-	// What blocks the work.
+	// The obstacles to the work.
 	Blockers []string `json:"blockers,omitzero"`
 }
 
@@ -29,11 +29,11 @@ type Progress struct {
 type Completion struct {
 	// The id of the task.
 	TaskID string `json:"task_id" schema:"id"`
-	// Whether all of the work is done (completed), a part of it (partial), or nothing useful (failed).
+	// Whether all of the work is done (completed), a part of it (partial), or no useful part (failed).
 	Status string `json:"status" schema:"enum=session.Outcomes"`
 	// The changed files.
 	Changes FileChanges `json:"changes"`
-	// What was done.
+	// A summary of the work.
 	Summary string `json:"summary"`
 	// Notes on the implementation.
 	Notes string `json:"implementation_notes,omitzero"`
@@ -43,8 +43,8 @@ type Completion struct {
 	Blockers []string `json:"blockers,omitzero"`
 	// Suggestions for improvements.
 	Suggestions []string `json:"suggestions,omitzero"`
-	// What went wrong with the work. An extension of the published protocol. An invalid error is
-	// ignored with a note.
+	// The failure of the work. An extension of the published protocol. An invalid error is ignored
+	// with a note.
 	Error *ExecutionError `json:"error,omitzero" schema:"loose"`
 
 	// Changed are the files that have really changed, if the task has a workspace. Refused is why the work was not
@@ -73,11 +73,11 @@ type FileChange struct {
 	LinesAdded int64 `json:"lines_added,omitzero" schema:"whole=0"`
 	// The number of removed lines.
 	LinesRemoved int64 `json:"lines_removed,omitzero" schema:"whole=0"`
-	// What was changed.
+	// The change in the file.
 	Description string `json:"description,omitzero"`
 }
 
-// SelfReview records what a developer has checked before completing a task.
+// SelfReview records the checks of a developer before completing a task.
 type SelfReview struct {
 	// Whether the tests ran.
 	TestsRun bool `json:"tests_run"`
@@ -100,7 +100,8 @@ func (c FileChanges) Touched() []string {
 	return append(files, c.Deleted...)
 }
 
-// Files returns the files that a completion names, and those that have really changed. Notes say what it names wrongly.
+// Files returns the files that a completion names and the files that really changed. The notes list
+// the differences.
 func (c *Completion) Files() (files, notes []string) {
 	files = c.Changes.Touched()
 	if c.Changed == nil {
@@ -162,8 +163,8 @@ func readCompletion(p *object.Decoder) *Completion {
 	return c
 }
 
-// readExecutionError reads what went wrong with the work on a task. It is an extension, so an
-// error in it does not refuse the message.
+// readExecutionError reads the failure of the work on a task. It is an extension, so an error in it
+// does not refuse the message.
 func readExecutionError(p *object.Decoder, key, task string) *ExecutionError {
 	var e *ExecutionError
 	aside := object.Decoder{Reader: p.Reader, Issues: new(object.Issues)}

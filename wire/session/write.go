@@ -17,14 +17,14 @@ type Head struct {
 	At             time.Time
 	SequenceNumber int64
 	From, To       Agent  // From is the member that it is sent for
-	CorrelationID  string // "" when there is none
+	CorrelationID  string // may be ""
 	ReplyTo        string
 	SessionID      string // "" unless its sender and its receiver share several sessions
 }
 
-// Completion returns a task_completion for a developer who will not send one. It has an outcome
-// and the reason. It reports no changes and no checks. The error is an extension: it describes
-// what went wrong.
+// Completion returns a task_completion for a developer who will not send one. It has an outcome and
+// the reason. It reports no changes and no checks. The error is an extension: it describes the
+// failure.
 func (h Head) Completion(task, outcome, why string, e *ExecutionError) *Message {
 	c := &Completion{
 		TaskID: task, Status: outcome, Changes: FileChanges{Deleted: []string{}}, Summary: why,

@@ -48,7 +48,7 @@ export type Heard<T> = T & {
 export interface TaskInput {
 	/** The id of the task, unique among all tasks. */
 	task_id: string;
-	/** What is to be done, for people. */
+	/** The work to do, for people. */
 	task_description: string;
 	/** The context of the task. */
 	context: InputContext;
@@ -75,7 +75,10 @@ export interface InputConstraints {
 	scope: string[];
 	/** Whether the tests must be run. */
 	testing_required: boolean;
-	/** What must continue to work. Unless the session is strict, it may be missing. */
+	/**
+	 * The features that must continue to work. Unless the session is strict, the member may be
+	 * missing.
+	 */
 	must_not_break: string[];
 	/** Where the style guide is. */
 	style_guide?: string;
@@ -120,7 +123,7 @@ export interface Assignment {
 	 * When the task should be done: an ISO 8601 time. It is advisory: the work continues after it.
 	 */
 	deadline?: string;
-	/** The maximum number of reviews of the task; that of the session when it is missing. */
+	/** The maximum number of reviews of the task. The default is the maximum of the session. */
 	max_iterations?: number;
 	/** The tasks that the task waits for. An extension of the published protocol. */
 	dependencies?: TaskDependency[];
@@ -131,13 +134,13 @@ export interface Progress {
 	task_id: string;
 	/** The progress, from 0 to 100; 1 is one percent. */
 	progress_percent: number;
-	/** What the developer is doing now. */
+	/** The current step of the developer. */
 	current_step: string;
 	/** The files that were changed so far. */
 	files_modified_so_far: string[];
 	/** The estimated remaining time, in free words. */
 	estimated_remaining?: string;
-	/** What blocks the work. */
+	/** The obstacles to the work. */
 	blockers?: string[];
 }
 /** A changed file. */
@@ -150,7 +153,7 @@ export interface FileChange {
 	lines_added?: number;
 	/** The number of removed lines. */
 	lines_removed?: number;
-	/** What was changed. */
+	/** The change in the file. */
 	description?: string;
 }
 /** The changed files. */
@@ -178,15 +181,15 @@ export interface TaskExecutionError {
 	/** The id of the task again. */
 	task_id: string;
 	/**
-	 * timeout: the work took too long. exception: something broke. scope_violation: a file outside
-	 * the scope was changed. resource_limit: something ran out.
+	 * timeout: the work took too long. exception: an unexpected error. scope_violation: a file
+	 * outside the scope was changed. resource_limit: a resource ran out.
 	 */
 	error_type: "timeout" | "exception" | "scope_violation" | "resource_limit";
 	/** The error in words. */
 	error_message: string;
 	/** Whether another try may succeed. */
 	recoverable: boolean;
-	/** What to do: try again, reassign the task, abort it, or ask a person. */
+	/** The suggested action: try again, reassign the task, abort it, or ask a person. */
 	suggested_action: "retry" | "reassign" | "abort" | "manual";
 }
 /** A developer reports the end of the work on a task, also when it failed. */
@@ -194,13 +197,13 @@ export interface Completion {
 	/** The id of the task. */
 	task_id: string;
 	/**
-	 * Whether all of the work is done (completed), a part of it (partial), or nothing useful
+	 * Whether all of the work is done (completed), a part of it (partial), or no useful part
 	 * (failed).
 	 */
 	status: "completed" | "partial" | "failed";
 	/** The changed files. */
 	changes: FileChanges;
-	/** What was done. */
+	/** A summary of the work. */
 	summary: string;
 	/** Notes on the implementation. */
 	implementation_notes?: string;
@@ -211,16 +214,16 @@ export interface Completion {
 	/** Suggestions for improvements. */
 	suggestions?: string[];
 	/**
-	 * What went wrong with the work. An extension of the published protocol. An invalid error is
-	 * ignored with a note.
+	 * The failure of the work. An extension of the published protocol. An invalid error is ignored
+	 * with a note.
 	 */
 	error?: TaskExecutionError;
 }
-/** What to review. */
+/** The files and changes to review. */
 export interface ReviewScope {
 	/** The files. */
 	files: string[];
-	/** What to look for. */
+	/** The topics of the review. */
 	focus_areas: ("security" | "performance" | "style" | "logic" | "error_handling" | "test_coverage")[];
 	/** Patterns of files to ignore. */
 	ignore_patterns?: string[];
@@ -262,7 +265,7 @@ export interface ReviewSummary {
 }
 /** The context of the review. */
 export interface ReviewContext {
-	/** What was to be done. */
+	/** The work that was to be done. */
 	task_description: string;
 	/** The conditions under which the task counts as done. */
 	acceptance_criteria: string[];
@@ -275,7 +278,7 @@ export interface ReviewRequest {
 	review_id: string;
 	/** The id of the task. */
 	task_id: string;
-	/** What to review. */
+	/** The files and changes to review. */
 	scope: ReviewScope;
 	/** The criteria for an approval. */
 	criteria: ReviewCriteria;
@@ -309,7 +312,7 @@ export interface Finding {
 	rationale: string;
 	/** A suggestion for an improvement. */
 	suggestion?: string;
-	/** The iteration in which the finding was fixed. A fixed finding does not prevent an approval. */
+	/** The iteration that fixed the finding. A fixed finding does not prevent an approval. */
 	fixed_in_iteration?: number;
 }
 /** The result of a check. */
@@ -342,7 +345,7 @@ export interface RequiredChange {
 	priority: "must_fix" | "should_fix" | "consider";
 	/** The ids of the findings that the change fixes. */
 	related_findings: string[];
-	/** What to change. */
+	/** The change to make. */
 	description: string;
 }
 /** A reviewer reports the result of a review. */
@@ -365,7 +368,7 @@ export interface ReviewResult {
 	summary: string;
 	/** The changes that the reviewer requires. */
 	required_changes?: RequiredChange[];
-	/** What was done well. */
+	/** The strengths of the work. */
 	commendations?: string[];
 }
 /** An agent gives feedback to another agent. */
@@ -606,7 +609,7 @@ export interface Task {
 	status: TaskStatus;
 	/** The state of the task. The last three are final. */
 	state: TaskState;
-	/** What is to be done. */
+	/** The work to do. */
 	description?: string;
 	/** The payload as it was submitted, digit for digit. */
 	payload?: {
@@ -626,7 +629,7 @@ export interface Task {
 	structured_spec?: {
 		[key: string]: any;
 	};
-	/** What the task requires of an agent: a requirements document. */
+	/** The demands of the task on an agent: a requirements document. */
 	requirements?: {
 		[key: string]: any;
 	};
@@ -648,11 +651,11 @@ export interface Task {
 	plan?: {
 		[key: string]: any;
 	} | string;
-	/** What is wrong with the plan. */
+	/** The objections to the plan. */
 	planFeedback?: string;
 	/** The last question of the agent to a person. */
 	help?: Help;
-	/** What coding agents have used for the task, in the answer to get-task. */
+	/** The usage of coding agents for the task, in the answer to get-task. */
 	used?: {
 		input?: number;
 		output?: number;
@@ -662,8 +665,8 @@ export interface Task {
 	/** The time before which no agent is given the task; missing if it may be given to one now. */
 	after?: string;
 	/**
-	 * The agent that gets the task again when it can. It was assigned by hand, and requires nothing
-	 * by which another agent could be found.
+	 * The agent that gets the task again when it can. The task was assigned by hand, and has no
+	 * requirements for finding another agent.
 	 */
 	addressee?: string;
 	/**
@@ -672,8 +675,8 @@ export interface Task {
 	 */
 	output?: unknown;
 	/**
-	 * What the agent handed in beside the result, without the content, in the answers to get-task.
-	 * The task response has the content.
+	 * The artifacts that the agent delivered with the result, without the content, in the answers to
+	 * get-task. The task response has the content.
 	 */
 	artifacts?: {
 		name: string;
@@ -681,7 +684,7 @@ export interface Task {
 		size?: number;
 		ref?: string;
 	}[];
-	/** The commands that must succeed before the task is done, besides those of its agent. */
+	/** The commands that must succeed before the task is done, besides the commands of its agent. */
 	verify?: string[][];
 	/** How often its verification has failed. */
 	unverified?: number;
@@ -718,7 +721,7 @@ export interface Task {
 	priority?: Priority;
 	/** The submitter, such as agent:planner. */
 	submittedBy: string;
-	/** The agent that has the task, or had it when it ended; null if there is none. */
+	/** The agent that has the task, or had it when it ended; null without an agent. */
 	assignedTo: string | null;
 	/** The progress, from 0 to 1; 0 when it is missing. */
 	progress?: number;
@@ -747,7 +750,7 @@ export interface Help {
 	questionId: string;
 	/** The question. It is untrusted: escape it before you show it. */
 	question: string;
-	/** What belongs to the question: any value. */
+	/** Further facts about the question: any value. */
 	context?: unknown;
 	/** The answer of the person. */
 	answer?: string;
@@ -772,7 +775,7 @@ export interface Link {
 	 * missing.
 	 */
 	soft?: boolean;
-	/** Whether the dependency is resolved: it does not block the task any more. */
+	/** Whether the dependency is resolved: it no longer blocks the task. */
 	resolved: boolean;
 	/** When the dependency was resolved; null before that. */
 	resolved_at: string | null;
@@ -824,7 +827,7 @@ export interface SubmitTask {
 	type: string;
 	/** The name of the task. */
 	name: string;
-	/** What is to be done. */
+	/** The work to do. */
 	description?: string;
 	/** Data for the agent. It is passed on unchanged, digit for digit. */
 	payload?: Document;
@@ -835,7 +838,10 @@ export interface SubmitTask {
 	requiredRole?: Role;
 	/** The capabilities that the agent must have. */
 	requiredCapabilities?: string[];
-	/** What the task depends on: ids of tasks that must be done first, or objects that say more. */
+	/**
+	 * The dependencies of the task: ids of tasks that must be done first, or objects with more
+	 * members.
+	 */
 	dependencies?: Dependency[];
 	/**
 	 * A number or a word. 1 is the most urgent; the default is 3, and all above 3 are equal. The
@@ -866,7 +872,7 @@ export interface SubmitTask {
 	verify?: string[][];
 	/** The specification in a form for programs: a task-spec document. */
 	structured_spec?: Document;
-	/** What the task requires of an agent: a requirements document. */
+	/** The demands of the task on an agent: a requirements document. */
 	requirements?: Requirements | Document;
 }
 /** The requirements of a task. */
@@ -954,8 +960,8 @@ export interface RetryTask {
 	/** The agent that gets it. Without it, the task is given out as before. */
 	agent?: string;
 	/**
-	 * Continue in its workspace as it is, with the commits and files of the last attempt. Otherwise
-	 * it begins on a fresh branch, and the earlier one is kept under another name.
+	 * Continue in its present workspace, with the commits and files of the last attempt. Otherwise it
+	 * begins on a fresh branch, and the earlier one is kept under another name.
 	 */
 	keep?: boolean;
 	/**
@@ -1022,8 +1028,8 @@ export interface AskUser {
 	 */
 	timeout?: number;
 	/**
-	 * How long you wait yourself, in milliseconds. If there is no answer by then, you get the id of
-	 * the question, and later its answer as mail.
+	 * How long you wait yourself, in milliseconds. Without an answer by then, you get the id of the
+	 * question, and later its answer as mail.
 	 */
 	wait?: number;
 	/**
@@ -1038,7 +1044,7 @@ export interface AskUser {
 export interface PermissionChoice {
 	/** The answer that you get when the person chooses this. */
 	id: string;
-	/** What it means. */
+	/** The meaning of the answer. */
 	kind: "allow_once" | "allow_session" | "allow_always" | "deny";
 	/** The text that the person sees. */
 	label?: string;
@@ -1049,9 +1055,9 @@ export interface AskPermission {
 	taskId?: string;
 	/** The tool, such as Bash. */
 	tool: string;
-	/** What is to be done, in one line. */
+	/** The action to permit, in one line. */
 	title: string;
-	/** What the tool is to be called with. */
+	/** The input of the tool call. */
 	input: Document;
 	/** The files and folders that it concerns. */
 	paths?: string[];
@@ -1062,8 +1068,8 @@ export interface AskPermission {
 	/** How long to wait, in milliseconds; a year when it is missing. */
 	timeout?: number;
 	/**
-	 * How long you wait yourself, in milliseconds. If there is no answer by then, you get the id of
-	 * the question, and later the choice as mail.
+	 * How long you wait yourself, in milliseconds. Without an answer by then, you get the id of the
+	 * question, and later the choice as mail.
 	 */
 	wait?: number;
 }
@@ -1075,7 +1081,7 @@ export interface UserAnswer {
 	questionId?: string;
 	/** The id of the choice, in the answer to ask-permission. */
 	choice?: string;
-	/** What the person adds, in the answer to ask-permission. */
+	/** The person's remark, in the answer to ask-permission. */
 	message?: string;
 	metadata: {
 		answeredAt?: string;
@@ -1096,18 +1102,16 @@ interface Withdrawn {
 export interface ReportProgress {
 	/** The id of the task. */
 	taskId: string;
-	/** What you do now. */
+	/** Your current activity. */
 	message: string;
 	/**
-	 * What the message is: tool for a tool call, words for what the model says, plan for a step of a
-	 * plan.
+	 * The kind of the message: tool for a tool call, words for text of the model, plan for a step of
+	 * a plan.
 	 */
 	kind?: "tool" | "words" | "plan";
-	/**
-	 * What you have so far: any value, up to 64 KiB. The task shows the last one until it is done.
-	 */
+	/** Your output so far: any value, up to 64 KiB. The task shows the last one until it is done. */
 	output?: unknown;
-	/** How much is done, from 0 to 1. When it is missing, it stays as it is. */
+	/** How much is done, from 0 to 1. A missing value changes nothing. */
 	progress?: number;
 }
 /** What a turn, or one request to a model, has used. */
@@ -1128,7 +1132,7 @@ export interface Usage {
 	cacheWrite?: number;
 	/** The tokens of its reasoning. */
 	reasoning?: number;
-	/** What it cost. */
+	/** The cost. */
 	cost?: number;
 	/** The currency of the cost, such as USD. */
 	currency?: string;
@@ -1139,7 +1143,7 @@ export interface Usage {
 }
 /** The conversation of the agent's program. */
 export interface Conversation {
-	/** The id of the conversation, with which your program resumes it. */
+	/** The id of the conversation. Your program resumes the conversation by this id. */
 	id: string;
 	/** The kind of program, such as claude. */
 	kind?: string;
@@ -1156,7 +1160,7 @@ export interface Turn {
 	state: "busy" | "waiting" | "idle";
 	/** Since when, in ISO 8601. */
 	since?: string;
-	/** What you do, in a few words. */
+	/** Your current activity, in a few words. */
 	what?: string;
 	/** The id of the task that you work on. */
 	taskId?: string;
@@ -1165,7 +1169,7 @@ export interface Turn {
 export interface Limited {
 	/** Until when, in ISO 8601. */
 	until: string;
-	/** Why: what is limited, in words of the vendor, or another reason. */
+	/** The reason: the limited resource in words of the vendor, or another reason. */
 	scope?: string;
 }
 /** What became of a message of the bus. */
@@ -1202,12 +1206,12 @@ export interface Agent {
 	capabilities: string[];
 	/** The id of the first task that the agent has; null if it has none. */
 	currentTask: string | null;
-	/** Whether its capacity is 0, as that of a pipe without a role. */
+	/** Whether its capacity is 0, as for a pipe without a role. */
 	takesNoTasks?: boolean;
 }
 /** The new capabilities of an agent. */
 export interface UpdateCapabilities {
-	/** What you can do: a capabilities document. */
+	/** Your skills: a capabilities document. */
 	capabilities?: Capabilities | Document;
 	/** Information about the machine that you run on, such as its load. It is shown to people. */
 	system?: Document;
@@ -1230,7 +1234,7 @@ export interface Capabilities {
 	tools?: string[];
 	/** The environments that the agent runs in, such as linux. */
 	environments?: string[];
-	/** What the agent is good for, in free words. */
+	/** The strengths of the agent, in free words. */
 	tags?: string[];
 	/**
 	 * The maximum number of tasks at a time; 1 when it is missing. With 0 the agent gets no tasks.
@@ -1384,7 +1388,7 @@ export interface SessionTaskView {
 	state: TaskState;
 	/** The progress, from 0 to 1. */
 	progress: number;
-	/** What the developer is doing now. */
+	/** The current step of the developer. */
 	step?: string;
 	/** Whether the progress report is overdue. */
 	overdue?: boolean;
@@ -1394,7 +1398,7 @@ export interface SessionTaskView {
 	iteration: number;
 	/** The maximum number of reviews. */
 	max_iterations: number;
-	/** What happened when the last allowed review did not approve the task. */
+	/** The action after the last allowed review did not approve the task. */
 	escalated?: "abort" | "force_approve" | "human_review";
 	/** The correlation_id of all messages about the task. */
 	correlation_id: string;
@@ -1834,7 +1838,7 @@ declare abstract class Operations {
 	 *
 	 * @param taskId The id of the task.
 	 * @param question The question.
-	 * @param context What belongs to the question: any value.
+	 * @param context Further facts about the question: any value.
 	 */
 	requestHelp(taskId: string, question: string, context?: unknown, options?: Options): Promise<Heard<Task>>;
 	/**
@@ -1856,7 +1860,7 @@ declare abstract class Operations {
 	 * reject its own plan.
 	 *
 	 * @param taskId The id of the task.
-	 * @param feedback What is wrong with the plan.
+	 * @param feedback The objections to the plan.
 	 */
 	revisePlan(taskId: string, feedback: string, options?: Options): Promise<Heard<Task>>;
 	/**

@@ -2473,7 +2473,7 @@ var Operations = class {
    *
    * @param taskId The id of the task.
    * @param question The question.
-   * @param context What belongs to the question: any value.
+   * @param context Further facts about the question: any value.
    */
   async requestHelp(taskId, question2, context, options2) {
     return partOf(await this.ask("request-help", { taskId, question: question2, context: context ?? void 0 }, options2), "task");
@@ -2501,7 +2501,7 @@ var Operations = class {
    * reject its own plan.
    *
    * @param taskId The id of the task.
-   * @param feedback What is wrong with the plan.
+   * @param feedback The objections to the plan.
    */
   async revisePlan(taskId, feedback2, options2) {
     return partOf(await this.ask("revise-plan", { taskId, feedback: feedback2 }, options2), "task");

@@ -1,5 +1,5 @@
-// Package documents declares the schemas of documents and messages, for the generator. Nothing else
-// uses it: a program reads the generated files in package schema.
+// Package documents declares the schemas of documents and messages, for the generator. Only the
+// generator uses it: a program reads the generated files in package schema.
 //
 //	documents.go   the list of all documents, with titles and rules between members
 //	words.go       the lists of words that schema tags name

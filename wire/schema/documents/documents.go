@@ -48,7 +48,7 @@ var ofOneKind = schema.About("No member may make it a message of another kind: a
 	schema.And(schema.Need("from_actor"), schema.AnyOf(schema.Need("topic"), schema.Need("to_actor"), schema.Need("seq", "created_at"))),
 )))
 
-// all declares all schemas but those of requests and of response:success.
+// all declares all schemas except requests and response:success.
 var all = []schema.Document{
 	{Name: "task", Of: wire.Task{}, Title: "A task", About: "A task in answers. A list leaves out the members that can be large: description, payload, " +
 		"structured_spec, requirements, plan, help, context, routing and observability. The result is null there.", Members: traceShown},
@@ -213,8 +213,8 @@ func payloadsByType() schema.Node {
 	return schema.AllOf(rules...)
 }
 
-// traceShown has the descriptions of members that a task has from its request, without what the
-// author of a request must know.
+// traceShown describes members that a task has from its request, without the rules for the author
+// of a request.
 var traceShown = map[string]string{
 	"context.timestamp":       "When the task was requested: an ISO 8601 time.",
 	"routing":                 "The route of the task request.",

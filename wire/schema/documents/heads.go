@@ -47,7 +47,7 @@ type (
 type refusalShown struct {
 	// The kind of refusal, for programs.
 	Code string `json:"code" schema:"enum=wire.spokenCodes"`
-	// What was wrong, for people.
+	// The error, for people.
 	Message string `json:"message"`
 	// Details, which depend on the error.
 	Details detailsShown `json:"details"`
@@ -84,13 +84,13 @@ type (
 	interruptNotice struct {
 		// The id of the task that you work on.
 		TaskID string `json:"taskId,omitzero"`
-		// What to do now, in the words of the person.
+		// The instruction, in the words of the person.
 		Message string `json:"message,omitzero"`
 	}
 	updatedNotice struct {
 		// The id of the task.
 		TaskID string `json:"taskId"`
-		// What has changed, for people and models.
+		// The change, for people and models.
 		Message string `json:"message"`
 	}
 )
@@ -105,14 +105,14 @@ type actPayload struct {
 
 // saidError is an ExecutionError in a completion, which has the task.
 type saidError struct {
-	// timeout: the work took too long. exception: something broke. scope_violation: a file outside the
-	// scope was changed. resource_limit: something ran out.
+	// timeout: the work took too long. exception: an unexpected error. scope_violation: a file
+	// outside the scope was changed. resource_limit: a resource ran out.
 	ErrorType string `json:"error_type" schema:"enum=session.ExecutionErrors"`
 	// The error in words.
 	ErrorMessage string `json:"error_message"`
 	// Whether another try may succeed; false when it is missing.
 	Recoverable bool `json:"recoverable,omitzero"`
-	// What to do: try again, reassign the task, abort it, or ask a person.
+	// The suggested action: try again, reassign the task, abort it, or ask a person.
 	SuggestedAction string `json:"suggested_action,omitzero" schema:"enum=session.Suggestions"`
 }
 
@@ -139,7 +139,7 @@ type (
 	choiceSaid struct {
 		// The answer that you get when the person chooses this.
 		ID string `json:"id" schema:"nonblank"`
-		// What it means.
+		// The meaning of the answer.
 		Kind string `json:"kind" schema:"enum=allow_once|allow_session|allow_always|deny"`
 		// The text that the person sees.
 		Label string `json:"label,omitzero"`
@@ -147,7 +147,7 @@ type (
 	memberSaid struct {
 		// The name of an agent, at most 200 bytes. Each member has a different name.
 		AgentID string `json:"agent_id" schema:"id"`
-		// What the agent does: it plans and assigns, works, or reviews.
+		// The role of the agent: it plans and assigns, works, or reviews.
 		AgentType string `json:"agent_type" schema:"enum=session.AgentTypes"`
 	}
 	artifactSaid struct {

@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire/session"
 )
 
-// Words are the lists of words that schema tags name. Those of payloads are in wire.Words.
+// Words are the lists of words that schema tags name. The words of payloads are in wire.Words.
 var Words = func() map[string][]string {
 	maps.Copy(words, wire.Words)
 	return words

@@ -15,7 +15,7 @@
 //	required       the member is required, in spite of omitzero; optional is the reverse
 //	strict         null is not allowed, in spite of a lenient document
 //	any            any value
-//	type=a|b       the types of a value without a Go type of its own
+//	type=a|b       the types of a value without a separate Go type
 //	FORMAT         one of schema.Formats, such as stamp
 //	min=N max=N    limits of a number; minlen, maxlen, minitems and maxitems likewise
 //	whole=N        a whole number from N, which every program can represent

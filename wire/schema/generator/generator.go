@@ -78,7 +78,7 @@ func (w *writer) ordered(node schema.Node) schema.Node {
 	return ordered(node)
 }
 
-// message returns the members of a message: its type, those of its head, and its payload.
+// message returns the members of a message: its type, the members of its head, and its payload.
 func (w *writer) message() schema.Node {
 	head := w.object(reflect.TypeOf(w.Head), "")
 	payload := w.Payload
@@ -104,7 +104,7 @@ func (w *writer) message() schema.Node {
 	return head
 }
 
-// parts returns what the document defines for itself.
+// parts returns the formats and types that the document defines once.
 func (w *writer) parts() (parts schema.Node) {
 	for _, name := range w.Formats {
 		parts = append(parts, schema.Member{Key: name, Value: ordered(append(schema.Type("string"), schema.Formats[name]...))})
@@ -221,7 +221,7 @@ func (w *writer) documentOf(kind reflect.Type) string {
 	return w.Generator.Documents[i].Name
 }
 
-// partOf returns the part that a Go type declares; a zero Part if there is none.
+// partOf returns the part that a Go type declares, or a zero Part.
 func (w *writer) partOf(kind reflect.Type) schema.Part {
 	i := slices.IndexFunc(w.Parts, func(p schema.Part) bool { return elem(reflect.TypeOf(p.Of)) == kind })
 	if i < 0 {

@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire/schema"
 )
 
-// widest is the length of a line up to which a value stands on one line.
+// widest is the maximum length of a line with a whole value.
 const widest = 120
 
 // Text returns the file of a document, with its examples: a JSON list.

@@ -110,13 +110,13 @@ class Operations:
 
         type: The kind of task, in words of the submitter.
         name: The name of the task.
-        description: What is to be done.
+        description: The work to do.
         payload: Data for the agent. It is passed on unchanged, digit for digit.
         required_role: The role that the agent must have: worker, planner, reviewer, or one that
             the file gives an agent. Any other is refused.
         required_capabilities: The capabilities that the agent must have.
-        dependencies: What the task depends on: ids of tasks that must be done first, or objects
-            that say more.
+        dependencies: The dependencies of the task: ids of tasks that must be done first, or
+            objects with more members.
         priority: A number or a word. 1 is the most urgent; the default is 3, and all above 3
             are equal. The words are critical, high, normal and low; any other counts as normal.
         assign_to: The agent that gets the task: its name, its server_id, or the id of its run.
@@ -130,7 +130,7 @@ class Operations:
         verify: Commands that must succeed before the task is done, each a list of words. They
             run as its agent, so only a person may name them.
         structured_spec: The specification in a form for programs: a task-spec document.
-        requirements: What the task requires of an agent: a requirements document.
+        requirements: The demands of the task on an agent: a requirements document.
         """
         return cast(Task, self._one(
             "submit-task", "task", type=type, name=name, description=description, payload=payload,
@@ -164,8 +164,8 @@ class Operations:
             text is allowed.
         timeout: How long to wait, in milliseconds, up to a year; 30000 when it is missing, as
             for every request.
-        wait: How long you wait yourself, in milliseconds. If there is no answer by then, you
-            get the id of the question, and later its answer as mail.
+        wait: How long you wait yourself, in milliseconds. Without an answer by then, you get
+            the id of the question, and later its answer as mail.
         """
         return cast(UserAnswer, self.ask(
             "ask-user", without_none(question=question, options=each_option(options), timeout=timeout, wait=wait),
@@ -233,9 +233,8 @@ class Operations:
 
         task_id: The id of the task.
         agent: The agent that gets it. Without it, the task is given out as before.
-        keep: Continue in its workspace as it is, with the commits and files of the last
-            attempt. Otherwise it begins on a fresh branch, and the earlier one is kept under
-            another name.
+        keep: Continue in its present workspace, with the commits and files of the last attempt.
+            Otherwise it begins on a fresh branch, and the earlier one is kept under another name.
         dependents: Whether the tasks that were cancelled because of this one come back, too;
             true if it is missing.
         """
@@ -263,11 +262,11 @@ class Operations:
         that event.
 
         task_id: The id of the task.
-        message: What you do now.
-        progress: How much is done, from 0 to 1. When it is missing, it stays as it is.
-        kind: What the message is: tool for a tool call, words for what the model says, plan for
-            a step of a plan.
-        output: What you have so far: any value, up to 64 KiB. The task shows the last one until
+        message: Your current activity.
+        progress: How much is done, from 0 to 1. A missing value changes nothing.
+        kind: The kind of the message: tool for a tool call, words for text of the model, plan
+            for a step of a plan.
+        output: Your output so far: any value, up to 64 KiB. The task shows the last one until
             it is done.
         """
         return cast(Task, self._one(
@@ -303,15 +302,15 @@ class Operations:
         ends, is given back or goes to another agent, and when you do not run any more.
 
         tool: The tool, such as Bash.
-        title: What is to be done, in one line.
-        input: What the tool is to be called with.
+        title: The action to permit, in one line.
+        input: The input of the tool call.
         choices: The possible answers.
         task_id: The task that needs it; the task that you work on when it is missing.
         paths: The files and folders that it concerns.
         reason: Why it is needed.
         timeout: How long to wait, in milliseconds; a year when it is missing.
-        wait: How long you wait yourself, in milliseconds. If there is no answer by then, you
-            get the id of the question, and later the choice as mail.
+        wait: How long you wait yourself, in milliseconds. Without an answer by then, you get
+            the id of the question, and later the choice as mail.
         """
         return cast(UserAnswer, self.ask(
             "ask-permission", without_none(tool=tool, title=title, input=input, choices=choices, taskId=task_id,
@@ -417,7 +416,7 @@ class Operations:
 
         task_id: The id of the task.
         question: The question.
-        context: What belongs to the question: any value.
+        context: Further facts about the question: any value.
         """
         return cast(Task, self._one("request-help", "task", taskId=task_id, question=question, context=context))
 
@@ -442,7 +441,7 @@ class Operations:
         cannot reject its own plan.
 
         task_id: The id of the task.
-        feedback: What is wrong with the plan.
+        feedback: The objections to the plan.
         """
         return cast(Task, self._one("revise-plan", "task", taskId=task_id, feedback=feedback))
 
@@ -500,7 +499,7 @@ class Operations:
         """Replace your advertised capabilities and refresh your presence. Members that are missing
         keep their values. Without any member, the request only refreshes your presence.
 
-        capabilities: What you can do: a capabilities document.
+        capabilities: Your skills: a capabilities document.
         system: Information about the machine that you run on, such as its load. It is shown to
             people.
         """
@@ -589,7 +588,7 @@ class Operations:
         cache_read: The tokens that were read from a cache.
         cache_write: The tokens that were written to a cache.
         reasoning: The tokens of its reasoning.
-        cost: What it cost.
+        cost: The cost.
         currency: The currency of the cost, such as USD.
         context_used: How many tokens the conversation has.
         context_size: How many tokens a conversation may have.
@@ -611,7 +610,7 @@ class Operations:
     ) -> None:
         """Report the conversation of your program. Your next run gets its id in ORC_CONVERSATION.
 
-        id: The id of the conversation, with which your program resumes it.
+        id: The id of the conversation. Your program resumes the conversation by this id.
         kind: The kind of program, such as claude.
         dir: The folder of the conversation.
         version: The version of the program.
@@ -631,7 +630,7 @@ class Operations:
         a person your silence does not count.
 
         state: busy, waiting (for a person) or idle.
-        what: What you do, in a few words.
+        what: Your current activity, in a few words.
         since: Since when, in ISO 8601.
         task_id: The id of the task that you work on.
         """
@@ -642,7 +641,7 @@ class Operations:
         You get no task until then; return-task gives back the one that you have.
 
         until: Until when, in ISO 8601.
-        scope: Why: what is limited, in words of the vendor, or another reason.
+        scope: The reason: the limited resource in words of the vendor, or another reason.
         """
         self.tell("limited", without_none(until=until, scope=scope))
 

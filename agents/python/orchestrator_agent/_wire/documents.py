@@ -42,7 +42,7 @@ class _Task(TypedDict):
     dependencies: List[str]
     #: The submitter, such as agent:planner.
     submittedBy: str
-    #: The agent that has the task, or had it when it ended; null if there is none.
+    #: The agent that has the task, or had it when it ended; null without an agent.
     assignedTo: Optional[str]
     #: The result; null before the task is done, and in lists.
     result: Any
@@ -55,7 +55,7 @@ class Task(_Task, total=False):
     structured_spec, requirements, plan, help, context, routing and observability. The result is
     null there."""
 
-    #: What is to be done.
+    #: The work to do.
     description: str
     #: The payload as it was submitted, digit for digit.
     payload: Dict[str, Any]
@@ -65,7 +65,7 @@ class Task(_Task, total=False):
     typedDependencies: List[Link]
     #: The specification in a form for programs: a task-spec document.
     structured_spec: Dict[str, Any]
-    #: What the task requires of an agent: a requirements document.
+    #: The demands of the task on an agent: a requirements document.
     requirements: Dict[str, Any]
     #: The repository that the task is about.
     targetRepo: str
@@ -82,24 +82,24 @@ class Task(_Task, total=False):
     parentTaskId: str
     #: The plan of the agent.
     plan: Union[Dict[str, Any], str]
-    #: What is wrong with the plan.
+    #: The objections to the plan.
     planFeedback: str
     #: The last question of the agent to a person.
     help: Help
-    #: What coding agents have used for the task, in the answer to get-task.
+    #: The usage of coding agents for the task, in the answer to get-task.
     used: Dict[str, Any]
     #: The time before which no agent is given the task; missing if it may be given to one now.
     after: str
-    #: The agent that gets the task again when it can. It was assigned by hand, and requires nothing
-    #: by which another agent could be found.
+    #: The agent that gets the task again when it can. The task was assigned by hand, and has no
+    #: requirements for finding another agent.
     addressee: str
     #: The last partial result that an agent reported, in the answers to get-task and current-task.
     #: The task keeps it when it fails or goes to another agent; the result replaces it.
     output: Any
-    #: What the agent handed in beside the result, without the content, in the answers to get-task.
-    #: The task response has the content.
+    #: The artifacts that the agent delivered with the result, without the content, in the answers
+    #: to get-task. The task response has the content.
     artifacts: List[Dict[str, Any]]
-    #: The commands that must succeed before the task is done, besides those of its agent.
+    #: The commands that must succeed before the task is done, besides the commands of its agent.
     verify: List[List[str]]
     #: How often its verification has failed.
     unverified: int
@@ -151,7 +151,7 @@ class _Help(TypedDict):
 class Help(_Help, total=False):
     """The last question of the agent to a person."""
 
-    #: What belongs to the question: any value.
+    #: Further facts about the question: any value.
     context: Any
     #: The answer of the person.
     answer: str
@@ -169,7 +169,7 @@ class _Link(TypedDict):
     dependency_type: str
     #: The part of the result that an input needs; null for any other type.
     contract_key: Optional[str]
-    #: Whether the dependency is resolved: it does not block the task any more.
+    #: Whether the dependency is resolved: it no longer blocks the task.
     resolved: bool
     #: When the dependency was resolved; null before that.
     resolved_at: Optional[str]
@@ -284,7 +284,7 @@ class Option(_Option, total=False):
 class _PermissionChoice(TypedDict):
     #: The answer that you get when the person chooses this.
     id: str
-    #: What it means. One of allow_once, allow_session, allow_always, deny.
+    #: The meaning of the answer. One of allow_once, allow_session, allow_always, deny.
     kind: str
 
 
@@ -308,7 +308,7 @@ class UserAnswer(_UserAnswer, total=False):
     questionId: str
     #: The id of the choice, in the answer to ask-permission.
     choice: str
-    #: What the person adds, in the answer to ask-permission.
+    #: The person's remark, in the answer to ask-permission.
     message: str
 
 
@@ -335,7 +335,7 @@ class _Agent(TypedDict):
 class Agent(_Agent, total=False):
     """An agent in the answer to query-agents."""
 
-    #: Whether its capacity is 0, as that of a pipe without a role.
+    #: Whether its capacity is 0, as for a pipe without a role.
     takesNoTasks: bool
 
 

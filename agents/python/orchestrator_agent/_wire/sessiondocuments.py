@@ -19,7 +19,7 @@ __all__ = [
 class _AgentID(TypedDict):
     #: The name of the agent.
     agent_id: str
-    #: What the agent does: it plans and assigns, works, or reviews. One of architect, developer,
+    #: The role of the agent: it plans and assigns, works, or reviews. One of architect, developer,
     #: reviewer.
     agent_type: str
 
@@ -36,7 +36,7 @@ class TaskInput(TypedDict, total=False):
 
     #: The id of the task, unique among all tasks.
     task_id: str
-    #: What is to be done, for people.
+    #: The work to do, for people.
     task_description: str
     #: The context of the task.
     context: Dict[str, Any]
@@ -55,7 +55,7 @@ class Assignment(TypedDict, total=False):
     priority: str
     #: When the task should be done: an ISO 8601 time. It is advisory: the work continues after it.
     deadline: str
-    #: The maximum number of reviews of the task; that of the session when it is missing.
+    #: The maximum number of reviews of the task. The default is the maximum of the session.
     max_iterations: int
     #: The tasks that the task waits for. An extension of the published protocol.
     dependencies: List[Dict[str, Any]]
@@ -68,13 +68,13 @@ class Progress(TypedDict, total=False):
     task_id: str
     #: The progress, from 0 to 100; 1 is one percent.
     progress_percent: float
-    #: What the developer is doing now.
+    #: The current step of the developer.
     current_step: str
     #: The files that were changed so far.
     files_modified_so_far: List[str]
     #: The estimated remaining time, in free words.
     estimated_remaining: str
-    #: What blocks the work.
+    #: The obstacles to the work.
     blockers: List[str]
 
 
@@ -93,7 +93,7 @@ class FileChange(_FileChange, total=False):
     lines_added: int
     #: The number of removed lines.
     lines_removed: int
-    #: What was changed.
+    #: The change in the file.
     description: str
 
 
@@ -126,12 +126,12 @@ class Completion(TypedDict, total=False):
 
     #: The id of the task.
     task_id: str
-    #: Whether all of the work is done (completed), a part of it (partial), or nothing useful
+    #: Whether all of the work is done (completed), a part of it (partial), or no useful part
     #: (failed).
     status: str
     #: The changed files.
     changes: FileChanges
-    #: What was done.
+    #: A summary of the work.
     summary: str
     #: Notes on the implementation.
     implementation_notes: str
@@ -141,17 +141,17 @@ class Completion(TypedDict, total=False):
     blockers: List[str]
     #: Suggestions for improvements.
     suggestions: List[str]
-    #: What went wrong with the work. An extension of the published protocol. An invalid error is
-    #: ignored with a note.
+    #: The failure of the work. An extension of the published protocol. An invalid error is ignored
+    #: with a note.
     error: Dict[str, Any]
 
 
 class ReviewScope(TypedDict, total=False):
-    """What to review."""
+    """The files and changes to review."""
 
     #: The files.
     files: List[str]
-    #: What to look for.
+    #: The topics of the review.
     focus_areas: List[str]
     #: Patterns of files to ignore.
     ignore_patterns: List[str]
@@ -174,7 +174,7 @@ class ReviewCriteria(TypedDict, total=False):
 class ReviewContext(TypedDict, total=False):
     """The context of the review."""
 
-    #: What was to be done.
+    #: The work that was to be done.
     task_description: str
     #: The conditions under which the task counts as done.
     acceptance_criteria: List[str]
@@ -189,7 +189,7 @@ class ReviewRequest(TypedDict, total=False):
     review_id: str
     #: The id of the task.
     task_id: str
-    #: What to review.
+    #: The files and changes to review.
     scope: ReviewScope
     #: The criteria for an approval.
     criteria: ReviewCriteria
@@ -233,7 +233,7 @@ class Finding(_Finding, total=False):
     rationale: str
     #: A suggestion for an improvement.
     suggestion: str
-    #: The iteration in which the finding was fixed. A fixed finding does not prevent an approval.
+    #: The iteration that fixed the finding. A fixed finding does not prevent an approval.
     fixed_in_iteration: int
 
 
@@ -270,7 +270,7 @@ class ReviewResult(TypedDict, total=False):
     summary: str
     #: The changes that the reviewer requires.
     required_changes: List[Dict[str, Any]]
-    #: What was done well.
+    #: The strengths of the work.
     commendations: List[str]
 
 

@@ -79,7 +79,7 @@ class _TaskError(TypedDict):
     #: TIMEOUT, INTERNAL_ERROR, KNOWLEDGE_NOT_FOUND and RATE_LIMITED. Other codes are accepted
     #: unchanged.
     code: str
-    #: What went wrong, for people.
+    #: The error, for people.
     message: str
     #: Whether another try may succeed; false when it is missing.
     recoverable: bool
@@ -100,7 +100,8 @@ class TaskMetadata(TypedDict, total=False):
     startedAt: str
     #: When the work ended: an ISO 8601 time.
     completedAt: str
-    #: The duration of the work, in milliseconds. This key is spelled differently from the others.
+    #: The duration of the work, in milliseconds. This key is spelled differently from all other
+    #: keys.
     duration_ms: int
     #: The agent that did the work.
     agent: str

@@ -219,7 +219,7 @@ export abstract class Operations {
    *
    * @param taskId The id of the task.
    * @param question The question.
-   * @param context What belongs to the question: any value.
+   * @param context Further facts about the question: any value.
    */
   async requestHelp(taskId: string, question: string, context?: unknown, options?: Options): Promise<Heard<Task>> {
     return partOf(await this.ask("request-help", { taskId, question, context: context ?? undefined }, options), "task");
@@ -250,7 +250,7 @@ export abstract class Operations {
    * reject its own plan.
    *
    * @param taskId The id of the task.
-   * @param feedback What is wrong with the plan.
+   * @param feedback The objections to the plan.
    */
   async revisePlan(taskId: string, feedback: string, options?: Options): Promise<Heard<Task>> {
     return partOf(await this.ask("revise-plan", { taskId, feedback }, options), "task");

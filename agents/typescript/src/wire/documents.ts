@@ -50,7 +50,7 @@ export interface Task {
   status: TaskStatus;
   /** The state of the task. The last three are final. */
   state: TaskState;
-  /** What is to be done. */
+  /** The work to do. */
   description?: string;
   /** The payload as it was submitted, digit for digit. */
   payload?: { [key: string]: any };
@@ -66,7 +66,7 @@ export interface Task {
   typedDependencies?: Link[];
   /** The specification in a form for programs: a task-spec document. */
   structured_spec?: { [key: string]: any };
-  /** What the task requires of an agent: a requirements document. */
+  /** The demands of the task on an agent: a requirements document. */
   requirements?: { [key: string]: any };
   /** The repository that the task is about. */
   targetRepo?: string;
@@ -84,17 +84,17 @@ export interface Task {
   parentTaskId?: string;
   /** The plan of the agent. */
   plan?: { [key: string]: any } | string;
-  /** What is wrong with the plan. */
+  /** The objections to the plan. */
   planFeedback?: string;
   /** The last question of the agent to a person. */
   help?: Help;
-  /** What coding agents have used for the task, in the answer to get-task. */
+  /** The usage of coding agents for the task, in the answer to get-task. */
   used?: { input?: number; output?: number; cost?: number; currency?: string };
   /** The time before which no agent is given the task; missing if it may be given to one now. */
   after?: string;
   /**
-   * The agent that gets the task again when it can. It was assigned by hand, and requires nothing
-   * by which another agent could be found.
+   * The agent that gets the task again when it can. The task was assigned by hand, and has no
+   * requirements for finding another agent.
    */
   addressee?: string;
   /**
@@ -103,11 +103,11 @@ export interface Task {
    */
   output?: unknown;
   /**
-   * What the agent handed in beside the result, without the content, in the answers to get-task.
-   * The task response has the content.
+   * The artifacts that the agent delivered with the result, without the content, in the answers to
+   * get-task. The task response has the content.
    */
   artifacts?: { name: string; type: string; size?: number; ref?: string }[];
-  /** The commands that must succeed before the task is done, besides those of its agent. */
+  /** The commands that must succeed before the task is done, besides the commands of its agent. */
   verify?: string[][];
   /** How often its verification has failed. */
   unverified?: number;
@@ -134,7 +134,7 @@ export interface Task {
   priority?: Priority;
   /** The submitter, such as agent:planner. */
   submittedBy: string;
-  /** The agent that has the task, or had it when it ended; null if there is none. */
+  /** The agent that has the task, or had it when it ended; null without an agent. */
   assignedTo: string | null;
   /** The progress, from 0 to 1; 0 when it is missing. */
   progress?: number;
@@ -164,7 +164,7 @@ export interface Help {
   questionId: string;
   /** The question. It is untrusted: escape it before you show it. */
   question: string;
-  /** What belongs to the question: any value. */
+  /** Further facts about the question: any value. */
   context?: unknown;
   /** The answer of the person. */
   answer?: string;
@@ -190,7 +190,7 @@ export interface Link {
    * missing.
    */
   soft?: boolean;
-  /** Whether the dependency is resolved: it does not block the task any more. */
+  /** Whether the dependency is resolved: it no longer blocks the task. */
   resolved: boolean;
   /** When the dependency was resolved; null before that. */
   resolved_at: string | null;
@@ -245,7 +245,7 @@ export interface SubmitTask {
   type: string;
   /** The name of the task. */
   name: string;
-  /** What is to be done. */
+  /** The work to do. */
   description?: string;
   /** Data for the agent. It is passed on unchanged, digit for digit. */
   payload?: Document;
@@ -256,7 +256,10 @@ export interface SubmitTask {
   requiredRole?: Role;
   /** The capabilities that the agent must have. */
   requiredCapabilities?: string[];
-  /** What the task depends on: ids of tasks that must be done first, or objects that say more. */
+  /**
+   * The dependencies of the task: ids of tasks that must be done first, or objects with more
+   * members.
+   */
   dependencies?: Dependency[];
   /**
    * A number or a word. 1 is the most urgent; the default is 3, and all above 3 are equal. The
@@ -287,7 +290,7 @@ export interface SubmitTask {
   verify?: string[][];
   /** The specification in a form for programs: a task-spec document. */
   structured_spec?: Document;
-  /** What the task requires of an agent: a requirements document. */
+  /** The demands of the task on an agent: a requirements document. */
   requirements?: Requirements | Document;
 }
 
@@ -380,8 +383,8 @@ export interface RetryTask {
   /** The agent that gets it. Without it, the task is given out as before. */
   agent?: string;
   /**
-   * Continue in its workspace as it is, with the commits and files of the last attempt. Otherwise
-   * it begins on a fresh branch, and the earlier one is kept under another name.
+   * Continue in its present workspace, with the commits and files of the last attempt. Otherwise it
+   * begins on a fresh branch, and the earlier one is kept under another name.
    */
   keep?: boolean;
   /**
@@ -453,8 +456,8 @@ export interface AskUser {
    */
   timeout?: number;
   /**
-   * How long you wait yourself, in milliseconds. If there is no answer by then, you get the id of
-   * the question, and later its answer as mail.
+   * How long you wait yourself, in milliseconds. Without an answer by then, you get the id of the
+   * question, and later its answer as mail.
    */
   wait?: number;
   /**
@@ -467,7 +470,7 @@ export interface AskUser {
 export interface PermissionChoice {
   /** The answer that you get when the person chooses this. */
   id: string;
-  /** What it means. */
+  /** The meaning of the answer. */
   kind: "allow_once" | "allow_session" | "allow_always" | "deny";
   /** The text that the person sees. */
   label?: string;
@@ -479,9 +482,9 @@ export interface AskPermission {
   taskId?: string;
   /** The tool, such as Bash. */
   tool: string;
-  /** What is to be done, in one line. */
+  /** The action to permit, in one line. */
   title: string;
-  /** What the tool is to be called with. */
+  /** The input of the tool call. */
   input: Document;
   /** The files and folders that it concerns. */
   paths?: string[];
@@ -492,8 +495,8 @@ export interface AskPermission {
   /** How long to wait, in milliseconds; a year when it is missing. */
   timeout?: number;
   /**
-   * How long you wait yourself, in milliseconds. If there is no answer by then, you get the id of
-   * the question, and later the choice as mail.
+   * How long you wait yourself, in milliseconds. Without an answer by then, you get the id of the
+   * question, and later the choice as mail.
    */
   wait?: number;
 }
@@ -506,7 +509,7 @@ export interface UserAnswer {
   questionId?: string;
   /** The id of the choice, in the answer to ask-permission. */
   choice?: string;
-  /** What the person adds, in the answer to ask-permission. */
+  /** The person's remark, in the answer to ask-permission. */
   message?: string;
   metadata: { answeredAt?: string };
 }
@@ -529,18 +532,16 @@ export interface Withdrawn {
 export interface ReportProgress {
   /** The id of the task. */
   taskId: string;
-  /** What you do now. */
+  /** Your current activity. */
   message: string;
   /**
-   * What the message is: tool for a tool call, words for what the model says, plan for a step of a
-   * plan.
+   * The kind of the message: tool for a tool call, words for text of the model, plan for a step of
+   * a plan.
    */
   kind?: "tool" | "words" | "plan";
-  /**
-   * What you have so far: any value, up to 64 KiB. The task shows the last one until it is done.
-   */
+  /** Your output so far: any value, up to 64 KiB. The task shows the last one until it is done. */
   output?: unknown;
-  /** How much is done, from 0 to 1. When it is missing, it stays as it is. */
+  /** How much is done, from 0 to 1. A missing value changes nothing. */
   progress?: number;
 }
 
@@ -562,7 +563,7 @@ export interface Usage {
   cacheWrite?: number;
   /** The tokens of its reasoning. */
   reasoning?: number;
-  /** What it cost. */
+  /** The cost. */
   cost?: number;
   /** The currency of the cost, such as USD. */
   currency?: string;
@@ -574,7 +575,7 @@ export interface Usage {
 
 /** The conversation of the agent's program. */
 export interface Conversation {
-  /** The id of the conversation, with which your program resumes it. */
+  /** The id of the conversation. Your program resumes the conversation by this id. */
   id: string;
   /** The kind of program, such as claude. */
   kind?: string;
@@ -592,7 +593,7 @@ export interface Turn {
   state: "busy" | "waiting" | "idle";
   /** Since when, in ISO 8601. */
   since?: string;
-  /** What you do, in a few words. */
+  /** Your current activity, in a few words. */
   what?: string;
   /** The id of the task that you work on. */
   taskId?: string;
@@ -602,7 +603,7 @@ export interface Turn {
 export interface Limited {
   /** Until when, in ISO 8601. */
   until: string;
-  /** Why: what is limited, in words of the vendor, or another reason. */
+  /** The reason: the limited resource in words of the vendor, or another reason. */
   scope?: string;
 }
 
@@ -642,13 +643,13 @@ export interface Agent {
   capabilities: string[];
   /** The id of the first task that the agent has; null if it has none. */
   currentTask: string | null;
-  /** Whether its capacity is 0, as that of a pipe without a role. */
+  /** Whether its capacity is 0, as for a pipe without a role. */
   takesNoTasks?: boolean;
 }
 
 /** The new capabilities of an agent. */
 export interface UpdateCapabilities {
-  /** What you can do: a capabilities document. */
+  /** Your skills: a capabilities document. */
   capabilities?: Capabilities | Document;
   /** Information about the machine that you run on, such as its load. It is shown to people. */
   system?: Document;
@@ -666,7 +667,7 @@ export interface Capabilities {
   tools?: string[];
   /** The environments that the agent runs in, such as linux. */
   environments?: string[];
-  /** What the agent is good for, in free words. */
+  /** The strengths of the agent, in free words. */
   tags?: string[];
   /**
    * The maximum number of tasks at a time; 1 when it is missing. With 0 the agent gets no tasks.
@@ -823,7 +824,7 @@ export interface SessionTaskView {
   state: TaskState;
   /** The progress, from 0 to 1. */
   progress: number;
-  /** What the developer is doing now. */
+  /** The current step of the developer. */
   step?: string;
   /** Whether the progress report is overdue. */
   overdue?: boolean;
@@ -833,7 +834,7 @@ export interface SessionTaskView {
   iteration: number;
   /** The maximum number of reviews. */
   max_iterations: number;
-  /** What happened when the last allowed review did not approve the task. */
+  /** The action after the last allowed review did not approve the task. */
   escalated?: "abort" | "force_approve" | "human_review";
   /** The correlation_id of all messages about the task. */
   correlation_id: string;

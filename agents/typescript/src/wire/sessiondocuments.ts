@@ -6,7 +6,7 @@
 export interface TaskInput {
   /** The id of the task, unique among all tasks. */
   task_id: string;
-  /** What is to be done, for people. */
+  /** The work to do, for people. */
   task_description: string;
   /** The context of the task. */
   context: InputContext;
@@ -35,7 +35,10 @@ export interface InputConstraints {
   scope: string[];
   /** Whether the tests must be run. */
   testing_required: boolean;
-  /** What must continue to work. Unless the session is strict, it may be missing. */
+  /**
+   * The features that must continue to work. Unless the session is strict, the member may be
+   * missing.
+   */
   must_not_break: string[];
   /** Where the style guide is. */
   style_guide?: string;
@@ -84,7 +87,7 @@ export interface Assignment {
    * When the task should be done: an ISO 8601 time. It is advisory: the work continues after it.
    */
   deadline?: string;
-  /** The maximum number of reviews of the task; that of the session when it is missing. */
+  /** The maximum number of reviews of the task. The default is the maximum of the session. */
   max_iterations?: number;
   /** The tasks that the task waits for. An extension of the published protocol. */
   dependencies?: TaskDependency[];
@@ -96,13 +99,13 @@ export interface Progress {
   task_id: string;
   /** The progress, from 0 to 100; 1 is one percent. */
   progress_percent: number;
-  /** What the developer is doing now. */
+  /** The current step of the developer. */
   current_step: string;
   /** The files that were changed so far. */
   files_modified_so_far: string[];
   /** The estimated remaining time, in free words. */
   estimated_remaining?: string;
-  /** What blocks the work. */
+  /** The obstacles to the work. */
   blockers?: string[];
 }
 
@@ -116,7 +119,7 @@ export interface FileChange {
   lines_added?: number;
   /** The number of removed lines. */
   lines_removed?: number;
-  /** What was changed. */
+  /** The change in the file. */
   description?: string;
 }
 
@@ -147,15 +150,15 @@ export interface TaskExecutionError {
   /** The id of the task again. */
   task_id: string;
   /**
-   * timeout: the work took too long. exception: something broke. scope_violation: a file outside
-   * the scope was changed. resource_limit: something ran out.
+   * timeout: the work took too long. exception: an unexpected error. scope_violation: a file
+   * outside the scope was changed. resource_limit: a resource ran out.
    */
   error_type: "timeout" | "exception" | "scope_violation" | "resource_limit";
   /** The error in words. */
   error_message: string;
   /** Whether another try may succeed. */
   recoverable: boolean;
-  /** What to do: try again, reassign the task, abort it, or ask a person. */
+  /** The suggested action: try again, reassign the task, abort it, or ask a person. */
   suggested_action: "retry" | "reassign" | "abort" | "manual";
 }
 
@@ -164,13 +167,13 @@ export interface Completion {
   /** The id of the task. */
   task_id: string;
   /**
-   * Whether all of the work is done (completed), a part of it (partial), or nothing useful
+   * Whether all of the work is done (completed), a part of it (partial), or no useful part
    * (failed).
    */
   status: "completed" | "partial" | "failed";
   /** The changed files. */
   changes: FileChanges;
-  /** What was done. */
+  /** A summary of the work. */
   summary: string;
   /** Notes on the implementation. */
   implementation_notes?: string;
@@ -181,17 +184,17 @@ export interface Completion {
   /** Suggestions for improvements. */
   suggestions?: string[];
   /**
-   * What went wrong with the work. An extension of the published protocol. An invalid error is
-   * ignored with a note.
+   * The failure of the work. An extension of the published protocol. An invalid error is ignored
+   * with a note.
    */
   error?: TaskExecutionError;
 }
 
-/** What to review. */
+/** The files and changes to review. */
 export interface ReviewScope {
   /** The files. */
   files: string[];
-  /** What to look for. */
+  /** The topics of the review. */
   focus_areas: ("security" | "performance" | "style" | "logic" | "error_handling" | "test_coverage")[];
   /** Patterns of files to ignore. */
   ignore_patterns?: string[];
@@ -237,7 +240,7 @@ export interface ReviewSummary {
 
 /** The context of the review. */
 export interface ReviewContext {
-  /** What was to be done. */
+  /** The work that was to be done. */
   task_description: string;
   /** The conditions under which the task counts as done. */
   acceptance_criteria: string[];
@@ -251,7 +254,7 @@ export interface ReviewRequest {
   review_id: string;
   /** The id of the task. */
   task_id: string;
-  /** What to review. */
+  /** The files and changes to review. */
   scope: ReviewScope;
   /** The criteria for an approval. */
   criteria: ReviewCriteria;
@@ -287,7 +290,7 @@ export interface Finding {
   rationale: string;
   /** A suggestion for an improvement. */
   suggestion?: string;
-  /** The iteration in which the finding was fixed. A fixed finding does not prevent an approval. */
+  /** The iteration that fixed the finding. A fixed finding does not prevent an approval. */
   fixed_in_iteration?: number;
 }
 
@@ -321,7 +324,7 @@ export interface RequiredChange {
   priority: "must_fix" | "should_fix" | "consider";
   /** The ids of the findings that the change fixes. */
   related_findings: string[];
-  /** What to change. */
+  /** The change to make. */
   description: string;
 }
 
@@ -345,7 +348,7 @@ export interface ReviewResult {
   summary: string;
   /** The changes that the reviewer requires. */
   required_changes?: RequiredChange[];
-  /** What was done well. */
+  /** The strengths of the work. */
   commendations?: string[];
 }
 
