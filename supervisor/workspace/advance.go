@@ -10,8 +10,9 @@ import (
 	"orchestrator/wire"
 )
 
-// advance moves a branch. If it is checked out, its files change with it, unless that would overwrite something. It is
-// not given up halfway if its caller goes. Where the branch is checked out may have changed since the merge has begun.
+// advance moves a branch. If the branch is checked out, its files change too, unless that would overwrite uncommitted
+// work. The cancellation of ctx does not stop advance halfway. It looks up where the branch is checked out, since that
+// may have changed after the merge began.
 func (m *Manager) advance(ctx context.Context, r *repository, branch, before, commit string) error {
 	ctx = context.WithoutCancel(ctx)
 	return m.writing(ctx, r, func() error {
@@ -50,8 +51,8 @@ func (m *Manager) advance(ctx context.Context, r *repository, branch, before, co
 	})
 }
 
-// followed logs that a branch does not have the commit any more at which the last merge into it has left it. Agents can
-// move a branch, as people can, and work would be lost.
+// followed logs a warning if a branch has lost the commit of the last merge into it. Agents and people can move a
+// branch, and merged work would be lost.
 func (m *Manager) followed(ctx context.Context, r *repository, branch, now string) error {
 	noted, err := r.noted()
 	last := noted.Merged[branch]
@@ -97,9 +98,9 @@ func inTheWay(err error, place string) error {
 	}
 }
 
-// resume repairs a repository in which git was killed in advance. It removes the locks of git. Files that are those of
-// the new commit already are added to the index; otherwise they would look like changes that are not committed. Of a
-// file that was being written, only the beginning is there: it is removed, and written again.
+// resume repairs a repository after git was killed in advance. It removes the locks of git. Files that already match
+// the new commit are added to the index; otherwise they would look like uncommitted changes. A partly written file is
+// removed and written again.
 const resume = `for at in index HEAD "refs/heads/$2"; do rm -f "$(git rev-parse --path-format=absolute --git-path "$at").lock"; done
 test -n "$3" || exit 0
 index=$(git rev-parse --path-format=absolute --git-path index)
@@ -140,7 +141,7 @@ func (m *Manager) finishAlone(ctx context.Context, r *repository, places map[str
 	}
 	if err == nil {
 		files := ""
-		if follows { // otherwise they are those of a person
+		if follows { // otherwise a person has left them
 			files = "files"
 		}
 		_, err = r.runIn(ctx, command{argv: []string{"sh", "-c", resume, "sh", commit, branch, files}, dir: cmp.Or(place, r.top)})

@@ -16,7 +16,7 @@ import (
 	"orchestrator/wire"
 )
 
-// room returns the path of a worktree for a merge. It is where confined agents can change nothing. A sandbox that another
+// room returns the path of a worktree for a merge. It is outside the reach of confined agents. A sandbox that another
 // program makes may not show that folder: then it is beside the worktrees of tasks.
 func (m *Manager) room(ctx context.Context, r *repository, name string) (string, error) {
 	beside := filepath.Join(r.top, folder, name)
@@ -85,8 +85,8 @@ func (m *Manager) apart(ctx context.Context, r *repository, name, commit string,
 	return do(at)
 }
 
-// verifyMerged runs the verify commands of agents on the files of a merge, each once. The files must be those of its
-// commit before and after.
+// verifyMerged runs the verify commands of agents on the files of a merge, each once. The files must match its commit
+// before and after.
 func (m *Manager) verifyMerged(ctx context.Context, r *repository, agents []*Agent, at, commit string) error {
 	if !slices.ContainsFunc(agents, func(a *Agent) bool { return len(a.Verify) > 0 }) {
 		return nil
@@ -122,7 +122,7 @@ func (m *Manager) verifyEach(ctx context.Context, agents []*Agent, at string) er
 	return nil
 }
 
-// isOfCommand reports whether an error is that of a command: it has failed, has taken too long, or is missing.
+// isOfCommand reports whether an error comes from a command that has failed, has taken too long, or is missing.
 func isOfCommand(err error) bool {
 	_, ended := errors.AsType[*failed](err)
 	return ended || errors.Is(err, errSlow) || errors.Is(err, fs.ErrNotExist)

@@ -8,9 +8,10 @@ import (
 	"orchestrator/supervisor/child"
 )
 
-// A cage confines commands of setup and verify, which run what any agent may have written. They may change the worktree
-// and $TMPDIR, and what the agent may change outside of the repository, such as caches. In a merge they may do only what all agents
-// of the merge may do. Commands of agents that are not confined are not confined either.
+// A cage confines commands of setup and verify, since they run files that any agent may have written. They may change
+// the worktree, $TMPDIR, and paths outside of the repository that the agent may change, such as caches. In a merge they
+// have only the permissions that all agents of the merge share. Commands of agents that are not confined are not
+// confined either.
 type cage struct {
 	dir        string // the worktree
 	repository string // a folder of the repository

@@ -11,13 +11,13 @@ import (
 	"orchestrator/wire/events"
 )
 
-// note records what has happened to the branch of a task that has ended.
+// note records an event about the branch of an ended task.
 func (m *Manager) note(kind string, t *wire.Task, text string) {
 	m.options.Tasks.Note(&wire.TaskChecked{Kind: kind, Agent: t.AssignedTo, Task: t.ID, Name: t.Name, Text: text})
 }
 
-// tell records that the branch of a task is merged, and waits until that is durable: when the branch is gone, nothing else
-// leads to it. The task that was to resolve why it was not merged is cancelled.
+// tell records that the branch of a task is merged, and waits until that is durable, because without the branch only
+// the record leads to the merge. The task to resolve an earlier conflict of the branch is cancelled.
 func (m *Manager) tell(t *wire.Task, w worktree, into, commit string) {
 	m.note(events.TaskMerged, t, mergedInto+into+": "+commit)
 	m.options.Tasks.Settle()
@@ -27,7 +27,7 @@ func (m *Manager) tell(t *wire.Task, w worktree, into, commit string) {
 // mergedInto begins the text about a branch that is merged.
 const mergedInto = "is merged into "
 
-// lastMerge returns the branch into which that of a task was merged last, and the commit.
+// lastMerge returns the target branch and the commit of the latest merge of a task.
 func (m *Manager) lastMerge(task string) (into, commit string, ok bool) {
 	text, ok := m.options.Tasks.LastMerge(task)
 	if at := strings.LastIndex(text, mergedInto); ok && at >= 0 {
@@ -95,7 +95,7 @@ func (m *Manager) heir(w *worktree) (wire.Task, bool) {
 // heirName returns how the name of the heir of a branch begins.
 func heirName(branch string) string { return "Merge " + branch + " into " }
 
-// recorded returns the task of a worktree. The base of the worktree becomes that of the record.
+// recorded returns the task of a worktree. The base of the worktree is set from the record.
 func (m *Manager) recorded(w *worktree) (t wire.Task, ok bool) {
 	if t, ok = m.options.Tasks.Task(w.Task); ok && t.Details != nil && t.Workspace != nil && t.Workspace.Base != "" {
 		w.Base = t.Workspace.Base
@@ -103,8 +103,8 @@ func (m *Manager) recorded(w *worktree) (t wire.Task, ok bool) {
 	return t, ok
 }
 
-// handBack gives what could not be merged to the agent of the task, as a new task. The branch of the new task begins at
-// that of the old one. handBack returns the error with a hint.
+// handBack submits a task to resolve a failed merge, for the agent of the merged task. The new branch begins at the old
+// one. handBack returns the error with a hint.
 func (m *Manager) handBack(ctx context.Context, r *repository, w worktree, t *wire.Task, into string, err error) error {
 	why, ok := errors.AsType[*wire.Error](err)
 	if !ok || why.Details["reason"] != "conflict" && why.Details["reason"] != "not_verified" {
@@ -133,7 +133,7 @@ func (m *Manager) handBack(ctx context.Context, r *repository, w worktree, t *wi
 		to = "the commit " + onto // the host may have another one as the end of the branch
 	}
 	id, who := "", t.AssignedTo
-	failed = m.writing(ctx, r, func() (err error) { // so that the agent does not begin elsewhere meanwhile
+	failed = m.writing(ctx, r, func() (err error) { // so that the agent does not begin elsewhere before the branch is made
 		if known, ok := m.options.Tasks.OpenTask(heirName(w.branch) + into); ok { // of an orchestrator that was killed then
 			id, who = known.ID, known.AssignedTo
 			if marks, err := r.marks(); err != nil || marks[a.Branch(id)].Task == id {
@@ -157,10 +157,10 @@ func (m *Manager) handBack(ctx context.Context, r *repository, w worktree, t *wi
 	return why
 }
 
-// heirFor returns the agent of a task, if it can get another one to resolve why the branch could not be merged. There is
-// none for a task of a session: only its planner adds tasks there, a member may know no others, and no reviewer would
-// see the result. Nor is there one if the task had its workspace from a task block, since that block is about this task alone.
-// A person decides then.
+// heirFor returns the agent of a task if it can get a second task, to resolve a failed merge. It returns nil for a task
+// of a session: only its planner adds tasks there, a member may know no other tasks, and no reviewer would see the
+// result. It also returns nil for a workspace from a task block, since the block applies to this task alone. Then a
+// person decides.
 func (m *Manager) heirFor(ctx context.Context, r *repository, t *wire.Task) *Agent {
 	team := m.configured()
 	a := team.Agents[t.AssignedTo]

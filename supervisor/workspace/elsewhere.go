@@ -20,15 +20,16 @@ import (
 )
 
 // An agent on another machine has its workspaces there. The host makes them in its own copy of the repository, and runs
-// the commands of its own file: a hub cannot name others. When the agent completes a task, the commits of its branch come
-// back with the reply of the host, as a bundle of git. So the hub has the branch, and shows and merges it like any other.
-// Commits that the repository of the host lacks come from a remote that it has, or else from the hub, as a bundle too.
+// only the commands of its configuration file: a hub cannot name commands. When the agent completes a task, the commits
+// of its branch come back with the reply of the host, as a bundle of git. So the hub has the branch, and shows and
+// merges it like any other. Commits that the repository of the host lacks come from a remote that it has, or else from
+// the hub, as a bundle too.
 
-// A request is what a hub asks a host to do for a task.
+// A request asks a host for an operation on the workspace of a task.
 type request struct {
 	Task     string `json:"task"`
 	Name     string `json:"name"`
-	Base     string `json:"base"`              // the commit to begin at, if there is no workspace yet
+	Base     string `json:"base"`              // the first commit of a new workspace
 	Onto     string `json:"onto,omitzero"`     // a commit that the agent is to merge
 	Restarts int    `json:"restarts,omitzero"` // how often the task was tried again on a fresh branch
 	Complete bool   `json:"complete,omitzero"`
@@ -62,7 +63,7 @@ func (in *request) foreign(t *Team) []string {
 	return nil
 }
 
-// commits returns those that a host needs.
+// commits returns the commits that a host needs.
 func (in *request) commits() []string {
 	if in.Onto == "" {
 		return []string{in.Base}
@@ -77,7 +78,7 @@ type reply struct {
 	Said      []byte         `json:"said,omitzero"` // by them
 	Changed   []string       `json:"changed,omitzero"`
 	Head      string         `json:"head,omitzero"`    // the last commit of the branch
-	Began     string         `json:"began,omitzero"`   // the commit at which it began
+	Began     string         `json:"began,omitzero"`   // the commit where it began
 	Bundle    []byte         `json:"bundle,omitzero"`  // the commits since then
 	Failed    string         `json:"failed,omitzero"`  // why it is not verified
 	Fresh     bool           `json:"fresh,omitzero"`   // the workspace was not there, and was made
@@ -86,16 +87,15 @@ type reply struct {
 	Has       []string       `json:"has,omitzero"`     // the last commits of branches
 }
 
-// maxBundle is the size of the largest bundle, and maxSent that of the largest one from a hub, because a request is one
-// line of the link.
-// maxFetch is how long a host waits for its remotes, and the hub for a bundle.
+// maxBundle is the maximum size of a bundle from a host. maxSent is the maximum from a hub: it is lower because a
+// request is one line of the link. maxFetch is how long a host waits for its remotes, and the hub for a bundle.
 const (
 	maxBundle = 32 << 20
 	maxSent   = 512 << 10
 	maxFetch  = 30 * time.Second
 )
 
-// Serve does what a hub asks this host to do for an agent.
+// Serve answers a request of a hub about an agent of this host.
 func (m *Manager) Serve(ctx context.Context, agent string, text []byte) ([]byte, error) {
 	var in request
 	if err := json.Unmarshal(text, &in); err != nil {
@@ -180,7 +180,7 @@ func (m *Manager) serve(ctx context.Context, a *Agent, in *request) (out reply, 
 	return out, err
 }
 
-// pack adds to a reply what has changed in a workspace.
+// pack adds the changes in a workspace to a reply.
 func (m *Manager) pack(ctx context.Context, r *repository, dir string, out *reply) (err error) {
 	if out.Changed, err = m.changed(ctx, r.agent, out.Workspace); err != nil {
 		return err
@@ -309,7 +309,7 @@ func (m *Manager) bundle(ctx context.Context, r *repository, in *request, has []
 	return text, err
 }
 
-// ask has a host do something for a task. The error is a [hostlink.Failure] if the host has answered.
+// ask sends a request to the host of a task. The error is a [hostlink.Failure] if the host has answered.
 func (m *Manager) ask(ctx context.Context, work func(context.Context, []byte) ([]byte, error), in request) (out reply, err error) {
 	text, err := json.Marshal(in)
 	if err != nil {
@@ -364,8 +364,8 @@ func (m *Manager) askAgain(ctx context.Context, a *Agent, work func(context.Cont
 	return m.ask(ctx, work, in)
 }
 
-// start returns the base of the branch of a task, and the commit at which it begins: where it ended when it came back
-// before. Onto is the commit that the agent is to merge, if the task is to resolve a conflict.
+// start returns the base of the branch of a task, and its first commit: for a branch that came back before, its end at
+// that time. Onto is the commit that the agent is to merge, if the task is to resolve a conflict.
 func (m *Manager) start(ctx context.Context, a *Agent, t *wire.Task) (base, commit, onto string, err error) {
 	if a.Repository == "" {
 		return "", "", "", nil
@@ -390,7 +390,7 @@ func (m *Manager) start(ctx context.Context, a *Agent, t *wire.Task) (base, comm
 	return base, commit, mark.Onto, err
 }
 
-// reserved returns what belongs to the branch of a task, if there is one for this attempt.
+// reserved returns the mark of the branch of a task, if this attempt has one.
 func (m *Manager) reserved(ctx context.Context, r *repository, t *wire.Task) (mark worktree, err error) {
 	m.worktrees.Lock() // handBack may be about to make the branch
 	defer m.worktrees.Unlock()

@@ -30,7 +30,7 @@ type repository struct {
 	run      runner
 	top      string      // its first worktree
 	common   string      // its folder .git
-	settings [][2]string // those that override its own
+	settings [][2]string // override the settings of the repository
 	book     *book
 	lent     string // a folder that is closed to agents, for the files of a merge; "": none
 }
@@ -72,7 +72,7 @@ func (m *Manager) repository(ctx context.Context, a *Agent) (*repository, error)
 	return r, err
 }
 
-// git runs git in the top folder and returns what it prints, without the last line end.
+// git runs git in the top folder and returns its output without the last line end.
 func (r *repository) git(ctx context.Context, args ...string) (string, error) {
 	return r.gitIn(ctx, r.top, args...)
 }
@@ -106,10 +106,11 @@ func isNo(err error) bool {
 	return ok && f.code == 1
 }
 
-// busy begins a change of the repository: it writes the process id of the orchestrator to a file. If the file is there
-// with the id of another process that runs, the orchestrator of another team makes a change: it waits up to 10 seconds,
-// and no longer, because an agent can write the file. If that process does not run, or the id is its own, which an earlier one had, the orchestrator was killed during a change. Then locks of git,
-// and the entry of a worktree that git had begun to add, are removed.
+// busy begins a change of the repository: it writes the process id of the orchestrator to a file. If the file has the
+// id of another running process, the orchestrator of another team makes a change: busy waits up to 10 seconds, and no
+// longer, because an agent can write the file. If that process does not run, or had the same id as this one, an
+// orchestrator was killed during a change. Then busy removes locks of git, and the entry of a worktree that git had
+// begun to add.
 const busy = `cd "$(git rev-parse --git-common-dir)"
 left=100
 until (set -C && echo "$1 $2" >orchestrator-busy) 2>/dev/null; do
@@ -129,8 +130,8 @@ until (set -C && echo "$1 $2" >orchestrator-busy) 2>/dev/null; do
 	rm -f orchestrator-busy || exit
 done`
 
-// prepare makes the folders that worktrees need, before a confined agent starts: those that are made later are closed to it.
-// The entry in the folder worktrees keeps git from removing that.
+// prepare makes the folders that worktrees need, before a confined agent starts, because folders that are made later
+// are closed to it. The entry in the folder worktrees keeps git from removing the folder.
 const prepare = `mkdir -p "$1" "$2/worktrees/orchestrator" "$2/logs/refs/heads" "$2/refs/heads"
 test -e "$2/worktrees/orchestrator/locked" || echo "orchestrator needs the folder above, for confined agents" >"$2/worktrees/orchestrator/locked"`
 
@@ -166,7 +167,7 @@ type worktree struct {
 	half         bool // git was killed while it added it, before its agent knew of it
 }
 
-// mine reports whether a worktree is in the folder for those of tasks.
+// mine reports whether a worktree is in the folder for worktrees of tasks.
 func (r *repository) mine(path string) bool {
 	return filepath.Dir(path) == filepath.Join(r.top, folder)
 }
@@ -209,7 +210,8 @@ func (r *repository) list(ctx context.Context) (all []worktree, places map[strin
 	return all, places, nil
 }
 
-// stranded returns a worktree whose notes are lost with the state directory. Its task is the name of its folder.
+// stranded returns a worktree with a new mark, if its notes are lost with the state directory. Its task is the name of
+// its folder.
 func (r *repository) stranded(ctx context.Context, w worktree) worktree {
 	name := filepath.Base(w.path)
 	if w.half || !strings.HasSuffix(w.branch, name) || strings.Contains(name, asideMark) {
@@ -225,7 +227,7 @@ func (r *repository) stranded(ctx context.Context, w worktree) worktree {
 	return w
 }
 
-// marks returns what is noted about the branches of tasks.
+// marks returns the notes about the branches of tasks.
 func (r *repository) marks() (map[string]worktree, error) {
 	noted, err := r.noted()
 	marks := make(map[string]worktree, len(noted.Branches))
@@ -274,7 +276,7 @@ func (r *repository) make(ctx context.Context, t *wire.Task, base, commit string
 	if err := r.makeRoom(ctx, w, marks[w.branch]); err != nil {
 		return w, false, err
 	}
-	if _, err := r.git(ctx, "worktree", "prune"); err != nil { // of worktrees whose folder was removed by hand
+	if _, err := r.git(ctx, "worktree", "prune"); err != nil { // of worktrees without a folder: it was removed by hand
 		return w, false, err
 	}
 	there, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+w.branch)
@@ -296,8 +298,8 @@ func (r *repository) make(ctx context.Context, t *wire.Task, base, commit string
 	return w, true, r.begin(ctx, w)
 }
 
-// makeRoom moves a folder aside that is in the place of a worktree, and that git does not know. It removes what is left of
-// an addition that was interrupted.
+// makeRoom moves a folder aside that git does not know, from the place of a worktree. It removes the rest of an
+// interrupted addition.
 func (r *repository) makeRoom(ctx context.Context, w, mark worktree) error {
 	if _, err := os.Lstat(w.path); err != nil {
 		return nil
@@ -314,9 +316,9 @@ func (r *repository) makeRoom(ctx context.Context, w, mark worktree) error {
 	return err
 }
 
-// switched returns an error if the folder of a task has another branch checked out than that of the task, or none. Then
-// nothing is changed, because the agent may have work there. If only the marks of the branch are gone, it reports true
-// after it has set them again.
+// switched returns an error unless the folder of a task has the branch of the task checked out. It changes no files
+// then, because the agent may have work there. If only the marks of the branch are gone, it sets them again and reports
+// true.
 func (r *repository) switched(ctx context.Context, t *wire.Task, w *worktree, marks map[string]worktree) (bool, error) {
 	if !r.there(ctx, w.path) {
 		return false, nil
@@ -348,7 +350,7 @@ func (r *repository) switched(ctx context.Context, t *wire.Task, w *worktree, ma
 	return true, r.note(ctx, branch, w.mark)
 }
 
-// note notes what belongs to a new branch, and what makes git show something else when it begins.
+// note stores the mark of a new branch, with the history of the repository as it begins.
 func (r *repository) note(ctx context.Context, branch string, now mark) error {
 	all, err := r.history(ctx)
 	if err != nil {
@@ -431,8 +433,8 @@ func (r *repository) add(ctx context.Context, branch string, args ...string) err
 	return err
 }
 
-// unlike prints the files in a folder that differ from those of a branch, or of a commit if the branch is missing.
-// Files that are not there, and those that git ignores, do not count. The folder need not be a worktree.
+// unlike prints the files in a folder that differ from a branch, or from a commit if the branch is missing. Missing and
+// ignored files do not count. The folder need not be a worktree.
 const unlike = `set -e
 cd "$1"
 GIT_DIR=$3
@@ -445,8 +447,7 @@ git update-index -q --refresh >/dev/null || :
 git diff-files --name-status --diff-filter=d
 git ls-files --others --exclude-standard`
 
-// touched reports whether a folder has something that a worktree has not just after it was added, or while it is
-// removed.
+// touched reports whether a folder has other contents than a worktree just after its addition or during its removal.
 func (r *repository) touched(ctx context.Context, w worktree) (bool, error) {
 	if _, err := os.Lstat(w.path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -456,7 +457,7 @@ func (r *repository) touched(ctx context.Context, w worktree) (bool, error) {
 	return len(files) > 0, err
 }
 
-// moved reports whether a branch has had a commit of its own.
+// moved reports whether a branch has had a commit since it began.
 func (r *repository) moved(ctx context.Context, w worktree) (bool, error) {
 	if w.Began == "" {
 		moves, err := r.git(ctx, "reflog", "show", "--format=%H", "refs/heads/"+w.branch)
@@ -479,7 +480,7 @@ func (r *repository) changes(ctx context.Context, path string) ([]string, error)
 }
 
 // Name returns the name of the folder of a task, which also may be a part of the name of a branch: the beginning of a
-// UUID, or what is left of another id, with a hash that tells it from similar ones.
+// UUID, or the usable letters of another id with a hash that distinguishes similar ids.
 func Name(id string) string {
 	if uuid.Validate(id) == nil {
 		return id[:8]

@@ -10,7 +10,7 @@ import (
 	"orchestrator/wire/control"
 )
 
-// join makes the merged commit in a worktree of its own, and verifies it there.
+// join makes the merged commit in a separate worktree, and verifies it there.
 func (m *Manager) join(ctx context.Context, r *repository, w worktree, in control.MergeRequest, before string) (commit string, err error) {
 	err = m.apart(ctx, r, Name(w.Task), before, func(at string) error {
 		if err := r.join(ctx, at, w, cmp.Or(in.Commit, "refs/heads/"+w.branch), in.Into); err != nil {
@@ -24,8 +24,9 @@ func (m *Manager) join(ctx context.Context, r *repository, w worktree, in contro
 	return commit, err
 }
 
-// join merges a commit of the branch of a task into what is checked out in a folder. It never rebases: that would make commits that
-// no command has verified, leave out what a merge commit has resolved, and skip a change that was made and taken back.
+// join merges a commit of the branch of a task into the commit that is checked out in a folder. It never rebases: that
+// would make commits that no command has verified, drop the resolutions of merge commits, and skip a change that was
+// made and reverted.
 func (r *repository) join(ctx context.Context, at string, w worktree, commit, into string) error {
 	names, err := r.mergeAt(ctx, at, commit, fmt.Sprintf("Merge %s into %s", w.branch, into))
 	if err == nil || names == nil {
@@ -37,8 +38,8 @@ func (r *repository) join(ctx context.Context, at string, w worktree, commit, in
 	}
 }
 
-// mergeAt merges a commit into what is checked out in a folder. If it fails because of conflicts, it also returns the
-// files that have them.
+// mergeAt merges a commit into the commit that is checked out in a folder. If it fails because of conflicts, it also
+// returns the files that have them.
 func (r *repository) mergeAt(ctx context.Context, at, commit, message string) (conflicts []string, err error) {
 	args := []string{"merge", "--no-ff", "--quiet", "-m", message, commit}
 	if named, err := r.has(ctx, "config", "user.email"); err != nil {

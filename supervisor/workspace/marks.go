@@ -17,17 +17,17 @@ import (
 	"orchestrator/wire"
 )
 
-// A mark is what the orchestrator notes about a branch, in a file where agents cannot write.
+// A mark is a note of the orchestrator about a branch, in a file that agents cannot write.
 type mark struct {
 	Task     string `json:"task,omitempty"`
-	Base     string `json:"base,omitempty"`     // the branch or commit at which it began
-	Began    string `json:"began,omitempty"`    // the commit at which it began; "" if an early version has made it
-	History  string `json:"history,omitempty"`  // what made git show something else when it began; "" if an earlier version has made it
+	Base     string `json:"base,omitempty"`     // the branch or commit where it began
+	Began    string `json:"began,omitempty"`    // the commit where it began; "" if an early version has made it
+	History  string `json:"history,omitempty"`  // the result of repository.history when it began; "" if an earlier version has made it
 	Restarts int    `json:"restarts,omitempty"` // how often the task was tried again on a fresh branch before
 	Making   bool   `json:"making,omitempty"`   // its worktree is being added
 	Ready    bool   `json:"ready,omitempty"`    // the setup commands have succeeded
 	Leaving  string `json:"leaving,omitempty"`  // the branch that all of it is merged into, once its removal has begun
-	Unmerged string `json:"unmerged,omitempty"` // the commit with which the queue could not merge it
+	Unmerged string `json:"unmerged,omitempty"` // its last commit when the queue could not merge it
 	Back     string `json:"back,omitempty"`     // the commit that came back from a host last
 	Heir     string `json:"heir,omitempty"`     // the task that was to resolve why it was not merged
 	Rounds   int    `json:"rounds,omitempty"`   // how many such tasks came before it
@@ -40,7 +40,7 @@ type move struct {
 	Commit string `json:"commit"`
 }
 
-// A page is what the orchestrator notes about a repository.
+// A page has the notes about a repository.
 type page struct {
 	Branches map[string]mark   `json:"branches"`
 	Moving   *move             `json:"moving,omitempty"`  // a branch that is being moved
@@ -57,7 +57,7 @@ type book struct {
 	pages map[string]*page // nil: not read yet
 }
 
-// page returns what is noted about a repository, or nil. The caller holds the lock.
+// page returns the notes about a repository, or nil. The caller holds the lock.
 func (b *book) page(top string) (*page, error) {
 	if b.pages != nil || b.path == "" {
 		return b.pages[top], nil
@@ -69,7 +69,7 @@ func (b *book) page(top string) (*page, error) {
 	case err != nil:
 		return nil, err
 	}
-	var pages map[string]*page // not those of the book: what is damaged is read in part
+	var pages map[string]*page // not the pages of the book: a damaged file is read in part
 	if err := json.Unmarshal(text, &pages); err != nil {
 		return nil, fmt.Errorf("%s, the notes about branches, cannot be read: %w (move it away: then they are made again from the record)", b.path, err)
 	}
@@ -77,7 +77,8 @@ func (b *book) page(top string) (*page, error) {
 	return b.pages[top], nil
 }
 
-// change changes what is noted about a repository, and writes it to the disk. Its first page is used if there is none.
+// change edits the notes about a repository, and writes them to the disk. A repository without notes gets the page
+// first.
 func (b *book) change(top string, first *page, do func(*page)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -125,7 +126,7 @@ func (b *book) write(pages map[string]*page) error {
 	return os.Rename(next.Name(), b.path)
 }
 
-// noted returns what is noted about the repository. It is not modified.
+// noted returns the notes about the repository. They are not modified.
 func (r *repository) noted() (page, error) {
 	r.book.mu.Lock()
 	defer r.book.mu.Unlock()
@@ -136,7 +137,7 @@ func (r *repository) noted() (page, error) {
 	return *p, nil
 }
 
-// mark changes what is noted about a branch.
+// mark edits the mark of a branch.
 func (r *repository) mark(branch string, do func(*mark)) error {
 	return r.book.change(r.top, &page{}, func(p *page) {
 		if p.Branches == nil {
@@ -156,7 +157,7 @@ func (r *repository) unmark(branch string) error {
 	return r.mark(branch, func(m *mark) { *m = mark{} })
 }
 
-// learn begins the page of a repository with what an earlier version has noted in the configuration of git.
+// learn begins the page of a repository with the notes of an earlier version, in the configuration of git.
 func (r *repository) learn(ctx context.Context) error {
 	r.book.mu.Lock()
 	known, err := r.book.page(r.top)
@@ -200,7 +201,7 @@ func (r *repository) learn(ctx context.Context) error {
 	return nil
 }
 
-// learn sets what an earlier version has noted. Its agents could write there, so git must not read it as an option.
+// learn sets a note of an earlier version. Agents could write there, so git must not read the value as an option.
 func (m *mark) learn(name, value string) {
 	value = strings.TrimLeft(value, "-")
 	switch name {
@@ -237,14 +238,13 @@ func (m *mark) learn(name, value string) {
 	}
 }
 
-// remember notes again what the record says about the branch of a task, if it is not noted any more: the record may have
-// come from a copy.
+// remember makes the mark of a branch again from the record, if it is missing: the record may have come from a copy.
 func (r *repository) remember(t *wire.Task) error {
 	if t.Details == nil || t.Workspace == nil {
 		return nil
 	}
 	w, back := *t.Workspace, ""
-	if w.Host != "" { // what has come back is here
+	if w.Host != "" { // the branch that has come back is here
 		w.Path, back = filepath.Join(r.top, folder, Name(t.ID)), w.Commit
 	}
 	if !r.mine(w.Path) || !exists(w.Path) {
@@ -264,7 +264,7 @@ func (r *repository) moving(to *move) error {
 	return r.book.change(r.top, &page{}, func(p *page) { p.Moving = to })
 }
 
-// arrived notes the commit to which a branch was moved, or that it was not moved if the commit is "".
+// arrived notes the new commit of a branch, or that the branch was not moved if the commit is "".
 func (r *repository) arrived(branch, commit string) error {
 	return r.book.change(r.top, &page{}, func(p *page) {
 		if p.Moving = nil; commit == "" {
@@ -277,7 +277,7 @@ func (r *repository) arrived(branch, commit string) error {
 	})
 }
 
-// await notes what belongs to the branch of a task that will be submitted with a name; nil: of none.
+// await stores the mark of the branch of a task that will be submitted with a name. A nil mark removes it.
 func (r *repository) await(task string, what *mark) error {
 	return r.book.change(r.top, &page{}, func(p *page) {
 		if what == nil {

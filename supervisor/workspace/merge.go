@@ -83,7 +83,7 @@ func (m *Manager) repositories(ctx context.Context) func(func(*repository, error
 			if err == nil {
 				seen[r.top] = true
 			}
-			if err == nil && !m.options.ReadOnly { // an empty change repairs what a killed orchestrator has left
+			if err == nil && !m.options.ReadOnly { // an empty change repairs the repository after a killed orchestrator
 				err = m.writing(ctx, r, func() error { return nil })
 			}
 			if !yield(r, err) {
@@ -93,9 +93,9 @@ func (m *Manager) repositories(ctx context.Context) func(func(*repository, error
 	}
 }
 
-// compare prints what has changed since a commit, with what is not committed. It adds new files to a copy of the index,
-// and their contents to a folder of objects that it removes, so the repository stays as it is. Settings of the
-// repository do not change the form of the output.
+// compare prints the changes since a commit, with uncommitted ones. It adds new files to a copy of the index, and their
+// contents to a folder of objects that it removes, so the repository does not change. Settings of the repository do not
+// change the form of the output.
 const compare = `set -e
 own=$(git rev-parse --path-format=absolute --git-path orchestrator-diff).$$
 objects=$(git rev-parse --path-format=absolute --git-path objects)
@@ -110,7 +110,7 @@ began=$1
 shift
 git diff --cached --text --no-color --no-ext-diff --no-textconv --src-prefix=a/ --dst-prefix=b/ --submodule=short "$@" "$began"`
 
-// Diff returns what a task has changed since its branch began, with what is not committed.
+// Diff returns the changes of a task since its branch began, with uncommitted ones.
 func (m *Manager) Diff(ctx context.Context, in control.DiffRequest) (control.TaskDiff, error) {
 	ctx, end := m.begin(ctx, "")
 	defer end()
@@ -157,8 +157,8 @@ func (m *Manager) Diff(ctx context.Context, in control.DiffRequest) (control.Tas
 	return d, asWire(err)
 }
 
-// Merge merges the branch of a task into another one, after its verify commands have succeeded on the result.
-// It changes nothing else, and pushes nothing.
+// Merge merges the branch of a task into another one, after its verify commands have succeeded on the result. It
+// changes no other branch, and does not push.
 func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.MergeReply, error) {
 	ctx, end := m.begin(ctx, "")
 	defer end()
@@ -173,7 +173,7 @@ func (m *Manager) Merge(ctx context.Context, in control.MergeRequest) (control.M
 	}
 	defer next()
 	r, w, places, err := m.find(ctx, in.TaskID)
-	if err != nil { // it may have been merged meanwhile
+	if err != nil { // the queue may have merged it
 		return m.mergedBefore(in, asWire(err))
 	}
 	t, ok := m.recorded(&w)
@@ -222,7 +222,7 @@ func (m *Manager) open(task string) bool {
 	return ok && !t.State.Final()
 }
 
-// mergedBefore answers for a task whose workspace is gone because its branch is merged. Otherwise it returns the error.
+// mergedBefore answers for a task without a workspace because its branch is merged. Otherwise it returns the error.
 func (m *Manager) mergedBefore(in control.MergeRequest, err error) (control.MergeReply, error) {
 	reply := control.MergeReply{FormatVersion: wire.FormatVersion, Already: true}
 	if e, ok := errors.AsType[*wire.Error](err); !ok || e.Code != wire.CodeNotFound {
@@ -287,8 +287,8 @@ func (m *Manager) merge(ctx context.Context, r *repository, w worktree, in contr
 	return reply, m.advance(ctx, r, into, before, reply.Commit)
 }
 
-// complete returns an error unless the branch of a task has something to merge, and its folder nothing else. If a
-// commit is wanted, that must be its last one.
+// complete returns an error unless the branch of a task has a commit to merge, and its folder no uncommitted file. If
+// want is set, it must be the last commit.
 func (r *repository) complete(ctx context.Context, w worktree, want string) error {
 	loose, err := r.changes(ctx, w.path)
 	if err != nil {
@@ -330,7 +330,7 @@ func (m *Manager) writing(ctx context.Context, r *repository, do func() error) e
 }
 
 // remove removes a worktree and its branch, if the branch is part of another one and the worktree has no changes that
-// are not committed. It ends a removal that was interrupted, unless something was added meanwhile.
+// are not committed. It completes an interrupted removal, unless files were added since.
 func (m *Manager) remove(ctx context.Context, r *repository, w worktree, into string) bool {
 	stay := func(m *mark) { m.Leaving = "" }
 	return m.writing(ctx, r, func() error {
@@ -380,11 +380,11 @@ func (m *Manager) remove(ctx context.Context, r *repository, w worktree, into st
 	}) == nil
 }
 
-// errNotMerged reports that something of a worktree was not merged.
+// errNotMerged reports that a worktree has unmerged commits or files.
 var errNotMerged = errors.New("not all of it was merged")
 
-// endRemovals removes the branches whose worktrees were removed just before the orchestrator was killed. It forgets those
-// that somebody has removed with their worktrees.
+// endRemovals removes branches without a worktree, if the orchestrator was killed before it could remove the branch,
+// too. It forgets branches that a person has removed with their worktrees.
 func (m *Manager) endRemovals(ctx context.Context, r *repository, all []worktree) {
 	marks, err := r.marks()
 	if err != nil {
@@ -409,7 +409,7 @@ func (m *Manager) endRemovals(ctx context.Context, r *repository, all []worktree
 	}
 }
 
-// forgetGone forgets those of some branches that are gone.
+// forgetGone removes the marks of branches that are gone.
 func (r *repository) forgetGone(ctx context.Context, marks map[string]worktree) error {
 	text, err := r.git(ctx, "for-each-ref", "--format=%(refname)", "refs/heads")
 	if err != nil {
@@ -433,7 +433,7 @@ func (m *Manager) List(ctx context.Context, _ struct{}) (control.WorkspaceList, 
 	return list, err
 }
 
-// Prune removes the workspaces whose work has been merged.
+// Prune removes merged workspaces.
 func (m *Manager) Prune(ctx context.Context, _ struct{}) (control.WorkspaceList, error) {
 	for r, err := range m.repositories(ctx) {
 		if err != nil {
@@ -478,7 +478,7 @@ func (m *Manager) visit(ctx context.Context, do func(*repository, control.Worksp
 	return nil
 }
 
-// examine adds what a workspace holds.
+// examine adds the contents of a workspace.
 func (r *repository) examine(ctx context.Context, w worktree, v *control.WorkspaceView) error {
 	if w.Leaving != "" {
 		v.Moved = true

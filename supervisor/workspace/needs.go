@@ -15,17 +15,17 @@ import (
 // has it already. Otherwise the base is merged with the branches of these tasks. If two of them conflict, the task waits
 // for another one, which merges them.
 
-// maxNeeds is the maximum number of tasks whose work is looked for.
+// maxNeeds is the maximum number of tasks that legacies looks at.
 const maxNeeds = 1000
 
-// A legacy is what a needed task has left.
+// A legacy is the work of a needed task.
 type legacy struct {
 	task   wire.Task
 	branch string // as people know it
 	commit string
 }
 
-// A clash is a conflict between what two needed tasks have left.
+// A clash is a conflict between the work of two needed tasks.
 type clash struct {
 	legacy          // could not be merged
 	files  []string // that both have changed
@@ -33,7 +33,7 @@ type clash struct {
 	into   string   // the commit that holds them
 }
 
-// beginning returns the base of the branch of a task, and the commit at which it begins.
+// beginning returns the base of the branch of a task, and its first commit.
 func (m *Manager) beginning(ctx context.Context, r *repository, t *wire.Task) (base, commit string, err error) {
 	if base, err = r.base(ctx); err != nil {
 		return "", "", err
@@ -48,7 +48,7 @@ func (m *Manager) beginning(ctx context.Context, r *repository, t *wire.Task) (b
 	if left, err = r.newest(ctx, left, commit); err != nil || len(left) == 0 {
 		return base, commit, err
 	}
-	if len(left) == 1 { // nothing is to be merged if the base has not moved since
+	if len(left) == 1 { // no merge is needed if the base has not moved since
 		if follows, err := r.has(ctx, "merge-base", "--is-ancestor", commit, left[0].commit); err != nil || follows {
 			return base, left[0].commit, err
 		}
@@ -60,7 +60,7 @@ func (m *Manager) beginning(ctx context.Context, r *repository, t *wire.Task) (b
 	return base, commit, err
 }
 
-// legacies returns what the tasks have left that a task needs, directly or by way of tasks without a branch here.
+// legacies returns the work of the tasks that a task needs, directly or by way of tasks without a branch here.
 func (m *Manager) legacies(ctx context.Context, r *repository, t *wire.Task) (left []legacy, err error) {
 	marks, err := r.marks()
 	if err != nil {
@@ -99,7 +99,7 @@ func needed(t *wire.Task) (ids []string) {
 	return ids
 }
 
-// legacy returns what a done task has left in this repository, if it has.
+// legacy returns the work of a done task, and whether it is in this repository.
 func (r *repository) legacy(ctx context.Context, t *wire.Task, marks map[string]worktree) (legacy, bool, error) {
 	if t.Details == nil || t.Workspace == nil || t.Workspace.Branch == "" {
 		return legacy{}, false, nil
@@ -126,7 +126,7 @@ func (r *repository) legacy(ctx context.Context, t *wire.Task, marks map[string]
 	return of, there, err
 }
 
-// newest returns those of some commits that no other one of them has, and not a base either.
+// newest returns the legacies with commits that neither the base nor another legacy contains.
 func (r *repository) newest(ctx context.Context, left []legacy, base string) (newest []legacy, err error) {
 	if len(left) == 0 {
 		return nil, nil
@@ -150,7 +150,7 @@ func (r *repository) newest(ctx context.Context, left []legacy, base string) (ne
 	return newest, nil
 }
 
-// gather merges what needed tasks have left into a commit. What conflicts with the rest is left out, and returned.
+// gather merges the work of needed tasks into a commit. It leaves out and returns the first conflict with the rest.
 func (m *Manager) gather(ctx context.Context, r *repository, t *wire.Task, base, commit string, left []legacy) (begins string, clashed *clash, err error) {
 	err = m.apart(ctx, r, Name(t.ID), commit, func(at string) error {
 		var in []legacy
@@ -179,16 +179,16 @@ func (m *Manager) gather(ctx context.Context, r *repository, t *wire.Task, base,
 	return begins, clashed, err
 }
 
-// reconcileName returns the name of the task that merges what a task needs.
+// reconcileName returns the name of a task that reconciles the needs of another task.
 func reconcileName(c *clash, t *wire.Task) string {
 	return fmt.Sprintf("Merge %s for %s", c.branch, wire.ShortID(t.ID))
 }
 
-// errUnmergeable reports that a person has to merge what a task needs.
+// errUnmergeable reports that a person has to merge the needs of a task.
 var errUnmergeable = errors.New("what it needs cannot be merged")
 
-// reconcile has an agent merge what two needed tasks have left. The task waits for that. reconcile returns the error that
-// says so.
+// reconcile has an agent merge the work of two needed tasks. It returns an error, because the task has to wait for
+// that.
 func (m *Manager) reconcile(ctx context.Context, r *repository, t *wire.Task, base string, c *clash) error {
 	whole := fmt.Errorf("%w: %s and the other branches that it needs change the same lines of %s", errUnmergeable, c.branch, some(c.files))
 	a := m.configured().of(t.AssignedTo, t)
@@ -221,7 +221,7 @@ func (m *Manager) reconcile(ctx context.Context, r *repository, t *wire.Task, ba
 	return fmt.Errorf("it waits for the task %s, which merges what it needs: %s conflicts in %s", wire.ShortID(id), c.branch, some(c.files))
 }
 
-// tries returns how many tasks were to merge what a task needs.
+// tries returns how many tasks were submitted to reconcile the needs of a task.
 func (m *Manager) tries(t *wire.Task) (n int) {
 	for _, id := range needed(t) {
 		if up, ok := m.options.Tasks.Task(id); ok && up.SubmittedBy == "operator" && strings.HasPrefix(up.Name, "Merge ") && strings.HasSuffix(up.Name, " for "+wire.ShortID(t.ID)) {
@@ -231,7 +231,7 @@ func (m *Manager) tries(t *wire.Task) (n int) {
 	return n
 }
 
-// reconciling returns the task that merges what a task needs.
+// reconciling returns a task that reconciles the needs of another task.
 func reconciling(t *wire.Task, a *Agent, base, name string, c *clash) wire.SubmitTask {
 	var in []string
 	for _, of := range c.with {
@@ -251,7 +251,7 @@ func reconciling(t *wire.Task, a *Agent, base, name string, c *clash) wire.Submi
 	return s
 }
 
-// reserve makes the branch of the task that merges what another one needs.
+// reserve makes the branch of a task that reconciles the needs of another one.
 func (r *repository) reserve(ctx context.Context, task, name string, what mark) error {
 	marks, err := r.marks()
 	branch := r.agent.Branch(task)

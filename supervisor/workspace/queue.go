@@ -30,7 +30,7 @@ type Queue struct {
 func (m *Manager) OpenQueue(since int64) *Queue {
 	ctx, stop := context.WithCancel(context.Background())
 	q := &Queue{m: m, pause: 30 * time.Second, stop: stop, ended: make(chan struct{}, 1)}
-	q.ended <- struct{}{} // those that were done before
+	q.ended <- struct{}{} // for tasks that ended before
 	q.group.Go(func() {
 		err := m.options.Tasks.Follow(ctx, since, func(e wire.Event) error {
 			if e.Kind == events.TaskDone {
@@ -53,7 +53,7 @@ func (m *Manager) OpenQueue(since int64) *Queue {
 const maxRounds = 4
 
 // work merges when a task has ended. If that fails, it tries again, and then records that the branches are not merged.
-// After a pause, it tries again what is not merged: what was in the way may be gone.
+// After a pause, it tries unmerged branches again: the obstacle may be gone.
 func (q *Queue) work(ctx context.Context) {
 	defer func() { // a merge may be given up halfway
 		q.m.queued.Store(false)
@@ -120,12 +120,12 @@ type branchIn struct{ top, branch string }
 type candidate struct {
 	worktree
 	top    string // of its repository
-	commit string // which is to be merged: an agent may add another one meanwhile
+	commit string // the commit to merge: an agent may add commits during the merge
 	merge  string // the commit that merges it
 	of     wire.Task
 	agent  *Agent
 
-	settled bool // there is nothing to merge, or not again
+	settled bool // has no commit to merge, or failed before with this one
 }
 
 // mergeAll merges all branches of tasks that are done.
@@ -146,8 +146,8 @@ func (q *Queue) mergeAll(ctx context.Context) error {
 	return q.findLost(ctx, seen)
 }
 
-// findLost records what became of the branches of done tasks that have no worktree, because somebody has removed it, or
-// because the orchestrator was killed after it had removed a merged one.
+// findLost records whether the branches of done tasks without a worktree are merged. A person may have removed the
+// worktree, or the orchestrator was killed after it had removed a merged one.
 func (q *Queue) findLost(ctx context.Context, seen map[string]bool) error {
 	for _, t := range q.m.options.Tasks.Unmerged() {
 		if seen[t.ID] || t.Workspace.Merge != hub.MergeWaiting {
@@ -217,8 +217,8 @@ func (q *Queue) mergeIn(ctx context.Context, r *repository, seen map[string]bool
 	return errors.Join(failed...)
 }
 
-// clear removes the worktrees of done tasks that were merged with that of another one, or just before the orchestrator
-// was killed.
+// clear removes the worktrees of done tasks that were merged with another branch, or just before the orchestrator was
+// killed.
 func (q *Queue) clear(ctx context.Context, r *repository, all []worktree) {
 	for _, w := range all {
 		t, ok := q.m.recorded(&w)
@@ -232,7 +232,7 @@ func (q *Queue) clear(ctx context.Context, r *repository, all []worktree) {
 		}
 		if done := completedAt(&t); done != "" && w.Leaving == "" {
 			if merged, err := r.has(ctx, "merge-base", "--is-ancestor", done, "refs/heads/"+w.Base); err != nil || !merged {
-				continue // its branch may have been moved to a commit that others have merged
+				continue // its branch may have been moved to a commit of another, merged branch
 			}
 		}
 		moved, err := r.moved(ctx, w)
@@ -243,7 +243,7 @@ func (q *Queue) clear(ctx context.Context, r *repository, all []worktree) {
 	q.m.endRemovals(ctx, r, all)
 }
 
-// recordMerged records that a branch has been merged, if the last record about it says that it was not.
+// recordMerged records that a branch has been merged, if the record still calls it unmerged.
 func (q *Queue) recordMerged(ctx context.Context, r *repository, w *worktree, t *wire.Task) {
 	if w.Unmerged == "" && q.m.lateness(branchIn{r.top, w.branch}) == "" {
 		return
@@ -253,7 +253,7 @@ func (q *Queue) recordMerged(ctx context.Context, r *repository, w *worktree, t 
 	}
 }
 
-// candidate returns what is to be merged of a worktree, if it is complete and was not tried before.
+// candidate returns the commit to merge of a worktree, if its task is done and the commit was not tried before.
 func (q *Queue) candidate(ctx context.Context, r *repository, w worktree) (candidate, bool) {
 	t, ok := q.m.recorded(&w)
 	if !ok || t.State != wire.TaskDone || w.half || w.Leaving != "" || w.Restarts < restarts(&t) {
@@ -274,7 +274,8 @@ func (q *Queue) candidate(ctx context.Context, r *repository, w worktree) (candi
 	return c, !c.settled
 }
 
-// obstacle returns why a branch cannot be merged now. It sets settled if there is nothing to merge, or not again.
+// obstacle returns why a branch cannot be merged now. It sets settled if the branch has no commit to merge, or failed
+// before with the same one.
 func (q *Queue) obstacle(ctx context.Context, r *repository, c *candidate) (why string, err error) {
 	waits := c.of.Details != nil && c.of.Workspace != nil && c.of.Workspace.Merge == hub.MergeWaiting
 	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+c.branch)
@@ -325,7 +326,7 @@ func (q *Queue) obstacle(ctx context.Context, r *repository, c *candidate) (why 
 	return "", err
 }
 
-// completedAt returns the commit at which a task was completed, or "".
+// completedAt returns the commit of a completed task, or "".
 func completedAt(t *wire.Task) string {
 	if t.Details == nil || t.Workspace == nil {
 		return ""
@@ -381,8 +382,8 @@ func (q *Queue) giveUp(r *repository, c *candidate, why error) {
 	_ = r.mark(c.branch, func(m *mark) { m.Unmerged = c.commit })
 }
 
-// mergeBatch merges branches together. If the result is not verified, it merges the halves one after another, so that
-// only those remain with which it fails.
+// mergeBatch merges branches together. If verification fails, it merges the halves one after another, so that only the
+// failing branches remain.
 func (q *Queue) mergeBatch(ctx context.Context, r *repository, batch []candidate, into string) error {
 	if len(batch) == 0 {
 		return nil
@@ -462,7 +463,7 @@ func hasReason(reason string, err error) bool {
 	return ok && e.Details["reason"] == reason
 }
 
-// merged moves the branch into which others were merged, and removes their worktrees.
+// merged moves the target branch to a merge of other branches, and removes their worktrees.
 func (q *Queue) merged(ctx context.Context, r *repository, joined []candidate, into, before, commit string) error {
 	if err := q.m.advance(ctx, r, into, before, commit); err != nil {
 		return err

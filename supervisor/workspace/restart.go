@@ -17,8 +17,8 @@ func restarts(t *wire.Task) int {
 	return t.Restarts
 }
 
-// setAside gives other names to the branch and the folder of an earlier attempt at a task, which is tried again on a fresh
-// one. If there is nothing in them, it removes them. It can be called again after a crash.
+// setAside renames the branch and the folder of an earlier attempt at a task, to retry it on fresh ones. It removes
+// them if they hold no work. It can be called again after a crash.
 func (r *repository) setAside(ctx context.Context, t *wire.Task) error {
 	if restarts(t) == 0 {
 		return nil

@@ -17,10 +17,10 @@ import (
 )
 
 // Git executes programs that the configuration and the attributes of a repository name, and an agent may have written
-// both. So git of the orchestrator has an environment that is built from a few variables, settings that override those of
-// the repository. For a confined agent, it has no network either, and can change files of the repository only.
+// both. So git of the orchestrator has an environment of a few variables, and settings that override the repository's.
+// For a confined agent, git also has no network, and can change files of the repository only.
 
-// gitSettings override those of the repository.
+// gitSettings override settings of the repository.
 var gitSettings = [][2]string{
 	{"core.hooksPath", "/dev/null"},
 	{"core.fsmonitor", "false"},
@@ -40,7 +40,7 @@ var gitSettings = [][2]string{
 	{"maintenance.auto", "false"},
 }
 
-// gitVariables are those of an agent that git has.
+// gitVariables are the variables of an agent that git gets.
 var gitVariables = []string{
 	"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL",
 	"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
@@ -57,11 +57,10 @@ var fixedVariables = []string{
 	"GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_GRAFT_FILE=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true", "GIT_PAGER=cat",
 }
 
-// honest is set for the commands of an agent: replacement refs must not show them other files than those that are
-// published.
+// honest is set for the commands of an agent: replacement refs must not hide the files that are published.
 var honest = []string{"GIT_NO_REPLACE_OBJECTS=1", "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true"}
 
-// A gitRun says how git runs, or a script that runs git.
+// A gitRun configures a run of git, or of a script that runs git.
 type gitRun struct {
 	place    []string    // GIT_DIR and the like; nil: git looks for the repository
 	settings [][2]string // besides gitSettings
@@ -72,7 +71,7 @@ type gitRun struct {
 	filters  bool        // it may run the filters of the repository, which may use the network
 }
 
-// prepare sets what git runs with.
+// prepare sets the environment of git.
 func (g *gitRun) prepare(spec *child.Spec) {
 	keep := gitVariables
 	if g.remotes || g.filters {
@@ -108,8 +107,8 @@ func (g *gitRun) prepare(spec *child.Spec) {
 	}
 }
 
-// cage returns what git of a confined agent may do. It is less than the agent may do, but for the repository: there git
-// changes files that are closed to the agent.
+// cage returns the confinement of git for a confined agent. It allows less than the agent's, except in the repository:
+// there git changes files that are closed to the agent.
 func (g *gitRun) cage(of *child.Confinement) *child.Confinement {
 	hide := slices.DeleteFunc(slices.Clone(of.Hide), func(path string) bool { // git could make no file beside it
 		return slices.ContainsFunc(g.write, func(dir string) bool { return strings.HasPrefix(path, dir+"/") })
@@ -156,7 +155,7 @@ func (r *repository) foreign(ctx context.Context, place []string) ([][2]string, 
 	return settings, nil
 }
 
-// plainMerge is a merge driver that does what git does without one.
+// plainMerge is a merge driver that works like git without a driver.
 const plainMerge = "git merge-file --quiet --marker-size=%L %A %O %B || exit 1"
 
 // at returns how git runs in a folder of the repository: its first worktree or another one. It returns an error if the
@@ -200,11 +199,12 @@ func rootOf(dir string) (string, error) {
 	}
 }
 
-// errSwapped reports a worktree whose files name another repository than the one that it belongs to.
+// errSwapped reports a worktree that names another repository than its own.
 var errSwapped = errors.New("does not belong to the repository any more")
 
-// entry returns the folder in which the repository keeps what belongs to a worktree. The agent that works in the worktree can
-// change the files that name it, so they are compared: git would else read the configuration of another repository.
+// entry returns the folder of the repository with the data of a worktree. The agent in the worktree can change the
+// files that name this folder, so entry compares them: otherwise git would read the configuration of another
+// repository.
 func (r *repository) entry(root string) (string, error) {
 	swapped := func(file, why string) error { return fmt.Errorf("%s %w: %s %s", root, errSwapped, file, why) }
 	if real, err := filepath.EvalSymlinks(root); err != nil || real != root {

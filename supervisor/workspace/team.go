@@ -9,11 +9,11 @@ import (
 	"orchestrator/wire"
 )
 
-// Trees says where the worktrees of tasks are. Without a Repository there are none.
+// Trees configures the worktrees of tasks. Without a Repository, tasks have no worktrees.
 type Trees struct {
 	Repository string                   // a folder of the repository
 	Branch     func(task string) string // the name of the branch of a task
-	Base       string                   // "": what is checked out in the repository
+	Base       string                   // "": the branch or commit that is checked out in the repository
 	KeepAll    bool                     // no worktree is removed
 	Filters    bool                     // git runs the filters that the configuration of the repository names
 	Setup      [][]string
@@ -29,18 +29,18 @@ type Agent struct {
 	Attempts int                                  // failures before a person decides
 	Outputs  map[string]func(result []byte) error // checks of results, by the capability or the type of a task
 	Placed   bool                                 // it runs on another machine
-	Dir      string                               // where commands run if there is no worktree
+	Dir      string                               // where commands run without a worktree
 	Wrapped  bool                                 // another program puts it into a sandbox, which may not show other folders
-	// Fill adds to a spec what the agent runs with, except its command.
+	// Fill sets all of a spec for a process of the agent, except its command.
 	Fill func(ctx context.Context, spec *child.Spec) error
 }
 
 // A Group configures the tasks of a session or of a task block, whatever their agents are.
 type Group struct {
-	Name  string // as it is called in errors, such as "session checkout"
+	Name  string // its name in errors, such as "session checkout"
 	Place string
 	Trees
-	Verify [][]string // for Check, and what a hub may name: each task has its own
+	Verify [][]string // for Check, and for hubs: each task has its own
 	Agent  string     // as which git runs if it is not for a task
 }
 
@@ -48,10 +48,10 @@ type Group struct {
 type Team struct {
 	Agents   map[string]*Agent
 	Sessions map[string]*Group // by their names
-	Blocks   map[string]*Group // by those of task blocks
+	Blocks   map[string]*Group // by the names of task blocks
 	Shared   bool              // a group has worktrees
 	Queue    bool              // branches are merged when their tasks are done
-	Verifies bool              // the work of an agent is verified, or compared with what has really changed
+	Verifies bool              // the work of an agent is verified, or its report compared with the real changes
 }
 
 // groups yields all groups.
@@ -65,7 +65,7 @@ func (t *Team) groups(yield func(*Group) bool) {
 	}
 }
 
-// of returns what holds for a task of an agent, or nil if the team has no such agent.
+// of returns the settings for a task of an agent, or nil if the team has no such agent.
 func (t *Team) of(agent string, task *wire.Task) *Agent {
 	own := t.Agents[agent]
 	if own == nil || task.Details == nil {
@@ -81,7 +81,7 @@ func (t *Team) of(agent string, task *wire.Task) *Agent {
 	return &a
 }
 
-// as returns an agent whose commands are for a group.
+// as returns an agent with the commands of a group.
 func (t *Team) as(g *Group) *Agent {
 	own := t.Agents[g.Agent]
 	if own == nil {

@@ -15,10 +15,10 @@ import (
 	"orchestrator/wire"
 )
 
-// What was verified is what is merged and published: no file may differ from the commit while commands run, and git must not
-// show other commits or files than those that a clone gets.
+// Merged and published files must be the verified ones: no file may differ from the commit while commands run, and git
+// must show the same commits and files as in a clone.
 
-// differing prints the files of a worktree that differ from a commit, whatever its index says about them.
+// differing prints the files of a worktree that differ from a commit, whatever its index records about them.
 const differing = `set -e
 GIT_INDEX_FILE=$GIT_DIR/orchestrator-index.$$
 export GIT_INDEX_FILE
@@ -40,7 +40,7 @@ func (r *repository) same(ctx context.Context, at, commit, when string) error {
 	}
 }
 
-// history returns what makes git show other commits or files than those that a clone gets: replacement refs, grafts, and
+// history returns the entries that make git show other commits or files than in a clone: replacement refs, grafts, and
 // the ends of a shallow clone.
 func (r *repository) history(ctx context.Context) ([]string, error) {
 	refs, err := r.git(ctx, "for-each-ref", "--format=%(refname)=%(objectname)", "refs/replace")
@@ -63,11 +63,11 @@ func (r *repository) history(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// unaltered is the mark of a branch in whose repository nothing made git show something else when it began.
+// unaltered is the mark of a branch that began in a repository without such entries.
 const unaltered = "none"
 
-// altered returns an error if the repository makes git show other commits or files than those that a clone gets, and did
-// not when the branch began. The marks of an earlier version do not say how that was.
+// altered returns an error if the repository has got entries of history since the branch began. The marks of an earlier
+// version do not record the entries.
 func (r *repository) altered(ctx context.Context, w worktree) error {
 	if w.History == "" {
 		return nil

@@ -14,12 +14,12 @@ import (
 	"orchestrator/wire/hub"
 )
 
-// Verify checks the result of a task that an agent completes, and runs the verify commands. Tested tells that the agent
-// says that its tests have passed. Verify returns the report of what was run, the files that have changed in the
-// workspace, and a refusal if something is wrong.
+// Verify checks the result of a task that an agent completes, and runs the verify commands. Tested reports whether the
+// agent claims that its tests passed. Verify returns a report of the commands, the files that have changed in the
+// workspace, and a refusal if a check fails.
 func (m *Manager) Verify(agent, id string, result []byte, tested bool) (report *hub.Artifact, changed []string, refused *wire.Error) {
 	t, ok := m.options.Tasks.Held(agent, id)
-	if own := m.configured().Agents[agent]; t.ID == "" && own != nil && own.Role == wire.RolePlanner { // it may complete the tasks of others
+	if own := m.configured().Agents[agent]; t.ID == "" && own != nil && own.Role == wire.RolePlanner { // it may complete tasks of other agents
 		if of, _ := m.options.Tasks.Task(id); of.AssignedTo != "" {
 			agent = of.AssignedTo
 			t, ok = m.options.Tasks.Held(agent, id)
@@ -67,7 +67,7 @@ type verification struct {
 	begun bool // task.verifying was noted
 }
 
-// note records what is done.
+// note records a step of the verification.
 func (v *verification) note(kind, text string) {
 	v.begun = v.begun || kind == events.TaskVerifying
 	v.m.options.Tasks.Note(&wire.TaskChecked{Kind: kind, Agent: v.a.Name, Task: v.task.ID, Text: text})
@@ -140,7 +140,7 @@ func (m *Manager) refused(agent, why string) {
 	m.options.Tasks.Refused(agent, "has changed files by which git finds a repository: "+why)
 }
 
-// unusable refuses a completion whose workspace cannot be used.
+// unusable refuses a completion because its workspace cannot be used.
 func (v *verification) unusable(why string) *wire.Error {
 	if v.begun {
 		v.note(events.TaskUnverified, "was not verified: "+why)
@@ -148,7 +148,7 @@ func (v *verification) unusable(why string) *wire.Error {
 	return refusal("no_workspace", "the task is not done: "+why, "correct it, and complete the task again")
 }
 
-// remade refuses a completion whose workspace was gone, and has been made again: it lacks what was not committed.
+// remade refuses a completion because its workspace was gone and has been made again, without the uncommitted changes.
 func (v *verification) remade(path string) *wire.Error {
 	why := fmt.Sprintf("the folder of its workspace was removed or replaced, and is made again from the branch: %s. What was not committed is not there", path)
 	v.m.options.Tasks.Note(&wire.TaskChecked{Kind: events.TaskWorkspace, Agent: v.a.Name, Task: v.task.ID, Text: "has its workspace again: " + why, Workspace: v.task.Workspace})
@@ -226,7 +226,7 @@ func (a *Agent) mismatch(t *wire.Task, result []byte) error {
 	return nil
 }
 
-// watch cancels a verification whose task has ended meanwhile, or has gone to another agent.
+// watch cancels a verification when its task has ended, or has gone to another agent.
 func (m *Manager) watch(ctx context.Context, cancel context.CancelFunc, agent, task string) {
 	ticker := time.NewTicker(500 * time.Millisecond)
 	defer ticker.Stop()
@@ -249,13 +249,13 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// claims are what an agent says about its work when it completes a task.
+// claims are the statements of an agent about its work when it completes a task.
 type claims struct {
 	result []byte
 	tested bool // its tests have passed
 }
 
-// against adds to the error of a command what the agent says of it, if that differs.
+// against adds the claims of the agent to the error of a command, if they contradict it.
 func (c *claims) against(err error) error {
 	f, ok := errors.AsType[*failed](err)
 	if !ok {

@@ -27,7 +27,7 @@ import (
 const (
 	// maxRun is how long one command may run.
 	maxRun = 30 * time.Minute
-	// maxOutput is how much of the output of one command is kept: its end. maxDiff is that of a diff.
+	// maxOutput is how much of the output of one command is kept: its end. maxDiff is the maximum size of a diff.
 	maxOutput = 256 << 10
 	maxDiff   = 4 << 20
 	// lull is how long git may take to remove its locks when it is ended.
@@ -37,12 +37,12 @@ const (
 // Options configure a Manager.
 type Options struct {
 	Start func(child.Spec) (Process, error)
-	Tasks Tasks // nil: the Manager is that of a host, and has none
+	Tasks Tasks // nil: the Manager works for a host, without tasks
 	Log   hclog.Logger
-	// Apart returns a folder in which confined agents can change nothing, for the files of merges. A user of its own, who
-	// may be nil, can make files in it.
+	// Apart returns a folder that confined agents cannot change, for the files of merges. The user, if not nil, can make
+	// files in it.
 	Apart func(*child.User) (string, error)
-	// Notes is the path of the file with what is noted about branches; "": it is kept in memory.
+	// Notes is the path of the file with the notes about branches; "": they are kept in memory.
 	Notes string
 	// ReadOnly leaves repositories as they are. Then only Task is called of Tasks.
 	ReadOnly bool
@@ -58,16 +58,17 @@ type Tasks interface {
 	Note(wire.Message) // submits a message of the orchestrator itself
 	Submit(wire.SubmitTask) (id string, err error)
 	Cancel(id, why string)
-	// Elsewhere returns the host of an agent, and what has it work, or nil if the agent is on this machine.
+	// Elsewhere returns the host of an agent, and a function that sends it a request, or nil if the agent is on this
+	// machine.
 	Elsewhere(agent string) (host string, work func(ctx context.Context, request []byte) (reply []byte, err error))
-	Unmerged() []wire.Task // the done tasks whose branches the queue has not merged
+	Unmerged() []wire.Task // the done tasks with branches that the queue has not merged
 	Merged()               // the queue is at rest
 	// Hold makes a task wait for another one.
 	Hold(agent, task, on, text string)
-	// LastMerge returns what the record says about the latest merge of the branch of a task: task.merged.
+	// LastMerge returns the text of the latest task.merged event of a task.
 	LastMerge(task string) (text string, ok bool)
 	Settle() // waits until everything that was noted is durable
-	// Refused reports what an agent has tried.
+	// Refused reports a refused attempt of an agent.
 	Refused(agent, what string)
 	// Ask makes a person decide about a task, in the name of its agent.
 	Ask(agent, task, question string) error
@@ -112,14 +113,14 @@ func New(o Options) *Manager {
 	}
 }
 
-// Set replaces what is configured.
+// Set replaces the configuration.
 func (m *Manager) Set(t Team) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.team = t
 }
 
-// configured returns what is configured. It is not modified.
+// configured returns the configuration. It is not modified.
 func (m *Manager) configured() *Team {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -180,7 +181,8 @@ func (m *Manager) check(ctx context.Context, a *Agent) error {
 	return nil
 }
 
-// Stop ends the commands that run for an agent, and refuses what they were for. Until Resume, none is begun.
+// Stop ends the commands that run for an agent, and refuses the requests that they were for. Until Resume, no command
+// begins.
 func (m *Manager) Stop(agent string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -192,14 +194,14 @@ func (m *Manager) Stop(agent string) {
 	}
 }
 
-// Resume ends what Stop began.
+// Resume allows commands for an agent again, after Stop.
 func (m *Manager) Resume(agent string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.stopped, agent)
 }
 
-// A job is what is done for an agent now.
+// A job is an operation in progress, mostly for an agent.
 type job struct {
 	agent  string
 	cancel context.CancelFunc
@@ -227,7 +229,7 @@ func (m *Manager) Wants(agent string, completes bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a := m.team.Agents[agent]
-	return completes && m.team.Verifies || a != nil && a.Repository != "" || m.team.Shared // a planner may complete the tasks of others
+	return completes && m.team.Verifies || a != nil && a.Repository != "" || m.team.Shared // a planner may complete tasks of other agents
 }
 
 // Enter makes the workspace of a task that an agent reads or starts, if the agent holds the task.
@@ -319,7 +321,7 @@ func (m *Manager) enter(ctx context.Context, a *Agent, t *wire.Task) (w wire.Wor
 	return w, fresh, err
 }
 
-// make makes the worktree of a task, for one caller at a time, unless it is there.
+// make makes the worktree of a task unless it exists, for one caller at a time.
 func (m *Manager) make(ctx context.Context, r *repository, t *wire.Task) (w worktree, made bool, err error) {
 	make := func(base, commit string) error {
 		return m.writing(ctx, r, func() error {
@@ -347,8 +349,8 @@ func refusal(reason, text, hint string) *wire.Error {
 	return &wire.Error{Code: wire.CodeConflict, Message: text, Hint: hint, Details: map[string]any{"reason": reason}}
 }
 
-// each runs commands, one after another, until one fails. It returns all their output. Others are the agents whose work
-// is in the folder, too.
+// each runs commands, one after another, until one fails. It returns all their output. The other agents also have work
+// in the folder.
 func (m *Manager) each(ctx context.Context, a *Agent, commands [][]string, dir string, others ...*Agent) (all []byte, err error) {
 	var at *cage
 	if a.Repository != "" && dir != a.Dir {
@@ -364,7 +366,7 @@ func (m *Manager) each(ctx context.Context, a *Agent, commands [][]string, dir s
 	return all, nil
 }
 
-// A command is what runs for an agent.
+// A command is a process to run for an agent.
 type command struct {
 	argv []string
 	dir  string
@@ -436,7 +438,7 @@ func (m *Manager) run(ctx context.Context, a *Agent, c command) ([]byte, error) 
 	return out.end(), nil
 }
 
-// cancel ends the command. A killed git leaves its locks, which keep others from the repository, so git gets time to remove them.
+// cancel ends the command. A killed git leaves its locks, which block the repository, so git gets time to remove them.
 func (c command) cancel(p Process, ended <-chan struct{}) {
 	if c.git != nil {
 		p.Signal(syscall.SIGTERM)
