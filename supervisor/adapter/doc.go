@@ -1,26 +1,24 @@
 // Package adapter makes coding agents members of the team: programs such as Claude Code and Codex,
 // which speak a protocol of their own.
 //
-// A client may take the tools of the orchestrator in band, or from an MCP server that it starts,
-// Opening.Door. Of a call to that server the Machine learns nothing, so after each turn it asks the
-// orchestrator what became of the task, which mail was read, and what a log of a session has.
+// A client may take the tools of the orchestrator in band, or from an MCP server that it starts, Opening.Door. The
+// Machine does not see calls to that server, so after each turn it asks the orchestrator for the state of the task, the
+// unread mail, and the log of a session.
 //
-// A [Client] speaks the protocol of one program, and a [Machine] around it takes tasks, passes mail
-// on, asks people for permissions and reports. Both are pure: they get lines and the time, and
-// return what is to be done. A [Process] performs that. It is a process of an agent like any
-// other, so that nothing else in the supervisor knows about adapters:
+// A [Client] speaks the protocol of one program, and a [Machine] around it takes tasks, passes mail on, asks people for
+// permissions and reports. Both are pure: they get lines and the time, and return effects. A [Process] performs the
+// effects. It looks like any other process of an agent, so the rest of the supervisor does not know about adapters:
 //
 //	client's stdout ─ Client.Heard ─ Machine ─ requests and events ─ the agent's stdout
 //	client's stdin  ─ Client ─────── Machine ─ notices and answers ─ the agent's stdin
-//	what the model says ───────────────────────────────────────────── the agent's stderr
+//	words of the model ────────────────────────────────────────────── the agent's stderr
 //
-// What a model says is log. No line of it can be a message, whatever it looks like. The
-// permissions of the client are always set. Lines of the client that are not known are ignored.
+// The words of a model are log. No line of them can be a message, whatever it looks like. The permissions of the client
+// are always set. Unknown lines of the client are ignored.
 //
-// A task becomes a prompt. If it requires a plan, nothing may be changed until the plan is approved:
-// the client works in a mode of its own for that. Mail for a client that works is given to the running turn, if the client
-// can take it; the model has it when the client says so, and only then is it acknowledged. A turn
-// that ends while its task is open is handled as Opening.OnTurnEnd says. If the vendor limits the
-// use, the task is returned and no turn begins before the time that the vendor names. Nor does one
-// begin soon after a turn that failed before the model had its mail.
+// A task becomes a prompt. If it requires a plan, the client works in its planning mode and may not change files until
+// the plan is approved. Mail for a working client is added to the running turn, if the client can take it. The mail is
+// acknowledged when the client reports that the model has it. Opening.OnTurnEnd decides about a turn that ends while
+// its task is open. If the vendor limits the use, the task is returned and no turn begins before the time that the
+// vendor names. After a turn that failed before the model had its mail, the next turn waits, too.
 package adapter

@@ -9,8 +9,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// look asks what a client with tools of its own did in a turn: which mail it has read, and whether
-// its task is still open.
+// look asks the orchestrator about a turn of a client that takes the tools from an MCP server: whether its mail is
+// read, and its task still open.
 func (m *Machine) look(e *Ended) {
 	m.looking = true
 	m.ask(struct{}{}, pending{kind: "poll-messages", ended: e})

@@ -13,7 +13,7 @@ type Opening struct {
 	Dir          string // absolute
 	Protocol     string
 	Permission   string // PermissionAsk and its like
-	Confined     bool   // by the kernel, so that the client cannot begin a sandbox of its own
+	Confined     bool   // by the kernel, so the client cannot begin its own sandbox
 	Allow        []string
 	Model        string
 	Instructions string
@@ -21,9 +21,9 @@ type Opening struct {
 	Servers      []Server // further MCP servers
 	Conversation string   // to resume; "" begins a new one
 	Door         []string // the MCP server of our tools, for clients that take no tools in band
-	DoorEnv      []string // what its environment needs
+	DoorEnv      []string // variables of its environment
 	Patience     time.Duration
-	Examine      bool // only the handshake matters: the client tells what it offers, and gets no prompt
+	Examine      bool // the run ends after the handshake with the client's Offers, without a prompt
 }
 
 // A Server is an MCP server that the client is to start.
@@ -32,24 +32,24 @@ type Server struct {
 	Command []string
 }
 
-// Values of Opening.Permission: who decides what a client may do. They are translated for each
-// client, and always set.
+// Values of Opening.Permission: who decides about the actions of a client. They are translated for each client, and
+// always set.
 const (
-	PermissionAsk   = "ask"   // a person decides about everything that changes something
+	PermissionAsk   = "ask"   // a person decides about all changes
 	PermissionEdits = "edits" // files may be edited; a person decides about the rest
-	PermissionPlan  = "plan"  // nothing may be changed
+	PermissionPlan  = "plan"  // changes are refused
 	PermissionAuto  = "auto"  // a model of the vendor decides
 	PermissionFull  = "full"  // everything is allowed
 )
 
-// Values of Opening.OnTurnEnd: what happens when a turn ends and its task is still open.
+// Values of Opening.OnTurnEnd: the handling of a turn that ends while its task is open.
 const (
 	OnTurnEndRemind   = "remind"   // the client is reminded once; then the task fails
 	OnTurnEndComplete = "complete" // the last words are the result
 	OnTurnEndFail     = "fail"     // the task fails
 )
 
-// An Effect is what a Machine wants done: a Write, an Ask, a Say, a Log, a Clear or a Stuck.
+// An Effect is an order of a Machine: a Write, an Ask, a Say, a Log, a Clear or a Stuck.
 type Effect any
 
 type (
@@ -65,18 +65,17 @@ type (
 		Event   string
 		Payload any
 	}
-	// Log is a line for people: what the model or the client says.
+	// Log is a line for people: words of the model or the client.
 	Log struct{ Text string }
-	// Clear ends the processes that the client has begun in its interrupted turn and does not have any more. Machine.Cleared
-	// is called afterwards.
+	// Clear ends the processes that the client has begun in its interrupted turn and has lost since. Machine.Cleared is
+	// called afterwards.
 	Clear struct{}
 	// Stuck ends a client that does not answer, and logs why. Its class is FailLogin, or "" for all other reasons.
 	Stuck struct{ Why, Class string }
 )
 
-// A Client speaks the protocol of one program. It is pure: it returns the lines to write as
-// Writes, and what the program reported as the events below. A method that cannot be performed
-// at the moment returns nil.
+// A Client speaks the protocol of one program. It is pure: it returns the lines to write as Writes, and the reports of
+// the program as the events below. A method that is not possible at the moment returns nil.
 type Client interface {
 	// Begin returns the handshake.
 	Begin(o *Opening) []Effect
@@ -91,8 +90,8 @@ type Client interface {
 	Steer(id, text string) []Effect
 	// Interrupt ends the running turn.
 	Interrupt() []Effect
-	// Plan switches to a mode in which nothing may be changed, or back to the configured one. It
-	// returns nil if the client has no such mode. No turn runs.
+	// Plan switches to a mode without changes of files, or back to the configured mode. It returns nil if the client has
+	// no such mode. No turn runs.
 	Plan(on bool) []Effect
 	// Decide answers a Permission. If it allows a plan, it also returns to the configured mode.
 	Decide(p *Permission, d Decision) []Effect
@@ -113,8 +112,8 @@ type (
 	InContext struct{ ID string }
 	// Unread reports that the client did not take the text of a Steer.
 	Unread struct{ ID string }
-	// Doing reports what the client does now: a tool call, a step of a plan. A tool call has an
-	// id, and runs until Did has it.
+	// Doing reports the current action of the client: a tool call, a step of a plan. A tool call has an id, and runs until
+	// Did has it.
 	Doing struct{ Kind, Text, ID string }
 	// Did reports the end of a tool call.
 	Did struct{ ID string }
@@ -124,7 +123,7 @@ type (
 		Input           wire.Raw
 		Paths           []string
 		Reason          string
-		Once            bool   // its input does not say what is done, so the answer is not remembered
+		Once            bool   // its input does not show the action, so the answer is not remembered
 		Beyond          bool   // it is more than the use of the tool, so no pattern allows it
 		Plan            string // it presents this plan, and waits until it may carry it out
 	}
@@ -151,14 +150,14 @@ type (
 	}
 )
 
-// Offers is what a client reports about itself in the handshake. An empty text means that it does
-// not report that.
+// Offers is the report of a client about itself in the handshake. An empty text means that the client did not report
+// the value.
 type Offers struct {
 	Login  string // LoginYes and its like
 	Mail   string // MailProved and its like
 	Resume bool   // it can go on with an earlier conversation
-	Plans  bool   // it has a mode in which nothing may be changed, until a plan is approved
-	Cost   string // CostYes or CostNo: whether it reports what a turn costs
+	Plans  bool   // it has a mode without changes of files, until a plan is approved
+	Cost   string // CostYes or CostNo: whether it reports the cost of a turn
 	Mode   string // its own name of the permission that is set
 }
 
@@ -197,7 +196,7 @@ const (
 	FailTool    = "tool"    // any other error of the client
 )
 
-// failure returns the error of a task whose turn failed.
+// failure returns the error of a task after its turn failed.
 func (e *Ended) failure() string {
 	return tools.Clip(failures[e.Failure]+orElse(e.Text, "the turn failed"), 2000)
 }
@@ -207,7 +206,7 @@ func (e *Ended) unreported() string {
 	return "its agent ended the turn and reported nothing; its last words: " + tools.Clip(orElse(e.Text, "none"), 2000)
 }
 
-// failures begins the error of a task whose turn failed.
+// failures begins the error of a task after its turn failed.
 var failures = map[string]string{
 	FailRefused: "the model refused: ",
 	FailContext: "the conversation became too long: ",

@@ -14,8 +14,8 @@ import (
 	"orchestrator/wire/tools"
 )
 
-// A Machine makes a Client a member of the team. It is told the lines of the client and those of
-// the orchestrator, and returns what is to be done. It has no clock, no goroutine and no I/O.
+// A Machine makes a Client a member of the team. It takes the lines of the client and of the orchestrator, and returns
+// effects. It has no clock, no goroutine and no I/O.
 type Machine struct {
 	client Client
 	o      *Opening
@@ -24,13 +24,13 @@ type Machine struct {
 
 	ready    bool
 	closing  bool
-	looking  bool // the orchestrator is asked what the client did in the turn that has ended
+	looking  bool // the orchestrator is asked about the turn that has ended
 	busy     bool // a turn runs
 	cut      bool // the turn was interrupted
-	clearing bool // what an interrupted turn has left is being ended
-	halted   bool // what is to be said next waits for the next turn
+	clearing bool // processes of an interrupted turn are being ended
+	halted   bool // prompts wait for the next turn
 	turns    int64
-	begins   int64     // the number of turns that have begun, also of those that the client began by itself
+	begins   int64     // the number of turns that have begun, including the client's own
 	last     time.Time // of the last line of the client
 	warned   bool      // it was interrupted, because it was silent
 	ids      uint64
@@ -46,7 +46,7 @@ type Machine struct {
 	prompts []text     // to be said in the next turn
 	sent    []delivery // texts that the client was given, and the model does not have yet
 	letters []letter   // mail that the client was given, in order
-	doing   string     // what it does now, as last reported
+	doing   string     // its current action, as last reported
 	told    time.Time  // when progress was last reported
 	late    *Doing     // not reported yet, because the last report was just before
 	parked  time.Time  // no turn begins before
@@ -59,7 +59,7 @@ type task struct {
 	view      taskView
 	work      *tools.WorkItem // for a task of a session
 	plan      planState
-	presented string // the permission by which its plan was presented
+	presented string // the id of the permission that presented its plan
 	percent   float64
 	reported  time.Time // of its progress, in a session
 	started   bool
@@ -92,7 +92,7 @@ type pending struct {
 	call  string // the call of a tool that waits, "" for none
 	tool  *tools.Request
 	perm  string            // the permission that waits
-	news  string            // what changed about the task
+	news  string            // the change of the task
 	ended *Ended            // the turn about which the orchestrator is asked
 	logs  []wire.GetSession // it and the next ones, for get-session
 	tries int
@@ -167,7 +167,7 @@ type (
 	}
 )
 
-// withGoOn lets a client go on with its task after a limit, unless it is told more than that.
+// withGoOn adds a prompt to go on with the task after a limit, unless there are prompts besides mail.
 func withGoOn(prompts []text) []text {
 	if slices.ContainsFunc(prompts, func(t text) bool { return len(t.mail) == 0 }) {
 		return prompts
@@ -201,8 +201,7 @@ type orderError struct {
 	} `json:"details"`
 }
 
-// gone reports whether a request about a task was refused because the task has ended or is not
-// with this agent any more.
+// gone reports whether a request about a task was refused because the task has ended or has left this agent.
 func (e *orderError) gone() bool {
 	return e.Code == "NOT_FOUND" || e.Code == "UNAUTHORIZED" || e.Details.State.Final() || e.Details.State == wire.TaskPending
 }

@@ -9,8 +9,8 @@ const (
 	rememberedBase = 100
 )
 
-// A Memory keeps what a client names by ids in a turn, such as its calls of tools. A value for which
-// there is no room is counted and not kept. The zero value is empty.
+// A Memory keeps values with ids of a turn, such as calls of tools. A value that does not fit is counted and not kept.
+// The zero value is empty.
 type Memory[T any] struct {
 	values map[string]remembered[T]
 	bytes  int
@@ -59,8 +59,7 @@ func (m *Memory[T]) Has(fits func(T) bool) bool {
 // Len returns the number of values.
 func (m *Memory[T]) Len() int { return len(m.values) }
 
-// Clear removes all values. It returns a line about those that were not kept, which is empty if there
-// were none.
+// Clear removes all values. It returns a line about the values that were not kept, or an empty line if all were.
 func (m *Memory[T]) Clear() Log {
 	lost := m.lost
 	*m = Memory[T]{}

@@ -20,18 +20,18 @@ const (
 	planInReview                  // a person or a planner decides about it
 )
 
-// planning is what a Machine does about plans.
+// planning is the part of a Machine for plans.
 type planning struct {
 	*Machine
 	on bool // the client is in its mode for plans
 }
 
-// wanted reports whether the client works on a task whose plan is not approved.
+// wanted reports whether the client works on a task without its approved plan.
 func (m *planning) wanted() bool {
 	return m.task != nil && !m.task.ended && m.task.plan != unplanned
 }
 
-// switchMode lets the client change nothing while it plans, and work as configured otherwise.
+// switchMode keeps the client from changes while it plans, and lets it work as configured otherwise.
 func (m *planning) switchMode() {
 	planning := m.wanted()
 	if planning == m.on || m.o.Permission == PermissionPlan {
@@ -48,8 +48,8 @@ func (m *planning) switchMode() {
 // editors are the tools that change files, as clients name them.
 var editors = []string{"Edit", "MultiEdit", "Write", "NotebookEdit", "Delete", "Move"}
 
-// asked handles a request for permission that presents a plan, or that would change files
-// although nothing may be changed. It reports false for all others.
+// asked handles a request for permission that presents a plan, or that would change files although changes are
+// forbidden. It reports false for other requests.
 func (m *planning) asked(p *Permission) bool {
 	k, planOnly := m.task, m.o.Permission == PermissionPlan
 	switch {
@@ -72,21 +72,21 @@ func (m *planning) asked(p *Permission) bool {
 	return true
 }
 
-// offered takes a plan for whose approval the client does not wait in its turn.
+// offered takes a plan from a client that does not wait for approval in its turn.
 func (m *planning) offered(plan string) {
 	switch k := m.task; {
 	case m.wanted() && k.plan == planWanted:
 		m.submit(k, plan)
-	case m.wanted(): // it is told when the plan is judged
+	case m.wanted(): // it gets a prompt when the plan is judged
 	case m.o.Permission == PermissionPlan:
 		m.later("You may only plan: report the plan as the result of your task.")
 	default:
-		m.on = true // of its own accord
+		m.on = true // the client has switched by itself
 		m.later("Your plan needs no approval. Do the task now.")
 	}
 }
 
-// later says something in the next turn.
+// later adds a prompt for the next turn.
 func (m *planning) later(words string) {
 	m.halted = m.busy
 	m.prompts = append(m.prompts, text{words: words})
@@ -151,15 +151,15 @@ func (m *planning) approved(k *task) {
 	}
 }
 
-// presentation returns the permission by which the plan of a task was presented, if the client waits
-// for its answer. A later request for something else may have its id.
+// presentation returns the permission that presented the plan of a task, if the client waits for its answer. A later
+// request without a plan may have the same id.
 func (m *planning) presentation(k *task) (p Permission, waits bool) {
 	p = m.granting[k.presented]
 	return p, p.Plan != ""
 }
 
-// settle decides about a task whose turn has ended before its plan was approved. The last
-// words of the turn are the plan, if the client has not presented one.
+// settle decides about a task after its turn has ended without an approved plan. The last words of the turn are the
+// plan, if the client has not presented one.
 func (m *planning) settle(k *task, e *Ended) {
 	switch {
 	case k.plan != planWanted:
@@ -169,7 +169,7 @@ func (m *planning) settle(k *task, e *Ended) {
 		m.end(pending{kind: "fail-task", task: k}, wire.FailTask{TaskID: k.id, Error: e.failure(), Class: e.Failure})
 	case strings.TrimSpace(e.Text) != "" && !e.Stopped:
 		m.submit(k, e.Text)
-	case len(m.prompts)+len(m.sent) > 0: // what comes next goes on with the plan
+	case len(m.prompts)+len(m.sent) > 0: // the next texts go on with the plan
 	case !k.reminded:
 		k.reminded = true
 		m.prompts = append(m.prompts, text{words: "You ended your turn without a plan. " + planFirst})
@@ -185,7 +185,7 @@ const planFirst = "Make a plan first, and change nothing yet. " +
 // afterLimit lets a client go on when the limit of its vendor has ended.
 const afterLimit = "The limit of your vendor has ended. Go on with your task."
 
-// plan adds the approved plan to a prompt. The conversation in which it was made may be gone.
+// plan adds the approved plan to a prompt. The conversation that made it may be gone.
 func (v *taskView) plan(b *strings.Builder) {
 	if v.State == wire.TaskPlanning || len(v.Plan) == 0 {
 		return

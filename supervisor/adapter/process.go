@@ -25,9 +25,9 @@ type Program interface {
 	Usage() (cpuMS, rss int64)
 }
 
-// A Process is a client that takes part as an agent: its stdin takes the lines of the
-// orchestrator, and its output is the requests and events of its Machine. What the client and
-// its model say is on stderr, so that no line of theirs can be a message.
+// A Process is a client that takes part as an agent: its stdin takes the lines of the orchestrator, and its output is
+// the requests and events of its Machine. The words of the client and its model go to stderr, so that none of their
+// lines can be a message.
 //
 // One lock protects the Machine. A goroutine each writes to the client, to the orchestrator, to
 // people and to the WireLog, because any of them may block.
@@ -43,7 +43,7 @@ type Process struct {
 	lingers  *time.Timer // ends a client that goes on after the end of its stdin
 	toClient *queue
 	toTeam   *queue
-	toPeople *queue // what the machine logs
+	toPeople *queue // logs of the machine
 	toWire   *queue
 	wire     *WireLog   // nil if the lines of the client are not kept
 	unkept   int        // lines that were not kept, because too many waited
@@ -53,7 +53,7 @@ type Process struct {
 	over     bool
 	gone     chan struct{} // closed when over is set
 	writers  sync.WaitGroup
-	people   sync.WaitGroup // the writer to toPeople, which the others write to
+	people   sync.WaitGroup // the writer of toPeople, which the other writers add to
 }
 
 // Start starts a client. The start function creates the process from the specification that
@@ -92,7 +92,7 @@ func Start(start func(child.Spec) (Program, error), spec child.Spec, m *Machine,
 	return p, nil
 }
 
-// step lets the machine act, and performs what it returns.
+// step lets the machine act, and performs the effects that it returns.
 func (p *Process) step(act func(now time.Time) []Effect) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,20 +129,20 @@ func (p *Process) perform(e Effect, now time.Time) {
 	}
 }
 
-// A loser can end what it has lost: a child.Child.
+// A loser can end processes that it has lost: a child.Child.
 type loser interface {
 	EndLost(since, until time.Duration)
 }
 
 // A client may report the end of a turn before the shell of its command has ended, and until then the command is not
-// lost. So there are several looks: the first ones, mostly enough, before the next turn, and the others beside it.
+// lost. So there are several looks: the first ones, mostly enough, before the next turn, and the late ones during it.
 var (
 	firstLooks = []time.Duration{0, 100 * time.Millisecond, 200 * time.Millisecond}
 	lateLooks  = []time.Duration{500 * time.Millisecond, time.Second, time.Second}
 )
 
-// clear ends what the client has begun between two times of SinceBoot, and does not have any more. What it still has,
-// such as the MCP servers, goes on.
+// clear ends processes that the client has begun between two times of SinceBoot and has lost since. Its other
+// processes, such as MCP servers, go on.
 func (p *Process) clear(since, until time.Duration) {
 	program, able := p.Program.(loser)
 	look := func(pauses []time.Duration) {
@@ -186,8 +186,8 @@ func (p *Process) rearm(now time.Time) {
 	p.timer.Reset(when.Sub(now))
 }
 
-// readStdout takes output of the client. It waits while the orchestrator is behind, and while the
-// client does not read what it is answered.
+// readStdout takes output of the client. It waits while the orchestrator is behind, and while the client does not read
+// its answers.
 func (p *Process) readStdout(chunk []byte) {
 	_ = p.toClient.wait(time.Time{}) // a client that has closed its stdin may still report
 	_ = p.toTeam.wait(time.Time{})
@@ -212,7 +212,7 @@ func (p *Process) log(text string) {
 	p.toPeople.add(append([]byte(strings.TrimRight(text, "\n")), '\n'))
 }
 
-// tellPeople writes what the machine logs, without its lock.
+// tellPeople writes the logs of the machine, without its lock.
 func (p *Process) tellPeople() {
 	for text := range p.toPeople.all {
 		p.stderrMu.Lock()
@@ -322,8 +322,7 @@ func (o *orders) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// keepLine gives a line between the orchestrator and the client to the WireLog. A line for which
-// there is no room is counted.
+// keepLine gives a line between the orchestrator and the client to the WireLog. A line that does not fit is counted.
 func (p *Process) keepLine(at time.Time, from string, line []byte) {
 	if p.wire == nil {
 		return

@@ -135,7 +135,7 @@ func reminder(id string) string {
 		"If it cannot be done, call task_fail with the reason. Otherwise go on with it.", id)
 }
 
-// Briefing returns what a client is told about its team at the beginning of a conversation.
+// Briefing returns the instructions about the team for the beginning of a conversation.
 func (o *Opening) Briefing() string {
 	own := fmt.Sprintf("You are %q, a member of a team of agents that is run by a program, the orchestrator. "+
 		"You get tasks and messages as prompts. Report with the tools of the server %q: task_progress while you work, task_complete or task_fail at the end, "+

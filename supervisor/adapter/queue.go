@@ -107,6 +107,6 @@ func (q *queue) wait(deadline time.Time) error {
 	return errors.Join(q.err)
 }
 
-// maxWaiting is how many bytes may wait for the client, or for the orchestrator, before the
-// other side is not read any more.
+// maxWaiting is how many bytes may wait for the client, or for the orchestrator, before the other side is no longer
+// read.
 const maxWaiting = 1 << 20

@@ -24,8 +24,8 @@ type RPC struct {
 // mcpVersion is the latest supported version of the Model Context Protocol.
 const mcpVersion = "2025-11-25"
 
-// AnswerRPC answers a message of an MCP client to the server of our tools. If it is the call of
-// a tool, it returns the call, whose ID is the id of the message, and no answer.
+// AnswerRPC answers a message of an MCP client to the server of our tools. For a call of a tool, it returns the call,
+// with the id of the message as its ID, and no answer.
 func AnswerRPC(message wire.Raw) (answer wire.Raw, call *Call) {
 	var m RPC
 	if object.Decode(message, &m) != nil {
@@ -55,8 +55,7 @@ func AnswerRPC(message wire.Raw) (answer wire.Raw, call *Call) {
 	return rpcError(m.ID, -32601, "there is no method "+m.Method), nil
 }
 
-// CallID returns the id of a Call: that of the client's request, and that of the message in it, which
-// is JSON.
+// CallID returns the id of a Call: the ids of the client's request and of the message in it, which is JSON.
 func CallID(request, message string) string { return request + "\x00" + message }
 
 // SplitCallID returns both parts of the id of a Call. One without a message has only the first.
@@ -86,7 +85,7 @@ func orNull(id wire.Raw) wire.Raw {
 	return id
 }
 
-// ToolResult returns the answer to the call of a tool, whose message had this id.
+// ToolResult returns the answer to a message with this id that calls a tool.
 func ToolResult(id wire.Raw, text string, failed bool) wire.Raw {
 	return rpcResult(id, object.Spell(map[string]any{
 		"content": []map[string]any{{"type": "text", "text": text}}, "isError": failed,

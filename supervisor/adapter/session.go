@@ -85,7 +85,7 @@ func (m *Machine) beginWork(k *task) {
 	}
 }
 
-// reportWork reports what the client does for an assignment.
+// reportWork reports the progress of the client on an assignment.
 func (m *Machine) reportWork(k *task, words string) {
 	if k.work.Assignment == nil || m.now.Sub(k.reported) < sessionQuiet {
 		return
@@ -120,7 +120,7 @@ func (m *Machine) callOfWork(k *task, c *Call) bool {
 	return true
 }
 
-// progressOfWork reports progress that the model has told.
+// progressOfWork passes on a progress report of the model.
 func (m *Machine) progressOfWork(k *task, c *Call) {
 	p, err := k.work.Progress(c.Arguments, k.percent)
 	if err != nil {
@@ -149,7 +149,7 @@ func (m *Machine) failWork(k *task, why string) {
 	}, pending{})
 }
 
-// settleWork decides about a task of a session whose turn has ended.
+// settleWork decides about a task of a session after its turn has ended.
 func (m *Machine) settleWork(k *task, e *Ended) {
 	switch {
 	case e.Failure == FailLimit: // only this agent has the task: it goes on after the limit

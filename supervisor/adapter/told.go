@@ -84,8 +84,8 @@ func (m *Machine) interrupted(n *wire.TaskNotice) {
 	}
 }
 
-// interrupt ends the running turn. What is to be said waits for the next one, since a text that is
-// added to a turn that ends may be lost.
+// interrupt ends the running turn. Prompts wait for the next turn, since a text that is added to an ending turn may be
+// lost.
 func (m *Machine) interrupt() {
 	effects := m.client.Interrupt()
 	m.halted = effects != nil
@@ -180,7 +180,7 @@ func (m *Machine) answered(o *order) {
 	case p.kind == "submit-plan":
 		m.plans.submitted(p.task, o.Error)
 	case failed && p.kind == "start-task":
-		// An earlier run has started it, or it is not ours any more, which its end shows.
+		// An earlier run has started the task, or it is no longer ours, which its end shows.
 	case failed && p.task != nil && p.task.ended:
 		m.refused(&p, o.Error)
 	}
@@ -220,7 +220,7 @@ func (m *Machine) given(p *pending, o *order) {
 // maxTries is how often a task is asked for.
 const maxTries = 5
 
-// askAgain asks for a task again, unless it is gone or is not for this agent any more.
+// askAgain asks for a task again, unless it is gone or has left this agent.
 func (m *Machine) askAgain(p *pending, err *orderError) {
 	switch {
 	case err.gone():
@@ -271,7 +271,7 @@ func (m *Machine) openTask() string {
 func (m *Machine) decided(id string, o *order) {
 	p, ok := m.granting[id]
 	if !ok {
-		return // the client does not wait any more
+		return // the client no longer waits
 	}
 	var answer wire.UserAnswer
 	d := Decision{Message: "there was no answer"}
@@ -312,9 +312,9 @@ func (m *Machine) decide(p *Permission, d Decision, words string) {
 	m.resumed(p.Title)
 }
 
-// withdrawn closes a question that the client does not wait for any more.
+// withdrawn closes a question that the client no longer waits for.
 func (m *Machine) withdrawn(id string) {
-	if id == "" { // also of requests that ask nothing
+	if id == "" { // also of requests without a question
 		return
 	}
 	for _, request := range slices.Sorted(maps.Keys(m.waiting)) {
@@ -381,12 +381,12 @@ func allowed(patterns []string, p *Permission) bool {
 	return false
 }
 
-// plainCommand reports whether a command is a single one: a pattern for its beginning says
-// nothing about what follows a shell operator.
+// plainCommand reports whether a command is a single one: a pattern for its beginning does not cover the commands after
+// a shell operator.
 func plainCommand(command string) bool { return !strings.ContainsAny(command, ";&|<>`$\n\\(){}") }
 
-// A reach lists the options by which a program that reads also writes a file, runs a program, or reads a file that no
-// argument names.
+// A reach lists options of a reading program that make it write a file, run a program, or read a file that no argument
+// names.
 type reach struct {
 	letters string   // of short options, which may be joined
 	words   []string // long options, and the words of find
@@ -400,8 +400,8 @@ var reachOf = map[string]reach{
 	"find": {words: []string{"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls", "-files0-from"}},
 }
 
-// reaches reports whether a command has an option by which its program does more than read. Who allows a beginning
-// such as "git diff" does not think of these, so a person is asked.
+// reaches reports whether a command has an option that makes its program do more than read. A person who allows a
+// beginning such as "git diff" hardly means these options, so a person is asked again.
 func reaches(command string) bool {
 	words := strings.Fields(strings.NewReplacer(`"`, "", "'", "").Replace(command))
 	if len(words) == 0 {

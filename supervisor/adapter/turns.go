@@ -31,7 +31,7 @@ func (m *Machine) Cut(at time.Time, head []byte) []Effect {
 	return m.take(m.client.Cut(head))
 }
 
-// take handles what the client returned and returns what is to be done.
+// take handles the events of the client and returns the effects.
 func (m *Machine) take(from []Effect) []Effect {
 	m.handle(from)
 	m.advance()
@@ -91,8 +91,8 @@ func (m *Machine) opened(r *Ready) {
 	}
 }
 
-// advance begins a turn if there is something to say and no turn runs. Texts that came during a
-// turn are added to it, if the client can do that.
+// advance begins a turn if prompts wait and no turn runs. Texts that came during a turn are added to it, if the client
+// can do that.
 func (m *Machine) advance() {
 	if !m.ready || m.closing || m.looking || m.clearing {
 		return
@@ -200,7 +200,7 @@ func (m *Machine) inContext(id string) {
 // quiet is the least time between two reports of progress.
 const quiet = 500 * time.Millisecond
 
-// does reports what the client does in its turn, at once or when it has been quiet.
+// does reports the current action of the client, at once or after a quiet time.
 func (m *Machine) does(d *Doing) {
 	if !m.busy {
 		return
@@ -217,7 +217,7 @@ func (m *Machine) does(d *Doing) {
 	}
 }
 
-// progress reports what the client does, as it said last.
+// progress reports the latest action of the client.
 func (m *Machine) progress() {
 	d := m.late
 	m.told, m.late = m.now, nil
@@ -253,7 +253,7 @@ func (m *Machine) limited(l *Limited) {
 	m.say("limited", activity.Limited{Until: object.Timestamp(m.parked), Scope: l.Scope})
 }
 
-// maxParked is the longest time for which an agent is parked at once. Then it is tried again.
+// maxParked is the longest time that an agent is parked at once. Then it is tried again.
 const maxParked = 7 * 24 * time.Hour
 
 // backOff is how long an agent is parked if its vendor does not say until when: the first time,
@@ -306,7 +306,7 @@ func (m *Machine) settle(e *Ended) {
 	switch {
 	case k.plan != unplanned:
 		m.plans.settle(k, e)
-	case e.Failure == "" && len(m.prompts)+len(m.sent) > 0: // what comes next goes on with the task
+	case e.Failure == "" && len(m.prompts)+len(m.sent) > 0: // the next texts go on with the task
 	case k.work != nil:
 		m.settleWork(k, e)
 	case e.Failure == FailLimit:
@@ -325,9 +325,8 @@ func (m *Machine) settle(e *Ended) {
 	}
 }
 
-// refused goes on when the end of a task was refused: the task is failed, then given back. If
-// that is refused, too, the program is ended, which gives back what it has. Nothing is left to do
-// for a task that is gone.
+// refused goes on when the end of a task was refused: the task is failed, then given back. If that is refused, too, the
+// program is ended, which gives back its tasks. A task that is gone needs no further step.
 func (m *Machine) refused(p *pending, err *orderError) {
 	why := err.Message
 	m.log("%s was refused: %s", p.kind, why)
@@ -344,8 +343,8 @@ func (m *Machine) refused(p *pending, err *orderError) {
 	}
 }
 
-// keepUnread keeps for the next turn what the model did not get: its mail, and all of it if the task
-// goes on after a limit. That turn may fail in the same way, so it does not begin at once.
+// keepUnread keeps texts that the model did not get for the next turn: its mail, and all texts if the task goes on
+// after a limit. The next turn may fail in the same way, so it does not begin at once.
 func (m *Machine) keepUnread(e *Ended) {
 	k := m.task
 	all := e.Failure == FailLimit && k != nil && (k.work != nil || k.plan != unplanned)
@@ -378,8 +377,8 @@ func (m *Machine) Next() (time.Time, bool) {
 	return m.last.Add(m.o.Patience), true
 }
 
-// lateNow reports whether a report of progress is to be made up for. While the client waits for a
-// person, its state says that.
+// lateNow reports whether a report of progress is to be made up for. While the client waits for a person, its state
+// shows that instead.
 func (m *Machine) lateNow() bool {
 	if m.late == nil || !m.busy || len(m.granting) > 0 {
 		return false

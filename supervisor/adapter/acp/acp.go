@@ -23,7 +23,7 @@ import (
 // Launch returns the command line of the client.
 func Launch(command []string, _ *adapter.Opening) []string { return command }
 
-// Environ returns what a client needs in its environment: some take their permissions from there.
+// Environ returns environment variables for a client: some clients take their permissions from there.
 func Environ(command []string, o *adapter.Opening) []string {
 	if filepath.Base(command[0]) != "opencode" {
 		return nil
@@ -50,12 +50,12 @@ type Client struct {
 	version   string
 	model     string
 	models    []string
-	canResume string // the method that resumes a conversation; "" if there is none
+	canResume string // the method that resumes a conversation; "" if the client has none
 	canClose  bool
 	canSteer  bool
 	login     string // whether it is logged in, as adapter.Offers has it
 	mode      string // its own name of the permission that is set
-	planMode  string // in which nothing may be changed; "" if it has none
+	planMode  string // the mode that changes no files; "" if it has none
 	workMode  string // to return to from planMode
 	option    string // the setting that has the mode, if it has no modes of the protocol
 	planning  bool   // it is to be in planMode
@@ -65,7 +65,7 @@ type Client struct {
 	briefing  int64 // the call of the prompt that begins with the briefing
 	turn      int64 // the call of the running prompt; 0: none
 	begun     bool
-	end       *adapter.Ended // of the turn whose commands are being ended
+	end       *adapter.Ended // of the turn, until its commands are ended
 	injected  []string       // texts that the client took, and the model does not have yet
 	words     strings.Builder
 	before    string // the words before them that are logged already
@@ -159,7 +159,7 @@ type capabilities struct {
 	Meta steering `json:"_meta"`
 }
 
-// steering says whether a text can be added to the running turn.
+// steering reports whether a text can be added to the running turn.
 type steering struct {
 	Steering struct {
 		Supported bool `json:"supported"`
@@ -170,7 +170,7 @@ func (c *Client) answered(id int64, about call, result wire.Raw) []adapter.Effec
 	switch about.method {
 	case "initialize":
 		var k capabilities
-		_ = object.Decode(result, &k) // what cannot be read is not supported
+		_ = object.Decode(result, &k) // an invalid answer means no support
 		c.version = k.Info.Version
 		c.canSteer = k.Meta.Steering.Supported || k.Agent.Meta.Steering.Supported
 		c.ownPrompt = len(k.Agent.Session.SystemPrompt) > 0
@@ -219,7 +219,7 @@ func (c *Client) open() adapter.Effect {
 	return c.call("session/new", params, call{})
 }
 
-// servers lists the MCP servers: our tools, and those of the configuration file.
+// servers lists the MCP servers: our tools, and the servers of the configuration file.
 func (c *Client) servers() []map[string]any {
 	list := []map[string]any{}
 	if len(c.o.Door) > 0 {
@@ -268,7 +268,7 @@ func (c *Client) ready() []adapter.Effect {
 	return append(effects, c.cleared())
 }
 
-// cleared returns the end of the turn whose commands have been ended.
+// cleared returns the end of the turn, after its commands have been ended.
 func (c *Client) cleared() adapter.Effect {
 	end := c.end
 	c.end = nil
@@ -428,7 +428,7 @@ func (c *Client) Decide(p *adapter.Permission, d adapter.Decision) []adapter.Eff
 	return []adapter.Effect{answer(p.ID, map[string]any{"outcome": map[string]any{"outcome": "cancelled"}})}
 }
 
-// Result does nothing: the tools are those of an MCP server.
+// Result has no effect: an MCP server answers the calls of tools.
 func (c *Client) Result(string, string, bool) []adapter.Effect { return nil }
 
 func content(text string) []map[string]any { return []map[string]any{{"type": "text", "text": text}} }
@@ -498,7 +498,7 @@ func (c *Client) ended(id int64, about call, result wire.Raw) []adapter.Effect {
 	switch r.StopReason {
 	case "cancelled":
 		end.Stopped = true
-		// The protocol has no other way to end commands that outlive their turn, as those of codex-acp do.
+		// The protocol has no other way to end commands that outlive their turn, as commands of codex-acp do.
 		if commands && c.canClose && c.canResume != "" {
 			c.end = end
 			return append(effects, c.call("session/close", map[string]any{"sessionId": c.session}, call{}))
@@ -511,8 +511,8 @@ func (c *Client) ended(id int64, about call, result wire.Raw) []adapter.Effect {
 	return append(effects, end)
 }
 
-// unread reports the texts that were added to the turn, and that the model did not get. The client
-// waits for nothing any more.
+// unread reports texts that were added to the turn, and that the model did not get. It forgets the open permissions and
+// calls of the turn.
 func (c *Client) unread() []adapter.Effect {
 	clear(c.options)
 	lost := c.injected
@@ -530,7 +530,7 @@ func (c *Client) unread() []adapter.Effect {
 	return effects
 }
 
-// usage reports what the turn used. Tokens that cannot be read are logged.
+// usage reports the usage of the turn. Invalid token counts are logged.
 func (c *Client) usage(document wire.Raw) []adapter.Effect {
 	var effects []adapter.Effect
 	var u *struct {

@@ -28,8 +28,7 @@ type update struct {
 	} `json:"cost"`
 }
 
-// A toolCall is what the client has said about the call of a tool. Later updates hold only what
-// has changed.
+// A toolCall is the description of a tool call by the client. Later updates hold only changed members.
 type toolCall struct {
 	ID        string   `json:"toolCallId"`
 	ToolKind  string   `json:"kind"`
@@ -101,7 +100,7 @@ func retries(meta wire.Raw) []adapter.Effect {
 	return []adapter.Effect{&adapter.Limited{Retries: true}}
 }
 
-// used notes what an update says about the whole conversation.
+// used notes the context size and the cost of the whole conversation from an update.
 func (c *Client) used(u *update) {
 	c.context.ContextUsed, c.context.ContextSize = u.Used, u.Size
 	if u.Cost != nil && u.Cost.Amount >= c.paid {
@@ -109,7 +108,7 @@ func (c *Client) used(u *update) {
 	}
 }
 
-// maxWords is how many bytes the model says before they are logged. The last words of a turn have
+// maxWords is how many bytes of the model's words are collected before they are logged. The last words of a turn have
 // up to twice as many.
 const maxWords = 64 << 10
 
@@ -123,7 +122,7 @@ func (c *Client) read() []adapter.Effect {
 	return effects
 }
 
-// said logs what the model has said since the last call.
+// said logs the words of the model since the last call.
 func (c *Client) said() adapter.Effect {
 	text := c.words.String()
 	c.before = ""
@@ -140,7 +139,7 @@ func (k *toolCall) size() int {
 	return size
 }
 
-// merge adds what an update says to what is known about a tool call.
+// merge adds an update to the known members of a tool call.
 func (c *Client) merge(k toolCall) toolCall {
 	known := c.tools.Get(k.ID)
 	known.ID = k.ID
@@ -163,9 +162,8 @@ func (c *Client) merge(k toolCall) toolCall {
 	return known
 }
 
-// own reports whether a call is one of our tools, by the ways in which clients name the tools of
-// MCP servers. Titles of commands and of edits come from the model, and so do the arguments of any
-// tool, so they say nothing.
+// own reports whether a call is one of our tools, by the names that clients give the tools of MCP servers. The model
+// writes titles of commands and of edits, and the arguments of any tool, so they prove no call of ours.
 func own(k *toolCall) bool {
 	if tool, ok := strings.CutPrefix(k.Title, "mcp."+tools.Server+"."); ok && tools.Has(tool) {
 		return calls(k.Input, tool)
@@ -187,8 +185,7 @@ func own(k *toolCall) bool {
 	return false
 }
 
-// calls reports whether the input of a call is the call of one of our tools as Codex writes it, and
-// nothing else.
+// calls reports whether the input is exactly a call of one of our tools as Codex writes it.
 func calls(input wire.Raw, tool string) bool {
 	var all map[string]wire.Raw
 	if object.Decode(input, &all) != nil {

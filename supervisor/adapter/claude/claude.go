@@ -48,8 +48,7 @@ func Launch(command []string, o *adapter.Opening) (argv []string) {
 	return argv
 }
 
-// servers returns the configuration of the MCP servers: our tools in band, and those of the
-// configuration file.
+// servers returns the configuration of the MCP servers: our tools in band, and the servers of the configuration file.
 func servers(o *adapter.Opening) string {
 	type server struct {
 		Type       string   `json:"type,omitzero"`
@@ -254,7 +253,7 @@ func (c *Client) replied(r *reply) []adapter.Effect {
 	}
 	c.ready = true
 	var w welcome
-	_ = object.Decode(r.Response, &w) // what cannot be read is not reported
+	_ = object.Decode(r.Response, &w) // an invalid response is not reported
 	return []adapter.Effect{&adapter.Ready{Version: w.Version, Offers: adapter.Offers{
 		Login: w.Account.login(), Mail: adapter.MailProved, Resume: true, Plans: true, Cost: adapter.CostYes, Mode: w.Mode,
 	}}}
@@ -267,8 +266,8 @@ type welcome struct {
 	Account account `json:"account"`
 }
 
-// account is the login of the client. With a provider other than firstParty, the login is that of
-// the provider, and the client does not check it.
+// account is the login of the client. With a provider other than firstParty, the provider checks the login, and the
+// client does not.
 type account struct {
 	TokenSource  string `json:"tokenSource"`
 	APIKeySource string `json:"apiKeySource"`
@@ -287,7 +286,7 @@ func (a *account) login() string {
 	return ""
 }
 
-// system handles what the client says about itself.
+// system handles messages of the client about itself.
 func (c *Client) system(m *message, line []byte) []adapter.Effect {
 	var a about
 	if object.Decode(line, &a) != nil {
@@ -566,7 +565,7 @@ func (c *Client) ended(line []byte) []adapter.Effect {
 	return append(effects, end)
 }
 
-// usage reports what the turn used, one event for each model. Usage that cannot be read is logged.
+// usage reports the usage of the turn, one event for each model. Invalid usage is logged.
 func usage(m *result) []adapter.Effect {
 	if len(m.SinceLast) == 0 {
 		return nil

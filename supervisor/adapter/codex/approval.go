@@ -12,7 +12,7 @@ import (
 	"orchestrator/wire/tools"
 )
 
-// circumstances lists the members of a request for a command that do not change what is allowed.
+// circumstances lists the members of a request for a command that do not extend the permission.
 var circumstances = []string{
 	"threadId", "turnId", "itemId", "startedAtMs", "approvalId", "reason", "commandActions", "availableDecisions",
 	"proposedExecpolicyAmendment", "proposedNetworkPolicyAmendments", // the answer takes none of them
@@ -29,13 +29,13 @@ func command(id string, params wire.Raw) *adapter.Permission {
 	var all map[string]wire.Raw
 	p := &adapter.Permission{ID: id, Tool: "Bash", Title: "Bash"}
 	if object.Decode(params, &r) != nil || object.Decode(params, &all) != nil {
-		p.Once, p.Beyond = true, true // it is asked as it is
+		p.Once, p.Beyond = true, true // a person is asked about an undecoded request
 	}
 	command := unwrapped(r.Command)
 	input := map[string]any{"command": command, "cwd": r.Cwd}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		value := all[key]
-		usual := key == "kind" && string(value) == `"command"` // another kind is asked as it is
+		usual := key == "kind" && string(value) == `"command"` // another kind stays in the input
 		if usual || key == "command" || key == "cwd" || string(value) == "null" || slices.Contains(circumstances, key) {
 			continue
 		}
@@ -52,14 +52,14 @@ func command(id string, params wire.Raw) *adapter.Permission {
 	return p
 }
 
-// fileChange asks whether files may be changed. What is changed was in the item of the change.
+// fileChange asks whether files may be changed. The changes are in an earlier item.
 func (c *Client) fileChange(id string, params wire.Raw) *adapter.Permission {
 	var r struct {
 		ItemID    string `json:"itemId"`
 		Reason    string `json:"reason"`
 		GrantRoot string `json:"grantRoot"`
 	}
-	_ = object.Decode(params, &r) // an empty one is asked as it is
+	_ = object.Decode(params, &r) // a person is asked about an invalid request, too
 	var changes []struct {
 		Path string   `json:"path"`
 		Kind wire.Raw `json:"kind"`
@@ -96,8 +96,8 @@ func (c *Client) permission(p *adapter.Permission) []adapter.Effect {
 	return []adapter.Effect{p}
 }
 
-// inside reports whether there are paths, and all are in the folder of the client. Hidden files, such as
-// those of git and of the client itself, do not count: its sandbox excepts them, too.
+// inside reports whether paths is not empty, and all are in the folder of the client. Paths of hidden files, such as
+// the files of git and of the client itself, count as outside: its sandbox excepts them, too.
 func (c *Client) inside(paths []string) bool {
 	return len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool {
 		rest, within := strings.CutPrefix(path.Clean(p), strings.TrimSuffix(c.o.Dir, "/")+"/")

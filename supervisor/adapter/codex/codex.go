@@ -17,7 +17,7 @@ import (
 	"orchestrator/wire/tools"
 )
 
-// A mode is what the client calls a value of Opening.Permission.
+// A mode has the client's words for a value of Opening.Permission.
 type mode struct{ sandbox, policy, reviewer string }
 
 var modes = map[string]mode{
@@ -28,9 +28,9 @@ var modes = map[string]mode{
 	adapter.PermissionFull:  {"danger-full-access", "never", "user"},
 }
 
-// modeOf returns the mode of a permission in a conversation. A client that is confined cannot begin its
-// sandbox, which would mount, and the confinement takes its place. Without a sandbox, the client runs
-// on request what its model wants, so a person or the reviewing model is asked about all commands.
+// modeOf returns the mode of a permission in a conversation. A client that is confined cannot begin its sandbox, which
+// would mount, and the confinement takes its place. Without a sandbox, the client runs any command of its model on
+// request, so a person or the reviewing model is asked about all commands.
 func modeOf(permission string, o *adapter.Opening) mode {
 	m := modes[permission]
 	if o.Confined {
@@ -42,8 +42,8 @@ func modeOf(permission string, o *adapter.Opening) mode {
 	return m
 }
 
-// Launch returns the command line of the client. Its settings are those of a client that is not
-// confined: a thread that the client begins by itself then has a sandbox, or runs no command.
+// Launch returns the command line of the client. Its settings ignore the confinement: a thread that the client begins
+// by itself then has a sandbox, or runs no command.
 func Launch(command []string, o *adapter.Opening) (argv []string) {
 	if len(command) == 0 {
 		command = []string{"codex"}
@@ -73,10 +73,10 @@ type Client struct {
 	steered  []steer                  // texts that the model does not have yet
 	resets   time.Time                // when the limit ends, as last reported
 	stop     bool                     // the turn that is starting is to be interrupted
-	changes  adapter.Memory[wire.Raw] // what each change of files in this turn changes
+	changes  adapter.Memory[wire.Raw] // the changes of files in this turn, by item
 	sandbox  wire.Raw                 // the configured one, as the client spells it
-	plans    bool                     // the next turn may change nothing
-	planned  bool                     // the last turn could change nothing
+	plans    bool                     // the next turn may not change files
+	planned  bool                     // the last turn could not change files
 }
 
 // New returns a Client.
@@ -331,7 +331,7 @@ type tokens struct {
 	Reasoning  int64 `json:"reasoningOutputTokens"`
 }
 
-// notified handles a notification. Those that are not named here are not needed.
+// notified handles a notification. Other notifications are not needed.
 func (c *Client) notified(m *adapter.RPC) []adapter.Effect {
 	var n notice
 	if object.Decode(m.Params, &n) != nil && m.Method != "turn/completed" {
@@ -383,12 +383,12 @@ func (c *Client) notified(m *adapter.RPC) []adapter.Effect {
 // other reports whether a notification is about an agent that the model has started.
 func (c *Client) other(n *notice) bool { return n.ThreadID != "" && n.ThreadID != c.thread }
 
-// runs reports whether a turn is the one that runs, or is starting.
+// runs reports whether a turn is running or starting.
 func (c *Client) runs(turn string) bool {
 	return c.starting || c.turn != "" && (turn == "" || turn == c.turn)
 }
 
-// usage returns what a request to the model used. The conversation of another thread is not this one.
+// usage returns the usage of a request to the model. It leaves out the context of another thread.
 func (c *Client) usage(n *notice, other bool) *activity.Usage {
 	last := n.TokenUsage.Last
 	u := &activity.Usage{
@@ -421,7 +421,7 @@ func (c *Client) began(i *item) []adapter.Effect {
 	return nil
 }
 
-// plain returns a command without the shell around it, if the client says it.
+// plain returns a command without the shell around it, if the client reports that.
 func plain(command string, actions []action) string {
 	if len(actions) == 1 && actions[0].Command != "" {
 		return actions[0].Command

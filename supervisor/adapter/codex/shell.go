@@ -68,8 +68,8 @@ func split(command string) (words []string, ok bool) {
 	return words, true
 }
 
-// doubleQuoted returns the text up to a double quote, and what follows the quote. A backslash
-// quotes only the characters that are special there.
+// doubleQuoted returns the text up to a double quote, and the rest after the quote. A backslash quotes only the
+// characters that are special there.
 func doubleQuoted(s string) (text, rest string, ok bool) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

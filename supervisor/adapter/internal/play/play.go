@@ -1,14 +1,14 @@
 // Package play runs the transcripts that test the clients of the package adapter.
 //
-// A transcript is a text file. These lines are its inputs; what the machine does follows each of
-// them, indented, and is written by -update:
+// A transcript is a text file. These lines are its inputs. The effects of the machine follow each of them, indented,
+// and are written by -update:
 //
 //	< {…}             a line of the client
 //	cut {…            the beginning of a line of the client that was too long
 //	T {…}             a line of the orchestrator; $KIND$ is the id of the last request of that kind
 //	at +5s            the time since the beginning
 //	due               the time that Machine.Next returns has come
-//	opening KEY=VALUE what the run is begun with, before any other input
+//	opening KEY=VALUE a field of the Opening, before any other input
 //	begin             the handshake
 package play
 
@@ -28,7 +28,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// beginning is the time at which a transcript begins.
+// beginning is the start time of a transcript.
 var beginning = time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
 
 var update = flag.Bool("update", false, "write the transcripts anew")
@@ -66,7 +66,7 @@ type player struct {
 	machine *adapter.Machine
 	at      time.Time
 	ids     map[string]string // of the last request of each kind
-	names   map[string]string // what an id is shown as
+	names   map[string]string // by ids: the text that is shown instead
 	out     bytes.Buffer
 }
 
