@@ -1,9 +1,8 @@
-// Package budget stops agents that have used what they may use.
+// Package budget stops agents at the limits of their use.
 //
-// A [Keeper] follows the events of a team. When an agent reports what a turn has used, the Keeper compares the sums
-// that the record has with the limits of the agent. At 80% of a limit it records an event. At 100% it records
-// another one, and the task of the agent waits for a person or fails. The agent gets no more tasks if the limit is not
-// for one task.
+// A [Keeper] follows the events of a team. When an agent reports the use of a turn, the Keeper compares the sums of the
+// record with the limits of the agent. At 80% of a limit it records an event. At 100% it records another one, and the
+// task of the agent waits for a person or fails. The agent gets no more tasks if the limit is not for one task.
 package budget
 
 import (
@@ -24,7 +23,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// What is counted together.
+// Values of Limit.Per: the use that a limit adds up.
 const (
 	PerTask  = "task"
 	PerAgent = "agent"
@@ -32,7 +31,7 @@ const (
 	PerDay   = "day" // an agent, from midnight to midnight in UTC
 )
 
-// A Limit is what an agent may use. 0 is no limit.
+// A Limit is the maximum use of an agent. 0 is no limit.
 type Limit struct {
 	Tokens int64 // in and out
 	Cost   float64
@@ -57,7 +56,7 @@ type Team interface {
 	Oldest(ctx context.Context) int64
 	// Held returns a task that an agent has, or a task without an id.
 	Held(agent, task string) (t wire.Task, completable bool)
-	// Spending returns the tasks that an agent works on, and what it and its team have used.
+	// Spending returns the tasks that an agent works on, and the use of the agent and of its team.
 	Spending(agent string) (tasks []wire.Task, ofAgent, ofTeam activity.Used)
 	// Members returns the agents of the team.
 	Members() []Member
@@ -86,7 +85,7 @@ type Keeper struct {
 	budgets  map[string]*state  // by the keys of limits
 	days     map[string]*dayUse // of agents
 	asked    map[string]asked   // the open questions of a Keeper, by their ids
-	unpriced map[string]bool    // agents that were told of a missing price
+	unpriced map[string]bool    // agents with a logged warning about a missing price
 }
 
 // A state is the state of one budget.
@@ -99,14 +98,14 @@ type state struct {
 // An asked is a question of a Keeper. It is about nobody once a person has allowed more.
 type asked struct{ about, text string }
 
-// A dayUse is what an agent has used on one day.
+// A dayUse is the use of an agent on one day.
 type dayUse struct {
 	day  string
 	used activity.Used
 }
 
-// Start starts a Keeper with the limits of agents. It reads in the record what people have allowed before, and what
-// was used today.
+// Start starts a Keeper with the limits of agents. It reads earlier permissions of people and today's use from the
+// record.
 func Start(o Options, limits map[string]Limit) *Keeper {
 	ctx, stop := context.WithCancel(context.Background())
 	k := &Keeper{
@@ -140,7 +139,7 @@ func Start(o Options, limits map[string]Limit) *Keeper {
 	return k
 }
 
-// since returns the event behind which a Keeper reads: what people have allowed, and what was used today.
+// since returns the event behind which a Keeper reads, to find permissions of people and today's use.
 func (k *Keeper) since(ctx context.Context, limits map[string]Limit) int64 {
 	for _, l := range limits {
 		if l.Per != PerTask {
@@ -156,7 +155,7 @@ func (k *Keeper) Close() {
 	k.group.Wait()
 }
 
-// Set replaces the limits of the agents. A limit for a day counts only what is used from then on, if there was none before.
+// Set replaces the limits of the agents. A limit for a day counts only later use, unless the agent had one before.
 func (k *Keeper) Set(limits map[string]Limit) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -188,7 +187,7 @@ func (k *Keeper) hear(e wire.Event) error {
 	return nil
 }
 
-// clockSet moves what people have allowed with the clock. The State does so with the beginnings of tasks.
+// clockSet moves permissions of people with the clock. The State does so with the beginnings of tasks.
 func (k *Keeper) clockSet(e *wire.Event) {
 	var f struct {
 		By int64 `json:"by_ms"`
@@ -258,7 +257,7 @@ func (k *Keeper) askAbout(agent string, l Limit, question string) {
 	}
 }
 
-// used handles what an agent reports to have used.
+// used handles a report of use.
 func (k *Keeper) used(e *wire.Event, l Limit) {
 	var u activity.Usage
 	if err := object.DecodeOwn(e.Payload, &u); err != nil {
@@ -306,7 +305,7 @@ func (k *Keeper) used(e *wire.Event, l Limit) {
 // A Member is an agent of the team.
 type Member struct {
 	Name    string
-	Program bool // it says itself what it has used; no adapter does
+	Program bool // the program itself reports its use; no adapter does
 }
 
 // divided returns the equal share of each of n agents in a budget of the team.
@@ -319,8 +318,8 @@ func (l Limit) divided(n int) Limit {
 	return Limit{Tokens: tokens, Cost: l.Cost / float64(n), Per: PerAgent, Stop: l.Stop}
 }
 
-// believed returns what the team has used. Of what a program says about itself, no more than its share counts: a single
-// event with an absurd cost would stop everybody otherwise.
+// believed returns the use of the team. A program's reports about itself count only up to its share: otherwise one
+// event with an absurd cost would stop all agents.
 func (k *Keeper) believed(team []Member, share Limit, times int, all activity.Used) activity.Used {
 	var sum activity.Used
 	absurd := false
@@ -336,7 +335,7 @@ func (k *Keeper) believed(team []Member, share Limit, times int, all activity.Us
 		sum.Add(used)
 	}
 	if !absurd {
-		return all // also what agents have used that are no longer in the file
+		return all // including agents that are no longer in the file
 	}
 	return sum
 }
@@ -378,7 +377,7 @@ func (k *Keeper) look(now time.Time) {
 	}
 }
 
-// key returns the key of the budget from which an agent uses at a time.
+// key returns the key of the budget of an agent at a time.
 func (l Limit) key(agent, task string, at time.Time) string {
 	switch l.Per {
 	case PerAgent:
@@ -427,7 +426,7 @@ func (k *Keeper) park(agent string, l Limit, until time.Time, why string) {
 	}
 }
 
-// reached stops an agent whose budget is used up. A task that waits for a person is not stopped again.
+// reached stops an agent after its budget is used up. A task that waits for a person is not stopped again.
 func (k *Keeper) reached(agent, task string, l Limit, why string) {
 	k.park(agent, l, l.until(time.Now()), why)
 	question := "May it go on, with the same amount again? " + strings.ToUpper(why[:1]) + why[1:] + "."

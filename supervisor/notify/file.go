@@ -12,7 +12,7 @@ import (
 // runLimit is how long the command may run.
 const runLimit = 30 * time.Second
 
-// Run runs a command in a folder with an environment, and returns what it prints.
+// Run runs a command in a folder with an environment, and returns its output.
 type Run func(ctx context.Context, command []string, dir string, env []string) ([]byte, error)
 
 // Read returns the options that a configuration has. env is the environment of this program, and run

@@ -1,8 +1,8 @@
-// Package notify tells people what happens in a team: by the terminal, by a command and by a webhook.
+// Package notify notifies people of events of a team: by the terminal, by a command and by a webhook.
 //
-// A [Notifier] reads the events of the team. Each goroutine of it has a place in them, so nothing is
-// held in memory for a slow receiver. What the webhook has got is written to a file, and the program that
-// is started next goes on behind it. A message that cannot be delivered is kept in a file of dead letters.
+// A [Notifier] reads the events of the team. Each of its goroutines has a place in the events, so a slow receiver takes
+// no memory. The place of the webhook is written to a file, and the next program goes on behind it. A message that
+// cannot be delivered is kept in a file of dead letters.
 package notify
 
 import (
@@ -25,26 +25,27 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Options say what people are told about, and how.
+// Options configure a Notifier.
 type Options struct {
 	Team     string
 	On       []string      // question, failed, done, budget
-	From, To time.Duration // the quiet hours of a day, since midnight; equal: there are none
+	From, To time.Duration // the quiet hours of a day, since midnight; equal: no quiet hours
 	Dir      string        // for the files of a Notifier
 
-	// Command tells a person a text. The document is the message for programs. It is nil if there is no command.
+	// Command notifies a person with a text. The document is the message for programs. Command is nil if none is
+	// configured.
 	Command func(ctx context.Context, text string, document []byte) error
-	URL     string // of the webhook; "" if there is none. It may be secret
-	Key     string // signs what is sent there; may be ""
+	URL     string // of the webhook; "" without one. It may be secret
+	Key     string // signs messages to the webhook; may be ""
 
-	Latest int64 // the number of the last event: later ones are told
-	Told   int64 // the last event that an earlier Notifier has told the command of; 0: Latest
+	Latest int64 // the number of the last event: later ones cause messages
+	Told   int64 // Notifier.Told of the Notifier before this one; 0: Latest
 	// Events sends events after a number, and later ones until the context ends.
 	Events func(ctx context.Context, since int64, send func(wire.Event) error) error
 	Log    hclog.Logger
 }
 
-// A Message is what the webhook gets.
+// A Message is the body of a request to the webhook.
 type Message struct {
 	FormatVersion string `json:"format_version"`
 	ID            string `json:"id"` // the same with each attempt
@@ -58,11 +59,11 @@ type Message struct {
 	Text          string `json:"text"` // for people
 }
 
-// A Notifier tells people what happens, until Close.
+// A Notifier notifies people of events, until Close.
 type Notifier struct {
 	options Options
-	told    atomic.Int64 // the last event that the command was told of, or need not be
-	waiting atomic.Int64 // messages of which it is still to be told
+	told    atomic.Int64 // the last event that the command has got, or does not need
+	waiting atomic.Int64 // messages that wait for the command
 	stop    context.CancelFunc
 	group   sync.WaitGroup
 }
@@ -87,7 +88,8 @@ func (n *Notifier) Close() {
 	n.group.Wait()
 }
 
-// Told returns the number for the Told of the next Notifier. It is 0 if there is no command.
+// Told returns the number of the last event that the command has got, for Options.Told of the next Notifier. It is 0
+// without a command.
 func (n *Notifier) Told() int64 { return n.told.Load() }
 
 func (n *Notifier) follow(ctx context.Context, since int64, tell func(wire.Event) error) {
@@ -99,7 +101,7 @@ func (n *Notifier) follow(ctx context.Context, since int64, tell func(wire.Event
 // errEnded ends a follower.
 var errEnded = errors.New("the notifier ends")
 
-// On returns the word for which people are told of an event, or "".
+// On returns the word of Options.On that covers an event, or "".
 func On(e *wire.Event) string {
 	switch e.Kind {
 	case events.QuestionAsked, events.TaskHelpWanted, events.ReviewEscalated:
@@ -114,7 +116,7 @@ func On(e *wire.Event) string {
 	return ""
 }
 
-// Text returns what a person is told of an event: one line, which begins with a word of ours.
+// Text returns a line about an event for people. It begins with a word of the orchestrator, not of an agent.
 func Text(e *wire.Event) string {
 	begin := map[string]string{"question": "Question", "failed": "Failed", "done": "Done", "budget": "Limit"}[On(e)]
 	if e.Agent != "" {
@@ -128,7 +130,7 @@ func Text(e *wire.Event) string {
 	return string(text)
 }
 
-// message returns the message about an event, or nil if nobody is to be told.
+// message returns the message about an event, or nil if Options.On leaves it out.
 func (n *Notifier) message(e *wire.Event) *Message {
 	on := On(e)
 	if !slices.Contains(n.options.On, on) {
@@ -141,7 +143,7 @@ func (n *Notifier) message(e *wire.Event) *Message {
 	}
 }
 
-// Quiet returns when the quiet hours end in which a time is, or the zero time if it is in none.
+// Quiet returns the end of the quiet hours that contain a time, or the zero time if none do.
 func Quiet(now time.Time, from, to time.Duration) time.Time {
 	if from == to {
 		return time.Time{}
@@ -185,8 +187,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// command tells the command. What happened in the quiet hours, or while the command ran before, is told together: a
-// person reads one text, not a hundred.
+// command runs the command for events. Events of the quiet hours, or of the time while the command ran, become one
+// message: a person reads one text, not a hundred.
 func (n *Notifier) command(ctx context.Context) func(wire.Event) error {
 	missed := make(chan *Message, 1000)
 	n.group.Go(func() {
@@ -220,7 +222,7 @@ func (n *Notifier) command(ctx context.Context) func(wire.Event) error {
 	}
 }
 
-// tell runs the command for a message and for those that wait.
+// tell runs the command for a message and all waiting ones.
 func (n *Notifier) tell(ctx context.Context, m *Message, missed <-chan *Message) {
 	counts, last := map[string]int{m.On: 1}, m.Seq
 	for {
@@ -247,7 +249,7 @@ func (n *Notifier) tell(ctx context.Context, m *Message, missed <-chan *Message)
 		err = n.options.Command(ctx, m.Text, document)
 	}
 	if err != nil && ctx.Err() != nil {
-		return // it is told by the next Notifier
+		return // the next Notifier repeats it
 	}
 	if err != nil {
 		n.options.Log.Warn("the command of notify has failed", "error", err)

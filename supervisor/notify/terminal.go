@@ -9,7 +9,7 @@ import (
 	"orchestrator/wire"
 )
 
-// A Terminal tells the person at a terminal. Its zero value tells nothing.
+// A Terminal notifies the person at a terminal. Its zero value is silent.
 type Terminal struct {
 	On       []string
 	Bell     bool
@@ -17,14 +17,14 @@ type Terminal struct {
 	From, To time.Duration // the quiet hours
 	Getenv   func(string) string
 
-	rung   time.Time // when it last told something
-	missed int       // how many times it was quiet since then
+	rung   time.Time // the time of the last signal
+	missed int       // events without a signal since then
 }
 
 // often is the shortest time between two bells.
 const often = time.Second
 
-// Signal returns what is written to the terminal because of an event. It moves no cursor.
+// Signal returns the text to write to the terminal for an event. It moves no cursor.
 func (t *Terminal) Signal(e *wire.Event) string {
 	if !t.Bell && !t.OSC || !slices.Contains(t.On, On(e)) {
 		return ""
@@ -49,8 +49,8 @@ func (t *Terminal) Signal(e *wire.Event) string {
 	return signal
 }
 
-// OSC returns the sequence for a notification of the terminal: OSC 777 for foot, rxvt and those that are made with VTE,
-// and otherwise OSC 9. Inside of tmux it is passed on, if allow-passthrough is on there.
+// OSC returns the sequence for a notification of the terminal: OSC 777 for foot, rxvt and terminals with VTE, and
+// otherwise OSC 9. Inside of tmux it is wrapped to reach the outer terminal, if allow-passthrough is on there.
 func OSC(text string, getenv func(string) string) string {
 	name := getenv("TERM")
 	sequence := "\x1b]9;" + text + "\x1b\\"

@@ -69,7 +69,7 @@ func (n *Notifier) file(name string) string { return filepath.Join(n.options.Dir
 func (n *Notifier) place() int64 {
 	text, err := os.ReadFile(n.file("notify-place"))
 	if errors.Is(err, fs.ErrNotExist) {
-		n.keepPlace(n.options.Latest) // also if nothing is delivered until the next Notifier
+		n.keepPlace(n.options.Latest) // also if the next Notifier comes before the first delivery
 		return n.options.Latest
 	}
 	seq, bad := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)

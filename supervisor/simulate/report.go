@@ -12,7 +12,7 @@ import (
 	"orchestrator/wire/session"
 )
 
-// A Report is what a simulation has found.
+// A Report is the result of a simulation.
 type Report struct {
 	Seed      uint64        `json:"seed"`
 	Lasted    time.Duration `json:"lasted_ns"` // in the time of the simulation
@@ -34,7 +34,7 @@ type AgentReport struct {
 	Crashes int    `json:"crashes"` // of the model
 }
 
-// A Finding is something that would go wrong.
+// A Finding is a problem of the configuration.
 type Finding struct {
 	Kind string `json:"kind"`
 	Text string `json:"text"`
@@ -46,8 +46,8 @@ const (
 	Starved   = "starved"   // it waited very long
 	Loops     = "loops"     // it went round in circles
 	Lost      = "failed"    // it failed, whatever was tried
-	Idle      = "idle"      // an agent that gets nothing
-	Session   = "session"   // a session in which nothing can be done
+	Idle      = "idle"      // an agent without tasks
+	Session   = "session"   // a session without progress
 )
 
 // Assumptions describes the model agents and people to the reader of a report.
@@ -57,7 +57,7 @@ func Assumptions() string {
 		meanWork.Minutes(), meanAnswer.Minutes(), 100*crashes, 100*fails, 100*asks, 100*wrong, 100*changes)
 }
 
-// report tells what has happened.
+// report returns the Report of the simulation.
 func (w *world) report() Report {
 	r := Report{Seed: w.team.Seed, Lasted: w.now.Sub(began), Questions: len(w.people), Agents: []AgentReport{}, Findings: []Finding{}}
 	var waits []time.Duration
@@ -125,7 +125,7 @@ func (w *world) reportTasks(r *Report) {
 
 const late = "waited for an agent for up to"
 
-// judged returns what would go wrong with a task.
+// judged returns the problem of a task, if it has one.
 func (w *world) judged(f *fate, usual time.Duration) (Finding, bool) {
 	most := max(3, w.team.Rules.MaxAttempts)
 	switch {
@@ -173,7 +173,7 @@ func (w *world) whyNot(f *fate) string {
 	return "it waits for another task"
 }
 
-// reportAgents reports what agents have done.
+// reportAgents reports the work of agents.
 func (w *world) reportAgents(r *Report) {
 	worked := len(w.listed)+len(w.talks) > 0
 	for _, m := range w.order {
@@ -194,7 +194,7 @@ func (w *world) reportAgents(r *Report) {
 	}
 }
 
-// reportSessions reports what tasks of sessions came to.
+// reportSessions reports the outcome of tasks of sessions.
 func (w *world) reportSessions(r *Report) {
 	for i := range w.team.Sessions {
 		s := &w.team.Sessions[i]

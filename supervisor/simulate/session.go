@@ -32,7 +32,7 @@ func (w *world) hold(s *session.Spec) {
 		}
 	}
 	if len(byType[session.AgentArchitect]) == 0 || len(byType[session.AgentDeveloper]) == 0 {
-		return // the report says so
+		return // the report shows it
 	}
 	for n := range talks {
 		t := &talk{of: s, task: fmt.Sprintf("%s-%d", s.ID, n+1), members: make(map[string]session.Member)}
@@ -44,8 +44,8 @@ func (w *world) hold(s *session.Spec) {
 	}
 }
 
-// say has a member say something to another one. It returns false if that is refused, or if the member does not run: then
-// it says it later.
+// say sends a message from one member to another. It returns false if the message is refused, or if the member does not
+// run: then the member sends it later.
 func (w *world) say(t *talk, from, to, kind string, payload string, again func()) bool {
 	a, b := t.members[from], t.members[to]
 	m := w.agents[a.AgentID]

@@ -1,6 +1,6 @@
-// Package simulate plays a team with model agents, on a simulated clock, and finds out what would go wrong with
-// its configuration: tasks that no agent can get, tasks that wait too long, work that goes round in circles, and
-// people who are asked all the time.
+// Package simulate plays a team with model agents, on a simulated clock, and finds problems of its configuration: tasks
+// that no agent can get, tasks that wait too long, work that goes round in circles, and people who are asked all the
+// time.
 //
 // The decisions are the real ones, of package handlers. Only the agents and the people are models: an agent takes some
 // minutes for a task, and sometimes it crashes, fails, hands in a wrong result, or asks a person, who answers within an
@@ -45,7 +45,7 @@ type Agent struct {
 	Attempts int           // failed checks before a person is asked
 }
 
-// How model agents and people behave. The parts are those of all attempts at a task.
+// Behavior of model agents and people. Shares count attempts at a task.
 const (
 	meanWork   = 10 * time.Minute
 	meanAnswer = 30 * time.Minute
@@ -60,7 +60,7 @@ const (
 	tick        = time.Minute
 )
 
-// began is the time at which each simulation begins.
+// began is the start of each simulation.
 var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // A world is one simulation.
@@ -94,7 +94,7 @@ type model struct {
 	work    map[string]int // the number of the attempt at each task
 }
 
-// A fate is what has become of a task.
+// A fate is the history of a task.
 type fate struct {
 	name    string
 	role    string
@@ -106,7 +106,7 @@ type fate struct {
 	why     string
 }
 
-// A moment is something that will happen.
+// A moment is a future event.
 type moment struct {
 	at     time.Time
 	number uint64
@@ -128,7 +128,7 @@ func (p *plan) Pop() any {
 	return last
 }
 
-// after has something happen later.
+// after schedules a call.
 func (w *world) after(d time.Duration, do func()) {
 	w.number++
 	heap.Push(&w.future, moment{at: w.now.Add(d), number: w.number, do: do})
@@ -174,7 +174,7 @@ func Run(t Team) Report {
 	return w.report()
 }
 
-// over reports whether nothing but ticks would happen.
+// over reports whether only ticks are left.
 func (w *world) over() bool {
 	return len(w.future) == 1 && len(w.asked) == 0 && w.now.Sub(began) > time.Hour
 }
@@ -208,7 +208,7 @@ func (w *world) request(from handlers.Actor, operation string, body any) *wire.E
 	return w.do(from, &wire.Request{ID: fmt.Sprint(w.number), Operation: operation, Timestamp: w.now.Format(time.RFC3339), Body: body})
 }
 
-// see notes what a record says about a task.
+// see updates the fate of a task from a record.
 func (w *world) see(r *wire.Record) {
 	var said struct {
 		Task    string   `json:"task"`
@@ -315,7 +315,7 @@ func (w *world) hear(m *model, notice, task string) {
 		return
 	}
 	if m.work[task]++; notice != wire.NoticeAssigned {
-		return // what it has planned for the task will not happen
+		return // its planned steps for the task are dropped
 	}
 	run, attempt := m.run, m.work[task]
 	w.after(time.Second, func() {
@@ -404,7 +404,7 @@ func (w *world) answer(q wire.Question) {
 		}
 		w.people = append(w.people, took)
 		if m := w.agents[q.Agent]; m != nil && m.up && q.Task != "" {
-			m.work[q.Task]++ // what it has planned before does not happen
+			m.work[q.Task]++ // its planned steps are dropped
 			w.attempt(m, q.Task)
 		}
 	})
