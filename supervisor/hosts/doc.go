@@ -1,5 +1,5 @@
-// Package hosts is the hub's side of agents on other machines: which hosts there are, which of them
-// gets an agent, and the runs of agents there. Package runner is the host's side.
+// Package hosts is the hub's side of agents on other machines: the list of hosts, the choice of a host for an agent,
+// and the runs of agents there. Package runner is the host's side.
 //
 // # What a host costs
 //
@@ -14,11 +14,11 @@
 //
 // # A thousand hosts
 //
-// The following is arithmetic with these figures and those of the record. It assumes a team of 1,000 hosts
-// with 100 agents each, and 10 million tasks a day. Such a team was not run.
+// The following is arithmetic with these figures and the figures of the record. It assumes a team of 1,000 hosts with
+// 100 agents each, and 10 million tasks a day. Such a team was not run.
 //
 //   - Lines: 100,000 lines a second take 7 to 8 cores of the hub. Most of them are output that no client reads. The
-//     first change would be to keep output on its host, and to send the hub only messages and what a client follows.
+//     first change would be to keep output on its host, and to send the hub only messages and followed output.
 //   - Beats: each host sends one each 2 seconds, so 500 arrive each second. They are not recorded.
 //   - Records: 10 million tasks a day make up to 6,000 records a second at the busiest time. One log takes 37,000.
 //   - Disk: a day has 45 GB of records, and no record of a shared log is removed yet. That would be the second change.
@@ -27,10 +27,10 @@
 //     tasks (fixtures/bench takeover). Then 1,000 hosts join the new hub, each with a TLS handshake.
 //   - Memory for agents: 100,000 agents take 10 to 20 GiB of the hub.
 //
-// One hub is therefore enough for some thousand agents. Beyond that, the work is divided into teams. Each team has a
-// record, a hub and hosts of its own. With a server of PostgreSQL or NATS, teams share the server, and each has its own
-// log (store.log). With hubs that keep the record themselves, each team has its own processes and ports. Between teams
-// there are messages, which "orchestrator bus forward" carries.
+// One hub is therefore enough for some thousand agents. Beyond that, the work is divided into teams. Each team has its
+// own record, hub and hosts. With a server of PostgreSQL or NATS, teams share the server, and each has its own log
+// (store.log). With hubs that keep the record themselves, each team has its own processes and ports. "orchestrator bus
+// forward" carries messages between teams.
 //
 // A process that carries several teams was not built. It would save about 20 MiB for each team, but a panic or a full
 // disk would end all teams of the process.

@@ -19,17 +19,16 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A Rule lets hosts join, and limits what they run. Without any rule each host may join and run
-// everything.
+// A Rule lets hosts join, and limits the agents that they run. Without any rule, each host may join and run all agents.
 type Rule struct {
 	Name   string            // of the block
 	Names  []string          // patterns of the names of hosts, such as "gpu-*"; empty: the name of the block
-	Labels map[string]string // of these hosts; they count before those that a host reports itself
+	Labels map[string]string // of these hosts; they override labels that a host reports
 	Agents []string          // patterns of the names of agents; empty: all
 	Grace  time.Duration     // how long agents live there without a hub; 0: hostlink.Grace
 }
 
-// A Placement limits the hosts on which an agent may run.
+// A Placement limits the hosts of an agent.
 type Placement struct {
 	Hosts  string            // a pattern; "": any
 	Labels map[string]string // that the host has
@@ -40,15 +39,15 @@ type Placement struct {
 // Options of Hosts.
 type Options struct {
 	Hub       string
-	Team      string // the name of the shared log; "" if there is none
+	Team      string // the name of the shared log; "" without one
 	Epoch     int64
 	Settled   time.Time                          // until then, agents that an earlier hub has placed may still run
 	Confirmed func() bool                        // whether this hub is known to be the one at work; nil: it is
 	Changed   func()                             // called when a host has come or may take agents again; it must not block
 	Drain     func(host string, agents []string) // called when a host asks to be drained; it must not block
 
-	// Committed reads the number of the last record, and then calls note. It returns the number as soon as all
-	// that was decided until then is recorded and told.
+	// Committed reads the number of the last record, and then calls note. It returns the number after all decisions before
+	// it are committed and delivered.
 	Committed func(note func()) int64
 
 	Note func(kind, host, text string) // called with each event of a host
@@ -60,8 +59,8 @@ type Hosts struct {
 	instance string        // of this process
 	open     chan struct{} // closed by Open
 
-	noting sync.RWMutex // held while something is noted, and by Close
-	silent bool         // nothing is noted any more
+	noting sync.RWMutex // held during calls of Note, and by Close
+	silent bool         // Note is no longer called
 
 	mu     sync.Mutex
 	closed bool
@@ -84,7 +83,7 @@ type host struct {
 	drained  bool              // by an operator
 	leaving  bool              // it has asked to be drained
 	runs     map[string]*run   // that may have processes there
-	chosen   map[string]string // the blocks of the agents, by name, for which Find keeps room until Start
+	chosen   map[string]string // the blocks of the agents that Find keeps room for until Start, by name
 	unknown  map[string]bool   // agents that its file does not have; forgotten when it joins again
 }
 
@@ -111,7 +110,7 @@ func New(o Options) *Hosts {
 // hub does not know.
 func (h *Hosts) Open() { close(h.open) }
 
-// Close ends all links. Nothing is noted afterwards.
+// Close ends all links. Note is not called afterwards.
 func (h *Hosts) Close() {
 	h.noting.Lock()
 	h.silent = true
@@ -135,8 +134,8 @@ func (h *Hosts) note(kind, host, text string) {
 	}
 }
 
-// Leave ends all links, and all runs as far as this hub is concerned. It tells the hosts nothing, so that another
-// hub can go on with the runs.
+// Leave ends all links, and all runs as far as this hub is concerned. It does not notify the hosts, so that another hub
+// can go on with the runs.
 func (h *Hosts) Leave() {
 	h.Close()
 	h.mu.Lock()
@@ -177,8 +176,8 @@ func (h *Hosts) ruleOf(name string) (Rule, bool) {
 	return Rule{}, len(h.rules) == 0
 }
 
-// Find returns a host on which an agent can run now, and keeps room for it there until Start. If there
-// is none, it returns why, in words that complete "waits for ".
+// Find returns a host that can run an agent now, and keeps room there until Start. If no host can, it returns the
+// reason, in words that complete "waits for ".
 func (h *Hosts) Find(agent, block string, p Placement) (name, why string) {
 	if time.Until(h.options.Settled) > 0 {
 		return "", "the agents of the hub before this one to have ended on all hosts"
@@ -186,7 +185,7 @@ func (h *Hosts) Find(agent, block string, p Placement) (name, why string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var fit []*host
-	var refused []string // why the others do not fit
+	var refused []string // why other hosts do not fit
 	for _, name := range slices.Sorted(maps.Keys(h.hosts)) {
 		host := h.hosts[name]
 		if why := h.unfit(host, agent, p); why != "" {
@@ -290,7 +289,7 @@ func (h *Hosts) Drain(name string, undo bool) ([]string, error) {
 	return host.agents(), nil
 }
 
-// Drained says that a host was drained in an earlier life of the team.
+// Drained marks a host that was drained in an earlier life of the team.
 func (h *Hosts) Drained(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

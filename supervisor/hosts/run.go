@@ -36,8 +36,8 @@ type Order struct {
 	Found func(mail int64, unfit string)
 }
 
-// A run is the run of an agent on a host, as a process. The callbacks of its spec are called by one
-// goroutine, in the order of what the host has sent.
+// A run is the run of an agent on a host, as a process. One goroutine calls the callbacks of its spec, in the order of
+// the host's lines.
 type run struct {
 	hosts *Hosts
 	host  *host
@@ -55,7 +55,7 @@ type run struct {
 	input  *link.Room
 	usage  atomic.Pointer[hostlink.Usage]
 	answer chan *hostlink.Line // started or failed
-	unsaid int                 // the cost of output that was dealt with, which the host was not told; used by deal
+	unsaid int                 // the cost of handled output that is not yet reported to the host; used by deal
 	lost   atomic.Bool         // it was given up
 
 	mu      sync.Mutex
@@ -72,14 +72,14 @@ type run struct {
 	fetched int64                           // the number of the last one
 }
 
-// maxQueue is how many lines of a run may wait to be dealt with: pieces of output, and a few others.
+// maxQueue is how many lines of a run may wait to be dealt with: pieces of output, and a few other lines.
 const maxQueue = hostlink.OutputRoom/hostlink.PieceCost + 100
 
 // errTooMuch reports that a host has sent more than there was room for.
 var errTooMuch = errors.New("the host has sent more output than there was room for")
 
-// Start starts a run on a host. The callbacks of the spec are those of the run; the host knows the rest
-// by its own file. If ctx ends before the host has answered, the run is killed as soon as it has started.
+// Start starts a run on a host. The run uses only the callbacks of the spec; the host takes the rest from its own file.
+// If ctx ends before the host has answered, the run is killed as soon as it has started.
 func (h *Hosts) Start(ctx context.Context, o Order, spec child.Spec) (*Process, error) {
 	r := h.newRun(o, spec)
 	h.mu.Lock()
@@ -93,7 +93,7 @@ func (h *Hosts) Start(ctx context.Context, o Order, spec child.Spec) (*Process, 
 	}
 	r.host, r.link, r.lastLink, r.instance = host, host.link, host.link, host.instance
 	host.runs[spec.Run] = r
-	_ = r.stream.Resume(host.link.conn, 0) // nothing was sent
+	_ = r.stream.Resume(host.link.conn, 0) // a new stream has no lines to send again
 	h.mu.Unlock()
 	r.start()
 	var l *hostlink.Line
@@ -193,7 +193,7 @@ func (r *run) handle(l *hostlink.Line) error {
 			r.input.Shut()
 			return nil
 		}
-		r.input.Free(max(0, min(l.N, hostlink.InputRoom-r.input.Left()))) // it may be what an earlier hub has sent
+		r.input.Free(max(0, min(l.N, hostlink.InputRoom-r.input.Left()))) // it may confirm input of an earlier hub
 		if r.input.Left() == hostlink.InputRoom {
 			r.stirs()
 		}
@@ -225,13 +225,14 @@ func (p *Process) ReadFile(path string, most int64) (string, error) {
 // maxReply is the size of the longest reply to Work.
 const maxReply = 64 << 20
 
-// Work has the host do something for the agent of the run, and returns its reply. If ctx ends before, the host gives it
-// up. The error is a [hostlink.Failure] if the host has answered, and could not do it.
+// Work sends the host a request about the agent of the run, and returns its reply. If ctx ends before, the host cancels
+// the request. The error is a [hostlink.Failure] if the host has answered that it failed.
 func (p *Process) Work(ctx context.Context, request []byte) ([]byte, error) {
 	return p.run.ask(ctx, &hostlink.Line{Bytes: request}, maxReply)
 }
 
-// ask sends a fetch line, and returns what the host sends. The error is a [hostlink.Failure] if the host has sent that.
+// ask sends a fetch line, and returns the answer of the host. The error is a [hostlink.Failure] if the host has sent a
+// failure.
 func (r *run) ask(ctx context.Context, l *hostlink.Line, most int64) ([]byte, error) {
 	pieces := make(chan *hostlink.Line, 2+most/hostlink.MaxPiece)
 	r.mu.Lock()
@@ -455,7 +456,7 @@ func (p *Process) Unread() int64 {
 	return int64(hostlink.InputRoom-p.run.input.Left()) + p.figures().Unread
 }
 
-// Usage returns what the run has used, as of the last beat.
+// Usage returns the CPU time and memory of the run, as of the last beat.
 func (p *Process) Usage() (cpuMS, rss int64) {
 	u := p.figures()
 	return u.CPUMS, u.RSS

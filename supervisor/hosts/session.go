@@ -26,7 +26,7 @@ type session struct {
 
 	stir    chan struct{} // holds a value if stirred has runs
 	mu      sync.Mutex
-	stirred map[*run]bool // runs of which more may be settled
+	stirred map[*run]bool // runs that may have newly settled lines
 }
 
 // stirs notes that more of a run may be settled.
@@ -43,7 +43,7 @@ func (s *session) stirs(r *run) {
 	}
 }
 
-// takeStirred returns the runs of which more may be settled since its last call.
+// takeStirred returns the runs that may have newly settled lines since its last call.
 func (s *session) takeStirred() map[*run]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (h *Hosts) Serve(name, address string, conn *link.Conn) (err error) {
 	h.note(events.HostJoined, name, "joined from "+address)
 	h.options.Changed()
 	resumed := make(chan error, 1)
-	go func() { resumed <- s.resume(runs, first) }() // lines are read meanwhile, because the host does the same
+	go func() { resumed <- s.resume(runs, first) }() // lines are read during resume, because the host does the same
 	over := make(chan struct{})
 	go s.settle(over) // it may have to wait for the record, and then outlives the link
 	err = s.listen()
@@ -92,14 +92,14 @@ func (h *Hosts) Serve(name, address string, conn *link.Conn) (err error) {
 	return cmp.Or(<-resumed, err)
 }
 
-// A hub tells a host every settleEvery what is settled of all runs, because the number of the record grows. A run that
-// has said or was told something is settled after settleSoon: if the hub is lost then, the run need not end.
+// A hub sends a host the settled lines of all runs every settleEvery, because the number of the record grows. After
+// input or output, a run is settled within settleSoon: if the hub is lost then, the run need not end.
 const (
 	settleEvery = time.Second
 	settleSoon  = 20 * time.Millisecond
 )
 
-// settle tells the host what is settled of its runs, until over is closed.
+// settle tells the host about settled lines of its runs, until over is closed.
 func (s *session) settle(over <-chan struct{}) {
 	ticker := time.NewTicker(settleEvery)
 	defer ticker.Stop()
@@ -119,7 +119,7 @@ func (s *session) settle(over <-chan struct{}) {
 			some = s.takeStirred()
 		}
 		marks := s.settled(some)
-		if some == nil { // those that have ended are forgotten
+		if some == nil { // ended runs are forgotten
 			maps.DeleteFunc(told, func(run string, _ hostlink.Going) bool { _, there := marks[run]; return !there })
 		}
 		maps.DeleteFunc(marks, func(run string, g hostlink.Going) bool { return told[run] == g })
@@ -130,8 +130,9 @@ func (s *session) settle(over <-chan struct{}) {
 	}
 }
 
-// settled returns the runs of which all is settled, of all or of some. The number of the last record is read before those
-// of the lines. So a line that is dealt with in between has a later record, and another hub does not go on with its run.
+// settled returns the fully settled ones of all or some runs. The number of the last record is read before the numbers
+// of the lines. So a line that is dealt with in between has a later record, and another hub does not go on with its
+// run.
 func (s *session) settled(some map[*run]bool) map[string]hostlink.Going {
 	var runs []*run
 	var dealt []int64
@@ -156,7 +157,7 @@ func (s *session) settled(some map[*run]bool) map[string]hostlink.Going {
 	return marks
 }
 
-// resume sends the lines about runs that the host does not have, and those that follow.
+// resume sends lines about runs that the host lacks, and lets later lines follow.
 func (s *session) resume(runs []*run, hello *hostlink.Line) (err error) {
 	for _, r := range runs {
 		got := int64(0)
@@ -227,7 +228,7 @@ func (h *Hosts) welcome(s *session, hello *hostlink.Line) (resumed []*run, err e
 	return resumed, s.conn.Send(w)
 }
 
-// unfitRuns returns why this hub cannot go on with expected runs of a host; "" or nothing: it can.
+// unfitRuns returns why this hub cannot go on with expected runs of a host; "" or no entry: it can.
 func (h *Hosts) unfitRuns(s *session, hello *hostlink.Line) map[*run]string {
 	h.mu.Lock()
 	var runs []*run
@@ -307,7 +308,7 @@ func (h *Hosts) lost(s *session, why error) {
 	}
 }
 
-// expire gives up a run whose last link was that of a session, or which had none if s is nil.
+// expire gives up a run without a link, if s was its last session. A nil s means that the run had no session.
 func (h *Hosts) expire(r *run, s *session) {
 	h.mu.Lock()
 	gone := r.link == nil && r.lastLink == s

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// A Memory is what a host keeps in its state directory.
+// A Memory has the data of a host in its state directory.
 type Memory struct {
 	Instance string           // the name of the directory; a hub takes programs with the same one for the same host
 	Epochs   map[string]int64 // the highest epoch that this host has seen of each team

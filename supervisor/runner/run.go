@@ -27,21 +27,21 @@ type run struct {
 	mu       sync.Mutex
 	process  Process // nil before it has started
 	killed   bool    // it is to be killed when it has started
-	disowned bool    // no hub knows it any more
+	disowned bool    // no hub knows it
 	input    [][]byte
 	midLine  bool // the input so far ends within a line
 	answered answered
 	settled  hostlink.Going
 	closing  bool                         // stdin is to be closed after the input
 	more     chan struct{}                // holds a value if there may be more input
-	works    map[int64]context.CancelFunc // what is done for hubs, by number
+	works    map[int64]context.CancelFunc // work for hubs, by number
 }
 
 func newRun(id string, since int64) *run {
 	return &run{id: id, since: since, stream: link.NewStream(id), output: link.NewRoom(hostlink.OutputRoom), ended: make(chan struct{}), more: make(chan struct{}, 1)}
 }
 
-// spec returns the callbacks of the run. They tell the hub what happens.
+// spec returns the callbacks of the run. They report events to the hub.
 func (r *run) spec() child.Spec {
 	return child.Spec{
 		Run:    r.id,
@@ -124,7 +124,7 @@ func (r *run) fail(err error) {
 	close(r.ended)
 }
 
-// going returns what hubs need to know to go on with the run.
+// going returns the state that a hub needs to go on with the run.
 func (r *run) going() hostlink.Going {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,7 +134,7 @@ func (r *run) going() hostlink.Going {
 	return g
 }
 
-// settle notes what is settled.
+// settle notes the settled lines.
 func (r *run) settle(g hostlink.Going) error {
 	r.mu.Lock()
 	r.settled = g
@@ -146,7 +146,7 @@ func (r *run) settle(g hostlink.Going) error {
 // restart lets another hub go on with the run, and reports whether it can.
 func (r *run) restart() bool {
 	r.mu.Lock()
-	for _, giveUp := range r.works { // what the earlier hub has asked for
+	for _, giveUp := range r.works { // requests of the earlier hub
 		giveUp()
 	}
 	r.works = nil
@@ -167,7 +167,7 @@ func (r *run) isOver() bool {
 	}
 }
 
-// isAlone reports whether no hub knows the run any more.
+// isAlone reports whether the run is disowned: no hub knows it.
 func (r *run) isAlone() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -214,11 +214,10 @@ func (r *run) obey(l *hostlink.Line) {
 	}
 }
 
-// A Work does what a hub asks for an agent, and returns the reply.
+// A Work answers a request of a hub for an agent.
 type Work func(ctx context.Context, agent string, request []byte) ([]byte, error)
 
-// fetch returns a function that sends what a hub asks for. If a hub gives up what it has asked for, fetch ends that, and
-// returns a function that does nothing.
+// fetch returns a function that answers a hub's request. For a cancelled request it stops the work and returns a no-op.
 func (r *run) fetch(do Work, l *hostlink.Line) func() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -251,7 +250,7 @@ func (r *run) fetch(do Work, l *hostlink.Line) func() {
 	return func() { r.sendFile(l, "", fs.ErrNotExist) }
 }
 
-// worked notes that something was done for a hub, and reports whether the hub still waits for it.
+// worked notes the end of a request, and reports whether the hub still waits for it.
 func (r *run) worked(number int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -260,7 +259,8 @@ func (r *run) worked(number int64) bool {
 	return waits
 }
 
-// work does what a hub asks for the agent, until the run ends or the hub gives it up. Meanwhile the hub hears of it.
+// work answers a request for the agent, until the run ends or the hub cancels the request. It sends the hub signs of
+// life until then.
 func (r *run) work(ctx context.Context, cancel context.CancelFunc, do Work, l *hostlink.Line) ([]byte, error) {
 	defer cancel()
 	go func() {
@@ -285,7 +285,7 @@ func (r *run) work(ctx context.Context, cancel context.CancelFunc, do Work, l *h
 	return reply, err
 }
 
-// sendFile sends a text to the hub, or why there is none.
+// sendFile sends a text to the hub, or the error.
 func (r *run) sendFile(l *hostlink.Line, text string, err error) {
 	if err != nil {
 		r.send(&hostlink.Line{Type: hostlink.File, Number: l.Number, Reason: err.Error(), Yes: true})

@@ -130,7 +130,7 @@ func (h *Host) Serve(ctx context.Context, conn *link.Conn, drain <-chan struct{}
 	over := make(chan struct{})
 	var others sync.WaitGroup
 	others.Go(func() { h.beats(over, drain) })
-	runs := h.present() // those of earlier links
+	runs := h.present() // runs of earlier links
 	others.Go(func() { h.resume(conn, l, runs) })
 	err = h.listen(conn)
 	close(over)
@@ -143,7 +143,7 @@ func (h *Host) Serve(ctx context.Context, conn *link.Conn, drain <-chan struct{}
 	return err
 }
 
-// greet says hello. It returns the welcome of the hub, and the runs that the hello has named.
+// greet sends the hello. It returns the welcome of the hub, and the runs in the hello.
 func (h *Host) greet(conn *link.Conn) (welcome *hostlink.Line, said map[string]hostlink.Going, err error) {
 	hello := &hostlink.Line{
 		Type: hostlink.Hello, Version: hostlink.Version, Program: h.Program, Instance: h.Instance, Hub: h.hub, Labels: h.Labels, Capacity: h.Capacity,
@@ -191,8 +191,8 @@ func (h *Host) confirmedAt(sent time.Duration) {
 // hungAfter is how long this program may take to kill the runs itself.
 const hungAfter = time.Second
 
-// resume kills the runs that the hub does not know, and goes on with the others. Lines are read meanwhile,
-// because the hub does the same.
+// resume kills the runs that the hub does not know, and goes on with the rest. Lines are read at the same time, because
+// the hub does the same.
 func (h *Host) resume(conn *link.Conn, welcome *hostlink.Line, runs []*run) {
 	runs = slices.DeleteFunc(runs, func(r *run) bool {
 		_, known := welcome.Runs[r.id]
@@ -295,7 +295,7 @@ func (h *Host) confirm(l *hostlink.Line) error {
 	return nil
 }
 
-// settle notes what is settled of the runs.
+// settle notes the settled lines of the runs.
 func (h *Host) settle(l *hostlink.Line) error {
 	for _, r := range h.present() {
 		if g, ok := l.Runs[r.id]; ok {
@@ -339,7 +339,7 @@ func (h *Host) obey(conn *link.Conn, l *hostlink.Line) error {
 		r = newRun(l.Run, h.number)
 		r.agent = l.Agent
 		h.runs[l.Run] = r
-		_ = r.stream.Resume(conn, 0) // before it has something to send
+		_ = r.stream.Resume(conn, 0) // before it has lines to send
 		h.all.Go(func() { h.launch(r, l) })
 	}
 	h.mu.Unlock()
@@ -351,7 +351,7 @@ func (h *Host) obey(conn *link.Conn, l *hostlink.Line) error {
 	case !fresh:
 	case l.Type == hostlink.Start && !isNew:
 		h.Renew(l)
-		h.all.Go(r.tellStarted) // lines are read meanwhile, because the hub does the same
+		h.all.Go(r.tellStarted) // lines are read at the same time, because the hub does the same
 	case l.Type == hostlink.Fetch:
 		h.all.Go(r.fetch(h.Work, l))
 	default:

@@ -30,7 +30,7 @@ type Conn struct {
 	buf []byte
 }
 
-// New returns an end of a link. in has what was read from conn already.
+// New returns an end of a link. in has the bytes that were read from conn before.
 func New(conn net.Conn, in *bufio.Reader) *Conn { return &Conn{conn: conn, in: in} }
 
 // Send sends a line. After an error the link is closed.

@@ -15,13 +15,13 @@ type Stream struct {
 	run string
 
 	sending sync.Mutex // held while lines are sent, which keeps their order
-	conn    *Conn      // nil: there is no link
+	conn    *Conn      // nil without a link
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	kept     []*hostlink.Line
 	last     int64 // the number of the last line of this side
 	got      int64 // the number of the last line of the other side
-	started  bool  // the other side was told that the run has started
+	started  bool  // the other side knows that the run has started
 	retained retained
 }
 
@@ -31,13 +31,13 @@ type retained struct {
 	lines   []*hostlink.Line
 	cost    int
 	dropped int64 // the number of the last one that was dropped before it was settled; 0: none
-	within  bool  // stdout goes on in a line whose beginning was dropped
+	within  bool  // stdout goes on in a line after its beginning was dropped
 }
 
 // maxRetained is the largest cost of the retained lines.
 const maxRetained = hostlink.OutputRoom / 2
 
-// cost returns what a line takes of the room for output.
+// cost returns the share of a line in the room for output.
 func cost(l *hostlink.Line) int { return len(l.Bytes) + hostlink.PieceCost }
 
 func (r *retained) add(l *hostlink.Line) {
@@ -89,8 +89,8 @@ func (r *retained) settle(n int64) {
 // NewStream returns the stream of a run without a link.
 func NewStream(run string) *Stream { return &Stream{run: run} }
 
-// Send sends a line, now or as soon as there is a link. The line must not be changed afterwards. The other side is
-// told once that the run has started.
+// Send sends a line, now or as soon as there is a link. The line must not be changed afterwards. Only the first line
+// about the start of the run is sent.
 func (s *Stream) Send(l *hostlink.Line) {
 	s.sending.Lock()
 	defer s.sending.Unlock()
@@ -156,8 +156,8 @@ func (s *Stream) Fit() bool {
 	return s.retained.dropped == 0 && took <= hostlink.OutputRoom
 }
 
-// unsettled returns the lines that another hub needs, and those that the present one does not have. s.mu must be
-// held.
+// unsettled returns the lines to send to another hub: retained lines, and lines without a confirmation of this hub.
+// s.mu must be held.
 func (s *Stream) unsettled() (all []*hostlink.Line) {
 	confirmed := s.last - int64(len(s.kept))
 	for _, l := range s.retained.lines {
@@ -173,8 +173,8 @@ func (s *Stream) unsettled() (all []*hostlink.Line) {
 	return all
 }
 
-// without returns lines about a run without the lines of stdout for which drop returns true. Drop gets the number of the
-// line in which the line of stdout ends.
+// without returns lines about a run, except for lines of stdout that drop chooses. Drop gets a line of stdout and the
+// number of the line that has its end.
 func without(all []*hostlink.Line, drop func(text []byte, n int64) bool) (left []*hostlink.Line) {
 	var open []byte // the beginning of a line of stdout
 	keep := func(text []byte) {
@@ -212,9 +212,8 @@ func (s *Stream) Last() int64 {
 	return s.last
 }
 
-// Restart begins the numbers anew, for another hub: with the lines that are not settled, and those that the hub
-// before did not have, but without the lines of stdout for which drop returns true. It returns what they take of the
-// room for output, and whether these are all lines that the other hub needs.
+// Restart begins the numbers anew, for another hub: with the unsettled lines, except for lines of stdout that drop
+// chooses. It returns their cost in the room for output, and whether the other hub gets all lines that it needs.
 func (s *Stream) Restart(drop func(text []byte, n int64) bool) (took int, fit bool) {
 	s.sending.Lock()
 	defer s.sending.Unlock()
