@@ -33,10 +33,9 @@ import (
 //
 //	artifacts/AB/AB…, 64 digits of SHA-256
 //
-// so equal content is stored once and a name cannot refer to other content. A file is complete
-// and durable before the record refers to it. A file that is still being written is named
-// artifacts/new-…. A file is removed when the completion for which it was made is refused, and when
-// no record refers to it any more; see sweep.
+// so equal content is stored once and a name cannot refer to other content. A file is complete and durable before the
+// record refers to it. A file that is still being written is named artifacts/new-…. A file is removed when its
+// completion is refused, and when the last record that refers to it is removed; see Sweep.
 //
 // If several hubs share the record, the content is also among their objects before the record refers to it, and
 // stays there. A hub that does not have the file reads it from there.
@@ -73,9 +72,8 @@ func New(stateDir string, alarm func(text string, args ...any)) *Store {
 	}
 }
 
-// Clear removes files that an earlier run of the orchestrator did not finish. It does nothing
-// without a state directory. A file that
-// cannot be removed does no harm; the next start tries again.
+// Clear removes files that an earlier run of the orchestrator did not finish. It has no effect without a state
+// directory. A file that cannot be removed does no harm; the next start tries again.
 func (a *Store) Clear() {
 	if a == nil {
 		return
@@ -191,7 +189,7 @@ func ReadWithin(folder dispatch.Folder, path string, most int64) (string, error)
 		return "", err
 	case !info.Mode().IsRegular():
 		return "", fmt.Errorf("%q is not a regular file", path)
-	case sameDevice(info, "/proc"): // /proc/self would be that of this process
+	case sameDevice(info, "/proc"): // /proc/self would be this process
 		return "", fmt.Errorf("%q is a file of the kernel", path)
 	}
 	text, err := io.ReadAll(io.LimitReader(file, most+1))
@@ -217,8 +215,7 @@ func sameDevice(info os.FileInfo, folder string) bool {
 	return known && also && one.Dev == other.Dev
 }
 
-// Attach puts stored content back into a document. A reference whose content cannot be read
-// stays in the document.
+// Attach puts stored content back into a document. A reference stays in the document if its content cannot be read.
 func (a *Store) Attach(document wire.Raw) wire.Raw {
 	whole, err := delegation.Attach(document, a.Load)
 	if err != nil {
@@ -252,7 +249,7 @@ func (a *Store) Keep(content string) (ref string, err error) {
 	if err := a.Sync(filepath.Dir(path)); err != nil { // even for an existing file, which may not be synced yet
 		return "", err
 	}
-	if a.Objects != nil { // it waits as long as nothing can be recorded
+	if a.Objects != nil { // it waits while recording is not possible
 		if err := a.Objects.PutObject(context.Background(), hash, []byte(content)); err != nil {
 			return "", err
 		}

@@ -66,7 +66,7 @@ func ShareArtifacts(ctx context.Context, stateDir string, o Objects) (n int, err
 			return n, err
 		}
 		if HashOf(text) != hash {
-			continue // it was changed, and is not an artifact any more
+			continue // it was changed, and is no longer an artifact
 		}
 		if err := o.PutObject(ctx, hash, text); err != nil {
 			return n, err
@@ -76,7 +76,7 @@ func ShareArtifacts(ctx context.Context, stateDir string, o Objects) (n int, err
 	return n, nil
 }
 
-// FetchArtifacts stores in a state directory the objects to which a record refers. It returns how many of them the
+// FetchArtifacts stores the objects that a record refers to in a state directory. It returns how many of them the
 // directory has now, and how many are missing because no hub has stored them.
 func FetchArtifacts(ctx context.Context, stateDir string, record dispatch.Record, o Objects) (n, missing int, err error) {
 	a := New(stateDir, nil)

@@ -49,9 +49,9 @@ func (a *Store) Release(refs []string, granted bool) {
 	}
 }
 
-// Sweep removes the files to which no record refers: those of records that were removed, and those
-// that a killed orchestrator has left. It looks only at files that are younger than the log, since
-// older ones may belong to a log that was moved away. settle waits until all decisions are recorded.
+// Sweep removes files that no record refers to: files of removed records, and files that a killed orchestrator has
+// left. It looks only at files that are younger than the log, since older ones may belong to a log that was moved away.
+// settle waits until all decisions are recorded.
 func (a *Store) Sweep(ctx context.Context, record dispatch.Record, began time.Time, settle func()) (removed int, err error) {
 	a.claiming.Lock()
 	a.recent = make(map[string]bool)
@@ -71,7 +71,7 @@ func (a *Store) Sweep(ctx context.Context, record dispatch.Record, began time.Ti
 	settle()
 	for r, err := range record.Find(ctx, wire.Search{Artifacts: true}) {
 		if err != nil {
-			return 0, err // without all references, nothing may be removed
+			return 0, err // without all references, no file may be removed
 		}
 		for _, ref := range artifactRefs.FindAllSubmatch(r.Payload, -1) {
 			delete(unused, string(ref[1]))

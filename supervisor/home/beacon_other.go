@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// lockName returns nil: there are no abstract sockets here, so only the lock file is used.
+// lockName returns nil: this system has no abstract sockets, so only the lock file is used.
 func lockName(string) (io.Closer, error) { return nil, nil }
 
 func takeName(*os.File) (io.Closer, error) {

@@ -1,9 +1,9 @@
-// Package home is the state directory of an orchestrator: who holds it, what may be in it, and where
-// its files and sockets are. It is checked before anything in it is touched, because it may have come
-// with a repository of another author.
+// Package home is the state directory of an orchestrator: its holder, its permitted contents, and the paths of its
+// files and sockets. It is checked before any file in it is touched, because it may have come with a repository of
+// another author.
 //
 //	home.go       the locked directory, folders for other users, sockets
-//	statedir.go   what is checked before it is used
+//	statedir.go   checks before it is used
 //	beacon_*.go   how another orchestrator on this machine sees that the directory is held
 package home
 
@@ -30,7 +30,7 @@ type Home struct {
 	Dir    string
 	lock   *os.File
 	inode  os.FileInfo // the lock file's identity
-	beacon io.Closer   // nil where there is none
+	beacon io.Closer   // nil on systems without one
 	unsaid bool        // the last orchestrator here has stopped in order, and could not record it
 
 	making sync.Mutex // held while the folder for other users is made
@@ -64,7 +64,7 @@ func Open(dir string) (*Home, error) {
 	if err := checkStateDir(dir); err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(dir, 0o700); err != nil { // an existing directory may be open to others
+	if err := os.Chmod(dir, 0o700); err != nil { // an existing directory may be open to other users
 		return nil, fmt.Errorf("closing the state directory to others: %w", err)
 	}
 	h := &Home{Dir: dir}
@@ -297,15 +297,15 @@ func RemoveSocketDir(socket, stateDir string) {
 	}
 }
 
-// UserDir returns the path of the folder in /tmp with what agents of other users must reach: the sockets
-// of their runs, and their $TMPDIR. The state directory is closed to these users.
+// UserDir returns the path of the folder in /tmp that agents of other users must reach, with the sockets of their runs
+// and their $TMPDIR. The state directory is closed to these users.
 func UserDir(stateDir string) string {
 	sum := sha256.Sum256([]byte(stateDir))
 	return filepath.Join("/tmp", fmt.Sprintf("orchestrator-%d", os.Getuid()), hex.EncodeToString(sum[:8])+"-users")
 }
 
-// UserDir makes the folder for agents of other users, and returns its path. Others can enter it and
-// change nothing in it. It returns an error if another user owns or may write an existing one.
+// UserDir makes the folder for agents of other users, and returns its path. Other users can enter it, and not change
+// it. It returns an error if another user owns or may write an existing one.
 func (h *Home) UserDir() (string, error) {
 	h.making.Lock()
 	defer h.making.Unlock()
@@ -334,17 +334,17 @@ func (h *Home) UserDir() (string, error) {
 	return path, nil
 }
 
-// notesFile is the file of a state directory with what is noted about the branches of tasks.
+// notesFile is the file of a state directory with the notes about branches of tasks.
 const notesFile = "workspaces.json"
 
-// Notes returns the path of the file with what is noted about the branches of tasks, in a state directory.
+// Notes returns the path of the file with the notes about branches of tasks, in a state directory.
 func Notes(dir string) string { return filepath.Join(dir, notesFile) }
 
 // mergesDir is the folder of a state directory with the files of merges that run.
 const mergesDir = "merges"
 
-// Apart returns a folder for the files of merges, which is closed to confined agents. A user of its own, who may be nil,
-// can enter it.
+// Apart returns a folder for the files of merges, which is closed to confined agents. The user, if not nil, can enter
+// it.
 func (h *Home) Apart(u *child.User) (string, error) {
 	if u == nil {
 		dir := filepath.Join(h.Dir, mergesDir)
@@ -367,7 +367,7 @@ func (h *Home) Apart(u *child.User) (string, error) {
 // ClearMerges removes the files of merges that an earlier orchestrator has left.
 func (h *Home) ClearMerges() { _ = child.RemoveAll(filepath.Join(h.Dir, mergesDir)) }
 
-// ClearUserDir removes what an earlier orchestrator has left in the folder for agents of other users.
+// ClearUserDir empties the folder for agents of other users, after an earlier orchestrator.
 func (h *Home) ClearUserDir() {
 	if path := UserDir(h.Dir); ours(filepath.Dir(path)) == nil && ours(path) == nil {
 		_ = child.RemoveAll(path)

@@ -23,8 +23,7 @@ import (
 // that end in -wal and -shm.
 var stateFiles = []string{"lock", ".gitignore", "jwt.key", "orchestrator.log", "events.db", "events.db-wal", "events.db-shm", "events.db-tip", "sign-ins.json", "ui.address", notesFile}
 
-// stateSecrets are the state files whose contents are trusted. No other user may be able to
-// read or write them.
+// stateSecrets are the state files with trusted contents. No other user may be able to read or write them.
 var stateSecrets = []string{"jwt.key", "events.db", "sign-ins.json", notesFile}
 
 // stateFolders are the folders of a state directory.
@@ -74,7 +73,7 @@ func checkStateDir(dir string) error {
 // removeUnfinishedKeys removes a second name of the key, which remains if the orchestrator is
 // killed while it creates the key.
 func removeUnfinishedKeys(dir string) {
-	names, _ := filepath.Glob(filepath.Join(dir, ".key-*")) // finds nothing if the folder's name contains pattern characters
+	names, _ := filepath.Glob(filepath.Join(dir, ".key-*")) // finds no file if the folder's name contains pattern characters
 	for _, name := range names {
 		if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() {
 			_ = os.Remove(name)
@@ -157,8 +156,8 @@ func hasModes(dir string) bool {
 // largestIndex is the largest git index that is read, in bytes.
 const largestIndex = 256 << 20
 
-// repositoryOf returns the index of the git repository that contains a folder, and the folder's
-// path in it. The index is "" if there is no repository.
+// repositoryOf returns the index of the git repository that contains a folder, and the folder's path in it. The index
+// is "" outside of a repository.
 func repositoryOf(dir string) (index, inside string) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

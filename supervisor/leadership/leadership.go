@@ -1,13 +1,13 @@
 // Package leadership decides which of several hubs is at work.
 //
-// The shared log decides. A hub takes its turn by appending a hub.epoch fact to the log that it has
-// read to the end. After that, an append of the hub before it fails, because the log does not end where
-// that hub expects. There is no lease, and no clock has to be right.
+// The shared log decides. A hub takes its turn by appending a hub.epoch fact to the log that it has read to the end.
+// After that, an append of the hub before it fails, because the log does not end where that hub expects. The package
+// needs no lease and no correct clock.
 //
-// When to try is only a hint, which may be wrong: a hub that stands by asks five times a second which
-// hub is at work. It tries when none is, or when the one that should be has not answered for a while. A
-// wrong hint costs one append that fails, or one change of hub, and never a fact. The order is: read
-// to the end, ask, append there. Asking first would replace a hub that has just taken over.
+// When to try is only a hint, which may be wrong: a hub that stands by asks five times a second which hub is at work.
+// It tries when no hub is, or when that hub has not answered for a while. A wrong hint costs one append that fails, or
+// one change of hub, and never a fact. The order is: read to the end, ask, append there. Asking first would replace a
+// hub that has just taken over.
 //
 // A hub takes no turn while a record is moved into the log, or after it was moved out: see package eventlog.
 // It leaves an empty log alone for a while, so that a move that is about to begin comes first.
@@ -33,7 +33,7 @@ type Hub struct {
 	Name    string `json:"hub"`
 	URL     string `json:"url,omitzero"` // where its API is; "" if only on its own machine
 	Version string `json:"version"`
-	Epoch   int64  `json:"epoch,omitzero"` // the number of the fact with which it took its turn
+	Epoch   int64  `json:"epoch,omitzero"` // the number of the fact that began its turn
 }
 
 // Options describe the hub in this process.
@@ -41,7 +41,7 @@ type Options struct {
 	Log    *eventlog.Shared
 	Engine eventlog.Engine
 	Hub    Hub
-	Heard  func(Hub) // called when another hub than before says that it is at work; may be nil
+	Heard  func(Hub) // called when another hub than before reports to be at work; may be nil
 
 	// Followed is called after each time that the log was read to its end; may be nil.
 	Followed func(ctx context.Context) error
@@ -92,8 +92,7 @@ type candidate struct {
 	loggedAt    time.Time // when this hub has logged that the record is moved
 }
 
-// try reads what others have appended, and takes the turn if no other hub seems to have it. It returns nil
-// if one has.
+// try reads new facts of other hubs, and takes the turn if no other hub seems to have it. It returns nil if one has.
 func (c *candidate) try(ctx context.Context) (*Hub, error) {
 	if err := c.Log.Follow(ctx, c.noteEpochs); err != nil {
 		return nil, err
@@ -186,7 +185,7 @@ func (c *candidate) take(ctx context.Context, end int64) (*Hub, error) {
 	return &mine, nil
 }
 
-// Serve says that a hub is at work until the returned function is called.
+// Serve answers that a hub is at work until the returned function is called.
 func Serve(e eventlog.Engine, mine Hub) (end func(), err error) {
 	text, err := json.Marshal(mine)
 	if err != nil {

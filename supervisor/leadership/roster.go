@@ -9,7 +9,7 @@ import (
 	"orchestrator/supervisor/eventlog"
 )
 
-// A Report is what a hub tells the others about itself. Reports are hints for people.
+// A Report describes a hub to the other hubs. Reports are hints for people.
 type Report struct {
 	Hub
 	AtWork bool  `json:"at_work,omitzero"`
@@ -29,7 +29,7 @@ type Roster struct {
 	courier Courier // nil: hubs do not reach each other
 
 	mu      sync.Mutex
-	reports map[string]heardReport // by hub, those that are not stale
+	reports map[string]heardReport // by hub, without stale ones
 }
 
 type heardReport struct {

@@ -16,14 +16,14 @@ import (
 	"orchestrator/wire/control"
 )
 
-// An Agent specifies what to run and how to keep it running.
+// An Agent specifies a program to run, and how to keep it running.
 type Agent struct {
 	Name  string
 	Block string // name of the block, shared by the replicas of one agent
 	Place string // position in the configuration file
 	control.Profile
 	Role      string
-	Actor     string   // the actor whose mail it reads; "": a worker, a new actor for each run
+	Actor     string   // the actor that gets its mail; "": a worker, a new actor for each run
 	Offers    []string // capabilities, in one list
 	Names     []string // the capabilities that are only names
 	Abilities wire.Raw // a capabilities document, nil for none
@@ -33,7 +33,7 @@ type Agent struct {
 	OpenTasks int      // how many tasks that it submitted may be open; 0: any number
 	Stored    int64    // bytes that it may store within a day; 0: any number
 	RateBytes int64    // of messages a second; 0: any number
-	OnExit    string   // what happens to its task when it exits: auto | fail | requeue
+	OnExit    string   // how its task goes on when it exits: auto | fail | requeue
 	Command   []string
 	Wrap      []string // see child.Spec
 	Dir       string
@@ -41,7 +41,7 @@ type Agent struct {
 	// so it may read files and block until ctx is done.
 	Environ   func(ctx context.Context) ([]string, error)
 	Client    Client // of a coding agent
-	Raw       bool   // it does not speak the protocol; nothing is sent to it
+	Raw       bool   // it does not speak the protocol, and gets no messages
 	NoStdin   bool
 	Pty       bool
 	DependsOn []string
@@ -52,14 +52,14 @@ type Agent struct {
 	Health    Health
 	Mailbox   stdin.Limits
 	Limits    child.Limits
-	Confine   *child.Confinement // nil: it may do what its user may
-	User      string             // the name of the user whom it runs as; "": that of this process
+	Confine   *child.Confinement // nil: it has the rights of its user
+	User      string             // the name of the user whom it runs as; "": the user of this process
 	Output    output.Limits
 	Placement *hosts.Placement // nil: it runs on this machine
 	Wait      bool             // if its host is lost, it waits for that one
 }
 
-// Member returns what the decisions know of an agent.
+// Member returns the member for the decisions about an agent.
 func (a *Agent) Member() wire.Member {
 	return wire.Member{
 		ID: a.Name, Role: a.Role, Capabilities: a.Offers, Capacity: a.Capacity, OpenTasks: a.OpenTasks, OnExit: a.OnExit, Deaf: a.Raw || a.NoStdin,

@@ -9,7 +9,7 @@ import (
 	"orchestrator/wire"
 )
 
-// A Handover is what waits in a Mailbox, for the Mailbox of the next program of this process.
+// A Handover has the waiting entries of a Mailbox, for the Mailbox of the next program of this process.
 type Handover struct {
 	Entries []Waiting `json:"entries"`
 	Refused int64     `json:"refused"`
@@ -73,7 +73,7 @@ func (m *Mailbox) park(rest []byte) bool {
 	return true
 }
 
-// Handover returns what waits in a held mailbox.
+// Handover returns the waiting entries of a held mailbox.
 func (m *Mailbox) Handover() Handover {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,8 +88,8 @@ func (m *Mailbox) Handover() Handover {
 	return h
 }
 
-// TakeOver puts what waited in an earlier mailbox into a new one. It is accepted whatever the
-// limits are, because it was accepted before.
+// TakeOver puts the waiting entries of an earlier mailbox into a new one. They are accepted beyond the limits, because
+// they were accepted before.
 func (m *Mailbox) TakeOver(h Handover) {
 	m.mu.Lock()
 	m.refused = h.Refused

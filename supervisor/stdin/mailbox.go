@@ -41,16 +41,16 @@ type Mailbox struct {
 	bytes     int64
 	reserved  int // answers that will be put soon
 	pressing  int // lines queued or in hand that are not Retriable
-	pressed   int // those of them that are in hand
+	pressed   int // the part of them that is in hand
 	taken     int // messages that are being written, and their bytes
 	inHand    int64
 	accepted  int64    // bytes, so far
 	assigned  int64    // of these up to the latest notice of a task; 0: there was none
-	asking    receipts // receipts of what is being written
+	asking    receipts // receipts of the entries that are being written
 	scratch   []byte   // used only by the writer
 	writing   bool
 	ending    bool // close when the queue is empty
-	over      bool // nothing can be written any more
+	over      bool // stdin can no longer be written
 	free      bool // callers no longer wait for room, because the agent is dead
 	refused   int64
 	room      chan struct{}  // closed when lines were written; nil while no caller waits
@@ -60,7 +60,7 @@ type Mailbox struct {
 	missed    map[int64]bool // refused session messages that were not put since
 
 	held   chan struct{} // closed by Resume; nil unless Hold was called
-	rest   []byte        // what a held writer has still to write
+	rest   []byte        // the rest of the entry that a held writer writes
 	parked bool          // a writer waits for Resume
 }
 
@@ -105,8 +105,8 @@ type Entry struct {
 	// limits are, because the agent may wait for them. Await limits the number of requests
 	// instead.
 	Answers int
-	// Retriable marks an entry that the caller puts again if there is no room. It does not
-	// count as lost, and an agent that does not read it is not reported as stalled.
+	// Retriable marks an entry that the caller puts again if it does not fit. It does not count as lost, and an agent that
+	// does not read it is not reported as stalled.
 	Retriable bool
 	// Assigns marks an entry that tells the agent of a task.
 	Assigns bool
@@ -140,7 +140,7 @@ func (m *Mailbox) tell(those receipts, written bool) {
 const (
 	// BatchBytes is the most bytes in one write.
 	BatchBytes = 64 << 10
-	// scratchKept is the largest buffer that is kept while there is nothing to write.
+	// scratchKept is the largest buffer that is kept while no entry waits.
 	scratchKept = 1 << 10
 )
 
@@ -449,7 +449,7 @@ func (m *Mailbox) Waiting() (messages int, bytes, refused int64) {
 	return m.lines + m.taken, m.bytes, m.refused
 }
 
-// IsIdle reports whether everything was written, and nothing is to come or was refused.
+// IsIdle reports whether all entries were written, and no entry is to come or was refused.
 func (m *Mailbox) IsIdle() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -463,7 +463,7 @@ func (m *Mailbox) MailWaiting() int {
 	return m.lines + m.taken - m.pressing
 }
 
-// Limits restrict what may wait for an agent's stdin.
+// Limits restrict the entries that wait for an agent's stdin.
 type Limits struct {
 	Messages int
 	Bytes    int64

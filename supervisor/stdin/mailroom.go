@@ -61,7 +61,7 @@ func (m *Mailbox) PageRoom() (Limits, bool) {
 // mailbox is given up.
 func (m *Mailbox) WhenRoomy(do func()) { m.when(m.roomy, &m.onRoom, do) }
 
-// NotifyRoom is like WhenRoomy, but does nothing while an earlier call of it waits.
+// NotifyRoom is like WhenRoomy, but has no effect while an earlier call of it waits.
 func (m *Mailbox) NotifyRoom(do func()) {
 	m.mu.Lock()
 	waits := m.notifies

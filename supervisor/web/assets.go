@@ -32,7 +32,7 @@ const (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// An asset is a file as it is sent.
+// An asset is a file in its transmitted form.
 type asset struct {
 	name      string
 	text      []byte
@@ -131,7 +131,7 @@ func matches(header, tag string) bool {
 	return false
 }
 
-// mediaTypes are those of the files. The table of the system may differ.
+// mediaTypes are the media types of the files. The table of the system may differ.
 var mediaTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8",
 	".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png", ".ico": "image/x-icon",

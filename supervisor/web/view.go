@@ -25,7 +25,7 @@ const Address = "127.0.0.1:0"
 type View struct {
 	SignIns *api.SignIns
 	URLs    []string // of the listeners of the team
-	Views   []string // the URLs by which browsers find the web view there
+	Views   []string // the URLs of the web view there
 	// Listen opens a listener at an address, and Answer begins to serve it.
 	Listen func(address string) (*api.TCPListener, error)
 	Answer func(net.Listener)
