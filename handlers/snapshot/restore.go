@@ -62,7 +62,7 @@ func Restore(rules state.Rules, text []byte, spread state.Spread) (*state.State,
 	return s.State, !s.broken
 }
 
-// restoreDuties restores what is derived from tasks: who owns, holds and awaits them.
+// restoreDuties rebuilds the indexes of task owners, holders and waiters.
 func (r *restoring) restoreDuties() {
 	for _, k := range r.Tasks.List {
 		for _, actor := range k.Owners() {
@@ -86,7 +86,7 @@ func (r *restoring) restoreDuties() {
 	}
 }
 
-// restoreArchive restores what is known of archived tasks, and which are to be archived next.
+// restoreArchive restores the facts about archived tasks, and the tasks to archive next.
 func (r *restoring) restoreArchive(kept *snapshot) {
 	for state, count := range kept.Archived {
 		r.Tasks.Archive.Counts[state] = count

@@ -25,8 +25,8 @@ const (
 	SnapshotVersion = 15
 )
 
-// A snapshot is a stored State, with which a restart need not read all records. Parts that can
-// be derived are left out.
+// A snapshot is a stored State. With it, a restart need not read all records. Parts that can be
+// derived are left out.
 type snapshot struct {
 	Version  int                  `json:"version"`
 	Seq      int64                `json:"seq"`
@@ -34,7 +34,7 @@ type snapshot struct {
 	Numbered int64                `json:"numbered,omitzero"`
 	Since    string               `json:"since,omitzero"`
 	Drained  []string             `json:"drained,omitzero"`
-	Finished []string             `json:"finished"` // kept whole, in the order in which they ended
+	Finished []string             `json:"finished"` // kept whole, in the order of their ends
 	Access   []*access.Credential `json:"access"`
 	Links    []graph.View         `json:"links,omitzero"` // of version 13, with the indexes of tasks
 	LastLink int64                `json:"last_link"`

@@ -19,14 +19,14 @@ type Snapshot struct {
 	number uint32 // tasks with it are spelled
 	seq    int64
 	rest   []any  // to be spelled before the tasks: a string is a text, anything else an element of a list
-	after  int64  // the task that was the last whose turn came
+	after  int64  // the last task that had its turn
 	early  []byte // tasks that were spelled before their turn, each after a comma
 	text   []byte // spelled, and not yet returned
 	listed bool   // the present list has an element
 	err    error
 }
 
-// Begin begins a snapshot of a State as it is now. It ends one that was begun before.
+// Begin begins a snapshot of the present State. It ends an earlier unfinished one.
 func Begin(s *state.State) *Snapshot {
 	kept := snapshot{
 		Version: SnapshotVersion, Seq: s.LastSeq, Stopping: s.Stopping, Numbered: s.Questions.Numbered, Since: state.Stamped(s.StartedAt), Drained: s.Drained, Met: s.Bus.Met(),
@@ -72,9 +72,9 @@ func (s *Snapshot) Text() ([]byte, error) {
 	return text, err
 }
 
-// Next returns the next part of the text, and whether that was the last. It has about size bytes, and
-// the tasks that have changed meanwhile. After an end it returns io.ErrClosedPipe. The State must not
-// be used at the same time.
+// Next returns the next part of the text, and whether that was the last. It has about size bytes,
+// and the tasks that have changed since the last call. After an end it returns io.ErrClosedPipe.
+// The State must not be used at the same time.
 func (s *Snapshot) Next(size int) (text []byte, done bool, err error) {
 	if s.state.Tasks.Saving != s {
 		return nil, false, io.ErrClosedPipe

@@ -17,7 +17,7 @@ type Actor struct {
 	// ExplicitSteps is set for callers that report each step of a task. A task that was not
 	// started cannot be ended then.
 	ExplicitSteps bool
-	ActsForOthers bool   // an agent on a route that manages tasks of others
+	ActsForOthers bool   // an agent on a route that manages tasks of other agents
 	Via           string // how a request came from outside, as members of its line in the audit
 	Audited       bool   // it asks in the course of another request, which has the line in the audit
 }
@@ -63,8 +63,8 @@ type Rules struct {
 	IgnoreArrivals      bool          // do not match them when an agent becomes available
 	OnlineOnly          bool          // match them only with agents that are online
 	CountAssigned       bool          // tasks that are not started count against capacity
-	MergeQueue          bool          // branches of done tasks are merged, and what depends on a task waits for that
-	MaxAttempts         int           // maximum attempts of a task whose agents end
+	MergeQueue          bool          // branches of done tasks are merged, and dependents wait for that
+	MaxAttempts         int           // maximum attempts of a task when its agents end
 	DelegationRetries   int           // retries of a failed delegated task with a recoverable fault
 	Silence             time.Duration // of a server that has registered: then it is offline
 	Heartbeat           time.Duration // interval of heartbeats
@@ -122,7 +122,7 @@ func (s *State) Due() (time.Time, bool) {
 // LostAt returns when the first server will have been silent for too long.
 func (s *State) LostAt() time.Time { return s.Agents.Online.First(s.StartedAt).Add(s.Rules.Silence) }
 
-// Due returns when something happens to a question: its caller stops waiting, or it expires.
+// Due returns the next time of a question: its caller stops waiting, or it expires.
 func (q *Question) Due() time.Time {
 	if !q.Until.IsZero() {
 		return q.Until

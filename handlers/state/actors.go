@@ -138,9 +138,8 @@ func wrongActor(id, claimed, where string) *wire.Error {
 		"you are %s here, and cannot be %.80s", id, wire.Visible(claimed))
 }
 
-// Reads returns the actor whose mail an agent reads, and the number of the last message that it
-// needs no notice of. That is the last acknowledged one, or the record that introduced the
-// actor.
+// Reads returns the actor with the mail of an agent, and the number of the last message that it
+// needs no notice of: the last acknowledged message, or the record that introduced the actor.
 func (s *State) Reads(name string) (actor string, after int64) {
 	a := s.Agents.ByID[name]
 	if a == nil || a.Mail == nil {

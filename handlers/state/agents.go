@@ -24,13 +24,13 @@ type KnownAgent struct {
 	ServerID    string            // its id in protocol A
 	Under       []string          // where tasks wait that it may fit
 	Running     int               // of the tasks that it holds
-	Remote      *Remote           // of a registered server; nil for others
+	Remote      *Remote           // of a registered server, or nil
 	Said        *hub.Capabilities // capabilities that it reported; nil: none
 	handsOn     int               // open tasks that it has delegated
 	submitted   int               // open tasks that it has submitted, with those
-	Owed        []*DelegatedWork  // delegations whose latest response it has not received
+	Owed        []*DelegatedWork  // delegations with a latest response that it has not received
 	Holds       []*Task
-	number      int64 // in the order in which agents became known
+	number      int64 // in the order of their introduction
 	Offered     bool  // it is in the list of free agents
 	Unreachable bool  // it cannot receive messages now
 	Memories    replies.Cache
@@ -41,7 +41,7 @@ type KnownAgent struct {
 // A StoredAgent is the part of a KnownAgent that a snapshot copies.
 type StoredAgent struct {
 	Configured wire.Member       `json:"file"`            // as configured
-	System     wire.Raw          `json:"system,omitzero"` // what else it reported
+	System     wire.Raw          `json:"system,omitzero"` // the rest of its report
 	State      AgentState        `json:"state"`
 	Run        string            `json:"run,omitzero"`
 	Host       string            `json:"host,omitzero"`     // the machine of the run; "" for this one
@@ -204,8 +204,8 @@ func (ac *AgentCapable) apply(s *State, r *wire.Record) {
 	s.saveReply(AgentOf(r.From), ac.Request, s.Server(a), nil)
 }
 
-// SetCapabilities replaces the configured capabilities of an agent with those that it reports.
-// The Names are kept, since a report does not contain them.
+// SetCapabilities replaces the configured capabilities of an agent with the reported ones. The
+// Names are kept, since a report does not contain them.
 func (a *KnownAgent) SetCapabilities(c *hub.Capabilities) {
 	a.Said, a.Capacity = c, c.Capacity
 	var all queue.Set
@@ -217,8 +217,8 @@ func (a *KnownAgent) SetCapabilities(c *hub.Capabilities) {
 	a.Capabilities = all.Texts
 }
 
-// MayOffer returns what an agent may offer of what it reports. If its capabilities are fixed, that is
-// what the file says as well, and an oddity names the rest.
+// MayOffer limits reported capabilities to the configured ones if those are fixed. An oddity then
+// names the rest.
 func (a *KnownAgent) MayOffer(c *hub.Capabilities) *hub.Capabilities {
 	if c == nil || !a.Fixed {
 		return c
@@ -231,8 +231,8 @@ func (a *KnownAgent) MayOffer(c *hub.Capabilities) *hub.Capabilities {
 	return c.Within(most)
 }
 
-// noteSystem stores what an agent reports about its machine. Members that it leaves out are
-// kept. For a server, it also updates the members of its registration.
+// noteSystem stores the report of an agent about its machine. Members that it leaves out are kept.
+// For a server, it also updates the members of its registration.
 func (a *KnownAgent) noteSystem(said wire.Raw) {
 	a.System = object.Merge(a.System, said)
 	if a.Remote == nil {
@@ -313,8 +313,8 @@ func (ai *AgentInterrupted) tell(e *wire.Event) {
 	}
 }
 
-// RolesWithout returns the roles of the team, or nil if a role is one of them: it is a role
-// of every team, or that of an agent.
+// RolesWithout returns the roles of the team, or nil if role is one of them: a role of every team,
+// or the role of an agent.
 func (as *agents) RolesWithout(role string) []string {
 	if role == "" || slices.Contains(wire.Roles, role) {
 		return nil

@@ -14,11 +14,12 @@ import (
 	"orchestrator/wire/object"
 )
 
-// An archive knows which tasks are not in the State, and what the present turn needs of them.
+// An archive knows the tasks that are not in the State, and the facts about them that the present
+// turn needs.
 type archive struct {
 	on       bool
 	Counts   map[wire.TaskState]int // archived tasks
-	Parts    map[wire.TaskState]int // those of them that are parts of others
+	Parts    map[wire.TaskState]int // the number of archived tasks that are parts of other tasks
 	leaving  byEnd                  // with all tasks that may be archived
 	Recalled map[string]*Task       // tasks of the State that have been archived before
 
@@ -198,7 +199,7 @@ func (a *archive) TakeGuests() []guest {
 	return guests
 }
 
-// Dismiss removes the guests of a turn that has recorded nothing.
+// Dismiss removes the guests of a turn without records.
 func (a *archive) Dismiss(t *tasks) {
 	for _, g := range a.Guests {
 		t.drop(g.Task)
@@ -223,19 +224,19 @@ func (t *tasks) Leave(k *Task) {
 	}
 }
 
-// NextToArchive returns the task that ended first of those that may be archived, or nil.
+// NextToArchive returns the task that ended first among the tasks that may be archived, or nil.
 func (t *tasks) NextToArchive() *Task {
 	a := &t.Archive
 	for len(a.leaving) > 0 {
 		if k := a.leaving[0]; t.mayArchive(k) {
 			return k
 		}
-		heap.Pop(&a.leaving).(*Task).leaving = false // it is queued again when nothing needs it
+		heap.Pop(&a.leaving).(*Task).leaving = false // it is queued again when it is no longer needed
 	}
 	return nil
 }
 
-// LeaveReleased queues tasks whose response no agent waits for any more.
+// LeaveReleased queues tasks with a response that no agent waits for.
 func (s *State) LeaveReleased() {
 	for _, k := range s.Agents.released {
 		s.Tasks.Leave(k)
@@ -243,7 +244,7 @@ func (s *State) LeaveReleased() {
 	s.Agents.released = nil
 }
 
-// mayArchive reports whether a task is an ended one that nothing in the State needs.
+// mayArchive reports whether a task has ended and is not needed in the State.
 func (t *tasks) mayArchive(k *Task) bool {
 	if !k.Left || k.children > 0 || t.needed(k) {
 		return false
@@ -259,7 +260,7 @@ func (t *tasks) mayArchive(k *Task) bool {
 	return (k.Extra == nil || k.Extra.Work == nil && k.Extra.Block == nil) && isTaskID(k.View.ID)
 }
 
-// Archived returns what the record of an archived task holds.
+// Archived returns the content of the record of an archived task.
 func (t *tasks) Archived(k *Task) SnapshotTask {
 	kept := k.Snapshot()
 	kept.Needs = nil
@@ -269,7 +270,7 @@ func (t *tasks) Archived(k *Task) SnapshotTask {
 	return kept
 }
 
-// A need is a dependency of a task, with what the task shows of the other one.
+// A Need is a dependency of a task, with the facts about the other task that the task shows.
 type Need struct {
 	On       string         `json:"on"`
 	Kind     graph.Kind     `json:"kind,omitzero"`
@@ -292,7 +293,7 @@ type Need struct {
 func (t *tasks) needs(k *Task) iter.Seq[Need] {
 	return func(yield func(Need) bool) {
 		if k.Extra != nil {
-			for _, n := range k.Extra.Needs { // it has been archived, and has no others
+			for _, n := range k.Extra.Needs { // of an archived task, which has no others
 				if !yield(n) {
 					return
 				}

@@ -50,7 +50,7 @@ type StoredDelegation struct {
 // Date implements byTime.
 func (d *DelegatedWork) Date() (time.Time, int64) { return d.Due, d.Number }
 
-// delegations holds all delegations by what must happen next.
+// delegations holds all delegations by their next steps.
 type delegations struct {
 	Due   queue.Timeline[*DelegatedWork]
 	Look  []*KnownAgent // agents that may have room for waiting tasks
@@ -239,8 +239,8 @@ func (s *State) sendKeptResponses(a *KnownAgent) {
 	}
 }
 
-// confirmRead drops responses that an agent must have read: it has written something well after
-// they were written to it.
+// confirmRead drops responses that an agent must have read: it wrote a message well after they were
+// written to it.
 func (s *State) confirmRead(agent string, at time.Time) {
 	a := s.Agents.ByID[agent]
 	if a == nil {
@@ -253,7 +253,7 @@ func (s *State) confirmRead(agent string, at time.Time) {
 	}
 }
 
-// dropKeptResponse records that the source needs no response any more.
+// dropKeptResponse records that the source no longer needs a response.
 func (s *State) dropKeptResponse(d *DelegatedWork) {
 	if !d.Owed {
 		return
@@ -268,7 +268,7 @@ func (s *State) dropKeptResponse(d *DelegatedWork) {
 
 // Delegated is the part of taskCreated for a delegated task.
 type Delegated struct {
-	Document wire.Raw `json:"document"` // the request as it is forwarded, without its target
+	Document wire.Raw `json:"document"` // the forwarded request, without its target
 	Sum      uint64   `json:"sum"`
 }
 
@@ -341,7 +341,7 @@ type TaskResponded struct {
 
 func (*TaskResponded) kind() string { return events.TaskResponded }
 
-// Line returns the response as it is sent to the source.
+// Line returns the response in the form for its source.
 func (t *TaskResponded) Line() wire.Raw { return t.Document }
 
 func (t *TaskResponded) apply(s *State, r *wire.Record) {
@@ -369,7 +369,7 @@ func (t *TaskAnswered) apply(s *State, r *wire.Record) {
 	d := s.Tasks.ByID[t.ID].Delegation()
 	d.Given = r.At
 	if a := s.Agents.SourceAgent(d); a != nil && len(a.Owed) > maxKept {
-		var oldest *DelegatedWork // of those that were written to it
+		var oldest *DelegatedWork // of the tasks that were written to it
 		for _, o := range a.Owed {
 			if !o.Given.IsZero() && (oldest == nil || o.Latest < oldest.Latest) {
 				oldest = o
@@ -415,7 +415,7 @@ func (t *TaskActed) apply(s *State, r *wire.Record) {
 	s.saveReply(AgentOf(r.From), t.Request, s.Questions.AnswerOf(k), nil)
 }
 
-// Line returns the act as it is sent to the agent.
+// Line returns the act in the form for its agent.
 func (t *TaskActed) Line() wire.Raw {
 	return OneLine(delegation.AppendAct(nil, &delegation.Act{ID: t.ID, Type: t.Act, Input: t.Input, Payload: t.Payload, Reason: t.Reason}))
 }

@@ -21,7 +21,7 @@ func (t *tasks) IsUnmeetable(d hub.Dependency) bool {
 }
 
 // StaysBlocked reports whether a task stays pending after a dependency has failed, and waits for
-// a person. The configuration decides, or else the protocol by which the task was submitted.
+// a person. The configuration decides, or else the protocol of its submission.
 func (r *Rules) StaysBlocked(patient bool) bool {
 	switch r.OnDependencyFailure {
 	case "block":

@@ -51,7 +51,7 @@ func (s *State) Does(kind string) bool {
 	return slices.ContainsFunc(s.Agents.Order, func(a *KnownAgent) bool { return slices.Contains(a.Capabilities, kind) })
 }
 
-// LineOf returns the line in a record, as it is sent to its recipient.
+// LineOf returns the line that a record sends to its recipient.
 func LineOf(r wire.Record) (wire.Raw, error) {
 	f, err := Decode(&r, new([]object.Member))
 	if err != nil {

@@ -199,7 +199,7 @@ func (t *Task) leaveDelivered() {
 	}
 }
 
-// InputPages returns the inputs of a task whose data are only in the log.
+// InputPages returns the inputs of a task that have their data only in the log.
 func (t *tasks) InputPages(k *Task, v *wire.Task) []history.Input {
 	if len(v.ResolvedInputs) == 0 {
 		return nil

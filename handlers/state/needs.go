@@ -7,9 +7,9 @@ import (
 // Needs returns which records open work still needs: those from a number on, and those from the
 // first that each search finds. Older ones can be removed, once a snapshot includes them.
 //
-// An open task needs its own records and those of the tasks that it depends on or belongs to. An
-// open session needs its messages. An actor needs the mail that it has not acked, if it is an
-// agent here or has ever acked mail: people may never do that.
+// An open task needs its own records, and the records of the tasks that it depends on or belongs
+// to. An open session needs its messages. An actor needs the mail that it has not acked, if it is
+// an agent here or has ever acked mail: people may never do that.
 func (s *State) Needs() (from int64, searches []wire.Search) {
 	from = s.LastSeq + 1
 	for _, k := range s.Tasks.List {

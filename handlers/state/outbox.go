@@ -194,8 +194,8 @@ func (s *State) Trim(m *Member) {
 }
 
 // settleItems removes the delivered items that the run of an agent must have read: the agent
-// answers one, or writes something a while after it. Output from before that may be handled
-// after the item was written.
+// answers one, or writes any line a while after it. Output from before that may be handled after
+// the item was written.
 func (x *sessions) settleItems(agent string, in *SessionState, reply string, at time.Time) {
 	for _, m := range x.Seats[agent] {
 		m.Outbox = slices.DeleteFunc(m.Outbox, func(p *OutboxItem) bool {

@@ -42,8 +42,8 @@ func (t *Task) shrink() {
 	}
 }
 
-// Page returns the records with the missing part of a task, up to a record. It reports false if
-// nothing is missing.
+// Page returns the records with the missing part of a task, up to a record. It reports false if the
+// task is complete.
 func (t *Task) Page(shown wire.TaskState, until int64) (history.Page, bool) {
 	if !t.Stub {
 		return history.Page{}, false
@@ -63,8 +63,8 @@ func (t *Task) Page(shown wire.TaskState, until int64) (history.Page, bool) {
 	return p, true
 }
 
-// Complete returns an answer completed from the log. The given answer is not modified, since
-// others may share it.
+// Complete returns an answer completed from the log. The given answer is not modified, since other
+// callers may share it.
 func Complete(answer any, pages []history.Page, record history.Archive) (any, error) {
 	log := history.Log{Archive: record, Decode: func(r *wire.Record) (any, error) { return Decode(r, new([]object.Member)) }}
 	return log.Complete(answer, pages)

@@ -7,9 +7,9 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A restart reads very many tasks of snapshots and facts about new tasks. Those with only the most
-// frequent members are written and read here, and all others by reflection. FuzzPlainDocuments and
-// requireSound hold both equal.
+// A restart reads very many tasks of snapshots and facts about new tasks. If they have only the
+// most frequent members, they are written and read here, otherwise by reflection.
+// FuzzPlainDocuments and requireSound hold both equal.
 
 // AppendPlain appends a task without rare parts as a snapshot has it.
 func (t *Task) AppendPlain(b []byte) []byte {

@@ -66,8 +66,7 @@ func (qa *QuestionAsked) apply(s *State, r *wire.Record) {
 	s.await(q, qa.Request, qa.Deadline)
 }
 
-// QuestionKept records that the caller does not wait for the answer any more. It gets the answer
-// as mail.
+// QuestionKept records that the caller stopped waiting for the answer. It gets the answer as mail.
 type QuestionKept struct {
 	ID    string `json:"question_id"`
 	Agent string `json:"agent"`
@@ -84,7 +83,7 @@ func (qk *QuestionKept) apply(s *State, _ *wire.Record) {
 	s.Questions.KeepDeadline(q)
 }
 
-// Asked is what a caller gets that does not wait for the answer any more.
+// Asked returns the reply to a caller that stopped waiting.
 func (q *Question) Asked() *wire.UserAnswer { return &wire.UserAnswer{QuestionID: q.View.ID} }
 
 // AnsweredByMail is the payload of the message with an answer.
@@ -94,11 +93,11 @@ type AnsweredByMail struct {
 	Question   string `json:"question"`
 	Answer     string `json:"answer"`
 	Choice     string `json:"choice,omitzero"`  // about a permission
-	Message    string `json:"message,omitzero"` // about a permission: what the person adds
+	Message    string `json:"message,omitzero"` // about a permission: the person's remark
 }
 
-// ByMail returns the message with the answer to a question whose caller does not wait, or nil if
-// there is none to be sent. A caller of an earlier run gets it like one that waited only for a
+// ByMail returns the message with the answer to a question for a caller that does not wait, or nil
+// if none is to be sent. A caller of an earlier run gets it like a caller that waited only for a
 // time, unless it asked for a permission: the next run asks again before it uses the tool.
 func (q *Question) ByMail(answer, message string) *AnsweredByMail {
 	if !q.Mailed && (q.Request == nil || q.Door || q.View.Permission != nil) {
@@ -191,7 +190,7 @@ func (qa *QuestionAnswered) apply(s *State, r *wire.Record) {
 	}
 	if a := s.Agents.ByID[qa.Agent]; a != nil && q.View.Permission != nil {
 		session := a.Session()
-		if q.Run != "" && q.Run != a.Run { // the session in which it was asked has ended
+		if q.Run != "" && q.Run != a.Run { // the session of the question has ended
 			session = ""
 		}
 		a.Grants.Remember(q.View.Permission, qa.Answer, session)
@@ -293,7 +292,7 @@ func (t *TaskHelp) apply(s *State, r *wire.Record) {
 	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
 }
 
-// QuestionWithdrawn records that a question needs no answer any more.
+// QuestionWithdrawn records that a question no longer needs an answer.
 type QuestionWithdrawn struct {
 	ID    string `json:"question_id"`
 	Agent string `json:"agent"`

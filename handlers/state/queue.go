@@ -14,14 +14,14 @@ import (
 
 // A taskQueue matches waiting tasks with free agents.
 //
-// After each turn no waiting task fits a free agent. The next turn therefore checks only what
-// has changed: buckets that have become non-empty, and agents that have become free. If nothing
-// has changed, nothing is checked.
+// After each turn no waiting task fits a free agent. The next turn therefore checks only the
+// changes: buckets that have become non-empty, and agents that have become free. Without changes it
+// checks none.
 type taskQueue struct {
 	Waiting queue.Queue[*Task, demand]
 	Free    []*KnownAgent // agents that can get a task, by patience
-	Fresh   []*bucket     // those that became non-empty in this round
-	Freed   []*KnownAgent // those that became free in this round, by patience
+	Fresh   []*bucket     // buckets that became non-empty in this round
+	Freed   []*KnownAgent // agents that became free in this round, by patience
 	round   int64         // grows when all has been given out
 	key     []byte        // buffer for a key
 	index   *match.Index
@@ -30,14 +30,14 @@ type taskQueue struct {
 // A bucket holds the waiting tasks of one demand.
 type bucket = queue.Bucket[*Task, demand]
 
-// A demand is what a task asks of an agent. The submitter is part of it, since an agent never
+// A demand has the needs of a task in an agent. The submitter is part of it, since an agent never
 // gets its own tasks.
 type demand struct {
 	role         string
 	capabilities []string
 	submitter    string
 	wants        *requirements // further requirements
-	round        int64         // in which its bucket was last empty and then not
+	round        int64         // of the last change of its bucket from empty to not empty
 }
 
 // SpareDemands is the number of empty buckets that are kept for later tasks. There are few
@@ -48,9 +48,8 @@ func newTaskQueue(index *match.Index) taskQueue {
 	return taskQueue{index: index, Waiting: queue.New[*Task, demand](SpareDemands), round: 1}
 }
 
-// Enqueue adds a task to those that wait for an agent, unless something holds it back. A task
-// with a role or capabilities goes to the queue; one with only requirements goes to the
-// requirement queue.
+// Enqueue adds a task to the tasks that wait for an agent, unless it is held back. A task with a
+// role or capabilities goes to the queue; one with only requirements goes to the requirement queue.
 func (t *tasks) Enqueue(k *Task) {
 	if k.View.State != wire.TaskPending || t.Graph.Open(k.Node) > 0 || k.Demand != nil || k.Delegation() != nil || k.Postponed() {
 		return
@@ -217,11 +216,11 @@ func ByPatience(a, b *KnownAgent) int {
 	return cmp.Compare(a.number, b.number)
 }
 
-// requirements is what the requirements document of a task asks of an agent.
+// requirements has the demands of a task's requirements document on an agent.
 type requirements struct {
 	match.Demand
 	Key   []byte   // equal for equal requirements
-	under []string // what an agent must have, as keys of the index
+	under []string // the agent's necessary values, as keys of the index
 }
 
 func newWants(r *hub.Requirements) *requirements {
@@ -259,7 +258,7 @@ const (
 // that agent.
 type requirementQueue struct {
 	Waiting queue.Queue[*Task, *requirements]
-	Order   []*KnownAgent // agents that have gained something in this turn
+	Order   []*KnownAgent // agents that have gained abilities or room in this turn
 }
 
 // A requirementBucket holds the waiting tasks with the same requirements.

@@ -15,7 +15,7 @@ import (
 // A conversation is the conversation of the program of an agent, as it reported it last.
 type Conversation struct{ activity.Conversation }
 
-// Activity returns what a coding agent has reported about itself, or nil for another agent.
+// Activity returns the reports of a coding agent about itself, or nil for another agent.
 func (s *State) Activity(name string) *control.Activity {
 	a := s.Agents.ByID[name]
 	if a == nil || a.Conversation == nil && a.Limited.IsZero() && a.Usage == (activity.Used{}) {
@@ -55,7 +55,7 @@ func (ac *AgentConversation) tell(e *wire.Event) {
 	e.Agent, e.Text = ac.Agent, "its conversation is "+ac.ID
 }
 
-// AgentUsage records what a turn of an agent has used.
+// AgentUsage records the usage of a turn of an agent.
 type AgentUsage struct {
 	Agent string `json:"agent"`
 	activity.Usage
@@ -81,7 +81,7 @@ func (u *AgentUsage) tell(e *wire.Event) {
 	}
 }
 
-// Used returns what the agents have used in all, or nil if they have reported nothing.
+// Used returns the total usage of the agents, or nil without reports.
 func (s *State) Used() *activity.Used {
 	var all activity.Used
 	for _, a := range s.Agents.Order {
@@ -136,8 +136,8 @@ type Parked struct{ *KnownAgent }
 
 func (p Parked) Date() (time.Time, int64) { return p.Limited, p.number }
 
-// MailReceipt records what became of a message after it was written to an agent. It counts only
-// for mail of the actor that the agent had.
+// MailReceipt records the state of a message after it was written to an agent. It counts only for
+// mail of the actor that the agent had.
 type MailReceipt struct {
 	Agent string `json:"agent"`
 	Actor string `json:"actor,omitzero"` // "" in old records
@@ -164,8 +164,8 @@ func (mr *MailReceipt) tell(e *wire.Event) {
 	}
 }
 
-// Session returns for how long a permission for the session holds: as long as the conversation
-// of the agent's program, or the run if there is none.
+// Session returns for how long a permission for the session holds: as long as the conversation of
+// the agent's program, or as its run without a conversation.
 func (a *KnownAgent) Session() string {
 	if a.Conversation != nil {
 		return a.Conversation.ID

@@ -16,7 +16,7 @@ type TaskReopened struct {
 	Name    string         `json:"name"`
 	Agent   string         `json:"agent,omitzero"` // that had it
 	Was     wire.TaskState `json:"was"`            // failed or cancelled
-	Keep    bool           `json:"keep,omitzero"`  // its workspace stays as it is
+	Keep    bool           `json:"keep,omitzero"`  // its workspace is kept
 	Request *RequestKey    `json:"request,omitzero"`
 }
 

@@ -10,7 +10,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A remote holds what is known of a registered server. A server is an agent that runs on another
+// A Remote holds the facts about a registered server. A server is an agent that runs on another
 // machine and fetches its tasks. It is online as long as it sends requests.
 type Remote struct {
 	Hostname string    `json:"hostname,omitzero"`

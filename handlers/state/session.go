@@ -16,11 +16,11 @@ import (
 type SessionState struct {
 	StoredSession
 	Members  []*Member
-	Works    []*Work     // in the order in which they were assigned
+	Works    []*Work     // in the order of their assignment
 	Open     []*Work     // the works that are not settled
 	Reviews  []*ReviewOf // in the order of their requests
 	ByReview map[string]*ReviewOf
-	latest   *SessionSaid // the message of this turn, whose content its consequences need
+	latest   *SessionSaid // the message of this turn, with the content that its consequences need
 }
 
 // A StoredSession is the part of a SessionState that a snapshot copies.
@@ -29,7 +29,7 @@ type StoredSession struct {
 	File     bool         `json:"file,omitzero"`      // it is in the configuration; otherwise a request created it
 	ClosedAt int64        `json:"closed_at,omitzero"` // the record that closed it; 0 while it is open
 	Aborted  bool         `json:"aborted,omitzero"`   // by a member: it opens again with the next start
-	Reason   string       `json:"reason,omitzero"`    // for which it was closed
+	Reason   string       `json:"reason,omitzero"`    // why it was closed
 	Messages int64        `json:"messages,omitzero"`  // so far
 	Refused  int64        `json:"refused,omitzero"`   // among them
 	Last     int64        `json:"last,omitzero"`      // the highest sequence number
@@ -49,7 +49,7 @@ type sessions struct {
 	Order   []*SessionState
 	Seats   map[string][]*Member        // the memberships of each agent
 	Posted  queue.Timeline[*OutboxItem] // items with a deadline
-	Watched queue.Timeline[*Work]       // works whose developer must report
+	Watched queue.Timeline[*Work]       // works with a developer that must report
 	Fresh   []*OutboxItem               // that this turn has sent on their way
 }
 
@@ -148,7 +148,7 @@ func (x *sessions) Put(s *SessionState) {
 	}
 }
 
-// The words of sessions for how long something may take.
+// The words of sessions for durations.
 const (
 	progressAfter = 2 * time.Minute
 	progressEvery = 30 * time.Second
@@ -178,7 +178,7 @@ func (so *SessionOpened) apply(st *State, _ *wire.Record) {
 	}
 }
 
-// SessionClosed records that a session accepts no messages any more.
+// SessionClosed records that a session no longer accepts messages.
 type SessionClosed struct {
 	ID     string   `json:"session_id"`
 	Reason string   `json:"reason"`
@@ -199,9 +199,9 @@ func (sc *SessionClosed) apply(st *State, r *wire.Record) {
 	}
 }
 
-// Trim removes closed sessions until at most keep are left. Those that were closed first are
-// removed first. Their messages stay in the log, and their tasks, which trim returns, remain. Aborted sessions are
-// kept, since the next start opens them again.
+// Trim removes closed sessions until at most keep are left. The sessions that were closed
+// first are removed first. Their messages stay in the log, and their tasks, which Trim returns,
+// remain. Aborted sessions are kept, since the next start opens them again.
 func (x *sessions) Trim(keep int) (released []*Task) {
 	var closed []*SessionState
 	for _, s := range x.Order {

@@ -6,7 +6,7 @@ import (
 	"orchestrator/wire/session"
 )
 
-// WorkCompleted records that a developer has completed a work whose task does not end now: it is
+// WorkCompleted records that a developer has completed a work. Its task does not end now: it is
 // reviewed first, or was done before.
 type WorkCompleted struct {
 	ID     string   `json:"task"`

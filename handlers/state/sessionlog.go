@@ -25,16 +25,16 @@ type SessionSaid struct {
 	TookMS   float64     `json:"processing_duration_ms"`
 	Notes    []string    `json:"notes,omitzero"`
 	By       string      `json:"by,omitzero"`   // the actor that sent it for its sender, if any
-	Fate     Disposition `json:"fate,omitzero"` // what becomes of it
+	Fate     Disposition `json:"fate,omitzero"` // its handling
 	Request  *RequestKey `json:"request,omitzero"`
 	Document wire.Raw    `json:"document"`
 }
 
-// A disposition is what happens to a message after it was accepted.
+// A Disposition is the handling of a message after it was accepted.
 type Disposition string
 
 const (
-	FateHeld   Disposition = "held"   // it is delivered when its task waits for nothing
+	FateHeld   Disposition = "held"   // it is delivered when its task is free of dependencies
 	FateKept   Disposition = "kept"   // it was handled here and is not delivered
 	FatePulled Disposition = "pulled" // its recipient polls for it
 )
@@ -87,7 +87,7 @@ func (ss *SessionSaid) Entry(e *session.Entry) (to string) {
 // advance it. A larger number counts only for its message.
 const farAhead = 1 << 20
 
-// Line returns the message as it is delivered.
+// Line returns the message in the form for its recipient.
 func (ss *SessionSaid) Line() wire.Raw {
 	m := session.Message{Document: ss.Document, Sequenced: ss.Given}
 	if ss.Linked {

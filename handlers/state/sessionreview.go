@@ -34,8 +34,8 @@ func (rr *ReviewRequested) apply(st *State, r *wire.Record) {
 	st.enter(w, session.PhaseReviewing, r.At)
 }
 
-// ReviewsOf returns the number of reviews of a work and of those that it revises. It exceeds the
-// iteration after a review without a verdict, or after the work was planned again.
+// ReviewsOf returns the number of reviews of a work and of the works that it revises. It exceeds
+// the iteration after a review without a verdict, or after the work was planned again.
 func (s *SessionState) ReviewsOf(w *Work) (n int64) {
 	for ; w != nil; w = w.Revises {
 		for _, v := range s.Reviews {

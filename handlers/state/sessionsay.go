@@ -8,9 +8,9 @@ import (
 	"orchestrator/wire/session"
 )
 
-// Addressed returns the member that a message is for: the agent of that name, else the replica
-// that instance_id names, by its whole name or its number. The name is then that of the block.
-// Any other instance_id is a label.
+// Addressed returns the member that a message is for: the agent of that name, else the replica that
+// instance_id names, by its whole name or its number. The name is then the name of the block. Any
+// other instance_id is a label.
 func (s *SessionState) Addressed(to session.Agent) *Member {
 	if m := s.Member(to.AgentID); m != nil || to.InstanceID == "" {
 		return m

@@ -36,34 +36,34 @@ type State struct {
 	StartedAt time.Time // start of this orchestrator, which missed everything before
 	Drained   []string  // machines that an operator has drained
 
-	// Verifies is set when a task has had verify commands of its own. It may be read at any time.
+	// Verifies is set when a task has had its own verify commands. It may be read at any time.
 	Verifies atomic.Bool
 }
 
 // agents holds all known agents.
 type agents struct {
 	ByID    map[string]*KnownAgent
-	Order   []*KnownAgent // in the order in which they became known
+	Order   []*KnownAgent // in the order of their introduction
 	met     int64         // agents so far
 	Index   *match.Index
 	Online  queue.Timeline[*KnownAgent] // registered servers that are online
 	Limited queue.Timeline[Parked]
 
-	released []*Task // whose response no agent waits for any more
+	released []*Task // no agent waits for their responses
 }
 
-// tasks holds all open tasks, and the latest that have ended. The others are archived.
+// tasks holds all open tasks, and the latest ended ones. Older ones are archived.
 type tasks struct {
 	ByID     map[string]*Task
 	Blocks   map[string]*Task // tasks of blocks of the configuration, by their names
 	List     queue.List[*Task]
 	Owned    map[string]queue.List[*Task]
 	Counts   map[wire.TaskState]int // with archived tasks
-	Parts    map[wire.TaskState]int // of these, those that are parts of others
+	Parts    map[wire.TaskState]int // the number of tasks that are parts of other tasks
 	Finished []*Task                // tasks that are kept whole, in the order of their end
-	Queue    taskQueue              // those that wait for an agent
+	Queue    taskQueue              // tasks that wait for an agent
 	Required requirementQueue       // tasks that wait for an agent by their requirements
-	Later    queue.Timeline[*Task]  // those that are postponed
+	Later    queue.Timeline[*Task]  // postponed tasks
 	Graph    *graph.Graph           // dependencies
 	Nodes    []*Task                // the tasks of its nodes
 	Archive  archive

@@ -16,9 +16,9 @@ import (
 	"orchestrator/wire/trace"
 )
 
-// A task is a task in the State. The view is what callers see, without the dependencies, which
-// are in the graph. Texts and lists in the view are never modified in place, so that copies can
-// be read elsewhere.
+// A task is a task in the State. The view is for callers, without the dependencies, which are in
+// the graph. Texts and lists in the view are never modified in place, so that copies can be read
+// elsewhere.
 type Task struct {
 	View    storedTask
 	urgency uint8      // 0 is first
@@ -31,18 +31,18 @@ type Task struct {
 	Ended   int64      // its last record
 	result  int        // length of its result
 	Stub    bool       // a part of it is only in the log
-	Left    bool       // it has ended, and is not among those that are kept whole
+	Left    bool       // it has ended, and is not kept whole
 	leaving bool       // it is in archive.leaving
 	counted bool       // during distinct
-	Saved   uint32     // the latest snapshot in which it is spelled
+	Saved   uint32     // the latest snapshot that spells it
 	Extra   *Extra     // nil for most
 
 	parent   *Task // nil for most
 	children int   // tasks of the State that have this one as their parent
 }
 
-// A storedTask is a wire.Task without what is derived when it is shown: its status, its
-// dependencies and its inputs. There may be many, so they must be small.
+// A storedTask is a wire.Task without the parts that are derived for a view: its status, its
+// dependencies and its inputs. The State may have many, so they must be small.
 type storedTask struct {
 	ID, Name, Type, Description string
 	State                       wire.TaskState
@@ -104,7 +104,7 @@ type StoredExtra struct {
 	Output    int64             `json:"output,omitzero"`     // the record of its last partial result; 0: none
 	Question  string            `json:"question,omitzero"`   // its agent waits for the answer to this one
 	History   []string          `json:"history,omitzero"`    // how each of its agents ended
-	Used      activity.Used     `json:"used,omitzero"`       // what its agents have used for it
+	Used      activity.Used     `json:"used,omitzero"`       // the usage of its agents for it
 	Needs     []Need            `json:"needs,omitzero"`      // its dependencies, if it has been archived
 	Trace     *delegation.Trace `json:"trace,omitzero"`      // its position in a trace, if known
 }
@@ -145,7 +145,7 @@ const (
 	InSession  Way = "session" // by its architect; the assignment notifies the developer
 )
 
-// Blocked counts pending tasks that wait for others, beside the states.
+// Blocked counts pending tasks that wait for other tasks, beside the states.
 const Blocked wire.TaskState = "blocked"
 
 // Urgency returns the class of its priority: urgent, high, normal, low.
@@ -230,12 +230,12 @@ func (t *tasks) Brief(k *Task) wire.Task {
 	return v
 }
 
-// Owns adds a task to those that an actor sees, in the order of creation.
+// Owns adds a task to the tasks that an actor sees, in the order of creation.
 func (t *tasks) Owns(actor string, k *Task) {
 	t.Owned[actor] = t.Owned[actor].With(k)
 }
 
-// disowns removes a task that an agent has lost from those that it sees, unless the agent
+// disowns removes a task that an agent has lost from the tasks that it sees, unless the agent
 // submitted it.
 func (t *tasks) disowns(actor string, k *Task) {
 	if k.View.SubmittedBy != actor {

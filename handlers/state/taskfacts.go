@@ -137,7 +137,7 @@ func (t *tasks) Include(k *Task) {
 }
 
 // OfBlock returns the task of a task block of the configuration, its state, and the sum of the
-// block when it was submitted. The id is empty if there is none.
+// block when it was submitted. The id is empty if the block has no task.
 func (s *State) OfBlock(name string) (id string, state wire.TaskState, sum uint64) {
 	if k := s.Tasks.Blocks[name]; k != nil {
 		return k.View.ID, k.View.State, k.Extra.Block.Sum
@@ -456,7 +456,7 @@ type TaskFailed struct {
 	Error     string      `json:"error"`
 	Stack     string      `json:"stack,omitzero"`
 	Class     string      `json:"class,omitzero"`
-	Retryable bool        `json:"retryable,omitzero"` // another attempt might succeed, but there is none
+	Retryable bool        `json:"retryable,omitzero"` // another attempt might succeed, but none is left
 	Actor     string      `json:"actor,omitzero"`     // its agent on the bus
 	Request   *RequestKey `json:"request,omitzero"`
 
@@ -478,7 +478,7 @@ func (f *TaskFailed) apply(s *State, r *wire.Record) {
 	s.saveReply(AgentOf(r.From), f.Request, s.Tasks.Reply(k), nil)
 }
 
-// TaskCancelled records that a task is not wanted any more.
+// TaskCancelled records that a task is no longer wanted.
 type TaskCancelled struct {
 	ID      string      `json:"task"`
 	Name    string      `json:"name"`

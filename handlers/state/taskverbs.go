@@ -32,19 +32,19 @@ func (as *agents) ParentOf(agent string) string {
 	return ""
 }
 
-// IsDown reports whether an agent of this team has no process. A task that starts meanwhile would
-// run for nobody: only assigned tasks are announced to the next run.
+// IsDown reports whether an agent of this team has no process. A task that starts before the next
+// run would have no agent: only assigned tasks are announced to the next run.
 func (as *agents) IsDown(name string) bool {
 	a := as.ByID[name]
 	return a != nil && a.Remote == nil && !a.Online()
 }
 
-// Waits returns the refusal to start a task that waits for others.
+// Waits returns the refusal to start a task that waits for other tasks.
 func (t *tasks) Waits(k *Task) *wire.Error {
 	return Errorf(wire.CodeConflict, Details{"taskId": k.View.ID, "reason": "blocked", "waitsFor": t.WaitsFor(k)}, "task %s waits for others", k.Label())
 }
 
-// Wrapped returns a result as it is stored. A text becomes a document with its author.
+// Wrapped returns a result in its stored form. A text becomes a document with its author.
 func (a *Actor) Wrapped(r *hub.Result) *hub.Result {
 	if r.Document[0] != '"' {
 		return r

@@ -178,7 +178,7 @@ func (qe *QuestionExpired) tell(e *wire.Event) {
 
 func (k *KeyIssued) tell(e *wire.Event) { e.Agent, e.Text = k.Agent, "has a new key "+k.ID }
 
-// What facts about the work on tasks mean, for people.
+// The meanings of facts about the work on tasks, for people.
 
 func (t *TaskUpdated) tell(e *wire.Event) {
 	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" changed"
@@ -379,7 +379,7 @@ func (t *TaskRetried) tell(e *wire.Event) {
 	}
 }
 
-// What facts about sessions mean, for people.
+// The meanings of facts about sessions, for people.
 
 func (so *SessionOpened) tell(e *wire.Event) {
 	e.Text = fmt.Sprintf("session %s is open, with %s", so.ID, Counted(len(so.Members), "member"))

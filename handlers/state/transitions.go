@@ -8,14 +8,16 @@ import (
 	"orchestrator/wire/events"
 )
 
-// A Transition is a move of tasks between states: the kind of the fact that moves a task, the states that it may leave, and
-// those that it may enter. The checks of facts read the table, and a test compares it with the moves in all stories.
+// A Transition is a move of tasks between states: the kind of the fact that moves a task, the
+// states that it may leave, and the states that it may enter. The checks of facts read the table,
+// and a test compares it with the moves in all stories.
 type Transition struct {
 	Fact     string
 	From, To []wire.TaskState
 }
 
-// heldStates are the states of a task that an agent holds. openStates are those of any open task.
+// heldStates are the states of a task that an agent holds. openStates are the states of any open
+// task.
 var (
 	heldStates = []wire.TaskState{
 		wire.TaskAssigned, wire.TaskPlanning, wire.TaskPlanReview, wire.TaskRunning, wire.TaskNeedsHuman, wire.TaskInReview, wire.TaskVerifying,

@@ -46,7 +46,7 @@ func (t *TaskUpdated) apply(s *State, r *wire.Record) {
 	s.saveReply(AgentOf(r.From), t.Request, s.Tasks.Reply(k), nil)
 }
 
-// reread decodes the changed documents of a task again. The others may be only in the log.
+// reread decodes the changed documents of a task again. Unchanged documents may be only in the log.
 func (t *TaskUpdated) reread(k *Task) {
 	m := k.EnsureExtra()
 	if t.StructuredSpec != nil || slices.Contains(t.Without, "structured_spec") {
@@ -85,7 +85,7 @@ func (t *TaskUpdated) change(v *wire.Task) {
 	v.Details = d.Filled()
 }
 
-// ChangesText reports whether the changes of a task change what its agent reads as its order.
+// ChangesText reports whether the changes of a task change the order text for its agent.
 func (t *TaskUpdated) ChangesText(k *Task) bool {
 	return t.Name != k.View.Name || t.Description != nil || t.Payload != nil || t.TargetRepo != nil || t.AcceptanceCriteria != nil ||
 		t.StructuredSpec != nil || t.Requirements != nil || len(t.Without) > 0
@@ -148,7 +148,7 @@ func (s *State) rewrite(k *Task, r *wire.Record, change func()) {
 	k.lighten()
 }
 
-// MaxChanges is the maximum number of changes of a task, with those of its plan.
+// MaxChanges is the maximum number of changes of a task, including the changes of its plan.
 const MaxChanges = 10_000
 
 // Changeable returns an error if a task was changed too often.

@@ -6,8 +6,8 @@ import (
 	"orchestrator/wire/hub"
 )
 
-// TaskChecked records what the orchestrator itself does for a task: it makes its workspace, and runs the
-// commands that verify what its agent has completed.
+// TaskChecked records a step of the orchestrator itself for a task: it makes its workspace, and
+// runs the commands that verify its completion.
 type TaskChecked struct {
 	What      string          `json:"-"`
 	ID        string          `json:"task"`
@@ -16,7 +16,7 @@ type TaskChecked struct {
 	Text      string          `json:"text,omitzero"`
 	Workspace *wire.Workspace `json:"workspace,omitzero"`
 	Failed    bool            `json:"failed,omitzero"` // and not interrupted
-	Merge     string          `json:"merge,omitzero"`  // what becomes of the branch of a done task
+	Merge     string          `json:"merge,omitzero"`  // the state of the branch of a done task
 }
 
 func (tc *TaskChecked) kind() string { return tc.What }
@@ -59,7 +59,7 @@ func (tc *TaskChecked) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Text = tc.ID, tc.Agent, label(tc.ID, tc.Name)+" "+tc.Text
 }
 
-// setMerge notes what became of the branch of a done task.
+// setMerge notes the state of the branch of a done task.
 func (t *Task) setMerge(is string) {
 	d := t.View.Details.Copy()
 	w := *d.Workspace
@@ -76,11 +76,12 @@ func (t *Task) Workspace() *wire.Workspace {
 	return t.View.Details.Workspace
 }
 
-// HandsOver reports whether a task is done and what it has made can be used by those that depend on it: its
-// branch does not wait to be merged.
+// HandsOver reports whether a task is done and its dependents can use its work: its branch does not
+// wait to be merged.
 func (t *Task) HandsOver() bool { return t.View.State == wire.TaskDone && !t.Workspace().Holds() }
 
-// Branches counts the done tasks whose branches the merge queue still has to merge, and those that it could not merge.
+// Branches counts the done tasks with branches that the merge queue still has to merge, and the
+// tasks with branches that it could not merge.
 func (s *State) Branches() (waiting, refused int) {
 	for _, k := range s.Tasks.List {
 		if w := k.Workspace(); w != nil && k.View.State == wire.TaskDone {
@@ -95,7 +96,7 @@ func (s *State) Branches() (waiting, refused int) {
 	return waiting, refused
 }
 
-// Unmerged returns the done tasks whose branches the merge queue has not merged.
+// Unmerged returns the done tasks with branches that the merge queue has not merged.
 func (s *State) Unmerged() (all []wire.Task) {
 	for _, k := range s.Tasks.List {
 		if k.View.State == wire.TaskDone && k.Workspace().Holds() {

@@ -222,8 +222,8 @@ func (s *State) WatchWork(w *Work) {
 	}
 }
 
-// DeadlineAt returns when the deadline of a work passes, if that has not been told. One that
-// passed before this try began passes with its beginning.
+// DeadlineAt returns when the deadline of a work passes, unless that was reported. A deadline from
+// before this try passes with the beginning of the try.
 func (w *Work) DeadlineAt() (time.Time, bool) {
 	at, ok := object.ParseTime(w.Wished)
 	if ok && at.Before(w.Begun) {
@@ -256,8 +256,8 @@ func (x *sessions) WorksOf(agent string) (all []*Work) {
 	return all
 }
 
-// resetSilence resets the silence of all developers, because the orchestrator did not receive
-// messages meanwhile.
+// resetSilence resets the silence of all developers, because the orchestrator received no messages
+// for a time.
 func (s *State) resetSilence(at time.Time) {
 	for _, w := range slices.Clone(s.Sessions.Watched) {
 		s.Sessions.Watched.Drop(w)
