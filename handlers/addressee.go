@@ -6,7 +6,7 @@ import (
 )
 
 // addressee returns the agent that gets a pending task again, or "". Such a task was assigned by
-// hand and requires nothing by which another agent could be found.
+// hand and has no requirements for finding another agent.
 func addressee(k *state.Task) string {
 	if d := k.View.Details; d != nil && k.View.State == wire.TaskPending {
 		return d.Addressee

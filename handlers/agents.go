@@ -41,7 +41,7 @@ func updateCapabilities(ad agentDecision, r *wire.UpdateCapabilities) (*hub.Serv
 	return ad.state.Server(a), nil
 }
 
-// maxSystem is the maximum size of what an agent reports about its machine, in bytes.
+// maxSystem is the maximum size of an agent's report about its machine, in bytes.
 const maxSystem = 64 << 10
 
 // oddCapabilities records the warnings about capabilities that an agent reports.
@@ -52,7 +52,7 @@ func (ad agentDecision) oddCapabilities(a *state.KnownAgent, c *hub.Capabilities
 }
 
 // syncAgents applies the configured agents: it adds new ones, updates changed ones and removes
-// the others.
+// missing ones.
 func (ad agentDecision) syncAgents(r *wire.AgentSet) {
 	there := make(map[string]bool, len(r.Agents))
 	for _, m := range r.Agents {

@@ -9,13 +9,12 @@ import (
 )
 
 // Tasks that have ended long ago are archived: they leave the State, and a record of the kind
-// task.archived holds what the State had of them. When an input names such a task, Handle decides
-// nothing and returns its id in Outcome.Missing. The caller reads the record and repeats the input
-// with it. The task is then a guest of the State for this turn. If the turn records something,
-// the task is recalled: a record of the kind task.recalled puts it back, and it is archived again
-// later.
+// task.archived holds them. When an input names such a task, Handle makes no decision and returns
+// its id in Outcome.Missing. The caller reads the record and repeats the input with it. The task is
+// then a guest of the State for this turn. If the turn writes a record, the task is recalled: a
+// record of the kind task.recalled puts it back, and it is archived again later.
 //
-// So the State depends only on the records, as before, and what it holds of ended tasks is bounded.
+// So the State depends only on the records, as before, and its memory of ended tasks is bounded.
 
 // maxArchived is the maximum number of tasks that one turn archives.
 const maxArchived = 8
@@ -46,7 +45,7 @@ func (d *decision) touch(v reflect.Value) {
 	}
 }
 
-// recallGuests keeps the guests of the turn. It must be called before the turn records something.
+// recallGuests keeps the guests of the turn. It must be called before the first record of the turn.
 func (d *decision) recallGuests() {
 	a := &d.state.Tasks.Archive
 	if len(a.Missing) > 0 && len(d.out.Records) == 0 {
@@ -57,7 +56,7 @@ func (d *decision) recallGuests() {
 	}
 }
 
-// archive archives tasks in a turn that records something.
+// archive archives tasks in a turn with records.
 func (td taskDecision) archive() {
 	td.state.LeaveReleased()
 	if len(td.out.Records) == 0 {

@@ -101,8 +101,8 @@ func assignedInSession(k *state.Task) *wire.Error {
 		"task %s belongs to the session %q, where its architect assigns it", k.Label(), w.Of.Spec.ID)
 }
 
-// mayManage returns an error if the caller is an agent that may not decide about a task: it has
-// neither submitted it nor manages tasks of others.
+// mayManage returns an error if the caller is an agent that may not decide about a task: it neither
+// submitted the task nor manages tasks of other agents.
 func (td taskDecision) mayManage(k *state.Task, verb string) *wire.Error {
 	if td.from.Kind != Agent || k.View.SubmittedBy == td.from.String() || td.manages(k) {
 		return nil

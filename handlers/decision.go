@@ -27,10 +27,10 @@ type turn struct {
 	lostTasks     []lostTask             // of this turn
 	departed      departures             // of this turn
 	announcements []*state.TaskAnnounced // that end the turn
-	closed        []Letter               // refusals of requests whose questions the turn has closed
+	closed        []Letter               // refusals of requests: the turn has closed their questions
 }
 
-// A decision is what an actor decides in a turn. The actor is the cause of the facts.
+// A decision has the decisions of an actor in a turn. The actor is the cause of the facts.
 type decision struct {
 	*turn
 	from Actor
@@ -42,7 +42,7 @@ func (t *turn) by(from Actor) *decision { return &decision{turn: t, from: from} 
 // The decisions of each domain are methods of a type of their own, which holds the decision. A
 // domain reaches another one through the methods below, so that each such reach is visible.
 type (
-	taskDecision       struct{ *decision } // tasks: what changes them, who may, and their assignment to agents
+	taskDecision       struct{ *decision } // tasks: their changes, the right to make them, and the assignment to agents
 	linkDecision       struct{ *decision } // dependencies and contracts
 	agentDecision      struct{ *decision } // agents and servers: they come, go and are lost
 	questionDecision   struct{ *decision } // questions to people and requests for help
@@ -50,7 +50,7 @@ type (
 	sessionDecision    struct{ *decision } // sessions, their messages and the outboxes of their members
 	workDecision       struct{ *decision } // the works of sessions: tasks that an architect has assigned
 	reviewDecision     struct{ *decision } // the reviews of works and their escalation to a person
-	mailDecision       struct{ *decision } // the message bus: mail, presence and what a message does to a task
+	mailDecision       struct{ *decision } // the message bus: mail, presence and the effects of a message on a task
 	accessDecision     struct{ *decision } // keys, tokens and registrations
 )
 

@@ -70,8 +70,8 @@ func (dd delegationDecision) notes(k *state.Task, notes []string) {
 	}
 }
 
-// handedOnBefore answers a request whose id is that of a task. A repeat of the same request has
-// no second effect.
+// handedOnBefore answers a request with the id of an existing task. A repeat of the same request
+// has no second effect.
 func (dd delegationDecision) handedOnBefore(k *state.Task, r *delegation.Request) (*wire.TaskAnswer, *wire.Error) {
 	if d := k.Delegation(); d == nil || d.Sum != r.Sum || k.View.SubmittedBy != dd.from.String() {
 		return nil, state.Errorf(wire.CodeInvalid, state.Details{"pointer": dd.pointer("/id"), "reason": wire.ReasonReused},
@@ -112,9 +112,8 @@ func denied(pointer, message string) *wire.Error {
 	return &wire.Error{Code: wire.CodeDenied, Message: message, Details: map[string]any{"pointer": pointer}}
 }
 
-// partOf returns the task of which a new delegated task is a part. It is the one that the
-// request names, one in the same trace, or the only one that the agent works on. among is the
-// number of candidates.
+// partOf returns the parent of a new delegated task. It is the task that the request names, one in
+// the same trace, or the only one that the agent works on. among is the number of candidates.
 func (dd delegationDecision) partOf(r *delegation.Request) (part *state.Task, among int) {
 	named := dd.state.Tasks.Find(r.Context.ParentTaskID)
 	a := dd.state.Agents.ByID[dd.from.Name]
@@ -143,7 +142,7 @@ func (dd delegationDecision) partOf(r *delegation.Request) (part *state.Task, am
 }
 
 // chainOf returns the agents that have had a task, without duplicates and with source at the
-// end. Those that are known come first, then those that the request names.
+// end. Known agents come first, then the agents that the request names.
 func chainOf(parent *state.Task, said []string, source string) []string {
 	var before []string
 	if parent != nil && parent.Delegation() != nil {
@@ -182,10 +181,9 @@ func (dd delegationDecision) chooseTarget(kind, named string, chain []string, en
 	return a, nil
 }
 
-// unavailable returns why nothing can be delegated to an agent, or "". An agent that has just
-// ended counts as available, since it may be restarted, but not one that was killed with the
-// orchestrator and starts only on request. While the orchestrator stops, tasks wait
-// for the next start.
+// unavailable returns why no task can be delegated to an agent, or "". An agent that has just ended
+// counts as available, since it may be restarted, but not one that was killed with the orchestrator
+// and starts only on request. While the orchestrator stops, tasks wait for the next start.
 func (dd delegationDecision) unavailable(a *state.KnownAgent, ended string, gone departures) string {
 	switch {
 	case a.Deaf && a.Remote == nil:

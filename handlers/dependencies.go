@@ -37,8 +37,9 @@ func (ld linkDecision) dependencies(needs []hub.Dependency, of *wire.Details, pa
 	return vain, nil
 }
 
-// mayHave decides what a task with some details gets of another: the whole result, a promised
-// contract or nothing. It marks the dependency as private when the caller may not read the other.
+// mayHave decides the input that a task with some details gets from another task: the whole result,
+// a promised contract or none. It marks the dependency as private when the caller may not read the
+// other task.
 func (ld linkDecision) mayHave(up *state.Task, d *hub.Dependency, of *wire.Details, pointer string) *wire.Error {
 	if up.SubmittedBy(ld.from) || ld.tasks().reads(up) || ld.shares(up, of) {
 		return nil

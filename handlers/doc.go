@@ -1,6 +1,6 @@
-// Package handlers decides. A State holds all open work (package state); Handle takes one
-// Input, decides what becomes true, and returns records and letters. The caller makes the records
-// durable first and delivers the letters then. Inputs are handled one at a time.
+// Package handlers decides. A State holds all open work (package state); Handle takes one Input,
+// makes the decisions, and returns records and letters. The caller makes the records durable first
+// and delivers the letters then. Inputs are handled one at a time.
 //
 //	Input -> Handle -> Outcome{Records, Letters}
 //	record of an earlier life -> Apply -> the same State
@@ -11,9 +11,9 @@
 //	handle.go        inputs and their outcomes, deadlines
 //	decision.go      the decisions of each domain about one input
 //	operations.go    the table of all requests, from the lists in the other files; all transports use it
-//	task*.go         requests on tasks, and what follows their end; update.go: notes and plans
+//	task*.go         requests on tasks, and the consequences of their end; update.go: notes and plans
 //	reports.go       reports of agents; questions.go: their questions to people
-//	assign.go        which agent gets a task; queue.go: waiting tasks and idle agents
+//	assign.go        the choice of an agent; queue.go: waiting tasks and idle agents
 //	dependencies.go  requests on dependencies
 //	delegate.go      task requests of protocol D; forward.go, respond.go: their lines
 //	session*.go      protocol C; outbox.go: messages that their addressees may not have read
@@ -34,23 +34,23 @@
 //
 // state.Transitions lists them. Any other transition is an error and has no effect. A task is assigned in one of five ways:
 //
-//	queued      to an idle agent with its role and capabilities; it starts when the agent is told
+//	queued      to an idle agent with its role and capabilities; it starts when the agent has the notice
 //	matched     to the agent that fits its requirements best (package match); the agent starts it
-//	by hand     to the agent that a request names; the agent starts it
+//	by hand     to the agent in the request; the agent starts it
 //	session     by an architect, to a developer
-//	delegated   by a task request, to the agent that it names or the one that can begin soonest
+//	delegated   by a task request, to its target or the agent that can begin soonest
 //
-// Which actor may change a task when is the table testdata/verbs.txt, which a test writes. When
-// an agent exits, on_exit decides about a queued task; any other task is tried again up to
-// MaxAttempts, and fails when two agents crashed with it. When the orchestrator itself was
-// killed, nothing counts: open tasks wait for the next run.
+// Which actor may change a task when is the table testdata/verbs.txt, which a test writes. When an
+// agent exits, on_exit decides about a queued task; any other task is tried again up to
+// MaxAttempts, and fails when two agents crashed with it. When the orchestrator itself was killed,
+// no crash counts: open tasks wait for the next run.
 //
 // # Sessions and delegation
 //
 // A session message is checked whole before it is delivered. It stays in the outbox until it is
-// written to its addressee, in order; an assignment and a review request stay until they are
-// taken up. A delivery is tried again three times, and the sender is told each time. The task of
-// a session has a work item beside it, which outlives it while reviews go on:
+// written to its addressee, in order; an assignment and a review request stay until they are taken
+// up. A delivery is tried again three times, each with a notice to the sender. The task of a
+// session has a work item beside it, which outlives it while reviews go on:
 //
 //	held -> assigned -> working -> completed -> reviewing -> over
 //	        assigned <- revise <------------------ |

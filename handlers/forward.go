@@ -151,7 +151,7 @@ func (dd delegationDecision) failHanded(k *state.Task, fault *delegation.Fault) 
 func (dd delegationDecision) handOver(k *state.Task, last string, gone departures) {
 	d := k.Delegation()
 	if k.View.State != wire.TaskPending || d.Next.After(dd.at) || k.Postponed() {
-		return // it has ended meanwhile, or its retry or itself is not due
+		return // it has ended, or it or its retry is not due
 	}
 	a, err := dd.chooseTarget(k.View.Type, d.Target, d.Chain, last, gone)
 	if err != nil {
@@ -235,7 +235,7 @@ func (dd delegationDecision) tellStanding(d *state.DelegatedWork) {
 	dd.fact(k.View.SubmittedBy, k.View.ID, &state.TaskResponded{ID: k.View.ID, Name: k.View.Name, Agent: k.View.AssignedTo, Status: d.Said, Own: true, Again: true})
 }
 
-// cancelParts cancels parts that no task waits for any more. The agent quiet is not notified.
+// cancelParts cancels parts that no task waits for. The agent quiet is not notified.
 func (dd delegationDecision) cancelParts(parts []*state.DelegatedWork, quiet string) {
 	for _, d := range parts {
 		if !d.Task.View.State.Final() {

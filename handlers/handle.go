@@ -52,7 +52,7 @@ func Restore(rules Rules, text []byte, spread state.Spread) (*State, bool) {
 	return &State{State: c}, ok
 }
 
-// Snapshot begins a snapshot of the State as it is now. It ends one that was begun before.
+// Snapshot begins a snapshot of the present State. It ends an earlier unfinished one.
 func (s *State) Snapshot() *Snapshot { return snapshot.Begin(s.State) }
 
 // An Outcome is the result of Handle. It is valid until the next call; a caller that needs its
@@ -64,7 +64,7 @@ type Outcome struct {
 	// Waits reports whether the answer comes later.
 	Refused *wire.Error
 	Waits   bool
-	// Again reports that nothing was decided, because the Lookup of the request is too old. The
+	// Again reports that no decision was made, because the Lookup of the request is too old. The
 	// caller must repeat the search and call Handle again.
 	Again bool
 	// Missing has ids that archived tasks may have, in an outcome with Again. The caller must add
@@ -124,7 +124,7 @@ func isControl(operation string) bool {
 	return slices.ContainsFunc(wire.ControlOperations, func(o *wire.Operation) bool { return o.Name == operation })
 }
 
-// Handle decides about one input. What it returns is valid until the next call.
+// Handle decides about one input. The outcome is valid until the next call.
 //
 // A panic is a bug and affects only its input. The caller gets an internal error, unless it has
 // an answer already. Facts that were decided before the panic stand, since they are applied.
@@ -188,7 +188,7 @@ func (d *decision) handle(message wire.Message, refusal *wire.Error) {
 		panic("there is no decision for it")
 	}
 	if d.out.Again {
-		return // nothing has been decided
+		return // no decision was made
 	}
 	d.tasks().reassignLost()
 	d.tasks().dispatch()

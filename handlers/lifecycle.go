@@ -101,9 +101,9 @@ func (ad agentDecision) lose(start *wire.Event) {
 // poison is the number of agents that may crash with a task before it fails.
 const poison = 2
 
-// requeueLost decides about a task whose agent has ended. If the agent was told to stop,
-// or died with the orchestrator, the task is requeued, whatever on_exit is, and no
-// attempt and no death is counted.
+// requeueLost decides about a task whose agent has ended. If the agent was stopped on request, or
+// died with the orchestrator, the task is requeued, whatever on_exit is, and no attempt and no
+// death is counted.
 func (td taskDecision) requeueLost(k *state.Task, a *state.KnownAgent, how string, code int, ordered bool) {
 	switch {
 	case k.Way == state.InSession: // see runEnded
@@ -128,7 +128,7 @@ func (td taskDecision) requeueLost(k *state.Task, a *state.KnownAgent, how strin
 	}
 }
 
-// stopWhy returns the reason to requeue a task whose agent was stopped, or lost with the
+// stopWhy returns the reason to requeue the task of a stopped agent, or of an agent lost with the
 // orchestrator.
 func (td taskDecision) stopWhy(how string) string {
 	if td.starts {
@@ -137,7 +137,7 @@ func (td taskDecision) stopWhy(how string) string {
 	return "its agent was stopped"
 }
 
-// retry decides about a matched or manually assigned task whose agent has ended or is offline.
+// retry decides about a matched or manually assigned task of an agent that has ended or is offline.
 // Only its agent can complete such a task. A task that was not begun waits for its agent, unless
 // tasks are only for agents that are online.
 func (td taskDecision) retry(k *state.Task, a *state.KnownAgent, how string, code int, ordered bool) {

@@ -288,7 +288,7 @@ func (md mailDecision) linked(m *wire.SendMessage) (*mailReport, []string) {
 	}
 	id := said.FirstText("ticket_id", "task_id", "taskId")
 	if _, err := md.tasks().manageableTask(id); err != nil {
-		return nil, nil // the name of something that is kept elsewhere
+		return nil, nil // the name of a ticket of another program
 	}
 	from := md.from
 	from.ExplicitSteps = false // mail has no word for the beginning
@@ -352,7 +352,7 @@ func (md mailDecision) handsOut(from string, m *wire.SendMessage) (*state.Task, 
 	}
 	k := md.state.Tasks.Find(object.CanonicalID(said.FirstText("ticket_id", "task_id", "taskId")))
 	if k == nil {
-		return nil, nil // the name of something that is kept elsewhere
+		return nil, nil // the name of a ticket of another program
 	}
 	err := assignedInSession(k)
 	if err == nil && k.View.State != wire.TaskPending {

@@ -5,7 +5,7 @@ import (
 	"orchestrator/handlers/state"
 )
 
-// The vocabulary of inputs and settings is that of the State.
+// Inputs and settings use the vocabulary of the State.
 type (
 	// An Actor is who causes an input, or gets a letter.
 	Actor = state.Actor

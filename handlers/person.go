@@ -13,7 +13,7 @@ func (td taskDecision) heldUp() map[string]bool {
 	return td.state.HeldUp()
 }
 
-// personal changes a task in an answer to what people see, if the caller is one.
+// personal changes a task in an answer to the view of people, if the caller is a person.
 func (td taskDecision) personal(k *state.Task, t *wire.Task) {
 	if td.from.Kind != Operator {
 		return

@@ -45,8 +45,8 @@ func askUser(qd questionDecision, r *wire.AskUser) (*wire.UserAnswer, *wire.Erro
 	return nil, qd.ask(&state.QuestionAsked{Question: r.Question, Options: r.Options}, timeout, time.Duration(r.Wait)*time.Millisecond)
 }
 
-// askedBefore returns the same question whose caller no longer waits because its run has ended,
-// so that no person is asked twice. It also returns the question of a repeated request.
+// askedBefore returns the same question of an earlier run, so that no person is asked twice. It
+// also returns the question of a repeated request.
 func (qd questionDecision) askedBefore() *state.Question {
 	for _, q := range qd.state.Questions.Open {
 		if q.View.Agent == qd.from.Name && q.Request != nil && q.Request.Sum == qd.request.Sum &&
@@ -173,7 +173,7 @@ func (qd questionDecision) tellArchitectOf(k *state.Task, message string) {
 	}
 }
 
-// helped continues a task whose agent has its answer.
+// helped gives an agent its answer, and continues its task.
 func (qd questionDecision) helped(id, answer string) {
 	k := qd.state.Tasks.ByID[id]
 	if k == nil || k.View.State != wire.TaskNeedsHuman {

@@ -7,7 +7,7 @@ import (
 	"orchestrator/wire"
 )
 
-// resumePostponed gives out the postponed tasks whose time has come.
+// resumePostponed gives out the postponed tasks that are due.
 func (td taskDecision) resumePostponed() {
 	for later := &td.state.Tasks.Later; len(*later) > 0 && !td.state.Stopping; {
 		k := (*later)[0]

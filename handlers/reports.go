@@ -126,7 +126,7 @@ func (ad agentDecision) lift(a *state.KnownAgent) {
 	}
 }
 
-// unlimit ends the limits whose time has passed.
+// unlimit ends the limits that have passed.
 func (ad agentDecision) unlimit() {
 	for limited := &ad.state.Agents.Limited; len(*limited) > 0; {
 		a := (*limited)[0].KnownAgent
@@ -276,7 +276,7 @@ func (qd questionDecision) withdraw(q *state.Question) []Letter {
 }
 
 // withdrawAll closes the open questions for which ended returns true. The requests that asked them
-// are refused at the end of the turn, after the notice that tells the agent why.
+// are refused at the end of the turn, after the notice with the reason.
 func (qd questionDecision) withdrawAll(ended func(*state.Question) bool) {
 	for _, q := range slices.Clone(qd.state.Questions.Open) {
 		if ended(q) {

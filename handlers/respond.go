@@ -92,8 +92,8 @@ func (dd delegationDecision) heedResponse(k *state.Task, r *delegation.Response)
 	return false, nil
 }
 
-// ownArtifacts returns the artifacts of a response to a task that was not delegated. Those of a
-// delegated task stay in the response, which goes to its source.
+// ownArtifacts returns the artifacts of a response to a task that was not delegated. The artifacts
+// of a delegated task stay in the response, which goes to its source.
 func ownArtifacts(k *state.Task, r *delegation.Response) []hub.Artifact {
 	if k.Delegation() != nil {
 		return nil
@@ -224,7 +224,7 @@ func (dd delegationDecision) act(k *state.Task, f *state.TaskActed) {
 		return // that run has ended, and the next gets the whole task
 	}
 	l := Letter{To: Actor{Kind: Agent, Name: a.ID, Run: a.Run}, Line: f.Line()}
-	if f.Act == delegation.ActUpdate { // a lost status request is answered with what is known
+	if f.Act == delegation.ActUpdate { // a lost status request is answered from the State
 		l.Task, l.Said = k.View.ID, dd.state.Seq()
 		if d := k.Delegation(); len(d.Returned) > 0 || !a.Listens() { // after the inputs that wait
 			dd.fact(a.ActorID, k.View.ID, &state.TaskReturned{ID: k.View.ID, Name: k.View.Name, Agent: a.ID, Run: a.Run, Acted: dd.state.Seq()})

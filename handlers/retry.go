@@ -71,7 +71,7 @@ func (td taskDecision) mayReopen(k *state.Task) *wire.Error {
 	return nil
 }
 
-// lostNeed returns a task that has come to nothing and that another one needs, or nil.
+// lostNeed returns a failed or cancelled task that another task needs, or nil.
 func (td taskDecision) lostNeed(k *state.Task) *state.Task {
 	for e := range td.state.Tasks.Graph.Needs(k.Node) {
 		v := td.state.Tasks.Graph.Edge(e)
@@ -104,8 +104,8 @@ func (td taskDecision) reopen(k *state.Task, to *state.KnownAgent, keep bool, mk
 	return answer
 }
 
-// reopenDependents reopens the tasks that were cancelled because others will not be done, with those that were
-// cancelled because of them.
+// reopenDependents reopens the tasks that were cancelled because of ended, directly or through
+// another cancelled task.
 func (td taskDecision) reopenDependents(ended *state.Task, keep bool) {
 	for queue := []*state.Task{ended}; len(queue) > 0; queue = queue[1:] {
 		var again []*state.Task

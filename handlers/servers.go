@@ -45,8 +45,8 @@ func (ad agentDecision) part(a *state.KnownAgent, why string) {
 	ad.works().runEnded(a, why, false)
 }
 
-// trimServers removes servers without a key until at most KeepClosed are left. Those that lost
-// their key first are removed first.
+// trimServers removes servers without a key until at most KeepClosed are left. The servers that
+// lost their key first are removed first.
 func (ad agentDecision) trimServers() {
 	var keyless []*state.KnownAgent
 	for _, a := range ad.state.Agents.Order {

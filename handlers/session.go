@@ -17,8 +17,8 @@ var sessionOperations = []Operation{
 	bind("list-reviews", (*decision).sessions, sessionDecision.listReviews),
 }
 
-// syncSessions applies the configured sessions: it opens new ones, updates changed ones and
-// closes the others. An aborted session stays closed until the next start: see reopenAborted.
+// syncSessions applies the configured sessions: it opens new ones, updates changed ones and closes
+// missing ones. An aborted session stays closed until the next start: see reopenAborted.
 func (sd sessionDecision) syncSessions(specs []session.Spec) {
 	there := make(map[string]bool, len(specs))
 	for _, spec := range specs {

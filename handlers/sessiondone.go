@@ -163,7 +163,7 @@ func (wd workDecision) failWork(w *state.Work, why string) {
 	}
 }
 
-// drop ends a work that is not wanted any more. The agent quiet is not notified.
+// drop ends a work that is no longer wanted. The agent quiet is not notified.
 func (wd workDecision) drop(w *state.Work, why, quiet string) {
 	why = brief(why)
 	for ; w != nil; w = w.Revises {
@@ -178,8 +178,8 @@ func (wd workDecision) drop(w *state.Work, why, quiet string) {
 	}
 }
 
-// endWork ends a work whose task has already ended, and withdraws its question. Any other work
-// ends with its task. The agent quiet is not notified.
+// endWork ends a work after the end of its task, and withdraws its question. Any other work ends
+// with its task. The agent quiet is not notified.
 func (wd workDecision) endWork(w *state.Work, why, quiet string) {
 	if q := wd.state.Questions.ByID[w.Question]; q != nil && w.Task.Extra.Question == "" {
 		wd.fact(state.AgentPrefix+w.Architect, w.Task.View.ID, &state.QuestionWithdrawn{ID: w.Question, Agent: w.Architect, Task: w.Task.View.ID})

@@ -164,7 +164,7 @@ func (rd reviewDecision) escalate(w *state.Work) {
 	}
 }
 
-// askPerson asks a person what to do about a work.
+// askPerson asks a person for a decision about a work.
 func (rd reviewDecision) askPerson(w *state.Work, why string) {
 	rd.questions().cancelQuestions(w.Task)
 	f := w.Escalation()
@@ -181,8 +181,8 @@ func (wd workDecision) tellArchitect(w *state.Work, message string) {
 	}
 }
 
-// judge applies the answer of a person to a work. It reports false if the question was about
-// something else.
+// judge applies the answer of a person to a work. It reports false for a question about another
+// subject.
 func (rd reviewDecision) judge(id, question, answer string) bool {
 	k := rd.state.Tasks.ByID[id]
 	if k == nil || k.Work() == nil || k.Work().Question != question {

@@ -21,7 +21,7 @@ type messageContext struct {
 	to      *state.Member
 	chain   string            // the correlation_id
 	task    string            // the task that it is about
-	fate    state.Disposition // what happens to it
+	fate    state.Disposition // its handling
 	notes   []string          // warnings
 	effect  effect
 	work    *state.Work // that the effect changes
@@ -58,8 +58,8 @@ func (sd sessionDecision) sendSessionMessage(said *wire.SaySession) (*session.Sa
 	return answer, nil
 }
 
-// saidBefore answers a message whose message_id was used before. A repeat has no effect and is
-// no error; another message is refused.
+// saidBefore answers a message with a message_id that was used before. A repeat has no effect and
+// is no error; another message is refused.
 func (sd sessionDecision) saidBefore(x *messageContext, before bus.Sent) (*session.Said, *wire.Error) {
 	if before.Sum != x.Sum {
 		err := state.Errorf(wire.CodeInvalid, state.Details{"pointer": "/message_id", "reason": wire.ReasonReused},
@@ -102,8 +102,8 @@ func (sd sessionDecision) locate(said *wire.SaySession) (*messageContext, *wire.
 	return x, nil
 }
 
-// sessionOf returns the session of a message: the one that it names, or the only one that both
-// members share.
+// sessionOf returns the session of a message: the named session, or the only one that both members
+// share.
 func (sd sessionDecision) sessionOf(said *wire.SaySession) (*state.SessionState, *wire.Error) {
 	m := said.Message
 	if said.SessionID != "" && m.SessionID != "" && said.SessionID != m.SessionID {
@@ -145,8 +145,7 @@ func (sd sessionDecision) sessionOf(said *wire.SaySession) (*state.SessionState,
 	return nil, rejected(atFrom, fmt.Sprintf("%q is not a member of any session", m.From.AgentID))
 }
 
-// refusing returns the session whose log records a message that is refused before its session is
-// known, or nil.
+// refusing returns the session that logs a message refused before its session is known, or nil.
 func (sd sessionDecision) refusing(said *wire.SaySession) *state.SessionState {
 	name := sd.from.Name
 	if m := said.Message; m != nil {
@@ -166,7 +165,7 @@ func (sd sessionDecision) refusing(said *wire.SaySession) *state.SessionState {
 	return sd.state.Sessions.Seats[name][0].Of
 }
 
-// consider decides what follows from a message. It changes nothing yet.
+// consider decides the effect of a message. It changes no state yet.
 func (sd sessionDecision) consider(x *messageContext) *wire.Error {
 	if x.of.Closed() {
 		return state.Errorf(wire.CodeConflict, state.Details{"session_id": x.of.Spec.ID, "reason": "session_closed"},
@@ -271,8 +270,8 @@ func rejected(pointer, message string) *wire.Error {
 	return &wire.Error{Code: wire.CodeDenied, Message: message, Details: map[string]any{"pointer": pointer}}
 }
 
-// An effect is what an accepted message changes, besides its delivery. consider chooses it and
-// perform applies it, after the message is recorded.
+// An effect is the change that an accepted message makes, besides its delivery. consider chooses it
+// and perform applies it, after the message is recorded.
 type effect int
 
 const (

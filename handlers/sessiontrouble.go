@@ -95,9 +95,9 @@ func (wd workDecision) breakWork(w *state.Work, why string) {
 	wd.loseWork(w, e)
 }
 
-// runEnded decides about the works of an agent whose run has ended. Works that it had not
-// begun wait for its next run. Others are retried once if the run ended by itself. An ordered
-// stop, or the loss of the orchestrator, is not counted.
+// runEnded decides about the works of an agent after the end of its run. Works that it had not
+// begun wait for its next run. All other works are retried once if the run ended by itself. An
+// ordered stop, or the loss of the orchestrator, is not counted.
 func (wd workDecision) runEnded(a *state.KnownAgent, how string, ordered bool) {
 	for _, w := range wd.state.Sessions.WorksOf(a.ID) {
 		if w.Phase != session.PhaseWorking {
@@ -139,7 +139,7 @@ func (ad agentDecision) gone(name string) {
 	}
 }
 
-// watch handles works whose developers have been silent or have taken too long.
+// watch handles works of developers that were silent or took too long.
 func (wd workDecision) watch() {
 	for len(wd.state.Sessions.Watched) > 0 && !wd.state.Sessions.Watched[0].Due.After(wd.at) && !wd.state.Stopping {
 		w := wd.state.Sessions.Watched[0]

@@ -13,9 +13,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// considerAssignment decides about an assignment. It is a new task, or a revision of one whose
-// review requests changes. A revision has the same task id, or a new one and the same
-// correlation_id.
+// considerAssignment decides about an assignment. It is a new task, or a revision after a review
+// that requests changes. A revision has the same task id, or a new one and the same correlation_id.
 func (wd workDecision) considerAssignment(x *messageContext, a *session.Assignment) *wire.Error {
 	id := a.Task.TaskID
 	if wd.state.Agents.ByID[x.to.AgentID] == nil {
@@ -146,7 +145,7 @@ func (wd workDecision) assigned(x *messageContext, a *session.Assignment) *state
 	}
 }
 
-// assignWork assigns a task whose review requests changes to a developer again.
+// assignWork assigns a task to a developer again after a review that requests changes.
 func (wd workDecision) assignWork(x *messageContext, a *session.Assignment) {
 	wd.factOf(state.AgentPrefix+x.from.AgentID, state.AgentPrefix+x.to.AgentID, x.work.Task.View.ID, wd.assigned(x, a))
 	wd.startWorkTask(x.work)
@@ -186,7 +185,7 @@ func (wd workDecision) acknowledged(x *messageContext) {
 func (wd workDecision) beginWork(w *state.Work) {
 	switch {
 	case w.Phase != session.PhaseAssigned:
-	case w.Task.View.State.Final(): // a revision of what is done
+	case w.Task.View.State.Final(): // a revision of done work
 		wd.moveWork(w, session.PhaseWorking, "")
 	default:
 		developer := wd.by(Actor{Kind: Agent, Name: w.Developer})
@@ -231,7 +230,7 @@ func (wd workDecision) considerProgress(x *messageContext, p *session.Progress) 
 func (wd workDecision) progressed(x *messageContext, p *session.Progress) {
 	w := x.work
 	wd.beginWork(w)
-	if w.Task.View.State != wire.TaskRunning { // a revision of what is done
+	if w.Task.View.State != wire.TaskRunning { // a revision of done work
 		wd.moveWork(w, session.PhaseWorking, p.Step)
 		return
 	}
@@ -290,8 +289,8 @@ func (sd sessionDecision) considerAbort(x *messageContext, a *session.Abort) *wi
 	return nil
 }
 
-// leaving returns the agents of a session that can stop when it ends: those that run here and
-// are in no other open session.
+// leaving returns the agents of a session that can stop when it ends: agents that run here and are
+// in no other open session.
 func (sd sessionDecision) leaving(s *state.SessionState) (names []string) {
 	for _, m := range s.Members {
 		a := sd.state.Agents.ByID[m.AgentID]

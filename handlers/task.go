@@ -148,8 +148,8 @@ func (td taskDecision) queryTasks(q *wire.QueryTasks) (*wire.TaskList, *wire.Err
 	return td.taskPage(q)
 }
 
-// taskPage returns a page of the tasks that a query selects: those that the caller may list, and those
-// that are only in the log. The log completes any answer of this type.
+// taskPage returns a page of the tasks that a query selects: tasks that the caller may list, and
+// tasks that are only in the log. The log completes any answer of this type.
 func (td taskDecision) taskPage(q *wire.QueryTasks) (*wire.TaskList, *wire.Error) {
 	limit := cmp.Or(int(q.Limit), defaultLimit)
 	from, after := td.state.Tasks.List, int64(0)

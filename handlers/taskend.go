@@ -17,9 +17,9 @@ import (
 )
 
 // complete ends a task with success. All consequences are decided in the same turn, so that they
-// cannot be decided twice. In this order: its contracts are checked, its dependents are
-// resolved, and those that are free are unblocked. Unblocked tasks with requirements are
-// assigned, and the end is announced.
+// cannot be decided twice. In this order: its contracts are checked, its dependents are resolved,
+// and free dependents are unblocked. Unblocked tasks with requirements are assigned, and the end is
+// announced.
 func (td taskDecision) complete(k *state.Task, result *hub.Result, e end) {
 	td.questions().endPermissions(k)
 	before := len(td.out.Records)
@@ -125,8 +125,8 @@ func (ld linkDecision) missLate(k *state.Task, needs []hub.Dependency) {
 // maxResolved is the maximum number of dependencies that one record resolves.
 const maxResolved = 1000
 
-// resolve resolves the dependencies on a task that is done. It returns their number, and the
-// tasks that wait for nothing else.
+// resolve resolves the dependencies on a task that is done. It returns their number, and the tasks
+// without further dependencies.
 func (ld linkDecision) resolve(k *state.Task) (count int, unblocked []*state.Task) {
 	var waiting []state.Resolved
 	record := func() {
@@ -163,7 +163,7 @@ func (ld linkDecision) resolve(k *state.Task) (count int, unblocked []*state.Tas
 	return count, state.Distinct(unblocked)
 }
 
-// unblock records that tasks wait for nothing any more, and assigns those with requirements.
+// unblock records that tasks are free of dependencies, and assigns the tasks with requirements.
 func (ld linkDecision) unblock(tasks []*state.Task) {
 	ld = ld.own.links() // the orchestrator decides, not the caller
 	for _, k := range tasks {
@@ -236,9 +236,9 @@ func (td taskDecision) notifyHolder(k *state.Task, by string) {
 	}
 }
 
-// tellSubmitter notifies the agent that submitted a task that the orchestrator or somebody else has cancelled it.
-// Others are notified in another way: the agent that has the task by recall, a delegator by a
-// response, and an architect by its session.
+// tellSubmitter notifies the agent that submitted a task that another actor has cancelled it. Other
+// agents get a different notice: the agent that has the task by recall, a delegator by a response,
+// and an architect by its session.
 func (td taskDecision) tellSubmitter(k *state.Task, reason string) {
 	a := td.state.Agents.ByID[state.AgentOf(k.View.SubmittedBy)]
 	if a == nil || a.Remote != nil || a.Run == "" || a.ID == k.View.AssignedTo || k.Delegation() != nil || k.Work() != nil || td.starts {

@@ -268,8 +268,8 @@ func notBegun(err *wire.Error, k *state.Task) *wire.Error {
 	return err
 }
 
-// begin starts a task that its agent already works on. A task that is planned is not begun by what
-// is reported about it.
+// begin starts a task that its agent already works on. A report about a task does not begin it
+// while it is planned.
 func (td taskDecision) begin(k *state.Task) {
 	if k.View.State != wire.TaskRunning && k.View.State != wire.TaskPlanning {
 		td.questions().cancelQuestions(k)

@@ -111,7 +111,7 @@ func (td taskDecision) submitPlan(r *wire.SubmitPlan) (*wire.TaskReply, *wire.Er
 	return td.replyWith(k), nil
 }
 
-// review returns a task whose plan the caller may approve or return.
+// review returns a task with a plan that the caller may approve or return.
 func (td taskDecision) review(id, verb string) (*state.Task, *wire.Error) {
 	k, err := td.manageableTask(id)
 	switch {

@@ -8,8 +8,8 @@ import (
 	"orchestrator/wire/hub"
 )
 
-// checked records what was done for a task. If the task has ended meanwhile, or has another agent, it does
-// nothing.
+// checked records a step of the orchestrator for a task. It does nothing if the task has ended or
+// has another agent by now.
 func (td taskDecision) checked(m *wire.TaskChecked) {
 	k := td.state.Tasks.ByID[m.Task]
 	switch m.Kind {
@@ -38,7 +38,8 @@ func (td taskDecision) checked(m *wire.TaskChecked) {
 	}
 }
 
-// mergeEnded records what the queue has done about the branch of a task. Tasks that waited for its merge go on.
+// mergeEnded records the result of the queue for the branch of a task. Tasks that waited for its
+// merge go on.
 func (td taskDecision) mergeEnded(m *wire.TaskChecked, is string) {
 	k := td.state.Tasks.ByID[m.Task]
 	f := &state.TaskChecked{What: m.Kind, ID: m.Task, Name: m.Name, Agent: m.Agent, Text: m.Text}
@@ -52,7 +53,7 @@ func (td taskDecision) mergeEnded(m *wire.TaskChecked, is string) {
 	}
 }
 
-// handOver resolves the dependencies on a done task whose branch is no longer waited for.
+// handOver resolves the dependencies on a done task that no longer waits for its merge.
 func (ld linkDecision) handOver(k *state.Task) {
 	_, unblocked := ld.resolve(k)
 	ld.unblock(unblocked)
@@ -73,7 +74,7 @@ func (td taskDecision) hold(m *wire.TaskHeld) {
 		td.fact("", k.View.ID, added)
 	}
 	if k.View.State == wire.TaskAssigned && !k.Asks() && k.Wants() == nil {
-		return // its agent is told when it can begin
+		return // its agent gets a notice when it can begin
 	}
 	td.recall(k, k.View.AssignedTo, k.Run, "It waits: "+m.Text)
 	td.requeue(k, &state.TaskRequeued{Why: "it waits: " + m.Text, Blameless: true})

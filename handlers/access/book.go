@@ -85,10 +85,10 @@ func (b *Book) RemoveAll(kind, name string) {
 	}
 }
 
-// maxCredentials is the maximum number of credentials. Those that have expired are removed first.
+// maxCredentials is the maximum number of credentials. Expired credentials are removed first.
 const maxCredentials = 10_000
 
-// Full returns an error if there is no room for another credential.
+// Full returns an error if the book has no room for another credential.
 func (b *Book) Full(at time.Time) *wire.Error {
 	if len(b.order) < maxCredentials {
 		return nil
@@ -142,7 +142,7 @@ func (b *Book) List(at time.Time, kinds ...string) *wire.CredentialList {
 	return answer
 }
 
-// All returns all credentials, in the order in which they were issued.
+// All returns all credentials, in the order of their issue.
 func (b *Book) All() iter.Seq[*Credential] { return slices.Values(b.order) }
 
 // HasKey reports whether an agent has a key.

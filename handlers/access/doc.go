@@ -10,6 +10,6 @@
 //
 // Grants are the permissions that people have given an agent for more than one time.
 //
-// The package does not decide who may issue or revoke a credential, and records nothing. The
+// The package does not decide who may issue or revoke a credential, and writes no records. The
 // package handlers does both. Times and random bytes are arguments.
 package access

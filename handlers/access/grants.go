@@ -11,7 +11,7 @@ import (
 type Grant struct {
 	Tool  string   `json:"tool"`
 	Input wire.Raw `json:"input"`
-	// Session is the conversation, or the run, for which it holds; "" is for ever.
+	// the conversation, or the run, that it is limited to; "" is for ever.
 	Session string `json:"session,omitzero"`
 }
 

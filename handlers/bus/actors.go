@@ -11,7 +11,8 @@ import (
 	"orchestrator/wire/mail"
 )
 
-// An Actor has mail. Most actors have an Owner. Others are programs on another machine.
+// An Actor has mail. Most actors have an Owner. An actor without an Owner is a program on another
+// machine.
 type Actor[Owner any] struct {
 	Stored
 	Agent *Owner // nil: none here
@@ -20,8 +21,8 @@ type Actor[Owner any] struct {
 // Stored is the part of an Actor that a snapshot copies.
 type Stored struct {
 	ID     string    `json:"actor"`
-	Number int64     `json:"number"`          // in the order in which they became known
-	Since  int64     `json:"since,omitzero"`  // number of the record by which it did
+	Number int64     `json:"number"`          // from 1, in the order of their introduction
+	Since  int64     `json:"since,omitzero"`  // number of the record that introduced it
 	OfRun  bool      `json:"of_run,omitzero"` // it exists only for one run of its agent
 	Cursor int64     `json:"cursor,omitzero"` // the last message that it acked
 	Latest int64     `json:"latest,omitzero"` // the last that was sent only to it
@@ -40,7 +41,7 @@ type Directory[Owner any] struct {
 	Keys Keys // of their messages
 
 	byID  map[string]*Actor[Owner]
-	order []*Actor[Owner] // in the order in which they became known
+	order []*Actor[Owner] // in the order of their introduction
 	met   int64           // so far
 	due   queue.Timeline[*Actor[Owner]]
 }
@@ -55,13 +56,13 @@ func NewDirectory[Owner any]() Directory[Owner] {
 // Actor returns the actor with an id, or nil.
 func (d *Directory[Owner]) Actor(id string) *Actor[Owner] { return d.byID[id] }
 
-// All returns all actors, in the order in which they became known.
+// All returns all actors, in the order of their introduction.
 func (d *Directory[Owner]) All() []*Actor[Owner] { return d.order }
 
 // Met returns the number of actors so far.
 func (d *Directory[Owner]) Met() int64 { return d.met }
 
-// Expected returns the actors whose heartbeat is expected, the one with the oldest first.
+// Expected returns the actors with an expected heartbeat, the oldest heartbeat first.
 func (d *Directory[Owner]) Expected() queue.Timeline[*Actor[Owner]] { return d.due }
 
 // Enter returns the actor with an id, and adds it if it is new.
@@ -76,7 +77,7 @@ func (d *Directory[Owner]) Enter(id string, seq int64) *Actor[Owner] {
 	return a
 }
 
-// Restore replaces all actors. It reports false if they cannot be those of a Directory.
+// Restore replaces all actors. It reports false if they cannot be the actors of a Directory.
 func (d *Directory[Owner]) Restore(all []*Actor[Owner], met int64) bool {
 	d.byID, d.order, d.met, d.due = make(map[string]*Actor[Owner], len(all)), all, met, nil
 	for _, a := range all {
@@ -98,7 +99,7 @@ func (d *Directory[Owner]) Leave(a *Actor[Owner]) {
 	d.order = slices.DeleteFunc(d.order, func(o *Actor[Owner]) bool { return o == a })
 }
 
-// Watch expects a heartbeat of an actor, the last of which was at a given time. No heartbeat of
+// Watch expects a heartbeat of an actor. The last heartbeat was at the given time. No heartbeat of
 // a stale actor is expected until one arrives.
 func (d *Directory[Owner]) Watch(a *Actor[Owner], at time.Time) {
 	d.Unwatch(a)

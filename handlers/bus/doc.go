@@ -4,7 +4,7 @@
 //	actors.go  actors, their heartbeats, and the topics that always exist
 //	keys.go    idempotency keys of sent messages
 //
-// An actor may belong to an owner, such as an agent. The package does not know what an owner is.
-// It decides nothing and sends nothing: the package handlers notifies actors, and calls a
-// Directory when it applies facts.
+// An actor may belong to an owner, such as an agent. The package does not know what an owner is. It
+// makes no decisions and sends no mail: the package handlers notifies actors, and calls a Directory
+// when it applies facts.
 package bus

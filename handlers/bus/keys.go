@@ -21,14 +21,14 @@ type Keys struct {
 
 type sentKey struct{ from, key string }
 
-// Sent is what was sent with a key: the number of its record, and a checksum if the same key
-// with other content is refused.
+// Sent is the message that was sent with a key: the number of its record, and a checksum if the
+// same key with other content is refused.
 type Sent struct {
 	Seq int64
 	Sum uint64
 }
 
-// NewKeys returns Keys that may lack those of records up to a number.
+// NewKeys returns Keys that may lack the keys of records up to a number.
 func NewKeys(floor int64) Keys { return Keys{byKey: make(map[sentKey]Sent), floor: floor} }
 
 // Keep keeps a key, unless it is "".
@@ -49,8 +49,8 @@ func (k *Keys) Keep(from, key string, what Sent) {
 	k.byKey[fresh] = what
 }
 
-// find returns what was sent with a key, if anything. sure is false if the search of the log, up
-// to record looked, is too old.
+// find returns the message that was sent with a key, or a zero Sent. sure is false if the search of
+// the log, up to record looked, is too old.
 func (k *Keys) find(from, key string, looked int64) (what Sent, sure bool) {
 	if what = k.byKey[sentKey{from, key}]; what.Seq != 0 {
 		return what, true
@@ -58,8 +58,8 @@ func (k *Keys) find(from, key string, looked int64) (what Sent, sure bool) {
 	return Sent{}, looked >= k.floor
 }
 
-// Before returns what an actor has sent with a key. sure is false if the Lookup does not
-// suffice.
+// Before returns the message that an actor has sent with a key. sure is false if the Lookup does
+// not suffice.
 func (k *Keys) Before(l *wire.Lookup, from, key string) (what Sent, sure bool) {
 	if key == "" {
 		return Sent{}, true
@@ -73,8 +73,8 @@ func (k *Keys) Before(l *wire.Lookup, from, key string) (what Sent, sure bool) {
 	return k.find(from, key, l.Looked)
 }
 
-// Check returns an error unless each kept key is there once and all dropped ones are older. It
-// is for tests.
+// Check returns an error unless each kept key occurs once and all dropped ones are older. It is for
+// tests.
 func (k *Keys) Check() error {
 	if len(k.ring) > MaxKeys || len(k.ring) != len(k.byKey) {
 		return fmt.Errorf("%d keys are in the ring, %d are known", len(k.ring), len(k.byKey))

@@ -1,4 +1,4 @@
-// Package graph tracks which nodes wait for which.
+// Package graph tracks the nodes that wait for other nodes.
 //
 // A node is a number. A dependency makes one node, down, depend on another one, up. Blocking
 // and input dependencies block down until they are resolved or removed; the call that resolves
@@ -6,12 +6,12 @@
 //
 // # Circles
 //
-// No node can wait for itself, directly or indirectly. A dependency that would close a circle
-// is refused, with the circle. To avoid a search of the whole graph, all nodes are kept in an
-// order in which each comes after those that it waits for. A dependency that agrees with the
-// order closes no circle. For any other, the nodes between its two ends are searched from both
-// ends. If there is no circle, the order is changed only there: Pearce and Kelly, A dynamic
-// topological sort algorithm for directed acyclic graphs, 2006.
+// No node can wait for itself, directly or indirectly. A dependency that would close a circle is
+// refused, with the circle. To avoid a search of the whole graph, all nodes are kept in an order:
+// each comes after the nodes that it waits for. A dependency that agrees with the order closes no
+// circle. For any other, the nodes between its two ends are searched from both ends. Without a
+// circle, the order is changed only there: Pearce and Kelly, A dynamic topological sort algorithm
+// for directed acyclic graphs, 2006.
 //
 // Two things differ from the paper. Both searches run in turn, and the first to end is enough:
 // the nodes that it has found are moved past the other end. The order consists of labels with
@@ -41,6 +41,6 @@
 //
 // # Limits
 //
-// The package does not know what a node is or whether it has ended: the caller resolves
+// The package does not know the meaning of a node or whether it has ended: the caller resolves
 // dependencies one by one. It is pure, and a Graph must be used by one goroutine at a time.
 package graph

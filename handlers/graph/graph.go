@@ -5,7 +5,7 @@ import (
 	"iter"
 )
 
-// Node is something that depends on others. Nodes are numbered from 0.
+// Node is the number of a node, from 0. A node depends on other nodes.
 type Node int32
 
 // Edge identifies a dependency until it is removed. The value may be reused after that.
@@ -74,7 +74,7 @@ type node struct {
 	mark        uint32 // of the latest search that visited it
 }
 
-// edge holds the members that searches use. Others are in stamp, so that searches touch less
+// edge holds the members that searches use. The rest is in stamp, so that searches touch less
 // memory.
 type edge struct {
 	ends       [2]Node
@@ -85,7 +85,7 @@ type edge struct {
 	private    bool
 }
 
-// stamp is the number of a dependency, and what it was resolved with.
+// stamp is the number of a dependency, and the stamp of its resolution.
 type stamp struct{ number, at int64 }
 
 // gone is the kind of a dependency that is removed.
@@ -139,9 +139,9 @@ func (g *Graph) Edge(e Edge) View {
 	}
 }
 
-// Depend makes down depend on up. A blocking dependency that would close a circle is refused
-// with that circle: nodes from down over up back to down, each waiting for the next. The key is
-// that of an Input, otherwise "".
+// Depend makes down depend on up. A blocking dependency that would close a circle is refused with
+// that circle: nodes from down over up back to down, each waiting for the next. The key is the key
+// of an Input, otherwise "".
 //
 // The Graph does not know which nodes have ended; call Resolve for an up node that has.
 func (g *Graph) Depend(down, up Node, kind Kind, key string) (Edge, []Node) {
@@ -183,7 +183,7 @@ func (g *Graph) Resolve(e Edge, at int64) (unblocked bool) {
 	return held && g.release(d.ends[needs])
 }
 
-// Hide marks a dependency whose result is not shown.
+// Hide marks a dependency as private: its result is not shown.
 func (g *Graph) Hide(e Edge) { g.edges[e].private = true }
 
 // Show undoes Hide.
@@ -264,8 +264,8 @@ func (g *Graph) unlink(e Edge, at end) {
 	}
 }
 
-// settle restores the order after Put. For one dependency it does what Depend would have done;
-// for more it sorts all nodes.
+// settle restores the order after Put. For one dependency it works like Depend; for more it sorts
+// all nodes.
 func (g *Graph) settle() {
 	switch {
 	case g.unordered == 0:
@@ -275,7 +275,7 @@ func (g *Graph) settle() {
 	default:
 		d := &g.edges[g.late]
 		down, up := d.ends[needs], d.ends[waiting]
-		// It may be gone, and its edge be that of another one, which agrees.
+		// The last dependency may be removed, and its edge used for another one, which agrees.
 		if d.gates() && down != up && !g.order.before(up, down) && !g.search(down, up) {
 			g.reorder(down, up)
 		}
@@ -305,9 +305,8 @@ func (g *Graph) sorted() []Node {
 	return sorted
 }
 
-// Needs iterates over the dependencies of a node, in the order of creation. The loop may
-// resolve or remove the current one, but must not remove others. New ones may or may not be
-// seen.
+// Needs iterates over the dependencies of a node, in the order of creation. The loop may resolve or
+// remove the current one, but must not remove any other. New ones may or may not be seen.
 func (g *Graph) Needs(n Node) iter.Seq[Edge] { return g.walk(n, needs) }
 
 // Waiting iterates over the dependencies on a node, resolved or not, in the order of creation.

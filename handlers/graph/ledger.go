@@ -10,7 +10,7 @@ import (
 // would be quadratic in total for a node that waits for a million others.
 type ledger struct {
 	entries []entry
-	struck  int // entries of what has been removed
+	struck  int // entries of removed dependencies
 	last    int64
 }
 
@@ -54,8 +54,8 @@ func (g *Graph) Numbered(down Node, number int64) (Edge, bool) {
 	return y.edge, true
 }
 
-// All iterates over all dependencies in the order of creation, as Put needs them. Do not remove
-// any meanwhile.
+// All iterates over all dependencies in the order of creation, as Put needs them. The loop must not
+// remove dependencies.
 func (g *Graph) All() iter.Seq[Edge] {
 	return func(yield func(Edge) bool) {
 		for _, y := range g.ledger.entries {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// order keeps all nodes in a list, each after the nodes that it waits for. Labels increase
-// along the list, so comparing two nodes compares their labels. A node is moved by giving it a
-// label between two others. If there is none, the neighbors get new labels, further apart.
+// order keeps all nodes in a list, each after the nodes that it waits for. Labels increase along
+// the list, so comparing two nodes compares their labels. A node is moved by giving it a label
+// between two labels. If no label is free, the neighbors get new labels, further apart.
 type order struct {
 	places []place // of node n at n+1; the first is before and after all others
 }
@@ -143,7 +143,7 @@ func (o *order) relabel(first, last int32, label, step uint64) {
 
 // Circle returns the circle that Depend would report for these nodes, or nil.
 //
-// Resolved dependencies are skipped, because nothing waits along them. They never become open
+// Resolved dependencies are skipped, because no node waits along them. They never become open
 // again, so a circle through one never blocks anything.
 func (g *Graph) Circle(down, up Node) []Node {
 	if down == up {
@@ -156,8 +156,9 @@ func (g *Graph) Circle(down, up Node) []Node {
 	return g.path(down, up)
 }
 
-// path returns the first path from down over up to down; one must exist. It searches depth
-// first, follows the needs of each node in the order of creation, and visits no node twice.
+// The path must be the same in a restored Graph with another order. It is: skipped nodes, whether
+// ruled out by the order or searched in vain, do not lead to down. So skipping them does not change
+// the first path.
 //
 // The path must be the same in a Graph that was restored, whose order may differ. It is:
 // skipped nodes, whether ruled out by the order or searched in vain, do not lead to down. So
@@ -209,7 +210,7 @@ type side struct {
 	mark  uint32
 }
 
-// ended reports whether a side has nothing left to search.
+// ended reports whether a side has searched all its nodes.
 func (s *side) ended() bool { return s.at == len(s.found) }
 
 // search reports whether there is a path from down to up along waiting nodes. It searches from
@@ -276,9 +277,9 @@ func (g *Graph) mark() uint32 {
 	return g.marked
 }
 
-// reorder moves up before down after a search in which they did not meet. The side that has
-// ended moves past the start of the other one and keeps its relative order. All nodes that must
-// stay before or after it are already there.
+// reorder moves up before down after a search without a path between them. The side that has ended
+// moves past the start of the other one and keeps its relative order. All nodes that must stay
+// before or after it are already there.
 func (g *Graph) reorder(down, up Node) {
 	back, forth := &g.sides[needs], &g.sides[waiting]
 	if back.ended() {

@@ -8,12 +8,12 @@ import (
 
 // An ArchivedPage selects archived tasks that belong into a list of tasks.
 type ArchivedPage struct {
-	After   int64 // only tasks whose first record is behind this one
+	After   int64 // only tasks with a first record behind this one
 	Until   int64 // records of archived tasks up to this one
 	Takes   func(v *wire.Task, conversation string) bool
 	Created []int64 // the first records of the tasks in the list
 	Limit   int     // of the list; 0: none
-	Most    int64   // up to which further tasks are counted
+	Most    int64   // the limit for counting further tasks
 }
 
 // addArchived merges archived tasks into a list, in the order of their creation.

@@ -14,8 +14,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// Complete returns an answer completed from the log. The given answer is not modified, since
-// others may share it.
+// Complete returns an answer completed from the log. The given answer is not modified, since other
+// callers may share it.
 func (l Log) Complete(answer any, pages []Page) (any, error) {
 	switch a := answer.(type) {
 	case *wire.TaskReply:

@@ -6,7 +6,7 @@
 //
 //	page.go      which records an answer needs, messages of actors
 //	complete.go  answers about tasks, their notes, their responses and the log of a session
-//	status.go    what became of a message
+//	status.go    the states of a message
 //
 // The facts in the records belong to the package handlers. A fact implements the interfaces of
 // this package that fit it: Part, Success, Note, Entry, Receipt, Line.

@@ -26,7 +26,7 @@ type Page struct {
 	Mail *MailPage // messages of an actor
 	Sent int64     // record of a message
 
-	Status *StatusPage // what became of a message
+	Status *StatusPage // the states of a message
 
 	Reply bool // a message answers a record, which should be a message
 
@@ -44,7 +44,7 @@ type Input struct {
 	Ended int64
 }
 
-// A Result is a dependency whose result must be read from the record of a task's end.
+// A Result is a dependency with a result that must be read from the record of a task's end.
 type Result struct {
 	Link  int // its place
 	Ended int64
@@ -86,7 +86,7 @@ type (
 		Entry(e *session.Entry) (to string)
 	}
 
-	// A Receipt says what became of mail. It returns nil if it is about other mail.
+	// A Receipt returns a state of mail, or nil if it is about other mail.
 	Receipt interface {
 		Receipt(of *mail.Message) *mail.State
 	}
@@ -96,7 +96,7 @@ type (
 		Archived() (v *wire.Task, created int64, conversation string, err error)
 	}
 
-	// A Line was sent to an agent as it is.
+	// A Line returns the line that was sent to an agent.
 	Line interface {
 		Line() wire.Raw
 	}
@@ -112,7 +112,7 @@ func (l Log) fact(seq int64) (any, *wire.Record, error) {
 	return f, &r, err
 }
 
-// LineOf returns the line in a record, as it is sent to its recipient.
+// LineOf returns the line that a record sends to its recipient.
 func LineOf(f any, r *wire.Record) (wire.Raw, error) {
 	if l, ok := f.(Line); ok {
 		return l.Line(), nil
@@ -126,7 +126,7 @@ type MailPage struct {
 	After int64 // messages behind this number
 	Until int64 // messages up to this number; 0: all
 	Limit int64
-	Told  bool // without assignments, of which the actor is notified separately
+	Told  bool // without assignments, since the actor gets separate notices of them
 }
 
 // mailPageBytes is the maximum size of a page. A larger message is a page by itself.

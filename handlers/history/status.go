@@ -10,7 +10,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A StatusPage selects the records of what became of a message.
+// A StatusPage selects the records about the states of a message.
 type StatusPage struct {
 	Seq    int64
 	Sender string // the only actor that may read it; "": any
@@ -25,7 +25,7 @@ func NoMessage(seq int64) *wire.Error {
 	}
 }
 
-// completeStatus reads what became of a message: its record and the receipts after it.
+// completeStatus reads the states of a message: its record and the receipts after it.
 func (l Log) completeStatus(answer *mail.Status, pages []Page) (any, error) {
 	if len(pages) == 0 {
 		return answer, nil
@@ -65,7 +65,7 @@ func (l Log) completeStatus(answer *mail.Status, pages []Page) (any, error) {
 	return whole, nil
 }
 
-// addReceipt adds the state in a record to those of a message, unless it has it already.
+// addReceipt adds the state in a record to the states of a message, unless it is a known one.
 func (l Log) addReceipt(to *mail.Status, m *mail.Message, r *wire.Record) error {
 	f, err := l.Decode(r)
 	if err != nil {

@@ -14,12 +14,12 @@
 //
 //	tools           +10   each that the agent has, in general or in the repo
 //	tags             +5   each
-//	preference     +200   the agent is the one that the task prefers
+//	preference     +200   the task prefers the agent
 //	online          +25
 //
-// A repeated demand counts once, and a demand that is not made gives no points. Capacity and
-// online always count. An agent that offers nothing is disqualified. Texts are compared
-// exactly: "Go" is not "go".
+// A repeated demand counts once, and a demand that is not made gives no points. Capacity and online
+// always count. An agent without an offer is disqualified. Texts are compared exactly: "Go" is not
+// "go".
 //
 // The best agent has the most points. Ties go to the lower load, then to the first name. The
 // result does not depend on the order in which agents were added.
@@ -29,10 +29,10 @@
 // Every agent has a slot, and every offered value has the set of slots that offer it, 64 to a
 // word. Agents in the sets of all hard values qualify. The soft points of 64 agents are added
 // at once, with one word for each bit of the sums. So a search visits the words of the rarest
-// hard value, or all words if there is none.
+// hard value, or all words without a hard value.
 //
 // # Limits
 //
-// The package decides only the fit. It does not know what a task is, when it is assigned or who
-// is notified. It knows of agents only what it is told.
+// The package decides only the fit. It does not know the meaning of a task, when it is assigned or
+// who is notified. It knows agents only from its caller.
 package match

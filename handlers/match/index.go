@@ -18,7 +18,7 @@ type Index struct {
 	keys   [][64]uint64 // by word and slot: the load, then the rank of the name; less is better
 
 	order  []int32 // slots by name
-	ranked int     // length of the prefix of order whose ranks are in keys
+	ranked int     // length of the prefix of order that has its ranks in keys
 
 	search search
 }
@@ -27,10 +27,10 @@ type Index struct {
 type agent struct {
 	name     string
 	standing Standing
-	offers   []*holders // those that it is among
+	offers   []*holders // the holders of its values
 }
 
-// word holds what every search needs of 64 agents.
+// word holds the facts about 64 agents that every search needs.
 type word struct {
 	offering uint64 // anything at all
 	room     uint64 // for another task to run
@@ -39,7 +39,7 @@ type word struct {
 }
 
 const (
-	maxLoad   = 1<<31 - 1 // that is told apart
+	maxLoad   = 1<<31 - 1 // the largest load that is distinguished
 	rankOfKey = 1<<32 - 1 // the bits of it
 	noKey     = 1<<64 - 1 // is less than this
 )
@@ -190,24 +190,24 @@ func (x *Index) leave(slot int32) {
 	a.offers = a.offers[:0]
 }
 
-// Offer lists what an agent can do.
+// Offer lists the skills of an agent.
 type Offer struct {
 	Repos                                []Repo
 	Languages, Environments, Tools, Tags []string
 }
 
-// Repo is a repository of an agent, and what the agent can do in it.
+// Repo is a repository of an agent, with the agent's skills in it.
 type Repo struct {
 	Name             string
 	Languages, Tools []string
 }
 
-// Empty reports whether an agent offers nothing and so fits nothing.
+// Empty reports whether an offer has no values, so that it fits no demand.
 func (o *Offer) Empty() bool {
 	return len(o.Repos) == 0 && len(o.Languages) == 0 && len(o.Environments) == 0 && len(o.Tools) == 0 && len(o.Tags) == 0
 }
 
-// Demand lists what a task requires of its agent. Prefer is the name of an agent.
+// Demand lists the requirements of a task on its agent. Prefer is the name of an agent.
 type Demand struct {
 	Repo                                 string
 	Languages, Environments, Tools, Tags []string
@@ -256,7 +256,7 @@ const (
 	ofTag
 )
 
-// value is something that agents offer and tasks demand.
+// value is a text that agents offer and tasks demand.
 type value struct {
 	kind kind
 	repo string // of a tool in a repo

@@ -83,7 +83,7 @@ type search struct {
 	number int      // number of this search, to detect repeated values
 	lead   []cell   // holders of the rarest needed value, if any is needed
 	all    [][]cell // holders of each other needed value
-	any    [][]cell // holders of each value of which one is enough
+	any    [][]cell // holders of each value of a group; one value is enough
 	anyOf  bool     // whether one of any is needed
 	soft   []soft
 	prefer [1]cell // the preferred agent, as a set
@@ -296,7 +296,7 @@ func (s *search) choose(keys [][64]uint64) uint64 {
 	return least
 }
 
-// few is the number of set bits from which a scan of all 64 is faster, as measured.
+// few is a number of set bits: from it on, a scan of all 64 is faster, as measured.
 const few = 20
 
 func leastOfFew(keys *[64]uint64, left uint64) uint64 {

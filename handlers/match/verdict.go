@@ -8,7 +8,7 @@ import (
 )
 
 // Verdict describes how an agent fits a demand. A disqualified agent has the score -1, and the
-// reasons list what it misses.
+// reasons list its missing values.
 type Verdict struct {
 	Name    string
 	Score   int
@@ -48,7 +48,7 @@ func (x *Index) qualifies(slot int32, d *Demand) bool {
 	return len(d.Environments) == 0
 }
 
-// Verdict returns the verdict on one agent. An unknown agent offers nothing.
+// Verdict returns the verdict on one agent. An unknown agent has no offer.
 func (x *Index) Verdict(d *Demand, name string) Verdict {
 	slot, known := x.slots[name]
 	if !known {
@@ -183,7 +183,7 @@ func (x *Index) qualify(c Conditions) bool {
 	return len(s.among) > 0
 }
 
-// cell returns the set of one agent. The set of an unknown agent matches nothing.
+// cell returns the set of one agent. The set of an unknown agent is empty.
 func (x *Index) cell(name string) cell {
 	slot, known := x.slots[name]
 	if name == "" || !known {

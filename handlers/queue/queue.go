@@ -68,7 +68,7 @@ func AppendKey(key []byte, text string) []byte {
 // Find returns the bucket with a key, or nil.
 func (q *Queue[T, Asks]) Find(key []byte) *Bucket[T, Asks] { return q.byKey[string(key)] }
 
-// Open adds a bucket whose items ask for some texts. An item must be added to it at once.
+// Open adds a bucket of items that ask for some texts. An item must be added to it at once.
 func (q *Queue[T, Asks]) Open(key []byte, under []string, asks Asks) *Bucket[T, Asks] {
 	b := &Bucket[T, Asks]{Asks: asks, key: string(key), under: under}
 	q.byKey[b.key] = b
@@ -250,7 +250,7 @@ func (l List[T]) Without(x T) List[T] {
 	}
 }
 
-// A Timed is something that is due at a time. The number breaks ties.
+// A Timed is an item with a due time. The number breaks ties.
 type Timed interface {
 	Date() (at time.Time, number int64)
 }
@@ -304,7 +304,7 @@ type Set struct {
 
 const few = 16
 
-// Add adds a text, unless it is there already.
+// Add adds a text if it is new.
 func (o *Set) Add(text string) {
 	if o.known == nil && len(o.Texts) < few {
 		if !slices.Contains(o.Texts, text) {

@@ -9,7 +9,7 @@
 //
 //	approved           Approve               Approve
 //	rejected           Redesign              Redesign
-//	changes_requested  Revise                what the policy says
+//	changes_requested  Revise                by the policy
 //
 // The last result is the one with the number Max: of three, the third escalates. A person who
 // is asked may allow one more.

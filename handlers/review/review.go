@@ -14,7 +14,7 @@ const (
 	Rejected         Verdict = "rejected"
 )
 
-// Policy decides what happens if the last allowed review still requests changes.
+// Policy decides the next step if the last allowed review still requests changes.
 type Policy string
 
 // The policies.
@@ -47,7 +47,7 @@ type Loop struct {
 	Max       int       `json:"max,omitzero"`       // as assigned; below 1 means UsualMax
 	Extra     int       `json:"extra,omitzero"`     // further results that a person has allowed
 	Policy    Policy    `json:"policy,omitzero"`    // an unknown policy means ThenHumanReview
-	Findings  []Finding `json:"findings,omitzero"`  // in the order in which they were found
+	Findings  []Finding `json:"findings,omitzero"`  // in the order of their discovery
 }
 
 // Limit returns how many results are allowed now.
@@ -122,7 +122,7 @@ const (
 	maxBytes    = 1 << 20 // of texts, if a finding is closed
 )
 
-// Open returns the open findings, in the order in which they were found.
+// Open returns the open findings, in the order of their discovery.
 func (l *Loop) Open() (open []Finding) {
 	for _, f := range l.Findings {
 		if f.IsOpen() {
@@ -132,10 +132,10 @@ func (l *Loop) Open() (open []Finding) {
 	return open
 }
 
-// note updates the ledger with a result. A known finding is replaced, but keeps the iteration
-// in which it was found. If a result has a finding twice, the last one counts.
+// note updates the ledger with a result. A known finding is replaced, but keeps its first
+// iteration. If a result has a finding twice, the last one counts.
 func (l *Loop) note(found []Finding) {
-	l.Findings = slices.Clone(l.Findings) // a copy of the Loop stays as it is
+	l.Findings = slices.Clone(l.Findings) // a copy of the Loop does not change
 	places := make(map[string]int, len(l.Findings)+len(found))
 	for i := range l.Findings {
 		f := &l.Findings[i]

@@ -9,7 +9,7 @@ import (
 )
 
 // maxPatterns bounds the patterns of a Scope after alternatives are expanded. Further patterns
-// allow nothing.
+// allow no file.
 const maxPatterns = 2000
 
 // A Scope is an immutable set of patterns of files that may change.
@@ -114,8 +114,8 @@ func onDrive(file string) bool {
 // special lists the characters with a meaning in a pattern after braces are expanded.
 const special = `*?[\`
 
-// normal returns the normal form of a pattern without alternatives. It returns false if the
-// pattern can allow nothing. It keeps names of .., because no clean file has one.
+// normal returns the normal form of a pattern without alternatives. It returns false if the pattern
+// can allow no file. It keeps names of .., because no clean file has one.
 func normal(text string) (string, bool) {
 	text, ok := tame(text)
 	for _, odd := range []string{"//", "/./"} {
@@ -134,8 +134,9 @@ func normal(text string) (string, bool) {
 	return text, true
 }
 
-// tame rewrites what doublestar would match differently: a class that matches a slash, and
-// three or more stars that do not match nothing. It refuses a class that contains a slash.
+// tame rewrites the parts that doublestar would match differently: a class that matches a slash,
+// and three or more stars that do not match the empty text. It refuses a class that contains a
+// slash.
 func tame(text string) (string, bool) {
 	var b strings.Builder
 	for at := 0; at < len(text); {
@@ -177,7 +178,7 @@ type glob struct {
 func newGlob(text string) glob {
 	first := strings.IndexAny(text, special)
 	head := strings.LastIndexByte(text[:first], '/') + 1
-	end := strings.LastIndexAny(text, special+"]/") + 1 // **/ may be nothing, and then so is its slash
+	end := strings.LastIndexAny(text, special+"]/") + 1 // **/ may be empty, and then so is its slash
 	return glob{head: text[:head], tail: text[head:], end: text[end:]}
 }
 
@@ -198,7 +199,7 @@ func (g *glob) matches(file string) bool {
 	return g.near(file) && matches(g.tail, file[len(g.head):])
 }
 
-// Bounds of a pattern. A pattern beyond them allows nothing.
+// Bounds of a pattern. A pattern beyond them allows no file.
 const (
 	maxPatternLength = 512 // bytes
 	maxWildcards     = 32  // * ? and [; ** counts as two
@@ -247,7 +248,7 @@ func modest(pattern string) bool {
 }
 
 // brace returns the positions of the first brace of a valid pattern: start, separators and end.
-// It returns nil if there is none.
+// Without a brace it returns nil.
 func brace(pattern string) (cuts []int) {
 	depth := 0
 	for at := 0; at < len(pattern); at = after(pattern, at) {
