@@ -74,7 +74,7 @@ type agentReport struct {
 
 func doctor(a *cli.App, names []string, patience time.Duration) error {
 	if patience <= 0 {
-		return cli.UsageError("--wait wants some time", "Write: orchestrator doctor --wait 60s")
+		return cli.UsageError("--wait must be more than 0", "Write: orchestrator doctor --wait 60s")
 	}
 	ctx, stop := a.Context()
 	defer stop()
@@ -117,7 +117,7 @@ func examine(e *serve.Examined, patience time.Duration) agentReport {
 		one.Permission = e.Agent.Client.Opening.Permission
 		one.confined, one.readOnly = kernel(&e.Agent)
 	}
-	login := "Run it by itself and log in: " + one.Command[0]
+	login := "Run it yourself and log in: " + one.Command[0]
 	if client, ok := project.ClientOf(one.Command); ok {
 		login = "Log in: " + client.Login
 	}
@@ -129,10 +129,10 @@ func examine(e *serve.Examined, patience time.Duration) agentReport {
 		one.Login = adapter.LoginNo
 		one.Findings.add(Fail, "login", login, "%s: not logged in: %s", one.Agent, e.Failed)
 	case e.Ready == nil:
-		cure := "Run it by itself, or give it longer: orchestrator doctor --wait " + term.Duration(10*patience)
+		cure := "Run it yourself, or wait longer: orchestrator doctor --wait " + term.Duration(10*patience)
 		words := strings.Join(append([]string{e.Failed}, e.Words...), " / ")
 		if strings.Contains(words, "cannot be confined: allowing ") {
-			cure = "Make the folder, or run the program once by itself: orchestrator help real-agents confinement"
+			cure = "Create the folder, or run the program once yourself: orchestrator help real-agents confinement"
 		}
 		one.Findings.add(Fail, "handshake", cure, "%s: the handshake failed: %s", one.Agent, words)
 	default:
@@ -140,7 +140,7 @@ func examine(e *serve.Examined, patience time.Duration) agentReport {
 		one.Handshake, one.Version, one.Login = true, e.Ready.Version, o.Login
 		one.Mail, one.Resume, one.Cost, one.Mode, one.Plans = o.Mail, o.Resume, o.Cost, o.Mode, o.Plans
 		if !o.Plans {
-			one.Findings.add(Note, "plans", "", "%s: no mode for plans: only the prompt forbids changes before a plan is approved", one.Agent)
+			one.Findings.add(Note, "plans", "", "%s: no plan mode: only the prompt forbids changes before a plan is approved", one.Agent)
 		}
 		if o.Login == adapter.LoginNo {
 			one.Findings.add(Fail, "login", login, "%s: not logged in", one.Agent)
@@ -225,9 +225,9 @@ func (r *agentReport) lines(p term.Paint, name int) string {
 func (r *agentReport) permission() string {
 	switch {
 	case r.readOnly:
-		return r.Permission + ": read-only, by the kernel"
+		return r.Permission + ": read-only, enforced by the kernel"
 	case r.confined:
-		return r.Permission + ": writes only what confine allows, by the kernel"
+		return r.Permission + ": writes only where confine allows, enforced by the kernel"
 	case r.Mode == r.Permission:
 		return r.Permission
 	}

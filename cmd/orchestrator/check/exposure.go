@@ -31,7 +31,7 @@ const anyExposure = "any"
 func checkSecurity(a *cli.App, verb *cobra.Command, names, forbidden []string) error {
 	for _, flag := range []string{"as", "full", "wait", "grace"} {
 		if verb.Flags().Changed(flag) {
-			return cli.UsageError("--security runs no program, so it has no use for --"+flag, "Write: orchestrator check --security [AGENT…]")
+			return cli.UsageError("--security cannot be combined with --"+flag, "Write: orchestrator check --security [AGENT…]")
 		}
 	}
 	for _, name := range names {
@@ -79,7 +79,7 @@ func known(agents []exposed, names []string) error {
 	for _, name := range names {
 		// A team without a coding agent has no row for permissions.
 		if !slices.Contains(rows, name) && name != "permission" {
-			return cli.UsageError("there is no exposure "+strconv.Quote(name), "Choose from: "+strings.Join(rows, ", "))
+			return cli.UsageError("unknown exposure "+strconv.Quote(name), "Choose from: "+strings.Join(rows, ", "))
 		}
 	}
 	return nil

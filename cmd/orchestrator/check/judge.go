@@ -89,18 +89,18 @@ func (f *Findings) starts(r *run, task string) {
 	x, gone := r.exit()
 	first := ""
 	if len(r.said) > 0 {
-		first = ", says its first words after " + term.Duration(r.firstWord().Sub(r.Started))
+		first = ", prints its first line after " + term.Duration(r.firstWord().Sub(r.Started))
 	}
 	switch {
 	case !gone || !r.ByItself():
 		f.ok("starts", "starts%s", first)
 	case x.Code != nil && *x.Code == 0:
-		f.add(Note, "starts", "An agent that is there for tasks reads stdin until it ends", "ends by itself, with exit 0 after %s", term.Duration(x.Up))
+		f.add(Note, "starts", "An agent that works on tasks reads stdin until end of file", "exits by itself, with 0 after %s", term.Duration(x.Up))
 	case r.Done(task):
 		f.ok("starts", "starts%s", first)
 		*f = append(*f, judgeStep(stepAgain, died, r, true))
 	default:
-		f.add(Fail, "starts", "Run it by hand: the same command, with its stdin left open", "ends by itself: %s%s", x.Text, r.lastWords())
+		f.add(Fail, "starts", "Run the same command by hand, with stdin left open", "ends by itself: %s%s", x.Text, r.lastWords())
 	}
 }
 
@@ -120,9 +120,9 @@ func (r *run) firstWord() time.Time {
 
 func (r *run) lastWords() string {
 	if len(r.last) == 0 {
-		return ", without a word"
+		return ", without output"
 	}
-	return ". Last words: " + strings.Join(r.last, " / ")
+	return ". Last output: " + strings.Join(r.last, " / ")
 }
 
 // prints judges whether output arrives when it is printed.
@@ -134,10 +134,10 @@ func (f *Findings) prints(r *run, task string) {
 	switch {
 	case answered && t.early:
 	case before+after == 0 && r.errors == 0 && !r.ByItself():
-		f.add(Warn, "prints", "If it does print something: "+lower(buffering), "prints nothing at all")
+		f.add(Warn, "prints", "If it prints output: "+lower(buffering), "prints no output")
 	case late, before == 0 && after > 1:
 		f.add(Fail, "buffering", buffering+". And read stdin line by line, not to its end (mawk: -W interactive)",
-			"stdout is block-buffered: what it said (%s) came in one piece after the end of its stdin", term.Count(after, "line"))
+			"stdout is block-buffered: its output (%s) arrived all at once, after the end of stdin", term.Count(after, "line"))
 	}
 }
 
@@ -166,30 +166,30 @@ func (f *Findings) works(r *run, task string, terms requirements) {
 	if terms.Demand || r.Working {
 		missing = Fail
 	}
-	const how = "Say request:complete-task with its payload.taskId, or request:fail-task: orchestrator help agents"
+	const how = "Send request:complete-task or request:fail-task, with payload.taskId: orchestrator help agents"
 	switch {
 	case f.Buffered(), r.ByItself() && missing == Note && t.State != events.TaskDone: // another finding tells this
 	case t.ByExit && t.State == events.TaskDone && terms.Demand:
-		f.add(Warn, "task", how, "its task ended with it: exit 0 counts as done, whatever it did about it")
+		f.add(Warn, "task", how, "its task ended with it: exit 0 counts as done, even if it ignored the task")
 	case t.ByExit && t.State == events.TaskDone:
 		f.add(Note, "task", "", "its task ended with it: exit 0 counts as done")
 	case t.ByExit:
 		f.add(missing, "task", how, "its task ended with it: %s", term.OneLine(t.Text))
 	case t.State == events.TaskDone:
-		f.ok("task", "does a task that it is given")
+		f.ok("task", "completes its task")
 	case t.State == events.TaskFailed:
 		_, why, _ := strings.Cut(t.Text, " failed: ")
-		cure := "Let it do any task, also one without a payload"
+		cure := "Let it accept any task, even one without a payload"
 		if terms.Workspace == "" {
 			cure += ". If it needs a folder with a repository: check --workspace DIR"
 		}
-		f.add(Fail, "task", cure, "fails the task that it is given: %s", term.OneLine(why))
+		f.add(Fail, "task", cure, "fails its task: %s", term.OneLine(why))
 	case t.State == events.TaskHelpWanted:
-		f.ok("task", "answers a task that it is given: it wants a person")
+		f.ok("task", "asks a person for help with its task")
 	case r.Working:
-		f.add(Fail, "task", how+". Or give it longer: --wait", "begins a task, and does not say within %s how it ended", term.Duration(terms.Wait))
+		f.add(Fail, "task", how+". Or wait longer: --wait", "starts its task but reports no result within %s", term.Duration(terms.Wait))
 	default:
-		f.add(missing, "task", how, "does nothing about a task that it is given (notify:task-assigned, as a %s) within %s", terms.Role, term.Duration(terms.Wait))
+		f.add(missing, "task", how, "does not respond to its task (notify:task-assigned, as a %s) within %s", terms.Role, term.Duration(terms.Wait))
 	}
 	f.stamped(t)
 }
@@ -201,8 +201,8 @@ func (f *Findings) stamped(t *seenTask) {
 		return
 	}
 	if off := t.At.Sub(said).Abs(); off > time.Minute {
-		f.add(Warn, "timestamps", "Say the time in UTC, such as "+object.Timestamp(t.At)+": date -u +%FT%TZ, new Date().toISOString()",
-			"its timestamps are wrong by %s: it said %s", term.Duration(off.Round(time.Second)), wire.Visible(t.Stamp))
+		f.add(Warn, "timestamps", "Send the time in UTC, for example "+object.Timestamp(t.At)+": date -u +%FT%TZ, new Date().toISOString()",
+			"its timestamps are off by %s: it sent %s", term.Duration(off.Round(time.Second)), wire.Visible(t.Stamp))
 	}
 }
 
@@ -227,7 +227,7 @@ func (f *Findings) says(r *run) {
 
 func (f *Findings) cut(lines []string) {
 	if len(lines) > 0 {
-		f.add(Fail, "long-lines", "Write large things to a file and say where it is; or raise protocol.max_line", "%s", term.OneLine(lines[0]))
+		f.add(Fail, "long-lines", "Write large content to a file and send its path, or raise protocol.max_line", "%s", term.OneLine(lines[0]))
 	}
 }
 
@@ -237,7 +237,7 @@ func (f *Findings) stops(r *run, terms requirements) {
 	if r.ByItself() || r.Stopped == nil {
 		return
 	}
-	const loop = "End when stdin ends: leave the loop that reads it at end of file, and wait for no other thread"
+	const loop = "Exit when stdin ends: leave the read loop at end of file, and do not wait for other threads"
 	took := time.Duration(r.Stopped.Figures.TookMS) * time.Millisecond
 	grace := term.Duration(terms.Grace)
 	killed := x.Signal == "SIGKILL"
@@ -245,20 +245,20 @@ func (f *Findings) stops(r *run, terms requirements) {
 	ignored := took >= terms.Grace && !strings.Contains(r.Stopped.Text, "had to be killed")
 	switch {
 	case !gone, killed && took >= terms.Grace:
-		f.add(Fail, "stop", loop+"; or end at SIGTERM", "ignores the end of its stdin and SIGTERM: it had to be killed")
+		f.add(Fail, "stop", loop+"; or exit on SIGTERM", "ignores the end of stdin and SIGTERM, and had to be killed")
 	case ignored && (r.Deaf != "" || r.Unread > 0):
-		f.add(Warn, "stop", `Read stdin and end with it; or give it none, and it is ended by a signal at once: stdin = "null". If it only takes long to start: check --wait 1m`,
-			"never reads its stdin, so it does not hear its end: SIGTERM ended it after %s", grace)
+		f.add(Warn, "stop", `Read stdin, and exit when it ends. To get a signal instead: stdin = "null". If it is only slow to start: check --wait 1m`,
+			"never reads stdin, so it misses the end of it: SIGTERM ended it after %s", grace)
 	case ignored:
-		f.add(Fail, "stop", loop, "ignores the end of its stdin: still running %s after it, and ended by SIGTERM", grace)
+		f.add(Fail, "stop", loop, "ignores the end of stdin: still running %s later, then ended by SIGTERM", grace)
 	case x.Code == nil:
-		f.add(Fail, "exit-code", "Look what breaks in it at the end of stdin", "dies when it is asked to end: %s%s", x.Text, r.lastWords())
+		f.add(Fail, "exit-code", "Find out why it fails at the end of stdin", "dies when asked to stop: %s%s", x.Text, r.lastWords())
 	case *x.Code != 0 && r.waits():
-		f.add(Note, "exit-code", "", "ends with exit %d when it is asked to, while it waits for tasks that no agent does here", *x.Code)
+		f.add(Note, "exit-code", "", "exits with %d when asked to stop, while it waits for tasks that have no agent here", *x.Code)
 	case *x.Code != 0:
-		f.add(Fail, "exit-code", "Exit with 0 when stdin ends: another code means that something went wrong", "ends with exit %d when it is asked to%s", *x.Code, r.lastWords())
+		f.add(Fail, "exit-code", "Exit with 0 when stdin ends: any other code means failure", "exits with %d when asked to stop%s", *x.Code, r.lastWords())
 	default:
-		f.ok("stop", "ends with its stdin, exit 0 after %s", term.Duration(took))
+		f.ok("stop", "exits with 0 when stdin ends, after %s", term.Duration(took))
 	}
 }
 
@@ -283,7 +283,7 @@ func (f *Findings) leaves(r *run) {
 	if x, _ := r.exit(); x.Code == nil { // killed, so it could not end them
 		verdict = Note
 	}
-	f.add(verdict, "left-overs", "End what it starts, and wait for it, before it exits; they were ended here, with whatever they did",
+	f.add(verdict, "left-overs", "Stop its child processes, and wait for them, before it exits. Here they were stopped in the middle of their work",
 		"leaves %s behind: %s", term.Count(len(names), "process"), strings.Join(names[:min(len(names), 4)], "; "))
 }
 
@@ -292,38 +292,38 @@ func lower(text string) string { return strings.ToLower(text[:1]) + text[1:] }
 // A step is a test of whether a working program continues after an event.
 type step struct {
 	Check string
-	What  string // the event: "a notification that it does not know"
+	What  string // the event: "an unknown notification"
 	Cure  string
 }
 
 var (
 	stepAgain = step{
 		Check: "again", What: "the first",
-		Cure: "Go on reading after a task: an agent is there for many, and exit 0 is for one that is done with all",
+		Cure: "Keep reading after a task: an agent gets many tasks, and exit 0 means that it has finished them all",
 	}
 	stepUnknown = step{
-		Check: "unknown", What: "a notification that it does not know",
-		Cure: "Pass over each type that it does not know, and look for no member before it knows the type",
+		Check: "unknown", What: "an unknown notification",
+		Cure: "Skip unknown types, and check the type before you read other members",
 	}
 	stepLong = step{
 		Check: "long-input", What: "a line of 1 MiB",
-		Cure: "Read whole lines of any length: bufio.Reader and not Scanner, readline and not a fixed buffer",
+		Cure: "Read whole lines of any length: bufio.Reader instead of Scanner, readline instead of a fixed buffer",
 	}
 	stepCancelled = step{
-		Check: "cancelled", What: "a task that is taken away (notify:task-cancelled, and a response:error to what it says of it then)",
-		Cure: "Take a response:error for an answer like any other, and go on with the next task",
+		Check: "cancelled", What: "a cancelled task (notify:task-cancelled, then response:error to requests about it)",
+		Cure: "Treat response:error like any other response, and continue with the next task",
 	}
 	stepPieces = step{
-		Check: "pieces", What: "a line that comes in pieces",
-		Cure: "Read up to the line end, however many reads that takes",
+		Check: "pieces", What: "a line that arrives in pieces",
+		Cure: "Read until the end of the line, however many reads that takes",
 	}
 	stepMany = step{
-		Check: "many", What: "ten tasks one after the other",
-		Cure: "Go on reading after a task: the next one comes when the one before has ended",
+		Check: "many", What: "ten tasks in a row",
+		Cure: "Keep reading after a task: the next one arrives when the previous one has ended",
 	}
 	stepKilled = step{
-		Check: "killed", What: "a kill -9 with a task in its hands",
-		Cure: "Keep nothing that a second start cannot do without: no lock files, no half-written state",
+		Check: "killed", What: "a kill -9 during a task",
+		Cure: "Leave nothing behind that blocks the next start: no lock files, no half-written state",
 	}
 )
 
@@ -342,24 +342,24 @@ func judgeStep(s step, o outcome, r *run, works bool) Finding {
 	var f Findings
 	switch {
 	case o == died && s.Check == stepAgain.Check:
-		f.add(Fail, s.Check, "Each request is answered on stdin, by response:success or response:error: pass over what is not waited for. "+s.Cure,
+		f.add(Fail, s.Check, "Every request gets response:success or response:error on stdin: skip responses that you do not need. "+s.Cure,
 			"dies after its first task%s", r.death())
 	case o != wentOn && s.Check == stepAgain.Check:
-		f.add(Fail, s.Check, s.Cure, "does one task, and no other after it")
+		f.add(Fail, s.Check, s.Cure, "does one task, then no more")
 	case o == died:
-		f.add(Fail, s.Check, s.Cure, "dies of %s%s", s.What, r.death())
+		f.add(Fail, s.Check, s.Cure, "dies after %s%s", s.What, r.death())
 	case o == fell:
-		f.add(Fail, s.Check, s.Cure, "does no task any more after %s", s.What)
+		f.add(Fail, s.Check, s.Cure, "does no more tasks after %s", s.What)
 	case o == unread:
 		f.add(Note, s.Check, "", "did not read %s", s.What)
 	case s.Check == stepAgain.Check:
-		f.ok(s.Check, "does its next task after the first")
+		f.ok(s.Check, "does a second task")
 	case works && s.Check == stepMany.Check:
 		f.ok(s.Check, "does %s", s.What)
 	case works:
 		f.ok(s.Check, "does its next task after %s", s.What)
 	default:
-		f.ok(s.Check, "lives on after %s", s.What)
+		f.ok(s.Check, "keeps running after %s", s.What)
 	}
 	return f[0]
 }
@@ -391,14 +391,14 @@ func judgeRepeat(first, second Findings) Finding {
 	}
 	for _, one := range first {
 		if one.Verdict != OK && !second.same(one) {
-			differ = append(differ, "not any more: "+one.Text)
+			differ = append(differ, "no longer: "+one.Text)
 		}
 	}
 	if len(differ) == 0 {
-		f.ok("repeats", "does the same when it is run again")
+		f.ok("repeats", "behaves the same in a second run")
 	} else {
-		f.add(Warn, "repeats", "Look for what it keeps between its runs, and for what it leaves to chance",
-			"does not do the same when it is run again: %s", term.OneLine(strings.Join(differ, "; ")))
+		f.add(Warn, "repeats", "Look for state that it keeps between runs, and for random behavior",
+			"behaves differently in a second run: %s", term.OneLine(strings.Join(differ, "; ")))
 	}
 	return f[0]
 }

@@ -114,10 +114,10 @@ func (e *examiner) identity() {
 	}
 	switch {
 	case e.confine == nil:
-		e.row("confinement", yes, "is not confined: it may do what its user may")
+		e.row("confinement", yes, "is not confined: it has all rights of its user")
 	case e.confine.BestEffort && !e.confine.Complete():
 		e.confine = nil
-		e.row("confinement", yes, "is not confined: this system cannot do all of it")
+		e.row("confinement", yes, "is not confined: this system does not support all of confine")
 	default:
 		e.row("confinement", no, "is confined: the kernel refuses other access")
 	}
@@ -130,16 +130,16 @@ func (e *examiner) changes() {
 	case e.mayChange(unnamedIn(project)):
 		e.row("project", yes, "may change the project", project)
 	case e.confine != nil && e.mayChange(project):
-		e.row("project", partly, "may change a part of the project", e.confine.Write...)
+		e.row("project", partly, "may change part of the project", e.confine.Write...)
 	default:
-		e.row("project", no, "may change nothing in the project")
+		e.row("project", no, "may not change the project")
 	}
-	e.either("configuration", e.mayChange(e.config.File), "may change the file that says what is run", "may not change the configuration", e.config.File)
-	e.any("git hooks", "may change programs that git runs for you", "may change no git hooks", slices.DeleteFunc(e.hooks(), func(part string) bool { return !e.mayChange(part) }))
+	e.either("configuration", e.mayChange(e.config.File), "may change the configuration and its commands", "may not change the configuration", e.config.File)
+	e.any("git hooks", "may change git hooks, which run with your rights", "may not change git hooks", slices.DeleteFunc(e.hooks(), func(part string) bool { return !e.mayChange(part) }))
 	state := e.config.Orchestrator.StateDir
-	e.either("state", e.mayRead(state) || e.mayChange(state), "may read keys and the record, and change them", "may not use the state directory", state)
+	e.either("state", e.mayRead(state) || e.mayChange(state), "may read or change the state directory, with its keys and record", "may not use the state directory", state)
 	profile := filepath.Join(e.home, ".profile")
-	e.either("home", e.home != "" && e.mayChange(profile), "may change what your sessions start with", "may not change what your sessions start with", profile)
+	e.either("home", e.home != "" && e.mayChange(profile), "may change the startup files of your shell", "may not change the startup files of your shell", profile)
 }
 
 // unnamedIn returns a file in a folder that no rule of a confinement names.
@@ -187,7 +187,7 @@ func (e *examiner) reads() {
 	readable := func(paths []string) []string {
 		return slices.DeleteFunc(paths, func(path string) bool { return !e.mayRead(path) })
 	}
-	e.any("secret files", "may read the files of secrets", "may read no file of a secret", readable(e.config.SecretFiles()))
+	e.any("secret files", "may read secret files", "may not read secret files", readable(e.config.SecretFiles()))
 	var places []string
 	for _, home := range e.homes {
 		for _, place := range credentialPlaces {
@@ -196,14 +196,14 @@ func (e *examiner) reads() {
 			}
 		}
 	}
-	e.any("keys", "may read keys of yours", "may read no keys of yours", readable(places))
+	e.any("keys", "may read your keys", "may not read your keys", readable(places))
 	var others []string
 	for i := range e.config.Agents {
 		if other := &e.config.Agents[i]; other.Block != e.agent.Block && !slices.Contains(others, other.Block) && e.mayRead(unnamedIn(other.Dir)) {
 			others = append(others, other.Block)
 		}
 	}
-	e.any("folders", "may read the folders of other agents", "may read no folder of another agent", others)
+	e.any("folders", "may read the folders of other agents", "may not read the folders of other agents", others)
 }
 
 // environment judges which credentials reach the agent.
@@ -212,7 +212,7 @@ func (e *examiner) environment() {
 	for i, name := range given {
 		given[i] = "secret." + name
 	}
-	e.any("secrets", "is given secrets", "is given no secrets", append(given, e.agent.EnvFile...))
+	e.any("secrets", "gets secrets", "gets no secrets", append(given, e.agent.EnvFile...))
 	var names []string
 	for _, pair := range e.config.Inherited(e.agent, e.surroundings.environ) {
 		name, value, _ := strings.Cut(pair, "=")
@@ -221,7 +221,7 @@ func (e *examiner) environment() {
 		}
 	}
 	slices.Sort(names)
-	e.any("environment", "inherits variables that look like credentials", "inherits nothing that looks like a credential", names)
+	e.any("environment", "inherits variables that look like credentials", "inherits no variables that look like credentials", names)
 }
 
 // rights judges the network, the rights at the orchestrator, the limits and the permission mode.
@@ -236,11 +236,11 @@ func (e *examiner) rights() {
 		e.row("network", no, "may not use the network")
 	}
 	if e.agent.Manage && !e.agent.Operator {
-		e.row("operator", partly, "may change and assign the tasks of others (manage = true)")
+		e.row("operator", partly, "may change and assign other agents' tasks (manage = true)")
 	} else {
-		e.either("operator", e.agent.Operator, "may do what an operator may (operator = true)", "is not an operator")
+		e.either("operator", e.agent.Operator, "has operator rights (operator = true)", "has no operator rights")
 	}
-	e.either("capabilities", !e.agent.Fixed, "may report other capabilities to get more tasks", "may not report more capabilities than the file")
+	e.either("capabilities", !e.agent.Fixed, "may report other capabilities to get more tasks", "may report only capabilities from the file")
 	e.limits()
 	if e.agent.IsClient() {
 		e.permission()
@@ -287,7 +287,7 @@ func (e *examiner) permission() {
 	is, text := decides[c.Permission], "permission = "+strconv.Quote(c.Permission)
 	for _, rule := range c.Allow {
 		if slices.Contains([]string{"*", "Bash", "Bash(*)", "Bash(:*)"}, rule) {
-			is, text = yes, text+", and may run anything"
+			is, text = yes, text+", and may run any command"
 			break
 		}
 	}

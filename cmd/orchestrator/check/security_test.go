@@ -104,7 +104,7 @@ func TestExposure(t *testing.T) {
 		require.Equal(t, no, closed[what].Exposed, what)
 		require.Empty(t, closed[what].Names, what)
 	}
-	require.Equal(t, exposureRow{What: "project", Exposed: partly, Text: "may change a part of the project", Names: at("project/work")}, closed["project"])
+	require.Equal(t, exposureRow{What: "project", Exposed: partly, Text: "may change part of the project", Names: at("project/work")}, closed["project"])
 	require.Equal(t, []string{"GITHUB_TOKEN"}, closed["environment"].Names)
 
 	ports := rows["ports"]

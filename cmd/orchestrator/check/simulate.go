@@ -45,7 +45,7 @@ finds a problem.`,
 				a.Flags.Config = args[0]
 			}
 			if load < 0 || load > maxLoad {
-				return cli.UsageError(fmt.Sprintf("--load is a number of tasks, from 0 to %d", maxLoad), "Write: orchestrator simulate --load 100")
+				return cli.UsageError(fmt.Sprintf("--load must be a number of tasks from 0 to %d", maxLoad), "Write: orchestrator simulate --load 100")
 			}
 			return simulateTeam(a, seed, load)
 		},
@@ -108,7 +108,7 @@ func simulationText(a *cli.App, r *simulate.Report) string {
 	round := func(d time.Duration) string { return term.Duration(d.Round(time.Minute)) }
 	text := fmt.Sprintf("Simulated %s with seed %d: %s, %d done, %d failed; %s to people.\n", round(r.Lasted), r.Seed, term.Count(r.Tasks, "task"), r.Done, r.Failed, term.Count(r.Questions, "question"))
 	if r.Tasks > 0 {
-		text += fmt.Sprintf("Half of the tasks waited up to %s for an agent, and the last one %s.\n", round(r.Waited), round(r.Longest))
+		text += fmt.Sprintf("Half of the tasks waited up to %s for an agent. The longest wait was %s.\n", round(r.Waited), round(r.Longest))
 	}
 	text += simulate.Assumptions()
 	rows := [][]term.Cell{{term.Text("AGENT"), term.Text("DONE"), term.Text("BUSY"), term.Text("CRASHES")}}
@@ -117,9 +117,9 @@ func simulationText(a *cli.App, r *simulate.Report) string {
 	}
 	text += "\n" + term.Table(rows)
 	if len(r.Findings) == 0 {
-		return text + "\nNo problems were found.\n"
+		return text + "\nNo problems found.\n"
 	}
-	text += "\n" + p.Strong("What would go wrong") + "\n"
+	text += "\n" + p.Strong("Problems") + "\n"
 	for _, f := range r.Findings {
 		text += "  " + wire.Visible(f.Kind) + ": " + wire.Visible(f.Text) + "\n"
 	}

@@ -156,10 +156,10 @@ func (f *Findings) refused(refusals []refusal) {
 		check, cure := cureOf(r)
 		verdict, what := Fail, "refused"
 		if strings.HasPrefix(r.Type, "event:") {
-			verdict, what = Warn, "not heeded" // an event gets no response
+			verdict, what = Warn, "ignored" // an event gets no response
 		}
 		if check == "rate" {
-			f.add(Fail, check, cure, "floods: %s over the limit of messages a second, %s the first", term.Count(r.Count, "message"), r.Type)
+			f.add(Fail, check, cure, "floods: %s over the limit of messages per second, first %s", term.Count(r.Count, "message"), r.Type)
 			continue
 		}
 		times := ""
@@ -180,25 +180,25 @@ func cureOf(r *refusal) (check, cure string) {
 	ofTask := aboutTasks[r.Type] || r.Type == "request:get-task" || strings.HasPrefix(r.Type, "event:")
 	switch {
 	case r.Code == wire.CodeLimited:
-		return "rate", "Say progress once a second at most, and print what is for people as plain lines; or raise protocol.rate"
+		return "rate", "Report progress at most once a second, and print text for people as plain lines; or raise protocol.rate"
 	case strings.HasPrefix(why, "this id was used"):
-		return "ids", "Take a new id for every message: a UUID, or a counter"
+		return "ids", "Use a new id for every message: a UUID or a counter"
 	case strings.Contains(why, "ISO 8601") || strings.HasPrefix(why, "timestamp "):
-		return "timestamps", "Say the time in UTC, such as 2026-11-20T14:33:00Z: date -u +%FT%TZ, new Date().toISOString()"
+		return "timestamps", "Send the time in UTC, for example 2026-11-20T14:33:00Z: date -u +%FT%TZ, new Date().toISOString()"
 	case r.Code == wire.CodeUnknownType:
-		return "types", "Use one of the types that orchestrator schema lists; as log, print it without an id"
+		return "types", "Use a type that orchestrator schema lists. If it is log output, print it without an id"
 	case r.Code == wire.CodeConflict && ofTask && ended(why):
-		return "task-once", "Say once how a task ends, and nothing about it afterwards"
+		return "task-once", "Report the end of a task once, and send no messages about it afterwards"
 	case r.Code == wire.CodeNotFound && ofTask:
-		return "task-ids", "Use the payload.taskId of notify:task-assigned, letter for letter"
+		return "task-ids", "Use the exact payload.taskId of notify:task-assigned"
 	case strings.Contains(why, "nests too deeply"):
 		return oddNested, remedies[oddNested].cure
 	case r.Code == wire.CodeDenied:
-		return "names", "Leave agentId out, or say $ORC_AGENT_ID"
+		return "names", "Leave out agentId, or send $ORC_AGENT_ID"
 	case r.Code == wire.CodeInvalid && (strings.HasPrefix(r.Type, "request:") || strings.HasPrefix(r.Type, "event:")):
-		return "messages", "What it looks like: orchestrator schema " + r.Type + "     Try yours: orchestrator schema --check FILE"
+		return "messages", "Its format: orchestrator schema " + r.Type + "     Check yours: orchestrator schema --check FILE"
 	}
-	return "messages", "What is said when: orchestrator help protocol"
+	return "messages", "All messages: orchestrator help protocol"
 }
 
 // ended reports whether a refusal is about a task that has ended.
@@ -219,26 +219,26 @@ type remedy struct {
 }
 
 var remedies = map[string]remedy{
-	oddType: {Warn, `prints JSON with a "type" that is no message: treated as log`,
-		"Messages begin with request: or event:, see orchestrator schema. Log needs another key, such as level"},
+	oddType: {Warn, `prints JSON with a "type" that is not a message type: treated as log`,
+		"Message types begin with request: or event: (orchestrator schema). For log output use another key, for example level"},
 	oddJSON: {Warn, "prints lines that are almost JSON: treated as log",
-		"Let a library spell it (json.dumps, JSON.stringify, jq -c), without a comma at its end"},
-	oddKeys: {Fail, "says a key twice in one object: treated as log",
-		"Say each key once: two readers would see two messages"},
+		"Encode it with a library (json.dumps, JSON.stringify, jq -c), without a comma at the end"},
+	oddKeys: {Fail, "prints an object with a duplicate key: treated as log",
+		"Write each key once: parsers read duplicates differently"},
 	oddNested: {Fail, "prints an object that nests too deeply: treated as log",
-		"Say it flatter, as a text, or raise protocol.max_depth"},
-	oddTorn: {Fail, "tears lines: a message begins in the middle of another, and both are lost",
-		"Let one writer at a time print whole lines, in one write each, and end each with \\n"},
-	oddBehind: {Warn, "prints a message behind other words in a line: treated as log",
-		"Give each message a line of its own, with one writer at a time; tell people on stderr what is sent"},
-	oddSpread: {Fail, "spreads a message over several lines: none of them is one",
-		"Print each object in one line: no indent"},
-	oddUTF8: {Warn, "prints what is no UTF-8: such a line is never a message",
+		"Flatten it, send it as text, or raise protocol.max_depth"},
+	oddTorn: {Fail, "tears lines: a message begins in the middle of another one, and both are lost",
+		"Let one writer at a time print each whole line, with its \\n, in a single write"},
+	oddBehind: {Warn, "prints a message after other text on the same line: treated as log",
+		"Print each message on a separate line, with one writer at a time, and text for people to stderr"},
+	oddSpread: {Fail, "spreads a message over several lines: treated as log",
+		"Print each object on one line, without indentation"},
+	oddUTF8: {Warn, "prints lines that are not UTF-8: treated as log",
 		"Write UTF-8: PYTHONIOENCODING=utf-8, LC_ALL=C.UTF-8"},
-	oddMark: {Fail, "prints something invisible before an object, which keeps it from being a message",
-		"No byte order mark, no colours: NO_COLOR=1, TERM=dumb"},
-	oddStderr: {Fail, "says messages on stderr, where everything is log",
-		"Print messages to stdout, and only those who read along to stderr"},
+	oddMark: {Fail, "prints invisible characters before an object: treated as log",
+		"Print no byte order mark and no colors: NO_COLOR=1, TERM=dumb"},
+	oddStderr: {Fail, "prints messages to stderr, where every line is log",
+		"Print messages to stdout, and only text for people to stderr"},
 }
 
 // lines adds findings for log lines that may have been meant as messages.

@@ -395,7 +395,7 @@ func (t *trial) do(ctx context.Context, step step) error {
 	case stepMany.Check:
 		return t.many(ctx)
 	}
-	return fmt.Errorf("there is no step %q", step.Check)
+	return fmt.Errorf("unknown step %q", step.Check)
 }
 
 func (t *trial) tell(ctx context.Context, text string) error {

@@ -89,7 +89,7 @@ var badAgents = []bad{
 		name:    "buffers its output",
 		program: "import json, sys\nfor line in sys.stdin:\n    m = json.loads(line)\n    if m['type'] == 'notify:task-assigned':\n        print('at work')\n        print(json.dumps({'type': 'request:complete-task', 'id': '1', 'timestamp': m['timestamp'], 'payload': {'taskId': m['payload']['taskId']}}))\n",
 		flags:   []string{"--wait", "1s", "--grace", "2m"},
-		faults:  []string{"fail buffering"}, text: "came in one piece after the end of its stdin", cure: "PYTHONUNBUFFERED=1",
+		faults:  []string{"fail buffering"}, text: "arrived all at once, after the end of stdin", cure: "PYTHONUNBUFFERED=1",
 	},
 	{
 		name:    "says nothing and does nothing",
@@ -101,7 +101,7 @@ var badAgents = []bad{
 		name:    "does not end with its stdin",
 		program: worker("", "", "", "", "while True: time.sleep(1)"),
 		flags:   []string{"--wait", "2m", "--grace", "500ms"},
-		faults:  []string{"fail stop"}, text: "still running", cure: "End when stdin ends",
+		faults:  []string{"fail stop"}, text: "still running", cure: "Exit when stdin ends",
 	},
 	{
 		name:    "does not end at all",
@@ -113,7 +113,7 @@ var badAgents = []bad{
 		name:    "reads nothing",
 		program: "#!\nwhile :; do sleep 0.1; done",
 		flags:   []string{"--wait", "1s", "--grace", "500ms"},
-		faults:  []string{"warn prints", "warn stop"}, text: "never reads its stdin", cure: `stdin = "null"`,
+		faults:  []string{"warn prints", "warn stop"}, text: "never reads stdin", cure: `stdin = "null"`,
 	},
 	{
 		name: "ends badly", program: worker("", "", "", "", "sys.exit('the database is gone')"),
@@ -121,16 +121,16 @@ var badAgents = []bad{
 	},
 	{
 		name: "crashes at once", program: "#!\necho no such model >&2; exit 3",
-		faults: []string{"fail starts"}, text: "exit 3 after", cure: "Run it by hand",
+		faults: []string{"fail starts"}, text: "exit 3 after", cure: "by hand",
 	},
 	{
 		name: "leaves a process behind", program: worker("", "if first: os.spawnlp(os.P_NOWAIT, 'setsid', 'setsid', 'sleep', '600')", "", "", ""),
-		faults: []string{"fail left-overs"}, text: "leaves 1 process behind", cure: "wait for it",
+		faults: []string{"fail left-overs"}, text: "leaves 1 process behind", cure: "wait for them",
 	},
 	{
 		name: "does one task alone", program: worker("", "if not first: continue", "", "", ""),
 		flags:  []string{"--wait", "3s", "--grace", "2m"},
-		faults: []string{"fail again"}, text: "no other after it", cure: "Go on reading",
+		faults: []string{"fail again"}, text: "then no more", cure: "Keep reading",
 	},
 	{
 		name: "dies of an answer", program: worker("", "", "", "if m['type'] == 'response:success': sys.exit(4)", ""),
@@ -138,7 +138,7 @@ var badAgents = []bad{
 	},
 	{
 		name: "dies of what it does not know", program: worker("", "", "", "if m['type'] == 'notify:weather' and len(line) < 1000: sys.exit(5)", ""),
-		faults: []string{"fail unknown"}, text: "exit 5", cure: "Pass over each type",
+		faults: []string{"fail unknown"}, text: "exit 5", cure: "Skip unknown types",
 	},
 	{
 		name: "dies of a long line", program: worker("", "", "", "if len(line) > 100000: sys.exit(6)", ""),
@@ -146,11 +146,11 @@ var badAgents = []bad{
 	},
 	{
 		name: "dies of a refusal", program: worker("", "", "", "if m['type'] == 'response:error': sys.exit(7)", ""),
-		faults: []string{"fail cancelled"}, text: "exit 7", cure: "Take a response:error for an answer",
+		faults: []string{"fail cancelled"}, text: "exit 7", cure: "Treat response:error like",
 	},
 	{
 		name: "says twice how a task ends", program: worker("", "", "say('request:fail-task', 'and ' + task, {'taskId': task, 'error': 'x'})", "", ""),
-		faults: []string{"fail task-once"}, text: "is done and cannot be failed", cure: "Say once",
+		faults: []string{"fail task-once"}, text: "is done and cannot be failed", cure: "Report the end",
 	},
 	{
 		name: "names another task", program: worker("", "say('request:complete-task', 'no ' + task, {'taskId': 'no-task'})", "", "", ""),
@@ -166,7 +166,7 @@ var badAgents = []bad{
 	},
 	{
 		name: "has a wrong clock", program: worker("time.gmtime = lambda: time.localtime(1e9)", "", "", "", ""),
-		faults: []string{"warn timestamps"}, text: "wrong by", cure: "UTC",
+		faults: []string{"warn timestamps"}, text: "off by", cure: "UTC",
 	},
 	{
 		name: "asks for nonsense", program: worker("", "say('request:submit-task', 's' + task, {'type': 'x'})", "", "", ""),
@@ -206,7 +206,7 @@ var badAgents = []bad{
 			"fail keys", "fail long-lines", "fail marks", "fail one-line", "fail stderr", "fail torn-lines",
 			"warn json", "warn own-line", "warn types", "warn utf-8",
 		},
-		text: `no message: treated as log (2 lines): {"type":"ready"}`, cure: "json.dumps",
+		text: `not a message type: treated as log (2 lines): {"type":"ready"}`, cure: "json.dumps",
 	},
 }
 
