@@ -193,7 +193,7 @@ func agentCard(v control.AgentView, hub string, p term.Paint) string {
 		row("used", term.Used(&activity.Used{Input: c.Input, Output: c.Output, Cost: c.Cost, Currency: c.Currency}))
 	}
 	row("run", v.Run)
-	row("starts", fmt.Sprintf("%d, of these %s by itself", v.Starts, term.Count(v.Restarts, "restart")))
+	row("starts", fmt.Sprintf("%d, with %s", v.Starts, term.Count(v.Restarts, "automatic restart")))
 	row("last exit", v.LastExit)
 	row("output", outputNote(v.Output))
 	if v.Output.File != "" {

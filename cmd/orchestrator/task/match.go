@@ -120,7 +120,7 @@ func matchVerdict(t *Seen, fits []Fit) string {
 	case AsksByName(&t.Task):
 		return label + " goes by role and capabilities, without scores: to the first that fits and is idle."
 	}
-	return fmt.Sprintf("%s asks for nothing, so no agent is matched. Give it to one: orchestrator task assign %s AGENT", label, id)
+	return fmt.Sprintf("%s requires no role or capability, so no agent is matched. Assign it: orchestrator task assign %s AGENT", label, id)
 }
 
 // A Fit is the result of matching one agent with a task.

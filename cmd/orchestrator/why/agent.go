@@ -149,16 +149,16 @@ func (c *agentCauses) text(p term.Paint, now time.Time) string {
 	card := term.Card{}
 	card.Row("reason", term.AgentNote(*c.view))
 	if c.Host != "" {
-		card.Row("host", term.OneLine(c.Host)+", where its processes are. Its log is on the hub")
+		card.Row("host", term.OneLine(c.Host)+", which runs its processes. Its log is on the hub")
 	}
 	for _, o := range c.WaitsFor {
 		card.Row("waits for", term.OneLine(o.Agent)+", "+o.Words)
 	}
-	card.Row("starts", fmt.Sprintf("%d, of these %s by itself", c.Starts, term.Count(c.Restarts, "restart")))
+	card.Row("starts", fmt.Sprintf("%d, with %s", c.Starts, term.Count(c.Restarts, "automatic restart")))
 	card.Row("last exit", c.LastExit)
 	addTried(&card, "before", c.Tried, now)
 	if c.Heard != nil {
-		card.Row("heard", c.Heard.words(c.view, now))
+		card.Row("output", c.Heard.words(c.view, now))
 		card.Row("stdin", stdinWords(&c.view.Mailbox))
 	}
 	addTried(&card, "refused", c.Refused, now)
@@ -180,37 +180,37 @@ func (c *agentCauses) text(p term.Paint, now time.Time) string {
 // next returns what happens next, and what a person can do.
 func (c *agentCauses) next() []string {
 	name := term.OneLine(c.Agent)
-	start, logs := "orchestrator agent start "+name, "What it printed: orchestrator logs "+name+"     Its story: orchestrator events --agent "+name
+	start, logs := "orchestrator agent start "+name, "Its output: orchestrator logs "+name+"     Its events: orchestrator events --agent "+name
 	var next []string
 	switch c.State {
 	case control.StateBackoff:
 		next = []string{"It starts again in " + term.MS(c.NextStartMS) + ". At once: " + start, logs}
 	case control.StateFailed:
-		next = []string{"It is not tried again. When the cause is fixed: " + start}
+		next = []string{"It is not restarted. When the cause is fixed: " + start}
 		if c.Starts > 0 {
 			next = append(next, logs)
 		}
 	case control.StateExited:
-		next = []string{"It ended well, and is not started again by itself. Once more: " + start}
+		next = []string{"It exited normally and is not restarted. Start it: " + start}
 	case control.StateStopped:
-		next = []string{"It starts on request: " + start}
+		next = []string{"It stays stopped until you start it: " + start}
 	case control.StateWaiting:
 		next = c.nextOfWaiting(name)
 	case control.StateStalled:
-		next = []string{logs, "Start it anew: orchestrator agent restart " + name}
+		next = []string{logs, "Restart it: orchestrator agent restart " + name}
 	case control.StateRunning:
 		switch held := term.HeldUp(c.view.Activity, time.Now()); {
 		case c.view.Mailbox.TaskUnread && len(c.Tasks) > 0:
-			next = append(next, unreadTask(c.view), "See what it does with its stdin: orchestrator check -- "+commandLine(c.view))
+			next = append(next, unreadTask(c.view), "Check whether it reads stdin: orchestrator check -- "+commandLine(c.view))
 		case held == "":
 			next = append(next, name+" is "+standing(c.view)+".")
 		}
 		next = append(next, c.whySilent()...)
 		if slices.ContainsFunc(c.Refused, func(t tried) bool { return !strings.HasPrefix(t.Text, "refused request:complete-task") }) {
-			next = append(next, "What its messages should look like: orchestrator schema")
+			next = append(next, "The format of its messages: orchestrator schema")
 		}
 	default:
-		next = []string{"It is being started or stopped: orchestrator status"}
+		next = []string{"It is starting or stopping: orchestrator status"}
 	}
 	return append(append(next, limitLines(c.view, time.Now())...), questionLines(c.asked, itself)...)
 }
@@ -246,16 +246,16 @@ func (c *agentCauses) silent() bool { return c.Heard != nil && c.Heard.Bytes == 
 func (h *heard) words(v *control.AgentView, now time.Time) string {
 	switch {
 	case h.Bytes == 0 && v.Starts > 1:
-		return fmt.Sprintf("nothing, in %d runs", v.Starts)
+		return fmt.Sprintf("no output in %d runs", v.Starts)
 	case h.Bytes == 0:
-		return "nothing since its start" + agoWords(v.StartedAt, now)
+		return "no output since its start" + agoWords(v.StartedAt, now)
 	case h.Last != "":
-		return fmt.Sprintf("%s%s; %s in all", term.Clock(h.Last, now, time.TimeOnly), agoWords(h.Last, now), term.Bytes(h.Bytes))
+		return fmt.Sprintf("%s%s; %s in total", term.Clock(h.Last, now, time.TimeOnly), agoWords(h.Last, now), term.Bytes(h.Bytes))
 	}
 	if v.Starts > 1 {
-		return fmt.Sprintf("no text in this run; %s in all, messages too", term.Bytes(h.Bytes))
+		return fmt.Sprintf("no text in this run; %s in total, with messages", term.Bytes(h.Bytes))
 	}
-	return fmt.Sprintf("%s of messages, and no other text", term.Bytes(h.Bytes))
+	return fmt.Sprintf("%s of messages, no other text", term.Bytes(h.Bytes))
 }
 
 // agoWords returns how long ago a timestamp was, in parentheses.
@@ -278,9 +278,9 @@ func (c *agentCauses) whySilent() []string {
 		return nil
 	}
 	return []string{
-		"Nothing was heard of it, which is well if it has nothing to say yet. Unless the file says pty = true its stdout is a pipe, and",
-		"what it prints may wait in a buffer of its own: flush each line (Python: PYTHONUNBUFFERED=1; others: stdbuf -oL CMD), or pty = true.",
-		"See it alone: orchestrator check -- " + commandLine(c.view),
+		"It has printed no output, which is fine if it has nothing to report yet. Its stdout is a pipe unless the file has pty = true,",
+		"so output may wait in its buffer: flush each line (Python: PYTHONUNBUFFERED=1; other programs: stdbuf -oL CMD), or set pty = true.",
+		"Test it alone: orchestrator check -- " + commandLine(c.view),
 	}
 }
 
@@ -310,16 +310,16 @@ func stdinWords(m *control.MailboxView) string {
 // stopped agents do not start by themselves.
 func (c *agentCauses) nextOfWaiting(name string) []string {
 	if strings.HasPrefix(c.view.Reason, "for a host") {
-		return []string{"It starts when such a host has joined. The hosts: orchestrator hosts"}
+		return []string{"It starts when such a host joins. List the hosts: orchestrator hosts"}
 	}
-	alone := "Without them: orchestrator agent start --no-deps " + name
+	alone := "Start it without them: orchestrator agent start --no-deps " + name
 	for _, o := range c.WaitsFor {
 		if o.State == control.StateFailed || o.State == control.StateStopped {
 			other := term.OneLine(o.Agent)
 			return []string{
-				fmt.Sprintf("It waits in vain: %s is %s and does not start by itself. Why: orchestrator why %s", other, o.State, other), alone,
+				fmt.Sprintf("It cannot start: %s is %s and does not start by itself. Why: orchestrator why %s", other, o.State, other), alone,
 			}
 		}
 	}
-	return []string{"It starts when those it waits for are ready. " + alone}
+	return []string{"It starts when the agents that it depends on are ready. " + alone}
 }

@@ -46,7 +46,7 @@ func questionLines(asked []wire.Question, who func(q *wire.Question) string) []s
 		}
 		id := wire.Visible(q.ID)
 		lines = append(lines, fmt.Sprintf("%s asks you (%s): %s", who(q), id, term.Clip(term.OneLine(q.Question), 200)),
-			"It waits for an answer: orchestrator inbox answer "+id+" "+answer+others)
+			"Answer it: orchestrator inbox answer "+id+" "+answer+others)
 	}
 	return lines
 }
@@ -60,7 +60,7 @@ func limitLines(v *control.AgentView, now time.Time) []string {
 		return nil
 	}
 	return []string{
-		fmt.Sprintf("%s is limited, and gets no task before %s%s.", term.OneLine(v.Name),
+		fmt.Sprintf("%s is limited and gets no tasks before %s%s.", term.OneLine(v.Name),
 			term.Clock(v.Activity.LimitedUntil, now, time.TimeOnly), term.Clip(term.Colon(v.Activity.LimitedBy), 200)),
 		"A restart lifts the limit: orchestrator agent restart " + wire.Visible(v.Name),
 	}
@@ -80,10 +80,10 @@ func (c *taskCauses) comesBack() []string {
 		case lines != nil:
 			return append([]string{"It goes to " + name + " again when its limit ends."}, lines...)
 		default:
-			return []string{"It goes to " + name + " again when that starts: orchestrator agent start " + name}
+			return []string{"It goes to " + name + " again when that agent starts: orchestrator agent start " + name}
 		}
 	}
-	return []string{"It goes to " + name + " again when that is in the team."}
+	return []string{"It goes to " + name + " again when that agent is in the team."}
 }
 
 // holdersOf adds what holds up the agent that has the task.
@@ -117,7 +117,7 @@ func (c *taskCauses) heldUp() []string {
 		}
 	}
 	if len(lines) > 0 {
-		lines = append([]string{term.OneLine(c.task.AssignedTo) + " has it, and is held up."}, lines...)
+		lines = append([]string{term.OneLine(c.task.AssignedTo) + " has it but is held up."}, lines...)
 	}
 	return lines
 }

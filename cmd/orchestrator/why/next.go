@@ -22,16 +22,16 @@ func (c *taskCauses) next() []string {
 	case t.State.Final():
 		next := []string{ended(t)}
 		if name := t.AssignedTo; t.State == wire.TaskFailed && c.status != nil && slices.ContainsFunc(c.status.Agents, func(a control.AgentView) bool { return a.Name == name }) {
-			next = append(next, "What its agent printed: orchestrator logs "+term.OneLine(name))
+			next = append(next, "The output of its agent: orchestrator logs "+term.OneLine(name))
 		}
 		switch {
 		case t.State == wire.TaskDone:
 		case c.lost != nil:
 			lost := term.ID(c.lost.ID)
 			next = append(next, fmt.Sprintf("It needs %s %q, which is %s. Why: orchestrator why %s", lost, term.OneLine(c.lost.Name), c.lost.State, lost),
-				"Try that again, and this one comes back with it: orchestrator task retry "+lost)
+				"Retry that task, and this one is retried with it: orchestrator task retry "+lost)
 		default:
-			next = append(next, "Try it again: orchestrator task retry "+id)
+			next = append(next, "Retry it: orchestrator task retry "+id)
 		}
 		return append(next, c.nextOfMerge()...)
 	case len(c.WaitsFor) > 0:
@@ -43,9 +43,9 @@ func (c *taskCauses) next() []string {
 	case wire.TaskPending:
 		return append(c.nextOfPending(id), c.lastHolder()...)
 	case wire.TaskAssigned:
-		return c.nextOfHeld("has been given it and has not begun", "Begin for it: orchestrator task start "+id)
+		return c.nextOfHeld("has it but has not started it", "Start it yourself: orchestrator task start "+id)
 	case wire.TaskPlanning:
-		next := c.nextOfHeld("is to say how it will go about it", "Say it instead: orchestrator task plan "+id+" TEXT")
+		next := c.nextOfHeld("has to submit a plan for it", "Submit the plan yourself: orchestrator task plan "+id+" TEXT")
 		if t.Details != nil && t.PlanFeedback != "" {
 			next = append([]string{"Its plan was sent back: " + term.Clip(term.OneLine(t.PlanFeedback), 100)}, next...)
 		}
@@ -60,9 +60,9 @@ func (c *taskCauses) next() []string {
 	case wire.TaskInReview:
 		return c.nextOfReview(id)
 	case wire.TaskVerifying:
-		return []string{"The verify commands of its agent run. If one fails, the agent goes on"}
+		return []string{"The verify commands of its agent are running. If one fails, the agent continues"}
 	}
-	return c.nextOfHeld("works on it", "Its story: orchestrator events --task "+id)
+	return c.nextOfHeld("works on it", "Its events: orchestrator events --task "+id)
 }
 
 // ended returns how a task ended.
@@ -73,11 +73,11 @@ func ended(t *task.Seen) string {
 		if t.Details != nil && t.FailureClass != "" {
 			class = " (" + term.OneLine(t.FailureClass) + ")"
 		}
-		return "It has failed" + class + term.Colon(term.Clip(term.OneLine(t.Error), 200))
+		return "It failed" + class + term.Colon(term.Clip(term.OneLine(t.Error), 200))
 	case wire.TaskCancelled:
 		return "It was cancelled" + term.Colon(term.Clip(term.OneLine(t.Reason), 200))
 	}
-	return "It is done. What came of it: orchestrator task show " + term.ID(t.ID)
+	return "It is done. See the result: orchestrator task show " + term.ID(t.ID)
 }
 
 // nextOfMerge returns what became of the branch of a task that has ended.
@@ -107,20 +107,20 @@ func (c *taskCauses) nextOfBlocked(id string) []string {
 	}
 	if len(unmerged) > 0 {
 		return []string{
-			fmt.Sprintf("%s is done, and its branch is not merged yet. It goes on when it is. Why not: orchestrator why %s", task.ShortIDs(unmerged), term.ID(unmerged[0])),
-			"Or merge it by hand: orchestrator task merge " + term.ID(unmerged[0]),
+			fmt.Sprintf("%s is done, but its branch is not merged yet. This task continues after the merge. Why it waits: orchestrator why %s", task.ShortIDs(unmerged), term.ID(unmerged[0])),
+			"Or merge it yourself: orchestrator task merge " + term.ID(unmerged[0]),
 		}
 	}
 	if len(lost) > 0 {
 		return []string{
-			fmt.Sprintf("%s came to nothing, so it will wait for ever. Try that again: orchestrator task retry %s", task.ShortIDs(lost), term.ID(lost[0])),
-			fmt.Sprintf("Or take the dependency away: orchestrator task deps %s --rm %s", c.waiter(lost[0]), term.ID(lost[0])),
-			"Or give it up: orchestrator task cancel " + id,
+			fmt.Sprintf("%s is not done, so this task waits for ever. Retry that one: orchestrator task retry %s", task.ShortIDs(lost), term.ID(lost[0])),
+			fmt.Sprintf("Or remove the dependency: orchestrator task deps %s --rm %s", c.waiter(lost[0]), term.ID(lost[0])),
+			"Or cancel it: orchestrator task cancel " + id,
 		}
 	}
-	next := "It goes on when what it waits for is done."
+	next := "It continues when the tasks that it needs are done."
 	if len(open) > 0 {
-		next += " Why " + term.ID(open[0]) + " is not: orchestrator why " + term.ID(open[0])
+		next += " Why " + term.ID(open[0]) + " is not done: orchestrator why " + term.ID(open[0])
 	}
 	return []string{next}
 }
@@ -138,15 +138,15 @@ func (c *taskCauses) waiter(id string) string {
 
 // nextOfPending returns the next steps for a task that only waits for an agent.
 func (c *taskCauses) nextOfPending(id string) []string {
-	give := "Give it to an agent: orchestrator task assign " + id + " AGENT"
+	give := "Assign it: orchestrator task assign " + id + " AGENT"
 	if after := c.notBefore(); after != "" {
 		return []string{after, give}
 	}
 	if lines := c.comesBack(); lines != nil {
-		return append(lines, "Or give it to another one: orchestrator task assign "+id+" AGENT")
+		return append(lines, "Or assign it to another agent: orchestrator task assign "+id+" AGENT")
 	}
 	if c.Asks == "" {
-		return []string{"It asks for nothing, so no agent is matched: one has to take it.", give}
+		return []string{"It requires no role or capability, so no agent is matched: an agent has to take it.", give}
 	}
 	var fitting, idle, up []string
 	for _, f := range c.Agents {
@@ -161,14 +161,14 @@ func (c *taskCauses) nextOfPending(id string) []string {
 		}
 	}
 	if len(fitting) == 0 {
-		return []string{"No agent fits. It waits for one that does: change the file, then orchestrator reload", give + ", whether it fits or not"}
+		return []string{"No agent fits. It waits for one that does. Change the file, then: orchestrator reload", give + ", whether it fits or not"}
 	}
 	var next []string
 	switch matched := task.IsMatched(&c.task.Task); {
 	case matched && len(idle) > 0:
 		next = []string{"It would go to " + idle[0] + " now: orchestrator task assign --auto " + id}
 	case matched:
-		next = []string{"It goes to " + goesTo(fitting, "comes, or has room") + ". At once: orchestrator task assign --auto " + id}
+		next = []string{"It goes to " + goesTo(fitting, "joins or has room") + ". At once: orchestrator task assign --auto " + id}
 	default:
 		next = []string{"It goes to " + goesTo(fitting, "is idle") + "."}
 	}
@@ -189,7 +189,7 @@ func (c *taskCauses) notBefore() string {
 	if after == "" {
 		return ""
 	}
-	return "Its agent has given it back until " + after + ". It is not given out before."
+	return "Its agent has returned it until " + after + ". It is not assigned before then."
 }
 
 // lastHolder returns where to look when the task came back from an agent. The why command
@@ -198,9 +198,9 @@ func (c *taskCauses) lastHolder() []string {
 	if n := len(c.Tried); n > 0 && c.Tried[n-1].Kind == events.TaskRequeued && c.Tried[n-1].Agent != "" {
 		name := term.OneLine(c.Tried[n-1].Agent)
 		if c.status != nil && !slices.ContainsFunc(c.status.Agents, func(a control.AgentView) bool { return a.Name == c.Tried[n-1].Agent }) {
-			return []string{"It was with the server " + name + ". Whether that is online: orchestrator agent servers"}
+			return []string{"It was assigned to the server " + name + ". See whether that is online: orchestrator agent servers"}
 		}
-		return []string{"Why " + name + " has it no more: orchestrator why " + name}
+		return []string{"Why " + name + " no longer has it: orchestrator why " + name}
 	}
 	return nil
 }
@@ -227,7 +227,7 @@ func (c *taskCauses) nextOfHeld(does, instead string) []string {
 		switch n := len(v.Tasks); {
 		case v.Name != c.task.AssignedTo:
 		case v.State == control.StateRunning && v.Mailbox.TaskUnread && n > 0 && v.Tasks[n-1].ID == c.Task.ID:
-			return []string{unreadTask(v), "What it does instead: orchestrator why " + name}
+			return []string{unreadTask(v), "Why: orchestrator why " + name}
 		case v.State != control.StateRunning:
 			next := []string{fmt.Sprintf("%s has it, and is %s. Why: orchestrator why %s", name, standing(v), name)}
 			if v.State == control.StateStopped {
@@ -254,7 +254,7 @@ func (c *taskCauses) nextOfQuestion(id string) []string {
 		return questionLines(c.asked, func(*wire.Question) string { return "Its agent" })
 	}
 	if c.task.Details == nil || c.task.Help == nil {
-		return []string{"It goes on when a person has helped: orchestrator task start " + id}
+		return []string{"It continues after a person has helped: orchestrator task start " + id}
 	}
 	h := c.task.Help
 	return []string{
@@ -265,16 +265,16 @@ func (c *taskCauses) nextOfQuestion(id string) []string {
 
 // nextOfHandedOn returns the next steps for a delegated task that is not started.
 func (c *taskCauses) nextOfHandedOn(id string) []string {
-	give := "Give it up: orchestrator task cancel " + id
+	give := "Cancel it: orchestrator task cancel " + id
 	switch after := c.notBefore(); {
 	case after != "":
 		return []string{after, give}
 	case c.task.State == wire.TaskPending:
-		return []string{"It has failed, and is tried again in a moment.", give}
+		return []string{"It failed and is retried in a moment.", give}
 	case c.brought:
-		return c.nextOfHeld("was brought it, and has not said that it has begun", give)
+		return c.nextOfHeld("has received it but has not reported a start", give)
 	}
-	return c.nextOfHeld("is brought it when it has room", give)
+	return c.nextOfHeld("gets it when it has room", give)
 }
 
 // offlineCommands matches commands that need no running team.
@@ -283,7 +283,7 @@ var offlineCommands = regexp.MustCompile(`orchestrator (logs|events|why|graph|ta
 // whenDown returns the next steps for something of a team that is down: without the sentences that have a command that
 // needs a running one.
 func whenDown(next []string) []string {
-	kept := []string{"The team is down: nothing moves until it is up again."}
+	kept := []string{"The team is down: all tasks wait until it is up again."}
 	for _, line := range next {
 		var sentences []string
 		for _, s := range strings.SplitAfter(line, ". ") {

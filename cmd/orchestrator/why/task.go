@@ -256,20 +256,20 @@ func (c *taskCauses) reviewLines(now time.Time) []string {
 // nextOfReview returns the next steps for a task in review.
 func (c *taskCauses) nextOfReview(id string) []string {
 	if len(c.Reviews) == 0 {
-		return []string{"Its work is in review. Its story: orchestrator events --task " + id}
+		return []string{"Its work is in review. Its events: orchestrator events --task " + id}
 	}
 	last := &c.Reviews[len(c.Reviews)-1]
-	show := "What was asked, and found: orchestrator review show " + wire.Visible(last.ReviewID)
+	show := "The request and the findings: orchestrator review show " + wire.Visible(last.ReviewID)
 	reviewer := term.OneLine(last.Reviewer)
 	if last.Verdict != "" {
 		return []string{"Round " + strconv.Itoa(last.Iteration) + " is decided: " + term.OneLine(last.Verdict) + ".", show}
 	}
 	for i := range c.status.Agents {
 		if v := &c.status.Agents[i]; v.Name == last.Reviewer && v.State != control.StateRunning {
-			return []string{fmt.Sprintf("%s is to look at it, and is %s. Why: orchestrator why %s", reviewer, standing(v), reviewer), show}
+			return []string{fmt.Sprintf("%s has to review it but is %s. Why: orchestrator why %s", reviewer, standing(v), reviewer), show}
 		}
 	}
-	return []string{fmt.Sprintf("%s looks at its work (round %d). Why not yet: orchestrator why %s", reviewer, last.Iteration, reviewer), show}
+	return []string{fmt.Sprintf("%s reviews its work (round %d). Why it is not finished: orchestrator why %s", reviewer, last.Iteration, reviewer), show}
 }
 
 // text returns the explanation for people.
@@ -282,7 +282,7 @@ func (c *taskCauses) text(p term.Paint, now time.Time) string {
 		card.Rows("held up by", storyLines(behind))
 	}
 	card.Rows("parts", storyLines(c.Parts))
-	card.Row("asks for", c.Asks)
+	card.Row("requires", c.Asks)
 	card.Row("changed", task.ChangedBy(&c.task.Task))
 	c.agentRows(&card)
 	if c.Attempts > 1 {

@@ -98,10 +98,10 @@ func neither(err error, word string, status *control.Status) error {
 	}
 	if n := len(replicas); n > 0 {
 		f.Message = fmt.Sprintf("%q is %s, %s to %s", word, term.Count(n, "agent"), replicas[0], replicas[n-1])
-		f.Hint = "Say which: orchestrator why " + term.OneLine(replicas[0])
+		f.Hint = "Name one: orchestrator why " + term.OneLine(replicas[0])
 		return f
 	}
-	f.Message = fmt.Sprintf("no agent is called %q, and no task has an id that begins so%s", word, cli.DidYouMean(word, names))
+	f.Message = fmt.Sprintf("no agent is named %q, and no task id begins with it%s", word, cli.DidYouMean(word, names))
 	f.Hint = "See which there are: orchestrator ps     orchestrator task ls"
 	return f
 }

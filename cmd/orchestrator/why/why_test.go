@@ -94,7 +94,7 @@ func TestLostNeed(t *testing.T) {
 	require.Equal(t, []string{
 		"It was cancelled: Dependency failed",
 		`It needs 00000001 "step", which is failed. Why: orchestrator why 00000001`,
-		"Try that again, and this one comes back with it: orchestrator task retry 00000001",
+		"Retry that task, and this one is retried with it: orchestrator task retry 00000001",
 	}, c.next())
 	require.Nil(t, lostNeed(&tasks[1], task.ByID(tasks)))
 }
@@ -115,9 +115,9 @@ func TestLastHolder(t *testing.T) {
 		Tried:  []tried{{Kind: events.TaskRequeued, Agent: "coder"}},
 		status: &control.Status{Agents: []control.AgentView{{Name: "coder"}}},
 	}
-	require.Equal(t, []string{"Why coder has it no more: orchestrator why coder"}, c.lastHolder())
+	require.Equal(t, []string{"Why coder no longer has it: orchestrator why coder"}, c.lastHolder())
 	c.Tried[0].Agent = "attic"
-	require.Equal(t, []string{"It was with the server attic. Whether that is online: orchestrator agent servers"}, c.lastHolder())
+	require.Equal(t, []string{"It was assigned to the server attic. See whether that is online: orchestrator agent servers"}, c.lastHolder())
 	c.Tried[0].Kind = events.TaskFailed
 	require.Nil(t, c.lastHolder())
 }
@@ -125,14 +125,14 @@ func TestLastHolder(t *testing.T) {
 // What a command of a running team would do is left out for one that is down, and the reason is kept.
 func TestWhenDown(t *testing.T) {
 	require.Equal(t, []string{
-		"The team is down: nothing moves until it is up again.",
+		"The team is down: all tasks wait until it is up again.",
 		"It goes to coder, as soon as it is idle.",
 		"Its plan waits for approval. Read it: orchestrator task show 91c0",
-		"No agent fits.",
+		"No agent fits. It waits for one that does.",
 	}, whenDown([]string{
 		"It goes to coder, as soon as it is idle. At once: orchestrator task assign --auto 91c0",
 		"Its plan waits for approval. Read it: orchestrator task show 91c0",
 		"Then: orchestrator task approve-plan 91c0     or: orchestrator task revise-plan 91c0 -m TEXT",
-		"No agent fits. It waits for one that does: change the file, then orchestrator reload",
+		"No agent fits. It waits for one that does. Change the file, then: orchestrator reload",
 	}))
 }

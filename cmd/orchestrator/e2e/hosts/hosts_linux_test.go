@@ -444,7 +444,7 @@ agent "fresh" {
 		v := f.Agent("fresh")
 		return v.State == control.StateWaiting && strings.Contains(v.Reason, "attic does not have it in its file")
 	})
-	require.Contains(t, f.Ask("why", "fresh"), "It starts when such a host has joined. The hosts: orchestrator hosts")
+	require.Contains(t, f.Ask("why", "fresh"), "It starts when such a host joins. List the hosts: orchestrator hosts")
 	attic.Signal(syscall.SIGINT)
 	require.Equal(t, cli.ExitOK, attic.Await())
 	attic.Write("orchestrator.hcl", f.file)

@@ -302,7 +302,7 @@ func TestTaskSubmitWaits(t *testing.T) {
 	require.Equal(t, cli.ExitInterrupted, waits.ProcessState.ExitCode(), "%s", cried.All())
 	require.Contains(t, cried.All(), "Nothing was stopped. Wait again: orchestrator task wait rice")
 	waitForResponse(h.Orchestrator, "rice", "pending")
-	require.Contains(t, h.Ask("why", "rice"), "cook was brought it, and has not said that it has begun.")
+	require.Contains(t, h.Ask("why", "rice"), "cook has received it but has not reported a start.")
 	h.Ask("task", "cancel", "rice", "-m", "there is no hunger left")
 	require.Contains(t, delegated(cook, "task.cancel", "rice").Line, `"reason":"there is no hunger left"`)
 
