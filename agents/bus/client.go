@@ -135,7 +135,7 @@ func (c *Client) troubled(err error) {
 }
 
 // Poll lists mail, oldest first: the unacknowledged messages, or all after a given number. It
-// changes nothing.
+// acknowledges none of them.
 func (c *Client) Poll(ctx context.Context, query wire.PollMessages) ([]mail.Message, error) {
 	values := url.Values{"actor": {cmp.Or(query.Actor, c.Actor)}}
 	if query.Cursor != nil {
@@ -321,7 +321,7 @@ func (r *Refusal) Error() string {
 // refusal decodes a refusal. Any other body also yields a Refusal, because a proxy answers in
 // its own format.
 func refusal(response *http.Response) error {
-	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20)) // what there is of it
+	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20)) // as much of it as arrived
 	said := struct {
 		Error Refusal `json:"error"`
 	}{}

@@ -28,9 +28,9 @@ type Handler func(ctx context.Context, received mail.Message) error
 // Handlers maps topics to their handlers.
 type Handlers map[string]Handler
 
-// Receive handles the actor's mail, one message at a time, and sends heartbeats meanwhile. It
-// returns when ctx ends, with its cause, or when the bus refuses a request for good, for
-// example because the token was revoked.
+// Receive handles the actor's mail, one message at a time, and sends heartbeats. It returns when
+// ctx ends, with its cause, or when the bus refuses a request for good, for example because the
+// token was revoked.
 func (c *Client) Receive(ctx context.Context, handlers Handlers) error {
 	if err := c.ready(); err != nil {
 		return err
@@ -62,7 +62,7 @@ type receiver struct {
 	idle     time.Duration
 	bell     chan struct{} // rings when there may be mail
 	lately   time.Time     // when mail was last handled
-	owed     *debt         // what the previous message still needs
+	owed     *debt         // the unsent reply to the previous message
 }
 
 // page is the number of messages in a poll, so that a full mailbox need not fit into memory.
@@ -135,11 +135,11 @@ func (r *receiver) wait(ctx context.Context, long time.Duration, bell <-chan str
 // message cannot help. It is the same as agents.Fatal.
 func Fatal(code string, err error) error { return fatal.New(code, err) }
 
-// debt is what remains to be sent after a handler has returned. It is kept until it is sent, so
-// that an unreachable bus does not cause a second call of the handler.
+// debt is the unsent part of the reply to a message after its handler has returned. It is kept
+// until it is sent, so that an unreachable bus does not cause a second call of the handler.
 type debt struct {
 	seq    int64
-	letter *wire.SendMessage // the report of a failure; nil if there is none or it was sent
+	letter *wire.SendMessage // the report of a failure, or nil, also after it was sent
 }
 
 // handle calls the handler of a message and acknowledges the message.
@@ -174,7 +174,7 @@ func (r *receiver) call(ctx context.Context, handler Handler, mail mail.Message)
 	return handler(ctx, mail)
 }
 
-// pay sends what the last message still needs. The acknowledgment is sent even if ctx has
+// pay sends the rest of the reply to the last message. The acknowledgment is sent even if ctx has
 // ended; otherwise the message would be handled again.
 func (r *receiver) pay(ctx context.Context) error {
 	d := r.owed

@@ -78,7 +78,7 @@ func (c *Client) deliver(ctx context.Context, mail *wire.SendMessage, body []byt
 	}
 	err := c.insist(ctx, body, between, sent)
 	switch {
-	case err != nil && ctx.Err() != nil: // the end of ctx says nothing about the bus
+	case err != nil && ctx.Err() != nil: // the end of ctx does not prove a failure of the bus
 		return err
 	case passing(err):
 		return c.giveUp(mail, len(between)+1, err)
@@ -148,7 +148,7 @@ func NoteIncident(file string, mail *wire.SendMessage, attempts int, err error) 
 // incidents returns the name of the incident file.
 func (c *Client) incidents() string { return cmp.Or(c.Incidents, "bus-incidents.jsonl") }
 
-// maxIncidents is the size at which an incident file is renamed and a new one begins.
+// maxIncidents is the maximum size of an incident file. Then it is renamed and a new one begins.
 const maxIncidents = 8 << 20
 
 // note appends a line with one write, so that programs can share the file without tearing
@@ -190,7 +190,7 @@ type circuit struct {
 // message may try.
 func (c *circuit) open() bool { return !c.since.IsZero() }
 
-// refuses returns an error if nothing may be sent now.
+// refuses returns an error while the circuit is open.
 func (c *circuit) refuses(incidents string) error {
 	if !c.open() || time.Since(c.since) >= cooldown {
 		return nil

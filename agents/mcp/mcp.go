@@ -1,14 +1,14 @@
 // Package mcp serves the tools of package wire/tools to clients of the Model Context Protocol.
 //
-// A server asks the orchestrator as one member of a [Team]. Each result also has the mail that
-// the member has not read, because a client cannot be told anything between two calls. That mail
-// is acknowledged at the next call, which shows that the client got the result.
+// A server asks the orchestrator as one member of a [Team]. Each result also has the mail that the
+// member has not read, because a client accepts no messages between two calls. That mail is
+// acknowledged at the next call, which shows that the client got the result.
 //
-// A member of sessions does there what it would do by messages of its own: the server finds in the
-// logs what it was asked for, and replies as the member.
+// For a member of sessions, the server reads its work items from the logs, and sends the session
+// messages as the member.
 //
-// A question to a person is answered within 45 seconds, since clients give up soon after. If there
-// is no answer by then, the result says so, and the answer comes as mail.
+// A question to a person is answered within 45 seconds, since clients give up soon after. Without
+// an answer by then, the result states that, and the answer comes as mail.
 package mcp
 
 import (
@@ -186,7 +186,7 @@ func (s *server) perform(ctx context.Context, tool string, arguments wire.Raw) (
 	return request.Answer(answer), nil
 }
 
-// A task is what the server needs of a task.
+// A task has the members of a task that the server needs.
 type task struct {
 	ID    string         `json:"id"`
 	State wire.TaskState `json:"state"`
@@ -290,8 +290,8 @@ func (s *server) askDetached(ctx context.Context, request *tools.Request) (strin
 	}
 }
 
-// unread returns the mail that the member has not read and that was in no result yet. What it
-// returns is acknowledged at the next call.
+// unread returns the unread mail of the member that was in no result yet. It is acknowledged at the
+// next call.
 func (s *server) unread(ctx context.Context) (string, error) {
 	if s.options.NoMail {
 		return "", nil

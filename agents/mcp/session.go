@@ -14,7 +14,7 @@ import (
 	"orchestrator/wire/tools"
 )
 
-// A workItem is what the member has to do in a session.
+// A workItem is a job of the member in a session.
 type workItem struct {
 	*tools.WorkItem
 	begun     bool   // it is a task, and the member has reported that it works on it
@@ -23,7 +23,7 @@ type workItem struct {
 	number    int64 // of the next message in its session
 }
 
-// rank returns the place of a work item among others: the member does one at a time, and has begun
+// rank returns the place of a work item in the list: the member does one at a time, and has begun
 // it if it is a task.
 func (w *workItem) rank() int {
 	switch {
@@ -64,7 +64,7 @@ func (s *server) current(ctx context.Context, tool string, arguments wire.Raw) (
 	return open, item, nil
 }
 
-// workItems returns what the member has to do in its sessions, and all tasks that it has in them.
+// workItems returns the work items of the member in its sessions, and all its tasks in them.
 func (s *server) workItems(ctx context.Context) (items []*workItem, tasks map[string]bool, err error) {
 	if s.options.Agent == "" {
 		return nil, nil, nil
@@ -95,7 +95,7 @@ func (s *server) workItems(ctx context.Context) (items []*workItem, tasks map[st
 	return items, tasks, nil
 }
 
-// itemsOf returns what the member has to do for a task of a session: the task, or its reviews.
+// itemsOf returns the work items of the member for a task of a session: the task, or its reviews.
 func (s *server) itemsOf(ctx context.Context, view *wire.SessionView, t *wire.SessionTask) (items []*workItem, err error) {
 	works := t.Developer == s.options.Agent && (t.Phase == session.PhaseAssigned || t.Phase == session.PhaseWorking)
 	requested := make(map[string]string)

@@ -39,7 +39,7 @@ func (a *answers) Write(line []byte) (int, error) {
 	return a.out.Write(line)
 }
 
-// Close does nothing: stdout ends with the program.
+// Close has no effect: stdout ends with the program.
 func (a *answers) Close() error { return nil }
 
 // refuse answers a message that the server does not get.

@@ -3,7 +3,7 @@ package python
 
 import "embed"
 
-// Files are those of the Python package.
+// Files has the files of the Python package.
 //
 //go:embed pyproject.toml _build.py README.md LICENSE orchestrator_agent/*.py orchestrator_agent/*/*.py orchestrator_agent/py.typed
 var Files embed.FS

@@ -3,7 +3,7 @@ package typescript
 
 import "embed"
 
-// Files are those of the npm package. The folder dist is made from src: see README.md.
+// Files has the files of the npm package. The folder dist is made from src: see README.md.
 //
 //go:embed package.json README.md LICENSE dist
 var Files embed.FS

@@ -1,5 +1,5 @@
 // Package fatal defines the error of mail that can never be handled, and the report about it to
-// the global orchestrator. It sends nothing itself.
+// the global orchestrator. It does not send the report.
 package fatal
 
 import (
@@ -70,7 +70,7 @@ func Letter(received *mail.Message, why error) *wire.SendMessage {
 	}
 	code, _ := Code(why)
 	text := spoken(why)
-	payload, _ := object.Encode(struct { // texts, of which there is none that cannot be spelled
+	payload, _ := object.Encode(struct { // texts, which can always be spelled
 		Code  string `json:"error_code"`
 		Error string `json:"error"`
 		Topic string `json:"topic"`
