@@ -7,18 +7,17 @@ import (
 	"orchestrator/wire/activity"
 )
 
-// A reporter is a sender that also sends what coding agents ask and report.
+// A reporter is a sender with the questions and reports of coding agents.
 type reporter struct{ sender }
 
-// CurrentTask returns the task that the agent works on: of several, the one that started first,
-// or else the one that was assigned first. Without a task, the error is a *Refusal with the code
-// NotFound.
+// CurrentTask returns the task that the agent works on: of several, the first started one, or else
+// the first assigned one. Without a task, the error is a *Refusal with the code NotFound.
 func (r *reporter) CurrentTask(ctx context.Context) (wire.Task, error) {
 	return r.askTask(ctx, "current-task", nil)
 }
 
-// ReportProgress reports what the agent does for a task, with or without how much of it is done,
-// and returns the task. Progress reports a fraction without waiting for an answer.
+// ReportProgress reports the current activity of the agent for a task, with or without the done
+// fraction, and returns the task. Progress reports a fraction without waiting for an answer.
 func (r *reporter) ReportProgress(ctx context.Context, progress wire.ReportProgress) (wire.Task, error) {
 	return r.askTask(ctx, "report-progress", progress)
 }
@@ -30,7 +29,7 @@ func (r *reporter) ReturnTask(ctx context.Context, task wire.ReturnTask) (wire.T
 }
 
 // AskPermission asks a person whether a tool may be used, and waits for the answer. Its Choice is
-// the id of one of the choices, and its Message is what the person adds.
+// the id of one of the choices, and its Message is the remark of the person.
 //
 // With a Wait, and without an answer by then, the answer has only the QuestionID, and the choice
 // comes as mail.
@@ -43,26 +42,26 @@ func (r *reporter) AskPermission(ctx context.Context, permission wire.AskPermiss
 	return askFor[wire.UserAnswer](ctx, &r.sender, "ask-permission", permission)
 }
 
-// WithdrawQuestion withdraws a question of the agent that needs no answer any more. The request
+// WithdrawQuestion withdraws a question of the agent that no longer needs an answer. The request
 // that asked it is refused.
 func (r *reporter) WithdrawQuestion(ctx context.Context, question wire.WithdrawQuestion) (activity.Withdrawn, error) {
 	return askFor[activity.Withdrawn](ctx, &r.sender, "withdraw-question", question)
 }
 
-// ReportUsage reports what a turn, or one request to a model, has used.
+// ReportUsage reports the usage of a turn, or of one request to a model.
 func (r *reporter) ReportUsage(used activity.Usage) error { return r.Tell("usage", used) }
 
 // ReportConversation reports the conversation of the agent's program. The next run of the agent
 // has its ID in $ORC_CONVERSATION, to resume it.
 func (r *reporter) ReportConversation(now activity.Conversation) error { return r.Tell("session", now) }
 
-// ReportTurn shows people what the agent does at the moment. The silence of an agent that waits
-// for a person does not count.
+// ReportTurn shows people the current activity of the agent. The silence of an agent that waits for
+// a person does not count.
 func (r *reporter) ReportTurn(now activity.Turn) error { return r.Tell("turn", now) }
 
 // ReportLimit reports that the agent's vendor limits the use. The agent gets no task until then;
-// ReturnTask gives back the one that it has.
+// ReturnTask gives back its present task.
 func (r *reporter) ReportLimit(limit activity.Limited) error { return r.Tell("limited", limit) }
 
-// ReportReceipt reports what became of a message of the bus after it was written to the agent.
+// ReportReceipt reports the state of a message of the bus after it was written to the agent.
 func (r *reporter) ReportReceipt(now activity.Receipt) error { return r.Tell("receipt", now) }

@@ -58,7 +58,7 @@ type Architect struct {
 }
 
 // Task returns the task of the session with this id, no matter which agent assigned it. A task
-// that the caller no longer refers to is forgotten after a few thousand others.
+// that the caller no longer refers to is forgotten after a few thousand newer tasks.
 func (a *Architect) Task(id string) *SessionTask {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -154,7 +154,7 @@ type Order struct {
 	Rename func(attempt int) string
 }
 
-// Delivery is the outcome of an order. After an error it holds what was reached.
+// Delivery is the outcome of an order. After an error it holds the results so far.
 type Delivery struct {
 	TaskID     string       // of the last attempt that was reviewed, or of the first
 	Completion Completion   // the last one
@@ -166,8 +166,8 @@ type Delivery struct {
 // Deliver assigns a task, has it reviewed, and has it revised until it is approved. It also
 // returns nil if the session accepts the task because it has used up its reviews.
 //
-// The error is ErrIncomplete or ErrRejected if the developer or the reviewer says so, and
-// ErrUnreviewed if the task cannot be reviewed. It is an *Ended if the task was aborted or
+// The error is ErrIncomplete or ErrRejected after such a report of the developer or the reviewer,
+// and ErrUnreviewed if the task cannot be reviewed. It is an *Ended if the task was aborted or
 // waits for a person. It is an *Undelivered if a required message was refused.
 func (a *Architect) Deliver(ctx context.Context, o Order) (Delivery, error) {
 	t, err := a.Assign(ctx, o.Developer, o.Assignment)
@@ -222,7 +222,7 @@ func (t *SessionTask) judge(ctx context.Context, o *Order, d *Delivery) (again b
 	return t.follow(ctx, o, d, result)
 }
 
-// follow does what a review asks for.
+// follow takes the next step after a review.
 func (t *SessionTask) follow(ctx context.Context, o *Order, d *Delivery, result ReviewResult) (again bool, err error) {
 	d.TaskID, d.Review = t.ID(), result
 	d.Reviews++
@@ -243,7 +243,7 @@ func (t *SessionTask) follow(ctx context.Context, o *Order, d *Delivery, result 
 }
 
 // Resume is like Deliver for a task that an earlier run of the architect has assigned. It goes on
-// from the phase in which the session has the task. The Developer of the order is not used.
+// from the phase of the task in the session. The Developer of the order is not used.
 func (t *SessionTask) Resume(ctx context.Context, o Order) (Delivery, error) {
 	view, err := t.recall(ctx)
 	switch {

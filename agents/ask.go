@@ -29,7 +29,7 @@ type sender struct {
 	turn chan struct{} // held by the goroutine that writes
 	torn error         // why out accepts no more lines; guarded by turn
 
-	mu      sync.Mutex              // guards what follows
+	mu      sync.Mutex              // guards the fields below
 	waiting map[string]chan<- reply // by the id of the request
 	over    error                   // why no more answers come
 }
@@ -48,7 +48,7 @@ var (
 // The error is a *Refusal if the orchestrator refuses the request. If ctx ends first, a late
 // answer is discarded, but the operation may have been carried out; a question to a person is
 // withdrawn, unless the agent has to shut down. If the stream ends first,
-// the error wraps io.EOF and says whether the request was sent.
+// the error wraps io.EOF and reports whether the request was sent.
 //
 // The orchestrator answers every line that it can read as a request. Ask itself rejects invalid
 // JSON and lines of more than 16 MiB. If the orchestrator's max_line or max_depth is lower, a
@@ -85,8 +85,8 @@ func (s *sender) ask(ctx context.Context, operation string, payload, answer any)
 	}
 }
 
-// abandon withdraws the question of a request whose caller no longer waits. After a shutdown the
-// question stays open: the next run that asks the same takes it up.
+// abandon withdraws the question of a request after its caller stopped waiting. After a shutdown
+// the question stays open: the next run that asks the same takes it up.
 func (s *sender) abandon(request string, why error) {
 	if errors.Is(why, ErrShutdown) || errors.Is(why, io.EOF) {
 		return
@@ -175,7 +175,7 @@ func (r reply) into(answer any) error {
 var errTorn = errors.New("writing to the orchestrator")
 
 // write waits for its turn and writes a line. A write is never interrupted, because half a line
-// would corrupt the next one. After a failed write nothing more is written.
+// would corrupt the next one. After a failed write, all later writes fail.
 func (s *sender) write(ctx context.Context, line []byte) error {
 	return s.writeNext(ctx, func() ([]byte, error) { return line, nil })
 }
@@ -272,10 +272,10 @@ const (
 	ReasonLimited    = "rate_limited" // too many messages; retry later
 	ReasonConflict   = "conflict"     // conflicts with the current state
 	ReasonWrongState = "wrong_state"  // the task is in the wrong state, for example ended
-	ReasonBlocked    = "blocked"      // the task waits for others
+	ReasonBlocked    = "blocked"      // the task waits for other tasks
 )
 
-// Reasons for which a completion is refused.
+// Reasons for refusing a completion.
 const (
 	reasonNotVerified = "not_verified" // a verify command has failed
 	reasonResult      = "result"       // the result does not match its schema
@@ -351,8 +351,8 @@ var (
 	errTooLong  = fmt.Errorf("it takes more than %d MiB", maxLine>>20)
 )
 
-// spell encodes a message as a line and returns its id. It rejects what the orchestrator would
-// take for log, because such a line is never answered.
+// spell encodes a message as a line and returns its id. It rejects a line that the orchestrator
+// would take for log, because such a line is never answered.
 func spell(kind string, payload any) (id string, line []byte, err error) {
 	id = uuid.NewString()
 	body, err := asObject(payload)

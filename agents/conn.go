@@ -33,7 +33,7 @@ type Conn struct {
 	fresh chan struct{} // rings when there is news
 	post  chan struct{} // rings when there is mail
 	talk  chan struct{} // rings when there is a session message
-	hatch chan struct{} // rings when something is asked of the agent
+	hatch chan struct{} // rings when a request for the agent arrives
 
 	mu     sync.Mutex
 	news   []Notice         // not taken yet
@@ -98,7 +98,7 @@ func (c *Conn) Wait() error {
 	return nil
 }
 
-// listen reads lines until in ends. Nothing else blocks it.
+// listen reads lines until in ends. Only in blocks it.
 func (c *Conn) listen(in io.Reader) {
 	defer close(c.done)
 	lines := line.NewSplitter(longest)
@@ -158,7 +158,7 @@ func (c *Conn) refused(id string, why *Refusal, wrong *wire.Error) {
 	}
 }
 
-// end fails every waiting call: nothing more will be read.
+// end fails every waiting call: no more lines will be read.
 func (c *Conn) end(err error) {
 	over := fmt.Errorf("the orchestrator has closed the stream: %w", err)
 	if !errors.Is(err, io.EOF) {
@@ -189,14 +189,14 @@ func (s *sender) troubled(stop context.CancelCauseFunc, err error) {
 // panicked reports a panic, with the task if there is one, and returns it as an error.
 func (s *sender) panicked(what, task string, reason any) error {
 	err := fmt.Errorf("%s panicked: %v", what, reason)
-	_ = s.Tell("error", activity.Trouble{ // a broken stream shows in what is said next
+	_ = s.Tell("error", activity.Trouble{ // a broken stream shows in the next message
 		TaskID: task, Error: err.Error(), Stack: string(debug.Stack()), Recoverable: true,
 	})
 	return err
 }
 
-// parting returns the result of a loop whose context has ended. It is nil after a shutdown that
-// left nothing unfinished.
+// parting returns the result of a loop whose context has ended. It is nil after a shutdown without
+// unfinished work.
 func parting(ctx context.Context, unfinished int) error {
 	switch cause := context.Cause(ctx); {
 	case !errors.Is(cause, ErrShutdown) && !errors.Is(cause, io.EOF):

@@ -15,7 +15,7 @@ import (
 )
 
 // Delegated is a job that was delegated to the agent and is done by a Skill. Its methods may be
-// called concurrently. They send nothing after the job is over.
+// called concurrently. After the end of the job they send no messages.
 type Delegated struct {
 	*delegation.Request // the request as it came
 
@@ -39,15 +39,15 @@ type Delegated struct {
 	tries     int // how often its question was refused for the rate limit; used by the serving goroutine
 }
 
-// question is what a job asks.
+// question is a question of a job.
 type question struct {
 	text    string
 	options []wire.Option
 	input   chan<- reply // nil: no question is open
 }
 
-// Progress reports that the job is running, with a message unless it is "". It sends nothing
-// while the job waits for input.
+// Progress reports that the job is running, with a message unless it is "". While the job waits for
+// input, it sends no message.
 func (d *Delegated) Progress(message string) error {
 	err := d.saying(func() ([]byte, error) {
 		if d.question.input != nil {
@@ -189,7 +189,7 @@ func (d *Delegated) Delegate(ctx context.Context, request delegation.Request) (*
 	return d.serving.conn.delegate(ctx, request, d.aside)
 }
 
-// outcome returns the final response for what a skill returned.
+// outcome returns the final response for the result of a skill.
 func outcome(result any, failed error) *delegation.Response {
 	if failed == nil {
 		text, err := value(result)
@@ -255,7 +255,7 @@ type asked struct {
 	size    int                 // of the line; set for requests and acts
 }
 
-// like reports whether a asks for nothing beyond what before, just ahead of it, asked.
+// like reports whether a only repeats the message before, just ahead of it.
 func (a asked) like(before asked) bool {
 	return a.kind() == before.kind() && a.refused == nil && (a.act == nil || a.act.Type == delegation.ActStatus)
 }
@@ -338,7 +338,7 @@ func (c *Conn) tellDropped() {
 	dropped := c.dropped
 	c.dropped = 0
 	c.mu.Unlock()
-	_ = c.Log("warn", fmt.Sprintf("%d of the messages that ask this agent for work were dropped: the agent does not serve", dropped), nil) // a broken stream shows in what is said next
+	_ = c.Log("warn", fmt.Sprintf("%d of the messages that ask this agent for work were dropped: the agent does not serve", dropped), nil) // a broken stream shows in the next message
 }
 
 // protested queues a refusal that no caller waits for, if a goroutine serves. The refusal may

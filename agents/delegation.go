@@ -38,8 +38,8 @@ type Delegation struct {
 // same id, perhaps after a restart, asks for the same work. The orchestrator fills in the
 // source.
 //
-// Delegate returns when the request is written. The Delegation reports what follows, even that
-// the request was refused.
+// Delegate returns when the request is written. The Delegation reports the responses, even the
+// refusal of the request.
 func (c *Conn) Delegate(ctx context.Context, request delegation.Request) (*Delegation, error) {
 	return c.delegate(ctx, request, nil)
 }
@@ -192,7 +192,7 @@ func (d *Delegation) Responses(ctx context.Context) iter.Seq[*Response] {
 	}
 }
 
-// take takes the oldest response. over reports that there is none to wait for.
+// take takes the oldest response. over reports that none will follow.
 func (d *Delegation) take() (r *Response, over bool) {
 	if len(d.fresh) == 0 {
 		return nil, d.last != nil
@@ -203,7 +203,7 @@ func (d *Delegation) take() (r *Response, over bool) {
 	return r, true
 }
 
-// Wait waits for the final response; it takes nothing from Responses. A failed or cancelled
+// Wait waits for the final response; it takes no response from Responses. A failed or cancelled
 // task also yields the Err of its response, a refused request a *Refusal. Wait goes on waiting
 // while the task needs input. To send that input, range over Responses.
 func (d *Delegation) Wait(ctx context.Context) (*Response, error) {
@@ -235,7 +235,7 @@ func (d *Delegation) await(ctx context.Context, find func() (r *Response, over b
 	}
 }
 
-// look calls find. If there is no result yet, it returns the channel to wait for.
+// look calls find. Before the result it returns the channel to wait for.
 func (d *Delegation) look(find func() (*Response, bool)) (r *Response, over bool, changed <-chan struct{}, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -260,8 +260,8 @@ type acted struct {
 	err      error
 }
 
-// Status asks how the task stands and returns the next response, which Responses yields as
-// well. If the task is over, Status sends nothing and returns the final response.
+// Status asks for the state of the task and returns the next response, which Responses yields as
+// well. If the task is over, Status returns the final response without asking.
 func (d *Delegation) Status(ctx context.Context) (*Response, error) {
 	r, err := d.say(ctx, delegation.Act{Type: delegation.ActStatus})
 	if errors.Is(err, errOver) {

@@ -15,11 +15,10 @@ import (
 
 // Developer configures DevelopAs. Agents that need only Do can call Session.Develop instead.
 type Developer struct {
-	// Do does a task and returns its completion. Its context ends when the task or the session
-	// is aborted, or when the agent has to shut down; Do should then return soon. If Do panics
-	// or returns an error, the task has failed, and the Completion is sent with the failure.
-	// The orchestrator may assign the task again; its PreviousAttempts then say what went
-	// wrong.
+	// Do does a task and returns its completion. Its context ends when the task or the session is
+	// aborted, or when the agent has to shut down; Do should then return soon. If Do panics or
+	// returns an error, the task has failed, and the Completion is sent with the failure. The
+	// orchestrator may assign the task again; its PreviousAttempts then have the failure.
 	Do func(ctx context.Context, task *Assigned) (Completion, error)
 	// Rescope returns a new completion after one was refused because a file outside the scope
 	// was changed: with the file restored, or left out. The refusal has the Scope. The task
@@ -38,15 +37,15 @@ type Developer struct {
 	Work *Worker
 }
 
-// Develop does assigned tasks, one at a time, until the agent is told to shut down, or the
-// stream or ctx ends. Then it waits for running tasks and returns. It acknowledges each task,
-// reports progress while the task takes long, and always reports the outcome.
+// Develop does assigned tasks, one at a time, until the agent has to shut down, or the stream or
+// ctx ends. Then it waits for running tasks and returns. It acknowledges each task, reports
+// progress while the task takes long, and always reports the outcome.
 //
 // A repeated assignment is done once. A new assignment of the same task replaces the old one,
 // which is no longer reported; neither is an aborted task.
 //
-// Tasks given up because of a shutdown are not reported: the orchestrator decides what becomes
-// of them. Develop then returns an error, as Work does.
+// Tasks given up because of a shutdown are not reported: the orchestrator decides about them.
+// Develop then returns an error, as Work does.
 func (s *Session) Develop(ctx context.Context, do func(ctx context.Context, task *Assigned) (Completion, error)) error {
 	return s.DevelopAs(ctx, Developer{Do: do})
 }
@@ -234,8 +233,8 @@ func (a *Assigned) due(first time.Time, every time.Duration) time.Time {
 	return first
 }
 
-// report sends progress at regular intervals, so that a long task can be told from one that
-// hangs. A report that fails is not repeated; the next one follows in time.
+// report sends progress at regular intervals, to distinguish a long task from a hanging one. A
+// report that fails is not repeated; the next one follows in time.
 func (a *Assigned) report(ctx context.Context, after, every time.Duration) {
 	for first := time.Now().Add(after); ; {
 		next := a.due(first, every)
@@ -245,7 +244,7 @@ func (a *Assigned) report(ctx context.Context, after, every time.Duration) {
 			return
 		}
 		if next != a.due(first, every) {
-			continue // the developer has reported meanwhile
+			continue // the developer has reported by itself
 		}
 		a.mu.Lock()
 		now := a.now

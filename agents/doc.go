@@ -11,9 +11,9 @@
 //		return wire.Raw(`{"success":true}`), nil
 //	})
 //
-// Ask sends a request, Tell an event that has no answer, and News yields notices. Work is the
-// loop of an agent that only does tasks. WorkAs can also plan tasks, receive what people say
-// about them, ask for help and read mail.
+// Ask sends a request, Tell an event that has no answer, and News yields notices. Work is the loop
+// of an agent that only does tasks. WorkAs can also plan tasks, receive notes of people about them,
+// ask for help and read mail.
 //
 // Any line that is not a message is log, so an agent may also print to os.Stdout. Print whole
 // lines with one call, so that no message is torn.
@@ -44,7 +44,7 @@
 // roles do the whole work:
 //
 //	Lead      an Architect: Deliver assigns a task, has it reviewed and revised until it is approved
-//	Develop   a Developer: acknowledges, reports progress, and always says what came of a task
+//	Develop   a Developer: acknowledges, reports progress, and always reports the outcome
 //	Review    a Reviewer: answers each request once
 //
 // The delivery of a message is not confirmed. If a message cannot be delivered, a refusal
@@ -56,7 +56,7 @@
 // role does not return before it is sent.
 //
 // Messages of other members arrive at least once. A connection remembers the latest few
-// thousand and drops duplicates. A run of an agent knows nothing of the previous run.
+// thousand and drops duplicates. A run of an agent does not know the previous run.
 //
 // Talk yields only the messages. Work, News, Talk and the roles consume the same notices, so an
 // agent uses one of them at a time. Serve consumes none. A role handles only notices about its
@@ -84,22 +84,22 @@
 //	a *Fault                   failed, with its code, details and recoverability
 //	any other error, a panic   failed, INTERNAL_ERROR
 //	when it was cancelled      cancelled, which is sent before it returns
-//	because the agent goes     none: the orchestrator decides what becomes of the job
+//	because the agent goes     none: the orchestrator decides about the job
 //
 // A connection remembers the final responses of the latest jobs, so a repeated request is not done
 // again. It is done again if the job was cancelled or its fault is recoverable. A question or final
 // response that is refused for the rate limit is sent again.
 //
-// A run of an agent does not know what the previous run has delegated. Repeating a request with
-// the same id returns the outcome of the first. The types that reach an agent are set in the
+// A run of an agent does not know the delegations of the previous run. Repeating a request with the
+// same id returns the outcome of the first. The types that reach an agent are set in the
 // orchestrator's configuration or with UpdateCapabilities.
 //
 // # Coding agents
 //
 // A program that runs a coding agent asks a person before a tool is used (AskPermission). It
-// reports what the agent does and uses: ReportTurn, ReportUsage, ReportConversation, ReportReceipt,
-// ReportLimit. ReturnTask gives a task back, for example because its vendor limits the use. The id
-// of the last conversation is in $ORC_CONVERSATION.
+// reports the activity and usage of the agent: ReportTurn, ReportUsage, ReportConversation,
+// ReportReceipt, ReportLimit. ReturnTask gives a task back, for example because its vendor limits
+// the use. The id of the last conversation is in $ORC_CONVERSATION.
 //
 // # Blocking and queues
 //
@@ -107,10 +107,10 @@
 // that wait for them. Notices, session messages and requests for work go to one queue each. So
 // an agent that is busy for an hour, or never takes its notices, still gets its answers.
 //
-// The queues have no fixed bound; a notice takes a few hundred bytes. The number of assignments
-// and requests is limited by the tasks that the agent may hold. If the agent does not serve,
-// only the latest requests are kept, and the log counts the others. Mail has a queue of its own
-// without a bound; notices and tasks do not wait for mail.
+// The queues have no fixed bound; a notice takes a few hundred bytes. The number of assignments and
+// requests is limited by the tasks that the agent may hold. If the agent does not serve, only the
+// latest requests are kept, and the log counts the dropped ones. Mail has a separate queue without
+// a bound; notices and tasks do not wait for mail.
 //
 // Writes happen in the calling goroutine, one at a time, and block while the orchestrator does
 // not read.
@@ -125,7 +125,7 @@
 //
 // The package gives an agent no more rights than a program that prints lines. It knows the
 // orchestrator only through package wire. It handles no signals and sets no time limits. It
-// repeats only the messages named above and what a role or Work has to report.
+// repeats only the messages named above and the reports of a role or Work.
 //
 // Lines of unknown kinds are ignored. The package runs no commands that a message contains: the
 // custom checks of a review are left to the reviewer.

@@ -29,8 +29,8 @@ type inbox struct {
 	unfinished int
 }
 
-// work processes events until the agent is told to shut down, or the stream or ctx ends. It
-// also runs the worker, if there is one.
+// work processes events until the agent has to shut down, or the stream or ctx ends. It also runs
+// the worker, unless it is nil.
 func (i *inbox) work(ctx context.Context, capacity int, worker *Worker) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -41,7 +41,7 @@ func (i *inbox) work(ctx context.Context, capacity int, worker *Worker) error {
 	for e := range i.conn.events(ctx, true) {
 		i.heed(ctx, e)
 	}
-	stop(i.conn.ending()) // which is why there is nothing more, if nothing else was
+	stop(i.conn.ending()) // an earlier cause prevails
 	i.running.Wait()
 	unfinished := i.unfinished
 	if i.others != nil {
@@ -94,7 +94,7 @@ func (i *inbox) told(ctx context.Context, said *Said) {
 	}
 }
 
-// abort cancels what an architect aborts. It ignores aborts of other sessions.
+// abort cancels the errands that an architect aborts. It ignores aborts of other sessions.
 func (i *inbox) abort(what *session.Abort) {
 	switch {
 	case what.Scope == session.AbortTask:
@@ -105,7 +105,7 @@ func (i *inbox) abort(what *session.Abort) {
 }
 
 // cancel stops the errands of a task, or all if task is "". It removes them at once, even if
-// they still run, because the task may be assigned again meanwhile.
+// they still run, because the task may be assigned again before they end.
 func (i *inbox) cancel(task, reason string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

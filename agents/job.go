@@ -30,9 +30,9 @@ func newJob(conn *Conn, id string, stop context.CancelCauseFunc) *Job {
 	return &Job{conn: conn, id: id, stop: stop, changed: make(chan struct{})}
 }
 
-// Updates iterates over what the orchestrator reports about the task while it runs: the
-// approval of its plan or feedback on it, the answer of a person, an urgent note. It starts
-// with the first update, yields each once, and ends when ctx does.
+// Updates iterates over the orchestrator's updates of a running task: the approval of its plan or
+// feedback on it, the answer of a person, an urgent note. It starts with the first update, yields
+// each once, and ends when ctx does.
 func (j *Job) Updates(ctx context.Context) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {
@@ -59,7 +59,7 @@ func (j *Job) next(ctx context.Context) (string, bool) {
 	return "", false
 }
 
-// take takes the oldest update. If there is none, it returns the channel to wait for.
+// take takes the oldest update. Without an update, it returns the channel to wait for.
 func (j *Job) take() (message string, ok bool, changed <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -115,7 +115,7 @@ var ErrWithdrawn = errors.New("the question was withdrawn")
 
 // Help asks a person a question about the task and waits for the answer, however long it takes.
 // Until then the task is out of the agent's hands. The context about may be any value, or nil.
-// AskUser is for a question that has nothing to do with a task, or a time limit.
+// AskUser is for a question without a task, or with a time limit.
 func (j *Job) Help(ctx context.Context, question string, about any) (answer string, err error) {
 	asked, err := j.conn.RequestHelp(ctx, j.id, question, about)
 	if err != nil {

@@ -51,7 +51,7 @@ func (s *serving) sayEnd(j *Delegated, r *delegation.Response) error {
 	return s.sayLast(j, r)
 }
 
-// sayLast says a final response, and remembers it.
+// sayLast sends a final response, and remembers it.
 func (s *serving) sayLast(j *Delegated, r *delegation.Response) error {
 	return s.write(func() ([]byte, error) {
 		if j.over {
@@ -122,7 +122,7 @@ func (s *serving) protested(task string, why *Refusal) error {
 	case j != nil && limited: // only questions are repeated
 		s.later(task, &j.tries, j.asksAgain)
 	case j != nil && (wrong || why.Reason() == reasonQuestions) && s.refuses(j, why):
-	case j == nil && word == nil: // the refusal concerns something else
+	case j == nil && word == nil: // the refusal concerns another message
 	case j == nil && limited:
 		s.later(task, &word.tries, func() ([]byte, error) { return s.lastWord(task) })
 	case j == nil && wrong && !word.instead:

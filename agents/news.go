@@ -11,13 +11,13 @@ import (
 	"orchestrator/wire/session"
 )
 
-// Names of notices. There may be others.
+// Names of notices. The list may grow.
 const (
 	TaskAssigned  = wire.NoticeAssigned
 	TaskCancelled = wire.NoticeCancelled
-	TaskUpdated   = wire.NoticeUpdated       // something is new about a task that the agent has
+	TaskUpdated   = wire.NoticeUpdated       // a task of the agent has changed
 	Message       = wire.NoticeMessage       // there is mail for the agent
-	Interrupt     = activity.NoticeInterrupt // a person interrupts what the agent does
+	Interrupt     = activity.NoticeInterrupt // a person interrupts the work of the agent
 	Shutdown      = wire.NoticeShutdown
 )
 
@@ -100,7 +100,7 @@ func (c *Conn) noticed(notice Notice) {
 	}
 }
 
-// ring says that there is news.
+// ring signals that news has arrived.
 func (c *Conn) ring() { ring(c.fresh) }
 
 // Said is a session message from another agent.
@@ -147,14 +147,15 @@ func readSaid(line []byte) (*Said, error) {
 	return &Said{Message: message, Payload: documentIn(&whole, "payload")}, nil
 }
 
-// heard is a session event: a message for the agent, or one of its own that was not delivered.
+// heard is a session event: a message for the agent, or a message of the agent that was not
+// delivered.
 type heard struct {
 	said   *Said
 	lost   *Sent
 	before int64 // notices received before it
 }
 
-// event is what a role handles: a session event or a notice.
+// event is an event for a role: a session event or a notice.
 type event struct {
 	heard
 	notice *Notice
@@ -237,7 +238,7 @@ func (c *Conn) nextEvent(ctx context.Context, notices bool) (event, bool) {
 	return event{}, false
 }
 
-// takeEvent takes the oldest event. If others remain, it rings again, because it may have
+// takeEvent takes the oldest event. If more events remain, it rings again, because it may have
 // consumed another caller's signal.
 func (c *Conn) takeEvent(notices bool) (e event, ok, over bool) {
 	c.mu.Lock()

@@ -16,7 +16,7 @@ func (s *sender) QueryAgents(ctx context.Context, query wire.QueryAgents) ([]wir
 	return answer.Agents, err
 }
 
-// QueryTasks lists matching tasks, oldest first, among those that the agent submitted or is
+// QueryTasks lists matching tasks, oldest first, among the tasks that the agent submitted or is
 // assigned to.
 func (s *sender) QueryTasks(ctx context.Context, query wire.QueryTasks) ([]wire.Task, error) {
 	return s.askTasks(ctx, "query-tasks", query)
@@ -32,9 +32,9 @@ func (s *sender) GetTask(ctx context.Context, id string) (wire.Task, error) {
 	return s.askTask(ctx, "get-task", wire.TaskID{TaskID: id})
 }
 
-// AskUser asks a person and waits for the answer, which may take as long as the question allows.
-// If the question has a Wait and there is no answer by then, it returns the QuestionID, and the
-// answer comes as mail on the topic question.answered.
+// AskUser asks a person and waits for the answer, which may take as long as the question allows. If
+// the question has a Wait that ends without an answer, it returns the QuestionID, and the answer
+// comes as mail on the topic question.answered.
 func (s *sender) AskUser(ctx context.Context, question wire.AskUser) (wire.UserAnswer, error) {
 	return askFor[wire.UserAnswer](ctx, s, "ask-user", question)
 }
@@ -61,7 +61,7 @@ func (s *sender) CompleteTask(ctx context.Context, id string, result any, artifa
 	return s.askTask(ctx, "complete-task", wire.CompleteTask{TaskID: id, Result: hub.ResultOf(text), Artifacts: artifacts})
 }
 
-// FailTask says that a task cannot be done, and why.
+// FailTask reports that a task cannot be done, with the reason.
 func (s *sender) FailTask(ctx context.Context, id, why string) (wire.Task, error) {
 	return s.askTask(ctx, "fail-task", wire.FailTask{TaskID: id, Error: why})
 }
@@ -119,8 +119,8 @@ func (s *sender) AssignTask(ctx context.Context, assignment wire.AssignTask) (wi
 	return s.askTask(ctx, "assign-task", assignment)
 }
 
-// AutoAssign assigns a task to the agent that matches its requirements best. If there is none,
-// the error is nil and the status says so.
+// AutoAssign assigns a task to the agent that matches its requirements best. If no agent matches,
+// the error is nil and the status reports it.
 func (s *sender) AutoAssign(ctx context.Context, id string) (wire.Assignment, error) {
 	return askFor[wire.Assignment](ctx, s, "auto-assign", wire.TaskID{TaskID: id})
 }
@@ -147,7 +147,7 @@ func (s *sender) AddDependency(ctx context.Context, id string, on hub.Dependency
 	return s.askLink(ctx, "add-dependency", wire.AddDependency{TaskID: id, Dependency: on})
 }
 
-// RemoveDependency removes and returns a dependency, given its id or that of the task depended
+// RemoveDependency removes and returns a dependency, given its id or the id of the task depended
 // on.
 func (s *sender) RemoveDependency(ctx context.Context, id, dependency string) (wire.Link, error) {
 	return s.askLink(ctx, "remove-dependency", wire.RemoveDependency{TaskID: id, DependencyID: dependency})
@@ -234,7 +234,7 @@ func (s *sender) SendMessage(ctx context.Context, message wire.SendMessage) (mai
 }
 
 // PollMessages lists the agent's mail, oldest first: the unacknowledged messages, or all after
-// a given number. It changes nothing; only AckMessages does.
+// a given number. Only AckMessages acknowledges them.
 func (s *sender) PollMessages(ctx context.Context, query wire.PollMessages) (mail.List, error) {
 	return askFor[mail.List](ctx, s, "poll-messages", query)
 }
@@ -249,14 +249,14 @@ func (s *sender) Heartbeat(ctx context.Context) (mail.Beat, error) {
 	return askFor[mail.Beat](ctx, s, "heartbeat", nil)
 }
 
-// UpdateCapabilities replaces the agent's capabilities. A Capacity of 0 in them means that the
-// agent is assigned nothing.
+// UpdateCapabilities replaces the agent's capabilities. An agent with a Capacity of 0 gets no
+// tasks.
 func (s *sender) UpdateCapabilities(ctx context.Context, now wire.UpdateCapabilities) (hub.Server, error) {
 	answer, err := askFor[hub.Server](ctx, s, "update-capabilities", now)
 	return *tidyServer(&answer), err
 }
 
-// Servers lists all agents with what they can do, and whether they are online.
+// Servers lists all agents with their capabilities, and whether they are online.
 func (s *sender) Servers(ctx context.Context) ([]hub.Server, error) {
 	answer, err := askFor[hub.ServerList](ctx, s, "query-servers", nil)
 	for i := range answer.Servers {
@@ -271,8 +271,8 @@ func tidyServer(server *hub.Server) *hub.Server {
 	return server
 }
 
-// Tell sends an event, such as "progress". Events have no answer, so Tell itself validates
-// those of the protocol; the orchestrator would ignore an invalid one.
+// Tell sends an event, such as "progress". Events have no answer, so Tell itself validates the
+// events of the protocol; the orchestrator would ignore an invalid one.
 func (s *sender) Tell(event string, payload any) error {
 	if err := s.tell(event, payload); err != nil {
 		return fmt.Errorf("event %s: %w", event, err)
@@ -302,8 +302,8 @@ func (s *sender) Progress(taskID string, fraction float64, message string) error
 	return s.Tell("progress", activity.Progress{TaskID: taskID, Progress: fraction, Message: message})
 }
 
-// PartialResult is Progress with what the agent has so far: any value, up to 64 KiB of JSON. The
-// task shows the last one until it is done.
+// PartialResult is Progress with the output so far: any value, up to 64 KiB of JSON. The task shows
+// the last one until it is done.
 func (s *sender) PartialResult(taskID string, fraction float64, message string, output any) error {
 	text, err := value(output)
 	if err != nil {

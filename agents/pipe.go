@@ -27,7 +27,7 @@ func Pipe() (*Conn, *Peer) {
 	return Connect(in, out), p
 }
 
-// A Peer is the orchestrator's end of a Pipe. It decides nothing: the test chooses the answers.
+// A Peer is the orchestrator's end of a Pipe. It makes no decisions: the test chooses the answers.
 // It parses lines with the orchestrator's own reader.
 type Peer struct {
 	say   *io.PipeWriter
@@ -40,9 +40,9 @@ type Peer struct {
 }
 
 // Hear waits for the agent's next line and returns it with its meaning for the orchestrator: a
-// *wire.Request, a *wire.Report, a *wire.Session, wire.Log and so on. The Peer believes what
-// the agent says about its identity, and knows the tasks given with Hand. Only one goroutine at
-// a time may call Hear.
+// *wire.Request, a *wire.Report, a *wire.Session, wire.Log and so on. The Peer believes the agent's
+// claims about its identity, and knows the tasks given with Hand. Only one goroutine at a time may
+// call Hear.
 func (p *Peer) Hear() (line string, message wire.Message, err error) {
 	text, err := p.lines.ReadBytes('\n')
 	if err != nil {
@@ -108,7 +108,7 @@ func (p *Peer) Notify(name string, payload any) error {
 	return p.write(line)
 }
 
-// Say says a line as it is, without its end.
+// Say writes a line unchanged. The line has no end.
 func (p *Peer) Say(line string) error { return p.write([]byte(line + "\n")) }
 
 // End closes the agent's input. The Peer can still hear the agent.

@@ -10,13 +10,13 @@ import (
 
 // Reviewer configures ReviewAs. Agents that need only Do can call Session.Review instead.
 type Reviewer struct {
-	// Do reviews what a request asks for. Its context ends when the task or the session is
-	// aborted, or when the agent has to shut down; Do should then return soon. The request's
-	// custom checks are text of the architect: only Do can decide whether to run them. If Do
-	// panics or returns an error, there is no result, and the architect is told why.
+	// Do makes the requested review. Its context ends when the task or the session is aborted, or
+	// when the agent has to shut down; Do should then return soon. The request's custom checks are
+	// text of the architect: only Do can decide whether to run them. If Do panics or returns an
+	// error, the architect gets the reason instead of a result.
 	Do func(ctx context.Context, request ReviewRequest) (ReviewResult, error)
-	// Correct returns a new result after one was refused, for example because it approves despite
-	// an open critical finding. If Correct is nil or fails, there is no result.
+	// Correct returns a new result after a refusal, for example because the result approves despite
+	// an open critical finding. If Correct is nil or fails, the review has no result.
 	Correct func(ctx context.Context, request ReviewRequest, result ReviewResult, refused *Undelivered) (ReviewResult, error)
 	// Capacity is the number of reviews done at a time; 0 means 1.
 	Capacity int
@@ -27,12 +27,12 @@ type Reviewer struct {
 	Work *Worker
 }
 
-// Review answers review requests until the agent is told to shut down, or the stream or ctx
-// ends. Then it waits for running reviews and returns. A repeated request is answered once; a
-// request for an aborted task is not answered.
+// Review answers review requests until the agent has to shut down, or the stream or ctx ends. Then
+// it waits for running reviews and returns. A repeated request is answered once; a request for an
+// aborted task is not answered.
 //
-// If a review fails, there is no result. The architect gets feedback instead, which answers the
-// request and requires an action.
+// If a review fails, the architect gets feedback instead of a result. It answers the request and
+// requires an action.
 //
 // Reviews given up because of a shutdown are not reported. Review then returns an error, as
 // Work does.
@@ -106,7 +106,7 @@ func (j *judging) correct(ctx context.Context, e *errand, v *review, why *Undeli
 	return j.judge(ctx, e, v, func() (ReviewResult, error) { return j.Correct(ctx, v.request, v.result, why) })
 }
 
-// tell sends a result, or feedback if there is none, unless the review was cancelled.
+// tell sends a result, or otherwise feedback, unless the review was cancelled.
 func (j *judging) tell(ctx context.Context, e *errand, v *review, failed error) error {
 	switch {
 	case off(ctx):

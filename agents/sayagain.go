@@ -92,14 +92,14 @@ func (c *Conn) sayAgain(l *lane) {
 	defer close(l.open)
 	defer c.abandon(l)
 	for over := false; !over; {
-		over = c.rest(pause) // by then, what was refused is back
+		over = c.rest(pause) // by then, all refused lines are back
 		if more := c.slower(l); more > 0 && !over {
 			over = c.rest(more)
 		}
 		round := c.round(l, over)
 		for _, h := range round {
 			if c.write(context.Background(), h.line) != nil {
-				return // and nothing else can be said
+				return // and no other line can be sent
 			}
 		}
 		if len(round) == 0 {
@@ -228,7 +228,7 @@ func (c *Conn) allSaid(ctx context.Context) {
 const maxLately = 8 << 20
 
 // resendBuffer holds the latest written lines of session messages. Refusals arrive soon, so the
-// oldest lines are dropped first. A message whose line is gone is not sent again.
+// oldest lines are dropped first. A message without a line in the buffer is not sent again.
 type resendBuffer struct {
 	order []*written
 	size  int
@@ -350,7 +350,7 @@ func (c *Conn) undelivered(id string, why *Refusal) bool {
 		return false
 	}
 	u := &Undelivered{Refusal: *why}
-	_ = object.DecodeOwn(why.Details, &u.DeliveryError) // what it does not say is not known
+	_ = object.DecodeOwn(why.Details, &u.DeliveryError) // missing details stay empty
 	if u.NextRetryAt == "" && sent.undelivered() == nil && !c.sayLater(sent, u) {
 		sent.why = u
 		close(sent.lost)

@@ -25,26 +25,25 @@ type Server struct {
 	Skills map[string]Skill // by the type of the request
 	// Agent is the agent's name in its responses; "" means $ORC_AGENT_ID.
 	Agent string
-	// Capacity is the number of jobs done at a time; further jobs wait. A job that waits for
-	// input or for delegated work gives up its place meanwhile. 0 means no limit other than the
+	// Capacity is the number of jobs done at a time; further jobs wait. A job gives up its place
+	// while it waits for input or for delegated work. 0 means no limit other than the
 	// orchestrator's.
 	Capacity int
 }
 
-// Serve does the jobs that others delegate to the agent, until the agent is told to shut down,
-// or the stream or ctx ends. Then it waits for the skills and returns. A job without a skill
-// fails with wire.FaultCapabilityNotFound.
+// Serve does the jobs that other agents delegate to the agent, until the agent has to shut down, or
+// the stream or ctx ends. Then it waits for the skills and returns. A job without a skill fails
+// with wire.FaultCapabilityNotFound.
 //
 // Each job gets one final response. Before it, only the skill reports progress. Serve answers
 // status queries at once, and those about a finished job with its final response. It answers a
 // repeated request in the same way. If the job was cancelled, or failed with a recoverable
 // fault, a repeated request does it again.
 //
-// A cancelled job is over at once, and the result of its skill is dropped. At a shutdown, a
-// skill may give up by returning the error of its context or of a question. Such jobs, and jobs
-// that have not begun, are not reported: the orchestrator decides what becomes of them. Serve
-// then returns an error, as Work does. Until the last skill has returned, Serve answers
-// requests and accepts cancellations.
+// A cancelled job is over at once, and the result of its skill is dropped. At a shutdown, a skill
+// may give up by returning the error of its context or of a question. Such jobs, and jobs that have
+// not begun, are not reported: the orchestrator decides about them. Serve then returns an error, as
+// Work does. Until the last skill has returned, Serve answers requests and accepts cancellations.
 //
 // Requests that arrive before Serve is called are queued, up to a thousand and 8 MiB. Dropped
 // ones are counted in the log. Serve consumes no notices, so Work, News or a session role may
@@ -67,7 +66,7 @@ func (c *Conn) ServeAs(ctx context.Context, server Server) error {
 	c.serves(+1)
 	defer c.serves(-1)
 	s.listen(ctx, ctx)
-	stop(c.ending()) // which is why nothing more is asked, if nothing else was
+	stop(c.ending()) // an earlier cause prevails
 	s.leave()
 	s.listen(ctx, idle) // a skill that is to return may take a while
 	s.running.Wait()
@@ -258,8 +257,8 @@ func (s *serving) gone(j *Delegated) {
 // goes before jobs that have not begun. serving.mu guards slots.
 type slots struct {
 	free int
-	back []ticket // of the jobs that have waited for something
-	line []ticket // of those that have not begun
+	back []ticket // of the jobs that have waited
+	line []ticket // of the jobs that have not begun
 }
 
 // A ticket is a place, or a position in a line for one. It is closed when the place is granted
@@ -331,7 +330,7 @@ func (d *Delegated) begin(ctx context.Context) bool {
 	return true
 }
 
-// leave gives back the place of a job whose skill has returned.
+// leave gives back the place of a job after its skill has returned.
 func (d *Delegated) leave() {
 	d.serving.mu.Lock()
 	defer d.serving.mu.Unlock()

@@ -117,7 +117,7 @@ func (s *Session) answering(said *Said, kind string) session.Message {
 // numbers.
 const farAhead = 1 << 20
 
-// saw raises the sequence number to that of a received message, so that numbers rise in the
+// saw raises the sequence number to the number of a received message, so that numbers rise in the
 // whole session.
 func (s *Session) saw(said *Said) {
 	for now := s.count.Load(); now < said.SequenceNumber && said.SequenceNumber-now <= farAhead; now = s.count.Load() {
@@ -195,7 +195,7 @@ func (s *Session) Assign(ctx context.Context, developer string, work Assignment)
 	return s.say(ctx, m, work)
 }
 
-// Acknowledge says that an assignment has arrived.
+// Acknowledge confirms the arrival of an assignment.
 func (s *Session) Acknowledge(ctx context.Context, assignment *Said) (*Sent, error) {
 	return s.say(ctx, s.answering(assignment, session.TypeAcknowledgment), nil)
 }

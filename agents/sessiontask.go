@@ -37,7 +37,7 @@ type SessionTask struct {
 	tidings   []update   // not taken yet
 }
 
-// update is something new about a task: one of these.
+// update is an update of a task: one of these.
 type update struct {
 	completion *Completion
 	id         string // the message_id of the completion
@@ -123,7 +123,7 @@ func (t *SessionTask) wait(ctx context.Context, sent *Sent, wanted func(update) 
 			case done && errors.As(err, &final) && (final.State == wire.TaskDone || final.State == wire.TaskFailed): // its completion must be on its way
 				ended, late = err, time.After(lastWord)
 			default:
-				ended, late = err, time.After(0) // unless it has come meanwhile
+				ended, late = err, time.After(0) // unless it has arrived by now
 			}
 			continue
 		}
@@ -175,8 +175,8 @@ func (t *SessionTask) Completion(ctx context.Context) (Completion, error) {
 	return t.done, nil
 }
 
-// Review has the task reviewed and waits for the result. Empty fields of the request are filled
-// in from the task. Errors are those of Completion, and ErrUnreviewed if the reviewer cannot
+// Review has the task reviewed and waits for the result. Empty fields of the request are filled in
+// from the task. Errors are the errors of Completion, and ErrUnreviewed if the reviewer cannot
 // review it.
 func (t *SessionTask) Review(ctx context.Context, reviewer string, request ReviewRequest) (ReviewResult, error) {
 	request = t.asking(request)
@@ -212,7 +212,7 @@ func (t *SessionTask) Abort(ctx context.Context, reason string, cleanup bool) er
 }
 
 // taskIndex finds the tasks of an architect by id. It keeps the latest few thousand, and every
-// task that a caller still refers to. Others are dropped with their updates.
+// task that a caller still refers to. Other tasks are dropped with their updates.
 type taskIndex struct {
 	byID   map[string]weak.Pointer[SessionTask]
 	latest []*SessionTask // a ring buffer once full
@@ -365,7 +365,7 @@ func (t *SessionTask) adopt(view *wire.SessionTask, o *Order) {
 	t.work.Task.TaskID = t.id
 }
 
-// catchUp takes the completion that an earlier run was told of, if it is told again.
+// catchUp takes the completion that an earlier run received, if it is sent again.
 func (t *SessionTask) catchUp(d *Delivery) {
 	if m, ok := t.find(func(m update) bool { return m.completion != nil }); ok {
 		t.done = *m.completion
@@ -400,7 +400,7 @@ func (t *SessionTask) resumeReview(ctx context.Context, o *Order, d *Delivery) (
 	return t.follow(ctx, o, d, *m.result)
 }
 
-// lastReview returns what is known of the review after which a task must be assigned again.
+// lastReview returns the known part of the review that requires a new assignment of a task.
 func lastReview(t *wire.SessionTask) ReviewResult {
 	r := ReviewResult{Verdict: session.VerdictChangesRequested, Summary: "these findings are open"}
 	for _, f := range t.Findings {
@@ -419,7 +419,7 @@ func (t *SessionTask) mayRevise(ctx context.Context) error {
 	switch {
 	case ended != nil:
 		return ended
-	case errors.As(err, &refused): // then the session says it when the task is assigned
+	case errors.As(err, &refused): // the session will report it at the assignment
 		return nil
 	}
 	return err

@@ -38,11 +38,10 @@ type Worker struct {
 	// the order of their numbers, beside the tasks. Its context ends when the agent has to shut
 	// down.
 	//
-	// If Mail returns nil, the message is acknowledged; return nil for unknown topics too. If
-	// it returns an error, the agent sends GO a task.failed and then acknowledges the message.
-	// The code is that of a Fatal, FAILED for other errors, and PANIC for a panic. The failure
-	// of a task.failed or of a bus notice is only logged, because reporting it could go on for
-	// ever.
+	// If Mail returns nil, the message is acknowledged; return nil for unknown topics too. If it
+	// returns an error, the agent sends GO a task.failed and then acknowledges the message. The code
+	// is the code of a Fatal, FAILED for other errors, and PANIC for a panic. The failure of a
+	// task.failed or of a bus notice is only logged, because reporting it could go on for ever.
 	//
 	// A message is not acknowledged if Mail returns the error of its context or of a request
 	// because the agent shuts down. The next run gets it again, also if the agent dies right
@@ -54,11 +53,11 @@ type Worker struct {
 	Beat time.Duration
 }
 
-// Work does assigned tasks, each in its own goroutine, until the agent is told to shut down, or
-// the stream or ctx ends. Then it waits for the handlers and returns. The orchestrator limits
-// how many tasks run at a time to the agent's capacity, 1 by default. Matched tasks that have
-// not begun count only if scheduler.count_assigned is set; otherwise the agent may be assigned
-// and begin more.
+// Work does assigned tasks, each in its own goroutine, until the agent has to shut down, or the
+// stream or ctx ends. Then it waits for the handlers and returns. The orchestrator limits how many
+// tasks run at a time to the agent's capacity, 1 by default. Matched tasks that have not begun
+// count only if scheduler.count_assigned is set; otherwise the agent may be assigned and begin
+// more.
 //
 // A task that is not running is started. While it waits for other tasks or for the approval of
 // its plan, other tasks go on.
@@ -68,17 +67,17 @@ type Worker struct {
 // If the result fails its verification so often that a person is asked, the handler is called
 // again after the answer, which is in the Help of its task.
 //
-// At a shutdown, a handler may give up by returning the error of its context or of a request.
-// Its task is not reported: the orchestrator decides what becomes of it. Work then returns an
-// error. The agent must exit with a failure, because a successful exit may complete its task:
+// At a shutdown, a handler may give up by returning the error of its context or of a request. Its
+// task is not reported: the orchestrator decides about it. Work then returns an error. The agent
+// must exit with a failure, because a successful exit may complete its task:
 //
 //	if err := conn.Work(ctx, do); err != nil {
 //		fmt.Fprintln(os.Stderr, err)
 //		os.Exit(1)
 //	}
 //
-// Work returns nil after a shutdown that left nothing unfinished, the cause of ctx if ctx
-// ended, and otherwise the error of a stream.
+// Work returns nil after a shutdown without unfinished work, the cause of ctx if ctx ended, and
+// otherwise the error of a stream.
 func (c *Conn) Work(ctx context.Context, do Handler) error {
 	return c.WorkAs(ctx, Worker{Do: func(ctx context.Context, job *Job) (any, error) { return do(ctx, job.Task) }})
 }
@@ -92,7 +91,7 @@ func (c *Conn) WorkAs(ctx context.Context, worker Worker) error {
 	for notice := range c.News(ctx) {
 		w.heed(ctx, notice)
 	}
-	stop(c.ending()) // which is why there is no more news, if nothing else was
+	stop(c.ending()) // an earlier cause prevails
 	w.running.Wait()
 	return parting(ctx, w.unfinished)
 }
@@ -210,9 +209,9 @@ func (w *work) finish(j *Job, err error) {
 // troubled reports the error of one task or message.
 func (w *work) troubled(err error) { w.conn.troubled(w.stop, err) }
 
-// States of a task before it can be done, and what moves it on:
+// States of a task before it can be done, and the next step from each:
 //
-//	assigned     start-task; refused as long as the task waits for others
+//	assigned     start-task; refused as long as the task waits for other tasks
 //	planning     Plan, submit-plan
 //	plan_review  a person approves the plan: running; or sends it back: planning
 //	needs_human  a person answers: running
@@ -223,7 +222,7 @@ func (w *work) troubled(err error) { w.conn.troubled(w.stop, err) }
 
 var errNotYet = errors.New("it is not for the agent to go on")
 
-// begun brings a task to the state running. It returns false if there is nothing to do.
+// begun brings a task to the state running. It returns false if the task needs no work.
 func (w *work) begun(ctx context.Context, j *Job) (bool, error) {
 	for {
 		news := j.news()
