@@ -117,7 +117,7 @@ func (e *examiner) identity() {
 		e.row("confinement", yes, "is not confined: it has all rights of its user")
 	case e.confine.BestEffort && !e.confine.Complete():
 		e.confine = nil
-		e.row("confinement", yes, "is not confined: this system does not support all of confine")
+		e.row("confinement", yes, "is not confined: not fully supported on this system")
 	default:
 		e.row("confinement", no, "is confined: the kernel refuses other access")
 	}
@@ -137,7 +137,7 @@ func (e *examiner) changes() {
 	e.either("configuration", e.mayChange(e.config.File), "may change the configuration and its commands", "may not change the configuration", e.config.File)
 	e.any("git hooks", "may change git hooks, which run with your rights", "may not change git hooks", slices.DeleteFunc(e.hooks(), func(part string) bool { return !e.mayChange(part) }))
 	state := e.config.Orchestrator.StateDir
-	e.either("state", e.mayRead(state) || e.mayChange(state), "may read or change the state directory, with its keys and record", "may not use the state directory", state)
+	e.either("state", e.mayRead(state) || e.mayChange(state), "may read or change the state directory and its keys", "may not use the state directory", state)
 	profile := filepath.Join(e.home, ".profile")
 	e.either("home", e.home != "" && e.mayChange(profile), "may change the startup files of your shell", "may not change the startup files of your shell", profile)
 }
@@ -236,7 +236,7 @@ func (e *examiner) rights() {
 		e.row("network", no, "may not use the network")
 	}
 	if e.agent.Manage && !e.agent.Operator {
-		e.row("operator", partly, "may change and assign other agents' tasks (manage = true)")
+		e.row("operator", partly, "may manage other agents' tasks (manage = true)")
 	} else {
 		e.either("operator", e.agent.Operator, "has operator rights (operator = true)", "has no operator rights")
 	}
