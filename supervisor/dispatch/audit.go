@@ -32,14 +32,14 @@ type audit struct {
 	lines   int64
 	lost    int64 // lines dropped because text was full
 	folds   map[string]*fold
-	whole   bool // nothing is folded any more
+	whole   bool // folding has ended
 	closing bool
 	ended   bool // the file is closed; it is opened again for the ends of the last streams
 }
 
-// A fold counts the refusals of one kind to one actor within foldTime, or the equal requests of a program that
-// polls. The first ones have a line each: foldAfter, or foldStdout if they came on the stdout of an agent, whose
-// protocol wants each request audited, or foldReads. The others have one line together, so that they do not push all else out of the files.
+// A fold counts the refusals of one kind to one actor within foldTime, or the equal requests of a program that polls.
+// The first ones have a line each: foldAfter, or foldReads, or foldStdout on the stdout of an agent, because its
+// protocol wants each request audited. The rest share one line, so that they do not push all else out of the files.
 type fold struct {
 	began, last time.Time
 	seen        int
@@ -76,8 +76,7 @@ func auditGap(lost int64, now time.Time) []byte {
 	return append(strconv.AppendInt(b, lost, 10), '}', '\n')
 }
 
-// requests adds a line for each request among inputs, with its outcome. A nil audit does
-// nothing.
+// requests adds a line for each request among inputs, with its outcome. A nil audit adds none.
 func (a *audit) requests(inputs []handlers.Input, w *work) {
 	if a == nil {
 		return
@@ -189,7 +188,7 @@ func (a *audit) fold(kind string, first int, at time.Time, line []byte) bool {
 	return true
 }
 
-// forget removes the folds whose time is over and that count nothing. The lock must be held.
+// forget removes expired folds that count no request. The lock must be held.
 func (a *audit) forget(now time.Time) {
 	for kind, f := range a.folds {
 		if f.folded == 0 && now.Sub(f.began) >= foldTime {
@@ -240,7 +239,7 @@ func (a *audit) add(text []byte, lines int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ended {
-		_ = a.file.Write(text, lines, time.Now()) // nobody reads the log any more
+		_ = a.file.Write(text, lines, time.Now()) // too late to log an error
 		a.file.Close()
 		return
 	}

@@ -11,11 +11,11 @@ import (
 	"orchestrator/wire/mail"
 )
 
-// Callers performs operations for the callers of the HTTP API, and knows their credentials. It is
-// like Requests, whose callers are actors already.
+// Callers performs operations for the callers of the HTTP API, and knows their credentials. It is like Requests, but
+// Requests gets its callers as actors.
 type Callers struct{ requests Requests }
 
-// Callers returns the Callers whose operations r performs.
+// Callers returns the Callers that perform operations through r.
 func (r Requests) Callers() Callers { return Callers{r} }
 
 // Ask performs an operation for a known caller and returns its answer, as Requests.Ask does.

@@ -38,7 +38,7 @@ type Channel struct {
 	refused  stdin.Entry      // answers that need no decision, mostly to malformed messages
 	work     work
 
-	turn atomic.Pointer[activity.Turn] // what the agent does, as it reported last
+	turn atomic.Pointer[activity.Turn] // the agent's activity, as it reported last
 
 	refusals complaints
 	warned   bool // it has reported a line that was nearly a message, once a run
@@ -176,7 +176,7 @@ func (c *Channel) request(r *wire.Request, now time.Time) {
 	c.requests++
 }
 
-// prepare does what has to be done before a message is decided, and sets now to the time when it is done.
+// prepare does the work before the decision about a message, and sets now to the end of that work.
 func (c *Channel) prepare(m wire.Message, now *time.Time) *wire.Error {
 	worked := false
 	refused := c.dispatcher.prepare(c.actor, m, func() {
@@ -244,7 +244,7 @@ func (c *Channel) event(r *wire.AgentEvent, now time.Time) bool {
 	return true
 }
 
-// Turn returns what the agent does at the moment, or nil if it does not report that.
+// Turn returns the agent's current activity, or nil if it does not report that.
 func (c *Channel) Turn() *activity.Turn { return c.turn.Load() }
 
 // Spoke implements output.Messages.

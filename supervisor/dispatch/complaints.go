@@ -38,8 +38,8 @@ func (c *complaints) add(text string) {
 	}
 }
 
-// report reports the texts gathered since the last report. If that was less than a second ago, they are
-// reported when the second is over, even if the agent says nothing until then.
+// report reports the texts gathered since the last report. If that was less than a second ago, they are reported when
+// the second is over, even if the agent is silent until then.
 func (c *complaints) report(now time.Time, complain func(text string, count int64)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -59,11 +59,11 @@ func (r *recipients) open(agent, run string, mail *stdin.Mailbox) {
 type Folder struct {
 	Path string      // "" if it is not known
 	Is   os.FileInfo // the folder when the run was started: the agent may have put another in its place
-	// Do calls a function with the rights that the agent has to files; nil: with those of this process.
+	// Do calls a function with the agent's rights to files. A nil Do means the rights of this process.
 	Do func(func() error) error
-	// Read reads a file of at most so many bytes on another machine. Then the folder is there.
+	// Read reads a file of at most so many bytes on another machine, if the folder is on that machine.
 	Read func(path string, most int64) (string, error)
-	// Work has the other machine do something for the agent, and returns its reply.
+	// Work sends the other machine a request about the agent, and returns its reply.
 	Work func(ctx context.Context, request []byte) ([]byte, error)
 	Host string // the name of that machine
 }
@@ -75,13 +75,13 @@ func (d *Dispatcher) FolderOf(agent string) Folder {
 	return d.recipients.houses[agent].folder
 }
 
-// A house is the folder in which a run of an agent works.
+// A runFolder is the working folder of a run of an agent.
 type runFolder struct {
 	run    string
 	folder Folder
 }
 
-// SetFolder sets the folder in which a run of an agent works, before it begins.
+// SetFolder sets the working folder of a run of an agent, before the run begins.
 func (d *Dispatcher) SetFolder(agent, run string, folder Folder) {
 	r := &d.recipients
 	r.mu.Lock()
@@ -209,7 +209,7 @@ func (d *Dispatcher) deliver(letters []handlers.Letter, room *[]byte) {
 	if len(letters) == 0 {
 		return
 	}
-	letters = slices.DeleteFunc(letters, tacit) // most often there is none, and nothing is moved
+	letters = slices.DeleteFunc(letters, tacit) // most often all letters stay, and are not moved
 	d.watch.answered(letters)
 	seal := newSealer(time.Now(), len(letters))
 	for len(letters) > 0 {
@@ -326,7 +326,7 @@ func (d *Dispatcher) fail(mail *stdin.Mailbox, e stdin.Entry, to handlers.Actor,
 	if len(e.Receipts) > 0 {
 		mail.NoteRefused(e.Receipts)
 		d.Receive(e.Receipts, false)
-		if errors.Is(err, stdin.ErrFull) { // it gets nothing more until it reads again
+		if errors.Is(err, stdin.ErrFull) { // it gets no more mail until it reads again
 			d.notifyRoom(mail, to)
 		}
 	}
@@ -443,7 +443,7 @@ func (d *Dispatcher) unreadable(err error) *wire.Error {
 // A sealer makes the envelopes of messages that leave together. Their ids share an allocation.
 type sealer struct {
 	at  time.Time
-	ids string // those that are left
+	ids string // unused ids
 }
 
 // idLength is the length of a UUID.
@@ -459,8 +459,7 @@ func newSealer(at time.Time, messages int) sealer {
 	return sealer{at: at, ids: ids.String()}
 }
 
-// seal returns the next envelope. It has an id of its own also if there are more messages than
-// were expected.
+// seal returns the next envelope. Each envelope has a new id, even beyond the expected number of messages.
 func (s *sealer) seal() stdio.Envelope {
 	if s.ids == "" {
 		return stdio.Envelope{ID: messageID(), At: s.at}

@@ -42,14 +42,14 @@ type Dispatcher struct {
 	mail       postman
 	limit      time.Duration // how long a commit may take before waiting callers get an error
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	state     *handlers.State
 	quotas    quotas
 	filling   batch         // decided, but not yet being committed
 	taken     chan struct{} // closed when the filling batch is taken; nil while no goroutine waits
 	recording bool          // a batch is being committed or delivered
 	broken    *wire.Error
-	full      atomic.Pointer[wire.Error] // why nothing may be added; nil if it may
+	full      atomic.Pointer[wire.Error] // why additions are refused; nil if they are not
 	closing   bool
 	timer     *time.Timer // for the next deadline
 	due       time.Time
@@ -312,8 +312,8 @@ func (d *Dispatcher) rearm() {
 // or that its machine slept.
 const suspendedAfter = 10 * time.Second
 
-// slowCommit is the duration from which a commit counts as blocked by the disk. The letters that
-// it held back may need as long to leave afterwards.
+// slowCommit is the least duration of a commit that counts as blocked by the disk. The letters that it held back may
+// need as long to leave afterwards.
 const slowCommit = time.Second
 
 // Tick handles the deadlines that have passed. The timer calls it. A call at any other time finds out
@@ -363,7 +363,7 @@ func (d *Dispatcher) settling() <-chan struct{} {
 	return settled
 }
 
-// Broken reports whether nothing can be recorded any more. The state then has decisions that are not in the record.
+// Broken reports whether recording has failed for good. The state then has decisions that are not in the record.
 func (d *Dispatcher) Broken() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -390,7 +390,7 @@ func (d *Dispatcher) Look(see func(*handlers.State)) {
 	see(d.state)
 }
 
-// randomBytes returns the random bytes from which ids and keys are made.
+// randomBytes returns random bytes for ids and keys.
 func randomBytes() (bytes [16]byte) {
 	_, _ = rand.Read(bytes[:]) // never fails
 	return bytes
@@ -399,9 +399,9 @@ func randomBytes() (bytes [16]byte) {
 // Options configure a Dispatcher. Only Log is required, and with a Record also Show, Closed and
 // Broke.
 type Options struct {
-	Record   Record // nil: nothing is recorded, and letters leave at once
+	Record   Record // nil: decisions are not recorded, and letters leave at once
 	Warm     *Warm  // follows Record; nil: Restore reads it
-	ReadOnly bool   // Record is read-only: there are no deadlines and no snapshots
+	ReadOnly bool   // Record is read-only, without deadlines and snapshots
 	Rules    handlers.Rules
 	Protocol Protocol
 	Log      hclog.Logger
@@ -414,15 +414,15 @@ type Options struct {
 	Spoke     func(agent string)             // called for each request of an agent over HTTP; nil: not called
 	Check     RecordCheck                    // nil: Record is not checked
 	Alarm     func(text string, more ...any) // logs an error that agents may cause at will; nil: Log.Error
-	Audit     func(gap AuditGap) AuditFile   // opens the audit; nil: there is none
-	Artifacts Artifacts                      // stores large content; nil: nothing is stored
-	Workshop  Workshop                       // nil: there is nothing to do before a decision
-	Clock     func() time.Duration           // goes on while the machine sleeps, and cannot be set; nil: the clock of package time, which stands still meanwhile
-	Price     func(*activity.Usage)          // adds the cost to what an agent has used; nil: it is as reported
+	Audit     func(gap AuditGap) AuditFile   // opens the audit; nil: no audit
+	Artifacts Artifacts                      // stores large content; nil: it stays in the documents
+	Workshop  Workshop                       // nil: decisions need no work before them
+	Clock     func() time.Duration           // goes on while the machine sleeps, and cannot be set; nil: the clock of package time, which stops during the sleep
+	Price     func(*activity.Usage)          // adds the cost to an agent's usage; nil: the usage stays as reported
 }
 
-// A Record stores facts. Append adds a batch after the fact numbered last, all of it or
-// nothing, and returns when the batch is durable.
+// A Record stores facts. Append adds a batch after the fact numbered last, as a whole or not at all, and returns when
+// the batch is durable.
 type Record interface {
 	Append(ctx context.Context, last int64, batch []wire.Record) error
 	Records(ctx context.Context, after int64) iter.Seq2[wire.Record, error]
@@ -453,12 +453,11 @@ type Artifacts interface {
 	// Release reports that the request that refers to content was decided. Content that was stored
 	// only for refused requests is removed.
 	Release(refs []string, granted bool)
-	// Attach puts the content back into a document. A reference whose content cannot be read
-	// stays in it.
+	// Attach puts the content back into a document. A reference stays in it if its content cannot be read.
 	Attach(document wire.Raw) wire.Raw
 }
 
-// noArtifacts stores nothing.
+// noArtifacts leaves all content in its documents.
 type noArtifacts struct{}
 
 func (noArtifacts) Detach(*delegation.Response) *wire.Error { return nil }

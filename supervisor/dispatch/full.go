@@ -7,12 +7,12 @@ import (
 	"orchestrator/wire/delegation"
 )
 
-// SetFull makes the Dispatcher refuse, with err, what agents and other programs add while the disk is
-// nearly full. If err is nil, it refuses nothing any more. Operators are never refused.
+// SetFull makes the Dispatcher refuse additions of agents and other programs with err, while the disk is nearly full. A
+// nil err ends that. Operators are never refused.
 func (d *Dispatcher) SetFull(err *wire.Error) { d.full.Store(err) }
 
-// tooMuch returns why an input cannot be taken now because it adds something, or nil. Operators are never
-// refused. d.mu must be held.
+// tooMuch returns why the addition of an input cannot be taken now, or nil. Operators are never refused. d.mu must be
+// held.
 func (d *Dispatcher) tooMuch(in *handlers.Input) *wire.Error {
 	if in.From.Kind == handlers.Orchestrator || in.From.Kind == handlers.Operator {
 		return nil
@@ -23,8 +23,8 @@ func (d *Dispatcher) tooMuch(in *handlers.Input) *wire.Error {
 	return d.quotas.exceeded(in)
 }
 
-// adds reports whether a message adds something to the record that is more than a change of what is
-// there. Agents can always read, and end what they have begun.
+// adds reports whether a message adds to the record, beyond a change of earlier objects. Agents can always read, and
+// end their own work.
 func adds(m wire.Message) bool {
 	switch m := m.(type) {
 	case *wire.Request:

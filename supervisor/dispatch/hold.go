@@ -8,10 +8,9 @@ import (
 	"orchestrator/handlers"
 )
 
-// Hold stops all decisions, commits and deliveries until release is called. Everything that was
-// decided before is durable then, and its letters are in the mailboxes. Requests that come meanwhile
-// wait. The callers have stopped the output of agents. Hold returns an error if the postman does
-// not come to rest within patience.
+// Hold stops all decisions, commits and deliveries until release is called. Everything that was decided before is
+// durable then, and its letters are in the mailboxes. Requests wait until release is called. The callers have stopped
+// the output of agents. Hold returns an error if the postman does not come to rest within patience.
 func (d *Dispatcher) Hold(patience time.Duration) (release func(), err error) {
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		d.Settle()
@@ -75,7 +74,7 @@ func (d *Dispatcher) keepNow() {
 	d.keeping.Store(0)
 }
 
-// rests reports whether the postman has nothing to do.
+// rests reports whether the postman has no work.
 func (p *postman) rests() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"orchestrator/wire/dialect"
 )
 
-// Hooks observe requests and records without influencing decisions. A nil func costs nothing.
-// The others are called by many goroutines at once, while the work waits. So they must not
-// block. They may keep their arguments, except the slice of facts.
+// Hooks observe requests and records without influencing decisions. A nil func has no cost. Other funcs are called by
+// many goroutines at once, while the work waits. So they must not block. They may keep their arguments, except the
+// slice of facts.
 type Hooks struct {
 	// Judged is called with the number of messages of one kind that came by a door, and their
 	// result: the code of a refusal, or "" if they were granted.

@@ -75,13 +75,13 @@ func (l *latestMail) find(s wire.Search) iter.Seq2[history.Mail, error] {
 	}
 }
 
-// A notifier wakes readers when mail is recorded, and holds the latest mail for all of them.
-// Readers fetch older mail from the record, so a slow reader holds nothing in memory.
+// A notifier wakes readers when mail is recorded, and holds the latest mail for all of them. Readers fetch older mail
+// from the record, so a slow reader takes no memory.
 type notifier struct {
 	latest atomic.Pointer[latestMail]
 
 	mu      sync.Mutex
-	waiters map[string]map[*mailWaiter]bool // by the actor whose mail it is; "": all
+	waiters map[string]map[*mailWaiter]bool // by the actor that gets the mail; "": all
 }
 
 // A mailWaiter receives the number of the first new message from ready. There may be more.

@@ -19,10 +19,9 @@ import (
 	"orchestrator/wire/stdio"
 )
 
-// A postman reads the record for agents. It delivers new mail to running agents, and the
-// answers and lines that need something from the record or from artifacts. It is one goroutine
-// that lives as long as it has work. So decisions and commits never wait for a page, and at
-// most one page is in memory.
+// A postman reads the record for agents. It delivers new mail to running agents, and the answers and lines that need
+// text of the record or of artifacts. It is one goroutine that lives as long as it has work. So decisions and commits
+// never wait for a page, and at most one page is in memory.
 //
 // A round is the delivery of mail to one run. One page is put into the agent's mailbox, and the
 // next page only after the first was written. A slow agent therefore holds at most one page in
@@ -60,7 +59,7 @@ type writtenMail struct {
 	at    time.Time
 }
 
-// maxWritten is the number of messages of which a postman knows when they were written.
+// maxWritten is how many messages a postman remembers with the time when they were written.
 const maxWritten = 10_000
 
 // Limits of one page of mail.
@@ -182,7 +181,7 @@ func (p *postman) visit(r *round) {
 	messages, seen, _, err := history.ReadMail(p.dispatcher.notifier.find(p.dispatcher), page, int(min(pageBytes, room.Bytes)))
 	if err != nil {
 		p.dispatcher.log.Error("mail cannot be read; it is tried again", "actor", r.actor, "error", err)
-		time.AfterFunc(time.Second, func() { p.again(r) }) // does nothing after the end
+		time.AfterFunc(time.Second, func() { p.again(r) }) // has no effect after the end
 		return
 	}
 	if len(messages) > 0 && !p.bring(r, messages) {
@@ -236,9 +235,9 @@ func (p *postman) noteWritten(agent string, messages []mail.Message) {
 	p.written = p.written[max(0, len(p.written)-maxWritten):]
 }
 
-// addStates adds to the status of a message what is not in the record. If the record was not read
-// to its end, the state tells whether the message is acked. Otherwise the state must not be asked:
-// it may be ahead of the record, and would tell the last step without those before it.
+// addStates adds the states that are not in the record to the status of a message. If the record was not read to its
+// end, the state tells whether the message is acked. Otherwise the state must not be asked: it may be ahead of the
+// record, and would tell the last step without those before it.
 func (p *postman) addStates(to *mail.Status, cut bool) {
 	p.mu.Lock()
 	for _, w := range p.written {
@@ -277,7 +276,7 @@ func (p *postman) answer(l handlers.Letter, mail *stdin.Mailbox) {
 	p.later(func() {
 		if !mail.IsDrained() {
 			mail.WhenDrained(func() {
-				if mail.Takes() { // otherwise no agent would get what is read
+				if mail.Takes() { // otherwise no agent would get the answer
 					p.answer(l, mail)
 				}
 			})
@@ -389,7 +388,7 @@ func (p *postman) bringLine(o *delayedLines) {
 	if err != nil {
 		if o.tries++; o.tries < maxTries && d.record != nil {
 			d.options.Alarm("a line cannot be read in the record; it is tried again", "agent", l.To.Name, "seq", l.Kept, "error", err)
-			time.AfterFunc(time.Second, again) // does nothing after the end
+			time.AfterFunc(time.Second, again) // has no effect after the end
 			return
 		}
 		// No receipt reports the loss, because a lost receipt means that the agent did not
@@ -408,8 +407,7 @@ func (p *postman) bringLine(o *delayedLines) {
 	p.lineDone(o)
 }
 
-// maxTries is how often an unreadable line is tried, a second apart. The lines after it wait
-// meanwhile.
+// maxTries is how often an unreadable line is tried, a second apart. Later lines wait until then.
 const maxTries = 5
 
 // lineDone removes the first line of a load, which is in the mailbox or was given up.
@@ -427,7 +425,7 @@ func (p *postman) lineDone(o *delayedLines) {
 	o.mail.Reserve(-1)
 }
 
-// drop discards the lines of a run whose mailbox accepts nothing any more.
+// drop discards the lines of a run after its mailbox is closed.
 func (p *postman) drop(o *delayedLines) {
 	p.mu.Lock()
 	p.unload(o)

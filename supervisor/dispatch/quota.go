@@ -19,7 +19,7 @@ const defaultStored = 1 << 30
 // its limit for good.
 const drainTime = 24 * time.Hour
 
-// quotas limit what agents and external actors add to the record. d.mu guards them.
+// quotas limit additions of agents and external actors to the record. d.mu guards them.
 type quotas struct {
 	limits map[string]int64 // of agents, by their names; 0: no limit
 	used   map[storer]*usage
@@ -35,15 +35,14 @@ func storerOf(from *handlers.Actor) (s storer, limited bool) {
 	return storer{kind: from.Kind, name: from.Name}, from.Kind == handlers.Agent || from.Kind == handlers.External
 }
 
-// A usage is what an actor has stored, less what it may have stored again since. It is lost at a
+// A usage is the amount that an actor has stored, less the amount that has become free again with time. It is lost at a
 // restart of the orchestrator.
 type usage struct {
 	bytes float64
 	at    time.Time
 }
 
-// maxUsages is the number of actors of which the usage is known. Those that have used nothing are
-// forgotten first.
+// maxUsages is the number of actors with a known usage. Actors with the smallest usage are forgotten first.
 const maxUsages = 10_000
 
 // SetStored sets how many bytes each agent may store within a day, by its name. 0 means any number.
@@ -64,8 +63,8 @@ func (q *quotas) limit(of storer) int64 {
 // maxLastWord is the largest result that an actor may hand in when it has stored twice its limit, in bytes.
 const maxLastWord = 4 << 10
 
-// exceeded returns an error if the sender of an input has stored as much as it may, and the input adds
-// more. What it has begun it can always end, but with a short result beyond twice the limit.
+// exceeded returns an error if the sender of an input has stored as much as it may, and the input adds more. The sender
+// can always end its tasks, but with a short result beyond twice the limit.
 func (q *quotas) exceeded(in *handlers.Input) *wire.Error {
 	if adds(in.Message) {
 		return q.beyond(&in.From, in.At, 1, "the room comes back within a day")
@@ -105,7 +104,7 @@ func (q *quotas) beyond(from *handlers.Actor, now time.Time, times int64, help s
 	}
 }
 
-// heft returns the size of what a message hands in at the end of a task.
+// heft returns the size of the result and artifacts in a message that ends a task.
 func heft(m wire.Message) int64 {
 	bytes := int64(len(resultOf(m)))
 	switch m := m.(type) {
@@ -164,7 +163,7 @@ func (q *quotas) forget(now time.Time) {
 	delete(q.used, smallest)
 }
 
-// pass takes off what may be stored again.
+// pass subtracts the amount that has become free since the last call.
 func (u *usage) pass(now time.Time, limit int64) {
 	if past := now.Sub(u.at); past > 0 {
 		u.bytes = max(0, u.bytes-float64(limit)*past.Seconds()/drainTime.Seconds())
@@ -172,8 +171,8 @@ func (u *usage) pass(now time.Time, limit int64) {
 	}
 }
 
-// storedBy returns how many bytes of an outcome are stored for its input, with those of artifacts that
-// are in files. Those of a response are counted when it comes.
+// storedBy returns how many bytes of an outcome are stored for its input, with artifacts that are in files. The
+// artifacts of a response are counted when it comes.
 func storedBy(in *handlers.Input, out *handlers.Outcome) (bytes int64) {
 	for i := range out.Records {
 		bytes += int64(len(out.Records[i].Payload))

@@ -114,7 +114,7 @@ func (b *bucket) wait(now time.Time, n float64) time.Duration {
 	return max(time.Duration(math.Ceil(over/b.rate*float64(time.Second))), 1)
 }
 
-// drain takes off what may be sent again.
+// drain subtracts the amount that has become free since the last call.
 func (b *bucket) drain(now time.Time) {
 	if past := now.Sub(b.at); past > 0 && !b.at.IsZero() { // clocks may be set back
 		b.spent = max(0, b.spent-past.Seconds()*b.rate)

@@ -22,8 +22,8 @@ const (
 	soundAfter = 100 * time.Millisecond
 )
 
-// Run commits batches until Close is called and nothing is left. It must run in a goroutine of
-// its own if there is a record.
+// Run commits batches until Close is called and the last batch is committed. With a record, it must run in a separate
+// goroutine.
 func (d *Dispatcher) Run() {
 	defer close(d.done)
 	var b batch
@@ -74,12 +74,12 @@ func (d *Dispatcher) next(empty *batch, look <-chan time.Time) bool {
 	}
 }
 
-// maxGathered is the number of records from which a batch is committed at once.
+// maxGathered is the number of records that makes a batch large enough to be committed at once.
 const maxGathered = 64
 
-// gather lets other goroutines that are ready add to the batch, as long as it grows. Each caller
-// over HTTP has a goroutine of its own, and a commit of a few records costs nearly as much as one of
-// many. No time passes if no goroutine is ready.
+// gather lets other goroutines that are ready add to the batch, as long as it grows. Each caller over HTTP has its own
+// goroutine, and a commit of a few records costs nearly as much as one of many. No time passes if no goroutine is
+// ready.
 func (d *Dispatcher) gather() {
 	for last := 0; ; runtime.Gosched() {
 		d.mu.Lock()
@@ -103,7 +103,7 @@ func (d *Dispatcher) inPlace(relies time.Duration) error {
 	return d.options.Check.Sound()
 }
 
-// leave handles a record that was lost while nothing was to be committed.
+// leave handles the loss of a record while no batch was being committed.
 func (d *Dispatcher) leave(cause error) {
 	if !d.intact() {
 		return

@@ -13,11 +13,11 @@ import (
 	"orchestrator/wire/control"
 )
 
-// A Replayed is what all facts of a record lead to, or those up to one.
+// A Replayed is the result of all facts of a record, or of the facts up to one.
 type Replayed struct {
 	Seq       int64             // the last fact
 	Sum       [sha256.Size]byte // of the State
-	Kept      int64             // the snapshot that leads to the same State with the facts after it; 0: there is none
+	Kept      int64             // the snapshot that leads to the same State with the facts after it; 0: no snapshot
 	Tasks     control.TaskCounts
 	Questions int // that are open
 }
@@ -25,8 +25,8 @@ type Replayed struct {
 // ErrDiffers reports that the snapshot of a record and the facts after it lead to another State than all facts.
 var ErrDiffers = errors.New("the snapshot and the facts after it lead to another state than all facts")
 
-// Replay builds the State of a record anew from all facts, and compares it with that of a restart. If until is not 0,
-// it stops at that fact and compares nothing.
+// Replay builds the State of a record anew from all facts, and compares it with the State of a restart. If until is not
+// 0, it stops at that fact without a comparison.
 func Replay(ctx context.Context, o Options, until int64) (r Replayed, err error) {
 	o = o.complete()
 	state := handlers.New(o.Rules)
@@ -64,7 +64,7 @@ func textOf(state *handlers.State) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// upTo is a Record that ends with a fact. An orchestrator may append to it meanwhile.
+// upTo is a Record that ends with a fact. An orchestrator may append to the record at the same time.
 type upTo struct {
 	Record
 	last int64 // 0: at its end

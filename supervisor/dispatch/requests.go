@@ -276,9 +276,8 @@ func (d *Dispatcher) messages(ctx context.Context, search wire.Search, q MailQue
 	return last, ctx.Err()
 }
 
-// lookUp reads from the record what the decision about an input needs: whether the sender of a
-// message with a key has used that key before. The State knows the latest messages itself, and
-// rejects a look-up that is too old.
+// lookUp reads from the record whether the sender of a message with a key has used that key before, for the decision
+// about the message. The State knows the latest messages itself, and rejects a look-up that is too old.
 func (d *Dispatcher) lookUp(inputs []handlers.Input) {
 	for i := range inputs {
 		in := &inputs[i]

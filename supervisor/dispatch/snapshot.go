@@ -27,9 +27,8 @@ const (
 	slowFacts     = 1000
 )
 
-// pieceBytes is about how much text is spelled while the lock is held once, which takes well under a
-// millisecond. At the end, when nothing else is to be done, a State with at most largest tasks is
-// spelled at once.
+// pieceBytes is about how much text is spelled while the lock is held once, which takes well under a millisecond. At
+// the end, without other work, a State with at most largest tasks is spelled at once.
 const (
 	pieceBytes = 32 << 10
 	largest    = 10_000
@@ -37,17 +36,17 @@ const (
 
 // snapshots keeps a snapshot of the State in the record now and then. Only the recorder uses it.
 //
-// A State that needs more than pieceBytes is spelled piece by piece by a goroutine, which stores what
-// it has. So the lock is never held for long, and no more than a part of the text is in memory.
+// A goroutine spells a State that needs more than pieceBytes piece by piece, and stores each piece. So the lock is
+// never held for long, and no more than a part of the text is in memory.
 type snapshots struct {
 	every  int         // snapshotEvery
 	small  int         // smallEvery
 	wanted atomic.Bool // facts wait for a snapshot to be removed
 	slow   bool        // the start took long
 	last   result      // the newest snapshot, or the newest attempt
-	begun  *spelling   // is to be stored after its facts; nil: there is none
+	begun  *spelling   // is to be stored after its facts; nil: none
 
-	stored chan struct{} // is closed when the goroutine has ended; nil: there is none
+	stored chan struct{} // is closed when the goroutine has ended; nil without a goroutine
 	ctx    context.Context
 	cancel context.CancelFunc // ends it
 }
@@ -115,8 +114,8 @@ func (d *Dispatcher) Restore(ctx context.Context) error {
 	return nil
 }
 
-// A Warm is a State that follows a record to which another program adds. A Dispatcher that begins with it
-// restores nothing else.
+// A Warm is a State that follows the record of another program. A Dispatcher that begins with it needs no Restore from
+// the record.
 type Warm struct {
 	record Record
 	rules  handlers.Rules
@@ -149,7 +148,7 @@ const (
 	factBytes     = 4 << 20
 )
 
-// replay returns the State of a record. It also describes the snapshot from which it was built.
+// replay returns the State of a record. It also describes the snapshot that it was built from.
 func replay(ctx context.Context, record Record, rules handlers.Rules) (*handlers.State, result, error) {
 	var from result
 	seq, text, err := record.Snapshot(ctx)

@@ -9,17 +9,17 @@ import (
 	"orchestrator/wire"
 )
 
-// A stall is a time in which a shared record takes nothing, because most hubs cannot be reached. What was decided
-// then may never be recorded, so nobody is shown it: reads are answered from the committed records, and callers
-// get an error for a request that writes. Agents wait on their pipes.
+// A stall is a time without appends to a shared record, because most hubs cannot be reached. Decisions of that time may
+// never be recorded, so they are not shown: reads are answered from the committed records, and callers get an error for
+// a request that writes. Agents wait on their pipes.
 type stall struct {
 	mu    sync.Mutex
-	why   *wire.Error   // nil: the record takes what is appended
-	begun chan struct{} // closed while it takes nothing
+	why   *wire.Error   // nil: the record takes appends
+	begun chan struct{} // closed while it takes no appends
 	past  *Dispatcher   // the committed records; nil until the first read of this stall
 }
 
-// SetStalled says why the record takes nothing at the moment, or with nil that it does.
+// SetStalled sets why the record takes no appends at the moment. A nil error ends the stall.
 func (d *Dispatcher) SetStalled(why *wire.Error) {
 	s := &d.stall
 	s.mu.Lock()
@@ -33,22 +33,22 @@ func (d *Dispatcher) SetStalled(why *wire.Error) {
 	s.why = why
 }
 
-// reason returns why the record takes nothing at the moment, or nil.
+// reason returns why the record takes no appends at the moment, or nil.
 func (s *stall) reason() *wire.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.why
 }
 
-// beginning returns a channel that is closed while the record takes nothing.
+// beginning returns a channel that is closed while the record takes no appends.
 func (s *stall) beginning() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.begun
 }
 
-// committed returns a Dispatcher that only reads the committed records. Nothing is committed during a stall, so
-// it is made once.
+// committed returns a Dispatcher that only reads the committed records. A stall has no commits, so one Dispatcher is
+// made for all of it.
 func (d *Dispatcher) committed(ctx context.Context) (*Dispatcher, error) {
 	s := &d.stall
 	s.mu.Lock()
@@ -94,8 +94,8 @@ func (d *Dispatcher) settleFor(in *handlers.Input) *wire.Error {
 	return nil
 }
 
-// settleUnlessStalled waits until everything decided so far is committed and delivered. It returns false if the
-// record takes nothing.
+// settleUnlessStalled waits until everything decided so far is committed and delivered. It returns false if the record
+// takes no appends.
 func (d *Dispatcher) settleUnlessStalled() bool {
 	begun := d.stall.beginning()
 	select {
@@ -107,7 +107,7 @@ func (d *Dispatcher) settleUnlessStalled() bool {
 }
 
 // See calls see with a State that has only committed changes, and with the number of its last fact. It may call see
-// twice. If the record takes nothing at the moment, See returns why.
+// twice. If the record takes no appends at the moment, See returns why.
 func See(ctx context.Context, d *Dispatcher, see func(state *handlers.State, seq int64)) (stalled *wire.Error, err error) {
 	if d.settleUnlessStalled() {
 		seq := d.last.Load() // read first, so that a reader can continue from it without a gap

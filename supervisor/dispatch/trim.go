@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// trimPause is the pause between two transactions that remove facts. Appends run meanwhile.
+// trimPause is the pause between two transactions that remove facts. Appends run in this pause.
 const trimPause = 20 * time.Millisecond
 
 // trimSnapshot is the least number of facts between two snapshots, when facts wait for one to be
@@ -24,9 +24,8 @@ type Retention struct {
 	Bytes int64         // facts are removed while the record is larger; 0: none
 }
 
-// Trim removes old facts from the front of the record, as far as nothing open needs them and two
-// snapshots include them. If a snapshot is missing, it is taken after some more facts, and a later
-// Trim goes on.
+// Trim removes old facts from the front of the record, as far as no open work needs them and two snapshots include
+// them. If a snapshot is missing, it is taken after some more facts, and a later Trim goes on.
 func (d *Dispatcher) Trim(ctx context.Context, keep Retention) (wire.Base, error) {
 	base, err := d.record.Base(ctx)
 	if err != nil {
@@ -74,12 +73,12 @@ func (d *Dispatcher) excess(ctx context.Context, keep Retention, base wire.Base)
 	return upTo, err
 }
 
-// needless returns the last fact up to a number that nothing open needs.
+// needless returns the last fact up to a number that no open work needs.
 func (d *Dispatcher) needless(ctx context.Context, upTo int64) (int64, error) {
 	var from int64
 	var searches []wire.Search
 	d.Look(func(s *handlers.State) { from, searches = s.Needs() })
-	d.Settle() // what has ended must not begin again
+	d.Settle() // an ended task must not begin again
 	upTo = min(upTo, from-1)
 	for _, s := range searches {
 		for r, err := range d.record.Find(ctx, s) {
@@ -101,8 +100,8 @@ func (d *Dispatcher) Base() (wire.Base, error) {
 	return d.record.Base(context.Background())
 }
 
-// behindBase returns a *wire.RemovedError for mail that is asked for from a number whose record was
-// removed. An actor without a cursor gets the mail that is left.
+// behindBase returns a *wire.RemovedError if a request for mail starts at a removed record. An actor without a cursor
+// gets the remaining mail.
 func (d *Dispatcher) behindBase(l *handlers.Letter) error {
 	list, ok := l.Payload.(*mail.List)
 	if !ok || l.Pages[0].Mail == nil || l.Pages[0].Mail.After == list.Cursor {

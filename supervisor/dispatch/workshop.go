@@ -10,19 +10,20 @@ import (
 	"orchestrator/wire/session"
 )
 
-// A Workshop does what has to be done before a message of an agent is decided. It runs on the goroutine of the
-// agent, whose further messages wait.
+// A Workshop does the work that a message of an agent needs before its decision. It runs on the goroutine of the agent,
+// so further messages of the agent wait.
 type Workshop interface {
-	// Wants reports whether there is something to do before a message that completes a task, or another one.
+	// Wants reports whether a message of an agent needs work before its decision. completes tells messages that complete a
+	// task from other ones.
 	Wants(agent string, completes bool) bool
 	// Enter makes the workspace of a task that an agent reads or starts.
 	Enter(agent, task string) *wire.Error
-	// Verify verifies what an agent completes, with a result or nil. Tested tells that the agent says that its tests
-	// have passed. It returns a report, and the files that have changed in the workspace of the task.
+	// Verify verifies the work for a task that an agent completes, with a result or nil. tested reports whether the agent
+	// claims that its tests passed. Verify returns a report, and the files that have changed in the workspace of the task.
 	Verify(agent, task string, result []byte, tested bool) (report *hub.Artifact, changed []string, refused *wire.Error)
 }
 
-// subject returns the task for which the Workshop may have something to do, and whether the message completes it.
+// subject returns the task that the Workshop may have to work on, and whether the message completes it.
 func subject(m wire.Message) (task string, completes bool) {
 	switch m := m.(type) {
 	case *wire.Request:
@@ -49,7 +50,7 @@ func subject(m wire.Message) (task string, completes bool) {
 	return "", false
 }
 
-// wanted reports whether there is work before the decision about a message, and for which task.
+// wanted reports whether the decision about a message needs work before it, and returns the task.
 func (d *Dispatcher) wanted(from handlers.Actor, m wire.Message) (task string, completes, work bool) {
 	if d.options.Workshop == nil || from.Kind != handlers.Agent {
 		return "", false, false
@@ -58,8 +59,8 @@ func (d *Dispatcher) wanted(from handlers.Actor, m wire.Message) (task string, c
 	return task, completes, task != "" && (d.options.Workshop.Wants(from.Name, completes) || completes && d.state.Verifies.Load())
 }
 
-// prepare does the work before the decision about a message of an agent, and returns why the message must be
-// refused. before is called if there is any: what the agent has said earlier must have been decided.
+// prepare does the work before the decision about a message of an agent, and returns why the message must be refused.
+// before is called if work is needed: earlier messages of the agent must be decided first.
 func (d *Dispatcher) prepare(from handlers.Actor, m wire.Message, before func()) *wire.Error {
 	shop := d.options.Workshop
 	task, completes, work := d.wanted(from, m)
