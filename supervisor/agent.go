@@ -85,7 +85,7 @@ var clients = map[string]struct {
 	"acp":    {acp.Launch, func() adapter.Client { return acp.New() }},
 }
 
-// turn returns what a running agent does at the moment, or nil if it does not report that.
+// turn returns the current activity of a running agent, or nil if it does not report that.
 func (a *agent) turn() *activity.Turn {
 	if a.child == nil || a.channel == nil {
 		return nil

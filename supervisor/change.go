@@ -18,9 +18,8 @@ type Change struct {
 	Agent  settings.Agent // the new settings; unused for settings.ActionStop
 }
 
-// Apply applies changes to agents and replaces the list of sessions, all in one turn. Agents
-// that no change names are not touched. If Apply returns an error, nothing was changed. wait
-// returns the outcomes in the order of changes.
+// Apply applies changes to agents and replaces the list of sessions, all in one turn. Agents that no change names are
+// not touched. If Apply returns an error, it has made no change. wait returns the outcomes in the order of changes.
 func (s *Supervisor) Apply(ctx context.Context, changes []Change, sessions []session.Spec) (wait func(context.Context) ([]control.AgentOutcome, error), err error) {
 	outcomes, err := ask(ctx, s, func() ([]<-chan control.AgentOutcome, error) {
 		if s.life.stopping != nil {

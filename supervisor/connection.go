@@ -19,10 +19,9 @@ import (
 
 // A connection is a run of an agent by a program that has joined over a connection.
 //
-// A program that joins under the name of an agent that does not run becomes that agent's run.
-// When it leaves, the agent returns to its earlier state and is not restarted. A program that
-// joins under an unused name is a guest: an agent that exists as long as its connection. A
-// configuration that is applied meanwhile
+// A program that joins under the name of an agent that does not run becomes that agent's run. When it leaves, the agent
+// returns to its earlier state and is not restarted. A program that joins under an unused name is a guest: an agent
+// that exists as long as its connection. A configuration that is applied during the connection
 //
 //   - does not change guests, because it does not list them;
 //   - may add an agent with the name of a guest. That agent is the guest's heir: it gets the
@@ -45,9 +44,8 @@ type connection struct {
 // that was cut a moment ago may not have been noticed yet.
 const lately = time.Second
 
-// Join runs a connection as an agent and returns when the connection has ended. guest specifies
-// the agent if its name is unused. If Join returns an error without having called accept, it
-// changed nothing.
+// Join runs a connection as an agent and returns when the connection has ended. guest specifies the agent if its name
+// is unused. If Join returns an error without having called accept, it has made no change.
 func (s *Supervisor) Join(ctx context.Context, guest settings.Agent, accept func() (Conn, error)) error {
 	j := &connection{accept: accept, over: make(chan struct{})}
 	defer j.withdraw()
@@ -205,8 +203,8 @@ func (sr *startRequest) start(l *lifecycle, a *agent, spec child.Spec) (Process,
 	return p, nil
 }
 
-// byPipe returns the spec of an agent whose run is a connection. Such a run has no command and
-// needs no environment or terminal.
+// byPipe returns the spec of an agent for a run that is a connection. Such a run has no command and needs no
+// environment or terminal.
 func byPipe(spec settings.Agent) settings.Agent {
 	spec.Environ = func(context.Context) ([]string, error) { return nil, nil }
 	spec.Pty = false

@@ -195,7 +195,7 @@ func (c *callers) expect(a *agent, e expectation) {
 	c.waiting[a] = true
 }
 
-// settle answers the expectations that are fulfilled or cannot be fulfilled any more.
+// settle answers the expectations that are fulfilled or can no longer be.
 func (c *callers) settle() {
 	for a := range c.waiting {
 		left := a.expected[:0]

@@ -1,8 +1,8 @@
 // Package supervisor runs agents.
 //
-// Run owns the lifecycle of every agent in one goroutine; other goroutines post functions to it
-// and do not wait inside them. Each agent has goroutines of its own for starting, reading and
-// writing, so a slow, deaf or flooding agent delays only itself.
+// Run owns the lifecycle of every agent in one goroutine; other goroutines post functions to it and do not wait inside
+// them. Each agent has its own goroutines for starting, reading and writing, so a slow, deaf or flooding agent delays
+// only itself.
 //
 //	stdout    - line.Splitter - output -+- dispatch.Channel - dispatch.Dispatcher - record
 //	                                    +- log file, tail, followers
@@ -10,7 +10,7 @@
 //	            +- events  - feed -+- recent events       events -f
 //	            |                  +- outputs, followers  console, logs -f
 //	            +- closed sessions - Run - stop           agents that end with their session
-//	Channel   - artifacts             what is too large for the record
+//	Channel   - artifacts             content that is too large for the record
 //	child     - Run - restart - deadline - start
 //
 // Large artifacts are files, durable before the response that names them is decided. If several hubs share the
@@ -22,6 +22,6 @@
 // the supervisor gives up. A stop is a sequence from a notice to a kill, within one budget for
 // the whole team.
 //
-// The package reads no configuration, opens no socket, and decides nothing about tasks or
-// messages.
+// The package reads no configuration, opens no socket, and leaves decisions about tasks and messages to package
+// handlers.
 package supervisor

@@ -26,7 +26,7 @@ import (
 // them, as it does about the agents on its own machine. The host starts the process with its own copy of
 // the configuration.
 
-// hostFor returns the host on which an agent is to run, "" for this machine, or why it has to wait.
+// hostFor returns the host that is to run an agent, "" for this machine, or why the agent has to wait.
 func hostFor(a *agent, all *hosts.Hosts) (host, why string) {
 	spec := &a.Agent
 	if a.next != nil {
@@ -99,7 +99,7 @@ func (sr *startRequest) makeElsewhere(ctx context.Context, l *lifecycle, a *agen
 		shut()
 		return nil, err
 	}
-	files(c) // before its first line is dealt with, because that waits until the start is told
+	files(c) // before its first line is handled, because that waits for the report of the start
 	return c, nil
 }
 
@@ -153,8 +153,8 @@ func (l *lifecycle) expect(p wire.Event) {
 	a.set(control.StateStalled, a.far)
 }
 
-// found handles the news that a host still has a run of an earlier hub. The host kills a run that is unfit, or an earlier
-// hub has stopped it. Its end says nothing of its tasks, so it counts as ordered.
+// found handles the news that a host still has a run of an earlier hub. The host kills a run that is unfit, or an
+// earlier hub has stopped it. Its end counts as ordered, so it does not count against its tasks.
 func (l *lifecycle) found(a *agent, sr *startRequest, mail int64, unfit string) {
 	switch {
 	case a.run != sr.run || a.child == nil:
@@ -170,13 +170,13 @@ func (l *lifecycle) found(a *agent, sr *startRequest, mail int64, unfit string) 
 	}
 }
 
-// unrelated has the kinds of events that no agent is told of, and that are not caused by what an agent says.
+// unrelated lists event kinds that neither reach agents nor originate from them.
 var unrelated = map[string]bool{
 	events.HubEpoch: true, events.HostJoined: true, events.HostLost: true, events.HostDrained: true, events.AgentPlaced: true,
 	events.AgentStalled: true, events.AgentRecovered: true, events.OrchestratorStarted: true, events.OrchestratorIdle: true,
 }
 
-// answeredOnly has the kinds of records of which the agent that has caused them hears only the answer to its request.
+// answeredOnly lists kinds of records that reach the agent that has caused them only as the answer to its request.
 var answeredOnly = map[string]bool{events.TaskProgress: true, events.TaskStarted: true}
 
 // asked reports whether a request of a run has caused a record, and the run hears only the answer to it. A host repeats
@@ -199,9 +199,9 @@ func asked(r *wire.Record, run string) bool {
 // maxAsked is how many requests of a run may be repeated, of the replies.Kept that are remembered of an agent.
 const maxAsked = 100
 
-// unsound returns why this hub cannot go on with a run of an agent, or "" if it can. It can if the records after seq,
-// up to the last one of an earlier hub, have nothing that the run may have to be told, and nothing that it has
-// caused. Any goroutine may call unsound.
+// unsound returns why this hub cannot go on with a run of an agent, or "" if it can. It can if none of the records
+// after seq, up to the last one of an earlier hub, may have to reach the run, or may come from it. Any goroutine may
+// call unsound.
 func unsound(d *dispatch.Dispatcher, record dispatch.Record, restored int64, sr *startRequest, seq int64, waits bool) (why string) {
 	if seq > restored {
 		return "the record was put back to a time before what the run was told last"

@@ -14,7 +14,7 @@ import (
 	"orchestrator/supervisor/settings"
 )
 
-// An Examination is what Examine found out about the program of an agent.
+// An Examination is the result of Examine for the program of an agent.
 type Examination struct {
 	Path   string         // of the program; "" if it was not found
 	Ready  *adapter.Ready // nil if the handshake failed
@@ -23,9 +23,9 @@ type Examination struct {
 	Words  []string       // the last lines of the program for people
 }
 
-// Examine finds the program of an agent. It starts that of a coding agent as a run does, waits
-// until the handshake is done or ctx is, and ends all its processes. The program gets no prompt.
-// The error is that of the environment or of the start.
+// Examine finds the program of an agent. It starts the program of a coding agent as a run does, waits until the
+// handshake is done or ctx is, and ends all its processes. The program gets no prompt. The error comes from the
+// environment or from the start.
 func Examine(ctx context.Context, start func(child.Spec) (Process, error), a *settings.Agent) (x Examination, err error) {
 	env, err := a.Environ(ctx)
 	if err != nil {
@@ -120,7 +120,7 @@ func (e *examiner) output(stream child.Stream, chunk []byte) {
 	e.words = e.words[max(0, len(e.words)-wordsKept):]
 }
 
-// await waits for the end of the handshake. It returns why there is none, unless something is found.
+// await waits for the end of the handshake. It returns why the handshake failed, or "" after a finding.
 func (e *examiner) await(ctx context.Context) string {
 	select {
 	case <-e.done:

@@ -40,7 +40,7 @@ func (l *lifecycle) startFailed(a *agent, err error) {
 		l.stopped(a, child.Ending{})
 	case errors.Is(err, hosts.ErrUnknownAgent):
 		l.wait(a, "a host with it in its file")
-		l.post(l.wakeWaiting) // on another host, or it says why there is none
+		l.post(l.wakeWaiting) // on another host, or it shows why no host fits
 	case temporary:
 		l.restartIn(a, a.Restart.MaxDelay, text, 0)
 	case errors.Is(err, fs.ErrNotExist):
@@ -66,8 +66,8 @@ func (l *lifecycle) exited(a *agent, exit child.Exit) {
 		return
 	}
 	l.stopWork(a)
-	// stopped reports a requested stop as a whole. What the leader left behind has the rest of
-	// the stop sequence: a wrapper dies at once, but its program may have something to finish.
+	// stopped reports a requested stop as a whole. Processes that the leader left behind get the rest of the stop
+	// sequence: a wrapper dies at once, but its program may have work to finish.
 	if !a.halt.signalled {
 		l.signalRung(a)
 	}
@@ -81,7 +81,7 @@ func exitFigures(exit child.Exit, ordered bool) wire.Figures {
 	return wire.Figures{ExitCode: &exit.Code, Ordered: ordered}
 }
 
-// ended handles the end of a run's whole process tree. It decides what happens next.
+// ended handles the end of a run's whole process tree. It decides about a restart.
 func (l *lifecycle) ended(a *agent, ending child.Ending) {
 	exit := *a.exit
 	a.noteHost()
@@ -138,7 +138,7 @@ func (l *lifecycle) clearUp(a *agent, ending child.Ending) {
 	a.child, a.mail, a.exit = nil, nil, nil
 }
 
-// leftOver reports processes that were ended, and those that could not be. What they are left of is part of the text.
+// leftOver reports left-over processes, ended or not. The text ends with of, which names their origin.
 func (l *lifecycle) leftOver(a *agent, ending child.Ending, of string) {
 	if len(ending.LeftOver) > 0 {
 		l.event(a, wire.Event{

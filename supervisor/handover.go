@@ -15,11 +15,11 @@ import (
 	"orchestrator/wire/events"
 )
 
-// At an upgrade this process executes another program, and the agents go on. What is recorded is
-// read from the record as after a kill. A Handover has the rest. The steps can be undone up to the
-// last one, and then everything goes on as before:
+// At an upgrade this process executes another program, and the agents go on. The recorded state is read from the record
+// as after a kill. A Handover has the rest. The steps can be undone up to the last one, and then everything goes on as
+// before:
 //
-//   - the output of the agents is not read any more, and their stdin not written
+//   - the output of the agents is no longer read, and their stdin no longer written
 //   - all decisions are committed, and no more are made
 //   - the program is replaced
 
@@ -101,7 +101,7 @@ func (s *Supervisor) HandOver(ctx context.Context, replace func(Handover) error)
 	if err != nil {
 		return err
 	}
-	// What the output has caused meanwhile is done before this turn.
+	// Work that the output caused until the hold is done before this turn.
 	_, err = ask(context.WithoutCancel(ctx), s, func() (any, error) {
 		defer resume()
 		if err := s.life.mayGoOver(); err != nil {

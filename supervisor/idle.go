@@ -143,7 +143,7 @@ func (i *idleness) workDone() bool {
 		// Blocked tasks do not count: only failed tasks are left for them to wait for.
 		open = state.Open() - state.Counts().Blocked + state.QuestionCount()
 		if open == 0 {
-			open, _ = state.Branches() // the queue will merge them, and then unblock others
+			open, _ = state.Branches() // the queue will merge them, and then unblock other tasks
 		}
 	})
 	if open > 0 || i.life.options.Workshop != nil && i.life.options.Workshop.Merging() {

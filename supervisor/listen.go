@@ -112,9 +112,8 @@ func (s *Supervisor) places(ctx context.Context, names []string) ([]output.Agent
 // Seq returns the number of the latest event.
 func (s *Supervisor) Seq() int64 { return s.audience.Recent.Latest() }
 
-// Events sends past events and then, if asked to, new ones, until send fails or ctx is done.
-// Events that are no longer in memory come from the record. If nothing is recorded, the first
-// event sent tells how many are missing.
+// Events sends past events and then, if asked to, new ones, until send fails or ctx is done. Events that are no longer
+// in memory come from the record. Without a record, the first event sent tells how many are missing.
 func (s *Supervisor) Events(ctx context.Context, q output.EventQuery, send func(wire.Event) error) error {
 	seq := q.Since
 	pass := func(e *wire.Event) error {
@@ -202,8 +201,8 @@ func (l *lifecycle) doorway(m *startRequest, user *child.User, env []string) (wi
 	return append(without(env, ways), ways...), shut
 }
 
-// without returns env without the variables that are also in other. If a variable is there
-// twice, some programs take the first value and some the last.
+// without returns env without the variables that are also in other. Of a variable with two values, some programs take
+// the first and some the last.
 func without(env, other []string) []string {
 	return slices.DeleteFunc(env, func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")

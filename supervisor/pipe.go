@@ -13,20 +13,19 @@ import (
 	"orchestrator/wire"
 )
 
-// A Conn is a connection by which a program joins as an agent. Its input is the agent's stdout,
-// and its output is the agent's stdin.
+// A Conn is the connection of a program that joins as an agent. Its input is the agent's stdout, and its output is the
+// agent's stdin.
 type Conn interface {
-	// Read returns io.EOF when the program sends nothing more but still reads, and another
-	// error when the program is gone.
+	// Read returns io.EOF when the program has ended its output but still reads, and another error when the program is
+	// gone.
 	io.ReadCloser
 	child.Stdin
 	// Gone waits, after io.EOF, until the program is gone or Close is called.
 	Gone()
 }
 
-// hungUp is the exit of a pipe whose program went away without ending its output: it was
-// killed, or the connection was lost. No exit code is known, so the run counts as ended by
-// SIGHUP.
+// hungUp is the exit of a pipe after its program went away without ending its output: it was killed, or the connection
+// was lost. No exit code is known, so the run counts as ended by SIGHUP.
 var hungUp = child.Exit{Code: -1, Signal: syscall.SIGHUP}
 
 // goodbyePatience is how long a program that has ended its output may take to read the rest.
@@ -39,7 +38,7 @@ const goodbyePatience = 10 * time.Second
 //	its stdin ends             it gets wire.Farewell and leaves: exit 0
 //	Signal                     the connection is cut: exit 0, because it got a notice before
 //	Kill                       the connection is cut: killed by SIGKILL
-//	the program is gone        killed by SIGHUP, unless it was told to leave
+//	the program is gone        killed by SIGHUP, unless it was asked to leave
 //
 // The farewell is the last message. Unless the other side waits for it before leaving, it is
 // sent after the end of the run was recorded. So a program that has received it finds the run
@@ -54,7 +53,7 @@ type pipe struct {
 	parted  func()
 
 	closing sync.Once
-	shut    chan struct{} // closed when there is nothing more to write
+	shut    chan struct{} // closed when no more output follows
 	said    chan struct{} // closed when the farewell has been sent
 	fixing  sync.Once
 	exit    child.Exit
@@ -70,7 +69,7 @@ func newPipe(conn Conn, spec child.Spec) *pipe {
 	}
 }
 
-// PID returns 0: there is no child process.
+// PID returns 0: a pipe has no child process.
 func (p *pipe) PID() int              { return 0 }
 func (p *pipe) StartedAt() time.Time  { return p.began }
 func (p *pipe) Stdin() child.Stdin    { return pipeStdin{p.conn} }

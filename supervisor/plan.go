@@ -8,9 +8,8 @@ import (
 	"orchestrator/wire"
 )
 
-// GiveOut submits the tasks of task blocks whose tasks were not submitted before. Each follows
-// those that it needs. A block that has changed since its task failed or was cancelled is given out again, with
-// those that need it.
+// GiveOut submits the tasks of task blocks that were not submitted before. Each follows the tasks that it needs. A
+// block that has changed since its task failed or was cancelled is given out again, with the blocks that need it.
 func (s *Supervisor) GiveOut(ctx context.Context, tasks []wire.SubmitTask) error {
 	_, err := ask(ctx, s, func() (struct{}, error) {
 		s.life.giveOut(ctx, tasks)

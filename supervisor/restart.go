@@ -32,8 +32,7 @@ type restartHistory struct {
 	endings  []string    // the exits before those restarts
 }
 
-// after decides what happens after an agent ended at now with the given uptime. chance is in
-// [0, 1).
+// after decides about a restart of an agent that ended at now with the given uptime. chance is in [0, 1).
 func (h *restartHistory) after(r settings.Restart, code int, cause string, up time.Duration, now time.Time, chance float64) verdict {
 	failed := code != 0
 	switch {
@@ -91,8 +90,7 @@ type stormGuard struct {
 	raging bool                 // the event was recorded
 }
 
-// spread returns an extra delay for the restart of an agent that ended at now, if many others
-// ended with it.
+// spread returns an extra delay for the restart of an agent that ended at now, if many agents ended with it.
 func (l *lifecycle) spread(a *agent, now time.Time) time.Duration {
 	t := &l.storm
 	maps.DeleteFunc(t.ends, func(_ *agent, at time.Time) bool { return now.Sub(at) > time.Second })

@@ -16,7 +16,7 @@ import (
 	"orchestrator/wire/events"
 )
 
-// New returns a Supervisor of the given agents. Nothing starts before Run.
+// New returns a Supervisor of the given agents. No agent starts before Run.
 func New(o Options, agents []settings.Agent) *Supervisor {
 	s := &Supervisor{
 		options: o,
@@ -107,7 +107,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	return s.end(untend)
 }
 
-// begin starts the agents, or goes on with those of the program before this one.
+// begin starts the agents, or goes on with the agents of the program before this one.
 func (s *Supervisor) begin(ctx context.Context) {
 	e := wire.Event{
 		Kind:    events.OrchestratorStarted,
@@ -203,8 +203,8 @@ func (s *Supervisor) heard(n *output.Notice) {
 	}
 }
 
-// recordBroke stops everything when nothing can be recorded any more. Agents on hosts belong to the hub that
-// is at work instead, so this one says nothing more to them.
+// recordBroke stops the team after recording has failed for good. Agents on hosts belong to the hub that is at work
+// instead, so this hub sends them no more messages.
 func (s *Supervisor) recordBroke(err error) {
 	s.post(func() {
 		s.broken = err
@@ -230,7 +230,7 @@ func (s *Supervisor) Restore(ctx context.Context) error {
 	return nil
 }
 
-// Look answers read-only requests until ctx is done. It starts no agent and records nothing.
+// Look answers read-only requests until ctx is done. It starts no agent and adds no record.
 func (s *Supervisor) Look(ctx context.Context) {
 	defer close(s.done)
 	defer s.audience.Recent.Close()

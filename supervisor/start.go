@@ -92,8 +92,8 @@ func (l *lifecycle) launch(a *agent, host string) {
 	})
 }
 
-// A startRequest creates one run of an agent. It passes on what the child reports only after
-// the start itself was handled.
+// A startRequest creates one run of an agent. It passes on reports of the child only after the start itself was
+// handled.
 type startRequest struct {
 	spec    settings.Agent
 	run     string
@@ -103,7 +103,7 @@ type startRequest struct {
 	handed  *handedAgent // the run so far in an earlier program; nil if it begins
 	goesOn  bool         // it was begun on the host by an earlier hub
 
-	conversation string // of the program of the agent; "" if there is none
+	conversation string // of the program of the agent; "" without one
 	speech       *output.Run
 	channel      *dispatch.Channel // nil if all its output is log
 	told         chan struct{}
@@ -127,14 +127,14 @@ func (sr *startRequest) environ(ctx context.Context) ([]string, error) {
 	}
 	env, err := sr.spec.Environ(ctx)
 	if err == nil {
-		err = ctx.Err() // the start was cancelled meanwhile
+		err = ctx.Err() // the start was cancelled during Environ
 	}
 	return env, err
 }
 
-// folder returns the folder from which files are read for the run. There is none for another program,
-// or if it has files that are read for the agent but not by it. An agent that was confined by an earlier
-// program may have put another folder in its place since then.
+// folder returns the folder that files are read from for the run. It is empty for a program that has joined, and for a
+// folder with files that the agent may not read. An agent that was confined by an earlier program may have put another
+// folder in its place since then.
 func (sr *startRequest) folder(user *child.User) dispatch.Folder {
 	if sr.joined != nil || sr.handed != nil && sr.spec.Confine != nil {
 		return dispatch.Folder{}
@@ -142,7 +142,7 @@ func (sr *startRequest) folder(user *child.User) dispatch.Folder {
 	return folderOf(&sr.spec, user)
 }
 
-// folderOf returns the folder from which files are read for a run that is just being started.
+// folderOf returns the folder that files are read from, for a run that is just being started.
 func folderOf(a *settings.Agent, user *child.User) dispatch.Folder {
 	f := dispatch.Folder{Path: a.Dir, Do: user.Do}
 	if !a.Confine.MayReadAll(f.Path) {
@@ -201,14 +201,13 @@ func (sr *startRequest) variables(l *lifecycle) []string {
 	return env
 }
 
-// fill adds to a spec what the configuration says of the agent.
+// fill adds the configuration of the agent to a spec.
 func fill(a *settings.Agent, spec *child.Spec, env []string, user *child.User) {
 	spec.Command, spec.Wrap, spec.Dir, spec.Env, spec.User = a.Command, a.Wrap, a.Dir, env, user
 	spec.NoStdin, spec.Pty, spec.Limits, spec.Confine = a.NoStdin, a.Pty, a.Limits, a.Confine
 }
 
-// callbacks returns the spec of the run with what is called when something happens to it. shut is called
-// at its end.
+// callbacks returns the spec of the run with functions for its events. shut is called at its end.
 func (sr *startRequest) callbacks(l *lifecycle, a *agent, shut func()) child.Spec {
 	return child.Spec{
 		Run:     sr.run,
@@ -271,8 +270,8 @@ func (l *lifecycle) started(a *agent, m *startRequest, c Process, err error) {
 	l.wakeWaiting()
 }
 
-// conversation returns the conversation of the program of an agent, or "". The conversation of
-// a coding agent is only for the program and the folder in which it was begun.
+// conversation returns the conversation of the program of an agent, or "". The conversation of a coding agent is only
+// for the program and the folder that it began in.
 func (l *lifecycle) conversation(spec *settings.Agent) (id string) {
 	l.dispatcher.Look(func(s *handlers.State) {
 		known := s.Activity(spec.Name)
@@ -283,8 +282,8 @@ func (l *lifecycle) conversation(spec *settings.Agent) (id string) {
 	return id
 }
 
-// startClient creates the process of a coding agent. The run is that of spec. The wrap function gets
-// the client of the adapter before it is used; nil leaves it as it is.
+// startClient creates the process of a coding agent. The run is the run of spec. A wrap function, if not nil, wraps the
+// client of the adapter.
 func startClient(a *settings.Agent, start func(child.Spec) (Process, error), spec child.Spec, conversation string, wrap func(adapter.Client) adapter.Client) (Process, error) {
 	c := &a.Client
 	kind, ok := clients[c.Protocol]

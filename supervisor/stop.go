@@ -102,7 +102,8 @@ func (l *lifecycle) signalRung(a *agent) {
 	a.due = l.deadlines.add(time.Now().Add(l.within(a.Stop.Grace)), func() { killRung(a) })
 }
 
-// stopWork ends what is done for an agent before its messages are decided. It may take longer than the agent has.
+// stopWork ends work before decisions about messages of an agent. That work may take longer than the time that the
+// agent has to stop.
 func (l *lifecycle) stopWork(a *agent) {
 	if l.options.Workshop != nil {
 		l.options.Workshop.Stop(a.Name)
@@ -281,7 +282,7 @@ func (l *lifecycle) killAll() {
 	}
 }
 
-// summary records the last event: what was stopped, and how.
+// summary records the last event: the number of stopped agents, and the outcome.
 func (t *stopping) summary(l *lifecycle) {
 	text := fmt.Sprintf("stopped %s in %s", count(t.stopped, "agent"), short(time.Since(t.at)))
 	if t.leftOvers > 0 {
@@ -304,14 +305,14 @@ func (t *stopping) summary(l *lifecycle) {
 	})
 }
 
-// An orderedStop stops agents in order: each one after the others that depend on it. Agents
-// that are to start again do so when all have stopped.
+// An orderedStop stops agents in order: each one after its dependents. Agents that are to start again do so when all
+// have stopped.
 type orderedStop struct {
 	stop  func(*agent) // asks an agent to stop
 	left  map[*agent]bool
 	asked map[*agent]bool
-	above map[*agent]int      // number of running dependents among the others
-	below map[*agent][]*agent // its dependencies among the others
+	above map[*agent]int      // number of running dependents among left
+	below map[*agent][]*agent // its dependencies among left
 }
 
 // orderedStops are the ordered stops that are not complete.

@@ -27,7 +27,7 @@ type Options struct {
 	Config   string // the configuration file, for display
 	StateDir string
 	Start    func(child.Spec) (Process, error) // creates a process
-	Hosts    *hosts.Hosts                      // where agents with a placement run; nil: there are none
+	Hosts    *hosts.Hosts                      // where agents with a placement run; nil: no hosts
 	Log      hclog.Logger
 	Shutdown time.Duration   // one budget for the whole ordered stop
 	Record   dispatch.Record // where facts are stored; nil: nowhere
@@ -40,14 +40,14 @@ type Options struct {
 	Protocol dispatch.Protocol
 	Sessions []session.Spec        // the sessions of the configuration, in order
 	Tasks    []wire.SubmitTask     // the task blocks of the configuration, for GiveOut
-	Price    func(*activity.Usage) // adds the cost to what an agent has used; nil: it is as reported
+	Price    func(*activity.Usage) // adds the cost to an agent's usage; nil: the usage stays as reported
 	Clock    func() time.Duration  // shows whether the date was set: see dispatch.Options
 	// Doorway gives a run of an agent access over HTTP, besides its pipe. env holds variables
 	// for the run, even if err is not nil. shut is called once, when the run's processes have
 	// ended. uid is the user of the run's processes, and 0 if that is the user of this process. A nil
 	// Doorway gives no access.
 	Doorway func(agent, run string, uid int) (env []string, shut func(), err error)
-	// Workshop gives tasks their workspaces and verifies them; nil: nothing does.
+	// Workshop gives tasks their workspaces and verifies them; nil: tasks have neither.
 	Workshop Workshop
 	// Watch observes requests and records.
 	Watch dispatch.Hooks
@@ -64,11 +64,11 @@ type Options struct {
 	AbortOnFailure bool
 }
 
-// A Workshop does what has to be done before messages of agents are decided.
+// A Workshop does the work before decisions about messages of agents.
 type Workshop interface {
 	dispatch.Workshop
 	Merging() bool // the queue is at work, and will call Supervisor.Merged
-	// Stop ends what is done for an agent that is being stopped, until Resume.
+	// Stop ends the work for an agent that is being stopped, until Resume.
 	Stop(agent string)
 	Resume(agent string)
 }
@@ -110,7 +110,7 @@ type Supervisor struct {
 
 	// Used only by the goroutine of Run.
 	life   *lifecycle
-	broken error // why nothing can be recorded any more
+	broken error // why recording has failed for good
 }
 
 // Keeping returns the number of facts of the snapshot in progress, or 0.

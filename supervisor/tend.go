@@ -13,7 +13,8 @@ import (
 // tendEvery is how often old facts are removed and the disk is checked.
 const tendEvery = 10 * time.Second
 
-// tend removes what nothing needs any more, in the background. The returned function ends that.
+// tend removes old facts and artifacts, and checks the disk and the clock, in the background. The returned function
+// ends that.
 func (s *Supervisor) tend() (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -41,7 +42,7 @@ func (s *Supervisor) tend() (end func()) {
 	}
 }
 
-// trim removes old facts, and then the artifacts to which only they refer. An error is logged once.
+// trim removes old facts, and then the artifacts that only they refer to. An error is logged once.
 func (s *Supervisor) trim(ctx context.Context, told *string) {
 	if s.options.Keep == (dispatch.Retention{}) {
 		return
@@ -62,7 +63,7 @@ func (s *Supervisor) trim(ctx context.Context, told *string) {
 	}
 }
 
-// sweep removes the artifacts to which no record refers.
+// sweep removes the artifacts that no record refers to.
 func (s *Supervisor) sweep(ctx context.Context) {
 	if s.artifacts == nil {
 		return
@@ -92,21 +93,21 @@ func (s *Supervisor) recordBegan(ctx context.Context) (began time.Time, err erro
 	return began, nil
 }
 
-// A diskWatch logs a warning when the disk of the state directory becomes full. When little room is
-// left, it makes the dispatcher refuse what agents add.
+// A diskWatch logs a warning when the disk of the state directory becomes full. When little room is left, it makes the
+// dispatcher refuse additions of agents.
 type diskWatch struct{ warned, shut bool }
 
-// nearlyFull is the share of a disk from which there is a warning.
+// nearlyFull is the used share of a disk that causes a warning.
 const nearlyFull = 0.8
 
-// A room is the free and the total space of a disk in bytes, of what this user may use.
+// A room is the free and the total space of a disk for this user, in bytes.
 type room struct{ free, total float64 }
 
 // reserve returns the free space that agents do not get: 1 GiB, and on a small disk a twentieth of it.
 func (r room) reserve() float64 { return min(1<<30, r.total/20) }
 
-// check warns once, and refuses once, until there is room again. Agents are heard again when a tenth
-// more than the reserve is free. If the disk cannot be read, nothing is refused.
+// check warns once, and refuses once, until there is room again. Agents are heard again when a tenth more than the
+// reserve is free. If the disk cannot be read, no request is refused.
 func (w *diskWatch) check(s *Supervisor, look func(dir string) (room, error)) {
 	if s.options.StateDir == "" {
 		return

@@ -37,15 +37,15 @@ func (s *Supervisor) QuickStatus(ctx context.Context) (control.Status, error) {
 	return got.status, nil
 }
 
-// A Dashboard is what the full-screen view shows.
+// A Dashboard is the data of the full-screen view.
 type Dashboard struct {
 	Status    control.Status
 	Tasks     []wire.Task     // the first open tasks
 	Questions []wire.Question // the first open questions
 }
 
-// Dashboard returns what QuickStatus does, the first open tasks and questions, and the tasks of each
-// agent. The audit does not record it.
+// Dashboard returns the reply of QuickStatus, the first open tasks and questions, and the tasks of each agent. The
+// audit does not record it.
 func (s *Supervisor) Dashboard(ctx context.Context, tasks, questions int) (Dashboard, error) {
 	got, err := s.seen(ctx)
 	if err != nil {
@@ -62,13 +62,13 @@ func (s *Supervisor) Dashboard(ctx context.Context, tasks, questions int) (Dashb
 	return v, nil
 }
 
-// showWork adds to a view what the State knows of the work of the agent.
+// showWork adds the work of the agent, from the State, to a view.
 func showWork(state *handlers.State, v *control.AgentView) {
 	v.Tasks = state.TasksOf(v.Name)
 	showActivity(state, v)
 }
 
-// showActivity adds to a view what the State knows of a coding agent.
+// showActivity adds the activity of a coding agent, from the State, to a view.
 func showActivity(state *handlers.State, v *control.AgentView) {
 	known := state.Activity(v.Name)
 	if now := v.Activity; known != nil && now != nil {
@@ -89,7 +89,7 @@ func (s *Supervisor) Left(most int) (tasks []wire.Task, open int) {
 	return tasks, open
 }
 
-// Unmerged returns the done tasks whose branches the merge queue has not merged.
+// Unmerged returns the done tasks with branches that the merge queue has not merged.
 func (s *Supervisor) Unmerged() (tasks []wire.Task) {
 	s.dispatcher.Look(func(state *handlers.State) { tasks = state.Unmerged() })
 	return tasks
@@ -123,7 +123,7 @@ func (s *Supervisor) DroppedOutput() (l DroppedOutput) {
 	return l
 }
 
-// seen is a copy of what Run's goroutine knows.
+// seen is a copy of state of Run's goroutine.
 type seen struct {
 	status   control.Status
 	children []Process
@@ -159,8 +159,8 @@ func (s *Supervisor) nameAwaited(views []control.AgentView) {
 	}
 }
 
-// SetStalled says why the record takes nothing at the moment, or with nil that it does. Meanwhile, reads show what
-// is committed.
+// SetStalled sets why the record takes no appends at the moment. A nil error ends the stall. During a stall, reads show
+// the committed records.
 func (s *Supervisor) SetStalled(why *wire.Error) { s.dispatcher.SetStalled(why) }
 
 // Status returns the present state of the supervisor and its agents.
@@ -325,7 +325,7 @@ func (s *Supervisor) Questions(most int) (all []wire.Question) {
 	return all
 }
 
-// Spending returns the tasks that an agent works on, and what it and the team have used.
+// Spending returns the tasks that an agent works on, and the use of the agent and of the team.
 func (s *Supervisor) Spending(agent string) (tasks []wire.Task, ofAgent, ofTeam activity.Used) {
 	s.dispatcher.Look(func(state *handlers.State) {
 		for _, label := range state.TasksOf(agent) {
