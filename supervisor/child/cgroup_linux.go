@@ -18,14 +18,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A delegation is a cgroup (v2) in which this process may create leaves. The names of its
-// leaves begin with a hash of the home, so that a later host finds the leaves of an earlier
-// one. A leaf also holds processes that have cleared their environment.
+// A delegation is a cgroup (v2) where this process may create leaves. The names of its leaves begin with a hash of the
+// home, so that a later host finds the leaves of an earlier one. A leaf also holds processes that have cleared their
+// environment.
 type delegation struct {
 	dir    string
 	path   string   // of dir, as /proc/PID/cgroup names it
 	prefix string   // begins the names of the leaves
-	bounds []string // what leaves can bound: "memory", "pids", "cpu"
+	bounds []string // the limits that leaves can set: "memory", "pids", "cpu"
 }
 
 // A leaf is the cgroup of one child. A nil leaf stands for a child without one.
@@ -112,7 +112,7 @@ func cgroupMount() string {
 	return ""
 }
 
-// has reports whether leaves can bound something.
+// has reports whether leaves can set a limit.
 func (d *delegation) has(bound string) bool { return d != nil && slices.Contains(d.bounds, bound) }
 
 // cpuPeriod is the time in microseconds within which a tree may use its share of the processors.
@@ -159,7 +159,7 @@ func (d *delegation) leaf(run string, l Limits) (*leaf, error) {
 	return &leaf{dir: dir, fd: fd}, nil
 }
 
-// runOf returns the run in whose leaf a process is, or "". The child may have made cgroups in the leaf.
+// runOf returns the run of the leaf that a process is in, or "". The child may have made cgroups in the leaf.
 func (d *delegation) runOf(pid int) string {
 	if d == nil {
 		return ""
@@ -253,7 +253,7 @@ func (l *leaf) parts() []string {
 		if err == nil && entry.IsDir() {
 			dirs = append(dirs, path)
 		}
-		return nil // skip directories that vanish meanwhile
+		return nil // skip directories that vanish during the walk
 	})
 	return dirs
 }
@@ -265,8 +265,8 @@ func (l *leaf) kill() {
 	}
 }
 
-// close closes the descriptor with which a process is started in the leaf. Each program that is
-// executed closes the descriptors of all others, so few should be open.
+// close closes the descriptor for starting a process in the leaf. Each executed program closes the descriptors of all
+// leaves, so few should be open.
 func (l *leaf) close() {
 	if l != nil {
 		closeAll(l.fd)

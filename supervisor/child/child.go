@@ -39,11 +39,11 @@ type Child struct {
 	leaf  *leaf // nil without cgroup
 	sight sight // how the leader is watched
 
-	temporary string // its $TMPDIR; "": that of Spec.Env
+	temporary string // its $TMPDIR; "": the one in Spec.Env
 
 	mu      sync.Mutex
 	ordered bool          // Signal was called: left-overs have until Kill
-	forced  bool          // Kill was called: processes get no SIGTERM any more
+	forced  bool          // Kill was called: processes get no more SIGTERM
 	dead    bool          // the leader is a zombie
 	asked   bool          // the group got a signal to end, from Signal or clear
 	gone    bool          // the leader was reaped: its pid may be reused
@@ -75,7 +75,7 @@ func (h *Host) Start(spec Spec) (*Child, error) {
 	return c, nil
 }
 
-// canLimit returns a *StartError if limits need a cgroup and there is none that can set them.
+// canLimit returns a *StartError if limits need a cgroup and none can set them.
 func (h *Host) canLimit(l Limits) error {
 	for _, need := range []struct {
 		limit, bound string
@@ -231,10 +231,10 @@ func (c *Child) hearOut(exit Exit) Exit {
 	return exit
 }
 
-// PID returns the process id of the leader, which is also that of its group.
+// PID returns the process id of the leader, which is also the id of its group.
 func (c *Child) PID() int { return c.pid }
 
-// StartedAt returns the time at which the child was started.
+// StartedAt returns the start time of the child.
 func (c *Child) StartedAt() time.Time { return c.began }
 
 // Stdin is the write end of a child's stdin. Its writes can have a deadline.
@@ -296,8 +296,8 @@ func (c *Child) Signal(sig syscall.Signal) {
 	signalGroup(c.pid, syscall.SIGCONT)
 }
 
-// Kill kills the whole tree. Ended is called afterwards. What has outlived the leader is listed first and
-// then killed by clear, because a process that dies before it is listed would not be reported.
+// Kill kills the whole tree. Ended is called afterwards. If processes have outlived the leader, clear lists them first
+// and then kills them, because a process that dies before it is listed would not be reported.
 func (c *Child) Kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

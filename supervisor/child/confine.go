@@ -11,15 +11,14 @@ import (
 // A Confinement restricts a child and all processes that come from it, for as long as they live.
 // Paths are absolute. A path stands for everything below it.
 //
-// The kernel can only allow: what is allowed for a folder is allowed for everything below it. To
-// except something, its neighbors are allowed one by one, as they are when the child starts. The
-// folders above it can be listed, but nothing can be made, removed or renamed directly in them, and
-// entries that others make there later are closed to the child.
+// The kernel can only allow: a right to a folder is a right to everything below it. To except a path, its neighbors are
+// allowed one by one, as found when the child starts. The folders above it can be listed, but no entry can be made,
+// removed or renamed directly in them, and entries that other processes make there later are closed to the child.
 type Confinement struct {
-	// Write lists what the child may read and change. The child also has a folder for temporary
-	// files, $TMPDIR, which is removed with its run, and the harmless devices.
+	// Write lists paths that the child may read and change. The child also has a folder for temporary files, $TMPDIR,
+	// which is removed with its run, and the harmless devices.
 	Write []string
-	// Read lists what the child may read and execute. What does not exist is ignored.
+	// Read lists paths that the child may read and execute. Missing paths are ignored.
 	Read []string
 	// Hide lists exceptions from both: the contents can be neither read nor changed. Names in a
 	// hidden folder can be listed if they can be guessed to be there. The home of the Host is hidden.
@@ -29,23 +28,23 @@ type Confinement struct {
 	// Keep lists exceptions from Write. The hooks and settings of git repositories below Write are
 	// such exceptions.
 	Keep []string
-	// Repositories lists folders of git repositories whose worktrees the child works in. Worktrees that are
-	// added later are not closed to it.
+	// Repositories lists folders of git repositories with worktrees that the child works in. Worktrees that are added
+	// later are open to it.
 	Repositories []string
 	// Limited closes the network, except Ports over TCP, and UDP if there are ports.
 	Limited bool
 	Ports   []int
-	// BestEffort starts the child even if the kernel can do only a part of this, or nothing.
+	// BestEffort starts the child even if the kernel supports this only in part, or not at all.
 	BestEffort bool
 	// Trusted is for git of the orchestrator: the home of the Host is not hidden, and the hooks and settings of
 	// repositories are not kept.
 	Trusted bool
 
 	temporary string // $TMPDIR, which may be below Hide
-	pty       bool   // it has a terminal of its own
+	pty       bool   // it has its own terminal
 }
 
-// A shimOrder is what the shim is to do before it becomes the child.
+// A shimOrder is the task of the shim before it becomes the child.
 type shimOrder struct {
 	Files     uint64 `json:",omitempty"`
 	Memory    uint64 `json:",omitempty"`
@@ -56,7 +55,7 @@ type shimOrder struct {
 	Dir       string `json:",omitempty"` // of a child of User
 }
 
-// encode returns the order as an argument of the shim, or "" if there is nothing to do.
+// encode returns the order as an argument of the shim, or "" for an empty order.
 func (o *shimOrder) encode() string {
 	if o.Files == 0 && o.Memory == 0 && o.Confine == nil && o.User == nil {
 		return ""
@@ -65,7 +64,7 @@ func (o *shimOrder) encode() string {
 	return string(text)
 }
 
-// Possible returns a *StartError if this system cannot do what c asks for.
+// Possible returns a *StartError if this system cannot enforce c.
 func (c *Confinement) Possible() error {
 	if c == nil || c.BestEffort {
 		return nil
@@ -95,17 +94,17 @@ func (c *Confinement) MayReadAll(folder string) bool {
 	return slices.ContainsFunc(slices.Concat(c.Read, c.Write), func(path string) bool { return within(folder, resolve(path)) })
 }
 
-// MayRead reports whether a child may read a file, or something in a folder.
+// MayRead reports whether a child may read a file, or any file in a folder.
 func (c *Confinement) MayRead(path string) bool {
 	return c == nil || opens(slices.Concat(c.Read, c.Write), exceptions(c.Hide), resolve(path)) || opens(c.Lend, nil, resolve(path))
 }
 
-// MayChange reports whether a child may change a file, or something in a folder.
+// MayChange reports whether a child may change a file, or any file in a folder.
 func (c *Confinement) MayChange(path string) bool {
 	return c == nil || opens(c.Write, c.kept(), resolve(path)) || opens(c.Lend, nil, resolve(path))
 }
 
-// opens reports whether something at path is allowed and is not an exception.
+// opens reports whether path, or a path below it, is allowed and is not an exception.
 func opens(allowed, except []string, path string) bool {
 	return slices.ContainsFunc(allowed, func(a string) bool {
 		inner := resolve(a)
@@ -138,7 +137,8 @@ func (h *Host) confined(c *Confinement, temporary string) *Confinement {
 	return &own
 }
 
-// Intersect returns what two confinements allow both. A nil one allows all. Lend and Trusted are those of c.
+// Intersect returns a confinement with the rights that both confinements allow. A nil one allows all. Lend and Trusted
+// are taken from c.
 func (c *Confinement) Intersect(o *Confinement) *Confinement {
 	switch {
 	case o == nil:
@@ -210,7 +210,7 @@ func within(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// resolve returns path without symbolic links. What does not exist is taken as it is written.
+// resolve returns path without symbolic links. A missing path is returned unchanged.
 func resolve(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

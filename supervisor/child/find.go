@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// find returns the file that command names for a process that starts in dir with env. It uses
-// the PATH in env, not that of this process.
+// find returns the file that command names for a process that starts in dir with env. It uses the PATH in env, not the
+// PATH of this process.
 func find(command, dir string, env []string) (string, *StartError) {
 	if strings.ContainsRune(command, '/') {
 		path := command
@@ -57,7 +57,7 @@ func find(command, dir string, env []string) (string, *StartError) {
 	return "", e
 }
 
-// firstFolders returns the first folders of a PATH, and the number of the others.
+// firstFolders returns the first folders of a PATH, and the number of further ones.
 func firstFolders(path string) string {
 	const few = 3
 	folders := filepath.SplitList(path)

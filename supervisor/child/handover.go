@@ -2,8 +2,7 @@ package child
 
 import "time"
 
-// A Handed is a child that goes over to the next program. The file descriptors are -1 where there
-// is no stream any more.
+// A Handed is a child that goes over to the next program. The file descriptors of closed streams are -1.
 type Handed struct {
 	Run       string    `json:"run"`
 	PID       int       `json:"pid"`
@@ -15,10 +14,10 @@ type Handed struct {
 	Below     []Seen    `json:"below,omitempty"`    // its descendants, as last seen
 }
 
-// A Handover is what a host hands over to the host of the next program.
+// A Handover is the state that a host hands over to the host of the next program.
 type Handover struct {
 	Children []Handed `json:"children"`
-	// Foreign is what the host must not signal. It also has the watchdog, because an older program does not
+	// Foreign lists processes that the host must not signal. It also has the watchdog, because an older program does not
 	// know Watchdog, and would take it for an orphan.
 	Foreign  []Seen          `json:"foreign"`
 	Watchdog *HandedWatchdog `json:"watchdog,omitzero"` // nil if none runs

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// At an upgrade this process executes another program. It keeps its process id, so its children
-// stay its children, and their pipes stay open. Host.Exec does this on the thread that has forked
-// all of them. The new program adopts them by what Host.Handover has returned.
+// At an upgrade this process executes another program. It keeps its process id, so its children stay its children, and
+// their pipes stay open. Host.Exec does this on the thread that has forked all of them. The new program adopts them by
+// the result of Host.Handover.
 
 var errEnding = errors.New("it is ending")
 
@@ -49,7 +49,7 @@ func (c *Child) Resume() {
 	c.handed = nil
 }
 
-// handover returns what goes over of a held child.
+// handover returns the state of a held child for the next program.
 func (c *Child) handover() Handed {
 	h := Handed{Run: c.spec.Run, PID: c.pid, StartedAt: c.began, Stdin: -1, Stdout: numberOf(c.out.raw), Stderr: numberOf(c.err.raw), Temporary: c.temporary, Below: seenOf(c.traced())}
 	if c.stdin != nil {
@@ -65,8 +65,7 @@ func numberOf(conn syscall.RawConn) int {
 	return number
 }
 
-// Handover returns what goes over to the next program. It returns an error unless all children are
-// held.
+// Handover returns the state for the next program. It returns an error unless all children are held.
 func (h *Host) Handover() (Handover, error) {
 	if h.leafs == nil {
 		h.trace() // the next program cannot find out from where an orphan comes
@@ -98,7 +97,7 @@ func (h *Host) Handover() (Handover, error) {
 	return o, nil
 }
 
-// seenOf returns what goes over of processes.
+// seenOf returns the state of processes for the next program.
 func seenOf(processes []Process) []Seen {
 	var seen []Seen
 	for _, p := range processes {
@@ -107,10 +106,10 @@ func seenOf(processes []Process) []Seen {
 	return seen
 }
 
-// Exec replaces the program of this process. The files stay open, those of the latest Handover among
-// them. It returns only with an error, and then the host goes on.
+// Exec replaces the program of this process. The files stay open, and also the files of the latest Handover. It returns
+// only with an error, and then the host goes on.
 func (h *Host) Exec(path string, argv, env []string, files []int) error {
-	h.census.Lock() // nothing is started or reaped
+	h.census.Lock() // no process is started or reaped
 	defer h.census.Unlock()
 	release, err := h.watchdog.holdStill()
 	if err != nil {
@@ -128,7 +127,7 @@ func (h *Host) Exec(path string, argv, env []string, files []int) error {
 	return (<-done).err
 }
 
-// inherit takes what the program before has handed over. The children wait for Adopt.
+// inherit takes the state that the program before has handed over. The children wait for Adopt.
 func (h *Host) inherit(o *Handover) {
 	h.foreign, h.unclaimed = make(map[int]Process), make(map[int]Handed)
 	for _, p := range processesOf(o.Foreign) {
@@ -203,7 +202,7 @@ func takePump(stream Stream, fd int, output func(Stream, []byte)) (*pump, error)
 	return newPump(stream, read, output)
 }
 
-// Unclaimed kills the handed children for which Adopt was not called. They end like orphans.
+// Unclaimed kills the handed children that Adopt was not called for. They end like orphans.
 func (h *Host) Unclaimed() (ended int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -22,23 +22,22 @@ type Options struct {
 	// Home is an absolute path that marks every process of this host. A later host with the
 	// same Home finds by it the processes that this one left behind.
 	Home string
-	// UserDir returns a folder that other users can enter and only this one can change. It is for the
-	// $TMPDIR of children of other users. nil: there are no such children.
+	// UserDir returns a folder that other users can enter and only this one can change. It is for the $TMPDIR of children
+	// of other users. nil: the Host has no such children.
 	UserDir func() (string, error)
 	Hidden  []string // folders that are hidden from confined children, besides Home
 	// NoCgroup disables the use of a delegated cgroup; groups and marks are used instead.
 	NoCgroup bool
 	// Watchdog starts a process that ends the remaining children if this process is killed.
 	Watchdog bool
-	// Upgraded is what the host of the program before this one has left; nil if this program was
-	// started in the usual way.
+	// Upgraded is the Handover of the host of the program before this one; nil if this program was started in the usual
+	// way.
 	Upgraded *Handover
 }
 
-// A Host starts children and owns what they share: the threads that fork, the list of leaders
-// and the cgroup. A process must have one Host at a time and start children only through it.
-// Any other new descendant counts as an orphan. Descendants from before NewHost are not
-// touched.
+// A Host starts children and owns their shared parts: the threads that fork, the list of leaders and the cgroup. A
+// process must have one Host at a time and start children only through it. Any other new descendant counts as an
+// orphan. Descendants from before NewHost are not touched.
 type Host struct {
 	home    string
 	userDir func() (string, error)
@@ -69,7 +68,7 @@ type Host struct {
 
 	mu        sync.Mutex
 	leaders   map[int]*Child // by pid, until reaped
-	unclaimed map[int]Handed // handed children for which Adopt was not called yet, by pid
+	unclaimed map[int]Handed // handed children that Adopt was not called for yet, by pid
 	closed    bool
 }
 
@@ -87,8 +86,8 @@ type forked struct {
 	err error
 }
 
-// making is the number of children that may be started at the same time. Each holds both ends
-// of its pipes meanwhile, so thousands of them would use up the file descriptors.
+// making is the number of children that may be started at the same time. Each holds both ends of its pipes during its
+// start, so thousands of them would use up the file descriptors.
 const making = 4
 
 // NewHost returns a Host and makes this process the parent of all orphans of its children.
@@ -136,11 +135,10 @@ func NewHost(o Options) (*Host, error) {
 	return h, nil
 }
 
-// spawn serves fork requests on one thread, the main thread if it is lent. The thread must
-// outlive the children, because the kernel sends the parent-death signal when the forking thread
-// ends, not the process. It must also be the one that executes another program at an upgrade, which
-// ends all other threads. A second thread would start a thousand children a third faster, and could
-// not keep its own at an upgrade.
+// spawn serves fork requests on one thread, the main thread if it is lent. The thread must outlive the children,
+// because the kernel sends the parent-death signal when the forking thread ends, not the process. The same thread must
+// execute another program at an upgrade, because that ends all other threads. A second thread would start a thousand
+// children a third faster, and could not keep its own at an upgrade.
 func (h *Host) spawn() {
 	served := make(chan struct{})
 	serve := func() {
@@ -179,8 +177,8 @@ func LendMainThread(work func()) {
 	}
 }
 
-// Close ends the remaining orphans whose origin is unknown, but no foreign process, and returns
-// them. Ended must have been called for all children before.
+// Close ends the remaining orphans of unknown origin, but no foreign process, and returns them. Ended must have been
+// called for all children before.
 func (h *Host) Close() []Process {
 	h.mu.Lock()
 	if h.closed {
@@ -246,9 +244,8 @@ func null() (int, error) {
 // maxAnswer is the most output of a command that Run keeps, in bytes.
 const maxAnswer = 1 << 20
 
-// Run runs a command and returns its stdout. It is for short commands. Their tree is ended like
-// that of any child, and killed when ctx is done. Their stderr is discarded, because programs
-// that know secrets print them there, too.
+// Run runs a command and returns its stdout. It is for short commands. Their tree is ended like the tree of any child,
+// and killed when ctx is done. Their stderr is discarded, because programs that know secrets print them there, too.
 func (h *Host) Run(ctx context.Context, command []string, dir string, env []string) ([]byte, error) {
 	var out bytes.Buffer
 	tooLong := false
@@ -290,9 +287,9 @@ func (h *Host) Run(ctx context.Context, command []string, dir string, env []stri
 	return out.Bytes(), nil
 }
 
-// closeInherited keeps children from what the program that started this one has left open, such as a
-// file that only root can read. What another version of this program has handed over is used here, and
-// is not for children either.
+// closeInherited keeps children from files that the program that started this one has left open, such as a file that
+// only root can read. Files that another version of this program has handed over are used here, and are not for
+// children either.
 func closeInherited() {
 	open, _ := os.ReadDir("/dev/fd")
 	for _, entry := range open {

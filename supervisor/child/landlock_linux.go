@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rights of the kernel's Landlock, by what they are for. Character and block devices are never
-// made: root could reach any disk through one.
+// Rights of the kernel's Landlock, by their use. Character and block devices are never made: root could reach any disk
+// through one.
 const (
 	mayRead = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR | unix.LANDLOCK_ACCESS_FS_EXECUTE
 
@@ -25,14 +25,14 @@ const (
 
 	handledFiles = mayRead | mayChange | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
 
-	// ofFile are the rights that a rule for a file may have; the others are those of folders.
+	// ofFile are the rights that a rule for a file may have; the other rights are for folders.
 	ofFile = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 
 	handledPorts = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 )
 
-// Versions of Landlock that brought something, and the Linux that has them.
+// Versions of Landlock with new rights, and the Linux that has them.
 const (
 	withRefer    = 2 // 5.19
 	withTruncate = 3 // 6.2: without it, files outside of Write could be emptied

@@ -8,10 +8,10 @@ import (
 )
 
 // EndLost ends the orphans of the run that were started between two times of SinceBoot, and their descendants. It is
-// for what a program has begun and lost, such as a command in a group of its own whose shell the program has killed.
-// The leader and its living descendants are not touched, nor is what was started before or after. The processes get
-// SIGTERM, and SIGKILL after a lull. Spec.Lost is called if there were any. EndLost does nothing once the leader is
-// dead, because then the whole tree is ended.
+// for processes that a program has begun and lost, such as a command in a separate group after the program has killed
+// its shell. The leader and its living descendants are not touched, nor are processes that were started before or
+// after. The lost processes get SIGTERM, and SIGKILL after a lull. Spec.Lost is called if one was found. EndLost has no
+// effect once the leader is dead, because then the whole tree is ended.
 func (c *Child) EndLost(since, until time.Duration) {
 	var ending Ending
 	began := time.Now()
@@ -49,8 +49,8 @@ func (c *Child) isDead() bool {
 }
 
 // lost returns the living processes of before, and the orphans of the run that were started between two times of
-// SinceBoot, all with their descendants. With an error the list is incomplete. It ignores an orphan whose run
-// cannot be read for the moment: on a busy machine there always is one.
+// SinceBoot, all with their descendants. With an error the list is incomplete. It ignores an orphan if its run cannot
+// be read for the moment: a busy machine always has one.
 func (c *Child) lost(before []Process, since, until time.Duration) ([]Process, error) {
 	found := make(map[int]Process)
 	err := enterAgain(found, before, enterAs)
@@ -70,8 +70,8 @@ func (c *Child) lost(before []Process, since, until time.Duration) ([]Process, e
 	return inOrder(found), err
 }
 
-// loser returns the run that an orphan belongs to: the run below which it was seen, or else that of the leader whose
-// group it is in, or else the run that its mark names.
+// loser returns the run that an orphan belongs to: the run that it was seen below, or else the run of the leader of its
+// group, or else the run that its mark names.
 func (h *Host) loser(o orphan, p Process) string {
 	if run := h.runOfOrphan(p, o.session); run != "" {
 		return run

@@ -40,5 +40,5 @@ func (o *Observed) Ended() (how string, ended bool) {
 	return Exit{Code: status.ExitStatus()}.String(), true
 }
 
-// Close releases what Observe has opened.
+// Close closes the descriptor of Observe.
 func (o *Observed) Close() { _ = unix.Close(o.fd) }

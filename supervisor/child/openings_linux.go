@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// devices can be used by every confined child. Others in /dev are closed: root could read disks, and
-// any child what the user types.
+// devices can be used by every confined child. Other devices are closed: root could read disks, and any child could
+// read the user's typing.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
 // rules makes the ruleset of c.
@@ -63,8 +63,7 @@ func missing(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission)
 }
 
-// terminal returns the name of the child's own terminal. Without one the name would be that of the
-// user's terminal.
+// terminal returns the name of the child's own terminal. Without one the name would mean the user's terminal.
 func (c *Confinement) terminal() []string {
 	if c.pty {
 		return []string{"/dev/tty"}
@@ -109,7 +108,7 @@ func (r *ruleset) below(fd int, path string, rights uint64, except []string) err
 		return err
 	}
 	kind := status.Mode & unix.S_IFMT
-	if kind == unix.S_IFLNK { // the rights are those of its target
+	if kind == unix.S_IFLNK { // its target has the rights
 		return nil
 	}
 	folder := kind == unix.S_IFDIR

@@ -23,11 +23,10 @@ type Origin struct {
 // climbs bounds how often Origin begins again when a process on its way ends.
 const climbs = 20
 
-// Origin returns the origin of a process. A process cannot change it: it may fork and end as often
-// as it likes, because the Host is the parent of all orphans of its children. The run of an orphan is
-// known if the kernel has kept it in the cgroup or the session of the run, or if the Host has seen it
-// below the run; what its environment names is only its Claim. The caller makes sure that the pid is not
-// reused meanwhile.
+// Origin returns the origin of a process. A process cannot change it: it may fork and end as often as it likes, because
+// the Host is the parent of all orphans of its children. The run of an orphan is known if the kernel has kept it in the
+// cgroup or the session of the run, or if the Host has seen it below the run; the run that its environment names is
+// only its Claim. The caller makes sure that the pid is not reused during the call.
 func (h *Host) Origin(pid int) (Origin, error) {
 	o := Origin{PID: pid}
 	for try := 0; ; try++ {
@@ -52,9 +51,9 @@ func (h *Host) Origin(pid int) (Origin, error) {
 // errMoved reports that a process got another parent while it was traced.
 var errMoved = errors.New("its parents end")
 
-// climb goes from a process to its parents. It returns the child of this process at which it
-// arrives, or 0 and all parents if it does not. Each parent is checked again after its own parent was
-// read: if it is still the parent, its pid was not reused.
+// climb goes from a process to its parents. It returns the child of this process that it arrives at, or 0 and all
+// parents if it does not. Each parent is checked again after its own parent was read: if it is still the parent, its
+// pid was not reused.
 func climb(pid int) (top int, above []int, program string, err error) {
 	self := os.Getpid()
 	parent, program, err := parentOf(pid)
@@ -91,8 +90,8 @@ func (h *Host) belowOther(above []int) bool {
 	return false
 }
 
-// locate completes the origin of a process that descends from top, a child of this process. It climbs
-// once more while no orphan can be reaped, so that the pid of top is not that of a later process.
+// locate completes the origin of a process that descends from top, a child of this process. It climbs once more while
+// no orphan can be reaped, so that the pid of top does not belong to a later process.
 func (h *Host) locate(o *Origin, top int) error {
 	h.census.Lock() // a child that is just being started is among the leaders afterwards
 	defer h.census.Unlock()
@@ -110,7 +109,7 @@ func (h *Host) locate(o *Origin, top int) error {
 	return nil
 }
 
-// A tree is what a Host knows of the processes of a child.
+// A tree describes the processes of a child, as far as a Host knows them.
 type tree struct {
 	leader int
 	run    string

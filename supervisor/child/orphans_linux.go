@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// betweenReaps is the least time between two reaps of dead orphans. It limits the work that
-	// a shell causes by starting something in the background every few milliseconds.
+	// betweenReaps is the least time between two reaps of dead orphans. It limits the work that a shell causes by starting
+	// a command in the background every few milliseconds.
 	betweenReaps = 100 * time.Millisecond
 	// slowTick is how often orphans are checked without a SIGCHLD.
 	slowTick = 5 * time.Second
@@ -179,8 +179,8 @@ func (h *Host) tend() {
 	}
 }
 
-// tellStops reports the leaders that were stopped by a signal, and those that continue. It
-// reaps no process, because it waits only for stops and continuations.
+// tellStops reports the leaders that were stopped by a signal, and the leaders that continue. It reaps no process,
+// because it waits only for stops and continuations.
 func (h *Host) tellStops() {
 	for {
 		var info unix.Siginfo
@@ -237,9 +237,8 @@ func (h *Host) clearStrays() []Process {
 	return ended
 }
 
-// traceEvery is how often the trees of children are listed if there is no cgroup. A process
-// that clears its environment, leaves its session and loses its parent is known only if it was
-// listed before.
+// traceEvery is how often the trees of children are listed without a cgroup. A process that clears its environment,
+// leaves its session and loses its parent is known only if it was listed before.
 const traceEvery = 250 * time.Millisecond
 
 // traceShare is the least ratio of the time between two looks to the time that a look takes.
@@ -333,8 +332,8 @@ func (h *Host) meetForeign() error {
 	return errUnsettled
 }
 
-// followForeign records the new descendants of foreign processes, before they become orphans
-// whose origin is unknown. h.census must be held.
+// followForeign records the new descendants of foreign processes, before they become orphans of unknown origin.
+// h.census must be held.
 func (h *Host) followForeign() error {
 	if len(h.foreign) == 0 {
 		return nil
@@ -359,9 +358,8 @@ func (h *Host) followForeign() error {
 	return nil
 }
 
-// isForeign reports whether an unmarked orphan is foreign: it is known, or its group is that of
-// a known one or of this process. Children have their own groups, so their processes are not in
-// one of these by themselves.
+// isForeign reports whether an unmarked orphan is foreign: it is known, or it is in the group of a known one or of this
+// process. Children have their own groups, so their processes are not in one of these by themselves.
 func (h *Host) isForeign(o orphan) (bool, error) {
 	if known, ok := h.foreign[o.pid]; ok {
 		s, err := readStat(o.pid)
@@ -399,9 +397,9 @@ func (h *Host) locateOrphan(o *Origin, orphan int) {
 	}
 }
 
-// runOfOrphan returns the run that an orphan belongs to, or "" if it is not known. A process cannot
-// join a session, and without rights on its hierarchy no cgroup either. It can join a group and choose
-// its environment, so these prove nothing.
+// runOfOrphan returns the run that an orphan belongs to, or "" if it is not known. A process cannot join a session, and
+// without rights on its hierarchy no cgroup either. It can join a group and choose its environment, so these are no
+// proof.
 func (h *Host) runOfOrphan(orphan Process, session int) string {
 	leaf := h.leafs.runOf(orphan.PID)
 	for _, t := range h.trees() {

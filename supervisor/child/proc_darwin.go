@@ -53,7 +53,7 @@ var errNoUpgrade = errors.New("a running orchestrator can be upgraded only on Li
 // An Observed is a process that is not a child of this one.
 type Observed struct{}
 
-// Observe returns an error, because upgrades are what it is for.
+// Observe returns an error, because its only use is an upgrade.
 func Observe(int) (*Observed, error) { return nil, errNoUpgrade }
 
 func (o *Observed) Ended() (how string, ended bool) { return "", false }
@@ -137,7 +137,7 @@ func (s *sight) signal(pid int, sig syscall.Signal) { _ = unix.Kill(pid, sig) }
 
 func (s *sight) close() { closeAll(s.fd) }
 
-// An exitWatch waits for the end of each leader in a goroutine of its own.
+// An exitWatch waits for the end of each leader in a separate goroutine.
 type exitWatch struct{}
 
 func newExitWatch() (*exitWatch, error) { return new(exitWatch), nil }
@@ -146,8 +146,8 @@ func (*exitWatch) add(c *Child) { go c.attend() }
 func (*exitWatch) run()         {}
 func (*exitWatch) close()       {}
 
-// clear ends the group. The leader is still a zombie, so its pid cannot be reused. When only
-// zombies are left, the group cannot be signalled any more, and clear returns.
+// clear ends the group. The leader is still a zombie, so its pid cannot be reused. When only zombies are left, the
+// group can no longer be signalled, and clear returns.
 func (c *Child) clear() Ending {
 	for quiet := time.Now().Add(lull); unix.Kill(-c.pid, 0) == nil; {
 		ordered, forced := c.orders()

@@ -23,8 +23,8 @@ const (
 // adoptOrphans makes the kernel reparent the orphans among the descendants to this process.
 func adoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// conceal keeps other processes of the user from reading the environment, the memory and the files of this
-// one, and from tracing it. It ends with this program: what it executes is like any other process.
+// conceal keeps other processes of the user from reading the environment, the memory and the files of this one, and
+// from tracing it. It ends with this program: a program that it executes is like any other process.
 func conceal() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
 func cloexecPipe(ends *[2]int) error { return unix.Pipe2(ends[:], unix.O_CLOEXEC) }

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A stat holds what /proc shows of a process.
+// A stat holds the state of a process from /proc.
 type stat struct {
 	program string
 	state   byte
@@ -71,8 +71,8 @@ func readStatOf(pid int, name string) (stat, error) {
 	}, nil
 }
 
-// dead reports whether no thread of the process runs. The state is that of the main thread: if
-// that ended first, a living process is shown as a zombie.
+// dead reports whether no thread of the process runs. The state describes the main thread: if that ended first, a
+// living process is shown as a zombie.
 func (s stat) dead() bool { return s.state == 'X' || s.state == 'Z' && s.threads <= 1 }
 
 func (s stat) process(pid int) Process {
@@ -100,8 +100,8 @@ func readProc(pid int, name string) ([]byte, error) {
 	return readKernel("/proc/" + strconv.Itoa(pid) + "/" + name)
 }
 
-// readKernel reads a file of /proc or of a cgroup, whose size is shown as zero. It does without
-// os.File, which needs seven more system calls to try the file with the poller.
+// readKernel reads a file of /proc or of a cgroup, which shows a size of zero. It does without os.File, which needs
+// seven more system calls to try the file with the poller.
 func readKernel(path string) ([]byte, error) {
 	fd, err := openKernel(path, 0)
 	if err != nil {
@@ -147,9 +147,9 @@ func marks(pid int) (home, run string, err error) {
 	return home, run, err
 }
 
-// environment returns the environment of a process. If the main thread has ended, it reads that
-// of another thread, because the files of the main thread are empty and belong to root. While a
-// process dies or calls exec, there is nothing to read, and environment returns errUnsettled.
+// environment returns the environment of a process. If the main thread has ended, it reads the environment of another
+// thread, because the files of the main thread are empty and belong to root. While a process dies or calls exec, its
+// environment is empty, and environment returns errUnsettled.
 func environment(pid int) ([]byte, error) {
 	text, err := readProc(pid, "environ")
 	foreign := errors.Is(err, fs.ErrPermission)

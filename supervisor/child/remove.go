@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RemoveAll removes a folder and what is in it. It follows no links. Unlike os.RemoveAll, it needs the same
-// few descriptors for any depth, because an agent may have made very many folders in each other.
+// RemoveAll removes a folder and its contents. It follows no links. Unlike os.RemoveAll, it needs the same few
+// descriptors for any depth, because an agent may have made very many folders in each other.
 func RemoveAll(path string) error {
 	top, err := openFolder(unix.AT_FDCWD, path)
 	switch {
@@ -25,7 +25,7 @@ func RemoveAll(path string) error {
 	return errors.Join(err, top.Close(), os.Remove(path))
 }
 
-// empty removes what is in a folder. The folders of a folder in it are moved up before that is removed.
+// empty removes the contents of a folder. Before it removes an inner folder, it moves the folders of that up.
 func empty(top *os.File) error {
 	moved := 0
 	for {
@@ -77,7 +77,7 @@ func raise(folder, top *os.File, moved *int) error {
 	}
 }
 
-// unlink removes what is no folder, or an empty folder, and reports whether it is gone.
+// unlink removes a file or an empty folder, and reports whether it is gone.
 func unlink(folder *os.File, name string) bool {
 	return unix.Unlinkat(int(folder.Fd()), name, 0) == nil || unix.Unlinkat(int(folder.Fd()), name, unix.AT_REMOVEDIR) == nil
 }

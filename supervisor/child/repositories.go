@@ -16,11 +16,11 @@ const (
 // gitParts are the files of a git repository that name programs, which git would run for the user.
 var gitParts = []string{"hooks", "config", "config.worktree"}
 
-// worktreeParts are those of a worktree that a repository has besides the first one.
+// worktreeParts are the parts of any worktree of a repository except the first one.
 var worktreeParts = []string{"commondir", "gitdir", "config.worktree"}
 
-// repositories returns the parts of git repositories that are kept: of those below Write, and of those whose
-// worktrees the child works in.
+// repositories returns the parts of git repositories that are kept: of repositories below Write, and of repositories
+// with worktrees that the child works in.
 func (c *Confinement) repositories() (parts []string) {
 	if c.Trusted {
 		return nil

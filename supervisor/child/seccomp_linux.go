@@ -17,8 +17,8 @@ var auditArch = map[string]uint32{
 	"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64, "riscv64": unix.AUDIT_ARCH_RISCV64,
 }
 
-// refusedCalls are the system calls that no confined child may make: those that reach into other
-// processes, go around the checks of Landlock, or change the machine.
+// refusedCalls are the system calls that no confined child may make: they reach into other processes, go around the
+// checks of Landlock, or change the machine.
 var refusedCalls = []uintptr{
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
@@ -52,8 +52,8 @@ const all = ^uint32(0)
 var refusedUses = []refusal{
 	// Requests that put text into the input of a terminal.
 	{call: unix.SYS_IOCTL, when: []condition{{argument: 1, mask: all, words: []uint32{unix.TIOCSTI, unix.TIOCLINUX}}}},
-	// Snapshots of a volume, which would have what is hidden under another name: of btrfs and bcachefs.
-	// The mask leaves out the size and the direction of what is passed.
+	// Snapshots of a volume of btrfs and bcachefs, which would show hidden files under another name. The mask leaves out
+	// the size and the direction of the argument.
 	{call: unix.SYS_IOCTL, when: []condition{{argument: 1, mask: 0xffff, words: []uint32{
 		0x9401, 0x940e, 0x940f, 0x9417, 0x9418, 0x943f, 0xbc10, 0xbc11,
 	}}}},
@@ -67,9 +67,9 @@ const (
 	fastOpen   = 0x20000000 // MSG_FASTOPEN: connects without the check of Landlock
 )
 
-// filter returns what the filter of c refuses. With a limited network, sockets are those of the
-// kernel and of this machine and, if there are ports, TCP and UDP. Other kinds would reach the
-// network without the check of Landlock.
+// filter returns the refusals of the filter of c. With a limited network, a child gets only sockets of the kernel and
+// of this machine and, if there are ports, TCP and UDP. Other kinds would reach the network without the check of
+// Landlock.
 func (c *Confinement) filter() []refusal {
 	list := slices.Clone(refusedUses)
 	for _, call := range refusedCalls {

@@ -32,14 +32,14 @@ const (
 // A Spec specifies a child and its callbacks.
 type Spec struct {
 	Command []string // argv; a first word without a slash is looked up in PATH
-	Wrap    []string // words before Command: a program that executes the others, such as a sandbox
+	Wrap    []string // words before Command: a program that executes Command, such as a sandbox
 	Dir     string
 	Env     []string // the complete environment; Start adds the marks
 	Run     string   // a unique name for this run
 	NoStdin bool     // stdin is /dev/null, not a pipe
 	Pty     bool     // stdin and stdout are one raw terminal; stderr stays a pipe
 	Limits  Limits
-	Confine *Confinement // nil: the child may do what its user may
+	Confine *Confinement // nil: the child has the rights of its user
 	User    *User        // whom it runs as; nil: the user of this process
 
 	// Output is called with the child's output as it arrives, by one goroutine for each stream.
@@ -164,17 +164,17 @@ func startError(path string, err error) *StartError {
 	return e
 }
 
-// shimName is the name under which this binary sets limits on itself, confines itself, gives up the
-// rights of root, and then becomes the child. What is set from outside would come too late: the child
-// could fork before. The shim begins as root, so that the user of the child need not be able to
-// execute this binary, and so that exceptions of a confinement are found in folders closed to the user.
+// shimName is the name under which this binary sets limits on itself, confines itself, gives up the rights of root, and
+// then becomes the child. Limits that are set from outside would come too late: the child could fork before. The shim
+// begins as root, so that the user of the child need not be able to execute this binary, and so that exceptions of a
+// confinement are found in folders closed to the user.
 const shimName = "orchestrator-limits"
 
-// forShim returns what the shim must do.
+// forShim returns the order for the shim.
 func (s *Spec) forShim(leaf *leaf) *shimOrder {
 	o := &shimOrder{Confine: s.Confine, Pty: s.Pty, User: s.User}
 	if s.User != nil {
-		o.Dir = s.Dir // root would follow a link that the user has put there meanwhile
+		o.Dir = s.Dir // root would follow a link that the user has put there since
 	}
 	if s.Confine != nil {
 		o.Temporary = s.Confine.temporary

@@ -14,9 +14,8 @@ import (
 
 const (
 	chunkSize = 64 << 10
-	// widePipe is the size to which a child's pipe grows when a read fills a whole chunk. Heavy
-	// output then needs a quarter of the wake-ups. Other pipes keep the default size, because
-	// pipe memory is limited for each user.
+	// widePipe is the size that a child's pipe grows to when a read fills a whole chunk. Heavy output then needs a quarter
+	// of the wake-ups. Other pipes keep the default size, because pipe memory is limited for each user.
 	widePipe = 1 << 20
 )
 
@@ -98,8 +97,8 @@ func (p *pump) pass() (over bool) {
 	}
 }
 
-// hold stops the reading when the Output func has returned. The stream stays open, and nothing in
-// it is lost. hold returns false if that takes longer than patience; the caller then calls resume.
+// hold stops the reading when the Output func has returned. The stream stays open, and loses no data. hold returns
+// false if that takes longer than patience; the caller then calls resume.
 func (p *pump) hold(patience time.Duration) bool {
 	p.mu.Lock()
 	p.holding = true
@@ -128,8 +127,8 @@ func (p *pump) resume() {
 	}
 }
 
-// interrupted returns why a read has reached its deadline: finish cuts the stream, or hold stops
-// the reading. It is neither if hold was undone meanwhile.
+// interrupted returns why a read has reached its deadline: finish cuts the stream, or hold stops the reading. It is
+// neither if hold was undone before.
 func (p *pump) interrupted() (finished, held bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,12 +136,12 @@ func (p *pump) interrupted() (finished, held bool) {
 	return p.finished, p.holding
 }
 
-// rest passes on what is in the pipe already, without waiting. It reports whether the other end
-// is still open.
+// rest passes on the output that is in the pipe already, without waiting. It reports whether the other end is still
+// open.
 func (p *pump) rest() (open bool) {
 	chunk := chunks.Get().(*[chunkSize]byte)
 	defer chunks.Put(chunk)
-	for heard := 0; heard <= widePipe; { // a full pipe, and then what tells whether it is still open
+	for heard := 0; heard <= widePipe; { // a full pipe, and then one read that shows whether it is still open
 		var n int
 		var err error
 		if p.raw.Control(func(fd uintptr) { n, err = readFD(int(fd), chunk[:]) }) != nil {

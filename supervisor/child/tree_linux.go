@@ -16,8 +16,8 @@ import (
 // and repeats until none is left. It waits for lull, or, if Signal was called, until Kill. Most
 // children leave no processes, and then one look is enough.
 //
-// A failed look proves nothing: clear then does what it can without a list, and the tree counts
-// as empty only after a successful look.
+// A failed look is no proof: clear then goes on without a list, and the tree counts as empty only after a successful
+// look.
 func (c *Child) clear() Ending {
 	var ending Ending
 	told := false
@@ -170,8 +170,8 @@ func signalAll(processes []Process, sig unix.Signal) {
 	}
 }
 
-// pause waits until one of the processes is dead, or for patience. It always waits a moment: an
-// unreapable zombie counts as dead, and without file descriptors nothing can be watched.
+// pause waits until one of the processes is dead, or for patience. It always waits a moment: an unreapable zombie
+// counts as dead, and without file descriptors no process can be watched.
 func pause(processes []Process, patience time.Duration) {
 	const shortest = 2 * time.Millisecond
 	const watched = 64 // watching more would not help
@@ -277,7 +277,7 @@ func (l *leaf) living() ([]Process, error) {
 	return inOrder(found), err
 }
 
-// clearMarked ends the processes with the home's mark, and returns those that did not die.
+// clearMarked ends the processes with the home's mark, and returns the survivors.
 func (e *earlier) clearMarked() []Process {
 	quiet := time.Now().Add(lull)
 	deadline := time.Now().Add(unkillable)
@@ -301,9 +301,8 @@ func (e *earlier) clearMarked() []Process {
 	}
 }
 
-// marked returns the living processes with the home's mark, and those of before that still
-// live. It ignores a process whose mark cannot be read for the moment: on a busy machine there
-// always is one.
+// marked returns the living processes with the home's mark, and living processes of before. It ignores a process if its
+// mark cannot be read for the moment: a busy machine always has one.
 func (e *earlier) marked(before []Process) ([]Process, error) {
 	found := make(map[int]Process)
 	err := enterAgain(found, before, enterAlone)

@@ -14,8 +14,8 @@ import (
 // canBecome reports whether a child can run as another user on this system.
 const canBecome = true
 
-// Do calls f on a thread that has the file rights of the user and none of root. f must not start a
-// goroutine for what needs these rights.
+// Do calls f on a thread that has the file rights of the user and none of root. f must not start a goroutine for work
+// that needs these rights.
 func (u *User) Do(f func() error) error {
 	if u == nil {
 		return f()
@@ -46,7 +46,7 @@ func onThread(f func() error, done chan<- error) {
 
 // borrow gives this thread the file rights of the user, and takes all capabilities from it.
 func (u *User) borrow() error {
-	if err := unix.Setgroups(u.Groups); err != nil { // of this thread, unlike that of package syscall
+	if err := unix.Setgroups(u.Groups); err != nil { // of this thread only, unlike the function of package syscall
 		return os.NewSyscallError("setgroups", err)
 	}
 	_, _ = unix.SetfsgidRetGid(u.GID) // it returns no errors: the groups are compared
@@ -66,7 +66,7 @@ func dropAllCapabilities() error {
 	return os.NewSyscallError("capset", unix.Capset(&header, &none[0]))
 }
 
-// access returns nil if the thread, which is that of Do, may access a file in a mode.
+// access returns nil if the thread may access a file in a mode. It must run on the thread of Do.
 func (u *User) access(path string, mode uint32) error {
 	if u == nil {
 		return nil // the kernel decides when the file is used
@@ -113,7 +113,7 @@ func followLink(path string) (string, bool) {
 	return path, false
 }
 
-// mayReplace is MayReplace for a path whose links are only looked at themselves.
+// mayReplace is MayReplace for a path, without following its links.
 func (u *User) mayReplace(path string) bool {
 	absent := true // a file that does not exist would be the user's own
 	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
@@ -140,8 +140,8 @@ func (u *User) become() error {
 	if u == nil {
 		return nil
 	}
-	// A program cannot get back what is not in this set, even if it is made for that. A container may
-	// have no right to change it; the program cannot gain rights anyway.
+	// A program cannot get back a right outside of this set, even if its file grants it. A container may have no right to
+	// change it; the program cannot gain rights anyway.
 	for c := uintptr(0); unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) == nil; c++ {
 	}
 	if err := syscall.Setgroups(u.Groups); err != nil {

@@ -25,9 +25,8 @@ const watchdogName = "orc-watchdog"
 
 const bootClock = unix.CLOCK_BOOTTIME
 
-// A watchdog is a small process that ends the remaining children if this process is killed. It
-// reads what it must know from a pipe. If the pipe ends without a goodbye, this process is
-// dead. The methods accept a nil watchdog.
+// A watchdog is a small process that ends the remaining children if this process is killed. It reads lines about the
+// runs from a pipe. If the pipe ends without a goodbye, this process is dead. The methods accept a nil watchdog.
 type watchdog struct {
 	home   string
 	leaves *delegation
@@ -52,7 +51,7 @@ func startWatchdog(home string, leaves *delegation, before *Handover) (*watchdog
 	return w, w.start()
 }
 
-// inherit takes what the watchdog of the program before knows.
+// inherit takes the state of the watchdog of the program before.
 func (w *watchdog) inherit(before *Handover) {
 	for _, c := range before.Children {
 		w.runs[c.Run] = true
@@ -89,8 +88,8 @@ func (w *watchdog) handover() *HandedWatchdog {
 	return o
 }
 
-// holdStill keeps the watchdog from being replaced until release is called, and from reading half a
-// line. It returns an error if the watchdog is not the one that handover has returned.
+// holdStill keeps the watchdog from being replaced until release is called, and from reading half a line. It returns an
+// error if handover has returned another watchdog.
 func (w *watchdog) holdStill() (release func(), err error) {
 	if w == nil {
 		return func() {}, nil
@@ -333,7 +332,7 @@ func (h *Host) Swept() []Process {
 	return readSwept(string(text))
 }
 
-// watched holds what a watchdog knows.
+// watched is the state of a watchdog.
 type watched struct {
 	home   string
 	leaves *delegation // nil without a delegated cgroup
@@ -342,8 +341,8 @@ type watched struct {
 	limit  time.Duration // when the children are to be ended; 0: never
 }
 
-// keepWatch reads lines from the orchestrator until the pipe ends. If the last line was not a
-// goodbye, it ends what is left of the runs. It does the same when the time of Host.EndAt has come.
+// keepWatch reads lines from the orchestrator until the pipe ends. If the last line was not a goodbye, it ends the rest
+// of the runs. It does the same when the time of Host.EndAt has come.
 func keepWatch(told io.Reader) {
 	signal.Ignore(unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE, unix.SIGTSTP)
 	_ = os.WriteFile("/proc/self/comm", []byte(watchdogName), 0)
@@ -404,9 +403,8 @@ func (w *watched) hear(line string) (bye bool) {
 	return word == "bye"
 }
 
-// sweep ends what is left of the runs: processes in their leaves, processes with their marks,
-// and known descendants. It ends no others, because a new orchestrator may have the same home. It
-// returns what it has ended.
+// sweep ends the rest of the runs: processes in their leaves, processes with their marks, and known descendants. It
+// ends no other process, because a new orchestrator may have the same home. It returns the ended processes.
 func (w *watched) sweep() map[identity]Process {
 	e := earlier{home: w.home, spare: ancestors(), met: make(map[identity]Process), mine: func(run string) bool { return w.runs[run] }}
 	for p := range w.seen {
@@ -455,7 +453,7 @@ func (w *watched) note(met map[identity]Process) {
 	}
 }
 
-// readSwept parses what note has written.
+// readSwept parses the text of note.
 func readSwept(text string) (ended []Process) {
 	for line := range strings.Lines(text) {
 		var p Process
