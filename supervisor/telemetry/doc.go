@@ -1,12 +1,11 @@
 // Package telemetry exports metrics, and spans if a collector is configured.
 //
-// The metrics are in the text format of Prometheus. Some are updated by events, with a few
-// additions for each batch. The others are computed when they are read. A label is one of a few
-// words or the name of a present agent, so agents cannot add labels.
+// The metrics are in the text format of Prometheus. Some are updated by events, with a few additions for each batch.
+// The rest are computed when they are read. A label is one of a few words or the name of a present agent, so agents
+// cannot add labels.
 //
-// Spans are sent by OTLP over HTTP, as protobuf, if the environment specifies an endpoint in
-// the variables of OpenTelemetry. Otherwise no spans are created and nothing runs. There is one
-// span for each
+// Spans are sent by OTLP over HTTP, as protobuf, if the environment specifies an endpoint in the variables of
+// OpenTelemetry. Otherwise no spans are created and no goroutine runs. One span describes each
 //
 //   - task, from its creation to its end. Its parent is the span of the task that it comes
 //     from, or the span that its creator has given (trace_id, span_id);

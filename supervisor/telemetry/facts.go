@@ -91,7 +91,7 @@ type batch struct {
 	first, last int64
 	facts       int
 	bytes       int
-	telling     []wire.Record // the facts for which matters is true
+	telling     []wire.Record // the facts that matters chooses
 	began       time.Time
 	took        time.Duration
 }

@@ -62,11 +62,11 @@ func (t *Telemetry) put(i item) bool {
 	}
 }
 
-// run handles items until the end, including those that are queued then.
+// run handles items until the end, including items that are queued then.
 func (t *Telemetry) run(ctx context.Context) {
 	defer close(t.ended)
 	var first item
-	if t.tracing != nil { // open work is unknown until something is recorded
+	if t.tracing != nil { // open work is unknown until the first record
 		first, _ = t.next()
 	}
 	t.lookBack(ctx)

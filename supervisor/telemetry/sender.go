@@ -110,7 +110,7 @@ func (s *sender) body(spans []*tracepb.ResourceSpans) ([]byte, error) {
 	return small.Bytes(), nil
 }
 
-// post sends a request once. It reports whether to retry, and after what time.
+// post sends a request once. It reports whether to retry, and after how long.
 func (s *sender) post(ctx context.Context, body []byte) (after time.Duration, again bool, err error) {
 	ctx, enough := context.WithTimeout(ctx, s.to.timeout)
 	defer enough()
@@ -152,7 +152,7 @@ type destination struct {
 	queue   int         // number of spans that may wait
 }
 
-// tracesPath is the path at which a collector accepts spans.
+// tracesPath is the path of a collector for spans.
 const tracesPath = "/v1/traces"
 
 // readDestination returns the destination that the environment specifies, or nil if it has no
@@ -225,8 +225,8 @@ func (d *destination) readTimeout(text string) error {
 	return err
 }
 
-// readBatches checks the variables for batches and reads the first. The span processor reads
-// the others itself, without checking them.
+// readBatches checks the variables for batches and reads the first. The span processor reads the rest itself, without
+// checking them.
 func (d *destination) readBatches(env func(string) string) (err error) {
 	const size = "OTEL_BSP_MAX_QUEUE_SIZE"
 	d.queue, err = positive(size, env(size), 2048)

@@ -16,7 +16,7 @@ import (
 // Options configure a Telemetry.
 type Options struct {
 	Version    string
-	Operations []string // operations whose names may be labels
+	Operations []string // operations with names that may be labels
 	// Status returns the present state, as far as it is quickly available.
 	Status func(context.Context) (control.Status, error)
 	// ResumePoint returns the number after which a reader of the record sees every task that is
@@ -77,8 +77,8 @@ func New(o Options) *Telemetry {
 // Tracing reports whether spans are enabled.
 func (t *Telemetry) Tracing() bool { return t.tracing != nil }
 
-// Begin starts the spans. Facts after number last are of this run of the orchestrator. It does
-// nothing if spans are disabled.
+// Begin starts the spans. Facts after number last are of this run of the orchestrator. It has no effect if spans are
+// disabled.
 func (t *Telemetry) Begin(last int64) {
 	if t.tracing != nil {
 		t.work.past = last

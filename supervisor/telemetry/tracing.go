@@ -30,7 +30,7 @@ type tracing struct {
 
 type span = trace.Span
 
-// newTracing returns a tracing for a destination. It sends nothing yet.
+// newTracing returns a tracing for a destination. It sends no spans yet.
 func newTracing(where *destination, o Options) (*tracing, error) {
 	what, err := resource.New(context.Background(),
 		resource.WithAttributes(attribute.String("service.name", namespace), attribute.String("service.version", o.Version)),
@@ -117,8 +117,8 @@ func (t *tracing) start(p place, name string, at time.Time, attributes ...attrib
 	return started
 }
 
-// samples reports whether a trace that begins here is sent. The result is that of sampling its
-// first span, and the same after a restart.
+// samples reports whether a trace that begins here is sent. The result is the sampling decision about its first span,
+// and the same after a restart.
 func (t *tracing) samples(of string) bool {
 	return t.start(place{trace: of, span: spanOf(of)}, "", time.Time{}).SpanContext().IsSampled()
 }
@@ -165,7 +165,7 @@ func (t *tracing) hop(k *task) {
 	}
 }
 
-// forwarded adds the time at which an assignment was delivered to its agent.
+// forwarded adds the delivery time of an assignment to its span.
 func (t *tracing) forwarded(h *hop, at time.Time) {
 	if t != nil {
 		h.span.SetAttributes(attribute.String("agent.run", h.run))
@@ -252,7 +252,7 @@ func (g *gate) OnEnd(s sdktrace.ReadOnlySpan) {
 	g.SpanProcessor.OnEnd(s)
 }
 
-// full reports whether there is no room for another span.
+// full reports whether another span would not fit.
 func (g *gate) full() bool { return g.waiting.Load() >= g.most }
 
 // drop counts spans that did not fit. It does not log them, because its callers must not wait.

@@ -15,21 +15,20 @@ import (
 )
 
 const (
-	// maxModels is the number of pairs of model and currency that an agent may have in the
-	// metrics. What it reports for further ones is counted as otherKind.
+	// maxModels is the number of pairs of model and currency that an agent may have in the metrics. Usage of further ones
+	// is counted as otherKind.
 	maxModels = 20
-	// maxUsers is the number of agents whose usage is counted between two readers of the metrics.
+	// maxUsers is the number of agents with counted usage between two readers of the metrics.
 	maxUsers = 10_000
 )
 
-// usage is what agents have used in this run of the orchestrator. Its methods may be called
-// concurrently.
+// usage is the usage of agents in this run of the orchestrator. Its methods may be called concurrently.
 type usage struct {
 	mu     sync.Mutex
 	agents map[string]*agentUsage
 }
 
-// An agentUsage is what one agent has used.
+// An agentUsage is the usage of one agent.
 type agentUsage struct {
 	of    map[usageKey]*activity.Usage
 	turn  int64 // the last one
@@ -101,7 +100,7 @@ func (a *agentUsage) add(more *activity.Usage) {
 	}
 }
 
-// known returns the agents whose usage is counted.
+// known returns the agents with counted usage.
 func (u *usage) known() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -112,7 +111,7 @@ func (u *usage) known() []string {
 	return names
 }
 
-// forget drops those of some agents that are not in the status any more.
+// forget drops agents that are no longer in the status.
 func (u *usage) forget(names []string, s *control.Status) {
 	present := make(map[string]bool, len(s.Agents))
 	for i := range s.Agents {
@@ -172,7 +171,7 @@ func (u *usage) collect(v *control.AgentView, counter, gauge func(d *prometheus.
 	}
 }
 
-// A spending is what the work on a task has used.
+// A spending is the usage of the work on a task.
 type spending struct {
 	input, output int64
 	cost          float64

@@ -20,7 +20,7 @@ import (
 // record uses it, except summary, which may be called concurrently.
 type openWork struct {
 	last  int64 // number of the last fact read
-	past  int64 // last fact of an earlier run, whose ended spans were sent
+	past  int64 // last fact of an earlier run, which has sent its ended spans
 	live  bool  // facts are from this run
 	spans *tracing
 	asks  map[askKey]span
@@ -357,7 +357,7 @@ func (w *openWork) asked(a *Asked) {
 		return
 	}
 	if before := w.asks[key]; before != nil {
-		endAsk(before, a.At, "repeated", "") // the two answers could not be told apart
+		endAsk(before, a.At, "repeated", "") // the two answers would look the same
 	}
 	if len(w.asks) >= maxAsks {
 		w.spans.drop(len(w.asks))
@@ -388,8 +388,7 @@ func (w *openWork) answered(a *Answered) {
 	endAsk(asked, a.At, outcome, string(a.Code))
 }
 
-// forsake ends the requests of an ended run, which get no answer, and the tasks whose usage it did
-// not report.
+// forsake ends the requests of an ended run, which get no answer, and the tasks without a usage report of the run.
 func (w *openWork) forsake(run string, at time.Time) {
 	for key, asked := range w.asks {
 		if key.run == run {
@@ -405,8 +404,8 @@ func endAsk(asked span, at time.Time, outcome, why string) {
 	finish(asked, at, why)
 }
 
-// settling is how long the end of a task waits for the usage of the turn in which the task ended.
-// A coding agent reports that after the end of the task.
+// settling is how long the end of a task waits for the usage of its last turn. A coding agent reports the usage after
+// the end of the task.
 const settling = time.Minute
 
 // An unsettled task has ended. Its span is complete when the agent reports the usage of its last
@@ -431,7 +430,7 @@ func (w *openWork) settle(u *unsettled) {
 	time.AfterFunc(settling, w.wake)
 }
 
-// used adds to what a task has used.
+// used adds to the usage of a task.
 func (w *openWork) used(f *fact) {
 	if w.spans == nil {
 		return
@@ -448,7 +447,7 @@ func (w *openWork) used(f *fact) {
 	}
 }
 
-// settled ends the spans of the unsettled tasks for which fits returns true.
+// settled ends the spans of the unsettled tasks that fits chooses.
 func (w *openWork) settled(fits func(u *unsettled) bool) {
 	for id, u := range w.unsettled {
 		if fits(u) {
