@@ -1,5 +1,4 @@
-// Package eventlog stores the facts: an append-only log from which the whole state of the
-// orchestrator can be rebuilt.
+// Package eventlog stores the facts: an append-only log that the whole state of the orchestrator can be rebuilt from.
 //
 // # Operations
 //
@@ -9,9 +8,9 @@
 // has written to it, and Append fails with ErrMoved. This check is the only fencing; there is
 // no lease and no clock.
 //
-// There are three logs. Memory is lost with the process. SQLite is one file that the sqlite3
-// program can read while it grows; schema.go describes its tables. Shared is the log of several
-// hubs. The rules in package logtest define what a log must do, and run against each.
+// There are three logs. Memory is lost with the process. SQLite is one file that the sqlite3 program can read while it
+// grows; schema.go describes its tables. Shared is the log of several hubs. The rules in package logtest define the
+// duties of a log, and run against each.
 //
 // # Shared logs
 //
@@ -20,19 +19,18 @@
 // that it has read. If another hub was first, Append returns ErrMoved. A batch in parts counts with
 // its last part. If an entry of another hub comes before that, the batch counts nowhere.
 //
-// Each hub has a copy of the facts, which is an SQLite log and answers all questions. It also has
-// the hub's states. The copy is not synced, because the engine has all facts: Follow fetches what
-// the copy has lost, or all if its files were deleted. An entry has the checksum of the chain before
-// it, so a copy that differs refuses the next entry. OpenShared compares the last batch of the copy
-// with the log. If the log ends before the copy, the engine has lost facts that it had confirmed,
-// and OpenShared returns a *ShorterError.
+// Each hub has a copy of the facts, which is an SQLite log and answers all questions. It also has the hub's states. The
+// copy is not synced, because the engine has all facts: Follow fetches the facts that the copy has lost, or all if its
+// files were deleted. An entry has the checksum of the chain before it, so a copy that differs refuses the next entry.
+// OpenShared compares the last batch of the copy with the log. If the log ends before the copy, the engine has lost
+// facts that it had confirmed, and OpenShared returns a *ShorterError.
 //
 // # Moving a record
 //
-// Move copies a local log into a shared one, and Shared.MoveOut makes a copy a local log again. The facts keep
-// their numbers, times and sums. Meanwhile each entry names the hub that has the rest, and no hub can append:
-// see move.go. A move that was interrupted goes on where it was, because the entries that are there are compared
-// with the local log.
+// Move copies a local log into a shared one, and Shared.MoveOut makes a copy a local log again. The facts keep their
+// numbers, times and sums. During a move each entry names the hub that has the rest, and no hub can append: see
+// move.go. An interrupted move goes on at the same place, because the entries of the log are compared with the local
+// log.
 //
 // # Guarantees
 //
@@ -54,17 +52,16 @@
 // manual edit are detected when the row is read, and the ChainError has its number. The
 // checksum is not a signature: a program that can write the file can also compute it.
 //
-// Open verifies the newest rows and refuses to write after a broken chain. With ReadOnly it
-// opens a broken log as well. Older rows, and those that a stored state includes, are verified when
-// they are read: a range over Records from 0 verifies all. A reader gets an error at a break. Appending is still possible, because
-// new rows continue the newest row, which was verified.
+// Open verifies the newest rows and refuses to write after a broken chain. With ReadOnly it opens a broken log as well.
+// Older rows, and rows that a stored state includes, are verified when they are read: a range over Records from 0
+// verifies all. A reader gets an error at a break. Appending is still possible, because new rows continue the newest
+// row, which was verified.
 //
 // # Concurrency
 //
-// SQLite has one connection for writing and one for reading. Records fetches a page of rows at
-// a time. Find fetches a page of numbers and one row. Neither holds a lock while the caller
-// handles a fact. So a slow reader delays no append and keeps no old page of the file in use.
-// Neither returns a fact whose Append has not returned.
+// SQLite has one connection for writing and one for reading. Records fetches a page of rows at a time. Find fetches a
+// page of numbers and one row. Neither holds a lock while the caller handles a fact. So a slow reader delays no append
+// and keeps no old page of the file in use. Neither returns a fact before its Append has returned.
 //
 // # Finding mail
 //
@@ -87,8 +84,8 @@
 // Files of a fixed number of facts would be simpler to delete. But a search by recipient or key
 // would ask each file, a backup would be many files, and open work would hold a whole file.
 //
-// Reading behind the base is a *wire.RemovedError, never an empty answer. Trim keeps what follows
-// the older of the two states, because the removed facts can be known only from a state.
+// Reading behind the base is a *wire.RemovedError, never an empty answer. Trim keeps all facts after the older of the
+// two states, because the removed facts can be known only from a state.
 //
 // # Limits
 //

@@ -15,9 +15,9 @@ import (
 // An Engine keeps the entries of a log that several hubs share. They are numbered from 1 without a
 // hole, and never change. Its methods may be called concurrently.
 type Engine interface {
-	// Put adds an entry after entry at, and returns its number when it is durable. It asks until the
-	// outcome is known, however long that takes. It fails with ErrBehind if another entry is there,
-	// and with fs.ErrClosed after Close; then the entry may or may not be there.
+	// Put adds an entry after entry at, and returns its number when it is durable. It asks until the outcome is known,
+	// however long that takes. It fails with ErrBehind if another entry has that place, and with fs.ErrClosed after Close;
+	// then the entry may or may not be stored.
 	Put(at int64, e Entry) (int64, error)
 
 	// Get calls see for the entries after entry at, in order, up to one that was the last when Get
@@ -34,11 +34,11 @@ type Engine interface {
 	// Most returns how many bytes an entry may have in the form of Entry.Append, at least 100.
 	Most() int
 
-	// Ask returns what the hub at work says of itself. It fails with ErrVacant if no hub is at work,
-	// and with ErrSilent if the one that should be does not answer. Any of these may be wrong.
+	// Ask returns the description of the hub at work, as given to Serve. It fails with ErrVacant if no hub is at work, and
+	// with ErrSilent if a hub should be at work and does not answer. Any of these may be wrong.
 	Ask(ctx context.Context) (who []byte, err error)
 
-	// Serve says that this hub is at work, until Close or until the returned function is called.
+	// Serve announces that this hub is at work, until Close or until the returned function is called.
 	Serve(who []byte) (end func(), err error)
 
 	// Key returns 32 random bytes that only the hubs of the log know.
@@ -51,15 +51,15 @@ type Engine interface {
 	Close() error
 }
 
-// Objects keep content that is too large for facts, beside the entries of an engine. An object has the
-// SHA-256 of its content as its name, in hexadecimal digits. It is never changed or removed. The caller
-// compares what it gets with the name.
+// Objects keep content that is too large for facts, beside the entries of an engine. An object has the SHA-256 of its
+// content as its name, in hexadecimal digits. It is never changed or removed. The caller compares the content with the
+// name.
 type Objects interface {
 	// PutObject stores an object, and returns when it is as durable as an entry. It tries until then, or until
 	// ctx ends or the engine is closed.
 	PutObject(ctx context.Context, hash string, content []byte) error
 
-	// GetObject returns the content of an object. It fails with fs.ErrNotExist if there is none. It asks until
+	// GetObject returns the content of an object. It fails with fs.ErrNotExist if the object does not exist. It asks until
 	// it is answered, or until ctx ends or the engine is closed.
 	GetObject(ctx context.Context, hash string) ([]byte, error)
 }
@@ -72,7 +72,7 @@ var (
 	// be asked again.
 	ErrUnanswered = errors.New("the shared log does not answer")
 
-	// ErrVacant reports that no hub says that it is at work.
+	// ErrVacant reports that no hub claims to be at work.
 	ErrVacant = errors.New("no hub is at work")
 
 	// ErrSilent reports that a hub should be at work and does not say so.
@@ -82,19 +82,19 @@ var (
 // An Entry is a batch of facts in a shared log, or a part of one. The batch counts with its last part.
 type Entry struct {
 	First    int64  // the number of the batch's first fact
-	Count    int    // how many facts the batch has; 0: it only says who the owner is
+	Count    int    // how many facts the batch has; 0: it only names the owner
 	Part, Of int    // this is part Part of Of, from 1
 	Before   uint32 // the sum of the chain before the batch
 	Owner    string // the hub that has the facts which follow, while the record is moved; "": it is all here
 	Body     []byte // a part of the text of the batch
 }
 
-// The form in which an entry is stored. It begins with a byte for the format and a checksum of the rest.
+// The stored form of an entry. It begins with a byte for the format and a checksum of the rest.
 const (
 	entryFormat = 1
 	ownedFormat = 2 // the same, with an owner
 	entryHead   = 1 + 4
-	entryRoom   = entryHead + 6*binary.MaxVarintLen64 // for what is neither the body nor the owner
+	entryRoom   = entryHead + 6*binary.MaxVarintLen64 // for all except the body and the owner
 )
 
 // Append appends the entry in the form that engines store.
@@ -154,10 +154,10 @@ func put(engine Engine, at int64, e Entry, text []byte) (int64, error) {
 	return at, nil
 }
 
-// An assembly puts the batches together of which entries have parts.
+// An assembly joins batches from entries that have their parts.
 type assembly struct {
 	begun Entry  // the last entry, if it is not the last part of its batch
-	body  []byte // its text and that of the parts before it
+	body  []byte // its text, after the text of the parts before it
 	owner string // of the facts that follow; see Entry
 	out   bool   // the record was moved out, with an entry without facts
 }

@@ -335,7 +335,7 @@ func (s span) broken(what string, cause error) error {
 	return &ChainError{Seq: seq, What: what, Cause: cause}
 }
 
-// astray returns the error for an intact row to which an index leads by mistake.
+// astray returns the error for an intact row that an index leads to by mistake.
 func astray(seq int64) error {
 	return &ChainError{Seq: seq, What: "an index leads to it and should not"}
 }
@@ -382,7 +382,7 @@ func (p *page) read(rows statement, c *chain) error {
 	return nil
 }
 
-// decode converts a row to a fact. The columns are those of selectEvents.
+// decode converts a row to a fact. The columns come from selectEvents.
 func (p *page) decode(rows statement) (r wire.Record, ok bool) {
 	r.Seq = rows.integer(0)
 	r.At, ok = parseAt(rows.text(1))
@@ -438,7 +438,7 @@ const firstNumbers = 16
 type mail struct {
 	fetch    func(to string, s span, n int) ([]int64, error) // at most n, in order
 	backward bool
-	idle     []*mailbox // mailboxes whose next number is not known yet
+	idle     []*mailbox // mailboxes without a known next number
 	turns    []*mailbox // mailboxes sorted by their next number; the last one is next
 }
 

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// A LostError reports that a file of the log was deleted or replaced while the log was open. No
-// other process can read what is appended after that, and it is lost when this process ends.
+// A LostError reports that a file of the log was deleted or replaced while the log was open. No other process can read
+// later appends, and they are lost when this process ends.
 type LostError struct {
 	Path     string
 	Replaced bool // another file has the name now

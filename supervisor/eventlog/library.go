@@ -129,7 +129,7 @@ func damaged(err error) bool {
 // of fragmentation.
 const memory = 1 << 30
 
-// leastMemory is what a connection needs for the longest fact.
+// leastMemory is the memory that a connection needs for the longest fact.
 const leastMemory = 128 << 20
 
 // ncruces opens connections of the linked library: SQLite compiled to Go, without cgo. If the
@@ -167,7 +167,7 @@ func addressSpace() uint64 {
 // openWith opens a connection that may use room bytes of memory.
 func openWith(path, vfs string, readOnly bool, room int64) (c connection, err error) {
 	defer func() {
-		if p := recover(); p != nil { // SQLite in Go panics if there is no memory
+		if p := recover(); p != nil { // SQLite in Go panics without memory
 			cause, ok := p.(error)
 			if !ok {
 				cause = fmt.Errorf("panic: %v", p)

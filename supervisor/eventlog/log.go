@@ -30,17 +30,15 @@ type Log interface {
 	// milliseconds. Append does not change or retain the batch.
 	Append(ctx context.Context, last int64, batch []wire.Record) error
 
-	// Records yields the facts after number after, in order, up to the one that was last when
-	// the range began. At the first row that does not continue the chain it yields a
-	// *ChainError and ends. Other errors end it too. An empty payload is returned as nil.
-	// Payloads must not be modified.
+	// Records yields the facts after number after, in order, up to the last one when the range began. At the first row
+	// that does not continue the chain it yields a *ChainError and ends. Other errors end it too. An empty payload is
+	// returned as nil. Payloads must not be modified.
 	Records(ctx context.Context, after int64) iter.Seq2[wire.Record, error]
 
-	// Find yields the facts that a search selects: the one that has a key, or mail, oldest or
-	// newest first, each once. Like Records it yields no fact after the one that was last when
-	// the range began. A row that does not continue the chain ends it with a *ChainError. Find
-	// reads little more than it yields, so a caller that needs one letter can just stop. An
-	// empty name in To selects no actor.
+	// Find yields the facts that a search selects: the fact with a key, or mail, oldest or newest first, each once. Like
+	// Records it yields no fact after the last one when the range began. A row that does not continue the chain ends it
+	// with a *ChainError. Find reads little more than it yields, so a caller that needs one letter can just stop. An empty
+	// name in To selects no actor.
 	Find(ctx context.Context, s wire.Search) iter.Seq2[wire.Record, error]
 
 	// Snapshot returns the newest stored state and the number of the last fact that it
@@ -53,14 +51,13 @@ type Log interface {
 	// is damaged. If reading the state fails, it is not stored. No append waits while it is read.
 	Keep(ctx context.Context, seq int64, state io.Reader) error
 
-	// Base returns what was removed from the front of the log. Records that begins before it, and
-	// is asked for facts that were removed, yields a *wire.RemovedError. Find does not find them.
+	// Base describes the removed front of the log. Records that begins before it, and is asked for facts that were
+	// removed, yields a *wire.RemovedError. Find does not find them.
 	Base(ctx context.Context) (wire.Base, error)
 
-	// Trim removes facts from the front of the log, up to number upTo at most. It removes only
-	// some of them at a time, so that no append waits for long, and returns the new Base. It keeps
-	// every fact after the older of the two stored states. If it removes nothing, no more can be
-	// removed now.
+	// Trim removes facts from the front of the log, up to number upTo at most. It removes only some of them at a time, so
+	// that no append waits for long, and returns the new Base. It keeps every fact after the older of the two stored
+	// states. If it removes no fact, no more can be removed now.
 	Trim(ctx context.Context, upTo int64, at time.Time) (wire.Base, error)
 
 	// Size returns the number of bytes that the log needs, without the space that was freed.
@@ -76,7 +73,7 @@ var (
 	// ErrMoved reports that the log does not end where Append assumed.
 	ErrMoved = errors.New("the log does not end there")
 
-	// ErrBusy reports that another process held the log. Nothing was written.
+	// ErrBusy reports that another process held the log. The batch was not written.
 	ErrBusy = errors.New("another process holds the log")
 
 	// ErrTaken reports that the sender has used the key before. It is returned as a
@@ -88,16 +85,15 @@ var (
 	// unexpected number.
 	ErrInvalid = errors.New("not a fact that can be kept")
 
-	// ErrBroken reports that a write or a sync failed, or that the chain is broken. Nothing can
-	// be appended until the log is opened again.
+	// ErrBroken reports that a write or a sync failed, or that the chain is broken. The log takes no appends until it is
+	// opened again.
 	ErrBroken = errors.New("the log is broken")
 
 	// ErrReadOnly reports that the log was opened for reading.
 	ErrReadOnly = errors.New("the log is open for reading only")
 )
 
-// A TakenError identifies the fact of a batch whose key is taken, and the fact that has the
-// key.
+// A TakenError identifies the fact of a batch that has a taken key, and the earlier fact with the key.
 type TakenError struct {
 	Index     int    // in the batch, from 0
 	From, Key string // the sender and the key
@@ -123,10 +119,10 @@ func (e *NewerError) Error() string {
 	return fmt.Sprintf("it was written by a newer version: its schema is %d, this program knows up to %d", e.Schema, e.Known)
 }
 
-// A ChainError reports the fact at which the chain is broken.
+// A ChainError reports the fact where the chain is broken.
 type ChainError struct {
 	Seq   int64  // the first fact that cannot be trusted
-	What  string // what is wrong with it
+	What  string // the defect
 	Cause error  // the error of SQLite, or nil
 }
 

@@ -13,10 +13,10 @@ import (
 // A record can be moved from the local log of one machine into a shared log, and back. Its facts keep their
 // numbers, times and sums.
 //
-// While it is moved, each entry names the owner: the hub that has the facts which follow. No hub can append
-// then. So a hub that stands by does not take its turn on a part of the record, and a move that was
-// interrupted can go on. The last entry of a move has no facts and no owner. It is added once all entries
-// were read back and compared. The entry with which a record is moved out has no facts, and an owner.
+// While it is moved, each entry names the owner: the hub that has the facts which follow. No hub can append then. So a
+// hub that stands by does not take its turn on a part of the record, and a move that was interrupted can go on. The
+// last entry of a move has no facts and no owner. It is added once all entries were read back and compared. The entry
+// that moves a record out has no facts, and an owner.
 
 // An ElsewhereError reports that a hub has a record that is being moved into the shared log, or that was moved
 // out of it. It is an ErrMoved.
@@ -36,11 +36,11 @@ func (e *ElsewhereError) Error() string {
 // Unwrap returns ErrMoved.
 func (e *ElsewhereError) Unwrap() error { return ErrMoved }
 
-// An OtherRecordError reports that a shared log has facts that are not those of the local log.
+// An OtherRecordError reports that a shared log has facts that the local log lacks.
 type OtherRecordError struct {
 	Last  int64     // the last fact of the shared log
 	Began time.Time // the time of its first fact
-	Same  bool      // those that the local log has are the same
+	Same  bool      // the facts of the local log are the same
 }
 
 func (e *OtherRecordError) Error() string {
@@ -110,13 +110,13 @@ func (s *Shared) MoveOut(ctx context.Context, owner string) error {
 		case err == nil:
 			s.at, s.assembly = at, assembly{owner: owner, out: true}
 			return nil
-		case !errors.Is(err, ErrBehind): // otherwise a hub at work has written something, and is deposed later
+		case !errors.Is(err, ErrBehind): // otherwise a hub at work has added an entry, and is deposed later
 			return err
 		}
 	}
 }
 
-// answered calls ask again as long as the engine does not answer. If ctx ends before, the error wraps that of ctx
+// answered calls ask again as long as the engine does not answer. If ctx ends before, the error wraps the error of ctx
 // and ErrUnanswered.
 func answered(ctx context.Context, ask func() error) error {
 	for {
@@ -159,10 +159,9 @@ type Move struct {
 	same  bool // as far as both logs have facts, they are the same
 }
 
-// In moves the record. It goes on where an earlier move was interrupted, and does nothing if all is moved. It
-// returns an *OtherRecordError or an *ElsewhereError if the log has another record, a *wire.RemovedError if
-// facts were removed from the local log, and ErrMoved if another hub has written meanwhile. If ctx ends, it
-// closes the engine.
+// In moves the record. It goes on where an earlier move was interrupted, and has no effect if all is moved. It returns
+// an *OtherRecordError or an *ElsewhereError if the log has another record, a *wire.RemovedError if facts were removed
+// from the local log, and ErrMoved if another hub has written during the move. If ctx ends, it closes the engine.
 func (m *Move) In(ctx context.Context) error {
 	defer closeWith(ctx, m.Engine)()
 	err := m.in(ctx)
@@ -248,7 +247,7 @@ func (m *Move) read(ctx context.Context, doing string) error {
 	return err
 }
 
-// compare adds a batch to what was read of the shared log, and compares the sums where the local log ends: at fact
+// compare counts a batch that was read from the shared log, and compares the sums where the local log ends: at fact
 // all, with the sum mine.
 func (m *Move) compare(batch []wire.Record, all int64, mine uint32) {
 	if m.last == 0 {

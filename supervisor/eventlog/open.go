@@ -37,9 +37,8 @@ const (
 // tail is how many of the newest facts are verified when a log is opened.
 const tail = 1000
 
-// Open opens the log in a file, which it creates if necessary. It verifies the newest facts. If
-// the chain is broken, it returns a *ChainError, unless the log is opened for reading, or a stored state
-// includes what is damaged.
+// Open opens the log in a file, which it creates if necessary. It verifies the newest facts. If the chain is broken, it
+// returns a *ChainError, unless the log is opened for reading, or a stored state includes the damaged facts.
 func Open(ctx context.Context, o Options) (*SQLite, error) {
 	if o.library == nil {
 		o.library = onVFS(o.VFS)
@@ -116,8 +115,8 @@ func (l *SQLite) continues(ctx context.Context, o Options) (err error) {
 	return l.settle(o)
 }
 
-// verifyTail verifies the newest facts, and returns the sum of the last one. If one of them is damaged and a
-// state that can be read includes it, it verifies only those after the state: a start does not read the others.
+// verifyTail verifies the newest facts, and returns the sum of the last one. If one of them is damaged and a state that
+// can be read includes it, it verifies only the facts after the state: a start does not read earlier ones.
 func (l *SQLite) verifyTail(ctx context.Context, base, end int64) (uint32, error) {
 	sum, err := l.verify(ctx, max(end-tail, base), end)
 	chain, broken := errors.AsType[*ChainError](err)
@@ -289,8 +288,8 @@ var ErrFull = errors.New("no space left on the disk")
 // ErrDamaged reports that SQLite found the file malformed.
 var ErrDamaged = errors.New("the file is damaged")
 
-// why adds ErrFull to an error of SQLite that a lack of space caused, and ErrDamaged to that of a malformed file. SQLite
-// reports a write without space as an input/output error, so why asks the file system.
+// why adds ErrFull to an error of SQLite that a lack of space caused, and ErrDamaged to the error of a malformed file.
+// SQLite reports a write without space as an input/output error, so why asks the file system.
 func (l *SQLite) why(err error) error {
 	if damaged(err) {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)

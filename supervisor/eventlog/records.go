@@ -38,8 +38,8 @@ func (l *SQLite) each(ctx context.Context, after int64, show func(wire.Record) b
 	return err
 }
 
-// visible returns the last fact to show: the last whose Append has returned. A log opened for
-// reading shows everything in the file.
+// visible returns the last fact to show: the last one of the Appends that have returned. A log opened for reading shows
+// everything in the file.
 func (l *SQLite) visible() (int64, error) {
 	l.reading.Lock()
 	alone := l.writer != nil
@@ -75,7 +75,7 @@ func (l *SQLite) read(ctx context.Context, after, end int64, show func(wire.Reco
 	return p.sum, err
 }
 
-// locate sets the sum at which the page begins.
+// locate sets the sum where the page begins.
 func (l *SQLite) locate(p *page) error {
 	l.reading.Lock()
 	defer l.reading.Unlock()
@@ -178,7 +178,7 @@ func (l *SQLite) Snapshot(ctx context.Context) (seq int64, state []byte, err err
 	}
 }
 
-// load returns a state, and reports whether all its parts are there and intact.
+// load returns a state, and reports whether all its parts are stored and intact.
 func (l *SQLite) load(seq int64) (state []byte, intact bool, err error) {
 	start, found, _, err := l.sumAt(seq)
 	if err != nil || !found {
@@ -212,8 +212,8 @@ func (l *SQLite) load(seq int64) (state []byte, intact bool, err error) {
 	}
 }
 
-// Keep implements Log. Each part is a transaction, so a large state delays a batch by one part
-// only. A state whose last part is missing is not used; the next Keep removes it.
+// Keep implements Log. Each part is a transaction, so a large state delays a batch by one part only. A state without
+// its last part is not used; the next Keep removes it.
 func (l *SQLite) Keep(ctx context.Context, seq int64, state io.Reader) error {
 	l.keeping.Lock()
 	defer l.keeping.Unlock()

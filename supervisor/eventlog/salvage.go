@@ -32,7 +32,7 @@ func (l *SQLite) Check(ctx context.Context) (last int64, broken error) {
 	return last, err
 }
 
-// check reads the whole log. Where a fact is damaged for which gaps has another one, it shows that and goes on.
+// check reads the whole log. If gaps has a replacement for a damaged fact, check shows the replacement and goes on.
 func (l *SQLite) check(ctx context.Context, gaps *Gaps, show func(wire.Record) bool) (last int64, broken error) {
 	acked, sum := readTip(l.path) // read first, because the log may be growing
 	end, err := l.newest()
@@ -67,7 +67,7 @@ type Gaps struct {
 	Left    []int64                     // that were damaged and left out
 }
 
-// fill returns what takes the place of a fact, and reports whether it is damaged and to be left out.
+// fill returns the replacement of a fact, and reports whether the fact is damaged and to be left out.
 func (g *Gaps) fill(seq int64, broken error) (wire.Record, bool) {
 	if _, damaged := errors.AsType[*ChainError](broken); !damaged || g == nil || !slices.Contains(g.Without, seq) {
 		return wire.Record{}, false
@@ -210,7 +210,7 @@ func Copy(ctx context.Context, from, to string) (last int64, err error) {
 // partFiles returns the names of the files of a copy that is being made.
 func partFiles(part string) []string { return append(logFiles(part), part+"-journal") }
 
-// dropParts removes what copies to a file have left that were killed. A copy holds a lock on its part.
+// dropParts removes the parts of killed copies to a file. A running copy holds a lock on its part.
 func dropParts(to string) {
 	parts, _ := filepath.Glob(escaped(to) + ".part-*")
 	for _, part := range parts {
@@ -234,9 +234,9 @@ func escaped(path string) string {
 func restoredOf(path string) string { return path + ".restored" }
 
 // Restore puts a copy of the log in from in the place of the log at path, which must not be open. It moves the files of
-// that log, also of a damaged one, to the folder aside, which it creates if there are any. Before the first of them,
-// when the copy has been verified, it calls ready. It returns the last fact in the copy, also with an error after ready.
-// If it was interrupted after a file was moved, Open refuses what is there, and Restore can be called again.
+// that log, also of a damaged one, to the folder aside, which it creates if needed. Before the first of them, when the
+// copy has been verified, it calls ready. It returns the last fact in the copy, also with an error after ready. If it
+// was interrupted after a file was moved, Open refuses the rest, and Restore can be called again.
 func Restore(ctx context.Context, from, path, aside string, ready func() error) (last int64, err error) {
 	part := restoredOf(path)
 	if err := removeAll(logFiles(part)); err != nil { // of an interrupted call
@@ -262,7 +262,7 @@ func Restore(ctx context.Context, from, path, aside string, ready func() error) 
 		},
 		func() error { return moveAll(database, aside) },
 		func() error { return moveAll(rest, aside) },
-		func() error { // with the tip of the copy, nothing is left to do once the copy is there
+		func() error { // after the tip of the copy is in place, the copy itself is the last step
 			if acked > 0 {
 				if err := keepTip(path, aside); err != nil {
 					return err

@@ -24,11 +24,11 @@ const (
 //	actor_from       who caused it
 //	actor_to         its addressee; NULL for none
 //	topic            of mail; NULL for everything else
-//	kind             what it is, such as task.created
-//	payload          JSON as its kind says; NULL when there is none
-//	reply_to         the seq that it answers; NULL when none
-//	idempotency_key  unique for each actor_from; NULL when none
-//	correlation      what it belongs together with; NULL when nothing
+//	kind             the kind of fact, such as task.created
+//	payload          JSON in the form of its kind; NULL for none
+//	reply_to         the seq that it answers; NULL for none
+//	idempotency_key  unique for each actor_from; NULL for none
+//	correlation      an id that it shares with related facts; NULL for none
 //	crc              the chain: see chain
 //
 // Go's "" and 0 are stored as NULL, which makes `IS NULL` useful and keeps the partial indexes
@@ -46,11 +46,10 @@ const (
 // time, when it was removed, and the time of the first record of all. The chain of the first record
 // that is left continues base. Versions 1 to 3 do not have it.
 //
-// snapshots has at most two states. It is in the same file as the log, so that a copy of the
-// file is complete. A state includes the events up to seq and is stored in parts of 1 MiB,
-// numbered from 0. The last part is shorter and may be empty. The crc of the first part
-// continues that of the event with the same seq. Each other crc continues that of the part
-// before.
+// snapshots has at most two states. It is in the same file as the log, so that a copy of the file is complete. A state
+// includes the events up to seq and is stored in parts of 1 MiB, numbered from 0. The last part is shorter and may be
+// empty. The crc of the first part continues the crc of the event with the same seq. Each other crc continues the crc
+// of the part before.
 const schema = `CREATE TABLE events (
   seq INTEGER PRIMARY KEY,
   at TEXT NOT NULL,

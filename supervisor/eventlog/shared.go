@@ -12,14 +12,14 @@ import (
 	"orchestrator/wire"
 )
 
-// Shared is a log that several hubs share. An engine keeps its entries. Each hub has a copy of the
-// facts in a file of its own. Reads and searches use the copy, which may be behind.
+// Shared is a log that several hubs share. An engine keeps its entries. Each hub has its own copy of the facts in a
+// file. Reads and searches use the copy, which may be behind.
 type Shared struct {
 	*SQLite // the copy, which is not synced: the engine has everything
 	engine  Engine
 
 	mu       sync.Mutex // held while the copy grows
-	at       int64      // the last entry of which the copy has the facts, or that is in assembly
+	at       int64      // the last entry that is in the copy or in assembly
 	assembly assembly
 }
 
@@ -35,8 +35,8 @@ func (e *ShorterError) Error() string {
 	return fmt.Sprintf("the shared log ends at fact %d, and the copy of it here has facts up to %d: the log has lost facts %d to %d", e.Log, e.Copy, e.Log+1, e.Copy)
 }
 
-// OpenShared opens a shared log with a copy in a file. It reads nothing that others wrote since the
-// copy was last used; Follow does. It waits for an engine that does not answer. Close closes the engine too.
+// OpenShared opens a shared log with a copy in a file. It does not read entries that other hubs wrote since the copy
+// was last used; Follow does. It waits for an engine that does not answer. Close closes the engine too.
 func OpenShared(ctx context.Context, path string, engine Engine) (*Shared, error) {
 	local, err := Open(ctx, Options{Path: path})
 	if err != nil {
@@ -49,7 +49,7 @@ func OpenShared(ctx context.Context, path string, engine Engine) (*Shared, error
 	return s, nil
 }
 
-// locate finds the entry at which the copy ends.
+// locate finds the entry where the copy ends.
 func (s *Shared) locate(ctx context.Context) error {
 	last := s.Last()
 	end, err := s.engine.End(ctx)
@@ -76,9 +76,9 @@ func (s *Shared) locate(ctx context.Context) error {
 	return s.compare(ctx, last)
 }
 
-// compare compares the last batch of the copy with that in the log. The chain covers what is before
-// it. The sum before the batch would not be enough: an engine that has lost the batch may have
-// another one with the same numbers by now.
+// compare compares the last batch of the copy with that in the log. The chain covers all facts before it. The sum
+// before the batch would not be enough: an engine that has lost the batch may have another one with the same numbers by
+// now.
 func (s *Shared) compare(ctx context.Context, last int64) error {
 	end, err := s.entries(ctx, s.at-1, 1)
 	if err != nil {
@@ -174,9 +174,8 @@ func (s *Shared) Append(ctx context.Context, last int64, batch []wire.Record) er
 	return nil
 }
 
-// behind reads what another hub has written, and returns ErrMoved. If reading fails, the copy is
-// behind and nothing is broken. A part of a batch is enough for ErrMoved, even if the batch is never
-// completed: another hub has written it.
+// behind reads the entries of another hub, and returns ErrMoved. If reading fails, the copy is behind but not broken. A
+// part of a batch is enough for ErrMoved, even if the batch is never completed: another hub has written it.
 func (s *Shared) behind(ctx context.Context, last int64) error {
 	if err := s.follow(ctx, nil); err != nil {
 		return fmt.Errorf("%w: reading what another hub has written: %w", ErrMoved, err)
@@ -190,8 +189,8 @@ func (s *Shared) behind(ctx context.Context, last int64) error {
 	return fmt.Errorf("%w: another hub has begun a batch after fact %d", ErrMoved, last)
 }
 
-// uncertain returns an error without its causes if one of them promises that a batch is not in the
-// log. The batch of a failed Put may be there, and that of a failed copy is.
+// uncertain returns an error without its causes if one of them promises that a batch is not in the log. The batch of a
+// failed Put may be in the log, and the batch of a failed copy is.
 func uncertain(err error) error {
 	for _, promise := range []error{ErrInvalid, ErrMoved, ErrTaken, ErrBusy, ErrReadOnly, fs.ErrClosed, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, promise) {
@@ -225,14 +224,14 @@ func (s *Shared) put(last int64, batch []wire.Record) error {
 	e := Entry{First: last + 1, Count: len(batch), Before: s.lastSum()}
 	at, err := put(s.engine, s.at, e, appendBatch(nil, batch))
 	if at != s.at {
-		s.at, s.assembly = at, assembly{} // a batch that another hub has begun cannot be completed any more
+		s.at, s.assembly = at, assembly{} // a batch that another hub has begun can no longer be completed
 	}
 	return err
 }
 
-// Follow reads what other hubs have appended, and calls see, if it is not nil, for each of their
-// batches once it is in the copy. It ends with the first error of see; the next Follow begins with the
-// batch after that. See must not append, follow or close.
+// Follow reads the appends of other hubs, and calls see, if it is not nil, for each of their batches once it is in the
+// copy. It ends with the first error of see; the next Follow begins with the batch after that. See must not append,
+// follow or close.
 func (s *Shared) Follow(ctx context.Context, see func([]wire.Record) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -276,8 +275,7 @@ func (s *Shared) add(e Entry) ([]wire.Record, error) {
 	return batch, nil
 }
 
-// Close closes the engine and the copy. An append whose facts the engine has confirmed is copied
-// before that.
+// Close closes the engine and the copy. An append that the engine has confirmed is copied before that.
 func (s *Shared) Close() error {
 	err := s.engine.Close() // ends an append that waits
 	s.mu.Lock()
@@ -329,7 +327,7 @@ func sumOf(sum uint32, batch []wire.Record) uint32 {
 	return sum
 }
 
-// Current returns ErrMoved if another hub has appended something.
+// Current returns ErrMoved if another hub has appended facts.
 func (s *Shared) Current(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -339,8 +337,8 @@ func (s *Shared) Current(ctx context.Context) error {
 	return s.stillLast(ctx)
 }
 
-// Trim implements Log. It removes nothing: the engine keeps all facts for hubs that come later, and they
-// must find the keys that are taken.
+// Trim implements Log. It removes no facts: the engine keeps all of them for later hubs, which must find the taken
+// keys.
 func (s *Shared) Trim(ctx context.Context, _ int64, _ time.Time) (wire.Base, error) {
 	return s.Base(ctx)
 }

@@ -21,7 +21,7 @@ type Options struct {
 	// way.
 	Durable bool
 
-	// ReadOnly opens an existing log, even a broken one, and changes nothing.
+	// ReadOnly opens an existing log, even a broken one, without changing it.
 	ReadOnly bool
 
 	// VFS is the name under which package vfs of the SQLite library knows a file system. It is the
@@ -39,9 +39,9 @@ type SQLite struct {
 	files map[string]os.FileInfo // the files that were opened; nil when reading only
 	tip   *tip                   // nil unless the log is durable
 
-	last atomic.Int64 // the newest fact whose append has returned
+	last atomic.Int64 // the newest fact of the appends that have returned
 
-	keeping   sync.Mutex // held by Keep, whose parts are several transactions
+	keeping   sync.Mutex // held by Keep, because its parts are several transactions
 	appending sync.Mutex
 	writer    connection // nil when reading only
 	begin     statement
@@ -74,8 +74,8 @@ type SQLite struct {
 	over error      // the error of every further append, or nil
 }
 
-// Last returns the number of the newest fact: the last one appended, or the last one found when
-// the log was opened. It returns 0 if there is none.
+// Last returns the number of the newest fact: the last one appended, or the last one found when the log was opened. It
+// returns 0 for an empty log.
 func (l *SQLite) Last() int64 { return l.last.Load() }
 
 // Append implements Log.
@@ -101,8 +101,8 @@ func (l *SQLite) Append(ctx context.Context, last int64, batch []wire.Record) er
 	return err
 }
 
-// catchUp reads what another process has appended, so that the next Append can use the right
-// end. cause is the error that revealed it.
+// catchUp reads the appends of another process, so that the next Append can use the right end. cause is the error that
+// revealed it.
 func (l *SQLite) catchUp(ctx context.Context, cause error) error {
 	end, err := l.newest()
 	if err == nil {
@@ -115,7 +115,7 @@ func (l *SQLite) catchUp(ctx context.Context, cause error) error {
 	return cause
 }
 
-// mayWrite returns an error if nothing can be written.
+// mayWrite returns an error if writing is not possible.
 func (l *SQLite) mayWrite(ctx context.Context) error {
 	l.fate.Lock()
 	defer l.fate.Unlock()
@@ -135,10 +135,9 @@ func (l *SQLite) fail(doing string, cause error) error {
 	return l.over
 }
 
-// transact calls write in a transaction, and calls kept when that is durable. If write returns
-// ErrTaken or ErrMoved, the transaction is rolled back. Any other failure breaks the log,
-// including a panic, with which SQLite in Go reports a lack of memory. ErrBusy does not break
-// it, because nothing was tried.
+// transact calls write in a transaction, and calls kept when that is durable. If write returns ErrTaken or ErrMoved,
+// the transaction is rolled back. Any other failure breaks the log, including a panic, because SQLite in Go reports a
+// lack of memory by panicking. ErrBusy does not break it, because no write was tried.
 func (l *SQLite) transact(doing string, write func() error, kept func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

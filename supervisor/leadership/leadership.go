@@ -185,7 +185,7 @@ func (c *candidate) take(ctx context.Context, end int64) (*Hub, error) {
 	return &mine, nil
 }
 
-// Serve answers that a hub is at work until the returned function is called.
+// Serve announces that a hub is at work until the returned function is called.
 func Serve(e eventlog.Engine, mine Hub) (end func(), err error) {
 	text, err := json.Marshal(mine)
 	if err != nil {

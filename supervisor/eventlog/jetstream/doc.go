@@ -14,10 +14,10 @@
 //
 // # Writing
 //
-// An entry is a message that is only accepted after message N, which JetStream calls the expected last
-// sequence. An answer can be lost. So the same message, with the same id, is sent until its outcome is
-// known. A refusal proves nothing before the message at that place has been read from the stream's
-// leader: it may be our own, or it may not be there yet.
+// An entry is a message that is only accepted after message N, which JetStream calls the expected last sequence. An
+// answer can be lost. So the same message, with the same id, is sent until its outcome is known. A refusal is no proof
+// before the message at that place has been read from the stream's leader: it may be our own, or it may not be stored
+// yet.
 //
 // # Reading
 //
@@ -30,7 +30,7 @@
 //
 // # Elections
 //
-// The servers elect a new leader when they have not heard from it for 4 to 9 seconds. There is no
-// option for that, so shortenElections sets the server's variables. A hub at work asks the leader to be
-// on another machine than itself, so the loss of the hub's machine needs no election.
+// The servers elect a new leader when they have not heard from it for 4 to 9 seconds. The server has no option for
+// that, so shortenElections sets its variables. A hub at work asks the leader to be on another machine than itself, so
+// the loss of the hub's machine needs no election.
 package jetstream

@@ -28,7 +28,7 @@ type Engine struct {
 	log     string // the name of the team
 	logger  hclog.Logger
 	keeper  keeper
-	node    string                 // the server in this process; "": there is none
+	node    string                 // the server in this process; "" without one
 	copies  int                    // how many servers there are; the stream is on up to three of them
 	waiting func(missing []string) // called while the stream is not there; may be nil
 	again   time.Duration          // how long Ask asks again when no hub answers
@@ -46,10 +46,10 @@ type Engine struct {
 
 var _ eventlog.Engine = (*Engine)(nil)
 
-// A keeper stands for the servers that keep the stream: those of the hubs, or others.
+// A keeper stands for the servers that keep the stream: servers of the hubs, or foreign ones.
 type keeper interface {
-	missing(silent bool) []string // those that cannot be reached; silent: the stream's leader has not answered
-	held() error                  // why nothing may be written now, or nil
+	missing(silent bool) []string // unreachable servers; silent: the stream's leader has not answered
+	held() error                  // why writing is not allowed now, or nil
 	close()
 }
 
@@ -78,7 +78,7 @@ func (e *Engine) subject() string { return "orchestrator." + e.log + ".log" }
 func (e *Engine) seat() string    { return "orchestrator." + e.log + ".hub" }
 func (e *Engine) reports() string { return "orchestrator." + e.log + ".reports" }
 
-// openStream opens the stream, and makes it if there is none. It waits for a leader that is in touch with most
+// openStream opens the stream, and makes it if it does not exist. It waits for a leader that is in touch with most
 // servers, or until ctx ends.
 func (e *Engine) openStream(ctx context.Context) error {
 	var err error
@@ -89,7 +89,7 @@ func (e *Engine) openStream(ctx context.Context) error {
 		Name: e.name(), Subjects: []string{e.subject()}, Storage: jetstream.FileStorage, Replicas: min(e.copies, 3),
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, DenyDelete: true, DenyPurge: true, AllowDirect: true,
 		MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: maxEntry + headRoom, Duplicates: 2 * time.Minute,
-		Metadata: map[string]string{keyName: newKey()}, // that of the hub that makes the stream first counts
+		Metadata: map[string]string{keyName: newKey()}, // the key of the hub that makes the stream first counts
 	}
 	told := time.Now()
 	for wait := pause; ; wait = min(2*wait, longestWait) {
@@ -220,7 +220,7 @@ func (e *Engine) Put(at int64, entry eventlog.Entry) (int64, error) {
 	}
 }
 
-// publish sends a message once. It fails if nothing may be written now.
+// publish sends a message once. It fails if writing is not allowed now.
 func (e *Engine) publish(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error) {
 	if err := e.keeper.held(); err != nil {
 		return nil, err
@@ -230,7 +230,7 @@ func (e *Engine) publish(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, e
 	})
 }
 
-// idAt asks the leader of the stream for the id of an entry. It returns "" if there is none yet.
+// idAt asks the leader of the stream for the id of an entry. It returns "" if the entry is not stored yet.
 func (e *Engine) idAt(ctx context.Context, n int64) (string, error) {
 	m, err := e.stored(ctx, e.name(), fmt.Sprintf(`{"seq":%d}`, n))
 	if err != nil || m == nil {
@@ -242,7 +242,7 @@ func (e *Engine) idAt(ctx context.Context, n int64) (string, error) {
 	return "?", nil // a program that is not a hub has written it
 }
 
-// stored asks the leader of a stream for a message. It returns nil if there is none yet.
+// stored asks the leader of a stream for a message. It returns nil if the message is not stored yet.
 func (e *Engine) stored(ctx context.Context, stream, which string) (*nats.Msg, error) {
 	var answer struct {
 		Error   *jetstream.APIError `json:"error"`
@@ -294,7 +294,7 @@ func (e *Engine) End(ctx context.Context) (int64, error) {
 	return end, nil
 }
 
-// learn notes that an entry is there.
+// learn notes that an entry is stored.
 func (e *Engine) learn(n int64) {
 	for known := e.known.Load(); n > known && !e.known.CompareAndSwap(known, n); known = e.known.Load() {
 	}
@@ -302,10 +302,9 @@ func (e *Engine) learn(n int64) {
 
 var errNotLed = errors.New("the server that answers is not in touch with most hubs")
 
-// isLed reports whether an answer about the stream is that of a leader which has heard from most servers
-// lately. A server that knows no leader answers as well, and may learn of one while it does. So does a
-// leader that is cut off, for some seconds. The leader is not among the replicas of its own answer. A
-// stream with one copy has no others.
+// isLed reports whether an answer about the stream comes from a leader that has heard from most servers lately. A
+// server that knows no leader answers as well, and may learn of one while it does. So does a leader that is cut off,
+// for some seconds. The leader is not among the replicas in its answer. A stream with one copy has no replicas.
 func isLed(c *jetstream.ClusterInfo) bool {
 	if c == nil {
 		return true
@@ -315,7 +314,7 @@ func isLed(c *jetstream.ClusterInfo) bool {
 		if r.Name == c.Leader {
 			return false
 		}
-		if !r.Offline && r.Active > 0 && r.Active < 3*hbInterval { // 0: it has heard nothing yet
+		if !r.Offline && r.Active > 0 && r.Active < 3*hbInterval { // 0: it has heard no message yet
 			near++
 		}
 	}
@@ -360,7 +359,7 @@ var errEnough = errors.New("enough")
 // Key implements eventlog.Engine.
 func (e *Engine) Key() []byte { return e.key }
 
-// Most implements eventlog.Engine. A server may allow less than others.
+// Most implements eventlog.Engine. Each server may have another maximum.
 func (e *Engine) Most() int { return min(maxEntry, int(e.conn.MaxPayload())-headRoom) }
 
 // Ask implements eventlog.Engine.

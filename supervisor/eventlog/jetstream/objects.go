@@ -14,8 +14,8 @@ import (
 	"orchestrator/supervisor/eventlog"
 )
 
-// Objects are in a second stream, which is as durable as the first. A part of an object is a message with a
-// subject of its own, so a part that is stored again replaces an equal one.
+// Objects are in a second stream, which is as durable as the first. Each part of an object is a message with a separate
+// subject, so a part that is stored again replaces an equal one.
 
 var _ eventlog.Objects = (*Engine)(nil)
 
@@ -26,7 +26,7 @@ const (
 	objectPatience = 2 * time.Second
 )
 
-// partsKey is the header that says how many parts an object has.
+// partsKey is the header with the number of parts of an object.
 const partsKey = "Orchestrator-Parts"
 
 // objects returns the name of the stream of objects.
@@ -38,7 +38,7 @@ func (e *Engine) part(hash, parts, n string) string {
 	return fmt.Sprintf("orchestrator.%s.objects.%s.%s.%s", e.log, hash, parts, n)
 }
 
-// makeObjects makes the stream of objects, unless it is there.
+// makeObjects makes the stream of objects, unless it exists.
 func (e *Engine) makeObjects(ctx context.Context) error {
 	_, err := within(ctx, objectPatience, func(ctx context.Context) (jetstream.Stream, error) {
 		return e.js.CreateStream(ctx, jetstream.StreamConfig{
@@ -90,7 +90,7 @@ func (e *Engine) putPart(ctx context.Context, m *nats.Msg) error {
 
 // GetObject implements eventlog.Objects.
 func (e *Engine) GetObject(ctx context.Context, hash string) (content []byte, err error) {
-	// The last part is stored last: if it is there, all are.
+	// The last part is stored last: if it exists, all do.
 	last, err := e.getPart(ctx, e.part(hash, "*", "last"))
 	if err != nil {
 		return nil, err

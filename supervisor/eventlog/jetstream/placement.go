@@ -18,9 +18,9 @@ const (
 	moveLeader    = 5 * time.Second
 )
 
-// stayAway keeps the leader of the stream on another machine than the hub at work, until ctx ends or the
-// engine is closed. If the machine of the hub is lost, the stream then still has its leader. Put repeats
-// what was under way when the leader moves, as after an election.
+// stayAway keeps the leader of the stream on another machine than the hub at work, until ctx ends or the engine is
+// closed. If the machine of the hub is lost, the stream then still has its leader. Put repeats a running write when the
+// leader moves, as after an election.
 func (e *Engine) stayAway(ctx context.Context) {
 	for {
 		wait := lookForLeader

@@ -16,8 +16,8 @@ const (
 	batchBytes   = 8 << 20
 )
 
-// Get implements eventlog.Engine. Any server with a copy of the stream may answer, also one that is behind.
-// So Get asks again until it has what the leader has.
+// Get implements eventlog.Engine. Any server with a copy of the stream may answer, also one that is behind. So Get asks
+// again until it has all entries of the leader.
 func (e *Engine) Get(ctx context.Context, at int64, see func(int64, eventlog.Entry) error) error {
 	end, err := e.End(ctx)
 	if err != nil {
@@ -41,8 +41,8 @@ func (e *Engine) Get(ctx context.Context, at int64, see func(int64, eventlog.Ent
 	return nil
 }
 
-// batch calls see for some entries after entry at, and returns the last of them. It returns at if there are none
-// yet, or if no server answers.
+// batch calls see for some entries after entry at, and returns the last of them. It returns at if no entry follows yet,
+// or if no server answers.
 func (e *Engine) batch(ctx context.Context, at int64, see func(int64, eventlog.Entry) error) (int64, error) {
 	inbox := e.conn.NewRespInbox()
 	answers, err := e.conn.SubscribeSync(inbox)

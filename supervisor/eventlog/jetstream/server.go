@@ -56,7 +56,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// onLoopback reports whether a peer is on this machine and cannot be reached from others.
+// onLoopback reports whether a peer is on this machine and cannot be reached from other machines.
 func onLoopback(peer string) bool {
 	host, _, _ := net.SplitHostPort(peer)
 	address, err := netip.ParseAddr(host)
@@ -104,8 +104,8 @@ func (o *Options) serverOptions() (*server.Options, error) {
 	return so, nil
 }
 
-// Start starts a server, joins those of the other hubs, and opens the stream of the team. It waits
-// until most hubs are there, or until ctx ends.
+// Start starts a server, joins the servers of the other hubs, and opens the stream of the team. It waits until most
+// hubs have joined, or until ctx ends.
 func Start(ctx context.Context, o Options) (*Engine, error) {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
@@ -147,7 +147,7 @@ func connectInside(s *server.Server, o Options) (*nats.Conn, error) {
 	return conn, nil
 }
 
-// An ownServer is the server in this process, with those of the other hubs.
+// An ownServer is the server in this process, with the servers of the other hubs.
 type ownServer struct {
 	options Options
 	server  *server.Server
@@ -172,8 +172,8 @@ func (s *ownServer) close() {
 	s.server.WaitForShutdown()
 }
 
-// serverLog passes the log of the server on, mostly at lower levels: what concerns people is reported by this
-// program.
+// serverLog passes the log of the server on, mostly at lower levels: this program itself reports the events that
+// concern people.
 type serverLog struct{ to hclog.Logger }
 
 func (l serverLog) Noticef(format string, v ...any) { l.to.Debug(fmt.Sprintf(format, v...)) }

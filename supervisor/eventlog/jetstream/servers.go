@@ -30,18 +30,18 @@ type ServersOptions struct {
 	Monitors    []string    // the URLs of their monitors, such as http://n1:8222
 	Log         string      // the name of the team
 	Node        string      // the name of this hub, which the servers show to their administrator
-	User        string      // whose password Credentials is; may be ""
+	User        string      // the user with the password Credentials; may be ""
 	Credentials string      // the text of a creds file, or a password, or a token without a user; "" with a certificate
 	TLS         *tls.Config // the authority of the servers and the certificate of this hub; may be nil
 	Logger      hclog.Logger
 }
 
-// errUnsafe reports that the servers could lose what they have confirmed, or let other programs read it.
+// errUnsafe reports that the servers could lose confirmed entries, or let other programs read them.
 var errUnsafe = errors.New("the servers are not safe")
 
-// Times of servers. Their monitors are asked every proofInterval whether the servers are safe. The proof of a server
-// whose monitor is silent holds for proofLasts, because the server may have been started anew. A hub whose server
-// ends is usually connected to another one within changeServer.
+// Times of servers. Their monitors are asked every proofInterval whether the servers are safe. If a monitor falls
+// silent, the proof of its server holds for proofLasts, because the server may have been started anew. If the server of
+// a hub ends, the hub is usually connected to another one within changeServer.
 const (
 	changeServer  = 500 * time.Millisecond
 	proofInterval = 5 * time.Second
@@ -156,10 +156,10 @@ type otherServers struct {
 	watch    sync.WaitGroup
 
 	proven map[string]time.Time  // when servers have proven last that they are safe, by name; used by one goroutine at a time
-	hold   atomic.Pointer[error] // why nothing may be written; nil: nothing is wrong
+	hold   atomic.Pointer[error] // why writing is not allowed; nil: it is
 }
 
-// A report is what the monitor of a server says, in the parts that matter here.
+// A report is the answer of the monitor of a server, in the parts that matter here.
 type report struct {
 	Name         string `json:"server_name"`
 	Version      string `json:"version"`
@@ -200,9 +200,9 @@ func (r *report) problem() error {
 	return fmt.Errorf("%w: %s: %s", errUnsafe, r.Name, what)
 }
 
-// ask asks all monitors. It returns how many servers there are, or 0 if no monitor answers; the errors of monitors
-// that do not answer; and the problems of servers that are not safe. Each server has a monitor of its own, so there
-// are at least as many servers as monitors: a cluster that is starting counts fewer.
+// ask asks all monitors. It returns the number of servers, or 0 if no monitor answers; the errors of monitors that do
+// not answer; and the problems of servers that are not safe. Each server has its own monitor, so the number is at least
+// the number of monitors: a cluster that is starting counts fewer.
 func (s *otherServers) ask(ctx context.Context) (size int, silent, unsafe error) {
 	reports, failed := make([]*report, len(s.options.Monitors)), make([]error, len(s.options.Monitors))
 	var all sync.WaitGroup
@@ -311,7 +311,7 @@ func (s *otherServers) addresses() []string {
 	return slices.Sorted(maps.Keys(at))
 }
 
-// missing implements keeper. It returns why nothing can be written, or the servers if they do not answer.
+// missing implements keeper. It returns why writing is not allowed, or the servers if they do not answer.
 func (s *otherServers) missing(silent bool) []string {
 	if err := s.held(); err != nil {
 		return []string{err.Error()}

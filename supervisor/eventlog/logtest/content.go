@@ -76,7 +76,7 @@ func conformFence(t *testing.T, subject Subject) {
 	require.NoError(t, l.Append(t.Context(), 3, series.Facts(3, 1)))
 }
 
-// conformRace checks that of several appends at the same place exactly one succeeds.
+// conformRace checks that exactly one of several appends at the same place succeeds.
 func conformRace(t *testing.T, subject Subject) {
 	const writers, numbers = 8, 60
 	l := subject.Open(t)

@@ -88,7 +88,7 @@ type Memory struct {
 	// Other hubs can write while it runs.
 	Putting func(at int64, e eventlog.Entry) error
 
-	// Stored is called after an entry was added. Put returns its error, although the entry is there.
+	// Stored is called after an entry was added. Put returns its error, although the entry is stored.
 	Stored func(n int64, e eventlog.Entry) error
 
 	// Asking is called before Get, End, First and Ask, which return its error.

@@ -212,8 +212,8 @@ func conformFindAny(t *testing.T, subject Subject) {
 	}
 }
 
-// conformFindReaders checks that a search sees whole batches, never less than before, and only
-// what the log reports as its content.
+// conformFindReaders checks that a search sees whole batches, never less than before, and only facts that the log
+// reports as its content.
 func conformFindReaders(t *testing.T, subject Subject) {
 	l := subject.Open(t)
 	const batches, size = 40, 12
@@ -262,7 +262,7 @@ func conformFindReaders(t *testing.T, subject Subject) {
 	group.Wait()
 }
 
-// conformFindNested checks that a running search blocks nothing, and does not see later appends.
+// conformFindNested checks that a running search blocks no other call, and does not see later appends.
 func conformFindNested(t *testing.T, subject Subject) {
 	l := subject.Open(t)
 	send := func(n int) {

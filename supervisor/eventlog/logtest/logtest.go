@@ -4,14 +4,14 @@
 // The rules use only the methods of a Log. A test of the file or the server behind a log belongs
 // to its package.
 //
-//	content.go  what is stored comes back, in order, once, and what is refused
+//	content.go  facts come back in order, once; refusals
 //	use.go      readers beside a writer, states, contexts, closing and opening again
 //	find.go     searches
 //	trim.go     removing old facts
 //	objects.go  objects of a shared log; RunObjects has the rules for them
 //	shared.go   RunShared, which applies the rules to a log that several hubs share
 //	engine.go   an engine in memory for a log that several hubs share
-//	series/     the facts that tests write; it does not know the package eventlog, whose own
+//	series/     the facts that tests write; it does not know the package eventlog, because the
 //	            tests use it
 package logtest
 
@@ -21,7 +21,7 @@ import (
 	"orchestrator/supervisor/eventlog"
 )
 
-// A Log is what the rules need of an implementation.
+// A Log has the methods that the rules need of an implementation.
 type Log interface {
 	eventlog.Log
 	Last() int64
@@ -40,13 +40,13 @@ type Subject struct {
 	// also while another one is open.
 	Remembers bool
 
-	// KeepsAll tells the rules that Trim removes nothing.
+	// KeepsAll tells the rules that Trim removes no facts.
 	KeepsAll bool
 }
 
 const (
 	maxFact   = 32 << 20 // bytes of the largest fact; see eventlog.ErrInvalid
-	partBytes = 1 << 20  // bytes of a part of a state, at the borders of which its end may be lost
+	partBytes = 1 << 20  // bytes of a part of a state; its end may be lost at the borders of parts
 )
 
 // Run checks that a subject passes the rules.

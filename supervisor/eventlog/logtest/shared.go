@@ -31,7 +31,7 @@ func RunShared(t *testing.T, name string, join func(log string, hub int) eventlo
 	}})
 }
 
-// Follow has a log read what other hubs have appended. It waits for servers that choose a leader.
+// Follow has a log read the appends of other hubs. It waits for servers that choose a leader.
 func Follow(t *testing.T, l *eventlog.Shared) {
 	t.Helper()
 	err := l.Follow(t.Context(), nil)
@@ -41,7 +41,7 @@ func Follow(t *testing.T, l *eventlog.Shared) {
 	require.NoError(t, err)
 }
 
-// A sharedLog is a log of a hub whose copy may be used again after Close.
+// A sharedLog is a log of a hub. Its copy may be used again after Close.
 type sharedLog struct {
 	*eventlog.Shared
 	free func()

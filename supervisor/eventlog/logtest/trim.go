@@ -10,8 +10,8 @@ import (
 	"orchestrator/wire"
 )
 
-// conformTrim checks that facts are removed from the front only, that reading behind the base is
-// an error, and that everything else stays as it is.
+// conformTrim checks that facts are removed from the front only, that reading behind the base is an error, and that all
+// other facts stay.
 func conformTrim(t *testing.T, subject Subject) {
 	l := subject.Open(t)
 	require.Zero(t, series.Trimmed(t, l, 100))

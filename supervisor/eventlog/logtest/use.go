@@ -47,7 +47,7 @@ func conformReaders(t *testing.T, subject Subject) {
 	group.Wait()
 }
 
-// conformNested checks that a running iteration blocks nothing.
+// conformNested checks that a running iteration blocks no other call.
 func conformNested(t *testing.T, subject Subject) {
 	l := subject.Open(t)
 	require.NoError(t, l.Append(t.Context(), 0, series.Facts(0, 3)))
@@ -104,7 +104,7 @@ func conformStates(t *testing.T, subject Subject) {
 	require.NoError(t, l.Append(t.Context(), 10, series.Facts(10, 1)))
 }
 
-// conformContext checks that a canceled context changes nothing and breaks nothing.
+// conformContext checks that a canceled context neither changes nor breaks the log.
 func conformContext(t *testing.T, subject Subject) {
 	l := subject.Open(t)
 	require.NoError(t, l.Append(t.Context(), 0, series.Facts(0, 2)))
@@ -155,7 +155,7 @@ func conformClosed(t *testing.T, subject Subject) {
 
 func conformReopen(t *testing.T, subject Subject) {
 	if !subject.Remembers {
-		return // a log in memory has nothing to reopen
+		return // a log in memory has no file to reopen
 	}
 	var want []wire.Record
 	for round := range 4 {

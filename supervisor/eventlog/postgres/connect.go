@@ -12,15 +12,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Limits of connections. A session of a hub that was cut off keeps its lock until the server notices that.
-// With the settings of setUp, that takes seconds and not hours. A connection that was given up may take 15 s to
-// be closed, and a question needs another one meanwhile.
+// Limits of connections. A session of a hub that was cut off keeps its lock until the server notices that. With the
+// settings of setUp, that takes seconds and not hours. A connection that was given up may take 15 s to be closed, and
+// until then a question needs another one.
 const (
 	connectPatience = 3 * time.Second
 	maxConnections  = 24
 )
 
-// errUnsafe reports that the server could lose what it has confirmed.
+// errUnsafe reports that the server could lose confirmed entries.
 var errUnsafe = errors.New("it may lose what it has confirmed")
 
 // connect makes a pool of connections. It does not wait for the server.
@@ -78,7 +78,7 @@ func dialer(severed context.Context) pgconn.DialFunc {
 	}
 }
 
-// setUp sets what the statements of a session need, and refuses a server that is not safe.
+// setUp sets parameters for the statements of a session, and refuses a server that is not safe.
 func setUp(ctx context.Context, c *pgx.Conn) error {
 	var fsync, wholePages string
 	err := c.QueryRow(ctx, `SELECT current_setting('fsync'), current_setting('full_page_writes') FROM (SELECT
@@ -98,10 +98,10 @@ func setUp(ctx context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-// warned is the name of a mark of a connection on which the server has warned.
+// warned is the name of the mark of a connection after a warning of the server.
 const warned = "warned"
 
-// noteWarning marks a connection on which the server warns. It warns if it stops waiting for its replica.
+// noteWarning marks a connection after a warning of the server. The server warns if it stops waiting for its replica.
 func noteWarning(c *pgconn.PgConn, n *pgconn.Notice) {
 	if n.SeverityUnlocalized == "WARNING" {
 		c.CustomData()[warned] = true

@@ -10,27 +10,26 @@
 //
 // # Tables
 //
-// orchestrator_entries has a row for each entry, by the name of the log and the number. A trigger refuses
-// to change or delete them. orchestrator_logs has a row for each log: the key of its hubs, and the seat.
-// orchestrator_objects has a row for each object, which also stays as it is.
+// orchestrator_entries has a row for each entry, by the name of the log and the number. A trigger refuses to change or
+// delete them. orchestrator_logs has a row for each log: the key of its hubs, and the seat. orchestrator_objects has a
+// row for each object, which is never changed either.
 //
 // # Writing
 //
-// An entry is added by one INSERT that does nothing unless the log ends where the hub thinks. The primary
-// key decides between two that run at once. An answer can be lost. So the same statement, with the same
-// id, is sent until its outcome is known. If it adds nothing, the id of the row at that place tells
-// whether the row is our own. That row may be there and yet be lost: a server that stops waiting for its
-// replica shows it. The question for the id therefore writes to the server's own log, and its answer
-// comes only when everything before it is as durable as an entry must be.
+// An entry is added by one INSERT that has no effect unless the log ends where the hub expects. The primary key decides
+// between two that run at once. An answer can be lost. So the same statement, with the same id, is sent until its
+// outcome is known. If it adds no row, the id of the row at that place tells whether the row is our own. That row may
+// be there and yet be lost: a server that stops waiting for its replica shows it. The question for the id therefore
+// writes to the server's own log, and its answer comes only when everything before it is as durable as an entry must
+// be.
 //
 // # The seat
 //
-// The hub at work holds a session lock of the server, whose key is derived from the name of the log. The
-// server releases it when the hub's process ends. A hub that hangs keeps it. So the hub also raises a
-// counter, the beat, twice a second. The row of the log also has what the hub says of itself.
-// So Ask returns:
+// The hub at work holds a session lock of the server. The key of the lock is derived from the name of the log. The
+// server releases it when the hub's process ends. A hub that hangs keeps it. So the hub also raises a counter, the
+// beat, twice a second. The row of the log also has the description of the hub. So Ask returns:
 //
-//	what another hub finds                                   Ask returns
+//	state that another hub finds                             Ask returns
 //	the lock is held, and the beat has moved within 1 s      the hub at work
 //	the lock is held, and the beat has not                   ErrSilent
 //	the lock was lost when the server was restarted          ErrSilent
@@ -41,7 +40,7 @@
 // hub then takes the lock again in a new one. The last three rows leave it the time for that, because a hub that
 // is replaced stops its agents.
 //
-// The lock is a shared one, so a hub never waits for it. The hub that was given up because it hangs may
-// still hold it. The one that took its turn at a later entry overwrites the row, and the earlier one never
-// overwrites the row of a later one that holds the lock. So the row always becomes that of the hub at work.
+// The lock is a shared one, so a hub never waits for it. The hub that was given up because it hangs may still hold it.
+// A hub that took its turn at a later entry overwrites the row, and an earlier one never overwrites the row of a later
+// one that holds the lock. So the row always comes to describe the hub at work.
 package postgres

@@ -25,8 +25,8 @@ import (
 
 // Options describe the server and this hub.
 type Options struct {
-	URL         string // postgres://user@host/database; it says in sslmode whether TLS is used
-	Credentials string // the password; "": that of the URL, or none
+	URL         string // postgres://user@host/database; its sslmode decides about TLS
+	Credentials string // the password; "": the password of the URL, or none
 	Log         string // the name of the team
 	Node        string // the name of this hub, which the server shows to its administrator
 	Logger      hclog.Logger
@@ -69,8 +69,8 @@ const (
 // maxEntry is how many bytes an entry may have.
 const maxEntry = 4 << 20
 
-// Open connects to the server and makes what the log needs there. It waits for a server that does not
-// answer, until ctx ends.
+// Open connects to the server and makes the tables of the log there. It waits for a server that does not answer, until
+// ctx ends.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
@@ -163,7 +163,7 @@ func (e *Engine) judge(ctx context.Context, what string, err error) error {
 	return nil
 }
 
-// codeOf returns the SQLSTATE with which the server has refused a statement, or "".
+// codeOf returns the SQLSTATE of the server's refusal of a statement, or "".
 func codeOf(err error) string {
 	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return refusal.Code
@@ -171,9 +171,9 @@ func codeOf(err error) string {
 	return ""
 }
 
-// permanent reports whether the server would refuse a statement each time: the statement is wrong, or may
-// not be run. Other errors pass, such as those of a server that is restarted, that has no room for a
-// connection, or that only reads because another one has taken over.
+// permanent reports whether the server would refuse a statement each time: the statement is wrong, or may not be run.
+// Other errors pass, such as the errors of a server that is restarted, that has no room for a connection, or that only
+// reads because another one has taken over.
 func permanent(err error) bool {
 	code := codeOf(err)
 	return len(code) == 5 && slices.Contains([]string{"22", "23", "42", "54"}, code[:2]) && !raced(code)
@@ -200,7 +200,7 @@ func (e *Engine) Missing() []string {
 	return nil
 }
 
-// Close implements eventlog.Engine. Connections on which the server does not react are cut after a second.
+// Close implements eventlog.Engine. Connections without a reaction of the server are cut after a second.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	e.end()
@@ -213,7 +213,7 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// addressOf returns the address of the server, or those of several, for people.
+// addressOf returns the address of the server, or of several servers, for people.
 func addressOf(c *pgconn.Config) string {
 	all := []string{net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))}
 	for _, f := range c.Fallbacks {

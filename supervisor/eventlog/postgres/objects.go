@@ -35,9 +35,9 @@ func (e *Engine) PutObject(ctx context.Context, hash string, content []byte) err
 	}
 }
 
-// insertObject adds a row unless it is there. It returns false if the server warns: then the row may be there
-// without being as durable as it must be, as one may be that was there before. The message in the server's own
-// log is committed after that one: see ours.
+// insertObject adds a row unless it exists. It returns false if the server warns: then the row may exist without being
+// as durable as it must be. A row from before may be in the same state, so a message in the server's own log is
+// committed after it: see ours.
 func (e *Engine) insertObject(ctx context.Context, c *pgxpool.Conn, hash string, content []byte) (stored bool, err error) {
 	marks := c.Conn().PgConn().CustomData()
 	delete(marks, warned)

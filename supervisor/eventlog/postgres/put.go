@@ -13,7 +13,7 @@ import (
 	"orchestrator/supervisor/eventlog"
 )
 
-// A row is an entry in the form in which the server stores it.
+// A row is an entry in the form that the server stores.
 type row struct {
 	n    int64
 	id   []byte // of the attempt to add it
@@ -63,12 +63,12 @@ func (e *Engine) insert(r row, limit time.Duration) (stored bool, err error) {
 	return stored, err
 }
 
-// uniqueViolation is the code of a refusal because the primary key is there.
+// uniqueViolation is the code of a refusal because the primary key exists.
 const uniqueViolation = "23505"
 
-// ours reports whether a row that was not added is there already, from an attempt whose answer was lost. It
-// returns ErrBehind if another row has its place. The message in the server's own log is committed after the
-// row, and waits for the disk, and for the replica if there is one.
+// ours reports whether a row that was not added is stored already, from an attempt that lost its answer. It returns
+// ErrBehind if another row has its place. The message in the server's own log is committed after the row, and waits for
+// the disk, and for a replica if the server has one.
 func (e *Engine) ours(r row, limit time.Duration) (bool, error) {
 	var holder []byte
 	var end int64

@@ -30,7 +30,8 @@ const held = `(l.server = pg_postmaster_start_time() AND EXISTS (
 	AND k.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 	AND (k.classid::bigint << 32 | k.objid::bigint) = $2::bigint))`
 
-// A seatView remembers what an engine has seen of the seat. It measures time by the clock of this machine only.
+// A seatView remembers the observations of an engine about the seat. It measures time by the clock of this machine
+// only.
 type seatView struct {
 	mu    sync.Mutex
 	beat  int64
@@ -54,7 +55,7 @@ func (e *Engine) Ask(ctx context.Context) ([]byte, error) {
 	return e.seen.answer(row, time.Now())
 }
 
-// A seatRow is what the tables of the server say about the seat at one time.
+// A seatRow is the state of the seat at one time, from the tables of the server.
 type seatRow struct {
 	beat      int64
 	who       []byte
@@ -63,7 +64,7 @@ type seatRow struct {
 	end       int64 // the last entry of the log
 }
 
-// answer compares a row with those that were read before it, and returns the answer of Ask.
+// answer compares a row with the rows that were read before it, and returns the answer of Ask.
 func (s *seatView) answer(row seatRow, now time.Time) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,12 +90,12 @@ func (s *seatView) answer(row seatRow, now time.Time) ([]byte, error) {
 	return nil, eventlog.ErrSilent
 }
 
-// A seat is what a hub that serves does in the background.
+// A seat is the background work of a hub that serves.
 type seat struct {
 	engine *Engine
 	who    []byte
-	at     int64         // the entry with which the hub took its turn
-	conn   *pgxpool.Conn // the session that holds the lock; nil if there is none
+	at     int64         // the entry that began the turn of the hub
+	conn   *pgxpool.Conn // the session that holds the lock; nil without one
 }
 
 // Serve implements eventlog.Engine. It does not wait for the server longer than for one question, and goes on
@@ -140,7 +141,7 @@ func (s *seat) wait(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, beatEvery)
 	defer cancel()
 	for ctx.Err() == nil && s.conn != nil {
-		_, _ = s.conn.Conn().WaitForNotification(ctx) // there are none: it ends with ctx or with the session
+		_, _ = s.conn.Conn().WaitForNotification(ctx) // no notification comes: it ends with ctx or with the session
 		if s.conn.Conn().IsClosed() {
 			s.drop()
 		}
@@ -170,8 +171,7 @@ func (s *seat) beat(ctx context.Context, limit time.Duration) {
 	s.drop()
 }
 
-// takeLock opens a session that holds the lock. What the session writes is only a hint, so it need not wait for
-// the disk.
+// takeLock opens a session that holds the lock. The session writes only hints, so it need not wait for the disk.
 func (s *seat) takeLock(ctx context.Context) error {
 	conn, err := s.engine.pool.Acquire(ctx)
 	if err != nil {

@@ -49,7 +49,7 @@ CREATE TRIGGER orchestrator_keep BEFORE UPDATE OR DELETE OR TRUNCATE ON orchestr
 	FOR EACH STATEMENT EXECUTE FUNCTION orchestrator_keep();
 `
 
-// raced reports whether a refusal says that another hub is making the same tables.
+// raced reports whether a refusal means that another hub is making the same tables.
 func raced(code string) bool {
 	return slices.Contains([]string{
 		"23505", // unique_violation, in a table of the server
@@ -59,8 +59,8 @@ func raced(code string) bool {
 	}, code)
 }
 
-// prepare makes what the log needs on the server. If the tables are there, the role of the hub needs no right to
-// make them.
+// prepare makes the tables of the log on the server. If the tables exist, the role of the hub needs no right to make
+// them.
 func (e *Engine) prepare(ctx context.Context) error {
 	return e.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 		var there, objects bool

@@ -25,7 +25,7 @@ type Reader interface {
 // Noon is the time of the first fact.
 var Noon = time.Date(2026, 11, 2, 12, 0, 0, 250e6, time.UTC)
 
-// Fact returns the n-th fact of a series in which all differ.
+// Fact returns the n-th fact of a series of different facts.
 func Fact(n int) wire.Record {
 	return wire.Record{
 		At: Noon.Add(time.Duration(n) * time.Millisecond), From: fmt.Sprint("agent-", n%7), Kind: "task.created",

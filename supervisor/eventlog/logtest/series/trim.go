@@ -13,7 +13,7 @@ import (
 	"orchestrator/wire"
 )
 
-// A Log is what the tests of removing facts use.
+// A Log has the methods for tests of removing facts.
 type Log interface {
 	Reader
 	Append(ctx context.Context, last int64, batch []wire.Record) error
@@ -22,7 +22,7 @@ type Log interface {
 	Trim(ctx context.Context, upTo int64, at time.Time) (wire.Base, error)
 }
 
-// Later is the time at which the tests remove facts.
+// Later is the time when the tests remove facts.
 var Later = Noon.Add(time.Hour)
 
 // trimRows is the largest number of facts that one call of Trim may remove.
