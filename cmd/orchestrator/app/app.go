@@ -1,7 +1,8 @@
 // Package app joins the commands, each in a folder beside it, to one command line, and runs it.
 //
 // Package serve runs a team. The other commands work on files, or are HTTP clients of the
-// orchestrator's socket. Only main, and tests whose binary plays the program, import this package.
+// orchestrator's socket. Only main, and tests that play the program with their binary, import this
+// package.
 package app
 
 import (
@@ -32,8 +33,8 @@ import (
 	"orchestrator/supervisor/home"
 )
 
-// The main goroutine stays on the main thread: see child.LendMainThread. Only what runs before main
-// can guarantee this.
+// The main goroutine stays on the main thread: see child.LendMainThread. Only code that runs before
+// main can guarantee this.
 var _ = keepThread()
 
 func keepThread() bool {

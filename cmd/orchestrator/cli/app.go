@@ -25,7 +25,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// An Env is what a run of the program gets from its caller.
+// An Env holds the streams and surroundings that a run of the program gets from its caller.
 type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -55,7 +55,7 @@ type App struct {
 	Unnamed bool           // commands find the team of this one without its configuration
 	reading bool           // the command reads the event log if no orchestrator runs
 	record  *client.Client // client of the event log, once opened
-	stalled bool           // it was noted that nothing can be recorded
+	stalled bool           // the note that the log accepts no records was printed
 	mu      sync.Mutex
 	atEnd   []func() // called at the end, the last one first
 }
@@ -135,7 +135,7 @@ func (a *App) Getenv(name string) string {
 	return ""
 }
 
-// Print writes a part of the answer to stdout. It fails when stdout has no reader any more.
+// Print writes a part of the answer to stdout. It fails when the reader of stdout has gone.
 func (a *App) Print(format string, args ...any) error {
 	_, err := fmt.Fprintf(a.Stdout, format, args...)
 	return err

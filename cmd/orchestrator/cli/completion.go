@@ -140,8 +140,8 @@ func CompletionList[T any](a *App, operation string, request any) T {
 	})
 }
 
-// ForCompletion returns what read returns, or nothing after an error or completionPatience.
-// A shell cannot show errors during completion.
+// ForCompletion returns the result of read, or a zero value after an error or completionPatience. A
+// shell cannot show errors during completion.
 func ForCompletion[T any](a *App, read func(context.Context, *client.Client) (T, error)) (found T) {
 	a.Flags.Quiet = true
 	d, err := a.Connect()

@@ -22,7 +22,7 @@ import (
 	"orchestrator/wire"
 )
 
-// Connect returns a client of the orchestrator that the flags select. It sends nothing yet.
+// Connect returns a client of the orchestrator that the flags select. It sends no request yet.
 func (a *App) Connect() (*client.Client, error) {
 	t, err := a.target()
 	if err != nil {
@@ -71,7 +71,7 @@ func (a *App) NewClient(t client.Target) *client.Client {
 	return d
 }
 
-// noteStalled prints once that the answers show the record before the hub lost the others.
+// noteStalled prints once that the answers show the record from before the hub lost the other hubs.
 func (a *App) noteStalled(why string) {
 	if !a.stalled {
 		a.stalled = true
@@ -212,7 +212,7 @@ func (f *Failure) wantsToken(t *client.Target) {
 	f.Hint = "Ask its owner for a token: orchestrator token issue --sub NAME     then: export ORC_TOKEN=…"
 }
 
-// wantsAgent adds the known agents and the one that was probably meant.
+// wantsAgent adds the known agents and the probably meant one.
 func (f *Failure) wantsAgent(details map[string]any) {
 	wrong, _ := details["agent"].(string)
 	var names []string
@@ -389,7 +389,7 @@ func noConfig(nowhere *config.NotFound) *Failure {
 
 // stateDir returns the state directory for a file. It ignores mistakes in the file and
 // returns the default then: a client must reach the orchestrator while the file is edited. A
-// file that does not exist is an error, because the default may be that of another file.
+// file that does not exist is an error, because the default may belong to another file.
 func (a *App) stateDir(file string) (string, error) {
 	if a.Flags.StateDir != "" {
 		return a.Path(a.Flags.StateDir), nil
@@ -435,7 +435,7 @@ func IsStateDir(dir string) bool {
 }
 
 // RecordPath returns the path of the event log that a command uses, and its state
-// directory. The file is named, or is that of the state directory or the configuration.
+// directory. The file is named, or is the log of the state directory or of the configuration.
 func (a *App) RecordPath(named []string) (path, stateDir string, err error) {
 	if len(named) > 0 {
 		if named[0] == "" {

@@ -48,7 +48,7 @@ const (
 // ExitWith returns the failure of a command that has printed its whole answer.
 func ExitWith(exit int) *Failure { return &Failure{Exit: exit, said: true} }
 
-// UsageError returns a failure for a wrong command line. The hint says what is right.
+// UsageError returns a failure for a wrong command line. The hint shows a correct one.
 func UsageError(message, hint string) *Failure {
 	return &Failure{Exit: ExitUsage, Code: codeUsage, Message: message, Hint: hint}
 }

@@ -83,7 +83,7 @@ type Guest struct {
 	Capabilities []string
 }
 
-// AddFlags adds the flags to a command. The usage is that of the name.
+// AddFlags adds the flags to a command. The usage describes the flag for the name.
 func (g *Guest) AddFlags(a *App, verb *cobra.Command, usage string) {
 	g.Role = Choice{Of: wire.Roles, Open: true, Close: true}
 	set := verb.Flags()
@@ -100,8 +100,7 @@ func (g *Guest) Query() url.Values {
 	return url.Values{"as": {g.Name}, "role": {g.Role.Value}, "capability": g.Capabilities}
 }
 
-// ParseCount parses the value of -n: a number of items from least, or "all", for which it
-// returns all.
+// ParseCount parses the value of -n: a number of items from least, or "all", which returns all.
 func ParseCount(text, items string, least, all int) (int, error) {
 	n, err := strconv.Atoi(text)
 	switch {
@@ -203,7 +202,7 @@ func ParseTime(flag, text string, now time.Time) (time.Time, error) {
 
 // ReadArg returns the text given with a flag or an argument: the text itself, the contents
 // of FILE for @FILE, or stdin for "-". It removes the line end that editors and echo add.
-// Errors call the flag what.
+// Errors name the flag by the first argument.
 func (a *App) ReadArg(what, value string) (string, error) {
 	var text []byte
 	var err error
@@ -230,7 +229,7 @@ func (a *App) ReadArg(what, value string) (string, error) {
 	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
 }
 
-// maxGiven is the maximum size of an argument, which is also that of a request.
+// maxGiven is the maximum size of an argument, equal to the maximum of a request.
 const maxGiven = 16 << 20
 
 func readBounded(from io.Reader) ([]byte, error) {

@@ -88,7 +88,7 @@ func writeMan(root *cobra.Command, dir string) (n int, err error) {
 	return n, nil
 }
 
-// roff returns a text with which a man page shows it as it is. A line that begins with a dot would be a request.
+// roff escapes a text for a man page. A line that begins with a dot would be a request.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`).Replace(text)
 	return strings.ReplaceAll("\n"+text, "\n.", "\n\\&.")[1:]

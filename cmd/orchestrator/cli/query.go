@@ -20,7 +20,7 @@ import (
 type Query[T any] struct {
 	Operation string
 	Request   any               // nil sends an empty object
-	Awaits    string            // what a long wait is for; "" is for the answer
+	Awaits    string            // the goal of a long wait; "" is for the answer
 	Explain   func(error) error // adds to an error; may be nil
 	Quiet     func(*T) error    // nil uses Text
 	Text      func(*T) error
@@ -97,8 +97,8 @@ func (a *App) Ask(ctx context.Context, d *client.Client, operation string, reque
 	return d.Ask(ctx, operation, request)
 }
 
-// Answer prints the answer of an operation for programs. It adds format_version to answers
-// without one, those of operations that agents use too.
+// Answer prints the answer of an operation for programs. It adds format_version to answers without
+// one, also to answers of operations for agents.
 func (a *App) Answer(text []byte) error {
 	text, err := withFormat(text)
 	if err != nil {

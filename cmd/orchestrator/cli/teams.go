@@ -16,8 +16,8 @@ import (
 )
 
 // A user can look at a team from any folder while it is the only one that runs. Each team has a
-// file below the state home of its user, with the name of its configuration and of its socket. A
-// file whose socket takes no connection is left over from a killed team, and is removed.
+// file below the state home of its user, with the name of its configuration and of its socket. If
+// the socket takes no connection, the file is left over from a killed team, and is removed.
 
 // DemoPrefix begins the name of the folder of the demo.
 const DemoPrefix = "orchestrator-demo-"
@@ -38,7 +38,7 @@ func (a *App) NoteTeam(file, socket string) (forget func()) {
 	if err != nil {
 		return func() {}
 	}
-	a.teams() // removes what killed teams have left
+	a.teams() // removes the files of killed teams
 	sum := sha256.Sum256([]byte(file))
 	name := filepath.Join(dir, hex.EncodeToString(sum[:]))
 	if ReplaceFile(name, []byte(file+"\n"+socket+"\n")) != nil {
@@ -101,7 +101,7 @@ func (a *App) onlyTeam(nowhere error) (runningTeam, error) {
 }
 
 // looksAround reports whether a command may be about the only team that runs: it looks, or answers
-// a question. Commands that change something need a configuration here.
+// a question. Commands that make changes need a configuration here.
 func looksAround(verb *cobra.Command) bool {
 	if ReadsRecord(verb) {
 		return true

@@ -18,10 +18,10 @@ import (
 // trustEnv names the variable that makes up refuse commands it cannot ask about.
 const trustEnv = "ORC_TRUST"
 
-// CheckTrust looks among commands of a configuration for those that this user has not run from its
-// file before. On a terminal it asks whether to run them. Elsewhere it only notes them, or refuses
-// them with a hint if ORC_TRUST is strict. It remembers commands that may run. If yes is true, all of
-// them may.
+// CheckTrust looks among commands of a configuration for commands that this user has not run from
+// its file before. On a terminal it asks whether to run them. Elsewhere it only notes them, or
+// refuses them with a hint if ORC_TRUST is strict. It remembers commands that may run. If yes is
+// true, all of them may.
 func (a *App) CheckTrust(c *config.Config, commands []config.Command, yes bool, hint string) error {
 	strict := false
 	switch mode := a.Getenv(trustEnv); mode {
@@ -76,7 +76,7 @@ func CommandTable(list []config.Command) string {
 func (a *App) knownCommands(c *config.Config) map[string]bool {
 	known := make(map[string]bool)
 	if name, err := a.trustFile(c.File); err == nil {
-		text, _ := os.ReadFile(name) // without it, nothing is known
+		text, _ := os.ReadFile(name) // without it, no command is known
 		for print := range strings.Lines(string(text)) {
 			known[strings.TrimSpace(print)] = true
 		}
@@ -84,8 +84,7 @@ func (a *App) knownCommands(c *config.Config) map[string]bool {
 	return known
 }
 
-// Trust remembers commands of a configuration as those that this user runs, and forgets what is not
-// in the configuration any more.
+// Trust stores the configuration's commands as approved and removes obsolete approvals.
 func (a *App) Trust(c *config.Config, commands []config.Command) error {
 	name, err := a.trustFile(c.File)
 	if err != nil {

@@ -81,7 +81,7 @@ func UseLine(verb *cobra.Command) string {
 	return verb.UseLine()
 }
 
-// Group returns a command that only groups others.
+// Group returns a command that only groups subcommands.
 func (a *App) Group(verb *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
 	verb.Args = cobra.ArbitraryArgs
 	verb.ValidArgsFunction = cobra.NoFileCompletions
@@ -99,8 +99,8 @@ func (a *App) Group(verb *cobra.Command, verbs ...*cobra.Command) *cobra.Command
 	return verb
 }
 
-// noCommand returns the failure for --json with a command that only groups others: its help
-// is not a document.
+// noCommand returns the failure for --json with a command that only groups subcommands: its help is
+// not a document.
 func noCommand(verb *cobra.Command) error {
 	return UsageError(fmt.Sprintf("%q wants a command", verb.CommandPath()), "See what there is: "+verb.CommandPath()+" --help")
 }

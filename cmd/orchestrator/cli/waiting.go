@@ -108,20 +108,19 @@ func UnlessLeft(err error) error {
 	return err
 }
 
-// WaitShownAfter is how long a wait shows nothing: a little more than the second for which
-// an agent must run before its start counts.
+// WaitShownAfter is the delay before a wait is shown: a little more than the second that an agent
+// must run before its start counts.
 const WaitShownAfter = 1200 * time.Millisecond
 
-// ShowWait shows what is awaited after WaitShownAfter: on a terminal in one line with a
-// counter, elsewhere as a line every ten seconds. Its goroutine has ended when done
-// returns.
+// ShowWait shows the awaited event after WaitShownAfter: on a terminal in one line with a counter,
+// elsewhere as a line every ten seconds. Its goroutine has ended when done returns.
 func (a *App) ShowWait(what string) (done func()) {
 	return a.ShowDoing(func(since time.Duration) string {
 		return fmt.Sprintf("Waiting for %s, %ds", what, int(since.Seconds()))
 	})
 }
 
-// ShowDoing is ShowWait with a line that says what is done and may change.
+// ShowDoing is ShowWait with a line about the current step, which may change.
 func (a *App) ShowDoing(line func(since time.Duration) string) (done func()) {
 	if a.Flags.Quiet || a.JSON() {
 		return func() {}

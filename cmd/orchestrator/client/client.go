@@ -1,8 +1,7 @@
 // Package client is the HTTP client of a running orchestrator.
 //
-// A [Client] calls operations, reads lists and streams, and joins pipes. It knows nothing of
-// flags, files and exit codes: package cli selects the [Target] and turns errors into
-// messages.
+// A [Client] calls operations, reads lists and streams, and joins pipes. It does not know flags,
+// files and exit codes: package cli selects the [Target] and turns errors into messages.
 package client
 
 import (
@@ -29,18 +28,18 @@ import (
 // A Client sends requests to a running orchestrator.
 type Client struct {
 	Target Target
-	// Stalled is called with why the orchestrator cannot record anything at the moment, if an answer says so;
-	// nil: it is not called.
+	// Stalled is called with the reason if an answer reports that the log accepts no records at the
+	// moment. It may be nil.
 	Stalled func(why string)
 	http    *http.Client
 	explain Explain
 }
 
-// Explain returns the error that a Client reports for an error: that of its context, of the
+// Explain returns the error that a Client reports for an error: the error of its context or of the
 // connection, an [UnansweredError], a [Refusal] or an [UnknownServerError].
 type Explain func(ctx context.Context, t *Target, err error) error
 
-// New returns a client of a target. It sends nothing yet.
+// New returns a client of a target. It sends no request yet.
 func New(t Target, explain Explain) *Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		if t.Dial != nil {
@@ -89,7 +88,7 @@ func (c *Client) Get(ctx context.Context, what string, query url.Values) (io.Rea
 }
 
 // do sends a request. If the target is one of several hubs, it asks the next one as long as a hub
-// cannot be reached, or says that no hub is at work.
+// cannot be reached, or reports that no hub is at work.
 func (c *Client) do(ctx context.Context, method, path string, body []byte) (io.ReadCloser, error) {
 	answer, err := c.send(ctx, c.Target.URL, method, path, body)
 	for _, url := range c.Target.Others {
@@ -104,7 +103,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (io.R
 	return answer, nil
 }
 
-// elsewhere reports whether another hub may answer: nothing was done yet.
+// elsewhere reports whether another hub may answer: the request was not carried out yet.
 func elsewhere(err error) bool {
 	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		return refusal.Reason.Code == api.CodeNoQuorum
@@ -334,7 +333,7 @@ type Link struct {
 	in *bufio.Reader // may hold bytes that follow the response
 }
 
-// Read reads what the orchestrator sends through the pipe.
+// Read reads the orchestrator's output from the pipe.
 func (l *Link) Read(p []byte) (int, error) { return l.in.Read(p) }
 
 // Leave closes the link for writing. It stays open for reading.
@@ -353,7 +352,7 @@ func (c *Client) Join(ctx context.Context, query url.Values) (*Link, error) {
 	}
 	unhand := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	l, err := upgrade(conn, query)
-	if !unhand() && err == nil { // closed meanwhile
+	if !unhand() && err == nil { // closed by now
 		err = context.Cause(ctx)
 	}
 	if err != nil {

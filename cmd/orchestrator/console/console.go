@@ -1,7 +1,7 @@
 // Package console prints the progress of a running team: lines of output and events, the rows at the
 // bottom of a terminal, and at the end a summary and a report.
 //
-// A [Console] is what up shows, and a [Single] what run shows. Both only read the team.
+// A [Console] is the output of up, and a [Single] the output of run. Both only read the team.
 package console
 
 import (
@@ -21,7 +21,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A Team is what a console reads of a running team. A supervisor.Supervisor is one.
+// A Team is the view of a console on a running team. A supervisor.Supervisor is one.
 type Team interface {
 	Listen(lines bool) *output.Follower
 	Dashboard(ctx context.Context, tasks, questions int) (supervisor.Dashboard, error)
@@ -42,9 +42,9 @@ type Options struct {
 	Pinned   string                   // stays visible below the rows of a terminal, or ""
 	Volatile bool                     // the event log is lost at the end
 	Hurry    <-chan struct{}          // closed near the end: output is no longer shown
-	Signal   func(*wire.Event) string // what tells the person at the terminal of an event, such as a bell
+	Signal   func(*wire.Event) string // the signal of an event for the person at the terminal, such as a bell
 
-	// Messages returns the number of messages of agents, and of those that were refused.
+	// Messages returns the number of messages of agents, and the number of refused ones.
 	Messages func() (heard, refused int64)
 }
 
@@ -250,11 +250,11 @@ func (c *Console) document(l output.Line) {
 	}
 }
 
-// stillFor is how long nothing has happened when Standby prints what the team waits for.
+// stillFor is the silence after which Standby prints the reason for the wait of the team.
 const stillFor = 10 * time.Second
 
-// Standby prints what a team that ends with its work waits for while nothing happens. It is
-// used without rows at the bottom of a terminal, and ends with ctx.
+// Standby prints the reason for the wait of a team that ends with its work, as long as no event
+// arrives. It is used without rows at the bottom of a terminal, and ends with ctx.
 func Standby(ctx context.Context, a *cli.App, t Team) {
 	again := time.NewTicker(time.Second)
 	defer again.Stop()

@@ -21,7 +21,7 @@ import (
 type look struct {
 	mark   string // between the name and the text
 	color  func(term.Paint, string) string
-	text   func(term.Paint, string) string // nil shows the text as it is
+	text   func(term.Paint, string) string // nil shows the text unchanged
 	before string                          // is put before the text
 	hidden bool                            // other lines tell the same
 	calm   bool                            // routine, and so not shown with --quiet
@@ -30,9 +30,9 @@ type look struct {
 // trouble is the look of kinds that are not in looks.
 var trouble = look{mark: "!", color: term.Paint.Warn}
 
-// looks has the looks of routine events, and of those that need more than a warning. The
-// marks are "+" for new, ">" for progress, "ok" and "x" for the end, "?" for a question, "~"
-// for messages between members of a session and "." for information.
+// looks has the looks of routine events, and of events that need more than a warning. The marks are
+// "+" for new, ">" for progress, "ok" and "x" for the end, "?" for a question, "~" for messages
+// between members of a session and "." for information.
 var looks = map[string]look{
 	events.OrchestratorStopping: {text: term.Paint.Strong, before: "orchestrator is ", calm: true},
 	events.OrchestratorStopped:  {text: term.Paint.Strong, before: "orchestrator ", calm: true},
@@ -130,7 +130,7 @@ func payload[T any](e *wire.Event) (body T) {
 	return body
 }
 
-// event prints an event as one line. A second line says what to do if a person must act.
+// event prints an event as one line. A second line has the next command if a person must act.
 func (c *Console) event(l output.Line) {
 	e, p := l.Event, c.paint
 	if c.mail(l) {
@@ -151,7 +151,7 @@ func (c *Console) event(l output.Line) {
 			k.mark, k.color = ".", term.Paint.Dim
 		}
 	case events.AgentRefused:
-		if strings.HasPrefix(text, "refused request:complete-task") && len(below) > 0 { // the event of the task has told
+		if strings.HasPrefix(text, "refused request:complete-task") && len(below) > 0 { // the event of the task has reported it
 			c.below(l, below)
 			return
 		}
@@ -190,7 +190,7 @@ func (c *Console) event(l output.Line) {
 	}
 }
 
-// next returns the command with which a person can react to an event, or "".
+// next returns the command for a person's reaction to an event, or "".
 func (c *Console) next(e *wire.Event) string {
 	switch e.Kind {
 	case events.AgentGaveUp:

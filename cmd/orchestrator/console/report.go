@@ -166,8 +166,8 @@ func (r *report) json() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// junitSuite is the XML element for CI systems. A failed task is a failure, as is one whose branch is not merged; an open one is an
-// error, and a cancelled one is skipped.
+// junitSuite is the XML element for CI systems. A failed task is a failure, as is a task with an
+// unmerged branch; an open one is an error, and a cancelled one is skipped.
 type junitSuite struct {
 	XMLName  xml.Name    `xml:"testsuite"`
 	Name     string      `xml:"name,attr"`

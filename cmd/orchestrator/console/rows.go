@@ -150,7 +150,7 @@ func (r *rowsData) hint() string {
 	return "answer here"
 }
 
-// tasks returns the rows of open tasks. If not all fit, the last row counts the others.
+// tasks returns the rows of open tasks. If not all fit, the last row counts the rest.
 func (r *rowsData) tasks(n, columns int) []string {
 	hidden := 0
 	if open := r.open(); open > n && n > 1 {
@@ -189,7 +189,7 @@ func (r *rowsData) task(t *wire.Task, label, who, columns int) string {
 
 func labelCell(t *wire.Task) string { return term.ID(t.ID) + " " + term.OneLine(t.Name) }
 
-// whoCell returns the agent of a task, or what the task waits for.
+// whoCell returns the agent of a task, or the reason for its wait.
 func whoCell(t *wire.Task) string {
 	if t.AssignedTo != "" {
 		return term.OneLine(t.AssignedTo)
@@ -197,7 +197,7 @@ func whoCell(t *wire.Task) string {
 	return cmp.Or(waitWords(t), "waits for "+articled(cmp.Or(term.OneLine(t.RequiredRole), "agent")))
 }
 
-// waitWords returns what a task waits for before it can be given to an agent, or "".
+// waitWords returns the reason why a task cannot be given to an agent yet, or "".
 func waitWords(t *wire.Task) string {
 	if len(t.WaitsFor) > 0 {
 		return "waits for " + term.NeedsCell(t.WaitsFor)
@@ -403,7 +403,7 @@ func (l *liveRows) show(v rowsData) {
 type beside struct {
 	*os.File
 	region atomic.Pointer[live.Region]
-	lost   atomic.Bool // the terminal accepts nothing, and a write would block forever
+	lost   atomic.Bool // the terminal accepts no output, and a write would block forever
 }
 
 func (b *beside) Write(text []byte) (int, error) {

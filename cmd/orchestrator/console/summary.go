@@ -50,7 +50,7 @@ func (r *tally) outcome(p term.Paint) string {
 	add(r.failed, "failed")
 	add(r.cancelled, "cancelled")
 	add(open, "not done")
-	if len(parts) == 0 { // the record is broken: what is open is not known
+	if len(parts) == 0 { // the record is broken, so the open tasks are not known
 		parts = append(parts, "none done")
 	}
 	head := fmt.Sprintf("%s in %s: ", term.Count(all, "task"), took)
@@ -60,7 +60,7 @@ func (r *tally) outcome(p term.Paint) string {
 	return head + strings.Join(parts, ", ") + r.branches() + "\n"
 }
 
-// branches returns the number of branches by what became of them, or "" without a merge queue.
+// branches returns the number of branches by their state, or "" without a merge queue.
 func (r *tally) branches() (said string) {
 	if r.merged > 0 {
 		said = ", " + term.Count(r.merged, "branch") + " merged"
@@ -184,12 +184,12 @@ func (r *tally) unfinished(p term.Paint) string {
 	return b.String()
 }
 
-// openWords returns what an open task waits for at the end, or its state.
+// openWords returns the reason for the wait of an open task at the end, or its state.
 func openWords(t *wire.Task) string {
 	return cmp.Or(waitWords(t), string(t.State))
 }
 
-// talk returns the number of questions and messages, and what was lost.
+// talk returns the number of questions and messages, and the losses.
 func (r *tally) talk() string {
 	var parts []string
 	if said := r.questions(); said != "" {
@@ -239,7 +239,7 @@ func (r *tally) questions() string {
 	return asked + ": " + cmp.Or(strings.Join(parts, ", "), "no longer needed")
 }
 
-// losses returns what was lost, from the counters of the supervisor and of this summary.
+// losses returns the losses, from the counters of the supervisor and of this summary.
 func (r *tally) losses() (said []string) {
 	l := r.options.Team.DroppedOutput()
 	add := func(n int64, noun, what string) {
@@ -257,8 +257,7 @@ func (r *tally) losses() (said []string) {
 	return said
 }
 
-// A tally counts the events of a team. It remembers only what is still open, and a few
-// of the failed tasks.
+// A tally counts the events of a team. It remembers only open tasks, and a few of the failed ones.
 type tally struct {
 	options Options
 	began   time.Time
@@ -266,7 +265,7 @@ type tally struct {
 
 	created, done, failed, cancelled int
 	merged                           int               // branches
-	unmergedWhy                      map[string]string // tasks whose branches are not merged, with the latest reason
+	unmergedWhy                      map[string]string // tasks with unmerged branches, with the latest reason
 	wrong                            []string          // descriptions of the first failed or cancelled ones
 
 	deeds  map[string]*agentStats
@@ -292,7 +291,7 @@ type job struct {
 	until time.Time
 }
 
-// agentStats counts what an agent has done.
+// agentStats counts the work of an agent.
 type agentStats struct {
 	done, failed      int
 	approved, changes int

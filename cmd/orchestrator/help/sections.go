@@ -34,7 +34,8 @@ func sectionsOf(page string) []section {
 	return all
 }
 
-// Sections returns the titles of the sections of a page, and those of the sections inside them.
+// Sections returns the titles of the sections of a page, and the titles of the sections inside
+// them.
 func Sections(page string) (titles, inside []string) {
 	for _, s := range sectionsOf(page) {
 		if s.level == 2 {
@@ -46,8 +47,8 @@ func Sections(page string) (titles, inside []string) {
 	return titles, inside
 }
 
-// FindSections returns the section with a title, or else those whose titles contain it. It
-// returns "" if there are none.
+// FindSections returns the section with a title, or else the sections with titles that contain it.
+// It returns "" without a match.
 func FindSections(page, title string) string {
 	all := sectionsOf(page)
 	for _, fits := range []func(s section) bool{
@@ -69,7 +70,7 @@ func FindSections(page, title string) string {
 	return ""
 }
 
-// longPage is the number of sections from which a page begins with their titles.
+// longPage is the minimum number of sections of a page that begins with their titles.
 const longPage = 5
 
 // WithSections puts the titles of the sections before the first, if there are many.
@@ -88,7 +89,7 @@ func WithSections(topic, page string) string {
 
 var oneWord = regexp.MustCompile(`^[A-Za-z]+$`)
 
-// Mentioning returns the topics whose pages contain a word, in reading order.
+// Mentioning returns the topics of the pages that contain a word, in reading order.
 func Mentioning(word string) (topics []string) {
 	if strings.TrimSpace(word) == "" {
 		return nil

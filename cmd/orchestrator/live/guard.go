@@ -19,8 +19,8 @@ const guardEnv = "ORC_TERMINAL_GUARD"
 // IsGuard reports whether this process is a guard.
 func IsGuard() bool { return os.Getenv(guardEnv) != "" }
 
-// left is written to a terminal whose program was killed: it leaves the full screen, the mouse, pasted text in brackets
-// and the keyboard's extensions, and shows the cursor.
+// left restores a terminal after its program was killed: it leaves the full screen, the mouse,
+// pasted text in brackets and the keyboard's extensions, and shows the cursor.
 const left = "\x1b[?1049l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[<u\x1b[?25h\x1b[0m\r\n"
 
 // A guarded terminal: its mode before, and the process group that had it.

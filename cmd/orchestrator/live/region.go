@@ -1,11 +1,11 @@
 // Package live keeps a few rows at the bottom of a terminal, below the scrolling lines, and
 // reads lines that a person types there.
 //
-// A [Region] writes lines above the rows, redraws the rows when they change, and erases
-// them at the end. While the rows are shown, the terminal does not echo and delivers each
-// key at once. Ctrl-C remains a signal. Ctrl-Z is read as a key, so that the rows are
-// erased before the program stops. A program in the background of its terminal draws
-// nothing and does not change the terminal's mode.
+// A [Region] writes lines above the rows, redraws the rows when they change, and erases them at the
+// end. While the rows are shown, the terminal does not echo and delivers each key at once. Ctrl-C
+// remains a signal. Ctrl-Z is read as a key, so that the rows are erased before the program stops.
+// A program in the background of its terminal does not draw and does not change the terminal's
+// mode.
 //
 // The screens of watch use bubbletea, and this package does not. Bubbletea sets a terminal to
 // raw mode: Ctrl-C is a key then, lines that other programs print there begin where the last one
@@ -48,8 +48,8 @@ type Picture struct {
 	// Rows returns at most the given number of rows, each at most columns wide. It is
 	// called for each redraw.
 	Rows func(columns, most int) []string
-	// Asked reports that input is expected. The input row is then always shown, with Hint
-	// in it until something is typed.
+	// Asked reports that input is expected. The input row is then always shown, with Hint in it
+	// until a person types.
 	Asked bool
 	Hint  string
 }
@@ -201,7 +201,7 @@ func (r *Region) compose() frame {
 	return f
 }
 
-// input adds the row in which a person types, and returns it with the caret's column.
+// input adds the row for the input of a person, and returns it with the caret's column.
 func (r *Region) input(rows []string, columns int, hint string) ([]string, int) {
 	room := max(0, columns-term.Width(prompt)-1)
 	text := r.edit.shown(room)

@@ -141,7 +141,7 @@ func (r *Region) press(keys []byte) bool {
 	return true
 }
 
-// read reads the available input, or nothing if the terminal belongs to another program.
+// read reads the available input, or none if the terminal belongs to another program.
 func (r *Region) read(chunk []byte) int {
 	r.mu.Lock()
 	mine := r.live()
@@ -181,8 +181,8 @@ func front(fd int) bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-// take sets the mode in which the terminal delivers each key at once and echoes none. It
-// reports whether that mode is set.
+// take sets the mode that delivers each key at once and echoes none. It reports whether that mode
+// is set.
 func (m *mode) take() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

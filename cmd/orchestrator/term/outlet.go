@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// MaxOutlet is the buffered size at which an Outlet is to be flushed.
+	// MaxOutlet is the buffered size that requires a flush of an Outlet.
 	MaxOutlet = 64 << 10
 	// outletRetry is how long no write is tried after a failed one.
 	outletRetry = 5 * time.Second
@@ -23,7 +23,7 @@ type Outlet struct {
 
 	To           io.Writer
 	TTY          bool                       // whether To was a terminal at first: after a hangup it is none
-	Note         func(missing int64) []byte // a line that says that lines are missing
+	Note         func(missing int64) []byte // a line about missing lines
 	OnError      func(error)                // called for the first write that fails
 	OnReaderGone func()                     // called when the reader is gone
 

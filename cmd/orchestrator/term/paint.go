@@ -89,7 +89,7 @@ func StateInk(s control.State) Ink {
 // Task paints a text in the color of a task's state.
 func (p Paint) Task(s wire.TaskState, text string) string { return p.Ink(TaskInk(s), text) }
 
-// Tally returns the number of tasks in each state, or "" if there are none.
+// Tally returns the number of tasks in each state, or "" without tasks.
 func (p Paint) Tally(n control.TaskCounts) string {
 	tally := ""
 	add := func(number int, state wire.TaskState, more string) {

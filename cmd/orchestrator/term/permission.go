@@ -20,8 +20,8 @@ type edit struct {
 	Diff    string `json:"diff"`
 }
 
-// PermissionLines returns what a permission is asked for, for people: the command, or the changes of
-// files, else the input as JSON.
+// PermissionLines returns the requested action of a permission, for people: the command, or the
+// changes of files, else the input as JSON.
 func PermissionLines(p *activity.Permission) []string {
 	if command, ok := object.TextOf(p.Input, "command"); ok && command != "" {
 		return marked("$ ", command)

@@ -196,8 +196,7 @@ func RowFields(line string) []string {
 	return row
 }
 
-// wrapped breaks text at spaces. The first line follows head, the others
-// follow indent.
+// wrapped breaks text at spaces. The first line follows head, all other lines follow indent.
 func wrapped(text, head, indent string, width int) string {
 	var b strings.Builder
 	line, empty := head, true

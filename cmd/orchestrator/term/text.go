@@ -35,7 +35,7 @@ func Clip(text string, size int) string {
 	return strings.TrimRight(b.String(), " ") + "…"
 }
 
-// Word quotes text for a shell if needed: it can be pasted, and nothing in it is expanded.
+// Word quotes text for a shell if needed: it can be pasted without any expansion.
 func Word(text string) string {
 	bare := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./+,:@%=", r)

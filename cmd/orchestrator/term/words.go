@@ -45,7 +45,8 @@ func AgentNote(v control.AgentView) string {
 	return said
 }
 
-// HeldUp returns what holds up a coding agent: "limited until 17:00: 5 hours", "waits for you q7", or "".
+// HeldUp returns the reason why a coding agent does not work: "limited until 17:00: 5 hours",
+// "waits for you q7", or "".
 func HeldUp(v *control.Activity, now time.Time) string {
 	switch {
 	case v == nil:
@@ -58,7 +59,7 @@ func HeldUp(v *control.Activity, now time.Time) string {
 	return ""
 }
 
-// Used returns what was used: "900 tokens in, 180 out, 0.7500 USD", or "".
+// Used returns the usage in words: "900 tokens in, 180 out, 0.7500 USD", or "".
 func Used(u *activity.Used) string {
 	if u == nil || *u == (activity.Used{}) {
 		return ""
@@ -92,7 +93,7 @@ func TaskLabel(id, name string) string {
 	return fmt.Sprintf("%s \"%s\"", ID(id), Clip(OneLine(name), 40))
 }
 
-// Colon returns a text after a colon, or nothing for an empty text.
+// Colon returns a text after a colon, or "" for an empty text.
 func Colon(why string) string {
 	if why == "" {
 		return ""
@@ -184,7 +185,7 @@ func OptionWords(options []wire.Option) string {
 	return strings.Join(words, " ")
 }
 
-// OptionWord returns an option as it is typed, and its label if that differs.
+// OptionWord returns an option in its typed form, and its label if that differs.
 func OptionWord(o *wire.Option) string {
 	word := OneLine(o.Value)
 	if o.Label != "" && o.Label != o.Value {
@@ -243,8 +244,8 @@ func Mark(s wire.TaskState) string {
 // lastLines is how many lines of the output of a failed command are shown.
 const lastLines = 3
 
-// FirstAndLast returns the first line of a text, and the last of the others that are not blank,
-// for output of a command that has failed.
+// FirstAndLast returns the first line of a text, and the last of the further lines that are not
+// blank, for output of a command that has failed.
 func FirstAndLast(text string) (first string, last []string) {
 	first, rest, _ := strings.Cut(text, "\n")
 	for line := range strings.Lines(rest) {

@@ -114,8 +114,9 @@ func invite(ctx context.Context, a *cli.App, d *client.Client, r control.OpenUIR
 	return client.Decode[control.OpenUIReply](text)
 }
 
-// seenFrom returns an address of the web view with the server by which this machine reaches the orchestrator. A host
-// name below localhost stays if that is a port of this machine, such as one that ssh forwards.
+// seenFrom returns an address of the web view with the server that this machine uses for the
+// orchestrator. A host name below localhost stays if that is a port of this machine, such as one
+// that ssh forwards.
 func seenFrom(server, address string) string {
 	base, err := url.Parse(server)
 	u, wrong := url.Parse(address)
@@ -131,8 +132,8 @@ func seenFrom(server, address string) string {
 	return u.String()
 }
 
-// opener returns the program that opens addresses in a browser, or "" if there is none or probably no
-// display.
+// opener returns the program that opens addresses in a browser, or "" without one or probably
+// without a display.
 func opener(a *cli.App) string {
 	switch {
 	case a.Getenv("BROWSER") != "":

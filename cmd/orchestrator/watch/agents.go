@@ -55,7 +55,7 @@ func doing(v *control.AgentView) string {
 	return strings.Join(words, "  ")
 }
 
-// headed is the height from which a pane has a row with the names of its columns.
+// headed is the minimum height of a pane with a row for the names of its columns.
 const headed = 5
 
 // agentRows returns the rows of the agents that fit into room rows.

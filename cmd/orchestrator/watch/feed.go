@@ -396,13 +396,13 @@ type noteNews struct {
 	text string
 	bad  bool
 
-	unanswered string // id of the question whose answer was refused
+	unanswered string // id of the question with a refused answer
 }
 
 // tickNews comes once a second to update the times.
 type tickNews struct{ now time.Time }
 
-// An Orchestrator is the access of the screen to what it watches. Its functions may be
+// An Orchestrator is the access of the screen to the watched orchestrator. Its functions may be
 // called concurrently, and return when their context is done.
 type Orchestrator struct {
 	// Ask calls an operation. Its errors are text for people.

@@ -147,8 +147,7 @@ func gather[T any](ctx context.Context, lines <-chan T, tell func(batch []T, fre
 	}
 }
 
-// shortLine shortens a line to what is shown. Thousands are kept, and each may have
-// megabytes.
+// shortLine shortens a line to its visible part. Thousands are kept, and each may have megabytes.
 func shortLine(l *control.LogLine) {
 	l.Text = inShort(l.Text, maxOfLine)
 	l.Context = []byte(inShort(string(l.Context), maxOfLine))

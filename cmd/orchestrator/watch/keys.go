@@ -33,7 +33,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		return tea.Quit
 	}
 	switch {
-	case m.width < smallestWidth || m.height < smallestHeight: // nothing is shown on a screen this small
+	case m.width < smallestWidth || m.height < smallestHeight: // a screen this small is empty
 	case m.help:
 		m.help = false
 	case m.permissionKey(name):
@@ -81,7 +81,7 @@ func (m *model) globalKey(name string) bool {
 	return true
 }
 
-// back closes the topmost of what is open: a text, a command, a filter or a note.
+// back closes the topmost open part: a text, a command, a filter or a note.
 func (m *model) back() {
 	switch {
 	case m.paper != nil:
@@ -98,7 +98,7 @@ func (m *model) back() {
 	}
 }
 
-// show selects a tab, and starts to follow what the tab needs.
+// show selects a tab, and starts to follow its data.
 func (m *model) show(tab int) {
 	m.tab, m.paper, m.choice = tab, nil, nil
 	switch {

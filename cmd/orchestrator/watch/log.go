@@ -77,8 +77,8 @@ type tailView struct {
 // tailKept is how many lines a tailView keeps.
 const tailKept = 60
 
-// tailSettles is the minimum time for which one agent is followed. It avoids a request for
-// each agent while the user scrolls through the list.
+// tailSettles is the minimum time of following one agent. It avoids a request for each agent while
+// the user scrolls through the list.
 const tailSettles = 300 * time.Millisecond
 
 // followTail follows the output of the selected agent.

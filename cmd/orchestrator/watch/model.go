@@ -55,7 +55,7 @@ type model struct {
 	log       logView
 	tail      tailView
 
-	areas    []area // what the mouse can use
+	areas    []area // the parts of the screen that react to the mouse
 	free     bool   // the mouse is left to the terminal
 	bell     bool   // ring when a question comes
 	ring     bool   // a question has come
@@ -95,8 +95,8 @@ func newModel(o Orchestrator, f *feed, done <-chan struct{}, color bool) *model 
 	return m
 }
 
-// A roster is a list of rows, of which those that match the filter are visible. The
-// selected row stays selected when the rows change.
+// A roster is a list of rows. The rows that match the filter are visible. The selected row stays
+// selected when the rows change.
 type roster[T any] struct {
 	list
 	id    func(*T) string
@@ -177,8 +177,8 @@ func (p *pace) latest() (figure float64, known bool) {
 	return p.past[len(p.past)-1], true
 }
 
-// byUrgency orders tasks: first those that wait for people, then active ones, then waiting
-// ones, and last ended ones, the latest first.
+// byUrgency orders tasks: first tasks that wait for people, then active ones, then waiting ones,
+// and last ended ones, the latest first.
 func byUrgency(a, b wire.Task) int {
 	if c := urgency(a.State) - urgency(b.State); c != 0 {
 		return c

@@ -7,7 +7,7 @@ type area struct {
 	x, y, width, height int
 	list                *list // the rows of a pane; nil if it has none
 	focus               int   // the pane
-	head                int   // rows above those of the list
+	head                int   // rows above the rows of the list
 	click               func(x int)
 }
 
@@ -20,7 +20,7 @@ func (m *model) place(x, y, width, height, focus int, of *list) {
 	m.areas = append(m.areas, a)
 }
 
-// bodyTop is the row of the screen at which the panes begin.
+// bodyTop is the first row of the panes on the screen.
 const bodyTop = 2
 
 // clicked handles a click: of a tab, or of a row, which is selected. A click of the selected row opens it.
@@ -55,7 +55,7 @@ func (m *model) clicked(x, y int) {
 	}
 }
 
-// wheel moves what is under the mouse, three rows at a time.
+// wheel moves the part of the screen under the mouse, three rows at a time.
 func (m *model) wheel(button tea.MouseButton, x, y int) {
 	var key string
 	switch button {

@@ -66,8 +66,8 @@ const maxLineBytes = 8 << 10
 // maxMarks is how many combining marks a character may have: more cover its neighbors.
 const maxMarks = 2
 
-// steady removes what makes the width of text depend on the terminal. Some terminals join
-// characters that others draw apart, and the border of a pane would move.
+// steady removes characters that make the width of text depend on the terminal. Some terminals join
+// characters that other terminals draw apart, and the border of a pane would move.
 func steady(text string) string {
 	marks := 0
 	return strings.Map(func(r rune) rune {

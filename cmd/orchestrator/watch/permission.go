@@ -15,8 +15,8 @@ var permissionKeys = map[string]string{
 	"a": activity.AllowOnce, "s": activity.AllowSession, "A": activity.AllowAlways, "d": activity.Deny,
 }
 
-// permissionOf returns the question on the screen if it is a permission, or nil. In a narrow window,
-// that is only the one whose choices are shown.
+// permissionOf returns the question on the screen if it is a permission, or nil. In a narrow
+// window, its choices must be visible.
 func (m *model) permissionOf() *wire.Question {
 	q := m.questions.picked()
 	switch {
@@ -70,7 +70,7 @@ func optionKey(q *wire.Question, n int) string {
 	return strconv.Itoa(n + 1)
 }
 
-// permissionLines returns what a permission is asked for in at most a number of lines.
+// permissionLines returns the requested action of a permission in at most a number of lines.
 func permissionLines(p *activity.Permission, most int) []string {
 	lines := term.PermissionLines(p)
 	if over := len(lines) - most; over > 0 {

@@ -62,7 +62,7 @@ func shortID(id string, size int) string {
 	return steady(string(short[:min(size, len(short))]))
 }
 
-// whoWords returns the agent of a task and its progress, or what the task waits for.
+// whoWords returns the agent of a task and its progress, or the reason for its wait.
 func whoWords(t *wire.Task, id int) string {
 	if len(t.WaitsFor) > 0 && !t.State.Final() {
 		words := "needs " + shortID(t.WaitsFor[0], id)

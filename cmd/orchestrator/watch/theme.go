@@ -23,7 +23,7 @@ const (
 	inkAccent  term.Ink = "36" // the focused border, and the name of the team
 	inkBorder  term.Ink = "90"
 	inkTab     term.Ink = "7;1" // the selected tab
-	inkWaiting term.Ink = "94"  // time in which a task waits
+	inkWaiting term.Ink = "94"  // time that a task waits
 )
 
 // newTheme returns the theme for a dark or a light background.
@@ -62,7 +62,7 @@ func (p pen) ink(ink term.Ink, text string) string {
 	return style.Render(text)
 }
 
-// bar draws how much of something is done, in size columns.
+// bar draws a done fraction, in size columns.
 func (p pen) bar(done float64, size int) string {
 	done = max(0, min(1, done))
 	if p.color {

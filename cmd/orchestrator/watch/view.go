@@ -120,7 +120,7 @@ func (m *model) header() string {
 	return p.ink(inkAccent, left) + "  " + p.ink(ink, doing) + strings.Repeat(" ", gap) + tally
 }
 
-// totals returns the number of tasks, and of those that have ended.
+// totals returns the number of tasks, and the number of ended ones.
 func totals(tasks control.TaskCounts) (all, over int) {
 	for _, c := range counted(tasks) {
 		all += c.n
