@@ -29,7 +29,7 @@ import (
 	"orchestrator/wire"
 )
 
-// How long certificates are valid. Those of hubs never outlive their authority.
+// How long certificates are valid. Certificates of hubs never outlive their authority.
 const (
 	authorityYears = 10
 	hubYears       = 2
@@ -81,7 +81,7 @@ for 10. No file is ever overwritten.`,
 	return verb
 }
 
-// A namedHub is a hub with all its names and addresses, of which the first is that of its folder.
+// A namedHub is a hub with all its names and addresses. The first is the name of its folder.
 type namedHub []string
 
 // oneName is a name of a machine. A folder can have it, too.
@@ -296,7 +296,7 @@ type hubCertificate struct {
 	Folder string `json:"folder"`
 }
 
-// show prints which files belong to which machine, and when the certificates end.
+// show prints the files for each machine, and when the certificates end.
 func (m *certifier) show(a *cli.App, hubs []namedHub, add bool) error {
 	ends := m.now.AddDate(hubYears, 0, 0)
 	if ends.After(m.authority.NotAfter) {

@@ -64,7 +64,7 @@ func credentialRow(c *wire.Credential, p term.Paint, now time.Time) []term.Cell 
 	}
 }
 
-// kindWord returns the noun for a credential: "token" for that of an actor, else its kind.
+// kindWord returns the noun for a credential: "token" for an actor's credential, else its kind.
 func kindWord(c *wire.Credential) string {
 	if c.Kind == "actor" {
 		return "token"
@@ -72,7 +72,7 @@ func kindWord(c *wire.Credential) string {
 	return term.OneLine(c.Kind)
 }
 
-// revoke revokes the credential whose id is word or begins with it.
+// revoke revokes the credential with the id word, or with an id that begins with it.
 func revoke(a *cli.App, word string, of credentials, ask bool) error {
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		list, err := listCredentials(ctx, a, d, of.list)
@@ -125,7 +125,7 @@ func (c *credentials) end(ctx context.Context, a *cli.App, d *client.Client, one
 	}.Send(ctx, a, d)
 }
 
-// named returns the credential whose id is word, or the only one whose id begins with it.
+// named returns the credential with the id word, or the only one with an id that begins with it.
 func (c *credentials) named(list []wire.Credential, word string) (*wire.Credential, error) {
 	var fits []string
 	var found *wire.Credential

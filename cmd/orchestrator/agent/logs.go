@@ -319,7 +319,7 @@ func showEvents(a *cli.App, f eventFlags) error {
 	return a.Stream("events", query, f.follow, show.line)
 }
 
-// showLast shows the last n events. It returns the number of the last one, or 0 if there is none.
+// showLast shows the last n events. It returns the number of the last one, or 0 without events.
 func showLast(a *cli.App, query url.Values, n int, show func([]byte) error) (seq int64, err error) {
 	var last [][]byte // a ring once it has n
 	var latest []byte

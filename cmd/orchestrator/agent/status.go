@@ -115,7 +115,7 @@ func showStatus(a *cli.App, status *control.Status, all bool) error {
 	return err
 }
 
-// callsOf returns what waits for a person, each with a command.
+// callsOf returns the matters that wait for a person, each with a command.
 func callsOf(status *control.Status) string {
 	var calls []string
 	if n := status.Questions; n > 0 {
@@ -174,8 +174,8 @@ func hostCells(agents []control.AgentView, hub string) []term.Cell {
 	return cells
 }
 
-// machineOf returns the machine on which an agent runs: a host, the hub, or "" for one that does not run or whose
-// orchestrator is alone.
+// machineOf returns the machine of a running agent: a host or the hub. It returns "" for an agent
+// that does not run, or for an orchestrator without hosts.
 func machineOf(v *control.AgentView, hub string) string {
 	if v.Host == "" && v.PID != 0 {
 		return hub
@@ -202,7 +202,7 @@ func agentRow(v control.AgentView, p term.Paint) []term.Cell {
 	return append(row, term.Text(cmp.Or(term.AgentNote(v), activityNote(v.Activity), silence(&v))))
 }
 
-// activityNote returns what a coding agent does: "busy 2m go test ./...", "waits for you q7",
+// activityNote returns the activity of a coding agent: "busy 2m go test ./...", "waits for you q7",
 // "limited until 17:00: 5 hours".
 func activityNote(v *control.Activity) string {
 	now := time.Now()
@@ -222,7 +222,7 @@ func activityNote(v *control.Activity) string {
 }
 
 // silence returns a remark on an agent that has run for a minute without output. It is only
-// a remark, because many agents print nothing before they get work.
+// a remark, because many agents are silent before they get work.
 func silence(v *control.AgentView) string {
 	const long = time.Minute
 	if v.State != control.StateRunning || v.PID == 0 || v.Output.Bytes > 0 || v.UpMS < long.Milliseconds() {

@@ -61,7 +61,7 @@ Run it as an agent whose actor stands for the other team: see orchestrator help 
 // A forwarder reads messages here and sends them there.
 type forwarder struct {
 	app         *cli.App
-	actor       string // whose messages; "" is the agent that this command is
+	actor       string // the owner of the messages; "" is the agent that this command is
 	here, there *client.Client
 	waiting     bool // the last attempt failed, and that was said
 }
@@ -190,7 +190,7 @@ func (w *forwarder) message(ctx context.Context, to string, m *mail.Message) err
 	return err
 }
 
-// An origin says where a forwarded message comes from.
+// An origin is the source of a forwarded message.
 type origin struct {
 	From      string `json:"from_actor"`
 	Seq       int64  `json:"seq"`
@@ -218,8 +218,8 @@ func (w *forwarder) send(ctx context.Context, to string, m *mail.Message) (int64
 	return sent.Seq, err
 }
 
-// key returns an idempotency key for something that is done once with a message. The time is part of it, because numbers
-// begin again in a new record.
+// key returns an idempotency key for an action that is done once with a message. The time is part
+// of it, because numbers begin again in a new record.
 func key(what string, m *mail.Message) string {
 	return what + " " + m.CreatedAt + " " + strconv.FormatInt(m.Seq, 10)
 }

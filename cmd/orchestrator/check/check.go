@@ -3,10 +3,10 @@
 // doctor finds programs of a file that cannot be used.
 //
 // A trial runs the program under a real supervisor, gives it tasks and sends it notifications. A
-// run records what the program does then: its lines, the events about it, and the audit of its
-// requests. The supervisor and package wire decide what a line is and whether a request is valid.
-// Judging functions state what that means for the author of the program, and how to fix it. Where
-// possible, a verdict depends on the order of events and not on durations.
+// run records the reactions of the program: its lines, the events about it, and the audit of its
+// requests. The supervisor and package wire decide the meaning of a line and the validity of a
+// request. Judging functions state the consequences for the author of the program, and the fix.
+// Where possible, a verdict depends on the order of events and not on durations.
 package check
 
 import (

@@ -66,7 +66,7 @@ type agentReport struct {
 	Cost       string   `json:"cost"`       // yes or no
 	Permission string   `json:"permission"` // of the file
 	Mode       string   `json:"mode"`       // its own name of the permission that is set
-	Plans      bool     `json:"plans"`      // it has a mode in which nothing may be changed until a plan is approved
+	Plans      bool     `json:"plans"`      // it has a mode that forbids changes until a plan is approved
 	Findings   Findings `json:"findings"`
 
 	confined, readOnly bool // by the kernel
@@ -108,7 +108,7 @@ func doctor(a *cli.App, names []string, patience time.Duration) error {
 	return cli.ExitWith(cli.ExitNo)
 }
 
-// examine judges what was found out about the program of an agent.
+// examine judges the findings about the program of an agent.
 func examine(e *serve.Examined, patience time.Duration) agentReport {
 	one := agentReport{
 		Agent: e.Agent.Block, Protocol: e.Agent.Protocol, Command: e.Agent.Command, Path: e.Path, Findings: Findings{},
@@ -149,7 +149,7 @@ func examine(e *serve.Examined, patience time.Duration) agentReport {
 	return one
 }
 
-// cure returns what to do about a program that could not be started.
+// cure returns the remedy for a program that could not be started.
 func (r *agentReport) cure(err error) string {
 	if client, ok := project.ClientOf(r.Command); ok && r.Path == "" {
 		return "Install it: " + client.Install()
@@ -220,8 +220,8 @@ func (r *agentReport) lines(p term.Paint, name int) string {
 	return text
 }
 
-// permission returns the rights of the agent. If the kernel confines it, the mode of the program says nothing about
-// them: programs get a mode that leaves confinement to the kernel.
+// permission returns the rights of the agent. If the kernel confines it, the mode of the program
+// does not show them: programs get a mode that leaves confinement to the kernel.
 func (r *agentReport) permission() string {
 	switch {
 	case r.readOnly:
@@ -234,7 +234,7 @@ func (r *agentReport) permission() string {
 	return fmt.Sprintf("%s (%s)", r.Permission, wire.Visible(cmp.Or(r.Mode, unknown)))
 }
 
-// kernel returns whether the kernel confines an agent, and whether it may change nothing in its folder.
+// kernel returns whether the kernel confines an agent, and whether its folder is read-only.
 func kernel(a *config.Agent) (confined, readOnly bool) {
 	confined = a.Confined.On && !a.Confined.BestEffort
 	readOnly = confined && a.Workspace == nil && !slices.ContainsFunc(a.Confined.Write, func(folder string) bool {
@@ -243,7 +243,7 @@ func kernel(a *config.Agent) (confined, readOnly bool) {
 	return confined, readOnly
 }
 
-// below reports whether a path is a folder or something in it. Both are absolute.
+// below reports whether a path is a folder or lies in it. Both are absolute.
 func below(path, folder string) bool {
 	inside, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(inside)

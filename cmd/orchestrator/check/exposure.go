@@ -26,8 +26,8 @@ type exposures struct {
 // anyExposure stands for all exposures.
 const anyExposure = "any"
 
-// checkSecurity lists what the agents of the file may do and reach. It returns ExitNo if an agent has an exposure that
-// forbidden names.
+// checkSecurity lists the rights and the reach of the agents of the file. It returns ExitNo if an
+// agent has an exposure that forbidden names.
 func checkSecurity(a *cli.App, verb *cobra.Command, names, forbidden []string) error {
 	for _, flag := range []string{"as", "full", "wait", "grace"} {
 		if verb.Flags().Changed(flag) {
@@ -162,7 +162,7 @@ func details(a *cli.App, all []exposed) string {
 	return b.String()
 }
 
-// nameColumn is the column in which the texts and names begin.
+// nameColumn is the offset of the texts and names in a row.
 const nameColumn = len("configuration") + len("exposed") + 2*len("  ")
 
 func extentInk(p term.Paint, is extent) func(string) string {

@@ -59,7 +59,7 @@ func (f Findings) has(checks ...string) bool {
 	})
 }
 
-// requirements are what a check asks of a program.
+// requirements are the demands of a check on a program.
 type requirements struct {
 	Demand bool   // the program must do tasks
 	Role   string // role that its tasks require
@@ -70,7 +70,7 @@ type requirements struct {
 	Workspace  string // the repository of its workspaces, or ""
 }
 
-// judgeFirst judges a life in which the program got a task and was then asked to end.
+// judgeFirst judges a life with a task and then a request to end.
 func (r *run) judgeFirst(task string, terms requirements) Findings {
 	var f Findings
 	f.starts(r, task)
@@ -206,7 +206,7 @@ func (f *Findings) stamped(t *seenTask) {
 	}
 }
 
-// says judges the messages and the other lines.
+// says judges the messages and all other lines.
 func (f *Findings) says(r *run) {
 	had := len(*f)
 	f.refused(r.Refusals())
@@ -241,7 +241,7 @@ func (f *Findings) stops(r *run, terms requirements) {
 	took := time.Duration(r.Stopped.Figures.TookMS) * time.Millisecond
 	grace := term.Duration(terms.Grace)
 	killed := x.Signal == "SIGKILL"
-	// A process that had to be killed after the program has a finding of its own.
+	// A process that had to be killed after the program has a separate finding.
 	ignored := took >= terms.Grace && !strings.Contains(r.Stopped.Text, "had to be killed")
 	switch {
 	case !gone, killed && took >= terms.Grace:

@@ -41,13 +41,13 @@ type exposed struct {
 	Rows  []exposureRow `json:"rows"`
 }
 
-// surroundings are what agents have in common.
+// surroundings are the common facts of all agents.
 type surroundings struct {
 	config  *config.Config
 	user    string
 	root    bool
 	home    string
-	environ []string // what agents could inherit
+	environ []string // the variables that agents could inherit
 }
 
 func (s *surroundings) find(a *cli.App) {
@@ -62,7 +62,7 @@ func (s *surroundings) find(a *cli.App) {
 type examiner struct {
 	*surroundings
 	agent   *config.Agent
-	confine *child.Confinement // nil if the agent may do what its user may
+	confine *child.Confinement // nil if the agent has all rights of its user
 	as      *child.User        // whom it runs as; nil: the user of the orchestrator
 	homes   []string           // of the user of the orchestrator and of the agent's
 	exposed
@@ -123,7 +123,7 @@ func (e *examiner) identity() {
 	}
 }
 
-// changes judges what the agent may change.
+// changes judges the write access of the agent.
 func (e *examiner) changes() {
 	project := e.config.Dir
 	switch {
@@ -175,14 +175,14 @@ func (e *examiner) hooks() []string {
 	return slices.Compact(found)
 }
 
-// credentialPlaces are files and folders of a home with credentials. Those that a coding agent needs
-// for itself are not among them.
+// credentialPlaces are files and folders of a home with credentials, except the credentials that a
+// coding agent needs for itself.
 var credentialPlaces = []string{
 	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".docker/config.json", ".netrc", ".git-credentials",
 	".npmrc", ".pypirc", ".password-store",
 }
 
-// reads judges what the agent may read.
+// reads judges the read access of the agent.
 func (e *examiner) reads() {
 	readable := func(paths []string) []string {
 		return slices.DeleteFunc(paths, func(path string) bool { return !e.mayRead(path) })
@@ -277,7 +277,7 @@ var decides = map[string]extent{
 	adapter.PermissionFull: yes, adapter.PermissionAuto: partly, adapter.PermissionEdits: partly, adapter.PermissionAsk: no, adapter.PermissionPlan: no,
 }
 
-// permission judges the permission mode of a coding agent, with what it need not ask for.
+// permission judges the permission mode of a coding agent, with the actions that need no question.
 func (e *examiner) permission() {
 	c := &e.agent.Client.Opening
 	if word := skips(e.agent.Command); word != "" {
@@ -316,7 +316,7 @@ const (
 	toWrite = 2
 )
 
-// mayRead reports whether the agent may read a file, or something in a folder.
+// mayRead reports whether the agent may read a file, or any file in a folder.
 func (e *examiner) mayRead(path string) bool {
 	switch {
 	case !e.confine.MayRead(path):
@@ -330,7 +330,7 @@ func (e *examiner) mayRead(path string) bool {
 	return path != e.config.Orchestrator.StateDir && e.as.MayExecute(filepath.Dir(path))
 }
 
-// mayChange reports whether the agent may change or replace a file, or change something in a folder.
+// mayChange reports whether the agent may change or replace a file, or change any file in a folder.
 func (e *examiner) mayChange(path string) bool {
 	if !e.confine.MayChange(path) {
 		return false

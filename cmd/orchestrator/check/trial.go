@@ -199,7 +199,7 @@ func (t *trial) answering(ctx context.Context) (stop func()) {
 }
 
 func (t *trial) answerAll(ctx context.Context) {
-	questions, _ := t.ask.Open(ctx) // after an error there is nothing to answer
+	questions, _ := t.ask.Open(ctx) // after an error no question is answered
 	for _, q := range questions {
 		text := "yes"
 		if len(q.Options) > 0 {

@@ -17,7 +17,7 @@ import (
 	"orchestrator/cmd/orchestrator/term"
 )
 
-// team is the file of the team, in which the program of the agents is play.
+// team is the file of the team. The program of its agents is play.
 //
 //go:embed demo.hcl
 var team string

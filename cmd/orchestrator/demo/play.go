@@ -22,7 +22,8 @@ type member struct {
 
 var errPart = errors.New("usage: lighthouse architect|developer|reviewer [FLAG…]")
 
-// Play plays a role until it is over. The first word is the role of the process:
+// The rest are flags. The roles use no model, so -pace sets how long the work takes: -pace 0.1 is
+// ten times as fast.
 //
 //	architect    plans the tasks, gives them out, and ends when the site is approved
 //	developer    outlines, paints and writes pages, and puts the site together

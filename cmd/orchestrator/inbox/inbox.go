@@ -89,7 +89,8 @@ func showInbox(a *cli.App, list *wire.QuestionList) error {
 	return a.Print("%s", term.Table(rows))
 }
 
-// noLimit is the time from which a deadline means that a question waits as long as its agent.
+// noLimit is the distance of a deadline that stands for no limit: the question waits as long as its
+// agent.
 const noLimit = 180 * 24 * time.Hour
 
 func questionRow(q *wire.Question, p term.Paint, now time.Time) []term.Cell {
@@ -198,7 +199,8 @@ func answerQuestion(a *cli.App, answer wire.AnswerQuestion) error {
 	})
 }
 
-// withFate adds to the error about a question that is not open what became of it, if the record says so.
+// withFate adds the outcome of a closed question to the error about it, if the record has the
+// outcome.
 func withFate(ctx context.Context, d *client.Client, id string, err error) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if !ok || f.Code != wire.CodeNotFound {

@@ -61,7 +61,7 @@ type editor struct {
 	flags   acpFlags
 	stdout  *outbox
 	turns   sync.WaitGroup
-	mu      sync.Mutex             // of what follows
+	mu      sync.Mutex             // of the fields below
 	calls   int64                  // requests to the editor so far
 	waiting map[string]chan answer // requests that have no answer yet, by their ids
 	turn    map[string]*turn       // of each session; nil between its prompts
@@ -208,7 +208,7 @@ func (e *editor) heard(ctx context.Context, m *answer) {
 	}
 }
 
-// welcome returns what the team offers.
+// welcome returns the abilities of the team.
 func welcome() any {
 	return map[string]any{
 		"protocolVersion":   1,
@@ -233,7 +233,7 @@ func (e *editor) reply(id wire.Raw, result any, err error) {
 	}
 }
 
-// plain returns the message of an error, and what to do about it.
+// plain returns the message of an error, and the remedy.
 func plain(err error) string {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if !ok || f.Hint == "" {

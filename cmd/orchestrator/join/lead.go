@@ -130,7 +130,7 @@ func (l *leader) noticed(n agents.Notice) {
 func (l *leader) deliver(ctx context.Context, id string) {
 	t, err := l.conn.GetTask(ctx, id)
 	if err != nil {
-		return // it is not the leader's any more
+		return // the leader no longer has it
 	}
 	_, _ = l.conn.StartTask(ctx, id) // an earlier run may have started it
 	d, err := l.order(ctx, &t)
@@ -154,8 +154,9 @@ func (l *leader) deliver(ctx context.Context, id string) {
 	}
 }
 
-// awaitMerge waits until the branch of approved work is merged, if there is a merge queue: what depends on the task
-// begins with that work. If the queue cannot merge it, a person is asked. awaitMerge reports false if the leader stops.
+// awaitMerge waits until the merge queue, if any, has merged the branch of approved work:
+// dependents of the task begin with that work. If the queue cannot merge it, a person is asked.
+// awaitMerge reports false if the leader stops.
 func (l *leader) awaitMerge(ctx context.Context, task, work string) bool {
 	again := time.NewTicker(pollInterval)
 	defer again.Stop()
@@ -209,7 +210,7 @@ func (l *leader) ask(ctx context.Context, task string, why error) error {
 	}
 }
 
-// abort aborts the task of a session whose outer task was cancelled.
+// abort aborts the task of a session after its outer task was cancelled.
 func (l *leader) abort(id string) {
 	if id == "" {
 		return
@@ -298,7 +299,7 @@ func (l *leader) await(ctx context.Context, id string) error {
 	}
 }
 
-// description returns what a task is about, for the developer and the reviewer.
+// description returns the text of a task, for the developer and the reviewer.
 func description(t *wire.Task) string {
 	parts := []string{t.Name, t.Description}
 	if t.Details != nil && len(t.StructuredSpec) > 0 {

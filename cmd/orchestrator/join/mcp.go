@@ -106,14 +106,14 @@ func (c *caller) Ask(ctx context.Context, operation string, payload, answer any)
 	return object.DecodeOwn(text, answer)
 }
 
-// requestTimeout is how long the last requests of a guest may take, and those of a leader whose
-// answers are not needed.
+// requestTimeout is how long the last requests of a guest may take, and requests of a leader that
+// needs no answer.
 const requestTimeout = 2 * time.Second
 
-// serveGuest serves a client that is an agent of its own.
+// serveGuest serves a client that is a separate agent.
 func serveGuest(ctx context.Context, a *cli.App, d *client.Client, f mcpFlags, o mcp.Options) error {
 	q := f.Query()
-	q.Set("on_exit", "requeue") // the end of a client, even by a signal, says nothing about its task
+	q.Set("on_exit", "requeue") // the end of a client, even by a signal, does not fail its task
 	link, err := d.Join(ctx, q)
 	if err != nil {
 		return d.Failed(ctx, err)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An outbox keeps the lines for a peer, and writes them in a goroutine of its own: a peer that does
+// An outbox keeps the lines for a peer, and writes them in a separate goroutine: a peer that does
 // not read its input delays no request, and not the end of the program.
 type outbox struct {
 	full  chan struct{} // closed when too much is unread
@@ -51,8 +51,8 @@ func (o *outbox) signal() {
 	}
 }
 
-// write writes the lines until the box is closed. A peer that has left reads nothing more; the end
-// of its own output shows that.
+// write writes the lines until the box is closed. A peer that has left stops reading; the end of
+// its own output shows that.
 func (o *outbox) write(w io.Writer) {
 	defer close(o.done)
 	for range o.moved {

@@ -99,7 +99,7 @@ func (e *editor) cancel(ctx context.Context, params wire.Raw) {
 	}
 }
 
-// cancel cancels the open tasks. A task that has ended meanwhile stays as it is.
+// cancel cancels the open tasks. A task that has already ended does not change.
 func (t *turn) cancel(ctx context.Context) {
 	t.mu.Lock()
 	tasks := slices.Clone(t.tasks)
@@ -119,8 +119,7 @@ func (e *editor) team(ctx context.Context) (*client.Client, error) {
 	return d, err
 }
 
-// run gives the prompt to the team and reports what becomes of it. It returns why the prompt
-// ended.
+// run gives the prompt to the team and reports its progress. It returns why the prompt ended.
 func (t *turn) run(ctx context.Context) (reason string, err error) {
 	ctx, over := context.WithCancel(ctx)
 	defer t.asking.Wait()
@@ -190,8 +189,8 @@ func (t *turn) submit(ctx context.Context) (wire.Task, error) {
 	return reply.Task, err
 }
 
-// role returns the role for a task: that of the flag, or planner or worker, if an agent has it,
-// or else that of the first agent.
+// role returns the role for a task: the role of the flag, or planner or worker if an agent has it,
+// or else the role of the first agent.
 func (t *turn) role(ctx context.Context) (string, error) {
 	if role := t.editor.flags.role.Value; role != "" {
 		return role, nil
@@ -300,8 +299,8 @@ func (t *turn) say(text string) {
 	t.editor.notify(t.session, map[string]any{"sessionUpdate": "agent_message_chunk", "content": content(text)})
 }
 
-// add adds a task, which the editor shows as a tool call. The tasks below that of the prompt are
-// also its plan.
+// add adds a task, which the editor shows as a tool call. The tasks below the task of the prompt
+// are also its plan.
 func (t *turn) add(id, name string) {
 	t.mu.Lock()
 	t.tasks = append(t.tasks, teamTask{id: id, name: name, status: "pending"})
@@ -329,7 +328,7 @@ func (t *turn) update(id, status, text string) {
 	}
 }
 
-// plan shows the tasks below that of the prompt.
+// plan shows the tasks below the task of the prompt.
 func (t *turn) plan() {
 	if len(t.tasks) < 2 {
 		return
@@ -365,8 +364,8 @@ func (t *turn) questions(ctx context.Context) error {
 	return nil
 }
 
-// ask asks the editor a question and passes the answer on. A question that is answered
-// elsewhere needs none any more.
+// ask asks the editor a question and passes the answer on. If the question was answered
+// elsewhere, the answer of the editor has no effect.
 func (t *turn) ask(ctx context.Context, q *wire.Question) {
 	options := []map[string]string{}
 	for _, o := range q.Options {

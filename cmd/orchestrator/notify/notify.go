@@ -41,7 +41,7 @@ count. The exit code is 1 if one of them fails.`,
 	}
 }
 
-// A trial is what became of one way to tell people.
+// A trial is the outcome of one way to notify people.
 type trial struct {
 	Way   string `json:"way"`
 	OK    bool   `json:"ok"`
@@ -101,7 +101,7 @@ func result(way string, err error) trial {
 	return trial{Way: way, OK: true}
 }
 
-// show prints what became of each way.
+// show prints the outcome of each way.
 func show(a *cli.App, trials []trial) error {
 	failed := false
 	for _, t := range trials {

@@ -114,9 +114,9 @@ type project struct {
 	flags  string   // flags that select it
 	needs  []needed // programs that run its agents
 	next   []string // commands to run
-	work   string   // folder that its agents work in; empty if there is none
+	work   string   // folder that its agents work in, or ""
 
-	library string // name of the library that its agents import; empty if there is none
+	library string // name of the library that its agents import, or ""
 }
 
 // steps returns the commands to run. In a git repository, the agents get a worktree first. It begins at a commit with the
@@ -212,7 +212,7 @@ func initialize(a *cli.App, dir string, p project, force bool) error {
 	return showCreated(a, dir, p, files, beside)
 }
 
-// makeFolder makes a folder below root. It returns what it has created.
+// makeFolder makes a folder below root. It returns the created folders.
 func makeFolder(root, folder string) (made []string, err error) {
 	if folder == "" {
 		return nil, nil
@@ -284,8 +284,7 @@ func Starter(folder string) ([]createdFile, error) {
 	return files, nil
 }
 
-// writeNew writes a file and its folders. It returns what it has created, even after an
-// error.
+// writeNew writes a file and its folders. It returns the created ones, even after an error.
 func writeNew(file string, text []byte) (made []string, err error) {
 	made = missing(filepath.Dir(file))
 	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
@@ -442,11 +441,11 @@ func Programs(a *cli.App) (names []string) {
 }
 
 // unit is the template of a systemd service for up. Up reports readiness and stops within the
-// shutdown time of its file. A reload is a command, so that systemctl reload says what is wrong
-// with the file; Type=notify-reload needs systemd 253, and reports no error. Systemd starts up
-// again if it has not reported for a minute that it works. With KillMode=mixed up ends the agents
-// itself, and with Delegate each agent can have a cgroup. The exit codes without a restart are those
-// that another start does not fix.
+// shutdown time of its file. A reload is a command, so that systemctl reload reports the faults of
+// the file; Type=notify-reload needs systemd 253, and reports no error. Systemd starts up again if
+// it has not reported for a minute that it works. With KillMode=mixed up ends the agents itself,
+// and with Delegate each agent can have a cgroup. The exit codes without a restart are those that
+// another start does not fix.
 const unit = `# A team of agents as a service. Install it for yourself:
 #   mkdir -p ~/.config/systemd/user
 #   orchestrator init --systemd >~/.config/systemd/user/%[1]s.service

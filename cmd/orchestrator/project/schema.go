@@ -219,7 +219,7 @@ type finding struct {
 	Code    wire.Code `json:"code,omitzero"`
 	Pointer string    `json:"pointer,omitzero"`
 	Message string    `json:"message"`
-	Hint    string    `json:"hint,omitzero"` // what would be right
+	Hint    string    `json:"hint,omitzero"` // a correct value
 }
 
 // A messageCheck checks lines one after the other.

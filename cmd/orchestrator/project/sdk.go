@@ -18,7 +18,7 @@ import (
 	"orchestrator/wire"
 )
 
-// A library is the SDK for a language, as it is in this program.
+// A library is the embedded SDK for a language.
 type library struct {
 	name  string
 	files fs.FS
@@ -158,8 +158,8 @@ func installWord(dir string) string {
 	return term.Word(dir)
 }
 
-// writeAll writes files into the folder root, which is called dir. After an error, it removes what it has created,
-// and what was made before, unless files may be overwritten.
+// writeAll writes files into the folder root, which is called dir. After an error, it removes the
+// files that it has created, and the folders in made, unless files may be overwritten.
 func writeAll(root, dir string, files []createdFile, made []string, force bool) error {
 	for _, file := range files {
 		more, err := writeNew(filepath.Join(root, file.File), file.Text)

@@ -28,7 +28,7 @@ func teamNames() []string {
 	return names
 }
 
-// coding returns the programs of a team whose agents are Claude Code and Codex.
+// coding returns the programs of a team of Claude Code and Codex.
 func coding(claude, codex string) []needed {
 	return []needed{
 		{program: Clients[0].Program, runs: claude, get: "Install it: " + Clients[0].Install()},
@@ -65,7 +65,7 @@ var Clients = []Client{
 // Install returns the command that installs the program.
 func (c *Client) Install() string { return "npm install -g " + c.Package }
 
-// ClientOf returns the coding agent whose program a command runs, if it is known.
+// ClientOf returns the coding agent that a command runs, if it is known.
 func ClientOf(command []string) (client *Client, ok bool) {
 	for i := range Clients {
 		if filepath.Base(command[0]) == Clients[i].Program {

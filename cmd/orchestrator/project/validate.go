@@ -110,8 +110,8 @@ func showVerdict(a *cli.App, file string, c *config.Config, problems config.Prob
 	return a.Print("%s is valid: %s.\n", file, size)
 }
 
-// missingProgram reports whether the program of an agent does not exist. An agent with a PATH in its env may find others,
-// so for such an agent it reports only paths.
+// missingProgram reports whether the program of an agent does not exist. An agent with a PATH in
+// its env may find other programs, so for such an agent it reports only paths.
 func missingProgram(a *cli.App, agent *config.Agent) bool {
 	name := agent.Command[0]
 	if !strings.Contains(name, "/") {
@@ -124,8 +124,8 @@ func missingProgram(a *cli.App, agent *config.Agent) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// noteMissing reports programs and scripts that do not exist. They are not mistakes of the file: it may be for another
-// machine, and something may make them before the team starts.
+// noteMissing reports programs and scripts that do not exist. They are not mistakes of the file: it
+// may be for another machine, and a build may make them before the team starts.
 func noteMissing(a *cli.App, c *config.Config) {
 	told := make(map[string]bool)
 	for _, agent := range c.Agents {
@@ -150,7 +150,7 @@ func noteMissing(a *cli.App, c *config.Config) {
 			if _, err := os.Stat(script); slices.Contains(scripts, filepath.Ext(word)) && errors.Is(err, fs.ErrNotExist) {
 				a.Note("Agent %s: there is no file %s.", agent.Block, a.Short(script))
 			}
-			break // what follows are arguments of the script
+			break // the rest are arguments of the script
 		}
 	}
 }

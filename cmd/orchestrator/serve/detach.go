@@ -128,9 +128,9 @@ type standing struct {
 	Hub           any    `json:"hub"` // the one at work
 }
 
-// upNow returns the status of the orchestrator, and reports whether it is settled. The error is
-// that of an orchestrator that runs and cannot return its status. One that does not answer yet is
-// not settled.
+// upNow returns the status of the orchestrator, and reports whether it is settled. The error is the
+// error of an orchestrator that runs and cannot return its status. A silent orchestrator is not
+// settled yet.
 func upNow(ctx context.Context, d *client.Client) (control.Status, bool, error) {
 	text, err := d.Ask(ctx, "status", struct{}{})
 	f, ok := errors.AsType[*cli.Failure](err)

@@ -132,7 +132,7 @@ func (s *stopPrinter) line(raw []byte) error {
 	case s.app.Flags.JSON:
 		return s.app.PrintJSON(raw)
 	case s.app.Flags.Quiet, event.Kind == events.AgentStopping, event.Kind == events.AgentEnded, event.Kind == events.AgentForgotten, term.OfMail(event.Kind):
-		// told by other lines, or not part of the stop
+		// reported by another line, or not part of the stop
 		return nil
 	case event.Agent == "":
 		return s.app.Print("%s\n", term.Sentence(wire.Visible(event.Text)))

@@ -19,16 +19,16 @@ import (
 	"orchestrator/supervisor/settings"
 )
 
-// An Examined is an agent of the configuration and what was found out about its program.
+// An Examined is an agent of the configuration with the findings about its program.
 type Examined struct {
 	Agent config.Agent
 	Err   error // the program was not started
 	supervisor.Examination
 }
 
-// Examine examines the programs of the agents of the file, or of those that are named. Replicas
-// have one program. A handshake may take as long as patience. All programs are examined at the same
-// time, so that one that hangs does not hold up the others. In the order of the file, tell is called
+// Examine examines the programs of the agents of the file, or of the named agents. Replicas have
+// one program. A handshake may take as long as patience. All programs are examined at the same
+// time, so that a hanging one does not hold up the rest. In the order of the file, tell is called
 // when a program and those before it have ended. It gets all agents, and the index of this one.
 func Examine(ctx context.Context, a *cli.App, names []string, patience time.Duration, tell func(all []Examined, i int) error) error {
 	p := new(hub.Place)
@@ -69,7 +69,7 @@ func ReadTeam(a *cli.App, run func(ctx context.Context, command []string, dir st
 	return c, knowAgents(c, names, verb)
 }
 
-// rights returns what the user of an agent may do to a file.
+// rights returns the rights of an agent's user on a file.
 func rights(user, path string) config.Rights {
 	u, err := child.FindUser(user)
 	if err != nil || u == nil { // the file has this mistake, or the agent has the rights of this process
@@ -102,7 +102,7 @@ func examine(ctx context.Context, p *hub.Place, c *config.Config, base []string,
 	}
 	for i := range all {
 		<-ended[i]
-		if ctx.Err() != nil { // it was interrupted, so what was found is not the fault of the program
+		if ctx.Err() != nil { // it was interrupted, so the findings are not the fault of the program
 			return nil
 		}
 		if err := tell(all, i); err != nil {

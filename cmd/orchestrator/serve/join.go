@@ -93,7 +93,7 @@ type hostProgram struct {
 	flags  joinFlags
 	specs  map[string]*settings.Agent
 
-	authorities *x509.CertPool // of the certificates of hubs; nil: those of the system
+	authorities *x509.CertPool // of the certificates of hubs; nil for the authorities of the system
 
 	host     *runner.Host
 	workshop *workspace.Manager
@@ -263,7 +263,7 @@ func (h *hostProgram) serve(memory runner.Memory) error {
 		asked := drain
 		if isClosed(drain) {
 			if h.host.Idle() && !reached {
-				return nil // no hub is there to hear of the ends
+				return nil // no hub is connected that could hear of the ends
 			}
 			asked = nil
 		}
@@ -277,7 +277,8 @@ func (h *hostProgram) serve(memory runner.Memory) error {
 	}
 }
 
-// patience returns a channel that receives when the host gives up joining for the first time, as --timeout says.
+// patience returns a channel that receives after --timeout: then the host gives up its first
+// attempt to join.
 func (h *hostProgram) patience() <-chan time.Time {
 	if limit := h.app.Flags.Timeout.Duration; limit > 0 {
 		return time.After(limit)
@@ -357,8 +358,8 @@ func (h *hostProgram) join(ctx context.Context, u *url.URL, drain <-chan struct{
 	return joined, err
 }
 
-// hubAuthorities returns the authorities of the certificates of hubs: those of the system, and that of the store,
-// if its file is on this machine.
+// hubAuthorities returns the authorities of the certificates of hubs: the authorities of the
+// system, and the authority of the store, if its file is on this machine.
 func hubAuthorities(ca string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(ca)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// serveMCP returns the handler that serves MCP clients over HTTP. A request acts as the agent
-// whose credential it has.
+// serveMCP returns the handler that serves MCP clients over HTTP. A request acts as the agent with
+// its credential.
 func serveMCP(d *api.API) http.Handler {
 	boxes := &mailboxes{of: make(map[string]*mcp.Mailbox)}
 	return mcp.Handler(func(r *http.Request) (mcp.Team, mcp.Options) {

@@ -72,7 +72,7 @@ type mover struct {
 	*hub.Standby
 	app   *cli.App
 	to    string
-	doing atomic.Pointer[string] // what it does now
+	doing atomic.Pointer[string] // the current step
 }
 
 // newMover reads the configuration.
@@ -142,7 +142,7 @@ func (m *mover) run() error {
 
 func (m *mover) does(what string) { m.doing.Store(&what) }
 
-// tell prints what was moved, and what to do next.
+// tell prints the moved parts, and the next step.
 func (m *mover) tell(r *moveReport) error {
 	a := m.app
 	if a.Flags.JSON {
@@ -222,7 +222,7 @@ func (m *mover) in(ctx context.Context, certificates *tls.Config, report *moveRe
 	return err
 }
 
-// waitsFor returns what a move waits for when it opens the shared log.
+// waitsFor returns the reason for the wait when a move opens the shared log.
 func (m *mover) waitsFor() string {
 	if len(m.Config.Store.Peers) == 0 {
 		return "waiting for the server of the record"
@@ -332,7 +332,7 @@ func (m *mover) failure(ctx context.Context, err error) error {
 	return f
 }
 
-// whereMoved returns what to do about a record that another hub has.
+// whereMoved returns the remedy for a record that another hub has.
 func whereMoved(away *eventlog.ElsewhereError, s config.Store, again string) string {
 	switch {
 	case !away.Out:

@@ -15,8 +15,8 @@ import (
 	"orchestrator/supervisor/notify"
 )
 
-// Notifications reads how people are told, for a command that starts no team. The returned function releases
-// what the command of notify needs.
+// Notifications reads the configuration of notifications, for a command that starts no team. The
+// returned function releases the resources of the command of notify.
 func Notifications(ctx context.Context, a *cli.App) (c *config.Config, o notify.Options, release func(), err error) {
 	p := new(hub.Place)
 	if c, err = ReadTeam(a, p.Run, nil, "notify"); err != nil {

@@ -21,7 +21,7 @@ import (
 )
 
 // OpenRecord returns a client of the event log of a stopped orchestrator. It reports false
-// if there is no log. It opens the log for reading and starts nothing.
+// if there is no log. It opens the log for reading and starts no agents.
 func OpenRecord(a *cli.App, t client.Target) (*client.Client, bool, error) {
 	if t.URL != "" || a.Flags.Host != "" || t.Inside {
 		return nil, false, nil
@@ -71,7 +71,7 @@ func pastConfig(a *cli.App) *config.Config {
 func ownRecord(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil // the error of opening it says why
+		return nil // the error of opening it has the reason
 	}
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
 		return &cli.Failure{

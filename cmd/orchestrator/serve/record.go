@@ -17,8 +17,8 @@ import (
 	"orchestrator/wire"
 )
 
-// CannotRecord returns the failure for an event log that cannot be used. Nothing starts
-// with a damaged log, because lost decisions would be made again.
+// CannotRecord returns the failure for an event log that cannot be used. No team starts with a
+// damaged log, because lost decisions would be made again.
 func CannotRecord(err error, store config.Store) error {
 	f := &cli.Failure{
 		Exit: cli.ExitNo, Code: cli.CodeFailed,
@@ -73,7 +73,7 @@ func CannotRecord(err error, store config.Store) error {
 	return f
 }
 
-// damagedHint says what to do about a record whose file is damaged.
+// damagedHint is the hint for a record with a damaged file.
 const damagedHint = "See what is lost: orchestrator store check     Go on without it: orchestrator store salvage NEW.db, orchestrator restore NEW.db"
 
 // littleSpace returns the message for an event log that cannot be mapped into memory.

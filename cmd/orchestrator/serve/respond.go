@@ -35,8 +35,8 @@ type Answerer struct {
 	scripted []scripted
 }
 
-// respond starts to answer questions, with lines that are typed or those of the terminal. Its goroutines end with ctx or with the team. The
-// caller does not wait for them, because they hold no resources.
+// respond starts to answer questions, with typed lines or the lines of the terminal. Its goroutines
+// end with ctx or with the team. The caller does not wait for them, because they hold no resources.
 func respond(ctx context.Context, a *cli.App, t *hub.Hub, rules []scripted, typed <-chan string) {
 	r := &Answerer{App: a, Team: t, scripted: rules}
 	r.begin(ctx)
@@ -95,7 +95,7 @@ func (a *Answerer) answerScripted(ctx context.Context) {
 func (a *Answerer) answerOpen(ctx context.Context, noted map[string]bool) {
 	questions, err := a.Open(ctx)
 	if err != nil {
-		return // there is nothing to answer
+		return // no question is open
 	}
 	maps.DeleteFunc(noted, func(id string, _ bool) bool {
 		return !slices.ContainsFunc(questions, func(q wire.Question) bool { return q.ID == id })

@@ -27,8 +27,8 @@ func whichHub(s config.Store, verb string) error {
 	}
 }
 
-// notMoved returns the failure for a hub that has a record and has never had a part of the shared one. With
-// this hub, the others would begin an empty record.
+// notMoved returns the failure for a hub that has a record and has never had a part of the shared
+// one. With this hub, the other hubs would begin an empty record.
 func notMoved(c *config.Config) error {
 	if c.Store.Kind != "jetstream" || len(c.Store.Servers) > 0 || !hub.Recorded(c.Store.Path) {
 		return nil

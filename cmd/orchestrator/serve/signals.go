@@ -132,15 +132,15 @@ func (h *signalHandler) listen(a *cli.App, t *hub.Hub, signals <-chan os.Signal,
 
 // leave starts the ordered stop.
 func (h *signalHandler) leave(a *cli.App, t *hub.Hub, why string) {
-	// The program ends even if something blocks it then, such as a terminal that accepts no
-	// output. The agents have ended by that time.
+	// The program ends even if a write blocks it then, such as on a terminal that accepts no output.
+	// The agents have ended by that time.
 	time.AfterFunc(t.Config.Orchestrator.Shutdown+lateEnd, func() { late(a, t, cli.ExitNo, keepEnd) })
 	h.cancel(errors.New(why))
 	systemd.Notify(a.Getenv, systemd.Stopping)
 }
 
 // late exits, unless a snapshot of the state is being written. That takes longer for more
-// tasks, so it has a limit of its own.
+// tasks, so it has a separate limit.
 func late(a *cli.App, t *hub.Hub, code int, more time.Duration) {
 	facts := t.Super.Keeping()
 	if facts > 0 && more > 0 {
@@ -196,8 +196,8 @@ func (h *signalHandler) await(shown <-chan struct{}) bool {
 	}
 }
 
-// awaitReader is await for run, whose output is the answer. It waits for a slow reader
-// until a signal asks for the end.
+// awaitReader is await for run: its output is the answer. It waits for a slow reader until a signal
+// asks for the end.
 func (h *signalHandler) awaitReader(shown <-chan struct{}) bool {
 	select {
 	case <-shown:
@@ -265,7 +265,7 @@ type hangups struct {
 	wake      [2]*os.File // closing the second one ends watch
 }
 
-// newHangups returns the terminals among streams, or nil if there are none.
+// newHangups returns the terminals among streams, or nil without one.
 func newHangups(streams ...any) *hangups {
 	h := new(hangups)
 	for _, stream := range streams {

@@ -226,7 +226,8 @@ func standBy(t *hub.Hub) error {
 	return nil
 }
 
-// unworkable returns the failure for the reasons why workspaces could not be made, or nil if there are none.
+// unworkable returns the failure for the reasons why workspaces could not be made, or nil without
+// reasons.
 func unworkable(reasons []string) error {
 	if len(reasons) == 0 {
 		return nil
@@ -237,7 +238,7 @@ func unworkable(reasons []string) error {
 	}
 }
 
-// greet says what has started.
+// greet reports the start of the team.
 func greet(a *cli.App, c *config.Config, file string, urls []string) {
 	a.Note("%s  %s  %s", cli.VersionLine(), c.Orchestrator.Name, file)
 	for _, url := range urls {
@@ -248,7 +249,8 @@ func greet(a *cli.App, c *config.Config, file string, urls []string) {
 	}
 }
 
-// NoteLeftOut says which variables look like credentials, and are therefore not passed on to agents.
+// NoteLeftOut lists variables that look like credentials, and are therefore not passed on to
+// agents.
 func NoteLeftOut(a *cli.App, c *config.Config, base []string) {
 	if names := c.LeftOut(base); len(names) > 0 {
 		a.Note("Not passed on to agents, since they look like credentials: %s. To pass one on: orchestrator help environment", strings.Join(names, ", "))
@@ -443,7 +445,7 @@ func declared(known []string) string {
 	return "It declares " + strings.Join(known, ", ") + "."
 }
 
-// logger returns the orchestrator's own log, on stderr. Its format is that of the output,
+// logger returns the orchestrator's own log, on stderr. Its format is the format of the output,
 // unless the file or the environment sets one.
 func logger(a *cli.App, c *config.Config, asJSON bool) hclog.Logger {
 	level, format := c.Log.Level, c.Log.Format

@@ -70,7 +70,7 @@ const (
 	lookTime    = 2 * time.Second // how long it waits for a status, because a program that hangs gives none
 )
 
-// awaitUpgrade waits for the end of an upgrade. Meanwhile connections wait, and some are cut off.
+// awaitUpgrade waits for the end of an upgrade. Until then connections wait, and some are cut off.
 func awaitUpgrade(ctx context.Context, a *cli.App, d *client.Client, asked *control.Upgrade) (*control.Upgrade, error) {
 	defer a.ShowWait("the other program to go on")()
 	process, err := child.Observe(asked.PID)
@@ -146,7 +146,7 @@ func showUpgrade(a *cli.App, u *control.Upgrade) error {
 	return a.Print("%s in %d ms. %s went over.\n", versions, u.TookMS, term.Count(u.Agents, "running agent"))
 }
 
-// handedOver returns what the program before this one has left, or nil.
+// handedOver returns the handover of the program before this one, or nil.
 func handedOver(a *cli.App) (*hub.Handover, error) {
 	value := a.Getenv(hub.UpgradeEnv)
 	if value == "" {

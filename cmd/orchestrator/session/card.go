@@ -66,7 +66,7 @@ func membersTable(v *wire.SessionView, p term.Paint) string {
 	return term.Table(rows)
 }
 
-// atWords returns what a member has to do, a few items and the number of the others.
+// atWords returns the work of a member, a few items and the number of further ones.
 func atWords(v *wire.SessionView, m *session.MemberView) string {
 	const few = 3
 	var at []string
@@ -90,7 +90,7 @@ func atWords(v *wire.SessionView, m *session.MemberView) string {
 	return cmp.Or(strings.Join(at, ", "), "-")
 }
 
-// The phases in which the developer, or the architect, must act.
+// The phases that wait for the developer, or for the architect.
 var (
 	phasesOfDeveloper = []string{session.PhaseAssigned, session.PhaseWorking}
 	phasesOfArchitect = []string{session.PhaseCompleted, session.PhaseRevise, session.PhaseRedesign}

@@ -62,9 +62,9 @@ func readLog(seen *sessionSeen) (*sessionLog, error) {
 	return log, nil
 }
 
-// gather sorts messages and tasks into threads. A message belongs to the thread of its
-// task, even if it names another one. A message without a thread belongs to that of the
-// message it replies to.
+// gather sorts messages and tasks into threads. A message belongs to the thread of its task, even
+// if it names another one. A message without a thread belongs to the thread of the message it
+// replies to.
 func (l *sessionLog) gather() {
 	chainOf := make(map[string]string) // of tasks, and of messages
 	for i := range l.view.Tasks {

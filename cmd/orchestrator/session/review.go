@@ -207,7 +207,7 @@ func showReview(a *cli.App, word, sessionID string) error {
 
 const noReviewHint = "See which there are: orchestrator review ls"
 
-// reviewOf returns the review whose id is word or begins with it.
+// reviewOf returns the review with the id word, or with an id that begins with it.
 func reviewOf(all []reviewSeen, word string) (*reviewSeen, error) {
 	var exact, fits []*reviewSeen
 	var ids []string

@@ -30,8 +30,8 @@ func readSaid(raw wire.Raw) (said, error) {
 	return s, nil
 }
 
-// widestWord is the maximum width of a name or a type. Those of a rejected message may be
-// of any length.
+// widestWord is the maximum width of a name or a type. Names in a rejected message may be of any
+// length.
 const widestWord = 64
 
 type speakerSaid struct {
@@ -40,7 +40,7 @@ type speakerSaid struct {
 
 // bodyOf decodes the shown part of a payload. It ignores errors, because rejected messages
 // may have any content. Its types name only members that are shown, and not the documents of
-// package session: decoding ends at the first wrong member, which must not hide others.
+// package session: decoding ends at the first wrong member, which must not hide other members.
 func bodyOf[T any](payload wire.Raw) (body T) {
 	if len(payload) > 0 {
 		_ = object.DecodeOwn(payload, &body)

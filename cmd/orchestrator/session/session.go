@@ -109,7 +109,7 @@ func noSession(ctx context.Context, d *client.Client, name string, err error) er
 	}
 	known := sessionNames(ctx, d)
 	if slices.Contains(known, name) {
-		return err // something else was not found
+		return err // another object was not found
 	}
 	if likely := cli.Nearest(name, known); likely != "" {
 		f.Because = append(f.Because, fmt.Sprintf("Did you mean %q?", likely))

@@ -84,8 +84,8 @@ func backup(a *cli.App, path, stateDir, to string) error {
 	return a.Print("%s\n", text)
 }
 
-// copyFiles copies the files below a folder, except those that the other folder has, and returns the number of all. On
-// the same disk it makes hard links, because the files never change.
+// copyFiles copies the files below a folder, except files that the other folder has, and returns
+// the number of all. On the same disk it makes hard links, because the files never change.
 func copyFiles(ctx context.Context, from, to string) (n int, err error) {
 	folders := make(map[string]bool)
 	err = filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {

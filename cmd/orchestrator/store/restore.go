@@ -140,7 +140,7 @@ func restore(a *cli.App, from, path, stateDir string) error {
 	return a.Print("%s in %s, restored from %s. To go on: orchestrator up%s\n", term.Count(int(last), "fact"), a.Short(path), a.Short(from), a.Named())
 }
 
-// isCopy returns an error for what cannot be a copy of a record.
+// isCopy returns an error for a file that cannot be a copy of a record.
 func isCopy(from string) error {
 	f := &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Hint: nameACopy, Details: map[string]any{"path": from}}
 	switch info, err := os.Stat(from); {
@@ -157,8 +157,8 @@ func isCopy(from string) error {
 // nameACopy is the hint for a file that is no copy.
 const nameACopy = "Name a copy that orchestrator backup or store salvage has made"
 
-// copyArtifacts copies the artifacts of the record at path, if there is one, to the folder kept, and then those of the
-// copy in from. It returns the number of the latter.
+// copyArtifacts copies the artifacts of the record at path, if any, to the folder kept, and then
+// the artifacts of the copy in from. It returns the number of the latter.
 func copyArtifacts(ctx context.Context, artifacts, from, path, kept string) (int, error) {
 	if _, err := os.Stat(path); err == nil {
 		if _, err := copyFiles(ctx, artifacts, filepath.Join(kept, filepath.Base(path)+"-artifacts")); err != nil {

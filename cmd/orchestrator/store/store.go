@@ -63,7 +63,7 @@ type report struct {
 	Removed       *front  `json:"removed,omitzero"`
 	Damage        *damage `json:"damage,omitzero"`
 	Copy          string  `json:"copy,omitzero"`
-	LeftOut       []int64 `json:"left_out,omitzero"` // damaged facts, in the place of which stands an event
+	LeftOut       []int64 `json:"left_out,omitzero"` // damaged facts, each replaced by an event
 }
 
 // front describes the facts that were removed from the front.
@@ -73,7 +73,7 @@ type front struct {
 	On  string `json:"on"`
 }
 
-// baseOf returns what was removed from a log, or nil.
+// baseOf returns the removed front of a log, or nil.
 func baseOf(ctx context.Context, log *eventlog.SQLite) (*front, error) {
 	base, err := log.Base(ctx)
 	if err != nil || base.Seq == 0 {
@@ -224,7 +224,7 @@ func salvage(a *cli.App, path, stateDir, to string, without []int64) error {
 	return showSalvaged(a, last, gaps.Left, lost, to)
 }
 
-// showSalvaged prints what was copied, and what was not.
+// showSalvaged prints the copied and the lost parts.
 func showSalvaged(a *cli.App, last int64, left []int64, lost error, to string) error {
 	if err := a.Print("%s copied to %s\n", term.Count(int(last), "fact"), a.Short(to)); err != nil {
 		return err

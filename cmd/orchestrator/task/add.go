@@ -246,7 +246,7 @@ func created(ctx context.Context, a *cli.App, d *client.Client, t Seen) (words s
 		a.Note("Find it an agent: orchestrator task assign --auto %s     Who fits: orchestrator task match %[1]s", term.ID(t.ID))
 	}
 	if t.State == wire.TaskPending && AsksByName(&t.Task) && len(t.WaitsFor) == 0 {
-		fits, err := Fits(ctx, a, d, &t) // without an answer there is nothing to note
+		fits, err := Fits(ctx, a, d, &t) // without an answer it prints no note
 		if err == nil && !slices.ContainsFunc(fits, func(f Fit) bool {
 			return f.Status != "offline" && f.Status != "crashed" && (f.Good() || f.Full)
 		}) {
@@ -418,7 +418,7 @@ func (f *wantFlags) addTo(a *cli.App, verb *cobra.Command) {
 	}
 }
 
-// read returns the requirements for the flags, or nil if there are none.
+// read returns the requirements for the flags, or nil without flags.
 func (f *wantFlags) read(a *cli.App) (*hub.Requirements, error) {
 	brief := &hub.Requirements{
 		Repo: f.repo, Languages: f.languages, Environments: f.environments, Tools: f.tools, Tags: f.tags, Prefer: f.prefer,
@@ -435,7 +435,7 @@ func (f *wantFlags) read(a *cli.App) (*hub.Requirements, error) {
 	return brief, nil
 }
 
-// wantWords returns a description of requirements, or "" if there are none.
+// wantWords returns a description of requirements, or "".
 func wantWords(document wire.Raw) string {
 	r := hub.ReadRequirements(document)
 	if r.Empty() {

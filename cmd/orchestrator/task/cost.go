@@ -18,14 +18,14 @@ import (
 	"orchestrator/wire/events"
 )
 
-// A bill is what the turns of agents have used, in groups.
+// A bill is the usage of turns of agents, in groups.
 type bill struct {
 	FormatVersion string  `json:"format_version"`
 	By            string  `json:"by"`
 	Costs         []spent `json:"costs"`
 }
 
-// spent is what one group has used.
+// spent is the usage of one group.
 type spent struct {
 	Name     string  `json:"name"` // of an agent or a model, the id of a task, or a day
 	Turns    int     `json:"turns"`

@@ -102,7 +102,7 @@ func (f *depFlags) added(ctx context.Context, find *Finder) ([]hub.Dependency, e
 	return all, nil
 }
 
-// removeDependency removes a dependency, named by its own id or by that of the other task.
+// removeDependency removes a dependency, named by its id or by the id of the other task.
 func removeDependency(ctx context.Context, a *cli.App, d *client.Client, find *Finder, id, which string) error {
 	t, _, err := GetTask(ctx, a, d, id)
 	if err != nil {
@@ -202,7 +202,7 @@ func kindWords(l *wire.Link) string {
 	return term.OneLine(l.Type)
 }
 
-// resolvedWords returns since when a dependency is resolved, and what was delivered.
+// resolvedWords returns the time of the resolution of a dependency, and the delivery.
 func resolvedWords(t *Seen, l *wire.Link, now time.Time) string {
 	switch {
 	case !l.Resolved:

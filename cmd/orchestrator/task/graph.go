@@ -255,7 +255,7 @@ func (g *graph) Chosen() []int {
 	return all
 }
 
-// keep limits the shown tasks to the first most, and counts the others.
+// keep limits the shown tasks to the first most, and counts the rest.
 func (g *graph) keep(most int) {
 	for i, n := range g.Chosen() {
 		if i >= most {

@@ -114,7 +114,7 @@ func mermaidText(text string) string {
 	).Replace(text)
 }
 
-// A tree is a graph as rows of a table: below each task those that depend on it.
+// A tree is a graph as rows of a table: below each task its dependents.
 type tree struct {
 	graph *graph
 	most  int

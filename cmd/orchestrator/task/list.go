@@ -148,7 +148,7 @@ func partsByRequest(tasks []Seen) map[string][]*Seen {
 	return parts
 }
 
-// requests returns the tasks without those that are parts of others in the list.
+// requests returns the tasks that are not parts of other tasks in the list.
 func requests(tasks []Seen) []Seen {
 	listed := ByID(tasks)
 	return slices.DeleteFunc(slices.Clone(tasks), func(t Seen) bool { return t.Details.IsPart() && listed[t.ParentTaskID] != nil })
@@ -170,7 +170,7 @@ func taskRow(t *wire.Task, p term.Paint, now time.Time) []term.Cell {
 		needs = strings.TrimSpace(needs + " after " + after)
 	}
 	progress := term.Percent(t.Progress)
-	if t.State.Final() { // the last progress means nothing then
+	if t.State.Final() { // the last progress is meaningless then
 		progress = ""
 	}
 	return []term.Cell{

@@ -57,8 +57,8 @@ func matchTask(ctx context.Context, a *cli.App, d *client.Client, id string) err
 	return nil
 }
 
-// matchDocument is the JSON answer of task match. It is like that of match-agents, but
-// takes the role and the capabilities into account.
+// matchDocument is the JSON answer of task match. It is like the answer of match-agents, but takes
+// the role and the capabilities into account.
 type matchDocument struct {
 	FormatVersion string `json:"format_version"`
 	TaskID        string `json:"task_id"`

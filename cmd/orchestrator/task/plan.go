@@ -88,7 +88,7 @@ func taskRevisePlanCommand(a *cli.App) *cobra.Command {
 	return verb
 }
 
-// completePlans completes the tasks whose plans wait for approval.
+// completePlans completes the tasks with plans that wait for approval.
 func completePlans(a *cli.App, _ *cobra.Command, already []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offered []cobra.Completion
 	if len(already) == 0 {

@@ -240,7 +240,7 @@ type summarized struct {
 	CompletedBy string `json:"completed_by"` // set if the result has only a summary
 }
 
-// summaryOf returns the summary of a result, or a zero value if there is none.
+// summaryOf returns the summary of a result, or a zero value.
 func summaryOf(result wire.Raw) summarized {
 	if len(result) == 0 || result.Kind() != '{' {
 		return summarized{}

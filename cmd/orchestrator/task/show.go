@@ -113,7 +113,7 @@ func taskCard(t *wire.Task, s *taskContext, p term.Paint, now time.Time) string 
 	return head + term.Table(c.Lines)
 }
 
-// Requirements describes what a task requires.
+// Requirements describes the requirements of a task.
 func Requirements(t *wire.Task) string {
 	var words []string
 	if t.RequiredRole != "" {
@@ -138,7 +138,7 @@ func Requirements(t *wire.Task) string {
 	return "nothing"
 }
 
-// taskContext holds what the card of a task shows of other tasks. Parts that cannot be read
+// taskContext holds the facts about other tasks on the card of a task. Parts that cannot be read
 // are left out.
 type taskContext struct {
 	needs  []string // dependencies, a line each

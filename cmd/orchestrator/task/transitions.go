@@ -83,7 +83,7 @@ func autoAssign(ctx context.Context, a *cli.App, d *client.Client, id string) er
 	return a.Print("%s assigned to %s, score %d\n", a.Paint(a.Stdout).Strong(term.ID(id)), term.OneLine(reply.ServerName), reply.MatchScore)
 }
 
-// notMatched adds what to do with a task without requirements to an error.
+// notMatched adds the next step for a task without requirements to an error.
 func notMatched(err error, id string) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if ok && f.Details["reason"] == "no_requirements" {

@@ -68,7 +68,7 @@ type waiter struct {
 	anyEnd bool // wait for any end, not only for done
 	tasks  []Seen
 	told   []string // last printed state of each task
-	hush   func()   // ends the line that shows what is awaited
+	hush   func()   // ends the line about the wait
 }
 
 func vigil(a *cli.App, d *client.Client, ids []string, anyEnd bool) *waiter {
@@ -199,7 +199,7 @@ func (w *waiter) look(ctx context.Context, i int) error {
 	return nil
 }
 
-// over reports whether there is nothing more to wait for.
+// over reports whether the wait has ended.
 func (w *waiter) over() bool {
 	for i := range w.tasks {
 		if state := w.tasks[i].State; state.Final() && state != wire.TaskDone && !w.anyEnd {
@@ -229,7 +229,7 @@ func (w *waiter) verdict() error {
 	return nil
 }
 
-// await starts to show what is awaited.
+// await starts to show the awaited event.
 func (w *waiter) await() {
 	w.quiet()
 	labels := w.labels()

@@ -319,7 +319,7 @@ func workspaces(ctx context.Context, a *cli.App, d *client.Client, operation str
 	return a.Print("%s", term.Table(rows))
 }
 
-// workOf describes what a workspace holds.
+// workOf describes the content of a workspace.
 func workOf(w *control.WorkspaceView) string {
 	var parts []string
 	if w.Trouble != "" {
@@ -360,7 +360,7 @@ func LastMerge(found []wire.Event) *wire.Event {
 
 func isMerge(e *wire.Event) bool { return e.Kind == events.TaskMerged || e.Kind == events.TaskUnmerged }
 
-// MergeWords returns what an event about a merge says, without the task.
+// MergeWords returns the text of an event about a merge, without the task.
 func MergeWords(e *wire.Event) string {
 	about, _ := client.Decode[struct {
 		Name string `json:"name"`

@@ -25,7 +25,7 @@ type agentCauses struct {
 	State         control.State       `json:"state"`
 	Since         string              `json:"since,omitzero"`
 	Reason        string              `json:"reason"`
-	Host          string              `json:"host,omitzero"` // on which it runs; "": the machine of the hub
+	Host          string              `json:"host,omitzero"` // its host; "": the machine of the hub
 	WaitsFor      []whyOther          `json:"waits_for"`     // agents
 	Starts        int                 `json:"starts"`
 	Restarts      int                 `json:"restarts"`
@@ -177,7 +177,7 @@ func (c *agentCauses) text(p term.Paint, now time.Time) string {
 	return head + term.Table(card.Lines)
 }
 
-// next returns what happens next, and what a person can do.
+// next returns the next steps of the orchestrator, and the options of a person.
 func (c *agentCauses) next() []string {
 	name := term.OneLine(c.Agent)
 	start, logs := "orchestrator agent start "+name, "Its output: orchestrator logs "+name+"     Its events: orchestrator events --agent "+name
@@ -267,8 +267,8 @@ func agoWords(stamp string, now time.Time) string {
 	return " (" + term.Duration(max(0, passed)) + " ago)"
 }
 
-// patientWith is how long an agent may be silent before possible causes are shown. Many
-// agents print nothing before they get work.
+// patientWith is how long an agent may be silent before possible causes are shown. Many agents are
+// silent before they get work.
 const patientWith = 10 * time.Second
 
 // whySilent returns possible causes of silence. Output in the buffer of the program is not
@@ -306,8 +306,8 @@ func stdinWords(m *control.MailboxView) string {
 	return words
 }
 
-// nextOfWaiting returns the next steps for an agent that waits for others, or for a host. Failed and
-// stopped agents do not start by themselves.
+// nextOfWaiting returns the next steps for an agent that waits for other agents, or for a host.
+// Failed and stopped agents do not start by themselves.
 func (c *agentCauses) nextOfWaiting(name string) []string {
 	if strings.HasPrefix(c.view.Reason, "for a host") {
 		return []string{"It starts when such a host joins. List the hosts: orchestrator hosts"}

@@ -12,7 +12,7 @@ import (
 	"orchestrator/wire/control"
 )
 
-// questions returns the open questions for which fits returns true.
+// questions returns the open questions that fit.
 func questions(ctx context.Context, a *cli.App, d *client.Client, fits func(q *wire.Question) bool) ([]wire.Question, error) {
 	text, err := a.Ask(ctx, d, "list-questions", struct{}{})
 	if err != nil {
@@ -51,7 +51,7 @@ func questionLines(asked []wire.Question, who func(q *wire.Question) string) []s
 	return lines
 }
 
-// itself names what the answer is about.
+// itself returns the pronoun for the subject of the answer.
 func itself(*wire.Question) string { return "It" }
 
 // limitLines returns until when an agent is limited, and why, with the command that lifts the limit.
@@ -66,7 +66,8 @@ func limitLines(v *control.AgentView, now time.Time) []string {
 	}
 }
 
-// comesBack returns when the agent that gets a pending task again gets it, or nil if there is none.
+// comesBack returns when the agent that gets a pending task again gets it, or nil without such an
+// agent.
 func (c *taskCauses) comesBack() []string {
 	d := c.task.Task.Details
 	if d == nil || d.Addressee == "" {
@@ -86,7 +87,7 @@ func (c *taskCauses) comesBack() []string {
 	return []string{"It goes to " + name + " again when that agent is in the team."}
 }
 
-// holdersOf adds what holds up the agent that has the task.
+// holdersOf adds the obstacles of the agent that has the task.
 func holdersOf(ctx context.Context, a *cli.App, d *client.Client, c *taskCauses) error {
 	t := &c.task.Task
 	if t.AssignedTo == "" || t.State.Final() {
@@ -108,7 +109,7 @@ func holdersOf(ctx context.Context, a *cli.App, d *client.Client, c *taskCauses)
 	return err
 }
 
-// heldUp returns what the agent that has the task waits for, or nil.
+// heldUp returns the reason for the wait of the agent that has the task, or nil.
 func (c *taskCauses) heldUp() []string {
 	var lines []string
 	for i := range c.status.Agents {

@@ -15,7 +15,7 @@ import (
 	"orchestrator/wire/hub"
 )
 
-// next returns what happens next, and what a person can do.
+// next returns the next steps of the orchestrator, and the options of a person.
 func (c *taskCauses) next() []string {
 	id, t := term.ID(c.Task.ID), c.task
 	switch {
@@ -80,7 +80,7 @@ func ended(t *task.Seen) string {
 	return "It is done. See the result: orchestrator task show " + term.ID(t.ID)
 }
 
-// nextOfMerge returns what became of the branch of a task that has ended.
+// nextOfMerge returns the state of the branch of a task that has ended.
 func (c *taskCauses) nextOfMerge() []string {
 	if c.merge != nil {
 		return []string{"Its branch " + term.OneLine(task.MergeWords(c.merge))}
@@ -91,8 +91,8 @@ func (c *taskCauses) nextOfMerge() []string {
 	return nil
 }
 
-// nextOfBlocked returns the next steps for a task that waits for others. Failed and
-// cancelled tasks never become done by themselves.
+// nextOfBlocked returns the next steps for a task that waits for other tasks. Failed and cancelled
+// tasks never become done by themselves.
 func (c *taskCauses) nextOfBlocked(id string) []string {
 	var lost, open, unmerged []string
 	for _, t := range c.HeldUpBy {
@@ -280,8 +280,8 @@ func (c *taskCauses) nextOfHandedOn(id string) []string {
 // offlineCommands matches commands that need no running team.
 var offlineCommands = regexp.MustCompile(`orchestrator (logs|events|why|graph|task (ls|show|response))\b`)
 
-// whenDown returns the next steps for something of a team that is down: without the sentences that have a command that
-// needs a running one.
+// whenDown returns the next steps when a part of a team is down: without the sentences that have a
+// command that needs a running one.
 func whenDown(next []string) []string {
 	kept := []string{"The team is down: all tasks wait until it is up again."}
 	for _, line := range next {

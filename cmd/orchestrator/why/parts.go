@@ -35,7 +35,8 @@ func partsOf(ctx context.Context, a *cli.App, d *client.Client, c *taskCauses, a
 	return err
 }
 
-// nextOfParts returns what holds up the open parts of a task: an agent that does not run, or a question.
+// nextOfParts returns the obstacles of the open parts of a task: an agent that does not run, or a
+// question.
 func (c *taskCauses) nextOfParts() []string {
 	var lines []string
 	for i := range c.Parts[:min(maxTold, len(c.Parts))] {

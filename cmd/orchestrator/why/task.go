@@ -33,12 +33,12 @@ type taskCauses struct {
 	Tried         []tried                  `json:"tried"`
 	Reviews       []wiresession.ReviewView `json:"reviews,omitzero"`       // for a task in review
 	Questions     []string                 `json:"questions,omitzero"`     // ids of the questions that it and its parts wait for
-	LimitedUntil  string                   `json:"limited_until,omitzero"` // its agent does nothing before
+	LimitedUntil  string                   `json:"limited_until,omitzero"` // its agent does not work before
 	After         string                   `json:"after,omitzero"`         // it is not given out before
 	ChangedBy     string                   `json:"changed_by,omitzero"`    // who has changed its text last
-	Next          []string                 `json:"next"`                   // what happens next, and what a person can do
+	Next          []string                 `json:"next"`                   // the next steps of the orchestrator, and the options of a person
 	task          *task.Seen               // in full
-	lost          *task.Seen               // the task because of which it was cancelled
+	lost          *task.Seen               // the task that caused its cancellation
 	status        *control.Status          // status of the orchestrator
 	brought       bool                     // the task request was forwarded to its agent
 	asked         []wire.Question          // open questions of its agent about it
@@ -138,7 +138,7 @@ func movedAt(t *wire.Task, found []wire.Event) string {
 	return t.CreatedAt
 }
 
-// askWords returns what a task requires of an agent, or "".
+// askWords returns the requirements of a task on an agent, or "".
 func askWords(t *wire.Task) string {
 	if !task.AsksByName(t) && !task.Requires(t) {
 		return ""
@@ -171,7 +171,7 @@ func (c *taskCauses) holdups(tasks map[string]*task.Seen) {
 	}
 }
 
-// lostNeed returns the task because of which others down to t were cancelled, or nil.
+// lostNeed returns the task that caused the cancellations down to t, or nil.
 func lostNeed(t *task.Seen, tasks map[string]*task.Seen) (lost *task.Seen) {
 	for t.State == wire.TaskCancelled && t.Reason == wire.DependencyFailed {
 		i := slices.IndexFunc(t.Dependencies, func(id string) bool {
@@ -199,7 +199,7 @@ func weighAgents(ctx context.Context, a *cli.App, d *client.Client, c *taskCause
 	return nil
 }
 
-// inStory returns how an agent fits, and what it does if that matters.
+// inStory returns the fit of an agent, with its activity if that matters.
 func (c *taskCauses) inStory(f *task.Fit) whyFit {
 	doing, idle := f.Status, f.Status == "idle"
 	up := idle || f.Status == "busy"

@@ -45,7 +45,7 @@ and the reason, the ends of its runs, its last output, and its tasks.`,
 	}
 }
 
-// Text returns what the command prints about a task or an agent of the orchestrator at a socket.
+// Text returns the output of the command about a task or an agent of the orchestrator at a socket.
 func Text(ctx context.Context, socket, word string) (string, error) {
 	var text strings.Builder
 	a := cli.New(cli.Env{Stdout: &text, Stderr: io.Discard})
@@ -162,7 +162,7 @@ func since(stamp string, now time.Time) string {
 	return words
 }
 
-// standing describes what an agent is doing.
+// standing describes the activity of an agent.
 func standing(v *control.AgentView) string {
 	held := term.HeldUp(v.Activity, time.Now())
 	switch {

@@ -18,8 +18,8 @@ import (
 	"orchestrator/supervisor/output"
 )
 
-// Size is the size at which the log of the program in the background is rotated. It
-// is small because the log has no output of agents.
+// Size is the maximum size of the log of the program in the background before it is rotated. It is
+// small because the log has no output of agents.
 const Size = 16 << 20
 
 // maxOldLogs is the number of earlier logs that are kept. The newest ends in .1.
@@ -101,8 +101,8 @@ func turnNow(logName string) error {
 	return errors.Join(dup(int(file.Fd()), 1), dup(int(file.Fd()), 2))
 }
 
-// A Log writes lines to the log. It never fails: lines for which the disk has no room are
-// counted, and the next line that can be written is preceded by their number.
+// A Log writes lines to the log. It never fails: lines without room on the disk are counted, and
+// the next line that can be written is preceded by their number.
 type Log struct {
 	mu   sync.Mutex
 	to   io.Writer

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a service manager is told.
+// The messages to a service manager.
 const (
 	Ready    = "READY=1\nSTATUS=running"
 	Reloaded = "READY=1"
@@ -42,8 +42,8 @@ func Notify(getenv func(string) string, state string) {
 	_, _ = conn.Write([]byte(state))
 }
 
-// Watchdog returns how often the service manager is to be told that this program is alive: twice in the time that it
-// allows, or 0 if it does not look.
+// Watchdog returns the interval of the messages to the service manager that this program is alive:
+// half of the time that it allows, or 0 if it does not look.
 func Watchdog(getenv func(string) string) time.Duration {
 	if pid := getenv("WATCHDOG_PID"); pid != "" && pid != strconv.Itoa(os.Getpid()) {
 		return 0
