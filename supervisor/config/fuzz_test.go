@@ -60,8 +60,12 @@ func FuzzLoad(f *testing.F) {
 		c, problems := Load(file, Options{Environ: []string{"HOME=/"}})
 		require.Equal(t, problems.Errors() > 0, c == nil)
 		require.NoError(t, problems.Render(io.Discard, true))
+		stateDir, store, ok := Record(file, Options{Environ: []string{"HOME=/"}})
 		if c != nil {
 			require.Empty(t, Compare(c, c))
+			require.True(t, ok)
+			require.Equal(t, c.Orchestrator.StateDir, stateDir)
+			require.Equal(t, c.Store, store)
 		}
 		out, wrong := Format(text, filepath.Base(file))
 		if len(wrong) == 0 && !asJSON {

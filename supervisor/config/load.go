@@ -43,20 +43,9 @@ type Options struct {
 // Load reads a configuration file and everything that it mentions, except secrets. The Config
 // is nil if one of the problems is an error.
 func Load(file string, o Options) (*Config, Problems) {
-	name := filepath.Base(file)
-	r := &reader{options: o, sources: map[string]*source{}, agents: map[string]*block{}, actors: map[string]string{}}
-	absolute, err := filepath.Abs(file)
-	if err != nil {
-		r.report(hcl.Range{Filename: name}, unreadable(file, err))
-		return nil, r.problems
-	}
-	r.config = standard(absolute)
-	r.config.environ, r.config.run = o.Environ, o.Run
-	r.config.home, _ = lookup(o.Environ, "HOME")
-	r.functions = r.functionTable()
-
-	if body, ok := r.open(absolute, name, false); ok {
-		r.warnOfEmpty(body, name)
+	r, body, ok := begin(file, o)
+	if ok {
+		r.warnOfEmpty(body, filepath.Base(file))
 		r.file(body)
 	}
 	for i := range r.problems {
@@ -69,6 +58,42 @@ func Load(file string, o Options) (*Config, Problems) {
 	return r.config, problems
 }
 
+// Record returns the state directory and the store of a file. It reads no agents, and mistakes elsewhere do
+// not count, so that a running team is found while its file is being edited. It reports false for a file
+// that is not there or makes no sense at all.
+func Record(file string, o Options) (stateDir string, store Store, ok bool) {
+	r, body, _ := begin(file, o)
+	if body == nil {
+		return "", Store{}, false
+	}
+	p := r.parts(body)
+	r.setScope(&p)
+	for _, b := range p.settings {
+		if b.Type == "orchestrator" || b.Type == "store" {
+			r.setting(b)
+		}
+	}
+	r.settle()
+	return r.config.Orchestrator.StateDir, r.config.Store, true
+}
+
+// begin parses a file. It reports false if the body is missing or incomplete.
+func begin(file string, o Options) (*reader, hcl.Body, bool) {
+	name := filepath.Base(file)
+	r := &reader{options: o, sources: map[string]*source{}, agents: map[string]*block{}, actors: map[string]string{}}
+	absolute, err := filepath.Abs(file)
+	if err != nil {
+		r.report(hcl.Range{Filename: name}, unreadable(file, err))
+		return r, nil, false
+	}
+	r.config = standard(absolute)
+	r.config.environ, r.config.run = o.Environ, o.Run
+	r.config.home, _ = lookup(o.Environ, "HOME")
+	r.functions = r.functionTable()
+	body, ok := r.open(absolute, name, false)
+	return r, body, ok
+}
+
 // parts holds the blocks of a file, in the order in which they are read.
 type parts struct {
 	variables, locals, secrets, settings, hosts, sessions, defaults, agents, tasks hcl.Blocks
@@ -77,16 +102,10 @@ type parts struct {
 // file reads a whole file. Each step may use the results of earlier steps.
 func (r *reader) file(body hcl.Body) {
 	p := r.parts(body)
-	r.scope = &scope{functions: r.functions, roots: map[string]cty.Value{
-		"path": cty.ObjectVal(map[string]cty.Value{"config": cty.StringVal(r.config.Dir)}),
-	}}
-	r.scope = r.scope.with("var", r.variables(p.variables))
-	r.scope = r.scope.with("local", r.locals(p.locals))
+	r.setScope(&p)
 	r.secrets(p.secrets)
 	for _, b := range p.settings {
-		all := r.settings(b.DefRange)
-		i := slices.IndexFunc(all, func(c child) bool { return c.kind == b.Type })
-		r.block(b, all[i], b.Type, r.scope)
+		r.setting(b)
 	}
 	r.settle()
 	start := r.defaults(p.defaults)
@@ -100,6 +119,22 @@ func (r *reader) file(body hcl.Body) {
 	for _, check := range r.users {
 		check()
 	}
+}
+
+// setScope sets the scope of all expressions: path, variables and locals.
+func (r *reader) setScope(p *parts) {
+	r.scope = &scope{functions: r.functions, roots: map[string]cty.Value{
+		"path": cty.ObjectVal(map[string]cty.Value{"config": cty.StringVal(r.config.Dir)}),
+	}}
+	r.scope = r.scope.with("var", r.variables(p.variables))
+	r.scope = r.scope.with("local", r.locals(p.locals))
+}
+
+// setting reads a block that may occur only once.
+func (r *reader) setting(b *hcl.Block) {
+	all := r.settings(b.DefRange)
+	i := slices.IndexFunc(all, func(c child) bool { return c.kind == b.Type })
+	r.block(b, all[i], b.Type, r.scope)
 }
 
 // parts sorts the blocks of a file. settings are the blocks that may occur only once.

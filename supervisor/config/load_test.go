@@ -498,3 +498,25 @@ http {
 		require.Equal(t, problems, found.Errors(), "%s: %v", size, found)
 	}
 }
+
+// TestRecord checks that the record of a team is found also while its file has mistakes.
+func TestRecord(t *testing.T) {
+	for name, file := range map[string]string{
+		"valid":                   "orchestrator {\n  state_dir = \"there\"\n}\nstore {\n  path = \"log.db\"\n}\nagent \"a\" {\n  command = [\"x\"]\n}\n",
+		"a mistake in an agent":   "orchestrator {\n  state_dir = \"there\"\n}\nstore {\n  path = \"log.db\"\n}\nagent \"a\" {\n  comand = [var.none]\n}\n",
+		"half a block at the end": "orchestrator {\n  state_dir = \"there\"\n}\nstore {\n  path = \"log.db\"\n}\nagent \"a\" {\n  command = [\n",
+		"a variable":              "variable \"dir\" {\n  default = \"there\"\n}\norchestrator {\n  state_dir = var.dir\n}\nstore {\n  path = \"log.db\"\n}\nnonsense {\n}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "orchestrator.hcl")
+			require.NoError(t, os.WriteFile(path, []byte(file), 0o600))
+			stateDir, store, ok := Record(path, Options{})
+			require.True(t, ok)
+			require.Equal(t, filepath.Join(dir, "there"), stateDir)
+			require.Equal(t, filepath.Join(dir, "there", "log.db"), store.Path)
+		})
+	}
+	_, _, ok := Record(filepath.Join(t.TempDir(), "none.hcl"), Options{})
+	require.False(t, ok)
+}

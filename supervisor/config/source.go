@@ -166,6 +166,7 @@ func unreadable(path string, err error) Problem {
 	}
 }
 
+// parse returns the body of a file. After an error of syntax it is incomplete, or nil, and parse reports false.
 func (r *reader) parse(text []byte, name string, hidden bool) (hcl.Body, bool) {
 	src := &source{text: text, hidden: hidden}
 	r.sources[name] = src
@@ -186,10 +187,10 @@ func (r *reader) parse(text []byte, name string, hidden bool) (hcl.Body, bool) {
 		src.file, diags = hclsyntax.ParseConfig(text, name, hcl.InitialPos)
 	}
 	r.diagnose(diags, "config/syntax", nil)
-	if diags.HasErrors() || src.file == nil {
+	if src.file == nil {
 		return nil, false
 	}
-	return src.file.Body, true
+	return src.file.Body, !diags.HasErrors()
 }
 
 // readPatience is how long a read of a file that is not regular may take. An example is a named

@@ -394,8 +394,8 @@ func (a *App) stateDir(file string) (string, error) {
 	if a.Flags.StateDir != "" {
 		return a.Path(a.Flags.StateDir), nil
 	}
-	if c, _ := config.Load(file, a.Options()); c != nil {
-		return c.Orchestrator.StateDir, nil
+	if dir, _, ok := config.Record(file, a.Options()); ok {
+		return dir, nil
 	}
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		return "", &Failure{
@@ -455,11 +455,11 @@ func (a *App) RecordPath(named []string) (path, stateDir string, err error) {
 	if stateDir, err = a.stateDir(file); err != nil {
 		return "", "", err
 	}
-	if c, _ := config.Load(file, a.Options()); c != nil {
-		if c.Store.Kind == "memory" {
+	if _, store, ok := config.Record(file, a.Options()); ok {
+		if store.Kind == "memory" {
 			return "", "", UsageError("store { kind = \"memory\" } keeps no record", "Use store { kind = \"sqlite\" }")
 		}
-		return c.Store.Path, stateDir, nil
+		return store.Path, stateDir, nil
 	}
 	return filepath.Join(stateDir, "events.db"), stateDir, nil
 }
