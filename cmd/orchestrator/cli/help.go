@@ -2,39 +2,84 @@ package cli
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/help"
+	"orchestrator/cmd/orchestrator/site"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
 // helpCommand returns the help command.
 func (a *App) helpCommand() *cobra.Command {
-	return &cobra.Command{
+	var html string
+	verb := &cobra.Command{
 		Use:   "help [COMMAND|TOPIC [SECTION]|CODE]",
 		Short: "Show the manual",
 		Long: `Explains a command, a topic or a code. Codes are error codes, reasons, codes of mistakes in
 the file, and exit codes. Without an argument, help lists the topics by task. With -v it
-also lists the sections of each.`,
+also lists the sections of each.
+
+--html writes the whole manual as a static web site, with search. Any web server can serve
+the folder, and a browser can open its index.html directly.`,
 		Example: `  orchestrator help                          the list of topics
   orchestrator help quickstart
   orchestrator help config restart           a section of a topic
   orchestrator help logs                     a command
   orchestrator help agent restart
   orchestrator help config/unknown-agent     an error code, and its fix
-  orchestrator help 5                        an exit code`,
+  orchestrator help 5                        an exit code
+  orchestrator help --html site              the manual as a web site`,
 		ValidArgsFunction: func(verb *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
 			return append(help.TopicNames(), VerbNames(verb.Root())...), cobra.ShellCompDirectiveNoFileComp
 		},
-		RunE: func(verb *cobra.Command, args []string) error { return a.showHelpOn(verb.Root(), args) },
+		RunE: func(verb *cobra.Command, args []string) error {
+			if !verb.Flags().Changed("html") {
+				return a.showHelpOn(verb.Root(), args)
+			}
+			if html == "" || len(args) > 0 {
+				return UsageError("--html takes one folder and writes the whole manual", "Write it: orchestrator help --html site")
+			}
+			return a.writeSite(html)
+		},
 	}
+	verb.Flags().StringVar(&html, "html", "", "write the manual as a web site into `DIR`")
+	_ = verb.MarkFlagDirname("html")
+	return verb
+}
+
+// writeSite writes the manual as a web site.
+func (a *App) writeSite(dir string) error {
+	all, err := CodeEntries()
+	if err != nil {
+		return err
+	}
+	var codes []site.Code
+	at := make(map[string]int)
+	for _, e := range all {
+		i, known := at[e.Code]
+		if !known {
+			i = len(codes)
+			at[e.Code] = i
+			codes = append(codes, site.Code{Name: e.Code})
+		}
+		codes[i].Rows = append(codes[i].Rows, site.Row{Head: e.Head, Text: e.Text, Topic: e.Topic})
+	}
+	n, err := site.Write(a.Path(dir), Version, codes)
+	if err != nil {
+		return &Failure{Exit: ExitNo, Code: CodeFailed, Message: "cannot write the manual: " + err.Error()}
+	}
+	if a.Flags.Quiet {
+		return nil
+	}
+	return a.Print("%s in %s\nOpen it: %s\n", term.Count(n, "page"), dir, filepath.Join(dir, "index.html"))
 }
 
 // showHelpOn prints the help on one thing. A name of both a topic and a command, such as session,
@@ -157,6 +202,7 @@ func (a *App) showContents() error {
   orchestrator help TOPIC SECTION   a section, for example: help config restart
   orchestrator help COMMAND         a command; orchestrator alone lists all
   orchestrator help CODE            an error code, for example not_found, and its fix
+  orchestrator help --html DIR      all pages as a web site, with search
 `)
 	if a.Flags.JSON {
 		return a.Document(answer)

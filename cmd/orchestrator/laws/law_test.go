@@ -75,8 +75,9 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/live":          {"cmd/orchestrator/term"},
 	"cmd/orchestrator/term":          {"wire/..."},
 	"cmd/orchestrator/help":          {},
+	"cmd/orchestrator/site":          {"cmd/orchestrator/help", "cmd/orchestrator/term"},
 	"cmd/orchestrator/client":        {"wire/...", "supervisor/api"},
-	"cmd/orchestrator/cli":           {"wire/...", "supervisor/api", "supervisor/config", "cmd/orchestrator/client", "cmd/orchestrator/term", "cmd/orchestrator/help"},
+	"cmd/orchestrator/cli":           {"wire/...", "supervisor/api", "supervisor/config", "cmd/orchestrator/client", "cmd/orchestrator/term", "cmd/orchestrator/help", "cmd/orchestrator/site"},
 	"cmd/orchestrator/task":          verbsMayImport(),
 	"cmd/orchestrator/session":       verbsMayImport(),
 	"cmd/orchestrator/bus":           verbsMayImport("agents/bus"), // for the incident file

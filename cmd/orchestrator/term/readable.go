@@ -1,6 +1,7 @@
 package term
 
 import (
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,13 +11,24 @@ import (
 // tables are aligned and wrapped, samples are indented. It supports only the syntax of our own pages.
 func Readable(markdown string, p Paint, width int) string {
 	var b strings.Builder
-	lines := strings.Split(strings.TrimRight(markdown, "\n"), "\n")
-	for len(lines) > 0 {
-		n := blockLength(lines)
-		b.WriteString(readableBlock(lines[:n], p, width))
-		lines = lines[n:]
+	for lines := range Blocks(markdown) {
+		b.WriteString(readableBlock(lines, p, width))
 	}
 	return b.String()
+}
+
+// Blocks returns the blocks of a page of Markdown as their lines: an empty line, a heading, a sample with its
+// fences, a table, an entry of a list, or a paragraph.
+func Blocks(markdown string) iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		for lines := strings.Split(strings.TrimRight(markdown, "\n"), "\n"); len(lines) > 0; {
+			n := blockLength(lines)
+			if !isRemark(lines[0]) && !yield(lines[:n]) {
+				return
+			}
+			lines = lines[n:]
+		}
+	}
 }
 
 // blockLength returns how many of the first lines form one block.
@@ -53,6 +65,9 @@ func plainText(line string) bool {
 // item matches the mark of an entry in a list.
 var item = regexp.MustCompile(`^(-|[0-9]\.) `)
 
+// ItemMark returns the mark of an entry in a list, or "" for another line.
+func ItemMark(line string) string { return item.FindString(line) }
+
 // isRemark reports whether a line is a comment for authors of the page.
 func isRemark(line string) bool { return strings.HasPrefix(line, "<!--") }
 
@@ -60,8 +75,6 @@ func readableBlock(lines []string, p Paint, width int) string {
 	switch first := lines[0]; {
 	case first == "":
 		return "\n"
-	case isRemark(first):
-		return ""
 	case strings.HasPrefix(first, "#"):
 		return p.Strong(strings.ToUpper(strings.TrimLeft(first, "# "))) + "\n"
 	case strings.HasPrefix(first, "```"):
@@ -72,8 +85,8 @@ func readableBlock(lines []string, p Paint, width int) string {
 		return "    " + strings.Join(body, "\n    ") + "\n"
 	case strings.HasPrefix(first, "|"):
 		return readableTable(lines, p, width)
-	case item.MatchString(first):
-		return wrapped(strings.Join(lines, " "), "", strings.Repeat(" ", len(item.FindString(first))), width)
+	case ItemMark(first) != "":
+		return wrapped(strings.Join(lines, " "), "", strings.Repeat(" ", len(ItemMark(first))), width)
 	}
 	return wrapped(strings.Join(lines, " "), "", "", width)
 }
@@ -186,12 +199,21 @@ func stacked(rows [][]string, width int) string {
 	return b.String()
 }
 
-// RowFields returns the fields of a table row. A bar after a backslash belongs to a field.
+// RowFields returns the fields of a table row, without marks.
 func RowFields(line string) []string {
+	row := MarkedFields(line)
+	for i, field := range row {
+		row[i] = unmarked(field)
+	}
+	return row
+}
+
+// MarkedFields returns the fields of a table row. A bar after a backslash belongs to a field.
+func MarkedFields(line string) []string {
 	const bar = "\x00"
 	row := strings.Split(strings.Trim(strings.ReplaceAll(line, `\|`, bar), "|"), "|")
 	for i, field := range row {
-		row[i] = unmarked(strings.TrimSpace(strings.ReplaceAll(field, bar, "|")))
+		row[i] = strings.TrimSpace(strings.ReplaceAll(field, bar, "|"))
 	}
 	return row
 }
