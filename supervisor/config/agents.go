@@ -283,7 +283,7 @@ func folder(elsewhere bool) func(*string, value) {
 	}
 }
 
-// ordinaryEnv is the word for all variables but those that look like credentials.
+// ordinaryEnv is the word for all variables that do not look like credentials.
 const ordinaryEnv = "ordinary"
 
 // inheritEnv reads true, false, "ordinary" or a list of names.

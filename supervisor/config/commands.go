@@ -10,19 +10,18 @@ import (
 
 // A Command is a command that a team runs.
 type Command struct {
-	Of    string // what runs it, such as "agent coder" or "secret token"
+	Of    string // its owner, such as "agent coder" or "secret token"
 	Place string // of its block, such as "orchestrator.hcl:31"
 	Argv  []string
-	// Notes name what the command may do beyond others.
+	// Notes name rights of the command that other commands lack.
 	Notes []string
-	// Print is a digest of the command and of what decides which program it is and what that may
-	// do: its folder, its environment, and the rights of its agent. It does not depend on the values
-	// of secrets.
+	// Print is a digest of the command, and of the facts that select its program and rights: its folder, its environment,
+	// and the rights of its agent. It does not depend on the values of secrets.
 	Print string
 }
 
-// Commands returns the commands that the team may run: those of agents, once for all replicas, of
-// the MCP servers of coding agents, of secrets, and those that verify tasks or set up their workspaces.
+// Commands returns the commands that the team may run: commands of agents, once for all replicas, of the MCP servers of
+// coding agents, of secrets, and commands that verify tasks or set up their workspaces.
 func (c *Config) Commands() []Command {
 	var all []Command
 	add := func(of, place string, argv, notes []string, rest ...any) {
@@ -76,7 +75,7 @@ func (c *Config) Commands() []Command {
 	return all
 }
 
-// notes names the rights of an agent that others do not have.
+// notes names the rights of an agent that other agents lack.
 func (a *Agent) notes() []string {
 	var notes []string
 	if a.Operator {

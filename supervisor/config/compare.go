@@ -58,8 +58,7 @@ func (c *Config) byName() map[string]*Agent {
 	return agents
 }
 
-// scaled returns the attribute that adds or removes an agent whose block is in both
-// configurations.
+// scaled returns the attribute that adds or removes an agent of a block in both configurations.
 func (c *Config) scaled(block string) []string {
 	if c != nil && c.places["agent."+block] != "" {
 		return []string{"replicas"}
@@ -163,7 +162,7 @@ func (c *Config) section() section {
 // section returns the rows of an agent.
 func (a *Agent) section() section { return new(reader).agentSection(a, nil, nil, false) }
 
-// changed returns the rows of a section with other values than those of another one.
+// changed returns the rows of a section that have other values than in another one.
 func changed(prev, next section) (all []row) {
 	old := prev.rows("")
 	for i, now := range next.rows("") {

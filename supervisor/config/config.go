@@ -33,7 +33,7 @@ type Config struct {
 	Hosts        []hosts.Rule
 	Sessions     []Session
 	Agents       []Agent
-	Tasks        []Task // each behind those that it needs
+	Tasks        []Task // each behind the tasks that it needs
 
 	environ    []string // the environment that the file was read with
 	run        func(ctx context.Context, command []string, dir string, env []string) ([]byte, error)
@@ -81,7 +81,7 @@ type Store struct {
 	KeepBytes int64
 
 	// Of a store that several hubs share.
-	URL         string   // of the server of PostgreSQL, or of those of NATS, without a password
+	URL         string   // of the server of PostgreSQL, or of the servers of NATS, without a password
 	Servers     []string // of NATS, each as a URL without a user
 	User        string   // of the servers of NATS; may be ""
 	Monitors    []string // the URLs of their monitors
@@ -115,7 +115,7 @@ type Scheduler struct {
 	AssignOffline     bool
 	CountAssigned     bool
 	MaxAttempts       int
-	VerifyAttempts    int // of a task whose verification fails, before a person decides
+	VerifyAttempts    int // failed verifications of a task before a person decides
 	DelegationRetries int // retries of a delegated task that failed with a recoverable error
 }
 
@@ -132,8 +132,8 @@ type Session struct {
 	Work // for all its tasks
 }
 
-// Place returns the position, as file:line, at which an attribute such as "http.listen" or
-// "agent.coder.command" was set. It returns "" for a default.
+// Place returns the position, as file:line, where an attribute such as "http.listen" or "agent.coder.command" was set.
+// It returns "" for a default.
 func (c *Config) Place(attribute string) string { return c.places[attribute] }
 
 // Alone returns the configuration of a single command without a file. It has the default
@@ -208,8 +208,8 @@ func (a *Agent) IsClient() bool {
 	return a.Protocol == ProtocolClaude || a.Protocol == ProtocolCodex || a.Protocol == ProtocolACP
 }
 
-// InheritEnv selects the variables that an agent inherits: all, all but those that look like credentials, or the
-// named ones. The zero value selects none.
+// InheritEnv selects the variables that an agent inherits: all, all that do not look like credentials, or the named
+// ones. The zero value selects none.
 type InheritEnv struct {
 	All      bool
 	Ordinary bool

@@ -12,12 +12,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Confine restricts what the processes of an agent may do. Its paths are absolute.
+// Confine restricts the rights of an agent's processes. Its paths are absolute.
 type Confine struct {
 	On         bool     // the agent or the defaults have the block
 	Write      []string // paths that it may read and change
 	Read       []string // paths that it may read and run
-	Hide       []string // exceptions from both: those of the block, secrets, logs and the state directory
+	Hide       []string // exceptions from both: from the block, secrets, logs and the state directory
 	Keep       []string // exceptions from Write: the files of the configuration
 	Limited    bool     // it has no network but Ports
 	Ports      []int
@@ -72,8 +72,8 @@ func network(x *Confine, v value) {
 	x.Limited, x.Ports = true, ports
 }
 
-// settleConfine completes the confinement of an agent with what holds for all agents, and warns
-// about a folder that it cannot use well.
+// settleConfine completes the confinement of an agent with the rules for all agents, and warns about a folder that it
+// cannot use well.
 func (r *reader) settleConfine(b *hcl.Block, a *Agent) {
 	x, c := &a.Confined, r.config
 	if !x.On {
@@ -108,8 +108,8 @@ func (c *Config) SecretFiles() []string {
 	return files
 }
 
-// warnOfHoles warns if a folder that an agent may change holds something that it may not. The
-// agent then cannot make or remove anything directly in the folders above that.
+// warnOfHoles warns if a folder that an agent may change holds a path that the agent may not change. The agent then
+// cannot make or remove entries directly in the folders above that path.
 func (r *reader) warnOfHoles(b *hcl.Block, a *Agent) {
 	for _, dir := range a.Confined.Write {
 		for _, except := range slices.Concat([]string{filepath.Join(dir, ".git", "hooks")}, a.Confined.Keep, a.Confined.Hide) {
@@ -150,7 +150,7 @@ func (r *reader) warnOfWorkspace(b *hcl.Block, a *Agent) {
 	}
 }
 
-// below reports whether a path is a folder or something in it, also if links lead there.
+// below reports whether a path is a folder or in it, also if links lead there.
 func below(path, folder string) bool {
 	if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 		path = filepath.Join(real, filepath.Base(path))

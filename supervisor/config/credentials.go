@@ -16,8 +16,8 @@ func IsCredential(name string) bool {
 	return slices.ContainsFunc(strings.Split(strings.ToUpper(name), "_"), func(word string) bool { return slices.Contains(credentialWords, word) })
 }
 
-// vendorKeys are the credentials by which the client of each protocol signs in to the vendor of its model. An agent of
-// the protocol inherits them by default: without them, a team that init has written would not work for people who
+// vendorKeys are the credentials that the client of each protocol uses to sign in to the vendor of its model. An agent
+// of the protocol inherits them by default: without them, a team that init has written would not work for people who
 // sign in by a key. Clients of the Agent Client Protocol use any vendor.
 var vendorKeys = map[string][]string{
 	ProtocolClaude: anthropicKeys,
@@ -42,7 +42,7 @@ func (a *Agent) inherits(name string) bool {
 }
 
 // LeftOut returns the names of the variables of base that look like credentials and that an agent therefore does not
-// inherit. It leaves out those that an agent sets by its env, and the sources of secrets.
+// inherit. It leaves out variables that an agent sets by its env, and the sources of secrets.
 func (c *Config) LeftOut(base []string) (names []string) {
 	for i := range c.Agents {
 		a := &c.Agents[i]

@@ -20,7 +20,7 @@ const (
 	gib int64 = 1 << 30
 )
 
-// standard returns the configuration of a file that sets nothing.
+// standard returns the configuration of an empty file.
 func standard(file string) *Config {
 	dir := filepath.Dir(file)
 	c := &Config{
@@ -37,8 +37,7 @@ func standard(file string) *Config {
 	return c
 }
 
-// standardAgent returns an agent whose block sets nothing, before the defaults block is
-// applied.
+// standardAgent returns the agent of an empty block, before the defaults block is applied.
 func (c *Config) standardAgent() Agent {
 	var a Agent
 	r := &reader{config: c}

@@ -25,7 +25,7 @@ func dependencies(v value, owner string) []dependency {
 	return waits
 }
 
-// resolve replaces names of blocks by those of agents, and reports cycles.
+// resolve replaces names of blocks by names of agents, and reports cycles.
 func (r *reader) resolve(waits []dependency) {
 	known := make([]string, 0, len(r.agents))
 	isAgent := map[string]bool{}
@@ -99,8 +99,8 @@ func joined(list, names []string) []string {
 	return list
 }
 
-// cycles reports every dependency that closes a cycle, with the whole cycle. It returns the
-// names of order, each behind those that it needs.
+// cycles reports every dependency that closes a cycle, with the whole cycle. It returns the names of order, each behind
+// the names that it needs.
 func (r *reader) cycles(who string, order []string, needs map[string][]string, places map[string]map[string]hcl.Range) (sorted []string) {
 	const (
 		unseen = iota

@@ -26,7 +26,7 @@ type environment struct {
 	print [sha256.Size]byte
 }
 
-// environment reads an env and checks what can be checked without secrets.
+// environment reads an env and checks it as far as possible without secrets.
 func (r *reader) environment(expr hcl.Expression, sc *scope) environment {
 	e := environment{whole: expr, scope: sc.with("secret", r.config.hiddenSecrets())}
 	before := len(r.problems)
@@ -115,9 +115,9 @@ func envValue(v cty.Value) (*string, error) {
 	return &text, nil
 }
 
-// fingerprint returns a digest of the known values of an env. If the env mentions secrets, the
-// digest also covers its text, their definitions, and what else it mentions. Within the values,
-// the definition replaces the secret, which detects a change in "${var.prefix}-${secret.key}".
+// fingerprint returns a digest of the known values of an env. If the env mentions secrets, the digest also covers its
+// text, their definitions, and other references. Within the values, the definition replaces the secret, which detects a
+// change in "${var.prefix}-${secret.key}".
 func (r *reader) fingerprint(e environment) [sha256.Size]byte {
 	h := sha256.New()
 	names, all := mentioned(e.whole, "secret")
@@ -150,19 +150,18 @@ func (r *reader) fingerprint(e environment) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// Environ returns the environment for one start of an agent: the inherited variables of base,
-// then those that name its user, its env files, then its env, where null removes a variable. Files and secrets are read
-// again at each call. Variables named ORC_* are not inherited, except ORC_VAR_*, nor by default those that look like
-// credentials. The sources of
-// secrets and of sensitive variables are not inherited either; only env passes them on. Errors
-// name the agent, the variable and the cause, but no value.
+// Environ returns the environment for one start of an agent: the inherited variables of base, then the variables that
+// name its user, its env files, then its env, where null removes a variable. Files and secrets are read again at each
+// call. Variables named ORC_* are not inherited, except ORC_VAR_*, nor by default variables that look like credentials.
+// The sources of secrets and of sensitive variables are not inherited either; only env passes them on. Errors name the
+// agent, the variable and the cause, but no value.
 func (c *Config) Environ(ctx context.Context, a *Agent, base []string) ([]string, error) {
 	return c.environWith(ctx, a, base, func(string) bool { return true })
 }
 
-// VerifyEnviron is Environ for the commands that set up and verify the work of an agent. They run what other agents have
-// written, so values that may be secret are left out unless VerifyEnv names them: those from env files, and those of
-// expressions that mention secrets, sensitive variables, env() and file().
+// VerifyEnviron is Environ for the commands that set up and verify the work of an agent. They run files that other
+// agents have written, so values that may be secret are left out unless VerifyEnv names them: values from env files,
+// and values of expressions that mention secrets, sensitive variables, env() and file().
 func (c *Config) VerifyEnviron(ctx context.Context, a *Agent, base []string) ([]string, error) {
 	return c.environWith(ctx, a, base, func(name string) bool { return slices.Contains(a.VerifyEnv, name) })
 }
@@ -198,8 +197,8 @@ func (c *Config) inherit(e *envBuilder, a *Agent, base []string) {
 	}
 }
 
-// Inherited returns the variables of base that reach an agent unchanged: those that it inherits and
-// that its env does not set or remove. It reads no secrets and no env files.
+// Inherited returns the variables of base that reach an agent unchanged: inherited ones that its env does not set or
+// remove. It reads no secrets and no env files.
 func (c *Config) Inherited(a *Agent, base []string) []string {
 	e := &envBuilder{values: map[string]string{}}
 	c.inherit(e, a, base)

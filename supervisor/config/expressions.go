@@ -22,7 +22,7 @@ const sensitive = mark("sensitive")
 
 type mark string
 
-// A scope holds what an expression may mention: roots such as var and local.
+// A scope holds the names that an expression may mention: roots such as var and local.
 type scope struct {
 	roots     map[string]cty.Value
 	functions map[string]function.Function
@@ -34,8 +34,8 @@ func (s *scope) with(root string, v cty.Value) *scope {
 	return &scope{roots: roots, functions: s.functions}
 }
 
-// evaluate evaluates an expression. It first checks what the expression mentions, which gives
-// better messages than the library does.
+// evaluate evaluates an expression. It first checks the references of the expression, which gives better messages than
+// the library does.
 func (r *reader) evaluate(expr hcl.Expression, sc *scope) (cty.Value, bool) {
 	usable, known := r.mentionsKnown(expr, sc)
 	v, diags := work(expr, usable)

@@ -30,7 +30,7 @@ func (r *reader) hostBlocks(blocks hcl.Blocks) {
 	}
 }
 
-// shortestGrace is how long a link may be silent. A shorter grace would kill agents whose link is there.
+// shortestGrace is how long a link may be silent. A shorter grace would kill agents with an intact link.
 const shortestGrace = 6 * time.Second
 
 // grace reads how long agents live on a host without a hub.

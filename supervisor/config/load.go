@@ -19,7 +19,7 @@ import (
 //go:embed schema.json
 var Schema []byte
 
-// Options hold what a file is read with.
+// Options configure the reading of a file.
 type Options struct {
 	Vars     []string // name=value; highest precedence
 	VarFiles []string // files of name = value; a later one wins
@@ -27,7 +27,7 @@ type Options struct {
 	// NoEnv disables the environment, for checking a file on another machine. The values of
 	// env() and of secrets are unknown, and attributes that depend on them are not checked.
 	NoEnv bool
-	// Node is the hub of a shared store that this one is; "" if the address or the name of the machine says so.
+	// Node is the name of this hub in a shared store; "" if the address or the name of the machine decides.
 	Node string
 	// Host is set on a host, which has the file of the hubs and not their certificates.
 	Host bool
@@ -36,7 +36,7 @@ type Options struct {
 	// Run runs the command of a secret and returns its output. This package starts no process
 	// itself.
 	Run func(ctx context.Context, command []string, dir string, env []string) ([]byte, error)
-	// Rights returns what the user of an agent may do to a file; nil: it is not checked.
+	// Rights returns the rights of the user of an agent to a file; nil: they are not checked.
 	Rights func(user, path string) Rights
 }
 
@@ -94,7 +94,7 @@ func begin(file string, o Options) (*reader, hcl.Body, bool) {
 	return r, body, ok
 }
 
-// parts holds the blocks of a file, in the order in which they are read.
+// parts holds the blocks of a file, in the order of reading.
 type parts struct {
 	variables, locals, secrets, settings, hosts, sessions, defaults, agents, tasks hcl.Blocks
 }
@@ -182,7 +182,7 @@ func (r *reader) unique(seen map[string]hcl.Range, b *hcl.Block) bool {
 // fileNames are the names of a configuration file, in the order of the search.
 var fileNames = []string{"orchestrator.hcl", "orchestrator.hcl.json"}
 
-// A NotFound reports that there is no configuration.
+// A NotFound reports that no configuration was found.
 type NotFound struct {
 	Looked []string // the folders searched, nearest first
 }

@@ -22,7 +22,7 @@ type Notify struct {
 	Bell     bool // of the terminal
 	OSC      bool // notifications of the terminal
 	Command  []string
-	Webhook  string // a URL; "" if there is none, or it is a secret
+	Webhook  string // a URL; "" without one, or if it is a secret
 	HookFrom string // the name of a secret with the URL
 	Secret   string // the name of a secret with the key of the signature
 	Quiet    string // such as 22:00-07:00
@@ -105,7 +105,7 @@ func hours(n *Notify, v value) {
 	n.Quiet, n.From, n.To = text, begin.Sub(midnight), end.Sub(midnight)
 }
 
-// secretNamed reads which secret block an attribute names. what is said if it names none.
+// secretNamed reads which secret block an attribute names. what explains the problem if it names none.
 func (r *reader) secretNamed(a *hcl.Attribute, path string, into *string, what string) {
 	names, all := mentioned(a.Expr, "secret")
 	if all || len(names) != 1 {

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// An OutputSchema is what the results of tasks must match that need a capability.
+// An OutputSchema is a schema for the results of tasks that need a capability.
 type OutputSchema struct {
 	Capability string
 	File       string

@@ -20,7 +20,7 @@ func (r *reader) server(b *hcl.Block, set map[string]hcl.Range) {
 	s.Node = cmp.Or(r.options.Node, name, "hub")
 }
 
-// serverURL reads the URL of a server, in a block, whose kind was read before.
+// serverURL reads the URL of a server, in a block after its kind was read.
 func serverURL(block hcl.Range) func(*Store, value) {
 	return func(into *Store, v value) {
 		text, ok := v.asText()

@@ -17,7 +17,7 @@ const (
 	SeverityWarning = problem.SeverityWarning
 )
 
-// What is found wrong with a configuration.
+// Problems of a configuration.
 type (
 	Problem  = problem.Problem
 	Problems = problem.Problems
@@ -75,8 +75,8 @@ func Format(src []byte, filename string) ([]byte, Problems) {
 	return settledLayout(src), nil
 }
 
-// settledLayout formats until nothing moves. Aligning comments can need a
-// second pass after the equals signs before them have moved.
+// settledLayout formats until the text no longer changes. Aligning comments can need a second pass after the equals
+// signs before them have moved.
 func settledLayout(src []byte) []byte {
 	const enough = 4
 	for range enough {

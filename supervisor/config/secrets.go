@@ -103,7 +103,7 @@ func argv(into *[]string, v value) {
 	*into = list
 }
 
-// prefix reads the words before a command. There may be none, which ends those of the defaults.
+// prefix reads the words before a command. An empty list removes the words of the defaults.
 func prefix(into *[]string, v value) {
 	if ty := v.cty.Type(); (ty.IsTupleType() || ty.IsListType()) && v.cty.LengthInt() == 0 {
 		*into = nil

@@ -31,7 +31,7 @@ type attribute struct {
 	// raw reads the expression instead, for values that are evaluated later or in a special
 	// way.
 	raw     func(*hcl.Attribute)
-	initial any // the default, as a file has it; nil if there is none
+	initial any // the default, as a file has it; nil without one
 	reload
 }
 
@@ -57,12 +57,12 @@ type child struct {
 	reload                                                  // of the block as a whole
 }
 
-// attr returns an attribute whose value read stores in into.
+// attr returns an attribute with a value that read stores in into.
 func attr[T any](name string, into *T, read func(into *T, v value)) attribute {
 	return attribute{name: name, read: func(v value) { read(into, v) }, reload: reload{held: []any{into}}}
 }
 
-// raw returns an attribute of which read gets the expression.
+// raw returns an attribute that gives its expression to read.
 func raw(name string, read func(*hcl.Attribute), held ...any) attribute {
 	return attribute{name: name, raw: read, reload: reload{held: held}}
 }
@@ -257,7 +257,7 @@ func strange(text []byte, isJSON bool) (Problem, bool) {
 	return p, true
 }
 
-// CodeEmptyFile is the code of the warning about a file that declares nothing.
+// CodeEmptyFile is the code of the warning about a file without declarations.
 const CodeEmptyFile = "config/empty-file"
 
 // warnOfEmpty warns about an empty file, which is valid but seldom intended.
@@ -276,7 +276,7 @@ func declaresNothing(body hcl.Body) bool {
 	if native, ok := body.(*hclsyntax.Body); ok {
 		return len(native.Attributes) == 0 && len(native.Blocks) == 0
 	}
-	members, problems := body.JustAttributes() // of JSON, also those that stand for blocks
+	members, problems := body.JustAttributes() // of JSON, including members that stand for blocks
 	return len(members) == 0 && !problems.HasErrors()
 }
 

@@ -29,14 +29,14 @@ type reader struct {
 	config    *Config
 	sources   sources
 	files     []string // absolute paths of all files that were opened
-	values    []string // paths of files whose text is a value
+	values    []string // paths of files that were read as values
 	users     []func() // checks of the users of agents, when all agents are read
 	problems  Problems
 	sensitive []string // values no problem may show
 	worked    int      // bytes and elements of all evaluated expressions
 	functions map[string]function.Function
 	scope     *scope          // for expressions outside agents
-	client    settings.Client // of an agent whose block sets nothing
+	client    settings.Client // of an agent with an empty block
 	agents    map[string]*block
 	actors    map[string]string // the agent that has each actor that is not per run
 
@@ -50,8 +50,8 @@ type sources map[string]*source
 type source struct {
 	text []byte
 	file *hcl.File
-	// Hidden sources are never quoted. A variable file may contain a secret, which cannot be
-	// told from the rest if the file does not parse.
+	// Hidden sources are never quoted. A variable file may contain a secret, which cannot be distinguished from the rest
+	// if the file does not parse.
 	hidden bool
 }
 
@@ -71,7 +71,7 @@ func (r *reader) reportWithin(around, at hcl.Range, p Problem) {
 	r.problems[len(r.problems)-1].Snippet = r.sources.snippet(around, at)
 }
 
-// snippet returns the lines from the start of around to the line on which at starts.
+// snippet returns the lines from the start of around to the line where at starts.
 func (s sources) snippet(around, at hcl.Range) *Snippet {
 	const most = 6 // lines; a long list must not push the mistake off the screen
 	src, ok := s[at.Filename]

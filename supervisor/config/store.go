@@ -55,7 +55,7 @@ func (r *reader) checkStore(b *hcl.Block, set map[string]hcl.Range) {
 	}
 }
 
-// shares checks what all stores of several hubs need, and that the attributes of another kind are not set.
+// shares checks the attributes that all stores of several hubs need, and that attributes of another kind are not set.
 func (r *reader) shares(b *hcl.Block, set map[string]hcl.Range, needs, others []string, why string) {
 	s := &r.config.Store
 	if s.Log == "" {

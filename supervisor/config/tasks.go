@@ -11,7 +11,7 @@ import (
 // A Task is a task block: a task that is given out once.
 type Task struct {
 	Name     string // the block's label
-	Title    string // the label unless the file says more
+	Title    string // the label unless the file has a title
 	Spec     string
 	Agent    string   // name of the agent that gets it; "": any that fits
 	Role     string   // that the agent must have; "": any
@@ -26,7 +26,7 @@ type need struct {
 	value value
 }
 
-// tasks reads the task blocks. It sorts them so that each task follows those that it needs.
+// tasks reads the task blocks. It sorts them so that each task follows the tasks that it needs.
 func (r *reader) tasks(blocks hcl.Blocks) {
 	seen := map[string]hcl.Range{}
 	var needs []need

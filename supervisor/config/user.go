@@ -13,11 +13,11 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// An agent may run as another user than the orchestrator, which is root then. What root reads, writes
-// and runs for the team must be out of this user's reach: else the agent could make root read another
-// file, or run a program, by a link or a changed line.
+// An agent may run as another user than the orchestrator, which is root then. Files that root reads, writes and runs
+// for the team must be out of this user's reach: otherwise the agent could make root read another file, or run a
+// program, by a link or a changed line.
 
-// Rights are what a user may do to a file.
+// Rights are the rights of a user to a file.
 type Rights struct {
 	Read    bool
 	Replace bool // it may change the file, or put another in its place
@@ -117,8 +117,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// personal are variables that name the user of the orchestrator, or places of that user. So do those
-// whose names begin with XDG_.
+// personal are variables that name the user of the orchestrator, or places of that user. So do variables with names
+// that begin with XDG_.
 var personal = []string{"HOME", "USER", "LOGNAME", "MAIL", "TMPDIR", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS"}
 
 // applyUser sets the variables that name the user of an agent.

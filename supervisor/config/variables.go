@@ -295,8 +295,7 @@ func (l *locals) names() []string {
 	})
 }
 
-// work evaluates one local after those that it mentions. The value of an invalid local is
-// unknown.
+// work evaluates one local after the locals that it mentions. The value of an invalid local is unknown.
 func (l *locals) work(name string) {
 	if _, ok := l.done[name]; ok {
 		return
@@ -328,7 +327,7 @@ func (l *locals) work(name string) {
 	if !ok {
 		return
 	}
-	if len(needs) > len(visible) { // something is missing: suggest from all
+	if len(needs) > len(visible) { // a name is missing: suggest from all
 		for other := range l.exprs {
 			if _, ok := visible[other]; !ok {
 				visible[other] = cty.DynamicVal

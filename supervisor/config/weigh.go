@@ -34,7 +34,7 @@ type weighing struct {
 	functions map[string]function.Function
 	spent     int // bytes and elements of the results of functions
 	work      int
-	over      *hcl.Range // the place at which work passed maxWork
+	over      *hcl.Range // the place where work passed maxWork
 	sensitive bool       // a sensitive value takes part
 	calls     []*hclsyntax.FunctionCallExpr
 	lent      map[hclsyntax.Expression]bool // arguments, which functions use without a copy
@@ -42,7 +42,7 @@ type weighing struct {
 	scopes    int // how many of loops surround the present node
 }
 
-// A loop is a for expression whose nodes are being weighed.
+// A loop is a for expression while its nodes are being weighed.
 type loop struct {
 	of      *hclsyntax.ForExpr
 	names   map[string]struct{}
@@ -154,7 +154,7 @@ func (w *weighing) add(n int, at hcl.Range) {
 	}
 }
 
-// mention returns the size of what a reference stands for.
+// mention returns the size of the value of a reference.
 func (w *weighing) mention(e *hclsyntax.ScopeTraversalExpr) int {
 	for _, l := range slices.Backward(w.loops[:w.scopes]) {
 		if _, ok := l.names[e.Traversal.RootName()]; ok {
@@ -205,8 +205,7 @@ func (w *weighing) rounds(collection hclsyntax.Expression) (rounds, largest int)
 	return max(rounds, 1), largest
 }
 
-// measure returns the size of a value, and the length of its longest text. Each element counts for what it takes in
-// memory.
+// measure returns the size of a value, and the length of its longest text. Each element counts with its size in memory.
 func measure(v cty.Value) (total, longest int) {
 	bare, _ := v.UnmarkDeep()
 	measureInto(bare, &total, &longest)
@@ -231,7 +230,7 @@ func measureInto(v cty.Value, total, longest *int) {
 	}
 }
 
-// bounded returns a function whose results, with those of all functions that share spent, have bounded sizes.
+// bounded returns a function with results of bounded size, together with the results of all functions that share spent.
 func bounded(name string, f function.Function, spent *int) function.Function {
 	return function.New(&function.Spec{
 		Params:   f.Params(),
@@ -304,7 +303,7 @@ func tooLarge(at hcl.Range) hcl.Diagnostics {
 	}}
 }
 
-// harmless are the summaries of diagnostics whose details never quote a value.
+// harmless are the summaries of diagnostics with details that never quote a value.
 var harmless = []string{
 	"Call to unknown function", "Condition is null", "Expression too large",
 	"Inconsistent conditional result types", "Invalid operand", "Invalid template interpolation value",
@@ -312,7 +311,7 @@ var harmless = []string{
 	"Too many function arguments",
 }
 
-// withhold removes from diagnostics what may quote a sensitive value. The message of a function that got one may
+// withhold removes parts of diagnostics that may quote a sensitive value. The message of a function that got one may
 // hold any part of it, so only the names of the function and of the parameter are left.
 func (w *weighing) withhold(diags hcl.Diagnostics) hcl.Diagnostics {
 	if !w.sensitive {

@@ -10,25 +10,26 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Work configures what the orchestrator does for tasks: those of an agent, of a session, or that of a task block.
+// Work configures the services of the orchestrator for tasks of an agent or of a session, or for the task of a task
+// block.
 type Work struct {
-	Workspace *Workspace // nil: that of the agent of the task; if it has none, its Dir
+	Workspace *Workspace // nil: the workspace of the task's agent; if it has none, its Dir
 	Verify    [][]string // commands that run before a task is done
 }
 
-// A Workspace configures where a task is worked on: in a git worktree with a branch of its own.
+// A Workspace configures a git worktree for each task, with a separate branch.
 type Workspace struct {
 	Worktree string     // a folder of the repository, absolute
-	Branch   string     // in which TaskID and TaskShort stand for those of the task
-	Base     string     // the branch or commit to begin at; "": what is checked out in Worktree
+	Branch   string     // TaskID and TaskShort stand for the ids of the task
+	Base     string     // the branch or commit to begin at; "": the HEAD of Worktree
 	Setup    [][]string // commands that run once in a new worktree
 	Keep     string     // "unmerged" or "all": which worktrees prune leaves
 	Filters  bool       // git of the orchestrator runs the filters of the repository
 }
 
-// Merge says what becomes of the branches of tasks that are done.
+// Merge configures merges of the branches of done tasks.
 type Merge struct {
-	Queue bool // they are merged one after another; else when a person says so
+	Queue bool // they are merged one after another; otherwise a person merges them
 }
 
 // Placeholders in Workspace.Branch for the id of a task and its short form.
@@ -128,7 +129,8 @@ func argvs(into *[][]string, v value) {
 	*into = all
 }
 
-// settleVerify checks what verify commands exclude. on_exit becomes "requeue", because a task with verify commands must not become done when its agent exits.
+// settleVerify checks attributes that verify commands exclude. on_exit becomes "requeue", because a task with verify
+// commands must not become done when its agent exits.
 func (r *reader) settleVerify(a *Agent, set map[string]hcl.Range) {
 	if len(a.Verify) > 0 && a.OnExit == "auto" {
 		if at, ok := set["on_exit"]; ok {

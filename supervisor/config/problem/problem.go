@@ -151,7 +151,7 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// wrapAt is the column at which explanations are wrapped.
+// wrapAt is the column where explanations are wrapped.
 const wrapAt = 78
 
 // A paint holds the escape sequences of one rendering, all empty without color.

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A URL is what a configuration needs to know of a URL.
+// A URL has the properties of a URL that a configuration needs.
 type URL struct {
 	Password bool     // the URL has one
 	Remote   bool     // a server may be on another machine
@@ -52,7 +52,7 @@ func Postgres(text string) (u URL, ok bool) {
 	return u, true
 }
 
-// NATS reads the URL of servers of NATS. The scheme and the user of the first server are those of all.
+// NATS reads the URL of servers of NATS. The scheme and the user of the first server apply to all.
 func NATS(text string) (u URL, ok bool) {
 	scheme, rest, _ := strings.Cut(text, "://")
 	ok = scheme == "nats" || scheme == "tls"
