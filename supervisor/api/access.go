@@ -240,17 +240,17 @@ func (api *API) examine(may admission, w http.ResponseWriter, r *http.Request) (
 	return c, v, nil
 }
 
-// asOf is the header of an answer that may be behind what another hub has recorded.
+// asOf is the header of an answer that may be behind the record of another hub.
 const asOf = "Orchestrator-As-Of"
 
-// NoQuorum is the header of such an answer that says why nothing can be recorded.
+// NoQuorum is the header of such an answer with the reason why recording is not possible.
 const NoQuorum = "Orchestrator-No-Quorum"
 
-// unrecorded are requests that are served while nothing can be recorded: those that stop the team, speak for
-// longer, or only look at it with a browser.
+// unrecorded are requests that are served while recording is not possible: they stop the team, speak for longer, or
+// only look at it with a browser.
 var unrecorded = []string{"down", "pipe", "mcp", "open-ui", "sign-in", "sign-out"}
 
-// writable refuses an operation that writes while nothing can be recorded.
+// writable refuses an operation that writes while recording is not possible.
 func (api *API) writable(what string, w http.ResponseWriter, r *http.Request) error {
 	if api.Writable == nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"orchestrator/wire/identity"
 )
 
-// An account is the line of one request in the audit. The dispatcher writes the line of an operation that it
-// decides. The API writes all others when the request ends, and one more when a stream begins.
+// An account is the line of one request in the audit. The dispatcher writes the line of an operation that it decides.
+// The API writes all other lines when the request ends, and one more when a stream begins.
 type account struct {
 	identity.Request
 	callers Callers     // nil: no line is written
@@ -56,7 +56,7 @@ func (a *account) begin() {
 	a.write(identity.Begin)
 }
 
-// close writes the line of the request, or that of the end of a stream.
+// close writes the line of the request, or the line of the end of a stream.
 func (a *account) close() {
 	switch {
 	case a.stream:

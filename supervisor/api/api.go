@@ -98,7 +98,7 @@ type Callers interface {
 	// Do performs an operation with a decoded body, for a route. A caller without credentials is Anonymous, so that it
 	// can register.
 	Do(ctx context.Context, from identity.Caller, operation string, body any) (any, error)
-	// Note records a request without a decision, granted or refused. Ask and Do record all others.
+	// Note records a request without a decision, granted or refused. Ask and Do record all other requests.
 	Note(r identity.Request, refusal *wire.Error)
 	// OpenMail opens the mail of an actor after a number, until ctx ends. A nil cursor means the last
 	// acknowledged message, and "" the caller's own actor. next returns the next messages, in order.
@@ -112,7 +112,7 @@ type Callers interface {
 // declaration of an operation in package wire names its callers. Without Callers and Signer, the API
 // accepts no credentials.
 type API struct {
-	Operations map[string]Operation // those that Ask does not perform; answered with a document
+	Operations map[string]Operation // operations that Ask does not perform; answered with a document
 	Streams    map[string]Stream    // operations answered with lines
 	Lists      map[string]List
 	Pipes      map[string]Pipe
@@ -133,8 +133,8 @@ type API struct {
 	// Guard knows the rights of agents; nil: no agent is an operator, and nobody hears of trespassers.
 	Guard Guard
 
-	// Writable returns why nothing can be recorded at the moment; nil: everything can. Requests that
-	// write are refused then, and the answers to others are marked with AsOf.
+	// Writable returns why recording is not possible at the moment; nil: it is. Requests that write are refused then, and
+	// answers to other requests are marked with AsOf.
 	Writable func() *wire.Error
 	AsOf     func() int64 // the number of the last fact
 
@@ -150,8 +150,7 @@ type API struct {
 	// MCP serves clients of the Model Context Protocol. It performs operations by calling AskAs.
 	MCP http.Handler
 
-	// SignIns has the people who have signed in with a browser; nil: there is no web view. Pages serves its
-	// files.
+	// SignIns has the people who have signed in with a browser; nil: the team has no web view. Pages serves its files.
 	SignIns *SignIns
 	Pages   http.Handler
 
@@ -347,7 +346,7 @@ func hurry(control *http.ResponseController) error {
 	return control.SetWriteDeadline(time.Now().Add(patience))
 }
 
-// sent flushes what was written and removes the deadline.
+// sent flushes the written bytes and removes the deadline.
 func sent(control *http.ResponseController) error {
 	if err := control.Flush(); err != nil {
 		return err
@@ -355,15 +354,15 @@ func sent(control *http.ResponseController) error {
 	return control.SetWriteDeadline(time.Time{})
 }
 
-// headAfter is how long a stream may have no line before the caller is told that it has begun.
+// headAfter is how long a stream may have no line before the caller gets the header.
 const headAfter = 500 * time.Millisecond
 
-// lines answers with lines and sends each at once. A stream of them has two lines in the audit. An error before the first line and before
-// headAfter is an ordinary refusal. A later error cuts the connection, so that a part is not taken for
-// the whole. Damage of the record is told in a last line.
+// lines answers with lines and sends each at once. A stream of them has two lines in the audit. An error before the
+// first line and before headAfter is an ordinary refusal. A later error cuts the connection, so that a part is not
+// taken for the whole. A last line reports damage of the record.
 func (api *API) lines(w http.ResponseWriter, r *http.Request, stream bool, run func(func(any) error) error) {
 	control := http.NewResponseController(w)
-	var mu sync.Mutex // held while something is written
+	var mu sync.Mutex // held during a write
 	begun := false
 	begin := func() {
 		if !begun {
@@ -424,7 +423,7 @@ func (api *API) lines(w http.ResponseWriter, r *http.Request, stream bool, run f
 
 // cut ends a connection in the middle of an answer.
 func (api *API) cut(r *http.Request, err error) {
-	refusal, over := errors.AsType[*wire.Error](err) // the orchestrator has stopped, and says so itself
+	refusal, over := errors.AsType[*wire.Error](err) // the orchestrator has stopped, and reports it itself
 	accountOf(r.Context()).refuse(refusal)
 	if r.Context().Err() == nil && !over {
 		api.Log.Warn("a stream ended early", "path", r.URL.Path, "error", err)
@@ -452,7 +451,7 @@ func (api *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		refusal = &wire.Error{Code: wire.CodeInternal, Message: "something went wrong here; it is in the orchestrator's log"}
 	}
 	accountOf(r.Context()).refuse(refusal)
-	if unread(r) { // nothing else can follow on this connection
+	if unread(r) { // no further request can follow on this connection
 		w.Header().Set("Connection", "close")
 	}
 	if refusal.Code == wire.CodeUnauthenticated {
@@ -489,7 +488,7 @@ func (api *API) write(w http.ResponseWriter, status int, document any) {
 	_ = sent(control)
 }
 
-// statuses are the HTTP statuses of codes; all others are internal errors.
+// statuses are the HTTP statuses of codes; all other codes are internal errors.
 var statuses = map[wire.Code]int{
 	wire.CodeInvalid:         http.StatusBadRequest,
 	wire.CodeMalformed:       http.StatusBadRequest,

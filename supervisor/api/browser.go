@@ -16,9 +16,9 @@ import (
 	"orchestrator/wire/object"
 )
 
-// People use the web view with a browser. They sign in with a code that holds once, and get a cookie. A
-// cookie counts only at a TCP listener, and there for what a person may see and do: everything below
-// /api/v1/, and /metrics. A request with another credential has no cookie.
+// People use the web view with a browser. They sign in with a code that holds once, and get a cookie. A cookie counts
+// only at a TCP listener, and there for the paths that are for people: everything below /api/v1/, and /metrics. A
+// request with another credential has no cookie.
 
 const (
 	// UIPath is the path of the web view.
@@ -43,7 +43,7 @@ type signInBody struct {
 type signedIn struct {
 	// The person, as the audit names it.
 	Name string `json:"name"`
-	// What the person may do: a viewer only reads.
+	// The rights of the person: a viewer only reads.
 	Role string `json:"role" schema:"enum=wire.PersonRoles"`
 	// The name of the team.
 	Team string `json:"team"`
@@ -184,7 +184,7 @@ func secretsOf(r *http.Request) (secrets []string) {
 	return secrets
 }
 
-// setCookie gives a browser a cookie with secrets, or takes it away if there are none.
+// setCookie gives a browser a cookie with secrets, or removes it if secrets is empty.
 func setCookie(w http.ResponseWriter, r *http.Request, secrets []string) {
 	secrets = secrets[max(0, len(secrets)-maxSecrets):]
 	c := &http.Cookie{
@@ -213,7 +213,7 @@ func (api *API) identifyBrowser(e *listenerInfo, r *http.Request) (c caller, is 
 			continue
 		}
 		c = caller{who: in.Who, until: in.Until, token: in.Token, browser: in}
-		if api.lapsed(c) { // the token with which the code was requested was revoked
+		if api.lapsed(c) { // the token that requested the code was revoked
 			continue
 		}
 		if refusal := sameOrigin(r); refusal != nil {
@@ -267,7 +267,7 @@ func (s *SignIns) Invite(ctx context.Context, r control.OpenUIRequest) (string, 
 	return UIPath + "#code=" + s.kept.Invite(who, by.token, by.until, time.Now(), holds), nil
 }
 
-// Open keeps the sign-ins in a file, and reads those of the program before this one.
+// Open keeps the sign-ins in a file, and reads the sign-ins of the program before this one.
 func (s *SignIns) Open(path string) error { return s.kept.Open(path, time.Now()) }
 
 // Any reports whether somebody is signed in.

@@ -64,7 +64,7 @@ var (
 	byLastEvent = parameter{name: "Last-Event-ID", most: maxSeq, header: true, words: "The number of the last message that was read. It counts for more than a cursor."}
 )
 
-// actor returns the actor whose mail is requested.
+// actor returns the actor of the requested mail.
 func (a *params) actor() string {
 	id, there := a.given(ofActor)
 	if why := mail.CheckAddressee(id); there && why != "" {
@@ -75,7 +75,7 @@ func (a *params) actor() string {
 
 // Readers of bus requests that the operation does not declare.
 func readMessage(a *params) any {
-	a.body.NeedText("from_actor") // a line of an agent may leave it out, and these are the words of others
+	a.body.NeedText("from_actor") // optional in a line of an agent, and required in protocol E
 	return declared("send-message").Read(&a.body)
 }
 

@@ -10,22 +10,22 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// MostOfRun is the default limit at the socket of a run. The operators' socket has none, so that an operator can
-// always see and end what others do. A lobby has the limits of TCP listeners.
+// MostOfRun is the default limit at the socket of a run. The operators' socket has none, so that an operator can always
+// see and end the work of other callers. A lobby has the limits of TCP listeners.
 const MostOfRun = 64
 
 // A crowd counts the open connections of a listener, by source.
 type connLimiter struct {
 	most      func() (each, all int) // of a source, and in all
 	what      string                 // the listener, for the log
-	encrypted bool                   // a connection that is refused cannot be told so
+	encrypted bool                   // a refused connection gets no reason
 
 	mu      sync.Mutex
 	open    map[string]int
 	total   int
 	log     hclog.Logger // nil until the listener is served
 	told    time.Time
-	refused int // since told
+	refused int // since then
 
 	turning farewells
 }

@@ -11,7 +11,7 @@ import (
 // farewells counts the connections of a listener that are being turned away.
 type farewells struct{ open atomic.Int32 }
 
-// maxFarewells bounds the connections of a listener that are told why they are turned away. Each has a file
+// maxFarewells bounds the connections of a listener that get a reason when they are turned away. Each has a file
 // descriptor and a goroutine until its client has read the answer. More are only closed.
 const maxFarewells = 256
 

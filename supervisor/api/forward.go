@@ -35,12 +35,11 @@ const (
 	forwardedWaiting = 5 * time.Second // for a connection to the hub at work
 )
 
-// CodeNoQuorum is the code of a refusal because no hub is at work, or because it cannot reach most
-// of the others.
+// CodeNoQuorum is the code of a refusal because no hub is at work, or because it cannot reach most other hubs.
 const CodeNoQuorum wire.Code = "no_quorum"
 
-// A forwardedProof says which hub passes a request on, and whether its caller is an operator at the
-// socket of that hub.
+// A forwardedProof names the hub that passes a request on, and whether its caller is an operator at the socket of that
+// hub.
 type forwardedProof struct {
 	jwt.RegisteredClaims
 	Operator bool `json:"operator,omitzero"`
@@ -125,7 +124,7 @@ type Forwarder struct {
 	Hub func() (name, url string, over <-chan struct{})
 
 	Signer *Signer        // must have the key that all hubs share when Hub returns one
-	Roots  *x509.CertPool // of the certificates of hubs; nil: those of the system
+	Roots  *x509.CertPool // of the certificates of hubs; nil: the roots of the system
 	Log    hclog.Logger
 
 	refuser API
@@ -209,7 +208,7 @@ func (f *Forwarder) answer(w http.ResponseWriter, r *http.Request, operator bool
 		refusal.Hint = "Run it there"
 	case r.URL.Path == hostlink.Path: // a link through this hub would end with this hub
 		refusal.Message = fmt.Sprintf("%s stands by, and the hub is %s: join there", f.Node, name)
-	case r.Header.Get(forwarded) != "": // the other hub did not know that this one is not at work any more
+	case r.Header.Get(forwarded) != "": // the other hub did not know that this one is no longer at work
 		refusal.Message = f.Node + " stands by, and another hub has passed this on"
 	default:
 		return f.pass(w, r, passage{name: name, over: over, header: forwarded}, at, operator)
@@ -230,7 +229,7 @@ func (f *Forwarder) await(w http.ResponseWriter, r *http.Request, over <-chan st
 
 const hubsHint = "Try again in a few seconds: orchestrator hosts --hubs"
 
-// A passage is where a request is passed on to, and the header that says by whom.
+// A passage is the target of a forwarded request, and the header that names the hub passing it on.
 type passage struct {
 	to            *url.URL
 	header, value string
@@ -292,8 +291,8 @@ func isRead(r *http.Request) bool {
 	return r.Method == http.MethodGet || ok && r.Method == http.MethodPost && !declared(name).IsWrite()
 }
 
-// failed answers a request that got no answer. One that reads is sent again if another hub is at work. For another one
-// the caller is told that it may have been carried out.
+// failed answers a request that got no answer. A request that reads is sent again if another hub is at work. For a
+// request that writes, the caller learns that it may have been carried out.
 func (f *Forwarder) failed(w http.ResponseWriter, out *http.Request, err error) {
 	p := passageOf(out)
 	r := p.in
@@ -343,7 +342,7 @@ type HostDoor struct {
 	Hub   func() (url string)           // the hub that the host has joined, or ""
 	Token func(run string) (key string) // the token of a run
 	Runs  *Runs
-	Roots *x509.CertPool // of the certificate of the hub; nil: those of the system
+	Roots *x509.CertPool // of the certificate of the hub; nil: the roots of the system
 	Log   hclog.Logger
 
 	Guard Guard // hears of a process at a socket that is not its own

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// At an upgrade this process executes another program, and its listeners stay open. Connections
-// that come meanwhile wait in them.
+// At an upgrade this process executes another program, and its listeners stay open. Connections that come during the
+// upgrade wait in them.
 
 // A pausable is a listener that a Server can pause.
 type pausable struct {
@@ -43,7 +43,7 @@ func (p *pausable) pause() { p.deadline(time.Unix(1, 0)) }
 
 func (p *pausable) deadline(at time.Time) {
 	if l, ok := rawListener(p.Listener).(interface{ SetDeadline(time.Time) error }); ok {
-		_ = l.SetDeadline(at) // a closed listener accepts nothing anyway
+		_ = l.SetDeadline(at) // a closed listener accepts no connection anyway
 	}
 }
 
@@ -74,7 +74,7 @@ func (s *Server) Pause(patience time.Duration) {
 	}
 }
 
-// closeCalm closes the connections without a request, and returns the number of the others.
+// closeCalm closes the connections without a request, and returns the number of other connections.
 func (s *Server) closeCalm() (others int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -132,7 +132,7 @@ func briefly(t *wire.Task) taskBrief {
 	}
 }
 
-// helpShown is a task whose agent waits for a person.
+// helpShown is a task that waits, because its agent has asked a person.
 type helpShown struct {
 	taskBrief
 	// The id of the question.
@@ -181,7 +181,7 @@ type taskLine struct {
 	Error *string `json:"error" schema:"null"`
 	// The submitter, such as agent:planner or operator.
 	CreatedBy string `json:"created_by"`
-	// The server_id of the agent that has the task, or had it when it ended; null if there is none.
+	// The server_id of the agent that has the task, or had it when it ended; null without an agent.
 	AssignedServerID *string `json:"assigned_server_id" schema:"null"`
 	// The name of that agent.
 	AssignedServerName *string `json:"assigned_server_name" schema:"null"`
@@ -193,7 +193,7 @@ type taskLine struct {
 // taskPage is a page of a list of tasks.
 type taskPage struct {
 	Tasks []taskLine `json:"tasks"`
-	// The number of tasks after this page, counted up to 10000; missing if there are none.
+	// The number of tasks after this page, counted up to 10000; missing after the last page.
 	More int64 `json:"more,omitzero" schema:"min=1"`
 	// The last task of the page, if more follow. Use it as the cursor of the next request.
 	Cursor string `json:"cursor,omitzero"`
@@ -239,7 +239,7 @@ type hubRefusal struct {
 type hubError struct {
 	// The kind of refusal, for programs.
 	Code wire.Code `json:"code" schema:"enum=api.codes"`
-	// What was wrong, for people.
+	// The error, for people.
 	Message string `json:"message" schema:"minlen=1"`
 	// Details, which depend on the error.
 	Details map[string]any `json:"details"`
@@ -263,7 +263,7 @@ var hubHints = strings.NewReplacer(
 	"with get-task", "with GET /api/v1/server/tasks/{id}",
 )
 
-// hubDetails converts the keys and states in details to those of the hub.
+// hubDetails converts the keys and states in details to the forms of the hub.
 func hubDetails(details map[string]any) map[string]any {
 	if details == nil {
 		return nil
@@ -326,7 +326,7 @@ func deeper(text []byte, depth int) bool {
 	return level > depth
 }
 
-// aimed changes the pointer of a refusal from the operation's names to those of the route.
+// aimed changes the pointer of a refusal from names of the operation to names of the route.
 func (a *params) aimed(err error) error {
 	refusal, ok := errors.AsType[*wire.Error](err)
 	if !ok {

@@ -18,14 +18,13 @@ import (
 // so that forged addresses cost no memory.
 const maxBuckets = 4096
 
-// limits counts requests. Each caller may make as many a second as the rate says, and as many
-// in one burst.
+// limits counts requests. Each caller may make as many a second as the rate allows, and as many in one burst.
 type limits struct {
 	mu      sync.Mutex
 	buckets map[string]*rate.Limiter
 	rest    *rate.Limiter // of those beyond
 	swept   time.Time
-	paced   map[string]bool // callers of which a request waits for its turn
+	paced   map[string]bool // callers with a request that waits for its turn
 }
 
 // maxPace is the longest time that a request waits for its turn.
@@ -87,7 +86,7 @@ func (l *limits) bucket(perSecond int, name string, now time.Time) *rate.Limiter
 	return fresh
 }
 
-// sweep removes callers whose bucket is full again.
+// sweep removes callers after their bucket is full again.
 func (l *limits) sweep(now time.Time) {
 	l.swept = now
 	for name, bucket := range l.buckets {
@@ -132,8 +131,7 @@ type readers struct {
 	open map[holder]int
 }
 
-// holder identifies a caller whose streams are counted together. Each run of an agent has its
-// own count.
+// holder identifies a caller, to count its streams together. Each run of an agent has its own count.
 type holder struct {
 	kind      identity.Kind
 	name, run string

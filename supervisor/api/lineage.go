@@ -13,20 +13,19 @@ import (
 	"orchestrator/wire/identity"
 )
 
-// A process that descends from this one was started by an agent. At the operators' socket it would
-// be an operator, and at the socket of another run it would be that agent. So both refuse it, and
-// also what an agent of another orchestrator of this user has started. The user has started all
-// other processes.
+// A process that descends from this one was started by an agent. At the operators' socket it would be an operator, and
+// at the socket of another run it would be that agent. So both refuse it, and also processes that an agent of another
+// orchestrator of this user has started. The user has started all other processes.
 //
-// An orphan, whose parents have ended, is refused everywhere if its run is not known, and is never an
-// operator: no living process of the agent answers for it.
+// An orphan has no living parents. It is refused everywhere if its run is not known, and is never an operator: no
+// living process of the agent answers for it.
 
 // An Origin describes where a process comes from.
 type Origin struct {
 	PID     int
 	Program string
 	Below   bool   // it descends from this process
-	Run     string // from which run; "" if that is not known
+	Run     string // the run that it comes from; "" if that is not known
 	Orphan  bool   // its parents have ended
 	Claim   string // the run that an orphan's environment names, if that differs from Run
 	Foreign bool   // an agent of another orchestrator has started it
@@ -84,9 +83,9 @@ func peerOf(conn syscall.Conn, trace Trace, guest int) *peer {
 
 var errUntraced = errors.New("it is not in the reach of this process")
 
-// mayBe reports whether a process may be the caller at a socket: that of an operator, or of a run, which
-// is then visit. The user of this process may also start a program for a run. A guest may not, because
-// other programs may run as the same user.
+// mayBe reports whether a process may be the caller at a socket: the socket of an operator, or of a run, which is then
+// visit. The user of this process may also start a program for a run. A guest may not, because other programs may run
+// as the same user.
 func (p *peer) mayBe(visit *runSocket) bool {
 	switch {
 	case p == nil:
@@ -125,9 +124,9 @@ func visitorOf(r *http.Request) *visitor {
 	return v
 }
 
-// descendsOverTCP refuses a request from this machine that a process of an agent has sent, or may have sent because
-// it does not show which connections it has. A request that no process can have sent is refused, too: its sender hides
-// the connection. What is outside of this container, or of another user, is not refused.
+// descendsOverTCP refuses a request from this machine that a process of an agent has sent, or may have sent because it
+// hides its connections. A request that no process can have sent is refused, too: its sender hides the connection.
+// Processes outside of this container, or of another user, are not refused.
 func (api *API) descendsOverTCP(r *http.Request) *wire.Error {
 	at, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if api.Runs == nil || api.Runs.Trace == nil || at == nil {

@@ -19,9 +19,9 @@ import (
 	"orchestrator/wire/identity"
 )
 
-// Listen opens a unix socket that only this user can use. It replaces a socket at which no
-// program answers, and refuses any other file at path. Closing the listener does not remove the
-// socket: while the file exists, the orchestrator may still use its state.
+// Listen opens a unix socket that only this user can use. It replaces a socket if no program answers there, and refuses
+// any other file at path. Closing the listener does not remove the socket: while the file exists, the orchestrator may
+// still use its state.
 func Listen(path string) (*Socket, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -101,7 +101,7 @@ func askHealth(path string, deadline time.Time) (bool, error) {
 type Socket struct {
 	net.Listener
 	Trace     Trace // of the processes at the other end; nil: they are not traced
-	guest     int   // another user whose processes may connect, if they belong to the run; 0: none
+	guest     int   // another user, with processes that may connect if they belong to the run; 0: none
 	made      os.FileInfo
 	strangers farewells
 }
@@ -198,10 +198,10 @@ func Dial(ctx context.Context, path string) (net.Conn, error) {
 	return conn, nil
 }
 
-// listenerInfo holds what a listener determines about its callers.
+// listenerInfo holds the facts about callers that a listener determines.
 type listenerInfo struct {
 	caller identity.Caller // the caller if a request has no credential
-	visit  *runSocket      // the run whose socket it is, or nil
+	visit  *runSocket      // the run of the socket, or nil
 	hosts  map[string]bool // accepted host names; nil: all
 	view   string          // the host name of the web view; "": each of hosts
 }
@@ -246,8 +246,8 @@ func hostName(host string) string {
 	return strings.TrimSuffix(strings.ToLower(host), ".")
 }
 
-// answersTo reports whether the Host of a request is a name of this listener. The check stops
-// DNS rebinding: a web page whose name resolves to this address is refused.
+// answersTo reports whether the Host of a request is a name of this listener. The check stops DNS rebinding: a web page
+// with a name that resolves to this address is refused.
 func (l *listenerInfo) answersTo(r *http.Request) bool {
 	if l.hosts == nil {
 		return true
@@ -341,7 +341,7 @@ type TCPListener struct {
 	*lobby
 	raw   *net.TCPListener
 	url   string
-	hosts map[string]bool // the names by which it may be asked for
+	hosts map[string]bool // the names that a Host header may have
 	view  string          // the URL of the web view
 	name  string          // its host name, if it has one
 }
@@ -349,7 +349,7 @@ type TCPListener struct {
 // URL returns the URL of the listener.
 func (l *TCPListener) URL() string { return l.url }
 
-// ViewURL returns the URL by which browsers find the web view.
+// ViewURL returns the URL of the web view for browsers.
 func (l *TCPListener) ViewURL() string { return l.view }
 
 func (l *TCPListener) entrance() *listenerInfo { return &listenerInfo{hosts: l.hosts, view: l.name} }
@@ -398,7 +398,7 @@ func (t *TCP) config() (*tls.Config, error) {
 	}
 	return &tls.Config{
 		Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13,
-		NextProtos: []string{"http/1.1"}, // a pipe needs a connection of its own
+		NextProtos: []string{"http/1.1"}, // a pipe needs a separate connection
 	}, nil
 }
 
@@ -439,7 +439,7 @@ func (t *TCP) guard(listener *net.TCPListener, secure *tls.Config, host string) 
 	return l
 }
 
-// isThisMachine reports whether a host is an address to which browsers resolve names below localhost, or localhost.
+// isThisMachine reports whether a host is localhost, or an address that browsers use for names below localhost.
 func isThisMachine(host string) bool {
 	host = hostName(host)
 	return host == "localhost" || host == "127.0.0.1" || host == "::1"

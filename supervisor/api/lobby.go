@@ -11,20 +11,20 @@ import (
 	"orchestrator/wire/identity"
 )
 
-// Limits of open connections at a TCP listener. A connection has no credential until its first request shows
-// one. When there are too many of these, the oldest one without a request makes room, so that connections
-// that do nothing lock nobody out. A stream holds a connection.
+// Limits of open connections at a TCP listener. A connection has no credential until its first request shows one. When
+// there are too many of these, the oldest one without a request makes room, so that idle connections lock nobody out. A
+// stream holds a connection.
 const (
 	maxStrangersOfSource = 64  // without a credential, from one address
 	maxStrangersInAll    = 128 // without a credential
 	maxOfCaller          = 64  // with the credentials of one caller
 	maxInAll             = 512
-	reservedInAll        = 64 // of those, for which connections without a request make room
+	reservedInAll        = 64 // of those, reserved: connections without a request make room for them
 )
 
 // A lobby counts the open connections of a TCP listener, by source and then by caller.
 type lobby struct {
-	connLimiter            // tells those that are refused; only its lock and its log are used
+	connLimiter            // answers refused connections; only its lock and its log are used
 	strangers   []*visitor // oldest first
 	callers     map[holder]int
 	all         int
@@ -38,7 +38,7 @@ type visitor struct {
 
 	// The lock of the lobby guards the rest.
 	gone bool
-	by   *holder // whose credential it has shown; nil: none yet
+	by   *holder // the owner of its credential; nil: it has shown none yet
 }
 
 // enter counts a connection until it is closed, and reports whether there is room for it.

@@ -117,8 +117,7 @@ func placed(g *writing) *writing {
 	return g
 }
 
-// placeOf returns the traceparent of an answer about one task, with the task's own span. It is
-// "" if there is none.
+// placeOf returns the traceparent of an answer about one task, with the task's own span. It is "" without one.
 func placeOf(answer any) string {
 	place, id := traced(answer)
 	if place == nil || !trace.IsSpanID(place.SpanID) {

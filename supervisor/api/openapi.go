@@ -143,8 +143,7 @@ func (api *API) openAPI() http.HandlerFunc {
 	})
 }
 
-// ownSchemas has the schemas used only by this package: those of the hub, the bus and the API
-// itself.
+// ownSchemas has the schemas used only by this package: schemas of the hub, the bus and the API itself.
 //
 //go:embed schemas/api.json
 var ownSchemas []byte

@@ -77,7 +77,7 @@ func operationEndpoint(o *wire.Operation, schemas map[string]wire.Raw) *endpoint
 	return e
 }
 
-// operationWords returns what the summary of an operation leaves out.
+// operationWords returns the facts that the summary of an operation leaves out.
 func operationWords(o *wire.Operation) string {
 	var words []string
 	switch o.Audience {
@@ -109,7 +109,7 @@ func operationSecurity(o *wire.Operation) []map[string][]string {
 	return security(schemes...)
 }
 
-// security returns security requirements of which one must be met.
+// security returns alternative security requirements.
 func security(schemes ...string) (one []map[string][]string) {
 	for _, scheme := range schemes {
 		one = append(one, map[string][]string{scheme: {}})
@@ -213,7 +213,7 @@ func inQuery(query []parameter) (parameters []openParameter) {
 	return parameters
 }
 
-// anyObject is the schema of a document without a schema of its own.
+// anyObject is the schema of a document without a specific schema.
 var anyObject = wire.Raw(`{"type":"object"}`)
 
 func inSchema(words string, schema wire.Raw) openResponse {
@@ -230,7 +230,7 @@ func asLines(line string) openResponse {
 	return openResponse{Description: words, Content: map[string]openContent{inLines: {Schema: schema}}}
 }
 
-// responses returns a success and refusals, with those that every route may have.
+// responses returns a success and refusals, with the refusals that every route may have.
 func responses(success openResponse, refusals ...int) map[string]openResponse {
 	all := refused(refer("refusal"), append(refusals, http.StatusForbidden, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusGatewayTimeout))
 	all["200"] = success
@@ -290,7 +290,7 @@ func (w *writing) response() openResponse {
 	return done
 }
 
-// described returns the headers of an answer for the document, nil if there are none.
+// described returns the headers of an answer for the document, or nil for none.
 func described(headings ...heading) map[string]openHeader {
 	var found map[string]openHeader
 	for _, h := range headings {

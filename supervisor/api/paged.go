@@ -11,8 +11,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A list is complete. With a limit it is one page, and the header Link says where it goes
-// on. Without a limit it is written page by page, so that its length needs no memory.
+// A list is complete. With a limit it is one page, and the header Link names the next one. Without a limit it is
+// written page by page, so that its length needs no memory.
 
 // pageTasks is the number of tasks in a page of a whole list.
 const pageTasks = 1000
@@ -98,7 +98,7 @@ func get[Answer any](d *API, r *http.Request, operation string, body any) (*Answ
 	return list, nil
 }
 
-// linkNext sets the header that names the page after cursor. "": there is none.
+// linkNext sets the header that names the page after cursor. "" means that no page follows.
 func linkNext(w http.ResponseWriter, r *http.Request, cursor string) {
 	if cursor == "" {
 		return
@@ -109,9 +109,8 @@ func linkNext(w http.ResponseWriter, r *http.Request, cursor string) {
 	w.Header().Set(nextPage.name, "<"+next.String()+`>; rel="next"`)
 }
 
-// writeAll writes all pages as one document. A refusal of the first page is returned, and
-// nothing is written then. A later error cuts the connection, so that a part of the list
-// is never taken for the whole.
+// writeAll writes all pages as one document. A refusal of the first page is returned, without writing. A later error
+// cuts the connection, so that a part of the list is never taken for the whole.
 func (api *API) writeAll(w http.ResponseWriter, r *http.Request, open, end string, page func() (items []any, more bool, err error)) error {
 	items, more, err := page()
 	if err != nil {

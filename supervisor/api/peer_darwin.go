@@ -16,8 +16,7 @@ func credOf(fd uintptr) (uid, pid int, err error) {
 	return int(cred.Uid), pid, err
 }
 
-// hold reports whether the process at the other end of a socket is still there. Its pid may be
-// reused meanwhile.
+// hold reports whether the process at the other end of a socket still exists. Its pid may have been reused.
 func hold(_ uintptr, pid int) (there func() bool, err error) {
 	return func() bool { return !errors.Is(unix.Kill(pid, 0), unix.ESRCH) }, nil
 }

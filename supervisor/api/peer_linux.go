@@ -15,9 +15,9 @@ func credOf(fd uintptr) (uid, pid int, err error) {
 	return int(cred.Uid), int(cred.Pid), nil
 }
 
-// hold keeps the pid of the process at the other end of a socket from being taken for that of
-// another. The returned function reports whether the process is still there, and lets it go.
-// Kernels before 6.5 cannot name the process at the other end; there the pid is opened.
+// hold pins the process at the other end of a socket, so that a reused pid is not taken for it. The returned function
+// reports whether the process still exists, and releases it. Kernels before 6.5 cannot name the process at the other
+// end; there the pid is opened.
 func hold(fd uintptr, pid int) (there func() bool, err error) {
 	handle, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PEERPIDFD)
 	if errors.Is(err, unix.ENOPROTOOPT) {

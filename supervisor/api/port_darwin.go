@@ -1,4 +1,4 @@
 package api
 
-// holdersOf knows nothing: this system has no list of connections that a user may read.
+// holdersOf returns no processes: this system has no list of connections that a user may read.
 func holdersOf(_, _, _ string) (pids []int, known bool) { return nil, false }

@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// initialPIDs is the PID namespace of the machine, as /proc/self/ns/pid has it. Containers have others.
+// initialPIDs is the PID namespace of the machine, as /proc/self/ns/pid has it. Containers have other namespaces.
 const initialPIDs = "pid:[4026531836]"
 
 // holdersOf returns the processes that may have a connection within this machine, from one address to another: the
-// process that has it, or else those that do not show this user which connections they have. Nobody has the
-// connection if there are none of these. It reports whether that can be known: in a container, the process may be
-// outside. The folder proc is /proc.
+// process that has it, or else the processes that hide their connections from this user. An empty result means that no
+// process has the connection. known reports whether the result is certain: in a container, the process may be outside.
+// The folder proc is /proc.
 func holdersOf(proc, from, to string) (pids []int, known bool) {
 	here, err := netip.ParseAddrPort(to)
 	there, wrong := netip.ParseAddrPort(from)
@@ -35,12 +35,12 @@ func holdersOf(proc, from, to string) (pids []int, known bool) {
 		}
 	}
 	space, _ := os.Readlink(filepath.Join(proc, "self", "ns", "pid"))
-	_, err = os.ReadFile(filepath.Join(proc, "1", "status")) // processes of others may be hidden
+	_, err = os.ReadFile(filepath.Join(proc, "1", "status")) // processes of other users may be hidden
 	return nil, err == nil && space == initialPIDs
 }
 
-// having returns the process that has a socket, or else the processes with the owner of the socket as a user whose
-// files this user may not look at.
+// having returns the process that has a socket, or else the processes of the socket's owner that do not show their
+// files to this user.
 func having(proc, inode, owner string) (hidden []int) {
 	processes, _ := os.ReadDir(proc)
 	for _, process := range processes {
@@ -72,7 +72,7 @@ func isUser(status, user string) bool {
 }
 
 // socketAt returns the inode of the socket with a local and a remote address, and its user. The inode is 0 if no
-// process has the socket, or if there is none.
+// process has the socket, or if the socket does not exist.
 func socketAt(proc string, local, remote netip.AddrPort) (inode, owner string, err error) {
 	for _, name := range []string{"tcp", "tcp6"} {
 		file, err := os.Open(filepath.Join(proc, "net", name))

@@ -21,7 +21,7 @@ import (
 type route struct {
 	pattern   string // a method and a path, as http.ServeMux reads them
 	access    Access
-	wide      bool // agents may manage the tasks of others
+	wide      bool // agents may manage tasks of other agents
 	operation string
 	read      *reading
 	query     []parameter
@@ -351,8 +351,8 @@ func declaredRoutes(below func(path string) bool, forms map[string]form) (all []
 	return all
 }
 
-// callersOf returns who may use a route, by the beginning of its path, and whether an agent may manage the
-// tasks of others there.
+// callersOf returns who may use a route, by the beginning of its path, and whether an agent may manage tasks of other
+// agents there.
 func callersOf(o *wire.Operation, path string) (access Access, wide bool) {
 	switch {
 	case o.Audience == wire.ForUnregistered:

@@ -44,7 +44,7 @@ type Runs struct {
 	mu     sync.Mutex
 	last   int64
 	visits map[[sha256.Size]byte]*runSocket
-	handed map[string]HandedRun // by run: what runs of the program before this one have
+	handed map[string]HandedRun // by run: the sockets and tokens of runs of the program before this one
 }
 
 // NewRuns creates the sockets of runs in the folder of the operators' socket, which must be
@@ -64,8 +64,8 @@ func NewRuns(operators net.Listener, handed ...HandedRun) *Runs {
 	return r
 }
 
-// path returns the path of the next socket of a user. Its name is not longer than that of the operators'
-// socket, whose path is known to fit.
+// path returns the path of the next socket of a user. Its name is not longer than the name of the operators' socket,
+// because the path of that is known to fit.
 func (r *Runs) path(uid int) (path string, err error) {
 	dir := r.dir
 	if uid != 0 {
@@ -82,9 +82,9 @@ func (r *Runs) path(uid int) (path string, err error) {
 	return filepath.Join(dir, "r"+strconv.FormatInt(r.last, 36)+".sock"), nil
 }
 
-// Open admits a run until shut is called, and returns the variables for its environment. An
-// error means that the run has no socket; its token works all the same. The processes of the run are
-// those of the user uid, or, if that is 0, of the user of this process.
+// Open admits a run until shut is called, and returns the variables for its environment. An error means that the run
+// has no socket; its token works all the same. The processes of the run belong to the user uid, or, if that is 0, to
+// the user of this process.
 func (r *Runs) Open(agent, run string, uid int) (env []string, shut func(), err error) {
 	v := &runSocket{caller: identity.Caller{Kind: identity.Agent, Name: agent, Run: run}, uid: uid}
 	if h, ok := r.handed[run]; ok {
@@ -207,7 +207,7 @@ func newKey() string {
 // the run, so that no leftover process can act as its agent.
 type runSocket struct {
 	caller   identity.Caller
-	uid      int          // the user of its processes; 0: that of this process
+	uid      int          // the user of its processes; 0: the user of this process
 	path     string       // of its socket
 	listener net.Listener // nil without a socket
 
@@ -240,7 +240,7 @@ func (r *runSocket) keep(shut func()) (*opened, bool) {
 	return o, true
 }
 
-// drop unregisters what was closed earlier.
+// drop unregisters a stream or connection that was closed earlier.
 func (r *runSocket) drop(o *opened) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -24,7 +24,7 @@ type Server struct {
 	over      bool
 	open      map[*lingering]bool
 	listeners map[*pausable]bool
-	paused    chan struct{} // closed by the end of a pause; nil if there is none
+	paused    chan struct{} // closed by the end of a pause; nil without a pause
 	answering sync.WaitGroup
 	streams   atomic.Pointer[streams]
 }
@@ -67,8 +67,8 @@ func NewServer(handler http.Handler, logger hclog.Logger) *Server {
 // closingKey is the context key of the closing context.
 type closingKey struct{}
 
-// closing returns a context that ends when the server begins to shut down or pauses. Requests that may
-// last for ever end with it; others may go on until their own context ends.
+// closing returns a context that ends when the server begins to shut down or pauses. Requests that may last for ever
+// end with it; other requests may go on until their own context ends.
 func closing(ctx context.Context) context.Context {
 	if s, ok := ctx.Value(closingKey{}).(*Server); ok {
 		return s.streams.Load().ctx
@@ -103,8 +103,8 @@ func (s *Server) Answer(l net.Listener) {
 	})
 }
 
-// Serve serves these listeners and those of Answer until ctx ends. Then it gives running
-// requests a moment to finish.
+// Serve serves these listeners and the listeners of Answer until ctx ends. Then it gives running requests a moment to
+// finish.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) {
 	for _, l := range listeners {
 		s.Answer(l)
@@ -126,7 +126,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) {
 // overtake the answer. The rest of a request is therefore read, within bounds, after the
 // answer: by whole if the request reaches a handler, by lingering if net/http refuses it.
 
-// Bounds of what is read after an answer.
+// Bounds of reading the rest of a body after an answer.
 const (
 	restBytes = 64 << 20
 	restTime  = 5 * time.Second
@@ -152,8 +152,7 @@ func unread(r *http.Request) bool {
 	return ok && !b.over.Load()
 }
 
-// whole answers at once, also when the body has not come yet, and then reads what is left
-// of the body.
+// whole answers at once, also when the body has not come yet, and then reads the rest of the body.
 func whole(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == 0 {
@@ -161,7 +160,7 @@ func whole(next http.Handler) http.Handler {
 			return
 		}
 		body := &rest{ReadCloser: r.Body}
-		own := r.WithContext(r.Context()) // net/http looks at the body of its own Request
+		own := r.WithContext(r.Context()) // net/http looks at the body in its Request
 		own.Body = body
 		control := http.NewResponseController(w)
 		_ = control.EnableFullDuplex() // or net/http reads the body before it sends the head
@@ -207,15 +206,15 @@ func (a *answer) FlushError() error {
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
-// stream is what lingering needs of a connection.
+// stream has the methods of a connection that lingering needs.
 type stream interface {
 	net.Conn
 	syscall.Conn
 	CloseWrite() error
 }
 
-// lingering is a connection that is closed in order: the other side is told that nothing
-// more comes, and what it still sends is read, before the connection goes.
+// lingering is a connection that is closed in order: it sends the end of its output, and reads the rest of its input,
+// before the connection goes.
 type lingering struct {
 	stream
 	peer  *peer // nil: not known, or not needed
@@ -228,7 +227,7 @@ type lingering struct {
 // Phases of a lingering connection.
 const (
 	busy   int32 = iota // with a request
-	calm                // without a request, so nothing can be lost
+	calm                // without a request, so no request can be lost
 	turned              // turned away before its request: it is answered and closed by farewell
 )
 
@@ -276,7 +275,7 @@ func (s *Server) follow(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// lingeringOf returns the lingering connection below a connection, or nil if there is none.
+// lingeringOf returns the lingering connection below a connection, or nil.
 func lingeringOf(conn net.Conn) *lingering {
 	for {
 		outer, ok := conn.(interface{ NetConn() net.Conn })

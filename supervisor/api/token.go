@@ -52,7 +52,7 @@ type Signer struct {
 
 	mu   sync.Mutex
 	key  ed25519.PrivateKey
-	file os.FileInfo // from which key was read
+	file os.FileInfo // the file that key was read from
 }
 
 // spelled is the JSON form of Claims.
@@ -167,8 +167,8 @@ func day(d *jwt.NumericDate) time.Time {
 // The key is a PKCS#8 file in PEM, as openssl writes it. A user who can read it can create
 // tokens, so other users must not have access.
 
-// openKey reads the key or creates it if there is none. If two processes create it at once,
-// both use the one that was first.
+// openKey reads the key, or creates it if it does not exist. If two processes create it at once, both use the first
+// one.
 func openKey(path string) (ed25519.PrivateKey, os.FileInfo, error) {
 	key, file, err := readKey(path)
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -28,7 +28,7 @@ const (
 // file.
 type List struct {
 	mu       sync.Mutex
-	path     string    // of the file; "": there is none
+	path     string    // of the file; "": no file
 	codes    []*SignIn // oldest first
 	browsers []*SignIn // oldest first
 }
@@ -36,7 +36,7 @@ type List struct {
 // A SignIn is a person at one browser.
 type SignIn struct {
 	Who   identity.Caller
-	Token string    // the id of the token with which the code was requested, or ""
+	Token string    // the id of the token that requested the code, or ""
 	Until time.Time // when it ends
 
 	most time.Time         // when that token expires; zero: never
@@ -56,8 +56,8 @@ func (l *List) Invite(who identity.Caller, token string, most, now time.Time, ho
 	return code
 }
 
-// Use signs in with a code, which does not hold any more then, and returns the secret for the browser. It
-// returns nil if the code does not hold.
+// Use signs in with a code, which is then used up, and returns the secret for the browser. It returns nil if the code
+// does not hold.
 func (l *List) Use(code string, now time.Time) (secret string, in *SignIn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +102,7 @@ func (l *List) End(in *SignIn) {
 	l.keep()
 }
 
-// added appends to a list, without those that have expired, and without the oldest if it is full.
+// added appends to a list, and removes expired sign-ins, and the oldest if the list is full.
 func added(list []*SignIn, now time.Time, in *SignIn) []*SignIn {
 	list = slices.DeleteFunc(list, func(other *SignIn) bool { return !now.Before(other.Until) })
 	if len(list) >= maxKept {
@@ -111,8 +111,8 @@ func added(list []*SignIn, now time.Time, in *SignIn) []*SignIn {
 	return append(list, in)
 }
 
-// place returns where a text is in a list, or -1 if it is not there or has expired. Hashes are compared, so
-// the time that it takes tells nothing about the text.
+// place returns where a text is in a list, or -1 if it is not there or has expired. Hashes are compared, so the time
+// that it takes reveals no part of the text.
 func place(list []*SignIn, text string, now time.Time) int {
 	hash := sha256.Sum256([]byte(text))
 	return slices.IndexFunc(list, func(in *SignIn) bool { return in.hash == hash && now.Before(in.Until) })
