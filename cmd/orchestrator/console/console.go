@@ -95,7 +95,7 @@ func New(a *cli.App, o Options) *Console {
 		TTY:  c.tty,
 		Note: c.note,
 		OnError: func(err error) {
-			o.Log.Warn("cannot write to stdout: lines are counted until it works again", "error", err)
+			o.Log.Warn("cannot write to stdout: counting lines until it works again", "error", err)
 		},
 		OnReaderGone: func() { o.Team.Stop("the reader of the output is gone") },
 	}
@@ -147,7 +147,7 @@ func (c *Console) Run() {
 	c.rows.close()
 	c.summary()
 	if missing := c.out.Close(); missing > 0 {
-		c.log.Warn("not everything could be written to stdout", "missing_lines", missing)
+		c.log.Warn("some output could not be written to stdout", "missing_lines", missing)
 	}
 }
 
@@ -202,7 +202,7 @@ func (c *Console) show(l output.Line) {
 		c.event(l)
 	default:
 		if l.Missed > 0 {
-			c.put(l.At, l.Agent, c.paint.Warn("!"), c.paint.Dim(fmt.Sprintf("%d lines are not shown here, see: orchestrator logs %s", l.Missed, l.Agent)))
+			c.put(l.At, l.Agent, c.paint.Warn("!"), c.paint.Dim(fmt.Sprintf("%d lines are not shown here. All lines: orchestrator logs %s", l.Missed, l.Agent)))
 		}
 		mark := "|"
 		if l.Stream == control.StreamErr {

@@ -253,9 +253,9 @@ var correspondence = []wire.Event{
 // The console shows alerts, unknown topics and each crash once, and not every message.
 func TestConsoleShowsAlerts(t *testing.T) {
 	require.Equal(t, `14:33:02 shop    ! PO:shop sends no heartbeat (agent.stale)
-14:33:02 shop    ok PO:shop is not missed any more: its heartbeat is back (agent.stale)
-14:33:02 ! HO:attic could not deal with message 41: no \x1b[2Jink (message.failed)
-14:33:02 ! HO:attic could not deal with a message (message.failed)
+14:33:02 shop    ok PO:shop sends heartbeats again: its heartbeat is back (agent.stale)
+14:33:02 ! HO:attic could not process message 41: no \x1b[2Jink (message.failed)
+14:33:02 ! HO:attic could not process a message (message.failed)
 14:33:02 ! Bus: no room (disk.full)
 14:33:02 ! PO:shop: {"alert":"agent.stale","actor":"PO:coder"} (alert.fired)
 14:33:02 . PO:shop uses the topic odd.thing, which is not registered (bus.topics)
@@ -266,8 +266,8 @@ func TestConsoleShowsAlerts(t *testing.T) {
 // With --quiet, only trouble is shown.
 func TestConsoleKeepsCalmAboutMessages(t *testing.T) {
 	require.Equal(t, `14:33:02 shop    ! PO:shop sends no heartbeat (agent.stale)
-14:33:02 ! HO:attic could not deal with message 41: no \x1b[2Jink (message.failed)
-14:33:02 ! HO:attic could not deal with a message (message.failed)
+14:33:02 ! HO:attic could not process message 41: no \x1b[2Jink (message.failed)
+14:33:02 ! HO:attic could not process a message (message.failed)
 14:33:02 ! Bus: no room (disk.full)
 14:33:02 ! PO:shop: {"alert":"agent.stale","actor":"PO:coder"} (alert.fired)
 `, shown(false, true, correspondence...))
@@ -277,7 +277,7 @@ func TestConsoleKeepsCalmAboutMessages(t *testing.T) {
 func TestConsolePaintsAlerts(t *testing.T) {
 	screen := shown(true, false, correspondence...)
 	require.Contains(t, screen, "\x1b[33m!\x1b[0m PO:shop sends no heartbeat")
-	require.Contains(t, screen, "\x1b[32mok\x1b[0m PO:shop is not missed")
+	require.Contains(t, screen, "\x1b[32mok\x1b[0m PO:shop sends heartbeats again")
 	require.Contains(t, screen, "\x1b[2mPO:shop uses the topic odd.thing")
 	require.Contains(t, screen, "\x1b[2mHO:attic has a new token")
 }

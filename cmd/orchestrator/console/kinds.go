@@ -194,10 +194,10 @@ func (c *Console) event(l output.Line) {
 func (c *Console) next(e *wire.Event) string {
 	switch e.Kind {
 	case events.AgentGaveUp:
-		return "what it said: orchestrator logs " + e.Agent + c.named + "     try again: orchestrator agent start " + e.Agent + c.named
+		return "its output: orchestrator logs " + e.Agent + c.named + "     restart it: orchestrator agent start " + e.Agent + c.named
 	case events.QuestionAsked, events.TaskHelpWanted:
 		if c.tty {
-			return howToAnswer(e) + c.named + "     or type its number or VALUE here"
+			return howToAnswer(e) + c.named + "     or type the number or VALUE here"
 		}
 		return howToAnswer(e) + c.named
 	case events.TaskPlanned:
@@ -296,12 +296,12 @@ func alertWords(m *mail.Message) (agent, text string) {
 	case said.Alert == mail.AlertStale && fired:
 		text = actor + " sends no heartbeat"
 	case said.Alert == mail.AlertDead:
-		text = actor + " could not deal with a message" + term.Colon(said.Text)
+		text = actor + " could not process a message" + term.Colon(said.Text)
 		if m.ReplyTo != nil {
-			text = fmt.Sprintf("%s could not deal with message %d%s", actor, *m.ReplyTo, term.Colon(said.Text))
+			text = fmt.Sprintf("%s could not process message %d%s", actor, *m.ReplyTo, term.Colon(said.Text))
 		}
 	case said.Alert == mail.AlertStale:
-		text = actor + " is not missed any more" + term.Colon(said.Text)
+		text = actor + " sends heartbeats again" + term.Colon(said.Text)
 	default:
 		text = actor + term.Colon(said.Text)
 	}

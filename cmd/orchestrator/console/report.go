@@ -53,7 +53,7 @@ type reported struct {
 // FitReport returns an error for a file that a report cannot be written to.
 func FitReport(file string) error {
 	if reportForms[formOf(file)] == nil {
-		return cli.UsageError(fmt.Sprintf("--report does not know the form of %s", term.Word(filepath.Base(file))), "Name it FILE.json, FILE.xml (JUnit) or FILE.html")
+		return cli.UsageError(fmt.Sprintf("--report does not support the file type of %s", term.Word(filepath.Base(file))), "Name it FILE.json, FILE.xml (JUnit) or FILE.html")
 	}
 	info, err := os.Stat(filepath.Dir(file))
 	if err == nil && !info.IsDir() {
@@ -63,7 +63,7 @@ func FitReport(file string) error {
 		err = canReplace(file)
 	}
 	if err != nil {
-		return cli.UsageError("--report cannot be written: "+err.Error(), "Name a file in a folder that is there and can be written")
+		return cli.UsageError("--report cannot be written: "+err.Error(), "Name a file in a writable folder")
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func WriteReport(file, team string, began time.Time, tasks []wire.Task) error {
 	if err != nil {
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the report was not written: " + err.Error(),
-			Hint: "What became of the tasks: orchestrator task ls", Details: map[string]any{"path": file},
+			Hint: "The results of the tasks: orchestrator task ls", Details: map[string]any{"path": file},
 		}
 	}
 	return nil

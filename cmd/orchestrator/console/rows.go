@@ -333,7 +333,7 @@ func openRows(a *cli.App, o Options) *liveRows {
 	}
 	region, err := live.Open(in, out)
 	if err != nil {
-		o.Log.Warn("the bottom of the terminal shows nothing", "error", err)
+		o.Log.Warn("the live rows at the bottom of the terminal are off", "error", err)
 		return nil
 	}
 	p := &liveRows{region: region, team: o.Team, paint: a.Paint(a.Stdout), pinned: o.Pinned, news: make(chan struct{}, 1)}

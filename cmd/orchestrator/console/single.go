@@ -85,8 +85,8 @@ func (s *Single) flush(to *sink) {
 	}
 	s.Broken = true
 	trouble := cli.Failure{
-		Message: "cannot write what " + s.options.Agent + " prints to " + to.name + ": " + err.Error(),
-		Because: []string{"What it prints from now on is lost."},
+		Message: "cannot write the output of " + s.options.Agent + " to " + to.name + ": " + err.Error(),
+		Because: []string{"Its further output is lost."},
 	}
 	trouble.Print(s.app.Stderr, s.app.Paint(s.app.Stderr))
 }
@@ -149,7 +149,7 @@ func (s *Single) missed(lines int64) {
 	s.flush(&s.out)
 	s.flush(&s.err)
 	if !s.Unread {
-		s.say("nothing was read for too long, so this is missing here: %s", term.Count(int(lines), "line"))
+		s.say("output was not read in time, so it is incomplete here: %s missing", term.Count(int(lines), "line"))
 	}
 }
 

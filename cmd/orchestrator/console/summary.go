@@ -204,7 +204,7 @@ func (r *tally) talk() string {
 	if refused > 0 {
 		said += fmt.Sprintf(", %d refused", refused)
 	} else {
-		said += ", nothing refused"
+		said += ", none refused"
 	}
 	if len(losses) == 0 && len(r.options.Team.Unmerged()) == 0 {
 		losses = []string{"nothing lost"}
@@ -249,10 +249,10 @@ func (r *tally) losses() (said []string) {
 	}
 	add(max(l.Refused, r.undelivered), "message", "not delivered")
 	add(l.Cut, "line", "cut")
-	add(l.Unlogged, "line", "in no log file")
+	add(l.Unlogged, "line", "missing in the log file")
 	add(r.missed, "line", "not shown here")
 	if r.trouble && l.Cut+l.Unlogged == 0 {
-		said = append(said, "lines of agents that are gone were lost")
+		said = append(said, "lines of ended agents were lost")
 	}
 	return said
 }

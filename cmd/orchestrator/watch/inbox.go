@@ -73,7 +73,7 @@ func (m *model) choiceKey(name string) bool {
 			m.choose(n)
 		} else { // so that a following enter does not choose the marked option
 			m.choice = nil
-			m.say(noteNews{text: fmt.Sprintf("There is no option %s, only %d. Enter shows them again", name, len(c.question.Options)), bad: true})
+			m.say(noteNews{text: fmt.Sprintf("Option %s does not exist: choose 1 to %d. Enter shows the options", name, len(c.question.Options)), bad: true})
 		}
 	default:
 		return c.move(name)
@@ -183,7 +183,7 @@ func (m *model) questionDetail(width, height int, focused bool) []string {
 		lines = append(lines, p.row(picked, width-2, cell{text: fmt.Sprintf("%s  %s", optionKey(q, i), steady(term.OptionWord(&q.Options[i]))), size: width}))
 	}
 	if len(q.Options) == 0 {
-		lines = append(lines, " Any text is an answer: a")
+		lines = append(lines, " Answer with any text: a")
 	}
 	lines = append(lines, "")
 	if q.Task != "" {

@@ -16,7 +16,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	name := k.String()
 	if name == "ctrl+z" {
 		if !shellBehind() {
-			m.say(noteNews{text: "There is no shell to go back to. q quits", bad: true})
+			m.say(noteNews{text: "No shell to return to. q quits", bad: true})
 			return nil
 		}
 		return tea.Suspend
@@ -71,9 +71,9 @@ func (m *model) globalKey(name string) bool {
 		m.answerFirst()
 	case "m":
 		if m.free = !m.free; m.free {
-			m.say(noteNews{text: "The mouse selects text now. m: it selects rows again"})
+			m.say(noteNews{text: "The mouse selects text. m: select rows again"})
 		} else {
-			m.say(noteNews{text: "The mouse selects rows, and its wheel scrolls"})
+			m.say(noteNews{text: "The mouse selects rows, and the wheel scrolls"})
 		}
 	default:
 		return false
@@ -230,7 +230,7 @@ func (m *model) command(text string) {
 			case err != nil:
 				m.say(noteNews{text: "Not done: " + err.Error(), bad: true})
 			case len(words) == 1 && (words[0] == "q" || words[0] == "quit"):
-				m.say(noteNews{text: `Press q without ":" to quit. The agents go on`})
+				m.say(noteNews{text: `Press q without ":" to quit. The agents keep running`})
 			case len(words) > 0:
 				m.past = append(slices.DeleteFunc(m.past, func(s string) bool { return s == text }), text)
 				m.do(words...)
@@ -271,25 +271,25 @@ func quoted(word string) string {
 
 // helpLines lists the keys, in the words of the command line where possible.
 var helpLines = []string{
-	"1-9, ← →     another tab",
-	"tab          another pane",
+	"1-9, ← →     switch tabs",
+	"tab          switch panes",
 	"↑ ↓ k j      move; pgup, pgdown, home, end",
 	"enter        open: task show, agent show",
 	"esc          back",
-	"/            only rows with some text in them; @NAME in the log: of an agent",
+	"/            filter rows by text; in the log, @NAME filters by agent",
 	":            any command: task add \"Say hello\"",
-	"a            answer: a number, or a line",
+	"a            answer with a number or a text",
 	"a  s  A  d   a permission: allow, for this session, always; deny",
-	"l            the agent's log",
-	"r  s         agent restart, agent stop: enter does it",
-	"r            task retry, for a failed or cancelled task: enter does it",
+	"l            the log of an agent",
+	"r  s         agent restart, agent stop; enter confirms",
+	"r            task retry, for a failed or cancelled task; enter confirms",
 	"y            why",
-	"d            what a task has changed: task diff",
-	"+            graph: all, or what has not ended",
+	"d            the changes of a task: task diff",
+	"+            graph: all or open tasks",
 	"f  w         log: freeze and follow, wrap",
-	"m            mouse: a click selects and opens, or the terminal selects text",
-	"ctrl+z       to the shell; fg comes back",
-	"q, ctrl+c    quit: the agents go on",
+	"m            mouse: select and open rows, or select text",
+	"ctrl+z       to the shell; fg returns",
+	"q, ctrl+c    quit; the agents keep running",
 	"",
 	". pending  > running  v verifying  r in_review  ? needs_human  p planning, plan_review",
 	"ok done  x failed  - cancelled",

@@ -373,7 +373,7 @@ func TestNoSuchAnswer(t *testing.T) {
 	require.NotNil(t, m.choice)
 	press(m, "9")
 	require.Nil(t, m.choice)
-	require.Contains(t, screenOf(m), "There is no option 9, only 2")
+	require.Contains(t, screenOf(m), "Option 9 does not exist: choose 1 to 2")
 	press(m, "enter")
 	require.NotNil(t, m.choice, "enter shows the answers again")
 }

@@ -72,7 +72,7 @@ func TestReviews(t *testing.T) {
 	t.Parallel()
 	m := full(false)
 	press(m, "8")
-	require.Contains(t, screenOf(m), "No sessions have tasks")
+	require.Contains(t, screenOf(m), "No session has tasks")
 	m.hear(reviewsNews{tasks: []reviewed{{
 		session: "site", reviews: []session.ReviewView{{Iteration: 1, Reviewer: "judge", Verdict: "changes_requested"}, {Iteration: 2, Reviewer: "judge"}},
 		task: wire.SessionTask{

@@ -50,7 +50,7 @@ func (m *model) permissionKey(name string) bool {
 		m.answer(answer)
 		return true
 	}
-	m.line = &line{question: q.ID, prompt: "deny, and say why, or nothing: ", done: func(text string) {
+	m.line = &line{question: q.ID, prompt: "deny, with an optional reason: ", done: func(text string) {
 		answer.Message = text
 		m.answer(answer)
 	}}

@@ -123,9 +123,9 @@ func (m *model) reviewList(x, y, width, height int) []string {
 		))
 	}
 	if len(rows) == 0 {
-		rows = []string{" No sessions have tasks: orchestrator help session"}
+		rows = []string{" No session has tasks. See orchestrator help session"}
 		if len(m.reviews.all) > 0 {
-			rows = []string{" No task of a session matches the filter."}
+			rows = []string{" No task matches the filter."}
 		}
 	}
 	return p.draw(pane{title: "Sessions" + m.reviews.place(height-2), focused: m.focus[tabReviews] == 0}, width, height, rows)
@@ -150,7 +150,7 @@ func (m *model) reviewDetail(width, height int, focused bool) []string {
 		lines = append(lines, " "+p.bar(t.Progress, min(20, width-12))+" "+term.Percent(t.Progress)+" "+oneLine(t.Step))
 	}
 	if t.Escalated != "" {
-		add(term.InkBad, "Reviews ended without an agreement: "+oneLine(t.Escalated))
+		add(term.InkBad, "Reviews ended without agreement: "+oneLine(t.Escalated))
 	}
 	for _, v := range r.reviews {
 		verdict, ink := cmp.Or(v.Verdict, "open"), term.InkWarn

@@ -210,9 +210,9 @@ func (g *graphView) draw(p pen, none bool, width, height int) []string {
 			lines = []string{" No tasks yet.", ` :task add "Say hello"`}
 		}
 	}
-	title := "Graph, what has not ended"
+	title := "Graph, open tasks"
 	if g.all {
-		title = "Graph, all"
+		title = "Graph, all tasks"
 	}
 	if g.left > 0 {
 		title += fmt.Sprintf(", %d not shown", g.left)

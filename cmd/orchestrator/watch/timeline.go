@@ -35,7 +35,7 @@ func (m *model) drawTimeline(width, height int) []string {
 	if len(rows) == 0 || room < 8 {
 		words := " No tasks yet."
 		if len(m.tasks.all) > 0 {
-			words = " No task matches the filter, or there is too little room."
+			words = " No task matches the filter, or the pane is too small."
 		}
 		return p.draw(pane{title: "Timeline", focused: true}, width, height, []string{words})
 	}
@@ -73,7 +73,7 @@ func (m *model) drawTimeline(width, height int) []string {
 		title += fmt.Sprintf("  %d-%d of %d", from+1, to, len(rows))
 	}
 	m.place(0, 1, width, height-1, 0, &m.timeline) // below the axis
-	return p.draw(pane{title: title + "  · waits  █ is worked on", focused: true}, width, height, lines)
+	return p.draw(pane{title: title + "  · waiting  █ in progress", focused: true}, width, height, lines)
 }
 
 // axis returns a scale with a time about each 20 columns.

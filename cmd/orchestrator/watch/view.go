@@ -30,7 +30,7 @@ func (m *model) screen() (lines []string, cursor *tea.Cursor) {
 	}
 	if m.width < smallestWidth || m.height < smallestHeight {
 		lines = blank(m.pen, m.width, m.height)
-		lines[0] = m.pen.fit(fmt.Sprintf("%dx%d is too small, %dx%d is enough. q quits", m.width, m.height, smallestWidth, smallestHeight), m.width)
+		lines[0] = m.pen.fit(fmt.Sprintf("%dx%d is too small: use %dx%d or more. q quits", m.width, m.height, smallestWidth, smallestHeight), m.width)
 		return lines, nil
 	}
 	m.areas = m.areas[:0]
@@ -100,7 +100,7 @@ func (m *model) header() string {
 	case !m.lost.IsZero():
 		doing, ink = "reconnecting… "+term.Duration(max(0, m.now.Sub(m.lost))), term.InkBad
 	case m.status.NoQuorum != "":
-		doing, ink = "no quorum, nothing is recorded", term.InkBad
+		doing, ink = "no quorum: changes are not saved", term.InkBad
 	case m.status.State != "running":
 		doing, ink = wire.Visible(m.status.State), term.InkWarn
 	}
@@ -195,7 +195,7 @@ func (m *model) strip() string {
 	p := m.pen
 	switch {
 	case m.busy != "":
-		return p.ink(term.InkDim, p.fit(" "+m.busy+" …   esc cancels it", m.width))
+		return p.ink(term.InkDim, p.fit(" "+m.busy+" …   esc cancels", m.width))
 	case !m.lost.IsZero() && m.why != "":
 		return p.ink(term.InkBad, p.fit(" "+m.why, m.width))
 	case m.note.text != "":

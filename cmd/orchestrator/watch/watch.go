@@ -99,10 +99,10 @@ type reset and press Enter.`,
 
 func runWatch(a *cli.App, bell bool) error {
 	if a.Flags.JSON || !term.IsTerminal(a.Stdin) || !term.IsTerminal(a.Stdout) {
-		return cli.UsageError("watch needs a terminal", `Without one use "orchestrator status --watch" or "orchestrator events -f --json"`)
+		return cli.UsageError("watch needs a terminal", `Without a terminal: orchestrator status --watch     or: orchestrator events -f --json`)
 	}
 	if a.Getenv("TERM") == "dumb" {
-		return cli.UsageError("this terminal shows no full screen (TERM=dumb)", "Use: orchestrator status --watch     or: orchestrator events -f")
+		return cli.UsageError("this terminal cannot show a full screen (TERM=dumb)", "Use: orchestrator status --watch     or: orchestrator events -f")
 	}
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		status, _, err := a.Status(ctx, d)
@@ -118,7 +118,7 @@ func runWatch(a *cli.App, bell bool) error {
 		if err != nil {
 			return err
 		}
-		a.Note("Left %s: its agents were not touched. Look again: orchestrator watch", wire.Visible(status.Name))
+		a.Note("Left %s: its agents keep running. Watch again: orchestrator watch", wire.Visible(status.Name))
 		return cli.UnlessLeft(a.Ended(ctx))
 	})
 }
@@ -227,16 +227,16 @@ func unfit(a *cli.App, args []string) error {
 	name := strings.TrimPrefix(verb.CommandPath(), "orchestrator ")
 	switch name {
 	case "up", "run", "pipe", "watch":
-		return fmt.Errorf("%q needs its own terminal: run it in another one", name)
+		return fmt.Errorf("%q needs a terminal: run it in another one", name)
 	case "inbox watch":
-		return fmt.Errorf("%q never ends: tab 5 shows the same", name)
+		return fmt.Errorf("%q does not end: tab 5 shows the same", name)
 	}
 	if verb.ParseFlags(rest) != nil {
 		return nil
 	}
 	for _, flag := range []string{"follow", "watch"} {
 		if f := verb.Flags().Lookup(flag); f != nil && f.Value.String() == "true" {
-			return fmt.Errorf("%q never ends with --%s: leave that out%s", name, flag, shownIn(verb))
+			return fmt.Errorf("%q does not end with --%s: leave it out%s", name, flag, shownIn(verb))
 		}
 	}
 	return nil

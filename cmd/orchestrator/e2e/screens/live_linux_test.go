@@ -101,7 +101,7 @@ func TestLiveShowsWork(t *testing.T) {
 	text = w.ends(cli.ExitOK)
 	require.NotContains(t, text, "──")
 	require.Regexp(t, `(?m)ok [0-9a-f]{8} "Write the spec" done in [\d.ms]+$`, text)
-	require.Regexp(t, `(?m)^Done in [\d.ms]+: 2 of 2 tasks\n  worker  2 tasks  [\d.ms]+ at work\n\d+ messages, nothing refused, nothing lost\.$`, text)
+	require.Regexp(t, `(?m)^Done in [\d.ms]+: 2 of 2 tasks\n  worker  2 tasks  [\d.ms]+ at work\n\d+ messages, none refused, nothing lost\.$`, text)
 }
 
 // inquisitive returns a team in which one agent asks a question and another prints all the time.

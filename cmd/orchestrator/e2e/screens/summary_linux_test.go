@@ -79,7 +79,7 @@ func TestIdleEnds(t *testing.T) {
 	}{
 		"done": {
 			submitter(`{"type":"x","requiredRole":"worker","name":"Write"}`, `{"type":"x","requiredRole":"worker","name":"Read"}`) + workers(t, ""), cli.ExitOK,
-			[]string{`^Done in [\d.ms]+: 2 of 2 tasks$`, `^  worker  2 tasks`, `nothing refused, nothing lost\.$`},
+			[]string{`^Done in [\d.ms]+: 2 of 2 tasks$`, `^  worker  2 tasks`, `none refused, nothing lost\.$`},
 		},
 		"failed": {
 			submitter(`{"type":"x","requiredRole":"worker","name":"Write","payload":{"fail":"no ink"}}`, `{"type":"x","requiredRole":"worker","name":"Read"}`) + workers(t, ""), cli.ExitNo,

@@ -81,7 +81,7 @@ func (v *viewer) leaves(key string) {
 	code, err := v.Wait(v.ctx)
 	require.NoError(v.t, err)
 	require.Equal(v.t, cli.ExitOK, code)
-	require.Contains(v.t, v.Text(), "its agents were not touched")
+	require.Contains(v.t, v.Text(), "its agents keep running")
 	require.Contains(v.t, v.Written(), "\x1b[?1049l")
 }
 
@@ -251,14 +251,14 @@ func TestWatchPermissions(t *testing.T) {
 	edit := ask("Edit", "Edit a.go", `{"file_path":"a.go","old_string":"one","new_string":"two"}`)
 	v.sees("- one", "+ two")
 	v.types("d")
-	v.sees("deny, and say why, or nothing:")
+	v.sees("deny, with an optional reason:")
 	v.types("Keep a one", screen.Enter)
 	v.sees("Answered coder: no.", "No open questions.")
 	require.Contains(t, string(cast[0].Answer(edit).Payload), `"choice":"no","message":"Keep a one"`)
 	plain := ask("Write", "Write b.go", `{"file_path":"b.go","content":"b"}`)
 	v.sees("b.go", "+ b")
 	v.types("d")
-	v.sees("deny, and say why")
+	v.sees("deny, with an optional reason")
 	v.types(screen.Enter)
 	v.sees("No open questions.")
 	require.NotContains(t, string(cast[0].Answer(plain).Payload), `"message"`)
@@ -287,8 +287,8 @@ func TestWatchCommands(t *testing.T) {
 	v := watching(h.Orchestrator, 80, 24)
 	v.sees("No tasks yet.")
 	v.types(`:task add "Say hello" --capability nobody`, screen.Enter)
-	v.sees("created", "No agent fits it now", "1 pending")
-	v.backs("No agent fits it now")
+	v.sees("created", "No agent fits it yet", "1 pending")
+	v.backs("No agent fits it yet")
 	v.sees("│>.  ")
 	v.types(screen.Tab, "y")
 	v.sees("is pending since")
@@ -297,9 +297,9 @@ func TestWatchCommands(t *testing.T) {
 	v.sees("exit 2", "Did you mean")
 	v.backs("Did you mean")
 	v.types(":up", screen.Enter)
-	v.sees(`"up" needs its own terminal`)
+	v.sees(`"up" needs a terminal`)
 	v.types(":logs -f", screen.Enter)
-	v.sees(`"logs" never ends with --follow`)
+	v.sees(`"logs" does not end with --follow`)
 	v.types(screen.Tab, "j", "s")
 	v.sees(":agent stop writer")
 	v.types(screen.Enter)
@@ -395,7 +395,7 @@ func TestWatchEnds(t *testing.T) {
 
 	_, stderr, code := h.Call("watch")
 	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, stderr, `use "orchestrator status --watch" or "orchestrator events -f --json"`)
+	require.Contains(t, stderr, "Without a terminal: orchestrator status --watch     or: orchestrator events -f --json")
 }
 
 // killWatch kills a watch that has no other flag.
@@ -455,7 +455,7 @@ func TestWatchSleeps(t *testing.T) {
 	v := watching(h.Orchestrator, 80, 24)
 	v.sees("coder")
 	v.types(screen.CtrlZ)
-	v.sees("There is no shell to go back to.")
+	v.sees("No shell to return to.")
 	v.leaves("q")
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -495,8 +495,8 @@ func TestWatchStuck(t *testing.T) {
 	v.types("2")
 	v.sees(">2 Tasks", "API handlers")
 	v.types(":task ls", screen.Enter)
-	v.sees("task ls …   esc cancels it")
-	v.backs("cancels it")
+	v.sees("task ls …   esc cancels")
+	v.backs("esc cancels")
 	for _, name := range []string{"status.wait", "query-tasks.wait", "list-questions.wait"} {
 		require.NoError(t, os.Remove(s.Path(filepath.Join("answers", name))))
 	}

@@ -204,7 +204,7 @@ func TestTortureRunOntoFullDisk(t *testing.T) {
 			s := stage.New(t, "")
 			shell(s, ">/dev/full", "run", "--", "sh", "-c", script+"; # to the end")
 			require.Equal(t, exit, s.Await())
-			require.Equal(t, 1, strings.Count(s.Stderr.All(), "Error: cannot write what sh prints to stdout: "))
+			require.Equal(t, 1, strings.Count(s.Stderr.All(), "Error: cannot write the output of sh to stdout: "))
 			require.Contains(t, s.Stderr.All(), "no space left on device")
 		})
 	}
