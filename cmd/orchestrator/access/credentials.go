@@ -117,7 +117,7 @@ func revokeAll(a *cli.App, of credentials, ask bool) error {
 func (c *credentials) end(ctx context.Context, a *cli.App, d *client.Client, one *wire.Credential) error {
 	return cli.Query[struct{}]{
 		Operation: c.revoke, Request: wire.Revoke{ID: one.ID},
-		Explain: func(err error) error { return cli.WithHint(err, wire.CodeNotFound, "See which there are: "+c.where) },
+		Explain: func(err error) error { return cli.WithHint(err, wire.CodeNotFound, "List them: "+c.where) },
 		Quiet:   func(*struct{}) error { return a.Print("%s\n", wire.Visible(one.ID)) },
 		Text: func(*struct{}) error {
 			return a.Print("%s holds no more\n", a.Paint(a.Stdout).Strong(wire.Visible(one.ID)))
@@ -142,11 +142,11 @@ func (c *credentials) named(list []wire.Credential, word string) (*wire.Credenti
 	}
 	f := &cli.Failure{
 		Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("no %s has an id that begins with %q", c.noun, word),
-		Hint: "See which there are: " + c.where, Details: map[string]any{"id": word},
+		Hint: "List them: " + c.where, Details: map[string]any{"id": word},
 	}
 	if len(fits) > 1 {
 		f.Message = fmt.Sprintf("%q fits %s: %s", word, term.Count(len(fits), c.noun), strings.Join(fits[:min(5, len(fits))], ", "))
-		f.Hint = "Write more of the id"
+		f.Hint = "Write more characters of the id"
 	}
 	return nil, f
 }

@@ -82,7 +82,7 @@ func (f *tokenFlags) request(a *cli.App, verb *cobra.Command) (*wire.IssueToken,
 	}
 	switch {
 	case given("sub") && given("actor"):
-		return nil, cli.UsageError("--sub and --actor exclude each other", "A token is for a person or for an actor: leave one out")
+		return nil, cli.UsageError("--sub and --actor cannot be combined", "A token is for a person or for an actor: leave one out")
 	case given("actor") && strings.TrimSpace(f.actor) == "", !given("actor") && strings.TrimSpace(f.subject) == "":
 		return nil, cli.UsageError("the holder of the token is missing", "Say it: --sub NAME, or --actor ID")
 	case given("actor") && given("role"):

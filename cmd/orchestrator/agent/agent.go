@@ -142,7 +142,7 @@ func noAgent(name string, agents []control.AgentView) *cli.Failure {
 	f := &cli.Failure{
 		Exit: cli.ExitNotFound, Code: wire.CodeNotFound,
 		Message: fmt.Sprintf("no agent is called %q", name),
-		Hint:    "See which there are: orchestrator agent ls",
+		Hint:    "List them: orchestrator agent ls",
 		Details: map[string]any{"agent": name},
 	}
 	slices.Sort(known)
@@ -248,7 +248,7 @@ func agentChangeCommand(a *cli.App, name, short, long string) *cobra.Command {
 		Args: func(_ *cobra.Command, names []string) error {
 			switch {
 			case len(names) == 0 && !all:
-				return cli.UsageError(fmt.Sprintf("%q wants the names of agents, or --all", path), "See which there are: orchestrator agent ls")
+				return cli.UsageError(fmt.Sprintf("%q wants the names of agents, or --all", path), "List them: orchestrator agent ls")
 			case len(names) > 0 && all:
 				return cli.UsageError("--all already names every agent", "Leave out the names, or --all")
 			}
@@ -300,7 +300,7 @@ notify:interrupt.`,
 
 // interruptRefused adds the next command to the refusal of an interrupt.
 func interruptRefused(err error, agent string) error {
-	err = cli.WithHint(err, wire.CodeNotFound, "See which there are: orchestrator agent ls")
+	err = cli.WithHint(err, wire.CodeNotFound, "List them: orchestrator agent ls")
 	return cli.WithHint(err, wire.CodeConflict, "See what it does: orchestrator agent show "+term.OneLine(agent))
 }
 

@@ -92,7 +92,7 @@ func wireLog(a *cli.App, names []string) error {
 		}
 		i := slices.IndexFunc(status.Agents, func(v control.AgentView) bool { return v.Name == names[0] })
 		if i < 0 {
-			return cli.UsageError(fmt.Sprintf("no agent is called %q", names[0]), "See which there are: orchestrator ps")
+			return cli.UsageError(fmt.Sprintf("no agent is called %q", names[0]), "List them: orchestrator ps")
 		}
 		found := false
 		for _, file := range []string{"wire-0.jsonl", "wire-1.jsonl"} { // see adapter.WireLog
@@ -137,9 +137,9 @@ func logs(a *cli.App, names []string, f logFlags) error {
 func checkRaw(a *cli.App, raw bool) error {
 	switch {
 	case raw && a.Flags.JSON:
-		return cli.UsageError("--raw and --json exclude each other", "Leave one out: the text in the JSON is as it came")
+		return cli.UsageError("--raw and --json cannot be combined", "Leave one out: the text in the JSON is as it came")
 	case raw && term.IsTerminal(a.Stdout):
-		return cli.UsageError("--raw is not for a terminal: agents could do anything to it", "Send it elsewhere: orchestrator logs --raw > FILE")
+		return cli.UsageError("--raw does not print to a terminal: the output could control it", "Redirect it: orchestrator logs --raw > FILE")
 	}
 	return nil
 }

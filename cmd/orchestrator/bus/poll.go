@@ -156,14 +156,14 @@ above, the command retries after 2, 10 and 60 seconds, unless --no-retry is give
 func ack(a *cli.App, word, actor string, once bool) error {
 	var seq mailNumber
 	if err := seq.Set(word); err != nil {
-		return cli.UsageError(fmt.Sprintf("SEQ cannot be %q: %v", word, err), "See which there are: orchestrator bus poll")
+		return cli.UsageError(fmt.Sprintf("SEQ cannot be %q: %v", word, err), "List them: orchestrator bus poll")
 	}
 	if err := ActorGiven(a, "actor", actor, mail.CheckAddressee); err != nil {
 		return err
 	}
 	show := cli.Query[mail.Acked]{
 		Explain: func(err error) error {
-			return cli.WithHint(err, wire.CodeInvalid, "See which there are: orchestrator bus poll")
+			return cli.WithHint(err, wire.CodeInvalid, "List them: orchestrator bus poll")
 		},
 		Quiet: func(acked *mail.Acked) error { return a.Print("%d\n", acked.Cursor) },
 		Text: func(acked *mail.Acked) error {

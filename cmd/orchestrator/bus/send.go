@@ -188,7 +188,7 @@ func (f *sendFlags) message(a *cli.App) (*wire.SendMessage, error) {
 		return nil, err
 	}
 	if why := mail.CheckTopic(f.topic); why != "" {
-		return nil, cli.UsageError("--topic "+why, "See which there are: orchestrator bus topics")
+		return nil, cli.UsageError("--topic "+why, "List them: orchestrator bus topics")
 	}
 	payload, err := f.content(a)
 	if f.key == "" && !f.once {

@@ -32,12 +32,12 @@ their models have read. The time of delivery is known until the orchestrator sto
 		RunE: func(_ *cobra.Command, args []string) error {
 			seq := mailNumber{least: 1}
 			if err := seq.Set(args[0]); err != nil {
-				return cli.UsageError(fmt.Sprintf("SEQ cannot be %q: %v", args[0], err), "See which there are: orchestrator bus tail")
+				return cli.UsageError(fmt.Sprintf("SEQ cannot be %q: %v", args[0], err), "List them: orchestrator bus tail")
 			}
 			return cli.Query[mail.Status]{
 				Operation: "message-status", Request: wire.MessageSeq{Seq: seq.value},
 				Explain: func(err error) error {
-					return cli.WithHint(err, wire.CodeNotFound, "See which there are: orchestrator bus tail")
+					return cli.WithHint(err, wire.CodeNotFound, "List them: orchestrator bus tail")
 				},
 				Quiet: func(m *mail.Status) error { return a.Print("%s\n", latestState(m)) },
 				Text:  func(m *mail.Status) error { return showStatus(a, m) },

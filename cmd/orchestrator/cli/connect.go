@@ -224,7 +224,7 @@ func (f *Failure) wantsAgent(details map[string]any) {
 	}
 	f.Message += DidYouMean(wrong, names)
 	f.Because = append(f.Because, f.Hint)
-	f.Hint = "See which there are: orchestrator ps"
+	f.Hint = "List them: orchestrator ps"
 }
 
 // unknownServer returns the failure for a server that is not an orchestrator.

@@ -130,7 +130,7 @@ func WithAnswers(err error) error {
 			f.Because = append(f.Because, "The answers are: "+strings.Join(options, ", "))
 		}
 	}
-	return WithHint(err, wire.CodeNotFound, "See which there are: orchestrator inbox")
+	return WithHint(err, wire.CodeNotFound, "List them: orchestrator inbox")
 }
 
 // InMessage converts a pointer into the request to one into the session message.
@@ -163,8 +163,8 @@ func ProblemsBelow(err error, seen func(pointer string) string) error {
 
 // Hints for names that are not found.
 const (
-	NoTaskHint  = "See which there are: orchestrator task ls"
-	NoAgentHint = "See which there are: orchestrator agent ls"
+	NoTaskHint  = "List them: orchestrator task ls"
+	NoAgentHint = "List them: orchestrator agent ls"
 )
 
 // The exit codes. The manual page exit-codes lists the same.

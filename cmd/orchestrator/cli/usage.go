@@ -160,12 +160,12 @@ func whichThereAre(verb *cobra.Command) string {
 			list = parent + " ls"
 		}
 	case takes == "TASK|AGENT":
-		return "     See which there are: orchestrator ps     orchestrator task ls"
+		return "     List them: orchestrator ps     orchestrator task ls"
 	}
 	if list == "" {
 		return ""
 	}
-	return "     See which there are: orchestrator " + list
+	return "     List them: orchestrator " + list
 }
 
 // argumentOf returns the first argument of a command, as its help names it.

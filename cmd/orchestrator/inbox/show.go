@@ -52,7 +52,7 @@ func show(ctx context.Context, a *cli.App, d *client.Client, id string) error {
 	}
 	return withFate(ctx, d, id, &cli.Failure{
 		Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("no question %q is waiting for an answer", id),
-		Hint: "See which there are: orchestrator inbox",
+		Hint: "List them: orchestrator inbox",
 	})
 }
 

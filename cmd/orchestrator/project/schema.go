@@ -81,7 +81,7 @@ orchestrator.hcl.json, for editors: orchestrator help config.`,
 			case checks:
 				return checkMessages(a, check)
 			case list && len(args) > 0:
-				return cli.UsageError("--list and a name exclude each other", "Leave one out")
+				return cli.UsageError("--list and a name cannot be combined", "Leave one out")
 			case len(args) > 0:
 				return showSchema(a, args[0])
 			}

@@ -205,7 +205,7 @@ func showReview(a *cli.App, word, sessionID string) error {
 	})
 }
 
-const noReviewHint = "See which there are: orchestrator review ls"
+const noReviewHint = "List them: orchestrator review ls"
 
 // reviewOf returns the review with the id word, or with an id that begins with it.
 func reviewOf(all []reviewSeen, word string) (*reviewSeen, error) {
@@ -245,7 +245,7 @@ func reviewOf(all []reviewSeen, word string) (*reviewSeen, error) {
 	if len(fits) > few {
 		shown = append(shown, fmt.Sprintf("and %d more", len(fits)-few))
 	}
-	hint := "Write more of the id"
+	hint := "Write more characters of the id"
 	if len(exact) > 1 {
 		hint = "Say of which session: --session NAME"
 	}

@@ -99,7 +99,7 @@ func memberWords(members []session.Member) string {
 	return cmp.Or(strings.Join(said, ", "), "no member")
 }
 
-const noSessionHint = "See which there are: orchestrator session ls"
+const noSessionHint = "List them: orchestrator session ls"
 
 // noSession adds the session that was probably meant to an error about an unknown one.
 func noSession(ctx context.Context, d *client.Client, name string, err error) error {

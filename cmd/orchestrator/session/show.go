@@ -66,7 +66,7 @@ const shownMessages = 100
 func (f *sessionFlags) mostMessages(json bool) (int, error) {
 	switch {
 	case f.all && f.most != "":
-		return 0, cli.UsageError("--all and --limit contradict each other", "Leave one of them out")
+		return 0, cli.UsageError("--all and --limit contradict each other", "Leave out one of them")
 	case f.all, f.most == "" && json:
 		return 0, nil
 	case f.most == "":

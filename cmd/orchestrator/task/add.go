@@ -67,10 +67,10 @@ stdin. See orchestrator help work.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(verb *cobra.Command, args []string) error {
 			if f.review && f.assign != "" {
-				return cli.UsageError("--review and --assign name different agents", "Leave one of them out")
+				return cli.UsageError("--review and --assign name different agents", "Leave out one of them")
 			}
 			if verb.Flags().Changed("needs") && len(f.needs.needs) == 0 { // probably an unset variable of a script
-				return cli.UsageError("--needs is empty", "Leave it out for a task that needs no other")
+				return cli.UsageError("--needs is empty", "Leave it out for a task without dependencies")
 			}
 			return addTask(a, args[0], &f)
 		},
@@ -145,11 +145,11 @@ func (f *addFlags) requiredRole(requirements *hub.Requirements) (string, error) 
 	matched := !requirements.Empty()
 	switch {
 	case f.plan && f.assign == "":
-		return "", cli.UsageError("--require-plan is for an agent that is named", "Name it: --assign AGENT")
+		return "", cli.UsageError("--require-plan requires an agent", "Name it: --assign AGENT")
 	case f.assign != "" && asks && f.role.Value != noRole:
-		return "", cli.UsageError("--assign names the agent, and a role or a capability would find another", "Leave out --role and --capability")
+		return "", cli.UsageError("--assign cannot be combined with --role or --capability", "Leave out --role and --capability")
 	case f.role.Value == noRole && len(f.capabilities) == 0 && !matched && f.assign == "":
-		return "", cli.UsageError("--role none wants a --capability: a task that asks for nothing is given to no agent", "Leave --role out for any worker")
+		return "", cli.UsageError("--role none requires a --capability: a task without requirements is not assigned", "For any worker, leave out --role")
 	case f.role.Value == noRole, !asks && (matched || f.assign != "" || f.review):
 		return "", nil
 	case !asks:
@@ -214,13 +214,13 @@ func architect(ctx context.Context, d *client.Client) (name string, err error) {
 	switch len(found) {
 	case 0:
 		return "", &cli.Failure{
-			Exit: cli.ExitNo, Code: wire.CodeNotFound, Message: "no session of the team has an architect that could have the task reviewed",
-			Hint: "Write a file that has one: orchestrator init --team review     or: orchestrator help session",
+			Exit: cli.ExitNo, Code: wire.CodeNotFound, Message: "no session of the team has an architect to review the task",
+			Hint: "Write a team with one: orchestrator init --team review     or: orchestrator help session",
 		}
 	case 1:
 		return name, nil
 	}
-	return "", cli.UsageError("several sessions are led: "+strings.Join(found, ", "), "Name the architect: --assign AGENT")
+	return "", cli.UsageError("several sessions have an architect: "+strings.Join(found, ", "), "Name the architect: --assign AGENT")
 }
 
 // makeTask submits a task, for the named agent if there is one. It first checks that the agent
@@ -243,14 +243,14 @@ func created(ctx context.Context, a *cli.App, d *client.Client, t Seen) (words s
 	words = stateOf(ctx, a, d, &t)
 	err = a.Print("%s created, %s\n", a.Paint(a.Stdout).Strong(term.ID(t.ID)), words)
 	if IsMatched(&t.Task) && len(t.WaitsFor) == 0 {
-		a.Note("Find it an agent: orchestrator task assign --auto %s     Who fits: orchestrator task match %[1]s", term.ID(t.ID))
+		a.Note("Assign it: orchestrator task assign --auto %s     Compare agents: orchestrator task match %[1]s", term.ID(t.ID))
 	}
 	if t.State == wire.TaskPending && AsksByName(&t.Task) && len(t.WaitsFor) == 0 {
 		fits, err := Fits(ctx, a, d, &t) // without an answer it prints no note
 		if err == nil && !slices.ContainsFunc(fits, func(f Fit) bool {
 			return f.Status != "offline" && f.Status != "crashed" && (f.Good() || f.Full)
 		}) {
-			a.Note("No agent fits it now. Why: orchestrator why %s", term.ID(t.ID))
+			a.Note("No agent fits it yet. Why: orchestrator why %s", term.ID(t.ID))
 		}
 	}
 	return words, err
@@ -308,7 +308,7 @@ func oneFromStdin(flags ...string) error {
 		switch {
 		case flags[i+1] != "-":
 		case first != "":
-			return cli.UsageError(fmt.Sprintf("--%s and --%s cannot both come from stdin", first, flags[i]), "Give one of them as @FILE")
+			return cli.UsageError(fmt.Sprintf("--%s and --%s cannot both come from stdin", first, flags[i]), "Read one of them from @FILE")
 		default:
 			first = flags[i]
 		}
@@ -331,7 +331,7 @@ func priorityOf(text string) (wire.Raw, error) {
 	if !number.IsValid() || number.Kind() != '0' {
 		return nil, cli.UsageError(
 			fmt.Sprintf("--priority cannot be %q%s", text, cli.DidYouMean(text, priorityWords)),
-			"It is a number, of which 1 comes first and 3 is what a task has without one, or "+strings.Join(priorityWords, ", "),
+			"Use a number (1 is the highest, 3 the default), or "+strings.Join(priorityWords, ", "),
 		)
 	}
 	return number, nil
@@ -384,9 +384,9 @@ func (f *Finder) dependency(ctx context.Context, word, kind string) (hub.Depende
 	id, contract, named := strings.Cut(word, ":")
 	switch {
 	case kind == hub.DependsInput && contract == "":
-		return hub.Dependency{}, cli.UsageError(fmt.Sprintf("%q does not say what is wanted of that task", word), "Name it as the task's spec does: --input ID:CONTRACT")
+		return hub.Dependency{}, cli.UsageError(fmt.Sprintf("%q names no output of that task", word), "Name the contract of its spec: --input ID:CONTRACT")
 	case kind != hub.DependsInput && named:
-		return hub.Dependency{}, cli.UsageError(fmt.Sprintf("%q names a contract, which only an input has", word), "Write the id alone")
+		return hub.Dependency{}, cli.UsageError(fmt.Sprintf("%q names a contract, but only inputs have contracts", word), "Write only the id")
 	}
 	whole, err := f.ID(ctx, id)
 	return hub.Dependency{On: whole, Type: kind, Contract: contract}, err
@@ -425,7 +425,7 @@ func (f *wantFlags) read(a *cli.App) (*hub.Requirements, error) {
 	}
 	switch {
 	case f.document != "" && !brief.Empty():
-		return nil, cli.UsageError("--requirements is the whole document, and the short flags make another", "Write all of it in one of the two ways")
+		return nil, cli.UsageError("--requirements cannot be combined with flags for single requirements", "Use one of the two")
 	case f.document != "":
 		document, err := a.GivenDocument("requirements", f.document)
 		return hub.ReadRequirements(document), err

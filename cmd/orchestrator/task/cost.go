@@ -107,7 +107,7 @@ func cost(ctx context.Context, a *cli.App, d *client.Client, by string) error {
 	case a.JSON():
 		return a.Document(b)
 	case len(b.Costs) == 0:
-		a.Note("No agent has reported what it has used.")
+		a.Note("No agent has reported its usage.")
 		return nil
 	}
 	names, err := taskNames(ctx, a, d, by)

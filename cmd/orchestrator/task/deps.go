@@ -42,7 +42,7 @@ The command then shows the new list. Dependency cycles are rejected (exit 6).`,
 		ValidArgsFunction: completeOneTask(a, true),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if f.related && len(f.add) == 0 {
-				return cli.UsageError("--related says how another task is added", "Say which: --add ID --related")
+				return cli.UsageError("--related requires --add", "Name the task: --add ID --related")
 			}
 			return a.WithClient(func(ctx context.Context, d *client.Client) error { return dependenciesOf(ctx, a, d, args[0], &f) })
 		},
@@ -127,7 +127,7 @@ func removed(ctx context.Context, a *cli.App, d *client.Client, id, which string
 }
 
 func hintedDeps(err error, id string) error {
-	return cli.WithHint(err, wire.CodeNotFound, "See which there are: orchestrator task deps "+term.ID(id))
+	return cli.WithHint(err, wire.CodeNotFound, "List them: orchestrator task deps "+term.ID(id))
 }
 
 // linksDocument is the JSON answer with the dependencies of a task.
@@ -145,7 +145,7 @@ func showDependencies(ctx context.Context, a *cli.App, d *client.Client, t *Seen
 	case a.Flags.Quiet:
 		return cli.PrintNames(a, links, func(l *wire.Link) string { return l.ID })
 	case len(links) == 0:
-		return a.Print("%s depends on nothing.\n", term.TaskLabel(t.ID, t.Name))
+		return a.Print("%s has no dependencies.\n", term.TaskLabel(t.ID, t.Name))
 	}
 	names, err := NewFinder(a, d).List(ctx)
 	if err != nil {

@@ -42,10 +42,10 @@ Text output is limited to 200 tasks; -n changes the limit.`,
 		ValidArgsFunction: completeOneTask(a, true),
 		RunE: func(verb *cobra.Command, args []string) error {
 			if a.Flags.JSON && verb.Flags().Changed("format") && f.format.Value != "json" {
-				return cli.UsageError("--json and --format "+f.format.Value+" exclude each other", "Leave one out")
+				return cli.UsageError("--json and --format "+f.format.Value+" cannot be combined", "Leave one out")
 			}
 			if f.all && len(args) > 0 {
-				return cli.UsageError("--all is every task, and an id is one of them", "Leave one out")
+				return cli.UsageError("--all cannot be combined with an id", "Leave one out")
 			}
 			return a.WithClient(func(ctx context.Context, d *client.Client) error { return runGraph(ctx, a, d, args, &f) })
 		},
@@ -127,16 +127,16 @@ func showGraph(a *cli.App, g *graph, f *graphFlags, most int) error {
 		left, err = g.left, a.Print("%s", g.mermaid())
 	}
 	if err == nil && left > 0 {
-		a.Note("%s: all of them with -n all", isLeftOut(left))
+		a.Note("%s. All tasks: -n all", isLeftOut(left))
 	}
 	return err
 }
 
 func isLeftOut(n int) string {
 	if n == 1 {
-		return "1 task is left out"
+		return "1 task is not shown"
 	}
-	return term.Count(n, "task") + " are left out"
+	return term.Count(n, "task") + " are not shown"
 }
 
 func showTree(a *cli.App, g *graph, most int) (left int, err error) {
@@ -144,7 +144,7 @@ func showTree(a *cli.App, g *graph, most int) (left int, err error) {
 	case len(g.Tasks) == 0:
 		return 0, a.Print("No tasks yet. orchestrator task add \"Say hello\"\n")
 	case len(g.Chosen()) == 0:
-		return 0, a.Print("Every task has ended. All of them: orchestrator graph --all\n")
+		return 0, a.Print("Every task has ended. All tasks: orchestrator graph --all\n")
 	}
 	t := NewTree(g, most, a.Paint(a.Stdout))
 	t.Grow()

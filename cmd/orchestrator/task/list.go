@@ -118,7 +118,7 @@ func showTasks(a *cli.App, tasks []Seen, some bool) error {
 	case a.Flags.Quiet:
 		return cli.PrintNames(a, requests(tasks), func(t *Seen) string { return t.ID })
 	case len(tasks) == 0 && some:
-		return a.Print("No task is like that. All of them: orchestrator task ls\n")
+		return a.Print("No task matches. All tasks: orchestrator task ls\n")
 	case len(tasks) == 0:
 		return a.Print("No tasks yet. orchestrator task add \"Say hello\"\n")
 	}

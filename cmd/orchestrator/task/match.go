@@ -48,7 +48,7 @@ func matchTask(ctx context.Context, a *cli.App, d *client.Client, id string) err
 		good := slices.DeleteFunc(fits, func(f Fit) bool { return !f.Good() })
 		return cli.PrintNames(a, good, func(f *Fit) string { return f.Agent })
 	case len(fits) == 0:
-		return a.Print("There are no agents. orchestrator help config\n")
+		return a.Print("No agents. Add one: orchestrator help config\n")
 	}
 	if err := a.Print("%s", term.Table(fitRows(fits, Requires(&t.Task), a.Paint(a.Stdout)))); err != nil {
 		return err
@@ -114,11 +114,11 @@ func matchVerdict(t *Seen, fits []Fit) string {
 	case t.State != wire.TaskPending:
 		return fmt.Sprintf("%s is %s.", label, HeldWords(&t.Task))
 	case !some:
-		return fmt.Sprintf("No agent fits %s.     What it requires: orchestrator task show %s", label, id)
+		return fmt.Sprintf("No agent fits %s.     Its requirements: orchestrator task show %s", label, id)
 	case IsMatched(&t.Task):
 		return fmt.Sprintf("%s would go to %s: orchestrator task assign --auto %s", label, term.OneLine(fits[0].Agent), id)
 	case AsksByName(&t.Task):
-		return label + " goes by role and capabilities, without scores: to the first that fits and is idle."
+		return label + " requires only a role or capabilities: it goes to the first idle agent that fits."
 	}
 	return fmt.Sprintf("%s requires no role or capability, so no agent is matched. Assign it: orchestrator task assign %s AGENT", label, id)
 }
@@ -225,7 +225,7 @@ func byName(t *wire.Task, agent *wire.Agent) Fit {
 		f.Lacks = append(f.Lacks, "takes no tasks")
 	}
 	if t.RequiredRole != "" && agent.Role != t.RequiredRole {
-		f.Lacks = append(f.Lacks, "is a "+term.OneLine(agent.Role)+" and no "+term.OneLine(t.RequiredRole))
+		f.Lacks = append(f.Lacks, "is a "+term.OneLine(agent.Role)+", not a "+term.OneLine(t.RequiredRole))
 	}
 	var missing []string
 	for _, c := range t.RequiredCapabilities {
@@ -237,7 +237,7 @@ func byName(t *wire.Task, agent *wire.Agent) Fit {
 		f.Lacks = append(f.Lacks, "lacks capability "+strings.Join(missing, ", "))
 	}
 	if AsksByName(t) && len(f.Lacks) == 0 && t.SubmittedBy == "agent:"+agent.ID {
-		f.Lacks = append(f.Lacks, "has submitted it itself")
+		f.Lacks = append(f.Lacks, "submitted it")
 	}
 	return f
 }
@@ -285,7 +285,7 @@ func LackWords(reason string) string {
 	for _, known := range []struct{ begin, words string }{
 		{"missing repo: ", "lacks repo "},
 		{"missing language: ", "lacks language "},
-		{"no matching environment: ", "has no environment of "},
+		{"no matching environment: ", "lacks environment "},
 		{fullReason, "has no room: "},
 	} {
 		if rest, ok := strings.CutPrefix(reason, known.begin); ok {
@@ -293,7 +293,7 @@ func LackWords(reason string) string {
 		}
 	}
 	if reason == "no capabilities defined" {
-		return "says nothing of what it can do"
+		return "reports no capabilities"
 	}
 	return term.OneLine(reason)
 }

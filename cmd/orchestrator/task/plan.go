@@ -42,13 +42,13 @@ func givenWords(a *cli.App, what, value string) (wire.Raw, error) {
 	case err != nil:
 		return nil, err
 	case strings.TrimSpace(text) == "":
-		return nil, cli.UsageError(what+" is empty", "Write the text itself, @FILE, or - for stdin")
+		return nil, cli.UsageError(what+" is empty", "Write the text, @FILE, or - for stdin")
 	case !strings.HasPrefix(strings.TrimSpace(text), "{"):
 		return wire.Raw(object.Quote(text)), nil
 	}
 	document := wire.Raw(strings.TrimSpace(text))
 	if !document.IsValid() {
-		return nil, cli.UsageError(what+" begins as a JSON object does, and is none: "+term.Clip(term.OneLine(text), 60), "Begin a text with a word")
+		return nil, cli.UsageError(what+" begins like a JSON object but is not valid JSON: "+term.Clip(term.OneLine(text), 60), "Begin a text without {")
 	}
 	return document, nil
 }
@@ -78,7 +78,7 @@ func taskRevisePlanCommand(a *cli.App) *cobra.Command {
 		ValidArgsFunction: a.Completion(completePlans),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if strings.TrimSpace(why) == "" {
-				return cli.UsageError("a plan is sent back for a reason", "Say which: -m TEXT")
+				return cli.UsageError("the reason for the revision is missing", "Add it: -m TEXT")
 			}
 			return moveTask(a, args[0], "revise-plan", func(id string) any { return wire.RevisePlan{TaskID: id, Feedback: why} })
 		},
@@ -125,7 +125,7 @@ the state needs_human until a person answers or the task is started again.`,
 				return err
 			}
 			if strings.TrimSpace(question) == "" {
-				return cli.UsageError("the question is empty", "Write what a person is to say")
+				return cli.UsageError("the question is empty", "Write the question to a person")
 			}
 			document, err := a.GivenDocument("context", about)
 			if err != nil {

@@ -38,9 +38,9 @@ With --artifact it prints only the unchanged content of one artifact.`,
 			}
 			switch {
 			case a.Flags.JSON:
-				return cli.UsageError("--artifact and --json exclude each other", "Leave one out: the JSON has all artifacts")
+				return cli.UsageError("--artifact and --json cannot be combined", "Leave out one of them: the JSON has all artifacts")
 			case term.IsTerminal(a.Stdout):
-				return cli.UsageError("--artifact is not for a terminal: agents could do anything to it", "Send it elsewhere: "+verb.CommandPath()+" ID --artifact NAME > FILE")
+				return cli.UsageError("--artifact does not print to a terminal: the content could control it", "Redirect it: "+verb.CommandPath()+" ID --artifact NAME > FILE")
 			}
 			return onTask(a, args[0], func(ctx context.Context, a *cli.App, d *client.Client, id string) error {
 				return printArtifact(ctx, a, d, id, artifact)
@@ -134,15 +134,15 @@ func elsewhere(made *delegation.Artifact) *cli.Failure {
 	if delegation.IsArtifactRef(made.Ref) { // the content would be here if it were not lost
 		f.Message = fmt.Sprintf("the content of %q is lost", made.Name)
 		f.Because = []string{
-			"It was kept in <state_dir>/artifacts as " + term.OneLine(made.Ref) + ", and is gone, or was changed",
-			"The log of the orchestrator says why",
+			"It was stored in <state_dir>/artifacts as " + term.OneLine(made.Ref) + ", but the file is gone or was changed",
+			"See the log of the orchestrator for the reason",
 		}
-		f.Hint = "Put it back from a backup, or ask for the work again, with a new id: orchestrator task submit FILE"
+		f.Hint = "Restore it from a backup, or request the work again with a new id: orchestrator task submit FILE"
 		return f
 	}
-	f.Message = fmt.Sprintf("%q is not here", made.Name)
+	f.Message = fmt.Sprintf("%q is stored elsewhere", made.Name)
 	f.Because = []string{"It is at " + term.OneLine(made.Ref)}
-	f.Hint = "Get it from there: its agent has said where it is, and nothing more"
+	f.Hint = "Fetch it from there: its agent reported only the location"
 	return f
 }
 
@@ -150,7 +150,7 @@ func noArtifact(id, name string, names []string) *cli.Failure {
 	f := &cli.Failure{
 		Exit: cli.ExitNotFound, Code: wire.CodeNotFound,
 		Message: fmt.Sprintf("task %s has no artifact %q%s", term.ID(id), name, cli.DidYouMean(name, names)),
-		Hint:    "See what became of it: orchestrator task response " + term.ID(id),
+		Hint:    "See its response: orchestrator task response " + term.ID(id),
 	}
 	if len(names) > 0 {
 		f.Because = []string{"It has " + strings.Join(names, ", ")}
@@ -190,9 +190,9 @@ The text and the JSON are given directly, as @FILE, or as - for stdin.`,
 func readInput(a *cli.App, text []string, isJSON bool, document string) (wire.Raw, error) {
 	switch {
 	case isJSON && len(text) > 0:
-		return nil, cli.UsageError("a text and --json-input exclude each other", "Leave one out")
+		return nil, cli.UsageError("a text and --json-input cannot be combined", "Leave one out")
 	case !isJSON && len(text) == 0:
-		return nil, cli.UsageError("nothing is given to the task", "Write the text, or --json-input JSON")
+		return nil, cli.UsageError("the input for the task is missing", "Write the text, or --json-input JSON")
 	case !isJSON:
 		said, err := a.ReadArg("TEXT", text[0])
 		return wire.Raw(object.Quote(said)), err
@@ -203,7 +203,7 @@ func readInput(a *cli.App, text []string, isJSON bool, document string) (wire.Ra
 	}
 	input := wire.Raw(strings.TrimSpace(said))
 	if !input.IsValid() {
-		return nil, cli.UsageError("--json-input is no JSON: "+term.Clip(term.OneLine(said), 60), `A text without --json-input needs no quotes`)
+		return nil, cli.UsageError("--json-input is not valid JSON: "+term.Clip(term.OneLine(said), 60), `For plain text, leave out --json-input`)
 	}
 	return input, nil
 }
@@ -227,14 +227,14 @@ func HandedOn(t *wire.Task) bool { return t.Details != nil && t.Routing != nil }
 // addDelegation adds the rows of a delegated task: source, target, conversation and trace.
 func addDelegation(c *term.Card, t *wire.Task) {
 	if r := t.Routing; r != nil {
-		c.Row("asked by", r.Source)
-		c.Row("asked of", r.Target)
-		c.Row("by way of", strings.Join(r.Chain, " -> "))
+		c.Row("requested by", r.Source)
+		c.Row("target", r.Target)
+		c.Row("via", strings.Join(r.Chain, " -> "))
 	}
 	if x := t.Context; x != nil {
 		c.Row("conversation", x.ConversationID)
 		c.Row("user", x.User)
-		c.Row("asked at", x.Timestamp)
+		c.Row("requested at", x.Timestamp)
 	}
 	if trace := t.Observability; trace != nil {
 		c.Row("trace", trace.TraceID)
@@ -306,7 +306,7 @@ func responseCard(r *delegation.Response, p term.Paint, now time.Time) string {
 		c.Row("took", term.Duration(time.Duration(*m.DurationMS)*time.Millisecond))
 	}
 	if m.RetryCount != nil && *m.RetryCount > 0 {
-		c.Row("tried again", timesWords(*m.RetryCount))
+		c.Row("retries", fmt.Sprint(*m.RetryCount))
 	}
 	c.Text("question", r.Question)
 	var options []string
@@ -323,18 +323,11 @@ func responseCard(r *delegation.Response, p term.Paint, now time.Time) string {
 		c.Text("error", f.Code+": "+f.Message)
 		c.Text("details", string(f.Details))
 		if f.Recoverable {
-			c.Row("", "another try may go well")
+			c.Row("", "a retry may succeed")
 		}
 	}
 	artifacts(&c, r)
 	return p.Strong(wire.Visible(r.ID)) + "  " + inkResponse(p, r.Status, wire.Visible(r.Status)) + "\n" + term.Table(c.Lines)
-}
-
-func timesWords(n int64) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }
 
 // inkResponse paints a text in the color of the status of a response.
@@ -349,7 +342,7 @@ func inkResponse(p term.Paint, status, text string) string {
 
 // responseWords returns a response in one line, without its id.
 func responseWords(r *delegation.Response, p term.Paint, t *wire.Task) string {
-	with := "with no agent yet"
+	with := "no agent yet"
 	if t != nil && t.AssignedTo != "" {
 		with = "with " + term.OneLine(t.AssignedTo)
 	}

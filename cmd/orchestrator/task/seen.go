@@ -96,7 +96,7 @@ func explained(ctx context.Context, a *cli.App, d *client.Client, err error) err
 	case f.Code == wire.CodeConflict && f.Details["reason"] == "blocked":
 		if ids := term.TextsOf(f.Details["waitsFor"]); len(ids) > 0 {
 			f.Because = append(f.Because, "It waits for "+needs(ctx, a, d, ids, true)+".")
-			f.Hint = "Wait for what it needs: orchestrator task wait " + ShortIDs(ids)
+			f.Hint = "Wait for its dependencies: orchestrator task wait " + ShortIDs(ids)
 		}
 	case f.Code == wire.CodeConflict && f.Details["reason"] == "cycle":
 		f.Because = append(f.Because, "They would wait for each other: "+way(ctx, a, d, term.TextsOf(f.Details["path"]))+".")
@@ -187,9 +187,9 @@ func stateWords(t *wire.Task, needs string) string {
 	case t.State == wire.TaskPending && needs != "":
 		return "waits for " + needs
 	case term.NotBefore(t, time.Now(), time.TimeOnly) != "":
-		return "queued, not given out before " + term.NotBefore(t, time.Now(), time.TimeOnly)
+		return "queued until " + term.NotBefore(t, time.Now(), time.TimeOnly)
 	case IsMatched(t):
-		return "pending until it is matched with an agent"
+		return "pending until an agent is matched"
 	case t.State == wire.TaskPending && !AsksByName(t) && !HandedOn(t):
 		return "queued until an agent takes it"
 	case t.State == wire.TaskPending:

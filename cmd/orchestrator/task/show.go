@@ -133,7 +133,7 @@ func Requirements(t *wire.Task) string {
 	case len(words) > 0:
 		return strings.Join(words, ", ")
 	case t.State == wire.TaskPending:
-		return "nothing: an agent has to take it"
+		return "nothing; an agent has to take it"
 	}
 	return "nothing"
 }

@@ -94,8 +94,8 @@ func readRequest(a *cli.App, file string) (*delegation.Request, error) {
 		return request, nil
 	}
 	f := &cli.Failure{
-		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: fmt.Sprintf("%s is no task request: %s", name, wrong.Message),
-		Hint: "What one looks like: orchestrator help delegation", Details: wrong.Details,
+		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: fmt.Sprintf("%s is not a task request: %s", name, wrong.Message),
+		Hint: "The format: orchestrator help delegation", Details: wrong.Details,
 	}
 	all, _ := wrong.Details["errors"].([]object.Problem)
 	for _, problem := range all {
@@ -135,9 +135,9 @@ func notHandedOn(ctx context.Context, a *cli.App, d *client.Client, request *del
 			return unknown
 		}
 	case "capability_not_found":
-		f.Hint = "See who does what: orchestrator agent show NAME"
+		f.Hint = "List the task types of an agent: orchestrator agent show NAME"
 	case "id_reused":
-		f.Hint = "Give every request an id of its own; one without an id gets a new one"
+		f.Hint = "Use a new id for each request. A request without an id gets a new one"
 	}
 	return cli.ProblemsBelow(f, func(pointer string) string { return strings.TrimPrefix(pointer, "/payload") })
 }

@@ -129,7 +129,7 @@ func (f *Finder) List(ctx context.Context) ([]Seen, error) {
 func (f *Finder) ID(ctx context.Context, word string) (string, error) {
 	switch {
 	case word == "":
-		return "", cli.UsageError("the id of a task is missing: it is empty", "See which there are: orchestrator task ls")
+		return "", cli.UsageError("the id of the task is empty", "List them: orchestrator task ls")
 	case term.WholeID(word):
 		return word, nil
 	}
@@ -171,7 +171,7 @@ func taskOf(tasks []Seen, prefix string) (string, error) {
 	case 0:
 		return "", &cli.Failure{
 			Exit: cli.ExitNotFound, Code: wire.CodeNotFound,
-			Message: fmt.Sprintf("no task has an id that begins with %q", prefix),
+			Message: fmt.Sprintf("no task id begins with %q", prefix),
 			Hint:    cli.NoTaskHint, Details: map[string]any{"task": prefix},
 		}
 	case 1:
@@ -197,7 +197,7 @@ func ambiguous(prefix string, fits []Seen) *cli.Failure {
 	}
 	return &cli.Failure{
 		Exit: cli.ExitNotFound, Code: wire.CodeNotFound,
-		Message: fmt.Sprintf("%q fits %d tasks: %s", prefix, len(fits), strings.Join(shown, ", ")),
-		Hint:    "Write more of the id", Details: map[string]any{"task": prefix, "fits": ids},
+		Message: fmt.Sprintf("%q matches %d tasks: %s", prefix, len(fits), strings.Join(shown, ", ")),
+		Hint:    "Write more characters of the id", Details: map[string]any{"task": prefix, "fits": ids},
 	}
 }

@@ -33,13 +33,13 @@ the reasons are listed for each agent, and the exit code is 1.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case auto && len(args) > 1:
-				return cli.UsageError("--auto finds the agent itself", "Leave out "+args[1]+", or --auto")
+				return cli.UsageError("--auto cannot be combined with an agent", "Leave out "+args[1]+", or --auto")
 			case auto && plan:
-				return cli.UsageError("--require-plan is for an agent that is named", "Name it: orchestrator task assign "+args[0]+" AGENT --require-plan")
+				return cli.UsageError("--require-plan requires an agent", "Name it: orchestrator task assign "+args[0]+" AGENT --require-plan")
 			case auto:
 				return onTask(a, args[0], autoAssign)
 			case len(args) == 1:
-				return cli.UsageError("the agent is missing", "Name the agent, or let the best one be found: --auto")
+				return cli.UsageError("the agent is missing", "Name the agent, or find the best one: --auto")
 			}
 			return moveTask(a, args[0], "assign-task", func(id string) any {
 				return wire.AssignTask{TaskID: id, Agent: args[1], RequirePlan: plan}
@@ -88,7 +88,7 @@ func notMatched(err error, id string) error {
 	f, ok := errors.AsType[*cli.Failure](err)
 	if ok && f.Details["reason"] == "no_requirements" {
 		f.Exit = cli.ExitConflict // the command line was right
-		f.Hint = fmt.Sprintf("Name the agent: orchestrator task assign %s AGENT     Who could have it: orchestrator task match %[1]s", term.ID(id))
+		f.Hint = fmt.Sprintf("Name the agent: orchestrator task assign %s AGENT     Compare agents: orchestrator task match %[1]s", term.ID(id))
 	}
 	return err
 }
@@ -111,14 +111,14 @@ func nobodyFits(ctx context.Context, a *cli.App, d *client.Client, id string, te
 	}
 	f := &cli.Failure{
 		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "no agent fits " + term.TaskLabel(id, t.Name),
-		Hint: fmt.Sprintf("It waits for one that does. Or give it to an agent all the same: orchestrator task assign %s AGENT", term.ID(id)),
+		Hint: fmt.Sprintf("It waits for an agent that fits. To assign it anyway: orchestrator task assign %s AGENT", term.ID(id)),
 	}
 	const few = 10
 	for _, fit := range fits[:min(few, len(fits))] {
 		f.Because = append(f.Because, term.OneLine(fit.Agent)+" "+fit.Words())
 	}
 	if len(fits) > few {
-		f.Because = append(f.Because, fmt.Sprintf("%d more do not: orchestrator task match %s", len(fits)-few, term.ID(id)))
+		f.Because = append(f.Because, fmt.Sprintf("%d more do not fit: orchestrator task match %s", len(fits)-few, term.ID(id)))
 	}
 	return f
 }
@@ -199,7 +199,7 @@ orchestrator help tasks.`,
 		ValidArgsFunction: completeOneTask(a, false),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if why == "" {
-				return cli.UsageError("a task fails for a reason", `Say which: -m TEXT`)
+				return cli.UsageError("the reason for the failure is missing", `Add it: -m TEXT`)
 			}
 			return moveTask(a, args[0], "fail-task", func(id string) any { return wire.FailTask{TaskID: id, Error: why} })
 		},
@@ -308,6 +308,6 @@ func stoppedAt(err error, cancelled []Seen) error {
 		f.Details = map[string]any{}
 	}
 	f.Details["cancelled"] = ids
-	f.Because = append(f.Because, term.Count(len(ids), "task")+" before it had been cancelled. Those after it were left as they are.")
+	f.Because = append(f.Because, term.Count(len(ids), "task")+" before it had been cancelled. The tasks after it were not changed.")
 	return f
 }

@@ -70,7 +70,7 @@ func (f *updateFlags) read(a *cli.App, verb *cobra.Command) (*wire.UpdateTask, e
 	}
 	own, _ := cli.FlagsOf(verb)
 	if !slices.ContainsFunc(cli.FlagNames(verb.Flags()), func(name string) bool { return own.Lookup(name) != nil && verb.Flags().Changed(name) }) {
-		return nil, cli.UsageError("nothing is to change", "Say what: orchestrator task update --help")
+		return nil, cli.UsageError("no change was given", "List the flags: orchestrator task update --help")
 	}
 	c := new(wire.UpdateTask)
 	if err := f.readWords(a, verb, c); err != nil {
@@ -151,7 +151,7 @@ The note is the text itself, @FILE for the contents of a file, or - for stdin.`,
 			case err != nil:
 				return err
 			case strings.TrimSpace(text) == "":
-				return cli.UsageError("the note is empty", "Write what is to be noted")
+				return cli.UsageError("the note is empty", "Write the text of the note")
 			}
 			return onTask(a, args[0], func(ctx context.Context, a *cli.App, d *client.Client, id string) error {
 				return noteTask(ctx, a, d, &wire.AddNote{TaskID: id, Content: text, Urgent: urgent})

@@ -268,7 +268,7 @@ func (w *waiter) explained(err error) error {
 	}
 	switch f.Exit {
 	case cli.ExitTimeout, cli.ExitInterrupted, cli.ExitTerminated, cli.ExitHungUp:
-		f.Hint = "Nothing was stopped. Wait again: orchestrator task wait " + ShortIDs(w.open())
+		f.Hint = "The tasks continue. Wait again: orchestrator task wait " + ShortIDs(w.open())
 	case cli.ExitNotRunning:
 	default:
 		return err

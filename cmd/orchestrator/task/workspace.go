@@ -58,7 +58,7 @@ func diff(ctx context.Context, a *cli.App, d *client.Client, id string, stat boo
 	}
 	switch {
 	case found.Patch == "":
-		a.Note("The task has changed nothing on %s.", term.OneLine(found.Branch))
+		a.Note("The task has no changes on %s.", term.OneLine(found.Branch))
 		return nil
 	case stat:
 		var rows [][]term.Cell
@@ -305,7 +305,7 @@ func workspaces(ctx context.Context, a *cli.App, d *client.Client, operation str
 	case a.Flags.Quiet:
 		return cli.PrintNames(a, list.Workspaces, func(w *control.WorkspaceView) string { return w.Path })
 	case len(list.Workspaces) == 0 && operation == "prune-workspaces":
-		a.Note("There is nothing to remove.")
+		a.Note("Nothing to remove.")
 		return nil
 	case len(list.Workspaces) == 0:
 		a.Note("No task has a workspace. See orchestrator help verified")
@@ -326,7 +326,7 @@ func workOf(w *control.WorkspaceView) string {
 		parts = append(parts, term.OneLine(w.Trouble))
 	}
 	if w.Missing {
-		parts = append(parts, "folder is gone")
+		parts = append(parts, "folder missing")
 	}
 	if w.Uncommitted > 0 {
 		parts = append(parts, term.Count(w.Uncommitted, "file")+" not committed")
@@ -335,17 +335,17 @@ func workOf(w *control.WorkspaceView) string {
 		parts = append(parts, term.Count(w.Ahead, "commit")+" not in "+term.OneLine(w.Base))
 	}
 	if len(parts) > 0 && w.Heir != "" {
-		parts = append(parts, "to be merged with that of "+term.ID(w.Heir))
+		parts = append(parts, "to be merged with the branch of "+term.ID(w.Heir))
 	}
 	switch {
 	case len(parts) > 0:
 		return strings.Join(parts, ", ")
 	case w.Moved && w.Heir != "":
-		return "merged with that of " + term.ID(w.Heir)
+		return "merged with the branch of " + term.ID(w.Heir)
 	case w.Moved:
 		return "merged"
 	}
-	return "nothing yet"
+	return "no changes yet"
 }
 
 // LastMerge returns the latest event about the merge of a task's branch, or nil.
@@ -383,7 +383,7 @@ func mergedBefore(ctx context.Context, d *client.Client, id string, err error) e
 	if e := lastMerge(ctx, d, id); e != nil && e.Kind == events.TaskMerged {
 		f.Message = "the branch of the task " + term.OneLine(MergeWords(e))
 		if _, commit, ok := strings.Cut(MergeWords(e), ": "); ok {
-			f.Hint = "See what it has changed: git show -m --first-parent " + term.OneLine(commit)
+			f.Hint = "See its changes: git show -m --first-parent " + term.OneLine(commit)
 		}
 	}
 	return err

@@ -101,8 +101,8 @@ func neither(err error, word string, status *control.Status) error {
 		f.Hint = "Name one: orchestrator why " + term.OneLine(replicas[0])
 		return f
 	}
-	f.Message = fmt.Sprintf("no agent is named %q, and no task id begins with it%s", word, cli.DidYouMean(word, names))
-	f.Hint = "See which there are: orchestrator ps     orchestrator task ls"
+	f.Message = fmt.Sprintf("no agent is called %q, and no task id begins with it%s", word, cli.DidYouMean(word, names))
+	f.Hint = "List them: orchestrator ps     orchestrator task ls"
 	return f
 }
 

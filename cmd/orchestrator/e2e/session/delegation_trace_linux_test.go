@@ -250,9 +250,9 @@ func requireLost(h *stage.Team, id, hash string) {
 	require.Equal(h.T, cli.ExitNo, code)
 	require.Empty(h.T, shown)
 	require.Contains(h.T, said, `the content of "a" is lost`)
-	require.Contains(h.T, said, "<state_dir>/artifacts as sha256:"+hash+", and is gone, or was changed")
-	require.Contains(h.T, said, "The log of the orchestrator says why")
-	require.Contains(h.T, said, "ask for the work again, with a new id: orchestrator task submit FILE")
+	require.Contains(h.T, said, "<state_dir>/artifacts as sha256:"+hash+", but the file is gone or was changed")
+	require.Contains(h.T, said, "See the log of the orchestrator for the reason")
+	require.Contains(h.T, said, "request the work again with a new id: orchestrator task submit FILE")
 	require.Contains(h.T, h.Ask("task", "response", id), "  lost: sha256:"+hash+"\n")
 }
 

@@ -97,7 +97,7 @@ func TestTaskSubmit(t *testing.T) {
 	require.Contains(t, s.Ask("task", "response", "greeting-1"), "  artifacts  greeting.txt  text/plain  7 bytes\n")
 	shown = s.Ask("task", "show", "greet")
 	for _, row := range []string{
-		`  asked by      orchestrator`, `  asked of      linguist`, `  by way of     orchestrator`, `  conversation  guide`,
+		`  requested by  orchestrator`, `  target        linguist`, `  via           orchestrator`, `  conversation  guide`,
 		`  trace         [0-9a-f]{32}`, `  span          [0-9a-f]{16}`, `  artifacts     greeting.txt  text/plain  7 bytes`,
 	} {
 		require.Regexp(t, "(?m)^"+row+"$", shown)
@@ -128,7 +128,7 @@ func TestTaskSubmit(t *testing.T) {
 
 	// tasks of a conversation
 	require.Equal(t, "greeting-1\n", s.Ask("task", "ls", "--conversation", "guide", "-q"))
-	require.Contains(t, s.Ask("task", "ls", "--conversation", "nothing"), "No task is like that.")
+	require.Contains(t, s.Ask("task", "ls", "--conversation", "nothing"), "No task matches.")
 	require.Len(t, strings.Fields(s.Ask("task", "ls", "-q")), 3)
 	s.Stop()
 }
@@ -149,11 +149,11 @@ func TestTaskSubmitRefused(t *testing.T) {
 		require.Empty(t, stdout)
 		require.Equal(t, "Error: "+strings.Join(lines, "\n  = ")+"\n", said)
 	}
-	const hint = "What one looks like: orchestrator help delegation"
+	const hint = "The format: orchestrator help delegation"
 	refused(cli.ExitNo, `{"type":7,"payload":[],"routing":{"source":3},"context":{"priority":"soon"}}`,
-		"odd.json is no task request: type must be a string", "/type: type must be a string", "/payload: payload must be an object",
+		"odd.json is not a task request: type must be a string", "/type: type must be a string", "/payload: payload must be an object",
 		`/context/priority: context.priority must be one of low, normal, high or urgent, not "soon"`, "/routing/source: routing.source must be a string", hint)
-	refused(cli.ExitNo, `{"id":null,"type":"translate","payload":{}}`, "odd.json is no task request: id must not be null", "/id: id must not be null", hint)
+	refused(cli.ExitNo, `{"id":null,"type":"translate","payload":{}}`, "odd.json is not a task request: id must not be null", "/id: id must not be null", hint)
 	_, said, code := s.Call("task", "submit", "odd.json", "--json")
 	require.Equal(t, cli.ExitNo, code)
 	require.Empty(t, said)
@@ -161,7 +161,7 @@ func TestTaskSubmitRefused(t *testing.T) {
 		s.Write("odd.json", request)
 		_, said, code := s.Call("task", "submit", "odd.json")
 		require.Equal(t, cli.ExitNo, code, request)
-		require.Contains(t, said, "Error: odd.json is no task request: ")
+		require.Contains(t, said, "Error: odd.json is not a task request: ")
 	}
 	for _, args := range [][]string{
 		{"request.json", "--format", "e"}, {"nowhere.json"}, {}, {"request.json", "request.json"},
@@ -174,15 +174,15 @@ func TestTaskSubmitRefused(t *testing.T) {
 	s.Up("--json")
 	s.Serving()
 	refused(cli.ExitNotFound, `{"type":"translate","payload":{},"routing":{"target":"linguis"}}`,
-		`no agent is called "linguis".  Did you mean "linguist"?`, "See which there are: orchestrator agent ls")
-	refused(cli.ExitNotFound, `{"type":"cook","payload":{}}`, `no agent does "cook"`, "See who does what: orchestrator agent show NAME")
+		`no agent is called "linguis".  Did you mean "linguist"?`, "List them: orchestrator agent ls")
+	refused(cli.ExitNotFound, `{"type":"cook","payload":{}}`, `no agent does "cook"`, "List the task types of an agent: orchestrator agent show NAME")
 	refused(cli.ExitDenied, `{"type":"translate","payload":{},"routing":{"source":"linguist"}}`,
 		`"linguist" is an agent, and does not ask for this itself`, "At /routing/source")
 	s.Ask("task", "submit", "request.json", "--wait")
 	s.Write("odd.json", strings.Replace(m.request, "morning", "evening", 1))
 	_, said, code = s.Call("task", "submit", "odd.json")
 	require.NotEqual(t, cli.ExitOK, code)
-	require.Contains(t, said, "Give every request an id of its own")
+	require.Contains(t, said, "Use a new id for each request")
 
 	// commands on delegated tasks fail in the same way
 	_, said, code = s.Call("task", "response", "greet", "--artifact", "greetings.txt")
@@ -269,8 +269,8 @@ func TestTaskSubmitAsks(t *testing.T) {
 	_, said, code := h.Call("task", "response", "stew", "--artifact", "photo")
 	require.Equal(t, cli.ExitNo, code)
 	require.Contains(t, said, "It is at https://example.com/1")
-	require.Contains(t, said, "Get it from there")
-	require.Contains(t, h.Ask("task", "show", "stew"), "  artifacts  bill   text/plain  195K\n             photo  image/png   at https://example.com/1\n")
+	require.Contains(t, said, "Fetch it from there")
+	require.Contains(t, h.Ask("task", "show", "stew"), "  artifacts     bill   text/plain  195K\n                photo  image/png   at https://example.com/1\n")
 	require.Equal(t, "stew\n", h.Ask("task", "ls", "-q"), "one task throughout")
 	cook.Exit(0)
 	h.Stop()
@@ -300,7 +300,7 @@ func TestTaskSubmitWaits(t *testing.T) {
 	require.NoError(t, waits.Process.Signal(os.Interrupt))
 	require.Error(t, waits.Wait())
 	require.Equal(t, cli.ExitInterrupted, waits.ProcessState.ExitCode(), "%s", cried.All())
-	require.Contains(t, cried.All(), "Nothing was stopped. Wait again: orchestrator task wait rice")
+	require.Contains(t, cried.All(), "The tasks continue. Wait again: orchestrator task wait rice")
 	waitForResponse(h.Orchestrator, "rice", "pending")
 	require.Contains(t, h.Ask("why", "rice"), "cook has received it but has not reported a start.")
 	h.Ask("task", "cancel", "rice", "-m", "there is no hunger left")
@@ -312,7 +312,7 @@ func TestTaskSubmitWaits(t *testing.T) {
 	require.Error(t, waits.Wait())
 	require.Equal(t, cli.ExitNo, waits.ProcessState.ExitCode())
 	require.Contains(t, out.All(), "\n  error    POT_LOST: It has burnt\n  details  {\"pot\":7.0}\n")
-	require.Contains(t, out.All(), "another try may go well\n")
+	require.Contains(t, out.All(), "a retry may succeed\n")
 
 	h.Write("orchestrator.hcl", stage.Scripted("cook")+"scheduler {\n  delegation_retries = 1\n}\n")
 	require.Contains(t, h.Ask("reload"), "scheduler.delegation_retries")
@@ -329,7 +329,7 @@ func TestTaskSubmitWaits(t *testing.T) {
 	})
 	responds(cook, "beans", "completed", "")
 	require.NoError(t, waits.Wait(), out.All())
-	require.Regexp(t, `(?m)^  tried again  once$`, out.All())
+	require.Regexp(t, `(?m)^  retries  1$`, out.All())
 	cook.Exit(0)
 	h.Stop()
 }

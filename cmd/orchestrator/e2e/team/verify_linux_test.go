@@ -163,7 +163,7 @@ func TestWorkspaceRemovedByHand(t *testing.T) {
 	task := y.Begin(coder, "first")
 	y.Change(task.Workspace.Path, "file", "two\n")
 	require.NoError(t, os.RemoveAll(task.Workspace.Path))
-	require.Contains(t, y.Ask("workspace", "ls"), "folder is gone")
+	require.Contains(t, y.Ask("workspace", "ls"), "folder missing")
 	y.Ask("workspace", "prune")
 	require.Equal(t, task.Workspace, y.Enter(coder, task.ID).Workspace)
 	require.FileExists(t, filepath.Join(task.Workspace.Path, "file"))
