@@ -156,13 +156,12 @@ func (g *Graph) Circle(down, up Node) []Node {
 	return g.path(down, up)
 }
 
+// path returns the first path from down over up to down; one must exist. It searches depth
+// first, follows the needs of each node in the order of creation, and visits no node twice.
+//
 // The path must be the same in a restored Graph with another order. It is: skipped nodes, whether
 // ruled out by the order or searched in vain, do not lead to down. So skipping them does not change
 // the first path.
-//
-// The path must be the same in a Graph that was restored, whose order may differ. It is:
-// skipped nodes, whether ruled out by the order or searched in vain, do not lead to down. So
-// skipping them does not change the first path.
 func (g *Graph) path(down, up Node) []Node {
 	mark := g.mark()
 	g.nodes[up].mark = mark

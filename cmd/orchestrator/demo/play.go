@@ -22,14 +22,14 @@ type member struct {
 
 var errPart = errors.New("usage: lighthouse architect|developer|reviewer [FLAG…]")
 
-// The rest are flags. The roles use no model, so -pace sets how long the work takes: -pace 0.1 is
-// ten times as fast.
+// Play plays a role until it is over. The first word is the role of the process:
 //
 //	architect    plans the tasks, gives them out, and ends when the site is approved
 //	developer    outlines, paints and writes pages, and puts the site together
 //	reviewer     reads every page and follows every link
 //
-// The others are flags. The roles use no model, so -pace sets how long the work takes: -pace 0.1 is ten times as fast.
+// Further words are flags. The roles use no model, so -pace sets how long the work takes: -pace 0.1
+// is ten times as fast.
 func Play(ctx context.Context, words []string) error {
 	if len(words) == 0 {
 		return errPart
