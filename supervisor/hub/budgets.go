@@ -35,7 +35,7 @@ func (b *budgets) Stop() {
 	}
 }
 
-// limit sets the budgets of agents to those of a configuration.
+// limit sets the budgets of agents from a configuration.
 func (b *budgets) limit(c *config.Config) {
 	b.prices.Store(&c.Prices)
 	limits := make(map[string]budget.Limit)
@@ -95,7 +95,7 @@ func (b *budgets) Fail(_, task, why string) error {
 	return err
 }
 
-// price adds the cost to what an agent has used, if its program reports none and its model has a price.
+// price adds the cost to an agent's usage, if its program reports none and its model has a price.
 func (b *budgets) price(u *activity.Usage) {
 	p, ok := (*b.prices.Load())[u.Model]
 	if !ok || u.Cost != 0 {

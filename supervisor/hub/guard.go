@@ -15,8 +15,9 @@ import (
 	"orchestrator/wire/events"
 )
 
-// A guard knows the rights of the processes of agents at the sockets, and reports those that try to be an operator or another
-// agent: the first refused request of an agent at once, and later ones at most every reportPause. The audit has each.
+// A guard knows the rights of the processes of agents at the sockets, and reports processes that try to be an operator
+// or another agent: the first refused request of an agent at once, and later ones at most every reportPause. The audit
+// has each.
 type guard struct {
 	log    hclog.Logger
 	agents atomic.Pointer[map[string]*config.Agent] // of the configuration, by their names

@@ -16,21 +16,20 @@ import (
 const (
 	// backlog is the number of bytes that may wait for a follower, for each agent.
 	backlog = 256 << 10
-	// patience is how long an agent waits for a blocking follower that takes nothing.
+	// patience is how long an agent waits for a blocking follower that takes no lines.
 	patience = time.Second
 )
 
-// A Follower receives the lines of some agents. Each agent has its own backlog, taken in turn,
-// so that one agent with much output does not hide the others. An event comes after all lines
-// and events that were there before it, of any agent.
+// A Follower receives the lines of some agents. Each agent has its own backlog, taken in turn, so that one agent with
+// much output does not hide other agents. An event comes after all lines and events that were there before it, of any
+// agent.
 //
-// An agent whose backlog is full waits for a blocking follower. If the follower takes nothing
-// for a second, lines are dropped. Other followers lose lines at once. Dropped lines are
-// counted, and the next line reports their number.
+// An agent with a full backlog waits for a blocking follower. If the follower takes no lines for a second, lines are
+// dropped. Other followers lose lines at once. Dropped lines are counted, and the next line reports their number.
 type Follower struct {
 	waits      bool                   // agents wait for it when a backlog is full
 	EventsOnly bool                   // receives only events, no lines of agents
-	KeepOpen   bool                   // stay open when no agent is left, because others may come
+	KeepOpen   bool                   // stay open when no agent is left, because new ones may come
 	skips      func(kind string) bool // reports the kinds of events to leave out; nil: none
 
 	mu     sync.Mutex

@@ -2,8 +2,8 @@ package output
 
 import "orchestrator/wire/line"
 
-// At an upgrade another program goes on with the output of an agent. The files go on as those of a
-// new run, because their sizes are not handed over.
+// At an upgrade another program goes on with the output of an agent. The output goes on in new files, as for a new run,
+// because the sizes of the files are not handed over.
 
 // A Handover is the output of an agent, for the Agent and Run of the next program of this process.
 type Handover struct {

@@ -21,8 +21,8 @@ const retryAfter = 5 * time.Second
 // of limited size named RUN-PART.out or .err. The two numbers give the order of the files. No
 // file is created before the first write.
 //
-// If a write fails, the lines are counted instead, and nothing waits. The next try comes after
-// retryAfter. A line is written completely or not at all. A File must not be used concurrently.
+// If a write fails, the lines are counted instead, without waiting. The next try comes after retryAfter. A line is
+// written completely or not at all. A File must not be used concurrently.
 type File struct {
 	Dir    string
 	Prefix string // the run

@@ -1,4 +1,4 @@
-// Package output stores and distributes what agents print.
+// Package output stores and distributes the output of agents.
 //
 // An [Agent] is the output of one agent over all its runs. A [Run] splits the output of a run
 // into lines. Messages go to the channel of the agent. All other lines are log: they go to
@@ -72,11 +72,11 @@ type speechStream struct {
 type Messages interface {
 	// Take handles a line if it is a message. It returns false for a line of log.
 	Take(line line.Line, now time.Time) bool
-	// Spoke reports whether Take has met a message, also one whose text is log.
+	// Spoke reports whether Take has met a message, including a message with text for the log.
 	Spoke() bool
 	// Send passes on the messages that Take has gathered.
 	Send(now time.Time)
-	// End reports what has not been reported yet.
+	// End sends the remaining messages, and reports the remaining complaints.
 	End(now time.Time)
 }
 

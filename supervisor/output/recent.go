@@ -23,7 +23,7 @@ type RecentEvents struct {
 	events []*Notice // oldest first
 	bytes  int
 	last   int64 // number of the latest
-	count  bool  // number the events here, because nothing is recorded
+	count  bool  // number the events here, because no record does
 	grown  chan struct{}
 	closed bool
 }

@@ -23,7 +23,7 @@ func Agents(c *config.Config, base []string) []settings.Agent {
 		spec.MaxLine, spec.Confine = int(c.Protocol.MaxLine), Confinement(c, a)
 		if o := &spec.Client.Opening; a.IsClient() {
 			o.Confined, o.Patience = spec.Confine.Complete(), patience
-			if self, err := os.Executable(); err == nil { // or the agent has no tools, and says so
+			if self, err := os.Executable(); err == nil { // otherwise the agent has no tools, and reports that
 				o.Door = []string{self, "mcp"}
 			}
 		}
@@ -35,7 +35,7 @@ func Agents(c *config.Config, base []string) []settings.Agent {
 // patience is how long a coding agent may be silent in a turn while no tool runs.
 const patience = 10 * time.Minute
 
-// Confinement returns what an agent is confined to, or nil.
+// Confinement returns the confinement of an agent, or nil.
 func Confinement(c *config.Config, a *config.Agent) *child.Confinement {
 	x := &a.Confined
 	if !x.On {

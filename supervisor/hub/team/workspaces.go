@@ -18,7 +18,7 @@ import (
 	"orchestrator/supervisor/workspace"
 )
 
-// Workspaces returns what is configured for workspaces and the verification of tasks.
+// Workspaces returns the configuration of workspaces and of the verification of tasks.
 func Workspaces(c *config.Config, base []string) workspace.Team {
 	t := workspace.Team{Queue: c.Merge.Queue, Agents: make(map[string]*workspace.Agent), Sessions: make(map[string]*workspace.Group), Blocks: make(map[string]*workspace.Group)}
 	for i := range c.Agents {
@@ -48,12 +48,12 @@ func Workspaces(c *config.Config, base []string) workspace.Team {
 	return t
 }
 
-// group returns what is configured for a session or a task block.
+// group returns the configuration of a session or a task block.
 func group(name, place string, w *config.Work) *workspace.Group {
 	return &workspace.Group{Name: name, Place: place, Trees: trees(w.Workspace), Verify: w.Verify}
 }
 
-// worker returns what is configured for the tasks of an agent.
+// worker returns the configuration for the tasks of an agent.
 func worker(c *config.Config, a *config.Agent, base []string) *workspace.Agent {
 	env := environment(func(ctx context.Context) ([]string, error) { return c.VerifyEnviron(ctx, a, base) })
 	w := &workspace.Agent{
@@ -85,7 +85,7 @@ func trees(o *config.Workspace) (t workspace.Trees) {
 	if o == nil {
 		return t
 	}
-	top, err := filepath.EvalSymlinks(o.Worktree) // below a link, nothing in it would be believed
+	top, err := filepath.EvalSymlinks(o.Worktree) // below a link, package workspace would not recognize its worktrees
 	if err != nil {
 		top = o.Worktree // it is checked later
 	}
