@@ -77,8 +77,8 @@ func Answers(path string, wait time.Duration) (bool, error) {
 	}
 }
 
-// AnswersNow reports whether a program answers one request at a socket. Unlike Answers, it counts a program that closes
-// the connection, and one that does not answer within the wait, as one that does not answer.
+// AnswersNow reports whether a program answers one request at a socket. Unlike Answers, it returns false for a program
+// that closes the connection, or that does not answer within the wait.
 func AnswersNow(path string, wait time.Duration) bool {
 	there, err := askHealth(path, time.Now().Add(wait))
 	return there && err == nil

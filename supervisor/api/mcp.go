@@ -14,9 +14,9 @@ import (
 // mcpPath is where clients of the Model Context Protocol send their messages.
 const mcpPath = "/mcp"
 
-// AskAs performs an operation for the caller of an HTTP request, if the caller may ask for it. The
-// request of the operation and its answer are JSON. A handler that serves another protocol
-// uses it, so that its callers have the rights that they have everywhere.
+// AskAs performs an operation for the caller of an HTTP request, if the caller may ask for it. The request of the
+// operation and its answer are JSON. Handlers of other protocols use AskAs, so their callers have the same rights
+// there.
 func (api *API) AskAs(ctx context.Context, r *http.Request, operation string, request []byte) ([]byte, error) {
 	c := callerOf(r.Context())
 	c.account.decide() // the operation has the line

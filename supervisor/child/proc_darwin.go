@@ -192,8 +192,8 @@ func (c *Confinement) apply(*User) error {
 	return nil
 }
 
-// canBecome reports whether a child can run as another user on this system. The files that such an
-// agent names are read with its rights, and only Linux gives these to one thread. So no User is made.
+// canBecome reports whether a child can run as another user on this system. Files that such an agent names are read
+// with its rights, and only Linux can give one thread the rights of another user. So FindUser makes no User here.
 const canBecome = false
 
 // Do calls f.

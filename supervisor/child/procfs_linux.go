@@ -359,9 +359,9 @@ type program struct {
 // maxPrograms bounds a hostMemory.
 const maxPrograms = 1024
 
-// A hostMemory remembers which programs are Hosts. The ancestors of callers are mostly the same shells and terminals, and
-// looking through the children of all their threads took 0.4 ms of each connection. A Host starts its watchdog before its
-// first child, so a program that has a caller below it and no watchdog gets none later.
+// A hostMemory remembers which programs are Hosts. The ancestors of callers are mostly the same shells and terminals,
+// and looking through the children of all their threads took 0.4 ms of each connection. A Host starts its watchdog
+// before its first child, so an ancestor of a caller without a watchdog does not become a Host later.
 type hostMemory struct {
 	mu    sync.Mutex
 	known map[program]bool

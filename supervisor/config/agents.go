@@ -173,9 +173,8 @@ func (r *reader) agent(b *hcl.Block, a Agent, name string, index int) (Agent, []
 	return a, waits
 }
 
-// agentSection returns the rows of the block of an agent. A process keeps its user, folder, environment,
-// pipes and limits from its start, so their changes need another one. All other settings are read at
-// each use.
+// agentSection returns the rows of the block of an agent. A process keeps its user, folder, environment, pipes and
+// limits from its start, so changes of these need another start. All other settings are read at each use.
 func (r *reader) agentSection(a *Agent, waits *[]dependency, sc *scope, placed bool) section {
 	path := "agent." + a.Block
 	return section{

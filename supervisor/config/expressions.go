@@ -78,8 +78,8 @@ func work(expr hcl.Expression, sc *scope) (v cty.Value, diags hcl.Diagnostics) {
 	return v, w.withhold(diags)
 }
 
-// mentionsKnown reports unknown names in an expression. The scope that it returns has a value
-// for each of them, so that the rest of the expression is checked as well.
+// mentionsKnown reports unknown names in an expression. The returned scope has a value for each unknown name, so that
+// the rest of the expression is checked as well.
 func (r *reader) mentionsKnown(expr hcl.Expression, sc *scope) (usable *scope, ok bool) {
 	usable, ok = sc, true
 	for _, t := range expr.Variables() {

@@ -26,7 +26,7 @@ type need struct {
 	value value
 }
 
-// tasks reads the task blocks. It sorts them so that each task follows the tasks that it needs.
+// tasks reads the task blocks. It sorts the tasks: each one follows the tasks that it needs.
 func (r *reader) tasks(blocks hcl.Blocks) {
 	seen := map[string]hcl.Range{}
 	var needs []need

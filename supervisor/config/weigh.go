@@ -17,8 +17,8 @@ import (
 const (
 	// maxText is the longest text that an expression makes, in bytes.
 	maxText = 1 << 20
-	// maxWork bounds one expression: the size of all values that it mentions and that its functions return, each as
-	// often as a loop mentions it, and of its steps.
+	// maxWork bounds one expression: the size of its steps, of the values that it mentions, counted once for each round of
+	// a loop, and of the results of its functions.
 	maxWork = 4 << 20
 	// maxLoad bounds all expressions of a file.
 	maxLoad = 64 << 20

@@ -41,7 +41,7 @@ func (d *Dispatcher) Committed(note func()) int64 {
 }
 
 // Quiet returns the last mail that was put into the mailbox of the run, whether the run waits for an answer, and
-// whether it has got everything that was said to it.
+// whether it has received all messages to it.
 func (c *Channel) Quiet() (mail int64, waits, ok bool) {
 	mail = c.MailAfter()
 	p := &c.dispatcher.mail

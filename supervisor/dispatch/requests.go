@@ -258,8 +258,7 @@ func (d *Dispatcher) past(ctx context.Context, q MailQuery, send func(mail.Messa
 	return search.Until, err
 }
 
-// messages sends the messages that match a search and a query. It returns the number of the
-// last one that it saw.
+// messages sends the messages that match a search and a query. It returns the number of the last message that it read.
 func (d *Dispatcher) messages(ctx context.Context, search wire.Search, q MailQuery, send func(mail.Message) error) (int64, error) {
 	last := search.After
 	for r, err := range d.record.Find(ctx, search) {

@@ -26,7 +26,7 @@ type Order struct {
 	Away         func(yes bool) // called when its host cannot be reached (true), and when it can again (false); it must not block
 
 	// Quiet returns the last mail that the run has received, whether the run waits for an answer, and whether it has
-	// received everything that was said to it.
+	// received all messages to it.
 	Quiet func() (mail int64, waits, ok bool)
 	// Unsound returns why this hub cannot go on with a run of an earlier hub, or "" if it can. Everything about the
 	// run is settled up to record seq, and the run may wait for an answer.

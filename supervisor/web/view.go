@@ -69,7 +69,7 @@ func (v *View) Show() (string, error) {
 	return base + v.SignIns.InviteUser(), nil
 }
 
-// base returns the URL of a listener for browsers: one that only this machine can reach, if there is one.
+// base returns the URL of a listener for browsers, if possible of a listener that only this machine can reach.
 func (v *View) base() (string, error) {
 	if i := slices.IndexFunc(v.Views, loopback); i >= 0 {
 		return v.Views[i], nil

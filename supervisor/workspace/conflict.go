@@ -82,8 +82,8 @@ func (m *Manager) withdraw(w *worktree) {
 	}
 }
 
-// heir returns the task that is to resolve why a branch was not merged. Its id may come from an earlier version, which let
-// agents change it, so it must be one that a person or the orchestrator has submitted, with the name of such a task.
+// heir returns the task to resolve a failed merge of a branch. Agents could change its id in the notes of an earlier
+// version, so heir accepts only a task that a person or the orchestrator has submitted, with the name of such a task.
 func (m *Manager) heir(w *worktree) (wire.Task, bool) {
 	if w.Heir == "" {
 		return wire.Task{}, false
@@ -92,7 +92,7 @@ func (m *Manager) heir(w *worktree) (wire.Task, bool) {
 	return t, ok && t.SubmittedBy == "operator" && strings.HasPrefix(t.Name, heirName(w.branch))
 }
 
-// heirName returns how the name of the heir of a branch begins.
+// heirName returns the beginning of the name of the heir of a branch.
 func heirName(branch string) string { return "Merge " + branch + " into " }
 
 // recorded returns the task of a worktree. The base of the worktree is set from the record.

@@ -155,8 +155,9 @@ func (v *verification) remade(path string) *wire.Error {
 	return v.unusable(why)
 }
 
-// committed returns an error if the branch of a task that is to merge a commit does not have it, or if a workspace has
-// changes that are not committed, and its branch goes to the merge queue, which merges only commits.
+// committed returns an error if the task is to merge a commit and its branch lacks that commit. It also returns an
+// error for uncommitted changes in a workspace with a branch for the merge queue, because the queue merges only
+// commits.
 func (m *Manager) committed(ctx context.Context, a *Agent, w wire.Workspace) error {
 	r, err := m.repository(ctx, a)
 	if err != nil {

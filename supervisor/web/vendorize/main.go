@@ -39,7 +39,7 @@ var packs = []pack{
 	{name: "@dagrejs/graphlib", version: "4.0.6", digest: "Hjv7hbfmSBMP4nVXMFt4gusqWWHghQF0qNT4V5KHo4Jatvd+2L5VHKFnnIjXVuDnaHIRz7ZuHSnlf0RuZkOwWA=="},
 }
 
-// bundles are the files that are made, each from the module that it consists of.
+// bundles are the generated files, each with its module.
 var bundles = map[string]string{
 	"vendor-ui.js": `
 		import { h } from "preact";
