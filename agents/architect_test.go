@@ -247,15 +247,15 @@ func TestDeliveriesThatComeToNothing(t *testing.T) {
 		},
 		"a person is asked": {
 			goes: usedUp(wire.SessionTask{Phase: session.PhaseHuman, State: wire.TaskDone}),
-			want: "task kettle is needs_human: changes are wanted after 3 of 3 reviews",
+			want: "task kettle is needs_human: changes are requested after 3 of 3 reviews",
 		},
 		"it is aborted": {
 			goes: usedUp(wire.SessionTask{Phase: session.PhaseOver, State: wire.TaskCancelled}),
-			want: "task kettle is cancelled: changes are wanted after 3 of 3 reviews",
+			want: "task kettle is cancelled: changes are requested after 3 of 3 reviews",
 		},
 		"it is aborted when done": {
 			goes: usedUp(wire.SessionTask{Phase: session.PhaseOver, State: wire.TaskDone, Escalated: session.EscalateAbort}),
-			want: "task kettle is cancelled: changes are wanted after 3 of 3 reviews",
+			want: "task kettle is cancelled: changes are requested after 3 of 3 reviews",
 		},
 		"it is over by then": {
 			goes: refused(wire.SessionTask{Phase: session.PhaseOver, State: wire.TaskCancelled}),

@@ -19,7 +19,7 @@ import (
 var (
 	tooMuch = &wire.Error{Code: wire.CodeLimited, Message: "too many messages"}
 	crowded = &wire.Error{
-		Code: wire.CodeTimeout, Message: "coder has not taken 1000 messages yet: say it again when it has",
+		Code: wire.CodeTimeout, Message: "coder has not taken 1000 messages yet: send it again when it has",
 		Details: map[string]any{"to_agent": "coder", "waiting": 1000},
 	}
 )

@@ -343,7 +343,7 @@ func (t *SessionTask) recall(ctx context.Context) (view *wire.SessionTask, err e
 // goes on.
 func endedAs(t *wire.SessionTask, why string) *Ended {
 	if why == "" {
-		why = fmt.Sprintf("changes are wanted after %d of %d reviews", t.Iteration, t.MaxIterations)
+		why = fmt.Sprintf("changes are requested after %d of %d reviews", t.Iteration, t.MaxIterations)
 	}
 	switch {
 	case t.Phase == session.PhaseHuman:

@@ -62,7 +62,7 @@ func TestWork(t *testing.T) {
 		},
 		"no text": {
 			result: wire.Raw(`"\ud800"`), operation: "fail-task",
-			report: `{"taskId":"task-x","error":"its result cannot be told: complete-task: it cannot be said: the request: half of a character stands in it, an escape such as \\ud800 without its other half"}`,
+			report: `{"taskId":"task-x","error":"its result cannot be told: complete-task: it cannot be said: the request: it contains half of a character, an escape such as \\ud800 without its other half"}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

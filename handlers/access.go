@@ -64,7 +64,7 @@ func issueToken(ad accessDecision, r *wire.IssueToken) (*wire.IssuedToken, *wire
 		return ad.issueActorToken(r)
 	}
 	if ad.from.Kind != Operator {
-		return nil, &wire.Error{Code: wire.CodeDenied, Message: "people's tokens are for operators to issue"}
+		return nil, &wire.Error{Code: wire.CodeDenied, Message: "only operators can issue tokens for people"}
 	}
 	if err := ad.state.Access.Full(ad.at); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func issueKey(ad accessDecision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error
 }
 
 func noAgent(name string) *wire.Error {
-	return state.Errorf(wire.CodeNotFound, state.Details{"agent": name}, "there is no agent %q", name)
+	return state.Errorf(wire.CodeNotFound, state.Details{"agent": name}, "agent %q does not exist", name)
 }
 
 func rotateKey(ad accessDecision, r *wire.IssueKey) (*wire.IssuedKey, *wire.Error) {
@@ -123,7 +123,7 @@ func (ad accessDecision) issueActorToken(r *wire.IssueToken) (*wire.IssuedToken,
 		if from, err := ad.state.Agents.Writer(ad.from, "", "actor"); err != nil {
 			return nil, err
 		} else if from != mail.Global {
-			return nil, state.Errorf(wire.CodeDenied, state.Details{"actor": from}, "tokens are for %s to issue, and you are %s", mail.Global, from)
+			return nil, state.Errorf(wire.CodeDenied, state.Details{"actor": from}, "only %s can issue tokens, and you are %s", mail.Global, from)
 		}
 	}
 	if c := ad.state.Bus.Actor(r.Actor); c != nil && c.Agent != nil {

@@ -28,7 +28,7 @@ func updateCapabilities(ad agentDecision, r *wire.UpdateCapabilities) (*hub.Serv
 	if merged := object.Merge(a.System, r.System); r.System != nil && string(merged) != string(a.System) {
 		if len(merged) > maxSystem {
 			return nil, state.Errorf(wire.CodeInvalid, state.Details{"pointer": "/payload/system"},
-				"system would be larger than %d bytes with what was said before", maxSystem)
+				"system would exceed %d bytes, together with earlier reports", maxSystem)
 		}
 		f.System = r.System
 	}
@@ -59,13 +59,13 @@ func (ad agentDecision) syncAgents(r *wire.AgentSet) {
 		there[m.ID] = true
 		switch a := ad.state.Agents.ByID[m.ID]; {
 		case a != nil && a.Remote != nil:
-			ad.tasks().strip(a, "its server has given its name to an agent that runs here")
+			ad.tasks().strip(a, "its name now belongs to an agent that runs here")
 		case a != nil && same(a.Configured, m):
 			continue
 		}
 		ad.fact(state.AgentPrefix+m.ID, "", &state.AgentKnown{Member: m})
 		if m.Deaf {
-			ad.delegations().takeBack(ad.state.Agents.ByID[m.ID], m.ID+" takes no messages any more")
+			ad.delegations().takeBack(ad.state.Agents.ByID[m.ID], m.ID+" no longer takes messages")
 		}
 	}
 	for _, a := range slices.Clone(ad.state.Agents.Order) {
@@ -78,9 +78,9 @@ func (ad agentDecision) syncAgents(r *wire.AgentSet) {
 
 // forgetAgent removes an agent.
 func (ad agentDecision) forgetAgent(a *state.KnownAgent) {
-	ad.tasks().strip(a, "its agent is no longer one of the agents")
+	ad.tasks().strip(a, "its agent is no longer part of the team")
 	ad.questions().withdrawAll(func(q *state.Question) bool { return q.View.Agent == a.ID && (q.Request != nil || q.Mailed) })
-	ad.mail().resolveStale(a.Mail, "it is no longer one of the agents")
+	ad.mail().resolveStale(a.Mail, "it is no longer part of the team")
 	ad.fact(a.ActorID, "", &state.AgentForgotten{ID: a.ID})
 }
 
@@ -150,7 +150,7 @@ func interruptAgent(ad agentDecision, r *wire.InterruptAgent) (*activity.Interru
 	case a == nil:
 		return nil, noAgent(r.Agent)
 	case a.State != state.Up:
-		return nil, state.Errorf(wire.CodeConflict, state.Details{"agent": a.ID, "status": a.Status()}, "the agent %q does not run: it is %s", a.ID, a.Status())
+		return nil, state.Errorf(wire.CodeConflict, state.Details{"agent": a.ID, "status": a.Status()}, "the agent %q is not running: it is %s", a.ID, a.Status())
 	case a.Remote != nil || !a.Hears():
 		return nil, state.Errorf(wire.CodeConflict, state.Details{"agent": a.ID, "status": a.Status()}, "the agent %q does not read notifications", a.ID)
 	}

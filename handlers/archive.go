@@ -69,7 +69,7 @@ func (td taskDecision) archive() {
 		}
 		text, err := object.Encode(td.state.Tasks.Archived(k))
 		if err != nil {
-			panic("an ended task cannot be spelled: " + err.Error())
+			panic("an ended task cannot be encoded: " + err.Error())
 		}
 		td.own.fact("", k.View.ID, &state.TaskArchived{ID: k.View.ID, Name: k.View.Name, Created: k.Number, Task: text})
 	}

@@ -108,7 +108,7 @@ func (td taskDecision) mayManage(k *state.Task, verb string) *wire.Error {
 		return nil
 	}
 	return &wire.Error{
-		Code: wire.CodeDenied, Message: fmt.Sprintf("only who submitted a task may %s it", verb),
+		Code: wire.CodeDenied, Message: fmt.Sprintf("only the submitter of a task may %s it", verb),
 		Details: map[string]any{"taskId": k.View.ID}, Hint: "if you cannot do it, say so with fail-task",
 	}
 }
@@ -135,8 +135,8 @@ func (td taskDecision) meets(k *state.Task, a *state.KnownAgent) *wire.Error {
 		return nil
 	}
 	err := state.Errorf(wire.CodeConflict, state.Details{"taskId": k.View.ID, "agent": a.ID, "reason": "requirements", "lacks": lacks},
-		"agent %s lacks what task %s requires: %s", a.ID, k.Label(), strings.Join(lacks, ", "))
-	err.Hint = "match-agents lists the agents that have it; only a person may give it to another one"
+		"agent %s does not meet the requirements of task %s: %s", a.ID, k.Label(), strings.Join(lacks, ", "))
+	err.Hint = "match-agents lists the agents that fit; only a person may assign it to another agent"
 	return err
 }
 
@@ -199,7 +199,7 @@ func (td taskDecision) checkTasks(r *wire.CheckTasks) (*wire.TaskList, *wire.Err
 		return nil, state.Errorf(wire.CodeInvalid, state.Details{"pointer": "/payload/sessionId"}, "sessionId is missing")
 	}
 	if a == nil && td.from.Kind != Agent {
-		return nil, state.Errorf(wire.CodeNotFound, state.Details{"sessionId": r.SessionID, "pointer": "/payload/sessionId"}, "there is no agent %q", r.SessionID)
+		return nil, state.Errorf(wire.CodeNotFound, state.Details{"sessionId": r.SessionID, "pointer": "/payload/sessionId"}, "agent %q does not exist", r.SessionID)
 	}
 	if td.from.Kind == Agent && (a == nil || a.ID != td.from.Name) {
 		if a == nil || !td.managesAll() || !td.from.ActsForOthers {

@@ -39,7 +39,7 @@ func (dd delegationDecision) submitTaskRequest(r *delegation.Request) (*wire.Tas
 	parent, among := dd.partOf(r)
 	chain := chainOf(parent, r.Routing.Chain, source)
 	if len(chain) > delegation.MaxChain {
-		return nil, state.DelegationError(wire.CodeConflict, delegation.FaultDelegation, fmt.Sprintf("%d have had this in hand, which is as many as may", len(chain)), "most", delegation.MaxChain)
+		return nil, state.DelegationError(wire.CodeConflict, delegation.FaultDelegation, fmt.Sprintf("%d agents have had this task, which is the limit", len(chain)), "most", delegation.MaxChain)
 	}
 	to, err := dd.chooseTarget(r.Type, r.Routing.Target, chain, "", nil)
 	if err != nil {
@@ -56,7 +56,7 @@ func (dd delegationDecision) submitTaskRequest(r *delegation.Request) (*wire.Tas
 	k := dd.state.Tasks.ByID[r.ID]
 	dd.notes(k, r.Notes)
 	if parent == nil && among > 1 {
-		dd.notes(k, []string{fmt.Sprintf("/context/parentTaskId: is missing, and it is unknown of which of %d tasks in hand this is a part: it has none of their trace", among)})
+		dd.notes(k, []string{fmt.Sprintf("/context/parentTaskId: is missing, and you have %d open tasks: this task joins none of their traces", among)})
 	}
 	dd.assignDelegated(k, to)
 	return dd.standingAnswer(k), nil
@@ -75,7 +75,7 @@ func (dd delegationDecision) notes(k *state.Task, notes []string) {
 func (dd delegationDecision) handedOnBefore(k *state.Task, r *delegation.Request) (*wire.TaskAnswer, *wire.Error) {
 	if d := k.Delegation(); d == nil || d.Sum != r.Sum || k.View.SubmittedBy != dd.from.String() {
 		return nil, state.Errorf(wire.CodeInvalid, state.Details{"pointer": dd.pointer("/id"), "reason": wire.ReasonReused},
-			"this id is that of another task: take a new one for each")
+			"another task has this id: use a new id for each task")
 	}
 	if dd.request.Form == dialect.TaskRequest {
 		dd.repeatResponse(k)
@@ -91,7 +91,7 @@ func (dd delegationDecision) source(r *delegation.Request) (string, *wire.Error)
 	case dd.from.Kind == Agent && (said == "" || said == dd.from.Name):
 		return dd.from.Name, nil
 	case dd.from.Kind == Agent:
-		return "", denied(dd.pointer("/routing/source"), fmt.Sprintf("source says %.80q, and you are %q", said, dd.from.Name))
+		return "", denied(dd.pointer("/routing/source"), fmt.Sprintf("source is %.80q, but you are %q", said, dd.from.Name))
 	case said == "":
 		return orchestratorName, nil
 	case dd.state.Agents.ByID[said] != nil:
@@ -169,11 +169,11 @@ func (dd delegationDecision) chooseTarget(kind, named string, chain []string, en
 	a := dd.state.Agents.ByID[named]
 	switch {
 	case a == nil:
-		return nil, state.DelegationError(wire.CodeNotFound, delegation.FaultAgentNotFound, fmt.Sprintf("there is no agent %q", named), "target", named)
+		return nil, state.DelegationError(wire.CodeNotFound, delegation.FaultAgentNotFound, fmt.Sprintf("agent %q does not exist", named), "target", named)
 	case slices.Contains(chain, named):
-		return nil, state.DelegationError(wire.CodeConflict, delegation.FaultGraphCycle, fmt.Sprintf("%q has had this in hand already: it would go round in a circle", named), "delegationChain", chain)
+		return nil, state.DelegationError(wire.CodeConflict, delegation.FaultGraphCycle, fmt.Sprintf("%q has already had this task: it would go round in a circle", named), "delegationChain", chain)
 	case len(a.Capabilities) > 0 && !slices.Contains(a.Capabilities, kind): // an agent without capabilities may accept any type
-		return nil, state.DelegationError(wire.CodeNotFound, delegation.FaultCapabilityNotFound, fmt.Sprintf("%q does not do %q", named, kind), "capabilities", a.Capabilities)
+		return nil, state.DelegationError(wire.CodeNotFound, delegation.FaultCapabilityNotFound, fmt.Sprintf("%q does not handle %q", named, kind), "capabilities", a.Capabilities)
 	}
 	if why := dd.unavailable(a, ended, gone); why != "" {
 		return nil, state.DelegationError(wire.CodeConflict, delegation.FaultAgentUnavailable, why, "target", named)
@@ -193,7 +193,7 @@ func (dd delegationDecision) unavailable(a *state.KnownAgent, ended string, gone
 	case a.Comes(), dd.state.Stopping, a.ID == ended && !(a.Manual && dd.starts):
 		return ""
 	}
-	return fmt.Sprintf("%q does not run, and is not started by itself", a.ID)
+	return fmt.Sprintf("%q is not running, and is not started automatically", a.ID)
 }
 
 // bestCapable returns the agent for a task that names none.
@@ -216,11 +216,11 @@ func (dd delegationDecision) bestCapable(kind string, chain []string, ended stri
 	case best != nil:
 		return best, nil
 	case !can:
-		return nil, state.DelegationError(wire.CodeNotFound, delegation.FaultCapabilityNotFound, fmt.Sprintf("no agent does %q", kind), "type", kind)
+		return nil, state.DelegationError(wire.CodeNotFound, delegation.FaultCapabilityNotFound, fmt.Sprintf("no agent handles %q", kind), "type", kind)
 	case had:
-		return nil, state.DelegationError(wire.CodeConflict, delegation.FaultGraphCycle, fmt.Sprintf("each agent that does %q has had this in hand already", kind), "delegationChain", chain)
+		return nil, state.DelegationError(wire.CodeConflict, delegation.FaultGraphCycle, fmt.Sprintf("each agent that handles %q has already had this task", kind), "delegationChain", chain)
 	}
-	return nil, state.DelegationError(wire.CodeConflict, delegation.FaultAgentUnavailable, fmt.Sprintf("no agent that does %q runs, and none is started by itself", kind), "type", kind)
+	return nil, state.DelegationError(wire.CodeConflict, delegation.FaultAgentUnavailable, fmt.Sprintf("no agent that handles %q is running, and none is started automatically", kind), "type", kind)
 }
 
 // handingOn returns the fact that creates a delegated task.

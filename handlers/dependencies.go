@@ -50,7 +50,7 @@ func (ld linkDecision) mayHave(up *state.Task, d *hub.Dependency, of *wire.Detai
 	}
 	return &wire.Error{
 		Code:    wire.CodeDenied,
-		Message: fmt.Sprintf("task %s is not yours, and its spec does not promise %q: you cannot have it as an input", d.On, d.Contract),
+		Message: fmt.Sprintf("task %s is not yours, and its spec does not promise %q: you cannot use it as an input", d.On, d.Contract),
 		Details: map[string]any{
 			"taskId": d.On, "contractKey": d.Contract, "pointer": pointer,
 			"hint": "tasks of one session, one project or one parent task may read each other, and each task what a spec declares under contracts",
@@ -81,12 +81,12 @@ func (ld linkDecision) shares(up *state.Task, d *wire.Details) bool {
 func (ld linkDecision) mayDepend(d *hub.Dependency, of *wire.Details, patient bool, pointer string) *wire.Error {
 	on := ld.state.Tasks.Find(d.On)
 	if on == nil {
-		return state.Errorf(wire.CodeNotFound, state.Details{"taskId": brief(d.On), "pointer": pointer}, "there is no task %q to depend on", brief(d.On))
+		return state.Errorf(wire.CodeNotFound, state.Details{"taskId": brief(d.On), "pointer": pointer}, "task %q to depend on does not exist", brief(d.On))
 	}
 	if ld.state.Tasks.IsUnmeetable(*d) && !ld.state.Rules.StaysBlocked(patient) {
 		return &wire.Error{ // without its name: it may be another agent's
 			Code:    wire.CodeConflict,
-			Message: fmt.Sprintf("task %s is %s: what depends on it would never run", d.On, on.View.State),
+			Message: fmt.Sprintf("task %s is %s: a task that depends on it would never run", d.On, on.View.State),
 			Details: map[string]any{"taskId": d.On, "reason": "dependency_failed", "pointer": pointer},
 		}
 	}
@@ -170,7 +170,7 @@ const maxPathLength = 100
 
 // circle returns the error for tasks that would wait for each other.
 func circle(path []string) *wire.Error {
-	message := fmt.Sprintf("task %s would wait for itself, by way of %d tasks", path[0], len(path)-1)
+	message := fmt.Sprintf("task %s would wait for itself, through %d tasks", path[0], len(path)-1)
 	if len(path) == 2 {
 		message = fmt.Sprintf("task %s cannot depend on itself", path[0])
 	}

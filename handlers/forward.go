@@ -206,7 +206,7 @@ func (dd delegationDecision) shift(a *state.KnownAgent) {
 			continue
 		}
 		if _, err := dd.bestCapable(k.View.Type, d.Chain, "", nil); err == nil {
-			dd.tasks().requeue(k, &state.TaskRequeued{Why: "its agent does not run any more", Blameless: true})
+			dd.tasks().requeue(k, &state.TaskRequeued{Why: "its agent is no longer running", Blameless: true})
 		}
 	}
 }
@@ -239,7 +239,7 @@ func (dd delegationDecision) tellStanding(d *state.DelegatedWork) {
 func (dd delegationDecision) cancelParts(parts []*state.DelegatedWork, quiet string) {
 	for _, d := range parts {
 		if !d.Task.View.State.Final() {
-			dd.own.tasks().cancel(d.Task, "The task that it was part of has ended", end{quiet: quiet})
+			dd.own.tasks().cancel(d.Task, "Its parent task has ended", end{quiet: quiet})
 			dd.links().abandon(d.Task, quiet)
 		}
 	}

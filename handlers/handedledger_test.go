@@ -249,7 +249,7 @@ func (h *handovers) hearAssigned(e *handover, f *state.TaskAssigned, r *wire.Rec
 
 func (h *handovers) hearForwarded(e *handover, f *state.TaskForwarded) {
 	v := h.w.bus.lives[f.Agent]
-	h.w.must(e.holder == f.Agent && v != nil && v.runs && v.run == f.Run, "%+v is brought to %s", e, f.Run)
+	h.w.must(e.holder == f.Agent && v != nil && v.runs && v.run == f.Run, "%+v is sent to %s", e, f.Run)
 	if f.Acted != 0 {
 		at := slices.IndexFunc(e.inputs, func(i *input) bool { return i.seq == f.Acted })
 		h.w.must(e.out == f.Run && at >= 0 && e.inputs[at].lost, "%+v gets %d again", e, f.Acted)
@@ -258,7 +258,7 @@ func (h *handovers) hearForwarded(e *handover, f *state.TaskForwarded) {
 		h.w.saw["handed on: an input is brought again"]++
 		return
 	}
-	h.w.must(e.state == wire.TaskAssigned && e.out == "", "%+v is brought to %s", e, f.Run)
+	h.w.must(e.state == wire.TaskAssigned && e.out == "", "%+v is sent to %s", e, f.Run)
 	e.out, e.brought = f.Run, false
 	a := h.w.state.Agents.ByID[f.Agent]
 	h.turn.forwards = append(h.turn.forwards, e)

@@ -156,7 +156,7 @@ func (d *decision) handle(message wire.Message, refusal *wire.Error) {
 		if _, missed := p.(missedTask); p != nil && !missed {
 			d.out.Fault = fmt.Errorf("handling a %T: %v", message, p)
 			if d.request != nil && !d.settled {
-				d.refuse(&wire.Error{Code: wire.CodeInternal, Message: "something went wrong here; it is in the orchestrator's log"})
+				d.refuse(&wire.Error{Code: wire.CodeInternal, Message: "internal error; see the orchestrator's log"})
 			}
 		}
 	}()
@@ -212,7 +212,7 @@ func (d *decision) ask(r *wire.Request, refusal *wire.Error) {
 		return
 	}
 	if a := d.state.Agents.ByID[d.from.Name]; d.from.Only != "" && (a == nil || a.Run != d.from.Only) {
-		d.refuse(&wire.Error{Code: wire.CodeDenied, Message: "the run that this credential is for has ended"})
+		d.refuse(&wire.Error{Code: wire.CodeDenied, Message: "the run of this credential has ended"})
 		return
 	}
 	if o.Writes && (d.unknown() || d.repeated(r)) {
@@ -315,7 +315,7 @@ func (d *decision) factOf(from, to, correlation string, f state.Fact) {
 	}
 	payload, err := object.Encode(f)
 	if err != nil {
-		panic(fmt.Sprintf("a %s cannot be spelled: %v", state.FactKind(f), err))
+		panic(fmt.Sprintf("a %s cannot be encoded: %v", state.FactKind(f), err))
 	}
 	r := wire.Record{
 		Seq: d.state.Next(), At: d.at, From: from, To: to, Topic: topic, Kind: state.FactKind(f), Payload: payload, Correlation: correlation,

@@ -70,7 +70,7 @@ func (ad agentDecision) applyLifecycle(e *wire.Event) {
 const lostWithUs = "lost when the orchestrator was killed"
 
 // stoppedWithUs describes the end of a run that the orchestrator has stopped, and could not record.
-const stoppedWithUs = "stopped in order when nothing could be recorded any more"
+const stoppedWithUs = "stopped in order after the record could no longer be written"
 
 // isStart reports whether an input is the start of the orchestrator.
 func isStart(m wire.Message) bool {
@@ -113,7 +113,7 @@ func (td taskDecision) requeueLost(k *state.Task, a *state.KnownAgent, how strin
 	case k.Way != state.Dispatched:
 		td.retry(k, a, how, code, ordered)
 	case k.View.State == wire.TaskAssigned:
-		td.requeue(k, &state.TaskRequeued{Why: "its agent ended before it was told", Blameless: true})
+		td.requeue(k, &state.TaskRequeued{Why: "its agent ended before it was notified", Blameless: true})
 	case ordered:
 		td.requeue(k, &state.TaskRequeued{Why: td.stopWhy(how), Blameless: true})
 	case a.OnExit == "fail", a.OnExit != "requeue" && code != 0:
@@ -167,7 +167,7 @@ func (td taskDecision) retry(k *state.Task, a *state.KnownAgent, how string, cod
 func (td taskDecision) giveBack(a *state.KnownAgent) {
 	for _, k := range slices.Clone(a.Holds) {
 		if k.Way == state.Matched && k.View.State == wire.TaskAssigned {
-			td.requeue(k, &state.TaskRequeued{Why: "its agent does not run any more", Blameless: true})
+			td.requeue(k, &state.TaskRequeued{Why: "its agent is no longer running", Blameless: true})
 		}
 	}
 	td.delegations().shift(a)

@@ -35,7 +35,7 @@ func (md mailDecision) post(f *state.Mailed) {
 	if f.Cause != nil {
 		text, err := object.Encode(f.Cause)
 		if err != nil {
-			panic(fmt.Sprintf("the request of a message cannot be spelled: %v", err))
+			panic(fmt.Sprintf("the request of a message cannot be encoded: %v", err))
 		}
 		r.Correlation = string(text)
 	}
@@ -49,7 +49,7 @@ func (md mailDecision) post(f *state.Mailed) {
 func (md mailDecision) tellGlobal(from, topic string, about int64, payload any) {
 	text, err := object.Encode(payload)
 	if err != nil {
-		panic(fmt.Sprintf("mail on %s cannot be spelled: %v", topic, err))
+		panic(fmt.Sprintf("mail on %s cannot be encoded: %v", topic, err))
 	}
 	m := &state.Mailed{Message: mail.Message{From: from, To: mail.Global, Topic: topic, Payload: text}}
 	if about != 0 {
@@ -65,7 +65,7 @@ func (md mailDecision) sendAnswer(a *state.KnownAgent, answer *state.AnsweredByM
 	}
 	text, err := object.Encode(answer)
 	if err != nil {
-		panic(fmt.Sprintf("the answer to %s cannot be spelled: %v", answer.QuestionID, err))
+		panic(fmt.Sprintf("the answer to %s cannot be encoded: %v", answer.QuestionID, err))
 	}
 	md.post(&state.Mailed{Message: mail.Message{From: mail.Global, To: a.Mail.ID, Topic: mail.TopicDirect, Payload: text}})
 }
@@ -199,10 +199,10 @@ func (md mailDecision) oddMail(from string, m *wire.SendMessage) (warnings []str
 		warnings = append(warnings, odd)
 	}
 	if c := md.state.Bus.Actor(m.To); c != nil && c.OfRun && c.Agent != nil && !c.Agent.Alive() {
-		warnings = append(warnings, fmt.Sprintf("the agent %s does not run, and its next run has another mailbox", c.Agent.ID))
+		warnings = append(warnings, fmt.Sprintf("the agent %s is not running, and its next run has another mailbox", c.Agent.ID))
 	}
 	if m.ReplyTo > md.state.Seq() {
-		warnings = append(warnings, fmt.Sprintf("it answers message %d, and there is none yet", m.ReplyTo))
+		warnings = append(warnings, fmt.Sprintf("it answers message %d, which does not exist yet", m.ReplyTo))
 	} else if m.ReplyTo != 0 {
 		md.pages = append(md.pages, history.Page{Reply: true})
 	}
@@ -210,7 +210,7 @@ func (md mailDecision) oddMail(from string, m *wire.SendMessage) (warnings []str
 		warnings = append(warnings, "its payload has no error_code")
 	}
 	if !md.state.Rules.Knows(m.Topic) {
-		warnings = append(warnings, fmt.Sprintf("the topic %s is not registered: bus.topics in the configuration is the list", m.Topic))
+		warnings = append(warnings, fmt.Sprintf("the topic %s is not registered: see bus.topics in the configuration", m.Topic))
 	}
 	return warnings
 }
@@ -239,7 +239,7 @@ func ackMessages(md mailDecision, r *wire.AckMessages) (*mail.Acked, *wire.Error
 		return nil, err
 	case r.Seq > md.state.Seq():
 		return nil, state.Errorf(wire.CodeInvalid, state.Details{"pointer": "/payload/seq", "last": md.state.Seq()},
-			"there is no message %d yet: the last number is %d", r.Seq, md.state.Seq())
+			"message %d does not exist yet: the last number is %d", r.Seq, md.state.Seq())
 	}
 	if c := md.state.Bus.Actor(id); c == nil || r.Seq > c.Cursor {
 		md.factOf(id, "", "", &state.MailAcked{Actor: id, Seq: r.Seq, Agent: state.AgentOf(md.from.String()), Request: md.mark()})
@@ -317,7 +317,7 @@ func (md mailDecision) heed(e *mailReport, m *state.Mailed) {
 	case mail.TopicTaskCompleted:
 		md.tasks().complete(k, e.result, end{mailed: true})
 	case mail.TopicTaskFailed:
-		why := cmp.Or(e.text, fmt.Sprintf("said by message %d", m.Seq))
+		why := cmp.Or(e.text, fmt.Sprintf("reported by message %d", m.Seq))
 		fault := &delegation.Fault{Code: cmp.Or(e.code, delegation.FaultInternal), Message: why}
 		md.tasks().fail(k, failure{why: why, fault: fault, end: end{mailed: true}})
 	case mail.TopicTaskProgress:

@@ -43,7 +43,7 @@ func (sd sessionDecision) handed(m *wire.Delivered) {
 // notified each time.
 func (sd sessionDecision) deliveryFailed(p *state.OutboxItem) {
 	if p.Retries == len(state.DeliveryRetries) {
-		sd.abandonItem(p, p.Retries, "it was tried again and again")
+		sd.abandonItem(p, p.Retries, "every attempt failed")
 		return
 	}
 	sd.deferItem(p, p.Retries)
@@ -54,7 +54,7 @@ func (sd sessionDecision) deferItem(p *state.OutboxItem, retries int) {
 	sd.fact(state.AgentPrefix+p.From, p.Task, &state.SessionDeferred{
 		Session: p.To.Of.Spec.ID, Agent: p.To.AgentID, Message: p.Seq, ID: p.Id, Retries: retries, Next: next,
 	})
-	sd.tellUndelivered(p, retries, next, "does not take its messages now: it is tried again")
+	sd.tellUndelivered(p, retries, next, "does not take its messages now: the delivery is tried again")
 }
 
 // noteUnread handles an item that a run has not read in time. The item stays in its place, and
@@ -63,7 +63,7 @@ func (sd sessionDecision) noteUnread(p *state.OutboxItem, excused bool) {
 	retries, patience := p.Retries, p.Patience()
 	if !excused {
 		if retries++; retries >= len(state.DeliveryRetries) {
-			sd.abandonItem(p, len(state.DeliveryRetries), "it runs and does not read")
+			sd.abandonItem(p, len(state.DeliveryRetries), "it is running but does not read its messages")
 			return
 		}
 		patience = state.DeliveryRetries[retries]
@@ -75,7 +75,7 @@ func (sd sessionDecision) noteUnread(p *state.OutboxItem, excused bool) {
 	if excused {
 		return
 	}
-	sd.tellUndelivered(p, retries, next, "runs and does not read its messages: they wait")
+	sd.tellUndelivered(p, retries, next, "is running but does not read its messages: they wait")
 }
 
 // tellUndelivered notifies the sender of an item about its delivery.
@@ -122,7 +122,7 @@ func (sd sessionDecision) missAll(m *state.Member) {
 		switch retries := p.Retries + 1; {
 		case !p.Waits() || !slices.Contains(m.Outbox, p): // it went with one before it
 		case retries >= len(state.DeliveryRetries):
-			sd.abandonItem(p, len(state.DeliveryRetries), "it does not run")
+			sd.abandonItem(p, len(state.DeliveryRetries), "it is not running")
 		default:
 			sd.deferItem(p, retries)
 		}
@@ -142,12 +142,12 @@ func (sd sessionDecision) abandonItem(p *state.OutboxItem, retries int, why stri
 	case p.Kind == session.TypeTaskAssignment && w.Phase == session.PhaseAssigned:
 		sd.works().loseWork(w, &session.ExecutionError{
 			ErrorType: session.ExecutionException, SuggestedAction: session.SuggestReassign,
-			ErrorMessage: fmt.Sprintf("%s could not be given the task: %s", p.To.AgentID, why),
+			ErrorMessage: fmt.Sprintf("%s could not get the task: %s", p.To.AgentID, why),
 		})
 	case (p.Kind == session.TypeTaskCompletion || p.Kind == session.TypeReviewResult) && w.Stands():
-		sd.reviews().askPerson(w, fmt.Sprintf("%s, who should say how it goes on, has not heard: %s", p.To.AgentID, why))
+		sd.reviews().askPerson(w, fmt.Sprintf("%s, who decides about it, was not notified: %s", p.To.AgentID, why))
 	case p.Kind == session.TypeReviewRequest:
-		sd.reviews().loseReview(w, fmt.Sprintf("%s could not be given the review: %s", p.To.AgentID, why))
+		sd.reviews().loseReview(w, fmt.Sprintf("%s could not get the review: %s", p.To.AgentID, why))
 	}
 }
 

@@ -37,7 +37,7 @@ func (qd questionDecision) tooMany() *wire.Error {
 		return nil
 	}
 	return state.Errorf(wire.CodeLimited, state.Details{"reason": "too_many_questions", "open": open},
-		"%d of your questions wait for an answer: ask again when some have one", open)
+		"%d of your questions wait for an answer: ask again after one is answered", open)
 }
 
 func askUser(qd questionDecision, r *wire.AskUser) (*wire.UserAnswer, *wire.Error) {
@@ -77,7 +77,7 @@ func answerQuestion(qd questionDecision, r *wire.AnswerQuestion) (*wire.Question
 			values = append(values, o.Value)
 		}
 		return nil, state.Errorf(wire.CodeInvalid, state.Details{"questionId": q.View.ID, "options": values, "pointer": "/payload/answer"},
-			"%q is none of the answers to choose from", r.Answer)
+			"%q is not one of the answers to choose from", r.Answer)
 	}
 	told := q.Waited(qd.state) || q.Own
 	if k := qd.state.Tasks.Find(q.View.Task); k != nil && !q.Aside { // it gets the answer with the next notice, or when it polls

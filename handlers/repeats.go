@@ -32,7 +32,7 @@ func (d *decision) repeated(r *wire.Request) bool {
 		return false
 	case kept.Run == d.from.Run && kept.Sum != r.Sum:
 		d.refuse(state.Errorf(wire.CodeInvalid, state.Details{"pointer": "/id", "reason": wire.ReasonReused},
-			"this id was used for another request: take a new one for each"))
+			"this id was used for another request: use a new id for each"))
 	case kept.Run != d.from.Run && (kept.Sum != r.Sum || kept.Timestamp != r.Timestamp):
 		return false
 	case kept.Err != nil:

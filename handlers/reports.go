@@ -255,7 +255,7 @@ func withdrawQuestion(qd questionDecision, r *wire.WithdrawQuestion) (*activity.
 		}
 		if qd.state.Tasks.Awaits(q) {
 			return nil, state.Errorf(wire.CodeConflict, state.Details{"questionId": q.View.ID, "taskId": q.View.Task},
-				"your task waits for the answer: start it again to go on without")
+				"your task waits for the answer: start it again to continue without one")
 		}
 		qd.out.Letters = append(qd.out.Letters, qd.withdraw(q)...)
 		break

@@ -30,7 +30,7 @@ func (dd delegationDecision) respond(r *delegation.Response) *wire.Error {
 	case dd.state.Agents.Unbrought(k):
 		return notForwarded(k)
 	case d != nil && d.Out != "" && d.Out != dd.from.Run:
-		return state.Errorf(wire.CodeConflict, state.Details{"taskId": r.ID, "reason": "other_run"}, "task %s is another run's of you now", k.Label())
+		return state.Errorf(wire.CodeConflict, state.Details{"taskId": r.ID, "reason": "other_run"}, "another run of yours has task %s now", k.Label())
 	case r.Status == delegation.Cancelled && k.Work() != nil:
 		return inItsSession(k, "cancelled")
 	}
@@ -40,10 +40,10 @@ func (dd delegationDecision) respond(r *delegation.Response) *wire.Error {
 	}
 	dd.notes(k, r.Notes)
 	if d == nil && len(r.Artifacts) > 0 && r.Status != delegation.Completed {
-		dd.notes(k, []string{"/artifacts: are passed over: the task was not handed on, and not sent on"})
+		dd.notes(k, []string{"/artifacts: are ignored: the task was not delegated"})
 	}
 	if by := r.Metadata.Agent; by != "" && by != dd.from.Name {
-		dd.notes(k, []string{fmt.Sprintf("/metadata/agent: says %.80q, and it is %s that responds", by, dd.from.Name)})
+		dd.notes(k, []string{fmt.Sprintf("/metadata/agent: is %.80q, but the response is from %s", by, dd.from.Name)})
 	}
 	if d != nil && !again {
 		dd.fact(k.View.SubmittedBy, k.View.ID, &state.TaskResponded{
@@ -193,24 +193,24 @@ const statusPatience = time.Second
 // errDelegated returns the refusal to assign a delegated task.
 func errDelegated(k *state.Task) *wire.Error {
 	return &wire.Error{
-		Code: wire.CodeConflict, Message: fmt.Sprintf("task %s was handed on by a task request, and goes to the agent that it names", k.Label()),
-		Details: map[string]any{"taskId": k.View.ID, "reason": "delegated"}, Hint: "cancel it with cancel-task, and hand it on anew with another target",
+		Code: wire.CodeConflict, Message: fmt.Sprintf("task %s was delegated by a task request, and goes to the agent that the request names", k.Label()),
+		Details: map[string]any{"taskId": k.View.ID, "reason": "delegated"}, Hint: "cancel it with cancel-task, and delegate it again with another target",
 	}
 }
 
 // errNotDelegated returns the refusal of an act on a task that was not delegated.
 func errNotDelegated(k *state.Task) *wire.Error {
 	return &wire.Error{
-		Code: wire.CodeConflict, Message: fmt.Sprintf("task %s did not come by a task request", k.Label()),
-		Details: map[string]any{"taskId": k.View.ID, "reason": "not_delegated"}, Hint: "ask for it with get-task, or cancel it with cancel-task",
+		Code: wire.CodeConflict, Message: fmt.Sprintf("task %s was not delegated by a task request", k.Label()),
+		Details: map[string]any{"taskId": k.View.ID, "reason": "not_delegated"}, Hint: "show it with get-task, or cancel it with cancel-task",
 	}
 }
 
 // notForwarded returns the refusal of an act on a task that its agent has not received.
 func notForwarded(k *state.Task) *wire.Error {
 	return &wire.Error{
-		Code: wire.CodeConflict, Message: fmt.Sprintf("task %s has not been brought to its agent: it waits for it to have room", k.Label()),
-		Details: map[string]any{"taskId": k.View.ID, "reason": "not_forwarded"}, Hint: "wait until it is, or cancel it with cancel-task",
+		Code: wire.CodeConflict, Message: fmt.Sprintf("task %s has not reached its agent: it waits until the agent has room", k.Label()),
+		Details: map[string]any{"taskId": k.View.ID, "reason": "not_forwarded"}, Hint: "wait, or cancel it with cancel-task",
 	}
 }
 

@@ -47,7 +47,7 @@ func (td taskDecision) mayReopen(k *state.Task) *wire.Error {
 	case !k.CameToNothing():
 		err := wrongState(k, "tried again")
 		if k.View.State == wire.TaskDone {
-			err.Hint = "only a task that has failed or was cancelled can be: submit a new one for what is missing"
+			err.Hint = "only a failed or cancelled task can be tried again: submit a new task for the rest"
 		}
 		return err
 	case k.Delegation() != nil:
@@ -58,7 +58,7 @@ func (td taskDecision) mayReopen(k *state.Task) *wire.Error {
 			"task %s belongs to a session: its architect can assign it again there", k.Label())
 	case k.Left:
 		return state.Errorf(wire.CodeConflict, state.Details{"taskId": k.View.ID, "reason": "too_old"},
-			"task %s ended too long ago to be tried again: submit it anew", k.Label())
+			"task %s ended too long ago to be tried again: submit a new task", k.Label())
 	}
 	first := k
 	for up := td.lostNeed(k); up != nil; up = td.lostNeed(up) {
@@ -66,7 +66,7 @@ func (td taskDecision) mayReopen(k *state.Task) *wire.Error {
 	}
 	if first != k {
 		return state.Errorf(wire.CodeConflict, state.Details{"taskId": k.View.ID, "waitsFor": first.View.ID, "reason": "dependency_failed"},
-			"task %s needs task %s, which is %s: try that again, and this one comes back with it", k.Label(), first.Label(), first.View.State)
+			"task %s needs task %s, which is %s: retry that task, and this one comes back with it", k.Label(), first.Label(), first.View.State)
 	}
 	return nil
 }

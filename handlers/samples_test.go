@@ -39,7 +39,7 @@ func TestSamples(t *testing.T) {
 	}{
 		"an assignment": {
 			line: assignment, to: "dev", heard: strings.TrimSuffix(assignment, "}") + `,"correlation_id":"msg-041-b7d"}`,
-			notes: []string{"/payload/task/constraints/must_not_break: task.constraints.must_not_break is missing, which is forgiven"}, task: wire.TaskAssigned,
+			notes: []string{"/payload/task/constraints/must_not_break: task.constraints.must_not_break is missing, which is tolerated"}, task: wire.TaskAssigned,
 		},
 		"the result of a review": {
 			before: []string{
@@ -48,8 +48,8 @@ func TestSamples(t *testing.T) {
 			},
 			line: result, to: "arch",
 			notes: []string{
-				"/payload/findings/0/rationale: findings[0].rationale is missing, which is forgiven",
-				"/payload/verification/custom: verification.custom is missing, which is forgiven",
+				"/payload/findings/0/rationale: findings[0].rationale is missing, which is tolerated",
+				"/payload/verification/custom: verification.custom is missing, which is tolerated",
 			}, task: wire.TaskInReview,
 		},
 	} {

@@ -32,7 +32,7 @@ func (ad agentDecision) seen(a *state.KnownAgent) {
 // agents.
 func (ad agentDecision) silence() {
 	for len(ad.state.Agents.Online) > 0 && !ad.state.LostAt().After(ad.at) {
-		ad.part(ad.state.Agents.Online[0], "it was not heard of for "+ad.state.Rules.Silence.String())
+		ad.part(ad.state.Agents.Online[0], "it was silent for "+ad.state.Rules.Silence.String())
 	}
 }
 
@@ -69,15 +69,15 @@ func registerAgent(ad agentDecision, r *wire.Register) (*hub.Registered, *wire.E
 	switch {
 	case c == nil:
 		return nil, &wire.Error{
-			Code: wire.CodeUnauthenticated, Message: "the registration token is not known, has been used or has run out",
-			Details: map[string]any{"pointer": "/payload/registration_token"}, Hint: "An operator makes one: orchestrator key register",
+			Code: wire.CodeUnauthenticated, Message: "the registration token is unknown, used or expired",
+			Details: map[string]any{"pointer": "/payload/registration_token"}, Hint: "An operator can create one: orchestrator key register",
 		}
 	case c.Name != "" && c.Name != r.Name:
 		return nil, state.Errorf(wire.CodeUnauthenticated, state.Details{"pointer": "/payload/name"}, "the registration token is for another server")
 	}
 	if a := ad.state.Agents.ByID[r.Name]; a != nil && a.Remote != nil && c.Name == "" {
 		return nil, &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("there is a server %q, and this token is not for it", r.Name),
+			Code: wire.CodeConflict, Message: fmt.Sprintf("server %q already exists, and this token is not for it", r.Name),
 			Details: map[string]any{"name": r.Name, "reason": "name_taken", "pointer": "/payload/name"},
 			Hint:    "To take its place: orchestrator key register --name " + r.Name,
 		}

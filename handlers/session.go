@@ -51,7 +51,7 @@ func (sd sessionDecision) dropMembers() {
 			}
 			for _, w := range slices.Clone(s.Works) {
 				if w.Developer == m.AgentID && (w.Active() || w.Phase == session.PhaseHeld) {
-					sd.dismissFrom(w, m.AgentID, m.AgentID+" is no longer one of the agents")
+					sd.dismissFrom(w, m.AgentID, m.AgentID+" is no longer part of the team")
 				}
 			}
 		}
@@ -76,7 +76,7 @@ func (sd sessionDecision) dismiss(s *state.SessionState, spec *session.Spec) {
 		if slices.Contains(spec.Members, m.Member) {
 			continue
 		}
-		why := fmt.Sprintf("%s is not one of the %ss of the session any more", m.AgentID, m.AgentType)
+		why := fmt.Sprintf("%s is no longer one of the %ss of the session", m.AgentID, m.AgentType)
 		for _, w := range slices.Clone(s.Works) {
 			sd.dismissFrom(w, m.AgentID, why)
 		}
@@ -115,7 +115,7 @@ func (sd sessionDecision) createSession(create *wire.CreateSession) (*wire.Sessi
 	}
 	if s := sd.state.Sessions.ByID[spec.ID]; s != nil && !s.Closed() {
 		return nil, state.Errorf(wire.CodeConflict, state.Details{"session_id": spec.ID, "reason": "session_taken", "pointer": "/payload/session_id"},
-			"there is a session %q already", spec.ID)
+			"session %q already exists", spec.ID)
 	}
 	sd.fact("", "", &state.SessionOpened{Spec: *spec})
 	return sd.state.Agents.SessionView(sd.state.Sessions.ByID[spec.ID]), nil

@@ -26,7 +26,7 @@ func (wd workDecision) considerCompletion(x *messageContext, c *session.Completi
 	files, wrong := c.Files()
 	if len(files) > maxFiles {
 		return state.Errorf(wire.CodeTooLarge, state.Details{"pointer": "/payload/changes"},
-			"it changes %d files, and %d is the most that a completion may", len(files), maxFiles)
+			"it changes %d files, and the limit is %d", len(files), maxFiles)
 	}
 	x.notes = append(x.notes, wrong...)
 	if outside, n := outside(w.Scope, files); n > 0 {
@@ -36,7 +36,7 @@ func (wd workDecision) considerCompletion(x *messageContext, c *session.Completi
 		x.notes = append(x.notes, "/payload/self_review/tests_run: the task requires tests, and none were run")
 	}
 	if wd.passed(w.Wished) {
-		x.notes = append(x.notes, "it comes after its deadline, "+w.Wished)
+		x.notes = append(x.notes, "it missed its deadline, "+w.Wished)
 	}
 	x.effect, x.work = effectComplete, w
 	if e := c.Error; e != nil && c.Status == session.OutcomeFailed && wd.mayRetry(w, e) {
@@ -50,7 +50,7 @@ func (wd workDecision) considerCompletion(x *messageContext, c *session.Completi
 func (wd workDecision) beginAnew(w *state.Work, e *session.ExecutionError) {
 	wd.beginWork(w)
 	if w.Open != nil { // its review was requested early
-		wd.reviews().breakReview(w, "its developer begins anew: "+e.ErrorMessage)
+		wd.reviews().breakReview(w, "its developer starts again: "+e.ErrorMessage)
 	}
 	wd.retryWork(w, e)
 }
@@ -111,11 +111,11 @@ func payloadOf(document wire.Raw) wire.Raw {
 	return o.Document("payload")
 }
 
-// outOfScope refuses a completion that changes files outside of the scope.
+// outOfScope refuses a completion that changes files outside the scope.
 func (wd workDecision) outOfScope(w *state.Work, files []string, n int) *wire.Error {
 	e := &session.ExecutionError{
 		TaskID: w.Task.View.ID, ErrorType: session.ExecutionScopeViolation, Recoverable: true, SuggestedAction: session.SuggestRetry,
-		ErrorMessage: fmt.Sprintf("%s changed outside of the scope, such as %.200q", state.Counted(n, "file"), files[0]),
+		ErrorMessage: fmt.Sprintf("%s changed outside the scope, for example %.200q", state.Counted(n, "file"), files[0]),
 	}
 	wd.troubled(w, e)
 	return &wire.Error{
@@ -123,7 +123,7 @@ func (wd workDecision) outOfScope(w *state.Work, files []string, n int) *wire.Er
 		Details: map[string]any{
 			"pointer": "/payload/changes", "reason": "scope_violation", "scope": w.Scope, "files": files, "task_execution_error": e,
 		},
-		Hint: "say the completion again, as a new message, without what is outside",
+		Hint: "send the completion again, as a new message, without the files outside the scope",
 	}
 }
 

@@ -23,7 +23,7 @@ func (sd sessionDecision) sessionFact(s *state.SessionState, topic, key, task st
 	sd.recallGuests()
 	payload, err := object.Encode(f)
 	if err != nil {
-		panic("a " + state.FactKind(f) + " cannot be spelled: " + err.Error())
+		panic("a " + state.FactKind(f) + " cannot be encoded: " + err.Error())
 	}
 	r := wire.Record{
 		Seq: sd.state.Next(), At: sd.at, From: s.Key(), To: s.Key(), Topic: topic, Kind: state.FactKind(f), Payload: payload, Key: key, Correlation: task,
@@ -114,7 +114,7 @@ func (sd sessionDecision) sessionNamed(id string) (*state.SessionState, *wire.Er
 	case id == "":
 		return nil, &wire.Error{Code: wire.CodeInvalid, Message: "session_id is missing", Details: map[string]any{"pointer": "/payload/session_id"}}
 	case s == nil:
-		return nil, state.Errorf(wire.CodeNotFound, state.Details{"session_id": id, "pointer": "/payload/session_id"}, "there is no session %q", id)
+		return nil, state.Errorf(wire.CodeNotFound, state.Details{"session_id": id, "pointer": "/payload/session_id"}, "session %q does not exist", id)
 	case sd.from.Kind == Agent && s.Member(sd.from.Name) == nil:
 		return nil, state.Errorf(wire.CodeDenied, state.Details{"session_id": id, "pointer": "/payload/session_id"}, "you are not a member of the session %q", id)
 	}

@@ -13,7 +13,7 @@ import (
 func (rd reviewDecision) considerRequest(x *messageContext, r *session.ReviewRequest) *wire.Error {
 	if before := x.of.ByReview[r.ReviewID]; before != nil {
 		return state.Errorf(wire.CodeConflict, state.Details{"pointer": "/payload/review_id", "reason": "review_id_taken", "review_id": r.ReviewID},
-			"there is a review %.80q already: take a new id for each", r.ReviewID)
+			"review %.80q already exists: use a new id for each", r.ReviewID)
 	}
 	w := rd.state.Tasks.WorkOn(x.of, r.TaskID)
 	if w == nil {
@@ -24,12 +24,12 @@ func (rd reviewDecision) considerRequest(x *messageContext, r *session.ReviewReq
 	switch {
 	case !w.Loop.MayRequest():
 		return state.Errorf(wire.CodeConflict, state.Details{"pointer": "/payload/review_id", "reason": "iterations_used_up", "iteration": w.Loop.Iteration, "max_iterations": w.Loop.Limit()},
-			"the task %.80q has had %s, which is as many as there may be", r.TaskID, state.Counted(w.Loop.Iteration, "review"))
+			"the task %.80q has had %s, which is the limit", r.TaskID, state.Counted(w.Loop.Iteration, "review"))
 	case !w.Active() && w.Phase != session.PhaseCompleted:
 		return state.Errorf(wire.CodeConflict, state.Details{"pointer": "/payload/task_id", "reason": "wrong_state", "task_id": r.TaskID, "state": w.Phase},
 			"the task %.80q cannot be reviewed now: it is %s", r.TaskID, w.How())
 	case w.Active():
-		x.notes = append(x.notes, "/payload/task_id: its developer has not said that it is done")
+		x.notes = append(x.notes, "/payload/task_id: its developer has not reported it as done")
 	}
 	x.effect, x.work = effectReview, w
 	return nil
@@ -51,7 +51,7 @@ func (rd reviewDecision) considerResult(x *messageContext, r *session.ReviewResu
 	switch {
 	case v == nil:
 		return state.Errorf(wire.CodeNotFound, state.Details{"pointer": "/payload/review_id", "review_id": r.ReviewID},
-			"there is no request for a review %.80q", r.ReviewID)
+			"no review %.80q was requested", r.ReviewID)
 	case v.Work.Open != v:
 		return state.Errorf(wire.CodeConflict, state.Details{"pointer": "/payload/review_id", "reason": "not_active", "review_id": r.ReviewID, "verdict": v.View.Verdict},
 			"the review %.80q is over", r.ReviewID)
@@ -124,7 +124,7 @@ func (rd reviewDecision) loseReview(w *state.Work, why string) {
 		rd.fact(state.AgentPrefix+w.Architect, w.Task.View.ID, &state.ReviewDecided{
 			Session: w.Of.Spec.ID, Review: v.View.ReviewID, ID: w.Task.View.ID, Reviewer: v.View.Reviewer, Why: why,
 		})
-		rd.works().tellArchitect(w, fmt.Sprintf("The review %s came to nothing: %s", v.View.ReviewID, why))
+		rd.works().tellArchitect(w, fmt.Sprintf("The review %s ended without a verdict: %s", v.View.ReviewID, why))
 	}
 }
 
@@ -149,7 +149,7 @@ func (rd reviewDecision) recallReview(w *state.Work, why, quiet string) {
 // configured.
 func (rd reviewDecision) escalate(w *state.Work) {
 	open := state.Counted(len(w.Loop.Open()), "finding")
-	why := fmt.Sprintf("changes are wanted after %d of %d reviews, with %s open", w.Loop.Iteration, w.Loop.Limit(), open)
+	why := fmt.Sprintf("changes are requested after %d of %d reviews, with %s open", w.Loop.Iteration, w.Loop.Limit(), open)
 	switch f := w.Escalation(); f.Policy {
 	case session.EscalateAbort:
 		rd.fact(state.AgentPrefix+w.Architect, f.ID, f)
@@ -158,7 +158,7 @@ func (rd reviewDecision) escalate(w *state.Work) {
 	case session.EscalateForceApprove:
 		rd.fact(state.AgentPrefix+w.Architect, f.ID, f)
 		rd.approveWork(w, why)
-		rd.works().tellArchitect(w, "Approved all the same: "+why)
+		rd.works().tellArchitect(w, "Approved anyway: "+why)
 	default:
 		rd.askPerson(w, why)
 	}
@@ -169,7 +169,7 @@ func (rd reviewDecision) askPerson(w *state.Work, why string) {
 	rd.questions().cancelQuestions(w.Task)
 	f := w.Escalation()
 	f.Policy, f.QuestionID = session.EscalateHumanReview, rd.state.Questions.QuestionID()
-	f.Question = fmt.Sprintf("Task %s: %s. What is to become of it?", w.Task.Label(), why)
+	f.Question = fmt.Sprintf("Task %s: %s. What should happen to it?", w.Task.Label(), why)
 	rd.fact(state.AgentPrefix+w.Architect, f.ID, f)
 	rd.works().tellArchitect(w, "A person is asked: "+why)
 }
@@ -195,7 +195,7 @@ func (rd reviewDecision) judge(id, question, answer string) bool {
 		rd.works().tellArchitect(w, "Approved by a person")
 	case state.JudgeRevise:
 		rd.fact(state.AgentPrefix+w.Architect, id, &state.ReviewExtended{ID: id})
-		rd.works().tellArchitect(w, "A person wants it revised once more: assign it again")
+		rd.works().tellArchitect(w, "A person requested another revision: assign it again")
 	default:
 		rd.works().drop(w, "Aborted by a person after its reviews", "")
 		rd.works().tellArchitect(w, "Aborted by a person")

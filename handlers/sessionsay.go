@@ -63,7 +63,7 @@ func (sd sessionDecision) sendSessionMessage(said *wire.SaySession) (*session.Sa
 func (sd sessionDecision) saidBefore(x *messageContext, before bus.Sent) (*session.Said, *wire.Error) {
 	if before.Sum != x.Sum {
 		err := state.Errorf(wire.CodeInvalid, state.Details{"pointer": "/message_id", "reason": wire.ReasonReused},
-			"this message_id was used for another message: take a new one for each")
+			"this message_id was used for another message: use a new one for each")
 		sd.logRefused(x.of, x.said, "", err)
 		return nil, x.Placed(err)
 	}
@@ -80,7 +80,7 @@ func (sd sessionDecision) locate(said *wire.SaySession) (*messageContext, *wire.
 		return nil, said.Err
 	}
 	if sd.from.Kind == Agent && m.From.AgentID != sd.from.Name {
-		return nil, rejected(atFrom, fmt.Sprintf("agent_id says %q, and you are %q", m.From.AgentID, sd.from.Name))
+		return nil, rejected(atFrom, fmt.Sprintf("agent_id is %q, but you are %q", m.From.AgentID, sd.from.Name))
 	}
 	s, err := sd.sessionOf(said)
 	if err != nil {
@@ -107,7 +107,7 @@ func (sd sessionDecision) locate(said *wire.SaySession) (*messageContext, *wire.
 func (sd sessionDecision) sessionOf(said *wire.SaySession) (*state.SessionState, *wire.Error) {
 	m := said.Message
 	if said.SessionID != "" && m.SessionID != "" && said.SessionID != m.SessionID {
-		return nil, rejected("/session_id", fmt.Sprintf("it is said in %q, and says that it is in %q", said.SessionID, m.SessionID))
+		return nil, rejected("/session_id", fmt.Sprintf("it was sent in session %q, but names session %q", said.SessionID, m.SessionID))
 	}
 	for _, id := range []string{said.SessionID, m.SessionID} {
 		if id == "" {
@@ -116,7 +116,7 @@ func (sd sessionDecision) sessionOf(said *wire.SaySession) (*state.SessionState,
 		if s := sd.state.Sessions.ByID[id]; s != nil {
 			return s, nil
 		}
-		return nil, state.Errorf(wire.CodeNotFound, state.Details{"session_id": id, "pointer": "/session_id"}, "there is no session %q", id)
+		return nil, state.Errorf(wire.CodeNotFound, state.Details{"session_id": id, "pointer": "/session_id"}, "session %q does not exist", id)
 	}
 	var both, one []*state.SessionState
 	for _, seat := range sd.state.Sessions.Seats[m.From.AgentID] {
@@ -136,7 +136,7 @@ func (sd sessionDecision) sessionOf(said *wire.SaySession) (*state.SessionState,
 		return open[0], nil
 	case len(open) > 1:
 		return nil, state.Errorf(wire.CodeInvalid, state.Details{"pointer": "/session_id", "reason": "ambiguous_session"},
-			"you are in %d sessions with %q: say which one is meant", len(open), m.To.AgentID)
+			"you are in %d sessions with %q: name the one that you mean", len(open), m.To.AgentID)
 	case len(both) > 0:
 		return both[0], nil
 	case len(one) > 0:
@@ -191,7 +191,7 @@ func (sd sessionDecision) consider(x *messageContext) *wire.Error {
 	case x.chain == "":
 		x.chain = x.CorrelationID
 	case x.chain != x.CorrelationID:
-		x.notes = append(x.notes, fmt.Sprintf("/correlation_id: %.80q is not that of what it belongs to, which is %.80q", x.CorrelationID, x.chain))
+		x.notes = append(x.notes, fmt.Sprintf("/correlation_id: it is %.80q, and should be %.80q", x.CorrelationID, x.chain))
 		x.chain = x.CorrelationID
 	}
 	return nil

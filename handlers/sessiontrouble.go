@@ -123,7 +123,7 @@ func (ad agentDecision) gone(name string) {
 	if a := ad.state.Agents.ByID[name]; a == nil || a.Remote != nil || ad.state.Stopping {
 		return
 	}
-	why := name + " does not run any more"
+	why := name + " is no longer running"
 	ad.own.questions().withdrawPermissions(func(q *state.Question) bool { return q.View.Agent == name })
 	ad.delegations().takeBack(ad.state.Agents.ByID[name], why)
 	ad.sessions().abandonItems(name, why)
@@ -133,7 +133,7 @@ func (ad agentDecision) gone(name string) {
 	for _, m := range ad.state.Sessions.Seats[name] {
 		for _, w := range slices.Clone(m.Of.Open) {
 			if w.Architect == name && w.Lead() == m && w.Stands() {
-				ad.reviews().askPerson(w, "its architect does not run any more")
+				ad.reviews().askPerson(w, "its architect is no longer running")
 			}
 		}
 	}

@@ -21,7 +21,7 @@ func (wd workDecision) considerAssignment(x *messageContext, a *session.Assignme
 		return rejected(atTo, fmt.Sprintf("no agent called %q is known yet", x.to.AgentID))
 	}
 	if wd.passed(a.Deadline) {
-		x.notes = append(x.notes, "/payload/deadline: it has passed already")
+		x.notes = append(x.notes, "/payload/deadline: it has already passed")
 	}
 	x.task = id
 	if k := wd.state.Tasks.Find(id); k != nil {
@@ -56,7 +56,7 @@ func assignmentNeeds(a *session.Assignment) (needs []hub.Dependency, err *wire.E
 	for i, d := range a.Dependencies {
 		if d.TaskID != a.Task.TaskID {
 			return nil, state.Errorf(wire.CodeInvalid, state.Details{"pointer": fmt.Sprintf("/payload/dependencies/%d/task_id", i)},
-				"task_id must be that of the task that is assigned, not %.80q", d.TaskID)
+				"task_id must be the id of the assigned task, not %.80q", d.TaskID)
 		}
 		for _, on := range d.DependsOn {
 			needs = append(needs, hub.Dependency{On: on, Type: kinds[d.Type]})
@@ -75,10 +75,10 @@ func (wd workDecision) considerRevision(x *messageContext, a *session.Assignment
 			status, how = w.Phase, w.How()
 		}
 		return state.Errorf(wire.CodeConflict, state.Details{"pointer": "/payload/task/task_id", "reason": "task_id_taken", "task_id": k.View.ID, "state": status},
-			"there is a task %.80q already, and it is %s: only one whose review wants changes is assigned again", k.View.ID, how)
+			"task %.80q already exists, and is %s: only a task whose review requests changes can be assigned again", k.View.ID, how)
 	}
 	if len(a.Dependencies) > 0 {
-		x.notes = append(x.notes, "/payload/dependencies: a revision waits for nothing: they are passed over")
+		x.notes = append(x.notes, "/payload/dependencies: they are ignored, because a revision does not wait")
 	}
 	x.chain = w.Chain
 	x.effect, x.work = effectRevise, w
@@ -165,12 +165,12 @@ func (wd workDecision) considerAck(x *messageContext) {
 			x.task, x.chain = w.Task.View.ID, w.Chain
 			x.effect, x.work = effectBegin, w
 			if x.to.AgentID != w.Architect {
-				x.notes = append(x.notes, fmt.Sprintf("/to_agent: it is for %s, which has assigned the task", w.Architect))
+				x.notes = append(x.notes, fmt.Sprintf("/to_agent: it should be %s, which assigned the task", w.Architect))
 			}
 			return
 		}
 	}
-	x.notes = append(x.notes, "it acknowledges nothing that its sender has been given and not begun")
+	x.notes = append(x.notes, "its sender has no assigned task to acknowledge")
 }
 
 // acknowledged applies an acknowledgment. The architect is notified if it is for another member.
@@ -217,10 +217,10 @@ func (wd workDecision) considerProgress(x *messageContext, p *session.Progress) 
 	}
 	outside, n := outside(w.Scope, p.Files)
 	for _, file := range outside {
-		x.notes = append(x.notes, fmt.Sprintf("/payload/files_modified_so_far: %.80q is outside of the scope", file))
+		x.notes = append(x.notes, fmt.Sprintf("/payload/files_modified_so_far: %.80q is outside the scope", file))
 	}
 	if n > len(outside) {
-		x.notes = append(x.notes, fmt.Sprintf("/payload/files_modified_so_far: %s outside of the scope in all", state.Counted(n, "file")))
+		x.notes = append(x.notes, fmt.Sprintf("/payload/files_modified_so_far: %s outside the scope in all", state.Counted(n, "file")))
 	}
 	x.effect, x.work = effectProgress, w
 	return nil
@@ -333,7 +333,7 @@ func (sd sessionDecision) standing(s *state.SessionState, a *state.KnownAgent, t
 	}
 	text, err := object.Encode(answer)
 	if err != nil {
-		panic(fmt.Sprintf("how an agent is cannot be spelled: %v", err))
+		panic(fmt.Sprintf("how an agent is cannot be encoded: %v", err))
 	}
 	return text
 }

@@ -52,7 +52,7 @@ func (td taskDecision) readableTask(id string) (*state.Task, *wire.Error) {
 		k = td.state.Tasks.Find(object.CanonicalID(id))
 	}
 	if k == nil {
-		return nil, state.Errorf(wire.CodeNotFound, state.Details{"taskId": brief(id)}, "there is no task %q", brief(id))
+		return nil, state.Errorf(wire.CodeNotFound, state.Details{"taskId": brief(id)}, "task %q does not exist", brief(id))
 	}
 	if !k.SubmittedBy(td.from) && !td.reads(k) {
 		err := state.Errorf(wire.CodeDenied, state.Details{"taskId": id}, "the task is not yours: you neither submitted it nor have it")

@@ -274,7 +274,7 @@ func (ld linkDecision) abandon(ended *state.Task, quiet string) {
 			if ld.state.Rules.StaysBlocked(k.Patient()) {
 				ld.fact("", k.View.ID, &state.TaskBlocked{ID: k.View.ID, Name: k.View.Name, Upstream: queue[0].View.ID})
 				if w := k.Work(); w != nil {
-					ld.works().tellArchitect(w, "It will not run: it waits for "+queue[0].Label()+", which came to nothing")
+					ld.works().tellArchitect(w, "It will not run: its dependency "+queue[0].Label()+" did not succeed")
 				}
 				continue
 			}

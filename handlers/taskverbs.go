@@ -192,7 +192,7 @@ func (td taskDecision) startTask(r *wire.TaskID) (*wire.TaskReply, *wire.Error) 
 		return nil, notHolder(k)
 	case !held && td.state.Agents.IsDown(k.View.AssignedTo):
 		return nil, state.Errorf(wire.CodeConflict, state.Details{"taskId": k.View.ID, "agent": k.View.AssignedTo, "reason": "agent_down"},
-			"task %s cannot be started, because %s does not run: its next run is told of the task", k.Label(), k.View.AssignedTo)
+			"task %s cannot be started, because %s is not running: its next run is notified of the task", k.Label(), k.View.AssignedTo)
 	}
 	td.questions().cancelQuestions(k)
 	td.start(k, td.mark())
@@ -218,11 +218,11 @@ func (td taskDecision) mayStart(k *state.Task) bool {
 // of its tasks.
 func hasEnough(a *state.KnownAgent) *wire.Error {
 	return state.Errorf(wire.CodeConflict, state.Details{"reason": "at_capacity", "capacity": a.Capacity, "taskIds": state.Ids(a.Holds)},
-		"you have as many tasks as you may have at a time (%d)", a.Capacity)
+		"you have the maximum number of open tasks (%d)", a.Capacity)
 }
 
 func notHolder(k *state.Task) *wire.Error {
-	return state.Errorf(wire.CodeDenied, state.Details{"taskId": k.View.ID}, "only the agent that has task %s may say that", k.Label())
+	return state.Errorf(wire.CodeDenied, state.Details{"taskId": k.View.ID}, "only the agent of task %s may report that", k.Label())
 }
 
 func (td taskDecision) start(k *state.Task, mk *state.RequestKey) {
@@ -257,7 +257,7 @@ func (td taskDecision) reportableTask(id, verb string) (*state.Task, *wire.Error
 // is checked.
 func inItsSession(k *state.Task, verb string) *wire.Error {
 	return state.Errorf(wire.CodeConflict, state.Details{"taskId": k.View.ID, "reason": "in_session", "session": k.Work().Of.Spec.ID},
-		"task %s cannot be %s here: say so in its session %q, by a message", k.Label(), verb, k.Work().Of.Spec.ID)
+		"task %s cannot be %s here: send a message in its session %q", k.Label(), verb, k.Work().Of.Spec.ID)
 }
 
 // notBegun adds a hint to an error about a task that its agent has not started.

@@ -118,7 +118,7 @@ func (td taskDecision) review(id, verb string) (*state.Task, *wire.Error) {
 	case err != nil:
 		return nil, err
 	case td.from.Kind == Agent && k.View.AssignedTo == td.from.Name:
-		return nil, state.Errorf(wire.CodeDenied, state.Details{"taskId": k.View.ID}, "who wrote a plan does not judge it")
+		return nil, state.Errorf(wire.CodeDenied, state.Details{"taskId": k.View.ID}, "the author of a plan cannot approve or reject it")
 	case k.View.State != wire.TaskPlanReview:
 		return nil, wrongState(k, verb)
 	}
@@ -126,7 +126,7 @@ func (td taskDecision) review(id, verb string) (*state.Task, *wire.Error) {
 }
 
 func (td taskDecision) approvePlan(r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
-	k, err := td.review(r.TaskID, "begun: there is no plan to approve")
+	k, err := td.review(r.TaskID, "begun: it has no plan to approve")
 	switch {
 	case err != nil:
 		return nil, err
@@ -139,7 +139,7 @@ func (td taskDecision) approvePlan(r *wire.TaskID) (*wire.TaskReply, *wire.Error
 }
 
 func (td taskDecision) revisePlan(r *wire.RevisePlan) (*wire.TaskReply, *wire.Error) {
-	k, err := td.review(r.TaskID, "sent back: there is no plan to revise")
+	k, err := td.review(r.TaskID, "sent back: it has no plan to revise")
 	if err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func (td taskDecision) queueClosed() {
 		if k.View.State == wire.TaskDone && k.Workspace().Holds() {
 			td.fact("", k.View.ID, &state.TaskChecked{
 				What: events.TaskUnmerged, ID: k.View.ID, Name: k.View.Name, Agent: k.View.AssignedTo, Merge: hub.MergeLeft,
-				Text: "is not merged: there is no merge queue now. Merge it: orchestrator task merge " + state.Short(k.View.ID),
+				Text: "is not merged: the merge queue is off. Merge it: orchestrator task merge " + state.Short(k.View.ID),
 			})
 			td.links().handOver(k)
 		}

@@ -395,7 +395,7 @@ func TestUnknownAgentIsRefusedByName(t *testing.T) {
 		p := perform(t, Options{}, []settings.Agent{{Name: "a-0", Block: "a"}, {Name: "a-1", Block: "a"}}, map[string]part{"a-0": untilEOF, "a-1": untilEOF})
 		synctest.Wait()
 		_, err := p.StopAgents(t.Context(), control.AgentsRequest{Agents: []string{"b"}})
-		require.EqualError(t, err, `there is no agent "b"`)
+		require.EqualError(t, err, `agent "b" does not exist`)
 		outcomes, err := p.StopAgents(t.Context(), control.AgentsRequest{Agents: []string{"a"}})
 		require.NoError(t, err)
 		require.Len(t, outcomes, 2, "a block means its replicas")

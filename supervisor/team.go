@@ -71,7 +71,7 @@ func (l *lifecycle) unknown(name string) error {
 	}
 	return &wire.Error{
 		Code:    wire.CodeNotFound,
-		Message: fmt.Sprintf("there is no agent %q", name),
+		Message: fmt.Sprintf("agent %q does not exist", name),
 		Details: map[string]any{"agent": name, "agents": names},
 		Hint:    "The agents are " + known,
 	}

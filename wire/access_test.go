@@ -59,7 +59,7 @@ func TestAccessRequestsAreRefused(t *testing.T) {
 		{"issue-token", `{"sub":"ann","overlap":5}`, "/payload/overlap: overlap is of an actor, and does not go with sub"},
 		{"issue-token", `{"actor":"GO","sub":"ann"}`, "/payload/sub: sub is of a person, and does not go with actor"},
 		{"issue-token", `{"actor":"GO","role":"viewer"}`, "/payload/role: role is of a person, and does not go with actor"},
-		{"issue-token", `{"actor":"Bus"}`, `/payload/actor: actor must not be "Bus": that is the orchestrator's own`},
+		{"issue-token", `{"actor":"Bus"}`, `/payload/actor: actor must not be "Bus", which is reserved for the orchestrator`},
 		{"issue-token", `{"actor":""}`, `/payload/actor: actor must be GO, HO:host, PO:project, IO:person, W:id or S:kind:id, not ""`},
 		{"issue-token", `{"actor":"GO","overlap":-1}`, "/payload/overlap: overlap must be a whole number from 0 to 9007199254740991"},
 		{"register-agent", `{"registration_token":"orcreg_x"}`, "/payload/name: name is missing"},

@@ -13,7 +13,7 @@ import (
 func TestDependenciesAreRead(t *testing.T) {
 	useless := func(i string) []hub.Oddity {
 		return []hub.Oddity{{
-			Kind: events.DocumentOdd, Pointer: "/payload/doc/" + i + "/contract_key", Text: "a contract_key means nothing on a dependency that is no input",
+			Kind: events.DocumentOdd, Pointer: "/payload/doc/" + i + "/contract_key", Text: "a contract_key has no effect on a dependency that is not an input",
 		}}
 	}
 	for _, test := range []struct {

@@ -67,7 +67,7 @@ func MeantType(kind string) string {
 
 // UnknownType returns the refusal of a message of an unknown type.
 func UnknownType(kind string) *Error {
-	message := fmt.Sprintf("there is no message type %q", kind)
+	message := fmt.Sprintf("unknown message type %q", kind)
 	if meant := MeantType(kind); meant != "" {
 		message += fmt.Sprintf(": did you mean %q?", meant)
 	}

@@ -93,7 +93,7 @@ func ReadHubFail(o *object.Reader, task string) *FailTask {
 }
 
 // unspecified is the question of a call for help that has none.
-const unspecified = "The agent asks for help, and does not say with what"
+const unspecified = "The agent asks for help, but gave no question"
 
 // ReadHubHelp reads a call for help. It may be empty.
 func ReadHubHelp(o *object.Reader, task string) *RequestHelp {

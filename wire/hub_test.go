@@ -109,7 +109,7 @@ func TestHubBodiesAreRead(t *testing.T) {
 
 // Rows: A-36, A-37, A-43, A-44, A-51, A-82, A-83, A-84, A-125.
 func TestHubBodiesAreRefused(t *testing.T) {
-	const set = " cannot be set: there are operations for what changes it"
+	const set = " cannot be set: other operations change it"
 	for _, test := range []struct{ what, body, want string }{
 		{"create", `{"spec":"s"}`, "/title: title is missing"},
 		{"create", `{"title":" ","spec":"s"}`, "/title: title must not be empty"},

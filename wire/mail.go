@@ -89,9 +89,9 @@ func (m *SendMessage) read(o *object.Reader) {
 		o.Refuse("payload", "is missing: it must be an object")
 	case len(m.Payload) > mail.MaxPayload:
 		o.Fail(&Error{
-			Code: CodeTooLarge, Message: fmt.Sprintf("payload has %d bytes, and a message takes %d", len(m.Payload), mail.MaxPayload),
+			Code: CodeTooLarge, Message: fmt.Sprintf("payload has %d bytes, and the limit is %d", len(m.Payload), mail.MaxPayload),
 			Details: map[string]any{"pointer": o.Below("payload")},
-			Hint:    "Put what is large into a file, and say where it is",
+			Hint:    "Put large content into a file, and send its path",
 		})
 	}
 	switch {

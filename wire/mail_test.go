@@ -90,14 +90,14 @@ func TestMailIsRefused(t *testing.T) {
 		{"send-message", sending(`,"idempotency_key":"` + strings.Repeat("k", 201) + `"`), "/payload/idempotency_key: idempotency_key must not be longer than 200 bytes"},
 		{"send-message", sending(`,"idempotency_key":"a\u0000b"`), "/payload/idempotency_key: idempotency_key must not have control characters in it"},
 		{"send-message", sending(`,"idempotency_key":"\u0085"`), "/payload/idempotency_key: idempotency_key must not have control characters in it"},
-		{"poll-messages", `{"actor":"HO:"}`, `/payload/actor: actor must have something that can be read behind each colon: "HO:"`},
+		{"poll-messages", `{"actor":"HO:"}`, `/payload/actor: actor must have visible text after each colon: "HO:"`},
 		{"poll-messages", `{"cursor":-1}`, "/payload/cursor: cursor must be a whole number from 0 to 9007199254740991"},
 		{"poll-messages", `{"limit":0}`, "/payload/limit: limit must be a whole number from 1 to 10000"},
 		{"poll-messages", `{"limit":10001}`, "/payload/limit: limit must be a whole number from 1 to 10000"},
 		{"ack-messages", `{}`, "/payload/seq: seq is missing"},
 		{"ack-messages", `{"seq":null}`, "/payload/seq: seq is missing"},
 		{"ack-messages", `{"seq":"45"}`, "/payload/seq: seq must be a number"},
-		{"heartbeat", `{"actor":"Bus"}`, `/payload/actor: actor must not be "Bus": that is the orchestrator's own`},
+		{"heartbeat", `{"actor":"Bus"}`, `/payload/actor: actor must not be "Bus", which is reserved for the orchestrator`},
 	} {
 		_, wrong := readAs(t, test.operation, test.payload)
 		require.Equal(t, test.want, wrong, "%s %s", test.operation, test.payload)

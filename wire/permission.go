@@ -112,7 +112,7 @@ var activityOperations = []Operation{
 			`"anyOf": [{"required": ["questionId"], "properties": {"questionId": {"type": "string", "minLength": 1}}}, ` +
 				`{"required": ["requestId"], "properties": {"requestId": {"type": "string", "minLength": 1}}}]`,
 		},
-		Summary:  "Withdraw a question of yours that needs no answer any more",
+		Summary:  "Withdraw a question of yours that no longer needs an answer",
 		About:    "The request that asked it is answered with an error.",
 		Examples: []string{`{"questionId": "q5"}`, `{"requestId": "req-7"}`},
 	}),

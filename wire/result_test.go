@@ -66,7 +66,7 @@ func TestResultsAreRead(t *testing.T) {
 			resultOf(`,"contracts":{"k":{"status":"partial","data":[1.0,"x"]}}`),
 			hub.Result{
 				Contracts: []hub.Contract{{Key: "k", Status: "partial", Data: Raw(`[1.0,"x"]`)}},
-				Oddities:  odd("/k/data", "data should be an object; it is delivered as it is"),
+				Oddities:  odd("/k/data", "data should be an object; it is delivered unchanged"),
 			},
 		},
 		{
@@ -152,7 +152,7 @@ func TestResultsThatBreakTheirForm(t *testing.T) {
 		{`"bad":{}`, "/bad/status: doc.contracts.bad.status is missing"},
 		{`"bad":{"status":"done","data":{}}`, `/bad/status: doc.contracts.bad.status must be one of fulfilled, partial or skipped, not "done"`},
 		{`"bad":{"status":1}`, "/bad/status: doc.contracts.bad.status must be a string"},
-		{`"bad":{"status":"skipped"}`, "/bad/data: doc.contracts.bad.data is missing: it must have the reason for what was skipped"},
+		{`"bad":{"status":"skipped"}`, "/bad/data: doc.contracts.bad.data is missing: it must have the reason for skipping"},
 		{`"bad":{"status":"skipped","data":"why"}`, "/bad/data: doc.contracts.bad.data must be an object"},
 		{`"bad":{"status":"skipped","data":{}}`, "/bad/data/reason: doc.contracts.bad.data.reason is missing"},
 		{`"bad":{"status":"skipped","data":{"reason":" "}}`, "/bad/data/reason: doc.contracts.bad.data.reason must not be empty"},
@@ -175,7 +175,7 @@ func TestResultsOfOtherVersionsDeliver(t *testing.T) {
 	require.Equal(t, []hub.Contract{{Key: "a-b", Status: "fulfilled", Data: Raw(`[1]`)}, {Key: "c", Status: "fulfilled"}}, r.Contracts)
 	require.Equal(t, 1, r.Files)
 	require.Equal(t, []hub.Oddity{{
-		Kind: events.SchemaVersionUnknown, Pointer: "/payload/doc/$schema", Text: "orchestratia/task-result/v2 is not known here: it is read as far as it is like v1",
+		Kind: events.SchemaVersionUnknown, Pointer: "/payload/doc/$schema", Text: "orchestratia/task-result/v2 is unknown: it is read like v1",
 	}}, r.Oddities)
 }
 
@@ -225,12 +225,12 @@ func TestArtifactsAreRead(t *testing.T) {
 	for list, want := range map[string]string{
 		`7`:              "/payload/artifacts: artifacts must be a list",
 		`["x"]`:          "/payload/artifacts/0: artifacts[0]: it must be an object",
-		`[{"name":"x"}]`: "/payload/artifacts/0/content: artifacts[0].content must be there, or instead of it either path or ref",
+		`[{"name":"x"}]`: "/payload/artifacts/0/content: artifacts[0].content is required, unless path or ref is set",
 		`[{"path":""}]`:  "/payload/artifacts/0/path: artifacts[0].path must not be empty, nor must ref",
 		`[{"ref":"x"}]`:  "/payload/artifacts/0/name: artifacts[0].name is missing",
 		`[{"path":7}]`:   "/payload/artifacts/0/path: artifacts[0].path must be a string",
 		`[{"name":"` + strings.Repeat("n", 1001) + `","content":""}]`: "/payload/artifacts/0/name: artifacts[0].name must be at most 1000 bytes long",
-		`[{"name":"x","content":""},{"path":"x"}]`:                    `/payload/artifacts/1/name: artifacts[1].name stands twice in the list: "x"`,
+		`[{"name":"x","content":""},{"path":"x"}]`:                    `/payload/artifacts/1/name: artifacts[1].name is in the list twice: "x"`,
 		"[" + fmt.Sprintf(many, numbers...) + "]":                     "/payload/artifacts: artifacts must have at most 100 items, not 101",
 	} {
 		_, wrong := readAs(t, "complete-task", `{"taskId":"a","artifacts":`+list+`}`)

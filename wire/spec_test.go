@@ -169,7 +169,7 @@ func TestSchemasAreOfTheirFamily(t *testing.T) {
 		for _, version := range []string{"v2", "v0", "v01", "v12345678901234567890", "v", "1", "V1", "v1.0", "v-1", "v1 ", "vx", "v2-draft", "v1/extra"} {
 			o := slotOf(t, `{"$schema":"`+family+version+`","requirements":7,"summary":[],"languages":{},"contracts":[],"output_expectations":""}`)
 			require.Equal(t, []hub.Oddity{{
-				Kind: events.SchemaVersionUnknown, Pointer: "/payload/doc/$schema", Text: family + version + " is not known here: it is read as far as it is like v1",
+				Kind: events.SchemaVersionUnknown, Pointer: "/payload/doc/$schema", Text: family + version + " is unknown: it is read like v1",
 			}}, read(o))
 			require.Empty(t, complaint(o.Err()), family+version)
 		}
@@ -209,7 +209,7 @@ func TestReferencesToTasksShouldBeUUIDs(t *testing.T) {
 			continue
 		}
 		require.Equal(t, []hub.Oddity{{
-			Kind: events.DocumentOdd, Pointer: "/payload/doc/input_context/references/1/id", Text: `"` + id + `" is no UUID, as the id of a task is`,
+			Kind: events.DocumentOdd, Pointer: "/payload/doc/input_context/references/1/id", Text: `"` + id + `" is not a UUID, which a task id is`,
 		}}, s.Oddities)
 	}
 	reference := `{"type":"task","id":"x"},`

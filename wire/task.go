@@ -297,7 +297,7 @@ func readArtifacts(o *object.Reader) []hub.Artifact {
 	all := hub.ArtifactsIn(o, "artifacts")
 	for i := range all {
 		if delegation.IsArtifactRef(all[i].Ref) {
-			o.RefuseItem("artifacts", i, "has a ref of content that is kept here, which only the orchestrator may give")
+			o.RefuseItem("artifacts", i, "has a ref to stored content, which only the orchestrator may set")
 		}
 	}
 	return all

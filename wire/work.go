@@ -81,7 +81,7 @@ func (u *UpdateTask) removed(o *object.Reader) {
 func never(o *object.Reader, keys ...string) {
 	for _, key := range keys {
 		if o.Find(key) != nil {
-			o.Refuse(key, "cannot be set: there are operations for what changes it")
+			o.Refuse(key, "cannot be set: other operations change it")
 		}
 	}
 }

@@ -18,7 +18,7 @@ func ptr[T any](value T) *T { return &value }
 // Rows: A-42, A-51, A-55, A-82, A-83, A-84, A-146, A-148, A-152, A-158.
 func TestWorkRequestsAreRead(t *testing.T) {
 	useless := []hub.Oddity{{
-		Kind: events.DocumentOdd, Pointer: "/payload/contractKey", Text: "a contractKey means nothing on a dependency that is no input",
+		Kind: events.DocumentOdd, Pointer: "/payload/contractKey", Text: "a contractKey has no effect on a dependency that is not an input",
 	}}
 	for _, test := range []struct {
 		operation, payload string
@@ -93,11 +93,11 @@ func TestWorkRequestsAreRefused(t *testing.T) {
 		{"update-task", `{"name":"n"}`, "/payload/taskId: taskId is missing"},
 		{"update-task", `{"taskId":"a","name":" "}`, "/payload/name: name must not be empty"},
 		{"update-task", `{"taskId":"a","type":""}`, "/payload/type: type must not be empty"},
-		{"update-task", `{"taskId":"a","status":"done"}`, "/payload/status: status cannot be set: there are operations for what changes it"},
-		{"update-task", `{"taskId":"a","state":"done"}`, "/payload/state: state cannot be set: there are operations for what changes it"},
-		{"update-task", `{"taskId":"a","result":{}}`, "/payload/result: result cannot be set: there are operations for what changes it"},
-		{"update-task", `{"taskId":"a","assignedTo":"b"}`, "/payload/assignedTo: assignedTo cannot be set: there are operations for what changes it"},
-		{"update-task", `{"taskId":"a","id":"b"}`, "/payload/id: id cannot be set: there are operations for what changes it"},
+		{"update-task", `{"taskId":"a","status":"done"}`, "/payload/status: status cannot be set: other operations change it"},
+		{"update-task", `{"taskId":"a","state":"done"}`, "/payload/state: state cannot be set: other operations change it"},
+		{"update-task", `{"taskId":"a","result":{}}`, "/payload/result: result cannot be set: other operations change it"},
+		{"update-task", `{"taskId":"a","assignedTo":"b"}`, "/payload/assignedTo: assignedTo cannot be set: other operations change it"},
+		{"update-task", `{"taskId":"a","id":"b"}`, "/payload/id: id cannot be set: other operations change it"},
 		{"update-task", `{"taskId":"a","priority":""}`, "/payload/priority: priority must not be empty"},
 		{"update-task", `{"taskId":"a","payload":"p"}`, "/payload/payload: payload must be an object"},
 		{"update-task", `{"taskId":"a","acceptanceCriteria":"c"}`, "/payload/acceptanceCriteria: acceptanceCriteria must be a list"},

@@ -103,7 +103,7 @@ func (b *Book) Full(at time.Time) *wire.Error {
 		return nil
 	}
 	return &wire.Error{
-		Code: wire.CodeLimited, Message: fmt.Sprintf("there are %d keys and tokens: revoke some before more are issued", valid),
+		Code: wire.CodeLimited, Message: fmt.Sprintf("%d keys and tokens exist: revoke some before you issue more", valid),
 		Details: map[string]any{"reason": "too_many_credentials", "credentials": valid},
 	}
 }

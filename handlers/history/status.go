@@ -21,7 +21,7 @@ type StatusPage struct {
 // NoMessage returns the error for a number that no message has.
 func NoMessage(seq int64) *wire.Error {
 	return &wire.Error{
-		Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no message %d", seq), Details: map[string]any{"seq": seq},
+		Code: wire.CodeNotFound, Message: fmt.Sprintf("message %d does not exist", seq), Details: map[string]any{"seq": seq},
 	}
 }
 

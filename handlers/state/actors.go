@@ -122,7 +122,7 @@ func (as *agents) Writer(from Actor, claimed, where string) (string, *wire.Error
 		a := as.ByID[from.Name]
 		if a == nil || a.Mail == nil {
 			return "", Errorf(wire.CodeConflict, Details{"agent": from.Name, "reason": "no_actor"},
-				"%q has no mail now: it does not run, or another is the actor that it was", from.Name)
+				"%q has no mail now: it is not running, or another is the actor that it was", from.Name)
 		}
 		id = a.Mail.ID
 	}

@@ -20,7 +20,7 @@ type KnownAgent struct {
 	wire.Member
 	StoredAgent
 	ActorID     string            // its name in the log
-	Mail        *BusActor         // its actor on the bus; nil: none while it does not run
+	Mail        *BusActor         // its actor on the bus; nil: none while it is not running
 	ServerID    string            // its id in protocol A
 	Under       []string          // where tasks wait that it may fit
 	Running     int               // of the tasks that it holds

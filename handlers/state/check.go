@@ -22,7 +22,7 @@ func (ak *AgentKnown) check(*State) error {
 
 func (f *AgentForgotten) check(s *State) error {
 	if s.Agents.ByID[f.ID] == nil {
-		return fmt.Errorf("there is no agent %q", f.ID)
+		return fmt.Errorf("agent %q does not exist", f.ID)
 	}
 	return nil
 }
@@ -42,7 +42,7 @@ func (t *TaskCreated) check(s *State) error {
 	}
 	for _, d := range t.Dependencies {
 		if s.Tasks.ByID[d.On] == nil {
-			return fmt.Errorf("there is no task %s to depend on", d.On)
+			return fmt.Errorf("task %s to depend on does not exist", d.On)
 		}
 	}
 	return nil
@@ -68,7 +68,7 @@ func (t *TaskRecalled) check(s *State) error {
 
 func (t *TaskAssigned) check(s *State) error {
 	if s.Agents.ByID[t.Agent] == nil {
-		return fmt.Errorf("there is no agent %q", t.Agent)
+		return fmt.Errorf("agent %q does not exist", t.Agent)
 	}
 	if t.Way == InSession {
 		return s.Tasks.checkTask(t.ID, openStates...)
@@ -162,7 +162,7 @@ func (sl *ServerLost) check(s *State) error { return s.Agents.checkServer(sl.Age
 
 func (as *agents) checkAgent(name string) error {
 	if as.ByID[name] == nil {
-		return fmt.Errorf("there is no agent %q", name)
+		return fmt.Errorf("agent %q does not exist", name)
 	}
 	return nil
 }
@@ -265,7 +265,7 @@ func (re *ReviewEscalated) check(s *State) error {
 
 func (x *sessions) checkSession(id string) error {
 	if x.ByID[id] == nil {
-		return fmt.Errorf("there is no session %q", id)
+		return fmt.Errorf("session %q does not exist", id)
 	}
 	return nil
 }

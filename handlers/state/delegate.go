@@ -77,5 +77,5 @@ func (a *KnownAgent) CheckBacklog() *wire.Error {
 	if n < MaxWaiting && size < MaxWaitingBytes {
 		return nil
 	}
-	return DelegationError(wire.CodeLimited, delegation.FaultAgentBusy, fmt.Sprintf("%s waits for %q already: ask again when it has less to do", Counted(n, "task"), a.ID), "waiting", n)
+	return DelegationError(wire.CodeLimited, delegation.FaultAgentBusy, fmt.Sprintf("%s already wait for %q: ask again when it has less to do", Counted(n, "task"), a.ID), "waiting", n)
 }

@@ -220,7 +220,7 @@ func (m *Member) CheckBacklog() *wire.Error {
 		return nil
 	}
 	return Errorf(wire.CodeTimeout, Details{"to_agent": m.AgentID, "waiting": n},
-		"%s has not taken %s yet: say it again when it has", m.AgentID, Counted(n, "message"))
+		"%s has not taken %s yet: send it again when it has", m.AgentID, Counted(n, "message"))
 }
 
 // Before returns the record of the previous item that was sent to the same run and has not been

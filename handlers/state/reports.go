@@ -122,7 +122,7 @@ func (al *AgentLimited) apply(s *State, _ *wire.Record) {
 func (al *AgentLimited) check(s *State) error { return s.Agents.checkAgent(al.Agent) }
 
 func (al *AgentLimited) tell(e *wire.Event) {
-	e.Agent, e.Text = al.Agent, "is not limited any more"
+	e.Agent, e.Text = al.Agent, "is no longer limited"
 	if al.Until != "" {
 		e.Text = "is limited until " + al.Until
 		if al.Scope != "" {

@@ -98,8 +98,8 @@ const (
 )
 
 var judgements = []wire.Option{
-	{Label: "Approve it as it is", Value: JudgeApprove},
-	{Label: "Revise it once more", Value: JudgeRevise},
+	{Label: "Approve it", Value: JudgeApprove},
+	{Label: "Revise it again", Value: JudgeRevise},
 	{Label: "Abort it", Value: judgeAbort},
 }
 

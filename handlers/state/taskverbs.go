@@ -41,7 +41,7 @@ func (as *agents) IsDown(name string) bool {
 
 // Waits returns the refusal to start a task that waits for other tasks.
 func (t *tasks) Waits(k *Task) *wire.Error {
-	return Errorf(wire.CodeConflict, Details{"taskId": k.View.ID, "reason": "blocked", "waitsFor": t.WaitsFor(k)}, "task %s waits for others", k.Label())
+	return Errorf(wire.CodeConflict, Details{"taskId": k.View.ID, "reason": "blocked", "waitsFor": t.WaitsFor(k)}, "task %s waits for other tasks", k.Label())
 }
 
 // Wrapped returns a result in its stored form. A text becomes a document with its author.

@@ -65,7 +65,7 @@ func (ak *AgentKnown) tell(e *wire.Event) {
 }
 
 func (f *AgentForgotten) tell(e *wire.Event) {
-	e.Agent, e.Text = f.ID, "is no longer one of the agents"
+	e.Agent, e.Text = f.ID, "is no longer part of the team"
 }
 
 func (t *TaskCreated) tell(e *wire.Event) {
@@ -86,7 +86,7 @@ func (t *TaskAssigned) tell(e *wire.Event) {
 		e.Text += " (best fit)"
 	}
 	if t.Plan {
-		e.Text += ", a plan first"
+		e.Text += ", plan required"
 	}
 	if t.Attempt > 1 {
 		e.Text += fmt.Sprintf(", attempt %d", t.Attempt)
@@ -118,12 +118,12 @@ func (t *TaskTrouble) tell(e *wire.Event) {
 func (t *TaskRequeued) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" is back in the queue: "+t.Why
 	if t.After != "" {
-		e.Text += "; it is not given out before " + t.After
+		e.Text += "; not before " + t.After
 	}
 }
 
 func (t *TaskDue) tell(e *wire.Event) {
-	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" may be given out again"
+	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" can be assigned again"
 }
 
 func (t *TaskDone) tell(e *wire.Event) {
@@ -148,7 +148,7 @@ func (t *TaskCancelled) tell(e *wire.Event) {
 }
 
 func (t *TaskBlocked) tell(e *wire.Event) {
-	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" will not run: it waits for "+Short(t.Upstream)+", which came to nothing"
+	e.Task, e.Text = t.ID, label(t.ID, t.Name)+" will not run: its dependency "+Short(t.Upstream)+" did not succeed"
 }
 
 func (qa *QuestionAsked) tell(e *wire.Event) {
@@ -169,7 +169,7 @@ func (qa *QuestionAnswered) tell(e *wire.Event) {
 }
 
 func (qk *QuestionKept) tell(e *wire.Event) {
-	e.Agent, e.Text = qk.Agent, "goes on without the answer to "+qk.ID+", which will come as mail"
+	e.Agent, e.Text = qk.Agent, "continues without the answer to "+qk.ID+", which will arrive as mail"
 }
 
 func (qe *QuestionExpired) tell(e *wire.Event) {
@@ -192,11 +192,11 @@ func (t *TaskNoted) tell(e *wire.Event) {
 }
 
 func (t *TaskPlanned) tell(e *wire.Event) {
-	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" has a plan: a person or a planner has to approve it"
+	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" has a plan: a person or a planner must approve it"
 }
 
 func (t *TaskRevise) tell(e *wire.Event) {
-	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" wants another plan: "+t.Feedback
+	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" needs a new plan: "+t.Feedback
 }
 
 func (t *TaskHelp) tell(e *wire.Event) {
@@ -225,7 +225,7 @@ func (d *DependencyAdded) tell(e *wire.Event) {
 }
 
 func (d *DependencyGone) tell(e *wire.Event) {
-	e.Task, e.Text = d.ID, label(d.ID, d.Name)+" does not depend on "+Short(d.On)+" any more"
+	e.Task, e.Text = d.ID, label(d.ID, d.Name)+" no longer depends on "+Short(d.On)
 }
 
 // maxTold is the maximum number of tasks that one text names.
@@ -240,7 +240,7 @@ func (d *DependencyResolved) tell(e *wire.Event) {
 		}
 		names = append(names, Short(w.ID))
 	}
-	e.Task, e.Text = d.ID, label(d.ID, d.Name)+" is there for "+strings.Join(names, ", ")
+	e.Task, e.Text = d.ID, label(d.ID, d.Name)+" is available to "+strings.Join(names, ", ")
 }
 
 func (c *ContractSeen) tell(e *wire.Event) {
@@ -255,7 +255,7 @@ func (c *ContractSeen) tell(e *wire.Event) {
 		e.Text += ", in part"
 	}
 	if c.NeededBy != "" {
-		e.Text += ", which " + Short(c.NeededBy) + " wants"
+		e.Text += ", which " + Short(c.NeededBy) + " needs"
 	}
 }
 
@@ -267,13 +267,13 @@ func (o *DocumentWarning) tell(e *wire.Event) {
 }
 
 func (q *QuestionWithdrawn) tell(e *wire.Event) {
-	e.Task, e.Agent, e.Text = q.Task, q.Agent, q.ID+" needs no answer any more"
+	e.Task, e.Agent, e.Text = q.Task, q.Agent, q.ID+" no longer needs an answer"
 }
 
 func (ac *AgentCapable) tell(e *wire.Event) {
-	e.Agent, e.Text = ac.Agent, "says what it can do"
+	e.Agent, e.Text = ac.Agent, "reported its capabilities"
 	if ac.Capabilities == nil {
-		e.Text = "says how it is"
+		e.Text = "reported its status"
 	}
 }
 
@@ -284,11 +284,11 @@ func (sr *ServerRegistered) tell(e *wire.Event) {
 	}
 }
 
-func (ss *ServerSeen) tell(e *wire.Event) { e.Agent, e.Text = ss.Agent, "is there" }
-func (sl *ServerLost) tell(e *wire.Event) { e.Agent, e.Text = sl.Agent, "is not heard of any more" }
+func (ss *ServerSeen) tell(e *wire.Event) { e.Agent, e.Text = ss.Agent, "is online" }
+func (sl *ServerLost) tell(e *wire.Event) { e.Agent, e.Text = sl.Agent, "is offline" }
 
 func (k *KeysRotated) tell(e *wire.Event) {
-	e.Agent, e.Text = k.Agent, "has a new key "+k.ID+", the old ones hold until "+k.Until
+	e.Agent, e.Text = k.Agent, "has a new key "+k.ID+", the old ones are valid until "+k.Until
 }
 
 func (k *KeyRevoked) tell(e *wire.Event) { e.Agent, e.Text = k.Agent, k.ID+" is revoked" }
@@ -312,15 +312,15 @@ func (m *Mailed) tell(e *wire.Event) {
 }
 
 func (m *MailAcked) tell(e *wire.Event) {
-	e.Text = fmt.Sprintf("%s has dealt with its mail up to %d", m.Actor, m.Seq)
+	e.Text = fmt.Sprintf("%s acknowledged its mail up to %d", m.Actor, m.Seq)
 }
 
-func (a *ActorSeen) tell(e *wire.Event) { e.Text = a.Actor + " is there" }
+func (a *ActorSeen) tell(e *wire.Event) { e.Text = a.Actor + " is present" }
 
 func (a *ActorStale) tell(e *wire.Event) {
-	e.Text = a.Actor + " sends no heartbeat any more"
+	e.Text = a.Actor + " stopped sending heartbeats"
 	if a.Over {
-		e.Text = a.Actor + " is not missed any more"
+		e.Text = a.Actor + " is no longer missing"
 	}
 }
 
@@ -329,45 +329,45 @@ func (a *ActorTokenIssued) tell(e *wire.Event) { e.Text = a.Actor + " has a new 
 // The events of facts about delegated tasks.
 
 func (f *TaskForwarded) tell(e *wire.Event) {
-	e.Task, e.Agent, e.Run, e.Text = f.ID, f.Agent, f.Run, label(f.ID, f.Name)+" is brought to "+f.Agent
+	e.Task, e.Agent, e.Run, e.Text = f.ID, f.Agent, f.Run, label(f.ID, f.Name)+" is sent to "+f.Agent
 	if f.Acted != 0 {
-		e.Text = "the input to " + label(f.ID, f.Name) + " is brought to " + f.Agent
+		e.Text = "the input for " + label(f.ID, f.Name) + " is sent to " + f.Agent
 	}
 }
 
 func (t *TaskReturned) tell(e *wire.Event) {
 	e.Task, e.Agent, e.Run = t.ID, t.Agent, t.Run
-	e.Text = t.Agent + " does not read: " + label(t.ID, t.Name) + " waits until it does"
+	e.Text = t.Agent + " does not read its messages: " + label(t.ID, t.Name) + " waits until it does"
 	if t.Acted != 0 {
-		e.Text = t.Agent + " does not read: the input to " + label(t.ID, t.Name) + " waits until it does"
+		e.Text = t.Agent + " does not read its messages: the input for " + label(t.ID, t.Name) + " waits until it does"
 	}
 }
 
 func (t *TaskResponded) tell(e *wire.Event) {
-	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" is "+t.Status+", says "+t.Agent
+	e.Task, e.Agent, e.Text = t.ID, t.Agent, label(t.ID, t.Name)+" is "+t.Status+", reported by "+t.Agent
 	switch {
 	case t.Again:
-		e.Text = label(t.ID, t.Name) + " is " + t.Status + ": its source is told so again"
+		e.Text = label(t.ID, t.Name) + " is " + t.Status + ": its source is notified again"
 	case t.Own:
-		e.Text = label(t.ID, t.Name) + " is " + t.Status + ": its source is told so"
+		e.Text = label(t.ID, t.Name) + " is " + t.Status + ": its source is notified"
 	}
 }
 
 func (t *TaskAnswered) tell(e *wire.Event) {
-	e.Task, e.Text = t.ID, "the source of "+label(t.ID, t.Name)+" has the response"
+	e.Task, e.Text = t.ID, "the source of "+label(t.ID, t.Name)+" has received the response"
 }
 
 func (t *TaskUnanswered) tell(e *wire.Event) {
-	e.Task, e.Text = t.ID, "the source of "+label(t.ID, t.Name)+" does not read: the response waits until it does"
+	e.Task, e.Text = t.ID, "the source of "+label(t.ID, t.Name)+" does not read its messages: the response waits until it does"
 }
 
 func (t *TaskActed) tell(e *wire.Event) {
 	e.Task, e.Agent = t.ID, t.Agent
 	switch t.Act {
 	case delegation.ActStatus:
-		e.Text = t.Agent + " is asked how " + label(t.ID, t.Name) + " stands"
+		e.Text = t.Agent + " is asked for the status of " + label(t.ID, t.Name)
 	default:
-		e.Text = t.Agent + " is given input to " + label(t.ID, t.Name)
+		e.Text = t.Agent + " is given input for " + label(t.ID, t.Name)
 	}
 }
 
@@ -396,7 +396,7 @@ func (ss *SessionSaid) tell(e *wire.Event) {
 		e.Text += " " + Short(ss.Task)
 	}
 	if ss.By != "" {
-		e.Text += ", said by " + ss.By
+		e.Text += ", sent by " + ss.By
 	}
 	switch ss.Fate {
 	case FateHeld:
@@ -408,20 +408,20 @@ func (ss *SessionSaid) tell(e *wire.Event) {
 
 func (sr *SessionRefused) tell(e *wire.Event) {
 	e.Agent, e.Task = sr.From, sr.Task
-	e.Text = fmt.Sprintf("%s  a message of %s is refused: %s", sr.Session, sr.From, sr.Why)
+	e.Text = fmt.Sprintf("%s  a message from %s is refused: %s", sr.Session, sr.From, sr.Why)
 }
 
 func (sd *SessionDelivered) tell(e *wire.Event) {
-	e.Agent, e.Text = sd.Agent, fmt.Sprintf("has message %d", sd.Message)
+	e.Agent, e.Text = sd.Agent, fmt.Sprintf("received message %d", sd.Message)
 }
 
 func (sd *SessionDeferred) tell(e *wire.Event) {
-	e.Agent, e.Text = sd.Agent, fmt.Sprintf("has not taken %s, which is tried again at %s", sd.ID, sd.Next)
+	e.Agent, e.Text = sd.Agent, fmt.Sprintf("has not taken %s; the next attempt is at %s", sd.ID, sd.Next)
 	if sd.Again {
 		e.Text = fmt.Sprintf("%s is tried again, retry %d", sd.ID, sd.Retries)
 	}
 	if sd.Unread {
-		e.Text = fmt.Sprintf("runs and has not read %s: its sender is told again at %s", sd.ID, sd.Next)
+		e.Text = fmt.Sprintf("is running but has not read %s: its sender is notified again at %s", sd.ID, sd.Next)
 	}
 }
 
@@ -451,19 +451,19 @@ func (wr *WorkRepeated) tell(e *wire.Event) {
 }
 
 func (wc *WorkCompleted) tell(e *wire.Event) {
-	e.Task, e.Text = wc.ID, Short(wc.ID)+" is completed, as its developer says"
+	e.Task, e.Text = wc.ID, Short(wc.ID)+" is completed, according to its developer"
 }
 
 func (wt *WorkTroubled) tell(e *wire.Event) {
-	e.Task, e.Text = wt.TaskID, fmt.Sprintf("%s: %s: %s, to do: %s", Short(wt.TaskID), wt.ErrorType, wt.ErrorMessage, wt.SuggestedAction)
+	e.Task, e.Text = wt.TaskID, fmt.Sprintf("%s: %s: %s, suggested action: %s", Short(wt.TaskID), wt.ErrorType, wt.ErrorMessage, wt.SuggestedAction)
 }
 
 func (d *DeadlinePassed) tell(e *wire.Event) {
-	e.Agent, e.Task, e.Text = d.Agent, d.ID, label(d.ID, d.Name)+" is not completed, and its deadline has passed: "+d.Deadline
+	e.Agent, e.Task, e.Text = d.Agent, d.ID, label(d.ID, d.Name)+" has missed its deadline: "+d.Deadline
 }
 
 func (p *ProgressOverdue) tell(e *wire.Event) {
-	e.Agent, e.Task, e.Text = p.Agent, p.ID, label(p.ID, p.Name)+" has not been heard of since "+p.Since
+	e.Agent, e.Task, e.Text = p.Agent, p.ID, label(p.ID, p.Name)+" has reported nothing since "+p.Since
 }
 
 func (rr *ReviewRequested) tell(e *wire.Event) {
@@ -474,7 +474,7 @@ func (rd *ReviewDecided) tell(e *wire.Event) {
 	e.Agent, e.Task = rd.Reviewer, rd.ID
 	e.Text = fmt.Sprintf("%s: %s%s", Short(rd.ID), plain(string(rd.Verdict)), foundWords(rd.Findings))
 	if rd.Verdict == "" {
-		e.Text = fmt.Sprintf("the review of %s came to nothing: %s", Short(rd.ID), rd.Why)
+		e.Text = fmt.Sprintf("the review of %s ended without a verdict: %s", Short(rd.ID), rd.Why)
 	}
 }
 
@@ -504,5 +504,5 @@ func (re *ReviewEscalated) tell(e *wire.Event) {
 }
 
 func (re *ReviewExtended) tell(e *wire.Event) {
-	e.Task, e.Text = re.ID, Short(re.ID)+" is to be revised once more, as a person wants"
+	e.Task, e.Text = re.ID, Short(re.ID)+" needs another revision, requested by a person"
 }

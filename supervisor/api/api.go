@@ -448,7 +448,7 @@ func (api *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 			level = hclog.Debug
 		}
 		api.Log.Log(level, "a request failed", "path", r.URL.Path, "error", err)
-		refusal = &wire.Error{Code: wire.CodeInternal, Message: "something went wrong here; it is in the orchestrator's log"}
+		refusal = &wire.Error{Code: wire.CodeInternal, Message: "internal error; see the orchestrator's log"}
 	}
 	accountOf(r.Context()).refuse(refusal)
 	if unread(r) { // no further request can follow on this connection

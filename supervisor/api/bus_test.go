@@ -218,7 +218,7 @@ func TestBusRefusals(t *testing.T) {
 		{&wire.Error{Code: wire.CodeInternal, Message: "the record is broken"}, 500,
 			`{"error":{"code":"internal","message":"the record is broken","details":{},"recoverable":true},"detail":"the record is broken"}`},
 		{errors.New("the password is hunter2"), 500,
-			`{"error":{"code":"internal","message":"something went wrong here; it is in the orchestrator's log","details":{},"recoverable":true},"detail":"something went wrong here; it is in the orchestrator's log"}`},
+			`{"error":{"code":"internal","message":"internal error; see the orchestrator's log","details":{},"recoverable":true},"detail":"internal error; see the orchestrator's log"}`},
 		{&wire.Error{Code: wire.CodeTimeout, Message: "too late"}, 504,
 			`{"error":{"code":"timeout","message":"too late","details":{},"recoverable":true},"detail":"too late"}`},
 	} {

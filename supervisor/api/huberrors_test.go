@@ -52,7 +52,7 @@ func TestHubRefusals(t *testing.T) {
 		{&wire.Error{Code: wire.CodeTimeout, Message: "too late"}, 504,
 			`{"error":{"code":"timeout","message":"too late","details":{},"recoverable":true},"detail":"too late"}`},
 		{errors.New("the password is hunter2"), 500,
-			`{"error":{"code":"internal","message":"something went wrong here; it is in the orchestrator's log","details":{},"recoverable":true},"detail":"something went wrong here; it is in the orchestrator's log"}`},
+			`{"error":{"code":"internal","message":"internal error; see the orchestrator's log","details":{},"recoverable":true},"detail":"internal error; see the orchestrator's log"}`},
 	} {
 		h.answer = func(question) (any, error) { return nil, test.refusal }
 		for i := range hubRoutes() {

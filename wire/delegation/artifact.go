@@ -89,7 +89,7 @@ func Attach(document object.Raw, load func(ref string) (string, error)) (object.
 		}
 		content, err := load(ref)
 		if err == nil && !utf8.ValidString(content) {
-			err = errors.New("it is no text")
+			err = errors.New("it is not text")
 		}
 		if err != nil {
 			missing = append(missing, fmt.Errorf("loading the content of artifact %d: %w", i, err))

@@ -123,7 +123,7 @@ func checkLookalikes(p *object.Decoder, known ...string) {
 		}
 		for _, other := range known {
 			if alike(key, other) {
-				p.Note(key, "is passed over: it is spelled "+other)
+				p.Note(key, "is ignored: it is spelled "+other)
 			}
 		}
 	}

@@ -53,7 +53,7 @@ var FaultCodes = []string{
 }
 
 // unexplained is the message of a failure without one.
-const unexplained = "The task failed, and its agent does not say why"
+const unexplained = "The task failed, and its agent gave no reason"
 
 // orUnexplained returns f, or a fault without an explanation if f is nil.
 func orUnexplained(f *Fault) *Fault {
@@ -126,11 +126,11 @@ func readFault(p *object.Decoder) *Fault {
 	}
 	if object.IsBlank(f.Code) {
 		f.Code = FaultInternal
-		p.Note("code", "is missing: it is taken for "+FaultInternal)
+		p.Note("code", "is missing: it defaults to "+FaultInternal)
 	}
 	if object.IsBlank(f.Message) {
 		f.Message = unexplained
-		p.Note("message", "is missing: it should say what went wrong")
+		p.Note("message", "is missing: it should describe the error")
 	}
 	return f
 }

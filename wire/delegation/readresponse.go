@@ -12,7 +12,7 @@ func ReadResponse(document object.Raw, members []object.Member, check Ambiguity)
 	p := NewDecoder(members, "")
 	r := &Response{Document: document, ID: readLabel(p, "id", object.Required), Status: p.OneOf("status", object.Required, Statuses)}
 	if slices.ContainsFunc(members, func(m object.Member) bool { return string(m.Key) == "type" }) {
-		p.Refuse("type", "must not stand in a response: it makes it a request")
+		p.Refuse("type", "must not be in a response: only a request has it")
 	}
 	r.Result = readResponseResult(p, r.Status)
 	p.Inside("error", object.Optional, func(in *object.Decoder) { r.Fault = readFault(in) })
@@ -81,7 +81,7 @@ func readResponseResult(p *object.Decoder, status string) object.Raw {
 		return nil
 	}
 	if status != Completed && slices.Contains(Statuses, status) {
-		p.Refuse("result", "must not stand beside the status "+status+": it goes with completed alone")
+		p.Refuse("result", "must not be set with the status "+status+": only completed has it")
 	}
 	return p.Value("result")
 }
@@ -91,12 +91,12 @@ func checkStatus(p *object.Decoder, r *Response) {
 	switch r.Status {
 	case Failed:
 		if r.Fault == nil {
-			p.Note("error", "is missing, and the status is failed: it should say why")
+			p.Note("error", "is missing, and the status is failed: it should give the reason")
 		}
 		r.Fault = orUnexplained(r.Fault)
 	case Completed:
 		if given := object.Once(p.Members, "result"); given == nil || object.IsNull(given) {
-			p.Note("result", "is missing, and the status is completed: it is taken for "+string(Succeeded))
+			p.Note("result", "is missing, and the status is completed: it defaults to "+string(Succeeded))
 			r.Result = Succeeded
 		}
 		dropFault(p, r)
@@ -105,7 +105,7 @@ func checkStatus(p *object.Decoder, r *Response) {
 		r.Fault = nil
 	case Cancelled: // its message is the reason
 		if r.Fault != nil {
-			p.Note("error", "stands beside the status cancelled, and is dropped")
+			p.Note("error", "does not fit the status cancelled, and is dropped")
 		}
 		if r.Question, _ = object.Text(object.Once(p.Members, "message")); object.IsBlank(r.Question) && r.Fault != nil {
 			r.Question = r.Fault.Message
@@ -118,7 +118,7 @@ func checkStatus(p *object.Decoder, r *Response) {
 // dropFault drops an error that does not go with the status of a response.
 func dropFault(p *object.Decoder, r *Response) {
 	if r.Fault != nil {
-		p.Note("error", "stands beside the status "+r.Status+", and is dropped")
+		p.Note("error", "does not fit the status "+r.Status+", and is dropped")
 	}
 	r.Fault = nil
 }
@@ -148,14 +148,14 @@ func readArtifact(p *object.Decoder) Artifact {
 }
 
 // unasked is the question of a response that requires input and does not describe it.
-const unasked = "The agent needs input to go on, and does not say which"
+const unasked = "The agent needs input to continue, and did not specify it"
 
 // readAsk sets the question of a task that needs input.
 func readAsk(p *object.Decoder, r *Response) {
 	var said object.Reader
 	input := object.Once(p.Members, "input")
 	if input != nil && !object.IsNull(input) && said.Read(input, object.AnyDepth, p.Below("input")) != nil {
-		p.Note("input", "is passed over: it is no object with a question")
+		p.Note("input", "is ignored: it is not an object with a question")
 	}
 	candidates := [...][]byte{object.Once(p.Members, "message"), object.Once(said.Members, "question")}
 	for _, value := range candidates {
@@ -168,11 +168,11 @@ func readAsk(p *object.Decoder, r *Response) {
 	}
 	if r.Question == "" {
 		r.Question = unasked
-		p.Note("message", fmt.Sprintf("is missing, and the status is %s: it should say what is asked", r.Status))
+		p.Note("message", fmt.Sprintf("is missing, and the status is %s: it should have the question", r.Status))
 	}
 	r.Options = readAskOptions(&said)
 	if said.Err() != nil {
-		p.Note("input", "has options that are passed over: "+said.Err().Message)
+		p.Note("input", "has options that are ignored: "+said.Err().Message)
 		r.Options = nil
 	}
 }
@@ -186,7 +186,7 @@ func readAskOptions(o *object.Reader) []Option {
 	}
 	words := o.Texts("options")
 	if len(words) < len(items) {
-		o.Refuse("options", "has a text that stands twice")
+		o.Refuse("options", "has a duplicate text")
 	}
 	var all []Option
 	for _, word := range words {

@@ -84,7 +84,7 @@ func ReadRequest(document object.Raw, members []object.Member, pointer string, c
 	p := NewDecoder(members, pointer)
 	r := &Request{Document: document, ID: readLabel(p, "id", object.Required), Type: readLabel(p, "type", object.Required), Payload: readObject(p, "payload", object.Required)}
 	if IsAct(r.Type) {
-		p.Refuse("type", "is of a message about a task that there is: "+r.Type+" asks for none")
+		p.Refuse("type", "is reserved for messages about existing tasks: "+r.Type)
 	}
 	p.Inside("context", object.Optional, func(in *object.Decoder) { r.Context = readTaskContext(in) })
 	p.Inside("routing", object.Optional, func(in *object.Decoder) { r.Routing = readTaskRouting(in) })

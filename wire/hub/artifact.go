@@ -76,7 +76,7 @@ func ArtifactsIn(o *object.Reader, key string) []Artifact {
 	o.Objects(key, func(in *object.Reader) {
 		a := readArtifact(in)
 		if names[a.Name] {
-			in.Refuse("name", fmt.Sprintf("stands twice in the list: %.80q", a.Name))
+			in.Refuse("name", fmt.Sprintf("is in the list twice: %.80q", a.Name))
 		}
 		names[a.Name] = true
 		all = append(all, a)
@@ -97,7 +97,7 @@ func readArtifact(in *object.Reader) Artifact {
 	}
 	switch {
 	case sources != 1:
-		in.Refuse("content", "must be there, or instead of it either path or ref")
+		in.Refuse("content", "is required, unless path or ref is set")
 	case in.Find("content") == nil && object.IsBlank(a.Path+a.Ref):
 		in.Refuse("path", "must not be empty, nor must ref")
 	}

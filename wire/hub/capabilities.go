@@ -114,7 +114,7 @@ func (c *Capabilities) Within(most *Capabilities) *Capabilities {
 	}
 	common.Oddities = append(slices.Clone(c.Oddities), Oddity{
 		Kind: events.DocumentOdd, Pointer: "/payload/capabilities",
-		Text: "the file fixes what it can do; left out: " + strings.Join(left, ", "),
+		Text: "the configuration fixes its capabilities; ignored: " + strings.Join(left, ", "),
 	})
 	return common
 }

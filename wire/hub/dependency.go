@@ -73,7 +73,7 @@ func NewDependency(o *object.Reader, on, kind, contract string) Dependency {
 		mayText(o, contract)
 		d.Oddities = []Oddity{{
 			Kind: events.DocumentOdd, Pointer: o.Below(contract),
-			Text: "a " + contract + " means nothing on a dependency that is no input",
+			Text: "a " + contract + " has no effect on a dependency that is not an input",
 		}}
 	}
 	return d

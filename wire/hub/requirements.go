@@ -68,7 +68,7 @@ func readSchema(o *object.Reader, family string, needed bool) (full bool, odd []
 		return false, []Oddity{{
 			Kind:    events.SchemaVersionUnknown,
 			Pointer: o.Below(schemaKey),
-			Text:    fmt.Sprintf("%.80s is not known here: it is read as far as it is like %s", name, schemaKnown),
+			Text:    fmt.Sprintf("%.80s is unknown: it is read like %s", name, schemaKnown),
 		}}
 	}
 	if o.Err() != nil {

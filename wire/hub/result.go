@@ -118,7 +118,7 @@ func readContract(key string, o *object.Reader) Contract {
 		return c
 	}
 	if data == nil {
-		o.Refuse(dataKey, "is missing: it must have the reason for what was skipped")
+		o.Refuse(dataKey, "is missing: it must have the reason for skipping")
 		return c
 	}
 	var room [4]object.Member
@@ -138,7 +138,7 @@ func (r *Result) noteContract(c *Contract, o *object.Reader) {
 	case c.Data == nil && c.Status == ContractFulfilled:
 		r.Oddities = note(r.Oddities, o.Below("data"), "it is fulfilled and has no data: a task that needs it gets null")
 	case c.Data != nil && !object.IsObject(c.Data):
-		r.Oddities = note(r.Oddities, o.Below("data"), "data should be an object; it is delivered as it is")
+		r.Oddities = note(r.Oddities, o.Below("data"), "data should be an object; it is delivered unchanged")
 	}
 }
 

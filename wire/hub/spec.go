@@ -65,7 +65,7 @@ func (s *Spec) readContext(o *object.Reader, full bool) {
 		case "task":
 			mustSay(r, "id")
 			if id := r.Text("id"); full && r.Err() == nil && !object.IsUUID(id) {
-				s.Oddities = note(s.Oddities, r.Below("id"), fmt.Sprintf("%q is no UUID, as the id of a task is", id))
+				s.Oddities = note(s.Oddities, r.Below("id"), fmt.Sprintf("%q is not a UUID, which a task id is", id))
 			}
 		case "file":
 			mustSay(r, "id")

@@ -38,7 +38,7 @@ func CheckActor(id string) string {
 	parts := strings.Split(rest, ":")
 	switch {
 	case id == Bus || id == Governor:
-		return fmt.Sprintf("must not be %q: that is the orchestrator's own", id)
+		return fmt.Sprintf("must not be %q, which is reserved for the orchestrator", id)
 	case len(id) > maxActor:
 		return fmt.Sprintf("must not be longer than %d bytes", maxActor)
 	case actorParts[family] != len(parts) || !strings.Contains(id, ":"):
@@ -46,7 +46,7 @@ func CheckActor(id string) string {
 	}
 	for _, part := range parts {
 		if part == "" || strings.ContainsFunc(part, unreadable) {
-			return fmt.Sprintf("must have something that can be read behind each colon: %.80q", id)
+			return fmt.Sprintf("must have visible text after each colon: %.80q", id)
 		}
 	}
 	return ""

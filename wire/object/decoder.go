@@ -96,7 +96,7 @@ func (d *Decoder) Has(key string, must Presence) bool {
 		d.Refuse(key, "is missing")
 	case must == Forgivable:
 		d.Forgive(key, "is missing")
-		d.Note(key, "is missing, which is forgiven")
+		d.Note(key, "is missing, which is tolerated")
 	}
 	return false
 }

@@ -47,7 +47,7 @@ func (s *Scanner) message(into []Member) (members []Member, why string, ok bool)
 	}
 	s.Space()
 	if s.At < len(s.Text) {
-		return nil, "more follows the object: one message a line, one writer a stream", false
+		return nil, "more text follows the object: write one message a line, with one writer a stream", false
 	}
 	return members, "", true
 }
@@ -68,7 +68,7 @@ type Scanner struct {
 
 const (
 	TooDeep = "it nests too deeply"
-	HalfOf  = "half of a character stands in it, an escape such as \\ud800 without its other half"
+	HalfOf  = "it contains half of a character, an escape such as \\ud800 without its other half"
 )
 
 func (s *Scanner) why() string {
@@ -78,7 +78,7 @@ func (s *Scanner) why() string {
 	if s.half {
 		return HalfOf
 	}
-	return "it is no valid JSON"
+	return "it is not valid JSON"
 }
 
 // Space skips white space.

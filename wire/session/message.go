@@ -112,7 +112,7 @@ func (m *Message) Misdirected() *object.Error {
 	case m.From.AgentType != d.from:
 		return m.Placed(object.Denied("/from_agent/agent_type", m.MessageType+" is for an agent of the type "+d.from+" to say"))
 	case d.to != "" && m.To.AgentType != d.to:
-		return m.Placed(object.Denied("/to_agent/agent_type", m.MessageType+" is said to an agent of the type "+d.to))
+		return m.Placed(object.Denied("/to_agent/agent_type", m.MessageType+" must be sent to an agent of the type "+d.to))
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func ReadMembers(document object.Raw, members []object.Member, pointer string) (
 		return nil, err
 	}
 	if m.ReplyTo != "" && !isUUID4(m.ReplyTo) && !isShortID(m.ReplyTo) {
-		p.Note("reply_to", fmt.Sprintf("names no message: none has an id such as %.80q", m.ReplyTo))
+		p.Note("reply_to", fmt.Sprintf("is not a message id: %.80q", m.ReplyTo))
 	}
 	m.Notes, m.lapses = all.Notes, all.Forgiven
 	m.Sum = m.checksum(object.Once(members, "payload"))

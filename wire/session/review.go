@@ -161,15 +161,15 @@ func readReviewResult(p *object.Decoder) *ReviewResult {
 	p.Objects("required_changes", object.Optional, func(in *object.Decoder) { r.RequiredChanges = append(r.RequiredChanges, readRequiredChange(in, known)) })
 	must := func(c RequiredChange) bool { return c.Priority == FixMust }
 	if r.Verdict == VerdictApproved && slices.ContainsFunc(r.RequiredChanges, must) {
-		p.Note("required_changes", "has what must be fixed, and the work is approved")
+		p.Note("required_changes", "lists required fixes, but the work is approved")
 	}
 	r.Commendations = p.Texts("commendations", object.Optional)
 	if r.Verdict == VerdictChangesRequested {
 		if len(r.Findings) == 0 {
-			p.Note("findings", "is empty, and changes are requested")
+			p.Note("findings", "is empty, but changes are requested")
 		}
 		if len(r.RequiredChanges) == 0 {
-			p.Note("required_changes", "says nothing, and changes are requested")
+			p.Note("required_changes", "is empty, but changes are requested")
 		}
 	}
 	return r

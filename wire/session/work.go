@@ -120,10 +120,10 @@ func (c *Completion) Files() (files, notes []string) {
 	}
 	wrong = slices.Sorted(maps.Keys(said))
 	if n := len(missing); n > 0 {
-		notes = append(notes, fmt.Sprintf("/payload/changes: changed files that it does not name: %d, such as %.200q", n, missing[0]))
+		notes = append(notes, fmt.Sprintf("/payload/changes: changed files that it does not name: %d, for example %.200q", n, missing[0]))
 	}
 	if n := len(wrong); n > 0 {
-		notes = append(notes, fmt.Sprintf("/payload/changes: files that it names and that are not changed: %d, such as %.200q", n, wrong[0]))
+		notes = append(notes, fmt.Sprintf("/payload/changes: named files that did not change: %d, for example %.200q", n, wrong[0]))
 	}
 	return files, notes
 }
@@ -157,7 +157,7 @@ func readCompletion(p *object.Decoder) *Completion {
 	c.Blockers = p.Texts("blockers", object.Optional)
 	c.Suggestions = p.Texts("suggestions", object.Optional)
 	if len(c.Blockers) == 0 && (c.Status == OutcomePartial || c.Status == OutcomeFailed) {
-		p.Note("blockers", "says nothing: it should say why the status is "+c.Status)
+		p.Note("blockers", "is empty: it should give the reason for the status "+c.Status)
 	}
 	c.Error = readExecutionError(p, "error", c.TaskID)
 	return c
@@ -189,7 +189,7 @@ func readFileChanges(p *object.Decoder, key, kind string) (files []FileChange) {
 		f.LinesRemoved, _ = in.Whole("lines_removed", object.Optional, 0)
 		f.Description = in.Text("description", object.Optional)
 		if f.Type = in.OneOf("change_type", object.Required, ChangeTypes); f.Type != kind {
-			in.Note("change_type", fmt.Sprintf("is %.80q, and it stands among %s", f.Type, key))
+			in.Note("change_type", fmt.Sprintf("is %.80q, but is listed in %s", f.Type, key))
 		}
 		files = append(files, f)
 	})

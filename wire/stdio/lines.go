@@ -20,7 +20,7 @@ func (r *Reader) session(line []byte) wire.Message {
 	case session.AgentNamed(object.Once(r.room, "to_agent")) == r.Agent:
 		return wire.Log{Why: "an echo of a session message"}
 	default:
-		s.Err = object.Denied("/from_agent/agent_id", fmt.Sprintf("agent_id says %.80q, but this is the stream of %q", from, r.Agent))
+		s.Err = object.Denied("/from_agent/agent_id", fmt.Sprintf("agent_id is %.80q, but this is the stream of %q", from, r.Agent))
 	}
 	s.Document = r.keep(line)
 	if s.Err == nil {
@@ -88,7 +88,7 @@ func (r *Reader) taskRequest(line []byte) wire.Message {
 		err = object.RefuseDuplicate(line, "")
 	}
 	if err == nil && request.Routing.Source != "" && request.Routing.Source != r.Agent {
-		err = object.Denied("/routing/source", fmt.Sprintf("source says %.80q, but this is the stream of %q", request.Routing.Source, r.Agent))
+		err = object.Denied("/routing/source", fmt.Sprintf("source is %.80q, but this is the stream of %q", request.Routing.Source, r.Agent))
 	}
 	if err != nil {
 		return r.refusedTask(dialect.TaskRequest, typeTaskRequest, err)
@@ -100,7 +100,7 @@ func (r *Reader) taskRequest(line []byte) wire.Message {
 func (r *Reader) taskAct(line []byte) wire.Message {
 	id, given := r.given()
 	if given {
-		return wire.Log{Why: "an echo of what is said about a task: its agent says how it goes"}
+		return wire.Log{Why: "an echo of a message about a task: only its agent reports its status"}
 	}
 	act, err := delegation.ReadAct(r.keep(line), r.room, dialect.Ambiguous)
 	if err == nil {

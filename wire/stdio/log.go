@@ -15,7 +15,7 @@ func (r *Reader) echo(class dialect.Dialect) wire.Message {
 		return wire.Log{Why: "an echo of mail"}
 	}
 	kind, _ := object.Text(r.known.Type)
-	return wire.Log{Why: kind + " is for the orchestrator to say"}
+	return wire.Log{Why: kind + " can be sent only by the orchestrator"}
 }
 
 // unknown refuses an object with a type and an id, and takes any other for log.
@@ -47,7 +47,7 @@ func nearlyTyped(k *dialect.Keys, kind string, typed bool) string {
 		return "its type is not a string, and it has no id"
 	}
 	if name := wire.MeantType(kind); name != "" {
-		return "there is no message type " + string(object.Quote(kind)) + ": did you mean " + string(object.Quote(name)) + "?"
+		return "unknown message type " + string(object.Quote(kind)) + ": did you mean " + string(object.Quote(name)) + "?"
 	}
 	return ""
 }
@@ -67,7 +67,7 @@ func nearly(line []byte) string {
 	}
 	for _, begun := range []string{`"request:`, `"event:`, `'request:`, `'event:`} {
 		if bytes.Contains(text[:min(len(text), 512)], []byte(begun)) {
-			return "it is no JSON object in one line: let a library spell it"
+			return "it is not a JSON object on one line: use a JSON library to write it"
 		}
 	}
 	return ""

@@ -146,7 +146,7 @@ func (r *Reader) envelope() *wire.Error {
 		case string(object.Unquote(k.AgentID)) != r.Agent:
 			return &wire.Error{
 				Code:    wire.CodeDenied,
-				Message: fmt.Sprintf("agentId says %q, but this is the stream of %q", object.Unquote(k.AgentID), r.Agent),
+				Message: fmt.Sprintf("agentId is %q, but this is the stream of %q", object.Unquote(k.AgentID), r.Agent),
 				Details: map[string]any{"pointer": "/agentId"},
 			}
 		}

@@ -52,7 +52,7 @@ func (r *Reader) Parse(line []byte) wire.Message {
 	}
 	if !ok && why != object.TooDeep && why != object.HalfOf { // these are JSON, and may be requests
 		if why == "" && isBatch(line) {
-			why = "several calls stand in it: say one a line"
+			why = "it contains several calls: send one a line"
 		}
 		return asLog(why, nearly(line))
 	}

@@ -377,10 +377,10 @@ func TestHalfOfACharacterIsAnswered(t *testing.T) {
 func TestNearlyAMessage(t *testing.T) {
 	r := Reader{Agent: "a", Depth: 64}
 	for line, nearly := range map[string]string{
-		`{"type":"request:get-task","id":"1",}`:     "it is no JSON object in one line: let a library spell it",
-		`{'type': 'event:progress', 'id': '1'}`:     "it is no JSON object in one line: let a library spell it",
+		`{"type":"request:get-task","id":"1",}`:     "it is not a JSON object on one line: use a JSON library to write it",
+		`{'type': 'event:progress', 'id': '1'}`:     "it is not a JSON object on one line: use a JSON library to write it",
 		`{"type":5,"payload":{}}`:                   "its type is not a string, and it has no id",
-		`{"type":"complete_task","payload":{}}`:     `there is no message type "complete_task": did you mean "request:complete-task"?`,
+		`{"type":"complete_task","payload":{}}`:     `unknown message type "complete_task": did you mean "request:complete-task"?`,
 		`{"type":"error","message":"no such page"}`: "",
 		`{"level":"info","msg":"hello"}`:            "",
 		`{"type":"info","payload":{}}`:              "",

@@ -25,7 +25,7 @@ func TestWhatSchemasCannotSay(t *testing.T) {
 		{"request:get-task", `{"type":"request:get-task","id":"1","id":"2","timestamp":"2026-01-01","payload":{"taskId":"a"}}`, "the key id stands twice"},
 		{"request:add-dependency", `{"type":"request:add-dependency","id":"1","timestamp":"2026-01-01","payload":{"taskId":"a","dependsOnTaskId":"b","dependencyType":"input","contractKey":"k","contractKey":"l"}}`, "contractKey stands twice"},
 		// There are many invisible characters, and lengths are counted in bytes.
-		{"request:heartbeat", `{"type":"request:heartbeat","id":"1","timestamp":"2026-01-01","payload":{"actor":"HO:\u00ad"}}`, "actor must have something that can be read behind each colon: \"HO:\\u00ad\""},
+		{"request:heartbeat", `{"type":"request:heartbeat","id":"1","timestamp":"2026-01-01","payload":{"actor":"HO:\u00ad"}}`, "actor must have visible text after each colon: \"HO:\\u00ad\""},
 		{"request:heartbeat", `{"type":"request:heartbeat","id":"1","timestamp":"2026-01-01","payload":{"actor":"HO:` + strings.Repeat("é", 99) + `"}}`, "actor must not be longer than 200 bytes"},
 		// Relations between two members.
 		{"request:create-session", `{"type":"request:create-session","id":"1","timestamp":"2026-01-01","payload":{"session_id":"s","members":[{"agent_id":"a","agent_type":"architect"},{"agent_id":"a","agent_type":"developer"}]}}`, "members[1].agent_id stands twice"},

@@ -177,16 +177,16 @@ func TestSessionEnvelopesAreRead(t *testing.T) {
 // Rows: C-30, C-55, C-64, C-101, C-102, K-23, T-25.
 func TestWhatSessionsForgive(t *testing.T) {
 	m := heard(t, shortAssignment, false)
-	require.Equal(t, []string{"/payload/task/constraints/must_not_break: task.constraints.must_not_break is missing, which is forgiven"}, m.Notes)
+	require.Equal(t, []string{"/payload/task/constraints/must_not_break: task.constraints.must_not_break is missing, which is tolerated"}, m.Notes)
 	require.Equal(t, []string{}, m.Body.(*session.Assignment).Task.Constraints.MustNotBreak)
 	require.Zero(t, m.Body.(*session.Assignment).MaxIterations)
 	m = heard(t, shortResult, false)
 	require.Equal(t, []string{
-		"/payload/findings/0/rationale: findings[0].rationale is missing, which is forgiven",
-		"/payload/verification/custom: verification.custom is missing, which is forgiven",
+		"/payload/findings/0/rationale: findings[0].rationale is missing, which is tolerated",
+		"/payload/verification/custom: verification.custom is missing, which is tolerated",
 	}, m.Notes)
 	m = heard(t, strings.Replace(shortResult, `"sequence_number":19,`, ``, 1), false)
-	require.Equal(t, "/sequence_number: sequence_number is missing, which is forgiven", m.Notes[0])
+	require.Equal(t, "/sequence_number: sequence_number is missing, which is tolerated", m.Notes[0])
 
 	for line, want := range map[string][]string{
 		shortAssignment: {
@@ -236,9 +236,9 @@ func TestIDsOfSessionMessages(t *testing.T) {
 func TestWhatIsOddAboutSessionMessages(t *testing.T) {
 	for _, test := range []struct{ kind, from, to, want string }{
 		{"task_completion", `"tests_run":true`, `"tests_run":false`, "/payload/self_review/tests_passed: self_review.tests_passed is true, and tests_run is false: they cannot have passed"},
-		{"task_completion", `"change_type":"created"`, `"change_type":"deleted"`, `/payload/changes/files_created/0/change_type: changes.files_created[0].change_type is "deleted", and it stands among files_created`},
-		{"task_completion", `"change_type":"modified"`, `"change_type":"created"`, `/payload/changes/files_modified/0/change_type: changes.files_modified[0].change_type is "created", and it stands among files_modified`},
-		{"task_completion", `"blockers":["The lid is not there yet"],`, ``, "/payload/blockers: blockers says nothing: it should say why the status is partial"},
+		{"task_completion", `"change_type":"created"`, `"change_type":"deleted"`, `/payload/changes/files_created/0/change_type: changes.files_created[0].change_type is "deleted", but is listed in files_created`},
+		{"task_completion", `"change_type":"modified"`, `"change_type":"created"`, `/payload/changes/files_modified/0/change_type: changes.files_modified[0].change_type is "created", but is listed in files_modified`},
+		{"task_completion", `"blockers":["The lid is not there yet"],`, ``, "/payload/blockers: blockers is empty: it should give the reason for the status partial"},
 		{"task_completion", `"error_type":"resource_limit"`, `"error_type":"hunger"`, `/payload/error/error_type: error.error_type must be one of timeout, exception, scope_violation or resource_limit, not "hunger"; the error is passed over`},
 		{"task_completion", `"suggested_action":"manual"`, `"suggested_action":"sleep"`, `/payload/error/suggested_action: error.suggested_action must be one of retry, reassign, abort or manual, not "sleep"; the error is passed over`},
 		{"task_completion", `"error_message":`, `"message":`, "/payload/error/error_message: error.error_message is missing; the error is passed over"},
@@ -249,7 +249,7 @@ func TestWhatIsOddAboutSessionMessages(t *testing.T) {
 		{"task_completion", `"error":{`, `"error":{},"error":{`, "/payload/error: error stands twice; the error is passed over"},
 		{"review_result", `"related_findings":["k-1"]`, `"related_findings":["k-1","k-9"]`, `/payload/required_changes/0/related_findings/1: related_findings: no finding is called "k-9"`},
 		{"review_result", `"priority":"must_fix"`, `"priority":"consider"`, ""},
-		{"acknowledgment", `"reply_to":"0c8e2f14-5b7a-4d39-8f21-6a9e0b3c4d01"`, `"reply_to":"yours"`, `/reply_to: reply_to names no message: none has an id such as "yours"`},
+		{"acknowledgment", `"reply_to":"0c8e2f14-5b7a-4d39-8f21-6a9e0b3c4d01"`, `"reply_to":"yours"`, `/reply_to: reply_to is not a message id: "yours"`},
 		{"acknowledgment", `"reply_to":"0c8e2f14-5b7a-4d39-8f21-6a9e0b3c4d01"`, `"reply_to":"msg-1"`, ""},
 	} {
 		line := string(encoded(t, sessionExamples(t)[test.kind]))
@@ -264,8 +264,8 @@ func TestWhatIsOddAboutSessionMessages(t *testing.T) {
 		`"findings":[],"verification":{"tests":{"passed":true},"type_check":{"passed":true},"custom":{}},"summary":""}}`
 	require.Empty(t, heard(t, strings.Replace(bare, "%", "approved", 1), false).Notes)
 	require.Equal(t, []string{
-		"/payload/findings: findings is empty, and changes are requested",
-		"/payload/required_changes: required_changes says nothing, and changes are requested",
+		"/payload/findings: findings is empty, but changes are requested",
+		"/payload/required_changes: required_changes is empty, but changes are requested",
 	}, heard(t, strings.Replace(bare, "%", "changes_requested", 1), false).Notes)
 }
 
@@ -301,7 +301,7 @@ func TestEverythingThatIsWrongIsTold(t *testing.T) {
 
 	for line, want := range map[string]string{
 		``: "the message: it must be an object", `[]`: "the message: it must be an object", `null`: "the message: it must be an object",
-		`{"a":`: "the message: it is no valid JSON", `{"a":{"b":{}}}`: "the message: it nests too deeply", `{}{}`: "the message: more follows the object: one message a line, one writer a stream",
+		`{"a":`: "the message: it is not valid JSON", `{"a":{"b":{}}}`: "the message: it nests too deeply", `{}{}`: "the message: more text follows the object: write one message a line, with one writer a stream",
 	} {
 		_, err := session.Read([]byte(line), 2)
 		require.Equal(t, wire.CodeInvalid, err.Code)

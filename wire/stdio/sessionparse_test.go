@@ -107,7 +107,7 @@ func TestSessionMessagesOfOthers(t *testing.T) {
 		require.Nil(t, s.Message)
 		require.Equal(t, wire.CodeDenied, s.Err.Code)
 		require.Equal(t, "/from_agent/agent_id", s.Err.Details["pointer"])
-		require.Equal(t, `agent_id says "lead", but this is the stream of "critic"`, s.Err.Message)
+		require.Equal(t, `agent_id is "lead", but this is the stream of "critic"`, s.Err.Message)
 		require.Equal(t, "msg-7-kettle", s.ID)
 		require.Equal(t, line, string(s.Document))
 		require.Equal(t, []string{"/from_agent/agent_id: " + s.Err.Message}, s.Complaints())

@@ -29,7 +29,7 @@ func TestSessionMessagesInRequests(t *testing.T) {
 	require.Equal(t, []any{line.ID, line.Type, line.Document, line.RawID}, []any{s.ID, s.Type, s.Document, s.RawID})
 	require.Equal(t, line.Message.Body, s.Message.Body)
 	require.Equal(t, line.Message.Sum, s.Message.Sum)
-	require.Equal(t, []string{"/payload/message/payload/task/constraints/must_not_break: task.constraints.must_not_break is missing, which is forgiven"}, s.Complaints())
+	require.Equal(t, []string{"/payload/message/payload/task/constraints/must_not_break: task.constraints.must_not_break is missing, which is tolerated"}, s.Complaints())
 	require.Equal(t, []string{
 		`/payload/message/message_id: message_id must be a UUID of version 4, not "msg-7-kettle"`,
 		"/payload/message/payload/task/constraints/must_not_break: task.constraints.must_not_break is missing",

@@ -41,7 +41,7 @@ func TestTaskResponsesAreSpelled(t *testing.T) {
 		},
 		{
 			delegation.Response{ID: "1", Status: delegation.Failed},
-			`{"id":"1","status":"failed","error":{"code":"INTERNAL_ERROR","message":"The task failed, and its agent does not say why","recoverable":false}}`,
+			`{"id":"1","status":"failed","error":{"code":"INTERNAL_ERROR","message":"The task failed, and its agent gave no reason","recoverable":false}}`,
 		},
 		{delegation.Response{ID: "1", Status: delegation.Cancelled}, `{"id":"1","status":"cancelled"}`},
 		{
@@ -54,7 +54,7 @@ func TestTaskResponsesAreSpelled(t *testing.T) {
 		},
 		{
 			delegation.Response{ID: "1", Status: delegation.InputRequired},
-			`{"id":"1","status":"input_required","message":"The agent needs input to go on, and does not say which"}`,
+			`{"id":"1","status":"input_required","message":"The agent needs input to continue, and did not specify it"}`,
 		},
 	} {
 		line := delegation.AppendResponse([]byte("x"), &test.r)

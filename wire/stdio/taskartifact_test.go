@@ -104,7 +104,7 @@ func TestArtifactsAreDetachedAndAttached(t *testing.T) {
 	delete(kept, e)
 	kept[e] = "\xff"
 	some, err := delegation.Attach(detached.Document, kept.load)
-	require.EqualError(t, err, "loading the content of artifact 1: there is no "+b+"\nloading the content of artifact 4: it is no text")
+	require.EqualError(t, err, "loading the content of artifact 1: there is no "+b+"\nloading the content of artifact 4: it is not text")
 	require.Contains(t, string(some), `"content":"just as long as b"}`)
 	require.Contains(t, string(some), b)
 	members, _, ok := object.Scan(some, 64, nil)

@@ -51,7 +51,7 @@ func TestWhatIsAskedAboutDelegatedWorkIsRefused(t *testing.T) {
 		{"submit-task-request", `[]`, "/payload: payload: it must be an object"},
 		{"submit-task-request", `{"id":7,"payload":{}}`, "/payload/id: id must be a string\n/payload/type: type is missing"},
 		{"submit-task-request", `{"id":"1","type":"t","payload":{},"routing":{"source":7}}`, "/payload/routing/source: routing.source must be a string"},
-		{"submit-task-request", `{"id":"1","type":"task.status","payload":{}}`, "/payload/type: type is of a message about a task that there is: task.status asks for none"},
+		{"submit-task-request", `{"id":"1","type":"task.status","payload":{}}`, "/payload/type: type is reserved for messages about existing tasks: task.status"},
 		{"submit-task-request", `{"id":"1","id":"1","type":"t","payload":{}}`, "/payload/id: id stands twice"},
 		{"submit-task-request", `{"id":"1","type":"t","payload":{},"observability":{"baggage":` + big + `}}`, "/payload/observability/baggage: observability.baggage must not be longer than 16384 bytes"},
 		{"get-task-response", `{}`, "/payload/taskId: taskId is missing"},

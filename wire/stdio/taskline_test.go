@@ -97,7 +97,7 @@ func TestTaskRequestsOfOthers(t *testing.T) {
 	line := string(encoded(t, fullRequest(t)))
 	m, ok := whose("scale", false).Parse([]byte(line)).(*wire.Refused)
 	require.True(t, ok)
-	err := object.Denied("/routing/source", `source says "kitchen", but this is the stream of "scale"`)
+	err := object.Denied("/routing/source", `source is "kitchen", but this is the stream of "scale"`)
 	require.Equal(t, &wire.Refused{ID: object.Quote(fullRequest(t)["id"].(string)), Type: "task:request", Request: true, Form: dialect.TaskRequest, Err: err}, m)
 	for _, own := range []string{`"source":"scale"`, `"source":""`, `"source":null`, `"later":1`} {
 		require.IsType(t, &wire.Request{}, whose("scale", false).Parse([]byte(strings.Replace(line, `"source":"kitchen"`, own, 1))), own)
@@ -148,7 +148,7 @@ func TestTaskResponsesOnALine(t *testing.T) {
 	m, ok := whose("scale", true).Parse([]byte(`{"id":"tea-7","status":"in_progress","result":{},"metadata":{"duration_ms":-1}}`)).(*wire.Refused)
 	require.True(t, ok)
 	require.Equal(t, []string{
-		"/result: result must not stand beside the status in_progress: it goes with completed alone",
+		"/result: result must not be set with the status in_progress: only completed has it",
 		"/metadata/duration_ms: metadata.duration_ms must be a whole number from 0 to 9007199254740991",
 	}, m.Err.Complaints())
 	m.Err = nil

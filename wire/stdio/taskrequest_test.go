@@ -161,7 +161,7 @@ func TestTaskRequestsAreRefused(t *testing.T) {
 		{`"id":"3c1f7a52-8d04-4b6e-9a1f-5e2b7c90d114"`, `"id":"` + strings.Repeat("a", 4097) + `"`, "/id: id must not be longer than 4096 bytes"},
 		{`"id":"3c1f7a52-8d04-4b6e-9a1f-5e2b7c90d114"`, `"id":"1","id":"1"`, "/id: id stands twice"},
 		{`"type":"weigh_tea"`, `"type":""`, "/type: type must not be empty"},
-		{`"type":"weigh_tea"`, `"type":"task.status"`, "/type: type is of a message about a task that there is: task.status asks for none"},
+		{`"type":"weigh_tea"`, `"type":"task.status"`, "/type: type is reserved for messages about existing tasks: task.status"},
 		{`"type":"weigh_tea"`, `"type":"notify:shutdown"`, "/type: type must not begin with request:, event:, response: or notify:"},
 		{`"payload":{"cups":3,"tea":"assam"}`, `"payload":[]`, "/payload: payload must be an object"},
 		{`"payload":{"cups":3,"tea":"assam"}`, `"payload":null`, "/payload: payload must not be null"},
@@ -197,7 +197,7 @@ func TestEverythingThatIsWrongWithATaskRequestIsTold(t *testing.T) {
 	require.Equal(t, "/id", err.Details["pointer"])
 	for line, want := range map[string]string{
 		``: "the message: it must be an object", `[]`: "the message: it must be an object",
-		`{"id":`: "the message: it is no valid JSON", `{"a":{"b":{}}}`: "the message: it nests too deeply",
+		`{"id":`: "the message: it is not valid JSON", `{"a":{"b":{}}}`: "the message: it nests too deeply",
 	} {
 		_, err := wire.ReadTaskRequest([]byte(line), 2)
 		require.Equal(t, []string{want}, complaintsOf(err))
@@ -270,11 +270,11 @@ func TestKeysOfTaskRequestsAreExact(t *testing.T) {
 	require.Empty(t, r.Routing)
 	require.Empty(t, r.Observability)
 	require.Equal(t, []string{
-		"/context/conversation_id: context.conversation_id is passed over: it is spelled conversationId",
-		"/context/Priority: context.Priority is passed over: it is spelled priority",
-		"/routing/delegation-chain: routing.delegation-chain is passed over: it is spelled delegationChain",
-		"/observability/traceID: observability.traceID is passed over: it is spelled traceId",
-		"/Context: Context is passed over: it is spelled context",
+		"/context/conversation_id: context.conversation_id is ignored: it is spelled conversationId",
+		"/context/Priority: context.Priority is ignored: it is spelled priority",
+		"/routing/delegation-chain: routing.delegation-chain is ignored: it is spelled delegationChain",
+		"/observability/traceID: observability.traceID is ignored: it is spelled traceId",
+		"/Context: Context is ignored: it is spelled context",
 	}, r.Notes)
 	require.Empty(t, requested(t, `{"id":"1","type":"t","payload":{},"i`+strings.Repeat("_", 100)+`d":1}`).Notes)
 }

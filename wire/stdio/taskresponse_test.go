@@ -11,7 +11,7 @@ import (
 )
 
 // fullResponse returns a response with all members of a completed task.
-const unasked = "The agent needs input to go on, and does not say which"
+const unasked = "The agent needs input to continue, and did not specify it"
 
 func fullResponse(t testing.TB) map[string]any { return delegatedExamples(t, "task-response")[0] }
 
@@ -45,9 +45,9 @@ func TestTaskResponsesAreRead(t *testing.T) {
 // Rows: D-18, D-19, D-20, D-21, D-22, D-23, D-24, D-25, K-23.
 func TestTaskResponsesThatSayLittle(t *testing.T) {
 	notes := map[string][]string{
-		"completed":      {`/result: result is missing, and the status is completed: it is taken for {"success":true}`},
-		"failed":         {"/error: error is missing, and the status is failed: it should say why"},
-		"input_required": {"/message: message is missing, and the status is input_required: it should say what is asked"},
+		"completed":      {`/result: result is missing, and the status is completed: it defaults to {"success":true}`},
+		"failed":         {"/error: error is missing, and the status is failed: it should give the reason"},
+		"input_required": {"/message: message is missing, and the status is input_required: it should have the question"},
 	}
 	for _, status := range delegation.Statuses {
 		bare := `{"id":"t-1","status":"` + status + `"}`
@@ -98,7 +98,7 @@ func TestResultsOfTasks(t *testing.T) {
 				require.Equal(t, result, string(responded(t, line).Result))
 				continue
 			}
-			require.Equal(t, []string{"/result: result must not stand beside the status " + status + ": it goes with completed alone"}, complaintsOf(refusedResponse([]byte(line))))
+			require.Equal(t, []string{"/result: result must not be set with the status " + status + ": only completed has it"}, complaintsOf(refusedResponse([]byte(line))))
 		}
 	}
 }
@@ -115,8 +115,8 @@ func TestTaskResponsesAreRefused(t *testing.T) {
 		{`"status":"completed"`, `"status":"in-progress"`, "/status: " + statuses + `"in-progress"`},
 		{`"status":"completed"`, `"status":null`, "/status: status must not be null"},
 		{`"status":"completed"`, `"status":"completed","status":"failed"`, "/status: status stands twice"},
-		{`"status":"completed"`, `"status":"completed","type":"t"`, "/type: type must not stand in a response: it makes it a request"},
-		{`"status":"completed"`, `"status":"completed","type":"notify:shutdown"`, "/type: type must not stand in a response: it makes it a request"},
+		{`"status":"completed"`, `"status":"completed","type":"t"`, "/type: type must not be in a response: only a request has it"},
+		{`"status":"completed"`, `"status":"completed","type":"notify:shutdown"`, "/type: type must not be in a response: only a request has it"},
 		{`"duration_ms":3250`, `"duration_ms":-1`, "/metadata/duration_ms: metadata.duration_ms must be a whole number from 0 to 9007199254740991"},
 		{`"duration_ms":3250`, `"duration_ms":0.5`, "/metadata/duration_ms: metadata.duration_ms must be a whole number from 0 to 9007199254740991"},
 		{`"duration_ms":3250`, `"duration_ms":"3250"`, "/metadata/duration_ms: metadata.duration_ms must be a number"},
@@ -142,10 +142,10 @@ func TestKeysOfMetadata(t *testing.T) {
 	r := responded(t, `{"id":"1","status":"completed","result":1,"metadata":{"durationMs":1,"retry_count":2,"started_at":"x","later":3},"Artifacts":7}`)
 	require.Empty(t, r.Metadata)
 	require.Equal(t, []string{
-		"/metadata/durationMs: metadata.durationMs is passed over: it is spelled duration_ms",
-		"/metadata/retry_count: metadata.retry_count is passed over: it is spelled retryCount",
-		"/metadata/started_at: metadata.started_at is passed over: it is spelled startedAt",
-		"/Artifacts: Artifacts is passed over: it is spelled artifacts",
+		"/metadata/durationMs: metadata.durationMs is ignored: it is spelled duration_ms",
+		"/metadata/retry_count: metadata.retry_count is ignored: it is spelled retryCount",
+		"/metadata/started_at: metadata.started_at is ignored: it is spelled startedAt",
+		"/Artifacts: Artifacts is ignored: it is spelled artifacts",
 	}, r.Notes)
 	r = responded(t, `{"id":"1","status":"completed","result":1,"metadata":{"duration_ms":0,"retryCount":0}}`)
 	require.Zero(t, *r.Metadata.DurationMS)
@@ -158,7 +158,7 @@ func TestKeysOfMetadata(t *testing.T) {
 //
 // Rows: D-23, D-29, D-30, D-41, K-06.
 func TestFaultsOfTasks(t *testing.T) {
-	const generic = "The task failed, and its agent does not say why"
+	const generic = "The task failed, and its agent gave no reason"
 	for _, test := range []struct {
 		said  string
 		want  *delegation.Fault
@@ -170,13 +170,13 @@ func TestFaultsOfTasks(t *testing.T) {
 		},
 		{`"status":"failed","error":{"code":"OUT_OF_TEA","message":"None","recoverable":false}`, &delegation.Fault{Code: "OUT_OF_TEA", Message: "None"}, ""},
 		{`"status":"failed","error":{"code":"TIMEOUT","message":"Too long"}`, &delegation.Fault{Code: delegation.FaultTimeout, Message: "Too long"}, ""},
-		{`"status":"failed","error":{"message":"Too long","details":null,"recoverable":null}`, &delegation.Fault{Code: delegation.FaultInternal, Message: "Too long"}, "/error/code: error.code is missing: it is taken for INTERNAL_ERROR"},
-		{`"status":"failed","error":{"code":"TIMEOUT","message":" "}`, &delegation.Fault{Code: delegation.FaultTimeout, Message: generic}, "/error/message: error.message is missing: it should say what went wrong"},
-		{`"status":"failed"`, &delegation.Fault{Code: delegation.FaultInternal, Message: generic}, "/error: error is missing, and the status is failed: it should say why"},
-		{`"status":"cancelled","error":{"code":"TIMEOUT","message":"Too long"}`, &delegation.Fault{Code: delegation.FaultTimeout, Message: "Too long"}, "/error: error stands beside the status cancelled, and is dropped"},
+		{`"status":"failed","error":{"message":"Too long","details":null,"recoverable":null}`, &delegation.Fault{Code: delegation.FaultInternal, Message: "Too long"}, "/error/code: error.code is missing: it defaults to INTERNAL_ERROR"},
+		{`"status":"failed","error":{"code":"TIMEOUT","message":" "}`, &delegation.Fault{Code: delegation.FaultTimeout, Message: generic}, "/error/message: error.message is missing: it should describe the error"},
+		{`"status":"failed"`, &delegation.Fault{Code: delegation.FaultInternal, Message: generic}, "/error: error is missing, and the status is failed: it should give the reason"},
+		{`"status":"cancelled","error":{"code":"TIMEOUT","message":"Too long"}`, &delegation.Fault{Code: delegation.FaultTimeout, Message: "Too long"}, "/error: error does not fit the status cancelled, and is dropped"},
 		{`"status":"cancelled"`, nil, ""},
-		{`"status":"completed","result":1,"error":{"code":"TIMEOUT","message":"Too long"}`, nil, "/error: error stands beside the status completed, and is dropped"},
-		{`"status":"in_progress","error":{"code":"TIMEOUT","message":"Too long"}`, nil, "/error: error stands beside the status in_progress, and is dropped"},
+		{`"status":"completed","result":1,"error":{"code":"TIMEOUT","message":"Too long"}`, nil, "/error: error does not fit the status completed, and is dropped"},
+		{`"status":"in_progress","error":{"code":"TIMEOUT","message":"Too long"}`, nil, "/error: error does not fit the status in_progress, and is dropped"},
 	} {
 		r := responded(t, `{"id":"1",`+test.said+`}`)
 		require.Equal(t, test.want, r.Fault, test.said)
@@ -186,7 +186,7 @@ func TestFaultsOfTasks(t *testing.T) {
 
 // Rows: D-25, D-38.
 func TestQuestionsOfTasks(t *testing.T) {
-	const missing = "/message: message is missing, and the status is input_required: it should say what is asked"
+	const missing = "/message: message is missing, and the status is input_required: it should have the question"
 	yesNo := []wire.Option{{Label: "Yes, please", Value: "yes"}, {Label: "no", Value: "no"}}
 	for _, test := range []struct {
 		said, question string
@@ -199,16 +199,16 @@ func TestQuestionsOfTasks(t *testing.T) {
 		{`"message":{"text":"hm"},"input":{"question":7},"error":{"code":"X","message":"Lemon?"}`, "Lemon?", nil, ""},
 		{`"input":{"question":"Milk?","options":[{"label":"Yes, please","value":"yes"},{"value":"no"}]}`, "Milk?", yesNo, ""},
 		{`"message":"Milk?","input":{"options":["yes","no"]}`, "Milk?", []wire.Option{{Label: "yes", Value: "yes"}, {Label: "no", Value: "no"}}, ""},
-		{`"message":"Milk?","input":{"options":["yes","no","no"]}`, "Milk?", nil, "/input: input has options that are passed over: input.options has a text that stands twice"},
-		{`"message":"Milk?","input":{"options":[{"value":"no"},{"label":"No","value":"no"}]}`, "Milk?", nil, "/input: input has options that are passed over: input.options[1].value stands twice"},
+		{`"message":"Milk?","input":{"options":["yes","no","no"]}`, "Milk?", nil, "/input: input has options that are ignored: input.options has a duplicate text"},
+		{`"message":"Milk?","input":{"options":[{"value":"no"},{"label":"No","value":"no"}]}`, "Milk?", nil, "/input: input has options that are ignored: input.options[1].value stands twice"},
 		{`"message":"Milk?","input":{"options":[]}`, "Milk?", nil, ""},
 		{`"message":"Milk?","input":{"options":null}`, "Milk?", nil, ""},
-		{`"message":"Milk?","input":{"options":"yes or no"}`, "Milk?", nil, "/input: input has options that are passed over: input.options must be a list"},
-		{`"message":"Milk?","input":{"options":["yes",7]}`, "Milk?", nil, "/input: input has options that are passed over: input.options[1] must be a string"},
-		{`"message":"Milk?","input":{"options":[{"label":"yes"}]}`, "Milk?", nil, "/input: input has options that are passed over: input.options[0].value is missing"},
-		{`"message":"Milk?","input":"yes or no"`, "Milk?", nil, "/input: input is passed over: it is no object with a question"},
+		{`"message":"Milk?","input":{"options":"yes or no"}`, "Milk?", nil, "/input: input has options that are ignored: input.options must be a list"},
+		{`"message":"Milk?","input":{"options":["yes",7]}`, "Milk?", nil, "/input: input has options that are ignored: input.options[1] must be a string"},
+		{`"message":"Milk?","input":{"options":[{"label":"yes"}]}`, "Milk?", nil, "/input: input has options that are ignored: input.options[0].value is missing"},
+		{`"message":"Milk?","input":"yes or no"`, "Milk?", nil, "/input: input is ignored: it is not an object with a question"},
 		{`"message":"Milk?","message":"Sugar?"`, unasked, nil, missing},
-		{`"error":{}`, unasked, nil, "/error/code: error.code is missing: it is taken for INTERNAL_ERROR\n/error/message: error.message is missing: it should say what went wrong\n" + missing},
+		{`"error":{}`, unasked, nil, "/error/code: error.code is missing: it defaults to INTERNAL_ERROR\n/error/message: error.message is missing: it should describe the error\n" + missing},
 	} {
 		r := responded(t, `{"id":"1","status":"input_required",`+test.said+`}`)
 		require.Equal(t, test.question, r.Question, test.said)
@@ -237,7 +237,7 @@ func TestStatesAsDelegatorsSeeThem(t *testing.T) {
 // TestResponsesAreNormalized checks that all readers of a response get the same: the members
 // that its status needs, and no error that it does not allow.
 func TestResponsesAreNormalized(t *testing.T) {
-	const generic = `"message":"The task failed, and its agent does not say why"`
+	const generic = `"message":"The task failed, and its agent gave no reason"`
 	for said, want := range map[string]string{
 		`{"id":"1","status":"failed"}`:                                                     `{"id":"1","status":"failed","error":{"code":"INTERNAL_ERROR",` + generic + `,"recoverable":false}}`,
 		`{"id":"1","status":"failed","error":{}}`:                                          `{"id":"1","status":"failed","error":{"code":"INTERNAL_ERROR",` + generic + `,"recoverable":false}}`,

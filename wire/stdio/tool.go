@@ -51,7 +51,7 @@ func (r *Reader) call() wire.Message {
 	id := dialect.Correlatable(k.ID)
 	switch {
 	case k.ID == nil || object.IsNull(k.ID):
-		return wire.Log{Why: "a call without an id wants no answer, and nothing is done"}
+		return wire.Log{Why: "a call without an id is ignored"}
 	case id == nil:
 		return wire.Log{Why: "the id of a call must be a string or a number"}
 	}
@@ -70,7 +70,7 @@ func (r *Reader) call() wire.Message {
 	}
 	return r.fault(id, rpcNoMethod, &wire.Error{
 		Code:    wire.CodeUnknownType,
-		Message: fmt.Sprintf("there is no method %.80q: there are initialize, ping, tools/list and tools/call", method),
+		Message: fmt.Sprintf("unknown method %.80q: the methods are initialize, ping, tools/list and tools/call", method),
 	})
 }
 

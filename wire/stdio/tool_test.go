@@ -47,8 +47,8 @@ func TestCallsThatCannotBe(t *testing.T) {
 		line []byte
 		want string
 	}{
-		{calling(`1`, "bus_poll", `{}`), `-32601 there is no method "bus_poll": there are initialize, ping, tools/list and tools/call`},
-		{calling(`1`, "", ``), `-32601 there is no method "": there are initialize, ping, tools/list and tools/call`},
+		{calling(`1`, "bus_poll", `{}`), `-32601 unknown method "bus_poll": the methods are initialize, ping, tools/list and tools/call`},
+		{calling(`1`, "", ``), `-32601 unknown method "": the methods are initialize, ping, tools/list and tools/call`},
 		{calling(`1`, "tools/call", ``), `-32602 params: it must be an object`},
 		{calling(`1`, "tools/call", `null`), `-32602 params: it must be an object`},
 		{calling(`1`, "tools/call", `["bus_poll"]`), `-32602 params: it must be an object`},

@@ -122,7 +122,7 @@ func TestWrongArgumentsOfWork(t *testing.T) {
 func TestRefusedArguments(t *testing.T) {
 	for _, test := range []struct{ operation, message, pointer, want string }{
 		{"submit-task", `requiredRole must be one of author, not "x"`, "/payload/requiredRole", `role must be one of author, not "x"`},
-		{"submit-task", `there is no task "x" to depend on`, "/payload/dependencies/0", `needs: there is no task "x" to depend on`},
+		{"submit-task", `task "x" to depend on does not exist`, "/payload/dependencies/0", `needs: task "x" to depend on does not exist`},
 		{"query-tasks", `status must be one of queued, not "open"`, "/payload/status", `status must be one of queued, not "open"`},
 		{"complete-task", "the tests fail", "", "the tests fail"},
 		{"retry-task", `there is no task "x"`, "", `retry: there is no task "x"`},

@@ -1792,7 +1792,7 @@ declare abstract class Operations {
 	 */
 	askPermission(permission: AskPermission, options?: Options): Promise<Heard<UserAnswer>>;
 	/**
-	 * Withdraw a question of yours that needs no answer any more. The request that asked it is
+	 * Withdraw a question of yours that no longer needs an answer. The request that asked it is
 	 * answered with an error.
 	 */
 	withdrawQuestion(question: WithdrawQuestion, options?: Options): Promise<Heard<Withdrawn>>;

@@ -291,7 +291,7 @@ function whole(text) {
   if (half.test(text)) throw new TypeError(halfOf);
   return text;
 }
-var halfOf = "half of a character stands in it, an escape such as \\ud800 without its other half";
+var halfOf = "it contains half of a character, an escape such as \\ud800 without its other half";
 function hasHalf(text) {
   if (!/\\u[dD][89a-fA-F]/.test(text)) return false;
   const escape = /\\(?:u([0-9a-fA-F]{4})|[^])/g;
@@ -309,7 +309,7 @@ function complaint(text) {
   try {
     JSON.parse(text);
   } catch {
-    return "it is no valid JSON";
+    return "it is not valid JSON";
   }
   return hasHalf(text) ? halfOf : void 0;
 }
@@ -924,7 +924,7 @@ var SessionTasks = class {
     const { tasks } = await this.session.conn.askPatiently("get-session", about3, this.signal);
     for (const t of tasks ?? []) {
       if (t.task_id !== task2) continue;
-      const because = why || `changes are wanted after ${t.iteration ?? 0} of ${t.max_iterations ?? 0} reviews`;
+      const because = why || `changes are requested after ${t.iteration ?? 0} of ${t.max_iterations ?? 0} reviews`;
       const over = t.phase === "over";
       if (t.phase === "human") return new Ended(task2, "needs_human", because);
       if (over && t.escalated === "abort") return new Ended(task2, "cancelled", because);
@@ -2413,7 +2413,7 @@ var Operations = class {
     return this.ask("ask-permission", permission, options2);
   }
   /**
-   * Withdraw a question of yours that needs no answer any more. The request that asked it is
+   * Withdraw a question of yours that no longer needs an answer. The request that asked it is
    * answered with an error.
    */
   withdrawQuestion(question2, options2) {
@@ -3242,8 +3242,8 @@ function spellResponse(members) {
     }, "optional");
   });
 }
-var unexplained = "The task failed, and its agent does not say why";
-var unasked = "The agent needs input to go on, and does not say which";
+var unexplained = "The task failed, and its agent gave no reason";
+var unasked = "The agent needs input to continue, and did not specify it";
 function readResponse(raw) {
   if (wrongWith(raw, judge4) !== void 0) return void 0;
   const given = raw.value();
@@ -3299,8 +3299,8 @@ function option(item) {
 function judge4(p) {
   p.label("id");
   const status = p.word("status", statuses);
-  p.without("type", "must not stand in a response: it makes it a request");
-  p.fits("result", status === "completed", `must not stand beside the status ${status}: it goes with completed alone`);
+  p.without("type", "must not be in a response: only a request has it");
+  p.fits("result", status === "completed", `must not be set with the status ${status}: only completed has it`);
   p.inside("error", (e) => {
     for (const key2 of ["code", "message"]) e.text(key2, "optional");
     e.object("details", "optional");

@@ -48,12 +48,12 @@ var workDay = []wire.Event{
 	{Kind: events.AgentRefused, Agent: "coder", Text: "line 3: payload.name is missing"},
 	{Kind: events.KeyIssued, Agent: "ci", Text: "has a new key k1"},
 	{Kind: events.AgentForgotten, Agent: "ci", Text: "is no longer in the configuration"},
-	{Kind: events.DependencyResolved, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" is there for 91c0aa42`},
+	{Kind: events.DependencyResolved, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" is available to 91c0aa42`},
 	{Kind: events.ContractFulfilled, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" delivers spec`},
 	{Kind: events.ContractMissing, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" does not deliver api`},
 	{Kind: events.TaskUnblocked, Task: "91c0aa42", Text: `91c0aa42 "API" unblocked`},
 	{Kind: events.TaskAnnounced, Task: "7f3a9c1e", Text: `7f3a9c1e "Write the spec" is done, 1 unblocked`},
-	{Kind: events.TaskPlanned, Agent: "coder", Task: "91c0aa42", Text: `91c0aa42 "API" has a plan: a person or a planner has to approve it`},
+	{Kind: events.TaskPlanned, Agent: "coder", Task: "91c0aa42", Text: `91c0aa42 "API" has a plan: a person or a planner must approve it`},
 	{Kind: events.TaskNoted, Task: "91c0aa42", Text: `91c0aa42 "API" noted: hot`},
 }
 
@@ -81,7 +81,7 @@ func TestConsoleShowsWork(t *testing.T) {
 14:33:02 ok 7f3a9c1e "Write the spec" delivers spec
 14:33:02 ! 7f3a9c1e "Write the spec" does not deliver api
 14:33:02 > 91c0aa42 "API" unblocked
-14:33:02 coder   ? 91c0aa42 "API" has a plan: a person or a planner has to approve it
+14:33:02 coder   ? 91c0aa42 "API" has a plan: a person or a planner must approve it
 14:33:02 coder   ? orchestrator task approve-plan 91c0aa42     or: revise-plan 91c0aa42 -m TEXT
 14:33:02 . 91c0aa42 "API" noted: hot
 `, shown(false, false, workDay...))
@@ -96,7 +96,7 @@ func TestConsoleShowsReports(t *testing.T) {
 		{Kind: events.MessageReceipt, Agent: "coder", Text: "message 8 was refused by its program", Payload: wire.Raw(`{"agent":"coder","seq":8,"state":"refused"}`)},
 		{Kind: events.AgentInterrupted, Agent: "coder", Text: "was interrupted"},
 		{Kind: events.AgentLimited, Agent: "coder", Text: "is limited by its vendor until noon", Payload: wire.Raw(`{"agent":"coder","until":"2026-11-20T12:00:00.000Z"}`)},
-		{Kind: events.AgentLimited, Agent: "coder", Text: "is not limited any more", Payload: wire.Raw(`{"agent":"coder"}`)},
+		{Kind: events.AgentLimited, Agent: "coder", Text: "is no longer limited", Payload: wire.Raw(`{"agent":"coder"}`)},
 		{Kind: events.QuestionKept, Agent: "coder", Text: "q1 is answered by mail"},
 	}
 	require.Equal(t, `14:33:02 coder   . its conversation is c1
@@ -104,7 +104,7 @@ func TestConsoleShowsReports(t *testing.T) {
 14:33:02 coder   ! message 8 was refused by its program
 14:33:02 coder   . was interrupted
 14:33:02 coder   ! is limited by its vendor until noon
-14:33:02 coder   . is not limited any more
+14:33:02 coder   . is no longer limited
 14:33:02 coder   . q1 is answered by mail
 `, shown(false, false, reports...))
 	require.Equal(t, `14:33:02 coder   ! message 8 was refused by its program
@@ -147,7 +147,7 @@ func TestConsoleKeepsCalm(t *testing.T) {
 14:33:02 ! 91c0aa42 "API" will not run
 14:33:02 coder   ! line 3: payload.name is missing
 14:33:02 ! 7f3a9c1e "Write the spec" does not deliver api
-14:33:02 coder   ? 91c0aa42 "API" has a plan: a person or a planner has to approve it
+14:33:02 coder   ? 91c0aa42 "API" has a plan: a person or a planner must approve it
 14:33:02 coder   ? orchestrator task approve-plan 91c0aa42     or: revise-plan 91c0aa42 -m TEXT
 `, shown(false, true, workDay...))
 }
@@ -169,15 +169,15 @@ func responded(status, text string) wire.Event {
 
 // errands has one event of each kind about delegated tasks.
 var errands = []wire.Event{
-	{Kind: events.TaskForwarded, Agent: "cook", Task: "t-1", Text: `t-1 "cook" is brought to cook`},
-	responded("pending", ": its source is told so"),
+	{Kind: events.TaskForwarded, Agent: "cook", Task: "t-1", Text: `t-1 "cook" is sent to cook`},
+	responded("pending", ": its source is notified"),
 	{Kind: events.TaskAnswered, Task: "t-1", Text: `the source of t-1 "cook" has the response`},
 	responded("in_progress", ", says cook\x1b[2J"),
 	{Kind: events.TaskActed, Agent: "cook", Task: "t-1", Text: `cook is asked how t-1 "cook" stands`},
 	{Kind: events.TaskHelpWanted, Agent: "cook", Task: "t-1", Text: `t-1 "cook" needs a person: q1 How hot?`, Payload: wire.Raw(`{"question_id":"q1"}`)},
 	responded("input_required", ", says cook"),
 	{Kind: events.TaskReturned, Agent: "cook", Task: "t-1", Text: `cook does not read: t-1 "cook" waits until it does`},
-	{Kind: events.TaskUnanswered, Task: "t-1", Text: `the source of t-1 "cook" does not read: the response waits until it does`},
+	{Kind: events.TaskUnanswered, Task: "t-1", Text: `the source of t-1 "cook" does not read its messages: the response waits until it does`},
 	{Kind: events.TaskRetried, Agent: "cook", Task: "t-1", Text: `t-1 "cook" is tried again after POT_LOST: it has burnt`},
 	responded("completed", ", says cook"),
 	responded("failed", ", says cook"),
@@ -187,14 +187,14 @@ var errands = []wire.Event{
 
 // A delegated task is shown like other work: each step once, and only obstacles as trouble.
 func TestConsoleShowsDelegation(t *testing.T) {
-	require.Equal(t, `14:33:02 cook    > t-1 "cook" is brought to cook
-14:33:02 cook    > t-1 "cook" is pending: its source is told so
+	require.Equal(t, `14:33:02 cook    > t-1 "cook" is sent to cook
+14:33:02 cook    > t-1 "cook" is pending: its source is notified
 14:33:02 cook    > t-1 "cook" is in_progress, says cook\x1b[2J
 14:33:02 cook    > cook is asked how t-1 "cook" stands
 14:33:02 cook    ? t-1 "cook" needs a person: q1 How hot?
 14:33:02 cook    ? orchestrator inbox answer q1 VALUE
 14:33:02 cook    ! cook does not read: t-1 "cook" waits until it does
-14:33:02 ! the source of t-1 "cook" does not read: the response waits until it does
+14:33:02 ! the source of t-1 "cook" does not read its messages: the response waits until it does
 14:33:02 cook    ! t-1 "cook" is tried again after POT_LOST: it has burnt
 14:33:02 cook    > t-1 "cook" is odd
 `, shown(false, false, errands...))
@@ -205,7 +205,7 @@ func TestConsoleKeepsCalmAboutDelegation(t *testing.T) {
 	require.Equal(t, `14:33:02 cook    ? t-1 "cook" needs a person: q1 How hot?
 14:33:02 cook    ? orchestrator inbox answer q1 VALUE
 14:33:02 cook    ! cook does not read: t-1 "cook" waits until it does
-14:33:02 ! the source of t-1 "cook" does not read: the response waits until it does
+14:33:02 ! the source of t-1 "cook" does not read its messages: the response waits until it does
 14:33:02 cook    ! t-1 "cook" is tried again after POT_LOST: it has burnt
 `, shown(false, true, errands...))
 }
@@ -213,7 +213,7 @@ func TestConsoleKeepsCalmAboutDelegation(t *testing.T) {
 // Steps are highlighted and progress is dimmed.
 func TestConsolePaintsDelegation(t *testing.T) {
 	screen := shown(true, false, errands...)
-	require.Contains(t, screen, "\x1b[32m>\x1b[0m t-1 \"cook\" is brought to cook")
+	require.Contains(t, screen, "\x1b[32m>\x1b[0m t-1 \"cook\" is sent to cook")
 	require.Contains(t, screen, "\x1b[2mt-1 \"cook\" is in_progress")
 	require.Contains(t, screen, "\x1b[33m!\x1b[0m cook does not read")
 }
@@ -231,9 +231,9 @@ func mailed(from, to, topic, payload string, answers int64) wire.Event {
 var correspondence = []wire.Event{
 	mailed("GO", "GO", mail.TopicAgentSpawned, `{"agent":"shop"}`, 0),
 	mailed("PO:shop", "PO:coder", mail.TopicDirect, `{"text":"hello"}`, 0),
-	{Kind: events.MessageAcked, Text: "PO:coder has dealt with its mail up to 42"},
+	{Kind: events.MessageAcked, Text: "PO:coder acknowledged its mail up to 42"},
 	{Kind: events.ActorSeen, Text: "PO:shop is there"},
-	{Kind: events.ActorStale, Text: "PO:shop sends no heartbeat any more"},
+	{Kind: events.ActorStale, Text: "PO:shop stopped sending heartbeats"},
 	mailed("Bus", "GO", mail.TopicAlertFired, `{"alert":"agent.stale","actor":"PO:shop","agent":"shop","last_seen":"2026-11-20T14:30:00.000Z"}`, 0),
 	mailed("Bus", "GO", mail.TopicAlertResolved, `{"alert":"agent.stale","actor":"PO:shop","agent":"shop","text":"its heartbeat is back"}`, 0),
 	mailed("Bus", "GO", mail.TopicAlertFired, `{"alert":"agent.crashed","actor":"PO:shop","agent":"shop","exit_code":3}`, 0),
@@ -253,7 +253,7 @@ var correspondence = []wire.Event{
 // The console shows alerts, unknown topics and each crash once, and not every message.
 func TestConsoleShowsAlerts(t *testing.T) {
 	require.Equal(t, `14:33:02 shop    ! PO:shop sends no heartbeat (agent.stale)
-14:33:02 shop    ok PO:shop sends heartbeats again: its heartbeat is back (agent.stale)
+14:33:02 shop    ok PO:shop is no longer missing: its heartbeat is back (agent.stale)
 14:33:02 ! HO:attic could not process message 41: no \x1b[2Jink (message.failed)
 14:33:02 ! HO:attic could not process a message (message.failed)
 14:33:02 ! Bus: no room (disk.full)
@@ -277,7 +277,7 @@ func TestConsoleKeepsCalmAboutMessages(t *testing.T) {
 func TestConsolePaintsAlerts(t *testing.T) {
 	screen := shown(true, false, correspondence...)
 	require.Contains(t, screen, "\x1b[33m!\x1b[0m PO:shop sends no heartbeat")
-	require.Contains(t, screen, "\x1b[32mok\x1b[0m PO:shop sends heartbeats again")
+	require.Contains(t, screen, "\x1b[32mok\x1b[0m PO:shop is no longer missing")
 	require.Contains(t, screen, "\x1b[2mPO:shop uses the topic odd.thing")
 	require.Contains(t, screen, "\x1b[2mHO:attic has a new token")
 }

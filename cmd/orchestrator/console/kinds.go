@@ -301,7 +301,7 @@ func alertWords(m *mail.Message) (agent, text string) {
 			text = fmt.Sprintf("%s could not process message %d%s", actor, *m.ReplyTo, term.Colon(said.Text))
 		}
 	case said.Alert == mail.AlertStale:
-		text = actor + " sends heartbeats again" + term.Colon(said.Text)
+		text = actor + " is no longer missing" + term.Colon(said.Text)
 	default:
 		text = actor + term.Colon(said.Text)
 	}

@@ -318,7 +318,7 @@ class Operations:
         ))
 
     def withdraw_question(self, question_id: Optional[str] = None, request_id: Optional[str] = None) -> Withdrawn:
-        """Withdraw a question of yours that needs no answer any more. The request that asked it is
+        """Withdraw a question of yours that no longer needs an answer. The request that asked it is
         answered with an error.
 
         question_id: The id of the question.

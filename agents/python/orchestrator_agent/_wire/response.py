@@ -14,8 +14,8 @@ from .taskshape import FINAL, response_problem, says
 __all__ = ["Response", "fault_in", "options_in", "read_response", "response_of_fault"]
 
 #: Texts for a response that gives no reason, or no question.
-UNEXPLAINED = "The task failed, and its agent does not say why"
-UNASKED = "The agent needs input to go on, and does not say which"
+UNEXPLAINED = "The task failed, and its agent gave no reason"
+UNASKED = "The agent needs input to continue, and did not specify it"
 
 
 @dataclass(frozen=True)

@@ -126,9 +126,9 @@ def response_problem(message: Mapping[str, Any]) -> str:
     """Returns why a message is not a valid response, or ""."""
     wrong = _sparing(_RESPONSE, message) or _mistakable(message)
     if not wrong and "type" in message:
-        wrong = "type must not stand in a response: it makes it a request"
+        wrong = "type must not be in a response: only a request has it"
     if not wrong and message.get("result") is not None and message["status"] != "completed":
-        wrong = f"result must not stand beside the status {message['status']}: it goes with completed alone"
+        wrong = f"result must not be set with the status {message['status']}: only completed has it"
     return wrong
 
 

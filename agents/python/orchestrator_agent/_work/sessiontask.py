@@ -249,7 +249,7 @@ class SessionTasks:
         answer = self.session.conn._ask_patiently("get-session", payload, self.stop)
         found: List[Dict[str, Any]] = [t for t in answer.get("tasks") or [] if t.get("task_id") == task]
         for each in found:
-            said = why or f"changes are wanted after {each.get('iteration', 0)} of {each.get('max_iterations', 0)} reviews"
+            said = why or f"changes are requested after {each.get('iteration', 0)} of {each.get('max_iterations', 0)} reviews"
             phase, state = each.get("phase"), str(each.get("state") or "")
             if phase == "human":
                 return Ended(task, "needs_human", said)

@@ -152,7 +152,7 @@ export abstract class Operations {
   }
 
   /**
-   * Withdraw a question of yours that needs no answer any more. The request that asked it is
+   * Withdraw a question of yours that no longer needs an answer. The request that asked it is
    * answered with an error.
    */
   withdrawQuestion(question: WithdrawQuestion, options?: Options): Promise<Heard<Withdrawn>> {

@@ -40,7 +40,7 @@ function whole(text: string): string {
   return text;
 }
 
-const halfOf = "half of a character stands in it, an escape such as \\ud800 without its other half";
+const halfOf = "it contains half of a character, an escape such as \\ud800 without its other half";
 
 /** Reports whether a JSON text has an escape such as \ud800 without its other half. */
 function hasHalf(text: string): boolean {
@@ -62,7 +62,7 @@ export function complaint(text: string): string | undefined {
   try {
     JSON.parse(text);
   } catch {
-    return "it is no valid JSON";
+    return "it is not valid JSON";
   }
   return hasHalf(text) ? halfOf : undefined;
 }

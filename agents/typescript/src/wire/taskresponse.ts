@@ -108,8 +108,8 @@ export function spellResponse(members: { id: string; status: ResponseStatus; [me
 }
 
 /** Texts for a response that gives no reason, or no question. */
-const unexplained = "The task failed, and its agent does not say why";
-const unasked = "The agent needs input to go on, and does not say which";
+const unexplained = "The task failed, and its agent gave no reason";
+const unasked = "The agent needs input to continue, and did not specify it";
 
 /** Reads a response. Returns undefined if it is invalid. */
 export function readResponse(raw: Raw): Heard<TaskResponse> | undefined {
@@ -178,8 +178,8 @@ function option(item: any): TaskOption | undefined {
 function judge(p: Part): void {
   p.label("id");
   const status = p.word("status", statuses);
-  p.without("type", "must not stand in a response: it makes it a request");
-  p.fits("result", status === "completed", `must not stand beside the status ${status}: it goes with completed alone`);
+  p.without("type", "must not be in a response: only a request has it");
+  p.fits("result", status === "completed", `must not be set with the status ${status}: only completed has it`);
   p.inside("error", (e) => {
     for (const key of ["code", "message"]) e.text(key, "optional");
     e.object("details", "optional");

@@ -289,7 +289,7 @@ export class SessionTasks {
     const { tasks } = await this.session.conn.askPatiently<{ tasks?: SessionTaskView[] }>("get-session", about, this.signal);
     for (const t of tasks ?? []) {
       if (t.task_id !== task) continue;
-      const because = why || `changes are wanted after ${t.iteration ?? 0} of ${t.max_iterations ?? 0} reviews`;
+      const because = why || `changes are requested after ${t.iteration ?? 0} of ${t.max_iterations ?? 0} reviews`;
       const over = t.phase === "over";
       if (t.phase === "human") return new Ended(task, "needs_human", because);
       if (over && t.escalated === "abort") return new Ended(task, "cancelled", because); // it may have been done before

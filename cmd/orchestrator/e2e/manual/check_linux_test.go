@@ -154,7 +154,7 @@ var badAgents = []bad{
 	},
 	{
 		name: "names another task", program: worker("", "say('request:complete-task', 'no ' + task, {'taskId': 'no-task'})", "", "", ""),
-		faults: []string{"fail task-ids"}, text: "there is no task", cure: "payload.taskId",
+		faults: []string{"fail task-ids"}, text: "does not exist", cure: "payload.taskId",
 	},
 	{
 		name: "takes an id twice", program: worker("", "say('request:add-note', 'n', {'taskId': task, 'content': 'a'}); say('request:add-note', 'n', {'taskId': task, 'content': 'b'})", "", "", ""),

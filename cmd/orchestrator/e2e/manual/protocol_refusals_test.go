@@ -92,7 +92,7 @@ var reasons = []struct{ reason, meaning string }{
 	{"disk_full", "the disk of the orchestrator has no room; `details.free` says how many bytes are left"},
 	{"at_capacity", "you have as many tasks as you may have at a time; `details.taskIds` says which"},
 	{"dependency_failed", "a task that this one was to depend on came to nothing, so it would never run"},
-	{"too_old", "the task ended too long ago to be tried again: submit it anew"},
+	{"too_old", "the task ended too long ago to be tried again: submit a new task"},
 	{"contract_taken", "another task delivers under this contract already; `details.taskId` says which"},
 	{"cycle", "tasks would wait for each other; `details.path` is the way round. Or a task that is handed on would come back to one of `details.delegationChain`"},
 	{"agent_not_found", "a task is handed on to no agent; `details.target` says which"},

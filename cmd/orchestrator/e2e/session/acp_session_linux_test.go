@@ -122,7 +122,7 @@ func TestMCPInASession(t *testing.T) {
 	require.Contains(t, coder.Refused("task_current", nil), "you have no open task")
 	lead(toCoder, "task_assignment", assigning("t"))
 	require.Contains(t, coder.Used("task_current", nil), "Your task t: Do t")
-	require.Contains(t, coder.Refused("task_complete", map[string]any{"summary": "done", "created": []string{"etc/passwd"}}), "outside of the scope")
+	require.Contains(t, coder.Refused("task_complete", map[string]any{"summary": "done", "created": []string{"etc/passwd"}}), "outside the scope")
 	require.Equal(t, "reported", coder.Used("task_progress", map[string]any{"message": "half", "progress": 0.5}))
 	require.Equal(t, "reported", coder.Used("task_progress", map[string]any{"message": "more"}))
 	p := waitForPhase(s, "working")
@@ -170,7 +170,7 @@ func TestMCPInASession(t *testing.T) {
 		"lead>rex review_request", "lead>rex review_request", "rex>lead review_result changes_requested", "rex>lead feedback",
 		"lead>coder task_assignment", "coder>lead task_completion failed",
 	}, types(p.said))
-	require.Contains(t, p.said[1].Refused, "outside of the scope")
+	require.Contains(t, p.said[1].Refused, "outside the scope")
 	for _, u := range append(p.said[2:5:5], p.said[9:]...) {
 		require.Empty(t, u.Errors, "%s", u.text)
 	}

@@ -44,7 +44,7 @@ func TestSessionBadLines(t *testing.T) {
 		{swap(`"ada"`, `"adda"`).Replace(say("msg-X", session.TypeAcknowledgment, `{}`)), "rejected", "/to_agent/agent_id", "not a member"},
 		{say("msg-X", session.TypeAbort, ending), "rejected", "/from_agent/agent_type", "architect to say"},
 		{say("msg-X", session.TypeTaskCompletion, completing("u")), "rejected", "/payload/task_id", "no task of this session"},
-		{say("msg-X", session.TypeTaskCompletion, completing("t", "etc/passwd", "src/../../x")), "rejected", "/payload/changes", "outside of the scope"},
+		{say("msg-X", session.TypeTaskCompletion, completing("t", "etc/passwd", "src/../../x")), "rejected", "/payload/changes", "outside the scope"},
 		{say("msg-X", session.TypeReviewResult, judging("r", "t", session.VerdictApproved)), "rejected", "/from_agent/agent_type", "reviewer to say"},
 	} {
 		id := fmt.Sprintf("msg-%d", 100+n)

@@ -164,7 +164,7 @@ func TestSessionVerbsRefused(t *testing.T) {
 	stdout, said, code := s.Call("session", "show", "chekout")
 	require.Equal(t, cli.ExitNotFound, code)
 	require.Empty(t, stdout)
-	require.Equal(t, "Error: there is no session \"chekout\"\n  = Did you mean \"checkout\"?\n  = List them: orchestrator session ls\n", said)
+	require.Equal(t, "Error: session \"chekout\" does not exist\n  = Did you mean \"checkout\"?\n  = List them: orchestrator session ls\n", said)
 	_, said, code = s.Call("session", "send", "chekout", "odd.json")
 	require.Equal(t, cli.ExitNotFound, code, said)
 	require.Contains(t, said, `Did you mean "checkout"?`)

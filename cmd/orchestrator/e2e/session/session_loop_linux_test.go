@@ -215,7 +215,7 @@ func human(t *testing.T, required bool) (*stage.Team, *stage.Agent) {
 		require.Equal(t, wire.TaskNeedsHuman, p.task(t, "t").State)
 	}
 	shown := h.Ask("inbox")
-	require.Regexp(t, `What is to become of it\? .*approve: .*revise: .*abort: `, shown)
+	require.Regexp(t, `What should happen to it\? .*approve: .*revise: .*abort: `, shown)
 	utter(ada, "msg-3", "dev", session.TypeTaskAssignment, assigning("t"))
 	require.Equal(t, "rejected", refusedFor(ada, "msg-3").Type, "it is a person's to decide")
 	return h, ada
@@ -233,7 +233,7 @@ func TestSessionAsksAPerson(t *testing.T) {
 			h, _ := human(t, required)
 			h.Stop() // the question is kept
 			ada := h.StartAll("ada")[0]
-			require.Contains(t, h.Ask("inbox"), "What is to become of it?")
+			require.Contains(t, h.Ask("inbox"), "What should happen to it?")
 			_, said, code := h.Call("inbox", "answer", "q1", "maybe")
 			require.Equal(t, cli.ExitUsage, code, said)
 			h.Ask("inbox", "answer", "q1", "approve")

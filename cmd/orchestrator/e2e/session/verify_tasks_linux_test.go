@@ -47,8 +47,8 @@ func TestVerifyInASession(t *testing.T) {
 	nth(ada, 1, session.TypeTaskCompletion)
 	said := proceedingsOf(y.Team.Orchestrator, "checkout").said
 	notes := strings.Join(said[len(said)-1].Errors, "\n")
-	require.Contains(t, notes, `that it does not name: 1, such as "src/ok"`)
-	require.Contains(t, notes, `are not changed: 1, such as "src/b"`)
+	require.Contains(t, notes, `that it does not name: 1, for example "src/ok"`)
+	require.Contains(t, notes, `did not change: 1, for example "src/b"`)
 	require.Equal(t, wire.TaskInReview, y.TaskState("t"))
 
 	rex := actors[2]

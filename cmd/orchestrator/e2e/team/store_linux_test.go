@@ -82,7 +82,7 @@ agent "only" {
 	require.Contains(t, stderr, "the folder "+s.State()+" was moved or deleted while the orchestrator ran")
 	s.Ask("up", "-d")
 	text := s.Ask("events", "--json")
-	require.Contains(t, text, "stopped in order when nothing could be recorded any more")
+	require.Contains(t, text, "stopped in order after the record could no longer be written")
 	require.NotContains(t, text, "lost when the orchestrator was killed")
 	require.NotContains(t, text, "agent.crashed")
 	s.Ask("down")
