@@ -76,7 +76,7 @@ func (r *reader) checkName(b *hcl.Block, who string) bool {
 	}
 	r.report(b.LabelRanges[0], Problem{
 		Code: "config/bad-name", Summary: "Bad name",
-		Detail: who + " is named with " + NameRule + ".",
+		Detail: who + " needs a name of " + NameRule + ".",
 	})
 	return false
 }
@@ -223,7 +223,7 @@ func (r *reader) checkAgent(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 	a.Raw = a.Protocol == "raw"
 	r.checkClient(b, a, set)
 	if _, ok := set["command"]; !ok && !meansCommand(b) && !a.IsClient() {
-		r.missing(b, fmt.Sprintf("Agent %q has no command.", a.Block), `Give it one, such as command = ["node", "coder.mjs"].`)
+		r.missing(b, fmt.Sprintf("Agent %q has no command.", a.Block), `Add one, for example command = ["node", "coder.mjs"].`)
 	}
 	if a.Pty && a.NoStdin {
 		r.report(set["pty"], Problem{
@@ -247,13 +247,13 @@ func role(into *string, v value) {
 	case !ok:
 		return
 	case !IsRole(s):
-		v.reject("bad-role", "Not a role", fmt.Sprintf("%s is %s, and not \"none\": %s.", v.name, NameRule, v.quoted()), "")
+		v.reject("bad-role", "Not a role", fmt.Sprintf("%s must be %s, and not \"none\": %s.", v.name, NameRule, v.quoted()), "")
 		return
 	}
 	*into = s
 	// Only one letter may differ: writer is not meant as worker.
 	if near := nearest(s, roles); near != "" && object.EditDistance(s, near) == 1 && !slices.Contains(roles, s) {
-		v.warn("odd-role", "Unusual role", fmt.Sprintf("%s is a role of its own, and not %s.", v.quoted(), quotedList(roles)), v.suggest(s, roles))
+		v.warn("odd-role", "Unusual role", fmt.Sprintf("%s is a custom role, not %s.", v.quoted(), quotedList(roles)), v.suggest(s, roles))
 	}
 }
 
@@ -348,8 +348,8 @@ func actor(a *Agent, v value) {
 	case id == "":
 		return
 	case !actorForm().MatchString(id) || !seen(id):
-		v.reject("bad-actor", "Bad actor", fmt.Sprintf("%s is no actor.", v.quoted()),
-			"Say GO, HO:host, PO:project, IO:person, or auto, W or S:kind for another one with each run.")
+		v.reject("bad-actor", "Bad actor", fmt.Sprintf("%s is not an actor.", v.quoted()),
+			"Use GO, HO:host, PO:project, IO:person, or auto, W or S:kind for a new actor in each run.")
 		return
 	}
 	if a.Actor = id; id == "auto" {
@@ -359,11 +359,11 @@ func actor(a *Agent, v value) {
 		return
 	}
 	if other, ok := taken[id]; ok {
-		hint := "Two agents cannot read the same mail: give each an actor of its own."
+		hint := "Two agents cannot read the same mail. Give each its own actor."
 		if a.Index > 0 && strings.HasPrefix(other, a.Block) {
-			hint = "Replicas need one each, such as \"PO:name-${self.index}\"."
+			hint = "Give each replica its own actor, for example \"PO:name-${self.index}\"."
 		}
-		v.reject("actor-taken", "Actor is taken", fmt.Sprintf("Agent %q is %s already.", other, v.quoted()), hint)
+		v.reject("actor-taken", "Actor is taken", fmt.Sprintf("Agent %q already uses %s.", other, v.quoted()), hint)
 		return
 	}
 	taken[id] = a.Name
@@ -383,7 +383,7 @@ func topics(into *[]string, v value) {
 	words(&names, v)
 	for _, name := range names {
 		if !topicForm().MatchString(name) || !seen(name) {
-			v.reject("bad-topic", "Bad topic", fmt.Sprintf("%q is no topic.", name), "A topic is words with dots between them, such as build.finished.")
+			v.reject("bad-topic", "Bad topic", fmt.Sprintf("%q is not a topic.", name), "A topic is words separated by dots, for example build.finished.")
 			return
 		}
 	}
@@ -414,11 +414,11 @@ func (r *reader) mcpServer(b *hcl.Block, path string, into *[]adapter.Server, sc
 		})
 	case !IsRole(s.Name), strings.Contains(s.Name, "__"): // it separates server and tool in the names of tools
 		r.report(b.DefRange, Problem{
-			Code: "config/mcp-name", Summary: "Not a name", Detail: fmt.Sprintf("The name of an MCP server is %s: %q.", NameRule, s.Name),
+			Code: "config/mcp-name", Summary: "Not a name", Detail: fmt.Sprintf("The name of an MCP server must be %s: %q.", NameRule, s.Name),
 		})
 	}
 	if _, ok := set["command"]; !ok {
-		r.missing(b, fmt.Sprintf("MCP server %q has no command.", s.Name), `Give it one, such as command = ["github-mcp"].`)
+		r.missing(b, fmt.Sprintf("MCP server %q has no command.", s.Name), `Add one, for example command = ["github-mcp"].`)
 		return
 	}
 	*into = append(*into, s)
@@ -433,7 +433,7 @@ func (r *reader) checkClient(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 		if !reflect.DeepEqual(c, r.client) {
 			r.report(b.DefRange, Problem{
 				Severity: SeverityWarning, Code: "config/not-a-coding-agent", Summary: "Only for coding agents",
-				Detail: fmt.Sprintf("Agent %q has settings of a coding agent, which have a meaning only with protocol = \"claude\", \"codex\" or \"acp\".", a.Block),
+				Detail: fmt.Sprintf("Agent %q has settings that need a coding agent: protocol = \"claude\", \"codex\" or \"acp\".", a.Block),
 			})
 		}
 		return
@@ -442,7 +442,7 @@ func (r *reader) checkClient(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 	switch {
 	case len(a.Command) > 0:
 	case a.Protocol == ProtocolACP: // many programs speak it
-		r.missing(b, fmt.Sprintf("Agent %q has no command.", a.Block), `Say which program speaks ACP, such as command = ["gemini", "--acp"].`)
+		r.missing(b, fmt.Sprintf("Agent %q has no command.", a.Block), `Name the program that speaks ACP, for example command = ["gemini", "--acp"].`)
 	default:
 		a.Command = []string{a.Protocol}
 	}
@@ -461,8 +461,8 @@ func (r *reader) checkClient(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 	if a.Capacity > 1 {
 		r.report(b.DefRange, Problem{
 			Code: "config/one-task", Summary: "One task at a time",
-			Detail: fmt.Sprintf("Agent %q speaks %s, which works on one task at a time: max_concurrent_tasks is 0 or 1.", a.Block, a.Protocol),
-			Hint:   "Set replicas to run several of it.",
+			Detail: fmt.Sprintf("Agent %q speaks %s, which works on one task at a time: max_concurrent_tasks must be 0 or 1.", a.Block, a.Protocol),
+			Hint:   "To run several, set replicas.",
 		})
 	}
 }
@@ -470,6 +470,6 @@ func (r *reader) checkClient(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 func clientProblem(a *Agent, what string) Problem {
 	return Problem{
 		Code: "config/coding-agent-pipes", Summary: "Not for coding agents",
-		Detail: fmt.Sprintf("protocol = %q is spoken over pipes, so the agent cannot have %s.", a.Protocol, what),
+		Detail: fmt.Sprintf("protocol = %q uses pipes, so the agent cannot have %s.", a.Protocol, what),
 	}
 }

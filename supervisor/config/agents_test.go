@@ -135,8 +135,8 @@ session "quick" {
 
 	_, problems := Load(config(t, "session \"s\" {\n task_timeout = 5\n progress_after = \"0s\"\n progress_ever = \"1s\"\n}"), Options{})
 	require.Len(t, problems, 3)
-	require.Contains(t, rendered(problems), `Times need a unit: "5s"?`)
-	require.Contains(t, rendered(problems), "progress_after must be longer than nothing.")
+	require.Contains(t, rendered(problems), `Durations need a unit: "5s"?`)
+	require.Contains(t, rendered(problems), "progress_after must be longer than zero.")
 	require.Contains(t, rendered(problems), `"progress_every"?`)
 }
 

@@ -30,11 +30,11 @@ func (r *reader) budgetBlock(at string, a *Agent, sc *scope) child {
 		case ok && l.Time > 0 && l.Per != "task":
 			r.report(given, Problem{
 				Code: "config/budget-time", Summary: "Time is for tasks", Detail: fmt.Sprintf("A time limits one task, and this budget is per %s.", l.Per),
-				Hint: "Take time out, or per.",
+				Hint: "Remove time or per.",
 			})
 		case l.Tokens == 0 && l.Cost == 0 && l.Time == 0:
 			r.report(b.DefRange, Problem{
-				Severity: SeverityWarning, Code: "config/budget-of-nothing", Summary: "Budget without a limit", Detail: "The budget has none of tokens, cost and time, so it limits nothing.",
+				Severity: SeverityWarning, Code: "config/budget-of-nothing", Summary: "Budget without a limit", Detail: "The budget sets no tokens, cost or time, so it limits nothing.",
 			})
 		default:
 			a.Budget = l

@@ -95,15 +95,15 @@ func compareTasks(prev, next *Config) []Change {
 		name := "task." + t.Name
 		switch before := old[t.Name]; {
 		case before == nil:
-			add(next.Place(name), name, " is given out, unless it was before")
+			add(next.Place(name), name, " is submitted, unless it already was")
 		case !reflect.DeepEqual(before, t):
-			add(next.Place(name), name, " was given out before, and its task stays as it was")
+			add(next.Place(name), name, " was already submitted, and its task stays unchanged")
 		}
 		delete(old, t.Name)
 	}
 	for i := range prev.Tasks {
 		if name := "task." + prev.Tasks[i].Name; old[prev.Tasks[i].Name] != nil {
-			add(prev.Place(name), name, " is not declared any more; its task stays")
+			add(prev.Place(name), name, " is no longer declared; its task stays")
 		}
 	}
 	return changes
@@ -130,7 +130,7 @@ func compareAgent(old, now *Agent, scaled []string) (Change, bool) {
 		return Change{}, false
 	case len(breaking) > 0:
 		c.Action = settings.ActionRestart
-		c.Detail = strings.Join(breaking, ", ") + changeVerb(breaking) + " only at a start; it is drained and started again"
+		c.Detail = strings.Join(breaking, ", ") + changeVerb(breaking) + " only at a start; it is drained and restarted"
 	default:
 		c.Action = settings.ActionLive
 		c.Detail = strings.Join(c.Attributes, ", ") + changeVerb(c.Attributes) + " at once"
@@ -146,9 +146,9 @@ func changeVerb(names []string) string {
 }
 
 func stopped(a *Agent, scaled []string) Change {
-	c := Change{Agent: a.Name, Action: settings.ActionStop, Attributes: scaled, Place: a.Place, Detail: "is not declared any more"}
+	c := Change{Agent: a.Name, Action: settings.ActionStop, Attributes: scaled, Place: a.Place, Detail: "is no longer declared"}
 	if scaled != nil {
-		c.Detail = "is a replica too many"
+		c.Detail = "is a surplus replica"
 	}
 	return c
 }

@@ -102,9 +102,9 @@ func TestCompareAgents(t *testing.T) {
 	require.Equal(t, []Change{
 		{Agent: "a-2", Action: settings.ActionStart, Attributes: []string{"replicas"}, Place: "orchestrator.hcl:5", Detail: "is one more replica"},
 		{Agent: "b", Action: settings.ActionRestart, Attributes: []string{"description", "protocol"}, Place: "orchestrator.hcl:13",
-			Detail: "protocol takes effect only at a start; it is drained and started again"},
+			Detail: "protocol takes effect only at a start; it is drained and restarted"},
 		{Agent: "d", Action: settings.ActionStart, Place: "orchestrator.hcl:22", Detail: "is new"},
-		{Agent: "c", Action: settings.ActionStop, Place: "orchestrator.hcl:21", Detail: "is not declared any more"},
+		{Agent: "c", Action: settings.ActionStop, Place: "orchestrator.hcl:21", Detail: "is no longer declared"},
 	}, compared(t, before, after))
 }
 

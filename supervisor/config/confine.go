@@ -117,13 +117,13 @@ func (r *reader) warnOfHoles(b *hcl.Block, a *Agent) {
 			if _, err := os.Lstat(except); !inside || err != nil && except != r.config.Orchestrator.StateDir {
 				continue
 			}
-			hint := "Give it a folder of its own, such as a git worktree, with dir or with write."
+			hint := "Give it its own folder with dir or write, for example a git worktree."
 			if a.Workspace != nil && below(a.Workspace.repository(), dir) {
 				hint = "The workspaces of its tasks are not affected. For other files, add a folder to write."
 			}
 			r.report(b.DefRange, Problem{
 				Severity: SeverityWarning, Code: "config/confine-holes", Summary: "Folder has exceptions",
-				Detail: fmt.Sprintf("Agent %q cannot make or remove files directly in %s, because it may not change %s.", a.Block, dir, rest),
+				Detail: fmt.Sprintf("Agent %q cannot create or remove files directly in %s, because it may not change %s.", a.Block, dir, rest),
 				Hint:   hint,
 			})
 			return

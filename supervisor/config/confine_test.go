@@ -97,8 +97,8 @@ agent "c" {
 	_, problems := Load(file, Options{})
 	require.Len(t, problems, 2)
 	for i, detail := range []string{
-		`Agent "a" cannot make or remove files directly in ` + dir + ", because it may not change orchestrator.hcl.",
-		`Agent "b" cannot make or remove files directly in ` + dir + "/clone, because it may not change .git/hooks.",
+		`Agent "a" cannot create or remove files directly in ` + dir + ", because it may not change orchestrator.hcl.",
+		`Agent "b" cannot create or remove files directly in ` + dir + "/clone, because it may not change .git/hooks.",
 	} {
 		require.Equal(t, "config/confine-holes", problems[i].Code)
 		require.Equal(t, SeverityWarning, problems[i].Severity)

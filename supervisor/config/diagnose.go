@@ -58,7 +58,7 @@ func reword(p *Problem, d *hcl.Diagnostic) {
 	}
 	p.Detail, p.Hint = splitHint(p.Detail)
 	if d.Summary == "Invalid single-argument block definition" {
-		p.Summary, p.Detail = "Too much in one line", "A block in one line can hold one attribute only."
+		p.Summary, p.Detail = "Too many attributes in one line", "A block in one line can hold one attribute only."
 		p.Hint = "Write each attribute in its own line, and the closing brace below them."
 	}
 }

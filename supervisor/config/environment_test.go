@@ -128,7 +128,7 @@ func TestEnvFileThatWentBad(t *testing.T) {
 	c := load(t, file, Options{})
 	require.NoError(t, os.WriteFile(filepath.Join(c.Dir, "a.env"), []byte("A=1\nB='canary"), 0o600))
 	_, err := c.Environ(t.Context(), &c.Agents[0], nil)
-	require.ErrorContains(t, err, "a.env: line 2 has a quote that does not end")
+	require.ErrorContains(t, err, "a.env: line 2 has an unclosed quote")
 	require.NotContains(t, err.Error(), "canary")
 }
 

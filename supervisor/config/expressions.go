@@ -61,7 +61,7 @@ func work(expr hcl.Expression, sc *scope) (v cty.Value, diags hcl.Diagnostics) {
 			diags = hcl.Diagnostics{{
 				Severity: hcl.DiagError,
 				Summary:  "Expression cannot be evaluated",
-				Detail:   "Please write it in a simpler way.",
+				Detail:   "Write it in a simpler way.",
 				Subject:  &at,
 			}}
 		}
@@ -106,11 +106,11 @@ func unknownMention(t hcl.Traversal, sc *scope) (Problem, hcl.Range, bool) {
 	kind := rootNames[t.RootName()]
 	p := Problem{
 		Code: "config/unknown-" + strings.ReplaceAll(kind, " ", "-"), Summary: "Unknown " + kind,
-		Detail: fmt.Sprintf("There is no %s %q.", kind, name),
+		Detail: fmt.Sprintf("The %s %q does not exist.", kind, name),
 		Hint:   didYouMean(name, known),
 	}
 	if p.Hint == "" && len(known) > 0 && len(known) <= 12 {
-		p.Hint = "There are: " + strings.Join(known, ", ") + "."
+		p.Hint = "Available: " + strings.Join(known, ", ") + "."
 	} else if p.Hint == "" && kind == "variable" && len(known) == 0 && hclsyntax.ValidIdentifier(name) {
 		p.Hint = fmt.Sprintf("Declare it: variable %q {}", name)
 	}
@@ -133,12 +133,12 @@ func unknownRoot(t hcl.Traversal, sc *scope) Problem {
 	case name == "self":
 		return Problem{
 			Code: "config/unknown-reference", Summary: "No self here",
-			Detail: "self.name and self.index exist only inside of an agent block, and not in replicas.",
+			Detail: "self.name and self.index exist only inside an agent block, and not in replicas.",
 		}
 	}
 	p := Problem{
 		Code: "config/unknown-reference", Summary: "Unknown reference",
-		Detail: fmt.Sprintf("There is no %q; an expression may mention %s.", name, quotedList(slices.Sorted(maps.Keys(sc.roots)))),
+		Detail: fmt.Sprintf("%q is not defined; an expression can use %s.", name, quotedList(slices.Sorted(maps.Keys(sc.roots)))),
 	}
 	p.Hint = didYouMean(name, slices.Collect(maps.Keys(sc.roots)))
 	if of, ok := step(t); ok && name == "env" {

@@ -37,7 +37,7 @@ const shortestGrace = 6 * time.Second
 func grace(into *time.Duration, v value) {
 	var d time.Duration
 	if duration(&d, v); d != 0 && d < shortestGrace {
-		v.reject("out-of-range", "Duration out of range", fmt.Sprintf("%s must be at least %s: a link may be silent for so long.", v.name, shortestGrace), "")
+		v.reject("out-of-range", "Duration out of range", fmt.Sprintf("%s must be at least %s: a link may be silent for that long.", v.name, shortestGrace), "")
 	} else if d != 0 {
 		*into = d
 	}

@@ -171,7 +171,7 @@ func (r *reader) unique(seen map[string]hcl.Range, b *hcl.Block) bool {
 	if first, taken := seen[name]; taken {
 		r.report(b.LabelRanges[0], Problem{
 			Code: "config/duplicate-" + b.Type, Summary: "Duplicate " + b.Type,
-			Detail: "The name " + quotedList([]string{name}) + " is taken at " + place(first) + ".",
+			Detail: "The name " + quotedList([]string{name}) + " is already used at " + place(first) + ".",
 		})
 		return false
 	}

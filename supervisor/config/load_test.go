@@ -142,7 +142,7 @@ agent "a" {
 }
 `), Options{})
 	text := rendered(problems)
-	require.Contains(t, text, `There is no variable "model". Declare it: variable "model" {}`)
+	require.Contains(t, text, `The variable "model" does not exist. Declare it: variable "model" {}`)
 	require.Contains(t, text, `Write env("HOME").`)
 	require.Contains(t, text, `For the text itself use quotes: "env".`)
 	require.Equal(t, 1, strings.Count(text, "Declare it"))
@@ -273,7 +273,7 @@ func inAgent(line string) string {
 }
 
 var mistakes = []mistake{
-	{"bare time", "orchestrator {\n shutdown = 10\n}", "bad-duration", `Times need a unit: "10s"?`},
+	{"bare time", "orchestrator {\n shutdown = 10\n}", "bad-duration", `Durations need a unit: "10s"?`},
 	{"time as text", "orchestrator {\n shutdown = \"10\"\n}", "bad-duration", `"10s"?`},
 	{"negative time", "orchestrator {\n shutdown = \"-1s\"\n}", "bad-duration", "negative"},
 	{"bare size", inAgent("limits {\n memory = 64\n}"), "bad-size", `"64MiB"?`},
@@ -297,7 +297,7 @@ var mistakes = []mistake{
 	{"unknown secret", "secret \"key\" {\n env = \"K\"\n}\n" + inAgent("env = { K = secret.kye }"), "unknown-secret", `"key"?`},
 	{"unknown local", "locals {\n one = 1\n}\n" + inAgent("description = local.oen"), "unknown-local", `"one"?`},
 	{"secret with two sources", "secret \"k\" {\n env = \"K\"\n file = \"f\"\n}", "bad-secret", "env and file are set"},
-	{"self outside", "orchestrator {\n name = self.name\n}", "unknown-reference", "inside of an agent"},
+	{"self outside", "orchestrator {\n name = self.name\n}", "unknown-reference", "inside an agent"},
 	{"self in replicas", inAgent("replicas = self.index"), "unknown-reference", "not in replicas"},
 	{"cycle", inAgent(`depends_on = ["a"]`), "dependency-cycle", "a -> a"},
 	{"pty", inAgent("pty = true\nstdin = \"null\""), "pty-without-stdin", "terminal"},

@@ -23,7 +23,7 @@ func (r *reader) natsServers(b *hcl.Block, set map[string]hcl.Range) {
 	r.shares(b, set, needs, []string{"peers"}, "the servers of url keep the record.")
 	for name, other := range map[string]string{"certificate": "key", "key": "certificate"} {
 		if at, ok := set[name]; ok && set[other] == (hcl.Range{}) {
-			r.report(at, Problem{Code: "config/half-certificate", Summary: "Half a certificate", Detail: fmt.Sprintf("%s needs %s.", name, other)})
+			r.report(at, Problem{Code: "config/half-certificate", Summary: "Incomplete certificate", Detail: fmt.Sprintf("%s needs %s.", name, other)})
 		}
 	}
 	name, _ := os.Hostname()
@@ -38,11 +38,11 @@ func natsURL(into *Store, block hcl.Range, v value, text string) {
 	case u.Password:
 		v.r.reportPassword(block)
 	case !ok:
-		v.reject("bad-url", "Bad URL", "url is those of servers of NATS, such as \"tls://hub@n1:4222,n2:4222,n3:4222\".", "")
+		v.reject("bad-url", "Bad URL", "url must be the URL of NATS servers, for example \"tls://hub@n1:4222,n2:4222,n3:4222\".", "")
 	case u.Remote && !strings.HasPrefix(text, "tls:"):
 		v.reject("server-without-tls", "Server without TLS",
-			"A server is on another machine: what hubs send it must not be read on the way.",
-			"Write tls:// instead of nats://, and give ca if the certificate authority is your own.")
+			"A server is on another machine: traffic to it must be encrypted.",
+			"Write tls:// instead of nats://, and set ca if you use your own certificate authority.")
 	default:
 		into.URL, into.Servers, into.User = text, u.Servers, u.User
 	}

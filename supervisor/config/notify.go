@@ -38,17 +38,17 @@ func (r *reader) notify(n *Notify) child {
 		attr("command", &n.Command, argv),
 		raw("webhook", func(a *hcl.Attribute) { r.webhook(a, n) }),
 		raw("secret", func(a *hcl.Attribute) {
-			r.secretNamed(a, "notify.secret", &n.Secret, "secret is a secret block, such as secret.webhook: the key of the signature must not be in this file.")
+			r.secretNamed(a, "notify.secret", &n.Secret, "secret must refer to a secret block, for example secret.webhook: the signing key must not be in this file.")
 		}),
 		attr("quiet", n, hours),
 	}, check: func(b *hcl.Block, set map[string]hcl.Range) {
 		if at, ok := set["secret"]; ok && set["webhook"].Empty() {
-			r.report(at, Problem{Code: "config/no-webhook", Summary: "Secret without a webhook", Detail: "secret is the key that signs what webhook gets, and there is no webhook."})
+			r.report(at, Problem{Code: "config/no-webhook", Summary: "Secret without a webhook", Detail: "secret is the key that signs messages to webhook, and no webhook is set."})
 		}
 		if !n.Bell && !n.OSC && set["command"].Empty() && set["webhook"].Empty() {
 			r.report(b.DefRange, Problem{
-				Severity: SeverityWarning, Code: "config/tells-nobody", Summary: "Nobody is told",
-				Detail: "notify says how people are told: it has none of bell, osc, command and webhook.",
+				Severity: SeverityWarning, Code: "config/tells-nobody", Summary: "Nobody is notified",
+				Detail: "notify sets no bell, osc, command or webhook.",
 			})
 		}
 	}}.live(n)
@@ -74,7 +74,7 @@ func someOf(known []string) func(*[]string, value) {
 // webhook reads a URL, or the name of a secret that has it.
 func (r *reader) webhook(a *hcl.Attribute, n *Notify) {
 	if names, _ := mentioned(a.Expr, "secret"); len(names) > 0 {
-		r.secretNamed(a, "notify.webhook", &n.HookFrom, "webhook is a URL, or a secret block such as secret.hook, with nothing around it.")
+		r.secretNamed(a, "notify.webhook", &n.HookFrom, "webhook must be a URL, or only a secret, for example secret.hook.")
 		return
 	}
 	v, given := r.value(a.Expr, a.Name, r.scope)
@@ -84,7 +84,7 @@ func (r *reader) webhook(a *hcl.Attribute, n *Notify) {
 	if text, ok := v.asText(); ok && storeurl.IsWebhook(text) {
 		n.Webhook = text
 	} else if ok {
-		v.reject("bad-url", "Bad URL", "webhook is the https:// URL of a server, or http:// of this machine, without a user.", "")
+		v.reject("bad-url", "Bad URL", "webhook must be an https:// URL, or an http:// URL of this machine, without a user name.", "")
 	}
 }
 
@@ -98,7 +98,7 @@ func hours(n *Notify, v value) {
 	begin, err := time.Parse("15:04", from)
 	end, endErr := time.Parse("15:04", to)
 	if !two || err != nil || endErr != nil || begin.Equal(end) {
-		v.reject("bad-hours", "Bad hours", fmt.Sprintf("quiet is two times of the day, such as \"22:00-07:00\", not %s.", v.quoted()), "")
+		v.reject("bad-hours", "Bad hours", fmt.Sprintf("quiet must be two times of the day, for example \"22:00-07:00\", not %s.", v.quoted()), "")
 		return
 	}
 	midnight := begin.Truncate(24 * time.Hour)
@@ -115,7 +115,7 @@ func (r *reader) secretNamed(a *hcl.Attribute, path string, into *string, what s
 	*into = names[0]
 	r.config.references[path] = a.Expr
 	if _, ok := r.config.secrets[names[0]]; !ok {
-		r.report(a.Range, Problem{Code: "config/bad-expression", Summary: "Unknown secret", Detail: fmt.Sprintf("There is no secret %q.", names[0])})
+		r.report(a.Range, Problem{Code: "config/bad-expression", Summary: "Unknown secret", Detail: fmt.Sprintf("The secret %q does not exist.", names[0])})
 	}
 }
 

@@ -41,12 +41,12 @@ func (r *reader) outputBlock(at string, into *[]OutputSchema, sc *scope) child {
 					_, err = o.Compile()
 				}
 				if err != nil {
-					v.reject("bad-schema", "No JSON Schema", fmt.Sprintf("%s cannot be used: %v.", v.quoted(), err), "")
+					v.reject("bad-schema", "Not a JSON Schema", fmt.Sprintf("%s cannot be used: %v.", v.quoted(), err), "")
 				}
 			}),
 		}})
 		if o.Text == "" {
-			r.missing(b, "An output has no schema: a file with a JSON Schema.", `Give it one, such as schema = "recipe.json".`)
+			r.missing(b, "An output has no schema: a file with a JSON Schema.", `Add one, for example schema = "recipe.json".`)
 			return
 		}
 		*into = append(*into, o)

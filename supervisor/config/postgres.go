@@ -15,7 +15,7 @@ import (
 func (r *reader) server(b *hcl.Block, set map[string]hcl.Range) {
 	s := &r.config.Store
 	r.shares(b, set, []string{"url"}, []string{"peers", "monitor", "certificate", "key"},
-		"the server of url keeps the record, and its sslmode says how that is encrypted. ca is that of the hubs' http.certificate.")
+		"the server of url keeps the record, and sslmode in url sets its encryption. ca is for the hubs' http.certificate.")
 	name, _ := os.Hostname()
 	s.Node = cmp.Or(r.options.Node, name, "hub")
 }
@@ -40,13 +40,13 @@ func postgresURL(into *Store, block hcl.Range, v value, text string) {
 	u, ok := storeurl.Postgres(text)
 	switch {
 	case !ok:
-		v.reject("bad-url", "Bad URL", "url is that of a server of PostgreSQL, such as \"postgres://orchestrator@db.example/orchestrator?sslmode=verify-full\".", "")
+		v.reject("bad-url", "Bad URL", "url must be the URL of a PostgreSQL server, for example \"postgres://orchestrator@db.example/orchestrator?sslmode=verify-full\".", "")
 	case u.Password:
 		v.r.reportPassword(block)
 	case u.Remote && !slices.Contains([]string{"require", "verify-ca", "verify-full"}, u.SSLMode):
 		v.reject("server-without-tls", "Server without TLS",
-			"The server is on another machine: what hubs send it must not be read on the way. The sslmode of url is require, verify-ca or verify-full there.",
-			"Write ?sslmode=verify-full at the end, and &sslrootcert=FILE for a certificate authority of your own.")
+			"The server is on another machine: traffic to it must be encrypted. Set sslmode in url to require, verify-ca or verify-full.",
+			"Write ?sslmode=verify-full at the end, and &sslrootcert=FILE for your own certificate authority.")
 	default:
 		into.URL = text
 	}
@@ -56,7 +56,7 @@ func postgresURL(into *Store, block hcl.Range, v value, text string) {
 func (r *reader) reportPassword(block hcl.Range) {
 	r.report(block, Problem{
 		Code: "config/password-in-url", Summary: "Password in the file",
-		Detail: "url has a password, and this file is no place for one.",
-		Hint:   "Put it into a secret, and write: credentials = secret.NAME",
+		Detail: "url has a password, which must not be in this file.",
+		Hint:   "Put it into a secret block, and write: credentials = secret.NAME",
 	})
 }

@@ -32,10 +32,10 @@ var (
 	errNoFolder = errors.New("there is no such folder")
 
 	errBadEnvKey = errors.New("a variable's name is text without = in it")
-	errEnvNUL    = errors.New("the value holds a NUL byte, which no program can be given")
+	errEnvNUL    = errors.New("the value contains a NUL byte, which cannot be passed to a program")
 
 	errNoRunner       = errors.New("commands of secrets cannot be run here")
-	errNothingCame    = errors.New("nothing came from it in time")
+	errNothingCame    = errors.New("it did not respond in time")
 	errNoSource       = errors.New("it has no source")
 	errNotUTF8        = errors.New("it is not UTF-8 text, so it can only stand alone, as NAME = secret.name")
 	errSecretTooLarge = errors.New("it is larger than 1 MiB")

@@ -134,14 +134,14 @@ func (m *schemaMaker) attribute(t *testing.T, path string) jsonObject {
 	return kind
 }
 
-var between = regexp.MustCompile(`is between (\S+) and (\S+)\.`)
+var between = regexp.MustCompile(`must be between (\S+) and (\S+)\.`)
 
 // typeOf returns the schema of a value from what the reader expected in place of a map.
 func (m *schemaMaker) typeOf(t *testing.T, path string) jsonObject {
 	t.Helper()
 	p := m.problem("map", path)
 	require.Equal(t, "config/wrong-type", p.Code, "%s takes a map: add it to unchecked", path)
-	_, want, _ := strings.Cut(strings.TrimSuffix(p.Detail, ", not a map."), " is ")
+	_, want, _ := strings.Cut(strings.TrimSuffix(p.Detail, ", not a map."), " must be ")
 	list := func(items jsonObject) jsonObject {
 		several := []any{jsonObject{"type": "array", "items": items}}
 		if m.problem("bool", path).Code == "" {

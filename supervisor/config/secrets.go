@@ -37,7 +37,7 @@ func (r *reader) secrets(blocks hcl.Blocks) {
 		if !hclsyntax.ValidIdentifier(name) {
 			r.report(b.LabelRanges[0], Problem{
 				Code: "config/bad-name", Summary: "Bad name",
-				Detail: "A secret is called secret.NAME, so its name has letters, digits, - and _ only, and starts with a letter.",
+				Detail: "You refer to a secret as secret.NAME, so its name can have only letters, digits, - and _, and must start with a letter.",
 			})
 		}
 		s := r.secret(b)
@@ -86,7 +86,7 @@ func (c *Config) hiddenSecrets() cty.Value {
 func argv(into *[]string, v value) {
 	if v.cty.Type() == cty.String {
 		v.reject("command-is-text", "Command is not a list",
-			v.name+` is a list of words, such as ["node", "coder.mjs"]; to run it through a shell use ["sh", "-c", "…"].`, "")
+			v.name+` must be a list of words, for example ["node", "coder.mjs"]; to run it through a shell use ["sh", "-c", "…"].`, "")
 		return
 	}
 	var list []string
@@ -97,7 +97,7 @@ func argv(into *[]string, v value) {
 		return
 	}
 	if slices.ContainsFunc(list, func(s string) bool { return strings.ContainsRune(s, 0) }) {
-		v.reject("bad-command", "Bad command", "A word of "+v.name+" holds a NUL byte, which no program can be given.", "")
+		v.reject("bad-command", "Bad command", "A word of "+v.name+" contains a NUL byte, which cannot be passed to a program.", "")
 		return
 	}
 	*into = list

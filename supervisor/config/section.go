@@ -228,7 +228,7 @@ func (r *reader) children(blocks hcl.Blocks, c child) {
 		if first != nil && !c.many {
 			r.report(b.DefRange, Problem{
 				Code: "config/duplicate-block", Summary: "Duplicate block",
-				Detail: fmt.Sprintf("There is one %s block at most; the first is at %s.", c.kind, place(first.DefRange)),
+				Detail: fmt.Sprintf("Only one %s block is allowed; the first is at %s.", c.kind, place(first.DefRange)),
 			})
 			continue
 		}
@@ -242,15 +242,15 @@ func (r *reader) children(blocks hcl.Blocks, c child) {
 // strange recognizes a file of a completely different kind. A parser would report a hundred
 // mistakes in it, but not the real one.
 func strange(text []byte, isJSON bool) (Problem, bool) {
-	p := Problem{Code: "config/not-hcl", Summary: "File is no configuration"}
+	p := Problem{Code: "config/not-hcl", Summary: "Not a configuration file"}
 	first := bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
 	switch {
 	case bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):
 		p.Detail, p.Hint = "It is UTF-16.", "Save it as UTF-8."
 	case bytes.IndexByte(text, 0) >= 0:
-		p.Detail = "It is no text: it holds NUL bytes."
+		p.Detail = "It is not text: it contains NUL bytes."
 	case !isJSON && bytes.HasPrefix(first, []byte("{")):
-		p.Detail, p.Hint = "It looks like JSON.", "Call it orchestrator.hcl.json, or write it as HCL."
+		p.Detail, p.Hint = "It looks like JSON.", "Rename it to orchestrator.hcl.json, or write it in HCL."
 	default:
 		return Problem{}, false
 	}
@@ -266,7 +266,7 @@ func (r *reader) warnOfEmpty(body hcl.Body, name string) {
 		r.report(hcl.Range{Filename: name}, Problem{
 			Severity: SeverityWarning, Code: CodeEmptyFile, Summary: "File is empty",
 			Detail: "It declares no agent, so there is nothing to start.",
-			Hint:   `An agent is written as: agent "coder" { command = ["python3", "coder.py"] }`,
+			Hint:   `Declare an agent: agent "coder" { command = ["python3", "coder.py"] }`,
 		})
 	}
 }
@@ -292,8 +292,8 @@ func (r *reader) rewordSyntax(p *Problem, at hcl.Range) bool {
 	case bytes.HasPrefix(after, []byte("'")):
 		return false // single quotes have their own message
 	case bytes.HasPrefix(after, []byte(":")):
-		p.Detail = "There is no colon in this language."
-		p.Hint = fmt.Sprintf("An attribute is written %s = …, a block %s { … }.", name, name)
+		p.Detail = "HCL uses no colon here."
+		p.Hint = fmt.Sprintf("Write an attribute as %s = …, and a block as %s { … }.", name, name)
 	}
 	return true
 }
@@ -307,7 +307,7 @@ func placeOf(name string, known *section) string {
 	if !agent.hasAttribute(name) {
 		return ""
 	}
-	return fmt.Sprintf("It stands in the block of an agent: agent \"NAME\" { %s = … }", name)
+	return fmt.Sprintf("It belongs in an agent block: agent \"NAME\" { %s = … }", name)
 }
 
 // meansCommand reports whether an agent has a misspelled command attribute. The missing command
@@ -327,7 +327,7 @@ func meansCommand(b *hcl.Block) bool {
 
 // listed returns a hint with all names that a section may hold.
 func (s *section) listed() string {
-	return fmt.Sprintf("It may hold %s.", strings.ReplaceAll(quotedList(s.names()), `"`, ""))
+	return fmt.Sprintf("It can have %s.", strings.ReplaceAll(quotedList(s.names()), `"`, ""))
 }
 
 // missing reports that a block lacks a required attribute.

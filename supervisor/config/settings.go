@@ -81,7 +81,7 @@ func keep(into *Store, v value) {
 		into.KeepBytes = bytes
 	default:
 		v.reject("bad-duration", "Bad duration",
-			fmt.Sprintf("%s is a time such as \"30d\" or \"12h\", a size from 1 MiB such as \"10GiB\", or \"forever\", not %s.", v.name, v.quoted()), "")
+			fmt.Sprintf("%s must be a time such as \"30d\" or \"12h\", a size from 1 MiB such as \"10GiB\", or \"forever\", not %s.", v.name, v.quoted()), "")
 	}
 }
 
@@ -148,7 +148,7 @@ func (v value) listener(address string, encrypted bool) {
 	if !encrypted && !storeurl.IsLoopback(host) {
 		v.reject("listener-without-tls", "Listener without certificate",
 			fmt.Sprintf("%s can be reached from other machines, so it needs certificate and key.", v.quoted()),
-			"For this machine alone use \"127.0.0.1:"+port+"\".")
+			"For this machine only, use \"127.0.0.1:"+port+"\".")
 	}
 }
 

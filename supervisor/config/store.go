@@ -24,7 +24,7 @@ func (r *reader) storeAttributes(s *Store, block hcl.Range) []attribute {
 		attr("peers", &s.Peers, peers).of(&s.Peers, &s.Node).refused(nil),
 		attr("log", &s.Log, word).refused(nil),
 		raw("credentials", func(a *hcl.Attribute) {
-			r.secretNamed(a, "store.credentials", &s.Credentials, "credentials is a secret block, such as secret.engine: what the hubs share must not be in this file.")
+			r.secretNamed(a, "store.credentials", &s.Credentials, "credentials must refer to a secret block, for example secret.engine: shared credentials must not be in this file.")
 		}, &s.Credentials).refused(nil),
 		attr("ca", &s.CA, existingFile).refused(nil),
 		attr("certificate", &s.Certificate, existingFile).refused(nil),
@@ -48,7 +48,7 @@ func (r *reader) checkStore(b *hcl.Block, set map[string]hcl.Range) {
 			if at, ok := set[name]; ok {
 				r.report(at, Problem{
 					Code: "config/not-shared", Summary: "Store is not shared",
-					Detail: fmt.Sprintf("%s is for a store that several machines share: kind = \"jetstream\" or \"postgres\".", name),
+					Detail: fmt.Sprintf("%s needs a store that several machines share: kind = \"jetstream\" or \"postgres\".", name),
 				})
 			}
 		}
@@ -63,7 +63,7 @@ func (r *reader) shares(b *hcl.Block, set map[string]hcl.Range, needs, others []
 	}
 	for _, name := range needs {
 		if _, ok := set[name]; !ok {
-			r.missing(b, fmt.Sprintf("A store of kind %q needs %s.", s.Kind, name), "See: orchestrator help many-machines")
+			r.missing(b, fmt.Sprintf("A store of kind %q needs %s.", s.Kind, name), "To set up a shared store: orchestrator help many-machines")
 		}
 	}
 	for _, name := range others {
@@ -78,7 +78,7 @@ func (r *reader) shares(b *hcl.Block, set map[string]hcl.Range, needs, others []
 		if at, ok := set[name]; ok && (name == "keep" && (s.KeepFor > 0 || s.KeepBytes > 0) || name == "durable" && !s.Durable) {
 			r.report(at, Problem{
 				Code: "config/shared-keeps-all", Summary: "A shared store keeps everything",
-				Detail: fmt.Sprintf("A store of kind %q is always durable, and keeps all records: a hub that comes later needs them.", s.Kind),
+				Detail: fmt.Sprintf("A store of kind %q is always durable, and keeps all records: a hub that joins later needs them.", s.Kind),
 			})
 		}
 	}
@@ -87,18 +87,18 @@ func (r *reader) shares(b *hcl.Block, set map[string]hcl.Range, needs, others []
 // hubs checks a store that the hubs keep themselves.
 func (r *reader) hubs(b *hcl.Block, set map[string]hcl.Range) {
 	s := &r.config.Store
-	r.shares(b, set, []string{"peers", "credentials"}, []string{"monitor"}, "the hubs keep the record themselves, and peers names them.")
+	r.shares(b, set, []string{"peers", "credentials"}, []string{"monitor"}, "the hubs keep the record themselves. List them in peers.")
 	files, remote := s.CA != "" && s.Certificate != "" && s.Key != "", slices.ContainsFunc(s.Peers, storeurl.IsElsewhere)
 	if at, ok := set["peers"]; ok && remote && !files {
 		r.report(at, Problem{
 			Code: "config/hubs-without-tls", Summary: "Hubs without certificates",
-			Detail: "Hubs on several machines need ca, certificate and key: what they send each other must not be read on the way.",
+			Detail: "Hubs on several machines need ca, certificate and key: their traffic must be encrypted.",
 		})
 	}
 	if at, ok := set["peers"]; ok && len(s.Peers) == 2 {
 		r.report(at, Problem{
-			Severity: SeverityWarning, Code: "config/two-hubs", Summary: "Two hubs survive nothing",
-			Detail: "Most hubs must be there, and of two that is both. Use three.",
+			Severity: SeverityWarning, Code: "config/two-hubs", Summary: "Two hubs tolerate no failure",
+			Detail: "A majority of the hubs must be up, and the majority of two is both. Use three.",
 		})
 	}
 	if at, ok := set["peers"]; ok {
@@ -118,7 +118,7 @@ func (r *reader) thisHub(at hcl.Range) {
 		}
 		r.report(at, Problem{
 			Code: "config/unknown-hub", Summary: "Unknown hub",
-			Detail: fmt.Sprintf("%q, of --node or ORC_NODE, is not one of the peers.", named),
+			Detail: fmt.Sprintf("%q, from --node or ORC_NODE, is not one of the peers.", named),
 		})
 		return
 	}
@@ -146,7 +146,7 @@ func peers(into *[]string, v value) {
 		case err != nil || host == "" || portErr != nil || n < 1 || n > math.MaxUint16:
 			item.reject("bad-address", "Bad address", fmt.Sprintf("A peer is host:port, such as \"h1:7434\", not %s.", item.quoted()), "")
 		case slices.Contains(*into, text):
-			item.reject("duplicate-peer", "Duplicate peer", fmt.Sprintf("%s is there twice.", item.quoted()), "")
+			item.reject("duplicate-peer", "Duplicate peer", fmt.Sprintf("%s is listed twice.", item.quoted()), "")
 		default:
 			*into = append(*into, text)
 		}

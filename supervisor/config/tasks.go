@@ -64,8 +64,8 @@ func (r *reader) task(b *hcl.Block) (Task, []need) {
 		for _, other := range []string{"role", "requires"} {
 			if _, ok := set[other]; ok {
 				r.report(at, Problem{
-					Code: "config/agent-and-role", Summary: "Agent is named and sought",
-					Detail: fmt.Sprintf("agent names the agent of a task, and %s would find another.", other), Hint: "Keep one of the two.",
+					Code: "config/agent-and-role", Summary: "Agent is both named and matched",
+					Detail: fmt.Sprintf("agent names the agent of the task, and %s matches any agent.", other), Hint: "Keep one of the two.",
 				})
 			}
 		}
@@ -107,7 +107,7 @@ func (r *reader) taskAgent(name string, v value) {
 	}
 	hint := declaredAgents(v.suggest(name, known), known)
 	if b := r.agents[name]; b != nil && len(b.names) > 0 {
-		hint = fmt.Sprintf("It has replicas: name one, such as %q.", b.names[0])
+		hint = fmt.Sprintf("It has replicas: name one, for example %q.", b.names[0])
 	}
 	v.reject("unknown-agent", "Unknown agent", fmt.Sprintf("No agent is called %s.", v.quoted()), hint)
 }

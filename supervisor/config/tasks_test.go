@@ -45,7 +45,7 @@ task "again" {
 func TestTaskMistakes(t *testing.T) {
 	for text, want := range map[string][]string{
 		`task "a" { agent = "wirter" }`:                       {"config/unknown-agent", "22:20", `"writer"?`},
-		`task "a" { agent = "pair" }`:                         {"config/unknown-agent", "22:20", `such as "pair-0"`},
+		`task "a" { agent = "pair" }`:                         {"config/unknown-agent", "22:20", `for example "pair-0"`},
 		`task "a" { role = "testre" }`:                        {"config/unknown-role", "22:19", `"tester"?`},
 		`task "a" { role = "planner" }`:                       {"config/task-without-agent", "22:1", "waits until one joins"},
 		`task "a" { needs = ["b"] }`:                          {"config/unknown-task", "22:21", `Task "a" needs "b"`},
@@ -53,9 +53,9 @@ func TestTaskMistakes(t *testing.T) {
 		`task "a" { needs = ["a"] }`:                          {"config/dependency-cycle", "22:21", "a -> a"},
 		"task \"a\" {\n agent = \"writer\"\n role = \"x\"\n}": {"config/agent-and-role", "23:2", "Keep one"},
 		"task \"a\" {}\ntask \"a\" {}":                        {"config/duplicate-task", "23:6", "hcl:22"},
-		`task "a b" {}`:                                       {"config/bad-name", "22:6", "A task is named"},
+		`task "a b" {}`:                                       {"config/bad-name", "22:6", "A task needs a name"},
 		`task {}`:                                             {"config/bad-label", "22:6", ""},
-		`task "a" { attempts = 2 }`:                           {"config/unknown-attribute", "22:12", "It may hold title"},
+		`task "a" { attempts = 2 }`:                           {"config/unknown-attribute", "22:12", "It can have title"},
 		`task "a" { title = "" }`:                             {"config/empty", "22:20", ""},
 		"task \"a\" {\n needs = [\"c\"]\n}\ntask \"b\" {\n needs = [\"a\"]\n}\ntask \"c\" {\n needs = [\"b\"]\n}": {
 			"config/dependency-cycle", "26:11", "Tasks cannot wait for each other: a -> c -> b -> a."},
@@ -73,8 +73,8 @@ func TestCompareTasks(t *testing.T) {
 	changes := compared(t, writers+"task \"same\" {}\ntask \"other\" {}\ntask \"gone\" {}\n",
 		writers+"task \"same\" {}\ntask \"other\" { agent = \"writer\" }\ntask \"new\" { needs = [\"same\"] }\n")
 	require.Equal(t, []Change{
-		{Action: settings.ActionLive, Attributes: []string{"task.other"}, Place: "orchestrator.hcl:23", Detail: "task.other was given out before, and its task stays as it was"},
-		{Action: settings.ActionLive, Attributes: []string{"task.new"}, Place: "orchestrator.hcl:24", Detail: "task.new is given out, unless it was before"},
-		{Action: settings.ActionLive, Attributes: []string{"task.gone"}, Place: "orchestrator.hcl:24", Detail: "task.gone is not declared any more; its task stays"},
+		{Action: settings.ActionLive, Attributes: []string{"task.other"}, Place: "orchestrator.hcl:23", Detail: "task.other was already submitted, and its task stays unchanged"},
+		{Action: settings.ActionLive, Attributes: []string{"task.new"}, Place: "orchestrator.hcl:24", Detail: "task.new is submitted, unless it already was"},
+		{Action: settings.ActionLive, Attributes: []string{"task.gone"}, Place: "orchestrator.hcl:24", Detail: "task.gone is no longer declared; its task stays"},
 	}, changes)
 }

@@ -31,18 +31,18 @@ func account(into *string, v value) {
 	}
 	found, err := user.Lookup(*into)
 	if err != nil {
-		v.reject("unknown-user", "Unknown user", fmt.Sprintf("There is no user %s on this machine.", v.quoted()),
-			"Users are looked up in /etc/passwd; useradd --system makes one.")
+		v.reject("unknown-user", "Unknown user", fmt.Sprintf("User %s does not exist on this machine.", v.quoted()),
+			"Users are looked up in /etc/passwd; useradd --system creates one.")
 		return
 	}
 	switch self := os.Geteuid(); {
 	case found.Uid == strconv.Itoa(self):
 	case runtime.GOOS != "linux":
-		v.reject("needs-root", "Another user", fmt.Sprintf("An agent runs as another user, such as %s, only on Linux.", v.quoted()), "")
+		v.reject("needs-root", "Another user", fmt.Sprintf("An agent can run as another user, for example %s, only on Linux.", v.quoted()), "")
 	case self != 0:
 		v.reject("needs-root", "Only root can do this",
-			fmt.Sprintf("Only root can start an agent as user %s, and this is user %d.", v.quoted(), self),
-			"Run the orchestrator as root, such as a service of systemd without User=, or leave user out.")
+			fmt.Sprintf("Only root can start an agent as user %s, and you are user %d.", v.quoted(), self),
+			"Run the orchestrator as root, for example as a systemd service without User=, or remove user.")
 	}
 }
 
@@ -74,20 +74,20 @@ func (r *reader) checkUser(b *hcl.Block, a *Agent, set map[string]hcl.Range) {
 		case rights.Replace:
 			r.report(at, Problem{
 				Code: "config/user-may-change", Summary: "Within the reach of an agent",
-				Detail: fmt.Sprintf("Agent %q runs as user %q, who may change or replace %s. Root would use what the agent puts there.", a.Block, a.User, path),
+				Detail: fmt.Sprintf("Agent %q runs as user %q, who may change or replace %s. Root would use the agent's version.", a.Block, a.User, path),
 				Hint:   "Keep it in folders that only root may write, and give the agent another folder with dir.",
 			})
 		case rights.Read && slices.Contains(secrets, path):
 			r.report(at, Problem{
 				Code: "config/user-may-read", Summary: "Within the reach of an agent",
 				Detail: fmt.Sprintf("Agent %q runs as user %q, who may read %s.", a.Block, a.User, path),
-				Hint:   "Close it with chmod 600.",
+				Hint:   "Restrict it with chmod 600.",
 			})
 		case rights.Read && slices.Contains(r.files, path):
 			r.report(at, Problem{
 				Severity: SeverityWarning, Code: "config/user-may-read", Summary: "Within the reach of an agent",
 				Detail: fmt.Sprintf("Agent %q runs as user %q, who may read %s, with the values in it.", a.Block, a.User, path),
-				Hint:   "chmod 600 closes it.",
+				Hint:   "Restrict it with chmod 600.",
 			})
 		}
 	}

@@ -71,7 +71,7 @@ func (v value) suggest(wrong string, known []string) string {
 
 // wrongKind reports a value of the wrong type.
 func (v value) wrongKind(want string) {
-	v.reject("wrong-type", "Wrong type", fmt.Sprintf("%s is %s, not %s.", v.name, want, kindOf(v.cty)), "")
+	v.reject("wrong-type", "Wrong type", fmt.Sprintf("%s must be %s, not %s.", v.name, want, kindOf(v.cty)), "")
 }
 
 func kindOf(v cty.Value) string {
@@ -179,7 +179,7 @@ func choice(words ...string) func(*string, value) {
 		}
 		if !slices.Contains(words, s) {
 			v.reject("unknown-value", "Unknown value",
-				fmt.Sprintf("%s is %s, not %s.", v.name, quotedList(words), v.quoted()), v.suggest(s, words))
+				fmt.Sprintf("%s must be %s, not %s.", v.name, quotedList(words), v.quoted()), v.suggest(s, words))
 			return
 		}
 		*into = s
@@ -215,10 +215,10 @@ func whole(least, most int) func(*int, value) {
 		i, accuracy := n.Int64()
 		switch {
 		case !n.IsInt():
-			v.reject("bad-number", "Not a whole number", fmt.Sprintf("%s counts, so it is a whole number.", v.name), "")
+			v.reject("bad-number", "Not a whole number", fmt.Sprintf("%s must be a whole number.", v.name), "")
 		case accuracy != big.Exact || i < int64(least) || i > int64(most):
 			v.reject("out-of-range", "Number out of range",
-				fmt.Sprintf("%s is between %d and %d.", v.name, least, most), "")
+				fmt.Sprintf("%s must be between %d and %d.", v.name, least, most), "")
 		default:
 			*into = int(i)
 		}
@@ -244,7 +244,7 @@ func ratio(least, most float64) func(*float64, value) {
 		f, _ := n.Float64()
 		if f < least || f > most {
 			v.reject("out-of-range", "Number out of range",
-				fmt.Sprintf("%s is between %v and %v.", v.name, least, most), "")
+				fmt.Sprintf("%s must be between %v and %v.", v.name, least, most), "")
 			return
 		}
 		*into = f
@@ -253,7 +253,7 @@ func ratio(least, most float64) func(*float64, value) {
 
 func duration(into *time.Duration, v value) {
 	if v.cty.Type() == cty.Number {
-		v.reject("bad-duration", "Bad duration", fmt.Sprintf("%s is a time.", v.name), unitHint("Times", v, "s"))
+		v.reject("bad-duration", "Bad duration", fmt.Sprintf("%s must be a duration.", v.name), unitHint("Durations", v, "s"))
 		return
 	}
 	s, ok := v.asText()
@@ -263,10 +263,10 @@ func duration(into *time.Duration, v value) {
 	d, err := time.ParseDuration(s)
 	switch {
 	case err != nil && isDigits(s):
-		v.reject("bad-duration", "Bad duration", fmt.Sprintf("%s is a time.", v.name), unitHint("Times", v, "s"))
+		v.reject("bad-duration", "Bad duration", fmt.Sprintf("%s must be a duration.", v.name), unitHint("Durations", v, "s"))
 	case err != nil:
 		v.reject("bad-duration", "Bad duration",
-			fmt.Sprintf("%s is a time such as \"250ms\", \"30s\" or \"2h\", not %s.", v.name, v.quoted()), "")
+			fmt.Sprintf("%s must be a duration such as \"250ms\", \"30s\" or \"2h\", not %s.", v.name, v.quoted()), "")
 	case d < 0:
 		v.reject("bad-duration", "Bad duration", fmt.Sprintf("%s cannot be negative.", v.name), "")
 	default:
@@ -279,7 +279,7 @@ func longer(into *time.Duration, v value) {
 	d := time.Duration(-1)
 	duration(&d, v)
 	if d == 0 {
-		v.reject("out-of-range", "Duration out of range", v.name+" must be longer than nothing.", "")
+		v.reject("out-of-range", "Duration out of range", v.name+" must be longer than zero.", "")
 	}
 	if d > 0 {
 		*into = d
@@ -305,7 +305,7 @@ const maxSaid = 28 << 20
 func sizeUpTo(least, most int64) func(*int64, value) {
 	return func(into *int64, v value) {
 		if n := v.cty; n.Type() == cty.Number && n.AsBigFloat().Sign() != 0 {
-			v.reject("bad-size", "Bad size", fmt.Sprintf("%s is a size.", v.name), unitHint("Sizes", v, "MiB"))
+			v.reject("bad-size", "Bad size", fmt.Sprintf("%s must be a size.", v.name), unitHint("Sizes", v, "MiB"))
 			return
 		}
 		s, ok := v.asText()
@@ -315,17 +315,17 @@ func sizeUpTo(least, most int64) func(*int64, value) {
 		n, err := parseSize(s)
 		switch {
 		case err != nil && isDigits(s):
-			v.reject("bad-size", "Bad size", fmt.Sprintf("%s is a size.", v.name), unitHint("Sizes", v, "MiB"))
+			v.reject("bad-size", "Bad size", fmt.Sprintf("%s must be a size.", v.name), unitHint("Sizes", v, "MiB"))
 		case err != nil:
 			v.reject("bad-size", "Bad size",
-				fmt.Sprintf("%s is a size such as \"64KiB\", \"16MiB\" or \"1GiB\", not %s: %v.", v.name, v.quoted(), err),
+				fmt.Sprintf("%s must be a size such as \"64KiB\", \"16MiB\" or \"1GiB\", not %s: %v.", v.name, v.quoted(), err),
 				v.sizeHint(s))
 		case n < least:
 			v.reject("out-of-range", "Size out of range",
-				fmt.Sprintf("%s is at least %d bytes.", v.name, least), "")
+				fmt.Sprintf("%s must be at least %d bytes.", v.name, least), "")
 		case n > most:
 			v.reject("out-of-range", "Size out of range",
-				fmt.Sprintf("%s is at most %d MiB.", v.name, most>>20), "What is larger goes into a file, and its name into the message.")
+				fmt.Sprintf("%s must be at most %d MiB.", v.name, most>>20), "Put larger content into a file, and its name into the message.")
 		default:
 			*into = n
 		}
@@ -404,7 +404,7 @@ var units = []struct {
 
 var (
 	errNoUnit   = errors.New("it has no unit")
-	errNoNumber = errors.New("it is no whole number and unit")
+	errNoNumber = errors.New("it is not a whole number with a unit")
 	errTooLarge = errors.New("it is too large")
 )
 

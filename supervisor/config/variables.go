@@ -58,7 +58,7 @@ func (vs *variables) declaration(b *hcl.Block) *variable {
 	if !hclsyntax.ValidIdentifier(v.name) {
 		vs.r.report(v.at, Problem{
 			Code: "config/bad-name", Summary: "Bad name",
-			Detail: "A variable is called var.NAME, so its name has letters, digits, - and _ only, and starts with a letter.",
+			Detail: "You refer to a variable as var.NAME, so its name can have only letters, digits, - and _, and must start with a letter.",
 		})
 	}
 	var fallback *hcl.Attribute
@@ -174,7 +174,7 @@ func (vs *variables) flagVar(pair string) {
 	if !ok || name == "" {
 		vs.r.report(hcl.Range{}, Problem{
 			Code: "config/bad-var", Summary: "Bad --var",
-			Detail: "A variable is given as --var name=value.",
+			Detail: "Use the form --var name=value.",
 		})
 		return
 	}
@@ -189,7 +189,7 @@ func (vs *variables) flagVar(pair string) {
 func (vs *variables) undeclared(name, who string) Problem {
 	return Problem{
 		Code: "config/unknown-variable", Summary: "Unknown variable",
-		Detail: fmt.Sprintf("%s is for a variable the file does not declare.", who),
+		Detail: fmt.Sprintf("%s sets a variable that the file does not declare.", who),
 		Hint:   didYouMean(name, slices.Collect(maps.Keys(vs.declared))),
 	}
 }
@@ -214,7 +214,7 @@ func (vs *variables) giveText(v *variable, raw, who string) {
 	if !ok {
 		vs.r.report(v.at, Problem{
 			Code: "config/bad-var", Summary: "Bad value of variable",
-			Detail: fmt.Sprintf("%s is no list or map as it would stand in the file.", who),
+			Detail: fmt.Sprintf("%s is not a list or map in the syntax of the file.", who),
 		})
 		v.failed = true
 		return
@@ -275,7 +275,7 @@ func (r *reader) locals(blocks hcl.Blocks) cty.Value {
 			if first, taken := l.exprs[a.Name]; taken {
 				r.report(a.NameRange, Problem{
 					Code: "config/duplicate-local", Summary: "Duplicate local",
-					Detail: fmt.Sprintf("The name %q is taken at %s.", a.Name, place(first.NameRange)),
+					Detail: fmt.Sprintf("The name %q is already used at %s.", a.Name, place(first.NameRange)),
 				})
 				continue
 			}
@@ -341,7 +341,7 @@ func (l *locals) work(name string) {
 
 func (l *locals) cycle(a *hcl.Attribute, chain []string) {
 	l.r.report(a.Expr.Range(), Problem{
-		Code: "config/local-cycle", Summary: "Locals need one another",
-		Detail: fmt.Sprintf("None of these can be worked out first: %s.", strings.Join(chain, " -> ")),
+		Code: "config/local-cycle", Summary: "Locals depend on each other",
+		Detail: fmt.Sprintf("These locals form a cycle: %s.", strings.Join(chain, " -> ")),
 	})
 }

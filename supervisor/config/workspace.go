@@ -52,7 +52,7 @@ func (r *reader) workspace(at string, into **Workspace, sc *scope) child {
 			attr("filters", &w.Filters, truth),
 		}})
 		if _, ok := set["worktree"]; !ok {
-			r.missing(b, "A workspace has no worktree: a folder of the git repository that its tasks are about.", `Give it one, such as worktree = ".".`)
+			r.missing(b, "A workspace needs worktree: a folder in the git repository of its tasks.", `Add one, for example worktree = ".".`)
 			return
 		}
 		*into = w
@@ -69,7 +69,7 @@ func repository(into *string, v value) {
 		*into = dir
 		return
 	}
-	v.reject("not-a-repository", "Not a git repository", v.quoted()+" is not in a git repository, and each task gets a git worktree.", "Make it one: git init, and commit what is there. Or take the block out: then all tasks share the folder in which the agent runs.")
+	v.reject("not-a-repository", "Not a git repository", v.quoted()+" is not in a git repository, and each task needs a git worktree.", "Run git init there, and commit the files. Or remove the block: then all tasks share the agent's folder.")
 }
 
 // checkout returns the folder with the git checkout that dir is in, or "".
@@ -103,7 +103,7 @@ func branch(into *string, v value) {
 	switch {
 	case !ok:
 	case name == s:
-		v.reject("bad-branch", "Bad branch", fmt.Sprintf("All tasks would share the branch %s.", v.quoted()), `Name the task, as in "task/${task.short}".`)
+		v.reject("bad-branch", "Bad branch", fmt.Sprintf("All tasks would share the branch %s.", v.quoted()), `Include the task, for example "task/${task.short}".`)
 	case strings.ContainsAny(name, " \t\n~^:?*[\\\x01\x7f") || strings.Contains(name, "..") || strings.Contains(name, "//") || strings.Contains(name, "@{") ||
 		strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".") || strings.HasSuffix(name, ".lock"):
 		v.reject("bad-branch", "Bad branch", v.quoted()+" is not a valid name of a branch.", "")
@@ -135,9 +135,9 @@ func (r *reader) settleVerify(a *Agent, set map[string]hcl.Range) {
 	if len(a.Verify) > 0 && a.OnExit == "auto" {
 		if at, ok := set["on_exit"]; ok {
 			r.report(at, Problem{
-				Code: "config/verify-on-exit", Summary: "Done without being verified",
-				Detail: "on_exit = \"auto\" completes a task when its agent exits with 0, and verify is there to check it first.",
-				Hint:   "Take on_exit out: the task is tried again then.",
+				Code: "config/verify-on-exit", Summary: "Done without verification",
+				Detail: "on_exit = \"auto\" completes a task when its agent exits with 0, but verify must check it first.",
+				Hint:   "Remove on_exit: then the task is tried again.",
 			})
 		}
 		a.OnExit = "requeue"

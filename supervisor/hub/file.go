@@ -86,13 +86,13 @@ func (f *File) guest(ctx context.Context, query url.Values) (settings.Agent, err
 	}
 	switch {
 	case !config.IsName(name):
-		return settings.Agent{}, unfit("as", fmt.Sprintf("%.80q is no name for an agent", name), "Agents are named with "+config.NameRule)
+		return settings.Agent{}, unfit("as", fmt.Sprintf("%.80q is not a name for an agent", name), "A name has "+config.NameRule)
 	case !config.IsRole(role):
-		return settings.Agent{}, unfit("role", fmt.Sprintf("%.80q is not a role", role), "Roles are written with "+config.NameRule)
+		return settings.Agent{}, unfit("role", fmt.Sprintf("%.80q is not a role", role), "A role has "+config.NameRule)
 	case slices.Contains(capabilities, ""):
-		return settings.Agent{}, unfit("capability", "a capability is not empty", "")
+		return settings.Agent{}, unfit("capability", "a capability must not be empty", "")
 	case !slices.Contains(config.OnExits, onExit):
-		return settings.Agent{}, unfit("on_exit", fmt.Sprintf("on_exit is one of %s, not %.80q", strings.Join(config.OnExits, ", "), onExit), "")
+		return settings.Agent{}, unfit("on_exit", fmt.Sprintf("on_exit must be one of %s, not %.80q", strings.Join(config.OnExits, ", "), onExit), "")
 	}
 	if err := f.lock(ctx); err != nil {
 		return settings.Agent{}, err

@@ -135,7 +135,7 @@ func parseDuration(text string) (time.Duration, error) {
 	value, err := time.ParseDuration(text)
 	switch {
 	case err != nil && text != "" && strings.Trim(text, "0123456789.") == "":
-		return 0, fmt.Errorf("times need a unit: %q?", text+"s")
+		return 0, fmt.Errorf("durations need a unit: %q?", text+"s")
 	case err != nil:
 		return 0, fmt.Errorf(`a time looks like "250ms", "30s" or "2h"`)
 	case value < 0:

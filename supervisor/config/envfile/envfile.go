@@ -12,9 +12,9 @@ import (
 // Why a line cannot be read. Errors never have its content, which may be secret.
 var (
 	errNoEquals   = errors.New("is not NAME=value")
-	errName       = errors.New("has no name a variable can have before its =")
-	errOpenQuote  = errors.New("has a quote that does not end")
-	errAfterQuote = errors.New("goes on after its closing quote")
+	errName       = errors.New("has no valid variable name before its =")
+	errOpenQuote  = errors.New("has an unclosed quote")
+	errAfterQuote = errors.New("has text after its closing quote")
 	errNUL        = errors.New("holds a NUL byte")
 )
 

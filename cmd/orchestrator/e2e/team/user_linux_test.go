@@ -393,7 +393,7 @@ func TestOtherUserWithoutRoot(t *testing.T) {
 	for _, words := range [][]string{{"up"}, {"check", "--security"}, {"validate"}, {"doctor"}} {
 		said := run("root", words...)
 		require.Contains(t, said, "orchestrator.hcl:3:", "%v", words)
-		require.Regexp(t, fmt.Sprintf(`Only root can start an agent as user "root", and this is user %d`, id[0]), strings.Join(strings.Fields(said), " "))
+		require.Regexp(t, fmt.Sprintf(`Only root can start an agent as user "root", and you are user %d`, id[0]), strings.Join(strings.Fields(said), " "))
 	}
 	require.Contains(t, run("root", "validate", "--no-env"), "is valid")
 	said := run(other.Username, "up", "--exit-when-idle")
