@@ -171,7 +171,7 @@ func agentCard(v control.AgentView, hub string, p term.Paint) string {
 	if v.Host == "" {
 		row("dir", v.Dir)
 	} else {
-		row("dir", "as its host's copy of the file says")
+		row("dir", "from the file of its host")
 	}
 	row("role", v.Role)
 	var held []string
@@ -218,7 +218,7 @@ func on(machine string) string {
 func outputNote(o control.OutputView) string {
 	said := fmt.Sprintf("%s, %s", term.Count(int(o.Lines), "line"), term.Bytes(o.Bytes))
 	if o.Cut > 0 {
-		said += fmt.Sprintf(", %d too long and cut", o.Cut)
+		said += fmt.Sprintf(", %d cut", o.Cut)
 	}
 	if o.Unlogged > 0 {
 		said += fmt.Sprintf(", %d not written to the file", o.Unlogged)
@@ -248,9 +248,9 @@ func agentChangeCommand(a *cli.App, name, short, long string) *cobra.Command {
 		Args: func(_ *cobra.Command, names []string) error {
 			switch {
 			case len(names) == 0 && !all:
-				return cli.UsageError(fmt.Sprintf("%q wants the names of agents, or --all", path), "List them: orchestrator agent ls")
+				return cli.UsageError(fmt.Sprintf("%q requires names of agents, or --all", path), "List them: orchestrator agent ls")
 			case len(names) > 0 && all:
-				return cli.UsageError("--all already names every agent", "Leave out the names, or --all")
+				return cli.UsageError("--all cannot be combined with names", "Leave out the names, or --all")
 			}
 			return nil
 		},
@@ -288,7 +288,7 @@ notify:interrupt.`,
 					if r.TaskID == "" {
 						return a.Print("Interrupted %s.\n", term.OneLine(r.Agent))
 					}
-					return a.Print("Interrupted %s. It goes on with task %s.\n", term.OneLine(r.Agent), term.ID(r.TaskID))
+					return a.Print("Interrupted %s. It continues with task %s.\n", term.OneLine(r.Agent), term.ID(r.TaskID))
 				},
 			}.Run(a)
 		},
@@ -301,7 +301,7 @@ notify:interrupt.`,
 // interruptRefused adds the next command to the refusal of an interrupt.
 func interruptRefused(err error, agent string) error {
 	err = cli.WithHint(err, wire.CodeNotFound, "List them: orchestrator agent ls")
-	return cli.WithHint(err, wire.CodeConflict, "See what it does: orchestrator agent show "+term.OneLine(agent))
+	return cli.WithHint(err, wire.CodeConflict, "See its state: orchestrator agent show "+term.OneLine(agent))
 }
 
 func changeAgents(a *cli.App, name string, request control.AgentsRequest) error {
@@ -351,7 +351,7 @@ func showLastWords(a *cli.App, agent control.AgentOutcome) error {
 	if agent.OK || len(agent.LastWords) == 0 {
 		return nil
 	}
-	if err := a.Print("  = Last words:\n"); err != nil {
+	if err := a.Print("  = Last output:\n"); err != nil {
 		return err
 	}
 	for _, line := range agent.LastWords {
@@ -407,7 +407,7 @@ func showServers(a *cli.App, far *hub.ServerList) error {
 		return cli.PrintNames(a, far.Servers, func(s *hub.Server) string { return s.Name })
 	}
 	if len(far.Servers) == 0 {
-		a.Note("No server has registered. To let one: orchestrator key register --name NAME")
+		a.Note("No servers are registered. Allow one: orchestrator key register --name NAME")
 		return nil
 	}
 	rows := [][]term.Cell{{term.Text("NAME"), term.Text("STATUS"), term.Text("HOST"), term.Figure("RUNNING"), term.Text("LAST SEEN")}}

@@ -70,7 +70,7 @@ func listHosts(ctx context.Context, a *cli.App, d *client.Client, hubs bool) err
 	case a.Flags.Quiet:
 		return cli.PrintNames(a, reply.Hosts, func(h *control.HostView) string { return h.Name })
 	case len(reply.Hosts) == 0:
-		a.Note("No host has joined. On another machine: orchestrator join URL --token FILE")
+		a.Note("No hosts have joined. On another machine: orchestrator join URL --token FILE")
 		return nil
 	}
 	rows := [][]term.Cell{{term.Text("HOST"), term.Text("STATE"), term.Figure("AGENTS"), term.Text("LABELS"), term.Text("HEARD"), term.Text("RUNS")}}
@@ -96,7 +96,7 @@ func showHubs(a *cli.App, reply *control.HostsReply) error {
 		return cli.PrintNames(a, reply.Hubs, func(h *control.HubView) string { return h.Name })
 	}
 	if len(reply.Hubs) == 0 {
-		a.Note("The record is on this machine alone: orchestrator help many-machines")
+		a.Note("The record is only on this machine: orchestrator help many-machines")
 		return nil
 	}
 	number := func(n int64) term.Cell {
@@ -119,7 +119,7 @@ func showHubs(a *cli.App, reply *control.HostsReply) error {
 	case reply.NoQuorum != "":
 		return a.Print("%s %s\n", p.Bad("No quorum:"), wire.Visible(reply.NoQuorum))
 	case reply.Degraded:
-		return a.Print("%s the team stops if one more hub is lost.\n", p.Warn("Degraded:"))
+		return a.Print("%s if one more hub is lost, the team stops.\n", p.Warn("Degraded:"))
 	}
 	return nil
 }
@@ -163,9 +163,9 @@ func drain(ctx context.Context, a *cli.App, d *client.Client, host string, wait,
 	case a.JSON():
 		return a.Answer(text)
 	case undo:
-		return a.Print("%s may run agents again.\n", host)
+		return a.Print("%s can run agents again.\n", host)
 	case len(reply.Agents) == 0:
-		return a.Print("%s gets no more agents. None runs there.\n", host)
+		return a.Print("%s gets no more agents. No agent runs there.\n", host)
 	case wait:
 		return a.Print("%s gets no more agents. %s stopped there: %s\n", host, term.Count(len(reply.Agents), "agent"), strings.Join(reply.Agents, ", "))
 	}

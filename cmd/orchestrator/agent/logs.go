@@ -109,8 +109,8 @@ func wireLog(a *cli.App, names []string) error {
 		}
 		if !found {
 			return &cli.Failure{
-				Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("no lines of the protocol of %q are kept here", names[0]),
-				Hint: "Only coding agents have them, on the machine of the orchestrator, and not with wire_log = false: orchestrator help real-agents",
+				Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("no protocol lines of %q are stored here", names[0]),
+				Hint: "Only coding agents on this machine have them, unless wire_log = false: orchestrator help real-agents",
 			}
 		}
 		return nil
@@ -124,7 +124,7 @@ func logs(a *cli.App, names []string, f logFlags) error {
 	}
 	match, err := regexp.Compile(f.grep)
 	if err != nil {
-		return cli.UsageError(fmt.Sprintf("--grep is no regular expression: %v", err), `Quote what is meant literally: --grep '\[1\]'`)
+		return cli.UsageError(fmt.Sprintf("--grep is not a regular expression: %v", err), `Escape literal characters: --grep '\[1\]'`)
 	}
 	if err := checkRaw(a, f.raw); err != nil {
 		return err
@@ -137,7 +137,7 @@ func logs(a *cli.App, names []string, f logFlags) error {
 func checkRaw(a *cli.App, raw bool) error {
 	switch {
 	case raw && a.Flags.JSON:
-		return cli.UsageError("--raw and --json cannot be combined", "Leave one out: the text in the JSON is as it came")
+		return cli.UsageError("--raw and --json cannot be combined", "Leave out one of them: the JSON has the original text")
 	case raw && term.IsTerminal(a.Stdout):
 		return cli.UsageError("--raw does not print to a terminal: the output could control it", "Redirect it: orchestrator logs --raw > FILE")
 	}
@@ -207,7 +207,7 @@ func (l *logPrinter) line(raw []byte) error {
 		return err
 	}
 	if line.Missed > 0 && !l.app.Flags.JSON {
-		l.app.Note("%s of %s were missed here: this reader is too slow", term.Count(int(line.Missed), "line"), wire.Visible(line.Agent))
+		l.app.Note("%s of %s are missing here: this reader is too slow", term.Count(int(line.Missed), "line"), wire.Visible(line.Agent))
 	}
 	switch {
 	case !l.match.MatchString(line.Text), l.level > levelOf(line.Level):

@@ -98,7 +98,7 @@ func showStatus(a *cli.App, status *control.Status, all bool) error {
 	err := a.Print("%s%s  up %s  pid %d%s  %s%s\n", p.Strong(wire.Visible(status.Name)), doing,
 		term.MS(status.UpMS), status.PID, on(term.OneLine(status.Hub)), term.Count(len(status.Agents), "agent"), tasks)
 	if err == nil && status.Degraded {
-		err = a.Print("%s the team stops if one more hub is lost (orchestrator hosts --hubs)\n", p.Warn("Degraded:"))
+		err = a.Print("%s if one more hub is lost, the team stops (orchestrator hosts --hubs)\n", p.Warn("Degraded:"))
 	}
 	if err == nil && len(status.Agents) > 0 {
 		err = showAgents(a, status, all)
@@ -228,5 +228,5 @@ func silence(v *control.AgentView) string {
 	if v.State != control.StateRunning || v.PID == 0 || v.Output.Bytes > 0 || v.UpMS < long.Milliseconds() {
 		return ""
 	}
-	return "not heard of yet: orchestrator why " + wire.Visible(v.Name)
+	return "no output yet: orchestrator why " + wire.Visible(v.Name)
 }

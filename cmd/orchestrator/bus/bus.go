@@ -56,7 +56,7 @@ func (n *mailNumber) String() string {
 func (n *mailNumber) Set(text string) error {
 	value, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || value < n.least || value > largestNumber {
-		return errors.New("it is the number of a message, such as 42")
+		return errors.New("it must be the number of a message, for example 42")
 	}
 	n.value, n.given = value, true
 	return nil
@@ -81,7 +81,7 @@ func ActorGiven(a *cli.App, flag, word string, check func(string) string) error 
 // likelyActor returns a hint with the actor that was probably meant. The name of an agent
 // differs from its actor on the bus.
 func likelyActor(a *cli.App, flag, word string) string {
-	const who = "See who there is: orchestrator bus presence"
+	const who = "List the actors: orchestrator bus presence"
 	var ids []string
 	for _, actor := range actorsForShell(a) {
 		if actor.Agent == word {

@@ -74,10 +74,10 @@ func forward(a *cli.App, f *forwardFlags) error {
 		return err
 	}
 	if f.to == "" {
-		return cli.UsageError("the other team is missing", "Say where it is: --to https://kitchen.example:7433")
+		return cli.UsageError("the address of the other team is missing", "Add it: --to https://kitchen.example:7433")
 	}
 	if f.actor == "" && !here.Target.Inside {
-		return cli.UsageError("it is not said whose messages are forwarded", "Say it: --actor PO:kitchen")
+		return cli.UsageError("the actor whose messages are forwarded is missing", "Add it: --actor PO:kitchen")
 	}
 	if err := ActorGiven(a, "actor", f.actor, mail.CheckActor); err != nil {
 		return err

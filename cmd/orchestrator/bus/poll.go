@@ -65,7 +65,7 @@ actor.`,
 func poll(a *cli.App, f *pollFlags) error {
 	most, err := strconv.ParseInt(f.most, 10, 64)
 	if err != nil || most < 1 || most > mail.MaxPage {
-		return cli.UsageError(fmt.Sprintf("-n cannot be %q", f.most), fmt.Sprintf("It is a number of messages, %d at most", mail.MaxPage))
+		return cli.UsageError(fmt.Sprintf("-n cannot be %q", f.most), fmt.Sprintf("Use a number of messages, at most %d", mail.MaxPage))
 	}
 	if err := ActorGiven(a, "actor", f.actor, mail.CheckAddressee); err != nil {
 		return err
@@ -88,7 +88,7 @@ func showMail(a *cli.App, f *pollFlags, list *mail.List) error {
 	case len(list.Messages) == 0 && behind == 0:
 		return a.Print("No messages for %s.\n", term.OneLine(list.Actor))
 	case len(list.Messages) == 0:
-		return a.Print("No messages for %s behind %d.\n", term.OneLine(list.Actor), behind)
+		return a.Print("No messages for %s after %d.\n", term.OneLine(list.Actor), behind)
 	}
 	show := newMailPrinter(a, time.Now())
 	shown := slices.Clone(list.Messages)
@@ -104,7 +104,7 @@ func showMail(a *cli.App, f *pollFlags, list *mail.List) error {
 		}
 	}
 	if n := len(list.Messages) - len(shown); n > 0 {
-		a.Note("%s of the orchestrator itself left out: --all shows them.", term.Count(n, "message"))
+		a.Note("%s of the orchestrator not shown. Show all: --all", term.Count(n, "message"))
 	}
 	saidOfMail(a, f, list)
 	return nil
@@ -119,10 +119,10 @@ func saidOfMail(a *cli.App, f *pollFlags, list *mail.List) {
 		whose = " --actor " + term.OneLine(f.actor)
 	}
 	if list.More {
-		a.Note("There are more: orchestrator bus poll%s --cursor %d", whose, last)
+		a.Note("More messages: orchestrator bus poll%s --cursor %d", whose, last)
 	}
 	if last > list.Cursor && (f.actor == "" || f.actor == mail.Global) {
-		a.Note("When they are dealt with: orchestrator bus ack %d", last)
+		a.Note("When you have processed them: orchestrator bus ack %d", last)
 	}
 }
 
@@ -168,9 +168,9 @@ func ack(a *cli.App, word, actor string, once bool) error {
 		Quiet: func(acked *mail.Acked) error { return a.Print("%d\n", acked.Cursor) },
 		Text: func(acked *mail.Acked) error {
 			if acked.Cursor > seq.value {
-				return a.Print("%s had dealt with its messages up to %d already.\n", term.OneLine(acked.Actor), acked.Cursor)
+				return a.Print("%s had already processed its messages up to %d.\n", term.OneLine(acked.Actor), acked.Cursor)
 			}
-			return a.Print("%s has dealt with its messages up to %d.\n", term.OneLine(acked.Actor), acked.Cursor)
+			return a.Print("%s has processed its messages up to %d.\n", term.OneLine(acked.Actor), acked.Cursor)
 		},
 	}
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {

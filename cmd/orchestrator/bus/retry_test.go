@@ -105,7 +105,7 @@ func TestGivenUp(t *testing.T) {
 	_, err := d.Ask(t.Context(), "status", struct{}{})
 	m := &wire.SendMessage{From: "PO:shop", To: "GO", Topic: "a.b", Payload: wire.Raw(`{"n":1.0}`), Key: "k-1"}
 	f := cli.FailureOf(givenUp(d, m, err))
-	require.Equal(t, []string{"The message is kept in bus-incidents.jsonl"}, f.Because)
+	require.Equal(t, []string{"The message is saved in bus-incidents.jsonl"}, f.Because)
 	require.Contains(t, f.Hint, "--key k-1")
 	line, err := os.ReadFile("bus-incidents.jsonl")
 	require.NoError(t, err)

@@ -98,7 +98,7 @@ func (f *sendFlags) say(verb *cobra.Command, args []string) error {
 		return nil
 	}
 	if verb.Flags().Changed("payload") {
-		return cli.UsageError("there are both a text and --payload", "Give one of them")
+		return cli.UsageError("a text and --payload cannot be combined", "Leave out one of them")
 	}
 	if f.text = args[0]; strings.TrimSpace(f.text) == "" {
 		return cli.UsageError("the text is empty", `Write it as: orchestrator bus send --to coder "hello"`)
@@ -135,7 +135,7 @@ func (f *sendFlags) explained(a *cli.App, err error) error {
 	}
 	hint := likelyActor(a, "to", f.to)
 	if likely := cli.Nearest(f.to, agentsForShell(a)); likely != "" {
-		hint = "Did you mean " + likely + "?  See who there is: orchestrator bus presence"
+		hint = "Did you mean " + likely + "?  List the actors: orchestrator bus presence"
 	}
 	return cli.WithHint(err, wire.CodeInvalid, hint)
 }
@@ -174,15 +174,15 @@ func completeAddressees(a *cli.App) cobra.CompletionFunc {
 func (f *sendFlags) message(a *cli.App) (*wire.SendMessage, error) {
 	switch {
 	case f.to == "":
-		return nil, cli.UsageError("the addressee is missing", "Say it: --to ACTOR     Who there is: orchestrator bus presence")
+		return nil, cli.UsageError("the recipient is missing", "Add it: --to ACTOR     List the actors: orchestrator bus presence")
 	case f.topic == "":
-		return nil, cli.UsageError("what the message is about is missing", "Say it: --topic message.direct     Others: orchestrator bus topics")
+		return nil, cli.UsageError("the topic is missing", "Add it: --topic message.direct     List the topics: orchestrator bus topics")
 	}
 	if err := ActorGiven(a, "to", f.to, addressee); err != nil {
 		return nil, err
 	}
 	if f.wait.Value != "" && f.to == mail.Broadcast {
-		return nil, cli.UsageError("--wait is for one addressee, and broadcast is all of them", "See who has it: orchestrator bus status SEQ")
+		return nil, cli.UsageError("--wait requires one recipient, and broadcast has many", "See the recipients: orchestrator bus status SEQ")
 	}
 	if err := ActorGiven(a, "from", f.from, mail.CheckActor); err != nil {
 		return nil, err
@@ -224,7 +224,7 @@ func showSent(ctx context.Context, a *cli.App, d *client.Client, sent *mail.Sent
 		a.Note("%s %s", a.Paint(a.Stderr).Warn("Warning:"), term.OneLine(warning))
 	}
 	if !sent.Duplicate && nobodyYet(ctx, a, d, sent.To) {
-		a.Note("No actor here is called %s yet: the message waits. Who there is: orchestrator bus presence", term.OneLine(sent.To))
+		a.Note("No actor %s exists yet, so the message waits. List the actors: orchestrator bus presence", term.OneLine(sent.To))
 	}
 	return nil
 }
@@ -252,10 +252,10 @@ func givenUp(d *client.Client, m *wire.SendMessage, err error) error {
 	file := filepath.Join(incidentDir(&d.Target), "bus-incidents.jsonl")
 	f := cli.FailureOf(err)
 	if trouble := bus.NoteIncident(file, m, len(retryPauses)+1, err); trouble != nil {
-		f.Because = append(f.Because, fmt.Sprintf("The message cannot be kept in %s: %v", file, trouble))
+		f.Because = append(f.Because, fmt.Sprintf("The message could not be saved in %s: %v", file, trouble))
 		return f
 	}
-	f.Because = append(f.Because, "The message is kept in "+file)
+	f.Because = append(f.Because, "The message is saved in "+file)
 	f.Hint = "Send it again later, with the same key: --key " + term.Word(m.Key)
 	return f
 }
@@ -280,7 +280,7 @@ func askAgain(ctx context.Context, a *cli.App, d *client.Client, once bool, oper
 		if once || ctx.Err() != nil || !cli.Temporary(err) {
 			return text, err
 		}
-		a.Note("%v: trying again in %s", err, pause)
+		a.Note("%v: retrying in %s", err, pause)
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():

@@ -150,7 +150,7 @@ func (w *awaited) until(ctx context.Context, a *cli.App, d *client.Client, sent 
 	}.Show(a, text, nil)
 	if err == nil && !w.reached(status) {
 		return &cli.Failure{
-			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: fmt.Sprintf("message %d was refused by its program", m.Seq),
+			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: fmt.Sprintf("the recipient refused message %d", m.Seq),
 			Hint: "See why: orchestrator logs",
 		}
 	}

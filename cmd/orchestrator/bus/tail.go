@@ -99,7 +99,7 @@ func tail(a *cli.App, f *tailFlags) error {
 	show.parties, show.topic = usualParties, len(mail.TopicAgentTerminated) // later messages are not known yet
 	err = a.Stream("messages", query, f.follow, show.line)
 	if err == nil && !show.headed && f.hides(a) && !f.follow {
-		a.Note("No messages. Those of the orchestrator itself: orchestrator bus tail --all")
+		a.Note("No messages. Include messages of the orchestrator: orchestrator bus tail --all")
 	}
 	return err
 }
@@ -112,7 +112,7 @@ func (f *tailFlags) hides(a *cli.App) bool {
 // query returns the query for the API. Without n the API returns all messages.
 func (f *tailFlags) query() (url.Values, error) {
 	if _, err := path.Match(f.topic, ""); err != nil {
-		return nil, cli.UsageError(fmt.Sprintf("--topic cannot be %q: it is no pattern", f.topic), "Write it as: --topic 'task.*'")
+		return nil, cli.UsageError(fmt.Sprintf("--topic cannot be %q: it is not a pattern", f.topic), "Write it as: --topic 'task.*'")
 	}
 	query := url.Values{}
 	usual := "10"

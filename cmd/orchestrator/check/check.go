@@ -91,7 +91,7 @@ exit code is 1 if an agent has one of these exposures, even in part; "any" means
 			case f.security:
 				return checkSecurity(a, verb, args, f.failOn)
 			case verb.Flags().Changed("fail-on"):
-				return cli.UsageError("--fail-on works only with --security", "Write: orchestrator check --security --fail-on keys,state")
+				return cli.UsageError("--fail-on works only with --security", "Usage: orchestrator check --security --fail-on keys,state")
 			}
 			return check(a, args, &f)
 		},
@@ -150,10 +150,10 @@ func check(a *cli.App, command []string, f *checkFlags) error {
 		c.terms.Role = wire.RoleWorker
 	}
 	if command[0] == "" {
-		return cli.UsageError("the name of the program is empty", "Write: orchestrator check -- CMD…")
+		return cli.UsageError("the name of the program is empty", "Usage: orchestrator check -- CMD…")
 	}
 	if c.terms.Wait <= 0 || c.terms.Grace <= 0 {
-		return cli.UsageError("--wait and --grace must be more than 0", "Write: orchestrator check --wait 10s --grace 5s -- CMD…")
+		return cli.UsageError("--wait and --grace must be more than 0", "Usage: orchestrator check --wait 10s --grace 5s -- CMD…")
 	}
 	ctx, stop := a.Context()
 	defer stop()

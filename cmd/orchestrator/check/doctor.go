@@ -74,7 +74,7 @@ type agentReport struct {
 
 func doctor(a *cli.App, names []string, patience time.Duration) error {
 	if patience <= 0 {
-		return cli.UsageError("--wait must be more than 0", "Write: orchestrator doctor --wait 60s")
+		return cli.UsageError("--wait must be more than 0", "Usage: orchestrator doctor --wait 60s")
 	}
 	ctx, stop := a.Context()
 	defer stop()

@@ -31,12 +31,12 @@ const anyExposure = "any"
 func checkSecurity(a *cli.App, verb *cobra.Command, names, forbidden []string) error {
 	for _, flag := range []string{"as", "full", "wait", "grace"} {
 		if verb.Flags().Changed(flag) {
-			return cli.UsageError("--security cannot be combined with --"+flag, "Write: orchestrator check --security [AGENT…]")
+			return cli.UsageError("--security cannot be combined with --"+flag, "Usage: orchestrator check --security [AGENT…]")
 		}
 	}
 	for _, name := range names {
 		if strings.HasPrefix(name, "-") {
-			return cli.UsageError("flags come before the agents: "+name, "Write: orchestrator check --security "+term.Word(name)+" "+term.Word(names[0]))
+			return cli.UsageError("flags come before the agents: "+name, "Usage: orchestrator check --security "+term.Word(name)+" "+term.Word(names[0]))
 		}
 	}
 	c, err := serve.ReadTeam(a, nil, names, "check --security")

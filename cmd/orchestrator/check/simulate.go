@@ -45,7 +45,7 @@ finds a problem.`,
 				a.Flags.Config = args[0]
 			}
 			if load < 0 || load > maxLoad {
-				return cli.UsageError(fmt.Sprintf("--load must be a number of tasks from 0 to %d", maxLoad), "Write: orchestrator simulate --load 100")
+				return cli.UsageError(fmt.Sprintf("--load must be a number of tasks from 0 to %d", maxLoad), "Usage: orchestrator simulate --load 100")
 			}
 			return simulateTeam(a, seed, load)
 		},

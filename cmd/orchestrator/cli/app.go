@@ -285,9 +285,9 @@ func (a *App) caught(code *int) {
 		return
 	}
 	file, err := writeCrash(cause, debug.Stack())
-	hint := "Please report it. What is known is in " + file + " (no secrets in it)"
+	hint := "Please report it. The details are in " + file + " (without secrets)"
 	if err != nil {
-		hint = fmt.Sprintf("Please report it. What is known could not be written: %v", err)
+		hint = fmt.Sprintf("Please report it. The details could not be saved: %v", err)
 	}
 	*code = a.report(&Failure{
 		Exit:    exitBug,

@@ -85,7 +85,7 @@ func TestOrchestratorThatCutsAConnection(t *testing.T) {
 	_, err = d.Ask(t.Context(), "status", struct{}{})
 	f := FailureOf(err)
 	require.Equal(t, ExitNo, f.Exit)
-	require.Equal(t, "the orchestrator for shop runs, and has cut the connection before the answer was complete", f.Message)
+	require.Equal(t, "the orchestrator for shop is running but closed the connection before the answer was complete", f.Message)
 	require.NoError(t, server.Close())
 	require.ErrorIs(t, <-ended, http.ErrServerClosed)
 }

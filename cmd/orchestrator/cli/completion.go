@@ -38,7 +38,7 @@ The script for bash needs the package bash-completion.`,
 				return err
 			}
 			if !slices.Contains(shells, args[0]) {
-				return UsageError(fmt.Sprintf("no completion for %q%s", args[0], DidYouMean(args[0], shells)), "Write: "+verb.UseLine())
+				return UsageError(fmt.Sprintf("no completion for %q%s", args[0], DidYouMean(args[0], shells)), "Usage: "+verb.UseLine())
 			}
 			return nil
 		},

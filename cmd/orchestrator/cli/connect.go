@@ -75,7 +75,7 @@ func (a *App) NewClient(t client.Target) *client.Client {
 func (a *App) noteStalled(why string) {
 	if !a.stalled {
 		a.stalled = true
-		a.Note("No quorum: %s. This is what was recorded before.", why)
+		a.Note("No quorum: %s. The data may be out of date.", why)
 	}
 }
 
@@ -84,16 +84,16 @@ func connectionFailed(t *client.Target, err error) *Failure {
 	if stranger, ok := errors.AsType[*api.StrangerError](err); ok {
 		return &Failure{
 			Exit: ExitDenied, Code: wire.CodeDenied,
-			Message: fmt.Sprintf("not spoken to: what listens at %s belongs to another user (%d)", t.Where(), stranger.UID),
-			Hint:    "Speak to an orchestrator as the user who started it",
+			Message: fmt.Sprintf("not connected: the listener at %s belongs to another user (%d)", t.Where(), stranger.UID),
+			Hint:    "Run the command as the user who started the orchestrator",
 		}
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return &Failure{
 			Exit: ExitDenied, Code: wire.CodeDenied,
-			Message: "not allowed to speak to the orchestrator at " + t.Where(),
-			Hint:    "It belongs to another user: only the one who started it may",
+			Message: "no permission to connect to the orchestrator at " + t.Where(),
+			Hint:    "Run the command as the user who started it",
 		}
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return notRunning(t)
@@ -103,20 +103,20 @@ func connectionFailed(t *client.Target, err error) *Failure {
 	if _, ended := errors.AsType[*client.UnansweredError](err); ended {
 		if api.AnswersNow(t.Socket, time.Second) {
 			return &Failure{
-				Exit: ExitNo, Code: CodeFailed, Message: "the orchestrator for " + t.Subject + " runs, and has cut the connection before the answer was complete",
-				Because: []string{"Another hub may be at work now. If you asked for a change, look whether it was made."},
+				Exit: ExitNo, Code: CodeFailed, Message: "the orchestrator for " + t.Subject + " is running but closed the connection before the answer was complete",
+				Because: []string{"Another hub may be at work now. If you requested a change, check whether it was made."},
 				Hint:    "Try again: orchestrator hosts --hubs",
 			}
 		}
 		f := notRunning(t)
-		f.Because = []string{"It ended before it answered. If a change was asked for, look whether it was made."}
+		f.Because = []string{"It ended before it answered. If you requested a change, check whether it was made."}
 		return f
 	}
 	return &Failure{
 		Exit: ExitNotRunning, Code: CodeNotRunning,
 		Message: "the orchestrator for " + t.Subject + " does not answer",
 		Because: []string{rootCause(err).Error()},
-		Hint:    "Look whether it still runs: orchestrator status",
+		Hint:    "Check whether it is running: orchestrator status",
 	}
 }
 
@@ -135,7 +135,7 @@ func notRunning(t *client.Target) *Failure {
 		return f
 	}
 	if info, err := os.Stat(t.Socket); err == nil && info.Mode().Type() != fs.ModeSocket {
-		f.Message = fmt.Sprintf("%s is no socket, so no orchestrator is behind it", t.Socket)
+		f.Message = fmt.Sprintf("%s is not a socket of an orchestrator", t.Socket)
 		f.Hint = "Name its configuration: -c FILE     or its state directory: --state-dir DIR"
 		return f
 	}
@@ -145,7 +145,7 @@ func notRunning(t *client.Target) *Failure {
 	return f
 }
 
-const elsewhereHint = "Its file (http.listen) says where it listens. On its own machine no address is needed: leave --host and $ORC_HOST out"
+const elsewhereHint = "Its address is http.listen in its file. On the same machine, leave out --host and $ORC_HOST"
 
 // unreachable returns the failure for a URL that cannot be reached.
 func unreachable(t *client.Target, err error) *Failure {
@@ -155,19 +155,19 @@ func unreachable(t *client.Target, err error) *Failure {
 		Details: map[string]any{"socket": t.Where()},
 	}
 	if unknown, ok := errors.AsType[*net.DNSError](err); ok && unknown.IsNotFound {
-		f.Because = []string{fmt.Sprintf("No host is called %q.", unknown.Name)}
+		f.Because = []string{fmt.Sprintf("The host %q does not exist.", unknown.Name)}
 		return f
 	}
 	if wrong, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		f.Message = "the orchestrator at " + t.URL + " was not spoken to: its certificate is not trusted"
-		f.Because = []string{wrong.Err.Error(), "Nothing was sent to it, and no token."}
-		f.Hint = "Trust it: export SSL_CERT_FILE=CERTIFICATE.pem, which its owner has (http.certificate)"
+		f.Message = "the orchestrator at " + t.URL + " is not trusted: its certificate is unknown"
+		f.Because = []string{wrong.Err.Error(), "No request and no token was sent to it."}
+		f.Hint = "Get the certificate from its owner (http.certificate), then: export SSL_CERT_FILE=CERTIFICATE.pem"
 		return f
 	}
 	if errors.Is(err, http.ErrSchemeMismatch) {
 		f.Message = "what listens at " + t.URL + " speaks http, not https"
 		f.Because = nil
-		f.Hint = "Write it so: --host http" + strings.TrimPrefix(t.URL, "https")
+		f.Hint = "Use: --host http" + strings.TrimPrefix(t.URL, "https")
 	}
 	return f
 }
@@ -193,7 +193,7 @@ func refused(t *client.Target, e *wire.Error) *Failure {
 		f.wantsAgent(e.Details)
 	case e.Code == wire.CodeConflict && e.Hint == "" && e.Details["reason"] == "wrong_state":
 		if id, ok := e.Details["taskId"].(string); ok {
-			f.Hint = "Why it is so, and what can be done: orchestrator why " + term.ID(id)
+			f.Hint = "The reason and the next steps: orchestrator why " + term.ID(id)
 		}
 	case e.Code == wire.CodeConflict && e.Hint == "" && e.Details["reason"] == "agent_down":
 		if agent, ok := e.Details["agent"].(string); ok {
@@ -205,9 +205,9 @@ func refused(t *client.Target, e *wire.Error) *Failure {
 
 // wantsToken adds how to get a token and where to put it.
 func (f *Failure) wantsToken(t *client.Target) {
-	f.Because = append(f.Because, "Asked was "+t.URL+", with the token of $ORC_TOKEN.")
+	f.Because = append(f.Because, "The request went to "+t.URL+" with the token in $ORC_TOKEN.")
 	if t.Token == "" {
-		f.Because = []string{"Asked was " + t.URL + "; $ORC_TOKEN is not set."}
+		f.Because = []string{"The request went to " + t.URL + " without a token: $ORC_TOKEN is not set."}
 	}
 	f.Hint = "Ask its owner for a token: orchestrator token issue --sub NAME     then: export ORC_TOKEN=…"
 }
@@ -231,14 +231,14 @@ func (f *Failure) wantsAgent(details map[string]any) {
 func unknownServer(t *client.Target, e *client.UnknownServerError) *Failure {
 	f := &Failure{
 		Exit: ExitNotRunning, Code: CodeNotRunning,
-		Message: fmt.Sprintf("what listens at %s is no orchestrator (HTTP %s)", t.Where(), e.Status),
+		Message: fmt.Sprintf("the server at %s is not an orchestrator (HTTP %s)", t.Where(), e.Status),
 	}
 	if t.URL != "" {
 		f.Hint = elsewhereHint
 	}
 	if e.Code == http.StatusBadRequest && strings.Contains(e.Text, "HTTPS server") && t.URL != "" {
 		f.Message = "what listens at " + t.URL + " speaks https, not http"
-		f.Hint = "Write it so: --host https" + strings.TrimPrefix(t.URL, "http")
+		f.Hint = "Use: --host https" + strings.TrimPrefix(t.URL, "http")
 	}
 	return f
 }
@@ -323,7 +323,7 @@ func (a *App) HostTarget(host string) (client.Target, error) {
 		case err != nil:
 			return next, err
 		case t.URL == "" || next.URL == "":
-			return t, UsageError(fmt.Sprintf("%q has a socket, and only addresses of hubs can be several", host), "Write it as: --host https://h1:7433,https://h2:7433")
+			return t, UsageError(fmt.Sprintf("%q contains a socket: only addresses of hubs can be combined", host), "Write it as: --host https://h1:7433,https://h2:7433")
 		}
 		t.Others, t.Subject = append([]string{next.URL}, next.Others...), host
 		return t, nil
@@ -343,7 +343,7 @@ func (a *App) HostTarget(host string) (client.Target, error) {
 		)
 	case u.Scheme == "http" && !loopback(u.Hostname()):
 		return client.Target{}, UsageError(
-			fmt.Sprintf("%q would send the token unencrypted", host), "Use https:// for what is not on this machine",
+			fmt.Sprintf("%q would send the token unencrypted", host), "Use https:// for other machines",
 		)
 	}
 	return client.Target{URL: u.Scheme + "://" + u.Host, Token: a.Getenv("ORC_TOKEN"), Subject: host}, nil
@@ -364,7 +364,7 @@ func (a *App) FindConfig(name string) (string, error) {
 	}
 	if untrusted, ok := errors.AsType[*config.UntrustedError](err); ok {
 		return "", &Failure{
-			Exit: ExitDenied, Code: wire.CodeDenied, Message: "the configuration that was found is not used: " + untrusted.Why,
+			Exit: ExitDenied, Code: wire.CodeDenied, Message: "the configuration found here is not used: " + untrusted.Why,
 			Hint:    "If you trust it, name it: -c " + term.Word(untrusted.File),
 			Details: map[string]any{"file": untrusted.File},
 		}
@@ -382,7 +382,7 @@ func (a *App) FindConfig(name string) (string, error) {
 func noConfig(nowhere *config.NotFound) *Failure {
 	return &Failure{
 		Exit: ExitNo, Code: CodeNoConfig, Message: "there is " + nowhere.Error(),
-		Hint:    "Write a first one: orchestrator init     Or name one: orchestrator -c FILE …",
+		Hint:    "Create one: orchestrator init     Or name one: orchestrator -c FILE …",
 		Details: map[string]any{"looked_in": nowhere.Looked},
 	}
 }
@@ -399,7 +399,7 @@ func (a *App) stateDir(file string) (string, error) {
 	}
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		return "", &Failure{
-			Exit: ExitNo, Code: CodeNoConfig, Message: "the configuration cannot be read: " + file + ": there is no such file",
+			Exit: ExitNo, Code: CodeNoConfig, Message: "the configuration cannot be read: " + file + ": no such file",
 			Hint: "Name another one: -c FILE     Or its state directory: --state-dir DIR", Details: map[string]any{"file": file},
 		}
 	}
@@ -439,7 +439,7 @@ func IsStateDir(dir string) bool {
 func (a *App) RecordPath(named []string) (path, stateDir string, err error) {
 	if len(named) > 0 {
 		if named[0] == "" {
-			return "", "", UsageError("the name of the record is empty", "Leave it out, or say what it is")
+			return "", "", UsageError("the name of the record is empty", "Leave it out, or give a value")
 		}
 		path = a.Path(named[0])
 		return path, filepath.Dir(path), nil

@@ -127,7 +127,7 @@ func VisibleLines(text string) string {
 func WithAnswers(err error) error {
 	if f, ok := errors.AsType[*Failure](err); ok && f.Code == wire.CodeInvalid {
 		if options := term.TextsOf(f.Details["options"]); len(options) > 0 {
-			f.Because = append(f.Because, "The answers are: "+strings.Join(options, ", "))
+			f.Because = append(f.Because, "Possible answers: "+strings.Join(options, ", "))
 		}
 	}
 	return WithHint(err, wire.CodeNotFound, "List them: orchestrator inbox")

@@ -65,7 +65,7 @@ func (c *Choice) Type() string   { return "WORD" }
 
 func (c *Choice) Set(word string) error {
 	if !slices.Contains(c.Of, word) && (!c.Open || word == "" || c.Close && Nearest(word, c.Of) != "") {
-		return fmt.Errorf("it is one of %s%s", strings.Join(c.Of, ", "), DidYouMean(word, c.Of))
+		return fmt.Errorf("it must be one of %s%s", strings.Join(c.Of, ", "), DidYouMean(word, c.Of))
 	}
 	c.Value = word
 	return nil
@@ -107,7 +107,7 @@ func ParseCount(text, items string, least, all int) (int, error) {
 	case text == "all":
 		return all, nil
 	case err != nil || n < least:
-		return 0, UsageError(fmt.Sprintf("-n cannot be %q", text), "It is a number of "+items+", or all")
+		return 0, UsageError(fmt.Sprintf("-n cannot be %q", text), "Use a number of "+items+", or all")
 	}
 	return n, nil
 }
@@ -139,7 +139,7 @@ func parseDuration(text string) (time.Duration, error) {
 	case err != nil:
 		return 0, fmt.Errorf(`a time looks like "250ms", "30s" or "2h"`)
 	case value < 0:
-		return 0, fmt.Errorf("a time is not negative")
+		return 0, fmt.Errorf("a time cannot be negative")
 	}
 	return value, nil
 }
@@ -150,7 +150,7 @@ func flagFailure(verb *cobra.Command, err error) error {
 	if words := verb.Flags().Args(); verb.HasSubCommands() && len(words) > 0 {
 		return UnknownVerb(verb, words)
 	}
-	hint := fmt.Sprintf("See its flags: %s --help", verb.CommandPath())
+	hint := fmt.Sprintf("List its flags: %s --help", verb.CommandPath())
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		name := unknown.GetSpecifiedName()
 		message := "unknown flag --" + name
@@ -163,7 +163,7 @@ func flagFailure(verb *cobra.Command, err error) error {
 		return UsageError(message, hint)
 	}
 	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		return UsageError(fmt.Sprintf("flag --%s wants a value", missing.GetFlag().Name), hint)
+		return UsageError(fmt.Sprintf("flag --%s requires a value", missing.GetFlag().Name), hint)
 	}
 	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return UsageError(fmt.Sprintf("--%s cannot be %q: %v", wrong.GetFlag().Name, wrong.GetValue(), wrong.Unwrap()), hint)
@@ -196,7 +196,7 @@ func ParseTime(flag, text string, now time.Time) (time.Time, error) {
 	}
 	return time.Time{}, UsageError(
 		fmt.Sprintf("--%s cannot be %q", flag, text),
-		`It is how long ago (10m, 2h), a time of today (14:33) or a date with a time ("2026-11-20 14:33", 2026-11-20T14:33:00Z)`,
+		`Use a duration (10m, 2h), a time of today (14:33), or a date with a time ("2026-11-20 14:33", 2026-11-20T14:33:00Z)`,
 	)
 }
 
@@ -220,7 +220,7 @@ func (a *App) ReadArg(what, value string) (string, error) {
 		err = failed.Err
 	}
 	if err != nil {
-		hint := "Write the text itself"
+		hint := "Write the text"
 		if isFile {
 			hint = "For text that begins with @ use stdin: " + what + " -"
 		}
@@ -261,7 +261,7 @@ func (a *App) GivenDocument(flag, value string) (wire.Raw, error) {
 	}
 	document := wire.Raw(text)
 	if !document.IsValid() || document.Kind() != '{' {
-		return nil, UsageError("--"+flag+" is no JSON object: "+term.Clip(term.OneLine(text), 60), `Write it as: --`+flag+` '{"key": "value"}', or --`+flag+` @FILE`)
+		return nil, UsageError("--"+flag+" is not a JSON object: "+term.Clip(term.OneLine(text), 60), `Write it as: --`+flag+` '{"key": "value"}', or --`+flag+` @FILE`)
 	}
 	return document, nil
 }
@@ -299,7 +299,7 @@ func Quoted(words []string) []string {
 func NotEmpty(verb *cobra.Command, names ...string) error {
 	for _, name := range names {
 		if flag := verb.Flags().Lookup(name); flag.Changed && flag.Value.String() == "" {
-			return UsageError("--"+name+" is empty", "Leave it out, or say what it is")
+			return UsageError("--"+name+" is empty", "Leave it out, or give a value")
 		}
 	}
 	return nil

@@ -244,7 +244,7 @@ func (a *App) explain(root *cobra.Command, args []string) error {
 	if len(found) == 0 {
 		hint := "Topics: orchestrator help     Commands: orchestrator     Codes: orchestrator help troubleshooting"
 		if topics := help.Mentioning(asked); len(topics) > 0 {
-			hint = "The word is in these pages: " + strings.Join(topics[:min(5, len(topics))], ", ") + "     " + hint
+			hint = "Pages with this word: " + strings.Join(topics[:min(5, len(topics))], ", ") + "     " + hint
 		}
 		return UsageError(fmt.Sprintf("no help on %q%s", asked, DidYouMean(asked, slices.Concat(help.TopicNames(), VerbNames(root), codesOf(all)))), hint)
 	}

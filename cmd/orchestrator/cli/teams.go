@@ -95,7 +95,7 @@ func (a *App) onlyTeam(nowhere error) (runningTeam, error) {
 		for _, t := range all[:min(len(all), 3)] {
 			named = append(named, "-c "+term.Word(t.file))
 		}
-		f.Hint = "Several of your teams run. Name one: " + strings.Join(named, "     ")
+		f.Hint = "Several of your teams are running. Name one: " + strings.Join(named, "     ")
 	}
 	return runningTeam{}, nowhere
 }
@@ -130,7 +130,7 @@ func (a *App) around(err error) (string, error) {
 		return "", err
 	}
 	if !a.Flags.Quiet && !a.Flags.JSON && !a.found {
-		what := "the only team of yours that runs"
+		what := "your only running team"
 		if t.isDemo() {
 			what = "the demo"
 		}

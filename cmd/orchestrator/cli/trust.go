@@ -39,22 +39,22 @@ func (a *App) CheckTrust(c *config.Config, commands []config.Command, yes bool, 
 	switch {
 	case yes:
 	case term.IsTerminal(a.Stdin) && term.IsTerminal(a.Stderr) && !a.Flags.JSON:
-		_, _ = fmt.Fprintf(a.Stderr, "%s runs commands that you have not run from it before:\n\n%s\n", wire.Visible(c.File), CommandTable(news))
+		_, _ = fmt.Fprintf(a.Stderr, "%s runs commands that you have not approved yet:\n\n%s\n", wire.Visible(c.File), CommandTable(news))
 		if err := a.Confirm("Run them?"); err != nil {
 			return err
 		}
 	case strict:
 		return &Failure{
 			Exit: ExitNo, Code: CodeFailed,
-			Message: fmt.Sprintf("you have not run %s of %s before", term.Count(len(news), "command"), wire.Visible(c.File)),
-			Because: append(strings.Split(strings.TrimRight(CommandTable(news), "\n"), "\n"), "ORC_TRUST is strict, and there is no terminal to ask at. Nothing was started."),
+			Message: fmt.Sprintf("you have not approved %s of %s yet", term.Count(len(news), "command"), wire.Visible(c.File)),
+			Because: append(strings.Split(strings.TrimRight(CommandTable(news), "\n"), "\n"), "ORC_TRUST is strict, and no terminal is available for the question. Nothing was started."),
 			Hint:    hint,
 		}
 	default:
 		a.Note("Running %s of %s. To require approval, set ORC_TRUST=strict.", term.Count(len(news), "new command"), wire.Visible(c.File))
 	}
 	if err := a.Trust(c, commands); err != nil {
-		a.Note("It is not remembered which commands you run: %v", err)
+		a.Note("Your approval could not be saved: %v", err)
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func (a *App) Group(verb *cobra.Command, verbs ...*cobra.Command) *cobra.Command
 // noCommand returns the failure for --json with a command that only groups subcommands: its help is
 // not a document.
 func noCommand(verb *cobra.Command) error {
-	return UsageError(fmt.Sprintf("%q wants a command", verb.CommandPath()), "See what there is: "+verb.CommandPath()+" --help")
+	return UsageError(fmt.Sprintf("%q requires a command", verb.CommandPath()), "List the commands: "+verb.CommandPath()+" --help")
 }
 
 // UnknownVerb returns the failure for an unknown command and its arguments.
@@ -112,14 +112,14 @@ func UnknownVerb(parent *cobra.Command, args []string) error {
 	wrong := strings.TrimSpace(path + " " + word)
 	message := fmt.Sprintf("unknown command %q", wrong)
 	if line, ok := borrowedWord(wrong, args[1:]); ok {
-		return UsageError(message, "Here that is: "+line)
+		return UsageError(message, "Use: "+line)
 	}
 	if slices.Contains(help.TopicNames(), wrong) {
-		return UsageError(message, "It is a topic of the manual: orchestrator help "+wrong)
+		return UsageError(message, "It is a page of the manual: orchestrator help "+wrong)
 	}
 	return UsageError(
 		message+DidYouMean(word, VerbNames(parent)),
-		fmt.Sprintf("See what there is: orchestrator%s --help", path),
+		fmt.Sprintf("List the commands: orchestrator%s --help", path),
 	)
 }
 
@@ -137,12 +137,12 @@ func VerbNames(parent *cobra.Command) []string {
 // ArgCount returns a check of the number of arguments. No limit applies if most < 0.
 func ArgCount(least, most int) cobra.PositionalArgs {
 	return func(verb *cobra.Command, args []string) error {
-		hint := "Write: " + strings.TrimSuffix(verb.UseLine(), " [flags]") + whichThereAre(verb)
+		hint := "Usage: " + strings.TrimSuffix(verb.UseLine(), " [flags]") + whichThereAre(verb)
 		switch {
 		case len(args) < least:
-			return UsageError(fmt.Sprintf("%q wants %s", verb.CommandPath(), term.Count(least, "argument")), hint)
+			return UsageError(fmt.Sprintf("%q requires %s", verb.CommandPath(), term.Count(least, "argument")), hint)
 		case most >= 0 && len(args) > most:
-			return UsageError(fmt.Sprintf("%q has no use for %q", verb.CommandPath(), args[most]), hint)
+			return UsageError(fmt.Sprintf("%q does not take the argument %q", verb.CommandPath(), args[most]), hint)
 		}
 		return nil
 	}

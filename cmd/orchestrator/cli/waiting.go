@@ -168,7 +168,7 @@ func (a *App) tellWaiting(say func(since time.Duration) string, quit <-chan stru
 // Confirm asks a question on the terminal. It returns an error without a terminal or a yes.
 func (a *App) Confirm(question string) error {
 	if !term.IsTerminal(a.Stdin) || !term.IsTerminal(a.Stderr) || a.Flags.JSON {
-		return UsageError("this cannot be undone, and there is no terminal to ask at", "If it is meant: add --yes")
+		return UsageError("this cannot be undone, and no terminal is available to confirm it", "To confirm: add --yes")
 	}
 	_, _ = fmt.Fprintf(a.Stderr, "%s [y/N] ", question)
 	answer, _ := bufio.NewReader(a.Stdin).ReadString('\n')
@@ -176,7 +176,7 @@ func (a *App) Confirm(question string) error {
 	case "y", "yes":
 		return nil
 	}
-	return &Failure{Exit: ExitNo, Code: CodeFailed, Message: "nothing was done"}
+	return &Failure{Exit: ExitNo, Code: CodeFailed, Message: "cancelled: nothing was changed"}
 }
 
 // SignalEcho is how long after a signal another one counts as the same. A program such as

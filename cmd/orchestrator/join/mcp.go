@@ -55,7 +55,7 @@ within 45 seconds; a later answer comes as mail.`,
 
 func serveMCP(a *cli.App, f mcpFlags) error {
 	if f.Name == "" && (f.Role.Value != "" || len(f.Capabilities) > 0) {
-		return cli.UsageError("only a guest has a role and capabilities of its own", "Write: orchestrator mcp --as NAME --role ROLE")
+		return cli.UsageError("only a guest has a role and capabilities of its own", "Usage: orchestrator mcp --as NAME --role ROLE")
 	}
 	d, err := a.Connect()
 	if err != nil {
@@ -154,7 +154,7 @@ func serveGuest(ctx context.Context, a *cli.App, d *client.Client, f mcpFlags, o
 		return &cli.Failure{
 			Exit: cli.ExitNotRunning, Code: cli.CodeNotRunning,
 			Message: "the orchestrator of " + d.Target.Subject + " has gone, or has cut this guest off",
-			Hint:    "Look whether it still runs: orchestrator status",
+			Hint:    "Check whether it is running: orchestrator status",
 		}
 	}
 	return ended(ctx, a, err)

@@ -81,11 +81,11 @@ func InitCommand(a *cli.App) *cobra.Command {
 			}
 			switch {
 			case team.Value != "" && verb.Flags().Changed("lang"):
-				return cli.UsageError("--team and --lang write different things", "Write: orchestrator init --team "+team.Value)
+				return cli.UsageError("--team and --lang write different things", "Usage: orchestrator init --team "+team.Value)
 			case team.Value != "" && (list || unit):
-				return cli.UsageError("--team writes files, and --list and --systemd only print", "Write: orchestrator init --team "+team.Value)
+				return cli.UsageError("--team writes files, and --list and --systemd only print", "Usage: orchestrator init --team "+team.Value)
 			case list && unit:
-				return cli.UsageError("--list and --systemd print different things", "Write: orchestrator init --list")
+				return cli.UsageError("--list and --systemd print different things", "Usage: orchestrator init --list")
 			case list:
 				return listLanguages(a)
 			case unit:

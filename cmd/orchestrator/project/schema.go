@@ -176,7 +176,7 @@ func schemaName(word string) (string, error) {
 		return "", &cli.Failure{
 			Exit: cli.ExitNotFound, Code: wire.CodeNotFound,
 			Message: fmt.Sprintf("there is no schema %q%s", word, cli.DidYouMean(word, known)),
-			Hint:    "See what there is: orchestrator schema",
+			Hint:    "List the schemas: orchestrator schema",
 		}
 	}
 	return "", &cli.Failure{

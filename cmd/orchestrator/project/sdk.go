@@ -112,7 +112,7 @@ JSON lines: see orchestrator help agents and orchestrator schema.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			l := libraryOf(args[0])
 			if l == nil {
-				return cli.UsageError("there is no library for "+term.OneLine(args[0]), "Write: orchestrator sdk python "+term.Word(args[1])+", or typescript, which is for JavaScript too")
+				return cli.UsageError("there is no library for "+term.OneLine(args[0]), "Usage: orchestrator sdk python "+term.Word(args[1])+", or typescript, which is for JavaScript too")
 			}
 			return writeLibrary(a, l, args[1], force)
 		},

@@ -187,7 +187,7 @@ func (c *conversation) lost() *cli.Failure {
 		Exit: cli.ExitNotRunning, Code: cli.CodeNotRunning,
 		Message: "the orchestrator of " + c.target.Subject + " has gone, or has cut this pipe off",
 		Because: []string{"What was not answered may have been heard, or not."},
-		Hint:    "Look whether it still runs: orchestrator status",
+		Hint:    "Check whether it is running: orchestrator status",
 	}
 }
 

@@ -60,7 +60,7 @@ On a terminal you may leave out "id" and "timestamp".`,
 
 func pipe(a *cli.App, f pipeFlags) error {
 	if f.Name == "" {
-		return cli.UsageError("pipe wants the name of an agent", "Write: orchestrator pipe --as NAME")
+		return cli.UsageError("pipe wants the name of an agent", "Usage: orchestrator pipe --as NAME")
 	}
 	d, err := a.Connect()
 	switch {

@@ -206,7 +206,7 @@ func (f *newSessionFlags) spec(name string) (*session.Spec, error) {
 	case len(f.members) == 0:
 		return nil, cli.UsageError("the session has no members", "Say who: --member AGENT=architect --member AGENT=developer     Which agents there are: orchestrator agent ls")
 	case f.maxIterations < 1:
-		return nil, cli.UsageError(fmt.Sprintf("--max-iterations cannot be %d", f.maxIterations), "It is a number of reviews, such as 3")
+		return nil, cli.UsageError(fmt.Sprintf("--max-iterations cannot be %d", f.maxIterations), "Use a number of reviews, for example 3")
 	}
 	for _, word := range f.members {
 		m, err := memberOf(word)
@@ -281,7 +281,7 @@ func say(a *cli.App, sessionID, file string) error {
 	}
 	message := wire.Raw(text)
 	if !message.IsValid() || message.Kind() != '{' {
-		return cli.UsageError(fmt.Sprintf("%s is no JSON object: %s", file, term.Clip(term.OneLine(text), 60)), "What a message looks like: orchestrator help session")
+		return cli.UsageError(fmt.Sprintf("%s is not a JSON object: %s", file, term.Clip(term.OneLine(text), 60)), "What a message looks like: orchestrator help session")
 	}
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		return cli.Query[session.Said]{

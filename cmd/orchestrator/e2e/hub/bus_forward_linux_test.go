@@ -131,8 +131,8 @@ func TestBusForwardRefused(t *testing.T) {
 		flags []string
 		exit  int
 	}{
-		{want: "the other team is missing", exit: cli.ExitUsage},
-		{want: "it is not said whose messages", flags: []string{"--to", "https://x:1"}, exit: cli.ExitUsage},
+		{want: "the address of the other team is missing", exit: cli.ExitUsage},
+		{want: "the actor whose messages", flags: []string{"--to", "https://x:1"}, exit: cli.ExitUsage},
 		{want: "must be GO, HO:host", flags: []string{"--to", "https://x:1", "--actor", "shop"}, exit: cli.ExitUsage},
 		{want: "unencrypted", flags: []string{"--to", "http://x:1", "--actor", "PO:x"}, exit: cli.ExitUsage},
 		{want: "reading the token", flags: []string{"--to", "https://x:1", "--actor", "PO:x", "--token", "nowhere"}, exit: cli.ExitNo},

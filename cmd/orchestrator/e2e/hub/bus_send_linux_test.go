@@ -209,7 +209,7 @@ func TestBusSendTriesAgain(t *testing.T) {
 	s := stage.New(t, stage.QuickStop+stage.Readers("one"))
 	_, said, code := s.Call("bus", "send", "--to", "PO:shop", "--topic", stage.Direct, "--no-retry")
 	require.Equal(t, cli.ExitNotRunning, code, said)
-	require.NotContains(t, said, "trying again")
+	require.NotContains(t, said, "retrying")
 	_, said, code = s.Call("bus", "ack", "1", "--no-retry")
 	require.Equal(t, cli.ExitNotRunning, code, said)
 

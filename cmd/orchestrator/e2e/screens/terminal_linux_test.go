@@ -265,7 +265,7 @@ func TestAsksBeforeNewCommands(t *testing.T) {
 	sleeps := `"sh", "-c", "touch started; read x"`
 	ask := `up="${UP% --yes *} ${UP#* --yes }"; ` // $UP without --yes
 	w := inTerminal(t, agent(sleeps), ask+`$up; echo "exit $?"; $up -d; echo "exit $?"; read next; ${UP%% *} reload --state-dir state; echo "exit $?"; read next; ${UP%% *} reload --state-dir state; echo "exit $?"; read next; ${UP%% *} down --state-dir state; ORC_TRUST=strict $up -d; echo "trusted $?"; ${UP%% *} down --state-dir state; echo "exit $?"`, 100, 50)
-	w.until("/orchestrator.hcl runs commands that you have not run from it before:", `agent a  sh -c 'touch started; read x'  orchestrator.hcl:`, "Run them? [y/N]")
+	w.until("/orchestrator.hcl runs commands that you have not approved yet:", `agent a  sh -c 'touch started; read x'  orchestrator.hcl:`, "Run them? [y/N]")
 	require.NoFileExists(t, w.Path("started"))
 	w.types("\r")
 	w.until("exit 1")

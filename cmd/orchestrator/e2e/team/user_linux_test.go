@@ -139,7 +139,7 @@ over`, l.uid, l.gid), said)
 	require.NotContains(t, l.Ask("task", "ls", "--json"), "stolen")
 
 	require.Contains(t, l.asOther(l.socketOf("victim"), "task", "add", "stolen"), "does not belong to agent victim")
-	require.Contains(t, l.asOther(l.Path("state/api.sock"), "task", "add", "stolen"), "not allowed to speak to the orchestrator")
+	require.Contains(t, l.asOther(l.Path("state/api.sock"), "task", "add", "stolen"), "no permission to connect to the orchestrator")
 	l.Stop()
 	_, err := os.Stat(filepath.Dir(l.socketOf("victim")))
 	require.ErrorIs(t, err, os.ErrNotExist, "the folder of the sockets and of $TMPDIR is removed")
