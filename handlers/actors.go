@@ -72,10 +72,10 @@ func (md mailDecision) resolveStale(c *state.BusActor, why string) {
 // spawn notifies GO that an agent has started, and resolves its alerts.
 func (md mailDecision) spawn(a *state.KnownAgent, e *wire.Event, wrecked bool) {
 	md.tellGlobal(mail.Global, mail.TopicAgentSpawned, 0, mail.Spawned{Agent: a.ID, Actor: a.Mail.ID, Run: e.Run, PID: e.Figures.PID})
-	md.resolveStale(a.Mail, "it has started anew")
+	md.resolveStale(a.Mail, "it has restarted")
 	if wrecked {
 		about := alertOf(mail.AlertCrashed, a.Mail)
-		about.Run, about.Text = e.Run, "it has started anew"
+		about.Run, about.Text = e.Run, "it has restarted"
 		md.tellGlobal(mail.Bus, mail.TopicAlertResolved, 0, about)
 	}
 }

@@ -135,7 +135,7 @@ func TestArtifactsThatAreChanged(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 	for _, wrong := range []string{"", "sha256:", "../../etc/passwd", "sha256:" + strings.Repeat("../", 21) + "a", strings.ToUpper(ref)} {
 		_, err = a.Load(wrong)
-		require.ErrorContains(t, err, "refers to nothing here")
+		require.ErrorContains(t, err, "does not refer to stored content")
 	}
 }
 
@@ -265,11 +265,11 @@ func TestArtifactsOnAFullDisk(t *testing.T) {
 		require.Empty(t, boss.lines())
 		require.Empty(t, p.life.agents["w"].lastWords(), "it is no log")
 		require.Equal(t, "queued", p.task("a").Status)
-		require.Equal(t, 1, strings.Count(said.String(), "an artifact cannot be kept"))
+		require.Equal(t, 1, strings.Count(said.String(), "an artifact cannot be stored"))
 		<-time.After(time.Second)
 		w.says(line)
 		synctest.Wait()
-		require.Equal(t, 2, strings.Count(said.String(), "an artifact cannot be kept"))
+		require.Equal(t, 2, strings.Count(said.String(), "an artifact cannot be stored"))
 		require.NoError(t, os.Remove(inTheWay))
 		w.says(line)
 		require.Equal(t, []string{line}, boss.lines())
@@ -395,7 +395,7 @@ func TestArtifactsOfAnotherFolder(t *testing.T) {
 	require.NoError(t, os.Rename(work, work+".old"))
 	require.NoError(t, os.Symlink(closed, work))
 	_, err = artifacts.ReadWithin(dispatch.Folder{Path: work, Is: is}, "key", 1<<20)
-	require.ErrorContains(t, err, "not the one in which it was started")
+	require.ErrorContains(t, err, "was replaced after its start")
 }
 
 // The files of the kernel in the folder of an agent are those of the orchestrator, if they are of a

@@ -51,7 +51,7 @@ func (l *lifecycle) apply(changes []Change) []<-chan control.AgentOutcome {
 		switch c.Action {
 		case settings.ActionLive:
 			l.amend(a, c.Agent)
-			expect(a, expectation{told: "goes on"})
+			expect(a, expectation{told: "keeps running"})
 		case settings.ActionStop:
 			a.removed, a.wanted = true, false
 			expect(a, expectation{})
@@ -99,10 +99,10 @@ func (l *lifecycle) renew(a *agent, spec settings.Agent) (expectation, bool) {
 	switch {
 	case a.joined != nil:
 		a.next = &spec
-		return expectation{told: "is joined by a pipe, heeds it when that has ended"}, false
+		return expectation{told: "is joined through a pipe: the change applies when the pipe ends"}, false
 	case !a.wanted:
 		l.adopt(a, spec)
-		return expectation{told: "is not running, heeds it at its next start"}, false
+		return expectation{told: "is not running: the change applies at its next start"}, false
 	}
 	a.next = &spec
 	a.history.forget()

@@ -102,7 +102,7 @@ func (l *lifecycle) seat(guest settings.Agent, j *connection) (before *connectio
 		a.guest = true
 		l.enlist()
 	case a.joined != nil:
-		return a.joined, conflict(a, fmt.Sprintf("a program has joined as %q already", a.Name),
+		return a.joined, conflict(a, fmt.Sprintf("a program has already joined as %q", a.Name),
 			"Join under another name: --as NAME     End the other one: orchestrator agent stop "+a.Name)
 	default:
 		if err := seated(a); err != nil {
@@ -126,7 +126,7 @@ func seated(a *agent) error {
 	case a.wanted || a.halt != nil || a.child != nil:
 		what := fmt.Sprintf("agent %q runs its own command", a.Name)
 		if a.child == nil {
-			what = fmt.Sprintf("agent %q is %s, and is to run its own command", a.Name, a.state)
+			what = fmt.Sprintf("agent %q is %s, and runs its own command", a.Name, a.state)
 		}
 		return conflict(a, what, "Stop it first: orchestrator agent stop "+a.Name+"     Or join under another name: --as NAME")
 	}
@@ -221,7 +221,7 @@ func (l *lifecycle) inputEnded(a *agent, m *startRequest, over <-chan struct{}) 
 		}
 		l.deadlines.drop(a.watch)
 		a.set(control.StateStopping, "its input has ended")
-		l.event(a, wire.Event{Kind: events.AgentStopping, Text: "its input has ended: it leaves when all that it asked is answered"})
+		l.event(a, wire.Event{Kind: events.AgentStopping, Text: "its input has ended: it leaves after its last answer"})
 	})
 	m.channel.Finish(over)
 }
@@ -237,7 +237,7 @@ func (l *lifecycle) parted(a *agent, ending child.Ending, why error) bool {
 	j.err = why
 	defer close(j.over)
 	if why != nil {
-		l.event(a, wire.Event{Kind: events.AgentStopped, Text: "no program has joined after all"})
+		l.event(a, wire.Event{Kind: events.AgentStopped, Text: "the program did not join"})
 	}
 	next := a.next
 	inherits := a.guest && a.heir != nil
@@ -289,10 +289,10 @@ func (l *lifecycle) unseated(a *agent, err error) error {
 func (a *agent) setSuccessor(c Change) expectation {
 	if c.Action == settings.ActionStop {
 		a.heir = nil
-		return expectation{told: "is gone; who has joined by its name stays"}
+		return expectation{told: "is gone; the program that joined under its name stays"}
 	}
 	a.heir = &c.Agent
-	return expectation{told: "waits until the pipe that has its name has ended"}
+	return expectation{told: "waits for the pipe with its name to end"}
 }
 
 // amend applies settings that take effect at once. If other settings already wait for the end

@@ -50,7 +50,7 @@ func (s *Supervisor) StopAgents(ctx context.Context, r control.AgentsRequest) ([
 	return s.each(ctx, r.Agents, func(agents []*agent, expect func(*agent, expectation)) {
 		for _, a := range agents {
 			if !a.wanted && a.child == nil {
-				a.lastStop = "is stopped already"
+				a.lastStop = "is already stopped"
 			}
 			expect(a, expectation{})
 		}
@@ -73,7 +73,7 @@ func (s *Supervisor) RestartAgents(ctx context.Context, r control.AgentsRequest)
 	return s.each(ctx, r.Agents, func(agents []*agent, expect func(*agent, expectation)) {
 		agents = slices.DeleteFunc(agents, func(a *agent) bool {
 			if a.guest {
-				expect(a, expectation{told: "has joined by a pipe, and goes on"})
+				expect(a, expectation{told: "has joined through a pipe and keeps running"})
 			}
 			return a.guest
 		})
@@ -241,7 +241,7 @@ func (c *callers) judgeUp(a *agent, e expectation) (control.AgentOutcome, bool) 
 	fresh := a.run != e.run
 	switch {
 	case a.removed && a.guest:
-		return no("had joined by a pipe, and has left")
+		return no("had joined through a pipe and has left")
 	case a.removed:
 		return no("is no longer in the configuration")
 	case a.child != nil && a.exit == nil && a.halt == nil:
@@ -260,7 +260,7 @@ func (c *callers) judgeUp(a *agent, e expectation) (control.AgentOutcome, bool) 
 	case a.state == control.StateWaiting && strings.HasPrefix(a.reason, "for a host") && a.child == nil:
 		return no("waits " + a.reason)
 	case a.state == control.StateWaiting && c.life.hopeless(a):
-		return no("waits for " + c.life.missing(a) + ", which is not going to run")
+		return no("waits for " + c.life.missing(a) + ", which will not run")
 	case !a.wanted && a.halt == nil && a.child == nil && a.state != control.StateStarting:
 		return no("was stopped")
 	}

@@ -83,7 +83,7 @@ func TestStartOfOneWhoseDependencyFails(t *testing.T) {
 		<-time.After(5 * time.Second)
 		start := p.ask(p.StartAgents, "web")
 		<-time.After(time.Minute)
-		require.Contains(t, start.outcomes()[0].Text, "waits for db, which is not going to run")
+		require.Contains(t, start.outcomes()[0].Text, "waits for db, which will not run")
 		require.NoError(t, p.stop())
 	})
 }

@@ -108,7 +108,7 @@ func (l *lifecycle) away(a *agent, run, host string, yes bool) {
 	switch {
 	case a.run != run || a.child == nil:
 	case yes:
-		l.stalled(a, &a.far, fmt.Sprintf("is on %s, which cannot be reached since %s", host, time.Now().Format(time.TimeOnly)))
+		l.stalled(a, &a.far, fmt.Sprintf("is on %s, which has been unreachable since %s", host, time.Now().Format(time.TimeOnly)))
 	default:
 		l.recovered(a, &a.far, "is on "+host+", which can be reached again")
 	}
@@ -161,7 +161,7 @@ func (l *lifecycle) found(a *agent, sr *startRequest, mail int64, unfit string) 
 	case unfit != "":
 		a.halt = &stopRequest{reason: unfit, at: time.Now(), begun: true, signalled: true, forced: true, again: true}
 		a.set(control.StateStopping, unfit)
-		l.event(a, wire.Event{Kind: events.AgentStalled, Text: "cannot go on for this hub, and is killed: " + unfit})
+		l.event(a, wire.Event{Kind: events.AgentStalled, Text: "cannot continue with this hub and is killed: " + unfit})
 	default:
 		if sr.channel != nil && !a.NoStdin {
 			sr.channel.BringMail(mail)
@@ -204,7 +204,7 @@ const maxAsked = 100
 // call unsound.
 func unsound(d *dispatch.Dispatcher, record dispatch.Record, restored int64, sr *startRequest, seq int64, waits bool) (why string) {
 	if seq > restored {
-		return "the record was put back to a time before what the run was told last"
+		return "the record was restored to a time before the run's last message"
 	}
 	answers := 0
 	agent, spelled := handlers.Actor{Kind: handlers.Agent, Name: sr.spec.Name}.String(), []byte(strconv.Quote(sr.spec.Name))
@@ -216,7 +216,7 @@ func unsound(d *dispatch.Dispatcher, record dispatch.Record, restored int64, sr 
 			return ""
 		case asked(&r, sr.run):
 			if answers++; answers > maxAsked {
-				return fmt.Sprintf("the run has had more than %d answers that are not settled", maxAsked)
+				return fmt.Sprintf("the run has more than %d unconfirmed answers", maxAsked)
 			}
 			continue
 		case unrelated[r.Kind], r.IsMail() && r.From != agent: // mail is brought after the last one that has arrived
@@ -227,7 +227,7 @@ func unsound(d *dispatch.Dispatcher, record dispatch.Record, restored int64, sr 
 			d.Look(func(state *handlers.State) { related = state.Given(sr.spec.Name, r.Correlation) })
 		}
 		if related {
-			return fmt.Sprintf("it is not known whether the run was told of record %d (%s), or has caused it", r.Seq, r.Kind)
+			return fmt.Sprintf("it is unknown whether the run received record %d (%s) or caused it", r.Seq, r.Kind)
 		}
 	}
 	return ""

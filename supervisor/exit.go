@@ -56,7 +56,7 @@ func (l *lifecycle) exited(a *agent, exit child.Exit) {
 	a.mail.EndWaits()
 	up := exit.At.Sub(a.child.StartedAt())
 	a.lastExit, a.lastUp = exit.String(), up
-	a.set(control.StateStopping, exit.String()+", its tree is being cleared")
+	a.set(control.StateStopping, exit.String()+", its processes are being ended")
 	l.deadlines.drop(a.watch)
 	l.deadlines.drop(a.proof)
 	if a.halt == nil {
@@ -156,7 +156,7 @@ func (l *lifecycle) leftOver(a *agent, ending child.Ending, of string) {
 		})
 	}
 	if ending.Unverified {
-		l.event(a, wire.Event{Kind: events.AgentLeftOver, Text: "its tree could not be looked at to the end; there may be more of it"})
+		l.event(a, wire.Event{Kind: events.AgentLeftOver, Text: "its process tree could not be fully inspected; some processes may be left"})
 	}
 }
 

@@ -126,7 +126,7 @@ func (s *Supervisor) HandOver(ctx context.Context, replace func(Handover) error)
 func (l *lifecycle) mayGoOver() error {
 	refused := func(a *agent, why, hint string) error {
 		return &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("agent %s %s, and so cannot go over to another program", a.Name, why), Hint: hint,
+			Code: wire.CodeConflict, Message: fmt.Sprintf("agent %s %s, and so cannot be handed over to another program", a.Name, why), Hint: hint,
 			Details: map[string]any{"agent": a.Name},
 		}
 	}
@@ -142,7 +142,7 @@ func (l *lifecycle) mayGoOver() error {
 		case a.joined != nil:
 			return refused(a, "has joined over a connection", "End its program first")
 		case a.child != nil && !able:
-			return refused(a, "is a coding agent", "Stop it first, and start it afterwards; its conversation goes on: orchestrator agent stop "+a.Name)
+			return refused(a, "is a coding agent", "Stop it first, and start it afterwards; its conversation continues: orchestrator agent stop "+a.Name)
 		case a.state == control.StateStarting, a.state == control.StateStopping, a.halt != nil, a.exit != nil, a.next != nil, a.removed:
 			return refused(a, "is being started or stopped", "Try again")
 		}
@@ -167,7 +167,7 @@ func (l *lifecycle) holdAll() (held []*agent, err error) {
 			h.mail.Resume()
 			h.child.(heldProcess).Resume()
 		}
-		return nil, &wire.Error{Code: wire.CodeConflict, Message: fmt.Sprintf("agent %s cannot go over now: %v", a.Name, err), Hint: "Try again"}
+		return nil, &wire.Error{Code: wire.CodeConflict, Message: fmt.Sprintf("agent %s cannot be handed over now: %v", a.Name, err), Hint: "Try again"}
 	}
 	return held, nil
 }
@@ -213,7 +213,7 @@ func (l *lifecycle) takeOver(h *Handover) {
 		x := &h.Agents[i]
 		a := l.agents[x.Name]
 		if a == nil {
-			l.options.Log.Error("an agent is not in the configuration any more, and is ended", "agent", x.Name)
+			l.options.Log.Error("an agent is no longer in the configuration and is ended", "agent", x.Name)
 			continue
 		}
 		a.set(x.State, x.Reason)
@@ -250,7 +250,7 @@ func (l *lifecycle) goOn(a *agent, x *handedAgent) {
 	}
 	c, err := sr.make(context.Background(), l, a)
 	if err != nil {
-		l.options.Log.Error("an agent does not go on", "agent", a.Name, "error", err)
+		l.options.Log.Error("an agent does not continue", "agent", a.Name, "error", err)
 		code := -1
 		l.event(a, wire.Event{Kind: events.AgentExited, Text: "lost at an upgrade: " + err.Error(), Figures: wire.Figures{ExitCode: &code}})
 		l.event(a, wire.Event{Kind: events.AgentEnded, Text: "lost at an upgrade", Figures: wire.Figures{ExitCode: &code}})
@@ -269,7 +269,7 @@ func (l *lifecycle) goOn(a *agent, x *handedAgent) {
 	l.watchSilence(a)
 	for _, cause := range []*string{&a.deaf, &a.silent} { // its end could no longer be noticed
 		if *cause != "" {
-			l.recovered(a, cause, "is watched anew after an upgrade")
+			l.recovered(a, cause, "is watched again after an upgrade")
 		}
 	}
 }

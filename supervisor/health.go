@@ -30,7 +30,7 @@ func (l *lifecycle) mailbox(a *agent, m *startRequest, c Process) *stdin.Mailbox
 		OnStall:    func(yes bool) { l.post(func() { l.stdinStalled(a, m.run, yes) }) },
 		OnBroken: func(err error) {
 			l.post(func() {
-				l.event(a, wire.Event{Kind: events.AgentStdinClosed, Run: m.run, Text: "reads no more: " + err.Error()})
+				l.event(a, wire.Event{Kind: events.AgentStdinClosed, Run: m.run, Text: "no longer reads its stdin: " + err.Error()})
 			})
 		},
 	}
@@ -67,12 +67,12 @@ func (l *lifecycle) frozen(a *agent, run string, yes bool) {
 	l.deadlines.drop(a.thaw)
 	a.thaw = nil
 	if !yes {
-		l.recovered(a, &a.stopped, "goes on after it was stopped by a signal")
+		l.recovered(a, &a.stopped, "continues after a signal stopped it")
 		return
 	}
 	a.thaw = l.deadlines.add(time.Now().Add(a.Health.WriteTimeout), func() {
 		if a.run == run && a.child != nil {
-			l.stalled(a, &a.stopped, fmt.Sprintf("was stopped by a signal (kill -CONT %d lets it go on)", a.child.PID()))
+			l.stalled(a, &a.stopped, fmt.Sprintf("was stopped by a signal (to continue it: kill -CONT %d)", a.child.PID()))
 		}
 	})
 }
@@ -99,7 +99,7 @@ func (l *lifecycle) watchSilence(a *agent) {
 			})
 		}
 		a.voice.WhenHeard(woken)
-		l.stalled(a, &a.silent, fmt.Sprintf("has said nothing for %s", short(a.voice.Silence())))
+		l.stalled(a, &a.silent, fmt.Sprintf("has been silent for %s", short(a.voice.Silence())))
 	})
 }
 

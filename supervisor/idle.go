@@ -200,9 +200,9 @@ func (i *idleness) check() {
 		i.over = true
 		text := "all tasks have ended"
 		if i.life.open() > 0 {
-			text = "no task can be done any more"
+			text = "no remaining task can be done"
 		} else if !i.tally.some() {
-			text = "no agent is left that would give tasks"
+			text = "no agent is left to submit tasks"
 		}
 		i.life.event(nil, wire.Event{Kind: events.OrchestratorIdle, Text: text})
 		i.life.stop(text)

@@ -196,7 +196,7 @@ func (l *lifecycle) doorway(m *startRequest, user *child.User, env []string) (wi
 	}
 	ways, shut, err := l.options.Doorway(m.spec.Name, m.run, uid)
 	if err != nil {
-		l.options.Log.Warn("an agent has no way to the door of its own", "agent", m.spec.Name, "error", err)
+		l.options.Log.Warn("an agent cannot get its own socket", "agent", m.spec.Name, "error", err)
 	}
 	return append(without(env, ways), ways...), shut
 }

@@ -77,7 +77,7 @@ func TestResponsesThatCannotBeRead(t *testing.T) {
 			<-time.After(1200 * time.Millisecond)
 			w.says(second, handOn("c", "ask"))
 			require.Empty(t, boss.lines(), "what comes next waits")
-			require.Contains(t, said.String(), "a line cannot be read in the record; it is tried again")
+			require.Contains(t, said.String(), "a line in the record cannot be read; trying again")
 			record.tries()
 			<-time.After(after)
 			require.LessOrEqual(t, record.tries(), 5)
@@ -93,7 +93,7 @@ func TestResponsesThatCannotBeRead(t *testing.T) {
 				require.Equal(t, []string{first, second}, lines[:2])
 			} else {
 				require.Equal(t, second, lines[0])
-				require.Contains(t, said.String(), "is passed over")
+				require.Contains(t, said.String(), "is skipped")
 				boss.exit <- 0
 				<-time.After(2 * time.Second)
 				require.Contains(t, boss.lines(), first)

@@ -231,7 +231,7 @@ func TestJoinIsRefused(t *testing.T) {
 		for name, why := range map[string]string{
 			"runs":  `agent "runs" runs its own command`,
 			"raw":   `agent "raw" takes no messages`,
-			"waits": `agent "waits" is waiting, and is to run its own command`,
+			"waits": `agent "waits" is waiting, and runs its own command`,
 			"coder": `"coder" stands for the agents coder-0`,
 		} {
 			require.ErrorContains(t, p.join(name).over(), why)
@@ -239,7 +239,7 @@ func TestJoinIsRefused(t *testing.T) {
 		me := p.join("me")
 		second := p.join("me")
 		<-time.After(2 * lately)
-		require.ErrorContains(t, second.over(), `a program has joined as "me" already`)
+		require.ErrorContains(t, second.over(), `a program has already joined as "me"`)
 		third := p.join("me")
 		me.end()
 		me.goodbye()
@@ -274,8 +274,8 @@ func TestReloadWithGuests(t *testing.T) {
 		next := agentOf(t, "idle")
 		next.Role, next.Autostart = wire.RolePlanner, false
 		reload := p.apply(Change{Action: settings.ActionStart, Name: "me", Agent: heir}, Change{Action: settings.ActionRestart, Name: "idle", Agent: next}).outcomes()
-		require.Equal(t, "waits until the pipe that has its name has ended", reload[0].Text)
-		require.Equal(t, "is joined by a pipe, heeds it when that has ended", reload[1].Text)
+		require.Equal(t, "waits for the pipe with its name to end", reload[0].Text)
+		require.Equal(t, "is joined through a pipe: the change applies when the pipe ends", reload[1].Text)
 		require.Equal(t, wire.RoleWorker, p.view("me").Role)
 
 		taken := p.apply(Change{Action: settings.ActionStop, Name: "me"})
@@ -315,7 +315,7 @@ func TestGuestsAmongOthers(t *testing.T) {
 		me := p.join("me")
 		<-time.After(2 * time.Minute)
 		restart := p.ask(p.RestartAgents, "me")
-		require.Equal(t, "has joined by a pipe, and goes on", restart.outcomes()[0].Text)
+		require.Equal(t, "has joined through a pipe and keeps running", restart.outcomes()[0].Text)
 		_, err := p.Status(ctx)
 		require.NoError(t, err, "it is not over while somebody is there")
 		me.end()

@@ -30,17 +30,17 @@ func (l *lifecycle) giveOut(ctx context.Context, tasks []wire.SubmitTask) {
 		needsAnew := slices.ContainsFunc(block.Needs, func(need string) bool { return anew[need] })
 		if block.Again = (state == wire.TaskFailed || state == wire.TaskCancelled) && (sum != block.Sum || needsAnew); block.Again {
 			anew[block.Name] = true
-			l.options.Log.Info("a task block is given out again, because its task had come to nothing", "block", block.Name, "before", wire.ShortID(id))
+			l.options.Log.Info("a task block is submitted again, because its task had failed or was cancelled", "block", block.Name, "before", wire.ShortID(id))
 		}
 		switch {
 		case id == "", block.Again:
 			if _, err := l.dispatcher.Requests().Do(ctx, handlers.Actor{}, "submit-task", &tasks[i]); err != nil {
-				l.options.Log.Warn("a task block is not given out", "block", block.Name, "error", err)
+				l.options.Log.Warn("a task block is not submitted", "block", block.Name, "error", err)
 				l.idle.tally.given(false)
 			}
 			continue
 		case sum != block.Sum:
-			l.options.Log.Warn("a task block has changed since its task was given out; the task stays as it was",
+			l.options.Log.Warn("a task block has changed since its task was submitted; the task stays unchanged",
 				"block", block.Name, "task", wire.ShortID(id), "hint", "a block with another name is a new task")
 		}
 		if state.Final() {

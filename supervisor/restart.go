@@ -37,7 +37,7 @@ func (h *restartHistory) after(r settings.Restart, code int, cause string, up ti
 	failed := code != 0
 	switch {
 	case failed && slices.Contains(r.Permanent, code):
-		return verdict{why: cause + " is permanent: another try would not mend it"}
+		return verdict{why: cause + " is permanent: another try would not fix it"}
 	case r.Policy == settings.Never && failed:
 		return verdict{why: cause + ", and its restart policy is never"}
 	case r.Policy == settings.Never, r.Policy == settings.OnFailure && !failed:
@@ -107,7 +107,7 @@ func (l *lifecycle) spread(a *agent, now time.Time) time.Duration {
 		t.raging = true
 		l.event(nil, wire.Event{
 			Kind:    events.OrchestratorStorm,
-			Text:    fmt.Sprintf("%d agents ended within a second: something they share? Their restarts are spread", len(t.ends)),
+			Text:    fmt.Sprintf("%d agents ended within a second, perhaps for a common reason: their restarts are spread out", len(t.ends)),
 			Figures: wire.Figures{Count: int64(len(t.ends))},
 		})
 	}

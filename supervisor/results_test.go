@@ -134,7 +134,7 @@ func TestFilesElsewhere(t *testing.T) {
 			`half"},{"path":"./half`: "is too large",
 		} {
 			refused := s.handIn(id, "of "+path, `[{"path":"`+path+`"}]`)
-			require.Contains(t, refused, ".path names a file that cannot be taken: ", path)
+			require.Contains(t, refused, ".path names a file that cannot be used: ", path)
 			require.Contains(t, refused, why, path)
 		}
 		require.Equal(t, "running", s.task(id).Status)
@@ -156,7 +156,7 @@ func TestFilesOfOthers(t *testing.T) {
 		}
 		require.NoError(t, complete(handlers.Actor{Kind: handlers.Agent, Name: "w", Only: run}))
 		for _, from := range []handlers.Actor{{Kind: handlers.Agent, Name: "w"}, {Kind: handlers.Operator}, {Kind: handlers.Operator, Name: "w"}} {
-			require.ErrorContains(t, complete(from), "only a program that the orchestrator has started has a folder here")
+			require.ErrorContains(t, complete(from), "paths need a folder")
 		}
 		s.dispatcher.SetFolder("w", "other", dispatch.Folder{})
 		require.ErrorContains(t, complete(handlers.Actor{Kind: handlers.Agent, Name: "w", Only: run}), "has a folder here")

@@ -115,7 +115,7 @@ func (s *Supervisor) begin(ctx context.Context) {
 		Figures: wire.Figures{PID: os.Getpid(), Count: int64(len(s.life.order)), Ordered: s.options.UnsaidEnd},
 	}
 	if s.options.Upgraded != nil {
-		e.Kind, e.Text = events.OrchestratorUpgraded, fmt.Sprintf("%s goes on with version %s", s.options.Name, s.options.Version)
+		e.Kind, e.Text = events.OrchestratorUpgraded, fmt.Sprintf("%s continues with version %s", s.options.Name, s.options.Version)
 	}
 	if s.options.Hosts != nil {
 		defer s.options.Hosts.Open()
@@ -211,7 +211,7 @@ func (s *Supervisor) recordBroke(err error) {
 		if s.options.Hosts != nil && s.options.Check != nil && s.options.Check.Deposed(err) != nil {
 			s.options.Hosts.Leave()
 		}
-		s.life.stop("nothing can be recorded any more")
+		s.life.stop("the record can no longer be written")
 	})
 }
 

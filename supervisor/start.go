@@ -288,7 +288,7 @@ func startClient(a *settings.Agent, start func(child.Spec) (Process, error), spe
 	c := &a.Client
 	kind, ok := clients[c.Protocol]
 	if !ok {
-		return nil, fmt.Errorf("there is no protocol %q", c.Protocol)
+		return nil, fmt.Errorf("unknown protocol %q", c.Protocol)
 	}
 	o := c.Opening
 	o.Agent, o.Run, o.Dir, o.Protocol = a.Name, spec.Run, a.Dir, c.Protocol
@@ -306,7 +306,7 @@ func startClient(a *settings.Agent, start func(child.Spec) (Process, error), spe
 	if o.Door != nil && !spec.User.MayExecute(o.Door[0]) {
 		return nil, &child.StartError{
 			Reason: fmt.Sprintf("user %q cannot execute %s, which gives the agent its tools", spec.User.Name, o.Door[0]),
-			Hint:   "install orchestrator where all users can execute it, such as /usr/local/bin", Err: os.ErrPermission,
+			Hint:   "install orchestrator where all users can execute it, for example in /usr/local/bin", Err: os.ErrPermission,
 		}
 	}
 	if c.Protocol == "acp" {

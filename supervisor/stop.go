@@ -292,7 +292,7 @@ func (t *stopping) summary(l *lifecycle) {
 		text += fmt.Sprintf(", %d had to be killed", t.forced)
 	}
 	if t.unsure > 0 {
-		text += fmt.Sprintf(", %s could not be looked at to the end", count(t.unsure, "tree"))
+		text += fmt.Sprintf(", %s could not be fully inspected", count(t.unsure, "tree"))
 	} else if len(t.left) > 0 || len(t.survivors) > 0 {
 		text += fmt.Sprintf(", %s and %s could not be ended", count(len(t.left), "agent"), count(len(t.survivors), "process"))
 	} else {

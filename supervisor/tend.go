@@ -124,10 +124,10 @@ func (w *diskWatch) check(s *Supervisor, look func(dir string) (room, error)) {
 	case known && r.free < little && !w.shut:
 		w.shut = true
 		free := mib(r.free)
-		s.options.Log.Error("agents cannot add tasks, messages or questions: the disk of the state directory is full but for a reserve",
+		s.options.Log.Error("agents cannot add tasks, messages or questions: the disk of the state directory is full except for a reserve",
 			"free", free, "reserve", mib(little), "see", "orchestrator help limits")
 		s.dispatcher.SetFull(&wire.Error{
-			Code: wire.CodeLimited, Message: "the disk of the orchestrator is full but for " + free + ": try again when there is room",
+			Code: wire.CodeLimited, Message: "the disk of the orchestrator is full except for " + free + ": try again when there is room",
 			Details: map[string]any{"reason": "disk_full", "free": int64(r.free), "reserve": int64(little)},
 		})
 	case w.shut && (!known || r.free > 1.1*little):

@@ -79,7 +79,7 @@ func TestOldRecordsAreRemoved(t *testing.T) {
 		require.Greater(t, after.Seq, base.Seq+5000)
 		require.WithinRange(t, after.At, time.Now().Add(-4*time.Hour), time.Now().Add(-89*time.Minute))
 		_, err = p.Requests.Do(t.Context(), handlers.Actor{Kind: handlers.Operator}, "get-task", &wire.TaskID{TaskID: gone})
-		require.ErrorContains(t, err, fmt.Sprintf("it may be among what was removed: records 1 to %d", after.Seq))
+		require.ErrorContains(t, err, fmt.Sprintf("it may have been removed: records 1 to %d", after.Seq))
 
 		var seen []wire.Event
 		require.NoError(t, p.Events(t.Context(), output.EventQuery{Since: 10}, func(e wire.Event) error {
@@ -127,7 +127,7 @@ func TestStateThatIsNeeded(t *testing.T) {
 		err := New(o, nil).Restore(t.Context())
 		var removed *wire.RemovedError
 		require.ErrorAs(t, err, &removed)
-		require.ErrorContains(t, err, "the kept state cannot be read")
+		require.ErrorContains(t, err, "the saved state cannot be read")
 	})
 }
 

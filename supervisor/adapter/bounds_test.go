@@ -110,7 +110,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	m.Put("20", 20, size)
 	require.Equal(t, 20, m.Get("20"))
 	require.Equal(t, kept, m.Len())
-	require.Equal(t, fmt.Sprintf("%d calls of tools were not kept: the client has too many in one turn", 20-kept), m.Clear().Text)
+	require.Equal(t, fmt.Sprintf("%d tool calls were not stored: the client made too many in one turn", 20-kept), m.Clear().Text)
 	require.Zero(t, m.Len())
 	require.Empty(t, m.Clear().Text)
 }

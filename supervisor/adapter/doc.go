@@ -19,6 +19,6 @@
 // A task becomes a prompt. If it requires a plan, the client works in its planning mode and may not change files until
 // the plan is approved. Mail for a working client is added to the running turn, if the client can take it. The mail is
 // acknowledged when the client reports that the model has it. Opening.OnTurnEnd decides about a turn that ends while
-// its task is open. If the vendor limits the use, the task is returned and no turn begins before the time that the
+// its task is open. If the vendor's usage limit is reached, the task is returned and no turn begins before the time that the
 // vendor names. After a turn that failed before the model had its mail, the next turn waits, too.
 package adapter

@@ -136,7 +136,7 @@ type (
 		ID, Tool  string
 		Arguments wire.Raw
 	}
-	// Limited reports that the vendor limits the use. A client that retries by itself sets Retries.
+	// Limited reports that the vendor's usage limit is reached. A client that retries by itself sets Retries.
 	Limited struct {
 		Until   time.Time // zero if it is unknown
 		Scope   string
@@ -191,7 +191,7 @@ type Decision struct {
 const (
 	FailRefused = "refused" // the model refuses
 	FailContext = "context" // the conversation is too long
-	FailLimit   = "limit"   // the vendor limits the use
+	FailLimit   = "limit"   // the vendor's usage limit is reached
 	FailLogin   = "login"   // the client is not logged in
 	FailTool    = "tool"    // any other error of the client
 )
@@ -203,7 +203,7 @@ func (e *Ended) failure() string {
 
 // unreported returns the error of a task that is still open after its turn.
 func (e *Ended) unreported() string {
-	return "its agent ended the turn and reported nothing; its last words: " + tools.Clip(orElse(e.Text, "none"), 2000)
+	return "its agent ended the turn and reported nothing; its last output: " + tools.Clip(orElse(e.Text, "none"), 2000)
 }
 
 // failures begins the error of a task after its turn failed.

@@ -66,5 +66,5 @@ func (m *Memory[T]) Clear() Log {
 	if lost == 0 {
 		return Log{}
 	}
-	return Log{Text: fmt.Sprintf("%d calls of tools were not kept: the client has too many in one turn", lost)}
+	return Log{Text: fmt.Sprintf("%d tool calls were not stored: the client made too many in one turn", lost)}
 }

@@ -40,7 +40,7 @@ func (m *planning) switchMode() {
 	m.on = planning
 	effects := m.client.Plan(planning)
 	if effects == nil && planning {
-		m.log("the client has no mode for plans: only its prompt says that nothing may be changed before the plan is approved")
+		m.log("the client has no plan mode: only its prompt forbids changes before the plan is approved")
 	}
 	m.handle(effects)
 }

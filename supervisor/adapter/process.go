@@ -240,7 +240,7 @@ func (p *Process) end(ending child.Ending) {
 	p.over = true
 	close(p.gone)
 	if p.unkept > 0 {
-		p.log(fmt.Sprintf("%d lines of the client's protocol were not kept: too many waited", p.unkept))
+		p.log(fmt.Sprintf("%d lines of the client's protocol were not stored: too many were waiting", p.unkept))
 	}
 	for _, t := range []*time.Timer{p.timer, p.lingers} {
 		if t != nil {
@@ -341,7 +341,7 @@ func (p *Process) writeWireLog() {
 	for text := range p.toWire.all {
 		if _, err := p.wire.Write(text); err != nil {
 			if _ = p.wire.Close(); !failed {
-				p.log("lines of the client's protocol are not kept: " + err.Error())
+				p.log("lines of the client's protocol are not stored: " + err.Error())
 			}
 			failed = true
 		}

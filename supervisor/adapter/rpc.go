@@ -29,7 +29,7 @@ const mcpVersion = "2025-11-25"
 func AnswerRPC(message wire.Raw) (answer wire.Raw, call *Call) {
 	var m RPC
 	if object.Decode(message, &m) != nil {
-		return rpcError(nil, -32700, "this is no JSON-RPC message"), nil
+		return rpcError(nil, -32700, "this is not a JSON-RPC message"), nil
 	}
 	switch m.Method {
 	case "initialize":
@@ -52,7 +52,7 @@ func AnswerRPC(message wire.Raw) (answer wire.Raw, call *Call) {
 	case "ping", "notifications/initialized", "notifications/cancelled":
 		return rpcResult(m.ID, wire.Raw("{}")), nil
 	}
-	return rpcError(m.ID, -32601, "there is no method "+m.Method), nil
+	return rpcError(m.ID, -32601, "unknown method "+m.Method), nil
 }
 
 // CallID returns the id of a Call: the ids of the client's request and of the message in it, which is JSON.

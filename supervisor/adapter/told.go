@@ -30,7 +30,7 @@ func (m *Machine) Told(at time.Time, line []byte) []Effect {
 	case object.MemberOf(line, "message_type") != nil:
 		m.said(line)
 	default: // delegated work
-		m.log("a message was not taken: a coding agent takes tasks, mail and session messages only: %s", tools.Clip(string(line), 200))
+		m.log("a message was dropped: a coding agent accepts only tasks, mail and session messages: %s", tools.Clip(string(line), 200))
 	}
 	return m.take(nil)
 }
@@ -80,7 +80,7 @@ func (m *Machine) interrupted(n *wire.TaskNotice) {
 	case n.Message != "":
 		m.prompts = append(m.prompts, text{words: interruption(m.openTask(), n.Message)})
 	default:
-		m.log("a person interrupted, and no turn ran")
+		m.log("a person interrupted while no turn was running")
 	}
 }
 

@@ -234,7 +234,7 @@ func (m *Machine) progress() {
 func (m *Machine) limited(l *Limited) {
 	if l.Retries {
 		m.doing, m.late = "", nil
-		m.turn(activity.Busy, "waits for the limit of its vendor")
+		m.turn(activity.Busy, "waits for its vendor's limit to end")
 		return
 	}
 	switch {
@@ -310,7 +310,7 @@ func (m *Machine) settle(e *Ended) {
 	case k.work != nil:
 		m.settleWork(k, e)
 	case e.Failure == FailLimit:
-		m.end(pending{kind: "return-task", task: k}, wire.ReturnTask{TaskID: k.id, Reason: orElse(e.Text, "the vendor limits the use")})
+		m.end(pending{kind: "return-task", task: k}, wire.ReturnTask{TaskID: k.id, Reason: orElse(e.Text, "the vendor's usage limit is reached")})
 	case e.Failure != "":
 		m.end(pending{kind: "fail-task", task: k}, wire.FailTask{
 			TaskID: k.id, Error: e.failure(), Class: e.Failure, Retryable: e.Failure == FailTool, // only then another attempt helps
@@ -409,9 +409,9 @@ func (m *Machine) Due(at time.Time) []Effect {
 	}
 	if effects := m.client.Interrupt(); m.busy && !m.warned && effects != nil {
 		m.warned, m.cut = true, true
-		m.log("nothing was heard for %v: the turn is interrupted", m.o.Patience)
+		m.log("no output for %v: the turn is interrupted", m.o.Patience)
 		return m.take(effects)
 	}
-	m.out = append(m.out, Stuck{Why: fmt.Sprintf("nothing was heard for %v", m.o.Patience)})
+	m.out = append(m.out, Stuck{Why: fmt.Sprintf("no output for %v", m.o.Patience)})
 	return m.take(nil)
 }

@@ -61,7 +61,7 @@ func (a Access) hint() string {
 }
 
 func noCredential(hint string) *wire.Error {
-	return unauthenticated("this needs a credential, and none came with the request", hint)
+	return unauthenticated("this needs a credential, and the request has none", hint)
 }
 
 func unauthenticated(message, hint string) *wire.Error {
@@ -132,7 +132,7 @@ func declared(name string) *wire.Operation {
 func toLook(c identity.Caller, r *http.Request) *wire.Error { return operatorsOnly(c, r, true) }
 func toJoin(c identity.Caller, r *http.Request) *wire.Error {
 	if c.Kind == identity.Operator && !c.Wide {
-		return denied("a pipe is for the machine that the orchestrator runs on: what comes through one is never asked for its token again")
+		return denied("a pipe works only on the orchestrator's machine, because its requests are not authenticated one by one")
 	}
 	return operatorsOnly(c, r, false)
 }
@@ -155,7 +155,7 @@ func looks(c identity.Caller, reads bool) *wire.Error {
 	case c.Role == wire.PersonViewer && reads:
 		return nil
 	}
-	return denied("the token of " + displayName(c) + " has the role " + wire.Visible(c.Role) + ", and that is not enough for this")
+	return denied("the token of " + displayName(c) + " has the role " + wire.Visible(c.Role) + ", which does not allow this")
 }
 
 // authenticated wraps a handler in the checks for all callers, and records each request. Of a refused request
@@ -278,12 +278,12 @@ func readable(r *http.Request) *wire.Error {
 		kind, parameters, err := mime.ParseMediaType(value)
 		charset, given := parameters["charset"]
 		if err != nil || kind != inJSON || given && !strings.EqualFold(charset, "utf-8") {
-			return mediaType("the request's Content-Type is %.80q, and only "+inJSON+" is read here", value)
+			return mediaType("the request's Content-Type is %.80q, and only "+inJSON+" is accepted", value)
 		}
 	}
 	for _, value := range r.Header.Values("Content-Encoding") {
 		if !strings.EqualFold(value, "identity") {
-			return mediaType("the request's Content-Encoding is %.80q, and only text as it is is read here", value)
+			return mediaType("the request's Content-Encoding is %.80q, and only unencoded text is accepted", value)
 		}
 	}
 	return nil
@@ -315,7 +315,7 @@ func (api *API) guard(next http.Handler) http.Handler {
 		if !entranceOf(r.Context()).answersTo(r) {
 			api.refuse(w, r, &wire.Error{
 				Code:    wire.CodeDenied,
-				Message: fmt.Sprintf("%.80q is no name of this host", r.Host),
+				Message: fmt.Sprintf("%.80q is not a name of this host", r.Host),
 				Hint:    "Ask for it by its address, or add the name to http.hosts",
 			})
 			return

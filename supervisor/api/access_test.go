@@ -174,7 +174,7 @@ func TestUnknownListener(t *testing.T) {
 		require.Equal(t, http.StatusUnauthorized, status)
 		status, text := asks{client: c, header: http.Header{"Authorization": {"Bearer x.y.z"}}}.post(t, "operations/poll-messages", "")
 		require.Equal(t, http.StatusUnauthorized, status)
-		require.Contains(t, text, "not taken here")
+		require.Contains(t, text, "not accepted here")
 		status, _ = asks{client: c, header: http.Header{"X-Api-Key": {"orc_x"}}}.post(t, "operations/poll-messages", "")
 		require.Equal(t, http.StatusUnauthorized, status)
 	})

@@ -299,9 +299,9 @@ func (api *API) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	case larger:
 		return nil, tooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, &wire.Error{Code: wire.CodeMalformed, Message: fmt.Sprintf("the request did not arrive whole: nothing came for %s, or it took longer than %s", bodySilence, bodyTime)}
+		return nil, &wire.Error{Code: wire.CodeMalformed, Message: fmt.Sprintf("the request is incomplete: no data arrived for %s, or it took longer than %s", bodySilence, bodyTime)}
 	case err != nil:
-		return nil, &wire.Error{Code: wire.CodeMalformed, Message: "the request did not arrive whole"}
+		return nil, &wire.Error{Code: wire.CodeMalformed, Message: "the request is incomplete"}
 	}
 	return text, unhurried(w)
 }

@@ -98,7 +98,7 @@ func TestOperations(t *testing.T) {
 		{"denied", `{}`, 403, "not you"},
 		{"late", `{}`, 504, "too late"},
 		{"broken", `{}`, 500, `"code":"internal"`},
-		{"nothing", `{}`, 404, "there is nothing at POST /api/v1/operations/nothing"},
+		{"nothing", `{}`, 404, "no route matches POST /api/v1/operations/nothing"},
 	} {
 		status, text := ask(t, c, test.operation, test.body)
 		require.Equal(t, test.status, status, test.operation)

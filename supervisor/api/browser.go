@@ -85,11 +85,11 @@ func (api *API) toBrowser(what string, do func(http.ResponseWriter, *http.Reques
 }
 
 var (
-	errNotSignedIn  = unauthenticated("the request has no cookie of a browser that has signed in", "Sign in: orchestrator ui")
-	errSignInEnded  = unauthenticated("the sign-in of this browser has ended", "Sign in again: orchestrator ui")
-	errUnknownCode  = unauthenticated("the code is not known, or was used, or has expired", "Get another one: orchestrator ui")
+	errNotSignedIn  = unauthenticated("this browser is not signed in", "Sign in: orchestrator ui")
+	errSignInEnded  = unauthenticated("this browser's sign-in has ended", "Sign in again: orchestrator ui")
+	errUnknownCode  = unauthenticated("the code is unknown, used or expired", "Get a new one: orchestrator ui")
 	errOtherOrigin  = denied("the request comes from a page of another site")
-	errElsewhere    = &wire.Error{Code: wire.CodeDenied, Message: "the web view has a host name, which no other server has", Hint: "Open it: orchestrator ui"}
+	errElsewhere    = &wire.Error{Code: wire.CodeDenied, Message: "the web view has its own host name, and this is not it", Hint: "Open it: orchestrator ui"}
 	errUIForPersons = denied("the web view is for people: at the operators' socket, or with the token of an operator")
 )
 

@@ -326,8 +326,8 @@ func (s *mailStream) hurry() error {
 func (s *mailStream) finish(ctx context.Context, err error) {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		s.door.Log.Warn("a reader of mail took nothing for too long, and was left", "reader", displayName(s.caller.who),
-			"actor", wire.Visible(s.actor), "patience", patience, "hint", fmt.Sprintf("it can resume behind %d, if it has read that far", s.last))
+		s.door.Log.Warn("a reader of mail was too slow and was disconnected", "reader", displayName(s.caller.who),
+			"actor", wire.Visible(s.actor), "patience", patience, "hint", fmt.Sprintf("it can resume after %d, if it has read that far", s.last))
 		panic(http.ErrAbortHandler)
 	case ctx.Err() == nil && !errors.Is(err, errLapsed):
 		s.door.Log.Warn("a stream of mail ended early", "reader", displayName(s.caller.who), "actor", wire.Visible(s.actor), "error", err)

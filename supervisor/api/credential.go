@@ -28,7 +28,7 @@ func credentialOf(header http.Header) (string, *wire.Error) {
 	for _, value := range header.Values("X-API-Key") {
 		key := strings.TrimSpace(value)
 		if !isKey(key) {
-			return "", unauthenticated("X-API-Key is empty, or no key", showKey)
+			return "", unauthenticated("X-API-Key is empty, or is not a key", showKey)
 		}
 		shown = append(shown, key)
 	}
@@ -36,7 +36,7 @@ func credentialOf(header http.Header) (string, *wire.Error) {
 		scheme, text, _ := strings.Cut(strings.TrimSpace(value), " ")
 		text = strings.TrimSpace(text)
 		if !strings.EqualFold(scheme, "Bearer") || text == "" || strings.HasPrefix(text, KeyPrefix) && !isKey(text) {
-			return "", unauthenticated("Authorization is empty, or of no kind that is known here", showOne)
+			return "", unauthenticated("Authorization is empty, or of an unknown kind", showOne)
 		}
 		shown = append(shown, text)
 	}
@@ -46,7 +46,7 @@ func credentialOf(header http.Header) (string, *wire.Error) {
 	case 1:
 		return shown[0], nil
 	}
-	return "", unauthenticated("the request came with two credentials that differ", "Send one")
+	return "", unauthenticated("the request has two different credentials", "Send one")
 }
 
 // isKey reports whether a text can be a key.
@@ -60,7 +60,7 @@ func isKey(text string) bool {
 	})
 }
 
-var errNoTokens = unauthenticated("operators' tokens are not taken here", "")
+var errNoTokens = unauthenticated("operators' tokens are not accepted here", "")
 
 // bearer returns the caller of a credential. For a run it also returns the runSocket, because
 // its requests end with the run.
@@ -71,7 +71,7 @@ func (api *API) bearer(credential string) (caller, *runSocket, error) {
 		}
 		c, ok := api.holder(credential)
 		if !ok {
-			return caller{}, nil, unauthenticated("the key or token is not known, or holds no more", showOne)
+			return caller{}, nil, unauthenticated("the key or token is unknown, expired or revoked", showOne)
 		}
 		return c, nil, nil
 	}
@@ -100,7 +100,7 @@ func (api *API) holder(key string) (caller, bool) {
 	return caller{}, false
 }
 
-var errLapsed = unauthenticated("the credential does not hold any more", "")
+var errLapsed = unauthenticated("the credential is no longer valid", "")
 
 // lapsed reports whether a caller's credential was revoked. Other ends need no check: runs end
 // with their socket, and expired tokens with the context of the request.
@@ -144,7 +144,7 @@ func (api *API) identify(e *listenerInfo, r *http.Request) (caller, *runSocket, 
 		return c, v, err
 	}
 	if !e.visit.is(c.who) {
-		return caller{}, nil, denied("this is the socket of " + displayName(e.caller) + ", and the credential is that of another")
+		return caller{}, nil, denied("this is the socket of " + displayName(e.caller) + ", and the credential belongs to another agent")
 	}
 	return caller{who: e.caller}, e.visit, nil
 }

@@ -31,7 +31,7 @@ func damageOf(err error) *damage {
 	}
 	seq := found.DamagedFact()
 	return &damage{Seq: seq, Error: wire.Error{
-		Code: wire.CodeDamaged, Message: fmt.Sprintf("fact %d of the record is damaged", seq), Hint: "See what is damaged: orchestrator store check",
+		Code: wire.CodeDamaged, Message: fmt.Sprintf("fact %d of the record is damaged", seq), Hint: "List the damage: orchestrator store check",
 		Details: map[string]any{"seq": seq},
 	}}
 }

@@ -79,7 +79,7 @@ func (s *Signer) forwarder(text string, now time.Time) (*forwardedProof, error) 
 	return proof, nil
 }
 
-var errForwarded = unauthenticated("the request says that a hub has passed it on, and has no valid proof of it", "Compare the clocks of the hubs")
+var errForwarded = unauthenticated("the request claims that a hub forwarded it, and has no valid proof", "Compare the clocks of the hubs")
 
 // identifyForwarded returns the caller of a request that another hub has passed on, and whether it
 // is one.
@@ -201,15 +201,15 @@ func (f *Forwarder) answer(w http.ResponseWriter, r *http.Request, operator bool
 		return f.await(w, r, over)
 	case at == "":
 		refusal.Code, refusal.Message = wire.CodeConflict, fmt.Sprintf("%s stands by: the hub is %s", f.Node, name)
-		refusal.Hint = "Ask there. If http.listen of all hubs can be reached by the others, any hub passes requests on"
+		refusal.Hint = "Send the request there. If the hubs can reach each other at http.listen, any hub forwards requests"
 		refusal.Details = map[string]any{"hub": name}
 	case r.URL.Path == apiPath+"pipe":
-		refusal.Code, refusal.Message = wire.CodeConflict, fmt.Sprintf("%s stands by, and a pipe is for the machine of the hub, %s", f.Node, name)
+		refusal.Code, refusal.Message = wire.CodeConflict, fmt.Sprintf("%s stands by, and a pipe works only on the machine of the hub, %s", f.Node, name)
 		refusal.Hint = "Run it there"
 	case r.URL.Path == hostlink.Path: // a link through this hub would end with this hub
 		refusal.Message = fmt.Sprintf("%s stands by, and the hub is %s: join there", f.Node, name)
 	case r.Header.Get(forwarded) != "": // the other hub did not know that this one is no longer at work
-		refusal.Message = f.Node + " stands by, and another hub has passed this on"
+		refusal.Message = f.Node + " stands by, and another hub has already forwarded this"
 	default:
 		return f.pass(w, r, passage{name: name, over: over, header: forwarded}, at, operator)
 	}
@@ -265,7 +265,7 @@ func (f *Forwarder) pass(w http.ResponseWriter, r *http.Request, p passage, at s
 	p.in = r
 	if isRead(r) && r.ContentLength >= 0 && r.ContentLength <= maxRead {
 		if p.body, err = io.ReadAll(r.Body); err != nil {
-			return &wire.Error{Code: wire.CodeMalformed, Message: "the request did not arrive whole"}
+			return &wire.Error{Code: wire.CodeMalformed, Message: "the request is incomplete"}
 		}
 		r.Body = io.NopCloser(bytes.NewReader(p.body))
 	}
@@ -321,7 +321,7 @@ func (f *Forwarder) failed(w http.ResponseWriter, out *http.Request, err error) 
 	default:
 		f.refuser.refuse(w, r, &wire.Error{
 			Code: wire.CodeTimeout, Message: fmt.Sprintf("the hub %s has not answered. Your request was not confirmed, and may have been recorded", p.name),
-			Hint: "Look whether it was, before you repeat it: orchestrator events",
+			Hint: "Check before you repeat it: orchestrator events",
 		})
 	}
 }

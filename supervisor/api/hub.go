@@ -303,7 +303,7 @@ func unreadable(text []byte, depth int, why *wire.Error) *wire.Error {
 	if utf8.Valid(text) && (json.Valid(text) || deeper(text, depth)) {
 		return why
 	}
-	return &wire.Error{Code: wire.CodeMalformed, Message: "the request is no JSON", Details: map[string]any{"pointer": ""}}
+	return &wire.Error{Code: wire.CodeMalformed, Message: "the request is not JSON", Details: map[string]any{"pointer": ""}}
 }
 
 // deeper reports whether a text nests deeper than depth. It stops there, so that a text of

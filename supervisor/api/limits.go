@@ -147,7 +147,7 @@ func (r *readers) enter(c identity.Caller, most int) (leave func(), refusal *wir
 	if r.open[h] >= most {
 		return nil, &wire.Error{
 			Code: wire.CodeLimited, Message: fmt.Sprintf("%s has %d streams open", displayName(c), most),
-			Hint: "Close those that are not read",
+			Hint: "Close unused streams",
 		}
 	}
 	if r.open == nil {

@@ -138,7 +138,7 @@ func (api *API) descendsOverTCP(r *http.Request) *wire.Error {
 		return nil
 	case len(pids) == 0:
 		return &wire.Error{
-			Code: wire.CodeDenied, Message: "it is not known which program sent the request, and the web view is for people",
+			Code: wire.CodeDenied, Message: "the program that sent the request is unknown, and the web view is for people",
 			Hint: "Sign in with a browser on this machine, or over ssh with a forwarded port: orchestrator help security",
 		}
 	}
@@ -164,7 +164,7 @@ func (api *API) descends(e *listenerInfo, r *http.Request) (identity.Caller, err
 	case p.mayBe(e.visit):
 		return e.caller, nil
 	case p.err != nil:
-		return identity.Caller{}, denied(fmt.Sprintf("it is not known from where process %d comes: %v", p.PID, p.err))
+		return identity.Caller{}, denied(fmt.Sprintf("the origin of process %d is unknown: %v", p.PID, p.err))
 	case !p.Below && !p.Foreign:
 		return identity.Caller{}, denied(fmt.Sprintf("process %d of another user does not belong to %s", p.PID, displayName(e.visit.caller)))
 	}
@@ -208,13 +208,13 @@ func (api *API) trespass(e *listenerInfo, r *http.Request, p *peer, agent string
 	}
 	refusal := &wire.Error{
 		Code: wire.CodeDenied, Message: program + " was started by " + who + ", and this is " + place,
-		Hint: "An agent asks at $ORC_SOCKET, and speaks for itself there",
+		Hint: "An agent uses $ORC_SOCKET, under its own name",
 	}
 	switch {
 	case p.Foreign:
-		refusal.Hint = "Give it a token, and let it ask over HTTP: orchestrator help http"
+		refusal.Hint = "Give it a token for HTTP: orchestrator help http"
 	case p.Orphan && agent == "":
-		refusal.Message = program + " was started by an agent, its parents have ended, and it is not known by which agent"
+		refusal.Message = program + " was started by an unknown agent, and its parents have ended"
 		refusal.Hint = "Keep its parent alive while it asks: orchestrator help security"
 	case p.Orphan && e.visit == nil && api.mayOperate(agent):
 		refusal.Message += ". Its parents have ended, so it cannot be the operator"

@@ -46,7 +46,7 @@ func TestDescent(t *testing.T) {
 		p.Orphan, p.Claim = true, claim
 		return p
 	}
-	const unseen = `curl\x1b (process 7) was started by an agent, its parents have ended, and it is not known by which agent`
+	const unseen = `curl\x1b (process 7) was started by an unknown agent, and its parents have ended`
 	foreign := &peer{Origin: Origin{PID: 7, Program: "curl", Foreign: true}}
 	for name, test := range map[string]struct {
 		at      *listenerInfo
@@ -75,8 +75,8 @@ func TestDescent(t *testing.T) {
 		"a foreign one at a run":              {at: at(mine), peer: foreign, refusal: `curl (process 7) was started by an agent of another orchestrator, and this is the socket of agent mine`},
 		"another run":                         {at: at(other), peer: below("r1"), refusal: `curl\x1b (process 7) was started by agent mine, and this is the socket of agent other`},
 		"an operator at a run":                {at: at(other), peer: below("r3"), refusal: `curl\x1b (process 7) was started by agent boss, and this is the socket of agent other`},
-		"an unknown origin":                   {at: operators, peer: &peer{Origin: Origin{PID: 7}, err: errors.New("it has ended")}, refusal: "it is not known from where process 7 comes: it has ended"},
-		"an unknown one at a run":             {at: at(mine), peer: &peer{Origin: Origin{PID: 7, Below: true, Run: "r1"}, err: errors.New("x")}, refusal: "it is not known from where process 7 comes: x"},
+		"an unknown origin":                   {at: operators, peer: &peer{Origin: Origin{PID: 7}, err: errors.New("it has ended")}, refusal: "the origin of process 7 is unknown: it has ended"},
+		"an unknown one at a run":             {at: at(mine), peer: &peer{Origin: Origin{PID: 7, Below: true, Run: "r1"}, err: errors.New("x")}, refusal: "the origin of process 7 is unknown: x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequest("GET", "/tasks", nil)

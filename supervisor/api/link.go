@@ -111,7 +111,7 @@ func DialLink(conn net.Conn, host, token string) (*bufio.Reader, error) {
 		text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 		refusal, err := decode[wire.Refusal](text)
 		if err != nil || refusal.Error == nil {
-			return nil, fmt.Errorf("what listens there is no orchestrator (HTTP %s)", response.Status)
+			return nil, fmt.Errorf("the server there is not an orchestrator (HTTP %s)", response.Status)
 		}
 		return nil, refusal.Error
 	}

@@ -29,12 +29,12 @@ func Listen(path string) (*Socket, error) {
 	case err != nil:
 		return nil, err
 	case info.Mode()&fs.ModeSocket == 0:
-		return nil, fmt.Errorf("%s is in the way: it is no socket", path)
+		return nil, fmt.Errorf("%s exists, and is not a socket", path)
 	default:
 		if there, err := Answers(path, Answering); there {
-			return nil, fmt.Errorf("%s is taken: another program answers there", path)
+			return nil, fmt.Errorf("%s is in use: another program answers there", path)
 		} else if err != nil {
-			return nil, fmt.Errorf("%s is taken: %w", path, err)
+			return nil, fmt.Errorf("%s is in use: %w", path, err)
 		}
 		if err := os.Remove(path); err != nil {
 			return nil, err
@@ -360,7 +360,7 @@ func (l *TCPListener) entrance() *listenerInfo { return &listenerInfo{hosts: l.h
 func ListenTCP(address string, o TCP) (*TCPListener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no address: %w", address, err)
+		return nil, fmt.Errorf("%s is not an address: %w", address, err)
 	}
 	at, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
@@ -371,12 +371,12 @@ func ListenTCP(address string, o TCP) (*TCPListener, error) {
 		return nil, err
 	}
 	if secure == nil && !at.IP.IsLoopback() {
-		return nil, fmt.Errorf("%s can be reached from other machines, and so wants TLS: "+
+		return nil, fmt.Errorf("%s can be reached from other machines, and so needs TLS: "+
 			"set http.certificate and http.key to PEM files, or listen at 127.0.0.1", address)
 	}
 	listener, err := net.ListenTCP("tcp", at)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%s is taken by another program: %w", address, syscall.EADDRINUSE)
+		return nil, fmt.Errorf("%s is in use by another program: %w", address, syscall.EADDRINUSE)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listening at %s: %w", address, err)

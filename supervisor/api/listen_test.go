@@ -65,7 +65,7 @@ func TestTLS(t *testing.T) {
 	a.header = http.Header{"Authorization": {"Bearer " + h.token(t, wire.PersonAdmin)}, "Connection": {"Upgrade"}, "Upgrade": {PipeProtocol}}
 	status, text := a.post(t, "pipe", "")
 	require.Equal(t, http.StatusForbidden, status)
-	require.Contains(t, text, "is for the machine")
+	require.Contains(t, text, "works only on the orchestrator")
 
 	_, err := encrypted(&tls.Config{MaxVersion: tls.VersionTLS12}).Get(h.tcp.URL())
 	require.ErrorContains(t, err, "protocol version")
@@ -86,8 +86,8 @@ func TestListenTCPRefuses(t *testing.T) {
 		"[::]:0":      "set http.certificate and http.key",
 		":0":          "set http.certificate and http.key",
 		"192.0.2.1:0": "set http.certificate and http.key",
-		"127.0.0.1":   "is no address",
-		"[::1":        "is no address",
+		"127.0.0.1":   "is not an address",
+		"[::1":        "is not an address",
 	} {
 		_, err := ListenTCP(address, TCP{})
 		require.ErrorContains(t, err, says, address)
@@ -111,7 +111,7 @@ func TestListenTCP(t *testing.T) {
 	require.NoError(t, err)
 	defer first.Close()
 	_, err = ListenTCP(first.Addr().String(), TCP{})
-	require.ErrorContains(t, err, "is taken by another program")
+	require.ErrorContains(t, err, "is in use by another program")
 	require.ErrorIs(t, err, syscall.EADDRINUSE)
 
 	good, _ := certified(t)

@@ -156,7 +156,7 @@ func (v *visitor) seat(c identity.Caller) *wire.Error {
 	if l.callers[h] >= maxOfCaller {
 		return &wire.Error{
 			Code: wire.CodeLimited, Message: fmt.Sprintf("%s has %d connections open, which is the limit", displayName(c), maxOfCaller),
-			Hint: "Close some, or send several requests over one",
+			Hint: "Close some connections, or send several requests over one",
 		}
 	}
 	if v.by != nil { // a proxy sends requests of several callers over one connection

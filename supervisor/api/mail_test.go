@@ -156,7 +156,7 @@ func TestMailForOneWhoTakesNothing(t *testing.T) {
 			defer conn.Close()
 			_, err = io.WriteString(conn, "GET /api/sse/events?actor=W:1&cursor=5 HTTP/1.1\r\nHost: x\r\n\r\n")
 			require.NoError(t, err)
-			behind := "behind 5"
+			after := "after 5"
 			if begins { // and reads one message
 				response, err := http.ReadResponse(bufio.NewReader(&oneByOne{conn}), nil)
 				require.NoError(t, err)
@@ -166,7 +166,7 @@ func TestMailForOneWhoTakesNothing(t *testing.T) {
 				require.NoError(t, err)
 				_, err = io.ReadFull(conn, make([]byte, len("\r\n"))) // the end of the chunk
 				require.NoError(t, err)
-				behind = "behind 6"
+				after = "after 6"
 			}
 			other := asks{client: c}.listen(t, "?cursor=6").begins(t)
 			begun := time.Now()
@@ -186,7 +186,7 @@ func TestMailForOneWhoTakesNothing(t *testing.T) {
 			other.leave()
 			synctest.Wait()
 			require.Equal(t, 1, strings.Count(said.String(), "\n"), said.String())
-			for _, word := range []string{"[WARN]", "took nothing", `reader="agent coder"`, "actor=W:1", "patience=30s", "it can resume " + behind} {
+			for _, word := range []string{"[WARN]", "was too slow", `reader="agent coder"`, "actor=W:1", "patience=30s", "it can resume " + after} {
 				require.Contains(t, said.String(), word)
 			}
 		})

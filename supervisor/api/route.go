@@ -114,7 +114,7 @@ func (api *API) request(w http.ResponseWriter, r *http.Request, t *route) (a *pa
 	for _, name := range []string{"id", "dep_id"} {
 		id := r.PathValue(name)
 		if !mayBeID(id) {
-			return nil, nil, &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("there is nothing with the id %.80q", id)}
+			return nil, nil, &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("nothing has the id %.80q", id)}
 		}
 		if id != "" {
 			a.ids[pathMembers[name]] = id
@@ -172,7 +172,7 @@ func (api *API) notFound(mux *http.ServeMux, w http.ResponseWriter, r *http.Requ
 	list := strings.Join(methods, ", ")
 	w.Header().Set("Allow", list)
 	api.refuse(w, r, &wire.Error{
-		Code: codeMethod, Message: fmt.Sprintf("there is no %.20s of %s", r.Method, r.URL.Path), Hint: "There is " + list,
+		Code: codeMethod, Message: fmt.Sprintf("%.20s is not allowed at %s", r.Method, r.URL.Path), Hint: "Allowed: " + list,
 	})
 }
 
@@ -197,7 +197,7 @@ func methodsAt(mux *http.ServeMux, r *http.Request) (methods []string) {
 func namesMethods(path string) bool { return ofPassages(path) || path == mcpPath }
 
 func nothingAt(r *http.Request) *wire.Error {
-	return &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("there is nothing at %s %s", r.Method, r.URL.Path)}
+	return &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("no route matches %s %s", r.Method, r.URL.Path)}
 }
 
 // params is a request of a route, as its reader sees it.

@@ -102,9 +102,9 @@ func (s *Signer) Verify(text string, now time.Time) (Claims, error) {
 	case errors.Is(err, jwt.ErrTokenExpired):
 		return Claims{}, unauthenticated("the token has expired", showToken)
 	case errors.Is(err, jwt.ErrTokenNotValidYet):
-		return Claims{}, unauthenticated("the token is not valid yet", "Look at the clocks")
+		return Claims{}, unauthenticated("the token is not valid yet", "Check the clocks")
 	case err != nil, !c.whole():
-		return Claims{}, unauthenticated("the token is none of this orchestrator's", showToken)
+		return Claims{}, unauthenticated("the token was not issued by this orchestrator", showToken)
 	case s.Issued != nil && !s.Issued(c.ID), s.Recorded != nil && !s.Recorded(c):
 		return Claims{}, unauthenticated("the token was not issued here, or was revoked", showToken)
 	}
@@ -194,9 +194,9 @@ func readKey(path string) (ed25519.PrivateKey, os.FileInfo, error) {
 	case err != nil:
 		return nil, nil, fmt.Errorf("reading the key of the tokens: %w", err)
 	case !info.Mode().IsRegular():
-		return nil, nil, fmt.Errorf("%s is no file", path)
+		return nil, nil, fmt.Errorf("%s is not a file", path)
 	case info.Mode().Perm()&0o077 != 0:
-		return nil, nil, fmt.Errorf("%s can be read by others, who could make tokens with it (chmod 600 closes it to them)", path)
+		return nil, nil, fmt.Errorf("%s can be read by other users, who could create tokens with it (chmod 600 closes it to them)", path)
 	}
 	text, err := io.ReadAll(io.LimitReader(file, keySize))
 	if err != nil {
@@ -204,12 +204,12 @@ func readKey(path string) (ed25519.PrivateKey, os.FileInfo, error) {
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return nil, nil, fmt.Errorf("%s is no key in PEM; without it a new one is made", path)
+		return nil, nil, fmt.Errorf("%s is not a PEM key; if you remove it, a new one is created", path)
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	key, ok := parsed.(ed25519.PrivateKey)
 	if err != nil || !ok {
-		return nil, nil, fmt.Errorf("%s is no Ed25519 key; without it a new one is made", path)
+		return nil, nil, fmt.Errorf("%s is not an Ed25519 key; if you remove it, a new one is created", path)
 	}
 	return key, info, nil
 }

@@ -203,7 +203,7 @@ func TestKeyOfTokens(t *testing.T) {
 	require.NoError(t, again.Ready(), "what was wrong has been put right")
 	require.Equal(t, s.key, again.key)
 
-	for text, says := range map[string]string{"": "no key in PEM", "-----BEGIN X-----\n-----END X-----\n": "no Ed25519 key"} {
+	for text, says := range map[string]string{"": "is not a PEM key", "-----BEGIN X-----\n-----END X-----\n": "is not an Ed25519 key"} {
 		require.NoError(t, os.WriteFile(s.Path, []byte(text), 0o600))
 		require.ErrorContains(t, (&Signer{Path: s.Path}).Ready(), says)
 	}

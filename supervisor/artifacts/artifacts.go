@@ -102,8 +102,8 @@ func (a *Store) Detach(r *delegation.Response) *wire.Error {
 	})
 	if err != nil {
 		a.Release(kept, false)
-		a.alarm("an artifact cannot be kept: what it is in is refused", "error", err)
-		return &wire.Error{Code: wire.CodeInternal, Message: "an artifact cannot be kept; why is in the orchestrator's log"}
+		a.alarm("an artifact cannot be stored: its message is refused", "error", err)
+		return &wire.Error{Code: wire.CodeInternal, Message: "an artifact cannot be stored; see the orchestrator's log"}
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (a *Store) Collect(folder dispatch.Folder, all []hub.Artifact) *wire.Error 
 			content, err := ReadFor(folder, made.Path, room)
 			if err != nil {
 				in := object.Reader{Pointer: made.Pointer}
-				in.Refuse("path", fmt.Sprintf("names a file that cannot be taken: %v", err))
+				in.Refuse("path", fmt.Sprintf("names a file that cannot be used: %v", err))
 				return in.Err()
 			}
 			made.Content, made.Size, made.Path = content, int64(len(content)), ""
@@ -158,7 +158,7 @@ func ReadFor(folder dispatch.Folder, path string, most int64) (text string, err 
 // not by a symbolic link.
 func ReadWithin(folder dispatch.Folder, path string, most int64) (string, error) {
 	if folder.Path == "" {
-		return "", errors.New("only a program that the orchestrator has started has a folder here, and a confined one if all of it is open to it")
+		return "", errors.New("paths need a folder: the orchestrator must have started the agent, and a confined agent must be allowed to read all of it")
 	}
 	if filepath.IsAbs(path) {
 		below, err := filepath.Rel(folder.Path, path)
@@ -173,7 +173,7 @@ func ReadWithin(folder dispatch.Folder, path string, most int64) (string, error)
 	}
 	defer root.Close()
 	if now, err := root.Stat("."); err != nil || folder.Is == nil || !os.SameFile(now, folder.Is) {
-		return "", errors.New("the folder of the agent is not the one in which it was started")
+		return "", errors.New("the agent's folder was replaced after its start")
 	}
 	file, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if wrong, ok := errors.AsType[*os.PathError](err); ok {
@@ -199,7 +199,7 @@ func ReadWithin(folder dispatch.Folder, path string, most int64) (string, error)
 	case int64(len(text)) > most:
 		return "", fmt.Errorf("%q is too large: the artifacts of a task have at most %d MiB", path, hub.MaxArtifactBytes>>20)
 	case !utf8.Valid(text):
-		return "", fmt.Errorf("%q is not text in UTF-8: keep it elsewhere, and give its place as ref", path)
+		return "", fmt.Errorf("%q is not text in UTF-8: store it elsewhere, and give its location as ref", path)
 	}
 	return string(text), nil
 }
@@ -219,7 +219,7 @@ func sameDevice(info os.FileInfo, folder string) bool {
 func (a *Store) Attach(document wire.Raw) wire.Raw {
 	whole, err := delegation.Attach(document, a.Load)
 	if err != nil {
-		a.alarm("an artifact cannot be read: who gets it gets what refers to it", "error", err)
+		a.alarm("an artifact cannot be read: the recipient gets only its reference", "error", err)
 	}
 	return whole
 }
@@ -261,11 +261,11 @@ func (a *Store) Keep(content string) (ref string, err error) {
 func (a *Store) Load(ref string) (content string, err error) {
 	hash, ok := delegation.ArtifactHash(ref)
 	if !ok {
-		return "", fmt.Errorf("%.80q refers to nothing here", ref)
+		return "", fmt.Errorf("%.80q does not refer to stored content", ref)
 	}
 	text, err := a.Read(a.Path(hash))
 	if err == nil && HashOf(text) != hash {
-		err = fmt.Errorf("the file %s was changed: it does not have the content that was kept", a.Path(hash))
+		err = fmt.Errorf("the file %s was changed: its content is not the stored one", a.Path(hash))
 	}
 	switch {
 	case err == nil:
@@ -299,7 +299,7 @@ func ReadRegular(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > largestArtifact {
-		return nil, fmt.Errorf("%s is no file that was kept here", path)
+		return nil, fmt.Errorf("%s is not a stored file", path)
 	}
 	return io.ReadAll(io.LimitReader(file, largestArtifact))
 }

@@ -202,7 +202,7 @@ func (k *Keeper) clockSet(e *wire.Event) {
 
 // Answers are the answers to a question of a Keeper about a task, and AnswersAbout to one about an agent.
 var (
-	Answers      = []wire.Option{{Label: "Go on, with the same amount again", Value: goOn}, {Label: "Stop: the task fails", Value: stop}}
+	Answers      = []wire.Option{{Label: "Continue, with the same amount again", Value: goOn}, {Label: "Stop: the task fails", Value: stop}}
 	AnswersAbout = []wire.Option{Answers[0], {Label: "Stop: it gets no more tasks", Value: stop}}
 )
 
@@ -253,7 +253,7 @@ func (k *Keeper) askAbout(agent string, l Limit, question string) {
 	k.asked[asking+agent] = asked{about: agent, text: question}
 	if err := k.options.Team.AskAbout(agent, question, l.until(time.Now())); err != nil {
 		delete(k.asked, asking+agent)
-		k.options.Log.Error("nobody is asked about an agent whose budget is used up", "agent", agent, "error", err)
+		k.options.Log.Error("cannot ask a person about an agent that has used up its budget", "agent", agent, "error", err)
 	}
 }
 
@@ -261,7 +261,7 @@ func (k *Keeper) askAbout(agent string, l Limit, question string) {
 func (k *Keeper) used(e *wire.Event, l Limit) {
 	var u activity.Usage
 	if err := object.DecodeOwn(e.Payload, &u); err != nil {
-		k.options.Log.Error("what an agent has used cannot be read", "agent", e.Agent, "error", err)
+		k.options.Log.Error("the usage of an agent cannot be read", "agent", e.Agent, "error", err)
 		return
 	}
 	at, _ := object.ParseTime(e.At)
@@ -429,7 +429,7 @@ func (k *Keeper) park(agent string, l Limit, until time.Time, why string) {
 // reached stops an agent after its budget is used up. A task that waits for a person is not stopped again.
 func (k *Keeper) reached(agent, task string, l Limit, why string) {
 	k.park(agent, l, l.until(time.Now()), why)
-	question := "May it go on, with the same amount again? " + strings.ToUpper(why[:1]) + why[1:] + "."
+	question := "May it continue, with the same amount again? " + strings.ToUpper(why[:1]) + why[1:] + "."
 	waits := false
 	tasks, _, _ := k.options.Team.Spending(agent)
 	for _, t := range tasks {
@@ -444,7 +444,7 @@ func (k *Keeper) reached(agent, task string, l Limit, why string) {
 			waits = waits || err == nil
 		}
 		if err != nil {
-			k.options.Log.Error("a task whose budget is used up goes on", "agent", agent, "task", t.ID, "error", err)
+			k.options.Log.Error("a task continues although its budget is used up", "agent", agent, "task", t.ID, "error", err)
 		}
 	}
 	if !waits && !l.Stop && l.Per != PerTask {
@@ -484,7 +484,7 @@ func (k *Keeper) answered(e *wire.Event, l Limit) {
 		}
 	case !past && e.Task != "":
 		if err := k.options.Team.Fail(e.Agent, e.Task, "a person stopped it, because its budget was used up"); err != nil {
-			k.options.Log.Warn("a task whose budget is used up has not failed", "task", e.Task, "error", err)
+			k.options.Log.Warn("cannot fail a task that has used up its budget", "task", e.Task, "error", err)
 		}
 	}
 }

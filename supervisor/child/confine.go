@@ -72,7 +72,7 @@ func (c *Confinement) Possible() error {
 	if why := c.impossible(); why != "" {
 		return &StartError{
 			Reason: "it cannot be confined: " + why,
-			Hint:   "best_effort = true in its confine block starts it with what is possible, or without; see orchestrator help security",
+			Hint:   "To start it with partial or no confinement, set best_effort = true in its confine block: orchestrator help security",
 			Err:    os.ErrPermission,
 		}
 	}

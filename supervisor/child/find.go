@@ -78,7 +78,7 @@ func executable(path string) *StartError {
 	case info.IsDir():
 		return &StartError{Reason: fmt.Sprintf("%q is a folder, not a program", path), Err: fs.ErrInvalid}
 	case !info.Mode().IsRegular():
-		return &StartError{Reason: fmt.Sprintf("%q is no file that can be run", path), Err: fs.ErrInvalid}
+		return &StartError{Reason: fmt.Sprintf("%q is not a file that can be run", path), Err: fs.ErrInvalid}
 	case info.Mode()&0o111 == 0:
 		return &StartError{
 			Reason: fmt.Sprintf("%q may not be executed", path),
@@ -141,18 +141,18 @@ func notAProgram(path string) (reason, hint string) {
 	text, known := readBeginning(path)
 	switch {
 	case known && len(text) == 0:
-		return fmt.Sprintf("%q is no program: it is empty", path), ""
+		return fmt.Sprintf("%q is not a program: it is empty", path), ""
 	case bytes.HasPrefix(text, []byte("\xef\xbb\xbf#!")):
-		return fmt.Sprintf("%q is no program: a byte order mark stands before its first line", path),
+		return fmt.Sprintf("%q is not a program: it begins with a byte order mark", path),
 			"save it as UTF-8 without one"
 	case bytes.HasPrefix(text, []byte("\x7fELF")), bytes.IndexByte(text, 0) >= 0:
-		return fmt.Sprintf("%q is no program for this machine: it is made for another one, or damaged", path), ""
+		return fmt.Sprintf("%q is not a program for this machine: it was built for another one, or is damaged", path), ""
 	}
 	line := cmp.Or(firstLines[filepath.Ext(path)], "#!/bin/sh")
 	if begins, _, _ := bytes.Cut(text, []byte("\n")); len(begins) > 0 {
 		hint = fmt.Sprintf("it begins with %.80q", begins) // an installer that failed left its advice there
 	}
-	return fmt.Sprintf("%q is no program: a script needs a first line such as %s", path, line), hint
+	return fmt.Sprintf("%q is not a program: a script needs a first line such as %s", path, line), hint
 }
 
 // firstLines maps the extension of a script to its usual first line.
@@ -171,7 +171,7 @@ func noInterpreter(path string) (reason, hint string) {
 		return fmt.Sprintf("%q exists, but the interpreter it is made for does not", path), ""
 	}
 	if bytes.HasSuffix(asked, []byte("\r")) {
-		return fmt.Sprintf("%q exists, but no interpreter is called %q: its lines end as on Windows", path, strings.TrimSpace(string(asked))+"\r"),
+		return fmt.Sprintf("%q exists, but no interpreter is called %q: it has Windows line endings", path, strings.TrimSpace(string(asked))+"\r"),
 			fmt.Sprintf(`sed -i 's/\r$//' %s`, path)
 	}
 	name, _, _ := strings.Cut(strings.TrimSpace(string(asked)), " ")
@@ -207,5 +207,5 @@ func oneWord(command, dir string, env []string) string {
 	for i := range words {
 		words[i] = fmt.Sprintf("%q", words[i])
 	}
-	return "each word stands for itself: did you mean command = [" + strings.Join(words, ", ") + "]?"
+	return "each word is a separate element: did you mean command = [" + strings.Join(words, ", ") + "]?"
 }

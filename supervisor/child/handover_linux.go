@@ -33,7 +33,7 @@ func (c *Child) Hold(patience time.Duration) error {
 	for _, p := range []*pump{c.out, c.err} {
 		if !p.hold(time.Until(end)) {
 			c.Resume()
-			return errors.New("its output is not taken, because it does not read its stdin, or because the disk is slow")
+			return errors.New("its output is not read, because it does not read its stdin or because the disk is slow")
 		}
 	}
 	return nil

@@ -26,7 +26,7 @@ func FindUser(name string) (*User, error) {
 	}
 	found, err := user.Lookup(name)
 	if err != nil {
-		return nil, &StartError{Reason: fmt.Sprintf("there is no user %q: %v", name, err), Err: err}
+		return nil, &StartError{Reason: fmt.Sprintf("user %q does not exist: %v", name, err), Err: err}
 	}
 	groups, err := found.GroupIds()
 	ids, wrong := numbersIn(append([]string{found.Uid, found.Gid}, groups...))

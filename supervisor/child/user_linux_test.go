@@ -269,7 +269,7 @@ func TestFindUser(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, u)
 	_, err = FindUser("no-such-user")
-	require.ErrorContains(t, err, `there is no user "no-such-user"`)
+	require.ErrorContains(t, err, `user "no-such-user" does not exist`)
 	if os.Geteuid() != 0 {
 		_, err = FindUser("root")
 		require.ErrorContains(t, err, "only root on Linux can start an agent as another user")

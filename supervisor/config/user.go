@@ -128,7 +128,7 @@ func (e *envBuilder) applyUser(a *Agent) error {
 	}
 	found, err := user.Lookup(a.User)
 	if err != nil {
-		return fmt.Errorf("agent %q: there is no user %q: %w", a.Name, a.User, err)
+		return fmt.Errorf("agent %q: user %q does not exist: %w", a.Name, a.User, err)
 	}
 	e.set("HOME", found.HomeDir)
 	e.set("USER", found.Username)

@@ -58,7 +58,7 @@ agent "c" {
 
 	other := load(t, write(t, "orchestrator.hcl", "agent \"a\" {\n  command = [\"x\"]\n  user = \"no-such-user\"\n}\n"), Options{NoEnv: true})
 	_, err := other.Environ(t.Context(), &other.Agents[0], nil)
-	require.ErrorContains(t, err, `agent "a": there is no user "no-such-user"`)
+	require.ErrorContains(t, err, `agent "a": user "no-such-user" does not exist`)
 }
 
 func TestUserMistakes(t *testing.T) {

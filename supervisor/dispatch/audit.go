@@ -307,7 +307,7 @@ func (a *audit) write(spare []byte) (text []byte, closing bool) {
 		return text, closing
 	}
 	if err := a.file.Write(text, lines, time.Now()); err != nil {
-		a.log.Warn("the audit cannot be written: lines are counted until it works again", "error", err)
+		a.log.Warn("the audit log cannot be written: lines are counted until it works again", "error", err)
 	}
 	return text, closing
 }

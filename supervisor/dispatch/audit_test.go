@@ -179,7 +179,7 @@ func TestAuditOnAFullDisk(t *testing.T) {
 		require.Equal(t, "lost", got[0]["outcome"])
 		require.EqualValues(t, 3, got[0]["lines"])
 		require.Equal(t, "3", got[1]["id"])
-		require.Equal(t, 1, strings.Count(said.String(), "the audit cannot be written"))
+		require.Equal(t, 1, strings.Count(said.String(), "the audit log cannot be written"))
 	})
 }
 

@@ -119,7 +119,7 @@ func (c *Channel) Take(line line.Line, now time.Time) bool {
 	case wire.Log:
 		if m.Nearly != "" && !c.warned {
 			c.warned = true
-			c.refusals.add("kept a line as log that is nearly a message: " + m.Nearly)
+			c.refusals.add("treated a malformed message as log: " + m.Nearly)
 		}
 	}
 	return false
@@ -233,7 +233,7 @@ func (c *Channel) event(r *wire.AgentEvent, now time.Time) bool {
 	}
 	if _, ok := object.ParseTime(r.Timestamp); !ok && !responds && !c.untimed {
 		c.untimed = true
-		c.refusals.add(fmt.Sprintf("took %s, whose timestamp is not an ISO 8601 time: %.40q", calledIn(r), r.Timestamp))
+		c.refusals.add(fmt.Sprintf("accepted %s, whose timestamp is not an ISO 8601 time: %.40q", calledIn(r), r.Timestamp))
 	}
 	r.Payload = nil
 	if turn, ok := r.Body.(*activity.Turn); ok { // it holds only now, and is not recorded
@@ -406,9 +406,9 @@ func saidIn(r *wire.AgentEvent) string {
 	}
 	const most = 500
 	if text := []rune(e.Error); len(text) > most {
-		return "; it says: " + string(text[:most]) + "..."
+		return "; its error: " + string(text[:most]) + "..."
 	}
-	return "; it says: " + e.Error
+	return "; its error: " + e.Error
 }
 
 // End submits the remaining messages and reports the remaining texts.

@@ -416,7 +416,7 @@ func (d *Dispatcher) Record(seq int64) (wire.Record, error) {
 	for r, err := range d.record.Records(context.Background(), seq-1) {
 		return r, err
 	}
-	return wire.Record{}, fmt.Errorf("there is no record %d", seq)
+	return wire.Record{}, fmt.Errorf("record %d does not exist", seq)
 }
 
 // Find implements history.Archive.
@@ -437,7 +437,7 @@ func (d *Dispatcher) unreadable(err error) *wire.Error {
 		}
 	}
 	d.log.Error("the record cannot be read", "error", err)
-	return &wire.Error{Code: wire.CodeInternal, Message: "the record cannot be read; it is in the orchestrator's log"}
+	return &wire.Error{Code: wire.CodeInternal, Message: "the record cannot be read; see the orchestrator's log"}
 }
 
 // A sealer makes the envelopes of messages that leave together. Their ids share an allocation.

@@ -216,7 +216,7 @@ func (d *Dispatcher) decide(in *handlers.Input, w *work) bool {
 // take queues the records and letters of an outcome. d.mu must be held.
 func (d *Dispatcher) take(out handlers.Outcome, w *work) {
 	if out.Fault != nil {
-		d.log.Error("a decision failed, which is a fault of the orchestrator", "error", out.Fault)
+		d.log.Error("a decision failed: this is a bug in the orchestrator", "error", out.Fault)
 	}
 	w.verdicts = append(w.verdicts, out.Refused)
 	if out.Waits {
@@ -467,7 +467,7 @@ func (noArtifacts) Release([]string, bool) {}
 func (noArtifacts) Collect(_ Folder, all []hub.Artifact) *wire.Error {
 	for i := range all {
 		if all[i].Path != "" {
-			return object.Invalid(all[i].Pointer+"/path", "a path cannot be taken: there is no state directory")
+			return object.Invalid(all[i].Pointer+"/path", "a path cannot be used without a state directory")
 		}
 	}
 	return nil

@@ -67,7 +67,7 @@ func (d *Dispatcher) keepNow() {
 	d.takeSnapshot(true)
 	if s := d.snapshots.begun; s != nil && s.done {
 		if err := d.record.Keep(context.Background(), s.seq, s); err != nil {
-			d.log.Error("the state cannot be kept; the next start reads more facts", "error", err)
+			d.log.Error("the state cannot be saved; the next start reads more facts", "error", err)
 		}
 		d.snapshots.begun = nil
 	}

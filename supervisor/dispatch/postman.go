@@ -180,7 +180,7 @@ func (p *postman) visit(r *round) {
 	page := history.MailPage{Actor: r.actor, After: r.after, Limit: int64(min(pageMessages, room.Messages)), Told: true}
 	messages, seen, _, err := history.ReadMail(p.dispatcher.notifier.find(p.dispatcher), page, int(min(pageBytes, room.Bytes)))
 	if err != nil {
-		p.dispatcher.log.Error("mail cannot be read; it is tried again", "actor", r.actor, "error", err)
+		p.dispatcher.log.Error("mail cannot be read; trying again", "actor", r.actor, "error", err)
 		time.AfterFunc(time.Second, func() { p.again(r) }) // has no effect after the end
 		return
 	}
@@ -387,13 +387,13 @@ func (p *postman) bringLine(o *delayedLines) {
 	line, err := d.lineOf(&l)
 	if err != nil {
 		if o.tries++; o.tries < maxTries && d.record != nil {
-			d.options.Alarm("a line cannot be read in the record; it is tried again", "agent", l.To.Name, "seq", l.Kept, "error", err)
+			d.options.Alarm("a line in the record cannot be read; trying again", "agent", l.To.Name, "seq", l.Kept, "error", err)
 			time.AfterFunc(time.Second, again) // has no effect after the end
 			return
 		}
 		// No receipt reports the loss, because a lost receipt means that the agent did not
 		// read.
-		d.log.Error("a line cannot be read in the record, and is passed over: this run of its agent does not get it",
+		d.log.Error("a line in the record cannot be read and is skipped: this run of its agent does not get it",
 			"agent", l.To.Name, "task", l.Task, "seq", l.Kept, "error", err)
 		p.lineDone(o)
 		return

@@ -67,7 +67,7 @@ const maxLastWord = 4 << 10
 // can always end its tasks, but with a short result beyond twice the limit.
 func (q *quotas) exceeded(in *handlers.Input) *wire.Error {
 	if adds(in.Message) {
-		return q.beyond(&in.From, in.At, 1, "the room comes back within a day")
+		return q.beyond(&in.From, in.At, 1, "space is available again within a day")
 	}
 	if heft(in.Message) > maxLastWord {
 		return q.beyond(&in.From, in.At, 2, "end the task with a result of at most "+line.FormatSize(maxLastWord))

@@ -33,7 +33,7 @@ func TestStored(t *testing.T) {
 			require.NoError(t, submit(hog))
 		}
 		refused := &wire.Error{
-			Code: wire.CodeLimited, Message: "hog has stored limits.stored = 9.8 KiB: the room comes back within a day",
+			Code: wire.CodeLimited, Message: "hog has stored limits.stored = 9.8 KiB: space is available again within a day",
 			Details: map[string]any{"reason": "stored", "limit": int64(10_000), "setting": "limits.stored"},
 		}
 		requireRefused := func(err error) {

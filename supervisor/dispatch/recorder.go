@@ -182,7 +182,7 @@ func (d *Dispatcher) intact() bool {
 // breakOff handles a failed commit. Decisions that are not durable are not delivered: their
 // requests are refused, their notices are dropped, and the orchestrator stops.
 func (d *Dispatcher) breakOff(cause error, b *batch) {
-	d.log.Error("the record cannot be written: nothing is granted any more, and everything is stopped in order", "error", cause)
+	d.log.Error("the record cannot be written: all requests are refused, and everything is stopped in order", "error", cause)
 	d.mu.Lock()
 	if d.options.Check != nil {
 		d.broken = d.options.Check.Deposed(cause)
@@ -190,7 +190,7 @@ func (d *Dispatcher) breakOff(cause error, b *batch) {
 	if d.broken == nil {
 		d.broken = &wire.Error{
 			Code:    wire.CodeInternal,
-			Message: "the record cannot be written, and the orchestrator is stopping; what was asked may not have happened",
+			Message: "the record cannot be written, and the orchestrator is stopping; your request may not have been carried out",
 		}
 	}
 	refused := appendRefusals(b.letters[:0], b.letters, d.broken)
@@ -248,7 +248,7 @@ func (d *Dispatcher) slow() *wire.Error {
 	if d.options.Warm != nil {
 		by = "the other hubs, or the server of the record, have not confirmed it"
 	}
-	return &wire.Error{Code: wire.CodeTimeout, Message: fmt.Sprintf("%s for %s; what was asked may still happen", by, d.limit)}
+	return &wire.Error{Code: wire.CodeTimeout, Message: fmt.Sprintf("%s for %s; your request may still be carried out", by, d.limit)}
 }
 
 // isAnswer reports whether a letter answers a request. A DeliveryError has no request.

@@ -153,7 +153,7 @@ func replay(ctx context.Context, record Record, rules handlers.Rules) (*handlers
 	var from result
 	seq, text, err := record.Snapshot(ctx)
 	if err != nil {
-		return nil, from, fmt.Errorf("reading the kept state: %w", err)
+		return nil, from, fmt.Errorf("reading the saved state: %w", err)
 	}
 	state := handlers.New(rules)
 	if kept, ok := handlers.Restore(rules, text, onAllCores); seq > 0 && ok && kept.Seq() == seq {
@@ -161,7 +161,7 @@ func replay(ctx context.Context, record Record, rules handlers.Rules) (*handlers
 	}
 	err = applyAfter(ctx, state, record)
 	if removed, ok := errors.AsType[*wire.RemovedError](err); ok {
-		err = fmt.Errorf("the kept state cannot be read, and it was made of facts that are gone: %w", removed)
+		err = fmt.Errorf("the saved state cannot be read, and the facts behind it are gone: %w", removed)
 	}
 	return state, from, err
 }
@@ -264,7 +264,7 @@ func (d *Dispatcher) keep(ctx context.Context, s *spelling) {
 		return
 	}
 	if !errors.Is(err, io.ErrClosedPipe) && ctx.Err() == nil {
-		d.log.Error("the state cannot be kept; the next start reads more facts", "error", err)
+		d.log.Error("the state cannot be saved; the next start reads more facts", "error", err)
 	}
 	d.mu.Lock()
 	s.End()

@@ -129,6 +129,6 @@ func See(ctx context.Context, d *Dispatcher, see func(state *handlers.State, seq
 func unrecorded(why *wire.Error) *wire.Error {
 	return &wire.Error{
 		Code: wire.CodeTimeout, Message: why.Message + ". Your request was not confirmed, and may be recorded later",
-		Hint: "When most hubs can be reached again, look whether it was", Details: why.Details,
+		Hint: "When most hubs can be reached again, check whether it was", Details: why.Details,
 	}
 }

@@ -125,6 +125,6 @@ func (d *Dispatcher) explainRemoved(in *handlers.Input, refusal *wire.Error) {
 		return
 	}
 	if base, err := d.Base(); err == nil && base.Seq > 0 {
-		refusal.Message += "; it may be among what was removed: " + (&wire.RemovedError{Base: base}).Error()
+		refusal.Message += "; it may have been removed: " + (&wire.RemovedError{Base: base}).Error()
 	}
 }

@@ -237,7 +237,7 @@ func (h *Hosts) unfit(host *host, agent string, p Placement) string {
 	case host.link == nil:
 		return "is not connected"
 	case host.unknown[agent]:
-		return "does not have it in its file (change the file there, and join again)"
+		return "does not have it in its configuration (change the file there, and join again)"
 	case host.draining():
 		return "is being drained"
 	case host.capacity > 0 && host.load() >= host.capacity:
@@ -279,7 +279,7 @@ func (h *Hosts) Drain(name string, undo bool) ([]string, error) {
 	if host == nil {
 		return nil, &wire.Error{
 			Code: wire.CodeNotFound, Message: fmt.Sprintf("no host %.80q has joined", name),
-			Hint: "See which there are: orchestrator hosts     A hub is taken out of use by orchestrator down on its machine",
+			Hint: "List the hosts: orchestrator hosts     To take a hub out of use, run orchestrator down on its machine",
 		}
 	}
 	host.drained = !undo
@@ -374,7 +374,7 @@ func (h *Hosts) hello(name string, s *session, l *hostlink.Line) (*host, *wire.E
 	if host.link != nil {
 		return nil, &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("another program has joined as %s, from %s", name, host.link.address),
-			Hint: "Give each host a name and a token of its own, or wait until the hub has noticed that the other one is gone",
+			Hint: "Give each host its own name and token, or wait until the hub notices that the other one is gone",
 		}
 	}
 	host.leaving = false

@@ -89,7 +89,7 @@ func (h *Hosts) Start(ctx context.Context, o Order, spec child.Spec) (*Process, 
 	}
 	if host == nil || host.link == nil || host.draining() {
 		h.mu.Unlock()
-		return nil, &child.StartError{Reason: o.Host + " is not connected any more, or is being drained", Temporary: true, Err: fs.ErrClosed}
+		return nil, &child.StartError{Reason: o.Host + " is no longer connected, or is being drained", Temporary: true, Err: fs.ErrClosed}
 	}
 	r.host, r.link, r.lastLink, r.instance = host, host.link, host.link, host.instance
 	host.runs[spec.Run] = r

@@ -99,7 +99,7 @@ func refuseEmpty(problems config.Problems) bool {
 		return false
 	}
 	p := &problems[i]
-	p.Severity, p.Detail = config.SeverityError, "It declares no agent."
+	p.Severity, p.Detail = config.SeverityError, "It declares no agents."
 	p.Hint = "To stop the agents: orchestrator down"
 	return true
 }

@@ -59,7 +59,7 @@ func (b *budgets) limit(c *config.Config) {
 func (b *budgets) Oldest(ctx context.Context) int64 {
 	point, err := b.Requests.ResumePoint(ctx, b.Seq())
 	if err != nil {
-		b.log.Error("what people have allowed before is not known: they are asked again", "error", err)
+		b.log.Error("earlier permissions are unknown: people are asked again", "error", err)
 		return b.Seq()
 	}
 	return point.Behind

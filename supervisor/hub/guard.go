@@ -75,7 +75,7 @@ func (g *guard) Report(agent, run, what string) {
 	team := g.team.Load()
 	switch {
 	case agent == "":
-		g.log.Warn("a process of an agent that is not known " + text)
+		g.log.Warn("a process of an unknown agent " + text)
 		return
 	case team == nil:
 		g.log.Warn("refused agent "+agent+": it "+text, "run", run)

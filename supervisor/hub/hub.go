@@ -321,7 +321,7 @@ func (h *Hub) NoteEnd(err error) {
 		return
 	}
 	if err := h.Place.Home.NoteEnd(); err != nil {
-		h.Place.Log.Debug("the end was not noted: the next start takes it for a kill", "error", err)
+		h.Place.Log.Debug("the shutdown was not recorded: the next start treats it as a kill", "error", err)
 	}
 }
 

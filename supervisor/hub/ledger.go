@@ -114,7 +114,7 @@ func (v *verifier) Start(context.Context) error {
 			if err != nil {
 				if ctx.Err() == nil {
 					v.damage.Store(damageOf(err))
-					v.log.Error("the record is damaged: reading there fails, and everything else goes on", "error", err, "see", "orchestrator store check")
+					v.log.Error("the record is damaged: reads of that part fail, and everything else continues", "error", err, "see", "orchestrator store check")
 				}
 				return
 			}

@@ -82,7 +82,7 @@ func (m *machines) drainHost(_ context.Context, r control.DrainRequest) (control
 	if m.isHub(r.Host) && err != nil {
 		return control.DrainReply{}, &wire.Error{
 			Code: wire.CodeConflict, Message: r.Host + " is a hub, and only hosts are drained",
-			Hint: "On its machine: orchestrator down. Another hub goes on, if that one is at work",
+			Hint: "On its machine, run orchestrator down. If it is the active hub, another one takes over",
 		}
 	}
 	if err != nil {

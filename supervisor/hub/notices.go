@@ -33,7 +33,7 @@ func (n *notices) Stop() { n.notifier.Close() }
 func (n *notices) tell(c *config.Config) {
 	o, err := notify.Read(context.Background(), c, n.file.Base, n.place.Run)
 	if err != nil {
-		n.place.Log.Error("people are not told everything", "error", err)
+		n.place.Log.Error("some notifications are not sent", "error", err)
 	}
 	if n.notifier != nil {
 		n.notifier.Close()

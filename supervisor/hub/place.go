@@ -133,7 +133,7 @@ func (p *Place) clearEarlier() {
 	p.Home.ClearUserDir()
 	p.Home.ClearMerges()
 	if len(ended) > 0 {
-		p.Log.Warn("ended what an earlier orchestrator had left running", "processes", programs(ended))
+		p.Log.Warn("ended processes that an earlier orchestrator had left running", "processes", programs(ended))
 	}
 	if len(survivors) > 0 {
 		p.Log.Error("processes of an earlier orchestrator do not die", "processes", programs(survivors))

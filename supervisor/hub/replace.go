@@ -112,11 +112,11 @@ func (x *upgrades) mayUpgrade(ctx context.Context, r control.UpgradeRequest, u *
 		return refused("this orchestrator keeps no record, and so cannot be upgraded")
 	}
 	if x.record.shared != nil { // another hub would take over
-		return refused("a hub is not upgraded in place: stop it, and start the other program. Another hub goes on meanwhile")
+		return refused("a hub is not upgraded in place: stop it, and start the new program. Until then, another hub takes over")
 	}
 	next, problems := x.file.Load()
 	if problems.Errors() > 0 {
-		return refused("the configuration has a mistake now: orchestrator validate")
+		return refused("the configuration has a mistake. Show it: orchestrator validate")
 	}
 	if changes := config.Compare(x.file.Config, next); len(changes) > 0 {
 		return refused("the configuration has changed; apply it first: orchestrator reload")
@@ -127,9 +127,9 @@ func (x *upgrades) mayUpgrade(ctx context.Context, r control.UpgradeRequest, u *
 	can, err := x.ability(ctx, u.Program)
 	switch {
 	case err != nil:
-		return refused("%s cannot go on: %v", u.Program, err)
+		return refused("%s cannot continue: %v", u.Program, err)
 	case can.Error != "":
-		return refused("%s cannot go on: %s", u.Program, can.Error)
+		return refused("%s cannot continue: %s", u.Program, can.Error)
 	case can.Format != handoverFormat:
 		return refused("%s (version %s) reads other handovers than this version %s; stop and start instead: orchestrator down", u.Program, can.Version, x.version)
 	}
@@ -172,7 +172,7 @@ func (x *upgrades) ability(ctx context.Context, program string) (can ability, er
 		return can, err
 	}
 	if json.Unmarshal(out, &can) != nil || can.Version == "" {
-		return can, errors.New("it is no orchestrator that can be upgraded to")
+		return can, errors.New("it is not an orchestrator that this one can upgrade to")
 	}
 	return can, nil
 }
@@ -201,7 +201,7 @@ func (x *upgrades) replace(u control.Upgrade) {
 		u.Hint = refusal.Hint
 	}
 	x.latest.Store(&u)
-	x.place.Log.Error("the upgrade has failed, and this program goes on", "program", u.Program, "error", err)
+	x.place.Log.Error("the upgrade has failed, and this program continues", "program", u.Program, "error", err)
 	x.own.Report(&wire.Event{Kind: events.OrchestratorRemained, Text: "an upgrade to " + u.To + " has failed: " + u.Error})
 }
 

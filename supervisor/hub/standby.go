@@ -28,7 +28,7 @@ import (
 var ErrDeposed = errors.New("another hub is at work")
 
 // ErrEnded reports that a hub was ended while it stood by.
-var ErrEnded = errors.New("this hub stands by no longer")
+var ErrEnded = errors.New("this hub no longer stands by")
 
 // A Standby is the part of a hub that opens a shared record and waits for its turn. Another record needs no turn.
 type Standby struct {
@@ -121,7 +121,7 @@ func (s *Standby) OpenFront(own leadership.Hub, certificates *tls.Config, stop f
 		Hubs: func() any { return s.front.listHubs(own.Name) },
 		Down: func(w http.ResponseWriter) {
 			defer stop()
-			e := wire.Event{At: object.Timestamp(time.Now()), Kind: events.OrchestratorStopped, Text: own.Name + " stands by no longer"}
+			e := wire.Event{At: object.Timestamp(time.Now()), Kind: events.OrchestratorStopped, Text: own.Name + " no longer stands by"}
 			if text, err := object.Encode(e); err == nil {
 				_, _ = w.Write(append(text, '\n'))
 			}

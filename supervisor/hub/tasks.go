@@ -77,7 +77,7 @@ func (w workTasks) Submit(s wire.SubmitTask) (string, error) {
 // Cancel cancels a task.
 func (w workTasks) Cancel(id, why string) {
 	if _, err := w.do(handlers.Actor{Kind: handlers.Operator}, "cancel-task", &wire.CancelTask{TaskID: id, Reason: why}); err != nil {
-		w.log.Error("a task that is not needed any more could not be cancelled", "task", id, "error", err)
+		w.log.Error("a task that is no longer needed could not be cancelled", "task", id, "error", err)
 	}
 }
 

@@ -34,7 +34,7 @@ func Read(ctx context.Context, c *config.Config, env []string, run Run) (Options
 			return o, err
 		}
 		if !storeurl.IsWebhook(text) {
-			return o, fmt.Errorf("notify.webhook: secret %q is no https:// URL", n.HookFrom)
+			return o, fmt.Errorf("notify.webhook: secret %q is not an https:// URL", n.HookFrom)
 		}
 		o.URL = text
 	}

@@ -94,7 +94,7 @@ func (n *Notifier) Told() int64 { return n.told.Load() }
 
 func (n *Notifier) follow(ctx context.Context, since int64, tell func(wire.Event) error) {
 	if err := n.options.Events(ctx, since, tell); err != nil && ctx.Err() == nil {
-		n.options.Log.Error("people are no longer told what happens", "error", err)
+		n.options.Log.Error("notifications are no longer sent", "error", err)
 	}
 }
 

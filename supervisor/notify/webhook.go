@@ -58,7 +58,7 @@ func (n *Notifier) keepPlace(seq int64) {
 		err = os.Rename(next, n.file("notify-place"))
 	}
 	if err != nil {
-		n.options.Log.Warn("the place of the webhook cannot be kept", "error", err)
+		n.options.Log.Warn("the position of the webhook cannot be saved", "error", err)
 	}
 }
 
@@ -74,7 +74,7 @@ func (n *Notifier) place() int64 {
 	}
 	seq, bad := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	if err = errors.Join(err, bad); err != nil || seq < 0 || seq > n.options.Latest {
-		n.options.Log.Warn("it is not known what the webhook has got, and what happened before now is not sent", "error", err)
+		n.options.Log.Warn("the position of the webhook is unknown, and earlier events are not sent", "error", err)
 		return n.options.Latest
 	}
 	return seq
@@ -101,7 +101,7 @@ func (n *Notifier) deliver(ctx context.Context, s *Sender, m *Message) error {
 			return nil
 		}
 		if i == 0 {
-			n.options.Log.Warn("a notification is not delivered yet, and tried again", "to", s.Where(), "error", err)
+			n.options.Log.Warn("a notification is not delivered yet; trying again", "to", s.Where(), "error", err)
 		}
 		if err := pause(ctx, pauses[i]); err != nil {
 			return err

@@ -280,7 +280,7 @@ func (r *run) work(ctx context.Context, cancel context.CancelFunc, do Work, l *h
 	}()
 	reply, err := do(ctx, r.agent, l.Bytes)
 	if len(reply) > l.N {
-		return nil, fmt.Errorf("the reply has %d bytes, and %d are the most", len(reply), l.N)
+		return nil, fmt.Errorf("the reply has %d bytes, and the limit is %d", len(reply), l.N)
 	}
 	return reply, err
 }

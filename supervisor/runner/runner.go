@@ -103,7 +103,7 @@ func (h *Host) watch() {
 			continue
 		}
 		if n := h.killAll(); n > 0 {
-			h.Log.Warn("no hub has been heard of for a while, so the agents are killed", "grace", grace, "agents", n)
+			h.Log.Warn("no hub has been in contact for a while, so the agents are killed", "grace", grace, "agents", n)
 		}
 	}
 }
@@ -203,7 +203,7 @@ func (h *Host) resume(conn *link.Conn, welcome *hostlink.Line, runs []*run) {
 	})
 	for _, r := range runs {
 		if err := r.stream.Resume(conn, welcome.Runs[r.id].Got); err != nil {
-			h.Log.Error("the hub has lost what it had", "error", err)
+			h.Log.Error("the hub has lost part of its record", "error", err)
 			_ = conn.Close()
 		}
 	}

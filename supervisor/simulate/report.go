@@ -136,11 +136,11 @@ func (w *world) judged(f *fate, usual time.Duration) (Finding, bool) {
 		}
 		return Finding{Lost, "failed: " + why}, true
 	case f.state == wire.TaskPending && f.times == 0:
-		return Finding{Unmatched, "was never given out: " + w.whyNot(f)}, true
+		return Finding{Unmatched, "was never assigned: " + w.whyNot(f)}, true
 	case f.state != wire.TaskDone:
-		return Finding{Starved, "was not done in the end"}, true
+		return Finding{Starved, "was not done at the end"}, true
 	case f.times > most:
-		return Finding{Loops, fmt.Sprintf("was given out more than %d times", most)}, true
+		return Finding{Loops, fmt.Sprintf("was assigned more than %d times", most)}, true
 	case f.given.Sub(f.created) > max(time.Hour, 20*usual):
 		return Finding{Starved, late}, true
 	}
@@ -164,11 +164,11 @@ func (w *world) whyNot(f *fate) string {
 	case i < 0:
 		return "no agent with the role " + f.role + " has " + strings.Join(f.needs, " and ")
 	case w.order[i].Waits:
-		return w.order[i].ID + " could do it, and has autostart = false"
+		return w.order[i].ID + " could do it, but has autostart = false"
 	case w.order[i].Deaf:
-		return w.order[i].ID + " could do it, and hears nothing (protocol = \"raw\" or stdin = \"null\")"
+		return w.order[i].ID + " could do it, but gets no messages (protocol = \"raw\" or stdin = \"null\")"
 	case w.order[i].gone:
-		return w.order[i].ID + " could do it, and ended for good in a crash"
+		return w.order[i].ID + " could do it, but crashed for good"
 	}
 	return "it waits for another task"
 }
@@ -187,9 +187,9 @@ func (w *world) reportAgents(r *Report) {
 		})
 		switch {
 		case m.gone:
-			r.found(Lost, "%s ended for good in a crash: its restart policy is never", m.ID)
+			r.found(Lost, "%s crashed for good: its restart policy is never", m.ID)
 		case worked && m.done == 0 && !seated && !m.Waits && !m.Deaf:
-			r.found(Idle, "%s was never given a task that it could do", m.ID)
+			r.found(Idle, "%s never had a task to do", m.ID)
 		}
 	}
 }
@@ -202,7 +202,7 @@ func (w *world) reportSessions(r *Report) {
 		all := 0
 		for _, t := range w.talks {
 			if t.of == s {
-				ends[cmp.Or(t.ended, "it was not done in the end")]++
+				ends[cmp.Or(t.ended, "it was not done at the end")]++
 				all++
 			}
 		}
@@ -212,7 +212,7 @@ func (w *world) reportSessions(r *Report) {
 		}
 		for _, kind := range []string{session.AgentArchitect, session.AgentDeveloper} {
 			if !types[kind] {
-				r.found(Session, "%s: no agent of the file is its %s, so nothing can be done in it", s.ID, kind)
+				r.found(Session, "%s: no agent of the file is its %s, so the session can do nothing", s.ID, kind)
 			}
 		}
 		if s.RequireReview && !types[session.AgentReviewer] {
@@ -222,7 +222,7 @@ func (w *world) reportSessions(r *Report) {
 			switch n := ends[how]; how {
 			case "approved", "done":
 			case exhausted:
-				r.found(Loops, "%s: %d of %d tasks still needed changes after %d reviews, if each review wants changes with a chance of %.0f%%; then on_max = %q decides",
+				r.found(Loops, "%s: %d of %d tasks still needed changes after %d reviews, if each review requests changes with a chance of %.0f%%; then on_max = %q decides",
 					s.ID, n, all, s.MaxIterations, 100*changes, s.OnMax)
 			default:
 				r.found(Session, "%s: %d of %d tasks were not done: %s", s.ID, n, all, how)

@@ -64,7 +64,7 @@ func (w *world) say(t *talk, from, to, kind string, payload string, again func()
 	reader := stdio.Reader{Agent: a.AgentID, Depth: 64}
 	said, ok := reader.Parse([]byte(line)).(*wire.Session)
 	if !ok {
-		panic("a model agent has said what is no message: " + line)
+		panic("a model agent has sent a malformed message: " + line)
 	}
 	r := &wire.Request{ID: said.ID, Operation: "send-session-message", Form: dialect.Session, Body: &wire.SaySession{Session: *said}}
 	if refused := w.do(m.actor(), r); refused != nil {

@@ -47,9 +47,9 @@ func TestRun(t *testing.T) {
 		"nothing": {Team{Agents: []Agent{agent("a", wire.RoleWorker)}}, nil},
 		"unmatched": {
 			Team{Agents: []Agent{agent("a", wire.RoleWorker, "go")}, Tasks: []wire.SubmitTask{block("build", nil, "go", "sql"), block("test", []string{"build"})}},
-			[]string{`unmatched: task "build" was never given out: no agent has go and sql`, `unmatched: task "test" was never given out: it waits for another task`, "idle: a was never"},
+			[]string{`unmatched: task "build" was never assigned: no agent has go and sql`, `unmatched: task "test" was never assigned: it waits for another task`, "idle: a never had a task"},
 		},
-		"deaf":    {Team{Agents: []Agent{deaf}, Tasks: []wire.SubmitTask{block("look", nil, "probe")}}, []string{"deaf could do it, and hears nothing"}},
+		"deaf":    {Team{Agents: []Agent{deaf}, Tasks: []wire.SubmitTask{block("look", nil, "probe")}}, []string{"deaf could do it, but gets no messages"}},
 		"no role": {Team{Agents: []Agent{boss}, Tasks: []wire.SubmitTask{block("x", nil)}}, []string{"no agent has the role worker"}},
 		"lonely":  {Team{Agents: []Agent{boss}, Sessions: []session.Spec{lonely}}, []string{"session: lonely: no agent of the file is its developer"}},
 	} {
@@ -91,6 +91,6 @@ func TestRunOfAGoodTeam(t *testing.T) {
 
 	agents[4].Stays = true
 	r = Run(Team{Rules: handlers.Rules{MaxAttempts: 5}, Agents: agents, Load: 1000, Seed: 1})
-	require.Contains(t, texts(r), "boss ended for good in a crash: its restart policy is never")
-	require.Contains(t, texts(r), "boss could do it, and ended for good in a crash")
+	require.Contains(t, texts(r), "boss crashed for good: its restart policy is never")
+	require.Contains(t, texts(r), "boss could do it, but crashed for good")
 }

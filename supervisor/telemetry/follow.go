@@ -104,7 +104,7 @@ func (t *Telemetry) lookBack(ctx context.Context) {
 	}
 	behind, sessions, err := t.options.ResumePoint(ctx, since)
 	if err != nil {
-		t.options.Warn("the tasks and sessions of earlier cannot be found: there are no spans and no figures of them", "error", err)
+		t.options.Warn("earlier tasks and sessions cannot be found: they have no spans and no metrics", "error", err)
 		behind = min(since, behind)
 	}
 	t.work.begin(behind, sessions)
@@ -158,7 +158,7 @@ func (t *Telemetry) readOn(ctx context.Context, until int64) {
 	for r, err := range t.options.Records(ctx, t.work.last) {
 		if err != nil {
 			if ctx.Err() == nil {
-				t.options.Warn("the record cannot be read: there are spans and figures that are wrong now", "error", err)
+				t.options.Warn("the record cannot be read: some spans and metrics are wrong now", "error", err)
 			}
 			break
 		}

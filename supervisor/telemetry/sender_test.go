@@ -103,7 +103,7 @@ func TestTooManySpans(t *testing.T) {
 			synctest.Wait()
 		}
 		require.Equal(t, "6", w.figure(`spans_total{outcome="dropped"}`))
-		require.Equal(t, []string{"spans are lostcount1whythere are more than can be sent"}, w.warned)
+		require.Equal(t, []string{"spans are lostcount1whymore spans are waiting than can be sent"}, w.warned)
 		w.Close()
 	})
 }

@@ -65,7 +65,7 @@ func New(o Options) *Telemetry {
 		t.tracing, err = newTracing(where, o)
 	}
 	if err != nil {
-		o.Warn("no spans are sent: the environment asks for what cannot be done", "error", err)
+		o.Warn("no spans are sent: the environment has an unsupported setting", "error", err)
 	}
 	if t.tracing != nil {
 		t.tracing.register(t.registry)

@@ -171,7 +171,7 @@ func TestBatchesThatFindNoRoomAreReadAgain(t *testing.T) {
 		}
 		require.NotNil(t, w.span("last"))
 		require.Len(t, w.warned, 1, "it is said once, not for each")
-		require.Regexp(t, `^spans are lostcount57\dwhythere are more than can be sent$`, w.warned[0])
+		require.Regexp(t, `^spans are lostcount57\dwhymore spans are waiting than can be sent$`, w.warned[0])
 	})
 }
 

@@ -264,7 +264,7 @@ func (g *gate) drop(n int) {
 // complainOfDrops logs the spans that drop has counted.
 func (g *gate) complainOfDrops() {
 	if g.quiet.Load() > 0 {
-		g.lost("there are more than can be sent")
+		g.lost("more spans are waiting than can be sent")
 	}
 }
 

@@ -68,7 +68,7 @@ func (m *Manager) followed(ctx context.Context, r *repository, branch, now strin
 // errMoved reports that a branch has another commit than when the merge into it began.
 func errMoved(branch string) error {
 	return &wire.Error{
-		Code: wire.CodeConflict, Message: branch + " has moved meanwhile, so nothing was merged", Hint: "Ask again",
+		Code: wire.CodeConflict, Message: branch + " has moved since, so nothing was merged", Hint: "Ask again",
 		Details: map[string]any{"reason": "moved"},
 	}
 }
@@ -79,8 +79,8 @@ func inTheWay(err error, place string) error {
 	if f, ok := errors.AsType[*failed](err); ok {
 		if strings.Contains(string(f.output), "index.lock'") { // the rest depends on the language
 			return &wire.Error{
-				Code: wire.CodeConflict, Message: "git cannot lock the index of " + place + ": another git runs there, or was killed",
-				Hint: "Try again. If none runs there, remove index.lock", Details: map[string]any{"reason": "locked"},
+				Code: wire.CodeConflict, Message: "git cannot lock the index of " + place + ": another git is running there, or was killed",
+				Hint: "Try again. If no git is running there, remove index.lock", Details: map[string]any{"reason": "locked"},
 			}
 		}
 		for line := range strings.Lines(string(f.output)) {
@@ -93,8 +93,8 @@ func inTheWay(err error, place string) error {
 		return err
 	}
 	return &wire.Error{
-		Code: wire.CodeConflict, Message: fmt.Sprintf("it would overwrite what is not committed in %s: %s", place, some(names)),
-		Hint: "Commit it there, or move it away", Details: map[string]any{"reason": "in_the_way", "files": names},
+		Code: wire.CodeConflict, Message: fmt.Sprintf("it would overwrite uncommitted changes in %s: %s", place, some(names)),
+		Hint: "Commit them there, or move them away", Details: map[string]any{"reason": "in_the_way", "files": names},
 	}
 }
 

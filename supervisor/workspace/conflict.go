@@ -111,9 +111,9 @@ func (m *Manager) handBack(ctx context.Context, r *repository, w worktree, t *wi
 		return err
 	}
 	if heir, ok := m.heir(&w); ok && !heir.State.Final() {
-		why.Hint = fmt.Sprintf("The task %s of %s is to resolve it: wait until it has ended, and merge that", wire.ShortID(heir.ID), heir.AssignedTo)
+		why.Hint = fmt.Sprintf("The task %s of %s resolves it: wait until it ends, and merge that task", wire.ShortID(heir.ID), heir.AssignedTo)
 		if heir.AssignedTo == "" {
-			why.Hint = fmt.Sprintf("No agent has the task %s yet, which is to resolve it. Give it to one: orchestrator task assign %[1]s AGENT", wire.ShortID(heir.ID))
+			why.Hint = fmt.Sprintf("No agent has the task %s yet, which resolves it. Assign it: orchestrator task assign %[1]s AGENT", wire.ShortID(heir.ID))
 		}
 		return why
 	} else if ok && heir.State == wire.TaskDone {
@@ -250,7 +250,7 @@ func (r *repository) inherit(ctx context.Context, w worktree, heir *wire.Task, b
 	} else if err != nil {
 		return err
 	} else if older, err := r.has(ctx, "merge-base", "--is-ancestor", there, head); err != nil || !older {
-		return cmp.Or(err, fmt.Errorf("there is a branch %s already", branch))
+		return cmp.Or(err, fmt.Errorf("the branch %s already exists", branch))
 	}
 	if err := r.mark(w.branch, func(m *mark) { m.Heir = heir.ID }); err != nil {
 		return err

@@ -286,7 +286,7 @@ func (r *repository) make(ctx context.Context, t *wire.Task, base, commit string
 	if there {
 		mark := marks[w.branch]
 		if mark.Task != task {
-			return w, false, fmt.Errorf("there is a branch %s already, and it is not of this task", w.branch)
+			return w, false, fmt.Errorf("the branch %s already exists, and belongs to another task", w.branch)
 		}
 		mark.path, mark.half = w.path, false
 		return mark, true, r.add(ctx, mark.branch, mark.path, mark.branch)
@@ -387,7 +387,7 @@ func (r *repository) base(ctx context.Context) (string, error) {
 		}
 	}
 	if _, err := r.git(ctx, "rev-parse", "--verify", "--quiet", r.ref(ctx, base)+"^{commit}"); err != nil {
-		return "", fmt.Errorf("there is no commit %s to begin at", base)
+		return "", fmt.Errorf("the commit %s to begin at does not exist", base)
 	}
 	return base, nil
 }

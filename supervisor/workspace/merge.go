@@ -37,9 +37,9 @@ func (m *Manager) find(ctx context.Context, task string) (*repository, worktree,
 			return r, all[i], places, nil
 		}
 	}
-	none := &wire.Error{Code: wire.CodeNotFound, Message: "the task has no workspace", Hint: "See which have one: orchestrator workspace ls"}
+	none := &wire.Error{Code: wire.CodeNotFound, Message: "the task has no workspace", Hint: "List the workspaces: orchestrator workspace ls"}
 	if t, _ := m.options.Tasks.Task(task); t.State == wire.TaskPending || t.State == wire.TaskAssigned {
-		none.Message = "the task has no workspace yet, because it has not begun"
+		none.Message = "the task has no workspace yet, because it has not started"
 		none.Hint = "See why: orchestrator why " + wire.ShortID(task)
 	} else if t.AssignedTo != "" {
 		if t.Details != nil && t.Workspace != nil && exists(t.Workspace.Path) {
@@ -275,7 +275,7 @@ func (m *Manager) merge(ctx context.Context, r *repository, w worktree, in contr
 	}
 	before, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+into)
 	if err != nil {
-		return reply, &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no branch %q to merge into", into), Hint: "Name one: --into BRANCH"}
+		return reply, &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("the branch %q to merge into does not exist", into), Hint: "Name one: --into BRANCH"}
 	}
 	if merged, err := r.has(ctx, "merge-base", "--is-ancestor", "refs/heads/"+w.branch, before); err != nil || merged {
 		reply.Commit, reply.Already = before, merged
@@ -297,7 +297,7 @@ func (r *repository) complete(ctx context.Context, w worktree, want string) erro
 	if len(loose) > 0 {
 		return &wire.Error{
 			Code: wire.CodeConflict, Message: fmt.Sprintf("%s in %s: %s", count(len(loose), "file is not committed", "files are not committed"), w.path, some(loose)),
-			Hint: "Commit them on the branch " + w.branch + ", or throw them away", Details: map[string]any{"reason": "uncommitted", "files": loose},
+			Hint: "Commit them on the branch " + w.branch + ", or discard them", Details: map[string]any{"reason": "uncommitted", "files": loose},
 		}
 	}
 	head, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+w.branch)
@@ -306,8 +306,8 @@ func (r *repository) complete(ctx context.Context, w worktree, want string) erro
 	}
 	if want != "" && want != head {
 		return &wire.Error{
-			Code: wire.CodeConflict, Message: fmt.Sprintf("the branch %s has moved since you have looked at it", w.branch),
-			Hint: "Look again: orchestrator task diff " + wire.ShortID(w.Task), Details: map[string]any{"reason": "moved"},
+			Code: wire.CodeConflict, Message: fmt.Sprintf("the branch %s has changed since you reviewed it", w.branch),
+			Hint: "Review it again: orchestrator task diff " + wire.ShortID(w.Task), Details: map[string]any{"reason": "moved"},
 		}
 	}
 	moved, err := r.moved(ctx, w)

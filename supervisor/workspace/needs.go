@@ -185,7 +185,7 @@ func reconcileName(c *clash, t *wire.Task) string {
 }
 
 // errUnmergeable reports that a person has to merge the needs of a task.
-var errUnmergeable = errors.New("what it needs cannot be merged")
+var errUnmergeable = errors.New("the branches that it needs cannot be merged")
 
 // reconcile has an agent merge the work of two needed tasks. It returns an error, because the task has to wait for
 // that.

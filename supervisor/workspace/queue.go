@@ -307,10 +307,10 @@ func (q *Queue) obstacle(ctx context.Context, r *repository, c *candidate) (why 
 	}
 	if done := completedAt(&c.of); done != "" && done != head {
 		if later, err := r.has(ctx, "merge-base", "--is-ancestor", done, head); err != nil || !later {
-			return fmt.Sprintf("its branch is no longer what was completed, the commit %.12s. Look at it, and merge it: orchestrator task merge %s", done, wire.ShortID(c.of.ID)), err
+			return fmt.Sprintf("its branch no longer contains the completed commit %.12s. Review it, and merge it: orchestrator task merge %s", done, wire.ShortID(c.of.ID)), err
 		}
 		if merged, err := r.has(ctx, "merge-base", "--is-ancestor", head, "refs/heads/"+c.Base); err != nil || !merged {
-			return "its branch has commits since it was completed. Look at them, and merge it: orchestrator task merge " + wire.ShortID(c.of.ID), err
+			return "its branch has new commits since its completion. Review them, and merge it: orchestrator task merge " + wire.ShortID(c.of.ID), err
 		}
 	}
 	if head == c.Began {
@@ -320,7 +320,7 @@ func (q *Queue) obstacle(ctx context.Context, r *repository, c *candidate) (why 
 		return "", nil
 	}
 	if ok, err := r.has(ctx, "show-ref", "--verify", "--quiet", "refs/heads/"+c.Base); err != nil || !ok {
-		return "there is no branch " + c.Base + ", where it began", err
+		return "the branch " + c.Base + ", where it began, does not exist", err
 	}
 	c.settled, err = r.has(ctx, "merge-base", "--is-ancestor", head, "refs/heads/"+c.Base)
 	return "", err

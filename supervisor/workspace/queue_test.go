@@ -187,8 +187,8 @@ func TestQueueMergesWhatWasCompleted(t *testing.T) {
 		"moved to a commit of others": {func(b *bench, dir string) {
 			b.change(b.top, "theirs", "text\n")
 			b.git(dir, "reset", "--hard", "--quiet", "main")
-		}, "its branch is no longer what was completed"},
-		"moved back":     {func(b *bench, dir string) { b.git(dir, "reset", "--hard", "--quiet", "HEAD~1") }, "its branch is no longer what was completed"},
+		}, "its branch no longer contains the completed commit"},
+		"moved back":     {func(b *bench, dir string) { b.git(dir, "reset", "--hard", "--quiet", "HEAD~1") }, "its branch no longer contains the completed commit"},
 		"branch removed": {func(b *bench, dir string) { b.git(dir, "update-ref", "-d", "refs/heads/task/11111111") }, "its branch task/11111111 is gone"},
 		"folder removed": {func(b *bench, dir string) { require.NoError(b.t, os.RemoveAll(dir)) }, "its workspace "},
 		"index damaged": {func(b *bench, dir string) {

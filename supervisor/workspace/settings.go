@@ -200,7 +200,7 @@ func rootOf(dir string) (string, error) {
 }
 
 // errSwapped reports a worktree that names another repository than its own.
-var errSwapped = errors.New("does not belong to the repository any more")
+var errSwapped = errors.New("no longer belongs to the repository")
 
 // entry returns the folder of the repository with the data of a worktree. The agent in the worktree can change the
 // files that name this folder, so entry compares them: otherwise git would read the configuration of another

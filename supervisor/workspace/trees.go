@@ -36,7 +36,7 @@ func (r *repository) same(ctx context.Context, at, commit, when string) error {
 	names := strings.FieldsFunc(string(out), func(c rune) bool { return c == 0 })
 	return &wire.Error{
 		Code: wire.CodeConflict, Message: fmt.Sprintf("nothing was merged: %s the verify commands, files of the merge differ from its commit: %s", when, some(names)),
-		Hint: "A verify command must change no file of the repository. If none does, another process has", Details: map[string]any{"reason": "not_verified", "files": names},
+		Hint: "Verify commands must not change files of the repository. If none of them does, another process did", Details: map[string]any{"reason": "not_verified", "files": names},
 	}
 }
 

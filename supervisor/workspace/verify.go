@@ -79,7 +79,7 @@ func (v *verification) run(ctx context.Context) (report *hub.Artifact, changed [
 		v.note(events.TaskVerifying, "is being verified: "+words(v.a.Verify[0]))
 	}
 	if v.a.Repository != "" && restarts(v.task) > 0 && v.task.Workspace == nil {
-		return nil, nil, v.unusable("the task is tried again in a new workspace, which its agent has not asked for: get-task has it")
+		return nil, nil, v.unusable("the task is tried again in a new workspace. The agent must call get-task to get its path")
 	}
 	began := time.Now()
 	var w wire.Workspace
@@ -112,7 +112,7 @@ func (v *verification) run(ctx context.Context) (report *hub.Artifact, changed [
 	if err == nil && w.Path != "" {
 		if len(v.a.Verify) > 0 {
 			if err = v.m.committed(ctx, v.a, w); err != nil {
-				err = fmt.Errorf("after the verify commands, %w. What the commands write belongs in .gitignore", err)
+				err = fmt.Errorf("after the verify commands, %w. Add the commands' output to .gitignore", err)
 			}
 		}
 		if err == nil {
@@ -137,7 +137,7 @@ func (v *verification) run(ctx context.Context) (report *hub.Artifact, changed [
 
 // refused reports that an agent has made files of git name another repository.
 func (m *Manager) refused(agent, why string) {
-	m.options.Tasks.Refused(agent, "has changed files by which git finds a repository: "+why)
+	m.options.Tasks.Refused(agent, "has changed files that git uses to find a repository: "+why)
 }
 
 // unusable refuses a completion because its workspace cannot be used.
@@ -150,7 +150,7 @@ func (v *verification) unusable(why string) *wire.Error {
 
 // remade refuses a completion because its workspace was gone and has been made again, without the uncommitted changes.
 func (v *verification) remade(path string) *wire.Error {
-	why := fmt.Sprintf("the folder of its workspace was removed or replaced, and is made again from the branch: %s. What was not committed is not there", path)
+	why := fmt.Sprintf("the folder of its workspace was removed or replaced, and is created again from the branch: %s. Uncommitted changes are lost", path)
 	v.m.options.Tasks.Note(&wire.TaskChecked{Kind: events.TaskWorkspace, Agent: v.a.Name, Task: v.task.ID, Text: "has its workspace again: " + why, Workspace: v.task.Workspace})
 	return v.unusable(why)
 }
@@ -207,7 +207,7 @@ func (v *verification) refuse(reason string, err error) *wire.Error {
 		n += v.task.Unverified
 	}
 	text := "the task is not done, because it is not verified"
-	question := fmt.Sprintf("The task %[1]q was verified %[2]s without success: %[3]s.\nWhat is to be done? The agent gets the answer. To end the task instead: orchestrator task done %[4]s, or task fail %[4]s",
+	question := fmt.Sprintf("The task %[1]q was verified %[2]s without success: %[3]s.\nWhat should the agent do? It gets your answer. To end the task instead: orchestrator task done %[4]s, or task fail %[4]s",
 		v.task.Name, times(n), err.Error(), wire.ShortID(v.task.ID))
 	if n%v.a.Attempts != 0 || v.m.options.Tasks.Ask(v.a.Name, v.task.ID, question) != nil {
 		return refusal(reason, text+": "+err.Error(), "correct it, and complete the task again")

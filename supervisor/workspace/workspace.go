@@ -80,7 +80,7 @@ type Tasks interface {
 var errSlow = errors.New("did not end")
 
 // errLong reports an output that was not kept whole.
-var errLong = errors.New("has printed more than the limit")
+var errLong = errors.New("printed more than the limit")
 
 // A Process is a command that runs.
 type Process interface {
@@ -171,7 +171,7 @@ func (m *Manager) check(ctx context.Context, a *Agent) error {
 			}
 			_, err := m.run(ctx, a, command{argv: []string{"sh", "-c", `command -v "$1"`, "sh", argv[0]}, dir: a.Dir})
 			if _, ok := errors.AsType[*failed](err); ok {
-				return fmt.Errorf("%s: there is no program %q", of, argv[0])
+				return fmt.Errorf("%s: program not found: %q", of, argv[0])
 			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", of, err)
@@ -248,9 +248,9 @@ func (m *Manager) Enter(agent, id string) *wire.Error {
 	w, err := m.enterSomewhere(ctx, a, &t)
 	if err != nil {
 		if errors.Is(err, errUnmergeable) && t.State != wire.TaskNeedsHuman {
-			_ = m.options.Tasks.Ask(agent, t.ID, fmt.Sprintf("The task %q cannot begin: %v.\nPut that right, and answer anything: its agent tries again. To end the task instead: orchestrator task fail %s", t.Name, err, wire.ShortID(t.ID)))
+			_ = m.options.Tasks.Ask(agent, t.ID, fmt.Sprintf("The task %q cannot start: %v.\nFix this, then answer anything, and its agent tries again. To end the task instead: orchestrator task fail %s", t.Name, err, wire.ShortID(t.ID)))
 		}
-		return refusal("no_workspace", "the workspace of the task cannot be made: "+err.Error(), "try again, or report it with fail-task")
+		return refusal("no_workspace", "the workspace of the task cannot be created: "+err.Error(), "try again, or report it with fail-task")
 	}
 	if t.Details == nil || t.Workspace == nil || *t.Workspace != w {
 		m.options.Tasks.Note(&wire.TaskChecked{Kind: events.TaskWorkspace, Agent: agent, Task: t.ID, Text: "has a workspace: " + w.Path, Workspace: &w})

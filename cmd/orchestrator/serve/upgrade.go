@@ -133,7 +133,7 @@ func showUpgrade(a *cli.App, u *control.Upgrade) error {
 	if u.State == hub.UpgradeFailed {
 		return &cli.Failure{
 			Exit: cli.ExitConflict, Code: wire.CodeConflict, Message: "the upgrade has failed: " + u.Error,
-			Because: []string{"Everything goes on with version " + u.From + "."}, Hint: u.Hint,
+			Because: []string{"Everything continues with version " + u.From + "."}, Hint: u.Hint,
 		}
 	}
 	if a.JSON() {

@@ -255,7 +255,7 @@ func showWorkspace(ctx context.Context, a *cli.App, d *client.Client, id string)
 	i := slices.IndexFunc(list.Workspaces, func(w control.WorkspaceView) bool { return w.TaskID == id })
 	if i < 0 {
 		return &cli.Failure{
-			Exit: cli.ExitNo, Code: wire.CodeNotFound, Message: "the task has no workspace", Hint: "See which have one: orchestrator workspace ls",
+			Exit: cli.ExitNo, Code: wire.CodeNotFound, Message: "the task has no workspace", Hint: "List the workspaces: orchestrator workspace ls",
 		}
 	}
 	doc := workspaceDocument{FormatVersion: wire.FormatVersion, WorkspaceView: list.Workspaces[i], Files: []changedFile{}}

@@ -301,7 +301,7 @@ func (c *Client) refused(id int64, about call, m *adapter.RPC) []adapter.Effect 
 		c.o.Conversation, c.briefed = "", false
 		return []adapter.Effect{adapter.Log{Text: "the conversation cannot be resumed: " + why}, c.open()}
 	case "session/close":
-		return []adapter.Effect{adapter.Log{Text: "the command of the interrupted turn may go on: " + why}, c.cleared()}
+		return []adapter.Effect{adapter.Log{Text: "the command of the interrupted turn may still be running: " + why}, c.cleared()}
 	case "_session/steering":
 		return []adapter.Effect{&adapter.Unread{ID: about.id}}
 	case "session/prompt":
@@ -352,7 +352,7 @@ type option struct {
 func (c *Client) requested(m *adapter.RPC) []adapter.Effect {
 	if m.Method != "session/request_permission" {
 		return []adapter.Effect{adapter.Write{Line: object.Spell(map[string]any{
-			"jsonrpc": "2.0", "id": m.ID, "error": map[string]any{"code": -32601, "message": "there is no method " + m.Method},
+			"jsonrpc": "2.0", "id": m.ID, "error": map[string]any{"code": -32601, "message": "unknown method " + m.Method},
 		})}}
 	}
 	var r struct {

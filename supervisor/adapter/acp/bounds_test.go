@@ -67,6 +67,6 @@ func TestManyCalls(t *testing.T) {
 	c.Heard(line(`{"sessionUpdate":"tool_call_update","toolCallId":"c-1","status":"completed"}`))
 	require.Equal(t, 19-lost, c.tools.Len(), "a call that has ended is not needed")
 	effects := c.Heard([]byte(`{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}`))
-	require.Contains(t, effects, adapter.Log{Text: fmt.Sprintf("%d calls of tools were not kept: the client has too many in one turn", lost)})
+	require.Contains(t, effects, adapter.Log{Text: fmt.Sprintf("%d tool calls were not stored: the client made too many in one turn", lost)})
 	require.Zero(t, c.tools.Len())
 }

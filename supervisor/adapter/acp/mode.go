@@ -60,7 +60,7 @@ func (c *Client) opened(method string, result wire.Raw) []adapter.Effect {
 	}
 	current := c.findPlanMode(&r)
 	if len(r.Modes.Available) == 0 {
-		effects := []adapter.Effect{adapter.Log{Text: "the client has no modes: it asks as its own settings say"}}
+		effects := []adapter.Effect{adapter.Log{Text: "the client has no modes: its own settings decide when it asks"}}
 		if c.option != "" && current != c.workMode { // it planned when it was ended
 			return append(effects, c.set(c.workMode))
 		}

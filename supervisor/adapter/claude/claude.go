@@ -380,7 +380,7 @@ func (c *Client) requested(m *message) []adapter.Effect {
 		return nil
 	}
 	if m.RequestID == "" {
-		return []adapter.Effect{adapter.Log{Text: "a request of the client has no id, and gets no answer: " + m.Request.Subtype}}
+		return []adapter.Effect{adapter.Log{Text: "a request of the client has no id and gets no answer: " + m.Request.Subtype}}
 	}
 	switch m.Request.Subtype {
 	case "can_use_tool":

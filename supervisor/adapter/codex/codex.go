@@ -510,7 +510,7 @@ func (c *Client) requested(m *adapter.RPC) []adapter.Effect {
 		return []adapter.Effect{answer(id, map[string]any{"answers": map[string]any{}}), adapter.Log{Text: "a question was not answered: the model has ask_human"}}
 	}
 	return []adapter.Effect{adapter.Write{Line: object.Spell(map[string]any{
-		"id": m.ID, "error": map[string]any{"code": -32601, "message": "there is no method " + m.Method},
+		"id": m.ID, "error": map[string]any{"code": -32601, "message": "unknown method " + m.Method},
 	})}}
 }
 

@@ -269,7 +269,7 @@ agent "clock" {
 	run := f.Agent("clock").Run
 	g.shut(true)
 	stage.WaitFor(t, "unreachable", func() bool { return f.Agent("clock").State == control.StateStalled })
-	require.Contains(t, f.Agent("clock").Reason, "attic, which cannot be reached since")
+	require.Contains(t, f.Agent("clock").Reason, "attic, which has been unreachable since")
 	f.waitForHost("attic", "gone")
 	g.shut(false)
 	stage.WaitFor(t, "reachable", func() bool { return f.Agent("clock").State == control.StateRunning })

@@ -182,7 +182,7 @@ task "spec" {
 	refused = f.WaitForEvents(2, events.TaskUnverified, "far")
 	require.Contains(t, refused[1].Text, "the workspace on attic cannot be used: ")
 	require.NotContains(t, f.Ask("task", "show", id, "--json"), `"unverified"`)
-	require.Contains(t, f.Ask("events"), "has changed files by which git finds a repository: on attic: ")
+	require.Contains(t, f.Ask("events"), "has changed files that git uses to find a repository: on attic: ")
 	f.Ask("task", "cancel", id)
 	id = strings.Fields(f.Ask("task", "add", "other", "--verify", "true", "-q"))[0]
 	refused = f.WaitForEvents(3, events.TaskUnverified, "far")

@@ -185,7 +185,7 @@ func TestAnyHub(t *testing.T) {
 	})
 	_, stderr, code := h.hubs[last].Call("pipe", "--as", "guest")
 	require.Equal(t, cli.ExitConflict, code, stderr)
-	require.Contains(t, h.hubs[last].Ask("down"), "stands by no longer", "not the hub at work")
+	require.Contains(t, h.hubs[last].Ask("down"), "no longer stands by", "not the hub at work")
 	h.hubs[next].Ask("status")
 }
 
@@ -276,7 +276,7 @@ func TestHubWaitsInBackground(t *testing.T) {
 	})
 	first.Signal(syscall.SIGINT)
 	first.Await()
-	require.Contains(t, first.Ask("down"), "stands by no longer")
+	require.Contains(t, first.Ask("down"), "no longer stands by")
 }
 
 // A hub that stands by can be in the background, and be stopped.
@@ -298,7 +298,7 @@ func TestHubInBackground(t *testing.T) {
 	_, stderr, code = h.hubs[at].Call("upgrade")
 	require.Equal(t, cli.ExitConflict, code, stderr)
 	require.Contains(t, stderr, "not upgraded in place")
-	require.Contains(t, spare.Ask("down"), "stands by no longer")
+	require.Contains(t, spare.Ask("down"), "no longer stands by")
 	_, stderr, code = spare.Call("status")
 	require.Equal(t, cli.ExitNotRunning, code, stderr)
 }

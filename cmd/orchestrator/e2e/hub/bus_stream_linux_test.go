@@ -294,7 +294,7 @@ func TestBusSlowReader(t *testing.T) {
 	}
 	require.Equal(t, heard, e.hears(many))
 	began := time.Now()
-	left := func() bool { return strings.Contains(b.Stderr.All(), "took nothing for too long") }
+	left := func() bool { return strings.Contains(b.Stderr.All(), "was too slow") }
 	// The server's timeout is as long as waitForThat waits, so there are two waits.
 	stage.WaitFor(t, "half of its patience", func() bool { return left() || time.Since(began) > 20*time.Second })
 	stage.WaitFor(t, "end of its patience", left)

@@ -94,12 +94,12 @@ func TestIdleEnds(t *testing.T) {
 		},
 		"planner failed": {
 			"agent \"boss\" {\n  command = [\"sh\", \"-c\", \"exit 78\"]\n  role = \"planner\"\n}\n" + workers(t, ""), cli.ExitNo,
-			[]string{`^\S+ no agent is left that would give tasks$`, `^  boss +1 crash, gave up$`},
+			[]string{`^\S+ no agent is left to submit tasks$`, `^  boss +1 crash, gave up$`},
 		},
 		"architect failed": {
 			"session \"house\" {\n  member \"boss\" { type = \"architect\" }\n  member \"worker\" { type = \"developer\" }\n}\n" +
 				"agent \"boss\" {\n  command = [\"sh\", \"-c\", \"exit 78\"]\n}\n" + workers(t, ""), cli.ExitNo,
-			[]string{`^\S+ no agent is left that would give tasks$`},
+			[]string{`^\S+ no agent is left to submit tasks$`},
 		},
 		"nothing": {"agent \"a\" {\n  command = [\"true\"]\n}\n", cli.ExitOK, []string{`nothing left running\n\z`}},
 	} {
@@ -127,7 +127,7 @@ func TestIdleBlockedForEver(t *testing.T) {
 	hand.Assigned(first.ID)
 	hand.Request("fail-task", `{"taskId":"`+first.ID+`","error":"no ink"}`)
 	require.Equal(t, cli.ExitNo, h.Await())
-	require.Regexp(t, `(?m)no task can be done any more\n(?s:.*)^2 tasks in \S+: 1 failed, 1 not done$`, h.Stdout.All())
+	require.Regexp(t, `(?m)no remaining task can be done\n(?s:.*)^2 tasks in \S+: 1 failed, 1 not done$`, h.Stdout.All())
 	require.Regexp(t, `(?m)^  \. [0-9a-f]{8} Read, waits for `+first.ID[:8]+`$`, h.Stdout.All())
 }
 

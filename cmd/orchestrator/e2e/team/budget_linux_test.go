@@ -64,7 +64,7 @@ func TestBudgetAsks(t *testing.T) {
 	require.Contains(t, told[0].Text, "81% of its budget: 81 of 100 tokens, per task")
 	p.use(id, 30, "")
 	asked := p.WaitForQuestions(1)[0]
-	require.Equal(t, "May it go on, with the same amount again? The budget is used up: 111 of 100 tokens, per task.", asked.Question)
+	require.Equal(t, "May it continue, with the same amount again? The budget is used up: 111 of 100 tokens, per task.", asked.Question)
 	require.Equal(t, wire.TaskNeedsHuman, p.TaskState(id))
 	p.coder.Wait("recall", func(m *stage.Message) bool { return m.Type == "notify:task-cancelled" })
 	p.Ask("inbox", "answer", asked.ID, "go on")
@@ -145,7 +145,7 @@ func TestBudgetAsksAboutAgent(t *testing.T) {
 	about := func(q wire.Question) bool { return q.Task == "" }
 	stage.WaitFor(t, "question about the agent", func() bool { return slices.ContainsFunc(p.WaitForQuestions(1), about) })
 	asked := p.WaitForQuestions(1)[0]
-	require.Equal(t, "May it go on, with the same amount again? The budget is used up: 110 of 100 tokens, per agent.", asked.Question)
+	require.Equal(t, "May it continue, with the same amount again? The budget is used up: 110 of 100 tokens, per agent.", asked.Question)
 	next := strings.TrimSpace(p.Ask("task", "add", "second", "--role", "worker", "-q"))
 	require.Contains(t, p.Ask("why", "coder"), "orchestrator inbox answer "+asked.ID)
 

@@ -123,7 +123,7 @@ agent "a" {
 	s.WaitForEvents(1, events.AgentStarted, "a")
 	s.Ask("task", "add", "Pages", "--capability", "go")
 	stage.WaitFor(t, "a response", func() bool { return len(s.Lines("a", control.StreamErr)) > 0 })
-	require.Contains(t, s.Lines("a", control.StreamErr)[0], "a confined one if all of it is open to it")
+	require.Contains(t, s.Lines("a", control.StreamErr)[0], "a confined agent must be allowed to read all of it")
 	require.NotContains(t, s.Ask("task", "ls", "--json"), "the hidden text")
 }
 

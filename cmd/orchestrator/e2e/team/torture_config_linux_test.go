@@ -296,7 +296,7 @@ agent "only" {
 		s := stage.New(t, hcl)
 		require.NoError(t, os.Mkdir(s.State(), 0o700))
 		s.Write("state/api.sock", "precious")
-		refused(t, s, "in the way")
+		refused(t, s, "is not a socket")
 		text, err := os.ReadFile(s.Path("state/api.sock"))
 		require.NoError(t, err)
 		require.Equal(t, "precious", string(text))

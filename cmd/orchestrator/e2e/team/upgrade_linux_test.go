@@ -255,7 +255,7 @@ agent "operator" {
 		require.Equal(t, cli.ExitConflict, code, stdout+stderr)
 		require.Contains(t, stderr, why)
 	}
-	refused("it is no orchestrator that can be upgraded to", "/bin/true")
+	refused("it is not an orchestrator that this one can upgrade to", "/bin/true")
 	refused("no such file or directory", "/no/such/program")
 	refused("cannot be executed", s.Path("orchestrator.hcl"))
 	liar := filepath.Join(t.TempDir(), "liar")

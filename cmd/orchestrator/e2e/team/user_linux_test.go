@@ -329,11 +329,11 @@ func TestOtherUserIsRefused(t *testing.T) {
 	const agent = "agent \"a\" {\n  command = [\"cat\"]\n  dir     = \"work\"\n"
 	l := newLodge(t, agent+"}\n", "more.env", "A=b\n")
 	for want, text := range map[string]string{
-		`orchestrator\.hcl:4:\d+.*Unknown user|There is no user "no-such-user"`: agent + "  user = \"no-such-user\"\n}\n",
-		`who may change\s+or replace\s+\S+/work/more\.env`:                      agent + "  env_file = [\"work/more.env\"]\n}\n",
-		`who may change\s+or replace\s+\S+/work/logs`:                           agent + "  output {\n    dir = \"${path.config}/work/logs\"\n  }\n}\n",
-		`who may change\s+or replace\s+\S+/work/key`:                            agent + "}\nsecret \"s\" {\n  file = \"work/key\"\n}\n",
-		`who may\s+read\s+\S+/open\.key`:                                        agent + "}\nsecret \"s\" {\n  file = \"open.key\"\n}\n",
+		`orchestrator\.hcl:4:\d+.*Unknown user|User "no-such-user" does not exist`: agent + "  user = \"no-such-user\"\n}\n",
+		`who may change\s+or replace\s+\S+/work/more\.env`:                         agent + "  env_file = [\"work/more.env\"]\n}\n",
+		`who may change\s+or replace\s+\S+/work/logs`:                              agent + "  output {\n    dir = \"${path.config}/work/logs\"\n  }\n}\n",
+		`who may change\s+or replace\s+\S+/work/key`:                               agent + "}\nsecret \"s\" {\n  file = \"work/key\"\n}\n",
+		`who may\s+read\s+\S+/open\.key`:                                           agent + "}\nsecret \"s\" {\n  file = \"open.key\"\n}\n",
 	} {
 		l.Write("work/more.env", "A=b\n")
 		l.Write("open.key", "k")

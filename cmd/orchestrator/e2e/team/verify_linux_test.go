@@ -179,7 +179,7 @@ func TestWorkspaceRemovedByHand(t *testing.T) {
 	id := strings.TrimSpace(y.Ask("task", "add", "second", "--role", "worker", "-q"))
 	coder.Assigned(id)
 	refusal := coder.Refused("INVALID_REQUEST", "get-task", `{"taskId":"`+id+`"}`)
-	require.Contains(t, refusal.Message, "the workspace of the task cannot be made: git rev-parse")
+	require.Contains(t, refusal.Message, "the workspace of the task cannot be created: git rev-parse")
 	require.NoError(t, os.Rename(y.Path("hidden"), y.Path("repo/.git")))
 	y.Enter(coder, id)
 	y.Stop()
@@ -269,9 +269,9 @@ func TestVerifyNeeds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ more, want string }{
 		"git":     {"}\nagent \"other\" {\n  command = [\"/bin/true\"]\n  env     = { PATH = \"/gone\" }\n  workspace {\n    worktree = \"repo\"\n  }\n", "agent other: workspace: program not found: \"git\""},
-		"program": {`  verify = [["gone-program", "x"]]` + "\n", `verify: there is no program "gone-program"`},
-		"setup":   {"}\nagent \"other\" {\n  command = [\"true\"]\n  workspace {\n    worktree = \"repo\"\n    setup = [[\"gone-setup\"]]\n  }\n", `agent other: setup: there is no program "gone-setup"`},
-		"base":    {"}\nagent \"other\" {\n  command = [\"true\"]\n  workspace {\n    worktree = \"repo\"\n    base = \"gone\"\n  }\n", "agent other: workspace: there is no commit gone to begin at"},
+		"program": {`  verify = [["gone-program", "x"]]` + "\n", `verify: program not found: "gone-program"`},
+		"setup":   {"}\nagent \"other\" {\n  command = [\"true\"]\n  workspace {\n    worktree = \"repo\"\n    setup = [[\"gone-setup\"]]\n  }\n", `agent other: setup: program not found: "gone-setup"`},
+		"base":    {"}\nagent \"other\" {\n  command = [\"true\"]\n  workspace {\n    worktree = \"repo\"\n    base = \"gone\"\n  }\n", "agent other: workspace: the commit gone to begin at does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
