@@ -232,7 +232,7 @@ var correspondence = []wire.Event{
 	mailed("GO", "GO", mail.TopicAgentSpawned, `{"agent":"shop"}`, 0),
 	mailed("PO:shop", "PO:coder", mail.TopicDirect, `{"text":"hello"}`, 0),
 	{Kind: events.MessageAcked, Text: "PO:coder acknowledged its mail up to 42"},
-	{Kind: events.ActorSeen, Text: "PO:shop is there"},
+	{Kind: events.ActorSeen, Text: "PO:shop is present"},
 	{Kind: events.ActorStale, Text: "PO:shop stopped sending heartbeats"},
 	mailed("Bus", "GO", mail.TopicAlertFired, `{"alert":"agent.stale","actor":"PO:shop","agent":"shop","last_seen":"2026-11-20T14:30:00.000Z"}`, 0),
 	mailed("Bus", "GO", mail.TopicAlertResolved, `{"alert":"agent.stale","actor":"PO:shop","agent":"shop","text":"its heartbeat is back"}`, 0),

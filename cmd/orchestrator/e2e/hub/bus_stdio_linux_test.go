@@ -192,7 +192,7 @@ func TestBusMailAsItIs(t *testing.T) {
 	one.Say(stage.MailLine("PO:one", "HO:x", stage.Direct, `{"n":1.50}`, `"reply_to":"7"`) + "\n")
 	stage.WaitFor(t, "answer", func() bool { return len(plain(one)) == 1 })
 	sent := readSent(t, plain(one)[0])
-	require.Contains(t, sent.Warnings[0], "there is none yet")
+	require.Contains(t, sent.Warnings[0], "does not exist yet")
 	require.EqualValues(t, 7, *sent.ReplyTo)
 	found := b.clerk("HO:x").polls("")
 	require.Equal(t, []int64{sent.Seq}, seqs(found))

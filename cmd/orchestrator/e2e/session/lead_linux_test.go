@@ -61,7 +61,7 @@ func TestLeadWithoutDeveloper(t *testing.T) {
 	_, _, code := s.Call("agent", "start", "dev")
 	require.Equal(t, cli.ExitNo, code)
 	s.WaitForState(id, wire.TaskNeedsHuman)
-	require.Contains(t, s.Ask("inbox"), "dev has not taken the message: dev does not run any more")
+	require.Contains(t, s.Ask("inbox"), "dev has not taken the message: dev is no longer running")
 	folder, err := builtMembers()
 	require.NoError(t, err)
 	require.NoError(t, os.Link(filepath.Join(folder, "developer"), s.Path("later")))

@@ -235,7 +235,7 @@ agent "wide" {
 	})
 	said := l.Lines("a", control.StreamErr)
 	require.Contains(t, said[0], `\"closed\": permission denied`)
-	require.Contains(t, said[1], "names a file that cannot be taken")
+	require.Contains(t, said[1], "names a file that cannot be used")
 	require.Contains(t, said[2], `"response:success"`)
 	for _, line := range l.Lines("wide", control.StreamErr) {
 		require.Regexp(t, "permission denied|is a file of the kernel", line)
