@@ -160,8 +160,7 @@ type stranger struct {
 
 func newStranger(t *testing.T) *stranger {
 	t.Helper()
-	program, err := stage.Program()
-	require.NoError(t, err)
+	program := stage.Program(t)
 	dir, err := os.MkdirTemp("", "orc")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })

@@ -145,8 +145,7 @@ var initLine = regexp.MustCompile(`(?m)^init (\S+) @.* (\d+) bytes, \d+ allocs$`
 // sync.OnceValue.
 func TestInitIsSmall(t *testing.T) {
 	t.Parallel()
-	program, err := stage.Program()
-	require.NoError(t, err)
+	program := stage.Program(t)
 	cmd := exec.CommandContext(t.Context(), program, "version")
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	text, err := cmd.CombinedOutput()

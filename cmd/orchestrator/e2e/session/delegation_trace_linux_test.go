@@ -35,8 +35,7 @@ func newsroom(t *testing.T) (hcl string, ok bool) {
 		}
 		require.NoError(t, err)
 	}
-	delegator, err := builtDelegator()
-	require.NoError(t, err)
+	delegator := stage.Fixture(t, "delegator")
 	writer := buildWriter(t, t.TempDir())
 	corrector, err := filepath.Abs("testdata/delegation/corrector.py")
 	require.NoError(t, err)

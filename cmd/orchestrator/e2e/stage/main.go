@@ -4,6 +4,7 @@ package stage
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -26,23 +27,28 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/cmd/orchestrator/app"
-	"orchestrator/supervisor/child"
+	_ "orchestrator/cmd/orchestrator/app" // tests run again after a change of the program
 )
 
-// Main runs the tests of a package, whose binary is also the orchestrator, and the programs of scripts and agents:
-// those here, and more.
+// Main runs the tests of a package, whose binary is also the programs of scripts and agents: those here, and more.
 func Main(m *testing.M, more map[string]func()) {
-	child.Shim()                                                           // the watchdog must not run the tests
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue { // most tests wait for processes, and two packages run at a time
 		_ = f.Value.Set("4")
 	}
-	all := map[string]func(){"orchestrator": orchestrator, "stand-in": standIn, "puppet": puppet, "labourer": labourer}
+	for name, value := range map[string]string{"PATH": folder() + string(filepath.ListSeparator) + os.Getenv("PATH"), folderEnv: folder()} {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+	all := map[string]func(){"stand-in": standIn, "puppet": puppet, "labourer": labourer}
+	if os.Getenv(racedEnv) != "" || filepath.Base(os.Args[0]) == "orchestrator" { // most stages have no such variable
+		all["orchestrator"] = raced
+	}
 	maps.Copy(all, more)
 	testscript.Main(m, all)
 }
 
-// racedEnv names a build with the race detector. It replaces this binary where much happens
+// racedEnv names a build with the race detector. It replaces the program where much happens
 // concurrently, but not in scripts, for agents and for client commands: the detector makes a start seven
 // times as long. The watch command is not raced either, since its key reader closes the terminal
 // without waiting; the package watch is raced in its own tests.
@@ -65,34 +71,21 @@ var quarter = sync.OnceValue(func() uint32 {
 	return n
 })
 
-// orchestrator runs the program.
-func orchestrator() {
+// raced runs the build with the race detector, or the program.
+func raced() {
+	program := filepath.Join(folder(), "orchestrator")
 	long := func(word string) bool { return slices.Contains([]string{"up", "run", "pipe", "join"}, word) }
-	if raced := os.Getenv(racedEnv); raced != "" && slices.ContainsFunc(os.Args[1:], long) {
-		err := syscall.Exec(raced, os.Args, os.Environ())
-		fmt.Fprintln(os.Stderr, raced, err)
-		os.Exit(1)
+	if slices.ContainsFunc(os.Args[1:], long) {
+		program = cmp.Or(os.Getenv(racedEnv), program)
 	}
-	app.Main()
+	err := syscall.Exec(program, os.Args, os.Environ())
+	fmt.Fprintln(os.Stderr, program, err)
+	os.Exit(1)
 }
-
-// Program is the program as released, built when first used. It is next to the links to this
-// binary and is deleted with them.
-var Program = sync.OnceValues(func() (string, error) {
-	this, err := exec.LookPath("orchestrator")
-	if err != nil {
-		return "", err
-	}
-	program := filepath.Join(filepath.Dir(filepath.Dir(this)), "shipped", "orchestrator")
-	text, err := exec.Command("go", "build", "-o", program, "orchestrator/cmd/orchestrator").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("building the program: %w\n%s", err, text)
-	}
-	return program, nil
-})
 
 // RunScripts runs the scripts of a folder.
 func RunScripts(t *testing.T, dir string, setup func(*testscript.Env) error) {
+	Program(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,
 		RequireExplicitExec: true,
@@ -161,6 +154,9 @@ func document(ts *testscript.TestScript, neg bool, _ []string) {
 // Patience is how long a test waits before it fails. It is far more than a busy machine needs.
 const Patience = 5 * time.Minute
 
+// pause waits between two looks, longer after a look that took long, because what a test waits for needs the processor.
+func pause(began time.Time) { time.Sleep(20*time.Millisecond + 2*time.Since(began)) }
+
 // waitForOutput repeats a command until its output matches. Scripts wait only in this way: wait-for
 // PATTERN COMMAND…
 func waitForOutput(ts *testscript.TestScript, neg bool, args []string) {
@@ -169,7 +165,8 @@ func waitForOutput(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	pattern, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
-	for end := time.Now().Add(Patience); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(Patience); ; {
+		began := time.Now()
 		_ = ts.Exec(args[1], args[2:]...)
 		if pattern.MatchString(ts.ReadFile("stdout")) {
 			return
@@ -177,6 +174,7 @@ func waitForOutput(ts *testscript.TestScript, neg bool, args []string) {
 		if time.Now().After(end) {
 			ts.Fatalf("%q did not appear within %s", args[0], Patience)
 		}
+		pause(began)
 	}
 }
 
