@@ -52,7 +52,7 @@ func converse(a *cli.App, l *client.Link, to client.Target, f pipeFlags, welcome
 	signal.Notify(deaf, syscall.SIGPIPE, syscall.SIGXFSZ)
 	pipeTalk(a, welcome...)
 	if term.IsTerminal(a.Stdin) {
-		pipeTalk(a, `Type one JSON object a line, such as {"type":"request:query-agents"}. Ctrl-D ends.`)
+		pipeTalk(a, `Type one JSON object per line, for example {"type":"request:query-agents"}. Ctrl-D ends the input.`)
 	}
 	go c.feed()
 	go c.hear()
@@ -82,7 +82,7 @@ func (c *conversation) await(signals <-chan os.Signal) error {
 		case <-timeout:
 			return c.app.TimedOut()
 		case <-slow:
-			c.app.Note("Waiting for what is still to be answered. Ctrl-C leaves at once.")
+			c.app.Note("Waiting for open answers. Ctrl-C leaves at once.")
 		case <-fed:
 			fed, leaving = nil, true
 		case <-goodbye:
@@ -185,8 +185,8 @@ func beforeFarewell(text []byte, last byte) (before []byte, over bool) {
 func (c *conversation) lost() *cli.Failure {
 	return &cli.Failure{
 		Exit: cli.ExitNotRunning, Code: cli.CodeNotRunning,
-		Message: "the orchestrator of " + c.target.Subject + " has gone, or has cut this pipe off",
-		Because: []string{"What was not answered may have been heard, or not."},
+		Message: "the orchestrator of " + c.target.Subject + " has ended or closed this pipe",
+		Because: []string{"Requests without an answer may or may not have been processed."},
 		Hint:    "Check whether it is running: orchestrator status",
 	}
 }
@@ -199,7 +199,7 @@ func unwritten(err error, terminal bool) *cli.Failure {
 	if failed, ok := errors.AsType[*os.PathError](err); ok {
 		err = failed.Err
 	}
-	return &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: fmt.Sprintf("cannot write what is answered to stdout: %v", err)}
+	return &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: fmt.Sprintf("cannot write answers to stdout: %v", err)}
 }
 
 const (
@@ -257,7 +257,7 @@ func (d *display) show(line line.Line) error {
 		shown = wire.AppendVisible(shown, line.Text)
 	}
 	if line.Cut {
-		shown = fmt.Appendf(shown, "… (%s in all)", term.Bytes(line.Size))
+		shown = fmt.Appendf(shown, "… (%s in total)", term.Bytes(line.Size))
 	}
 	_, err := d.to.Write(append(shown, '\n'))
 	return err

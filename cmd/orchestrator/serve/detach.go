@@ -77,14 +77,14 @@ func detach(a *cli.App, c *config.Config) error {
 			if a.Flags.JSON {
 				return a.Document(standing{FormatVersion: wire.FormatVersion, Hub: standby.Details["hub"]})
 			}
-			return a.Print("%s. What happens is in %s\n", standby.Message, a.Short(logName))
+			return a.Print("%s. The log: %s\n", standby.Message, a.Short(logName))
 		case err != nil:
 			return err
 		case status.PID != 0 && status.PID != process.Pid: // of the hub at work
 			if a.Flags.JSON {
 				return a.Document(standing{FormatVersion: wire.FormatVersion, Hub: status.Name})
 			}
-			return a.Print("%s stands by, and passes requests on to the hub. What happens is in %s\n", c.Store.Node, a.Short(logName))
+			return a.Print("%s stands by and passes requests on to the hub at work. The log: %s\n", c.Store.Node, a.Short(logName))
 		case ok:
 			return detached(a, status, logName)
 		}
@@ -138,7 +138,7 @@ func upNow(ctx context.Context, d *client.Client) (control.Status, bool, error) 
 		return control.Status{}, false, f
 	}
 	if ok && f.Code == wire.CodeInternal {
-		f.Because = append(f.Because, "It has started, and was asked for its status.")
+		f.Because = append(f.Because, "It has started, but could not report its status.")
 		return control.Status{}, false, f
 	}
 	if err != nil {
@@ -221,21 +221,21 @@ func detached(a *cli.App, status control.Status, logName string) error {
 		}
 		if loops(agent) {
 			looping = true
-			a.Note("%s has ended %s already (%s): orchestrator why %s%s", agent.Name, times(agent.Starts), wire.Visible(agent.LastExit), term.Word(agent.Name), a.Named())
+			a.Note("%s has already ended %s (%s): orchestrator why %s%s", agent.Name, times(agent.Starts), wire.Visible(agent.LastExit), term.Word(agent.Name), a.Named())
 		}
 	}
 	if failed != nil {
-		rest, names := "The rest is up. ", strings.Join(failed, " ")
+		rest, names := "The other agents are up. ", strings.Join(failed, " ")
 		if len(failed) == len(status.Agents) {
 			rest, names = "", "--all"
 		}
-		a.Note("%sWhen the cause is fixed: orchestrator agent start %s%s     Or end all: orchestrator down%[3]s", rest, names, a.Named())
+		a.Note("%sWhen the cause is fixed: orchestrator agent start %s%s     Or stop the team: orchestrator down%[3]s", rest, names, a.Named())
 	}
 	if a.Flags.JSON {
 		if err := a.Document(status); err != nil {
 			return err
 		}
-	} else if err := a.Print("%s is up, pid %d, %s. What happens is in %s\n", status.Name, status.PID, term.Count(len(status.Agents), "agent"), a.Short(logName)); err != nil {
+	} else if err := a.Print("%s is up, pid %d, %s. The log: %s\n", status.Name, status.PID, term.Count(len(status.Agents), "agent"), a.Short(logName)); err != nil {
 		return err
 	}
 	if failed != nil || looping {
@@ -259,13 +259,13 @@ func endedEarly(a *cli.App, state *os.ProcessState, logName string, start int64)
 		if a.Flags.JSON {
 			return a.Document(notRunning{FormatVersion: wire.FormatVersion})
 		}
-		return a.Print("The orchestrator has ended already, and well. What happened is in %s\n", a.Short(logName))
+		return a.Print("The orchestrator has already ended without an error. The log: %s\n", a.Short(logName))
 	}
 	code := cli.ExitNo
 	if state != nil && state.ExitCode() > 0 {
 		code = state.ExitCode()
 	}
-	words := "It said nothing."
+	words := "It printed no output."
 	text, err := os.ReadFile(logName)
 	if int64(len(text)) < start { // the log was rotated
 		start = 0
@@ -277,9 +277,9 @@ func endedEarly(a *cli.App, state *os.ProcessState, logName string, start int64)
 		}
 		words = strings.Join(lines[max(0, len(lines)-20):], "\n")
 	} else if errors.Is(err, os.ErrNotExist) {
-		words = "Its log is gone."
+		words = "Its log does not exist."
 	} else if eventlog.NoRoom(filepath.Dir(logName)) {
-		words = "The disk is full, so it could not say why: df -h " + term.Word(filepath.Dir(logName))
+		words = "The disk is full, so it could not log the reason: df -h " + term.Word(filepath.Dir(logName))
 	}
 	return &cli.Failure{Exit: code, Code: cli.CodeFailed, Message: "the orchestrator ended before it was up", Because: []string{words}}
 }

@@ -98,8 +98,8 @@ func afterDown(ctx context.Context, a *cli.App, d *client.Client, said bool) err
 	case !said:
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed,
-			Message: "the orchestrator ended without saying how",
-			Hint:    "Left-over agents are found and cleared at the next start: orchestrator up",
+			Message: "the orchestrator ended without reporting the result",
+			Hint:    "The next start stops agents that are still running: orchestrator up",
 		}
 	}
 	return nil
@@ -111,7 +111,7 @@ func stillStopping(err error) error {
 	if !ok || f.Exit != cli.ExitTimeout && f.Exit != cli.ExitInterrupted && f.Exit != cli.ExitTerminated && f.Exit != cli.ExitHungUp {
 		return err
 	}
-	f.Hint = "It goes on stopping. Look: orchestrator status     Kill it: orchestrator down --force"
+	f.Hint = "It continues to stop. See: orchestrator status     Kill it: orchestrator down --force"
 	return f
 }
 

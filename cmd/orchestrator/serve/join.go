@@ -166,7 +166,7 @@ func (h *hostProgram) read(args []string) error {
 		h.labels[key] = value
 	}
 	if h.flags.capacity < 0 {
-		return cli.UsageError("--capacity is a number from 1", "Leave it out for any number of agents")
+		return cli.UsageError("--capacity must be 1 or more", "Leave it out for any number of agents")
 	}
 	for _, arg := range args {
 		for text := range strings.SplitSeq(arg, ",") {
@@ -336,7 +336,7 @@ func (h *hostProgram) join(ctx context.Context, u *url.URL, drain <-chan struct{
 	conn, err := dialHub(ctx, u, h.authorities)
 	if err != nil {
 		if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
-			err = fmt.Errorf("%w. Copy the certificate of the authority to this machine, and name it in store.ca or in SSL_CERT_FILE", err)
+			err = fmt.Errorf("%w. Copy the certificate of the authority to this machine and set store.ca or SSL_CERT_FILE", err)
 		}
 		return false, err
 	}
@@ -389,7 +389,7 @@ func dialHub(ctx context.Context, u *url.URL, authorities *x509.CertPool) (net.C
 // launch starts the run that the hub has ordered.
 func (h *hostProgram) launch(ctx context.Context, order *hostlink.Line, spec child.Spec) (runner.Process, error) {
 	if uuid.Validate(order.Run) != nil { // it becomes a part of paths
-		return nil, &child.StartError{Reason: fmt.Sprintf("the hub orders a run %.40q, which is no UUID", order.Run)}
+		return nil, &child.StartError{Reason: fmt.Sprintf("the hub orders a run %.40q, which is not a UUID", order.Run)}
 	}
 	agent := h.specs[order.Agent]
 	if agent == nil {
@@ -411,7 +411,7 @@ func (h *hostProgram) launch(ctx context.Context, order *hostlink.Line, spec chi
 	})
 	ways, shut, err := h.place.Runs.Open(order.Agent, spec.Run, uid)
 	if err != nil {
-		h.place.Log.Warn("an agent has no socket of its own", "agent", order.Agent, "error", err)
+		h.place.Log.Warn("agents have no socket", "agent", order.Agent, "error", err)
 	}
 	for _, entry := range ways {
 		if strings.HasPrefix(entry, api.EnvSocket+"=") {

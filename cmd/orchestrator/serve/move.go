@@ -78,10 +78,10 @@ type mover struct {
 // newMover reads the configuration.
 func newMover(a *cli.App, to, node string) (*mover, error) {
 	if a.Flags.Host != "" {
-		return nil, cli.UsageError("a record is moved on the machine that it is on", "Run this there, without --host")
+		return nil, cli.UsageError("a record can only be moved on its machine", "Run the command there, without --host")
 	}
 	if to != "jetstream" && to != "postgres" && to != "sqlite" {
-		return nil, cli.UsageError("--to is jetstream, postgres or sqlite", "Say where the record is to be: orchestrator store move --to jetstream")
+		return nil, cli.UsageError("--to must be jetstream, postgres or sqlite", "Name the target: orchestrator store move --to jetstream")
 	}
 	p := new(hub.Place)
 	m := &mover{app: a, to: to}
@@ -95,11 +95,11 @@ func newMover(a *cli.App, to, node string) (*mover, error) {
 	}
 	fits, hint := c.Store.Kind == to, fmt.Sprintf("Write store { kind = %q … } into the file first: orchestrator help many-machines", to)
 	if to == "sqlite" {
-		fits, hint = c.Store.Shared(), "Leave the shared store in the file until the record is moved: it says where the record is"
+		fits, hint = c.Store.Shared(), "Keep the shared store in the file until the move is done: it locates the record"
 	}
 	if !fits {
 		return nil, &cli.Failure{
-			Exit: cli.ExitUsage, Code: wire.CodeInvalid, Message: fmt.Sprintf("the store in %s is of the kind %s", a.Short(file), c.Store.Kind),
+			Exit: cli.ExitUsage, Code: wire.CodeInvalid, Message: fmt.Sprintf("the store in %s has the kind %s", a.Short(file), c.Store.Kind),
 			Because: []string{"Nothing was moved."}, Hint: hint,
 		}
 	}
@@ -123,7 +123,7 @@ func (m *mover) run() error {
 	}
 	m.OpenFront(leadership.Hub{Name: c.Store.Node}, certificates, func() { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM) })
 	defer m.Server.Stop()
-	m.does("looking at the record")
+	m.does("checking the record")
 	done := a.ShowDoing(func(since time.Duration) string {
 		return fmt.Sprintf("Moving: %s, %ds", *m.doing.Load(), int(since.Seconds()))
 	})
@@ -152,24 +152,24 @@ func (m *mover) tell(r *moveReport) error {
 	if m.to != "sqlite" {
 		where = fmt.Sprintf("in the log %q of %s", m.Config.Store.Log, m.to)
 	}
-	if err := a.Print("%s %s, compared with those before, chain %s\n", term.Count(int(r.Facts), "fact"), where, r.Chain); err != nil {
+	if err := a.Print("%s %s, equal to the original, chain %s\n", term.Count(int(r.Facts), "fact"), where, r.Chain); err != nil {
 		return err
 	}
 	if r.Artifacts > 0 {
 		a.Note("With %s", term.Count(r.Artifacts, "artifact"))
 	}
 	if r.Missing > 0 {
-		a.Note("The hubs have not stored %s, which the record refers to", term.Count(r.Missing, "artifact"))
+		a.Note("The hubs have not stored %s of the record", term.Count(r.Missing, "artifact"))
 	}
 	if r.Kept != "" {
-		a.Note("The record as it was: %s", a.Short(r.Kept))
+		a.Note("The original record: %s", a.Short(r.Kept))
 	}
 	if _, err := os.Stat(filepath.Join(m.Place.Home.Dir, "jwt.key")); err == nil || m.to == "sqlite" {
-		a.Note("Tokens that were issued before are not valid there: orchestrator token issue")
+		a.Note("Earlier tokens are not valid there. Issue new ones: orchestrator token issue")
 	}
 	if m.to == "sqlite" {
-		a.Note("Now write store { kind = \"sqlite\" } into the file here, and: orchestrator up")
-		a.Note("The other hubs only wait from now on. End them: orchestrator down")
+		a.Note("Write store { kind = \"sqlite\" } into the file here, then: orchestrator up")
+		a.Note("The other hubs do no more work. Stop them: orchestrator down")
 		return nil
 	}
 	a.Note("Next: orchestrator up")
@@ -181,7 +181,7 @@ func (m *mover) in(ctx context.Context, certificates *tls.Config, report *moveRe
 	path := m.Config.Store.Path
 	if !hub.Recorded(path) {
 		return &cli.Failure{
-			Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: "there is no record " + path, Because: []string{"Nothing was moved."},
+			Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: "no record exists at " + path, Because: []string{"Nothing was moved."},
 			Hint: "Begin with an empty shared store: orchestrator up",
 		}
 	}
@@ -234,7 +234,7 @@ func chainText(sum uint32) string { return fmt.Sprintf("%08x", sum) }
 
 // keep copies the record to a file beside it, unless an earlier move did. The copy verifies every fact.
 func (m *mover) keep(ctx context.Context, from *eventlog.SQLite) (string, error) {
-	m.does("copying the record beside itself")
+	m.does("copying the record")
 	path, last := m.Config.Store.Path, from.Last()
 	to := fmt.Sprintf("%s.before-move-%d", path, last)
 	_, err := eventlog.Copy(ctx, path, to)
@@ -284,7 +284,7 @@ func (m *mover) back(ctx context.Context, certificates *tls.Config, report *move
 		return err
 	}
 	if last != report.Facts || here != sum {
-		return fmt.Errorf("the record here ends at fact %d with the sum %s, and the shared log at fact %d with %s", last, chainText(here), report.Facts, chainText(sum))
+		return fmt.Errorf("the record here ends at fact %d with the checksum %s, but the shared log at fact %d with %s", last, chainText(here), report.Facts, chainText(sum))
 	}
 	report.Chain = chainText(sum)
 	return nil
@@ -298,10 +298,10 @@ func (m *mover) failure(ctx context.Context, err error) error {
 	s, again := m.Config.Store, "orchestrator store move --to "+m.to
 	f := &cli.Failure{
 		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the record was not moved: " + err.Error(),
-		Because: []string{"The record here is as it was, and no hub uses what was moved before all is."}, Hint: "Go on: " + again,
+		Because: []string{"The record here is unchanged, and no hub uses an incomplete copy."}, Hint: "Continue: " + again,
 	}
 	if m.to == "sqlite" {
-		f.Because = []string{"Nothing is lost: the shared log has all of it."}
+		f.Because = []string{"Nothing is lost: the shared log is complete."}
 	}
 	away, isAway := errors.AsType[*eventlog.ElsewhereError](err)
 	other, isOther := errors.AsType[*eventlog.OtherRecordError](err)
@@ -316,18 +316,18 @@ func (m *mover) failure(ctx context.Context, err error) error {
 		f.Details = map[string]any{"owner": away.Owner, "log": away.Last}
 	case isOther, errors.Is(err, eventlog.ErrMoved):
 		f.Exit, f.Code = cli.ExitConflict, wire.CodeConflict
-		f.Because = []string{"Nothing was moved. A hub that runs before the move begins a record of its own after some seconds."}
-		f.Hint = "Stop the hubs, and name another log in the file of all: store { log = \"NAME\" … }     Then: " + again
+		f.Because = []string{"Nothing was moved. A hub that runs before the move starts a new record after a few seconds."}
+		f.Hint = "Stop the hubs, and set another log in the files of all hubs: store { log = \"NAME\" … }     Then: " + again
 		if isOther {
 			f.Details = map[string]any{"log": other.Last}
 		}
 	case isRemoved:
-		f.Because = []string{"Nothing was moved: other hubs could not restore the state without them."}
-		f.Hint = "Begin anew with an empty shared store, and keep this record to read it: move " + term.Word(s.Path) + "* away"
+		f.Because = []string{"Nothing was moved: other hubs need the removed facts to restore the state."}
+		f.Hint = "To start with an empty shared store, keep this record elsewhere: move " + term.Word(s.Path) + "* away"
 		f.Details = map[string]any{"removed": removed.Base.Seq}
 	case errors.Is(err, eventlog.ErrFull), errors.Is(err, syscall.ENOSPC):
-		f.Message = "there is no space left for a copy of the record: " + err.Error()
-		f.Hint = "Make room there: df -h " + term.Word(filepath.Dir(s.Path)) + "     Then: " + again
+		f.Message = "no space left for a copy of the record: " + err.Error()
+		f.Hint = "Free some space: df -h " + term.Word(filepath.Dir(s.Path)) + "     Then: " + again
 	}
 	return f
 }
@@ -340,5 +340,5 @@ func whereMoved(away *eventlog.ElsewhereError, s config.Store, again string) str
 	case away.Owner == s.Node:
 		return "Use the record here: store { kind = \"sqlite\" }     Or move it again: orchestrator store move --to " + s.Kind
 	}
-	return fmt.Sprintf("Run it on %s     If that machine is lost, name another log in the file of all hubs, store { log = \"NAME\" … }, and: %s", away.Owner, again)
+	return fmt.Sprintf("Run it on %s     If that machine is lost, set another log in the files of all hubs, store { log = \"NAME\" … }, then: %s", away.Owner, again)
 }

@@ -45,7 +45,7 @@ func OpenRecord(a *cli.App, t client.Target) (*client.Client, bool, error) {
 	if !past.Seen.IsZero() {
 		since = ", up to " + past.Seen.Local().Format(time.DateTime)
 	}
-	a.Note("No orchestrator is running for %s. This is what its record says%s. To go on: orchestrator up%s", t.Subject, since, t.Named)
+	a.Note("No orchestrator is running for %s. The data is from its record%s. Start it: orchestrator up%s", t.Subject, since, t.Named)
 	t.Dial = past.Dial
 	return a.NewClient(t), true, nil
 }
@@ -76,8 +76,8 @@ func ownRecord(path string) error {
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
 		return &cli.Failure{
 			Exit: cli.ExitDenied, Code: wire.CodeDenied, Message: fmt.Sprintf("the record %s belongs to another user (%d)", path, owner.Uid),
-			Because: []string{"No orchestrator is running, so it would be opened here."},
-			Hint:    "Read it as that user, or read a copy of its folder: --state-dir COPY",
+			Because: []string{"No orchestrator is running, so this command would open the record."},
+			Hint:    "Run the command as that user, or read a copy of the folder: --state-dir COPY",
 		}
 	}
 	return nil
@@ -88,14 +88,14 @@ func unreadable(err error, store config.Store) error {
 	if unix.Access(filepath.Dir(store.Path), unix.W_OK) != nil || unix.Access(store.Path, unix.W_OK) != nil && !errors.Is(err, fs.ErrNotExist) {
 		return &cli.Failure{
 			Exit: cli.ExitDenied, Code: wire.CodeDenied, Message: "cannot read the record " + store.Path + ": its folder or its files are read-only",
-			Because: []string{"Reading keeps an index beside the record."},
-			Hint:    "Copy the folder, and read the copy: --state-dir COPY",
+			Because: []string{"Reading writes an index next to the record."},
+			Hint:    "Copy the folder, then read the copy: --state-dir COPY",
 		}
 	}
 	f := &cli.Failure{
 		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "cannot read the record " + store.Path + ": " + err.Error(),
-		Because: []string{"No orchestrator is running, so it was opened here. No fact was written to it."},
-		Hint:    "Look at all of it: orchestrator store check",
+		Because: []string{"No orchestrator is running, so this command opened the record. It wrote no facts."},
+		Hint:    "Check the record: orchestrator store check",
 		Details: map[string]any{"path": store.Path},
 	}
 	if errors.Is(err, syscall.ENOMEM) {

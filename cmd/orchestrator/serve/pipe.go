@@ -60,7 +60,7 @@ On a terminal you may leave out "id" and "timestamp".`,
 
 func pipe(a *cli.App, f pipeFlags) error {
 	if f.Name == "" {
-		return cli.UsageError("pipe wants the name of an agent", "Usage: orchestrator pipe --as NAME")
+		return cli.UsageError("pipe requires the name of an agent", "Usage: orchestrator pipe --as NAME")
 	}
 	d, err := a.Connect()
 	switch {
@@ -99,7 +99,7 @@ func join(a *cli.App, d *client.Client, f pipeFlags) (*client.Link, error) {
 	ctx, stop := a.Context()
 	defer stop()
 	if d.Target.URL != "" {
-		return nil, cli.UsageError("a pipe goes through a socket, and "+d.Target.URL+" is elsewhere", "Run it on the machine of the orchestrator; or register there: orchestrator help http")
+		return nil, cli.UsageError("a pipe goes through a socket, and "+d.Target.URL+" is on another machine", "Run it on the machine of the orchestrator, or register over HTTP: orchestrator help http")
 	}
 	done := a.ShowWait("the orchestrator to answer")
 	defer done()
@@ -169,6 +169,6 @@ func pipeInto(a *cli.App, t *hub.Hub, f pipeFlags) error {
 		return joinFailed(d, err)
 	}
 	return converse(a, link, to, f,
-		fmt.Sprintf("No orchestrator runs here: %s has joined one of its own, for as long as this lasts.", f.Name),
-		"Look at it: orchestrator status --host "+to.Socket)
+		fmt.Sprintf("No orchestrator is running here: %s has joined a temporary one, which ends with this pipe.", f.Name),
+		"See its status: orchestrator status --host "+to.Socket)
 }

@@ -36,13 +36,13 @@ func CannotRecord(err error, store config.Store) error {
 		f.Details["seq"], f.Details["kind"] = unknown.Seq, unknown.Kind
 	}
 	if isNewer || isUnknown {
-		f.Because = []string{fmt.Sprintf("This is version %s. Nothing was started, and nothing was changed.", cli.Version)}
-		f.Hint = "Use the program that wrote it, or a newer one     Or begin beside it: --state-dir DIR"
+		f.Because = []string{fmt.Sprintf("This is version %s. Nothing was started or changed.", cli.Version)}
+		f.Hint = "Use the version that wrote it, or a newer one     Or start a new record: --state-dir DIR"
 		return f
 	}
 	if removed, isRemoved := errors.AsType[*wire.RemovedError](err); isRemoved {
 		f.Details["removed"] = removed.Base.Seq
-		f.Hint = "Use the program that wrote it     Or put a backup in its place: orchestrator restore BACKUP"
+		f.Hint = "Use the version that wrote it     Or restore a backup: orchestrator restore BACKUP"
 		return f
 	}
 	chain, isDamaged := errors.AsType[*eventlog.ChainError](err)
@@ -51,22 +51,22 @@ func CannotRecord(err error, store config.Store) error {
 	switch {
 	case isDamaged:
 		f.Details["seq"] = chain.Seq
-		f.Because = []string{"Nothing was started, and nothing was written to it."}
-		f.Hint = damagedHint + "     Begin anew: " + aside
+		f.Because = []string{"Nothing was started or written to it."}
+		f.Hint = damagedHint + "     Start a new record: " + aside
 	case errors.Is(err, eventlog.ErrDamaged):
-		f.Hint = damagedHint + "     Begin anew: " + aside
+		f.Hint = damagedHint + "     Start a new record: " + aside
 	case isEmpty:
 		f.Details["acknowledged"] = empty.Acked
 		f.Message = "cannot use the record " + store.Path + ": " + empty.Error()
-		f.Hint = "Put it back: orchestrator restore BACKUP     Begin anew: " + aside
+		f.Hint = "Restore it: orchestrator restore BACKUP     Start a new record: " + aside
 	case errors.Is(err, eventlog.ErrForeign):
 		f.Message = store.Path + " is not a record of an orchestrator: " + eventlog.ErrForeign.Error()
-		f.Because = []string{"Nothing was started, and nothing was changed."}
-		f.Hint = "Put the record back: orchestrator restore BACKUP     Begin anew: " + aside
+		f.Because = []string{"Nothing was started or changed."}
+		f.Hint = "Restore the record: orchestrator restore BACKUP     Start a new one: " + aside
 	case errors.Is(err, eventlog.ErrFull):
-		f.Message = "there is no space left for the record " + store.Path
+		f.Message = "no space left for the record " + store.Path
 		f.Because = append(f.Because, "Nothing that was confirmed is lost.", err.Error())
-		f.Hint = "Make room there: df -h " + term.Word(filepath.Dir(store.Path))
+		f.Hint = "Free some space: df -h " + term.Word(filepath.Dir(store.Path))
 	case errors.Is(err, syscall.ENOMEM):
 		f.Message, f.Hint = littleSpace(store.Path)
 	}
@@ -74,11 +74,11 @@ func CannotRecord(err error, store config.Store) error {
 }
 
 // damagedHint is the hint for a record with a damaged file.
-const damagedHint = "See what is lost: orchestrator store check     Go on without it: orchestrator store salvage NEW.db, orchestrator restore NEW.db"
+const damagedHint = "Find the damage: orchestrator store check     Continue without the lost facts: orchestrator store salvage NEW.db, orchestrator restore NEW.db"
 
 // littleSpace returns the message for an event log that cannot be mapped into memory.
 func littleSpace(path string) (message, hint string) {
-	return "there is too little address space for the record " + path, "Raise the limit: ulimit -v unlimited"
+	return "not enough address space for the record " + path, "Raise the limit: ulimit -v unlimited"
 }
 
 // CannotReadRecord returns the failure for an event log that cannot be opened.
@@ -90,7 +90,7 @@ func CannotReadRecord(err error, path string) error {
 		f.Message = path + " is a folder, not a record"
 		f.Hint = "Name the file in it: orchestrator store check FILE     Or the state directory: --state-dir DIR"
 	case errors.Is(err, fs.ErrNotExist):
-		f.Exit, f.Code, f.Message = cli.ExitNotFound, wire.CodeNotFound, "there is no record "+path
+		f.Exit, f.Code, f.Message = cli.ExitNotFound, wire.CodeNotFound, "no record exists at "+path
 		f.Hint = "Name it: orchestrator store check FILE     Or its state directory: --state-dir DIR"
 	case errors.Is(err, eventlog.ErrForeign):
 		f.Message = path + " is not a record of an orchestrator: " + eventlog.ErrForeign.Error()
@@ -107,7 +107,7 @@ func FileExists(err error, path string) error {
 		path = there.Path
 	}
 	return &cli.Failure{
-		Exit: cli.ExitConflict, Code: wire.CodeConflict, Message: path + " exists, and is left as it is", Hint: "Name a file that does not exist",
+		Exit: cli.ExitConflict, Code: wire.CodeConflict, Message: path + " already exists and was not changed", Hint: "Name a file that does not exist",
 		Details: map[string]any{"path": path},
 	}
 }
@@ -119,22 +119,22 @@ func cannotGoOn(err error, stateDir string) error {
 	case isLost && lost.Folder:
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the record was lost: " + lost.Error(),
-			Because: []string{"Everything was stopped in order. What was recorded before is in that folder, if you still have it."},
-			Hint:    "If you moved it, start the team at its new place: orchestrator up",
+			Because: []string{"Everything was stopped in order. If you still have that folder, it contains the record."},
+			Hint:    "If you moved the folder, start the team there: orchestrator up",
 			Details: map[string]any{"path": lost.Path, "replaced": false},
 		}
 	case isLost:
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the record was lost: " + lost.Error(),
-			Because: []string{"Everything was stopped in order. What was recorded before is in that file, if you still have it."},
-			Hint:    "Keep the state directory where nothing deletes it, such as git clean -fdx: orchestrator { state_dir = … }",
+			Because: []string{"Everything was stopped in order. If you still have that file, it contains the record."},
+			Hint:    "Keep the state directory where no command deletes it, for example git clean -fdx: orchestrator { state_dir = … }",
 			Details: map[string]any{"path": lost.Path, "replaced": lost.Replaced},
 		}
 	case errors.Is(err, eventlog.ErrFull):
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the disk is full: " + err.Error(),
 			Because: []string{"Everything was stopped in order, and nothing that was confirmed is lost."},
-			Hint:    "Make room there, and start again: df -h " + term.Word(stateDir),
+			Hint:    "Free some space, then start again: df -h " + term.Word(stateDir),
 		}
 	case errors.Is(err, eventlog.ErrDamaged):
 		return &cli.Failure{
@@ -150,7 +150,7 @@ func CannotHold(err error, stateDir string) error {
 		return &cli.Failure{
 			Exit: cli.ExitConflict, Code: wire.CodeConflict,
 			Message: "an orchestrator already runs here" + busyDetail(busy),
-			Hint:    "Look at it: orchestrator status     Stop it: orchestrator down     Another one: --state-dir DIR",
+			Hint:    "See its status: orchestrator status     Stop it: orchestrator down     Start another one: --state-dir DIR",
 			Details: map[string]any{"pid": busy.PID, "state_dir": stateDir},
 		}
 	}
@@ -159,7 +159,7 @@ func CannotHold(err error, stateDir string) error {
 		Because: []string{"Nothing was started."}, Hint: "Keep the state elsewhere: --state-dir DIR     or in the file: orchestrator { state_dir = … }",
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		f.Hint = "Make room there: df -h " + term.Word(stateDir) + "     Or keep the state elsewhere: --state-dir DIR"
+		f.Hint = "Free some space: df -h " + term.Word(stateDir) + "     Or keep the state elsewhere: --state-dir DIR"
 	}
 	return f
 }

@@ -100,7 +100,7 @@ func commandDiff(changes []control.CommandChange, p term.Paint) string {
 	for i := range changes {
 		c := &changes[i]
 		if slices.Equal(c.Before, c.After) {
-			row("~", c, c.After, "its rights, folder or environment: "+c.Place, nil)
+			row("~", c, c.After, "changed rights, folder or environment: "+c.Place, nil)
 			continue
 		}
 		row("-", c, c.Before, "", p.Bad)
@@ -140,7 +140,7 @@ func showReload(a *cli.App, reply *control.ReloadReply) error {
 		return nil
 	}
 	if len(reply.Changes) == 0 {
-		return a.Print("Nothing has changed.\n")
+		return a.Print("No changes.\n")
 	}
 	p := a.Paint(a.Stdout)
 	rows := make([][]term.Cell, 0, len(reply.Changes))

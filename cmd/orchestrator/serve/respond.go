@@ -107,7 +107,7 @@ func (a *Answerer) answerOpen(ctx context.Context, noted map[string]bool) {
 			a.Answer(ctx, q, a.scripted[i].answer)
 		case !noted[q.ID]:
 			noted[q.ID] = true
-			a.App.Note("%s fits no line of --answers: %q", q.ID, term.Clip(q.Question, 200))
+			a.App.Note("%s matches no line of --answers: %q", q.ID, term.Clip(q.Question, 200))
 		}
 	}
 }
@@ -164,13 +164,13 @@ func (a *Answerer) heard(ctx context.Context, line string) {
 	}
 	switch {
 	case questionID().MatchString(first) && rest != "": // not an answer to another question
-		a.App.Note("%s is not open any more: %q goes nowhere.", first, wire.Visible(strings.TrimSpace(rest)))
+		a.App.Note("%s is no longer open: %q was not sent.", first, wire.Visible(strings.TrimSpace(rest)))
 	case len(questions) == 0:
-		a.App.Note("No open questions: %q is dropped.", wire.Visible(line))
+		a.App.Note("No open questions: %q was not sent.", wire.Visible(line))
 	case len(questions) == 1:
 		a.Answer(ctx, questions[0], chosen(questions[0], line))
 	default:
-		a.App.Note("%d questions are open. Say which one you answer: %s %s", len(questions), questions[0].ID, wire.Visible(line))
+		a.App.Note("%d questions are open. Put the id before the answer: %s %s", len(questions), questions[0].ID, wire.Visible(line))
 	}
 }
 
@@ -232,7 +232,7 @@ func readAnswers(file string) ([]scripted, error) {
 		if errors.As(err, &gone) {
 			err = gone.Err
 		}
-		return nil, cli.UsageError(fmt.Sprintf("--answers %s cannot be read: %v", file, err), "It is a file with lines such as: Which login* => oauth")
+		return nil, cli.UsageError(fmt.Sprintf("--answers %s cannot be read: %v", file, err), "Write a file with lines like: Which login* => oauth")
 	}
 	var rules []scripted
 	for i, line := range strings.Split(string(text), "\n") {
@@ -242,7 +242,7 @@ func readAnswers(file string) ([]scripted, error) {
 		}
 		pattern, answer, ok := strings.Cut(line, "=>")
 		if !ok || strings.TrimSpace(pattern) == "" {
-			return nil, cli.UsageError(fmt.Sprintf("%s:%d is no answer: %q", file, i+1, line), "Write the question, => and the answer: Which login* => oauth")
+			return nil, cli.UsageError(fmt.Sprintf("%s:%d is not an answer: %q", file, i+1, line), "Write QUESTION => ANSWER, for example: Which login* => oauth")
 		}
 		rules = append(rules, scripted{pattern: strings.TrimSpace(pattern), answer: strings.TrimSpace(answer)})
 	}

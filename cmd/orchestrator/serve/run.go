@@ -92,7 +92,7 @@ func runOne(a *cli.App, command []string, f runFlags) error {
 		return CannotRecord(err, c.Store)
 	}
 	if term.IsTerminal(a.Stdin) {
-		a.Note("What you type is its stdin. It gets no tasks: for these, write a file with orchestrator init")
+		a.Note("Your input goes to its stdin. It gets no tasks. For tasks, write a file: orchestrator init")
 	}
 	return runAlone(a, t, name, rules)
 }
@@ -117,7 +117,7 @@ func runAlone(a *cli.App, t *hub.Hub, name string, rules []scripted) error {
 	<-fate.heard
 	all := signals.awaitReader(shown)
 	if !all {
-		t.Place.Log.Warn("the last lines are not shown: their reader does not take them")
+		t.Place.Log.Warn("the last lines are not shown: their reader does not read them")
 	}
 	forced := signals.end()
 	t.Shut()

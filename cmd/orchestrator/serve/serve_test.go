@@ -51,7 +51,7 @@ func TestDisplay(t *testing.T) {
 	echo.end()
 	lines := strings.Split(shown.String(), "\n")
 	require.Equal(t, []string{"> one", "> two"}, lines[:2])
-	require.Regexp(t, `^> x+… \(16K in all\)$`, lines[2])
+	require.Regexp(t, `^> x+… \(16K in total\)$`, lines[2])
 	require.Equal(t, []string{"> last", ""}, lines[3:])
 
 	shown.Reset()
@@ -137,7 +137,7 @@ func TestStateOfAnotherVersion(t *testing.T) {
 	err := fmt.Errorf("restoring: %w", &wire.RemovedError{Base: wire.Base{Seq: 7}})
 	f := cli.FailureOf(CannotRecord(err, config.Store{Path: "events.db"}))
 	require.Contains(t, f.Message, "records 1 to 7")
-	require.Contains(t, f.Hint, "Use the program that wrote it")
+	require.Contains(t, f.Hint, "Use the version that wrote it")
 	require.EqualValues(t, 7, f.Details["removed"])
 }
 
@@ -152,7 +152,7 @@ func TestLittleAddressSpace(t *testing.T) {
 		"up": CannotRecord(wrong, store), "task ls": unreadable(wrong, store), "store check": CannotReadRecord(wrong, path),
 	} {
 		f := cli.FailureOf(err)
-		require.Equal(t, "there is too little address space for the record "+path, f.Message, name)
+		require.Equal(t, "not enough address space for the record "+path, f.Message, name)
 		require.Equal(t, "Raise the limit: ulimit -v unlimited", f.Hint, name)
 	}
 }

@@ -22,8 +22,8 @@ func whichHub(s config.Store, verb string) error {
 	return &cli.Failure{
 		Exit: cli.ExitUsage, Code: wire.CodeInvalid,
 		Message: "which of the peers is this hub? " + strings.Join(s.Peers, ", "),
-		Because: []string{"Several of them are on this machine, or none is.", "Nothing was started."},
-		Hint:    "Say it: orchestrator " + verb + " --node " + s.Peers[0] + "     or ORC_NODE=" + s.Peers[0],
+		Because: []string{"None or several of them are on this machine.", "Nothing was started."},
+		Hint:    "Name it: orchestrator " + verb + " --node " + s.Peers[0] + "     or ORC_NODE=" + s.Peers[0],
 	}
 }
 
@@ -38,9 +38,9 @@ func notMoved(c *config.Config) error {
 	}
 	return &cli.Failure{
 		Exit: cli.ExitConflict, Code: wire.CodeConflict,
-		Message: c.Store.Path + " has records, and this hub has never used the shared store",
+		Message: c.Store.Path + " has records, but this hub has never used the shared store",
 		Because: []string{"Nothing was started."},
-		Hint:    "Move them: orchestrator store move --to jetstream     Or go on without them: move " + term.Word(c.Store.Path) + "* away",
+		Hint:    "Move them: orchestrator store move --to jetstream     Or continue without them: move " + term.Word(c.Store.Path) + "* away",
 	}
 }
 
@@ -50,14 +50,14 @@ func cannotShare(err error, s config.Store) error {
 		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "cannot use the shared record: " + err.Error(), Because: []string{"Nothing was started."},
 	}
 	if shorter, ok := errors.AsType[*eventlog.ShorterError](err); ok {
-		f.Because = append(f.Because, "The other hubs may have lost their disks, or peers names other hubs than before.")
+		f.Because = append(f.Because, "The other hubs may have lost their disks, or peers may have changed.")
 		if len(s.Peers) == 0 {
-			f.Because[1] = "The server may be one that was restored from a backup, or a replica that was behind, or url names another one than before."
+			f.Because[1] = "The server may be a restored backup or an outdated replica, or url may have changed."
 		}
-		f.Hint = "Start the hub that still has them, or, if they may be lost, move " + s.Path + "* away"
+		f.Hint = "Start a hub that still has them. To continue without them: move " + s.Path + "* away"
 		f.Details = map[string]any{"copy": shorter.Copy, "log": shorter.Log}
 		if shorter.Log == 0 {
-			f.Hint = "Move the record of this machine there: orchestrator store move --to " + s.Kind + "     Or, if it may be lost, move " + s.Path + "* away"
+			f.Hint = "Move the record of this machine there: orchestrator store move --to " + s.Kind + "     Or continue without it: move " + s.Path + "* away"
 		}
 	}
 	if away, ok := errors.AsType[*eventlog.ElsewhereError](err); ok {

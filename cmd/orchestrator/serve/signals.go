@@ -91,7 +91,7 @@ func (h *signalHandler) listen(a *cli.App, t *hub.Hub, signals <-chan os.Signal,
 			return
 		case <-timeout:
 			h.forced = cli.ExitTimeout
-			h.cancel(errors.New("the time given by --timeout is over"))
+			h.cancel(errors.New("the --timeout has passed"))
 			systemd.Notify(a.Getenv, systemd.Stopping)
 		case <-hungUp:
 			hungUp = nil
@@ -151,7 +151,7 @@ func late(a *cli.App, t *hub.Hub, code int, more time.Duration) {
 		said := make(chan struct{})
 		go func() { // a write to stderr may block
 			defer close(said)
-			t.Place.Log.Error("the program ends before its state is kept: the next start reads these facts again", "facts", facts)
+			t.Place.Log.Error("the program ends before its state is saved: the next start reads these facts again", "facts", facts)
 		}()
 		select {
 		case <-said:

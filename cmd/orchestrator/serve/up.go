@@ -115,7 +115,7 @@ func loader(a *cli.App, p *hub.Place, file, node string, host bool) func() (*con
 // files reads the answers and checks the file of the report.
 func (f *upFlags) files(a *cli.App) (err error) {
 	if f.reported && f.report == "" {
-		return cli.UsageError("--report is empty", "Name it FILE.json, FILE.xml or FILE.html, or leave it out")
+		return cli.UsageError("--report is empty", "Name a file FILE.json, FILE.xml or FILE.html, or leave it out")
 	}
 	if f.answers != "" {
 		if f.scripted, err = readAnswers(a.Path(f.answers)); err != nil {
@@ -234,7 +234,7 @@ func unworkable(reasons []string) error {
 	}
 	return &cli.Failure{
 		Exit: cli.ExitUsage, Code: wire.CodeInvalid, Message: reasons[0], Because: append(reasons[1:], "Nothing was started."),
-		Hint: "How it works: orchestrator help verified",
+		Hint: "See orchestrator help verified",
 	}
 }
 
@@ -245,7 +245,7 @@ func greet(a *cli.App, c *config.Config, file string, urls []string) {
 		a.Note("Listening at %s", url)
 	}
 	if term.IsTerminal(a.Stdin) && term.IsTerminal(a.Stdout) {
-		a.Note("Ctrl-C stops everything in order, twice kills.")
+		a.Note("Ctrl-C stops everything in order. A second Ctrl-C kills.")
 	}
 }
 
@@ -253,7 +253,7 @@ func greet(a *cli.App, c *config.Config, file string, urls []string) {
 // agents.
 func NoteLeftOut(a *cli.App, c *config.Config, base []string) {
 	if names := c.LeftOut(base); len(names) > 0 {
-		a.Note("Not passed on to agents, since they look like credentials: %s. To pass one on: orchestrator help environment", strings.Join(names, ", "))
+		a.Note("Not passed to agents, because they look like credentials: %s. To pass one: orchestrator help environment", strings.Join(names, ", "))
 	}
 }
 
@@ -293,7 +293,7 @@ func work(a *cli.App, t *hub.Hub, f upFlags) error {
 		turning, stop := context.WithCancel(context.Background())
 		defer stop()
 		go ownlog.Keep(turning, filepath.Join(t.Place.Home.Dir, "orchestrator.log"), func(err error) {
-			t.Place.Log.Error("orchestrator.log cannot be put aside any more", "error", err)
+			t.Place.Log.Error("orchestrator.log can no longer be rotated", "error", err)
 		})
 	}
 	respond(responding, a, t, f.scripted, show.Typed())
@@ -303,7 +303,7 @@ func work(a *cli.App, t *hub.Hub, f upFlags) error {
 	err := t.Run(signals.ctx)
 	if !signals.await(done) {
 		show.Close() // restore the terminal for the messages below
-		t.Place.Log.Warn("the last lines are not shown: their reader does not take them")
+		t.Place.Log.Warn("the last lines are not shown: their reader does not read them")
 	}
 	forced := signals.end()
 	if forced == 0 {
@@ -347,7 +347,7 @@ func writeReport(t *hub.Hub, file string, began time.Time) error {
 	}
 	tasks, err := t.Super.Since(began)
 	if err != nil {
-		t.Place.Log.Warn("the report lacks the words of some errors", "error", err)
+		t.Place.Log.Warn("the report lacks the text of some errors", "error", err)
 	}
 	return console.WriteReport(file, t.Config.Orchestrator.Name, began, tasks)
 }
@@ -355,7 +355,7 @@ func writeReport(t *hub.Hub, file string, began time.Time) error {
 // noteURL prints the address of the web view, if there is one.
 func noteURL(a *cli.App, url string) {
 	if url != "" {
-		a.Note("The web view is at %s (once, within two minutes; then: orchestrator ui)", url)
+		a.Note("The web view is at %s (valid once, for two minutes; later: orchestrator ui)", url)
 	}
 }
 
@@ -393,12 +393,12 @@ func cannotListen(err error, place string) error {
 			f.Message = fmt.Sprintf("cannot serve http.listen%s: %s is in use by pid %d (%s)", at(place), address, pid, name)
 			f.Details = map[string]any{"address": address, "pid": pid, "program": name}
 		}
-		f.Hint = "Write another port, or 0 for one that is free, or end the other program"
+		f.Hint = "Set another port, or 0 for any free port, or end the other program"
 	case errors.Is(err, syscall.EACCES):
 		f.Exit, f.Code = cli.ExitDenied, wire.CodeDenied
-		f.Hint = "Ports below 1024 need privileges: write another one, such as 7433"
+		f.Hint = "Ports below 1024 require privileges: set another one, for example 7433"
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		f.Hint = "No interface of this machine has that address; 127.0.0.1 is the machine itself"
+		f.Hint = "No interface of this machine has that address. For this machine only, use 127.0.0.1"
 	}
 	return f
 }
@@ -424,9 +424,9 @@ func knowAgents(c *config.Config, names []string, verb string) error {
 		}
 		return &cli.Failure{
 			Exit: cli.ExitNotFound, Code: wire.CodeNotFound,
-			Message: fmt.Sprintf("there is no agent %q in %s%s", name, filepath.Base(c.File), cli.DidYouMean(name, known)),
+			Message: fmt.Sprintf("agent %q does not exist in %s%s", name, filepath.Base(c.File), cli.DidYouMean(name, known)),
 			Because: []string{declared(known), "Nothing was started."},
-			Hint:    "All agents of the file: orchestrator " + verb,
+			Hint:    "To use all agents of the file: orchestrator " + verb,
 			Details: map[string]any{"agent": name, "agents": known},
 		}
 	}
@@ -438,7 +438,7 @@ func declared(known []string) string {
 	const few = 20
 	switch {
 	case len(known) == 0:
-		return "The file declares no agent."
+		return "The file declares no agents."
 	case len(known) > few:
 		return fmt.Sprintf("It declares %s and %d more.", strings.Join(known[:few], ", "), len(known)-few)
 	}

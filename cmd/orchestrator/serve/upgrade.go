@@ -72,7 +72,7 @@ const (
 
 // awaitUpgrade waits for the end of an upgrade. Until then connections wait, and some are cut off.
 func awaitUpgrade(ctx context.Context, a *cli.App, d *client.Client, asked *control.Upgrade) (*control.Upgrade, error) {
-	defer a.ShowWait("the other program to go on")()
+	defer a.ShowWait("the new program to take over")()
 	process, err := child.Observe(asked.PID)
 	if err == nil {
 		defer process.Close()
@@ -93,8 +93,8 @@ func awaitUpgrade(ctx context.Context, a *cli.App, d *client.Client, asked *cont
 		case <-again.C:
 		case <-limit.C:
 			return nil, &cli.Failure{
-				Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the upgrade has not ended after a minute",
-				Because: []string{fmt.Sprintf("Process %d runs, and does not say how far it is.", asked.PID)}, Hint: "Look: orchestrator status",
+				Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the upgrade is not finished after a minute",
+				Because: []string{fmt.Sprintf("Process %d is running but does not report its progress.", asked.PID)}, Hint: "See: orchestrator status",
 			}
 		case <-ctx.Done():
 			return nil, a.Ended(ctx)
@@ -121,7 +121,7 @@ func lookAtUpgrade(ctx context.Context, d *client.Client) *control.Upgrade {
 func endedMidway(a *cli.App, how string) *cli.Failure {
 	f := &cli.Failure{
 		Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the new program has ended",
-		Because: []string{"Its agents end with it. Nothing that was confirmed is lost."}, Hint: "Start the team again: orchestrator up" + a.Named(),
+		Because: []string{"Its agents end with it. No confirmed data is lost."}, Hint: "Start the team again: orchestrator up" + a.Named(),
 	}
 	if how != "" {
 		f.Message += " (" + how + ")"
@@ -133,7 +133,7 @@ func showUpgrade(a *cli.App, u *control.Upgrade) error {
 	if u.State == hub.UpgradeFailed {
 		return &cli.Failure{
 			Exit: cli.ExitConflict, Code: wire.CodeConflict, Message: "the upgrade has failed: " + u.Error,
-			Because: []string{"Everything continues with version " + u.From + "."}, Hint: u.Hint,
+			Because: []string{"The team continues with version " + u.From + "."}, Hint: u.Hint,
 		}
 	}
 	if a.JSON() {
@@ -141,9 +141,9 @@ func showUpgrade(a *cli.App, u *control.Upgrade) error {
 	}
 	versions := "Upgraded from " + u.From + " to " + u.To
 	if u.From == u.To { // maybe the same file
-		versions = "Started the program of version " + u.To + " again"
+		versions = "Restarted version " + u.To
 	}
-	return a.Print("%s in %d ms. %s went over.\n", versions, u.TookMS, term.Count(u.Agents, "running agent"))
+	return a.Print("%s in %d ms. %s kept running.\n", versions, u.TookMS, term.Count(u.Agents, "running agent"))
 }
 
 // handedOver returns the handover of the program before this one, or nil.
@@ -154,7 +154,7 @@ func handedOver(a *cli.App) (*hub.Handover, error) {
 	}
 	fd, err := strconv.Atoi(value)
 	if err != nil {
-		return nil, cli.UsageError(fmt.Sprintf("%s is %q", hub.UpgradeEnv, wire.Visible(value)), "Unset it: it is for orchestrator upgrade")
+		return nil, cli.UsageError(fmt.Sprintf("%s is %q", hub.UpgradeEnv, wire.Visible(value)), "Unset it: only orchestrator upgrade uses it")
 	}
 	return hub.TakenOver(fd)
 }

@@ -32,7 +32,7 @@ The command restore puts a copy back.`,
 		Args:    cli.ArgCount(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if a.Flags.Host != "" {
-				return cli.UsageError("a record is copied on the machine that it is on", "Run this there, without --host")
+				return cli.UsageError("a record can only be copied on its machine", "Run the command there, without --host")
 			}
 			path, stateDir, err := a.RecordPath(nil)
 			if err != nil {
@@ -64,8 +64,8 @@ func backup(a *cli.App, path, stateDir, to string) error {
 		return serve.FileExists(err, to)
 	case errors.Is(err, eventlog.ErrFull), errors.Is(err, syscall.ENOSPC):
 		return &cli.Failure{
-			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "there is no space left for " + to, Because: []string{"The record is as it was."},
-			Hint: "Make room there: df -h " + term.Word(filepath.Dir(to)),
+			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "no space left for " + to, Because: []string{"The record was not changed."},
+			Hint: "Free some space: df -h " + term.Word(filepath.Dir(to)),
 		}
 	case err != nil:
 		return serve.CannotReadRecord(err, path)

@@ -53,7 +53,7 @@ record of the configuration or of --state-dir. An orchestrator may run at the sa
 
 func replay(a *cli.App, path string, until int64) error {
 	if until < 0 {
-		return cli.UsageError("--until is negative", "It is the number of a fact, such as the seq of an event")
+		return cli.UsageError("--until cannot be negative", "Use the number of a fact, for example the seq of an event")
 	}
 	var r dispatch.Replayed
 	var err error
@@ -66,11 +66,11 @@ func replay(a *cli.App, path string, until int64) error {
 	if removed, ok := errors.AsType[*wire.RemovedError](err); ok {
 		return &cli.Failure{
 			Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: "the record cannot be replayed: " + removed.Error(),
-			Hint: "What is there can be checked: orchestrator store check",
+			Hint: "Check the record: orchestrator store check",
 		}
 	}
 	if err != nil {
-		return &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: fmt.Sprintf("%s: %v", a.Short(path), err), Hint: "Look for damage: orchestrator store check"}
+		return &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: fmt.Sprintf("%s: %v", a.Short(path), err), Hint: "Check for damage: orchestrator store check"}
 	}
 	if a.Flags.JSON {
 		return a.Document(replayed{
@@ -84,7 +84,7 @@ func replay(a *cli.App, path string, until int64) error {
 	switch {
 	case until != 0:
 	case r.Kept == 0:
-		c.Row("snapshot", "there is none")
+		c.Row("snapshot", "none")
 	default:
 		c.Row("snapshot", fmt.Sprintf("of fact %d: with the facts after it, it leads to the same state", r.Kept))
 	}

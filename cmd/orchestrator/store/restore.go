@@ -38,7 +38,7 @@ Tokens and keys that were revoked after the copy was made are valid again: revok
 		Args:    cli.ArgCount(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if a.Flags.Host != "" {
-				return cli.UsageError("a record is restored on the machine that it is on", "Run this there, without --host")
+				return cli.UsageError("a record can only be restored on its machine", "Run the command there, without --host")
 			}
 			path, stateDir, err := a.RecordPath(nil)
 			if err != nil {
@@ -111,19 +111,19 @@ func restore(a *cli.App, from, path, stateDir string) error {
 	case last > 0:
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the record was not replaced: " + err.Error(),
-			Because: []string{"Nothing is lost: what is not there any more is in " + kept + "."},
+			Because: []string{"Nothing is lost: the missing files are in " + kept + "."},
 			Hint:    "Run it again: orchestrator restore " + term.Word(a.Short(from)) + a.Named(),
 		}
 	case a.Ended(ctx) != nil:
 		return a.Ended(ctx)
 	case errors.Is(err, eventlog.ErrFull), errors.Is(err, syscall.ENOSPC):
 		return &cli.Failure{
-			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "there is no space left for " + path, Because: []string{"The record is as it was."},
-			Hint: "Make room there: df -h " + term.Word(filepath.Dir(path)),
+			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "no space left for " + path, Because: []string{"The record was not changed."},
+			Hint: "Free some space: df -h " + term.Word(filepath.Dir(path)),
 		}
 	case notCopied != nil:
 		return &cli.Failure{
-			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the artifacts cannot be copied: " + err.Error(), Because: []string{"The record is as it was."},
+			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the artifacts cannot be copied: " + err.Error(), Because: []string{"The record was not changed."},
 		}
 	case errors.Is(err, eventlog.ErrForeign):
 		return cli.WithHint(serve.CannotReadRecord(err, from), cli.CodeFailed, nameACopy)
@@ -137,7 +137,7 @@ func restore(a *cli.App, from, path, stateDir string) error {
 		return a.Document(restoreReport{FormatVersion: wire.FormatVersion, Path: path, Facts: last, Artifacts: made, Kept: kept})
 	}
 	noteKept(a, kept, path)
-	return a.Print("%s in %s, restored from %s. To go on: orchestrator up%s\n", term.Count(int(last), "fact"), a.Short(path), a.Short(from), a.Named())
+	return a.Print("%s in %s, restored from %s. Start the team: orchestrator up%s\n", term.Count(int(last), "fact"), a.Short(path), a.Short(from), a.Named())
 }
 
 // isCopy returns an error for a file that cannot be a copy of a record.
@@ -145,9 +145,9 @@ func isCopy(from string) error {
 	f := &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Hint: nameACopy, Details: map[string]any{"path": from}}
 	switch info, err := os.Stat(from); {
 	case errors.Is(err, fs.ErrNotExist):
-		f.Exit, f.Code, f.Message = cli.ExitNotFound, wire.CodeNotFound, "there is no file "+from
+		f.Exit, f.Code, f.Message = cli.ExitNotFound, wire.CodeNotFound, "no such file: "+from
 	case err == nil && (!info.Mode().IsRegular() || info.Size() == 0):
-		f.Message = from + " is not a file, or it is empty"
+		f.Message = from + " is not a file, or is empty"
 	default:
 		return nil
 	}
@@ -155,7 +155,7 @@ func isCopy(from string) error {
 }
 
 // nameACopy is the hint for a file that is no copy.
-const nameACopy = "Name a copy that orchestrator backup or store salvage has made"
+const nameACopy = "Name a copy made by orchestrator backup or store salvage"
 
 // copyArtifacts copies the artifacts of the record at path, if any, to the folder kept, and then
 // the artifacts of the copy in from. It returns the number of the latter.
@@ -174,8 +174,8 @@ func copyArtifacts(ctx context.Context, artifacts, from, path, kept string) (int
 func noteKept(a *cli.App, kept, path string) {
 	old := filepath.Join(kept, filepath.Base(path))
 	if _, err := os.Stat(old); kept != "" && err == nil {
-		a.Note("The record as it was: %s. To put it back: orchestrator restore %s%s", a.Short(kept), term.Word(a.Short(old)), a.Named())
+		a.Note("The original record: %s. Restore it: orchestrator restore %s%s", a.Short(kept), term.Word(a.Short(old)), a.Named())
 	} else if kept != "" {
-		a.Note("A part of the record as it was: %s. The rest is in the folder of the interrupted call, beside it.", a.Short(kept))
+		a.Note("A part of the original record: %s. The rest is next to it, in the folder of the interrupted restore.", a.Short(kept))
 	}
 }

@@ -135,7 +135,7 @@ func checkStore(a *cli.App, path string) error {
 	} else if broken == nil {
 		err = a.Print("%s in %s, all in order\n", term.Count(int(last), "fact"), a.Short(path))
 	} else {
-		err = a.Print("%s in %s are in order. Then: %v\nCopy what is in order to a new file: orchestrator store salvage NEW.db\n",
+		err = a.Print("%s in %s are in order. Then: %v\nCopy the intact facts to a new file: orchestrator store salvage NEW.db\n",
 			term.Count(int(last), "fact"), a.Short(path), broken)
 	}
 	if err == nil && broken != nil {
@@ -205,8 +205,8 @@ func salvage(a *cli.App, path, stateDir, to string, without []int64) error {
 		return a.Ended(ctx)
 	case isUnclear:
 		return &cli.Failure{
-			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the facts behind the damaged one need it: " + unclear.Error(), Because: []string{"No file was made."},
-			Hint: "Copy what is before it: orchestrator store salvage " + term.Word(a.Short(to)),
+			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the facts after the damaged one depend on it: " + unclear.Error(), Because: []string{"No file was written."},
+			Hint: "Copy the facts before it: orchestrator store salvage " + term.Word(a.Short(to)),
 		}
 	case errors.Is(err, fs.ErrExist):
 		return serve.FileExists(err, to)
@@ -214,8 +214,8 @@ func salvage(a *cli.App, path, stateDir, to string, without []int64) error {
 		return serve.CannotReadRecord(err, path)
 	case last == 0:
 		return &cli.Failure{
-			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "no fact can be read from " + path, Because: []string{fmt.Sprint(lost), "No file was made."},
-			Hint: "Put the record back: orchestrator restore BACKUP     Begin anew: move " + term.Word(path) + "* away",
+			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "no fact can be read from " + path, Because: []string{fmt.Sprint(lost), "No file was written."},
+			Hint: "Restore the record: orchestrator restore BACKUP     Start a new one: move " + term.Word(path) + "* away",
 		}
 	}
 	if a.Flags.JSON {
@@ -236,9 +236,9 @@ func showSalvaged(a *cli.App, last int64, left []int64, lost error, to string) e
 		a.Note("Lost: %v", lost)
 	}
 	if chain, ok := errors.AsType[*eventlog.ChainError](lost); ok {
-		a.Note("Leave it out, and copy what is behind it: orchestrator store salvage NEW.db --without %d", chain.Seq)
+		a.Note("Skip it, and copy the facts after it: orchestrator store salvage NEW.db --without %d", chain.Seq)
 	}
-	a.Note("Put it in the place of the record: orchestrator restore %s", term.Word(a.Short(to)))
+	a.Note("Replace the record with it: orchestrator restore %s", term.Word(a.Short(to)))
 	return nil
 }
 

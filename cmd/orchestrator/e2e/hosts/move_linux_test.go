@@ -283,7 +283,7 @@ func TestMoveToPostgres(t *testing.T) {
 	_, stderr, code := one.Call("store", "move", "--to", "postgres", "--node", "h1")
 	require.Equal(t, cli.ExitConflict, code, stderr)
 	require.Contains(t, stderr, "the shared log is not empty")
-	require.Contains(t, stderr, `name another log in the file of all: store { log = "NAME" … }`)
+	require.Contains(t, stderr, `set another log in the files of all hubs: store { log = "NAME" … }`)
 	_, stderr, code = one.Call("up", "--node", "h1")
 	require.Equal(t, cli.ExitNo, code, stderr)
 	two.Stop()
@@ -330,11 +330,11 @@ func TestMoveRefused(t *testing.T) {
 		says string
 		code int
 	}{
-		{[]string{"--to", "jetstream"}, "is of the kind sqlite", cli.ExitUsage},
-		{[]string{"--to", "sqlite"}, "is of the kind sqlite", cli.ExitUsage},
-		{[]string{"--to", "etcd"}, "--to is jetstream, postgres or sqlite", cli.ExitUsage},
-		{nil, "--to is jetstream, postgres or sqlite", cli.ExitUsage},
-		{[]string{"--to", "sqlite", "--host", "https://h1:1"}, "moved on the machine that it is on", cli.ExitUsage},
+		{[]string{"--to", "jetstream"}, "has the kind sqlite", cli.ExitUsage},
+		{[]string{"--to", "sqlite"}, "has the kind sqlite", cli.ExitUsage},
+		{[]string{"--to", "etcd"}, "--to must be jetstream, postgres or sqlite", cli.ExitUsage},
+		{nil, "--to must be jetstream, postgres or sqlite", cli.ExitUsage},
+		{[]string{"--to", "sqlite", "--host", "https://h1:1"}, "can only be moved on its machine", cli.ExitUsage},
 	} {
 		_, stderr, code := s.Call(append([]string{"store", "move"}, c.args...)...)
 		require.Equal(t, c.code, code, stderr)

@@ -72,7 +72,7 @@ agent "own" {
 	tried := s.Ask("notify", "test")
 	require.Regexp(t, `(?m)^command +told$`, tried)
 	require.Regexp(t, `(?m)^webhook at http://127.0.0.1:\d+ +told$`, tried)
-	require.Equal(t, "Test: the team tells you what happens", hook.texts()[2])
+	require.Equal(t, "Test: notifications from this team arrive here", hook.texts()[2])
 	s.Stop()
 	require.NotContains(t, s.Stdout.All()+s.Stderr.All()+tried, "very-secret")
 }

@@ -120,8 +120,8 @@ func TestPipeOnTerminal(t *testing.T) {
 	defer terminal.Close()
 	screen := bufio.NewReader(terminal)
 	await := awaitIn(t, screen)
-	await("No orchestrator runs here: me has joined one of its own")
-	await("Ctrl-D ends.")
+	await("No orchestrator is running here: me has joined a temporary one")
+	await("Ctrl-D ends the input.")
 	_, err = io.WriteString(terminal, `{"type":"request:query-agents"}`+"\n")
 	require.NoError(t, err)
 	await(`> {"id":"1","timestamp":"`)
@@ -143,7 +143,7 @@ func TestRunOnTerminal(t *testing.T) {
 	defer terminal.Close()
 	screen := bufio.NewReader(terminal)
 	await := awaitIn(t, screen)
-	await("What you type is its stdin. It gets no tasks: for these, write a file with orchestrator init")
+	await("Your input goes to its stdin. It gets no tasks. For tasks, write a file: orchestrator init")
 	_, err = io.WriteString(terminal, "hello\n")
 	require.NoError(t, err)
 	await("heard hello")
@@ -164,7 +164,7 @@ func TestPipeLeavesAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	await := awaitIn(t, bufio.NewReader(talk))
-	await("Look at it: orchestrator status --host ")
+	await("See its status: orchestrator status --host ")
 	for _, line := range []string{
 		`{"type":"request:ask-user","id":"1","timestamp":"2026-11-21T14:00:00Z","payload":{"question":"?","timeout":3600000}}`,
 		`{"type":"request:query-agents","id":"2","timestamp":"2026-11-21T14:00:00Z"}`,
@@ -174,7 +174,7 @@ func TestPipeLeavesAtOnce(t *testing.T) {
 	}
 	awaitIn(t, bufio.NewReader(answers))(`"correlationId":"2"`) // so both have arrived
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	await("Waiting for what is still to be answered")
+	await("Waiting for open answers")
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.Error(t, cmd.Wait())
 	require.Equal(t, cli.ExitTerminated, cmd.ProcessState.ExitCode())

@@ -184,7 +184,7 @@ func TestEditor(t *testing.T) {
 	s.WaitForQuestions(1)
 	stage.WaitFor(t, "it is shown", func() bool { return e.has("says: planner asks: How?\nAnswer it: orchestrator inbox answer q2 TEXT\n") })
 	_, err := conn.Prompt(t.Context(), acp.PromptRequest{SessionId: id, Prompt: []acp.ContentBlock{acp.TextBlock("More")}})
-	require.ErrorContains(t, err, "has a prompt already")
+	require.ErrorContains(t, err, "already has a prompt")
 	require.NoError(t, conn.Cancel(t.Context(), acp.CancelNotification{SessionId: id}))
 	require.Equal(t, acp.StopReasonCancelled, <-ended)
 	s.WaitForEvents(1, events.TaskCancelled, "")

@@ -345,7 +345,7 @@ agent "b" {
 			require.Regexp(t, `^\d+ facts in .*rescued\.db, all in order\n$`, said)
 			_, cried, code := h.Call("store", "salvage", rescued)
 			require.Equal(t, cli.ExitConflict, code)
-			require.Contains(t, cried, "exists, and is left as it is")
+			require.Contains(t, cried, "already exists and was not changed")
 		}
 		require.Empty(t, h.Processes(), name)
 		now, err := os.ReadFile(h.Path("b-ran"))

@@ -327,8 +327,8 @@ func TestRecordOfANewerProgram(t *testing.T) {
 			for _, words := range test.says {
 				require.Regexp(t, words, said)
 			}
-			require.Contains(t, said, "This is version "+cli.Version+". Nothing was started, and nothing was changed.")
-			require.Contains(t, said, "Use the program that wrote it, or a newer one     Or begin beside it: --state-dir DIR")
+			require.Contains(t, said, "This is version "+cli.Version+". Nothing was started or changed.")
+			require.Contains(t, said, "Use the version that wrote it, or a newer one     Or start a new record: --state-dir DIR")
 			require.Equal(t, before, stage.Checkpoint(t, path), "it was changed")
 			now, err := os.ReadFile(s.Path("a-ran"))
 			require.NoError(t, err)

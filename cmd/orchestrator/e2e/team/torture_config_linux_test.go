@@ -172,7 +172,7 @@ func TestTortureReloadOfAnEmptyFile(t *testing.T) {
 		require.Equal(t, before, pids(s))
 	}
 	s.Write("orchestrator.hcl", hcl)
-	require.Contains(t, s.Ask("reload"), "Nothing has changed.")
+	require.Contains(t, s.Ask("reload"), "No changes.")
 	require.Equal(t, before, pids(s))
 	s.Stop()
 }
@@ -242,7 +242,7 @@ agent "extra" {
 	_, _, code := s.Call("reload", "--timeout", "1s")
 	require.Equal(t, cli.ExitTimeout, code)
 	s.WaitForEvents(1, events.AgentStarted, "extra")
-	require.Equal(t, "Nothing has changed.\n", s.Ask("reload"))
+	require.Equal(t, "No changes.\n", s.Ask("reload"))
 	s.Write("go", "")
 	s.WaitForEvents(2, events.AgentStarted, "stubborn")
 	require.Len(t, s.Events(events.AgentStarted, "extra"), 1)

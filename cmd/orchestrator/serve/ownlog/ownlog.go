@@ -118,7 +118,7 @@ func (l *Log) Write(text []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lost > 0 {
-		gap := fmt.Sprintf("%s [%d lines before this one could not be written]\n", output.Stamp(time.Now()), l.lost)
+		gap := fmt.Sprintf("%s [%d earlier lines could not be written]\n", output.Stamp(time.Now()), l.lost)
 		if l.torn {
 			gap = "\n" + gap
 		}

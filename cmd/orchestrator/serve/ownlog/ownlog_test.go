@@ -66,5 +66,5 @@ func TestOwnLogOnAFullDisk(t *testing.T) {
 	l.to = &disk
 	write("five\n")
 	write("six\n")
-	require.Regexp(t, `^one\n\S+Z \[3 lines before this one could not be written\]\nfive\nsix\n$`, disk.String())
+	require.Regexp(t, `^one\n\S+Z \[3 earlier lines could not be written\]\nfive\nsix\n$`, disk.String())
 }
