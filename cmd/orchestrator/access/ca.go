@@ -94,10 +94,10 @@ func readHubs(args []string) (hubs []namedHub, err error) {
 		hub := namedHub(strings.Split(arg, ","))
 		for _, name := range hub {
 			if net.ParseIP(name) == nil && !oneName.MatchString(name) {
-				return nil, cli.UsageError(fmt.Sprintf("%q is not the name or the address of a machine", name), "Write it as in peers, without the port: orchestrator key ca keys h1 h2 h3")
+				return nil, cli.UsageError(fmt.Sprintf("%q is not the name or the address of a machine", name), "Write it like in peers, without the port: orchestrator key ca keys h1 h2 h3")
 			}
 			if seen[name] {
-				return nil, cli.UsageError(fmt.Sprintf("%q is there twice", name), "Name each machine once")
+				return nil, cli.UsageError(fmt.Sprintf("%q is duplicated", name), "Name each machine once")
 			}
 			seen[name] = true
 		}
@@ -178,13 +178,13 @@ func (m *certifier) readAuthority() error {
 	if err != nil {
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "cannot use the certificate authority in " + m.shown, Because: []string{err.Error(), "Nothing was written."},
-			Hint: "Name the folder in which it was made, or make one: orchestrator key ca " + term.Word(m.shown) + " HUB",
+			Hint: "Name its folder, or create one: orchestrator key ca " + term.Word(m.shown) + " HUB",
 		}
 	}
 	m.authority = pair.Leaf
 	m.signer, _ = pair.PrivateKey.(crypto.Signer)
 	if !m.authority.IsCA || m.signer == nil || m.now.After(m.authority.NotAfter) {
-		return fmt.Errorf("the certificate authority in %s has ended, or is none", m.shown)
+		return fmt.Errorf("the certificate authority in %s is invalid or has expired", m.shown)
 	}
 	return nil
 }
@@ -278,7 +278,7 @@ func (m *certifier) refuse(err error) error {
 		return err
 	}
 	return &cli.Failure{
-		Exit: cli.ExitConflict, Code: wire.CodeConflict, Message: at.Path + " exists, and is left as it is", Because: []string{"Nothing was written."},
+		Exit: cli.ExitConflict, Code: wire.CodeConflict, Message: at.Path + " already exists and was not changed", Because: []string{"Nothing was written."},
 		Hint: "Move it away to replace it",
 	}
 }
@@ -315,10 +315,10 @@ func (m *certifier) show(a *cli.App, hubs []namedHub, add bool) error {
 		}
 	}
 	first := hubs[0][0]
-	a.Note("Copy the files of each folder to its machine, beside orchestrator.hcl, such as: scp %s/* %s:FOLDER", term.Word(filepath.Join(m.shown, first)), first)
+	a.Note("Copy the files of each folder to its machine, next to orchestrator.hcl, for example: scp %s/* %s:FOLDER", term.Word(filepath.Join(m.shown, first)), first)
 	if !add {
-		a.Note("Keep %s in a safe place, and copy it to no hub.", term.Word(filepath.Join(m.shown, "ca-key.pem")))
+		a.Note("Keep %s in a safe place, and do not copy it to a hub.", term.Word(filepath.Join(m.shown, "ca-key.pem")))
 	}
-	a.Note("The certificates end on %s, and their authority on %s.", ends.Format(time.DateOnly), m.authority.NotAfter.Format(time.DateOnly))
+	a.Note("The certificates expire on %s, and their authority on %s.", ends.Format(time.DateOnly), m.authority.NotAfter.Format(time.DateOnly))
 	return nil
 }

@@ -82,7 +82,7 @@ func TestCAEnds(t *testing.T) {
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "h2", "hub.pem"), filepath.Join(dir, "h2", "hub-key.pem"))
 	require.NoError(t, err)
 	require.Equal(t, late.authority.NotAfter, pair.Leaf.NotAfter)
-	require.ErrorContains(t, (&certifier{dir: dir, now: began.AddDate(11, 0, 0)}).make([]namedHub{{"h3"}}, true), "has ended")
+	require.ErrorContains(t, (&certifier{dir: dir, now: began.AddDate(11, 0, 0)}).make([]namedHub{{"h3"}}, true), "has expired")
 }
 
 // What is not the name of a machine is refused.

@@ -84,7 +84,7 @@ func revoke(a *cli.App, word string, of credentials, ask bool) error {
 			return err
 		}
 		if ask {
-			if err := a.Confirm(fmt.Sprintf("Take %s %s of %s away?", kindWord(c), wire.Visible(c.ID), cmp.Or(term.OneLine(c.For), "no actor yet"))); err != nil {
+			if err := a.Confirm(fmt.Sprintf("Revoke %s %s of %s?", kindWord(c), wire.Visible(c.ID), cmp.Or(term.OneLine(c.For), "no actor yet"))); err != nil {
 				return err
 			}
 		}
@@ -100,7 +100,7 @@ func revokeAll(a *cli.App, of credentials, ask bool) error {
 			return err
 		}
 		if ask {
-			if err := a.Confirm(fmt.Sprintf("Take %s away?", term.Count(len(list), of.noun))); err != nil {
+			if err := a.Confirm(fmt.Sprintf("Revoke %s?", term.Count(len(list), of.noun))); err != nil {
 				return err
 			}
 		}
@@ -120,7 +120,7 @@ func (c *credentials) end(ctx context.Context, a *cli.App, d *client.Client, one
 		Explain: func(err error) error { return cli.WithHint(err, wire.CodeNotFound, "List them: "+c.where) },
 		Quiet:   func(*struct{}) error { return a.Print("%s\n", wire.Visible(one.ID)) },
 		Text: func(*struct{}) error {
-			return a.Print("%s holds no more\n", a.Paint(a.Stdout).Strong(wire.Visible(one.ID)))
+			return a.Print("%s is no longer valid\n", a.Paint(a.Stdout).Strong(wire.Visible(one.ID)))
 		},
 	}.Send(ctx, a, d)
 }
@@ -141,11 +141,11 @@ func (c *credentials) named(list []wire.Credential, word string) (*wire.Credenti
 		return found, nil
 	}
 	f := &cli.Failure{
-		Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("no %s has an id that begins with %q", c.noun, word),
+		Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("no %s id begins with %q", c.noun, word),
 		Hint: "List them: " + c.where, Details: map[string]any{"id": word},
 	}
 	if len(fits) > 1 {
-		f.Message = fmt.Sprintf("%q fits %s: %s", word, term.Count(len(fits), c.noun), strings.Join(fits[:min(5, len(fits))], ", "))
+		f.Message = fmt.Sprintf("%q matches %s: %s", word, term.Count(len(fits), c.noun), strings.Join(fits[:min(5, len(fits))], ", "))
 		f.Hint = "Write more characters of the id"
 	}
 	return nil, f

@@ -59,7 +59,7 @@ func newKey(a *cli.App, operation string, request wire.IssueKey, more string) er
 }
 
 func keyListCommand(a *cli.App) *cobra.Command {
-	return listing(a, "list-keys", "No keys. orchestrator key issue AGENT").Command(a, &cobra.Command{
+	return listing(a, "list-keys", "No keys. Issue one: orchestrator key issue AGENT").Command(a, &cobra.Command{
 		Use:   "ls",
 		Short: "List the keys of agents and registration tokens",
 		Long: `Lists the valid keys, with their agents and expiry times, and the unused registration
@@ -80,9 +80,9 @@ once.`,
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: cli.OneArg(a.CompleteAgents),
 		RunE: func(_ *cobra.Command, args []string) error {
-			old := "Older keys hold no more."
+			old := "Older keys are no longer valid."
 			if overlap.Duration > 0 {
-				old = "Older keys hold until " + term.Clock(object.Timestamp(time.Now().Add(overlap.Duration)), time.Now(), time.TimeOnly) + "."
+				old = "Older keys are valid until " + term.Clock(object.Timestamp(time.Now().Add(overlap.Duration)), time.Now(), time.TimeOnly) + "."
 			}
 			return newKey(a, "rotate-key", wire.IssueKey{Agent: args[0], Overlap: overlap.Milliseconds()}, old)
 		},
@@ -142,7 +142,7 @@ func issueRegistration(a *cli.App, request wire.IssueRegistration) error {
 			if err := a.Print("%s\n", issued.Token); err != nil {
 				return err
 			}
-			a.Note("This is registration token %s for %s, until %s. It is shown once, and can be used once.",
+			a.Note("This is registration token %s for %s, valid until %s. It is shown once and can be used once.",
 				term.OneLine(issued.ID), cmp.Or(term.OneLine(request.Name), "one server"), term.Clock(issued.ExpiresAt, time.Now(), time.TimeOnly))
 			return nil
 		},

@@ -84,14 +84,14 @@ func (f *tokenFlags) request(a *cli.App, verb *cobra.Command) (*wire.IssueToken,
 	case given("sub") && given("actor"):
 		return nil, cli.UsageError("--sub and --actor cannot be combined", "A token is for a person or for an actor: leave one out")
 	case given("actor") && strings.TrimSpace(f.actor) == "", !given("actor") && strings.TrimSpace(f.subject) == "":
-		return nil, cli.UsageError("the holder of the token is missing", "Say it: --sub NAME, or --actor ID")
+		return nil, cli.UsageError("the holder of the token is missing", "Add it: --sub NAME, or --actor ID")
 	case given("actor") && given("role"):
-		return nil, cli.UsageError("--role is of a person, and an actor has none", "Leave it out")
+		return nil, cli.UsageError("--role is only for tokens of people", "Leave it out")
 	case given("sub") && given("overlap"):
-		return nil, cli.UsageError("--overlap is of an actor: the tokens of a person hold beside each other", "Leave it out")
+		return nil, cli.UsageError("--overlap is only for tokens of actors: earlier tokens of a person stay valid", "Leave it out")
 	}
 	if host, ok := strings.CutPrefix(f.actor, "HO:"); ok && !mail.IsName(host) {
-		return nil, cli.UsageError(fmt.Sprintf("%q is no name of a host: it has letters, digits and . _ -, and begins with a letter or a digit", host), "Choose another one, such as: --actor HO:gpu-1")
+		return nil, cli.UsageError(fmt.Sprintf("%q is not a host name: use letters, digits and . _ -, and begin with a letter or a digit", host), "Choose another name, for example: --actor HO:gpu-1")
 	}
 	if f.actor == "" {
 		return &wire.IssueToken{Subject: f.subject, Role: f.role.Value, TTL: f.ttl.Milliseconds()}, nil
@@ -103,7 +103,7 @@ func (f *tokenFlags) request(a *cli.App, verb *cobra.Command) (*wire.IssueToken,
 // holds returns an error for a --ttl of less than a second.
 func holds(verb *cobra.Command, ttl time.Duration) error {
 	if verb.Flags().Changed("ttl") && ttl < time.Second {
-		return cli.UsageError("--ttl must be a second or more", "Leave it out for what it is without one")
+		return cli.UsageError("--ttl must be 1s or more", "Leave it out for the default")
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func issueToken(a *cli.App, request *wire.IssueToken) error {
 	return cli.Query[wire.IssuedToken]{
 		Operation: "issue-token", Request: request,
 		Explain: func(err error) error {
-			return cli.WithHint(err, wire.CodeConflict, "To speak as an agent from elsewhere takes a key: orchestrator key issue AGENT")
+			return cli.WithHint(err, wire.CodeConflict, "Agents on other machines use keys: orchestrator key issue AGENT")
 		},
 		Text: func(issued *wire.IssuedToken) error {
 			if err := a.Print("%s\n", issued.Token); err != nil {
@@ -137,20 +137,20 @@ func tokenWords(issued *wire.IssuedToken, overlap int64, now time.Time) []string
 	if issued.Actor == "" {
 		words := []string{fmt.Sprintf("This is token %s of %s, %s%s.", term.OneLine(issued.ID), term.OneLine(issued.Subject), term.OneLine(issued.Role), until) + safe}
 		if issued.Role != wire.PersonViewer {
-			words = append(words, "On the bus its messages are from IO:"+term.OneLine(issued.Subject)+".")
+			words = append(words, "Its messages on the bus are from IO:"+term.OneLine(issued.Subject)+".")
 		}
 		return words
 	}
-	older := "Older tokens of " + term.OneLine(issued.Actor) + " hold no more."
+	older := "Older tokens of " + term.OneLine(issued.Actor) + " are no longer valid."
 	if overlap > 0 {
 		end := object.Timestamp(now.Add(time.Duration(overlap) * time.Millisecond))
-		older = "Older tokens of " + term.OneLine(issued.Actor) + " hold until " + term.Clock(end, now, time.TimeOnly) + "."
+		older = "Older tokens of " + term.OneLine(issued.Actor) + " are valid until " + term.Clock(end, now, time.TimeOnly) + "."
 	}
 	return []string{fmt.Sprintf("This is token %s of %s%s.", term.OneLine(issued.ID), term.OneLine(issued.Actor), until) + safe, older}
 }
 
 func tokenListCommand(a *cli.App) *cobra.Command {
-	return listing(a, "list-tokens", "No tokens. orchestrator token issue --sub NAME, or --actor ID").Command(a, &cobra.Command{
+	return listing(a, "list-tokens", "No tokens. Issue one: orchestrator token issue --sub NAME, or --actor ID").Command(a, &cobra.Command{
 		Use:     "ls",
 		Short:   "List the tokens of people and of actors",
 		Long:    "Lists the valid tokens, with their holders, roles and expiry times. The secrets are\nnot shown: only fingerprints of them are stored.",
@@ -174,7 +174,7 @@ The command asks for confirmation. Without a terminal it requires --yes.`,
 			of := credentials{list: "list-tokens", revoke: "revoke-token", noun: "token", where: "orchestrator token ls"}
 			switch {
 			case all != (len(args) == 0):
-				return cli.UsageError("name one token, or all of them", "orchestrator token revoke ID     Or: orchestrator token revoke --all")
+				return cli.UsageError("name one token, or use --all", "orchestrator token revoke ID     Or: orchestrator token revoke --all")
 			case all:
 				return revokeAll(a, of, !yes)
 			}

@@ -141,7 +141,7 @@ func noAgent(name string, agents []control.AgentView) *cli.Failure {
 	}
 	f := &cli.Failure{
 		Exit: cli.ExitNotFound, Code: wire.CodeNotFound,
-		Message: fmt.Sprintf("no agent is called %q", name),
+		Message: fmt.Sprintf("agent %q does not exist", name),
 		Hint:    "List them: orchestrator agent ls",
 		Details: map[string]any{"agent": name},
 	}

@@ -92,7 +92,7 @@ func wireLog(a *cli.App, names []string) error {
 		}
 		i := slices.IndexFunc(status.Agents, func(v control.AgentView) bool { return v.Name == names[0] })
 		if i < 0 {
-			return cli.UsageError(fmt.Sprintf("no agent is called %q", names[0]), "List them: orchestrator ps")
+			return cli.UsageError(fmt.Sprintf("agent %q does not exist", names[0]), "List them: orchestrator ps")
 		}
 		found := false
 		for _, file := range []string{"wire-0.jsonl", "wire-1.jsonl"} { // see adapter.WireLog

@@ -224,13 +224,13 @@ func AnsweredWords(r *wire.QuestionReply) string {
 	said := fmt.Sprintf("Answered %s: %s.", agent, strings.TrimSuffix(term.Clip(term.OneLine(r.Answer), 100), "."))
 	switch {
 	case r.Question.Task != "" && !r.Question.Blocking:
-		return said + " Task " + term.ID(r.Question.Task) + " goes on."
+		return said + " Task " + term.ID(r.Question.Task) + " continues."
 	case r.Told:
 		return said
 	case r.Question.Blocking:
-		return said + " It does not wait for it any more; the answer is on record."
+		return said + " It no longer waits for the answer; the answer is on record."
 	}
-	return said + " It did not wait for an answer; it is on record."
+	return said + " It did not wait for an answer; the answer is on record."
 }
 
 // completeAnswer completes the id of a question, and then its options.

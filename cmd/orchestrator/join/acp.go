@@ -117,7 +117,7 @@ func serveACP(a *cli.App, f acpFlags) error {
 	select {
 	case err = <-read:
 	case <-e.stdout.full:
-		err = &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: fmt.Sprintf("the editor has not read %d bytes that were sent to it", maxUnread)}
+		err = &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: fmt.Sprintf("the editor has not read %d bytes of messages", maxUnread)}
 	case <-ctx.Done():
 	}
 	leave()

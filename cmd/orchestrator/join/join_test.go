@@ -33,7 +33,7 @@ func TestEditorThatReadsNothing(t *testing.T) {
 	read, write := io.Pipe()
 	defer read.Close()
 	f := cli.FailureOf(serveACP(cli.New(cli.Env{Stdin: io.MultiReader(in, read), Stdout: write}), acpFlags{}))
-	require.Equal(t, "the editor has not read 67108864 bytes that were sent to it", f.Message)
+	require.Equal(t, "the editor has not read 67108864 bytes of messages", f.Message)
 }
 
 // A leader whose stdin is not that of an agent ends with words for people.
@@ -41,5 +41,5 @@ func TestLeadWithoutOrchestrator(t *testing.T) {
 	a := cli.New(cli.Env{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Environ: []string{"ORC_AGENT_ID=lead", "ORC_SESSION=change"}})
 	f := cli.FailureOf(lead(a))
 	require.Equal(t, cli.ExitNotRunning, f.Exit)
-	require.Equal(t, "no orchestrator is on stdin: it has gone, or it did not start this command", f.Message)
+	require.Equal(t, "no orchestrator on stdin: it has ended, or it did not start this command", f.Message)
 }

@@ -94,7 +94,7 @@ func lead(a *cli.App) error {
 	case errors.Is(err, io.EOF):
 		return &cli.Failure{
 			Exit: cli.ExitNotRunning, Code: cli.CodeNotRunning,
-			Message: "no orchestrator is on stdin: it has gone, or it did not start this command", Hint: hint,
+			Message: "no orchestrator on stdin: it has ended, or it did not start this command", Hint: hint,
 		}
 	}
 	return err
@@ -169,7 +169,7 @@ func (l *leader) awaitMerge(ctx context.Context, task, work string) bool {
 			return true
 		}
 		if t.Workspace.Merge == hub.MergeRefused && !asked {
-			question := fmt.Sprintf("The work is approved, and its branch %s could not be merged. Why: orchestrator why %s\nMerge it, and the task is done: orchestrator task merge %[2]s",
+			question := fmt.Sprintf("The work is approved, but its branch %s could not be merged. Why: orchestrator why %s\nTo complete the task, merge it: orchestrator task merge %[2]s",
 				t.Workspace.Branch, wire.ShortID(work))
 			_, err := l.conn.RequestHelp(ctx, task, question, nil)
 			asked = err == nil

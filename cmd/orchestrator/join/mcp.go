@@ -55,7 +55,7 @@ within 45 seconds; a later answer comes as mail.`,
 
 func serveMCP(a *cli.App, f mcpFlags) error {
 	if f.Name == "" && (f.Role.Value != "" || len(f.Capabilities) > 0) {
-		return cli.UsageError("only a guest has a role and capabilities of its own", "Usage: orchestrator mcp --as NAME --role ROLE")
+		return cli.UsageError("--role and --capability are only for guests", "Usage: orchestrator mcp --as NAME --role ROLE")
 	}
 	d, err := a.Connect()
 	if err != nil {
@@ -68,7 +68,7 @@ func serveMCP(a *cli.App, f mcpFlags) error {
 		return serveGuest(ctx, a, d, f, o)
 	}
 	if d.Target.URL == "" && !d.Target.Inside {
-		return cli.UsageError("only an agent has tools, and this command was started by none", "Join as a guest: orchestrator mcp --as NAME")
+		return cli.UsageError("only an agent has tools, and no agent started this command", "Join as a guest: orchestrator mcp --as NAME")
 	}
 	o.Files = d.Target.Inside
 	return ended(ctx, a, mcp.Serve(ctx, &caller{client: d}, o))
@@ -153,7 +153,7 @@ func serveGuest(ctx context.Context, a *cli.App, d *client.Client, f mcpFlags, o
 	case errors.Is(cause, errLost):
 		return &cli.Failure{
 			Exit: cli.ExitNotRunning, Code: cli.CodeNotRunning,
-			Message: "the orchestrator of " + d.Target.Subject + " has gone, or has cut this guest off",
+			Message: "the orchestrator of " + d.Target.Subject + " has ended or closed this connection",
 			Hint:    "Check whether it is running: orchestrator status",
 		}
 	}
@@ -184,7 +184,7 @@ func giveBack(conn *agents.Conn) {
 		if conn.Ask(ctx, "current-task", nil, &answer) != nil {
 			return
 		}
-		if conn.Ask(ctx, "return-task", wire.ReturnTask{TaskID: answer.Task.ID, Reason: "its client has left"}, nil) != nil {
+		if conn.Ask(ctx, "return-task", wire.ReturnTask{TaskID: answer.Task.ID, Reason: "its client has disconnected"}, nil) != nil {
 			return
 		}
 	}

@@ -75,9 +75,9 @@ func (e *editor) begin(params wire.Raw) (*turn, error) {
 	before, known := e.turn[p.Session]
 	switch {
 	case !known:
-		return nil, &rpcError{Code: invalidParams, Message: "there is no such session"}
+		return nil, &rpcError{Code: invalidParams, Message: "the session does not exist"}
 	case before != nil:
-		return nil, &rpcError{Code: invalidRequest, Message: "the session has a prompt already: cancel it, or wait"}
+		return nil, &rpcError{Code: invalidRequest, Message: "the session already has a prompt: cancel it, or wait"}
 	}
 	t := &turn{editor: e, session: p.Session, text: text, asked: map[string]bool{}}
 	e.turn[p.Session] = t
@@ -155,7 +155,7 @@ func (t *turn) run(ctx context.Context) (reason string, err error) {
 			return t.end(), err
 		}
 	}
-	return "", &cli.Failure{Message: "the orchestrator has stopped", Hint: "The task goes on when it is started again: orchestrator up"}
+	return "", &cli.Failure{Message: "the orchestrator has stopped", Hint: "The task continues after a restart: orchestrator up"}
 }
 
 // end returns why the prompt has ended.
@@ -205,7 +205,7 @@ func (t *turn) role(ctx context.Context) (string, error) {
 		}
 	}
 	if len(list.Agents) == 0 {
-		return "", &rpcError{Code: internalError, Message: "the team has no agent"}
+		return "", &rpcError{Code: internalError, Message: "the team has no agents"}
 	}
 	return list.Agents[0].Role, nil
 }

@@ -56,7 +56,7 @@ func test(a *cli.App) error {
 		return err
 	}
 	defer release()
-	const text = "Test: the team tells you what happens"
+	const text = "Test: notifications from this team arrive here"
 	trials := []trial{}
 	if n := &c.Notify; n.Bell || n.OSC {
 		if term.IsTerminal(a.Stderr) {
@@ -70,7 +70,7 @@ func test(a *cli.App) error {
 			_, err := fmt.Fprint(a.Stderr, signal)
 			trials = append(trials, result("terminal", err))
 		} else {
-			a.Note("This is no terminal: the bell and osc are not tried.")
+			a.Note("This is not a terminal: the bell and osc are not tested.")
 		}
 	}
 	m := notify.Message{
@@ -112,7 +112,7 @@ func show(a *cli.App, trials []trial) error {
 			return err
 		}
 	} else if len(trials) == 0 {
-		return &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the file tells nobody anything here", Hint: "Write a block notify: orchestrator help notify"}
+		return &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the file has no notifications here", Hint: "Add a notify block: orchestrator help notify"}
 	}
 	paint := a.Paint(a.Stdout)
 	for _, t := range trials {
@@ -168,7 +168,7 @@ func dead(a *cli.App, resend, forget bool) error {
 		}
 		release()
 		if o.URL == "" {
-			return &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the file has no webhook", Hint: "Write one: notify { webhook = … }"}
+			return &cli.Failure{Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the file has no webhook", Hint: "Add one: notify { webhook = … }"}
 		}
 		sender = notify.NewSender(o.URL, o.Key)
 	}
@@ -205,7 +205,7 @@ func handle(ctx context.Context, a *cli.App, dir string, sender *notify.Sender, 
 	switch {
 	case sender != nil:
 		if err := sender.Send(ctx, m.ID, d.Message); err != nil {
-			said = "not taken: " + err.Error()
+			said = "not accepted: " + err.Error()
 			break
 		}
 		said, done = "sent", true

@@ -81,11 +81,11 @@ func InitCommand(a *cli.App) *cobra.Command {
 			}
 			switch {
 			case team.Value != "" && verb.Flags().Changed("lang"):
-				return cli.UsageError("--team and --lang write different things", "Usage: orchestrator init --team "+team.Value)
+				return cli.UsageError("--team and --lang cannot be combined", "Usage: orchestrator init --team "+team.Value)
 			case team.Value != "" && (list || unit):
-				return cli.UsageError("--team writes files, and --list and --systemd only print", "Usage: orchestrator init --team "+team.Value)
+				return cli.UsageError("--team cannot be combined with --list or --systemd", "Usage: orchestrator init --team "+team.Value)
 			case list && unit:
-				return cli.UsageError("--list and --systemd print different things", "Usage: orchestrator init --list")
+				return cli.UsageError("--list and --systemd cannot be combined", "Usage: orchestrator init --list")
 			case list:
 				return listLanguages(a)
 			case unit:
@@ -206,7 +206,7 @@ func initialize(a *cli.App, dir string, p project, force bool) error {
 		return err
 	}
 	if err := p.ignoreWork(root); err != nil {
-		a.Note("git does not ignore the folder %s: %s. Write /%[1]s/ into .git/info/exclude", p.work, rootOf(err))
+		a.Note("git does not ignore the folder %s: %s. Add /%[1]s/ to .git/info/exclude", p.work, rootOf(err))
 	}
 	trust(a, root)
 	return showCreated(a, dir, p, files, beside)
@@ -235,7 +235,7 @@ func trust(a *cli.App, root string) {
 func alreadyThere(dir, root, file string, p project) *cli.Failure {
 	hint := "Overwrite it: " + overwriting(dir, p)
 	if _, err := os.Stat(filepath.Join(root, "orchestrator.hcl")); err == nil {
-		hint = "Run what is there: " + strings.Join(nextSteps(dir, "orchestrator up -d"), " && ") + "     " + hint
+		hint = "Run the existing team: " + strings.Join(nextSteps(dir, "orchestrator up -d"), " && ") + "     " + hint
 	}
 	return &cli.Failure{
 		Exit: cli.ExitConflict, Code: wire.CodeConflict,
@@ -250,8 +250,8 @@ func wouldShadow(dir string, p project) *cli.Failure {
 	return &cli.Failure{
 		Exit: cli.ExitConflict, Code: wire.CodeConflict,
 		Message: filepath.Join(dir, "orchestrator.hcl.json") + " already exists",
-		Because: []string{"An orchestrator.hcl beside it would be used instead of it.", "Nothing was written."},
-		Hint:    "Write it all the same: " + overwriting(dir, p),
+		Because: []string{"An orchestrator.hcl in the same folder would be used instead.", "Nothing was written."},
+		Hint:    "To write it anyway: " + overwriting(dir, p),
 	}
 }
 
@@ -335,7 +335,7 @@ func showCreated(a *cli.App, dir string, p project, files, beside []createdFile)
 	}
 	for _, n := range p.needs {
 		if program(a, n.program) == "" {
-			a.Note("%s is not on your PATH, and runs %s. %s", n.program, n.runs, n.get)
+			a.Note("%s is not on your PATH but runs %s. %s", n.program, n.runs, n.get)
 		}
 	}
 	return a.Print("Next:  %s\n", strings.Join(next, "\n       "))
@@ -373,7 +373,7 @@ func (l language) project() project {
 }
 
 func (l language) needs() []needed {
-	return []needed{{program: l.Command[0], runs: "this agent", get: "Get it: " + l.get + "     Or take another language: orchestrator init --list"}}
+	return []needed{{program: l.Command[0], runs: "this agent", get: "Install it: " + l.get + "     Or choose another language: orchestrator init --list"}}
 }
 
 func languageNames() []string {
@@ -482,7 +482,7 @@ func printUnit(a *cli.App, dir string) error {
 	root := filepath.Clean(a.Path(dir))
 	file := filepath.Join(root, "orchestrator.hcl")
 	if _, err := os.Stat(file); err != nil {
-		a.Note("There is no %s yet. Write it: %s", file, strings.TrimSpace("orchestrator init "+dirWord(dir)))
+		a.Note("%s does not exist yet. Create it: %s", file, strings.TrimSpace("orchestrator init "+dirWord(dir)))
 	}
 	return a.Print(unit, UnitName(filepath.Base(root)), strings.ReplaceAll(root, "%", "%%"), UnitWord(program), UnitWord(file))
 }

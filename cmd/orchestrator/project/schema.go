@@ -71,13 +71,13 @@ orchestrator.hcl.json, for editors: orchestrator help config.`,
 		RunE: func(verb *cobra.Command, args []string) error {
 			switch checks := verb.Flags().Changed("check"); {
 			case ofConfig && (checks || list || len(args) > 0):
-				return cli.UsageError("--config prints the schema of the configuration file here, and takes no file and no other flag", "Write it as: orchestrator schema --config")
+				return cli.UsageError("--config prints the schema of the file here, and cannot be combined with a file or a flag", "Usage: orchestrator schema --config")
 			case ofConfig && a.Flags.JSON:
 				return a.Document(schemaReply{FormatVersion: wire.FormatVersion, listedSchema: listedSchema{Name: "config", Title: "orchestrator.hcl.json", Schema: config.Schema}})
 			case ofConfig:
 				return a.Print("%s", config.Schema)
 			case checks && (list || len(args) > 0):
-				return cli.UsageError("--check stands alone: the messages say themselves what they are", "Write it as: orchestrator schema --check FILE")
+				return cli.UsageError("--check takes no schema name: each message has its type", "Usage: orchestrator schema --check FILE")
 			case checks:
 				return checkMessages(a, check)
 			case list && len(args) > 0:
@@ -175,14 +175,14 @@ func schemaName(word string) (string, error) {
 	case 0:
 		return "", &cli.Failure{
 			Exit: cli.ExitNotFound, Code: wire.CodeNotFound,
-			Message: fmt.Sprintf("there is no schema %q%s", word, cli.DidYouMean(word, known)),
+			Message: fmt.Sprintf("schema %q does not exist%s", word, cli.DidYouMean(word, known)),
 			Hint:    "List the schemas: orchestrator schema",
 		}
 	}
 	return "", &cli.Failure{
 		Exit: cli.ExitNotFound, Code: wire.CodeNotFound,
-		Message: fmt.Sprintf("%q fits several schemas: %s", word, strings.Join(found, ", ")),
-		Hint:    "Say which: orchestrator schema " + found[0],
+		Message: fmt.Sprintf("%q matches several schemas: %s", word, strings.Join(found, ", ")),
+		Hint:    "Name one: orchestrator schema " + found[0],
 	}
 }
 
@@ -363,7 +363,7 @@ func (c *messageCheck) conclude() error {
 			return err
 		}
 	case r.OK && !c.app.Flags.Quiet:
-		if err := c.app.Print("%s: fine\n", r.sizes()); err != nil {
+		if err := c.app.Print("%s: valid\n", r.sizes()); err != nil {
 			return err
 		}
 	}

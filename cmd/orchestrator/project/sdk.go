@@ -112,7 +112,7 @@ JSON lines: see orchestrator help agents and orchestrator schema.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			l := libraryOf(args[0])
 			if l == nil {
-				return cli.UsageError("there is no library for "+term.OneLine(args[0]), "Usage: orchestrator sdk python "+term.Word(args[1])+", or typescript, which is for JavaScript too")
+				return cli.UsageError("no library exists for "+term.OneLine(args[0]), "Usage: orchestrator sdk python "+term.Word(args[1])+", or typescript (for JavaScript as well)")
 			}
 			return writeLibrary(a, l, args[1], force)
 		},
@@ -130,7 +130,7 @@ func writeLibrary(a *cli.App, l *library, dir string, force bool) error {
 	if len(entries) > 0 && !force {
 		return &cli.Failure{
 			Exit: cli.ExitConflict, Code: wire.CodeConflict, Message: dir + " is not empty", Because: []string{"Nothing was written."},
-			Hint: "Write into it all the same: orchestrator sdk --force " + l.name + " " + term.Word(dir),
+			Hint: "To write into it anyway: orchestrator sdk --force " + l.name + " " + term.Word(dir),
 		}
 	}
 	files, err := l.all()

@@ -16,7 +16,7 @@ type team struct {
 var teams = []team{
 	{name: "review", needs: coding("coder", "reviewer"), next: tried(`orchestrator task add "Describe this folder in NOTES.md" --review`), work: "work"},
 	{name: "pair", needs: coding("ann", "ben"), next: tried(`orchestrator task add "Describe this folder in NOTES.md"`), work: "work"},
-	{name: "fan-out", needs: coding("planner", "worker"), next: tried(`orchestrator task add "Describe each folder in a NOTES.md of its own" --role planner`), work: "work"},
+	{name: "fan-out", needs: coding("planner", "worker"), next: tried(`orchestrator task add "Describe each folder in a NOTES.md" --role planner`), work: "work"},
 	{name: "shell", needs: Languages[0].needs(), next: []string{"orchestrator up"}},
 }
 

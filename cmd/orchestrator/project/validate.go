@@ -134,7 +134,7 @@ func noteMissing(a *cli.App, c *config.Config) {
 		}
 		told[agent.Block] = true
 		if missingProgram(a, &agent) {
-			a.Note("Agent %s: no program %s was found.", agent.Block, term.OneLine(agent.Command[0]))
+			a.Note("Agent %s: program %s not found.", agent.Block, term.OneLine(agent.Command[0]))
 		}
 		for _, word := range agent.Command[1:] {
 			if word == "-c" || word == "-e" || word == "-m" { // a program in a word, or a module
@@ -148,7 +148,7 @@ func noteMissing(a *cli.App, c *config.Config) {
 				script = filepath.Join(agent.Dir, script)
 			}
 			if _, err := os.Stat(script); slices.Contains(scripts, filepath.Ext(word)) && errors.Is(err, fs.ErrNotExist) {
-				a.Note("Agent %s: there is no file %s.", agent.Block, a.Short(script))
+				a.Note("Agent %s: file %s does not exist.", agent.Block, a.Short(script))
 			}
 			break // the rest are arguments of the script
 		}
@@ -225,7 +225,7 @@ func formatFiles(a *cli.App, names []string, check, differ bool) error {
 	answer := formatted{FormatVersion: wire.FormatVersion}
 	for _, name := range names {
 		if name == "-" {
-			return cli.UsageError(`"-" stands alone`, "Write it as: orchestrator fmt -")
+			return cli.UsageError(`"-" cannot be combined with files`, "Usage: orchestrator fmt -")
 		}
 		file, err := formatFile(a, name)
 		if err != nil {
@@ -304,7 +304,7 @@ func format(a *cli.App, src []byte, name string) ([]byte, error) {
 // formatStream formats stdin to stdout.
 func formatStream(a *cli.App, check, differ bool) error {
 	if a.Flags.JSON {
-		return cli.UsageError(`"fmt -" answers with the text itself, not with JSON`, "Leave out --json")
+		return cli.UsageError(`"fmt -" prints text, not JSON`, "Leave out --json")
 	}
 	before, err := io.ReadAll(a.Stdin)
 	if err != nil {

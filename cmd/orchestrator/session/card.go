@@ -23,7 +23,7 @@ func sessionCard(v *wire.SessionView, p term.Paint) string {
 	c.Row("from", from)
 	c.Row("reason", v.Reason)
 	c.Row("messages", validationWords(v.Validation))
-	needs := "a task is done when its developer says so"
+	needs := "a task is done when its developer reports it"
 	if v.RequireReview {
 		needs = "a task is done when it is approved"
 	}
@@ -43,9 +43,9 @@ func plainDuration(ms int64) string { return (time.Duration(ms) * time.Milliseco
 func validationWords(validation string) string {
 	switch validation {
 	case session.ValidationStrict:
-		return "strict: nothing is forgiven"
+		return "strict: every deviation is refused"
 	case session.ValidationStandard:
-		return "standard: what is often left out is forgiven"
+		return "standard: common omissions are accepted"
 	}
 	return validation
 }
@@ -127,7 +127,7 @@ func taskHead(t *wire.SessionTask, p term.Paint) string {
 		said = append(said, fmt.Sprintf("try %d", t.Tries))
 	}
 	if t.Overdue {
-		said = append(said, p.Warn("overdue: no progress was heard of"))
+		said = append(said, p.Warn("overdue: no progress was reported"))
 	}
 	if t.Escalated != "" {
 		said = append(said, p.Warn("escalated: "+term.OneLine(t.Escalated)))

@@ -149,7 +149,7 @@ func (l *sessionLog) draw(p term.Paint, now time.Time, wide int) string {
 		}
 		b.WriteString(th.head(p))
 		if len(th.said) == 0 {
-			b.WriteString("  nothing of what was said of it is shown here\n")
+			b.WriteString("  none of its messages are shown here\n")
 		}
 		b.WriteString(strings.Join(lines[done:ends[i]], "") + th.foot(p))
 		done = ends[i]
@@ -228,7 +228,7 @@ func (s *said) rows(deep int, several bool, p term.Paint, now time.Time) [][]ter
 		first, lines = lines[0], lines[1:]
 	}
 	if s.by != "" {
-		first = strings.TrimSpace(first + "  (said by " + s.by + ")")
+		first = strings.TrimSpace(first + "  (sent by " + s.by + ")")
 	}
 	rows := [][]term.Cell{{
 		{Text: "  " + term.Clock(s.at, now, time.TimeOnly), Ink: p.Dim},

@@ -129,9 +129,9 @@ func reviews(a *cli.App, f *reviewFlags) error {
 		case a.Flags.Quiet:
 			return cli.PrintNames(a, chosen, func(r *reviewSeen) string { return r.ReviewID })
 		case len(chosen) == 0 && len(all) > 0:
-			return a.Print("No review is open. All of them: orchestrator review ls\n")
+			return a.Print("No open reviews. All reviews: orchestrator review ls\n")
 		case len(chosen) == 0:
-			return a.Print("No reviews yet. How to ask for one: orchestrator help session\n")
+			return a.Print("No reviews yet. To request one: orchestrator help session\n")
 		}
 		return a.Print("%s", term.Table(reviewRows(chosen, a.Paint(a.Stdout), time.Now())))
 	})
@@ -179,7 +179,7 @@ accepted.`,
 
 func showReview(a *cli.App, word, sessionID string) error {
 	if word == "" {
-		return cli.UsageError("the id of a review is missing: it is empty", noReviewHint)
+		return cli.UsageError("the id of the review is empty", noReviewHint)
 	}
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		all, err := ListReviews(ctx, a, d, wire.ListReviews{SessionID: sessionID})
@@ -229,7 +229,7 @@ func reviewOf(all []reviewSeen, word string) (*reviewSeen, error) {
 		return fits[0], nil
 	case 0:
 		f := &cli.Failure{
-			Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("no review has an id that begins with %q", word),
+			Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("no review id begins with %q", word),
 			Hint: noReviewHint, Details: map[string]any{"review": word},
 		}
 		if likely := cli.Nearest(word, ids); likely != "" {
@@ -247,10 +247,10 @@ func reviewOf(all []reviewSeen, word string) (*reviewSeen, error) {
 	}
 	hint := "Write more characters of the id"
 	if len(exact) > 1 {
-		hint = "Say of which session: --session NAME"
+		hint = "Name the session: --session NAME"
 	}
 	return nil, &cli.Failure{
-		Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("%q fits %d reviews: %s", word, len(fits), strings.Join(shown, ", ")),
+		Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("%q matches %d reviews: %s", word, len(fits), strings.Join(shown, ", ")),
 		Hint: hint, Details: map[string]any{"review": word},
 	}
 }

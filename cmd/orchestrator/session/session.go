@@ -43,7 +43,7 @@ func sessionListCommand(a *cli.App) *cobra.Command {
 		},
 		Text: func(list *session.List) error {
 			if len(list.Sessions) == 0 {
-				return a.Print("No sessions yet. Put a session block into the file (orchestrator help session), or make one:\n" +
+				return a.Print("No sessions yet. Add a session block to the file (orchestrator help session), or create one:\n" +
 					"orchestrator session new NAME --member AGENT=architect --member AGENT=developer\n")
 			}
 			return a.Print("%s", term.Table(sessionRows(list.Sessions, a.Paint(a.Stdout))))
@@ -186,7 +186,7 @@ func newSession(a *cli.App, name string, f *newSessionFlags) error {
 			if err := a.Print("Session %s is open: %s\n", a.Paint(a.Stdout).Strong(term.OneLine(name)), memberWords(spec.Members)); err != nil {
 				return err
 			}
-			a.Note("What they say to each other: orchestrator session show %s", term.OneLine(name))
+			a.Note("Its messages: orchestrator session show %s", term.OneLine(name))
 			return nil
 		},
 	}.Run(a)
@@ -202,9 +202,9 @@ func (f *newSessionFlags) spec(name string) (*session.Spec, error) {
 	}
 	switch {
 	case name == "":
-		return nil, cli.UsageError("the name of the session is empty", "Write it as: orchestrator session new checkout --member AGENT=TYPE")
+		return nil, cli.UsageError("the name of the session is empty", "Usage: orchestrator session new checkout --member AGENT=TYPE")
 	case len(f.members) == 0:
-		return nil, cli.UsageError("the session has no members", "Say who: --member AGENT=architect --member AGENT=developer     Which agents there are: orchestrator agent ls")
+		return nil, cli.UsageError("the session has no members", "Name them: --member AGENT=architect --member AGENT=developer     List the agents: orchestrator agent ls")
 	case f.maxIterations < 1:
 		return nil, cli.UsageError(fmt.Sprintf("--max-iterations cannot be %d", f.maxIterations), "Use a number of reviews, for example 3")
 	}
@@ -227,7 +227,7 @@ func memberOf(word string) (session.Member, error) {
 	if !slices.Contains(session.AgentTypes, kind) {
 		return session.Member{}, cli.UsageError(
 			fmt.Sprintf("--member %s cannot be %q%s", term.OneLine(agent), kind, cli.DidYouMean(kind, session.AgentTypes)),
-			"It is one of "+strings.Join(session.AgentTypes, ", "),
+			"Use one of "+strings.Join(session.AgentTypes, ", "),
 		)
 	}
 	return session.Member{AgentID: agent, AgentType: kind}, nil
@@ -281,7 +281,7 @@ func say(a *cli.App, sessionID, file string) error {
 	}
 	message := wire.Raw(text)
 	if !message.IsValid() || message.Kind() != '{' {
-		return cli.UsageError(fmt.Sprintf("%s is not a JSON object: %s", file, term.Clip(term.OneLine(text), 60)), "What a message looks like: orchestrator help session")
+		return cli.UsageError(fmt.Sprintf("%s is not a JSON object: %s", file, term.Clip(term.OneLine(text), 60)), "The format of messages: orchestrator help session")
 	}
 	return a.WithClient(func(ctx context.Context, d *client.Client) error {
 		return cli.Query[session.Said]{
@@ -295,9 +295,9 @@ func say(a *cli.App, sessionID, file string) error {
 
 func showSaid(a *cli.App, said *session.Said) error {
 	id := term.OneLine(said.MessageID)
-	verb := "Said "
+	verb := "Sent "
 	if said.Duplicate {
-		verb = "Already said "
+		verb = "Already sent "
 	}
 	more := ""
 	if said.SequenceNumber > 0 {
@@ -310,7 +310,7 @@ func showSaid(a *cli.App, said *session.Said) error {
 		return err
 	}
 	if said.Held {
-		a.Note("It waits: it is delivered when the tasks are done that it depends on")
+		a.Note("It waits. It is delivered when the tasks that it depends on are done")
 	}
 	for _, note := range said.Notes {
 		a.Note("%s %s", a.Paint(a.Stderr).Warn("Note:"), term.OneLine(note))

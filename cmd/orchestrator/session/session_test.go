@@ -96,7 +96,7 @@ func TestSessionCard(t *testing.T) {
 	v := &kettle().SessionView
 	require.Equal(t, `kettle  open
   from      the file
-  messages  standard: what is often left out is forgiven
+  messages  standard: common omissions are accepted
   reviews   a task is done when it is approved; 3 at most, then human_review
   progress  of a task that takes longer than 2m0s, every 30s
 `, sessionCard(v, false))
@@ -126,7 +126,7 @@ chain c-1
     major  k-1  kettle/heat.go  since iteration 1  0 is not below 0
   1 finding is fixed
 
-lid-2  Open the lid  working  iteration 0 of 3  by dev  40% Writes the test  try 2  overdue: no progress was heard of
+lid-2  Open the lid  working  iteration 0 of 3  by dev  40% Writes the test  try 2  overdue: no progress was reported
 chain c-2
   09:03:00  ada -> dev        task_assignment  low  Open the lid
   09:10:00  ada -> dev        abort            task lid-2  too late (to be cleaned up)
@@ -180,7 +180,7 @@ func TestSessionLogOfTasksTogether(t *testing.T) {
 	)
 	seen.Messages = seen.Messages[:2]
 	require.Equal(t, `kettle-1  Stop when it is empty  revise  iteration 1 of 3  by dev
-lid-2  Open the lid  working  iteration 0 of 3  by dev  40% Writes the test  try 2  overdue: no progress was heard of
+lid-2  Open the lid  working  iteration 0 of 3  by dev  40% Writes the test  try 2  overdue: no progress was reported
 chain c-1
   09:01:00  ada -> dev     task_assignment  kettle-1: high  Stop when it is empty \x1b[2J  after sensor-4
   09:02:00  └─ dev -> ada  acknowledgment
@@ -191,7 +191,7 @@ chain c-1
 
 old-1  Silent  held  iteration 0 of 3  by dev
 chain c-8
-  nothing of what was said of it is shown here
+  none of its messages are shown here
 `, logOf(t, seen).draw(false, evening, 0))
 }
 
@@ -312,9 +312,9 @@ func TestReviewOf(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, r.Iteration)
 	for word, want := range map[string]string{
-		"r-1": `"r-1" fits 2 reviews: r-1 of kettle, r-1 of other`,
-		"r-":  `"r-" fits 3 reviews: r-1 of kettle, r-2 of kettle, r-1 of other`,
-		"x":   `no review has an id that begins with "x"`,
+		"r-1": `"r-1" matches 2 reviews: r-1 of kettle, r-1 of other`,
+		"r-":  `"r-" matches 3 reviews: r-1 of kettle, r-2 of kettle, r-1 of other`,
+		"x":   `no review id begins with "x"`,
 	} {
 		_, err = reviewOf(all, word)
 		require.EqualError(t, err, want)

@@ -66,7 +66,7 @@ const shownMessages = 100
 func (f *sessionFlags) mostMessages(json bool) (int, error) {
 	switch {
 	case f.all && f.most != "":
-		return 0, cli.UsageError("--all and --limit contradict each other", "Leave out one of them")
+		return 0, cli.UsageError("--all and --limit cannot be combined", "Leave out one of them")
 	case f.all, f.most == "" && json:
 		return 0, nil
 	case f.most == "":
@@ -122,9 +122,9 @@ func showLog(a *cli.App, f *sessionFlags, seen *sessionSeen, log *sessionLog) er
 	case drawn != "":
 		text = drawn
 	case text != "":
-		text += "\nNothing was said yet. How that is done: orchestrator help session\n"
+		text += "\nNo messages yet. How to send one: orchestrator help session\n"
 	default:
-		text = "No message is like that. All of them: orchestrator session show " + term.OneLine(seen.ID) + "\n"
+		text = "No message matches. All messages: orchestrator session show " + term.OneLine(seen.ID) + "\n"
 	}
 	if err := a.Print("%s", text); err != nil {
 		return err

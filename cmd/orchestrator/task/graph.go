@@ -103,7 +103,7 @@ func runGraph(ctx context.Context, a *cli.App, d *client.Client, args []string, 
 
 func noSuchTask(id string) error {
 	return &cli.Failure{
-		Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no task %q", id),
+		Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("task %q does not exist", id),
 		Hint: cli.NoTaskHint, Details: map[string]any{"taskId": id},
 	}
 }

@@ -141,7 +141,7 @@ func isAgent(ctx context.Context, a *cli.App, d *client.Client, name string) err
 		return nil
 	}
 	return &cli.Failure{
-		Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("no agent is called %q%s", name, cli.DidYouMean(name, names)),
+		Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: fmt.Sprintf("agent %q does not exist%s", name, cli.DidYouMean(name, names)),
 		Hint: cli.NoAgentHint, Details: map[string]any{"agent": name},
 	}
 }

@@ -84,11 +84,11 @@ func open(ctx context.Context, a *cli.App, d *client.Client, f flags) error {
 		err = start(program, "file://"+(&url.URL{Path: reply.Page}).EscapedPath(), a)
 	}
 	if err != nil {
-		a.Note("The browser was not opened (%v). Open this address:", err)
+		a.Note("The browser did not open (%v). Open this address:", err)
 		f.print = true // with a code that holds long enough
 		return open(ctx, a, d, f)
 	}
-	a.Note("The web view opens in the browser. If it does not: orchestrator ui --print")
+	a.Note("The web view opens in your browser. If it does not: orchestrator ui --print")
 	return nil
 }
 

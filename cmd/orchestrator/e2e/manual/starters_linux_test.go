@@ -63,7 +63,7 @@ func TestInitWithoutRuntime(t *testing.T) {
 		init.Dir, init.Env = s.Dir, []string{"PATH=" + s.Path("empty"), "HOME=" + s.Dir}
 		said, err := init.CombinedOutput()
 		require.NoError(t, err, "%s", said)
-		require.Regexp(t, `(?m)^(python3|node) is not on your PATH, and runs this agent\. Get it: https://.* orchestrator init --list$`, string(said))
+		require.Regexp(t, `(?m)^(python3|node) is not on your PATH but runs this agent\. Install it: https://.* orchestrator init --list$`, string(said))
 	}
 	list := exec.Command(s.Program, "init", "--list")
 	list.Dir, list.Env = s.Dir, []string{"PATH=" + s.Path("empty"), "HOME=" + s.Dir}

@@ -104,17 +104,17 @@ func TestSessionVerbs(t *testing.T) {
 	s := stage.New(t, members()+m.hcl, "dev.sh", m.developer).Up("--json")
 	stage.WaitFor(t, "an orchestrator", func() bool { _, _, code := s.Call("status"); return code == cli.ExitOK })
 	require.Regexp(t, `(?m)^checkout  open   1 architect, 1 developer, 1 reviewer    0/0        0         0        0$`, s.Ask("session", "ls"))
-	require.Contains(t, s.Ask("session", "show", "checkout"), "\nNothing was said yet.")
+	require.Contains(t, s.Ask("session", "show", "checkout"), "\nNo messages yet.")
 	require.Contains(t, s.Ask("review", "ls"), "No reviews yet.")
 
 	// the manual's developer does the task of the manual's message
-	require.Equal(t, "Said msg-1-ada in checkout  sequence 1  chain msg-1-ada\n", saysIn(s, m.messages[0]))
+	require.Equal(t, "Sent msg-1-ada in checkout  sequence 1  chain msg-1-ada\n", saysIn(s, m.messages[0]))
 	shown := waitForLog(s, `task_completion +completed  no files  tests passed  It is there$`)
 	require.Regexp(t, `(?m)^pay-button  Add a button that pays  completed  iteration 0 of 3  by dev$`, shown)
 	require.Regexp(t, `(?m)^  [\d:]+  ada -> dev     task_assignment  high  Add a button that pays`, shown)
 	require.Regexp(t, `(?m)^  [\d:]+  └─ dev -> ada  acknowledgment$`, shown)
 	require.Regexp(t, `(?m)^ada +architect +idle +\d  pay-button completed$`, shown)
-	require.Equal(t, "Already said msg-1-ada in checkout\n", saysIn(s, m.messages[0]))
+	require.Equal(t, "Already sent msg-1-ada in checkout\n", saysIn(s, m.messages[0]))
 	require.Equal(t, "msg-1-ada\n", s.Ask("session", "send", "checkout", "message.json", "-q"))
 
 	// the review
@@ -129,7 +129,7 @@ func TestSessionVerbs(t *testing.T) {
 	require.Contains(t, shown, "major  logic  f-1  web/pay.ts:7  It pays twice\n")
 	require.Contains(t, shown, "\n  open findings\n    major  f-1  web/pay.ts  since iteration 1  It pays twice\n")
 	require.Regexp(t, `(?m)^pay-button  Add a button that pays  revise  iteration 1 of 3  by dev$`, shown)
-	require.Contains(t, s.Ask("review", "ls", "--open"), "No review is open.")
+	require.Contains(t, s.Ask("review", "ls", "--open"), "No open reviews.")
 	shown = s.Ask("review", "show", "r-1")
 	require.Contains(t, shown, "r-1  changes_requested\n")
 	require.Contains(t, shown, "  summary    Nearly there\n")
@@ -175,7 +175,7 @@ func TestSessionVerbsRefused(t *testing.T) {
 	_, said, code = s.Call("session", "new", "attic", "--member", "ada=architect")
 	require.Equal(t, cli.ExitConflict, code, said)
 	require.Equal(t, "checkout\nattic\n", s.Ask("session", "ls", "-q"))
-	require.Contains(t, s.Ask("session", "show", "attic"), "  messages  strict: nothing is forgiven\n")
+	require.Contains(t, s.Ask("session", "show", "attic"), "  messages  strict: every deviation is refused\n")
 
 	s.Stop()
 	s.Up("--json")

@@ -174,8 +174,8 @@ func TestTaskSubmitRefused(t *testing.T) {
 	s.Up("--json")
 	s.Serving()
 	refused(cli.ExitNotFound, `{"type":"translate","payload":{},"routing":{"target":"linguis"}}`,
-		`no agent is called "linguis".  Did you mean "linguist"?`, "List them: orchestrator agent ls")
-	refused(cli.ExitNotFound, `{"type":"cook","payload":{}}`, `no agent does "cook"`, "List the task types of an agent: orchestrator agent show NAME")
+		`agent "linguis" does not exist.  Did you mean "linguist"?`, "List them: orchestrator agent ls")
+	refused(cli.ExitNotFound, `{"type":"cook","payload":{}}`, `no agent handles "cook"`, "List the task types of an agent: orchestrator agent show NAME")
 	refused(cli.ExitDenied, `{"type":"translate","payload":{},"routing":{"source":"linguist"}}`,
 		`"linguist" is an agent, and does not ask for this itself`, "At /routing/source")
 	s.Ask("task", "submit", "request.json", "--wait")
