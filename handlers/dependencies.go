@@ -183,10 +183,10 @@ func circle(path []string) *wire.Error {
 // mayRelink returns an error if the dependencies of a task can no longer change.
 func (ld linkDecision) mayRelink(k *state.Task, kind graph.Kind) *wire.Error {
 	if d := k.Delegation(); d != nil && d.Out != "" && state.Gates(kind) { // its agent has received it
-		return wrongState(k, "made to depend on something else")
+		return wrongState(k, "given other dependencies")
 	}
 	if w := k.Work(); w != nil && w.Phase != session.PhaseHeld && state.Gates(kind) { // its developer has received it
-		return wrongState(k, "made to depend on something else")
+		return wrongState(k, "given other dependencies")
 	}
 	switch k.View.State {
 	case wire.TaskPending, wire.TaskAssigned, wire.TaskPlanning, wire.TaskPlanReview:
@@ -196,7 +196,7 @@ func (ld linkDecision) mayRelink(k *state.Task, kind graph.Kind) *wire.Error {
 			return nil
 		}
 	}
-	return wrongState(k, "made to depend on something else")
+	return wrongState(k, "given other dependencies")
 }
 
 // warnVain records that a task waits for one that has failed.

@@ -204,7 +204,7 @@ func (d *decision) handle(message wire.Message, refusal *wire.Error) {
 func (d *decision) ask(r *wire.Request, refusal *wire.Error) {
 	o := byName[r.Operation]
 	if o == nil {
-		d.refuse(state.Errorf(wire.CodeUnknownType, state.Details{"type": "request:" + r.Operation}, "there is no operation %q", r.Operation))
+		d.refuse(state.Errorf(wire.CodeUnknownType, state.Details{"type": "request:" + r.Operation}, "unknown operation %q", r.Operation))
 		return
 	}
 	if err := o.mayAsk(d.from); err != nil {

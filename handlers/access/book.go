@@ -127,7 +127,7 @@ func (b *Book) Named(id string, kinds ...string) (*Credential, *wire.Error) {
 		return c, nil
 	}
 	return nil, &wire.Error{
-		Code: wire.CodeNotFound, Message: fmt.Sprintf("there is no %s %q", kinds[0], id), Details: map[string]any{"id": id},
+		Code: wire.CodeNotFound, Message: fmt.Sprintf("%s %q does not exist", kinds[0], id), Details: map[string]any{"id": id},
 	}
 }
 

@@ -61,7 +61,7 @@ func TestNamed(t *testing.T) {
 	require.Same(t, second, c)
 	_, err = b.Named("k2", Token, Actor)
 	require.Equal(t, wire.CodeNotFound, err.Code)
-	require.Equal(t, `there is no token "k2"`, err.Message)
+	require.Equal(t, `token "k2" does not exist`, err.Message)
 	token.Revoked = true
 	_, err = b.Named("t1", Token)
 	require.NotNil(t, err)

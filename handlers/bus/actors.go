@@ -185,18 +185,18 @@ const (
 // topics are the topics that always exist. The last one is for the warning about an
 // unknown topic, which would otherwise cause another such warning.
 var topics = []mail.TopicView{
-	{Topic: mail.TopicTaskAssigned, From: globalOnly, To: anyActor, Summary: "A task is given to an actor"},
+	{Topic: mail.TopicTaskAssigned, From: globalOnly, To: anyActor, Summary: "A task is assigned to an actor"},
 	{Topic: mail.TopicTaskCompleted, From: anyActor, To: globalOnly, Summary: "A task is done"},
-	{Topic: mail.TopicTaskFailed, From: anyActor, To: globalOnly, Summary: "A task, or a message, could not be dealt with"},
-	{Topic: mail.TopicTaskProgress, From: anyActor, To: globalOnly, Summary: "How far a task is"},
+	{Topic: mail.TopicTaskFailed, From: anyActor, To: globalOnly, Summary: "A task failed, or a message could not be processed"},
+	{Topic: mail.TopicTaskProgress, From: anyActor, To: globalOnly, Summary: "A task reports progress"},
 	{Topic: mail.TopicAgentSpawned, From: globalOnly, To: globalOnly, Summary: "An agent has started"},
-	{Topic: mail.TopicAgentTerminated, From: anyActor, To: globalOnly, Summary: "An agent has ended, and well"},
-	{Topic: mail.TopicAlertFired, From: busActors, To: globalOnly, Summary: "Something is wrong"},
-	{Topic: mail.TopicAlertResolved, From: busActors, To: globalOnly, Summary: "It is not any more"},
-	{Topic: mail.TopicHeartbeat, From: anyActor, To: mail.Bus, Summary: "The sender is there"},
-	{Topic: mail.TopicDirect, From: anyActor, To: anyActor, Summary: "Whatever two actors have to say to each other"},
-	{Topic: mail.TopicBroadcast, From: globalOnly, To: mail.Broadcast, Summary: "Something urgent for all"},
-	{Topic: mail.TopicUnknown, From: mail.Bus, To: globalOnly, Summary: "An actor has used a topic that is not registered"},
+	{Topic: mail.TopicAgentTerminated, From: anyActor, To: globalOnly, Summary: "An agent has ended normally"},
+	{Topic: mail.TopicAlertFired, From: busActors, To: globalOnly, Summary: "An alert starts"},
+	{Topic: mail.TopicAlertResolved, From: busActors, To: globalOnly, Summary: "An alert ends"},
+	{Topic: mail.TopicHeartbeat, From: anyActor, To: mail.Bus, Summary: "The sender is present"},
+	{Topic: mail.TopicDirect, From: anyActor, To: anyActor, Summary: "A message from one actor to another"},
+	{Topic: mail.TopicBroadcast, From: globalOnly, To: mail.Broadcast, Summary: "An urgent message to all actors"},
+	{Topic: mail.TopicUnknown, From: mail.Bus, To: globalOnly, Summary: "An actor has used an unregistered topic"},
 }
 
 // Topics returns the topics that always exist.

@@ -67,7 +67,7 @@ func (c *Confinement) impossible() string {
 		return fmt.Sprintf("Landlock %d of this kernel cannot limit the network, which came with Linux 6.7", version)
 	}
 	if _, ok := auditArch[runtime.GOARCH]; !ok {
-		return "there is no list of system calls for " + runtime.GOARCH
+		return "no list of system calls exists for " + runtime.GOARCH
 	}
 	return ""
 }

@@ -159,7 +159,7 @@ func compile(list []refusal, refused syscall.Errno) []unix.SockFilter {
 // refuseCalls installs a filter for this thread, and for the programs that it executes.
 func refuseCalls(list []refusal, refused syscall.Errno, flags uintptr) error {
 	if _, ok := auditArch[runtime.GOARCH]; !ok {
-		return errors.New("there is no list of system calls for " + runtime.GOARCH)
+		return errors.New("no list of system calls exists for " + runtime.GOARCH)
 	}
 	program := compile(list, refused)
 	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}

@@ -67,7 +67,7 @@ func (r *reader) checkMap(v cty.Value, expr hcl.Expression) {
 	case ty == cty.DynamicPseudoType, bare.IsNull(), !bare.IsKnown():
 		return
 	case !ty.IsObjectType() && !ty.IsMapType():
-		r.badEnv(expr, fmt.Errorf("env is a map such as { NAME = \"value\" }, not %s", kindOf(bare)))
+		r.badEnv(expr, fmt.Errorf("env must be a map such as { NAME = \"value\" }, not %s", kindOf(bare)))
 		return
 	}
 	for key, element := range bare.AsValueMap() {

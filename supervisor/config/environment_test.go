@@ -106,7 +106,7 @@ agent "a" {
 
 func TestEnvironErrors(t *testing.T) {
 	for name, c := range map[string]struct{ source, value, want string }{
-		"file":    {`file = "/no/such/key"`, "secret.k", "file /no/such/key: there is no such file"},
+		"file":    {`file = "/no/such/key"`, "secret.k", "file /no/such/key: no such file"},
 		"env":     {`env = "NO_SUCH"`, "secret.k", `environment variable "NO_SUCH" is not set`},
 		"command": {`command = ["false"]`, "secret.k", `command "false": exit status 1`},
 		"missing": {`command = ["/no/such/program"]`, "secret.k", `no such file`},

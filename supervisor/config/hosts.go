@@ -70,7 +70,7 @@ func pattern(into *string, v value) {
 		return
 	}
 	if _, err := pathpkg.Match(s, ""); s == "" || err != nil {
-		v.reject("bad-pattern", "Bad pattern", fmt.Sprintf("%s is a name, in which * stands for any text, such as \"gpu-*\", not %s.", v.name, v.quoted()), "")
+		v.reject("bad-pattern", "Bad pattern", fmt.Sprintf("%s must be a name, in which * matches any text, for example \"gpu-*\", not %s.", v.name, v.quoted()), "")
 		return
 	}
 	*into = s
@@ -95,7 +95,7 @@ func patterns(into *[]string, v value) {
 func dictionary(into *map[string]string, v value) {
 	ty := v.cty.Type()
 	if !ty.IsObjectType() && !ty.IsMapType() {
-		v.wrongKind("an object of texts, such as { gpu = \"a100\" }")
+		v.wrongKind("a map of texts such as { gpu = \"a100\" }")
 		return
 	}
 	*into = nil

@@ -62,7 +62,7 @@ func monitors(into *[]string, v value) {
 		}
 		u, err := url.Parse(text)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-			item.reject("bad-url", "Bad URL", fmt.Sprintf("A monitor is the URL of http_port or https_port of a server, such as \"http://n1:8222\", not %s.", item.quoted()), "")
+			item.reject("bad-url", "Bad URL", fmt.Sprintf("A monitor must be the URL of a server's http_port or https_port, for example \"http://n1:8222\", not %s.", item.quoted()), "")
 			continue
 		}
 		*into = append(*into, text)

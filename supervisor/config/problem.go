@@ -28,8 +28,8 @@ type (
 
 var (
 	errIsFolder = errors.New("it is a folder")
-	errNotThere = errors.New("there is no such file")
-	errNoFolder = errors.New("there is no such folder")
+	errNotThere = errors.New("no such file")
+	errNoFolder = errors.New("no such folder")
 
 	errBadEnvKey = errors.New("a variable's name is text without = in it")
 	errEnvNUL    = errors.New("the value contains a NUL byte, which cannot be passed to a program")

@@ -142,7 +142,7 @@ func (v value) listener(address string, encrypted bool) {
 	host, port, err := net.SplitHostPort(address)
 	if n, portErr := strconv.Atoi(port); err != nil || portErr != nil || n < 0 || n > math.MaxUint16 {
 		v.reject("bad-address", "Bad address",
-			fmt.Sprintf("An address is host:port, such as \"127.0.0.1:7433\", not %s.", v.quoted()), "")
+			fmt.Sprintf("An address must be host:port, for example \"127.0.0.1:7433\", not %s.", v.quoted()), "")
 		return
 	}
 	if !encrypted && !storeurl.IsLoopback(host) {

@@ -144,7 +144,7 @@ func peers(into *[]string, v value) {
 		n, portErr := strconv.Atoi(port)
 		switch {
 		case err != nil || host == "" || portErr != nil || n < 1 || n > math.MaxUint16:
-			item.reject("bad-address", "Bad address", fmt.Sprintf("A peer is host:port, such as \"h1:7434\", not %s.", item.quoted()), "")
+			item.reject("bad-address", "Bad address", fmt.Sprintf("A peer must be host:port, for example \"h1:7434\", not %s.", item.quoted()), "")
 		case slices.Contains(*into, text):
 			item.reject("duplicate-peer", "Duplicate peer", fmt.Sprintf("%s is listed twice.", item.quoted()), "")
 		default:

@@ -289,9 +289,9 @@ func (c *endsAfter) Err() error {
 // TestRefusals checks files that this version must not write.
 func TestRefusals(t *testing.T) {
 	for _, refusal := range []struct{ sql, says string }{
-		{"PRAGMA user_version = 5", "written by a newer version: its schema is 5, this program knows up to 4"},
-		{"PRAGMA user_version = 0", "its schema is 0, this program knows 1 to 4"},
-		{"PRAGMA user_version = -1", "its schema is -1, this program knows 1 to 4"},
+		{"PRAGMA user_version = 5", "written by a newer version: its schema is 5, and this program reads up to 4"},
+		{"PRAGMA user_version = 0", "its schema is 0, and this program reads 1 to 4"},
+		{"PRAGMA user_version = -1", "its schema is -1, and this program reads 1 to 4"},
 		{"PRAGMA application_id = 7", "not an event log"},
 	} {
 		path := closedLog(t, 3)

@@ -119,7 +119,7 @@ func ReadEntry(text []byte) (Entry, error) {
 	case len(text) < entryHead:
 		return Entry{}, errors.New("an entry is cut off")
 	case text[0] != entryFormat && text[0] != ownedFormat:
-		return Entry{}, fmt.Errorf("an entry has the format %d, and this program knows %d and %d: was it written by a newer version?", text[0], entryFormat, ownedFormat)
+		return Entry{}, fmt.Errorf("an entry has the format %d, and this program reads %d and %d: was it written by a newer version?", text[0], entryFormat, ownedFormat)
 	case crc32.Checksum(text[entryHead:], castagnoli()) != binary.LittleEndian.Uint32(text[1:]):
 		return Entry{}, errors.New("the checksum of an entry is wrong")
 	}

@@ -116,7 +116,7 @@ type NewerError struct {
 }
 
 func (e *NewerError) Error() string {
-	return fmt.Sprintf("it was written by a newer version: its schema is %d, this program knows up to %d", e.Schema, e.Known)
+	return fmt.Sprintf("it was written by a newer version: its schema is %d, and this program reads up to %d", e.Schema, e.Known)
 }
 
 // A ChainError reports the fact where the chain is broken.

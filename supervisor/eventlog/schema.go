@@ -161,7 +161,7 @@ func recognize(c connection) error {
 	case version > schemaVersion:
 		return &NewerError{Schema: version, Known: schemaVersion}
 	case version < 1:
-		return fmt.Errorf("its schema is %d, this program knows 1 to %d", version, schemaVersion)
+		return fmt.Errorf("its schema is %d, and this program reads 1 to %d", version, schemaVersion)
 	}
 	return nil
 }

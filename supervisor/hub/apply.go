@@ -51,7 +51,7 @@ func (h *Hub) change(ctx context.Context, r control.ReloadRequest, reply *contro
 	}
 	defer h.File.unlock()
 	next, problems := h.File.Load()
-	why := "the changed configuration is not valid, nothing was changed"
+	why := "the changed configuration is not valid; nothing was changed"
 	if refuseEmpty(problems) {
 		why = "the file is empty: nothing was changed; to stop the agents: orchestrator down"
 	}
@@ -143,7 +143,7 @@ func (h *Hub) apply(ctx context.Context, next *config.Config, changes []config.C
 		specs[spec.Name] = spec
 	}
 	if reasons := h.works.Check(ctx, team.Workspaces(next, h.File.Base)); len(reasons) > 0 {
-		return nil, &wire.Error{Code: wire.CodeInvalid, Message: strings.Join(reasons, "; "), Hint: "Nothing was changed. See orchestrator help verified"}
+		return nil, &wire.Error{Code: wire.CodeInvalid, Message: strings.Join(reasons, "; "), Hint: "Nothing was changed. See: orchestrator help verified"}
 	}
 	var todo []supervisor.Change
 	for _, c := range changes {

@@ -216,7 +216,7 @@ func (n *Notifier) command(ctx context.Context) func(wire.Event) error {
 		case missed <- m:
 		default:
 			n.waiting.Add(-1)
-			n.options.Log.Warn("a notification is dropped: too many wait for the command", "text", m.Text)
+			n.options.Log.Warn("a notification is dropped: too many are waiting for the command", "text", m.Text)
 		}
 		return nil
 	}

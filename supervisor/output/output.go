@@ -235,7 +235,7 @@ func (r *Run) log(p *page, t *speechStream, now time.Time) {
 		r.Tell(wire.Event{
 			Kind: events.AgentUnlogged,
 			Run:  r.run,
-			Text: fmt.Sprintf("cannot write its %s to a file: %v; lines are counted until it works again, nothing else stops", t.name, err),
+			Text: fmt.Sprintf("cannot write its %s to a file: %v; lines are counted until it works again, and nothing else stops", t.name, err),
 		})
 	case lost > 0 && t.file.lost == 0:
 		r.Tell(wire.Event{

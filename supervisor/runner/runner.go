@@ -121,7 +121,7 @@ func (h *Host) Serve(ctx context.Context, conn *link.Conn, drain <-chan struct{}
 	if l.Instance != h.hub {
 		for _, r := range h.present() {
 			if g, ok := said[r.id]; !r.restart() && ok && !g.Unfit {
-				return fmt.Errorf("run %s has printed too much since the hello for another hub to go on with it", r.id)
+				return fmt.Errorf("run %s has printed too much since the hello for another hub to continue with it", r.id)
 			}
 		}
 		h.hub = l.Instance

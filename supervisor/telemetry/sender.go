@@ -270,7 +270,7 @@ func (d *destination) readTLS(authority, certificate, key string) error {
 		}
 		d.tls.RootCAs = x509.NewCertPool()
 		if !d.tls.RootCAs.AppendCertsFromPEM(text) {
-			return fmt.Errorf("OTEL_EXPORTER_OTLP_CERTIFICATE: there is no certificate in %s", authority)
+			return fmt.Errorf("OTEL_EXPORTER_OTLP_CERTIFICATE: %s contains no certificate", authority)
 		}
 	}
 	if certificate != "" || key != "" {

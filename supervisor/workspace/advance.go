@@ -60,7 +60,7 @@ func (m *Manager) followed(ctx context.Context, r *repository, branch, now strin
 		return err
 	}
 	if follows, err := r.has(ctx, "merge-base", "--is-ancestor", last, now); err != nil || !follows { // git may have removed the commit
-		m.options.Log.Warn("a branch has lost what was merged into it: somebody has moved it", "branch", branch, "merged", last, "now", now)
+		m.options.Log.Warn("a branch has lost merged commits: somebody has moved it", "branch", branch, "merged", last, "now", now)
 	}
 	return nil
 }

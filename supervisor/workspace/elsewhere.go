@@ -107,7 +107,7 @@ func (m *Manager) Serve(ctx context.Context, agent string, text []byte) ([]byte,
 		return nil, fmt.Errorf("the configuration there has no agent %q", agent)
 	}
 	if argv := in.foreign(team); in.Complete && argv != nil {
-		return nil, fmt.Errorf("the verify command %q of the task is in no session and no task block of the file there, and a host runs no others: write it into the files of the hub and its hosts", words(argv))
+		return nil, fmt.Errorf("the verify command %q of the task is not in a session or task block of the host's configuration, and a host runs only those: add it to the files of the hub and its hosts", words(argv))
 	}
 	a.Base = in.Base
 	ctx, end := m.begin(ctx, agent)
@@ -425,7 +425,7 @@ func (v *verification) runElsewhere(ctx context.Context, host string, work func(
 	switch {
 	case err != nil:
 	case out.Lacks:
-		err = errors.New("the repository there has neither the workspace of the task nor the commit at which it began")
+		err = errors.New("the host's repository has neither the workspace of the task nor its first commit")
 	case out.Swapped != "":
 		v.m.refused(v.a.Name, "on "+host+": "+out.Swapped)
 		return nil, nil, v.unusable("the workspace on " + host + " cannot be used: " + out.Swapped)

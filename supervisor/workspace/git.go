@@ -333,7 +333,7 @@ func (r *repository) switched(ctx context.Context, t *wire.Task, w *worktree, ma
 	case err != nil:
 		return false, err
 	case branch != w.branch:
-		return false, fmt.Errorf("%s has %s checked out, and not the branch %s of the task: in this folder, git switch %[3]s, and merge what was committed elsewhere",
+		return false, fmt.Errorf("%s has %s checked out, and not the branch %s of the task: run git switch %[3]s in this folder, and merge the commits from elsewhere",
 			w.path, cmp.Or(branch, "no branch"), w.branch)
 	case marks[branch].Task != "":
 		return false, nil // it is of another task, which is an error elsewhere

@@ -269,7 +269,7 @@ func (b *bench) read(name string) string {
 	return string(text)
 }
 
-// A branch that has lost what was merged into it is reported at the next merge.
+// A branch that has lost merged commits into it is reported at the next merge.
 func TestLostMergeIsReported(t *testing.T) {
 	b := newBench(t)
 	var log strings.Builder
@@ -279,7 +279,7 @@ func TestLostMergeIsReported(t *testing.T) {
 		require.Nil(t, b.complete(id))
 		_, err := b.m.Merge(t.Context(), control.MergeRequest{TaskID: id})
 		require.NoError(t, err)
-		require.Equal(t, i == 2, strings.Contains(log.String(), "has lost what was merged"), log.String())
+		require.Equal(t, i == 2, strings.Contains(log.String(), "has lost merged commits"), log.String())
 		if b.change(b.top, "of-a-person"+id, "text\n"); i == 1 {
 			b.git(b.top, "reset", "--hard", "--quiet", "HEAD~2")
 		}

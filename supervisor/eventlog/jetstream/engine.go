@@ -149,13 +149,13 @@ func (e *Engine) examine(is, want jetstream.StreamConfig) error {
 	e.key = key
 	switch {
 	case err != nil || len(key) != 32:
-		return errors.New("the stream of the shared log has no key of the hubs: was it made by another program?")
+		return errors.New("the stream of the shared log lacks the hubs' key: was it created by another program?")
 	case is.Storage != want.Storage:
 		return errors.New("the stream of the shared log is not in files")
 	case is.Replicas < want.Replicas:
 		return fmt.Errorf("the stream %s of the shared log has %d copies, not %d; add them: nats stream edit %[1]s --replicas %[3]d", is.Name, is.Replicas, want.Replicas)
 	case is.PersistMode != want.PersistMode:
-		return fmt.Errorf("the stream %s of the shared log confirms messages that are not on the disk: its persist_mode is %s", is.Name, is.PersistMode)
+		return fmt.Errorf("the stream %s of the shared log confirms messages before they are on disk: its persist_mode is %s", is.Name, is.PersistMode)
 	case !is.DenyDelete || !is.DenyPurge || is.Retention != want.Retention || is.Discard != want.Discard,
 		is.MaxMsgs > 0, is.MaxBytes > 0, is.MaxAge > 0, is.MaxMsgsPerSubject > 0:
 		return fmt.Errorf("messages may be removed from the stream %s of the shared log", is.Name)
@@ -300,7 +300,7 @@ func (e *Engine) learn(n int64) {
 	}
 }
 
-var errNotLed = errors.New("the server that answers is not in touch with most hubs")
+var errNotLed = errors.New("the server that answers cannot reach most hubs")
 
 // isLed reports whether an answer about the stream comes from a leader that has heard from most servers lately. A
 // server that knows no leader answers as well, and may learn of one while it does. So does a leader that is cut off,

@@ -185,15 +185,15 @@ func (r *report) problem() error {
 	what := ""
 	switch {
 	case slices.Compare(number[:], oldest[:]) < 0:
-		what = fmt.Sprintf("its version is %s, and %d.%d is the oldest that is used", r.Version, oldest[0], oldest[1])
+		what = fmt.Sprintf("its version is %s, and the minimum is %d.%d", r.Version, oldest[0], oldest[1])
 	case r.JetStream.Config == nil:
 		what = "JetStream is not enabled there"
 	case !r.JetStream.Config.SyncAlways:
-		what = "it confirms what is not on the disk. Set this in its configuration, and start it again: jetstream { sync_interval: always }"
+		what = "it confirms messages before they are on disk. Set this in its configuration, and restart it: jetstream { sync_interval: always }"
 	case !r.AuthRequired:
 		what = "it lets anyone read and write the record. Set users or accounts in its configuration: authorization { … }"
 	case r.MaxPayload < minPayload:
-		what = fmt.Sprintf("its max_payload is %d bytes, and %d is the least that is used", r.MaxPayload, minPayload)
+		what = fmt.Sprintf("its max_payload is %d bytes, and the minimum is %d", r.MaxPayload, minPayload)
 	default:
 		return nil
 	}
@@ -262,9 +262,9 @@ func (s *otherServers) judge(ctx context.Context, e *Engine) error {
 	_, silent, err := s.ask(ctx)
 	if unproven := slices.DeleteFunc(up, func(name string) bool { return time.Since(s.proven[name]) < proofLasts }); err == nil && len(unproven) > 0 {
 		names := strings.Join(unproven, ", ")
-		err = fmt.Errorf("%w: %s has a copy of the record, and none of the monitors is its own", errUnsafe, names)
+		err = fmt.Errorf("%w: %s has a copy of the record, and none of the monitors belongs to it", errUnsafe, names)
 		if silent != nil {
-			err = fmt.Errorf("%s has a copy of the record, and its monitor does not answer: %w", names, silent)
+			err = fmt.Errorf("%s has a copy of the record, but its monitor does not answer: %w", names, silent)
 		}
 	}
 	return err

@@ -129,7 +129,7 @@ func TestServersLost(t *testing.T) {
 	waitFor(t, func() bool { // meanwhile, the server may not be in touch with the others
 		_, err = a.End(t.Context())
 		require.ErrorIs(t, err, eventlog.ErrUnanswered)
-		return strings.Contains(err.Error(), "n2: it confirms what is not on the disk")
+		return strings.Contains(err.Error(), "n2: it confirms messages before they are on disk")
 	})
 	require.ErrorContains(t, errors.New(a.Missing()[0]), "n2")
 	waiting := make(chan error, 1)
@@ -192,12 +192,12 @@ func TestServersRefused(t *testing.T) {
 	lazy := newSite(t, 3, func(i int, o *server.Options) { o.SyncAlways = i != 2 })
 	_, err := lazy.join(nil)
 	require.ErrorIs(t, err, errUnsafe)
-	require.ErrorContains(t, err, "n3: it confirms what is not on the disk")
+	require.ErrorContains(t, err, "n3: it confirms messages before they are on disk")
 	require.ErrorContains(t, err, "sync_interval: always")
 	require.NotContains(t, err.Error(), "n1:")
 	waitFor(t, func() bool { // a server that seems to be offline at first needs no proof yet, or has no copy yet
 		_, err = lazy.join(func(o *ServersOptions) { o.Monitors = o.Monitors[:2] })
-		return err != nil && strings.Contains(err.Error(), "n3 has a copy of the record, and none of the monitors is its own")
+		return err != nil && strings.Contains(err.Error(), "n3 has a copy of the record, and none of the monitors belongs to it")
 	})
 	_, err = lazy.join(func(o *ServersOptions) { o.Credentials = "guessed" })
 	require.ErrorIs(t, err, nats.ErrAuthorization)
@@ -211,17 +211,17 @@ func TestServersRefused(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 
 	for want, change := range map[string]func(i int, o *server.Options){
-		"it lets anyone read":        func(_ int, o *server.Options) { o.Username, o.Password = "", "" },
-		"JetStream is not enabled":   func(_ int, o *server.Options) { o.JetStream = false },
-		"its max_payload is 1024":    func(_ int, o *server.Options) { o.MaxPayload = 1024 },
-		"it confirms what is not on": func(_ int, o *server.Options) { o.SyncAlways = false },
+		"it lets anyone read":                     func(_ int, o *server.Options) { o.Username, o.Password = "", "" },
+		"JetStream is not enabled":                func(_ int, o *server.Options) { o.JetStream = false },
+		"its max_payload is 1024":                 func(_ int, o *server.Options) { o.MaxPayload = 1024 },
+		"it confirms messages before they are on": func(_ int, o *server.Options) { o.SyncAlways = false },
 	} {
 		_, err := newSite(t, 1, change).join(nil)
 		require.ErrorIs(t, err, errUnsafe)
 		require.ErrorContains(t, err, "n1: "+want)
 	}
 	old := report{Name: "n1", Version: "2.11.9"}
-	require.ErrorContains(t, old.problem(), "its version is 2.11.9, and 2.12 is the oldest")
+	require.ErrorContains(t, old.problem(), "its version is 2.11.9, and the minimum is 2.12")
 }
 
 // One server keeps the record alone, with a token. A stream that could lose entries is refused.

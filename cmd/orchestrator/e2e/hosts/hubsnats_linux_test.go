@@ -97,11 +97,11 @@ func TestNATSRefused(t *testing.T) {
 	servers.Stop(0)
 	servers.Options[0].SyncAlways = false
 	servers.Start(0)
-	stage.WaitFor(t, "the refusal", func() bool { return strings.Contains(hub.Stderr.All(), "it confirms what is not on the disk") })
+	stage.WaitFor(t, "the refusal", func() bool { return strings.Contains(hub.Stderr.All(), "it confirms messages before they are on disk") })
 	guest := natsStage(t, servers)
 	_, stderr, code := guest.Call("up", "--node", "h2")
 	require.Equal(t, cli.ExitNo, code, stderr)
-	require.Contains(t, stderr, "n1: it confirms what is not on the disk")
+	require.Contains(t, stderr, "n1: it confirms messages before they are on disk")
 	require.Contains(t, stderr, "sync_interval: always")
 	require.NotEmpty(t, hub.Processes())
 	hub.Signal(syscall.SIGINT)

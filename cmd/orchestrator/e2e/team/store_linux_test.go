@@ -297,7 +297,7 @@ func TestRecordOfANewerProgram(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, db.Close())
 			},
-			[]string{`written by a newer version: its schema is 9, this program knows up to \d+\n`},
+			[]string{`written by a newer version: its schema is 9, and this program reads up to \d+\n`},
 		},
 		"kind": {
 			func(t *testing.T, path string) {
