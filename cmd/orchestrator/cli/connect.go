@@ -165,7 +165,7 @@ func unreachable(t *client.Target, err error) *Failure {
 		return f
 	}
 	if errors.Is(err, http.ErrSchemeMismatch) {
-		f.Message = "what listens at " + t.URL + " speaks http, not https"
+		f.Message = "the server at " + t.URL + " uses http, not https"
 		f.Because = nil
 		f.Hint = "Use: --host http" + strings.TrimPrefix(t.URL, "https")
 	}
@@ -237,7 +237,7 @@ func unknownServer(t *client.Target, e *client.UnknownServerError) *Failure {
 		f.Hint = elsewhereHint
 	}
 	if e.Code == http.StatusBadRequest && strings.Contains(e.Text, "HTTPS server") && t.URL != "" {
-		f.Message = "what listens at " + t.URL + " speaks https, not http"
+		f.Message = "the server at " + t.URL + " uses https, not http"
 		f.Hint = "Use: --host https" + strings.TrimPrefix(t.URL, "http")
 	}
 	return f
