@@ -442,7 +442,7 @@ agent "fresh" {
 	join(attic, f.url)
 	stage.WaitFor(t, "waiting", func() bool {
 		v := f.Agent("fresh")
-		return v.State == control.StateWaiting && strings.Contains(v.Reason, "attic does not have it in its file")
+		return v.State == control.StateWaiting && strings.Contains(v.Reason, "attic does not have it in its configuration")
 	})
 	require.Contains(t, f.Ask("why", "fresh"), "It starts when such a host joins. List the hosts: orchestrator hosts")
 	attic.Signal(syscall.SIGINT)
