@@ -41,16 +41,21 @@ type Options struct {
 	Hub       string
 	Team      string // the name of the shared log; "" without one
 	Epoch     int64
-	Settled   time.Time                          // until then, agents that an earlier hub has placed may still run
+	Settled   time.Time // until then, agents that an earlier hub has placed may still run
+	Owner     Owner
 	Confirmed func() bool                        // whether this hub is known to be the one at work; nil: it is
-	Changed   func()                             // called when a host has come or may take agents again; it must not block
 	Drain     func(host string, agents []string) // called when a host asks to be drained; it must not block
+}
 
-	// Committed reads the number of the last record, and then calls note. It returns the number after all decisions before
-	// it are committed and delivered.
-	Committed func(note func()) int64
-
-	Note func(kind, host, text string) // called with each event of a host
+// An Owner is the team whose agents run on the hosts.
+type Owner interface {
+	// HostsChanged is called when a host has come or may take agents again. It must not block.
+	HostsChanged()
+	// Committed reads the number of the last record, and then calls note. It returns the number after all decisions
+	// before it are committed and delivered.
+	Committed(note func()) int64
+	// NoteHost is called with each event of a host.
+	NoteHost(kind, host, text string, f wire.Figures)
 }
 
 // Hosts has the hosts of a team. Its methods may be called concurrently.
@@ -59,8 +64,8 @@ type Hosts struct {
 	instance string        // of this process
 	open     chan struct{} // closed by Open
 
-	noting sync.RWMutex // held during calls of Note, and by Close
-	silent bool         // Note is no longer called
+	noting sync.RWMutex // held during calls of NoteHost, and by Close
+	silent bool         // NoteHost is no longer called
 
 	mu     sync.Mutex
 	closed bool
@@ -101,7 +106,7 @@ func (host *host) forgo(h *Hosts, agent string) {
 // New returns Hosts that no host has joined.
 func New(o Options) *Hosts {
 	if wait := time.Until(o.Settled); wait > 0 {
-		time.AfterFunc(wait, o.Changed)
+		time.AfterFunc(wait, o.Owner.HostsChanged)
 	}
 	return &Hosts{options: o, instance: uuid.NewString(), open: make(chan struct{}), hosts: make(map[string]*host)}
 }
@@ -110,7 +115,7 @@ func New(o Options) *Hosts {
 // hub does not know.
 func (h *Hosts) Open() { close(h.open) }
 
-// Close ends all links. Note is not called afterwards.
+// Close ends all links. Owner.NoteHost is not called afterwards.
 func (h *Hosts) Close() {
 	h.noting.Lock()
 	h.silent = true
@@ -125,12 +130,12 @@ func (h *Hosts) Close() {
 	}
 }
 
-// note calls Options.Note, unless the hosts are closed.
+// note calls Owner.NoteHost, unless the hosts are closed.
 func (h *Hosts) note(kind, host, text string) {
 	h.noting.RLock()
 	defer h.noting.RUnlock()
 	if !h.silent {
-		h.options.Note(kind, host, text)
+		h.options.Owner.NoteHost(kind, host, text, wire.Figures{})
 	}
 }
 
@@ -284,7 +289,7 @@ func (h *Hosts) Drain(name string, undo bool) ([]string, error) {
 	}
 	host.drained = !undo
 	if undo {
-		h.options.Changed()
+		h.options.Owner.HostsChanged()
 	}
 	return host.agents(), nil
 }

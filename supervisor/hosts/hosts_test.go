@@ -19,6 +19,7 @@ import (
 
 	"orchestrator/supervisor/child"
 	"orchestrator/supervisor/hosts/link"
+	"orchestrator/wire"
 	"orchestrator/wire/hostlink"
 )
 
@@ -45,16 +46,31 @@ func order(away func(bool), env ...string) Order {
 
 // newHosts returns open hosts. A test may change their options before it uses them.
 func newHosts() *Hosts {
-	h := New(Options{
-		Committed: func(note func()) int64 {
-			note()
-			return 5
-		},
-		Hub: "h1", Team: "team", Epoch: 7, Changed: func() {}, Drain: func(string, []string) {}, Note: func(string, string, string) {},
-	})
+	h := New(Options{Hub: "h1", Team: "team", Epoch: 7, Owner: owner{last: 5}, Drain: func(string, []string) {}})
 	h.Open()
 	return h
 }
+
+// An owner is a team that ignores the events of hosts.
+type owner struct {
+	last    int64  // the number of its last record; 0: it does not tell which lines are settled
+	changed func() // HostsChanged; nil: ignored
+}
+
+func (o owner) HostsChanged() {
+	if o.changed != nil {
+		o.changed()
+	}
+}
+
+func (o owner) Committed(note func()) int64 {
+	if o.last > 0 {
+		note()
+	}
+	return o.last
+}
+
+func (owner) NoteHost(_, _, _ string, _ wire.Figures) {}
 
 // joins lets a host say hello.
 func joins(t *testing.T, h *Hosts, name string, hello hostlink.Line) *fakeHost {
@@ -358,7 +374,7 @@ func TestExpect(t *testing.T) {
 // A host that dials before the hub has begun waits, and then its run goes on.
 func TestOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := New(Options{Settled: time.Now().Add(time.Minute), Changed: func() {}, Note: func(string, string, string) {}, Committed: func(func()) int64 { return 0 }})
+		h := New(Options{Settled: time.Now().Add(time.Minute), Owner: owner{}})
 		f := joins(t, h, "attic", hostlink.Line{Runs: map[string]hostlink.Going{"r1": {Seq: 3}}})
 		synctest.Wait()
 		calls, spec := newRecorded()

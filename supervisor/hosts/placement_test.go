@@ -23,7 +23,7 @@ import (
 func TestFind(t *testing.T) {
 	h := newHosts()
 	var changed atomic.Int64
-	h.options.Changed = func() { changed.Add(1) }
+	h.options.Owner = owner{last: 5, changed: func() { changed.Add(1) }}
 	h.SetRules([]Rule{{Name: "any", Names: []string{"*"}, Labels: map[string]string{"site": "here"}}, {Name: "late"}})
 	_, why := h.Find("a", "a", Placement{Hosts: "gpu-*", Labels: map[string]string{"gpu": "a100"}})
 	require.Equal(t, "a host called gpu-* with gpu=a100", why)
@@ -61,7 +61,7 @@ func TestFind(t *testing.T) {
 func TestSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		changed := make(chan struct{})
-		h := New(Options{Settled: time.Now().Add(hostlink.GivenUp(hostlink.Grace)), Changed: func() { close(changed) }})
+		h := New(Options{Settled: time.Now().Add(hostlink.GivenUp(hostlink.Grace)), Owner: owner{changed: func() { close(changed) }}})
 		_, why := h.Find("a", "a", Placement{})
 		require.Contains(t, why, "the hub before this one")
 		<-changed

@@ -165,7 +165,7 @@ func (r *run) leave() {
 	r.hosts.mu.Lock()
 	delete(r.host.runs, r.spec.Run)
 	r.hosts.mu.Unlock()
-	r.hosts.options.Changed()
+	r.hosts.options.Owner.HostsChanged()
 }
 
 // handle handles a line about the run.

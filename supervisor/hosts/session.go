@@ -81,7 +81,7 @@ func (h *Hosts) Serve(name, address string, conn *link.Conn) (err error) {
 		return err
 	}
 	h.note(events.HostJoined, name, "joined from "+address)
-	h.options.Changed()
+	h.options.Owner.HostsChanged()
 	resumed := make(chan error, 1)
 	go func() { resumed <- s.resume(runs, first) }() // lines are read during resume, because the host does the same
 	over := make(chan struct{})
@@ -136,7 +136,7 @@ func (s *session) settle(over <-chan struct{}) {
 func (s *session) settled(some map[*run]bool) map[string]hostlink.Going {
 	var runs []*run
 	var dealt []int64
-	seq := s.hosts.options.Committed(func() {
+	seq := s.hosts.options.Owner.Committed(func() {
 		s.hosts.mu.Lock()
 		defer s.hosts.mu.Unlock()
 		for _, r := range s.host.runs {

@@ -25,14 +25,12 @@ type machines struct {
 // prepare prepares for hosts to join.
 func (m *machines) prepare(ctx context.Context, c *config.Config) {
 	o := hosts.Options{
-		Hub:     c.Orchestrator.Name,
-		Changed: func() { m.own.HostsChanged() },
+		Hub:   c.Orchestrator.Name,
+		Owner: m.own,
 		Drain: func(host string, agents []string) {
 			m.own.NoteHost(events.HostDrained, host, "wants to leave", wire.Figures{})
 			m.move(host, agents)
 		},
-		Committed: func(note func()) int64 { return m.own.Committed(note) },
-		Note:      func(kind, host, text string) { m.own.NoteHost(kind, host, text, wire.Figures{}) },
 	}
 	if m.record.shared != nil {
 		o.Hub, o.Team, o.Epoch = c.Store.Node, c.Store.Log, m.record.shared.epoch
