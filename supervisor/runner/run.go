@@ -214,23 +214,20 @@ func (r *run) obey(l *hostlink.Line) {
 	}
 }
 
-// A Work answers a request of a hub for an agent.
-type Work func(ctx context.Context, agent string, request []byte) ([]byte, error)
-
 // fetch returns a function that answers a hub's request. For a cancelled request it stops the work and returns a no-op.
-func (r *run) fetch(do Work, l *hostlink.Line) func() {
+func (r *run) fetch(agents Agents, l *hostlink.Line) func() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.process
 	switch {
-	case l.Bytes != nil && do != nil:
+	case l.Bytes != nil:
 		ctx, cancel := context.WithCancel(context.Background())
 		if r.works == nil {
 			r.works = make(map[int64]context.CancelFunc)
 		}
 		r.works[l.Number] = cancel
 		return func() {
-			reply, err := r.work(ctx, cancel, do, l)
+			reply, err := r.work(ctx, cancel, agents, l)
 			if r.worked(l.Number) && !errors.Is(err, context.Canceled) { // the hub hears that the run has ended
 				r.sendFile(l, string(reply), err)
 			}
@@ -261,7 +258,7 @@ func (r *run) worked(number int64) bool {
 
 // work answers a request for the agent, until the run ends or the hub cancels the request. It sends the hub signs of
 // life until then.
-func (r *run) work(ctx context.Context, cancel context.CancelFunc, do Work, l *hostlink.Line) ([]byte, error) {
+func (r *run) work(ctx context.Context, cancel context.CancelFunc, agents Agents, l *hostlink.Line) ([]byte, error) {
 	defer cancel()
 	go func() {
 		ticker := time.NewTicker(hostlink.BeatEvery)
@@ -278,7 +275,7 @@ func (r *run) work(ctx context.Context, cancel context.CancelFunc, do Work, l *h
 			}
 		}
 	}()
-	reply, err := do(ctx, r.agent, l.Bytes)
+	reply, err := agents.Work(ctx, r.agent, l.Bytes)
 	if len(reply) > l.N {
 		return nil, fmt.Errorf("the reply has %d bytes, and the limit is %d", len(reply), l.N)
 	}

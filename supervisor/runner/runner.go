@@ -39,13 +39,18 @@ type Options struct {
 	Capacity int
 	Clock    func() time.Duration // the time that EndAt means, which goes on while the machine is suspended
 	EndAt    func(time.Duration)  // kills all runs at that time, also if this program hangs; it replaces the time before
+	Agents   Agents
+	Log      hclog.Logger
+}
 
+// Agents are the agents of the host's own configuration.
+type Agents interface {
 	// Launch starts the run that a line orders. The spec has its id and its callbacks.
-	Launch func(ctx context.Context, order *hostlink.Line, spec child.Spec) (Process, error)
-	Work   Work
+	Launch(ctx context.Context, order *hostlink.Line, spec child.Spec) (Process, error)
 	// Renew is called with the start line of another hub for a run that goes on.
-	Renew func(order *hostlink.Line)
-	Log   hclog.Logger
+	Renew(order *hostlink.Line)
+	// Work answers a request of a hub for an agent.
+	Work(ctx context.Context, agent string, request []byte) ([]byte, error)
 }
 
 // A RefusedError reports that the hub refuses the host.
@@ -350,10 +355,10 @@ func (h *Host) obey(conn *link.Conn, l *hostlink.Line) error {
 	switch {
 	case !fresh:
 	case l.Type == hostlink.Start && !isNew:
-		h.Renew(l)
+		h.Agents.Renew(l)
 		h.all.Go(r.tellStarted) // lines are read at the same time, because the hub does the same
 	case l.Type == hostlink.Fetch:
-		h.all.Go(r.fetch(h.Work, l))
+		h.all.Go(r.fetch(h.Agents, l))
 	default:
 		r.obey(l)
 	}
@@ -362,7 +367,7 @@ func (h *Host) obey(conn *link.Conn, l *hostlink.Line) error {
 
 // launch starts a run, and waits for its end.
 func (h *Host) launch(r *run, order *hostlink.Line) {
-	p, err := h.Launch(h.ctx, order, r.spec())
+	p, err := h.Agents.Launch(h.ctx, order, r.spec())
 	if err != nil {
 		r.fail(err)
 	} else {

@@ -83,28 +83,44 @@ type served struct {
 	drain     chan struct{}
 	over      chan error
 	renewed   chan *hostlink.Line
-	beats     bool   // it confirms beats
-	hub       string // the instance of the hub
+	working   chan struct{} // closed when its only work has begun
+	beats     bool          // it confirms beats
+	hub       string        // the instance of the hub
 	m         map[string]int64
 }
 
 // serve starts a host that has joined.
 func serve(t *testing.T) *served {
-	s := &served{t: t, processes: make(chan *fakeProcess, 10), drain: make(chan struct{}), over: make(chan error, 1), beats: true, m: map[string]int64{}, renewed: make(chan *hostlink.Line, 10)}
+	s := &served{
+		t: t, processes: make(chan *fakeProcess, 10), drain: make(chan struct{}), over: make(chan error, 1), beats: true, m: map[string]int64{},
+		renewed: make(chan *hostlink.Line, 10), working: make(chan struct{}),
+	}
 	s.host = New(t.Context(), Options{
 		Memory: Memory{Epochs: map[string]int64{"team": 3}}, Clock: sinceNow(), EndAt: func(time.Duration) {}, Log: hclog.NewNullLogger(),
-		Renew: func(order *hostlink.Line) { s.renewed <- order },
-		Launch: func(_ context.Context, order *hostlink.Line, spec child.Spec) (Process, error) {
-			if order.Agent == "missing" {
-				return nil, &child.StartError{Reason: "it is not there", Err: fs.ErrNotExist}
-			}
-			p := &fakeProcess{spec: spec, ended: make(chan struct{})}
-			s.processes <- p
-			return p, nil
-		},
+		Agents: s,
 	})
 	s.join(nil)
 	return s
+}
+
+// Launch implements Agents.
+func (s *served) Launch(_ context.Context, order *hostlink.Line, spec child.Spec) (Process, error) {
+	if order.Agent == "missing" {
+		return nil, &child.StartError{Reason: "it is not there", Err: fs.ErrNotExist}
+	}
+	p := &fakeProcess{spec: spec, ended: make(chan struct{})}
+	s.processes <- p
+	return p, nil
+}
+
+// Renew implements Agents.
+func (s *served) Renew(order *hostlink.Line) { s.renewed <- order }
+
+// Work implements Agents. It goes on until it is cancelled.
+func (s *served) Work(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+	close(s.working)
+	<-ctx.Done()
+	return nil, ctx.Err()
 }
 
 // join lets the host join the hub, which has these lines of runs. It returns those that the host says it has.
@@ -325,15 +341,9 @@ func TestOtherHub(t *testing.T) {
 func TestInterruptedWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t)
-		began := make(chan struct{})
-		s.host.Work = func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
-			close(began)
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
 		p := s.start("r1")
 		s.say("r1", &hostlink.Line{Type: hostlink.Fetch, Number: 1, Bytes: []byte("verify")})
-		<-began
+		<-s.working
 		p.Kill()
 		require.Equal(t, hostlink.Exited, s.read().Type)
 		require.Equal(t, hostlink.Ended, s.read().Type)

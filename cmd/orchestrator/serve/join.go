@@ -232,7 +232,7 @@ func (h *hostProgram) serve(memory runner.Memory) error {
 	defer kill()
 	h.host = runner.New(ctx, runner.Options{
 		Program: cli.Version, Memory: memory, Labels: h.labels, Capacity: h.flags.capacity, Log: h.place.Log,
-		Launch: h.launch, Work: h.workshop.Serve, Renew: h.renew, Clock: child.SinceBoot, EndAt: h.place.Host.EndAt,
+		Agents: h, Clock: child.SinceBoot, EndAt: h.place.Host.EndAt,
 	})
 	defer h.host.Close()
 	drain := make(chan struct{})
@@ -386,8 +386,8 @@ func dialHub(ctx context.Context, u *url.URL, authorities *x509.CertPool) (net.C
 	return dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, cmp.Or(port, "80")))
 }
 
-// launch starts the run that the hub has ordered.
-func (h *hostProgram) launch(ctx context.Context, order *hostlink.Line, spec child.Spec) (runner.Process, error) {
+// Launch starts the run that the hub has ordered.
+func (h *hostProgram) Launch(ctx context.Context, order *hostlink.Line, spec child.Spec) (runner.Process, error) {
 	if uuid.Validate(order.Run) != nil { // it becomes a part of paths
 		return nil, &child.StartError{Reason: fmt.Sprintf("the hub orders a run %.40q, which is not a UUID", order.Run)}
 	}
@@ -405,7 +405,7 @@ func (h *hostProgram) launch(ctx context.Context, order *hostlink.Line, spec chi
 	if user != nil {
 		uid = user.UID
 	}
-	h.renew(order)
+	h.Renew(order)
 	env := slices.DeleteFunc(slices.Clone(order.Env), func(entry string) bool {
 		return !strings.HasPrefix(entry, "ORC_") || strings.HasPrefix(entry, api.EnvURL+"=") || strings.HasPrefix(entry, api.EnvSocket+"=")
 	})
@@ -433,11 +433,16 @@ func (h *hostProgram) launch(ctx context.Context, order *hostlink.Line, spec chi
 	return p, nil
 }
 
-// renew stores the token of a run, which is in the hub's start line.
-func (h *hostProgram) renew(order *hostlink.Line) {
+// Renew stores the token of a run, which is in the hub's start line.
+func (h *hostProgram) Renew(order *hostlink.Line) {
 	for _, entry := range order.Env {
 		if token, ok := strings.CutPrefix(entry, api.EnvToken+"="); ok {
 			h.tokens.Store(order.Run, token)
 		}
 	}
+}
+
+// Work answers a request about the workspace of an agent.
+func (h *hostProgram) Work(ctx context.Context, agent string, request []byte) ([]byte, error) {
+	return h.workshop.Serve(ctx, agent, request)
 }
