@@ -188,7 +188,7 @@ var bounds = map[string][]string{
 		"supervisor/output.Feed.all", "supervisor/output.Agent.followers", "supervisor/output.Follower.queues", "supervisor/output.Follower.ready",
 		"supervisor/output.queue.pages", "supervisor/output.page.front", "supervisor/output.page.lines", "supervisor/output.page.text",
 	},
-	"an upgrade": {
+	"an upgrade in progress": {
 		"supervisor.Handover.Agents", "supervisor.handedAgent.Ages", "supervisor.handedAgent.Endings", "supervisor.handedTally.Submitters",
 		"supervisor.handedTally.Workers", "supervisor/output.EchoFilter.written", "supervisor/stdin.Handover.Entries", "supervisor/stdin.Handover.Missed",
 		"supervisor/stdin.Mailbox.rest", "supervisor/stdin.Waiting.Receipts", "supervisor/stdin.Waiting.Text",
