@@ -169,8 +169,8 @@ func (c *connection) withdraw() {
 var errGone = errors.New("the program that wanted to join has gone")
 
 // start creates the process of a run: a child, or a connection that has joined.
-func (sr *startRequest) start(l *lifecycle, a *agent, spec child.Spec) (Process, error) {
-	j := sr.joined
+func (sr *startRequest) start(spec child.Spec) (Process, error) {
+	l, j := sr.life, sr.joined
 	switch {
 	case j == nil && sr.spec.Client.Protocol != "":
 		return startClient(&sr.spec, l.options.Start, spec, sr.conversation, nil)
@@ -187,7 +187,7 @@ func (sr *startRequest) start(l *lifecycle, a *agent, spec child.Spec) (Process,
 		return nil, err
 	}
 	p := newPipe(conn, spec)
-	p.answers = func(over <-chan struct{}) { l.inputEnded(a, sr, over) }
+	p.answers = func(over <-chan struct{}) { l.inputEnded(sr.agent, sr, over) }
 	p.parted = func() {
 		select {
 		case <-j.over:

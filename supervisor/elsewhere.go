@@ -62,9 +62,10 @@ func (s *Supervisor) NoteHost(kind, host, text string, f wire.Figures) {
 }
 
 // makeElsewhere starts the run on a host, or goes on with the run that an earlier hub has started there.
-func (sr *startRequest) makeElsewhere(ctx context.Context, l *lifecycle, a *agent) (Process, error) {
-	sr.open(l, a)
-	env, shut := l.doorway(sr, nil, sr.variables(l))
+func (sr *startRequest) makeElsewhere(ctx context.Context) (Process, error) {
+	l, a := sr.life, sr.agent
+	sr.open()
+	env := sr.openDoorway(nil, sr.variables())
 	env = slices.DeleteFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "ORC_SOCKET=") }) // the host makes one
 	o := hosts.Order{
 		Host: sr.host, Agent: sr.spec.Name, Block: sr.spec.Block, Env: env, Conversation: sr.conversation,
@@ -89,14 +90,14 @@ func (sr *startRequest) makeElsewhere(ctx context.Context, l *lifecycle, a *agen
 		l.dispatcher.SetFolder(sr.spec.Name, sr.run, dispatch.Folder{Read: p.ReadFile, Work: p.Work, Host: p.Host()})
 	}
 	if sr.goesOn {
-		p := l.options.Hosts.Expect(o, sr.callbacks(l, a, shut))
+		p := l.options.Hosts.Expect(o, sr.callbacks())
 		files(p)
 		return p, nil
 	}
 	a.voice.Tell(wire.Event{Kind: events.AgentPlaced, Run: sr.run, Text: "is placed on " + sr.host, Figures: wire.Figures{Host: sr.host}})
-	c, err := l.options.Hosts.Start(ctx, o, sr.callbacks(l, a, shut))
+	c, err := l.options.Hosts.Start(ctx, o, sr.callbacks())
 	if err != nil {
-		shut()
+		sr.shut()
 		return nil, err
 	}
 	files(c) // before its first line is handled, because that waits for the report of the start
@@ -136,11 +137,12 @@ func (l *lifecycle) placements() (placed []wire.Event) {
 // if its host could not be reached.
 func (l *lifecycle) expect(p wire.Event) {
 	a, host := l.agents[p.Agent], p.Figures.Host
-	sr := &startRequest{spec: a.Agent, run: p.Run, host: host, goesOn: true, session: l.sessions.environment(a.Name), told: make(chan struct{})}
-	defer close(sr.told)
 	a.run, a.wanted, a.freely, a.starts = p.Run, true, true, 1
+	sr := l.startOf(a)
+	sr.host, sr.session, sr.goesOn = host, l.sessions.environment(a.Name), true
+	defer close(sr.told)
 	l.takeActor(a)
-	c, err := sr.makeElsewhere(context.Background(), l, a)
+	c, err := sr.makeElsewhere(context.Background())
 	if err != nil {
 		panic("a run that is expected is not started: " + err.Error())
 	}

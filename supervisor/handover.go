@@ -243,12 +243,13 @@ func (l *lifecycle) takeOver(h *Handover) {
 
 // goOn goes on with the run of an agent.
 func (l *lifecycle) goOn(a *agent, x *handedAgent) {
-	sr := &startRequest{spec: a.Agent, run: a.run, handed: x, told: make(chan struct{})}
+	sr := l.startOf(a)
+	sr.handed = x
 	defer close(sr.told)
 	if named := a.as; named != "" {
 		l.takeActor(a)
 	}
-	c, err := sr.make(context.Background(), l, a)
+	c, err := sr.make(context.Background())
 	if err != nil {
 		l.options.Log.Error("an agent does not continue", "agent", a.Name, "error", err)
 		code := -1

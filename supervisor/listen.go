@@ -183,22 +183,24 @@ func (s *Supervisor) older(ctx context.Context, seq, last int64, send func(*wire
 	return nil
 }
 
-// doorway opens the agent's own way to the HTTP interface, and adds the variables for it to
-// env. The caller calls shut when the run has ended or could not begin. If Options.Doorway
-// fails, the run starts anyway, because it has its pipe.
-func (l *lifecycle) doorway(m *startRequest, user *child.User, env []string) (with []string, shut func()) {
-	if l.options.Doorway == nil || m.joined != nil {
-		return env, func() {}
+// openDoorway opens the agent's own way to the HTTP interface, and adds the variables for it to
+// env. sr.shut is called when the run has ended or could not begin. If Options.Doorway fails,
+// the run starts anyway, because it has its pipe.
+func (sr *startRequest) openDoorway(user *child.User, env []string) []string {
+	l := sr.life
+	if sr.shut = func() {}; l.options.Doorway == nil || sr.joined != nil {
+		return env
 	}
 	uid := 0
 	if user != nil {
 		uid = user.UID
 	}
-	ways, shut, err := l.options.Doorway(m.spec.Name, m.run, uid)
+	ways, shut, err := l.options.Doorway(sr.spec.Name, sr.run, uid)
 	if err != nil {
-		l.options.Log.Warn("an agent cannot get its own socket", "agent", m.spec.Name, "error", err)
+		l.options.Log.Warn("an agent cannot get its own socket", "agent", sr.spec.Name, "error", err)
 	}
-	return append(without(env, ways), ways...), shut
+	sr.shut = shut
+	return append(without(env, ways), ways...)
 }
 
 // without returns env without the variables that are also in other. Of a variable with two values, some programs take

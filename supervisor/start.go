@@ -78,12 +78,13 @@ func (l *lifecycle) launch(a *agent, host string) {
 	l.event(a, wire.Event{Kind: events.AgentStarting, Text: "is being started"})
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
-	m := &startRequest{spec: a.Agent, run: a.run, host: host, session: l.sessions.environment(a.Name), joined: a.joined, told: make(chan struct{})}
+	m := l.startOf(a)
+	m.host, m.session, m.joined = host, l.sessions.environment(a.Name), a.joined
 	if a.joined != nil {
 		m.spec = byPipe(a.Agent)
 	}
 	l.makers.Go(func() error {
-		c, err := m.make(ctx, l, a)
+		c, err := m.make(ctx)
 		l.post(func() {
 			l.started(a, m, c, err)
 			close(m.told)
@@ -95,6 +96,8 @@ func (l *lifecycle) launch(a *agent, host string) {
 // A startRequest creates one run of an agent. It passes on reports of the child only after the start itself was
 // handled.
 type startRequest struct {
+	life    *lifecycle
+	agent   *agent
 	spec    settings.Agent
 	run     string
 	session []string     // environment variables that describe its session
@@ -107,13 +110,19 @@ type startRequest struct {
 	speech       *output.Run
 	channel      *dispatch.Channel // nil if all its output is log
 	told         chan struct{}
+	shut         func() // closes the sockets that only the run uses
+}
+
+// startOf returns a request for the run of an agent.
+func (l *lifecycle) startOf(a *agent) *startRequest {
+	return &startRequest{life: l, agent: a, spec: a.Agent, run: a.run, told: make(chan struct{})}
 }
 
 // listen begins the output of the run.
-func (sr *startRequest) listen(a *agent) {
-	sr.speech = a.voice.Begin(sr.run, sr.spec.MaxLine)
+func (sr *startRequest) listen() {
+	sr.speech = sr.agent.voice.Begin(sr.run, sr.spec.MaxLine)
 	if sr.handed != nil {
-		a.voice.TakeOver(&sr.handed.Output, sr.speech)
+		sr.agent.voice.TakeOver(&sr.handed.Output, sr.speech)
 	}
 	if sr.spec.Pty {
 		sr.speech.Echoes = output.NewEchoFilter()
@@ -155,9 +164,9 @@ func folderOf(a *settings.Agent, user *child.User) dispatch.Folder {
 	return f
 }
 
-func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Process, error) {
+func (sr *startRequest) make(ctx context.Context) (Process, error) {
 	if sr.host != "" {
-		return sr.makeElsewhere(ctx, l, a)
+		return sr.makeElsewhere(ctx)
 	}
 	env, err := sr.environ(ctx)
 	if err != nil {
@@ -167,25 +176,25 @@ func (sr *startRequest) make(ctx context.Context, l *lifecycle, a *agent) (Proce
 	if err != nil {
 		return nil, err
 	}
-	l.dispatcher.SetFolder(sr.spec.Name, sr.run, sr.folder(user))
-	sr.open(l, a)
-	own := sr.variables(l)
-	env, shut := l.doorway(sr, user, append(without(env, own), own...))
-	spec := sr.callbacks(l, a, shut)
+	sr.life.dispatcher.SetFolder(sr.spec.Name, sr.run, sr.folder(user))
+	sr.open()
+	own := sr.variables()
+	env = sr.openDoorway(user, append(without(env, own), own...))
+	spec := sr.callbacks()
 	fill(&sr.spec, &spec, env, user)
-	c, err := sr.start(l, a, spec)
+	c, err := sr.start(spec)
 	if err != nil {
-		shut()
+		sr.shut()
 	}
 	return c, err
 }
 
 // open begins the output of the run, and its channel.
-func (sr *startRequest) open(l *lifecycle, a *agent) {
-	sr.listen(a)
+func (sr *startRequest) open() {
+	sr.listen()
 	if !sr.spec.Raw {
-		sr.channel = l.dispatcher.Channel(sr.spec.Name, sr.run, func(kind, text string, count int64) {
-			a.voice.Tell(wire.Event{Kind: kind, Run: sr.run, Text: text, Figures: wire.Figures{Count: count}})
+		sr.channel = sr.life.dispatcher.Channel(sr.spec.Name, sr.run, func(kind, text string, count int64) {
+			sr.agent.voice.Tell(wire.Event{Kind: kind, Run: sr.run, Text: text, Figures: wire.Figures{Count: count}})
 		})
 		sr.channel.LimitBytes(sr.spec.RateBytes, sr.spec.MaxLine)
 		sr.speech.Messages = sr.channel
@@ -193,9 +202,9 @@ func (sr *startRequest) open(l *lifecycle, a *agent) {
 }
 
 // variables returns the variables of the run that are not from the configuration.
-func (sr *startRequest) variables(l *lifecycle) []string {
+func (sr *startRequest) variables() []string {
 	env := append([]string{"ORC_AGENT_ID=" + sr.spec.Name, "ORC_ACTOR=" + mail.ActorOfRun(cmp.Or(sr.spec.Actor, "W"), sr.run)}, sr.session...)
-	if sr.conversation = l.conversation(&sr.spec); sr.conversation != "" {
+	if sr.conversation = sr.life.conversation(&sr.spec); sr.conversation != "" {
 		env = append(env, "ORC_CONVERSATION="+sr.conversation)
 	}
 	return env
@@ -207,8 +216,9 @@ func fill(a *settings.Agent, spec *child.Spec, env []string, user *child.User) {
 	spec.NoStdin, spec.Pty, spec.Limits, spec.Confine = a.NoStdin, a.Pty, a.Limits, a.Confine
 }
 
-// callbacks returns the spec of the run with functions for its events. shut is called at its end.
-func (sr *startRequest) callbacks(l *lifecycle, a *agent, shut func()) child.Spec {
+// callbacks returns the spec of the run with functions for its events.
+func (sr *startRequest) callbacks() child.Spec {
+	l, a := sr.life, sr.agent
 	return child.Spec{
 		Run:     sr.run,
 		NoStdin: sr.spec.NoStdin,
@@ -227,7 +237,7 @@ func (sr *startRequest) callbacks(l *lifecycle, a *agent, shut func()) child.Spe
 		},
 		Ended: func(ending child.Ending) {
 			sr.speech.End()
-			shut()
+			sr.shut()
 			l.post(func() { l.ended(a, ending) })
 		},
 	}
