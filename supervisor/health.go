@@ -22,22 +22,33 @@ func (l *lifecycle) mailbox(a *agent, m *startRequest, c Process) *stdin.Mailbox
 		return stdin.New(stdin.Options{Shut: func() { c.CloseStdin() }})
 	}
 	o := stdin.Options{
-		Limits:     a.Mailbox,
-		Timeout:    a.Health.WriteTimeout,
-		To:         c.Stdin(),
-		Shut:       func() { c.CloseStdin() },
-		OnReceipts: l.dispatcher.Receive,
-		OnStall:    func(yes bool) { l.post(func() { l.stdinStalled(a, m.run, yes) }) },
-		OnBroken: func(err error) {
-			l.post(func() {
-				l.event(a, wire.Event{Kind: events.AgentStdinClosed, Run: m.run, Text: "no longer reads its stdin: " + err.Error()})
-			})
-		},
+		Limits:   a.Mailbox,
+		Timeout:  a.Health.WriteTimeout,
+		To:       c.Stdin(),
+		Shut:     func() { c.CloseStdin() },
+		Listener: m,
 	}
 	if m.speech.Echoes != nil {
 		o.OnWrite = m.speech.Echoes.Wrote
 	}
 	return stdin.New(o)
+}
+
+// Received implements stdin.Listener.
+func (sr *startRequest) Received(receipts []wire.Delivered, written bool) {
+	sr.life.dispatcher.Receive(receipts, written)
+}
+
+// StdinStalled implements stdin.Listener.
+func (sr *startRequest) StdinStalled(yes bool) {
+	sr.life.post(func() { sr.life.stdinStalled(sr.agent, sr.run, yes) })
+}
+
+// StdinBroken implements stdin.Listener.
+func (sr *startRequest) StdinBroken(err error) {
+	sr.life.post(func() {
+		sr.life.event(sr.agent, wire.Event{Kind: events.AgentStdinClosed, Run: sr.run, Text: "no longer reads its stdin: " + err.Error()})
+	})
 }
 
 // stdinStalled handles an agent's stdin that has blocked for too long, or that is read again.

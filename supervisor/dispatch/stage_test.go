@@ -133,9 +133,16 @@ func boxOf(t *testing.T, limits stdin.Limits, receipts func([]wire.Delivered, bo
 	t.Cleanup(func() { _, _ = ours.Close(), theirs.Close() })
 	return stdin.New(stdin.Options{
 		Limits: limits, Timeout: time.Second, To: ours, Shut: func() { _ = ours.Close() },
-		OnStall: func(bool) {}, OnBroken: func(error) {}, OnReceipts: receipts,
+		Listener: received(receipts),
 	}), theirs
 }
+
+// A received function takes the receipts of a mailbox.
+type received func(receipts []wire.Delivered, written bool)
+
+func (f received) Received(receipts []wire.Delivered, written bool) { f(receipts, written) }
+func (received) StdinStalled(bool)                                  {}
+func (received) StdinBroken(error)                                  {}
 
 const noon = "2026-11-21T14:00:00Z"
 

@@ -41,7 +41,7 @@ func (m *Mailbox) Hold(patience time.Duration) bool {
 		if time.Now().After(end) {
 			return false
 		}
-		_ = m.to.SetWriteDeadline(time.Unix(1, 0)) // again, because a writer sets its own
+		_ = m.options.To.SetWriteDeadline(time.Unix(1, 0)) // again, because a writer sets its own
 	}
 }
 

@@ -26,16 +26,8 @@ var (
 // A Mailbox queues lines for the stdin of one run of an agent. Put never blocks. One goroutine
 // at a time writes, many lines in one write, and it completes each line that it has begun.
 type Mailbox struct {
-	to         Stream
-	shut       func()
-	onWrite    func([]byte)
-	onStall    func(bool)
-	onBroken   func(error)
-	onReceipts func(receipts []wire.Delivered, written bool)
-
 	mu        sync.Mutex
-	limits    Limits
-	timeout   time.Duration
+	options   Options // Adopt changes the limits and the timeout
 	queue     []Entry
 	lines     int // messages in the queue
 	bytes     int64
@@ -66,23 +58,26 @@ type Mailbox struct {
 
 // Options configure a Mailbox.
 type Options struct {
-	Limits     Limits
-	Timeout    time.Duration // how long a write may block before OnStall is called
-	To         Stream
-	Shut       func()       // ends the stream
-	OnWrite    func([]byte) // called with each line before it is written; nil: not called
-	OnStall    func(bool)   // called when stdin has blocked for Timeout, and when it is read again
-	OnBroken   func(error)  // called when the agent has closed its stdin
-	OnReceipts func(receipts []wire.Delivered, written bool)
+	Limits   Limits
+	Timeout  time.Duration // how long a write may block before StdinStalled is called
+	To       Stream
+	Shut     func()       // ends the stream
+	OnWrite  func([]byte) // called with each line before it is written; nil: not called
+	Listener Listener
+}
+
+// A Listener is the run of the agent.
+type Listener interface {
+	// Received is called with the receipts of entries that were written or lost.
+	Received(receipts []wire.Delivered, written bool)
+	// StdinStalled is called when stdin has blocked for Options.Timeout (true), and when it is read again (false).
+	StdinStalled(yes bool)
+	// StdinBroken is called when the agent has closed its stdin.
+	StdinBroken(err error)
 }
 
 // New returns an empty Mailbox.
-func New(o Options) *Mailbox {
-	return &Mailbox{
-		to: o.To, shut: o.Shut, limits: o.Limits, timeout: o.Timeout,
-		onWrite: o.OnWrite, onStall: o.OnStall, onBroken: o.OnBroken, onReceipts: o.OnReceipts,
-	}
-}
+func New(o Options) *Mailbox { return &Mailbox{options: o} }
 
 // Stream is the stdin of a process.
 type Stream interface {
@@ -133,7 +128,7 @@ func (m *Mailbox) tell(those receipts, written bool) {
 		told(written)
 	}
 	if len(those.receipts) > 0 {
-		m.onReceipts(those.receipts, written)
+		m.options.Listener.Received(those.receipts, written)
 	}
 }
 
@@ -160,7 +155,7 @@ func (m *Mailbox) Put(e Entry) (moved <-chan struct{}, err error) {
 		if !m.roomy() {
 			moved, err = m.moving(), ErrFull
 		}
-	case !e.Priority && m.full(), m.bytes+int64(len(e.Text)) > m.limits.Bytes && m.bytes*2 >= m.limits.Bytes:
+	case !e.Priority && m.full(), m.bytes+int64(len(e.Text)) > m.options.Limits.Bytes && m.bytes*2 >= m.options.Limits.Bytes:
 		m.refused += int64(e.Lines)
 		moved, err = m.moving(), ErrFull
 	}
@@ -192,9 +187,9 @@ func (m *Mailbox) Put(e Entry) (moved <-chan struct{}, err error) {
 
 // hold marks an entry as being written. m.mu must be held.
 func (m *Mailbox) hold(e *Entry) {
-	if m.onWrite != nil {
+	if m.options.OnWrite != nil {
 		for line := range bytes.Lines(e.Text) {
-			m.onWrite(line)
+			m.options.OnWrite(line)
 		}
 	}
 	m.inHand += int64(len(e.Text))
@@ -255,7 +250,7 @@ const inPlace = 4
 // begin writes text and later entries as long as the stream accepts them at once, because
 // waking a goroutine costs more than the write. A goroutine writes the rest.
 func (m *Mailbox) begin(text []byte) {
-	to, ok := m.to.(eager)
+	to, ok := m.options.To.(eager)
 	if !ok {
 		go m.run(bytes.Clone(text))
 		return
@@ -325,7 +320,7 @@ func (m *Mailbox) take(text []byte) []byte {
 		}
 		if m.ending && !m.over {
 			m.over = true
-			m.shut()
+			m.options.Shut()
 		}
 	}
 	return text
@@ -351,12 +346,12 @@ func (m *Mailbox) wroteAll() {
 // continues, because half a line must not be followed by another line.
 func (m *Mailbox) writeAll(text []byte) error {
 	m.mu.Lock()
-	timeout := m.timeout // Adopt changes it
+	timeout := m.options.Timeout // Adopt changes it
 	m.mu.Unlock()
-	if err := m.to.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
+	if err := m.options.To.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
 		return err
 	}
-	n, err := m.to.Write(text)
+	n, err := m.options.To.Write(text)
 	switch {
 	case !errors.Is(err, os.ErrDeadlineExceeded):
 		return err
@@ -395,18 +390,18 @@ func (m *Mailbox) NoteRefused(receipts []wire.Delivered) {
 
 // writeLate writes the rest of a text that the agent did not read in time.
 func (m *Mailbox) writeLate(text []byte) error {
-	m.onStall(true)
-	if err := m.to.SetWriteDeadline(time.Time{}); err != nil {
+	m.options.Listener.StdinStalled(true)
+	if err := m.options.To.SetWriteDeadline(time.Time{}); err != nil {
 		return err
 	}
-	n, err := m.to.Write(text)
+	n, err := m.options.To.Write(text)
 	if errors.Is(err, os.ErrDeadlineExceeded) && m.park(text[n:]) {
 		return m.writeLate(text[n:])
 	}
 	if err != nil {
 		return err
 	}
-	m.onStall(false)
+	m.options.Listener.StdinStalled(false)
 	return nil
 }
 
@@ -422,7 +417,7 @@ func (m *Mailbox) fail(err error) {
 		do()
 	}
 	if !known && !errors.Is(err, os.ErrClosed) {
-		m.onBroken(err)
+		m.options.Listener.StdinBroken(err)
 	}
 }
 
@@ -430,7 +425,7 @@ func (m *Mailbox) fail(err error) {
 func (m *Mailbox) Adopt(limits Limits, timeout time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.limits, m.timeout = limits, timeout
+	m.options.Limits, m.options.Timeout = limits, timeout
 }
 
 // TaskUnread reports whether the agent has not read the latest notice of a task, when so many

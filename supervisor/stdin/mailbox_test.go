@@ -22,9 +22,30 @@ func boxOf(t *testing.T, bounds Limits) (*Mailbox, net.Conn) {
 	t.Cleanup(func() { _, _ = ours.Close(), theirs.Close() })
 	return New(Options{
 		Limits: bounds, Timeout: time.Second, To: ours, Shut: func() { _ = ours.Close() },
-		OnStall: func(bool) {}, OnBroken: func(error) {},
+		Listener: newListener(),
 	}), theirs
 }
+
+// A listener keeps the calls of a mailbox.
+type listener struct {
+	received chan receipted
+	broken   chan error
+}
+
+func newListener() *listener {
+	return &listener{received: make(chan receipted, 100), broken: make(chan error, 10)}
+}
+
+func (l *listener) Received(receipts []wire.Delivered, written bool) {
+	one := receipted{Written: written}
+	for _, r := range receipts {
+		one.Said = append(one.Said, r.Said)
+	}
+	l.received <- one
+}
+
+func (l *listener) StdinStalled(bool)     {}
+func (l *listener) StdinBroken(err error) { l.broken <- err }
 
 // TestWaitingForRoomEnds checks that a wait for room ends when there is room. It also ends when
 // the agent is dead, is stopped, or has closed its stdin.
@@ -129,7 +150,7 @@ func TestPartialWritesInPlace(t *testing.T) {
 	for room := range 40 {
 		synctest.Test(t, func(t *testing.T) {
 			m, theirs := boxOf(t, Limits{Messages: 1000, Bytes: 1 << 20})
-			m.to = &haltingStdin{Conn: m.to.(net.Conn), room: room}
+			m.options.To = &haltingStdin{Conn: m.options.To.(net.Conn), room: room}
 			heard := make(chan string, 1)
 			go func() {
 				text, _ := io.ReadAll(theirs)
@@ -153,9 +174,8 @@ func TestPartialWritesInPlace(t *testing.T) {
 func TestBrokenStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, theirs := boxOf(t, Limits{Messages: 10, Bytes: 1 << 20})
-		broken, told := make(chan error, 10), make(chan bool, 10)
-		m.onBroken = func(err error) { broken <- err }
-		m.to = &haltingStdin{Conn: m.to.(net.Conn), wrong: errors.New("broken pipe")}
+		broken, told := m.options.Listener.(*listener).broken, make(chan bool, 10)
+		m.options.To = &haltingStdin{Conn: m.options.To.(net.Conn), wrong: errors.New("broken pipe")}
 		_, err := m.Put(Entry{Text: []byte("a\n"), Lines: 1, Told: func(written bool) { told <- written }})
 		require.NoError(t, err)
 		require.False(t, <-told)
@@ -177,17 +197,7 @@ type receipted struct {
 }
 
 // receiptsOf returns a channel of the receipts of a mailbox.
-func receiptsOf(m *Mailbox) <-chan receipted {
-	heard := make(chan receipted, 100)
-	m.onReceipts = func(receipts []wire.Delivered, written bool) {
-		one := receipted{Written: written}
-		for _, r := range receipts {
-			one.Said = append(one.Said, r.Said)
-		}
-		heard <- one
-	}
-	return heard
-}
+func receiptsOf(m *Mailbox) <-chan receipted { return m.options.Listener.(*listener).received }
 
 // asked returns an entry with receipts.
 func asked(said ...int64) Entry {
@@ -267,7 +277,7 @@ func TestEachLineIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, theirs := boxOf(t, Limits{Messages: 10, Bytes: 1 << 20})
 		var seen []string
-		m.onWrite = func(line []byte) { seen = append(seen, string(line)) }
+		m.options.OnWrite = func(line []byte) { seen = append(seen, string(line)) }
 		receiptsOf(m)
 		_, err := m.Put(asked(1, 2))
 		require.NoError(t, err)
@@ -293,7 +303,7 @@ func TestLateLinesAreGoneOnWith(t *testing.T) {
 					head := make([]byte, taken)
 					_, err = io.ReadFull(theirs, head)
 					require.NoError(t, err)
-					<-time.After(3 * m.timeout)
+					<-time.After(3 * m.options.Timeout)
 					_, err = m.Put(OneLine([]byte(second)))
 					require.NoError(t, err)
 					m.CloseWhenEmpty()
@@ -329,7 +339,7 @@ func TestLimitsChangeWhileItWrites(t *testing.T) {
 // A notice of a task is unread as long as the unread bytes reach back to it.
 func TestTaskUnread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := New(Options{Limits: Limits{Messages: 10, Bytes: 1 << 20}, To: discarding{}, OnReceipts: func([]wire.Delivered, bool) {}})
+		m := New(Options{Limits: Limits{Messages: 10, Bytes: 1 << 20}, To: discarding{}, Listener: newListener()})
 		put := func(e Entry) {
 			_, err := m.Put(e)
 			require.NoError(t, err)

@@ -2,7 +2,7 @@ package stdin
 
 // The room in a mailbox, and the callers that wait for it.
 
-func (m *Mailbox) full() bool { return m.lines+m.taken >= m.limits.Messages }
+func (m *Mailbox) full() bool { return m.lines+m.taken >= m.options.Limits.Messages }
 
 // moving returns a channel that is closed when lines were written. m.mu must be held.
 func (m *Mailbox) moving() <-chan struct{} {
@@ -46,7 +46,7 @@ func (m *Mailbox) Await() {
 // roomy reports whether the mailbox, with the reserved answers, is less than half full. m.mu
 // must be held.
 func (m *Mailbox) roomy() bool {
-	return (m.lines+m.taken+m.reserved)*2 < max(m.limits.Messages, 2) && m.bytes*2 < m.limits.Bytes
+	return (m.lines+m.taken+m.reserved)*2 < max(m.options.Limits.Messages, 2) && m.bytes*2 < m.options.Limits.Bytes
 }
 
 // PageRoom returns the size of the next page of retriable lines, and whether there is room for
@@ -54,7 +54,7 @@ func (m *Mailbox) roomy() bool {
 func (m *Mailbox) PageRoom() (Limits, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Limits{Messages: max(m.limits.Messages/4, 1), Bytes: max(m.limits.Bytes/4, 1)}, m.roomy()
+	return Limits{Messages: max(m.options.Limits.Messages/4, 1), Bytes: max(m.options.Limits.Bytes/4, 1)}, m.roomy()
 }
 
 // WhenRoomy calls do once, when the mailbox is less than half full. It does not call do if the
@@ -90,7 +90,7 @@ func (m *Mailbox) IsDrained() bool {
 }
 
 func (m *Mailbox) light() bool {
-	return (m.lines+m.taken)*2 < max(m.limits.Messages, 2) && m.bytes*2 < m.limits.Bytes
+	return (m.lines+m.taken)*2 < max(m.options.Limits.Messages, 2) && m.bytes*2 < m.options.Limits.Bytes
 }
 
 // Takes reports whether entries can still be put, now or when there is room.
@@ -105,7 +105,7 @@ func (m *Mailbox) Takes() bool {
 func (m *Mailbox) AllowsBeside(beside Limits) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if beside.Messages < m.limits.Messages && beside.Bytes < m.limits.Bytes {
+	if beside.Messages < m.options.Limits.Messages && beside.Bytes < m.options.Limits.Bytes {
 		return true
 	}
 	m.refused++
