@@ -159,6 +159,6 @@ func TestFilesOfOthers(t *testing.T) {
 			require.ErrorContains(t, complete(from), "paths need a folder")
 		}
 		s.dispatcher.SetFolder("w", "other", dispatch.Folder{})
-		require.ErrorContains(t, complete(handlers.Actor{Kind: handlers.Agent, Name: "w", Only: run}), "has a folder here")
+		require.ErrorContains(t, complete(handlers.Actor{Kind: handlers.Agent, Name: "w", Only: run}), "paths need a folder")
 	})
 }
