@@ -402,21 +402,21 @@ type noteNews struct {
 // tickNews comes once a second to update the times.
 type tickNews struct{ now time.Time }
 
-// An Orchestrator is the access of the screen to the watched orchestrator. Its functions may be
+// An Orchestrator is the access of the screen to the watched orchestrator. Its methods may be
 // called concurrently, and return when their context is done.
-type Orchestrator struct {
+type Orchestrator interface {
 	// Ask calls an operation. Its errors are text for people.
-	Ask func(ctx context.Context, operation string, request any) ([]byte, error)
+	Ask(ctx context.Context, operation string, request any) ([]byte, error)
 	// Follow yields the lines of a list and then new ones.
-	Follow func(ctx context.Context, list string, query url.Values) iter.Seq2[[]byte, error]
+	Follow(ctx context.Context, list string, query url.Values) iter.Seq2[[]byte, error]
 	// Answer answers a question and returns a sentence on the effect.
-	Answer func(ctx context.Context, answer wire.AnswerQuestion) (string, error)
+	Answer(ctx context.Context, answer wire.AnswerQuestion) (string, error)
 	// Run runs a command line without the program's name. It returns the output for a
 	// screen of that width, and the exit code.
-	Run func(ctx context.Context, words []string, columns int) (text string, exit int)
+	Run(ctx context.Context, words []string, columns int) (text string, exit int)
 	// Tree returns the rows of the dependency tree: of tasks that have not ended and their
 	// neighbors, or of all. It also returns how many tasks were omitted.
-	Tree func(tasks []wire.Task, all bool) (rows []Row, left int)
+	Tree(tasks []wire.Task, all bool) (rows []Row, left int)
 }
 
 // A Row is a row of a tree of tasks.

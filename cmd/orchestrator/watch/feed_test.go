@@ -24,13 +24,13 @@ import (
 func TestFeedEnds(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	asked := make(chan string, 10)
-	f := newFeed(Orchestrator{
-		Ask: func(ctx context.Context, operation string, _ any) ([]byte, error) {
+	f := newFeed(fake{
+		ask: func(ctx context.Context, operation string, _ any) ([]byte, error) {
 			asked <- operation
 			<-ctx.Done()
 			return nil, ctx.Err()
 		},
-		Follow: func(ctx context.Context, list string, _ url.Values) iter.Seq2[[]byte, error] {
+		follow: func(ctx context.Context, list string, _ url.Values) iter.Seq2[[]byte, error] {
 			return func(yield func([]byte, error) bool) {
 				asked <- list
 				<-ctx.Done()
@@ -73,7 +73,7 @@ func TestInquiryIsDue(t *testing.T) {
 
 // When the event stream ends, inquiries are sent soon, even if answers were slow.
 func TestLostIsNoticed(t *testing.T) {
-	c := &conversation{feed: newFeed(Orchestrator{}), over: make(chan struct{}, 1), listening: true}
+	c := &conversation{feed: newFeed(fake{}), over: make(chan struct{}, 1), listening: true}
 	c.inquiries = []*inquiry{{every: time.Second, asked: time.Now(), took: time.Hour}}
 	c.over <- struct{}{}
 	require.NoError(t, c.rest(t.Context()))
@@ -84,7 +84,7 @@ func TestLostIsNoticed(t *testing.T) {
 // A session that the orchestrator refuses to show is skipped. Another error ends the inquiry.
 func TestRefusedSession(t *testing.T) {
 	refusal := error(&cli.Failure{Exit: cli.ExitNotFound, Code: wire.CodeNotFound, Message: "no session is called a"})
-	f := newFeed(Orchestrator{Ask: func(_ context.Context, operation string, request any) ([]byte, error) {
+	f := newFeed(fake{ask: func(_ context.Context, operation string, request any) ([]byte, error) {
 		if operation == "list-sessions" {
 			return []byte(`{"sessions":[{"session_id":"a"},{"session_id":"b"}]}`), nil
 		}
@@ -126,7 +126,7 @@ func TestGather(t *testing.T) {
 // Long lines and messages are cut, because thousands of them are kept for the screen.
 func TestFollowedIsShort(t *testing.T) {
 	long := strings.Repeat("写", 1<<20)
-	f := newFeed(Orchestrator{Follow: func(_ context.Context, list string, _ url.Values) iter.Seq2[[]byte, error] {
+	f := newFeed(fake{follow: func(_ context.Context, list string, _ url.Values) iter.Seq2[[]byte, error] {
 		return func(yield func([]byte, error) bool) {
 			document := any(control.LogLine{Text: long, Context: wire.Raw(`"` + long + `"`)})
 			if list == "messages" {
@@ -157,7 +157,7 @@ func TestFollowedIsShort(t *testing.T) {
 
 // A person who may not read a list sees why, and not that there is nothing.
 func TestDeniedList(t *testing.T) {
-	f := newFeed(Orchestrator{Follow: func(context.Context, string, url.Values) iter.Seq2[[]byte, error] {
+	f := newFeed(fake{follow: func(context.Context, string, url.Values) iter.Seq2[[]byte, error] {
 		return func(yield func([]byte, error) bool) {
 			yield(nil, &cli.Failure{Exit: cli.ExitDenied, Message: "only an operator may read this"})
 		}

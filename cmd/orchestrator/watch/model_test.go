@@ -3,6 +3,8 @@ package watch
 import (
 	"context"
 	"fmt"
+	"iter"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -18,24 +20,36 @@ import (
 	"orchestrator/wire/mail"
 )
 
-// nowhere returns an orchestrator that is never called, since the tests feed the model directly.
-func nowhere() Orchestrator {
-	return Orchestrator{Tree: func(tasks []wire.Task, all bool) ([]Row, int) {
-		var rows []Row
-		for i := range tasks {
-			if all || !tasks[i].State.Final() {
-				rows = append(rows, Row{Task: tasks[i].ID, State: tasks[i].State, Text: "└─ " + visible(tasks[i].Name)})
-			}
+// A fake is an Orchestrator with the functions that a test sets.
+type fake struct {
+	Orchestrator
+	ask    func(ctx context.Context, operation string, request any) ([]byte, error)
+	follow func(ctx context.Context, list string, query url.Values) iter.Seq2[[]byte, error]
+}
+
+func (f fake) Ask(ctx context.Context, operation string, request any) ([]byte, error) {
+	return f.ask(ctx, operation, request)
+}
+
+func (f fake) Follow(ctx context.Context, list string, query url.Values) iter.Seq2[[]byte, error] {
+	return f.follow(ctx, list, query)
+}
+
+func (fake) Tree(tasks []wire.Task, all bool) ([]Row, int) {
+	var rows []Row
+	for i := range tasks {
+		if all || !tasks[i].State.Final() {
+			rows = append(rows, Row{Task: tasks[i].ID, State: tasks[i].State, Text: "└─ " + visible(tasks[i].Name)})
 		}
-		return rows, 3
-	}}
+	}
+	return rows, 3
 }
 
 // still returns a model whose feed starts no goroutines.
 func still(color bool) *model {
-	f := newFeed(nowhere())
+	f := newFeed(fake{})
 	f.begun = func(func(context.Context)) {}
-	m := newModel(nowhere(), f, nil, color)
+	m := newModel(fake{}, f, nil, color)
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 	return m
 }

@@ -112,7 +112,7 @@ func runWatch(a *cli.App, bell bool) error {
 		if out, ok := a.Stdout.(*os.File); ok {
 			defer live.StartGuard(out)()
 		}
-		err = Run(ctx, newOrchestrator(a, d), &status, Terminal{
+		err = Run(ctx, orchestrator{d, a}, &status, Terminal{
 			In: a.Stdin, Out: a.Stdout, Environ: a.Environ, Color: bool(a.Paint(a.Stdout)), Bell: bell,
 		})
 		if err != nil {
@@ -123,37 +123,36 @@ func runWatch(a *cli.App, bell bool) error {
 	})
 }
 
-// newOrchestrator returns the Orchestrator behind a client.
-func newOrchestrator(a *cli.App, d *client.Client) Orchestrator {
-	return Orchestrator{
-		Ask: d.Ask,
-		Follow: func(ctx context.Context, list string, query url.Values) iter.Seq2[[]byte, error] {
-			return func(yield func([]byte, error) bool) {
-				body, err := d.Get(ctx, list, query)
-				if err != nil {
-					yield(nil, err)
-					return
-				}
-				d.Lines(ctx, body)(yield)
-			}
-		},
-		Answer: func(ctx context.Context, answer wire.AnswerQuestion) (string, error) {
-			text, err := d.Ask(ctx, "answer-question", answer)
-			if err != nil {
-				return "", err
-			}
-			reply, err := client.Decode[wire.QuestionReply](text)
-			return inbox.AnsweredWords(&reply), err
-		},
-		Run: func(ctx context.Context, args []string, columns int) (text string, exit int) {
-			return runWithin(ctx, a, args, columns)
-		},
-		Tree: treeRows,
+// An orchestrator is the Orchestrator behind a client.
+type orchestrator struct {
+	*client.Client
+	app *cli.App
+}
+
+// Follow implements Orchestrator.
+func (o orchestrator) Follow(ctx context.Context, list string, query url.Values) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		body, err := o.Get(ctx, list, query)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		o.Lines(ctx, body)(yield)
 	}
 }
 
-// treeRows returns the rows of the tree that graph prints, without color.
-func treeRows(tasks []wire.Task, all bool) (rows []Row, left int) {
+// Answer implements Orchestrator.
+func (o orchestrator) Answer(ctx context.Context, answer wire.AnswerQuestion) (string, error) {
+	text, err := o.Ask(ctx, "answer-question", answer)
+	if err != nil {
+		return "", err
+	}
+	reply, err := client.Decode[wire.QuestionReply](text)
+	return inbox.AnsweredWords(&reply), err
+}
+
+// Tree returns the rows of the tree that graph prints, without color.
+func (orchestrator) Tree(tasks []wire.Task, all bool) (rows []Row, left int) {
 	seen := make([]task.Seen, len(tasks))
 	for i := range tasks {
 		seen[i].Task = tasks[i]
@@ -176,9 +175,10 @@ func treeRows(tasks []wire.Task, all bool) (rows []Row, left int) {
 // maxWatched is the maximum number of tasks in a tree on the screen.
 const maxWatched = 2000
 
-// runWithin runs a command line in this process, without input, and returns its output. The
+// Run runs a command line in this process, without input, and returns its output. The
 // command uses the orchestrator that is watched, unless it names another.
-func runWithin(ctx context.Context, a *cli.App, args []string, columns int) (text string, exit int) {
+func (o orchestrator) Run(ctx context.Context, args []string, columns int) (text string, exit int) {
+	a := o.app
 	if len(args) > 0 && args[0] == "orchestrator" {
 		args = args[1:]
 	}
