@@ -111,19 +111,26 @@ func (api *API) identifyForwarded(r *http.Request) (c caller, is bool, err error
 	return c, true, err
 }
 
+// A Standby is a hub that stands by. As a handler, it gets a request that reads again when the hub at work has changed.
+type Standby interface {
+	http.Handler
+	// AtWork returns the hub at work. The name is "" if none is known, and the URL if it cannot be reached. The channel
+	// is closed when requests go elsewhere.
+	AtWork() (name, url string, over <-chan struct{})
+	// Waits returns which hubs this one waits for before there can be a hub at work, or "".
+	Waits() string
+	// Hubs answers list-hubs, for the operator at its socket.
+	Hubs() any
+	// Down ends this hub, for the operator at its socket, and writes the answer.
+	Down(w http.ResponseWriter)
+}
+
 // A Forwarder is the handler of a hub that stands by. It passes requests on to the hub at work.
 type Forwarder struct {
-	Node  string                    // the name of this hub
-	Down  func(http.ResponseWriter) // ends this hub, for the operator at its socket
-	Hubs  func() any                // answers list-hubs, for the operator at its socket
-	Again http.Handler              // gets a request that reads again, when the hub at work has changed
-	Waits func() string             // which hubs this one waits for before there can be a hub at work, or ""
-	Runs  *Runs
-	// Hub returns the hub at work. The name is "" if none is known, and the URL if it cannot be reached. The channel
-	// is closed when requests go elsewhere.
-	Hub func() (name, url string, over <-chan struct{})
-
-	Signer *Signer        // must have the key that all hubs share when Hub returns one
+	Node   string // the name of this hub
+	Hub    Standby
+	Runs   *Runs
+	Signer *Signer        // must have the key that all hubs share when Hub knows one at work
 	Roots  *x509.CertPool // of the certificates of hubs; nil: the roots of the system
 	Log    hclog.Logger
 
@@ -177,11 +184,11 @@ func (f *Forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	operator := own.Kind == identity.Operator
 	if operator && r.Method == http.MethodPost && r.URL.Path == operationsPath+"down" {
-		f.Down(w)
+		f.Hub.Down(w)
 		return
 	}
 	if operator && r.Method == http.MethodPost && r.URL.Path == operationsPath+"list-hubs" {
-		f.refuser.write(w, http.StatusOK, f.Hubs())
+		f.refuser.write(w, http.StatusOK, f.Hub.Hubs())
 		return
 	}
 	if err := f.answer(w, r, operator); err != nil {
@@ -191,9 +198,9 @@ func (f *Forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // answer passes a request on, or returns why it cannot.
 func (f *Forwarder) answer(w http.ResponseWriter, r *http.Request, operator bool) error {
-	name, at, over := f.Hub()
+	name, at, over := f.Hub.AtWork()
 	refusal := &wire.Error{Code: CodeNoQuorum, Message: f.Node + " stands by: no hub is at work yet", Hint: hubsHint}
-	switch waits := f.Waits(); {
+	switch waits := f.Hub.Waits(); {
 	case name == "" && waits != "":
 		refusal.Message, refusal.Hint, refusal.Details = f.Node+" waits for other hubs: "+waits, "Start them: orchestrator up", map[string]any{"waits": waits}
 	case name == "":
@@ -220,7 +227,7 @@ func (f *Forwarder) answer(w http.ResponseWriter, r *http.Request, operator bool
 func (f *Forwarder) await(w http.ResponseWriter, r *http.Request, over <-chan struct{}) error {
 	select {
 	case <-over:
-		f.Again.ServeHTTP(w, r)
+		f.Hub.ServeHTTP(w, r)
 		return nil
 	case <-r.Context().Done():
 		return r.Context().Err()
@@ -315,7 +322,7 @@ func (f *Forwarder) failed(w http.ResponseWriter, out *http.Request, err error) 
 		panic(http.ErrAbortHandler) // the caller is gone
 	case over && p.body != nil:
 		r.Body = io.NopCloser(bytes.NewReader(p.body))
-		f.Again.ServeHTTP(w, r)
+		f.Hub.ServeHTTP(w, r)
 	case isRead(r):
 		f.refuser.refuse(w, r, &wire.Error{Code: CodeNoQuorum, Message: fmt.Sprintf("the hub %s has ended before it answered", p.name), Hint: hubsHint})
 	default:

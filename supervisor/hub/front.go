@@ -5,15 +5,21 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"orchestrator/supervisor/leadership"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
+	"orchestrator/wire/events"
+	"orchestrator/wire/object"
 )
 
 // A front is the handler of the API of a hub: one that passes requests on while the hub stands by,
 // and afterwards the handler of the hub at work.
 type front struct {
+	own  string // the name of this hub
+	stop func() // ends this hub
+
 	now     atomic.Pointer[http.Handler]
 	shared  atomic.Pointer[sharedStore] // nil while it is being opened
 	missing atomic.Pointer[[]string]    // hubs that its opening waits for
@@ -22,8 +28,6 @@ type front struct {
 	hub  leadership.Hub // the hub at work, as far as this one knows
 	over chan struct{}  // closed when requests go elsewhere
 }
-
-func newFront() *front { return &front{over: make(chan struct{})} }
 
 // set replaces the handler and cuts requests that the former one has passed on.
 func (f *front) set(h http.Handler) {
@@ -45,32 +49,41 @@ func (f *front) turn(to leadership.Hub) {
 // ServeHTTP implements http.Handler.
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*f.now.Load()).ServeHTTP(w, r) }
 
-// atWork returns the hub at work. The channel is closed when requests go elsewhere.
-func (f *front) atWork() (name, url string, over <-chan struct{}) {
+// AtWork implements api.Standby.
+func (f *front) AtWork() (name, url string, over <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.hub.Name, f.hub.URL, f.over
 }
 
-// listHubs answers for a hub that stands by.
-func (f *front) listHubs(own string) any {
+// Hubs implements api.Standby.
+func (f *front) Hubs() any {
 	if s := f.shared.Load(); s != nil {
 		return s.view()
 	}
 	reply := control.HostsReply{
-		FormatVersion: wire.FormatVersion, Hosts: []control.HostView{}, Hubs: []control.HubView{{Name: own, State: "standing_by"}},
+		FormatVersion: wire.FormatVersion, Hosts: []control.HostView{}, Hubs: []control.HubView{{Name: f.own, State: "standing_by"}},
 	}
-	if missing := f.waits(); missing != "" {
+	if missing := f.Waits(); missing != "" {
 		reply.NoQuorum = "it waits for other hubs: " + missing
 	}
 	return reply
 }
 
-// waits returns which hubs this one waits for before it can open the record, or "".
-func (f *front) waits() string {
+// Waits returns which hubs this one waits for before it can open the record, or "".
+func (f *front) Waits() string {
 	missing := f.missing.Load()
 	if missing == nil || len(*missing) == 0 || f.shared.Load() != nil {
 		return ""
 	}
 	return strings.Join(*missing, ", ")
+}
+
+// Down implements api.Standby.
+func (f *front) Down(w http.ResponseWriter) {
+	defer f.stop()
+	e := wire.Event{At: object.Timestamp(time.Now()), Kind: events.OrchestratorStopped, Text: f.own + " no longer stands by"}
+	if text, err := object.Encode(e); err == nil {
+		_, _ = w.Write(append(text, '\n'))
+	}
 }

@@ -6,10 +6,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
-	"time"
 
 	"orchestrator/supervisor/api"
 	"orchestrator/supervisor/config"
@@ -19,9 +17,6 @@ import (
 	"orchestrator/supervisor/eventlog/postgres"
 	"orchestrator/supervisor/hub/team"
 	"orchestrator/supervisor/leadership"
-	"orchestrator/wire"
-	"orchestrator/wire/events"
-	"orchestrator/wire/object"
 )
 
 // ErrDeposed reports that another hub is at work.
@@ -115,18 +110,8 @@ func (s *Standby) await(ctx context.Context) error {
 
 // OpenFront begins to answer for a hub that stands by.
 func (s *Standby) OpenFront(own leadership.Hub, certificates *tls.Config, stop func()) *front {
-	s.front = newFront()
-	f := &api.Forwarder{
-		Node: own.Name, Hub: s.front.atWork, Runs: s.Place.Runs, Signer: s.Place.signer, Log: s.Place.Log, Again: s.front, Waits: s.front.waits,
-		Hubs: func() any { return s.front.listHubs(own.Name) },
-		Down: func(w http.ResponseWriter) {
-			defer stop()
-			e := wire.Event{At: object.Timestamp(time.Now()), Kind: events.OrchestratorStopped, Text: own.Name + " no longer stands by"}
-			if text, err := object.Encode(e); err == nil {
-				_, _ = w.Write(append(text, '\n'))
-			}
-		},
-	}
+	s.front = &front{own: own.Name, stop: stop, over: make(chan struct{})}
+	f := &api.Forwarder{Node: own.Name, Hub: s.front, Runs: s.Place.Runs, Signer: s.Place.signer, Log: s.Place.Log}
 	if certificates != nil {
 		f.Roots = certificates.RootCAs
 	}
