@@ -96,7 +96,7 @@ func TestRefusalsThroughHost(t *testing.T) {
 			address := filepath.Join(t.TempDir(), "api.sock")
 			operators, err := Listen(address)
 			require.NoError(t, err)
-			door := &HostDoor{Hub: func() string { return c.hub }, Token: func(string) string { return c.token }, Runs: NewRuns(operators), Log: hclog.NewNullLogger()}
+			door := &HostDoor{Host: fakeHost{c.hub, c.token}, Runs: NewRuns(operators), Log: hclog.NewNullLogger()}
 			server := NewServer(door.Handler(), hclog.NewNullLogger())
 			door.Runs.Answer = server.Answer
 			ctx, stop := context.WithCancel(t.Context())
@@ -146,3 +146,9 @@ func refusedWhole(conn net.Conn, size int, statuses []int) error {
 	}
 	return fmt.Errorf("got %s with %q", response.Status, text)
 }
+
+// A fakeHost has joined a hub, and has one token for all runs.
+type fakeHost struct{ hub, token string }
+
+func (h fakeHost) Hub() string            { return h.hub }
+func (h fakeHost) RunToken(string) string { return h.token }

@@ -343,11 +343,18 @@ func orCut(log hclog.Logger, err error) *net.OpError {
 	return dialing
 }
 
+// A Host is a machine that runs agents for a hub.
+type Host interface {
+	// Hub returns the URL of the hub that the host has joined, or "".
+	Hub() string
+	// RunToken returns the token of a run, or "".
+	RunToken(run string) string
+}
+
 // A HostDoor is the handler of a host. It passes requests at the socket of a run on to the hub, with the
 // token of the run.
 type HostDoor struct {
-	Hub   func() (url string)           // the hub that the host has joined, or ""
-	Token func(run string) (key string) // the token of a run
+	Host  Host
 	Runs  *Runs
 	Roots *x509.CertPool // of the certificate of the hub; nil: the roots of the system
 	Log   hclog.Logger
@@ -381,7 +388,7 @@ func (d *HostDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *HostDoor) pass(w http.ResponseWriter, r *http.Request, e *listenerInfo) error {
-	hub := d.Hub()
+	hub := d.Host.Hub()
 	if e.visit == nil || hub == "" {
 		return &wire.Error{Code: wire.CodeConflict, Message: "this program runs agents for a hub, and answers only them", Hint: "Ask the hub: " + cmp.Or(hub, "it is not connected")}
 	}
@@ -393,7 +400,7 @@ func (d *HostDoor) pass(w http.ResponseWriter, r *http.Request, e *listenerInfo)
 		return err
 	}
 	r.Header.Del("X-API-Key") // at its own socket a run is always itself
-	p := passage{to: to, header: "Authorization", value: "Bearer " + d.Token(e.visit.caller.Run)}
+	p := passage{to: to, header: "Authorization", value: "Bearer " + d.Host.RunToken(e.visit.caller.Run)}
 	d.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), passageKey{}, p)))
 	return nil
 }

@@ -131,17 +131,20 @@ func joinHubs(a *cli.App, f joinFlags, args []string) error {
 	if err != nil {
 		return fmt.Errorf("preparing the state directory: %w", err)
 	}
-	door := &api.HostDoor{
-		Hub: func() string { return *cmp.Or(h.hub.Load(), new(string)) }, Runs: h.place.Runs, Log: log, Guard: h.place.Guard,
-		Token: func(run string) string {
-			token, _ := h.tokens.Load(run)
-			text, _ := token.(string)
-			return text
-		},
-	}
+	door := &api.HostDoor{Host: h, Runs: h.place.Runs, Log: log, Guard: h.place.Guard}
 	h.server.Serve(door.Handler())
 	defer h.server.Stop()
 	return h.serve(memory)
+}
+
+// Hub returns the URL of the hub that it has joined last, or "".
+func (h *hostProgram) Hub() string { return *cmp.Or(h.hub.Load(), new(string)) }
+
+// RunToken returns the token of a run here, or "".
+func (h *hostProgram) RunToken(run string) string {
+	token, _ := h.tokens.Load(run)
+	text, _ := token.(string)
+	return text
 }
 
 // read reads the flags, the token and the URLs.
