@@ -219,7 +219,7 @@ func TestOrchestratorsOfOneMachineShareTheCookie(t *testing.T) {
 func TestSignInEndsWithItsToken(t *testing.T) {
 	var revoked atomic.Bool
 	h := webHouse(t)
-	h.door.Signer.Issued = func(string) bool { return !revoked.Load() }
+	h.door.Signer.Tokens = issued(func(string) bool { return !revoked.Load() })
 	remote := asks{client: over(""), url: h.tcp.URL(), header: http.Header{"Authorization": {"Bearer " + h.token(t, wire.PersonOperator)}}}
 	status, text := remote.post(t, "operations/open-ui", "{}")
 	require.Equal(t, http.StatusOK, status, text)

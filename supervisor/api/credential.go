@@ -110,7 +110,7 @@ func (api *API) lapsed(c caller) bool {
 	}
 	switch {
 	case c.token != "":
-		return api.Signer.Issued != nil && !api.Signer.Issued(c.token)
+		return api.Signer.Tokens != nil && !api.Signer.Tokens.TokenIssued(c.token)
 	case c.key != nil:
 		now, ok := api.holder(*c.key)
 		return !ok || now.who.Kind != c.who.Kind || now.who.Name != c.who.Name

@@ -146,7 +146,7 @@ func buildHub(t *testing.T, change func(*API)) *hubHouse {
 			return "HO:" + name, ok
 		}
 		callers.agent = func(key string) (name string, ok bool) { return strings.CutPrefix(key, "orc_a_") }
-		d.Signer.Issued = func(id string) bool { return id != "t-gone" }
+		d.Signer.Tokens = issued(func(id string) bool { return id != "t-gone" })
 		if change != nil {
 			change(d)
 		}

@@ -34,7 +34,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 			var revoked atomic.Bool
 			next := make(chan string)
 			h := build(t, func(d *API) {
-				d.Signer.Issued = func(string) bool { return !revoked.Load() }
+				d.Signer.Tokens = issued(func(string) bool { return !revoked.Load() })
 				d.Lists = map[string]List{"events": linesOf(next)}
 			}, TCP{})
 			token, err := h.door.Signer.Sign(Claims{ID: "t", Subject: "ann", Role: wire.PersonViewer, ExpiresAt: time.Now().Add(test.ttl)})
@@ -108,7 +108,7 @@ func TestMailEndsWithItsCredential(t *testing.T) {
 				return "HO:far", token == "orc_moved" || token == "orc_turned" || token == "orc_actor" && !void.Load()
 			}
 			d.Signer = signer(t)
-			d.Signer.Issued = func(string) bool { return !void.Load() || test.over }
+			d.Signer.Tokens = issued(func(string) bool { return !void.Load() || test.over })
 			visitAs(t, identity.Caller{}, d, func(t *testing.T, c *http.Client, _ *pipes) {
 				credential := test.credential
 				if credential == "" {

@@ -39,16 +39,22 @@ type Claims struct {
 	ExpiresAt time.Time
 }
 
+// Tokens knows the operators' tokens that were issued.
+type Tokens interface {
+	// TokenIssued reports whether a token was issued, and was not revoked.
+	TokenIssued(id string) bool
+	// TokenRecorded reports whether a token was issued to this subject, in this role and with this end. So whoever
+	// reads the key cannot give a token other rights.
+	TokenRecorded(id, subject, role string, end time.Time) bool
+}
+
 // A Signer creates and verifies tokens of operators. A token is a JWT, signed with the Ed25519
 // key in the file Path, which is created when first needed. Removing or replacing the file invalidates
 // all tokens at once.
 type Signer struct {
 	Path   string
-	Seed   []byte               // the 32 bytes of a key that several hubs share, instead of Path
-	Issued func(id string) bool // whether a token was issued, and was not revoked; nil: all are
-	// Recorded reports whether a token was issued to this subject, in this role and with this end; nil: all
-	// are. So whoever reads the key cannot give a token other rights.
-	Recorded func(c Claims) bool
+	Seed   []byte // the 32 bytes of a key that several hubs share, instead of Path
+	Tokens Tokens // nil: all tokens with a valid signature were issued
 
 	mu   sync.Mutex
 	key  ed25519.PrivateKey
@@ -105,7 +111,7 @@ func (s *Signer) Verify(text string, now time.Time) (Claims, error) {
 		return Claims{}, unauthenticated("the token is not valid yet", "Check the clocks")
 	case err != nil, !c.whole():
 		return Claims{}, unauthenticated("the token was not issued by this orchestrator", showToken)
-	case s.Issued != nil && !s.Issued(c.ID), s.Recorded != nil && !s.Recorded(c):
+	case s.Tokens != nil && (!s.Tokens.TokenIssued(c.ID) || !s.Tokens.TokenRecorded(c.ID, c.Subject, c.Role, c.ExpiresAt)):
 		return Claims{}, unauthenticated("the token was not issued here, or was revoked", showToken)
 	}
 	return c, nil

@@ -28,6 +28,21 @@ func claims() Claims {
 
 func signer(t *testing.T) *Signer { return &Signer{Path: filepath.Join(t.TempDir(), "jwt.key")} }
 
+// issued are Tokens that were recorded as they are, if they were issued.
+type issued func(id string) bool
+
+func (f issued) TokenIssued(id string) bool                   { return f(id) }
+func (issued) TokenRecorded(_, _, _ string, _ time.Time) bool { return true }
+
+// recorded is the only token.
+type recorded Claims
+
+func (recorded) TokenIssued(string) bool { return true }
+
+func (r recorded) TokenRecorded(id, subject, role string, end time.Time) bool {
+	return id == r.ID && subject == r.Subject && role == r.Role && end.Equal(r.ExpiresAt)
+}
+
 func TestTokenIsKnownAgain(t *testing.T) {
 	s := signer(t)
 	want := claims()
@@ -39,10 +54,10 @@ func TestTokenIsKnownAgain(t *testing.T) {
 	require.True(t, got.ExpiresAt.Equal(want.ExpiresAt) && got.IssuedAt.Equal(noon) && got.NotBefore.Equal(noon))
 	require.Equal(t, [3]string{"t1", "ann", "operator"}, [3]string{got.ID, got.Subject, got.Role})
 
-	s.Issued = func(id string) bool { return id != "t1" }
+	s.Tokens = issued(func(id string) bool { return id != "t1" })
 	_, err = s.Verify(text, noon)
 	require.ErrorContains(t, err, "revoked")
-	s.Issued = nil
+	s.Tokens = nil
 	for name, forge := range map[string]func(*Claims){
 		"as it was issued": func(*Claims) {},
 		"another id":       func(c *Claims) { c.ID = "t2" },
@@ -54,9 +69,7 @@ func TestTokenIsKnownAgain(t *testing.T) {
 		forge(&said)
 		text, err := s.Sign(said)
 		require.NoError(t, err)
-		s.Recorded = func(c Claims) bool {
-			return c.ID == "t1" && c.Subject == "ann" && c.Role == wire.PersonOperator && c.ExpiresAt.Equal(claims().ExpiresAt)
-		}
+		s.Tokens = recorded(claims())
 		_, err = s.Verify(text, noon)
 		require.Equal(t, name == "as it was issued", err == nil, name)
 	}

@@ -133,9 +133,7 @@ func (h *Hub) Supervise(ctx context.Context, o supervisor.Options) error {
 	h.Super = supervisor.New(o, h.File.specs(h.Config))
 	h.own.Supervisor = h.Super
 	h.Place.Guard.team.Store(h.Super)
-	callers := h.Super.Requests.Callers()
-	h.Place.signer.Issued = callers.TokenIssued
-	h.Place.signer.Recorded = func(c api.Claims) bool { return callers.TokenRecorded(c.ID, c.Subject, c.Role, c.ExpiresAt) }
+	h.Place.signer.Tokens = h.Super.Requests.Callers()
 	if err := h.Super.Restore(ctx); err != nil {
 		return err
 	}
