@@ -169,7 +169,7 @@ func TestListen(t *testing.T) {
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	_, err := Listen(file)
-	require.ErrorContains(t, err, "is no socket")
+	require.ErrorContains(t, err, "is not a socket")
 
 	socket := filepath.Join(dir, "s")
 	first, err := Listen(socket)

@@ -145,7 +145,7 @@ func TestBodyThatFallsSilent(t *testing.T) {
 		require.Equal(t, http.StatusBadRequest, response.StatusCode)
 		text, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
-		require.Contains(t, string(text), "nothing came for 10s")
+		require.Contains(t, string(text), "no data arrived for 10s")
 	})
 }
 

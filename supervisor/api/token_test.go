@@ -220,7 +220,7 @@ func TestKeyOfTokens(t *testing.T) {
 		require.NoError(t, os.WriteFile(s.Path, []byte(text), 0o600))
 		require.ErrorContains(t, (&Signer{Path: s.Path}).Ready(), says)
 	}
-	require.ErrorContains(t, (&Signer{Path: filepath.Dir(s.Path)}).Ready(), "is no file")
+	require.ErrorContains(t, (&Signer{Path: filepath.Dir(s.Path)}).Ready(), "is not a file")
 	require.Error(t, (&Signer{Path: filepath.Join(s.Path, "below", "a file")}).Ready())
 }
 
