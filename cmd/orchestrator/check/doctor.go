@@ -26,7 +26,7 @@ func DoctorCommand(a *cli.App) *cobra.Command {
 	wait := cli.Duration{Duration: time.Minute}
 	verb := &cobra.Command{
 		Use:   "doctor [AGENT…]",
-		Short: "Check that the programs of the agents are installed and logged in",
+		Short: "Check that agent programs are installed and logged in",
 		Long: `Reads the file and looks for the program of each agent. A coding agent (protocol claude,
 codex or acp) is started with the command line of "up". It reports its version, login and
 abilities, gets no prompt, and is ended.

@@ -64,6 +64,9 @@ func (a *App) writeSite(dir string) error {
 	var codes []site.Code
 	at := make(map[string]int)
 	for _, e := range all {
+		if e.Topic == "glossary" {
+			continue
+		}
 		i, known := at[e.Code]
 		if !known {
 			i = len(codes)
@@ -157,8 +160,11 @@ func (a *App) showSection(topic, title string, isVerb bool, below []string) erro
 
 // readable formats a page for the width of the terminal.
 func (a *App) readable(markdown string) string {
-	return term.Readable(markdown, a.Paint(a.Stdout), min(term.Columns(a.Stdout, 80), 100))
+	return term.Readable(markdown, a.Paint(a.Stdout), a.proseWidth())
 }
+
+// proseWidth returns the width of text: that of the terminal, but at most 100 columns.
+func (a *App) proseWidth() int { return min(term.Columns(a.Stdout, 80), 100) }
 
 // contents is the JSON answer of help without an argument.
 type contents struct {
@@ -175,7 +181,7 @@ type contentLine struct {
 
 func (a *App) showContents() error {
 	answer := contents{FormatVersion: wire.FormatVersion}
-	width := min(term.Columns(a.Stdout, 80), 100)
+	width := a.proseWidth()
 	var b strings.Builder
 	b.WriteString("The manual, by task.\n")
 	part := ""
@@ -201,7 +207,7 @@ func (a *App) showContents() error {
   orchestrator help TOPIC           a page
   orchestrator help TOPIC SECTION   a section, for example: help config restart
   orchestrator help COMMAND         a command; orchestrator alone lists all
-  orchestrator help CODE            an error code, for example not_found, and its fix
+  orchestrator help CODE            an error code and its fix, or a word
   orchestrator help --html DIR      all pages as a web site, with search
 `)
 	if a.Flags.JSON {
@@ -212,11 +218,11 @@ func (a *App) showContents() error {
 
 // codeHeads are the heads of the columns of codes. A table of the manual with such a column
 // explains the codes in it.
-var codeHeads = []string{"Code", "Error code", "Reason"}
+var codeHeads = []string{"Code", "Error code", "Reason", "Word"}
 
 // codePages are the pages with tables of codes. Pages with remedies come last, as in an
 // answer.
-var codePages = []string{"exit-codes", "http", "protocol", "bus", "delegation", "troubleshooting", "config-codes"}
+var codePages = []string{"glossary", "exit-codes", "http", "protocol", "bus", "delegation", "troubleshooting", "config-codes"}
 
 // explained is the JSON answer of help CODE.
 type explained struct {
@@ -243,8 +249,13 @@ func (a *App) explain(root *cobra.Command, args []string) error {
 	found := entriesOf(all, asked)
 	if len(found) == 0 {
 		hint := "Topics: orchestrator help     Commands: orchestrator     Codes: orchestrator help troubleshooting"
-		if topics := help.Mentioning(asked); len(topics) > 0 {
-			hint = "Pages with this word: " + strings.Join(topics[:min(5, len(topics))], ", ") + "     " + hint
+		sections, verbs := help.SectionsNamed(asked), verbsNamed(root, asked)
+		if len(sections) == 1 && len(verbs) == 0 {
+			return a.showSection(sections[0].Topic, sections[0].Title, false, nil)
+		} else if len(sections)+len(verbs) > 0 {
+			hint = "See: " + firstOf(slices.Concat(verbs, sectionCommands(sections)), 4)
+		} else if topics := help.Mentioning(asked); len(topics) > 0 {
+			hint = "Pages with this word: " + firstOf(topics, 8) + "     " + hint
 		}
 		return UsageError(fmt.Sprintf("no help on %q%s", asked, DidYouMean(asked, slices.Concat(help.TopicNames(), VerbNames(root), codesOf(all)))), hint)
 	}
@@ -261,6 +272,33 @@ func (a *App) explain(root *cobra.Command, args []string) error {
 	}
 	fmt.Fprintf(&b, "\nMore: orchestrator help %s\n", found[len(found)-1].Topic)
 	return a.Print("%s\n%s", a.Paint(a.Stdout).Strong(found[0].Code), a.readable(b.String()))
+}
+
+// sectionCommands returns the commands that show sections.
+func sectionCommands(sections []help.Place) (commands []string) {
+	for _, s := range sections {
+		commands = append(commands, "orchestrator help "+s.Topic+" "+strings.ToLower(s.Title))
+	}
+	return commands
+}
+
+// verbsNamed returns the commands that show the help of the commands with a name, at any depth.
+func verbsNamed(parent *cobra.Command, name string) (commands []string) {
+	for _, verb := range parent.Commands() {
+		if !verb.Hidden && verb.Name() == name {
+			commands = append(commands, verb.CommandPath()+" --help")
+		}
+		commands = append(commands, verbsNamed(verb, name)...)
+	}
+	return commands
+}
+
+// firstOf returns the first n words of a list, and the number of the rest.
+func firstOf(words []string, n int) string {
+	if len(words) <= n {
+		return strings.Join(words, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:n], ", "), len(words)-n)
 }
 
 // entriesOf returns the entries of a code: exact matches, or else matches that ignore case

@@ -20,13 +20,13 @@ func (a *App) showHelp(verb *cobra.Command) {
 		_ = a.Print("%s", Overview(verb, p))
 		return
 	}
-	_ = a.Print("%s", verbHelp(verb, p, term.Columns(a.Stdout, 100)))
+	_ = a.Print("%s", verbHelp(verb, p, a.proseWidth()))
 }
 
 func verbHelp(verb *cobra.Command, p term.Paint, width int) string {
 	var b strings.Builder
 	if verb.Long != "" {
-		b.WriteString(strings.TrimSpace(verb.Long) + "\n")
+		b.WriteString(term.Wrap(verb.Long, width))
 	} else {
 		b.WriteString(verb.Short + ".\n")
 	}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // A section is a part of a page with a heading.
@@ -89,16 +90,60 @@ func WithSections(topic, page string) string {
 
 var oneWord = regexp.MustCompile(`^[A-Za-z]+$`)
 
-// Mentioning returns the topics of the pages that contain a word, in reading order.
+// A Place is a section of a page.
+type Place struct{ Topic, Title string }
+
+// SectionsNamed returns the sections whose titles have all words of a text, in reading order. A plural is the same
+// word.
+func SectionsNamed(text string) (found []Place) {
+	words := strings.Fields(strings.ToLower(text))
+	if len(words) == 0 {
+		return nil
+	}
+	for _, chapter := range Chapters {
+		page, err := ReadTopic(chapter.Topic)
+		if err != nil || chapter.Topic == "commands" {
+			continue
+		}
+		for _, s := range sectionsOf(page) {
+			title := wordsOf(s.title)
+			if !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(title, singular(w)) }) {
+				found = append(found, Place{Topic: chapter.Topic, Title: s.title})
+			}
+		}
+	}
+	return found
+}
+
+func wordsOf(title string) []string {
+	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool { return !unicode.IsLetter(r) && r != '_' && r != '-' && r != ':' })
+	for i, w := range words {
+		words[i] = singular(w)
+	}
+	return words
+}
+
+func singular(word string) string {
+	if stem, ok := strings.CutSuffix(word, "ies"); ok {
+		return stem + "y"
+	}
+	return strings.TrimSuffix(word, "s")
+}
+
+// Mentioning returns the topics of the pages that contain a word, the one with the most of it first.
 func Mentioning(word string) (topics []string) {
 	if strings.TrimSpace(word) == "" {
 		return nil
 	}
 	whole := regexp.MustCompile(`(?i)(^|\W)` + regexp.QuoteMeta(strings.TrimSpace(word)) + `($|\W)`)
+	count := make(map[string]int)
 	for _, chapter := range Chapters {
-		if page, err := ReadTopic(chapter.Topic); err == nil && whole.MatchString(page) {
+		page, err := ReadTopic(chapter.Topic)
+		if n := len(whole.FindAllString(page, -1)); err == nil && n > 0 {
+			count[chapter.Topic] = n
 			topics = append(topics, chapter.Topic)
 		}
 	}
+	slices.SortStableFunc(topics, func(a, b string) int { return count[b] - count[a] })
 	return topics
 }

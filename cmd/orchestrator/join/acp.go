@@ -29,7 +29,7 @@ func ACPCommand(a *cli.App) *cobra.Command {
 	f := acpFlags{role: cli.Choice{Of: wire.Roles, Open: true}}
 	verb := &cobra.Command{
 		Use:   "acp",
-		Short: "Let an editor talk to the team as one agent, on this stdin and stdout",
+		Short: "Let an editor talk to the team as one agent, over stdio",
 		Long: `Serves the team as one agent to a client of the Agent Client Protocol, such as an
 editor. A prompt becomes a task: for a planner if the team has one, else for a worker,
 or else for any agent. The prompt ends with the result of the task.

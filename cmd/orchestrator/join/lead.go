@@ -23,7 +23,7 @@ import (
 func LeadCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lead",
-		Short: "Lead a session as its architect: have each task done and reviewed",
+		Short: "Lead a session: have each task done and reviewed",
 		Long: `Works as the architect of a session. It gives each of its tasks to a developer of the
 session and then to a reviewer, until a reviewer approves it. Then the task is complete,
 with the summary, the changed files and the verdict. With several developers or reviewers,

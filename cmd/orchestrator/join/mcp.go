@@ -30,7 +30,7 @@ func MCPCommand(a *cli.App) *cobra.Command {
 	var f mcpFlags
 	verb := &cobra.Command{
 		Use:   "mcp",
-		Short: "Serve the team's tools to an MCP client, on this stdin and stdout",
+		Short: "Serve the team's tools to an MCP client over stdio",
 		Long: `Serves tools to a client of the Model Context Protocol: to work on tasks, to review
 work, to ask people, and to write to other members. A client that an agent starts acts
 as that agent.

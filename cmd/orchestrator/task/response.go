@@ -22,7 +22,7 @@ func taskResponseCommand(a *cli.App) *cobra.Command {
 	artifact := ""
 	verb := &cobra.Command{
 		Use:   "response ID",
-		Short: "Show the response to a delegated task, or print an artifact of any task",
+		Short: "Show the response to a delegated task, or an artifact",
 		Long: `Shows the latest response to a task request: the status, the result or the error, the
 question and the artifacts. A task that was not delegated is shown in the same form.
 

@@ -146,7 +146,7 @@ func taskMergeCommand(a *cli.App) *cobra.Command {
 	var in control.MergeRequest
 	verb := &cobra.Command{
 		Use:   "merge ID",
-		Short: "Merge the branch of a task, if the result passes its verify commands",
+		Short: "Merge the branch of a task after a successful verification",
 		Long: `Merges the branch of a task into the branch where it began, or into another one. The merge
 is made in a separate folder, and the verify commands of its agent run there. If they
 succeed, the branch moves, and so do your files if it is checked out. Nothing is pushed.

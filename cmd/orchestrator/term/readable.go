@@ -218,8 +218,39 @@ func MarkedFields(line string) []string {
 	return row
 }
 
-// wrapped breaks text at spaces. The first line follows head, all other lines follow indent.
+// Wrap breaks the paragraphs of plain text at spaces. It keeps indented lines, and the names of pages in one piece.
+func Wrap(text string, width int) string {
+	var b strings.Builder
+	for lines := strings.Split(strings.TrimSpace(text), "\n"); len(lines) > 0; {
+		n := 1
+		for n < len(lines) && isProse(lines[0]) && isProse(lines[n]) {
+			n++
+		}
+		if isProse(lines[0]) {
+			text := manualPage.ReplaceAllString(strings.Join(lines[:n], " "), "`$0`")
+			b.WriteString(wrapped(text, "", "", width))
+		} else {
+			b.WriteString(lines[0] + "\n")
+		}
+		lines = lines[n:]
+	}
+	return b.String()
+}
+
+func isProse(line string) bool { return line != "" && !strings.HasPrefix(line, " ") }
+
+var manualPage = regexp.MustCompile(`orchestrator help [a-z-]+`)
+
+// wrapped breaks text at spaces, but not in code of up to maxCode columns. The first line follows head, the others
+// follow indent.
 func wrapped(text, head, indent string, width int) string {
+	const space = "\ue000"
+	text = code.ReplaceAllStringFunc(text, func(found string) string {
+		if Width(found) > min(maxCode, width-Width(indent))+2 {
+			return found
+		}
+		return strings.ReplaceAll(found, " ", space)
+	})
 	var b strings.Builder
 	line, empty := head, true
 	for word := range strings.FieldsSeq(unmarked(text)) {
@@ -232,8 +263,13 @@ func wrapped(text, head, indent string, width int) string {
 		}
 		line, empty = line+word, false
 	}
-	return b.String() + strings.TrimRight(line, " ") + "\n"
+	return strings.ReplaceAll(b.String()+strings.TrimRight(line, " ")+"\n", space, " ")
 }
+
+// maxCode is the width of code that is kept on one line.
+const maxCode = 48
+
+var code = regexp.MustCompile("`[^`]+`")
 
 // unmarked returns text without the Markdown marks for emphasis and code.
 func unmarked(text string) string {

@@ -1,6 +1,7 @@
 package manual
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"orchestrator/cmd/orchestrator/app"
@@ -22,6 +24,7 @@ import (
 	"orchestrator/cmd/orchestrator/help"
 	"orchestrator/cmd/orchestrator/laws/source"
 	"orchestrator/cmd/orchestrator/serve"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/config"
 )
 
@@ -214,6 +217,60 @@ func typedCommands(page string) []string {
 		}
 	}
 	return found
+}
+
+// No line of help is wider than 80 columns, except samples, which people copy.
+func TestHelpFitsTheScreen(t *testing.T) {
+	var out bytes.Buffer
+	shown := func(args ...string) string {
+		out.Reset()
+		a := testApp()
+		a.Stdout = &out
+		require.Zero(t, a.Run(args), args)
+		return out.String()
+	}
+	check := func(name, text string) {
+		sample := false
+		for line := range strings.Lines(text) {
+			line = strings.TrimRight(line, "\n")
+			if line != "" && line[0] != ' ' {
+				sample = line == "Usage" || line == "Examples"
+			}
+			if !sample {
+				assert.LessOrEqual(t, term.Width(line), 80, "%s: %s", name, line)
+			}
+		}
+	}
+	check("orchestrator", shown())
+	check("help", shown("help"))
+	eachVerb(app.Root(testApp()), func(verb *cobra.Command) {
+		path := strings.Fields(verb.CommandPath())[1:]
+		check(verb.CommandPath(), shown(append(path, "--help")...))
+	})
+}
+
+var codeSpan = regexp.MustCompile("`[^`\n]+`")
+
+// Commands and other code in the text of pages stay on one line, on terminals of 80 and 120 columns.
+func TestCodeStaysOnOneLine(t *testing.T) {
+	for _, chapter := range help.Chapters {
+		page, err := help.ReadTopic(chapter.Topic)
+		require.NoError(t, err)
+		for lines := range term.Blocks(page) {
+			text := strings.Join(lines, " ")
+			if strings.HasPrefix(text, "```") || strings.HasPrefix(text, "|") || strings.HasPrefix(text, "#") {
+				continue
+			}
+			for _, width := range []int{80, 100} { // wider terminals have lines of 100
+				readable := term.Readable(strings.Join(lines, "\n"), false, width)
+				for _, span := range codeSpan.FindAllString(text, -1) {
+					if word := strings.Trim(span, "`"); term.Width(word) <= 48 {
+						assert.Contains(t, readable, word, "help %s, %d columns", chapter.Topic, width)
+					}
+				}
+			}
+		}
+	}
 }
 
 // The page of commands is generated from the commands.
