@@ -170,7 +170,7 @@ func TestMoveToHubs(t *testing.T) {
 	})
 	one.Signal(syscall.SIGINT)
 	require.Equal(t, cli.ExitInterrupted, one.Await(), one.Stderr.All())
-	require.Contains(t, one.Stderr.All(), "Go on: orchestrator store move --to jetstream")
+	require.Contains(t, one.Stderr.All(), "Continue: orchestrator store move --to jetstream")
 
 	h.up(1)
 	h.up(2)
