@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"iter"
 	"os"
 	"sync/atomic"
 
@@ -27,13 +28,11 @@ type meter struct {
 // Start creates the telemetry. It begins to export with Begin.
 func (m *meter) Start(context.Context) error {
 	m.watch = telemetry.New(telemetry.Options{
-		Version:     m.version,
-		Operations:  operationNames(),
-		Status:      m.glance,
-		ResumePoint: m.hindsight,
-		Records:     m.record.ledger.Records,
-		Env:         os.Getenv,
-		Warn:        m.log.Warn,
+		Version:    m.version,
+		Operations: operationNames(),
+		Team:       m,
+		Env:        os.Getenv,
+		Warn:       m.log.Warn,
 	})
 	return nil
 }
@@ -65,13 +64,20 @@ func (m *meter) judged(door, kind string, code wire.Code, messages int) {
 // doorOfAgents is the name of the API on the stdio of agents.
 const doorOfAgents = "stdio"
 
-func (m *meter) glance(ctx context.Context) (control.Status, error) {
+// Status implements telemetry.Team.
+func (m *meter) Status(ctx context.Context) (control.Status, error) {
 	return m.own.QuickStatus(ctx)
 }
 
-func (m *meter) hindsight(ctx context.Context, since int64) (behind int64, sessions []string, err error) {
+// ResumePoint implements telemetry.Team.
+func (m *meter) ResumePoint(ctx context.Context, since int64) (behind int64, sessions []string, err error) {
 	h, err := m.own.Requests.ResumePoint(ctx, since)
 	return h.Behind, h.Sessions, err
+}
+
+// Records implements telemetry.Team.
+func (m *meter) Records(ctx context.Context, after int64) iter.Seq2[wire.Record, error] {
+	return m.record.ledger.Records(ctx, after)
 }
 
 // operationNames returns the operations that package handlers decides.

@@ -102,7 +102,7 @@ func (t *Telemetry) lookBack(ctx context.Context) {
 	if t.tracing != nil {
 		since = t.work.past
 	}
-	behind, sessions, err := t.options.ResumePoint(ctx, since)
+	behind, sessions, err := t.options.Team.ResumePoint(ctx, since)
 	if err != nil {
 		t.options.Warn("earlier tasks and sessions cannot be found: they have no spans and no metrics", "error", err)
 		behind = min(since, behind)
@@ -155,7 +155,7 @@ func (t *Telemetry) takeBatch(ctx context.Context, b *batch) {
 
 // readOn reads the record up to a number, or to its end if until is 0.
 func (t *Telemetry) readOn(ctx context.Context, until int64) {
-	for r, err := range t.options.Records(ctx, t.work.last) {
+	for r, err := range t.options.Team.Records(ctx, t.work.last) {
 		if err != nil {
 			if ctx.Err() == nil {
 				t.options.Warn("the record cannot be read: some spans and metrics are wrong now", "error", err)

@@ -23,7 +23,7 @@ const patience = 2 * time.Second
 // Metrics writes the present values of all metrics.
 func (t *Telemetry) Metrics(ctx context.Context, to io.Writer) error {
 	known := t.usage.known() // before the status, which may miss an agent that comes now
-	status, err := t.options.Status(ctx)
+	status, err := t.options.Team.Status(ctx)
 	if err != nil {
 		return err
 	}

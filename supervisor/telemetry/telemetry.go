@@ -13,19 +13,24 @@ import (
 	"orchestrator/wire/control"
 )
 
+// A Team is the subject of a Telemetry.
+type Team interface {
+	// Status returns the present state, as far as it is quickly available.
+	Status(ctx context.Context) (control.Status, error)
+	// ResumePoint returns the number after which a reader of the record sees every task that is
+	// open or has ended after since. It also returns the open sessions.
+	ResumePoint(ctx context.Context, since int64) (behind int64, sessions []string, err error)
+	// Records returns the facts after a number, in order.
+	Records(ctx context.Context, after int64) iter.Seq2[wire.Record, error]
+}
+
 // Options configure a Telemetry.
 type Options struct {
 	Version    string
 	Operations []string // operations with names that may be labels
-	// Status returns the present state, as far as it is quickly available.
-	Status func(context.Context) (control.Status, error)
-	// ResumePoint returns the number after which a reader of the record sees every task that is
-	// open or has ended after since. It also returns the open sessions.
-	ResumePoint func(ctx context.Context, since int64) (behind int64, sessions []string, err error)
-	// Records returns the facts after a number, in order.
-	Records func(ctx context.Context, after int64) iter.Seq2[wire.Record, error]
-	Env     func(name string) string
-	Warn    func(message string, args ...any)
+	Team       Team
+	Env        func(name string) string
+	Warn       func(message string, args ...any)
 }
 
 // A Telemetry exports metrics and spans. Its methods may be called concurrently.

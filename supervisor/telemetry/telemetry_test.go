@@ -31,6 +31,7 @@ type world struct {
 	*Telemetry
 	t       *testing.T
 	warned  []string
+	status  control.Status
 	behind  int64
 	block   chan struct{} // ResumePoint waits for it
 	answers []http.Response
@@ -50,13 +51,8 @@ func newWorld(t *testing.T, env map[string]string) *world {
 	close(w.block)
 	w.Telemetry = New(Options{
 		Version: "1", Operations: []string{"submit-task"},
-		Status:  func(context.Context) (control.Status, error) { return control.Status{}, nil },
-		Records: w.records,
-		ResumePoint: func(context.Context, int64) (int64, []string, error) {
-			<-w.block
-			return w.behind, []string{"kitchen"}, nil
-		},
-		Env: func(name string) string { return env[name] },
+		Team: w,
+		Env:  func(name string) string { return env[name] },
 		Warn: func(message string, args ...any) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -69,7 +65,17 @@ func newWorld(t *testing.T, env map[string]string) *world {
 	return w
 }
 
-func (w *world) records(_ context.Context, after int64) iter.Seq2[wire.Record, error] {
+// Status implements Team.
+func (w *world) Status(context.Context) (control.Status, error) { return w.status, nil }
+
+// ResumePoint implements Team.
+func (w *world) ResumePoint(context.Context, int64) (int64, []string, error) {
+	<-w.block
+	return w.behind, []string{"kitchen"}, nil
+}
+
+// Records implements Team.
+func (w *world) Records(_ context.Context, after int64) iter.Seq2[wire.Record, error] {
 	w.mu.Lock()
 	w.reads++
 	facts := slices.Clone(w.facts)

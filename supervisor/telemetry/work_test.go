@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"bytes"
-	"context"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -299,8 +298,7 @@ func spentIn(s *tracepb.Span) string {
 // an agent end with it.
 func TestUsageIsBounded(t *testing.T) {
 	w := newWorld(t, nil)
-	agents := []control.AgentView{{Name: "a", Activity: &control.Activity{LimitedUntil: "2026-11-21T15:00:00.000Z"}}}
-	w.options.Status = func(context.Context) (control.Status, error) { return control.Status{Agents: agents}, nil }
+	w.status.Agents = []control.AgentView{{Name: "a", Activity: &control.Activity{LimitedUntil: "2026-11-21T15:00:00.000Z"}}}
 	for i := range 3 * maxModels {
 		w.happen(events.AgentUsage, fmt.Sprintf(`{"agent":"a","turn":%d,"model":"m%d","input":1,"output":0,"cost":1,"currency":"USD"}`, i+1, i))
 	}
@@ -321,7 +319,7 @@ func TestUsageIsBounded(t *testing.T) {
 		require.Contains(t, text.String(), line+"\n")
 	}
 	require.Equal(t, (maxModels+1)*5, strings.Count(text.String(), "\norchestrator_agent_tokens_total{"))
-	agents = nil
+	w.status.Agents = nil
 	text.Reset()
 	require.NoError(t, w.Metrics(t.Context(), &text))
 	require.NotContains(t, text.String(), "agent_tokens")
