@@ -33,17 +33,20 @@ func (w *watcher) note(format string, args ...any) {
 	w.heard = append(w.heard, fmt.Sprintf(format, args...))
 }
 
-func (w *watcher) watch() dispatch.Hooks {
-	return dispatch.Hooks{
-		Judged:   func(door, kind string, code wire.Code, n int) { w.note("judged %s %s %q %d", door, kind, code, n) },
-		Asked:    func(a dispatch.Asked) { w.note("asked %s %s", a.From, a.Operation) },
-		Answered: func(a dispatch.Answered) { w.note("answered %q", a.Code) },
-		Recorded: func(facts []wire.Record, began time.Time, took time.Duration) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.facts = append(w.facts, facts...)
-		},
-	}
+func (w *watcher) watch() dispatch.Hooks { return dispatch.Hooks{Meter: w, Tracer: w} }
+
+func (w *watcher) Judged(door, kind string, code wire.Code, n int) {
+	w.note("judged %s %s %q %d", door, kind, code, n)
+}
+
+func (w *watcher) Asked(a dispatch.Asked) { w.note("asked %s %s", a.From, a.Operation) }
+
+func (w *watcher) Answered(a dispatch.Answered) { w.note("answered %q", a.Code) }
+
+func (w *watcher) Recorded(facts []wire.Record, _ time.Time, _ time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.facts = append(w.facts, facts...)
 }
 
 // since returns the calls since its last call, sorted.

@@ -39,7 +39,7 @@ func (c Callers) Note(r identity.Request, refusal *wire.Error) {
 	d, kind := c.requests.dispatcher, "request:"+r.Operation
 	from := actorOf(r.From)
 	if r.Stage == "" && refusal != nil {
-		d.watch.refused(from, kind, refusal)
+		d.options.Watch.refused(from, kind, refusal)
 	}
 	d.audit.asked(time.Now(), from, kind, r.Stage, r.Reads, refusal)
 }

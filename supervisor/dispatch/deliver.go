@@ -210,7 +210,7 @@ func (d *Dispatcher) deliver(letters []handlers.Letter, room *[]byte) {
 		return
 	}
 	letters = slices.DeleteFunc(letters, tacit) // most often all letters stay, and are not moved
-	d.watch.answered(letters)
+	d.options.Watch.answered(letters)
 	seal := newSealer(time.Now(), len(letters))
 	for len(letters) > 0 {
 		if to := letters[0].To.Run; !strings.HasPrefix(to, callerPrefix) {

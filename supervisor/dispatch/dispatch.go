@@ -35,7 +35,6 @@ type Dispatcher struct {
 	record     Record
 	log        hclog.Logger
 	audit      *audit
-	watch      Hooks
 	recipients recipients
 	callers    atomic.Int64 // number of requests over HTTP so far
 	notifier   notifier
@@ -94,7 +93,7 @@ func (b *batch) clear() {
 func New(o Options) *Dispatcher {
 	o = o.complete()
 	d := &Dispatcher{
-		options: o, record: o.Record, log: o.Log, watch: o.Watch, limit: o.Rules.RequestTimeout, snapshots: newSnapshots(),
+		options: o, record: o.Record, log: o.Log, limit: o.Rules.RequestTimeout, snapshots: newSnapshots(),
 		state: handlers.New(o.Rules), wake: make(chan struct{}, 1), done: make(chan struct{}), appended: make(chan struct{}), stall: stall{begun: make(chan struct{})},
 		clock: newClock(o.Clock, time.Now()),
 	}
@@ -128,7 +127,7 @@ func (o Options) complete() Options {
 // input, nil if it was granted. Letters that wait for no commit are delivered here.
 func (d *Dispatcher) submit(inputs []handlers.Input, w *work) {
 	w.verdicts, w.letters, w.records, w.waiting = w.verdicts[:0], w.letters[:0], w.records[:0], 0
-	d.watch.asked(inputs)
+	d.options.Watch.asked(inputs)
 	for next := 0; next < len(inputs); {
 		d.lookUp(inputs[next:])
 		d.mu.Lock()
@@ -154,7 +153,7 @@ func (d *Dispatcher) submit(inputs []handlers.Input, w *work) {
 		}
 	}
 	d.audit.requests(inputs, w)
-	d.watch.judged(inputs, w.verdicts)
+	d.options.Watch.judged(inputs, w.verdicts)
 	if len(w.records) > 0 {
 		d.options.Show(w.records)
 	}
@@ -332,7 +331,7 @@ func (d *Dispatcher) Tick() {
 // refused reports a message that was refused or answered before a decision to the hooks and to
 // the audit. The id is its JSON text, or nil.
 func (d *Dispatcher) refused(at time.Time, from handlers.Actor, kind string, id []byte, verdict *wire.Error) {
-	d.watch.refused(from, kind, verdict)
+	d.options.Watch.refused(from, kind, verdict)
 	d.audit.note(at, from, kind, id, verdict)
 }
 

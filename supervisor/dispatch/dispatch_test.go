@@ -55,6 +55,18 @@ func TestNothingFollowsABrokenRecord(t *testing.T) {
 	})
 }
 
+// A patience is a Meter that waits until the recorder has sent everything.
+type patience struct{}
+
+func (patience) Judged(string, string, wire.Code, int)            { synctest.Wait() }
+func (patience) Recorded([]wire.Record, time.Time, time.Duration) {}
+
+// answers are the ids of answered requests, in order.
+type answers []string
+
+func (*answers) Asked(Asked)           {}
+func (a *answers) Answered(x Answered) { *a = append(*a, x.ID) }
+
 // TestAnswersKeepTheOrderOfRequests checks that replies keep the order of requests, even if only
 // one of two in a chunk waits for the log. An agent that exits because of a refusal exits before
 // it gets later replies.
@@ -66,9 +78,8 @@ func TestAnswersKeepTheOrderOfRequests(t *testing.T) {
 		boss := handlers.Actor{Kind: handlers.Agent, Name: "boss", Run: "run"}
 		d.Note(&wire.AgentSet{Agents: []wire.Member{{ID: "boss", Role: wire.RolePlanner}, {ID: "w", Role: wire.RoleWorker, Capacity: 1}}})
 		d.Settle()
-		var order []string
-		d.watch.Answered = func(a Answered) { order = append(order, a.ID) }
-		d.watch.Judged = func(string, string, wire.Code, int) { synctest.Wait() } // until the recorder has sent everything
+		var order answers
+		d.options.Watch = Hooks{Meter: patience{}, Tracer: &order}
 		var chunk []handlers.Input
 		for id, operation := range []string{"get-task", "submit-task", "query-agents"} {
 			r := &wire.Request{ID: strconv.Itoa(id), Operation: operation, Timestamp: noon, Payload: []byte(`{"type":"t","name":"n","requiredRole":"worker"}`)}
@@ -80,7 +91,7 @@ func TestAnswersKeepTheOrderOfRequests(t *testing.T) {
 		}
 		d.submit(chunk, new(work))
 		d.Settle()
-		require.Equal(t, []string{"0", "1", "2"}, order)
+		require.Equal(t, answers{"0", "1", "2"}, order)
 		d.Close()
 	})
 }

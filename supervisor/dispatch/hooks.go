@@ -9,21 +9,31 @@ import (
 	"orchestrator/wire/dialect"
 )
 
-// Hooks observe requests and records without influencing decisions. A nil func has no cost. Other funcs are called by
-// many goroutines at once, while the work waits. So they must not block. They may keep their arguments, except the
-// slice of facts.
+// Hooks observe requests and records without influencing decisions. A nil hook has no cost. Methods of
+// hooks are called by many goroutines at once, while the work waits. So they must not block. They may keep their
+// arguments, except the slice of facts.
 type Hooks struct {
+	Meter  Meter
+	Tracer Tracer
+}
+
+// A Meter observes messages and batches of facts.
+type Meter interface {
 	// Judged is called with the number of messages of one kind that came by a door, and their
 	// result: the code of a refusal, or "" if they were granted.
-	Judged func(door, kind string, code wire.Code, messages int)
+	Judged(door, kind string, code wire.Code, messages int)
+	// Recorded is called with the facts of a batch, in their order, after they are durable and
+	// before anything about them is sent.
+	Recorded(facts []wire.Record, began time.Time, took time.Duration)
+}
+
+// A Tracer observes requests.
+type Tracer interface {
 	// Asked is called before the decision about a request, and Answered when its answer leaves.
 	// Session messages, delegated tasks and messages about them do not count as requests here,
 	// because only a refusal is answered.
-	Asked    func(Asked)
-	Answered func(Answered)
-	// Recorded is called with the facts of a batch, in their order, after they are durable and
-	// before anything about them is sent.
-	Recorded func(facts []wire.Record, began time.Time, took time.Duration)
+	Asked(Asked)
+	Answered(Answered)
 }
 
 // The doors that Judged is called with.
@@ -51,7 +61,7 @@ type Answered struct {
 
 // asked reports the requests among inputs.
 func (h *Hooks) asked(inputs []handlers.Input) {
-	if h.Asked == nil {
+	if h.Tracer == nil {
 		return
 	}
 	for i := range inputs {
@@ -64,13 +74,13 @@ func (h *Hooks) asked(inputs []handlers.Input) {
 		if in.From.Kind == handlers.Agent {
 			a.Agent = in.From.Name
 		}
-		h.Asked(a)
+		h.Tracer.Asked(a)
 	}
 }
 
 // answered reports the answers among letters.
 func (h *Hooks) answered(letters []handlers.Letter) {
-	if h.Answered == nil {
+	if h.Tracer == nil {
 		return
 	}
 	now := time.Now()
@@ -83,14 +93,14 @@ func (h *Hooks) answered(letters []handlers.Letter) {
 		if l.Refusal != nil {
 			a.Code = l.Refusal.Code
 		}
-		h.Answered(a)
+		h.Tracer.Answered(a)
 	}
 }
 
 // judged reports the results of inputs. Consecutive inputs of one kind with the same result are
 // reported together.
 func (h *Hooks) judged(inputs []handlers.Input, verdicts []*wire.Error) {
-	if h.Judged == nil {
+	if h.Meter == nil {
 		return
 	}
 	for i := 0; i < len(inputs); {
@@ -99,7 +109,7 @@ func (h *Hooks) judged(inputs []handlers.Input, verdicts []*wire.Error) {
 			n++
 		}
 		if first.class != "" {
-			h.Judged(doorOf(inputs[i].From), first.String(), codeOf(verdicts[i]), n)
+			h.Meter.Judged(doorOf(inputs[i].From), first.String(), codeOf(verdicts[i]), n)
 		}
 		i += n
 	}
@@ -107,8 +117,8 @@ func (h *Hooks) judged(inputs []handlers.Input, verdicts []*wire.Error) {
 
 // refused reports a message that was refused before a decision.
 func (h *Hooks) refused(from handlers.Actor, kind string, verdict *wire.Error) {
-	if h.Judged != nil {
-		h.Judged(doorOf(from), kind, codeOf(verdict), 1)
+	if h.Meter != nil {
+		h.Meter.Judged(doorOf(from), kind, codeOf(verdict), 1)
 	}
 }
 

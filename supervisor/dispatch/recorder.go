@@ -167,8 +167,8 @@ func (d *Dispatcher) append(b *batch) error {
 	if !overdue.Stop() {
 		d.appended <- struct{}{}
 	}
-	if err == nil && d.watch.Recorded != nil {
-		d.watch.Recorded(b.records, began, took)
+	if err == nil && d.options.Watch.Meter != nil {
+		d.options.Watch.Meter.Recorded(b.records, began, took)
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -42,16 +43,26 @@ func (m *meter) Stop() { m.watch.Close() }
 
 // hooks returns the hooks of the supervisor for the telemetry.
 func (m *meter) hooks() dispatch.Hooks {
-	w := dispatch.Hooks{Judged: m.judged, Recorded: m.watch.Recorded}
+	w := dispatch.Hooks{Meter: m}
 	if m.watch.Tracing() {
-		w.Asked = func(a dispatch.Asked) { m.watch.Asked(telemetry.Asked(a)) }
-		w.Answered = func(a dispatch.Answered) { m.watch.Answered(telemetry.Answered(a)) }
+		w.Tracer = m
 	}
 	return w
 }
 
-// judged counts messages and passes them on to the telemetry.
-func (m *meter) judged(door, kind string, code wire.Code, messages int) {
+// Asked implements dispatch.Tracer.
+func (m *meter) Asked(a dispatch.Asked) { m.watch.Asked(telemetry.Asked(a)) }
+
+// Answered implements dispatch.Tracer.
+func (m *meter) Answered(a dispatch.Answered) { m.watch.Answered(telemetry.Answered(a)) }
+
+// Recorded implements dispatch.Meter.
+func (m *meter) Recorded(facts []wire.Record, began time.Time, took time.Duration) {
+	m.watch.Recorded(facts, began, took)
+}
+
+// Judged counts messages and passes them on to the telemetry.
+func (m *meter) Judged(door, kind string, code wire.Code, messages int) {
 	if door == doorOfAgents {
 		m.heard.Add(int64(messages))
 		if code != "" {
