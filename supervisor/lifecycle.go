@@ -25,6 +25,7 @@ type lifecycle struct {
 	storm     stormGuard
 	stopping  *stopping // nil until the stop begins
 	failed    bool      // agents had failed when the stop began
+	broken    error     // why recording has failed for good
 	restored  int64     // the number of the last record of an earlier life
 
 	callers callers

@@ -44,7 +44,7 @@ func (s *Supervisor) newDispatcher() *dispatch.Dispatcher {
 	o := dispatch.Options{
 		Record: s.options.Record, Warm: s.options.Warm, ReadOnly: s.options.ReadOnly, Rules: s.options.Rules, Protocol: s.options.Protocol,
 		Log: s.options.Log, Alarm: alarm.raise, Watch: s.options.Watch, Done: s.done,
-		Show: s.audience.Publish, Closed: s.life.sessionClosed, Broke: s.recordBroke, Spoke: s.audience.NoteMessage, Check: s.options.Check, Workshop: s.options.Workshop, Price: s.options.Price,
+		Audience: s.audience, Owner: s.life, Check: s.options.Check, Workshop: s.options.Workshop, Price: s.options.Price,
 		Clock: s.options.Clock,
 	}
 	if dir := s.options.StateDir; dir != "" {
@@ -165,8 +165,8 @@ func (s *Supervisor) end(untend func()) error {
 		a.voice.Close()
 	}
 	s.audience.Close()
-	if s.broken != nil {
-		return s.broken
+	if s.life.broken != nil {
+		return s.life.broken
 	}
 	switch {
 	case s.life.failed && (s.options.ExitWhenIdle || s.options.AbortOnFailure):
@@ -201,18 +201,6 @@ func (s *Supervisor) heard(n *output.Notice) {
 	if s.options.ExitWhenIdle && s.life.idle.tally.count(n) {
 		s.post(s.life.idle.check)
 	}
-}
-
-// recordBroke stops the team after recording has failed for good. Agents on hosts belong to the hub that is at work
-// instead, so this hub sends them no more messages.
-func (s *Supervisor) recordBroke(err error) {
-	s.post(func() {
-		s.broken = err
-		if s.options.Hosts != nil && s.options.Check != nil && s.options.Check.Deposed(err) != nil {
-			s.options.Hosts.Leave()
-		}
-		s.life.stop("the record can no longer be written")
-	})
 }
 
 // Restore rebuilds the State from the record and removes unfinished files of earlier runs. It

@@ -409,9 +409,21 @@ func (o *orderedStops) held(a *agent) bool {
 	return false
 }
 
-// sessionClosed stops the agents that are to end with their session. Some of them may run
+// RecordBroke stops the team after recording has failed for good. Agents on hosts belong to the hub that is at work
+// instead, so this hub sends them no more messages.
+func (l *lifecycle) RecordBroke(err error) {
+	l.post(func() {
+		l.broken = err
+		if l.options.Hosts != nil && l.options.Check != nil && l.options.Check.Deposed(err) != nil {
+			l.options.Hosts.Leave()
+		}
+		l.stop("the record can no longer be written")
+	})
+}
+
+// SessionClosed stops the agents that are to end with their session. Some of them may run
 // elsewhere.
-func (l *lifecycle) sessionClosed(r *wire.Record) {
+func (l *lifecycle) SessionClosed(r *wire.Record) {
 	var over struct {
 		Reason string   `json:"reason"`
 		Stop   []string `json:"stop"`

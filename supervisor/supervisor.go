@@ -109,8 +109,7 @@ type Supervisor struct {
 	}
 
 	// Used only by the goroutine of Run.
-	life   *lifecycle
-	broken error // why recording has failed for good
+	life *lifecycle
 }
 
 // Keeping returns the number of facts of the snapshot in progress, or 0.

@@ -116,6 +116,12 @@ func (o Options) complete() Options {
 	if o.Artifacts == nil {
 		o.Artifacts = noArtifacts{}
 	}
+	if o.Audience == nil {
+		o.Audience = nobody{}
+	}
+	if o.Owner == nil {
+		o.Owner = nobody{}
+	}
 	if o.Alarm == nil {
 		o.Alarm = o.Log.Error
 	}
@@ -155,7 +161,7 @@ func (d *Dispatcher) submit(inputs []handlers.Input, w *work) {
 	d.audit.requests(inputs, w)
 	d.options.Watch.judged(inputs, w.verdicts)
 	if len(w.records) > 0 {
-		d.options.Show(w.records)
+		d.options.Audience.Publish(w.records)
 	}
 	d.deliver(w.letters, &w.room)
 	d.reportClosed(w.records)
@@ -407,10 +413,8 @@ type Options struct {
 	Watch    Hooks
 	Done     <-chan struct{} // closed when no more answers will come; ends the waiting callers
 
-	Show      func([]wire.Record)            // publishes records as events
-	Closed    func(*wire.Record)             // called for each closed session
-	Broke     func(error)                    // called when the record can no longer be written
-	Spoke     func(agent string)             // called for each request of an agent over HTTP; nil: not called
+	Audience  Audience                       // nil: none
+	Owner     Owner                          // nil: none
 	Check     RecordCheck                    // nil: Record is not checked
 	Alarm     func(text string, more ...any) // logs an error that agents may cause at will; nil: Log.Error
 	Audit     func(gap AuditGap) AuditFile   // opens the audit; nil: no audit
@@ -419,6 +423,30 @@ type Options struct {
 	Clock     func() time.Duration           // goes on while the machine sleeps, and cannot be set; nil: the clock of package time, which stops during the sleep
 	Price     func(*activity.Usage)          // adds the cost to an agent's usage; nil: the usage stays as reported
 }
+
+// An Audience follows the work of a Dispatcher.
+type Audience interface {
+	// Publish publishes records as events.
+	Publish(records []wire.Record)
+	// NoteMessage is called for each request of an agent over HTTP.
+	NoteMessage(agent string)
+}
+
+// An Owner ends agents or the whole team because of records.
+type Owner interface {
+	// SessionClosed is called with the record of each closed session.
+	SessionClosed(r *wire.Record)
+	// RecordBroke is called when the record can no longer be written.
+	RecordBroke(err error)
+}
+
+// nobody is an Audience and an Owner that ignores all.
+type nobody struct{}
+
+func (nobody) Publish([]wire.Record)      {}
+func (nobody) NoteMessage(string)         {}
+func (nobody) SessionClosed(*wire.Record) {}
+func (nobody) RecordBroke(error)          {}
 
 // A Record stores facts. Append adds a batch after the fact numbered last, as a whole or not at all, and returns when
 // the batch is durable.

@@ -111,7 +111,7 @@ func (d *Dispatcher) leave(cause error) {
 	var b batch
 	d.breakOff(cause, &b)
 	d.deliver(b.letters, &d.room)
-	d.options.Broke(fmt.Errorf("the record cannot be written: %w", cause))
+	d.options.Owner.RecordBroke(fmt.Errorf("the record cannot be written: %w", cause))
 }
 
 // write commits a batch and then delivers its letters.
@@ -128,14 +128,14 @@ func (d *Dispatcher) write(b *batch) {
 	}
 	d.deliver(b.letters, &d.room) // without the answers that overdue has sent
 	if len(b.records) > 0 {
-		d.options.Show(b.records)
+		d.options.Audience.Publish(b.records)
 		d.reportClosed(b.records)
 	}
 	for _, settled := range b.settled {
 		close(settled)
 	}
 	if broke != nil { // after the delivery, because the stop ends the waiting callers
-		d.options.Broke(fmt.Errorf("the record cannot be written: %w", broke))
+		d.options.Owner.RecordBroke(fmt.Errorf("the record cannot be written: %w", broke))
 	}
 	d.keepSnapshot()
 }
@@ -275,12 +275,12 @@ func (d *Dispatcher) Close() {
 	d.audit.close()
 }
 
-// reportClosed calls Closed for closed sessions. It runs after the letters are delivered, so
+// reportClosed tells the Owner about closed sessions. It runs after the letters are delivered, so
 // an agent gets its last message before it is stopped. Restored facts are not reported.
 func (d *Dispatcher) reportClosed(records []wire.Record) {
 	for i := range records {
 		if records[i].Kind == events.SessionClosed {
-			d.options.Closed(&records[i])
+			d.options.Owner.SessionClosed(&records[i])
 		}
 	}
 }

@@ -63,8 +63,8 @@ func (r Requests) Refuse(from handlers.Actor, operation string, err *wire.Error)
 }
 
 func (d *Dispatcher) ask(ctx context.Context, from handlers.Actor, r *wire.Request) (any, error) {
-	if from.Kind == handlers.Agent && d.options.Spoke != nil {
-		d.options.Spoke(from.Name)
+	if from.Kind == handlers.Agent {
+		d.options.Audience.NoteMessage(from.Name)
 	}
 	if why := d.stall.reason(); why != nil {
 		if r.Declaration().IsWrite() {

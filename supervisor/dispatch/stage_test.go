@@ -41,8 +41,7 @@ type stage struct {
 func begin(t *testing.T, o Options) *stage {
 	s := &stage{t: t, broke: make(chan error, 1)}
 	o.Log = hclog.NewNullLogger()
-	o.Show, o.Closed = s.show, func(*wire.Record) {}
-	o.Broke = func(err error) { s.broke <- err }
+	o.Audience, o.Owner = s, s
 	s.Dispatcher = New(o)
 	if o.Record != nil {
 		go s.Run()
@@ -50,11 +49,21 @@ func begin(t *testing.T, o Options) *stage {
 	return s
 }
 
-func (s *stage) show(records []wire.Record) {
+// Publish implements Audience.
+func (s *stage) Publish(records []wire.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.shown = append(s.shown, records...)
 }
+
+// NoteMessage implements Audience.
+func (s *stage) NoteMessage(string) {}
+
+// SessionClosed implements Owner.
+func (s *stage) SessionClosed(*wire.Record) {}
+
+// RecordBroke implements Owner.
+func (s *stage) RecordBroke(err error) { s.broke <- err }
 
 // taken returns the records that were shown since its last call.
 func (s *stage) taken() []wire.Record {

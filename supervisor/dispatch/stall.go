@@ -61,7 +61,7 @@ func (d *Dispatcher) committed(ctx context.Context) (*Dispatcher, error) {
 	d.mu.Unlock()
 	past := New(Options{
 		Record: upTo{d.record, d.last.Load()}, ReadOnly: true, Rules: rules, Protocol: d.options.Protocol, Log: d.log, Done: d.options.Done,
-		Show: func([]wire.Record) {}, Closed: func(*wire.Record) {}, Artifacts: d.options.Artifacts,
+		Artifacts: d.options.Artifacts,
 	})
 	if err := past.Restore(ctx); err != nil {
 		return nil, d.unreadable(err)
