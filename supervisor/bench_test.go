@@ -44,14 +44,14 @@ func BenchmarkFlood(b *testing.B) {
 	require.NoError(b, err)
 	defer h.Close()
 	flood := func(b *testing.B, hear func(child.Stream, []byte)) {
-		ended := make(chan struct{})
+		f := flooded{hear: hear, ended: make(chan struct{})}
 		_, err := h.Start(child.Spec{
 			Command: []string{"sh", "-c", "yes " + strings.Repeat("x", 199) + " | head -c 400000000"},
 			Dir:     "/", Env: os.Environ(), Run: uuid.NewString(),
-			Output: hear, Exited: func(child.Exit) {}, Ended: func(child.Ending) { close(ended) },
+			Listener: f,
 		})
 		require.NoError(b, err)
-		<-ended
+		<-f.ended
 		b.SetBytes(400_000_000)
 	}
 	b.Run("split", func(b *testing.B) {
@@ -73,6 +73,16 @@ func BenchmarkFlood(b *testing.B) {
 		}
 	})
 }
+
+// A flooded listens to a child that prints at full speed.
+type flooded struct {
+	child.Nobody
+	hear  func(child.Stream, []byte)
+	ended chan struct{}
+}
+
+func (f flooded) Output(stream child.Stream, chunk []byte) { f.hear(stream, chunk) }
+func (f flooded) Ended(child.Ending)                       { close(f.ended) }
 
 // nothing is a stream that accepts everything at once.
 type nothing struct{}

@@ -186,7 +186,7 @@ func (sr *startRequest) start(spec child.Spec) (Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := newPipe(conn, spec)
+	p := newPipe(conn, sr)
 	p.answers = func(over <-chan struct{}) { l.inputEnded(sr.agent, sr, over) }
 	p.parted = func() {
 		select {

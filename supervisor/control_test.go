@@ -118,10 +118,10 @@ func TestStartWhileClearing(t *testing.T) {
 				case <-time.After(2 * time.Second):
 				case <-r.signals:
 				}
-				spec.Exited(child.Exit{At: time.Now()})
+				spec.Listener.Exited(child.Exit{At: time.Now()})
 				<-time.After(500 * time.Millisecond)
 				_, _ = ours.Close(), theirs.Close()
-				spec.Ended(child.Ending{})
+				spec.Listener.Ended(child.Ending{})
 			}()
 			return r, nil
 		}
@@ -308,12 +308,12 @@ func TestLeftOversOfAStopAreAsked(t *testing.T) {
 				for _, err := theirs.Read(buffer); err == nil; _, err = theirs.Read(buffer) {
 				}
 				began := time.Now()
-				spec.Exited(child.Exit{At: began})
+				spec.Listener.Exited(child.Exit{At: began})
 				<-r.signals
 				signalled = time.Since(began)
 				<-r.killed
 				killed = time.Since(began)
-				spec.Ended(child.Ending{})
+				spec.Listener.Ended(child.Ending{})
 			}()
 			return r, nil
 		}

@@ -68,40 +68,53 @@ func (sr *startRequest) makeElsewhere(ctx context.Context) (Process, error) {
 	env := sr.openDoorway(nil, sr.variables())
 	env = slices.DeleteFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "ORC_SOCKET=") }) // the host makes one
 	o := hosts.Order{
-		Host: sr.host, Agent: sr.spec.Name, Block: sr.spec.Block, Env: env, Conversation: sr.conversation,
-		Away:  func(yes bool) { l.post(func() { l.away(a, sr.run, sr.host, yes) }) },
-		Found: func(mail int64, unfit string) { l.post(func() { l.found(a, sr, mail, unfit) }) },
-		Quiet: func() (mail int64, waits, ok bool) {
-			select {
-			case <-sr.told:
-			default:
-				return 0, false, false // it is not known to have started
-			}
-			if sr.channel == nil {
-				return 0, false, true
-			}
-			return sr.channel.Quiet()
-		},
-		Unsound: func(seq int64, waits bool) string {
-			return unsound(l.dispatcher, l.options.Record, l.restored, sr, seq, waits)
-		},
+		Host: sr.host, Agent: sr.spec.Name, Block: sr.spec.Block, Run: sr.run, NoStdin: sr.spec.NoStdin, Env: env, Conversation: sr.conversation,
+		Listener: sr,
 	}
 	files := func(p *hosts.Process) {
 		l.dispatcher.SetFolder(sr.spec.Name, sr.run, dispatch.Folder{Read: p.ReadFile, Work: p.Work, Host: p.Host()})
 	}
 	if sr.goesOn {
-		p := l.options.Hosts.Expect(o, sr.callbacks())
+		p := l.options.Hosts.Expect(o)
 		files(p)
 		return p, nil
 	}
 	a.voice.Tell(wire.Event{Kind: events.AgentPlaced, Run: sr.run, Text: "is placed on " + sr.host, Figures: wire.Figures{Host: sr.host}})
-	c, err := l.options.Hosts.Start(ctx, o, sr.callbacks())
+	c, err := l.options.Hosts.Start(ctx, o)
 	if err != nil {
 		sr.shut()
 		return nil, err
 	}
 	files(c) // before its first line is handled, because that waits for the report of the start
 	return c, nil
+}
+
+// Away implements hosts.Listener.
+func (sr *startRequest) Away(yes bool) {
+	sr.life.post(func() { sr.life.away(sr.agent, sr.run, sr.host, yes) })
+}
+
+// Found implements hosts.Listener.
+func (sr *startRequest) Found(mail int64, unfit string) {
+	sr.life.post(func() { sr.life.found(sr.agent, sr, mail, unfit) })
+}
+
+// Quiet implements hosts.Listener.
+func (sr *startRequest) Quiet() (mail int64, waits, ok bool) {
+	select {
+	case <-sr.told:
+	default:
+		return 0, false, false // it is not known to have started
+	}
+	if sr.channel == nil {
+		return 0, false, true
+	}
+	return sr.channel.Quiet()
+}
+
+// Unsound implements hosts.Listener.
+func (sr *startRequest) Unsound(seq int64, waits bool) string {
+	return unsound(sr.life.dispatcher, sr.life.options.Record, sr.life.restored, sr, seq, waits)
 }
 
 // away marks an agent as stalled while its host cannot be reached.
@@ -249,8 +262,8 @@ func (l *Launched) ReadFile(path string, most int64) (string, error) {
 	return artifacts.ReadFor(l.folder, path, min(most, hub.MaxArtifactBytes))
 }
 
-// Launch starts a run of the agent on this machine, for a hub on another one. The spec has the callbacks of the run,
-// and env has the variables that the hub has sent.
+// Launch starts a run of the agent on this machine, for a hub on another one. The spec has the id and the listener of
+// the run, and env has the variables that the hub has sent.
 func Launch(ctx context.Context, a *settings.Agent, start func(child.Spec) (Process, error), env []string, conversation string, spec child.Spec) (*Launched, error) {
 	own, err := a.Environ(ctx)
 	if err != nil {

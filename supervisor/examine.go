@@ -45,8 +45,7 @@ func Examine(ctx context.Context, start func(child.Spec) (Process, error), a *se
 	examined.Client.Opening.Examine, examined.Client.Opening.Door = true, nil // no orchestrator runs for the tools behind the door
 	e := &examiner{done: make(chan struct{}), exited: make(chan child.Exit, 1), ended: make(chan struct{})}
 	p, err := startClient(&examined, start, child.Spec{
-		Command: a.Command, Wrap: a.Wrap, Dir: a.Dir, Env: env, Run: uuid.NewString(), Limits: a.Limits, Confine: a.Confine, User: user,
-		Output: e.output, Exited: func(exit child.Exit) { e.exited <- exit }, Ended: func(child.Ending) { close(e.ended) },
+		Command: a.Command, Wrap: a.Wrap, Dir: a.Dir, Env: env, Run: uuid.NewString(), Limits: a.Limits, Confine: a.Confine, User: user, Listener: e,
 	}, "", func(c adapter.Client) adapter.Client {
 		e.Client = c
 		return e
@@ -66,9 +65,10 @@ func Examine(ctx context.Context, start func(child.Spec) (Process, error), a *se
 	return x, nil
 }
 
-// An examiner is the client of a program that is examined. It keeps how the handshake ended.
+// An examiner is the client of a program that is examined, and its listener. It keeps how the handshake ended.
 type examiner struct {
 	adapter.Client
+	child.Nobody
 	done   chan struct{} // closed when found is set
 	exited chan child.Exit
 	ended  chan struct{} // closed when no process is left; found and words no longer change
@@ -104,8 +104,8 @@ const (
 	longestWord = 300 // bytes of a line
 )
 
-// output keeps the last lines for people. Messages to the orchestrator are not answered.
-func (e *examiner) output(stream child.Stream, chunk []byte) {
+// Output keeps the last lines for people. Messages to the orchestrator are not answered.
+func (e *examiner) Output(stream child.Stream, chunk []byte) {
 	if stream != child.Stderr {
 		return
 	}
@@ -119,6 +119,12 @@ func (e *examiner) output(stream child.Stream, chunk []byte) {
 	}
 	e.words = e.words[max(0, len(e.words)-wordsKept):]
 }
+
+// Exited implements child.Listener.
+func (e *examiner) Exited(exit child.Exit) { e.exited <- exit }
+
+// Ended implements child.Listener.
+func (e *examiner) Ended(child.Ending) { close(e.ended) }
 
 // await waits for the end of the handshake. It returns why the handshake failed, or "" after a finding.
 func (e *examiner) await(ctx context.Context) string {

@@ -114,8 +114,8 @@ func TestAMillionMutations(t *testing.T) {
 					chunk = append(append(chunk, mutation(chance)...), '\n')
 				}
 				split := chance.IntN(len(chunk))
-				p.spec.Output(child.Stdout, chunk[:split])
-				p.spec.Output(child.Stdout, chunk[split:])
+				p.spec.Listener.Output(child.Stdout, chunk[:split])
+				p.spec.Listener.Output(child.Stdout, chunk[split:])
 			}
 			p.say(`{"type":"request:query-agents","id":"sane","timestamp":"2026-11-21T10:00:00Z","payload":{}}`)
 			<-p.signals

@@ -46,7 +46,7 @@ const goodbyePatience = 10 * time.Second
 type pipe struct {
 	conn  Conn
 	began time.Time
-	spec  child.Spec
+	to    child.Listener
 	// answers waits until all requests are answered, or until over is closed, and then ends
 	// stdin. parted waits until the end of the run is recorded.
 	answers func(over <-chan struct{})
@@ -62,9 +62,9 @@ type pipe struct {
 	done    chan struct{} // closed when run has returned
 }
 
-func newPipe(conn Conn, spec child.Spec) *pipe {
+func newPipe(conn Conn, to child.Listener) *pipe {
 	return &pipe{
-		conn: conn, began: time.Now(), spec: spec,
+		conn: conn, began: time.Now(), to: to,
 		shut: make(chan struct{}), said: make(chan struct{}), over: make(chan struct{}), done: make(chan struct{}),
 	}
 }
@@ -154,8 +154,8 @@ func (p *pipe) run() {
 	}
 	exit := p.exit
 	exit.At = time.Now()
-	p.spec.Exited(exit)
-	p.spec.Ended(child.Ending{})
+	p.to.Exited(exit)
+	p.to.Ended(child.Ending{})
 	p.parted()
 	p.farewell(time.Now().Add(goodbyePatience))
 	p.end(exit)
@@ -171,10 +171,10 @@ func (p *pipe) listen() error {
 		n, err := p.conn.Read(chunk)
 		if n > 0 {
 			last = chunk[n-1]
-			p.spec.Output(child.Stdout, chunk[:n])
+			p.to.Output(child.Stdout, chunk[:n])
 		}
 		if errors.Is(err, io.EOF) && last != '\n' {
-			p.spec.Output(child.Stdout, []byte("\n"))
+			p.to.Output(child.Stdout, []byte("\n"))
 		}
 		if err != nil {
 			return err

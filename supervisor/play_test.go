@@ -78,7 +78,7 @@ func (p *player) say(text string) {
 	p.speaking.Lock()
 	defer p.speaking.Unlock()
 	if !p.silent {
-		p.spec.Output(child.Stdout, []byte(text+"\n"))
+		p.spec.Listener.Output(child.Stdout, []byte(text+"\n"))
 	}
 }
 
@@ -171,13 +171,13 @@ func (p *play) run(name string, r *player, do part) {
 	p.mu.Lock()
 	p.order = append(p.order, "-"+name)
 	p.mu.Unlock()
-	r.spec.Exited(exit)
+	r.spec.Listener.Exited(exit)
 	_ = r.ours.Close()
 	_ = r.theirs.Close()
 	r.speaking.Lock()
 	r.silent = true
 	r.speaking.Unlock()
-	r.spec.Ended(child.Ending{LeftOver: r.left})
+	r.spec.Listener.Ended(child.Ending{LeftOver: r.left})
 }
 
 // end waits for the end of Run.

@@ -302,7 +302,7 @@ func (a *actor) listen() {
 		}
 		var line heardLine
 		if err := json.Unmarshal([]byte(text), &line); err != nil {
-			a.player.spec.Output(0, []byte("no JSON\n"))
+			a.player.spec.Listener.Output(0, []byte("no JSON\n"))
 			return
 		}
 		a.model.hears(a, &line)

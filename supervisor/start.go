@@ -93,8 +93,8 @@ func (l *lifecycle) launch(a *agent, host string) {
 	})
 }
 
-// A startRequest creates one run of an agent. It passes on reports of the child only after the start itself was
-// handled.
+// A startRequest creates one run of an agent. It passes on the output and the exit of the child only after the
+// start itself was handled.
 type startRequest struct {
 	life    *lifecycle
 	agent   *agent
@@ -180,7 +180,7 @@ func (sr *startRequest) make(ctx context.Context) (Process, error) {
 	sr.open()
 	own := sr.variables()
 	env = sr.openDoorway(user, append(without(env, own), own...))
-	spec := sr.callbacks()
+	spec := child.Spec{Run: sr.run, Listener: sr}
 	fill(&sr.spec, &spec, env, user)
 	c, err := sr.start(spec)
 	if err != nil {
@@ -216,31 +216,34 @@ func fill(a *settings.Agent, spec *child.Spec, env []string, user *child.User) {
 	spec.NoStdin, spec.Pty, spec.Limits, spec.Confine = a.NoStdin, a.Pty, a.Limits, a.Confine
 }
 
-// callbacks returns the spec of the run with functions for its events.
-func (sr *startRequest) callbacks() child.Spec {
-	l, a := sr.life, sr.agent
-	return child.Spec{
-		Run:     sr.run,
-		NoStdin: sr.spec.NoStdin,
-		Output: func(stream child.Stream, chunk []byte) {
-			<-sr.told
-			sr.speech.Write(stream, chunk)
-		},
-		Exited: func(exit child.Exit) {
-			<-sr.told
-			l.post(func() { l.exited(a, exit) })
-		},
-		Stopped: func(yes bool) { l.post(func() { l.frozen(a, sr.run, yes) }) },
-		Lost: func(ending child.Ending) {
-			<-sr.told
-			l.post(func() { l.leftOver(a, ending, " of an interrupted turn") })
-		},
-		Ended: func(ending child.Ending) {
-			sr.speech.End()
-			sr.shut()
-			l.post(func() { l.ended(a, ending) })
-		},
-	}
+// Output implements child.Listener.
+func (sr *startRequest) Output(stream child.Stream, chunk []byte) {
+	<-sr.told
+	sr.speech.Write(stream, chunk)
+}
+
+// Exited implements child.Listener.
+func (sr *startRequest) Exited(exit child.Exit) {
+	<-sr.told
+	sr.life.post(func() { sr.life.exited(sr.agent, exit) })
+}
+
+// Stopped implements child.Listener.
+func (sr *startRequest) Stopped(yes bool) {
+	sr.life.post(func() { sr.life.frozen(sr.agent, sr.run, yes) })
+}
+
+// Lost implements child.Listener.
+func (sr *startRequest) Lost(ending child.Ending) {
+	<-sr.told
+	sr.life.post(func() { sr.life.leftOver(sr.agent, ending, " of an interrupted turn") })
+}
+
+// Ended implements child.Listener.
+func (sr *startRequest) Ended(ending child.Ending) {
+	sr.speech.End()
+	sr.shut()
+	sr.life.post(func() { sr.life.ended(sr.agent, ending) })
 }
 
 // started handles the result of an attempt to create a process.

@@ -410,7 +410,7 @@ func TestLogsOverRunsAndLives(t *testing.T) {
 		p := perform(t, Options{}, agents, map[string]part{"a": func(r *player) int {
 			n++
 			r.say(fmt.Sprintf("run %d", n))
-			r.spec.Output(child.Stderr, []byte("no end"))
+			r.spec.Listener.Output(child.Stderr, []byte("no end"))
 			<-r.signals
 			return 0
 		}})

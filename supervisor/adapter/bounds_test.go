@@ -49,10 +49,10 @@ func TestADeafClientIsNotRead(t *testing.T) {
 		var taken atomic.Int64
 		go func() {
 			for range chunks {
-				spec.Output(child.Stdout, []byte(strings.Repeat(request, 100)))
+				spec.Listener.Output(child.Stdout, []byte(strings.Repeat(request, 100)))
 				taken.Add(1)
 			}
-			spec.Ended(child.Ending{})
+			spec.Listener.Ended(child.Ending{})
 		}()
 		synctest.Wait()
 		require.Less(t, taken.Load(), int64(10), "the client is waited for")
@@ -63,19 +63,28 @@ func TestADeafClientIsNotRead(t *testing.T) {
 	})
 }
 
-// start starts the program as an agent. It returns the callbacks that the process of the program has,
+// atEnd listens to the end of an agent.
+type atEnd struct {
+	child.Nobody
+	ended chan struct{}
+}
+
+func newAtEnd() atEnd { return atEnd{ended: make(chan struct{})} }
+
+func (a atEnd) Ended(child.Ending) { close(a.ended) }
+
+// start starts the program as an agent. It returns the spec of the program,
 // and a channel that is closed when the agent has ended.
 func (d *deaf) start(t *testing.T, maxLine int) (spec child.Spec, ended chan struct{}) {
 	start := func(completed child.Spec) (adapter.Program, error) {
 		spec = completed
 		return d, nil
 	}
-	ended = make(chan struct{})
-	asked := child.Spec{Output: func(child.Stream, []byte) {}, Ended: func(child.Ending) { close(ended) }}
+	asked := newAtEnd()
 	machine := adapter.NewMachine(claude.New(), &adapter.Opening{Agent: "coder", Run: "r", Permission: adapter.PermissionAsk})
-	_, err := adapter.Start(start, asked, machine, maxLine, nil)
+	_, err := adapter.Start(start, child.Spec{Listener: asked}, machine, maxLine, nil)
 	require.NoError(t, err)
-	return spec, ended
+	return spec, asked.ended
 }
 
 // TestALongRequestIsRefused checks that a request in a line that is too long is answered.
@@ -85,9 +94,9 @@ func TestALongRequestIsRefused(t *testing.T) {
 	spec, ended := program.start(t, 2000)
 	long := `{"type":"control_request","request_id":"p-1","request":{"subtype":"can_use_tool","tool_name":"Write","input":{"content":"` +
 		strings.Repeat("x", 3000) + `"}}}` + "\n"
-	spec.Output(child.Stdout, []byte(long[:1500]))
-	spec.Output(child.Stdout, []byte(long[1500:]))
-	spec.Ended(child.Ending{})
+	spec.Listener.Output(child.Stdout, []byte(long[:1500]))
+	spec.Listener.Output(child.Stdout, []byte(long[1500:]))
+	spec.Listener.Ended(child.Ending{})
 	<-ended
 	require.Contains(t, program.read.String(), `{"response":{"subtype":"error","request_id":"p-1","error":"`+adapter.TooLong+`"},"type":"control_response"}`)
 }

@@ -34,7 +34,7 @@ type Program interface {
 type Process struct {
 	Program
 	machine *Machine
-	spec    child.Spec // the callbacks of the orchestrator
+	to      child.Listener // the run
 
 	mu       sync.Mutex
 	turn     int64         // the last turn that has begun
@@ -60,22 +60,11 @@ type Process struct {
 // Start completes.
 func Start(start func(child.Spec) (Program, error), spec child.Spec, m *Machine, maxLine int, wire *WireLog) (*Process, error) {
 	p := &Process{
-		machine: m, spec: spec, wire: wire, stdout: line.NewSplitter(maxLine), stderr: line.NewSplitter(maxLine),
+		machine: m, to: spec.Listener, wire: wire, stdout: line.NewSplitter(maxLine), stderr: line.NewSplitter(maxLine),
 		toClient: newQueue(), toTeam: newQueue(), toPeople: newQueue(), toWire: newQueue(), gone: make(chan struct{}),
 	}
 	begun := make(chan struct{})
-	spec.Output = func(stream child.Stream, chunk []byte) {
-		<-begun
-		if stream == child.Stderr {
-			p.readStderr(chunk)
-			return
-		}
-		p.readStdout(chunk)
-	}
-	spec.Ended = func(ending child.Ending) {
-		<-begun
-		p.end(ending)
-	}
+	spec.Listener = &clientListener{Listener: spec.Listener, process: p, begun: begun}
 	program, err := start(spec)
 	if err != nil {
 		return nil, err
@@ -90,6 +79,28 @@ func Start(start func(child.Spec) (Program, error), spec child.Spec, m *Machine,
 	p.step(func(now time.Time) []Effect { return m.Begin(now) })
 	close(begun)
 	return p, nil
+}
+
+// A clientListener gives a Process the output and the end of its client, after the first step of the machine. Other
+// events go directly to the run.
+type clientListener struct {
+	child.Listener
+	process *Process
+	begun   <-chan struct{}
+}
+
+func (c *clientListener) Output(stream child.Stream, chunk []byte) {
+	<-c.begun
+	if stream == child.Stderr {
+		c.process.readStderr(chunk)
+		return
+	}
+	c.process.readStdout(chunk)
+}
+
+func (c *clientListener) Ended(ending child.Ending) {
+	<-c.begun
+	c.process.end(ending)
 }
 
 // step lets the machine act, and performs the effects that it returns.
@@ -216,7 +227,7 @@ func (p *Process) log(text string) {
 func (p *Process) tellPeople() {
 	for text := range p.toPeople.all {
 		p.stderrMu.Lock()
-		p.spec.Output(child.Stderr, text)
+		p.to.Output(child.Stderr, text)
 		p.stderrMu.Unlock()
 	}
 }
@@ -227,7 +238,7 @@ func (p *Process) readStderr(chunk []byte) {
 	defer p.stderrMu.Unlock()
 	p.stderr.Feed(chunk)
 	for l, ok := p.stderr.Next(); ok; l, ok = p.stderr.Next() {
-		p.spec.Output(child.Stderr, append(bytes.Clone(l.Text), '\n'))
+		p.to.Output(child.Stderr, append(bytes.Clone(l.Text), '\n'))
 	}
 }
 
@@ -256,10 +267,10 @@ func (p *Process) end(ending child.Ending) {
 	p.people.Wait()
 	p.stderrMu.Lock()
 	if l, ok := p.stderr.Rest(); ok {
-		p.spec.Output(child.Stderr, append(bytes.Clone(l.Text), '\n'))
+		p.to.Output(child.Stderr, append(bytes.Clone(l.Text), '\n'))
 	}
 	p.stderrMu.Unlock()
-	p.spec.Ended(ending)
+	p.to.Ended(ending)
 }
 
 // tellClient writes to the client until the queue is closed, and then ends its stdin.
@@ -276,7 +287,7 @@ func (p *Process) tellClient() {
 // tellTeam passes requests and events on.
 func (p *Process) tellTeam() {
 	for text := range p.toTeam.all {
-		p.spec.Output(child.Stdout, text)
+		p.to.Output(child.Stdout, text)
 	}
 }
 

@@ -42,12 +42,11 @@ func TestProcess(t *testing.T) {
 	host, err := child.NewHost(child.Options{Home: dir})
 	require.NoError(t, err)
 	defer func() { require.Empty(t, host.Close()) }()
-	said := &lines{heard: make(chan struct{}, 100)}
-	ended := make(chan struct{})
+	said := &lines{atEnd: newAtEnd(), heard: make(chan struct{}, 100)}
 	o := &adapter.Opening{Agent: "coder", Run: "0f8fad5b-d9cb-469f-a165-70867728950e", Dir: dir, Permission: adapter.PermissionAsk, Patience: time.Minute}
 	spec := child.Spec{
 		Command: []string{"sh", "client.sh"}, Dir: dir, Env: os.Environ(), Run: o.Run,
-		Output: said.add, Exited: func(child.Exit) {}, Ended: func(child.Ending) { close(ended) },
+		Listener: said,
 	}
 	start := func(spec child.Spec) (adapter.Program, error) { return host.Start(spec) }
 	p, err := adapter.Start(start, spec, adapter.NewMachine(claude.New(), o), 1<<20, &adapter.WireLog{Dir: filepath.Join(dir, "logs")})
@@ -66,7 +65,7 @@ func TestProcess(t *testing.T) {
 	said.wait(t, `"state":"idle"`)
 	tell(`{"type":"notify:shutdown","payload":{}}`)
 	require.True(t, p.CloseStdin())
-	<-ended
+	<-said.ended
 	answer, err := os.ReadFile(filepath.Join(dir, "answer"))
 	require.NoError(t, err)
 	require.Contains(t, string(answer), "reported; end your turn")
@@ -121,13 +120,14 @@ func idOf(t *testing.T, line string) string {
 
 // lines keeps the output of a process.
 type lines struct {
+	atEnd
 	mu             sync.Mutex
 	stdout, stderr string
 	seen           int
 	heard          chan struct{}
 }
 
-func (l *lines) add(stream child.Stream, chunk []byte) {
+func (l *lines) Output(stream child.Stream, chunk []byte) {
 	l.mu.Lock()
 	if stream == child.Stderr {
 		l.stderr += string(chunk)

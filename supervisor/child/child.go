@@ -52,7 +52,7 @@ type Child struct {
 }
 
 // Start starts a child. If it returns an error, which is always a *StartError, no process runs
-// and no callback is called.
+// and the Listener is not called.
 func (h *Host) Start(spec Spec) (*Child, error) {
 	spec.Command, spec.Wrap = slices.Concat(spec.Wrap, spec.Command), nil
 	path, err := spec.User.Find(spec.Command[0], spec.Dir, spec.Env)
@@ -183,7 +183,7 @@ func (c *Child) watch() error {
 func (c *Child) attend() {
 	exit := c.sight.await(c.pid)
 	c.awaitResume()
-	c.spec.Exited(c.hearOut(exit))
+	c.spec.Listener.Exited(c.hearOut(exit))
 	ending := c.clear()
 	c.reap()
 	c.out.finish(drain)
@@ -199,7 +199,7 @@ func (c *Child) attend() {
 	if len(ending.Survivors) == 0 && !ending.Unverified {
 		c.host.watchdog.ended(c.spec.Run)
 	}
-	c.spec.Ended(ending)
+	c.spec.Listener.Ended(ending)
 }
 
 // awaitResume marks the leader as dead. While the child is held, it waits: another program
@@ -373,7 +373,7 @@ func (c *Child) open() (*ends, error) {
 		file, e.stderr, err = pipe("stderr", true)
 		if err == nil {
 			e.theirs = append(e.theirs, e.stderr)
-			c.err, err = newPump(Stderr, file, c.spec.Output)
+			c.err, err = newPump(Stderr, file, c.spec.Listener)
 		}
 	}
 	if err == nil {
@@ -425,7 +425,7 @@ func (c *Child) openPipes(e *ends) error {
 	}
 	e.stdout = theirs
 	e.theirs = append(e.theirs, theirs)
-	c.out, err = newPump(Stdout, file, c.spec.Output)
+	c.out, err = newPump(Stdout, file, c.spec.Listener)
 	return err
 }
 

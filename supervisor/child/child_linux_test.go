@@ -1,7 +1,6 @@
 package child
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"path/filepath"
@@ -358,15 +357,13 @@ func TestStartRefusals(t *testing.T) {
 // is long dead.
 func TestSlowListenerHearsEverything(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *Host) {
-		gate := make(chan struct{})
-		var heard bytes.Buffer
-		spec := sh("head -c 200000 /dev/zero")
-		spec.Output = func(_ Stream, chunk []byte) { <-gate; heard.Write(chunk) }
-		c := start(t, h, spec)
+		c := newTold()
+		c.gate = make(chan struct{})
+		c.start(t, h, sh("head -c 200000 /dev/zero"))
 		receive(t, time.After(2*drain))
-		close(gate)
+		close(c.gate)
 		c.end(t)
-		require.Equal(t, 200000, heard.Len())
+		require.Equal(t, 200000, c.out.Len()+c.err.Len())
 	})
 }
 
@@ -394,22 +391,16 @@ func TestOutputHeldOpenFromOutside(t *testing.T) {
 // TestStopAndContinueAreTold checks that a leader stopped by a signal is reported, and that it
 // continues.
 func TestStopAndContinueAreTold(t *testing.T) {
-	told := make(chan bool, 4)
-	ended := make(chan struct{})
 	h, err := NewHost(Options{Home: t.TempDir()})
 	require.NoError(t, err)
 	t.Cleanup(func() { h.Close() })
-	c, err := h.Start(Spec{
-		Command: []string{"sleep", "1000"}, Dir: "/", Env: os.Environ(), Run: "stops", Output: func(Stream, []byte) {}, Exited: func(Exit) {},
-		Stopped: func(yes bool) { told <- yes }, Ended: func(Ending) { close(ended) },
-	})
-	require.NoError(t, err)
+	c := start(t, h, Spec{Command: []string{"sleep", "1000"}})
 	require.NoError(t, syscall.Kill(c.PID(), syscall.SIGSTOP))
-	require.True(t, <-told)
+	require.True(t, <-c.stopped)
 	require.NoError(t, syscall.Kill(c.PID(), syscall.SIGCONT))
-	require.False(t, <-told)
+	require.False(t, <-c.stopped)
 	require.NoError(t, syscall.Kill(c.PID(), syscall.SIGSTOP))
-	require.True(t, <-told)
+	require.True(t, <-c.stopped)
 	c.Kill()
-	<-ended
+	<-c.ended
 }

@@ -1,7 +1,6 @@
 package child
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -310,19 +309,14 @@ func confine(dir string) {
 	must(os.Unsetenv(modeEnv))
 	h, err := NewHost(Options{Home: s.at("state"), NoCgroup: true})
 	must(err)
-	run := func(spec Spec, ended chan<- Ending) *Child {
-		spec.Run = uuid.NewString()
-		spec.Exited = func(Exit) {}
-		spec.Ended = func(e Ending) { ended <- e }
+	run := func(spec Spec, m *merged) *Child {
+		spec.Run, spec.Listener = uuid.NewString(), m
 		c, err := h.Start(spec)
 		must(err)
 		return c
 	}
-	var out bytes.Buffer
-	over, victims := make(chan Ending, 1), make(chan Ending, 1)
-	victim := run(Spec{
-		Command: []string{"sleep", "600"}, Dir: s.at("work"), Env: append(os.Environ(), "SECRET=1"), Output: func(Stream, []byte) {},
-	}, victims)
+	attacks, victims := newMerged(), newMerged()
+	victim := run(Spec{Command: []string{"sleep", "600"}, Dir: s.at("work"), Env: append(os.Environ(), "SECRET=1")}, victims)
 	s.Victim = victim.PID()
 	text, err := json.Marshal(s)
 	must(err)
@@ -333,17 +327,16 @@ func confine(dir string) {
 	}
 	run(Spec{
 		Command: []string{self()}, Dir: s.at("work"), Env: append(os.Environ(), modeEnv+"=attacker "+string(text)),
-		Output:  func(_ Stream, chunk []byte) { out.Write(chunk) },
 		Confine: c,
-	}, over)
-	<-over
+	}, attacks)
+	<-attacks.ended
 	victim.Kill()
-	<-victims
+	<-victims.ended
 	h.Close()
 	if left, _ := os.ReadDir(s.at("state/tmp")); len(left) > 0 {
 		fmt.Println("temporary files are left")
 	}
-	fmt.Print(out.String())
+	fmt.Print(attacks.out.String())
 }
 
 func must(err error) {

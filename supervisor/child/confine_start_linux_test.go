@@ -1,14 +1,12 @@
 package child
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -29,24 +27,16 @@ func runConfined(t *testing.T, dir, script string, c *Confinement) (Exit, string
 }
 
 func runScript(h *Host, dir, script string, c *Confinement) (Exit, string, error) {
-	var mu sync.Mutex
-	var out bytes.Buffer
-	exited, ended := make(chan Exit, 1), make(chan Ending, 1)
+	m := newMerged()
 	_, err := h.Start(Spec{
 		Command: []string{"/bin/sh", "-c", script}, Dir: dir, Env: os.Environ(), Run: uuid.NewString(), NoStdin: true, Confine: c,
-		Output: func(_ Stream, chunk []byte) {
-			mu.Lock()
-			defer mu.Unlock()
-			out.Write(chunk)
-		},
-		Exited: func(e Exit) { exited <- e },
-		Ended:  func(e Ending) { ended <- e },
+		Listener: m,
 	})
 	if err != nil {
 		return Exit{}, "", err
 	}
-	<-ended
-	return <-exited, out.String(), nil
+	<-m.ended
+	return m.exit, m.out.String(), nil
 }
 
 // git runs in a folder, and fails the test if it does.

@@ -179,27 +179,27 @@ func (c *Child) takeStreams(from *Handed) (err error) {
 		}
 	}
 	if c.spec.Pty && from.Stdout >= 0 {
-		c.out, err = newPump(Stdout, terminal, c.spec.Output)
+		c.out, err = newPump(Stdout, terminal, c.spec.Listener)
 	} else {
-		c.out, err = takePump(Stdout, from.Stdout, c.spec.Output)
+		c.out, err = takePump(Stdout, from.Stdout, c.spec.Listener)
 	}
 	if err == nil {
-		c.err, err = takePump(Stderr, from.Stderr, c.spec.Output)
+		c.err, err = takePump(Stderr, from.Stderr, c.spec.Listener)
 	}
 	return err
 }
 
 // takePump returns a pump for a file descriptor. If that is -1, the stream is over.
-func takePump(stream Stream, fd int, output func(Stream, []byte)) (*pump, error) {
+func takePump(stream Stream, fd int, to Listener) (*pump, error) {
 	if fd >= 0 {
-		return newPump(stream, os.NewFile(uintptr(fd), "output"), output)
+		return newPump(stream, os.NewFile(uintptr(fd), "output"), to)
 	}
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	_ = write.Close() // run meets the end at once
-	return newPump(stream, read, output)
+	return newPump(stream, read, to)
 }
 
 // Unclaimed kills the handed children that Adopt was not called for. They end like orphans.

@@ -128,20 +128,29 @@ func (g *generation) handOver(string) {
 func (g *generation) spec(run string) Spec {
 	said := make(chan string, 100)
 	g.said[run] = said
-	rest := ""
 	return Spec{
 		Command: []string{"/bin/sh", "-c", echoer}, Dir: "/", Env: os.Environ(), Run: run, Pty: g.Pty[run],
-		Output: func(_ Stream, chunk []byte) {
-			lines := strings.SplitAfter(rest+string(chunk), "\n")
-			for _, line := range lines[:len(lines)-1] {
-				said <- strings.TrimSpace(line)
-			}
-			rest = lines[len(lines)-1]
-		},
-		Exited: func(e Exit) { g.ended <- fmt.Sprint(e.Code) },
-		Ended:  func(Ending) {},
+		Listener: &sayings{said: said, ended: g.ended},
 	}
 }
+
+// sayings passes on the lines of a child, and its exit code.
+type sayings struct {
+	Nobody
+	rest  string
+	said  chan<- string
+	ended chan<- string
+}
+
+func (s *sayings) Output(_ Stream, chunk []byte) {
+	lines := strings.SplitAfter(s.rest+string(chunk), "\n")
+	for _, line := range lines[:len(lines)-1] {
+		s.said <- strings.TrimSpace(line)
+	}
+	s.rest = lines[len(lines)-1]
+}
+
+func (s *sayings) Exited(e Exit) { s.ended <- fmt.Sprint(e.Code) }
 
 // tell sends a line to all children, and waits until they have answered it.
 func (g *generation) tell(line string) {

@@ -247,45 +247,55 @@ const maxAnswer = 1 << 20
 // Run runs a command and returns its stdout. It is for short commands. Their tree is ended like the tree of any child,
 // and killed when ctx is done. Their stderr is discarded, because programs that know secrets print them there, too.
 func (h *Host) Run(ctx context.Context, command []string, dir string, env []string) ([]byte, error) {
-	var out bytes.Buffer
-	tooLong := false
-	exited, ended := make(chan Exit, 1), make(chan struct{})
+	a := &answer{ended: make(chan struct{})}
 	c, err := h.Start(Spec{
-		Command: command,
-		Dir:     dir,
-		Env:     env,
-		Run:     uuid.NewString(),
-		NoStdin: true,
-		Output: func(stream Stream, chunk []byte) {
-			if stream == Stdout {
-				tooLong = tooLong || out.Len()+len(chunk) > maxAnswer
-				if !tooLong {
-					out.Write(chunk)
-				}
-			}
-		},
-		Exited: func(e Exit) { exited <- e },
-		Ended:  func(Ending) { close(ended) },
+		Command:  command,
+		Dir:      dir,
+		Env:      env,
+		Run:      uuid.NewString(),
+		NoStdin:  true,
+		Listener: a,
 	})
 	if err != nil {
 		return nil, err
 	}
 	select {
-	case <-ended:
+	case <-a.ended:
 	case <-ctx.Done():
 		c.Kill()
-		<-ended
+		<-a.ended
 		return nil, context.Cause(ctx)
 	}
-	exit := <-exited
 	switch {
-	case exit.Signal != 0 || exit.Code != 0:
-		return nil, fmt.Errorf("it ended with %s", exit)
-	case tooLong:
+	case a.exit.Signal != 0 || a.exit.Code != 0:
+		return nil, fmt.Errorf("it ended with %s", a.exit)
+	case a.tooLong:
 		return nil, fmt.Errorf("it printed more than %d bytes", maxAnswer)
 	}
-	return out.Bytes(), nil
+	return a.stdout.Bytes(), nil
 }
+
+// An answer is the stdout and the exit of a command.
+type answer struct {
+	Nobody
+	stdout  bytes.Buffer
+	tooLong bool
+	exit    Exit
+	ended   chan struct{} // closed when the rest no longer changes
+}
+
+func (a *answer) Output(stream Stream, chunk []byte) {
+	if stream != Stdout {
+		return
+	}
+	a.tooLong = a.tooLong || a.stdout.Len()+len(chunk) > maxAnswer
+	if !a.tooLong {
+		a.stdout.Write(chunk)
+	}
+}
+
+func (a *answer) Exited(exit Exit) { a.exit = exit }
+func (a *answer) Ended(Ending)     { close(a.ended) }
 
 // closeInherited keeps children from files that the program that started this one has left open, such as a file that
 // only root can read. Files that another version of this program has handed over are used here, and are not for

@@ -10,7 +10,7 @@ import (
 // EndLost ends the orphans of the run that were started between two times of SinceBoot, and their descendants. It is
 // for processes that a program has begun and lost, such as a command in a separate group after the program has killed
 // its shell. The leader and its living descendants are not touched, nor are processes that were started before or
-// after. The lost processes get SIGTERM, and SIGKILL after a lull. Spec.Lost is called if one was found. EndLost has no
+// after. The lost processes get SIGTERM, and SIGKILL after a lull. Listener.Lost is called if one was found. EndLost has no
 // effect once the leader is dead, because then the whole tree is ended.
 func (c *Child) EndLost(since, until time.Duration) {
 	var ending Ending
@@ -37,8 +37,8 @@ func (c *Child) EndLost(since, until time.Duration) {
 			ending.Survivors, ending.Unverified, over = left, err != nil, true
 		}
 	}
-	if (len(ending.LeftOver) > 0 || ending.Unverified) && c.spec.Lost != nil {
-		c.spec.Lost(ending)
+	if len(ending.LeftOver) > 0 || ending.Unverified {
+		c.spec.Listener.Lost(ending)
 	}
 }
 

@@ -61,10 +61,7 @@ func TestEndLost(t *testing.T) {
 					read later
 					(sh -c 'echo $$; exec sleep 1000' &)
 					cat`, strings.ReplaceAll(command, "'", `'\''`))
-				var lost []Ending
-				spec := sh(script)
-				spec.Lost = func(e Ending) { lost = append(lost, e) }
-				c, other := start(t, h, spec), start(t, h, sh(`(setsid sh -c 'echo $$; exec sleep 1000' &); cat`))
+				c, other := start(t, h, sh(script)), start(t, h, sh(`(setsid sh -c 'echo $$; exec sleep 1000' &); cat`))
 				say := func() {
 					_, err := c.Stdin().Write([]byte("go\n"))
 					require.NoError(t, err)
@@ -89,24 +86,24 @@ func TestEndLost(t *testing.T) {
 
 				c.EndLost(since, until)
 				require.False(t, alive(command))
-				require.Len(t, lost, 1)
-				require.NotEmpty(t, lost[0].LeftOver)
-				require.Empty(t, lost[0].Survivors)
+				require.Len(t, c.lost, 1)
+				require.NotEmpty(t, c.lost[0].LeftOver)
+				require.Empty(t, c.lost[0].Survivors)
 				for _, spared := range append(before, after, foreign, c.PID()) {
 					require.True(t, alive(spared))
-					for _, p := range lost[0].LeftOver {
+					for _, p := range c.lost[0].LeftOver {
 						require.NotEqual(t, spared, p.PID)
 					}
 				}
 				c.EndLost(since, until)
-				require.Len(t, lost, 1, "nothing was left")
+				require.Len(t, c.lost, 1, "nothing was left")
 
 				for _, c := range []*told{c, other} {
 					c.Kill()
 					c.end(t)
 				}
 				c.EndLost(0, SinceBoot())
-				require.Len(t, lost, 1, "its tree was ended with it")
+				require.Len(t, c.lost, 1, "its tree was ended with it")
 			})
 		}
 	})

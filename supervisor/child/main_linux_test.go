@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -79,9 +80,7 @@ func play(part string) {
 			_, err = h.Start(Spec{
 				Command: []string{"/bin/sh", "-c", "env -i setsid sleep 1000 & echo $!; exec sleep 1000"},
 				Dir:     "/", Env: os.Environ(), Run: uuid.NewString(),
-				Output: func(_ Stream, chunk []byte) { os.Stdout.Write(chunk) },
-				Exited: func(Exit) {},
-				Ended:  func(Ending) {},
+				Listener: printer{},
 			})
 		}
 		if err != nil {
@@ -99,14 +98,7 @@ func play(part string) {
 		ready := make(chan struct{})
 		c, err := h.Start(Spec{
 			Command: []string{"/bin/sh", "-c", offspring}, Dir: "/", Env: os.Environ(), Run: uuid.NewString(),
-			Output: func(_ Stream, chunk []byte) {
-				os.Stdout.Write(chunk)
-				if bytes.Contains(chunk, []byte("ready")) {
-					close(ready)
-				}
-			},
-			Exited: func(Exit) {},
-			Ended:  func(Ending) {},
+			Listener: printer{ready: ready},
 		})
 		if err != nil {
 			fmt.Println(err)
@@ -173,6 +165,19 @@ func onHosts(t *testing.T, test func(t *testing.T, h *Host)) {
 	}
 }
 
+// A printer prints output.
+type printer struct {
+	Nobody
+	ready chan struct{} // closed when the child prints "ready"
+}
+
+func (p printer) Output(_ Stream, chunk []byte) {
+	os.Stdout.Write(chunk)
+	if p.ready != nil && bytes.Contains(chunk, []byte("ready")) {
+		close(p.ready)
+	}
+}
+
 // told records what a child's listener gets.
 type told struct {
 	*Child
@@ -181,38 +186,77 @@ type told struct {
 	exited   chan Exit
 	ended    chan Ending
 	heard    chan int // the size of each chunk, as long as there is room
+	stopped  chan bool
+	lost     []Ending
+	gate     chan struct{} // closed when output is taken; nil: at once
 }
+
+func newTold() *told {
+	return &told{exited: make(chan Exit, 1), ended: make(chan Ending, 1), heard: make(chan int, 1024), stopped: make(chan bool, 16)}
+}
+
+func (c *told) Output(s Stream, chunk []byte) {
+	if c.gate != nil {
+		<-c.gate
+	}
+	if s == Stdout {
+		c.out.Write(chunk)
+	} else {
+		c.err.Write(chunk)
+	}
+	c.lines.Add(int64(bytes.Count(chunk, []byte("\n"))))
+	select {
+	case c.heard <- len(chunk):
+	default:
+	}
+}
+
+func (c *told) Exited(e Exit)    { c.exited <- e }
+func (c *told) Stopped(yes bool) { c.stopped <- yes }
+func (c *told) Lost(e Ending)    { c.lost = append(c.lost, e) }
+func (c *told) Ended(e Ending)   { c.ended <- e }
 
 // start runs a command and records everything about it.
 func start(t *testing.T, h *Host, spec Spec) *told {
 	t.Helper()
-	c := &told{exited: make(chan Exit, 1), ended: make(chan Ending, 1), heard: make(chan int, 1024)}
+	c := newTold()
+	c.start(t, h, spec)
+	return c
+}
+
+// start runs a command.
+func (c *told) start(t *testing.T, h *Host, spec Spec) {
+	t.Helper()
 	spec.Run = uuid.NewString()
 	spec.Dir = t.TempDir()
 	if spec.Env == nil {
 		spec.Env = os.Environ()
 	}
-	if spec.Output == nil {
-		spec.Output = func(s Stream, chunk []byte) {
-			if s == Stdout {
-				c.out.Write(chunk)
-			} else {
-				c.err.Write(chunk)
-			}
-			c.lines.Add(int64(bytes.Count(chunk, []byte("\n"))))
-			select {
-			case c.heard <- len(chunk):
-			default:
-			}
-		}
-	}
-	spec.Exited = func(e Exit) { c.exited <- e }
-	spec.Ended = func(e Ending) { c.ended <- e }
+	spec.Listener = c
 	var err error
 	c.Child, err = h.Start(spec)
 	require.NoError(t, err)
-	return c
 }
+
+// merged records both streams of a child in one text, and its end.
+type merged struct {
+	Nobody
+	mu    sync.Mutex
+	out   bytes.Buffer
+	exit  Exit
+	ended chan Ending
+}
+
+func newMerged() *merged { return &merged{ended: make(chan Ending, 1)} }
+
+func (m *merged) Output(_ Stream, chunk []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.out.Write(chunk)
+}
+
+func (m *merged) Exited(e Exit)  { m.exit = e }
+func (m *merged) Ended(e Ending) { m.ended <- e }
 
 // part returns the command that plays a part of this test binary.
 func part(name string) Spec {

@@ -195,8 +195,8 @@ func (h *Host) tellStops() {
 		h.mu.Lock()
 		c := h.leaders[pid]
 		h.mu.Unlock()
-		if c != nil && c.spec.Stopped != nil {
-			c.spec.Stopped(info.Code == cldStopped)
+		if c != nil {
+			c.spec.Listener.Stopped(info.Code == cldStopped)
 		}
 	}
 }

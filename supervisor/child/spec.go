@@ -29,7 +29,7 @@ const (
 	Stderr
 )
 
-// A Spec specifies a child and its callbacks.
+// A Spec specifies a child.
 type Spec struct {
 	Command []string // argv; a first word without a slash is looked up in PATH
 	Wrap    []string // words before Command: a program that executes Command, such as a sandbox
@@ -42,22 +42,45 @@ type Spec struct {
 	Confine *Confinement // nil: the child has the rights of its user
 	User    *User        // whom it runs as; nil: the user of this process
 
+	Listener Listener
+}
+
+// A Listener gets the output and the events of a child.
+type Listener interface {
 	// Output is called with the child's output as it arrives, by one goroutine for each stream.
 	// The chunk is valid until Output returns. Until then that stream is not read; other
 	// streams are.
-	Output func(Stream, []byte)
+	Output(stream Stream, chunk []byte)
 	// Exited is called once, when the leader is dead.
-	Exited func(Exit)
-	// Stopped is called when a signal stops the leader, and when it continues. It must not
-	// block. It may be nil, and is not called on systems that do not report stops.
-	Stopped func(yes bool)
-	// Lost is called when EndLost has ended processes. It may be nil.
-	Lost func(Ending)
-	// Ended is called once, after Exited and as the last callback, when the tree is empty and
-	// the streams have ended. A caller of Signal waits for it as long as it grants left-overs,
-	// and then calls Kill.
-	Ended func(Ending)
+	Exited(exit Exit)
+	// Stopped is called when a signal stops the leader (true), and when it continues (false). It
+	// must not block. It is not called on systems that do not report stops.
+	Stopped(yes bool)
+	// Lost is called when EndLost has ended processes.
+	Lost(ending Ending)
+	// Ended is called once, after Exited and as the last method, when the tree is empty and the
+	// streams have ended. A caller of Signal waits for it as long as it grants left-overs, and
+	// then calls Kill.
+	Ended(ending Ending)
 }
+
+// Nobody is a Listener that ignores everything. A type that needs only some of the calls embeds it.
+type Nobody struct{}
+
+// Output implements Listener.
+func (Nobody) Output(Stream, []byte) {}
+
+// Exited implements Listener.
+func (Nobody) Exited(Exit) {}
+
+// Stopped implements Listener.
+func (Nobody) Stopped(bool) {}
+
+// Lost implements Listener.
+func (Nobody) Lost(Ending) {}
+
+// Ended implements Listener.
+func (Nobody) Ended(Ending) {}
 
 // Limits bound a child's tree. Zero means none. Processes and CPU need a delegated cgroup.
 type Limits struct {

@@ -22,12 +22,12 @@ const (
 // chunks holds the buffers for streams with output, so that a quiet stream needs none.
 var chunks = sync.Pool{New: func() any { return new([chunkSize]byte) }}
 
-// A pump passes one stream of a child to its Output func.
+// A pump passes one stream of a child to its Listener.
 type pump struct {
 	stream Stream
 	file   *os.File
 	raw    syscall.RawConn
-	output func(Stream, []byte)
+	to     Listener
 	done   chan struct{} // closed at the end of the stream
 	cut    bool          // closed by finish while a process still held the other end
 	held   []Process     // the processes that held it, as far as they are known
@@ -40,12 +40,12 @@ type pump struct {
 }
 
 // newPump returns a pump that owns file, which must be non-blocking.
-func newPump(stream Stream, file *os.File, output func(Stream, []byte)) (*pump, error) {
+func newPump(stream Stream, file *os.File, to Listener) (*pump, error) {
 	raw, err := file.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	return &pump{stream: stream, file: file, raw: raw, output: output, done: make(chan struct{})}, nil
+	return &pump{stream: stream, file: file, raw: raw, to: to, done: make(chan struct{})}, nil
 }
 
 // run passes output on until the end of the stream, or until finish cuts it.
@@ -84,7 +84,7 @@ func (p *pump) pass() (over bool) {
 			return true
 		}
 		if n > 0 {
-			p.output(p.stream, chunk[:n])
+			p.to.Output(p.stream, chunk[:n])
 		}
 		chunks.Put(chunk)
 		if n <= 0 || readErr != nil {
@@ -150,7 +150,7 @@ func (p *pump) rest() (open bool) {
 		if n <= 0 || err != nil {
 			return err == unix.EAGAIN
 		}
-		p.output(p.stream, chunk[:n])
+		p.to.Output(p.stream, chunk[:n])
 		heard += n
 	}
 	return true
@@ -248,7 +248,7 @@ func (c *Child) openPty(e *ends) error {
 		return err
 	}
 	e.stdin, e.stdout = theirs, theirs
-	c.out, err = newPump(Stdout, file, c.spec.Output)
+	c.out, err = newPump(Stdout, file, c.spec.Listener)
 	return err
 }
 

@@ -1,7 +1,6 @@
 package child
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -53,24 +52,16 @@ func lodging(t *testing.T, u *User, o Options) (h *Host, dir string) {
 // runAs runs a shell script as another user in dir, and returns its stdout and stderr in one.
 func runAs(t *testing.T, h *Host, dir, script string, change func(*Spec)) (Exit, string) {
 	t.Helper()
-	var mu sync.Mutex
-	var out bytes.Buffer
-	exited, ended := make(chan Exit, 1), make(chan Ending, 1)
+	m := newMerged()
 	spec := Spec{
 		Command: []string{"/bin/sh", "-c", script}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin", "TMPDIR=/root"}, Run: uuid.NewString(),
-		Output: func(_ Stream, chunk []byte) {
-			mu.Lock()
-			defer mu.Unlock()
-			out.Write(chunk)
-		},
-		Exited: func(e Exit) { exited <- e },
-		Ended:  func(e Ending) { ended <- e },
+		Listener: m,
 	}
 	change(&spec)
 	_, err := h.Start(spec)
 	require.NoError(t, err)
-	receive(t, ended)
-	return receive(t, exited), strings.ReplaceAll(out.String(), "\r\n", "\n")
+	receive(t, m.ended)
+	return m.exit, strings.ReplaceAll(m.out.String(), "\r\n", "\n")
 }
 
 // A child of another user has the ids, the groups and the temporary folder of that user, its streams
@@ -150,18 +141,17 @@ func TestTreeOfOtherUser(t *testing.T) {
 	for name, options := range hosts {
 		t.Run(name, func(t *testing.T) {
 			h, dir := lodging(t, u, options)
-			ready := make(chan string, 64)
-			ended := make(chan Ending, 1)
+			told := newTold()
 			c, err := h.Start(Spec{
 				Command: []string{"/bin/sh", "-c", "(setsid sh -c 'trap : TERM; sleep 1000 & sleep 1000' &); sleep 1000 & echo ready; wait"}, Dir: dir,
-				Env: []string{"PATH=/usr/bin:/bin"}, Run: uuid.NewString(), User: u, Output: func(_ Stream, chunk []byte) { ready <- string(chunk) },
-				Exited: func(Exit) {}, Ended: func(e Ending) { ended <- e },
+				Env: []string{"PATH=/usr/bin:/bin"}, Run: uuid.NewString(), User: u, Listener: told,
 			})
 			require.NoError(t, err)
-			require.Equal(t, "ready\n", receive(t, ready))
+			told.firstWords(t)
+			require.Equal(t, "ready\n", told.out.String()+told.err.String())
 			c.Signal(syscall.SIGTERM)
 			c.Kill()
-			ending := receive(t, ended)
+			ending := receive(t, told.ended)
 			require.Empty(t, ending.Survivors)
 			require.False(t, ending.Unverified)
 			for _, p := range ending.LeftOver {

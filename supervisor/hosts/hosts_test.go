@@ -39,9 +39,9 @@ func (f *fakeHost) say(l *hostlink.Line) {
 	require.NoError(f.t, f.Send(l))
 }
 
-// order returns an order for a run on attic that is never quiet.
-func order(away func(bool), env ...string) Order {
-	return Order{Host: "attic", Agent: "far", Env: env, Away: away, Quiet: func() (int64, bool, bool) { return 0, false, false }}
+// order returns an order for a run on attic.
+func order(calls *recorded, env ...string) Order {
+	return Order{Host: "attic", Agent: "far", Run: "r1", Env: env, Listener: calls}
 }
 
 // newHosts returns open hosts. A test may change their options before it uses them.
@@ -89,12 +89,17 @@ func (f *fakeHost) read(kind string) *hostlink.Line {
 	return l
 }
 
-// A recorded is the callbacks of a run.
+// A recorded listens to a run.
 type recorded struct {
 	mu    sync.Mutex
 	calls []string
 	ended chan struct{}
+	away  chan bool // takes the reports about the host; nil: ignored
+	quiet atomic.Bool
+	stuck bool // it takes no output
 }
+
+func newRecorded() *recorded { return &recorded{ended: make(chan struct{})} }
 
 func (r *recorded) add(call string) {
 	r.mu.Lock()
@@ -102,21 +107,44 @@ func (r *recorded) add(call string) {
 	r.calls = append(r.calls, call)
 }
 
-func newRecorded() (*recorded, child.Spec) {
-	r := &recorded{ended: make(chan struct{})}
-	return r, child.Spec{
-		Run: "r1",
-		Output: func(_ child.Stream, text []byte) {
-			if len(text) < 100 {
-				r.add("output " + string(text))
-			}
-		},
-		Exited:  func(e child.Exit) { r.add(e.String()) },
-		Stopped: func(yes bool) { r.add("stopped") },
-		Ended: func(child.Ending) {
-			r.add("ended")
-			close(r.ended)
-		},
+func (r *recorded) Output(_ child.Stream, text []byte) {
+	if r.stuck {
+		select {}
+	}
+	if len(text) < 100 {
+		r.add("output " + string(text))
+	}
+}
+
+func (r *recorded) Exited(e child.Exit) { r.add(e.String()) }
+func (r *recorded) Stopped(bool)        { r.add("stopped") }
+func (r *recorded) Lost(child.Ending)   {}
+
+func (r *recorded) Ended(child.Ending) {
+	r.add("ended")
+	close(r.ended)
+}
+
+func (r *recorded) Away(yes bool) {
+	if r.away != nil {
+		r.away <- yes
+	}
+}
+
+func (r *recorded) Quiet() (mail int64, waits, ok bool) { return 9, true, r.quiet.Load() }
+
+func (r *recorded) Unsound(seq int64, _ bool) string {
+	if seq == 3 {
+		return ""
+	}
+	return "there is more"
+}
+
+func (r *recorded) Found(mail int64, unfit string) {
+	if unfit != "" {
+		r.add("unfit")
+	} else {
+		r.add(fmt.Sprintf("found %d", mail))
 	}
 }
 
@@ -125,10 +153,10 @@ func TestRun(t *testing.T) {
 	h := newHosts()
 	f := joins(t, h, "attic", hostlink.Line{})
 	require.EqualValues(t, 7, f.read(hostlink.Welcome).Epoch)
-	calls, spec := newRecorded()
+	calls := newRecorded()
 	started := make(chan *Process, 1)
 	go func() {
-		p, err := h.Start(t.Context(), order(func(bool) {}, "A=b"), spec)
+		p, err := h.Start(t.Context(), order(calls, "A=b"))
 		if err == nil {
 			started <- p
 		}
@@ -167,8 +195,8 @@ func TestRun(t *testing.T) {
 func TestNoRoom(t *testing.T) {
 	h := newHosts()
 	f := joins(t, h, "attic", hostlink.Line{})
-	_, spec := newRecorded()
-	p := runsOn(t, h, f, spec, func(bool) {})
+	calls := newRecorded()
+	p := runsOn(t, h, f, calls)
 	go func() {
 		for {
 			if _, err := f.Read(); err != nil {
@@ -184,11 +212,11 @@ func TestNoRoom(t *testing.T) {
 }
 
 // runsOn starts run r1 on a host that has joined.
-func runsOn(t *testing.T, h *Hosts, f *fakeHost, spec child.Spec, away func(bool)) *Process {
+func runsOn(t *testing.T, h *Hosts, f *fakeHost, calls *recorded) *Process {
 	f.hub = f.read(hostlink.Welcome).Instance
 	started := make(chan *Process, 1)
 	go func() {
-		p, _ := h.Start(t.Context(), order(away), spec)
+		p, _ := h.Start(t.Context(), order(calls))
 		started <- p
 	}()
 	f.read(hostlink.Start)
@@ -211,8 +239,8 @@ func TestLost(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHosts()
 				f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
-				calls, spec := newRecorded()
-				p := runsOn(t, h, f, spec, func(bool) {})
+				calls := newRecorded()
+				p := runsOn(t, h, f, calls)
 				began := time.Now()
 				require.NoError(t, f.Close())
 				require.Error(t, <-f.served)
@@ -247,8 +275,8 @@ func TestLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHosts()
 		f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
-		calls, spec := newRecorded()
-		p := runsOn(t, h, f, spec, func(bool) {})
+		calls := newRecorded()
+		p := runsOn(t, h, f, calls)
 		began := time.Now()
 		h.Leave()
 		p.Signal(syscall.SIGTERM)
@@ -269,9 +297,9 @@ func TestBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHosts()
 		f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
-		calls, spec := newRecorded()
-		away := make(chan bool, 2)
-		p := runsOn(t, h, f, spec, func(yes bool) { away <- yes })
+		calls, away := newRecorded(), make(chan bool, 2)
+		calls.away = away
+		p := runsOn(t, h, f, calls)
 		f.say(&hostlink.Line{Type: hostlink.Output, Bytes: []byte("one\n")})
 		synctest.Wait()
 		m := f.m
@@ -324,22 +352,8 @@ func TestExpect(t *testing.T) {
 				began := time.Now()
 				h := newHosts()
 				h.options.Settled = began.Add(time.Minute)
-				calls, spec := newRecorded()
-				o := order(func(bool) {})
-				o.Unsound = func(seq int64, _ bool) string {
-					if seq == 3 {
-						return ""
-					}
-					return "there is more"
-				}
-				o.Found = func(mail int64, unfit string) {
-					if unfit != "" {
-						calls.add("unfit")
-					} else {
-						calls.add(fmt.Sprintf("found %d", mail))
-					}
-				}
-				p := h.Expect(o, spec)
+				calls := newRecorded()
+				p := h.Expect(order(calls))
 				require.Equal(t, []string{"far"}, h.View()[0].Agents)
 				if test.hello != nil {
 					f := joins(t, h, "attic", *test.hello)
@@ -377,16 +391,14 @@ func TestOpen(t *testing.T) {
 		h := New(Options{Settled: time.Now().Add(time.Minute), Owner: owner{}})
 		f := joins(t, h, "attic", hostlink.Line{Runs: map[string]hostlink.Going{"r1": {Seq: 3}}})
 		synctest.Wait()
-		calls, spec := newRecorded()
-		o := order(func(bool) {})
-		o.Unsound, o.Found = func(int64, bool) string { return "" }, func(int64, string) { calls.add("found") }
-		h.Expect(o, spec)
+		calls := newRecorded()
+		h.Expect(order(calls))
 		h.Open()
 		require.Len(t, f.read(hostlink.Welcome).Runs, 1)
 		f.read(hostlink.Start)
 		f.say(&hostlink.Line{Type: hostlink.Ended})
 		<-calls.ended
-		require.Equal(t, "found", calls.calls[0])
+		require.Equal(t, "found 0", calls.calls[0])
 		require.NoError(t, f.Close())
 		<-f.served
 		<-time.After(time.Minute)
@@ -399,16 +411,13 @@ func TestSettle(t *testing.T) {
 		h := newHosts()
 		f := joins(t, h, "attic", hostlink.Line{})
 		f.read(hostlink.Welcome)
-		var quiet atomic.Bool
-		o := order(func(bool) {})
-		o.Quiet = func() (int64, bool, bool) { return 9, true, quiet.Load() }
-		_, spec := newRecorded()
-		go func() { _, _ = h.Start(t.Context(), o, spec) }()
+		calls := newRecorded()
+		go func() { _, _ = h.Start(t.Context(), order(calls)) }()
 		f.read(hostlink.Start)
 		f.say(&hostlink.Line{Type: hostlink.Started, PID: 1})
 		f.say(&hostlink.Line{Type: hostlink.Output, Bytes: []byte("x\n")})
 		<-time.After(2 * settleEvery)
-		quiet.Store(true)
+		calls.quiet.Store(true)
 		require.Equal(t, map[string]hostlink.Going{"r1": {Got: 2, Seq: 5, Mail: 9, Waits: true}}, f.read(hostlink.Settled).Runs)
 		began := time.Now()
 		f.say(&hostlink.Line{Type: hostlink.Output, Bytes: []byte("y\n")})
@@ -426,10 +435,10 @@ func TestStartAgain(t *testing.T) {
 		h := newHosts()
 		f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
 		f.read(hostlink.Welcome)
-		_, spec := newRecorded()
+		calls := newRecorded()
 		started := make(chan *Process, 1)
 		go func() {
-			p, _ := h.Start(t.Context(), order(func(bool) {}), spec)
+			p, _ := h.Start(t.Context(), order(calls))
 			started <- p
 		}()
 		f.read(hostlink.Start)
@@ -452,10 +461,10 @@ func TestStartForgotten(t *testing.T) {
 		h := newHosts()
 		f := joins(t, h, "attic", hostlink.Line{Instance: "i1"})
 		f.read(hostlink.Welcome)
-		_, spec := newRecorded()
+		calls := newRecorded()
 		failed := make(chan error, 1)
 		go func() {
-			_, err := h.Start(t.Context(), order(func(bool) {}), spec)
+			_, err := h.Start(t.Context(), order(calls))
 			failed <- err
 		}()
 		f.read(hostlink.Start)
@@ -481,11 +490,11 @@ func TestStartGivenUp(t *testing.T) {
 		h := newHosts()
 		f := joins(t, h, "attic", hostlink.Line{})
 		f.read(hostlink.Welcome)
-		calls, spec := newRecorded()
+		calls := newRecorded()
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error, 1)
 		go func() {
-			_, err := h.Start(ctx, order(func(bool) {}), spec)
+			_, err := h.Start(ctx, order(calls))
 			failed <- err
 		}()
 		f.read(hostlink.Start)
@@ -509,8 +518,8 @@ func TestEndedAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHosts()
 		f := joins(t, h, "attic", hostlink.Line{})
-		calls, spec := newRecorded()
-		runsOn(t, h, f, spec, func(bool) {})
+		calls := newRecorded()
+		runsOn(t, h, f, calls)
 		f.say(&hostlink.Line{Type: hostlink.Ended})
 		f.say(&hostlink.Line{Type: hostlink.Exited})
 		f.say(&hostlink.Line{Type: hostlink.Ended})
@@ -534,8 +543,8 @@ func TestBadNumbers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHosts()
 				f := joins(t, h, "attic", hostlink.Line{})
-				_, spec := newRecorded()
-				runsOn(t, h, f, spec, func(bool) {})
+				calls := newRecorded()
+				runsOn(t, h, f, calls)
 				l.Type, l.Run, l.Bytes = hostlink.Output, "r1", []byte("x")
 				require.NoError(t, f.Send(&l))
 				require.ErrorContains(t, <-f.served, "of run r1")
@@ -576,9 +585,7 @@ func TestLinkEnds(t *testing.T) {
 	h := newHosts()
 	f := joins(t, h, "attic", hostlink.Line{})
 	f.read(hostlink.Welcome)
-	_, spec := newRecorded()
-	spec.Output = func(child.Stream, []byte) { select {} } // a hub that does not get on
-	go func() { _, _ = h.Start(t.Context(), order(func(bool) {}), spec) }()
+	go func() { _, _ = h.Start(t.Context(), order(&recorded{stuck: true})) }()
 	f.read(hostlink.Start)
 	f.say(&hostlink.Line{Type: hostlink.Started, PID: 1})
 	for range 2 * hostlink.OutputRoom / hostlink.MaxPiece {

@@ -51,7 +51,7 @@ func TestFind(t *testing.T) {
 	require.True(t, ok)
 	require.Contains(t, unknown.Hint, "orchestrator down on its machine", "it may be a hub")
 	h.Close()
-	_, err = h.Start(t.Context(), Order{Host: "h9", Agent: "a"}, child.Spec{})
+	_, err = h.Start(t.Context(), Order{Host: "h9", Agent: "a"})
 	refused, ok := errors.AsType[*child.StartError](err)
 	require.True(t, ok)
 	require.True(t, refused.Temporary)

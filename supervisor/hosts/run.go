@@ -21,28 +21,36 @@ import (
 type Order struct {
 	Host         string
 	Agent, Block string
+	Run          string // its id
+	NoStdin      bool
 	Env          []string // the variables of this run
 	Conversation string
-	Away         func(yes bool) // called when its host cannot be reached (true), and when it can again (false); it must not block
-
-	// Quiet returns the last mail that the run has received, whether the run waits for an answer, and whether it has
-	// received all messages to it.
-	Quiet func() (mail int64, waits, ok bool)
-	// Unsound returns why this hub cannot go on with a run of an earlier hub, or "" if it can. Everything about the
-	// run is settled up to record seq, and the run may wait for an answer.
-	Unsound func(seq int64, waits bool) string
-	// Found is called when the host of a run of an earlier hub has joined with the run. Mail is the last mail that the
-	// run has received. The run goes on, or is killed if unfit has a reason for that. Found must not block.
-	Found func(mail int64, unfit string)
+	Listener     Listener
 }
 
-// A run is the run of an agent on a host, as a process. One goroutine calls the callbacks of its spec, in the order of
+// A Listener is this hub's side of a run.
+type Listener interface {
+	child.Listener
+	// Away is called when the host cannot be reached (true), and when it can again (false). It must not block.
+	Away(yes bool)
+	// Quiet returns the last mail that the run has received, whether the run waits for an answer, and whether it has
+	// received all messages to it.
+	Quiet() (mail int64, waits, ok bool)
+	// Unsound returns why this hub cannot go on with a run of an earlier hub, or "" if it can. Everything about the
+	// run is settled up to record seq, and the run may wait for an answer.
+	Unsound(seq int64, waits bool) string
+	// Found is called when the host of a run of an earlier hub has joined with the run. Mail is the last mail that the
+	// run has received. The run goes on, or is killed if unfit has a reason for that. Found must not block.
+	Found(mail int64, unfit string)
+}
+
+// A run is the run of an agent on a host, as a process. One goroutine reports to its child.Listener, in the order of
 // the host's lines.
 type run struct {
 	hosts *Hosts
 	host  *host
 	order Order
-	spec  child.Spec
+	to    child.Listener // a Nobody if the run was abandoned
 
 	// Hosts.mu guards these.
 	link     *session // nil while its host cannot be reached
@@ -78,10 +86,10 @@ const maxQueue = hostlink.OutputRoom/hostlink.PieceCost + 100
 // errTooMuch reports that a host has sent more than there was room for.
 var errTooMuch = errors.New("the host has sent more output than there was room for")
 
-// Start starts a run on a host. The run uses only the callbacks of the spec; the host takes the rest from its own file.
-// If ctx ends before the host has answered, the run is killed as soon as it has started.
-func (h *Hosts) Start(ctx context.Context, o Order, spec child.Spec) (*Process, error) {
-	r := h.newRun(o, spec)
+// Start starts a run on a host, which takes the configuration of the agent from its own file. If ctx ends before the
+// host has answered, the run is killed as soon as it has started.
+func (h *Hosts) Start(ctx context.Context, o Order) (*Process, error) {
+	r := h.newRun(o)
 	h.mu.Lock()
 	host := h.hosts[o.Host]
 	if host != nil {
@@ -92,7 +100,7 @@ func (h *Hosts) Start(ctx context.Context, o Order, spec child.Spec) (*Process, 
 		return nil, &child.StartError{Reason: o.Host + " is no longer connected, or is being drained", Temporary: true, Err: fs.ErrClosed}
 	}
 	r.host, r.link, r.lastLink, r.instance = host, host.link, host.link, host.instance
-	host.runs[spec.Run] = r
+	host.runs[o.Run] = r
 	_ = r.stream.Resume(host.link.conn, 0) // a new stream has no lines to send again
 	h.mu.Unlock()
 	r.start()
@@ -120,9 +128,9 @@ func (h *Hosts) Start(ctx context.Context, o Order, spec child.Spec) (*Process, 
 	return &Process{r}, nil
 }
 
-// abandon kills a run that has not been started yet, and removes its callbacks.
+// abandon kills a run that has not been started yet, and removes its listener.
 func (r *run) abandon() {
-	r.spec.Output, r.spec.Exited, r.spec.Ended, r.spec.Stopped, r.spec.Lost = func(child.Stream, []byte) {}, func(child.Exit) {}, func(child.Ending) {}, nil, nil
+	r.to = child.Nobody{}
 	r.stream.Send(&hostlink.Line{Type: hostlink.Kill})
 	go func() {
 		if l := <-r.answer; l.Type == hostlink.Started {
@@ -133,9 +141,9 @@ func (r *run) abandon() {
 	}()
 }
 
-func (h *Hosts) newRun(o Order, spec child.Spec) *run {
+func (h *Hosts) newRun(o Order) *run {
 	return &run{
-		hosts: h, order: o, spec: spec, stream: link.NewStream(spec.Run), input: link.NewRoom(hostlink.InputRoom),
+		hosts: h, order: o, to: o.Listener, stream: link.NewStream(o.Run), input: link.NewRoom(hostlink.InputRoom),
 		answer: make(chan *hostlink.Line, 1), more: make(chan struct{}, 1),
 	}
 }
@@ -147,12 +155,12 @@ func (r *run) start() {
 
 // Expect returns a run of an earlier hub that its host may still have. It is given up if the host has not joined
 // with it when Options.Settled has come.
-func (h *Hosts) Expect(o Order, spec child.Spec) *Process {
-	r := h.newRun(o, spec)
+func (h *Hosts) Expect(o Order) *Process {
+	r := h.newRun(o)
 	r.expected, r.began = true, time.Now()
 	h.mu.Lock()
 	r.host = h.host(o.Host)
-	r.host.runs[spec.Run] = r
+	r.host.runs[o.Run] = r
 	h.mu.Unlock()
 	r.start()
 	go r.deal()
@@ -163,7 +171,7 @@ func (h *Hosts) Expect(o Order, spec child.Spec) *Process {
 // leave forgets a run that has ended.
 func (r *run) leave() {
 	r.hosts.mu.Lock()
-	delete(r.host.runs, r.spec.Run)
+	delete(r.host.runs, r.order.Run)
 	r.hosts.mu.Unlock()
 	r.hosts.options.Owner.HostsChanged()
 }
@@ -316,7 +324,7 @@ func (r *run) giveUp() {
 	_ = r.enqueue(&hostlink.Line{Type: hostlink.Ended})
 }
 
-// deal calls the callbacks until the run has ended.
+// deal calls the listener until the run has ended.
 func (r *run) deal() {
 	for range r.more {
 		r.mu.Lock()
@@ -346,7 +354,7 @@ func (r *run) stirs() {
 	}
 }
 
-// call calls the callback for a line. It reports whether it was the last one.
+// call calls the listener for a line. It reports whether it was the last one.
 func (r *run) call(l *hostlink.Line) (last bool) {
 	switch l.Type {
 	case hostlink.Output:
@@ -355,7 +363,7 @@ func (r *run) call(l *hostlink.Line) (last bool) {
 			stream = child.Stderr
 		}
 		if !r.isMuted() {
-			r.spec.Output(stream, l.Bytes)
+			r.to.Output(stream, l.Bytes)
 		}
 		cost := len(l.Bytes) + hostlink.PieceCost
 		r.mu.Lock()
@@ -366,18 +374,14 @@ func (r *run) call(l *hostlink.Line) (last bool) {
 			r.unsaid = 0
 		}
 	case hostlink.Stopped:
-		if r.spec.Stopped != nil {
-			r.spec.Stopped(l.Yes)
-		}
+		r.to.Stopped(l.Yes)
 	case hostlink.Lost:
-		if r.spec.Lost != nil {
-			r.spec.Lost(endingOf(l))
-		}
+		r.to.Lost(endingOf(l))
 	case hostlink.Exited:
-		r.spec.Exited(child.Exit{At: time.Now(), Code: l.Code, Signal: syscall.Signal(l.Signal)})
+		r.to.Exited(child.Exit{At: time.Now(), Code: l.Code, Signal: syscall.Signal(l.Signal)})
 	case hostlink.Ended:
 		r.input.Shut()
-		r.spec.Ended(endingOf(l))
+		r.to.Ended(endingOf(l))
 		return true
 	}
 	return false
@@ -428,7 +432,7 @@ func (p *Process) StartedAt() time.Time { return p.run.began }
 
 // Stdin returns the write end of the program's stdin, or nil if it has none.
 func (p *Process) Stdin() child.Stdin {
-	if p.run.spec.NoStdin {
+	if p.run.order.NoStdin {
 		return nil
 	}
 	return stdin{p.run}
@@ -436,7 +440,7 @@ func (p *Process) Stdin() child.Stdin {
 
 // CloseStdin closes the program's stdin. It reports whether there is one.
 func (p *Process) CloseStdin() bool {
-	if p.run.spec.NoStdin {
+	if p.run.order.NoStdin {
 		return false
 	}
 	p.run.stream.Send(&hostlink.Line{Type: hostlink.Close})

@@ -150,8 +150,8 @@ func (s *session) settled(some map[*run]bool) map[string]hostlink.Going {
 	})
 	marks := make(map[string]hostlink.Going)
 	for i, r := range runs {
-		if mail, waits, ok := r.order.Quiet(); ok && r.input.Left() == hostlink.InputRoom {
-			marks[r.spec.Run] = hostlink.Going{Got: dealt[i], Seq: seq, Mail: mail, Waits: waits}
+		if mail, waits, ok := r.order.Listener.Quiet(); ok && r.input.Left() == hostlink.InputRoom {
+			marks[r.order.Run] = hostlink.Going{Got: dealt[i], Seq: seq, Mail: mail, Waits: waits}
 		}
 	}
 	return marks
@@ -162,14 +162,14 @@ func (s *session) resume(runs []*run, hello *hostlink.Line) (err error) {
 	for _, r := range runs {
 		got := int64(0)
 		if hello.Hub == s.hosts.instance {
-			got = hello.Runs[r.spec.Run].Got
+			got = hello.Runs[r.order.Run].Got
 		}
 		if err = r.stream.Resume(s.conn, got); err != nil {
 			_ = s.conn.Close()
 			return err
 		}
 		if !r.isMuted() {
-			r.order.Away(false)
+			r.order.Listener.Away(false)
 		}
 	}
 	return nil
@@ -220,7 +220,7 @@ func (h *Hosts) welcome(s *session, hello *hostlink.Line) (resumed []*run, err e
 		r.giveUp()
 	}
 	for _, r := range found {
-		r.order.Found(hello.Runs[r.spec.Run].Mail, unfit[r])
+		r.order.Listener.Found(hello.Runs[r.order.Run].Mail, unfit[r])
 		if unfit[r] != "" {
 			r.stream.Send(&hostlink.Line{Type: hostlink.Kill})
 		}
@@ -240,13 +240,13 @@ func (h *Hosts) unfitRuns(s *session, hello *hostlink.Line) map[*run]string {
 	h.mu.Unlock()
 	unfit := make(map[*run]string)
 	for _, r := range runs {
-		g, there := hello.Runs[r.spec.Run]
+		g, there := hello.Runs[r.order.Run]
 		switch {
 		case !there:
 		case g.Unfit:
 			unfit[r] = "the hub before this one has not confirmed its output, or has sent it a part of a line"
 		default:
-			unfit[r] = r.order.Unsound(g.Seq, g.Waits)
+			unfit[r] = r.order.Listener.Unsound(g.Seq, g.Waits)
 		}
 	}
 	return unfit
@@ -304,7 +304,7 @@ func (h *Hosts) lost(s *session, why error) {
 	h.note(events.HostLost, host.name, text)
 	for _, r := range away {
 		r.stream.Pause(s.conn)
-		r.order.Away(true)
+		r.order.Listener.Away(true)
 	}
 }
 

@@ -41,25 +41,25 @@ func newRun(id string, since int64) *run {
 	return &run{id: id, since: since, stream: link.NewStream(id), output: link.NewRoom(hostlink.OutputRoom), ended: make(chan struct{}), more: make(chan struct{}, 1)}
 }
 
-// spec returns the callbacks of the run. They report events to the hub.
-func (r *run) spec() child.Spec {
-	return child.Spec{
-		Run:    r.id,
-		Output: r.pass,
-		Exited: func(exit child.Exit) {
-			r.stream.SendRetained(&hostlink.Line{Type: hostlink.Exited, Code: exit.Code, Signal: int(exit.Signal)})
-		},
-		Stopped: func(yes bool) { r.send(&hostlink.Line{Type: hostlink.Stopped, Yes: yes}) },
-		Lost: func(e child.Ending) {
-			r.send(&hostlink.Line{Type: hostlink.Lost, LeftOver: left(e.LeftOver), Survivors: left(e.Survivors), Unverified: e.Unverified})
-		},
-		Ended: func(e child.Ending) {
-			r.stream.SendRetained(&hostlink.Line{
-				Type: hostlink.Ended, LeftOver: left(e.LeftOver), Survivors: left(e.Survivors), Unverified: e.Unverified, HeldOpen: e.HeldOpen,
-			})
-			close(r.ended)
-		},
-	}
+// Exited implements child.Listener.
+func (r *run) Exited(exit child.Exit) {
+	r.stream.SendRetained(&hostlink.Line{Type: hostlink.Exited, Code: exit.Code, Signal: int(exit.Signal)})
+}
+
+// Stopped implements child.Listener.
+func (r *run) Stopped(yes bool) { r.send(&hostlink.Line{Type: hostlink.Stopped, Yes: yes}) }
+
+// Lost implements child.Listener.
+func (r *run) Lost(e child.Ending) {
+	r.send(&hostlink.Line{Type: hostlink.Lost, LeftOver: left(e.LeftOver), Survivors: left(e.Survivors), Unverified: e.Unverified})
+}
+
+// Ended implements child.Listener.
+func (r *run) Ended(e child.Ending) {
+	r.stream.SendRetained(&hostlink.Line{
+		Type: hostlink.Ended, LeftOver: left(e.LeftOver), Survivors: left(e.Survivors), Unverified: e.Unverified, HeldOpen: e.HeldOpen,
+	})
+	close(r.ended)
 }
 
 func left(processes []child.Process) (all []hostlink.Left) {
@@ -71,8 +71,8 @@ func left(processes []child.Process) (all []hostlink.Left) {
 
 func (r *run) send(l *hostlink.Line) { r.stream.Send(l) }
 
-// pass sends output to the hub. It waits while the hub has no room.
-func (r *run) pass(stream child.Stream, text []byte) {
+// Output sends output to the hub. It waits while the hub has no room.
+func (r *run) Output(stream child.Stream, text []byte) {
 	for len(text) > 0 {
 		n, err := r.output.Take(hostlink.PieceCost+1, hostlink.PieceCost+min(len(text), hostlink.MaxPiece))
 		if err != nil {

@@ -45,7 +45,7 @@ type Options struct {
 
 // Agents are the agents of the host's own configuration.
 type Agents interface {
-	// Launch starts the run that a line orders. The spec has its id and its callbacks.
+	// Launch starts the run that a line orders. The spec has its id and its listener.
 	Launch(ctx context.Context, order *hostlink.Line, spec child.Spec) (Process, error)
 	// Renew is called with the start line of another hub for a run that goes on.
 	Renew(order *hostlink.Line)
@@ -367,7 +367,7 @@ func (h *Host) obey(conn *link.Conn, l *hostlink.Line) error {
 
 // launch starts a run, and waits for its end.
 func (h *Host) launch(r *run, order *hostlink.Line) {
-	p, err := h.Agents.Launch(h.ctx, order, r.spec())
+	p, err := h.Agents.Launch(h.ctx, order, child.Spec{Run: r.id, Listener: r})
 	if err != nil {
 		r.fail(err)
 	} else {

@@ -52,8 +52,8 @@ func (p *fakeProcess) CloseStdin() bool {
 func (p *fakeProcess) exit(e child.Exit) {
 	p.end.Do(func() {
 		go func() {
-			p.spec.Exited(e)
-			p.spec.Ended(child.Ending{})
+			p.spec.Listener.Exited(e)
+			p.spec.Listener.Ended(child.Ending{})
 			close(p.ended)
 		}()
 	})
@@ -172,7 +172,7 @@ func TestServe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t)
 		p := s.start("r1")
-		go p.spec.Output(child.Stderr, []byte("hello\n"))
+		go p.spec.Listener.Output(child.Stderr, []byte("hello\n"))
 		l := s.read()
 		require.Equal(t, "hello\n", string(l.Bytes))
 		require.True(t, l.Stderr)
@@ -205,7 +205,7 @@ func TestOutputWaits(t *testing.T) {
 		p := s.start("r1")
 		done := make(chan struct{})
 		go func() {
-			p.spec.Output(child.Stdout, make([]byte, 2*hostlink.OutputRoom))
+			p.spec.Listener.Output(child.Stdout, make([]byte, 2*hostlink.OutputRoom))
 			close(done)
 		}()
 		got := 0
@@ -272,7 +272,7 @@ func TestNextLink(t *testing.T) {
 		p, other := s.start("r1"), s.start("r2")
 		require.NoError(t, s.Close())
 		require.Error(t, <-s.over)
-		p.spec.Output(child.Stdout, []byte("meanwhile\n"))
+		p.spec.Listener.Output(child.Stdout, []byte("meanwhile\n"))
 		<-time.After(hostlink.Grace - time.Second)
 		require.Len(t, s.join(map[string]hostlink.Going{"r1": {Got: 1}}), 2)
 		<-other.ended
@@ -302,16 +302,16 @@ func TestOtherHub(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t)
 		p := s.start("r1")
-		go p.spec.Output(child.Stdout, []byte("one\ntw"))
+		go p.spec.Listener.Output(child.Stdout, []byte("one\ntw"))
 		s.read()
 		go func() {
 			_ = s.Send(&hostlink.Line{Type: hostlink.Settled, Runs: map[string]hostlink.Going{"r1": {Got: 2, Seq: 40, Mail: 7}}})
 		}()
 		s.say("r1", &hostlink.Line{Type: hostlink.Input, Bytes: []byte("abc\n")})
 		require.Equal(t, 4, s.read().N)
-		go p.spec.Output(child.Stdout, []byte("o\nthree\n"))
+		go p.spec.Listener.Output(child.Stdout, []byte("o\nthree\n"))
 		s.read()
-		go p.spec.Output(child.Stderr, []byte("cry\n"))
+		go p.spec.Listener.Output(child.Stderr, []byte("cry\n"))
 		s.read()
 		s.say("r1", &hostlink.Line{Type: hostlink.Heard, Got: 5})
 		synctest.Wait()

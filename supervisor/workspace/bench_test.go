@@ -74,26 +74,26 @@ func (s started) Kill()                     { s.Signal(syscall.SIGKILL) }
 
 // output is one stream of a command.
 type output struct {
-	to     func(child.Stream, []byte)
+	to     child.Listener
 	stream child.Stream
 }
 
 func (o output) Write(p []byte) (int, error) {
-	o.to(o.stream, p)
+	o.to.Output(o.stream, p)
 	return len(p), nil
 }
 
 func start(s child.Spec) (Process, error) {
 	c := exec.Command(s.Command[0], s.Command[1:]...)
 	c.Dir, c.Env, c.SysProcAttr = s.Dir, s.Env, &syscall.SysProcAttr{Setpgid: true}
-	c.Stdout, c.Stderr = output{to: s.Output, stream: child.Stdout}, output{to: s.Output, stream: child.Stderr}
+	c.Stdout, c.Stderr = output{to: s.Listener, stream: child.Stdout}, output{to: s.Listener, stream: child.Stderr}
 	if err := c.Start(); err != nil {
 		return nil, err
 	}
 	go func() {
 		_ = c.Wait()
-		s.Exited(child.Exit{Code: c.ProcessState.ExitCode()})
-		s.Ended(child.Ending{})
+		s.Listener.Exited(child.Exit{Code: c.ProcessState.ExitCode()})
+		s.Listener.Ended(child.Ending{})
 	}()
 	return started{c}, nil
 }

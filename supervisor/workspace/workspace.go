@@ -386,8 +386,7 @@ func (m *Manager) run(ctx context.Context, a *Agent, c command) ([]byte, error) 
 	if _, err := os.Stat(c.dir); err != nil {
 		return nil, err
 	}
-	out, errs := tail{most: cmp.Or(c.most, maxOutput)}, tail{most: maxOutput}
-	exited, ended := make(chan child.Exit, 1), make(chan struct{})
+	h := &heard{both: c.both, out: tail{most: cmp.Or(c.most, maxOutput)}, errs: tail{most: maxOutput}, ended: make(chan struct{})}
 	var spec child.Spec
 	if err := a.Fill(ctx, &spec); err != nil {
 		return nil, err
@@ -403,40 +402,54 @@ func (m *Manager) run(ctx context.Context, a *Agent, c command) ([]byte, error) 
 			return nil, err
 		}
 	}
-	var mu sync.Mutex // the streams come on a goroutine each
-	spec.Output = func(stream child.Stream, chunk []byte) {
-		mu.Lock()
-		defer mu.Unlock()
-		if stream == child.Stdout || c.both {
-			out.add(chunk)
-		}
-		if stream != child.Stdout {
-			errs.add(chunk)
-		}
-	}
-	spec.Exited, spec.Ended = func(e child.Exit) { exited <- e }, func(child.Ending) { close(ended) }
+	spec.Listener = h
 	p, err := m.options.Start(spec)
 	if err != nil {
 		return nil, err
 	}
 	select {
-	case <-ended:
+	case <-h.ended:
 	case <-ctx.Done():
-		c.cancel(p, ended)
-		return out.end(), context.Cause(ctx)
+		c.cancel(p, h.ended)
+		return h.out.end(), context.Cause(ctx)
 	}
-	if exit := <-exited; exit.Code != 0 || exit.Signal != 0 {
-		said := out.end()
+	if exit := h.exit; exit.Code != 0 || exit.Signal != 0 {
+		said := h.out.end()
 		if !c.both {
-			said = append(said, errs.end()...)
+			said = append(said, h.errs.end()...)
 		}
-		return out.end(), &failed{argv: c.argv, code: exit.Code, how: exit.String(), output: said}
+		return h.out.end(), &failed{argv: c.argv, code: exit.Code, how: exit.String(), output: said}
 	}
-	if out.cut && !c.both {
-		return nil, fmt.Errorf("%s %w of %d bytes", words(c.argv), errLong, out.most)
+	if h.out.cut && !c.both {
+		return nil, fmt.Errorf("%s %w of %d bytes", words(c.argv), errLong, h.out.most)
 	}
-	return out.end(), nil
+	return h.out.end(), nil
 }
+
+// heard is what a command has printed, and its exit.
+type heard struct {
+	child.Nobody
+	both  bool       // out also has stderr
+	mu    sync.Mutex // the streams come on a goroutine each
+	out   tail
+	errs  tail
+	exit  child.Exit
+	ended chan struct{} // closed when the rest no longer changes
+}
+
+func (h *heard) Output(stream child.Stream, chunk []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if stream == child.Stdout || h.both {
+		h.out.add(chunk)
+	}
+	if stream != child.Stdout {
+		h.errs.add(chunk)
+	}
+}
+
+func (h *heard) Exited(exit child.Exit) { h.exit = exit }
+func (h *heard) Ended(child.Ending)     { close(h.ended) }
 
 // cancel ends the command. A killed git leaves its locks, which block the repository, so git gets time to remove them.
 func (c command) cancel(p Process, ended <-chan struct{}) {

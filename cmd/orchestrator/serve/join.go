@@ -421,19 +421,28 @@ func (h *hostProgram) Launch(ctx context.Context, order *hostlink.Line, spec chi
 			env = append(env, entry)
 		}
 	}
-	ended := spec.Ended
-	spec.Ended = func(e child.Ending) {
+	leave := func() {
 		shut()
 		h.tokens.Delete(spec.Run)
-		ended(e)
 	}
+	spec.Listener = hostRun{Listener: spec.Listener, leave: leave}
 	p, err := supervisor.Launch(ctx, agent, h.place.Launch, append(env, api.EnvURL+"="+*h.hub.Load()), order.Conversation, spec)
 	if err != nil {
-		shut()
-		h.tokens.Delete(spec.Run)
+		leave()
 		return nil, err
 	}
 	return p, nil
+}
+
+// A hostRun listens to a run for the hub.
+type hostRun struct {
+	child.Listener
+	leave func() // takes the socket and the token of the run away
+}
+
+func (r hostRun) Ended(ending child.Ending) {
+	r.leave()
+	r.Listener.Ended(ending)
 }
 
 // Renew stores the token of a run, which is in the hub's start line.
