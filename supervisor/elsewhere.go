@@ -72,7 +72,7 @@ func (sr *startRequest) makeElsewhere(ctx context.Context) (Process, error) {
 		Listener: sr,
 	}
 	files := func(p *hosts.Process) {
-		l.dispatcher.SetFolder(sr.spec.Name, sr.run, dispatch.Folder{Read: p.ReadFile, Work: p.Work, Host: p.Host()})
+		l.dispatcher.SetFolder(sr.spec.Name, sr.run, dispatch.Folder{Remote: p})
 	}
 	if sr.goesOn {
 		p := l.options.Hosts.Expect(o)

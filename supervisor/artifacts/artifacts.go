@@ -141,8 +141,8 @@ func (a *Store) Collect(folder dispatch.Folder, all []hub.Artifact) *wire.Error 
 // ReadFor returns the text of a file in the folder of an agent, read with the rights of the agent. Root
 // could read any file in a folder such as /.
 func ReadFor(folder dispatch.Folder, path string, most int64) (text string, err error) {
-	if folder.Read != nil {
-		return folder.Read(path, most)
+	if folder.Remote != nil {
+		return folder.Remote.ReadFile(path, most)
 	}
 	if folder.Do == nil {
 		return ReadWithin(folder, path, most)

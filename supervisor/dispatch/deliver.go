@@ -61,11 +61,17 @@ type Folder struct {
 	Is   os.FileInfo // the folder when the run was started: the agent may have put another in its place
 	// Do calls a function with the agent's rights to files. A nil Do means the rights of this process.
 	Do func(func() error) error
-	// Read reads a file of at most so many bytes on another machine, if the folder is on that machine.
-	Read func(path string, most int64) (string, error)
-	// Work sends the other machine a request about the agent, and returns its reply.
-	Work func(ctx context.Context, request []byte) ([]byte, error)
-	Host string // the name of that machine
+	// Remote is the run, if it is on another machine. The other fields are empty then.
+	Remote Remote
+}
+
+// A Remote is a run on another machine.
+type Remote interface {
+	Host() string // the name of the machine
+	// ReadFile reads a file of at most so many bytes in the folder of the run.
+	ReadFile(path string, most int64) (string, error)
+	// Work sends the machine a request about the agent, and returns its reply.
+	Work(ctx context.Context, request []byte) ([]byte, error)
 }
 
 // FolderOf returns the folder of the latest run of an agent.

@@ -83,8 +83,11 @@ func (w workTasks) Cancel(id, why string) {
 
 // Elsewhere returns the host of an agent, and the function that gives it work there.
 func (w workTasks) Elsewhere(agent string) (string, func(context.Context, []byte) ([]byte, error)) {
-	folder := w.FolderOf(agent)
-	return folder.Host, folder.Work
+	run := w.FolderOf(agent).Remote
+	if run == nil {
+		return "", nil
+	}
+	return run.Host(), run.Work
 }
 
 // Hold makes a task wait for another one.
