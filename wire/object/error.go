@@ -5,22 +5,22 @@ type Code string
 
 // The codes. Each interface has its own spelling of them.
 const (
-	CodeInvalid  Code = "invalid"   // the request makes no sense
+	CodeInvalid  Code = "invalid"   // the request is malformed
 	CodeNotFound Code = "not_found" // the request names an object that does not exist
 	CodeConflict Code = "conflict"  // the request conflicts with the current state
-	CodeDenied   Code = "denied"    // not for this caller
-	CodeLimited  Code = "limited"   // too many in too short a time
-	CodeTimeout  Code = "timeout"   // it took too long
-	CodeInternal Code = "internal"  // a fault of the orchestrator
-	CodeDamaged  Code = "damaged"   // a fact of the record cannot be read
+	CodeDenied   Code = "denied"    // the caller may not do this
+	CodeLimited  Code = "limited"   // the caller sent too many requests in a short time
+	CodeTimeout  Code = "timeout"   // an answer or the disk took too long
+	CodeInternal Code = "internal"  // the orchestrator has a fault
+	CodeDamaged  Code = "damaged"   // a part of the record cannot be read
 
-	CodeUnknownType Code = "unknown_type" // a message of an unknown type
+	CodeUnknownType Code = "unknown_type" // the message has an unknown type
 
 	// Codes that are mostly used over HTTP.
-	CodeUnauthenticated Code = "unauthenticated" // the caller is not known
+	CodeUnauthenticated Code = "unauthenticated" // the caller is unknown
 	CodeMalformed       Code = "malformed"       // the request is not JSON
 	CodeTooLarge        Code = "too_large"       // the request is too large
-	CodeMediaType       Code = "media_type"      // the media type is not JSON
+	CodeMediaType       Code = "media_type"      // the media type of the request is not JSON
 )
 
 // An Error is the public part of a refusal: a code for programs, a message for people, details, and

@@ -20,22 +20,26 @@ import (
 )
 
 // codesPart returns the table of the codes of refusals and their meanings. The meanings are the
-// comments of the Go constants.
+// comments of the Go constants. A code with a reason is explained in the table of reasons.
 func codesPart(t *testing.T) string {
-	rows := make(map[string][]string)
+	rows, reasoned := make(map[string][]string), make(map[string]bool)
 	for _, c := range wireCodes(t) {
 		code, reason := heardCode(t, c.code)
 		if reason != "" {
-			c.meaning += " (with a reason)"
+			reasoned[code] = true
+			continue
 		}
 		rows[code] = append(rows[code], c.meaning)
+	}
+	for code := range reasoned {
+		rows[code] = append(rows[code], "the request is refused for a reason of the next table")
 	}
 	require.Len(t, rows, 6)
 	var b strings.Builder
 	b.WriteString("| Code | Meaning |\n|---|---|\n")
 	for _, code := range schemaNamed(t, "response:error").at("properties", "error", "properties", "code").words("enum") {
 		require.NotEmpty(t, rows[code], code)
-		fmt.Fprintf(&b, "| `%s` | %s |\n", code, strings.Join(rows[code], "; or "))
+		fmt.Fprintf(&b, "| `%s` | %s |\n", code, strings.Join(rows[code], ", or "))
 	}
 	return b.String()
 }
