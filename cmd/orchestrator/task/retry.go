@@ -16,9 +16,9 @@ func taskRetryCommand(a *cli.App) *cobra.Command {
 		Long: `Makes a failed or cancelled task pending again, and with it the tasks that were cancelled
 because of it. Its history stays, and the count of attempts continues.
 
-A task with a workspace begins on a fresh branch. The branch and the folder of the last
-attempt are kept under another name if they hold work. With --keep the task continues in
-its workspace.
+A task with a workspace begins on a fresh branch. If the last attempt has work, its branch
+and its folder are kept, with "-try1", "-try2" and so on at the end of their names. With
+--keep the task continues in its workspace.
 
 Without --agent, the task can go to the same agents as before.`,
 		Example: `  orchestrator task retry 91c0
