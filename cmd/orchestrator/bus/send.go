@@ -46,9 +46,10 @@ running agent is notified at once. The name of an agent stands for the actor tha
 now. "broadcast" addresses all actors.
 
 TEXT becomes the payload {"text": TEXT}, on the topic message.direct unless --topic is
-given. --urgent interrupts the turn of a coding agent. --wait waits until the message has
-a state and prints the states: delivered to the agent, read by its model, or acknowledged
-by the addressee. See "bus status".
+given. --urgent ends the turn of a coding agent, and the next turn starts with the message.
+To give an instruction, use "agent interrupt". --wait waits until the message has a state
+and prints the states: delivered to the agent, read by its model, or acknowledged by the
+addressee. See "bus status".
 
 --payload takes a JSON object, @FILE for the contents of a file, or - for stdin. If no
 orchestrator answers, or the answer has an HTTP status of 500 or above, the message is
@@ -77,7 +78,7 @@ agent, or else in the current folder. To repeat a message yourself, give the sam
 	set.StringVar(&f.to, "to", "", "addressee `ACTOR`: the name of an agent, GO, HO:host, PO:project, IO:person, W:id, S:kind:id or broadcast")
 	set.StringVar(&f.topic, "topic", "", "`TOPIC` of the message: words separated by dots (message.direct with TEXT)")
 	set.StringVar(&f.payload, "payload", "{}", "payload, a `JSON` object, @FILE or -")
-	set.BoolVar(&f.urgent, "urgent", false, "interrupt the turn of a coding agent")
+	set.BoolVar(&f.urgent, "urgent", false, "end the turn of a coding agent: the next one starts with the message")
 	set.Var(&f.wait, "wait", "wait until the message is in `STATE`: delivered, read or acknowledged")
 	set.Var(&f.replyTo, "reply-to", "answer the message with the number `SEQ`")
 	set.StringVar(&f.key, "key", "", "idempotency `KEY`: a repeated message is sent once")
