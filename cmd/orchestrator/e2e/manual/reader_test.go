@@ -175,7 +175,7 @@ func (r *reader) parse(c typed) {
 	r.t.Helper()
 	line, ours := strings.CutPrefix(c.line, "orchestrator ")
 	if !ours {
-		require.Regexp(r.t, `^kill -9 \d+$`, c.line)
+		require.Regexp(r.t, `^(kill -9 \d+|git (add|commit|worktree) .*)$`, c.line)
 		return
 	}
 	words := strings.Split(strings.TrimSuffix(r.do("printf '%s\\n' "+line), "\n"), "\n")
