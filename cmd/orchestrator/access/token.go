@@ -40,16 +40,21 @@ func tokenIssueCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "issue --sub NAME | --actor ID",
 		Short: "Create a token for a person or an actor",
-		Long: `Creates a token that lets a program or a person use this orchestrator over the network. Only the token is printed to stdout, and only once. No token is needed on this
-machine.
+		Long: `Creates a token that lets a program or a person use this orchestrator over the
+network. Only the token is printed to stdout, and only once. On this machine, no token
+is needed.
 
 With --sub the token is for a person and is valid for 8 hours. A viewer has read access
-only. With --actor the token is for an external actor, which may only send and read
-messages. It is valid until it is revoked. The actor's older tokens expire at once, or
-after --overlap, which leaves time to distribute the new token.`,
+only.
+
+With --actor the token is for an external actor, which may only send and read messages.
+The token of an actor HO:NAME also lets the machine NAME join as a host: see
+orchestrator join. A token of an actor is valid until it is revoked. The actor's older
+tokens expire at once, or after --overlap, which leaves time to distribute the new token.`,
 		Example: `  orchestrator token issue --sub ann
   ORC_TOKEN=$(orchestrator token issue --sub ann --role viewer --ttl 1h)
-  orchestrator token issue --actor HO:attic --overlap 10m`,
+  orchestrator token issue --actor PO:shop --overlap 10m
+  orchestrator token issue --actor HO:gpu-1 -q >gpu-1.token     for orchestrator join`,
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(verb *cobra.Command, _ []string) error {

@@ -28,12 +28,13 @@ func SimulateCommand(a *cli.App) *cobra.Command {
 	seed, load := uint64(1), 0
 	verb := &cobra.Command{
 		Use:   "simulate [FILE]",
-		Short: "Simulate a team with model agents, and report problems",
-		Long: `Simulates the team of a file with model agents, on a simulated clock, and reports problems:
-tasks that no agent can get, tasks that wait very long or go in circles, idle agents, and
-sessions without a way forward. No program is started. The decisions
-are those of a real team. The model agents take about ten minutes for a task, and sometimes
-crash, fail, hand in wrong results, or ask a person, who answers in about half an hour.
+		Short: "Simulate a team without its programs, and report problems",
+		Long: `Plays through the team of a file with simulated agents, on a simulated clock, and
+reports problems: tasks that no agent can get, tasks that wait very long or go in
+circles, idle agents, and sessions without a way forward. It starts no program and uses
+no model. The decisions are those of a real team. The simulated agents take about ten
+minutes for a task, and sometimes crash, fail, hand in wrong results, or ask a person,
+who answers in about half an hour.
 
 The tasks are those of the task blocks, and --load more of all kinds that agents can do.
 Each session has 20 tasks. Another --seed gives another simulation. The exit code is 1 if it

@@ -59,9 +59,9 @@ their output until you stop it. If agents are named, only these and their depend
 start. Nothing is started if the file has a mistake. Task blocks are given out once.
 On a terminal, up asks before it runs commands of a file that you have not run before.
 
-Ctrl-C (or SIGTERM) stops everything in order; a second one kills. Closing the terminal
+Ctrl-C (or SIGTERM) shuts everything down cleanly; a second one kills. Closing the terminal
 counts as the first Ctrl-C. Any other SIGHUP reloads the file, as "orchestrator reload"
-does. The exit code is 0 after an ordered stop, and 130 or 143 after a forced one.
+does. The exit code is 0 after a clean stop, and 130 or 143 after a forced one.
 
 On a terminal the last rows show current work and open questions. To answer, type the
 question's id and the answer, or only the answer if one question is open. At the end, up
@@ -69,7 +69,7 @@ prints a summary of completed and lost work.`,
 		Example: `  orchestrator up
   orchestrator up web worker         only these and their dependencies
   orchestrator up -d                 in the background, once all have started
-  orchestrator up --exit-when-idle   ends with the last task or agent; exit 1 if one failed
+  orchestrator up --exit-when-idle   ends with the last task or agent: see help exit-codes
   orchestrator up --exit-when-idle --report tasks.xml    for CI, as JUnit`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.CompleteAgents,
@@ -87,7 +87,7 @@ prints a summary of completed and lost work.`,
 	set.BoolVar(&f.yes, "yes", false, "do not ask before commands that you have not run from the file before")
 	set.BoolVar(&f.noDeps, "no-deps", false, "start the named agents without their dependencies")
 	set.BoolVar(&f.ui, "ui", false, "print the address of the web view, with a one-time sign-in code")
-	set.BoolVar(&f.exitWhenIdle, "exit-when-idle", false, "stop when every agent has ended, or every task; exit 1 if one failed")
+	set.BoolVar(&f.exitWhenIdle, "exit-when-idle", false, "stop when all agents or all tasks have ended; exit 1 if a task is not done or not merged, or an agent failed")
 	set.BoolVar(&f.abortOnFailure, "abort-on-failure", false, "stop everything when one agent fails for good; exit 1")
 	set.StringVar(&f.node, "node", "", "the `HUB` of a shared store that this one is, if its machine does not say so")
 	set.StringVar(&f.answers, "answers", "", "answer questions from `FILE`: lines such as \"Which login* => oauth\"")
