@@ -157,7 +157,7 @@ func (t *TaskRecalled) apply(s *State, _ *wire.Record) {
 	for _, actor := range k.Owners() {
 		s.Tasks.Owns(actor, k)
 	}
-	s.Tasks.Finished = append(s.Tasks.Finished, k)
+	s.keepFinished(k)
 }
 
 // readmit adds an archived task from its record, except to the lists.

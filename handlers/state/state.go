@@ -60,7 +60,7 @@ type tasks struct {
 	Owned    map[string]queue.List[*Task]
 	Counts   map[wire.TaskState]int // with archived tasks
 	Parts    map[wire.TaskState]int // the number of tasks that are parts of other tasks
-	Finished []*Task                // tasks that are kept whole, in the order of their end
+	Finished []*Task                // tasks that are kept whole, in the order of their end or recall
 	Queue    taskQueue              // tasks that wait for an agent
 	Required requirementQueue       // tasks that wait for an agent by their requirements
 	Later    queue.Timeline[*Task]  // postponed tasks

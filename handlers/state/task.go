@@ -280,8 +280,7 @@ func (t *Task) Busy() bool {
 	return t.View.State == wire.TaskRunning || t.View.State == wire.TaskInReview || t.View.State == wire.TaskVerifying
 }
 
-// end puts a task in a final state and releases its agent. If too many finished tasks are kept
-// whole, the oldest becomes a stub.
+// end puts a task in a final state and releases its agent.
 func (s *State) end(k *Task, to wire.TaskState, r *wire.Record) {
 	holder := s.Agents.ByID[k.View.AssignedTo]
 	s.move(k, to)
@@ -300,6 +299,12 @@ func (s *State) end(k *Task, to wire.TaskState, r *wire.Record) {
 	for e := range s.Tasks.Graph.Waiting(k.Node) {
 		s.Tasks.Leave(s.Tasks.Nodes[s.Tasks.Graph.Edge(e).Down])
 	}
+	s.keepFinished(k)
+}
+
+// keepFinished adds an ended task to those that are kept whole. If there are too many, the oldest
+// becomes a stub.
+func (s *State) keepFinished(k *Task) {
 	s.Tasks.Finished = append(s.Tasks.Finished, k)
 	for len(s.Tasks.Finished) > s.Rules.KeepFinished {
 		last := s.Tasks.Finished[0]
