@@ -56,7 +56,7 @@ func (td taskDecision) mayReopen(k *state.Task) *wire.Error {
 	case k.Work() != nil || k.View.Details != nil && td.state.Sessions.ByID[k.View.Details.SessionID] != nil:
 		return state.Errorf(wire.CodeConflict, state.Details{"taskId": k.View.ID, "reason": "in_session"},
 			"task %s belongs to a session: its architect can assign it again there", k.Label())
-	case k.Left:
+	case k.Stub: // also after a recall
 		return state.Errorf(wire.CodeConflict, state.Details{"taskId": k.View.ID, "reason": "too_old"},
 			"task %s ended too long ago to be tried again: submit a new task", k.Label())
 	}
