@@ -28,6 +28,7 @@
 //	                     planning <- plan_review
 //	planning -> failed                  (its agent cannot plan it)
 //	running -> needs_human -> running
+//	running -> verifying -> running     (its verify commands run)
 //	any that is open -> cancelled
 //	any that has an agent -> pending    (its agent has ended, and it is tried again)
 //	failed, cancelled -> pending        (retry-task)

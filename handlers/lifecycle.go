@@ -86,6 +86,7 @@ func (ad agentDecision) lose(start *wire.Event) {
 	}
 	for _, a := range ad.state.Agents.Order {
 		if a.Remote != nil || slices.Contains(start.Figures.Kept, a.ID) {
+			ad.tasks().endVerifications(a, how)
 			continue
 		}
 		if a.Alive() && !start.Figures.Ordered {

@@ -38,6 +38,18 @@ func (td taskDecision) checked(m *wire.TaskChecked) {
 	}
 }
 
+// endVerifications ends the verifications of an agent that goes on after the orchestrator has ended.
+// Their commands ended with the orchestrator, so no report about them follows.
+func (td taskDecision) endVerifications(a *state.KnownAgent, how string) {
+	for _, k := range a.Holds {
+		if k.View.State == wire.TaskVerifying {
+			td.fact("", k.View.ID, &state.TaskChecked{
+				What: events.TaskUnverified, ID: k.View.ID, Name: k.View.Name, Agent: a.ID, Text: "was not verified: the verification was " + how,
+			})
+		}
+	}
+}
+
 // mergeEnded records the result of the queue for the branch of a task. Tasks that waited for its
 // merge go on.
 func (td taskDecision) mergeEnded(m *wire.TaskChecked, is string) {
