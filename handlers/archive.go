@@ -26,8 +26,8 @@ type missedTask struct{}
 func (d *decision) touch(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
-		d.state.Tasks.Find(v.String())
-	case reflect.Pointer:
+		d.state.Tasks.Find(object.CanonicalID(v.String()))
+	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
 			d.touch(v.Elem())
 		}

@@ -228,6 +228,9 @@ func (d *decision) ask(r *wire.Request, refusal *wire.Error) {
 	}
 	if a := d.state.Agents.ByID[d.from.Name]; d.from.Kind == Agent && a != nil && a.Remote != nil {
 		d.touch(reflect.ValueOf(r.Body))
+		if m, ok := r.Body.(*wire.SendMessage); ok {
+			d.state.Tasks.Find(d.mail().taskIn(m))
+		}
 		d.agents().seen(a)
 	}
 	answer, err := o.do(d, r.Body)

@@ -340,17 +340,22 @@ func (md mailDecision) deadLetter(m *state.Mailed) {
 	md.tellGlobal(mail.Bus, mail.TopicAlertFired, *m.ReplyTo, about)
 }
 
+// taskIn returns the id of the task that a message names, or "".
+func (md mailDecision) taskIn(m *wire.SendMessage) string {
+	var said object.Reader
+	if said.Read(m.Payload, md.state.Rules.Depth, "") != nil {
+		return ""
+	}
+	return object.CanonicalID(said.FirstText("ticket_id", "task_id", "taskId"))
+}
+
 // handsOut returns the pending task that a message of GO gives to an agent.
 func (md mailDecision) handsOut(from string, m *wire.SendMessage) (*state.Task, []string) {
 	c := md.state.Bus.Actor(m.To)
 	if from != mail.Global || m.Topic != mail.TopicTaskAssigned || c == nil || c.Agent == nil {
 		return nil, nil
 	}
-	var said object.Reader
-	if said.Read(m.Payload, md.state.Rules.Depth, "") != nil {
-		return nil, nil
-	}
-	k := md.state.Tasks.Find(object.CanonicalID(said.FirstText("ticket_id", "task_id", "taskId")))
+	k := md.state.Tasks.Find(md.taskIn(m))
 	if k == nil {
 		return nil, nil // the name of a ticket of another program
 	}
