@@ -271,6 +271,9 @@ func (ld linkDecision) abandon(ended *state.Task, quiet string) {
 	for queue := []*state.Task{ended}; len(queue) > 0; queue = queue[1:] {
 		ld.resolve(queue[0]) // soft dependencies
 		for _, k := range ld.state.Tasks.Waiting(queue[0]) {
+			if k.View.State.Final() {
+				continue // it was cancelled with the parts of one before it
+			}
 			if ld.state.Rules.StaysBlocked(k.Patient()) {
 				ld.fact("", k.View.ID, &state.TaskBlocked{ID: k.View.ID, Name: k.View.Name, Upstream: queue[0].View.ID})
 				if w := k.Work(); w != nil {
