@@ -45,21 +45,21 @@ func (w *world) step() {
 	}
 	w.carry()
 	switch n := w.chance.IntN(1000); {
-	case n < 130:
+	case n < 120:
 		w.submit(m)
-	case n < 510:
+	case n < 500:
 		w.work()
-	case n < 630:
+	case n < 620:
 		w.deliver()
-	case n < 670:
+	case n < 660:
 		w.read(m)
-	case n < 675:
+	case n < 670:
 		w.request(w.anyCaller(m), "retry-task", fmt.Sprintf(`{"taskId":%q,"keep":%t,"dependents":%t}`, w.someTask(), w.chance.IntN(2) == 0, w.chance.IntN(4) > 0))
-	case n < 695:
+	case n < 690:
 		w.request(w.anyCaller(m), "cancel-task", fmt.Sprintf(`{"taskId":%q}`, w.someTask()))
-	case n < 715:
+	case n < 710:
 		w.request(w.anyCaller(m), "start-task", fmt.Sprintf(`{"taskId":%q}`, w.someTask()))
-	case n < 770:
+	case n < 760:
 		w.repeat()
 	case n < 790:
 		w.question(m)
@@ -69,7 +69,7 @@ func (w *world) step() {
 		w.deed(m)
 	case n < 950:
 		w.administer(m)
-	case n < 985:
+	case n < 982:
 		w.accident(m)
 	case n < 988:
 		w.check()
@@ -85,15 +85,22 @@ func (w *world) check() {
 	held := func(k *state.Task) bool { return k.View.AssignedTo != "" && !k.View.State.Final() }
 	from := w.chance.IntN(len(w.state.Tasks.List) + 1)
 	at := slices.IndexFunc(w.state.Tasks.List[from:], held)
-	if at < 0 {
+	verifying := slices.IndexFunc(w.state.Tasks.List, func(k *state.Task) bool { return k.View.State == wire.TaskVerifying })
+	switch {
+	case verifying >= 0 && w.chance.IntN(2) == 0:
+		from, at = 0, verifying
+	case at < 0:
 		return
 	}
 	k := w.state.Tasks.List[from+at]
 	kinds := []string{
 		events.TaskWorkspace, events.TaskVerifying, events.TaskVerifying, events.TaskVerified, events.TaskUnverified, events.TaskMerged, events.TaskUnmerged, events.TaskUnchanged,
 	}
-	if k.View.State == wire.TaskVerifying {
+	switch {
+	case k.View.State == wire.TaskVerifying:
 		kinds = kinds[3:5]
+	case k.View.State == wire.TaskRunning && w.chance.IntN(2) == 0:
+		kinds = kinds[1:3]
 	}
 	w.do(Actor{}, &wire.TaskChecked{
 		Kind: kinds[w.chance.IntN(len(kinds))], Agent: k.View.AssignedTo, Task: k.View.ID, Text: "is checked", Workspace: &wire.Workspace{Path: "/w", Branch: "b"},
@@ -170,6 +177,9 @@ func (w *world) tidy() {
 func (w *world) someTask() string {
 	if len(w.recent) == 0 || w.chance.IntN(50) == 0 {
 		return "no-such-task"
+	}
+	if len(w.gone) > 0 && w.chance.IntN(60) == 0 {
+		return w.gone[w.chance.IntN(len(w.gone))]
 	}
 	return w.recent[w.chance.IntN(len(w.recent))]
 }

@@ -26,7 +26,7 @@
 //	pending -> assigned -> running -> done | failed
 //	pending, assigned -> planning -> plan_review -> running
 //	                     planning <- plan_review
-//	planning -> failed                  (its agent cannot plan it)
+//	planning, plan_review -> failed     (its agent cannot plan it, or has ended: on_exit)
 //	running -> needs_human -> running
 //	running -> verifying -> running     (its verify commands run)
 //	any that is open -> cancelled

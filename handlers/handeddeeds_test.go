@@ -280,6 +280,9 @@ func (w *world) settle() {
 		}
 	}
 	for _, e := range slices.Clone(w.handovers.open) {
+		if e.state == wire.TaskVerifying { // nobody may end it until its commands have ended
+			w.do(Actor{}, &wire.TaskChecked{Kind: events.TaskVerified, Agent: e.holder, Task: e.id, Text: "is checked"})
+		}
 		for w.state.Tasks.Graph.Open(w.task(e.id).Node) > 0 {
 			w.cutLoose(e)
 		}

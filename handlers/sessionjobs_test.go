@@ -286,6 +286,7 @@ func stateIn(phase string) wire.TaskState {
 var sessionMoves = map[wire.TaskState][]wire.TaskState{
 	wire.TaskAssigned:   {wire.TaskAssigned, wire.TaskFailed},
 	wire.TaskRunning:    {wire.TaskAssigned, wire.TaskInReview},
+	wire.TaskVerifying:  {wire.TaskAssigned, wire.TaskInReview},
 	wire.TaskInReview:   {wire.TaskAssigned, wire.TaskPlanning, wire.TaskNeedsHuman, wire.TaskDone, wire.TaskFailed, wire.TaskCancelled},
 	wire.TaskNeedsHuman: {wire.TaskAssigned, wire.TaskInReview, wire.TaskDone, wire.TaskFailed},
 	wire.TaskPlanning:   {wire.TaskNeedsHuman, wire.TaskDone, wire.TaskFailed},

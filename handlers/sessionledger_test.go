@@ -243,7 +243,7 @@ func (m *minutes) lookAtSaid(in *Input, r *wire.Request, said *wire.SaySession, 
 			records++
 		}
 	}
-	if records > 0 && out.Records[0].Kind == events.ServerSeen { // and what follows from it
+	if slices.ContainsFunc(out.Records, func(r wire.Record) bool { return r.Kind == events.ServerSeen }) { // and what follows from it
 		records, letters = len(m.turn.refused)+m.turn.troubles, 1
 	}
 	if out.Refused != nil {

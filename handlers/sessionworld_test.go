@@ -96,7 +96,7 @@ func (w *world) reseat() {
 		out := w.request(Actor{Kind: Operator}, "create-session", string(payload))
 		w.must((out.Refused == nil) == !open, "a session is made that is open already, or is not: %v", out.Refused)
 		return
-	case n == 0:
+	case n < 2:
 		w.sessions.out[spec.ID] = !w.sessions.out[spec.ID]
 	case n < 4:
 		w.sessions.out[spec.ID] = false

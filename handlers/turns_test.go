@@ -74,6 +74,13 @@ func moved(r *wire.Record) (to wire.TaskState, moves bool) {
 		return wire.TaskPlanning, true
 	case *state.TaskHelp:
 		return wire.TaskNeedsHuman, true
+	case *state.TaskChecked:
+		switch f.What {
+		case events.TaskVerifying:
+			return wire.TaskVerifying, true
+		case events.TaskVerified, events.TaskUnverified:
+			return wire.TaskRunning, true
+		}
 	case *state.TaskDone:
 		return wire.TaskDone, true
 	case *state.TaskFailed:

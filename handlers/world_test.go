@@ -44,6 +44,7 @@ type world struct {
 	sent    []sent                    // the latest requests that were granted
 	ended   map[string]wire.TaskState // of final tasks
 	recent  []string                  // the latest tasks
+	gone    []string                  // the latest archived tasks
 
 	states   map[string]wire.TaskState // of all tasks, by the records
 	archived map[string]wire.Record    // of archived tasks, the newest of each
@@ -271,6 +272,8 @@ func (w *world) hearRecord(r *wire.Record) {
 	w.saw[r.Kind]++
 	if r.Kind == events.TaskArchived {
 		w.archived[r.Correlation] = *r
+		w.gone = append(w.gone, r.Correlation)
+		w.gone = w.gone[max(0, len(w.gone)-64):]
 	}
 	w.hearQuestion(r)
 	w.hearKey(r)
