@@ -186,7 +186,7 @@ task "spec" {
 	f.Ask("task", "cancel", id)
 	id = strings.Fields(f.Ask("task", "add", "other", "--verify", "true", "-q"))[0]
 	refused = f.WaitForEvents(3, events.TaskUnverified, "far")
-	require.Contains(t, refused[2].Text, `on attic: the verify command "sh -c true" of the task is in no session and no task block of the file there`)
+	require.Contains(t, refused[2].Text, `on attic: the verify command "sh -c true" of the task is not in a session or task block of the host's configuration`)
 	require.NotEqual(t, wire.TaskDone, f.TaskState(id))
 	f.Stop()
 }

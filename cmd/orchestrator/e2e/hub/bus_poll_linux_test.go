@@ -195,7 +195,7 @@ func TestBusActorsThatAreThereOnce(t *testing.T) {
 		s := stage.New(t, writing("a", id)+writing("b", id))
 		_, stderr, code := s.Call("validate")
 		require.NotZero(t, code)
-		require.Contains(t, stderr, strconv.Quote("a")+" is "+strconv.Quote(id)+" already")
+		require.Contains(t, stderr, `Agent "a" already uses `+strconv.Quote(id))
 	}
 	for _, id := range []string{"Bus", "Governor", "broadcast", "HO:", "GO:x", "x"} {
 		s := stage.New(t, writing("a", id))

@@ -217,7 +217,7 @@ func TestBusSendTriesAgain(t *testing.T) {
 	cmd := exec.Command(s.Program, "bus", "send", "--to", "PO:shop", "--topic", stage.Direct, "--state-dir", s.State())
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.Dir, s.Environ(), sent, cried
 	require.NoError(t, cmd.Start())
-	stage.WaitFor(t, "first attempt", func() bool { return strings.Contains(cried.All(), "trying again in 2s") })
+	stage.WaitFor(t, "first attempt", func() bool { return strings.Contains(cried.All(), "retrying in 2s") })
 	s.Up("--json")
 	require.NoError(t, cmd.Wait())
 	require.Contains(t, sent.All(), "Sent ")
