@@ -72,7 +72,7 @@ func (c *Confinement) Possible() error {
 	if why := c.impossible(); why != "" {
 		return &StartError{
 			Reason: "it cannot be confined: " + why,
-			Hint:   "To start it with partial or no confinement, set best_effort = true in its confine block: orchestrator help security",
+			Hint:   "set best_effort = true in its confine block to start it with partial or no confinement: orchestrator help security",
 			Err:    os.ErrPermission,
 		}
 	}

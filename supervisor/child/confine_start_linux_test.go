@@ -245,7 +245,7 @@ func TestNoLandlock(t *testing.T) {
 		require.NoError(t, err, "%s", out)
 		const why = "this kernel has no Landlock, which came with Linux 5.13 (function not implemented)\n"
 		require.Equal(t, "it cannot be confined: "+why+
-			"To start it with partial or no confinement, set best_effort = true in its confine block: orchestrator help security\n"+
+			"set best_effort = true in its confine block to start it with partial or no confinement: orchestrator help security\n"+
 			"orchestrator: this agent is confined only in part, or not at all: "+why+"it runs\n<nil>\n", string(out))
 	})
 }

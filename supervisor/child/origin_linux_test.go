@@ -103,7 +103,7 @@ func TestHostsAreRemembered(t *testing.T) {
 		named := filepath.Join(t.TempDir(), watchdogName)
 		require.NoError(t, os.Symlink("/bin/sleep", named))
 		c := start(t, h, Spec{
-			Command: []string{"/bin/sh", "-c", `echo $$; read go; exec sh -c '"$0" 1000 & echo ready; read end; kill $!; wait' "$DOG"`},
+			Command: []string{"/bin/sh", "-c", `echo $$; read go; exec sh -c '"$0" 1000 & read end; kill $!; wait' "$DOG"`},
 			Env:     append(os.Environ(), "DOG="+named),
 		})
 		pid := c.firstPID(t)

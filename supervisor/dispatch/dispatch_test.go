@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -207,8 +209,18 @@ func TestComplaints(t *testing.T) {
 func TestLateComplaints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var what complaints
+		var mu sync.Mutex // a timer complains, too
 		var all []string
-		complain := func(text string, _ int64) { all = append(all, text) }
+		complain := func(text string, _ int64) {
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, text)
+		}
+		heard := func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(all)
+		}
 		say := func(text string) {
 			what.add(text)
 			what.report(time.Now(), complain)
@@ -220,14 +232,14 @@ func TestLateComplaints(t *testing.T) {
 		say("a")
 		say("b")
 		say("c")
-		require.Equal(t, []string{"a"}, all)
+		require.Equal(t, []string{"a"}, heard())
 		later()
-		require.Equal(t, []string{"a", "b", "c"}, all)
+		require.Equal(t, []string{"a", "b", "c"}, heard())
 		say("d")
 		what.flush(time.Now(), complain)
-		require.Equal(t, []string{"a", "b", "c", "d"}, all)
+		require.Equal(t, []string{"a", "b", "c", "d"}, heard())
 		later()
-		require.Len(t, all, 4)
+		require.Len(t, heard(), 4)
 	})
 }
 

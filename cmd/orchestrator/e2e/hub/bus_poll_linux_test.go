@@ -201,7 +201,7 @@ func TestBusActorsThatAreThereOnce(t *testing.T) {
 		s := stage.New(t, writing("a", id))
 		_, stderr, code := s.Call("validate")
 		require.NotZero(t, code, id)
-		require.Contains(t, stderr, "is no actor", id)
+		require.Contains(t, stderr, "is not an actor", id)
 	}
 	b, _ := newBureau(t, writing("boss", "GO")+writing("host", "HO:h1")+writing("db", "S:db")+writing("more", "S:db"), "boss", "host", "db", "more")
 	for _, id := range []string{"GO", "HO:h1"} {

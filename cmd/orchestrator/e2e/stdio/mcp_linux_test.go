@@ -108,7 +108,7 @@ func TestMCPRetry(t *testing.T) {
 	s.Ask("task", "cancel", other)
 	lead := s.Guest("--as", "lead", "--role", "planner")
 	for id, want := range map[string]string{
-		page: "retry: task " + wire.ShortID(page) + ` "Write the page" is done and cannot be tried again`, other: "retry: the task is not yours", "none": `retry: there is no task "none"`,
+		page: "retry: task " + wire.ShortID(page) + ` "Write the page" is done and cannot be tried again`, other: "retry: the task is not yours", "none": `retry: task "none" does not exist`,
 	} {
 		require.Contains(t, ann.Refused("task_add", map[string]any{"retry": id}), want)
 	}

@@ -392,7 +392,7 @@ func TestWordsIgnoredAndRefused(t *testing.T) {
 	actors[0].Say(stage.Event("e", "error", `{"taskId":"none","error":"the tap is broken","recoverable":false}`) + "\n")
 	refused := h.WaitForEvents(1, events.AgentRefused, "a")[0].Text
 	require.Contains(t, refused, "event:error")
-	require.Contains(t, refused, "it says: the tap is broken")
+	require.Contains(t, refused, "its error: the tap is broken")
 	actors[0].Say(stage.Event("f", "error", `{"taskId":"none","error":"the tap drips","recoverable":true}`) + "\n")
 	h.WaitForEvents(1, events.TaskTrouble, "a")
 	require.Regexp(t, `(?m) a \. the tap drips$`, h.Ask("logs", "a"))

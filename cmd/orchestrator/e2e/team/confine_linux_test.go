@@ -198,7 +198,7 @@ agent "lenient" {
 
 	s.Start(exec.Command("python3", "-c", onOldKernel, s.Program, "up", "--state-dir", s.State(), "--timeout", "3m", "--json"))
 	failed := s.WaitForEvents(1, events.AgentGaveUp, "strict")[0]
-	require.Contains(t, failed.Text, "it cannot be confined: "+why+"; best_effort = true in its confine block")
+	require.Contains(t, failed.Text, "it cannot be confined: "+why+"; set best_effort = true in its confine block")
 	require.Equal(t, 126, *failed.Figures.ExitCode)
 	require.Equal(t, []string{"it runs"}, s.WaitForLines(1, "lenient"))
 	require.Equal(t, []string{"orchestrator: this agent is confined only in part, or not at all: " + why}, s.Lines("lenient", control.StreamErr))

@@ -55,7 +55,7 @@ func TestConflictComesBack(t *testing.T) {
 	require.Contains(t, heir.Description, "Both have changed:\n- file")
 	require.NotEqual(t, task.Workspace.Path, heir.Workspace.Path)
 	require.Equal(t, "mine\n", y.Read(filepath.Join("repo/.workspaces", filepath.Base(heir.Workspace.Path), "file")))
-	require.Contains(t, y.RefusesToMerge(task.ID).Hint, "wait until it has ended", "there is one such task at most")
+	require.Contains(t, y.RefusesToMerge(task.ID).Hint, "wait until it ends", "there is one such task at most")
 
 	cmd := "git merge -q main 2>/dev/null; echo both >file; git commit -qam both"
 	y.Does(heir.Workspace.Path, cmd)

@@ -262,7 +262,7 @@ agent "operator" {
 	require.NoError(t, os.WriteFile(liar, []byte("#!/bin/sh\necho '{\"format\":99,\"version\":\"9.9\"}'\n"), 0o755))
 	refused("reads other handovers", liar)
 	require.NoError(t, os.WriteFile(liar, []byte("#!/no/such/shell\n"), 0o755))
-	refused("cannot go on", liar)
+	refused("cannot continue", liar)
 	vanishing := "#!/bin/sh\necho '{\"format\":1,\"version\":\"9.9\"}'\nrm \"$0\"\n"
 	require.NoError(t, os.WriteFile(liar, []byte(vanishing), 0o755))
 	refused("the upgrade has failed: no such file or directory", liar)

@@ -343,6 +343,6 @@ agent "cook" {
 	h.Write("recipe.json", `{"type": 5}`)
 	_, stderr, code = h.Call("reload")
 	require.NotZero(t, code)
-	require.Contains(t, stderr, "no JSON Schema")
+	require.Contains(t, stderr, "not a JSON Schema")
 	h.Stop()
 }

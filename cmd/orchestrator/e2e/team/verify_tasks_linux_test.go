@@ -84,7 +84,7 @@ func TestWorkspaceOnAFullDisk(t *testing.T) {
 	for range 2 {
 		refusal := coder.Refused("INVALID_REQUEST", "get-task", `{"taskId":"`+id+`"}`)
 		require.Equal(t, "no_workspace", refusal.Details["reason"])
-		require.Contains(t, refusal.Message, "cannot be made: git worktree add")
+		require.Contains(t, refusal.Message, "cannot be created: git worktree add")
 	}
 	text := y.Read("orchestrator.hcl")
 	y.Write("orchestrator.hcl", strings.Replace(text, "ulimit -f 512; ", "", 1))
