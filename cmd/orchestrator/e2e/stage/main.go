@@ -40,10 +40,7 @@ func Main(m *testing.M, more map[string]func()) {
 			panic(err)
 		}
 	}
-	all := map[string]func(){"stand-in": standIn, "puppet": puppet, "labourer": labourer}
-	if os.Getenv(racedEnv) != "" || filepath.Base(os.Args[0]) == "orchestrator" { // most stages have no such variable
-		all["orchestrator"] = raced
-	}
+	all := map[string]func(){"stand-in": standIn, "puppet": puppet, "labourer": labourer, racedName: raced}
 	maps.Copy(all, more)
 	testscript.Main(m, all)
 }
@@ -53,6 +50,9 @@ func Main(m *testing.M, more map[string]func()) {
 // times as long. The watch command is not raced either, since its key reader closes the terminal
 // without waiting; the package watch is raced in its own tests.
 const racedEnv = "RACED_ORCHESTRATOR"
+
+// racedName is the command that runs the build with the race detector where it replaces the program.
+const racedName = "raced-orchestrator"
 
 // isRaced reports whether a test uses the build with the race detector. A quarter of the tests does, and another
 // quarter in the next run, because with all of them a run takes twice as long. RACED_QUARTER=0, 1, 2 or 3 takes the same.

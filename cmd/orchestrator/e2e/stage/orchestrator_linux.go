@@ -72,9 +72,12 @@ type Orchestrator struct {
 // After the test, all processes of the stage are ended.
 func New(t *testing.T, hcl string, files ...string) *Orchestrator {
 	t.Helper()
-	Program(t)
-	program, err := exec.LookPath("orchestrator") // the program, or one that chooses between it and the raced one
-	require.NoError(t, err)
+	program := Program(t)
+	if os.Getenv(racedEnv) != "" && isRaced(t) {
+		var err error
+		program, err = exec.LookPath(racedName)
+		require.NoError(t, err)
+	}
 	// t.TempDir is too long for sockets in folders below it.
 	dir, err := os.MkdirTemp("", "orc")
 	require.NoError(t, err)
