@@ -78,7 +78,11 @@ func raced() {
 	if slices.ContainsFunc(os.Args[1:], long) {
 		program = cmp.Or(os.Getenv(racedEnv), program)
 	}
-	err := syscall.Exec(program, os.Args, os.Environ())
+	args := slices.Clone(os.Args)
+	if path, err := exec.LookPath(racedName); err == nil {
+		args[0] = path // tests find the process by it
+	}
+	err := syscall.Exec(program, args, os.Environ())
 	fmt.Fprintln(os.Stderr, program, err)
 	os.Exit(1)
 }
