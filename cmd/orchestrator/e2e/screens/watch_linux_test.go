@@ -421,12 +421,13 @@ func TestWatchKilledInAShell(t *testing.T) {
 	cmd.Dir, cmd.Env = h.Dir, append(h.Environ(), "TERM=xterm-256color", "PS1=go on: ", "ENV=")
 	terminal, err := screen.Start(cmd, 80, 24)
 	require.NoError(t, err)
-	for n := range 3 {
+	for range 3 {
 		require.NoError(t, terminal.Type(h.Program+" watch --state-dir "+h.State()+"\r"))
 		_, err = terminal.Until(ctx, screen.Shows("coder"))
 		require.NoError(t, err)
+		before := strings.Count(terminal.Written(), "\x1b[?1049l")
 		killWatch(h.Orchestrator)
-		stage.WaitFor(t, "guard", func() bool { return strings.Count(terminal.Written(), "\x1b[?1049l") > n })
+		stage.WaitFor(t, "guard", func() bool { return strings.Count(terminal.Written(), "\x1b[?1049l") > before })
 		stage.WaitFor(t, "mode of the terminal", func() bool { return cooked(t, cmd) })
 		require.NoError(t, terminal.Type("echo a''gain\r"))
 		_, err = terminal.Until(ctx, screen.Shows("again"))
