@@ -247,7 +247,7 @@ func TestLawNoInit(t *testing.T) {
 }
 
 // sleepers are the test functions that may sleep, because they poll.
-var sleepers = []string{"waitFor", "waitForThat", "pause"}
+var sleepers = []string{"waitFor", "waitForThat", "WaitFor", "waitForOutput"}
 
 func TestLawNoSleepInTests(t *testing.T) {
 	judge(t, func(f *source.File, guilty func(ast.Node, string)) {

@@ -160,7 +160,8 @@ type stranger struct {
 
 func newStranger(t *testing.T) *stranger {
 	t.Helper()
-	program := stage.Program(t)
+	program, err := stage.Program()
+	require.NoError(t, err)
 	dir, err := os.MkdirTemp("", "orc")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })

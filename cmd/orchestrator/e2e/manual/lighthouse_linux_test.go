@@ -39,7 +39,8 @@ type lighthouse struct {
 // runLighthouse runs the team until it is idle. The next run can use the same state.
 func runLighthouse(t *testing.T, state string, flags ...string) *lighthouse {
 	t.Helper()
-	program := stage.Program(t)
+	program, err := stage.Program()
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // go run may have to build the team
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, append([]string{
@@ -56,7 +57,7 @@ func runLighthouse(t *testing.T, state string, flags ...string) *lighthouse {
 	cmd.WaitDelay = 20 * time.Second
 	var out, complaints bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaints
-	err := cmd.Run()
+	err = cmd.Run()
 	l := &lighthouse{t: t, folder: filepath.Join(state, "site"), said: make(map[string]string), all: out.String() + complaints.String()}
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		l.code = failed.ExitCode()
@@ -197,7 +198,8 @@ func TestDemo(t *testing.T) {
 	ours, inside := team("../../../../orchestrator.hcl"), team("../../demo/demo.hcl")
 	require.Equal(t, strings.Replace(ours, `["go", "run", "./fixtures/lighthouse"]`, `["orchestrator", "demo", "play"]`, 1), inside)
 
-	program := stage.Program(t)
+	program, err := stage.Program()
+	require.NoError(t, err)
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()

@@ -69,7 +69,8 @@ func (r *reader) reads(page string) {
 // newReader builds the program and makes a work folder with the name that the README shows.
 func newReader(t *testing.T) *reader {
 	t.Helper()
-	program := stage.Program(t)
+	program, err := stage.Program()
+	require.NoError(t, err)
 	top, err := os.MkdirTemp("", "orc") // a socket needs a short path
 	require.NoError(t, err)
 	r := &reader{t: t, program: program, dir: filepath.Join(top, "shop")}

@@ -145,7 +145,8 @@ var initLine = regexp.MustCompile(`(?m)^init (\S+) @.* (\d+) bytes, \d+ allocs$`
 // sync.OnceValue.
 func TestInitIsSmall(t *testing.T) {
 	t.Parallel()
-	program := stage.Program(t)
+	program, err := stage.Program()
+	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), program, "version")
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	text, err := cmd.CombinedOutput()

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -213,10 +216,25 @@ func TestDelegationSourceIsAway(t *testing.T) {
 	h.Stop()
 }
 
+// builtDelegator is the fixture delegator, built when first used. It is next to the links to
+// this binary and is deleted with them.
+var builtDelegator = sync.OnceValues(func() (string, error) {
+	this, err := exec.LookPath("orchestrator")
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(filepath.Dir(filepath.Dir(this)), "delegator")
+	if text, err := exec.Command("go", "build", "-o", program, "orchestrator/fixtures/delegator").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the delegator: %w\n%s", err, text)
+	}
+	return program, nil
+})
+
 // delegating returns an agent that does one type of work and delegates a part of it.
 func delegating(t *testing.T, name, does, asks string, room int) string {
 	t.Helper()
-	program := stage.Fixture(t, "delegator")
+	program, err := builtDelegator()
+	require.NoError(t, err)
 	return fmt.Sprintf(`
 agent %[1]q {
   command = [%[2]q, "-does", %[3]q, "-asks", %[4]q, "-slow", "5ms"]

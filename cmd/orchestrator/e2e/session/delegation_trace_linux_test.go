@@ -35,7 +35,8 @@ func newsroom(t *testing.T) (hcl string, ok bool) {
 		}
 		require.NoError(t, err)
 	}
-	delegator := stage.Fixture(t, "delegator")
+	delegator, err := builtDelegator()
+	require.NoError(t, err)
 	writer := buildWriter(t, t.TempDir())
 	corrector, err := filepath.Abs("testdata/delegation/corrector.py")
 	require.NoError(t, err)

@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,6 +21,21 @@ import (
 
 // Tests of sessions as their members see them. Members are agents made with the SDK, and puppets
 // that the tests control.
+
+// builtMembers builds the member programs when first used. They are next to the links to this
+// binary and are deleted with them.
+var builtMembers = sync.OnceValues(func() (string, error) {
+	this, err := exec.LookPath("orchestrator")
+	if err != nil {
+		return "", err
+	}
+	folder := filepath.Join(filepath.Dir(filepath.Dir(this)), "members")
+	build := exec.Command("go", "build", "-o", folder+"/", "orchestrator/fixtures/architect", "orchestrator/fixtures/developer", "orchestrator/fixtures/reviewer")
+	if text, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the members: %w\n%s", err, text)
+	}
+	return folder, nil
+})
 
 // playing returns an agent that runs a member program, such as "developer -slow 1s", behind a
 // tap. The stage needs the tap as a file.
@@ -34,8 +52,10 @@ func untapped(t *testing.T, name, program string, more ...string) string {
 
 func running(t *testing.T, name string, tapped bool, program string, more ...string) string {
 	t.Helper()
+	folder, err := builtMembers()
+	require.NoError(t, err)
 	command := strings.Fields(program)
-	command[0] = stage.Fixture(t, command[0])
+	command[0] = filepath.Join(folder, command[0])
 	if tapped {
 		command = append([]string{"sh", "tap.sh", name}, command...)
 	}

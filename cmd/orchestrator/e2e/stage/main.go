@@ -4,7 +4,6 @@ package stage
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -27,32 +26,27 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
-	_ "orchestrator/cmd/orchestrator/app" // tests run again after a change of the program
+	"orchestrator/cmd/orchestrator/app"
+	"orchestrator/supervisor/child"
 )
 
-// Main runs the tests of a package, whose binary is also the programs of scripts and agents: those here, and more.
+// Main runs the tests of a package, whose binary is also the orchestrator, and the programs of scripts and agents:
+// those here, and more.
 func Main(m *testing.M, more map[string]func()) {
+	child.Shim()                                                           // the watchdog must not run the tests
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue { // most tests wait for processes, and two packages run at a time
 		_ = f.Value.Set("4")
 	}
-	for name, value := range map[string]string{"PATH": folder() + string(filepath.ListSeparator) + os.Getenv("PATH"), folderEnv: folder()} {
-		if err := os.Setenv(name, value); err != nil {
-			panic(err)
-		}
-	}
-	all := map[string]func(){"stand-in": standIn, "puppet": puppet, "labourer": labourer, racedName: raced}
+	all := map[string]func(){"orchestrator": orchestrator, "stand-in": standIn, "puppet": puppet, "labourer": labourer}
 	maps.Copy(all, more)
 	testscript.Main(m, all)
 }
 
-// racedEnv names a build with the race detector. It replaces the program where much happens
+// racedEnv names a build with the race detector. It replaces this binary where much happens
 // concurrently, but not in scripts, for agents and for client commands: the detector makes a start seven
 // times as long. The watch command is not raced either, since its key reader closes the terminal
 // without waiting; the package watch is raced in its own tests.
 const racedEnv = "RACED_ORCHESTRATOR"
-
-// racedName is the command that runs the build with the race detector where it replaces the program.
-const racedName = "raced-orchestrator"
 
 // isRaced reports whether a test uses the build with the race detector. A quarter of the tests does, and another
 // quarter in the next run, because with all of them a run takes twice as long. RACED_QUARTER=0, 1, 2 or 3 takes the same.
@@ -71,25 +65,34 @@ var quarter = sync.OnceValue(func() uint32 {
 	return n
 })
 
-// raced runs the build with the race detector, or the program.
-func raced() {
-	program := filepath.Join(folder(), "orchestrator")
+// orchestrator runs the program.
+func orchestrator() {
 	long := func(word string) bool { return slices.Contains([]string{"up", "run", "pipe", "join"}, word) }
-	if slices.ContainsFunc(os.Args[1:], long) {
-		program = cmp.Or(os.Getenv(racedEnv), program)
+	if raced := os.Getenv(racedEnv); raced != "" && slices.ContainsFunc(os.Args[1:], long) {
+		err := syscall.Exec(raced, os.Args, os.Environ())
+		fmt.Fprintln(os.Stderr, raced, err)
+		os.Exit(1)
 	}
-	args := slices.Clone(os.Args)
-	if path, err := exec.LookPath(racedName); err == nil {
-		args[0] = path // tests find the process by it
-	}
-	err := syscall.Exec(program, args, os.Environ())
-	fmt.Fprintln(os.Stderr, program, err)
-	os.Exit(1)
+	app.Main()
 }
+
+// Program is the program as released, built when first used. It is next to the links to this
+// binary and is deleted with them.
+var Program = sync.OnceValues(func() (string, error) {
+	this, err := exec.LookPath("orchestrator")
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(filepath.Dir(filepath.Dir(this)), "shipped", "orchestrator")
+	text, err := exec.Command("go", "build", "-o", program, "orchestrator/cmd/orchestrator").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("building the program: %w\n%s", err, text)
+	}
+	return program, nil
+})
 
 // RunScripts runs the scripts of a folder.
 func RunScripts(t *testing.T, dir string, setup func(*testscript.Env) error) {
-	Program(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,
 		RequireExplicitExec: true,
@@ -158,9 +161,6 @@ func document(ts *testscript.TestScript, neg bool, _ []string) {
 // Patience is how long a test waits before it fails. It is far more than a busy machine needs.
 const Patience = 5 * time.Minute
 
-// pause waits between two looks, longer after a look that took long, because what a test waits for needs the processor.
-func pause(began time.Time) { time.Sleep(20*time.Millisecond + 2*time.Since(began)) }
-
 // waitForOutput repeats a command until its output matches. Scripts wait only in this way: wait-for
 // PATTERN COMMAND…
 func waitForOutput(ts *testscript.TestScript, neg bool, args []string) {
@@ -169,8 +169,7 @@ func waitForOutput(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	pattern, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
-	for end := time.Now().Add(Patience); ; {
-		began := time.Now()
+	for end := time.Now().Add(Patience); ; time.Sleep(20 * time.Millisecond) {
 		_ = ts.Exec(args[1], args[2:]...)
 		if pattern.MatchString(ts.ReadFile("stdout")) {
 			return
@@ -178,7 +177,6 @@ func waitForOutput(ts *testscript.TestScript, neg bool, args []string) {
 		if time.Now().After(end) {
 			ts.Fatalf("%q did not appear within %s", args[0], Patience)
 		}
-		pause(began)
 	}
 }
 

@@ -72,12 +72,8 @@ type Orchestrator struct {
 // After the test, all processes of the stage are ended.
 func New(t *testing.T, hcl string, files ...string) *Orchestrator {
 	t.Helper()
-	program := Program(t)
-	if os.Getenv(racedEnv) != "" && isRaced(t) {
-		var err error
-		program, err = exec.LookPath(racedName)
-		require.NoError(t, err)
-	}
+	program, err := exec.LookPath("orchestrator") // this binary, see Main
+	require.NoError(t, err)
 	// t.TempDir is too long for sockets in folders below it.
 	dir, err := os.MkdirTemp("", "orc")
 	require.NoError(t, err)
@@ -107,17 +103,17 @@ func (s *Orchestrator) Environ() []string {
 		name, _, _ := strings.Cut(entry, "=")
 		return strings.HasPrefix(name, "ORC_") || name == "NOTIFY_SOCKET" || name == racedEnv && !isRaced(s.T)
 	})
-	if cache, err := os.UserCacheDir(); err == nil && os.Getenv("GOCACHE") == "" {
-		env = append(env, "GOCACHE="+filepath.Join(cache, "go-build")) // compiling it all again takes half a minute
-	}
 	return append(env, "HOME="+s.Dir, "TMPDIR="+s.Dir, "XDG_RUNTIME_DIR="+s.Dir, "XDG_STATE_HOME=",
 		"GORACE="+RaceOptions())
 }
 
-// Ship makes the stage use the program as released: the race detector may take several times as much memory and time.
+// Ship makes the stage use the program as released. In the test binary, the race detector may
+// take several times as much memory and time.
 func (s *Orchestrator) Ship() *Orchestrator {
 	s.T.Helper()
-	s.Program = Program(s.T)
+	program, err := Program()
+	require.NoError(s.T, err)
+	s.Program = program
 	return s
 }
 
@@ -375,12 +371,10 @@ func lastOf(text string) string { return text[max(0, len(text)-4000):] }
 // WaitFor waits until a condition holds.
 func WaitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	end := time.Now().Add(Patience)
-	for began := time.Now(); !holds(); began = time.Now() {
-		if began.After(end) {
+	for end := time.Now().Add(Patience); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
 			t.Fatalf("there was no %s within %s", what, Patience)
 		}
-		pause(began)
 	}
 }
 

@@ -1,6 +1,9 @@
 package stage
 
 import (
+	"os/exec"
+	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,3 +17,21 @@ func FreeAddresses(t *testing.T, n int) []string {
 	require.NoError(t, err)
 	return addresses
 }
+
+// Fixture builds a program of fixtures, once, and returns its path.
+func Fixture(t *testing.T, name string) string {
+	t.Helper()
+	build, _ := fixturesBuilt.LoadOrStore(name, sync.OnceValues(func() (string, error) {
+		this, err := Program()
+		if err != nil {
+			return "", err
+		}
+		program := filepath.Join(filepath.Dir(this), name)
+		return program, exec.Command("go", "build", "-o", program, "orchestrator/fixtures/"+name).Run()
+	}))
+	program, err := build.(func() (string, error))()
+	require.NoError(t, err)
+	return program
+}
+
+var fixturesBuilt sync.Map
