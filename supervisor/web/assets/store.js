@@ -97,8 +97,9 @@ function show(found) {
   tick.value++;
 }
 
-/** Whether the orchestrator has said that it stops. */
+/** Whether the orchestrator has said that it stops. A later run that answers says that it does not. */
 export const stopped = signal(false);
+let stops = 0; // the events that said so
 /** How often the link was tried in vain since it was live. */
 export const failed = signal(0);
 
@@ -106,7 +107,7 @@ export const failed = signal(0);
 function listen(since) {
   const started = status.value.started_at;
   let lost = false;
-  stopped.value = status.value.state === "stopping";
+  if (status.value.state === "stopping") stopped.value = true;
   stream?.close();
   stream = follow({ name: "events", since, onItems: take, onReset: load, onLink: async (l) => {
     link.value = l;
@@ -114,7 +115,9 @@ function listen(since) {
     if (l.state === "live") failed.value = 0;
     if (l.state !== "live" || !lost) return;
     lost = false;
+    const before = stops;
     await refreshStatus();
+    if (stops === before) stopped.value = status.value.state === "stopping";
     if (status.value.started_at !== started) load(); // another run, maybe with another record
   } });
 }
@@ -135,7 +138,7 @@ function take(events) {
     if (e.kind.startsWith("agent.") || e.kind.startsWith("orchestrator.") || e.kind.startsWith("host.")) statusToo = true;
     if (e.kind.startsWith("question.") || e.kind === "task.help_wanted") questionsToo = true;
     if (e.kind === "orchestrator.gap" || e.kind === "orchestrator.reloaded") again = true;
-    if (e.kind === "orchestrator.stopping" || e.kind === "orchestrator.stopped") stopped.value = true;
+    if (e.kind === "orchestrator.stopping" || e.kind === "orchestrator.stopped") { stopped.value = true; stops++; }
     if (!e.task) continue;
     if (apply(tasks, e) === "unclear" || doubtful) dirty.add(e.task);
     const part = tasks.get(e.task);

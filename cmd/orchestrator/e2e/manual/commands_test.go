@@ -182,16 +182,18 @@ func TestTheManualsConfigurationIsValid(t *testing.T) {
 			samples = append(samples, part)
 		}
 	}
-	require.Len(t, samples, 17)
-	form, ok := strings.CutPrefix(samples[16], "json\n")
+	require.Len(t, samples, 18)
+	form, ok := strings.CutPrefix(samples[17], "json\n")
 	require.True(t, ok)
-	agent := strings.TrimSuffix(strings.TrimSpace(samples[0]), "}") + strings.Join(samples[1:5], "") + samples[7] + "}\n" +
-		"agent \"far\" {\n  command = [\"true\"]\n" + samples[5] + samples[6] + "}\n" // what the other one excludes is in this one
+	agent := strings.TrimSuffix(strings.TrimSpace(samples[0]), "}") + strings.Join(samples[1:5], "") + samples[8] + "}\n" +
+		"agent \"far\" {\n  command = [\"true\"]\n" + samples[6] + samples[7] + "}\n" + // blocks that the other one excludes
+		strings.Replace(samples[5], `"coder"`, `"confined"`, 1)
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, ".git"), 0o700))                          // for the workspace
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "shop/.git"), 0o700))                  // and that of the confined agent
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "recipe.json"), []byte("{}"), 0o600)) // for the output
 	file := filepath.Join(dir, "orchestrator.hcl")
-	require.NoError(t, os.WriteFile(file, []byte(agent+strings.Join(samples[8:16], "")), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(agent+strings.Join(samples[9:17], "")), 0o600))
 	require.NoError(t, os.WriteFile(file+".json", []byte(form), 0o600))
 
 	for _, file := range []string{file, file + ".json"} {
