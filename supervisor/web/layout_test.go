@@ -118,7 +118,7 @@ func TestGraphLayoutInBrowser(t *testing.T) {
 	})`)
 	browser.Holds(ctx, t, `[...document.querySelectorAll(".node")].every((a) => { const box = a.querySelector("rect").getBoundingClientRect(); return [...a.querySelectorAll("text")].every((e) => e.getBoundingClientRect().right <= box.right); })`)
 	const scale = `document.querySelector(".canvas > g") !== null && new DOMMatrix(getComputedStyle(document.querySelector(".canvas > g")).transform).a`
-	_, err := chromedp.Run(ctx, chromedp.Evaluate[string](`for (const n of [1, 2, 3]) document.querySelector(".tools [aria-label=Zoom out]").click(); ""`))
+	_, err := chromedp.Run(ctx, chromedp.Evaluate[string](`for (const n of [1, 2, 3]) document.querySelector(".tools [aria-label='Zoom out']").click(); ""`))
 	require.NoError(t, err)
 	browser.Holds(ctx, t, scale+" < 0.8")
 	_, err = chromedp.Run(ctx, chromedp.Evaluate[string](`[...document.querySelectorAll(".tools button")].at(-1).click(); ""`))
