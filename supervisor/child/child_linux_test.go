@@ -363,7 +363,7 @@ func TestSlowListenerHearsEverything(t *testing.T) {
 		receive(t, time.After(2*drain))
 		close(c.gate)
 		c.end(t)
-		require.Equal(t, 200000, c.out.Len()+c.err.Len())
+		require.Equal(t, 200000, len(c.out.String())+len(c.err.String()))
 	})
 }
 

@@ -181,7 +181,7 @@ func (p printer) Output(_ Stream, chunk []byte) {
 // told records what a child's listener gets.
 type told struct {
 	*Child
-	out, err bytes.Buffer
+	out, err lockedText
 	lines    atomic.Int64
 	exited   chan Exit
 	ended    chan Ending
@@ -189,6 +189,24 @@ type told struct {
 	stopped  chan bool
 	lost     []Ending
 	gate     chan struct{} // closed when output is taken; nil: at once
+}
+
+// lockedText is text that a test may read while a child is still writing it.
+type lockedText struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lockedText) Write(chunk []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(chunk)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 func newTold() *told {
@@ -241,19 +259,14 @@ func (c *told) start(t *testing.T, h *Host, spec Spec) {
 // merged records both streams of a child in one text, and its end.
 type merged struct {
 	Nobody
-	mu    sync.Mutex
-	out   bytes.Buffer
+	out   lockedText
 	exit  Exit
 	ended chan Ending
 }
 
 func newMerged() *merged { return &merged{ended: make(chan Ending, 1)} }
 
-func (m *merged) Output(_ Stream, chunk []byte) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.out.Write(chunk)
-}
+func (m *merged) Output(_ Stream, chunk []byte) { m.out.Write(chunk) }
 
 func (m *merged) Exited(e Exit)  { m.exit = e }
 func (m *merged) Ended(e Ending) { m.ended <- e }
