@@ -221,6 +221,7 @@ func Root(a *App, verbs ...*cobra.Command) *cobra.Command {
 	root.InitDefaultHelpCmd()
 	root.SetHelpFunc(func(verb *cobra.Command, _ []string) { a.showHelp(verb) })
 	root.SetFlagErrorFunc(flagFailure)
+	addAliases(root)
 	a.completeFlags(root)
 	return root
 }

@@ -309,7 +309,7 @@ func borrowedWord(path string, after []string) (string, bool) {
 
 // ForeignFlags maps flags of other tools to the flags of this one.
 var ForeignFlags = map[string]string{
-	"description": "spec", "depends-on": "needs", "depends_on": "needs", "after": "needs", "dependency": "needs",
+	"depends-on": "needs", "depends_on": "needs", "after": "needs", "dependency": "needs",
 	"f": "config", "file": "config",
 	"o": "json", "output": "json", "format": "json",
 	"D": "detach", "daemon": "detach", "background": "detach",
@@ -325,5 +325,5 @@ func likelyFlag(wrong string, set *pflag.FlagSet) string {
 	if len(wrong) < 2 {
 		return ""
 	}
-	return Nearest(wrong, FlagNames(set))
+	return Nearest(wrong, append(FlagNames(set), aliasesOf(set)...))
 }

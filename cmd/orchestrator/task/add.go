@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
@@ -86,13 +85,7 @@ func (f *addFlags) addTo(a *cli.App, verb *cobra.Command) {
 	set.StringVar(&f.payload, "payload", "", "a `JSON` object for the agent; or @FILE or -")
 	f.needs.addTo(a, verb)
 	set.Var(&f.role, "role", "the role of the agent: worker, planner, reviewer, one of the file, or none for any")
-	set.StringSliceVar(&f.capabilities, "capability", nil, "capabilities that the agent must have, also as --requires: comma-separated `NAMES`; may be repeated")
-	set.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "requires" { // the word of a task block
-			name = "capability"
-		}
-		return pflag.NormalizedName(name)
-	})
+	set.StringSliceVar(&f.capabilities, "capability", nil, "capabilities that the agent must have: comma-separated `NAMES`; may be repeated")
 	f.wants.addTo(a, verb)
 	set.StringVar(&f.assign, "assign", "", "assign the task to `AGENT`")
 	set.StringArrayVar(&f.verify, "verify", nil, "`COMMAND` of the shell that must succeed before the task is done; may be repeated")

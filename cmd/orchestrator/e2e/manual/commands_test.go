@@ -409,6 +409,28 @@ func TestCommandsThatShowReadTheRecord(t *testing.T) {
 	require.ElementsMatch(t, liveOnly, unmarked, "mark a command that can read the record with cli.OnRecord, where its family is put together; others belong in liveOnly")
 }
 
+// Each alias is a word for a flag of a command, is not itself a flag there, and is on the page of tasks.
+func TestAliasesOfFlags(t *testing.T) {
+	page, err := os.ReadFile("../../help/tasks.md")
+	require.NoError(t, err)
+	root := app.Root(cli.New(cli.Env{}))
+	for _, alias := range cli.FlagAliases {
+		verbs := alias.Commands
+		if len(verbs) == 0 {
+			verbs = []string{"task add"}
+		}
+		for _, name := range verbs {
+			verb, _, err := root.Find(strings.Fields(name))
+			require.NoError(t, err)
+			flag := verb.Flags().Lookup(alias.Word)
+			require.NotNil(t, flag, "%s --%s", name, alias.Word)
+			require.Equal(t, alias.Flag, flag.Name, "%s --%s", name, alias.Word)
+		}
+		require.Contains(t, string(page), "`--"+alias.Word+"`")
+		require.Contains(t, string(page), "`--"+alias.Flag+"`")
+	}
+}
+
 // Each borrowed flag is suggested as a flag that some verb has.
 func TestBorrowedFlagsLeadSomewhere(t *testing.T) {
 	root := app.Root(cli.New(cli.Env{}))
