@@ -292,16 +292,16 @@ func (api *API) browserEndpoints() map[string]*endpoint {
 	if api.SignIns == nil {
 		return nil
 	}
-	person := inSchema("Who has signed in.", refer("signed-in"))
+	person := inSchema("The person.", refer("signed-in"))
 	found := map[string]*endpoint{
 		"POST " + signInPath: {
-			ID: "sign_in", Summary: "Sign a person in who has a code from open-ui", Tags: []string{tagDoor},
-			Description: "The answer sets a cookie, which ends after 12 hours, and after 100 newer ones.",
+			ID: "sign_in", Summary: "Sign in with a code from open-ui", Tags: []string{tagDoor},
+			Description: "The answer sets a cookie. It expires after 12 hours or 100 newer sign-ins.",
 			Body:        &openBody{Required: true, Content: map[string]openContent{inJSON: {Schema: refer("sign-in")}}},
 			Responses:   responses(person, 400, 401, 413, 415),
 		},
-		"GET " + mePath:       {ID: "me", Summary: "Show who has signed in", Tags: []string{tagDoor}, Security: security(byCookie), Responses: responses(person, 401)},
-		"POST " + signOutPath: {ID: "sign_out", Summary: "End a sign-in", Tags: []string{tagDoor}, Security: security(byCookie), Responses: responses(inSchema("It has ended.", anyObject), 401)},
+		"GET " + mePath:       {ID: "me", Summary: "Show the person who is signed in", Tags: []string{tagDoor}, Security: security(byCookie), Responses: responses(person, 401)},
+		"POST " + signOutPath: {ID: "sign_out", Summary: "Sign out", Tags: []string{tagDoor}, Security: security(byCookie), Responses: responses(inSchema("Signed out.", anyObject), 401)},
 	}
 	if api.Pages != nil {
 		found["GET "+UIPath] = &endpoint{

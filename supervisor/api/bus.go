@@ -47,9 +47,9 @@ var busRoutes = sync.OnceValue(func() []route {
 	}),
 		route{pattern: "GET /api/sse/events", access: Actors, operation: "follow-messages", read: readFollower, write: writeEvents, answer: (*API).mail,
 			query: []parameter{ofActor, byCursor, byLastEvent}, summary: "Stream the messages to an actor as they arrive",
-			words: "It is a hint: what is missed here is in the poll. Nothing counts as dealt with because it was told here."},
+			words: "The stream is only a hint. Poll for missed messages. Streaming a message does not acknowledge it."},
 		route{pattern: "GET /health", access: Public, operation: "health", read: &reading{read: func(*params) any { return nil }}, write: writeHealth, answer: (*API).health,
-			summary: "Show the version of the bus", words: "It needs no credential."},
+			summary: "Show the version of the bus", words: "Needs no credential."},
 	)
 })
 
@@ -58,10 +58,10 @@ const maxSeq = 1<<53 - 1
 
 // The parameters of queries.
 var (
-	ofActor     = parameter{name: "actor", words: "Whose mail; the caller's own when it is missing."}
-	byCursor    = parameter{name: "cursor", most: maxSeq, words: "Only messages behind this number; behind the last that was acked when it is missing."}
-	byLimit     = parameter{name: "limit", least: 1, most: mail.MaxPage, words: "At most so many. Without it the list is complete."}
-	byLastEvent = parameter{name: "Last-Event-ID", most: maxSeq, header: true, words: "The number of the last message that was read. It counts for more than a cursor."}
+	ofActor     = parameter{name: "actor", words: "The owner of the mailbox; the caller when it is missing."}
+	byCursor    = parameter{name: "cursor", most: maxSeq, words: "Only messages after this number; after the last acknowledged message when it is missing."}
+	byLimit     = parameter{name: "limit", least: 1, most: mail.MaxPage, words: "The maximum number of results. Without it the list is complete."}
+	byLastEvent = parameter{name: "Last-Event-ID", most: maxSeq, header: true, words: "The number of the last message that the client has received. It takes precedence over cursor."}
 )
 
 // actor returns the actor of the requested mail.
@@ -100,7 +100,7 @@ var readFollower = &reading{read: func(a *params) any {
 var (
 	writeSent = answered(http.StatusOK, "bus.sent", as[mail.Sent])
 	writeMail = &writing{status: http.StatusOK, schema: "bus.messages", headings: []heading{
-		{name: mailMore, words: "true when there are more messages than were asked for."}, nextPage,
+		{name: mailMore, words: "true if more messages follow; otherwise missing."}, nextPage,
 	}}
 	writeAcked  = answered(http.StatusOK, "bus.acked", as[mail.Acked])
 	writeBeat   = answered(http.StatusOK, "bus.beat", as[mail.Beat])

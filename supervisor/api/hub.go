@@ -65,10 +65,10 @@ func readFilter(a *params) any {
 
 // Query parameters.
 var (
-	bySession = parameter{name: "session_id", words: "A session: the name of an agent, its server id or the id of its run; the caller itself when it is missing."}
-	byTask    = parameter{name: "cursor", words: "Only tasks after this one: see the header Link of the page before."}
+	bySession = parameter{name: "session_id", words: "A session: the name of an agent, its server_id, or the id of its run; the caller when it is missing."}
+	byTask    = parameter{name: "cursor", words: "Only tasks after this one. The header Link of the previous page has it."}
 	byProject = parameter{name: "project_id", words: "Only tasks of this project."}
-	byState   = parameter{name: "status", words: "Only tasks that stand there.", of: hubStates()}
+	byState   = parameter{name: "status", words: "Only tasks in this state.", of: hubStates()}
 )
 
 // hubStates returns the task states that the hub distinguishes.

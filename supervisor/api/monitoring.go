@@ -36,9 +36,9 @@ func (api *API) metrics(w http.ResponseWriter, r *http.Request) {
 // metricsEndpoint describes the route of the metrics.
 func metricsEndpoint() *endpoint {
 	return &endpoint{
-		ID: "metrics", Summary: "Figures for Prometheus", Tags: []string{tagDoor}, Security: security(byToken),
+		ID: "metrics", Summary: "Metrics for Prometheus", Tags: []string{tagDoor}, Security: security(byToken),
 		Responses: responses(openResponse{
-			Description: "Agents, tasks, messages and the record, in figures.",
+			Description: "Metrics of agents, tasks, messages and the event log.",
 			Content:     map[string]openContent{inFigures: {Schema: wire.Raw(`{"type":"string"}`)}},
 		}, 400, 401, 403, 409),
 	}
@@ -52,7 +52,7 @@ const traceparent = "traceparent"
 
 var byTrace = parameter{
 	name: traceparent, header: true,
-	words: "The trace that the task is to be in, and the span that it is below, as the W3C has it; for a task that says neither itself. One that is wrong is passed over.",
+	words: "The trace and the parent span of the task, in the form of the W3C; only for a task that names neither itself. A malformed value is ignored.",
 }
 
 // traceOf returns the trace of a request. A malformed or repeated header is ignored.
@@ -107,7 +107,7 @@ func readTask(a *params) any {
 }
 
 var placeHeading = heading{
-	name: traceparent, words: "The trace that the task is in, and its own span, as the W3C has it; missing where its ids are none of the W3C's.",
+	name: traceparent, words: "The trace and the span of the task, in the form of the W3C; missing if its ids do not have that form.",
 	of: placeOf,
 }
 

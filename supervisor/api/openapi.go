@@ -101,19 +101,19 @@ func (api *API) describe() (wire.Raw, error) {
 		Info: openInfo{
 			Title: "Orchestrator", Version: cmp.Or(api.Version, "0"),
 			Description: "The API of an orchestrator of agents. Its unix socket needs no credential: " +
-				"the kernel says who comes. A caller that asks too often is told with 429 and Retry-After when to come again.",
+				"the kernel identifies the caller. Too many requests get 429, with a Retry-After.",
 		},
-		Servers: []openServer{{URL: "/", Description: "Where this document came from."}},
+		Servers: []openServer{{URL: "/", Description: "The server that sent this document."}},
 		Tags: []openTag{
 			{Name: tagHub, Description: "Tasks, and the servers that work on them."},
-			{Name: tagBus, Description: "Messages from actor to actor."},
-			{Name: tagOperations, Description: "Everything that can be asked, one operation a path."},
-			{Name: tagDoor, Description: "Streams, and this document."},
+			{Name: tagBus, Description: "Messages between actors."},
+			{Name: tagOperations, Description: "All operations, one path each."},
+			{Name: tagDoor, Description: "Streams, sign-ins and this document."},
 		},
 		Paths: make(map[string]map[string]*endpoint),
 		Components: openComponents{Schemas: schemas, SecuritySchemes: map[string]wire.Raw{
 			byToken:  wire.Raw(`{"type":"http","scheme":"bearer","bearerFormat":"JWT","description":"The token of an operator."}`),
-			byKey:    wire.Raw(`{"type":"apiKey","in":"header","name":"X-API-Key","description":"The key of an agent, or the token of one of its runs. It may come as a bearer token too."}`),
+			byKey:    wire.Raw(`{"type":"apiKey","in":"header","name":"X-API-Key","description":"The key of an agent, or the token of one of its runs. A bearer token works as well."}`),
 			byCookie: wire.Raw(`{"type":"apiKey","in":"cookie","name":"` + cookieName + `","description":"A person who has signed in to the web view. It counts like the token of an operator below /api/v1/ and at /metrics."}`),
 			byActor:  wire.Raw(`{"type":"http","scheme":"bearer","description":"The token of an actor that is no agent."}`),
 		}},

@@ -61,7 +61,7 @@ func operationEndpoint(o *wire.Operation, schemas map[string]wire.Raw) *endpoint
 	if message := component("request:" + name); schemas[message] != nil {
 		payload, answer = refer(message+"/properties/payload"), refer("response.success/properties/payload")
 	}
-	done := inSchema("What came of it.", answer)
+	done := inSchema("The result.", answer)
 	if o.OfTask {
 		done.Headers = described(placeHeading)
 	}
@@ -84,7 +84,7 @@ func operationWords(o *wire.Operation) string {
 	case wire.ForAgents:
 		words = append(words, "Only for agents.")
 	case wire.ForUnregistered:
-		words = append(words, "For callers that are not registered, by the route for it, and for operators.")
+		words = append(words, "For operators, and for unregistered callers at the route for registration.")
 	}
 	if o.Summary != "" && !o.Writes {
 		words = append(words, "It changes nothing.")
@@ -134,29 +134,29 @@ var listWords = map[string]struct {
 	summary, line string
 	query         []parameter
 }{
-	"events": {summary: "What has happened, oldest first", line: "event", query: []parameter{
+	"events": {summary: "Events, oldest first", line: "event", query: []parameter{
 		{name: "since", words: "Only events after this number."},
 		{name: "after", words: "Only events after this time."},
-		{name: "type", words: "Only events of this kind."},
+		{name: "type", words: "Only events of this type."},
 		{name: "task", words: "Only events about this task."},
 		{name: "agent", words: "Only events about these agents.", repeats: true},
-		{name: "follow", words: "Whether to go on with those to come.", of: []string{"true", "false"}},
+		{name: "follow", words: "Whether to keep the connection open and send new ones as they arrive.", of: []string{"true", "false"}},
 	}},
-	"logs": {summary: "What agents have printed", line: "log-line", query: []parameter{
+	"logs": {summary: "Output of agents", line: "log-line", query: []parameter{
 		{name: "agent", words: "Only lines of these agents.", repeats: true},
-		{name: "n", words: "At most so many of the latest."},
+		{name: "n", words: "The maximum number of lines. The latest lines are sent."},
 		{name: "stream", words: "Only lines of this stream."},
 		{name: "after", words: "Only lines after this time."},
 		{name: "until", words: "Only lines before this time."},
-		{name: "follow", words: "Whether to go on with those to come.", of: []string{"true", "false"}},
+		{name: "follow", words: "Whether to keep the connection open and send new ones as they arrive.", of: []string{"true", "false"}},
 	}},
-	"messages": {summary: "What actors have written to each other, oldest first", line: "mail", query: []parameter{
+	"messages": {summary: "Messages between actors, oldest first", line: "mail", query: []parameter{
 		{name: "since", words: "Only messages after this number."},
-		{name: "n", words: "At most so many of the latest."},
+		{name: "n", words: "The maximum number of messages. The latest messages are sent."},
 		{name: "topic", words: "Only messages on topics that match this pattern."},
 		{name: "actor", words: "Only messages from or to this actor."},
-		{name: "housekeeping", words: "Whether to send the records of the orchestrator: starts and ends of agents, heartbeats, unknown topics.", of: []string{"true", "false"}},
-		{name: "follow", words: "Whether to go on with those to come.", of: []string{"true", "false"}},
+		{name: "housekeeping", words: "Whether to include the records of the orchestrator: starts and ends of agents, heartbeats, unknown topics.", of: []string{"true", "false"}},
+		{name: "follow", words: "Whether to keep the connection open and send new ones as they arrive.", of: []string{"true", "false"}},
 	}},
 }
 
@@ -171,10 +171,10 @@ func listEndpoint(name string) *endpoint {
 func pipeEndpoint(name string) *endpoint {
 	found := responses(openResponse{}, 400, 401, 403, 404, 409)
 	delete(found, "200")
-	found["101"] = openResponse{Description: "The connection carries something else from now on: Upgrade: " + PipeProtocol + "."}
+	found["101"] = openResponse{Description: "The connection switches to the protocol " + PipeProtocol + "."}
 	return &endpoint{
-		ID: name, Summary: "Join as an agent: the connection carries its lines from then on", Tags: []string{tagDoor}, Security: security(byToken),
-		Description: "For those who run where the orchestrator does, at its unix socket.", Responses: found,
+		ID: name, Summary: "Join as an agent: the connection then carries its lines", Tags: []string{tagDoor}, Security: security(byToken),
+		Description: "Only at the unix socket, for programs on the machine of the orchestrator.", Responses: found,
 	}
 }
 
@@ -182,7 +182,7 @@ func pipeEndpoint(name string) *endpoint {
 func inPath(path string) (parameters []openParameter) {
 	for _, part := range strings.Split(path, "/") {
 		if name, ok := strings.CutPrefix(part, "{"); ok {
-			words := map[string]string{"id": "The id of a task.", "dep_id": "The id of a dependency, or of the task that is depended on."}
+			words := map[string]string{"id": "The id of a task.", "dep_id": "The id of a dependency, or of the task that it names."}
 			name = strings.TrimSuffix(name, "}")
 			parameters = append(parameters, openParameter{
 				Name: name, In: "path", Required: true, Description: words[name], Schema: wire.Raw(`{"type":"string"}`),
@@ -223,9 +223,9 @@ func inSchema(words string, schema wire.Raw) openResponse {
 // asLines describes an answer of many documents, which no JSON schema can.
 func asLines(line string) openResponse {
 	schema := wire.Raw(`{"type":"string"}`)
-	words := "One JSON document a line, each as soon as it is there. A connection that is cut is no end."
+	words := "One JSON document a line, sent as it arrives. If the connection breaks, more may follow: ask again."
 	if line != "" {
-		words += " Each is as components/schemas/" + line + " says."
+		words += " Each line is described by components/schemas/" + line + "."
 	}
 	return openResponse{Description: words, Content: map[string]openContent{inLines: {Schema: schema}}}
 }
@@ -239,17 +239,17 @@ func responses(success openResponse, refusals ...int) map[string]openResponse {
 
 // refusedWords describes refusals by status.
 var refusedWords = map[int]string{
-	400: "It cannot be read.",
-	401: "There is no credential, or none that counts here.",
-	403: "It is not for this caller.",
-	404: "What it names is not there.",
-	409: "It does not fit what is.",
-	413: "It is too long.",
-	415: "It says that it is no JSON.",
-	422: "It does not say what it should.",
-	429: "It came too soon after others; Retry-After says when to come again.",
-	500: "It is the orchestrator's fault; its log says more.",
-	504: "It took too long.",
+	400: "The request cannot be read.",
+	401: "The credential is missing or not valid here.",
+	403: "The caller may not do this.",
+	404: "Not found.",
+	409: "The current state does not allow the request.",
+	413: "The request is too long.",
+	415: "The Content-Type is not JSON.",
+	422: "The request is not valid.",
+	429: "Too many requests. Retry after the time in Retry-After.",
+	500: "An internal error. The log of the orchestrator has the details.",
+	504: "The request timed out.",
 }
 
 func refused(schema wire.Raw, statuses []int) map[string]openResponse {
@@ -281,11 +281,11 @@ func passageEndpoint(t *route) *endpoint {
 // response describes a success.
 func (w *writing) response() openResponse {
 	if w.schema == "" {
-		words := "Events without an end, each as soon as it is there: its id is the number of a message, its name the topic, " +
-			"its data the message as components/schemas/bus.message says."
+		words := "An endless stream of events, sent as messages arrive. The id of an event is the number of the message, its name is the topic, " +
+			"and its data is the message (see components/schemas/bus.message)."
 		return openResponse{Description: words, Content: map[string]openContent{inEvents: {Schema: wire.Raw(`{"type":"string"}`)}}}
 	}
-	done := inSchema("It is done.", refer(w.schema))
+	done := inSchema("Success.", refer(w.schema))
 	done.Headers = described(w.headings...)
 	return done
 }

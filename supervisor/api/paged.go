@@ -18,7 +18,7 @@ import (
 const pageTasks = 1000
 
 // nextPage is the header that names the next page, as RFC 8288 spells it.
-var nextPage = heading{name: "Link", words: `The next page, with rel="next", if a limit was given and more follows.`}
+var nextPage = heading{name: "Link", words: `The URL of the next page, with rel="next", if a limit was given and more results follow.`}
 
 // tasks answers with the tasks that a query selects.
 func (api *API) tasks(w http.ResponseWriter, r *http.Request, body any) error {
