@@ -175,7 +175,7 @@ var accessOperations = []Operation{
 	}),
 	request[IssueRegistration](Operation{
 		Name: "issue-registration", Answer: answerRegistration, Audience: ForOperators, Writes: true,
-		Summary:  "Create a token with which a server can register once",
+		Summary:  "Create a token that registers one server",
 		Examples: []string{`{"name": "attic", "ttl": 3600000}`, ""},
 	}),
 	request[IssueToken](Operation{

@@ -28,8 +28,8 @@ type Register struct {
 	OS string `json:"os,omitzero"`
 	// The registration token that an operator created. It works once.
 	Token string `json:"registration_token" schema:"nonblank"`
-	// Its repositories, in the form from before there were capabilities. They are shown; no task is
-	// matched by them.
+	// Its repositories, in an older form without capabilities. They are only shown, not used for
+	// matching.
 	Repos Raw `json:"repos,omitzero" schema:"type=object"`
 	// Its skills: a capabilities document.
 	Capabilities *hub.Capabilities `json:"capabilities,omitzero" schema:"type=object,ref=capabilities"`
@@ -72,14 +72,14 @@ var serverOperations = []Operation{
 	}),
 	request[InterruptAgent](Operation{
 		Name: "interrupt-agent", Answer: answerInterrupt, Audience: ForOperators, Writes: true,
-		Summary:  "Interrupt what an agent does, without ending its task",
+		Summary:  "Interrupt an agent without ending its task",
 		About:    "The agent is notified with notify:interrupt. A coding agent ends its turn and begins the next with the message.",
 		Examples: []string{`{"agent": "coder", "message": "Keep the old page working."}`, `{"agent": "coder"}`},
 	}),
 	request[Register](Operation{
 		Name: "register-agent", Answer: answerRegistered, Audience: ForUnregistered, Writes: true,
 		Summary: "Register a server as an agent with a registration token",
-		About:   "The answer has the key that the server authenticates with from then on.",
+		About:   "The answer has the key of the server.",
 		HTTP:    []string{"POST /api/v1/servers/register"},
 		Examples: []string{
 			`{"name": "attic", "hostname": "attic.example.com", "ip": "192.0.2.7", "os": "linux", "registration_token": "orcreg_Zm9yIGFuIGV4YW1wbGU", "repos": {"shop": "/srv/shop"}, "capabilities": {"repos": {"shop": {"path": "/srv/shop"}}, "languages": ["go"]}}`,

@@ -111,7 +111,7 @@ var delegationOperations = []Operation{
 	{
 		Name: "submit-task-request", Answer: answerTaskResponse, Writes: true, OfTask: true, NoSDK: "Delegate sends it",
 		Summary: "Delegate a task with a task request; an agent may also print the request itself",
-		About:   "The answer is a task response with the state of the task. A line that is the task request itself does the same and is answered with task responses on lines of their own.",
+		About:   "The answer is a task response with the state of the task. A line with the task request itself does the same. The answers are then lines with task responses.",
 		Examples: []string{
 			`{"id": "tea-7", "type": "weigh_tea", "payload": {"tea": "assam", "cups": 3}, "context": {"conversationId": "breakfast-12", "timestamp": "2026-11-20T09:15:00Z", "priority": "high"}, "routing": {"target": "scale", "delegationChain": ["kitchen"]}, "observability": {"traceId": "5b8aa5a2d2c872e8321cf37308d69df2", "baggage": {"house": "12"}}}`,
 			`{"id": "tea-8", "type": "weigh_tea", "payload": {}}`,

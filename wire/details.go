@@ -33,7 +33,7 @@ type Details struct {
 	Help *Help `json:"help,omitzero"`
 	// The usage of coding agents for the task, in the answer to get-task.
 	Used *activity.Used `json:"used,omitzero"`
-	// The time before which no agent is given the task; missing if it may be given to one now.
+	// When the task may be given to an agent; missing if it may be given to one now.
 	After string `json:"after,omitzero" schema:"stamp"`
 	// The agent that gets the task again when it can. The task was assigned by hand, and has no
 	// requirements for finding another agent.
@@ -48,11 +48,11 @@ type Details struct {
 	Verify [][]string `json:"verify,omitzero"`
 	// How often its verification has failed.
 	Unverified int `json:"unverified,omitzero" schema:"min=1"`
-	// The task block of the configuration that it comes from.
+	// The task block of the configuration that declares the task.
 	Block string `json:"block,omitzero"`
-	// Where its agent works on it, if it has a workspace.
+	// The workspace of the task, if it has one.
 	Workspace *Workspace `json:"workspace,omitzero"`
-	// How often it was tried again on a fresh branch.
+	// How often the task was restarted on a fresh branch.
 	Restarts int `json:"restarts,omitzero" schema:"min=1"`
 	// The class of the failure, if its agent named one.
 	FailureClass string `json:"failureClass,omitzero" schema:"enum=wire.FailureClasses"`
@@ -70,11 +70,11 @@ type Workspace struct {
 	Path string `json:"path"`
 	// The last commit of its branch, once the task was completed.
 	Commit string `json:"commit,omitzero"`
-	// The host that it is on; missing if that is the machine of the orchestrator.
+	// The host of the workspace; missing if it is the machine of the orchestrator.
 	Host string `json:"host,omitzero"`
-	// The branch of git that is checked out there; missing if the folder is a copy.
+	// The Git branch that is checked out there; missing if the folder is a copy.
 	Branch string `json:"branch,omitzero"`
-	// The branch that it was begun from.
+	// The branch that it started from.
 	Base string `json:"base,omitzero"`
 	// The base commit of its branch. It holds the work of the tasks that this one depends on.
 	Began string `json:"began,omitzero"`

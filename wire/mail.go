@@ -189,7 +189,7 @@ var mailOperations = []Operation{
 	request[SendMessage](Operation{
 		Name: "send-message", Answer: answerSent, Audience: ForActors, Writes: true,
 		Summary: "Send a message to an actor, or as GO to all",
-		About:   "The message is kept unchanged until the recipient reads it. The payload can also be printed as a line of its own with a from_actor; that is answered with the message only.",
+		About:   "The message is kept unchanged until the recipient reads it. An agent can print the payload as a line, with a from_actor. The answer is then only the message.",
 		HTTP:    []string{"POST /api/bus/send"},
 		Examples: []string{
 			`{"from_actor": "W:7b1c90de-52f4-4c1e-9a60-3d5e8f0a2100", "to_actor": "GO", "topic": "task.completed", "payload": {"task_id": "task-123"}, "reply_to": 42, "idempotency_key": "5f0c7a52-6c1b-4d0e-9a4f-8b1d2c3e4f50"}`,
@@ -213,8 +213,8 @@ var mailOperations = []Operation{
 	}),
 	request[MessageSeq](Operation{
 		Name: "message-status", Answer: answerStatus, Audience: ForActors, NoSDK: "Ask sends it",
-		Summary:  "Read what became of a message",
-		About:    "Only its sender and operators may read it. That a message was written is known as long as the orchestrator runs.",
+		Summary:  "Show the state of a bus message",
+		About:    "Only its sender and operators may read it. When the orchestrator stops, it forgets which messages were written.",
 		Examples: []string{`{"seq": 45}`},
 	}),
 	request[Heartbeat](Operation{

@@ -57,7 +57,7 @@ type ReportProgress struct {
 	Kind string `json:"kind,omitzero" schema:"enum=tool|words|plan"`
 	// Your output so far: any value, up to 64 KiB. The task shows the last one until it is done.
 	Output Raw `json:"output,omitzero" schema:"any,output"`
-	// How much is done, from 0 to 1. A missing value changes nothing.
+	// The progress, from 0 to 1. A missing value changes nothing.
 	Progress *float64 `json:"progress,omitzero" schema:"min=0,max=1"`
 }
 
@@ -65,10 +65,10 @@ type ReportProgress struct {
 type ReturnTask struct {
 	// The id of the task.
 	TaskID string `json:"taskId" schema:"nonblank"`
-	// Why you do not go on with it.
+	// Why you give the task back.
 	Reason string `json:"reason" schema:"nonblank"`
-	// The time, in ISO 8601, before which no agent is to get it, such as the end of a limit. It can
-	// still be assigned by a request.
+	// When an agent may get the task again, in ISO 8601: for example, the end of a limit. A request
+	// can still assign it before that time.
 	After string `json:"after,omitzero" schema:"time"`
 }
 
@@ -82,14 +82,14 @@ var activityOperations = []Operation{
 	}),
 	request[ReportProgress](Operation{
 		Name: "report-progress", Answer: answerTask, Audience: ForAgents, Writes: true, OfTask: true,
-		Summary:  "Report what you do for a task, with or without how much of it is done",
-		About:    "It is event:progress as a request, for programs that do not write lines.",
+		Summary:  "Report your activity on a task, with or without the progress",
+		About:    "The same as event:progress, for programs that do not write lines.",
 		Examples: []string{`{"taskId": "task-123", "message": "go test ./...", "kind": "tool"}`, `{"taskId": "task-123", "message": "half of the pages", "progress": 0.5, "output": {"pages":["index.html"]}}`},
 	}),
 	request[ReturnTask](Operation{
 		Name: "return-task", Answer: answerTask, Audience: ForAgents, Writes: true, OfTask: true,
-		Summary: "Give a task back, so that it waits for an agent again",
-		About:   "No attempt is counted.",
+		Summary: "Give a task back to the queue",
+		About:   "It does not count as an attempt.",
 		Examples: []string{
 			`{"taskId": "task-123", "reason": "The usage limit is reached."}`,
 			`{"taskId": "task-123", "reason": "The registry is down for maintenance.", "after": "2026-11-20T17:00:00Z"}`,
@@ -100,7 +100,7 @@ var activityOperations = []Operation{
 		Summary: "Ask a person whether a tool may be used, and wait for the answer",
 		About: "The answer has the id of the choice. A choice of the kind allow_session or allow_always is remembered: " +
 			"the same tool with the same input is then answered at once. The question is withdrawn when its task ends, is given back or goes to " +
-			"another agent, and when you do not run any more.",
+			"another agent, and when your run ends.",
 		Examples: []string{
 			`{"taskId": "task-123", "tool": "Bash", "title": "go get example.com/cursor", "input": {"command":"go get example.com/cursor"}, "paths": ["go.mod"], ` +
 				`"choices": [{"id": "yes", "kind": "allow_once", "label": "Allow"}, {"id": "session", "kind": "allow_session"}, {"id": "no", "kind": "deny"}], "reason": "The page needs it.", "wait": 45000}`,
@@ -113,7 +113,7 @@ var activityOperations = []Operation{
 				`{"required": ["requestId"], "properties": {"requestId": {"type": "string", "minLength": 1}}}]`,
 		},
 		Summary:  "Withdraw a question of yours that no longer needs an answer",
-		About:    "The request that asked it is answered with an error.",
+		About:    "The request that asked the question gets an error.",
 		Examples: []string{`{"questionId": "q5"}`, `{"requestId": "req-7"}`},
 	}),
 }

@@ -83,8 +83,7 @@ type QuestionList struct {
 type AnswerQuestion struct {
 	// The id of the question.
 	QuestionID string `json:"questionId" schema:"nonblank"`
-	// A remark for the agent beside the answer, such as the reason for a denial. Only for
-	// permissions.
+	// A remark for the agent, such as the reason for a denial. Only for permissions.
 	Message string `json:"message,omitzero"`
 	// The answer: one of the values that the question allows, or any text if it has no options.
 	Answer string `json:"answer"`
@@ -96,7 +95,7 @@ type QuestionReply struct {
 	Question Question `json:"question"`
 	// The answer of the person.
 	Answer string `json:"answer"`
-	// Whether the agent got the answer; it does only if it still waits.
+	// Whether the agent got the answer. It gets one only while it waits.
 	Told bool `json:"told"`
 }
 

@@ -257,7 +257,7 @@ var sessionOperations = []Operation{
 	request[SaySession](Operation{
 		Name: "send-session-message", Answer: answerSaid, Writes: true, NoSDK: "a Session sends it",
 		Summary: "Send a message to a member of a session; an agent may also print it itself",
-		About:   "A line that is the message itself does the same and is answered only when it is refused. A message with the same message_id is not delivered twice. A refusal lists every error with its place, and the log of the session keeps it.",
+		About:   "A line with the message itself does the same. It gets an answer only if it is refused. A message with the same message_id is not delivered twice. A refusal lists every error with its place and is kept in the log of the session.",
 		Examples: []string{
 			`{"session_id": "kitchen", "message": {"message_id": "0c8e2f14-5b7a-4d39-8f21-6a9e0b3c4d0b", "timestamp": "2026-11-20T09:15:00Z", "sequence_number": 11, "from_agent": {"agent_id": "coder", "agent_type": "developer"}, "to_agent": {"agent_id": "lead", "agent_type": "architect"}, "message_type": "status_query", "payload": {"task_id": "kettle-1"}}}`,
 			`{"message": {"message_id": "msg-12", "timestamp": "2026-11-20T09:16:00Z", "from_agent": {"agent_id": "coder", "agent_type": "developer"}, "to_agent": {"agent_id": "lead", "agent_type": "architect"}, "message_type": "acknowledgment", "payload": {}}}`,

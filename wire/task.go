@@ -333,12 +333,13 @@ type CancelTask struct {
 type RetryTask struct {
 	// The id of the task.
 	TaskID string `json:"taskId" schema:"nonblank"`
-	// The agent that gets it. Without it, the task is given out as before.
+	// The agent for the task. Without it, the task is assigned as before.
 	Agent string `json:"agent,omitzero"`
-	// Continue in its present workspace, with the commits and files of the last attempt. Otherwise
-	// it begins on a fresh branch, and the earlier one is kept under another name.
+	// Whether to continue in the present workspace, with the commits and files of the last attempt.
+	// Otherwise the task begins on a fresh branch, and the earlier branch is kept under another name.
 	Keep bool `json:"keep,omitzero"`
-	// Whether the tasks that were cancelled because of this one come back, too; true if it is missing.
+	// Whether the tasks that were cancelled because of this one are pending again as well; true if it
+	// is missing.
 	Dependents *bool `json:"dependents,omitzero"`
 }
 
@@ -403,7 +404,7 @@ var taskOperations = []Operation{
 	request[QueryTasks](Operation{
 		Name: "query-tasks", Answer: answerTasks, Published: true,
 		Summary: "List the tasks that you submitted or that are assigned to you",
-		About:   "The list is sorted by age and leaves out what can be large: description, payload and result; get-task has them.",
+		About:   "The oldest task comes first. The list leaves out description, payload and result, which can be large; get-task has them.",
 		HTTP:    []string{"GET /api/v1/server/tasks"},
 		Examples: []string{
 			`{"status": "queued", "requiredRole": "worker", "limit": 10, "projectId": "spring", "conversationId": "breakfast-12"}`,
@@ -431,7 +432,7 @@ var taskOperations = []Operation{
 	request[AskUser](Operation{
 		Name: "ask-user", Answer: answerAnswer, Published: true, Audience: ForAgents, Writes: true,
 		Summary: "Ask a person a question and wait for the answer",
-		About:   "The response arrives when the person answers, or with TIMEOUT. Other requests are answered meanwhile.",
+		About:   "The response arrives when the person answers, or with TIMEOUT. You can send other requests while you wait.",
 		Examples: []string{
 			`{"question": "Which database shall I write for?", "options": [{"label": "PostgreSQL", "value": "postgres"}, {"label": "SQLite", "value": "sqlite"}], "timeout": 300000}`,
 			`{"question": "What shall the branch be called?"}`,
@@ -467,12 +468,12 @@ var taskOperations = []Operation{
 		Summary:  "Cancel a task that you submitted and tell its agent",
 		About:    "The task must not have ended.",
 		HTTP:     []string{"DELETE /api/v1/server/tasks/{id}"},
-		Examples: []string{`{"taskId": "task-123", "reason": "It is not needed any more."}`, `{"taskId": "task-123"}`},
+		Examples: []string{`{"taskId": "task-123", "reason": "It is no longer needed."}`, `{"taskId": "task-123"}`},
 	}),
 	request[RetryTask](Operation{
 		Name: "retry-task", Answer: answerTask, Writes: true, OfTask: true,
-		Summary:  "Try a task again that has failed or was cancelled",
-		About:    "The task is pending again, with its history. Tasks that were cancelled because of it come back, too.",
+		Summary:  "Retry a failed or cancelled task",
+		About:    "The task is pending again, with its history. Tasks that were cancelled because of it are pending again as well.",
 		Examples: []string{`{"taskId": "task-123"}`, `{"taskId": "task-123", "agent": "coder", "keep": true, "dependents": false}`},
 	}),
 }

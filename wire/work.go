@@ -88,7 +88,7 @@ func never(o *object.Reader, keys ...string) {
 
 // AddDependency is the payload of add-dependency.
 type AddDependency struct {
-	// The id of the task that is to wait.
+	// The id of the task that depends on another one.
 	TaskID     string         `json:"taskId" schema:"nonblank"`
 	Dependency hub.Dependency `json:",embed"` // with other keys: see MarshalJSONTo
 }
@@ -193,7 +193,7 @@ type CheckTasks struct {
 var (
 	answerAssignment = &Answer{Name: "assignment", Of: Assignment{}}
 	answerMatches    = &Answer{Name: "matches", Of: hub.Matches{}, About: ", best first"}
-	answerDependency = &Answer{Name: "dependency", Of: LinkReply{}, Asked: "add-dependency with the dependency as it is, and remove-dependency with the dependency as it was"}
+	answerDependency = &Answer{Name: "dependency", Of: LinkReply{}, Asked: "add-dependency with the new dependency, and remove-dependency with the removed one"}
 	answerNote       = &Answer{Name: "note", Of: NoteReply{}}
 	answerNotes      = &Answer{Name: "notes", Of: NoteList{}, About: ", oldest first"}
 )
@@ -248,14 +248,14 @@ var workOperations = []Operation{
 	request[CheckTasks](Operation{
 		Name: "check-tasks", Answer: answerTasks,
 		Summary:  "List the tasks that are assigned to a session and not started",
-		About:    "Only planners may ask for the sessions of others.",
+		About:    "Only planners may ask for other sessions.",
 		HTTP:     []string{"GET /api/v1/server/tasks/check"},
 		Examples: []string{`{"sessionId": "coder"}`, ""},
 	}),
 	request[RequestHelp](Operation{
 		Name: "request-help", Answer: answerTask, Writes: true, OfTask: true,
 		Summary: "Ask a person for help with a task",
-		About:   "The task waits. When a person has answered, notify:task-updated says so, and the answer is in the task.",
+		About:   "The task waits. When a person answers, you get notify:task-updated, and the task has the answer.",
 		HTTP:    []string{"POST /api/v1/servers/tasks/{id}/help", "POST /api/v1/server/tasks/{id}/help"},
 		Examples: []string{
 			`{"taskId": "task-123", "question": "Which database shall I write for?", "context": {"file": "src/db.ts"}}`,
@@ -303,14 +303,14 @@ var workOperations = []Operation{
 	request[RemoveDependency](Operation{
 		Name: "remove-dependency", Answer: answerDependency, Writes: true,
 		Summary:  "Remove a dependency from a task",
-		About:    "A task that waits for nothing else may start.",
+		About:    "A task without other open dependencies may start.",
 		HTTP:     []string{"DELETE /api/v1/server/tasks/{id}/dependencies/{dep_id}"},
 		Examples: []string{`{"taskId": "task-123", "dependencyId": "d5"}`},
 	}),
 	request[AddNote](Operation{
 		Name: "add-note", Answer: answerNote, Writes: true,
 		Summary: "Add a note to a task",
-		About:   "The note can be read by all who may see the task.",
+		About:   "Everyone who may see the task can read the note.",
 		HTTP:    []string{"POST /api/v1/tasks/{id}/notes", "POST /api/v1/server/tasks/{id}/notes"},
 		Examples: []string{
 			`{"taskId": "task-123", "content": "The designer is back on Monday.", "urgent": true}`,

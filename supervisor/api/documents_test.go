@@ -136,17 +136,17 @@ var documents = []schema.Document{
 	{Name: "hub.tasks", Title: "Tasks",
 		Rules: schema.ListOf(schema.Ref("hub-task"))},
 	{Name: "hub.task-lines", Title: "A page of tasks, oldest first", Of: taskPage{}},
-	{Name: "hub.checked", Title: "The tasks that are assigned to a session and not started", Of: checkedShown{}},
+	{Name: "hub.checked", Title: "Tasks that are assigned to a session and not started", Of: checkedShown{}},
 	{Name: "hub.notes", Title: "The notes of a task, oldest first",
 		Rules: schema.ListOf(schema.Ref("note"))},
 	{Name: "hub.matched", Title: "The result of an automatic assignment",
 		Parts: []schema.Part{{Name: "assigned", Of: matchedShown{}}, {Name: "no_match", Of: unmatchedShown{}, Rules: closed}},
 		Rules: schema.OneOf(schema.Ref("#/$defs/assigned"), schema.Ref("#/$defs/no_match"))},
-	{Name: "hub.matches", Title: "How each agent fits a task, best first", Of: hub.Matches{}},
+	{Name: "hub.matches", Title: "The fit of each agent for a task, best first", Of: hub.Matches{}},
 	{Name: "hub.servers", Title: "All agents", Of: hub.ServerList{}},
 	{Name: "hub.registered", Title: "A registered server", Of: registeredShown{}},
 	{Name: "hub.alive", Title: "The answer to a heartbeat of a server", Of: aliveReply{}},
-	{Name: "hub.refusal", Title: "Why a request to the hub or the bus was refused", Of: hubRefusal{},
+	{Name: "hub.refusal", Title: "A refusal by the hub or the bus", Of: hubRefusal{},
 		As: map[string]any{"error.details": refusalDetails{}}},
 	{Name: "hub.other-version", Title: "A document version other than v1",
 		Rules: schema.And(schema.Type("string"), schema.Pattern("^orchestratia/[a-z-]+/v[0-9]+$"), schema.Not(schema.Pattern("/v1$")))},
@@ -162,8 +162,8 @@ var documents = []schema.Document{
 				schema.And(schema.Type("object"), schema.May("$schema", schema.AnyOf(schema.Ref("hub.other-version"), schema.Type("null")))),
 				schema.Type("string")),
 		}},
-	{Name: "hub.failure", Title: "Why a task failed", Of: failureBody{}, Lenient: true},
-	{Name: "hub.cancellation", Title: "Why a task is cancelled", Of: wire.CancelTask{}, Lenient: true, Body: true},
+	{Name: "hub.failure", Title: "The failure of a task", Of: failureBody{}, Lenient: true},
+	{Name: "hub.cancellation", Title: "The cancellation of a task", Of: wire.CancelTask{}, Lenient: true, Body: true},
 	{Name: "hub.call-for-help", Title: "A question to a person", Of: helpBody{}, Lenient: true},
 	{Name: "hub.new-note", Title: "A new note", Of: noteBody{}, Lenient: true},
 	{Name: "hub.plan", Title: "A plan", Of: planBody{}, Lenient: true},
@@ -212,8 +212,8 @@ var documents = []schema.Document{
 	{Name: "bus.health", Title: "The version of the bus", Of: healthReply{},
 		Rules: closed},
 	{Name: "sign-in", Title: "A sign-in to the web view", Of: signInBody{}},
-	{Name: "signed-in", Title: "Who has signed in to the web view", Of: signedIn{}},
-	{Name: "refusal", Title: "Why a request was refused", Of: doorRefusal{}},
+	{Name: "signed-in", Title: "The person who is signed in to the web view", Of: signedIn{}},
+	{Name: "refusal", Title: "A refusal of a request", Of: doorRefusal{}},
 	{Name: "event", Title: "An event", Of: wire.Event{}},
 	{Name: "log-line", Title: "A line of an agent's output", Of: control.LogLine{}},
 }
@@ -225,7 +225,7 @@ var documents = []schema.Document{
 type newTask struct {
 	// The title of the task.
 	Title string `json:"title" schema:"nonblank"`
-	// What is to be done, for people.
+	// The work to do, for people.
 	Spec string `json:"spec" schema:"nonblank"`
 	// The kind of task, in words of the submitter; feature when it is missing.
 	Type string `json:"type,omitzero"`
@@ -241,9 +241,10 @@ type newTask struct {
 	SessionID string `json:"session_id,omitzero"`
 	// The specification in a form for programs. Another version is accepted with a warning.
 	StructuredSpec wire.Raw `json:"structured_spec,omitzero"`
-	// What the task requires of an agent. A task without requirements is assigned only by hand.
+	// The requirements of the task for its agent. A task without requirements is assigned only by
+	// hand.
 	Requirements wire.Raw `json:"requirements,omitzero"`
-	// What the task depends on.
+	// The dependencies of the task.
 	Dependencies []string `json:"dependencies,omitzero" schema:"each:ref=dependency"`
 	// Ids of tasks that must be done first: an older form of dependencies.
 	DependencyIDs []string `json:"dependency_ids,omitzero" schema:"each:nonblank"`
@@ -253,7 +254,7 @@ type newTask struct {
 type taskChanges struct {
 	// The new title.
 	Title string `json:"title,omitzero" schema:"nonblank"`
-	// What is to be done, for people.
+	// The work to do, for people.
 	Spec string `json:"spec,omitzero" schema:"nonblank"`
 	// The new type.
 	Type string `json:"type,omitzero" schema:"nonblank"`
@@ -293,7 +294,7 @@ type completionBody struct {
 
 // completedArtifact is a product of a task.
 type completedArtifact struct {
-	// The name, such as a file name. The path is the name of one without.
+	// The name, such as a file name; the path when it is missing.
 	Name string `json:"name,omitzero"`
 	// The MIME type; text/plain when it is missing.
 	Type string `json:"type,omitzero"`
@@ -301,7 +302,7 @@ type completedArtifact struct {
 	Content string `json:"content,omitzero"`
 	// The path of a text file in the folder of the agent, if the orchestrator has started it.
 	Path string `json:"path,omitzero"`
-	// The place of content that is stored elsewhere.
+	// The place of the content, if it is stored elsewhere.
 	Ref string `json:"ref,omitzero"`
 }
 
@@ -315,7 +316,7 @@ type failureBody struct {
 type helpBody struct {
 	// The question.
 	Question string `json:"question,omitzero"`
-	// What belongs to the question: any value.
+	// Further facts about the question: any value.
 	Context wire.Raw `json:"context,omitzero" schema:"strict"`
 }
 
@@ -365,10 +366,10 @@ type registrationBody struct {
 	OS string `json:"os,omitzero"`
 	// The registration token. It works once.
 	RegistrationToken string `json:"registration_token" schema:"nonblank"`
-	// Repositories by name, in the form from before there were capabilities. They are shown; no task
-	// is matched by them.
+	// Repositories by name, in an older form without capabilities. They are only shown, not used for
+	// matching.
 	Repos wire.Raw `json:"repos,omitzero" schema:"type=object"`
-	// What the server can do: a capabilities document.
+	// The capabilities of the server: a capabilities document.
 	Capabilities wire.Raw `json:"capabilities,omitzero"`
 }
 
@@ -494,7 +495,7 @@ type doorRefusal struct {
 type doorError struct {
 	// The kind of refusal, for programs.
 	Code string `json:"code" schema:"minlen=1"`
-	// What was wrong, for people.
+	// The error, for people.
 	Message string `json:"message" schema:"minlen=1"`
 	// Details, which depend on the error.
 	Details wire.Raw `json:"details,omitzero" schema:"type=object"`

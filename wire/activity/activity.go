@@ -19,49 +19,49 @@ const NoticeInterrupt = "interrupt"
 type Interrupted struct {
 	// The agent.
 	Agent string `json:"agent"`
-	// The id of the task that it works on, and goes on with.
+	// The id of the task that it continues with.
 	TaskID string `json:"taskId,omitzero"`
 }
 
 // Withdrawn answers withdraw-question.
 type Withdrawn struct {
-	// Whether the question is closed. It also is if it was answered or withdrawn before.
+	// Whether the question is closed, even if it was answered or withdrawn before.
 	Withdrawn bool `json:"withdrawn"`
 }
 
 // Usage is the payload of event:usage: the tokens and cost of a turn, or of one request to a model.
 type Usage struct {
-	// The id of the task, if it was used for one.
+	// The id of the task, if the usage was for one.
 	TaskID string `json:"taskId,omitzero"`
 	// The number of the turn in this run.
 	Turn int64 `json:"turn,omitzero" schema:"whole=0"`
 	// The model.
 	Model string `json:"model,omitzero"`
-	// The tokens that went in.
+	// The input tokens.
 	Input int64 `json:"input" schema:"whole=0"`
-	// The tokens that came out.
+	// The output tokens.
 	Output int64 `json:"output" schema:"whole=0"`
-	// The tokens that were read from a cache.
+	// The tokens read from a cache.
 	CacheRead int64 `json:"cacheRead,omitzero" schema:"whole=0"`
-	// The tokens that were written to a cache.
+	// The tokens written to a cache.
 	CacheWrite int64 `json:"cacheWrite,omitzero" schema:"whole=0"`
-	// The tokens of its reasoning.
+	// The reasoning tokens.
 	Reasoning int64 `json:"reasoning,omitzero" schema:"whole=0"`
 	// The cost.
 	Cost float64 `json:"cost,omitzero" schema:"min=0,max=9007199254740991"`
 	// The currency of the cost, such as USD.
 	Currency string `json:"currency,omitzero"`
-	// How many tokens the conversation has.
+	// The number of tokens in the conversation.
 	ContextUsed int64 `json:"contextUsed,omitzero" schema:"whole=0"`
-	// How many tokens a conversation may have.
+	// The maximum number of tokens in a conversation.
 	ContextSize int64 `json:"contextSize,omitzero" schema:"whole=0"`
 }
 
 // Used is the total usage of an agent, of the work on a task, or of a team.
 type Used struct {
-	// The tokens that went in.
+	// The input tokens.
 	Input int64 `json:"input,omitzero" schema:"whole=0"`
-	// The tokens that came out.
+	// The output tokens.
 	Output int64 `json:"output,omitzero" schema:"whole=0"`
 	// The cost.
 	Cost float64 `json:"cost,omitzero" schema:"min=0"`
@@ -105,7 +105,7 @@ type Conversation struct {
 type Turn struct {
 	// busy, waiting (for a person) or idle.
 	State string `json:"state" schema:"enum=busy|waiting|idle"`
-	// Since when, in ISO 8601.
+	// When the state began, in ISO 8601.
 	Since string `json:"since,omitzero" schema:"time"`
 	// Your current activity, in a few words.
 	What string `json:"what,omitzero"`
@@ -128,9 +128,9 @@ const MaxLimit = 7 * 24 * time.Hour
 // vendor limits the use. It gets no task until then, or for seven days. A restart of the agent by
 // hand lifts the limit.
 type Limited struct {
-	// Until when, in ISO 8601.
+	// When the limit ends, in ISO 8601.
 	Until string `json:"until" schema:"time"`
-	// The reason: the limited resource in words of the vendor, or another reason.
+	// The limited resource, in words of the vendor, or another reason.
 	Scope string `json:"scope,omitzero"`
 }
 

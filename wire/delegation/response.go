@@ -68,9 +68,9 @@ type Artifact struct {
 	Name string `json:"name" schema:"nonblank"`
 	// The MIME type, such as text/markdown.
 	Type string `json:"type" schema:"nonblank"`
-	// The whole content, as text; JSON too. It may be missing if there is a ref.
+	// The whole content, as text, even if it is JSON. It may be missing if there is a ref.
 	Content string `json:"content" schema:"optional"`
-	// The place of content that is stored elsewhere. sha256: and 64 hexadecimal digits name content
+	// The place of the content, if it is stored elsewhere. sha256: and 64 hexadecimal digits name content
 	// that the orchestrator stores; an agent must not use them. An extension of the published
 	// protocol.
 	Ref string `json:"ref,omitzero"`

@@ -17,7 +17,7 @@ type Artifact struct {
 	Type string `json:"type" schema:"nonblank"`
 	// The size of the content, in bytes; 0 when it is missing.
 	Size int64 `json:"size,omitzero" schema:"whole=0"`
-	// The place of content that is stored elsewhere.
+	// The place of the content, if it is stored elsewhere.
 	Ref string `json:"ref,omitzero"`
 
 	Content string `json:"content,omitzero" schema:"-"`

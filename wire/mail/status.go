@@ -25,7 +25,7 @@ type State struct {
 	// kept: it is stored. written: it was written to the stdin of an agent. in_context: a model has
 	// it. refused: the program of the agent did not take it. acked: its recipient has handled it.
 	State string `json:"state" schema:"enum=mail.states"`
-	// When it was reached; missing if that is too long ago to be found.
+	// When the state was reached; missing if it was too long ago to be found.
 	At string `json:"at,omitzero" schema:"stamp"`
 	// The agent that read it.
 	Agent string `json:"agent,omitzero"`

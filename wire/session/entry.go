@@ -128,7 +128,7 @@ type Entry struct {
 	Seq int64 `json:"log_seq" schema:"min=1"`
 	// Why the message was not delivered; missing if it was. An extension of the published protocol.
 	Refused string `json:"refused,omitzero" schema:"minlen=1"`
-	// Who sent the message in the name of its sender, such as the orchestrator or an operator. It is
-	// missing if the sender did. An extension of the published protocol.
+	// The real sender of a message in another name, such as the orchestrator or an operator; otherwise
+	// missing. An extension of the published protocol.
 	By string `json:"said_by,omitzero" schema:"minlen=1"`
 }

@@ -53,7 +53,7 @@ type CustomCheck struct {
 
 // ReviewContext describes the task that was to be done.
 type ReviewContext struct {
-	// The work that was to be done.
+	// The work to review.
 	TaskDescription string `json:"task_description"`
 	// The conditions under which the task counts as done.
 	AcceptanceCriteria []string `json:"acceptance_criteria"`

@@ -41,7 +41,7 @@ type Brief struct {
 	Messages int64 `json:"messages" schema:"min=0"`
 	// The number of refused messages among them.
 	Refused int64 `json:"refused" schema:"min=0"`
-	// The number of tasks that have not ended.
+	// The number of open tasks.
 	Open int `json:"open_tasks" schema:"min=0"`
 	// The number of all tasks.
 	Tasks int `json:"tasks" schema:"min=0"`

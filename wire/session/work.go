@@ -29,7 +29,7 @@ type Progress struct {
 type Completion struct {
 	// The id of the task.
 	TaskID string `json:"task_id" schema:"id"`
-	// Whether all of the work is done (completed), a part of it (partial), or no useful part (failed).
+	// Whether all of the work is done (completed), part of it (partial), or nothing useful (failed).
 	Status string `json:"status" schema:"enum=session.Outcomes"`
 	// The changed files.
 	Changes FileChanges `json:"changes"`

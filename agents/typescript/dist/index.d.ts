@@ -192,13 +192,12 @@ export interface TaskExecutionError {
 	/** The suggested action: try again, reassign the task, abort it, or ask a person. */
 	suggested_action: "retry" | "reassign" | "abort" | "manual";
 }
-/** A developer reports the end of the work on a task, also when it failed. */
+/** A developer reports the end of the work on a task, even if it failed. */
 export interface Completion {
 	/** The id of the task. */
 	task_id: string;
 	/**
-	 * Whether all of the work is done (completed), a part of it (partial), or no useful part
-	 * (failed).
+	 * Whether all of the work is done (completed), part of it (partial), or nothing useful (failed).
 	 */
 	status: "completed" | "partial" | "failed";
 	/** The changed files. */
@@ -265,7 +264,7 @@ export interface ReviewSummary {
 }
 /** The context of the review. */
 export interface ReviewContext {
-	/** The work that was to be done. */
+	/** The work to review. */
 	task_description: string;
 	/** The conditions under which the task counts as done. */
 	acceptance_criteria: string[];
@@ -662,7 +661,7 @@ export interface Task {
 		cost?: number;
 		currency?: string;
 	};
-	/** The time before which no agent is given the task; missing if it may be given to one now. */
+	/** When the task may be given to an agent; missing if it may be given to one now. */
 	after?: string;
 	/**
 	 * The agent that gets the task again when it can. The task was assigned by hand, and has no
@@ -688,9 +687,9 @@ export interface Task {
 	verify?: string[][];
 	/** How often its verification has failed. */
 	unverified?: number;
-	/** The task block of the configuration that it comes from. */
+	/** The task block of the configuration that declares the task. */
 	block?: string;
-	/** Where its agent works on it, if it has a workspace. */
+	/** The workspace of the task, if it has one. */
 	workspace?: {
 		path: string;
 		commit?: string;
@@ -700,7 +699,7 @@ export interface Task {
 		began?: string;
 		merge?: "waiting" | "refused" | "merged" | "unchanged" | "left";
 	};
-	/** How often it was tried again on a fresh branch. */
+	/** How often the task was restarted on a fresh branch. */
 	restarts?: number;
 	/** The class of the failure, if its agent named one. */
 	failureClass?: "refused" | "context" | "limit" | "budget" | "login" | "stuck" | "tool";
@@ -792,7 +791,7 @@ export interface Link {
 }
 /** A product of a task. It has one of content, path and ref. */
 export interface TaskArtifact {
-	/** The name, such as a file name. The path is the name of one without. */
+	/** The name, such as a file name; the path when it is missing. */
 	name?: string;
 	/** The MIME type, such as text/markdown; text/plain when it is missing. */
 	type?: string;
@@ -803,7 +802,7 @@ export interface TaskArtifact {
 	 * orchestrator has started.
 	 */
 	path?: string;
-	/** The place of content that is stored elsewhere. */
+	/** The place of the content, if it is stored elsewhere. */
 	ref?: string;
 }
 /** A dependency of a task to submit. */
@@ -957,16 +956,16 @@ export interface AssignTask {
 export interface RetryTask {
 	/** The id of the task. */
 	taskId: string;
-	/** The agent that gets it. Without it, the task is given out as before. */
+	/** The agent for the task. Without it, the task is assigned as before. */
 	agent?: string;
 	/**
-	 * Continue in its present workspace, with the commits and files of the last attempt. Otherwise it
-	 * begins on a fresh branch, and the earlier one is kept under another name.
+	 * Whether to continue in the present workspace, with the commits and files of the last attempt.
+	 * Otherwise the task begins on a fresh branch, and the earlier branch is kept under another name.
 	 */
 	keep?: boolean;
 	/**
-	 * Whether the tasks that were cancelled because of this one come back, too; true if it is
-	 * missing.
+	 * Whether the tasks that were cancelled because of this one are pending again as well; true if it
+	 * is missing.
 	 */
 	dependents?: boolean;
 }
@@ -981,7 +980,7 @@ export interface AutoAssigned {
 	/** The score of the agent; a higher score is a better fit. */
 	match_score?: number;
 }
-/** How an agent fits the requirements of a task, in the answer to match-agents. */
+/** The fit of an agent for the requirements of a task, in the answer to match-agents. */
 export interface Match {
 	/** The server_id of the agent. */
 	server_id: string;
@@ -1095,7 +1094,7 @@ export interface WithdrawQuestion {
 	requestId?: string;
 }
 interface Withdrawn {
-	/** Whether the question is closed. It also is if it was answered or withdrawn before. */
+	/** Whether the question is closed, even if it was answered or withdrawn before. */
 	withdrawn: boolean;
 }
 /** What an agent does for a task. */
@@ -1111,34 +1110,34 @@ export interface ReportProgress {
 	kind?: "tool" | "words" | "plan";
 	/** Your output so far: any value, up to 64 KiB. The task shows the last one until it is done. */
 	output?: unknown;
-	/** How much is done, from 0 to 1. A missing value changes nothing. */
+	/** The progress, from 0 to 1. A missing value changes nothing. */
 	progress?: number;
 }
 /** What a turn, or one request to a model, has used. */
 export interface Usage {
-	/** The id of the task, if it was used for one. */
+	/** The id of the task, if the usage was for one. */
 	taskId?: string;
 	/** The number of the turn in this run. */
 	turn?: number;
 	/** The model. */
 	model?: string;
-	/** The tokens that went in. */
+	/** The input tokens. */
 	input: number;
-	/** The tokens that came out. */
+	/** The output tokens. */
 	output: number;
-	/** The tokens that were read from a cache. */
+	/** The tokens read from a cache. */
 	cacheRead?: number;
-	/** The tokens that were written to a cache. */
+	/** The tokens written to a cache. */
 	cacheWrite?: number;
-	/** The tokens of its reasoning. */
+	/** The reasoning tokens. */
 	reasoning?: number;
 	/** The cost. */
 	cost?: number;
 	/** The currency of the cost, such as USD. */
 	currency?: string;
-	/** How many tokens the conversation has. */
+	/** The number of tokens in the conversation. */
 	contextUsed?: number;
-	/** How many tokens a conversation may have. */
+	/** The maximum number of tokens in a conversation. */
 	contextSize?: number;
 }
 /** The conversation of the agent's program. */
@@ -1158,7 +1157,7 @@ export interface Conversation {
 export interface Turn {
 	/** busy, waiting (for a person) or idle. */
 	state: "busy" | "waiting" | "idle";
-	/** Since when, in ISO 8601. */
+	/** When the state began, in ISO 8601. */
 	since?: string;
 	/** Your current activity, in a few words. */
 	what?: string;
@@ -1167,9 +1166,9 @@ export interface Turn {
 }
 /** A limit of the agent's vendor. */
 export interface Limited {
-	/** Until when, in ISO 8601. */
+	/** When the limit ends, in ISO 8601. */
 	until: string;
-	/** The reason: the limited resource in words of the vendor, or another reason. */
+	/** The limited resource, in words of the vendor, or another reason. */
 	scope?: string;
 }
 /** What became of a message of the bus. */
@@ -1700,8 +1699,8 @@ declare abstract class Operations {
 	 */
 	queryAgents(query?: QueryAgents, options?: Options): Promise<Heard<Heard<Agent>[]>>;
 	/**
-	 * List the tasks that you submitted or that are assigned to you. The list is sorted by age and
-	 * leaves out what can be large: description, payload and result; get-task has them.
+	 * List the tasks that you submitted or that are assigned to you. The oldest task comes first. The
+	 * list leaves out description, payload and result, which can be large; get-task has them.
 	 */
 	queryTasks(query?: QueryTasks, options?: Options): Promise<Heard<Heard<Task>[]>>;
 	/**
@@ -1718,7 +1717,7 @@ declare abstract class Operations {
 	getTask(taskId: string, options?: Options): Promise<Heard<Task>>;
 	/**
 	 * Ask a person a question and wait for the answer. The response arrives when the person answers,
-	 * or with TIMEOUT. Other requests are answered meanwhile. An option may be a text.
+	 * or with TIMEOUT. You can send other requests while you wait. An option may be a text.
 	 */
 	askUser(question: AskUser, options?: Options): Promise<Heard<UserAnswer>>;
 	/**
@@ -1760,8 +1759,8 @@ declare abstract class Operations {
 	 */
 	cancelTask(taskId: string, reason?: string, options?: Options): Promise<Heard<Task>>;
 	/**
-	 * Try a task again that has failed or was cancelled. The task is pending again, with its history.
-	 * Tasks that were cancelled because of it come back, too.
+	 * Retry a failed or cancelled task. The task is pending again, with its history. Tasks that were
+	 * cancelled because of it are pending again as well.
 	 */
 	retryTask(retry: RetryTask, options?: Options): Promise<Heard<Task>>;
 	/**
@@ -1771,29 +1770,29 @@ declare abstract class Operations {
 	 */
 	currentTask(options?: Options): Promise<Heard<Task>>;
 	/**
-	 * Report what you do for a task, with or without how much of it is done. It is event:progress as
-	 * a request, for programs that do not write lines. The method progress sends that event.
+	 * Report your activity on a task, with or without the progress. The same as event:progress, for
+	 * programs that do not write lines. The method progress sends that event.
 	 */
 	reportProgress(progress: ReportProgress, options?: Options): Promise<Heard<Task>>;
 	/**
-	 * Give a task back, so that it waits for an agent again. No attempt is counted.
+	 * Give a task back to the queue. It does not count as an attempt.
 	 *
 	 * @param taskId The id of the task.
-	 * @param reason Why you do not go on with it.
-	 * @param after The time, in ISO 8601, before which no agent is to get it, such as the end of a
-	 *   limit. It can still be assigned by a request.
+	 * @param reason Why you give the task back.
+	 * @param after When an agent may get the task again, in ISO 8601: for example, the end of a
+	 *   limit. A request can still assign it before that time.
 	 */
 	returnTask(taskId: string, reason: string, after?: string, options?: Options): Promise<Heard<Task>>;
 	/**
 	 * Ask a person whether a tool may be used, and wait for the answer. The answer has the id of the
 	 * choice. A choice of the kind allow_session or allow_always is remembered: the same tool with
 	 * the same input is then answered at once. The question is withdrawn when its task ends, is given
-	 * back or goes to another agent, and when you do not run any more.
+	 * back or goes to another agent, and when your run ends.
 	 */
 	askPermission(permission: AskPermission, options?: Options): Promise<Heard<UserAnswer>>;
 	/**
-	 * Withdraw a question of yours that no longer needs an answer. The request that asked it is
-	 * answered with an error.
+	 * Withdraw a question of yours that no longer needs an answer. The request that asked the
+	 * question gets an error.
 	 */
 	withdrawQuestion(question: WithdrawQuestion, options?: Options): Promise<Heard<Withdrawn>>;
 	/**
@@ -1824,17 +1823,17 @@ declare abstract class Operations {
 	/** List the tasks that are assigned to you and not started. The answer has the tasks in full. */
 	pollTasks(options?: Options): Promise<Heard<Heard<Task>[]>>;
 	/**
-	 * List the tasks that are assigned to a session and not started. Only planners may ask for the
-	 * sessions of others.
+	 * List the tasks that are assigned to a session and not started. Only planners may ask for other
+	 * sessions.
 	 *
 	 * @param sessionId The session: the name of an agent, its server_id, or the id of its run. The
 	 *   default is your own.
 	 */
 	checkTasks(sessionId?: string, options?: Options): Promise<Heard<Heard<Task>[]>>;
 	/**
-	 * Ask a person for help with a task. The task waits. When a person has answered,
-	 * notify:task-updated says so, and the answer is in the task. This returns without waiting; the
-	 * method help of a job waits for the answer.
+	 * Ask a person for help with a task. The task waits. When a person answers, you get
+	 * notify:task-updated, and the task has the answer. This returns without waiting; the method help
+	 * of a job waits for the answer.
 	 *
 	 * @param taskId The id of the task.
 	 * @param question The question.
@@ -1869,13 +1868,13 @@ declare abstract class Operations {
 	 */
 	addDependency(taskId: string, on: Dependency, options?: Options): Promise<Heard<Link>>;
 	/**
-	 * Remove a dependency from a task. A task that waits for nothing else may start.
+	 * Remove a dependency from a task. A task without other open dependencies may start.
 	 *
 	 * @param taskId The id of the task that depends on another one.
 	 * @param dependencyId The id of the dependency, or of the task that it names.
 	 */
 	removeDependency(taskId: string, dependencyId: string, options?: Options): Promise<Heard<Link>>;
-	/** Add a note to a task. The note can be read by all who may see the task. */
+	/** Add a note to a task. Everyone who may see the task can read the note. */
 	addNote(note: AddNote, options?: Options): Promise<Heard<Note>>;
 	/**
 	 * List the notes of a task, oldest first.
@@ -1895,8 +1894,8 @@ declare abstract class Operations {
 	servers(options?: Options): Promise<Heard<Heard<Server>[]>>;
 	/**
 	 * Send a message to an actor, or as GO to all. The message is kept unchanged until the recipient
-	 * reads it. The payload can also be printed as a line of its own with a from_actor; that is
-	 * answered with the message only.
+	 * reads it. An agent can print the payload as a line, with a from_actor. The answer is then only
+	 * the message.
 	 */
 	sendMessage(mail: SendMessage, options?: Options): Promise<Heard<SentMail>>;
 	/**
@@ -1917,23 +1916,23 @@ declare abstract class Operations {
 	 */
 	heartbeat(options?: Options): Promise<Heard<Beat>>;
 	/**
-	 * Report what a turn, or one request to a model, has used. The figures are added up by agent and
-	 * by task.
+	 * Report the usage of a turn, or of one request to a model. Usage is added up by agent and by
+	 * task.
 	 */
 	reportUsage(usage: Usage): Promise<void>;
 	/** Report the conversation of your program. Your next run gets its id in ORC_CONVERSATION. */
 	reportConversation(conversation: Conversation): Promise<void>;
 	/**
-	 * Report what you do at the moment, for people. It is not recorded, and while you wait for a
-	 * person your silence does not count.
+	 * Report your current activity, for people. It is not recorded. While you wait for a person, your
+	 * silence does not count.
 	 */
 	reportTurn(turn: Turn): Promise<void>;
 	/**
-	 * Report that you can do nothing for a time, most often because your vendor limits the use. You
-	 * get no task until then; return-task gives back the one that you have.
+	 * Report that you cannot work for a time, usually because of a limit of your vendor. You get no
+	 * task until then. Give your current task back with return-task.
 	 */
 	reportLimit(limit: Limited): Promise<void>;
-	/** Report that your model has a message that you were notified of, or that it was refused. */
+	/** Report that your model has a bus message, or that your program refused it. */
 	reportReceipt(receipt: Receipt): Promise<void>;
 }
 declare class Stream extends Operations {

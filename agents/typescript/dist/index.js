@@ -2301,8 +2301,8 @@ var Operations = class {
     return listOf(await this.ask("query-agents", query, options2), "agents");
   }
   /**
-   * List the tasks that you submitted or that are assigned to you. The list is sorted by age and
-   * leaves out what can be large: description, payload and result; get-task has them.
+   * List the tasks that you submitted or that are assigned to you. The oldest task comes first. The
+   * list leaves out description, payload and result, which can be large; get-task has them.
    */
   async queryTasks(query = {}, options2) {
     return listOf(await this.ask("query-tasks", query, options2), "tasks");
@@ -2325,7 +2325,7 @@ var Operations = class {
   }
   /**
    * Ask a person a question and wait for the answer. The response arrives when the person answers,
-   * or with TIMEOUT. Other requests are answered meanwhile. An option may be a text.
+   * or with TIMEOUT. You can send other requests while you wait. An option may be a text.
    */
   askUser(question2, options2) {
     return this.ask("ask-user", asking(question2), options2);
@@ -2371,8 +2371,8 @@ var Operations = class {
     return partOf(await this.ask("cancel-task", { taskId, reason: reason || void 0 }, options2), "task");
   }
   /**
-   * Try a task again that has failed or was cancelled. The task is pending again, with its history.
-   * Tasks that were cancelled because of it come back, too.
+   * Retry a failed or cancelled task. The task is pending again, with its history. Tasks that were
+   * cancelled because of it are pending again as well.
    */
   async retryTask(retry, options2) {
     return partOf(await this.ask("retry-task", retry, options2), "task");
@@ -2386,19 +2386,19 @@ var Operations = class {
     return partOf(await this.ask("current-task", {}, options2), "task");
   }
   /**
-   * Report what you do for a task, with or without how much of it is done. It is event:progress as
-   * a request, for programs that do not write lines. The method progress sends that event.
+   * Report your activity on a task, with or without the progress. The same as event:progress, for
+   * programs that do not write lines. The method progress sends that event.
    */
   async reportProgress(progress2, options2) {
     return partOf(await this.ask("report-progress", progress2, options2), "task");
   }
   /**
-   * Give a task back, so that it waits for an agent again. No attempt is counted.
+   * Give a task back to the queue. It does not count as an attempt.
    *
    * @param taskId The id of the task.
-   * @param reason Why you do not go on with it.
-   * @param after The time, in ISO 8601, before which no agent is to get it, such as the end of a
-   *   limit. It can still be assigned by a request.
+   * @param reason Why you give the task back.
+   * @param after When an agent may get the task again, in ISO 8601: for example, the end of a
+   *   limit. A request can still assign it before that time.
    */
   async returnTask(taskId, reason, after3, options2) {
     return partOf(await this.ask("return-task", { taskId, reason, after: after3 || void 0 }, options2), "task");
@@ -2407,14 +2407,14 @@ var Operations = class {
    * Ask a person whether a tool may be used, and wait for the answer. The answer has the id of the
    * choice. A choice of the kind allow_session or allow_always is remembered: the same tool with
    * the same input is then answered at once. The question is withdrawn when its task ends, is given
-   * back or goes to another agent, and when you do not run any more.
+   * back or goes to another agent, and when your run ends.
    */
   askPermission(permission, options2) {
     return this.ask("ask-permission", permission, options2);
   }
   /**
-   * Withdraw a question of yours that no longer needs an answer. The request that asked it is
-   * answered with an error.
+   * Withdraw a question of yours that no longer needs an answer. The request that asked the
+   * question gets an error.
    */
   withdrawQuestion(question2, options2) {
     return this.ask("withdraw-question", question2, options2);
@@ -2457,8 +2457,8 @@ var Operations = class {
     return listOf(await this.ask("poll-tasks", {}, options2), "tasks");
   }
   /**
-   * List the tasks that are assigned to a session and not started. Only planners may ask for the
-   * sessions of others.
+   * List the tasks that are assigned to a session and not started. Only planners may ask for other
+   * sessions.
    *
    * @param sessionId The session: the name of an agent, its server_id, or the id of its run. The
    *   default is your own.
@@ -2467,9 +2467,9 @@ var Operations = class {
     return listOf(await this.ask("check-tasks", { sessionId: sessionId || void 0 }, options2), "tasks");
   }
   /**
-   * Ask a person for help with a task. The task waits. When a person has answered,
-   * notify:task-updated says so, and the answer is in the task. This returns without waiting; the
-   * method help of a job waits for the answer.
+   * Ask a person for help with a task. The task waits. When a person answers, you get
+   * notify:task-updated, and the task has the answer. This returns without waiting; the method help
+   * of a job waits for the answer.
    *
    * @param taskId The id of the task.
    * @param question The question.
@@ -2514,7 +2514,7 @@ var Operations = class {
     return partOf(await this.ask("add-dependency", dependency(taskId, on), options2), "dependency");
   }
   /**
-   * Remove a dependency from a task. A task that waits for nothing else may start.
+   * Remove a dependency from a task. A task without other open dependencies may start.
    *
    * @param taskId The id of the task that depends on another one.
    * @param dependencyId The id of the dependency, or of the task that it names.
@@ -2522,7 +2522,7 @@ var Operations = class {
   async removeDependency(taskId, dependencyId, options2) {
     return partOf(await this.ask("remove-dependency", { taskId, dependencyId }, options2), "dependency");
   }
-  /** Add a note to a task. The note can be read by all who may see the task. */
+  /** Add a note to a task. Everyone who may see the task can read the note. */
   async addNote(note, options2) {
     return partOf(await this.ask("add-note", { ...note, urgent: note.urgent || void 0 }, options2), "note");
   }
@@ -2550,8 +2550,8 @@ var Operations = class {
   }
   /**
    * Send a message to an actor, or as GO to all. The message is kept unchanged until the recipient
-   * reads it. The payload can also be printed as a line of its own with a from_actor; that is
-   * answered with the message only.
+   * reads it. An agent can print the payload as a line, with a from_actor. The answer is then only
+   * the message.
    */
   sendMessage(mail, options2) {
     return this.ask("send-message", mail, options2);
@@ -2582,8 +2582,8 @@ var Operations = class {
     return this.ask("heartbeat", {}, options2);
   }
   /**
-   * Report what a turn, or one request to a model, has used. The figures are added up by agent and
-   * by task.
+   * Report the usage of a turn, or of one request to a model. Usage is added up by agent and by
+   * task.
    */
   reportUsage(usage) {
     return this.tell("usage", usage);
@@ -2593,20 +2593,20 @@ var Operations = class {
     return this.tell("session", conversation);
   }
   /**
-   * Report what you do at the moment, for people. It is not recorded, and while you wait for a
-   * person your silence does not count.
+   * Report your current activity, for people. It is not recorded. While you wait for a person, your
+   * silence does not count.
    */
   reportTurn(turn) {
     return this.tell("turn", turn);
   }
   /**
-   * Report that you can do nothing for a time, most often because your vendor limits the use. You
-   * get no task until then; return-task gives back the one that you have.
+   * Report that you cannot work for a time, usually because of a limit of your vendor. You get no
+   * task until then. Give your current task back with return-task.
    */
   reportLimit(limit) {
     return this.tell("limited", limit);
   }
-  /** Report that your model has a message that you were notified of, or that it was refused. */
+  /** Report that your model has a bus message, or that your program refused it. */
   reportReceipt(receipt) {
     return this.tell("receipt", receipt);
   }

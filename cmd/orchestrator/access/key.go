@@ -112,7 +112,7 @@ func keyRegisterCommand(a *cli.App) *cobra.Command {
 	var ttl cli.Duration
 	verb := &cobra.Command{
 		Use:   "register",
-		Short: "Create a token with which a server can register once",
+		Short: "Create a token that registers one server",
 		Long: `Creates a token that lets an external server register as an agent, once. The server
 then receives its own key. Only the token is printed to stdout, and only once.
 With --name no other server can use it.`,

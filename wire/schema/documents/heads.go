@@ -151,7 +151,7 @@ type (
 		AgentType string `json:"agent_type" schema:"enum=session.AgentTypes"`
 	}
 	artifactSaid struct {
-		// The name, such as a file name. The path is the name of one without.
+		// The name, such as a file name; the path when it is missing.
 		Name string `json:"name,omitzero" schema:"nonblank"`
 		// The MIME type, such as text/markdown; text/plain when it is missing.
 		Type string `json:"type,omitzero"`
@@ -160,7 +160,7 @@ type (
 		// The path of a text file in your working folder, which is read now. Only for a run that the
 		// orchestrator has started.
 		Path string `json:"path,omitzero" schema:"nonblank"`
-		// The place of content that is stored elsewhere.
+		// The place of the content, if it is stored elsewhere.
 		Ref string `json:"ref,omitzero" schema:"nonblank"`
 	}
 )

@@ -64,8 +64,9 @@ class Operations:
         project_id: Optional[str] = None,
         conversation_id: Optional[str] = None,
     ) -> List[Task]:
-        """List the tasks that you submitted or that are assigned to you. The list is sorted by age
-        and leaves out what can be large: description, payload and result; get-task has them.
+        """List the tasks that you submitted or that are assigned to you. The oldest task comes
+        first. The list leaves out description, payload and result, which can be large; get-task has
+        them.
 
         status: Only tasks with this status or in this state. queued is pending or assigned,
             completed is done, and running is everything between.
@@ -157,7 +158,8 @@ class Operations:
         wait: Optional[int] = None,
     ) -> UserAnswer:
         """Ask a person a question and wait for the answer. The response arrives when the person
-        answers, or with TIMEOUT. Other requests are answered meanwhile. An option may be a text.
+        answers, or with TIMEOUT. You can send other requests while you wait. An option may be a
+        text.
 
         question: The question.
         options: The answers that are allowed, each with its own value. Without options every
@@ -228,15 +230,16 @@ class Operations:
         keep: bool = False,
         dependents: Optional[bool] = None,
     ) -> Task:
-        """Try a task again that has failed or was cancelled. The task is pending again, with its
-        history. Tasks that were cancelled because of it come back, too.
+        """Retry a failed or cancelled task. The task is pending again, with its history. Tasks that
+        were cancelled because of it are pending again as well.
 
         task_id: The id of the task.
-        agent: The agent that gets it. Without it, the task is given out as before.
-        keep: Continue in its present workspace, with the commits and files of the last attempt.
-            Otherwise it begins on a fresh branch, and the earlier one is kept under another name.
-        dependents: Whether the tasks that were cancelled because of this one come back, too;
-            true if it is missing.
+        agent: The agent for the task. Without it, the task is assigned as before.
+        keep: Whether to continue in the present workspace, with the commits and files of the
+            last attempt. Otherwise the task begins on a fresh branch, and the earlier branch is
+            kept under another name.
+        dependents: Whether the tasks that were cancelled because of this one are pending again
+            as well; true if it is missing.
         """
         return cast(Task, self._one(
             "retry-task", "task", taskId=task_id, agent=agent, keep=keep or None, dependents=dependents,
@@ -257,13 +260,12 @@ class Operations:
         kind: Optional[str] = None,
         output: Any = None,
     ) -> Task:
-        """Report what you do for a task, with or without how much of it is done. It is
-        event:progress as a request, for programs that do not write lines. The method progress sends
-        that event.
+        """Report your activity on a task, with or without the progress. The same as event:progress,
+        for programs that do not write lines. The method progress sends that event.
 
         task_id: The id of the task.
         message: Your current activity.
-        progress: How much is done, from 0 to 1. A missing value changes nothing.
+        progress: The progress, from 0 to 1. A missing value changes nothing.
         kind: The kind of the message: tool for a tool call, words for text of the model, plan
             for a step of a plan.
         output: Your output so far: any value, up to 64 KiB. The task shows the last one until
@@ -274,12 +276,12 @@ class Operations:
         ))
 
     def return_task(self, task_id: str, reason: str, after: Optional[str] = None) -> Task:
-        """Give a task back, so that it waits for an agent again. No attempt is counted.
+        """Give a task back to the queue. It does not count as an attempt.
 
         task_id: The id of the task.
-        reason: Why you do not go on with it.
-        after: The time, in ISO 8601, before which no agent is to get it, such as the end of a
-            limit. It can still be assigned by a request.
+        reason: Why you give the task back.
+        after: When an agent may get the task again, in ISO 8601: for example, the end of a
+            limit. A request can still assign it before that time.
         """
         return cast(Task, self._one("return-task", "task", taskId=task_id, reason=reason, after=after))
 
@@ -299,7 +301,7 @@ class Operations:
         """Ask a person whether a tool may be used, and wait for the answer. The answer has the id
         of the choice. A choice of the kind allow_session or allow_always is remembered: the same
         tool with the same input is then answered at once. The question is withdrawn when its task
-        ends, is given back or goes to another agent, and when you do not run any more.
+        ends, is given back or goes to another agent, and when your run ends.
 
         tool: The tool, such as Bash.
         title: The action to permit, in one line.
@@ -318,8 +320,8 @@ class Operations:
         ))
 
     def withdraw_question(self, question_id: Optional[str] = None, request_id: Optional[str] = None) -> Withdrawn:
-        """Withdraw a question of yours that no longer needs an answer. The request that asked it is
-        answered with an error.
+        """Withdraw a question of yours that no longer needs an answer. The request that asked the
+        question gets an error.
 
         question_id: The id of the question.
         request_id: The id of your request that asked it.
@@ -402,7 +404,7 @@ class Operations:
 
     def check_tasks(self, session_id: Optional[str] = None) -> List[Task]:
         """List the tasks that are assigned to a session and not started. Only planners may ask for
-        the sessions of others.
+        other sessions.
 
         session_id: The session: the name of an agent, its server_id, or the id of its run. The
             default is your own.
@@ -410,9 +412,9 @@ class Operations:
         return cast(List[Task], self._list("check-tasks", "tasks", sessionId=session_id or None))
 
     def request_help(self, task_id: str, question: str, context: Any = None) -> Task:
-        """Ask a person for help with a task. The task waits. When a person has answered,
-        notify:task-updated says so, and the answer is in the task. This returns without waiting;
-        the method help of a job waits for the answer.
+        """Ask a person for help with a task. The task waits. When a person answers, you get
+        notify:task-updated, and the task has the answer. This returns without waiting; the method
+        help of a job waits for the answer.
 
         task_id: The id of the task.
         question: The question.
@@ -455,7 +457,7 @@ class Operations:
         """Add a dependency to a task. The task must not have started. A dependency that closes a
         cycle is refused.
 
-        task_id: The id of the task that is to wait.
+        task_id: The id of the task that depends on another one.
         depends_on_task_id: The id of the other task.
         dependency_type: blocks: the other task must be done first; the default. input: a part
             of its result is needed too. related: for information only.
@@ -468,7 +470,7 @@ class Operations:
         ))
 
     def remove_dependency(self, task_id: str, dependency_id: str) -> Link:
-        """Remove a dependency from a task. A task that waits for nothing else may start.
+        """Remove a dependency from a task. A task without other open dependencies may start.
 
         task_id: The id of the task that depends on another one.
         dependency_id: The id of the dependency, or of the task that it names.
@@ -476,7 +478,7 @@ class Operations:
         return cast(Link, self._one("remove-dependency", "dependency", taskId=task_id, dependencyId=dependency_id))
 
     def add_note(self, task_id: str, content: str, urgent: bool = False) -> Note:
-        """Add a note to a task. The note can be read by all who may see the task.
+        """Add a note to a task. Everyone who may see the task can read the note.
 
         task_id: The id of the task.
         content: The text of the note.
@@ -520,8 +522,8 @@ class Operations:
         idempotency_key: Optional[str] = None,
     ) -> SentMail:
         """Send a message to an actor, or as GO to all. The message is kept unchanged until the
-        recipient reads it. The payload can also be printed as a line of its own with a from_actor;
-        that is answered with the message only.
+        recipient reads it. An agent can print the payload as a line, with a from_actor. The answer
+        is then only the message.
 
         to_actor: The recipient: GO, HO:host, PO:project, IO:person, W:id, S:kind:id, Bus or
             Governor; the name of an agent, for its mailbox; or broadcast, which only GO may use. An
@@ -577,21 +579,21 @@ class Operations:
         context_used: Optional[int] = None,
         context_size: Optional[int] = None,
     ) -> None:
-        """Report what a turn, or one request to a model, has used. The figures are added up by
-        agent and by task.
+        """Report the usage of a turn, or of one request to a model. Usage is added up by agent and
+        by task.
 
-        input: The tokens that went in.
-        output: The tokens that came out.
-        task_id: The id of the task, if it was used for one.
+        input: The input tokens.
+        output: The output tokens.
+        task_id: The id of the task, if the usage was for one.
         turn: The number of the turn in this run.
         model: The model.
-        cache_read: The tokens that were read from a cache.
-        cache_write: The tokens that were written to a cache.
-        reasoning: The tokens of its reasoning.
+        cache_read: The tokens read from a cache.
+        cache_write: The tokens written to a cache.
+        reasoning: The reasoning tokens.
         cost: The cost.
         currency: The currency of the cost, such as USD.
-        context_used: How many tokens the conversation has.
-        context_size: How many tokens a conversation may have.
+        context_used: The number of tokens in the conversation.
+        context_size: The maximum number of tokens in a conversation.
         """
         self.tell("usage", without_none(
             input=input, output=output, taskId=task_id, turn=turn, model=model, cacheRead=cache_read,
@@ -626,27 +628,27 @@ class Operations:
         since: Optional[str] = None,
         task_id: Optional[str] = None,
     ) -> None:
-        """Report what you do at the moment, for people. It is not recorded, and while you wait for
-        a person your silence does not count.
+        """Report your current activity, for people. It is not recorded. While you wait for a
+        person, your silence does not count.
 
         state: busy, waiting (for a person) or idle.
         what: Your current activity, in a few words.
-        since: Since when, in ISO 8601.
+        since: When the state began, in ISO 8601.
         task_id: The id of the task that you work on.
         """
         self.tell("turn", without_none(state=state, what=what, since=since, taskId=task_id))
 
     def report_limit(self, until: str, scope: Optional[str] = None) -> None:
-        """Report that you can do nothing for a time, most often because your vendor limits the use.
-        You get no task until then; return-task gives back the one that you have.
+        """Report that you cannot work for a time, usually because of a limit of your vendor. You
+        get no task until then. Give your current task back with return-task.
 
-        until: Until when, in ISO 8601.
-        scope: The reason: the limited resource in words of the vendor, or another reason.
+        until: When the limit ends, in ISO 8601.
+        scope: The limited resource, in words of the vendor, or another reason.
         """
         self.tell("limited", without_none(until=until, scope=scope))
 
     def report_receipt(self, seq: int, state: str) -> None:
-        """Report that your model has a message that you were notified of, or that it was refused.
+        """Report that your model has a bus message, or that your program refused it.
 
         seq: The number of the message.
         state: in_context: your model has it. refused: your program did not take it.

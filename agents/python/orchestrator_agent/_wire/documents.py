@@ -88,7 +88,7 @@ class Task(_Task, total=False):
     help: Help
     #: The usage of coding agents for the task, in the answer to get-task.
     used: Dict[str, Any]
-    #: The time before which no agent is given the task; missing if it may be given to one now.
+    #: When the task may be given to an agent; missing if it may be given to one now.
     after: str
     #: The agent that gets the task again when it can. The task was assigned by hand, and has no
     #: requirements for finding another agent.
@@ -103,11 +103,11 @@ class Task(_Task, total=False):
     verify: List[List[str]]
     #: How often its verification has failed.
     unverified: int
-    #: The task block of the configuration that it comes from.
+    #: The task block of the configuration that declares the task.
     block: str
-    #: Where its agent works on it, if it has a workspace.
+    #: The workspace of the task, if it has one.
     workspace: Dict[str, Any]
-    #: How often it was tried again on a fresh branch.
+    #: How often the task was restarted on a fresh branch.
     restarts: int
     #: The class of the failure, if its agent named one. One of refused, context, limit, budget,
     #: login, stuck, tool.
@@ -192,7 +192,7 @@ class Link(_Link, total=False):
 class TaskArtifact(TypedDict, total=False):
     """A product of a task. It has one of content, path and ref."""
 
-    #: The name, such as a file name. The path is the name of one without.
+    #: The name, such as a file name; the path when it is missing.
     name: str
     #: The MIME type, such as text/markdown; text/plain when it is missing.
     type: str
@@ -201,7 +201,7 @@ class TaskArtifact(TypedDict, total=False):
     #: The path of a text file in your working folder, which is read now. Only for a run that the
     #: orchestrator has started.
     path: str
-    #: The place of content that is stored elsewhere.
+    #: The place of the content, if it is stored elsewhere.
     ref: str
 
 
@@ -238,7 +238,7 @@ class AutoAssigned(_AutoAssigned, total=False):
 
 
 class Match(TypedDict):
-    """How an agent fits the requirements of a task, in the answer to match-agents."""
+    """The fit of an agent for the requirements of a task, in the answer to match-agents."""
 
     #: The server_id of the agent.
     server_id: str
@@ -315,7 +315,7 @@ class UserAnswer(_UserAnswer, total=False):
 class Withdrawn(TypedDict):
     """Answers withdraw-question."""
 
-    #: Whether the question is closed. It also is if it was answered or withdrawn before.
+    #: Whether the question is closed, even if it was answered or withdrawn before.
     withdrawn: bool
 
 

@@ -122,11 +122,11 @@ class SelfReview(TypedDict, total=False):
 
 
 class Completion(TypedDict, total=False):
-    """A developer reports the end of the work on a task, also when it failed."""
+    """A developer reports the end of the work on a task, even if it failed."""
 
     #: The id of the task.
     task_id: str
-    #: Whether all of the work is done (completed), a part of it (partial), or no useful part
+    #: Whether all of the work is done (completed), part of it (partial), or nothing useful
     #: (failed).
     status: str
     #: The changed files.
@@ -174,7 +174,7 @@ class ReviewCriteria(TypedDict, total=False):
 class ReviewContext(TypedDict, total=False):
     """The context of the review."""
 
-    #: The work that was to be done.
+    #: The work to review.
     task_description: str
     #: The conditions under which the task counts as done.
     acceptance_criteria: List[str]

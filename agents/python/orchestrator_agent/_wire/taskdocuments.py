@@ -119,9 +119,9 @@ class _Artifact(TypedDict):
 class Artifact(_Artifact, total=False):
     """A product of the work."""
 
-    #: The whole content, as text; JSON too. It may be missing if there is a ref.
+    #: The whole content, as text, even if it is JSON. It may be missing if there is a ref.
     content: str
-    #: The place of content that is stored elsewhere. sha256: and 64 hexadecimal digits name content
-    #: that the orchestrator stores; an agent must not use them. An extension of the published
-    #: protocol.
+    #: The place of the content, if it is stored elsewhere. sha256: and 64 hexadecimal digits name
+    #: content that the orchestrator stores; an agent must not use them. An extension of the
+    #: published protocol.
     ref: str

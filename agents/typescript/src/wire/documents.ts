@@ -90,7 +90,7 @@ export interface Task {
   help?: Help;
   /** The usage of coding agents for the task, in the answer to get-task. */
   used?: { input?: number; output?: number; cost?: number; currency?: string };
-  /** The time before which no agent is given the task; missing if it may be given to one now. */
+  /** When the task may be given to an agent; missing if it may be given to one now. */
   after?: string;
   /**
    * The agent that gets the task again when it can. The task was assigned by hand, and has no
@@ -111,11 +111,11 @@ export interface Task {
   verify?: string[][];
   /** How often its verification has failed. */
   unverified?: number;
-  /** The task block of the configuration that it comes from. */
+  /** The task block of the configuration that declares the task. */
   block?: string;
-  /** Where its agent works on it, if it has a workspace. */
+  /** The workspace of the task, if it has one. */
   workspace?: { path: string; commit?: string; host?: string; branch?: string; base?: string; began?: string; merge?: "waiting" | "refused" | "merged" | "unchanged" | "left" };
-  /** How often it was tried again on a fresh branch. */
+  /** How often the task was restarted on a fresh branch. */
   restarts?: number;
   /** The class of the failure, if its agent named one. */
   failureClass?: "refused" | "context" | "limit" | "budget" | "login" | "stuck" | "tool";
@@ -208,7 +208,7 @@ export interface Link {
 
 /** A product of a task. It has one of content, path and ref. */
 export interface TaskArtifact {
-  /** The name, such as a file name. The path is the name of one without. */
+  /** The name, such as a file name; the path when it is missing. */
   name?: string;
   /** The MIME type, such as text/markdown; text/plain when it is missing. */
   type?: string;
@@ -219,7 +219,7 @@ export interface TaskArtifact {
    * orchestrator has started.
    */
   path?: string;
-  /** The place of content that is stored elsewhere. */
+  /** The place of the content, if it is stored elsewhere. */
   ref?: string;
 }
 
@@ -380,16 +380,16 @@ export interface AssignTask {
 export interface RetryTask {
   /** The id of the task. */
   taskId: string;
-  /** The agent that gets it. Without it, the task is given out as before. */
+  /** The agent for the task. Without it, the task is assigned as before. */
   agent?: string;
   /**
-   * Continue in its present workspace, with the commits and files of the last attempt. Otherwise it
-   * begins on a fresh branch, and the earlier one is kept under another name.
+   * Whether to continue in the present workspace, with the commits and files of the last attempt.
+   * Otherwise the task begins on a fresh branch, and the earlier branch is kept under another name.
    */
   keep?: boolean;
   /**
-   * Whether the tasks that were cancelled because of this one come back, too; true if it is
-   * missing.
+   * Whether the tasks that were cancelled because of this one are pending again as well; true if it
+   * is missing.
    */
   dependents?: boolean;
 }
@@ -406,7 +406,7 @@ export interface AutoAssigned {
   match_score?: number;
 }
 
-/** How an agent fits the requirements of a task, in the answer to match-agents. */
+/** The fit of an agent for the requirements of a task, in the answer to match-agents. */
 export interface Match {
   /** The server_id of the agent. */
   server_id: string;
@@ -524,7 +524,7 @@ export interface WithdrawQuestion {
 
 /** Answers withdraw-question. */
 export interface Withdrawn {
-  /** Whether the question is closed. It also is if it was answered or withdrawn before. */
+  /** Whether the question is closed, even if it was answered or withdrawn before. */
   withdrawn: boolean;
 }
 
@@ -541,35 +541,35 @@ export interface ReportProgress {
   kind?: "tool" | "words" | "plan";
   /** Your output so far: any value, up to 64 KiB. The task shows the last one until it is done. */
   output?: unknown;
-  /** How much is done, from 0 to 1. A missing value changes nothing. */
+  /** The progress, from 0 to 1. A missing value changes nothing. */
   progress?: number;
 }
 
 /** What a turn, or one request to a model, has used. */
 export interface Usage {
-  /** The id of the task, if it was used for one. */
+  /** The id of the task, if the usage was for one. */
   taskId?: string;
   /** The number of the turn in this run. */
   turn?: number;
   /** The model. */
   model?: string;
-  /** The tokens that went in. */
+  /** The input tokens. */
   input: number;
-  /** The tokens that came out. */
+  /** The output tokens. */
   output: number;
-  /** The tokens that were read from a cache. */
+  /** The tokens read from a cache. */
   cacheRead?: number;
-  /** The tokens that were written to a cache. */
+  /** The tokens written to a cache. */
   cacheWrite?: number;
-  /** The tokens of its reasoning. */
+  /** The reasoning tokens. */
   reasoning?: number;
   /** The cost. */
   cost?: number;
   /** The currency of the cost, such as USD. */
   currency?: string;
-  /** How many tokens the conversation has. */
+  /** The number of tokens in the conversation. */
   contextUsed?: number;
-  /** How many tokens a conversation may have. */
+  /** The maximum number of tokens in a conversation. */
   contextSize?: number;
 }
 
@@ -591,7 +591,7 @@ export interface Conversation {
 export interface Turn {
   /** busy, waiting (for a person) or idle. */
   state: "busy" | "waiting" | "idle";
-  /** Since when, in ISO 8601. */
+  /** When the state began, in ISO 8601. */
   since?: string;
   /** Your current activity, in a few words. */
   what?: string;
@@ -601,9 +601,9 @@ export interface Turn {
 
 /** A limit of the agent's vendor. */
 export interface Limited {
-  /** Until when, in ISO 8601. */
+  /** When the limit ends, in ISO 8601. */
   until: string;
-  /** The reason: the limited resource in words of the vendor, or another reason. */
+  /** The limited resource, in words of the vendor, or another reason. */
   scope?: string;
 }
 

@@ -162,13 +162,12 @@ export interface TaskExecutionError {
   suggested_action: "retry" | "reassign" | "abort" | "manual";
 }
 
-/** A developer reports the end of the work on a task, also when it failed. */
+/** A developer reports the end of the work on a task, even if it failed. */
 export interface Completion {
   /** The id of the task. */
   task_id: string;
   /**
-   * Whether all of the work is done (completed), a part of it (partial), or no useful part
-   * (failed).
+   * Whether all of the work is done (completed), part of it (partial), or nothing useful (failed).
    */
   status: "completed" | "partial" | "failed";
   /** The changed files. */
@@ -240,7 +239,7 @@ export interface ReviewSummary {
 
 /** The context of the review. */
 export interface ReviewContext {
-  /** The work that was to be done. */
+  /** The work to review. */
   task_description: string;
   /** The conditions under which the task counts as done. */
   acceptance_criteria: string[];
