@@ -86,9 +86,9 @@ func (ad agentDecision) forgetAgent(a *state.KnownAgent) {
 
 // strip takes all its tasks from an agent.
 func (td taskDecision) strip(a *state.KnownAgent, why string) {
-	for _, k := range slices.Clone(a.Holds) {
-		if !k.View.State.Final() { // it may have failed together with another task of the agent
-			td.requeue(k, &state.TaskRequeued{Why: why, Blameless: true})
+	for _, t := range slices.Clone(a.Holds) {
+		if !t.View.State.Final() { // it may have failed together with another task of the agent
+			td.requeue(t, &state.TaskRequeued{Why: why, Blameless: true})
 		}
 	}
 }
@@ -100,22 +100,22 @@ func same(a, b wire.Member) bool {
 }
 
 // requeue lets a task wait for another agent.
-func (td taskDecision) requeue(k *state.Task, f *state.TaskRequeued) {
-	if w := k.Work(); w != nil {
+func (td taskDecision) requeue(t *state.Task, f *state.TaskRequeued) {
+	if w := t.Work(); w != nil {
 		td.works().loseWork(w, &session.ExecutionError{
 			ErrorType: session.ExecutionException, ErrorMessage: f.Why, SuggestedAction: session.SuggestReassign,
 		})
 		return
 	}
-	parts := k.Parts()
-	td.questions().cancelQuestions(k)
-	f.ID, f.Name, f.Agent = k.View.ID, k.View.Name, k.View.AssignedTo
-	if td.comesBack(k, f) {
+	parts := t.Parts()
+	td.questions().cancelQuestions(t)
+	f.ID, f.Name, f.Agent = t.View.ID, t.View.Name, t.View.AssignedTo
+	if td.comesBack(t, f) {
 		f.To = f.Agent
 	}
-	td.fact("", k.View.ID, f)
+	td.fact("", t.View.ID, f)
 	td.delegations().cancelParts(parts, "")
-	td.lostTasks = append(td.lostTasks, lostTask{task: k, of: f.Agent})
+	td.lostTasks = append(td.lostTasks, lostTask{task: t, of: f.Agent})
 }
 
 // told handles the delivery of a notice about a task. If the task was dispatched, it starts when
@@ -126,20 +126,20 @@ func (td taskDecision) told(m *wire.Delivered) {
 		td.sessions().handed(m)
 		return
 	}
-	k := td.state.Tasks.ByID[m.Task]
-	if k != nil && k.Delegation() != nil {
-		td.delegations().carried(k.Delegation(), m)
+	t := td.state.Tasks.ByID[m.Task]
+	if t != nil && t.Delegation() != nil {
+		td.delegations().carried(t.Delegation(), m)
 		return
 	}
-	if k == nil || k.View.State != wire.TaskAssigned || k.View.AssignedTo != m.Agent || k.Run != m.Run || k.Way != state.Dispatched {
+	if t == nil || t.View.State != wire.TaskAssigned || t.View.AssignedTo != m.Agent || t.Run != m.Run || t.Way != state.Dispatched {
 		return // it was faster, or is gone
 	}
 	if m.Lost {
-		td.requeue(k, &state.TaskRequeued{Why: "its agent takes no messages", Deaf: true, Blameless: true})
+		td.requeue(t, &state.TaskRequeued{Why: "its agent takes no messages", Deaf: true, Blameless: true})
 		return
 	}
-	if td.state.Tasks.Graph.Open(k.Node) == 0 {
-		td.start(k, nil)
+	if td.state.Tasks.Graph.Open(t.Node) == 0 {
+		td.start(t, nil)
 	}
 }
 
@@ -155,9 +155,9 @@ func interruptAgent(ad agentDecision, r *wire.InterruptAgent) (*activity.Interru
 		return nil, state.Errorf(wire.CodeConflict, state.Details{"agent": a.ID, "status": a.Status()}, "the agent %q does not read notifications", a.ID)
 	}
 	task := ""
-	for _, k := range a.Holds {
-		if k.Busy() {
-			task = k.View.ID
+	for _, t := range a.Holds {
+		if t.Busy() {
+			task = t.View.ID
 			break
 		}
 	}

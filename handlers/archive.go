@@ -63,15 +63,15 @@ func (td taskDecision) archive() {
 		return
 	}
 	for range maxArchived {
-		k := td.state.Tasks.NextToArchive()
-		if k == nil {
+		t := td.state.Tasks.NextToArchive()
+		if t == nil {
 			return
 		}
-		text, err := object.Encode(td.state.Tasks.Archived(k))
+		text, err := object.Encode(td.state.Tasks.Archived(t))
 		if err != nil {
 			panic("an ended task cannot be encoded: " + err.Error())
 		}
-		td.own.fact("", k.View.ID, &state.TaskArchived{ID: k.View.ID, Name: k.View.Name, Created: k.Number, Task: text})
+		td.own.fact("", t.View.ID, &state.TaskArchived{ID: t.View.ID, Name: t.View.Name, Created: t.Number, Task: text})
 	}
 }
 

@@ -29,8 +29,8 @@ const orchestratorName = "orchestrator"
 // submitTaskRequest delegates a task. A refused request creates no task, so its id can be used
 // again.
 func (dd delegationDecision) submitTaskRequest(r *delegation.Request) (*wire.TaskAnswer, *wire.Error) {
-	if k := dd.state.Tasks.Find(r.ID); k != nil {
-		return dd.handedOnBefore(k, r)
+	if t := dd.state.Tasks.Find(r.ID); t != nil {
+		return dd.handedOnBefore(t, r)
 	}
 	source, err := dd.source(r)
 	if err != nil {
@@ -53,34 +53,34 @@ func (dd delegationDecision) submitTaskRequest(r *delegation.Request) (*wire.Tas
 	}
 	f := dd.handingOn(r, parent, source, chain)
 	dd.fact("", r.ID, f)
-	k := dd.state.Tasks.ByID[r.ID]
-	dd.notes(k, r.Notes)
+	t := dd.state.Tasks.ByID[r.ID]
+	dd.notes(t, r.Notes)
 	if parent == nil && among > 1 {
-		dd.notes(k, []string{fmt.Sprintf("/context/parentTaskId: is missing, and you have %d open tasks: this task joins none of their traces", among)})
+		dd.notes(t, []string{fmt.Sprintf("/context/parentTaskId: is missing, and you have %d open tasks: this task joins none of their traces", among)})
 	}
-	dd.assignDelegated(k, to)
-	return dd.standingAnswer(k), nil
+	dd.assignDelegated(t, to)
+	return dd.standingAnswer(t), nil
 }
 
 // notes records the warnings about a task request, each with its place.
-func (dd delegationDecision) notes(k *state.Task, notes []string) {
+func (dd delegationDecision) notes(t *state.Task, notes []string) {
 	for _, note := range notes {
 		pointer, text, _ := strings.Cut(note, ": ")
-		dd.tasks().odd(k, hub.Oddity{Kind: events.DocumentOdd, Pointer: pointer, Text: text})
+		dd.tasks().odd(t, hub.Oddity{Kind: events.DocumentOdd, Pointer: pointer, Text: text})
 	}
 }
 
 // handedOnBefore answers a request with the id of an existing task. A repeat of the same request
 // has no second effect.
-func (dd delegationDecision) handedOnBefore(k *state.Task, r *delegation.Request) (*wire.TaskAnswer, *wire.Error) {
-	if d := k.Delegation(); d == nil || d.Sum != r.Sum || k.View.SubmittedBy != dd.from.String() {
+func (dd delegationDecision) handedOnBefore(t *state.Task, r *delegation.Request) (*wire.TaskAnswer, *wire.Error) {
+	if d := t.Delegation(); d == nil || d.Sum != r.Sum || t.View.SubmittedBy != dd.from.String() {
 		return nil, state.Errorf(wire.CodeInvalid, state.Details{"pointer": dd.pointer("/id"), "reason": wire.ReasonReused},
 			"another task has this id: use a new id for each task")
 	}
 	if dd.request.Form == dialect.TaskRequest {
-		dd.repeatResponse(k)
+		dd.repeatResponse(t)
 	}
-	return dd.standingAnswer(k), nil
+	return dd.standingAnswer(t), nil
 }
 
 // source returns the delegating party, which receives the responses. For agents it comes from
@@ -124,16 +124,16 @@ func (dd delegationDecision) partOf(r *delegation.Request) (part *state.Task, am
 		return nil, 0
 	}
 	var held []*state.Task
-	for _, k := range a.Holds {
-		if k.InHand() {
-			held = append(held, k)
+	for _, t := range a.Holds {
+		if t.InHand() {
+			held = append(held, t)
 		}
 	}
 	if trace := r.Observability.TraceID; trace != "" && len(held) > 1 {
-		held = slices.DeleteFunc(held, func(k *state.Task) bool { return k.Trace() == nil || k.Trace().TraceID != trace })
+		held = slices.DeleteFunc(held, func(t *state.Task) bool { return t.Trace() == nil || t.Trace().TraceID != trace })
 	}
 	if len(held) > 1 { // tasks with delegated parts are waiting
-		held = slices.DeleteFunc(held, func(k *state.Task) bool { return len(k.Parts()) > 0 })
+		held = slices.DeleteFunc(held, func(t *state.Task) bool { return len(t.Parts()) > 0 })
 	}
 	if len(held) != 1 {
 		return nil, len(held)
@@ -261,6 +261,6 @@ func contextBelow(parent *state.Task) (c delegation.Context) {
 }
 
 // assignDelegated assigns a delegated task to an agent. It is forwarded when the agent has room.
-func (dd delegationDecision) assignDelegated(k *state.Task, a *state.KnownAgent) {
-	dd.own.tasks().take(k, a, &state.TaskAssigned{Way: assignedDelegated})
+func (dd delegationDecision) assignDelegated(t *state.Task, a *state.KnownAgent) {
+	dd.own.tasks().take(t, a, &state.TaskAssigned{Way: assignedDelegated})
 }

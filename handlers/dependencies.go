@@ -108,39 +108,39 @@ func collides(taken map[string]string, d hub.Dependency, pointer string) *wire.E
 }
 
 func addDependency(ld linkDecision, r *wire.AddDependency) (*wire.LinkReply, *wire.Error) {
-	k, err := ld.tasks().manageableTask(r.TaskID)
+	t, err := ld.tasks().manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	if err := ld.mayRelink(k, state.KindOf(r.Dependency.Type)); err != nil {
+	if err := ld.mayRelink(t, state.KindOf(r.Dependency.Type)); err != nil {
 		return nil, err
 	}
-	if err := ld.mayAdd(k, &r.Dependency); err != nil {
+	if err := ld.mayAdd(t, &r.Dependency); err != nil {
 		return nil, err
 	}
-	if e, there := ld.state.Tasks.Graph.Find(k.Node, ld.state.Tasks.ByID[r.Dependency.On].Node, state.KindOf(r.Dependency.Type), r.Dependency.Contract); there {
+	if e, there := ld.state.Tasks.Graph.Find(t.Node, ld.state.Tasks.ByID[r.Dependency.On].Node, state.KindOf(r.Dependency.Type), r.Dependency.Contract); there {
 		if ld.state.Tasks.Graph.Edge(e).Private && !r.Dependency.Private { // its author may read the other
-			ld.fact("", k.View.ID, &state.DependencyAdded{ID: k.View.ID, Name: k.View.Name, Dependency: r.Dependency, Shown: true, Request: ld.mark()})
+			ld.fact("", t.View.ID, &state.DependencyAdded{ID: t.View.ID, Name: t.View.Name, Dependency: r.Dependency, Shown: true, Request: ld.mark()})
 		}
 		return &wire.LinkReply{Dependency: ld.state.Tasks.ShownLink(e)}, nil
 	}
 	for _, o := range r.Dependency.Oddities {
-		ld.tasks().odd(k, o)
+		ld.tasks().odd(t, o)
 	}
-	ld.fact("", k.View.ID, &state.DependencyAdded{ID: k.View.ID, Name: k.View.Name, Dependency: r.Dependency, Request: ld.mark()})
-	e, _ := ld.state.Tasks.Graph.Find(k.Node, ld.state.Tasks.ByID[r.Dependency.On].Node, state.KindOf(r.Dependency.Type), r.Dependency.Contract)
-	ld.missLate(k, []hub.Dependency{r.Dependency})
-	ld.warnVain(k, r.Dependency)
+	ld.fact("", t.View.ID, &state.DependencyAdded{ID: t.View.ID, Name: t.View.Name, Dependency: r.Dependency, Request: ld.mark()})
+	e, _ := ld.state.Tasks.Graph.Find(t.Node, ld.state.Tasks.ByID[r.Dependency.On].Node, state.KindOf(r.Dependency.Type), r.Dependency.Contract)
+	ld.missLate(t, []hub.Dependency{r.Dependency})
+	ld.warnVain(t, r.Dependency)
 	return &wire.LinkReply{Dependency: ld.state.Tasks.ShownLink(e)}, nil
 }
 
 // mayAdd returns why a task cannot depend on another.
-func (ld linkDecision) mayAdd(k *state.Task, d *hub.Dependency) *wire.Error {
-	if err := ld.mayDepend(d, k.View.Details, k.Patient(), "/payload/dependsOnTaskId"); err != nil {
+func (ld linkDecision) mayAdd(t *state.Task, d *hub.Dependency) *wire.Error {
+	if err := ld.mayDepend(d, t.View.Details, t.Patient(), "/payload/dependsOnTaskId"); err != nil {
 		return err
 	}
 	taken := make(map[string]string)
-	for e := range ld.state.Tasks.Graph.Needs(k.Node) {
+	for e := range ld.state.Tasks.Graph.Needs(t.Node) {
 		if v := ld.state.Tasks.Graph.Edge(e); v.Kind == graph.Input {
 			taken[v.Key] = ld.state.Tasks.Nodes[v.Up].View.ID
 		}
@@ -149,12 +149,12 @@ func (ld linkDecision) mayAdd(k *state.Task, d *hub.Dependency) *wire.Error {
 		return err
 	}
 	if !state.Gates(state.KindOf(d.Type)) {
-		if d.On == k.View.ID {
+		if d.On == t.View.ID {
 			return circle([]string{d.On, d.On})
 		}
 		return nil
 	}
-	nodes := ld.state.Tasks.Graph.Circle(k.Node, ld.state.Tasks.ByID[d.On].Node)
+	nodes := ld.state.Tasks.Graph.Circle(t.Node, ld.state.Tasks.ByID[d.On].Node)
 	if nodes == nil {
 		return nil
 	}
@@ -181,14 +181,14 @@ func circle(path []string) *wire.Error {
 }
 
 // mayRelink returns an error if the dependencies of a task can no longer change.
-func (ld linkDecision) mayRelink(k *state.Task, kind graph.Kind) *wire.Error {
-	if d := k.Delegation(); d != nil && d.Out != "" && state.Gates(kind) { // its agent has received it
-		return wrongState(k, "given other dependencies")
+func (ld linkDecision) mayRelink(t *state.Task, kind graph.Kind) *wire.Error {
+	if d := t.Delegation(); d != nil && d.Out != "" && state.Gates(kind) { // its agent has received it
+		return wrongState(t, "given other dependencies")
 	}
-	if w := k.Work(); w != nil && w.Phase != session.PhaseHeld && state.Gates(kind) { // its developer has received it
-		return wrongState(k, "given other dependencies")
+	if w := t.Work(); w != nil && w.Phase != session.PhaseHeld && state.Gates(kind) { // its developer has received it
+		return wrongState(t, "given other dependencies")
 	}
-	switch k.View.State {
+	switch t.View.State {
 	case wire.TaskPending, wire.TaskAssigned, wire.TaskPlanning, wire.TaskPlanReview:
 		return nil
 	case wire.TaskRunning, wire.TaskNeedsHuman, wire.TaskInReview, wire.TaskVerifying:
@@ -196,35 +196,35 @@ func (ld linkDecision) mayRelink(k *state.Task, kind graph.Kind) *wire.Error {
 			return nil
 		}
 	}
-	return wrongState(k, "given other dependencies")
+	return wrongState(t, "given other dependencies")
 }
 
 // warnVain records that a task waits for one that has failed.
-func (ld linkDecision) warnVain(k *state.Task, d hub.Dependency) {
+func (ld linkDecision) warnVain(t *state.Task, d hub.Dependency) {
 	if ld.state.Tasks.IsUnmeetable(d) {
-		ld.fact("", k.View.ID, &state.TaskBlocked{ID: k.View.ID, Name: k.View.Name, Upstream: d.On})
+		ld.fact("", t.View.ID, &state.TaskBlocked{ID: t.View.ID, Name: t.View.Name, Upstream: d.On})
 	}
 }
 
 func removeDependency(ld linkDecision, r *wire.RemoveDependency) (*wire.LinkReply, *wire.Error) {
-	k, err := ld.tasks().manageableTask(r.TaskID)
+	t, err := ld.tasks().manageableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	e, found := ld.state.Tasks.FindLink(k, r.DependencyID)
+	e, found := ld.state.Tasks.FindLink(t, r.DependencyID)
 	if !found {
-		return nil, state.Errorf(wire.CodeNotFound, state.Details{"taskId": k.View.ID, "dependencyId": r.DependencyID},
-			"task %s has no dependency %q", k.Label(), r.DependencyID)
+		return nil, state.Errorf(wire.CodeNotFound, state.Details{"taskId": t.View.ID, "dependencyId": r.DependencyID},
+			"task %s has no dependency %q", t.Label(), r.DependencyID)
 	}
 	v := ld.state.Tasks.Graph.Edge(e)
-	if err := ld.mayRelink(k, v.Kind); err != nil {
+	if err := ld.mayRelink(t, v.Kind); err != nil {
 		return nil, err
 	}
 	link := ld.state.Tasks.ShownLink(e)
-	waited := ld.state.Tasks.Graph.Open(k.Node) > 0
-	ld.fact("", k.View.ID, &state.DependencyGone{ID: k.View.ID, Name: k.View.Name, Number: v.Number, On: link.On, Request: ld.mark()})
-	if waited && ld.state.Tasks.Graph.Open(k.Node) == 0 {
-		ld.unblock([]*state.Task{k})
+	waited := ld.state.Tasks.Graph.Open(t.Node) > 0
+	ld.fact("", t.View.ID, &state.DependencyGone{ID: t.View.ID, Name: t.View.Name, Number: v.Number, On: link.On, Request: ld.mark()})
+	if waited && ld.state.Tasks.Graph.Open(t.Node) == 0 {
+		ld.unblock([]*state.Task{t})
 	}
 	return &wire.LinkReply{Dependency: link}, nil
 }

@@ -32,11 +32,11 @@ func (dd delegationDecision) nextHanded(a *state.KnownAgent) (first *state.Deleg
 		return nil
 	}
 	used := 0
-	for _, k := range a.Holds {
-		if k.Occupies() {
+	for _, t := range a.Holds {
+		if t.Occupies() {
 			used++
 		}
-		if d := k.Delegation(); d != nil && d.Waits() && dd.state.Tasks.Graph.Open(k.Node) == 0 && (first == nil || queue.Before(k, first.Task)) {
+		if d := t.Delegation(); d != nil && d.Waits() && dd.state.Tasks.Graph.Open(t.Node) == 0 && (first == nil || queue.Before(t, first.Task)) {
 			first = d
 		}
 	}
@@ -48,15 +48,15 @@ func (dd delegationDecision) nextHanded(a *state.KnownAgent) (first *state.Deleg
 
 // inputAgain sends an agent the inputs that could not be sent before, in order.
 func (dd delegationDecision) inputAgain(a *state.KnownAgent) {
-	for _, k := range a.Holds {
-		d := k.Delegation()
+	for _, t := range a.Holds {
+		d := t.Delegation()
 		if d == nil || d.Out == "" || !a.Listens() {
 			continue
 		}
 		for _, kept := range slices.Clone(d.Returned) {
-			dd.fact(a.ActorID, k.View.ID, &state.TaskForwarded{ID: k.View.ID, Name: k.View.Name, Agent: a.ID, Run: a.Run, Acted: kept})
+			dd.fact(a.ActorID, t.View.ID, &state.TaskForwarded{ID: t.View.ID, Name: t.View.Name, Agent: a.ID, Run: a.Run, Acted: kept})
 			dd.out.Letters = append(dd.out.Letters, Letter{
-				To: Actor{Kind: Agent, Name: a.ID, Run: a.Run}, Kept: kept, Task: k.View.ID, Said: kept,
+				To: Actor{Kind: Agent, Name: a.ID, Run: a.Run}, Kept: kept, Task: t.View.ID, Said: kept,
 			})
 		}
 	}
@@ -64,11 +64,11 @@ func (dd delegationDecision) inputAgain(a *state.KnownAgent) {
 
 // forwardTo sends a task to an agent.
 func (dd delegationDecision) forwardTo(d *state.DelegatedWork, a *state.KnownAgent) {
-	k := d.Task
-	dd.own.fact(a.ActorID, k.View.ID, &state.TaskForwarded{ID: k.View.ID, Name: k.View.Name, Agent: a.ID, Run: a.Run})
+	t := d.Task
+	dd.own.fact(a.ActorID, t.View.ID, &state.TaskForwarded{ID: t.View.ID, Name: t.View.Name, Agent: a.ID, Run: a.Run})
 	request := delegation.Request{Document: d.Request}
 	dd.out.Letters = append(dd.out.Letters, Letter{
-		To: Actor{Kind: Agent, Name: a.ID, Run: a.Run}, Line: request.Forwarded(delegation.Forwarding{Target: a.ID}), Task: k.View.ID,
+		To: Actor{Kind: Agent, Name: a.ID, Run: a.Run}, Line: request.Forwarded(delegation.Forwarding{Target: a.ID}), Task: t.View.ID,
 	})
 }
 
@@ -91,20 +91,20 @@ func (dd delegationDecision) flushResponses() {
 // carried handles the delivery of a line about a delegated task. A lost line is sent again when
 // its agent reads.
 func (dd delegationDecision) carried(d *state.DelegatedWork, m *wire.Delivered) {
-	k := d.Task
+	t := d.Task
 	a := dd.state.Agents.ByID[m.Agent]
 	current := a != nil && a.Runs(m.Run) && a.State == state.Up // otherwise the next run gets it
-	held := k.View.AssignedTo == m.Agent && !k.View.State.Final()
+	held := t.View.AssignedTo == m.Agent && !t.View.State.Final()
 	switch {
-	case held && (m.Said != 0 || k.View.State == wire.TaskAssigned && d.Out == m.Run):
+	case held && (m.Said != 0 || t.View.State == wire.TaskAssigned && d.Out == m.Run):
 		if m.Lost && current {
-			dd.fact(a.ActorID, k.View.ID, &state.TaskReturned{ID: k.View.ID, Name: k.View.Name, Agent: m.Agent, Run: m.Run, Acted: m.Said})
+			dd.fact(a.ActorID, t.View.ID, &state.TaskReturned{ID: t.View.ID, Name: t.View.Name, Agent: m.Agent, Run: m.Run, Acted: m.Said})
 		}
 	case m.Said == 0 || !d.Owed || !d.Given.IsZero() || d.Latest != m.Said || d.Sent != m.Run:
 	case !m.Lost:
-		dd.fact(state.AgentPrefix+m.Agent, k.View.ID, &state.TaskAnswered{ID: k.View.ID, Name: k.View.Name, Said: m.Said})
+		dd.fact(state.AgentPrefix+m.Agent, t.View.ID, &state.TaskAnswered{ID: t.View.ID, Name: t.View.Name, Said: m.Said})
 	case current:
-		dd.fact(state.AgentPrefix+m.Agent, k.View.ID, &state.TaskUnanswered{ID: k.View.ID, Name: k.View.Name, Said: m.Said})
+		dd.fact(state.AgentPrefix+m.Agent, t.View.ID, &state.TaskUnanswered{ID: t.View.ID, Name: t.View.Name, Said: m.Said})
 	}
 }
 
@@ -112,13 +112,13 @@ func (dd delegationDecision) carried(d *state.DelegatedWork, m *wire.Delivered) 
 // forwarded waits for the next run of the agent. Any other is requeued, unless on_exit is "fail"
 // or too many agents crashed with it. An ordered stop, or the loss of the orchestrator, is not
 // counted.
-func (dd delegationDecision) loseHolder(k *state.Task, a *state.KnownAgent, how string, ordered bool) {
-	begun := k.View.State != wire.TaskAssigned
-	d := k.Delegation()
+func (dd delegationDecision) loseHolder(t *state.Task, a *state.KnownAgent, how string, ordered bool) {
+	begun := t.View.State != wire.TaskAssigned
+	d := t.Delegation()
 	switch {
 	case begun || a.Remote == nil && d.Out != "" && d.Out == a.Run:
 	case a.Remote != nil && d.Target == "": // it does not come for it
-		dd.tasks().requeue(k, &state.TaskRequeued{Why: "its agent ended: " + how, Blameless: true})
+		dd.tasks().requeue(t, &state.TaskRequeued{Why: "its agent ended: " + how, Blameless: true})
 		return
 	default:
 		return
@@ -126,39 +126,39 @@ func (dd delegationDecision) loseHolder(k *state.Task, a *state.KnownAgent, how 
 	fault := &delegation.Fault{Code: delegation.FaultAgentUnavailable, Recoverable: true}
 	switch {
 	case ordered:
-		dd.tasks().requeue(k, &state.TaskRequeued{Why: "its agent ended: " + how, Blameless: true})
+		dd.tasks().requeue(t, &state.TaskRequeued{Why: "its agent ended: " + how, Blameless: true})
 		return
 	case a.OnExit == "fail":
 		fault.Message = fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how)
-	case k.Deaths+1 >= poison:
-		fault.Message = fmt.Sprintf("poison: %d runs ended while they had it: %s", k.Deaths+1, k.Fates(a, how))
+	case t.Deaths+1 >= poison:
+		fault.Message = fmt.Sprintf("poison: %d runs ended while they had it: %s", t.Deaths+1, t.Fates(a, how))
 		fault.Recoverable = false // the next agent would die with it, too
 	default:
-		dd.tasks().requeue(k, &state.TaskRequeued{Why: "its agent ended: " + how, Death: true})
+		dd.tasks().requeue(t, &state.TaskRequeued{Why: "its agent ended: " + how, Death: true})
 		return
 	}
-	dd.failHanded(k, fault)
+	dd.failHanded(t, fault)
 }
 
 // failHanded fails a delegated task that no agent can do.
-func (dd delegationDecision) failHanded(k *state.Task, fault *delegation.Fault) {
-	dd.tasks().resume(k)
-	dd.tasks().fail(k, failure{why: fault.Code + ": " + fault.Message, fault: fault})
+func (dd delegationDecision) failHanded(t *state.Task, fault *delegation.Fault) {
+	dd.tasks().resume(t)
+	dd.tasks().fail(t, failure{why: fault.Code + ": " + fault.Message, fault: fault})
 }
 
 // handOver assigns a task that has lost its agent or is retried: to the agent that the request
 // named, or to another capable one.
-func (dd delegationDecision) handOver(k *state.Task, last string, gone departures) {
-	d := k.Delegation()
-	if k.View.State != wire.TaskPending || d.Next.After(dd.at) || k.Postponed() {
+func (dd delegationDecision) handOver(t *state.Task, last string, gone departures) {
+	d := t.Delegation()
+	if t.View.State != wire.TaskPending || d.Next.After(dd.at) || t.Postponed() {
 		return // it has ended, or it or its retry is not due
 	}
-	a, err := dd.chooseTarget(k.View.Type, d.Target, d.Chain, last, gone)
+	a, err := dd.chooseTarget(t.View.Type, d.Target, d.Chain, last, gone)
 	if err != nil {
-		dd.failHanded(k, delegation.FaultOf(err))
+		dd.failHanded(t, delegation.FaultOf(err))
 		return
 	}
-	dd.assignDelegated(k, a)
+	dd.assignDelegated(t, a)
 }
 
 // departures holds the agents that have departed and do not come back by themselves, with the
@@ -171,25 +171,25 @@ func (dd delegationDecision) takeBack(a *state.KnownAgent, why string) {
 		dd.departed = make(departures)
 	}
 	dd.departed[a] = why
-	for _, k := range slices.Clone(a.Holds) {
-		if k.Way == assignedDelegated && !k.View.State.Final() {
-			dd.tasks().requeue(k, &state.TaskRequeued{Why: why, Blameless: true})
+	for _, t := range slices.Clone(a.Holds) {
+		if t.Way == assignedDelegated && !t.View.State.Final() {
+			dd.tasks().requeue(t, &state.TaskRequeued{Why: why, Blameless: true})
 		}
 	}
 }
 
 // retries schedules a retry of a failed task, if its agent reported that this may succeed and
 // the limit is not reached. It reports whether it did.
-func (dd delegationDecision) retries(k *state.Task, fault *delegation.Fault) bool {
-	d := k.Delegation()
+func (dd delegationDecision) retries(t *state.Task, fault *delegation.Fault) bool {
+	d := t.Delegation()
 	if d == nil || !fault.Recoverable || d.Retries >= dd.state.Rules.DelegationRetries {
 		return false
 	}
-	parts := k.Parts()
-	dd.questions().cancelQuestions(k)
-	dd.questions().endPermissions(k)
+	parts := t.Parts()
+	dd.questions().cancelQuestions(t)
+	dd.questions().endPermissions(t)
 	next := dd.at.Add(retryDelays[min(d.Retries, len(retryDelays)-1)])
-	dd.fact("", k.View.ID, &state.TaskRetried{ID: k.View.ID, Name: k.View.Name, Agent: k.View.AssignedTo, Fault: fault, Next: object.Timestamp(next)})
+	dd.fact("", t.View.ID, &state.TaskRetried{ID: t.View.ID, Name: t.View.Name, Agent: t.View.AssignedTo, Fault: fault, Next: object.Timestamp(next)})
 	dd.cancelParts(parts, "")
 	return true
 }
@@ -200,13 +200,13 @@ var retryDelays = [...]time.Duration{time.Second, 2 * time.Second, 4 * time.Seco
 // shift requeues tasks that a stopped agent has not begun, if another agent can do them and the
 // request named none.
 func (dd delegationDecision) shift(a *state.KnownAgent) {
-	for _, k := range slices.Clone(a.Holds) {
-		d := k.Delegation()
+	for _, t := range slices.Clone(a.Holds) {
+		d := t.Delegation()
 		if d == nil || !d.Waits() || d.Target != "" {
 			continue
 		}
-		if _, err := dd.bestCapable(k.View.Type, d.Chain, "", nil); err == nil {
-			dd.tasks().requeue(k, &state.TaskRequeued{Why: "its agent is no longer running", Blameless: true})
+		if _, err := dd.bestCapable(t.View.Type, d.Chain, "", nil); err == nil {
+			dd.tasks().requeue(t, &state.TaskRequeued{Why: "its agent is no longer running", Blameless: true})
 		}
 	}
 }
@@ -227,12 +227,12 @@ func (dd delegationDecision) tryAgain() {
 // tellStanding sends the known status of a task to its source, because its agent does not
 // answer. It repeats the latest response of the agent if that is current.
 func (dd delegationDecision) tellStanding(d *state.DelegatedWork) {
-	k := d.Task
-	if d.Said != k.View.State.Response() {
-		dd.speakFor(k, dd.state.Questions.Response(k, nil))
+	t := d.Task
+	if d.Said != t.View.State.Response() {
+		dd.speakFor(t, dd.state.Questions.Response(t, nil))
 		return
 	}
-	dd.fact(k.View.SubmittedBy, k.View.ID, &state.TaskResponded{ID: k.View.ID, Name: k.View.Name, Agent: k.View.AssignedTo, Status: d.Said, Own: true, Again: true})
+	dd.fact(t.View.SubmittedBy, t.View.ID, &state.TaskResponded{ID: t.View.ID, Name: t.View.Name, Agent: t.View.AssignedTo, Status: d.Said, Own: true, Again: true})
 }
 
 // cancelParts cancels parts that no task waits for. The agent quiet is not notified.

@@ -280,12 +280,12 @@ func (d *decision) answer(payload any) {
 
 // look adds the pages that a task in the answer needs.
 func (d *decision) look(v *wire.Task) {
-	k := d.state.Tasks.Find(v.ID)
-	if k == nil {
+	t := d.state.Tasks.Find(v.ID)
+	if t == nil {
 		return
 	}
-	p, missing := k.Page(v.State, d.until)
-	p.Inputs, p.Results = d.state.Tasks.InputPages(k, v), d.state.Tasks.ResultPages(k, v)
+	p, missing := t.Page(v.State, d.until)
+	p.Inputs, p.Results = d.state.Tasks.InputPages(t, v), d.state.Tasks.ResultPages(t, v)
 	if missing || p.Inputs != nil || p.Results != nil {
 		p.Task = v.ID
 		d.pages = append(d.pages, p)

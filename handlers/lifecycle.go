@@ -46,8 +46,8 @@ func (ad agentDecision) applyLifecycle(e *wire.Event) {
 			code = *e.Figures.ExitCode
 		}
 		ad.mail().terminate(a, e)
-		for _, k := range slices.Clone(a.Holds) {
-			ad.tasks().requeueLost(k, a, e.Text, code, e.Figures.Ordered)
+		for _, t := range slices.Clone(a.Holds) {
+			ad.tasks().requeueLost(t, a, e.Text, code, e.Figures.Ordered)
 		}
 		ad.works().runEnded(a, e.Text, e.Figures.Ordered)
 		if e.Figures.Ordered {
@@ -92,8 +92,8 @@ func (ad agentDecision) lose(start *wire.Event) {
 		if a.Alive() && !start.Figures.Ordered {
 			ad.mail().crashed(a, &wire.Event{Run: a.Run, Text: lostWithUs})
 		}
-		for _, k := range slices.Clone(a.Holds) {
-			ad.tasks().requeueLost(k, a, how, -1, true)
+		for _, t := range slices.Clone(a.Holds) {
+			ad.tasks().requeueLost(t, a, how, -1, true)
 		}
 		ad.works().runEnded(a, how, true)
 	}
@@ -105,27 +105,27 @@ const poison = 2
 // requeueLost decides about a task whose agent has ended. If the agent was stopped on request, or
 // died with the orchestrator, the task is requeued, whatever on_exit is, and no attempt and no
 // death is counted.
-func (td taskDecision) requeueLost(k *state.Task, a *state.KnownAgent, how string, code int, ordered bool) {
+func (td taskDecision) requeueLost(t *state.Task, a *state.KnownAgent, how string, code int, ordered bool) {
 	switch {
-	case k.Way == state.InSession: // see runEnded
-	case k.Way == assignedDelegated && !k.View.State.Final():
-		td.delegations().loseHolder(k, a, how, ordered)
-	case k.View.State.Final(): // it has failed together with another task of the agent
-	case k.Way != state.Dispatched:
-		td.retry(k, a, how, code, ordered)
-	case k.View.State == wire.TaskAssigned:
-		td.requeue(k, &state.TaskRequeued{Why: "its agent ended before it was notified", Blameless: true})
+	case t.Way == state.InSession: // see runEnded
+	case t.Way == assignedDelegated && !t.View.State.Final():
+		td.delegations().loseHolder(t, a, how, ordered)
+	case t.View.State.Final(): // it has failed together with another task of the agent
+	case t.Way != state.Dispatched:
+		td.retry(t, a, how, code, ordered)
+	case t.View.State == wire.TaskAssigned:
+		td.requeue(t, &state.TaskRequeued{Why: "its agent ended before it was notified", Blameless: true})
 	case ordered:
-		td.requeue(k, &state.TaskRequeued{Why: td.stopWhy(how), Blameless: true})
+		td.requeue(t, &state.TaskRequeued{Why: td.stopWhy(how), Blameless: true})
 	case a.OnExit == "fail", a.OnExit != "requeue" && code != 0:
-		td.giveUp(k, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
-	case a.OnExit != "requeue" && k.View.Details.Copy().Verify == nil && !k.IsPlanned():
-		td.resume(k)
-		td.complete(k, &succeeded, end{})
-	case k.Deaths+1 >= poison:
-		td.giveUp(k, fmt.Sprintf("poison: %d runs ended while they had it, the last one with %s", k.Deaths+1, how))
+		td.giveUp(t, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
+	case a.OnExit != "requeue" && t.View.Details.Copy().Verify == nil && !t.IsPlanned():
+		td.resume(t)
+		td.complete(t, &succeeded, end{})
+	case t.Deaths+1 >= poison:
+		td.giveUp(t, fmt.Sprintf("poison: %d runs ended while they had it, the last one with %s", t.Deaths+1, how))
 	default:
-		td.requeue(k, &state.TaskRequeued{Why: "its agent ended: " + how, Death: true})
+		td.requeue(t, &state.TaskRequeued{Why: "its agent ended: " + how, Death: true})
 	}
 }
 
@@ -141,34 +141,34 @@ func (td taskDecision) stopWhy(how string) string {
 // retry decides about a matched or manually assigned task of an agent that has ended or is offline.
 // Only its agent can complete such a task. A task that was not begun waits for its agent, unless
 // tasks are only for agents that are online.
-func (td taskDecision) retry(k *state.Task, a *state.KnownAgent, how string, code int, ordered bool) {
-	begun := k.Busy() || k.View.State == wire.TaskNeedsHuman
+func (td taskDecision) retry(t *state.Task, a *state.KnownAgent, how string, code int, ordered bool) {
+	begun := t.Busy() || t.View.State == wire.TaskNeedsHuman
 	counts := begun && !ordered
 	death := counts && code != 0
 	switch {
-	case !begun && a.Remote == nil && !(td.state.Rules.OnlineOnly && k.Wants() != nil):
+	case !begun && a.Remote == nil && !(td.state.Rules.OnlineOnly && t.Wants() != nil):
 		return
 	case ordered:
-		td.requeue(k, &state.TaskRequeued{Why: td.stopWhy(how), Blameless: true})
+		td.requeue(t, &state.TaskRequeued{Why: td.stopWhy(how), Blameless: true})
 	case !begun:
-		td.requeue(k, &state.TaskRequeued{Why: "its agent ended: " + how, Blameless: true})
+		td.requeue(t, &state.TaskRequeued{Why: "its agent ended: " + how, Blameless: true})
 	case a.OnExit == "fail":
-		td.giveUp(k, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
-	case death && k.Deaths+1 >= poison:
-		td.giveUp(k, fmt.Sprintf("poison: %d runs ended while they had it: %s", k.Deaths+1, k.Fates(a, how)))
-	case td.triedOut(k):
-		td.giveUp(k, fmt.Sprintf("given up after %d attempts: %s", k.View.Attempts, k.Fates(a, how)))
+		td.giveUp(t, fmt.Sprintf("agent %s ended while it had the task: %s", a.ID, how))
+	case death && t.Deaths+1 >= poison:
+		td.giveUp(t, fmt.Sprintf("poison: %d runs ended while they had it: %s", t.Deaths+1, t.Fates(a, how)))
+	case td.triedOut(t):
+		td.giveUp(t, fmt.Sprintf("given up after %d attempts: %s", t.View.Attempts, t.Fates(a, how)))
 	default:
-		td.requeue(k, &state.TaskRequeued{Why: "its agent ended: " + how, Death: death})
+		td.requeue(t, &state.TaskRequeued{Why: "its agent ended: " + how, Death: death})
 	}
 }
 
 // giveBack requeues matched tasks that an agent has not begun, because it is not restarted
 // automatically. Manually assigned tasks wait for the agent.
 func (td taskDecision) giveBack(a *state.KnownAgent) {
-	for _, k := range slices.Clone(a.Holds) {
-		if k.Way == state.Matched && k.View.State == wire.TaskAssigned {
-			td.requeue(k, &state.TaskRequeued{Why: "its agent is no longer running", Blameless: true})
+	for _, t := range slices.Clone(a.Holds) {
+		if t.Way == state.Matched && t.View.State == wire.TaskAssigned {
+			td.requeue(t, &state.TaskRequeued{Why: "its agent is no longer running", Blameless: true})
 		}
 	}
 	td.delegations().shift(a)
@@ -196,15 +196,15 @@ func (td taskDecision) reassignLost() {
 }
 
 // giveUp fails a task, which may be waiting for a person.
-func (td taskDecision) giveUp(k *state.Task, why string) {
-	td.resume(k)
-	td.fail(k, failure{why: why})
+func (td taskDecision) giveUp(t *state.Task, why string) {
+	td.resume(t)
+	td.fail(t, failure{why: why})
 }
 
 // resume continues a task that waits for a person, without the answer.
-func (td taskDecision) resume(k *state.Task) {
-	if k.View.State == wire.TaskNeedsHuman {
-		td.questions().cancelQuestions(k)
-		td.start(k, nil)
+func (td taskDecision) resume(t *state.Task) {
+	if t.View.State == wire.TaskNeedsHuman {
+		td.questions().cancelQuestions(t)
+		td.start(t, nil)
 	}
 }

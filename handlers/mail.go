@@ -292,11 +292,11 @@ func (md mailDecision) linked(m *wire.SendMessage) (*mailReport, []string) {
 	}
 	from := md.from
 	from.ExplicitSteps = false // mail has no word for the beginning
-	k, err := md.by(from).tasks().reportableTask(id, verb)
+	t, err := md.by(from).tasks().reportableTask(id, verb)
 	if err != nil {
 		return nil, []string{err.Message}
 	}
-	e := &mailReport{task: k, result: &succeeded, text: said.FirstText("error", "message", "error_code"), code: said.Text("error_code")}
+	e := &mailReport{task: t, result: &succeeded, text: said.FirstText("error", "message", "error_code"), code: said.Text("error_code")}
 	if at, raw := said.Number("progress"); raw != nil && at >= 0 && at <= 1 {
 		e.progress = &at
 	}
@@ -304,7 +304,7 @@ func (md mailDecision) linked(m *wire.SendMessage) (*mailReport, []string) {
 		e.result = from.Wrapped(result)
 	}
 	if m.Topic == mail.TopicTaskCompleted && e.result.Breach != nil && !md.state.Rules.LenientResults {
-		return nil, []string{fmt.Sprintf("task %s is not completed: %s", k.Label(), e.result.Breach.Message)}
+		return nil, []string{fmt.Sprintf("task %s is not completed: %s", t.Label(), e.result.Breach.Message)}
 	}
 	return e, nil
 }
@@ -312,18 +312,18 @@ func (md mailDecision) linked(m *wire.SendMessage) (*mailReport, []string) {
 // heed applies a report to its task.
 func (md mailDecision) heed(e *mailReport, m *state.Mailed) {
 	md.tasks().begin(e.task)
-	k := e.task
+	t := e.task
 	switch m.Topic {
 	case mail.TopicTaskCompleted:
-		md.tasks().complete(k, e.result, end{mailed: true})
+		md.tasks().complete(t, e.result, end{mailed: true})
 	case mail.TopicTaskFailed:
 		why := cmp.Or(e.text, fmt.Sprintf("reported by message %d", m.Seq))
 		fault := &delegation.Fault{Code: cmp.Or(e.code, delegation.FaultInternal), Message: why}
-		md.tasks().fail(k, failure{why: why, fault: fault, end: end{mailed: true}})
+		md.tasks().fail(t, failure{why: why, fault: fault, end: end{mailed: true}})
 	case mail.TopicTaskProgress:
 		if e.progress != nil {
-			md.fact("", k.View.ID, &state.TaskProgress{
-				ID: k.View.ID, Name: k.View.Name, Agent: md.from.Name, Progress: *e.progress, Message: e.text,
+			md.fact("", t.View.ID, &state.TaskProgress{
+				ID: t.View.ID, Name: t.View.Name, Agent: md.from.Name, Progress: *e.progress, Message: e.text,
 			})
 		}
 	}
@@ -355,16 +355,16 @@ func (md mailDecision) handsOut(from string, m *wire.SendMessage) (*state.Task, 
 	if from != mail.Global || m.Topic != mail.TopicTaskAssigned || c == nil || c.Agent == nil {
 		return nil, nil
 	}
-	k := md.state.Tasks.Find(md.taskIn(m))
-	if k == nil {
+	t := md.state.Tasks.Find(md.taskIn(m))
+	if t == nil {
 		return nil, nil // the name of a ticket of another program
 	}
-	err := assignedInSession(k)
-	if err == nil && k.View.State != wire.TaskPending {
-		err = wrongState(k, "assigned")
+	err := assignedInSession(t)
+	if err == nil && t.View.State != wire.TaskPending {
+		err = wrongState(t, "assigned")
 	}
 	if err != nil {
 		return nil, []string{err.Message}
 	}
-	return k, nil
+	return t, nil
 }

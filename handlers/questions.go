@@ -80,8 +80,8 @@ func answerQuestion(qd questionDecision, r *wire.AnswerQuestion) (*wire.Question
 			"%q is not one of the answers to choose from", r.Answer)
 	}
 	told := q.Waited(qd.state) || q.Own
-	if k := qd.state.Tasks.Find(q.View.Task); k != nil && !q.Aside { // it gets the answer with the next notice, or when it polls
-		told = k.View.State == wire.TaskNeedsHuman
+	if t := qd.state.Tasks.Find(q.View.Task); t != nil && !q.Aside { // it gets the answer with the next notice, or when it polls
+		told = t.View.State == wire.TaskNeedsHuman
 	}
 	f := &state.QuestionAnswered{ID: q.View.ID, Agent: q.View.Agent, Answer: r.Answer, Message: r.Message, Told: told}
 	a, letter := qd.state.Agents.ByID[q.View.Agent], q.ByMail(r.Answer, r.Message)
@@ -108,26 +108,26 @@ func requestHelp(qd questionDecision, r *wire.RequestHelp) (*wire.TaskReply, *wi
 	if !r.Until.IsZero() {
 		return qd.askAboutAgent(r)
 	}
-	k, err := qd.tasks().held(r.TaskID, "helped with")
+	t, err := qd.tasks().held(r.TaskID, "helped with")
 	switch {
 	case err != nil:
 		return nil, err
-	case k.View.State != wire.TaskRunning:
-		return nil, wrongState(k, "helped with")
+	case t.View.State != wire.TaskRunning:
+		return nil, wrongState(t, "helped with")
 	}
 	if err := qd.tooMany(); err != nil {
 		return nil, err
 	}
-	qd.fact("", k.View.ID, &state.TaskHelp{
-		ID: k.View.ID, Name: k.View.Name, Agent: k.View.AssignedTo, QuestionID: qd.state.Questions.QuestionID(),
+	qd.fact("", t.View.ID, &state.TaskHelp{
+		ID: t.View.ID, Name: t.View.Name, Agent: t.View.AssignedTo, QuestionID: qd.state.Questions.QuestionID(),
 		Question: r.Question, Context: r.Context, Request: qd.mark(), Options: r.Options,
 	})
-	qd.delegations().tellSource(k)
-	qd.tellArchitectOf(k, k.View.AssignedTo+" asks a person: "+r.Question)
-	if r.Recall != "" && k.Delegation() == nil {
-		qd.tasks().recall(k, k.View.AssignedTo, k.Run, r.Recall)
+	qd.delegations().tellSource(t)
+	qd.tellArchitectOf(t, t.View.AssignedTo+" asks a person: "+r.Question)
+	if r.Recall != "" && t.Delegation() == nil {
+		qd.tasks().recall(t, t.View.AssignedTo, t.Run, r.Recall)
 	}
-	return qd.tasks().replyWith(k), nil
+	return qd.tasks().replyWith(t), nil
 }
 
 // askAboutAgent puts a question of the orchestrator about an agent.
@@ -144,47 +144,47 @@ func (qd questionDecision) askAboutAgent(r *wire.RequestHelp) (*wire.TaskReply, 
 
 // cancelQuestions withdraws the question about a task that continues without the answer, or
 // ends.
-func (qd questionDecision) cancelQuestions(k *state.Task) {
-	if k.Extra != nil && k.Extra.Question != "" {
-		asked := k.View.AssignedTo
-		if w := k.Work(); w != nil && w.Question == k.Extra.Question {
+func (qd questionDecision) cancelQuestions(t *state.Task) {
+	if t.Extra != nil && t.Extra.Question != "" {
+		asked := t.View.AssignedTo
+		if w := t.Work(); w != nil && w.Question == t.Extra.Question {
 			asked = w.Architect
 		}
-		qd.fact(state.AgentPrefix+asked, k.View.ID, &state.QuestionWithdrawn{ID: k.Extra.Question, Agent: asked, Task: k.View.ID})
+		qd.fact(state.AgentPrefix+asked, t.View.ID, &state.QuestionWithdrawn{ID: t.Extra.Question, Agent: asked, Task: t.View.ID})
 	}
 }
 
 // inputAnswers answers the question about a task with the input of its source. A server reads the
 // answer in its task.
-func (qd questionDecision) inputAnswers(k *state.Task, input wire.Raw) {
+func (qd questionDecision) inputAnswers(t *state.Task, input wire.Raw) {
 	answer, isText := object.Text(input)
 	if !isText {
 		answer = string(input)
 	}
-	q := qd.state.Questions.ByID[k.Extra.Question]
-	qd.fact(state.AgentPrefix+q.View.Agent, k.View.ID, &state.QuestionAnswered{ID: q.View.ID, Agent: q.View.Agent, Answer: answer, Told: true})
+	q := qd.state.Questions.ByID[t.Extra.Question]
+	qd.fact(state.AgentPrefix+q.View.Agent, t.View.ID, &state.QuestionAnswered{ID: q.View.ID, Agent: q.View.Agent, Answer: answer, Told: true})
 }
 
 // tellArchitectOf notifies the architect of a task in a session that its agent has asked a person or has its
 // answer.
-func (qd questionDecision) tellArchitectOf(k *state.Task, message string) {
-	if w := k.Work(); w != nil {
+func (qd questionDecision) tellArchitectOf(t *state.Task, message string) {
+	if w := t.Work(); w != nil {
 		qd.works().tellArchitect(w, message)
 	}
 }
 
 // helped gives an agent its answer, and continues its task.
 func (qd questionDecision) helped(id, answer string) {
-	k := qd.state.Tasks.ByID[id]
-	if k == nil || k.View.State != wire.TaskNeedsHuman {
+	t := qd.state.Tasks.ByID[id]
+	if t == nil || t.View.State != wire.TaskNeedsHuman {
 		return
 	}
-	qd.tasks().start(k, nil)
-	qd.delegations().tellSource(k)
-	qd.tellArchitectOf(k, "A person has answered: "+answer)
-	if a := qd.state.Agents.ByID[k.View.AssignedTo]; k.Delegation() != nil && a != nil && a.Remote == nil {
-		qd.delegations().act(k, &state.TaskActed{Act: delegation.ActUpdate, Input: object.Quote(answer)})
+	qd.tasks().start(t, nil)
+	qd.delegations().tellSource(t)
+	qd.tellArchitectOf(t, "A person has answered: "+answer)
+	if a := qd.state.Agents.ByID[t.View.AssignedTo]; t.Delegation() != nil && a != nil && a.Remote == nil {
+		qd.delegations().act(t, &state.TaskActed{Act: delegation.ActUpdate, Input: object.Quote(answer)})
 		return
 	}
-	qd.tasks().tell(qd.state.Agents.ByID[k.View.AssignedTo], k, wire.NoticeUpdated, "Answer: "+answer)
+	qd.tasks().tell(qd.state.Agents.ByID[t.View.AssignedTo], t, wire.NoticeUpdated, "Answer: "+answer)
 }

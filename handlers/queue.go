@@ -10,12 +10,12 @@ import (
 // resumePostponed gives out the postponed tasks that are due.
 func (td taskDecision) resumePostponed() {
 	for later := &td.state.Tasks.Later; len(*later) > 0 && !td.state.Stopping; {
-		k := (*later)[0]
-		if k.Extra.After.After(td.at) {
+		t := (*later)[0]
+		if t.Extra.After.After(td.at) {
 			return
 		}
-		td.own.fact("", k.View.ID, &state.TaskDue{ID: k.View.ID, Name: k.View.Name})
-		td.lostTasks = append(td.lostTasks, lostTask{task: k})
+		td.own.fact("", t.View.ID, &state.TaskDue{ID: t.View.ID, Name: t.View.Name})
+		td.lostTasks = append(td.lostTasks, lostTask{task: t})
 	}
 }
 
@@ -30,8 +30,8 @@ func (td taskDecision) rematch() {
 	}
 	for i := 0; i < len(w.Order); i++ { // assigning one may free another
 		for a := w.Order[i]; td.state.Agents.ByID[a.ID] == a; {
-			k := td.nextFor(a)
-			if k == nil || !td.own.tasks().place(k, match.Conditions{Online: true, Free: true}) {
+			t := td.nextFor(a)
+			if t == nil || !td.own.tasks().place(t, match.Conditions{Online: true, Free: true}) {
 				break
 			}
 		}
@@ -46,9 +46,9 @@ func (td taskDecision) nextFor(a *state.KnownAgent) *state.Task {
 	var first *state.Task
 	look := func(under string) {
 		for _, h := range td.state.Tasks.Required.Waiting.Under(under) {
-			if k := h.Head(); (first == nil || queue.Before(k, first)) &&
+			if t := h.Head(); (first == nil || queue.Before(t, first)) &&
 				td.state.Agents.Index.Fits(&h.Asks.Demand, a.ID, match.Conditions{Online: true, Free: true}) {
-				first = k
+				first = t
 			}
 		}
 	}
@@ -60,16 +60,16 @@ func (td taskDecision) nextFor(a *state.KnownAgent) *state.Task {
 }
 
 // place assigns a task to the agent that fits it best. It reports false if none fits.
-func (td taskDecision) place(k *state.Task, c match.Conditions) bool {
-	name, score, ok := td.state.Agents.Index.Best(&k.Wants().Demand, c)
+func (td taskDecision) place(t *state.Task, c match.Conditions) bool {
+	name, score, ok := td.state.Agents.Index.Best(&t.Wants().Demand, c)
 	if ok {
-		td.assignBy(k, td.state.Agents.ByID[name], &state.TaskAssigned{Way: state.Matched, Score: score})
+		td.assignBy(t, td.state.Agents.ByID[name], &state.TaskAssigned{Way: state.Matched, Score: score})
 	}
 	return ok
 }
 
 // free reports whether a task with requirements can be assigned now.
-func (td taskDecision) free(k *state.Task) bool {
-	return k.View.State == wire.TaskPending && k.Wants() != nil && !k.Asks() && k.Delegation() == nil && !k.Postponed() &&
-		td.state.Tasks.Graph.Open(k.Node) == 0 && !td.state.Stopping
+func (td taskDecision) free(t *state.Task) bool {
+	return t.View.State == wire.TaskPending && t.Wants() != nil && !t.Asks() && t.Delegation() == nil && !t.Postponed() &&
+		td.state.Tasks.Graph.Open(t.Node) == 0 && !td.state.Stopping
 }

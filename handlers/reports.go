@@ -44,12 +44,12 @@ func (td taskDecision) report(r *wire.AgentEvent) *wire.Error {
 }
 
 func (td taskDecision) progress(p *activity.Progress) *wire.Error {
-	k, err := td.reportableTask(p.TaskID, "worked on")
+	t, err := td.reportableTask(p.TaskID, "worked on")
 	if err != nil {
 		return err
 	}
-	td.begin(k)
-	td.fact("", k.View.ID, &state.TaskProgress{ID: k.View.ID, Name: k.View.Name, Agent: td.from.Name, Progress: p.Progress, Message: p.Message, Output: p.Output})
+	td.begin(t)
+	td.fact("", t.View.ID, &state.TaskProgress{ID: t.View.ID, Name: t.View.Name, Agent: td.from.Name, Progress: p.Progress, Message: p.Message, Output: p.Output})
 	return nil
 }
 
@@ -59,20 +59,20 @@ func (td taskDecision) trouble(e *activity.Trouble) *wire.Error {
 		td.fact("", "", &state.TaskTrouble{Agent: td.from.Name, Error: e.Error, Stack: e.Stack})
 		return nil
 	}
-	k, err := td.reportableTask(e.TaskID, "failed")
+	t, err := td.reportableTask(e.TaskID, "failed")
 	if err != nil {
 		return err
 	}
-	if w := k.Work(); w != nil && w.Active() && !e.Recoverable {
+	if w := t.Work(); w != nil && w.Active() && !e.Recoverable {
 		td.works().breakWork(w, e.Error)
 		return nil
 	}
-	td.begin(k)
+	td.begin(t)
 	if !e.Recoverable {
-		td.fail(k, failure{why: e.Error, stack: e.Stack})
+		td.fail(t, failure{why: e.Error, stack: e.Stack})
 		return nil
 	}
-	td.fact("", k.View.ID, &state.TaskTrouble{ID: k.View.ID, Agent: td.from.Name, Error: e.Error, Stack: e.Stack})
+	td.fact("", t.View.ID, &state.TaskTrouble{ID: t.View.ID, Agent: td.from.Name, Error: e.Error, Stack: e.Stack})
 	return nil
 }
 
@@ -83,7 +83,7 @@ func (ad agentDecision) activity(body any) bool {
 	switch body := body.(type) {
 	case *activity.Usage:
 		used := *body
-		if k := ad.state.Tasks.Find(used.TaskID); k != nil && !k.HeldBy(ad.from) { // it counts for the agent only
+		if t := ad.state.Tasks.Find(used.TaskID); t != nil && !t.HeldBy(ad.from) { // it counts for the agent only
 			used.TaskID = ""
 		}
 		ad.fact("", used.TaskID, &state.AgentUsage{Agent: a.ID, Usage: used})
@@ -148,13 +148,13 @@ func (ad agentDecision) unpark(a *state.KnownAgent) {
 func (td taskDecision) currentTask(_ *wire.Nothing) (*wire.TaskReply, *wire.Error) {
 	a := td.state.Agents.ByID[td.from.Name]
 	var found *state.Task
-	for _, k := range a.Holds {
-		if k.Busy() {
-			found = k
+	for _, t := range a.Holds {
+		if t.Busy() {
+			found = t
 			break
 		}
 		if found == nil {
-			found = k
+			found = t
 		}
 	}
 	if found == nil {
@@ -164,38 +164,38 @@ func (td taskDecision) currentTask(_ *wire.Nothing) (*wire.TaskReply, *wire.Erro
 }
 
 func (td taskDecision) reportProgress(r *wire.ReportProgress) (*wire.TaskReply, *wire.Error) {
-	k, err := td.reportableTask(r.TaskID, "worked on")
+	t, err := td.reportableTask(r.TaskID, "worked on")
 	if err != nil {
 		return nil, err
 	}
-	td.begin(k)
-	progress := k.View.Progress
+	td.begin(t)
+	progress := t.View.Progress
 	if r.Progress != nil {
 		progress = *r.Progress
 	}
-	td.fact("", k.View.ID, &state.TaskProgress{
-		ID: k.View.ID, Name: k.View.Name, Agent: td.from.Name, Progress: progress, Message: r.Message, Kind: r.Kind, Output: r.Output, Request: td.mark(),
+	td.fact("", t.View.ID, &state.TaskProgress{
+		ID: t.View.ID, Name: t.View.Name, Agent: td.from.Name, Progress: progress, Message: r.Message, Kind: r.Kind, Output: r.Output, Request: td.mark(),
 	})
-	return td.replyWith(k), nil
+	return td.replyWith(t), nil
 }
 
 func (td taskDecision) returnTask(r *wire.ReturnTask) (*wire.TaskReply, *wire.Error) {
-	k, err := td.held(r.TaskID, "returned")
+	t, err := td.held(r.TaskID, "returned")
 	switch {
 	case err != nil:
 		return nil, err
-	case k.View.AssignedTo != td.from.Name || k.View.State.Final():
-		return nil, wrongState(k, "returned")
-	case k.Work() != nil:
-		return nil, inItsSession(k, "returned")
+	case t.View.AssignedTo != td.from.Name || t.View.State.Final():
+		return nil, wrongState(t, "returned")
+	case t.Work() != nil:
+		return nil, inItsSession(t, "returned")
 	}
 	f := &state.TaskRequeued{Why: "returned by its agent: " + r.Reason, Blameless: true, Returned: true, Request: td.mark()}
 	if after, _ := object.ParseTime(r.After); after.After(td.at) {
 		f.After = r.After
 	}
-	td.questions().endPermissions(k)
-	td.requeue(k, f)
-	return td.replyWith(k), nil
+	td.questions().endPermissions(t)
+	td.requeue(t, f)
+	return td.replyWith(t), nil
 }
 
 // maxPermissionWait is how long a request for permission waits if it names no time.
@@ -229,7 +229,7 @@ func (qd questionDecision) ask(f *state.QuestionAsked, timeout, wait time.Durati
 	}
 	if f.Task == "" {
 		f.Task = qd.state.Agents.ParentOf(qd.from.Name)
-	} else if k := qd.state.Tasks.Find(f.Task); k == nil || k.View.AssignedTo != qd.from.Name {
+	} else if t := qd.state.Tasks.Find(f.Task); t == nil || t.View.AssignedTo != qd.from.Name {
 		return state.Errorf(wire.CodeNotFound, state.Details{"taskId": f.Task, "pointer": "/payload/taskId"}, "you have no task %.80q", f.Task)
 	}
 	switch q := qd.askedBefore(); {
@@ -291,6 +291,6 @@ func (qd questionDecision) withdrawPermissions(ended func(*state.Question) bool)
 }
 
 // endPermissions closes the questions about permissions for a task that ends or is given back.
-func (qd questionDecision) endPermissions(k *state.Task) {
-	qd.withdrawPermissions(func(q *state.Question) bool { return q.View.Task == k.View.ID })
+func (qd questionDecision) endPermissions(t *state.Task) {
+	qd.withdrawPermissions(func(q *state.Question) bool { return q.View.Task == t.View.ID })
 }

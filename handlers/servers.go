@@ -39,8 +39,8 @@ func (ad agentDecision) silence() {
 // part marks a server as offline. Its tasks go to other agents.
 func (ad agentDecision) part(a *state.KnownAgent, why string) {
 	ad.fact(a.ActorID, "", &state.ServerLost{Agent: a.ID})
-	for _, k := range slices.Clone(a.Holds) {
-		ad.tasks().requeueLost(k, a, why, 0, false)
+	for _, t := range slices.Clone(a.Holds) {
+		ad.tasks().requeueLost(t, a, why, 0, false)
 	}
 	ad.works().runEnded(a, why, false)
 }

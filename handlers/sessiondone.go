@@ -145,9 +145,9 @@ func (wd workDecision) doneWork(w *state.Work, document wire.Raw) {
 		result = hub.ReadResult(document)
 	}
 	for ; w != nil; w = w.Revises {
-		if k := w.Task; !k.View.State.Final() {
-			wd.questions().cancelQuestions(k)
-			wd.tasks().complete(k, result, end{inSession: true})
+		if t := w.Task; !t.View.State.Final() {
+			wd.questions().cancelQuestions(t)
+			wd.tasks().complete(t, result, end{inSession: true})
 		}
 	}
 }
@@ -157,8 +157,8 @@ func (wd workDecision) failWork(w *state.Work, why string) {
 	why = brief(why)
 	for ; w != nil; w = w.Revises {
 		wd.endWork(w, why, "")
-		if k := w.Task; !k.View.State.Final() {
-			wd.tasks().fail(k, failure{why: why, end: end{inSession: true}})
+		if t := w.Task; !t.View.State.Final() {
+			wd.tasks().fail(t, failure{why: why, end: end{inSession: true}})
 		}
 	}
 }
@@ -171,9 +171,9 @@ func (wd workDecision) drop(w *state.Work, why, quiet string) {
 			continue
 		}
 		wd.endWork(w, why, quiet)
-		if k := w.Task; !k.View.State.Final() {
-			wd.tasks().cancel(k, why, end{inSession: true, quiet: quiet})
-			wd.links().abandon(k, quiet)
+		if t := w.Task; !t.View.State.Final() {
+			wd.tasks().cancel(t, why, end{inSession: true, quiet: quiet})
+			wd.links().abandon(t, quiet)
 		}
 	}
 }
@@ -206,8 +206,8 @@ func (wd workDecision) failedWork(w *state.Work, c *session.Completion) {
 
 // tellEnd sends the members of a session a completion of a task that another actor has ended, as
 // if its developer had sent it.
-func (wd workDecision) tellEnd(k *state.Task, outcome, why string) {
-	w := k.Work()
+func (wd workDecision) tellEnd(t *state.Task, outcome, why string) {
+	w := t.Work()
 	if w == nil || w.Of.Closed() {
 		return
 	}

@@ -184,11 +184,11 @@ func (wd workDecision) tellArchitect(w *state.Work, message string) {
 // judge applies the answer of a person to a work. It reports false for a question about another
 // subject.
 func (rd reviewDecision) judge(id, question, answer string) bool {
-	k := rd.state.Tasks.ByID[id]
-	if k == nil || k.Work() == nil || k.Work().Question != question {
+	t := rd.state.Tasks.ByID[id]
+	if t == nil || t.Work() == nil || t.Work().Question != question {
 		return false
 	}
-	w := k.Work()
+	w := t.Work()
 	switch answer {
 	case state.JudgeApprove:
 		rd.approveWork(w, "approved by a person")

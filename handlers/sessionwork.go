@@ -24,8 +24,8 @@ func (wd workDecision) considerAssignment(x *messageContext, a *session.Assignme
 		x.notes = append(x.notes, "/payload/deadline: it has already passed")
 	}
 	x.task = id
-	if k := wd.state.Tasks.Find(id); k != nil {
-		return wd.considerRevision(x, a, k)
+	if t := wd.state.Tasks.Find(id); t != nil {
+		return wd.considerRevision(x, a, t)
 	}
 	if err := wd.state.Agents.TooManyOpen(wd.from); err != nil {
 		return err
@@ -66,16 +66,16 @@ func assignmentNeeds(a *session.Assignment) (needs []hub.Dependency, err *wire.E
 }
 
 // considerRevision decides about an assignment of an existing task.
-func (wd workDecision) considerRevision(x *messageContext, a *session.Assignment, k *state.Task) *wire.Error {
-	w := wd.state.Tasks.WorkOn(x.of, k.View.ID)
+func (wd workDecision) considerRevision(x *messageContext, a *session.Assignment, t *state.Task) *wire.Error {
+	w := wd.state.Tasks.WorkOn(x.of, t.View.ID)
 	if w == nil || w.Phase != session.PhaseRevise || w.Revision != nil {
-		status := string(k.View.State)
+		status := string(t.View.State)
 		how := status
 		if w != nil {
 			status, how = w.Phase, w.How()
 		}
-		return state.Errorf(wire.CodeConflict, state.Details{"pointer": "/payload/task/task_id", "reason": "task_id_taken", "task_id": k.View.ID, "state": status},
-			"task %.80q already exists, and is %s: only a task whose review requests changes can be assigned again", k.View.ID, how)
+		return state.Errorf(wire.CodeConflict, state.Details{"pointer": "/payload/task/task_id", "reason": "task_id_taken", "task_id": t.View.ID, "state": status},
+			"task %.80q already exists, and is %s: only a task whose review requests changes can be assigned again", t.View.ID, how)
 	}
 	if len(a.Dependencies) > 0 {
 		x.notes = append(x.notes, "/payload/dependencies: they are ignored, because a revision does not wait")
@@ -123,17 +123,17 @@ func (wd workDecision) assignNew(x *messageContext, a *session.Assignment) {
 	}
 	wd.tasks().traced(created, nil)
 	wd.factOf(architect, "", a.Task.TaskID, created)
-	k := wd.state.Tasks.ByID[a.Task.TaskID]
+	t := wd.state.Tasks.ByID[a.Task.TaskID]
 	for _, d := range x.created.vain {
-		wd.fact("", k.View.ID, &state.TaskBlocked{ID: k.View.ID, Name: k.View.Name, Upstream: d})
+		wd.fact("", t.View.ID, &state.TaskBlocked{ID: t.View.ID, Name: t.View.Name, Upstream: d})
 	}
 	f := wd.assigned(x, a)
 	if revises := x.created.revises; revises != nil {
 		f.Revises = revises.Task.View.ID
 	}
-	wd.factOf(architect, state.AgentPrefix+x.to.AgentID, k.View.ID, f)
+	wd.factOf(architect, state.AgentPrefix+x.to.AgentID, t.View.ID, f)
 	if x.fate != state.FateHeld {
-		wd.startWorkTask(k.Work())
+		wd.startWorkTask(t.Work())
 	}
 }
 

@@ -17,8 +17,8 @@ const (
 
 // maySteer reports whether the caller may start and end a task. This holds for its agent, for
 // operators, and over protocol A for agents that manage all tasks.
-func (td taskDecision) maySteer(k *state.Task) bool {
-	return k.HeldBy(td.from) || td.from.ActsForOthers && td.managesAll()
+func (td taskDecision) maySteer(t *state.Task) bool {
+	return t.HeldBy(td.from) || td.from.ActsForOthers && td.managesAll()
 }
 
 // managesAll reports whether the caller is an agent that may manage all tasks: a planner, or one with
@@ -30,52 +30,52 @@ func (td taskDecision) managesAll() bool {
 
 // manages reports whether the caller may manage a task like its submitter. An agent that does not manage
 // all tasks may manage the tasks of people that it holds.
-func (td taskDecision) manages(k *state.Task) bool {
+func (td taskDecision) manages(t *state.Task) bool {
 	a := td.state.Agents.ByID[td.from.Name]
 	if !td.from.ActsForOthers || a == nil {
 		return false
 	}
-	return td.managesAll() || state.AgentOf(k.View.SubmittedBy) == "" && k.View.AssignedTo == a.ID
+	return td.managesAll() || state.AgentOf(t.View.SubmittedBy) == "" && t.View.AssignedTo == a.ID
 }
 
 // reads reports whether the caller may read a task like its submitter: one that it manages, or one of a
 // person that no agent holds.
-func (td taskDecision) reads(k *state.Task) bool {
-	loose := state.AgentOf(k.View.SubmittedBy) == "" && k.View.AssignedTo == ""
-	return td.manages(k) || loose && td.from.ActsForOthers && td.state.Agents.ByID[td.from.Name] != nil
+func (td taskDecision) reads(t *state.Task) bool {
+	loose := state.AgentOf(t.View.SubmittedBy) == "" && t.View.AssignedTo == ""
+	return td.manages(t) || loose && td.from.ActsForOthers && td.state.Agents.ByID[td.from.Name] != nil
 }
 
 // readableTask returns a task that the caller submitted, holds or may read.
 func (td taskDecision) readableTask(id string) (*state.Task, *wire.Error) {
-	k := td.state.Tasks.ByID[id]
-	if k == nil {
-		k = td.state.Tasks.Find(object.CanonicalID(id))
+	t := td.state.Tasks.ByID[id]
+	if t == nil {
+		t = td.state.Tasks.Find(object.CanonicalID(id))
 	}
-	if k == nil {
+	if t == nil {
 		return nil, state.Errorf(wire.CodeNotFound, state.Details{"taskId": brief(id)}, "task %q does not exist", brief(id))
 	}
-	if !k.SubmittedBy(td.from) && !td.reads(k) {
+	if !t.SubmittedBy(td.from) && !td.reads(t) {
 		err := state.Errorf(wire.CodeDenied, state.Details{"taskId": id}, "the task is not yours: you neither submitted it nor have it")
-		if td.dependsOn(k) {
+		if td.dependsOn(t) {
 			err.Details["hint"] = "its result is in your own task, beside the dependency"
 		}
 		return nil, err
 	}
-	return k, nil
+	return t, nil
 }
 
 // manageableTask returns a task that the caller submitted, holds or manages.
 func (td taskDecision) manageableTask(id string) (*state.Task, *wire.Error) {
-	k, err := td.readableTask(id)
-	if err == nil && !k.SubmittedBy(td.from) && !td.manages(k) {
-		err = state.Errorf(wire.CodeDenied, state.Details{"taskId": k.View.ID},
+	t, err := td.readableTask(id)
+	if err == nil && !t.SubmittedBy(td.from) && !td.manages(t) {
+		err = state.Errorf(wire.CodeDenied, state.Details{"taskId": t.View.ID},
 			"the task is not yours: you may read it, and neither submitted it nor have it")
 		err.Hint = `an agent with role = "planner" or manage = true manages all tasks`
 	}
 	if err != nil {
 		return nil, err
 	}
-	return k, nil
+	return t, nil
 }
 
 // dependsOn reports whether a task that the caller holds shows the result of another.
@@ -84,8 +84,8 @@ func (td taskDecision) dependsOn(up *state.Task) bool {
 	if td.from.Kind != Agent || a == nil {
 		return false
 	}
-	for _, k := range a.Holds {
-		for e := range td.state.Tasks.Graph.Needs(k.Node) {
+	for _, t := range a.Holds {
+		for e := range td.state.Tasks.Graph.Needs(t.Node) {
 			if v := td.state.Tasks.Graph.Edge(e); td.state.Tasks.Nodes[v.Up] == up && !v.Private && up.View.State == wire.TaskDone {
 				return true
 			}
@@ -95,43 +95,43 @@ func (td taskDecision) dependsOn(up *state.Task) bool {
 }
 
 // wrongState returns the refusal of an operation that the state of a task does not allow.
-func wrongState(k *state.Task, verb string) *wire.Error {
-	return state.Errorf(wire.CodeConflict, state.Details{"taskId": k.View.ID, "state": string(k.View.State), "status": k.View.State.Status(), "reason": "wrong_state"},
-		"task %s is %s and cannot be %s", k.Label(), k.View.State, verb)
+func wrongState(t *state.Task, verb string) *wire.Error {
+	return state.Errorf(wire.CodeConflict, state.Details{"taskId": t.View.ID, "state": string(t.View.State), "status": t.View.State.Status(), "reason": "wrong_state"},
+		"task %s is %s and cannot be %s", t.Label(), t.View.State, verb)
 }
 
 // replyWith returns an answer with the current state of a task. If the last fact has saved that
 // answer, it is not made again.
-func (td taskDecision) replyWith(k *state.Task) *wire.TaskReply {
+func (td taskDecision) replyWith(t *state.Task) *wire.TaskReply {
 	if a := td.state.Agents.ByID[td.from.Name]; td.from.Kind == Agent && a != nil {
 		if kept := a.Memories.Find(td.request.ID); kept != nil && kept.Seq == td.state.Seq() {
-			if reply, ok := kept.Answer.(*wire.TaskReply); ok && reply.Task.ID == k.View.ID {
+			if reply, ok := kept.Answer.(*wire.TaskReply); ok && reply.Task.ID == t.View.ID {
 				return reply
 			}
 		}
 	}
-	reply := td.state.Tasks.Reply(k)
-	td.personal(k, &reply.Task)
+	reply := td.state.Tasks.Reply(t)
+	td.personal(t, &reply.Task)
 	return reply
 }
 
 func (td taskDecision) getTask(r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
-	k, err := td.readableTask(r.TaskID)
+	t, err := td.readableTask(r.TaskID)
 	if of := td.state.Tasks.ByID[r.TaskID]; err != nil && td.from.Kind == Agent && of.ReviewedBy(td.from.Name) {
-		k, err = of, nil
+		t, err = of, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	answer := td.replyWith(k)
-	answer.Task.WaitsFor = td.state.Tasks.WaitsFor(k)
-	if k.Extra != nil && k.Extra.Output != 0 {
-		td.pages = append(td.pages, history.Page{Task: k.View.ID, Output: k.Extra.Output})
+	answer := td.replyWith(t)
+	answer.Task.WaitsFor = td.state.Tasks.WaitsFor(t)
+	if t.Extra != nil && t.Extra.Output != 0 {
+		td.pages = append(td.pages, history.Page{Task: t.View.ID, Output: t.Extra.Output})
 	}
-	td.state.Tasks.ShowInputs(k, &answer.Task)
-	td.state.Tasks.ShowResults(k, &answer.Task)
-	if k.Extra != nil && k.Extra.Used != (activity.Used{}) {
-		used := k.Extra.Used
+	td.state.Tasks.ShowInputs(t, &answer.Task)
+	td.state.Tasks.ShowResults(t, &answer.Task)
+	if t.Extra != nil && t.Extra.Used != (activity.Used{}) {
+		used := t.Extra.Used
 		answer.Task.Details = answer.Task.Details.Copy()
 		answer.Task.Used = &used
 	}
@@ -170,38 +170,38 @@ func (td taskDecision) taskPage(q *wire.QueryTasks) (*wire.TaskList, *wire.Error
 	var found []*state.Task
 	var more int64
 	filter, heldUp := td.filter(q), td.heldUp()
-	for _, k := range from {
+	for _, t := range from {
 		if more == most {
 			break
 		}
-		status := k.View.State
-		if heldUp[k.View.ID] {
+		status := t.View.State
+		if heldUp[t.View.ID] {
 			status = wire.TaskNeedsHuman
 		}
-		if !filter.Takes(&k.View, status, k.Conversation()) {
+		if !filter.Takes(&t.View, status, t.Conversation()) {
 			continue
 		}
 		if len(found) == limit {
 			more++
 			continue
 		}
-		found = append(found, k)
+		found = append(found, t)
 	}
 	answer := &wire.TaskList{Tasks: make([]wire.Task, len(found)), More: more}
 	if more > 0 {
 		answer.Cursor = found[limit-1].View.ID
 	}
-	for i, k := range found {
-		answer.Tasks[i] = td.state.Tasks.Brief(k)
-		if heldUp[k.View.ID] {
+	for i, t := range found {
+		answer.Tasks[i] = td.state.Tasks.Brief(t)
+		if heldUp[t.View.ID] {
 			answer.Tasks[i].State = wire.TaskNeedsHuman
 		}
 	}
 	if td.state.Tasks.Archive.Size() > 0 && filter.Ended() {
 		page := td.state.ArchivedMatches(filter, after)
 		page.Archived.Limit, page.Archived.Most = limit, most
-		for _, k := range found {
-			page.Archived.Created = append(page.Archived.Created, k.Number)
+		for _, t := range found {
+			page.Archived.Created = append(page.Archived.Created, t.Number)
 		}
 		td.pages = append(td.pages, page)
 	}

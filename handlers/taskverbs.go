@@ -39,8 +39,8 @@ func (td taskDecision) submit(r *wire.SubmitTask) (*wire.TaskReply, *wire.Error)
 			"requiredRole must be one of %s, not %.80q", strings.Join(roles, ", "), r.RequiredRole)
 	}
 	if r.Block != nil {
-		if k := td.state.Tasks.Blocks[r.Block.Name]; k != nil && !(r.Block.Again && k.CameToNothing()) {
-			return td.replyWith(k), nil
+		if t := td.state.Tasks.Blocks[r.Block.Name]; t != nil && !(r.Block.Again && t.CameToNothing()) {
+			return td.replyWith(t), nil
 		}
 		for _, need := range r.Block.Needs {
 			if up := td.state.Tasks.Blocks[need]; up != nil {
@@ -70,19 +70,19 @@ func (td taskDecision) submit(r *wire.SubmitTask) (*wire.TaskReply, *wire.Error)
 	f.Parent = of.ParentTaskID
 	td.traced(f, r.Observability)
 	td.fact("", id, f)
-	k := td.state.Tasks.ByID[id]
-	td.oddities(k, r)
+	t := td.state.Tasks.ByID[id]
+	td.oddities(t, r)
 	for _, d := range vain {
 		td.fact("", id, &state.TaskBlocked{ID: id, Name: r.Name, Upstream: d})
 	}
-	td.links().missLate(k, r.Dependencies)
-	answer := td.replyWith(k) // with the state pending, as a repeat gets it
+	td.links().missLate(t, r.Dependencies)
+	answer := td.replyWith(t) // with the state pending, as a repeat gets it
 	if to != nil {
-		td.assignBy(k, to, &state.TaskAssigned{Way: state.ByHand, Plan: r.RequirePlan})
-		return td.replyWith(k), nil
+		td.assignBy(t, to, &state.TaskAssigned{Way: state.ByHand, Plan: r.RequirePlan})
+		return td.replyWith(t), nil
 	}
-	if td.state.Rules.MatchOnCreate && td.free(k) {
-		td.place(k, match.Conditions{Online: td.state.Rules.OnlineOnly})
+	if td.state.Rules.MatchOnCreate && td.free(t) {
+		td.place(t, match.Conditions{Online: td.state.Rules.OnlineOnly})
 	}
 	return answer, nil
 }
@@ -114,23 +114,23 @@ func (td taskDecision) parent() string {
 }
 
 // oddities records the warnings about the documents of a new task.
-func (td taskDecision) oddities(k *state.Task, r *wire.SubmitTask) {
+func (td taskDecision) oddities(t *state.Task, r *wire.SubmitTask) {
 	if r.Spec != nil {
 		for _, o := range r.Spec.Oddities {
-			td.odd(k, o)
+			td.odd(t, o)
 		}
 	}
 	if r.Requirements != nil {
 		for _, o := range r.Requirements.Oddities {
-			td.odd(k, o)
+			td.odd(t, o)
 		}
 	}
 	if o := hub.OddPriority(r.Priority); o != nil {
-		td.odd(k, *o)
+		td.odd(t, *o)
 	}
 	for _, d := range r.Dependencies {
 		for _, o := range d.Oddities {
-			td.odd(k, o)
+			td.odd(t, o)
 		}
 	}
 }
@@ -154,64 +154,64 @@ func asUUID(b [16]byte) string {
 }
 
 func (td taskDecision) startTask(r *wire.TaskID) (*wire.TaskReply, *wire.Error) {
-	k, err := td.readableTask(r.TaskID)
+	t, err := td.readableTask(r.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	held := k.View.AssignedTo == td.from.Name && td.from.Kind == Agent
-	if w := k.Work(); w != nil && td.from.Kind == Agent && !w.Active() {
-		return nil, inItsSession(k, "started")
+	held := t.View.AssignedTo == td.from.Name && td.from.Kind == Agent
+	if w := t.Work(); w != nil && td.from.Kind == Agent && !w.Active() {
+		return nil, inItsSession(t, "started")
 	}
-	waits := td.state.Tasks.Graph.Open(k.Node) > 0
-	switch status := k.View.State; {
-	case status == wire.TaskRunning && held && k.Way == state.Dispatched: // it started when its agent was notified
-		return td.replyWith(k), nil
-	case td.state.Agents.Unbrought(k):
-		return nil, notForwarded(k)
-	case waits && (status == wire.TaskPending || status == wire.TaskAssigned || status == wire.TaskNeedsHuman) && td.mayStart(k):
-		return nil, td.state.Tasks.Waits(k)
-	case status == wire.TaskPending && k.Delegation() != nil:
-		return nil, errDelegated(k)
+	waits := td.state.Tasks.Graph.Open(t.Node) > 0
+	switch status := t.View.State; {
+	case status == wire.TaskRunning && held && t.Way == state.Dispatched: // it started when its agent was notified
+		return td.replyWith(t), nil
+	case td.state.Agents.Unbrought(t):
+		return nil, notForwarded(t)
+	case waits && (status == wire.TaskPending || status == wire.TaskAssigned || status == wire.TaskNeedsHuman) && td.mayStart(t):
+		return nil, td.state.Tasks.Waits(t)
+	case status == wire.TaskPending && t.Delegation() != nil:
+		return nil, errDelegated(t)
 	case status == wire.TaskPending && td.from.Kind == Agent:
 		a := td.state.Agents.ByID[td.from.Name]
 		if len(a.Holds) >= a.Capacity {
 			return nil, hasEnough(a)
 		}
-		if k.Extra != nil && k.Extra.PlanFirst {
-			return nil, wrongState(k, "started without a plan")
+		if t.Extra != nil && t.Extra.PlanFirst {
+			return nil, wrongState(t, "started without a plan")
 		}
-		if err := td.meets(k, a); err != nil && !k.SubmittedBy(td.from) { // it has set the requirements itself
+		if err := td.meets(t, a); err != nil && !t.SubmittedBy(td.from) { // it has set the requirements itself
 			return nil, err
 		}
-		td.take(k, a, &state.TaskAssigned{Way: td.ownWay(k)})
+		td.take(t, a, &state.TaskAssigned{Way: td.ownWay(t)})
 	case status == wire.TaskPending:
-		return nil, state.Errorf(wire.CodeConflict, state.Details{"taskId": k.View.ID, "reason": "unassigned"}, "task %s has no agent that could work on it", k.Label())
+		return nil, state.Errorf(wire.CodeConflict, state.Details{"taskId": t.View.ID, "reason": "unassigned"}, "task %s has no agent that could work on it", t.Label())
 	case status != wire.TaskAssigned && status != wire.TaskNeedsHuman:
-		return nil, wrongState(k, "started")
-	case !td.maySteer(k):
-		return nil, notHolder(k)
-	case !held && td.state.Agents.IsDown(k.View.AssignedTo):
-		return nil, state.Errorf(wire.CodeConflict, state.Details{"taskId": k.View.ID, "agent": k.View.AssignedTo, "reason": "agent_down"},
-			"task %s cannot be started, because %s is not running: its next run is notified of the task", k.Label(), k.View.AssignedTo)
+		return nil, wrongState(t, "started")
+	case !td.maySteer(t):
+		return nil, notHolder(t)
+	case !held && td.state.Agents.IsDown(t.View.AssignedTo):
+		return nil, state.Errorf(wire.CodeConflict, state.Details{"taskId": t.View.ID, "agent": t.View.AssignedTo, "reason": "agent_down"},
+			"task %s cannot be started, because %s is not running: its next run is notified of the task", t.Label(), t.View.AssignedTo)
 	}
-	td.questions().cancelQuestions(k)
-	td.start(k, td.mark())
-	td.delegations().tellSource(k)
-	return td.replyWith(k), nil
+	td.questions().cancelQuestions(t)
+	td.start(t, td.mark())
+	td.delegations().tellSource(t)
+	return td.replyWith(t), nil
 }
 
 // ownWay returns the way of a task that an agent takes itself. It is byHand for tasks that must
 // outlive their agents.
-func (td taskDecision) ownWay(k *state.Task) state.Way {
-	if k.Patient() || k.Wants() != nil {
+func (td taskDecision) ownWay(t *state.Task) state.Way {
+	if t.Patient() || t.Wants() != nil {
 		return state.ByHand
 	}
 	return state.Dispatched
 }
 
 // mayStart reports whether the caller could start a task without dependencies.
-func (td taskDecision) mayStart(k *state.Task) bool {
-	return k.View.State == wire.TaskPending || td.maySteer(k)
+func (td taskDecision) mayStart(t *state.Task) bool {
+	return t.View.State == wire.TaskPending || td.maySteer(t)
 }
 
 // hasEnough returns the refusal of an agent that is at its capacity and wants to start another
@@ -221,48 +221,48 @@ func hasEnough(a *state.KnownAgent) *wire.Error {
 		"you have the maximum number of open tasks (%d)", a.Capacity)
 }
 
-func notHolder(k *state.Task) *wire.Error {
-	return state.Errorf(wire.CodeDenied, state.Details{"taskId": k.View.ID}, "only the agent of task %s may report that", k.Label())
+func notHolder(t *state.Task) *wire.Error {
+	return state.Errorf(wire.CodeDenied, state.Details{"taskId": t.View.ID}, "only the agent of task %s may report that", t.Label())
 }
 
-func (td taskDecision) start(k *state.Task, mk *state.RequestKey) {
-	td.fact(state.AgentPrefix+k.View.AssignedTo, k.View.ID, &state.TaskStarted{ID: k.View.ID, Name: k.View.Name, Agent: k.View.AssignedTo, Request: mk})
+func (td taskDecision) start(t *state.Task, mk *state.RequestKey) {
+	td.fact(state.AgentPrefix+t.View.AssignedTo, t.View.ID, &state.TaskStarted{ID: t.View.ID, Name: t.View.Name, Agent: t.View.AssignedTo, Request: mk})
 }
 
 // reportableTask returns a task that the caller may report on. Without explicit steps, a task
 // that is assigned and not held back counts as started. With explicit steps only a dispatched
 // one does: its agent may report before the delivery of its notice is recorded.
 func (td taskDecision) reportableTask(id, verb string) (*state.Task, *wire.Error) {
-	k, err := td.held(id, verb)
+	t, err := td.held(id, verb)
 	switch {
 	case err != nil:
 		return nil, err
-	case td.from.Kind == Agent && k.Work() != nil && (verb == "completed" || !k.Work().Active()):
-		return nil, inItsSession(k, verb)
-	case k.View.State == wire.TaskRunning:
-	case td.state.Agents.Unbrought(k):
-		return nil, notForwarded(k)
-	case k.View.State == wire.TaskAssigned && td.state.Tasks.Graph.Open(k.Node) > 0:
-		return nil, td.state.Tasks.Waits(k)
-	case k.View.State == wire.TaskAssigned && (k.Way == state.Dispatched || !td.from.ExplicitSteps):
-	case k.View.State == wire.TaskNeedsHuman && !td.from.ExplicitSteps:
-	case k.View.State == wire.TaskPlanning && k.Work() == nil && verb == "failed": // it cannot be planned
+	case td.from.Kind == Agent && t.Work() != nil && (verb == "completed" || !t.Work().Active()):
+		return nil, inItsSession(t, verb)
+	case t.View.State == wire.TaskRunning:
+	case td.state.Agents.Unbrought(t):
+		return nil, notForwarded(t)
+	case t.View.State == wire.TaskAssigned && td.state.Tasks.Graph.Open(t.Node) > 0:
+		return nil, td.state.Tasks.Waits(t)
+	case t.View.State == wire.TaskAssigned && (t.Way == state.Dispatched || !td.from.ExplicitSteps):
+	case t.View.State == wire.TaskNeedsHuman && !td.from.ExplicitSteps:
+	case t.View.State == wire.TaskPlanning && t.Work() == nil && verb == "failed": // it cannot be planned
 	default:
-		return nil, notBegun(wrongState(k, verb), k)
+		return nil, notBegun(wrongState(t, verb), t)
 	}
-	return k, nil
+	return t, nil
 }
 
 // inItsSession returns the refusal of a report that belongs in the session of the task, where it
 // is checked.
-func inItsSession(k *state.Task, verb string) *wire.Error {
-	return state.Errorf(wire.CodeConflict, state.Details{"taskId": k.View.ID, "reason": "in_session", "session": k.Work().Of.Spec.ID},
-		"task %s cannot be %s here: send a message in its session %q", k.Label(), verb, k.Work().Of.Spec.ID)
+func inItsSession(t *state.Task, verb string) *wire.Error {
+	return state.Errorf(wire.CodeConflict, state.Details{"taskId": t.View.ID, "reason": "in_session", "session": t.Work().Of.Spec.ID},
+		"task %s cannot be %s here: send a message in its session %q", t.Label(), verb, t.Work().Of.Spec.ID)
 }
 
 // notBegun adds a hint to an error about a task that its agent has not started.
-func notBegun(err *wire.Error, k *state.Task) *wire.Error {
-	if k.View.State == wire.TaskAssigned || k.View.State == wire.TaskNeedsHuman {
+func notBegun(err *wire.Error, t *state.Task) *wire.Error {
+	if t.View.State == wire.TaskAssigned || t.View.State == wire.TaskNeedsHuman {
 		err.Hint = "start it first, with start-task"
 	}
 	return err
@@ -270,32 +270,32 @@ func notBegun(err *wire.Error, k *state.Task) *wire.Error {
 
 // begin starts a task that its agent already works on. A report about a task does not begin it
 // while it is planned.
-func (td taskDecision) begin(k *state.Task) {
-	if k.View.State != wire.TaskRunning && k.View.State != wire.TaskPlanning {
-		td.questions().cancelQuestions(k)
-		td.start(k, nil)
+func (td taskDecision) begin(t *state.Task) {
+	if t.View.State != wire.TaskRunning && t.View.State != wire.TaskPlanning {
+		td.questions().cancelQuestions(t)
+		td.start(t, nil)
 	}
 }
 
 // held returns a task that the caller holds.
 func (td taskDecision) held(id, verb string) (*state.Task, *wire.Error) {
-	k, err := td.manageableTask(id)
+	t, err := td.manageableTask(id)
 	switch {
 	case err != nil:
 		return nil, err
-	case k.View.State == wire.TaskPending:
-		return nil, wrongState(k, verb)
-	case !td.maySteer(k):
-		return nil, notHolder(k)
+	case t.View.State == wire.TaskPending:
+		return nil, wrongState(t, verb)
+	case !td.maySteer(t):
+		return nil, notHolder(t)
 	}
-	return k, nil
+	return t, nil
 }
 
 // succeeded is the default result of a completed task.
 var succeeded = hub.Result{Document: delegation.Succeeded}
 
 func (td taskDecision) completeTask(r *wire.CompleteTask) (*wire.TaskReply, *wire.Error) {
-	k, err := td.reportableTask(r.TaskID, "completed")
+	t, err := td.reportableTask(r.TaskID, "completed")
 	if err != nil {
 		return nil, err
 	}
@@ -306,33 +306,33 @@ func (td taskDecision) completeTask(r *wire.CompleteTask) (*wire.TaskReply, *wir
 	if result.Breach != nil && !td.state.Rules.LenientResults {
 		return nil, result.Breach
 	}
-	td.begin(k)
-	td.complete(k, result, end{request: td.mark(), artifacts: r.Artifacts})
+	td.begin(t)
+	td.complete(t, result, end{request: td.mark(), artifacts: r.Artifacts})
 	if result.Breach != nil {
-		td.odd(k, hub.Oddity{Kind: events.DocumentOdd, Pointer: fmt.Sprint(result.Breach.Details["pointer"]), Text: result.Breach.Message})
+		td.odd(t, hub.Oddity{Kind: events.DocumentOdd, Pointer: fmt.Sprint(result.Breach.Details["pointer"]), Text: result.Breach.Message})
 	}
-	td.notifyHolder(k, "Completed by ")
-	return td.replyWith(k), nil
+	td.notifyHolder(t, "Completed by ")
+	return td.replyWith(t), nil
 }
 
 func (td taskDecision) failTask(r *wire.FailTask) (*wire.TaskReply, *wire.Error) {
-	k, err := td.reportableTask(r.TaskID, "failed")
+	t, err := td.reportableTask(r.TaskID, "failed")
 	if err != nil {
 		return nil, err
 	}
-	td.begin(k)
+	td.begin(t)
 	f := failure{why: r.Error, class: r.Class, retryable: r.Retryable, end: end{request: td.mark()}}
-	if r.Retryable && (k.Way == state.Dispatched || k.Way == state.Matched) {
-		if !td.triedOut(k) {
-			td.questions().endPermissions(k)
-			td.requeue(k, &state.TaskRequeued{Why: "failed" + state.ClassWords(r.Class) + ": " + r.Error, Class: r.Class, Request: f.request})
-			return td.replyWith(k), nil
+	if r.Retryable && (t.Way == state.Dispatched || t.Way == state.Matched) {
+		if !td.triedOut(t) {
+			td.questions().endPermissions(t)
+			td.requeue(t, &state.TaskRequeued{Why: "failed" + state.ClassWords(r.Class) + ": " + r.Error, Class: r.Class, Request: f.request})
+			return td.replyWith(t), nil
 		}
-		f.why = fmt.Sprintf("given up after %d attempts: %s", k.View.Attempts, r.Error)
+		f.why = fmt.Sprintf("given up after %d attempts: %s", t.View.Attempts, r.Error)
 	}
-	td.fail(k, f)
-	td.notifyHolder(k, "Failed by ")
-	return td.replyWith(k), nil
+	td.fail(t, f)
+	td.notifyHolder(t, "Failed by ")
+	return td.replyWith(t), nil
 }
 
 // An end describes how a task ends.
@@ -356,24 +356,24 @@ type failure struct {
 }
 
 // fail ends a task as failed, notifies its submitter and its agents, and cancels its parts.
-func (td taskDecision) fail(k *state.Task, f failure) {
-	parts := k.Parts()
-	td.questions().cancelQuestions(k)
-	td.questions().endPermissions(k)
-	td.reviews().recallReview(k.Work(), f.why, f.quiet)
-	td.fact("", k.View.ID, &state.TaskFailed{
-		ID: k.View.ID, Name: k.View.Name, Agent: k.View.AssignedTo, Error: f.why, Stack: f.stack,
+func (td taskDecision) fail(t *state.Task, f failure) {
+	parts := t.Parts()
+	td.questions().cancelQuestions(t)
+	td.questions().endPermissions(t)
+	td.reviews().recallReview(t.Work(), f.why, f.quiet)
+	td.fact("", t.View.ID, &state.TaskFailed{
+		ID: t.View.ID, Name: t.View.Name, Agent: t.View.AssignedTo, Error: f.why, Stack: f.stack,
 		Class: f.class, Retryable: f.retryable, Request: f.request, Mailed: f.mailed,
 	})
 	if !f.inSession {
-		td.works().tellEnd(k, session.OutcomeFailed, f.why)
+		td.works().tellEnd(t, session.OutcomeFailed, f.why)
 	}
 	if f.fault == nil {
 		f.fault = &delegation.Fault{Code: delegation.FaultInternal, Message: f.why}
 	}
 	if !f.responded {
-		td.delegations().respondFor(k, &delegation.Response{Fault: f.fault})
+		td.delegations().respondFor(t, &delegation.Response{Fault: f.fault})
 	}
 	td.delegations().cancelParts(parts, f.quiet)
-	td.links().abandon(k, f.quiet)
+	td.links().abandon(t, f.quiet)
 }

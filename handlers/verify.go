@@ -11,7 +11,7 @@ import (
 // checked records a step of the orchestrator for a task. It does nothing if the task has ended or
 // has another agent by now.
 func (td taskDecision) checked(m *wire.TaskChecked) {
-	k := td.state.Tasks.ByID[m.Task]
+	t := td.state.Tasks.ByID[m.Task]
 	switch m.Kind {
 	case events.TaskMerged:
 		td.mergeEnded(m, hub.MergeDone)
@@ -23,28 +23,28 @@ func (td taskDecision) checked(m *wire.TaskChecked) {
 		td.mergeEnded(m, hub.MergeUnchanged)
 		return
 	}
-	if k == nil || k.View.AssignedTo != m.Agent || k.View.State.Final() {
+	if t == nil || t.View.AssignedTo != m.Agent || t.View.State.Final() {
 		return
 	}
-	if m.Kind == events.TaskVerifying && k.Work() == nil && k.Delegation() == nil {
-		if k.View.State != wire.TaskRunning && td.state.Tasks.Graph.Open(k.Node) > 0 {
+	if m.Kind == events.TaskVerifying && t.Work() == nil && t.Delegation() == nil {
+		if t.View.State != wire.TaskRunning && td.state.Tasks.Graph.Open(t.Node) > 0 {
 			return // since it was completed it needs another one
 		}
-		td.begin(k)
+		td.begin(t)
 	}
-	f := &state.TaskChecked{What: m.Kind, ID: k.View.ID, Name: k.View.Name, Agent: m.Agent, Text: m.Text, Workspace: m.Workspace, Failed: m.Failed}
+	f := &state.TaskChecked{What: m.Kind, ID: t.View.ID, Name: t.View.Name, Agent: m.Agent, Text: m.Text, Workspace: m.Workspace, Failed: m.Failed}
 	if td.state.Follows(f) == nil {
-		td.fact("", k.View.ID, f)
+		td.fact("", t.View.ID, f)
 	}
 }
 
 // endVerifications ends the verifications of an agent that goes on after the orchestrator has ended.
 // Their commands ended with the orchestrator, so no report about them follows.
 func (td taskDecision) endVerifications(a *state.KnownAgent, how string) {
-	for _, k := range a.Holds {
-		if k.View.State == wire.TaskVerifying {
-			td.fact("", k.View.ID, &state.TaskChecked{
-				What: events.TaskUnverified, ID: k.View.ID, Name: k.View.Name, Agent: a.ID, Text: "was not verified: the verification was " + how,
+	for _, t := range a.Holds {
+		if t.View.State == wire.TaskVerifying {
+			td.fact("", t.View.ID, &state.TaskChecked{
+				What: events.TaskUnverified, ID: t.View.ID, Name: t.View.Name, Agent: a.ID, Text: "was not verified: the verification was " + how,
 			})
 		}
 	}
@@ -53,43 +53,43 @@ func (td taskDecision) endVerifications(a *state.KnownAgent, how string) {
 // mergeEnded records the result of the queue for the branch of a task. Tasks that waited for its
 // merge go on.
 func (td taskDecision) mergeEnded(m *wire.TaskChecked, is string) {
-	k := td.state.Tasks.ByID[m.Task]
+	t := td.state.Tasks.ByID[m.Task]
 	f := &state.TaskChecked{What: m.Kind, ID: m.Task, Name: m.Name, Agent: m.Agent, Text: m.Text}
-	held := k != nil && k.View.State == wire.TaskDone && k.Workspace().Holds()
+	held := t != nil && t.View.State == wire.TaskDone && t.Workspace().Holds()
 	if held {
 		f.Merge = is
 	}
 	td.fact("", m.Task, f)
-	if held && k.HandsOver() {
-		td.links().handOver(k)
+	if held && t.HandsOver() {
+		td.links().handOver(t)
 	}
 }
 
 // handOver resolves the dependencies on a done task that no longer waits for its merge.
-func (ld linkDecision) handOver(k *state.Task) {
-	_, unblocked := ld.resolve(k)
+func (ld linkDecision) handOver(t *state.Task) {
+	_, unblocked := ld.resolve(t)
 	ld.unblock(unblocked)
 }
 
 // hold makes a task wait for another one before its agent begins it. A task that was given to its agent by hand stays
 // with it; any other one is pending again.
 func (td taskDecision) hold(m *wire.TaskHeld) {
-	k, up := td.state.Tasks.ByID[m.Task], td.state.Tasks.ByID[m.On]
-	if k == nil || up == nil || k.View.AssignedTo != m.Agent || up.View.State.Final() || k.Work() != nil || k.Delegation() != nil {
+	t, up := td.state.Tasks.ByID[m.Task], td.state.Tasks.ByID[m.On]
+	if t == nil || up == nil || t.View.AssignedTo != m.Agent || up.View.State.Final() || t.Work() != nil || t.Delegation() != nil {
 		return
 	}
-	if k.View.State != wire.TaskAssigned && k.View.State != wire.TaskRunning {
+	if t.View.State != wire.TaskAssigned && t.View.State != wire.TaskRunning {
 		return
 	}
-	added := &state.DependencyAdded{ID: k.View.ID, Name: k.View.Name, Dependency: hub.Dependency{On: up.View.ID, Type: hub.DependsBlocks}}
-	if _, there := td.state.Tasks.Graph.Find(k.Node, up.Node, graph.Blocks, ""); !there {
-		td.fact("", k.View.ID, added)
+	added := &state.DependencyAdded{ID: t.View.ID, Name: t.View.Name, Dependency: hub.Dependency{On: up.View.ID, Type: hub.DependsBlocks}}
+	if _, there := td.state.Tasks.Graph.Find(t.Node, up.Node, graph.Blocks, ""); !there {
+		td.fact("", t.View.ID, added)
 	}
-	if k.View.State == wire.TaskAssigned && !k.Asks() && k.Wants() == nil {
+	if t.View.State == wire.TaskAssigned && !t.Asks() && t.Wants() == nil {
 		return // its agent gets a notice when it can begin
 	}
-	td.recall(k, k.View.AssignedTo, k.Run, "It waits: "+m.Text)
-	td.requeue(k, &state.TaskRequeued{Why: "it waits: " + m.Text, Blameless: true})
+	td.recall(t, t.View.AssignedTo, t.Run, "It waits: "+m.Text)
+	td.requeue(t, &state.TaskRequeued{Why: "it waits: " + m.Text, Blameless: true})
 }
 
 // queueClosed lets tasks go on that wait for merges which no queue makes now.
@@ -97,13 +97,13 @@ func (td taskDecision) queueClosed() {
 	if td.state.Rules.MergeQueue {
 		return
 	}
-	for _, k := range td.state.Tasks.List {
-		if k.View.State == wire.TaskDone && k.Workspace().Holds() {
-			td.fact("", k.View.ID, &state.TaskChecked{
-				What: events.TaskUnmerged, ID: k.View.ID, Name: k.View.Name, Agent: k.View.AssignedTo, Merge: hub.MergeLeft,
-				Text: "is not merged: the merge queue is off. Merge it: orchestrator task merge " + state.Short(k.View.ID),
+	for _, t := range td.state.Tasks.List {
+		if t.View.State == wire.TaskDone && t.Workspace().Holds() {
+			td.fact("", t.View.ID, &state.TaskChecked{
+				What: events.TaskUnmerged, ID: t.View.ID, Name: t.View.Name, Agent: t.View.AssignedTo, Merge: hub.MergeLeft,
+				Text: "is not merged: the merge queue is off. Merge it: orchestrator task merge " + state.Short(t.View.ID),
 			})
-			td.links().handOver(k)
+			td.links().handOver(t)
 		}
 	}
 }

@@ -64,23 +64,23 @@ func Restore(rules state.Rules, text []byte, spread state.Spread) (*state.State,
 
 // restoreDuties rebuilds the indexes of task owners, holders and waiters.
 func (r *restoring) restoreDuties() {
-	for _, k := range r.Tasks.List {
-		for _, actor := range k.Owners() {
-			r.Tasks.Owns(actor, k)
+	for _, t := range r.Tasks.List {
+		for _, actor := range t.Owners() {
+			r.Tasks.Owns(actor, t)
 		}
-		r.Count(k, +1)
-		if !k.View.State.Final() {
-			r.Agents.Opened(k, +1)
+		r.Count(t, +1)
+		if !t.View.State.Final() {
+			r.Agents.Opened(t, +1)
 		}
-		r.Tasks.Enqueue(k)
-		d := k.Delegation()
+		r.Tasks.Enqueue(t)
+		d := t.Delegation()
 		if d == nil {
 			continue
 		}
-		if !k.View.State.Final() {
-			r.Agents.HandsOn(k, +1)
+		if !t.View.State.Final() {
+			r.Agents.HandsOn(t, +1)
 		}
-		if a := r.Agents.ByID[state.AgentOf(k.View.SubmittedBy)]; a != nil && d.Owed {
+		if a := r.Agents.ByID[state.AgentOf(t.View.SubmittedBy)]; a != nil && d.Owed {
 			a.Owed = append(a.Owed, d)
 		}
 	}
@@ -100,13 +100,13 @@ func (r *restoring) restoreArchive(kept *snapshot) {
 		r.Tasks.Archive.Recalled[id] = r.task(id)
 	}
 	whole := make(map[*state.Task]bool, len(r.Tasks.Finished))
-	for _, k := range r.Tasks.Finished {
-		whole[k] = true
+	for _, t := range r.Tasks.Finished {
+		whole[t] = true
 	}
-	for _, k := range r.Tasks.List {
-		if k.View.State.Final() && !whole[k] {
-			k.Left = true
-			r.Tasks.Leave(k)
+	for _, t := range r.Tasks.List {
+		if t.View.State.Final() && !whole[t] {
+			t.Left = true
+			r.Tasks.Leave(t)
 		}
 	}
 }
@@ -130,8 +130,8 @@ func (s *snapshot) known() bool { return s.Version >= oldestVersion && s.Version
 // task returns a task that the snapshot names. If it does not exist, task returns an empty one
 // and sets broken.
 func (r *restoring) task(id string) *state.Task {
-	if k := r.Tasks.ByID[id]; k != nil {
-		return k
+	if t := r.Tasks.ByID[id]; t != nil {
+		return t
 	}
 	r.broken = true
 	return new(state.Task)
@@ -164,22 +164,22 @@ func (r *restoring) readTasks(texts []wire.Raw, spread state.Spread) error {
 }
 
 func (r *restoring) restoreTask(kept *state.SnapshotTask) {
-	k := kept.Restore()
-	r.broken = r.broken || r.Tasks.ByID[k.View.ID] != nil
-	r.Tasks.Include(k)
-	if d := k.View.Details; d != nil && d.Verify != nil {
+	t := kept.Restore()
+	r.broken = r.broken || r.Tasks.ByID[t.View.ID] != nil
+	r.Tasks.Include(t)
+	if d := t.View.Details; d != nil && d.Verify != nil {
 		r.Verifies.Store(true)
 	}
 	for _, n := range kept.Links {
-		r.links = append(r.links, link{down: k.Node, Need: n})
+		r.links = append(r.links, link{down: t.Node, Need: n})
 	}
-	if k.Postponed() {
-		r.Tasks.Later.Add(k)
+	if t.Postponed() {
+		r.Tasks.Later.Add(t)
 	}
-	if d := k.Delegation(); d != nil {
+	if d := t.Delegation(); d != nil {
 		r.Delegations.When(d, d.Next, d.Asked)
 		if kept.Handed.Awaited != "" {
-			r.awaiting = append(r.awaiting, [2]string{k.View.ID, kept.Handed.Awaited})
+			r.awaiting = append(r.awaiting, [2]string{t.View.ID, kept.Handed.Awaited})
 		}
 	}
 }

@@ -99,15 +99,15 @@ func (s *Snapshot) spellTasks(size int) bool {
 	s.list(s.early)
 	s.early = nil
 	tasks, looked := &s.state.Tasks, 0
-	for _, k := range tasks.List.After(s.after) {
-		if k.Number > s.seq {
+	for _, t := range tasks.List.After(s.after) {
+		if t.Number > s.seq {
 			break
 		}
 		if looked++; len(s.text)+16*looked > size { // one that is spelled costs time too
 			return false
 		}
-		s.after = k.Number
-		s.BeforeChange(k)
+		s.after = t.Number
+		s.BeforeChange(t)
 		s.list(s.early)
 		s.early = s.early[:0]
 	}
@@ -144,23 +144,23 @@ func (s *Snapshot) End() {
 }
 
 // BeforeChange spells a task that is about to change, unless its turn was before.
-func (s *Snapshot) BeforeChange(k *state.Task) {
-	if k.Saved == s.number || k.Number > s.seq {
+func (s *Snapshot) BeforeChange(t *state.Task) {
+	if t.Saved == s.number || t.Number > s.seq {
 		return
 	}
-	k.Saved = s.number
+	t.Saved = s.number
 	var links []state.Need
-	for e := range s.state.Tasks.Graph.Needs(k.Node) {
+	for e := range s.state.Tasks.Graph.Needs(t.Node) {
 		v := s.state.Tasks.Graph.Edge(e)
 		links = append(links, state.Need{
 			On: s.state.Tasks.Nodes[v.Up].View.ID, Kind: v.Kind, Key: v.Key, Resolved: v.Resolved, At: v.At, Number: v.Number, Private: v.Private,
 		})
 	}
-	if k.Extra == nil && links == nil {
-		s.early = k.AppendPlain(append(s.early, ','))
+	if t.Extra == nil && links == nil {
+		s.early = t.AppendPlain(append(s.early, ','))
 		return
 	}
-	kept := k.Snapshot()
+	kept := t.Snapshot()
 	kept.Links = links
 	s.early = s.element(s.early, &kept)
 }

@@ -1,12 +1,12 @@
 package state
 
 // address sets the addressee of a task.
-func (t *tasks) address(k *Task, agent string) {
-	if d := k.View.Details; d == nil && agent == "" || d != nil && d.Addressee == agent {
+func (ts *tasks) address(t *Task, agent string) {
+	if d := t.View.Details; d == nil && agent == "" || d != nil && d.Addressee == agent {
 		return
 	}
-	t.beforeChange(k)
-	d := k.View.Details.Copy()
+	ts.beforeChange(t)
+	d := t.View.Details.Copy()
 	d.Addressee = agent
-	k.View.Details = d.Filled()
+	t.View.Details = d.Filled()
 }

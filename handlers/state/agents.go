@@ -260,13 +260,13 @@ func (s *State) Meet(a *KnownAgent) {
 	a.number = s.Agents.met
 	s.Agents.ByID[a.ID] = a
 	s.Agents.Order = append(s.Agents.Order, a)
-	for _, k := range s.Tasks.Owned[a.ActorID] { // an agent of that name was here before
-		if k.View.SubmittedBy != a.ActorID || k.View.State.Final() {
+	for _, t := range s.Tasks.Owned[a.ActorID] { // an agent of that name was here before
+		if t.View.SubmittedBy != a.ActorID || t.View.State.Final() {
 			continue
 		}
 		a.submitted++
-		if k.Delegation() != nil {
-			s.Agents.HandsOn(k, +1)
+		if t.Delegation() != nil {
+			s.Agents.HandsOn(t, +1)
 		}
 	}
 }

@@ -38,9 +38,9 @@ func (b *byEnd) Push(k any)        { *b = append(*b, k.(*Task)) }
 
 func (b *byEnd) Pop() any {
 	last := len(*b) - 1
-	k := (*b)[last]
+	t := (*b)[last]
 	(*b)[last], *b = nil, (*b)[:last]
-	return k
+	return t
 }
 
 // A guest is an archived task that is in the State for one turn.
@@ -58,12 +58,12 @@ func (a *archive) Size() int {
 }
 
 // Find returns a task, or nil. It notes an id that an archived task may have.
-func (t *tasks) Find(id string) *Task {
-	k := t.ByID[id]
-	if k == nil && len(t.Archive.Counts) > 0 && !t.Archive.absent[id] && isTaskID(id) {
-		t.Archive.Missing = append(t.Archive.Missing, id)
+func (ts *tasks) Find(id string) *Task {
+	t := ts.ByID[id]
+	if t == nil && len(ts.Archive.Counts) > 0 && !ts.Archive.absent[id] && isTaskID(id) {
+		ts.Archive.Missing = append(ts.Archive.Missing, id)
 	}
-	return k
+	return t
 }
 
 // isTaskID reports whether an id has the form of those that are given here. A task with another
@@ -123,12 +123,12 @@ func (t *Task) Owners() []string {
 }
 
 // drop removes a task, except from the lists.
-func (t *tasks) drop(k *Task) {
-	t.Graph.RemoveNode(k.Node)
-	t.Nodes[k.Node] = nil
-	delete(t.ByID, k.View.ID)
-	if k.parent != nil {
-		k.parent.children--
+func (ts *tasks) drop(t *Task) {
+	ts.Graph.RemoveNode(t.Node)
+	ts.Nodes[t.Node] = nil
+	delete(ts.ByID, t.View.ID)
+	if t.parent != nil {
+		t.parent.children--
 	}
 }
 
@@ -161,30 +161,30 @@ func (t *TaskRecalled) apply(s *State, _ *wire.Record) {
 }
 
 // readmit adds an archived task from its record, except to the lists.
-func (t *tasks) readmit(text wire.Raw) (*Task, error) {
+func (ts *tasks) readmit(text wire.Raw) (*Task, error) {
 	var kept SnapshotTask
 	if err := object.DecodeOwn(text, &kept); err != nil {
 		return nil, fmt.Errorf("an archived task cannot be read: %w", err)
 	}
-	k := kept.Restore()
-	k.Saved = t.Saved // it is not in the snapshot that is being spelled
-	t.admit(k)
-	return k, nil
+	t := kept.Restore()
+	t.Saved = ts.Saved // it is not in the snapshot that is being spelled
+	ts.admit(t)
+	return t, nil
 }
 
 // Visit makes an archived task a guest of the turn.
-func (t *tasks) Visit(r *wire.Record) error {
+func (ts *tasks) Visit(r *wire.Record) error {
 	f, err := Decode(r, new([]object.Member))
 	if err != nil {
 		return err
 	}
 	archived, ok := f.(*TaskArchived)
-	if !ok || t.ByID[archived.ID] != nil {
+	if !ok || ts.ByID[archived.ID] != nil {
 		return nil
 	}
-	k, err := t.readmit(archived.Task)
+	t, err := ts.readmit(archived.Task)
 	if err == nil {
-		t.Archive.Guests = append(t.Archive.Guests, guest{Task: k, Kept: archived.Task})
+		ts.Archive.Guests = append(ts.Archive.Guests, guest{Task: t, Kept: archived.Task})
 	}
 	return err
 }
@@ -208,8 +208,8 @@ func (a *archive) Dismiss(t *tasks) {
 }
 
 // needed reports whether the State has a task that depends on k.
-func (t *tasks) needed(k *Task) bool {
-	for range t.Graph.Waiting(k.Node) {
+func (ts *tasks) needed(t *Task) bool {
+	for range ts.Graph.Waiting(t.Node) {
 		return true
 	}
 	return false
@@ -217,19 +217,19 @@ func (t *tasks) needed(k *Task) bool {
 
 // Leave queues a task to be archived, if it has ended and may be archived now. It must be called
 // whenever that may have become true.
-func (t *tasks) Leave(k *Task) {
-	if !k.leaving && t.Archive.on && t.mayArchive(k) {
-		k.leaving = true
-		heap.Push(&t.Archive.leaving, k)
+func (ts *tasks) Leave(t *Task) {
+	if !t.leaving && ts.Archive.on && ts.mayArchive(t) {
+		t.leaving = true
+		heap.Push(&ts.Archive.leaving, t)
 	}
 }
 
 // NextToArchive returns the task that ended first among the tasks that may be archived, or nil.
-func (t *tasks) NextToArchive() *Task {
-	a := &t.Archive
+func (ts *tasks) NextToArchive() *Task {
+	a := &ts.Archive
 	for len(a.leaving) > 0 {
-		if k := a.leaving[0]; t.mayArchive(k) {
-			return k
+		if t := a.leaving[0]; ts.mayArchive(t) {
+			return t
 		}
 		heap.Pop(&a.leaving).(*Task).leaving = false // it is queued again when it is no longer needed
 	}
@@ -238,33 +238,33 @@ func (t *tasks) NextToArchive() *Task {
 
 // LeaveReleased queues tasks with a response that no agent waits for.
 func (s *State) LeaveReleased() {
-	for _, k := range s.Agents.released {
-		s.Tasks.Leave(k)
+	for _, t := range s.Agents.released {
+		s.Tasks.Leave(t)
 	}
 	s.Agents.released = nil
 }
 
 // mayArchive reports whether a task has ended and is not needed in the State.
-func (t *tasks) mayArchive(k *Task) bool {
-	if !k.Left || k.children > 0 || t.needed(k) {
+func (ts *tasks) mayArchive(t *Task) bool {
+	if !t.Left || t.children > 0 || ts.needed(t) {
 		return false
 	}
-	for e := range t.Graph.Needs(k.Node) {
-		if !t.Nodes[t.Graph.Edge(e).Up].View.State.Final() {
+	for e := range ts.Graph.Needs(t.Node) {
+		if !ts.Nodes[ts.Graph.Edge(e).Up].View.State.Final() {
 			return false // its dependency may yet be resolved
 		}
 	}
-	if d := k.Delegation(); d != nil && d.Owed {
+	if d := t.Delegation(); d != nil && d.Owed {
 		return false
 	}
-	return (k.Extra == nil || k.Extra.Work == nil && k.Extra.Block == nil) && isTaskID(k.View.ID)
+	return (t.Extra == nil || t.Extra.Work == nil && t.Extra.Block == nil) && isTaskID(t.View.ID)
 }
 
 // Archived returns the content of the record of an archived task.
-func (t *tasks) Archived(k *Task) SnapshotTask {
-	kept := k.Snapshot()
+func (ts *tasks) Archived(t *Task) SnapshotTask {
+	kept := t.Snapshot()
 	kept.Needs = nil
-	for n := range t.needs(k) {
+	for n := range ts.needs(t) {
 		kept.Needs = append(kept.Needs, n)
 	}
 	return kept
@@ -290,26 +290,26 @@ type Need struct {
 }
 
 // needs iterates over the dependencies of a task, in the order of their creation.
-func (t *tasks) needs(k *Task) iter.Seq[Need] {
+func (ts *tasks) needs(t *Task) iter.Seq[Need] {
 	return func(yield func(Need) bool) {
-		if k.Extra != nil {
-			for _, n := range k.Extra.Needs { // of an archived task, which has no others
+		if t.Extra != nil {
+			for _, n := range t.Extra.Needs { // of an archived task, which has no others
 				if !yield(n) {
 					return
 				}
 			}
 		}
-		for e := range t.Graph.Needs(k.Node) {
-			if !yield(t.need(e)) {
+		for e := range ts.Graph.Needs(t.Node) {
+			if !yield(ts.need(e)) {
 				return
 			}
 		}
 	}
 }
 
-func (t *tasks) need(e graph.Edge) Need {
-	v := t.Graph.Edge(e)
-	up := t.Nodes[v.Up]
+func (ts *tasks) need(e graph.Edge) Need {
+	v := ts.Graph.Edge(e)
+	up := ts.Nodes[v.Up]
 	n := Need{
 		On: up.View.ID, Kind: v.Kind, Key: v.Key, Resolved: v.Resolved, At: v.At, Number: v.Number, Private: v.Private,
 		State: up.View.State, Ended: up.Ended, Length: up.result, result: up.View.Result,
@@ -362,8 +362,8 @@ func (t *Task) Conversation() string {
 
 // archivedPage returns the page that adds the archived tasks to a list, or false if there are
 // none.
-func (t *tasks) archivedPage(after, until int64, takes func(*wire.Task, string) bool) (history.Page, bool) {
-	a := &t.Archive
+func (ts *tasks) archivedPage(after, until int64, takes func(*wire.Task, string) bool) (history.Page, bool) {
+	a := &ts.Archive
 	if a.Size() == 0 {
 		return history.Page{}, false
 	}

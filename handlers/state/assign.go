@@ -42,17 +42,17 @@ func OnlineWord(online bool) string {
 }
 
 // Given returns the tasks that an agent has been assigned and has not begun.
-func (t *tasks) Given(a *KnownAgent) *wire.TaskList {
+func (ts *tasks) Given(a *KnownAgent) *wire.TaskList {
 	answer := &wire.TaskList{Tasks: []wire.Task{}}
 	if a == nil {
 		return answer
 	}
-	for _, k := range a.Holds {
-		if k.View.State == wire.TaskAssigned || k.View.State == wire.TaskPlanning {
-			v := t.Shown(k)
-			v.WaitsFor = t.WaitsFor(k)
-			t.ShowInputs(k, &v)
-			t.ShowResults(k, &v)
+	for _, t := range a.Holds {
+		if t.View.State == wire.TaskAssigned || t.View.State == wire.TaskPlanning {
+			v := ts.Shown(t)
+			v.WaitsFor = ts.WaitsFor(t)
+			ts.ShowInputs(t, &v)
+			ts.ShowResults(t, &v)
 			answer.Tasks = append(answer.Tasks, v)
 		}
 	}
@@ -61,18 +61,18 @@ func (t *tasks) Given(a *KnownAgent) *wire.TaskList {
 
 // Match returns the first task that some agent fits, and the agent. One of them is new in this
 // round.
-func (t *taskQueue) Match() (first *Task, to *KnownAgent) {
-	for _, d := range t.Fresh {
-		if k := d.Head(); k != nil && (first == nil || queue.Before(k, first)) {
-			if a := t.mostPatient(d); a != nil {
-				first, to = k, a
+func (tq *taskQueue) Match() (first *Task, to *KnownAgent) {
+	for _, d := range tq.Fresh {
+		if t := d.Head(); t != nil && (first == nil || queue.Before(t, first)) {
+			if a := tq.mostPatient(d); a != nil {
+				first, to = t, a
 			}
 		}
 	}
-	for _, a := range t.Freed {
-		first, to = t.better("", a, first, to)
+	for _, a := range tq.Freed {
+		first, to = tq.better("", a, first, to)
 		for _, c := range a.Capabilities {
-			first, to = t.better(c, a, first, to)
+			first, to = tq.better(c, a, first, to)
 		}
 	}
 	return first, to
@@ -80,19 +80,19 @@ func (t *taskQueue) Match() (first *Task, to *KnownAgent) {
 
 // better returns the first task that fits, and its agent: one under a capability of a, or the
 // best so far.
-func (t *taskQueue) better(under string, a *KnownAgent, first *Task, to *KnownAgent) (*Task, *KnownAgent) {
-	for _, d := range t.Waiting.Under(under) {
-		if k := d.Head(); (first == nil || queue.Before(k, first)) && t.fits(d, a) {
-			first, to = k, a
+func (tq *taskQueue) better(under string, a *KnownAgent, first *Task, to *KnownAgent) (*Task, *KnownAgent) {
+	for _, d := range tq.Waiting.Under(under) {
+		if t := d.Head(); (first == nil || queue.Before(t, first)) && tq.fits(d, a) {
+			first, to = t, a
 		}
 	}
 	return first, to
 }
 
 // mostPatient returns the first free agent that fits a bucket.
-func (t *taskQueue) mostPatient(d *bucket) *KnownAgent {
-	for _, a := range t.Free {
-		if t.fits(d, a) {
+func (tq *taskQueue) mostPatient(d *bucket) *KnownAgent {
+	for _, a := range tq.Free {
+		if tq.fits(d, a) {
 			return a
 		}
 	}
@@ -101,16 +101,16 @@ func (t *taskQueue) mostPatient(d *bucket) *KnownAgent {
 
 // fits reports whether an agent can get the tasks of a bucket. It must receive notices, or be a
 // server that polls.
-func (t *taskQueue) fits(d *bucket, a *KnownAgent) bool {
+func (tq *taskQueue) fits(d *bucket, a *KnownAgent) bool {
 	asks := &d.Asks
 	return a.ActorID != asks.submitter && a.Hears() && a.Offers(asks.role, asks.capabilities) &&
-		(asks.wants == nil || t.index.Fits(&asks.wants.Demand, a.ID, match.Conditions{}))
+		(asks.wants == nil || tq.index.Fits(&asks.wants.Demand, a.ID, match.Conditions{}))
 }
 
 // Settled starts a new round after everything was dispatched.
-func (t *taskQueue) Settled() {
-	clear(t.Fresh)
-	clear(t.Freed)
-	t.Fresh, t.Freed = t.Fresh[:0], t.Freed[:0]
-	t.round++
+func (tq *taskQueue) Settled() {
+	clear(tq.Fresh)
+	clear(tq.Freed)
+	tq.Fresh, tq.Freed = tq.Fresh[:0], tq.Freed[:0]
+	tq.round++
 }

@@ -82,7 +82,7 @@ func (t *TaskRequeued) check(s *State) error { return s.Tasks.checkMove(t.kind()
 func (t *TaskDue) check(s *State) error      { return s.Tasks.checkTask(t.ID, wire.TaskPending) }
 func (t *TaskDone) check(s *State) error     { return s.Tasks.checkMove(t.kind(), t.ID) }
 func (f *TaskFailed) check(s *State) error {
-	if k := s.Tasks.ByID[f.ID]; k != nil && k.Delegation() != nil { // there may be no agent for it
+	if t := s.Tasks.ByID[f.ID]; t != nil && t.Delegation() != nil { // there may be no agent for it
 		return s.Tasks.checkTask(f.ID, openStates...)
 	}
 	return s.Tasks.checkMove(f.kind(), f.ID)
@@ -101,15 +101,15 @@ func (t *TaskHelp) check(s *State) error {
 }
 
 func (d *DependencyAdded) check(s *State) error {
-	k, on := s.Tasks.ByID[d.ID], s.Tasks.ByID[d.Dependency.On]
+	t, on := s.Tasks.ByID[d.ID], s.Tasks.ByID[d.Dependency.On]
 	switch {
-	case k == nil || on == nil:
+	case t == nil || on == nil:
 		return fmt.Errorf("there are no tasks %s and %s", d.ID, d.Dependency.On)
 	case d.Shown:
-		if _, there := s.Tasks.Graph.Find(k.Node, on.Node, KindOf(d.Dependency.Type), d.Dependency.Contract); !there {
+		if _, there := s.Tasks.Graph.Find(t.Node, on.Node, KindOf(d.Dependency.Type), d.Dependency.Contract); !there {
 			return fmt.Errorf("task %s does not depend on %s", d.ID, d.Dependency.On)
 		}
-	case Gates(KindOf(d.Dependency.Type)) && s.Tasks.Graph.Circle(k.Node, on.Node) != nil:
+	case Gates(KindOf(d.Dependency.Type)) && s.Tasks.Graph.Circle(t.Node, on.Node) != nil:
 		return fmt.Errorf("task %s would wait for itself", d.ID)
 	}
 	return nil
@@ -126,12 +126,12 @@ func (d *DependencyResolved) check(s *State) error {
 	return nil
 }
 
-func (t *tasks) checkLink(id string, number int64) error {
-	k := t.ByID[id]
-	if k == nil {
+func (ts *tasks) checkLink(id string, number int64) error {
+	t := ts.ByID[id]
+	if t == nil {
 		return fmt.Errorf("there is no task %s", id)
 	}
-	if _, there := t.Graph.Numbered(k.Node, number); !there {
+	if _, there := ts.Graph.Numbered(t.Node, number); !there {
 		return fmt.Errorf("task %s has no dependency %d", id, number)
 	}
 	return nil
@@ -270,8 +270,8 @@ func (x *sessions) checkSession(id string) error {
 	return nil
 }
 
-func (t *tasks) checkWork(id string) error {
-	if k := t.ByID[id]; k == nil || k.Work() == nil {
+func (ts *tasks) checkWork(id string) error {
+	if t := ts.ByID[id]; t == nil || t.Work() == nil {
 		return fmt.Errorf("no session has a task %s", id)
 	}
 	return nil

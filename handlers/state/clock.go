@@ -39,10 +39,10 @@ func (c *ClockSet) apply(s *State, _ *wire.Record) {
 		q.Deadline, q.Until = shifted(q.Deadline, by), shifted(q.Until, by)
 		q.View.Deadline = Stamped(q.Deadline)
 	}
-	for _, k := range s.Tasks.List {
-		if at, ok := object.ParseTime(k.View.StartedAt); ok && !k.View.State.Final() { // its time is limited
-			s.Tasks.beforeChange(k)
-			k.View.StartedAt = object.Timestamp(at.Add(by))
+	for _, t := range s.Tasks.List {
+		if at, ok := object.ParseTime(t.View.StartedAt); ok && !t.View.State.Final() { // its time is limited
+			s.Tasks.beforeChange(t)
+			t.View.StartedAt = object.Timestamp(at.Add(by))
 		}
 	}
 	for _, a := range s.Agents.Online {

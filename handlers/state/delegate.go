@@ -69,8 +69,8 @@ const (
 // CheckBacklog returns an error if too much waits for an agent.
 func (a *KnownAgent) CheckBacklog() *wire.Error {
 	n, size := 0, 0
-	for _, k := range a.Holds {
-		if d := k.Delegation(); d != nil && d.Waits() {
+	for _, t := range a.Holds {
+		if d := t.Delegation(); d != nil && d.Waits() {
 			n, size = n+1, size+len(d.Request)
 		}
 	}

@@ -126,15 +126,15 @@ func (t *TaskCreated) handOn(s *State, k *Task, seq int64) {
 }
 
 // HandsOn updates the number of open tasks that an agent has delegated.
-func (as *agents) HandsOn(k *Task, by int) {
-	if a := as.ByID[AgentOf(k.View.SubmittedBy)]; a != nil {
+func (as *agents) HandsOn(t *Task, by int) {
+	if a := as.ByID[AgentOf(t.View.SubmittedBy)]; a != nil {
 		a.handsOn += by
 	}
 }
 
 // Opened counts a task as one more or less open one of its submitter.
-func (as *agents) Opened(k *Task, by int) {
-	if a := as.ByID[AgentOf(k.View.SubmittedBy)]; a != nil {
+func (as *agents) Opened(t *Task, by int) {
+	if a := as.ByID[AgentOf(t.View.SubmittedBy)]; a != nil {
 		a.submitted += by
 	}
 }
@@ -181,15 +181,15 @@ func (d *DelegatedWork) close(s *State) {
 }
 
 // detachParts unlinks delegated parts from a task that was taken away. The parts keep running.
-func (s *State) detachParts(k *Task) {
-	if k.Extra == nil {
+func (s *State) detachParts(t *Task) {
+	if t.Extra == nil {
 		return
 	}
-	for _, d := range k.Extra.HandedOn {
+	for _, d := range t.Extra.HandedOn {
 		s.Tasks.beforeChange(d.Task)
 		d.Awaited = nil
 	}
-	k.Extra.HandedOn = nil
+	t.Extra.HandedOn = nil
 }
 
 // keepResponse sends the latest response to its source, if that is an agent with a stdin: now,
@@ -462,11 +462,11 @@ func (t *TaskRetried) check(s *State) error {
 }
 
 // checkDelegated is checkTask for a delegated task.
-func (t *tasks) checkDelegated(id string, states ...wire.TaskState) error {
-	if err := t.checkTask(id, states...); err != nil {
+func (ts *tasks) checkDelegated(id string, states ...wire.TaskState) error {
+	if err := ts.checkTask(id, states...); err != nil {
 		return err
 	}
-	if t.ByID[id].Delegation() == nil {
+	if ts.ByID[id].Delegation() == nil {
 		return fmt.Errorf("task %s was not handed on", id)
 	}
 	return nil

@@ -15,8 +15,8 @@ func (t *Task) Promises(key string) bool {
 
 // IsUnmeetable reports whether a dependency would hold a task back forever, because the other task
 // failed or was cancelled.
-func (t *tasks) IsUnmeetable(d hub.Dependency) bool {
-	on := t.ByID[d.On].View.State
+func (ts *tasks) IsUnmeetable(d hub.Dependency) bool {
+	on := ts.ByID[d.On].View.State
 	return Gates(KindOf(d.Type)) && on.Final() && on != wire.TaskDone
 }
 
@@ -34,13 +34,13 @@ func (r *Rules) StaysBlocked(patient bool) bool {
 
 // FindLink returns a dependency of a task, given by its id or by the id of the other task. Of
 // several it prefers an unresolved one.
-func (t *tasks) FindLink(k *Task, id string) (found graph.Edge, ok bool) {
-	for e := range t.Graph.Needs(k.Node) {
-		v := t.Graph.Edge(e)
+func (ts *tasks) FindLink(t *Task, id string) (found graph.Edge, ok bool) {
+	for e := range ts.Graph.Needs(t.Node) {
+		v := ts.Graph.Edge(e)
 		if linkID(v.Number) == id {
 			return e, true
 		}
-		if t.Nodes[v.Up].View.ID == id && (!ok || t.Graph.Edge(found).Resolved && !v.Resolved) {
+		if ts.Nodes[v.Up].View.ID == id && (!ok || ts.Graph.Edge(found).Resolved && !v.Resolved) {
 			found, ok = e, true
 		}
 	}

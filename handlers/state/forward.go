@@ -14,8 +14,8 @@ func (a *KnownAgent) Listens() bool { return a.Remote == nil && a.Reachable() &&
 // load returns how much of the agent's capacity is in use or assigned.
 func (a *KnownAgent) load() int {
 	n := 0
-	for _, k := range a.Holds {
-		if d := k.Delegation(); k.Occupies() || d != nil && d.Waits() {
+	for _, t := range a.Holds {
+		if d := t.Delegation(); t.Occupies() || d != nil && d.Waits() {
 			n++
 		}
 	}
@@ -42,8 +42,8 @@ func (t *Task) Occupies() bool {
 // Given reports whether an agent has a task, or had it when the task ended. Only the output of
 // that agent counts as a response.
 func (s *State) Given(agent, id string) bool {
-	k := s.Tasks.ByID[id]
-	return k != nil && k.View.AssignedTo == agent && agent != ""
+	t := s.Tasks.ByID[id]
+	return t != nil && t.View.AssignedTo == agent && agent != ""
 }
 
 // Does reports whether any agent has a capability.

@@ -56,8 +56,8 @@ func (l *LifecycleEvent) apply(s *State, r *wire.Record) {
 	if a := s.Agents.ByID[l.Agent]; a != nil && a.Remote == nil { // otherwise it was of an agent before the server took its name
 		s.Tasks.Queue.removeIdle(a)
 		came := a.Takes()
-		for _, k := range a.Holds {
-			s.Tasks.beforeChange(k)
+		for _, t := range a.Holds {
+			s.Tasks.beforeChange(t)
 		}
 		l.change(a)
 		l.follow(s, a, r)
@@ -111,8 +111,8 @@ func (l *LifecycleEvent) change(a *KnownAgent) {
 		a.Returns = true
 	case events.AgentStarted:
 		a.State, a.Run, a.Stale, a.Unreachable, a.Ended = Up, l.Run, false, false, false
-		for _, k := range a.Holds {
-			k.Run = l.Run // its tasks belong to the new run
+		for _, t := range a.Holds {
+			t.Run = l.Run // its tasks belong to the new run
 		}
 	case events.AgentStalled, events.AgentRecovered, events.AgentStdinClosed:
 		if a.Runs(l.Run) {

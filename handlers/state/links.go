@@ -34,21 +34,21 @@ func Gates(kind graph.Kind) bool { return kind == graph.Blocks || kind == graph.
 
 // link makes a task depend on another. A dependency that is already satisfied is resolved at
 // once.
-func (t *tasks) link(k, on *Task, d hub.Dependency, at time.Time) graph.Edge {
+func (ts *tasks) link(t, on *Task, d hub.Dependency, at time.Time) graph.Edge {
 	kind := KindOf(d.Type)
-	e, _ := t.Graph.Depend(k.Node, on.Node, kind, d.Contract)
+	e, _ := ts.Graph.Depend(t.Node, on.Node, kind, d.Contract)
 	if d.Private {
-		t.Graph.Hide(e)
+		ts.Graph.Hide(e)
 	}
 	done := on.HandsOver()
 	if kind == graph.Related || done || kind == graph.Soft && on.View.State.Final() {
-		t.Graph.Resolve(e, at.UnixMilli())
+		ts.Graph.Resolve(e, at.UnixMilli())
 	}
 	return e
 }
 
 // ShownLink returns a dependency as callers see it.
-func (t *tasks) ShownLink(e graph.Edge) wire.Link { return t.need(e).Shown() }
+func (ts *tasks) ShownLink(e graph.Edge) wire.Link { return ts.need(e).Shown() }
 
 func (v Need) Shown() wire.Link {
 	l := wire.Link{ID: linkID(v.Number), On: v.On, Contract: v.Key, Resolved: v.Resolved}
@@ -69,7 +69,7 @@ func (v Need) Shown() wire.Link {
 func linkID(number int64) string { return "d" + strconv.FormatInt(number, 10) }
 
 // showLinks adds the dependencies of a task to its view.
-func (t *tasks) showLinks(k *Task, v *wire.Task) { showLinks(t.needs(k), v) }
+func (ts *tasks) showLinks(t *Task, v *wire.Task) { showLinks(ts.needs(t), v) }
 
 func showLinks(of iter.Seq[Need], v *wire.Task) {
 	var needs queue.Set
@@ -85,8 +85,8 @@ func showLinks(of iter.Seq[Need], v *wire.Task) {
 
 // ShowInputs adds the delivered inputs to the view of a task. Data that are only in the log are
 // listed by inputPages.
-func (t *tasks) ShowInputs(k *Task, v *wire.Task) {
-	for n := range t.needs(k) {
+func (ts *tasks) ShowInputs(t *Task, v *wire.Task) {
+	for n := range ts.needs(t) {
 		if n.Kind != graph.Input || !n.Resolved || n.Status == "" && n.given == nil {
 			continue
 		}
@@ -101,9 +101,9 @@ func (t *tasks) ShowInputs(k *Task, v *wire.Task) {
 // ShowResults adds the results of the dependencies of a task to its view, except private ones.
 // It adds as many as fit, in the order of the dependencies. Results that are only in the log are
 // listed by resultPages.
-func (t *tasks) ShowResults(k *Task, v *wire.Task) {
+func (ts *tasks) ShowResults(t *Task, v *wire.Task) {
 	at, room := 0, wire.MaxLinkResults
-	for n := range t.needs(k) {
+	for n := range ts.needs(t) {
 		l := &v.Links[at]
 		at++
 		switch {
@@ -118,7 +118,7 @@ func (t *tasks) ShowResults(k *Task, v *wire.Task) {
 }
 
 // ResultPages returns the results that a task shows and that are only in the log.
-func (t *tasks) ResultPages(k *Task, v *wire.Task) []history.Result {
+func (ts *tasks) ResultPages(t *Task, v *wire.Task) []history.Result {
 	var pages []history.Result
 	var up map[string]Need
 	room := wire.MaxLinkResults
@@ -128,7 +128,7 @@ func (t *tasks) ResultPages(k *Task, v *wire.Task) []history.Result {
 			continue
 		}
 		if up == nil {
-			up = t.needsByTask(k)
+			up = ts.needsByTask(t)
 		}
 		n := up[l.On]
 		if n.Length > room {
@@ -143,9 +143,9 @@ func (t *tasks) ResultPages(k *Task, v *wire.Task) []history.Result {
 }
 
 // needsByTask returns a dependency of a task on each other one.
-func (t *tasks) needsByTask(k *Task) map[string]Need {
+func (ts *tasks) needsByTask(t *Task) map[string]Need {
 	up := make(map[string]Need)
-	for n := range t.needs(k) {
+	for n := range ts.needs(t) {
 		up[n.On] = n
 	}
 	return up
@@ -200,7 +200,7 @@ func (t *Task) leaveDelivered() {
 }
 
 // InputPages returns the inputs of a task that have their data only in the log.
-func (t *tasks) InputPages(k *Task, v *wire.Task) []history.Input {
+func (ts *tasks) InputPages(t *Task, v *wire.Task) []history.Input {
 	if len(v.ResolvedInputs) == 0 {
 		return nil
 	}
@@ -210,7 +210,7 @@ func (t *tasks) InputPages(k *Task, v *wire.Task) []history.Input {
 		shown[place{v.ResolvedInputs[i].From, v.ResolvedInputs[i].Key}] = true
 	}
 	var pages []history.Input
-	for n := range t.needs(k) {
+	for n := range ts.needs(t) {
 		if shown[place{n.On, n.Key}] && n.Logged && (n.given == nil || n.given.data == nil) {
 			pages = append(pages, history.Input{Key: n.Key, Ended: n.Ended})
 		}
@@ -230,33 +230,33 @@ type DependencyAdded struct {
 func (*DependencyAdded) kind() string { return events.DependencyAdded }
 
 func (d *DependencyAdded) apply(s *State, r *wire.Record) {
-	k := s.Tasks.ByID[d.ID]
+	t := s.Tasks.ByID[d.ID]
 	if d.Shown {
-		e, _ := s.Tasks.Graph.Find(k.Node, s.Tasks.ByID[d.Dependency.On].Node, KindOf(d.Dependency.Type), d.Dependency.Contract)
+		e, _ := s.Tasks.Graph.Find(t.Node, s.Tasks.ByID[d.Dependency.On].Node, KindOf(d.Dependency.Type), d.Dependency.Contract)
 		s.Tasks.Graph.Show(e)
-		s.rememberLink(r, d.Request, k, d.Dependency)
+		s.rememberLink(r, d.Request, t, d.Dependency)
 		return
 	}
-	s.relink(k, func() { s.Tasks.link(k, s.Tasks.ByID[d.Dependency.On], d.Dependency, r.At) })
-	s.rememberLink(r, d.Request, k, d.Dependency)
+	s.relink(t, func() { s.Tasks.link(t, s.Tasks.ByID[d.Dependency.On], d.Dependency, r.At) })
+	s.rememberLink(r, d.Request, t, d.Dependency)
 }
 
 // relink changes the dependencies of a task and updates the counts and the queue.
-func (s *State) relink(k *Task, change func()) {
-	s.Count(k, -1)
+func (s *State) relink(t *Task, change func()) {
+	s.Count(t, -1)
 	change()
-	s.Count(k, +1)
-	if s.Tasks.Graph.Open(k.Node) > 0 {
-		s.Tasks.unqueue(k)
+	s.Count(t, +1)
+	if s.Tasks.Graph.Open(t.Node) > 0 {
+		s.Tasks.unqueue(t)
 	}
-	s.Tasks.Enqueue(k)
+	s.Tasks.Enqueue(t)
 }
 
-func (s *State) rememberLink(r *wire.Record, mk *RequestKey, k *Task, d hub.Dependency) {
+func (s *State) rememberLink(r *wire.Record, mk *RequestKey, t *Task, d hub.Dependency) {
 	if mk == nil {
 		return
 	}
-	if e, there := s.Tasks.Graph.Find(k.Node, s.Tasks.ByID[d.On].Node, KindOf(d.Type), d.Contract); there {
+	if e, there := s.Tasks.Graph.Find(t.Node, s.Tasks.ByID[d.On].Node, KindOf(d.Type), d.Contract); there {
 		s.saveReply(AgentOf(r.From), mk, &wire.LinkReply{Dependency: s.Tasks.ShownLink(e)}, nil)
 	}
 }
@@ -273,13 +273,13 @@ type DependencyGone struct {
 func (*DependencyGone) kind() string { return events.DependencyRemoved }
 
 func (d *DependencyGone) apply(s *State, r *wire.Record) {
-	k := s.Tasks.ByID[d.ID]
-	e, there := s.Tasks.Graph.Numbered(k.Node, d.Number)
+	t := s.Tasks.ByID[d.ID]
+	e, there := s.Tasks.Graph.Numbered(t.Node, d.Number)
 	if !there {
 		return
 	}
 	link, up := s.Tasks.ShownLink(e), s.Tasks.Nodes[s.Tasks.Graph.Edge(e).Up]
-	s.relink(k, func() { s.Tasks.Graph.Remove(e) })
+	s.relink(t, func() { s.Tasks.Graph.Remove(e) })
 	s.Tasks.Leave(up)
 	s.saveReply(AgentOf(r.From), d.Request, &wire.LinkReply{Dependency: link}, nil)
 }
@@ -301,16 +301,16 @@ func (*DependencyResolved) kind() string { return events.DependencyResolved }
 
 func (d *DependencyResolved) apply(s *State, r *wire.Record) {
 	for _, w := range d.Waiting {
-		k := s.Tasks.ByID[w.ID]
-		e, there := s.Tasks.Graph.Numbered(k.Node, w.Number)
+		t := s.Tasks.ByID[w.ID]
+		e, there := s.Tasks.Graph.Numbered(t.Node, w.Number)
 		if !there {
 			continue
 		}
-		s.Tasks.beforeChange(k)
-		s.Count(k, -1)
+		s.Tasks.beforeChange(t)
+		s.Count(t, -1)
 		s.Tasks.Graph.Resolve(e, r.At.UnixMilli())
-		s.Count(k, +1)
-		s.Tasks.Enqueue(k)
+		s.Count(t, +1)
+		s.Tasks.Enqueue(t)
 	}
 }
 

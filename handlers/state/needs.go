@@ -12,9 +12,9 @@ import (
 // an agent here or has ever acked mail: people may never do that.
 func (s *State) Needs() (from int64, searches []wire.Search) {
 	from = s.LastSeq + 1
-	for _, k := range s.Tasks.List {
-		if d := k.Delegation(); !k.View.State.Final() || d != nil && d.Owed {
-			from = min(from, s.Tasks.oldest(k))
+	for _, t := range s.Tasks.List {
+		if d := t.Delegation(); !t.View.State.Final() || d != nil && d.Owed {
+			from = min(from, s.Tasks.oldest(t))
 		}
 	}
 	for _, x := range s.Sessions.Order {
@@ -31,19 +31,19 @@ func (s *State) Needs() (from int64, searches []wire.Search) {
 }
 
 // oldest returns the first record that a task needs.
-func (t *tasks) oldest(k *Task) int64 {
-	first := k.Number
-	for e := range t.Graph.Needs(k.Node) {
-		first = min(first, t.Nodes[t.Graph.Edge(e).Up].Number)
+func (ts *tasks) oldest(t *Task) int64 {
+	first := t.Number
+	for e := range ts.Graph.Needs(t.Node) {
+		first = min(first, ts.Nodes[ts.Graph.Edge(e).Up].Number)
 	}
-	if k.Extra != nil {
-		for _, n := range k.Extra.Needs {
+	if t.Extra != nil {
+		for _, n := range t.Extra.Needs {
 			if n.Ended > 0 {
 				first = min(first, n.Ended)
 			}
 		}
 	}
-	for up := k.parent; up != nil; up = up.parent {
+	for up := t.parent; up != nil; up = up.parent {
 		first = min(first, up.Number)
 	}
 	return first

@@ -128,17 +128,17 @@ func restoreDocuments(t *wire.Task, f *TaskCreated) {
 // them.
 func (s *State) Since(at time.Time) (*wire.TaskList, []history.Page) {
 	list, pages, created := &wire.TaskList{Tasks: []wire.Task{}}, []history.Page(nil), []int64(nil)
-	for _, k := range s.Tasks.List {
-		if ended, ok := object.ParseTime(k.View.EndedAt); ok && ended.Before(at) {
+	for _, t := range s.Tasks.List {
+		if ended, ok := object.ParseTime(t.View.EndedAt); ok && ended.Before(at) {
 			continue
 		}
-		v := k.View.Shown()
+		v := t.View.Shown()
 		v.Description, v.Payload, v.Result, v.Details = "", nil, nil, v.Details.Brief()
-		v.WaitsFor = s.Tasks.WaitsFor(k)
+		v.WaitsFor = s.Tasks.WaitsFor(t)
 		list.Tasks = append(list.Tasks, v)
-		created = append(created, k.Number)
-		if k.Stub && k.View.State == wire.TaskFailed {
-			pages = append(pages, history.Page{Task: v.ID, Ended: k.Ended})
+		created = append(created, t.Number)
+		if t.Stub && t.View.State == wire.TaskFailed {
+			pages = append(pages, history.Page{Task: v.ID, Ended: t.Ended})
 		}
 	}
 	page, some := s.Tasks.archivedPage(0, s.LastSeq, func(v *wire.Task, _ string) bool {

@@ -14,8 +14,8 @@ import (
 func (s *State) HeldUp() map[string]bool {
 	var found map[string]bool
 	for _, q := range s.Questions.Open {
-		k := s.Tasks.ByID[q.View.Task]
-		for _, held := range []*Task{k, requestOf(k)} {
+		t := s.Tasks.ByID[q.View.Task]
+		for _, held := range []*Task{t, requestOf(t)} {
 			if held != nil && q.holdsUp(s, held) {
 				if found == nil {
 					found = make(map[string]bool)
@@ -28,9 +28,9 @@ func (s *State) HeldUp() map[string]bool {
 }
 
 // BlockerOf returns the oldest question that holds up a task, or nil.
-func (s *State) BlockerOf(k *Task) *Question {
+func (s *State) BlockerOf(t *Task) *Question {
 	for _, q := range s.Questions.Open {
-		if q.holdsUp(s, k) {
+		if q.holdsUp(s, t) {
 			return q
 		}
 	}
@@ -38,25 +38,25 @@ func (s *State) BlockerOf(k *Task) *Question {
 }
 
 // requestOf returns the task that another one is a part of, or nil.
-func requestOf(k *Task) *Task {
-	if k == nil || !k.View.Details.IsPart() {
+func requestOf(t *Task) *Task {
+	if t == nil || !t.View.Details.IsPart() {
 		return nil
 	}
-	return k.parent
+	return t.parent
 }
 
 // holdsUp reports whether a task that is being worked on waits for the answer to a question about
 // it, or about a part of it. A task that its own agent has put into needs_human is in that state for
 // everyone.
-func (q *Question) holdsUp(s *State, k *Task) bool {
-	if k.View.State != wire.TaskRunning && k.View.State != wire.TaskPlanning {
+func (q *Question) holdsUp(s *State, t *Task) bool {
+	if t.View.State != wire.TaskRunning && t.View.State != wire.TaskPlanning {
 		return false
 	}
-	if q.View.Task == k.View.ID {
-		return q.Aside && k.View.AssignedTo == q.View.Agent && q.Waited(s)
+	if q.View.Task == t.View.ID {
+		return q.Aside && t.View.AssignedTo == q.View.Agent && q.Waited(s)
 	}
 	part := s.Tasks.ByID[q.View.Task]
-	return part != nil && requestOf(part) == k && (part.View.State == wire.TaskNeedsHuman && !q.Aside || q.holdsUp(s, part))
+	return part != nil && requestOf(part) == t && (part.View.State == wire.TaskNeedsHuman && !q.Aside || q.holdsUp(s, part))
 }
 
 // Counts returns the number of tasks in each state, as people see them.
@@ -77,10 +77,10 @@ func (s *State) Counts() control.TaskCounts {
 		Cancelled:  of(wire.TaskCancelled),
 	}
 	for id := range s.HeldUp() {
-		switch k := s.Tasks.ByID[id]; {
-		case k.View.Details.IsPart():
+		switch t := s.Tasks.ByID[id]; {
+		case t.View.Details.IsPart():
 			continue
-		case k.View.State == wire.TaskPlanning:
+		case t.View.State == wire.TaskPlanning:
 			c.Planning--
 		default:
 			c.Running--
@@ -97,9 +97,9 @@ func (s *State) TasksOf(name string) []control.TaskLabel {
 		return nil
 	}
 	labels := make([]control.TaskLabel, 0, len(a.Holds))
-	for _, k := range a.Holds {
-		l := control.TaskLabel{ID: k.View.ID, Name: k.View.Name, State: k.View.State, Progress: k.View.Progress}
-		if s.BlockerOf(k) != nil {
+	for _, t := range a.Holds {
+		l := control.TaskLabel{ID: t.View.ID, Name: t.View.Name, State: t.View.State, Progress: t.View.Progress}
+		if s.BlockerOf(t) != nil {
 			l.State = wire.TaskNeedsHuman
 		}
 		labels = append(labels, l)

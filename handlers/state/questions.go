@@ -209,23 +209,23 @@ func (q *Question) Answer(answer, message string, at time.Time) *wire.UserAnswer
 }
 
 // Awaits reports whether the task of a question waits for its answer.
-func (t *tasks) Awaits(q *Question) bool {
-	k := t.ByID[q.View.Task]
-	return k != nil && k.Extra != nil && !q.Aside
+func (ts *tasks) Awaits(q *Question) bool {
+	t := ts.ByID[q.View.Task]
+	return t != nil && t.Extra != nil && !q.Aside
 }
 
 // help adds the answer of a person to the task of the question.
-func (t *tasks) help(q *Question, answer string, r *wire.Record) {
-	if !t.Awaits(q) {
+func (ts *tasks) help(q *Question, answer string, r *wire.Record) {
+	if !ts.Awaits(q) {
 		return
 	}
-	k := t.ByID[q.View.Task]
-	t.beforeChange(k)
-	k.Extra.Question = ""
-	if r.Correlation == k.View.ID { // records of an earlier version have no task
-		k.Extra.Parts = append(k.Extra.Parts, r.Seq)
+	t := ts.ByID[q.View.Task]
+	ts.beforeChange(t)
+	t.Extra.Question = ""
+	if r.Correlation == t.View.ID { // records of an earlier version have no task
+		t.Extra.Parts = append(t.Extra.Parts, r.Seq)
 	}
-	k.View.Details = answered(k.View.Details, answer, r)
+	t.View.Details = answered(t.View.Details, answer, r)
 }
 
 // answered returns the details of a task with the answer of a person.
@@ -308,8 +308,8 @@ func (q *QuestionWithdrawn) apply(s *State, _ *wire.Record) {
 		s.settle(q.Agent, closed.Request, nil, Withdrawn())
 		return
 	}
-	if k := s.Tasks.ByID[q.Task]; k != nil && k.Extra != nil {
-		s.Tasks.beforeChange(k)
-		k.Extra.Question = ""
+	if t := s.Tasks.ByID[q.Task]; t != nil && t.Extra != nil {
+		s.Tasks.beforeChange(t)
+		t.Extra.Question = ""
 	}
 }

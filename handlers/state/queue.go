@@ -50,17 +50,17 @@ func newTaskQueue(index *match.Index) taskQueue {
 
 // Enqueue adds a task to the tasks that wait for an agent, unless it is held back. A task with a
 // role or capabilities goes to the queue; one with only requirements goes to the requirement queue.
-func (t *tasks) Enqueue(k *Task) {
-	if k.View.State != wire.TaskPending || t.Graph.Open(k.Node) > 0 || k.Demand != nil || k.Delegation() != nil || k.Postponed() {
+func (ts *tasks) Enqueue(t *Task) {
+	if t.View.State != wire.TaskPending || ts.Graph.Open(t.Node) > 0 || t.Demand != nil || t.Delegation() != nil || t.Postponed() {
 		return
 	}
-	if !k.Asks() {
-		if k.Wants() != nil && k.Extra.Bucket == nil {
-			t.Required.add(k)
+	if !t.Asks() {
+		if t.Wants() != nil && t.Extra.Bucket == nil {
+			ts.Required.add(t)
 		}
 		return
 	}
-	t.Queue.add(k)
+	ts.Queue.add(t)
 }
 
 // Postponed reports whether a task is not given out yet, because its agent has given it back
@@ -71,18 +71,18 @@ func (t *Task) Postponed() bool { return t.Extra != nil && !t.Extra.After.IsZero
 func (t *Task) Date() (time.Time, int64) { return t.Extra.After, t.Number }
 
 // postpone sets the time before which a task is not given out. The zero time ends that.
-func (t *tasks) postpone(k *Task, after time.Time) {
-	if k.Postponed() {
-		t.Later.Drop(k)
+func (ts *tasks) postpone(t *Task, after time.Time) {
+	if t.Postponed() {
+		ts.Later.Drop(t)
 	} else if after.IsZero() {
 		return
 	}
-	t.beforeChange(k)
-	d := k.View.Details.Copy()
-	k.EnsureExtra().After, d.After = after, Stamped(after)
-	k.View.Details = d.Filled()
+	ts.beforeChange(t)
+	d := t.View.Details.Copy()
+	t.EnsureExtra().After, d.After = after, Stamped(after)
+	t.View.Details = d.Filled()
 	if !after.IsZero() {
-		t.Later.Add(k)
+		ts.Later.Add(t)
 	}
 }
 
@@ -109,60 +109,60 @@ func (t *TaskDue) apply(s *State, _ *wire.Record) {
 }
 
 // unqueue removes a waiting task from its queue.
-func (t *tasks) unqueue(k *Task) {
-	if k.Demand != nil {
-		t.Queue.drop(k)
+func (ts *tasks) unqueue(t *Task) {
+	if t.Demand != nil {
+		ts.Queue.drop(t)
 	}
-	if k.Extra != nil && k.Extra.Bucket != nil {
-		t.Required.drop(k)
+	if t.Extra != nil && t.Extra.Bucket != nil {
+		ts.Required.drop(t)
 	}
 }
 
 // add lets a task wait in the bucket of its demand.
-func (t *taskQueue) add(k *Task) {
-	k.Demand = t.bucketOf(k)
-	if t.Waiting.Add(k.Demand, k) && k.Demand.Asks.round != t.round {
-		k.Demand.Asks.round = t.round
-		t.Fresh = append(t.Fresh, k.Demand)
+func (tq *taskQueue) add(t *Task) {
+	t.Demand = tq.bucketOf(t)
+	if tq.Waiting.Add(t.Demand, t) && t.Demand.Asks.round != tq.round {
+		t.Demand.Asks.round = tq.round
+		tq.Fresh = append(tq.Fresh, t.Demand)
 	}
 }
 
 // bucketOf returns the bucket for a task.
-func (t *taskQueue) bucketOf(k *Task) *bucket {
-	capabilities := k.View.RequiredCapabilities
+func (tq *taskQueue) bucketOf(t *Task) *bucket {
+	capabilities := t.View.RequiredCapabilities
 	if !slices.IsSorted(capabilities) {
 		capabilities = slices.Sorted(slices.Values(capabilities))
 	}
-	t.key = queue.AppendKey(queue.AppendKey(t.key[:0], k.View.RequiredRole), k.View.SubmittedBy)
+	tq.key = queue.AppendKey(queue.AppendKey(tq.key[:0], t.View.RequiredRole), t.View.SubmittedBy)
 	for _, c := range capabilities {
-		t.key = queue.AppendKey(t.key, c)
+		tq.key = queue.AppendKey(tq.key, c)
 	}
-	if w := k.Wants(); w != nil {
-		t.key = append(append(t.key, 0xff), w.Key...) // no length begins like this
+	if w := t.Wants(); w != nil {
+		tq.key = append(append(tq.key, 0xff), w.Key...) // no length begins like this
 	}
-	if b := t.Waiting.Find(t.key); b != nil {
+	if b := tq.Waiting.Find(tq.key); b != nil {
 		return b
 	}
-	return t.Waiting.Open(t.key, capabilities, demand{
-		role: k.View.RequiredRole, capabilities: capabilities, submitter: k.View.SubmittedBy, wants: k.Wants(),
+	return tq.Waiting.Open(tq.key, capabilities, demand{
+		role: t.View.RequiredRole, capabilities: capabilities, submitter: t.View.SubmittedBy, wants: t.Wants(),
 	})
 }
 
 // drop takes a task out of its bucket.
-func (t *taskQueue) drop(k *Task) {
-	t.Waiting.Remove(k.Demand, k)
-	k.Demand = nil
+func (tq *taskQueue) drop(t *Task) {
+	tq.Waiting.Remove(t.Demand, t)
+	t.Demand = nil
 }
 
 // removeIdle removes an agent from the free agents. It must be called before the agent changes,
 // and addIdle after that.
-func (t *taskQueue) removeIdle(a *KnownAgent) {
+func (tq *taskQueue) removeIdle(a *KnownAgent) {
 	if !a.Offered {
 		return
 	}
 	a.Offered = false
-	t.Free = without(t.Free, a)
-	t.Freed = without(t.Freed, a)
+	tq.Free = without(tq.Free, a)
+	tq.Freed = without(tq.Freed, a)
 }
 
 // AddIdle adds an agent to the free agents, if it can get a task, and updates its standing.
@@ -269,19 +269,19 @@ func newRequirementQueue() requirementQueue {
 }
 
 // add lets a task wait.
-func (r *requirementQueue) add(k *Task) {
-	b := r.Waiting.Find(k.Wants().Key)
+func (r *requirementQueue) add(t *Task) {
+	b := r.Waiting.Find(t.Wants().Key)
 	if b == nil {
-		b = r.Waiting.Open(k.Wants().Key, k.Wants().under, k.Wants())
+		b = r.Waiting.Open(t.Wants().Key, t.Wants().under, t.Wants())
 	}
-	r.Waiting.Add(b, k)
-	k.Extra.Bucket = b
+	r.Waiting.Add(b, t)
+	t.Extra.Bucket = b
 }
 
 // drop takes a task out.
-func (r *requirementQueue) drop(k *Task) {
-	r.Waiting.Remove(k.Extra.Bucket, k)
-	k.Extra.Bucket = nil
+func (r *requirementQueue) drop(t *Task) {
+	r.Waiting.Remove(t.Extra.Bucket, t)
+	t.Extra.Bucket = nil
 }
 
 // markChanged marks an agent that has appeared, has room again or has new capabilities.

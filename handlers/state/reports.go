@@ -65,9 +65,9 @@ func (*AgentUsage) kind() string { return events.AgentUsage }
 
 func (u *AgentUsage) apply(s *State, _ *wire.Record) {
 	s.Agents.ByID[u.Agent].Usage.Add(u.Sum())
-	if k := s.Tasks.ByID[u.TaskID]; k != nil {
-		s.Tasks.beforeChange(k)
-		k.EnsureExtra().Used.Add(u.Sum())
+	if t := s.Tasks.ByID[u.TaskID]; t != nil {
+		s.Tasks.beforeChange(t)
+		t.EnsureExtra().Used.Add(u.Sum())
 	}
 }
 

@@ -7,22 +7,22 @@ import (
 )
 
 // Response returns the status of a task as a task response.
-func (qs *questions) Response(k *Task, result wire.Raw) *delegation.Response {
-	r := &delegation.Response{ID: k.View.ID, Status: k.View.State.Response(), Metadata: k.Metadata(), Result: result}
+func (qs *questions) Response(t *Task, result wire.Raw) *delegation.Response {
+	r := &delegation.Response{ID: t.View.ID, Status: t.View.State.Response(), Metadata: t.Metadata(), Result: result}
 	switch r.Status {
 	case delegation.Completed:
 		if result == nil {
-			r.Result = k.View.Result
+			r.Result = t.View.Result
 		}
 	case delegation.Failed:
-		r.Fault = &delegation.Fault{Code: delegation.FaultInternal, Message: k.View.Error}
+		r.Fault = &delegation.Fault{Code: delegation.FaultInternal, Message: t.View.Error}
 	case delegation.Cancelled:
-		r.Question = k.View.Reason // the message of a response
+		r.Question = t.View.Reason // the message of a response
 	case delegation.InputRequired:
-		if k.Extra == nil {
+		if t.Extra == nil {
 			break
 		}
-		if q := qs.ByID[k.Extra.Question]; q != nil {
+		if q := qs.ByID[t.Extra.Question]; q != nil {
 			r.Question, r.Options = q.View.Question, q.View.Options
 		}
 	}
@@ -50,13 +50,13 @@ func (t *Task) Metadata() delegation.Metadata {
 }
 
 // AnswerOf returns an answer with the status of a task.
-func (qs *questions) AnswerOf(k *Task) *wire.TaskAnswer {
-	return &wire.TaskAnswer{Document: OneLine(delegation.AppendResponse(nil, qs.Response(k, nil)))}
+func (qs *questions) AnswerOf(t *Task) *wire.TaskAnswer {
+	return &wire.TaskAnswer{Document: OneLine(delegation.AppendResponse(nil, qs.Response(t, nil)))}
 }
 
 // Unbrought reports whether a task waits to be forwarded to its agent. Until then no response is
 // accepted. A server fetches its tasks itself.
-func (as *agents) Unbrought(k *Task) bool {
-	d, a := k.Delegation(), as.ByID[k.View.AssignedTo]
+func (as *agents) Unbrought(t *Task) bool {
+	d, a := t.Delegation(), as.ByID[t.View.AssignedTo]
 	return d != nil && d.Waits() && a != nil && a.Remote == nil
 }

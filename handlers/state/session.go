@@ -75,9 +75,9 @@ func (s *SessionState) Member(name string) *Member {
 }
 
 // WorkOn returns the work of a session on a task, or nil.
-func (t *tasks) WorkOn(x *SessionState, id string) *Work {
-	if k := t.ByID[id]; k != nil && k.Work() != nil && k.Work().Of == x {
-		return k.Work()
+func (ts *tasks) WorkOn(x *SessionState, id string) *Work {
+	if t := ts.ByID[id]; t != nil && t.Work() != nil && t.Work().Of == x {
+		return t.Work()
 	}
 	return nil
 }
@@ -194,8 +194,8 @@ func (sc *SessionClosed) apply(st *State, r *wire.Record) {
 	for _, m := range s.Members {
 		st.Sessions.drop(m)
 	}
-	for _, k := range st.Sessions.Trim(st.Rules.KeepClosed) {
-		st.Tasks.Leave(k)
+	for _, t := range st.Sessions.Trim(st.Rules.KeepClosed) {
+		st.Tasks.Leave(t)
 	}
 }
 

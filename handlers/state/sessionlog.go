@@ -196,10 +196,10 @@ func (as *agents) SessionView(s *SessionState) *wire.SessionView {
 
 // View returns the work as its members see it.
 func (w *Work) View() wire.SessionTask {
-	k := w.Task
+	t := w.Task
 	v := wire.SessionTask{
-		TaskID: k.View.ID, Name: k.View.Name, Architect: w.Architect, Developer: w.Developer, Phase: w.Phase, State: k.View.State,
-		Progress: k.View.Progress, Step: k.View.Message, Overdue: w.Overdue, Tries: w.Tries, Iteration: w.Loop.Iteration,
+		TaskID: t.View.ID, Name: t.View.Name, Architect: w.Architect, Developer: w.Developer, Phase: w.Phase, State: t.View.State,
+		Progress: t.View.Progress, Step: t.View.Message, Overdue: w.Overdue, Tries: w.Tries, Iteration: w.Loop.Iteration,
 		MaxIterations: w.Loop.Limit(), Escalated: w.Escalated, CorrelationID: w.Chain, Scope: w.Scope, Findings: []session.FindingView{}, Error: w.Trouble,
 	}
 	if w.Revises != nil {

@@ -118,8 +118,8 @@ type ReviewEscalated struct {
 func (*ReviewEscalated) kind() string { return events.ReviewEscalated }
 
 func (re *ReviewEscalated) apply(s *State, r *wire.Record) {
-	k := s.Tasks.ByID[re.ID]
-	w := k.Work()
+	t := s.Tasks.ByID[re.ID]
+	w := t.Work()
 	w.Escalated = re.Policy
 	if re.QuestionID == "" {
 		return
@@ -132,10 +132,10 @@ func (re *ReviewEscalated) apply(s *State, r *wire.Record) {
 	}}}
 	s.Questions.ByID[re.QuestionID] = q
 	s.Questions.Open = append(s.Questions.Open, q)
-	if !k.View.State.Final() {
-		s.move(k, wire.TaskNeedsHuman)
-		s.updateStanding(s.Agents.ByID[k.View.AssignedTo])
-		k.Extra.Question = re.QuestionID
+	if !t.View.State.Final() {
+		s.move(t, wire.TaskNeedsHuman)
+		s.updateStanding(s.Agents.ByID[t.View.AssignedTo])
+		t.Extra.Question = re.QuestionID
 	}
 }
 

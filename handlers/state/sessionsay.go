@@ -31,12 +31,12 @@ func (as *agents) HasEnded(agent, instance string) bool {
 // BelongsTo returns the session among open that a message belongs to: by the task or the review
 // in its payload, or by the message that it answers. It returns nil if that does not identify
 // one.
-func (t *tasks) BelongsTo(m *session.Message, open []*SessionState) *SessionState {
+func (ts *tasks) BelongsTo(m *session.Message, open []*SessionState) *SessionState {
 	payload := object.MemberOf(m.Document, "payload")
 	for _, key := range []string{"task_id", "target_id", "related_task_id"} {
 		id, _ := object.TextOf(payload, key)
-		if k := t.ByID[id]; k != nil && k.Work() != nil && slices.Contains(open, k.Work().Of) {
-			return k.Work().Of
+		if t := ts.ByID[id]; t != nil && t.Work() != nil && slices.Contains(open, t.Work().Of) {
+			return t.Work().Of
 		}
 		if i := slices.IndexFunc(open, func(s *SessionState) bool { return s.Spec.ID == id }); i >= 0 {
 			return open[i]

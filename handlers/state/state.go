@@ -75,9 +75,9 @@ type tasks struct {
 type Saver interface{ BeforeChange(*Task) }
 
 // beforeChange must be called before a task changes.
-func (t *tasks) beforeChange(k *Task) {
-	if t.Saving != nil {
-		t.Saving.BeforeChange(k)
+func (ts *tasks) beforeChange(t *Task) {
+	if ts.Saving != nil {
+		ts.Saving.BeforeChange(t)
 	}
 }
 
@@ -329,8 +329,8 @@ func (s *State) Next() int64 {
 // Take applies a fact. Most facts are about one task.
 func (s *State) Take(f Fact, r *wire.Record) {
 	s.Bus.Arrived(r)
-	if k := s.Tasks.ByID[r.Correlation]; k != nil {
-		s.Tasks.beforeChange(k)
+	if t := s.Tasks.ByID[r.Correlation]; t != nil {
+		s.Tasks.beforeChange(t)
 	}
 	f.apply(s, r)
 }
@@ -355,8 +355,8 @@ func (s *State) OpenTasks(most int) []wire.Task {
 	for _, a := range s.Agents.Order {
 		found = append(found, a.Holds...)
 	}
-	rank := func(k *Task) int {
-		if k.View.State == wire.TaskAssigned {
+	rank := func(t *Task) int {
+		if t.View.State == wire.TaskAssigned {
 			return 1
 		}
 		return 0
@@ -365,21 +365,21 @@ func (s *State) OpenTasks(most int) []wire.Task {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Number, b.Number))
 	})
 	if held := len(found); held < most && s.Open() > held {
-		for _, k := range s.Tasks.List {
+		for _, t := range s.Tasks.List {
 			if len(found) == most {
 				break
 			}
-			if !k.View.State.Final() && !slices.Contains(found[:held], k) {
-				found = append(found, k)
+			if !t.View.State.Final() && !slices.Contains(found[:held], t) {
+				found = append(found, t)
 			}
 		}
 	}
 	tasks := make([]wire.Task, 0, min(most, len(found)))
-	for _, k := range found[:min(most, len(found))] {
-		v := &k.View
+	for _, t := range found[:min(most, len(found))] {
+		v := &t.View
 		tasks = append(tasks, wire.Task{
 			ID: v.ID, Name: v.Name, State: v.State, Status: v.State.Status(), RequiredRole: v.RequiredRole, AssignedTo: v.AssignedTo,
-			Progress: v.Progress, WaitsFor: s.Tasks.WaitsFor(k), Details: k.afterOnly(),
+			Progress: v.Progress, WaitsFor: s.Tasks.WaitsFor(t), Details: t.afterOnly(),
 		})
 	}
 	return tasks

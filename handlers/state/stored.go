@@ -45,8 +45,8 @@ type snapshotDelivery struct {
 
 func Ids(tasks []*Task) []string {
 	list := make([]string, 0, len(tasks))
-	for _, k := range tasks {
-		list = append(list, k.View.ID)
+	for _, t := range tasks {
+		list = append(list, t.View.ID)
 	}
 	return list
 }
@@ -102,31 +102,31 @@ func (s Spread) Over(n int, do func(from, to int)) {
 const Together = 2048
 
 // Reserve makes room for n tasks at once, before the first of them.
-func (t *tasks) Reserve(n int) {
-	if n > 0 && len(t.List) == 0 {
-		t.ByID, t.List, t.Nodes = make(map[string]*Task, n), make(queue.List[*Task], 0, n), make([]*Task, 0, n)
+func (ts *tasks) Reserve(n int) {
+	if n > 0 && len(ts.List) == 0 {
+		ts.ByID, ts.List, ts.Nodes = make(map[string]*Task, n), make(queue.List[*Task], 0, n), make([]*Task, 0, n)
 	}
 }
 
 // Restore returns a task without its place in the State.
 func (s *SnapshotTask) Restore() *Task {
-	k := &Task{
+	t := &Task{
 		View: stored(&s.View), urgency: hub.Urgency(s.View.Priority), Run: s.Run, Deaths: s.Deaths,
 		Number: s.Created, Ended: s.Ended, result: s.Result, Stub: s.Stub, Way: s.Way,
 	}
-	k.View.Details = k.View.Details.Filled()
+	t.View.Details = t.View.Details.Filled()
 	if s.Block != nil { // the view of an earlier version did not have it
-		k.View.Details = k.View.Details.InBlock(s.Block.Name)
+		t.View.Details = t.View.Details.InBlock(s.Block.Name)
 	}
-	if string(k.View.Result) == "null" {
-		k.View.Result = nil // the encoding of a missing result
+	if string(t.View.Result) == "null" {
+		t.View.Result = nil // the encoding of a missing result
 	}
 	m := Extra{StoredExtra: s.StoredExtra}
-	if d := k.View.Details; d != nil {
+	if d := t.View.Details; d != nil {
 		m.After, _ = object.ParseTime(d.After)
 	}
 	if s.Handed != nil {
-		m.Delegation = s.Handed.Restore(k)
+		m.Delegation = s.Handed.Restore(t)
 	}
 	if s.Wants != nil {
 		m.wants = wantsOf(s.Wants)
@@ -140,13 +140,13 @@ func (s *SnapshotTask) Restore() *Task {
 		}
 	}
 	if !m.empty() {
-		k.Extra = &m
+		t.Extra = &m
 	}
-	return k
+	return t
 }
 
-func (s *snapshotHandedOn) Restore(k *Task) *DelegatedWork {
-	d := &DelegatedWork{StoredDelegation: s.StoredDelegation, Task: k}
+func (s *snapshotHandedOn) Restore(t *Task) *DelegatedWork {
+	d := &DelegatedWork{StoredDelegation: s.StoredDelegation, Task: t}
 	d.Given, _ = object.ParseTime(s.Given)
 	d.Next, _ = object.ParseTime(s.Next)
 	d.Asked, _ = object.ParseTime(s.Asked)

@@ -172,29 +172,29 @@ func (t *Task) SubmittedBy(from Actor) bool {
 func (t *Task) HeldBy(from Actor) bool { return from.Kind != Agent || t.View.AssignedTo == from.Name }
 
 // Reply returns an answer with the current state of a task.
-func (t *tasks) Reply(k *Task) *wire.TaskReply { return &wire.TaskReply{Task: t.Shown(k)} }
+func (ts *tasks) Reply(t *Task) *wire.TaskReply { return &wire.TaskReply{Task: ts.Shown(t)} }
 
 // Shown returns a task as callers see it, with its dependencies.
-func (t *tasks) Shown(k *Task) wire.Task {
-	v := k.View.Shown()
-	t.showLinks(k, &v)
+func (ts *tasks) Shown(t *Task) wire.Task {
+	v := t.View.Shown()
+	ts.showLinks(t, &v)
 	return v
 }
 
 // ReviewedBy reports whether an agent is asked to review a task now.
-func (k *Task) ReviewedBy(agent string) bool {
-	return k != nil && k.Work() != nil && k.Work().Open != nil && k.Work().Open.View.Reviewer == agent
+func (t *Task) ReviewedBy(agent string) bool {
+	return t != nil && t.Work() != nil && t.Work().Open != nil && t.Work().Open.View.Reviewer == agent
 }
 
 // WaitsFor returns the tasks that must be done before this one.
-func (t *tasks) WaitsFor(k *Task) []string {
-	if t.Graph.Open(k.Node) == 0 || k.View.State.Final() {
+func (ts *tasks) WaitsFor(t *Task) []string {
+	if ts.Graph.Open(t.Node) == 0 || t.View.State.Final() {
 		return nil
 	}
 	var ids queue.Set
-	for e := range t.Graph.Needs(k.Node) {
-		if v := t.Graph.Edge(e); !v.Resolved && Gates(v.Kind) {
-			ids.Add(t.Nodes[v.Up].View.ID)
+	for e := range ts.Graph.Needs(t.Node) {
+		if v := ts.Graph.Edge(e); !v.Resolved && Gates(v.Kind) {
+			ids.Add(ts.Nodes[v.Up].View.ID)
 		}
 	}
 	return ids.Texts
@@ -204,8 +204,8 @@ func (t *tasks) WaitsFor(k *Task) []string {
 // An agent with the role of a task may have left the team.
 func (s *State) UnknownRole(role string) []string {
 	roles := s.Agents.RolesWithout(role)
-	for _, k := range s.Tasks.List {
-		if roles == nil || k.View.RequiredRole == role {
+	for _, t := range s.Tasks.List {
+		if roles == nil || t.View.RequiredRole == role {
 			return nil
 		}
 	}
@@ -223,54 +223,54 @@ func (s *State) ArchivedMatches(filter TaskFilter, after int64) history.Page {
 }
 
 // Brief returns a task as lists have it.
-func (t *tasks) Brief(k *Task) wire.Task {
-	v := t.Shown(k)
+func (ts *tasks) Brief(t *Task) wire.Task {
+	v := ts.Shown(t)
 	v.Description, v.Payload, v.Result, v.Details = "", nil, nil, v.Details.Brief()
-	v.WaitsFor = t.WaitsFor(k)
+	v.WaitsFor = ts.WaitsFor(t)
 	return v
 }
 
 // Owns adds a task to the tasks that an actor sees, in the order of creation.
-func (t *tasks) Owns(actor string, k *Task) {
-	t.Owned[actor] = t.Owned[actor].With(k)
+func (ts *tasks) Owns(actor string, t *Task) {
+	ts.Owned[actor] = ts.Owned[actor].With(t)
 }
 
 // disowns removes a task that an agent has lost from the tasks that it sees, unless the agent
 // submitted it.
-func (t *tasks) disowns(actor string, k *Task) {
-	if k.View.SubmittedBy != actor {
-		t.Owned[actor] = t.Owned[actor].Without(k)
+func (ts *tasks) disowns(actor string, t *Task) {
+	if t.View.SubmittedBy != actor {
+		ts.Owned[actor] = ts.Owned[actor].Without(t)
 	}
 }
 
 // move changes the state of a task and updates the counts.
-func (s *State) move(k *Task, to wire.TaskState) {
-	s.Tasks.beforeChange(k)
-	s.Count(k, -1)
-	switch was, is := k.View.State.Final(), to.Final(); {
+func (s *State) move(t *Task, to wire.TaskState) {
+	s.Tasks.beforeChange(t)
+	s.Count(t, -1)
+	switch was, is := t.View.State.Final(), to.Final(); {
 	case is && !was:
-		s.Agents.Opened(k, -1)
+		s.Agents.Opened(t, -1)
 	case was && !is:
-		s.Agents.Opened(k, +1)
+		s.Agents.Opened(t, +1)
 	}
-	k.View.State = to
-	s.Count(k, +1)
-	s.Delegations.RecheckCapacity(s.Agents.ByID[k.View.AssignedTo])
+	t.View.State = to
+	s.Count(t, +1)
+	s.Delegations.RecheckCapacity(s.Agents.ByID[t.View.AssignedTo])
 }
 
-func (s *State) Count(k *Task, by int) {
-	part := k.View.Details.IsPart()
-	s.Tasks.Counts[k.View.State] += by
+func (s *State) Count(t *Task, by int) {
+	part := t.View.Details.IsPart()
+	s.Tasks.Counts[t.View.State] += by
 	if part {
-		s.Tasks.Parts[k.View.State] += by
+		s.Tasks.Parts[t.View.State] += by
 	}
-	if k.View.State == wire.TaskPending && s.Tasks.Graph.Open(k.Node) > 0 {
+	if t.View.State == wire.TaskPending && s.Tasks.Graph.Open(t.Node) > 0 {
 		s.Tasks.Counts[Blocked] += by
 		if part {
 			s.Tasks.Parts[Blocked] += by
 		}
 	}
-	if a := s.Agents.ByID[k.View.AssignedTo]; a != nil && k.Busy() {
+	if a := s.Agents.ByID[t.View.AssignedTo]; a != nil && t.Busy() {
 		a.Running += by
 	}
 }
@@ -281,31 +281,31 @@ func (t *Task) Busy() bool {
 }
 
 // end puts a task in a final state and releases its agent.
-func (s *State) end(k *Task, to wire.TaskState, r *wire.Record) {
-	holder := s.Agents.ByID[k.View.AssignedTo]
-	s.move(k, to)
-	s.release(k)
+func (s *State) end(t *Task, to wire.TaskState, r *wire.Record) {
+	holder := s.Agents.ByID[t.View.AssignedTo]
+	s.move(t, to)
+	s.release(t)
 	if holder != nil {
 		s.updateStanding(holder)
 	}
-	if d := k.Delegation(); d != nil {
+	if d := t.Delegation(); d != nil {
 		d.close(s)
 	}
-	s.detachParts(k)
-	k.View.EndedAt, k.Ended = object.Timestamp(r.At), r.Seq
-	if w := k.Work(); w != nil {
+	s.detachParts(t)
+	t.View.EndedAt, t.Ended = object.Timestamp(r.At), r.Seq
+	if w := t.Work(); w != nil {
 		s.endOf(w, to, r.At)
 	}
-	for e := range s.Tasks.Graph.Waiting(k.Node) {
+	for e := range s.Tasks.Graph.Waiting(t.Node) {
 		s.Tasks.Leave(s.Tasks.Nodes[s.Tasks.Graph.Edge(e).Down])
 	}
-	s.keepFinished(k)
+	s.keepFinished(t)
 }
 
 // keepFinished adds an ended task to those that are kept whole. If there are too many, the oldest
 // becomes a stub.
-func (s *State) keepFinished(k *Task) {
-	s.Tasks.Finished = append(s.Tasks.Finished, k)
+func (s *State) keepFinished(t *Task) {
+	s.Tasks.Finished = append(s.Tasks.Finished, t)
 	for len(s.Tasks.Finished) > s.Rules.KeepFinished {
 		last := s.Tasks.Finished[0]
 		s.Tasks.Finished[0] = nil
@@ -318,14 +318,14 @@ func (s *State) keepFinished(k *Task) {
 
 // release removes a task from the queue and from its agent. If it was postponed, it is not any
 // more.
-func (s *State) release(k *Task) {
-	s.Tasks.unqueue(k)
-	s.Tasks.postpone(k, time.Time{})
-	a := s.Agents.ByID[k.View.AssignedTo]
+func (s *State) release(t *Task) {
+	s.Tasks.unqueue(t)
+	s.Tasks.postpone(t, time.Time{})
+	a := s.Agents.ByID[t.View.AssignedTo]
 	if a == nil {
 		return
 	}
-	if i := slices.Index(a.Holds, k); i >= 0 {
+	if i := slices.Index(a.Holds, t); i >= 0 {
 		s.Tasks.Queue.removeIdle(a)
 		a.Holds = slices.Delete(a.Holds, i, i+1)
 		s.AddIdle(a)
@@ -344,8 +344,8 @@ func (t *Task) Trace() *delegation.Trace {
 
 // TraceIDOf returns the trace id of a task without a given trace. It is derived from the first
 // task that leads to this one.
-func (t *tasks) TraceIDOf(parent *Task, id string) string {
-	for seen := 0; parent != nil && seen < len(t.List); seen++ {
+func (ts *tasks) TraceIDOf(parent *Task, id string) string {
+	for seen := 0; parent != nil && seen < len(ts.List); seen++ {
 		if up := parent.Trace(); up != nil && up.TraceID != "" {
 			return up.TraceID
 		}
@@ -353,7 +353,7 @@ func (t *tasks) TraceIDOf(parent *Task, id string) string {
 		if parent.View.Details == nil {
 			break
 		}
-		parent = t.Find(parent.View.Details.ParentTaskID)
+		parent = ts.Find(parent.View.Details.ParentTaskID)
 	}
 	return trace.IDOf([]byte(id))
 }

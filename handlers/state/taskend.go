@@ -1,11 +1,11 @@
 package state
 
 // Waiting returns the open tasks that wait for a task, without duplicates.
-func (t *tasks) Waiting(k *Task) []*Task {
+func (ts *tasks) Waiting(t *Task) []*Task {
 	var waiting []*Task
-	for e := range t.Graph.Waiting(k.Node) {
-		v := t.Graph.Edge(e)
-		if down := t.Nodes[v.Down]; Gates(v.Kind) && !v.Resolved && !down.View.State.Final() {
+	for e := range ts.Graph.Waiting(t.Node) {
+		v := ts.Graph.Edge(e)
+		if down := ts.Nodes[v.Down]; Gates(v.Kind) && !v.Resolved && !down.View.State.Final() {
 			waiting = append(waiting, down)
 		}
 	}
@@ -15,14 +15,14 @@ func (t *tasks) Waiting(k *Task) []*Task {
 // Distinct removes repeated tasks, in place.
 func Distinct(all []*Task) []*Task {
 	kept := all[:0]
-	for _, k := range all {
-		if !k.counted {
-			k.counted = true
-			kept = append(kept, k)
+	for _, t := range all {
+		if !t.counted {
+			t.counted = true
+			kept = append(kept, t)
 		}
 	}
-	for _, k := range kept {
-		k.counted = false
+	for _, t := range kept {
+		t.counted = false
 	}
 	return kept
 }

@@ -111,27 +111,27 @@ func (t *TaskCreated) payload() wire.Raw {
 }
 
 // admit adds a task, except to the lists.
-func (t *tasks) admit(k *Task) {
-	k.Node = t.Graph.Add()
-	if int(k.Node) == len(t.Nodes) {
-		t.Nodes = append(t.Nodes, nil)
+func (ts *tasks) admit(t *Task) {
+	t.Node = ts.Graph.Add()
+	if int(t.Node) == len(ts.Nodes) {
+		ts.Nodes = append(ts.Nodes, nil)
 	}
-	t.Nodes[k.Node] = k
-	t.ByID[k.View.ID] = k
-	if d := k.View.Details; d != nil && d.ParentTaskID != "" {
-		if k.parent = t.Find(d.ParentTaskID); k.parent != nil {
-			k.parent.children++
+	ts.Nodes[t.Node] = t
+	ts.ByID[t.View.ID] = t
+	if d := t.View.Details; d != nil && d.ParentTaskID != "" {
+		if t.parent = ts.Find(d.ParentTaskID); t.parent != nil {
+			t.parent.children++
 		}
 	}
 }
 
 // Include adds a task.
-func (t *tasks) Include(k *Task) {
-	t.admit(k)
-	t.List = append(t.List, k)
-	if k.Extra != nil && k.Extra.Block != nil {
-		if before := t.Blocks[k.Extra.Block.Name]; before == nil || before.Number < k.Number { // a snapshot has no order
-			t.Blocks[k.Extra.Block.Name] = k
+func (ts *tasks) Include(t *Task) {
+	ts.admit(t)
+	ts.List = append(ts.List, t)
+	if t.Extra != nil && t.Extra.Block != nil {
+		if before := ts.Blocks[t.Extra.Block.Name]; before == nil || before.Number < t.Number { // a snapshot has no order
+			ts.Blocks[t.Extra.Block.Name] = t
 		}
 	}
 }
@@ -139,8 +139,8 @@ func (t *tasks) Include(k *Task) {
 // OfBlock returns the task of a task block of the configuration, its state, and the sum of the
 // block when it was submitted. The id is empty if the block has no task.
 func (s *State) OfBlock(name string) (id string, state wire.TaskState, sum uint64) {
-	if k := s.Tasks.Blocks[name]; k != nil {
-		return k.View.ID, k.View.State, k.Extra.Block.Sum
+	if t := s.Tasks.Blocks[name]; t != nil {
+		return t.View.ID, t.View.State, t.Extra.Block.Sum
 	}
 	return "", "", 0
 }
@@ -348,29 +348,29 @@ func (t *TaskRequeued) apply(s *State, r *wire.Record) {
 }
 
 // unassign takes a task from its agent and lets it wait for another, but not before a time.
-func (s *State) unassign(k *Task, agent, why string, after time.Time) {
-	s.move(k, wire.TaskPending)
-	s.release(k)
-	s.Tasks.disowns(AgentPrefix+agent, k)
+func (s *State) unassign(t *Task, agent, why string, after time.Time) {
+	s.move(t, wire.TaskPending)
+	s.release(t)
+	s.Tasks.disowns(AgentPrefix+agent, t)
 	if a := s.Agents.ByID[agent]; a != nil {
-		a.Memories.Forget(k.View.ID)
+		a.Memories.Forget(t.View.ID)
 		s.AddIdle(a)
 	}
-	if k.Way != Dispatched {
-		m := k.EnsureExtra()
+	if t.Way != Dispatched {
+		m := t.EnsureExtra()
 		m.History = append(m.History, agent+": "+why)
 		m.History = m.History[max(0, len(m.History)-maxHistory):]
 	}
-	if d := k.Delegation(); d != nil {
+	if d := t.Delegation(); d != nil {
 		d.Out, d.Forwarded, d.Said, d.Returned = "", "", "", nil
 		s.dropKeptResponse(d) // its last response is outdated
 	}
-	s.detachParts(k)
-	k.View.AssignedTo, k.Run, k.Way = "", "", Dispatched
-	k.View.AssignedAt, k.View.StartedAt = "", ""
-	k.View.Progress, k.View.Message = 0, ""
-	s.Tasks.postpone(k, after)
-	s.Tasks.Enqueue(k)
+	s.detachParts(t)
+	t.View.AssignedTo, t.Run, t.Way = "", "", Dispatched
+	t.View.AssignedAt, t.View.StartedAt = "", ""
+	t.View.Progress, t.View.Message = 0, ""
+	s.Tasks.postpone(t, after)
+	s.Tasks.Enqueue(t)
 }
 
 // TaskDone records the result of a task.
@@ -466,16 +466,16 @@ type TaskFailed struct {
 func (*TaskFailed) kind() string { return events.TaskFailed }
 
 func (f *TaskFailed) apply(s *State, r *wire.Record) {
-	k := s.Tasks.ByID[f.ID]
-	if k.View.Error = f.Error; len(f.Error) > Heavy {
-		k.View.Error, k.Stub = "", true
+	t := s.Tasks.ByID[f.ID]
+	if t.View.Error = f.Error; len(f.Error) > Heavy {
+		t.View.Error, t.Stub = "", true
 	}
 	if f.Class != "" {
-		k.View.Details = k.View.Details.Copy()
-		k.View.FailureClass = f.Class
+		t.View.Details = t.View.Details.Copy()
+		t.View.FailureClass = f.Class
 	}
-	s.end(k, wire.TaskFailed, r)
-	s.saveReply(AgentOf(r.From), f.Request, s.Tasks.Reply(k), nil)
+	s.end(t, wire.TaskFailed, r)
+	s.saveReply(AgentOf(r.From), f.Request, s.Tasks.Reply(t), nil)
 }
 
 // TaskCancelled records that a task is no longer wanted.

@@ -24,9 +24,9 @@ func (as *agents) ParentOf(agent string) string {
 	if a == nil {
 		return ""
 	}
-	for _, k := range a.Holds {
-		if k.Busy() {
-			return k.View.ID
+	for _, t := range a.Holds {
+		if t.Busy() {
+			return t.View.ID
 		}
 	}
 	return ""
@@ -40,8 +40,8 @@ func (as *agents) IsDown(name string) bool {
 }
 
 // Waits returns the refusal to start a task that waits for other tasks.
-func (t *tasks) Waits(k *Task) *wire.Error {
-	return Errorf(wire.CodeConflict, Details{"taskId": k.View.ID, "reason": "blocked", "waitsFor": t.WaitsFor(k)}, "task %s waits for other tasks", k.Label())
+func (ts *tasks) Waits(t *Task) *wire.Error {
+	return Errorf(wire.CodeConflict, Details{"taskId": t.View.ID, "reason": "blocked", "waitsFor": ts.WaitsFor(t)}, "task %s waits for other tasks", t.Label())
 }
 
 // Wrapped returns a result in its stored form. A text becomes a document with its author.

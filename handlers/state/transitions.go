@@ -44,19 +44,19 @@ var Transitions = []Transition{
 }
 
 // checkMove returns an error unless a fact of a kind may move a task now.
-func (t *tasks) checkMove(fact, id string) error {
+func (ts *tasks) checkMove(fact, id string) error {
 	at := slices.IndexFunc(Transitions, func(t Transition) bool { return t.Fact == fact })
-	return t.checkTask(id, Transitions[at].From...)
+	return ts.checkTask(id, Transitions[at].From...)
 }
 
 // checkTask returns an error unless a task exists and is in one of some states.
-func (t *tasks) checkTask(id string, states ...wire.TaskState) error {
-	k := t.ByID[id]
+func (ts *tasks) checkTask(id string, states ...wire.TaskState) error {
+	t := ts.ByID[id]
 	switch {
-	case k == nil:
+	case t == nil:
 		return fmt.Errorf("there is no task %s", id)
-	case !slices.Contains(states, k.View.State):
-		return fmt.Errorf("task %s is %s", id, k.View.State)
+	case !slices.Contains(states, t.View.State):
+		return fmt.Errorf("task %s is %s", id, t.View.State)
 	}
 	return nil
 }

@@ -141,11 +141,11 @@ func (t *TaskPlanned) apply(s *State, r *wire.Record) {
 }
 
 // rewrite changes texts or documents of a task, and remembers the record.
-func (s *State) rewrite(k *Task, r *wire.Record, change func()) {
-	m := k.EnsureExtra()
+func (s *State) rewrite(t *Task, r *wire.Record, change func()) {
+	m := t.EnsureExtra()
 	m.Parts = append(m.Parts, r.Seq)
 	change()
-	k.lighten()
+	t.lighten()
 }
 
 // MaxChanges is the maximum number of changes of a task, including the changes of its plan.

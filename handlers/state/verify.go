@@ -22,26 +22,26 @@ type TaskChecked struct {
 func (tc *TaskChecked) kind() string { return tc.What }
 
 func (tc *TaskChecked) apply(s *State, _ *wire.Record) {
-	k := s.Tasks.ByID[tc.ID]
+	t := s.Tasks.ByID[tc.ID]
 	switch tc.What {
 	case events.TaskWorkspace:
-		d := k.View.Details.Copy()
+		d := t.View.Details.Copy()
 		d.Workspace = tc.Workspace
-		k.View.Details = d
+		t.View.Details = d
 	case events.TaskMerged, events.TaskUnmerged, events.TaskUnchanged:
-		if k != nil && tc.Merge != "" {
-			s.Tasks.beforeChange(k)
-			k.setMerge(tc.Merge)
+		if t != nil && tc.Merge != "" {
+			s.Tasks.beforeChange(t)
+			t.setMerge(tc.Merge)
 		}
 	case events.TaskVerifying:
-		s.move(k, wire.TaskVerifying)
+		s.move(t, wire.TaskVerifying)
 	default:
 		if tc.Failed {
-			d := k.View.Details.Copy()
+			d := t.View.Details.Copy()
 			d.Unverified++
-			k.View.Details = d
+			t.View.Details = d
 		}
-		s.move(k, wire.TaskRunning)
+		s.move(t, wire.TaskRunning)
 	}
 }
 
@@ -83,8 +83,8 @@ func (t *Task) HandsOver() bool { return t.View.State == wire.TaskDone && !t.Wor
 // Branches counts the done tasks with branches that the merge queue still has to merge, and the
 // tasks with branches that it could not merge.
 func (s *State) Branches() (waiting, refused int) {
-	for _, k := range s.Tasks.List {
-		if w := k.Workspace(); w != nil && k.View.State == wire.TaskDone {
+	for _, t := range s.Tasks.List {
+		if w := t.Workspace(); w != nil && t.View.State == wire.TaskDone {
 			switch w.Merge {
 			case hub.MergeWaiting:
 				waiting++
@@ -98,9 +98,9 @@ func (s *State) Branches() (waiting, refused int) {
 
 // Unmerged returns the done tasks with branches that the merge queue has not merged.
 func (s *State) Unmerged() (all []wire.Task) {
-	for _, k := range s.Tasks.List {
-		if k.View.State == wire.TaskDone && k.Workspace().Holds() {
-			all = append(all, k.View.Shown())
+	for _, t := range s.Tasks.List {
+		if t.View.State == wire.TaskDone && t.Workspace().Holds() {
+			all = append(all, t.View.Shown())
 		}
 	}
 	return all

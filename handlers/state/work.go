@@ -286,12 +286,12 @@ type WorkAssigned struct {
 func (*WorkAssigned) kind() string { return events.SessionAssigned }
 
 func (wa *WorkAssigned) apply(st *State, r *wire.Record) {
-	s, k := st.Sessions.ByID[wa.Session], st.Tasks.ByID[wa.ID]
-	w := k.Work()
+	s, t := st.Sessions.ByID[wa.Session], st.Tasks.ByID[wa.ID]
+	w := t.Work()
 	if w == nil {
-		w = &Work{Of: s, Task: k, StoredWork: StoredWork{Number: r.Seq}}
+		w = &Work{Of: s, Task: t, StoredWork: StoredWork{Number: r.Seq}}
 		w.Loop.Max, w.Loop.Policy = int(s.Spec.MaxIterations), review.Policy(s.Spec.OnMax)
-		k.EnsureExtra().Work = w
+		t.EnsureExtra().Work = w
 		s.Works = append(s.Works, w)
 		if before := st.Tasks.ByID[wa.Revises]; before != nil && before.Work() != nil {
 			w.Revises, before.Work().Revision, w.Loop = before.Work(), w, before.Work().Loop

@@ -24,13 +24,13 @@ func (m *Machine) looked(p *pending, o *order) {
 		if o.Error == nil && object.Decode(o.Payload, &list) == nil {
 			m.keepOnly(list.Messages)
 		}
-		switch k := m.task; {
-		case k == nil || k.ended:
-		case k.work != nil:
-			m.ask(struct{}{}, pending{kind: "list-sessions", task: k, ended: p.ended})
+		switch t := m.task; {
+		case t == nil || t.ended:
+		case t.work != nil:
+			m.ask(struct{}{}, pending{kind: "list-sessions", task: t, ended: p.ended})
 			return
 		default:
-			m.ask(wire.TaskID{TaskID: k.id}, pending{kind: "get-task", task: k, ended: p.ended})
+			m.ask(wire.TaskID{TaskID: t.id}, pending{kind: "get-task", task: t, ended: p.ended})
 			return
 		}
 	case "list-sessions", "get-session":

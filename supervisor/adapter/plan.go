@@ -51,13 +51,13 @@ var editors = []string{"Edit", "MultiEdit", "Write", "NotebookEdit", "Delete", "
 // asked handles a request for permission that presents a plan, or that would change files although changes are
 // forbidden. It reports false for other requests.
 func (m *planning) asked(p *Permission) bool {
-	k, planOnly := m.task, m.o.Permission == PermissionPlan
+	t, planOnly := m.task, m.o.Permission == PermissionPlan
 	switch {
-	case p.Plan != "" && m.wanted() && k.plan == planWanted:
+	case p.Plan != "" && m.wanted() && t.plan == planWanted:
 		m.granting[p.ID] = *p
 		m.turn(activity.Waiting, "the approval of its plan")
-		m.submit(k, p.Plan)
-		k.presented = p.ID
+		m.submit(t, p.Plan)
+		t.presented = p.ID
 	case p.Plan != "" && m.wanted():
 		m.decide(p, Decision{Message: "Your plan is not judged yet. End your turn: you will be told."}, "")
 	case p.Plan != "" && planOnly:
@@ -74,9 +74,9 @@ func (m *planning) asked(p *Permission) bool {
 
 // offered takes a plan from a client that does not wait for approval in its turn.
 func (m *planning) offered(plan string) {
-	switch k := m.task; {
-	case m.wanted() && k.plan == planWanted:
-		m.submit(k, plan)
+	switch t := m.task; {
+	case m.wanted() && t.plan == planWanted:
+		m.submit(t, plan)
 	case m.wanted(): // it gets a prompt when the plan is judged
 	case m.o.Permission == PermissionPlan:
 		m.later("You may only plan: report the plan as the result of your task.")
@@ -93,52 +93,52 @@ func (m *planning) later(words string) {
 }
 
 // submit submits a plan.
-func (m *planning) submit(k *task, plan string) {
-	k.plan, k.presented = planSent, ""
-	m.ask(wire.SubmitPlan{TaskID: k.id, Plan: object.Quote(tools.Clip(plan, tools.MaxText))}, pending{kind: "submit-plan", task: k})
+func (m *planning) submit(t *task, plan string) {
+	t.plan, t.presented = planSent, ""
+	m.ask(wire.SubmitPlan{TaskID: t.id, Plan: object.Quote(tools.Clip(plan, tools.MaxText))}, pending{kind: "submit-plan", task: t})
 }
 
 // submitted takes the answer to a submitted plan.
-func (m *planning) submitted(k *task, err *orderError) {
-	if k.ended {
+func (m *planning) submitted(t *task, err *orderError) {
+	if t.ended {
 		return
 	}
-	k.plan = planInReview
+	t.plan = planInReview
 	if err == nil || err.Details.State == wire.TaskPlanReview { // or another one was submitted for it
 		return
 	}
 	m.log("submit-plan was refused: %s", err.Message)
-	m.end(pending{kind: "fail-task", task: k}, wire.FailTask{TaskID: k.id, Error: tools.Clip("its plan was refused: "+err.Message, 2000)})
+	m.end(pending{kind: "fail-task", task: t}, wire.FailTask{TaskID: t.id, Error: tools.Clip("its plan was refused: "+err.Message, 2000)})
 	if m.busy {
 		m.interrupt()
 	}
 }
 
 // judged goes on with a task in planning that has changed.
-func (m *planning) judged(k *task, news string) {
+func (m *planning) judged(t *task, news string) {
 	switch {
-	case k.view.State == wire.TaskRunning:
-		m.approved(k)
-	case k.view.State == wire.TaskPlanning && k.plan == planInReview:
-		k.plan, k.reminded = planWanted, false
-		words := "Your plan was rejected: " + orElse(tools.Clip(k.view.PlanFeedback, tools.MaxText), "no reason was given") +
+	case t.view.State == wire.TaskRunning:
+		m.approved(t)
+	case t.view.State == wire.TaskPlanning && t.plan == planInReview:
+		t.plan, t.reminded = planWanted, false
+		words := "Your plan was rejected: " + orElse(tools.Clip(t.view.PlanFeedback, tools.MaxText), "no reason was given") +
 			"\nChange nothing yet, and present another plan."
-		if p, waits := m.presentation(k); waits {
+		if p, waits := m.presentation(t); waits {
 			m.decide(&p, Decision{Message: words}, words)
 			return
 		}
 		m.prompts = append(m.prompts, text{words: words})
 	default:
-		m.prompts = append(m.prompts, text{words: k.view.update(news)})
+		m.prompts = append(m.prompts, text{words: t.view.update(news)})
 	}
 }
 
 // approved lets the client begin the task. A turn that waits for the approval goes on; otherwise
 // a new one begins, because not every client can change its mode in the middle of a turn.
-func (m *planning) approved(k *task) {
-	k.plan, k.started, k.reminded = unplanned, true, false
+func (m *planning) approved(t *task) {
+	t.plan, t.started, t.reminded = unplanned, true, false
 	words := "Your plan is approved. Do the task now, and call task_complete with a summary when it is done."
-	p, waits := m.presentation(k)
+	p, waits := m.presentation(t)
 	switch planOnly := m.o.Permission == PermissionPlan; {
 	case waits && planOnly:
 		words = "Your plan is approved, and you may change nothing: report it as the result of your task with task_complete."
@@ -153,28 +153,28 @@ func (m *planning) approved(k *task) {
 
 // presentation returns the permission that presented the plan of a task, if the client waits for its answer. A later
 // request without a plan may have the same id.
-func (m *planning) presentation(k *task) (p Permission, waits bool) {
-	p = m.granting[k.presented]
+func (m *planning) presentation(t *task) (p Permission, waits bool) {
+	p = m.granting[t.presented]
 	return p, p.Plan != ""
 }
 
 // settle decides about a task after its turn has ended without an approved plan. The last words of the turn are the
 // plan, if the client has not presented one.
-func (m *planning) settle(k *task, e *Ended) {
+func (m *planning) settle(t *task, e *Ended) {
 	switch {
-	case k.plan != planWanted:
+	case t.plan != planWanted:
 	case e.Failure == FailLimit: // a task that is returned could be given out again without a plan
 		m.prompts = withGoOn(m.prompts)
 	case e.Failure != "":
-		m.end(pending{kind: "fail-task", task: k}, wire.FailTask{TaskID: k.id, Error: e.failure(), Class: e.Failure})
+		m.end(pending{kind: "fail-task", task: t}, wire.FailTask{TaskID: t.id, Error: e.failure(), Class: e.Failure})
 	case strings.TrimSpace(e.Text) != "" && !e.Stopped:
-		m.submit(k, e.Text)
+		m.submit(t, e.Text)
 	case len(m.prompts)+len(m.sent) > 0: // the next texts go on with the plan
-	case !k.reminded:
-		k.reminded = true
+	case !t.reminded:
+		t.reminded = true
 		m.prompts = append(m.prompts, text{words: "You ended your turn without a plan. " + planFirst})
 	default:
-		m.end(pending{kind: "fail-task", task: k}, wire.FailTask{TaskID: k.id, Class: "stuck", Error: "its agent ended the turn and presented no plan"})
+		m.end(pending{kind: "fail-task", task: t}, wire.FailTask{TaskID: t.id, Class: "stuck", Error: "its agent ended the turn and presented no plan"})
 	}
 }
 

@@ -40,9 +40,9 @@ func (m *Machine) said(line []byte) {
 			m.cancelled(&wire.TaskNotice{TaskID: body.TargetID, Reason: body.Reason})
 			return
 		}
-		for _, k := range append(slices.Clone(m.next), m.task) {
-			if k != nil && k.work != nil {
-				m.cancelled(&wire.TaskNotice{TaskID: k.id, Reason: body.Reason})
+		for _, t := range append(slices.Clone(m.next), m.task) {
+			if t != nil && t.work != nil {
+				m.cancelled(&wire.TaskNotice{TaskID: t.id, Reason: body.Reason})
 			}
 		}
 	case *session.StatusQuery:
@@ -52,14 +52,14 @@ func (m *Machine) said(line []byte) {
 
 // give takes a task of a session. One with the same id is replaced, unless it is the same message
 // again.
-func (m *Machine) give(k *task) {
-	if known := m.find(k.id); known != nil && known.work != nil {
-		if known.work.Asked.MessageID == k.work.Asked.MessageID {
+func (m *Machine) give(t *task) {
+	if known := m.find(t.id); known != nil && known.work != nil {
+		if known.work.Asked.MessageID == t.work.Asked.MessageID {
 			return
 		}
-		m.cancelled(&wire.TaskNotice{TaskID: k.id})
+		m.cancelled(&wire.TaskNotice{TaskID: t.id})
 	}
-	m.next = append(m.next, k)
+	m.next = append(m.next, t)
 }
 
 func feedback(message *session.Message, f *session.Feedback) string {
@@ -79,35 +79,35 @@ func (m *Machine) reply(to *session.Message, kind string, body any, p pending) {
 }
 
 // beginWork acknowledges an assignment.
-func (m *Machine) beginWork(k *task) {
-	if k.work.Assignment != nil {
-		m.reply(k.work.Asked, session.TypeAcknowledgment, struct{}{}, pending{})
+func (m *Machine) beginWork(t *task) {
+	if t.work.Assignment != nil {
+		m.reply(t.work.Asked, session.TypeAcknowledgment, struct{}{}, pending{})
 	}
 }
 
 // reportWork reports the progress of the client on an assignment.
-func (m *Machine) reportWork(k *task, words string) {
-	if k.work.Assignment == nil || m.now.Sub(k.reported) < sessionQuiet {
+func (m *Machine) reportWork(t *task, words string) {
+	if t.work.Assignment == nil || m.now.Sub(t.reported) < sessionQuiet {
 		return
 	}
-	k.reported = m.now
-	m.reply(k.work.Asked, session.TypeTaskProgress, session.Progress{
-		TaskID: k.work.Assignment.Task.TaskID, Percent: k.percent, Step: tools.Clip(words, 200), Files: []string{},
+	t.reported = m.now
+	m.reply(t.work.Asked, session.TypeTaskProgress, session.Progress{
+		TaskID: t.work.Assignment.Task.TaskID, Percent: t.percent, Step: tools.Clip(words, 200), Files: []string{},
 	}, pending{})
 }
 
 // callOfWork performs the call of a tool that is about a task of a session. It reports false for
 // other tools.
-func (m *Machine) callOfWork(k *task, c *Call) bool {
+func (m *Machine) callOfWork(t *task, c *Call) bool {
 	switch c.Tool {
 	case "task_current":
-		m.result(c.ID, k.prompt(), false)
+		m.result(c.ID, t.prompt(), false)
 		return true
 	case "task_progress":
-		m.progressOfWork(k, c)
+		m.progressOfWork(t, c)
 		return true
 	}
-	kind, body, err := k.work.Report(c.Tool, c.Arguments)
+	kind, body, err := t.work.Report(c.Tool, c.Arguments)
 	switch {
 	case err != nil:
 		m.result(c.ID, err.Error(), true)
@@ -115,66 +115,66 @@ func (m *Machine) callOfWork(k *task, c *Call) bool {
 		return false
 	default:
 		m.calls[c.ID] = true
-		m.reply(k.work.Asked, kind, body, pending{call: c.ID, task: k, tool: &tools.Request{Operation: "send-session-message"}})
+		m.reply(t.work.Asked, kind, body, pending{call: c.ID, task: t, tool: &tools.Request{Operation: "send-session-message"}})
 	}
 	return true
 }
 
 // progressOfWork passes on a progress report of the model.
-func (m *Machine) progressOfWork(k *task, c *Call) {
-	p, err := k.work.Progress(c.Arguments, k.percent)
+func (m *Machine) progressOfWork(t *task, c *Call) {
+	p, err := t.work.Progress(c.Arguments, t.percent)
 	if err != nil {
 		m.result(c.ID, err.Error(), true)
 		return
 	}
-	k.percent = p.Percent
+	t.percent = p.Percent
 	m.turn(activity.Busy, p.Step)
-	m.reportWork(k, p.Step)
+	m.reportWork(t, p.Step)
 	m.result(c.ID, "reported", false)
 }
 
 // failWork reports that a task of a session has failed, or that a review cannot be made.
-func (m *Machine) failWork(k *task, why string) {
-	k.ended = true
-	if m.task == k && !m.busy {
+func (m *Machine) failWork(t *task, why string) {
+	t.ended = true
+	if m.task == t && !m.busy {
 		m.task = nil
 	}
-	if k.work.Review != nil {
-		m.reply(k.work.Asked, session.TypeFeedback, k.work.CannotReview(why), pending{})
+	if t.work.Review != nil {
+		m.reply(t.work.Asked, session.TypeFeedback, t.work.CannotReview(why), pending{})
 		return
 	}
-	m.reply(k.work.Asked, session.TypeTaskCompletion, session.Completion{
-		TaskID: k.work.Assignment.Task.TaskID, Status: session.OutcomeFailed, Summary: why, Blockers: []string{why},
+	m.reply(t.work.Asked, session.TypeTaskCompletion, session.Completion{
+		TaskID: t.work.Assignment.Task.TaskID, Status: session.OutcomeFailed, Summary: why, Blockers: []string{why},
 		Changes: session.FileChanges{Created: []session.FileChange{}, Modified: []session.FileChange{}, Deleted: []string{}},
 	}, pending{})
 }
 
 // settleWork decides about a task of a session after its turn has ended.
-func (m *Machine) settleWork(k *task, e *Ended) {
+func (m *Machine) settleWork(t *task, e *Ended) {
 	switch {
 	case e.Failure == FailLimit: // only this agent has the task: it goes on after the limit
 		m.prompts = withGoOn(m.prompts)
 	case e.Failure != "":
-		m.failWork(k, e.failure())
-	case k.reminded || m.o.OnTurnEnd == OnTurnEndFail:
-		m.failWork(k, e.unreported())
+		m.failWork(t, e.failure())
+	case t.reminded || m.o.OnTurnEnd == OnTurnEndFail:
+		m.failWork(t, e.unreported())
 	default:
-		k.reminded = true
-		m.prompts = append(m.prompts, text{words: k.reminder()})
+		t.reminded = true
+		m.prompts = append(m.prompts, text{words: t.reminder()})
 	}
 }
 
 // prompt returns the text that gives the task to a client.
-func (k *task) prompt() string {
-	if k.work == nil {
-		return k.view.prompt()
+func (t *task) prompt() string {
+	if t.work == nil {
+		return t.view.prompt()
 	}
-	return k.work.Prompt()
+	return t.work.Prompt()
 }
 
-func (k *task) reminder() string {
-	if k.work != nil && k.work.Review != nil {
-		return fmt.Sprintf("You ended your turn, but review %s is still open. Report it with the tool review.", k.id)
+func (t *task) reminder() string {
+	if t.work != nil && t.work.Review != nil {
+		return fmt.Sprintf("You ended your turn, but review %s is still open. Report it with the tool review.", t.id)
 	}
-	return reminder(k.id)
+	return reminder(t.id)
 }

@@ -52,14 +52,14 @@ func (m *Machine) notified(name string, o *order) {
 	case "task-cancelled":
 		m.cancelled(&n)
 	case "task-updated":
-		k := m.find(n.TaskID)
+		t := m.find(n.TaskID)
 		switch {
-		case k == nil: // its plan was judged, and an earlier run has made it
+		case t == nil: // its plan was judged, and an earlier run has made it
 			m.ask(wire.TaskID{TaskID: n.TaskID}, pending{kind: "get-task", task: &task{id: n.TaskID}, news: orElse(n.Message, name)})
-		case k.work != nil:
+		case t.work != nil:
 			m.prompts = append(m.prompts, text{words: (&taskView{ID: n.TaskID}).update(n.Message)})
 		default:
-			m.ask(wire.TaskID{TaskID: n.TaskID}, pending{kind: "get-task", task: k, news: n.Message})
+			m.ask(wire.TaskID{TaskID: n.TaskID}, pending{kind: "get-task", task: t, news: n.Message})
 		}
 	case "interrupt":
 		m.interrupted(&n)
@@ -98,9 +98,9 @@ func (m *Machine) find(id string) *task {
 	if m.task != nil && m.task.id == id && !m.task.ended {
 		return m.task
 	}
-	for _, k := range m.next {
-		if k.id == id {
-			return k
+	for _, t := range m.next {
+		if t.id == id {
+			return t
 		}
 	}
 	for _, p := range m.waiting {
@@ -198,22 +198,22 @@ func (m *Machine) given(p *pending, o *order) {
 	if object.Decode(o.Payload, &reply) != nil || p.task.ended {
 		return
 	}
-	k := p.task
-	known := k.view.ID != ""
-	k.view = reply.Task
+	t := p.task
+	known := t.view.ID != ""
+	t.view = reply.Task
 	switch {
-	case known && k.plan != unplanned:
-		m.plans.judged(k, p.news)
+	case known && t.plan != unplanned:
+		m.plans.judged(t, p.news)
 	case known:
-		m.prompts = append(m.prompts, text{words: k.view.update(p.news)})
-	case k.view.State == wire.TaskPlanning:
-		k.plan = planWanted
-		m.next = append(m.next, k)
+		m.prompts = append(m.prompts, text{words: t.view.update(p.news)})
+	case t.view.State == wire.TaskPlanning:
+		t.plan = planWanted
+		m.next = append(m.next, t)
 	case p.news == "":
-		m.next = append(m.next, k)
-	case k.view.State == wire.TaskRunning: // the task began when the plan was approved
-		k.started = true
-		m.next = append(m.next, k)
+		m.next = append(m.next, t)
+	case t.view.State == wire.TaskRunning: // the task began when the plan was approved
+		t.started = true
+		m.next = append(m.next, t)
 	}
 }
 
@@ -329,7 +329,7 @@ func (m *Machine) withdrawn(id string) {
 		m.ask(wire.WithdrawQuestion{RequestID: request}, pending{kind: "withdraw-question"})
 		m.resumed("")
 	}
-	if k := m.task; k != nil && k.presented == id {
+	if t := m.task; t != nil && t.presented == id {
 		delete(m.granting, id) // its plan stays in review
 		m.resumed("")
 	}

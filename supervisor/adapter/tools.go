@@ -8,7 +8,7 @@ import (
 
 // called performs the call of one of our tools.
 func (m *Machine) called(c *Call) {
-	if k := m.task; k != nil && k.work != nil && !k.ended && m.callOfWork(k, c) {
+	if t := m.task; t != nil && t.work != nil && !t.ended && m.callOfWork(t, c) {
 		return
 	}
 	request, err := tools.Prepare(c.Tool, c.Arguments, tools.Caller{Task: m.openTask(), Files: true})

@@ -155,13 +155,13 @@ func (m *Machine) begun() {
 		m.turn(activity.Busy, "")
 	}
 	m.warned = false
-	if k := m.task; k != nil && !k.started && k.plan == unplanned {
-		k.started = true
-		if k.work != nil {
-			m.beginWork(k)
+	if t := m.task; t != nil && !t.started && t.plan == unplanned {
+		t.started = true
+		if t.work != nil {
+			m.beginWork(t)
 			return
 		}
-		m.ask(wire.TaskID{TaskID: k.id}, pending{kind: "start-task", task: k})
+		m.ask(wire.TaskID{TaskID: t.id}, pending{kind: "start-task", task: t})
 	}
 }
 
@@ -222,10 +222,10 @@ func (m *Machine) progress() {
 	d := m.late
 	m.told, m.late = m.now, nil
 	m.turn(activity.Busy, d.Text)
-	switch k := m.task; {
-	case k == nil || k.ended || k.plan != unplanned:
-	case k.work != nil:
-		m.reportWork(k, d.Text)
+	switch t := m.task; {
+	case t == nil || t.ended || t.plan != unplanned:
+	case t.work != nil:
+		m.reportWork(t, d.Text)
 	default:
 		m.ask(wire.ReportProgress{TaskID: m.task.id, Message: tools.Clip(d.Text, 200), Kind: d.Kind}, pending{kind: "report-progress"})
 	}
@@ -295,33 +295,33 @@ func (m *Machine) Cleared(at time.Time) []Effect {
 
 // settle decides about the task of a turn that has ended.
 func (m *Machine) settle(e *Ended) {
-	k := m.task
-	if k == nil {
+	t := m.task
+	if t == nil {
 		return
 	}
-	if k.ended {
+	if t.ended {
 		m.task = nil
 		return
 	}
 	switch {
-	case k.plan != unplanned:
-		m.plans.settle(k, e)
+	case t.plan != unplanned:
+		m.plans.settle(t, e)
 	case e.Failure == "" && len(m.prompts)+len(m.sent) > 0: // the next texts go on with the task
-	case k.work != nil:
-		m.settleWork(k, e)
+	case t.work != nil:
+		m.settleWork(t, e)
 	case e.Failure == FailLimit:
-		m.end(pending{kind: "return-task", task: k}, wire.ReturnTask{TaskID: k.id, Reason: orElse(e.Text, "the vendor's usage limit is reached")})
+		m.end(pending{kind: "return-task", task: t}, wire.ReturnTask{TaskID: t.id, Reason: orElse(e.Text, "the vendor's usage limit is reached")})
 	case e.Failure != "":
-		m.end(pending{kind: "fail-task", task: k}, wire.FailTask{
-			TaskID: k.id, Error: e.failure(), Class: e.Failure, Retryable: e.Failure == FailTool, // only then another attempt helps
+		m.end(pending{kind: "fail-task", task: t}, wire.FailTask{
+			TaskID: t.id, Error: e.failure(), Class: e.Failure, Retryable: e.Failure == FailTool, // only then another attempt helps
 		})
 	case m.o.OnTurnEnd == OnTurnEndComplete && !e.Stopped:
-		m.end(pending{kind: "complete-task", task: k}, completion{TaskID: k.id, Result: summary{Summary: e.Text}})
-	case !k.reminded && (m.o.OnTurnEnd == OnTurnEndRemind || e.Stopped):
-		k.reminded = true
-		m.prompts = append(m.prompts, text{words: k.reminder()})
+		m.end(pending{kind: "complete-task", task: t}, completion{TaskID: t.id, Result: summary{Summary: e.Text}})
+	case !t.reminded && (m.o.OnTurnEnd == OnTurnEndRemind || e.Stopped):
+		t.reminded = true
+		m.prompts = append(m.prompts, text{words: t.reminder()})
 	default:
-		m.end(pending{kind: "fail-task", task: k}, wire.FailTask{TaskID: k.id, Class: "stuck", Error: e.unreported()})
+		m.end(pending{kind: "fail-task", task: t}, wire.FailTask{TaskID: t.id, Class: "stuck", Error: e.unreported()})
 	}
 }
 

@@ -390,13 +390,13 @@ func (r Requests) oldestOpen(ctx context.Context, since int64) (oldest string, e
 	if err != nil {
 		return "", err
 	}
-	meet := func(k *wire.Task) {
-		known[k.ID] = true
-		if oldest == "" || k.CreatedAt < oldest {
-			oldest = k.CreatedAt
+	meet := func(t *wire.Task) {
+		known[t.ID] = true
+		if oldest == "" || t.CreatedAt < oldest {
+			oldest = t.CreatedAt
 		}
-		if k.Details != nil && k.ParentTaskID != "" {
-			others = append(others, k.ParentTaskID)
+		if t.Details != nil && t.ParentTaskID != "" {
+			others = append(others, t.ParentTaskID)
 		}
 	}
 	for _, status := range []string{wire.TaskPending.Status(), wire.TaskRunning.Status()} {

@@ -84,9 +84,9 @@ func (w *openWork) goLive() {
 	}
 	w.live = true
 	byAge := func(a, b *task) int { return cmp.Compare(a.number, b.number) }
-	for _, k := range slices.SortedFunc(maps.Values(w.tasks), byAge) {
-		w.spans.begin(k)
-		w.spans.hop(k)
+	for _, t := range slices.SortedFunc(maps.Values(w.tasks), byAge) {
+		w.spans.begin(t)
+		w.spans.hop(t)
 	}
 }
 
@@ -121,8 +121,8 @@ func (w *openWork) learn(r *wire.Record) {
 		w.create(f, r)
 		return
 	}
-	if k := w.tasks[f.Task]; k != nil {
-		w.change(k, f, r)
+	if t := w.tasks[f.Task]; t != nil {
+		w.change(t, f, r)
 	}
 }
 
@@ -137,17 +137,17 @@ func (w *openWork) partWith(r *wire.Record) {
 }
 
 func (w *openWork) create(f *fact, r *wire.Record) {
-	k := &task{
+	t := &task{
 		id: f.Task, name: f.Name, kind: f.Type, by: r.From, session: f.InSession, created: r.At, number: r.Seq, waits: r.At,
 	}
 	for i := range f.Dependencies {
-		k.blocked = k.blocked || w.holdsUp(&f.Dependencies[i])
+		t.blocked = t.blocked || w.holdsUp(&f.Dependencies[i])
 	}
-	w.tasks[k.id] = k
+	w.tasks[t.id] = t
 	if w.spans != nil {
-		k.place = w.placeOf(f)
+		t.place = w.placeOf(f)
 		if w.live {
-			w.spans.begin(k)
+			w.spans.begin(t)
 		}
 	}
 }
@@ -158,46 +158,46 @@ func (w *openWork) holdsUp(d *hub.Dependency) bool {
 }
 
 // change applies a fact to a task.
-func (w *openWork) change(k *task, f *fact, r *wire.Record) {
+func (w *openWork) change(t *task, f *fact, r *wire.Record) {
 	switch r.Kind {
 	case events.TaskBlocked:
-		k.blocked = true
+		t.blocked = true
 	case events.DependencyAdded:
-		k.blocked = k.blocked || w.holdsUp(&f.Dependency)
+		t.blocked = t.blocked || w.holdsUp(&f.Dependency)
 	case events.TaskUnblocked:
-		if k.blocked = false; k.hop == nil {
-			k.waits = r.At
+		if t.blocked = false; t.hop == nil {
+			t.waits = r.At
 		}
 	case events.TaskAssigned:
-		w.leave(k, r.At, "given to "+f.Agent)
-		k.waits = time.Time{}
-		k.hop = &hop{agent: f.Agent, run: f.Run, attempt: f.Attempt, retries: k.retries, began: r.At}
-		w.held[f.Agent] = append(w.held[f.Agent], k.hop)
+		w.leave(t, r.At, "given to "+f.Agent)
+		t.waits = time.Time{}
+		t.hop = &hop{agent: f.Agent, run: f.Run, attempt: f.Attempt, retries: t.retries, began: r.At}
+		w.held[f.Agent] = append(w.held[f.Agent], t.hop)
 		if w.live {
-			w.spans.hop(k)
+			w.spans.hop(t)
 		}
 	case events.TaskRequeued:
-		w.leave(k, r.At, cmp.Or(f.Why, "lost"))
-		k.waits = r.At
+		w.leave(t, r.At, cmp.Or(f.Why, "lost"))
+		t.waits = r.At
 	case events.TaskForwarded:
-		w.forward(k, f.Run, r.At)
+		w.forward(t, f.Run, r.At)
 	case events.TaskRetried:
-		w.leave(k, r.At, cmp.Or(string(f.Error), "failed"))
-		k.waits = r.At
-		k.retries++
+		w.leave(t, r.At, cmp.Or(string(f.Error), "failed"))
+		t.waits = r.At
+		t.retries++
 	case events.TaskDone:
-		w.over(k, wire.TaskDone, r.At, "")
+		w.over(t, wire.TaskDone, r.At, "")
 	case events.TaskFailed:
-		w.over(k, wire.TaskFailed, r.At, cmp.Or(string(f.Error), "failed"))
+		w.over(t, wire.TaskFailed, r.At, cmp.Or(string(f.Error), "failed"))
 	case events.TaskCancelled:
-		w.over(k, wire.TaskCancelled, r.At, cmp.Or(f.Reason, "cancelled"))
+		w.over(t, wire.TaskCancelled, r.At, cmp.Or(f.Reason, "cancelled"))
 	}
 }
 
 // forward records that a task was delivered to its agent. The assignment was recorded before
 // and waited for room or for a run.
-func (w *openWork) forward(k *task, run string, at time.Time) {
-	h := k.hop
+func (w *openWork) forward(t *task, run string, at time.Time) {
+	h := t.hop
 	if h == nil {
 		return
 	}
@@ -209,15 +209,15 @@ func (w *openWork) forward(k *task, run string, at time.Time) {
 }
 
 // leave ends the assignment of a task, if it has one.
-func (w *openWork) leave(k *task, at time.Time, why string) {
-	h := k.hop
+func (w *openWork) leave(t *task, at time.Time, why string) {
+	h := t.hop
 	if h == nil {
 		return
 	}
 	if w.live {
 		w.spans.endHop(h, at, why)
 	}
-	k.hop = nil
+	t.hop = nil
 	w.held[h.agent] = slices.DeleteFunc(w.held[h.agent], func(o *hop) bool { return o == h })
 	if len(w.held[h.agent]) == 0 {
 		delete(w.held, h.agent)
@@ -225,17 +225,17 @@ func (w *openWork) leave(k *task, at time.Time, why string) {
 }
 
 // over ends a task.
-func (w *openWork) over(k *task, state wire.TaskState, at time.Time, why string) {
+func (w *openWork) over(t *task, state wire.TaskState, at time.Time, why string) {
 	agent, run := "", ""
-	if k.hop != nil {
-		agent, run = k.hop.agent, k.hop.run
+	if t.hop != nil {
+		agent, run = t.hop.agent, t.hop.run
 	}
-	w.leave(k, at, why)
-	delete(w.tasks, k.id)
+	w.leave(t, at, why)
+	delete(w.tasks, t.id)
 	if w.spans != nil {
-		w.gone.add(k.id, k.place)
+		w.gone.add(t.id, t.place)
 		if w.live {
-			w.settle(&unsettled{task: k, agent: agent, run: run, state: state, at: at, why: why})
+			w.settle(&unsettled{task: t, agent: agent, run: run, state: state, at: at, why: why})
 		}
 	}
 }
@@ -250,9 +250,9 @@ func (w *openWork) summary() *summary {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := &summary{sessions: len(w.sessions)}
-	for _, k := range w.tasks {
-		if !k.blocked && !k.waits.IsZero() && (s.waiting.IsZero() || k.waits.Before(s.waiting)) {
-			s.waiting = k.waits
+	for _, t := range w.tasks {
+		if !t.blocked && !t.waits.IsZero() && (s.waiting.IsZero() || t.waits.Before(s.waiting)) {
+			s.waiting = t.waits
 		}
 	}
 	return s
@@ -289,8 +289,8 @@ func (w *openWork) parentOf(id string) (p place, known bool) {
 	if id == "" {
 		return place{}, false
 	}
-	if k := w.tasks[id]; k != nil {
-		return k.place, true
+	if t := w.tasks[id]; t != nil {
+		return t.place, true
 	}
 	if p, known = w.gone.places[id]; known {
 		return p, true
@@ -438,8 +438,8 @@ func (w *openWork) used(f *fact) {
 	if len(w.users) < maxUsers {
 		w.users[f.Agent] = true
 	}
-	if k := w.tasks[f.Task]; k != nil {
-		k.spent.add(&f.Usage)
+	if t := w.tasks[f.Task]; t != nil {
+		t.spent.add(&f.Usage)
 	}
 	if u := w.unsettled[f.Task]; u != nil {
 		u.spent.add(&f.Usage)
