@@ -185,8 +185,6 @@ func (w *world) do(from handlers.Actor, m wire.Message) *wire.Error {
 	binary.BigEndian.PutUint64(in.Random[:], w.chance.Uint64())
 	binary.BigEndian.PutUint64(in.Random[8:], w.chance.Uint64())
 	out := w.state.Handle(in)
-	if refused := out.Refused; refused != nil {
-	}
 	for i := range out.Records {
 		w.see(&out.Records[i])
 	}
