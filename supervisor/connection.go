@@ -169,11 +169,11 @@ func (c *connection) withdraw() {
 var errGone = errors.New("the program that wanted to join has gone")
 
 // start creates the process of a run: a child, or a connection that has joined.
-func (sr *startRequest) start(spec child.Spec) (Process, error) {
-	l, j := sr.life, sr.joined
+func (ar *agentRun) start(spec child.Spec) (Process, error) {
+	l, j := ar.life, ar.joined
 	switch {
-	case j == nil && sr.spec.Client.Protocol != "":
-		return startClient(&sr.spec, l.options.Start, spec, sr.conversation, nil)
+	case j == nil && ar.spec.Client.Protocol != "":
+		return startClient(&ar.spec, l.options.Start, spec, ar.conversation, nil)
 	case j == nil:
 		return l.options.Start(spec)
 	}
@@ -186,8 +186,8 @@ func (sr *startRequest) start(spec child.Spec) (Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := newPipe(conn, sr)
-	p.answers = func(over <-chan struct{}) { l.inputEnded(sr.agent, sr, over) }
+	p := newPipe(conn, ar)
+	p.answers = func(over <-chan struct{}) { l.inputEnded(ar.agent, ar, over) }
 	p.parted = func() {
 		select {
 		case <-j.over:
@@ -196,7 +196,7 @@ func (sr *startRequest) start(spec child.Spec) (Process, error) {
 		l.dispatcher.Settle()
 	}
 	j.pipe = p
-	l.makers.Go(func() error { // so that Run waits until the last message is written
+	l.starts.Go(func() error { // so that Run waits until the last message is written
 		p.run()
 		return nil
 	})
@@ -213,8 +213,8 @@ func byPipe(spec settings.Agent) settings.Agent {
 
 // inputEnded handles the end of a connection's input. The agent gets no more work. After its
 // requests are answered, its stdin ends.
-func (l *lifecycle) inputEnded(a *agent, m *startRequest, over <-chan struct{}) {
-	<-m.told
+func (l *lifecycle) inputEnded(a *agent, m *agentRun, over <-chan struct{}) {
+	<-m.handled
 	l.post(func() {
 		if a.run != m.run || a.child == nil || a.exit != nil || a.halt != nil {
 			return

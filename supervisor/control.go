@@ -232,8 +232,8 @@ func (c *callers) judge(a *agent, e expectation) (control.AgentOutcome, bool) {
 	return control.AgentOutcome{OK: a.survivors == 0, Text: a.lastStop}, true
 }
 
-// judgeUp is judge for expectations that the agent runs. The agent must have been up for the
-// time good, because a program that ends at once does not count as started.
+// judgeUp is judge for expectations that the agent runs. The agent must have been up for
+// minUptime, because a program that ends at once does not count as started.
 func (c *callers) judgeUp(a *agent, e expectation) (control.AgentOutcome, bool) {
 	no := func(text string) (control.AgentOutcome, bool) {
 		return control.AgentOutcome{Text: text, LastWords: a.lastWords()}, true
@@ -245,7 +245,7 @@ func (c *callers) judgeUp(a *agent, e expectation) (control.AgentOutcome, bool) 
 	case a.removed:
 		return no("is no longer in the configuration")
 	case a.child != nil && a.exit == nil && a.halt == nil:
-		if !fresh || time.Since(a.child.StartedAt()) < good {
+		if !fresh || time.Since(a.child.StartedAt()) < minUptime {
 			return control.AgentOutcome{}, false
 		}
 		return control.AgentOutcome{OK: true, PID: a.child.PID(), Text: "runs, " + origin(a.child)}, true

@@ -62,27 +62,27 @@ func (s *Supervisor) NoteHost(kind, host, text string, f wire.Figures) {
 }
 
 // makeElsewhere starts the run on a host, or goes on with the run that an earlier hub has started there.
-func (sr *startRequest) makeElsewhere(ctx context.Context) (Process, error) {
-	l, a := sr.life, sr.agent
-	sr.open()
-	env := sr.openDoorway(nil, sr.variables())
+func (ar *agentRun) makeElsewhere(ctx context.Context) (Process, error) {
+	l, a := ar.life, ar.agent
+	ar.open()
+	env := ar.openDoorway(nil, ar.variables())
 	env = slices.DeleteFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "ORC_SOCKET=") }) // the host makes one
 	o := hosts.Order{
-		Host: sr.host, Agent: sr.spec.Name, Block: sr.spec.Block, Run: sr.run, NoStdin: sr.spec.NoStdin, Env: env, Conversation: sr.conversation,
-		Listener: sr,
+		Host: ar.host, Agent: ar.spec.Name, Block: ar.spec.Block, Run: ar.run, NoStdin: ar.spec.NoStdin, Env: env, Conversation: ar.conversation,
+		Listener: ar,
 	}
 	files := func(p *hosts.Process) {
-		l.dispatcher.SetFolder(sr.spec.Name, sr.run, dispatch.Folder{Remote: p})
+		l.dispatcher.SetFolder(ar.spec.Name, ar.run, dispatch.Folder{Remote: p})
 	}
-	if sr.goesOn {
+	if ar.continues {
 		p := l.options.Hosts.Expect(o)
 		files(p)
 		return p, nil
 	}
-	a.voice.Tell(wire.Event{Kind: events.AgentPlaced, Run: sr.run, Text: "is placed on " + sr.host, Figures: wire.Figures{Host: sr.host}})
+	a.voice.Tell(wire.Event{Kind: events.AgentPlaced, Run: ar.run, Text: "is placed on " + ar.host, Figures: wire.Figures{Host: ar.host}})
 	c, err := l.options.Hosts.Start(ctx, o)
 	if err != nil {
-		sr.shut()
+		ar.shut()
 		return nil, err
 	}
 	files(c) // before its first line is handled, because that waits for the report of the start
@@ -90,31 +90,31 @@ func (sr *startRequest) makeElsewhere(ctx context.Context) (Process, error) {
 }
 
 // Away implements hosts.Listener.
-func (sr *startRequest) Away(yes bool) {
-	sr.life.post(func() { sr.life.away(sr.agent, sr.run, sr.host, yes) })
+func (ar *agentRun) Away(yes bool) {
+	ar.life.post(func() { ar.life.away(ar.agent, ar.run, ar.host, yes) })
 }
 
 // Found implements hosts.Listener.
-func (sr *startRequest) Found(mail int64, unfit string) {
-	sr.life.post(func() { sr.life.found(sr.agent, sr, mail, unfit) })
+func (ar *agentRun) Found(mail int64, unfit string) {
+	ar.life.post(func() { ar.life.found(ar.agent, ar, mail, unfit) })
 }
 
 // Quiet implements hosts.Listener.
-func (sr *startRequest) Quiet() (mail int64, waits, ok bool) {
+func (ar *agentRun) Quiet() (mail int64, waits, ok bool) {
 	select {
-	case <-sr.told:
+	case <-ar.handled:
 	default:
 		return 0, false, false // it is not known to have started
 	}
-	if sr.channel == nil {
+	if ar.channel == nil {
 		return 0, false, true
 	}
-	return sr.channel.Quiet()
+	return ar.channel.Quiet()
 }
 
 // Unsound implements hosts.Listener.
-func (sr *startRequest) Unsound(seq int64, waits bool) string {
-	return unsound(sr.life.dispatcher, sr.life.options.Record, sr.life.restored, sr, seq, waits)
+func (ar *agentRun) Unsound(seq int64, waits bool) string {
+	return unsound(ar.life.dispatcher, ar.life.options.Record, ar.life.restored, ar, seq, waits)
 }
 
 // away marks an agent as stalled while its host cannot be reached.
@@ -151,18 +151,18 @@ func (l *lifecycle) placements() (placed []wire.Event) {
 func (l *lifecycle) expect(p wire.Event) {
 	a, host := l.agents[p.Agent], p.Figures.Host
 	a.run, a.wanted, a.freely, a.starts = p.Run, true, true, 1
-	sr := l.startOf(a)
-	sr.host, sr.session, sr.goesOn = host, l.sessions.environment(a.Name), true
-	defer close(sr.told)
+	ar := l.runOf(a)
+	ar.host, ar.session, ar.continues = host, l.sessions.environment(a.Name), true
+	defer close(ar.handled)
 	l.takeActor(a)
-	c, err := sr.makeElsewhere(context.Background())
+	c, err := ar.makeElsewhere(context.Background())
 	if err != nil {
 		panic("a run that is expected is not started: " + err.Error())
 	}
-	a.child, a.speech, a.channel = c, sr.speech, sr.channel
-	a.mail = l.mailbox(a, sr, c)
-	if sr.channel != nil {
-		sr.channel.Open(a.mail)
+	a.child, a.speech, a.channel = c, ar.speech, ar.channel
+	a.mail = l.mailbox(a, ar, c)
+	if ar.channel != nil {
+		ar.channel.Open(a.mail)
 	}
 	a.far = "is on " + host + ", which has not joined this hub yet"
 	a.set(control.StateStalled, a.far)
@@ -170,16 +170,16 @@ func (l *lifecycle) expect(p wire.Event) {
 
 // found handles the news that a host still has a run of an earlier hub. The host kills a run that is unfit, or an
 // earlier hub has stopped it. Its end counts as ordered, so it does not count against its tasks.
-func (l *lifecycle) found(a *agent, sr *startRequest, mail int64, unfit string) {
+func (l *lifecycle) found(a *agent, ar *agentRun, mail int64, unfit string) {
 	switch {
-	case a.run != sr.run || a.child == nil:
+	case a.run != ar.run || a.child == nil:
 	case unfit != "":
 		a.halt = &stopRequest{reason: unfit, at: time.Now(), begun: true, signalled: true, forced: true, again: true}
 		a.set(control.StateStopping, unfit)
 		l.event(a, wire.Event{Kind: events.AgentStalled, Text: "cannot continue with this hub and is killed: " + unfit})
 	default:
-		if sr.channel != nil && !a.NoStdin {
-			sr.channel.BringMail(mail)
+		if ar.channel != nil && !a.NoStdin {
+			ar.channel.BringMail(mail)
 		}
 		l.watchSilence(a)
 	}
@@ -217,19 +217,19 @@ const maxAsked = 100
 // unsound returns why this hub cannot go on with a run of an agent, or "" if it can. It can if none of the records
 // after seq, up to the last one of an earlier hub, may have to reach the run, or may come from it. Any goroutine may
 // call unsound.
-func unsound(d *dispatch.Dispatcher, record dispatch.Record, restored int64, sr *startRequest, seq int64, waits bool) (why string) {
+func unsound(d *dispatch.Dispatcher, record dispatch.Record, restored int64, ar *agentRun, seq int64, waits bool) (why string) {
 	if seq > restored {
 		return "the record was restored to a time before the run's last message"
 	}
 	answers := 0
-	agent, spelled := handlers.Actor{Kind: handlers.Agent, Name: sr.spec.Name}.String(), []byte(strconv.Quote(sr.spec.Name))
+	agent, spelled := handlers.Actor{Kind: handlers.Agent, Name: ar.spec.Name}.String(), []byte(strconv.Quote(ar.spec.Name))
 	for r, err := range record.Records(context.Background(), seq) {
 		switch {
 		case err != nil:
 			return "the record cannot be read: " + err.Error()
 		case r.Seq > restored:
 			return ""
-		case asked(&r, sr.run):
+		case asked(&r, ar.run):
 			if answers++; answers > maxAsked {
 				return fmt.Sprintf("the run has more than %d unconfirmed answers", maxAsked)
 			}
@@ -237,9 +237,9 @@ func unsound(d *dispatch.Dispatcher, record dispatch.Record, restored int64, sr 
 		case unrelated[r.Kind], r.IsMail() && r.From != agent: // mail is brought after the last one that has arrived
 			continue
 		}
-		related := waits || len(sr.session) > 0 || r.From == agent || r.To == agent || bytes.Contains(r.Payload, spelled)
+		related := waits || len(ar.session) > 0 || r.From == agent || r.To == agent || bytes.Contains(r.Payload, spelled)
 		if !related && r.Correlation != "" {
-			d.Look(func(state *handlers.State) { related = state.Given(sr.spec.Name, r.Correlation) })
+			d.Look(func(state *handlers.State) { related = state.Given(ar.spec.Name, r.Correlation) })
 		}
 		if related {
 			return fmt.Sprintf("it is unknown whether the run received record %d (%s) or caused it", r.Seq, r.Kind)

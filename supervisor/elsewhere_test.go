@@ -15,7 +15,7 @@ import (
 
 // A hub goes on with a run only if the record has nothing that the run may have to be told, or has caused.
 func TestUnsound(t *testing.T) {
-	far := &startRequest{spec: settings.Agent{Name: "far"}}
+	far := &agentRun{spec: settings.Agent{Name: "far"}}
 	for name, test := range map[string]struct {
 		record wire.Record
 		waits  bool
@@ -41,13 +41,13 @@ func TestUnsound(t *testing.T) {
 			log := eventlog.NewMemory()
 			test.record.Seq = 2
 			require.NoError(t, log.Append(t.Context(), 0, []wire.Record{{Seq: 1, From: "agent:far", Kind: "task.done"}, test.record, {Seq: 3, From: "agent:far", Kind: "task.done"}}))
-			sr := *far
+			ar := *far
 			if test.member {
-				sr.session = []string{"ORC_SESSION=s"}
+				ar.session = []string{"ORC_SESSION=s"}
 			}
 			d := dispatch.New(dispatch.Options{Log: hclog.NewNullLogger(), Record: log})
-			require.Equal(t, test.sound, unsound(d, log, 2, &sr, 1, test.waits) == "", "the first record is settled, the last one is of this hub")
-			require.NotEmpty(t, unsound(d, log, 2, &sr, 3, test.waits), "the record was restored")
+			require.Equal(t, test.sound, unsound(d, log, 2, &ar, 1, test.waits) == "", "the first record is settled, the last one is of this hub")
+			require.NotEmpty(t, unsound(d, log, 2, &ar, 3, test.waits), "the record was restored")
 		})
 	}
 }

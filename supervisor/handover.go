@@ -243,13 +243,13 @@ func (l *lifecycle) takeOver(h *Handover) {
 
 // goOn goes on with the run of an agent.
 func (l *lifecycle) goOn(a *agent, x *handedAgent) {
-	sr := l.startOf(a)
-	sr.handed = x
-	defer close(sr.told)
+	ar := l.runOf(a)
+	ar.handed = x
+	defer close(ar.handled)
 	if named := a.as; named != "" {
 		l.takeActor(a)
 	}
-	c, err := sr.make(context.Background())
+	c, err := ar.make(context.Background())
 	if err != nil {
 		l.options.Log.Error("an agent does not continue", "agent", a.Name, "error", err)
 		code := -1
@@ -258,13 +258,13 @@ func (l *lifecycle) goOn(a *agent, x *handedAgent) {
 		l.fail(a, "it was lost at an upgrade: "+err.Error(), notRunnable)
 		return
 	}
-	a.child, a.speech, a.channel = c, sr.speech, sr.channel
-	a.mail = l.mailbox(a, sr, c)
+	a.child, a.speech, a.channel = c, ar.speech, ar.channel
+	a.mail = l.mailbox(a, ar, c)
 	a.mail.TakeOver(x.Stdin)
-	if sr.channel != nil {
-		sr.channel.Open(a.mail)
+	if ar.channel != nil {
+		ar.channel.Open(a.mail)
 		if !a.NoStdin {
-			sr.channel.BringMail(x.Mail)
+			ar.channel.BringMail(x.Mail)
 		}
 	}
 	l.watchSilence(a)

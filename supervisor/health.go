@@ -14,7 +14,7 @@ import (
 )
 
 // mailbox returns the mailbox of a run that has begun.
-func (l *lifecycle) mailbox(a *agent, m *startRequest, c Process) *stdin.Mailbox {
+func (l *lifecycle) mailbox(a *agent, m *agentRun, c Process) *stdin.Mailbox {
 	if c.Stdin() == nil {
 		return stdin.Closed()
 	}
@@ -35,19 +35,19 @@ func (l *lifecycle) mailbox(a *agent, m *startRequest, c Process) *stdin.Mailbox
 }
 
 // Received implements stdin.Listener.
-func (sr *startRequest) Received(receipts []wire.Delivered, written bool) {
-	sr.life.dispatcher.Receive(receipts, written)
+func (ar *agentRun) Received(receipts []wire.Delivered, written bool) {
+	ar.life.dispatcher.Receive(receipts, written)
 }
 
 // StdinStalled implements stdin.Listener.
-func (sr *startRequest) StdinStalled(yes bool) {
-	sr.life.post(func() { sr.life.stdinStalled(sr.agent, sr.run, yes) })
+func (ar *agentRun) StdinStalled(yes bool) {
+	ar.life.post(func() { ar.life.stdinStalled(ar.agent, ar.run, yes) })
 }
 
 // StdinBroken implements stdin.Listener.
-func (sr *startRequest) StdinBroken(err error) {
-	sr.life.post(func() {
-		sr.life.event(sr.agent, wire.Event{Kind: events.AgentStdinClosed, Run: sr.run, Text: "no longer reads its stdin: " + err.Error()})
+func (ar *agentRun) StdinBroken(err error) {
+	ar.life.post(func() {
+		ar.life.event(ar.agent, wire.Event{Kind: events.AgentStdinClosed, Run: ar.run, Text: "no longer reads its stdin: " + err.Error()})
 	})
 }
 

@@ -15,7 +15,7 @@ type lifecycle struct {
 	audience   *output.Feed
 	post       func(turn func())
 	done       <-chan struct{} // closed when Run has ended
-	makers     errgroup.Group  // the goroutines that create processes
+	starts     errgroup.Group  // the goroutines that create processes
 
 	agents    map[string]*agent
 	actors    map[string]*agent // the agent that holds each named actor

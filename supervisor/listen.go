@@ -184,22 +184,22 @@ func (s *Supervisor) older(ctx context.Context, seq, last int64, send func(*wire
 }
 
 // openDoorway opens the agent's own way to the HTTP interface, and adds the variables for it to
-// env. sr.shut is called when the run has ended or could not begin. If Options.Doorway fails,
+// env. ar.shut is called when the run has ended or could not begin. If Options.Doorway fails,
 // the run starts anyway, because it has its pipe.
-func (sr *startRequest) openDoorway(user *child.User, env []string) []string {
-	l := sr.life
-	if sr.shut = func() {}; l.options.Doorway == nil || sr.joined != nil {
+func (ar *agentRun) openDoorway(user *child.User, env []string) []string {
+	l := ar.life
+	if ar.shut = func() {}; l.options.Doorway == nil || ar.joined != nil {
 		return env
 	}
 	uid := 0
 	if user != nil {
 		uid = user.UID
 	}
-	ways, shut, err := l.options.Doorway(sr.spec.Name, sr.run, uid)
+	ways, shut, err := l.options.Doorway(ar.spec.Name, ar.run, uid)
 	if err != nil {
-		l.options.Log.Warn("an agent cannot get its own socket", "agent", sr.spec.Name, "error", err)
+		l.options.Log.Warn("an agent cannot get its own socket", "agent", ar.spec.Name, "error", err)
 	}
-	sr.shut = shut
+	ar.shut = shut
 	return append(without(env, ways), ways...)
 }
 

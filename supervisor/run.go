@@ -184,7 +184,7 @@ func (s *Supervisor) end(untend func()) error {
 func (s *Supervisor) awaitMakers() {
 	made := make(chan struct{})
 	go func() {
-		_ = s.life.makers.Wait()
+		_ = s.life.starts.Wait()
 		close(made)
 	}()
 	patience := time.NewTimer(time.Second)

@@ -24,8 +24,8 @@ import (
 	"orchestrator/wire/mail"
 )
 
-// good is how long an agent must be up before a request to start it succeeds.
-const good = time.Second
+// minUptime is how long an agent must be up before a request to start it succeeds.
+const minUptime = time.Second
 
 // want marks an agent as wanted and starts it after the agents that it depends on. A dependency
 // that has ended well is not started again.
@@ -78,63 +78,63 @@ func (l *lifecycle) launch(a *agent, host string) {
 	l.event(a, wire.Event{Kind: events.AgentStarting, Text: "is being started"})
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
-	m := l.startOf(a)
+	m := l.runOf(a)
 	m.host, m.session, m.joined = host, l.sessions.environment(a.Name), a.joined
 	if a.joined != nil {
 		m.spec = byPipe(a.Agent)
 	}
-	l.makers.Go(func() error {
+	l.starts.Go(func() error {
 		c, err := m.make(ctx)
 		l.post(func() {
 			l.started(a, m, c, err)
-			close(m.told)
+			close(m.handled)
 		})
 		return nil
 	})
 }
 
-// A startRequest creates one run of an agent. It passes on the output and the exit of the child only after the
+// An agentRun is one run of an agent, from its start. It passes on the output and the exit of the child only after the
 // start itself was handled.
-type startRequest struct {
-	life    *lifecycle
-	agent   *agent
-	spec    settings.Agent
-	run     string
-	session []string     // environment variables that describe its session
-	joined  *connection  // nil for a child process
-	host    string       // the machine that it runs on; "" for this one
-	handed  *handedAgent // the run so far in an earlier program; nil if it begins
-	goesOn  bool         // it was begun on the host by an earlier hub
+type agentRun struct {
+	life      *lifecycle
+	agent     *agent
+	spec      settings.Agent
+	run       string
+	session   []string     // environment variables that describe its session
+	joined    *connection  // nil for a child process
+	host      string       // the machine that it runs on; "" for this one
+	handed    *handedAgent // the run so far in an earlier program; nil if it begins
+	continues bool         // it was begun on the host by an earlier hub
 
 	conversation string // of the program of the agent; "" without one
 	speech       *output.Run
 	channel      *dispatch.Channel // nil if all its output is log
-	told         chan struct{}
+	handled      chan struct{}
 	shut         func() // closes the sockets that only the run uses
 }
 
-// startOf returns a request for the run of an agent.
-func (l *lifecycle) startOf(a *agent) *startRequest {
-	return &startRequest{life: l, agent: a, spec: a.Agent, run: a.run, told: make(chan struct{})}
+// runOf returns the run that an agent begins.
+func (l *lifecycle) runOf(a *agent) *agentRun {
+	return &agentRun{life: l, agent: a, spec: a.Agent, run: a.run, handled: make(chan struct{})}
 }
 
 // listen begins the output of the run.
-func (sr *startRequest) listen() {
-	sr.speech = sr.agent.voice.Begin(sr.run, sr.spec.MaxLine)
-	if sr.handed != nil {
-		sr.agent.voice.TakeOver(&sr.handed.Output, sr.speech)
+func (ar *agentRun) listen() {
+	ar.speech = ar.agent.voice.Begin(ar.run, ar.spec.MaxLine)
+	if ar.handed != nil {
+		ar.agent.voice.TakeOver(&ar.handed.Output, ar.speech)
 	}
-	if sr.spec.Pty {
-		sr.speech.Echoes = output.NewEchoFilter()
+	if ar.spec.Pty {
+		ar.speech.Echoes = output.NewEchoFilter()
 	}
 }
 
 // environ returns the environment of the run. A run that goes on has its environment already.
-func (sr *startRequest) environ(ctx context.Context) ([]string, error) {
-	if sr.handed != nil {
+func (ar *agentRun) environ(ctx context.Context) ([]string, error) {
+	if ar.handed != nil {
 		return nil, nil
 	}
-	env, err := sr.spec.Environ(ctx)
+	env, err := ar.spec.Environ(ctx)
 	if err == nil {
 		err = ctx.Err() // the start was cancelled during Environ
 	}
@@ -144,11 +144,11 @@ func (sr *startRequest) environ(ctx context.Context) ([]string, error) {
 // folder returns the folder that files are read from for the run. It is empty for a program that has joined, and for a
 // folder with files that the agent may not read. An agent that was confined by an earlier program may have put another
 // folder in its place since then.
-func (sr *startRequest) folder(user *child.User) dispatch.Folder {
-	if sr.joined != nil || sr.handed != nil && sr.spec.Confine != nil {
+func (ar *agentRun) folder(user *child.User) dispatch.Folder {
+	if ar.joined != nil || ar.handed != nil && ar.spec.Confine != nil {
 		return dispatch.Folder{}
 	}
-	return folderOf(&sr.spec, user)
+	return folderOf(&ar.spec, user)
 }
 
 // folderOf returns the folder that files are read from, for a run that is just being started.
@@ -164,48 +164,48 @@ func folderOf(a *settings.Agent, user *child.User) dispatch.Folder {
 	return f
 }
 
-func (sr *startRequest) make(ctx context.Context) (Process, error) {
-	if sr.host != "" {
-		return sr.makeElsewhere(ctx)
+func (ar *agentRun) make(ctx context.Context) (Process, error) {
+	if ar.host != "" {
+		return ar.makeElsewhere(ctx)
 	}
-	env, err := sr.environ(ctx)
+	env, err := ar.environ(ctx)
 	if err != nil {
 		return nil, err
 	}
-	user, err := child.FindUser(sr.spec.User)
+	user, err := child.FindUser(ar.spec.User)
 	if err != nil {
 		return nil, err
 	}
-	sr.life.dispatcher.SetFolder(sr.spec.Name, sr.run, sr.folder(user))
-	sr.open()
-	own := sr.variables()
-	env = sr.openDoorway(user, append(without(env, own), own...))
-	spec := child.Spec{Run: sr.run, Listener: sr}
-	fill(&sr.spec, &spec, env, user)
-	c, err := sr.start(spec)
+	ar.life.dispatcher.SetFolder(ar.spec.Name, ar.run, ar.folder(user))
+	ar.open()
+	own := ar.variables()
+	env = ar.openDoorway(user, append(without(env, own), own...))
+	spec := child.Spec{Run: ar.run, Listener: ar}
+	fill(&ar.spec, &spec, env, user)
+	c, err := ar.start(spec)
 	if err != nil {
-		sr.shut()
+		ar.shut()
 	}
 	return c, err
 }
 
 // open begins the output of the run, and its channel.
-func (sr *startRequest) open() {
-	sr.listen()
-	if !sr.spec.Raw {
-		sr.channel = sr.life.dispatcher.Channel(sr.spec.Name, sr.run, func(kind, text string, count int64) {
-			sr.agent.voice.Tell(wire.Event{Kind: kind, Run: sr.run, Text: text, Figures: wire.Figures{Count: count}})
+func (ar *agentRun) open() {
+	ar.listen()
+	if !ar.spec.Raw {
+		ar.channel = ar.life.dispatcher.Channel(ar.spec.Name, ar.run, func(kind, text string, count int64) {
+			ar.agent.voice.Tell(wire.Event{Kind: kind, Run: ar.run, Text: text, Figures: wire.Figures{Count: count}})
 		})
-		sr.channel.LimitBytes(sr.spec.RateBytes, sr.spec.MaxLine)
-		sr.speech.Messages = sr.channel
+		ar.channel.LimitBytes(ar.spec.RateBytes, ar.spec.MaxLine)
+		ar.speech.Messages = ar.channel
 	}
 }
 
 // variables returns the variables of the run that are not from the configuration.
-func (sr *startRequest) variables() []string {
-	env := append([]string{"ORC_AGENT_ID=" + sr.spec.Name, "ORC_ACTOR=" + mail.ActorOfRun(cmp.Or(sr.spec.Actor, "W"), sr.run)}, sr.session...)
-	if sr.conversation = sr.life.conversation(&sr.spec); sr.conversation != "" {
-		env = append(env, "ORC_CONVERSATION="+sr.conversation)
+func (ar *agentRun) variables() []string {
+	env := append([]string{"ORC_AGENT_ID=" + ar.spec.Name, "ORC_ACTOR=" + mail.ActorOfRun(cmp.Or(ar.spec.Actor, "W"), ar.run)}, ar.session...)
+	if ar.conversation = ar.life.conversation(&ar.spec); ar.conversation != "" {
+		env = append(env, "ORC_CONVERSATION="+ar.conversation)
 	}
 	return env
 }
@@ -217,37 +217,37 @@ func fill(a *settings.Agent, spec *child.Spec, env []string, user *child.User) {
 }
 
 // Output implements child.Listener.
-func (sr *startRequest) Output(stream child.Stream, chunk []byte) {
-	<-sr.told
-	sr.speech.Write(stream, chunk)
+func (ar *agentRun) Output(stream child.Stream, chunk []byte) {
+	<-ar.handled
+	ar.speech.Write(stream, chunk)
 }
 
 // Exited implements child.Listener.
-func (sr *startRequest) Exited(exit child.Exit) {
-	<-sr.told
-	sr.life.post(func() { sr.life.exited(sr.agent, exit) })
+func (ar *agentRun) Exited(exit child.Exit) {
+	<-ar.handled
+	ar.life.post(func() { ar.life.exited(ar.agent, exit) })
 }
 
 // Stopped implements child.Listener.
-func (sr *startRequest) Stopped(yes bool) {
-	sr.life.post(func() { sr.life.frozen(sr.agent, sr.run, yes) })
+func (ar *agentRun) Stopped(yes bool) {
+	ar.life.post(func() { ar.life.frozen(ar.agent, ar.run, yes) })
 }
 
 // Lost implements child.Listener.
-func (sr *startRequest) Lost(ending child.Ending) {
-	<-sr.told
-	sr.life.post(func() { sr.life.leftOver(sr.agent, ending, " of an interrupted turn") })
+func (ar *agentRun) Lost(ending child.Ending) {
+	<-ar.handled
+	ar.life.post(func() { ar.life.leftOver(ar.agent, ending, " of an interrupted turn") })
 }
 
 // Ended implements child.Listener.
-func (sr *startRequest) Ended(ending child.Ending) {
-	sr.speech.End()
-	sr.shut()
-	sr.life.post(func() { sr.life.ended(sr.agent, ending) })
+func (ar *agentRun) Ended(ending child.Ending) {
+	ar.speech.End()
+	ar.shut()
+	ar.life.post(func() { ar.life.ended(ar.agent, ending) })
 }
 
 // started handles the result of an attempt to create a process.
-func (l *lifecycle) started(a *agent, m *startRequest, c Process, err error) {
+func (l *lifecycle) started(a *agent, m *agentRun, c Process, err error) {
 	a.cancel()
 	if err != nil {
 		l.startFailed(a, err)
@@ -275,7 +275,7 @@ func (l *lifecycle) started(a *agent, m *startRequest, c Process, err error) {
 		m.channel.BringMail(0)
 	}
 	l.watchSilence(a)
-	a.proof = l.deadlines.add(c.StartedAt().Add(good), func() {}) // wakes settle, which checks the start
+	a.proof = l.deadlines.add(c.StartedAt().Add(minUptime), func() {}) // wakes settle, which checks the start
 	if a.halt != nil || l.stopping != nil {
 		l.beginHalt(a)
 		return

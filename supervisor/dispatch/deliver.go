@@ -29,7 +29,7 @@ import (
 type recipients struct {
 	mu      sync.RWMutex
 	agents  map[string]recipient
-	houses  map[string]runFolder // of the latest run of each agent
+	folders map[string]runFolder // of the latest run of each agent
 	waiters map[string]chan<- handlers.Letter
 }
 
@@ -78,7 +78,7 @@ type Remote interface {
 func (d *Dispatcher) FolderOf(agent string) Folder {
 	d.recipients.mu.RLock()
 	defer d.recipients.mu.RUnlock()
-	return d.recipients.houses[agent].folder
+	return d.recipients.folders[agent].folder
 }
 
 // A runFolder is the working folder of a run of an agent.
@@ -92,10 +92,10 @@ func (d *Dispatcher) SetFolder(agent, run string, folder Folder) {
 	r := &d.recipients
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.houses == nil {
-		r.houses = make(map[string]runFolder)
+	if r.folders == nil {
+		r.folders = make(map[string]runFolder)
 	}
-	r.houses[agent] = runFolder{run: run, folder: folder}
+	r.folders[agent] = runFolder{run: run, folder: folder}
 }
 
 // folder returns the folder of the run that sends a message, without a path if the orchestrator did not
@@ -103,7 +103,7 @@ func (d *Dispatcher) SetFolder(agent, run string, folder Folder) {
 func (r *recipients) folder(from handlers.Actor) Folder {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if h := r.houses[from.Name]; from.Kind == handlers.Agent && (h.run == from.Run || h.run == from.Only) {
+	if h := r.folders[from.Name]; from.Kind == handlers.Agent && (h.run == from.Run || h.run == from.Only) {
 		return h.folder
 	}
 	return Folder{}

@@ -153,7 +153,7 @@ var bounds = map[string][]string{
 		"supervisor.idleCounter.submitters", "supervisor.idleCounter.workers", "supervisor.stormGuard.ends",
 		"supervisor.orderedStop.above", "supervisor.orderedStop.asked", "supervisor.orderedStop.below", "supervisor.orderedStop.left",
 		"supervisor.orderedStops.running", "supervisor.stopping.survivors",
-		"supervisor/dispatch.recipients.agents", "supervisor/dispatch.recipients.houses", "supervisor/dispatch.postman.agents", "supervisor/dispatch.postman.rounds",
+		"supervisor/dispatch.recipients.agents", "supervisor/dispatch.recipients.folders", "supervisor/dispatch.postman.agents", "supervisor/dispatch.postman.rounds",
 		"supervisor/output.Feed.outputs",
 	},
 	"a snapshot in progress": {"handlers/snapshot.Snapshot.early", "handlers/snapshot.Snapshot.rest", "handlers/snapshot.Snapshot.text", "supervisor/dispatch.spelling.text"},
