@@ -28,7 +28,7 @@ type bureau struct {
 	boss *clerk // GO, over the socket
 }
 
-// newBureau makes a bureau with puppets and opens it. The configuration follows the settings
+// newBureau makes a bureau with scripted agents and opens it. The configuration follows the settings
 // that lift the rate limits.
 func newBureau(t *testing.T, hcl string, names ...string) (*bureau, []*stage.Agent) {
 	t.Helper()
@@ -40,7 +40,7 @@ func newBureau(t *testing.T, hcl string, names ...string) (*bureau, []*stage.Age
 }
 
 // openBureau is newBureau with the complete configuration, and without reading the document. It
-// does not wait for puppets with a dash before their name.
+// does not wait for scripted agents with a dash before their name.
 func openBureau(t *testing.T, hcl string, names ...string) (*bureau, []*stage.Agent) {
 	t.Helper()
 	var all []string
@@ -67,10 +67,10 @@ func (b *bureau) seat() {
 	b.boss = &clerk{Caller: &stage.Caller{Hub: &inside, Client: b.Door()}, actor: "GO"}
 }
 
-// writing returns the block of a puppet with an actor: a name, or a family for a new actor per
+// writing returns the block of a scripted agent with an actor: a name, or a family for a new actor per
 // run.
 func writing(name, actor string, more ...string) string {
-	return fmt.Sprintf("\nagent %q {\n  command = [\"puppet\", %[1]q]\n  actor = %q\n%s\n%s\n}\n", name, actor, again, strings.Join(more, "\n"))
+	return fmt.Sprintf("\nagent %q {\n  command = [\"scripted\", %[1]q]\n  actor = %q\n%s\n%s\n}\n", name, actor, again, strings.Join(more, "\n"))
 }
 
 // again restarts an agent whenever it ends.

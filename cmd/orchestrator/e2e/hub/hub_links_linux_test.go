@@ -172,11 +172,11 @@ func TestHubLists(t *testing.T) {
 	h.Stop()
 }
 
-// Knowing returns a puppet that knows a language and is restarted whenever it ends.
+// Knowing returns a scripted agent that knows a language and is restarted whenever it ends.
 func Knowing(name, language string, capacity int, more ...string) string {
 	return fmt.Sprintf(`
 agent %[1]q {
-  command = ["puppet", %[1]q]
+  command = ["scripted", %[1]q]
   capabilities {
     languages            = [%[2]q]
     max_concurrent_tasks = %[3]d

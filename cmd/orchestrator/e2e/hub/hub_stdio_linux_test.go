@@ -141,7 +141,7 @@ func TestHubOverStdio(t *testing.T) {
 // planner is the block of an agent with the role planner.
 const planner = `
 agent "boss" {
-  command = ["puppet", "boss"]
+  command = ["scripted", "boss"]
   role    = "planner"
 }
 `

@@ -14,7 +14,7 @@ func TestVerifyForAPlanner(t *testing.T) {
 	t.Parallel()
 	h := stage.NewHub(t, stage.HTTP+stage.QuickStop+`
 agent "coder" {
-  command = ["puppet", "coder"]
+  command = ["scripted", "coder"]
   verify  = [["test", "-e", "ok"]]
   capabilities {
     languages = ["go"]

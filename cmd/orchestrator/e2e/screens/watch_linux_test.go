@@ -106,7 +106,7 @@ func (v *viewer) seesFramed(columns, rows int, texts ...string) {
 	require.NoError(v.t, err, "%q", texts)
 }
 
-// busyStage returns a team of two puppets.
+// busyStage returns a team of two scripted agents.
 func busyStage(t *testing.T) (*stage.Team, []*stage.Agent) {
 	t.Helper()
 	h := stage.NewTeam(t, stage.Scripted("coder", "writer"), "coder", "writer")

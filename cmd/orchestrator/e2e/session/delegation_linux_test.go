@@ -16,14 +16,14 @@ import (
 )
 
 // Tests of delegation with the real program: work that agents and people delegate to agents, and
-// its responses. Puppets play the agents where exact lines matter.
+// its responses. Scripted agents play the agents where exact lines matter.
 
-// doer returns the block of a puppet with some capabilities and room for that many tasks.
+// doer returns the block of a scripted agent with some capabilities and room for that many tasks.
 func doer(name string, room int, types ...string) string {
 	list, _ := json.Marshal(append([]string{}, types...))
 	return fmt.Sprintf(`
 agent %[1]q {
-  command = ["puppet", %[1]q]
+  command = ["scripted", %[1]q]
   capabilities {
     names                = %[2]s
     max_concurrent_tasks = %[3]d
@@ -38,7 +38,7 @@ func kitchen(room int) string {
 	return stage.Unlimited + doer("boss", 9) + doer("cook", room, "cook", "taste") + doer("help", room, "wash")
 }
 
-// aWord is a line about a delegated task, as a puppet receives it.
+// aWord is a line about a delegated task, as a scripted agent receives it.
 type aWord struct {
 	ID            string                `json:"id"`
 	Type          string                `json:"type"`
@@ -112,7 +112,7 @@ func hear(a *stage.Agent, n int, id, kind string) aWord {
 	return readWord(a.T, m.Line)
 }
 
-// gets waits until a puppet gets a task.
+// gets waits until a scripted agent gets a task.
 func gets(a *stage.Agent, id string) aWord { a.T.Helper(); return hear(a, 1, id, aRequest) }
 
 // requesting returns a task request, with further members in more.
@@ -129,13 +129,13 @@ func asks(a *stage.Agent, id, kind string, more ...string) {
 	a.Say(requesting(id, kind, more...) + "\n")
 }
 
-// acts sends an act about a task that the puppet has delegated.
+// acts sends an act about a task that the scripted agent has delegated.
 func acts(a *stage.Agent, id, act, payload string) {
 	a.T.Helper()
 	a.Say(fmt.Sprintf(`{"id":%q,"type":%q,"payload":%s}`+"\n", id, act, payload))
 }
 
-// says sends a response for a task of the puppet, with further members in more.
+// says sends a response for a task of the scripted agent, with further members in more.
 func says(a *stage.Agent, id, status string, more ...string) {
 	a.T.Helper()
 	a.Say("{" + strings.Join(append([]string{fmt.Sprintf(`"id":%q,"status":%q`, id, status)}, more...), ",") + "}\n")
@@ -155,7 +155,7 @@ func declined(a *stage.Agent, id string) *stage.Refusal {
 	return m.Error
 }
 
-// plot returns a theatre whose puppets have all started.
+// plot returns a team whose scripted agents have all started.
 func plot(t *testing.T, hcl string, names ...string) (*stage.Team, []*stage.Agent) {
 	t.Helper()
 	h := stage.NewQuickTeam(t, hcl, names...)

@@ -19,7 +19,7 @@ import (
 	"orchestrator/wire/session"
 )
 
-// Tests of sessions as their members see them. Members are agents made with the SDK, and puppets
+// Tests of sessions as their members see them. Members are agents made with the SDK, and scripted agents
 // that the tests control.
 
 // builtMembers builds the member programs when first used. They are next to the links to this
@@ -280,7 +280,7 @@ func logEntry(t *testing.T, entry, line string) string {
 	return string(text)
 }
 
-// Messages that puppets send and receive in sessions.
+// Messages that scripted agents send and receive in sessions.
 
 // assigning returns the payload of an assignment with the scope src/**.
 func assigning(task string) string {
@@ -332,7 +332,7 @@ func utter(a *stage.Agent, id, to, kind, payload string) {
 	a.Say(speech(id, a.Name, to, kind, payload) + "\n")
 }
 
-// spoken returns the session messages that a puppet has received, of one type or, for "", of
+// spoken returns the session messages that a scripted agent has received, of one type or, for "", of
 // all.
 func spoken(a *stage.Agent, kind string) (found []utterance) {
 	a.T.Helper()

@@ -284,7 +284,7 @@ func TestSpansAfterARestart(t *testing.T) {
 	h.Stop()
 }
 
-// atWork waits until a puppet is known to work on a task. Only then its submissions are children
+// atWork waits until a scripted agent is known to work on a task. Only then its submissions are children
 // of the task.
 func atWork(t *stage.Team, a *stage.Agent, id string) {
 	t.T.Helper()

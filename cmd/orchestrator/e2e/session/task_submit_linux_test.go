@@ -201,7 +201,7 @@ func TestTaskSubmitRefused(t *testing.T) {
 	s.Stop()
 }
 
-// aCook returns a theatre with one puppet, which has started and read all its input.
+// aCook returns a team with one scripted agent, which has started and read all its input.
 func aCook(t *testing.T) (*stage.Team, *stage.Agent) {
 	t.Helper()
 	h := stage.NewTeam(t, stage.Scripted("cook"), "cook")

@@ -24,13 +24,13 @@ import (
 	"orchestrator/wire"
 )
 
-// A Team is a stage whose agents are puppets.
+// A Team is a stage whose agents are scripted agents.
 type Team struct {
 	*Orchestrator
 	doors map[string]*net.UnixListener
 }
 
-// NewTeam makes a theatre. The command of a puppet in the configuration is ["puppet", "NAME"],
+// NewTeam makes a team. The command of a scripted agent in the configuration is ["scripted", "NAME"],
 // where NAME is the socket of the test.
 func NewTeam(t *testing.T, hcl string, names ...string) *Team {
 	t.Helper()
@@ -44,16 +44,16 @@ func NewTeam(t *testing.T, hcl string, names ...string) *Team {
 	return h
 }
 
-// Scripted returns the configuration of puppets with the default role.
+// Scripted returns the configuration of scripted agents with the default role.
 func Scripted(names ...string) string {
 	hcl := QuickStop
 	for _, name := range names {
-		hcl += fmt.Sprintf("\nagent %q {\n  command = [\"puppet\", %q]\n}\n", name, name)
+		hcl += fmt.Sprintf("\nagent %q {\n  command = [\"scripted\", %q]\n}\n", name, name)
 	}
 	return hcl
 }
 
-// An Agent is one run of a puppet.
+// An Agent is one run of a scripted agent.
 type Agent struct {
 	T    *testing.T
 	Name string
@@ -70,7 +70,7 @@ type Agent struct {
 	Ended   bool
 }
 
-// NextRun waits for the next run of a puppet.
+// NextRun waits for the next run of a scripted agent.
 func (t *Team) NextRun(name string) *Agent {
 	t.T.Helper()
 	a := &Agent{T: t.T, Name: name, Changed: make(chan struct{})}
@@ -84,7 +84,7 @@ func (t *Team) NextRun(name string) *Agent {
 	_, err = fmt.Fscan(a.code, &a.Pid, &a.Run)
 	require.NoError(t.T, err)
 	listened := make(chan struct{})
-	go func() { // ends with the puppet
+	go func() { // ends with the scripted agent
 		defer close(listened)
 		a.listen()
 	}()
@@ -95,7 +95,7 @@ func (t *Team) NextRun(name string) *Agent {
 	return a
 }
 
-// StartAll starts the orchestrator and waits for its puppets, in their order.
+// StartAll starts the orchestrator and waits for its scripted agents, in their order.
 func (t *Team) StartAll(names ...string) []*Agent {
 	t.T.Helper()
 	t.Up("--json")
@@ -106,7 +106,7 @@ func (t *Team) StartAll(names ...string) []*Agent {
 	return all
 }
 
-// listen stores the lines that arrive on the puppet's stdin.
+// listen stores the lines that arrive on the scripted agent's stdin.
 func (a *Agent) listen() {
 	in := bufio.NewReaderSize(a.Conn, 1<<20)
 	for {
@@ -132,7 +132,7 @@ func (a *Agent) Say(text string) {
 	require.NoError(a.T, err)
 }
 
-// Exit ends the puppet after all its output is printed.
+// Exit ends the scripted agent after all its output is printed.
 func (a *Agent) Exit(code byte) {
 	a.T.Helper()
 	_, err := a.code.Write([]byte{code})
@@ -140,7 +140,7 @@ func (a *Agent) Exit(code byte) {
 	require.NoError(a.T, a.Conn.CloseWrite())
 }
 
-// Kill kills the puppet.
+// Kill kills the scripted agent.
 func (a *Agent) Kill() { require.NoError(a.T, syscall.Kill(a.Pid, syscall.SIGKILL)) }
 
 // A Message is a line from the orchestrator.
@@ -299,7 +299,7 @@ func (a *Agent) Refused(code, operation, payload string) *Refusal {
 	return m.Error
 }
 
-// Settle waits until all earlier output of the puppet was processed. It sends a request and waits
+// Settle waits until all earlier output of the scripted agent was processed. It sends a request and waits
 // for the answer.
 func (a *Agent) Settle() {
 	a.T.Helper()
@@ -333,7 +333,7 @@ func (a *Agent) Task(id string) Task {
 	return reply.Task
 }
 
-// Assigned waits until the puppet is notified of a task.
+// Assigned waits until the scripted agent is notified of a task.
 func (a *Agent) Assigned(id string) Message {
 	a.T.Helper()
 	return a.Wait("notice of task "+id, func(m *Message) bool {
@@ -402,7 +402,7 @@ func Readers(names ...string) (hcl string) {
 	return hcl
 }
 
-// NewQuickTeam makes a theatre that also has the tap.
+// NewQuickTeam makes a team that also has the tap.
 func NewQuickTeam(t *testing.T, hcl string, names ...string) *Team {
 	t.Helper()
 	h := NewTeam(t, QuickStop+hcl, names...)
@@ -410,7 +410,7 @@ func NewQuickTeam(t *testing.T, hcl string, names ...string) *Team {
 	return h
 }
 
-// ScriptedAgents returns only the agent blocks of puppets.
+// ScriptedAgents returns only the agent blocks of scripted agents.
 func ScriptedAgents(names ...string) string { return strings.TrimPrefix(Scripted(names...), QuickStop) }
 
 // Rounds returns the number of rounds; ORC_TEST_ROUNDS overrides it.
@@ -434,7 +434,7 @@ func Question(n int) string {
 	return Request(fmt.Sprint("why-", n), "ask-user", fmt.Sprintf(`{"question":"why %d?","timeout":3600000}`, n)) + "\n"
 }
 
-// Unlimited removes the rate limit of puppets.
+// Unlimited removes the rate limit of scripted agents.
 const Unlimited = `
 protocol {
   rate  = 1000000
@@ -494,11 +494,11 @@ func (s *Orchestrator) AnswerQuestion(id, answer string) {
 	})
 }
 
-// ScriptedWith returns a puppet with a role and one capability.
+// ScriptedWith returns a scripted agent with a role and one capability.
 func ScriptedWith(name, role, capability string) string {
 	return fmt.Sprintf(`
 agent %[1]q {
-  command = ["puppet", %[1]q]
+  command = ["scripted", %[1]q]
   role    = %[2]q
   capabilities {
     names = [%[3]q]

@@ -17,14 +17,14 @@ import (
 	"orchestrator/wire/hub"
 )
 
-// A Hub is a theatre with an HTTP API for visitors.
+// A Hub is a team with an HTTP API for visitors.
 type Hub struct {
 	*Team
 	Url      string
 	Document *openapi3.T
 	Schemas  *jsonschema.Compiler // of the document
 	Routes   *http.ServeMux       // those of the document, to find the route of a request
-	entered  int                  // runs of puppets so far
+	entered  int                  // runs of scripted agents so far
 }
 
 // HTTP configures a hub without rate limits.
@@ -35,13 +35,13 @@ http {
 }
 `
 
-// NewHub makes a hub with puppets. The configuration includes its listener.
+// NewHub makes a hub with scripted agents. The configuration includes its listener.
 func NewHub(t *testing.T, hcl string, names ...string) *Hub {
 	t.Helper()
 	return &Hub{Team: NewTeam(t, hcl, names...)}
 }
 
-// Open starts the program and waits for its puppets, in order.
+// Open starts the program and waits for its scripted agents, in order.
 func (h *Hub) Open(names ...string) []*Agent {
 	h.T.Helper()
 	h.Up() // without --json, since only text shows the address
@@ -56,7 +56,7 @@ func (h *Hub) Open(names ...string) []*Agent {
 	return actors
 }
 
-// NextReady waits for the next run of a puppet and until the program knows it. The request ids of
+// NextReady waits for the next run of a scripted agent and until the program knows it. The request ids of
 // this run differ from those of earlier runs.
 func (h *Hub) NextReady(name string) *Agent {
 	h.T.Helper()

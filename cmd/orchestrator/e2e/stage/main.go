@@ -37,7 +37,7 @@ func Main(m *testing.M, more map[string]func()) {
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue { // most tests wait for processes, and two packages run at a time
 		_ = f.Value.Set("4")
 	}
-	all := map[string]func(){"orchestrator": orchestrator, "stand-in": standIn, "puppet": puppet, "labourer": labourer}
+	all := map[string]func(){"orchestrator": orchestrator, "stand-in": standIn, "scripted": scripted, "worker": worker}
 	maps.Copy(all, more)
 	testscript.Main(m, all)
 }

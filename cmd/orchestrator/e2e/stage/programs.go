@@ -115,11 +115,11 @@ func fatal(err error) {
 	os.Exit(1)
 }
 
-// puppet is the agent's side. Its argument is a socket on which the test listens. Input from the
+// scripted is the agent's side. Its argument is a socket on which the test listens. Input from the
 // socket goes to stdout, and stdin goes to the socket. When the test closes its half, a second
-// connection provides the exit code. The end of stdin ends the puppet unless it has the argument
+// connection provides the exit code. The end of stdin ends the scripted agent unless it has the argument
 // stays.
-func puppet() {
+func scripted() {
 	words, err := net.Dial("unix", os.Args[1])
 	if err != nil {
 		os.Exit(1)
@@ -144,8 +144,8 @@ func puppet() {
 	os.Exit(int(last[0]))
 }
 
-// labourer is an agent made with the SDK. The result of each task is its payload.
-func labourer() {
+// worker is an agent made with the SDK. The result of each task is its payload.
+func worker() {
 	err := agents.Stdio().Work(context.Background(), func(_ context.Context, task wire.Task) (any, error) {
 		return task.Payload, nil
 	})

@@ -13,13 +13,13 @@ import (
 	"orchestrator/wire"
 )
 
-// A Repo is a theatre with a git repository, in which the agent coder works.
+// A Repo is a team with a git repository, in which the agent coder works.
 type Repo struct{ *Team }
 
 func NewRepo(t *testing.T, more string) *Repo {
 	return NewRepoOf(t, `
 agent "coder" {
-  command = ["puppet", "coder"]
+  command = ["scripted", "coder"]
   capabilities {
     max_concurrent_tasks = 4
   }

@@ -16,11 +16,11 @@ import (
 	"orchestrator/wire/events"
 )
 
-// holder returns a puppet that gets tasks, with the value of on_exit for them.
+// holder returns a scripted agent that gets tasks, with the value of on_exit for them.
 func holder(onExit string) string {
 	return fmt.Sprintf(`
 agent "holder" {
-  command = ["puppet", "holder"]
+  command = ["scripted", "holder"]
   on_exit = %q
   capabilities {
     names = ["hold"]

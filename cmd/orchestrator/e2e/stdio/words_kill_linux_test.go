@@ -24,7 +24,7 @@ import (
 // Tests that kill the orchestrator repeatedly while agents submit, complete and ask. Everything
 // that was confirmed before a kill still holds after it.
 
-// A siege is a theatre whose orchestrator is killed repeatedly.
+// A siege is a team whose orchestrator is killed repeatedly.
 type siege struct {
 	*stage.Team
 	random   *rand.Rand
@@ -39,19 +39,19 @@ type siege struct {
 
 const besieged = stage.QuickStop + stage.Unlimited + `
 agent "boss0" {
-  command = ["puppet", "boss0"]
+  command = ["scripted", "boss0"]
 }
 
 agent "boss1" {
-  command = ["puppet", "boss1"]
+  command = ["scripted", "boss1"]
 }
 
 agent "asker" {
-  command = ["puppet", "asker"]
+  command = ["scripted", "asker"]
 }
 
 agent "auto" {
-  command = ["puppet", "auto"]
+  command = ["scripted", "auto"]
   capabilities {
     names                = ["auto"]
     max_concurrent_tasks = 5
@@ -59,7 +59,7 @@ agent "auto" {
 }
 
 agent "requeue" {
-  command = ["puppet", "requeue"]
+  command = ["scripted", "requeue"]
   on_exit = "requeue"
   capabilities {
     names                = ["requeue"]

@@ -219,7 +219,7 @@ func TestWordsOnATerminal(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss")+`
 agent "tty" {
-  command = ["puppet", "tty"]
+  command = ["scripted", "tty"]
   pty     = true
   capabilities {
     names = ["tty"]

@@ -27,7 +27,7 @@ func TestWordsNeverInterleave(t *testing.T) {
 	const each, bosses = 250, 4
 	hcl, names := stage.Scripted()+stage.Unlimited+`
 agent "holder" {
-  command = ["puppet", "holder"]
+  command = ["scripted", "holder"]
   capabilities {
     names                = ["hold"]
     max_concurrent_tasks = 1000
@@ -36,7 +36,7 @@ agent "holder" {
 `, []string{"holder"}
 	for i := range bosses {
 		name := fmt.Sprint("boss", i)
-		hcl, names = hcl+fmt.Sprintf("agent %q {\n  command = [\"puppet\", %q]\n}\n", name, name), append(names, name)
+		hcl, names = hcl+fmt.Sprintf("agent %q {\n  command = [\"scripted\", %q]\n}\n", name, name), append(names, name)
 	}
 	h := stage.NewTeam(t, hcl, names...)
 	all := h.StartAll(names...)
@@ -204,7 +204,7 @@ func TestWordsDuringTheGrace(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss")+`
 agent "holder" {
-  command = ["puppet", "holder", "stays"]
+  command = ["scripted", "holder", "stays"]
   capabilities {
     names = ["hold"]
   }
@@ -233,8 +233,8 @@ agent "holder" {
 func TestWordsOfTheLibrary(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss")+`
-agent "labourer" {
-  command = ["labourer"]
+agent "worker" {
+  command = ["worker"]
   capabilities {
     names = ["labour"]
   }
@@ -247,7 +247,7 @@ agent "labourer" {
 		require.Equal(t, payload, string(await(boss, task.ID, "completed").Result))
 	}
 	h.Stop()
-	require.Contains(t, h.Events(events.AgentStopped, "labourer")[0].Text, "exit 0")
+	require.Contains(t, h.Events(events.AgentStopped, "worker")[0].Text, "exit 0")
 }
 
 // The record is a table that other programs can read. Its events are plain text, in the order in
@@ -280,7 +280,7 @@ func TestWordsEventsHaveNoHoles(t *testing.T) {
 func TestWordsAskAndGo(t *testing.T) {
 	t.Parallel()
 	const times = 20
-	h := stage.NewTeam(t, stage.Scripted("fine")+stage.Unlimited+strings.Replace(phoenix, `["puppet", "phoenix"]`, `["sh", "go.sh"]`, 1), "fine")
+	h := stage.NewTeam(t, stage.Scripted("fine")+stage.Unlimited+strings.Replace(phoenix, `["scripted", "phoenix"]`, `["sh", "go.sh"]`, 1), "fine")
 	h.Write("go.sh", fmt.Sprintf(`
 n=$(cat n 2>/dev/null || echo 0); echo $((n+1)) >n
 [ $n -lt %d ] || exec sleep 1000

@@ -393,10 +393,10 @@ func TestWordsRepeatByTheNextRun(t *testing.T) {
 	h.Stop()
 }
 
-// phoenix is a puppet that is always restarted at once.
+// phoenix is a scripted agent that is always restarted at once.
 const phoenix = `
 agent "phoenix" {
-  command = ["puppet", "phoenix"]
+  command = ["scripted", "phoenix"]
   restart {
     policy = "always"
     delay  = "10ms"

@@ -15,7 +15,7 @@ import (
 	"orchestrator/wire/events"
 )
 
-// A purse is a theatre whose agent coder has a budget.
+// A purse is a team whose agent coder has a budget.
 type purse struct {
 	*stage.Team
 	coder *stage.Agent
@@ -25,7 +25,7 @@ type purse struct {
 func newPurse(t *testing.T, budget, more string) *purse {
 	p := &purse{Team: stage.NewTeam(t, stage.QuickStop+`
 agent "coder" {
-  command = ["puppet", "coder"]
+  command = ["scripted", "coder"]
   budget {
     `+budget+`
   }

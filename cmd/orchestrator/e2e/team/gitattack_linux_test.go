@@ -18,7 +18,7 @@ secret "key" {
   file = "key"
 }
 agent "alpha" {
-  command = ["puppet", "alpha"]
+  command = ["scripted", "alpha"]
   role    = "first"
   env     = { MODEL_KEY = secret.key }
   verify  = [["sh", "-c", "test -z \"$MODEL_KEY\""]]
@@ -27,7 +27,7 @@ agent "alpha" {
   }
 }
 agent "zed" {
-  command = ["puppet", "zed"]
+  command = ["scripted", "zed"]
   role    = "second"
   verify  = [["sh", "-c", "! touch ../../seen 2>/dev/null && ! test -e evil && test -z \"$MODEL_KEY\""]]
   confine {

@@ -110,7 +110,7 @@ func TestMergeQueueKeepsAll(t *testing.T) {
 	t.Parallel()
 	y := stage.NewRepoOf(t, `
 agent "coder" {
-  command = ["puppet", "coder"]
+  command = ["scripted", "coder"]
   workspace {
     worktree = "repo"
     keep     = "all"

@@ -26,25 +26,25 @@ import (
 // upgrading is a team that works while its orchestrator is upgraded.
 const upgrading = stage.QuickStop + stage.Unlimited + `
 agent "boss0" {
-  command = ["puppet", "boss0"]
+  command = ["scripted", "boss0"]
   limits {
     open_tasks = 0
   }
 }
 
 agent "boss1" {
-  command = ["puppet", "boss1"]
+  command = ["scripted", "boss1"]
   limits {
     open_tasks = 0
   }
 }
 
 agent "asker" {
-  command = ["puppet", "asker"]
+  command = ["scripted", "asker"]
 }
 
 agent "auto" {
-  command = ["puppet", "auto"]
+  command = ["scripted", "auto"]
   capabilities {
     names                = ["auto"]
     max_concurrent_tasks = 5
@@ -52,7 +52,7 @@ agent "auto" {
 }
 
 agent "reader" {
-  command = ["puppet", "reader"]
+  command = ["scripted", "reader"]
   actor   = "PO:reader"
 }
 

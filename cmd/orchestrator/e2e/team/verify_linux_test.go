@@ -314,7 +314,7 @@ func TestOutputSchema(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.QuickStop+`
 agent "cook" {
-  command = ["puppet", "cook"]
+  command = ["scripted", "cook"]
   capabilities {
     names = ["parse_recipe"]
     output "parse_recipe" {
