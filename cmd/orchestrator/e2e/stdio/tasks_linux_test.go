@@ -33,7 +33,7 @@ func agents(a *stage.Agent, filter string) (ids []string, found []anAgent) {
 // them.
 //
 // Rows: B-33, B-34, B-35, B-36, B-37, B-56, T-08.
-func TestWordsQueryAgents(t *testing.T) {
+func TestStdioQueryAgents(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.QuickStop+stage.ScriptedWith("boss", "planner", "plan")+stage.ScriptedWith("go", "worker", "go")+stage.ScriptedWith("ts", "worker", "ts"), "boss", "go", "ts")
 	all := h.StartAll("boss", "go", "ts")
@@ -70,7 +70,7 @@ func TestWordsQueryAgents(t *testing.T) {
 // An agent can list and read only the tasks that it submitted or was assigned.
 //
 // Rows: B-38, B-39, B-40, B-41, B-42, B-54, B-55, B-77, T-22.
-func TestWordsOwnTasks(t *testing.T) {
+func TestStdioOwnTasks(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.QuickStop+stage.ScriptedWith("one", "worker", "a")+stage.ScriptedWith("two", "worker", "b")+stage.ScriptedWith("three", "worker", "c"), "one", "two", "three")
 	all := h.StartAll("one", "two", "three")
@@ -105,7 +105,7 @@ func TestWordsOwnTasks(t *testing.T) {
 // A task is returned as it was submitted, with its payload unchanged.
 //
 // Rows: B-43, B-44, B-45, B-46, B-47, B-48, B-49, B-50, B-51, B-52, B-53, T-48.
-func TestWordsSubmitAndGet(t *testing.T) {
+func TestStdioSubmitAndGet(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.QuickStop+stage.ScriptedWith("a", "worker", "a")+stage.ScriptedWith("b", "reviewer", "b"), "a", "b")
 	a := h.StartAll("a", "b")[0]
@@ -139,7 +139,7 @@ func TestWordsSubmitAndGet(t *testing.T) {
 // tasks come first. The agent is notified and reports the outcome.
 //
 // Rows: B-47, B-48, B-49, B-50, B-53, B-56, B-57, B-70.
-func TestWordsDispatch(t *testing.T) {
+func TestStdioDispatch(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.QuickStop+stage.ScriptedWith("boss", "planner", "plan")+stage.ScriptedWith("go", "worker", "go"), "boss", "go")
 	all := h.StartAll("boss", "go")

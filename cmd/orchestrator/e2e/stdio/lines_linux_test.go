@@ -19,7 +19,7 @@ import (
 // writes is one.
 //
 // Rows: B-01, B-02, B-03, B-17, B-21, B-24, T-01.
-func TestWordsChunkIsNoLine(t *testing.T) {
+func TestStdioLinesInChunks(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a"), "a")
 	a := h.StartAll("a")[0]
@@ -46,7 +46,7 @@ func TestWordsChunkIsNoLine(t *testing.T) {
 // A message may be as long as a line, and may be the unterminated end of the stream.
 //
 // Rows: B-02, B-09, B-10, T-01.
-func TestWordsLongAndLast(t *testing.T) {
+func TestStdioLongAndLastLine(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a"), "a")
 	a := h.StartAll("a")[0]
@@ -74,7 +74,7 @@ var logLines = []string{
 // Lines that are not messages are logged unchanged and get no answer.
 //
 // Rows: B-04, B-05, B-84, T-03.
-func TestWordsLog(t *testing.T) {
+func TestStdioLinesOfLog(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a"), "a")
 	a := h.StartAll("a")[0]
@@ -93,7 +93,7 @@ func TestWordsLog(t *testing.T) {
 // Invalid UTF-8 is logged, and later messages are still read.
 //
 // Rows: B-09.
-func TestWordsBinary(t *testing.T) {
+func TestStdioBinaryOutput(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a"), "a")
 	a := h.StartAll("a")[0]
@@ -110,7 +110,7 @@ func TestWordsBinary(t *testing.T) {
 // Lines on stderr are logged and are never messages.
 //
 // Rows: B-06.
-func TestWordsOnStderr(t *testing.T) {
+func TestStdioMessagesOnStderr(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, stage.QuickStop+`
 agent "a" {
@@ -130,7 +130,7 @@ agent "a" {
 // An agent that uses no messages works as without them.
 //
 // Rows: B-07.
-func TestWordsToNobody(t *testing.T) {
+func TestStdioAgentWithoutMessages(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, stage.QuickStop+`
 agent "a" {
@@ -145,7 +145,7 @@ agent "a" {
 // Tasks are announced to every agent, even one that only copies its stdin to a file.
 //
 // Rows: B-08, B-70.
-func TestWordsToACopier(t *testing.T) {
+func TestStdioAgentThatCopiesItsInput(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.PatientStop+stage.ScriptedAgents("boss")+`
 agent "copier" {
@@ -185,7 +185,7 @@ agent "echo" {
 // answer.
 //
 // Rows: B-19, B-20, T-02.
-func TestWordsEcho(t *testing.T) {
+func TestStdioEcho(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.PatientStop+stage.ScriptedAgents("boss")+echoHCL, "boss")
 	boss := h.StartAll("boss")[0]
@@ -215,7 +215,7 @@ func TestWordsEcho(t *testing.T) {
 // On a terminal, messages are not echoed back as output, and pass unchanged in both directions.
 //
 // Rows: T-05.
-func TestWordsOnATerminal(t *testing.T) {
+func TestStdioAgentInATerminal(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss")+`
 agent "tty" {
@@ -244,7 +244,7 @@ agent "tty" {
 // valid or not.
 //
 // Rows: B-15, B-18, B-63, B-64, B-66, B-67.
-func TestWordsEventsAreRecorded(t *testing.T) {
+func TestStdioEventsAreRecorded(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss")+holder("auto"), "boss", "holder")
 	all := h.StartAll("boss", "holder")
@@ -282,7 +282,7 @@ func TestWordsEventsAreRecorded(t *testing.T) {
 // An event:log is written to the log with its level and context.
 //
 // Rows: B-65.
-func TestWordsLogEvent(t *testing.T) {
+func TestStdioLogEvent(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a"), "a")
 	a := h.StartAll("a")[0]
@@ -303,7 +303,7 @@ func TestWordsLogEvent(t *testing.T) {
 // People see that it was refused.
 //
 // Rows: B-63, B-64, B-68, B-78.
-func TestWordsEventsThatAreIgnored(t *testing.T) {
+func TestStdioIgnoredEvents(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss", "other")+holder("auto"), "boss", "other", "holder")
 	all := h.StartAll("boss", "other", "holder")
@@ -339,7 +339,7 @@ func TestWordsEventsThatAreIgnored(t *testing.T) {
 // requests and ignored events.
 //
 // Rows: B-78, B-81.
-func TestWordsAudit(t *testing.T) {
+func TestStdioAudit(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a"), "a")
 	a := h.StartAll("a")[0]
@@ -385,7 +385,7 @@ func TestWordsAudit(t *testing.T) {
 
 // The log has the text of ignored error events, and the idempotency keys of refused mail.
 // Operations of operators are refused as such.
-func TestWordsIgnoredAndRefused(t *testing.T) {
+func TestStdioIgnoredAndRefused(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a", "b", "c"), "a", "b", "c")
 	actors := h.StartAll("a", "b", "c")

@@ -75,7 +75,7 @@ agent "stubborn" {
 var cast = []string{"boss0", "boss1", "asker", "auto", "requeue"}
 
 // Rows: B-21, B-30, B-51, B-57, B-61, T-57.
-func TestWordsKilled(t *testing.T) {
+func TestStdioOrchestratorKilled(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

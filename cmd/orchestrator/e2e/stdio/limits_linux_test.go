@@ -27,7 +27,7 @@ import (
 // affected.
 //
 // Rows: B-21, B-74, B-79, B-81, T-24.
-func TestWordsFlood(t *testing.T) {
+func TestStdioFlood(t *testing.T) {
 	t.Parallel()
 	const many = 300
 	h := stage.NewTeam(t, stage.Scripted("a", "b"), "a", "b")
@@ -84,7 +84,7 @@ func TestWordsFlood(t *testing.T) {
 // Events over the rate limit are dropped, and people see their number.
 //
 // Rows: B-63, B-79, B-81, T-24.
-func TestWordsFloodOfEvents(t *testing.T) {
+func TestStdioFloodOfEvents(t *testing.T) {
 	t.Parallel()
 	const many = 300
 	h := stage.NewTeam(t, stage.Scripted("a"), "a")
@@ -123,7 +123,7 @@ func TestWordsFloodOfEvents(t *testing.T) {
 // The configuration sets the limit.
 //
 // Rows: B-79.
-func TestWordsOwnLimit(t *testing.T) {
+func TestStdioConfiguredLimit(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a")+"protocol {\n  rate  = 1\n  burst = 3\n}\n", "a")
 	a := h.StartAll("a")[0]
@@ -146,7 +146,7 @@ func TestWordsOwnLimit(t *testing.T) {
 // all answers.
 //
 // Rows: B-21, T-04.
-func TestWordsAskingWithoutReading(t *testing.T) {
+func TestStdioAskingWithoutReading(t *testing.T) {
 	t.Parallel()
 	const many = 5000
 	h := stage.NewTeam(t, stage.Scripted("b")+stage.Unlimited+`
@@ -200,7 +200,7 @@ func submissions(a *stage.Agent, prefix string, many int) {
 // exists and no refused one does.
 //
 // Rows: B-21, B-51, B-74, B-75, B-81.
-func TestWordsFullDisk(t *testing.T) {
+func TestStdioFullDisk(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a", "b")+stage.Unlimited+holder("auto")+`
 agent "listener" {
@@ -286,7 +286,7 @@ func told(t *testing.T, all []*stage.Agent) (granted map[string]string, refused 
 }
 
 // The same with an ordinary disk that is full from the start: nothing is started.
-func TestWordsFullDiskFromTheStart(t *testing.T) {
+func TestStdioFullDiskFromTheStart(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, stage.QuickStop+`
 agent "a" {
@@ -302,7 +302,7 @@ agent "a" {
 
 // A record that was changed from outside is refused: nothing is started, and the error names the
 // place.
-func TestWordsDamagedRecord(t *testing.T) {
+func TestStdioDamagedRecord(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a")+stage.Unlimited+`
 agent "b" {

@@ -52,7 +52,7 @@ func await(a *stage.Agent, id, status string) (task stage.Task) {
 // the queue goes to its next run.
 //
 // Rows: B-57, T-57.
-func TestWordsEndOfTheHolder(t *testing.T) {
+func TestStdioHolderEnds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		end     func(*stage.Agent)
@@ -90,7 +90,7 @@ func TestWordsEndOfTheHolder(t *testing.T) {
 // With on_exit = "requeue", a task waits for another run. It fails after two crashes.
 //
 // Rows: B-57, T-57.
-func TestWordsRequeueAndPoison(t *testing.T) {
+func TestStdioRequeueAndPoison(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss")+holder("requeue"), "boss", "holder")
 	all := h.StartAll("boss", "holder")
@@ -120,7 +120,7 @@ func TestWordsRequeueAndPoison(t *testing.T) {
 // When an agent is stopped on request, its task is not failed: it waits for the next run.
 //
 // Rows: B-57, T-57.
-func TestWordsHolderIsStopped(t *testing.T) {
+func TestStdioHolderIsStopped(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss")+holder("auto"), "boss", "holder")
 	all := h.StartAll("boss", "holder")
@@ -141,7 +141,7 @@ func TestWordsHolderIsStopped(t *testing.T) {
 // The last lines of an agent count: it may report the end of its task and exit.
 //
 // Rows: B-10, B-57, T-57.
-func TestWordsLastWordsOfTheHolder(t *testing.T) {
+func TestStdioLastOutputOfTheHolder(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss")+holder("auto"), "boss", "holder")
 	all := h.StartAll("boss", "holder")
@@ -158,7 +158,7 @@ func TestWordsLastWordsOfTheHolder(t *testing.T) {
 // cancelled task is notified of the reason.
 //
 // Rows: B-49, B-69, B-71.
-func TestWordsCancel(t *testing.T) {
+func TestStdioCancel(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss")+holder("auto"), "boss", "holder")
 	all := h.StartAll("boss", "holder")
@@ -193,7 +193,7 @@ func TestWordsCancel(t *testing.T) {
 
 // An orchestrator that is killed repeatedly during its start loses no data and leaves no
 // process.
-func TestWordsKilledAtTheStart(t *testing.T) {
+func TestStdioKilledAtTheStart(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, stage.QuickStop+`
 agent "worker" {
@@ -248,7 +248,7 @@ agent "other" {
 // people, request keys are known, and opaque payloads are unchanged.
 //
 // Rows: B-30, B-46, B-53, B-61, T-48.
-func TestWordsAfterAStop(t *testing.T) {
+func TestStdioTasksAfterAStop(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss")+holder("auto"), "boss", "holder")
 	all := h.StartAll("boss", "holder")
@@ -288,7 +288,7 @@ func TestWordsAfterAStop(t *testing.T) {
 }
 
 // With a store in memory, everything works until the orchestrator ends.
-func TestWordsInMemory(t *testing.T) {
+func TestStdioRecordInMemory(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss")+holder("auto")+stage.InMemory, "boss", "holder")
 	all := h.StartAll("boss", "holder")
@@ -308,7 +308,7 @@ func TestWordsInMemory(t *testing.T) {
 // status tells them apart.
 //
 // Rows: B-54, B-62, B-74.
-func TestWordsAtTheDoor(t *testing.T) {
+func TestStdioMessagesOverHTTP(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a"), "a")
 	a := h.StartAll("a")[0]

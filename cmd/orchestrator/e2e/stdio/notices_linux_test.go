@@ -22,7 +22,7 @@ import (
 // goroutines. Every line is complete and arrives once.
 //
 // Rows: B-02, B-21, B-73, T-58.
-func TestWordsNeverInterleave(t *testing.T) {
+func TestStdioNoticesNeverInterleave(t *testing.T) {
 	t.Parallel()
 	const each, bosses = 250, 4
 	hcl, names := stage.Scripted()+stage.Unlimited+`
@@ -83,7 +83,7 @@ agent "holder" {
 // continue.
 //
 // Rows: B-08, T-04.
-func TestWordsToTheDeaf(t *testing.T) {
+func TestStdioNoticesToAnAgentThatReadsNothing(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss", "fine")+stage.Unlimited+`
 agent "deaf" {
@@ -120,7 +120,7 @@ agent "deaf" {
 // and the process left behind is ended at once.
 //
 // Rows: B-69, B-72, T-49.
-func TestWordsShutdown(t *testing.T) {
+func TestStdioShutdown(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, `
 defaults {
@@ -180,7 +180,7 @@ func names(status control.Status) (found []string) {
 // All agents share one grace period, however many use it up.
 //
 // Rows: B-72, T-49.
-func TestWordsSharedGrace(t *testing.T) {
+func TestStdioSharedGrace(t *testing.T) {
 	t.Parallel()
 	hcl := "orchestrator {\n  shutdown = \"1s\"\n}\n"
 	for i := range 40 { // with a second for each, the test would time out
@@ -200,7 +200,7 @@ func TestWordsSharedGrace(t *testing.T) {
 // Messages during the grace period are processed, and completions in it count.
 //
 // Rows: B-57, B-72.
-func TestWordsDuringTheGrace(t *testing.T) {
+func TestStdioMessagesDuringTheGrace(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss")+`
 agent "holder" {
@@ -230,7 +230,7 @@ agent "holder" {
 // An agent made with the SDK works with the real program.
 //
 // Rows: B-11, B-57.
-func TestWordsOfTheLibrary(t *testing.T) {
+func TestStdioAgentOfTheLibrary(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss")+`
 agent "worker" {
@@ -252,7 +252,7 @@ agent "worker" {
 
 // The record is a table that other programs can read. Its events are plain text, in the order in
 // which they happened.
-func TestWordsEventsHaveNoHoles(t *testing.T) {
+func TestStdioEventsHaveNoHoles(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss")+holder("auto"), "boss", "holder")
 	all := h.StartAll("boss", "holder")
@@ -277,7 +277,7 @@ func TestWordsEventsHaveNoHoles(t *testing.T) {
 // agent.
 //
 // Rows: B-10, T-04.
-func TestWordsAskAndGo(t *testing.T) {
+func TestStdioAskAndExit(t *testing.T) {
 	t.Parallel()
 	const times = 20
 	h := stage.NewTeam(t, stage.Scripted("fine")+stage.Unlimited+strings.Replace(phoenix, `["scripted", "phoenix"]`, `["sh", "go.sh"]`, 1), "fine")
@@ -304,7 +304,7 @@ done
 // An agent that has closed its stdin gets no notices, and tasks go to others.
 //
 // Rows: B-08, T-04.
-func TestWordsToOneWhoHasClosed(t *testing.T) {
+func TestStdioNoticesToAClosedStdin(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss")+`
 agent "closed" {
@@ -331,7 +331,7 @@ agent "closed" {
 // logged.
 //
 // Rows: B-06, B-07, B-08.
-func TestWordsOfTheUnheard(t *testing.T) {
+func TestStdioAgentWithoutStdin(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss")+`
 agent "null" {
@@ -363,7 +363,7 @@ agent "raw" {
 // An agent that was stopped by SIGSTOP gets its task when it continues.
 //
 // Rows: B-08, T-04.
-func TestWordsToOneWhoStandsStill(t *testing.T) {
+func TestStdioNoticesToAStoppedAgent(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss")+holder("auto"), "boss", "holder")
 	all := h.StartAll("boss", "holder")
@@ -397,7 +397,7 @@ func standsStill(t *testing.T, pid int) bool {
 }
 
 // An agent that is stopped by a signal while it has a task is reported as stalled.
-func TestWordsFrozen(t *testing.T) {
+func TestStdioFrozenAgent(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss")+strings.Replace(holder("auto"), "  on_exit", "  health {\n    write_timeout = \"300ms\"\n  }\n  on_exit", 1), "boss", "holder")
 	all := h.StartAll("boss", "holder")

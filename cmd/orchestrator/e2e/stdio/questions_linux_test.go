@@ -20,7 +20,7 @@ import (
 // as the answer.
 //
 // Rows: B-58, B-59, B-61, B-62.
-func TestWordsAskAndAnswer(t *testing.T) {
+func TestStdioAskAndAnswer(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a"), "a")
 	a := h.StartAll("a")[0]
@@ -62,7 +62,7 @@ func TestWordsAskAndAnswer(t *testing.T) {
 // A question uses its own timeout, not that of the file.
 //
 // Rows: B-60, T-07.
-func TestWordsOwnTimeout(t *testing.T) {
+func TestStdioTimeoutOfAQuestion(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a")+"protocol {\n  request_timeout = \"100ms\"\n}\n", "a")
 	a := h.StartAll("a")[0]
@@ -85,7 +85,7 @@ func TestWordsOwnTimeout(t *testing.T) {
 // An event:question is listed for people, who may answer it. The agent does not get the answer.
 //
 // Rows: B-18, B-63, B-67.
-func TestWordsOpenQuestion(t *testing.T) {
+func TestStdioOpenQuestion(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a"), "a")
 	a := h.StartAll("a")[0]
@@ -105,7 +105,7 @@ func TestWordsOpenQuestion(t *testing.T) {
 // The text of a question is escaped on the screen and stored unchanged.
 //
 // Rows: B-58, B-80.
-func TestWordsQuestionIsInert(t *testing.T) {
+func TestStdioQuestionIsInert(t *testing.T) {
 	t.Parallel()
 	const evil = "\x1b[2J\x1b]0;owned\x07<script>alert(1)</script>\u202e\r\nq9  root  yes?"
 	h := stage.NewTeam(t, stage.Scripted("a"), "a")
@@ -137,7 +137,7 @@ func TestWordsQuestionIsInert(t *testing.T) {
 // and the next run gets the answer.
 //
 // Rows: B-30, B-61.
-func TestWordsQuestionIsAskedAgain(t *testing.T) {
+func TestStdioQuestionIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.QuickStop+phoenix, "phoenix")
 	a := h.StartAll("phoenix")[0]
@@ -162,7 +162,7 @@ func TestWordsQuestionIsAskedAgain(t *testing.T) {
 // A program that uses an agent's key at the API gets its answer there.
 //
 // Rows: B-21, B-26, B-61, B-62.
-func TestWordsAskAtTheDoor(t *testing.T) {
+func TestStdioAskOverHTTP(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a"), "a")
 	a := h.StartAll("a")[0]
@@ -197,7 +197,7 @@ func TestWordsAskAtTheDoor(t *testing.T) {
 // Tests of answers: each request has exactly one, and its form never varies.
 
 // Rows: B-13, B-14, B-22, B-24, B-25, T-06.
-func TestWordsAnswerOfSuccess(t *testing.T) {
+func TestStdioSuccessResponse(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a"), "a")
 	a := h.StartAll("a")[0]
@@ -224,7 +224,7 @@ func TestWordsAnswerOfSuccess(t *testing.T) {
 }
 
 // Rows: B-12, B-14, B-16, B-23, B-27, B-28, B-33, B-74, B-76.
-func TestWordsAnswerOfError(t *testing.T) {
+func TestStdioErrorResponse(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a"), "a")
 	a := h.StartAll("a")[0]
@@ -265,7 +265,7 @@ func TestWordsAnswerOfError(t *testing.T) {
 // A request without a usable id is answered too.
 //
 // Rows: B-13, B-21, B-27.
-func TestWordsAnswerWithoutID(t *testing.T) {
+func TestStdioRequestWithoutID(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a"), "a")
 	a := h.StartAll("a")[0]
@@ -285,7 +285,7 @@ func TestWordsAnswerWithoutID(t *testing.T) {
 // A misspelled request is refused; a line that only resembles one is a log line.
 //
 // Rows: B-28, T-03.
-func TestWordsMisspelt(t *testing.T) {
+func TestStdioMisspelled(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a"), "a")
 	a := h.StartAll("a")[0]
@@ -301,7 +301,7 @@ func TestWordsMisspelt(t *testing.T) {
 // An open question does not delay the answers to later requests.
 //
 // Rows: B-26, T-07.
-func TestWordsAnswersOutOfOrder(t *testing.T) {
+func TestStdioAnswersOutOfOrder(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a"), "a")
 	a := h.StartAll("a")[0]
@@ -317,7 +317,7 @@ func TestWordsAnswersOutOfOrder(t *testing.T) {
 // payload is refused.
 //
 // Rows: B-21, B-30.
-func TestWordsRepeat(t *testing.T) {
+func TestStdioRepeatedRequest(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a"), "a")
 	a := h.StartAll("a")[0]
@@ -340,7 +340,7 @@ func TestWordsRepeat(t *testing.T) {
 // refused.
 //
 // Rows: B-29, B-60, T-07.
-func TestWordsTimeout(t *testing.T) {
+func TestStdioTimeout(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("a")+`
 protocol {
@@ -371,7 +371,7 @@ protocol {
 // A run that repeats a request of the previous run gets its answer, and the effect happens once.
 //
 // Rows: B-30.
-func TestWordsRepeatByTheNextRun(t *testing.T) {
+func TestStdioRepeatByTheNextRun(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.QuickStop+phoenix, "phoenix")
 	a := h.StartAll("phoenix")[0]
