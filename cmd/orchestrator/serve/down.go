@@ -24,7 +24,7 @@ func DownCommand(a *cli.App) *cobra.Command {
 	var f downFlags
 	verb := &cobra.Command{
 		Use:   "down",
-		Short: "Stop the team in order",
+		Short: "Shut the team down cleanly",
 		Long: `Stops the running orchestrator and waits for its end. Each agent is notified, its stdin
 is closed, it gets a signal, and finally it is killed with all its processes. Agents
 that others depend on are stopped last.
@@ -38,7 +38,7 @@ that others depend on are stopped last.
 		RunE:              func(*cobra.Command, []string) error { return down(a, f) },
 	}
 	set := verb.Flags()
-	set.BoolVar(&f.force, "force", false, "kill at once, without an ordered stop")
+	set.BoolVar(&f.force, "force", false, "kill at once, without a clean shutdown")
 	set.BoolVar(&f.yes, "yes", false, "do not ask")
 	set.BoolVar(&f.ifRunning, "if-running", false, "exit 0 when no orchestrator is running")
 	return verb

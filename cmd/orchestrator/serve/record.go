@@ -119,26 +119,26 @@ func cannotGoOn(err error, stateDir string) error {
 	case isLost && lost.Folder:
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the record was lost: " + lost.Error(),
-			Because: []string{"Everything was stopped in order. If you still have that folder, it contains the record."},
+			Because: []string{"Everything was shut down cleanly. If you still have that folder, it contains the record."},
 			Hint:    "If you moved the folder, start the team there: orchestrator up",
 			Details: map[string]any{"path": lost.Path, "replaced": false},
 		}
 	case isLost:
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the record was lost: " + lost.Error(),
-			Because: []string{"Everything was stopped in order. If you still have that file, it contains the record."},
+			Because: []string{"Everything was shut down cleanly. If you still have that file, it contains the record."},
 			Hint:    "Keep the state directory where no command deletes it, for example git clean -fdx: orchestrator { state_dir = … }",
 			Details: map[string]any{"path": lost.Path, "replaced": lost.Replaced},
 		}
 	case errors.Is(err, eventlog.ErrFull):
 		return &cli.Failure{
 			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: "the disk is full: " + err.Error(),
-			Because: []string{"Everything was stopped in order, and nothing that was confirmed is lost."},
+			Because: []string{"Everything was shut down cleanly, and no confirmed work is lost."},
 			Hint:    "Free some space, then start again: df -h " + term.Word(stateDir),
 		}
 	case errors.Is(err, eventlog.ErrDamaged):
 		return &cli.Failure{
-			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: err.Error(), Because: []string{"Everything was stopped in order."}, Hint: damagedHint,
+			Exit: cli.ExitNo, Code: cli.CodeFailed, Message: err.Error(), Because: []string{"Everything was shut down cleanly."}, Hint: damagedHint,
 		}
 	}
 	return err

@@ -39,7 +39,7 @@ func RunCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use: "run [flags] -- CMD…", DisableFlagsInUseLine: true,
 		Short: "Run one command as an agent, without a file",
-		Long: `Runs one command as an agent. Ctrl-C stops it in order, and its whole process tree ends
+		Long: `Runs one command as an agent. Ctrl-C stops it cleanly, and its whole process tree ends
 with it. Its output is printed in whole lines. Stdin is copied to the command and then
 closed. If stdin is /dev/null, the command's stdin stays open. The command gets no tasks:
 for these, write a file with orchestrator init.

@@ -245,7 +245,7 @@ func greet(a *cli.App, c *config.Config, file string, urls []string) {
 		a.Note("Listening at %s", url)
 	}
 	if term.IsTerminal(a.Stdin) && term.IsTerminal(a.Stdout) {
-		a.Note("Ctrl-C stops everything in order. A second Ctrl-C kills.")
+		a.Note("Ctrl-C shuts everything down cleanly. A second Ctrl-C kills it.")
 	}
 }
 

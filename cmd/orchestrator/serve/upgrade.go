@@ -25,16 +25,16 @@ func UpgradeCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "upgrade [PROGRAM]",
 		Short: "Replace the running program, and keep its agents running",
-		Long: `Replaces the program of the running orchestrator by another version of it. The agents
-keep running, with their stdin and stdout, and nothing that was confirmed is lost. Without
-an argument the file of the running program is executed again, which may be new.
+		Long: `Replaces the running orchestrator with another version. Its agents keep running, with
+their stdin and stdout, and no confirmed work is lost. Without an argument, it executes
+the file of the running program again, which may be new.
 
-The upgrade is refused if the other program cannot read the file or the record, if the
-file has changed, and while an agent is being started or stopped. Coding agents and
-agents that joined over a connection cannot go over. An agent that doesn't read its
-stdin blocks an upgrade: decisions wait up to 3 seconds for it, then the upgrade is
-refused. If an upgrade fails, the old program continues. Open HTTP requests and streams
-are cut off.`,
+The upgrade is refused if the new program cannot read the file or the record, if the
+file has changed, or while an agent is starting or stopping. Coding agents, agents on
+hosts, and agents that joined with pipe or mcp cannot be kept running: stop them first.
+An agent that doesn't read its stdin blocks an upgrade: decisions wait up to 3 seconds
+for it, then the upgrade is refused. If an upgrade fails, the old program continues.
+Open HTTP requests and streams are closed.`,
 		Example: `  orchestrator upgrade
   orchestrator upgrade ./orchestrator-new`,
 		Args: cli.ArgCount(0, 1),
