@@ -1,4 +1,4 @@
-// Package demo is a team that is inside the program: it builds the web site of a lighthouse, with a few real pages, in
+// Package demo is the built-in team of the program: it builds the website of a lighthouse, with a few real pages, in
 // its own folder. It needs no model, no network, and no other program.
 package demo
 
@@ -29,13 +29,13 @@ func Command(a *cli.App) *cobra.Command {
 		Use:   "demo",
 		Short: "Run the built-in demo team",
 		Long: `Runs a team of four agents for twenty seconds. It needs no model, no network and no other
-program. They build the web site of a lighthouse: an architect assigns tasks, a writer crashes on
-purpose and its task is given out again, a designer asks you a question, and a reviewer follows
-every link. Answer the question by typing, or let it pass. Ctrl-C stops everything.
+program. The agents build the website of a lighthouse: an architect assigns tasks, a writer
+crashes on purpose and its task goes back to the queue, a designer asks you a question, and a
+reviewer checks every link. Type an answer, or let the question expire. Ctrl-C stops everything.
 
-While it runs, orchestrator ui shows the team in the browser and orchestrator watch in another
-terminal. The team works in a temporary folder, which is removed at the end. With --keep, its
-file and the site stay.`,
+While it runs, open orchestrator ui in the browser, or orchestrator watch in another terminal.
+The team works in a temporary folder, which is removed at the end. With --keep, its file and
+the site stay.`,
 		Example: `  orchestrator demo
   orchestrator demo --keep lighthouse      keep the team and its site in a new folder`,
 		Args: cli.ArgCount(0, 0), ValidArgsFunction: cobra.NoFileCompletions,

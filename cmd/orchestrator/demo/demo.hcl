@@ -1,10 +1,10 @@
-# A small team that builds the web site of a lighthouse in twenty seconds. It needs
+# A small team that builds the website of a lighthouse in twenty seconds. It needs
 # no model and no network. Run it again with
 #
 #   orchestrator up --exit-when-idle
 #
-# in this folder, and change what you like. With --var reviewer=harsh nothing is
-# ever right, and the exit code is 1.
+# in this folder, and change what you like. With --var reviewer=harsh, the reviewer
+# rejects everything, and the exit code is 1.
 #
 # The whole language: orchestrator help config
 
@@ -13,21 +13,21 @@ orchestrator {
   shutdown = "10s"
 }
 
-# Each run is a story of its own. Without this block all of them are kept.
+# Keep each run in memory. Without this block, runs are stored on disk.
 store {
   kind = "memory"
 }
 
-# Tasks that say what they require are given out as soon as there are any:
+# Tasks with requirements are assigned when they are created:
 #
 #   orchestrator task add "Find a better name" --language markdown
 scheduler {
   on_create      = true
-  count_assigned = true # one at a time: what somebody has not begun is not given to them
+  count_assigned = true # an assigned task counts before it starts, so agents get one at a time
 }
 
 variable "pace" {
-  description = "how long everything takes: 0.1 is ten times as fast"
+  description = "scale of all times: 0.1 is ten times as fast"
   default     = "1"
 }
 
@@ -37,23 +37,23 @@ variable "patience" {
 }
 
 variable "out" {
-  description = "where the site is built: a folder for it alone, site in the state directory when it is empty"
+  description = "folder for the site only; when empty, the folder site in the state directory"
   default     = ""
 }
 
 variable "reviewer" {
-  description = "fair, or harsh: then nothing is ever right"
+  description = "fair, or harsh to reject everything"
   default     = "fair"
 }
 
-# One program plays all of them. What it is told first is its part.
+# One program plays all agents. Its first argument is the role.
 locals {
   play = ["orchestrator", "demo", "play"]
   how  = ["-pace", var.pace, "-out", var.out == "" ? "" : abspath(var.out)]
 }
 
-# Who plans, who builds and who judges. What is put together is done when the
-# reviewer says so: orchestrator session show site
+# The architect plans, the developers build, the reviewer reviews. The assembled site
+# is done when the reviewer approves it: orchestrator session show site
 session "site" {
   require_review = true
   member "architect" { type = "architect" }
@@ -63,7 +63,7 @@ session "site" {
 }
 
 agent "architect" {
-  description = "says what there is to do, and ends when it is done"
+  description = "submits the tasks, and exits when the site is approved"
   command     = concat(local.play, ["architect"], local.how)
   depends_on  = ["writer", "designer", "reviewer"]
 
@@ -71,12 +71,12 @@ agent "architect" {
     policy = "never"
   }
   capabilities {
-    max_concurrent_tasks = 0 # it gives tasks, and takes none
+    max_concurrent_tasks = 0 # it submits tasks and takes none
   }
 }
 
-# It crashes in the middle of the tides, once. The task goes back to the queue, and is
-# done by whoever is free first.
+# The writer crashes once, in the middle of the tides page. The task goes back to the
+# queue for the first free agent.
 agent "writer" {
   description = "outlines and writes pages"
   command     = concat(local.play, ["developer", "-stumble"], local.how)
@@ -88,7 +88,7 @@ agent "writer" {
 }
 
 agent "designer" {
-  description = "chooses colours, and writes pages too"
+  description = "chooses colours and writes pages"
   command     = concat(local.play, ["developer", "-patience", var.patience], local.how)
   on_exit     = "requeue"
 
@@ -98,10 +98,10 @@ agent "designer" {
 }
 
 agent "reviewer" {
-  description = "reads every page and follows every link"
+  description = "reads every page and checks every link"
   command     = concat(local.play, ["reviewer"], var.reviewer == "harsh" ? ["-harsh"] : [], local.how)
 
   capabilities {
-    max_concurrent_tasks = 0 # it judges, and takes no tasks
+    max_concurrent_tasks = 0 # it reviews and takes no tasks
   }
 }

@@ -38,11 +38,11 @@ func Play(ctx context.Context, words []string) error {
 	a, d, r := architect{member: &m}, developer{member: &m, exit: os.Exit}, reviewer{member: &m}
 	flags := flag.NewFlagSet("lighthouse "+words[0], flag.ExitOnError)
 	flags.Float64Var(&m.pace, "pace", 1, "scale of all times; 0.1 is ten times as fast")
-	folder := flags.String("out", "", "folder of the site, used for nothing else; default: a folder in $ORC_STATE_DIR")
+	folder := flags.String("out", "", "folder for the site only; default: a folder in $ORC_STATE_DIR")
 	var part func(context.Context, *agents.Session) error
 	switch words[0] {
 	case "architect":
-		flags.StringVar(&a.developer, "developer", "writer", "agent that assembles the site and preferably writes about the tides")
+		flags.StringVar(&a.developer, "developer", "writer", "agent that assembles the site, and is preferred for the page about the tides")
 		flags.StringVar(&a.reviewer, "reviewer", "reviewer", "agent that reviews the site")
 		part = a.play
 	case "developer":

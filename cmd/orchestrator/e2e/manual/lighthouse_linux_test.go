@@ -109,7 +109,7 @@ func (l *lighthouse) requireStory() {
 	require.Greater(t, len(l.of(events.TaskProgress)), 10)
 
 	require.Equal(t, 1, strings.Count(l.said["writer"], "this crash is on purpose"), l.all)
-	require.Contains(t, l.said["writer"]+l.said["designer"], "tides.html once more")
+	require.Contains(t, l.said["writer"]+l.said["designer"], "starts tides.html again")
 	require.Len(t, l.of(events.TaskRequeued), 1)
 	require.Contains(t, l.texts(events.TaskRequeued)[0], `"Write about the tides" is back in the queue`)
 
@@ -117,8 +117,8 @@ func (l *lighthouse) requireStory() {
 	require.Len(t, verdicts, 2)
 	require.Contains(t, verdicts[0], "changes requested")
 	require.Contains(t, verdicts[1], session.VerdictApproved)
-	require.Contains(t, l.said["reviewer"], "leads to tide.html, and there is no such page")
-	require.Contains(t, l.said["writer"], "tide.html is tides.html now")
+	require.Contains(t, l.said["reviewer"], "links to tide.html, which does not exist")
+	require.Contains(t, l.said["writer"], "changed tide.html to tides.html")
 	require.Contains(t, l.said["architect"], "See it: "+filepath.Join(l.folder, "index.html"))
 }
 
@@ -153,7 +153,7 @@ func TestLighthouse(t *testing.T) {
 	l := runLighthouse(t, state, "--var", "patience=50ms")
 	l.requireStory()
 	require.Len(t, l.of(events.QuestionExpired), 1)
-	require.Contains(t, l.said["designer"], "no answer: taking day")
+	require.Contains(t, l.said["designer"], "no answer: using day")
 	l.requireSite("day")
 
 	answers := filepath.Join(state, "answers")
