@@ -15,7 +15,7 @@ export function Agent() {
   const name = route.value.query.name ?? "", shown = route.value.query.tab ?? "output";
   const a = status.value?.agents.find((/** @type {any} */ x) => x.name === name);
   if (!status.value) return html`<p class="loading">Loading…</p>`;
-  if (!a) return html`<${Empty} title="No such agent" cli="orchestrator ps"><p>“${clip(name, 80)}” may have been removed from the file.</p><//>`;
+  if (!a) return html`<${Empty} title="No such agent" cli="orchestrator ps"><p>“${clip(name, 80)}” may have been removed from the configuration.</p><//>`;
   return html`<div class=${"page agent" + (shown === "activity" ? "" : " fill")}><${Head} a=${a}/><${Sparks} key=${"s" + name} name=${name}/><${History} key=${name} name=${name}/>
     <div class="tabs" role="tablist">${[["output", "Output"], ["activity", "Activity"]].map(([tab, word]) => html`<button type="button" role="tab" key=${tab} aria-selected=${shown === tab} onClick=${() => refine({ tab: tab === "output" ? undefined : tab })}>${word}</button>`)}</div>
     ${shown === "activity" ? html`<p class="dim">Messages and events of this agent:</p><${Story} key=${"activity" + name} of="agent" id=${name}/>` : html`<${LogView} key=${"log" + name} agent=${name}/>`}</div>`;
@@ -27,8 +27,8 @@ function Head({ a }) {
   const word = quoted(a.name);
   const run = (/** @type {string} */ operation, /** @type {string} */ verb) => async () => {
     const cli = `orchestrator agent ${verb} ${word}`;
-    const held = a.tasks.length ? `It has ${count(a.tasks.length, "task")}: ${a.tasks.map((/** @type {any} */ t) => clip(t.name, 60)).join(", ")}.` : "It has no task.";
-    if (verb !== "start" && await confirm({ title: `${verb === "stop" ? "Stop" : "Restart"} ${clip(a.name, 60)}?`, text: held, yes: verb === "stop" ? "Stop it" : "Restart it", cli, danger: true }) === null) return;
+    const held = a.tasks.length ? `It has ${count(a.tasks.length, "task")}: ${a.tasks.map((/** @type {any} */ t) => clip(t.name, 60)).join(", ")}.` : "It has no tasks.";
+    if (verb !== "start" && await confirm({ title: `${verb === "stop" ? "Stop" : "Restart"} ${clip(a.name, 60)}?`, text: held, yes: verb === "stop" ? "Stop agent" : "Restart agent", cli, danger: true }) === null) return;
     const { agents } = await ask(operation, { agents: [a.name] });
     const bad = agents.find((/** @type {any} */ o) => !o.ok);
     note(bad ? `${bad.name}: ${bad.text}` : agents.map((/** @type {any} */ o) => `${o.name}: ${o.text}`).join(", "), !!bad);

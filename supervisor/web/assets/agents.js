@@ -33,7 +33,7 @@ export function Agents() {
   const all = status.value?.agents ?? [];
   const found = useMemo(() => all.filter((/** @type {any} */ a) => (!query.text || a.name.toLowerCase().includes(query.text.toLowerCase())) && (!query.state || a.state === query.state)), [all, query]);
   if (!status.value) return html`<p class="loading">Loading…</p>`;
-  if (!all.length) return html`<${Empty} title="No agents" cli="orchestrator help config"><p>Declare them in the file:</p><//>`;
+  if (!all.length) return html`<${Empty} title="No agents" cli="orchestrator help config"><p>Declare agents in the configuration:</p><//>`;
   const states = [...new Set(all.map((/** @type {any} */ a) => a.state))];
   const running = all.filter((/** @type {any} */ a) => a.state === "running").length;
   return html`<div class="page"><div class="bar"><h1>Agents <small>${running} of ${count(all.length, "agent")} running</small></h1>
@@ -42,7 +42,7 @@ export function Agents() {
     <div class="table still" role="table" aria-label="Agents"><div class="cells head of-agents" role="row">
       ${["Agent", "State", "Task", "Restarts", "Up", "CPU time", "Memory", "Mailbox"].map((w, i) => html`<span key=${w} role="columnheader" class=${i > 2 ? "mid num-cell" + (i > 4 ? " far" : "") : ""}>${w}</span>`)}</div>
       ${found.map((/** @type {any} */ a) => html`<${Row} key=${a.name} a=${a}/>`)}</div>
-    ${!found.length && html`<p class="dim">No agent matches the filter.</p>`}</div>`;
+    ${!found.length && html`<p class="dim">No agents match the filter.</p>`}</div>`;
 }
 
 /** @param {{a: any}} props */

@@ -21,7 +21,7 @@ effect(() => {
   if (announces.value && lastNeeds >= 0 && n > lastNeeds && document.hidden) {
     const q = asked > lastAsked ? questions.value.at(-1) : undefined;
     try {
-      new Notification(q ? `${clip(q.agent, 40)} asks` : "A plan waits for you", { body: q ? firstLine(q.question, 160) : "", tag: "orchestrator" });
+      new Notification(q ? `${clip(q.agent, 40)} asks` : "A plan needs your approval", { body: q ? firstLine(q.question, 160) : "", tag: "orchestrator" });
     } catch { /* some browsers allow it only in a service worker */ }
   }
   lastNeeds = n;

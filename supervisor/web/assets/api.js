@@ -27,7 +27,7 @@ async function refusal(answer) {
     const { error } = JSON.parse(text);
     return new Refusal(answer.status, error.code, [error.message, error.hint].filter(Boolean).join(". "), error.details);
   } catch {
-    return new Refusal(answer.status, "unreadable", text.slice(0, 200) || `the answer has status ${answer.status}`);
+    return new Refusal(answer.status, "unreadable", text.slice(0, 200) || `the answer has the status ${answer.status}`);
   }
 }
 

@@ -33,5 +33,5 @@ export function Artifacts({ t }) {
     <div class="row"><b>${clip(a.name, 120)}</b><span class="dim">${clip(a.type, 60)}${a.ref ? "" : ", " + bytes(a.size ?? 0)}</span>
       ${a.ref ? html`<span class="dim">at ${clip(a.ref, 200)}</span>` : html`<button type="button" aria-expanded=${shown?.name === a.name} onClick=${() => show(a.name)}>${shown?.name === a.name ? "Hide" : "Show"}</button>
         <button type="button" onClick=${() => save(a)}>Save</button><${Command} text=${`orchestrator task response ${idWord(t.id)} --artifact ${quoted(a.name)}`}/>`}</div>
-    ${shown?.name === a.name && html`<pre>${visible(shown?.content.slice(0, most), true)}${(shown?.content.length ?? 0) > most ? "\n… Save it to see the rest" : ""}</pre>`}</li>`)}</ul></div>`;
+    ${shown?.name === a.name && html`<pre>${visible(shown?.content.slice(0, most), true)}${(shown?.content.length ?? 0) > most ? "\n… Save the artifact to see the rest" : ""}</pre>`}</li>`)}</ul></div>`;
 }

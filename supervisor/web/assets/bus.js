@@ -76,7 +76,7 @@ export function Bus() {
   if (!mails) return html`<p class="loading">Loading…</p>`;
   const picked = query.seq ? mails.find((m) => String(m.seq) === query.seq) : undefined;
   return html`<div class="page fill"><div class="bar"><h1>Bus <small>${count(found.length, "message")}</small></h1>
-      <button type="button" onClick=${() => (paused ? go() : setPaused(true))}>${paused ? `Go on (${held.length} held back)` : "Pause"}</button>
+      <button type="button" onClick=${() => (paused ? go() : setPaused(true))}>${paused ? `Resume (${held.length} new)` : "Pause"}</button>
       <select aria-label="Actor" value=${query.actor ?? ""} onChange=${(/** @type {any} */ e) => refine({ actor: e.target.value })}><option value="">All actors</option>
         ${[...new Set(actors.map((a) => name(a.actor)))].map((a) => html`<option key=${a} value=${a}>${a}</option>`)}</select>
       <label class="row"><input type="checkbox" checked=${!!query.all} onChange=${() => refine({ all: query.all ? undefined : "yes" })}/> Starts and heartbeats</label>
@@ -105,7 +105,7 @@ const Parties = ({ m, name }) => {
 
 /** Who is there, and how far each has read. @param {{actors: any[], name: (a: string) => string}} props */
 const Actors = ({ actors, name }) => html`<ul class="plain actors">${actors.slice(0, 100).map((a) => html`<li key=${a.actor} title=${clip(a.actor)}><span class=${a.status === "active" ? "t-green" : a.status === "stale" ? "t-red" : "t-dim"}><${Icon} name="dot"/></span>
-  <span class="n">${name(a.actor)}</span>${a.actor !== "GO" && a.latest > a.cursor && html`<small class="dim" title="It has not acknowledged its latest message">unread</small>`}</li>`)}</ul>`;
+  <span class="n">${name(a.actor)}</span>${a.actor !== "GO" && a.latest > a.cursor && html`<small class="dim" title="The latest message is not acknowledged">unread</small>`}</li>`)}</ul>`;
 
 /** One message, and those that it answers or that answer it. @param {{m: any, mails: any[], name: (a: string) => string, actors: any[]}} props */
 function Message({ m, mails, name, actors }) {

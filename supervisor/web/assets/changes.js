@@ -54,7 +54,7 @@ export function filesOf(patch) {
     else if (line.startsWith("deleted file")) f.was = "deleted";
     else if (line.startsWith("rename from ")) f.was = "was " + unquoted(line.slice(12));
     else if (line.startsWith("Binary files")) f.was = (f.was + " binary").trim();
-    else if (line.startsWith("old mode")) f.was = "other mode";
+    else if (line.startsWith("old mode")) f.was = "mode changed";
   }
   return files;
 }
@@ -95,14 +95,14 @@ export function Changes({ id, findings = [], ended }) {
   if (!found) return html`<p class="loading">Loading…</p>`;
   if (found instanceof Error) {
     const none = found instanceof Refusal && found.status === 404;
-    return html`<div class="card"><p class=${none ? "dim" : "bad"}>${none ? "It has no workspace: it never had one, or what it has changed was merged." : visible(found.message, true)}</p><${Command} text=${none ? "orchestrator help verified" : cli}/></div>`;
+    return html`<div class="card"><p class=${none ? "dim" : "bad"}>${none ? "No workspace: the task never had one, or its changes are merged." : visible(found.message, true)}</p><${Command} text=${none ? "orchestrator help verified" : cli}/></div>`;
   }
   const elsewhere = findings.filter((f) => !found.files.some((/** @type {File} */ file) => isIn(f, file)));
   return html`<div class="page changes"><div class="bar"><h2>${count(found.files.length, "changed file")} <small>on ${clip(found.branch, 80)}, from ${clip(found.base, 60)}</small></h2>
       <span class="switch push" role="group" aria-label="Form"><button type="button" aria-pressed=${!beside} onClick=${() => setBeside(false)}>Unified</button><button type="button" aria-pressed=${beside} onClick=${() => setBeside(true)}>Side by side</button></span></div>
     ${found.uncommitted?.length > 0 && html`<p class="t-amber">${count(found.uncommitted.length, "file is", "files are")} not committed: ${clip(found.uncommitted.slice(0, 20).join(", "), 400)}</p>`}
     <div class="row"><${Command} text=${cli}/><button type="button" onClick=${() => setAgain(again + 1)}>Refresh</button>${ended && html`<${Merge} id=${id} of=${found} done=${() => setAgain(again + 1)}/>`}</div>
-    ${!found.files.length && html`<p class="dim">It has changed nothing yet.</p>`}
+    ${!found.files.length && html`<p class="dim">No changes yet.</p>`}
     ${found.files.map((/** @type {File} */ f) => html`<details key=${f.name} class="card diff" open=${f.rows.length < maxOpen || findings.some((g) => isIn(g, f))}>
       <summary><code>${clip(f.name, 200)}</code> ${f.was && html`<span class="dim">${clip(f.was, 200)}</span>`} <span class="push"><span class="t-green">+${f.added}</span> <span class="t-red">−${f.removed}</span></span></summary>
       ${f.rows.length > 0 && html`<div class="scroll"><table class=${beside ? "code beside" : "code"}>${beside && html`<colgroup><col class="n"/><col/><col class="n"/><col/></colgroup>`}<tbody>${beside ? pairs(f.rows.slice(0, maxRows)).map(([old, young], i) => html`<${Beside} key=${i} old=${old} young=${young} findings=${findings.filter((g) => isIn(g, f))}/>`)
@@ -147,9 +147,9 @@ function Beside({ old, young, findings }) {
 function Merge({ id, of, done }) {
   const cli = `orchestrator task merge ${idWord(id)}`;
   const run = async () => {
-    if (await confirm({ title: `Merge ${clip(of.branch, 60)} into ${clip(of.base, 60)}?`, text: "The verify commands run on the result first. Nothing is pushed. Then the workspace and the branch of the task are removed, unless keep is \"all\".", yes: "Merge it", cli }) === null) return;
+    if (await confirm({ title: `Merge ${clip(of.branch, 60)} into ${clip(of.base, 60)}?`, text: "The verify commands run on the result first. Nothing is pushed. Afterwards, the workspace and the branch of the task are removed, unless keep is \"all\".", yes: "Merge branch", cli }) === null) return;
     const m = await ask("merge-task", { taskId: id, commit: of.commit });
-    note(m.already ? `It was merged before into ${m.into}` : `Merged into ${m.into}`);
+    note(m.already ? `Already merged into ${m.into}` : `Merged into ${m.into}`);
     done();
   };
   return html`<${Act} label="Merge" cli=${cli} run=${run}/>`;

@@ -49,6 +49,6 @@ export function Find() {
   return html`<${Layer} label="Search">
     <input ref=${field} class="big" type="text" placeholder="A task, an agent or a page" aria-label="Search" role="combobox" aria-expanded="true" aria-controls="found" aria-activedescendant=${"f" + index}
       value=${text} onKeyDown=${key} onInput=${(/** @type {any} */ e) => { setText(e.target.value); setAt(0); }}/>
-    <ul id="found" ref=${list} class="found" role="listbox" aria-label="Found">${found.map((f, i) => html`<li key=${f.key} id=${"f" + i} role="option" aria-selected=${i === index} onClick=${() => open(i)} onMouseMove=${() => i !== at && setAt(i)}>${f.view}</li>`)}</ul>
-    ${!found.length && html`<p class="dim">Nothing fits “${clip(text, 60)}”.</p>`}<//>`;
+    <ul id="found" ref=${list} class="found" role="listbox" aria-label="Results">${found.map((f, i) => html`<li key=${f.key} id=${"f" + i} role="option" aria-selected=${i === index} onClick=${() => open(i)} onMouseMove=${() => i !== at && setAt(i)}>${f.view}</li>`)}</ul>
+    ${!found.length && html`<p class="dim">No matches for “${clip(text, 60)}”.</p>`}<//>`;
 }

@@ -59,17 +59,17 @@ export function GraphPage() {
   const drawn = useMemo(() => place(some), [shape]);
   const thick = useMemo(() => critical(some), [some]);
   if (!loaded.value) return html`<p class="loading">Loading…</p>`;
-  if (!all.length) return html`<${Empty} title="No tasks yet" cli='orchestrator task add "API handlers" --needs TASK'><p>Tasks that need others are drawn here. This adds one:</p><//>`;
+  if (!all.length) return html`<${Empty} title="No tasks yet" cli='orchestrator task add "API handlers" --needs TASK'><p>This page shows tasks that depend on other tasks. To add one:</p><//>`;
   const picked = query.task ? tasks.get(query.task) : undefined;
   const of = query.of ? tasks.get(query.of) : undefined;
   return html`<div class="page fill"><div class="bar"><h1>Graph <small>${some.length < all.length ? `${some.length} of ${count(all.length, "task")}` : count(all.length, "task")}</small></h1>
-      ${of && html`<span class="row">what “${clip(of.name, 40)}” needs <button type="button" onClick=${() => refine({ of: undefined })}>Show all</button></span>`}
+      ${of && html`<span class="row">dependencies of “${clip(of.name, 40)}” <button type="button" onClick=${() => refine({ of: undefined })}>Show all</button></span>`}
       ${all.length > 60 && html`<label class="row"><input type="checkbox" checked=${query.done === "show"} onChange=${() => refine({ done: query.done === "show" ? undefined : "show" })}/> Done tasks</label>`}
       <span class="legend">${drawn.edges.length > 0 && html`<${Arrow} word="is needed by"/>`}${thick.size > 0 && html`<${Arrow} thick word="longest chain of open tasks"/>`}</span>
       <span class="push row">${some.length > 0 && html`<${Save} of=".graph svg.canvas" name="graph.svg" size=${drawn.size}/>`}<${Command} text="orchestrator graph"/></span></div>
-    ${!some.length ? html`<p class="dim">No task depends on another.</p>` : html`<div class="graph"><${Canvas} drawn=${drawn} thick=${thick} picked=${query.task}/>
+    ${!some.length ? html`<p class="dim">No tasks with dependencies.</p>` : html`<div class="graph"><${Canvas} drawn=${drawn} thick=${thick} picked=${query.task}/>
       ${picked && html`<${Drawer} t=${picked}/>`}</div>`}
-    <details class="twin"><summary>List of these tasks</summary><ul>${some.slice(0, 500).map((t) => html`<li key=${t.id}><${Link} to=${taskAddress(t.id)}>${clip(t.name, 100)}<//> (${lookOf(t).word})${t.dependencies?.length ? " needs " + t.dependencies.map((d) => clip(tasks.get(d)?.name ?? short(d), 60)).join(", ") : ""}</li>`)}</ul></details></div>`;
+    <details class="twin"><summary>Tasks as a list</summary><ul>${some.slice(0, 500).map((t) => html`<li key=${t.id}><${Link} to=${taskAddress(t.id)}>${clip(t.name, 100)}<//> (${lookOf(t).word})${t.dependencies?.length ? " needs " + t.dependencies.map((d) => clip(tasks.get(d)?.name ?? short(d), 60)).join(", ") : ""}</li>`)}</ul></details></div>`;
 }
 
 /** The legend of a kind of edges. @param {{word: string, thick?: boolean}} props */
@@ -78,7 +78,7 @@ const Arrow = ({ word, thick }) => html`<span><svg width="28" height="10" aria-h
 /** @param {{t: Task}} props */
 const Drawer = ({ t }) => html`<aside class="card drawer" aria-label="Task"><div class="row"><h2>${clip(t.name, 120)}</h2><button type="button" class="quiet" aria-label="Close" onClick=${() => refine({ task: undefined })}><${Icon} name="cross"/></button></div>
   <code class="dim">${short(t.id)}</code><${Sentence} t=${t}/><div class="row"><${Link} to=${taskAddress(t.id)}>Open the task<//>
-  ${t.dependencies?.length > 0 && html`<button type="button" onClick=${() => refine({ of: t.id })}>Only what it needs</button>`}</div></aside>`;
+  ${t.dependencies?.length > 0 && html`<button type="button" onClick=${() => refine({ of: t.id })}>Only its dependencies</button>`}</div></aside>`;
 
 /** @param {{drawn: ReturnType<typeof place>, thick: Set<string>, picked?: string}} props */
 function Canvas({ drawn, thick, picked }) {

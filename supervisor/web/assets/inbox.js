@@ -37,7 +37,7 @@ export function Inbox() {
     ...Object.fromEntries([..."123456789"].map((key) => [key, () => /** @type {HTMLElement|null} */ (document.querySelectorAll(".asked.open [data-choice]")[Number(key) - 1])?.click()])),
   });
   if (!questionsLoaded.value || (!all.length && !loaded.value)) return html`<p class="loading">Loading…</p>`;
-  if (!all.length) return html`<${Empty} title="Nothing needs you" cli="orchestrator inbox watch"><p>Questions of agents and plans to approve appear here. The same in a terminal:</p><//>`;
+  if (!all.length) return html`<${Empty} title="Nothing needs you" cli="orchestrator inbox watch"><p>Questions from agents and plans to approve appear here. To see them in a terminal:</p><//>`;
   return html`<div class="page narrow"><div class="bar"><h1>Inbox <small>${count(all.length, "question")}</small></h1></div>
     <ol class="inbox">${all.map((item, i) => html`<${Asked} key=${item.id} item=${item} open=${i === selected} onOpen=${() => select(i)} next=${all[i + 1] ?? all[i - 1]}/>`)}</ol></div>`;
 }
@@ -84,15 +84,15 @@ function Answers({ item, next }) {
     refine({ q: next?.id });
     await refreshQuestions();
   };
-  if (!mayAct()) return html`<p class="dim">${item.choices.length > 0 && "The answers: " + item.choices.map((c) => clip(c.label, 200)).join(" · ") + ". "}An operator can answer.</p>`;
+  if (!mayAct()) return html`<p class="dim">${item.choices.length > 0 && "Answers: " + item.choices.map((c) => clip(c.label, 200)).join(" · ") + ". "}Only an operator can answer.</p>`;
   const send = () => (text.trim() ? answer(text, text) : Promise.resolve());
   return html`${item.choices.length > 0 && html`<div class="choices">${item.choices.map((c, i) => html`<div data-row key=${c.id}>
       <${Choose} label=${clip(c.label, 400)} hint=${i < 9 ? String(i + 1) : ""} cli=${cli(c.value, message ? " -m " + quoted(message) : "")} kind=${c.kind === "deny" ? "danger" : ""} run=${() => answer(c.value, c.label)}/></div>`)}</div>`}
     ${(item.free || item.q.permission) && html`<form class="free" onSubmit=${(/** @type {Event} */ e) => e.preventDefault()}>
-      <label>${item.free ? "Your answer" : "A message to the agent, with the answer (optional)"}
+      <label>${item.free ? "Your answer" : "Message to the agent (optional)"}
         <textarea rows=${item.free ? 3 : 1} value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)}
           onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (item.free && e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); /** @type {any} */ (e.target).form.querySelector(".act button")?.click(); } }}></textarea></label>
-      ${item.free && html`<div class="row"><${Act} kind="primary" label=${next ? "Answer and next" : "Answer"} disabled=${!text.trim()} cli=${cli(text.trim() || "TEXT")} run=${send}/><span class="dim">Enter sends, Shift Enter is a new line</span></div>`}
+      ${item.free && html`<div class="row"><${Act} kind="primary" label=${next ? "Answer and next" : "Answer"} disabled=${!text.trim()} cli=${cli(text.trim() || "TEXT")} run=${send}/><span class="dim">Enter to send, Shift+Enter for a new line</span></div>`}
     </form>`}`;
 }
 
@@ -111,7 +111,7 @@ const Copy = ({ cli }) => html`<button type="button" class="quiet" title=${"Copy
 export function Plan({ task, next }) {
   const [plan, setPlan] = useState(task.plan);
   const [text, setText] = useState("");
-  useEffect(() => { ask("get-task", { taskId: task.id }).then((a) => setPlan(a.task.plan)).catch((e) => setPlan("It cannot be read: " + e.message)); }, [task.id]);
+  useEffect(() => { ask("get-task", { taskId: task.id }).then((a) => setPlan(a.task.plan)).catch((e) => setPlan("The plan cannot be read: " + e.message)); }, [task.id]);
   const id = idWord(task.id);
   const decide = async (/** @type {string} */ operation, /** @type {object} */ more, /** @type {string} */ words) => {
     await ask(operation, { taskId: task.id, ...more });
@@ -122,9 +122,9 @@ export function Plan({ task, next }) {
   return html`<pre class="plan">${plan === undefined ? "Loading…" : pretty(plan)}</pre>
     ${mayAct() && html`<div class="choices"><div data-row>
       <${Choose} hint="1" label="Approve the plan" cli=${`orchestrator task approve-plan ${id}`} run=${() => decide("approve-plan", {}, `Approved the plan for ${task.name}`)}/></div></div>
-    <form class="free" onSubmit=${(/** @type {Event} */ e) => e.preventDefault()}><label>What is wrong with it
+    <form class="free" onSubmit=${(/** @type {Event} */ e) => e.preventDefault()}><label>Feedback
       <textarea rows="2" value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)}></textarea></label>
-      <div class="row"><${Act} label="Send it back" disabled=${!text.trim()} cli=${`orchestrator task revise-plan ${id} -m ${quoted(text.trim() || "TEXT")}`}
-        run=${() => decide("revise-plan", { feedback: text }, `Sent the plan for ${task.name} back`)}/></div></form>`}
+      <div class="row"><${Act} label="Send back" disabled=${!text.trim()} cli=${`orchestrator task revise-plan ${id} -m ${quoted(text.trim() || "TEXT")}`}
+        run=${() => decide("revise-plan", { feedback: text }, `Sent back the plan for ${task.name}`)}/></div></form>`}
     ${!mayAct() && html`<${Command} text=${`orchestrator task show ${id}`}/>`}`;
 }

@@ -71,15 +71,15 @@ export function LogView({ agent, from, until }) {
     <div class="bar">${!still && html`<button type="button" aria-pressed=${following} class=${following ? "on" : ""} title="f" onClick=${() => setFollowing(!following)}><${Icon} name="dot" class=${following ? "t-green" : ""}/>${following ? "Following" : "Follow"}</button>`}
       <span class="searching"><input ref=${field} type="search" placeholder="Search the output" aria-label="Search the output" value=${text} onInput=${(/** @type {any} */ e) => { setText(e.target.value); setHit(0); setFollowing(false); }}
         onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter") step(e.shiftKey ? -1 : 1); }}/>
-        ${want && html`<span class="dim">${hits.length ? `${Math.min(hit, hits.length - 1) + 1} of ${hits.length}` : "not found"}</span>`}</span>
+        ${want && html`<span class="dim">${hits.length ? `${Math.min(hit, hits.length - 1) + 1} of ${hits.length}` : "no matches"}</span>`}</span>
       <select aria-label="Stream" value=${stream} onChange=${(/** @type {any} */ e) => setStream(e.target.value)}><option value="">All streams</option><option value="stdout">stdout</option><option value="stderr">stderr</option><option value="own">orchestrator</option></select>
       <select aria-label="Timestamps" value=${times} onChange=${(/** @type {any} */ e) => setTimes(e.target.value)}><option value="clock">Timestamps</option><option value="gap">Since the previous line</option><option value="off">No timestamps</option></select>
       <label class="row"><input type="checkbox" checked=${wrap} onChange=${() => setWrap(!wrap)}/> Wrap</label>
       <span class="push"><${Command} text=${still ? `orchestrator logs ${quoted(agent)}` : `orchestrator logs -f ${quoted(agent)}`}/></span></div>
-    ${trouble ? html`<p class="bad">${clip(trouble)}</p>` : !shown.length ? html`<p class="none">${lines.length ? "No line of this stream." : "Nothing printed yet."}</p>`
+    ${trouble ? html`<p class="bad">${clip(trouble)}</p>` : !shown.length ? html`<p class="none">${lines.length ? "No lines in this stream." : "No output yet."}</p>`
       : wrap ? html`<div class="lines wrap">${list2.map((l, i) => row(l, shown.length - list2.length + i))}</div>`
       : html`<${Virtual} class="lines" items=${shown} height=${lineHeight} row=${row} stick=${following} reveal=${at >= 0 ? at : marked} onEnd=${(/** @type {boolean} */ end) => !still && setFollowing(end)} label="Output" role="log"/>`}
-    <p class="dim foot"><small>${count(shown.length, "line")}${wrap && shown.length > 500 ? ", the last 500 wrapped" : ""}. A line's time is a link to it.</small></p></section>`;
+    <p class="dim foot"><small>${count(shown.length, "line")}${wrap && shown.length > 500 ? ", the last 500 wrapped" : ""}. Click a timestamp to copy a link to its line.</small></p></section>`;
 }
 
 /** @param {any} props */

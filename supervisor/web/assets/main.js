@@ -25,8 +25,8 @@ const pages = {
   settings: [() => import("./settings.js"), "Settings"],
 };
 
-const NotFound = () => html`<div class="empty"><h1>Page not found</h1><p>There is no page at this address.</p><${Link} to=${address("board")}>Open the board<//></div>`;
-const Unreadable = () => html`<div class="empty"><h1>The page could not be loaded</h1><p>The orchestrator may be another version now, or gone. Load this page again.</p></div>`;
+const NotFound = () => html`<div class="empty"><h1>Page not found</h1><p>This page does not exist.</p><${Link} to=${address("board")}>Open the board<//></div>`;
+const Unreadable = () => html`<div class="empty"><h1>The page could not be loaded</h1><p>The orchestrator may have stopped or changed its version. Reload this page.</p></div>`;
 
 const shown = signal(/** @type {{page: string, Page: any}|null} */ (null));
 
@@ -44,8 +44,8 @@ effect(() => {
 /** The page for people who are not signed in. */
 const SignIn = () => html`<main class="sign-in"><h1>Sign in</h1>
   ${signInTrouble.value && html`<p class="bad" role="alert">Not signed in: ${signInTrouble.value}</p>`}
-  <p>This command opens the view with a code that is valid once:</p><${Command} text="orchestrator ui"/>
-  <p class="dim">Run it where the team runs.</p></main>`;
+  <p>To sign in, open the web view with a one-time code:</p><${Command} text="orchestrator ui"/>
+  <p class="dim">Run this command on the machine of the team.</p></main>`;
 
 function App() {
   const person = me.value;

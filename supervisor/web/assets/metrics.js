@@ -42,7 +42,7 @@ export function Metrics() {
       <${Chart} title="Messages between actors" unit="per minute" from=${from} to=${to} bars data=${[buckets.t, buckets["message.sent"]]} series=${[["messages", "--accent"]]}/>
       <${Chart} title="Open tasks" from=${from} to=${to} data=${[samples.t, samples.get("running"), samples.get("pending"), samples.get("blocked"), samples.get("needs_human"), samples.get("in_review")]}
         series=${[["running", "--blue"], ["pending", "--ink"], ["blocked", "--soft"], ["needs you", "--amber"], ["in review", "--violet"]]}/>
-      <${Chart} title="Requests and events" unit="per second" from=${from} to=${to} data=${[samples.t, rate("stdio"), rate("http")]} series=${[["of agents", "--blue"], ["by HTTP", "--violet"]]}/>
+      <${Chart} title="Requests and events" unit="per second" from=${from} to=${to} data=${[samples.t, rate("stdio"), rate("http")]} series=${[["agents", "--blue"], ["HTTP", "--violet"]]}/>
       <${Chart} title="Age of the oldest waiting task" unit="seconds" from=${from} to=${to} data=${[samples.t, samples.get("queue_age")]} series=${[["age", "--amber"]]}/>
       <${Chart} title="Time to record a batch" unit="milliseconds" from=${from} to=${to} data=${[samples.t, samples.get("commit")]} series=${[["mean", "--green"]]}/>
       <${Chart} title="Messages not yet written to stdin" from=${from} to=${to} data=${[samples.t, samples.get("mailbox")]} series=${[["messages", "--blue"]]}/>

@@ -34,7 +34,7 @@ export function Reviews() {
   const found = useFresh(async (signal) => ({ ...(await ask("list-sessions", {}, signal)), ...(await ask("list-reviews", {}, signal)) }), []);
   if (!found) return html`<p class="loading">Loading…</p>`;
   if (found instanceof Error) return html`<p class="bad">${clip(found.message)}</p>`;
-  if (!found.sessions.length) return html`<${Empty} title="No sessions" cli="orchestrator help session"><p>In a session an architect, developers and reviewers work by rules. How:</p><//>`;
+  if (!found.sessions.length) return html`<${Empty} title="No sessions" cli="orchestrator help session"><p>In a session, an architect, developers and reviewers work together by fixed rules. To learn more:</p><//>`;
   const reviews = [...found.reviews].reverse();
   return html`<div class="page"><div class="bar"><h1>Reviews <small>${count(found.sessions.length, "session")}</small></h1><span class="push"><${Command} text="orchestrator review ls"/></span></div>
     <div class="sessions">${found.sessions.map((/** @type {any} */ s) => html`<${Link} key=${s.session_id} class="card session" to=${address("session", { id: s.session_id })}>

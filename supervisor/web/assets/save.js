@@ -56,7 +56,7 @@ export function download(text, type, name) {
 export function Save({ of, name, size, lanes }) {
   const save = () => {
     const svg = /** @type {SVGSVGElement|null} */ (document.querySelector(of));
-    if (!svg) return note("There is nothing to save", true);
+    if (!svg) return note("Nothing to save", true);
     download(drawing(svg, { size, lanes }), "image/svg+xml", name);
   };
   return html`<button type="button" class="save" title="Save the drawing as a file" onClick=${save}>Save as SVG</button>`;

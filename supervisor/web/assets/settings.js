@@ -23,12 +23,12 @@ function Reload() {
   if (!mayAct()) return null;
   const apply = async () => {
     const done = await ask("reload", { expect: plan.digest });
-    note(done.errors ? "The file has errors: nothing was changed" : `Applied ${count(done.changes.length, "change")}`, done.errors > 0);
+    note(done.errors ? "The configuration has errors. Nothing was changed." : `Applied ${count(done.changes.length, "change")}`, done.errors > 0);
     setPlan(null);
     load();
   };
-  return html`<div class="card"><h2>The file</h2><p class="dim">Compare the file with the running team, then apply it.</p>
-    ${plan && (plan.errors ? html`<pre class="bad">${visible(plan.problems, true)}</pre>` : !plan.changes.length ? html`<p>No changes: the team runs this file.</p>` : html`<table class="simple"><tbody>${plan.changes.map((/** @type {any} */ c, /** @type {number} */ i) => html`<tr key=${i}><td><b>${clip(c.agent || "team", 60)}</b></td><td>${clip(c.action, 20)}</td><td class="dim">${clip(c.detail, 300)}</td></tr>`)}</tbody></table>
+  return html`<div class="card"><h2>Configuration</h2><p class="dim">Compare the configuration with the running team, then apply the changes.</p>
+    ${plan && (plan.errors ? html`<pre class="bad">${visible(plan.problems, true)}</pre>` : !plan.changes.length ? html`<p>No changes.</p>` : html`<table class="simple"><tbody>${plan.changes.map((/** @type {any} */ c, /** @type {number} */ i) => html`<tr key=${i}><td><b>${clip(c.agent || "team", 60)}</b></td><td>${clip(c.action, 20)}</td><td class="dim">${clip(c.detail, 300)}</td></tr>`)}</tbody></table>
       ${plan.commands?.length > 0 && html`<h2>Changed commands</h2>${plan.commands.map((/** @type {any} */ c, /** @type {number} */ i) => html`<pre key=${i}>${clip(c.of, 100)}${"\n"}- ${clip((c.before ?? []).map(quoted).join(" "), 400)}${"\n"}+ ${clip((c.after ?? []).map(quoted).join(" "), 400)}</pre>`)}`}`)}
     <div class="row"><${Act} label="Compare" cli="orchestrator reload --dry-run" run=${async () => setPlan(await ask("reload", { dry_run: true }))}/>
       ${plan?.changes.length > 0 && !plan.errors && html`<${Act} kind="primary" label="Apply" cli="orchestrator reload" run=${apply}/>`}</div></div>`;
@@ -49,7 +49,7 @@ function Credentials() {
   const revoke = (/** @type {any} */ c) => async () => {
     const what = nounOf(c);
     const cli = `orchestrator ${what} revoke ${quoted(c.id)}`;
-    if (await confirm({ title: `Revoke the ${what} of ${clip(c.for, 60)}?`, text: "Programs that use it are refused at once.", yes: "Revoke it", cli, danger: true }) === null) return;
+    if (await confirm({ title: `Revoke the ${what} of ${clip(c.for, 60)}?`, text: "Programs that use it lose access at once.", yes: "Revoke", cli, danger: true }) === null) return;
     await ask("revoke-" + what, { id: c.id });
     note(`Revoked ${c.id}`);
     await read();
@@ -72,6 +72,6 @@ function Hosts() {
 /** Notifications of the browser, which people turn on. */
 function Notify() {
   if (!("Notification" in window)) return null;
-  return html`<div class="card"><h2>Notifications</h2><label class="row"><input type="checkbox" checked=${announces.value} onChange=${(/** @type {any} */ e) => announce(e.target.checked)}/> Tell me when a question needs me and this tab is hidden</label>
+  return html`<div class="card"><h2>Notifications</h2><label class="row"><input type="checkbox" checked=${announces.value} onChange=${(/** @type {any} */ e) => announce(e.target.checked)}/> Notify me of questions while this tab is hidden</label>
     ${Notification.permission === "denied" && html`<p class="bad">The browser blocks notifications from this page.</p>`}</div>`;
 }

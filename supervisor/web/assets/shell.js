@@ -12,7 +12,7 @@ import { Add } from "./add.js";
 /** The state of the link to the orchestrator. */
 function Pill() {
   const { state, until } = link.value;
-  if (stopped.value && state !== "live") return html`<span class="pill t-dim" role="status" title="The orchestrator has stopped. The view continues when it runs again.">stopped</span>`;
+  if (stopped.value && state !== "live") return html`<span class="pill t-dim" role="status" title="The orchestrator has stopped. This page reconnects when it starts again.">stopped</span>`;
   if (status.value?.state === "stopping") return html`<span class="pill t-amber" role="status">stopping</span>`;
   if (state === "live") return html`<span class="pill t-green" role="status"><i></i>live</span>`;
   if (state === "connecting" || state === "paused") return html`<span class="pill t-dim" role="status">connecting…</span>`;
@@ -24,7 +24,7 @@ function Pill() {
 function Stopped() {
   if (link.value.state === "live" || !(stopped.value || failed.value > 1)) return null;
   return html`<div class="stopped" role="alert"><b>${stopped.value ? "The team has stopped." : "The orchestrator does not answer."}</b>
-    <span>Start it in its folder:</span> <${Command} text="orchestrator up -d"/> <span>This page then continues by itself.</span></div>`;
+    <span>Start it in its folder:</span> <${Command} text="orchestrator up -d"/> <span>This page then reconnects.</span></div>`;
 }
 
 function NeedsYou() {
@@ -61,12 +61,12 @@ export function Shell({ children }) {
       <button type="button" class="quiet wide" title="Sign out" aria-label="Sign out" onClick=${() => signOut().catch((e) => note(e.message, true))}><${Icon} name="out"/></button>
     </header>
     <${Menu}/>
-    <main id="main" tabindex="-1"><${Stopped}/>${s?.no_quorum && html`<p class="t-red" role="alert"><b>No quorum:</b> ${clip(s.no_quorum)}. This is what was recorded before.</p>`}${!loaded.value && trouble.value ? html`<${Unreachable}/>` : children}</main>
+    <main id="main" tabindex="-1"><${Stopped}/>${s?.no_quorum && html`<p class="t-red" role="alert"><b>No quorum:</b> ${clip(s.no_quorum)}. This page shows the last recorded state.</p>`}${!loaded.value && trouble.value ? html`<${Unreachable}/>` : children}</main>
     ${overlay.value === "search" && html`<${Find}/>`}${overlay.value === "keys" && html`<${Keys}/>`}${overlay.value === "add" && html`<${Add}/>`}`;
 }
 
 const Unreachable = () => html`<div class="empty"><h1>The orchestrator does not answer</h1><p>${clip(trouble.value)}</p>
-  <button type="button" onClick=${load}>Try again now</button></div>`;
+  <button type="button" onClick=${load}>Retry now</button></div>`;
 
 /** A layer over the page that Escape and a click beside it close. @param {any} props */
 export function Layer({ label, children }) {
@@ -78,17 +78,17 @@ export function Layer({ label, children }) {
 }
 
 const keyList = [
-  ["Everywhere", ""], ["/ or Ctrl K", "search tasks, agents and pages"], ["?", "list the keys"], ["Esc", "close, or leave a field"],
+  ["Everywhere", ""], ["/ or Ctrl K", "search tasks, agents and pages"], ["?", "show the keys"], ["Esc", "close, or leave a field"],
   ...places.map(([key, , word]) => [`g ${key}`, word]),
-  ["Inbox", ""], ["j, k", "next, previous question"], ["1 … 9", "answer with that option"], ["Enter", "write an answer, and send it"], ["o", "open the task of the question"],
+  ["Inbox", ""], ["j, k", "next, previous question"], ["1 … 9", "choose this option"], ["Enter", "write and send an answer"], ["o", "open the task of the question"],
   ["Board", ""], ["n", "add a task"], ["v", "board or table"], ["f", "filter"],
-  ["Agent", ""], ["f", "follow the output, or stop"], ["s", "search the output"],
+  ["Agent", ""], ["f", "follow the output or stop following"], ["s", "search the output"],
 ];
 
 /** The keys of each page. @type {[string, string[][]][]} */
 const keyGroups = [];
 for (const [key, word] of keyList) word ? keyGroups.at(-1)?.[1].push([key, word]) : keyGroups.push([key, []]);
 
-const Keys = () => html`<${Layer} label="Keys"><h2>Keys</h2><div class="keys">${keyGroups.map(([title, keys]) => html`<section><h3>${title}</h3><dl>
+const Keys = () => html`<${Layer} label="Keyboard shortcuts"><h2>Keyboard shortcuts</h2><div class="keys">${keyGroups.map(([title, keys]) => html`<section><h3>${title}</h3><dl>
     ${keys.map(([key, word]) => html`<dt>${key.split(/(, | or | … )/).map((k, i) => (i % 2 ? k : html`<kbd>${k}</kbd>`))}</dt><dd>${word}</dd>`)}</dl></section>`)}</div>
   <p class="dim">${count(status.value?.agents.length ?? 0, "agent")}, version ${clip(status.value?.version, 40)}</p><//>`;

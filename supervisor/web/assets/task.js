@@ -54,7 +54,7 @@ export function Sentence({ t }) {
   const far = t.progress !== undefined && !final(t) ? html`, ${Math.round(t.progress * 100)}%${t.message ? ": " + clip(t.message, 160) : ""}` : "";
   const took = t.endedAt && t.startedAt ? html`, took ${duration(Date.parse(t.endedAt) - Date.parse(t.startedAt))}` : "";
   return html`<p class="sentence"><${Badge} look=${look}/>
-    <span>${t.state === "pending" ? (t.waitsFor?.length ? html`for ${names(t.waitsFor)}` : "for an agent") : who ? html`${final(t) ? "by" : "on"} ${who}` : ""}
+    <span>${t.state === "pending" ? (t.waitsFor?.length ? html`waiting for ${names(t.waitsFor)}` : "waiting for an agent") : who ? html`${final(t) ? "by" : "on"} ${who}` : ""}
     ${" "}${final(t) ? html`<${Age} at=${sinceOf(t)} long/> ago${took}` : html`for <${Age} at=${sinceOf(t)} long/>${far}`}</span></p>
     ${!final(t) && t.progress !== undefined && html`<${Bar} value=${t.progress}/>`}`;
 }
@@ -71,7 +71,7 @@ function Head({ t, brief }) {
   return html`<header class="page head-of-task"><h1><span>${clip(t.name, 400)}</span> <code class="dim">${short(t.id)}</code></h1>
     <${Sentence} t=${t}/>
     ${(t.error || t.reason) && final(t) && !brief && html`<${Reason} text=${t.error || t.reason}/>`}
-    ${asks.map((q) => html`<p key=${q.id} class="t-amber">It waits for your answer: <${Link} to=${address("inbox", { q: q.id })}>${firstLine(q.question, 200)}<//></p>`)}
+    ${asks.map((q) => html`<p key=${q.id} class="t-amber">Needs your answer: <${Link} to=${address("inbox", { q: q.id })}>${firstLine(q.question, 200)}<//></p>`)}
     <${Actions} t=${t}/></header>`;
 }
 
@@ -82,16 +82,16 @@ function Actions({ t }) {
   const done = async (/** @type {string} */ words) => { note(words); await refreshTask(t.id); };
   const cancel = async () => {
     const cli = `orchestrator task cancel ${id}`;
-    const reason = await confirm({ title: `Cancel “${clip(t.name, 80)}”?`, text: t.assignedTo ? `${clip(t.assignedTo, 60)} is told to stop. Tasks that need this one may be cancelled too.` : "Tasks that need this one may be cancelled too.", yes: "Cancel the task", cli, danger: true });
+    const reason = await confirm({ title: `Cancel “${clip(t.name, 80)}”?`, text: t.assignedTo ? `${clip(t.assignedTo, 60)} is asked to stop. Tasks that depend on this one may be cancelled as well.` : "Tasks that depend on this one may be cancelled as well.", yes: "Cancel task", cli, danger: true });
     if (reason === null) return;
     await ask("cancel-task", { taskId: t.id });
     await done(`Cancelled ${t.name}`);
   };
   const annotate = async () => {
-    const text = await confirm({ title: "Add a note", input: "A note for everyone who reads the task", yes: "Add it", cli: `orchestrator task note ${id} TEXT` });
+    const text = await confirm({ title: "Add a note", input: "A note for everyone who reads the task", yes: "Add note", cli: `orchestrator task note ${id} TEXT` });
     if (text === null) return;
     await ask("add-note", { taskId: t.id, content: text });
-    await done("The note was added");
+    await done("Note added");
   };
   const open = ["pending", "assigned"].includes(t.state) && !t.waitsFor?.length;
   return html`<div class="row">
@@ -159,7 +159,7 @@ export function Story({ of, id }) {
   const [events, trouble] = useEvents((signal) => list("events", { [of]: id, since }, signal), (e) => e[of] === id, [of, id], 4000);
   if (trouble) return html`<p class="bad">${clip(trouble)}</p>`;
   if (!events) return html`<p class="loading">Loading…</p>`;
-  if (!events.length) return html`<p class="dim">Nothing yet.</p>`;
+  if (!events.length) return html`<p class="dim">No events yet.</p>`;
   const start = Date.parse(events[0].at);
   return html`<ol class="story">${events.slice(-2000).map((e) => html`<li key=${e.seq} class=${storyTone(e.kind)}><details><summary>
       <time title=${clip(e.at)}>${clock(e.at)}</time><span class="dim mono after">+${duration(Date.parse(e.at) - start)}</span><b>${clip(e.kind, 60)}</b>
@@ -172,6 +172,6 @@ const storyTone = (/** @type {string} */ kind) => /failed|trouble|overdue|deadli
 /** The output of its agent while it worked. @param {{t: any}} props */
 function Log({ t }) {
   const from = t.assignedAt ?? t.startedAt;
-  if (!t.assignedTo || !from) return html`<p class="dim">No agent has worked on it yet.</p>`;
+  if (!t.assignedTo || !from) return html`<p class="dim">No agent has worked on this task yet.</p>`;
   return html`<${LogView} key=${t.assignedTo + (t.endedAt ?? "")} agent=${t.assignedTo} from=${from} until=${t.endedAt && new Date(Date.parse(t.endedAt) + 1000).toISOString()}/>`;
 }

@@ -40,7 +40,7 @@ export function Timeline() {
       <span class="switch" role="group" aria-label="Range">${ranges.map((r) => html`<button type="button" key=${r[0]} aria-pressed=${r[0] === range[0] && !brush} onClick=${() => { setBrush(null); refine({ range: /** @type {string} */ (r[0]) }); }}>${r[1]}</button>`)}</span>
       ${brush ? html`<button type="button" onClick=${() => setBrush(null)}>Whole range</button>` : html`<span class="dim">Drag to zoom in</span>`}
       ${seen.length > 0 && html`<span class="push"><${Save} of=".gantt svg" name="timeline.svg" lanes=${seen}/></span>`}</div>
-    ${!seen.length ? html`<${Empty} part title="Nothing happened in this range"/>` : html`<${Lanes} agents=${seen} spans=${spans} from=${from} to=${to} end=${end} onBrush=${setBrush}/>
+    ${!seen.length ? html`<${Empty} part title="No events in this range"/>` : html`<${Lanes} agents=${seen} spans=${spans} from=${from} to=${to} end=${end} onBrush=${setBrush}/>
       <div class="legend">${legend.map(([kind, word]) => html`<span key=${word}><svg class=${kind} width="16" height="12" aria-hidden="true">${kind === "k-crash" ? html`<path d="M8 0v12"/>`
         : html`<rect x="1" y=${kind.startsWith("k-task") ? 1 : 3} width="14" height=${kind.startsWith("k-task") ? 10 : 6} rx="3" fill=${kind === "k-question" ? "url(#hatch)" : undefined}/>`}</svg>${word}</span>`)}</div>`}
     <${Happened} events=${inside}/></div>`;
@@ -76,7 +76,7 @@ function Lanes({ agents, spans, from, to, end, onBrush }) {
   const height = 26 + agents.length * lane;
   const nexts = followers(visible);
   return html`<div class="gantt"><div class="names">${agents.map((a) => html`<${Link} key=${a} to=${agentAddress(a)}><${Avatar} name=${a}/> <span>${clip(a, 40)}</span><//>`)}</div>
-    <svg ref=${box} height=${height} role="img" aria-label=${`What ${count(agents.length, "agent")} did`} onPointerDown=${press} onPointerMove=${move} onPointerUp=${release} onPointerLeave=${release}>
+    <svg ref=${box} height=${height} role="img" aria-label=${`Activity of ${count(agents.length, "agent")}`} onPointerDown=${press} onPointerMove=${move} onPointerUp=${release} onPointerLeave=${release}>
       <defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch" width="3" height="6"/></pattern></defs>
       ${steps(from, to).map((t) => html`<g key=${t} class="grid"><path d=${`M${x(t)} 16V${height}`}/><text x=${Math.min(x(t) + 3, width - 3)} y="11" text-anchor=${x(t) > width - 60 ? "end" : "start"}>${new Date(t).toLocaleTimeString([], { hour12: false })}</text></g>`)}
       ${agents.map((a) => html`<path key=${a} class="base" d=${`M0 ${(y.get(a) ?? 0) + lane - 4}H${width}`}/>`)}
@@ -120,6 +120,6 @@ function steps(from, to) {
 
 /** The events of the range, the latest last. @param {{events: any[]}} props */
 function Happened({ events }) {
-  return html`<section class="happened"><div class="row"><h2>What happened <small>${count(events.length, "event")}</small></h2><span class="push"><${Command} text="orchestrator events -f"/></span></div>
+  return html`<section class="happened"><div class="row"><h2>Events <small>${count(events.length, "event")}</small></h2><span class="push"><${Command} text="orchestrator events -f"/></span></div>
     <${Virtual} class="lines" height=${narrow.value ? 44 : 22} stick items=${events} label="Events" row=${(/** @type {any} */ e) => html`<div key=${e.seq} class="line"><span class="dim">${clock(e.at)}</span><b>${clip(e.kind, 40)}</b><span class="words">${e.agent && !(e.text ?? "").startsWith(e.agent + " ") && html`<${Link} to=${agentAddress(e.agent)}>${clip(e.agent, 40)}<//> `}<${EventText} e=${e}/></span></div>`}/></section>`;
 }

@@ -87,7 +87,7 @@ export async function copy(text) {
     await navigator.clipboard.writeText(text);
     note("Copied: " + text);
   } catch {
-    note("The browser does not allow to copy. The text: " + text, true);
+    note("The browser blocks copying. Copy this text: " + text, true);
   }
 }
 

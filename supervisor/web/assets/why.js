@@ -38,16 +38,16 @@ function Words({ of, about }) {
 
 /** @param {any} t @param {any} holder @param {any[]} asked */
 function headline(t, holder, asked) {
-  if (holds(t)) return t.workspace.merge === "refused" ? "It is done, and the merge queue refused its branch." : "It is done, and its branch is in the merge queue.";
-  if (final(t)) return `It has ended: ${lookOf(t).word}.`;
-  if (t.waitsFor?.length) return `It is blocked by ${count(t.waitsFor.length, "task")}.`;
-  if (t.state === "pending") return "It waits for an agent that fits.";
-  if (t.state === "plan_review") return "Its plan waits for a person.";
-  if (asked.length) return `It waits for the answer to ${count(asked.length, "question")}.`;
-  if (holder && holder.state !== "running") return `Its agent is ${holder.state}.`;
-  if (t.state === "verifying") return "Its verify commands run.";
-  if (t.state === "in_review") return "It waits for a review.";
-  return t.state === "assigned" ? "Its agent has been told, and has not started." : "Its agent works on it.";
+  if (holds(t)) return t.workspace.merge === "refused" ? "Done. The merge queue refused the branch." : "Done. The branch is in the merge queue.";
+  if (final(t)) return `Ended: ${lookOf(t).word}.`;
+  if (t.waitsFor?.length) return `Blocked by ${count(t.waitsFor.length, "task")}.`;
+  if (t.state === "pending") return "Waiting for an agent that fits.";
+  if (t.state === "plan_review") return "The plan needs your approval.";
+  if (asked.length) return `Waiting for the answer to ${count(asked.length, "question")}.`;
+  if (holder && holder.state !== "running") return `The agent is ${holder.state}.`;
+  if (t.state === "verifying") return "The verify commands are running.";
+  if (t.state === "in_review") return "Waiting for a review.";
+  return t.state === "assigned" ? "The agent is notified and has not started." : "The agent is working on it.";
 }
 
 /** A dependency and what that waits for. @param {{id: string, depth: number}} props */
@@ -62,9 +62,9 @@ function Chain({ id, depth }) {
 function Candidates({ t, match }) {
   if (!t.requirements) {
     const caps = t.requiredCapabilities ?? [];
-    if (!t.requiredRole && !caps.length) return html`<p>It names no role, no capability and no agent, so it is not matched: assign it.</p>`;
+    if (!t.requiredRole && !caps.length) return html`<p>This task names no role, capability or agent, so it is not matched. Assign it by hand.</p>`;
     const fits = (status.value?.agents ?? []).filter((/** @type {any} */ a) => !t.requiredRole || a.role === t.requiredRole);
-    return html`<p>It asks for ${[t.requiredRole && "the role " + clip(t.requiredRole, 40), caps.length && "the capabilities " + clip(caps.join(", "), 200)].filter(Boolean).join(" and ")}.${t.requiredRole ? ` ${count(fits.length, "agent has", "agents have")} the role.` : ""}</p>`;
+    return html`<p>Requires ${[t.requiredRole && "the role " + clip(t.requiredRole, 40), caps.length && "the capabilities " + clip(caps.join(", "), 200)].filter(Boolean).join(" and ")}.${t.requiredRole ? ` ${count(fits.length, "agent has", "agents have")} the role.` : ""}</p>`;
   }
   if (!match) return html`<p class="dim">Loading…</p>`;
   return html`<table class="simple"><thead><tr><th>Agent</th><th>Score</th><th>Why</th></tr></thead><tbody>${match.slice(0, 100).map((m) => html`<tr key=${m.server_name}>

@@ -89,13 +89,13 @@ agent "asker" {
 
 	v.goes("agent?name=idle")
 	v.presses("Stop")
-	v.presses("Stop it")
+	v.presses("Stop agent")
 	stage.WaitFor(t, "end", func() bool { return s.Agent("idle").State == control.StateStopped })
 	v.presses("Start")
 	stage.WaitFor(t, "start", func() bool { return s.Agent("idle").State == control.StateRunning })
 	run := s.Agent("idle").Run
 	v.presses("Restart")
-	v.presses("Restart it")
+	v.presses("Restart agent")
 	stage.WaitFor(t, "restart", func() bool {
 		now := s.Agent("idle")
 		return now.State == control.StateRunning && now.Run != run
@@ -105,11 +105,11 @@ agent "asker" {
 	v.presses("Add a note")
 	chromium.Holds(ctx, t, `document.activeElement?.matches("dialog textarea")`)
 	require.NoError(t, chromedp.Do(ctx, chromedp.KeyEvent("from a page")))
-	v.presses("Add it")
-	v.sees("The note was added")
+	v.presses("Add note")
+	v.sees("Note added")
 	require.Contains(t, s.Ask("task", "notes", id), "from a page")
 	v.presses("Cancel")
-	v.presses("Cancel the task")
+	v.presses("Cancel task")
 	stage.WaitFor(t, "end of the task", func() bool { return strings.Contains(s.Ask("task", "show", id), "cancelled") })
 	second.sees("cancelled")
 
@@ -168,10 +168,10 @@ func TestWebViewMerges(t *testing.T) {
 	coder.Granted(nil, "complete-task", stage.Finish(&task))
 	v.sees("2 changed files")
 	v.presses("Merge")
-	v.presses("Merge it")
+	v.presses("Merge branch")
 	v.sees("Merged into main")
 	require.Equal(t, "one\n<b>two</b>\n", y.Read("repo/file"))
 	require.Equal(t, "1\n", y.Read("repo/late"))
-	v.sees("It has no workspace")
+	v.sees("No workspace")
 	y.Stop()
 }
