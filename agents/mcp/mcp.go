@@ -137,7 +137,7 @@ func (s *server) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToo
 
 var (
 	errLeft = errors.New("this member has left the team")
-	errGone = errors.New("the client does not wait any more")
+	errGone = errors.New("the client no longer waits")
 )
 
 // message returns the text of an error for a model.
@@ -233,7 +233,7 @@ func (s *server) next(ctx context.Context) (string, error) {
 		case <-s.options.Next:
 		case <-look.C:
 		case <-waited.C:
-			return "there is no task for you yet: call task_next again to go on waiting", nil
+			return "no task yet: call task_next again to keep waiting", nil
 		case <-ctx.Done():
 			return "", context.Cause(ctx)
 		}

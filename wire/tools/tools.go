@@ -49,11 +49,11 @@ var All = []Tool{
 		`deleted:strings:paths of files that you deleted`)},
 	{Name: "task_fail", OfTask: true, Description: "Reports that your task cannot be done, and why.", Schema: args(
 		`!reason:string:why it cannot be done`)},
-	{Name: "task_add", Description: "Creates a task for the team, which is given to an agent that fits; or tries a failed or cancelled one of yours again.", Schema: args(
-		`title:string:one line; every new task has one`, `spec:string:what is to be done`, `role:string:the role that its agent must have`,
+	{Name: "task_add", Description: "Creates a task for the team, which goes to an agent that fits; or retries a failed or cancelled task of yours.", Schema: args(
+		`title:string:one line; every new task has one`, `spec:string:the work to do`, `role:string:the role that its agent must have`,
 		`needs:strings:ids of tasks that must be done first`,
-		`retry:string:instead of a new task, the id of a failed or cancelled one to try again`,
-		`dependents:boolean:with retry: whether tasks that were cancelled because of it come back, too; true if it is missing`)},
+		`retry:string:instead of a new task, the id of a failed or cancelled task to retry`,
+		`dependents:boolean:with retry: whether tasks that were cancelled because of it are pending again as well; true if it is missing`)},
 	{Name: "tasks", ReadOnly: true, Description: "Lists the tasks of the team with their states.", Schema: args(
 		`status:string:only tasks with this status: queued, running, completed, failed or cancelled`)},
 	{Name: "ask_human", Description: "Asks a person a question and returns the answer. Use it for decisions that you must not make.", Schema: args(
@@ -71,14 +71,14 @@ var All = []Tool{
 // Next is the tool that waits for a task. Only guests have it, since other members are given
 // their tasks.
 var Next = Tool{
-	Name: "task_next", Description: "Begins your next task or review and returns it. If there is none, it waits for one as long as 45 seconds.", Schema: args(),
+	Name: "task_next", Description: "Begins your next task or review and returns it. Without one, it waits up to 45 seconds.", Schema: args(),
 }
 
 // ForReviews is the tool of a reviewer in a session.
 const ForReviews = "review"
 
 // NoLetters is the tool result for an empty mailbox.
-const NoLetters = "there are no messages that you have not read"
+const NoLetters = "no new messages"
 
 // Has reports whether All has a tool with this name.
 func Has(name string) bool {
@@ -181,7 +181,7 @@ func argumentsOf(args wire.Raw) (a arguments, err error) {
 			wrong.JSONPointer[1:], cmp.Or(jsonTypes[wrong.GoType.Kind()], "of another type"))
 	}
 	if wrong, ok := errors.AsType[*jsontext.SyntacticError](err); ok && errors.Is(err, jsontext.ErrDuplicateName) {
-		return a, fmt.Errorf("%s is there twice", wrong.JSONPointer[1:])
+		return a, fmt.Errorf("%s appears twice", wrong.JSONPointer[1:])
 	}
 	return a, errUnreadable
 }
@@ -216,7 +216,7 @@ func Prepare(tool string, args wire.Raw, caller Caller) (*Request, error) {
 		return &Request{"report-progress", wire.ReportProgress{TaskID: task, Progress: a.Progress, Message: Clip(a.Message, 2000)}}, nil
 	case "task_complete":
 		if strings.TrimSpace(a.Summary) == "" {
-			return nil, errors.New("summary is missing: say what was done")
+			return nil, errors.New("summary is missing: describe your work")
 		}
 		return &Request{"complete-task", completeTask{task, a.result(), a.artifacts(caller.Files)}}, nil
 	case "task_fail":
@@ -239,22 +239,22 @@ func Prepare(tool string, args wire.Raw, caller Caller) (*Request, error) {
 	case "message_read":
 		return &Request{"poll-messages", struct{}{}}, nil
 	case ForReviews:
-		return nil, errors.New("you were not asked to review anything: report with task_complete or task_fail")
+		return nil, errors.New("you have no review to report: use task_complete or task_fail")
 	}
-	return nil, fmt.Errorf("there is no tool %.80q", tool)
+	return nil, fmt.Errorf("unknown tool %.80q", tool)
 }
 
 // addition returns the request of task_add.
 func (a *arguments) addition() (*Request, error) {
 	switch {
 	case a.Retry != "" && (a.Title != "" || a.Spec != "" || a.Role != "" || len(a.Needs) > 0):
-		return nil, errors.New("retry tries a task again as it is: leave title, spec, role and needs out")
+		return nil, errors.New("retry takes no title, spec, role or needs: the task keeps its own")
 	case a.Retry != "":
 		return &Request{"retry-task", wire.RetryTask{TaskID: a.Retry, Dependents: a.Dependents}}, nil
 	case a.Dependents != nil:
-		return nil, errors.New("dependents needs retry, the id of the task to try again")
+		return nil, errors.New("dependents needs retry, the id of the task to retry")
 	case strings.TrimSpace(a.Title) == "":
-		return nil, errors.New("title is missing: say in one line what is to be done")
+		return nil, errors.New("title is missing: describe the task in one line")
 	}
 	return &Request{"submit-task", submitTask{Type: "task", Name: a.Title, Description: a.Spec, Payload: wire.Raw("{}"), Role: a.Role, Dependencies: a.Needs}}, nil
 }
@@ -377,8 +377,8 @@ func answered(payload wire.Raw) string {
 	if object.Decode(payload, &a) != nil || a.QuestionID == "" {
 		return a.Answer
 	}
-	return fmt.Sprintf("The question was asked as %s, and is not answered yet. The answer will come as mail. "+
-		"Go on with what does not depend on it, or end your turn.", a.QuestionID)
+	return fmt.Sprintf("The question %s has no answer yet. The answer will arrive as mail. "+
+		"Continue with work that does not depend on it, or end your turn.", a.QuestionID)
 }
 
 // Clip shortens a text to at most size bytes, at the end of a character.

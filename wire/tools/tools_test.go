@@ -33,8 +33,8 @@ func TestResultOfATask(t *testing.T) {
 // What is missing is told in the words of the tool.
 func TestMissingArguments(t *testing.T) {
 	for tool, want := range map[string]string{
-		"task_add":      "title is missing: say in one line what is to be done",
-		"task_complete": "summary is missing: say what was done",
+		"task_add":      "title is missing: describe the task in one line",
+		"task_complete": "summary is missing: describe your work",
 		"task_fail":     "reason is missing: say why it cannot be done",
 	} {
 		_, err := Prepare(tool, wire.Raw(`{"title":" ","summary":"","reason":""}`), Caller{Task: "t-1"})
@@ -86,9 +86,9 @@ func TestWrongArguments(t *testing.T) {
 		{"task_complete", `{"summary": "s", "outputs": ["api"]}`, "outputs does not fit the schema of the tool: it must be an object"},
 		{"task_complete", `{"summary": "s", "evidence": [{"command": "go test", "exit": "0"}]}`, "evidence/0/exit does not fit the schema of the tool: it must be a whole number"},
 		{"task_add", `{"retry": "t", "dependents": "no"}`, "dependents does not fit the schema of the tool: it must be true or false"},
-		{"task_add", `{"retry": "t", "title": "again"}`, "retry tries a task again as it is: leave title, spec, role and needs out"},
-		{"task_add", `{"title": "new", "dependents": false}`, "dependents needs retry, the id of the task to try again"},
-		{"task_fail", `{"reason": "r", "reason": "s"}`, "reason is there twice"},
+		{"task_add", `{"retry": "t", "title": "again"}`, "retry takes no title, spec, role or needs: the task keeps its own"},
+		{"task_add", `{"title": "new", "dependents": false}`, "dependents needs retry, the id of the task to retry"},
+		{"task_fail", `{"reason": "r", "reason": "s"}`, "reason appears twice"},
 		{"ask_human", `[]`, errUnreadable.Error()},
 	} {
 		_, err := Prepare(test.tool, []byte(test.args), Caller{Task: "t"})

@@ -203,7 +203,7 @@ func (e *editor) heard(ctx context.Context, m *answer) {
 		e.cancel(ctx, m.Params)
 	default:
 		if m.ID != nil { // an unknown notification is ignored
-			e.reply(m.ID, nil, &rpcError{Code: methodNotFound, Message: "there is no method " + strconv.Quote(m.Method)})
+			e.reply(m.ID, nil, &rpcError{Code: methodNotFound, Message: "unknown method " + strconv.Quote(m.Method)})
 		}
 	}
 }

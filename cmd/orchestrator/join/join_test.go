@@ -23,7 +23,7 @@ func TestLongLine(t *testing.T) {
 	e.stdout.close(time.Minute)
 	require.Equal(t, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is longer than 33554432 bytes"}}
 {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is not a JSON object"}}
-{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"there is no method \"nope\""}}
+{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"unknown method \"nope\""}}
 `, out.String())
 }
 

@@ -45,7 +45,7 @@ func TestACPInASession(t *testing.T) {
 	heard := map[string][]string{
 		"coder": {
 			"task_current: Your task work-" + wire.ShortID(id) + "-1: Write the page", "task_progress: reported",
-			"review: you were not asked to review anything: report with task_complete or task_fail",
+			"review: you have no review to report: use task_complete or task_fail",
 			"task_complete: say in a few words what was done, or why it cannot be done",
 			"task_complete: reported; end your turn", "task_complete: you have no open task",
 		},
@@ -118,7 +118,7 @@ func TestMCPInASession(t *testing.T) {
 		return map[string]any{"review_id": review, "verdict": verdict, "summary": verdict, "tests_passed": true, "type_check_passed": true}
 	}
 
-	require.Contains(t, rex.Refused("review", verdict("", "approved")), "not asked to review")
+	require.Contains(t, rex.Refused("review", verdict("", "approved")), "no review to report")
 	require.Contains(t, coder.Refused("task_current", nil), "you have no open task")
 	lead(toCoder, "task_assignment", assigning("t"))
 	require.Contains(t, coder.Used("task_current", nil), "Your task t: Do t")
@@ -147,13 +147,13 @@ func TestMCPInASession(t *testing.T) {
 	require.Contains(t, rex.Used("task_current", nil), "Review r-u: judge the work on task u.")
 	require.Equal(t, "reported", rex.Used("task_progress", map[string]any{"message": "reading"}))
 	require.Contains(t, rex.Refused("task_complete", map[string]any{"summary": "fine"}), "report with the tool review")
-	require.Contains(t, rex.Refused("review", verdict("r-x", "approved")), "not asked to review")
+	require.Contains(t, rex.Refused("review", verdict("r-x", "approved")), "no review to report")
 	changes := verdict("r-t", "changes_requested")
 	changes["findings"] = []map[string]any{{"severity": "major", "category": "logic", "file": "src/a", "description": "off by one"}}
 	rex.Used("review", changes)
 	rex.Used("task_fail", map[string]any{"reason": "there is nothing to see"})
 	require.Contains(t, rex.Refused("task_current", nil), "you have no open task")
-	require.Contains(t, rex.Refused("review", verdict("", "approved")), "not asked to review")
+	require.Contains(t, rex.Refused("review", verdict("", "approved")), "no review to report")
 
 	// A task that is done is revised.
 	waitForPhase(s, "revise")

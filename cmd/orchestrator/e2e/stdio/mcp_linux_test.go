@@ -55,7 +55,7 @@ func TestMCPGuest(t *testing.T) {
 
 	s.Ask("bus", "send", "--to", "ann", "Read this.")
 	require.Contains(t, ann.Used("message_read", nil), "Read this.")
-	require.Equal(t, "there are no messages that you have not read", ann.Used("message_read", nil))
+	require.Equal(t, "no new messages", ann.Used("message_read", nil))
 
 	// A person is asked.
 	answered := make(chan string)
