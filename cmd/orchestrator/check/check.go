@@ -40,6 +40,26 @@ type checkFlags struct {
 	failOn   []string // exposures
 }
 
+const checkHelp = `Runs a program as an agent, several times and with a temporary state directory. It
+reports whether the program starts, completes a task, sends valid messages, ignores
+unknown notifications, ends with its stdin and leaves no processes behind. The program
+really runs, with all its effects on files and other systems.
+
+With --workspace, its tasks have workspaces: git worktrees of a temporary clone of DIR, which
+begin at the commit that is checked out there. DIR itself does not change.
+
+Each line is a finding: ok, FAIL, warn or note, followed by a fix. A failed task is a FAIL.
+With --as, a program that keeps running and ignores its task is a FAIL. A program that
+exits with 0 gets a warning, because exit 0 completes its task. A line without a message
+type is log output, even if it is JSON: orchestrator schema lists the types.
+
+The exit code is 0 if nothing failed and 1 if something did, or 126 or 127 if the program
+could not be started.
+
+--security starts nothing. It lists the exposures of the agents in the file: their access to
+files, network, secrets and the orchestrator. Name an agent for details. With --fail-on the
+exit code is 1 if an agent has one of these exposures, even in part; "any" means all.`
+
 // Command returns the check command.
 func Command(a *cli.App) *cobra.Command {
 	f := checkFlags{
@@ -50,21 +70,7 @@ func Command(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use: "check [flags] -- CMD…", DisableFlagsInUseLine: true,
 		Short: "Run a program and check that it works as an agent",
-		Long: `Runs a program as an agent, several times and with a temporary state directory. It
-reports whether the program starts, completes a task, sends valid messages, ignores
-unknown notifications, ends with its stdin and leaves no processes behind. The program
-really runs, with all its effects on files and other systems.
-
-With --workspace, its tasks have workspaces: git worktrees of a temporary clone of DIR, which
-begin at the commit that is checked out there. DIR itself does not change.
-
-Each line is a finding: ok, FAIL, warn or note, followed by a fix. A failed task is a FAIL.
-A program that does no tasks is a FAIL only with --as. The exit code is 0 if nothing failed and 1 if something did, or
-126 or 127 if the program could not be started.
-
---security starts nothing. It lists the exposures of the agents in the file: their access to
-files, network, secrets and the orchestrator. Name an agent for details. With --fail-on the
-exit code is 1 if an agent has one of these exposures, even in part; "any" means all.`,
+		Long:  checkHelp,
 		Example: `  orchestrator check -- python3 agents/hello.py
   orchestrator check --as worker --full -- ./agent
   orchestrator check --workspace . -- python3 agents/coder.py
@@ -108,7 +114,7 @@ func (f *checkFlags) declare(verb *cobra.Command) {
 	set.BoolVar(&f.full, "full", false, "run longer checks as well: a second run, a kill, ten tasks")
 	set.Var(&f.wait, "wait", "maximum time without progress on a task: `DUR`")
 	set.Var(&f.grace, "grace", "maximum time to exit after the end of its stdin: `DUR`")
-	set.BoolVar(&f.inheritEnv, "inherit-env", false, "also pass on variables that look like credentials (see help environment)")
+	set.BoolVar(&f.inheritEnv, "inherit-env", false, "also pass on variables that look like credentials")
 	set.StringVar(&f.workspace, "workspace", "", "give its tasks worktrees of a clone of the repository `DIR`")
 	set.BoolVar(&f.security, "security", false, "list the exposures of the agents in the file: check --security [AGENT…]")
 	set.StringSliceVar(&f.failOn, "fail-on", nil, "fail if an agent has one of these `EXPOSURES` of --security, such as keys,state, or any")

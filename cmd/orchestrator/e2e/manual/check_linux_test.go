@@ -98,6 +98,12 @@ var badAgents = []bad{
 		faults:  []string{"fail task", "warn prints"}, text: "as a planner", cure: "request:complete-task",
 	},
 	{
+		name:    "ends without its task",
+		program: "#!\necho '{\"level\":\"info\"}'",
+		flags:   []string{"--wait", "2m", "--grace", "2m", "--as", "worker"},
+		faults:  []string{"warn task"}, text: "exit 0 counts as done, even if it ignored the task", cure: "request:complete-task",
+	},
+	{
 		name:    "does not end with its stdin",
 		program: worker("", "", "", "", "while True: time.sleep(1)"),
 		flags:   []string{"--wait", "2m", "--grace", "500ms"},
