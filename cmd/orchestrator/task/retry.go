@@ -20,7 +20,8 @@ A task with a workspace begins on a fresh branch. If the last attempt has work, 
 and its folder are kept, with "-try1", "-try2" and so on at the end of their names. With
 --keep the task continues in its workspace.
 
-Without --agent, the task can go to the same agents as before.`,
+Without --agent, a task that was assigned by name goes to the same agent. Another task goes
+to any agent that fits, even the one that failed it.`,
 		Example: `  orchestrator task retry 91c0
   orchestrator task retry 91c0 --agent coder-1
   orchestrator task retry 91c0 --keep`,
