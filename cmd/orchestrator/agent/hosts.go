@@ -25,7 +25,7 @@ func HostsCommand(a *cli.App) *cobra.Command {
 	verb := &cobra.Command{
 		Use:   "hosts",
 		Short: "List the machines that run agents, and the hubs",
-		Long: `Lists the machines that have joined with "orchestrator join": their labels, agents and last
+		Long: `Lists the machines that have joined with orchestrator join: their labels, agents and last
 contact. --hubs lists the machines that share the record; each hub reports how many records
 it has followed.
 

@@ -31,7 +31,7 @@ func busPollCommand(a *cli.App) *cobra.Command {
 		Short: "Read the messages that are not acknowledged",
 		Long: `Shows messages to an actor, oldest first: number, time, sender, addressee, topic and
 text. The list begins after the actor's cursor, which is the last acknowledged message, or
-after --cursor. Reading does not acknowledge messages: see "bus ack".
+after --cursor. Reading does not acknowledge messages: see orchestrator bus ack.
 
 The orchestrator's own records are left out: starts and ends of agents, heartbeats and
 unknown topics. --all and --json show them.

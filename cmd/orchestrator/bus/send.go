@@ -47,9 +47,12 @@ now. "broadcast" addresses all actors.
 
 TEXT becomes the payload {"text": TEXT}, on the topic message.direct unless --topic is
 given. --urgent ends the turn of a coding agent, and the next turn starts with the message.
-To give an instruction, use "agent interrupt". --wait waits until the message has a state
-and prints the states: delivered to the agent, read by its model, or acknowledged by the
-addressee. See "bus status".
+To give an instruction, use orchestrator agent interrupt.
+
+--wait waits until the message has a state, and prints its states: delivered to the agent,
+read by its model, or acknowledged by the addressee. Only coding agents report "read". With
+any other addressee, --wait read ends when the message is acknowledged. The states later:
+orchestrator bus status.
 
 --payload takes a JSON object, @FILE for the contents of a file, or - for stdin. If no
 orchestrator answers, or the answer has an HTTP status of 500 or above, the message is

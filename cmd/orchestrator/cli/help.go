@@ -198,7 +198,7 @@ func (a *App) showContents() error {
 		}
 		b.WriteString("  " + term.Pad(c.Topic, 17) + c.About + "\n")
 		if a.Flags.Verbose && len(sections) > 0 {
-			for line := range strings.Lines(term.Readable(strings.Join(sections, " · "), a.Paint(a.Stdout), width-4)) {
+			for line := range strings.Lines(term.Readable(help.TitleList(c.Topic, sections), a.Paint(a.Stdout), width-4)) {
 				b.WriteString("    " + line)
 			}
 		}

@@ -26,7 +26,8 @@ func (a *App) showHelp(verb *cobra.Command) {
 func verbHelp(verb *cobra.Command, p term.Paint, width int) string {
 	var b strings.Builder
 	if verb.Long != "" {
-		b.WriteString(term.Wrap(verb.Long, width))
+		mark := func(paragraph string) string { return MarkCommands(verb.Root(), paragraph) }
+		b.WriteString(term.Wrap(verb.Long, mark, width))
 	} else {
 		b.WriteString(verb.Short + ".\n")
 	}

@@ -80,12 +80,20 @@ func WithSections(topic, page string) string {
 	if len(titles) < longPage {
 		return page
 	}
-	list := "Sections: " + strings.Join(titles, " · ") + ".\n\n"
+	list := "Sections: " + TitleList(topic, titles) + ".\n\n"
 	if i := slices.IndexFunc(titles, func(title string) bool { return oneWord.MatchString(title) }); i >= 0 {
 		list += fmt.Sprintf("One of them: `orchestrator help %s %s`\n\n", topic, strings.ToLower(titles[i]))
 	}
 	first := sectionsOf(page)[0].at
 	return page[:first] + list + page[first:]
+}
+
+// TitleList returns the titles of sections on one line. Those of the page of commands are code.
+func TitleList(topic string, titles []string) string {
+	if topic == "commands" {
+		return "`" + strings.Join(titles, "` · `") + "`"
+	}
+	return strings.Join(titles, " · ")
 }
 
 var oneWord = regexp.MustCompile(`^[A-Za-z]+$`)

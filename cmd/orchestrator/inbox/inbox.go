@@ -51,7 +51,7 @@ func inboxListCommand(a *cli.App) *cobra.Command {
 	return listing(a).Command(a, &cobra.Command{
 		Use:     "ls",
 		Short:   "List the questions",
-		Long:    `Lists the questions that wait for a person, as "orchestrator inbox" does.`,
+		Long:    `Lists the questions that wait for a person, as orchestrator inbox does.`,
 		Example: "  orchestrator inbox ls\n  orchestrator inbox ls -q        only the ids\n  orchestrator inbox ls --json",
 	})
 }

@@ -37,7 +37,7 @@ or else for any agent. The prompt ends with the result of the task.
 The editor shows the progress of the task and of the tasks below it. Questions about these
 tasks come as requests for permission. A question without options is shown
 with the command that answers it. A cancelled prompt cancels its open tasks. When the
-editor ends, its tasks go on: orchestrator task list.
+editor ends, its tasks continue: orchestrator task ls.
 
 The command acts as you. The orchestrator may start later, or again.`,
 		Example: `  orchestrator acp -c /home/ann/shop/orchestrator.hcl

@@ -58,7 +58,7 @@ the folder, the environment and the secrets of an agent are those of the configu
 machine, usually the same file as on the hub.
 
 The host dials the hub, so it needs no open port. Of several URLs it uses the first that answers
-as the hub at work. The token is from "orchestrator token issue --actor HO:NAME" at the hub, and
+as the hub at work. The token is from orchestrator token issue --actor HO:NAME at the hub, and
 NAME is the name of the host. If the link is lost, the agents keep running for 20 seconds, or
 for the grace of the host block. Then they are killed, and the hub starts them again on a host.
 

@@ -56,7 +56,7 @@ reader. It is 1 if the command succeeded but its output could not be written.`,
 	}
 	verb.Flags().BoolVar(&f.pty, "pty", false, "give the command a terminal")
 	verb.Flags().StringVar(&f.answers, "answers", "", "answer its questions from `FILE`: lines such as \"Which login* => oauth\"")
-	verb.Flags().BoolVar(&f.inheritEnv, "inherit-env", false, "also pass on variables that look like credentials (see help environment)")
+	verb.Flags().BoolVar(&f.inheritEnv, "inherit-env", false, "also pass on variables that look like credentials")
 	verb.Flags().SetInterspersed(false)
 	return verb
 }

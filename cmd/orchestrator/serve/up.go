@@ -60,7 +60,7 @@ start. Nothing is started if the file has a mistake. Task blocks are given out o
 On a terminal, up asks before it runs commands of a file that you have not run before.
 
 Ctrl-C (or SIGTERM) shuts everything down cleanly; a second one kills. Closing the terminal
-counts as the first Ctrl-C. Any other SIGHUP reloads the file, as "orchestrator reload"
+counts as the first Ctrl-C. Any other SIGHUP reloads the file, as orchestrator reload
 does. The exit code is 0 after a clean stop, and 130 or 143 after a forced one.
 
 On a terminal the last rows show current work and open questions. To answer, type the
@@ -69,7 +69,7 @@ prints a summary of completed and lost work.`,
 		Example: `  orchestrator up
   orchestrator up web worker         only these and their dependencies
   orchestrator up -d                 in the background, once all have started
-  orchestrator up --exit-when-idle   ends with the last task or agent: see help exit-codes
+  orchestrator up --exit-when-idle   ends with the last task or agent
   orchestrator up --exit-when-idle --report tasks.xml    for CI, as JUnit`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: a.CompleteAgents,

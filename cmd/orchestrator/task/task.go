@@ -23,7 +23,8 @@ func Command(a *cli.App) *cobra.Command {
 		Short: "Submit, inspect and wait for tasks",
 		Long: `Tasks are the work of the agents. Each has a state and an id, of which any unique
 prefix is accepted. The manual explains states (orchestrator help tasks), assignment,
-plans and inputs (help work), and delegation between agents (help delegation).`,
+plans and inputs (orchestrator help work), and delegation between agents
+(orchestrator help delegation).`,
 		Example: `  orchestrator task add "Say hello" --wait
   orchestrator task ls
   orchestrator task show 91c0`,

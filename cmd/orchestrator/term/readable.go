@@ -103,14 +103,14 @@ func readableTable(lines []string, p Paint, width int) string {
 		if strings.Trim(line, "|-: ") == "" {
 			continue
 		}
-		row := RowFields(line)
+		row := MarkedFields(line)
 		for i, field := range row {
 			if i == len(natural) {
 				natural, least = append(natural, 0), append(least, 0)
 			}
-			natural[i] = max(natural[i], Width(field))
-			least[i] = max(least[i], min(Width(field), leastWide))
-			for word := range strings.FieldsSeq(field) {
+			natural[i] = max(natural[i], Width(unmarked(field)))
+			least[i] = max(least[i], min(Width(unmarked(field)), leastWide))
+			for word := range strings.FieldsSeq(unmarked(whole(field, width))) {
 				least[i] = max(least[i], Width(word))
 			}
 		}
@@ -218,8 +218,9 @@ func MarkedFields(line string) []string {
 	return row
 }
 
-// Wrap breaks the paragraphs of plain text at spaces. It keeps indented lines, and the names of pages in one piece.
-func Wrap(text string, width int) string {
+// Wrap breaks the paragraphs of plain text at spaces, but not in words that mark returns as code. It keeps indented
+// lines.
+func Wrap(text string, mark func(paragraph string) string, width int) string {
 	var b strings.Builder
 	for lines := strings.Split(strings.TrimSpace(text), "\n"); len(lines) > 0; {
 		n := 1
@@ -227,8 +228,7 @@ func Wrap(text string, width int) string {
 			n++
 		}
 		if isProse(lines[0]) {
-			text := manualPage.ReplaceAllString(strings.Join(lines[:n], " "), "`$0`")
-			b.WriteString(wrapped(text, "", "", width))
+			b.WriteString(wrapped(mark(strings.Join(lines[:n], " ")), "", "", width))
 		} else {
 			b.WriteString(lines[0] + "\n")
 		}
@@ -239,18 +239,10 @@ func Wrap(text string, width int) string {
 
 func isProse(line string) bool { return line != "" && !strings.HasPrefix(line, " ") }
 
-var manualPage = regexp.MustCompile(`orchestrator help [a-z-]+`)
-
-// wrapped breaks text at spaces, but not in code of up to maxCode columns. The first line follows head, the others
-// follow indent.
+// wrapped breaks text at spaces, but not in code that fits on a line. The first line follows head, the others follow
+// indent.
 func wrapped(text, head, indent string, width int) string {
-	const space = "\ue000"
-	text = code.ReplaceAllStringFunc(text, func(found string) string {
-		if Width(found) > min(maxCode, width-Width(indent))+2 {
-			return found
-		}
-		return strings.ReplaceAll(found, " ", space)
-	})
+	text = whole(text, width-Width(indent))
 	var b strings.Builder
 	line, empty := head, true
 	for word := range strings.FieldsSeq(unmarked(text)) {
@@ -266,8 +258,18 @@ func wrapped(text, head, indent string, width int) string {
 	return strings.ReplaceAll(b.String()+strings.TrimRight(line, " ")+"\n", space, " ")
 }
 
-// maxCode is the width of code that is kept on one line.
-const maxCode = 48
+// space stands for a space in code that must stay on one line.
+const space = "\ue000"
+
+// whole returns text with code of up to width columns as single words.
+func whole(text string, width int) string {
+	return code.ReplaceAllStringFunc(text, func(found string) string {
+		if Width(unmarked(found)) > width {
+			return found
+		}
+		return strings.ReplaceAll(found, " ", space)
+	})
+}
 
 var code = regexp.MustCompile("`[^`]+`")
 

@@ -253,20 +253,23 @@ func TestHelpFitsTheScreen(t *testing.T) {
 
 var codeSpan = regexp.MustCompile("`[^`\n]+`")
 
-// Commands and other code in the text of pages stay on one line, on terminals of 80 and 120 columns.
+// Commands and other code in the text and the tables of pages stay on one line if they fit, on terminals of 80 and
+// 120 columns.
 func TestCodeStaysOnOneLine(t *testing.T) {
+	const indent = 6 // the widest indentation
 	for _, chapter := range help.Chapters {
 		page, err := help.ReadTopic(chapter.Topic)
 		require.NoError(t, err)
-		for lines := range term.Blocks(page) {
+		for lines := range term.Blocks(help.WithSections(chapter.Topic, page)) {
 			text := strings.Join(lines, " ")
-			if strings.HasPrefix(text, "```") || strings.HasPrefix(text, "|") || strings.HasPrefix(text, "#") {
+			if strings.HasPrefix(text, "```") || strings.HasPrefix(text, "#") {
 				continue
 			}
+			requireCodeSpans(t, chapter.Topic, text)
 			for _, width := range []int{80, 100} { // wider terminals have lines of 100
 				readable := term.Readable(strings.Join(lines, "\n"), false, width)
 				for _, span := range codeSpan.FindAllString(text, -1) {
-					if word := strings.Trim(span, "`"); term.Width(word) <= 48 {
+					if word := strings.ReplaceAll(strings.Trim(span, "`"), `\|`, "|"); term.Width(word) <= width-indent {
 						assert.Contains(t, readable, word, "help %s, %d columns", chapter.Topic, width)
 					}
 				}
@@ -274,6 +277,105 @@ func TestCodeStaysOnOneLine(t *testing.T) {
 		}
 	}
 }
+
+// requireCodeSpans requires the commands in a text of a page to be code.
+func requireCodeSpans(t *testing.T, topic, text string) {
+	t.Helper()
+	root := app.Root(testApp())
+	for _, match := range namedCommand.FindAllStringSubmatch(codeSpan.ReplaceAllString(text, ""), -1) {
+		verb, _, err := root.Find(strings.Fields(match[1]))
+		assert.True(t, err != nil || verb == root, "help %s: %q is not in a code span", topic, match[0])
+	}
+}
+
+// namedCommand matches a command in prose, or words after the name of the program.
+var namedCommand = regexp.MustCompile(`\borchestrator((?: [a-z][a-z-]*)+)`)
+
+// helpTexts returns the texts in the help of a command: the description, and the texts of its flags.
+func helpTexts(verb *cobra.Command) string {
+	texts := []string{verb.Long}
+	verb.Flags().VisitAll(func(flag *pflag.Flag) { texts = append(texts, flag.Usage) })
+	return strings.Join(texts, "\n")
+}
+
+// All commands in the help of commands exist.
+func TestCommandsOfHelpExist(t *testing.T) {
+	found := 0
+	eachVerb(app.Root(testApp()), func(verb *cobra.Command) {
+		for _, match := range namedCommand.FindAllStringSubmatch(strings.Join(strings.Fields(helpTexts(verb)), " "), -1) {
+			found += requireVerb(t, verb.CommandPath()+" --help", match[1])
+		}
+		for line := range strings.Lines(verb.Example) {
+			if typed, ok := strings.CutPrefix(strings.TrimSpace(line), "orchestrator "); ok {
+				named := namedCommand.FindStringSubmatch("orchestrator " + typed)
+				require.NotNil(t, named, "%s --help: %s", verb.CommandPath(), line)
+				require.Equal(t, 1, requireVerb(t, verb.CommandPath()+" --help", named[1]), line)
+			}
+		}
+	})
+	require.Greater(t, found, 25)
+}
+
+// All commands in the texts of the program exist, for example in its hints.
+func TestCommandsOfHintsExist(t *testing.T) {
+	found := 0
+	for _, f := range source.Shipped(t, "cmd/...", "supervisor/...", "handlers/...") {
+		for text, node := range texts(&f) {
+			for _, match := range namedCommand.FindAllStringSubmatch(text, -1) {
+				found += requireVerb(t, f.At(node), match[1])
+			}
+		}
+	}
+	require.Greater(t, found, 100)
+}
+
+// requireVerb requires the words after the name of the program to be a command. It returns 0 for prose, and
+// otherwise 1.
+func requireVerb(t *testing.T, at, words string) int {
+	t.Helper()
+	root := app.Root(testApp())
+	first := strings.Fields(words)[0]
+	if !slices.Contains(cli.VerbNames(root), first) {
+		return 0
+	}
+	verb, rest, err := root.Find(strings.Fields(words))
+	assert.NoError(t, err, at)
+	assert.False(t, verb.HasSubCommands() && len(rest) > 0 && verb.Name() != "inbox", "%s: orchestrator%s", at, words)
+	return 1
+}
+
+// Commands in the help of commands stay on one line, on terminals of 80 and 120 columns.
+func TestHelpKeepsCommandsOnOneLine(t *testing.T) {
+	root := app.Root(testApp())
+	eachVerb(root, func(verb *cobra.Command) {
+		for _, width := range []int{80, 120} {
+			var out bytes.Buffer
+			a := testApp()
+			a.Stdout = wideScreen{&out, width}
+			require.Zero(t, a.Run(append(strings.Fields(verb.CommandPath())[1:], "--help")))
+			lines := strings.Split(out.String(), "\n")
+			for i, line := range lines[:len(lines)-1] {
+				start := strings.LastIndex(line, "orchestrator")
+				next := strings.Fields(lines[i+1])
+				if start < 0 || len(next) == 0 {
+					continue
+				}
+				words := strings.Fields(line[start:])[1:]
+				before, rest, err := root.Find(words)
+				after, _, _ := root.Find(append(words, strings.Trim(next[0], `.,:;)"`)))
+				assert.True(t, err != nil || len(rest) > 0 || after == before, "%s --help, %d columns: %s / %s", verb.CommandPath(), width, line, lines[i+1])
+			}
+		}
+	})
+}
+
+// A wideScreen is a terminal of a width.
+type wideScreen struct {
+	*bytes.Buffer
+	width int
+}
+
+func (s wideScreen) Columns() int { return s.width }
 
 // The page of commands is generated from the commands.
 func TestCommandsPage(t *testing.T) {
