@@ -85,7 +85,7 @@ var ControlOperations = []*Operation{
 	{Name: "list-hosts", Audience: ForOperators, Summary: "List the machines that run agents, and the hubs"},
 	{Name: "list-hubs", Audience: ForOperators, Summary: "List the machines that share the event log, as this one knows them"},
 	{Name: "drain-host", Audience: ForOperators, Writes: true, Summary: "Stop the agents on a host and start no new ones there"},
-	{Name: "explain", Audience: ForOperators, Summary: "Explain the state of a task or an agent, in the words of orchestrator why"},
+	{Name: "explain", Audience: ForOperators, Summary: "Explain the state of a task or an agent"},
 	{Name: "diff-task", Audience: ForOperators, Summary: "Show the changes of a task in its workspace"},
 	{Name: "merge-task", Audience: ForOperators, Writes: true, Summary: "Merge the branch of a task, after its verify commands have succeeded on the result"},
 	{Name: "list-workspaces", Audience: ForOperators, Summary: "List the workspaces of tasks"},
