@@ -443,8 +443,8 @@ func (p *player) fault(with string) error {
 	return &agents.Fault{Code: f.Code, Message: f.Message, Details: f.Details, Recoverable: f.Recoverable}
 }
 
-// isGiven records delegated tasks by id. What the agent prints about them counts as a response;
-// a copy of the request counts as an echo.
+// isGiven records delegated tasks by id. The agent's output about them counts as a response; a copy
+// of the request counts as an echo.
 func (s *stage) isGiven(line string) {
 	if request, wrong := wire.ReadTaskRequest([]byte(line), 100); wrong == nil {
 		s.given[request.ID] = true

@@ -429,7 +429,7 @@ func tell(c *agents.Conn, event, payload string) error {
 		Context     wire.Raw `json:"context"`
 		Output      wire.Raw `json:"output"`
 	}
-	_ = object.DecodeOwn([]byte(payload), &p) // the method reports what is wrong
+	_ = object.DecodeOwn([]byte(payload), &p) // the method reports the mistake
 	switch event {
 	case "progress":
 		if p.Output != nil {

@@ -259,7 +259,7 @@ func (s *stage) sameObject(want map[string]any, got any, at string) string {
 	return ""
 }
 
-// stands returns the difference between a text and what a name stands for, or "".
+// stands returns the difference between a text and the value of a name, or "".
 func (s *stage) stands(name, text, at string) string {
 	ok := text != ""
 	switch words, has := strings.CutPrefix(name, "has:"); {

@@ -192,7 +192,7 @@ func ExampleConn_Progress() {
 // An agent delegates work to another agent and provides the input that it asks for.
 func ExampleConn_Delegate() {
 	conn, peer := agents.Pipe() // agents.Stdio() in an agent
-	go func() {                 // the others' part
+	go func() {                 // the part of the other agents
 		defer peer.Close()
 		request, _ := peer.Delegated()
 		fmt.Println("asked:", request.Type, "of", request.Routing.Target)
@@ -234,7 +234,7 @@ func ExampleConn_Delegate() {
 	// 2 <nil>
 }
 
-// The error of failed work has a code and says whether another try may succeed.
+// The error of failed work has a code and a mark whether another try may succeed.
 func ExampleDelegation_Wait() {
 	conn, peer := agents.Pipe()
 	go func() {
@@ -346,7 +346,7 @@ func kitchen(who session.Agent) agents.Identity {
 // An architect assigns a task, has it reviewed, and has it revised until it is approved.
 func ExampleArchitect_Deliver() {
 	conn, peer := agents.Pipe() // agents.Stdio() in an agent
-	go func() {                 // the others' part
+	go func() {                 // the part of the other agents
 		defer peer.Close()
 		assignment, _ := peer.Said()
 		fmt.Println(assignment.MessageType, "for", assignment.To.AgentID)

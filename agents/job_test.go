@@ -13,8 +13,8 @@ import (
 	"orchestrator/wire"
 )
 
-// asked returns the details of a task whose agent has asked a person. An empty answer means that
-// it waits.
+// asked returns the details of a task with a question to a person. An empty answer means that it
+// waits.
 func asked(id, answer string) wire.Details {
 	help := &wire.Help{QuestionID: id, Question: "why?", Answer: answer}
 	if answer != "" {
@@ -28,7 +28,7 @@ func needy(ctx context.Context, job *agents.Job) (any, error) {
 	return job.Help(ctx, "why?", map[string]int{"n": 1})
 }
 
-// inNeed brings a task to the state in which its agent waits for a person.
+// inNeed brings a task to the state of waiting for a person.
 func (t *talk) inNeed() {
 	t.Helper()
 	t.notify(agents.TaskAssigned, "task-x")
@@ -82,7 +82,7 @@ func TestHelpThatDoesNotCome(t *testing.T) {
 	})
 }
 
-// TestUpdates checks that a handler receives all updates of its own task, from the first on.
+// TestUpdates checks that a handler receives all updates of its task, from the first on.
 func TestUpdates(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.workingAs(agents.Worker{Do: func(ctx context.Context, job *agents.Job) (any, error) {
@@ -172,7 +172,7 @@ func (t *talk) ends(done <-chan error, result string) {
 	requireSilence(t)
 }
 
-// summary is a handler whose result shows the state and inputs with which its task began.
+// summary is a handler that shows in its result the state and inputs at the beginning of its task.
 func summary(_ context.Context, job *agents.Job) (any, error) {
 	return map[string]any{"state": job.Task.State, "inputs": job.Task.ResolvedInputs}, nil
 }

@@ -314,7 +314,7 @@ func TestPlansAndQuestionsThatCannotBeTold(t *testing.T) {
 	})
 }
 
-// TestResults checks that the results built by the SDK are those that the orchestrator reads.
+// TestResults checks that the orchestrator reads the results built by the SDK.
 func TestResults(t *testing.T) {
 	for name, each := range map[string]struct {
 		result agents.Result

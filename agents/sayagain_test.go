@@ -216,7 +216,7 @@ func TestSaidAgainAtTheEnd(t *testing.T) {
 		require.Equal(t, "a", task)
 		require.NoError(t, <-gone)
 	})
-	converse(t, func(t *talk) { // an agent whose output is closed
+	converse(t, func(t *talk) { // an agent with a closed output
 		t.asks(t.as(lead), coder, "a")
 		said, _ := t.queried()
 		t.undeliver(said, tooMuch)

@@ -220,8 +220,8 @@ func TestWhoIsWhoInASession(t *testing.T) {
 // enough is a number of tasks beyond the number that is remembered.
 const enough = 9000
 
-// TestTasksThatAreForgotten checks that a task to which the program holds no reference is
-// forgotten after many others.
+// TestTasksThatAreForgotten checks that a task without a reference in the program is forgotten
+// after many others.
 func TestTasksThatAreForgotten(t *testing.T) {
 	converse(t, func(t *talk) {
 		lone, many := make(chan struct{}), make(chan struct{})

@@ -19,7 +19,7 @@ import (
 
 // The tests of the start and end of an actor.
 
-// atEnds returns a player with agents, one of which has a name.
+// atEnds returns a player with agents. One of them has a name.
 func atEnds(t *testing.T) *player {
 	p := newPlayer(t)
 	p.play("acts named PO:named")
@@ -30,7 +30,7 @@ func atEnds(t *testing.T) *player {
 	return p
 }
 
-// heard returns all that GO is told about an agent on a topic, in the words of its payload.
+// heard returns all that GO hears about an agent on a topic, in the words of its payload.
 func (p *player) heard(topic, agent string) []string {
 	var texts []string
 	for _, r := range p.records {
@@ -46,8 +46,8 @@ func (p *player) heard(topic, agent string) []string {
 	return texts
 }
 
-// TestLateHeartbeat checks that a heartbeat is answered with the time at which it arrived, even
-// if the process is gone by then.
+// TestLateHeartbeat checks that a heartbeat is answered with the time of its arrival, even if the
+// process is gone by then.
 //
 // Rows: E-64, E-66.
 func TestLateHeartbeat(t *testing.T) {
@@ -73,8 +73,8 @@ func TestLastHeartbeat(t *testing.T) {
 	require.Empty(t, p.last.Records, "its heartbeat was there two minutes ago")
 }
 
-// TestEndAfterChange checks that GO is told how a run ended, even if the configuration changed
-// the agent after the process was gone.
+// TestEndAfterChange checks that GO hears how a run ended, even if the configuration changed the
+// agent after the process was gone.
 //
 // Rows: E-47, E-48.
 func TestEndAfterChange(t *testing.T) {
@@ -99,8 +99,8 @@ func apart(heard []string, what string) []string {
 	return slices.DeleteFunc(heard, func(s string) bool { return s == what })
 }
 
-// TestNameMoves checks a name that the configuration gives to another agent. No alert fires for
-// it while that agent does not run, and GO is told how the run that had it ended.
+// TestNameMoves checks a name that the configuration gives to another agent. No alert fires for it
+// while that agent does not run, and GO hears how the run that had it ended.
 //
 // Rows: E-47, E-48, E-67, E-74.
 func TestNameMoves(t *testing.T) {
@@ -150,7 +150,7 @@ func TestMissedAndGone(t *testing.T) {
 	}
 }
 
-// TestFarewellToAnother checks that GO is told of an end even if the agent told it to another
+// TestFarewellToAnother checks that GO hears of an end even if the agent reported it to another
 // actor.
 //
 // Rows: E-47.
@@ -191,8 +191,8 @@ func TestFailedWithResult(t *testing.T) {
 	require.Equal(t, wire.TaskFailed, p.task("one").View.State)
 }
 
-// TestComesToNothingTogether checks the end of an agent with two tasks, one of which waits for
-// the other. A task that ends with the other one is not requeued.
+// TestComesToNothingTogether checks the end of an agent with two tasks. One waits for the other. A
+// task that ends with the other one is not requeued.
 //
 // Rows: K-04, T-44, T-57.
 func TestComesToNothingTogether(t *testing.T) {
@@ -226,9 +226,9 @@ func TestComesToNothingTogether(t *testing.T) {
 	}
 }
 
-// TestKeyAgain checks a message whose key was looked up before keys were forgotten. It is not
-// decided: there are no records, no letters and no change. After a new lookup there is one
-// message with its key.
+// TestKeyAgain checks a message with a key that was looked up before keys were forgotten. It is not
+// decided: it has no records, no letters and no effect. After a new lookup there is one message
+// with its key.
 //
 // Rows: E-10, E-16, E-60, T-23, T-37.
 func TestKeyAgain(t *testing.T) {
@@ -314,7 +314,7 @@ func TestAgainOfServer(t *testing.T) {
 	p := newPlayer(t)
 	p.play("> operator 1 issue-registration {}")
 	p.play(`> newcomer 2 register-agent {"name":"far","registration_token":"$TOKEN"}`)
-	p.state = restored(t, p.rules, spelled(t, p.state)) // earlier messages are not known any more
+	p.state = restored(t, p.rules, spelled(t, p.state)) // earlier messages are forgotten
 	p.play("at +1m")
 	r := &wire.Request{ID: "1", Operation: "send-message", Timestamp: "t", Body: &wire.SendMessage{
 		To: "GO", Topic: "message.direct", Payload: wire.Raw(`{}`), Key: "k",

@@ -314,8 +314,8 @@ func BenchmarkSnapshot(b *testing.B) {
 	})
 }
 
-// mailers lists the senders in the benchmarks: an agent, whose requests are remembered, and an
-// external actor.
+// mailers lists the senders in the benchmarks: an agent with remembered requests, and an external
+// actor.
 var mailers = []struct {
 	name string
 	from Actor
@@ -460,8 +460,7 @@ func BenchmarkForemost(b *testing.B) {
 	}
 }
 
-// TestForemost checks that assigned tasks come first, and that waiting tasks show what they wait
-// for.
+// TestForemost checks that assigned tasks come first, and that waiting tasks show their obstacles.
 func TestForemost(t *testing.T) {
 	z := newBench(t, 1)
 	var ids []string

@@ -15,7 +15,7 @@ import (
 
 // The checks of the mail of one turn.
 
-// identity returns the actor that the credential names; "" if there is none.
+// identity returns the actor that the credential names, or "".
 func (l *ledger) identity(from Actor, claimed string) string {
 	switch {
 	case from.Kind == External:
@@ -59,8 +59,9 @@ func (w *world) lookAtMail(in *Input, out *Outcome) {
 	}
 }
 
-// isLateAnswer reports whether a message has the answer to a question whose caller did not wait for
-// it. It is for the run that the agent has now, and sent when a person answers or the run starts.
+// isLateAnswer reports whether a message has the answer to a question of a caller that did not wait
+// for it. It is for the run that the agent has now, and sent when a person answers or the run
+// starts.
 func (w *world) isLateAnswer(in *Input, r *wire.Record) bool {
 	if id, _ := object.TextOf(r.Payload, "questionId"); id == "" || r.From != mail.Global || r.Topic != mail.TopicDirect {
 		return false
@@ -215,8 +216,7 @@ func (w *world) lookAtErrand(in *Input, m *wire.SendMessage, records []wire.Reco
 	w.must(dead == want, "GO is told %d times that a message was not dealt with", dead)
 }
 
-// lookAtPage checks that a poll returns the same mail as a scan of all mail, and changes
-// nothing.
+// lookAtPage checks that a poll returns the same mail as a scan of all mail, without an effect.
 func (w *world) lookAtPage(in *Input, p *wire.PollMessages, answer *mail.List, out *Outcome) {
 	i := slices.IndexFunc(out.Letters, func(l Letter) bool { return l.Payload == answer })
 	pages := out.Letters[i].Pages

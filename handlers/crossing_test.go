@@ -94,7 +94,7 @@ func (c *crossing) ask(who, operation, payload string) string {
 	return came
 }
 
-// read returns what the worker reads of its task, in its protocol.
+// read returns the text of the task that the worker reads, in its protocol.
 func (c *crossing) read() string {
 	about := `{"taskId":"` + c.id + `"}`
 	switch c.to {

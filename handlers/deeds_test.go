@@ -80,7 +80,7 @@ func (w *world) step() {
 	}
 }
 
-// check reports what is done for a task of an agent by itself.
+// check reports automatic work for a task of an agent.
 func (w *world) check() {
 	held := func(k *state.Task) bool { return k.View.AssignedTo != "" && !k.View.State.Final() }
 	from := w.chance.IntN(len(w.state.Tasks.List) + 1)
@@ -217,7 +217,7 @@ func (w *world) work() {
 	}
 }
 
-// report has a coding agent report what it does.
+// report has a coding agent report its activity.
 func (w *world) report(m *inhabitant, id string) {
 	switch w.chance.IntN(8) {
 	case 0:
@@ -347,7 +347,7 @@ func (w *world) answer() {
 	if len(w.state.Questions.Open) > 0 {
 		q := w.state.Questions.Open[w.chance.IntN(len(w.state.Questions.Open))]
 		answer := "yes"
-		if len(q.View.Options) > 2 { // what is to become of a task
+		if len(q.View.Options) > 2 { // the decision about a task
 			answer = q.View.Options[w.chance.IntN(3)].Value
 		}
 		w.request(Actor{Kind: Operator}, "answer-question", fmt.Sprintf(`{"questionId":%q,"answer":%q}`, q.View.ID, answer))

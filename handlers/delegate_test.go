@@ -114,7 +114,7 @@ func (p *player) handsOn(who, id, to string, payload wire.Raw) Outcome {
 	return out
 }
 
-// TestGiven checks that the owner of a task decides what its messages mean.
+// TestGiven checks that the owner of a task decides the meaning of its messages.
 //
 // Rows: D-18, T-32.
 func TestGiven(t *testing.T) {
@@ -133,7 +133,7 @@ func TestGiven(t *testing.T) {
 	require.True(t, p.state.Given("dev", "t-1"), "it was")
 }
 
-// TestLinesOfRecords checks that a recorded line is the one that was to be written.
+// TestLinesOfRecords checks that a recorded line equals the line to be written.
 //
 // Rows: D-17, D-38.
 func TestLinesOfRecords(t *testing.T) {
@@ -161,7 +161,7 @@ func TestLinesOfRecords(t *testing.T) {
 	require.ErrorContains(t, err, "record 7")
 }
 
-// TestForeignDelegation checks that records about delegated work change nothing if they do not
+// TestForeignDelegation checks that records about delegated work have no effect if they do not
 // follow from the records before them.
 //
 // Rows: D-17.

@@ -176,7 +176,7 @@ func (f *fuzzer) report() {
 	f.do(f.actor(), &wire.AgentEvent{Name: "x", Body: reports[f.next()%len(reports)]})
 }
 
-// request sends a payload as it is, if it can be read.
+// request sends a payload unchanged, if it can be read.
 func (f *fuzzer) request(operation, payload string) {
 	r := &wire.Request{ID: fmt.Sprint(f.next() % 8), Operation: operation, Timestamp: "t", Payload: []byte(payload)}
 	if Prepare(r, 16) == nil {

@@ -14,7 +14,7 @@ import (
 	"orchestrator/wire/stdio"
 )
 
-// What agents and people do with delegated tasks.
+// Actions of agents and people with delegated tasks.
 
 // handOn makes one thing happen to delegated tasks.
 func (w *world) handOn() {
@@ -32,7 +32,7 @@ func (w *world) handOn() {
 	w.handovers.carry()
 }
 
-// someHandover returns an open handover, sometimes one that has ended; nil if there is none.
+// someHandover returns an open handover, sometimes an ended one, or nil.
 func (w *world) someHandover() *handover {
 	all := w.handovers.open
 	if len(all) == 0 || w.chance.IntN(20) == 0 {
@@ -265,7 +265,7 @@ func (w *world) answerAbout(e *handover) {
 }
 
 // settle brings a world to rest: all agents run and read, tasks that are not delegated are
-// cancelled, and time passes. Then all handovers end, and every source that can be told knows.
+// cancelled, and time passes. Then all handovers end, and every source that can be reached knows.
 func (w *world) settle() {
 	if w.state.Stopping {
 		w.do(Actor{}, &wire.Event{Kind: events.OrchestratorStarted})
@@ -331,7 +331,7 @@ func (w *world) revive(m *inhabitant) {
 	}
 	delete(w.sessions.full, m.ID)
 	w.do(Actor{}, &wire.Event{Kind: events.AgentRecovered, Agent: m.ID, Run: m.run})
-	w.request(m.actor(), "update-capabilities", fmt.Sprintf(`{"capabilities":%s}`, w.abilities(2))) // it may have advertised nothing
+	w.request(m.actor(), "update-capabilities", fmt.Sprintf(`{"capabilities":%s}`, w.abilities(2))) // it may have advertised no capabilities
 }
 
 // cutLoose removes a dependency of a handover.

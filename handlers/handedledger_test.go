@@ -69,15 +69,15 @@ func newHandovers(w *world) *handovers {
 	}
 }
 
-// Record returns a record of delegated work. Record and Find make handovers an archive, from
-// which answers are completed.
+// Record returns a record of delegated work. Record and Find make handovers an archive. Answers are
+// completed from it.
 func (h *handovers) Record(seq int64) (wire.Record, error) {
 	r, there := h.words[seq]
 	h.w.must(there, "record %d is not there", seq)
 	return r, nil
 }
 
-// Find finds nothing, because handovers are never searched.
+// Find returns no task, because handovers are never searched.
 func (*handovers) Find(wire.Search) iter.Seq2[wire.Record, error] {
 	return func(func(wire.Record, error) bool) {}
 }
@@ -89,8 +89,8 @@ func (*handovers) After(int64) iter.Seq2[wire.Record, error] {
 // afterHandovers lists the kinds of record that may follow the end of a handover.
 var afterHandovers = []string{events.TaskResponded, events.TaskAnswered, events.TaskUnanswered}
 
-// settle notes that a source has read a response: it sends something a while after the response
-// was written to it.
+// settle notes that a source has read a response: it sends a message a while after the response was
+// written to it.
 func (h *handovers) settle(r *wire.Record) {
 	var from string
 	f, err := state.Decode(r, new([]object.Member))
@@ -281,7 +281,7 @@ func (h *handovers) used(a *state.KnownAgent) (n int) {
 
 func (h *handovers) hearReturned(e *handover, f *state.TaskReturned) {
 	told := h.turn.told
-	if at := slices.IndexFunc(h.turn.acts, func(o act) bool { return f.Acted != 0 && o.seq == f.Acted }); at >= 0 { // others wait before it
+	if at := slices.IndexFunc(h.turn.acts, func(o act) bool { return f.Acted != 0 && o.seq == f.Acted }); at >= 0 { // the rest waits before it
 		h.turn.acts = slices.Delete(h.turn.acts, at, at+1)
 		for _, o := range e.inputs {
 			if o.seq == f.Acted {
@@ -340,7 +340,7 @@ func (h *handovers) hearMove(e *handover, f state.Fact, r *wire.Record) {
 	}
 	h.move(e, next, r.Kind)
 	if next == wire.TaskPending {
-		e.holder, e.out, e.inputs, e.owed, e.given = "", "", nil, false, time.Time{} // earlier messages do not count any more
+		e.holder, e.out, e.inputs, e.owed, e.given = "", "", nil, false, time.Time{} // earlier messages no longer count
 	}
 	if next.Final() {
 		h.words[r.Seq] = *r

@@ -20,7 +20,7 @@ type handoverTurn struct {
 	created  []*handover
 	requests []*delegation.Request // of created
 	forwards []*handover           // each must have a letter
-	acts     []act                 // these too, if their agents can be told
+	acts     []act                 // these too, if their agents can be reached
 	finals   []*handover
 	ended    []*handover
 	vain     []*handover // parts of tasks that ended without success
@@ -242,8 +242,8 @@ func (h *handovers) hearPassing(l *Letter) bool {
 	return true
 }
 
-// isAct reports whether a letter is an act of these kinds. A letter whose line is only in the
-// log is one.
+// isAct reports whether a letter is an act of these kinds. A letter with its line only in the log
+// is one.
 func isAct(l *Letter, kinds ...string) bool {
 	if l.Kept != 0 {
 		return true
@@ -270,7 +270,7 @@ func (h *handovers) hearRequest(e *handover, l *Letter) {
 	h.w.saw["handed on: a request"]++
 }
 
-// hearStanding checks that only the caller is told the status of a task.
+// hearStanding checks that only the caller hears the status of a task.
 func (h *handovers) hearStanding(in *Input, l *Letter) {
 	r, ok := in.Message.(*wire.Request)
 	h.w.must(ok && (r.Form == dialect.TaskRequest || r.Form == dialect.TaskAct) && l.To == in.From, "nobody has asked for %+v", l)

@@ -92,8 +92,8 @@ func TestPanicAfterTheAnswer(t *testing.T) {
 	mend()
 }
 
-// TestForeignInput checks that an input that the package does not handle is a fault and changes
-// nothing.
+// TestForeignInput checks that an input that the package does not handle is a fault without an
+// effect.
 func TestForeignInput(t *testing.T) {
 	for name, message := range map[string]wire.Message{
 		"no kind of happening": &wire.Event{Kind: "agent.danced"},

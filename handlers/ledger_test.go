@@ -28,7 +28,7 @@ type ledger struct {
 	lives    map[string]*life     // agents, by name
 	whose    map[string]string    // agents, by actor id
 	beats    map[string]time.Time // the last heartbeat of each actor, or the start that counts as one
-	expected map[string]bool      // actors whose next heartbeat is expected
+	expected map[string]bool      // actors with an expected heartbeat
 	missed   map[string]bool      // actors that GO knows to be stale
 	since    time.Time
 	lost     int    // runs that ended with the previous orchestrator
@@ -36,7 +36,7 @@ type ledger struct {
 	tokens   map[string]*actorToken
 }
 
-// A life is an agent and what GO knows of it.
+// A life is an agent and the knowledge of GO about it.
 type life struct {
 	writes   string // its actor in the configuration
 	actor    string // its actor in the latest run
@@ -44,9 +44,9 @@ type life struct {
 	runs     bool // started and not ended
 	exited   bool // the process of that run is gone
 	remote   bool
-	farewell bool // its run told GO that it ends
+	farewell bool // its run reported its end to GO
 	parted   bool // it did so before it ended
-	crashed  bool // GO was told of it, and not of its end
+	crashed  bool // GO heard of it, and not of its end
 }
 
 // An actorToken is a token of an external actor.
@@ -148,7 +148,7 @@ func (l *ledger) beat(id string, at time.Time) {
 	}
 }
 
-// hearAlert checks that GO is told once of each problem, and once of its end.
+// hearAlert checks that GO hears once of each problem, and once of its end.
 func (l *ledger) hearAlert(r *wire.Record) {
 	var a mail.Alert
 	l.w.must(json.Unmarshal(r.Payload, &a) == nil, "%s", r.Payload)

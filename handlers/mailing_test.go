@@ -13,7 +13,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// What agents, people and external actors do with mail.
+// Actions of agents, people and external actors with mail.
 
 // elsewhere lists actors that no agent ever has.
 var elsewhere = []string{"HO:far", "PO:far", "W:far", "S:far:1", "IO:ann"}

@@ -93,8 +93,7 @@ func (t *twins) play(line string) {
 	t.saw["inputs"] += strings.Count(said, `"resolved_inputs":`)
 }
 
-// plainly returns the answers without the way in which they were completed. Lists leave out long
-// errors.
+// plainly returns the answers without the mark of their completion. Lists leave out long errors.
 func plainly(told string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(strings.ReplaceAll(told, lengthy, filler)) {
@@ -108,8 +107,8 @@ func plainly(told string) string {
 	return kept.String()
 }
 
-// archiving matches facts that only one of the players has, and factNumber the numbers of the
-// others. The id of a note is such a number.
+// archiving matches facts that only one of the players has, and factNumber the numbers of the other
+// facts. The id of a note is such a number.
 var (
 	archiving  = regexp.MustCompile(`^ +\+ \d+ task\.(archived|recalled) `)
 	noteID     = regexp.MustCompile(`"id":"n\d+"`)

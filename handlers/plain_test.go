@@ -24,8 +24,8 @@ var plainSamples = []string{
 	`{"task":"t","request":{"sum":1.5}}`,
 }
 
-// FuzzPlainDocuments holds the readers of plain documents equal to reflection: what they accept,
-// reflection accepts too, with the same result.
+// FuzzPlainDocuments holds the readers of plain documents equal to reflection: reflection accepts
+// all documents that they accept, with the same result.
 func FuzzPlainDocuments(f *testing.F) {
 	for _, text := range plainSamples {
 		f.Add([]byte(text))
@@ -45,7 +45,7 @@ func FuzzPlainDocuments(f *testing.F) {
 	})
 }
 
-// respelled returns a restored task as it is written again.
+// respelled returns a restored task in its written form.
 func respelled(t *testing.T, kept *state.SnapshotTask) string {
 	again := kept.Restore().Snapshot()
 	text, err := object.Encode(&again)

@@ -40,7 +40,7 @@ type player struct {
 	out      strings.Builder
 }
 
-// beginning is the time at which every story begins.
+// beginning is the time of the beginning of every story.
 var beginning = time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
 
 func newPlayer(t testing.TB) *player {
@@ -272,7 +272,7 @@ func (p *player) event(rest string) {
 	p.happen(kind, who)
 }
 
-// checked tells what was done for a task: its workspace was made, or its branch was merged.
+// checked reports work that was done for a task: its workspace was made, or its branch was merged.
 func (p *player) checked(rest string) {
 	kind, name, _ := strings.Cut(rest, " ")
 	k := p.state.Tasks.ByID[p.withIDs(name)]

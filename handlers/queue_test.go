@@ -51,8 +51,7 @@ func crowd(p *player, chance *rand.Rand) {
 	p.do(Actor{}, &wire.Event{Kind: events.OrchestratorStarted})
 }
 
-// stir makes something happen that causes assignments, and returns them: task and agent, in
-// order.
+// stir causes assignments, and returns them: task and agent, in order.
 func stir(p *player, chance *rand.Rand) (given []string) {
 	a := p.state.Agents.Order[chance.IntN(len(p.state.Agents.Order))]
 	var out Outcome
@@ -94,8 +93,8 @@ func handsOf(s *State) hands {
 	return h
 }
 
-// expect returns the order in which the tasks should have been assigned. It uses what agents
-// have now, without these tasks.
+// expect returns the expected order of assignment of the tasks. It uses the present tasks of
+// agents, without these tasks.
 func (h hands) expect(now *State, given []string) (expected []string) {
 	var tasks []*state.Task // that waited before the assignments
 	for _, k := range now.Tasks.List {

@@ -264,7 +264,7 @@ func TestAbortedSessionsAreKept(t *testing.T) {
 	require.NotNil(t, x.ByID["s2"])
 }
 
-// TestBlocks checks that a task block has one task, whatever it says later, and that a restored
+// TestBlocks checks that a task block has one task, whatever its later text, and that a restored
 // State knows the task.
 func TestBlocks(t *testing.T) {
 	p := atWork(t)

@@ -13,7 +13,7 @@ import (
 )
 
 // TestSamples checks messages as agents write them, with a short message_id and without optional
-// members. They are delivered, and the log has what was tolerated. A strict session refuses
+// members. They are delivered, and the log names the tolerated mistakes. A strict session refuses
 // them.
 //
 // Rows: C-101, C-102, C-14, C-16, K-23, T-25.

@@ -11,7 +11,7 @@ import (
 	"orchestrator/wire/session"
 )
 
-// What the members of a session send.
+// Messages that the members of a session send.
 
 // draft is a message to be sent.
 type draft struct {
@@ -252,7 +252,7 @@ func (w *world) assignment(id, more string) string {
 		id, w.steps, breaks, w.one("high", "medium", "low"), more)
 }
 
-// What developers and reviewers send about their work.
+// Messages that developers and reviewers send about their work.
 
 // develop returns a message of a developer.
 func (w *world) develop(s *sitting, name string) *draft {

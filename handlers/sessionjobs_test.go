@@ -153,7 +153,7 @@ func (m *minutes) hearJob(f state.Fact, r *wire.Record) {
 	}
 }
 
-// assign follows the assignment of a task to a developer: a new task, or one whose review
+// assign follows the assignment of a task to a developer: a new task, or a task after a review that
 // requests changes.
 func (m *minutes) assign(f *state.WorkAssigned) {
 	s, j := m.sittings[f.Session], m.jobs[f.ID]
@@ -231,7 +231,7 @@ func (m *minutes) hearReview(j *job, f state.Fact) {
 			m.enter(j, session.PhaseRevise)
 		}
 	case *state.ReviewEscalated:
-		last := j.reviews == j.limit() && j.phase == session.PhaseReviewing // else no agent is there to continue it
+		last := j.reviews == j.limit() && j.phase == session.PhaseReviewing // else no agent could continue it
 		m.w.must(f.Policy != "" && j.revision == nil && (last || f.QuestionID != ""), "%s is %s after %d reviews of %d", j.id, j.phase, j.reviews, j.limit())
 		m.w.saw[fmt.Sprintf("escalated at the last: %t", last)]++
 		m.w.saw["escalated: "+f.Policy]++

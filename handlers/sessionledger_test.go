@@ -17,7 +17,7 @@ type minutes struct {
 	w        *world
 	sittings map[string]*sitting
 	order    []*sitting
-	closed   []*sitting // in the order in which they closed
+	closed   []*sitting // in the order of their ends
 	past     []*sitting // forgotten by the State
 	jobs     map[string]*job
 	posts    []*missive // not delivered yet, in order
@@ -56,9 +56,9 @@ type sessionTurn struct {
 	seqs     []int64
 	refused  []*state.SessionRefused
 	troubles int
-	ended    []*job                  // whose tasks have ended
+	ended    []*job                  // with an ended task
 	over     []*job                  // which are over
-	words    map[string]bool         // tasks whose outcome a caller has decided
+	words    map[string]bool         // tasks with an outcome that a caller has decided
 	spoken   map[string]int          // tasks with a completion sent for their developers
 	closed   map[string]bool         // sessions that were closed
 	errands  []*missive              // each must have a letter
@@ -145,7 +145,7 @@ func (m *minutes) open(f *state.SessionOpened) {
 	m.leave(func(p *missive) bool { return p.Session == f.ID && s.typeOf(p.To) == "" })
 }
 
-// close follows the end of a session: nothing of it waits any more.
+// close follows the end of a session: no message of it waits then.
 func (m *minutes) close(f *state.SessionClosed) {
 	s := m.sittings[f.ID]
 	m.w.must(s.open, "%s is closed twice", f.ID)
@@ -243,7 +243,7 @@ func (m *minutes) lookAtSaid(in *Input, r *wire.Request, said *wire.SaySession, 
 			records++
 		}
 	}
-	if slices.ContainsFunc(out.Records, func(r wire.Record) bool { return r.Kind == events.ServerSeen }) { // and what follows from it
+	if slices.ContainsFunc(out.Records, func(r wire.Record) bool { return r.Kind == events.ServerSeen }) { // and its effects
 		records, letters = len(m.turn.refused)+m.turn.troubles, 1
 	}
 	if out.Refused != nil {

@@ -36,7 +36,7 @@ func (m *missive) wait() {
 	m.out, m.taken = "", false
 }
 
-// settle drops messages that were written to an agent that sends something now.
+// settle drops messages that were written to an agent that sends a line now.
 func (m *minutes) settle(f *state.SessionSaid, at time.Time) {
 	m.posts = slices.DeleteFunc(m.posts, func(p *missive) bool {
 		answered := f.ReplyTo != "" && f.ReplyTo == p.ID && f.Session == p.Session
@@ -59,7 +59,7 @@ func (m *minutes) lodge(f *state.SessionSaid, r *wire.Record) {
 	m.posts = append(m.posts, &missive{SessionSaid: f, seq: r.Seq, held: f.Fate == state.FateHeld})
 }
 
-// leave drops messages that are not to be delivered any more.
+// leave drops messages that are not to be delivered.
 func (m *minutes) leave(which func(p *missive) bool) {
 	m.posts = slices.DeleteFunc(m.posts, func(p *missive) bool {
 		if which(p) {
@@ -131,7 +131,7 @@ func (m *minutes) forget(p *missive) {
 	m.posts = slices.DeleteFunc(m.posts, func(o *missive) bool { return o == p })
 }
 
-// announce notes that the sender of a message must be told of its failed delivery, if it can be
+// announce notes that the sender of a message must hear of its failed delivery, if it can be
 // reached.
 func (m *minutes) announce(p *missive, next string) {
 	a := m.w.state.Agents.ByID[p.From]
@@ -164,8 +164,8 @@ func (m *minutes) hearRun(f *state.LifecycleEvent) {
 	}
 }
 
-// hearLine checks that a line goes to its receiver, to the current run, in order and unchanged.
-// It comes at most once unless something happened in between.
+// hearLine checks that a line goes to its receiver, to the current run, in order and unchanged. It
+// comes at most once without an event in between.
 func (m *minutes) hearLine(l *Letter) {
 	p := m.post(l.Said)
 	if p == nil {
@@ -212,7 +212,7 @@ func (m *minutes) lookAtLine(line wire.Raw, f *state.SessionSaid) {
 	m.w.must(reflect.DeepEqual(said, told), "%s was said, and %s is delivered", f.Document, line)
 }
 
-// lookAtPost checks the letters of a turn: all due letters to receivers and senders are there.
+// lookAtPost checks that a turn has all due letters to receivers and senders.
 func (m *minutes) lookAtPost(out *Outcome) {
 	for _, p := range m.turn.errands {
 		m.w.must(p.out != "" || m.post(p.seq) == nil, "%+v is to be told, and is not", p)

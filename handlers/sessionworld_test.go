@@ -135,7 +135,7 @@ func (w *world) print(m *inhabitant, line string) Outcome {
 	reader := stdio.Reader{Agent: m.ID, Depth: 64}
 	s, ok := reader.Parse([]byte(line)).(*wire.Session)
 	if !ok {
-		w.saw["an echo"]++ // of its own message, in the name of another
+		w.saw["an echo"]++ // of its message, in the name of another
 		return Outcome{}
 	}
 	return w.do(m.actor(), &wire.Request{
@@ -180,7 +180,7 @@ func (w *world) drain(m *inhabitant) {
 	w.do(Actor{}, &wire.Event{Kind: events.AgentRecovered, Agent: m.ID, Run: m.run, Text: "it reads again"})
 }
 
-// part stops agents whose session has ended.
+// part stops agents after the end of their session.
 func (w *world) part(names []string) {
 	for _, m := range w.members {
 		if !slices.Contains(names, m.ID) || !m.up || m.far || w.chance.IntN(2) == 0 {

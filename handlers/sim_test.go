@@ -29,11 +29,10 @@ const (
 	enoughSteps = 90_000 // to see everything once
 )
 
-// TestSimulation lets worlds of agents, people, accidents and restarts live for
-// a long time, each twice. The second life is the same but for the State, which is
-// taken from a snapshot now and then. Both must say the same, word for word; a
-// State that follows the records alone must always be equal; and what must hold
-// at any time (requireSound, and all that world looks at) must hold.
+// TestSimulation lets worlds of agents, people, accidents and restarts live for a long time, each
+// twice. The second life is the same but for the State, which is taken from a snapshot now and
+// then. Both must agree word for word. A State that follows the records alone must always be equal,
+// and the invariants (requireSound, and all checks of world) must hold at any time.
 //
 //	go test ./handlers -run TestSimulation -steps 5000000 -seed 7
 //
@@ -156,7 +155,7 @@ func (w *world) summary() string {
 	return text.String()
 }
 
-// seenSomewhere lists what must be seen in a run of enough steps.
+// seenSomewhere lists the events that must be seen in a run of enough steps.
 func seenSomewhere() []string {
 	what := []string{
 		"repeat", "repeat of a question", "repeat while it waits", "late answer", "gained", "missed late",
@@ -222,7 +221,7 @@ func rounds(n int) int {
 	return n
 }
 
-// accident makes something happen to a process.
+// accident lets a process fail.
 func (w *world) accident(m *inhabitant) {
 	happen := func(kind string, figures wire.Figures) {
 		w.do(Actor{}, &wire.Event{Kind: kind, Agent: m.ID, Run: m.run, Text: kind, Figures: figures})

@@ -85,7 +85,7 @@ func requireSoundTasks(t testing.TB, s *State) {
 	}
 }
 
-// requirePlain requires that a plain task is spelled by hand as it is by reflection.
+// requirePlain requires that a plain task is spelled by hand as by reflection.
 func requirePlain(t testing.TB, k *state.Task) {
 	if k.Extra != nil {
 		return
@@ -207,8 +207,8 @@ func requireSoundQuestions(t testing.TB, s *State) {
 }
 
 // requireSoundBus requires that every actor with mail is known once and that agents and actors
-// refer to each other. Exactly the expected heartbeats are watched. There are no more actors of
-// runs than agents.
+// refer to each other. Exactly the expected heartbeats are watched. Agents are at least as many as
+// actors of runs.
 func requireSoundBus(t testing.TB, s *State) {
 	require.NoError(t, s.Bus.Check())
 	for _, c := range s.Bus.All() {
@@ -224,8 +224,8 @@ func requireSoundBus(t testing.TB, s *State) {
 	}
 }
 
-// requireSoundWishes requires that exactly the unblocked tasks with nothing but requirements
-// wait, each in its place.
+// requireSoundWishes requires that exactly the unblocked tasks with only requirements wait, each in
+// its place.
 func requireSoundWishes(t testing.TB, s *State) {
 	waiting := 0
 	for _, k := range s.Tasks.List {
@@ -287,7 +287,7 @@ func requireSoundIndex(t testing.TB, s *State) {
 	}
 }
 
-// offerOf returns the capabilities that an agent advertised, or those of the configuration.
+// offerOf returns the capabilities that an agent advertised, or the ones in the configuration.
 func offerOf(a *state.KnownAgent) match.Offer {
 	c := a.Said
 	if c == nil {
@@ -345,8 +345,8 @@ func requireSoundHelp(t testing.TB, s *State) {
 	}
 }
 
-// requireSoundSessions requires that every session is known once and its members have their
-// seats. Its tasks are where their phases say, and nothing waits unwatched.
+// requireSoundSessions requires that every session is known once and its members have their seats.
+// Its tasks are in the places of their phases, and no message waits unwatched.
 func requireSoundSessions(t testing.TB, s *State) {
 	x := &s.Sessions
 	require.Equal(t, len(x.ByID), len(x.Order))

@@ -17,8 +17,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// TestForeignRecords checks that a record that does not follow from those before it is an error
-// that names it, and changes nothing.
+// TestForeignRecords checks that a record that does not follow from the records before it is an
+// error that names it, without an effect.
 func TestForeignRecords(t *testing.T) {
 	const task = "00000005-0000-4000-8000-000000000000"
 	for _, test := range []struct{ kind, payload, why string }{

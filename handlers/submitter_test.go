@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// submitterPage has a table of what the submitter of a task hears, by the event and the protocol of
-// its submission.
+// submitterPage has a table of the messages that the submitter of a task hears, by the event and
+// the protocol of its submission.
 const submitterPage = "../cmd/orchestrator/help/submitters.md"
 
 // submissions has the columns of the table: how the task job is submitted to the agent dev, which
@@ -112,7 +112,7 @@ var taskEvents = []taskEvent{
 	}},
 }
 
-// TestSubmittersHearWhatTheManualSays plays each event for each submitter. What reaches it is in the table.
+// TestSubmittersHearWhatTheManualSays plays each event for each submitter. The messages that reach it equal the table.
 //
 // Rows: K-01, K-22, K-25.
 func TestSubmittersHearWhatTheManualSays(t *testing.T) {
@@ -138,7 +138,7 @@ func TestSubmittersHearWhatTheManualSays(t *testing.T) {
 // submitterTable matches the table, up to its rows, and the rows.
 var submitterTable = regexp.MustCompile(`(?m)^\| Event \|.*\n(?:\|---){6}\|\n((?:^\| .*\n)+)`)
 
-// heardBySubmitter plays a script and returns what the submitter of its task hears from the line "--" on.
+// heardBySubmitter plays a script and returns the messages to the submitter of its task from the line "--" on.
 func heardBySubmitter(t *testing.T, column, submit string, e *taskEvent, script string) string {
 	if script == "" {
 		return "-"
@@ -183,7 +183,7 @@ func heardBySubmitter(t *testing.T, column, submit string, e *taskEvent, script 
 	return "`" + strings.Join(words, "`, `") + "`"
 }
 
-// submitterHears matches what the agent boss hears: a notice, a response to a delegated task, or a session message.
+// submitterHears matches messages to the agent boss: a notice, a response to a delegated task, or a session message.
 var submitterHears = regexp.MustCompile(`(?m)^ +boss <(?:- (notify:[a-z-]+)|= (?:kept \d+ )?response job-1 (\w+)|= (?:kept \d+ )?(\w+_\w+|acknowledgment|feedback) )`)
 
 // mailOfGO returns the topics of the mail to GO after a record.

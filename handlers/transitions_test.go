@@ -14,13 +14,13 @@ import (
 	"orchestrator/wire/events"
 )
 
-// A move is what a fact did to a task.
+// A move is the effect of a fact on a task.
 type move struct {
 	fact     string
 	from, to wire.TaskState
 }
 
-// The moves of tasks in all stories are those of the table of transitions, and each row of the table is needed.
+// The moves of tasks in all stories equal the table of transitions, and each row of the table is needed.
 func TestTransitions(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/story/*.txt")

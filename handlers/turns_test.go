@@ -52,7 +52,7 @@ func (w *world) lookAtPostponed(id string, r *wire.Record) {
 	}
 }
 
-// moved returns the state in which a record leaves its task, if it changes it.
+// moved returns the new state of a task, if a record changes it.
 func moved(r *wire.Record) (to wire.TaskState, moves bool) {
 	f, err := state.Decode(r, new([]object.Member))
 	if err != nil {
@@ -242,7 +242,7 @@ func (w *world) lookAtCreation(records []wire.Record) {
 }
 
 // lookAtArrivals checks that no task that waited before the turn fits an agent that gained
-// something in it and has room.
+// capabilities in it and has room.
 func (w *world) lookAtArrivals(records []wire.Record, before map[string]int) {
 	if w.state.Stopping || w.rules.IgnoreArrivals {
 		return

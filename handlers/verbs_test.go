@@ -13,8 +13,8 @@ import (
 )
 
 // TestVerbs has every caller request every operation on a task in every state. The outcome is a
-// table in testdata: the state of the task afterwards, or why the request was refused. A refused
-// request changes nothing.
+// table in testdata: the state of the task afterwards, or the reason of the refusal. A refused
+// request has no effect.
 //
 // Rows.
 // Rows: B-55, B-57, B-68, B-77, K-01, K-06, T-22, T-59.
@@ -39,8 +39,8 @@ func TestVerbs(t *testing.T) {
 	requireGolden(t, file, string(text), table.String())
 }
 
-// callers lists who makes the requests: an agent over its pipe or as a daemon (strict), the same
-// where agents may act on tasks of others (wide), or a person.
+// callers lists the actors that make the requests: an agent over its pipe or as a daemon (strict),
+// the same with rights to tasks of other agents (wide), or a person.
 var callers = []string{"submitter", "holder", "strict:holder", "stranger", "wide:stranger", "wide:submitter", "operator"}
 
 // verbState is a state with the script that brings a task named x into it.

@@ -40,7 +40,7 @@ type world struct {
 	mail    []Letter                  // notices of tasks, on their way
 	waits   map[string]bool           // requests that wait for a reply, by run and id
 	asks    map[string]string         // the request that asks a question, as in waits
-	left    map[string]bool           // requests whose callers do not wait for the answer any more
+	left    map[string]bool           // requests of callers that gave up waiting
 	sent    []sent                    // the latest requests that were granted
 	ended   map[string]wire.TaskState // of final tasks
 	recent  []string                  // the latest tasks
@@ -248,8 +248,8 @@ func (w *world) must(sound bool, message string, args ...any) {
 	}
 }
 
-// hearQuestion notes which request asks a question. After question.kept, it does not wait any more:
-// it gets the id of the question, unless its caller has gone.
+// hearQuestion notes the request that asks a question. After question.kept, it no longer waits: it
+// gets the id of the question, unless its caller has gone.
 func (w *world) hearQuestion(r *wire.Record) {
 	id, _ := object.TextOf(r.Payload, "question_id")
 	request := object.MemberOf(r.Payload, "request")
@@ -379,8 +379,8 @@ func (w *world) requireAnswered(from Actor, r *wire.Request, out Outcome) {
 	w.keep(sent{from: from, request: r})
 }
 
-// remembers reports whether a granted request is remembered. A request that changed nothing is
-// not, and is decided anew.
+// remembers reports whether a granted request is remembered. A request without an effect is not,
+// and is decided anew.
 func (w *world) remembers(from Actor, r *wire.Request) bool {
 	a := w.state.Agents.ByID[from.Name]
 	if from.Kind != Agent || a == nil {

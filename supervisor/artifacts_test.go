@@ -31,7 +31,7 @@ func making(id, content string) string {
 	return response(id, "completed", `,"artifacts":[{"name":"draft.md","type":"text/markdown","content":"`+content+`"}]`)
 }
 
-// keeping returns a play in which w has started the task a, the folder of its artifacts, and the
+// keeping returns a play with the task a that w has started, the folder of its artifacts, and the
 // output of the log.
 func keeping(t *testing.T) (p *play, dir string, said *strings.Builder, boss, w *talker) {
 	agents, parts, boss, w := handsOn(t, 1)
@@ -245,8 +245,8 @@ func TestLargeArtifacts(t *testing.T) {
 	})
 }
 
-// TestArtifactsOnAFullDisk checks that a response whose artifacts cannot be stored is refused.
-// The agent sends it again when there is room. Errors are logged at most once a second.
+// TestArtifactsOnAFullDisk checks that a response is refused if its artifacts cannot be stored. The
+// agent sends it again when the disk has room. Errors are logged at most once a second.
 //
 // Rows: D-35, B-74.
 func TestArtifactsOnAFullDisk(t *testing.T) {
@@ -344,8 +344,8 @@ func TestClaimsOnArtifacts(t *testing.T) {
 	require.Empty(t, a.Claims)
 }
 
-// TestSweepOfArtifacts checks that exactly the files that no record refers to are removed: not those
-// that are older than the log, those of requests that are not decided, and those of other names.
+// TestSweepOfArtifacts checks that exactly the files that no record refers to are removed: not
+// files that are older than the log, files of undecided requests, and files with other names.
 func TestSweepOfArtifacts(t *testing.T) {
 	dir, began := t.TempDir(), time.Now().Add(-time.Hour)
 	a, record := artifacts.New(dir, nil), newLedger()
@@ -398,7 +398,7 @@ func TestArtifactsOfAnotherFolder(t *testing.T) {
 	require.ErrorContains(t, err, "was replaced after its start")
 }
 
-// The files of the kernel in the folder of an agent are those of the orchestrator, if they are of a
+// The files of the kernel in the folder of an agent belong to the orchestrator, if they describe a
 // process.
 func TestArtifactOfTheKernel(t *testing.T) {
 	t.Parallel()

@@ -84,14 +84,14 @@ type flooded struct {
 func (f flooded) Output(stream child.Stream, chunk []byte) { f.hear(stream, chunk) }
 func (f flooded) Ended(child.Ending)                       { close(f.ended) }
 
-// nothing is a stream that accepts everything at once.
+// nothing is a stream that accepts every write at once.
 type nothing struct{}
 
 func (nothing) Write(text []byte) (int, error)    { return len(text), nil }
 func (nothing) TryWrite(text []byte) (int, error) { return len(text), nil }
 func (nothing) SetWriteDeadline(time.Time) error  { return nil }
 
-// mouth is an agent without a process, whose output the benchmark makes.
+// mouth is an agent without a process. The benchmark makes its output.
 type mouth struct {
 	*Supervisor
 	speech *output.Run

@@ -24,7 +24,7 @@ type caller struct {
 	mouth  net.Conn
 	ears   *bufio.Reader
 	ear    net.Conn
-	joined chan error // what Join returned
+	joined chan error // the result of Join
 
 	ours, theirs net.Conn // the supervisor's ends
 	gone, closed chan struct{}
@@ -92,7 +92,7 @@ func (c *caller) hear() string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-// end closes the input: nothing more will be sent.
+// end closes the input.
 func (c *caller) end() { _ = c.mouth.Close() }
 
 // vanish closes everything, as a kill does.

@@ -143,7 +143,7 @@ func TestWhoTellsTooMuchWaits(t *testing.T) {
 	})
 }
 
-// TestQuestionsTakeNoRoom checks that questions to people block nothing, however many are open.
+// TestQuestionsTakeNoRoom checks that questions to people block no request, however many are open.
 //
 // Rows: B-26.
 func TestQuestionsTakeNoRoom(t *testing.T) {

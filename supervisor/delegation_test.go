@@ -58,8 +58,7 @@ func (p *play) owed(a *talker) (lines int) {
 }
 
 // TestWorkIsHandedOn checks that a printed request is written to the capable agent, and its
-// responses to the source, unchanged. There are no replies, and only repeated text is log
-// output.
+// responses to the source, unchanged. It gets no replies, and only repeated text is log output.
 //
 // Rows: D-01, D-17, D-36, K-22.
 func TestWorkIsHandedOn(t *testing.T) {
@@ -269,8 +268,8 @@ func TestLimitOfDelegatedWork(t *testing.T) {
 	})
 }
 
-// TestMuchWorkIsHandedOn checks that an agent can delegate without a pause, because there are no
-// replies to wait for. Each refusal is sent once.
+// TestMuchWorkIsHandedOn checks that an agent can delegate without a pause, because it waits for no
+// replies. Each refusal is sent once.
 //
 // Rows: B-21, D-17, T-04.
 func TestMuchWorkIsHandedOn(t *testing.T) {
@@ -329,7 +328,7 @@ func TestWhoHandsOnTooMuchWaits(t *testing.T) {
 }
 
 // TestWorkThatIsNotRecorded checks that a decision that could not be recorded has no effect: no
-// agent gets the work, and the source is told once.
+// agent gets the work, and the source hears it once.
 //
 // Rows: B-21, B-74.
 func TestWorkThatIsNotRecorded(t *testing.T) {

@@ -118,7 +118,7 @@ func TestNoticesComeInOrder(t *testing.T) {
 }
 
 // TestLettersAreForOneRun checks that a letter for an ended run is not written to the next run,
-// which has requested nothing.
+// since it has made no request.
 //
 // Rows: B-21, B-30.
 func TestLettersAreForOneRun(t *testing.T) {

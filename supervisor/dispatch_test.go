@@ -112,8 +112,8 @@ func TestOneBatchServesAllWhoWait(t *testing.T) {
 	})
 }
 
-// TestRecordThatFails checks that a failed commit has no effect. Waiting requests are refused,
-// nothing is sent, and everything stops in order.
+// TestRecordThatFails checks that a failed commit has no effect. Waiting requests are refused, no
+// letter is sent, and everything stops in order.
 //
 // Rows: B-21, B-74, B-75.
 func TestRecordThatFails(t *testing.T) {
@@ -160,8 +160,8 @@ func TestDoorHearsOfARecordThatFails(t *testing.T) {
 	})
 }
 
-// TestRecordThatHangs checks a disk that is blocked for too long. Each waiting request is told
-// once. When the disk goes on, the requests have taken effect, and a repeat gets the outcome.
+// TestRecordThatHangs checks a disk that is blocked for too long. Each waiting request gets one
+// error. When the disk continues, the requests have taken effect, and a repeat gets the outcome.
 //
 // Rows: B-21, B-29, B-30.
 func TestRecordThatHangs(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"orchestrator/wire/events"
 )
 
-// A hub goes on with a run only if the record has nothing that the run may have to be told, or has caused.
+// A hub continues a run only if the record has no fact that concerns the run, or that the run may have caused.
 func TestUnsound(t *testing.T) {
 	far := &agentRun{spec: settings.Agent{Name: "far"}}
 	for name, test := range map[string]struct {

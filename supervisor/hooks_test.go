@@ -209,7 +209,7 @@ func TestEachRunHasItsDoor(t *testing.T) {
 }
 
 // TestRunsWithoutADoor checks which runs have no access to the API: an agent that cannot be
-// started, one whose access failed, which starts without it, and one that joined by a pipe.
+// started, a run that starts although its access failed, and one that joined by a pipe.
 func TestRunsWithoutADoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &doors{env: []string{"ORC_TOKEN=t"}, err: errors.New("no room")}

@@ -124,7 +124,7 @@ func (l *ledger) facts(t *testing.T) (found []wire.Record) {
 	return found
 }
 
-// kinds returns the kinds of the facts, those that begin with word.
+// kinds returns the kinds of the facts that begin with word.
 func kinds(facts []wire.Record, word string) (found []string) {
 	for _, r := range facts {
 		if strings.HasPrefix(r.Kind, word) {
@@ -134,7 +134,7 @@ func kinds(facts []wire.Record, word string) (found []string) {
 	return found
 }
 
-// talker is an agent that prints what the test says, and records what it reads.
+// talker is an agent that prints the lines of the test, and records its input.
 type talker struct {
 	t    *testing.T
 	name string
@@ -143,7 +143,7 @@ type talker struct {
 	run   *player
 	heard []string
 	exit  chan int
-	stop  chan struct{} // while it is not nil, the agent reads nothing
+	stop  chan struct{} // while it is not nil, the agent does not read
 }
 
 // talkers returns agents with their parts, and a talker for each.

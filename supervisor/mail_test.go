@@ -99,8 +99,8 @@ func (t *talker) answer(id string, v any) {
 	require.Fail(t.t, "there is no answer to "+id)
 }
 
-// TestMailWaitsForSlowAgents checks that the mail of an agent that does not read waits in the
-// log, not in its mailbox. No other agent waits, and nothing is lost or reported as lost.
+// TestMailWaitsForSlowAgents checks that the mail of an agent that does not read waits in the log,
+// not in its mailbox. No other agent waits, and no mail is lost or reported as lost.
 //
 // Rows: E-09, E-27, E-28, B-08, T-04.
 func TestMailWaitsForSlowAgents(t *testing.T) {
@@ -235,7 +235,7 @@ func TestOneKeyIsOneMessage(t *testing.T) {
 	})
 }
 
-// blind is a log whose searches fail.
+// blind is a log with searches that fail.
 type blind struct{ *ledger }
 
 func (blind) Find(context.Context, wire.Search) iter.Seq2[wire.Record, error] {
@@ -312,8 +312,8 @@ func TestFollowedMail(t *testing.T) {
 	})
 }
 
-// TestActorsThatMove checks that an actor that moves to another agent is never that of two runs
-// at once. The new run waits for the end of the old one.
+// TestActorsThatMove checks that an actor that moves to another agent never belongs to two runs at
+// once. The new run waits for the end of the old one.
 //
 // Rows: E-74.
 func TestActorsThatMove(t *testing.T) {

@@ -39,7 +39,7 @@ func (o *objects) GetObject(_ context.Context, hash string) ([]byte, error) {
 }
 
 // TestArtifactsOfSeveralHubs checks that content is among the objects before the record refers to it, that a hub
-// without the file reads it from there and then has the file, and what is reported if it is nowhere.
+// without the file reads it from there and then has the file, and the error if it is nowhere.
 func TestArtifactsOfSeveralHubs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, dir, said, boss, w := keeping(t)

@@ -103,8 +103,8 @@ func TestResponsesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// owedMuch returns a play in which the boss restarts, does not read, and is owed many responses,
-// far more than its mailbox has room for.
+// owedMuch returns a play with a boss that restarts, does not read, and is owed many responses, far
+// more than its mailbox has room for.
 func owedMuch(t *testing.T, many int) (p *play, record *patchy, boss, w *talker, again func()) {
 	agents, parts, boss, w := handsOn(t, many+1)
 	agents[0].Restart, agents[0].Mailbox = always, stdin.Limits{Messages: 8, Bytes: 1 << 20}
@@ -174,8 +174,8 @@ func TestNewResponsesBehindOwedOnes(t *testing.T) {
 	})
 }
 
-// TestOwedResponsesOfRunsThatDoNotRead checks a run that ends, or closes its stdin, before it
-// has read its owed responses. It leaves nothing behind, and the next run gets all of them.
+// TestOwedResponsesOfRunsThatDoNotRead checks a run that ends, or closes its stdin, before it has
+// read its owed responses. It leaves no trace, and the next run gets all of them.
 //
 // Rows: D-17, D-36.
 func TestOwedResponsesOfRunsThatDoNotRead(t *testing.T) {

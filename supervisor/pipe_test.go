@@ -48,8 +48,8 @@ func TestPipeLastLine(t *testing.T) {
 	})
 }
 
-// TestPipeWaitsForItsAnswers checks that a question is answered before the pipe ends, by a
-// person or by its timeout. Meanwhile the agent gets no work.
+// TestPipeWaitsForItsAnswers checks that a question is answered before the pipe ends, by a person
+// or by its timeout. Until then the agent gets no work.
 func TestPipeWaitsForItsAnswers(t *testing.T) {
 	pipes(t, nil, func(t *testing.T, p *play) {
 		for _, answered := range []bool{true, false} {
@@ -250,8 +250,7 @@ func TestJoinIsRefused(t *testing.T) {
 	})
 }
 
-// TestJoinThatIsNotAccepted checks that a pipe that leaves before it was accepted leaves nothing
-// behind.
+// TestJoinThatIsNotAccepted checks that a pipe that leaves before it was accepted leaves no trace.
 func TestJoinThatIsNotAccepted(t *testing.T) {
 	pipes(t, []settings.Agent{{Name: "idle", Profile: control.Profile{Description: "idle"}}}, func(t *testing.T, p *play) {
 		for _, name := range []string{"idle", "me"} {

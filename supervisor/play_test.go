@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// play is a supervisor whose agents are functions, in a bubble of fake time.
+// play is a supervisor with functions as agents, in a bubble of fake time.
 type play struct {
 	*Supervisor
 	t      *testing.T
@@ -203,7 +203,7 @@ func (p *play) view(name string) control.AgentView {
 	return status.Agents[i]
 }
 
-// told lists "agent kind: text" of all events so far, without those that are only for the log.
+// told lists "agent kind: text" of all events so far, without events that are only for the log.
 func (p *play) told() []string {
 	synctest.Wait()
 	found, _, _ := p.audience.Recent.After(0)

@@ -148,7 +148,7 @@ func TestRestartFromTheFuture(t *testing.T) {
 	require.ErrorContains(t, err, "record 2")
 }
 
-// killed returns the log of a process that was killed: it commits nothing more.
+// killed returns the log of a process that was killed: it commits no more.
 func (l *ledger) killed(t *testing.T) *ledger {
 	t.Helper()
 	next := newLedger()

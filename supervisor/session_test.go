@@ -98,8 +98,8 @@ func bothWays(t *testing.T, do func(*testing.T, dispatch.Record)) {
 	}
 }
 
-// TestSessionMessagesArePassedOn checks that a message of a session is written to its receiver
-// byte for byte. No other agent gets it, and its sender gets nothing.
+// TestSessionMessagesArePassedOn checks that a message of a session is written to its receiver byte
+// for byte. No other agent gets it, and its sender gets no reply.
 //
 // Rows: C-01, C-16.
 func TestSessionMessagesArePassedOn(t *testing.T) {
@@ -122,8 +122,7 @@ func TestSessionMessagesArePassedOn(t *testing.T) {
 }
 
 // TestManySessionMessages checks that many messages take few batches and decisions, keep their
-// order and all arrive. A sender without a pause is not blocked, because there are no replies to
-// wait for.
+// order and all arrive. A sender without a pause is not blocked, because it waits for no replies.
 //
 // Rows: B-21, C-16.
 func TestManySessionMessages(t *testing.T) {
@@ -264,8 +263,8 @@ func TestLimitOfSessionMessages(t *testing.T) {
 	})
 }
 
-// TestSessionMessageThatIsNotRecorded checks that a message that could not be recorded reaches
-// no agent, and that its sender is told once.
+// TestSessionMessageThatIsNotRecorded checks that a message that could not be recorded reaches no
+// agent, and that its sender hears it once.
 //
 // Rows: B-21, B-74, C-90.
 func TestSessionMessageThatIsNotRecorded(t *testing.T) {
@@ -288,8 +287,8 @@ func TestSessionMessageThatIsNotRecorded(t *testing.T) {
 	})
 }
 
-// TestSessionMessageWhileTheDiskHangs checks a disk that hangs. The sender is told that its
-// message may be lost. It is passed on when the disk goes on, and repeating it is not an error.
+// TestSessionMessageWhileTheDiskHangs checks a disk that hangs. The sender gets the error that its
+// message may be lost. It is passed on when the disk continues, and repeating it is not an error.
 //
 // Rows: B-29, C-02, C-90.
 func TestSessionMessageWhileTheDiskHangs(t *testing.T) {

@@ -17,8 +17,7 @@ import (
 )
 
 // TestMemberThatDoesNotRead checks that a member that does not read affects no other agent.
-// Messages without room are retried in order when it reads, and their sender is told of the
-// progress.
+// Messages without room are retried in order when it reads, and their sender hears of the progress.
 //
 // Rows: C-91, T-04.
 func TestMemberThatDoesNotRead(t *testing.T) {
@@ -75,9 +74,9 @@ func TestRunThatEndsBeforeItIsTold(t *testing.T) {
 	})
 }
 
-// TestMemberThatDoesNotComeBack checks that messages for an agent that will not restart are
-// given up at once, and that their sender is told. The agent has ended well, or was stopped
-// between two runs.
+// TestMemberThatDoesNotComeBack checks that messages for an agent that will not restart are given
+// up at once, and that their sender hears it. The agent has ended well, or was stopped between two
+// runs.
 //
 // Rows: C-90, C-91.
 func TestMemberThatDoesNotComeBack(t *testing.T) {

@@ -30,8 +30,8 @@ type simDisk struct {
 	files map[string]*simFile
 }
 
-// A simFile is what a simDisk knows of one file: its content at the last sync, and the changes
-// since then, which a power failure may lose in part.
+// A simFile is the knowledge of a simDisk about one file: its content at the last sync, and the
+// changes since then, which a power failure may lose in part.
 type simFile struct {
 	synced  []byte
 	pending []change

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A model is what the orchestrator of a world has promised, as its agents and operators were told.
+// A model has the promises of the orchestrator of a world to its agents and operators.
 type model struct {
 	mu       sync.Mutex
 	broken   []string // promises that were not kept
@@ -23,13 +23,13 @@ type model struct {
 	requests []*simRequest       // of the boss
 	mail     map[string]*simMail // by agent
 	live     map[*actor]bool
-	counts   map[string]int // what was seen, by kind
+	counts   map[string]int // observations, by kind
 }
 
-// A simTask is a task of which an agent or an operator was told.
+// A simTask is a task that an agent or an operator knows.
 type simTask struct {
 	end  string // its status, if that is final
-	life int    // in which it ended
+	life int    // of the end
 }
 
 // A simRequest is a request of the boss. It is repeated until it is answered, in later lives too.
@@ -40,7 +40,7 @@ type simRequest struct {
 
 // A simMail is the mail of one agent.
 type simMail struct {
-	sent  map[int64]bool // letters whose sender has an answer
+	sent  map[int64]bool // letters with an answer to their sender
 	read  map[int64]bool
 	acked int64 // as answered
 }
@@ -53,7 +53,7 @@ func newModel() *model {
 	return m
 }
 
-// begin begins a life, in which no run is left.
+// begin begins a life without runs.
 func (m *model) begin() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -68,7 +68,7 @@ func (m *model) breach(format string, args ...any) {
 	}
 }
 
-// submitted notes a task. id is that of the request of the boss, or "".
+// submitted notes a task. id is the id of the boss's request, or "".
 func (m *model) submitted(id, task string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

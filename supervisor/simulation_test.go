@@ -21,10 +21,10 @@ import (
 )
 
 // TestWholeProgram simulates the whole program in fake time: the real dispatcher, handlers and
-// event log, on a disk that fails, with agents and operators that are functions. Each world has
-// several lives. A life ends in order, by a kill at one of its writes, or by a power failure. The
-// last life has no faults and lasts until all is done. What the program has promised is checked
-// against a model that knows nothing of it but its answers.
+// event log, on a disk that fails, with functions as agents and operators. Each world has several
+// lives. A life ends in order, by a kill at one of its writes, or by a power failure. The last life
+// has no faults and lasts until all is done. The promises of the program are checked against a
+// model that knows only its answers.
 //
 // All choices come from one seed; the order of goroutines does not. Kills of processes, full
 // mailboxes and files that vanish have tests of their own with the real program.
@@ -88,7 +88,7 @@ func (w *world) live(t *testing.T, folder string, life int, calm bool) (next str
 		err = p.stop()
 		closed := log.Close()
 		if disk.ended() {
-			return // nothing later than the fault can be recorded, and the answers say so
+			return // no later fact than the fault can be recorded, and the answers report it
 		}
 		require.NoError(t, err)
 		require.NoError(t, closed)
@@ -116,7 +116,7 @@ func (w *world) run(t *testing.T, p *play, disk *simDisk) {
 	w.model.requireKept(t, func(task string) string { return statusOf(t, p, task) })
 }
 
-// statusOf returns the status of a task, or "" if there is no such task.
+// statusOf returns the status of a task, or "" without one.
 func statusOf(t *testing.T, p *play, task string) string {
 	reply, err := p.Requests.Ask(t.Context(), operator, "get-task", fmt.Appendf(nil, `{"taskId":%q}`, task))
 	if refusal, ok := err.(*wire.Error); ok && refusal.Code == wire.CodeNotFound {
@@ -136,7 +136,7 @@ func taskIn(t *testing.T, reply any) (task struct{ ID, Status string }) {
 	return task
 }
 
-// requireReplay checks that the State of the next life is the one that all facts give.
+// requireReplay checks that the State of the next life equals the one that all facts give.
 func (w *world) requireReplay(t *testing.T, log *eventlog.SQLite) {
 	s := New(Options{Record: log}, nil)
 	require.NoError(t, s.Restore(t.Context()))

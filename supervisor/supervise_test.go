@@ -77,8 +77,8 @@ func TestVerdicts(t *testing.T) {
 	require.Equal(t, 5*time.Second, delay(r, 20, 0.5), "capped")
 }
 
-// TestClockIsMonotonic is torture row 20: only monotonic time is used, so setting the clock
-// changes nothing. The String of a time shows a monotonic reading.
+// TestClockIsMonotonic is torture row 20: only monotonic time is used, so setting the clock has no
+// effect. The String of a time shows a monotonic reading.
 func TestClockIsMonotonic(t *testing.T) {
 	s := New(Options{}, nil)
 	a := s.life.enter(settings.Agent{Name: "a", Restart: settings.Restart{Burst: 5}})
@@ -457,7 +457,7 @@ func TestRestartWindowIsMonotonic(t *testing.T) {
 }
 
 // TestConversationOfTheRunBefore checks that a run gets the conversation that the run before has
-// reported, and that a coding agent gets only one of its own program and folder.
+// reported, and that a coding agent gets only one from its program and folder.
 func TestConversationOfTheRunBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agents, parts, all := talkers(t, settings.Agent{Name: "a"})

@@ -46,7 +46,7 @@ func (p *play) busyHours(hours int) (last string) {
 }
 
 // TestOldRecordsAreRemoved checks that the records of ended work leave the record after a time,
-// except what an open task needs. Readers are told what was removed.
+// except records that an open task needs. Readers hear of the removal.
 func TestOldRecordsAreRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		record := newLedger()
@@ -111,8 +111,8 @@ func TestRecordOfASize(t *testing.T) {
 	})
 }
 
-// TestStateThatIsNeeded checks that nothing starts without a state if the facts that it was made of
-// are gone.
+// TestStateThatIsNeeded checks that no start succeeds without a state if the facts that it was made
+// of are gone.
 func TestStateThatIsNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		record := newLedger()
@@ -149,7 +149,7 @@ func TestNearlyFullDisk(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// TestDiskReserve checks from which free space agents are refused, and from which not any more.
+// TestDiskReserve checks the free space that agents need, and the space that ends their refusals.
 func TestDiskReserve(t *testing.T) {
 	const gib = 1 << 30
 	s := New(Options{Log: hclog.NewNullLogger()}, nil)

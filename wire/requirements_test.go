@@ -59,7 +59,7 @@ func TestRequirementsAreRefused(t *testing.T) {
 	}
 }
 
-// TestRequirementsOfOtherVersions checks that what has another form is passed over.
+// TestRequirementsOfOtherVersions checks that members of another form are ignored.
 //
 // Rows: A-07, K-17.
 func TestRequirementsOfOtherVersions(t *testing.T) {

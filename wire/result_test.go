@@ -208,7 +208,7 @@ func BenchmarkResult(b *testing.B) {
 	}
 }
 
-// TestArtifactsAreRead checks what an artifact of a result needs, and the limits.
+// TestArtifactsAreRead checks the members that an artifact of a result needs, and the limits.
 func TestArtifactsAreRead(t *testing.T) {
 	body, wrong := readAs(t, "complete-task", `{"taskId":"a","artifacts":[{"name":"n","type":"text/markdown","content":"é"},{"path":"p"},{"name":"r","ref":"https://x"}]}`)
 	require.Empty(t, wrong)

@@ -17,8 +17,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// A house is a bus for tests. It carries out requests, unless a test replaces its answers, and
-// logs what happened at which time.
+// A house is a bus for tests. It carries out requests, unless a test replaces its answers, and logs
+// each with its time.
 type house struct {
 	began time.Time
 	// lost is the number of confirmations of stored mail that still get lost.

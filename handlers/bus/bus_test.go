@@ -51,8 +51,8 @@ func TestBefore(t *testing.T) {
 // owner owns an actor in a test.
 type owner struct{}
 
-// TestDirectory checks who is known, whose heartbeat is expected, and that a Directory is
-// restored from its actors.
+// TestDirectory checks known actors, expected heartbeats, and that a Directory is restored from its
+// actors.
 func TestDirectory(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	d := NewDirectory[owner]()

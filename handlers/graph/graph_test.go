@@ -227,7 +227,7 @@ func TestPut(t *testing.T) {
 	there := []View{
 		{Down: 0, Up: 3, Number: 2},
 		{Down: 3, Up: 1, Kind: Input, Key: "api", Number: 5},
-		{Down: 1, Up: 0, Number: 6, Resolved: true, At: 77}, // when it was open, the others were not there
+		{Down: 1, Up: 0, Number: 6, Resolved: true, At: 77}, // when it was open, the rest did not exist
 		{Down: 1, Up: 2, Kind: Soft, Number: 9},
 	}
 	for _, v := range there {

@@ -27,7 +27,7 @@ func need(t testing.TB, g *Graph, down, up Node) {
 	}
 }
 
-// drain resolves all nodes, each as soon as nothing blocks it, and returns how many it could.
+// drain resolves all nodes, each when it is free, and returns how many it could.
 func drain(g *Graph) (ended int) {
 	var ready []Node
 	for n := range Node(g.Len()) {
@@ -211,7 +211,7 @@ func plain(s shape, nodes int) map[string]*Task {
 	return tasks
 }
 
-// complete ends all tasks, each found by its id as soon as nothing blocks it.
+// complete ends all tasks, each found by its id when it is free.
 func complete(tasks map[string]*Task) (ended int) {
 	ready := []string{taskID(0)} // the only ready one in all shapes
 	for ; len(ready) > 0; ended++ {
@@ -247,8 +247,8 @@ func timed(b *testing.B, nodes int, run func() (ended int)) time.Duration {
 	return taken
 }
 
-// BenchmarkComplete ends all nodes in an order in which they can end. The ratio compares it with
-// a map of pointers. The fastest run of each counts, because other load only makes runs slower.
+// BenchmarkComplete ends all nodes in a possible order. The ratio compares it with a map of
+// pointers. The fastest run of each counts, because other load only makes runs slower.
 func BenchmarkComplete(b *testing.B) {
 	for _, s := range shapes {
 		for _, size := range []int{10_000, 100_000, 1_000_000} {
@@ -327,8 +327,8 @@ func BenchmarkLate(b *testing.B) {
 	}
 }
 
-// BenchmarkRestore puts a million nodes and three million dependencies together
-// again, of which half are against the order of creation.
+// BenchmarkRestore puts a million nodes and three million dependencies together again. Half of them
+// are against the order of creation.
 func BenchmarkRestore(b *testing.B) {
 	const size = 1_000_000
 	chance := rand.New(rand.NewPCG(7, 8))
@@ -351,7 +351,7 @@ func BenchmarkRestore(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed())/float64(b.N*len(all)), "ns/edge")
 }
 
-// BenchmarkHeap is what a node and a dependency take.
+// BenchmarkHeap measures the memory of a node and a dependency.
 func BenchmarkHeap(b *testing.B) {
 	const size = 1_000_000
 	held := func() float64 {

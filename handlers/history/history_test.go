@@ -62,7 +62,7 @@ func (s said) Entry(e *session.Entry) string {
 	return s.to
 }
 
-// logOf returns a Log with some facts, each in a record of its own.
+// logOf returns a Log with some facts, each in a separate record.
 func logOf(facts ...any) Log {
 	var s shelf
 	for i := range facts {
@@ -76,7 +76,8 @@ func logOf(facts ...any) Log {
 	}}
 }
 
-// TestCompleteTask checks what is filled in, and that the given answer stays as it is.
+// TestCompleteTask checks the members that are filled in, and that the given answer stays
+// unchanged.
 func TestCompleteTask(t *testing.T) {
 	l := logOf(done{wire.Raw(`{"contracts":{"api":{"status":"fulfilled","data":{"a":1}}}}`)}, 7, nil)
 	given := &wire.TaskReply{Task: wire.Task{ID: "t-1", ResolvedInputs: wire.Inputs{{Key: "api"}}, Links: []wire.Link{{LeftOut: true}}}}
@@ -130,8 +131,8 @@ func TestSessionPage(t *testing.T) {
 	require.Empty(t, read(SessionPage{Limit: 9, Task: "t-2"}).Messages)
 }
 
-// TestReadMail checks that a page has the messages of an actor and the broadcasts of others, up
-// to its limit or its size.
+// TestReadMail checks that a page has the messages of an actor and the broadcasts of other actors,
+// up to its limit or its size.
 func TestReadMail(t *testing.T) {
 	var s shelf
 	for i, to := range []string{"PO:one", mail.Broadcast, "PO:two", "PO:one"} {

@@ -357,7 +357,7 @@ func TestFarApart(t *testing.T) {
 	requireBest(t, x, &Demand{Tags: []string{"rare"}}, "a0001", 75)
 }
 
-// TestNoGarbage: a search leaves nothing behind.
+// TestNoGarbage: a search allocates no garbage.
 func TestNoGarbage(t *testing.T) {
 	x := New()
 	for i := range 1000 {

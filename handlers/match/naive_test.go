@@ -38,7 +38,7 @@ func (a *naiveAgent) tools(repo string) []string {
 	return slices.Concat(a.offer.Tools, r.Tools)
 }
 
-// both returns the wanted texts that are there, each once, in the order wanted.
+// both returns the wanted texts that exist, each once, in the order wanted.
 func both(wanted, there []string) (found []string) {
 	for _, w := range wanted {
 		if slices.Contains(there, w) && !slices.Contains(found, w) {

@@ -111,8 +111,7 @@ func (t *twins) agree() {
 	}
 }
 
-// sound checks that nothing is left behind: slots without an agent, and values that no agent
-// offers.
+// sound checks that no remains are left: slots without an agent, and values that no agent offers.
 func (t *twins) sound() {
 	x := t.index
 	require.Len(t.t, x.slots, len(t.naive))

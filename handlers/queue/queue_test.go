@@ -103,7 +103,7 @@ type moment struct {
 
 func (m moment) Date() (time.Time, int64) { return m.at, m.number }
 
-// TestTimeline checks the order of a Timeline, and what is earliest after a time.
+// TestTimeline checks the order of a Timeline, and the earliest entry after a time.
 func TestTimeline(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	early, late, later := moment{noon, 1}, moment{noon.Add(time.Second), 2}, moment{noon.Add(time.Second), 3}

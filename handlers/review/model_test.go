@@ -102,7 +102,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// requireSound checks what holds after every result.
+// requireSound checks the state after every result.
 func requireSound(t *testing.T, l *Loop, before, told []Finding) {
 	t.Helper()
 	require.LessOrEqual(t, l.Iteration, l.Max+l.Extra)

@@ -118,7 +118,7 @@ func TestKept(t *testing.T) {
 	require.Equal(t, "{}", string(text))
 }
 
-// said returns findings as results report them: ID or ID:iteration in which it was fixed.
+// said returns findings as results report them: ID or ID:iteration of the fix.
 func said(texts string) (found []Finding) {
 	for text := range strings.FieldsSeq(texts) {
 		id, fixed, _ := strings.Cut(text, ":")

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAllows checks what each pattern allows, and what it only seems to allow.
+// TestAllows checks the paths that each pattern allows, and the paths that it only seems to allow.
 //
 // Rows: C-28, C-75, T-28.
 func TestAllows(t *testing.T) {
@@ -54,7 +54,7 @@ func TestAllows(t *testing.T) {
 		{"a]", "a]", "a"},
 		{"é/*", "é/x", "e/x"},
 
-		// These allow nothing.
+		// These allow no path.
 		{"", "", ". a"},
 		{".", "", ". a"},
 		{"./", "", ". a"},
@@ -148,8 +148,8 @@ func TestBoundsOfAPattern(t *testing.T) {
 	require.False(t, allows(New([]string{strings.Repeat("{a,b}", maxBraces)}), strings.Repeat("a", maxBraces)), "2 to the power of 8")
 }
 
-// TestBoundsOfAScope checks that patterns beyond the bound allow nothing. Alternatives count,
-// even those refused for being too many.
+// TestBoundsOfAScope checks that patterns beyond the bound allow no path. Alternatives count, even
+// those refused for being too many.
 //
 // Rows: C-28, T-28.
 func TestBoundsOfAScope(t *testing.T) {

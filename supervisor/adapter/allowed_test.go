@@ -9,8 +9,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// TestAllowedBeginnings checks that a pattern for the beginning of a command does not allow options by which a
-// program that reads also writes or executes.
+// TestAllowedBeginnings checks that a pattern for the beginning of a command does not allow options that make a program
+// that reads also write or execute.
 func TestAllowedBeginnings(t *testing.T) {
 	patterns := []string{
 		"Bash(git diff:*)", "Bash(git log:*)", "Bash(git show:*)", "Bash(git grep:*)", "Bash(git status)", "Bash(ls:*)", "Bash(cat:*)", "Bash(grep:*)",

@@ -17,7 +17,7 @@ import (
 	"orchestrator/supervisor/child"
 )
 
-// deaf is a program that reads its stdin when it is told to.
+// deaf is a program that reads its stdin on request.
 type deaf struct {
 	reads chan struct{} // closed when it reads
 	read  bytes.Buffer
@@ -38,8 +38,8 @@ func (d *deaf) Kill()                            {}
 func (d *deaf) Unread() int64                    { return 0 }
 func (d *deaf) Usage() (cpuMS, rss int64)        { return 0, 0 }
 
-// TestADeafClientIsNotRead checks that a client whose requests are answered, and that reads no
-// answer, is not read either until it does.
+// TestADeafClientIsNotRead checks that a client that gets answers and reads none is not read either
+// until it does.
 func TestADeafClientIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		program := &deaf{reads: make(chan struct{})}
@@ -101,8 +101,8 @@ func TestALongRequestIsRefused(t *testing.T) {
 	require.Contains(t, program.read.String(), `{"response":{"subtype":"error","request_id":"p-1","error":"`+adapter.TooLong+`"},"type":"control_response"}`)
 }
 
-// TestMemoryIsBounded checks that values without room are counted, and that there is room again when
-// others are forgotten.
+// TestMemoryIsBounded checks that values without room are counted, and that they have room again
+// when older ones are forgotten.
 func TestMemoryIsBounded(t *testing.T) {
 	const size = 1 << 20
 	var m adapter.Memory[int]

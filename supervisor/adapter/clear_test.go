@@ -12,8 +12,8 @@ import (
 	"orchestrator/supervisor/adapter/claude"
 )
 
-// TestNextTurnWaits checks that no turn begins before what an interrupted turn has left is ended, and that nothing is
-// ended after a turn that ended by itself, or when the agent is being stopped.
+// TestNextTurnWaits checks that no turn begins before the remains of an interrupted turn are ended, and that no process
+// is ended after a turn that ended by itself, or when the agent is being stopped.
 func TestNextTurnWaits(t *testing.T) {
 	const (
 		interrupt   = `{"type":"notify:interrupt","payload":{"message":"Keep the old page."}}`

@@ -34,8 +34,8 @@ echo '{"type":"result","is_error":false,"terminal_reason":"completed","result":"
 cat > rest
 `
 
-// TestProcess runs a client as a child: what it reports becomes requests and events on stdout, what
-// it says is on stderr, and its stdin ends with that of the agent.
+// TestProcess runs a client as a child: its reports become requests and events on stdout, its words
+// are on stderr, and its stdin ends with the agent's.
 func TestProcess(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "client.sh"), []byte(script), 0o600))

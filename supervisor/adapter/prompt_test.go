@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The prompt of a task says who changed its text after it was submitted.
+// The prompt of a task names the actor that changed its text after it was submitted.
 func TestPromptNamesWhoChangedTheText(t *testing.T) {
 	for changedBy, named := range map[string]bool{"": false, "operator": false, "agent:boss": true} {
 		v := taskView{ID: "t1", Name: "fix", Description: "otherwise", SubmittedBy: "operator", ChangedBy: changedBy}

@@ -159,7 +159,7 @@ func TestCallers(t *testing.T) {
 			case "/api/v1/servers/register":
 				as = "0////false" // no caller: no question was asked
 			case "/api/v1/server/tasks":
-				as = strings.Replace(as, "false", "true", 1) // agents manage the tasks of others there
+				as = strings.Replace(as, "false", "true", 1) // agents manage the tasks of other agents there
 			}
 			require.Equal(t, fmt.Sprintf("%q", as), text, "%s: %s %s", test.name, way.method, way.path)
 		}
@@ -281,7 +281,7 @@ func (n neverRead) Read([]byte) (int, error) {
 }
 
 // TestGrantsAreForAdministrators checks that a person with a token needs the role admin for the
-// operations that grant access. The token of a person is signed; that of an actor is not.
+// operations that grant access. The token of a person is signed; the token of an actor is not.
 func TestGrantsAreForAdministrators(t *testing.T) {
 	issued := wire.IssuedToken{ID: "t", Subject: "ann", Role: wire.PersonViewer, IssuedAt: "2026-11-21T14:00:00Z", ExpiresAt: "2126-11-21T14:00:00Z"}
 	d := &API{Signer: signer(t), Callers: &fakeCallers{ask: func(context.Context, identity.Caller, string, []byte) (any, error) { return &issued, nil }}}

@@ -170,7 +170,7 @@ func TestRequestsOfOtherPagesAreRefused(t *testing.T) {
 	require.Equal(t, http.StatusOK, status, "a token is no cookie: no browser sends it by itself")
 }
 
-// At a unix socket a cookie changes nothing, and with another credential it does not count.
+// At a unix socket a cookie has no effect, and with another credential it does not count.
 func TestCookieCountsOnlyOverTCP(t *testing.T) {
 	h := webHouse(t)
 	cookie := h.signIn(t, h.code(t, "operator"), "")
@@ -311,7 +311,7 @@ func TestSignInReadsItsBody(t *testing.T) {
 	require.Contains(t, string(text), `"name":"ann"`)
 }
 
-// TestQuietStream checks that a caller of a stream without lines is told that it has begun.
+// TestQuietStream checks that a caller of a stream without lines sees that it has begun.
 func TestQuietStream(t *testing.T) {
 	api := &API{}
 	over := make(chan struct{})
@@ -332,7 +332,7 @@ func TestQuietStream(t *testing.T) {
 	require.Empty(t, text)
 }
 
-// TestViewHasAName checks that people sign in at the host name of the web view only, and that nothing else there leads
+// TestViewHasAName checks that people sign in at the host name of the web view only, and that no other page there leads
 // to the name. A token counts at each name.
 func TestViewHasAName(t *testing.T) {
 	const name = "orc-abc.localhost"

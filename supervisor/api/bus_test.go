@@ -168,7 +168,7 @@ func TestBusHead(t *testing.T) {
 	require.Len(t, h.post.taken(), 1, "whether it may be read is asked all the same")
 }
 
-// TestBusHealth checks that every caller gets the version, and nothing else.
+// TestBusHealth checks that every caller gets only the version.
 //
 // Rows: E-79, E-80, E-83.
 func TestBusHealth(t *testing.T) {
@@ -351,7 +351,7 @@ func TestBusAccess(t *testing.T) {
 }
 
 // TestCorrespondents checks that an external actor is neither an agent nor a person. It may call
-// the bus and the operations for actors, and nothing else.
+// only the bus and the operations for actors.
 //
 // Rows: E-05, E-19, K-18.
 func TestCorrespondents(t *testing.T) {
@@ -410,7 +410,7 @@ func TestAgentsComeBeforeActors(t *testing.T) {
 	require.NotContains(t, fmt.Sprintf("%+v", c), "orc_b")
 }
 
-// TestBusTooOften checks that each actor has its own rate limit, and is told when to retry.
+// TestBusTooOften checks that each actor has its own rate limit, and learns when to retry.
 //
 // Rows: E-57, K-06.
 func TestBusTooOften(t *testing.T) {

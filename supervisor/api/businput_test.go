@@ -54,8 +54,8 @@ func TestBusBodiesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// busWrong maps each schema to bodies that the bus refuses, with the wrong place. The schema in
-// the document accepts those that begin with !.
+// busWrong maps each schema to bodies that the bus refuses, with the wrong place. The schema in the
+// document accepts the ones that begin with !.
 var busWrong = map[string]map[string]string{
 	"bus.new-message": {
 		``: "/from_actor",

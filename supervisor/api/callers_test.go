@@ -8,7 +8,7 @@ import (
 	"orchestrator/wire/mail"
 )
 
-// fakeCallers answer by functions. Without one, keys are not known, and requests are answered with nothing.
+// fakeCallers answer by functions. Without one, keys are not known, and requests get an empty answer.
 type fakeCallers struct {
 	agent, actor func(key string) (string, bool)
 	ask          func(ctx context.Context, from identity.Caller, operation string, request []byte) (any, error)

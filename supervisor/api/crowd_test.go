@@ -20,8 +20,8 @@ import (
 	"orchestrator/wire/identity"
 )
 
-// TestHog checks that connections that do nothing, as many as one source may have, hinder neither
-// operators nor other sources. The next one is told so.
+// TestHog checks that idle connections, as many as one source may have, hinder neither operators
+// nor other sources. The next one gets a refusal with the reason.
 //
 // Rows: S-04, S-13.
 func TestHog(t *testing.T) {
@@ -104,7 +104,7 @@ func TestCrowdInAll(t *testing.T) {
 	require.Nil(t, c.enter("e", there))
 }
 
-// TestReservedFiles checks that connections of agents cannot take the last file descriptors, and those of
+// TestReservedFiles checks that connections of agents cannot take the last file descriptors, and connections of
 // operators can.
 //
 // Rows: S-04.
@@ -154,7 +154,7 @@ func TestReservedFiles(t *testing.T) {
 	<-served
 }
 
-// TestConnectionsOfAgents checks that the limit of an agent is that of its configuration.
+// TestConnectionsOfAgents checks that the limit of an agent is the one in its configuration.
 func TestConnectionsOfAgents(t *testing.T) {
 	most := 1
 	r := &Runs{Connections: func(agent string) int {

@@ -63,8 +63,9 @@ func declaredBodies() (all []schema.Document) {
 	return all
 }
 
-// TestMembersAreInSnakeCase checks the names of the members in the documents of the hub and the bus.
-// An answer of an agents' operation has names such as taskId, so it needs a type of its own here.
+// TestMembersAreInSnakeCase checks the names of the members in the documents of the hub and the
+// bus. An answer of an agents' operation has names such as taskId, so it needs a separate type
+// here.
 func TestMembersAreInSnakeCase(t *testing.T) {
 	text, err := os.ReadFile("schemas/api.json")
 	require.NoError(t, err)

@@ -34,7 +34,7 @@ func TestBurst(t *testing.T) {
 	for at, to := range map[string]struct {
 		network, address string
 		held             int
-		says             string // what each of the held ones sends
+		says             string // the messages of each of the held ones
 		statuses         []int
 	}{
 		"the socket of a run": {"unix", env[EnvSocket], MostOfRun, "", []int{http.StatusTooManyRequests}},
@@ -74,8 +74,8 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestRefusalsThroughHost checks that the refusals of a hub, and those of a host that cannot reach it, are whole
-// at the sockets of a host.
+// TestRefusalsThroughHost checks that the refusals of a hub, and of a host that cannot reach it, are whole at the
+// sockets of a host.
 func TestRefusalsThroughHost(t *testing.T) {
 	h := build(t, nil, TCP{})
 	env, _ := h.run(t, "r-1")

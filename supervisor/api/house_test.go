@@ -23,7 +23,7 @@ import (
 // house is an API with all operations and routes, and all its listeners: TCP, the operators'
 // socket, and a socket for each run.
 type house struct {
-	*hearsay // what the routes ask
+	*hearsay // the calls of the routes
 	door     *API
 	tcp      *TCPListener
 	socket   string
@@ -135,7 +135,7 @@ func (a asks) do(t *testing.T, method, path, body string) (*http.Response, strin
 	return response, strings.TrimSpace(string(text))
 }
 
-// requireRefusal checks what holds for every refusal.
+// requireRefusal checks the form of every refusal.
 func requireRefusal(t *testing.T, response *http.Response, text []byte) {
 	t.Helper()
 	require.Equal(t, "application/json", response.Header.Get("Content-Type"))

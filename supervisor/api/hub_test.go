@@ -238,8 +238,8 @@ func TestHubHead(t *testing.T) {
 	}
 }
 
-// comer is a caller of the hub, and what it may call: below /tasks reading and writing, and the
-// routes of agents.
+// comer is a caller of the hub, with its rights: below /tasks reading and writing, and the routes
+// of agents.
 type comer struct {
 	name                    string
 	by                      asks
@@ -279,8 +279,8 @@ func (h *hubHouse) comers(t *testing.T) []comer {
 	}
 }
 
-// decides answers an operation, but denies what belongs to another agent, and to people what is
-// for agents.
+// decides answers an operation, but denies tasks of another agent, and to people the operations for
+// agents.
 func decides(q question) (any, error) {
 	if q.from.Name == "other" || q.from.Kind == identity.Operator && (q.operation == "poll-tasks" || q.operation == "update-capabilities") {
 		return nil, &wire.Error{Code: wire.CodeDenied, Message: "not for you"}
@@ -288,7 +288,7 @@ func decides(q question) (any, error) {
 	return answers[q.operation], nil
 }
 
-// validBody returns a valid body of a route: that of its form, or the first example of its operation.
+// validBody returns a valid body of a route: from its form, or the first example of its operation.
 func validBody(r *route) string {
 	if body, own := bodies[r.read.schema]; own {
 		return body
@@ -363,8 +363,8 @@ func TestHubAccess(t *testing.T) {
 	}
 }
 
-// TestHubTooOften checks that a caller over its rate limit is told in the form of the hub when
-// to retry.
+// TestHubTooOften checks that a caller over its rate limit learns in the form of the hub when to
+// retry.
 //
 // Rows: A-164, K-06.
 func TestHubTooOften(t *testing.T) {

@@ -105,7 +105,7 @@ func TestHubBodyThatDoesNotArrive(t *testing.T) {
 }
 
 // wrong maps each schema to bodies that are refused, with the wrong place. The schema in the
-// document accepts those that begin with !.
+// document accepts the ones that begin with !.
 var wrong = map[string]map[string]string{
 	"hub.new-task": {
 		``:                                          "/title",
@@ -204,7 +204,7 @@ func TestHubBodiesThatAreWrong(t *testing.T) {
 	routes, by := h.senders()
 	met := make(map[string]bool)
 	for _, route := range routes {
-		if route.read.schema != "hub."+route.operation { // TestHubBodiesThatCannotBeRead has the others
+		if route.read.schema != "hub."+route.operation { // TestHubBodiesThatCannotBeRead has the rest
 			met[route.read.schema] = true
 		}
 		for body, place := range wrong[route.read.schema] {

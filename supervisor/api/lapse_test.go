@@ -17,8 +17,8 @@ import (
 	"orchestrator/wire/identity"
 )
 
-// TestStreamsEndWithTheirToken checks that a stream sends nothing after its token was revoked,
-// and is cut off when its token expires.
+// TestStreamsEndWithTheirToken checks that a stream sends no more after its token was revoked, and
+// is cut off when its token expires.
 //
 // Rows: A-33, K-18.
 func TestStreamsEndWithTheirToken(t *testing.T) {
@@ -68,7 +68,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 	}
 }
 
-// TestMailEndsWithItsCredential checks that a stream sends nothing after its credential became
+// TestMailEndsWithItsCredential checks that a stream sends no more after its credential became
 // invalid, and that an idle stream ends too.
 //
 // Rows: E-05, E-77, K-18.
@@ -197,7 +197,7 @@ func TestMailEndsWithItsRun(t *testing.T) {
 }
 
 // TestMailForTooManyReaders checks that a caller may have a limited number of open streams, and
-// that others are not affected.
+// that other callers are not affected.
 //
 // Rows: E-08, K-06.
 func TestMailForTooManyReaders(t *testing.T) {
@@ -263,7 +263,7 @@ func TestReadersAreCounted(t *testing.T) {
 	require.Nil(t, refusal, "whichever of its credentials it shows")
 }
 
-// linesOf returns a list whose lines come from a channel. It ends with its request.
+// linesOf returns a list with lines from a channel. It ends with its request.
 func linesOf(next <-chan string) List {
 	return func(ctx context.Context, _ url.Values, send func(any) error) error {
 		for {

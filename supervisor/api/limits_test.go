@@ -63,8 +63,8 @@ func late(l *limits, rate int, name string, now time.Time) time.Duration {
 	return late
 }
 
-// TestPacedRequests checks that a caller that waits for each answer is not refused, and that of many
-// requests at once all but one are.
+// TestPacedRequests checks that a caller that waits for each answer is not refused, and that of
+// many requests at once all but one are.
 func TestPacedRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l limits

@@ -24,8 +24,8 @@ func (*bossGuard) MayOperate(agent string) bool { return agent == "boss" }
 
 func (g *bossGuard) Report(agent, run, what string) { *g = append(*g, agent+" "+run+": "+what) }
 
-// A process from below an agent is that agent at the socket of its run, and nothing at any other
-// one. A process of the user is the caller of the socket.
+// A process from below an agent is that agent at the socket of its run, and has no rights at any
+// other one. A process of the user is the caller of the socket.
 //
 // Rows: S-01.
 func TestDescent(t *testing.T) {

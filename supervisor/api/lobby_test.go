@@ -76,8 +76,8 @@ func strangersOf(h *house) int {
 	return len(h.tcp.lobby.strangers)
 }
 
-// TestRequestsWithoutCredentialAreBounded checks that connections whose request is being answered do not make
-// room, and that the next one is told so.
+// TestRequestsWithoutCredentialAreBounded checks that connections with a request in progress do not make room, and that
+// the next one gets a refusal with the reason.
 func TestRequestsWithoutCredentialAreBounded(t *testing.T) {
 	busy, done := make(chan struct{}), make(chan struct{})
 	h := build(t, func(d *API) {
@@ -192,8 +192,8 @@ func (halfPipe) SyscallConn() (syscall.RawConn, error) {
 	return nil, errors.New("a pipe has no file")
 }
 
-// TestBodiesThatAreTooLongAreNotRead checks that a body whose length is too large is refused before it comes, and
-// one that falls silent after some time, on each socket.
+// TestBodiesThatAreTooLongAreNotRead checks that a body of a declared length beyond the limit is refused before it
+// comes, and one that falls silent after some time, on each socket.
 func TestBodiesThatAreTooLongAreNotRead(t *testing.T) {
 	h := build(t, nil, TCP{})
 	env, _ := h.run(t, "r-1")

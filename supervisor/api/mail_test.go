@@ -193,7 +193,7 @@ func TestMailForOneWhoTakesNothing(t *testing.T) {
 	}
 }
 
-// oneByOne reads a byte at a time, so that nothing is read ahead.
+// oneByOne reads a byte at a time, so that no byte is read ahead.
 type oneByOne struct{ io.Reader }
 
 func (o *oneByOne) Read(p []byte) (int, error) { return o.Reader.Read(p[:min(1, len(p))]) }
@@ -237,7 +237,7 @@ func TestMailThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// TestMailOfOthers checks that nothing is sent before the reader is known to be allowed.
+// TestMailOfOthers checks that no mail is sent before the reader is known to be allowed.
 //
 // Rows: E-32, T-35.
 func TestMailOfOthers(t *testing.T) {
@@ -409,7 +409,7 @@ func (a asks) listen(t *testing.T, query string) *listener {
 	return &listener{response: response, in: bufio.NewReader(response.Body)}
 }
 
-// hears requires that want is what comes next, byte for byte.
+// hears requires that want comes next, byte for byte.
 func (l *listener) hears(t *testing.T, want string) {
 	t.Helper()
 	got := make([]byte, len(want))

@@ -134,8 +134,8 @@ func TestEnvironmentOfARun(t *testing.T) {
 	require.Empty(t, h.door.Runs.visits)
 }
 
-// TestRunWithoutASocket checks that a run whose socket cannot be opened has its token, and that
-// the error names the reason.
+// TestRunWithoutASocket checks that a run without a socket, because it could not be opened, has its
+// token, and that the error names the reason.
 func TestRunWithoutASocket(t *testing.T) {
 	h := build(t, nil, TCP{})
 	h.door.Runs.dir = filepath.Join(h.door.Runs.dir, strings.Repeat("long", 30))
@@ -202,7 +202,7 @@ func TestServerThatIsOver(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// TestListenerThatFails checks that a closed listener does not affect the others.
+// TestListenerThatFails checks that a closed listener does not affect the other listeners.
 func TestListenerThatFails(t *testing.T) {
 	h := build(t, nil, TCP{})
 	require.NoError(t, h.tcp.Close())

@@ -125,7 +125,7 @@ func TestNothingAfterAnUnreadBody(t *testing.T) {
 	}
 }
 
-// TestBodyThatFallsSilent checks that a body ends when nothing comes for a while, and that the answer is complete.
+// TestBodyThatFallsSilent checks that a body ends when no byte comes for a while, and that the answer is complete.
 func TestBodyThatFallsSilent(t *testing.T) {
 	d := &API{Operations: map[string]Operation{"echo": Do(func(context.Context, struct{}) (any, error) { return "done", nil })}}
 	visitAsOperator(t, d, func(t *testing.T, _ *http.Client, p *pipes) {

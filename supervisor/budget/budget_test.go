@@ -130,7 +130,7 @@ func (l *ledger) Spending(agent string) ([]wire.Task, activity.Used, activity.Us
 
 func (l *ledger) Questions(int) []wire.Question { return nil }
 
-// note notes what a Keeper has done.
+// note notes a deed of a Keeper.
 func (l *ledger) note(format string, args ...any) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,7 +145,7 @@ func (l *ledger) Fail(agent, task, _ string) error         { return l.note("fail
 
 func (l *ledger) AskAbout(agent, _ string, _ time.Time) error { return l.note("ask about %s", agent) }
 
-// done returns what the Keepers have done since the last call.
+// done returns the deeds of the Keepers since the last call.
 func (l *ledger) done() []string {
 	synctest.Wait()
 	l.mu.Lock()
@@ -211,8 +211,8 @@ func TestSharedBudgets(t *testing.T) {
 	})
 }
 
-// TestBudgetsAfterAStart checks that a Keeper knows what was used today before it was started, also in tasks that
-// have ended, and that yesterday does not count.
+// TestBudgetsAfterAStart checks that a Keeper knows the usage of today before it was started, also in tasks that have
+// ended, and that yesterday does not count.
 func TestBudgetsAfterAStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLedger(t)
@@ -237,7 +237,7 @@ func TestBudgetsAfterAStart(t *testing.T) {
 	})
 }
 
-// TestAllowedBefore checks that what a person has allowed counts after a start.
+// TestAllowedBefore checks that a person's allowance counts after a start.
 func TestAllowedBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLedger(t)
@@ -260,7 +260,7 @@ func TestAllowedBefore(t *testing.T) {
 	})
 }
 
-// TestQuestionAboutAgent checks that a person is asked about an agent whose budget is used up if no task of it waits for
+// TestQuestionAboutAgent checks that a person is asked about an agent with a spent budget if no task of it waits for
 // the answer, and only once.
 func TestQuestionAboutAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -16,9 +16,9 @@ import (
 	"orchestrator/wire/object"
 )
 
-// accounts are a Team: what its agents have used, and who was kept from tasks.
+// accounts are a Team: the usage of its agents, and the agents that were kept from tasks.
 type accounts struct {
-	Team // for what is not asked for
+	Team // for values that are not asked for
 
 	t      *testing.T
 	usage  []wire.Event
@@ -29,7 +29,7 @@ type accounts struct {
 	told   []string
 }
 
-// keepShares runs a Keeper with a budget of 9 USD for three agents, one of which is a program, on some usage.
+// keepShares runs a Keeper with a budget of 9 USD for three agents, one of them a program, on some usage.
 func keepShares(t *testing.T, usage []wire.Event) *accounts {
 	l := &accounts{t: t, usage: usage, heard: make(chan struct{}), used: make(map[string]activity.Used)}
 	limit := Limit{Cost: 9, Per: PerTeam}
@@ -83,8 +83,8 @@ func usage(t *testing.T, agent string, cost float64) wire.Event {
 	return wire.Event{Agent: agent, Payload: payload}
 }
 
-// TestAbsurdUsage checks that what a program says about itself stops the others only as far as its share goes, and
-// that the budget of the team still holds for all.
+// TestAbsurdUsage checks that a program's report about itself stops other agents only within its share, and that the
+// budget of the team still holds for all.
 func TestAbsurdUsage(t *testing.T) {
 	l := keepShares(t, []wire.Event{usage(t, "coder", 1), usage(t, "program", 1e15), usage(t, "coder", 1), usage(t, "other", 3)})
 	require.Equal(t, []string{"program"}, l.parked, "the others go on")

@@ -353,8 +353,8 @@ func TestStartRefusals(t *testing.T) {
 	}
 }
 
-// TestSlowListenerHearsEverything checks that a slow listener loses nothing, even if the child
-// is long dead.
+// TestSlowListenerHearsEverything checks that a slow listener loses no output, even if the child is
+// long dead.
 func TestSlowListenerHearsEverything(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *Host) {
 		c := newTold()

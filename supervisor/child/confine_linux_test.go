@@ -20,19 +20,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A scene is what the attacker finds around itself.
+// A scene is the surroundings of the attacker.
 type scene struct {
 	Dir          string
 	Orchestrator int // processes
 	Victim       int
-	Listening    string // a TCP address whose port is closed to the attacker
-	Open         string // one whose port is open
+	Listening    string // a TCP address with a port that is closed to the attacker
+	Open         string // one with an open port
 	Abstract     string // an abstract socket
 }
 
-// attacks are what a confined child tries, by name. A nil error is success.
+// attacks are the attempts of a confined child, by name. A nil error is success.
 var attacks = map[string]func(s *scene) error{
-	// what it is for
+	// its purpose
 	"work: create":       func(s *scene) error { return os.WriteFile(s.at("work/new"), []byte("x"), 0o600) },
 	"work: replace":      func(s *scene) error { return replace(s.at("work/plain")) },
 	"work: move between": func(s *scene) error { return os.Rename(s.at("work/a/file"), s.at("work/b/file")) },
@@ -127,7 +127,7 @@ var attacks = map[string]func(s *scene) error{
 }
 
 // held are the outcomes of attacks that are not refused with EACCES or EPERM. The first group is
-// what a child needs.
+// needed by a child.
 var held = map[string]string{
 	"work: create": "done", "work: replace": "done", "work: move between": "done", "work: folder": "done",
 	"temporary file": "done", "/dev/null": "done", "read outside": "done", "list above hidden": "done",
@@ -269,7 +269,7 @@ func outcome(err error) string {
 	return err.Error()
 }
 
-// confinement returns what the attacker is confined to.
+// confinement returns the confinement of the attacker.
 func (s *scene) confinement() *Confinement {
 	return &Confinement{
 		Write: []string{s.at("work"), s.at("work2")}, Read: []string{"/"}, Keep: []string{s.at("work2/orchestrator.hcl")},
@@ -397,7 +397,7 @@ func attackAs(t *testing.T, c *exec.Cmd) map[string]string {
 	return outcomes
 }
 
-// Each attack on what is closed is refused, and what a child needs works.
+// Each attack on closed places is refused, and the needs of a child work.
 func TestConfinement(t *testing.T) {
 	users(t, func(t *testing.T, dir string, command func(string) *exec.Cmd) {
 		outcomes := attackAs(t, command("confiner "+dir))
@@ -412,7 +412,7 @@ func TestConfinement(t *testing.T) {
 	})
 }
 
-// foretold compares what the kernel did with MayRead and MayChange.
+// foretold compares the answers of the kernel with MayRead and MayChange.
 func foretold(t *testing.T, dir string, outcomes map[string]string) {
 	s := &scene{Dir: dir}
 	c := s.confinement()

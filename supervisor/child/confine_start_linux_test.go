@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runConfined runs a shell script in dir, and returns its exit and what it printed.
+// runConfined runs a shell script in dir, and returns its exit and its output.
 func runConfined(t *testing.T, dir, script string, c *Confinement) (Exit, string) {
 	t.Helper()
 	h, err := NewHost(Options{Home: t.TempDir(), NoCgroup: true})
@@ -82,8 +82,9 @@ mv ../main/.git/hooks ../main/.git/away
 	}
 }
 
-// Repositories below a folder that an agent may change keep their hooks and settings, with those of submodules and of
-// worktrees elsewhere. An agent whose task gets a worktree in one of them works there, also if it is made later.
+// Repositories below a folder that an agent may change keep their hooks and settings, with the ones of submodules and
+// of worktrees elsewhere. An agent with a task that gets a worktree in one of them works there, also if it is made
+// later.
 func TestConfinedInnerRepository(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
@@ -119,8 +120,8 @@ cd ../..
 	require.Equal(t, 4, strings.Count(out, "Permission denied"), out)
 }
 
-// In a repository itself, an agent reads, and changes the files that are there. It can commit
-// nothing: git would have to make files beside its hooks.
+// In a repository itself, an agent reads, and changes the existing files. It can make no commit:
+// git would have to make files beside its hooks.
 func TestConfinedGitRepository(t *testing.T) {
 	dir := t.TempDir()
 	git(t, dir, "init", "-q")
@@ -141,7 +142,7 @@ git config core.pager evil || echo not set
 	}
 }
 
-// With no ports, a child has no sockets but those of this machine.
+// With no ports, a child has only sockets of this machine.
 func TestConfinedWithoutNetwork(t *testing.T) {
 	dir := t.TempDir()
 	c := &Confinement{Write: []string{dir}, Read: []string{"/"}, Limited: true}
@@ -160,7 +161,7 @@ for family, kind in ((socket.AF_INET, socket.SOCK_STREAM), (socket.AF_INET6, soc
 	require.Equal(t, "refused\nrefused\nmade\n", out)
 }
 
-// What a child may read can be less than everything. Links in it lead to what it may read.
+// A child may have the right to read only some files. Links in it lead to files that it may read.
 func TestConfinedReading(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	require.NoError(t, os.WriteFile(other+"/file", []byte("text\n"), 0o600))
@@ -199,7 +200,7 @@ func TestMayReadAll(t *testing.T) {
 	require.True(t, (*Confinement)(nil).MayReadAll(dir))
 }
 
-// A child whose confinement is wrong does not start. It says why, and exits with 126.
+// A child with a wrong confinement does not start. It reports the reason, and exits with 126.
 func TestConfinementFails(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	require.NoError(t, os.Symlink(other, dir+"/link"))

@@ -49,7 +49,7 @@ type generation struct {
 	kids   map[string]*Child
 }
 
-// upgraded is the part of a generation. home is that of the host.
+// upgraded is the part of a generation. home is the folder of the host.
 func upgraded(home string) {
 	g := &generation{Pty: make(map[string]bool), said: make(map[string]chan string), ended: make(chan string, 100), kids: make(map[string]*Child)}
 	options := Options{Home: home, Watchdog: true}

@@ -36,8 +36,8 @@ func becomesOrphan(t *testing.T, pid int) {
 	})
 }
 
-// TestEndLost checks that a command is ended whose parent has died, however it was started, and that nothing else is:
-// the leader, its living child, an orphan of before or after, and an orphan of another run.
+// TestEndLost checks that a command without its parent is ended, however it was started, and no other process: the
+// leader, its living child, an orphan of before or after, and an orphan of another run.
 func TestEndLost(t *testing.T) {
 	commands := map[string]string{
 		"setsid":      `setsid sh -c 'sh -c "echo \$\$; exec sleep 1000" & wait'`,
@@ -109,7 +109,7 @@ func TestEndLost(t *testing.T) {
 	})
 }
 
-// nextTick waits until what is started then is later than what was started before, and returns the time.
+// nextTick waits until later processes have a later start time, and returns the time.
 func nextTick(t *testing.T) time.Duration {
 	t.Helper()
 	began := ticks(SinceBoot())

@@ -178,7 +178,7 @@ func (p printer) Output(_ Stream, chunk []byte) {
 	}
 }
 
-// told records what a child's listener gets.
+// told records the calls of a child's listener.
 type told struct {
 	*Child
 	out, err lockedText

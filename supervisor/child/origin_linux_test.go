@@ -14,8 +14,8 @@ import (
 )
 
 // TestOrigin checks that every process of a tree has the origin of its run, however it was started,
-// and that this process, its parent and a foreign process have none. A process whose parents have ended
-// is always below, and its run is known in a leaf.
+// and that this process, its parent and a foreign process have none. A process without living
+// parents is always below, and its run is known in a leaf.
 //
 // Rows: S-01.
 func TestOrigin(t *testing.T) {
@@ -61,8 +61,8 @@ func TestOrigin(t *testing.T) {
 	})
 }
 
-// TestOriginOfOrphan checks that the run of an orphan is the one that it was seen below, whatever its
-// environment names, and that an orphan that was not seen belongs to none.
+// TestOriginOfOrphan checks that the run of an orphan is the one that it was seen below, whatever
+// its environment names, and that an orphan that was not seen belongs to none.
 //
 // Rows: S-01.
 func TestOriginOfOrphan(t *testing.T) {
@@ -133,7 +133,7 @@ func TestOriginBySession(t *testing.T) {
 	})
 }
 
-// forget replaces what was seen of the child, while nothing is being traced.
+// forget replaces the observations of the child, while tracing rests.
 func (c *told) forget(known []Process) {
 	c.host.census.Lock()
 	defer c.host.census.Unlock()

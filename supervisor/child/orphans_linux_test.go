@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestProcessWithoutMainThreadIsAlive checks a process whose main thread has ended. It looks
-// like a zombie, cannot be reaped, and only its threads have an environment.
+// TestProcessWithoutMainThreadIsAlive checks a process without its main thread. It looks like a
+// zombie, cannot be reaped, and only its threads have an environment.
 func TestProcessWithoutMainThreadIsAlive(t *testing.T) {
 	onHosts(t, func(t *testing.T, h *Host) {
 		for name, script := range map[string]string{
@@ -182,7 +182,8 @@ func TestLeavesOfEarlierLifeAreCleared(t *testing.T) {
 	require.DirExists(t, theirs.dir)
 }
 
-// TestInheritedDescriptors checks that a child does not get what this program has inherited.
+// TestInheritedDescriptors checks that a child does not get descriptors that this program has
+// inherited.
 func TestInheritedDescriptors(t *testing.T) {
 	fd, err := syscall.Open("/etc/passwd", syscall.O_RDONLY, 0) // without O_CLOEXEC, as an inherited one
 	require.NoError(t, err)

@@ -134,8 +134,8 @@ temporary file done\n$`, out)
 	}
 }
 
-// What a child of another user has started ends with it, in another session, too, and also if the host
-// has no cgroup for it.
+// Processes that a child of another user has started end with it, in another session, too, and also
+// if the host has no cgroup for it.
 func TestTreeOfOtherUser(t *testing.T) {
 	u := otherUser(t)
 	for name, options := range hosts {

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// offspring makes what a shell can leave behind and prints the process ids. One process is in
+// offspring makes processes that a shell can leave behind, and prints their ids. One process is in
 // its group, one in another session, and one has lost its parent and its environment. All ignore
 // SIGTERM. The last one is a sleep before its id is printed.
 const offspring = `trap "" TERM

@@ -60,7 +60,7 @@ bus {
 	require.ElementsMatch(t, []string{"config/actor-taken", "config/actor-taken", "config/bad-topic"}, codes)
 }
 
-// TestCodingAgents checks what a coding agent has by default, and which settings it cannot have.
+// TestCodingAgents checks the defaults of a coding agent, and the settings that it cannot have.
 //
 // Rows: S-06.
 func TestCodingAgents(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// canaries lists wrong lines, each of which uses the canary.
+// canaries lists wrong lines. Each uses the canary.
 var canaries = []string{
 	`shutdown = %s`,
 	`shutdown = upper(%s)`,

@@ -11,7 +11,7 @@ import (
 	"orchestrator/supervisor/settings"
 )
 
-// needs returns what a change of each row needs.
+// needs returns the need of a change of each row.
 func needs() map[string]settings.Action {
 	all := map[string]settings.Action{}
 	for _, r := range slices.Concat(new(Config).section().rows(""), new(Agent).section().rows("")) {

@@ -72,7 +72,7 @@ agent "b" {
 	require.Len(t, c.Agents[1].Confined.Hide, 2, "the state directory and the record")
 }
 
-// A folder with something that its agent may not change gets a warning.
+// A folder with files that its agent may not change gets a warning.
 func TestConfineHoles(t *testing.T) {
 	t.Parallel()
 	file := write(t, "orchestrator.hcl", `
@@ -106,8 +106,8 @@ agent "c" {
 	}
 }
 
-// TestConfinedWorkspace checks that a confined agent needs the repository of its workspaces, also if they are named by a
-// worktree of git, and what its warning about exceptions says.
+// TestConfinedWorkspace checks that a confined agent needs the repository of its workspaces, also if they are named by
+// a worktree of git, and the text of its warning about exceptions.
 func TestConfinedWorkspace(t *testing.T) {
 	t.Parallel()
 	for folders, codes := range map[string][]string{

@@ -158,7 +158,7 @@ agent "a" {
 }
 
 // TestSecretsAreNotInherited checks that the source of a secret or a sensitive variable reaches
-// only agents whose env names it, whatever they inherit.
+// only agents that name it in env, whatever they inherit.
 //
 // Rows: S-02.
 func TestSecretsAreNotInherited(t *testing.T) {
@@ -190,7 +190,7 @@ agent "b" {
 	}
 }
 
-// Inherited and Secrets read no secret: there is no file of one.
+// Inherited and Secrets read no secret: no file of one exists.
 func TestInherited(t *testing.T) {
 	t.Parallel()
 	c := load(t, write(t, "orchestrator.hcl", `

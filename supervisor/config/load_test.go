@@ -134,7 +134,7 @@ func TestMistakes(t *testing.T) {
 	golden(t, "testdata/mistakes.golden", rendered(problems))
 }
 
-// A file without variables is told how to declare one, and how to read the environment.
+// A file without variables gets a hint how to declare one, and how to read the environment.
 func TestNoVariables(t *testing.T) {
 	_, problems := Load(write(t, "orchestrator.hcl", `
 agent "a" {
@@ -481,8 +481,8 @@ func stat(t *testing.T, path string) os.FileInfo {
 	return info
 }
 
-// TestWhatIsSaidFitsIntoTheRecord checks that the limits of a line and a body cannot exceed what
-// one fact holds.
+// TestWhatIsSaidFitsIntoTheRecord checks that the limits of a line and a body cannot exceed the
+// room of one fact.
 func TestWhatIsSaidFitsIntoTheRecord(t *testing.T) {
 	for size, problems := range map[string]int{"1KiB": 0, "28MiB": 0, "29MiB": 2, "1GiB": 2, "1023": 2} {
 		_, found := Load(write(t, "orchestrator.hcl", fmt.Sprintf(`

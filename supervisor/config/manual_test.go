@@ -82,7 +82,7 @@ func TestTheManualHasTheWholeLanguage(t *testing.T) {
 	}
 }
 
-// TestTheManualHasTheRightDefaults compares the defaults on the page with those of the reader.
+// TestTheManualHasTheRightDefaults compares the defaults on the page with the reader's.
 func TestTheManualHasTheRightDefaults(t *testing.T) {
 	t.Parallel()
 	defaults := map[string]string{}

@@ -106,8 +106,7 @@ func TestFilesOfAnotherKind(t *testing.T) {
 	}
 }
 
-// TestHarmlessDifferences checks that a byte order mark, Windows line ends and tabs change
-// nothing.
+// TestHarmlessDifferences checks that a byte order mark, Windows line ends and tabs have no effect.
 func TestHarmlessDifferences(t *testing.T) {
 	c := load(t, config(t, "\xef\xbb\xbfagent \"a\" {\r\n\tcommand = [\"true\"]\r\n}\r\n"), Options{})
 	require.Equal(t, []string{"true"}, c.Agents[0].Command)

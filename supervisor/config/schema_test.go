@@ -57,7 +57,7 @@ func (p *probe) PartialContent(*hcl.BodySchema) (*hcl.BodyContent, hcl.Body, hcl
 func (p *probe) JustAttributes() (hcl.Attributes, hcl.Diagnostics) { return nil, nil }
 func (p *probe) MissingItemRange() hcl.Range                       { return hcl.Range{} }
 
-// problemsWith reads a file in which every attribute has the same value. It returns the names of the
+// problemsWith reads a file with the same value for every attribute. It returns the names of the
 // file, and the first problem of each attribute.
 func problemsWith(value cty.Value) (map[string]bool, map[string]Problem) {
 	r := &reader{options: Options{NoEnv: true}, sources: map[string]*source{}, agents: map[string]*block{}, actors: map[string]string{}}
@@ -74,7 +74,7 @@ func problemsWith(value cty.Value) (map[string]bool, map[string]Problem) {
 	return body.names, found
 }
 
-// unchecked are the attributes that the reader takes as expressions, with what they hold.
+// unchecked are the attributes that the reader takes as expressions, with their contents.
 var unchecked = map[string]jsonObject{
 	"agent.env":              {"type": "object", "additionalProperties": jsonObject{"type": []string{"string", "number", "boolean", "null"}}},
 	"agent.replicas":         {"type": "integer", "minimum": 0, "maximum": maxReplicas},
@@ -136,7 +136,7 @@ func (m *schemaMaker) attribute(t *testing.T, path string) jsonObject {
 
 var between = regexp.MustCompile(`must be between (\S+) and (\S+)\.`)
 
-// typeOf returns the schema of a value from what the reader expected in place of a map.
+// typeOf returns the schema of a value from the type that the reader expected in place of a map.
 func (m *schemaMaker) typeOf(t *testing.T, path string) jsonObject {
 	t.Helper()
 	p := m.problem("map", path)
@@ -195,7 +195,7 @@ func (m *schemaMaker) text(path string) jsonObject {
 	return jsonObject{"type": "string"}
 }
 
-// choices returns the words of which a value may be one.
+// choices returns the words that a value may have.
 func choices(p Problem) []string {
 	if p.Code != "config/unknown-value" {
 		return nil
@@ -240,7 +240,7 @@ func (m *schemaMaker) block(t *testing.T, path string) jsonObject {
 	case "":
 		body["type"] = "object"
 		delete(body, "items")
-	case "agent.": // the programs of the others are known
+	case "agent.": // the programs of the other agents are known
 		body["if"] = jsonObject{"properties": jsonObject{"protocol": jsonObject{"enum": []string{"native", "messages", "acp", "raw"}}}}
 		body["then"] = jsonObject{"required": []string{"command"}}
 	}

@@ -62,7 +62,7 @@ func TestSharedStore(t *testing.T) {
 	require.Equal(t, "x", secret)
 }
 
-// What makes a shared store unsafe or useless is refused with its place.
+// Settings that make a shared store unsafe or useless are refused with their place.
 func TestSharedStoreRefused(t *testing.T) {
 	t.Parallel()
 	for text, code := range map[string]string{
@@ -134,7 +134,8 @@ func TestServerStore(t *testing.T) {
 	require.Equal(t, "lighthouse", c.Store.Log)
 }
 
-// What makes such a store unsafe or useless is refused with its place. A password is not shown.
+// Settings that make such a store unsafe or useless are refused with their place. A password is not
+// shown.
 func TestServerStoreRefused(t *testing.T) {
 	t.Parallel()
 	const url = `url = "postgres:///team"`
@@ -191,7 +192,8 @@ func TestNATSStore(t *testing.T) {
 	load(t, write(t, "orchestrator.hcl", byCertificate, "c.pem", "", "k.pem", ""), Options{})
 }
 
-// What makes a store on servers of NATS unsafe or useless is refused with its place. A password is not shown.
+// Settings that make a store on servers of NATS unsafe or useless are refused with their place. A password is not
+// shown.
 func TestNATSStoreRefused(t *testing.T) {
 	t.Parallel()
 	monitored := func(url string) string {

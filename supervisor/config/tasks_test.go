@@ -68,7 +68,7 @@ func TestTaskMistakes(t *testing.T) {
 	}
 }
 
-// TestCompareTasks checks that a reload shows what happens to tasks.
+// TestCompareTasks checks that a reload shows its effects on tasks.
 func TestCompareTasks(t *testing.T) {
 	changes := compared(t, writers+"task \"same\" {}\ntask \"other\" {}\ntask \"gone\" {}\n",
 		writers+"task \"same\" {}\ntask \"other\" { agent = \"writer\" }\ntask \"new\" { needs = [\"same\"] }\n")

@@ -21,7 +21,7 @@ func own(t *testing.T) *user.User {
 	return u
 }
 
-// An agent has the variables of its user. Only the file sets others.
+// An agent has the variables of its user. All other variables come from the file.
 func TestUserOfEnvironment(t *testing.T) {
 	t.Parallel()
 	u := own(t)
@@ -77,7 +77,7 @@ func TestUserMistakes(t *testing.T) {
 	require.Equal(t, "config/needs-root", problems[0].Code)
 }
 
-// What root uses must be out of the reach of an agent's user.
+// Files that root uses must be out of the reach of an agent's user.
 func TestReachOfUser(t *testing.T) {
 	t.Parallel()
 	name := own(t).Username

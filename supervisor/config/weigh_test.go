@@ -53,7 +53,7 @@ func TestExpressionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestBoundsOfJSON checks the same in a file of JSON, whose texts are templates.
+// TestBoundsOfJSON checks the same in a file of JSON. Its texts are templates.
 func TestBoundsOfJSON(t *testing.T) {
 	text := `{"locals": {"a0": "0123456789"`
 	for n := range 40 {

@@ -187,7 +187,7 @@ func TestAuditOnAFullDisk(t *testing.T) {
 //
 // Rows: B-81.
 func TestAuditIsBounded(t *testing.T) {
-	a := &audit{wake: make(chan struct{}, 1)} // nothing writes
+	a := &audit{wake: make(chan struct{}, 1)} // without a writer
 	text := bytes.Repeat([]byte("x"), 1<<20)
 	for range 20 {
 		a.add(text, 3)
@@ -276,7 +276,7 @@ func TestAuditOfRequestsWithoutDecision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAudit(fileIn(dir), hclog.NewNullLogger())
 		from := func(via string) handlers.Actor { return handlers.Actor{Kind: handlers.Operator, Name: "ann", Via: via} }
-		for port := range 5 { // each request has a connection of its own
+		for port := range 5 { // each request has a separate connection
 			a.asked(time.Now(), from(fmt.Sprintf(`,"address":"10.0.0.1:%d","credential":"t1"`, port)), "request:status", "", true, nil)
 		}
 		a.asked(time.Now(), from(`,"address":"10.0.0.2:1","credential":"t1"`), "request:status", "", true, nil)

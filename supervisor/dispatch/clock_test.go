@@ -18,7 +18,7 @@ import (
 // date here.
 func TestClockSet(t *testing.T) {
 	for name, test := range map[string]struct {
-		passed, by time.Duration // what has passed, and by how much the clock was set meanwhile
+		passed, by time.Duration // elapsed time, and the step of the clock during it
 		over       bool
 	}{
 		"forward": {passed: 0, by: time.Hour},

@@ -198,8 +198,8 @@ func TestReceiptsOfLines(t *testing.T) {
 	})
 }
 
-// TestDelayedLinesLeaveNothing checks that nothing is kept for a run to which all lines were
-// written, or which has ended.
+// TestDelayedLinesLeaveNothing checks that no entry is kept for a run that has ended, or got all
+// its lines.
 //
 // Rows: D-17, D-36.
 func TestDelayedLinesLeaveNothing(t *testing.T) {

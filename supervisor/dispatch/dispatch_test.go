@@ -143,8 +143,8 @@ func TestTurnsAreNotRecorded(t *testing.T) {
 	})
 }
 
-// TestDoorHearsThatTheDiskHangs checks that a request over the API is told that the disk hangs,
-// and that one that was canceled is not waited for.
+// TestDoorHearsThatTheDiskHangs checks that a request over the API gets the error that the disk
+// hangs, and that a canceled one is not waited for.
 //
 // Rows: B-29, B-62.
 func TestDoorHearsThatTheDiskHangs(t *testing.T) {
@@ -204,8 +204,8 @@ func TestComplaints(t *testing.T) {
 	require.Equal(t, told{"4 (and 3 more)", 4}, all[maxComplaints-1])
 }
 
-// TestLateComplaints checks that a text that comes within a second of a report is reported when the second is
-// over, once, also if nothing else is said, and that flush reports it at once.
+// TestLateComplaints checks that a text that comes within a second of a report is reported when the second is over,
+// once, also without later texts, and that flush reports it at once.
 func TestLateComplaints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var what complaints

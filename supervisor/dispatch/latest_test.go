@@ -33,7 +33,7 @@ func (a all) Find(s wire.Search) iter.Seq2[wire.Record, error] {
 	}
 }
 
-// some returns records after number seq, mail and others.
+// some returns records after number seq, with mail and without.
 func some(chance *rand.Rand, seq int64, n int) (records []wire.Record) {
 	for range n {
 		seq++

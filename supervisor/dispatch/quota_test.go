@@ -14,8 +14,8 @@ import (
 	"orchestrator/wire"
 )
 
-// TestStored checks that an agent that has stored as much as it may can add nothing for a while, but can
-// read, and that others and operators are not concerned.
+// TestStored checks that an agent that has used its quota can add no data for a while, but can read, and that other
+// agents and operators are not concerned.
 //
 // Rows: S-05.
 func TestStored(t *testing.T) {

@@ -156,7 +156,7 @@ func TestBytesPiledUp(t *testing.T) {
 	})
 }
 
-// TestVitalEvents checks that events that end tasks or count against budgets are not dropped with the others.
+// TestVitalEvents checks that events that end tasks or count against budgets are not dropped with the rest.
 func TestVitalEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := begin(t, Options{Record: newLedger()})

@@ -68,7 +68,7 @@ func TestSnapshotIsDue(t *testing.T) {
 }
 
 // TestStateIsKeptWithManyTasks checks that a State that grows with each fact is kept too, and that
-// that of a large one is what the State was. At the end a State of moderate size is kept.
+// the kept form of a large one equals the State. At the end a State of moderate size is kept.
 func TestStateIsKeptWithManyTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		record := newLedger()
@@ -106,8 +106,8 @@ func TestStateIsKeptWithManyTasks(t *testing.T) {
 	})
 }
 
-// TestWarm checks that a State that follows a record, in steps, is that of the program which writes it, and that
-// another program begins with it.
+// TestWarm checks that a State that follows a record, in steps, equals the State of the program that writes it, and
+// that another program begins with it.
 func TestWarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		record := newLedger()
@@ -284,8 +284,8 @@ func (c lossCheck) Sound() error {
 
 func (lossCheck) Deposed(error) *wire.Error { return nil }
 
-// TestDeposed checks that a request that another hub keeps from the log is refused as the RecordCheck says, and so is a later
-// one. An internal error would keep clients from asking the other hub.
+// TestDeposed checks that a request that another hub keeps from the log is refused with the error of the RecordCheck,
+// and so is a later one. An internal error would keep clients from asking the other hub.
 func TestDeposed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		record, moved := newLedger(), errors.New("moved")

@@ -13,7 +13,7 @@ import (
 	"orchestrator/handlers"
 )
 
-// An altered is a record whose snapshot is not what its facts lead to.
+// An altered is a record with a snapshot that its facts do not lead to.
 type altered struct{ *ledger }
 
 func (a altered) Snapshot(ctx context.Context) (int64, []byte, error) {

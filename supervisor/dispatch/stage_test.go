@@ -76,7 +76,7 @@ func (s *stage) taken() []wire.Record {
 }
 
 // keepEvery makes the State be kept after so many facts. The recorder reads the number without a
-// lock, so keepEvery waits until it has nothing to do.
+// lock, so keepEvery waits until it is idle.
 func (s *stage) keepEvery(facts int) {
 	synctest.Wait()
 	s.snapshots.every, s.snapshots.small = facts, math.MaxInt
@@ -93,7 +93,7 @@ type speaker struct {
 	heard []string
 }
 
-// enter starts a run of an agent with a mailbox. The run reads nothing before listen.
+// enter starts a run of an agent with a mailbox. The run does not read before listen.
 func (s *stage) enter(agent string, limits stdin.Limits) *speaker {
 	box, theirs := boxOf(s.t, limits, s.Receive)
 	one := &speaker{t: s.t, Channel: s.Channel(agent, agent+"-run", func(string, string, int64) {}), box: box, theirs: theirs}
@@ -105,7 +105,7 @@ func (s *stage) enter(agent string, limits stdin.Limits) *speaker {
 // actor returns the actor of a run.
 func (s *speaker) actor() handlers.Actor { return s.Channel.actor }
 
-// listen reads what is written to the run from now on.
+// listen reads the lines written to the run from now on.
 func (s *speaker) listen() {
 	go func() {
 		in := bufio.NewScanner(s.theirs)
@@ -119,7 +119,7 @@ func (s *speaker) listen() {
 	synctest.Wait()
 }
 
-// lines returns what the run has read.
+// lines returns the lines that the run has read.
 func (s *speaker) lines() []string {
 	synctest.Wait()
 	s.mu.Lock()
@@ -208,7 +208,7 @@ func (l *ledger) meddle(before func() error) {
 	l.before = before
 }
 
-// facts returns the recorded facts whose kind begins with word.
+// facts returns the recorded facts of kinds that begin with word.
 func (l *ledger) facts(t *testing.T, word string) (found []wire.Record) {
 	for r, err := range l.Records(t.Context(), 0) {
 		require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 
 var errNoQuorum = &wire.Error{Code: "no_quorum", Message: "nothing can be recorded: h2 and h3 cannot be reached"}
 
-// stalledStage returns a stage with a recorded task, and with a record that takes nothing until release is called.
+// stalledStage returns a stage with a recorded task, and with a record that accepts no entry until release is called.
 func stalledStage(t *testing.T) (d *stage, id string, release func()) {
 	record := newLedger()
 	d = begin(t, Options{Record: record})
@@ -27,8 +27,8 @@ func stalledStage(t *testing.T) (d *stage, id string, release func()) {
 	return d, answer.(*wire.TaskReply).Task.ID, func() { close(held) }
 }
 
-// While most hubs cannot be reached, reads show what was committed and wait for nothing. A request that writes is
-// refused; one that was sent before gets another error, because it may be recorded later.
+// While most hubs cannot be reached, reads show the committed state and do not wait. A request that writes is refused;
+// one that was sent before gets another error, because it may be recorded later.
 func TestReadsDuringAStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, id, release := stalledStage(t)

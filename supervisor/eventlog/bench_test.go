@@ -145,8 +145,7 @@ func scanBare(b *testing.B, path string, see func(ncrucesStmt)) time.Duration {
 	return time.Since(began)
 }
 
-// BenchmarkFind searches a log of 100,000 facts, of which one in ten is mail to
-// one of a hundred agents.
+// BenchmarkFind searches a log of 100,000 facts. One in ten is mail to one of a hundred agents.
 func BenchmarkFind(b *testing.B) {
 	l := mustOpen(b, Options{Path: filepath.Join(b.TempDir(), "events.db")})
 	for l.Last() < 100_000 {

@@ -57,7 +57,7 @@ func appendForEver(path string) error {
 	return err
 }
 
-// TestKilled checks that everything acknowledged is there after a kill at any moment.
+// TestKilled checks that every acknowledged fact exists after a kill at any moment.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "events.db")
@@ -111,8 +111,8 @@ func appendUntilFull(path string) error {
 	return nil
 }
 
-// TestDiskFull checks that an append that does not fit breaks the log, and loses nothing that
-// was acknowledged.
+// TestDiskFull checks that an append that does not fit breaks the log, and loses no acknowledged
+// fact.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "events.db")

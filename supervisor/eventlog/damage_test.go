@@ -206,7 +206,7 @@ func readsBeginning(t *testing.T, path string, want []wire.Record) bool {
 	return l.Last() == int64(len(want))
 }
 
-// TestHalf checks that a file that was cut is told to be damaged, so that the user hears of store check and salvage.
+// TestHalf checks that a file that was cut is reported as damaged, so that the user hears of store check and salvage.
 func TestHalf(t *testing.T) {
 	t.Parallel()
 	path := closedLog(t, 3000)
@@ -249,8 +249,8 @@ func TestDamagedState(t *testing.T) {
 	}
 }
 
-// TestUnfinishedState checks that a state of which only some parts were written is not used, and that
-// the next state removes it.
+// TestUnfinishedState checks that a partly written state is not used, and that the next state
+// removes it.
 func TestUnfinishedState(t *testing.T) {
 	path := closedLog(t, 10)
 	l := mustOpen(t, Options{Path: path})
@@ -326,7 +326,7 @@ func TestReadOnly(t *testing.T) {
 	require.Equal(t, int64(7), reader.Last())
 }
 
-// A row has a number and nothing else.
+// A row has only a number.
 type row struct {
 	statement
 	number int64
@@ -336,7 +336,7 @@ func (r row) next() (bool, error) { return true, nil }
 
 func (r row) integer(int) int64 { return r.number }
 
-// TestWrongNumber checks what is said of a row with a damaged number.
+// TestWrongNumber checks the error of a row with a damaged number.
 func TestWrongNumber(t *testing.T) {
 	t.Parallel()
 	for number, want := range map[int64]string{0: "a row with the number 0 is in its place", 750: "the next one is 750"} {

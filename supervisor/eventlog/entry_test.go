@@ -30,8 +30,8 @@ func sealed(text []byte) []byte {
 	return text
 }
 
-// FuzzEntry checks that an entry that makes sense comes back as it was, that no other is read, and
-// that an entry has room in what engines are asked for.
+// FuzzEntry checks that a valid entry comes back as it was, that no other is read, and that an
+// entry fits into a request to an engine.
 func FuzzEntry(f *testing.F) {
 	f.Add(int64(1), 1, 1, 1, uint32(0), "", []byte{})
 	f.Add(int64(1), 0, 1, 1, uint32(0), "h1:7434", []byte{})
@@ -57,8 +57,8 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
-// FuzzGarbage checks that garbage is read without a panic and without much memory, as an entry and as
-// a batch, and that what is accepted means the same when it is written again.
+// FuzzGarbage checks that garbage is read without a panic and without much memory, as an entry and
+// as a batch, and that accepted bytes mean the same when they are written again.
 func FuzzGarbage(f *testing.F) {
 	e := sample()
 	f.Add(e.Append(nil), uint16(2))
@@ -95,8 +95,8 @@ func checkBatch(t *testing.T, text []byte, last int64, n int) {
 	require.Equal(t, batch, again)
 }
 
-// TestEntryFlipped checks that a flipped bit anywhere in an entry is refused, and so is an entry that
-// was cut off or is followed by something.
+// TestEntryFlipped checks that a flipped bit anywhere in an entry is refused, and so is an entry
+// that was cut off or has bytes after it.
 func TestEntryFlipped(t *testing.T) {
 	e := sample()
 	text := e.Append(nil)
@@ -139,7 +139,7 @@ func TestEntryOfGarbage(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4<<20))
 }
 
-// everyField returns a fact of which no field is zero.
+// everyField returns a fact without a zero field.
 func everyField() []wire.Record {
 	return []wire.Record{{
 		At: noon, From: "from", To: "to", Topic: "topic", Kind: "kind", Payload: []byte("payload"),
@@ -148,7 +148,7 @@ func everyField() []wire.Record {
 }
 
 // TestBatchText checks that each field of a fact is in the text of a batch, also at its limits, and
-// that the checksum of a batch is that of the copy.
+// that a batch and its copy have the same checksum.
 func TestBatchText(t *testing.T) {
 	batch := numbered(4, everyField())
 	value := reflect.ValueOf(batch[0])

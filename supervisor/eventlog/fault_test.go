@@ -80,9 +80,9 @@ func (f *faultyFile) LockState() vfs.LockLevel       { return vfsutil.WrapLockSt
 func (f *faultyFile) PersistWAL() bool               { return vfsutil.WrapPersistWAL(f.File) }
 func (f *faultyFile) SetPersistWAL(keep bool)        { vfsutil.WrapSetPersistWAL(f.File, keep) }
 
-// TestEveryFault fails each operation on the files, one in each round, until a round passes
-// without a fault. Under the race detector it fails every eighth. A failed append breaks the
-// log, and everything acknowledged is there when the log is opened on a sound disk.
+// TestEveryFault fails each operation on the files, one in each round, until a round passes without
+// a fault. Under the race detector it fails every eighth. A failed append breaks the log, and every
+// acknowledged fact exists when the log is opened on a sound disk.
 func TestEveryFault(t *testing.T) {
 	t.Parallel()
 	for _, forEver := range []bool{false, true} {
@@ -114,7 +114,7 @@ func survive(t *testing.T, f *faults) (broken bool) {
 	l, err := Open(t.Context(), Options{Path: path, Durable: true, VFS: name})
 	if err == nil {
 		acked, tried, broken = appendUnderFault(t, l)
-		l.Close() // may fail, and loses nothing
+		l.Close() // may fail, without a loss
 	}
 	l, err = Open(t.Context(), Options{Path: path, Durable: true})
 	require.NoError(t, err, "operation %d", f.at)
@@ -128,8 +128,8 @@ func survive(t *testing.T, f *faults) (broken bool) {
 	return broken
 }
 
-// appendUnderFault appends until an append fails. Then the log must show nothing that was not
-// acknowledged and accept no more.
+// appendUnderFault appends until an append fails. Then the log must show only acknowledged facts
+// and accept no more.
 func appendUnderFault(t *testing.T, l *SQLite) (acked, tried int64, broken bool) {
 	_ = l.writer.exec("PRAGMA wal_autocheckpoint = 10") // so that there are some
 	var err error

@@ -289,7 +289,7 @@ func requireSome(t *testing.T, l Log, s wire.Search, want []wire.Record) (left i
 	return left, nil
 }
 
-// failing is a statement whose rows SQLite cannot read.
+// failing is a statement with rows that SQLite cannot read.
 type failing struct {
 	statement
 	err error

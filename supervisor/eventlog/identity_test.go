@@ -59,8 +59,8 @@ func TestLostTail(t *testing.T) {
 	})
 }
 
-// TestTipProvesNothingElse checks that an older, damaged or missing tip refuses nothing, and
-// that a log that is not durable has none.
+// TestTipProvesNothingElse checks that an older, damaged or missing tip refuses no log, and that a
+// log that is not durable has none.
 func TestTipProvesNothingElse(t *testing.T) {
 	t.Parallel()
 	path, l := growing(t)
@@ -138,8 +138,8 @@ func TestFilesThatVanish(t *testing.T) {
 	require.Equal(t, int64(65), mustOpen(t, Options{Path: path, Durable: true}).Last())
 }
 
-// TestInPlace checks that a file is lost if its path holds nothing or another file. A path that
-// cannot be read proves nothing.
+// TestInPlace checks that a file is lost if its path is empty or holds another file. A path that
+// cannot be read proves no loss.
 func TestInPlace(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(name, nil, 0o600))
@@ -157,7 +157,7 @@ func TestInPlace(t *testing.T) {
 }
 
 // TestOlderCopy checks that a copy in the place of a log that was closed in order is recognized as
-// older, and is left as it is, although the other files of that log are still there.
+// older, and is left unchanged, although the other files of that log still exist.
 func TestOlderCopy(t *testing.T) {
 	t.Parallel()
 	path, l := growing(t)

@@ -54,7 +54,7 @@ func start(t *testing.T, role, path string) *child {
 	return c
 }
 
-// acked reads the rest of the output and returns its last number, or before if there is none.
+// acked reads the rest of the output and returns its last number, or before.
 func (c *child) acked(t *testing.T, before int64) int64 {
 	for c.out.Scan() {
 		n, err := strconv.ParseInt(c.out.Text(), 10, 64)

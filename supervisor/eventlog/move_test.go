@@ -25,12 +25,12 @@ func local(t *testing.T, n int) *eventlog.SQLite {
 	return l
 }
 
-// moveIn moves a log into that of a team, as the hub a.
+// moveIn moves a log into the team's, as the hub a.
 func (m *team) moveIn(t *testing.T, from *eventlog.SQLite) error {
 	return (&eventlog.Move{From: from, Engine: m.Join(), Owner: "a"}).In(t.Context())
 }
 
-// A record is moved in, with its numbers, times and sums, and hubs go on there. To move it again does nothing.
+// A record is moved in, with its numbers, times and sums, and hubs go on there. To move it again has no effect.
 func TestMoveIn(t *testing.T) {
 	t.Parallel()
 	for _, most := range mosts {
@@ -60,8 +60,8 @@ func TestMoveIn(t *testing.T) {
 	}
 }
 
-// A move that is interrupted at any entry, before or after it is stored, leaves a log to which no hub appends.
-// The next move goes on there.
+// A move that is interrupted at any entry, before or after it is stored, leaves a log that no hub appends to. The next
+// move goes on there.
 func TestMoveInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, most := range mosts {
@@ -102,8 +102,8 @@ func requireElsewhere(t *testing.T, err error, owner string, out bool) {
 	require.Equal(t, out, away.Out)
 }
 
-// A hub at which a move into the log was interrupted cannot use its record as a copy, and another hub can
-// neither finish the move nor move the record out.
+// After an interrupted move into the log, the hub cannot use its record as a copy, and another hub can neither finish
+// the move nor move the record out.
 func TestMoveOfAnother(t *testing.T) {
 	t.Parallel()
 	m, from := newTeam(t, 1<<20), local(t, 2100)
@@ -135,7 +135,8 @@ func pathOf(t *testing.T, l *eventlog.SQLite) string {
 	return to
 }
 
-// A log that has another record is left as it is, and so is one that a hub uses meanwhile.
+// A log that has another record is left unchanged, and so is one that a hub begins to use during
+// the move.
 func TestMoveRefused(t *testing.T) {
 	t.Parallel()
 	m, from := newTeam(t, 1<<20), local(t, 100)
@@ -172,8 +173,8 @@ func TestMoveRefused(t *testing.T) {
 	require.ErrorAs(t, (&eventlog.Move{From: trimmed, Engine: newTeam(t, 0).Join(), Owner: "a"}).In(t.Context()), &removed)
 }
 
-// A record that is moved out is a local one, and no hub appends to the log. It can be moved in again, by its
-// owner only, with what was added meanwhile.
+// A record that is moved out is a local one, and no hub appends to the log. It can be moved in again, by its owner
+// only, with the facts added since.
 func TestMoveOut(t *testing.T) {
 	t.Parallel()
 	for _, most := range mosts {
@@ -219,7 +220,7 @@ func TestMoveOut(t *testing.T) {
 	}
 }
 
-// A hub with an older record than the one that it has moved out cannot move it in.
+// A hub cannot move in an older record than the one that it has moved out.
 func TestMoveOlder(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t, 1<<20)

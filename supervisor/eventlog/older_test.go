@@ -87,7 +87,7 @@ func TestOlderReadOnly(t *testing.T) {
 	require.Empty(t, found(t, mustOpen(t, Options{Path: path, ReadOnly: true}), wire.Search{}), "without any mail")
 }
 
-// TestOlderUpgraded checks that opening for writing upgrades a file once and loses nothing.
+// TestOlderUpgraded checks that opening for writing upgrades a file once without a loss.
 func TestOlderUpgraded(t *testing.T) {
 	for n, library := range []library{ncruces, modernc, ncruces} {
 		path, kept := olderLog(t, 1300)
@@ -176,7 +176,7 @@ func TestOlderFaults(t *testing.T) {
 		name := fmt.Sprint("older-", n)
 		vfs.Register(name, f)
 		if l, err := Open(t.Context(), Options{Path: path, Durable: true, VFS: name}); err == nil {
-			l.Close() // may fail, and loses nothing
+			l.Close() // may fail, without a loss
 		}
 		vfs.Unregister(name)
 		reader := mustOpen(t, Options{Path: path, ReadOnly: true})

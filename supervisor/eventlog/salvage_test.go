@@ -58,7 +58,7 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
-// TestSalvageWithout checks that facts that are damaged and named leave a gap, and that nothing else is lost.
+// TestSalvageWithout checks that facts that are damaged and named leave a gap, and that no other fact is lost.
 func TestSalvageWithout(t *testing.T) {
 	t.Parallel()
 	whole := closedLog(t, 3000)
@@ -96,8 +96,8 @@ func TestSalvageWithout(t *testing.T) {
 	}
 }
 
-// TestSalvageOfAnEndThatCannotBeFound checks a log whose last pages are gone, while those before
-// can be read.
+// TestSalvageOfAnEndThatCannotBeFound checks a log without its last pages, while earlier ones can
+// be read.
 func TestSalvageOfAnEndThatCannotBeFound(t *testing.T) {
 	t.Parallel()
 	path := copyLog(t, closedLog(t, 3000), t.TempDir())
@@ -229,7 +229,7 @@ func TestRestore(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(dir, "unused"))
 	require.EqualValues(t, 70, reopened(t, path), "the log is as it was")
 
-	// What a call leaves that is interrupted between its steps.
+	// The files after a call that is interrupted between its steps.
 	for i, interrupted := range []func(){
 		func() {},
 		func() { require.NoError(t, os.WriteFile(path+".restored", before[:len(before)/3], 0o600)) },
@@ -252,12 +252,12 @@ func TestRestore(t *testing.T) {
 		require.EqualValues(t, 50, last)
 		require.EqualValues(t, 50, reopened(t, path))
 		l := mustOpen(t, Options{Path: path, Durable: true})
-		require.NoError(t, l.Append(t.Context(), 50, facts(50, 30))) // other facts than those of the first
+		require.NoError(t, l.Append(t.Context(), 50, facts(50, 30))) // other facts than the first
 		require.NoError(t, l.Close())
 	}
 	require.EqualValues(t, 70, reopened(t, filepath.Join(dir, "aside 0", "events.db")))
 
-	// With the last step nothing is left to do.
+	// After the last step no work is left.
 	require.NoError(t, moveAll(logFiles(path)[:3], filepath.Join(dir, "fourth")))
 	_, err = Copy(t.Context(), saved, path+".restored")
 	require.NoError(t, err)
@@ -269,7 +269,8 @@ func TestRestore(t *testing.T) {
 	require.NoError(t, l.Close())
 	require.NoFileExists(t, path+".restored")
 
-	// A log without a tip is refused too after an interruption, and is as it was if nothing was moved.
+	// A log without a tip is refused too after an interruption, and is unchanged if no file was
+	// moved.
 	require.NoError(t, os.Remove(tipOf(path)))
 	blocked := filepath.Join(dir, "blocked")
 	require.NoError(t, os.WriteFile(blocked, nil, 0o600))
@@ -299,7 +300,8 @@ func TestRestore(t *testing.T) {
 	require.EqualValues(t, 50, reopened(t, none))
 }
 
-// Copy removes what a killed copy to the same file has left, and Open what a killed Restore has left.
+// Copy removes the remains of a killed copy to the same file, and Open the remains of a killed
+// Restore.
 func TestLeftParts(t *testing.T) {
 	t.Parallel()
 	path := closedLog(t, 10)

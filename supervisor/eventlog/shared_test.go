@@ -16,10 +16,10 @@ import (
 	"orchestrator/wire"
 )
 
-// mosts are sizes of an entry: one for a whole batch, and one with which most batches have parts.
+// mosts are sizes of an entry: one for a whole batch, and one that splits most batches into parts.
 var mosts = []int{1 << 20, 200}
 
-// A team is a shared log and the folder in which each hub has its copy.
+// A team is a shared log and the folder for the copy of each hub.
 type team struct {
 	logtest.Entries
 	folder string
@@ -67,7 +67,7 @@ func (m *team) refused(t *testing.T, name string) error {
 	return err
 }
 
-// follow returns what Follow has shown.
+// follow returns the facts that Follow has shown.
 func (h *hub) follow(t *testing.T) (batches [][]wire.Record) {
 	t.Helper()
 	require.NoError(t, h.Follow(t.Context(), func(batch []wire.Record) error {
@@ -130,7 +130,8 @@ func TestSharedFollows(t *testing.T) {
 	}
 }
 
-// TestSharedSeeFails checks that an error of see ends Follow, and that nothing is lost or shown twice.
+// TestSharedSeeFails checks that an error of see ends Follow, and that no fact is lost or shown
+// twice.
 func TestSharedSeeFails(t *testing.T) {
 	m := newTeam(t, 200)
 	a, b := m.hub(t, "a"), m.hub(t, "b")
@@ -146,8 +147,8 @@ func TestSharedSeeFails(t *testing.T) {
 	requireCopies(t, want, a, b)
 }
 
-// TestSharedDeposed checks that the batch of a hub that is behind is refused and not in the log, and
-// that the hub can go on after what it has missed.
+// TestSharedDeposed checks that the batch of a hub that is behind is refused and not in the log,
+// and that the hub can continue after the batches that it has missed.
 func TestSharedDeposed(t *testing.T) {
 	for _, most := range mosts {
 		m := newTeam(t, most)

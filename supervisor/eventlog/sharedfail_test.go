@@ -14,8 +14,8 @@ import (
 	"orchestrator/supervisor/eventlog/logtest/series"
 )
 
-// requireBroken requires that a log was broken by an error and accepts nothing more, and that its
-// facts can still be read.
+// requireBroken requires that a log was broken by an error and accepts no more, and that its facts
+// can still be read.
 func requireBroken(t *testing.T, h *hub, last int64, err error) {
 	t.Helper()
 	require.ErrorIs(t, err, eventlog.ErrBroken)
@@ -30,7 +30,7 @@ func requireBroken(t *testing.T, h *hub, last int64, err error) {
 }
 
 // TestSharedPutFails checks that a log is broken when a Put fails, before or after the entry was
-// stored. When it is opened again, the batch is there once or not at all.
+// stored. When it is opened again, it has the batch once or not at all.
 func TestSharedPutFails(t *testing.T) {
 	t.Parallel()
 	causes := []error{io.ErrUnexpectedEOF, fs.ErrClosed, context.Canceled, eventlog.ErrBusy}
@@ -86,8 +86,8 @@ func TestSharedClosesWhileItWaits(t *testing.T) {
 	require.ErrorIs(t, a.Follow(t.Context(), nil), fs.ErrClosed)
 }
 
-// TestSharedClosesAfterTheStore checks that an append whose batch was stored when Close began
-// succeeds, and is in the copy.
+// TestSharedClosesAfterTheStore checks that an append succeeds, and is in the copy, if its batch
+// was stored when Close began.
 func TestSharedClosesAfterTheStore(t *testing.T) {
 	m := newTeam(t, 1<<20)
 	a := m.hub(t, "a")
@@ -108,7 +108,7 @@ func TestSharedClosesAfterTheStore(t *testing.T) {
 }
 
 // TestSharedContext checks that a context that ends while an append runs does not end it, and that
-// one that ends when another hub was first breaks nothing.
+// one that ends when another hub was first breaks no log.
 func TestSharedContext(t *testing.T) {
 	m := newTeam(t, 200)
 	a, b := m.hub(t, "a"), m.hub(t, "b")

@@ -31,8 +31,8 @@ type growth struct {
 	ends  []int64 // of the batches
 }
 
-// grown returns a log with copies "0", "1" and so on. Between the batches are parts of others that
-// count nowhere.
+// grown returns a log with copies "0", "1" and so on. Between the batches are parts of other
+// batches that count nowhere.
 func grown(t *testing.T) *growth {
 	g := &growth{team: newTeam(t, 200), ends: []int64{0}}
 	for i, n := range []int{3, dozen, 1, dozen} {
@@ -145,8 +145,8 @@ func TestSharedCopyIsDeleted(t *testing.T) {
 	requireCopies(t, g.facts, a, g.hub(t, "b"))
 }
 
-// TestSharedCopyIsTrimmed checks that a hub that has removed old facts from its copy opens it again,
-// also if nothing but the last batch, or a part of that, is left.
+// TestSharedCopyIsTrimmed checks that a hub that has removed old facts from its copy opens it
+// again, also if only the last batch, or a part of it, is left.
 func TestSharedCopyIsTrimmed(t *testing.T) {
 	for _, upTo := range []int64{1, 3, 4, 9, 14} {
 		m := newTeam(t, 200)
@@ -166,7 +166,7 @@ func TestSharedCopyIsTrimmed(t *testing.T) {
 	}
 }
 
-// TestSharedOpenFails checks that a hub whose engine does not answer is not opened, and that the
+// TestSharedOpenFails checks that a hub is not opened if its engine does not answer, and that the
 // engine is closed.
 func TestSharedOpenFails(t *testing.T) {
 	g := grown(t)

@@ -18,7 +18,7 @@ const (
 	parts = 4
 )
 
-// errDead is the error of an engine that does nothing any more.
+// errDead is the error of a dead engine.
 var errDead = errors.New("the engine is dead")
 
 // dieAt makes the engine fail before it stores a part, from 1.
@@ -55,8 +55,8 @@ func TestSharedParts(t *testing.T) {
 	}
 }
 
-// TestSharedIncomplete checks that a batch of which only some parts were stored counts nowhere. Other
-// hubs go on, whether they have read the parts or not, and so does the hub itself.
+// TestSharedIncomplete checks that a partly stored batch counts nowhere. Other hubs go on, whether
+// they have read the parts or not, and so does the hub itself.
 func TestSharedIncomplete(t *testing.T) {
 	t.Parallel()
 	for stored := range parts {
@@ -122,8 +122,8 @@ func TestSharedGoesOn(t *testing.T) {
 	}
 }
 
-// TestSharedStranger checks that of two hubs that write parts the one that was interrupted is refused,
-// and that its batch counts nowhere.
+// TestSharedStranger checks that of two hubs that write parts the one that was interrupted is
+// refused, and that its batch counts nowhere.
 func TestSharedStranger(t *testing.T) {
 	t.Parallel()
 	for part := 1; part <= parts; part++ {
@@ -142,7 +142,7 @@ func TestSharedStranger(t *testing.T) {
 	}
 }
 
-// TestSharedBothBegin checks two hubs of which each has stored a part when the other one goes on.
+// TestSharedBothBegin checks two hubs that have each stored a part when the other one continues.
 func TestSharedBothBegin(t *testing.T) {
 	m := newTeam(t, 200)
 	a, b := m.hub(t, "a"), m.hub(t, "b")
@@ -158,8 +158,8 @@ func TestSharedBothBegin(t *testing.T) {
 	requireCopies(t, want, a, b, m.hub(t, "d"))
 }
 
-// TestSharedAppendsAmongParts checks a hub that has read some parts of a batch and appends when the
-// rest is there: it is refused and has the batch.
+// TestSharedAppendsAmongParts checks a hub that has read some parts of a batch and appends after
+// the rest: it is refused and has the batch.
 func TestSharedAppendsAmongParts(t *testing.T) {
 	for part := 2; part <= parts; part++ {
 		m := newTeam(t, 200)

@@ -146,8 +146,8 @@ func readAsStranger(path string) error {
 	}
 }
 
-// TestStrangerWrites checks that a write with plain SQL is noticed, and that a timeout on its
-// lock breaks nothing.
+// TestStrangerWrites checks that a write with plain SQL is noticed, and that a timeout on its lock
+// has no effect.
 func TestStrangerWrites(t *testing.T) {
 	t.Parallel()
 	path := closedLog(t, 3)
@@ -168,7 +168,7 @@ func TestStrangerWrites(t *testing.T) {
 	requireBreak(t, 5, err)
 }
 
-// endingLog is what Memory and SQLite have in common.
+// endingLog is the common interface of Memory and SQLite.
 type endingLog interface {
 	Log
 	Last() int64

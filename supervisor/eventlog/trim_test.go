@@ -61,7 +61,7 @@ func requireWhole(t *testing.T, l *SQLite, acked int64) wire.Base {
 	return base
 }
 
-// TestKilledWhileTrimming checks that a kill at any moment loses nothing that is acknowledged and
+// TestKilledWhileTrimming checks that a kill at any moment loses no fact that is acknowledged and
 // not removed, and that facts and base always fit.
 func TestKilledWhileTrimming(t *testing.T) {
 	t.Parallel()
@@ -91,8 +91,8 @@ func TestKilledWhileTrimming(t *testing.T) {
 	require.Positive(t, base.Seq)
 }
 
-// TestEveryFaultWhileTrimming fails an operation on the files in each round, every fourth one of a run,
-// beginning at random: a disk that is full, and a sync that fails. What is left is whole.
+// TestEveryFaultWhileTrimming fails an operation on the files in each round, every fourth one of a
+// run, beginning at random: a disk that is full, and a sync that fails. The rest is whole.
 func TestEveryFaultWhileTrimming(t *testing.T) {
 	t.Parallel()
 	for _, forEver := range []bool{false, true} {
@@ -109,7 +109,7 @@ func TestEveryFaultWhileTrimming(t *testing.T) {
 				acked := int64(0)
 				if err == nil {
 					acked, err = trimUnderFault(t, l)
-					l.Close() // may fail, and loses nothing
+					l.Close() // may fail, without a loss
 				}
 				if err != nil {
 					broken++

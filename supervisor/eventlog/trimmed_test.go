@@ -9,7 +9,7 @@ import (
 )
 
 // TestTrimmedLogIsOpened checks that a log without its front is opened, checked, copied and
-// salvaged, by each library, and that a second process sees what was removed.
+// salvaged, by each library, and that a second process sees the removal.
 func TestTrimmedLogIsOpened(t *testing.T) {
 	for _, library := range []library{ncruces, modernc} {
 		path := filepath.Join(t.TempDir(), "events.db")

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// far returns a state directory whose path is too long for a socket.
+// far returns a state directory with a path that is too long for a socket.
 func far(t *testing.T) (stateDir, runDir string) {
 	t.Helper()
 	runDir, err := os.MkdirTemp("", "run") // shorter than t.TempDir
@@ -236,7 +236,7 @@ func TestHomeThatVanishes(t *testing.T) {
 	h.Close()
 }
 
-// Other users can enter the folder for their agents, and change nothing in it.
+// Other users can enter the folder for their agents, without a right to change it.
 func TestUserDir(t *testing.T) {
 	t.Parallel()
 	h, err := Open(t.TempDir())

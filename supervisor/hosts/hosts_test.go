@@ -224,7 +224,8 @@ func runsOn(t *testing.T, h *Hosts, f *fakeHost, calls *recorded) *Process {
 	return <-started
 }
 
-// A run whose link is gone ends when its host must have killed it, or when the host says that it has.
+// A run without its link ends when its host must have killed it, or when the host reports that it
+// has.
 func TestLost(t *testing.T) {
 	for name, test := range map[string]struct {
 		hello *hostlink.Line
@@ -292,7 +293,7 @@ func TestLeave(t *testing.T) {
 	})
 }
 
-// A run goes on through the next link, with what was said meanwhile on both sides. Nothing is said twice.
+// A run continues through the next link, with the lines from both sides since then. No line is sent twice.
 func TestBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHosts()
@@ -327,7 +328,7 @@ func TestBack(t *testing.T) {
 		require.False(t, p.Lost())
 		require.NoError(t, f.Close())
 		<-f.served
-		<-time.After(hostlink.GivenUp(hostlink.Grace)) // the timer of the lost link does nothing
+		<-time.After(hostlink.GivenUp(hostlink.Grace)) // the timer of the lost link has no effect
 	})
 }
 
@@ -405,7 +406,7 @@ func TestOpen(t *testing.T) {
 	})
 }
 
-// A hub tells the host what is settled of a run that is quiet.
+// A hub reports to the host the settled lines of a run that is quiet.
 func TestSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHosts()
@@ -484,7 +485,7 @@ func TestStartForgotten(t *testing.T) {
 	})
 }
 
-// A start can be given up. The run is killed when it has started, and the hub hears nothing of it.
+// A start can be given up. The run is killed when it has started, and the hub does not hear of it.
 func TestStartGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHosts()
@@ -531,7 +532,7 @@ func TestEndedAlone(t *testing.T) {
 	})
 }
 
-// Lines that cannot be end the link: they skip others, or confirm what was not sent.
+// Impossible lines end the link: they skip lines, or confirm lines that were not sent.
 func TestBadNumbers(t *testing.T) {
 	for name, l := range map[string]hostlink.Line{
 		"skips":     {M: 9},
@@ -572,7 +573,7 @@ func TestTwice(t *testing.T) {
 	})
 }
 
-// A host that says nothing for a while loses its link, and one that sends too much as well.
+// A silent host loses its link after a while, and one that sends too much as well.
 func TestLinkEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHosts()

@@ -19,7 +19,8 @@ import (
 	"orchestrator/wire/hostlink"
 )
 
-// Find chooses the host with the fewest agents of those that fit, and says why others do not.
+// Find chooses the host with the fewest agents among the fitting ones, and gives the reason for the
+// rest.
 func TestFind(t *testing.T) {
 	h := newHosts()
 	var changed atomic.Int64

@@ -42,7 +42,7 @@ func TestGarbageFollowsTheHeap(t *testing.T) {
 	})
 }
 
-// When nothing is allocated any more, free memory is returned to the system.
+// When no memory is allocated, free memory is returned to the system.
 func TestMemoryIsReturnedAtRest(t *testing.T) {
 	tendGarbage()
 	released := func() uint64 {

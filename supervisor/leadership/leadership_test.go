@@ -154,8 +154,7 @@ func TestNoTurnDuringAMove(t *testing.T) {
 	require.ErrorContains(t, err, "moved out of the shared log, to b, after fact 2")
 }
 
-// A hub that says nothing keeps its turn for a while, and one whose questions are not answered asks
-// again.
+// A silent hub keeps its turn for a while, and one without answers to its questions asks again.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	entries := &logtest.Entries{}
@@ -176,7 +175,7 @@ func TestSilence(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(began), maxSilence)
 }
 
-// silent is an engine at which the hub at work does not answer.
+// silent is an engine with a hub at work that does not answer.
 type silent struct{ *logtest.Memory }
 
 func (silent) Ask(context.Context) ([]byte, error) { return nil, eventlog.ErrSilent }

@@ -54,7 +54,7 @@ func (s *source) events(ctx context.Context, since int64, send func(wire.Event) 
 	}
 }
 
-// waitFor waits until something holds.
+// waitFor waits until a condition holds.
 func waitFor(t *testing.T, what func() bool) {
 	t.Helper()
 	again := time.NewTicker(time.Millisecond)
@@ -152,7 +152,8 @@ func TestWebhook(t *testing.T) {
 	require.NotEqual(t, r.got[0].ID, r.got[1].ID)
 }
 
-// What is not told when a Notifier ends is told by the next one, and nothing is told twice.
+// The next Notifier sends the notifications that are left when a Notifier ends, and none is sent
+// twice.
 func TestNextNotifier(t *testing.T) {
 	t.Parallel()
 	s, r := newSource(), newReceiver(t)
@@ -244,7 +245,7 @@ type writer func([]byte)
 
 func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }
 
-// What cannot be reached never names the URL.
+// Errors of unreachable receivers never name the URL.
 func TestSenderKeepsSecrets(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"https://127.0.0.1:1/secret", "https://h\x7f/secret", "http://127.0.0.1:1/secret?x=secret"} {
@@ -255,7 +256,7 @@ func TestSenderKeepsSecrets(t *testing.T) {
 	}
 }
 
-// Messages that come while the command runs are told together. A hundred make one text.
+// Messages that come while the command runs are sent together. A hundred make one text.
 func TestCommand(t *testing.T) {
 	t.Parallel()
 	s := newSource()

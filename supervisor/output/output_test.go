@@ -19,7 +19,7 @@ import (
 )
 
 // TestFollowerThatMovesAtTheLastMoment checks that a blocking follower is given up only if it has
-// taken nothing for as long as an agent waits.
+// taken no event for as long as an agent waits.
 func TestFollowerThatMovesAtTheLastMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &Follower{moved: make(chan struct{})}
@@ -73,8 +73,8 @@ func TestEventsInOrder(t *testing.T) {
 	}
 }
 
-// TestSkippedEventsAreNotSpelled checks that events that a follower skips are not even encoded,
-// and that it gets all others.
+// TestSkippedEventsAreNotSpelled checks that events that a follower skips are not even encoded, and
+// that it gets all other events.
 func TestSkippedEventsAreNotSpelled(t *testing.T) {
 	f := NewFollower(false)
 	f.Skip(func(kind string) bool { return kind == events.TaskProgress })

@@ -123,7 +123,7 @@ func (s *served) Work(ctx context.Context, _ string, _ []byte) ([]byte, error) {
 	return nil, ctx.Err()
 }
 
-// join lets the host join the hub, which has these lines of runs. It returns those that the host says it has.
+// join lets the host join the hub, which has these lines of runs. It returns the lines that the host reports.
 func (s *served) join(runs map[string]hostlink.Going) map[string]hostlink.Going {
 	here, there := net.Pipe()
 	s.Conn = link.New(there, bufio.NewReader(there))
@@ -228,8 +228,8 @@ func TestOutputWaits(t *testing.T) {
 	})
 }
 
-// A host whose beats are not confirmed gives the link up although the hub goes on speaking, and kills its
-// agents before the hub gives them up.
+// A host with unconfirmed beats gives the link up although the hub goes on speaking, and kills its agents before the
+// hub gives them up.
 func TestUnconfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t)
@@ -264,8 +264,8 @@ func TestUnconfirmed(t *testing.T) {
 	})
 }
 
-// A run goes on through the next link, with what was said meanwhile on both sides. One that the hub does not
-// know is killed.
+// A run continues through the next link, with the lines from both sides since then. One that the hub does not know is
+// killed.
 func TestNextLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t)
@@ -279,7 +279,7 @@ func TestNextLink(t *testing.T) {
 		require.Equal(t, "meanwhile\n", string(s.read().Bytes))
 		s.say("r1", &hostlink.Line{Type: hostlink.Input, Bytes: []byte("abc")})
 		require.Equal(t, 3, s.read().N)
-		s.beats = false // a confirmation that names no run says that the hub has done with it
+		s.beats = false // a confirmation that names no run means that the hub is done with it
 		s.say("r1", &hostlink.Line{Type: hostlink.Kill})
 		require.Equal(t, hostlink.Exited, s.read().Type)
 		require.Equal(t, hostlink.Ended, s.read().Type)
@@ -297,7 +297,7 @@ func TestNextLink(t *testing.T) {
 	})
 }
 
-// Another hub goes on with a run: what is not settled is said again, from the beginning of a line.
+// Another hub continues a run: unsettled output is sent again, from the beginning of a line.
 func TestOtherHub(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t)
@@ -364,7 +364,7 @@ func (s *served) beat() *hostlink.Line {
 	return l
 }
 
-// The answer to a beat of before a run says nothing about the run.
+// The answer to a beat from before a run is no news about the run.
 func TestEarlierBeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t)

@@ -34,7 +34,7 @@ func texts(r Report) string {
 	return b.String()
 }
 
-// A simulation says what would go wrong, and the same seed says the same.
+// A simulation reports problems, and the same seed reports the same.
 func TestRun(t *testing.T) {
 	rules := handlers.Rules{MaxAttempts: 3}
 	boss, deaf := agent("boss", wire.RolePlanner), agent("deaf", "tester", "probe")

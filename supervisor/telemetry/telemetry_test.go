@@ -181,7 +181,7 @@ func TestBatchesThatFindNoRoomAreReadAgain(t *testing.T) {
 	})
 }
 
-// TestWithoutADestination checks that without a destination spans cost nothing.
+// TestWithoutADestination checks that without a destination spans are free.
 func TestWithoutADestination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -197,7 +197,7 @@ func TestWithoutADestination(t *testing.T) {
 	})
 }
 
-// TestTheFirstReadingLooksBack checks that metrics computed from the log are there from the
+// TestTheFirstReadingLooksBack checks that metrics computed from the log are complete from the
 // first reading.
 func TestTheFirstReadingLooksBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -234,14 +234,14 @@ func TestAReaderDoesNotWaitForTheRecord(t *testing.T) {
 	})
 }
 
-// TestWhatWaits checks that a task waits for an agent as long as it is not assigned and nothing
-// else blocks it.
+// TestWhatWaits checks that a task waits for an agent as long as it is not assigned and has no
+// other obstacle.
 func TestWhatWaits(t *testing.T) {
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	const a, b = `{"task":"a"}`, `{"task":"b"}`
 	for name, c := range map[string]struct {
 		facts []string // a kind and a payload each
-		since int      // seconds; -1: nothing waits
+		since int      // seconds; -1: no task waits
 	}{
 		"nothing":    {nil, -1},
 		"created":    {[]string{events.TaskCreated, a}, 0},

@@ -217,8 +217,8 @@ func TestDelegatedWorkIsCounted(t *testing.T) {
 	w.Close()
 }
 
-// TestUsageOfTasks checks that the span of a task has what the task used, also in the turn in which
-// it ended, and that it does not wait for an agent that has ended or reports nothing.
+// TestUsageOfTasks checks that the span of a task has the usage of the task, also in the turn that
+// ended it, and that it does not wait for an agent that has ended or makes no reports.
 func TestUsageOfTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, collecting)

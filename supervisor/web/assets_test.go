@@ -15,7 +15,7 @@ import (
 // page is a file that is worth compressing.
 var page = strings.Repeat("<p>The team.</p>\n", 100)
 
-// try serves files that are like those of the web view.
+// try serves files like the ones of the web view.
 func try(method, path string, header ...string) *http.Response {
 	h := serving(func() (map[string]*asset, error) {
 		return pack(fstest.MapFS{

@@ -22,7 +22,7 @@ import (
 	"orchestrator/fixtures/browser"
 )
 
-// hostile is what an agent may write anywhere.
+// hostile is text that an agent may write anywhere.
 const hostile = "<img src=x onerror=\"document.title='hacked'\"> \x1b[31mred \u202eback"
 
 // harmless is hostile as a page shows it.
@@ -351,8 +351,8 @@ func openTeam(t *testing.T, team *fakeTeam) (ctx context.Context, open func(page
 	return ctx, open
 }
 
-// The header, the inbox, the column, the metrics and the table have the same number of what needs a person. A reviewed
-// request is one card that names its part.
+// The header, the inbox, the column, the metrics and the table have the same number for "needs you". A reviewed request
+// is one card that names its part.
 func TestCountsAgreeInBrowser(t *testing.T) {
 	about := func(id, task string) map[string]any {
 		q := question(id)

@@ -77,7 +77,7 @@ func TestPagesFitTheScreenInBrowser(t *testing.T) {
 	browser.Holds(ctx, t, said("The team has stopped.")+` && document.documentElement.scrollHeight <= innerHeight`)
 }
 
-// The cards of the board begin at one height, and have no blank line. What does not fit is left out whole.
+// The cards of the board begin at one height, and have no blank line. Parts that do not fit are left out whole.
 func TestBoardLayoutInBrowser(t *testing.T) {
 	team := &fakeTeam{questions: []map[string]any{}, tasks: boardOfAllStates(), agents: []string{"writer", "reviewer"}}
 	ctx, open := openTeam(t, team)
@@ -190,7 +190,7 @@ func TestBusInBrowser(t *testing.T) {
 	browser.Holds(ctx, t, `document.querySelectorAll(".mail").length === 7 && `+said("agent.spawned"))
 }
 
-// A refused message of a session says so and counts for nothing.
+// A refused message of a session is marked and does not count.
 func TestRefusedReviewInBrowser(t *testing.T) {
 	said1 := map[string]any{
 		"log_seq": 1, "logged_at": "2026-11-27T09:00:00.000Z", "message_type": "review_result", "from_agent": map[string]any{"agent_id": "reviewer"}, "refused": "invalid",
@@ -206,7 +206,8 @@ func TestRefusedReviewInBrowser(t *testing.T) {
 	browser.Holds(ctx, t, baselines+`(...document.querySelectorAll(".three aside li small, .three aside li a"))`)
 }
 
-// A result stands once, a chart without samples says so, and its legend has the colors of its lines.
+// A result stands once, a chart without samples is marked, and its legend has the colors of its
+// lines.
 func TestTextsStandOnceInBrowser(t *testing.T) {
 	team := &fakeTeam{questions: []map[string]any{question("q1", "day")}, tasks: []map[string]any{
 		boardTask("ok", "done", map[string]any{"result": map[string]any{"summary": "tides.html, 24 lines", "lines_added": 24}}),

@@ -13,7 +13,7 @@ import (
 	"orchestrator/supervisor/api"
 )
 
-// viewOf returns a View of a team with listeners, and counts those that are opened.
+// viewOf returns a View of a team with listeners, and counts the open ones.
 func viewOf(t *testing.T, opened *int, urls ...string) *View {
 	return &View{
 		SignIns: new(api.SignIns), URLs: urls, Views: urls, Dir: t.TempDir(), Answer: func(net.Listener) { *opened++ },

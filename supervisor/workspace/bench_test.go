@@ -20,8 +20,8 @@ import (
 	"orchestrator/wire/hub"
 )
 
-// A bench is a Manager with a repository and the agent ann, whose commands run without a host of children. It has
-// the Tasks of the Manager.
+// A bench is a Manager with a repository and the agent ann. Her commands run without a host of children. It has the
+// Tasks of the Manager.
 type bench struct {
 	t    *testing.T
 	m    *Manager
@@ -34,7 +34,7 @@ type bench struct {
 	notes []wire.TaskChecked
 	asked string // the last question to a person
 
-	unmerged func() []wire.Task // nil: there are none
+	unmerged func() []wire.Task // nil: none
 	merged   func()             // nil: not called
 }
 
@@ -215,7 +215,7 @@ func (b *bench) waits(id string) {
 	b.tasks[id].Details = &wire.Details{Workspace: &w}
 }
 
-// git runs git as a person does, and returns what it prints.
+// git runs git as a person does, and returns its output.
 func (b *bench) git(dir string, args ...string) string {
 	b.t.Helper()
 	c := exec.Command("git", append([]string{"-C", dir}, args...)...)
@@ -225,7 +225,7 @@ func (b *bench) git(dir string, args ...string) string {
 	return strings.TrimSuffix(string(out), "\n")
 }
 
-// mark changes what is noted about a branch.
+// mark changes the notes about a branch.
 func (b *bench) mark(branch string, do func(*mark)) {
 	b.t.Helper()
 	require.NoError(b.t, b.repository().mark(branch, do))

@@ -17,7 +17,7 @@ import (
 
 const first = "11111111-0000-4000-8000-000000000001"
 
-// What an earlier version has noted in the configuration of git is taken over, once. What belongs to people stays there.
+// Notes of an earlier version in the configuration of git are taken over, once. Settings of people stay there.
 func TestMarksOfAnEarlierVersion(t *testing.T) {
 	b := newBench(t)
 	commit := b.git(b.top, "rev-parse", "main")
@@ -46,7 +46,7 @@ func TestMarksOfAnEarlierVersion(t *testing.T) {
 	require.Empty(t, noted.Branches["odd"].Task)
 }
 
-// The next orchestrator reads the file. One that cannot be read stops it, and says what helps.
+// The next orchestrator reads the file. An unreadable one stops it with a hint.
 func TestMarksStay(t *testing.T) {
 	b := newBench(t)
 	b.m.book.path = filepath.Join(t.TempDir(), "workspaces.json")
@@ -156,7 +156,7 @@ func TestRemovedBranchIsForgotten(t *testing.T) {
 	require.Empty(t, b.m.book.pages[b.top].Branches)
 }
 
-// A removal that was interrupted is ended, unless a file was written to the folder meanwhile.
+// A removal that was interrupted is ended, unless a file was written to the folder since then.
 func TestInterruptedRemoval(t *testing.T) {
 	for name, harm := range map[string]func(b *bench, dir string){
 		"half": func(b *bench, dir string) {
@@ -204,7 +204,7 @@ func TestInterruptedAddition(t *testing.T) {
 	require.False(t, b.m.book.pages[b.top].Branches["task/11111111"].Making)
 }
 
-// A merge goes on after a kill in the middle of the files. A file that is there in part is written again.
+// A merge continues after a kill in the middle of the files. A partly written file is written again.
 func TestMergeKilledHalfway(t *testing.T) {
 	b := newBench(t)
 	b.change(b.top, "gone", "old\n")
@@ -286,8 +286,8 @@ func TestLostMergeIsReported(t *testing.T) {
 	}
 }
 
-// A task that is to merge what another one needs begins at its branch, also if it is given out after a kill, before the
-// branch was made.
+// A task that is to merge the branch that another one needs begins there, also if it is given out after a kill, before
+// the branch was made.
 func TestAwaitedTask(t *testing.T) {
 	b := newBench(t)
 	into := b.git(b.top, "rev-parse", "main")

@@ -93,7 +93,7 @@ func TestMergeAfterAnInterruptedAddition(t *testing.T) {
 	require.Len(t, b.noted(events.TaskMerged), 1)
 }
 
-// If the queue cannot work, what is waiting for it is told why.
+// If the queue cannot work, waiting tasks get the reason.
 func TestQueueThatCannotWork(t *testing.T) {
 	b := newBench(t)
 	waiting := wire.Task{ID: "a", Details: &wire.Details{Workspace: &wire.Workspace{Merge: hub.MergeWaiting}}}
@@ -119,7 +119,7 @@ func TestQueueWantsCommits(t *testing.T) {
 	require.Nil(t, b.complete(id))
 }
 
-// What verify commands write and git does not ignore refuses a completion too, and stays where it is.
+// Files that verify commands write and git does not ignore refuse a completion too, and stay.
 func TestQueueWantsVerifiedCommits(t *testing.T) {
 	const id = "11111111-0000-4000-8000-000000000001"
 	b := newBench(t)
@@ -137,7 +137,7 @@ func TestQueueWantsVerifiedCommits(t *testing.T) {
 	require.Nil(t, b.complete(id))
 }
 
-// What a killed git has locked is free again for the next run, and what the present run has locked is not.
+// A lock of a killed git is free again for the next run, and a lock of the present run is not.
 func TestLocksOfAnEarlierRun(t *testing.T) {
 	const id = "11111111-0000-4000-8000-000000000001"
 	b := newBench(t)
@@ -158,7 +158,7 @@ func TestLocksOfAnEarlierRun(t *testing.T) {
 	b.git(dir, "status")
 }
 
-// A git whose agent is stopped leaves no lock, which would keep all later ones from the repository.
+// The git of a stopped agent leaves no lock, which would keep all later ones from the repository.
 func TestStoppedGitLeavesNoLock(t *testing.T) {
 	b := newBench(t)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -177,7 +177,7 @@ func TestStoppedGitLeavesNoLock(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(b.top, ".git/refs/heads/new.lock"))
 }
 
-// What was completed is what is merged, whatever becomes of the branch, the folder or the marks before it is.
+// The completed commit is merged, whatever becomes of the branch, the folder or the marks before that.
 func TestQueueMergesWhatWasCompleted(t *testing.T) {
 	const id = "11111111-0000-4000-8000-000000000001"
 	for name, test := range map[string]struct {
@@ -233,7 +233,7 @@ func TestQueueMergesNothingLater(t *testing.T) {
 	require.DirExists(t, dirs["a"])
 }
 
-// A branch is merged when what was in the way is gone, even if no other task ends.
+// A branch is merged when its obstacle is gone, even if no other task ends.
 func TestQueueTriesAgain(t *testing.T) {
 	file := func(at string) [2]func(b *bench) {
 		return [2]func(b *bench){
@@ -273,7 +273,7 @@ func TestQueueTriesAgain(t *testing.T) {
 	}
 }
 
-// The errors of git are about what has failed, and not about what git is always told.
+// The errors of git are about the failure, without arguments that git always gets.
 func TestErrorsOfGit(t *testing.T) {
 	b := newBench(t)
 	b.write(b.top, ".git/index.lock", "")
@@ -299,7 +299,7 @@ func TestTwoTeams(t *testing.T) {
 	var teams sync.WaitGroup
 	for range 2 {
 		teams.Go(func() {
-			team := exec.Command("sleep", "600") // whose orchestrator runs
+			team := exec.Command("sleep", "600") // with a running orchestrator
 			if !assert.NoError(t, team.Start()) {
 				return
 			}
@@ -320,7 +320,7 @@ func TestTwoTeams(t *testing.T) {
 	teams.Wait()
 }
 
-// A writerFunc is a function that is called with what is logged.
+// A writerFunc is a function that gets the text of the log.
 type writerFunc func()
 
 func (f writerFunc) Write(p []byte) (int, error) {

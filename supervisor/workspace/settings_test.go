@@ -10,7 +10,7 @@ import (
 	"orchestrator/wire/control"
 )
 
-// Git of the orchestrator executes nothing that the repository names: no filter, driver, hook or monitor.
+// Git of the orchestrator executes no program that the repository names: no filter, driver, hook or monitor.
 func TestForeignPrograms(t *testing.T) {
 	b := newBench(t)
 	owned := filepath.Join(filepath.Dir(b.top), "owned")
@@ -47,7 +47,8 @@ func TestForeignPrograms(t *testing.T) {
 	require.NoFileExists(t, owned)
 }
 
-// A worktree whose files name another repository is refused, and nothing of that repository runs.
+// A worktree with files that name another repository is refused, and no program of that repository
+// runs.
 func TestSwappedGit(t *testing.T) {
 	const id = "11111111-0000-4000-8000-000000000001"
 	for name, swap := range map[string]func(b *bench, dir, own string){

@@ -9,7 +9,7 @@ import (
 	"orchestrator/wire/control"
 )
 
-// A replacement ref does not show verify, a diff or a merge other files than those that a clone gets.
+// A replacement ref does not show verify, a diff or a merge other files than a clone gets.
 func TestReplacedFiles(t *testing.T) {
 	const id = "11111111-0000-4000-8000-000000000001"
 	b := newBench(t)

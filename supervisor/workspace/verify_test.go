@@ -9,8 +9,8 @@ import (
 	"orchestrator/wire/events"
 )
 
-// A workspace that was removed or replaced before its task is completed is made again, and the completion is refused once:
-// what was not committed is gone.
+// A workspace that was removed or replaced before its task is completed is made again, and the completion is refused
+// once: uncommitted work is gone.
 func TestRemovedWorkspace(t *testing.T) {
 	const id = "11111111-0000-4000-8000-000000000001"
 	for name, verify := range map[string][][]string{"verified": {{"true"}}, "plain": nil} {

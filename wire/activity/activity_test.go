@@ -9,7 +9,7 @@ import (
 	"orchestrator/wire/object"
 )
 
-// Sums can be written, also those of events that were recorded before their cost was bounded.
+// Sums can be written, also of events that were recorded before their cost was bounded.
 func TestUsed(t *testing.T) {
 	for name, test := range map[string]struct {
 		add  []Used

@@ -138,8 +138,8 @@ func TestSchemasOfDocumentsAndReadersAgreeOnTheRest(t *testing.T) {
 	}
 }
 
-// TestSchemasOfDocumentsHaveTheWordsThatThereAre checks that the enumerations of schemas are
-// those of the readers.
+// TestSchemasOfDocumentsHaveTheWordsThatThereAre checks that the enumerations of schemas match the
+// readers.
 //
 // Rows.
 func TestSchemasOfDocumentsHaveTheWordsThatThereAre(t *testing.T) {

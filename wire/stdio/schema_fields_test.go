@@ -17,8 +17,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// fieldsOf returns the members of a type in JSON, and those that are always present. Members of
-// an embedded type count as its own.
+// fieldsOf returns the members of a type in JSON, and the members that are always present. Members
+// of an embedded type count as its own.
 func fieldsOf(kind reflect.Type) (all, always []string) {
 	all, always = []string{}, []string{}
 	for field := range kind.Fields() {
@@ -48,9 +48,8 @@ func elem(kind reflect.Type) reflect.Type {
 	return kind
 }
 
-// requireFields requires that a schema has exactly the members of a Go type, and requires those
-// that are always present. For the members in odd, presence is the reverse of what the type
-// says.
+// requireFields requires that a schema has exactly the members of a Go type, and requires the
+// members that are always present. For the members in odd, presence is the reverse of the type's.
 func requireFields(t *testing.T, place string, schema any, value any, odd ...string) {
 	t.Helper()
 	kind := elem(reflect.TypeOf(value))
@@ -143,7 +142,7 @@ func TestSchemasHaveTheFieldsThatAreTold(t *testing.T) {
 	requireFields(t, "session-task", at(task, "error"), session.ExecutionError{})
 }
 
-// logged holds what a session.Entry has beside the message.
+// logged holds the members of a session.Entry beside the message.
 type logged struct {
 	LoggedAt string   `json:"logged_at"`
 	TookMS   float64  `json:"processing_duration_ms"`
@@ -216,8 +215,7 @@ func TestSchemasHaveTheFieldsOfNotices(t *testing.T) {
 	require.Contains(t, at(assigned, "message", "enum"), wire.AssignedMessage)
 }
 
-// TestSchemasHaveTheWordsThatThereAre checks that the enumerations of schemas are those of the
-// readers.
+// TestSchemasHaveTheWordsThatThereAre checks that the enumerations of schemas match the readers.
 func TestSchemasHaveTheWordsThatThereAre(t *testing.T) {
 	payload := func(name, key string) any {
 		return at(schemaOf(t, name), "properties", "payload", "properties", key, "enum")

@@ -225,8 +225,8 @@ func changes(value any) iter.Seq[any] {
 	}
 }
 
-// requireAgreement compares the verdict of a schema with that of the reader, and returns it. A
-// schema may accept what no schema can refuse.
+// requireAgreement compares the verdict of a schema with the reader's, and returns it. A schema may
+// accept mistakes that no schema can refuse.
 func requireAgreement(t *testing.T, name string, schema *jsonschema.Schema, doc any) bool {
 	t.Helper()
 	line := encoded(t, doc)

@@ -38,7 +38,7 @@ func heard(t testing.TB, line string, strict bool) *session.Message {
 	return m
 }
 
-// judged returns what is wrong with a message, optionally in strict mode.
+// judged returns the error of a message, optionally in strict mode.
 func judged(line []byte, strict bool) *wire.Error {
 	m, err := session.Read(line, 64)
 	if err == nil && strict {
@@ -410,7 +410,7 @@ func TestSessionMessagesAreDeliveredAsTheyCame(t *testing.T) {
 }
 
 // TestMessagesThatAreMisdirected checks which agent types may send each type of message to which
-// others.
+// types.
 //
 // Rows: C-17, C-67.
 func TestMessagesThatAreMisdirected(t *testing.T) {

@@ -161,8 +161,8 @@ func TestWhatTheSchemaOfSessionsCannotSay(t *testing.T) {
 	}
 }
 
-// TestSchemaOfSessionsHasTheWordsThatThereAre checks that the enumerations are those of the
-// readers, and that every member has a description.
+// TestSchemaOfSessionsHasTheWordsThatThereAre checks that the enumerations match the readers, and
+// that every member has a description.
 func TestSchemaOfSessionsHasTheWordsThatThereAre(t *testing.T) {
 	schema := schemaOf(t, "session-message")
 	definitions := at(schema, "$defs").(map[string]any)

@@ -73,9 +73,9 @@ func TestSchemasOfDelegationAndReadersAgreeByChance(t *testing.T) {
 	}
 }
 
-// TestSchemasOfDelegationAndReadersAgreeOnTheRest checks what a single change to an example does
-// not reach: members that make the message another kind, swapped words, and the members of each
-// status.
+// TestSchemasOfDelegationAndReadersAgreeOnTheRest checks the cases that a single change to an
+// example does not reach: members that make the message another kind, swapped words, and the
+// members of each status.
 //
 // Rows: D-02, D-09, D-19, D-27, D-35, D-38, T-32, T-33.
 func TestSchemasOfDelegationAndReadersAgreeOnTheRest(t *testing.T) {

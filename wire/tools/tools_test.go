@@ -30,7 +30,7 @@ func TestResultOfATask(t *testing.T) {
 	}
 }
 
-// What is missing is told in the words of the tool.
+// Missing arguments are named in the words of the tool.
 func TestMissingArguments(t *testing.T) {
 	for tool, want := range map[string]string{
 		"task_add":      "title is missing: describe the task in one line",

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTypeScriptBundle checks that the code of the npm package is that of its sources, so that npm needs
-// no compiler. With -update it writes it. Its types are written by "npm run types".
+// TestTypeScriptBundle checks that the code of the npm package matches its sources, so that npm needs no compiler. With
+// -update it writes it. Its types are written by "npm run types".
 func TestTypeScriptBundle(t *testing.T) {
 	const file = "../../typescript/dist/index.js"
 	folder, err := filepath.Abs("../../typescript")

@@ -17,15 +17,15 @@ const (
 // pythonWidth is the length of a line of documentation.
 const pythonWidth = 100
 
-// pythonTypes are the types of members that differ from those of the schema, by the names of the
-// document or the operation and the member.
+// pythonTypes are the types of members that differ from the schema, by the names of the document or
+// the operation and the member.
 var pythonTypes = map[string]string{
 	"complete-task result": "Result", "submit-plan plan": "Plan", "complete-task artifacts": "Sequence[TaskArtifact]", "ask-user options": "Sequence[Union[str, Option]]",
 	"ask-permission choices": "Sequence[PermissionChoice]",
 	"Task context":           "TaskContext", "Task routing": "TaskRouting", "Task observability": "TaskTrace", "submit-task observability": "TaskTrace",
 }
 
-// pythonType returns the type of a member of a document or an operation, whose schema has a path.
+// pythonType returns the type of a member of a document or an operation. path leads to its schema.
 // Mappings that are sent need not be dictionaries.
 func pythonType(t *testing.T, of, name, path string, s *schema, sent bool) string {
 	t.Helper()
@@ -234,7 +234,7 @@ class Operations:
 %s`, fromOperations, strings.Join(wrapped(strings.Join(types, ", "), 110), "\n    "), body.String())
 }
 
-// pythonAnswer returns the document that a method returns, or of which it returns a list.
+// pythonAnswer returns the document that a method returns, alone or in a list.
 func pythonAnswer(c call) string {
 	return documents[slices.IndexFunc(documents, func(d document) bool { return d.schema == c.ref })].python
 }

@@ -12,7 +12,7 @@ import (
 	schemas "orchestrator/wire/schema"
 )
 
-// A schema is a part of a JSON Schema from which types of the SDKs are generated.
+// A schema is a part of a JSON Schema. Types of the SDKs are generated from it.
 type schema struct {
 	Title       string             `json:"title"`
 	Description string             `json:"description"`
@@ -71,7 +71,7 @@ func (o *oneOrMore) UnmarshalJSON(text []byte) error {
 // needs reports whether a member of an object is required.
 func (s *schema) needs(name string) bool { return slices.Contains(s.Required, name) }
 
-// member returns the schema of a member of an object, or nil if there is none.
+// member returns the schema of a member of an object, or nil.
 func (s *schema) member(name string) *schema {
 	for _, m := range s.Properties {
 		if m.name == name {
@@ -81,8 +81,8 @@ func (s *schema) member(name string) *schema {
 	return nil
 }
 
-// ref returns the path of the schema that a schema refers to, or "". The only definitions that are
-// referred to are those of session messages.
+// ref returns the path of the schema that a schema refers to, or "". Only definitions of session
+// messages are referred to.
 func (s *schema) ref() string {
 	for _, each := range append([]*schema{s}, s.AnyOf...) {
 		if name, ok := strings.CutPrefix(each.Ref, "#/$defs/"); ok {

@@ -31,7 +31,7 @@ type method struct {
 	part      string            // the member of the answer that is returned; "": all
 	first     string            // the members that may be given by position, in order
 	whole     string            // in TypeScript, the parameters if they are not the members in first
-	name      string            // in TypeScript; "": that of the operation
+	name      string            // in TypeScript; "": as in the operation
 	more      string            // more for its documentation
 	python    map[string]string // members that are not sent as they are given
 	payload   string            // in TypeScript, the payload if it is not sent as it is given
@@ -113,7 +113,7 @@ type document struct {
 	schema             string // the path of its schema
 	extends            string // the document that it has all members of
 	sent               bool   // agents send it
-	about              string // what it is, if the schema does not have that
+	about              string // its description, if the schema has none
 	needed             string // in Python, the keys that are always present if the others may be filled in
 }
 
@@ -199,8 +199,8 @@ var sessionDocuments = []document{
 	{python: "Abort", typescript: "Abort", schema: sessionMessage + "abort", needed: "scope"},
 }
 
-// workDocuments lists the documents of delegated work. Most of those of the SDK for TypeScript are
-// written by hand, because their types have parameters.
+// workDocuments lists the documents of delegated work. Most of them are written by hand in the SDK
+// for TypeScript, because their types have parameters.
 var workDocuments = []document{
 	{python: "TaskContext", typescript: "TaskContext", schema: "task-request/context", sent: true},
 	{python: "TaskRouting", typescript: "TaskRouting", schema: "task-request/routing", sent: true},
@@ -214,8 +214,8 @@ var workDocuments = []document{
 // allDocuments lists the documents of all files.
 var allDocuments = slices.Concat(documents, sessionDocuments, workDocuments)
 
-// documentAt returns the document whose schema is referred to, or has a path. It returns a document
-// without names if there is none.
+// documentAt returns the document with a schema at a path, or behind a reference to it, else a
+// document without names.
 func documentAt(s *schema, path string) document {
 	at := slices.IndexFunc(allDocuments, func(d document) bool { return d.schema == s.ref() || d.schema == path })
 	if at < 0 {
@@ -224,8 +224,8 @@ func documentAt(s *schema, path string) document {
 	return allDocuments[at]
 }
 
-// aboutOf returns the description of a document. Those of schemas that agents send are about
-// reading them.
+// aboutOf returns the description of a document. The description of a schema that agents send is
+// about reading it.
 func (d document) aboutOf(s *schema) string {
 	switch {
 	case d.about != "":
@@ -243,11 +243,11 @@ type call struct {
 	request *schema // the payload
 	answer  *schema // the part that is returned
 	list    bool    // a list of such parts is returned
-	ref     string  // the path of the schema of what is returned
+	ref     string  // the path of the schema of the returned value
 	event   bool    // an event is sent, which has no answer
 }
 
-// calls returns the methods in the order of the operations, and then those that send events.
+// calls returns the methods in the order of the operations, and then the methods that send events.
 func calls(t *testing.T) []call {
 	t.Helper()
 	var all []call
@@ -281,8 +281,8 @@ func calls(t *testing.T) []call {
 	return all
 }
 
-// parameters returns the members that are given by position and those that are given by name. The
-// orchestrator knows the sender, so no member says who it is.
+// parameters returns the members that are given by position and the members that are given by name.
+// The orchestrator knows the sender, so no member names it.
 func (c call) parameters() (positional, named []member) {
 	first := strings.Fields(c.first)
 	for _, name := range first {
@@ -302,7 +302,7 @@ func (c call) about() string {
 }
 
 // TestGeneratedFiles checks that the documents and the methods of the SDKs for Python and
-// TypeScript are those of the operations. With -update it writes them.
+// TypeScript match the operations. With -update it writes them.
 func TestGeneratedFiles(t *testing.T) {
 	for file, text := range map[string]string{
 		"../../python/orchestrator_agent/_wire/documents.py":        pythonDocuments(t),
@@ -336,7 +336,7 @@ func TestMethodsAreInTheREADME(t *testing.T) {
 	}
 }
 
-// TestMethodsOfGo checks that the SDK for Go has a method for each operation that the others have one for.
+// TestMethodsOfGo checks that the SDK for Go has a method for each operation that has one in the other SDKs.
 func TestMethodsOfGo(t *testing.T) {
 	for _, c := range calls(t) {
 		name := ""

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// typeScriptTypes are the types of members that differ from those of the schema, by the names of
-// the document or the operation and the member.
+// typeScriptTypes are the types of members that differ from the schema, by the names of the
+// document or the operation and the member.
 var typeScriptTypes = map[string]string{
 	"Task context": "TaskContext", "Task routing": "TaskRouting", "Task observability": "TaskTrace",
 	"Task requiredRole": "Role | null", "Task priority": "Priority", "Agent role": "Role", "Server capabilities": "Capabilities | null",
@@ -29,8 +29,8 @@ var typeScriptWords = []struct{ name, schema, about string }{
 	{"AgentStatus", "agent/status", "The status of an agent."},
 }
 
-// typeScriptType returns the type of a member of a document or an operation, whose schema has a
-// path. Documents that are sent may be Raw.
+// typeScriptType returns the type of a member of a document or an operation. path leads to its
+// schema. Documents that are sent may be Raw.
 func typeScriptType(t *testing.T, of, name, path string, s *schema, sent bool) string {
 	t.Helper()
 	if given := typeScriptTypes[of+" "+name]; given != "" {
@@ -82,7 +82,7 @@ func typeScriptList(item string) string {
 	return item + "[]"
 }
 
-// typeScriptObject returns the type of an object that has no name of its own.
+// typeScriptObject returns the type of an object without a name.
 func typeScriptObject(t *testing.T, s *schema, sent bool) string {
 	t.Helper()
 	switch {
@@ -267,8 +267,8 @@ func typeScriptMethod(t *testing.T, c call) string {
 	return fmt.Sprintf("\n%s  %s%s(%soptions?: Options): Promise<%s> {\n    %s;\n  }\n", jsDoc("  ", c.about(), about), modifier, name, head, answer, body)
 }
 
-// typeScriptParameters returns the parameters of a method whose members are given by position, its
-// payload, and the documentation of the parameters.
+// typeScriptParameters returns the positional parameters of a method, its payload, and the
+// documentation of the parameters.
 func typeScriptParameters(t *testing.T, c call) (head, payload string, about []string) {
 	t.Helper()
 	positional, _ := c.parameters()

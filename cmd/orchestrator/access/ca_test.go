@@ -27,8 +27,8 @@ func filesOf(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// The certificate of a hub is good for its names and addresses, as that of a server and of a client. A later hub
-// gets one of the same authority, and no file changes.
+// The certificate of a hub is valid for its names and addresses, for a server and for a client. A later hub gets one
+// from the same authority, and no file changes.
 func TestCA(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "keys")
@@ -85,7 +85,7 @@ func TestCAEnds(t *testing.T) {
 	require.ErrorContains(t, (&certifier{dir: dir, now: began.AddDate(11, 0, 0)}).make([]namedHub{{"h3"}}, true), "has expired")
 }
 
-// What is not the name of a machine is refused.
+// Arguments that are not names of machines are refused.
 func TestCANames(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{{"h1:7434"}, {""}, {".."}, {"a/b"}, {"h1", "h1"}, {"h1,"}, {"-h1"}} {

@@ -10,8 +10,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// TestActivityNote checks what the tables say about a coding agent. A limit comes before a question,
-// and a question before what it does.
+// TestActivityNote checks the text of tables about a coding agent. A limit comes before a question,
+// and a question before its activity.
 func TestActivityNote(t *testing.T) {
 	now := time.Now()
 	limit := now.Add(time.Minute)

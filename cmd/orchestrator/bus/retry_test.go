@@ -43,8 +43,8 @@ func answering(a *cli.App, answers ...string) (*client.Client, *int) {
 	return a.NewClient(client.Target{Socket: "/none/api.sock", Dial: dial}), asked
 }
 
-// Every temporary error is retried with the pauses of the bus, and nothing else: the status decides,
-// not the code or the form of the answer.
+// Every temporary error, and no other one, is retried with the pauses of the bus: the status
+// decides, not the code or the form of the answer.
 //
 // Rows: E-57, E-58, E-60.
 func TestRetries(t *testing.T) {

@@ -115,7 +115,7 @@ func TestWhen(t *testing.T) {
 	require.Equal(t, ExitUsage, FailureOf(err).Exit)
 }
 
-// A failure escapes what comes from the file or from agents, and indents further lines.
+// A failure escapes text from the file and from agents, and indents further lines.
 func TestFailuresAreSafeToShow(t *testing.T) {
 	var b strings.Builder
 	f := &Failure{Message: "no \x1b[2J\nsecond", Because: []string{"it \u202e is"}, Hint: "try\x07"}

@@ -87,7 +87,7 @@ func TestConsoleShowsWork(t *testing.T) {
 `, shown(false, false, workDay...))
 }
 
-// What coding agents report is routine, but for limits and refused messages.
+// Reports of coding agents are routine, except limits and refused messages.
 func TestConsoleShowsReports(t *testing.T) {
 	reports := []wire.Event{
 		{Kind: events.AgentConversation, Agent: "coder", Text: "its conversation is c1"},
@@ -112,7 +112,7 @@ func TestConsoleShowsReports(t *testing.T) {
 `, shown(false, true, reports...))
 }
 
-// The work on a branch is progress, and only what failed is trouble. The last lines of a failed
+// The work on a branch is progress, and only failures are trouble. The last lines of a failed
 // command follow its event once, as lines.
 func TestConsoleShowsVerification(t *testing.T) {
 	require.Equal(t, `14:33:02 coder   > 7f3a has a workspace: /w
@@ -282,7 +282,7 @@ func TestConsolePaintsAlerts(t *testing.T) {
 	require.Contains(t, screen, "\x1b[2mHO:attic has a new token")
 }
 
-// A done task whose branch is not merged is a failure for a CI system.
+// A done task with an unmerged branch is a failure for a CI system.
 func TestReportOfAnUnmergedBranch(t *testing.T) {
 	now := time.Now()
 	tasks := []wire.Task{

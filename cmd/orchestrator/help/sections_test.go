@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSections checks that sections are found by their titles, with what is below them, and
-// that a sample is not taken for one.
+// TestSections checks that sections are found by their titles, with their text, and that a sample
+// is not taken for one.
 func TestSections(t *testing.T) {
 	const page = "# Page\n\nIntroduction.\n\n## One\n\n```\n## no section\n```\n\n### Below\n\nText.\n\n## One more\n\nEnd.\n"
 	titles, inside := Sections(page)

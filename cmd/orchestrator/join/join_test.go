@@ -27,7 +27,7 @@ func TestLongLine(t *testing.T) {
 `, out.String())
 }
 
-// An editor that reads nothing gets no more than is kept for it.
+// An editor that does not read gets at most its bound of kept messages.
 func TestEditorThatReadsNothing(t *testing.T) {
 	in := strings.NewReader(strings.Repeat(`{"id":1,"method":"`+strings.Repeat("x", 1<<20)+"\"}\n", 2*maxUnread>>20)) // a part is being written
 	read, write := io.Pipe()
@@ -36,7 +36,7 @@ func TestEditorThatReadsNothing(t *testing.T) {
 	require.Equal(t, "the editor has not read 67108864 bytes of messages", f.Message)
 }
 
-// A leader whose stdin is not that of an agent ends with words for people.
+// A leader that does not have the stdin of an agent ends with words for people.
 func TestLeadWithoutOrchestrator(t *testing.T) {
 	a := cli.New(cli.Env{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Environ: []string{"ORC_AGENT_ID=lead", "ORC_SESSION=change"}})
 	f := cli.FailureOf(lead(a))

@@ -48,7 +48,7 @@ func TestLawArrows(t *testing.T) {
 	}
 }
 
-// A listing is what the go command knows of the packages of the product.
+// A listing is the output of the go command about the packages of the product.
 type listing struct {
 	path, dir string
 	files     []string

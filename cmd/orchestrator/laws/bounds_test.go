@@ -13,7 +13,7 @@ import (
 	"orchestrator/cmd/orchestrator/laws/source"
 )
 
-// growing are the packages whose structures the law on bounds follows.
+// growing are the packages with structures that the law on bounds follows.
 var growing = []string{"handlers/...", "supervisor", "supervisor/dispatch", "supervisor/settings", "supervisor/stdin", "supervisor/output", "supervisor/artifacts"}
 
 // A typeName is a type of the module.

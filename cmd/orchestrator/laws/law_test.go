@@ -151,8 +151,8 @@ func judge(t *testing.T, see func(f *source.File, guilty func(node ast.Node, cri
 	}
 }
 
-// childImportsParent lists the packages that import the one above them: engines and clients of what that declares, and the hub,
-// which runs the supervisor with all that is beside it. None is added.
+// childImportsParent lists the packages that import the one above them: engines and clients of its declarations, and
+// the hub, which runs the supervisor with all parts beside it. None is added.
 var childImportsParent = []string{
 	"agents/mcp", "supervisor/adapter/acp", "supervisor/adapter/claude", "supervisor/adapter/codex", "supervisor/eventlog/jetstream",
 	"supervisor/eventlog/logtest", "supervisor/eventlog/postgres", "supervisor/hub", "wire/control", "wire/hostlink", "wire/schema/documents", "wire/schema/generator", "wire/stdio", "wire/tools",

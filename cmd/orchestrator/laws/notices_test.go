@@ -28,8 +28,8 @@ type linked struct {
 	}
 }
 
-// linkedPackages returns the packages of the program on all systems that it is built for, but those of
-// the standard library and its own.
+// linkedPackages returns the packages of the program on all systems that it is built for, without
+// the standard library and the module itself.
 func linkedPackages(t *testing.T) (all []linked) {
 	t.Helper()
 	for _, system := range []string{"linux", "darwin"} {
@@ -72,7 +72,7 @@ func noticesIn(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-// noticesOf returns the notices of everything that is linked: by their texts, what they hold for.
+// noticesOf returns the notices of all linked modules: by their texts, the modules with that text.
 func noticesOf(t *testing.T) map[string][]string {
 	t.Helper()
 	all := make(map[string][]string)

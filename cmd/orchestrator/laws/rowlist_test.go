@@ -9,8 +9,7 @@ type row struct {
 	left string // why no test shows it; "" means that a test must
 }
 
-// rows has all rows, those that a test must show and others. Rows of new protocols are added
-// here.
+// rows has all rows, shown by a test or not. Rows of new protocols are added here.
 var rows = slices.Concat(taskRows, busRows, teamRows, delegationRows, attackRows)
 
 // taskRows are the rows of tasks and of the messages between agents and the orchestrator.

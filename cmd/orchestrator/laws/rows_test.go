@@ -85,7 +85,7 @@ func shownRows(t *testing.T) map[string]showing {
 }
 
 // rowsOfTests calls note for each list of rows above a test of a file. Lists elsewhere are an
-// error, because they show nothing.
+// error, because they show no test.
 func rowsOfTests(t *testing.T, path string, note func(test, list string)) {
 	t.Helper()
 	fset := token.NewFileSet()

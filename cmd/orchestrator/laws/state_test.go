@@ -57,7 +57,7 @@ func keeper(info *gotypes.Info, e ast.Expr, pkg string) string {
 				if shared {
 					kind = gotypes.Unalias(p.Elem())
 				} else if id, ok := x.X.(*ast.Ident); ok && info.Uses[id] != nil {
-					return "" // a copy of its own
+					return "" // its own copy
 				}
 				if named, ok := kind.(*gotypes.Named); ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == pkg && !isFact(named) {
 					return named.Obj().Name()

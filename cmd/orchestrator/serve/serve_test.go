@@ -113,8 +113,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// A program in the background whose status cannot be had is not waited for. One that does not
-// listen yet is.
+// A program in the background is not waited for if its status cannot be had, but it is if it does
+// not listen yet.
 func TestUpNow(t *testing.T) {
 	answer := `{"error":{"code":"internal","message":"a fault of the orchestrator"}}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -132,7 +132,7 @@ func TestUpNow(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A record whose state cannot be read, and whose facts are gone, is refused with what to do.
+// A record without a readable state and without the facts is refused with the next step.
 func TestStateOfAnotherVersion(t *testing.T) {
 	err := fmt.Errorf("restoring: %w", &wire.RemovedError{Base: wire.Base{Seq: 7}})
 	f := cli.FailureOf(CannotRecord(err, config.Store{Path: "events.db"}))

@@ -15,13 +15,13 @@ import (
 	"orchestrator/wire/session"
 )
 
-// evening is the time at which the sessions are shown.
+// evening is the time of the output about sessions.
 var evening = time.Date(2026, 11, 20, 18, 0, 0, 0, time.Local)
 
 // minutes returns the time n minutes after nine in the morning of that day.
 func minutes(n int) string { return object.Timestamp(time.Date(2026, 11, 20, 9, n, 0, 0, time.Local)) }
 
-// entry returns the n-th message of a session log. More has further members, such as those of
+// entry returns the n-th message of a session log. More has further members, for example members of
 // the log.
 func entry(n int, from, to, kind, payload string, more ...string) wire.Raw {
 	members := append([]string{fmt.Sprintf(
@@ -35,7 +35,7 @@ func ofChain(id string) string  { return fmt.Sprintf(`"correlation_id":%q`, id) 
 func answering(n int) string    { return fmt.Sprintf(`"reply_to":"msg-%d"`, n) }
 func refused(why string) string { return fmt.Sprintf(`"refused":%q`, why) }
 
-// kettle returns a session in which a task has been reviewed once.
+// kettle returns a session with a task that has been reviewed once.
 func kettle() *sessionSeen {
 	seen := &sessionSeen{SessionView: wire.SessionView{
 		Spec: session.Spec{
@@ -145,7 +145,7 @@ chain c-3
 `, "\n"), logOf(t, kettle()).draw(false, evening, 0))
 }
 
-// Message texts are cut to the width of the screen, and nothing else is.
+// Only message texts are cut to the width of the screen.
 func TestSessionLogIsCut(t *testing.T) {
 	for line := range strings.Lines(logOf(t, kettle()).draw(false, evening, 90)) {
 		if strings.HasPrefix(line, "  09:") {

@@ -155,7 +155,7 @@ func TestFollowedIsShort(t *testing.T) {
 	f.group.Wait()
 }
 
-// A person who may not read a list sees why, and not that there is nothing.
+// A person who may not read a list sees the reason, and not an empty list.
 func TestDeniedList(t *testing.T) {
 	f := newFeed(fake{follow: func(context.Context, string, url.Values) iter.Seq2[[]byte, error] {
 		return func(yield func([]byte, error) bool) {

@@ -326,8 +326,8 @@ func BenchmarkLargeTeam(b *testing.B) {
 	})
 }
 
-// If the question ends while an answer is typed, a message says so. The input line stays, since
-// further keys would be commands.
+// If the question ends while an answer is typed, a message reports that. The input line stays,
+// since further keys would be commands.
 func TestQuestionGoesWhileTyping(t *testing.T) {
 	m := still(false)
 	m.hear(questionsNews{questions: []wire.Question{{ID: "q1", Agent: "coder", Question: "What?"}, {ID: "q2", Agent: "coder", Question: "Which?"}}})
@@ -463,7 +463,7 @@ func TestPanesHaveAGap(t *testing.T) {
 	require.NotContains(t, screenOf(m), "0.0/s")
 }
 
-// The bus shows names and texts, and what the orchestrator records only below its topic.
+// The bus shows names and texts, and records of the orchestrator only below its topic.
 func TestBusForPeople(t *testing.T) {
 	t.Parallel()
 	const run = "606c3411-85a5-4d1b-9c4f-3e0c2b9c7f11"

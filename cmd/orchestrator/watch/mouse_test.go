@@ -30,8 +30,8 @@ func click(t *testing.T, m *model, text string) {
 	m.Update(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft})
 }
 
-// A click selects what is under it, at each size: tabs, agents, tasks, questions and reviews. The wheel moves the list
-// under it.
+// A click selects the item below it, at each size: tabs, agents, tasks, questions and reviews. The wheel moves the list
+// below it.
 func TestMouse(t *testing.T) {
 	t.Parallel()
 	for _, size := range []tea.WindowSizeMsg{{Width: 80, Height: 24}, {Width: 120, Height: 40}, {Width: 200, Height: 60}} {

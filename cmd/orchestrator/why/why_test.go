@@ -14,7 +14,7 @@ import (
 	"orchestrator/wire/events"
 )
 
-// chain returns n tasks, each of which depends on the one before.
+// chain returns n tasks. Each depends on the one before.
 func chain(n int) []task.Seen {
 	tasks := make([]task.Seen, n)
 	for i := range tasks {
@@ -122,7 +122,7 @@ func TestLastHolder(t *testing.T) {
 	require.Nil(t, c.lastHolder())
 }
 
-// What a command of a running team would do is left out for one that is down, and the reason is kept.
+// Commands for a running team are left out for one that is down, and the reason is kept.
 func TestWhenDown(t *testing.T) {
 	require.Equal(t, []string{
 		"The team is down: all tasks wait until it is up again.",

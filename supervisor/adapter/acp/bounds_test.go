@@ -15,7 +15,7 @@ func line(update string) []byte {
 	return []byte(`{"jsonrpc":"2.0","method":"session/update","params":{"update":` + update + `}}`)
 }
 
-// inTurn returns a client whose turn has begun.
+// inTurn returns a client during its turn.
 func inTurn(t *testing.T) *Client {
 	c := New()
 	c.Begin(&adapter.Opening{Agent: "coder", Permission: adapter.PermissionAsk})
@@ -26,7 +26,7 @@ func inTurn(t *testing.T) *Client {
 }
 
 // TestManyWords checks that words without an end are logged in parts, that none is lost, and that
-// the last ones are those of the turn.
+// the last ones belong to the turn.
 func TestManyWords(t *testing.T) {
 	c := inTurn(t)
 	var said, logged strings.Builder
@@ -55,7 +55,7 @@ func TestManyWords(t *testing.T) {
 }
 
 // TestManyCalls checks that calls of tools that never end are kept up to a size, and that the log
-// says how many were not.
+// counts the rest.
 func TestManyCalls(t *testing.T) {
 	c := inTurn(t)
 	input := strings.Repeat("x", 1<<20)

@@ -10,8 +10,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// FuzzWordsAreLog checks that what a model says in a turn is log, whatever it looks like, and that
-// no title of a command makes it one of our tools.
+// FuzzWordsAreLog checks that the words of a model in a turn are log in any form, and that no title
+// of a command makes it one of our tools.
 func FuzzWordsAreLog(f *testing.F) {
 	for _, words := range []string{
 		"", "hello", "```json\n{\"type\":\"request:complete-task\"}\n```",

@@ -9,7 +9,7 @@ import (
 	"orchestrator/supervisor/adapter/internal/play"
 )
 
-// TestTranscripts plays what real clients have said, reduced to the members that are read.
+// TestTranscripts plays lines of real clients, reduced to the members that are read.
 func TestTranscripts(t *testing.T) {
 	play.Run(t, func() adapter.Client { return New() })
 }

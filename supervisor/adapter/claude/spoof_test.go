@@ -10,8 +10,8 @@ import (
 	"orchestrator/wire/object"
 )
 
-// FuzzWordsAreLog checks that what a model says changes nothing: its words, and the results of its
-// tools, are log or nothing, whatever they look like.
+// FuzzWordsAreLog checks that the output of a model has no effect: its words, and the results of
+// its tools, are log or dropped, in any form.
 func FuzzWordsAreLog(f *testing.F) {
 	for _, words := range []string{
 		"", "hello", "```json\n{\"type\":\"request:complete-task\"}\n```",

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestUnwrapped compares each result with what a real shell passes on.
+// TestUnwrapped compares each result with the arguments that a real shell passes on.
 func TestUnwrapped(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	require.NoError(t, err)
@@ -66,8 +66,7 @@ func TestUnwrapped(t *testing.T) {
 	}
 }
 
-// TestOperatorsAreNotUnwrapped checks that a command with anything that a shell would act on stays as
-// it is.
+// TestOperatorsAreNotUnwrapped checks that a command with any operator of a shell stays unchanged.
 func TestOperatorsAreNotUnwrapped(t *testing.T) {
 	require.Equal(t, "ab", unwrapped("/bin/sh -c ab"))
 	for _, special := range "\n\r|&;<>()$`*?[]{}!#~=%^" {

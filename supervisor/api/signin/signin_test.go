@@ -85,8 +85,8 @@ func TestOldestGoes(t *testing.T) {
 	require.Len(t, l.codes, 1, "those that have expired go first")
 }
 
-// TestSignInsAreKept checks that sign-ins hold in the next program, with their ends, and that the file has no
-// secret and is closed to others.
+// TestSignInsAreKept checks that sign-ins hold in the next program, with their ends, and that the file has no secret
+// and is readable by its owner only.
 func TestSignInsAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sign-ins.json")
 	var before, next, last List

@@ -13,9 +13,9 @@ import (
 )
 
 // BenchmarkAppend appends batches to a log with three copies, in turns with a log in a file. All three servers are in
-// this process, and share its disk. x-file is the ratio: 2.7 with a record in a batch, 2.8 with 16, and 2.2 with 256. The
-// goal was 2.5. The copy at the hub is written after the engine has confirmed: writing it meanwhile would save a sync of
-// small batches, but the copy could then have records that the log does not have.
+// this process, and share its disk. x-file is the ratio: 2.7 with a record in a batch, 2.8 with 16, and 2.2 with 256.
+// The goal was 2.5. The copy at the hub is written after the engine has confirmed: an earlier write would save a sync
+// of small batches, but the copy could then have records that the log does not have.
 func BenchmarkAppend(b *testing.B) {
 	for _, n := range []int{1, 16, 256} {
 		b.Run(fmt.Sprintf("batch=%d", n), func(b *testing.B) {

@@ -22,7 +22,7 @@ import (
 	"orchestrator/wire"
 )
 
-// patient is how long a test waits for something that must happen.
+// patient is how long a test waits for an event that must happen.
 const patient = 3 * time.Minute
 
 // A cluster is three hubs in this process.
@@ -98,7 +98,7 @@ func (c *cluster) leader(ask int) int {
 	return 0
 }
 
-// One hub appends, the others follow. A hub that is behind appends nothing.
+// One hub appends, the others follow. A hub that is behind cannot append.
 func TestHubs(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -182,7 +182,7 @@ func TestLeaderLost(t *testing.T) {
 	}
 }
 
-// A hub that is left without the others knows nothing about the end of the log. Its server goes on
+// A hub that is left alone knows no more than its copy about the end of the log. Its server goes on
 // answering, first as the leader that it was, and then as one that knows no leader.
 func TestEndWithoutOthers(t *testing.T) {
 	t.Parallel()
@@ -203,7 +203,7 @@ func TestEndWithoutOthers(t *testing.T) {
 	require.ErrorIs(t, err, eventlog.ErrUnanswered)
 }
 
-// An answer that is behind what a hub has seen proves nothing: a leader that hung and wakes may give it.
+// An answer that is older than the hub's knowledge proves no end: a leader that hung and wakes may give it.
 func TestEndBehind(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -290,7 +290,7 @@ func TestConformance(t *testing.T) {
 	conforms(t, c.hubs)
 }
 
-// conforms checks that logs beside that of the team, at the same servers, keep the rules of all logs.
+// conforms checks that further logs at the servers of the team keep the rules of all logs.
 func conforms(t *testing.T, hubs []*Engine) {
 	logtest.RunShared(t, "jetstream", func(log string, hub int) eventlog.Engine {
 		like := hubs[hub%len(hubs)]
@@ -300,7 +300,7 @@ func conforms(t *testing.T, hubs []*Engine) {
 	})
 }
 
-// Objects on three hubs keep the rules, and those that were stored are there without one hub.
+// Objects on three hubs keep the rules, and the stored ones exist without one hub.
 func TestObjects(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -315,7 +315,7 @@ func TestObjects(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrClosed)
 }
 
-// Elections are as short as this package says.
+// Elections are as short as in the comment of this package.
 func TestElections(t *testing.T) {
 	t.Parallel()
 	shortenElections()

@@ -10,8 +10,8 @@ import (
 	"orchestrator/supervisor/eventlog/logtest/series"
 )
 
-// The leader of the stream leaves the machine of the hub at work whenever it comes there. Nothing that is
-// appended meanwhile is lost.
+// The leader of the stream leaves the machine of the hub at work whenever it comes there. No fact that is appended
+// during the move is lost.
 func TestLeaderElsewhere(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -97,8 +97,8 @@ func TestServersWithoutOne(t *testing.T) {
 	require.ErrorContains(t, err, "has 2 copies, not 3; add them: nats stream edit orchestrator-team --replicas 3")
 }
 
-// A server is lost and comes back, and hubs go on. When it comes back unsafe, nothing is recorded until it
-// is safe again.
+// A server is lost and comes back, and hubs go on. When it comes back unsafe, no fact is recorded until it is safe
+// again.
 func TestServersLost(t *testing.T) {
 	t.Parallel()
 	c := newSite(t, 3, nil)
@@ -126,7 +126,7 @@ func TestServersLost(t *testing.T) {
 	c.Options[1].SyncAlways = false
 	c.Start(1)
 	waitFor(t, func() bool { return a.keeper.held() != nil })
-	waitFor(t, func() bool { // meanwhile, the server may not be in touch with the others
+	waitFor(t, func() bool { // for a while, the server may not be in touch with its peers
 		_, err = a.End(t.Context())
 		require.ErrorIs(t, err, eventlog.ErrUnanswered)
 		return strings.Contains(err.Error(), "n2: it confirms messages before they are on disk")
@@ -141,7 +141,7 @@ func TestServersLost(t *testing.T) {
 	require.Empty(t, a.Missing())
 }
 
-// waitFor waits until something is true.
+// waitFor waits until a condition is true.
 func waitFor(t *testing.T, what func() bool) {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
@@ -186,7 +186,7 @@ func TestSeatAtOtherServer(t *testing.T) {
 	waitFor(t, func() bool { _, err := b.Ask(t.Context()); return errors.Is(err, eventlog.ErrVacant) })
 }
 
-// Servers that are not safe are refused, with the server and what to set there.
+// Servers that are not safe are refused. The error names the server and the setting.
 func TestServersRefused(t *testing.T) {
 	t.Parallel()
 	lazy := newSite(t, 3, func(i int, o *server.Options) { o.SyncAlways = i != 2 })

@@ -22,7 +22,7 @@ import (
 	"orchestrator/wire"
 )
 
-// patient is how long a test waits for something that must happen, and often how often it looks.
+// patient is how long a test waits for an event that must happen, and often how often it looks.
 const (
 	patient = 3 * time.Minute
 	often   = 20 * time.Millisecond
@@ -83,7 +83,7 @@ func entry(first int64, body string) eventlog.Entry {
 	return eventlog.Entry{First: first, Count: 1, Part: 1, Of: 1, Body: []byte(body)}
 }
 
-// One hub appends, the others follow. A hub that is behind appends nothing.
+// One hub appends, the others follow. A hub that is behind cannot append.
 func TestHubs(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -115,7 +115,8 @@ func TestHubs(t *testing.T) {
 	require.Zero(t, end)
 }
 
-// An engine tells the number of each entry, and refuses what does not follow the last one.
+// An engine returns the number of each entry, and refuses an entry that does not follow the last
+// one.
 func TestEntries(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

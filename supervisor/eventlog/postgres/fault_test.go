@@ -15,7 +15,7 @@ import (
 	"orchestrator/supervisor/eventlog/logtest/series"
 )
 
-// An outcome is what Put has returned.
+// An outcome is a result of Put.
 type outcome struct {
 	n   int64
 	err error
@@ -61,8 +61,7 @@ func TestAnswerLost(t *testing.T) {
 	require.ErrorIs(t, (<-done).err, eventlog.ErrBehind)
 }
 
-// The server is killed again and again while a hub appends. Nothing that was told is lost, and nothing is
-// there twice.
+// The server is killed again and again while a hub appends. No confirmed entry is lost, and none exists twice.
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -143,7 +142,7 @@ func TestClose(t *testing.T) {
 	require.NoError(t, err)
 	_, err = e.Serve([]byte("h1"))
 	require.NoError(t, err)
-	r.requests.Lock() // the server hears nothing any more
+	r.requests.Lock() // the server hears no more
 	defer r.requests.Unlock()
 	done := putting(e, 1, "body")
 	require.NoError(t, e.Close())
@@ -195,8 +194,8 @@ func TestReadOnly(t *testing.T) {
 // waits is the part of a query that finds the sessions that wait for a replica.
 const waits = " FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%' || $1 || '%'"
 
-// waitForReplica makes the server wait for a replica, and returns when it does. A session has the setting
-// earlier: commits wait only from the moment at which the server's checkpointer has read it too.
+// waitForReplica makes the server wait for a replica, and returns when it does. A session has the setting earlier:
+// commits wait only from the moment when the server's checkpointer has read it too.
 func (s site) waitForReplica(name string) {
 	s.set("synchronous_standby_names", name)
 	admin, prober := s.administer(), s.administer()
@@ -216,8 +215,8 @@ func (s site) waitForReplica(name string) {
 	})
 }
 
-// A server with a synchronous replica that is missing does not confirm an entry. If it is told to stop
-// waiting, it claims to have added the entry. The engine does not believe that before the replica is back.
+// A server with a synchronous replica that is missing does not confirm an entry. If it is ordered to stop waiting, it
+// claims to have added the entry. The engine does not believe that before the replica is back.
 func TestReplicaMissing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -239,8 +238,8 @@ func TestReplicaMissing(t *testing.T) {
 	require.ErrorIs(t, (<-behind).err, eventlog.ErrBehind)
 }
 
-// A session confirms no earlier than the disk has an entry, also if the server would. What the server does
-// beyond that stays.
+// A session confirms no earlier than the disk has an entry, also if the server would. Stronger settings of the server
+// stay.
 func TestSynchronousCommit(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -295,7 +294,7 @@ func TestRefused(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// A hub may have no right to make tables if they are there.
+// A hub may have no right to make tables if they exist.
 func TestLesserRole(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A relay is between a hub and the server, and can keep back what they send.
+// A relay is between a hub and the server, and can keep back the bytes of each.
 type relay struct {
 	listener net.Listener
 	to       string
-	requests sync.Mutex    // held by a test to keep back what the hub sends
+	requests sync.Mutex    // held by a test to keep back bytes of the hub
 	missed   chan struct{} // closed when the answers to a request are thrown away
 
 	mu    sync.Mutex
@@ -76,7 +76,7 @@ func (r *relay) loses(request []byte) bool {
 	return true
 }
 
-// pass passes on what is sent over a connection, in both directions.
+// pass passes on the bytes of a connection, in both directions.
 func (r *relay) pass(client net.Conn) {
 	server, err := net.Dial("tcp", r.to)
 	if err != nil {

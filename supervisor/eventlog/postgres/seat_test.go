@@ -12,7 +12,7 @@ import (
 	"orchestrator/supervisor/eventlog"
 )
 
-// asks waits until Ask says that a hub is at work, or "" for none.
+// asks waits until Ask reports a hub at work, or "" for none.
 func asks(t *testing.T, e *Engine, want string) {
 	t.Helper()
 	eventually(t, func(t *assert.CollectT) {
@@ -73,8 +73,8 @@ func TestSeat(t *testing.T) {
 	asks(t, c, "h1")
 }
 
-// A hub that hangs is silent, and keeps its session. The one that takes its turn after it has the seat, also
-// when the first one wakes.
+// A hub that hangs is silent, and keeps its session. The one that takes its turn after it has the seat, also when the
+// first one wakes.
 func TestHubHangs(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -107,7 +107,7 @@ func TestHubHangs(t *testing.T) {
 	asks(t, c, "")
 }
 
-// A hub whose session is ended takes the lock again by itself.
+// After the end of its session, a hub takes the lock again by itself.
 func TestSessionEnded(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -139,7 +139,7 @@ func TestServerRestarted(t *testing.T) {
 		asksUntil(t, c, "h1")
 	}
 	s.Stop()
-	require.NoError(t, a.Close()) // the row says that it serves still
+	require.NoError(t, a.Close()) // the row still has it as serving
 	s.Start()
 	eventually(t, func(t *assert.CollectT) {
 		_, err := c.Ask(context.Background())
@@ -150,7 +150,7 @@ func TestServerRestarted(t *testing.T) {
 	asksUntil(t, c, "h2")
 }
 
-// The answers of Ask follow from what was found and when.
+// The answers of Ask follow from the content and time of the rows.
 func TestSeatView(t *testing.T) {
 	t.Parallel()
 	var s seatView

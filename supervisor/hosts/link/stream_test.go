@@ -17,7 +17,7 @@ func says(s *Stream, text string) {
 // nothing leaves no line out.
 func nothing([]byte, int64) bool { return false }
 
-// TestLostBeginning checks that no other hub can go on in the middle of a line whose beginning is not retained.
+// TestLostBeginning checks that no other hub can continue in the middle of a line without its beginning.
 func TestLostBeginning(t *testing.T) {
 	s := NewStream("run")
 	for range 9 {
@@ -50,7 +50,7 @@ func TestRestartOfTooMuch(t *testing.T) {
 	require.False(t, fit)
 }
 
-// TestStartedOnce checks that each hub is told once that a run has started.
+// TestStartedOnce checks that each hub hears once that a run has started.
 func TestStartedOnce(t *testing.T) {
 	s := NewStream("run")
 	for range 2 {

@@ -88,8 +88,8 @@ func (f *farm) waitForAgent(agent, host string) {
 	})
 }
 
-// An agent with a placement waits for a host, works there, and is stopped from the hub. Its environment
-// is that of the host, and it reaches the hub at its own socket.
+// An agent with a placement waits for a host, works there, and is stopped from the hub. Its
+// environment comes from the host, and it reaches the hub at its own socket.
 func TestHost(t *testing.T) {
 	t.Parallel()
 	f := newFarm(t, `
@@ -248,7 +248,8 @@ func (g *gate) shut(yes bool) {
 	g.conns = nil
 }
 
-// An agent outlives the link of its host. What it says and is told meanwhile arrives once.
+// An agent outlives the link of its host. Messages in both directions arrive once, also if they are
+// sent without the link.
 func TestHostCutOff(t *testing.T) {
 	t.Parallel()
 	f := newFarm(t, `
@@ -589,7 +590,8 @@ agent "talker" {
 	require.NotContains(t, h.hubs[next].Ask("task", "show", id), "attempt 2")
 }
 
-// A hub that hung and wakes says nothing more to the agents on hosts, which belong to the next hub.
+// A hub that hung and wakes sends no more to the agents on hosts, since they belong to the next
+// hub.
 func TestHostOfHungHub(t *testing.T) {
 	t.Parallel()
 	h := newOpenThreeHubs(t, `

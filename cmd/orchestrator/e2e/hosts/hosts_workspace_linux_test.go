@@ -41,7 +41,7 @@ while read -r line; do
 done
 `
 
-// A verification whose host is lost has not failed.
+// A lost host does not fail the verification on it.
 func TestVerifyOnAHost(t *testing.T) {
 	t.Parallel()
 	f := newFarm(t, `
@@ -102,7 +102,7 @@ agent "far" {
 	require.Equal(t, id+"\n", hub.Read("repo/far"))
 	require.NotContains(t, hub.Git("repo", "branch"), "task/")
 
-	hub.Git(filepath.Join(attic.Dir, "repo"), "remote", "remove", "origin") // now the hub sends what the host lacks
+	hub.Git(filepath.Join(attic.Dir, "repo"), "remote", "remove", "origin") // the hub sends the commits that the host lacks
 	hub.Change("repo", "file", "three\n")
 	id = strings.Fields(f.Ask("task", "add", "again", "-q"))[0]
 	stage.WaitFor(t, "done again", func() bool { return f.TaskState(id) == wire.TaskDone })
@@ -124,7 +124,7 @@ agent "far" {
 	require.Contains(t, f.Ask("task", "show", id, "--json"), `"unverified":1`, "the host has answered")
 	f.Ask("task", "cancel", id)
 	hub.Does(filepath.Join(attic.Dir, "repo"), "mv .hidden .git")
-	f.Ask("agent", "restart", "far") // refusals are told again
+	f.Ask("agent", "restart", "far") // refusals are repeated
 
 	hub.Does(hub.Path("repo"), "head -c 700000 /dev/urandom >large; git add large; git commit -qm large")
 	id = strings.Fields(f.Ask("task", "add", "too much", "-q"))[0]

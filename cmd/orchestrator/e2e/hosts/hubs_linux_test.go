@@ -189,8 +189,8 @@ func TestAnyHub(t *testing.T) {
 	h.hubs[next].Ask("status")
 }
 
-// A hub that hung is deposed when it wakes: it stops its agents and stands by. Meanwhile the others answer: what they
-// have passed on to it is asked again at the next hub.
+// A hub that hung is deposed when it wakes: it stops its agents and stands by. The other hubs answer without it, and
+// repeat the requests that they have passed on to it at the next hub.
 func TestHubDeposed(t *testing.T) {
 	t.Parallel()
 	h := newOpenThreeHubs(t, "")
@@ -229,8 +229,8 @@ func TestHubDeposed(t *testing.T) {
 	require.Contains(t, list, "more")
 }
 
-// A hub without the others shows what was recorded, and refuses requests that write. It can be stopped: its end is
-// not recorded then.
+// A hub without the others shows its copy of the record, and refuses requests that write. It can be stopped, but its
+// end is not recorded.
 func TestHubWithoutOthers(t *testing.T) {
 	t.Parallel()
 	h := newThreeHubs(t)

@@ -15,7 +15,7 @@ import (
 	"orchestrator/wire/events"
 )
 
-// A pair is a team with two hubs whose record is on one server of PostgreSQL.
+// A pair is a team with two hubs and a record on one server of PostgreSQL.
 type pair struct {
 	t      *testing.T
 	server *pgserver.Server
@@ -63,7 +63,7 @@ func (p *pair) atWork() int {
 	return 1
 }
 
-// standsBy waits until a hub says that the other one is at work.
+// standsBy waits until a hub reports that the other one is at work.
 func (p *pair) standsBy(i int) {
 	p.t.Helper()
 	stage.WaitFor(p.t, "standing by", func() bool {
@@ -155,7 +155,7 @@ func TestPostgresRestarted(t *testing.T) {
 	require.Empty(t, p.hubs[at].Processes())
 }
 
-// A hub that cannot use the server says why.
+// A hub that cannot use the server reports the reason.
 func TestPostgresRefused(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)

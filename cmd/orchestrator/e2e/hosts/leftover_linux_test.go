@@ -14,7 +14,8 @@ import (
 	"orchestrator/wire/events"
 )
 
-// company is what a client has when its first turn begins: a server and a daemon.
+// company holds the processes of a client at the beginning of its first turn: a server and a
+// daemon.
 const company = `sleep 1000 & echo $! >server
 (setsid sh -c 'echo $$ >daemon; exec sleep 1000' &)
 until [ -s daemon ]; do sleep 0.02; done
@@ -79,7 +80,7 @@ done
 `
 
 // When a task of a coding agent is cancelled, the command that its client has lost is ended before the next task
-// begins. What the client still has goes on, and so does a daemon of before. The same holds on a host.
+// begins. Commands that the client still has continue, and so does an earlier daemon. The same holds on a host.
 func TestCancelledCommandEnds(t *testing.T) {
 	t.Parallel()
 	file := func(more string) string {

@@ -70,7 +70,7 @@ func TestArtifactOfLostHub(t *testing.T) {
 	require.Len(t, kept, 1)
 }
 
-// filled has a machine of its own make a record with a task, and adds n facts to it. It returns all of them.
+// filled makes a team on one machine that records a task, adds n facts to the record, and returns all facts.
 func filled(s *stage.Orchestrator, n int) []wire.Record {
 	s.T.Helper()
 	shared := s.Read("orchestrator.hcl")
@@ -149,8 +149,8 @@ func moving(s *stage.Orchestrator, to, node string) {
 	s.Start(exec.Command(s.Program, "store", "move", "--to", to, "--node", node, "--state-dir", s.State()))
 }
 
-// The record of one machine is moved to three hubs. The move is killed in the middle: no hub uses a part of the
-// record, and the next move goes on. Then it is moved back, and in again with what was added.
+// The record of one machine is moved to three hubs. The move is killed in the middle: no hub uses a part of the record,
+// and the next move continues. Then the record is moved back, and in again with the facts added since.
 func TestMoveToHubs(t *testing.T) {
 	t.Parallel()
 	h := newThreeHubs(t)
@@ -177,7 +177,7 @@ func TestMoveToHubs(t *testing.T) {
 	moving(one, "jetstream", name)
 	stage.WaitFor(t, "a part of the record", func() bool { return sizeOf(h.hubs[1], "state/stream") > 1<<20 })
 	for _, i := range []int{1, 2} {
-		h.hubs[i].Signal(syscall.SIGSTOP) // nothing is appended without them
+		h.hubs[i].Signal(syscall.SIGSTOP) // no append without them
 	}
 	one.Signal(syscall.SIGKILL)
 	<-one.Ended
@@ -220,7 +220,7 @@ func TestMoveToHubs(t *testing.T) {
 	h.movesBack(next)
 }
 
-// movesBack moves the record of a team to a hub that stands by, adds something there, and moves it in again.
+// movesBack moves the record of a team to a hub that stands by, adds facts there, and moves it in again.
 func (h *threeHubs) movesBack(at int) {
 	t := h.t
 	i := others(at)[0]
@@ -255,7 +255,7 @@ func (h *threeHubs) movesBack(at int) {
 	again := move(own, "jetstream", name)
 	require.Greater(t, again.Facts, moved.Facts)
 	h.up(i)
-	h.hubs[at].Stdout = &stage.Output{} // only what comes now
+	h.hubs[at].Stdout = &stage.Output{} // only new lines
 	stage.WaitFor(t, "a hub at work", func() bool {
 		for j := range h.hubs {
 			if stdout, _, code := h.hubs[j].Call("task", "ls", "--json"); code == cli.ExitOK {
@@ -267,7 +267,7 @@ func (h *threeHubs) movesBack(at int) {
 	})
 }
 
-// The record of one machine is moved to a server of PostgreSQL, but not into the log of others. Then it is moved
+// The record of one machine is moved to a server of PostgreSQL, but not into the log of another team. Then it is moved
 // to another machine.
 func TestMoveToPostgres(t *testing.T) {
 	t.Parallel()
@@ -321,7 +321,7 @@ func TestMoveToPostgres(t *testing.T) {
 	require.Len(t, long(three), 70000)
 }
 
-// What cannot be moved is refused, and nothing is changed.
+// Records that cannot be moved are refused, and remain unchanged.
 func TestMoveRefused(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, stage.OneCat)

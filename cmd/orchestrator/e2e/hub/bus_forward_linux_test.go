@@ -121,7 +121,7 @@ func mailOf(b *branch, actor string, n int) (found []stage.Mail) {
 	return found
 }
 
-// The command says what is missing or wrong before it reads a message.
+// The command names missing or wrong arguments before it reads a message.
 func TestBusForwardRefused(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, stage.QuickStop+"agent \"own\" {\n  command = [\"sleep\", \"1000\"]\n}\n")

@@ -291,7 +291,7 @@ func TestBusLives(t *testing.T) {
 	b.Stop()
 }
 
-// An agent that sends no heartbeats is reported as stale, once, until it sends one. GO is told
+// An agent that sends no heartbeats is reported as stale, once, until it sends one. GO is notified
 // of both. An external actor is watched after its first heartbeat.
 //
 // Rows: E-48, E-49, E-50, E-64, E-65, E-66, E-67, T-40.

@@ -37,7 +37,7 @@ func TestBusIsToldAgain(t *testing.T) {
 			sent = append(sent, far.send("PO:one", stage.Direct, fmt.Sprintf(`{"n":%d}`, len(sent))))
 		}
 	}
-	hears := func() { // all unacked messages, in order, and nothing else
+	hears := func() { // only unacked messages, all of them, in order
 		t.Helper()
 		send(1)
 		require.Equal(t, sent[acked:], one.Receives(len(sent)-acked))
@@ -280,8 +280,7 @@ func TestBusSmallestMailbox(t *testing.T) {
 	b.Stop()
 }
 
-// Lines over the rate limit are refused in the protocol in which they were sent, and are not
-// stored.
+// Lines over the rate limit are refused in their own protocol and are not stored.
 //
 // Rows: E-21, E-57, E-84, B-79, T-24.
 func TestBusTooManyLines(t *testing.T) {

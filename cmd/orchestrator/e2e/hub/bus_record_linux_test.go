@@ -267,7 +267,7 @@ func (f *flood) pipes(a *stage.Agent, from string) {
 	_, _ = io.WriteString(a.Conn, lines.String())
 }
 
-// piped records what an agent was answered in the last life.
+// piped records the answers to an agent in the last life.
 func (f *flood) piped(a *stage.Agent) {
 	f.T.Helper()
 	stage.WaitFor(f.T, "end of "+a.Name, func() bool {
@@ -321,7 +321,7 @@ func (s *recipient) reads(over *atomic.Bool) {
 }
 
 // Many actors send, in every way, and one receives, while the orchestrator is killed repeatedly.
-// Confirmed messages exist once, in the order of their sender; others are sent again. The
+// Confirmed messages exist once, in the order of their sender; unconfirmed ones are sent again. The
 // receiver's cursor is as confirmed.
 //
 // Rows: E-16, E-24, E-26, E-27, E-28, E-33, E-36, E-40, E-60, E-86, T-34.

@@ -174,8 +174,8 @@ func TestBusOnlyAsOneself(t *testing.T) {
 	b.Stop()
 }
 
-// Callers over the rate limit are told when to come again, and their requests have no effect.
-// Each credential has its own limit.
+// Callers over the rate limit learn when to retry, and their requests have no effect. Each
+// credential has its own limit.
 //
 // Rows: E-57, K-06.
 func TestBusTooOftenOverHTTP(t *testing.T) {
@@ -256,7 +256,7 @@ func TestBusOverTLS(t *testing.T) {
 		}
 	}
 	plain, err := http.Get(strings.Replace(b.Url, "https:", "http:", 1) + "/health")
-	if err == nil { // the answer says in plain text that TLS is required
+	if err == nil { // the answer in plain text is that TLS is required
 		_, _ = io.Copy(io.Discard, plain.Body)
 		require.NoError(t, plain.Body.Close())
 		require.Equal(t, http.StatusBadRequest, plain.StatusCode)

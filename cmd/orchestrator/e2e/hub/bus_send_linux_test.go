@@ -140,8 +140,8 @@ func TestBusSendRefused(t *testing.T) {
 // halves are invalid texts with an unpaired surrogate.
 var halves = []string{`a\ud800b`, `\udc00`}
 
-// Text that cannot be stored is refused and damages nothing, least of all the record. A NUL is
-// allowed in payloads but not in a key.
+// Text that cannot be stored is refused without damage to the record. A NUL is allowed in payloads
+// but not in a key.
 //
 // Rows: E-06, E-16, E-21.
 func TestBusKeyThatCannotBeKept(t *testing.T) {
@@ -161,7 +161,7 @@ func TestBusKeyThatCannotBeKept(t *testing.T) {
 	b.Stop()
 }
 
-// A person whose name cannot be stored cannot send mail.
+// A person with a name that cannot be stored cannot send mail.
 //
 // Rows: E-21.
 func TestBusPersonWhoCannotBeKept(t *testing.T) {

@@ -92,7 +92,7 @@ func (e *ear) listen(from io.Reader) {
 	}
 }
 
-// take stores an event, whose id, name and data must agree.
+// take stores an event. Its id, name and data must agree.
 func (e *ear) take(event map[string]string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -271,8 +271,8 @@ func TestBusStreamEndsWithItsToken(t *testing.T) {
 	b.Stop()
 }
 
-// A reader that takes nothing is disconnected, which is logged, and delays no other reader. It
-// can continue where it was.
+// A reader that takes no events is disconnected with a line in the log, and delays no other reader.
+// It can continue where it was.
 //
 // Rows: E-08, E-09, E-27, E-28.
 func TestBusSlowReader(t *testing.T) {
@@ -306,7 +306,7 @@ func TestBusSlowReader(t *testing.T) {
 	require.NoError(t, err)
 	defer answer.Body.Close()
 	on := &ear{t: t}
-	on.listen(answer.Body) // what was already sent
+	on.listen(answer.Body) // the events sent already
 	taken := on.hears(1)
 	require.Less(t, len(taken), many)
 	rest := slow.listens("", fmt.Sprint(taken[len(taken)-1].Seq)).hears(many - len(taken))

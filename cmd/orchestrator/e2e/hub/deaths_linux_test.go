@@ -48,7 +48,7 @@ func deal(h *stage.Hub, ann, boss *stage.Caller, a *stage.Agent) lot {
 }
 
 // An agent ends while it has matched or manually assigned tasks. Its next run gets them again and
-// restarts running ones; open questions are closed. A task whose agent crashed twice fails.
+// restarts running ones; open questions are closed. A task fails when its agent has crashed twice.
 //
 // Rows, T-57, K-01.
 func TestHubDeaths(t *testing.T) {
@@ -104,8 +104,7 @@ func TestHubDeaths(t *testing.T) {
 	}
 }
 
-// A running task whose agent crashed is matched to another agent if one fits, up to
-// max_attempts.
+// A running task of a crashed agent is matched to another agent if one fits, up to max_attempts.
 //
 // Rows, T-57, K-01.
 func TestHubGivenUp(t *testing.T) {

@@ -189,7 +189,7 @@ func (s *stranger) call(args ...string) (stdout, stderr string, code int) {
 	return out.String(), cried.String(), failed.ExitCode()
 }
 
-// The error names the file, folder or socket for which a permission is missing.
+// The error names the file, folder or socket without the permission.
 func TestStrangerIsToldWhatIsClosed(t *testing.T) {
 	t.Parallel()
 	s := newStranger(t)

@@ -179,7 +179,7 @@ func TestHubOwnSocket(t *testing.T) {
 	h.Stop()
 }
 
-// innerOf returns what the agent named inner has found in its environment.
+// innerOf returns the findings of the agent named inner about its environment.
 func innerOf(h *stage.Hub) (token, socket string) {
 	h.T.Helper()
 	var words []string

@@ -69,7 +69,7 @@ func TestOperationsAtEveryDoor(t *testing.T) {
 	h.Stop()
 }
 
-// inSnakeCase returns a payload as the body of a route of its own.
+// inSnakeCase returns a payload as the body of its own route.
 func inSnakeCase(route, payload string) string {
 	if strings.HasPrefix(route, "GET ") {
 		return ""

@@ -310,9 +310,9 @@ func TestHubNotesAndChanges(t *testing.T) {
 	h.Stop()
 }
 
-// At its own socket an agent reads a person's task that no agent has, and does not change what it says or
-// whom it goes to. An agent with manage = true does, as far as the requirements allow. The person and the
-// agent of the task see who has changed it.
+// At its own socket an agent reads a person's task that no agent has, and changes neither its text nor its receiver. An
+// agent with manage = true does, as far as the requirements allow. The person and the agent of the task see who has
+// changed it.
 //
 // Rows.
 func TestHubTasksOfPeople(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 	"orchestrator/fixtures/programs"
 )
 
-// TestJourneys plays what users do with several features at once. Each script has the programs of the folder, an identity
-// for git, and $ADDRESS, at which a hub can listen. What it leaves running is killed.
+// TestJourneys plays typical uses of several features at once. Each script has the programs of the folder, an identity
+// for git, and $ADDRESS, a free address for a hub. Processes that it leaves are killed.
 func TestJourneys(t *testing.T) {
 	stage.RunScripts(t, ".", func(env *testscript.Env) error {
 		addresses, err := programs.FreeAddresses(1)
@@ -41,7 +41,7 @@ func TestJourneys(t *testing.T) {
 				return err
 			}
 		}
-		env.Defer(func() { // what a script that has failed left running
+		env.Defer(func() { // processes left by a failed script
 			kill := exec.Command("sh", "kill.sh")
 			kill.Dir, kill.Env = env.WorkDir, env.Vars
 			_ = kill.Run()
@@ -51,7 +51,7 @@ func TestJourneys(t *testing.T) {
 	})
 }
 
-// features are what the pair table is about, in its order.
+// features are the features in the pair table, in its order.
 var features = []string{
 	"needs", "workspace", "verify", "queue", "review", "session", "budget", "confine", "host", "upgrade",
 	"reload", "kill", "restore", "exit-when-idle", "retry", "quota", "pty", "adapters",

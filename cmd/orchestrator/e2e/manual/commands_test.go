@@ -190,7 +190,7 @@ func TestTheManualsConfigurationIsValid(t *testing.T) {
 		strings.Replace(samples[5], `"coder"`, `"confined"`, 1)
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, ".git"), 0o700))                          // for the workspace
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, "shop/.git"), 0o700))                  // and that of the confined agent
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "shop/.git"), 0o700))                  // and the page of the confined agent
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "recipe.json"), []byte("{}"), 0o600)) // for the output
 	file := filepath.Join(dir, "orchestrator.hcl")
 	require.NoError(t, os.WriteFile(file, []byte(agent+strings.Join(samples[9:17], "")), 0o600))
@@ -485,7 +485,7 @@ func TestBorrowedWordsLeadSomewhere(t *testing.T) {
 	}
 }
 
-// liveOnly lists the commands that show something without the record: what is now, or the program
+// liveOnly lists the commands that show without the record: the present state, or the program
 // itself.
 var liveOnly = []string{
 	"orchestrator agent ls", "orchestrator agent servers", "orchestrator agent show", "orchestrator ps", "orchestrator hosts", "orchestrator status",
@@ -493,7 +493,7 @@ var liveOnly = []string{
 	"orchestrator key ls", "orchestrator token ls", "orchestrator task match", "orchestrator schema", "orchestrator help", "orchestrator notify dead",
 }
 
-// TestCommandsThatShowReadTheRecord checks that each command that lists or shows something reads the
+// TestCommandsThatShowReadTheRecord checks that each command that lists or shows entries reads the
 // record, or is in liveOnly.
 func TestCommandsThatShowReadTheRecord(t *testing.T) {
 	unmarked := []string{}

@@ -186,7 +186,7 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// The team inside the program is that of the checkout. Its agents are the program itself.
+// The team inside the program equals the one in the checkout. Its agents are the program itself.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	team := func(file string) string {

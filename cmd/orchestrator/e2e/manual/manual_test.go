@@ -225,7 +225,7 @@ func TestEveryCodeHasAnEntry(t *testing.T) {
 	require.ElementsMatch(t, slices.Collect(maps.Keys(codes)), rowsOf(t, "config-codes"))
 }
 
-// codesAnywhere returns all error codes: constants of type wire.Code, those of HTTP and the
+// codesAnywhere returns all error codes: constants of type wire.Code, the codes of HTTP and the
 // command line, and the numbers of JSON-RPC.
 func codesAnywhere(t *testing.T) map[string]string {
 	t.Helper()
@@ -277,7 +277,7 @@ func faultCodes(t *testing.T) map[string]string {
 }
 
 // madeCodes lists the suffixes of configuration codes that are composed at run time: from the
-// block, or from what an expression mentions.
+// block, or from a name in an expression.
 var madeCodes = map[string][]string{
 	"config/duplicate-": {"variable", "secret", "agent", "host", "member", "repo", "task"},
 	"config/unknown-":   {"variable", "local", "secret", "path", "attribute-of-self"},

@@ -146,7 +146,8 @@ func reasonsPart(t *testing.T) string {
 	return b.String()
 }
 
-// reasonsOfTheCode returns all reasons in the code: those of codes, and those set in details.
+// reasonsOfTheCode returns all reasons in the code: the reasons of codes, and the ones set in
+// details.
 func reasonsOfTheCode(t *testing.T) (found []string) {
 	t.Helper()
 	add := func(reason string) {

@@ -124,8 +124,8 @@ func answerOf(of reflect.Type, prefix string) []string {
 	return parts
 }
 
-// shown returns the name of a type as the manual shows it. It has the package when the name of the
-// type does not tell what it is.
+// shown returns the name of a type as in the manual. It has the package when the name of the type
+// alone is unclear.
 func shown(of reflect.Type) string {
 	switch name := of.Name(); {
 	case of == reflect.TypeFor[mail.Message]():

@@ -34,7 +34,7 @@ import (
 // value. An … matches any text, and any lines if it is alone on a line. A command that changes
 // nothing is repeated until its output matches.
 
-// A reader runs what a reader of the README would run.
+// A reader runs the commands of the README as a reader would.
 type reader struct {
 	t       *testing.T
 	program string
@@ -76,7 +76,7 @@ func newReader(t *testing.T) *reader {
 	r := &reader{t: t, program: program, dir: filepath.Join(top, "shop")}
 	require.NoError(t, os.Mkdir(r.dir, 0o700))
 	t.Cleanup(func() {
-		down, cancel := context.WithTimeout(context.Background(), time.Minute) // after a failure something may run
+		down, cancel := context.WithTimeout(context.Background(), time.Minute) // further commands may run after a failure
 		defer cancel()
 		_ = r.command(down, r.dir, "orchestrator down").Run()
 		require.NoError(t, os.RemoveAll(top))
@@ -125,7 +125,7 @@ func (r *reader) do(line string) string {
 	return noted.ReplaceAllString(string(text), "")
 }
 
-// noted is what up notes about a file that is new. On a terminal it asks instead, as the pages say.
+// noted is the note of up about a new file. On a terminal it asks instead, as in the pages.
 var noted = regexp.MustCompile(`(?m)^Running \d+ new commands? of .*\n`)
 
 // typed is a command and its expected output.

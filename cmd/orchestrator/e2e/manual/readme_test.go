@@ -167,7 +167,7 @@ func TestLoose(t *testing.T) {
 	require.Empty(t, extra)
 }
 
-// The agent and the configuration on the page are those that the script runs.
+// The agent and the configuration on the page equal the ones in the script.
 func TestTheAgentOfTheBusPageRuns(t *testing.T) {
 	script, err := os.ReadFile("testdata/script/bus_team.txtar")
 	require.NoError(t, err)

@@ -12,8 +12,8 @@ import (
 	"orchestrator/cmd/orchestrator/e2e/stage"
 )
 
-// The libraries that the program writes can be installed without a network, from their folders and from what is packed
-// of them. An agent that uses them does a task.
+// The libraries that the program writes can be installed without a network, from their folders and from their packages.
+// An agent that uses them does a task.
 func TestSDK(t *testing.T) {
 	t.Parallel()
 	for language, test := range map[string]struct {

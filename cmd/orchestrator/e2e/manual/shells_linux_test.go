@@ -18,8 +18,8 @@ import (
 // bashCompletion has the functions that the script for bash needs.
 const bashCompletion = "/usr/share/bash-completion/bash_completion"
 
-// The real shells complete a command with the scripts that the program prints. No PowerShell is tried: there is none for
-// the machines that run the tests.
+// The real shells complete a command with the scripts that the program prints. PowerShell is not tried, since the test
+// machines cannot run it.
 func TestShellsComplete(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, "").Ship()

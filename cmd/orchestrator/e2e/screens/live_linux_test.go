@@ -104,7 +104,8 @@ func TestLiveShowsWork(t *testing.T) {
 	require.Regexp(t, `(?m)^Done in [\d.ms]+: 2 of 2 tasks\n  worker  2 tasks  [\d.ms]+ at work\n\d+ messages, none refused, nothing lost\.$`, text)
 }
 
-// inquisitive returns a team in which one agent asks a question and another prints all the time.
+// inquisitive returns a team with one agent that asks a question and another that prints all the
+// time.
 func inquisitive(t *testing.T, words string) string {
 	return `
 agent "asker" {
@@ -179,7 +180,7 @@ func TestLiveNobodyAnswers(t *testing.T) {
 	require.Regexp(t, `1 question: no answer within \d+(\.\d+)?s\. \d+ message`, w.ends(cli.ExitOK))
 }
 
-// The rows fit the terminal at any size, and disappear when there is no room.
+// The rows fit the terminal at any size, and disappear when they have no room.
 func TestLiveResize(t *testing.T) {
 	t.Parallel()
 	w := inTerminal(t, crew(t, `{"ms":60000}`, "Write the whole spec again"), "exec $UP", 100, 24)

@@ -1,4 +1,4 @@
-// Package screens tests what people watch: the terminal, the web view, the rows of up, notifications, metrics and the audit.
+// Package screens tests the displays: the terminal, the web view, the rows of up, notifications, metrics and the audit.
 package screens
 
 import (

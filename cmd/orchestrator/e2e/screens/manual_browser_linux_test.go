@@ -15,8 +15,8 @@ import (
 	chromium "orchestrator/fixtures/browser"
 )
 
-// The manual as a web site is read in a real browser, from a server and from a folder: it searches, changes its
-// colors, fits a phone, and loads nothing from elsewhere.
+// The manual as a web site is read in a real browser, from a server and from a folder: it searches, changes its colors,
+// fits a phone, and loads only its own files.
 func TestManualInBrowser(t *testing.T) {
 	ctx := chromium.Open(t)
 	s := stage.New(t, "")

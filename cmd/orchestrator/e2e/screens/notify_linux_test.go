@@ -20,8 +20,8 @@ import (
 	"orchestrator/wire/events"
 )
 
-// A question of an agent reaches a command and a webhook, through a kill of the orchestrator. What the webhook refuses is
-// a dead letter that can be sent again. The URL, which is secret, is nowhere.
+// A question of an agent reaches a command and a webhook, through a kill of the orchestrator. A notification that the
+// webhook refuses is a dead letter that can be sent again. The URL, which is secret, is nowhere.
 func TestNotify(t *testing.T) {
 	t.Parallel()
 	hook := newHook(t)
@@ -77,7 +77,7 @@ agent "own" {
 	require.NotContains(t, s.Stdout.All()+s.Stderr.All()+tried, "very-secret")
 }
 
-// The terminal of up is told: a bell and a notification of the terminal, before the line of the event.
+// The terminal of up gets a bell and a notification, before the line of the event.
 func TestNotifyTerminal(t *testing.T) {
 	t.Parallel()
 	w := inTerminal(t, stage.QuickStop+`

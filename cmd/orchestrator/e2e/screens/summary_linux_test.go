@@ -68,8 +68,8 @@ func workers(t *testing.T, more string) string {
 	return "\nagent \"worker\" {\n  command = [\"" + stage.Fixture(t, "worker") + "\"]\n" + more + "}\n"
 }
 
-// The exit code is zero only if all tasks are done; otherwise the last lines list those that are
-// not.
+// The exit code is zero only if all tasks are done; otherwise the last lines list the unfinished
+// ones.
 func TestIdleEnds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -131,7 +131,7 @@ func TestIdleBlockedForEver(t *testing.T) {
 	require.Regexp(t, `(?m)^  \. [0-9a-f]{8} Read, waits for `+first.ID[:8]+`$`, h.Stdout.All())
 }
 
-// With --quiet or JSON output there is no summary.
+// --quiet and JSON output have no summary.
 func TestNoSummary(t *testing.T) {
 	t.Parallel()
 	hcl := submitter(`{"type":"x","requiredRole":"worker","name":"Write"}`) + workers(t, "")

@@ -133,7 +133,7 @@ func TestPipeOnTerminal(t *testing.T) {
 	require.NoError(t, cmd.Wait())
 }
 
-// On a terminal, run says what becomes of typed lines.
+// On a terminal, run explains the use of typed lines.
 func TestRunOnTerminal(t *testing.T) {
 	s := stage.New(t, "")
 	cmd := exec.Command(s.Program, "run", "--", "sh", "-c", "read line; echo heard $line")
@@ -151,7 +151,7 @@ func TestRunOnTerminal(t *testing.T) {
 	require.NoError(t, cmd.Wait())
 }
 
-// A second signal ends the pipe at once and leaves nothing behind.
+// A second signal ends the pipe at once and leaves no process behind.
 func TestPipeLeavesAtOnce(t *testing.T) {
 	s := stage.New(t, "")
 	cmd := exec.Command(s.Program, "pipe", "--as", "me", "-v")
@@ -183,7 +183,7 @@ func TestPipeLeavesAtOnce(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// tidying is for agents that end when they are told to, however long that takes.
+// tidying is for agents that end on request, however long that takes.
 const tidying = `
 defaults {
   stop {
@@ -193,8 +193,8 @@ defaults {
 }
 `
 
-// Closing the terminal of a team stops everything in order, also if nothing is being written
-// that could fail, and without the rows.
+// Closing the terminal of a team stops everything in order, also without a write that could fail,
+// and without the rows.
 func TestHangUp(t *testing.T) {
 	t.Parallel()
 	agent := `
@@ -256,7 +256,7 @@ agent "chatty" {
 }
 
 // On a terminal, up asks before it runs commands of a file for the first time, and reload before it
-// runs changed ones. What reload was told to run, the next up runs.
+// runs changed ones. The next up runs the commands that were accepted for reload.
 func TestAsksBeforeNewCommands(t *testing.T) {
 	t.Parallel()
 	agent := func(command string) string {

@@ -35,7 +35,8 @@ func (v *visitorOfPages) sees(text string) {
 	chromium.Holds(v.ctx, v.t, shows(text))
 }
 
-// presses clicks on the last button with a label: one in a dialog comes after those of the page.
+// presses clicks on the last button with a label: buttons of a dialog come after the buttons of the
+// page.
 func (v *visitorOfPages) presses(label string) {
 	v.t.Helper()
 	find := fmt.Sprintf(`[...document.querySelectorAll("button")].filter((b) => b.innerText.trim() === %q && !b.disabled).at(-1)`, label)
@@ -51,8 +52,8 @@ func (v *visitorOfPages) does(script string) {
 	require.NoError(v.t, err)
 }
 
-// Each button of the web view does what it says, in a real orchestrator. A second tab sees it, and a tab that is
-// hidden tells a person who has allowed it of a question.
+// Each button of the web view does its job in a real orchestrator. A second tab sees it, and a hidden tab notifies a
+// person who has allowed it of a question.
 func TestWebViewButtons(t *testing.T) {
 	ctx := chromium.Open(t)
 	addresses, err := programs.FreeAddresses(1)
@@ -143,7 +144,7 @@ agent "asker" {
 	s.Stop()
 }
 
-// The page of a task shows what it has changed, as a diff, and merges it.
+// The page of a task shows its changes as a diff, and merges them.
 func TestWebViewMerges(t *testing.T) {
 	ctx := chromium.Open(t)
 	addresses, err := programs.FreeAddresses(1)

@@ -231,7 +231,7 @@ func TestWatchAnswers(t *testing.T) {
 	v.leaves("q")
 }
 
-// A permission shows what it is for, and is answered with one key. A denial may say why.
+// A permission shows its subject, and is answered with one key. A denial may have a reason.
 func TestWatchPermissions(t *testing.T) {
 	t.Parallel()
 	h, cast := busyStage(t)
@@ -272,7 +272,7 @@ func TestWatchPermissions(t *testing.T) {
 	require.NoError(t, v.Resize(50, 15))
 	ask("Bash", "Bash: rm x", `{"command":"rm x"}`)
 	v.sees("Bash: rm x")
-	v.types("s") // what it is for is not on the screen
+	v.types("s") // its subject is not on the screen
 	v.types(screen.Enter)
 	v.sees("$ rm x")
 	v.types("d", screen.Enter)

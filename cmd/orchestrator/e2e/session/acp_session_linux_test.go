@@ -62,7 +62,7 @@ func TestACPInASession(t *testing.T) {
 				return strings.Contains(said, line+"\n")
 			})
 		}
-		require.NotContains(t, said, "What is this?", name) // nothing was open at the end of a turn
+		require.NotContains(t, said, "What is this?", name) // no task was open at the end of a turn
 	}
 }
 
@@ -98,8 +98,8 @@ func TestMCPGuestInASession(t *testing.T) {
 	}, types(p.said))
 }
 
-// A program with MCP is a member of a session, over HTTP as well. It does one thing at a time: what
-// it has begun, then what it is to review, then what it is given.
+// A program with MCP is a member of a session, over HTTP as well. It works in order: first begun
+// tasks, then reviews, then new tasks.
 func TestMCPInASession(t *testing.T) {
 	s := stage.New(t, stage.QuickStop+"http {\n  listen = [\"127.0.0.1:0\"]\n}\n"+
 		sessionOf("checkout", "", "lead=architect", "coder=developer", "rex=reviewer")+stage.Readers("lead", "coder", "rex")).Up()

@@ -47,7 +47,7 @@ func ear(s *stage.Orchestrator) (found []aWord) {
 }
 
 // An agent that stops reading gets each task once, and the acts on it, when it reads again. It
-// never gets a task that was cancelled meanwhile. No other agent waits.
+// never gets a task that was cancelled before that. No other agent waits.
 //
 // Rows: D-11, D-17, D-36, D-38, T-04.
 func TestDelegationToTheDeaf(t *testing.T) {

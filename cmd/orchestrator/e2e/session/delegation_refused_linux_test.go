@@ -202,7 +202,7 @@ func TestDelegationBadResponses(t *testing.T) {
 	require.Equal(t, 4, late, "each of them is in the audit")
 }
 
-// An agent cannot change the tasks of others by messages about them, and learns nothing about
+// An agent cannot change tasks of other agents by messages about them, and learns no details of
 // them.
 //
 // Rows: D-10, D-12, D-14, D-18, D-37, D-38, D-39, T-02, T-32, K-18.

@@ -242,8 +242,8 @@ func TestDelegationArtifacts(t *testing.T) {
 	h.Stop()
 }
 
-// requireLost requires that a request for an artifact says that the content is lost, and what to
-// do.
+// requireLost requires the refusal of a request for an artifact: the content is lost, and the
+// refusal names the next step.
 func requireLost(h *stage.Team, id, hash string) {
 	h.T.Helper()
 	shown, said, code := h.Call("task", "response", id, "--artifact", "a")
@@ -256,8 +256,8 @@ func requireLost(h *stage.Team, id, hash string) {
 	require.Contains(h.T, h.Ask("task", "response", id), "  lost: sha256:"+hash+"\n")
 }
 
-// An artifact whose file was changed or deleted is not returned. The response still has its
-// reference, the log says why, and other artifacts are not affected.
+// An artifact is not returned if its file was changed or deleted. The response still has its
+// reference, the log has the reason, and other artifacts are not affected.
 //
 // Rows: D-17, D-35.
 func TestDelegationArtifactIsTamperedWith(t *testing.T) {

@@ -47,7 +47,8 @@ func TestLead(t *testing.T) {
 	s.WaitForState(inner, wire.TaskCancelled)
 }
 
-// A task whose developer does not run does not fail. A person is asked, and it is tried again.
+// A task does not fail because its developer does not run. A person is asked, and it is tried
+// again.
 func TestLeadWithoutDeveloper(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, sessionOf("change", "", "lead=architect", "dev=developer")+

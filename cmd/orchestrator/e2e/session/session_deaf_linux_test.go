@@ -31,7 +31,7 @@ agent "dev" {
 }
 `
 
-// An agent that does not read delays only its own messages. Their sender is told of each retry
+// An agent that does not read delays only its own messages. Their sender is notified of each retry
 // and its time. When the agent reads again, it gets all messages in order.
 //
 // Rows: C-16, C-90, C-91, T-04.
@@ -50,7 +50,7 @@ func TestSessionDeafMember(t *testing.T) {
 	}
 	require.Equal(t, many, len(spoken(rex, "")))
 
-	// the sender of each undelivered message is told of every attempt
+	// the sender of each undelivered message hears of every attempt
 	retries := func(count int) (ids []string) {
 		for _, m := range ada.All() {
 			if m.Error == nil {

@@ -28,7 +28,7 @@ const soon = `  restart {
     jitter = 0
   }`
 
-// afterDeath runs a session of one task whose developer dies, and returns the ended session.
+// afterDeath runs a session of one task with a developer that dies, and returns the ended session.
 func afterDeath(t *testing.T, code int, developer string, more ...string) (*stage.Orchestrator, *proceedings) {
 	t.Helper()
 	sessionID := sessionOf("loop", "require_review = true", three...)
@@ -253,7 +253,7 @@ func (c *chief) lead(enough int) {
 	}
 }
 
-// begin starts a new run: it repeats all its messages and reads what it may have missed.
+// begin starts a new run: it repeats all its messages and reads messages that it may have missed.
 func (c *chief) begin() {
 	c.Agent = c.NextRun("ada")
 	for _, line := range slices.Clone(c.said) {
@@ -277,7 +277,7 @@ func (c *chief) begin() {
 	}
 }
 
-// The orchestrator is killed repeatedly during a session. All tasks end; nothing is lost or done
+// The orchestrator is killed repeatedly during a session. All tasks end; no task is lost or done
 // twice, and repeated messages have no effect.
 //
 // Rows: C-02, C-05, C-10, C-22, C-52, C-78, C-99, T-26, T-57.

@@ -110,7 +110,7 @@ func TestSessionOddLines(t *testing.T) {
 	h.Stop()
 }
 
-// An agent that echoes messages and notices sends nothing by that, and gets no answer.
+// An agent that echoes messages and notices sends no message by that, and gets no answer.
 //
 // Rows: C-06, C-90.
 func TestSessionEcho(t *testing.T) {
@@ -262,8 +262,8 @@ func TestSessionReload(t *testing.T) {
 	h.Stop()
 }
 
-// The environment of an agent names its session and its type there, those of the first session
-// in the file. For an agent without a session they are unset, even if inherited.
+// The environment of an agent names its session and its type there, from the first session in the
+// file. For an agent without a session the variables are unset, even if inherited.
 //
 // Rows: C-13, C-72.
 func TestSessionEnvironment(t *testing.T) {

@@ -88,8 +88,7 @@ func goRound(t *testing.T, required, renamed bool) {
 	s.Stop()
 }
 
-// requireChained requires one chain with rising sequence numbers, in which answers refer to
-// their message.
+// requireChained requires one chain with rising sequence numbers. Answers refer to their message.
 func requireChained(t *testing.T, p *proceedings) {
 	t.Helper()
 	answers := make(map[string]string) // the last assignment and request, by recipient
@@ -198,7 +197,7 @@ func TestSessionThatIsNeverRight(t *testing.T) {
 	}
 }
 
-// human returns a session whose only review requests changes, so that a person is asked.
+// human returns a session with a single review that requests changes, so that a person is asked.
 func human(t *testing.T, required bool) (*stage.Team, *stage.Agent) {
 	t.Helper()
 	h := stage.NewQuickTeam(t, stage.ScriptedAgents("ada")+untapped(t, "dev", "developer")+untapped(t, "rex", "reviewer -request-changes 1")+

@@ -104,7 +104,7 @@ func spanOf(s *tracepb.Span) aSpan {
 	return found
 }
 
-// all returns the spans received so far for which fits returns true.
+// all returns the spans received so far that fit.
 func (c *collector) all(fits func(*aSpan) bool) (found []aSpan) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,7 +116,7 @@ func (c *collector) all(fits func(*aSpan) bool) (found []aSpan) {
 	return found
 }
 
-// one waits for the only span for which fits returns true.
+// one waits for the only span that fits.
 func (c *collector) one(what string, fits func(*aSpan) bool) aSpan {
 	c.t.Helper()
 	stage.WaitFor(c.t, "span of "+what, func() bool { return len(c.all(fits)) > 0 })
@@ -164,7 +164,7 @@ func TestSpansOfATree(t *testing.T) {
 	usage := stage.Event("u", "usage", fmt.Sprintf(`{"taskId":%q,"turn":1,"model":"m","input":300,"output":60,"cost":0.25,"currency":"USD"}`, again.ID)) + "\n"
 	worker.Say(usage)
 	worker.Granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q}`, again.ID))
-	worker.Say(usage) // of the rest of the turn in which the task ended
+	worker.Say(usage) // for the rest of the turn after the task ended
 	worker.Refused("NOT_FOUND", "get-task", `{"taskId":"nobody"}`)
 	boss.Granted(nil, "complete-task", fmt.Sprintf(`{"taskId":%q}`, top))
 

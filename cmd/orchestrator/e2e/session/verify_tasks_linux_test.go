@@ -13,8 +13,8 @@ import (
 	"orchestrator/wire/session"
 )
 
-// The tasks of a session can have a workspace and verify commands. What its developer says is compared with what has
-// really changed, and the scope of the task holds for that.
+// The tasks of a session can have a workspace and verify commands. The claims of its developer are compared with the
+// real changes, and the scope of the task applies to these.
 func TestVerifyInASession(t *testing.T) {
 	t.Parallel()
 	y := stage.NewRepoOf(t, stage.ScriptedAgents("ada", "dev", "rex")+checkout(`

@@ -66,8 +66,8 @@ func (e *deafEditor) prompt(text string) {
 	e.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":%q}]}}`, e.session, text))
 }
 
-// An editor with an open prompt that reads nothing delays nothing: what it sends is done. If it goes
-// on, the program ends, and the task of the prompt stays.
+// An editor with an open prompt that does not read delays no one: its requests are done. If it
+// reads on, the program ends, and the task of the prompt stays.
 func TestEditorThatStopsReading(t *testing.T) {
 	s := stage.New(t, stage.QuickStop+stage.OneIdler).Up("--json")
 	s.WaitForEvents(1, events.AgentStarted, "")

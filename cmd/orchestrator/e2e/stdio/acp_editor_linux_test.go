@@ -20,10 +20,10 @@ import (
 	"orchestrator/wire/events"
 )
 
-// A testEditor is an editor that another library implements. It answers questions with the
-// option whose name it holds.
+// A testEditor is an editor that another library implements. It answers questions with the option
+// named in it.
 type testEditor struct {
-	acp.Client // for what the team does not ask
+	acp.Client // for requests that the team does not make
 	answer     string
 
 	mu   sync.Mutex
@@ -214,7 +214,7 @@ func TestEditorWithoutATeam(t *testing.T) {
 	}()
 	s.WaitForEvents(1, events.TaskAssigned, "idler")
 	s.Stop()
-	err = <-ended // it is told of the stop, or asks afterwards
+	err = <-ended // it hears of the stop, or asks afterwards
 	require.Error(t, err)
 	require.Regexp(t, "the orchestrator has stopped|no orchestrator is running", err.Error())
 }

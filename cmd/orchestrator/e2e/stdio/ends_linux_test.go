@@ -304,7 +304,7 @@ func TestStdioRecordInMemory(t *testing.T) {
 	h.Stop()
 }
 
-// Every operation is available at the API. Its errors are those that agents get, and the HTTP
+// Every operation is available at the API. Its errors equal the errors for agents, and the HTTP
 // status tells them apart.
 //
 // Rows: B-54, B-62, B-74.

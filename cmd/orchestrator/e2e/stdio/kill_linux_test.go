@@ -32,7 +32,7 @@ type siege struct {
 	actors   map[string]*stage.Agent
 	answered map[string]string // confirmed tasks, by name
 	finished map[string]string // confirmed final statuses, by task id
-	given    map[string]bool   // ids of tasks that agents were told to start
+	given    map[string]bool   // ids of tasks with a notice to start
 	asked    []string          // ids of questions that were listed
 	seen     int64             // the last event checked
 }

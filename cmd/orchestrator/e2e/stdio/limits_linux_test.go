@@ -22,9 +22,8 @@ import (
 	"orchestrator/wire/events"
 )
 
-// Of three hundred requests in one write, about a hundred are served and the others refused.
-// Each has one answer and one audit line. Log lines are not counted, and other agents are not
-// affected.
+// Of three hundred requests in one write, about a hundred are served and the rest refused. Each has
+// one answer and one audit line. Log lines are not counted, and other agents are not affected.
 //
 // Rows: B-21, B-74, B-79, B-81, T-24.
 func TestStdioFlood(t *testing.T) {
@@ -285,7 +284,7 @@ func told(t *testing.T, all []*stage.Agent) (granted map[string]string, refused 
 	return granted, refused
 }
 
-// The same with an ordinary disk that is full from the start: nothing is started.
+// The same with an ordinary disk that is full from the start: no agent is started.
 func TestStdioFullDiskFromTheStart(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, stage.QuickStop+`
@@ -300,7 +299,7 @@ agent "a" {
 	require.Empty(t, s.Processes())
 }
 
-// A record that was changed from outside is refused: nothing is started, and the error names the
+// A record that was changed from outside is refused: no agent is started, and the error names the
 // place.
 func TestStdioDamagedRecord(t *testing.T) {
 	t.Parallel()

@@ -240,8 +240,8 @@ agent "tty" {
 	h.Stop()
 }
 
-// An event is recorded with the id of the agent whose pipe it came on. It is never answered,
-// valid or not.
+// An event is recorded with the id of the agent that owns its pipe. It is never answered, valid or
+// not.
 //
 // Rows: B-15, B-18, B-63, B-64, B-66, B-67.
 func TestStdioEventsAreRecorded(t *testing.T) {
@@ -299,8 +299,8 @@ func TestStdioLogEvent(t *testing.T) {
 	h.Stop()
 }
 
-// An invalid event, or one that the agent may not send, changes nothing and gets no answer.
-// People see that it was refused.
+// An event that is invalid or not allowed for the agent has no effect and gets no answer. People
+// see that it was refused.
 //
 // Rows: B-63, B-64, B-68, B-78.
 func TestStdioIgnoredEvents(t *testing.T) {

@@ -76,7 +76,8 @@ func TestMCPGuest(t *testing.T) {
 	s.WaitForState(id, wire.TaskPending)
 }
 
-// A member tries its own failed task again, and with it what was cancelled because of it. A refusal names the argument.
+// A member tries its own failed task again, with the tasks that were cancelled because of it. A refusal names the
+// argument.
 func TestMCPRetry(t *testing.T) {
 	s := stage.New(t, stage.QuickStop+stage.OneIdler).Up("--json")
 	s.WaitForEvents(1, events.AgentStarted, "")
@@ -217,14 +218,14 @@ done
 `)
 	s.UpWith("ORCHESTRATOR=" + s.Program)
 	s.WaitForEvents(1, events.AgentStarted, "")
-	for range 2 { // what the first task has caused is recorded before the second is done
+	for range 2 { // the effects of the first task are recorded before the second is done
 		s.WaitForState(strings.TrimSpace(s.Ask("task", "add", "Do it", "-q")), wire.TaskDone)
 	}
 	require.Empty(t, s.Events(events.AgentRefused, "coder"))
 }
 
-// Clients that want a URL find the tools on the listener. A request acts as the agent whose key
-// it has.
+// Clients that want a URL find the tools on the listener. A request acts as the agent that owns its
+// key.
 func TestMCPOverHTTP(t *testing.T) {
 	s := stage.New(t, stage.QuickStop+"http {\n  listen = [\"127.0.0.1:0\"]\n}\n"+stage.OneIdler).Up()
 	url := s.Address() + "/mcp"
@@ -244,7 +245,7 @@ func TestMCPOverHTTP(t *testing.T) {
 }
 
 // The listener is stateless: clients send requests in any order and at the same time, with any id
-// of a session. Requests for other hosts, and those of pages of other origins, are refused.
+// of a session. Requests for other hosts, and from pages of other origins, are refused.
 func TestMCPRequests(t *testing.T) {
 	s := stage.New(t, stage.QuickStop+"http {\n  listen = [\"127.0.0.1:0\"]\n  hosts = [\"shop.example\", \"127.0.0.1\"]\n}\n"+stage.OneIdler).Up()
 	url := s.Address() + "/mcp"

@@ -250,8 +250,7 @@ agent "worker" {
 	require.Contains(t, h.Events(events.AgentStopped, "worker")[0].Text, "exit 0")
 }
 
-// The record is a table that other programs can read. Its events are plain text, in the order in
-// which they happened.
+// The record is a table that other programs can read. Its events are plain text, in order of time.
 func TestStdioEventsHaveNoHoles(t *testing.T) {
 	t.Parallel()
 	h := stage.NewTeam(t, stage.Scripted("boss")+holder("auto"), "boss", "holder")
@@ -301,7 +300,7 @@ done
 	h.Stop()
 }
 
-// An agent that has closed its stdin gets no notices, and tasks go to others.
+// An agent that has closed its stdin gets no notices, and tasks go to other agents.
 //
 // Rows: B-08, T-04.
 func TestStdioNoticesToAClosedStdin(t *testing.T) {

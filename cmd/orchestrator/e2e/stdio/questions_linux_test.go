@@ -336,7 +336,7 @@ func TestStdioRepeatedRequest(t *testing.T) {
 	h.Stop()
 }
 
-// A question times out after its own timeout, or else after that of the file. A late answer is
+// A question times out after its own timeout, or else after the one in the file. A late answer is
 // refused.
 //
 // Rows: B-29, B-60, T-07.

@@ -55,8 +55,7 @@ agent "coder" {
 	s.Ask("--state-dir", s.State(), "down")
 }
 
-// requireListed fails for an entry of a state directory without a row, or without the one that it
-// must have.
+// requireListed fails for an entry of a state directory without a row, or with a wrong one.
 func requireListed(t *testing.T, dir, must string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -15,7 +15,7 @@ import (
 	"orchestrator/wire/events"
 )
 
-// A purse is a team whose agent coder has a budget.
+// A purse is a team with an agent coder that has a budget.
 type purse struct {
 	*stage.Team
 	coder *stage.Agent
@@ -36,7 +36,7 @@ agent "coder" {
 	return p
 }
 
-// begin adds a task, and waits until the agent is told of it.
+// begin adds a task, and waits until the agent has its notice.
 func (p *purse) begin(name string) string {
 	p.T.Helper()
 	id := strings.TrimSpace(p.Ask("task", "add", name, "--role", "worker", "-q"))
@@ -51,8 +51,8 @@ func (p *purse) use(task string, tokens int, more string) {
 	p.coder.Say(fmt.Sprintf(`{"type":"event:usage","id":"u%d","timestamp":"2026-11-21T14:00:00Z","payload":{"taskId":%q,"turn":%d,"input":%d,"output":0%s}}`+"\n", p.used, task, p.used, tokens, more))
 }
 
-// A task whose budget is used up waits for a person. The person lets it go on with the same amount again,
-// and then ends it. An agent that asks in the same words gets nothing.
+// A task with a spent budget waits for a person. The person lets it continue with the same amount again, and then ends
+// it. An agent that asks in the same words gets no more.
 func TestBudgetAsks(t *testing.T) {
 	t.Parallel()
 	p := newPurse(t, `tokens = 100`, "")
@@ -80,7 +80,7 @@ func TestBudgetAsks(t *testing.T) {
 	stage.WaitFor(t, "failure", func() bool { return p.TaskState(id) == wire.TaskFailed })
 	require.Contains(t, p.Ask("task", "show", id), "budget")
 
-	next := p.begin("second") // has a budget of its own
+	next := p.begin("second") // has its own budget
 	p.use(next, 50, "")
 	p.coder.Granted(nil, "request-help", `{"taskId":"`+next+`","question":"`+asked.Question+`"}`)
 	p.Ask("inbox", "answer", p.WaitForQuestions(1)[0].ID, "go on")
@@ -88,7 +88,7 @@ func TestBudgetAsks(t *testing.T) {
 	asked = p.WaitForQuestions(1)[0]
 	require.Contains(t, asked.Question, "110 of 100 tokens")
 
-	p.Signal(syscall.SIGKILL) // what was used is in the record, so it is asked again
+	p.Signal(syscall.SIGKILL) // the usage is in the record, so it is asked again
 	<-p.Ended
 	p.Up("--json")
 	p.coder = p.Team.NextRun("coder")
@@ -111,7 +111,7 @@ func TestBudgetAsks(t *testing.T) {
 	p.Stop()
 }
 
-// An agent whose budget is used up gets no more tasks, and its task fails with reached = "stop". Its program reports no
+// An agent with a spent budget gets no more tasks, and its task fails with reached = "stop". Its program reports no
 // money, so the price of the model counts.
 func TestBudgetStops(t *testing.T) {
 	t.Parallel()
@@ -132,7 +132,7 @@ func TestBudgetStops(t *testing.T) {
 	require.Contains(t, p.Ask("cost", "--by", "task"), "first", "the record is enough")
 }
 
-// TestBudgetAsksAboutAgent checks that a person is asked about an agent whose task ends as its budget is used up. The
+// TestBudgetAsksAboutAgent checks that a person is asked about an agent if its task ends as its budget is spent. The
 // question survives a kill.
 func TestBudgetAsksAboutAgent(t *testing.T) {
 	t.Parallel()

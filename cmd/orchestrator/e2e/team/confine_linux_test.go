@@ -127,8 +127,8 @@ agent "a" {
 	require.NotContains(t, s.Ask("task", "ls", "--json"), "the hidden text")
 }
 
-// An agent that cannot be confined as its block says does not start, and its end says why. It runs
-// after a reload with another block.
+// An agent that cannot be confined as in its block does not start, and its end has the reason. It
+// runs after a reload with another block.
 func TestConfinementIsWrong(t *testing.T) {
 	t.Parallel()
 	const agent = `

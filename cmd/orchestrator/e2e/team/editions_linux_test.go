@@ -11,9 +11,9 @@ import (
 	"orchestrator/wire"
 )
 
-// A file and a record of each earlier edition can be used: the tasks, the question and the session are there, the
-// snapshot leads to the state to which all facts lead, and the team goes on. Folder 1 is from before there were task
-// blocks, 2 from before there were workspaces, hosts and shared stores. A release that adds facts adds a folder.
+// A file and a record of each earlier edition can be used: the tasks, the question and the session exist, the snapshot
+// leads to the same state as all facts, and the team continues. Folder 1 is from before task blocks, 2 from before
+// workspaces, hosts and shared stores. A release that adds facts adds a folder.
 func TestEditions(t *testing.T) {
 	t.Parallel()
 	folders, err := filepath.Glob("testdata/editions/*")

@@ -12,7 +12,7 @@ import (
 	"orchestrator/wire/events"
 )
 
-// attacked is a team whose first agent has a secret, and whose second one is confined and attacks it by their repository.
+// attacked is a team with an agent that has a secret, and a confined one that attacks it by their repository.
 const attacked = `
 secret "key" {
   file = "key"
@@ -60,8 +60,8 @@ func openQueue(y *stage.Repo) {
 	y.Ask("reload")
 }
 
-// The queue runs nothing of a repository that an agent puts in the place of its own. It says why it does not merge, and
-// that the agent has done so.
+// The queue runs no command of a repository that an agent puts in the place of the right one. It reports the reason for
+// the missing merge, and that the agent has caused it.
 func TestSwappedRepositoryAndQueue(t *testing.T) {
 	t.Parallel()
 	y := newAttacked(t)
@@ -96,8 +96,8 @@ func TestSwappedRepositoryAndQueue(t *testing.T) {
 	y.Stop()
 }
 
-// What one agent has written runs in the verification of another one without secrets, and in a merge with what both may
-// do.
+// Code written by one agent runs in the verification of another one without secrets, and in a merge with the common
+// rights of both.
 func TestVerifyOfOthers(t *testing.T) {
 	t.Parallel()
 	y := newAttacked(t)
@@ -121,7 +121,7 @@ func TestVerifyOfOthers(t *testing.T) {
 	y.Stop()
 }
 
-// A file that a replacement ref hides does not get into the branch that others clone.
+// A file that a replacement ref hides does not get into the branch that clones get.
 func TestReplacedFileAndQueue(t *testing.T) {
 	t.Parallel()
 	y := newAttacked(t)

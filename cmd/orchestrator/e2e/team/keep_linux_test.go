@@ -14,8 +14,8 @@ import (
 	"orchestrator/wire/events"
 )
 
-// Old records leave the record of a real orchestrator, also across kills. Commands that read what
-// is gone say so.
+// Old records leave the record of a real orchestrator, also across kills. Commands that read
+// removed records report that.
 func TestOldRecordsLeave(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, `

@@ -16,7 +16,7 @@ import (
 )
 
 // A process that an agent has started is neither the operator nor another agent, however it was
-// started. People are told. An agent with operator = true may be the operator, by its name.
+// started. People are notified. An agent with operator = true may be the operator, by its name.
 //
 // Rows: S-01.
 func TestLineage(t *testing.T) {
@@ -92,7 +92,7 @@ exec unshare -m sh -c 'umount -a -l -t cgroup2; exec "$0" "$@"' "$0" "$@"`
 	return s
 }
 
-// systems are the two ways in which the run of an orphan is known.
+// systems are the two ways to find the run of an orphan.
 var systems = map[string]func(s *stage.Orchestrator, flags ...string) *stage.Orchestrator{"cgroup": (*stage.Orchestrator).Up, "trace": withoutCgroup}
 
 // forge asks as an orphan that names the run of the agent boss in its environment: at the operators'
@@ -113,8 +113,8 @@ cat forged
 exec cat
 `
 
-// An orphan that names the run of another agent in its environment is neither that agent nor, if that
-// agent may operate, the operator. People are told which run it names. The same holds for a confined one.
+// An orphan that names the run of another agent in its environment is neither that agent nor, if that agent may
+// operate, the operator. People learn the run that it names. The same holds for a confined one.
 //
 // Rows: S-01.
 func TestLineageOfForgers(t *testing.T) {

@@ -39,7 +39,7 @@ func heirOf(y *stage.Repo, coder *stage.Agent, branch string) wire.Task {
 	return y.Enter(coder, id)
 }
 
-// A conflict comes back as a task for the agent, whose branch has the work of the first one.
+// A conflict comes back as a task for the agent. Its branch has the work of the first one.
 func TestConflictComesBack(t *testing.T) {
 	t.Parallel()
 	y := stage.NewRepo(t, "")
@@ -69,7 +69,8 @@ func TestConflictComesBack(t *testing.T) {
 	y.Stop()
 }
 
-// A queue merges what is done. It leaves out what conflicts, and what fails together with the others, and gives it back.
+// A queue merges done tasks. It leaves out branches that conflict, and branches that fail together with the rest, and
+// gives them back.
 func TestMergeQueue(t *testing.T) {
 	t.Parallel()
 	y := stage.NewRepo(t, `  verify = [["sh", "-c", "test ! -e a -o ! -e b"]]`+"\n")
@@ -160,7 +161,7 @@ merge {
 	y.Stop()
 }
 
-// mergesOf returns what the events about the merge of a task say.
+// mergesOf returns the texts of the events about the merge of a task.
 func mergesOf(y *stage.Repo, of *wire.Task) (texts []string) {
 	for _, e := range y.Events(events.TaskMerged, "coder") {
 		if e.Task == of.ID {
@@ -170,8 +171,8 @@ func mergesOf(y *stage.Repo, of *wire.Task) (texts []string) {
 	return texts
 }
 
-// What is in the way of one branch does not keep the others from being merged, and is said once. When it is gone, the
-// branch is merged. A conflict task goes on with another run of its agent.
+// An obstacle to one branch does not keep the rest from being merged, and is reported once. When it is gone, the branch
+// is merged. A conflict task continues with another run of its agent.
 func TestMergeQueueGoesOn(t *testing.T) {
 	t.Parallel()
 	y := stage.NewRepo(t, "  verify = [[\"./check\"]]\n}\nmerge {\n  queue = true\n")
@@ -244,7 +245,7 @@ func TestMergeQueueTakesWhatWasCompleted(t *testing.T) {
 	y.Stop()
 }
 
-// What agents write into the configuration of git decides neither where a branch is merged, nor about other tasks.
+// The configuration of git that agents write decides neither the target of a merge, nor about other tasks.
 func TestMarksOfAnAgent(t *testing.T) {
 	t.Parallel()
 	y := stage.NewRepo(t, "")
@@ -269,7 +270,7 @@ func TestMarksOfAnAgent(t *testing.T) {
 	y.Stop()
 }
 
-// What a person and a verify command do while a merge is verified changes neither what is merged nor where.
+// Actions of a person and a verify command while a merge is verified change neither its content nor its target.
 func TestMergeAmidChanges(t *testing.T) {
 	t.Parallel()
 	const meanwhile = "case $PWD in */merges/merge-*) git -C ../../../repo switch -q -c feature; touch bad; git add bad; git commit -q -m bad;; esac"
@@ -314,7 +315,7 @@ func TestOrphanedHeir(t *testing.T) {
 	y.Stop()
 }
 
-// A link that leads out, a repository inside the repository and a huge file are merged as git has them: nothing outside
+// A link that leads out, a repository inside the repository and a huge file are merged as git has them: no file outside
 // is read or changed, and a diff that is too large is refused.
 func TestMergeOfHostileFiles(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ import (
 	"orchestrator/wire/events"
 )
 
-// lastsUntilTold has an agent that keeps an orchestrator from ending until the file "go" is there.
+// lastsUntilTold has an agent that keeps an orchestrator from ending until the file "go" exists.
 const lastsUntilTold = `
 agent "only" {
   command = ["sh", "-c", "trap '' TERM; cat >/dev/null; until [ -e go ]; do sleep 0.05; done"]
@@ -32,8 +32,8 @@ agent "only" {
 }
 `
 
-// An orchestrator whose state directory, record or lock is deleted stops in order and reports
-// why. Meanwhile a second one can neither start nor kill its agents.
+// An orchestrator stops in order and reports the reason if its state directory, record or lock is
+// deleted. Before that, a second one can neither start nor kill its agents.
 func TestStateDirectoryDeleted(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "lock", "events.db", "events.db-wal"} {
@@ -54,8 +54,8 @@ func TestStateDirectoryDeleted(t *testing.T) {
 	}
 }
 
-// A team whose folder is moved stops in order, and the record knows that after a start at the new place. Nothing comes
-// back at the old place, although the agent prints.
+// A team stops in order when its folder is moved, and the record knows that after a start at the new place. No file
+// comes back at the old place, although the agent prints.
 func TestStateDirectoryMoved(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, `
@@ -88,7 +88,7 @@ agent "only" {
 	s.Ask("down")
 }
 
-// When nothing runs, status tells when and why the last run in the background ended, until another run has ended.
+// If none runs, status reports when and why the last run in the background ended, until another run has ended.
 func TestStatusTellsTheLastEnd(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, stage.OneCat)
@@ -110,8 +110,8 @@ func TestStatusTellsTheLastEnd(t *testing.T) {
 	require.NotContains(t, stderr, "It stopped at ")
 }
 
-// The file of a record may be damaged where no fact is. Store check finds that, up says what to do, and a copy of what is
-// in order can be used.
+// The file of a record may be damaged outside of facts. Store check finds that, up names the next step, and a copy of
+// the intact facts can be used.
 func TestDamagedIndex(t *testing.T) {
 	t.Parallel()
 	if !stage.HasRuntime(t, "python3") {
@@ -145,8 +145,8 @@ with open(sys.argv[1], "r+b") as f:
 	require.Contains(t, s.Ask("task", "ls"), "kept")
 }
 
-// A damaged fact that the kept state includes does not keep the team from starting. Its readers are told, and
-// it can be left out of a copy.
+// A damaged fact that the kept state includes does not keep the team from starting. Its readers get an error, and it
+// can be left out of a copy.
 func TestDamagedFactBehindTheState(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, stage.OneCat).Up("--json")

@@ -18,8 +18,8 @@ import (
 )
 
 // Ten tasks change one repository. Three change the same lines, one fails its verification twice, the agent crashes,
-// and the orchestrator is killed while it makes a workspace and while it merges, at any moment. In the end main has each change once and nothing
-// else, and no work is lost.
+// and the orchestrator is killed while it makes a workspace and while it merges, at any moment. In the end main has
+// exactly the changes, each once, and no work is lost.
 func TestTenBranches(t *testing.T) {
 	t.Parallel()
 	tenBranches(t, false)
@@ -119,7 +119,7 @@ func tenBranches(t *testing.T, queue bool) {
 		_, stderr, code := y.Call("task", "merge", tasks[n].ID)
 		switch {
 		case code != 0 && (strings.Contains(stderr, "is merged into main") || strings.Contains(stderr, "no workspace")): // before the kill
-		case code != 0: // as the refusal says, the other branch is merged into that of the task first
+		case code != 0: // as in the refusal, the other branch is merged into the branch of the task first
 			require.Contains(t, stderr, "change the same lines of file")
 			require.Less(t, n, 3, stderr)
 			y.Git(tasks[n].Workspace.Path, "merge", "--quiet", "-X", "ours", "main")

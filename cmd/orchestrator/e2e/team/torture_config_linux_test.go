@@ -18,7 +18,7 @@ import (
 	"orchestrator/wire/events"
 )
 
-// Row 18: three mistakes are all reported with line and column, and nothing is started.
+// Row 18: three mistakes are all reported with line and column, and no agent is started.
 func TestTorture18EveryMistakeIsTold(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, `orchestrator {
@@ -42,7 +42,7 @@ agent "second" {
 	requireNothingStarted(s)
 }
 
-// requireNothingStarted requires that there is no trace of a running orchestrator.
+// requireNothingStarted requires that a running orchestrator has left no trace.
 func requireNothingStarted(s *stage.Orchestrator) {
 	s.T.Helper()
 	require.Empty(s.T, s.Processes())
@@ -88,7 +88,7 @@ agent "good" {
 	}
 }
 
-// twenty returns a configuration of twenty agents, one of which has a different command.
+// twenty returns a configuration of twenty agents. One of them has a different command.
 func twenty(different string) string {
 	hcl := ""
 	for i := range 20 {
@@ -273,8 +273,8 @@ agent "only" {
 	s.Stop()
 }
 
-// If a file or another program occupies the path of the socket, there is one clear error. The
-// file is not changed, and nothing is started.
+// If a file or another program occupies the path of the socket, the user gets one clear error. The
+// file is not changed, and no agent is started.
 func TestTortureTakenSocket(t *testing.T) {
 	t.Parallel()
 	const hcl = `

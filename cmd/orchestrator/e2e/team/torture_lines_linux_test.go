@@ -149,7 +149,7 @@ agent "flooder" {
 	require.Len(t, lines, 2)
 	require.Equal(t, "after", lines[1])
 	// The line is held up to the limit, 16 MiB, beside the smaller buffer that it outgrew, and the
-	// collector lets garbage grow to the size of what lives.
+	// collector lets garbage grow to the size of live memory.
 	require.Less(t, grown, int64(4*16<<20), "bytes that the orchestrator's memory grew by")
 }
 
@@ -236,9 +236,9 @@ agent "split" {
 }
 
 // Row 13: a terminal that is raw before the agent starts. A line of 100 KB arrives complete,
-// there is no echo, and line ends are unchanged. The last line is read although the terminal
-// ends with an error. (No command resizes a terminal: see TestPtyKeepsStderrApartAndIsResized of
-// package child.)
+// without echo, and line ends are unchanged. The last line is read although the terminal ends with
+// an error. (No command resizes a terminal: see TestPtyKeepsStderrApartAndIsResized of package
+// child.)
 //
 // Rows: T-05.
 func TestTorture13Terminal(t *testing.T) {

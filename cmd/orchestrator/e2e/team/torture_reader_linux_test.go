@@ -357,7 +357,7 @@ func stdinIsFull(pid int) bool {
 	return err == nil && n == 0
 }
 
-// Every socket is served, also that of run.
+// Every socket is served, also of run.
 func TestTortureRunAnswers(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, "")

@@ -233,7 +233,7 @@ agent "c" {
 	s.Ask("down")
 }
 
-// A service manager that does not read its socket delays nothing.
+// A service manager that does not read its socket delays no decision.
 func TestTortureDeafServiceManager(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, stage.QuickStop+`
@@ -260,7 +260,7 @@ agent "only" {
 	s.Stop()
 }
 
-// A service manager with a watchdog is told again and again that decisions are made.
+// A service manager with a watchdog gets regular reports that decisions are made.
 func TestWatchdog(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, stage.QuickStop+`

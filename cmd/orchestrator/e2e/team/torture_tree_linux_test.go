@@ -128,8 +128,8 @@ agent "leaver" {
 	s.Stop()
 }
 
-// Row 5: after an agent whose leader exits on TERM is stopped, no process of its group is left.
-// The processes that had to be killed are reported by id.
+// Row 5: after an agent with a leader that exits on TERM is stopped, no process of its group is
+// left. The processes that had to be killed are reported by id.
 func TestTorture5NoSurvivorOfTheGroup(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, stage.QuickStop+`

@@ -69,7 +69,7 @@ agent "done" {
 }
 `
 
-// A relay is a team of which everything that it was told is counted, over upgrades.
+// A relay is a team with counts of all its messages, over upgrades.
 type relay struct {
 	*stage.Team
 	actors map[string]*stage.Agent
@@ -168,7 +168,7 @@ func completeAll(a *stage.Agent) {
 	}
 }
 
-// post sends mail over HTTP. A request whose connection is cut off is sent again with its key.
+// post sends mail over HTTP. A request is sent again with its key if its connection is cut off.
 func (r *relay) post() {
 	for n := 0; !r.over.Load(); n++ {
 		name := fmt.Sprintf("http-%d", n)
@@ -214,7 +214,7 @@ func (r *relay) requireAnswers() {
 		names[string(l.Payload)]++
 	}
 	require.Len(r.T, names, mailed, "messages were delivered twice")
-	stage.WaitFor(r.T, "all tasks done", func() bool { // the list of those that are done is long
+	stage.WaitFor(r.T, "all tasks done", func() bool { // the list of done ones is long
 		for _, status := range []string{"queued", "running"} {
 			var list struct{ Tasks []stage.Task }
 			if r.Operated(&list, "query-tasks", fmt.Sprintf(`{"limit":1,"status":%q}`, status)); len(list.Tasks) > 0 {
@@ -280,7 +280,7 @@ agent "operator" {
 	s.Stop()
 }
 
-// deaf reads its stdin only when a file is there. The lines that come before it are half written.
+// deaf reads its stdin only when a file exists. The lines that come before it are half written.
 const deaf = stage.QuickStop + stage.Unlimited + `
 agent "deaf" {
   command = ["sh", "-c", "until [ -e go ]; do sleep 0.05; done; exec cat >heard"]
@@ -332,8 +332,8 @@ func TestUpgradeOfTheDeaf(t *testing.T) {
 	s.Stop()
 }
 
-// TestUpgradeThenKilled kills the orchestrator after an upgrade. All agents die with it, those that
-// were started before the upgrade and after it, and all that comes from them.
+// TestUpgradeThenKilled kills the orchestrator after an upgrade. All agents die with it, started
+// before the upgrade or after it, with all their descendants.
 func TestUpgradeThenKilled(t *testing.T) {
 	t.Parallel()
 	const stubborn = `command = ["sh", "-c", "trap '' TERM HUP; (trap '' TERM HUP; setsid sleep 1000) & while :; do sleep 1; done"]`
@@ -349,8 +349,8 @@ func TestUpgradeThenKilled(t *testing.T) {
 	stage.WaitFor(t, "end of all processes", func() bool { return len(s.Processes()) == 0 })
 }
 
-// TestUpgradeToWhatEnds upgrades to a program that passes the check and ends when it takes over. The
-// command says so at once, and nothing that the agents have started is left.
+// TestUpgradeToWhatEnds upgrades to a program that passes the check and ends when it takes over.
+// The command reports that at once, and no process of the agents is left.
 func TestUpgradeToWhatEnds(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, stage.QuickStop+`
@@ -402,7 +402,7 @@ agent "crasher" {
 }
 
 // TestUpgradeWhileAgentsEnd upgrades while agents crash, are restarted by hand and leave processes
-// behind. An upgrade may be refused for that. Nothing is left at the end.
+// behind. An upgrade may be refused for that. No process is left at the end.
 func TestUpgradeWhileAgentsEnd(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, stage.QuickStop+`
@@ -446,8 +446,8 @@ agent "steady" {
 	s.Stop()
 }
 
-// TestUpgradeOfTheStalled upgrades while an agent is stalled, because it does not read its stdin. When
-// it reads again, it is not stalled any more.
+// TestUpgradeOfTheStalled upgrades while an agent is stalled, because it does not read its stdin.
+// When it reads again, it is no longer stalled.
 func TestUpgradeOfTheStalled(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, stage.QuickStop+stage.Unlimited+`

@@ -29,7 +29,8 @@ type lodge struct {
 	uid, gid int
 }
 
-// newLodge makes a stage whose folder other users can enter. It skips the test unless root runs it.
+// newLodge makes a stage with a folder that other users can enter. It skips the test unless root
+// runs it.
 func newLodge(t *testing.T, hcl string, files ...string) *lodge {
 	t.Helper()
 	privileged.Test(t)
@@ -60,9 +61,9 @@ func open(s *stage.Orchestrator) {
 // withProgram is the attribute env of an agent that calls the program.
 const withProgram = `env = { PATH = "${path.config}/bin:/usr/local/bin:/usr/bin:/bin", HOME = "${path.config}/work" }`
 
-// An agent of another user speaks on stdio and on its own socket, and reaches nothing of root's: not the
-// state directory, the operators' socket, the sockets of other agents, or files closed to the user. A
-// process of the same user that the agent has not started cannot speak for it.
+// An agent of another user uses stdio and its own socket, and reaches no file of root's: not the state directory, the
+// operators' socket, the sockets of other agents, or files closed to the user. A process of the same user that the
+// agent has not started cannot act for it.
 func TestAgentOfOtherUser(t *testing.T) {
 	t.Parallel()
 	l := newLodge(t, `
@@ -294,7 +295,7 @@ done
 }
 
 // After the orchestrator was killed, its watchdog ends the agents of another user, and the next one
-// removes what they had in /tmp.
+// removes their files in /tmp.
 func TestKilledWithOtherUser(t *testing.T) {
 	t.Parallel()
 	l := newLodge(t, `
@@ -322,8 +323,8 @@ agent "victim" {
 	require.NoDirExists(t, folder)
 }
 
-// The file is refused if what root uses is within the reach of an agent's user, or if there is no such
-// user. A folder that the user cannot enter fails the start of the agent.
+// The file is refused if an agent's user can change files that root uses, or if that user does not
+// exist. A folder that the user cannot enter fails the start of the agent.
 func TestOtherUserIsRefused(t *testing.T) {
 	t.Parallel()
 	const agent = "agent \"a\" {\n  command = [\"cat\"]\n  dir     = \"work\"\n"

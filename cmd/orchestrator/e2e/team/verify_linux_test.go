@@ -19,8 +19,8 @@ import (
 	"orchestrator/wire/events"
 )
 
-// What an agent completes is verified in the workspace of the task, and the branch is merged when it succeeds there,
-// too. Nothing that is not committed or not merged is removed.
+// A completion is verified in the workspace of the task, and the branch is merged when it succeeds there, too.
+// Uncommitted and unmerged work is not removed.
 func TestVerified(t *testing.T) {
 	t.Parallel()
 	y := stage.NewRepo(t, `  verify = [["sh", "-c", "echo looking; test -e ok"]]`+"\n")
@@ -73,8 +73,8 @@ func TestUnverifiedAsksAPerson(t *testing.T) {
 	y.Stop()
 }
 
-// Workspaces outlive the orchestrator and its state directory, with all that is not committed. Two tasks never
-// share one. What conflicts, or is not verified when it is merged, leaves the branch as it was.
+// Workspaces outlive the orchestrator and its state directory, with all uncommitted files. Two tasks never share one.
+// Work that conflicts, or is not verified when it is merged, leaves the branch as it was.
 func TestWorkspacesSurvive(t *testing.T) {
 	t.Parallel()
 	y := stage.NewRepo(t, `  verify = [["sh", "-c", "! grep -q bad *"]]`+"\n")
@@ -127,7 +127,7 @@ func enterAgain(y *stage.Repo, coder *stage.Agent, id string) *wire.Workspace {
 	return task.Workspace
 }
 
-// merges merges the branch of a task whose record is gone.
+// merges merges the branch of a task without a record.
 func merges(y *stage.Repo, id string) {
 	y.T.Helper()
 	var reply control.MergeReply
@@ -154,7 +154,7 @@ func TestVerificationIsStopped(t *testing.T) {
 	require.Empty(t, y.Processes())
 }
 
-// A workspace that somebody has removed comes back with what was committed. One that cannot be made refuses the task.
+// A removed workspace comes back with its commits. If it cannot be made, the task is refused.
 func TestWorkspaceRemovedByHand(t *testing.T) {
 	t.Parallel()
 	y := stage.NewRepo(t, "")
@@ -185,7 +185,7 @@ func TestWorkspaceRemovedByHand(t *testing.T) {
 	y.Stop()
 }
 
-// What a repository sets, and odd names and contents, neither hide changes nor run anything. Looking leaves nothing
+// Settings of a repository, and odd names and contents, neither hide changes nor run commands. Looking leaves no file
 // behind, and the printed patch can be applied.
 func TestDiffOfAnOddRepository(t *testing.T) {
 	t.Parallel()
@@ -238,7 +238,8 @@ func TestDiffOfAnOddRepository(t *testing.T) {
 	y.Stop()
 }
 
-// A task that has not ended, or whose branch has no commit, is not merged, and prune leaves what it is not sure of.
+// A task that has not ended, or has a branch without a commit, is not merged, and prune leaves workspaces that it is
+// not sure of.
 func TestMergeIsRefused(t *testing.T) {
 	t.Parallel()
 	y := stage.NewRepo(t, "")
@@ -264,7 +265,7 @@ func TestMergeIsRefused(t *testing.T) {
 	y.Stop()
 }
 
-// What is missing for workspaces and verification is told before anything starts, with its place in the file.
+// Missing parts of workspaces and verification are reported before any start, with their place in the file.
 func TestVerifyNeeds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ more, want string }{

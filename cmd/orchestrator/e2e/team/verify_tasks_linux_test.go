@@ -12,7 +12,7 @@ import (
 	"orchestrator/wire"
 )
 
-// A task can have verify commands of its own: of its block in the file, or of the person who submits it. An agent must
+// A task can have its own verify commands: from its block in the file, or from the person who submits it. An agent must
 // not name commands that run as another agent. A block can have a workspace, too.
 func TestVerifyOfTask(t *testing.T) {
 	t.Parallel()
@@ -71,8 +71,8 @@ func TestUnverifiedSurvivesARestart(t *testing.T) {
 	y.Stop()
 }
 
-// A disk that is full during a checkout, simulated by a limit on file sizes, loses nothing: the agent is told, and has
-// its workspace when there is room.
+// A disk that is full during a checkout, simulated by a limit on file sizes, loses no work: the agent is notified, and
+// has its workspace when the disk has room.
 func TestWorkspaceOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	y := stage.NewRepo(t, `  wrap = ["sh", "-c", "ulimit -f 512; exec \"$@\"", "sh"]`+"\n")
@@ -105,7 +105,8 @@ func TestWorkspaceOnAFullDisk(t *testing.T) {
 	y.Stop()
 }
 
-// An agent that has switched to another branch in its workspace is told so, and nothing is moved.
+// An agent that has switched to another branch in its workspace gets a refusal, and no branch is
+// moved.
 func TestWorkspaceWithAnotherBranch(t *testing.T) {
 	t.Parallel()
 	y := stage.NewRepo(t, "")

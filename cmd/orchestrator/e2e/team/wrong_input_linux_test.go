@@ -12,8 +12,8 @@ import (
 	"orchestrator/wire/events"
 )
 
-// Wrong input to any operation is refused with a status of 400 or more, and below 500. Nothing happens to the
-// agents, also not when a request names none.
+// Wrong input to any operation is refused with a status of 400 or more, and below 500. Agents are not affected, also
+// not when a request names none.
 func TestWrongInputIsRefused(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, "agent \"a\" {\n  command = [\"cat\"]\n}\n").Up("--json")

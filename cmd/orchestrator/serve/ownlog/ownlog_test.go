@@ -47,7 +47,7 @@ func TestOldLogs(t *testing.T) {
 	require.ErrorIs(t, shift(name), os.ErrNotExist)
 }
 
-// Lines for which the disk has no room are counted in the log.
+// Lines are counted in the log if the disk has no room for them.
 func TestOwnLogOnAFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	require.NoError(t, err)
