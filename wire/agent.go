@@ -90,7 +90,7 @@ var serverOperations = []Operation{
 
 // QueryAgents is the payload of query-agents.
 type QueryAgents struct {
-	// Only agents with this role: worker, planner, reviewer, or one that the file gives an agent. Any
+	// Only agents with this role: worker, planner, reviewer, or a role from the configuration. Any
 	// other is refused.
 	Role string `json:"role,omitzero" schema:"minlen=1"`
 	// Only agents with this status: idle, busy, starting, stopping, stale, offline or crashed. With any
@@ -120,7 +120,7 @@ func UnknownRole(role, pointer string, roles []string) *Error {
 type Agent struct {
 	// The name of the agent.
 	ID string `json:"id"`
-	// The role: worker, planner, reviewer, or one that the file gives an agent.
+	// The role: worker, planner, reviewer, or a role from the configuration.
 	Role string `json:"role"`
 	// The status of the agent. Only an idle agent gets a task from the queue.
 	Status string `json:"status" schema:"enum=wire.AgentStatuses"`

@@ -14,7 +14,7 @@ type Link struct {
 	ID string `json:"id"`
 	// The id of the other task.
 	On string `json:"depends_on_task_id"`
-	// blocks: the other task must be done first. input: a part of its result is needed too. related:
+	// blocks: the other task must be done first. input: part of its result is needed as well. related:
 	// for information only.
 	Type string `json:"dependency_type" schema:"enum=hub.DependencyTypes"`
 	// The part of the result that an input needs; null for any other type.

@@ -72,7 +72,7 @@ type CreateSession struct {
 	// The action for a task that still needs changes after its last review: abort gives it up,
 	// force_approve approves it, and human_review, the default, asks a person.
 	OnMax string `json:"on_max,omitzero" schema:"enum=session.Escalations"`
-	// Whether a task is done only when it is approved, and not when its developer has completed it.
+	// Whether a task is done only after its approval, not when its developer completes it.
 	RequireReview bool `json:"require_review,omitzero"`
 	// How long a task may take, in milliseconds; no limit when it is missing or 0.
 	TaskTimeout int64 `json:"task_timeout_ms,omitzero" schema:"ms=0"`

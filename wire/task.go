@@ -186,8 +186,8 @@ type SubmitTask struct {
 	Description string `json:"description,omitzero"`
 	// Data for the agent. It is passed on unchanged, digit for digit.
 	Payload Raw `json:"payload,omitzero" schema:"type=object"`
-	// The role that the agent must have: worker, planner, reviewer, or one that the file gives an
-	// agent. Any other is refused.
+	// The role that the agent must have: worker, planner, reviewer, or a role from the configuration.
+	// Any other is refused.
 	RequiredRole string `json:"requiredRole,omitzero"`
 	// The capabilities that the agent must have.
 	RequiredCapabilities []string `json:"requiredCapabilities,omitzero" schema:"each:nonblank"`
@@ -245,7 +245,7 @@ func readCommands(o *object.Reader, key string) (all [][]string) {
 // QueryTasks is the payload of query-tasks.
 type QueryTasks struct {
 	// Only tasks with this status or in this state. queued is pending or assigned, completed is done,
-	// and running is everything between.
+	// and running is every state in between.
 	Status string `json:"status,omitzero" schema:"enum=wire.statusWords"`
 	// Only tasks that require this role.
 	RequiredRole string `json:"requiredRole,omitzero"`

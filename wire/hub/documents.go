@@ -111,8 +111,8 @@ const (
 type Dependency struct {
 	// The id of the other task.
 	On string `json:"depends_on_task_id" schema:"nonblank"`
-	// blocks: the other task must be done first; the default. input: a part of its result is needed
-	// too. related: for information only.
+	// blocks: the other task must be done first; the default. input: part of its result is needed as
+	// well. related: for information only.
 	Type string `json:"dependency_type" schema:"enum=hub.DependencyTypes,optional"`
 	// The part of the result that an input needs. With another type it has no meaning and causes a
 	// warning.

@@ -26,8 +26,7 @@ type SpecDocument struct {
 type SpecRequirement struct {
 	// The work to do.
 	Description string `json:"description" schema:"nonblank"`
-	// must: without it the task has failed. should: there must be a reason to leave it out. could:
-	// only if there is time.
+	// must: required. should: leave it out only for a good reason. could: if time permits.
 	Priority string `json:"priority" schema:"enum=hub.SpecPriorities"`
 	// The category, in free words.
 	Category string `json:"category,omitzero"`
@@ -74,7 +73,7 @@ type SpecExpectations struct {
 	// The contracts that the task delivers to other tasks. A key has letters from a to z, digits and
 	// underscores. A contract has a description, and may have a format and the member required.
 	Contracts map[string]SpecContract `json:"contracts,omitzero" schema:"keys=word"`
-	// The names of other expected products. A missing one has no consequence.
+	// The names of other expected products. A missing product has no consequence.
 	Artifacts []string `json:"artifacts,omitzero" schema:"each:nonblank"`
 }
 

@@ -17,7 +17,7 @@ type Server struct {
 	Name string `json:"name"`
 	// Whether the agent is present.
 	Status string `json:"status" schema:"enum=hub.serverStatuses"`
-	// The role: worker, planner, reviewer, or one that the file gives an agent.
+	// The role: worker, planner, reviewer, or a role from the configuration.
 	Role string `json:"role"`
 	// Whether the agent runs on another machine and has registered.
 	Remote bool `json:"remote"`

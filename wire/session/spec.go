@@ -19,7 +19,7 @@ type Spec struct {
 	MaxIterations int64 `json:"max_iterations" schema:"min=1"`
 	// The action for a task that still needs changes after its last review.
 	OnMax string `json:"on_max" schema:"enum=session.Escalations"`
-	// Whether a task is done only when it is approved, and not when its developer has completed it.
+	// Whether a task is done only after its approval, not when its developer completes it.
 	RequireReview bool `json:"require_review"`
 	// How long a task may take without a completion, in milliseconds; no limit when it is missing.
 	TaskTimeout int64 `json:"task_timeout_ms,omitzero" schema:"min=0"`

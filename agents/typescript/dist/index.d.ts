@@ -763,8 +763,8 @@ export interface Link {
 	/** The id of the other task. */
 	depends_on_task_id: string;
 	/**
-	 * blocks: the other task must be done first. input: a part of its result is needed too. related:
-	 * for information only.
+	 * blocks: the other task must be done first. input: part of its result is needed as well.
+	 * related: for information only.
 	 */
 	dependency_type: "blocks" | "input" | "related";
 	/** The part of the result that an input needs; null for any other type. */
@@ -810,8 +810,8 @@ export interface TypedDependency {
 	/** The id of the other task. */
 	depends_on_task_id: string;
 	/**
-	 * blocks: the other task must be done first; the default. input: a part of its result is needed
-	 * too. related: for information only.
+	 * blocks: the other task must be done first; the default. input: part of its result is needed as
+	 * well. related: for information only.
 	 */
 	dependency_type?: "blocks" | "input" | "related";
 	/**
@@ -831,8 +831,8 @@ export interface SubmitTask {
 	/** Data for the agent. It is passed on unchanged, digit for digit. */
 	payload?: Document;
 	/**
-	 * The role that the agent must have: worker, planner, reviewer, or one that the file gives an
-	 * agent. Any other is refused.
+	 * The role that the agent must have: worker, planner, reviewer, or a role from the configuration.
+	 * Any other is refused.
 	 */
 	requiredRole?: Role;
 	/** The capabilities that the agent must have. */
@@ -895,7 +895,7 @@ export interface Requirements {
 export interface QueryTasks {
 	/**
 	 * Only tasks with this status or in this state. queued is pending or assigned, completed is done,
-	 * and running is everything between.
+	 * and running is every state in between.
 	 */
 	status?: TaskStatus | TaskState;
 	/** Only tasks that require this role. */
@@ -1181,7 +1181,7 @@ export interface Receipt {
 /** Selects agents. */
 export interface QueryAgents {
 	/**
-	 * Only agents with this role: worker, planner, reviewer, or one that the file gives an agent. Any
+	 * Only agents with this role: worker, planner, reviewer, or a role from the configuration. Any
 	 * other is refused.
 	 */
 	role?: Role;
@@ -1197,7 +1197,7 @@ export interface QueryAgents {
 export interface Agent {
 	/** The name of the agent. */
 	id: string;
-	/** The role: worker, planner, reviewer, or one that the file gives an agent. */
+	/** The role: worker, planner, reviewer, or a role from the configuration. */
 	role: Role;
 	/** The status of the agent. Only an idle agent gets a task from the queue. */
 	status: AgentStatus;
@@ -1248,7 +1248,7 @@ export interface Server {
 	name: string;
 	/** Whether the agent is present. */
 	status: "online" | "offline";
-	/** The role: worker, planner, reviewer, or one that the file gives an agent. */
+	/** The role: worker, planner, reviewer, or a role from the configuration. */
 	role: string;
 	/** Whether the agent runs on another machine and has registered. */
 	remote: boolean;

@@ -64,7 +64,7 @@ var all = []schema.Document{
 	{Name: "question", Of: wire.Question{}, Title: "An open question to a person", About: "A question in the answer to list-questions."},
 	{Name: "credential", Of: wire.Credential{}, Title: "A key or a token, without its secret",
 		About: "A key of an agent, a registration token of a server, or a token of a person or an actor. " +
-			"It is listed by list-keys and list-tokens. It also answers revoke-key and revoke-token."},
+			"Listed by list-keys and list-tokens, and returned by revoke-key and revoke-token."},
 	{Name: "mail", Of: mail.Message{}, Title: "A message from one actor to another",
 		About: "A stored message, in the answers to poll-messages and send-message and in notify:message. It never changes."},
 	{Name: "actor", Of: mail.ActorView{}, Title: "An actor: a person or a program that has mail",
@@ -94,7 +94,7 @@ var all = []schema.Document{
 		)}}},
 	{Name: "task-result", Of: hub.ResultDocument{}, Lenient: true, Title: "The result of a task",
 		About: "A result in a form for programs. Its contracts go to the tasks that need them. " + stored + nullsMissing + versioned +
-			" A result may also be any value but an object with $schema. Such a result is not read and delivers nothing.",
+			" A result can also be any value except an object with $schema. Such a result delivers no contracts.",
 		Parts: []schema.Part{{Of: hub.ResultContract{}, Rules: schema.If(
 			schema.Has("status", schema.Const(hub.ContractSkipped)),
 			schema.Has("data", schema.About("Why the contract was skipped.", schema.And(schema.Type("object"), schema.Has("reason", given("The reason, in words."))))),

@@ -120,8 +120,8 @@ type saidError struct {
 type dependencySaid struct {
 	// The id of the other task.
 	On string `json:"dependsOnTaskId" schema:"nonblank"`
-	// blocks: the other task must be done first; the default. input: a part of its result is needed too.
-	// related: for information only.
+	// blocks: the other task must be done first; the default. input: part of its result is needed as
+	// well. related: for information only.
 	Type string `json:"dependencyType,omitzero" schema:"enum=hub.DependencyTypes"`
 	// The part of the result that an input needs. With another type it has no meaning and causes a
 	// warning.

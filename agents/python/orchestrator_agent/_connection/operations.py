@@ -44,8 +44,8 @@ class Operations:
         """List agents, by role, status or capabilities. You are one of them. Without a payload the
         answer lists all agents.
 
-        role: Only agents with this role: worker, planner, reviewer, or one that the file gives
-            an agent. Any other is refused.
+        role: Only agents with this role: worker, planner, reviewer, or a role from the
+            configuration. Any other is refused.
         status: Only agents with this status: idle, busy, starting, stopping, stale, offline or
             crashed. With any other status the list is empty.
         capabilities: Only agents that have all of these.
@@ -69,7 +69,7 @@ class Operations:
         them.
 
         status: Only tasks with this status or in this state. queued is pending or assigned,
-            completed is done, and running is everything between.
+            completed is done, and running is every state in between.
         required_role: Only tasks that require this role.
         limit: The maximum number of tasks; 100 when it is missing. The response has the number
             of further tasks.
@@ -113,8 +113,8 @@ class Operations:
         name: The name of the task.
         description: The work to do.
         payload: Data for the agent. It is passed on unchanged, digit for digit.
-        required_role: The role that the agent must have: worker, planner, reviewer, or one that
-            the file gives an agent. Any other is refused.
+        required_role: The role that the agent must have: worker, planner, reviewer, or a role
+            from the configuration. Any other is refused.
         required_capabilities: The capabilities that the agent must have.
         dependencies: The dependencies of the task: ids of tasks that must be done first, or
             objects with more members.
@@ -459,8 +459,8 @@ class Operations:
 
         task_id: The id of the task that depends on another one.
         depends_on_task_id: The id of the other task.
-        dependency_type: blocks: the other task must be done first; the default. input: a part
-            of its result is needed too. related: for information only.
+        dependency_type: blocks: the other task must be done first; the default. input: part of
+            its result is needed as well. related: for information only.
         contract_key: The part of the result that an input needs. With another type it has no
             meaning and causes a warning.
         """

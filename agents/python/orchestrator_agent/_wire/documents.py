@@ -164,7 +164,7 @@ class _Link(TypedDict):
     id: str
     #: The id of the other task.
     depends_on_task_id: str
-    #: blocks: the other task must be done first. input: a part of its result is needed too.
+    #: blocks: the other task must be done first. input: part of its result is needed as well.
     #: related: for information only.
     dependency_type: str
     #: The part of the result that an input needs; null for any other type.
@@ -213,8 +213,8 @@ class _Dependency(TypedDict):
 class Dependency(_Dependency, total=False):
     """A dependency of a task to submit."""
 
-    #: blocks: the other task must be done first; the default. input: a part of its result is needed
-    #: too. related: for information only.
+    #: blocks: the other task must be done first; the default. input: part of its result is needed
+    #: as well. related: for information only.
     dependency_type: str
     #: The part of the result that an input needs. With another type it has no meaning and causes a
     #: warning.
@@ -322,7 +322,7 @@ class Withdrawn(TypedDict):
 class _Agent(TypedDict):
     #: The name of the agent.
     id: str
-    #: The role: worker, planner, reviewer, or one that the file gives an agent.
+    #: The role: worker, planner, reviewer, or a role from the configuration.
     role: str
     #: The status of the agent. Only an idle agent gets a task from the queue.
     status: str
@@ -346,7 +346,7 @@ class _Server(TypedDict):
     name: str
     #: Whether the agent is present. One of online, offline.
     status: str
-    #: The role: worker, planner, reviewer, or one that the file gives an agent.
+    #: The role: worker, planner, reviewer, or a role from the configuration.
     role: str
     #: Whether the agent runs on another machine and has registered.
     remote: bool
