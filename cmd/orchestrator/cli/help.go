@@ -197,6 +197,9 @@ func (a *App) showContents() error {
 			fmt.Fprintf(&b, "\n%s\n", a.Paint(a.Stdout).Strong(part))
 		}
 		b.WriteString("  " + term.Pad(c.Topic, 17) + c.About + "\n")
+		for _, l := range help.Lookups[c.Topic] {
+			b.WriteString("    " + term.Pad(l.Word, 15) + l.About + "\n")
+		}
 		if a.Flags.Verbose && len(sections) > 0 {
 			for line := range strings.Lines(term.Readable(help.TitleList(c.Topic, sections), a.Paint(a.Stdout), width-4)) {
 				b.WriteString("    " + line)
@@ -222,7 +225,7 @@ var codeHeads = []string{"Code", "Error code", "Reason", "Word"}
 
 // codePages are the pages with tables of codes. Pages with remedies come last, as in an
 // answer.
-var codePages = []string{"glossary", "exit-codes", "http", "protocol", "bus", "delegation", "troubleshooting", "config-codes"}
+var codePages = []string{"glossary", "exit-codes", "http", "protocol", "bus", "delegation", "verified", "troubleshooting", "config-codes"}
 
 // explained is the JSON answer of help CODE.
 type explained struct {
@@ -248,16 +251,7 @@ func (a *App) explain(root *cobra.Command, args []string) error {
 	asked := strings.Join(args, " ")
 	found := entriesOf(all, asked)
 	if len(found) == 0 {
-		hint := "Topics: orchestrator help     Commands: orchestrator     Codes: orchestrator help troubleshooting"
-		sections, verbs := help.SectionsNamed(asked), verbsNamed(root, asked)
-		if len(sections) == 1 && len(verbs) == 0 {
-			return a.showSection(sections[0].Topic, sections[0].Title, false, nil)
-		} else if len(sections)+len(verbs) > 0 {
-			hint = "See: " + firstOf(slices.Concat(verbs, sectionCommands(sections)), 4)
-		} else if topics := help.Mentioning(asked); len(topics) > 0 {
-			hint = "Pages with this word: " + firstOf(topics, 8) + "     " + hint
-		}
-		return UsageError(fmt.Sprintf("no help on %q%s", asked, DidYouMean(asked, slices.Concat(help.TopicNames(), VerbNames(root), codesOf(all)))), hint)
+		return a.pointTo(root, asked, all)
 	}
 	if a.Flags.JSON {
 		return a.Document(explained{FormatVersion: wire.FormatVersion, Code: found[0].Code, Entries: found})
@@ -270,8 +264,55 @@ func (a *App) explain(root *cobra.Command, args []string) error {
 		}
 		said[e.Head] = true
 	}
-	fmt.Fprintf(&b, "\nMore: orchestrator help %s\n", found[len(found)-1].Topic)
+	more := found[len(found)-1].Topic
+	if place, ok := help.SectionOf(asked); ok {
+		more = place.Topic + " " + strings.ToLower(place.Title)
+	}
+	fmt.Fprintf(&b, "\nMore: `orchestrator help %s`\n", more)
 	return a.Print("%s\n%s", a.Paint(a.Stdout).Strong(found[0].Code), a.readable(b.String()))
+}
+
+// pointTo prints the section on a word that is not a code. If there are several, the error lists the commands that
+// show them, and otherwise the pages that contain the word.
+func (a *App) pointTo(root *cobra.Command, word string, codes []explanation) error {
+	sections, verbs := help.SectionsNamed(word), verbsNamed(root, word)
+	if place, ok := help.SectionOf(word); ok {
+		return a.showPlace(place, verbs)
+	}
+	if len(sections) == 1 && len(verbs) == 0 {
+		return a.showPlace(sections[0], nil)
+	}
+	message := fmt.Sprintf("no page is named %q", word)
+	if see := slices.Concat(verbs, sectionCommands(sections)); len(see) > 0 {
+		return UsageError(message, "See:\n"+firstOf(see, 6))
+	}
+	if topics := help.Mentioning(word); len(topics) > 0 {
+		for i, topic := range topics {
+			topics[i] = "orchestrator help " + topic
+		}
+		return UsageError(message, "Pages with this word:\n"+firstOf(topics, 6))
+	}
+	return UsageError(
+		fmt.Sprintf("no help on %q%s", word, DidYouMean(word, slices.Concat(help.TopicNames(), VerbNames(root), codesOf(codes)))),
+		"Topics: orchestrator help     Commands: orchestrator     Codes: orchestrator help troubleshooting",
+	)
+}
+
+// showPlace prints a section, and the commands that show the help of related commands.
+func (a *App) showPlace(place help.Place, verbs []string) error {
+	page, err := help.ReadTopic(place.Topic)
+	if err != nil {
+		return err
+	}
+	text := help.FindSections(page, place.Title)
+	if a.Flags.JSON {
+		return a.Document(help.Page{FormatVersion: wire.FormatVersion, Topic: place.Topic, Markdown: text})
+	}
+	text = strings.TrimRight(text, "\n") + fmt.Sprintf("\n\nThe whole page: `orchestrator help %s`\n", place.Topic)
+	for _, verb := range verbs {
+		text += fmt.Sprintf("\nThe command: `%s`\n", verb)
+	}
+	return a.page(a.readable(text))
 }
 
 // sectionCommands returns the commands that show sections.
@@ -293,12 +334,12 @@ func verbsNamed(parent *cobra.Command, name string) (commands []string) {
 	return commands
 }
 
-// firstOf returns the first n words of a list, and the number of the rest.
-func firstOf(words []string, n int) string {
-	if len(words) <= n {
-		return strings.Join(words, ", ")
+// firstOf returns the first n lines of a list, and the number of the rest.
+func firstOf(lines []string, n int) string {
+	if len(lines) <= n {
+		return strings.Join(lines, "\n")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(words[:n], ", "), len(words)-n)
+	return fmt.Sprintf("%s\nand %d more", strings.Join(lines[:n], "\n"), len(lines)-n)
 }
 
 // entriesOf returns the entries of a code: exact matches, or else matches that ignore case

@@ -34,7 +34,7 @@ var Chapters = []Chapter{
 
 	{"Real coding agents", "real-agents", "Claude Code, Codex, Gemini and other clients"},
 
-	{"Verified work", "verified", "Worktrees, verification, merges, budgets"},
+	{"Branches, tests and merges", "verified", "Worktrees, verification, merges, budgets"},
 
 	{"People and questions", "bus", "Messages between agents, people and other programs"},
 	{"People and questions", "notify", "Notifications by terminal, command or webhook"},

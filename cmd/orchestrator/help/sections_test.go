@@ -40,6 +40,26 @@ func TestChapters(t *testing.T) {
 	}
 }
 
+// TestSectionOf checks that each word leads to a section.
+func TestSectionOf(t *testing.T) {
+	for word, place := range sectionOf {
+		page, err := ReadTopic(place.Topic)
+		require.NoError(t, err, word)
+		require.Contains(t, FindSections(page, strings.ToLower(place.Title)), " "+place.Title+"\n", word)
+		found, ok := SectionOf(strings.ToUpper(word) + "s")
+		require.True(t, ok, word)
+		require.Equal(t, place, found, word)
+	}
+	for topic, lines := range Lookups {
+		for _, l := range lines {
+			place, _ := SectionOf(l.Word)
+			require.Equal(t, topic, place.Topic, "%s is a section of the page above it", l.Word)
+		}
+	}
+	_, ok := SectionOf("")
+	require.False(t, ok)
+}
+
 // TestMentioning checks that only whole words are found.
 func TestMentioning(t *testing.T) {
 	require.Contains(t, Mentioning("poison"), "glossary")

@@ -204,6 +204,24 @@ func TestTheManualsConfigurationIsValid(t *testing.T) {
 	}
 }
 
+// The name of each block of the file leads to help.
+func TestBlocksLeadSomewhere(t *testing.T) {
+	page, err := help.ReadTopic("config")
+	require.NoError(t, err)
+	names, block := map[string]bool{}, regexp.MustCompile(`(?m)^\s*([a-z_]+)( "[^"]*")? \{`)
+	for i, part := range strings.Split(page, "```") {
+		if i%2 == 1 {
+			for _, match := range block.FindAllStringSubmatch(part, -1) {
+				names[match[1]] = true
+			}
+		}
+	}
+	require.Greater(t, len(names), 25)
+	for name := range names {
+		require.Zero(t, testApp().Run([]string{"help", name}), name)
+	}
+}
+
 // typedCommands returns the commands in a page: sample lines and code spans.
 func typedCommands(page string) []string {
 	inline := regexp.MustCompile("`orchestrator\\s+([a-z][^`|]*)`")
