@@ -138,7 +138,7 @@ func TestDeliverUnderNewNames(t *testing.T) {
 	})
 }
 
-// TestResume checks that an architect that goes on with a revision waits for the completion of that
+// TestResume checks that an architect that continues a revision waits for the completion of that
 // revision. The completion before the review is delivered to it again, before and after it asks.
 func TestResume(t *testing.T) {
 	converse(t, func(t *talk) {

@@ -134,8 +134,8 @@ func TestADelegationThatCannotBeWritten(t *testing.T) {
 	require.NoError(t, conn.Wait())
 }
 
-// A job that waits for several parts at once releases its place once, and takes one again to go
-// on.
+// A job that waits for several parts at once releases its place once, and takes one again to
+// continue.
 func TestAJobThatWaitsForSeveral(t *testing.T) {
 	converse(t, func(t *talk) {
 		done := t.serving(t.Context(), 1, func(ctx context.Context, job *agents.Delegated) (any, error) {
@@ -221,7 +221,7 @@ func TestAJobForWhichAllComesAtOnce(t *testing.T) {
 	})
 }
 
-// Input is not lost if it arrives before the job has reported that it goes on without it.
+// Input is not lost if it arrives before the job has reported that it continues without it.
 func TestInputThatComesAsTheLimitDoes(t *testing.T) {
 	converse(t, func(t *talk) {
 		soon, stop := context.WithCancel(t.Context())

@@ -343,7 +343,7 @@ func TestMailThatIsInterrupted(t *testing.T) {
 		})
 		t.post(message(5, "a"))
 		t.request("query-tasks")
-		t.leaves(done) // there will be no answer, which is not an error of the message
+		t.leaves(done) // the message will have no answer, without an error
 	})
 }
 

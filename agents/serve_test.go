@@ -296,7 +296,7 @@ func TestWhatASkillMaySay(t *testing.T) {
 		require.Equal(t, "Which?", t.responds("a", delegation.InputRequired).Question)
 		job := <-jobs
 		require.NoError(t, job.Progress("which is not said while it asks"))
-		t.responds("a", delegation.InProgress) // the job goes on without input
+		t.responds("a", delegation.InProgress) // the job continues without input
 		require.Equal(t, &delegation.Fault{Code: "NO_ANSWER", Message: "nobody knows", Recoverable: true}, t.responds("a", delegation.Failed).Fault)
 		synctest.Wait()
 		require.EqualError(t, job.Progress(""), "the task is over")

@@ -329,7 +329,7 @@ func (f *fuzzer) payload() string {
 }
 
 // FuzzRestore restores States from arbitrary bytes. Bytes that are not a snapshot give no State,
-// and a restored State can go on.
+// and a restored State can continue.
 func FuzzRestore(f *testing.F) {
 	p := atWork(f)
 	for _, line := range []string{

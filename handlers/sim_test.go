@@ -116,7 +116,7 @@ func live(t *testing.T, seed uint64, steps int, restores bool) *world {
 	return w
 }
 
-// A slowSnapshot is spelled while the world goes on, and must be of the State as it was at first.
+// A slowSnapshot is spelled while the world lives on, and must equal the State at its beginning.
 type slowSnapshot struct {
 	snapshot *Snapshot // nil: none is being spelled
 	want     string

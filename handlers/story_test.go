@@ -75,8 +75,8 @@ var update = flag.Bool("update", false, "write what the stories and tables say n
 //
 // Tasks are named by their names; $NAME is the id of one. Times are relative to the beginning.
 //
-// Every story is played again from its records, which must give an equal State. It is also
-// continued from a snapshot after each line, and must go on in the same way.
+// Every story is played again from its records. They must give an equal State. It is also continued
+// from a snapshot after each line, with the same outcome.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/story/*.txt")
 	require.NoError(t, err)

@@ -199,7 +199,7 @@ func (p *player) mailOfGO(after int) (topics []string) {
 	}
 	require.NoError(p.t, json.Unmarshal([]byte(answer), &got))
 	for _, m := range got.Messages {
-		if m.Seq > after && !strings.HasPrefix(m.Topic, "agent.") { // which is about no task
+		if m.Seq > after && !strings.HasPrefix(m.Topic, "agent.") { // about no task
 			topics = append(topics, m.Topic)
 		}
 	}

@@ -107,7 +107,7 @@ func TestLargeAnswers(t *testing.T) {
 }
 
 // TestWhoTellsTooMuchWaits checks that only an agent that sends more than the disk takes is
-// blocked. No message is lost, and a read of another agent is answered when the disk goes on.
+// blocked. No message is lost, and a read of another agent is answered when the disk continues.
 //
 // Rows: B-63.
 func TestWhoTellsTooMuchWaits(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 
 // Requests of people for agents in every state. No request waits forever or gets a false answer.
 
-// TestStopWaitsForTheLast checks that an agent that exits by itself during a stop is counted
-// once: the stop goes on until the last one has ended.
+// TestStopWaitsForTheLast checks that an agent that exits by itself during a stop is counted once:
+// the stop lasts until the last one has ended.
 func TestStopWaitsForTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agents := []settings.Agent{{Name: "web", DependsOn: []string{"db"}}, {Name: "db"}, {Name: "slow"}}

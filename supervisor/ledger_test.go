@@ -223,8 +223,8 @@ func (t *talker) says(lines ...string) {
 	r.say(strings.Join(lines, "\n"))
 }
 
-// goesOn prints many lines, one after the other, and does not wait. said returns how many it has
-// printed so far.
+// goesOn prints many lines, one after the other, and does not wait. said returns the number of
+// printed lines so far.
 func (t *talker) goesOn(many int, line func(n int) string) (said func() int) {
 	var done atomic.Int64
 	go func() {

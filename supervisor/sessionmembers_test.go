@@ -110,8 +110,8 @@ func TestMemberThatDoesNotComeBack(t *testing.T) {
 	}
 }
 
-// TestAbortedSessionStops checks that the abort of a session reaches its members, which are then
-// stopped and stay stopped. Other agents go on. The session is new at the next start of the
+// TestAbortedSessionStops checks that the abort of a session reaches its members, and that they are
+// stopped and stay stopped. Other agents continue. The session is new at the next start of the
 // orchestrator.
 //
 // Rows: C-70, C-72.

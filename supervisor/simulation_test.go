@@ -248,7 +248,7 @@ func (a *actor) say(id, operation, payload string) {
 	}
 }
 
-// pause waits, and reports whether the run goes on.
+// pause waits, and reports whether the run continues.
 func (a *actor) pause(most time.Duration) bool {
 	select {
 	case <-a.over:

@@ -319,7 +319,8 @@ func TestBudgetOfTime(t *testing.T) {
 	})
 }
 
-// TestBudgetOfTimeAndClock checks that the time of a budget that a person has raised goes on when the clock is set back.
+// TestBudgetOfTimeAndClock checks that the time of a budget that a person has raised continues when the clock is set
+// back.
 func TestBudgetOfTimeAndClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLedger(t)

@@ -99,7 +99,7 @@ func (h *Host) requireOneWatchdog() {
 }
 
 // handOver becomes the next generation. Before that it tries to become a program that does not
-// exist, after which everything must go on.
+// exist, and must survive the attempt.
 func (g *generation) handOver(string) {
 	for _, program := range []string{"/no/such/program", self()} {
 		for _, c := range g.kids {

@@ -39,7 +39,7 @@ func TestClockSet(t *testing.T) {
 
 				d.mu.Lock()
 				set.Store(int64(test.by))
-				d.timer.Stop() // it does not go on while the machine sleeps, and the date does not move it
+				d.timer.Stop() // it stands still while the machine sleeps, and the date does not move it
 				d.mu.Unlock()
 				<-time.After(test.passed + test.by)
 				d.Tick()

@@ -344,7 +344,7 @@ func TestIndexAstray(t *testing.T) {
 	}
 }
 
-// TestIndexOutOfOrder checks that numbers out of order end a search. Otherwise it could go on
+// TestIndexOutOfOrder checks that numbers out of order end a search. Otherwise it could last
 // forever.
 func TestIndexOutOfOrder(t *testing.T) {
 	path, _ := mailLog(t, 30)

@@ -30,7 +30,7 @@ func (m *team) moveIn(t *testing.T, from *eventlog.SQLite) error {
 	return (&eventlog.Move{From: from, Engine: m.Join(), Owner: "a"}).In(t.Context())
 }
 
-// A record is moved in, with its numbers, times and sums, and hubs go on there. To move it again has no effect.
+// A record is moved in, with its numbers, times and sums, and hubs continue there. To move it again has no effect.
 func TestMoveIn(t *testing.T) {
 	t.Parallel()
 	for _, most := range mosts {
@@ -61,7 +61,7 @@ func TestMoveIn(t *testing.T) {
 }
 
 // A move that is interrupted at any entry, before or after it is stored, leaves a log that no hub appends to. The next
-// move goes on there.
+// move continues there.
 func TestMoveInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, most := range mosts {

@@ -146,8 +146,8 @@ func held(t *testing.T, h *hub) (release func()) {
 	}
 }
 
-// TestSharedCopyIsHeld checks a copy that another process holds. A hub that follows goes on later.
-// A hub that appends is broken, because its batch is in the log and not in the copy.
+// TestSharedCopyIsHeld checks a copy that another process holds. A hub that follows continues
+// later. A hub that appends is broken, because its batch is in the log and not in the copy.
 func TestSharedCopyIsHeld(t *testing.T) {
 	t.Parallel()
 	for _, most := range mosts {

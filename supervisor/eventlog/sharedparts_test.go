@@ -55,8 +55,8 @@ func TestSharedParts(t *testing.T) {
 	}
 }
 
-// TestSharedIncomplete checks that a partly stored batch counts nowhere. Other hubs go on, whether
-// they have read the parts or not, and so does the hub itself.
+// TestSharedIncomplete checks that a partly stored batch counts nowhere. Other hubs continue,
+// whether they have read the parts or not, and so does the hub itself.
 func TestSharedIncomplete(t *testing.T) {
 	t.Parallel()
 	for stored := range parts {

@@ -201,7 +201,7 @@ func TestBack(t *testing.T) {
 	})
 }
 
-// A run of an earlier hub goes on if its host still has it and this hub knows all about it. Otherwise it is killed,
+// A run of an earlier hub continues if its host still has it and this hub knows all about it. Otherwise it is killed,
 // or given up.
 func TestExpect(t *testing.T) {
 	sound := hostlink.Going{Got: 17, Seq: 3, Mail: 2}
@@ -255,7 +255,7 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// A host that dials before the hub has begun waits, and then its run goes on.
+// A host that dials before the hub has begun waits, and then its run continues.
 func TestOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := New(Options{Settled: time.Now().Add(time.Minute), Owner: owner{}})

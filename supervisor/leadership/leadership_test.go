@@ -85,7 +85,7 @@ func TestTakeOver(t *testing.T) {
 	require.Equal(t, []string{events.HubEpoch, "k", "k", events.HubEpoch, "k"}, kinds)
 }
 
-// Of hubs that try at the same time, one takes the turn, and the others go on standing by.
+// Of hubs that try at the same time, one takes the turn, and the others continue to stand by.
 func TestOneTurn(t *testing.T) {
 	t.Parallel()
 	entries := &logtest.Entries{}

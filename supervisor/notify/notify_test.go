@@ -123,7 +123,7 @@ func options(s *source, dir string) Options {
 	return Options{Team: "shop", On: []string{"question", "failed", "done"}, Dir: dir, Events: s.events, Log: hclog.NewNullLogger()}
 }
 
-// The webhook gets each message once, signed and in order, also when a Notifier ends and another goes on.
+// The webhook gets each message once, signed and in order, also when a Notifier ends and another continues.
 func TestWebhook(t *testing.T) {
 	t.Parallel()
 	s, r := newSource(), newReceiver(t)

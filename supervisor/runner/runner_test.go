@@ -116,7 +116,7 @@ func (s *served) Launch(_ context.Context, order *hostlink.Line, spec child.Spec
 // Renew implements Agents.
 func (s *served) Renew(order *hostlink.Line) { s.renewed <- order }
 
-// Work implements Agents. It goes on until it is cancelled.
+// Work implements Agents. It works until it is cancelled.
 func (s *served) Work(ctx context.Context, _ string, _ []byte) ([]byte, error) {
 	close(s.working)
 	<-ctx.Done()
@@ -228,7 +228,7 @@ func TestOutputWaits(t *testing.T) {
 	})
 }
 
-// A host with unconfirmed beats gives the link up although the hub goes on speaking, and kills its agents before the
+// A host with unconfirmed beats gives the link up although the hub continues to send, and kills its agents before the
 // hub gives them up.
 func TestUnconfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -229,7 +229,7 @@ func TestMergeKilledHalfway(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
-// If a person has gone on since a kill in the middle of a merge, their files stay as they are.
+// If a person has worked on since a kill in the middle of a merge, their files stay unchanged.
 func TestMergeKilledHalfwayThenAPerson(t *testing.T) {
 	b := newBench(t)
 	dir := b.begin(first)

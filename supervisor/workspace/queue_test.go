@@ -334,7 +334,7 @@ func TestQueueAmidCommits(t *testing.T) {
 	dir := b.begin(first)
 	b.change(dir, "mine", "text\n")
 	require.Nil(t, b.complete(first))
-	require.NoError(t, b.repository().arrived("main", strings.Repeat("1", 40))) // is gone, which is logged just before
+	require.NoError(t, b.repository().arrived("main", strings.Repeat("1", 40))) // is gone, as logged just before
 	theirs := func() { b.change(b.top, "theirs", "text\n") }
 	b.m.options.Log = hclog.New(&hclog.LoggerOptions{Output: writerFunc(sync.OnceFunc(theirs))})
 	require.NoError(t, (&Queue{m: b.m}).mergeAll(t.Context()))

@@ -73,7 +73,7 @@ func (c *cluster) open(hub int) *eventlog.Shared {
 	return s
 }
 
-// unclosed is an engine that goes on when a log is closed.
+// unclosed is an engine that outlives the close of a log.
 type unclosed struct{ *Engine }
 
 func (unclosed) Close() error { return nil }
@@ -148,7 +148,7 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// The leader of the stream is lost again and again while another hub appends.
+// The leader of the stream is lost repeatedly while another hub appends.
 func TestLeaderLost(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -182,8 +182,8 @@ func TestLeaderLost(t *testing.T) {
 	}
 }
 
-// A hub that is left alone knows no more than its copy about the end of the log. Its server goes on
-// answering, first as the leader that it was, and then as one that knows no leader.
+// A hub that is left alone knows no more than its copy about the end of the log. Its server
+// continues to answer, first as the leader that it was, and then as one that knows no leader.
 func TestEndWithoutOthers(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -97,7 +97,7 @@ func TestServersWithoutOne(t *testing.T) {
 	require.ErrorContains(t, err, "has 2 copies, not 3; add them: nats stream edit orchestrator-team --replicas 3")
 }
 
-// A server is lost and comes back, and hubs go on. When it comes back unsafe, no fact is recorded until it is safe
+// A server is lost and comes back, and hubs continue. When it comes back unsafe, no fact is recorded until it is safe
 // again.
 func TestServersLost(t *testing.T) {
 	t.Parallel()

@@ -61,7 +61,7 @@ func TestAnswerLost(t *testing.T) {
 	require.ErrorIs(t, (<-done).err, eventlog.ErrBehind)
 }
 
-// The server is killed again and again while a hub appends. No confirmed entry is lost, and none exists twice.
+// The server is killed repeatedly while a hub appends. No confirmed entry is lost, and none exists twice.
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

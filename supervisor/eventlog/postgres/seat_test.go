@@ -26,7 +26,7 @@ func asks(t *testing.T, e *Engine, want string) {
 	})
 }
 
-// asksUntil asks until the answer is the wanted one, and requires that the seat is never said to be free before.
+// asksUntil asks until the answer is the wanted one, and requires that the seat is never reported free before.
 func asksUntil(t *testing.T, e *Engine, want string) {
 	t.Helper()
 	vacant := false

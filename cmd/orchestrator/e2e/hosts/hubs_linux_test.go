@@ -80,7 +80,7 @@ func (h *threeHubs) atWork(before int, hubs ...int) int {
 // others returns the hubs except one.
 func others(of int) []int { return []int{(of + 1) % 3, (of + 2) % 3} }
 
-// The hub at work is killed, twice. Each time another one goes on with the same tasks, and the killed
+// The hub at work is killed, twice. Each time another one continues the same tasks, and the killed
 // one stands by when it comes back.
 func TestHubKilled(t *testing.T) {
 	t.Parallel()
@@ -122,8 +122,8 @@ func TestHubKilled(t *testing.T) {
 	h.hubs[at].Stop()
 }
 
-// Every hub answers: one that stands by passes requests and streams on, with the caller's credential,
-// and goes on doing so for the hub that comes after the first.
+// Every hub answers: one that stands by passes requests and streams on, with the caller's
+// credential, also to the hub that comes after the first.
 func TestAnyHub(t *testing.T) {
 	t.Parallel()
 	h := newOpenThreeHubs(t, "")

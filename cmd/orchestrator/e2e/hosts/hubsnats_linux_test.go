@@ -45,8 +45,8 @@ agent "only" {
 		"nats.key", natsserver.Password+"\n")
 }
 
-// The record is on servers of NATS. The hub at work is killed, and the other one goes on with the same tasks. A
-// server is lost, and the hub goes on.
+// The record is on servers of NATS. The hub at work is killed, and the other one continues the same tasks. A server is
+// lost, and the hub continues.
 func TestNATSHubKilled(t *testing.T) {
 	t.Parallel()
 	p, servers := newNATSPair(t)
@@ -86,8 +86,7 @@ func (p *pair) ask(t *testing.T, args ...string) string {
 	return said
 }
 
-// A server that does not sync is refused. One that has lost its settings stops the record, and the agents
-// go on.
+// A server that does not sync is refused. One that has lost its settings stops the record, and the agents continue.
 func TestNATSRefused(t *testing.T) {
 	t.Parallel()
 	servers := natsserver.New(t, 1, nil)

@@ -72,8 +72,8 @@ func (p *pair) standsBy(i int) {
 	})
 }
 
-// The hub at work is killed, twice. Each time the other one goes on with the same tasks, and the killed one
-// stands by when it comes back.
+// The hub at work is killed, twice. Each time the other one continues the same tasks, and the killed one stands by when
+// it comes back.
 func TestPostgresHubKilled(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
@@ -127,8 +127,8 @@ func TestPostgresHubHangs(t *testing.T) {
 	require.Contains(t, list, "more")
 }
 
-// A restart of the server changes no hub: requests wait for it, or are refused if it takes longer than tooSilent,
-// and the agents go on.
+// A restart of the server changes no hub: requests wait for it, or are refused if it takes longer than tooSilent, and
+// the agents continue.
 func TestPostgresRestarted(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)

@@ -72,7 +72,7 @@ func (g *gate) pass(c net.Conn) {
 	_, _ = io.Copy(c, hub)
 }
 
-// shut cuts all connections and lets no more through, or lets them through again.
+// shut cuts all connections and refuses new ones, or accepts them again.
 func (g *gate) shut(yes bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -121,8 +121,7 @@ agent "clock" {
 	require.Equal(t, cli.ExitOK, attic.Await(), attic.Stderr.All())
 }
 
-// settle waits until all that was said to the agents on a host, and by them, is settled: that is looked at between
-// two beats.
+// settle waits until all messages from and to the agents on a host are settled. Hubs look at that between two beats.
 func (f *farm) settle(host string) {
 	for range 2 {
 		before := f.hosts()[host].HeardAt
@@ -130,7 +129,7 @@ func (f *farm) settle(host string) {
 	}
 }
 
-// Agents on hosts outlive the hub, if it is there again soon. One that waits for an answer gets it from the next.
+// Agents on hosts outlive the hub, if it returns soon. One that waits for an answer gets it from the next.
 func TestHubStartedAnew(t *testing.T) {
 	t.Parallel()
 	f := newFarm(t, `
@@ -219,7 +218,7 @@ agent "mover" {
 	}
 }
 
-// A host joins the hub that comes after the first, and its agents go on.
+// A host joins the hub that comes after the first, and its agents continue.
 func TestHostOfHubs(t *testing.T) {
 	t.Parallel()
 	h := newOpenThreeHubs(t, `
@@ -267,8 +266,8 @@ agent "far" {
 	h.hubs[next].Stop()
 }
 
-// An agent on a host that talks when the hub is killed goes on: with the same run and attempt, each of its requests is
-// recorded once and answered once.
+// An agent on a host that sends requests when the hub is killed continues: with the same run and attempt, each request
+// is recorded once and answered once.
 func TestTalkingAgentOutlivesItsHub(t *testing.T) {
 	t.Parallel()
 	const talker = `#!/bin/sh

@@ -215,7 +215,7 @@ func (b *bureau) joins(name string) *newcomer {
 	return &newcomer{t: b.T, in: in, out: bufio.NewReaderSize(out, 1<<20), wait: cmd.Wait}
 }
 
-// hears reads the next line, which is a notice of mail.
+// hears reads a notice of mail from the next line.
 func (n *newcomer) hears() stage.Mail {
 	n.t.Helper()
 	line, err := n.out.ReadString('\n')

@@ -60,7 +60,7 @@ func openBureau(t *testing.T, hcl string, names ...string) (*bureau, []*stage.Ag
 	return b, actors
 }
 
-// seat sets boss to a client of the socket, which is GO.
+// seat sets boss to a client of the socket for GO.
 func (b *bureau) seat() {
 	inside := *b.Hub
 	inside.Url = "http://orchestrator" // the client dials the socket for any host

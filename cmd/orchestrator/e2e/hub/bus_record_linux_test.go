@@ -188,7 +188,7 @@ func TestBusHistory(t *testing.T) {
 	require.Less(t, memory[many]-memory[few], int64(30<<20))
 }
 
-// A flood is a bureau whose orchestrator is killed again and again while many actors write.
+// A flood is a bureau whose orchestrator is killed repeatedly while many actors write.
 type flood struct {
 	*bureau
 	random *rand.Rand

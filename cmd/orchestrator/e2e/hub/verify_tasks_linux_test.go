@@ -9,7 +9,7 @@ import (
 	"orchestrator/cmd/orchestrator/e2e/stage"
 )
 
-// A planner may complete the task of another agent, which is verified as well.
+// A planner may complete the task of another agent. The completion is verified as well.
 func TestVerifyForAPlanner(t *testing.T) {
 	t.Parallel()
 	h := stage.NewHub(t, stage.HTTP+stage.QuickStop+`

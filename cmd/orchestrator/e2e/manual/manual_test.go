@@ -317,7 +317,7 @@ func configCodes(t *testing.T) map[string]string {
 	return codes
 }
 
-// Every exit code is there, and no other.
+// Exactly the exit codes are there.
 func TestNoExitCodeIsMadeUp(t *testing.T) {
 	page, err := help.ReadTopic("exit-codes")
 	require.NoError(t, err)

@@ -210,7 +210,7 @@ func (r *reader) runOnCheckout(c typed) {
 	}
 }
 
-// runTeam runs the team of the repository to its end, which is a good one.
+// runTeam runs the team of the repository to its good end.
 func (r *reader) runTeam(want []string) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Minute)

@@ -26,7 +26,7 @@ func shows(text string) string {
 }
 
 // A person signs in with a real browser, answers a question, and sees tasks and output as they come. When the
-// orchestrator is killed the page says so, and it goes on with the next start.
+// orchestrator is killed the page shows it, and continues after the next start.
 func TestWebViewInBrowser(t *testing.T) {
 	ctx := chromium.Open(t)
 	addresses, err := programs.FreeAddresses(1)

@@ -140,7 +140,8 @@ func TestWebView(t *testing.T) {
 	require.Contains(t, stderr, "orchestrator up")
 }
 
-// A sign-in goes on after a stop, a kill and an upgrade, at the same address. up --ui prints the address by itself.
+// A sign-in outlives a stop, a kill and an upgrade, at the same address. up --ui prints the address without being
+// asked.
 func TestWebViewOfTheNextOrchestrator(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, "agent \"a\" {\n  command = [\"cat\"]\n}\n").Up("--ui")

@@ -85,7 +85,7 @@ func TestLeadAlone(t *testing.T) {
 	require.Contains(t, stderr, "init --team review")
 }
 
-// A leader that follows another goes on with its tasks, in each phase.
+// A leader that follows another continues its tasks, in each phase.
 func TestLeadGoesOn(t *testing.T) {
 	of := "  capabilities {\n    max_concurrent_tasks = 0\n  }"
 	s := newSession(t, sessionOf("change", "  require_review = true", "lead=architect", "dev=developer", "rex=reviewer")+

@@ -212,7 +212,7 @@ func saying(id, from, to, kind, payload string) string {
 	return `{"session_id":"checkout","message":` + speech(id, from, to, kind, payload) + `}`
 }
 
-// tells sends a message over HTTP, which must be accepted.
+// tells sends a message over HTTP. It must be accepted.
 func tells(v *stage.Caller, id, from, to, kind, payload string) (said session.Said) {
 	v.Hub.T.Helper()
 	v.Gets(&said, sayIt, saying(id, from, to, kind, payload))

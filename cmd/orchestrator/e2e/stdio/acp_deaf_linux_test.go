@@ -95,7 +95,7 @@ func TestEditorThatStopsReading(t *testing.T) {
 	require.NotEqual(t, wire.TaskCancelled, s.ShownTask(second).State)
 }
 
-// The end of input in the middle of a prompt ends the program well, and its task goes on.
+// The end of input in the middle of a prompt ends the program well, and its task continues.
 func TestEditorThatLeaves(t *testing.T) {
 	s := stage.New(t, stage.QuickStop+stage.OneIdler).Up("--json")
 	s.WaitForEvents(1, events.AgentStarted, "")

@@ -40,7 +40,7 @@ agent "zed" {
 }
 `
 
-// newAttacked returns such a team, which is up.
+// newAttacked returns such a team, running.
 func newAttacked(t *testing.T) *stage.Repo {
 	y := &stage.Repo{Team: stage.NewQuickTeam(t, attacked, "alpha", "zed")}
 	require.NoError(t, os.MkdirAll(y.Path("proj/repo"), 0o700))

@@ -172,7 +172,7 @@ agent "caged" {
 	}
 }
 
-// A helper that its agent leaves alone goes on as that agent, also over an upgrade, as long as the
+// A helper that its agent leaves alone remains that agent, also over an upgrade, as long as the
 // orchestrator has seen it below the agent before. It is never the operator.
 //
 // Rows: S-01.

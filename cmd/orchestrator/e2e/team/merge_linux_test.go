@@ -106,7 +106,7 @@ func TestMergeQueue(t *testing.T) {
 	y.Stop()
 }
 
-// A branch that is kept, and that another one has brought along, counts as merged. This is said once.
+// A kept branch that another one contains counts as merged. This is reported once.
 func TestMergeQueueKeepsAll(t *testing.T) {
 	t.Parallel()
 	y := stage.NewRepoOf(t, `

@@ -41,8 +41,8 @@ func shell(s *stage.Orchestrator, redirection string, args ...string) {
 	s.Start(exec.Command("sh", append([]string{"-c", `exec "$0" "$@" ` + redirection, s.Program}, args...)...))
 }
 
-// A full disk for the output does not stop the program. When there is room again, the output
-// continues and tells how much is missing.
+// A full disk for the output does not stop the program. When it has room again, the output
+// continues and counts the missing lines.
 func TestTortureUpOntoFullDisk(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, stage.QuickStop+stage.InMemory+`

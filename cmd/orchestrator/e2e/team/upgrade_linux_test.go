@@ -119,7 +119,7 @@ func (r *relay) runs() map[string]string {
 	return runs
 }
 
-// work starts everything that goes on until over.
+// work starts all activities that run until over.
 func (r *relay) work() *sync.WaitGroup {
 	group := new(sync.WaitGroup)
 	for i, name := range []string{"boss0", "boss1"} {
