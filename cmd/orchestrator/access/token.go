@@ -54,7 +54,7 @@ tokens expire at once, or after --overlap, which leaves time to distribute the n
 		Example: `  orchestrator token issue --sub ann
   ORC_TOKEN=$(orchestrator token issue --sub ann --role viewer --ttl 1h)
   orchestrator token issue --actor PO:shop --overlap 10m
-  orchestrator token issue --actor HO:gpu-1 -q >gpu-1.token     for orchestrator join`,
+  orchestrator token issue --actor HO:gpu-1 -q >gpu-1.token    for a host`,
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(verb *cobra.Command, _ []string) error {

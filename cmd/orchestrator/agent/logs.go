@@ -263,7 +263,7 @@ To miss no event, a program remembers the last number and continues from there w
 --since, even after a restart of the orchestrator.`,
 		Example: `  orchestrator events                        what is kept
   orchestrator events -n 20 -f               the last 20, then new ones
-  orchestrator events -f --type 'agent.*'     starts, exits and other news of agents
+  orchestrator events -f --type 'agent.*'     the events of agents
   orchestrator events --task 91c0            the history of a task
   orchestrator events --since 412 --json      all after number 412
   orchestrator events --since 10m --agent coder`,

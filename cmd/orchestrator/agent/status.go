@@ -37,7 +37,7 @@ In a team of more than 50 agents, running agents are only counted.`,
 		Example: `  orchestrator status            once
   orchestrator status -w         again every second, until Ctrl-C
   orchestrator status --json     everything, for a program
-  orchestrator watch             the full screen, with tasks, questions and output`,
+  orchestrator watch             all of the team on the full screen`,
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {

@@ -25,7 +25,7 @@ func Command(a *cli.App) *cobra.Command {
 		Long: `Agents and people send each other messages on the bus. A message has a sender, an
 addressee, a topic and a JSON object. Messages are stored, so an actor that is away
 reads them later. You are the actor GO. See orchestrator help bus.`,
-		Example: `  orchestrator bus send --to PO:shop --topic message.direct --payload '{"text": "hello"}'
+		Example: `  orchestrator bus send --to PO:shop "hello"
   orchestrator bus tail -f
   orchestrator bus presence`,
 	},

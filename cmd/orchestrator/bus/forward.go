@@ -40,8 +40,9 @@ because it was forwarded before, is reported to GO here as task.failed. While th
 team cannot be reached, messages wait here.
 
 Run it as an agent whose actor stands for the other team: see orchestrator help bus.`,
-		Example: `  orchestrator bus forward --to https://kitchen.example:7433 --token kitchen.token --actor PO:kitchen`,
-		Args:    cli.ArgCount(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
+		Example: `  orchestrator bus forward --to https://kitchen.example:7433 \
+    --token kitchen.token --actor PO:kitchen`,
+		Args: cli.ArgCount(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(verb *cobra.Command, _ []string) error {
 			if err := cli.NotEmpty(verb, "to", "token", "actor"); err != nil {
 				return err

@@ -39,9 +39,9 @@ unknown topics. --all and --json show them.
 Without --actor the actor is GO, which is you. Inside an agent it is the agent's own
 actor.`,
 		Example: `  orchestrator bus poll
-  orchestrator bus poll --cursor 0 -n 20      from the first one on
-  orchestrator bus poll --actor PO:shop       unacknowledged messages of an agent
-  orchestrator bus poll --json                in full, for a program`,
+  orchestrator bus poll --cursor 0 -n 20    from the first one on
+  orchestrator bus poll --actor PO:shop     the unacknowledged mail of an agent
+  orchestrator bus poll --json              in full, for a program`,
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(verb *cobra.Command, _ []string) error {

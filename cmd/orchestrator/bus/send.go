@@ -62,8 +62,9 @@ bus-incidents.jsonl in the state directory, in the folder for temporary files in
 agent, or else in the current folder. To repeat a message yourself, give the same --key.`,
 		Example: `  orchestrator bus send --to coder "Keep the old page working" --wait read
   orchestrator bus send --to coder --urgent "Stop: main is broken"
-  orchestrator bus send --to PO:shop --topic message.direct --reply-to 41 --payload @answer.json
-  orchestrator bus send --to broadcast --topic broadcast.all --payload '{"text": "the disk is full"}'
+  orchestrator bus send --to PO:shop --topic message.direct --reply-to 41 \
+    --payload @answer.json
+  orchestrator bus send --to broadcast --topic broadcast.all "the disk is full"
   seq=$(orchestrator bus send --to GO --topic build.finished --key build-812 -q)`,
 		Args:              cli.ArgCount(0, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,

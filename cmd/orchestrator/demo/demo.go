@@ -37,7 +37,7 @@ While it runs, open orchestrator ui in the browser, or orchestrator watch in ano
 The team works in a temporary folder, which is removed at the end. With --keep, its file and
 the site stay.`,
 		Example: `  orchestrator demo
-  orchestrator demo --keep lighthouse      keep the team and its site in a new folder`,
+  orchestrator demo --keep lighthouse    keep the team and its site`,
 		Args: cli.ArgCount(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error { return run(a, keep) },
 	}

@@ -42,7 +42,7 @@ killed, on_exit of its agent decides: requeue for a new one.
 
 Results also have the mail that was not read yet. A question to a person is answered
 within 45 seconds; a later answer comes as mail.`,
-		Example: `  claude mcp add team -- orchestrator mcp --as ann -c /home/ann/shop/orchestrator.hcl
+		Example: `  claude mcp add team -- orchestrator mcp --as ann -c ~/shop/orchestrator.hcl
   orchestrator mcp --as helper --role worker`,
 		Args:              cli.ArgCount(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,

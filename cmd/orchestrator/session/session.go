@@ -156,8 +156,9 @@ func sessionNewCommand(a *cli.App) *cobra.Command {
 		Long: `Creates a session of agents. Each agent is an architect, a developer or a reviewer, and
 need not run yet. The session survives restarts. Declare permanent sessions in the
 file.`,
-		Example: `  orchestrator session new checkout --member ada=architect --member dev=developer --member rex=reviewer
-  orchestrator session new checkout --member ada=architect --member dev=developer --require-review --max-iterations 5 --on-max abort`,
+		Example: `  orchestrator session new shop --member ada=architect --member dev=developer
+  orchestrator session new shop --member ada=architect --member dev=developer \
+    --member rex=reviewer --require-review --max-iterations 5 --on-max abort`,
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(_ *cobra.Command, args []string) error { return newSession(a, args[0], &f) },

@@ -57,7 +57,7 @@ stdin. See orchestrator help work.`,
 		Example: `  orchestrator task add "Say hello"
   orchestrator task add "API handlers" --needs 7f3a --capability go --wait
   orchestrator task add "Review the API" --role reviewer --spec @review.md
-  orchestrator task add "Client" --input 7f3a:api_schema --repo shop --language go
+  orchestrator task add "Client" --input 7f3a:api_schema --language go
   orchestrator task add "Paginate GET /orders" --spec @orders.md --review
   orchestrator task add "Migrate" --assign coder-0 --require-plan
   orchestrator task add "Paginate GET /orders" --verify "go test ./..."

@@ -82,13 +82,39 @@ func readableBlock(lines []string, p Paint, width int) string {
 		if n := len(body); n > 0 && strings.HasPrefix(body[n-1], "```") {
 			body = body[:n-1]
 		}
-		return "    " + strings.Join(body, "\n    ") + "\n"
+		return readableSample(body, width)
 	case strings.HasPrefix(first, "|"):
 		return readableTable(lines, p, width)
 	case ItemMark(first) != "":
 		return wrapped(strings.Join(lines, " "), "", strings.Repeat(" ", len(ItemMark(first))), width)
 	}
 	return wrapped(strings.Join(lines, " "), "", "", width)
+}
+
+// readableSample indents a sample. A comment at the end of a line that is too wide goes to lines above it.
+func readableSample(lines []string, width int) string {
+	const indent = "    "
+	var b strings.Builder
+	for i, line := range lines {
+		continues := i > 0 && strings.HasSuffix(lines[i-1], `\`) // a comment above it would end the command
+		if code, comment := endComment(line); comment != "" && !continues && Width(indent+line) > width {
+			margin := indent + line[:len(line)-len(strings.TrimLeft(line, " "))] + "# "
+			b.WriteString(wrapped(comment, margin, margin, width))
+			line = code
+		}
+		b.WriteString(indent + line + "\n")
+	}
+	return b.String()
+}
+
+// endComment splits a line of a sample into the code and the comment at its end.
+func endComment(line string) (code, comment string) {
+	const mark = " # "
+	at := strings.LastIndex(line, mark)
+	if at < 0 || strings.Trim(line[:at], " #") == "" || strings.Count(line[:at], `"`)%2 == 1 {
+		return line, ""
+	}
+	return strings.TrimRight(line[:at], " "), line[at+len(mark):]
 }
 
 // leastWide is the least width of a column with longer text.

@@ -93,6 +93,23 @@ func TestNumberedItemsKeepTheirLines(t *testing.T) {
 	require.Equal(t, "1. one two\n   three\n10. four\n", Readable("1. one\n   two three\n10. four\n", false, 12))
 }
 
+// Comments at the end of wide lines of samples go above them.
+func TestCommentsFitTheScreen(t *testing.T) {
+	const sample = "```\na {\n  b = \"x # y\"   # short\n  c = [1, 2]    # a comment that is too long for it\n  d = \"a long text # with a mark\"\n# a comment that has a whole line alone\nrun \\\n  it # with a comment that stays\n}\n```\n"
+	require.Equal(t, `    a {
+      b = "x # y"   # short
+      # a comment that is too
+      # long for it
+      c = [1, 2]
+      d = "a long text # with a mark"
+    # a comment that has a whole line alone
+    run \
+      it # with a comment that stays
+    }
+`, Readable(sample, false, 30))
+	require.Contains(t, Readable(sample, false, 60), "      c = [1, 2]    # a comment that is too long for it\n")
+}
+
 // A table is shown in columns if all have enough room, and otherwise as lists.
 func TestTablesFitTheScreen(t *testing.T) {
 	const table = "| Code | Problem | Fix |\n|---|---|---|\n| `one` | the value is not a number | mend it by hand, slowly |\n| `two` | | look |\n"
