@@ -1,9 +1,15 @@
 package task
 
 import (
+	"context"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
+	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
 )
 
@@ -28,12 +34,12 @@ to any agent that fits, even the one that failed it.`,
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeFailed(a),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return moveTask(a, args[0], "retry-task", func(id string) any {
+			return onTask(a, args[0], func(ctx context.Context, a *cli.App, d *client.Client, id string) error {
 				r := wire.RetryTask{TaskID: id, Agent: agent, Keep: keep}
 				if alone {
 					r.Dependents = new(bool)
 				}
-				return r
+				return retry(ctx, a, d, &r)
 			})
 		},
 	}
@@ -42,6 +48,47 @@ to any agent that fits, even the one that failed it.`,
 	verb.Flags().BoolVar(&alone, "alone", false, "don't retry the tasks that were cancelled with it")
 	_ = verb.RegisterFlagCompletionFunc("agent", a.CompleteAgents)
 	return verb
+}
+
+// retry tries a task again, and prints it with the tasks that are pending again because of it.
+func retry(ctx context.Context, a *cli.App, d *client.Client, r *wire.RetryTask) error {
+	var lost []Seen
+	if r.Dependents == nil && !a.Flags.JSON && !a.Flags.Quiet {
+		var err error
+		if lost, err = cancelledByOthers(ctx, a, d); err != nil {
+			return err
+		}
+	}
+	t, text, err := askTask(ctx, a, d, "retry-task", r)
+	switch {
+	case err != nil:
+		return err
+	case a.Flags.JSON:
+		return a.Answer(text)
+	}
+	if err := showMoved(a, &t); err != nil || len(lost) == 0 {
+		return err
+	}
+	still, err := cancelledByOthers(ctx, a, d)
+	if err != nil {
+		return err
+	}
+	var reopened []string
+	for _, k := range lost {
+		if k.ID != t.ID && !slices.ContainsFunc(still, func(s Seen) bool { return s.ID == k.ID }) {
+			reopened = append(reopened, term.ID(k.ID))
+		}
+	}
+	if len(reopened) == 0 {
+		return nil
+	}
+	return a.Print("Pending again with it: %s\n", strings.Join(reopened, ", "))
+}
+
+// cancelledByOthers returns the tasks that were cancelled because of another task.
+func cancelledByOthers(ctx context.Context, a *cli.App, d *client.Client) ([]Seen, error) {
+	tasks, err := listTasks(ctx, a, d, wire.QueryTasks{Status: string(wire.TaskCancelled), Limit: everyTask})
+	return slices.DeleteFunc(tasks, func(k Seen) bool { return k.Reason != wire.DependencyFailed }), err
 }
 
 // completeFailed completes the id of a task that can be tried again.
