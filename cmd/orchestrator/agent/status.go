@@ -103,6 +103,9 @@ func showStatus(a *cli.App, status *control.Status, all bool) error {
 	if err == nil && len(status.Agents) > 0 {
 		err = showAgents(a, status, all)
 	}
+	if idle := idleTeam(status); err == nil && idle != "" {
+		err = a.Print("%s %s\n", p.Warn("No agent runs:"), idle)
+	}
 	if used := term.Used(status.Used); err == nil && used != "" {
 		err = a.Print("Used: %s\n", used)
 	}
@@ -113,6 +116,20 @@ func showStatus(a *cli.App, status *control.Status, all bool) error {
 		err = a.Print("%s %s\n", p.Warn("Needs you:"), calls)
 	}
 	return err
+}
+
+// idleTeam returns the number of tasks that wait although all agents have ended, with the command that starts one. It
+// returns "" otherwise.
+func idleTeam(status *control.Status) string {
+	over := func(v control.AgentView) bool {
+		return v.State == control.StateExited || v.State == control.StateFailed || v.State == control.StateStopped
+	}
+	n := status.Tasks.Pending
+	if n == 0 || status.State != "running" || len(status.Agents) == 0 || slices.ContainsFunc(status.Agents, func(v control.AgentView) bool { return !over(v) }) {
+		return ""
+	}
+	first := term.Word(wire.Visible(status.Agents[0].Name))
+	return fmt.Sprintf("%s (orchestrator agent start %s)", term.Count(n, "pending task"), first)
 }
 
 // callsOf returns the matters that wait for a person, each with a command.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -28,4 +29,23 @@ func TestActivityNote(t *testing.T) {
 	require.Contains(t, activityNote(&limited), limit.Format("15:04"))
 	limited.LimitedBy = "its turn failed:\nno answer"
 	require.Contains(t, activityNote(&limited), ": its turn failed: no answer")
+}
+
+// A team without a running agent names the command that starts one, if tasks wait.
+func TestIdleTeam(t *testing.T) {
+	team := func(state string, pending int, agents ...control.State) *control.Status {
+		status := &control.Status{State: state}
+		status.Tasks.Pending = pending
+		for i, s := range agents {
+			status.Agents = append(status.Agents, control.AgentView{Name: fmt.Sprintf("a%d", i), State: s})
+		}
+		return status
+	}
+	require.Equal(t, "1 pending task (orchestrator agent start a0)", idleTeam(team("running", 1, control.StateExited)))
+	require.Equal(t, "2 pending tasks (orchestrator agent start a0)", idleTeam(team("running", 2, control.StateFailed, control.StateStopped)))
+	require.Empty(t, idleTeam(team("running", 0, control.StateExited)))
+	require.Empty(t, idleTeam(team("running", 1, control.StateExited, control.StateRunning)))
+	require.Empty(t, idleTeam(team("running", 1, control.StateBackoff)))
+	require.Empty(t, idleTeam(team("stopping", 1, control.StateExited)))
+	require.Empty(t, idleTeam(team("running", 1)))
 }
