@@ -315,7 +315,7 @@ func (m *certifier) show(a *cli.App, hubs []namedHub, add bool) error {
 		}
 	}
 	first := hubs[0][0]
-	a.Note("Copy the files of each folder to its machine, next to orchestrator.hcl, for example: scp %s/* %s:FOLDER", term.Word(filepath.Join(m.shown, first)), first)
+	a.Note("For several hubs, copy the files of each folder to its machine, next to orchestrator.hcl, for example: scp %s/* %s:FOLDER", term.Word(filepath.Join(m.shown, first)), first)
 	if !add {
 		a.Note("Keep %s in a safe place, and do not copy it to a hub.", term.Word(filepath.Join(m.shown, "ca-key.pem")))
 	}

@@ -153,8 +153,8 @@ succeed, the branch moves, and so do your files if it is checked out. Nothing is
 Then the workspace and the branch of the task are removed, unless keep is "all".
 
 Nothing is merged if the workspace has uncommitted changes, if both branches change the same
-lines, or if a verify command fails. In the last two cases the agent usually gets a new task
-to correct it: orchestrator help verified.`,
+lines, or if a verify command fails. In the last two cases the agent usually gets a
+follow-up task: orchestrator help verified.`,
 		Example:           "  orchestrator task merge 91c0\n  orchestrator task merge 91c0 --into release",
 		Args:              cli.ArgCount(1, 1),
 		ValidArgsFunction: completeOneTask(a, true),
