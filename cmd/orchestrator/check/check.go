@@ -116,7 +116,7 @@ func (f *checkFlags) declare(verb *cobra.Command) {
 	set.Var(&f.grace, "grace", "maximum time to exit after the end of its stdin: `DUR`")
 	set.BoolVar(&f.inheritEnv, "inherit-env", false, "also pass on variables that look like credentials")
 	set.StringVar(&f.workspace, "workspace", "", "give its tasks worktrees of a clone of the repository `DIR`")
-	set.BoolVar(&f.security, "security", false, "list the exposures of the agents in the file: check --security [AGENT…]")
+	set.BoolVar(&f.security, "security", false, "list the exposures of the agents in the file, or of the named agents")
 	set.StringSliceVar(&f.failOn, "fail-on", nil, "fail if an agent has one of these `EXPOSURES` of --security, such as keys,state, or any")
 	_ = verb.RegisterFlagCompletionFunc("as", f.as.Complete)
 	_ = verb.MarkFlagDirname("workspace")
