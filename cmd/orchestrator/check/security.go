@@ -196,7 +196,11 @@ func (e *examiner) reads() {
 			}
 		}
 	}
-	e.any("keys", "may read your keys", "may not read your keys", readable(places))
+	if keys := readable(slices.Clone(places)); len(keys) > 0 && len(keys) < len(places) {
+		e.row("keys", partly, "may read some of your keys", keys...)
+	} else {
+		e.any("keys", "may read your keys", "may not read your keys", keys)
+	}
 	var others []string
 	for i := range e.config.Agents {
 		if other := &e.config.Agents[i]; other.Block != e.agent.Block && !slices.Contains(others, other.Block) && e.mayRead(unnamedIn(other.Dir)) {

@@ -20,7 +20,7 @@ func exposing(t *testing.T, text string, root bool, environ ...string) (map[stri
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	for _, folder := range []string{"home/.ssh", "project/.git/objects", "project/.git/hooks", "project/work"} {
+	for _, folder := range []string{"home/.ssh", "home/.aws", "project/.git/objects", "project/.git/hooks", "project/work"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, folder), 0o700))
 	}
 	for name, text := range map[string]string{"project/model.key": "m", "project/orchestrator.hcl": text, "project/more.env": "A=1\n"} {
@@ -71,6 +71,7 @@ agent "closed" {
 agent "ports" {
   command = ["cat"]
   confine {
+    hide    = ["~/.aws"]
     network = [443]
   }
   limits { memory = "1GiB" }
@@ -88,7 +89,7 @@ func TestExposure(t *testing.T) {
 	for what, names := range map[string][]string{
 		"confinement": {}, "network": {}, "operator": {}, "capabilities": {}, "limits": {},
 		"project": at("project"), "configuration": at("project/orchestrator.hcl"), "git hooks": {filepath.Join(dir, "project/.git/config"), filepath.Join(dir, "project/.git/hooks")},
-		"state": at("project/.orchestrator"), "home": at("home/.profile"), "secret files": at("project/model.key"), "keys": at("home/.ssh"),
+		"state": at("project/.orchestrator"), "home": at("home/.profile"), "secret files": at("project/model.key"), "keys": {filepath.Join(dir, "home/.ssh"), filepath.Join(dir, "home/.aws")},
 		"folders": {"closed", "ports"}, "secrets": {"secret.model", filepath.Join(dir, "project/more.env")},
 		"environment": {"GITHUB_TOKEN", "SSH_AUTH_SOCK"},
 	} {
@@ -115,13 +116,13 @@ func TestExposure(t *testing.T) {
 	require.Contains(t, ports["network"].Text, "443")
 	require.Equal(t, partly, ports["limits"].Exposed)
 	require.Equal(t, "has no limit on processes, cpu", ports["limits"].Text)
-	require.Equal(t, at("home/.ssh"), ports["keys"].Names)
+	require.Equal(t, exposureRow{What: "keys", Exposed: partly, Text: "may read some of your keys", Names: at("home/.ssh")}, ports["keys"])
 	require.Equal(t, no, ports["state"].Exposed)
 
 	openAgent, closedAgent, portsAgent := agents["open"], agents["closed"], agents["ports"]
 	require.Equal(t, "confinement, project, configuration, git hooks, state, home, secret files, keys, folders, secrets, environment, network, operator, capabilities, limits", openAgent.summary())
 	require.Equal(t, "environment, partly project", closedAgent.summary())
-	require.Equal(t, "project, keys, folders, capabilities, partly network, limits", portsAgent.summary())
+	require.Equal(t, "project, folders, capabilities, partly keys, network, limits", portsAgent.summary())
 	require.True(t, portsAgent.has([]string{"network"}), "in part")
 	require.False(t, portsAgent.has([]string{"state", "operator"}))
 	require.True(t, closedAgent.has([]string{anyExposure}))
