@@ -51,8 +51,8 @@ To give an instruction, use orchestrator agent interrupt.
 
 --wait waits until the message has a state, and prints its states: delivered to the agent,
 read by its model, or acknowledged by the addressee. Only coding agents report "read". With
-any other addressee, --wait read ends when the message is acknowledged. The states later:
-orchestrator bus status.
+any other addressee, --wait read ends when the message is acknowledged. To see the states
+later: orchestrator bus status SEQ.
 
 --payload takes a JSON object, @FILE for the contents of a file, or - for stdin. If no
 orchestrator answers, or the answer has an HTTP status of 500 or above, the message is
