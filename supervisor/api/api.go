@@ -150,6 +150,9 @@ type API struct {
 	// MCP serves clients of the Model Context Protocol. It performs operations by calling AskAs.
 	MCP http.Handler
 
+	// Commands runs the command lines of operators on this machine; nil: nobody passes them on.
+	Commands Commands
+
 	// SignIns has the people who have signed in with a browser; nil: the team has no web view. Pages serves its files.
 	SignIns *SignIns
 	Pages   http.Handler
@@ -168,6 +171,11 @@ type API struct {
 func (api *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	api.mount(mux.HandleFunc)
+	if api.Commands != nil {
+		mux.HandleFunc("POST "+commandPath, api.authenticated("command", toCommand, func(w http.ResponseWriter, r *http.Request) {
+			api.command(w, r, mux)
+		}))
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { api.notFound(mux, w, r) })
 	return whole(api.guard(api.rejectDotSegments(mux)))
 }

@@ -50,6 +50,8 @@ type Options struct {
 	Note func(format string, args ...any)
 	// MCP returns the handler of MCP clients, who make the requests of an API.
 	MCP func(*api.API) http.Handler
+	// Commands runs the command lines that programs pass on.
+	Commands api.Commands
 	// Explain answers explain, by requests at a socket.
 	Explain func(ctx context.Context, socket, of string) (string, error)
 }
@@ -284,6 +286,7 @@ func (h *Hub) api() *api.API {
 		SignedIn:   h.signedIn,
 		Depth:      h.Config.Protocol.MaxDepth,
 		Metrics:    h.meter.watch.Metrics,
+		Commands:   h.Commands,
 		SignIns:    h.web.SignIns,
 		Pages:      web.Assets(),
 		Link: func(host, address string, conn net.Conn, in *bufio.Reader) error {

@@ -6,7 +6,10 @@
 package app
 
 import (
+	"context"
+	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -16,7 +19,9 @@ import (
 	"orchestrator/cmd/orchestrator/bus"
 	"orchestrator/cmd/orchestrator/check"
 	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/demo"
+	"orchestrator/cmd/orchestrator/first"
 	"orchestrator/cmd/orchestrator/inbox"
 	"orchestrator/cmd/orchestrator/join"
 	"orchestrator/cmd/orchestrator/live"
@@ -62,8 +67,20 @@ func Main() {
 			Root:       Root,
 			OpenRecord: serve.OpenRecord,
 		})
+		if first.Failed != nil {
+			os.Exit(a.Fail(os.Args[1:], unanswered(a, first.Failed)))
+		}
 		os.Exit(a.Run(os.Args[1:]))
 	})
+}
+
+// unanswered returns the error of a command that was passed on and has no whole answer.
+func unanswered(a *cli.App, f *first.Failure) error {
+	if f.Err != nil {
+		return f.Err
+	}
+	d := a.NewClient(client.Target{Socket: f.Socket, Subject: filepath.Join(filepath.Dir(filepath.Dir(f.Socket)), "orchestrator.hcl")})
+	return d.Failed(context.Background(), &client.UnansweredError{Err: io.ErrUnexpectedEOF})
 }
 
 // Root returns the whole command line.

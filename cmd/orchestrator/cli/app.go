@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/build"
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/wire"
@@ -38,6 +39,9 @@ type Env struct {
 
 	// Root returns the whole command line.
 	Root func(*App) *cobra.Command
+
+	// Served is set if the running orchestrator itself runs the command, for a program that passed it on.
+	Served *Served
 
 	// OpenRecord opens the event log of a target without a running orchestrator. It reports
 	// whether it did.
@@ -196,8 +200,9 @@ func Root(a *App, verbs ...*cobra.Command) *cobra.Command {
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		Args:              cobra.ArbitraryArgs,
-		PersistentPreRun: func(verb *cobra.Command, _ []string) {
+		PersistentPreRunE: func(verb *cobra.Command, _ []string) error {
 			a.parsed, a.reading, a.looks = true, ReadsRecord(verb), looksAround(verb)
+			return a.mayServe(verb)
 		},
 		RunE: func(root *cobra.Command, args []string) error {
 			switch asked, _ := root.Flags().GetBool("version"); {
@@ -219,7 +224,11 @@ func Root(a *App, verbs ...*cobra.Command) *cobra.Command {
 	root.AddCommand(a.versionCommand(), a.completionCommand(), a.manCommand())
 	root.SetHelpCommand(a.helpCommand())
 	root.InitDefaultHelpCmd()
-	root.SetHelpFunc(func(verb *cobra.Command, _ []string) { a.showHelp(verb) })
+	root.SetHelpFunc(func(verb *cobra.Command, _ []string) {
+		if a.decline() == nil {
+			a.showHelp(verb)
+		}
+	})
 	root.SetFlagErrorFunc(flagFailure)
 	addAliases(root)
 	a.completeFlags(root)
@@ -306,7 +315,7 @@ func writeCrash(cause any, stack []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = fmt.Fprintf(file, "%s\n\npanic: %v\n\n%s", VersionLine(), cause, stack)
+	_, err = fmt.Fprintf(file, "%s\n\npanic: %v\n\n%s", build.Line(), cause, stack)
 	if closing := file.Close(); err == nil {
 		err = closing
 	}

@@ -28,6 +28,9 @@ func (a *App) Connect() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.Served != nil {
+		return a.Served.connect(a, t)
+	}
 	if a.reading {
 		if a.record != nil {
 			return a.record, nil

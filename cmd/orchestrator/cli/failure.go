@@ -79,13 +79,19 @@ func (a *App) report(err error) int {
 	}
 	f := FailureOf(err)
 	switch {
-	case f.said:
+	case f.said, a.Served != nil && a.Served.Declined:
 	case a.JSON():
 		_ = a.Document(f.refusal())
 	default:
 		f.Print(a.Stderr, a.Paint(a.Stderr))
 	}
 	return f.Exit
+}
+
+// Fail reports an error of a command line that has not run here, and returns its exit code.
+func (a *App) Fail(args []string, err error) int {
+	a.args = args
+	return a.report(err)
 }
 
 // refusal returns the failure in the form of an API error.

@@ -205,16 +205,19 @@ func ParseTime(flag, text string, now time.Time) (time.Time, error) {
 // Errors name the flag by the first argument.
 func (a *App) ReadArg(what, value string) (string, error) {
 	var text []byte
-	var err error
 	name, isFile := strings.CutPrefix(value, "@")
+	if !isFile && value != "-" {
+		return value, nil
+	}
+	err := a.decline()
 	switch {
+	case err != nil:
+		return "", err
 	case value == "-":
 		name = "stdin"
 		text, err = readBounded(a.Stdin)
-	case isFile:
-		text, err = ReadFile(a.Path(name))
 	default:
-		return value, nil
+		text, err = ReadFile(a.Path(name))
 	}
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		err = failed.Err

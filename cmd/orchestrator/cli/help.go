@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/build"
 	"orchestrator/cmd/orchestrator/help"
 	"orchestrator/cmd/orchestrator/site"
 	"orchestrator/cmd/orchestrator/term"
@@ -75,7 +76,7 @@ func (a *App) writeSite(dir string) error {
 		}
 		codes[i].Rows = append(codes[i].Rows, site.Row{Head: e.Head, Text: e.Text, Topic: e.Topic})
 	}
-	n, err := site.Write(a.Path(dir), Version, codes)
+	n, err := site.Write(a.Path(dir), build.Version, codes)
 	if err != nil {
 		return &Failure{Exit: ExitNo, Code: CodeFailed, Message: "cannot write the manual: " + err.Error()}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/build"
 	"orchestrator/cmd/orchestrator/help"
 	"orchestrator/cmd/orchestrator/term"
 )
@@ -50,7 +51,7 @@ func writeMan(root *cobra.Command, dir string) (n int, err error) {
 	write := func(name, about, text string) error {
 		n++
 		page := fmt.Sprintf(".TH %q 1 \"\" %q orchestrator\n.SH NAME\n%s \\- %s\n.SH DESCRIPTION\n.nf\n%s\n.fi\n",
-			strings.ToUpper(name), "orchestrator "+Version, roff(name), roff(about), roff(strings.TrimRight(text, "\n")))
+			strings.ToUpper(name), "orchestrator "+build.Version, roff(name), roff(about), roff(strings.TrimRight(text, "\n")))
 		return os.WriteFile(filepath.Join(dir, name+".1"), []byte(page), 0o666)
 	}
 	var each func(verb *cobra.Command) error

@@ -2,20 +2,16 @@ package cli
 
 import (
 	_ "embed" // notices
-	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/build"
 	"orchestrator/wire"
 )
 
-// Version is the version of this program.
-const Version = "0.1.0"
-
-// build is the JSON answer of version.
-type build struct {
+// buildView is the JSON answer of version.
+type buildView struct {
 	FormatVersion string `json:"format_version"`
 	Version       string `json:"version"`
 	Go            string `json:"go"`
@@ -25,32 +21,12 @@ type build struct {
 	Modified      bool   `json:"modified"` // built from a changed checkout
 }
 
-func thisBuild() build {
-	b := build{FormatVersion: wire.FormatVersion, Version: Version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, setting := range info.Settings {
-			switch setting.Key {
-			case "vcs.revision":
-				b.Commit = setting.Value
-			case "vcs.modified":
-				b.Modified = setting.Value == "true"
-			}
-		}
+func thisBuild() buildView {
+	commit, modified := build.Commit()
+	return buildView{
+		FormatVersion: wire.FormatVersion, Version: build.Version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+		Commit: commit, Modified: modified,
 	}
-	return b
-}
-
-// VersionLine returns the build in one line.
-func VersionLine() string {
-	b := thisBuild()
-	commit := ""
-	if b.Commit != "" {
-		commit = ", commit " + b.Commit[:min(7, len(b.Commit))]
-		if b.Modified {
-			commit += " changed"
-		}
-	}
-	return fmt.Sprintf("orchestrator %s (%s, %s/%s%s)", b.Version, b.Go, b.OS, b.Arch, commit)
 }
 
 // notices is written by TestNotices.
@@ -89,7 +65,7 @@ func (a *App) showVersion() error {
 	if a.Flags.JSON {
 		return a.Document(thisBuild())
 	}
-	return a.Print("%s\n", VersionLine())
+	return a.Print("%s\n", build.Line())
 }
 
 // showLicenses prints the notices of all modules.

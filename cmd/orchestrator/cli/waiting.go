@@ -37,9 +37,11 @@ var errTimeout = errors.New("the time ran out")
 func (a *App) Context() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // it is ignored under nohup
-		signal.Notify(signals, syscall.SIGHUP)
+	if a.Served == nil { // the signals of this process are not for the command
+		signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+		if !signal.Ignored(syscall.SIGHUP) { // it is ignored under nohup
+			signal.Notify(signals, syscall.SIGHUP)
+		}
 	}
 	over := make(chan struct{})
 	go func() {
@@ -167,6 +169,9 @@ func (a *App) tellWaiting(say func(since time.Duration) string, quit <-chan stru
 
 // Confirm asks a question on the terminal. It returns an error without a terminal or a yes.
 func (a *App) Confirm(question string) error {
+	if err := a.decline(); err != nil {
+		return err
+	}
 	if !term.IsTerminal(a.Stdin) || !term.IsTerminal(a.Stderr) || a.Flags.JSON {
 		return UsageError("this cannot be undone, and no terminal is available to confirm it", "To confirm: add --yes")
 	}

@@ -52,7 +52,11 @@ func New(t Target, explain Explain) *Client {
 		transport.DialContext = nil
 		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS13}
 	}
-	return &Client{Target: t, http: &http.Client{Transport: transport}, explain: explain}
+	c := &Client{Target: t, http: &http.Client{Transport: transport}, explain: explain}
+	if t.Through != nil {
+		c.http.Transport = t.Through
+	}
+	return c
 }
 
 // Failed returns the error that the client reports for err.
@@ -263,6 +267,9 @@ type Target struct {
 	Subject string   // name in messages: a file, a folder or a socket
 	Named   string   // the flag that names it, as it was typed
 	Inside  bool     // this process runs inside an agent and acts as that agent
+
+	// Through makes the requests; nil: they go over a connection.
+	Through http.RoundTripper
 
 	// Dial connects to the orchestrator; nil connects to Socket or URL.
 	Dial func(context.Context) (net.Conn, error)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/build"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/wire"
 	"orchestrator/wire/line"
@@ -213,7 +214,7 @@ func welcome() any {
 	return map[string]any{
 		"protocolVersion":   1,
 		"agentCapabilities": map[string]any{"loadSession": false, "promptCapabilities": map[string]bool{"embeddedContext": true}},
-		"agentInfo":         map[string]string{"name": "orchestrator", "title": "The team", "version": cli.Version},
+		"agentInfo":         map[string]string{"name": "orchestrator", "title": "The team", "version": build.Version},
 		"authMethods":       []any{},
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/agents/mcp"
+	"orchestrator/cmd/orchestrator/build"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/wire"
@@ -63,7 +64,7 @@ func serveMCP(a *cli.App, f mcpFlags) error {
 	}
 	ctx, stop := a.Context()
 	defer stop()
-	o := mcp.Options{Version: cli.Version, Agent: cmp.Or(f.Name, a.Getenv("ORC_AGENT_ID")), NoMail: f.noMail}
+	o := mcp.Options{Version: build.Version, Agent: cmp.Or(f.Name, a.Getenv("ORC_AGENT_ID")), NoMail: f.noMail}
 	if f.Name != "" {
 		return serveGuest(ctx, a, d, f, o)
 	}

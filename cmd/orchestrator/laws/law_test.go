@@ -75,9 +75,12 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/live":          {"cmd/orchestrator/term"},
 	"cmd/orchestrator/term":          {"wire/..."},
 	"cmd/orchestrator/help":          {},
+	"cmd/orchestrator/build":         {},
+	"cmd/orchestrator/first":         {"cmd/orchestrator/build", "cmd/orchestrator/first/form"}, // it must be initialized early: TestFirstIsEarly
+	"cmd/orchestrator/first/form":    {},
 	"cmd/orchestrator/site":          {"cmd/orchestrator/help", "cmd/orchestrator/term"},
 	"cmd/orchestrator/client":        {"wire/...", "supervisor/api"},
-	"cmd/orchestrator/cli":           {"wire/...", "supervisor/api", "supervisor/config", "cmd/orchestrator/client", "cmd/orchestrator/term", "cmd/orchestrator/help", "cmd/orchestrator/site"},
+	"cmd/orchestrator/cli":           {"wire/...", "supervisor/api", "supervisor/config", "cmd/orchestrator/client", "cmd/orchestrator/term", "cmd/orchestrator/help", "cmd/orchestrator/site", "cmd/orchestrator/build", "cmd/orchestrator/first/form"},
 	"cmd/orchestrator/task":          verbsMayImport(),
 	"cmd/orchestrator/session":       verbsMayImport(),
 	"cmd/orchestrator/bus":           verbsMayImport("agents/bus"), // for the incident file
@@ -91,7 +94,7 @@ var mayImport = map[string][]string{
 	"cmd/orchestrator/why":           verbsMayImport("cmd/orchestrator/task", "cmd/orchestrator/session"),
 	"cmd/orchestrator/ui":            verbsMayImport("supervisor/api/signin"),
 	"cmd/orchestrator/watch":         verbsMayImport("cmd/orchestrator/inbox", "cmd/orchestrator/task", "cmd/orchestrator/live"),
-	"cmd/orchestrator/serve":         verbsMayImport("wire/...", "handlers", "supervisor", "supervisor/settings", "supervisor/artifacts", "supervisor/child", "supervisor/home", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/leadership", "supervisor/hosts/link", "supervisor/hub", "supervisor/hub/team", "supervisor/runner", "supervisor/api", "supervisor/notify", "supervisor/workspace", "cmd/orchestrator/console", "cmd/orchestrator/serve/ownlog", "cmd/orchestrator/serve/systemd", "cmd/orchestrator/why", "agents", "agents/mcp"), // agents/mcp serves /mcp
+	"cmd/orchestrator/serve":         verbsMayImport("wire/...", "handlers", "supervisor", "supervisor/settings", "supervisor/artifacts", "supervisor/child", "supervisor/home", "supervisor/output", "supervisor/config", "supervisor/eventlog", "supervisor/leadership", "supervisor/hosts/link", "supervisor/hub", "supervisor/hub/team", "supervisor/runner", "supervisor/api", "supervisor/notify", "supervisor/workspace", "cmd/orchestrator/console", "cmd/orchestrator/first/form", "cmd/orchestrator/serve/ownlog", "cmd/orchestrator/serve/systemd", "cmd/orchestrator/why", "agents", "agents/mcp"), // agents/mcp serves /mcp
 	"cmd/orchestrator/notify":        verbsMayImport("supervisor/notify", "cmd/orchestrator/serve"),
 	"cmd/orchestrator/serve/ownlog":  {"supervisor/output"},
 	"cmd/orchestrator/serve/systemd": {},
@@ -107,7 +110,7 @@ var mayImport = map[string][]string{
 
 // verbsMayImport returns the packages that a package of commands may import, and more.
 func verbsMayImport(more ...string) []string {
-	return append([]string{"wire/...", "cmd/orchestrator/cli", "cmd/orchestrator/client", "cmd/orchestrator/term"}, more...)
+	return append([]string{"wire/...", "cmd/orchestrator/build", "cmd/orchestrator/cli", "cmd/orchestrator/client", "cmd/orchestrator/term"}, more...)
 }
 
 // onlyIn lists where packages outside the module may be imported.

@@ -23,6 +23,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/build"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/supervisor"
 	"orchestrator/supervisor/api"
@@ -234,7 +235,7 @@ func (h *hostProgram) serve(memory runner.Memory) error {
 	ctx, kill := context.WithCancel(context.Background())
 	defer kill()
 	h.host = runner.New(ctx, runner.Options{
-		Program: cli.Version, Memory: memory, Labels: h.labels, Capacity: h.flags.capacity, Log: h.place.Log,
+		Program: build.Version, Memory: memory, Labels: h.labels, Capacity: h.flags.capacity, Log: h.place.Log,
 		Agents: h, Clock: child.SinceBoot, EndAt: h.place.Host.EndAt,
 	})
 	defer h.host.Close()

@@ -9,7 +9,7 @@ import (
 
 	"orchestrator/agents"
 	"orchestrator/agents/mcp"
-	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/build"
 	"orchestrator/supervisor/api"
 	"orchestrator/wire"
 	"orchestrator/wire/object"
@@ -22,7 +22,7 @@ func serveMCP(d *api.API) http.Handler {
 	return mcp.Handler(func(r *http.Request) (mcp.Team, mcp.Options) {
 		from := api.CallerOf(r.Context())
 		box := boxes.get(from.Name + " " + from.Run)
-		return &httpMember{api: d, request: r}, mcp.Options{Version: cli.Version, Agent: from.Name, Mailbox: box}
+		return &httpMember{api: d, request: r}, mcp.Options{Version: build.Version, Agent: from.Name, Mailbox: box}
 	})
 }
 

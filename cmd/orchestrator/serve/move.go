@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/build"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/supervisor/artifacts"
@@ -104,7 +105,7 @@ func newMover(a *cli.App, to, node string) (*mover, error) {
 		}
 	}
 	p.StateDir, p.Socket, p.Log = c.Orchestrator.StateDir, a.SocketPath(c.Orchestrator.StateDir), hclog.NewNullLogger()
-	m.Standby = hub.NewStandby(p, hub.Options{Version: cli.Version, Config: c, Environ: a.Environ, Note: a.Note})
+	m.Standby = hub.NewStandby(p, hub.Options{Version: build.Version, Config: c, Environ: a.Environ, Note: a.Note})
 	return m, whichHub(c.Store, "store move --to "+to)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"orchestrator/cmd/orchestrator/build"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/supervisor/api"
@@ -36,7 +37,7 @@ func OpenRecord(a *cli.App, t client.Target) (*client.Client, bool, error) {
 	if err := ownRecord(c.Store.Path); err != nil {
 		return nil, false, err
 	}
-	past := &hub.Past{Config: c, Base: hub.AgentBase(a.Environ), Version: cli.Version}
+	past := &hub.Past{Config: c, Base: hub.AgentBase(a.Environ), Version: build.Version}
 	if err := past.Start(context.Background()); err != nil {
 		return nil, false, unreadable(err, c.Store)
 	}

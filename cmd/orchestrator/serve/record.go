@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"orchestrator/cmd/orchestrator/build"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/term"
 	"orchestrator/handlers"
@@ -36,7 +37,7 @@ func CannotRecord(err error, store config.Store) error {
 		f.Details["seq"], f.Details["kind"] = unknown.Seq, unknown.Kind
 	}
 	if isNewer || isUnknown {
-		f.Because = []string{fmt.Sprintf("This is version %s. Nothing was started or changed.", cli.Version)}
+		f.Because = []string{fmt.Sprintf("This is version %s. Nothing was started or changed.", build.Version)}
 		f.Hint = "Use the version that wrote it, or a newer one     Or start a new record: --state-dir DIR"
 		return f
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/build"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/console"
@@ -203,7 +204,7 @@ func begin(ctx context.Context, t *hub.Hub, o supervisor.Options) (urls []string
 // NewHub returns a hub at a place in a state directory.
 func NewHub(a *cli.App, p *hub.Place, own *hub.File, c *config.Config, log hclog.Logger) *hub.Hub {
 	p.StateDir, p.Socket, p.Log = c.Orchestrator.StateDir, a.SocketPath(c.Orchestrator.StateDir), log
-	return hub.New(p, own, hub.Options{Version: cli.Version, Config: c, Environ: a.Environ, Note: a.Note, MCP: serveMCP, Explain: why.Text})
+	return hub.New(p, own, hub.Options{Version: build.Version, Config: c, Environ: a.Environ, Note: a.Note, MCP: serveMCP, Explain: why.Text, Commands: &commands{up: a, socket: p.Socket}})
 }
 
 // standBy waits for the turn of a hub, or a signal.
@@ -240,7 +241,7 @@ func unworkable(reasons []string) error {
 
 // greet reports the start of the team.
 func greet(a *cli.App, c *config.Config, file string, urls []string) {
-	a.Note("%s  %s  %s", cli.VersionLine(), c.Orchestrator.Name, file)
+	a.Note("%s  %s  %s", build.Line(), c.Orchestrator.Name, file)
 	for _, url := range urls {
 		a.Note("Listening at %s", url)
 	}

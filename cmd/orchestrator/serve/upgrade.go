@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orchestrator/cmd/orchestrator/build"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/client"
 	"orchestrator/cmd/orchestrator/term"
@@ -161,7 +162,7 @@ func handedOver(a *cli.App) (*hub.Handover, error) {
 
 // readsRecord prints whether this program could go on with a configuration and its record.
 func readsRecord(a *cli.App, c *config.Config) error {
-	text, err := json.Marshal(hub.GoesOn(c, cli.Version))
+	text, err := json.Marshal(hub.GoesOn(c, build.Version))
 	if err != nil {
 		return err
 	}

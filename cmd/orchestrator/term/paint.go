@@ -7,6 +7,7 @@ package term
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -140,8 +141,20 @@ func (p Paint) Agent(name, text string) string {
 	return p.Ink(hues[sum>>6%uint32(len(hues))], text) // the lowest bits depend only on the last letter
 }
 
+// A Screen is the terminal of another process, to which a writer leads.
+type Screen struct {
+	io.Writer
+	Wide int
+}
+
+// Columns returns the width of the terminal.
+func (s Screen) Columns() int { return s.Wide }
+
 // IsTerminal reports whether a stream is a terminal.
 func IsTerminal(stream any) bool {
+	if _, ok := stream.(Screen); ok {
+		return true
+	}
 	file, ok := stream.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(file.Fd()))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/build"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/e2e/stage"
 )
@@ -72,9 +73,9 @@ func TestSDK(t *testing.T) {
 func TestSDKVersion(t *testing.T) {
 	t.Parallel()
 	for file, line := range map[string]string{
-		"python/pyproject.toml":                 "\nversion = \"" + cli.Version + "\"\n",
-		"python/orchestrator_agent/__init__.py": "\n__version__ = \"" + cli.Version + "\"  #",
-		"typescript/package.json":               "\n  \"version\": \"" + cli.Version + "\",\n",
+		"python/pyproject.toml":                 "\nversion = \"" + build.Version + "\"\n",
+		"python/orchestrator_agent/__init__.py": "\n__version__ = \"" + build.Version + "\"  #",
+		"typescript/package.json":               "\n  \"version\": \"" + build.Version + "\",\n",
 	} {
 		text, err := os.ReadFile(filepath.Join("../../../../agents", file))
 		require.NoError(t, err)

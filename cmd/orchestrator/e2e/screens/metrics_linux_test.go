@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/stretchr/testify/require"
 
-	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/build"
 	"orchestrator/cmd/orchestrator/e2e/stage"
 	"orchestrator/wire"
 	"orchestrator/wire/control"
@@ -69,7 +69,7 @@ func TestMetrics(t *testing.T) {
 	require.InDelta(t, 0, f.Of("orchestrator_agent_restarts_total", "agent", "worker"), 0)
 	require.InDelta(t, 0, f.Of("orchestrator_sessions"), 0)
 	require.InDelta(t, 0, f.Of("orchestrator_questions"), 0)
-	require.InDelta(t, 1, f.Of("orchestrator_build_info", "version", cli.Version), 0)
+	require.InDelta(t, 1, f.Of("orchestrator_build_info", "version", build.Version), 0)
 	require.Greater(t, f.Of("orchestrator_queue_age_seconds"), 0.0)
 	require.Positive(t, f.Of("orchestrator_record_commit_seconds"))
 	require.InDelta(t, f.Of("orchestrator_record_commit_seconds"), f.Of("orchestrator_record_batch_facts"), 0)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/build"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/e2e/stage"
 	"orchestrator/wire/events"
@@ -97,7 +98,7 @@ func TestWebView(t *testing.T) {
 	status, text = b.visit(http.MethodGet, "/ui/me", "")
 	require.Equal(t, http.StatusOK, status, text)
 	require.Contains(t, text, `"role":"operator"`)
-	require.Contains(t, text, `"version":"`+cli.Version)
+	require.Contains(t, text, `"version":"`+build.Version)
 	status, text = b.visit(http.MethodPost, "/ui/sign-in", `{"code":"`+code+`"}`)
 	require.Equal(t, http.StatusUnauthorized, status, text)
 	for _, path := range []string{"/api/v1/events", "/api/v1/logs", "/api/v1/messages", "/metrics", "/openapi.json"} {

@@ -16,7 +16,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"orchestrator/cmd/orchestrator/cli"
+	"orchestrator/cmd/orchestrator/build"
 	"orchestrator/cmd/orchestrator/e2e/stage"
 	"orchestrator/wire"
 	"orchestrator/wire/events"
@@ -233,7 +233,7 @@ func TestSpansOfATree(t *testing.T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	require.Equal(t, "orchestrator", c.resource["service.name"])
-	require.Equal(t, cli.Version, c.resource["service.version"])
+	require.Equal(t, build.Version, c.resource["service.version"])
 	require.Equal(t, "test", c.resource["deployment"])
 	for _, r := range c.requests {
 		require.Equal(t, "/v1/traces", r.URL.Path)

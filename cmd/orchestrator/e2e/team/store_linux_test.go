@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"orchestrator/cmd/orchestrator/build"
 	"orchestrator/cmd/orchestrator/cli"
 	"orchestrator/cmd/orchestrator/e2e/stage"
 	"orchestrator/cmd/orchestrator/serve/ownlog"
@@ -327,7 +328,7 @@ func TestRecordOfANewerProgram(t *testing.T) {
 			for _, words := range test.says {
 				require.Regexp(t, words, said)
 			}
-			require.Contains(t, said, "This is version "+cli.Version+". Nothing was started or changed.")
+			require.Contains(t, said, "This is version "+build.Version+". Nothing was started or changed.")
 			require.Contains(t, said, "Use the version that wrote it, or a newer one     Or start a new record: --state-dir DIR")
 			require.Equal(t, before, stage.Checkpoint(t, path), "it was changed")
 			now, err := os.ReadFile(s.Path("a-ran"))
