@@ -14,13 +14,25 @@ import (
 
 const (
 	chunkSize = 64 << 10
-	// widePipe is the size that a child's pipe grows to when a read fills a whole chunk. Heavy output then needs a quarter
-	// of the wake-ups. Other pipes keep the default size, because pipe memory is limited for each user.
+	// much is a read after which the next one takes wideChunk. It is half of a new pipe: a program that writes 60 KiB
+	// at a time never fills a pipe of 64 KiB.
+	much      = 32 << 10
+	wideChunk = 256 << 10
+	// widePipe is the size that a child's pipe grows to after such a read. Heavy output then needs a quarter of the
+	// wake-ups. Other pipes keep the default size, because pipe memory is limited for each user.
 	widePipe = 1 << 20
 )
 
-// chunks holds the buffers for streams with output, so that a quiet stream needs none.
-var chunks = sync.Pool{New: func() any { return new([chunkSize]byte) }}
+// chunks and wideChunks hold the buffers for streams with output, so that a quiet stream needs none.
+var (
+	chunks     = sync.Pool{New: func() any { return newChunk(chunkSize) }}
+	wideChunks = sync.Pool{New: func() any { return newChunk(wideChunk) }}
+)
+
+func newChunk(size int) *[]byte {
+	chunk := make([]byte, size)
+	return &chunk
+}
 
 // A pump passes one stream of a child to its Listener.
 type pump struct {
@@ -58,14 +70,16 @@ func (p *pump) run() {
 
 // pass passes output on until the stream is over. It returns false if hold interrupts it.
 func (p *pump) pass() (over bool) {
-	var chunk *[chunkSize]byte
+	var chunk *[]byte
 	var n int
 	var readErr error
+	pool := &chunks
 	read := func(fd uintptr) bool {
-		chunk = chunks.Get().(*[chunkSize]byte)
-		n, readErr = readFD(int(fd), chunk[:])
+		chunk = pool.Get().(*[]byte)
+		n, readErr = readFD(int(fd), *chunk)
 		if readErr == unix.EAGAIN {
-			chunks.Put(chunk)
+			pool.Put(chunk)
+			pool = &chunks
 			return false
 		}
 		return true
@@ -84,16 +98,25 @@ func (p *pump) pass() (over bool) {
 			return true
 		}
 		if n > 0 {
-			p.to.Output(p.stream, chunk[:n])
+			p.to.Output(p.stream, (*chunk)[:n])
 		}
-		chunks.Put(chunk)
+		pool.Put(chunk)
 		if n <= 0 || readErr != nil {
 			return true // EOF; a terminal returns EIO instead
 		}
-		if n == chunkSize && !p.wide {
-			p.wide = true
-			_ = p.raw.Control(func(fd uintptr) { widen(int(fd), widePipe) })
+		pool = &chunks
+		if n >= much {
+			pool = &wideChunks
+			p.widen()
 		}
+	}
+}
+
+// widen makes the pipe larger, once.
+func (p *pump) widen() {
+	if !p.wide {
+		p.wide = true
+		_ = p.raw.Control(func(fd uintptr) { widen(int(fd), widePipe) })
 	}
 }
 
@@ -139,18 +162,18 @@ func (p *pump) interrupted() (finished, held bool) {
 // rest passes on the output that is in the pipe already, without waiting. It reports whether the other end is still
 // open.
 func (p *pump) rest() (open bool) {
-	chunk := chunks.Get().(*[chunkSize]byte)
+	chunk := chunks.Get().(*[]byte)
 	defer chunks.Put(chunk)
 	for heard := 0; heard <= widePipe; { // a full pipe, and then one read that shows whether it is still open
 		var n int
 		var err error
-		if p.raw.Control(func(fd uintptr) { n, err = readFD(int(fd), chunk[:]) }) != nil {
+		if p.raw.Control(func(fd uintptr) { n, err = readFD(int(fd), *chunk) }) != nil {
 			return false
 		}
 		if n <= 0 || err != nil {
 			return err == unix.EAGAIN
 		}
-		p.to.Output(p.stream, chunk[:n])
+		p.to.Output(p.stream, (*chunk)[:n])
 		heard += n
 	}
 	return true
