@@ -123,23 +123,52 @@ func (a *Agent) Adopt(output Limits) {
 // pages holds pages for the chunks being handled.
 var pages = sync.Pool{New: func() any { return new(page) }}
 
-// Write handles a chunk of one stream.
+// partSize is the most of a chunk that is handled with one time, and whose messages are sent together.
+const partSize = 64 << 10
+
+// Write handles a chunk of one stream, in parts. The log of all parts goes to the file at once, because a file system
+// takes one long write for half the time of four short ones.
 func (r *Run) Write(stream child.Stream, chunk []byte) {
-	now := time.Now()
 	r.sound()
 	r.bytes.Add(int64(len(chunk)))
 	t := &r.streams[stream]
 	p := pages.Get().(*page)
 	defer pages.Put(p)
 	p.clear()
-	t.lines.Feed(chunk)
+	for len(chunk) > 0 {
+		part := chunk[:min(len(chunk), partSize)]
+		chunk = chunk[len(part):]
+		now := time.Now()
+		taken := r.part(p, t, part, now)
+		if r.Messages != nil && stream == child.Stdout {
+			r.Messages.Send(now)
+		}
+		if taken || len(chunk) == 0 || r.isFull(p, t) {
+			r.pass(p, t, now)
+			p.clear()
+		}
+	}
+}
+
+// isFull reports whether a page is to be passed on before the next part. Followers count their backlog in pages, so
+// with them a page has one part. A page that is large for a file is not made larger, so that files keep their limit.
+func (r *Run) isFull(p *page, t *speechStream) bool {
+	if int64(len(p.text)) > t.file.Limits.MaxSize/8 {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.followers, func(f *Follower) bool { return !f.EventsOnly })
+}
+
+// part handles the lines of a part of a chunk, and reports whether there was a message among them.
+func (r *Run) part(p *page, t *speechStream, part []byte, now time.Time) (taken bool) {
+	p.front = p.front[:0]
+	t.lines.Feed(part)
 	for line, ok := t.lines.Next(); ok; line, ok = t.lines.Next() {
-		r.line(p, t, line, now)
+		taken = r.line(p, t, line, now) || taken
 	}
-	if r.Messages != nil && stream == child.Stdout {
-		r.Messages.Send(now)
-	}
-	r.pass(p, t, now)
+	return taken
 }
 
 // End handles the unfinished last lines of the streams and closes the files. Write must not be
@@ -161,18 +190,18 @@ func (r *Run) End() {
 }
 
 // line handles one line. A line of log is added to the page in the format of the log file, so
-// that file, tail and followers share one copy. An oversized line is cut.
-func (r *Run) line(p *page, t *speechStream, line line.Line, now time.Time) {
+// that file, tail and followers share one copy. An oversized line is cut. line returns true for a message.
+func (r *Run) line(p *page, t *speechStream, line line.Line, now time.Time) (taken bool) {
 	if r.Echoes.drop(line.Text, now) {
-		return
+		return false
 	}
 	if r.Messages != nil && t == &r.streams[0] {
-		taken := r.Messages.Take(line, now)
+		taken = r.Messages.Take(line, now)
 		if taken || r.Messages.Spoke() {
 			r.spoke.Store(true)
 		}
 		if taken {
-			return
+			return true
 		}
 	}
 	if len(p.front) == 0 {
@@ -186,6 +215,7 @@ func (r *Run) line(p *page, t *speechStream, line line.Line, now time.Time) {
 		p.add(mark{at: now, stream: t.name}, line.Text)
 	}
 	p.text = append(p.text, '\n')
+	return false
 }
 
 // lineCut counts an oversized line, and reports it at most once a second.
