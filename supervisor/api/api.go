@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -165,6 +166,8 @@ type API struct {
 	limits  limits
 	readers readers // of mail
 	streams readers // of lines
+
+	commands atomic.Int64 // running
 }
 
 // Handler returns the handler of the API. It must be called only once.

@@ -15,25 +15,35 @@ import (
 
 // Commands runs command lines that programs pass on.
 type Commands interface {
-	// Run runs the command line in text and writes its output. It calls begin when it has read the command line, before it does anything. The
-	// command makes its requests through again, as the caller of the request. Run returns an error if the command
-	// line is not for this orchestrator. Then nothing was done.
+	// Run runs the command line in a request. It calls begin before it does anything, and writes the output to what
+	// begin returns. The command makes its requests through again, as the caller of the request. If Run returns a
+	// refusal, it has done nothing, and the program runs the command itself.
 	Run(ctx context.Context, text []byte, again http.RoundTripper, begin func() (io.Writer, error)) *wire.Error
 }
 
 // commandPath is the path of the command lines: see package form of the commands.
 const commandPath = apiPath + "command"
 
-// toCommand admits operators on this machine.
+// maxCommands bounds the commands that run at a time. Each holds its answer in memory. Programs run the others
+// themselves.
+const maxCommands = 64
+
+// toCommand admits the operator at its own socket. An agent that may operate runs its commands itself: with the rights
+// of the orchestrator, they could read and change what the agent may not.
 func toCommand(c identity.Caller, r *http.Request) *wire.Error {
-	if c.Kind == identity.Operator && !c.Wide {
-		return denied("commands are run only for programs on the orchestrator's machine")
+	if c.Kind == identity.Operator && (!c.Wide || c.Name != "") {
+		return denied("commands are run only for the operator on this machine")
 	}
 	return operatorsOnly(c, r, true)
 }
 
 // command runs a command line. Only the requests of the command are in the audit.
 func (api *API) command(w http.ResponseWriter, r *http.Request, mux http.Handler) {
+	defer api.commands.Add(-1)
+	if api.commands.Add(1) > maxCommands || callerOf(r.Context()).hub != "" {
+		api.refuse(w, r, &wire.Error{Code: wire.CodeConflict, Message: "the command is not run here"})
+		return
+	}
 	body, err := api.body(w, r)
 	if err != nil {
 		api.refuse(w, r, err)
@@ -46,26 +56,23 @@ func (api *API) command(w http.ResponseWriter, r *http.Request, mux http.Handler
 		control := http.NewResponseController(w)
 		w.Header().Set("Content-Type", "application/octet-stream")
 		w.WriteHeader(http.StatusOK)
-		return &prompt{ResponseWriter: w, control: control}, sent(control)
+		return &prompt{ResponseWriter: w, control: control}, control.Flush()
 	})
 	if refusal != nil {
 		api.refuse(w, r, refusal)
 	}
 }
 
-// A prompt writer sends each write at once.
+// A prompt writer sends each write at once. It waits for a slow reader, as the command itself would.
 type prompt struct {
 	http.ResponseWriter
 	control *http.ResponseController
 }
 
 func (p *prompt) Write(text []byte) (int, error) {
-	if err := hurry(p.control); err != nil {
-		return 0, err
-	}
 	n, err := p.ResponseWriter.Write(text)
 	if err == nil {
-		err = sent(p.control)
+		err = p.control.Flush()
 	}
 	return n, err
 }
@@ -95,7 +102,9 @@ func (i *inside) RoundTrip(r *http.Request) (*http.Response, error) {
 		defer func() {
 			w.WriteHeader(http.StatusOK)
 			var end error
-			if cause := recover(); cause != nil {
+			if cause := recover(); cause == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
+				end = io.ErrUnexpectedEOF
+			} else if cause != nil {
 				end = io.ErrUnexpectedEOF
 				i.api.Log.Error("a request of a command failed", "path", own.URL.Path, "panic", cause, "stack", string(debug.Stack()))
 			}

@@ -210,6 +210,8 @@ func (f *Forwarder) answer(w http.ResponseWriter, r *http.Request, operator bool
 		refusal.Code, refusal.Message = wire.CodeConflict, fmt.Sprintf("%s stands by: the hub is %s", f.Node, name)
 		refusal.Hint = "Send the request there. If the hubs can reach each other at http.listen, any hub forwards requests"
 		refusal.Details = map[string]any{"hub": name}
+	case r.URL.Path == commandPath:
+		refusal.Code, refusal.Message = wire.CodeConflict, f.Node+" stands by, and runs no commands"
 	case r.URL.Path == apiPath+"pipe":
 		refusal.Code, refusal.Message = wire.CodeConflict, fmt.Sprintf("%s stands by, and a pipe works only on the machine of the hub, %s", f.Node, name)
 		refusal.Hint = "Run it there"

@@ -394,6 +394,9 @@ func noConfig(nowhere *config.NotFound) *Failure {
 // returns the default then: a client must reach the orchestrator while the file is edited. A
 // file that does not exist is an error, because the default may belong to another file.
 func (a *App) stateDir(file string) (string, error) {
+	if a.Served != nil {
+		return a.Served.stateDir(a, file)
+	}
 	if a.Flags.StateDir != "" {
 		return a.Path(a.Flags.StateDir), nil
 	}

@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,7 +19,9 @@ import (
 // A Served command line runs in the orchestrator, for a program that passed it on: see package first. It does what
 // the program would do, or it is declined: then the program runs it. It is declined before it has done anything.
 type Served struct {
-	Socket   string            // of this orchestrator
+	File     string // of this orchestrator; no other file is read
+	StateDir string
+	Socket   string
 	Through  http.RoundTripper // makes requests as the caller
 	Declined bool
 }
@@ -46,10 +51,29 @@ func (a *App) decline() error {
 	return errDeclined
 }
 
+// stateDir returns the state directory for a file, if it is the file of this orchestrator and selects none: the rights
+// and the environment of the caller may differ, so the file is not evaluated for it.
+func (s *Served) stateDir(a *App, file string) (string, error) {
+	if file != s.File || filepath.Join(filepath.Dir(file), ".orchestrator") != s.StateDir {
+		return "", a.decline()
+	}
+	if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
+		return "", a.decline()
+	}
+	text, err := os.ReadFile(file)
+	if err != nil || bytes.Contains(text, []byte("state_dir")) {
+		return "", a.decline()
+	}
+	return s.StateDir, nil
+}
+
 // connect returns a client that makes requests as the caller, if the caller means this orchestrator.
 func (s *Served) connect(a *App, t client.Target) (*client.Client, error) {
 	if t.Socket != s.Socket || t.URL != "" {
 		return nil, a.decline()
+	}
+	if a.Flags.Verbose {
+		a.Note("Speaking to %s", t.Where())
 	}
 	t.Through = s.Through
 	return a.NewClient(t), nil

@@ -119,6 +119,9 @@ func looksAround(verb *cobra.Command) bool {
 
 // around finds the team of a command that found no configuration.
 func (a *App) around(err error) (string, error) {
+	if err := a.decline(); err != nil { // the lists of running teams are the caller's
+		return "", err
+	}
 	if !a.looks || a.Flags.Config != "" || a.Getenv("ORC_CONFIG") != "" {
 		return "", err
 	}

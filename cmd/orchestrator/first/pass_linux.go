@@ -51,8 +51,7 @@ func environment() (kept []string, ok bool) {
 		if bytes.HasPrefix(name, []byte("ORC_")) {
 			return nil, false
 		}
-		switch string(name) {
-		case "HOME", "NO_COLOR", "TERM", "TZ", "XDG_STATE_HOME":
+		if slices.Contains(form.Variables, string(name)) {
 			kept = append(kept, variable)
 		}
 	}
@@ -191,6 +190,7 @@ func (a *answer) read() error {
 
 // print prints the answer and exits. It returns nil if the orchestrator declines the command.
 func (a *answer) print(socket string) *Failure {
+	var failed error // of the first write to stdout; the exit code of a failure comes before it
 	for {
 		kind, text, rest, ok := form.NextFrame(a.text)
 		if !ok {
@@ -201,8 +201,8 @@ func (a *answer) print(socket string) *Failure {
 		}
 		switch kind {
 		case form.Stdout:
-			if _, err := os.Stdout.Write(text); err != nil {
-				return &Failure{Socket: socket, Err: err}
+			if failed == nil {
+				_, failed = os.Stdout.Write(text)
 			}
 		case form.Stderr:
 			_, _ = os.Stderr.Write(text)
@@ -210,8 +210,11 @@ func (a *answer) print(socket string) *Failure {
 			return nil
 		case form.Exit:
 			code, err := strconv.Atoi(string(text))
-			if err != nil {
+			switch {
+			case err != nil:
 				return &Failure{Socket: socket}
+			case code == 0 && failed != nil:
+				return &Failure{Socket: socket, Err: failed}
 			}
 			os.Exit(code)
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,15 +19,16 @@ import (
 
 // commands runs the command lines that programs pass to this orchestrator: see package first.
 type commands struct {
-	up     *cli.App // which runs this orchestrator
-	socket string
+	up               *cli.App // which runs this orchestrator
+	file             string
+	stateDir, socket string
 }
 
 // Run runs a command line.
 func (c *commands) Run(ctx context.Context, text []byte, again http.RoundTripper, begin func() (io.Writer, error)) *wire.Error {
 	command, ok := form.Read(text)
 	switch {
-	case !ok:
+	case !ok, !filepath.IsAbs(command.Dir), slices.ContainsFunc(command.Environ, isUnknown):
 		return &wire.Error{Code: wire.CodeMalformed, Message: "the command line cannot be read"}
 	case command.Program != form.Program() || zone(command.Environ) != zone(os.Environ()):
 		return &wire.Error{Code: wire.CodeConflict, Message: "the command was sent by another program, or from another time zone"}
@@ -36,7 +38,7 @@ func (c *commands) Run(ctx context.Context, text []byte, again http.RoundTripper
 		return nil
 	}
 	s := &screens{to: to}
-	served := &cli.Served{Socket: c.socket}
+	served := &cli.Served{File: c.file, StateDir: c.stateDir, Socket: c.socket}
 	served.Through = &started{RoundTripper: again, screens: s}
 	a := cli.New(cli.Env{
 		Stdin:      strings.NewReader(""),
@@ -57,6 +59,12 @@ func (c *commands) Run(ctx context.Context, text []byte, again http.RoundTripper
 		s.exit(exit)
 	}
 	return nil
+}
+
+// isUnknown reports whether a variable is not one that programs pass on.
+func isUnknown(variable string) bool {
+	name, _, _ := strings.Cut(variable, "=")
+	return !slices.Contains(form.Variables, name)
 }
 
 // zone returns the variable that selects the time zone of an environment.

@@ -204,7 +204,7 @@ func begin(ctx context.Context, t *hub.Hub, o supervisor.Options) (urls []string
 // NewHub returns a hub at a place in a state directory.
 func NewHub(a *cli.App, p *hub.Place, own *hub.File, c *config.Config, log hclog.Logger) *hub.Hub {
 	p.StateDir, p.Socket, p.Log = c.Orchestrator.StateDir, a.SocketPath(c.Orchestrator.StateDir), log
-	return hub.New(p, own, hub.Options{Version: build.Version, Config: c, Environ: a.Environ, Note: a.Note, MCP: serveMCP, Explain: why.Text, Commands: &commands{up: a, socket: p.Socket}})
+	return hub.New(p, own, hub.Options{Version: build.Version, Config: c, Environ: a.Environ, Note: a.Note, MCP: serveMCP, Explain: why.Text, Commands: &commands{up: a, file: c.File, stateDir: p.StateDir, socket: p.Socket}})
 }
 
 // standBy waits for the turn of a hub, or a signal.

@@ -147,7 +147,7 @@ func TestInitIsSmall(t *testing.T) {
 	t.Parallel()
 	program, err := stage.Program()
 	require.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), program, "version")
+	cmd := exec.CommandContext(t.Context(), program, "version", "--json") // not a plain command
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	text, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(text))
